@@ -5,7 +5,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/outbound"
 )
 
-// alert sends an alert of a host's BMC, from where that is.
+// alert sends an alert of a host's BMC, from the BMC's first address.
 func (l *Lab) alert(h ipmi.Host, t ipmi.Trap) {
 	x := outbound.Trap{
 		Sender: h, To: t.To, Packet: t.Packet, Sequence: t.Sequence, Acknowledged: t.Acknowledged, Attempts: t.Attempts, Interval: t.Interval, Done: t.Done,
@@ -16,5 +16,5 @@ func (l *Lab) alert(h ipmi.Host, t ipmi.Trap) {
 	l.trapper.Send(x)
 }
 
-// acknowledgeAlert tells that an alert has come.
+// acknowledgeAlert notes that the receiver of an alert has acknowledged it.
 func (l *Lab) acknowledgeAlert(h ipmi.Host, sequence uint16) { l.trapper.Acknowledge(h, sequence) }

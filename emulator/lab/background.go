@@ -8,8 +8,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 )
 
-// background are what is to be done after a step, or some time later: by who may
-// not wait in the step itself. What is in work holds the clock.
+// background is work that follows a step, at once or after some time, and must not
+// wait inside the step. The clock waits for work that is under way.
 type background struct {
 	clock *clock.Clock
 
@@ -19,7 +19,7 @@ type background struct {
 	running sync.WaitGroup
 }
 
-// after has something done after some time.
+// after calls do in a goroutine after some of the lab's time.
 func (e *background) after(after time.Duration, do func(context.Context)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -38,7 +38,7 @@ func (e *background) after(after time.Duration, do func(context.Context)) {
 		var t *clock.Timer
 		t = e.clock.AfterFunc(after, func() {
 			e.mu.Lock()
-			delete(e.timers, t) // t is set: later holds e.mu until it is
+			delete(e.timers, t) // t is set: after holds e.mu until it is
 			ended := e.ended
 			if !ended {
 				e.running.Add(1)
@@ -53,7 +53,7 @@ func (e *background) after(after time.Duration, do func(context.Context)) {
 	}
 }
 
-// stop drops what waits, and returns when nothing is in work.
+// stop drops the work that has not begun, and returns when no work is under way.
 func (e *background) stop() {
 	e.mu.Lock()
 	e.ended = true

@@ -8,9 +8,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// Watch calls changed whenever the machine's console or its power may be another
-// than before, until stop is called. What it calls must not wait, nor ask the
-// host for anything.
+// Watch calls changed whenever the machine's console or its power may have changed,
+// until stop is called. The function must not wait and must not call the host.
 func (h *Host) Watch(changed func()) (stop func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -25,7 +24,7 @@ func (h *Host) Watch(changed func()) (stop func()) {
 	}
 }
 
-// watch is Watch for IPMI.
+// watch implements ipmi.Config.WatchConsole.
 func (l *Lab) watch(h ipmi.Host, changed func()) (stop func()) { return h.(*Host).Watch(changed) }
 
 // notifyWatchers calls the watchers when a step has changed the console or the
@@ -40,19 +39,19 @@ func (h *Host) notifyWatchers(st *step) {
 	}
 }
 
-// ReadConsole calls show with what the machine's console shows from byte number
-// from on: what is remembered at once, then what comes, until ctx ends, or with
-// show's error. Of what is forgotten before it was shown nothing is told.
+// ReadConsole calls show with the output of the machine's console from byte number
+// from on: first what the console remembers, then what comes, until ctx ends or show
+// returns an error. It skips output that the console has forgotten.
 func (h *Host) ReadConsole(ctx context.Context, from uint64, show func(text []byte) error) error {
 	wake := make(chan struct{}, 1)
 	defer h.Watch(func() {
 		select {
 		case wake <- struct{}{}:
-		default: // it will look anyway
+		default: // the reader is awake already
 		}
 	})()
 	for {
-		ended := ctx.Err() != nil // what was shown before that is told
+		ended := ctx.Err() != nil // output from before the end is still shown
 		text, at := h.Machine().Console.Since(from)
 		if len(text) > 0 {
 			if err := show(text); err != nil {
@@ -73,10 +72,10 @@ func (h *Host) ReadConsole(ctx context.Context, from uint64, show func(text []by
 	}
 }
 
-// maxTyped is how much of a text is typed in one step.
+// maxTyped is how many bytes of a text are typed in one step.
 const maxTyped = 512
 
-// Type types at the machine's console.
+// Type types a text at the machine's console.
 func (h *Host) Type(ctx context.Context, text []byte) error {
 	for part := range slices.Chunk(text, maxTyped) {
 		if err := h.Apply(ctx, machine.TypeText{Text: part}); err != nil {

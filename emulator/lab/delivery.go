@@ -8,16 +8,16 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// maxUndelivered is how many events of a host may wait; beyond that the host
-// takes no further command. Between two commands a machine makes a handful.
+// maxUndelivered is how many events of a host may wait before the host refuses
+// further commands. A machine makes a handful of events between two commands.
 const maxUndelivered = 256
 
-// eventDelivery tells events. A host has a goroutine here while some of its events
-// wait, and nothing at rest. Waiting events hold the clock: time shall not race
-// ahead of who must still hear of it.
+// eventDelivery calls Config.Events. A host has a goroutine here while events of it
+// wait, and none when idle. The clock waits for events: time must not pass before
+// everybody knows of them.
 type eventDelivery struct {
 	clock  *clock.Clock
-	handle func(h *Host, ev machine.Event) // nil: nobody listens
+	handle func(h *Host, ev machine.Event) // Config.Events; nil for none
 
 	mu      sync.Mutex
 	serving bool
@@ -25,7 +25,7 @@ type eventDelivery struct {
 	running sync.WaitGroup
 }
 
-// push adds events of a host. It is called in the order of the events.
+// push adds events of a host. Calls come in the order of the events.
 func (d *eventDelivery) push(h *Host, evs []machine.Event) {
 	if d.handle == nil || len(evs) == 0 {
 		return
@@ -39,14 +39,14 @@ func (d *eventDelivery) push(h *Host, evs []machine.Event) {
 	}
 }
 
-// full says whether too many events of a host wait.
+// full reports whether too many events of a host wait.
 func (d *eventDelivery) full(h *Host) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.queues[h]) >= maxUndelivered
 }
 
-// start begins to tell; what was pushed before comes first.
+// start begins the delivery, with the events that were pushed before.
 func (d *eventDelivery) start() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -61,8 +61,8 @@ func (d *eventDelivery) start() {
 	}
 }
 
-// stop ends the telling after the calls that are under way. What still waits is
-// dropped: a restart makes such events anew.
+// stop ends the delivery after the calls that are under way. Events that wait are
+// dropped: a restart makes those that matter again.
 func (d *eventDelivery) stop() {
 	d.mu.Lock()
 	d.serving = false
@@ -70,7 +70,7 @@ func (d *eventDelivery) stop() {
 	d.running.Wait()
 }
 
-// run tells the events of one host until none waits. It holds d.mu.
+// run delivers the events of one host until none waits. The caller holds d.mu.
 func (d *eventDelivery) run(h *Host) {
 	leave := d.clock.Enter()
 	d.running.Go(func() {

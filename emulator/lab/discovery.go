@@ -7,8 +7,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/ssdp"
 )
 
-// discoverableServices are the BMCs at an address that can be found; without one, all.
-// One that is offline, or has SSDP switched off, answers nobody.
+// discoverableServices yields the BMCs that a search at an address finds, or all of
+// them for the zero address. BMCs that are off the network or have SSDP switched off
+// are left out.
 func (l *Lab) discoverableServices(at netip.Addr) iter.Seq[ssdp.Service] {
 	return func(yield func(ssdp.Service) bool) {
 		for _, h := range l.hosts {

@@ -11,26 +11,25 @@ import (
 )
 
 var (
-	// ErrNoDrive means that a host has no drive or volume of that ID, or that
-	// it has it no more.
+	// ErrNoDrive means that a host does not have, or no longer has, the drive or
+	// volume.
 	ErrNoDrive = errors.New("lab: no such drive")
-	// ErrDown answers a system whose boot is over.
+	// ErrDown means that the system which had this drive has stopped.
 	ErrDown = errors.New("lab: the system that had this drive is down")
-	// ErrNotReady answers a system whose volume is being written by its
-	// controller.
+	// ErrNotReady means that the controller is still writing the volume.
 	ErrNotReady = errors.New("lab: the volume is not ready")
 )
 
-// Disk is the content of a drive or of a volume. It is a storage.Medium: what
-// is done to it while its controller changes something waits.
+// Disk is the content of a drive or of a volume. It implements storage.Medium. Its
+// methods wait while a controller changes the set of drives.
 type Disk struct {
 	host *Host
-	gate *bootGate // of the system that sees it; nil: of nobody, and it is seen whatever happens
+	gate *bootGate // of the boot that the disk is attached to; nil for a disk that is always accessible
 	id   string    // serial number of a drive, WWN of a volume
 	size int64     // bytes
 
 	mu    sync.Mutex
-	at    *storage.View // for which medium is right; nil: none
+	at    *storage.View // storage view that bytes was found with; nil: none
 	bytes storage.Medium
 }
 
@@ -39,10 +38,9 @@ var (
 	_ storage.Medium = (*store.Disk)(nil)
 )
 
-// Medium is the content of a drive, as one sees it who pulls it out, or of a
-// volume as its controller puts it together: whatever the machine does. The ID
-// is that of a bay or a volume ("Disk.0", "Volume.1.1"), or the serial number
-// of a drive on the shelf.
+// Medium returns the content of a drive, or of a volume as its controller assembles
+// it, independent of what the machine does. The ID is that of a bay or a volume
+// ("Disk.0", "Volume.1.1"), or the serial number of a drive on the shelf.
 func (h *Host) Medium(id string) (*Disk, error) {
 	v := h.Machine().Storage
 	if d, ok := v.Drive(id); ok {
@@ -62,9 +60,9 @@ func (h *Host) Medium(id string) (*Disk, error) {
 	return &Disk{host: h, id: id, size: v.Shelf()[i].Model.Capacity}, nil
 }
 
-// Attach is the content of what the system of one boot sees as a disk. As soon
-// as that system has lost its machine, each of its reads and writes fails with
-// ErrDown, and none that was under way is still to land.
+// Attach returns the content of what the system of one boot sees as a disk. As soon
+// as that system has stopped, each read and write fails with ErrDown, and no write
+// that was under way lands later.
 func (h *Host) Attach(boot uint64, id string) (*Disk, error) {
 	i, devices := 0, h.Machine().Storage.Devices()
 	if i = slices.IndexFunc(devices, func(d storage.Device) bool { return d.ID == id }); i < 0 {
@@ -88,14 +86,15 @@ func (h *Host) Attach(boot uint64, id string) (*Disk, error) {
 	return out, nil
 }
 
-// bootGate stands between the system of one boot and its drives.
+// bootGate stands between the system of one boot and its drives. It is closed when
+// the system stops.
 type bootGate struct {
 	boot uint64
-	mu   sync.RWMutex // held for reading while the drives work
+	mu   sync.RWMutex // read-locked while the drives work
 	down bool
 }
 
-// close lets nothing more through, and returns when nothing is on its way.
+// close refuses further work, and returns when no work is under way.
 func (f *bootGate) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -146,7 +145,7 @@ func (d *Disk) Discard(off, n int64) error {
 	return d.use(func(m storage.Medium) error { return m.Discard(off, n) })
 }
 
-// Sync returns when what was written is as durable as the lab's state is.
+// Sync returns when what was written is as durable as the lab's state.
 func (d *Disk) Sync() error {
 	return d.use(func(m storage.Medium) error {
 		if s, ok := m.(interface{ Sync() error }); ok {
@@ -156,7 +155,8 @@ func (d *Disk) Sync() error {
 	})
 }
 
-// use does something with the bytes as they are put together now.
+// use calls work with the bytes as the controller assembles them now, if the gate is
+// open.
 func (d *Disk) use(work func(storage.Medium) error) error {
 	if d.gate == nil {
 		return d.useUngated(work)
@@ -174,7 +174,7 @@ func (d *Disk) useUngated(work func(storage.Medium) error) error {
 	return work(m)
 }
 
-// medium is where the bytes are, given what the host's storage is.
+// medium returns where the bytes are, given the host's storage.
 func (d *Disk) medium(v storage.View) (storage.Medium, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

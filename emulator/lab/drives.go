@@ -11,14 +11,14 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
-// openVolumes are the volumes of a host that somebody reads or writes. All use the
-// same one of each, which keeps parity right.
+// openVolumes are the RAID volumes of a host that are in use. All readers and
+// writers share one storage.Volume each, which keeps parity right.
 type openVolumes struct {
 	mu  sync.Mutex
 	all map[string]*storage.Volume // by WWN
 }
 
-// volume is the content of a volume. Whoever asks holds h.disks.
+// volume returns the content of a volume. The caller holds h.disks.
 func (h *Host) volume(x storage.VolumeView) (*storage.Volume, error) {
 	h.volumes.mu.Lock()
 	defer h.volumes.mu.Unlock()
@@ -36,20 +36,19 @@ func (h *Host) volume(x storage.VolumeView) (*storage.Volume, error) {
 	return v, nil
 }
 
-// close forgets them: what they are made of changes.
+// close forgets the volumes because the drives that they consist of change.
 func (o *openVolumes) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.all = nil
 }
 
-// driveBytes are the bytes of a host's drives, for the work that its storage asks
-// for.
+// driveBytes gives storage.Work access to the bytes of a host's drives.
 type driveBytes struct{ *Host }
 
 // Drive implements storage.Media.
 func (m driveBytes) Drive(serial string) (storage.Medium, error) {
-	for _, v := range []storage.View{m.machine.View().Storage, m.Machine().Storage} { // it may have come or gone in this step
+	for _, v := range []storage.View{m.machine.View().Storage, m.Machine().Storage} { // the step may have inserted or pulled the drive
 		if size, ok := v.Size(serial); ok {
 			return m.lab.store.Disk(m.Name(), serial, size), nil
 		}
@@ -62,12 +61,12 @@ func (m driveBytes) Safe(name string, size int64) (storage.Medium, error) {
 	return m.lab.store.Disk(m.Name(), journalPrefix+name, size), nil
 }
 
-// journalPrefix begins the names of files that hold a volume in between. No serial
-// number has a small letter.
+// journalPrefix begins the names of files that hold a volume while its drives are
+// rewritten. Serial numbers have no lower-case letters.
 const journalPrefix = "safe-"
 
-// workOnDrives does what a step asks for on the bytes of drives, and lets nobody else
-// read or write until release is called. It holds h.mu.
+// workOnDrives does the work on bytes of drives that a step asks for. Nobody else
+// can read or write until release is called. The caller holds h.mu.
 func (h *Host) workOnDrives(st *step) (release func(), err error) {
 	var asked []storage.Work
 	for _, ev := range st.machine {
@@ -90,7 +89,7 @@ func (h *Host) workOnDrives(st *step) (release func(), err error) {
 			continue
 		}
 		evs, err := h.machine.Apply(st.now, machine.Storage{Command: storage.Checked{Controller: w.Array.Controller, Volume: w.Array.ID, Wrong: wrong}})
-		if err != nil && !errors.Is(err, storage.ErrNotFound) { // it was deleted in the same step
+		if err != nil && !errors.Is(err, storage.ErrNotFound) { // the same step has deleted it
 			return release, fmt.Errorf("lab: %s: %w", h.Name(), err)
 		}
 		st.machine = append(st.machine, evs...)
@@ -98,7 +97,7 @@ func (h *Host) workOnDrives(st *step) (release func(), err error) {
 	return release, nil
 }
 
-// removeDriveFiles removes the files of drives that the host has no more.
+// removeDriveFiles removes the files of drives that a step has taken from the host.
 func (h *Host) removeDriveFiles(st *step) {
 	now := h.machine.State().Storage
 	if now == st.was.Machine.Storage {
@@ -115,13 +114,13 @@ func (h *Host) removeDriveFiles(st *step) {
 	}
 }
 
-// hasDrive tells whether a drive is in a bay or on the shelf.
+// hasDrive reports whether a drive is in a bay or on the shelf.
 func (h *Host) hasDrive(serial string) bool {
 	_, ok := h.machine.View().Storage.Size(serial)
 	return ok
 }
 
-// driveFiles are the names of the driveFiles that a state of the storage tells of.
+// driveFiles returns the names of the files that a storage state refers to.
 func driveFiles(st *storage.State) []string {
 	if st == nil {
 		return nil
@@ -141,7 +140,7 @@ func driveFiles(st *storage.State) []string {
 	return out
 }
 
-// Drives are the drives that a host has, in the order of its bays.
+// Drives returns the drives of a host in the order of its bays.
 func (h *Host) Drives() []storage.DriveView {
 	var out []storage.DriveView
 	for _, c := range h.Machine().Storage.Controllers() {
@@ -150,7 +149,7 @@ func (h *Host) Drives() []storage.DriveView {
 	return out
 }
 
-// Volumes are the volumes that a host has.
+// Volumes returns the volumes of a host.
 func (h *Host) Volumes() []storage.VolumeView {
 	var out []storage.VolumeView
 	for _, c := range h.Machine().Storage.Controllers() {
@@ -159,7 +158,7 @@ func (h *Host) Volumes() []storage.VolumeView {
 	return out
 }
 
-// Shelf are the drives that were pulled out of a host, oldest first.
+// Shelf returns the drives that were pulled out of a host, oldest first.
 func (h *Host) Shelf() []storage.Loose { return h.Machine().Storage.Shelf() }
 
 // Storage carries out a command to a host's drives and volumes.
@@ -181,12 +180,12 @@ func (h *Host) InsertDrive(ctx context.Context, c storage.InsertDrive) error {
 	return h.Storage(ctx, c)
 }
 
-// FailDrive breaks a drive.
+// FailDrive makes a drive fail.
 func (h *Host) FailDrive(ctx context.Context, bay string) error {
 	return h.Storage(ctx, storage.FailDrive{Drive: bay})
 }
 
-// MoveDrive takes a drive from the shelf of one host and puts it into an empty
+// MoveDrive takes a drive from the shelf of one host and inserts it into an empty
 // bay of another, with its content.
 func (l *Lab) MoveDrive(ctx context.Context, from *Host, serial string, to *Host, bay string) error {
 	if from == to {
@@ -197,7 +196,7 @@ func (l *Lab) MoveDrive(ctx context.Context, from *Host, serial string, to *Host
 	if i < 0 {
 		return fmt.Errorf("%w: %s on the shelf of %s", ErrNoDrive, serial, from.Name())
 	}
-	// Both hosts have the content until both have said what became of it.
+	// Both hosts have the content until both have stored their change.
 	if err := l.store.ShareDisk(from.Name(), to.Name(), serial); err != nil {
 		return err
 	}

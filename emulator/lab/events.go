@@ -8,19 +8,19 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/outbound"
 )
 
-// eventSource is a host as the poster of events sees it.
+// eventSource implements outbound.EventSource.
 type eventSource struct{ *Host }
 
 var _ outbound.EventSource = eventSource{}
 
-// Subscription is a subscription as it stands, with its headers.
+// Subscription implements outbound.EventSource.
 func (m eventSource) Subscription(id string) (bmc.Subscription, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.bmc.Subscription(id)
 }
 
-// TrustedCertificates are the certificates of a subscription.
+// TrustedCertificates implements outbound.EventSource.
 func (m eventSource) TrustedCertificates(id string) (out [][]byte) {
 	for _, c := range m.BMC().Certificates.Store(bmc.SubscriptionStore(id)) {
 		out = append(out, c.Chain...)
@@ -28,11 +28,12 @@ func (m eventSource) TrustedCertificates(id string) (out [][]byte) {
 	return out
 }
 
-// DeliveryAttempted tells the BMC how a delivery went, whose policy says what follows.
+// DeliveryAttempted implements outbound.EventSource. The BMC's retry policy decides
+// what follows.
 func (m eventSource) DeliveryAttempted(id string, failed error) (after time.Duration, again bool) {
 	if failed == nil {
 		if s, ok := m.Subscription(id); ok && s.Failures == 0 {
-			return 0, false // as before
+			return 0, false // nothing changes
 		}
 		if _, err := m.ApplyBMC(context.Background(), bmc.Delivered{ID: id}); err != nil {
 			m.lab.log.Debug("delivery not noted", "host", m.Name(), "subscription", id, "err", err)
@@ -41,7 +42,7 @@ func (m eventSource) DeliveryAttempted(id string, failed error) (after time.Dura
 	}
 	m.lab.log.Info("event not delivered", "host", m.Name(), "subscription", id, "err", failed)
 	evs, err := m.ApplyBMC(context.Background(), bmc.DeliveryFailed{ID: id})
-	if err != nil { // it is no more, or nothing can be stored
+	if err != nil { // the subscription was deleted, or the step could not be stored
 		m.lab.log.Debug("delivery not noted", "host", m.Name(), "subscription", id, "err", err)
 		return 0, false
 	}

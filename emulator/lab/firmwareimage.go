@@ -10,9 +10,9 @@ import (
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
-// FirmwareFor is what an image must say of itself to be for a component of a
-// server model: all but its version. Nil profiles are the built-in ones.
-// firmware.BuildImage makes the image.
+// FirmwareFor returns the header of a firmware image that fits a component of a
+// server model, without its version. Nil profiles means the built-in ones.
+// firmware.BuildImage makes an image of it.
 func FirmwareFor(profiles fs.FS, profile, component string) (firmware.Image, error) {
 	if profiles == nil {
 		profiles = fixtures.Profiles

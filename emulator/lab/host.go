@@ -151,7 +151,7 @@ func (h *Host) account(is func(bmc.Account) bool) (bmc.Account, bool) {
 func (h *Host) Login(c bmc.Credentials) (bmc.Account, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if now := h.Now(); due(h.bmc, now) { // a lock may have expired
+	if now := h.Now(); due(h.bmc, now) { // an account may no longer be locked
 		if err := h.commit(h.begin()); err != nil {
 			h.lab.log.Error("login not handled", "host", h.Name(), "err", err)
 			return bmc.Account{}, false

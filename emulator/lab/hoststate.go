@@ -13,20 +13,20 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/store"
 )
 
-// A state of the models is a struct of pointers, its parts, each stored by
-// itself under the host's name, the model's and its own: what a step leaves
-// alone costs nothing to store.
+// The state of a model is a struct of pointers to its parts. Each part is stored
+// under a key of the host's name, the model and the part, so that a step stores only
+// the parts that it has changed.
 
-// dividedPart is a part that is too large to be stored again whenever it changes.
-// Its head is stored as other parts are, its pieces by themselves below that.
+// dividedPart is a part that is too large to be stored whenever it changes. Its head
+// is stored like other parts, its pieces under keys below that.
 type dividedPart interface {
-	// Head is the part without its pieces.
+	// Head returns the part without its pieces.
 	Head() any
-	// Changes are what is added to pieces since the same part as it was before,
-	// by key; nil empties a piece.
+	// Changes yields what was added to pieces since an earlier version of the part,
+	// by key. A nil value empties a piece.
 	Changes(before any) iter.Seq2[string, any]
-	// Join puts together again what was added: in the order of the keys and,
-	// below one, in that in which it came.
+	// Join adds back what Changes has yielded: in the order of the keys and, for one
+	// key, in the order of its additions.
 	Join(decode func(more any) error) error
 }
 
@@ -61,8 +61,7 @@ func (st *hostState) changedParts(host string, was *hostState) []store.Put {
 	return puts
 }
 
-// load reads one stored part. One that this release does not know is left
-// alone.
+// load reads one stored part. It ignores parts that this release does not know.
 func (st *hostState) load(part string, raw []byte) (err error) {
 	v := reflect.ValueOf(st).Elem()
 	name, _, isPiece := strings.Cut(part, "/")
@@ -73,7 +72,7 @@ func (st *hostState) load(part string, raw []byte) (err error) {
 	is := v.FieldByIndex(parts()[i].at)
 	if !isPiece {
 		err = json.Unmarshal(raw, is.Addr().Interface())
-	} else if d, ok := is.Interface().(dividedPart); ok && !is.IsNil() { // the head comes first
+	} else if d, ok := is.Interface().(dividedPart); ok && !is.IsNil() { // the head was loaded before
 		for added := json.NewDecoder(bytes.NewReader(raw)); added.More() && err == nil; {
 			err = d.Join(added.Decode)
 		}
@@ -84,13 +83,13 @@ func (st *hostState) load(part string, raw []byte) (err error) {
 	return nil
 }
 
-// partField is where a part is, in a hostState and in the store.
+// partField locates a part in a hostState and in the store.
 type partField struct {
-	at  []int  // of the field, as reflect has it: the model's, then the part's
+	at  []int  // index of the model's field, then of the part's, for reflect
 	key string // below the host's name
 }
 
-// parts are the places of all parts.
+// parts returns all parts of a hostState.
 var parts = sync.OnceValue(func() []partField { return partFields(reflect.TypeFor[hostState](), nil, "") })
 
 func partFields(t reflect.Type, at []int, key string) []partField {

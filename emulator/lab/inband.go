@@ -7,11 +7,11 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/vm"
 )
 
-// inBand is a host's BMC over the system interface.
+// inBand implements vm.BMC for one host.
 type inBand struct{ host *Host }
 
-// InBand is the BMC as the host's own software sees it: the same state as over
-// the network, without a login.
+// InBand returns the BMC as the host's own software sees it over the system
+// interface: with the same state as over the network, without a login.
 func (h *Host) InBand() vm.BMC { return inBand{h} }
 
 // Ask implements vm.BMC.

@@ -11,8 +11,8 @@ import (
 
 var errCancelled = errors.New("cancelled")
 
-// Begin opens a job and carries out the command that it stands for, whose job
-// c is told. Both are stored together; a command that is refused leaves no job.
+// Begin opens a task and applies the command that c returns for the task's ID to the
+// machine. Both are stored together. A command that is refused leaves no task.
 func (h *Host) Begin(ctx context.Context, o bmc.OpenTask, c func(job string) machine.Command) (bmc.Task, error) {
 	if ctx.Err() != nil {
 		return bmc.Task{}, context.Cause(ctx)
@@ -37,7 +37,7 @@ func (h *Host) Begin(ctx context.Context, o bmc.OpenTask, c func(job string) mac
 	return h.job(id)
 }
 
-// openJob opens a job in a step, and returns its ID. It holds h.mu.
+// openJob opens a task in a step and returns its ID. The caller holds h.mu.
 func (h *Host) openJob(st *step, o bmc.OpenTask) (string, error) {
 	opened, err := h.bmc.Apply(st.now, o)
 	if err != nil {
@@ -52,7 +52,7 @@ func (h *Host) openJob(st *step, o bmc.OpenTask) (string, error) {
 	return "", fmt.Errorf("lab: %s: %w: a job that was opened", h.Name(), bmc.ErrNotFound)
 }
 
-// job is a job as it stands.
+// job returns the current state of a task.
 func (h *Host) job(id string) (bmc.Task, error) {
 	for _, j := range h.BMC().Tasks.All() {
 		if j.ID == id {
@@ -62,10 +62,9 @@ func (h *Host) job(id string) (bmc.Task, error) {
 	return bmc.Task{}, fmt.Errorf("lab: %s: %w: job %s", h.Name(), bmc.ErrNotFound, id)
 }
 
-// Carry opens a job whose work no model does, and does it: what do returns
-// closes the job, whose ID and times it need not tell. Cancelling the job ends
-// ctx. A job that is under way when the lab ends has failed when it starts
-// again.
+// Carry opens a task whose work neither model does, and runs it: the result of do,
+// whose ID and times are filled in, closes the task. Cancelling the task ends ctx. A
+// task that is running when the lab ends has failed when the lab starts again.
 func (h *Host) Carry(ctx context.Context, o bmc.OpenTask, do func(ctx context.Context, job string) bmc.CloseTask) (bmc.Task, error) {
 	if ctx.Err() != nil {
 		return bmc.Task{}, context.Cause(ctx)
@@ -101,8 +100,8 @@ func (h *Host) Carry(ctx context.Context, o bmc.OpenTask, do func(ctx context.Co
 	return h.job(id)
 }
 
-// finishTask closes a job whose work has ended; why is the reason if that was
-// before its time.
+// finishTask closes a task whose work has ended. The reason why its context ended is
+// in why, nil when the work was complete.
 func (h *Host) finishTask(id string, end bmc.CloseTask, why error) {
 	h.mu.Lock()
 	delete(h.running, id)
@@ -110,28 +109,28 @@ func (h *Host) finishTask(id string, end bmc.CloseTask, why error) {
 		h.running = nil
 	}
 	h.mu.Unlock()
-	if errors.Is(why, errLabEnded) { // the next start of the lab closes it
+	if errors.Is(why, errLabEnded) { // closed when the lab starts again
 		return
 	}
-	if h.machineWorksOn(id) { // it was only the beginning
+	if h.machineWorksOn(id) { // the machine continues the task
 		return
 	}
 	end.ID = id
 	end.Cancelled = end.Cancelled || errors.Is(why, errCancelled) && end.Fault != ""
-	if _, _, err := h.applyBMC(context.Background(), end, nil); err != nil && !errors.Is(err, bmc.ErrNotFound) { // closed by another
+	if _, _, err := h.applyBMC(context.Background(), end, nil); err != nil && !errors.Is(err, bmc.ErrNotFound) { // not found: closed already
 		h.lab.log.Error("job cannot be closed", "host", h.Name(), "job", id, "err", err)
 	}
 }
 
-// machineWorksOn tells whether the machine goes on with a job.
+// machineWorksOn reports whether the machine works on a task.
 func (h *Host) machineWorksOn(job string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.machine.RunsTask(job)
 }
 
-// Cancel ends a job before its time. It answers machine.ErrUnstoppable for work
-// that cannot be stopped. The job may be Cancelling for a while.
+// Cancel cancels a task. It returns machine.ErrUnstoppable for work that cannot be
+// stopped. The task may be in state Cancelling for a while.
 func (h *Host) Cancel(ctx context.Context, job string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -51,7 +51,7 @@ func (l *Lab) recordCommand(e ipmi.Entry) {
 	l.journal.Add(entry)
 }
 
-// hostOfEntry is the host that a service knows, as it is or as it was.
+// hostOfEntry returns the lab's host for one that a Redfish service knows.
 func hostOfEntry(h redfish.Host) *Host {
 	if stale, ok := h.(previousHost); ok {
 		return stale.Host
@@ -59,7 +59,7 @@ func hostOfEntry(h redfish.Host) *Host {
 	return h.(*Host)
 }
 
-// recordEvents writes what happened in a step into the journal.
+// recordEvents writes the events of a step into the journal.
 func (h *Host) recordEvents(st *step) {
 	for _, evs := range [][]event.Event{st.machine, st.released, st.bmc} {
 		for _, ev := range evs {
@@ -71,7 +71,8 @@ func (h *Host) recordEvents(st *step) {
 	}
 }
 
-// describe words an event; "" is one that another tells already.
+// describe returns the kind and the text of an event's journal entry. The kind is ""
+// for events that another event covers.
 func describe(ev event.Event) (what, text string) {
 	switch ev := ev.(type) {
 	case bmc.Logged:
@@ -118,7 +119,7 @@ func describe(ev event.Event) (what, text string) {
 	case bmc.TaskChanged:
 		return "task.changed", strings.TrimSuffix(fmt.Sprintf("task %s: %s: %s", ev.Task.ID, ev.Task.State, ev.Task.Fault), ": ")
 	}
-	// An event that this table does not know has the name of its type.
+	// Events that are not in this table have the name of their type.
 	_, kind, _ := strings.Cut(fmt.Sprintf("%T", ev), ".")
 	return strings.ToLower(kind), ""
 }

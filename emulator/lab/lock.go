@@ -15,10 +15,10 @@ import (
 
 const lockFile = "lock"
 
-// HeldError means that a directory holds a lab that runs.
+// HeldError means that another process has the lab in a directory open.
 type HeldError struct {
 	Dir string
-	PID int // of the process; 0 if it is not known
+	PID int // of the process; 0 when it is not known
 }
 
 // Error implements error.
@@ -30,14 +30,14 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("lab: %s is in use by %s: end that with labctl down, or choose another directory", e.Dir, who)
 }
 
-// A look at the lock takes it for a moment, so who wants it lockTries again.
+// isLocked takes the lock for a moment, so lockDir tries several times.
 const (
 	lockTries = 5
 	lockPause = 20 * time.Millisecond // real time
 )
 
-// lockDir locks a directory for this process, until the file is closed or the
-// process has died.
+// lockDir locks a directory for this process until the file is closed or the process
+// dies.
 func lockDir(ctx context.Context, dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -72,7 +72,7 @@ func flock(f *os.File, how int) error {
 	return nil
 }
 
-// lockOwner is the process that has written itself into the lock file.
+// lockOwner returns the process that wrote its ID into the lock file, or 0.
 func lockOwner(f *os.File) int {
 	b := make([]byte, 32)
 	n, _ := f.ReadAt(b, 0)
@@ -83,7 +83,7 @@ func lockOwner(f *os.File) int {
 	return pid
 }
 
-// isLocked looks whether a process holds a directory.
+// isLocked reports whether a process has locked a directory.
 func isLocked(dir string) (held bool, pid int, err error) {
 	f, err := os.Open(filepath.Join(dir, lockFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -100,8 +100,8 @@ func isLocked(dir string) (held bool, pid int, err error) {
 	return false, 0, err
 }
 
-// Released returns when no process holds the lab in dir any longer, or with the
-// context's error.
+// Released returns when no process has the lab in dir open, or with the context's
+// error.
 func Released(ctx context.Context, dir string) error {
 	for {
 		held, _, err := isLocked(dir)
@@ -115,7 +115,8 @@ func Released(ctx context.Context, dir string) error {
 	}
 }
 
-// pauseBriefly waits for a moment of real time: other processes have no other.
+// pauseBriefly waits for a moment of real time, which is the only time of other
+// processes.
 func pauseBriefly(ctx context.Context) {
 	moment, cancel := context.WithTimeout(ctx, lockPause)
 	defer cancel()

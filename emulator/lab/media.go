@@ -14,15 +14,15 @@ import (
 
 var errEjected = errors.New("ejected while it was fetched")
 
-// fetch is an image on its way into a slot.
+// fetch is the download of an image into a slot.
 type fetch struct {
-	slot   bmc.Slot // with the password
+	slot   bmc.Slot // with the password for the image's server
 	cancel context.CancelCauseFunc
 }
 
-// ApplyBMC carries out a command to the BMC, and returns when its effect is
-// stored and seen. Inserting media it returns when the image is there, or with
-// bmc.ErrMedia when it cannot be had or ctx ends before.
+// ApplyBMC carries out a command to the BMC, and returns when its effect is stored
+// and visible. InsertMedia returns when the image was fetched, or with bmc.ErrMedia
+// when it cannot be fetched or ctx ends before.
 func (h *Host) ApplyBMC(ctx context.Context, c bmc.Command) ([]bmc.Event, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -40,8 +40,8 @@ func (h *Host) ApplyBMC(ctx context.Context, c bmc.Command) ([]bmc.Event, error)
 	return append(evs, more...), err
 }
 
-// applyBMC steps the BMC. If the command began a fetch it is returned; an
-// ejection will call what begin returned.
+// applyBMC applies a command to the BMC in one step. When the command starts a
+// fetch, it returns the fetch; an ejection cancels it with what begin returned.
 func (h *Host) applyBMC(ctx context.Context, c bmc.Command, begin func() context.CancelCauseFunc) (evs []bmc.Event, wanted *fetch, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -79,8 +79,8 @@ func (h *Host) applyBMC(ctx context.Context, c bmc.Command, begin func() context
 	return evs, wanted, nil
 }
 
-// mediaEjected ends the fetch for a slot that is empty now, or removes its image. It
-// holds h.mu.
+// mediaEjected cancels the fetch for a slot that is empty now, or removes its image.
+// The caller holds h.mu.
 func (h *Host) mediaEjected(slot string) {
 	if f := h.fetches[slot]; f != nil {
 		f.cancel(errEjected)
@@ -92,7 +92,7 @@ func (h *Host) mediaEjected(slot string) {
 	}
 }
 
-// cancelWork ends the host's fetches and what else it does itself: the lab ends.
+// cancelWork cancels the host's fetches and tasks because the lab ends.
 func (h *Host) cancelWork() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -105,7 +105,7 @@ func (h *Host) cancelWork() {
 	}
 }
 
-// forgetFetch ends the book-keeping of a fetch. It holds h.mu.
+// forgetFetch forgets a fetch that has ended. The caller holds h.mu.
 func (h *Host) forgetFetch(f *fetch) {
 	if h.fetches[f.slot.ID] == f {
 		delete(h.fetches, f.slot.ID)
@@ -115,7 +115,7 @@ func (h *Host) forgetFetch(f *fetch) {
 	}
 }
 
-// fetch brings an image into its slot. The clock does not jump meanwhile.
+// fetch downloads an image into its slot. The clock does not jump meanwhile.
 func (h *Host) fetch(ctx context.Context, f *fetch) ([]bmc.Event, error) {
 	defer h.lab.clock.Enter()()
 	evs, err := h.download(ctx, f)
@@ -126,7 +126,7 @@ func (h *Host) fetch(ctx context.Context, f *fetch) ([]bmc.Event, error) {
 	h.forgetFetch(f)
 	h.mu.Unlock()
 	evs, _, lost := h.applyBMC(context.Background(), bmc.MediaFetchFailed{Slot: f.slot.ID, Fetch: f.slot.Fetch}, nil)
-	if lost != nil && !errors.Is(lost, bmc.ErrNotFound) { // not found: it was ejected before
+	if lost != nil && !errors.Is(lost, bmc.ErrNotFound) { // not found: the slot was emptied before
 		err = errors.Join(err, lost)
 	}
 	return evs, err
@@ -148,7 +148,7 @@ func (h *Host) download(ctx context.Context, f *fetch) ([]bmc.Event, error) {
 	return h.mediaArrived(f, in, size)
 }
 
-// mediaArrived makes an image what its slot holds.
+// mediaArrived makes a downloaded image the content of its slot.
 func (h *Host) mediaArrived(f *fetch, in *store.Incoming, size int64) ([]bmc.Event, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -156,8 +156,8 @@ func (h *Host) mediaArrived(f *fetch, in *store.Incoming, size int64) ([]bmc.Eve
 		return nil, fmt.Errorf("lab: %s: %w: %w", h.Name(), bmc.ErrMedia, errors.Join(errEjected, in.Drop()))
 	}
 	h.forgetFetch(f)
-	// The file comes first: a lab that is killed in between finds a slot
-	// whose image has not arrived, and removes it.
+	// The file comes first: a lab that is killed in between finds a slot whose image
+	// has not arrived, and empties it.
 	if err := in.Keep(); err != nil {
 		return nil, fmt.Errorf("lab: %s: %w: %w", h.Name(), bmc.ErrMedia, err)
 	}
@@ -172,14 +172,14 @@ func (h *Host) mediaArrived(f *fetch, in *store.Incoming, size int64) ([]bmc.Eve
 	return evs, nil
 }
 
-// Media is an image that a slot of virtual media holds.
+// Media is the image in a slot of virtual media.
 type Media struct {
 	*os.File       // opened for reading
 	Size     int64 // bytes
 }
 
-// Media opens what a slot holds now; false when that is nothing. The caller
-// closes it, and can read on when it is ejected.
+// Media opens the image in a slot; false when the slot is empty. The caller closes
+// it, and can read on after it was ejected.
 func (h *Host) Media(slot string) (*Media, bool) {
 	for _, s := range h.BMC().Slots {
 		if s.ID != slot || !s.Inserted {
@@ -187,7 +187,7 @@ func (h *Host) Media(slot string) (*Media, bool) {
 		}
 		f, err := h.lab.store.Media(h.Name(), slot)
 		if err != nil {
-			if !errors.Is(err, fs.ErrNotExist) { // ejected right now
+			if !errors.Is(err, fs.ErrNotExist) { // ejected at this moment
 				h.lab.log.Warn("image of virtual media cannot be read", "host", h.Name(), "slot", slot, "err", err)
 			}
 			return nil, false
@@ -197,7 +197,8 @@ func (h *Host) Media(slot string) (*Media, bool) {
 	return nil, false
 }
 
-// imageSize is the size of the image file of a slot; -1 when there is none.
+// imageSize returns the size of a slot's image file in bytes, or -1 when there is
+// none.
 func (h *Host) imageSize(slot string) int64 {
 	f, err := h.lab.store.Media(h.Name(), slot)
 	if err != nil {

@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// maxMeasuredHosts is how many hosts have counts of their own; those of all others
-// are added up.
+// maxMeasuredHosts is how many hosts are counted one by one; the others are counted
+// together.
 const maxMeasuredHosts = 1000
 
-// LatencyBounds are the upper bounds of the classes of Latency, of the lab's
-// time.
+// LatencyBounds are the upper bounds of the buckets of Latency, in the lab's time.
 var LatencyBounds = latencyBounds[:]
 
 var latencyBounds = [...]time.Duration{
@@ -20,35 +19,36 @@ var latencyBounds = [...]time.Duration{
 	2 * time.Second, 10 * time.Second, time.Minute, 5 * time.Minute,
 }
 
-// countedMethods are counted by their names, all others together: a client can
-// make up as many as it likes.
+// countedMethods are counted by name. All others are counted together, because a
+// client can make up any number of them.
 var countedMethods = []string{"GET", "HEAD", "OPTIONS", "POST", "PATCH", "PUT", "DELETE"}
 
 const otherMethods = "other"
 
-// Traffic is how many requests of a kind there were since the lab was opened.
+// Traffic is how many requests of one kind came since the lab was opened.
 type Traffic struct {
-	Host     string // "" of all hosts beyond the first thousand
+	Host     string // "": all hosts beyond the first thousand
 	Method   string
-	Status   int // 0 of requests that got no answer
+	Status   int // 0: no response
 	Requests uint64
 	In, Out  uint64 // bytes of the bodies
 }
 
-// Latency is how long answers took, of the lab's time.
+// Latency is how long the responses to a method took, in the lab's time.
 type Latency struct {
 	Method  string
-	Classes []uint64 // by LatencyBounds; the last is of all that took longer
+	Classes []uint64 // by LatencyBounds; the last has all that took longer
 	Sum     time.Duration
 }
 
-// metrics counts requests. Who counts what was counted before waits for nobody.
+// metrics counts requests. Counting takes a lock only the first time for a host,
+// method and status.
 type metrics struct {
-	mu     sync.Mutex                                      // of what is counted for the first time
-	byHost [maxMeasuredHosts + 1]atomic.Pointer[[]*counts] // by host; the last is of all others
+	mu     sync.Mutex                                      // held to add counters
+	byHost [maxMeasuredHosts + 1]atomic.Pointer[[]*counts] // the last is of all other hosts
 }
 
-// counts are those of one host, method and status.
+// counts are the counters of one host, method and status.
 type counts struct {
 	method            string
 	status            int
@@ -86,13 +86,14 @@ func (m *metrics) counts(host int, method string, status int) *counts {
 	c, all := m.find(host, method, status)
 	if c == nil {
 		c = &counts{method: method, status: status}
-		all = append(slices.Clip(all), c) // others look at the old one
+		all = append(slices.Clip(all), c) // readers use the old slice
 		m.byHost[host].Store(&all)
 	}
 	return c
 }
 
-// find finds counts, nil when there are none, among all of the host.
+// find returns the counters, or nil when there are none, and all counters of the
+// host.
 func (m *metrics) find(host int, method string, status int) (*counts, []*counts) {
 	all := m.byHost[host].Load()
 	if all == nil {
@@ -106,7 +107,7 @@ func (m *metrics) find(host int, method string, status int) (*counts, []*counts)
 	return nil, *all
 }
 
-// each calls f with all counts, in no order that matters.
+// each calls f with all counters, in no particular order.
 func (m *metrics) each(f func(host int, c *counts)) {
 	for host := range m.byHost {
 		if all := m.byHost[host].Load(); all != nil {
@@ -117,7 +118,7 @@ func (m *metrics) each(f func(host int, c *counts)) {
 	}
 }
 
-// Traffic lists how many requests there were, in no order.
+// Traffic returns the numbers of requests, in no particular order.
 func (l *Lab) Traffic() []Traffic {
 	var out []Traffic
 	l.metrics.each(func(host int, c *counts) {
@@ -130,7 +131,7 @@ func (l *Lab) Traffic() []Traffic {
 	return out
 }
 
-// Latencies lists how long answers took, in no order.
+// Latencies returns how long responses took, in no particular order.
 func (l *Lab) Latencies() []Latency {
 	var out []Latency
 	l.metrics.each(func(_ int, c *counts) {

@@ -29,7 +29,7 @@ import (
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
-// dialects are all that a profile can name, beside those in files.
+// dialects are the built-in dialects, by the names that profiles use.
 var dialects = map[string]*dialect.Record{
 	generic.Record.Name: &generic.Record,
 	openbmc.Record.Name: &openbmc.Record,
@@ -51,15 +51,15 @@ var dialects = map[string]*dialect.Record{
 	ilo.ILO7.Name:       &ilo.ILO7,
 }
 
-// model is a profile, with the lab's timings, and how its BMC speaks. All hosts
-// of a profile that speak alike share it.
+// model is a profile with the rack's timings, and the dialect of its BMC. Hosts that
+// are alike share it.
 type model struct {
 	profile *machine.Profile
 	record  *dialect.Record
-	quirks  []quirk.Setting // that the rack gives it
+	quirks  []quirk.Setting // of the rack file
 }
 
-// modelKey is what hosts of the same model have in common.
+// modelKey identifies a model.
 type modelKey struct{ profile, ipmi, quirks string }
 
 func modelKeyOf(h rack.Host) modelKey { return modelKey{h.Profile, h.IPMI, h.Quirks} }
@@ -114,7 +114,7 @@ func loadModels(from fs.FS, of *rack.Lab) (map[modelKey]model, error) {
 	return models, nil
 }
 
-// withIPMI is a record with IPMI as a rack has it.
+// withIPMI returns a record with the IPMI settings of a rack.
 func withIPMI(r *dialect.Record, i *rack.IPMI) (*dialect.Record, error) {
 	own := *r
 	if len(i.Suites) > 0 {
@@ -132,7 +132,7 @@ func withIPMI(r *dialect.Record, i *rack.IPMI) (*dialect.Record, error) {
 	return &own, own.Validate()
 }
 
-// numbers are bytes as people read them.
+// numbers converts bytes so that they print as numbers.
 func numbers(b []byte) []int {
 	out := make([]int, len(b))
 	for i := range b {
@@ -162,7 +162,8 @@ func loadProfiles(from fs.FS, of *rack.Lab) (map[string]model, error) {
 }
 
 // ReadProfile reads profiles/NAME.yaml and what it names: the registry of BIOS
-// attributes, and the dialect of its BMC. Nil is the built-in profiles.
+// attributes and the dialect of its BMC. A nil file system means the built-in
+// profiles.
 func ReadProfile(from fs.FS, name string) (*machine.Profile, *dialect.Record, error) {
 	if from == nil {
 		from = fixtures.Profiles
@@ -194,13 +195,13 @@ func ReadProfile(from fs.FS, name string) (*machine.Profile, *dialect.Record, er
 	return p, r, nil
 }
 
-// Dialects are the names of the built-in dialects.
+// Dialects returns the names of the built-in dialects, sorted.
 func Dialects() []string { return slices.Sorted(maps.Keys(dialects)) }
 
-// Dialect is a built-in dialect; nil where there is none of that name.
+// Dialect returns the built-in dialect with a name, or nil when there is none.
 func Dialect(name string) *dialect.Record { return dialects[name] }
 
-// readDialect finds a dialect: a built-in one, or dialects/NAME.yaml.
+// readDialect returns a built-in dialect, or reads dialects/NAME.yaml.
 func readDialect(from fs.FS, name string) (*dialect.Record, error) {
 	at := "dialects/" + name + ".yaml"
 	b, err := fs.ReadFile(from, at)
@@ -226,7 +227,7 @@ func readDialect(from fs.FS, name string) (*dialect.Record, error) {
 	return checked(f.Record())
 }
 
-// checked is a record that goes with the service's tree.
+// checked returns a record when the Redfish service can serve it.
 func checked(r *dialect.Record, err error) (*dialect.Record, error) {
 	if err != nil {
 		return nil, err
@@ -234,8 +235,8 @@ func checked(r *dialect.Record, err error) (*dialect.Record, error) {
 	return r, redfish.Check(r)
 }
 
-// readRegistry reads the registry of BIOS attributes that a profile names. One
-// that does not stand beside the profiles is a built-in one.
+// readRegistry reads the registry of BIOS attributes that a profile names. When it
+// is not beside the profiles, it is a built-in one.
 func readRegistry(from fs.FS, name string) ([]byte, error) {
 	file := "registries/" + name + ".yaml"
 	b, err := fs.ReadFile(from, file)
@@ -245,14 +246,15 @@ func readRegistry(from fs.FS, name string) ([]byte, error) {
 	return b, err
 }
 
-// isBuiltIn says whether a registry is a built-in one, in which nothing is wrong.
+// isBuiltIn reports whether a registry is a built-in one, which is known to be
+// valid.
 func isBuiltIn(from fs.FS, name string) bool {
 	b, err := readRegistry(from, name)
 	built, missing := fs.ReadFile(fixtures.Profiles, "registries/"+name+".yaml")
 	return err == nil && missing == nil && bytes.Equal(b, built)
 }
 
-// overrideTimings puts the timings of a rack in place of a profile's.
+// overrideTimings replaces timings of a profile with those that the rack sets.
 func overrideTimings(t *machine.Timings, by rack.Timings) {
 	for _, d := range []struct {
 		of *machine.Duration

@@ -17,7 +17,7 @@ import (
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
-// Files are server models in memory, by their names: profiles/NAME.yaml,
+// Files are files of server models in memory, by name: profiles/NAME.yaml,
 // registries/NAME.yaml and dialects/NAME.yaml.
 type Files map[string][]byte
 
@@ -39,7 +39,7 @@ func (f Files) Open(name string) (fs.File, error) {
 	return &openFile{Reader: *bytes.NewReader(b), name: path.Base(name)}, nil
 }
 
-// openFile is one of them that is open, and what there is to know of it.
+// openFile is an open file of Files, and its own fs.FileInfo.
 type openFile struct {
 	bytes.Reader
 	name string
@@ -53,7 +53,7 @@ func (f *openFile) ModTime() time.Time         { return time.Time{} }
 func (f *openFile) IsDir() bool                { return false }
 func (f *openFile) Sys() any                   { return nil }
 
-// Profiles are the names of the profiles among them, sorted.
+// Profiles returns the names of the profiles, sorted.
 func (f Files) Profiles() []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(f)) {
@@ -64,7 +64,7 @@ func (f Files) Profiles() []string {
 	return out
 }
 
-// Check says what is wrong with any of the profiles, and what they name.
+// Check returns the errors in the profiles and in the files that they name.
 func (f Files) Check() error {
 	var errs []error
 	for _, name := range f.Profiles() {
@@ -74,7 +74,7 @@ func (f Files) Check() error {
 	return errors.Join(errs...)
 }
 
-// The bounds of what is read from a user's folder.
+// Bounds of what LoadModels reads.
 const (
 	maxModels = 500
 	maxModel  = 16 << 20
@@ -82,9 +82,8 @@ const (
 
 var modelKinds = []string{"profiles", "registries", "dialects"}
 
-// LoadModels reads a user's server models: a folder that holds profiles/,
-// registries/ and dialects/, a profile in such a folder, or a profile of its
-// own with these folders beside it.
+// LoadModels reads a user's server models from a folder with profiles/, registries/
+// and dialects/, or from one profile in or beside these folders.
 func LoadModels(at string) (Files, error) {
 	info, err := os.Stat(at)
 	if err != nil {
@@ -112,7 +111,7 @@ func LoadModels(at string) (Files, error) {
 	}
 	for _, kind := range modelKinds {
 		if kind == "profiles" && !info.IsDir() {
-			continue // one was named
+			continue // the argument named one profile
 		}
 		entries, err := os.ReadDir(filepath.Join(dir, kind))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -142,18 +141,18 @@ func LoadModels(at string) (Files, error) {
 	return out, out.Check()
 }
 
-// modelsDir is where a lab keeps those of its models that are not built in, so
-// that it comes back without the folder that they came from.
+// modelsDir is the directory in a lab's directory for models that are not built in,
+// so that the lab can be opened without the folder they came from.
 const modelsDir = "models"
 
-// Models are the server models of the lab in a directory: those of its own, and
-// the built-in ones.
+// Models returns the server models of the lab in a directory: its own and the
+// built-in ones.
 func Models(dir string) fs.FS {
 	return layers{os.DirFS(filepath.Join(dir, modelsDir)), fixtures.Profiles}
 }
 
-// KeepModels gives models to the lab in a directory. One that it has already
-// must be the same: servers are what they were made as.
+// KeepModels stores models in the lab's directory. A model that the lab has already
+// must be the same, because its servers were made from it.
 func KeepModels(dir string, f Files) error {
 	for _, name := range slices.Sorted(maps.Keys(f)) {
 		if _, err := fs.Stat(fixtures.Profiles, name); err == nil {
@@ -181,7 +180,7 @@ func KeepModels(dir string, f Files) error {
 	return nil
 }
 
-// layers are file systems of which the first that has a file gives it.
+// layers are file systems; a file comes from the first that has it.
 type layers []fs.FS
 
 func (l layers) Open(name string) (fs.File, error) {
@@ -198,31 +197,5 @@ func (l layers) Open(name string) (fs.File, error) {
 	return nil, err
 }
 
-// profileNames lists the built-in profiles and those in from, which may be nil.
-func profileNames(from fs.FS) []string {
-	var names []string
-	switch from := from.(type) {
-	case nil:
-	case Files:
-		names = from.Profiles()
-	case layers:
-		for _, l := range from {
-			names = append(names, profileNames(l)...)
-		}
-	default:
-		files, err := fs.Glob(from, "profiles/*.yaml")
-		if err == nil {
-			for _, f := range files {
-				names = append(names, strings.TrimSuffix(path.Base(f), ".yaml"))
-			}
-		}
-	}
-	if from != fs.FS(fixtures.Profiles) {
-		names = append(names, profileNames(fixtures.Profiles)...)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// Beside are models beside others: those of the first take precedence.
+// Beside joins two sets of models. Those of the first take precedence.
 func Beside(first, others fs.FS) fs.FS { return layers{first, others} }

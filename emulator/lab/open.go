@@ -239,7 +239,7 @@ func (l *Lab) loadRack(asked *rack.Lab) (known meta, faults bool, err error) {
 	l.rack.Accounts = append([]rack.Account(nil), l.rack.Accounts...)
 	for i := range l.rack.Accounts {
 		if a := &l.rack.Accounts[i]; a.Password == "" {
-			a.Password = rand.Text()[:16] // 80 bits; IPMI takes at most 20 bytes
+			a.Password = rand.Text()[:16] // 80 bits; IPMI allows at most 20 bytes
 		}
 	}
 	return meta{Rack: l.rack}, true, nil

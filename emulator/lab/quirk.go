@@ -12,11 +12,11 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/store"
 )
 
-// quirks are what the BMCs of a lab do wrong, beyond what their dialects do.
+// quirks are the deviations of BMCs beyond those of their dialects.
 type quirks struct {
 	mu  sync.Mutex
-	set map[string][]quirk.Setting // by host, of those whose quirks are not the rack's
-	// spoken are the records with quirks: hosts that speak alike share one.
+	set map[string][]quirk.Setting // by host; set at run time, in place of the rack's
+	// records caches dialect records with quirks: hosts that behave alike share one.
 	records map[recordKey]*dialect.Record
 }
 
@@ -27,7 +27,7 @@ type recordKey struct {
 
 const quirksKey = "quirks"
 
-// openQuirks restores what was set while the lab ran.
+// openQuirks restores the quirks that were set at run time.
 func (l *Lab) openQuirks() error {
 	q := &l.quirks
 	q.set, q.records = map[string][]quirk.Setting{}, map[recordKey]*dialect.Record{}
@@ -37,7 +37,7 @@ func (l *Lab) openQuirks() error {
 	return nil
 }
 
-// recordWith is the record with some quirks.
+// recordWith returns a record with quirks applied.
 func (q *quirks) recordWith(r *dialect.Record, all []quirk.Setting) (*dialect.Record, error) {
 	if len(all) == 0 {
 		return r, nil
@@ -58,7 +58,7 @@ func (q *quirks) recordWith(r *dialect.Record, all []quirk.Setting) (*dialect.Re
 	return own, nil
 }
 
-// quirksOf are a host's: those that were set, else the rack's.
+// quirksOf returns a host's quirks: those set at run time, else the rack's.
 func (q *quirks) quirksOf(name string, rack []quirk.Setting) []quirk.Setting {
 	if set, ok := q.set[name]; ok {
 		return set
@@ -66,7 +66,7 @@ func (q *quirks) quirksOf(name string, rack []quirk.Setting) []quirk.Setting {
 	return rack
 }
 
-// parseQuirks reads those of a group of hosts.
+// parseQuirks parses the quirks of a group of hosts.
 func parseQuirks(texts []string) ([]quirk.Setting, error) {
 	var all []quirk.Setting
 	for i, text := range texts {
@@ -79,7 +79,7 @@ func parseQuirks(texts []string) ([]quirk.Setting, error) {
 	return all, nil
 }
 
-// Quirks are the host's, beyond what its dialect does.
+// Quirks returns the host's quirks, without the deviations of its dialect.
 func (h *Host) Quirks() []quirk.Setting {
 	q := &h.lab.quirks
 	q.mu.Lock()
@@ -87,8 +87,8 @@ func (h *Host) Quirks() []quirk.Setting {
 	return slices.Clone(q.quirksOf(h.Name(), h.model.quirks))
 }
 
-// SetQuirks puts quirks in the place of the host's. They hold, and are stored,
-// when it returns.
+// SetQuirks replaces the host's quirks. They are stored and in force when it
+// returns.
 func (h *Host) SetQuirks(all []quirk.Setting) error {
 	for i, s := range all {
 		if slices.ContainsFunc(all[:i], func(o quirk.Setting) bool { return o.ID == s.ID }) {
@@ -103,7 +103,7 @@ func (h *Host) SetQuirks(all []quirk.Setting) error {
 		return err
 	}
 	was, had := q.set[h.Name()]
-	q.set[h.Name()] = append([]quirk.Setting{}, all...) // none, too, is what was asked for
+	q.set[h.Name()] = append([]quirk.Setting{}, all...) // an empty list is stored too
 	if err := l.store.Save(l.clock.Now(), store.Put{Kind: store.Meta, Key: quirksKey, Value: q.set}); err != nil {
 		if q.set[h.Name()] = was; !had {
 			delete(q.set, h.Name())

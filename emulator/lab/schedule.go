@@ -8,27 +8,26 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 )
 
-// schedule is a heap of hosts by deadline, with one timer of the clock for the
-// first of them.
+// schedule is a heap of hosts by deadline, with one timer for the first of them.
 type schedule struct {
 	clock *clock.Clock
-	lazy  bool // its deadlines are housekeeping: they do not hurry the clock
+	lazy  bool // a clock that jumps does not jump to these deadlines
 
 	mu    sync.Mutex
 	heap  clock.Due[*deadline]
 	tick  func() // nil while the schedule is stopped
 	timer *clock.Timer
-	armed time.Time // what the timer is set to; zero when it is not
+	armed time.Time // when the timer fires; zero when it is stopped
 }
 
-// deadline is the place of one host in a schedule.
+// deadline is the entry of one host in a schedule.
 type deadline struct {
 	host *Host
 	at   time.Time
-	pos  int // in the heap; -1 when it is not there
+	pos  int // in the heap; -1 when it is not in it
 }
 
-// Before implements clock.Dated; ties go by place in the rack.
+// Before implements clock.Dated. Hosts with the same deadline are ordered by index.
 func (d *deadline) Before(o *deadline) bool {
 	if !d.at.Equal(o.at) {
 		return d.at.Before(o.at)
@@ -39,7 +38,7 @@ func (d *deadline) Before(o *deadline) bool {
 // Place implements clock.Dated.
 func (d *deadline) Place() *int { return &d.pos }
 
-// set puts a host's deadline where it belongs; without one it takes it out.
+// set sets a host's deadline, or removes it when ok is false.
 func (s *schedule) set(d *deadline, at time.Time, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,14 +58,14 @@ func (s *schedule) set(d *deadline, at time.Time, ok bool) {
 	}
 	now := s.first()
 	if s.lazy && !s.armed.IsZero() && now.After(s.armed) {
-		return // requests put off the end of their sessions: to look in vain now and then is less work
+		return // each request moves the end of its session: a tick too early is cheaper than a timer per request
 	}
 	if !now.Equal(first) {
 		s.arm()
 	}
 }
 
-// first is the first deadline; zero when there is none.
+// first returns the first deadline, or zero when there is none.
 func (s *schedule) first() time.Time {
 	if len(s.heap) == 0 {
 		return time.Time{}
@@ -74,7 +73,7 @@ func (s *schedule) first() time.Time {
 	return s.heap[0].at
 }
 
-// arm sets the timer to the first deadline. It holds s.mu.
+// arm sets the timer to the first deadline. The caller holds s.mu.
 func (s *schedule) arm() {
 	s.armed = time.Time{}
 	switch {
@@ -115,7 +114,8 @@ func (s *schedule) stop() {
 	}
 }
 
-// due takes out the hosts whose deadline has come. Each must be set again.
+// due removes and returns the hosts whose deadline has passed. Each must be set
+// again.
 func (s *schedule) due(now time.Time) []*Host {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish"
 )
 
-// runJob carries out a plan as if its maker had sent the request now. It holds
-// h.mu.
+// runJob sends the request of a scheduled job as if its creator sent it now. The
+// caller holds h.mu.
 func (h *Host) runJob(p bmc.Job) {
 	if h.ended || h.lab.service == nil {
 		return
@@ -21,13 +21,13 @@ func (h *Host) runJob(p bmc.Job) {
 	h.lab.tasks.Go(func() {
 		defer leave()
 		end := bmc.EndJob{ID: p.ID, Status: h.jobStatus(p)}
-		if _, _, err := h.applyBMC(context.Background(), end, nil); err != nil && !errors.Is(err, bmc.ErrNotFound) { // forgotten
+		if _, _, err := h.applyBMC(context.Background(), end, nil); err != nil && !errors.Is(err, bmc.ErrNotFound) { // not found: the job was deleted
 			h.lab.log.Error("plan cannot be ended", "host", h.Name(), "plan", p.ID, "err", err)
 		}
 	})
 }
 
-// jobStatus is the status that the request of a plan is answered with.
+// jobStatus sends a job's request and returns the HTTP status of the response.
 func (h *Host) jobStatus(p bmc.Job) int {
 	ctx := context.WithValue(redfish.ActAs(context.Background(), p.Account), http.LocalAddrContextKey,
 		net.TCPAddrFromAddrPort(h.Address()))
@@ -44,7 +44,7 @@ func (h *Host) jobStatus(p bmc.Job) int {
 	return w.status
 }
 
-// statusOnly takes an answer of which only the status matters.
+// statusOnly is an http.ResponseWriter that keeps only the status.
 type statusOnly struct {
 	header http.Header
 	status int

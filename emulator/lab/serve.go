@@ -27,7 +27,7 @@ const (
 
 const (
 	advancers    = 32               // hosts that advance at the same time: their saves share a commit
-	saveInterval = 10 * time.Minute // of the lab, between two saves of its time alone
+	saveInterval = 10 * time.Minute // of the lab's time, between two saves of the time alone
 )
 
 var errLabEnded = errors.New("lab: ended")

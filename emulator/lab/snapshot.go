@@ -18,10 +18,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/store"
 )
 
-// inSnapshot says which files of a lab's directory are the lab: what the store
-// holds, server models of its own, and the authority, so that clients trust the
-// BMCs still. All else in
-// the directory belongs to others.
+// inSnapshot reports whether a file in a lab's directory belongs to a snapshot: the
+// files of the store, the lab's own server models, and the authority, so that
+// clients still trust the BMCs. All other files belong to others.
 func inSnapshot(name string) bool {
 	if strings.HasSuffix(name, ".part") {
 		return false
@@ -29,14 +28,14 @@ func inSnapshot(name string) bool {
 	return name == network.CACertFile || name == network.CAKeyFile || strings.HasPrefix(filepath.ToSlash(name), modelsDir+"/") || store.Holds(name)
 }
 
-// SaveSnapshot writes the lab as it is at this moment to a new tar file, if to
-// ends with .tar, else to a new directory. The lab stands still meanwhile.
+// SaveSnapshot saves the lab as it is now to a new tar file when the name to ends in
+// .tar, else to a new directory. Nothing in the lab changes meanwhile.
 func (l *Lab) SaveSnapshot(ctx context.Context, to string, tell snapshot.Progress) (snapshot.Info, error) {
 	defer l.clock.Enter()()
 	for _, h := range l.hosts {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.disks.Lock() // what a system writes waits
+		h.disks.Lock() // writes of a running system wait
 		defer h.disks.Unlock()
 	}
 	thaw, err := l.faults.Freeze()
@@ -52,7 +51,7 @@ func (l *Lab) SaveSnapshot(ctx context.Context, to string, tell snapshot.Progres
 	return snapshot.Open(to)
 }
 
-// SaveSnapshot does that for the lab in a directory that does not run.
+// SaveSnapshot saves the lab in a directory that is not open.
 func SaveSnapshot(ctx context.Context, dir, to string, tell snapshot.Progress) (snapshot.Info, error) {
 	err := withStoppedLab(ctx, dir, func(s *store.Store) error {
 		r, at, err := storedRack(s)
@@ -68,8 +67,9 @@ func SaveSnapshot(ctx context.Context, dir, to string, tell snapshot.Progress) (
 	return snapshot.Open(to)
 }
 
-// RestoreSnapshot makes the lab in a directory, which does not run, what it was
-// when it was saved. Where there is no lab it makes one. Files of others stay.
+// RestoreSnapshot restores the lab in a directory, which must not be open, from a
+// snapshot. It makes a lab when the directory has none, and leaves files of others
+// alone.
 func RestoreSnapshot(ctx context.Context, dir, from string, tell snapshot.Progress) (snapshot.Info, error) {
 	info, err := snapshot.Open(from)
 	if err != nil {
@@ -90,7 +90,7 @@ func RestoreSnapshot(ctx context.Context, dir, from string, tell snapshot.Progre
 	if err := snapshot.Load(ctx, from, fresh, tell); err != nil {
 		return info, err
 	}
-	// All is there: from here on nothing but a broken disk can fail.
+	// Everything is copied: from here on only a broken disk can make this fail.
 	old, err := labFiles(dir)
 	for _, name := range old {
 		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, name)))
@@ -106,7 +106,7 @@ func RestoreSnapshot(ctx context.Context, dir, from string, tell snapshot.Progre
 	return info, nil
 }
 
-// labFiles are the names in a lab's directory that are the lab's.
+// labFiles returns the names in a lab's directory that belong to the lab.
 func labFiles(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	var out []string
@@ -118,8 +118,8 @@ func labFiles(dir string) ([]string, error) {
 	return out, err
 }
 
-// ResetHosts makes hosts of the lab in a directory, which does not run, what
-// their profile says: as they came, with empty disks. No names mean all hosts.
+// ResetHosts resets hosts of the lab in a directory, which must not be open, to what
+// their profile says, with empty disks. Without names it resets all hosts.
 func ResetHosts(ctx context.Context, dir string, names ...string) error {
 	return withStoppedLab(ctx, dir, func(s *store.Store) error {
 		r, at, err := storedRack(s)
@@ -153,8 +153,8 @@ func ResetHosts(ctx context.Context, dir string, names ...string) error {
 	})
 }
 
-// emptyDisks removes the disks of hosts. What virtual media hold is removed when
-// the lab starts and no slot holds it.
+// emptyDisks removes the disk files of hosts. Images of virtual media are removed
+// when the lab starts and no slot holds them.
 func emptyDisks(dir string, meant func(host string) bool) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -171,7 +171,7 @@ func emptyDisks(dir string, meant func(host string) bool) error {
 	return nil
 }
 
-// withStoppedLab opens the store of a lab that does not run.
+// withStoppedLab calls do with the store of a lab that is not open.
 func withStoppedLab(ctx context.Context, dir string, do func(*store.Store) error) (err error) {
 	if _, err := os.Stat(filepath.Join(dir, lockFile)); err != nil {
 		return fmt.Errorf("lab: there is no lab in %s: %w", dir, err)
@@ -188,7 +188,7 @@ func withStoppedLab(ctx context.Context, dir string, do func(*store.Store) error
 	return errors.Join(do(s), s.Close())
 }
 
-// storedRack is the rack that a store is of, and the lab's time.
+// storedRack returns the rack that a store holds, and the lab's time.
 func storedRack(s *store.Store) (rack.Lab, time.Time, error) {
 	var m meta
 	found, err := s.Load(store.Meta, metaKey, &m)
@@ -201,7 +201,7 @@ func storedRack(s *store.Store) (rack.Lab, time.Time, error) {
 	return m.Rack, s.Last(), nil
 }
 
-// StoredRack is the rack of the lab in a directory that does not run.
+// StoredRack returns the rack of the lab in a directory that is not open.
 func StoredRack(ctx context.Context, dir string) (r rack.Lab, err error) {
 	err = withStoppedLab(ctx, dir, func(s *store.Store) error {
 		r, _, err = storedRack(s)

@@ -8,17 +8,17 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 )
 
-// maxCachedTokens bounds the tokens that a host remembers; more sessions than that
-// are looked for in the BMC.
+// maxCachedTokens bounds the tokens that a host caches. The BMC finds the sessions
+// of others.
 const maxCachedTokens = 16
 
-// tokenCache are tokens that were shown to a BMC, with the sessions that they stand
-// for. They spare the requests of a session the lock of the host, and a digest of
-// the token: what a BMC keeps of it is no more than that. It is immutable, and
-// lives as long as the lab does.
+// tokenCache holds tokens that clients have sent, with their sessions. A request
+// whose token is cached does not wait for the host's lock, which a step holds until
+// its commit is on disk, and computes no digest of the token (the BMC stores only
+// that). It is immutable and never stored.
 type tokenCache struct {
-	logins *bmc.Logins   // sessions that were open; when others are, all of it is void
-	until  time.Time     // when one of them may have ended by itself
+	logins *bmc.Logins   // open sessions; when they change, the cache is void
+	until  time.Time     // when the first of them may time out
 	all    []cachedToken // latest first
 }
 
@@ -27,7 +27,7 @@ type cachedToken struct {
 	session bmc.Session
 }
 
-// Resume finds the session that a token stands for, and counts as its use.
+// Resume finds the session of a token, and counts as a use of it.
 func (h *Host) Resume(token string) (bmc.Session, bool) {
 	now := h.Now()
 	if p := h.tokens.Load(); p != nil && p.logins == h.BMC().Logins && now.Before(p.until) {
@@ -51,7 +51,7 @@ func (h *Host) Resume(token string) (bmc.Session, bool) {
 	return s, ok
 }
 
-// cacheToken remembers a token. It holds h.mu.
+// cacheToken adds a token to the cache. The caller holds h.mu.
 func (h *Host) cacheToken(token string, s bmc.Session) {
 	p := &tokenCache{logins: h.BMC().Logins, until: h.bmc.SessionsDue(), all: []cachedToken{{token, s}}}
 	if old := h.tokens.Load(); old != nil && old.logins == p.logins {

@@ -20,10 +20,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish"
 )
 
-// StoreImage keeps a firmware image of at most that many bytes, in a file that
-// stays until its update has ended or DropImage forgets it. What is wrong with
-// the image is part of the answer; redfish.ErrTooLarge answers one that is too
-// large.
+// StoreImage stores a firmware image of at most most bytes in a file that stays
+// until its update has ended or DropImage is called. A defect of the image is part
+// of the result; an image that is too large is redfish.ErrTooLarge.
 func (h *Host) StoreImage(ctx context.Context, r io.Reader, most int64) (redfish.Image, error) {
 	if ctx.Err() != nil {
 		return redfish.Image{}, context.Cause(ctx)
@@ -37,7 +36,7 @@ func (h *Host) StoreImage(ctx context.Context, r io.Reader, most int64) (redfish
 	})
 }
 
-// saveImage stores the image that fill writes, and reads it.
+// saveImage stores the image that fill writes, and parses it.
 func (h *Host) saveImage(fill func(io.Writer) error) (redfish.Image, error) {
 	in, id, err := h.lab.store.NewUpdate(h.Name())
 	if err != nil {
@@ -62,14 +61,14 @@ func (h *Host) saveImage(fill func(io.Writer) error) (redfish.Image, error) {
 	return img, nil
 }
 
-// DropImage forgets an image that no update is to be had with.
+// DropImage removes an image that no update needs.
 func (h *Host) DropImage(id string) {
 	if err := h.lab.store.RemoveUpdate(h.Name(), id); err != nil {
 		h.lab.log.Warn("firmware image stays", "host", h.Name(), "image", id, "err", err)
 	}
 }
 
-// Image opens the image of an update that is under way. The caller closes it.
+// Image opens the image of an update in progress. The caller closes it.
 func (h *Host) Image(update string) (io.ReadCloser, error) {
 	f, err := h.lab.store.Update(h.Name(), update)
 	if err != nil {
@@ -78,8 +77,8 @@ func (h *Host) Image(update string) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// FetchUpdate opens a job that fetches an image, and then goes on as the
-// machine's update that stage describes.
+// FetchUpdate opens a task that fetches an image, and then continues as the update
+// of the machine that stage describes.
 func (h *Host) FetchUpdate(ctx context.Context, o bmc.OpenTask, from redfish.ImageSource, stage firmware.Stage) (bmc.Task, error) {
 	return h.Carry(ctx, o, func(ctx context.Context, job string) bmc.CloseTask {
 		img, err := h.saveImage(func(w io.Writer) error {
@@ -96,11 +95,11 @@ func (h *Host) FetchUpdate(ctx context.Context, o bmc.OpenTask, from redfish.Ima
 			h.DropImage(img.ID)
 			return bmc.CloseTask{Fault: err.Error()}
 		}
-		return bmc.CloseTask{} // the machine closes it
+		return bmc.CloseTask{} // the machine ends the task
 	})
 }
 
-// notFetched closes the job of an image that could not be had.
+// notFetched returns the end of a task whose image could not be fetched.
 func notFetched(at time.Time, from string, err error) bmc.CloseTask {
 	why := err
 	if known := (*bmc.MediaError)(nil); errors.As(err, &known) {
@@ -131,8 +130,8 @@ func (h *Host) forgetImages(st *step) {
 	}
 }
 
-// keptUpdates lists the images of the keptUpdates that are under way. An update whose
-// image was lost is given up, if that is possible.
+// keptUpdates returns the images of updates in progress. It cancels an update whose
+// image was lost, when the machine allows that.
 func (h *Host) keptUpdates(st *step) []store.Image {
 	var kept []store.Image
 	for _, u := range h.machine.View().Firmware.Updates() {
