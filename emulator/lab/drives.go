@@ -109,7 +109,7 @@ func (h *Host) removeDriveFiles(st *step) {
 			continue
 		}
 		if err := h.lab.store.RemoveDisk(h.Name(), name); err != nil {
-			h.lab.log.Warn("content of a drive that is gone stays", "host", h.Name(), "drive", name, "err", err)
+			h.lab.log.Warn("file of a removed drive not deleted", "host", h.Name(), "drive", name, "err", err)
 		}
 	}
 }

@@ -153,7 +153,7 @@ func (h *Host) Login(c bmc.Credentials) (bmc.Account, bool) {
 	defer h.mu.Unlock()
 	if now := h.Now(); due(h.bmc, now) { // an account may no longer be locked
 		if err := h.commit(h.begin()); err != nil {
-			h.lab.log.Error("login not handled", "host", h.Name(), "err", err)
+			h.lab.log.Error("login refused: the step before it was not stored", "host", h.Name(), "err", err)
 			return bmc.Account{}, false
 		}
 	}
@@ -166,7 +166,7 @@ func (h *Host) Login(c bmc.Credentials) (bmc.Account, bool) {
 	st.bmc = append(st.bmc, evs...)
 	if err = errors.Join(err, h.commit(st)); err != nil {
 		// A login that cannot be counted is refused.
-		h.lab.log.Error("login not counted", "host", h.Name(), "err", err)
+		h.lab.log.Error("login refused: it was not stored", "host", h.Name(), "err", err)
 		return bmc.Account{}, false
 	}
 	return v.Account, v.OK

@@ -88,7 +88,7 @@ func (h *Host) mediaEjected(slot string) {
 		return
 	}
 	if err := h.lab.store.RemoveMedia(h.Name(), slot); err != nil {
-		h.lab.log.Warn("image of ejected media stays", "host", h.Name(), "slot", slot, "err", err)
+		h.lab.log.Warn("image of ejected media not deleted", "host", h.Name(), "slot", slot, "err", err)
 	}
 }
 
@@ -188,7 +188,7 @@ func (h *Host) Media(slot string) (*Media, bool) {
 		f, err := h.lab.store.Media(h.Name(), slot)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) { // ejected at this moment
-				h.lab.log.Warn("image of virtual media cannot be read", "host", h.Name(), "slot", slot, "err", err)
+				h.lab.log.Warn("image of virtual media not readable", "host", h.Name(), "slot", slot, "err", err)
 			}
 			return nil, false
 		}

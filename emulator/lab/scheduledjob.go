@@ -22,7 +22,7 @@ func (h *Host) runJob(p bmc.Job) {
 		defer leave()
 		end := bmc.EndJob{ID: p.ID, Status: h.jobStatus(p)}
 		if _, _, err := h.applyBMC(context.Background(), end, nil); err != nil && !errors.Is(err, bmc.ErrNotFound) { // not found: the job was deleted
-			h.lab.log.Error("plan cannot be ended", "host", h.Name(), "plan", p.ID, "err", err)
+			h.lab.log.Error("scheduled job not ended", "host", h.Name(), "job", p.ID, "err", err)
 		}
 	})
 }

@@ -64,7 +64,7 @@ func (h *Host) saveImage(fill func(io.Writer) error) (redfish.Image, error) {
 // DropImage removes an image that no update needs.
 func (h *Host) DropImage(id string) {
 	if err := h.lab.store.RemoveUpdate(h.Name(), id); err != nil {
-		h.lab.log.Warn("firmware image stays", "host", h.Name(), "image", id, "err", err)
+		h.lab.log.Warn("firmware image not deleted", "host", h.Name(), "image", id, "err", err)
 	}
 }
 
@@ -147,7 +147,7 @@ func (h *Host) keptUpdates(st *step) []store.Image {
 		h.lab.log.Warn("firmware image lost in a restart", "host", h.Name(), "update", u.ID, "err", err)
 		evs, err := h.machine.Apply(st.now, machine.Firmware{Command: firmware.CancelUpdate{ID: u.ID}})
 		if err != nil {
-			h.lab.log.Warn("update goes on without its image", "host", h.Name(), "update", u.ID, "err", err)
+			h.lab.log.Warn("update without its image not cancelled", "host", h.Name(), "update", u.ID, "err", err)
 		}
 		st.machine = append(st.machine, evs...)
 	}

@@ -19,17 +19,17 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 )
 
-// maxAnswer bounds what a client reads: some hundred bytes for each host.
+// maxAnswer bounds the bytes of a response. A host takes some hundred.
 const maxAnswer = 1 << 30
 
-// Client speaks to the lab in one directory. Its methods answer ErrNoLab when
-// none runs there.
+// Client calls the control API of the lab in one directory. Its methods return
+// ErrNoLab when no lab runs there.
 type Client struct {
 	dir  string
 	http *http.Client
 }
 
-// NewClient is a client for the lab in dir, whether it runs or not.
+// NewClient returns a client for the lab in dir, whether it runs or not.
 func NewClient(dir string) *Client {
 	c := &Client{dir: dir}
 	c.http = &http.Client{Transport: &http.Transport{DialContext: c.dial, DisableKeepAlives: true}}
@@ -44,29 +44,29 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "unix", path)
 }
 
-// Status describes the lab.
+// Status returns the state of the lab.
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	var st Status
 	err := c.do(ctx, http.MethodGet, "/v1/status", nil, &st)
 	return st, err
 }
 
-// Hosts describes the lab's hosts.
+// Hosts returns the lab's hosts.
 func (c *Client) Hosts(ctx context.Context) ([]Host, error) {
 	var hosts []Host
 	err := c.do(ctx, http.MethodGet, "/v1/hosts", nil, &hosts)
 	return hosts, err
 }
 
-// Host describes one host in full.
+// Host returns all details of one host.
 func (c *Client) Host(ctx context.Context, host string) (Detail, error) {
 	var d Detail
 	err := c.do(ctx, http.MethodGet, at(host), nil, &d)
 	return d, err
 }
 
-// Power resets a host; reset is a ResetType of Redfish. It returns the host as
-// it is then.
+// Power resets a host and returns its new state. The reset is a ResetType of
+// Redfish.
 func (c *Client) Power(ctx context.Context, host, reset string) (Host, error) {
 	var h Host
 	err := c.do(ctx, http.MethodPost, at(host, "power"), resetRequest{Reset: reset}, &h)
@@ -80,61 +80,63 @@ func (c *Client) ResetBMC(ctx context.Context, host string, r BMCReset) (Host, e
 	return h, err
 }
 
-// SelfTest sets what a host's BMC finds when it tests itself.
+// SelfTest sets the result of the self-test of a host's BMC.
 func (c *Client) SelfTest(ctx context.Context, host string, found SelfTest) (Host, error) {
 	var h Host
 	err := c.do(ctx, http.MethodPost, at(host, "bmc", "selftest"), found, &h)
 	return h, err
 }
 
-// Boot sets what a host boots next; an Override without a target ends one that
-// is set. It returns the host as it is then.
+// Boot sets the boot override of a host and returns its new state. An Override
+// without a target removes the override.
 func (c *Client) Boot(ctx context.Context, host string, o Override) (Detail, error) {
 	var d Detail
 	err := c.do(ctx, http.MethodPost, at(host, "boot"), o, &d)
 	return d, err
 }
 
-// Media lists the slots of a host's virtual media.
+// Media returns the virtual media slots of a host.
 func (c *Client) Media(ctx context.Context, host string) ([]Media, error) {
 	var m []Media
 	err := c.do(ctx, http.MethodGet, at(host, "media"), nil, &m)
 	return m, err
 }
 
-// InsertMedia puts an image into a slot; it returns when the BMC has fetched it.
+// InsertMedia inserts an image into a slot. It returns when the BMC has fetched the
+// image.
 func (c *Client) InsertMedia(ctx context.Context, host, slot string, i Image) ([]Media, error) {
 	var m []Media
 	err := c.do(ctx, http.MethodPost, at(host, "media", slot, "insert"), i, &m)
 	return m, err
 }
 
-// EjectMedia empties a slot.
+// EjectMedia ejects the image of a slot.
 func (c *Client) EjectMedia(ctx context.Context, host, slot string) ([]Media, error) {
 	var m []Media
 	err := c.do(ctx, http.MethodPost, at(host, "media", slot, "eject"), nil, &m)
 	return m, err
 }
 
-// The logs of a BMC: of its machine, and of who came and what was asked.
+// The logs of a BMC: the event log of its machine, and the audit log of requests and
+// logins.
 const (
 	Events = string(bmc.EventLog)
 	Audit  = string(bmc.AuditLog)
 )
 
-// Log lists a log of a host's BMC, oldest first.
+// Log returns the entries of a log of a host's BMC, oldest first.
 func (c *Client) Log(ctx context.Context, host, log string) ([]LogEntry, error) {
 	var l []LogEntry
 	err := c.do(ctx, http.MethodGet, at(host, "log", log), nil, &l)
 	return l, err
 }
 
-// ClearLog empties a log of a host's BMC.
+// ClearLog clears a log of a host's BMC.
 func (c *Client) ClearLog(ctx context.Context, host, log string) error {
 	return c.do(ctx, http.MethodDelete, at(host, "log", log), nil, new([]LogEntry))
 }
 
-// Metrics is what Prometheus is told, as text.
+// Metrics returns the metrics in the text format of Prometheus.
 func (c *Client) Metrics(ctx context.Context) ([]byte, error) {
 	body, err := c.open(ctx, http.MethodGet, "/metrics", nil)
 	if err != nil {
@@ -148,7 +150,7 @@ func (c *Client) Metrics(ctx context.Context) ([]byte, error) {
 	return b, nil
 }
 
-// at is the address of a host, or of something below it.
+// at returns the path of a host, or of a resource below it.
 func at(host string, below ...string) string {
 	path := "/v1/hosts/" + url.PathEscape(host)
 	for _, b := range below {
@@ -157,7 +159,7 @@ func at(host string, below ...string) string {
 	return path
 }
 
-// Down ends the lab, and returns when its directory is free.
+// Down stops the lab, and returns when its directory is free.
 func (c *Client) Down(ctx context.Context) error {
 	if err := c.do(ctx, http.MethodPost, "/v1/down", nil, &Status{}); err != nil {
 		return err
@@ -181,7 +183,7 @@ func (c *Client) do(ctx context.Context, method, path string, body, answer any) 
 	return nil
 }
 
-// open sends a request, and returns the body of an answer that is no refusal.
+// open sends a request and returns the body of a successful response.
 func (c *Client) open(ctx context.Context, method, path string, body any) (io.ReadCloser, error) {
 	b, err := json.Marshal(body)
 	if err != nil {
@@ -203,7 +205,7 @@ func (c *Client) open(ctx context.Context, method, path string, body any) (io.Re
 	return nil, refusedError(resp)
 }
 
-// refusedError is what an answer says of why something was not done.
+// refusedError returns the error that a response contains.
 func refusedError(resp *http.Response) error {
 	defer resp.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
@@ -214,9 +216,9 @@ func refusedError(resp *http.Response) error {
 	return &Refused{Status: resp.StatusCode, Text: p.Error}
 }
 
-// Refused is what a lab did not do, and why.
+// Refused is an error response of the lab.
 type Refused struct {
-	Status int // of HTTP
+	Status int // HTTP status
 	Text   string
 }
 

@@ -15,15 +15,15 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// protocol is what a connection speaks once it is attached to a console: bytes
-// that the machine shows, and bytes that are typed. Who types no more closes
-// its side; when that has had its effect, the lab closes the other.
+// protocol is the protocol of a connection to a console: the machine's output in one
+// direction, typed input in the other. The client closes its side after its input.
+// When all of it was typed, the lab closes the other side.
 const protocol = "metalab-console"
 
-// errInputEnded ends an attachment whose client types no more.
+// errInputEnded ends a connection whose client has closed its side.
 var errInputEnded = errors.New("nobody types any more")
 
-// console attaches a connection to a host's console.
+// console connects a client to a host's console.
 func (s *Server) console(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("host")
 	host, ok := s.c.Lab.Host(name)
@@ -49,7 +49,8 @@ func (s *Server) console(w http.ResponseWriter, r *http.Request) {
 	typing := make(chan struct{})
 	go func() {
 		defer close(typing)
-		// Not all through buffered, which ends the context with the connection.
+		// Only the buffered bytes are read from buffered: reading more through it
+		// would end the context when the client closes its side.
 		first := io.LimitReader(buffered, int64(buffered.Reader.Buffered()))
 		cancel(s.typeInput(ctx, host, io.MultiReader(first, conn)))
 	}()
@@ -66,13 +67,13 @@ func (s *Server) console(w http.ResponseWriter, r *http.Request) {
 	<-typing
 }
 
-// typeInput types what a client sends, until that ends.
+// typeInput types what a client sends, until the client closes its side.
 func (s *Server) typeInput(ctx context.Context, h *lab.Host, from io.Reader) error {
 	buf := make([]byte, 1024)
 	for {
 		n, err := from.Read(buf)
 		if n > 0 {
-			leave := s.c.Lab.Clock().Enter() // time stands while something is done
+			leave := s.c.Lab.Clock().Enter() // the clock waits for the command
 			failed := h.Type(ctx, buf[:n])
 			leave()
 			if failed != nil {
@@ -97,10 +98,10 @@ func (c *Client) Break(ctx context.Context, host string) error {
 	return c.do(ctx, http.MethodPost, at(host, "console", "break"), nil, new(Host))
 }
 
-// Console copies to out what a host's console shows: what it remembers, then
-// what comes. It types what it reads from in. When in has ended, and all of it
-// had its effect, it returns; without an in when ctx ends or the lab does. in
-// may be read once more after that.
+// Console copies the output of a host's console to out, from what it remembers on,
+// and types what it reads from in. It returns when in has ended and all of it was
+// typed; without an in, when ctx or the lab ends. It may read from in once more
+// after that.
 func (c *Client) Console(ctx context.Context, host string, in io.Reader, out io.Writer) error {
 	conn, err := c.dial(ctx, "", "")
 	switch {
@@ -131,7 +132,7 @@ func (c *Client) Console(ctx context.Context, host string, in io.Reader, out io.
 	if in != nil {
 		go func() {
 			if _, err := io.Copy(conn, in); err == nil {
-				_ = conn.(*net.UnixConn).CloseWrite() // else it is closed
+				_ = conn.(*net.UnixConn).CloseWrite() // after an error the connection is closed already
 			}
 		}()
 	}

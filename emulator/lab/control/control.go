@@ -1,7 +1,7 @@
-// Package control is how programs of the same user speak to a running lab: an
-// HTTP API on a unix socket, and its client. What it answers is for people and
-// scripts; it is no BMC protocol and has no rights of its own: who can open the
-// socket may do everything.
+// Package control lets programs of the same user control a running lab: it has an
+// HTTP API on a unix socket, and its client. The API is for people and scripts, is
+// no BMC protocol, and has no access rights: whoever can open the socket may do
+// everything.
 package control
 
 import (
@@ -14,7 +14,7 @@ import (
 // ErrNoLab means that no lab runs in a directory.
 var ErrNoLab = errors.New("no lab is running")
 
-// noLabError is the ErrNoLab of one directory.
+// noLabError is ErrNoLab for one directory.
 type noLabError struct{ dir string }
 
 // Error implements error.
@@ -22,29 +22,27 @@ func (e *noLabError) Error() string {
 	return fmt.Sprintf("%s in %s: start it with labctl up", ErrNoLab, e.dir)
 }
 
-// Is makes it an ErrNoLab.
+// Is makes errors.Is find ErrNoLab.
 func (*noLabError) Is(target error) bool { return target == ErrNoLab }
 
-// Status describes a running lab.
+// Status is the state of a running lab.
 type Status struct {
 	PID        int    `json:"pid"`
 	State      string `json:"state"`      // directory
 	Kubeconfig string `json:"kubeconfig"` // file; "" without a Kubernetes API
-	Images     string `json:"images"`     // URL below which the lab's images are
-	// SecureImages is that of the same by HTTPS, with a certificate of the lab's
-	// authority.
+	Images     string `json:"images"`     // base URL of the lab's images
+	// SecureImages is the same with HTTPS and a certificate of the lab's authority.
 	SecureImages string    `json:"secureImages"`
 	Hosts        int       `json:"hosts"`
 	Speed        string    `json:"speed"`
 	Name         string    `json:"name"`
 	Seed         uint64    `json:"seed"`
-	Time         time.Time `json:"time"`    // of the lab
-	Faults       int       `json:"faults"`  // rules
-	Version      string    `json:"version"` // of the program that the lab runs in
+	Time         time.Time `json:"time"`    // the lab's time
+	Faults       int       `json:"faults"`  // number of fault rules
+	Version      string    `json:"version"` // of the program that runs the lab
 }
 
-// Version is that of the program that this is part of, as far as its build
-// tells.
+// Version returns the version of this program from its build information.
 func Version() string {
 	b, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -68,7 +66,7 @@ func Version() string {
 	return "devel"
 }
 
-// errorBody is the body of a refusal.
+// errorBody is the body of an error response.
 type errorBody struct {
 	Error string `json:"error"`
 }

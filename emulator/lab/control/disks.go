@@ -10,18 +10,18 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
-// Disks are the drives of a host, and the volumes over them.
+// Disks are the drives of a host and its volumes.
 type Disks struct {
 	Bays    []Disk   `json:"bays"`
 	Volumes []Volume `json:"volumes"`
-	Shelf   []Disk   `json:"shelf"` // that were pulled
+	Shelf   []Disk   `json:"shelf"` // pulled drives
 }
 
-// Disk is a bay with the drive in it, or a drive that lies on the shelf.
+// Disk is a bay with its drive, or a drive on the shelf.
 type Disk struct {
-	ID         string   `json:"id"` // of the bay; on the shelf, of the one that it was pulled from
+	ID         string   `json:"id"` // of the bay; on the shelf, of the bay that it was pulled from
 	Controller string   `json:"controller,omitempty"`
-	Serial     string   `json:"serial,omitempty"` // "" of an empty bay
+	Serial     string   `json:"serial,omitempty"` // "": the bay is empty
 	Model      string   `json:"model,omitempty"`
 	Protocol   string   `json:"protocol,omitempty"`
 	Media      string   `json:"media,omitempty"`
@@ -30,7 +30,7 @@ type Disk struct {
 	Health     string   `json:"health,omitempty"` // as Redfish spells it
 	Predicted  bool     `json:"predicted,omitempty"`
 	Spare      string   `json:"spare,omitempty"`
-	Volumes    []string `json:"volumes,omitempty"` // IDs of those it is part of
+	Volumes    []string `json:"volumes,omitempty"` // IDs of the volumes on this drive
 }
 
 // Volume is a volume of a RAID controller.
@@ -47,7 +47,7 @@ type Volume struct {
 	Work  []Work   `json:"work,omitempty"`
 }
 
-// Work is long work on a volume.
+// Work is an operation on a volume that takes time.
 type Work struct {
 	Kind    string `json:"kind"` // rebuild, initialize, check, expand
 	Percent int    `json:"percent"`
@@ -88,17 +88,17 @@ func disks(h *lab.Host) Disks {
 	return out
 }
 
-// DiskInsertion says which drive is put into a bay.
+// DiskInsertion says which drive to insert into a bay.
 type DiskInsertion struct {
-	// What is same (from the shelf; the default), new, or foreign (that was
-	// part of another server's volume).
+	// What is same (a drive from the shelf; the default), new, or foreign (a drive
+	// of another server's volume).
 	What   string `json:"what,omitempty"`
-	Serial string `json:"serial,omitempty"` // of one on the shelf; "" is the one that was pulled from there last
+	Serial string `json:"serial,omitempty"` // of a drive on the shelf; "": the last one pulled from this bay
 }
 
 // DiskFailure says how a drive fails.
 type DiskFailure struct {
-	// How is fail (the default), predict (it says that it will), unpredict or
+	// How is fail (the default), predict (a predictive failure), unpredict or
 	// revive.
 	How string `json:"how,omitempty"`
 }
@@ -115,7 +115,7 @@ var insertions = map[string]storage.Insertion{
 	"": storage.InsertSame, "same": storage.InsertSame, "new": storage.InsertNew, "foreign": storage.InsertForeign,
 }
 
-// toDisk carries out a command to the storage.
+// toDisk applies a storage command and returns the host's disks.
 func (c *apiRequest) toDisk(cmd storage.Command) (any, error) {
 	if err := c.host.Apply(c.Context(), machine.Storage{Command: cmd}); err != nil {
 		return nil, err
@@ -151,39 +151,39 @@ func failDisk(c *apiRequest) (any, error) {
 	return c.toDisk(how(c.PathValue("disk")))
 }
 
-// Disks lists the drives and volumes of a host.
+// Disks returns the drives and volumes of a host.
 func (c *Client) Disks(ctx context.Context, host string) (Disks, error) {
 	var d Disks
 	err := c.do(ctx, http.MethodGet, at(host, "disks"), nil, &d)
 	return d, err
 }
 
-// PullDisk takes a drive out of its bay.
+// PullDisk pulls a drive out of its bay.
 func (c *Client) PullDisk(ctx context.Context, host, disk string) (Disks, error) {
 	var d Disks
 	err := c.do(ctx, http.MethodPost, at(host, "disks", disk, "pull"), nil, &d)
 	return d, err
 }
 
-// InsertDisk puts a drive into an empty bay.
+// InsertDisk inserts a drive into an empty bay.
 func (c *Client) InsertDisk(ctx context.Context, host, disk string, i DiskInsertion) (Disks, error) {
 	var d Disks
 	err := c.do(ctx, http.MethodPost, at(host, "disks", disk, "insert"), i, &d)
 	return d, err
 }
 
-// FailDisk lets a drive fail, or mends it.
+// FailDisk makes a drive fail, or repairs it.
 func (c *Client) FailDisk(ctx context.Context, host, disk string, f DiskFailure) (Disks, error) {
 	var d Disks
 	err := c.do(ctx, http.MethodPost, at(host, "disks", disk, "fail"), f, &d)
 	return d, err
 }
 
-// VolumeCreation says which volume a controller is to make.
+// VolumeCreation describes a volume to create.
 type VolumeCreation struct {
 	Controller string   `json:"controller"`
 	RAID       string   `json:"raid"`            // RAID0, RAID1 …
-	Disks      []string `json:"disks,omitempty"` // bays; none: as few as will do
+	Disks      []string `json:"disks,omitempty"` // bays; empty: as few drives as needed
 	Capacity   int64    `json:"capacity,omitempty"`
 	Name       string   `json:"name,omitempty"`
 }
@@ -202,14 +202,14 @@ func deleteVolume(c *apiRequest) (any, error) {
 	return c.toDisk(storage.DeleteVolume{Controller: c.PathValue("controller"), Volume: c.PathValue("volume")})
 }
 
-// CreateVolume has a controller make a volume.
+// CreateVolume creates a RAID volume.
 func (c *Client) CreateVolume(ctx context.Context, host string, v VolumeCreation) (Disks, error) {
 	var d Disks
 	err := c.do(ctx, http.MethodPost, at(host, "volumes"), v, &d)
 	return d, err
 }
 
-// DeleteVolume has a controller take a volume apart.
+// DeleteVolume deletes a RAID volume.
 func (c *Client) DeleteVolume(ctx context.Context, host, controller, volume string) (Disks, error) {
 	var d Disks
 	err := c.do(ctx, http.MethodDelete, at(host, "volumes", controller, volume), nil, &d)

@@ -9,7 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/fault"
 )
 
-// addFaults adds rules, all or none.
+// addFaults adds all of the rules or none.
 func addFaults(c *apiRequest) (any, error) {
 	var in []fault.Rule
 	if err := c.decodeBody(&in); err != nil {
@@ -36,22 +36,21 @@ func removeFault(c *apiRequest) (any, error) {
 	return c.lab.Faults(), nil
 }
 
-// Faults lists the rules by which things go wrong.
+// Faults returns the fault rules with their hits.
 func (c *Client) Faults(ctx context.Context) ([]fault.Listed, error) {
 	var out []fault.Listed
 	err := c.do(ctx, http.MethodGet, "/v1/faults", nil, &out)
 	return out, err
 }
 
-// AddFaults lets things go wrong, by all of the rules or by none. It returns them
-// with their IDs.
+// AddFaults adds all of the rules or none. It returns them with their IDs.
 func (c *Client) AddFaults(ctx context.Context, rules ...fault.Rule) ([]fault.Rule, error) {
 	var out []fault.Rule
 	err := c.do(ctx, http.MethodPost, "/v1/faults", rules, &out)
 	return out, err
 }
 
-// RemoveFault ends a rule.
+// RemoveFault removes a rule.
 func (c *Client) RemoveFault(ctx context.Context, id string) error {
 	return c.do(ctx, http.MethodDelete, "/v1/faults/"+url.PathEscape(id), nil, new([]fault.Listed))
 }

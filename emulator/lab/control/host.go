@@ -11,25 +11,25 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// Host describes one host of a running lab.
+// Host is one host of a running lab.
 type Host struct {
 	Name           string `json:"name"`
 	Profile        string `json:"profile"`
 	Rack           string `json:"rack,omitempty"`
 	Power          string `json:"power"`          // as Redfish spells it
-	Phase          string `json:"phase"`          // between off and running
-	Boot           string `json:"boot"`           // what it boots next: "Pxe (once)", or the kinds of the boot order
+	Phase          string `json:"phase"`          // of the boot process, between off and running
+	Boot           string `json:"boot"`           // next boot: "Pxe (once)", or the kinds of the boot order
 	Redfish        string `json:"redfish"`        // URL of the service root
-	BMCAddress     string `json:"bmcAddress"`     // as spec.bmc.address of a BareMetalHost
+	BMCAddress     string `json:"bmcAddress"`     // for spec.bmc.address of a BareMetalHost
 	IPMI           string `json:"ipmi,omitempty"` // host:port of IPMI over LAN; "" when it is switched off
 	BootMACAddress string `json:"bootMACAddress,omitempty"`
 	Username       string `json:"username"`
 	Password       string `json:"password"`
-	CAFile         string `json:"caFile"` // that the BMC's certificate is verified with
-	Reach          string `json:"reach"`  // reachable, starting or gone: how the BMC is on the network
+	CAFile         string `json:"caFile"` // certificate authority of the BMC
+	Reach          string `json:"reach"`  // reachable, starting or gone
 }
 
-// Hosts describes all hosts of a lab.
+// Hosts returns all hosts of a lab.
 func Hosts(l *lab.Lab) []Host {
 	out := []Host{} // [] in JSON
 	for _, h := range l.Hosts() {
@@ -58,10 +58,10 @@ func describe(l *lab.Lab, h *lab.Host) Host {
 	return d
 }
 
-// httpSuffix is what the scheme of an address has behind it for a BMC without TLS.
+// httpSuffix is appended to the scheme of a BMC address without TLS.
 var httpSuffix = map[bool]string{true: "+http"}
 
-// nextBoot says what a machine nextBoot next.
+// nextBoot describes what a machine boots next.
 func nextBoot(v *machine.View) string {
 	if o := v.Override; o.Enabled != machine.Disabled {
 		return fmt.Sprintf("%s (%s)", o.Target, strings.ToLower(string(o.Enabled)))
@@ -75,7 +75,7 @@ func nextBoot(v *machine.View) string {
 	return strings.Join(kinds, ", ")
 }
 
-// Detail is all of a host that the control API tells.
+// Detail is everything that the control API shows of a host.
 type Detail struct {
 	Host
 	Manufacturer string       `json:"manufacturer"`
@@ -85,7 +85,7 @@ type Detail struct {
 	BIOS         string       `json:"bios"`
 	BMC          string       `json:"bmc"` // version of its firmware
 	Running      string       `json:"running,omitempty"`
-	Boots        uint64       `json:"boots"` // POSTs
+	Boots        uint64       `json:"boots"` // number of POSTs
 	Override     Override     `json:"override"`
 	Order        []BootOption `json:"order"`
 	NICs         []NIC        `json:"nics"`
@@ -95,7 +95,7 @@ type Detail struct {
 	LogEntries   int          `json:"logEntries"`
 }
 
-// Override is a boot override, as Redfish spells its values.
+// Override is a boot override, with the values of Redfish.
 type Override struct {
 	Enabled string `json:"enabled"`
 	Target  string `json:"target"`
@@ -118,7 +118,7 @@ type NIC struct {
 	MAC  string `json:"mac"`
 }
 
-// Media is a slot of virtual media and what it holds.
+// Media is a slot of virtual media and its image.
 type Media struct {
 	Slot           string `json:"slot"`
 	Image          string `json:"image,omitempty"` // URL
@@ -127,7 +127,7 @@ type Media struct {
 	Size           int64  `json:"size,omitempty"` // bytes
 }
 
-// Task is work that a BMC has under way, or had.
+// Task is a task of a BMC.
 type Task struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
@@ -136,10 +136,10 @@ type Task struct {
 	Fault   string `json:"fault,omitempty"`
 }
 
-// LogEntry is a line of a BMC's event log.
+// LogEntry is an entry of a BMC's log.
 type LogEntry struct {
 	ID       uint64         `json:"id"`
-	Time     time.Time      `json:"time"` // of the lab
+	Time     time.Time      `json:"time"` // the lab's time
 	Severity event.Severity `json:"severity"`
 	Kind     string         `json:"kind"` // "power.on"
 	Subject  string         `json:"subject"`

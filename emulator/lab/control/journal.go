@@ -16,16 +16,16 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 )
 
-// Question asks the journal of a running lab.
+// Question is a query of a running lab's journal.
 type Question struct {
-	Host, Kind, Method, Path, Status, User, What string // as journal.Query has them
-	Since                                        string // a time of the lab, or how long ago: "5m"
+	Host, Kind, Method, Path, Status, User, What string // as in journal.Query
+	Since                                        string // a time of the lab, or a duration before now: "5m"
 	Last                                         int
 }
 
 func (q Question) values() url.Values {
 	v := url.Values{}
-	for name, s := range q.fields() { // into a map: the order is not seen
+	for name, s := range q.fields() { // a map gets them: the order is not seen
 		if *s != "" {
 			v.Set(name, *s)
 		}
@@ -43,7 +43,7 @@ func (q *Question) fields() map[string]*string {
 	}
 }
 
-// query reads a question from an address.
+// query reads a query from the URL.
 func (c *apiRequest) query() (journal.Query, error) {
 	v, err := url.ParseQuery(c.URL.RawQuery)
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *apiRequest) query() (journal.Query, error) {
 	}
 	var q Question
 	texts := q.fields()
-	for name := range v { // the first that is wrong is one of them
+	for name := range v { // any wrong name is reported
 		if texts[name] == nil && name != "last" {
 			return journal.Query{}, fmt.Errorf("control: %s: there is no such question", name)
 		}
@@ -87,8 +87,8 @@ func queryJournal(c *apiRequest) (any, error) {
 	return out, err
 }
 
-// followJournal answers with entries, one in a line, as they come, until the client or
-// the lab goes.
+// followJournal sends entries, one per line, as they are added, until the client or
+// the lab ends.
 func (s *Server) followJournal(w http.ResponseWriter, r *http.Request) {
 	c := &apiRequest{Request: r, s: s, lab: s.c.Lab}
 	q, err := c.query()
@@ -122,15 +122,15 @@ func (s *Server) followJournal(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Journal answers a question: what fits, oldest first.
+// Journal returns the entries that match a query, oldest first.
 func (c *Client) Journal(ctx context.Context, q Question) ([]journal.Entry, error) {
 	var out []journal.Entry
 	err := c.do(ctx, http.MethodGet, "/v1/journal?"+q.values().Encode(), nil, &out)
 	return out, err
 }
 
-// Follow calls f with what the journal has, and then with what comes, until ctx
-// or the lab ends, or with f's error.
+// Follow calls f with the entries that match a query, and with further ones as they
+// are added, until ctx or the lab ends or f returns an error.
 func (c *Client) Follow(ctx context.Context, q Question, f func(journal.Entry) error) error {
 	body, err := c.open(ctx, http.MethodGet, "/v1/journal/follow?"+q.values().Encode(), nil)
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 )
 
-// Metrics answers with what Prometheus asks of a lab. Labels are bounded: the
-// hosts beyond the first thousand are counted together, without a name.
+// Metrics returns a handler for Prometheus. Labels are bounded: hosts beyond the
+// first thousand are counted together, without a name.
 func Metrics(l *lab.Lab) http.Handler {
 	r := prometheus.NewRegistry()
 	r.MustRegister(&collector{l}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return promhttp.HandlerFor(r, promhttp.HandlerOpts{})
 }
 
-// collector reads a lab when it is asked.
+// collector reads the lab when Prometheus asks.
 type collector struct{ lab *lab.Lab }
 
 func describeMetric(name, help string, labels ...string) *prometheus.Desc {
@@ -85,7 +85,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 			}
 		}
 	}
-	for state, n := range power { // a scrape has its own order
+	for state, n := range power { // Prometheus sorts the metrics
 		gauge(hosts, float64(n), state)
 	}
 	gauge(offline, float64(gone))

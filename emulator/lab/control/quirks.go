@@ -10,7 +10,7 @@ import (
 
 func quirksOf(c *apiRequest) (any, error) { return append([]quirk.Setting{}, c.host.Quirks()...), nil }
 
-// setQuirks puts quirks in the place of a host's.
+// setQuirks replaces a host's quirks.
 func setQuirks(c *apiRequest) (any, error) {
 	var all []quirk.Setting
 	if err := c.decodeBody(&all); err != nil {
@@ -22,14 +22,14 @@ func setQuirks(c *apiRequest) (any, error) {
 	return quirksOf(c)
 }
 
-// Quirks are what the BMC of a host does wrong beyond what its dialect does.
+// Quirks returns the quirks of a host's BMC, without the deviations of its dialect.
 func (c *Client) Quirks(ctx context.Context, host string) ([]quirk.Setting, error) {
 	var out []quirk.Setting
 	err := c.do(ctx, http.MethodGet, "/v1/hosts/"+url.PathEscape(host)+"/quirks", nil, &out)
 	return out, err
 }
 
-// SetQuirks puts quirks in their place; none ends them all.
+// SetQuirks replaces a host's quirks. An empty list removes them all.
 func (c *Client) SetQuirks(ctx context.Context, host string, all []quirk.Setting) ([]quirk.Setting, error) {
 	var out []quirk.Setting
 	err := c.do(ctx, http.MethodPut, "/v1/hosts/"+url.PathEscape(host)+"/quirks", append([]quirk.Setting{}, all...), &out)

@@ -22,16 +22,16 @@ type apiRequest struct {
 	*http.Request
 	s    *Server
 	lab  *lab.Lab
-	host *lab.Host // of an address with {host}
+	host *lab.Host // of a path with {host}
 }
 
-// route is an address of the API with what is answered there.
+// route is a path of the API and its handler.
 type route struct {
 	pattern string
 	do      func(c *apiRequest) (any, error)
 }
 
-// routes are the API, but for what is no JSON.
+// routes are the paths of the API that answer with JSON.
 var routes = []route{
 	{"GET /v1/status", func(c *apiRequest) (any, error) { return c.s.status(), nil }},
 	{"POST /v1/down", down},
@@ -61,8 +61,8 @@ var routes = []route{
 	{"GET /v1/journal", queryJournal},
 }
 
-// statuses says how an error is answered; the first that fits. All others are
-// the fault of the request.
+// statuses maps errors to HTTP statuses. The first match counts; errors without a
+// match are 400.
 var statuses = []struct {
 	err    error
 	status int
@@ -86,7 +86,7 @@ var (
 	errForbidden = errors.New("forbidden")
 )
 
-// refusal is an error with the words for it.
+// refusal is an error of one kind with its own text.
 type refusal struct {
 	kind error
 	text string
@@ -95,7 +95,7 @@ type refusal struct {
 // Error implements error.
 func (e *refusal) Error() string { return e.text }
 
-// Unwrap tells its kind.
+// Unwrap returns the kind.
 func (e *refusal) Unwrap() error { return e.kind }
 
 func (s *Server) handler() http.Handler {
@@ -135,13 +135,13 @@ func (c *apiRequest) answer(do func(*apiRequest) (any, error)) (any, error) {
 			return nil, &refusal{errNotFound, "there is no host " + name}
 		}
 	}
-	if c.Method != http.MethodGet { // time stands while something is done
+	if c.Method != http.MethodGet { // the clock waits for the change
 		defer c.lab.Clock().Enter()()
 	}
 	return do(c)
 }
 
-// decodeBody reads the body of a request.
+// decodeBody decodes the body of a request.
 func (c *apiRequest) decodeBody(v any) error {
 	dec := json.NewDecoder(c.Body)
 	dec.DisallowUnknownFields()
@@ -178,7 +178,7 @@ func down(c *apiRequest) (any, error) {
 		return nil, &refusal{errForbidden, "this lab belongs to another program, which ends it"}
 	}
 	st := c.s.status()
-	context.AfterFunc(c.Context(), c.s.c.Down) // when this was answered
+	context.AfterFunc(c.Context(), c.s.c.Down) // after the response
 	return st, nil
 }
 
@@ -198,10 +198,10 @@ func reset(c *apiRequest) (any, error) {
 	return describe(c.lab, c.host), nil
 }
 
-// BMCReset says how a BMC is reset; the values are Redfish's.
+// BMCReset says how to reset a BMC, with the values of Redfish.
 type BMCReset struct {
 	Kind     string `json:"kind,omitempty"`     // GracefulRestart (the default) or ForceRestart
-	Defaults string `json:"defaults,omitempty"` // instead: what is forgotten: ResetAll, PreserveNetworkAndUsers, PreserveNetwork
+	Defaults string `json:"defaults,omitempty"` // resets to defaults instead: ResetAll, PreserveNetworkAndUsers, PreserveNetwork
 }
 
 func resetBMC(c *apiRequest) (any, error) {
@@ -219,9 +219,9 @@ func resetBMC(c *apiRequest) (any, error) {
 	return describe(c.lab, c.host), nil
 }
 
-// SelfTest is what a BMC finds when it tests itself (IPMI v2.0 rev 1.1, §20.4).
+// SelfTest is the result of a BMC's self-test (IPMI v2.0 rev 1.1, §20.4).
 type SelfTest struct {
-	Result byte `json:"result"` // 0x55: all is well
+	Result byte `json:"result"` // 0x55: no error
 	Detail byte `json:"detail,omitempty"`
 }
 
@@ -237,7 +237,7 @@ func selfTest(c *apiRequest) (any, error) {
 	return describe(c.lab, c.host), nil
 }
 
-// boot sets the override. An empty one ends it.
+// boot sets the boot override. One without a target removes it.
 func boot(c *apiRequest) (any, error) {
 	var in Override
 	if err := c.decodeBody(&in); err != nil {
@@ -264,7 +264,7 @@ func boot(c *apiRequest) (any, error) {
 	return detail(c.lab, c.host), nil
 }
 
-// Image is what is inserted into a slot of virtual media.
+// Image is an image to insert into a slot of virtual media.
 type Image struct {
 	URL            string `json:"url"`
 	WriteProtected bool   `json:"writeProtected"`
@@ -293,7 +293,7 @@ func eject(c *apiRequest) (any, error) {
 	return media(c.host.BMC()), nil
 }
 
-// bmcLogs are a BMC's logs.
+// bmcLogs returns the logs of a BMC by name.
 var bmcLogs = map[bmc.LogName]func(*bmc.View) *bmc.Log{
 	bmc.EventLog: func(v *bmc.View) *bmc.Log { return v.Log },
 	bmc.AuditLog: func(v *bmc.View) *bmc.Log { return v.Audit },

@@ -22,23 +22,23 @@ const (
 	maxBody         = 1 << 20 // bytes
 )
 
-// Config says what a Server speaks for.
+// Config configures a Server.
 type Config struct {
 	Lab *lab.Lab
-	// Info, if not nil, says of a lab what the lab itself does not know. What
-	// it leaves empty the server fills in.
+	// Info, if not nil, returns what the lab does not know about itself. The server
+	// fills in the rest.
 	Info func() Status
-	// Down ends the lab; it returns at once. Without it nobody can ask for
-	// that.
+	// Down stops the lab and returns at once. Without it, requests to stop the lab
+	// are refused.
 	Down func()
 	Log  *slog.Logger // nil: none
 }
 
-// Server answers on a lab's socket.
+// Server answers on a lab's control socket.
 type Server struct {
 	c        Config
 	ln       net.Listener
-	consoles sync.WaitGroup // that somebody is attached to
+	consoles sync.WaitGroup // open connections to consoles
 }
 
 // New opens the socket of a lab. Clients wait until Serve answers them.
@@ -61,7 +61,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	srv := &http.Server{
 		Handler: s.handler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog:    slog.NewLogLogger(s.c.Log.Handler(), slog.LevelDebug),
-		BaseContext: func(net.Listener) context.Context { return ctx }, // who follows is done when the lab is
+		BaseContext: func(net.Listener) context.Context { return ctx }, // ends requests that follow the journal
 	}
 	failed, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -75,17 +75,17 @@ func (s *Server) Serve(ctx context.Context) error {
 	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	if srv.Shutdown(patience) != nil {
-		srv.Close() // the error is that of the listener, which is closed
+		srv.Close() // errors only for the listener, which is closed already
 	}
 	child.Wait()
 	s.consoles.Wait()
-	if ctx.Err() != nil { // as asked
+	if ctx.Err() != nil { // the caller has ended it
 		return nil
 	}
 	return context.Cause(failed)
 }
 
-// Close closes the socket of a server that is not served.
+// Close closes the socket when Serve does not run.
 func (s *Server) Close() error {
 	if err := s.ln.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("control: %w", err)

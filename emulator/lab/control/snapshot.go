@@ -18,8 +18,8 @@ type snapshotRequest struct {
 	To string `json:"to"` // absolute path
 }
 
-// snapshotProgress is a line of the answer to it: how far it is, and in the end what was
-// snapshotProgress or why it was not.
+// snapshotProgress is a line of the response: the progress, and at the end the
+// snapshot or an error.
 type snapshotProgress struct {
 	Done  int64          `json:"done,omitempty"` // bytes
 	All   int64          `json:"all,omitempty"`
@@ -27,7 +27,7 @@ type snapshotProgress struct {
 	Error string         `json:"error,omitempty"`
 }
 
-// progressEvery is how many bytes pass between two lines.
+// progressEvery is how many bytes are copied between two lines.
 const progressEvery = 64 << 20
 
 func (s *Server) saveSnapshot(w http.ResponseWriter, r *http.Request) {
@@ -63,8 +63,8 @@ func (s *Server) saveSnapshot(w http.ResponseWriter, r *http.Request) {
 	tell(snapshotProgress{Info: &info})
 }
 
-// SaveSnapshot lets the lab write itself to a new tar file, if to ends with .tar,
-// else to a new directory; tell hears how far it is.
+// SaveSnapshot makes the lab save itself to a new tar file when to ends in .tar,
+// else to a new directory, and calls tell with the progress.
 func (c *Client) SaveSnapshot(ctx context.Context, to string, tell snapshot.Progress) (snapshot.Info, error) {
 	body, err := c.open(ctx, http.MethodPost, "/v1/snapshot", snapshotRequest{To: to})
 	if err != nil {

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// socketLink, in the state directory, leads to the socket: a client may have
-	// another environment than the lab.
+	// socketLink is a symbolic link in the lab's directory to the socket. Clients
+	// may have another environment than the lab.
 	socketLink = "control.sock"
-	// maxPath is safely below what a unix socket's address holds (108 bytes
-	// on Linux, 104 elsewhere).
+	// maxPath is below the limit of a unix socket's path (108 bytes on Linux, 104
+	// elsewhere).
 	maxPath = 100
 )
 
-// socketPath chooses where the socket of the lab in a directory is. It is not
-// in that directory, whose path may be too long.
+// socketPath chooses the path of a lab's socket. The socket is not in the lab's
+// directory, because that path may be too long.
 func socketPath(dir string) (string, error) {
 	name := fmt.Sprintf("%x.sock", sha256.Sum256([]byte(dir)))[48:]
 	places := []string{filepath.Join(os.TempDir(), fmt.Sprintf("metalab-%d", os.Getuid())), fmt.Sprintf("/tmp/metalab-%d", os.Getuid())}
@@ -44,8 +44,8 @@ func socketPath(dir string) (string, error) {
 	return "", fmt.Errorf("control: no place for a socket: %w", errors.Join(errs...))
 }
 
-// makePrivateDir makes a directory that nobody else can enter, or finds one: in a
-// directory for all, another user may have been first.
+// makePrivateDir makes a directory that only this user can enter, or checks an
+// existing one: another user may have made it first in a shared directory.
 func makePrivateDir(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -61,8 +61,8 @@ func makePrivateDir(dir string) error {
 	return nil
 }
 
-// listen opens the socket of the lab that this process holds. One that is there
-// already is of a lab that was killed.
+// listen opens the socket of a lab that this process has open. An existing socket is
+// from a lab that was killed.
 func listen(dir string) (net.Listener, error) {
 	path, err := socketPath(dir)
 	if err != nil {

@@ -1,12 +1,12 @@
-// Package journal is what a lab remembers of what happened: every request that
-// a BMC answered, and what its machine and it did. It owns the order of the
-// entries, the bounds and the questions that can be asked; it does not know who
-// writes, and it holds no secret and no body.
+// Package journal records what happens in a lab: every request that a BMC has
+// answered, and every event of a machine or a BMC. It owns the order of the entries,
+// their bounds, and queries. It does not know who writes, and holds no secret and no
+// body.
 //
-// Two labs with the same seed and the same commands on a virtual clock have the
-// same journal, byte for byte: entries are in the order of the lab's time, at
-// one time in that of the hosts' names, and of one host as they came. So nothing
-// in an entry may be of chance or of real time.
+// Two labs with the same seed and the same commands on a virtual clock have the same
+// journal, byte for byte: entries are sorted by the lab's time, then by host, and
+// entries of one host keep their order. So nothing in an entry may be random or come
+// from real time.
 package journal
 
 import (
@@ -21,38 +21,38 @@ import (
 	"github.com/metalab-dev/metalab/emulator/fault"
 )
 
-// Kind is what an entry is of.
+// Kind is the kind of an entry.
 type Kind string
 
-// The kinds.
+// The kinds of entries.
 const (
-	Request Kind = "request" // a client asked a BMC for something
-	Event   Kind = "event"   // something happened to a machine or its BMC
-	Control Kind = "control" // somebody changed the lab by other ways than a BMC
+	Request Kind = "request" // a client's request to a BMC
+	Event   Kind = "event"   // an event of a machine or its BMC
+	Control Kind = "control" // a change of the lab that did not come through a BMC
 )
 
-// Kinds are all kinds.
+// Kinds lists all kinds.
 var Kinds = []Kind{Request, Event, Control}
 
-// Entry is one thing that happened.
+// Entry is one request or event.
 type Entry struct {
-	At   time.Time `json:"time"` // of the lab; of a request, when it was answered
+	At   time.Time `json:"time"` // the lab's time; of a request, when it was answered
 	Host string    `json:"host,omitempty"`
 	Kind Kind      `json:"kind"`
 
-	// Of a request.
-	From    string         `json:"from,omitempty"` // address of the client, without its port
+	// Fields of requests.
+	From    string         `json:"from,omitempty"` // IP address of the client
 	Method  string         `json:"method,omitempty"`
 	Path    string         `json:"path,omitempty"`
-	Status  int            `json:"status,omitempty"` // 0 of one that got no answer
+	Status  int            `json:"status,omitempty"` // 0: no response
 	User    string         `json:"user,omitempty"`
 	Session string         `json:"session,omitempty"`
-	Took    fault.Duration `json:"took,omitzero"` // of the lab's time
-	In      int64          `json:"in,omitempty"`  // bytes of the bodies
+	Took    fault.Duration `json:"took,omitzero"` // the lab's time
+	In      int64          `json:"in,omitempty"`  // bytes of the request and response bodies
 	Out     int64          `json:"out,omitempty"`
-	Faults  []string       `json:"faults,omitempty"` // rules that hit
+	Faults  []string       `json:"faults,omitempty"` // IDs of the fault rules that applied
 
-	// Of all others.
+	// Fields of all other entries.
 	What string `json:"what,omitempty"` // "power.on"
 	Text string `json:"text,omitempty"` // for people
 }
@@ -68,13 +68,13 @@ func (e *Entry) trim() {
 	}
 }
 
-// Config bounds a journal.
+// Config bounds a Journal.
 type Config struct {
-	Entries int // at most; 0 is 50,000
-	Bytes   int // of memory, about; 0 is 8 MiB
+	Entries int // at most; 0 means 50,000
+	Bytes   int // of memory, approximately; 0 means 8 MiB
 }
 
-// entriesPerRow is how many entries are dropped at a time.
+// entriesPerRow is how many entries are dropped at once.
 const entriesPerRow = 256
 
 // Journal keeps the latest entries. It is safe for concurrent use.
@@ -82,21 +82,21 @@ type Journal struct {
 	c Config
 
 	mu       sync.Mutex
-	archived []*row // oldest first, and in their order
-	count    int    // entries of old
-	bytes    int    // of old, but for the last
-	current  row    // of the latest time
-	added    uint64 // entries ever
+	archived []*row // sorted, oldest first
+	count    int    // entries in archived
+	bytes    int    // size of archived without its last row
+	current  row    // entries with the latest time, not sorted yet
+	added    uint64 // entries ever added
 	waiters  chan struct{}
 }
 
-// New makes an empty journal.
+// New returns an empty journal.
 func New(c Config) *Journal {
 	c.Entries, c.Bytes = cmp.Or(c.Entries, 50_000), cmp.Or(c.Bytes, 8<<20)
 	return &Journal{c: c}
 }
 
-// Add writes an entry.
+// Add adds an entry.
 func (j *Journal) Add(e Entry) {
 	e.trim()
 	var room [512]byte
@@ -114,13 +114,13 @@ func (j *Journal) Add(e Entry) {
 	}
 }
 
-// archive puts the entries of the latest time in their order behind the others,
-// and drops what is too much. It holds j.mu.
+// archive sorts the entries of the latest time and moves them behind the others, and
+// drops the oldest rows beyond the bounds. The caller holds j.mu.
 func (j *Journal) archive() {
 	j.current.sort()
 	for _, p := range j.current.entries {
 		if n := len(j.archived); n == 0 || len(j.archived[n-1].entries) >= entriesPerRow {
-			hint := 0 // this row will be about as long as the last one
+			hint := 0 // expect a row as long as the last one
 			if n > 0 {
 				j.bytes += j.archived[n-1].size()
 				hint = len(j.archived[n-1].b) + len(j.archived[n-1].b)/16
@@ -138,11 +138,11 @@ func (j *Journal) archive() {
 	}
 }
 
-// Mark is a place in a journal: all that had come by then.
+// Mark is a position in a journal: after all entries that had been added by then.
 type Mark uint64
 
-// Select answers a question: what fits, oldest first, and the place that the
-// answer goes up to.
+// Select returns the entries that match a query, oldest first, and the position up
+// to which it has looked.
 func (j *Journal) Select(q Query) ([]Entry, Mark, error) {
 	fits, err := q.parse()
 	if err != nil {
@@ -150,7 +150,7 @@ func (j *Journal) Select(q Query) ([]Entry, Mark, error) {
 	}
 	j.mu.Lock()
 	rows, mark, skip := slices.Clone(j.archived), Mark(j.added), max(0, j.count-j.c.Entries)
-	if n := len(rows); n > 0 { // the last one grows
+	if n := len(rows); n > 0 { // Add appends to the last one
 		rows[n-1] = new(*rows[n-1])
 	}
 	now := &row{b: slices.Clone(j.current.b), entries: slices.Clone(j.current.entries)}
@@ -173,7 +173,7 @@ func (j *Journal) Select(q Query) ([]Entry, Mark, error) {
 	return out, mark, nil
 }
 
-// Wait returns when anything has come after a place, or with the context's
+// Wait returns when an entry was added after a position, or with the context's
 // error.
 func (j *Journal) Wait(ctx context.Context, after Mark) error {
 	j.mu.Lock()
@@ -194,14 +194,14 @@ func (j *Journal) Wait(ctx context.Context, after Mark) error {
 	}
 }
 
-// Dropped is how many entries there were that are no longer kept.
+// Dropped returns how many entries were dropped.
 func (j *Journal) Dropped() uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.added - uint64(min(j.count, j.c.Entries)+len(j.current.entries))
 }
 
-// Lines writes entries as JSON, one in a line.
+// Lines encodes entries as JSON, one per line.
 func Lines(entries []Entry) ([]byte, error) {
 	var out []byte
 	for i := range entries {

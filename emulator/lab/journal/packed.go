@@ -10,21 +10,22 @@ import (
 	"github.com/metalab-dev/metalab/emulator/fault"
 )
 
-// Entries are kept packed: many of them then hold no pointer that a garbage
-// collection would have to follow, and writing one is little work while others
-// wait.
+// Entries are stored packed. A packed entry takes about 100 bytes without a pointer
+// for the garbage collector; an Entry takes 224 bytes and its strings, which is too
+// much for the bound of 50,000 entries in 8 MiB. TestPackedEntriesUnpackUnchanged
+// compares the two.
 
-// packed is an entry in a row of bytes.
+// packed locates an entry in the bytes of a row.
 type packed struct {
 	at   int64  // Unix time in nanoseconds
-	n    uint64 // counted as they came, from 1
-	b    int    // where its bytes begin
-	end  int    // and end
-	host int    // length of its host's name, with which they begin
+	n    uint64 // number of the entry, from 1
+	b    int    // start of its bytes in the row
+	end  int    // end of its bytes in the row
+	host int    // length of the host's name, which comes first
 }
 
-// row is some entries. Those in the row of the latest time are in the order of
-// their coming.
+// row holds some entries. Those of the latest time are in the order of their
+// arrival.
 type row struct {
 	b       []byte
 	entries []packed
@@ -36,8 +37,7 @@ func (r *row) add(at int64, n uint64, host int, b []byte) {
 	r.entries = append(r.entries, packed{at: at, n: n, b: begin, end: len(r.b), host: host})
 }
 
-// sort puts the entries in the order of their time, then of their hosts, then of
-// their coming.
+// sort sorts the entries by time, then by host, then by arrival.
 func (r *row) sort() {
 	if len(r.entries) < 2 {
 		return
@@ -47,10 +47,10 @@ func (r *row) sort() {
 	})
 }
 
-// size is what a row holds, in bytes.
+// size returns the memory of a row in bytes.
 func (r *row) size() int { return cap(r.b) + 40*cap(r.entries) }
 
-// pack appends the bytes of an entry, without its time.
+// pack appends an entry without its time.
 func pack(b []byte, e *Entry) []byte {
 	b = append(b, e.Host...)
 	b = binary.AppendVarint(b, int64(e.Status))
@@ -67,7 +67,7 @@ func pack(b []byte, e *Entry) []byte {
 	return b
 }
 
-// unpack is the entry that was packed.
+// unpack returns a packed entry.
 func (r *row) unpack(p packed) Entry {
 	b := r.b[p.b:p.end]
 	u := func() uint64 {

@@ -11,21 +11,21 @@ import (
 	"github.com/metalab-dev/metalab/emulator/fault"
 )
 
-// Query asks for some entries. The zero value asks for all.
+// Query selects entries. The zero value selects all.
 type Query struct {
 	Host   string    // name, or a pattern with * ? [a-z]
-	Kind   Kind      // "" is every one
+	Kind   Kind      // "" is every kind
 	Method string    // of requests
-	Path   string    // of requests; a pattern as fault rules have it
-	Status string    // of requests: 404, 5xx, none for those without an answer
+	Path   string    // of requests; a pattern as in fault rules
+	Status string    // of requests: 404, 5xx, or none for those without a response
 	User   string    // of requests
-	What   string    // of all others; a pattern with *
-	Since  time.Time // of the lab
-	After  Mark      // what came after a place
-	Last   int       // the latest so many; 0 is no bound
+	What   string    // of other entries; a pattern with *
+	Since  time.Time // the lab's time
+	After  Mark      // entries added after this position
+	Last   int       // only the latest; 0 is all
 }
 
-// parse makes of a query what tells the entries that it asks for.
+// parse checks a query and returns a function that reports whether an entry matches.
 func (q Query) parse() (func(*Entry) bool, error) {
 	wrong := func(field, text string, args ...any) (func(*Entry) bool, error) {
 		return nil, fmt.Errorf("journal: %s: %s", field, fmt.Sprintf(text, args...))
@@ -75,10 +75,10 @@ func (q Query) parse() (func(*Entry) bool, error) {
 	}, nil
 }
 
-// noAnswer is the Status of requests that got none.
+// noAnswer is the Status of requests that got no response.
 const noAnswer = "none"
 
-// statuses are the status codes that a text means.
+// statuses returns the range of status codes that a Query.Status means.
 func statuses(s string) (low, high int, err error) {
 	if s == "" || s == noAnswer {
 		return 0, 0, nil

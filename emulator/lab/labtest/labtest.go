@@ -1,6 +1,5 @@
-// Package labtest is a lab inside a Go test: its own directory, any free port,
-// a clock that the test moves or that hurries by itself, and an HTTP client
-// that trusts its BMCs.
+// Package labtest runs a lab inside a Go test, with a temporary directory, any free
+// port, a virtual clock, and an HTTP client that trusts its BMCs.
 package labtest
 
 import (
@@ -16,14 +15,14 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 )
 
-// Origin is when a lab's time begins: far from real time, so that nobody
+// Origin is the time at which a lab begins. It is far from real time, so that nobody
 // mistakes one for the other.
 var Origin = time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // Lab is a lab that runs until its test ends.
 type Lab struct {
 	*lab.Lab
-	// Client trusts the lab's BMCs.
+	// Client trusts the certificates of the lab's BMCs.
 	Client *http.Client
 
 	t     testing.TB
@@ -31,9 +30,10 @@ type Lab struct {
 	stop  func()
 }
 
-// Start opens and serves a lab. What c leaves open is chosen for a test: a new
-// directory, any free port, and a clock that stands until Advance. A test that
-// wants one that hurries by itself brings clock.NewJumping(Origin).
+// Start opens and serves a lab. Where c leaves it open, it uses a temporary
+// directory, any free port, and a clock that stands still until Advance. For a clock
+// that jumps to the next deadline by itself, set Config.Clock to
+// clock.NewJumping(Origin).
 func Start(t testing.TB, c lab.Config) *Lab {
 	t.Helper()
 	if c.Dir == "" {
@@ -87,13 +87,13 @@ func Start(t testing.TB, c lab.Config) *Lab {
 	return l
 }
 
-// Stop ends the lab before its test does, so that it can be started again in
+// Stop stops the lab before the end of its test, so that it can be started again in
 // the same directory.
 func (l *Lab) Stop() { l.stop() }
 
-// Advance moves the lab's time on by d. It stops at every deadline on the way
-// until all that was due there is done and told, and returns when the lab is
-// quiet.
+// Advance moves the lab's time forward by d. It stops at every deadline on the way
+// until everything that was due there is done and all events are delivered. It
+// returns when nothing is in flight.
 func (l *Lab) Advance(d time.Duration) {
 	l.t.Helper()
 	if err := l.clock.Walk(l.t.Context(), d); err != nil {
@@ -109,10 +109,10 @@ func (l *Lab) Settle() {
 	}
 }
 
-// First is the first host of the rack.
+// First returns the first host of the rack.
 func (l *Lab) First() *lab.Host { return l.Hosts()[0] }
 
-// Credentials are those of a host's administrator.
+// Credentials returns the user name and password of a host's administrator.
 func (l *Lab) Credentials(h *lab.Host) (user, password string) {
 	l.t.Helper()
 	a, ok := h.Admin()

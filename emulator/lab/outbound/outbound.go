@@ -1,7 +1,7 @@
-// Package outbound does what a BMC does towards other servers: it fetches the
-// images of virtual media and firmware over HTTP and HTTPS, posts events, and
-// sends traps. Its waiting for an answer is real: those servers know nothing of
-// the lab's time. It looks at no byte of what it fetches or sends.
+// Package outbound is what BMCs send to other servers: it fetches images of virtual
+// media and firmware over HTTP and HTTPS, posts events to subscribers, and sends
+// SNMP traps. Its timeouts are real time, because those servers do not know the
+// lab's time. It does not look into what it fetches or sends.
 package outbound
 
 import (
@@ -20,15 +20,15 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 )
 
-// Config says how far a fetch may go. Zero values stand for the defaults.
+// Config bounds what a Fetcher does. Zero values mean the defaults given here.
 type Config struct {
-	RootCAs   *x509.CertPool // the system's when nil
+	RootCAs   *x509.CertPool // nil: the system's
 	MaxSize   int64          // bytes; 16 GiB
 	Stall     time.Duration  // real time without progress; 30 s
-	Redirects int            // followed at most; 10
+	Redirects int            // followed redirects; 10
 }
 
-// Fetcher fetches images. It is safe for concurrent use and keeps no connection
+// Fetcher fetches images. It is safe for concurrent use and keeps no connections
 // between fetches.
 type Fetcher struct {
 	c          Config
@@ -36,15 +36,15 @@ type Fetcher struct {
 	unverified *http.Client
 }
 
-// Image says what to fetch.
+// Image is an image to fetch.
 type Image struct {
 	URL            string // http or https
-	User, Password string // basic authentication, if User is not empty
-	Unverified     bool   // the server's certificate may be any
-	// Trusted are certificates (DER) of servers, or of authorities, that are
-	// trusted beside those of Config.
+	User, Password string // for basic authentication when User is not empty
+	Unverified     bool   // any server certificate is accepted
+	// Trusted are certificates (DER) of servers or authorities that are trusted in
+	// addition to those of Config.
 	Trusted [][]byte
-	MaxSize int64 // bytes, if less than Config.MaxSize; 0: that
+	MaxSize int64 // bytes, when less than Config.MaxSize; 0: that
 }
 
 var (
@@ -52,7 +52,7 @@ var (
 	errScheme  = errors.New("only http and https are fetched")
 )
 
-// New makes a Fetcher.
+// New returns a Fetcher.
 func New(c Config) *Fetcher {
 	if c.MaxSize == 0 {
 		c.MaxSize = 16 << 30
@@ -66,7 +66,7 @@ func New(c Config) *Fetcher {
 	return &Fetcher{c: c, http: c.client(c.RootCAs, false), unverified: c.client(c.RootCAs, true)}
 }
 
-// client is who fetches an image.
+// client returns the HTTP client for an image.
 func (f *Fetcher) client(img Image) (*http.Client, error) {
 	switch {
 	case img.Unverified:
@@ -97,9 +97,9 @@ func (c Config) client(roots *x509.CertPool, unverified bool) *http.Client {
 		Transport: &http.Transport{
 			// No proxy: a BMC does not know the environment of this process.
 			DialContext: (&net.Dialer{Timeout: c.Stall}).DialContext,
-			// Who asks for it may set a BMC to trust any server.
+			// A user may tell a BMC to trust any server.
 			TLSClientConfig:    &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12, InsecureSkipVerify: unverified},
-			DisableCompression: true, // the image is wanted as it is
+			DisableCompression: true, // the bytes of the image must not change
 			DisableKeepAlives:  true,
 		},
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
@@ -114,17 +114,17 @@ func (c Config) client(roots *x509.CertPool, unverified bool) *http.Client {
 	}
 }
 
-// Fetch writes an image to w and returns its size in bytes. An error is
+// Fetch writes an image to w and returns its size in bytes. Its error wraps
 // bmc.ErrMedia and names the URL without its password.
 func (f *Fetcher) Fetch(ctx context.Context, img Image, w io.Writer) (int64, error) {
 	u, err := url.Parse(img.URL)
 	if err != nil {
-		return 0, fmt.Errorf("outbound: %w: the image's URL cannot be read", bmc.ErrMedia) // err would show it with its password
+		return 0, fmt.Errorf("outbound: %w: the image's URL is invalid", bmc.ErrMedia) // err would contain the password
 	}
 	n, err := f.fetch(ctx, u, img, w)
 	if err != nil {
 		if ue := (*url.Error)(nil); errors.As(err, &ue) {
-			err = ue.Err // without the URL, which is named already
+			err = ue.Err // without the URL, which the message has already
 		}
 		if f := mediaFault(err); f != "" {
 			return 0, fmt.Errorf("outbound: %s: %w", u.Redacted(), &bmc.MediaError{Fault: f, Err: err})
@@ -134,7 +134,7 @@ func (f *Fetcher) Fetch(ctx context.Context, img Image, w io.Writer) (int64, err
 	return n, nil
 }
 
-// statusError is an answer that holds no image.
+// statusError is a response without an image.
 type statusError struct{ code int }
 
 // Error implements error.
@@ -142,7 +142,7 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("the server answered %d %s", e.code, http.StatusText(e.code))
 }
 
-// mediaFault is the fault that an error means; "" when that is not known.
+// mediaFault returns the fault that an error means, or "" when it is not known.
 func mediaFault(err error) bmc.MediaFault {
 	var answer *statusError
 	var dial *net.OpError
@@ -198,7 +198,7 @@ func (f *Fetcher) fetch(ctx context.Context, u *url.URL, img Image, w io.Writer)
 	}
 }
 
-// watchdog ends a context when nothing has moved for a while.
+// watchdog cancels a context when no byte has come for a while.
 type watchdog struct {
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
@@ -223,7 +223,7 @@ func startWatchdog(ctx context.Context, stall time.Duration) *watchdog {
 	return d
 }
 
-// pause waits for a while of real time.
+// pause waits for some real time, or until the context ends.
 func (d *watchdog) pause(a time.Duration) {
 	moment, cancel := context.WithTimeout(d.ctx, a)
 	defer cancel()
@@ -235,7 +235,7 @@ func (d *watchdog) stop() {
 	d.done.Wait()
 }
 
-// cause is the reason behind an error: that of the context if it has ended.
+// cause returns why the context has ended, or err when it has not.
 func (d *watchdog) cause(err error) error {
 	if cause := context.Cause(d.ctx); cause != nil {
 		return cause

@@ -106,7 +106,7 @@ func TestFetch(t *testing.T) {
 		{"redirect shows no password", Image{URL: srv.URL + "/away"}, "redirected to ftp://u:xxxxx@h/x", false},
 		{"another scheme", Image{URL: "nfs://server/a.iso"}, "only http and https", false},
 		{"no host", Image{URL: "http:///a.iso"}, "only http and https", false},
-		{"no URL", Image{URL: "http://user:secret@host:port"}, "the image's URL cannot be read", false},
+		{"no URL", Image{URL: "http://user:secret@host:port"}, "the image's URL is invalid", false},
 		{"nobody there", Image{URL: "http://" + gone.Addr().String() + "/a.iso"}, "connection refused", false},
 	}
 	for _, tt := range tests {

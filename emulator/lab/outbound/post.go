@@ -18,81 +18,82 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 )
 
-// EventSource is a BMC as the poster sees it. Mailboxes are comparable, and a BMC
-// has the same one at each call.
+// EventSource is a BMC as the Poster sees it. EventSources are comparable: a BMC has
+// the same one in every call.
 type EventSource interface {
-	// Subscription is a subscription as it stands, with its headers; false
-	// when it is no more.
+	// Subscription returns the current state of a subscription, with its headers;
+	// false when it was deleted.
 	Subscription(id string) (bmc.Subscription, bool)
-	// Trusted are the certificates, in DER, that a subscriber may show, or that
-	// sign for it; without any it is whom the poster trusts.
+	// TrustedCertificates returns the certificates, in DER, that the subscriber may
+	// use or that may sign for it. Without any, PostConfig.RootCAs applies.
 	TrustedCertificates(id string) [][]byte
-	// Attempted tells how an attempt at delivery went. After one that failed
-	// it says whether there is to be another, and when.
+	// DeliveryAttempted notes the result of an attempt to deliver an event. After a
+	// failure it returns whether to try again, and when.
 	DeliveryAttempted(id string, failed error) (after time.Duration, again bool)
 }
 
-// PostConfig says how events are posted. Zero values stand for the defaults.
+// PostConfig says how a Poster posts events. Zero values mean the defaults given
+// here.
 type PostConfig struct {
 	Clock         *clock.Clock
-	RootCAs       *x509.CertPool // who may sign for subscribers; the system's when nil
-	AnswerTimeout time.Duration  // real time that a subscriber has to answer; 10 s
-	MaxConcurrent int            // attempts at the same time; 64
-	MaxQueued     int            // events that wait for one subscriber; 64. The oldest are dropped.
+	RootCAs       *x509.CertPool // authorities for subscribers; nil: the system's
+	AnswerTimeout time.Duration  // real time; 10 s
+	MaxConcurrent int            // concurrent attempts; 64
+	MaxQueued     int            // events per subscription; 64. The oldest are dropped.
 }
 
-// Poster posts events to their subscribers: those of a subscription one after
-// the other, in their order, as often as its policy says. While an event is on
-// its way the clock does not jump; between attempts there is a timer and nothing
-// else. It is safe for concurrent use.
+// Poster posts events to subscribers. Events of one subscription are posted in
+// order, one at a time, with the retries of its policy. While an event is being
+// posted, the clock does not jump; between attempts there is only a timer. A Poster
+// is safe for concurrent use.
 type Poster struct {
 	c     PostConfig
-	slots chan struct{} // one per attempt
+	slots chan struct{} // limits concurrent attempts
 
 	mu      sync.Mutex
-	queues  map[destination]*queue // of those for whom something waits
+	queues  map[destination]*queue // of subscriptions with waiting events
 	stopped bool
 	ctx     context.Context
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 }
 
-// destination is a subscription.
+// destination identifies a subscription.
 type destination struct {
 	source EventSource
 	id     string
 }
 
-// queue is what waits for one addressee.
+// queue holds the waiting events of one subscription.
 type queue struct {
 	events []event
 	state  queueState
-	timer  *clock.Timer // to the next attempt, once there was one
+	timer  *clock.Timer // for the next attempt; nil before the first retry
 }
 
-// event is one event that is to be posted.
+// event is one event to post.
 type event struct {
 	at   time.Time
 	body []byte
 }
 
-// queueState is what the events of a queue wait for.
+// queueState says what the events of a queue wait for.
 type queueState string
 
 const (
-	awaitingAnswer queueState = "answer"  // of the subscriber; there is a goroutine
-	awaitingRetry  queueState = "attempt" // there is a timer
+	awaitingAnswer queueState = "answer"  // a goroutine posts an event
+	awaitingRetry  queueState = "attempt" // a timer is set
 	awaitingResume queueState = "resume"  // the subscription is suspended
 )
 
-// NewPoster makes a Poster.
+// NewPoster returns a Poster.
 func NewPoster(c PostConfig) *Poster {
 	c.AnswerTimeout, c.MaxConcurrent, c.MaxQueued = cmp.Or(c.AnswerTimeout, 10*time.Second), cmp.Or(c.MaxConcurrent, 64), cmp.Or(c.MaxQueued, 64)
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Poster{c: c, slots: make(chan struct{}, c.MaxConcurrent), queues: map[destination]*queue{}, ctx: ctx, cancel: cancel}
 }
 
-// Post takes an event for a subscription. It does not wait.
+// Post queues an event for a subscription. It does not wait.
 func (p *Poster) Post(box EventSource, id string, at time.Time, body []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,7 +110,7 @@ func (p *Poster) Post(box EventSource, id string, at time.Time, body []byte) {
 	if len(q.events) >= p.c.MaxQueued {
 		drop := 0
 		if q.state == awaitingAnswer {
-			drop = 1 // the first is on its way
+			drop = 1 // the first is being posted
 		}
 		q.events = append(q.events[:drop:drop], q.events[drop+1:]...)
 	}
@@ -119,8 +120,8 @@ func (p *Poster) Post(box EventSource, id string, at time.Time, body []byte) {
 	}
 }
 
-// Resume posts what was held back while a subscription was suspended, unless it
-// is older than since.
+// Resume posts what was held back while a subscription was suspended, but for events
+// from before since.
 func (p *Poster) Resume(box EventSource, id string, since time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,19 +140,18 @@ func (p *Poster) Resume(box EventSource, id string, since time.Time) {
 	p.start(a, q)
 }
 
-// Forget drops what waits for a subscription that is no more.
+// Forget drops the events of a deleted subscription.
 func (p *Poster) Forget(box EventSource, id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := destination{box, id}
-	if q := p.queues[a]; q != nil && q.state != awaitingAnswer { // else its goroutine finds out
+	if q := p.queues[a]; q != nil && q.state != awaitingAnswer { // else its goroutine sees that it was deleted
 		q.stop()
 		delete(p.queues, a)
 	}
 }
 
-// Stop ends the posting, and returns when no attempt is under way. What waits is
-// dropped.
+// Stop drops waiting events, and returns when no attempt is under way.
 func (p *Poster) Stop() {
 	p.mu.Lock()
 	p.stopped = true
@@ -169,7 +169,7 @@ func (q *queue) stop() {
 	}
 }
 
-// start posts what waits, in a goroutine of its own. It holds p.mu.
+// start posts the events of a queue in a goroutine. The caller holds p.mu.
 func (p *Poster) start(a destination, q *queue) {
 	q.state = awaitingAnswer
 	leave := p.c.Clock.Enter()
@@ -179,7 +179,7 @@ func (p *Poster) start(a destination, q *queue) {
 	})
 }
 
-// retry is start, called by the timer.
+// retry is called by the timer. It starts the queue again.
 func (p *Poster) retry(a destination, q *queue) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -188,12 +188,12 @@ func (p *Poster) retry(a destination, q *queue) {
 	}
 }
 
-// run posts one event after the other, until none waits or one must.
+// run posts events until none is left or one must wait.
 func (p *Poster) run(a destination, q *queue) {
 	for failed := false; ; {
 		s, there := a.source.Subscription(a.id)
 		p.mu.Lock()
-		if failed && there && !s.Suspended { // yet no other attempt: it is given up
+		if failed && there && !s.Suspended { // the policy allows no further attempt
 			q.events = q.events[1:]
 		}
 		switch {
@@ -211,7 +211,7 @@ func (p *Poster) run(a destination, q *queue) {
 
 		err := p.post(s, a.source.TrustedCertificates(a.id), ev.body)
 		if p.ctx.Err() != nil {
-			continue // stopped, which the subscriber cannot help
+			continue // stopped: the attempt does not count
 		}
 		after, again := a.source.DeliveryAttempted(a.id, err)
 		failed = err != nil
@@ -221,7 +221,7 @@ func (p *Poster) run(a destination, q *queue) {
 			q.events = q.events[1:]
 		case again:
 			q.state = awaitingRetry
-			if q.timer == nil { // housekeeping: a subscriber that is away does not hurry the clock
+			if q.timer == nil { // lazy: the clock does not jump to a retry
 				q.timer = p.c.Clock.LazyFunc(after, func() { p.retry(a, q) })
 			} else {
 				q.timer.Reset(after)
@@ -233,7 +233,7 @@ func (p *Poster) run(a destination, q *queue) {
 	}
 }
 
-// post posts an event once.
+// post makes one attempt to post an event.
 func (p *Poster) post(s bmc.Subscription, trusted [][]byte, body []byte) error {
 	select {
 	case p.slots <- struct{}{}:
@@ -245,7 +245,7 @@ func (p *Poster) post(s bmc.Subscription, trusted [][]byte, body []byte) error {
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Destination, bytes.NewReader(body))
 	if err != nil {
-		return errors.New("outbound: the subscriber's address cannot be read") // err would show it with its password
+		return errors.New("outbound: the subscriber's address is invalid") // err would contain the password
 	}
 	r.Header.Set("Content-Type", "application/json;charset=utf-8")
 	r.Header.Set("OData-Version", "4.0")
@@ -256,7 +256,7 @@ func (p *Poster) post(s bmc.Subscription, trusted [][]byte, body []byte) error {
 	defer transport.CloseIdleConnections()
 	c := http.Client{
 		Transport: transport,
-		// An event goes to whom it was subscribed for.
+		// An event goes only to the address that was subscribed.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	resp, err := c.Do(r)
@@ -273,11 +273,11 @@ func (p *Poster) post(s bmc.Subscription, trusted [][]byte, body []byte) error {
 	return nil
 }
 
-// transport connects to one subscriber as its subscription says. Connections
-// are not kept: sockets do not grow with the number of subscriptions.
+// transport returns a transport for one subscriber. Connections are not kept, so
+// that sockets do not grow with the number of subscriptions.
 func (p *Poster) transport(s bmc.Subscription, trusted [][]byte) *http.Transport {
 	roots := p.c.RootCAs
-	if len(trusted) > 0 { // only who shows one of them is the subscriber (DSP2046, EventDestination.Certificates)
+	if len(trusted) > 0 { // the subscriber must use one of these (DSP2046, EventDestination.Certificates)
 		roots = x509.NewCertPool()
 		for _, der := range trusted {
 			if c, err := x509.ParseCertificate(der); err == nil {
@@ -286,10 +286,10 @@ func (p *Poster) transport(s bmc.Subscription, trusted [][]byte) *http.Transport
 		}
 	}
 	return &http.Transport{
-		DialContext: (&net.Dialer{Timeout: p.c.AnswerTimeout}).DialContext, // no proxy, as with images
+		DialContext: (&net.Dialer{Timeout: p.c.AnswerTimeout}).DialContext, // no proxy, as for images
 		TLSClientConfig: &tls.Config{
 			RootCAs: roots, MinVersion: tls.VersionTLS12,
-			InsecureSkipVerify: !s.Verify, // as a BMC does that was not asked to verify (DSP2046, VerifyCertificate)
+			InsecureSkipVerify: !s.Verify, // BMCs verify only on request (DSP2046, VerifyCertificate)
 		},
 		DisableKeepAlives: true,
 	}

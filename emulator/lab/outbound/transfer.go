@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// How often a transfer that was cut short is taken up again without a byte
-// more having come, and how much longer it waits each time.
+// Bounds of resuming a broken transfer: attempts without a further byte, and how
+// much longer the pause gets with each.
 const (
 	maxAttemptsInVain = 3
 	retryPause        = 200 * time.Millisecond
 )
 
-// transfer is an image on its way, by one request or by several: a connection
-// that breaks is no reason to begin again, if the server can go on from there
-// (RFC 9110, §14).
+// transfer is the download of an image in one or several requests. After a broken
+// connection it continues with a range request, when the server supports that (RFC
+// 9110, §14).
 type transfer struct {
 	watchdog *watchdog
 	client   *http.Client
@@ -28,14 +28,14 @@ type transfer struct {
 	to       io.Writer
 	maxSize  int64
 
-	done           int64  // bytes that are there
-	total          int64  // bytes of the image; -1 when the server does not say
-	tag            string // that the server knows the image by; "" when it cannot go on
-	attemptsInVain int    // attempts since the last byte
+	done           int64  // bytes received
+	total          int64  // size of the image in bytes; -1 when the server does not say
+	tag            string // validator for If-Range; "" when the server cannot resume
+	attemptsInVain int    // attempts since the last received byte
 }
 
-// run asks for what is missing. Again says whether it can be asked for once
-// more after the error.
+// run requests what is missing. It returns whether the transfer can be resumed after
+// the error.
 func (t *transfer) run() (again bool, err error) {
 	req, err := http.NewRequestWithContext(t.watchdog.ctx, http.MethodGet, t.url, nil)
 	if err != nil {
@@ -64,7 +64,7 @@ func (t *transfer) run() (again bool, err error) {
 	n, err := io.Copy(t.to, body)
 	t.done += n
 	switch {
-	case body.err != nil: // of the connection, and not of where the image goes
+	case body.err != nil: // the connection failed, not the writer
 		return t.tag != "" && t.done > 0 && t.done <= t.maxSize, body.err
 	case err != nil:
 		return false, err
@@ -74,7 +74,7 @@ func (t *transfer) run() (again bool, err error) {
 	return false, nil
 }
 
-// checkResponse looks at the head of an answer.
+// checkResponse checks the status and headers of a response.
 func (t *transfer) checkResponse(resp *http.Response) (again bool, err error) {
 	switch {
 	case t.done == 0 && resp.StatusCode == http.StatusOK:
@@ -94,13 +94,13 @@ func (t *transfer) checkResponse(resp *http.Response) (again bool, err error) {
 		return false, nil
 	case resp.StatusCode == http.StatusOK:
 		return false, errors.New("the image has changed while it was fetched")
-	case resp.StatusCode >= 500: // it may come back
+	case resp.StatusCode >= 500: // the server may recover
 		return true, &statusError{code: resp.StatusCode}
 	}
 	return false, &statusError{code: resp.StatusCode}
 }
 
-// rangeStart is where the part begins that a Content-Range header speaks of.
+// rangeStart returns the first byte position of a Content-Range header.
 func rangeStart(header string) (int64, bool) {
 	rest, ok := strings.CutPrefix(header, "bytes ")
 	first, _, ok2 := strings.Cut(rest, "-")
@@ -108,7 +108,7 @@ func rangeStart(header string) (int64, bool) {
 	return n, ok && ok2 && err == nil
 }
 
-// bodyReader remembers why reading failed.
+// bodyReader remembers the error of its reader.
 type bodyReader struct {
 	r   io.Reader
 	err error

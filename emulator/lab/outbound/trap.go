@@ -13,29 +13,30 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 )
 
-// TrapConfig says how traps are sent. Zero values stand for the defaults.
+// TrapConfig says how a Trapper sends traps. Zero values mean the defaults given
+// here.
 type TrapConfig struct {
 	Clock      *clock.Clock
-	Port       uint16 // that they go to; 162, that of SNMP traps
-	MaxPending int    // traps on their way at the same time; 256. More are lost.
+	Port       uint16 // destination port; 162, that of SNMP traps
+	MaxPending int    // traps that are being sent; 256. More are lost.
 	Log        *slog.Logger
 }
 
-// Trap is a datagram that a BMC sends to who watches over it.
+// Trap is an SNMP trap of a BMC.
 type Trap struct {
 	Sender       any        // comparable
-	From         netip.Addr // of the sender
+	From         netip.Addr // address of the BMC
 	To           netip.Addr
 	Packet       []byte
-	Sequence     uint16        // by which its coming is told
-	Acknowledged bool          // it has come when that is told; else when it is sent
-	Attempts     int           // that it is sent; or at most, if it awaits an answer
-	Interval     time.Duration // between them
+	Sequence     uint16        // that an acknowledgement names
+	Acknowledged bool          // delivered when acknowledged, else when sent
+	Attempts     int           // how often it is sent; at most, when it is acknowledged
+	Interval     time.Duration // between attempts
 	Done         func(came bool)
 }
 
-// Trapper sends traps, to this computer only: no lab shall disturb who watches
-// over real servers. It is safe for concurrent use.
+// Trapper sends traps to this computer only, so that no lab disturbs who watches
+// real servers. It is safe for concurrent use.
 type Trapper struct {
 	c TrapConfig
 
@@ -46,8 +47,8 @@ type Trapper struct {
 	running sync.WaitGroup
 }
 
-// trapKey is a trap on its way. Those that await nothing have numbers of their
-// own, as a sender's own come again.
+// trapKey identifies a pending trap. Traps without acknowledgement have a number of
+// the Trapper, because sequence numbers repeat.
 type trapKey struct {
 	sender   any
 	sequence uint16
@@ -59,7 +60,7 @@ type pendingTrap struct {
 	timer *clock.Timer
 }
 
-// NewTrapper makes a Trapper.
+// NewTrapper returns a Trapper.
 func NewTrapper(c TrapConfig) *Trapper {
 	c.Port, c.MaxPending = cmp.Or(c.Port, 162), cmp.Or(c.MaxPending, 256)
 	if c.Log == nil {
@@ -68,10 +69,10 @@ func NewTrapper(c TrapConfig) *Trapper {
 	return &Trapper{c: c, pending: map[trapKey]*pendingTrap{}}
 }
 
-// errNotLoopback means that a trap is for another computer.
+// errNotLoopback means that a trap's destination is another computer.
 var errNotLoopback = errors.New("outbound: trap: must go to a loopback address")
 
-// Send takes a trap. It does not wait.
+// Send sends a trap in the background.
 func (t *Trapper) Send(x Trap) {
 	t.mu.Lock()
 	key := trapKey{sender: x.Sender, sequence: x.Sequence}
@@ -90,7 +91,7 @@ func (t *Trapper) Send(x Trap) {
 	t.mu.Unlock()
 }
 
-// start sends it once, in a goroutine of its own. It holds t.mu.
+// start makes an attempt in a goroutine. The caller holds t.mu.
 func (t *Trapper) start(key trapKey) {
 	leave := t.c.Clock.Enter()
 	t.running.Go(func() {
@@ -99,12 +100,12 @@ func (t *Trapper) start(key trapKey) {
 	})
 }
 
-// attempt sends a trap, and sees to what follows.
+// attempt sends a trap once, and ends it or sets the timer.
 func (t *Trapper) attempt(key trapKey) {
 	t.mu.Lock()
 	x := t.pending[key]
 	t.mu.Unlock()
-	if x == nil { // it has come
+	if x == nil { // acknowledged meanwhile
 		return
 	}
 	err := t.write(&x.Trap)
@@ -127,7 +128,7 @@ func (t *Trapper) attempt(key trapKey) {
 	x.Done(err == nil)
 }
 
-// timeout is called by the timer: another time, or the end of waiting.
+// timeout is called by the timer. It sends the trap again or gives it up.
 func (t *Trapper) timeout(key trapKey) {
 	t.mu.Lock()
 	x := t.pending[key]
@@ -144,7 +145,7 @@ func (t *Trapper) timeout(key trapKey) {
 	}
 }
 
-// write sends a trap from the address of its sender.
+// write sends a trap's packet from the address of its BMC.
 func (t *Trapper) write(x *Trap) error {
 	if !x.To.Unmap().IsLoopback() {
 		return errNotLoopback
@@ -161,7 +162,7 @@ func (t *Trapper) write(x *Trap) error {
 	return errors.Join(err, c.Close())
 }
 
-// Acknowledge tells that a trap that awaits it has come.
+// Acknowledge ends a pending trap as delivered.
 func (t *Trapper) Acknowledge(sender any, sequence uint16) {
 	key := trapKey{sender: sender, sequence: sequence}
 	t.mu.Lock()
@@ -176,8 +177,7 @@ func (t *Trapper) Acknowledge(sender any, sequence uint16) {
 	}
 }
 
-// Stop ends the sending, and returns when none is under way. What waits is
-// dropped.
+// Stop drops pending traps, and returns when no attempt is under way.
 func (t *Trapper) Stop() {
 	t.mu.Lock()
 	t.stopped = true

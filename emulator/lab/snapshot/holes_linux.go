@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// extents are the ranges of a file that are no holes.
+// extents returns the ranges of a file that are not holes.
 func extents(f *os.File, size int64) ([]extent, error) {
 	var out []extent
 	for off := int64(0); off < size; {
@@ -15,7 +15,7 @@ func extents(f *os.File, size int64) ([]extent, error) {
 		switch {
 		case errors.Is(err, unix.ENXIO): // only a hole follows
 			return out, nil
-		case err != nil: // a file system without holes
+		case err != nil: // the file system has no holes
 			return append(out, extent{off, size - off}), nil
 		}
 		end, err := unix.Seek(int(f.Fd()), begin, unix.SEEK_HOLE)
@@ -28,7 +28,7 @@ func extents(f *os.File, size int64) ([]extent, error) {
 	return out, nil
 }
 
-// clone lets two files share their blocks, where the file system can.
+// clone makes two files share their blocks, on a file system that can.
 func clone(to, from *os.File) error {
 	return unix.IoctlFileClone(int(to.Fd()), int(from.Fd()))
 }

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// extents says that all is data: correct everywhere, if slow.
+// extents reports everything as data, which is correct everywhere but slow.
 func extents(_ *os.File, size int64) ([]extent, error) {
 	if size == 0 {
 		return nil, nil

@@ -1,6 +1,6 @@
-// Package snapshot keeps the files of a lab in a directory or a tar file, with
-// the holes of its disks, and brings them back. It owns that form and how holes
-// are copied; it knows neither what the files mean nor when they may be read.
+// Package snapshot saves the files of a lab to a directory or a tar file, with the
+// holes of its disks, and loads them. It owns that format and how holes are copied.
+// It knows neither what the files mean nor when they may be read.
 package snapshot
 
 import (
@@ -18,32 +18,33 @@ import (
 	"time"
 )
 
-// Info is what a snapshot says of itself.
+// Info describes a snapshot.
 type Info struct {
-	Format int       `json:"format"` // 1
+	Format int       `json:"format"` // version of the format: 1
 	Name   string    `json:"name"`   // of the lab
 	Seed   uint64    `json:"seed"`
 	Hosts  int       `json:"hosts"`
-	Time   time.Time `json:"time"` // of the lab
+	Time   time.Time `json:"time"` // the lab's time
 }
 
-// format is the one that is written; another is refused.
+// format is the format that Save writes. Open refuses others.
 const format = 1
 
 // infoFile is the first file of a snapshot.
 const infoFile = "snapshot.json"
 
-// ErrNone means that something is no snapshot.
+// ErrNone means that there is no snapshot in a place.
 var ErrNone = errors.New("snapshot: there is no snapshot")
 
-// Progress is told how many bytes of how many were copied. Holes do not count.
+// Progress is called with the bytes that were copied and those that there are. Holes
+// do not count.
 type Progress func(done, all int64)
 
-// isTar says whether a name is that of a tar file.
+// isTar reports whether a name is that of a tar file.
 func isTar(name string) bool { return strings.HasSuffix(name, ".tar") }
 
-// Save writes the files of dir whose names keep takes to a new file, if to ends
-// with .tar, else to a new directory. It leaves nothing when it fails.
+// Save writes the files of dir whose names keep accepts to a new tar file when to
+// ends in .tar, else to a new directory. It leaves nothing behind when it fails.
 func Save(ctx context.Context, dir, to string, info Info, keep func(name string) bool, tell Progress) (err error) {
 	info.Format = format
 	if _, err := os.Lstat(to); err == nil {
@@ -84,15 +85,15 @@ func Save(ctx context.Context, dir, to string, info Info, keep func(name string)
 	return os.WriteFile(filepath.Join(part, infoFile), head, 0o600)
 }
 
-// file is one file with its data.
+// file is a file of the lab and where its data is.
 type file struct {
-	path, name string // name is with slashes
+	path, name string // name has slashes
 	size       int64
 	mode       fs.FileMode
 	data       []extent
 }
 
-// extent is a range of a file that is no hole.
+// extent is a range of a file that is not a hole.
 type extent struct{ off, n int64 }
 
 func (f *file) bytes() (n int64) {
@@ -102,7 +103,7 @@ func (f *file) bytes() (n int64) {
 	return n
 }
 
-// list finds the files of a directory, and how many bytes they hold.
+// list returns the files of a directory, and how many bytes of data they hold.
 func list(dir string, keep func(name string) bool) (files []*file, all int64, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
@@ -122,7 +123,7 @@ func list(dir string, keep func(name string) bool) (files []*file, all int64, er
 	return files, all, err
 }
 
-// findData finds the file's data.
+// findData finds the file's extents.
 func (f *file) findData() error {
 	in, err := os.Open(f.path)
 	if err != nil {
@@ -138,7 +139,7 @@ func (f *file) findData() error {
 	return err
 }
 
-// copyTo makes a copy of the file, holes included.
+// copyTo copies the file with its holes.
 func (f *file) copyTo(to string, m *progress) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
@@ -165,7 +166,7 @@ func (f *file) copyTo(to string, m *progress) error {
 	return errors.Join(err, out.Close())
 }
 
-// Open reads what a snapshot says of itself.
+// Open reads the description of a snapshot.
 func Open(from string) (Info, error) {
 	var raw []byte
 	st, err := os.Stat(from)
@@ -189,7 +190,7 @@ func Open(from string) (Info, error) {
 	return info, nil
 }
 
-// Load writes the files of a snapshot to a directory that it makes.
+// Load writes the files of a snapshot to a new directory.
 func Load(ctx context.Context, from, dir string, tell Progress) error {
 	if _, err := Open(from); err != nil {
 		return err
@@ -214,7 +215,7 @@ func Load(ctx context.Context, from, dir string, tell Progress) error {
 	return nil
 }
 
-// progress tells progress, and ends what its context ends.
+// progress counts copied bytes, and stops a copy when its context ends.
 type progress struct {
 	ctx       context.Context
 	done, all int64
@@ -245,9 +246,9 @@ func (r *progressReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Records of a tar file. A file with holes is kept as its data alone, one range
-// after the other; the records say where they belong. (The forms of GNU tar
-// cannot be written with archive/tar.)
+// PAX records of a tar file. A file with holes is stored as its data only, one
+// extent after the other; the records say where the extents belong. (archive/tar
+// cannot write GNU tar's sparse formats.)
 const (
 	sizeRecord    = "METALAB.size"
 	extentsRecord = "METALAB.extents" // off+n,off+n,…

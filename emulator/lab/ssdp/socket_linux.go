@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// deviceSocket is a socket that hears of one device alone. Since Linux 5.7 that
-// needs no privilege.
+// deviceSocket is a socket that receives from one network device only. Since Linux
+// 5.7 this needs no privilege.
 type deviceSocket struct{ *net.UDPConn }
 
 func listen(ctx context.Context, device string, port uint16) (socket, error) {
@@ -24,7 +24,7 @@ func listen(ctx context.Context, device string, port uint16) (socket, error) {
 		var err error
 		if failed := c.Control(func(fd uintptr) {
 			err = errors.Join(
-				unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1), // beside other devices'
+				unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1), // sockets of other devices have the same port
 				unix.BindToDevice(int(fd), device),
 				unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_PKTINFO, 1),
 			)
@@ -44,7 +44,7 @@ func listen(ctx context.Context, device string, port uint16) (socket, error) {
 	return s, nil
 }
 
-// join makes the device take what is sent to the group.
+// join joins the multicast group on the device.
 func (s deviceSocket) join(device int) error {
 	raw, err := s.SyscallConn()
 	if err != nil {

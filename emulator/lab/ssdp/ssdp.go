@@ -1,7 +1,6 @@
-// Package ssdp answers those who look for Redfish services on their network
-// (DSP0266, "Discovery"; UPnP Device Architecture 1.1, §1.3). It owns one socket
-// for all services. It knows addresses and UUIDs, and nothing of what is there;
-// it announces nothing by itself.
+// Package ssdp answers searches for Redfish services on a network (DSP0266,
+// "Discovery"; UPnP Device Architecture 1.1, §1.3). One socket answers for all
+// services. The package knows addresses and UUIDs only, and sends no announcements.
 package ssdp
 
 import (
@@ -23,29 +22,30 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 )
 
-// Group is where a search for all services is sent.
+// Group is the multicast address of searches.
 var Group = netip.AddrPortFrom(netip.AddrFrom4([4]byte{239, 255, 255, 250}), Port)
 
-// Port is that of SSDP.
+// Port is the UDP port of SSDP.
 const Port = 1900
 
-// Loopback is the device that searches are heard on unless another is named.
+// Loopback is the default device.
 const Loopback = "lo"
 
-// Service is a Redfish service that can be found.
+// Service is a Redfish service that a search can find.
 type Service struct {
 	UUID string // ServiceRoot.UUID
-	URL  string // of the service root
+	URL  string // URL of the service root
 	At   netip.Addr
 }
 
-// Config says what a Responder answers.
+// Config says what a Responder answers to, and with what.
 type Config struct {
-	// Device is the network device that searches are heard on; "" is Loopback.
+	// Device is the network device on which searches arrive; "" means Loopback.
 	Device string
-	// Port is that of the socket; 0 is Port.
+	// Port is the socket's port; 0 means the constant Port.
 	Port uint16
-	// Services lists the services at an address; without one, all.
+	// Services yields the services at an address, or all services for the zero
+	// address.
 	Services func(at netip.Addr) iter.Seq[Service]
 	Log      *slog.Logger // nil: none
 }
@@ -58,15 +58,15 @@ type Responder struct {
 	pause    *clock.Clock // real time
 }
 
-// socket is a UDP socket that tells where a datagram was sent to, and sends from
-// where it is told.
+// socket is a UDP socket that reports the destination of datagrams and can choose
+// their source.
 type socket interface {
 	read(b []byte) (n int, from netip.AddrPort, to netip.Addr, err error)
 	write(b []byte, to netip.AddrPort, from netip.Addr) error
 	io.Closer
 }
 
-// New opens the socket.
+// New opens the socket of a Responder.
 func New(ctx context.Context, c Config) (*Responder, error) {
 	if c.Services == nil {
 		return nil, errors.New("ssdp: Config.Services: must not be nil")
@@ -87,13 +87,13 @@ func New(ctx context.Context, c Config) (*Responder, error) {
 	return &Responder{conn: conn, services: c.Services, log: c.Log, pause: clock.NewWall()}, nil
 }
 
-// Close closes the socket of a Responder that is not served.
+// Close closes the socket when Serve does not run.
 func (r *Responder) Close() error { return r.conn.Close() }
 
 const (
 	maxSearch = 2048 // bytes
-	// So many answers are sent at a time: more than fit into the buffer of who
-	// searches would be lost.
+	// Responses are sent in bursts of this size: more would overflow the receive
+	// buffer of the client.
 	burst      = 64
 	burstPause = 10 * time.Millisecond
 )
@@ -104,7 +104,7 @@ func (r *Responder) Serve(ctx context.Context) error {
 	var pausing sync.WaitGroup
 	defer pausing.Wait()
 	defer cancel()
-	pausing.Go(func() { _ = r.pause.Run(ctx) }) // ends with ctx, and not otherwise
+	pausing.Go(func() { _ = r.pause.Run(ctx) }) // returns when ctx ends
 	stop := context.AfterFunc(ctx, func() { _ = r.conn.Close() })
 	defer stop()
 	b := make([]byte, maxSearch)
@@ -115,7 +115,7 @@ func (r *Responder) Serve(ctx context.Context) error {
 			return nil
 		case errors.Is(err, net.ErrClosed):
 			return fmt.Errorf("ssdp: %w", err)
-		case err != nil: // of one datagram
+		case err != nil: // an error of one datagram
 			r.log.Debug("search not read", "err", err)
 			continue
 		}
@@ -132,7 +132,7 @@ func (r *Responder) Serve(ctx context.Context) error {
 	}
 }
 
-// answer tells who searches of each service.
+// answer sends the client a response for each service.
 func (r *Responder) answer(ctx context.Context, target string, from netip.AddrPort, at netip.Addr) error {
 	sent := 0
 	for s := range r.services(at) {
@@ -153,15 +153,15 @@ func (r *Responder) answer(ctx context.Context, target string, from netip.AddrPo
 	return nil
 }
 
-// Targets of a search.
+// Search targets.
 const (
 	redfish = "urn:dmtf-org:service:redfish-rest:1"
 	all     = "ssdp:all"
 	root    = "upnp:rootdevice"
 )
 
-// parse reads a search and says what it is for; false when it is none, or not
-// for a Redfish service.
+// parse returns the target of a search; false when the datagram is no search for a
+// Redfish service.
 func parse(b []byte) (target string, ok bool) {
 	in := textproto.NewReader(bufio.NewReader(bytes.NewReader(b)))
 	line, err := in.ReadLine()
@@ -177,14 +177,13 @@ func parse(b []byte) (target string, ok bool) {
 	case all, root, redfish:
 		return target, true
 	}
-	// With the minor version of the protocol, which every service here speaks
-	// or speaks better.
+	// A target may name the minor version of the protocol; all services here have
+	// that one or a later one.
 	minor, ok := strings.CutPrefix(target, redfish+":")
 	return target, ok && minor != "" && strings.Trim(minor, "0123456789") == ""
 }
 
-// answer is what is sent to who searches for a service (DSP0266, "M-SEARCH
-// response").
+// answer returns the response to a search (DSP0266, "M-SEARCH response").
 func answer(s Service, target string) []byte {
 	if target == all {
 		target = redfish

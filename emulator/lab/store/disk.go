@@ -14,19 +14,19 @@ import (
 
 const disksDir = "disks"
 
-// openDisks is how many disk files are open at a time: a rack has more drives
-// than a process may have files.
+// openDisks is how many disk files are open at a time. A rack has more drives than a
+// process may have files.
 const openDisks = 256
 
-// Disk holds the bytes of one drive in a sparse file, which is made at the
-// first write. It is a storage.Medium.
+// Disk holds the bytes of one drive in a sparse file, which is created at the first
+// write. It implements storage.Medium.
 type Disk struct {
 	store *Store
 	path  string
 	size  int64 // bytes
 }
 
-// Disk is the content of a host's drive. Making it costs nothing.
+// Disk returns the content of a host's drive. It opens nothing.
 func (s *Store) Disk(host, drive string, capacity int64) *Disk {
 	return &Disk{store: s, path: s.disk(host, drive), size: capacity}
 }
@@ -35,8 +35,7 @@ func (s *Store) disk(host, drive string) string {
 	return filepath.Join(s.dir, disksDir, url.PathEscape(host), url.PathEscape(drive)+".img")
 }
 
-// RemoveDisk removes the content of a drive, when its last user has let go of
-// it.
+// RemoveDisk removes the content of a drive, after the calls that use it.
 func (s *Store) RemoveDisk(host, drive string) error {
 	if err := s.files.remove(s.disk(host, drive)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("store: disk: %w", err)
@@ -44,8 +43,8 @@ func (s *Store) RemoveDisk(host, drive string) error {
 	return nil
 }
 
-// ShareDisk makes the content of a drive that of a drive of another host too:
-// they are the same until one of them is removed.
+// ShareDisk gives the content of a drive to another host too. Both are the same file
+// until one is removed.
 func (s *Store) ShareDisk(from, to, drive string) error {
 	at := s.disk(to, drive)
 	if err := s.RemoveDisk(to, drive); err != nil {
@@ -58,17 +57,17 @@ func (s *Store) ShareDisk(from, to, drive string) error {
 	if err == nil && s.fsync {
 		err = errors.Join(syncDir(filepath.Dir(at)), syncDir(filepath.Dir(filepath.Dir(at))))
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // nothing was written to it
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // the drive was never written
 		return fmt.Errorf("store: disk: %w", err)
 	}
 	return nil
 }
 
-// Size is the drive's capacity in bytes.
+// Size returns the drive's capacity in bytes.
 func (d *Disk) Size() int64 { return d.size }
 
-// open checks a range, and opens the disk's file: nil when there is none and
-// create is false.
+// open checks a range and opens the disk's file. It returns nil when there is no
+// file and create is false.
 func (d *Disk) open(what string, off, n int64, create bool) (*diskFile, error) {
 	if off < 0 || n < 0 || off > d.size-n {
 		return nil, fmt.Errorf("store: %s of %d bytes at %d: the drive has %d", what, n, off, d.size)
@@ -104,7 +103,7 @@ func (d *Disk) ReadAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// WriteAt implements io.WriterAt; it refuses to write past the end.
+// WriteAt implements io.WriterAt. It refuses to write past the end.
 func (d *Disk) WriteAt(p []byte, off int64) (int, error) {
 	f, err := d.open("write", off, int64(len(p)), true)
 	if err != nil {
@@ -118,8 +117,8 @@ func (d *Disk) WriteAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// NextData is the offset of the first byte at or after off that is not in a
-// hole; io.EOF when there is none.
+// NextData returns the offset of the first byte at or after off that is not in a
+// hole, or io.EOF when there is none.
 func (d *Disk) NextData(off int64) (int64, error) {
 	if off >= d.size {
 		return 0, io.EOF
@@ -143,15 +142,15 @@ func (d *Disk) nextData(f *os.File, off int64) (int64, error) {
 	return at, err
 }
 
-// Discard makes n bytes from off a hole, or zeros where the file system has no
-// holes.
+// Discard makes n bytes from off a hole, or writes zeros where the file system has
+// no holes.
 func (d *Disk) Discard(off, n int64) error {
 	f, err := d.open("discard", off, n, false)
 	if err != nil || f == nil {
 		return err
 	}
 	defer d.store.files.release(f)
-	if n == 0 { // the kernel has no hole of no bytes
+	if n == 0 { // the kernel refuses a hole of 0 bytes
 		return nil
 	}
 	if err := punchHole(f.File, off, n); !errors.Is(err, errors.ErrUnsupported) {
@@ -160,7 +159,7 @@ func (d *Disk) Discard(off, n int64) error {
 	return d.zero(f.File, off, off+n)
 }
 
-// zero writes zeros over the data from off to end.
+// zero overwrites the data from off to end with zeros.
 func (d *Disk) zero(f *os.File, off, end int64) error {
 	zeros := make([]byte, 1<<20)
 	for {
@@ -179,7 +178,7 @@ func (d *Disk) zero(f *os.File, off, end int64) error {
 	}
 }
 
-// Sync returns when what was written is as durable as the store's saves are.
+// Sync returns when what was written is as durable as the store's saves.
 func (d *Disk) Sync() error {
 	if !d.store.fsync {
 		return nil
@@ -195,10 +194,10 @@ func (d *Disk) Sync() error {
 	return nil
 }
 
-// openFiles keeps disk openFiles open that were used lately.
+// openFiles keeps recently used disk files open.
 type openFiles struct {
 	mu     sync.Mutex
-	idle   *sync.Cond // some file has lost its last user
+	idle   *sync.Cond // signals that a file has no user any more
 	most   int
 	fsync  bool // new files survive a power cut
 	open   map[string]*diskFile
@@ -219,8 +218,8 @@ func newFiles(most int, fsync bool) *openFiles {
 	return f
 }
 
-// acquire opens a file of a disk of size bytes; it is not closed before
-// release. Without create it is nil when there is no such file.
+// acquire opens a file for a disk of size bytes, and keeps it open until release.
+// Without create it returns nil when there is no such file.
 func (f *openFiles) acquire(path string, size int64, create bool) (*diskFile, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -246,7 +245,7 @@ func (f *openFiles) acquire(path string, size int64, create bool) (*diskFile, er
 	if err != nil {
 		return nil, err
 	}
-	if st, err := file.Stat(); err != nil || st.Size() < size { // new, or killed right here
+	if st, err := file.Stat(); err != nil || st.Size() < size { // new, or its process was killed before the Truncate
 		if err == nil {
 			err = file.Truncate(size)
 		}
@@ -281,7 +280,7 @@ func (f *openFiles) release(d *diskFile) {
 	}
 }
 
-// remove removes a file.
+// remove removes a file after its last user.
 func (f *openFiles) remove(path string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// seekData is the offset of the first data at or after off; io.EOF when only a
-// hole follows. A file system without holes says that all is data.
+// seekData returns the offset of the first data at or after off, or io.EOF when only
+// a hole follows. On a file system without holes everything is data.
 func seekData(f *os.File, off int64) (int64, error) {
 	at, err := unix.Seek(int(f.Fd()), off, unix.SEEK_DATA)
 	switch {
@@ -24,7 +24,8 @@ func seekData(f *os.File, off int64) (int64, error) {
 	return at, nil
 }
 
-// punchHole makes a hole; it says errors.ErrUnsupported where there are none.
+// punchHole makes a hole. It returns errors.ErrUnsupported on a file system without
+// holes.
 func punchHole(f *os.File, off, n int64) error {
 	for {
 		err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, n)

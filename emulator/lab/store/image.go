@@ -9,19 +9,19 @@ import (
 	"path/filepath"
 )
 
-// imageDir are files of imageDir, each of a host and with an ID of its own there.
-// The value is their directory, and what errors call them.
+// imageDir is a directory of image files, each of a host and an ID. It names the
+// images in errors too.
 type imageDir string
 
 const (
-	mediaDir   imageDir = "media"   // that virtual media hold; the ID is that of the slot
-	updatesDir imageDir = "updates" // of firmware, while updates with them are under way
+	mediaDir   imageDir = "media"   // of virtual media; the ID is that of the slot
+	updatesDir imageDir = "updates" // of firmware updates in progress
 )
 
-// Image names an image of one host.
+// Image identifies an image of one host.
 type Image struct{ Host, ID string }
 
-// Incoming is an image on its way in.
+// Incoming is an image that is being written.
 type Incoming struct {
 	*os.File
 	store *Store
@@ -40,8 +40,8 @@ func (of imageDir) failed(err error) error {
 	return fmt.Errorf("store: %s: %w", of, err)
 }
 
-// incoming makes a file for an image. It becomes what final names with Keep;
-// until then it can be dropped, and a restart drops it.
+// incoming creates a file for an image. Keep gives it its final name; until then it
+// can be dropped, and KeepMedia or KeepUpdates remove it after a restart.
 func (s *Store) incoming(of imageDir, final, part string, flag int) (*Incoming, error) {
 	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE|flag, 0o600)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Store) incoming(of imageDir, final, part string, flag int) (*Incoming, 
 	return &Incoming{File: f, store: s, of: of, final: final}, nil
 }
 
-// Keep makes the image what it was to be, and closes it.
+// Keep closes the image and gives it its final name.
 func (i *Incoming) Keep() error {
 	var err error
 	if i.store.fsync {
@@ -63,12 +63,12 @@ func (i *Incoming) Keep() error {
 		err = syncDir(filepath.Dir(i.final))
 	}
 	if err != nil {
-		_ = os.RemoveAll(i.Name()) // if it is there still
+		_ = os.RemoveAll(i.Name()) // when it still exists
 	}
 	return i.of.failed(err)
 }
 
-// syncDir makes the names in a directory as durable as the files are.
+// syncDir makes the names in a directory durable.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -77,16 +77,16 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Drop removes the image.
+// Drop closes and removes the image.
 func (i *Incoming) Drop() error { return i.of.failed(errors.Join(i.Close(), os.Remove(i.Name()))) }
 
-// openImage opens an image; the error is fs.ErrNotExist when there is none.
+// openImage opens an image. Its error is fs.ErrNotExist when there is none.
 func (s *Store) openImage(of imageDir, host, id string) (*os.File, error) {
 	f, err := os.Open(s.image(of, host, id))
 	return f, of.failed(err)
 }
 
-// removeImage removes an image, if there is one. Who has it open can read on.
+// removeImage removes an image, if there is one. Open files of it stay readable.
 func (s *Store) removeImage(of imageDir, host, id string) error {
 	err := os.Remove(s.image(of, host, id))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,7 +95,7 @@ func (s *Store) removeImage(of imageDir, host, id string) error {
 	return of.failed(err)
 }
 
-// keepImages removes all images but those given.
+// keepImages removes all images but the given ones.
 func (s *Store) keepImages(of imageDir, keep []Image) error {
 	kept := map[string]bool{}
 	for _, k := range keep {

@@ -13,25 +13,25 @@ import (
 	"time"
 )
 
-// The log takes every batch of saves with one write, which a commit of bbolt
-// costs many of; when it has grown it is brought into bbolt and emptied. What
-// is in it counts: who opens the store reads it first.
+// The write-ahead log takes a batch of saves with one write, where a commit of bbolt
+// takes many. When it has grown, it is flushed to bbolt and emptied. Its content is
+// part of the store: Open reads it first.
 
 const (
 	logFile = "state.log"
-	maxLog  = 4 << 20 // bytes; beyond that it is brought into bbolt
-	maxRow  = 1 << 30 // of one batch; more is no batch of ours
+	maxLog  = 4 << 20 // bytes; a larger log is flushed
+	maxRow  = 1 << 30 // bytes of a batch; a larger length is no batch of this log
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// writeAheadLog is the log as it is written.
+// writeAheadLog is the open log.
 type writeAheadLog struct {
 	f      *os.File
 	fsync  bool
 	size   int64
-	batch  uint64 // number of the last; they go on after the log was emptied
-	writes int    // since it was opened
+	batch  uint64 // number of the last batch; the numbers continue after the log was emptied
+	writes int    // since the log was opened
 	buf    []byte
 }
 
@@ -43,7 +43,7 @@ func openLog(dir string, fsync bool) (*writeAheadLog, error) {
 	return &writeAheadLog{f: f, fsync: fsync}, nil
 }
 
-// add appends a batch; when that fails it is as if it had not been tried.
+// add appends a batch. When it fails, the log is as before.
 func (j *writeAheadLog) add(at time.Time, puts []rawPut) error {
 	b := append(j.buf[:0], 0, 0, 0, 0, 0, 0, 0, 0)
 	b = appendBatch(b, j.batch+1, at, puts)
@@ -66,7 +66,7 @@ func (j *writeAheadLog) add(at time.Time, puts []rawPut) error {
 	return nil
 }
 
-// empty forgets all batches: they are elsewhere.
+// empty removes all batches, which are in bbolt.
 func (j *writeAheadLog) empty() error {
 	if err := j.f.Truncate(0); err != nil {
 		return err
@@ -75,8 +75,8 @@ func (j *writeAheadLog) empty() error {
 	return nil
 }
 
-// each calls f with every batch of a log, oldest first. It ends where the log
-// does, or where its writer was killed while writing.
+// each calls f with every batch, oldest first. It stops at the end of the log, or at
+// a batch that was cut when its process was killed.
 func (j *writeAheadLog) each(f func(batch uint64, at time.Time, puts []rawPut) error) error {
 	all, err := io.ReadAll(io.NewSectionReader(j.f, 0, 1<<62))
 	if err != nil {
@@ -103,7 +103,7 @@ func (j *writeAheadLog) each(f func(batch uint64, at time.Time, puts []rawPut) e
 	return nil
 }
 
-// lastTime is the highest time of a log in a directory; zero when there is
+// lastTime returns the highest time in the log of a directory, or zero when there is
 // none.
 func lastTime(dir string) (last time.Time, err error) {
 	f, err := os.Open(filepath.Join(dir, logFile))
@@ -123,13 +123,13 @@ func lastTime(dir string) (last time.Time, err error) {
 	return last, err
 }
 
-// appendBatch makes bytes of a batch: its number and time, then kind, key and
-// value of each put, each text with its length before it. A kind that begins with
-// a plus is of a value that is added to what there is.
+// appendBatch encodes a batch: its number and time, then kind, key and value of each
+// put, each text after its length. A plus before the kind means that the value is
+// appended to the stored one.
 func appendBatch(b []byte, number uint64, at time.Time, puts []rawPut) []byte {
 	when, err := at.MarshalBinary()
 	if err != nil {
-		panic(err) // a time whose zone is no whole minutes: the lab's is UTC
+		panic(err) // fails for zones of fractional minutes only; the lab's time is UTC
 	}
 	b = appendText(binary.AppendUvarint(b, number), when)
 	for _, p := range puts {
@@ -144,14 +144,15 @@ func appendBatch(b []byte, number uint64, at time.Time, puts []rawPut) []byte {
 	return b
 }
 
-// plus is before the kind of a value that is added.
+// plus marks the kind of a value that is appended.
 const plus = '+'
 
 func appendText[T string | []byte](b []byte, text T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// errBatch is of a batch whose sum is right: whoever wrote it meant something else.
+// errBatch is returned for a batch with a correct checksum that cannot be parsed:
+// another version of this program wrote it.
 var errBatch = errors.New("a batch of the log is of a form that this build does not know: " +
 	"start and stop the lab with the build that was killed with it, then there is no log")
 

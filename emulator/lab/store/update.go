@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// NewUpdate makes a file for a firmware image of a host, and gives it an ID
-// that no other of its images has.
+// NewUpdate creates a file for a firmware image of a host, and returns an ID that no
+// other of the host's images has.
 func (s *Store) NewUpdate(host string) (*Incoming, string, error) {
 	for n := 1; ; n++ {
 		id := strconv.Itoa(n)
@@ -17,18 +17,17 @@ func (s *Store) NewUpdate(host string) (*Incoming, string, error) {
 			continue
 		}
 		in, err := s.incoming(updatesDir, final, final+".part", os.O_EXCL)
-		if !errors.Is(err, fs.ErrExist) { // else another is coming
+		if !errors.Is(err, fs.ErrExist) { // else another image with this ID is being written
 			return in, id, err
 		}
 	}
 }
 
-// Update opens a firmware image; the error is fs.ErrNotExist when there is
-// none.
+// Update opens a firmware image. Its error is fs.ErrNotExist when there is none.
 func (s *Store) Update(host, id string) (*os.File, error) { return s.openImage(updatesDir, host, id) }
 
 // RemoveUpdate removes a firmware image, if there is one.
 func (s *Store) RemoveUpdate(host, id string) error { return s.removeImage(updatesDir, host, id) }
 
-// KeepUpdates removes all firmware images but those given.
+// KeepUpdates removes all firmware images but the given ones.
 func (s *Store) KeepUpdates(keep []Image) error { return s.keepImages(updatesDir, keep) }
