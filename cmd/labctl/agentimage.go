@@ -13,26 +13,26 @@ import (
 	"github.com/metalab-dev/metalab/controller/netboot/ramdisk"
 )
 
-// agentImage is what an image of the agent is made of.
+// agentImage holds the flags of image build agent.
 type agentImage struct {
 	ramdisk.Config
 	packages string
 	fetch    string
-	scratch  string // directory of what was downloaded
+	scratch  string // directory for downloads
 }
 
 func newAgentImage(o *options) *cobra.Command {
 	var a agentImage
 	c := &cobra.Command{
 		Use:   "agent DIR",
-		Short: "Make the image that real servers boot: a kernel with the agent",
-		Long: `Make the image that real servers boot: a kernel with the agent, as an ISO for
-virtual media and as files for network boot. Emulated servers need none.
+		Short: "Build the image that real servers boot: a kernel with the agent",
+		Long: `Build the image that real servers boot: a kernel with the agent, as an ISO for
+virtual media and as files for network boot. Emulated servers do not need it.
 
-Kernel, drivers and boot loaders come from packages of Debian or a distribution
-that is made of it: those in the directory of --packages or, without it, those
-that apt-get download gets. lab-controller --agent-image DIR and labctl up
---agent-image DIR hand the image to servers.`,
+Kernel, drivers and boot loaders come from packages of Debian or a derived
+distribution: from the directory of --packages or, without it, from apt-get
+download. lab-controller --agent-image DIR and labctl up --agent-image DIR serve
+the image.`,
 		Example: `  # from the packages of this machine's distribution
   labctl image build agent ./agent
   # with a kernel of yours
@@ -59,12 +59,12 @@ that apt-get download gets. lab-controller --agent-image DIR and labctl up
 	f.StringVar(&a.Agent, "agent", "", "lab-agent, linked statically (default: the one beside labctl)")
 	f.StringVar(&a.packages, "packages", "", "directory with .deb files: linux-image-…, isolinux, syslinux-common, systemd-boot-efi, ipxe")
 	f.StringVar(&a.fetch, "kernel-package", ramdisk.DefaultKernel, "package of the kernel that is downloaded")
-	f.StringVar(&a.Kernel, "kernel", "", "file that is the kernel, instead of a package's")
-	f.StringVar(&a.Initrd, "initrd", "", "file that is unpacked before the agent: drivers of a kernel of yours")
+	f.StringVar(&a.Kernel, "kernel", "", "kernel file, instead of the one in a package")
+	f.StringVar(&a.Initrd, "initrd", "", "initrd that is unpacked before the agent: drivers for your own kernel")
 	return c
 }
 
-// complete finds what no flag has named.
+// complete finds the inputs that no flag names.
 func (a *agentImage) complete(c *cobra.Command) error {
 	if a.Agent == "" {
 		self, err := os.Executable()
@@ -77,7 +77,7 @@ func (a *agentImage) complete(c *cobra.Command) error {
 		return &usageError{fmt.Errorf("--agent: %w", err)}
 	}
 	if a.packages == "" && a.Kernel != "" {
-		return &usageError{errors.New("--packages: must be given with --kernel: the boot loaders come from there")}
+		return &usageError{errors.New("--packages: is required with --kernel: the boot loaders come from there")}
 	}
 	if a.packages != "" {
 		var err error

@@ -18,14 +18,14 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 )
 
-// redfishClient is the driver's client, with all that it can do.
+// redfishClient is the Redfish driver's client with all its methods.
 type redfishClient interface {
 	bmc.Client
 	bmc.Setup
 	bmc.Updater
 }
 
-// dial connects to a host's BMC over Redfish, as anybody does.
+// dial connects to a host's BMC over Redfish, as any client does.
 func dial(ctx context.Context, o *options, host string) (redfishClient, error) {
 	h, err := control.NewClient(o.state).Host(ctx, host)
 	if err != nil {
@@ -37,7 +37,7 @@ func dial(ctx context.Context, o *options, host string) (redfishClient, error) {
 	}
 	pem, err := os.ReadFile(h.CAFile)
 	if err != nil {
-		return nil, fmt.Errorf("the authority of the BMC's certificate: %w", err)
+		return nil, fmt.Errorf("certificate authority of the BMC: %w", err)
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(pem)
@@ -53,7 +53,7 @@ func dial(ctx context.Context, o *options, host string) (redfishClient, error) {
 func newHostBIOS(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bios",
-		Short: "Read, change and compare the settings of servers' firmware",
+		Short: "Read, change and compare BIOS settings",
 		Example: `  labctl host bios get node-0 BootMode ProcCores
   labctl host bios set node-0 ProcCores=8 BootMode=LegacyBios
   labctl host bios schema node-0 ProcCores
@@ -63,11 +63,11 @@ func newHostBIOS(o *options) *cobra.Command {
 	return c
 }
 
-// biosSetting is a setting as it is printed.
+// biosSetting is a BIOS setting for output.
 type biosSetting struct {
 	Name    string `json:"name"`
 	Value   any    `json:"value"`
-	Pending any    `json:"pending,omitempty"` // from the next start on
+	Pending any    `json:"pending,omitempty"` // applied at the next boot
 }
 
 func value(v any) string {
@@ -77,7 +77,7 @@ func value(v any) string {
 	return fmt.Sprint(v)
 }
 
-// readBIOS reads a host's settings, with those that wait.
+// readBIOS reads a host's BIOS settings, with pending values.
 func readBIOS(ctx context.Context, o *options, host string) (bmc.BIOS, bmc.Settings, error) {
 	c, err := dial(ctx, o, host)
 	if err != nil {
@@ -92,8 +92,8 @@ func readBIOS(ctx context.Context, o *options, host string) (bmc.BIOS, bmc.Setti
 	return b, pending, err
 }
 
-// chosen are the names of settings that a user has named; all when there are
-// none.
+// chosen returns the settings that the user has named, or all settings when the user
+// has named none.
 func chosen[V any](all map[string]V, names []string) ([]string, error) {
 	if len(names) == 0 {
 		return slices.Sorted(maps.Keys(all)), nil
@@ -106,7 +106,7 @@ func chosen[V any](all map[string]V, names []string) ([]string, error) {
 	return names, nil
 }
 
-// hostAndMore lets a command take a host and any number of further arguments.
+// hostAndMore makes a command accept a host and any number of further arguments.
 func hostAndMore(least int, needs string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < least {
@@ -118,7 +118,7 @@ func hostAndMore(least int, needs string) cobra.PositionalArgs {
 
 func newBIOSGet(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "get HOST [SETTING...]", Short: "Show settings, and those that wait for a start",
+		Use: "get HOST [SETTING...]", Short: "Show BIOS settings, with pending values",
 		Example: "  labctl host bios get node-0\n  labctl host bios get node-0 BootMode -o json",
 		Args:    hostAndMore(1, "HOST"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -146,7 +146,7 @@ func printSettings(c *cobra.Command, o *options, names []string, is, pending bmc
 
 func newBIOSSet(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "set HOST SETTING=VALUE...", Short: "Ask for settings, from the next start on",
+		Use: "set HOST SETTING=VALUE...", Short: "Change BIOS settings from the next boot on",
 		Example: "  labctl host bios set node-0 ProcCores=8\n  labctl host power node-0 ForceRestart",
 		Args:    hostAndMore(2, "HOST and SETTING=VALUE"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -170,11 +170,11 @@ func newBIOSSet(o *options) *cobra.Command {
 			if err := client.SetBIOS(c.Context(), ask); err != nil {
 				refused := new(bmc.SettingsError)
 				if errors.As(err, &refused) {
-					var told []error
+					var refusals []error
 					for _, n := range refused.Names() {
-						told = append(told, fmt.Errorf("%s: %s", n, refused.Refused[n]))
+						refusals = append(refusals, fmt.Errorf("%s: %s", n, refused.Refused[n]))
 					}
-					return errors.Join(told...)
+					return errors.Join(refusals...)
 				}
 				return err
 			}
@@ -187,7 +187,7 @@ func newBIOSSet(o *options) *cobra.Command {
 	}
 }
 
-// limits is what a value may be, for people.
+// limits describes the allowed values of a setting.
 func limits(a *bmc.Attribute) string {
 	span := func(from, to *int64) string {
 		at := func(n *int64) string {
@@ -216,7 +216,7 @@ func limits(a *bmc.Attribute) string {
 
 func newBIOSSchema(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "schema HOST [SETTING...]", Short: "Show what governs settings",
+		Use: "schema HOST [SETTING...]", Short: "Show the attribute registry: types and allowed values",
 		Example: "  labctl host bios schema node-0 BootMode",
 		Args:    hostAndMore(1, "HOST"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -253,7 +253,7 @@ func newBIOSSchema(o *options) *cobra.Command {
 
 func newBIOSDiff(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "diff HOST OTHER", Short: "Show in which settings two servers differ",
+		Use: "diff HOST OTHER", Short: "Show the BIOS settings in which two servers differ",
 		Example: "  labctl host bios diff node-0 node-1",
 		Args:    arguments("HOST", "OTHER"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {

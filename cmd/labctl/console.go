@@ -17,14 +17,14 @@ func newConsole(o *options) *cobra.Command {
 	follow, until := false, ""
 	c := &cobra.Command{
 		Use: "console HOST", Args: arguments("HOST"),
-		Short: "Sit down at a host's serial console",
-		Long: `Sit down at a host's serial console: see what it has shown last and what it
-shows, and type. It is the console that IPMI's serial over LAN shows, too; any
-number of people can sit there.
+		Short: "Open a host's serial console",
+		Long: `Open a host's serial console: show its latest and further output, and type. It is
+the same console as that of IPMI serial over LAN. Any number of people can open it
+at the same time.
 
-At a terminal ~. at the beginning of a line leaves, ~B sends a break, ~~ types
-one ~ and ~? shows these. What comes through a pipe is typed as it is; when it
-has ended, and the host has answered, so does labctl.`,
+At the beginning of a line on a terminal, ~. leaves, ~B sends a break, ~~ types one
+~ and ~? shows this list. Input from a pipe is typed unchanged; labctl ends when the
+input has ended and the host has answered.`,
 		Example: `  labctl console node-0
   labctl console node-0 </dev/null          # what it has shown last
   labctl console node-0 --until 'login: '    # until it has shown that
@@ -43,24 +43,24 @@ has ended, and the host has answered, so does labctl.`,
 			if !ok || !term.IsTerminal(int(keyboard.Fd())) {
 				return lab.Console(c.Context(), host, in, out)
 			}
-			if _, err := lab.Host(c.Context(), host); err != nil { // before the terminal is another
+			if _, err := lab.Host(c.Context(), host); err != nil { // before the terminal changes its mode
 				return err
 			}
 			fmt.Fprintf(c.ErrOrStderr(), "The console of %s. Leave it with ~. at the beginning of a line.\n", host)
 			was, err := term.MakeRaw(int(keyboard.Fd()))
 			if err != nil {
-				return fmt.Errorf("the terminal: %w", err)
+				return fmt.Errorf("terminal: %w", err)
 			}
 			defer func() {
-				_ = term.Restore(int(keyboard.Fd()), was) // there is nothing else that one could do
+				_ = term.Restore(int(keyboard.Fd()), was) // the program exits in any case
 				fmt.Fprintln(c.ErrOrStderr())
 			}()
 			typed := &typist{in: in, tell: c.ErrOrStderr(), sendBreak: func() error { return lab.Break(c.Context(), host) }}
 			return lab.Console(c.Context(), host, typed, out)
 		},
 	}
-	c.Flags().BoolVar(&follow, "follow", false, "only watch, until Ctrl-C or the lab ends")
-	c.Flags().StringVar(&until, "until", "", "only watch, until this text was shown; what the console remembers counts")
+	c.Flags().BoolVar(&follow, "follow", false, "only show output, until Ctrl-C or the lab ends")
+	c.Flags().StringVar(&until, "until", "", "only show output, until it contains this text; earlier output counts")
 	return c
 }
 
@@ -76,7 +76,7 @@ func waitFor(ctx context.Context, lab *control.Client, host, text string, out io
 	return err
 }
 
-// watcher looks for a text in what passes.
+// watcher looks for a text in what is written to it.
 type watcher struct {
 	out   io.Writer
 	text  []byte
@@ -96,15 +96,15 @@ func (w *watcher) Write(b []byte) (int, error) {
 	return w.out.Write(b)
 }
 
-// typist reads a keyboard, and does itself what begins with ~ at the beginning
-// of a line.
+// typist reads a keyboard. It handles commands that begin with ~ at the start of a
+// line.
 type typist struct {
 	in        io.Reader
 	tell      io.Writer
 	sendBreak func() error
-	within    bool // the line has begun
-	escaped   bool // a ~ has begun it
-	left      bool // ~. was typed
+	within    bool // not at the start of a line
+	escaped   bool // the line began with ~
+	left      bool // the user typed ~.
 }
 
 const escapes = "\r\n~.  leave\r\n~B  send a break\r\n~~  type ~\r\n~?  this\r\n"
@@ -115,7 +115,7 @@ func (t *typist) Read(b []byte) (int, error) {
 		return 0, io.EOF
 	}
 	for {
-		n, err := t.in.Read(b[:len(b)/2]) // what was held back may be added
+		n, err := t.in.Read(b[:len(b)/2]) // a held back ~ may be added
 		keys := bytes.Clone(b[:n])
 		n = copy(b, t.typed(keys))
 		if t.left {
@@ -127,7 +127,7 @@ func (t *typist) Read(b []byte) (int, error) {
 	}
 }
 
-// typed is what of some keys is for the host.
+// typed returns the keys that are meant for the host.
 func (t *typist) typed(keys []byte) []byte {
 	var out []byte
 	for _, k := range keys {

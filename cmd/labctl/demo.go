@@ -25,7 +25,7 @@ func newDemo(o *options) *cobra.Command {
 		Use:   "demo",
 		Short: "Provision one server and leave the lab up",
 		Long: `Start the lab if none is up, apply the Secret and the BareMetalHost of its first
-server, ask for the lab's own image, and show each state as it passes.`,
+server, provision it with the lab's own image, and show each state.`,
 		Example: "  labctl demo\n  labctl demo --speed max\n  labctl demo --profile dell-r760",
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(c.Context(), wait)
@@ -46,10 +46,10 @@ server, ask for the lab's own image, and show each state as it passes.`,
 			return demo(ctx, o, profile, out)
 		},
 	}
-	c.Flags().StringVar(&speed, "speed", "", "the lab's time, for a lab that is not up yet: 60x, or max")
-	c.Flags().StringVar(&profile, "profile", "", "model of the server: "+strings.Join(world.Profiles(), ", ")+", or a file or folder as labctl up takes it; of a lab that is up, one that it has")
+	c.Flags().StringVar(&speed, "speed", "", "speed of the lab's time, when the lab is not up yet: 60x, or max")
+	c.Flags().StringVar(&profile, "profile", "", "model of the server: "+strings.Join(world.Profiles(), ", ")+", or a file or folder as for labctl up; with a lab that is up, one of its models")
 	must(c.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(world.Profiles(), cobra.ShellCompDirectiveDefault)))
-	c.Flags().DurationVar(&wait, "timeout", wait, "how long to wait in all")
+	c.Flags().DurationVar(&wait, "timeout", wait, "total time to wait")
 	return c
 }
 
@@ -85,18 +85,18 @@ func demo(ctx context.Context, o *options, profile string, out io.Writer) error 
 	return epilogue(ctx, o, host.Name, out)
 }
 
-// demoDisk is how large the disk for the image is at least, in GB.
+// demoDisk is the minimum size of the disk for the image in GB.
 const demoDisk = 4
 
-// ofProfile is the first server of a model; of none, or of one that is a file,
-// the first of all.
+// ofProfile returns the first server of a model. For no model, or a model in a file,
+// it returns the first of all servers.
 func ofProfile(hosts []control.Host, profile string) (control.Host, error) {
 	for _, h := range hosts {
 		if profile == "" || isPath(profile) || h.Profile == profile {
 			return h, nil
 		}
 	}
-	return control.Host{}, fmt.Errorf("demo: this lab has no server of the model %s: end it with labctl down, or give --state another folder", profile)
+	return control.Host{}, fmt.Errorf("demo: this lab has no server of the model %s: stop it with labctl down, or give --state another folder", profile)
 }
 
 func kubeClient(kubeconfig string) (client.WithWatch, error) {
@@ -115,7 +115,7 @@ func kubeClient(kubeconfig string) (client.WithWatch, error) {
 	return c, nil
 }
 
-// apply makes the objects, or asks an existing host for the image.
+// apply creates the objects, or sets the image of an existing host.
 func apply(ctx context.Context, c client.Client, secret *corev1.Secret, host *metal3.BareMetalHost) error {
 	if err := c.Create(ctx, secret); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("demo: %w", err)
@@ -151,7 +151,7 @@ func follow(ctx context.Context, c client.WithWatch, host *metal3.BareMetalHost,
 		case ev, ok := <-w.ResultChan():
 			h, is := ev.Object.(*metal3.BareMetalHost)
 			if !ok || !is {
-				return fmt.Errorf("demo: the watch of %s ended", host.Name)
+				return fmt.Errorf("demo: the API server ended the watch of %s", host.Name)
 			}
 			at := time.Since(start).Seconds()
 			if h.Status.ErrorMessage != "" && h.Status.ErrorMessage != lastError {

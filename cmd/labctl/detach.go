@@ -14,14 +14,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// readyLine ends the progress of a lab that came up.
+// readyLine is the last progress line of a lab that has started.
 const readyLine = "ready"
 
-// progressFD is the descriptor that a detached lab gets its pipe as: the first
+// progressFD is the file descriptor of a detached lab's progress pipe: the first
 // after standard error.
 const progressFD = 3
 
-// detach starts the lab in a session of its own and returns when it is ready.
+// detach starts the lab in its own process session and returns when it is ready.
 func detach(ctx context.Context, o *options, c *cobra.Command, progress io.Writer) error {
 	args := []string{"up"}
 	c.Flags().Visit(func(f *pflag.Flag) {
@@ -86,7 +86,7 @@ func launch(ctx context.Context, o *options, args []string, progress io.Writer) 
 	return fmt.Errorf("the lab did not come up (%w): %s\nits log is %s", err, lastLine(name), name)
 }
 
-// lastLine is the end of the log: what the lab died of.
+// lastLine returns the last line of the log, which says why the lab ended.
 func lastLine(name string) string {
 	f, err := os.Open(name)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 func newDisk(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "disk",
-		Short:   "Look at, pull, insert and break drives",
+		Short:   "List, pull, insert and fail drives",
 		Example: "  labctl disk ls node-0\n  labctl disk pull node-0 Disk.0",
 	}
 	show := func(c *cobra.Command, d control.Disks, err error) error {
@@ -32,7 +32,7 @@ func newDisk(o *options) *cobra.Command {
 		},
 	}
 	pull := &cobra.Command{
-		Use: "pull HOST DISK", Short: "Take a drive out of its bay, whatever the server does", Example: "  labctl disk pull node-0 Disk.0",
+		Use: "pull HOST DISK", Short: "Pull a drive out of its bay, also while the server runs", Example: "  labctl disk pull node-0 Disk.0",
 		Args: arguments("HOST", "DISK"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
 			d, err := lab().PullDisk(c.Context(), args[0], args[1])
@@ -41,7 +41,7 @@ func newDisk(o *options) *cobra.Command {
 	}
 	in := control.DiskInsertion{}
 	insert := &cobra.Command{
-		Use: "insert HOST DISK", Short: "Put a drive into an empty bay",
+		Use: "insert HOST DISK", Short: "Insert a drive into an empty bay",
 		Example: `  labctl disk insert node-0 Disk.0                 # the one that was pulled from there
   labctl disk insert node-0 Disk.0 --what new      # as it comes from the factory
   labctl disk insert node-0 Disk.0 --what foreign  # that was part of another server's volume`,
@@ -52,10 +52,10 @@ func newDisk(o *options) *cobra.Command {
 		},
 	}
 	insert.Flags().StringVar(&in.What, "what", "same", "same, new or foreign")
-	insert.Flags().StringVar(&in.Serial, "serial", "", "serial number of the drive on the shelf (default: the one that was pulled from there)")
+	insert.Flags().StringVar(&in.Serial, "serial", "", "serial number of a drive on the shelf (default: the one pulled from this bay)")
 	how := control.DiskFailure{}
 	fail := &cobra.Command{
-		Use: "fail HOST DISK", Short: "Break a drive, or mend it",
+		Use: "fail HOST DISK", Short: "Make a drive fail, or repair it",
 		Example: `  labctl disk fail node-0 Disk.0
   labctl disk fail node-0 Disk.0 --how predict   # it says that it will fail
   labctl disk fail node-0 Disk.0 --how revive`,
@@ -73,10 +73,10 @@ func newDisk(o *options) *cobra.Command {
 func newDiskReplace(o *options) *cobra.Command {
 	watch := false
 	c := &cobra.Command{
-		Use: "replace HOST DISK", Short: "Pull a drive and put a new one into its bay",
-		Long: `Pull a drive and put a new one into its bay. A RAID controller rebuilds what the
-old one held; --watch shows how far it is until it is done. Rebuilding takes the
-server's power, and the lab's time.`,
+		Use: "replace HOST DISK", Short: "Replace a drive by a new one",
+		Long: `Pull a drive and insert a new one into its bay. A RAID controller rebuilds the
+volumes of the old one; --watch shows the progress. Rebuilding takes the lab's time,
+and needs the server to be on.`,
 		Example: "  labctl disk replace node-0 Disk.0 --watch",
 		Args:    arguments("HOST", "DISK"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -94,7 +94,7 @@ server's power, and the lab's time.`,
 			return o.output.print(c.OutOrStdout(), d, diskRows(d))
 		},
 	}
-	c.Flags().BoolVar(&watch, "watch", false, "wait until it is rebuilt, and show how far that is")
+	c.Flags().BoolVar(&watch, "watch", false, "wait until it is rebuilt, and show the progress")
 	return c
 }
 
@@ -116,7 +116,7 @@ func diskRows(d control.Disks) [][]string {
 	return rows
 }
 
-// size is a number of bytes for people, as the makers of drives count.
+// size formats a number of bytes in the decimal units of drive makers.
 func size(n int64) string {
 	if n == 0 {
 		return ""

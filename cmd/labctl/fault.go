@@ -21,7 +21,7 @@ import (
 func newFault(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fault",
-		Short: "Let things go wrong on purpose",
+		Short: "Add, list and remove fault rules",
 		Example: `  labctl fault add --bmc node-0 --status 503 --retry-after 30s --count 3
   labctl fault ls
   labctl fault rm fault-1`,
@@ -30,7 +30,7 @@ func newFault(o *options) *cobra.Command {
 	return c
 }
 
-// faultFlags are the flags of a rule that are not its fields as they are.
+// faultFlags are the flags of a fault rule that need conversion.
 type faultFlags struct {
 	rule               fault.Rule
 	file               string
@@ -43,10 +43,10 @@ func newFaultAdd(o *options) *cobra.Command {
 	f := &faultFlags{}
 	c := &cobra.Command{
 		Use:   "add",
-		Short: "Add a rule of what goes wrong",
-		Long: `Add a rule of what goes wrong: where (--bmc, --path, --method), when (--after,
---count, --probability, --from, --until) and what. Counts are those of each BMC.
-With -f rules come from a file: a YAML list, as below faults: in a rack file.`,
+		Short: "Add a fault rule",
+		Long: `Add a fault rule: where it applies (--bmc, --path, --method), when (--after, --count,
+--probability, --from, --until) and what it does. Counts are per BMC. With -f the
+rules come from a file: a YAML list, as under faults: in a rack file.`,
 		Example: `  labctl fault add --bmc node-0 --path '/redfish/v1/Systems/**' --status 503 --retry-after 30s --count 2
   labctl fault add --method PATCH --method POST --latency p50=300ms,p99=4s
   labctl fault add --bmc 'node-1?' --drop reset --probability 0.05
@@ -71,36 +71,36 @@ With -f rules come from a file: a YAML list, as below faults: in a rack file.`,
 		},
 	}
 	fl, r := c.Flags(), &f.rule
-	fl.StringVarP(&f.file, "file", "f", "", "file of rules, instead of all other flags")
-	fl.StringVar(&r.ID, "id", "", "name of the rule (default: one is made)")
+	fl.StringVarP(&f.file, "file", "f", "", "file with rules, instead of all other flags")
+	fl.StringVar(&r.ID, "id", "", "ID of the rule (default: generated)")
 	fl.StringVar(&r.BMC, "bmc", "", "host, or a pattern such as 'node-*' (default: every one)")
 	fl.StringVar(&r.Path, "path", "", "path of requests; * stands for a part of a segment, ** for any segments")
 	fl.StringArrayVar(&f.methods, "method", nil, "method of requests; can be given more than once")
-	fl.IntVar(&r.After, "after", 0, "how many requests pass unharmed first")
-	fl.IntVar(&r.Count, "count", 0, "how many are hit at most (default: all)")
-	fl.Float64Var(&r.Probability, "probability", 1, "of a hit, above 0 up to 1")
-	fl.DurationVar(&f.from, "from", 0, "begin so much of the lab's time from now")
-	fl.DurationVar(&f.until, "until", 0, "end so much of the lab's time from now")
+	fl.IntVar(&r.After, "after", 0, "requests that pass before the rule applies")
+	fl.IntVar(&r.Count, "count", 0, "requests that the rule applies to at most (default: all)")
+	fl.Float64Var(&r.Probability, "probability", 1, "probability that the rule applies, above 0 up to 1")
+	fl.DurationVar(&f.from, "from", 0, "start this much of the lab's time from now")
+	fl.DurationVar(&f.until, "until", 0, "end this much of the lab's time from now")
 	fl.StringVar((*string)(&r.Latency), "latency", "", "delay: 200ms, 100ms..2s, or p50=200ms,p99=3s")
 	fl.IntVar(&r.Status, "status", 0, "answer with this status")
-	fl.DurationVar(&f.retry, "retry-after", 0, "Retry-After of that answer")
+	fl.DurationVar(&f.retry, "retry-after", 0, "Retry-After header of that answer")
 	fl.StringVar(&r.Message, "message", "", "text of that answer's error")
 	fl.StringVar(&r.MessageID, "message-id", "", "MessageId of that answer's error")
-	fl.BoolVar(&r.Performed, "performed", false, "with status or drop: what was asked is done all the same")
-	fl.StringVar((*string)(&r.Limit), "limit", "", "answer 429 to what is beyond a rate: 10/s, 100/5m")
+	fl.BoolVar(&r.Performed, "performed", false, "with --status or --drop: carry out the request all the same")
+	fl.StringVar((*string)(&r.Limit), "limit", "", "answer 429 to requests beyond a rate: 10/s, 100/5m")
 	fl.StringVar((*string)(&r.Drop), "drop", "", "end the connection: connect, silent, reset, close, hang or body")
 	fl.StringVar((*string)(&r.TLS), "tls", "", "fail the handshake: refused, expired, wrong-name or self-signed")
 	fl.BoolVar(&r.Offline, "offline", false, "the BMC is not on the network")
-	fl.BoolVar(&r.Stale, "stale", false, "read what was there before the last change")
+	fl.BoolVar(&r.Stale, "stale", false, "reads show the state before the last change")
 	fl.BoolVar(&r.Stuck, "stuck", false, "tasks do not end")
-	fl.StringVar((*string)(&r.Truncate), "truncate", "", "what is left of the body: bytes, or 50%")
-	fl.BoolVar(&r.InvalidJSON, "invalid-json", false, "the body is no JSON")
-	fl.IntVar(&r.LengthError, "length-error", 0, "bytes that Content-Length is wrong by")
+	fl.StringVar((*string)(&r.Truncate), "truncate", "", "keep only the first part of the body: bytes, or 50%")
+	fl.BoolVar(&r.InvalidJSON, "invalid-json", false, "send a body that is not valid JSON")
+	fl.IntVar(&r.LengthError, "length-error", 0, "add this many bytes to Content-Length; may be negative")
 	fl.StringVar(&f.patch, "patch", "", "JSON that is merged into the body (RFC 7396)")
 	fl.StringArrayVar(&f.set, "set", nil, "value of the body by JSON pointer: /PowerState=null; can be given more than once")
 	fl.StringVar(&f.body, "body", "", "text instead of the body")
-	fl.StringVar((*string)(&r.Wire), "wire", "", "datagrams of IPMI: lose, double, swap, spoil or late (by --latency); --method IN or OUT is those of one direction")
-	fl.Uint8Var(&r.Code, "code", 0, "completion code of commands of IPMI: 0xc0; --path /ipmi/00/02 is one command, by NetFn and number")
+	fl.StringVar((*string)(&r.Wire), "wire", "", "IPMI datagrams: lose, double, swap, spoil or late (by --latency); --method IN or OUT selects a direction")
+	fl.Uint8Var(&r.Code, "code", 0, "completion code of IPMI commands: 0xc0; --path /ipmi/00/02 selects a command by NetFn and number")
 	fl.StringVar(&r.ContentType, "content-type", "", "Content-Type of that text")
 	must(c.RegisterFlagCompletionFunc("bmc", completeHosts(o)))
 	for name, values := range map[string][]string{
@@ -112,13 +112,13 @@ With -f rules come from a file: a YAML list, as below faults: in a rack file.`,
 	return c
 }
 
-// rules are what the flags or the file say.
+// rules returns the rules that the flags or the file define.
 func (f *faultFlags) rules(c *cobra.Command) ([]fault.Rule, error) {
 	if f.file != "" {
 		var other error
 		c.Flags().Visit(func(f *pflag.Flag) {
 			if f.Name != "file" && f.Name != "state" && f.Name != "output" {
-				other = &usageError{fmt.Errorf("-f and --%s exclude each other: say it in the file", f.Name)}
+				other = &usageError{fmt.Errorf("-f and --%s exclude each other: set it in the file", f.Name)}
 			}
 		})
 		if other != nil {
@@ -136,7 +136,7 @@ func (f *faultFlags) rules(c *cobra.Command) ([]fault.Rule, error) {
 		return nil, &usageError{errors.New("--probability 0: must be above 0 and at most 1")}
 	}
 	if !given("probability") {
-		r.Probability = 0 // as in a file that does not say it
+		r.Probability = 0 // as in a file without the field
 	}
 	r.RetryAfter.Duration, r.From.Duration, r.Until.Duration = f.retry, f.from, f.until
 	for _, m := range f.methods {
@@ -153,7 +153,7 @@ func (f *faultFlags) rules(c *cobra.Command) ([]fault.Rule, error) {
 	for _, s := range f.set {
 		at, text, ok := strings.Cut(s, "=")
 		var v any
-		if err := json.Unmarshal([]byte(text), &v); err != nil { // a bare word is a text
+		if err := json.Unmarshal([]byte(text), &v); err != nil { // a value that is no JSON is a string
 			v = text
 		}
 		if !ok {
@@ -178,10 +178,10 @@ func (f *faultFlags) rules(c *cobra.Command) ([]fault.Rule, error) {
 	return []fault.Rule{r}, nil
 }
 
-// kebab is the flag of a field.
+// kebab returns the flag of a field.
 func kebab(field string) string {
 	var b strings.Builder
-	upper := true // so that ID and JSON are one word
+	upper := true // true: ID and JSON become one word
 	for _, r := range field {
 		if unicode.IsUpper(r) && !upper {
 			b.WriteByte('-')
@@ -256,6 +256,6 @@ func newFaultRm(o *options) *cobra.Command {
 			return errors.Join(errs...)
 		},
 	}
-	c.Flags().BoolVar(&all, "all", false, "all of them")
+	c.Flags().BoolVar(&all, "all", false, "remove all rules")
 	return c
 }

@@ -18,15 +18,15 @@ func newFeatures(o *options) *cobra.Command {
 	form := string(run.Format)
 	c := &cobra.Command{
 		Use:   "features [PATH]...",
-		Short: "Run scenarios, ours or yours, in labs of their own",
-		Long: `Run scenarios in labs of their own, which leave nothing behind. Without PATH they
-are ours: how hosts are registered, provisioned and let go, and what goes wrong.
-A PATH is a file of yours, with :LINE behind it or not, or a directory; what is
-not there may be one of ours, such as state/available.feature. The steps are
-listed by labctl features steps.
+		Short: "Run feature files, built-in or yours, in temporary labs",
+		Long: `Run scenarios in temporary labs, which leave nothing behind. Without PATH the
+built-in features run: how hosts are registered, provisioned and deprovisioned, and
+what can go wrong. PATH is a feature file, a file and line (FILE:LINE) or a
+directory; a PATH that does not exist may name a built-in feature, such as
+state/available.feature. labctl features steps lists the steps.
 
-Results go to the standard output; with junit and html, a line per scenario goes
-to the standard error. The exit code is 1 if a scenario does not pass.`,
+Results go to standard output; with junit and html, one line per scenario goes to
+standard error. The exit code is 1 when a scenario fails.`,
 		Example: `  labctl features
   labctl features --tags '@B-91 || @B-93'
   labctl features my.feature --format html > report.html
@@ -47,9 +47,9 @@ to the standard error. The exit code is 1 if a scenario does not pass.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&run.Tags, "tags", "", "only scenarios whose tags fit: '@B-91', '@B-91 || @B-93', '@fault && ~@slow'")
-	f.StringVar(&form, "format", form, "how results are told: pretty, junit or html")
-	f.IntVar(&run.Parallel, "parallel", 1, "how many labs there are at a time")
+	f.StringVar(&run.Tags, "tags", "", "only scenarios with these tags: '@B-91', '@B-91 || @B-93', '@fault && ~@slow'")
+	f.StringVar(&form, "format", form, "format of the results: pretty, junit or html")
+	f.IntVar(&run.Parallel, "parallel", 1, "number of labs at a time")
 	must(c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"pretty", "junit", "html"}, cobra.ShellCompDirectiveNoFileComp)))
 	c.AddCommand(newFeaturesSteps(o))
 	return c
@@ -58,9 +58,9 @@ to the standard error. The exit code is 1 if a scenario does not pass.`,
 func newFeaturesSteps(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "steps",
-		Short: "List the steps that scenarios can be made of",
-		Long: `List the steps that scenarios can be made of, by what they are about. TEXT and NUMBER
-stand for what a scenario says; of (this|that) it says one; [s] may be left out. Given, When, Then, And and But are all the same.`,
+		Short: "List the steps that scenarios can use",
+		Long: `List the steps that scenarios can use, by subject. TEXT and NUMBER stand for values;
+(this|that) is a choice; [s] is optional. Given, When, Then, And and But are all the same.`,
 		Example: "  labctl features steps\n  labctl features steps -o json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			all := steps.Catalogue()

@@ -57,7 +57,7 @@ func newFirmwareList(o *options) *cobra.Command {
 	}
 }
 
-// updated is an update as it is printed.
+// updated is a firmware update for output.
 type updated struct {
 	Task    string `json:"task,omitempty"`
 	State   string `json:"state"`
@@ -70,9 +70,9 @@ func newFirmwareUpdate(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "update HOST COMPONENT IMAGE",
 		Short: "Install firmware",
-		Long: `Install firmware. IMAGE is an address that the BMC fetches, or a file that is sent
-to it. Components are those of labctl host firmware ls. An update that waits for a
-start of the server goes on when there is one: labctl host power HOST ForceRestart.`,
+		Long: `Install firmware. IMAGE is a URL that the BMC fetches, or a file that is sent to it.
+labctl host firmware ls lists the components. An update that waits for a restart of
+the server continues after one: labctl host power HOST ForceRestart.`,
 		Example: "  labctl host firmware update node-0 bios http://192.0.2.1/bios.img --wait",
 		Args:    arguments("HOST", "COMPONENT", "IMAGE"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -99,7 +99,7 @@ start of the server goes on when there is one: labctl host power HOST ForceResta
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&wait, "wait", false, "return when it is complete, has failed or waits for a start of the server")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until the update has completed, has failed or waits for a restart of the server")
 	return c
 }
 
@@ -119,11 +119,11 @@ func install(ctx context.Context, client redfishClient, component, image string)
 	return client.Push(ctx, component, filepath.Base(image), f, info.Size())
 }
 
-// followEvery is how often a task is looked at.
+// followEvery is the interval at which a task is polled.
 const followEvery = time.Second
 
-// followTask reads a task, once or until nothing more comes of it by itself. A BMC
-// that restarts with its new firmware is waited for.
+// followTask reads a task, once or until it ends or waits for the user. It waits for
+// a BMC that restarts with its new firmware.
 func followTask(ctx context.Context, client redfishClient, task string, wait bool) (updated, error) {
 	if task == "" {
 		return updated{State: string(bmc.TaskRunning), Text: "the BMC gives no task for it"}, nil

@@ -18,7 +18,7 @@ import (
 // atOnce is how many hosts are worked on at the same time.
 const atOnce = 16
 
-// matching are the names of the hosts that a pattern means.
+// matching returns the names of the hosts that match a pattern.
 func matching(ctx context.Context, c *control.Client, pattern string) ([]string, error) {
 	if !strings.ContainsAny(pattern, "*?[") {
 		return []string{pattern}, nil
@@ -31,21 +31,21 @@ func matching(ctx context.Context, c *control.Client, pattern string) ([]string,
 	for _, h := range hosts {
 		ok, err := path.Match(pattern, h.Name)
 		if err != nil {
-			return nil, &usageError{fmt.Errorf("%q is no pattern: close each [", pattern)}
+			return nil, &usageError{fmt.Errorf("%q is no valid pattern: close each [", pattern)}
 		}
 		if ok {
 			names = append(names, h.Name)
 		}
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("no host is named like %s", pattern)
+		return nil, fmt.Errorf("no host matches %s", pattern)
 	}
 	return names, nil
 }
 
-// forEach does something to every host that a pattern means, and shows how far
-// it is when there are many. What it returns is in the order of the hosts, of
-// those with which it went well.
+// forEach calls a function for every host that matches a pattern, and shows the
+// progress when there are many. It returns the results of the hosts where it
+// succeeded, in the order of the hosts.
 func forEach[T any](ctx context.Context, c *control.Client, pattern string, progress io.Writer, do func(host string) (T, error)) ([]T, error) {
 	names, err := matching(ctx, c, pattern)
 	if err != nil {
@@ -83,7 +83,7 @@ func forEach[T any](ctx context.Context, c *control.Client, pattern string, prog
 	return out, errors.Join(errs...)
 }
 
-// completeHosts completes the names of hosts of a lab that runs.
+// completeHosts completes the names of hosts of a running lab.
 func completeHosts(o *options, then ...string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -107,15 +107,15 @@ func completeHosts(o *options, then ...string) func(*cobra.Command, []string, st
 func newHost(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "host",
-		Short:   "Switch, boot and look at servers",
-		Long:    "Switch, boot and look at servers. Where one is named, a pattern such as 'node-*' names several.",
+		Short:   "Power, boot and show servers",
+		Long:    "Power, boot and show servers. A pattern such as 'node-*' in place of a name selects several.",
 		Example: "  labctl host show node-0\n  labctl host power 'node-*' On",
 	}
 	c.AddCommand(newHostPower(o), newHostBoot(o), newHostReset(o), newHostShow(o), newHostBIOS(o), newHostFirmware(o), newHostRAID(o))
 	return c
 }
 
-// resetTypes are those of Redfish, for completion.
+// resetTypes are the reset types of Redfish, for completion.
 var resetTypes = []string{"On", "ForceOff", "ForceOn", "GracefulShutdown", "GracefulRestart", "ForceRestart", "PowerCycle", "PushPowerButton", "Nmi"}
 
 func newHostPower(o *options) *cobra.Command {
@@ -147,8 +147,8 @@ func newHostReset(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "reset HOST",
 		Short: "Restart a server's BMC",
-		Long: `Restart a server's BMC. It is off the network for a while; the server itself runs
-on. With --defaults the BMC forgets settings as well.`,
+		Long: `Restart a server's BMC. It is off the network for a while; the server keeps running.
+With --defaults the BMC also resets settings to defaults.`,
 		Example: "  labctl host reset node-0\n  labctl host reset 'node-*' --defaults ResetAll",
 		Args:    arguments("HOST"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -167,7 +167,7 @@ on. With --defaults the BMC forgets settings as well.`,
 		},
 	}
 	c.Flags().StringVar(&in.Kind, "kind", "", "GracefulRestart (default) or ForceRestart")
-	c.Flags().StringVar(&in.Defaults, "defaults", "", "forget settings: ResetAll, PreserveNetworkAndUsers or PreserveNetwork")
+	c.Flags().StringVar(&in.Defaults, "defaults", "", "reset settings: ResetAll, PreserveNetworkAndUsers or PreserveNetwork")
 	return c
 }
 
@@ -178,7 +178,7 @@ func newHostBoot(o *options) *cobra.Command {
 		Use:   "boot HOST [TARGET]",
 		Short: "Set what a server boots next",
 		Long: `Set what a server boots next. TARGET is a boot source of Redfish, such as
-` + strings.Join(targets, ", ") + `. Without one the boot order is shown.`,
+` + strings.Join(targets, ", ") + `. Without TARGET the command shows the boot order.`,
 		Example: `  labctl host boot node-0 Pxe                 # at the next boot
   labctl host boot node-0 Cd --continuous     # at every boot
   labctl host boot node-0 UefiHttp --uri http://192.0.2.1/boot.iso
@@ -189,7 +189,7 @@ func newHostBoot(o *options) *cobra.Command {
 			set := func(host string) (control.Detail, error) { return lab.Host(c.Context(), host) }
 			switch {
 			case disable && len(args) == 2:
-				return &usageError{errors.New("--clear and TARGET contradict each other")}
+				return &usageError{errors.New("--clear and TARGET exclude each other")}
 			case len(args) == 2 || disable:
 				if len(args) == 2 {
 					in.Target = args[1]
@@ -216,17 +216,17 @@ func newHostBoot(o *options) *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().StringVar(&in.Mode, "mode", "", "UEFI or Legacy (default: as it is)")
-	c.Flags().StringVar(&in.URI, "uri", "", "image of an HTTP boot")
+	c.Flags().StringVar(&in.Mode, "mode", "", "UEFI or Legacy (default: unchanged)")
+	c.Flags().StringVar(&in.URI, "uri", "", "URI for an HTTP boot")
 	c.Flags().BoolVar(&continuous, "continuous", false, "at every boot, not only at the next one")
-	c.Flags().BoolVar(&disable, "clear", false, "end what is set")
+	c.Flags().BoolVar(&disable, "clear", false, "remove the boot override")
 	return c
 }
 
 func newHostShow(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:     "show HOST",
-		Short:   "Show all of a server",
+		Short:   "Show all details of a server",
 		Example: "  labctl host show node-0\n  labctl host show node-0 -o json",
 		Args:    arguments("HOST"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -254,8 +254,8 @@ func newHostShow(o *options) *cobra.Command {
 			}
 			shown := struct {
 				control.Detail
-				Controller *told `json:"controller,omitempty"`
-			}{d, readTold(c.Context(), o, d)}
+				Controller *provisioning `json:"controller,omitempty"`
+			}{d, readProvisioning(c.Context(), o, d)}
 			if k := shown.Controller; k != nil {
 				rows = append(rows, []string{"object", k.Name + " " + k.State})
 				for _, w := range k.Workarounds {

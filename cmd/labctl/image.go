@@ -21,18 +21,18 @@ import (
 func newImage(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "image",
-		Short: "Make and read firmware images, and make the agent's image",
-		Long: `Make and read firmware images for the servers of a lab, and make the image with
+		Short: "Build and inspect firmware images and the agent's boot image",
+		Long: `Build and inspect firmware images for the servers of a lab, and build the image with
 which real servers boot the agent.
 
-A firmware image is signed with the key of its vendor, which follows from the vendor's
-name: what is made here is taken by every lab, and refused if it was changed.`,
+A firmware image is signed with a key that is derived from the vendor's name: every
+lab accepts images built here, and refuses them when they were changed.`,
 	}
 	c.AddCommand(newImageBuild(o), newImageShow(o))
 	return c
 }
 
-// imageFile is a firmware image in a file, as it is printed.
+// imageFile is a firmware image in a file, for output.
 type imageFile struct {
 	File string `json:"file"`
 	firmware.Image
@@ -55,7 +55,7 @@ func newImageBuild(o *options) *cobra.Command {
 	var b build
 	c := &cobra.Command{
 		Use:   "build FILE --version V",
-		Short: "Make a firmware image, or the agent's",
+		Short: "Build a firmware image, or the agent's boot image",
 		Example: `  # for the BIOS of the generic server; update with its URL by SimpleUpdate
   labctl image build bios-2.4.0.img --component BIOS --version 2.4.0
   # for any part, by what it says of itself in the firmware inventory
@@ -74,21 +74,21 @@ func newImageBuild(o *options) *cobra.Command {
 	}
 	c.AddCommand(newAgentImage(o))
 	f := c.Flags()
-	f.StringVar(&b.profile, "profile", "generic", "server model that --component is of")
-	f.StringVar(&b.component, "component", "", "component to make it for: BIOS, BMC, NIC.1 …; gives kind, vendor and model")
+	f.StringVar(&b.profile, "profile", "generic", "server model of --component")
+	f.StringVar(&b.component, "component", "", "component that the image is for: BIOS, BMC, NIC.1 …; sets kind, vendor and model")
 	f.StringVar((*string)(&b.head.Kind), "kind", "", "kind of component: "+fmt.Sprint(firmware.Kinds))
-	f.StringVar(&b.head.Vendor, "vendor", "", "who makes the component, and signs")
+	f.StringVar(&b.head.Vendor, "vendor", "", "vendor of the component, who signs the image")
 	f.StringVar(&b.head.Model, "model", "", "model of the component")
 	f.StringVar(&b.head.Version, "version", "", "version of the firmware (required)")
-	f.StringVar(&b.head.Lowest, "lowest", "", "version below which a component that runs this refuses images")
+	f.StringVar(&b.head.Lowest, "lowest", "", "lowest version that a component with this firmware accepts afterwards")
 	f.StringVar(&b.head.Released, "released", "", "date of the release, like 2026-03-14")
-	f.StringVar(&b.payload, "payload", "", "file that the image carries (default: bytes that follow from the version)")
-	f.StringVar(&b.size, "size", "1MiB", "how much it carries, unless --payload says")
+	f.StringVar(&b.payload, "payload", "", "file with the payload (default: bytes derived from the version)")
+	f.StringVar(&b.size, "size", "1MiB", "size of the payload without --payload")
 	f.BoolVar(&b.damaged, "damaged", false, "change one byte after signing")
 	return c
 }
 
-// build is what an image is made of.
+// build holds the flags of image build.
 type build struct {
 	head               firmware.Image
 	models             fs.FS // nil: the built-in ones
@@ -97,8 +97,7 @@ type build struct {
 	damaged            bool
 }
 
-// write makes the image. A file that is there is replaced when the image is
-// whole.
+// write writes the image. An existing file is replaced when the image is complete.
 func (b build) write(name string) (made imageFile, err error) {
 	if b.component != "" {
 		is, err := lab.FirmwareFor(b.models, b.profile, b.component)
@@ -109,7 +108,7 @@ func (b build) write(name string) (made imageFile, err error) {
 		b.head = is
 	}
 	if b.head.Version == "" {
-		return imageFile{}, &usageError{errors.New("--version: must be given")}
+		return imageFile{}, &usageError{errors.New("--version is required")}
 	}
 	payload, done, err := b.content()
 	if err != nil {
@@ -131,14 +130,14 @@ func (b build) write(name string) (made imageFile, err error) {
 	return imageFile{File: name, Image: head}, err
 }
 
-// content is what the image carries.
+// content returns the payload of the image.
 func (b build) content() (r io.ReadSeeker, done func(), err error) {
 	if b.payload != "" {
 		f, err := os.Open(b.payload)
 		if err != nil {
 			return nil, nil, err
 		}
-		return f, func() { _ = f.Close() }, nil // it was only read
+		return f, func() { _ = f.Close() }, nil // opened for reading only
 	}
 	n, err := parseSize(b.size)
 	if err != nil {
@@ -147,7 +146,7 @@ func (b build) content() (r io.ReadSeeker, done func(), err error) {
 	return io.NewSectionReader(filler(b.head.Version+"\n"), 0, n), func() {}, nil
 }
 
-// filler is endless content that repeats a text.
+// filler is an endless payload that repeats a text.
 type filler string
 
 // ReadAt implements io.ReaderAt.
@@ -172,7 +171,7 @@ func damage(f *os.File) error {
 	return err
 }
 
-// parseSize reads a number of bytes: 4096, 512KiB, 4MiB.
+// parseSize parses a number of bytes: 4096, 512KiB, 4MiB.
 func parseSize(s string) (int64, error) {
 	shift := 0
 	digits := s
@@ -191,7 +190,7 @@ func parseSize(s string) (int64, error) {
 func newImageShow(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:     "show FILE",
-		Short:   "Verify a firmware image and show what it says of itself",
+		Short:   "Verify a firmware image and show its header",
 		Example: "  labctl image show bios-2.4.0.img -o json",
 		Args:    arguments("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -17,9 +17,9 @@ func newJournal(o *options) *cobra.Command {
 	q, follow := control.Question{}, false
 	c := &cobra.Command{
 		Use:   "journal",
-		Short: "Show which client did what, and what happened",
-		Long: `Show what the lab remembers of what happened since it was started: every request
-to a BMC, and what the BMCs and their machines did. Times are the lab's.`,
+		Short: "Show requests to BMCs and events of servers",
+		Long: `Show the lab's journal since its start: every request to a BMC, and the events of
+BMCs and their machines. Times are the lab's.`,
 		Example: `  labctl journal --host node-0 --last 20
   labctl journal --status 5xx --since 10m
   labctl journal --kind event --what 'power.*'
@@ -41,16 +41,16 @@ to a BMC, and what the BMCs and their machines did. Times are the lab's.`,
 		},
 	}
 	f := c.Flags()
-	f.BoolVar(&follow, "follow", false, "go on with what comes, until Ctrl-C")
+	f.BoolVar(&follow, "follow", false, "show further entries as they come, until Ctrl-C")
 	f.StringVar(&q.Host, "host", "", "host, or a pattern such as 'node-*'")
 	f.StringVar(&q.Kind, "kind", "", "request, event or control")
 	f.StringVar(&q.Method, "method", "", "method of requests")
 	f.StringVar(&q.Path, "path", "", "path of requests; * and ** as in faults")
 	f.StringVar(&q.Status, "status", "", "status of requests: 404, 5xx, none")
-	f.StringVar(&q.User, "user", "", "who sent the requests")
+	f.StringVar(&q.User, "user", "", "user of the requests")
 	f.StringVar(&q.What, "what", "", "kind of event, or a pattern such as 'power.*'")
-	f.StringVar(&q.Since, "since", "", "a time of the lab, or how long ago: 5m")
-	f.IntVar(&q.Last, "last", 0, "the latest so many")
+	f.StringVar(&q.Since, "since", "", "a time of the lab, or a duration before now: 5m")
+	f.IntVar(&q.Last, "last", 0, "number of latest entries")
 	must(c.RegisterFlagCompletionFunc("host", completeHosts(o)))
 	must(c.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions([]string{"request", "event", "control"}, cobra.ShellCompDirectiveNoFileComp)))
 	return c
@@ -85,8 +85,8 @@ func journalRow(e journal.Entry) []string {
 
 func newMetrics(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "metrics", Short: "Show what Prometheus is told",
-		Long: `Show what Prometheus is told. The lab answers it at /metrics on its control socket:
+		Use: "metrics", Short: "Show the metrics for Prometheus",
+		Long: `Show the metrics for Prometheus. The lab serves them at /metrics on its control socket:
 curl --unix-socket STATE/control.sock http://lab/metrics`,
 		Example: "  labctl metrics | grep redfish_requests",
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -18,10 +18,10 @@ func newKube(o *options) *cobra.Command {
 	listen := ""
 	c := &cobra.Command{
 		Use:   "kube",
-		Short: "Run the lab's Kubernetes API alone",
-		Long: `Run the Kubernetes API that a lab has, with the definitions of its hosts and
-nothing else: no servers and no controller. Others can use it with the
-kubeconfig whose path it prints: labctl up --kubeconfig, lab-controller.`,
+		Short: "Run only the lab's Kubernetes API",
+		Long: `Run the Kubernetes API of a lab, with the CRDs of its hosts, without servers and
+controllers. Other programs use it with the kubeconfig whose path it prints:
+labctl up --kubeconfig, lab-controller.`,
 		Example: `  labctl kube --state ./api
   labctl kube --listen 192.0.2.7:6443   # for clients elsewhere: the kubeconfig is all that keeps others out`,
 		RunE: func(c *cobra.Command, _ []string) (err error) {

@@ -22,8 +22,8 @@ func newKubectl(o *options) *cobra.Command {
 		Short: "Run upstream's kubectl against the lab",
 		Long: `Run upstream's kubectl against the lab's Kubernetes API.
 
-Everything but a leading --state is kubectl's own: see labctl kubectl help. To
-help, and with kubectl's --kubeconfig, it needs no lab.`,
+All arguments except a leading --state are kubectl's: see labctl kubectl help. The
+help, and kubectl's --kubeconfig, need no running lab.`,
 		Example: `  labctl kubectl apply -f hosts.yaml
   labctl kubectl wait bmh/node-0 --for=jsonpath='{.status.provisioning.state}'=available --timeout=5m`,
 		DisableFlagParsing: true,
@@ -44,14 +44,14 @@ help, and with kubectl's --kubeconfig, it needs no lab.`,
 				return err
 			}
 			if st.Kubeconfig == "" {
-				return errors.New("this lab has no Kubernetes API: it was started with --no-kube")
+				return errors.New("this lab has no Kubernetes API: it was made with --no-kube")
 			}
 			return kubectl(st.Kubeconfig, args)
 		},
 	}
 }
 
-// takeState takes labctl's own flag off the front of kubectl's arguments; cobra
+// takeState removes labctl's own flag from the front of kubectl's arguments. Cobra
 // leaves it there because it parses none of them.
 func takeState(o *options, args []string) ([]string, error) {
 	for len(args) > 0 {
@@ -70,7 +70,7 @@ func takeState(o *options, args []string) ([]string, error) {
 	return args, nil
 }
 
-// namesCluster tells whether kubectl is told itself what to talk to.
+// namesCluster reports whether kubectl's arguments name a cluster.
 func namesCluster(args []string) bool {
 	for _, a := range args {
 		switch {
@@ -83,7 +83,7 @@ func namesCluster(args []string) bool {
 	return false
 }
 
-// asksForHelp tells whether kubectl is only asked how it is called.
+// asksForHelp reports whether kubectl is only asked for help.
 func asksForHelp(args []string) bool {
 	if len(args) == 0 || slices.Contains([]string{"help", "options", "completion"}, args[0]) {
 		return true
@@ -99,7 +99,8 @@ func asksForHelp(args []string) bool {
 	return false
 }
 
-// kubectl becomes kubectl, talking to where kubeconfig says unless args do.
+// kubectl runs kubectl in this process, with the given kubeconfig unless args name
+// another cluster.
 func kubectl(kubeconfig string, args []string) error {
 	if kubeconfig != "" {
 		if err := os.Setenv("KUBECONFIG", kubeconfig); err != nil {
@@ -107,11 +108,11 @@ func kubectl(kubeconfig string, args []string) error {
 		}
 	}
 	pflag.CommandLine = foreign
-	// kubectl reads its arguments from os.Args, for its plugins.
+	// kubectl reads its arguments from os.Args for its plugins.
 	os.Args = append([]string{"kubectl"}, args...)
 	command := cmd.NewDefaultKubectlCommand()
 	if err := cli.RunNoErrOutput(command); err != nil {
-		util.CheckErr(err) // prints it as kubectl does, and exits with its code
+		util.CheckErr(err) // prints the error as kubectl does, and exits with its code
 		return exitCode(1)
 	}
 	return nil

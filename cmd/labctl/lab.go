@@ -14,7 +14,7 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
-// inspect asks a running lab what it is and has.
+// inspect returns the status and the hosts of a running lab.
 func inspect(ctx context.Context, o *options) (control.Status, []control.Host, error) {
 	c := control.NewClient(o.state)
 	st, err := c.Status(ctx)
@@ -28,7 +28,7 @@ func inspect(ctx context.Context, o *options) (control.Status, []control.Host, e
 func newStatus(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:     "status",
-		Short:   "Show the lab that runs",
+		Short:   "Show the running lab",
 		Example: "  labctl status -o json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			st, err := control.NewClient(o.state).Status(c.Context())
@@ -61,7 +61,7 @@ func newHosts(o *options) *cobra.Command {
 	}
 }
 
-// hostRows shows hosts to people.
+// hostRows formats hosts as a table.
 func hostRows(hosts []control.Host) [][]string {
 	rows := [][]string{{"NAME", "PROFILE", "POWER", "BOOT", "REDFISH", "MAC", "USER", "PASSWORD"}}
 	for _, h := range hosts {
@@ -78,7 +78,7 @@ func newDown(o *options) *cobra.Command {
 	remove := false
 	c := &cobra.Command{
 		Use:     "down",
-		Short:   "End the lab",
+		Short:   "Stop the lab",
 		Example: "  labctl down\n  labctl down --delete   # and remove its state",
 		RunE: func(c *cobra.Command, _ []string) error {
 			err := control.NewClient(o.state).Down(c.Context())
@@ -92,7 +92,7 @@ func newDown(o *options) *cobra.Command {
 				if _, statErr := os.Stat(o.state); errors.Is(statErr, os.ErrNotExist) {
 					return nil
 				}
-				return fmt.Errorf("%s holds no lab: not removed", o.state)
+				return fmt.Errorf("%s contains no lab and was not removed", o.state)
 			}
 			if err := os.RemoveAll(o.state); err != nil {
 				return fmt.Errorf("remove the lab: %w", err)

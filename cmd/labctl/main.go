@@ -1,10 +1,10 @@
-// Command labctl runs a virtual rack of servers: BMCs that answer Redfish, disks
-// that hold bytes, a Kubernetes API, and the controller and the agents that
-// provision those servers. It turns flags into configuration; the work is done
-// by the packages that it calls.
+// Command labctl runs a virtual rack of servers: BMCs that answer Redfish and IPMI,
+// disks that hold bytes, a Kubernetes API, and the controller and the agents that
+// provision those servers. It turns flags into configuration; the packages that it
+// calls do the work.
 //
-// It exits with 0 when all went well, 1 when something failed and 2 when it was
-// called in a way that it does not understand.
+// It exits with 0 on success, 1 when something failed and 2 for a wrong command
+// line.
 package main
 
 import (
@@ -38,12 +38,12 @@ func run() int {
 	return 1
 }
 
-// exitCode ends labctl with this code and no further word.
+// exitCode makes labctl exit with this code and print nothing more.
 type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
-// usageError is a call that labctl does not understand.
+// usageError is an error in the command line.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() + " (see --help)" }

@@ -14,7 +14,7 @@ import (
 func newMedia(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "media",
-		Short:   "Look at, insert and eject virtual media",
+		Short:   "List, insert and eject virtual media",
 		Example: "  labctl media ls node-0\n  labctl media insert node-0 http://192.0.2.1/boot.iso",
 	}
 	lab := func() *control.Client { return control.NewClient(o.state) }
@@ -28,7 +28,7 @@ func newMedia(o *options) *cobra.Command {
 		}
 		return o.output.print(c.OutOrStdout(), m, rows)
 	}
-	// first is the slot that is meant when none is named.
+	// first returns the slot to use when none is named.
 	first := func(c *cobra.Command, host, slot string) (string, error) {
 		if slot != "" {
 			return slot, nil
@@ -53,9 +53,9 @@ func newMedia(o *options) *cobra.Command {
 		},
 	}
 	insert := &cobra.Command{
-		Use: "insert HOST URL", Short: "Let a BMC fetch an image and insert it",
-		Long: `Let a BMC fetch an image and insert it. The command returns when the image is
-there, or with what the BMC says of the failure.`,
+		Use: "insert HOST URL", Short: "Insert an image that the BMC fetches",
+		Long: `Insert an image that the BMC fetches. The command returns when the BMC has fetched
+the image, or with the error of the BMC.`,
 		Example: `  labctl media insert node-0 http://192.0.2.1/boot.iso
   labctl media insert node-0 https://192.0.2.1/boot.iso --user me --password-stdin < secret`,
 		Args: arguments("HOST", "URL"), ValidArgsFunction: completeHosts(o),
@@ -63,7 +63,7 @@ there, or with what the BMC says of the failure.`,
 			if stdin {
 				line, err := bufio.NewReader(c.InOrStdin()).ReadString('\n')
 				if line == "" && err != nil {
-					return &usageError{errors.New("--password-stdin: there is no password")}
+					return &usageError{errors.New("--password-stdin: standard input has no password")}
 				}
 				image.Password = strings.TrimRight(line, "\r\n")
 			}
@@ -76,7 +76,7 @@ there, or with what the BMC says of the failure.`,
 			return show(c, m, err)
 		},
 	}
-	insert.Flags().BoolVar(&image.WriteProtected, "write-protected", true, "the server can only read it")
+	insert.Flags().BoolVar(&image.WriteProtected, "write-protected", true, "the server can only read the media")
 	insert.Flags().StringVar(&image.User, "user", "", "user name for the image's server")
 	insert.Flags().BoolVar(&stdin, "password-stdin", false, "read the password for the image's server from standard input")
 	eject := &cobra.Command{

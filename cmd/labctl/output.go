@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// format is how a command prints what it found.
+// format is the output format of a command.
 type format string
 
 const (
@@ -35,7 +35,7 @@ func (f *format) Set(s string) error {
 	return fmt.Errorf("use table, json or yaml")
 }
 
-// print writes v as JSON or YAML, or rows for people.
+// print writes v as JSON or YAML, or the rows as a table.
 func (f format) print(w io.Writer, v any, rows [][]string) error {
 	switch f {
 	case jsonFormat:

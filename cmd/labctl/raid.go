@@ -13,16 +13,16 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 )
 
-// raidLevels are RAID levels as BareMetalHosts have them.
+// raidLevels are the RAID levels of BareMetalHosts.
 var raidLevels = map[string]string{"0": "RAID0", "1": "RAID1", "5": "RAID5", "6": "RAID6", "1+0": "RAID10", "5+0": "RAID50", "6+0": "RAID60"}
 
 func newHostRAID(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "raid",
-		Short: "Look at, make and delete a server's volumes",
-		Long: `Look at, make and delete the volumes of a server's RAID controllers, as somebody
-at its console does: the server must be on. Operators ask for volumes with
-spec.raid of a BareMetalHost.`,
+		Short: "Show, create and delete RAID volumes",
+		Long: `Show, create and delete the volumes of a server's RAID controllers, as at the
+server's console: the server must be on. Operators use spec.raid of a BareMetalHost
+instead.`,
 		Example: "  labctl host raid create node-0 5 --disk Disk.0 --disk Disk.1 --disk Disk.2\n  labctl host raid show node-0 --watch",
 	}
 	c.AddCommand(newRAIDShow(o), newRAIDCreate(o), newRAIDRemove(o))
@@ -43,15 +43,15 @@ func newRAIDShow(o *options) *cobra.Command {
 			return o.printVolumes(c, d, err)
 		},
 	}
-	c.Flags().BoolVar(&watch, "watch", false, "wait until nothing is done to them any more, and show how far that is")
+	c.Flags().BoolVar(&watch, "watch", false, "wait for work on the volumes to end, and show the progress")
 	return c
 }
 
 func newRAIDCreate(o *options) *cobra.Command {
 	in, gib := control.VolumeCreation{}, 0
 	c := &cobra.Command{
-		Use: "create HOST LEVEL", Short: "Make a volume",
-		Long: "Make a volume. LEVEL is 0, 1, 5, 6, 1+0, 5+0 or 6+0.",
+		Use: "create HOST LEVEL", Short: "Create a volume",
+		Long: "Create a volume. LEVEL is 0, 1, 5, 6, 1+0, 5+0 or 6+0.",
 		Example: `  labctl host raid create node-0 1                       # of the first two drives that are alike and free
   labctl host raid create node-0 6 --size 500 --name data
   labctl host raid create node-0 1 --disk Disk.4 --disk Disk.5`,
@@ -59,7 +59,7 @@ func newRAIDCreate(o *options) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			known := false
 			if in.RAID, known = raidLevels[args[1]]; !known {
-				return &usageError{fmt.Errorf("%q is no level: use 0, 1, 5, 6, 1+0, 5+0 or 6+0", args[1])}
+				return &usageError{fmt.Errorf("%q is no RAID level: use 0, 1, 5, 6, 1+0, 5+0 or 6+0", args[1])}
 			}
 			if gib < 0 {
 				return &usageError{errors.New("--size is negative")}
@@ -70,15 +70,15 @@ func newRAIDCreate(o *options) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&in.Controller, "controller", "1", "storage controller")
-	c.Flags().StringArrayVar(&in.Disks, "disk", nil, "a drive of it, as often as needed (default: as few as will do)")
-	c.Flags().IntVar(&gib, "size", 0, "GiB (default: all that there is)")
-	c.Flags().StringVar(&in.Name, "name", "", "of the volume")
+	c.Flags().StringArrayVar(&in.Disks, "disk", nil, "drive of the volume; repeat the flag for several (default: as few as needed)")
+	c.Flags().IntVar(&gib, "size", 0, "size in GiB (default: all free space)")
+	c.Flags().StringVar(&in.Name, "name", "", "name of the volume")
 	return c
 }
 
 func newRAIDRemove(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "rm HOST CONTROLLER/VOLUME", Short: "Delete a volume; what it held stays on the drives", Example: "  labctl host raid rm node-0 1/1",
+		Use: "rm HOST CONTROLLER/VOLUME", Short: "Delete a volume; its data stays on the drives", Example: "  labctl host raid rm node-0 1/1",
 		Args: arguments("HOST", "CONTROLLER/VOLUME"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
 			controller, volume, ok := strings.Cut(args[1], "/")
@@ -102,7 +102,7 @@ func (o *options) printVolumes(c *cobra.Command, d control.Disks, err error) err
 	return o.output.print(c.OutOrStdout(), d.Volumes, rows)
 }
 
-// working is what is done to a volume, for people.
+// working describes the work on a volume.
 func working(v control.Volume) string {
 	var out []string
 	for _, w := range v.Work {
@@ -111,10 +111,10 @@ func working(v control.Volume) string {
 	return strings.Join(out, ", ")
 }
 
-// watchPause is how long, in real time, it takes until one looks again.
+// watchPause is the polling interval in real time.
 const watchPause = 200 * time.Millisecond
 
-// watchWork shows how far the work on a server's volumes is, a line for each
+// watchWork prints the progress of work on a server's volumes, a line for each
 // change, until there is none.
 func watchWork(ctx context.Context, w io.Writer, lab *control.Client, host string) (control.Disks, error) {
 	last := ""

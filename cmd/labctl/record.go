@@ -25,24 +25,23 @@ func newRecord(o *options) *cobra.Command {
 	r := &recorder{}
 	c := &cobra.Command{
 		Use:   "record URL",
-		Short: "Make a server model of a BMC, emulated or real",
-		Long: `Make a server model of a BMC, emulated or real.
+		Short: "Record a BMC, emulated or real, as a server model",
+		Long: `Record a BMC, emulated or real, as a server model.
 
-It reads what the BMC shows over Redfish. It sends GET alone, a few at once, and
-stops at a number of requests or after a time. The folder --to gets
+The command reads the BMC over Redfish. It sends only GET requests, a few at a time,
+and stops after a number of requests or a time limit. The folder --to gets
 
   profiles/NAME.yaml     the hardware
   registries/NAME.yaml   the settings of its BIOS
   dialects/NAME.yaml     how the BMC differs from the built-in dialect that fits best
 
-labctl up --profile serves that: at the same addresses, with the same IDs and
-properties, and alive: power, boot, media, BIOS settings and volumes are the
-lab's own.
+labctl up --profile serves the model: with the same URIs, IDs and properties, and
+with working power, boot, media, BIOS settings and volumes.
 
 Serial numbers, UUIDs, MAC addresses, world wide names, addresses, host names,
 service and asset tags, licence keys, users, passwords and certificates are
-replaced, the same by the same. Look through the files before you give them away:
-what a vendor keeps where nobody expects it cannot be known.`,
+replaced, equal values by equal ones. Review the files before you publish them: a
+vendor may keep such data in unexpected places.`,
 		Example: `  labctl record https://192.0.2.7 --username admin --password-file bmc.pass --insecure
   labctl record https://192.0.2.7 --username admin --password-stdin --ca ca.crt --name r750 --to ./models < bmc.pass
   labctl up --profile ./models/profiles/r750.yaml --hosts 3`,
@@ -59,24 +58,24 @@ what a vendor keeps where nobody expects it cannot be known.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&r.username, "username", "", "user of the BMC; one that may read everything")
-	f.StringVar(&r.password, "password", "", "password; others on this computer can see it: rather use a file")
+	f.StringVar(&r.username, "username", "", "user of the BMC that may read everything")
+	f.StringVar(&r.password, "password", "", "password; other users of this computer can see it: prefer a file")
 	f.StringVar(&r.passwordFile, "password-file", "", "file whose first line is the password")
-	f.BoolVar(&r.passwordStdin, "password-stdin", false, "take the password from standard input")
-	f.BoolVar(&r.insecure, "insecure", false, "take any certificate")
-	f.StringVar(&r.ca, "ca", "", "file of certificates that the BMC's is to be signed by")
-	f.StringVar(&r.to, "to", "models", "folder that gets the model")
-	f.StringVar(&r.name, "name", "", "name of the model (default: of manufacturer and model)")
+	f.BoolVar(&r.passwordStdin, "password-stdin", false, "read the password from standard input")
+	f.BoolVar(&r.insecure, "insecure", false, "accept any certificate")
+	f.StringVar(&r.ca, "ca", "", "file with the authorities that sign the BMC's certificate")
+	f.StringVar(&r.to, "to", "models", "folder for the model")
+	f.StringVar(&r.name, "name", "", "name of the model (default: from manufacturer and model)")
 	f.IntVar(&r.parallel, "parallel", 2, "requests at once, 1 to 4")
-	f.IntVar(&r.requests, "requests", 5000, "most requests")
-	f.DurationVar(&r.within, "within", 15*time.Minute, "longest that it may take")
+	f.IntVar(&r.requests, "requests", 5000, "maximum number of requests")
+	f.DurationVar(&r.within, "within", 15*time.Minute, "time limit")
 	c.MarkFlagsMutuallyExclusive("password", "password-file", "password-stdin")
 	c.MarkFlagsMutuallyExclusive("insecure", "ca")
 	must(c.MarkFlagDirname("to"))
 	return c
 }
 
-// recorder is what record is told.
+// recorder holds the flags of record.
 type recorder struct {
 	username, password, passwordFile string
 	passwordStdin, insecure          bool
@@ -109,7 +108,7 @@ func (r *recorder) credentials(stdin io.Reader) error {
 
 func (r *recorder) run(ctx context.Context, url string, progress io.Writer) (*recorded, error) {
 	if r.name != "" && r.name != record.Name(r.name) {
-		return nil, &usageError{fmt.Errorf("--name %s: use small letters, digits and dashes", r.name)}
+		return nil, &usageError{fmt.Errorf("--name %s: use lower-case letters, digits and dashes", r.name)}
 	}
 	if !strings.Contains(url, "://") {
 		url = "https://" + url

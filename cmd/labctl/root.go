@@ -11,16 +11,16 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 )
 
-// options are the flags that every command takes.
+// options are the flags of all commands.
 type options struct {
 	state  string
 	output format
-	// explicit: --state was given, so what is in it is meant to last.
+	// explicit means that --state was given: the lab in it is meant to last.
 	explicit bool
 }
 
-// foreign are flags that Kubernetes' libraries give to every program: kubectl has
-// them, and to labctl they mean nothing.
+// foreign are flags that Kubernetes' libraries add to every program. kubectl has
+// them; labctl does not use them.
 var foreign = pflag.CommandLine
 
 func newRoot() *cobra.Command {
@@ -31,8 +31,8 @@ func newRoot() *cobra.Command {
 		Short: "A virtual rack of servers for people who write bare-metal software",
 		Long: `A virtual rack of servers for people who write bare-metal software.
 
-labctl exits with 0 when all went well, with 1 when something failed, and with 2
-when it was called in a way that it does not understand.`,
+labctl exits with 0 on success, with 1 when something failed, and with 2 for a wrong
+command line.`,
 		Example: `  labctl up --hosts 2                      # a rack, a Kubernetes API, the controller; Ctrl-C ends it
   labctl demo                              # provision one server and leave the lab up
   labctl hosts                             # addresses and credentials of the BMCs
@@ -45,7 +45,7 @@ when it was called in a way that it does not understand.`,
 		SilenceUsage: true, SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return o.resolve(cmd) },
 	}
-	root.SetVersionTemplate("labctl {{.Version}}\n") // as labctl version has it
+	root.SetVersionTemplate("labctl {{.Version}}\n") // as labctl version prints it
 	f := root.PersistentFlags()
 	f.StringVar(&o.state, "state", "", "directory that the lab lives in (default: one lab per user; METALAB_STATE)")
 	f.VarP(&o.output, "output", "o", "output format: table, json or yaml")
@@ -59,7 +59,7 @@ when it was called in a way that it does not understand.`,
 	return root
 }
 
-// strict lets every command refuse arguments that it does not take.
+// strict makes every command refuse arguments that it does not take.
 func strict(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		if sub.Args == nil {
@@ -78,15 +78,15 @@ func strict(c *cobra.Command) {
 	}
 }
 
-// must stops at a slip in the definition of a command.
+// must panics on an error in the definition of a command.
 func must(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// arguments lets a command take these arguments, of which those in brackets may
-// be left out.
+// arguments makes a command accept the named arguments. Those in brackets are
+// optional.
 func arguments(names ...string) cobra.PositionalArgs {
 	least := 0
 	for _, n := range names {
@@ -112,7 +112,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// resolve settles which lab is meant.
+// resolve determines the lab's directory.
 func (o *options) resolve(cmd *cobra.Command) error {
 	o.explicit = o.state != ""
 	if o.state == "" {
@@ -133,7 +133,8 @@ func (o *options) resolve(cmd *cobra.Command) error {
 	return nil
 }
 
-// defaultState is the lab of this user (XDG Base Directory 0.8: state).
+// defaultState returns the directory of this user's lab (XDG Base Directory 0.8:
+// state).
 func defaultState() (string, error) {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "metalab"), nil

@@ -34,7 +34,7 @@ func newSEL(o *options) *cobra.Command {
 		},
 	}
 	wipe := &cobra.Command{
-		Use: "clear HOST", Short: "Empty a log", Example: "  labctl sel clear 'node-*'",
+		Use: "clear HOST", Short: "Clear a log", Example: "  labctl sel clear 'node-*'",
 		Args: arguments("HOST"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
 			lab := control.NewClient(o.state)
@@ -45,7 +45,7 @@ func newSEL(o *options) *cobra.Command {
 		},
 	}
 	for _, x := range []*cobra.Command{list, wipe} {
-		x.Flags().StringVar(&log, "log", log, "events (of the machine) or audit (of who came and what was asked)")
+		x.Flags().StringVar(&log, "log", log, "events (of the machine) or audit (requests and logins)")
 	}
 	c.AddCommand(list, wipe)
 	return c

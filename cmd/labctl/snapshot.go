@@ -20,25 +20,25 @@ import (
 func newSnapshot(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "snapshot",
-		Short: "Save servers with their disks, bring them back, or make them new",
-		Long: `Save servers with their disks, bring them back, or make them new. A snapshot has
-machines, BMCs, accounts, logs, media, disks and faults, and passwords; it has
-nothing of the Kubernetes API.`,
+		Short: "Save, restore and reset servers with their disks",
+		Long: `Save, restore and reset servers with their disks. A snapshot contains machines, BMCs,
+accounts, logs, media, disks, faults and passwords, and nothing of the Kubernetes
+API.`,
 		Example: "  labctl snapshot save before.tar\n  labctl snapshot restore before.tar\n  labctl snapshot reset node-0",
 	}
 	c.AddCommand(newSnapshotSave(o), newSnapshotRestore(o), newSnapshotReset(o))
 	return c
 }
 
-// showProgress tells how far a copy is, not too often.
+// showProgress prints the progress of a copy, not too often.
 func showProgress(w io.Writer) snapshot.Progress {
-	told := -1
+	shown := -1
 	return func(done, all int64) {
 		if all <= 0 {
 			return
 		}
-		if tenth := int(done * 10 / all); tenth > told && all > 64<<20 {
-			told = tenth
+		if tenth := int(done * 10 / all); tenth > shown && all > 64<<20 {
+			shown = tenth
 			fmt.Fprintf(w, "%s of %s\n", size(done), size(all))
 		}
 	}
@@ -52,10 +52,10 @@ func (o *options) printInfo(w io.Writer, info snapshot.Info) error {
 
 func newSnapshotSave(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "save FILE.tar|DIRECTORY", Short: "Save the lab as it is at this moment",
-		Long: `Save the lab as it is at this moment, whether it runs or not. One that runs stands
-still meanwhile. In a directory on the same file system disks share their blocks
-with the lab's, where it can do that.`,
+		Use: "save FILE.tar|DIRECTORY", Short: "Save the lab as it is now",
+		Long: `Save the lab as it is now, whether it runs or not. A running lab stands still
+meanwhile. In a directory on the same file system, disks share their blocks with the
+lab's when the file system supports that.`,
 		Example: "  labctl snapshot save before.tar\n  labctl snapshot save /var/tmp/before",
 		Args:    arguments("FILE.tar or DIRECTORY"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -79,14 +79,14 @@ with the lab's, where it can do that.`,
 func newSnapshotRestore(o *options) *cobra.Command {
 	noKube := false
 	c := &cobra.Command{
-		Use: "restore FILE.tar|DIRECTORY", Short: "Bring back the lab as it was saved",
-		Long: `Bring back the lab as it was saved. One that runs is ended first and started again
-in the background; what runs on its servers is started anew. Where there is no
-lab one is made, for labctl up.`,
+		Use: "restore FILE.tar|DIRECTORY", Short: "Restore the lab from a snapshot",
+		Long: `Restore the lab from a snapshot. A running lab is stopped first and started again in
+the background; systems on its servers start again. When there is no lab, the
+command makes one for labctl up.`,
 		Example: "  labctl snapshot restore before.tar\n  labctl snapshot restore before.tar --state ./copy",
 		Args:    arguments("FILE.tar or DIRECTORY"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if _, err := snapshot.Open(args[0]); err != nil { // before anything is ended
+			if _, err := snapshot.Open(args[0]); err != nil { // before the lab is stopped
 				return err
 			}
 			var info snapshot.Info
@@ -102,24 +102,24 @@ lab one is made, for labctl up.`,
 			return o.printInfo(c.OutOrStdout(), info)
 		},
 	}
-	c.Flags().BoolVar(&noKube, "no-kube", false, "for a lab that is made: no Kubernetes API and no controller")
+	c.Flags().BoolVar(&noKube, "no-kube", false, "for a new lab: no Kubernetes API and no controller")
 	return c
 }
 
 func newSnapshotReset(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "reset [HOST...]", Short: "Make servers new: as their profile says, with empty disks",
-		Long: `Make servers new: as their profile says, with empty disks. Without a name all of
-them are. A lab that runs is ended first and started again in the background.`,
+		Use: "reset [HOST...]", Short: "Reset servers to their profile, with empty disks",
+		Long: `Reset servers to what their profile says, with empty disks. Without names it resets
+all servers. A running lab is stopped first and started again in the background.`,
 		Example: "  labctl snapshot reset\n  labctl snapshot reset node-0 node-1",
 		Args:    cobra.ArbitraryArgs, ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, hosts []string) error {
 			for _, h := range hosts {
 				if strings.ContainsAny(h, "*?[") {
-					return &usageError{fmt.Errorf("%q: name each host", h)}
+					return &usageError{fmt.Errorf("%q: patterns are not allowed: name each host", h)}
 				}
 			}
-			if all, err := control.NewClient(o.state).Hosts(c.Context()); err == nil { // before anything is ended
+			if all, err := control.NewClient(o.state).Hosts(c.Context()); err == nil { // before the lab is stopped
 				for _, name := range hosts {
 					if !hasHost(all, name) {
 						return fmt.Errorf("there is no host %s", name)
@@ -140,8 +140,8 @@ func hasHost(all []control.Host, name string) bool {
 	return false
 }
 
-// whileDown does something to a lab that does not run. One that runs is ended
-// before and started again, whatever became of it.
+// whileDown changes a lab that does not run. A running lab is stopped before and
+// started again, also after an error.
 func (o *options) whileDown(c *cobra.Command, do func() error) error {
 	err := control.NewClient(o.state).Down(c.Context())
 	switch {
@@ -152,12 +152,11 @@ func (o *options) whileDown(c *cobra.Command, do func() error) error {
 	}
 	fmt.Fprintln(c.ErrOrStderr(), "the lab is down; it will be started again")
 	err = do()
-	o.explicit = true // its directory is named, be it the default
+	o.explicit = true // the directory is named, even if it is the default
 	return errors.Join(err, launch(c.Context(), o, []string{"up"}, c.ErrOrStderr()))
 }
 
-// settle lets labctl up find in a directory what it needs to start the lab that
-// was put there.
+// settle stores in a restored lab's directory what labctl up needs to start it.
 func (o *options) settle(ctx context.Context, kube bool) error {
 	r, err := lab.StoredRack(ctx, o.state)
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
-// upFlags are the flags that make a lab; what is not given is as it was made,
-// or the default.
+// upFlags are the flags that define a lab. A flag that is not given has the value
+// that the lab was made with, or the default.
 type upFlags struct {
 	settings world.Settings
 	file     string
@@ -34,12 +34,12 @@ type upFlags struct {
 	http2    bool
 	ssdp     string
 	image    string
-	profile  string // of the hosts: a name, or where it is
+	profile  string // of the hosts: a name, or a file or folder
 	models   string
-	ready    int // file descriptor to report progress to; hidden
+	ready    int // file descriptor for progress; hidden
 }
 
-// logFile is where a detached lab writes its log.
+// logFile is the log of a detached lab.
 const logFile = "lab.log"
 
 func newUp(o *options) *cobra.Command {
@@ -49,8 +49,8 @@ func newUp(o *options) *cobra.Command {
 		Short: "Start the lab",
 		Long: `Start the lab: its BMCs, a Kubernetes API, the controller, the images.
 
-A lab that was made before comes back as it was; other flags than it was made
-with are refused. Nothing is applied to the Kubernetes API: hosts.yaml in the
+An existing lab starts as it was; flags that differ from those it was made with are
+refused. Nothing is applied to the Kubernetes API: hosts.yaml in the
 state directory has a Secret and a BareMetalHost for every server.
 
 With -f the racks come from a file:
@@ -65,13 +65,13 @@ With -f the racks come from a file:
   faults:
   - {bmc: r1-node-7, path: /redfish/v1/Systems/**, status: 503, retryAfter: 30s, count: 3}
 
-Each BMC has an address of its own on loopback, at port 443 where that is
-allowed, else at 8443 or the next that is free. With --listen ADDRESS each has a
-port of that address instead.
+Each BMC has its own loopback address, at port 443 where that is allowed, else at
+8443 or the next free port. With --listen ADDRESS each BMC has its own port of that
+address instead.
 
-With --kubeconfig the definitions are installed in a cluster, and the lab's own
-controller works on all BareMetalHosts there; --no-controller leaves them to
-another, as to lab-controller.`,
+With --kubeconfig the CRDs are installed in a cluster, and the lab's controller works
+on all BareMetalHosts there; --no-controller leaves them to another controller, such
+as lab-controller.`,
 		Example: `  labctl up                          # four servers, until Ctrl-C
   labctl up --hosts 8 --speed max --detach
   labctl up -f lab.yaml --state ./lab
@@ -93,20 +93,20 @@ another, as to lab-controller.`,
 	fl := c.Flags()
 	fl.StringVarP(&f.file, "file", "f", "", "file that defines the racks (kind: Lab)")
 	fl.StringVar(&f.profile, "profile", "", "model of the servers: "+strings.Join(world.Profiles(), ", ")+", or a file or folder, as labctl record writes it (default: generic)")
-	fl.StringVar(&f.models, "profiles", "", "folder of more models, which the file of -f can name: profiles/, and registries/ and dialects/ that they name")
-	fl.Uint64Var(&f.settings.Seed, "seed", 0, "what all identities and all chance are derived from (default: 1)")
+	fl.StringVar(&f.models, "profiles", "", "folder with more models for the file of -f: profiles/, and the registries/ and dialects/ that they name")
+	fl.Uint64Var(&f.settings.Seed, "seed", 0, "seed of all identities and random choices (default: 1)")
 	fl.StringVar(&f.settings.Listen, "listen", "", "where the BMCs are: loopback, loopback:PORT, or ADDRESS[:FIRSTPORT] (default: loopback)")
 	fl.IntVar(&f.settings.Hosts, "hosts", f.settings.Hosts, "number of servers")
 	fl.StringVar(&f.settings.Speed, "speed", f.settings.Speed, "the lab's time: a factor of real time (60x), or max")
-	fl.BoolVar(&f.noKube, "no-kube", false, "no Kubernetes API and no controller")
-	fl.StringVar(&f.settings.Kubeconfig, "kubeconfig", "", "file that reaches a cluster, which is used instead of a Kubernetes API of the lab's own")
-	fl.BoolVar(&f.settings.NoController, "no-controller", false, "no controller: another one works on the hosts")
-	fl.BoolVar(&f.detach, "detach", false, "return when all is ready, and leave the lab running")
+	fl.BoolVar(&f.noKube, "no-kube", false, "run no Kubernetes API and no controller")
+	fl.StringVar(&f.settings.Kubeconfig, "kubeconfig", "", "kubeconfig of a cluster to use instead of the lab's own Kubernetes API")
+	fl.BoolVar(&f.settings.NoController, "no-controller", false, "do not run the controller: another one works on the hosts")
+	fl.BoolVar(&f.detach, "detach", false, "return when the lab is ready, and leave it running")
 	fl.StringVar(&f.schemas, "schemas", "", "DMTF's DSP8010 archive (a zip file), whose schemas the BMCs then serve")
 	fl.BoolVar(&f.http2, "http2", false, "let clients speak HTTP/2 to the BMCs")
 	fl.StringVar(&f.ssdp, "ssdp", "", "network device on which clients can search for the BMCs")
 	fl.Lookup("ssdp").NoOptDefVal = ssdp.Loopback
-	fl.StringVar(&f.image, "agent-image", "", "directory of an image that real servers boot: see labctl image build agent")
+	fl.StringVar(&f.image, "agent-image", "", "directory of the image that real servers boot: see labctl image build agent")
 	fl.IntVar(&f.ready, "progress-fd", 0, "")
 	must(fl.MarkHidden("progress-fd"))
 	must(c.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(world.Profiles(), cobra.ShellCompDirectiveDefault)))
@@ -115,11 +115,11 @@ another, as to lab-controller.`,
 	return c
 }
 
-// define takes the racks from the file, and what the flags say beside it.
-func (f *upFlags) define(c *cobra.Command, dir string) error {
+// define reads the racks from the file, and adds what the flags say.
+func (f *upFlags) define(c *cobra.Command) error {
 	for _, name := range []string{"hosts", "profile"} {
 		if c.Flags().Changed(name) {
-			return &usageError{fmt.Errorf("-f and --%s exclude each other: say it in the file", name)}
+			return &usageError{fmt.Errorf("-f and --%s exclude each other: set it in the file", name)}
 		}
 	}
 	b, err := os.ReadFile(f.file)
@@ -171,7 +171,7 @@ func (f *upFlags) bring() error {
 	return nil
 }
 
-// isPath says whether a model is named by where it is.
+// isPath reports whether a model is named by a path.
 func isPath(profile string) bool {
 	if profile == "" || slices.Contains(world.Profiles(), profile) {
 		return false
@@ -180,7 +180,7 @@ func isPath(profile string) bool {
 	return err == nil || strings.ContainsRune(profile, filepath.Separator) || strings.HasSuffix(profile, ".yaml")
 }
 
-// resolve settles the flags against what the lab in dir was made with.
+// resolve combines the flags with what the lab in dir was made with.
 func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) {
 	if err := f.bring(); err != nil {
 		return world.Settings{}, err
@@ -191,7 +191,7 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) 
 		}
 	}
 	f.settings.Kube = !f.noKube
-	if f.settings.Kubeconfig != "" { // the lab may come back from elsewhere
+	if f.settings.Kubeconfig != "" { // the lab may be started from another directory the next time
 		var err error
 		if f.settings.Kubeconfig, err = filepath.Abs(f.settings.Kubeconfig); err != nil {
 			return world.Settings{}, fmt.Errorf("--kubeconfig: %w", err)
@@ -224,7 +224,7 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) 
 		}
 	}
 	if err := stored.Differences(asked); err != nil {
-		return world.Settings{}, fmt.Errorf("the lab in %s is another: %w: leave the flag out, name another --state, or remove the lab with labctl down --delete", dir, err)
+		return world.Settings{}, fmt.Errorf("the lab in %s differs from the flags: %w: leave the flag out, name another --state, or remove the lab with labctl down --delete", dir, err)
 	}
 	return asked, nil
 }
@@ -235,7 +235,7 @@ func (f *upFlags) run(ctx context.Context, o *options, s world.Settings, out, pr
 	if f.ready > 0 {
 		pipe := os.NewFile(uintptr(f.ready), "progress")
 		if pipe == nil {
-			return &usageError{errors.New("--progress-fd is no open file")}
+			return &usageError{errors.New("--progress-fd is not an open file descriptor")}
 		}
 		defer pipe.Close()
 		progress, level = pipe, slog.LevelInfo
@@ -243,7 +243,7 @@ func (f *upFlags) run(ctx context.Context, o *options, s world.Settings, out, pr
 	if s.Kube {
 		kube.TrimCollector()
 	}
-	var image *netboot.Image // nil: of emulated servers
+	var image *netboot.Image // nil: the image for emulated servers
 	if f.image != "" {
 		if image, err = netboot.LoadImage(f.image); err != nil {
 			return &usageError{fmt.Errorf("--agent-image: %w", err)}
@@ -268,13 +268,13 @@ func (f *upFlags) run(ctx context.Context, o *options, s world.Settings, out, pr
 	return w.Wait(ctx)
 }
 
-// stepper writes what is being done, and when it began.
+// stepper prints the current step and when it began.
 func stepper(w io.Writer) func(string) {
 	start := time.Now()
 	return func(text string) { fmt.Fprintf(w, "%5.1fs  %s\n", time.Since(start).Seconds(), text) }
 }
 
-// summary ends `up`: what there is and what to try.
+// summary prints what labctl up has started and what to try.
 func summary(ctx context.Context, o *options, out io.Writer) error {
 	st, hosts, err := inspect(ctx, o)
 	if err != nil {

@@ -13,24 +13,25 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 )
 
-// told is what the controllers tell of a server.
-type told struct {
-	Name        string   `json:"name"` // namespace and name of its object
+// provisioning is what the controllers report about a server.
+type provisioning struct {
+	Name        string   `json:"name"` // namespace/name of its BareMetalHost
 	State       string   `json:"state"`
-	Workarounds []string `json:"workarounds,omitempty"` // for what its BMC does otherwise than others
+	Workarounds []string `json:"workarounds,omitempty"` // that the driver uses for this BMC
 }
 
-// toldLimit bounds the question: a server is shown with its API away, too.
-const toldLimit = 3 * time.Second
+// provisioningTimeout bounds the request: a server is shown also when its API does
+// not answer.
+const provisioningTimeout = 3 * time.Second
 
-// readTold asks the lab's Kubernetes API for what is known of a server; nil when
-// there is none, or it knows none.
-func readTold(ctx context.Context, o *options, d control.Detail) *told {
+// readProvisioning reads what the lab's Kubernetes API knows about a server. It
+// returns nil when there is no API or no BareMetalHost.
+func readProvisioning(ctx context.Context, o *options, d control.Detail) *provisioning {
 	st, err := control.NewClient(o.state).Status(ctx)
 	if err != nil || st.Kubeconfig == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, toldLimit)
+	ctx, cancel := context.WithTimeout(ctx, provisioningTimeout)
 	defer cancel()
 	c, err := kubeClient(st.Kubeconfig)
 	if err != nil {
@@ -45,7 +46,7 @@ func readTold(ctx context.Context, o *options, d control.Detail) *told {
 		if !sameBMC(h.Spec.BMC.Address, d.BMCAddress) {
 			continue
 		}
-		t := &told{Name: h.Namespace + "/" + h.Name, State: string(h.Status.Provisioning.State)}
+		t := &provisioning{Name: h.Namespace + "/" + h.Name, State: string(h.Status.Provisioning.State)}
 		if w := meta.FindStatusCondition(h.Status.Conditions, host.WorkaroundsCondition); w != nil {
 			t.Workarounds = strings.Split(w.Message, "; ")
 		}
@@ -54,7 +55,8 @@ func readTold(ctx context.Context, o *options, d control.Detail) *told {
 	return nil
 }
 
-// sameBMC says whether two addresses, whose schemes may differ, are one BMC's.
+// sameBMC reports whether two addresses, whose schemes may differ, are the same
+// BMC's.
 func sameBMC(a, b string) bool {
 	x, err := bmc.ParseAddress(a)
 	if err != nil {
