@@ -41,8 +41,8 @@ func audited(h *lab.Host) []string {
 	return out
 }
 
-// A change and its entry in the audit log are one step; a request that changes
-// nothing, or goes wrong late, is told as it was answered.
+// A change and its audit entry are one step. A request that changes nothing, or
+// fails late, is logged with the status of its answer.
 func TestWritesAreInTheAuditLog(t *testing.T) {
 	dir := t.TempDir()
 	l := labtest.Start(t, lab.Config{Dir: dir})

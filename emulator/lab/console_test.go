@@ -9,8 +9,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// A line more is stored with what it is in, not with all that the console
-// remembers, and a lab that is opened again remembers it all.
+// A further line stores the block that it is in, not the whole console, and a lab
+// that is opened again has all of it.
 func TestConsoleOutputIsStoredByTheBlock(t *testing.T) {
 	l := open(t, Config{})
 	h := l.hosts[0]
@@ -32,7 +32,7 @@ func TestConsoleOutputIsStoredByTheBlock(t *testing.T) {
 		if err := h.Apply(t.Context(), machine.Print{Boot: 1, Text: fmt.Sprintf("this is line %d\n", i)}); err != nil {
 			t.Fatal(err)
 		}
-		if is := h.state(); len(is.changedParts(h.Name(), &was)) > 4 { // the head, two blocks, and one that made room
+		if is := h.state(); len(is.changedParts(h.Name(), &was)) > 4 { // the head, two blocks, and one that was dropped
 			t.Fatalf("line %d is stored with more than 4 values", i)
 		}
 	}

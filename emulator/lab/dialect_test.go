@@ -13,7 +13,8 @@ import (
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
-// acme are files that a user might write: a model, and the vendor of its BMC.
+// acme returns files as a user might write them: a model, and the dialect of its
+// BMC.
 func acme(t *testing.T, dialect string) fstest.MapFS {
 	t.Helper()
 	b, err := fs.ReadFile(fixtures.Profiles, "profiles/generic.yaml")
@@ -63,7 +64,7 @@ presentation:
 	if status != http.StatusBadRequest {
 		t.Errorf("the quirk lets it pass: %d %v", status, o)
 	}
-	// A server of a vendor in a file is live.
+	// A server whose dialect is a file works like any other.
 	status, o = call(t, l, h, http.MethodPost, "/redfish/v1/Systems/Self/Actions/ComputerSystem.Reset", `{"ResetType": "On"}`)
 	if status != http.StatusNoContent || get("/redfish/v1/Systems/Self")["PowerState"] == "Off" {
 		t.Errorf("reset = %d %v", status, o)

@@ -16,9 +16,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/ssdp"
 )
 
-// TestSSDPSearchFindsBMCs searches as a client does that knows no address.
+// TestSSDPSearchFindsBMCs searches like a client that knows no address.
 func TestSSDPSearchFindsBMCs(t *testing.T) {
-	// Port 1900 of the loopback device may be somebody else's.
+	// Another program may have port 1900 of the loopback device.
 	held, err := net.ListenUDP("udp4", &net.UDPAddr{Port: ssdp.Port})
 	if err != nil {
 		t.Skipf("port %d is not free: %v", ssdp.Port, err)
@@ -57,7 +57,7 @@ func TestSSDPSearchFindsBMCs(t *testing.T) {
 	}
 }
 
-// usn is the UUID in an answer to a search.
+// usn returns the UUID in the response to a search.
 func usn(answer string) string {
 	_, rest, _ := strings.Cut(answer, "\r\nUSN:uuid:")
 	uuid, _, _ := strings.Cut(rest, "::")

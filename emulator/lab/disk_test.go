@@ -14,7 +14,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// running starts a lab whose first host runs what is on its disk.
+// running starts a lab whose first host has booted from its disk.
 func running(t *testing.T) (*labtest.Lab, *lab.Host) {
 	t.Helper()
 	var d diary
@@ -108,8 +108,7 @@ func TestAttachedDiskBelongsToOneBoot(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// Once a power cut is answered, nothing that the system wrote is still to land,
-// whatever it was about to write.
+// When a power-off is answered, no write of the system lands later.
 func TestNoWriteLandsAfterPowerOff(t *testing.T) {
 	l, h := running(t)
 	const size = 1 << 16

@@ -18,15 +18,15 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
-// raidRack is a rack of servers with RAID controllers.
+// raidRack returns a rack of servers with RAID controllers.
 func raidRack(n int) *rack.Lab {
 	r := rack.Default(n)
 	r.Hosts[0].Profile = "raid"
 	return &r
 }
 
-// raiding starts a lab whose hosts are switched on, with a volume of three
-// drives on the first.
+// raiding starts a lab with hosts that are on, and a volume of three drives on the
+// first.
 func raiding(t *testing.T, dir string, n int) (*labtest.Lab, *lab.Host) {
 	t.Helper()
 	var d diary
@@ -71,8 +71,8 @@ func medium(t *testing.T, h *lab.Host, id string) *lab.Disk {
 	return m
 }
 
-// What a system wrote to its volume is there after a drive has failed, while it
-// is rebuilt, after that, and after the lab was started again.
+// What a system wrote to its volume is readable after a drive has failed, during and
+// after the rebuild, and after a restart of the lab.
 func TestRAIDVolumeSurvivesADriveFailure(t *testing.T) {
 	dir := t.TempDir()
 	l, h := raiding(t, dir, 1)
@@ -96,7 +96,7 @@ func TestRAIDVolumeSurvivesADriveFailure(t *testing.T) {
 	if x := h.Volumes()[0]; x.Degraded() || len(x.Ops) != 0 {
 		t.Fatalf("volume after two days = %+v", x)
 	}
-	if err := h.PullDrive(t.Context(), "Disk.1"); err != nil { // Disk.3 must be right
+	if err := h.PullDrive(t.Context(), "Disk.1"); err != nil { // the data now depends on Disk.3
 		t.Fatal(err)
 	}
 	says(t, v, 0, "first")
@@ -119,8 +119,8 @@ func TestRAIDVolumeSurvivesADriveFailure(t *testing.T) {
 	}
 }
 
-// A system sees volumes and drives that its controllers do not use, and boots
-// from the first that holds something.
+// A system sees volumes, and drives that no volume uses, and boots from the first
+// that has content.
 func TestRAIDVolumeIsABootSource(t *testing.T) {
 	l, h := raiding(t, "", 1)
 	var ids []string
@@ -141,7 +141,7 @@ func TestRAIDVolumeIsABootSource(t *testing.T) {
 	}
 }
 
-// A system loses what its machine loses.
+// A drive that is pulled fails the reads and writes of the running system.
 func TestPulledDriveFailsReadsOfTheSystem(t *testing.T) {
 	_, h := raiding(t, "", 1)
 	drive, err := h.Attach(1, "Disk.8")
@@ -172,7 +172,7 @@ func TestPulledDriveFailsReadsOfTheSystem(t *testing.T) {
 	if err := h.InsertDrive(t.Context(), storage.InsertDrive{Drive: "Disk.8", What: storage.InsertSame, Serial: serial}); err != nil {
 		t.Fatal(err)
 	}
-	says(t, drive, 100, "mine") // it is there again
+	says(t, drive, 100, "mine") // inserted again
 
 	v, err := h.Attach(1, "Volume.1.1")
 	if err != nil {
@@ -188,13 +188,13 @@ func TestPulledDriveFailsReadsOfTheSystem(t *testing.T) {
 	}
 }
 
-// Drives go from server to server with what they hold.
+// A drive that moves to another server keeps its content.
 func TestMoveDriveKeepsItsContent(t *testing.T) {
 	dir := t.TempDir()
 	l, a := raiding(t, dir, 2)
 	b := l.Hosts()[1]
 	put(t, medium(t, a, "Volume.1.1"), 5<<30, "moved")
-	power(t, a, machine.ForceOff) // so that the volume does not go on without the first
+	power(t, a, machine.ForceOff) // else the volume would go on without the first drive
 	l.Advance(time.Minute)
 	for _, bay := range []string{"Disk.0", "Disk.1", "Disk.2"} {
 		if err := b.PullDrive(t.Context(), bay); err != nil {
@@ -234,13 +234,13 @@ func TestMoveDriveKeepsItsContent(t *testing.T) {
 	}
 }
 
-// A volume that gets more drives has its data between, in a file that is gone
-// afterwards; erasing takes the bytes off the drive's file.
+// While a volume is expanded, its data is in a temporary file. Secure erase removes
+// the bytes from the drive's file.
 func TestExpandVolumeAndSecureErase(t *testing.T) {
 	dir := t.TempDir()
 	l, h := raiding(t, dir, 1)
 	put(t, medium(t, h, "Volume.1.1"), 7<<30, "kept")
-	l.Advance(48 * time.Hour) // its initialisation
+	l.Advance(48 * time.Hour) // for the initialisation
 	store(t, h, storage.ExpandVolume{Controller: "1", Volume: "1", Drives: []string{"Disk.3"}, Type: storage.RAID6})
 	l.Advance(100 * time.Hour)
 	x := h.Volumes()[0]

@@ -14,7 +14,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 )
 
-// freePort is a port that nobody listens on.
+// freePort returns a port that nobody listens on.
 func freePort(t *testing.T) uint16 {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -25,7 +25,7 @@ func freePort(t *testing.T) uint16 {
 	return uint16(ln.Addr().(*net.TCPAddr).Port)
 }
 
-// refused says whether nobody takes connections at an address.
+// refused reports whether connections to an address fail.
 func refused(t *testing.T, at netip.AddrPort) bool {
 	t.Helper()
 	c, err := net.Dial("tcp", at.String())
@@ -49,8 +49,8 @@ const (
 	nicPath       = managerPath + "/EthernetInterfaces/1"
 )
 
-// A BMC whose port was changed is there and no longer where it was, and back
-// again; the lab's other BMCs do not notice.
+// A BMC whose port was changed answers at the new port and no longer at the old one,
+// and can move back. The lab's other BMCs are not affected.
 func TestPatchOfHTTPSPortMovesTheBMC(t *testing.T) {
 	dir := t.TempDir()
 	l := labtest.Start(t, lab.Config{Dir: dir, Rack: hosts(3)})
@@ -90,8 +90,8 @@ func TestPatchOfHTTPSPortMovesTheBMC(t *testing.T) {
 	}
 }
 
-// A BMC answers at the address that it was given, through the socket of all, and
-// at no other.
+// A BMC answers at its new address, through the shared socket, and no longer at the
+// old one.
 func TestPatchOfIPv4AddressMovesTheBMC(t *testing.T) {
 	dir := t.TempDir()
 	l := labtest.Start(t, lab.Config{Dir: dir, Rack: hosts(3)})
@@ -122,7 +122,7 @@ func TestPatchOfIPv4AddressMovesTheBMC(t *testing.T) {
 	if err != nil || resp.StatusCode != 400 {
 		t.Errorf("an address that another BMC has: %v, %v", resp, err)
 	}
-	// Defaults bring it back.
+	// A reset to defaults moves it back.
 	if _, err := h.ApplyBMC(t.Context(), bmc.ResetToDefaults{Type: bmc.ResetAll}); err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestProtocolEnabledOpensAndClosesThePort(t *testing.T) {
 	}
 }
 
-// Where all BMCs share an address only ports move.
+// When all BMCs share an address, only ports can change.
 func TestSharedAddressCannotBeChanged(t *testing.T) {
 	l := labtest.Start(t, lab.Config{Rack: hosts(2), Listen: "127.0.0.1:0"})
 	h, other := l.Hosts()[0], l.Hosts()[1]

@@ -24,7 +24,7 @@ import (
 
 const subscriptions = "/redfish/v1/EventService/Subscriptions"
 
-// listener is a subscriber that keeps the MessageIds of what it is sent.
+// listener is a subscriber that records the MessageIds of its events.
 type listener struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -53,7 +53,7 @@ func listen(t *testing.T) *listener {
 	return l
 }
 
-// take returns what has come since it was last called.
+// take returns what has come since the last call.
 func (l *listener) take() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,8 +68,8 @@ func (l *listener) setDown(down bool) {
 	l.down = down
 }
 
-// ask sends a request as the administrator, and returns the answer's status,
-// Location and body.
+// ask sends a request as the administrator, and returns the status, Location and
+// body of the response.
 func ask(t *testing.T, l *labtest.Lab, method, path, body string) (status int, location, answer string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, l.First().URL()+path, strings.NewReader(body))
@@ -125,8 +125,8 @@ func TestSubscriberGetsPowerEvents(t *testing.T) {
 	}
 }
 
-// A subscriber that nobody has signed for is believed by the certificate that
-// its subscription holds.
+// A subscriber with a self-signed certificate is trusted when its subscription has
+// that certificate.
 func TestSubscriberIsVerifiedByItsCertificate(t *testing.T) {
 	hook := listen(t)
 	l := labtest.Start(t, lab.Config{Media: outbound.Config{RootCAs: x509.NewCertPool()}})
@@ -155,7 +155,7 @@ func TestSubscriberIsVerifiedByItsCertificate(t *testing.T) {
 	}
 }
 
-// Two runs of the same tell the same in the same order.
+// Two runs with the same commands send the same events in the same order.
 func TestEventsArriveInOrder(t *testing.T) {
 	run := func() []string {
 		hook := listen(t)
@@ -278,7 +278,7 @@ func TestMetricReportsAreSent(t *testing.T) {
 	}
 }
 
-// stream opens a stream and returns its lines; it ends with the test.
+// stream opens an event stream and returns its lines. It ends with the test.
 func stream(t *testing.T, l *labtest.Lab) <-chan string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -304,7 +304,7 @@ func stream(t *testing.T, l *labtest.Lab) <-chan string {
 	return lines
 }
 
-// An open stream holds neither the clock nor the end of the lab.
+// An open stream stops neither the clock nor the end of the lab.
 func TestEventStreamEndsWithTheLab(t *testing.T) {
 	l := labtest.Start(t, lab.Config{})
 	lines := stream(t, l)
@@ -321,9 +321,9 @@ func TestEventStreamEndsWithTheLab(t *testing.T) {
 	if err := l.First().Power(t.Context(), "On"); err != nil {
 		t.Fatal(err)
 	}
-	l.Advance(10 * time.Minute) // which would wait for ever
+	l.Advance(10 * time.Minute) // would block if the clock waited for the stream
 	until("ResourcePoweredOn")
 	l.Stop()
-	for range lines { // they end
+	for range lines { // until the stream ends
 	}
 }

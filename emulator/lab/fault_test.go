@@ -38,7 +38,7 @@ func fail(t *testing.T, l *labtest.Lab, r fault.Rule) (mend func()) {
 	}
 }
 
-// status is what a GET of the system is answered; 0 is no answer.
+// status returns the status of a GET of the system; 0 when there is no response.
 func status(t *testing.T, l *labtest.Lab, h *lab.Host) int {
 	t.Helper()
 	code, err := try(t, l, h)
@@ -64,7 +64,7 @@ func try(t *testing.T, l *labtest.Lab, h *lab.Host) (int, error) {
 	return resp.StatusCode, err
 }
 
-// whats are the things that the journal has of a host, but requests.
+// whats returns the kinds of all journal entries of a host but requests.
 func whats(t *testing.T, l *labtest.Lab, host string) (out []string) {
 	t.Helper()
 	all, _, err := l.Journal().Select(journal.Query{Host: host})
@@ -210,7 +210,7 @@ func TestUnansweredConnectionStaysOpen(t *testing.T) {
 
 var errPatience = errors.New("no answer")
 
-// impatient gives up reading a connection when it has been silent for a while.
+// impatient stops reading a connection when it has been silent for a while.
 type impatient struct{ net.Conn }
 
 func (c impatient) Read(b []byte) (int, error) {
@@ -298,7 +298,7 @@ func TestStuckTaskEndsWhenItsFaultIsRemoved(t *testing.T) {
 	}
 }
 
-// Delays are of the lab's time, and while they last it can go on.
+// A delay takes lab time, and the clock can advance meanwhile.
 func TestLatencyTakesLabTime(t *testing.T) {
 	l := labtest.Start(t, lab.Config{Clock: clock.NewJumping(labtest.Origin)})
 	h := l.First()
@@ -316,7 +316,7 @@ func TestLatencyTakesLabTime(t *testing.T) {
 	}
 }
 
-// A client that waits for a slow answer must not hold up the end of the lab.
+// A client that waits for a delayed response does not delay the end of the lab.
 func TestLabStopsWhileResponsesAreDelayed(t *testing.T) {
 	l := labtest.Start(t, lab.Config{Rack: hosts(2)})
 	fail(t, l, fault.Rule{BMC: "node-0", Latency: "1h"})

@@ -18,64 +18,65 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 )
 
-// BenchmarkFloor compares the service with a bare net/http handler that writes
-// the same bytes with the same headers, in turns within one run: of-floor is
-// how many requests the service answers for each that the handler does. Where
-// other programs have most of the processors, of-floor/cpu tells more: the work
-// of the handler, its clients and the kernel for it, per that of the service.
+// BenchmarkFloor compares the service with a bare net/http handler (the floor) that
+// writes the same bytes with the same headers, in turns within one run. of-floor is
+// the number of requests that the service answers for each that the handler answers.
+// When other programs use the processors, of-floor/cpu is more reliable: it compares
+// the processor time of the handler, its clients and the kernel with that of the
+// service.
 //
-// One rack is of the generic dialect; the other is of all others in equal parts,
-// each of which is asked for what it calls its system.
+// One rack has the generic dialect; the other has all others in equal parts, and
+// each BMC is asked for its own system resource.
 func BenchmarkFloor(b *testing.B) {
-	if os.Getenv("GOGC") == "" { // as `labctl up` has it, for the handler, too
+	if os.Getenv("GOGC") == "" { // as `labctl up` sets it; for the handler too
 		defer debug.SetGCPercent(debug.SetGCPercent(500))
 	}
 	for _, of := range []struct {
 		name string
 		rack rack.Lab
-		get  []string // over which connections
+		get  []string // kinds of connections
 	}{
 		{"generic", rack.Default(1000), []string{"http", "tls"}},
 		{"mixed", mixed(b, 1000), []string{"tls"}},
 	} {
 		b.Run(of.name, func(b *testing.B) {
-			f := newFloor(b, benchAt(b, of.rack, 1)) // sessions end that nobody uses
+			f := newFloor(b, benchAt(b, of.rack, 1)) // speed 1: idle sessions would time out
 			for _, over := range of.get {
 				f.race(b, "get/"+over, over == "tls", func(t *target, _ int) []byte { return t.get })
 			}
-			// Each PATCH changes something, and each connection is to a BMC of its own.
+			// Each PATCH changes something, and each connection is to another BMC.
 			f.race(b, "patch/tls", true, func(t *target, i int) []byte { return t.patches[i%2] })
 		})
 	}
 }
 
-// floor is a lab, and a handler that answers as its BMCs did.
+// floor is a lab, and a handler that answers with the same bytes as its BMCs.
 type floor struct {
 	lab     *Lab
-	targets []*target // as many as there may be connections
+	targets []*target // one for each connection
 	answers map[string]*answer
 	roots   *tls.Config
 
 	plain, secure string // addresses of the handler
-	ours          string // of a listener without TLS, which leads to the first BMC
+	ours          string // address of a listener without TLS for the first BMC
 }
 
-// target is a BMC and what it is asked.
+// target is a BMC and the requests to it.
 type target struct {
 	addr    string
 	get     []byte
 	patches [2][]byte
 }
 
-// changes are what a system may take, each there and back: not all vendors'
-// take the first.
+// changes are pairs of PATCH bodies for a system. Some vendors refuse the first
+// pair.
 var changes = [][2]string{
 	{`{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Pxe"}}`, `{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Cd"}}`},
 	{`{"AssetTag":"one"}`, `{"AssetTag":"two"}`},
 	{`{"IndicatorLED":"Blinking"}`, `{"IndicatorLED":"Off"}`},
 }
 
-// answer is what a BMC said.
+// answer is a BMC's response.
 type answer struct {
 	status int
 	header http.Header
@@ -99,7 +100,7 @@ func newFloor(b *testing.B, l *Lab) *floor {
 			headers := http.Header{"X-Auth-Token": {token}}
 			if body != "" {
 				headers.Set("Content-Type", "application/json")
-				headers.Set("If-Match", "*") // some will have one
+				headers.Set("If-Match", "*") // some vendors require it
 			}
 			is := heard(b, client, method, "https://"+t.addr+uri, headers, body)
 			f.answers[method+" "+t.addr] = is
@@ -144,19 +145,20 @@ func newFloor(b *testing.B, l *Lab) *floor {
 	secure.StartTLS()
 	b.Cleanup(secure.Close)
 	f.secure = secure.Listener.Addr().String()
-	// BMCs have no plain HTTP: its connections are as if they were to the first.
+	// The BMCs have no plain HTTP: connections to this listener count as connections
+	// to the first BMC.
 	ours, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
 	}
 	server := l.server(b.Context(), l)
 	b.Cleanup(func() { _ = server.Close() })
-	go func() { _ = server.Serve(elsewhere{ours, l}) }() // until it is closed
+	go func() { _ = server.Serve(elsewhere{ours, l}) }() // returns when it is closed
 	f.ours = ours.Addr().String()
 	return f
 }
 
-// heard asks a BMC and keeps what it says.
+// heard sends a request to a BMC and records the response.
 func heard(b *testing.B, client *http.Client, method, url string, headers http.Header, body string) *answer {
 	b.Helper()
 	r, err := http.NewRequestWithContext(b.Context(), method, url, strings.NewReader(body))
@@ -177,7 +179,7 @@ func heard(b *testing.B, client *http.Client, method, url string, headers http.H
 	return &answer{is.StatusCode, is.Header, said}
 }
 
-// race asks the floor and the lab in turns, over 16 and over 64 connections.
+// race loads the floor and the lab in turns, over 16 and over 64 connections.
 func (f *floor) race(b *testing.B, name string, secure bool, request func(t *target, i int) []byte) {
 	for _, conns := range []int{16, 64} {
 		b.Run(fmt.Sprintf("%s/%d", name, conns), func(b *testing.B) {
@@ -189,7 +191,7 @@ func (f *floor) race(b *testing.B, name string, secure bool, request func(t *tar
 				if secure {
 					addrs = [2]string{f.secure, t.addr}
 					config = f.roots.Clone()
-					config.InsecureSkipVerify = true // the floor's name is another one; the handshake is not measured
+					config.InsecureSkipVerify = true // the floor has another name; the handshake is not measured
 				} else {
 					t = f.targets[0]
 				}
@@ -230,7 +232,7 @@ func (f *floor) race(b *testing.B, name string, secure bool, request func(t *tar
 	}
 }
 
-// elsewhere is a listener whose connections seem to be to the first BMC.
+// elsewhere is a listener whose connections count as connections to the first BMC.
 type elsewhere struct {
 	net.Listener
 	lab *Lab

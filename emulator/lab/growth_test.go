@@ -21,9 +21,9 @@ import (
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
-// BenchmarkGrowth tells what a rack costs as it grows: the start until the BMCs
-// answer over TLS (all of them, up to 10,000; a sample beyond), memory at rest
-// and after every resource of every BMC was read once.
+// BenchmarkGrowth measures what a rack costs as it grows: the start until the BMCs
+// answer over TLS (all of them up to 10,000, a sample beyond), and the memory when
+// idle and after every resource of every BMC was read once.
 func BenchmarkGrowth(b *testing.B) {
 	for _, n := range []int{10, 100, 1000, 10_000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -34,8 +34,8 @@ func BenchmarkGrowth(b *testing.B) {
 	}
 }
 
-// BenchmarkMixed tells what a thousand BMCs of all dialects cost, and, beside
-// them in the same run, as many of the generic one.
+// BenchmarkMixed measures what a thousand BMCs of all dialects cost and, in the same
+// run, a thousand of the generic dialect.
 func BenchmarkMixed(b *testing.B) {
 	const hosts = 1000
 	for _, of := range []struct {
@@ -50,11 +50,11 @@ func BenchmarkMixed(b *testing.B) {
 	}
 }
 
-// BenchmarkStart tells how long it takes until a thousand BMCs of all dialects,
-// and as many and ten times as many of the generic one, have answered over TLS,
-// without what BenchmarkMixed and BenchmarkGrowth do beyond. The clients are on
-// the same processors: the floor is what as many of them take with one bare
-// handler and one certificate (of-floor: its time for ours).
+// BenchmarkStart measures how long it takes until a thousand BMCs of all dialects,
+// and one and ten thousand of the generic dialect, have answered over TLS, without
+// the rest of BenchmarkMixed and BenchmarkGrowth. The clients use the same
+// processors: the floor is what as many clients take with one bare handler and one
+// certificate (of-floor: its time divided by ours).
 func BenchmarkStart(b *testing.B) {
 	for _, of := range []struct {
 		name string
@@ -83,8 +83,8 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// bare is where a handler answers that does nothing, with the certificate of the
-// lab's first BMC, and the name that this is for.
+// bare starts a handler that does nothing, with the certificate of the lab's first
+// BMC. It returns its address and the name in the certificate.
 func bare(b *testing.B, l *Lab) (at, name string) {
 	b.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -96,11 +96,12 @@ func bare(b *testing.B, l *Lab) (at, name string) {
 		Handler:   http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) }),
 	}
 	b.Cleanup(func() { _ = server.Close() })
-	go func() { _ = server.ServeTLS(elsewhere{ln, l}, "", "") }() // until it is closed
+	go func() { _ = server.ServeTLS(elsewhere{ln, l}, "", "") }() // returns when it is closed
 	return ln.Addr().String(), l.Hosts()[0].Address().Addr().String()
 }
 
-// mixed is a rack of one built-in server of each dialect, in equal parts.
+// mixed returns a rack with one built-in server model of each dialect, in equal
+// parts.
 func mixed(b *testing.B, hosts int) rack.Lab {
 	b.Helper()
 	files, err := fs.Glob(fixtures.Profiles, "profiles/*.yaml")
@@ -123,7 +124,7 @@ func mixed(b *testing.B, hosts int) rack.Lab {
 			groups = append(groups, rack.Group{Profile: p.Name, NamePrefix: p.Name})
 		}
 	}
-	if len(seen) != len(dialects)-1 { // but for the generic one
+	if len(seen) != len(dialects)-1 { // all but the generic one
 		b.Fatalf("%d dialects have a server, want %d", len(seen), len(dialects)-1)
 	}
 	for i := range hosts {
@@ -153,7 +154,7 @@ func grow(b *testing.B, n int, open func() *Lab) {
 	b.ReportMetric(opened.Seconds(), "s/open")
 	b.ReportMetric((opened + firstTook).Seconds(), "s/first")
 	b.ReportMetric(clock.Wall().Sub(start).Seconds(), "s/all")
-	if now := busy(); now > 0 { // of all processors together, with the clients
+	if now := busy(); now > 0 { // of all processors, with the clients
 		b.ReportMetric((now - worked).Seconds(), "cpu-s/all")
 	}
 	goroutines := runtime.NumGoroutine()
@@ -168,7 +169,7 @@ func grow(b *testing.B, n int, open func() *Lab) {
 	b.ReportMetric(float64(inUse()-before)/float64(n), "B/host-walked")
 }
 
-// hello reads the root of some BMCs, each over a connection of its own.
+// hello reads the service root of some BMCs, each over its own connection.
 func hello(b *testing.B, l *Lab, some int) {
 	b.Helper()
 	hosts := l.Hosts()
@@ -179,11 +180,11 @@ func hello(b *testing.B, l *Lab, some int) {
 	greet(b, addrs, &tls.Config{RootCAs: l.CAs()})
 }
 
-// greet asks for the root at each of some addresses.
+// greet reads the service root at each address.
 func greet(b *testing.B, addrs []string, config *tls.Config) {
 	b.Helper()
-	// The client runs on the same processors: it agrees on keys as those of BMCs
-	// mostly do, without what quantum computers will not break.
+	// The clients use the same processors. They offer the key exchange that clients
+	// of BMCs mostly use, not a post-quantum one.
 	config.MinVersion, config.CurvePreferences = tls.VersionTLS12, []tls.CurveID{tls.X25519}
 	todo := make(chan string, 64)
 	var all sync.WaitGroup
@@ -210,8 +211,8 @@ func greet(b *testing.B, addrs []string, config *tls.Config) {
 	all.Wait()
 }
 
-// walkAll reads every resource of every BMC through the handler, by the links
-// of the first of its model, and returns how many reads that were.
+// walkAll reads every resource of every BMC through the handler, following the links
+// of the first BMC of each model. It returns the number of reads.
 func walkAll(b *testing.B, l *Lab) int {
 	b.Helper()
 	read := 0
@@ -238,7 +239,7 @@ func walkAll(b *testing.B, l *Lab) int {
 	return read
 }
 
-// linkedFrom are the addresses that links lead to, and those that theirs do.
+// linkedFrom returns all URIs that links lead to, directly or not.
 func linkedFrom(root string, get func(uri string) string) (uris []string) {
 	seen := map[string]bool{root: true}
 	for todo := []string{root}; len(todo) > 0; todo = todo[1:] {

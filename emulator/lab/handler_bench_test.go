@@ -13,7 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 )
 
-// sink is a ResponseWriter that costs nothing.
+// sink is a ResponseWriter that discards the body.
 type sink struct {
 	h      http.Header
 	status int
@@ -23,12 +23,12 @@ func (s *sink) Header() http.Header         { return s.h }
 func (s *sink) Write(b []byte) (int, error) { return len(b), nil }
 func (s *sink) WriteHeader(status int)      { s.status = status }
 
-// BenchmarkHandler measures what the lab does for a request, without net/http
-// and the network. Every PATCH changes something.
+// BenchmarkHandler measures the lab's work for a request, without net/http and the
+// network. Every PATCH changes something.
 func BenchmarkHandler(b *testing.B) {
 	l := benchAt(b, rack.Default(64), 1)
 	request := func(method string) (all []*http.Request) {
-		for _, h := range l.Hosts() { // in turns: no processor keeps all that one of them is
+		for _, h := range l.Hosts() { // many hosts: a processor's cache does not hold one
 			local := context.WithValue(b.Context(), http.LocalAddrContextKey, net.TCPAddrFromAddrPort(h.Address()))
 			r := httptest.NewRequestWithContext(local, method, systemURI, nil)
 			r.Header.Set("X-Auth-Token", login(b, h))
@@ -67,8 +67,8 @@ func BenchmarkHandler(b *testing.B) {
 	})
 }
 
-// working tells how long processors work for an operation of a benchmark: other
-// programs do not add to that as they do to the time.
+// working reports the processor time of an operation. Other programs add to the
+// elapsed time, not to this.
 func working(b *testing.B) (done func()) {
 	before := busy()
 	return func() { b.ReportMetric(float64((busy()-before).Nanoseconds())/float64(b.N), "cpu-ns/op") }

@@ -38,7 +38,7 @@ func TestEveryChangedPartIsStored(t *testing.T) {
 func TestLogIsStoredByTheEntry(t *testing.T) {
 	l := open(t, Config{})
 	h := l.hosts[0]
-	const most = 2000 // as the generic dialect has it
+	const most = 2000 // entries in a log of the generic dialect
 	write := func() (puts int) {
 		t.Helper()
 		h.mu.Lock()
@@ -51,7 +51,7 @@ func TestLogIsStoredByTheEntry(t *testing.T) {
 		return len(st.is.changedParts(h.Name(), &st.was))
 	}
 	for range most + 300 {
-		if n := write(); n > 3 { // the head, the new one and the one that made room
+		if n := write(); n > 3 { // the head, the new entry and the dropped one
 			t.Fatalf("an entry more is stored with %d values", n)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// What the server's own software sees is what the network shows.
+// The server's own software sees the same BMC state as the network.
 func TestInBandIPMISharesStateWithLAN(t *testing.T) {
 	l := labtest.Start(t, lab.Config{})
 	h := l.First()
@@ -56,8 +56,8 @@ func TestInBandIPMISharesStateWithLAN(t *testing.T) {
 	}
 }
 
-// A message for the server's own software waits for it, and its answer goes back
-// to who has asked.
+// A message to the system software LUN waits for the software, and its answer goes
+// back to the sender.
 func TestSMSLUNReachesSystemSoftware(t *testing.T) {
 	l, tools := startTool(t, "- {count: 1}\n")
 	bmc := l.First().InBand()
@@ -76,11 +76,12 @@ func TestSMSLUNReachesSystemSoftware(t *testing.T) {
 			select {
 			case <-stop:
 				return
-			case <-time.After(time.Millisecond): // software asks again and again
+			case <-time.After(time.Millisecond): // software polls
 			}
 		}
 		asked <- m
-		// Channel and privilege, handle, to, function, sum, from, number, command, data, sum.
+		// Channel and privilege, handle, destination, function, checksum, source,
+		// sequence, command, data, checksum.
 		head, body := []byte{m[5], m[3] | 1<<2}, []byte{m[2], m[6], m[7], 0, 0x55}
 		sum := func(b []byte) []byte {
 			n := byte(0)
@@ -102,8 +103,8 @@ func TestSMSLUNReachesSystemSoftware(t *testing.T) {
 	}
 }
 
-// kcs drives the system interface of a machine that QEMU emulates (IPMI v2.0
-// rev 1.1, §9.15), by reads and writes of its ports over QMP.
+// kcs drives the KCS interface of a machine that QEMU emulates (IPMI v2.0 rev 1.1,
+// §9.15), by reads and writes of its ports over QMP.
 type kcs struct {
 	t   *testing.T
 	out *json.Encoder
@@ -112,11 +113,11 @@ type kcs struct {
 
 const (
 	kcsData, kcsCommand        = 0xca2, 0xca3
-	kcsFull, kcsBusy           = 1 << 0, 1 << 1 // to be read; not yet taken
+	kcsFull, kcsBusy           = 1 << 0, 1 << 1 // output buffer full; input buffer full
 	kcsIdle, kcsRead, kcsWrite = 0, 1, 2
 )
 
-// execute carries out a command of QMP, and returns what it says.
+// execute carries out a QMP command and returns its result.
 func (k *kcs) execute(command string, line string) string {
 	k.t.Helper()
 	c := map[string]any{"execute": command}
@@ -134,7 +135,7 @@ func (k *kcs) execute(command string, line string) string {
 		if err := k.in.Decode(&said); err != nil || said.Error != nil {
 			k.t.Fatalf("%s %s: %v %v", command, line, said.Error, err)
 		}
-		if said.Return != nil { // else it tells an event
+		if said.Return != nil { // else it is an event
 			text, _ := said.Return.(string)
 			return text
 		}
@@ -158,7 +159,7 @@ func (k *kcs) output(port int, b byte) {
 	k.execute("human-monitor-command", fmt.Sprintf("o /b %#x %#x", port, b))
 }
 
-// until waits for bits of the status, and returns the state.
+// until waits for bits of the status register, and returns the state.
 func (k *kcs) until(mask, want int) int {
 	k.t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
@@ -179,16 +180,16 @@ func (k *kcs) write(port int, b byte) {
 	}
 }
 
-// ask sends a request and returns the answer: both begin with network function
-// and LUN.
+// ask sends a request and returns the response. Both begin with network function and
+// LUN.
 func (k *kcs) ask(request ...byte) (answer []byte) {
 	k.t.Helper()
 	last := len(request) - 1
-	k.write(kcsCommand, 0x61) // begin
+	k.write(kcsCommand, 0x61) // WRITE_START
 	for _, b := range request[:last] {
 		k.write(kcsData, b)
 	}
-	k.write(kcsCommand, 0x62) // end
+	k.write(kcsCommand, 0x62) // WRITE_END
 	k.output(kcsData, request[last])
 	for {
 		switch k.until(kcsBusy|kcsFull, kcsFull) {
@@ -197,7 +198,7 @@ func (k *kcs) ask(request ...byte) (answer []byte) {
 			return answer
 		case kcsRead:
 			answer = append(answer, byte(k.input(kcsData)))
-			k.output(kcsData, 0x68) // the next
+			k.output(kcsData, 0x68) // READ
 		default:
 			k.t.Fatal("the system interface has lost its way")
 		}
@@ -252,7 +253,7 @@ func TestQEMUExternBMC(t *testing.T) {
 	link := vm.New(conn)
 	running.Go(func() {
 		defer func() { _ = conn.Close() }()
-		_ = link.Serve(t.Context(), h.InBand()) // QEMU is killed in the end
+		_ = link.Serve(t.Context(), h.InBand()) // fails when QEMU is killed at the end
 	})
 	qmp, err := control.Accept()
 	if err != nil {

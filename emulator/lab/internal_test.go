@@ -33,12 +33,12 @@ func open(t *testing.T, c Config) *Lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = l.Close() }) // some tests break it
+	t.Cleanup(func() { _ = l.Close() }) // an error is expected where a test breaks the lab
 	return l
 }
 
-// serve serves a lab until the test ends or stop is called; what Serve returned
-// comes from the channel.
+// serve serves a lab until the test ends or stop is called. The channel gets the
+// result of Serve.
 func serve(t *testing.T, l *Lab) (stop func(), ended <-chan error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -50,8 +50,8 @@ func serve(t *testing.T, l *Lab) (stop func(), ended <-chan error) {
 	return stop, done
 }
 
-// A schedule tells of every host in order, however deadlines were moved about,
-// and its timer is that of the first.
+// A schedule returns every host in the order of the deadlines, however they were
+// moved, and its timer is set to the first.
 func TestScheduleReturnsHostsByDeadline(t *testing.T) {
 	const n, seed = 300, 1
 	rnd := rand.New(rand.NewPCG(seed, 0))
@@ -94,7 +94,7 @@ func TestScheduleReturnsHostsByDeadline(t *testing.T) {
 				delete(want, i)
 			}
 		}
-		slices.Sort(due) // all of one second
+		slices.Sort(due) // those of one second
 		if d := cmp.Diff(due, got); d != "" {
 			t.Fatalf("seed %d: due(%v) (-want +got):\n%s", seed, now, d)
 		}
@@ -135,7 +135,7 @@ func TestEventDeliveryIsInOrderPerHost(t *testing.T) {
 			t.Errorf("told %q, want %q", got, want)
 		}
 	}
-	if err := c.Settle(t.Context()); err != nil { // all told: nothing in flight
+	if err := c.Settle(t.Context()); err != nil { // all delivered: nothing in flight
 		t.Fatal(err)
 	}
 	d.stop()
@@ -145,9 +145,10 @@ func TestEventDeliveryIsInOrderPerHost(t *testing.T) {
 	}
 }
 
-// A host whose events nobody takes refuses further commands instead of growing.
+// A host whose events nobody takes refuses further commands; the queue stays
+// bounded.
 func TestApplyIsBusyWhenEventsWait(t *testing.T) {
-	l := open(t, Config{Events: func(*Host, machine.Event) {}}) // not served: nobody takes them
+	l := open(t, Config{Events: func(*Host, machine.Event) {}}) // not served: events are not delivered
 	h := l.hosts[0]
 	for i := range 10 * maxUndelivered {
 		kind := []string{"On", "ForceOff"}[i%2]
@@ -166,7 +167,7 @@ func TestApplyIsBusyWhenEventsWait(t *testing.T) {
 	t.Error("the host takes commands for ever")
 }
 
-// What cannot be stored was not done.
+// A step that cannot be stored changes nothing.
 func TestFailedSaveRollsTheStepBack(t *testing.T) {
 	l := open(t, Config{})
 	stop, ended := serve(t, l)
@@ -194,7 +195,7 @@ func TestFailedSaveRollsTheStepBack(t *testing.T) {
 	if at, ok := h.machine.Deadline(); !ok || !at.Equal(origin.Add(2*time.Second)) {
 		t.Errorf("Deadline() = %v, %v, want that of the power on", at, ok)
 	}
-	// A deadline has nobody to be refused to: the lab ends.
+	// A deadline has no caller that could get the error: the lab ends.
 	l.clock.Advance(2 * time.Second)
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "store: ") {
 		t.Errorf("Serve() = %v, want the store's error", err)
@@ -211,20 +212,20 @@ func TestServeEndsWhenAListenerFails(t *testing.T) {
 	}
 }
 
-// The lab's time is kept even while nothing happens to its hosts.
+// The lab's time is saved even when nothing happens to its hosts.
 func TestTimeIsSavedWhileIdle(t *testing.T) {
 	l := open(t, Config{})
 	stop, _ := serve(t, l)
-	if err := l.clock.Settle(t.Context()); err != nil { // it is served
+	if err := l.clock.Settle(t.Context()); err != nil { // Serve runs
 		t.Fatal(err)
 	}
-	for !l.store.Last().After(origin) { // the tick comes when it comes
+	for !l.store.Last().After(origin) { // the ticker fires at some time after Advance
 		l.clock.Advance(saveInterval)
 	}
 	stop()
 }
 
-// A BMC is found by searches while its SSDP is on, and not otherwise.
+// Searches find a BMC while its SSDP is on, and not otherwise.
 func TestSSDPOffHidesABMC(t *testing.T) {
 	r := rack.Default(2)
 	l := open(t, Config{Rack: &r})

@@ -16,7 +16,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
 )
 
-// events are what ipmitool prints of the event log.
+// events returns what ipmitool prints of the event log.
 func (c tool) events() (out []string) {
 	c.t.Helper()
 	text, ok := c.run("sel", "elist")
@@ -24,7 +24,7 @@ func (c tool) events() (out []string) {
 		c.t.Errorf("sel elist fails:\n%s", text)
 	}
 	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
-		fields := strings.SplitN(line, "|", 4) // number, date, time and what happened
+		fields := strings.SplitN(line, "|", 4) // number, date, time and event
 		if len(fields) == 4 {
 			out = append(out, strings.Join(strings.Fields(fields[3]), " "))
 		}
@@ -69,7 +69,8 @@ func TestIpmitoolSELList(t *testing.T) {
 		}
 	}
 
-	// What one removes is gone for the other, and has the same number.
+	// An entry that one protocol removes is gone for the other too, and entries have
+	// the same number in both.
 	_, body := call(t, l, h, "GET", selEntries, "")
 	if n := body["Members@odata.count"]; n != float64(len(got)) {
 		t.Errorf("Redfish shows %v entries, ipmitool %d", n, len(got))
@@ -124,7 +125,7 @@ func TestIpmitoolBridgesToASatellite(t *testing.T) {
 	}
 }
 
-// A filter that matches sends a trap from the address of the BMC.
+// An event filter that matches sends a trap from the address of the BMC.
 func TestAlertsArriveAsSNMPTraps(t *testing.T) {
 	if _, err := exec.LookPath("ipmitool"); err != nil {
 		t.Skip("ipmitool is not installed")
@@ -151,7 +152,7 @@ func TestAlertsArriveAsSNMPTraps(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := make([]byte, 1000)
-	for range 2 { // beyond two thresholds
+	for range 2 { // across two thresholds
 		n, from, err := station.ReadFromUDPAddrPort(b)
 		if err != nil {
 			t.Fatal(err)

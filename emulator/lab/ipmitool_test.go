@@ -22,19 +22,19 @@ import (
 type tool struct {
 	t    *testing.T
 	at   netip.AddrPort
-	kind string // interface: lan, lanplus
+	kind string // ipmitool interface: lan, lanplus
 	user string
 	pass string
-	more []string // options
+	more []string // further options
 }
 
-// with is a tool with other options.
+// with returns a tool with other options.
 func (c tool) with(kind, user, pass string, more ...string) tool {
 	c.kind, c.user, c.pass, c.more = kind, user, pass, more
 	return c
 }
 
-// run is what the program prints, and whether it has succeeded.
+// run returns the output of ipmitool, and whether it has succeeded.
 func (c tool) run(args ...string) (string, bool) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
@@ -48,7 +48,7 @@ func (c tool) run(args ...string) (string, bool) {
 	return string(out), err == nil
 }
 
-// want is run, which must succeed and print some text.
+// want runs a command that must succeed and print a text.
 func (c tool) want(text string, args ...string) {
 	c.t.Helper()
 	out, ok := c.run(args...)
@@ -57,7 +57,7 @@ func (c tool) want(text string, args ...string) {
 	}
 }
 
-// refused is run, which must fail.
+// refused runs a command that must fail.
 func (c tool) refused(args ...string) {
 	c.t.Helper()
 	if out, ok := c.run(args...); ok {
@@ -65,8 +65,7 @@ func (c tool) refused(args ...string) {
 	}
 }
 
-// startTool starts a lab whose hosts are as a rack file lists them, and a tool
-// for each.
+// startTool starts a lab with the hosts of a rack file, and returns a tool for each.
 func startTool(t *testing.T, hosts string) (*labtest.Lab, []tool) {
 	t.Helper()
 	if _, err := exec.LookPath("ipmitool"); err != nil {
@@ -139,7 +138,8 @@ func TestIpmitoolSetsTheNetwork(t *testing.T) {
 	if now := h.Address(); now != was {
 		t.Errorf("the BMC has moved from %s to %s", was, now)
 	}
-	// An address that the lab has: the BMC is there, and where it was.
+	// The BMC answers at its new address, which the lab can have, and is reachable
+	// as before.
 	c.want("127.99.0.7", "lan", "set", "1", "ipaddr", "127.99.0.7")
 	there := c
 	there.at = netip.AddrPortFrom(netip.MustParseAddr("127.99.0.7"), c.at.Port())
@@ -150,7 +150,7 @@ func TestIpmitoolSetsTheNetwork(t *testing.T) {
 	c.want("IP Address              : "+was.Addr().String(), "lan", "print", "1")
 }
 
-// For programs that look for weak BMCs.
+// For programs that search for insecure BMCs.
 func TestCipherSuiteZeroAndNullUser(t *testing.T) {
 	const key = "0123456789abcdef0123"
 	_, tools := startTool(t, "- {count: 1}\n- {count: 1, ipmi: {suites: [0, 1, 2, 3, 15, 16, 17]}}\n- {count: 1, ipmi: {v15: [md5, password]}}\n- {count: 1, ipmi: {kg: "+key+"}}\n")
@@ -165,7 +165,7 @@ func TestCipherSuiteZeroAndNullUser(t *testing.T) {
 		weak.with("lanplus", "ADMIN", "ADMIN", "-C", id).want("System GUID", "mc", "guid")
 		weak.with("lanplus", "ADMIN", "wrong", "-C", id).refused("mc", "guid")
 	}
-	// Suite 0 asks for no password.
+	// Cipher suite 0 needs no password.
 	weak.with("lanplus", "ADMIN", "wrong", "-C", "0").want("System GUID", "mc", "guid")
 
 	plain.with("lan", "ADMIN", "ADMIN", "-A", "MD5").refused("mc", "guid")
@@ -193,7 +193,7 @@ func TestIpmitoolRestartsTheBMC(t *testing.T) {
 	c.want("Sent warm reset command to MC", "mc", "reset", "warm")
 }
 
-// Redfish shows that IPMI is off, and can switch it on again.
+// Redfish shows that IPMI is off, and can switch it on.
 func TestIpmitoolDisablesIPMI(t *testing.T) {
 	l, tools := startTool(t, "- {count: 1}\n")
 	c, h := tools[0], l.First()
@@ -227,7 +227,7 @@ func TestFreeIPMI(t *testing.T) {
 			t.Errorf("bmc-info %v = %v\n%s", how, err, out)
 		}
 	}
-	// What a BMC tells it also takes.
+	// A BMC accepts the values that it reports.
 	file := t.TempDir() + "/config"
 	config := []string{"-D", "LAN_2_0", "--filename", file}
 	for _, section := range []string{"User1", "User2", "User16", "Lan_Channel", "Lan_Conf", "Lan6_Conf", "Lan_Conf_User_Security", "Lan_Conf_Misc"} {
@@ -245,7 +245,7 @@ func TestFreeIPMI(t *testing.T) {
 	}
 }
 
-// What one protocol sets the other shows at once.
+// A change through one protocol is visible in the other at once.
 func TestRedfishAndIpmitoolAgree(t *testing.T) {
 	l, tools := startTool(t, "- {count: 1}\n")
 	c, h := tools[0], l.First()

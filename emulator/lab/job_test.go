@@ -70,8 +70,8 @@ func TestCancelStopsACarriedTask(t *testing.T) {
 	}
 }
 
-// A job whose work ended with the lab has failed when the lab comes back; a lab
-// that ends does not wait for it.
+// A task that was running when the lab ended has failed when it is opened again; the
+// lab does not wait for the task.
 func TestCarriedTaskFailsWhenTheLabEnds(t *testing.T) {
 	dir := t.TempDir()
 	l := labtest.Start(t, lab.Config{Dir: dir})

@@ -22,7 +22,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// victimDir and victimImage make this test binary a lab that is to be killed.
+// victimDir and victimImage turn this test binary into a lab that is killed.
 const (
 	victimDir   = "METALAB_TEST_VICTIM"
 	victimImage = "METALAB_TEST_IMAGE"
@@ -31,13 +31,13 @@ const (
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(victimDir); dir != "" {
 		victim(dir, os.Getenv(victimImage))
-		os.Exit(1) // it should have been killed
+		os.Exit(1) // the test should have killed it
 	}
 	os.Exit(m.Run())
 }
 
-// victim runs a lab of two hosts and does to them what the test looks for
-// later. What it has printed was answered, and so must survive.
+// victim runs a lab of two hosts and changes them. What it has printed was answered
+// and must survive the kill.
 func victim(dir, image string) {
 	ctx := context.Background()
 	check := func(err error) {
@@ -52,7 +52,7 @@ func victim(dir, image string) {
 		Events: func(h *lab.Host, ev machine.Event) {
 			switch ev := ev.(type) {
 			case machine.BootAttempted:
-				if h.Index() == 0 { // of the other one nobody hears
+				if h.Index() == 0 { // nobody takes events of the other host
 					check(h.Apply(ctx, machine.Loaded{Boot: ev.Boot, Source: ev.Source, Name: "disk"}))
 				}
 			case machine.SystemStarted:
@@ -77,7 +77,7 @@ func victim(dir, image string) {
 	admin, _ := a.Admin()
 	fmt.Printf("at %v password %s time %s\n", a.Address(), admin.Password, c.Now().Format(time.RFC3339Nano))
 	_, err = b.ApplyBMC(ctx, bmc.InsertMedia{Slot: "Cd", Image: image + "/half.iso"})
-	panic(err) // it waits for the other half
+	panic(err) // the fetch hangs at half of the image
 }
 
 func TestKilledLabComesBack(t *testing.T) {
@@ -97,7 +97,7 @@ func TestKilledLabComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-began // a fetch is under way
+	<-began // the fetch has begun
 
 	var held *lab.HeldError
 	_, err = lab.Open(t.Context(), lab.Config{Dir: dir, Clock: clock.NewVirtual(labtest.Origin), Listen: "lo:0"})
@@ -108,7 +108,7 @@ func TestKilledLabComesBack(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil { // SIGKILL
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // says that it was killed
+	_ = cmd.Wait() // returns that it was killed
 	if names := cached(t, dir); len(names) != 2 {
 		t.Errorf("the killed lab left %v, want an image and half of one", names)
 	}
@@ -149,7 +149,7 @@ func TestKilledLabComesBack(t *testing.T) {
 		t.Errorf("media of %s = %q, want the image", a.Name(), got)
 	}
 
-	// The other one was left alone at its boot, with half an image.
+	// The other host was in the middle of its boot, with half an image.
 	if o := b.Machine().Override; o.Enabled != machine.Continuous || o.Target != machine.Cd {
 		t.Errorf("override of %s = %+v", b.Name(), o)
 	}

@@ -30,7 +30,7 @@ import (
 
 const systemPath = "/redfish/v1/Systems/1"
 
-// call speaks Redfish to a host as its administrator.
+// call sends a Redfish request to a host as its administrator.
 func call(t *testing.T, l *labtest.Lab, h *lab.Host, method, path, body string) (status int, answer map[string]any) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, h.URL()+path, strings.NewReader(body))
@@ -68,10 +68,10 @@ func power(t *testing.T, h *lab.Host, kind machine.ResetKind) {
 	apply(t, h, machine.Reset{Kind: kind})
 }
 
-// hosts is a rack of so many hosts.
+// hosts returns a rack with n hosts.
 func hosts(n int) *rack.Lab { return new(rack.Default(n)) }
 
-// diary records events, and answers that every disk holds a system.
+// diary records events, and answers every boot from a disk with a system.
 type diary struct {
 	mu   sync.Mutex
 	told map[string][]string // by host
@@ -137,9 +137,8 @@ func TestPowerOnBootsAndPowerOffStops(t *testing.T) {
 	}
 }
 
-// A clock that jumps brings a machine through its boot without anybody's help,
-// and does not run away while the lab is idle, not even when sessions wait for
-// their end.
+// A jumping clock takes a machine through its boot by itself, and stands still while
+// the lab is idle, also when sessions will time out.
 func TestJumpingClockRunsToTheNextDeadline(t *testing.T) {
 	running := make(chan struct{})
 	var d diary
@@ -226,8 +225,8 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-// What the lab was is what it is when it is opened again, and nothing else may
-// be asked of its directory.
+// A lab that is opened again is as it was, and a rack that differs from it is
+// refused.
 func TestOpenRestoresTheLab(t *testing.T) {
 	dir := t.TempDir()
 	l := labtest.Start(t, lab.Config{Dir: dir, Rack: hosts(2)})
@@ -290,11 +289,11 @@ func TestOpenRestoresTheLab(t *testing.T) {
 	}
 }
 
-// Who runs things on machines hears again, in a lab that was opened again, what
-// it shall look at and run.
+// When a lab is opened again, Config.Events gets the boot that a machine tries, or
+// the system that it runs.
 func TestBootEventsAreRepeatedAfterARestart(t *testing.T) {
 	dir := t.TempDir()
-	l := labtest.Start(t, lab.Config{Dir: dir, Rack: hosts(3)}) // nobody answers
+	l := labtest.Start(t, lab.Config{Dir: dir, Rack: hosts(3)}) // no Events: the boot is not answered
 	for _, h := range l.Hosts()[:2] {
 		power(t, h, machine.ResetOn)
 	}
@@ -398,7 +397,7 @@ func TestIdleHostsHaveNoGoroutines(t *testing.T) {
 	t.Logf("and have booted after %v", clock.Wall().Sub(began))
 }
 
-// BenchmarkOpen tells what a host costs: time to start, and memory at rest.
+// BenchmarkOpen measures what a host costs: time to start, and memory when idle.
 func BenchmarkOpen(b *testing.B) {
 	for _, n := range []int{1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -433,7 +432,7 @@ func TestSecretFilesAreOnlyReadableByTheUser(t *testing.T) {
 	}
 }
 
-// BenchmarkApply tells what a stored command costs.
+// BenchmarkApply measures what a stored command costs.
 func BenchmarkApply(b *testing.B) {
 	for _, fsync := range []bool{false, true} {
 		b.Run(fmt.Sprintf("fsync=%v", fsync), func(b *testing.B) {
@@ -456,11 +455,10 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// labtest: Advance stops wherever something happens until it is done: what an event's
-// reader does, it does at the event's time, and its consequences follow within
-// the same Advance.
+// labtest.Lab.Advance stops at every deadline until all is done: an event handler
+// acts at the event's time, and what follows happens within the same Advance.
 func TestAdvanceStopsAtEveryDeadline(t *testing.T) {
-	var at []time.Duration // read after Advance: one host's events come one by one
+	var at []time.Duration // read after Advance: events of one host come one by one
 	l := labtest.Start(t, lab.Config{Events: func(h *lab.Host, ev machine.Event) {
 		if !h.Now().Equal(ev.Time()) {
 			t.Errorf("%T of %v is told at %v", ev, ev.Time(), h.Now())

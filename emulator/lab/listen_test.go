@@ -81,7 +81,7 @@ func TestListenAddressGivesEachBMCAPort(t *testing.T) {
 	}
 }
 
-// BMCs stay where clients know them, or the lab does not start.
+// A lab does not start when the ports that its clients know are taken.
 func TestOpenRefusesATakenPort(t *testing.T) {
 	busy, err := net.Listen("tcp4", "0.0.0.0:0")
 	if err != nil {
@@ -96,7 +96,7 @@ func TestOpenRefusesATakenPort(t *testing.T) {
 	}
 }
 
-// Without a wish, a lab takes a standard port, or the next one, and keeps it.
+// By default a lab takes the standard port or the next free one, and keeps it.
 func TestDefaultPortIsKept(t *testing.T) {
 	open := func(dir string) *lab.Lab {
 		t.Helper()
