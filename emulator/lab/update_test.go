@@ -63,8 +63,8 @@ func firmwareServer(t *testing.T) http.Handler {
 	return mux
 }
 
-// storedRack lists the files of firmware images.
-func storedRack(t *testing.T, dir string) (names []string) {
+// storedImages lists the files of firmware images.
+func storedImages(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(dir, "updates"))
 	if err != nil {
@@ -139,13 +139,13 @@ func TestSimpleUpdateFetchesAndInstalls(t *testing.T) {
 		if got := biosVersion(t, l, h); got != "2.3.1" {
 			t.Errorf("SimpleUpdate %s: BIOS %v", body, got)
 		}
-		if names := storedRack(t, dir); len(names) > 0 {
+		if names := storedImages(t, dir); len(names) > 0 {
 			t.Errorf("SimpleUpdate %s: %v stays", body, names)
 		}
 	}
 	task := update(t, l, h, `{"ImageURI":"`+srv.URL+`/secret.img","Username":"u","Password":"hidden-1"}`)
 	l.Settle()
-	if names := storedRack(t, dir); len(names) != 1 {
+	if names := storedImages(t, dir); len(names) != 1 {
 		t.Errorf("%v is stored while the update is under way, want its image", names)
 	}
 	l.Advance(time.Hour)
@@ -156,7 +156,7 @@ func TestSimpleUpdateFetchesAndInstalls(t *testing.T) {
 	if got := taskState(t, l, h, task); !strings.HasPrefix(got, "Completed ") || biosVersion(t, l, h) != "2.4.0" {
 		t.Errorf("the task is %s, BIOS %v", got, biosVersion(t, l, h))
 	}
-	if names := storedRack(t, dir); len(names) > 0 {
+	if names := storedImages(t, dir); len(names) > 0 {
 		t.Errorf("%v stays after the update", names)
 	}
 }
@@ -198,7 +198,7 @@ func TestDeleteOfTaskCancelsSimpleUpdate(t *testing.T) {
 	if got := taskState(t, l, h, task); !strings.HasPrefix(got, "Cancelled") {
 		t.Errorf("the task is %s", got)
 	}
-	if names := storedRack(t, dir); len(names) > 0 {
+	if names := storedImages(t, dir); len(names) > 0 {
 		t.Errorf("%v stays", names)
 	}
 }
@@ -215,7 +215,7 @@ func TestFirmwareUpdateSurvivesARestart(t *testing.T) {
 		l.Advance(at)
 		before := taskState(t, l, l.First(), task)
 		l.Stop()
-		if names := storedRack(t, dir); len(names) != 1 {
+		if names := storedImages(t, dir); len(names) != 1 {
 			t.Errorf("after %v %v is stored, want the image", at, names)
 		}
 		l = labtest.Start(t, lab.Config{Dir: dir})
@@ -251,7 +251,7 @@ func TestFirmwareUpdateFailsWhenItsImageIsLost(t *testing.T) {
 	task := update(t, l, l.First(), `{"ImageURI":"`+srv.URL+`/bios.img","@Redfish.OperationApplyTime":"OnReset"}`)
 	l.Advance(time.Minute)
 	l.Stop()
-	for _, name := range storedRack(t, dir) {
+	for _, name := range storedImages(t, dir) {
 		if err := os.Remove(filepath.Join(dir, "updates", name)); err != nil {
 			t.Fatal(err)
 		}
@@ -266,7 +266,7 @@ func TestFirmwareUpdateFailsWhenItsImageIsLost(t *testing.T) {
 	if u := l.First().Machine().Firmware.Updates(); len(u) > 0 {
 		t.Errorf("%+v is still under way", u)
 	}
-	if names := storedRack(t, dir); len(names) > 0 {
+	if names := storedImages(t, dir); len(names) > 0 {
 		t.Errorf("%v stays", names)
 	}
 }
@@ -296,7 +296,7 @@ func TestMultipartPushInstallsFirmware(t *testing.T) {
 			t.Fatalf("push = %d", code)
 		}
 	}
-	if names := storedRack(t, dir); len(names) != 3 {
+	if names := storedImages(t, dir); len(names) != 3 {
 		t.Errorf("%v is stored, want three images", names)
 	}
 	l.Advance(time.Hour)
@@ -304,7 +304,7 @@ func TestMultipartPushInstallsFirmware(t *testing.T) {
 	if got := biosVersion(t, l, h); got != "2.5.0" {
 		t.Errorf("BIOS %v", got)
 	}
-	if names := storedRack(t, dir); len(names) > 0 {
+	if names := storedImages(t, dir); len(names) > 0 {
 		t.Errorf("%v stays", names)
 	}
 }
