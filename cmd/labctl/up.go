@@ -116,7 +116,7 @@ as lab-controller.`,
 }
 
 // define reads the racks from the file, and adds what the flags say.
-func (f *upFlags) define(c *cobra.Command) error {
+func (f *upFlags) define(c *cobra.Command, dir string) error {
 	for _, name := range []string{"hosts", "profile"} {
 		if c.Flags().Changed(name) {
 			return &usageError{fmt.Errorf("-f and --%s exclude each other: set it in the file", name)}

@@ -22,8 +22,8 @@ import (
 
 const mediaPath = "/redfish/v1/Systems/1/VirtualMedia/Cd"
 
-// images serves an image, and one of which half is missing until the client
-// turns away. began gets a value when that one is under way.
+// images serves an image, and one that stops halfway until the client leaves. The
+// channel began gets a value when that one was requested.
 func images(t *testing.T) (url string, began chan struct{}) {
 	t.Helper()
 	began = make(chan struct{}, 1)
@@ -43,7 +43,7 @@ func images(t *testing.T) (url string, began chan struct{}) {
 	return srv.URL, began
 }
 
-// cached lists the files of virtual media.
+// cached lists the image files of virtual media.
 func cached(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(dir, "media"))
@@ -124,7 +124,7 @@ func TestInsertMediaFetchesTheImage(t *testing.T) {
 	}
 }
 
-// An image whose file is gone is not inserted any longer.
+// A slot whose image file was lost is empty after a restart.
 func TestMediaWithLostImageIsEjectedAtStart(t *testing.T) {
 	url, _ := images(t)
 	dir := t.TempDir()
@@ -186,7 +186,7 @@ func TestEjectMediaCancelsTheFetch(t *testing.T) {
 	if _, err := h.ApplyBMC(t.Context(), bmc.EjectMedia{Slot: "Cd"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.ApplyBMC(t.Context(), insert(url+"/a.iso")); err != nil { // while the first may still end
+	if _, err := h.ApplyBMC(t.Context(), insert(url+"/a.iso")); err != nil { // while the first fetch may still be ending
 		t.Fatal(err)
 	}
 	if err := <-failed; !errors.Is(err, bmc.ErrMedia) || !strings.Contains(err.Error(), "ejected while it was fetched") {
@@ -200,7 +200,8 @@ func TestEjectMediaCancelsTheFetch(t *testing.T) {
 	}
 }
 
-// A client that gives up ends its fetch, and the clock stands meanwhile.
+// A client that cancels its request ends the fetch. The clock does not jump
+// meanwhile.
 func TestCancelledInsertMediaStopsTheFetch(t *testing.T) {
 	url, began := images(t)
 	l := labtest.Start(t, lab.Config{Clock: clock.NewJumping(labtest.Origin)})

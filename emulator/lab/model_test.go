@@ -15,7 +15,7 @@ import (
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
-// What a rack file can say of timings is what a model has, by the same names.
+// Every timing of a model can be set in a rack file, under the same name.
 func TestRackOverridesEveryTiming(t *testing.T) {
 	r := rack.Default(1)
 	is := reflect.ValueOf(&r.Timings).Elem()
@@ -56,8 +56,8 @@ func TestListenSpecOfARack(t *testing.T) {
 	}
 }
 
-// What data cannot say of a vendor a few functions do, and what a vendor has of
-// its own is what the tree can carry out.
+// A dialect has at most a few functions, and its OEM resources fit the service's
+// tree.
 func TestBuiltInDialectsAreValid(t *testing.T) {
 	for _, name := range Dialects() {
 		r := Dialect(name)
@@ -70,8 +70,8 @@ func TestBuiltInDialectsAreValid(t *testing.T) {
 	}
 }
 
-// Registries of built-in profiles are read when somebody looks at them, which is
-// too late to find out that one is wrong: a registry of a user is read at once.
+// Registries of built-in profiles are parsed when they are first used. A user's
+// registry is parsed at once, so that its errors are reported at the start.
 func TestBuiltInRegistriesAreParsedOnDemand(t *testing.T) {
 	files, err := fs.Glob(fixtures.Profiles, "profiles/*.yaml")
 	if err != nil || len(files) == 0 {

@@ -199,3 +199,30 @@ func (l layers) Open(name string) (fs.File, error) {
 
 // Beside joins two sets of models. Those of the first take precedence.
 func Beside(first, others fs.FS) fs.FS { return layers{first, others} }
+
+// profileNames returns the names of the profiles in a file system and of the built-in
+// ones, sorted.
+func profileNames(from fs.FS) []string {
+	var names []string
+	switch from := from.(type) {
+	case nil:
+	case Files:
+		names = from.Profiles()
+	case layers:
+		for _, l := range from {
+			names = append(names, profileNames(l)...)
+		}
+	default:
+		files, err := fs.Glob(from, "profiles/*.yaml")
+		if err == nil {
+			for _, f := range files {
+				names = append(names, strings.TrimSuffix(path.Base(f), ".yaml"))
+			}
+		}
+	}
+	if from != fs.FS(fixtures.Profiles) {
+		names = append(names, profileNames(fixtures.Profiles)...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

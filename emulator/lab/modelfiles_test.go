@@ -13,7 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
-// folder is a folder of a user's with one model.
+// folder makes a user's folder with one model.
 func folder(t *testing.T) (dir, profile string) {
 	t.Helper()
 	b, err := fs.ReadFile(fixtures.Profiles, "profiles/generic.yaml")
@@ -64,7 +64,7 @@ func TestKeepModelsStoresThem(t *testing.T) {
 	if got := l.First().Dialect().Vendor; got != "Ours" {
 		t.Errorf("the vendor is %q", got)
 	}
-	// A snapshot has them, too.
+	// Snapshots contain the models too.
 	to := filepath.Join(t.TempDir(), "s.tar")
 	if _, err := l.SaveSnapshot(t.Context(), to, nil); err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestKeepModelsStoresThem(t *testing.T) {
 	if got := labtest.Start(t, lab.Config{Dir: other}).First().Dialect().Vendor; got != "Ours" {
 		t.Errorf("the vendor is %q after a snapshot", got)
 	}
-	// What servers were made as does not change.
+	// The models of existing servers cannot change.
 	if err := lab.KeepModels(dir, f); err != nil {
 		t.Errorf("the same models again: %v", err)
 	}

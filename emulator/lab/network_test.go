@@ -20,7 +20,7 @@ const (
 	resetBMC    = managerPath + "/Actions/Manager.Reset"
 )
 
-// attempt sends a request and returns the status, or why none came.
+// attempt sends a request and returns the response, or why there is none.
 func attempt(t *testing.T, l *labtest.Lab, h *lab.Host, method, path, body string) (resp *http.Response, err error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, h.URL()+path, strings.NewReader(body))
@@ -31,14 +31,14 @@ func attempt(t *testing.T, l *labtest.Lab, h *lab.Host, method, path, body strin
 	req.Header.Set("Content-Type", "application/json")
 	resp, err = l.Client.Do(req)
 	if err == nil {
-		_, _ = io.Copy(io.Discard, resp.Body) // it may be cut
+		_, _ = io.Copy(io.Discard, resp.Body) // the body may be cut
 		resp.Body.Close()
 	}
 	return resp, err
 }
 
-// A BMC that is reset is not there, then not ready, then as before; its machine
-// never notices. That a client sees, even across a restart of the lab.
+// A BMC that is reset is off the network, then starting, then as before, and its
+// machine keeps running. Clients see that also across a restart of the lab.
 func TestResetBMCDisconnectsAndComesBack(t *testing.T) {
 	dir := t.TempDir()
 	var d diary
@@ -78,7 +78,7 @@ func TestResetBMCDisconnectsAndComesBack(t *testing.T) {
 	if resp, err := attempt(t, l, h, "POST", resetBMC, `{"ResetType":"ForceRestart"}`); err != nil || resp.StatusCode != 204 {
 		t.Fatalf("reset = %v, %v", resp, err)
 	}
-	expect("right after", lab.Reachable, 200, false) // on a connection that is kept
+	expect("right after", lab.Reachable, 200, false) // on a kept connection
 	l.Advance(2 * time.Second)
 	expect("down", lab.Gone, 0, true)
 	l.Stop()
@@ -96,11 +96,11 @@ func TestResetBMCDisconnectsAndComesBack(t *testing.T) {
 	}
 }
 
-// Who has a BMC reset hears that it is done, however soon it goes down.
+// A Manager.Reset request gets its response, however soon the BMC goes down.
 func TestManagerResetIsAnsweredBeforeItsConnectionEnds(t *testing.T) {
 	l := labtest.Start(t, lab.Config{Clock: clock.NewScaled(labtest.Origin, 5000)})
 	h := l.First()
-	var last time.Time // that it came up
+	var last time.Time // when the BMC last came up
 	for range 10 {
 		resp, err := attempt(t, l, h, "POST", resetBMC, `{}`)
 		if err != nil || resp.StatusCode != 204 {
@@ -113,7 +113,7 @@ func TestManagerResetIsAnsweredBeforeItsConnectionEnds(t *testing.T) {
 	}
 }
 
-// Without power there is no BMC; images that it had are gone with it.
+// A BMC without power is off the network, and loses its virtual media.
 func TestBMCWithoutPowerIsGone(t *testing.T) {
 	url, _ := images(t)
 	l := labtest.Start(t, lab.Config{})

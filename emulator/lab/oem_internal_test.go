@@ -14,9 +14,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// What ipmitool has for one vendor's BMCs works with a BMC that has that
-// vendor's commands, and fails at once with another (row 71 of the IPMI
-// reference, 19 of what ipmitool must see).
+// ipmitool's commands for one vendor work with a BMC that has that vendor's
+// commands, and fail at once with another (row 71 of the IPMI reference, 19 of what
+// ipmitool must see).
 func TestVendorIPMICommands(t *testing.T) {
 	if _, err := exec.LookPath("ipmitool"); err != nil {
 		t.Skip(err)

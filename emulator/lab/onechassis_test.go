@@ -14,8 +14,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// runTool runs a program of other people's that speaks IPMI to a host, as its
-// administrator: ipmitool, or one of FreeIPMI's. It returns what that prints.
+// runTool runs an IPMI client (ipmitool or one of FreeIPMI's programs) against a
+// host as its administrator, and returns its output.
 func runTool(t *testing.T, l *labtest.Lab, h *lab.Host, line string) (string, error) {
 	t.Helper()
 	args := strings.Fields(line)
@@ -32,7 +32,7 @@ func runTool(t *testing.T, l *labtest.Lab, h *lab.Host, line string) (string, er
 	return string(out), err
 }
 
-// needsTool skips a test where a program is not installed.
+// needsTool skips a test when a program is not installed.
 func needsTool(t *testing.T, name string) {
 	t.Helper()
 	if _, err := exec.LookPath(name); err != nil {
@@ -40,7 +40,7 @@ func needsTool(t *testing.T, name string) {
 	}
 }
 
-// at is what stands at a path of a body: "Boot/BootSourceOverrideTarget".
+// at returns the value at a path of a body: "Boot/BootSourceOverrideTarget".
 func at(body map[string]any, path string) string {
 	var v any = body
 	for name := range strings.SplitSeq(path, "/") {
@@ -52,20 +52,20 @@ func at(body map[string]any, path string) string {
 
 const chassisPath = "/redfish/v1/Chassis/1"
 
-// What one protocol sets the other shows at once.
+// A change through one protocol is visible in the other at once.
 func TestIPMIAndRedfishShowOneChassis(t *testing.T) {
 	needsTool(t, "ipmitool")
 	needsTool(t, "ipmi-chassis")
 	l := labtest.Start(t, lab.Config{})
 	h := l.First()
 	for _, s := range []struct {
-		// do is a program with its arguments, PATCH or POST with a path and a
-		// body, or nothing.
+		// do is a program with its arguments, PATCH or POST with a path and a body,
+		// or empty.
 		do    string
 		after time.Duration
-		want  string // in what a program prints
+		want  string // in the program's output
 		fails bool
-		then  map[string]string // what Redfish shows of the system afterwards
+		then  map[string]string // properties of the system afterwards
 	}{
 		{do: "ipmitool chassis power status", want: "Chassis Power is off", then: map[string]string{"PowerState": "Off"}},
 		{do: "ipmitool chassis power cycle", want: "Command not supported in present state", fails: true},
@@ -190,8 +190,8 @@ func TestIPMIAndRedfishSeeTheCoverOpen(t *testing.T) {
 	prints("ipmitool sel list", "General Chassis intrusion | Deasserted")
 }
 
-// What a BMC was about to do it has forgotten after a restart, whoever asked for
-// that.
+// A BMC restart discards boot options and timers that were pending, whichever
+// protocol asked for it.
 func TestBMCRestartCancelsPendingPowerActions(t *testing.T) {
 	l := labtest.Start(t, lab.Config{})
 	h := l.First()

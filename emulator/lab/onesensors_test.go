@@ -15,7 +15,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
 )
 
-// tooled is a host that is on, and the programs that look at it.
+// tooled is a host that is on, with the programs that read it.
 type tooled struct {
 	t *testing.T
 	l *labtest.Lab
@@ -36,8 +36,8 @@ func startTooled(t *testing.T, c lab.Config) tooled {
 	return b
 }
 
-// says runs a program, which must print some texts. ipmitool fails when it has
-// edited a FRU, and what it prints counts.
+// says runs a program that must print some texts. ipmitool returns an error after it
+// has edited a FRU, so only the output counts.
 func (b tooled) says(line string, texts ...string) string {
 	b.t.Helper()
 	out, err := runTool(b.t, b.l, b.h, line)
@@ -49,7 +49,7 @@ func (b tooled) says(line string, texts ...string) string {
 	return out
 }
 
-// shows is what stands at a path of a resource.
+// shows returns the value at a path of a resource.
 func (b tooled) shows(uri, path string) string {
 	b.t.Helper()
 	status, body := call(b.t, b.l, b.h, "GET", uri, "")
@@ -68,8 +68,7 @@ func (b tooled) patch(uri, body string) {
 
 const sensorsPath = chassisPath + "/Sensors/"
 
-// What ipmitool reads of sensors is what Redfish shows of them, under the same
-// numbers.
+// ipmitool and Redfish show the same sensors with the same readings.
 func TestIPMIAndRedfishReadTheSameSensors(t *testing.T) {
 	b := startTooled(t, lab.Config{})
 	apply(t, b.h, machine.Thermal{Command: thermal.SetLoad{Load: new(0.7)}})
@@ -122,8 +121,8 @@ func TestIPMIAndRedfishReadTheSameSensors(t *testing.T) {
 	}
 }
 
-// A threshold that one sets the other shows, a restart of the lab keeps and the
-// reading crosses.
+// A threshold that one protocol sets is visible in the other, survives a restart of
+// the lab, and is crossed by the reading.
 func TestIPMIAndRedfishHaveTheSameThresholds(t *testing.T) {
 	dir := t.TempDir()
 	b := startTooled(t, lab.Config{Dir: dir})
@@ -147,7 +146,7 @@ func TestIPMIAndRedfishHaveTheSameThresholds(t *testing.T) {
 	b.says("ipmitool sdr elist full", "CPU 1 Temp       | 02h | ns")
 }
 
-// What is written on the server is written once.
+// Serial numbers and asset data are the same in both protocols.
 func TestIPMIAndRedfishShowTheSameInventory(t *testing.T) {
 	b := startTooled(t, lab.Config{})
 	const system = "/redfish/v1/Systems/1"
@@ -236,7 +235,7 @@ func TestIPMIAndRedfishHaveTheSamePowerLimit(t *testing.T) {
 	b.says("ipmitool dcmi power reading", "Instantaneous power reading:                     0 Watts", "deactivated")
 }
 
-// FreeIPMI finds nothing wrong with a server that is well.
+// FreeIPMI reports all sensors of a healthy server as nominal.
 func TestFreeIPMIReportsAllSensorsNominal(t *testing.T) {
 	b := startTooled(t, lab.Config{})
 	out := b.says("ipmi-sensors --quiet-cache --sdr-cache-directory=" + t.TempDir() + " --output-sensor-state --no-header-output")

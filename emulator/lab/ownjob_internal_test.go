@@ -15,8 +15,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish"
 )
 
-// A job of a vendor's own waits in the lab's time, be that one that stands or
-// one that jumps, can be called off, and has failed when the lab ends meanwhile.
+// A task of a vendor's own action takes lab time, with a standing and a jumping
+// clock, can be cancelled, and has failed when the lab ends meanwhile.
 func TestVendorTaskTakesLabTime(t *testing.T) {
 	own := dialect.OEM{Actions: []dialect.Action{{
 		ResourceURI: "/redfish/v1/Systems/{system}", Name: "AcmeSystem.Later",

@@ -18,7 +18,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 )
 
-// tape keeps what is logged.
+// tape records log output.
 type tape struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -30,7 +30,7 @@ func (t *tape) Write(p []byte) (int, error) {
 	return t.b.Write(p)
 }
 
-// What clients send in confidence is found in no answer, log, journal or task.
+// Secrets that clients send appear in no response, log, journal or task.
 func TestPasswordsAndKeysSurviveARestart(t *testing.T) {
 	logged := new(tape)
 	l := labtest.Start(t, lab.Config{Log: slog.New(slog.NewJSONHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))})
@@ -62,7 +62,7 @@ func TestPasswordsAndKeysSurviveARestart(t *testing.T) {
 		}
 		fmt.Fprintf(&told, "%s %s\n%s\n", method, path, b)
 		var o map[string]any
-		_ = json.Unmarshal(b, &o) // no body, or none that is JSON
+		_ = json.Unmarshal(b, &o) // no body, or not JSON
 		return w, o
 	}
 	const (
@@ -76,7 +76,7 @@ func TestPasswordsAndKeysSurviveARestart(t *testing.T) {
 	if _, err := h.ApplyBMC(t.Context(), bmc.InstallHTTPS{Chain: [][]byte{der}, Key: key}); err != nil {
 		t.Fatal(err)
 	}
-	l.Client.Transport.(*http.Transport).TLSClientConfig.InsecureSkipVerify = true // it is not the lab's own
+	l.Client.Transport.(*http.Transport).TLSClientConfig.InsecureSkipVerify = true // the certificate is not from the lab's authority
 	images := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
 	defer images.Close()
 	ask("POST", accounts, `{"UserName":"new","Password":"hush-hush-1","RoleId":"Operator"}`)
@@ -113,7 +113,7 @@ func TestPasswordsAndKeysSurviveARestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	view, err := json.Marshal(h.BMC()) // jobs, logs and all else that services see
+	view, err := json.Marshal(h.BMC()) // tasks, logs and everything else that services see
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestPasswordsAndKeysSurviveARestart(t *testing.T) {
 	}
 }
 
-// addresses are all @odata.id in a body.
+// addresses returns every @odata.id in a body.
 func addresses(value any) []string {
 	var out []string
 	switch x := value.(type) {
@@ -147,7 +147,7 @@ func addresses(value any) []string {
 	return out
 }
 
-// A slot that verifies takes images only from servers that it trusts.
+// A slot with VerifyCertificate takes images only from trusted servers.
 func TestInsertMediaTrustsInstalledCertificates(t *testing.T) {
 	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "an image") }))
 	defer srv.Close()

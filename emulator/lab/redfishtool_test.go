@@ -12,7 +12,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// DMTF's redfishtool does what it can do to a BMC.
+// The DMTF's redfishtool works with a BMC.
 func TestRedfishtool(t *testing.T) {
 	if _, err := exec.LookPath("redfishtool"); err != nil {
 		t.Skip("redfishtool is not installed: Debian has a package of that name")
@@ -32,8 +32,8 @@ func TestRedfishtool(t *testing.T) {
 	system := func() *machine.View { return h.Machine() }
 	for _, tt := range []struct {
 		args string
-		want string      // in what it prints
-		is   func() bool // afterwards; nil: not looked at
+		want string      // in its output
+		is   func() bool // checked afterwards, if not nil
 	}{
 		{args: "versions", want: `"v1": "/redfish/v1/"`},
 		{args: "root", want: "ServiceRoot"},

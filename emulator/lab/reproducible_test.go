@@ -19,8 +19,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 )
 
-// act lets clients of several hosts act at the same time, with faults of chance
-// in their way, and returns the journal.
+// act lets clients of several hosts send requests at the same time, with random
+// faults, and returns the journal.
 func act(t *testing.T, seed uint64) string {
 	t.Helper()
 	const n = 6
@@ -49,17 +49,17 @@ func act(t *testing.T, seed uint64) string {
 			req, _ = http.NewRequestWithContext(t.Context(), method, h.URL()+path, strings.NewReader(fmt.Sprintf(`{"UserName":%q,"Password":%q}`, user, password)))
 		}
 		req.Header.Set("Content-Type", "application/json")
-		// The system shows the port of its console, which is any one of five
-		// digits: packed, these are of one length or another.
+		// The system resource shows the port of its console, which has a random
+		// value: the size of compressed bodies would differ.
 		req.Header.Set("Accept-Encoding", "identity")
 		if resp, err := l.Client.Do(req); err == nil {
-			_, _ = io.Copy(io.Discard, resp.Body) // or how much was sent would be chance; it may be cut
+			_, _ = io.Copy(io.Discard, resp.Body) // else the number of sent bytes would be random; it may be cut
 			resp.Body.Close()
 		}
 	}
 	for step := range 12 {
 		reset := `{"ResetType":"On"}`
-		if step >= 4 { // by then all were told to come up
+		if step >= 4 { // by then every machine was powered on
 			reset = `{"ResetType":"PowerCycle"}`
 		}
 		var active atomic.Int64
@@ -80,7 +80,7 @@ func act(t *testing.T, seed uint64) string {
 				}
 			}()
 		}
-		// Time goes on when all clients that are not done wait for it.
+		// Time advances when all clients that have not finished wait for it.
 		for active.Load() > 0 {
 			if n := int64(l.Waiting()); n > 0 && n == active.Load() {
 				at, _ := l.Clock().Next()

@@ -12,8 +12,8 @@ import (
 
 const jobsPath = "/redfish/v1/JobService/Jobs"
 
-// A request is carried out at its time, in the name of who planned it, and after
-// a restart of the lab all the same.
+// A scheduled job sends its request at its time with the rights of its creator, also
+// after a restart of the lab.
 func TestScheduledJobSendsItsRequest(t *testing.T) {
 	dir := t.TempDir()
 	l := labtest.Start(t, lab.Config{Dir: dir})
@@ -49,7 +49,7 @@ func TestScheduledJobSendsItsRequest(t *testing.T) {
 	l.Advance(time.Hour)
 	expect("second", bmc.TaskCompleted, bmc.TaskCompleted)
 
-	// Whose account is gone may no longer.
+	// A job whose creator's account was deleted is refused.
 	plan := bmc.Job{Account: "77", User: "gone", Method: "PATCH", Target: systemPath, Body: `{"AssetTag":"third"}`, Due: l.Clock().Now().Add(time.Minute)}
 	if _, err := h.ApplyBMC(t.Context(), bmc.CreateJob{Job: plan}); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// mark writes to a disk, as somebody would who has pulled it out.
+// mark writes to a disk, independent of the machine.
 func mark(t *testing.T, h *lab.Host, disk, text string) {
 	t.Helper()
 	m, err := h.Medium(disk)
@@ -40,8 +40,8 @@ func marked(t *testing.T, h *lab.Host, disk string) string {
 	return strings.Trim(string(b), "\x00")
 }
 
-// A snapshot that is taken while the lab runs brings back the same machines,
-// in the same lab or another.
+// A snapshot of a running lab restores the same machines, in the same lab or
+// another.
 func TestRestoreSnapshotRestoresMachines(t *testing.T) {
 	for _, name := range []string{"snap.tar", "snap"} {
 		t.Run(name, func(t *testing.T) {

@@ -22,10 +22,10 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// patience is for how long, in real time, a program may keep a test waiting.
+// patience bounds, in real time, how long a test waits for a program.
 const patience = 20 * time.Second
 
-// talk is a program at a terminal of its own.
+// talk is a program with its own terminal.
 type talk struct {
 	t    *testing.T
 	in   io.Writer
@@ -36,7 +36,8 @@ type talk struct {
 	done context.CancelFunc
 }
 
-// converse runs a program at a terminal, or skips the test where that cannot be.
+// converse runs a program on a terminal. It skips the test where there are no
+// pseudo-terminals.
 func converse(t *testing.T, program string, args ...string) *talk {
 	t.Helper()
 	for _, p := range []string{"script", program} {
@@ -79,16 +80,16 @@ func converse(t *testing.T, program string, args ...string) *talk {
 	return c
 }
 
-// wait reads on until the program has ended, and returns all that it printed.
+// wait reads until the program has ended, and returns everything that it printed.
 func (c *talk) wait() string {
 	for s := range c.out {
 		c.all += s
 	}
-	_ = c.cmd.Wait() // that it was ended, or how
+	_ = c.cmd.Wait() // its exit status does not matter
 	return c.all
 }
 
-// kill ends the program without giving it time to say so.
+// kill kills the program.
 func (c *talk) kill() {
 	c.t.Helper()
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", c.cmd.Process.Pid))
@@ -107,7 +108,7 @@ func (c *talk) kill() {
 	c.wait()
 }
 
-// expect waits until the program has printed these, in their order.
+// expect waits until the program has printed these texts in this order.
 func (c *talk) expect(want ...string) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
@@ -136,7 +137,7 @@ func (c *talk) say(s string) {
 	}
 }
 
-// clients are how the programs are told where a BMC is and who one is.
+// clients are the command lines for a BMC's address and credentials.
 func ipmitool(t *testing.T, l *labtest.Lab, h *lab.Host, args ...string) []string {
 	user, password := l.Credentials(h)
 	at, ok := h.IPMI()
@@ -162,9 +163,9 @@ func TestIpmitoolSOLActivate(t *testing.T) {
 	h := l.First()
 	c := converse(t, "ipmitool", ipmitool(t, l, h, "sol", "activate")...)
 	c.expect("[SOL Session operational.")
-	c.say("x") // nobody hears it
+	c.say("x") // no client receives it
 	power(t, h, machine.ResetOn)
-	l.Advance(3 * time.Minute) // more than a session lasts by itself
+	l.Advance(3 * time.Minute) // longer than an idle session lasts
 	c.expect("Serial number "+h.Machine().Identity.Serial, "Booting from drive 0", "ok", "login: ")
 	c.say("root\r")
 	c.expect("root", "Password: ")
@@ -173,7 +174,7 @@ func TestIpmitoolSOLActivate(t *testing.T) {
 	if got := once(t, l, h, "sol", "activate"); !strings.Contains(got, "SOL payload already active on another session") {
 		t.Errorf("a second one is told %q", got)
 	}
-	for i := range 300 { // more than the console remembers, but not at once
+	for i := range 300 { // more than the console remembers, in parts
 		apply(t, h, machine.Print{Boot: 1, Text: fmt.Sprintf("line %d\n", i)})
 	}
 	for i := range 300 {
@@ -198,13 +199,13 @@ func TestIpmitoolSOLActivate(t *testing.T) {
 	if got := once(t, l, h, "sol", "deactivate"); got != "" {
 		t.Errorf("deactivate printed %q", got)
 	}
-	next.say("x") // which is not acknowledged any more
+	next.say("x") // which nobody acknowledges any more
 	if got := next.wait(); !strings.Contains(got, "SOL session closed by BMC") {
 		t.Errorf("one that has lost it to another prints %q", got)
 	}
 }
 
-// lowPort is a free port below 32768: FreeIPMI 1.6.10 takes no higher one.
+// lowPort returns a free port below 32768: FreeIPMI 1.6.10 accepts no higher one.
 func lowPort(t *testing.T) string {
 	t.Helper()
 	for port := 20000 + os.Getpid()%10000; port < 32768; port++ {
@@ -285,8 +286,8 @@ func TestIpmitoolSetsSOLParameters(t *testing.T) {
 	}
 }
 
-// forward passes datagrams on to a BMC from a port of its own, as the port map
-// of a container does. It is for one client at a time.
+// forward passes datagrams to a BMC from another port, as the port map of a
+// container does. It serves one client at a time.
 func forward(t *testing.T, to netip.AddrPort) netip.AddrPort {
 	t.Helper()
 	front, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -308,7 +309,7 @@ func forward(t *testing.T, to netip.AddrPort) netip.AddrPort {
 				return
 			}
 			client.Store(&from)
-			_, _ = back.Write(buf[:n]) // what is lost is sent again
+			_, _ = back.Write(buf[:n]) // lost packets are sent again
 		}
 	})
 	running.Go(func() {
@@ -324,7 +325,7 @@ func forward(t *testing.T, to netip.AddrPort) netip.AddrPort {
 	return front.LocalAddr().(*net.UDPAddr).AddrPort()
 }
 
-// Behind a port map, the BMC must be told which port its clients reach.
+// Behind a port map, the BMC must advertise the port that its clients reach.
 func TestSOLAdvertisesItsPort(t *testing.T) {
 	var d diary
 	l := labtest.Start(t, lab.Config{Events: d.event})
@@ -344,13 +345,13 @@ func TestSOLAdvertisesItsPort(t *testing.T) {
 	c.expect("login: ")
 }
 
-// A client that is killed frees the console when its session has ended.
+// The console is free when the session of a killed client has ended.
 func TestSOLPayloadIsFreeAfterClientIsKilled(t *testing.T) {
 	var d diary
 	l := labtest.Start(t, lab.Config{Events: d.event})
 	h := l.First()
 	set := *h.BMC().SOL()
-	set.Retries, set.Interval = 2, 5 // so that it is soon given up
+	set.Retries, set.Interval = 2, 5 // so that the BMC soon gives up
 	if _, err := h.ApplyBMC(t.Context(), bmc.SetSOL{SOL: set}); err != nil {
 		t.Fatal(err)
 	}

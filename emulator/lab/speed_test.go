@@ -29,7 +29,7 @@ func bench(b *testing.B, hosts int) *Lab {
 
 func benchRack(b *testing.B, r rack.Lab) *Lab {
 	b.Helper()
-	return benchAt(b, r, 60) // as labctl's is by itself
+	return benchAt(b, r, 60) // the default speed of labctl up
 }
 
 func benchAt(b *testing.B, r rack.Lab, speed float64) *Lab {
@@ -61,11 +61,11 @@ func login(b *testing.B, h *Host) string {
 	return "token-of-the-benchmark"
 }
 
-// wire is one connection of a client that does as little as it can.
+// wire is a connection of a client that does as little as possible.
 type wire struct {
 	net.Conn
 	in      *bufio.Reader
-	asked   int                // requests
+	asked   int                // requests sent
 	request func(i int) []byte // the i-th
 }
 
@@ -83,7 +83,7 @@ func dial(addr string, roots *tls.Config) (*wire, error) {
 	return &wire{Conn: c, in: bufio.NewReaderSize(c, 16<<10)}, nil
 }
 
-// ask sends a request and reads its answer.
+// ask sends a request and reads its response.
 func (w *wire) ask(request []byte) (status, length int, err error) {
 	w.asked++
 	if _, err := w.Write(request); err != nil {
@@ -108,7 +108,7 @@ func (w *wire) ask(request []byte) (status, length int, err error) {
 	return status, length, err
 }
 
-// load sends n requests over the connections and returns how long that took.
+// load sends n requests over the connections and returns how long it took.
 func load(b *testing.B, over []*wire, n int) time.Duration {
 	b.Helper()
 	var next atomic.Int64

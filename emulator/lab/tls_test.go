@@ -27,7 +27,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 )
 
-// certificate is one for a host's address that signs itself, with its key.
+// certificate makes a self-signed certificate for a host's address, and its key.
 func certificate(t *testing.T, h *lab.Host) (der []byte, key bmc.Key) {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -49,8 +49,8 @@ func certificate(t *testing.T, h *lab.Host) (der []byte, key bmc.Key) {
 	return der, key
 }
 
-// shown is the certificate that a BMC shows, and the connection, for a client
-// that verifies nothing.
+// shown connects without verification, and returns the BMC's certificate and the
+// connection.
 func shown(t *testing.T, h *lab.Host, c *tls.Config) (*x509.Certificate, *tls.Conn) {
 	t.Helper()
 	if c == nil {
@@ -65,7 +65,7 @@ func shown(t *testing.T, h *lab.Host, c *tls.Config) (*x509.Certificate, *tls.Co
 	return conn.ConnectionState().PeerCertificates[0], conn
 }
 
-// probe sends a request on a connection that is kept open.
+// probe sends a request on a connection and leaves it open.
 func probe(t *testing.T, conn *tls.Conn) {
 	t.Helper()
 	if _, err := fmt.Fprint(conn, "GET /redfish HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
@@ -84,13 +84,13 @@ func TestReplaceCertificateTakesEffectAtOnce(t *testing.T) {
 	h, other := l.Hosts()[0], l.Hosts()[1]
 	sessions := tls.NewLRUClientSessionCache(4)
 	factory, before := shown(t, h, &tls.Config{ClientSessionCache: sessions})
-	probe(t, before) // and takes the ticket that comes with the answer
+	probe(t, before) // also receives a session ticket
 	ofOther, _ := shown(t, other, nil)
 	der, key := certificate(t, h)
 	if _, err := h.ApplyBMC(t.Context(), bmc.InstallHTTPS{Chain: [][]byte{der}, Key: key}); err != nil {
 		t.Fatal(err)
 	}
-	probe(t, before) // which nobody has dropped
+	probe(t, before) // open connections stay open
 	if got, conn := shown(t, h, &tls.Config{ClientSessionCache: sessions}); !bytes.Equal(got.Raw, der) || conn.ConnectionState().DidResume {
 		t.Error("a client that was here before does not see the new certificate")
 	}
@@ -136,7 +136,7 @@ func TestTLS12And13(t *testing.T) {
 	}
 }
 
-// What is wrong with a certificate is wrong for every client.
+// A certificate fault affects every client.
 func TestCertificateFaults(t *testing.T) {
 	l := labtest.Start(t, lab.Config{})
 	h := l.First()
@@ -163,7 +163,7 @@ func TestCertificateFaults(t *testing.T) {
 	}
 }
 
-// Other people's clients take the certificates, before and after a swap.
+// curl and openssl accept the certificates, before and after a replacement.
 func TestCurlAndOpenSSLAcceptCertificates(t *testing.T) {
 	for _, tool := range []string{"curl", "openssl"} {
 		if _, err := exec.LookPath(tool); err != nil {

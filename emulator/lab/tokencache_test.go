@@ -25,7 +25,7 @@ func TestCachedTokenNeedsNoHostLock(t *testing.T) {
 	life := h.BMC().SessionTimeout
 	l.clock.Advance(life / 2)
 
-	h.mu.Lock() // as a step does that takes long
+	h.mu.Lock() // as a long step does
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {

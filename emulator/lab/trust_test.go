@@ -15,8 +15,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 )
 
-// A BMC that verifies certificates trusts the lab's authority, and none that it
-// does not know.
+// A slot that verifies certificates trusts the lab's authority, and no unknown one.
 func TestInsertMediaTrustsTheLabsAuthority(t *testing.T) {
 	l := labtest.Start(t, lab.Config{})
 	h := l.First()

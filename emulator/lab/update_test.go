@@ -26,7 +26,7 @@ const (
 	inventory     = updateService + "/FirmwareInventory/"
 )
 
-// firmwareImage makes an image for the BIOS of the generic server.
+// firmwareImage builds an image for the BIOS of the generic server.
 func firmwareImage(t *testing.T, version string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -37,13 +37,13 @@ func firmwareImage(t *testing.T, version string) []byte {
 	return b.Bytes()
 }
 
-// firmwareServer serves a good image, one that was tampered with, one that
-// never ends, and one that needs a password.
+// firmwareServer serves a valid image, a damaged one, one that never ends, and one
+// that needs a password.
 func firmwareServer(t *testing.T) http.Handler {
 	good := firmwareImage(t, "2.4.0")
 	bad := bytes.Clone(good)
 	bad[len(bad)-1] ^= 1
-	send := func(w http.ResponseWriter, b []byte) { _, _ = w.Write(b) } // some clients turn away
+	send := func(w http.ResponseWriter, b []byte) { _, _ = w.Write(b) } // some clients leave
 	mux := http.NewServeMux()
 	mux.HandleFunc("/bios.img", func(w http.ResponseWriter, _ *http.Request) { send(w, good) })
 	mux.HandleFunc("/bad.img", func(w http.ResponseWriter, _ *http.Request) { send(w, bad) })
@@ -57,7 +57,7 @@ func firmwareServer(t *testing.T) http.Handler {
 	})
 	mux.HandleFunc("/stalls.img", func(w http.ResponseWriter, r *http.Request) {
 		send(w, good[:1000])
-		_ = http.NewResponseController(w).Flush() // of a fetch that was cancelled there is no client
+		_ = http.NewResponseController(w).Flush() // fails when the fetch was cancelled
 		<-r.Context().Done()
 	})
 	return mux
@@ -76,7 +76,7 @@ func storedImages(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// update begins an update, and returns the address of its task.
+// update starts an update, and returns the URI of its task.
 func update(t *testing.T, l *labtest.Lab, h *lab.Host, body string) string {
 	t.Helper()
 	code, got := call(t, l, h, "POST", simpleUpdate, body)
@@ -86,7 +86,7 @@ func update(t *testing.T, l *labtest.Lab, h *lab.Host, body string) string {
 	return got["@odata.id"].(string)
 }
 
-// taskState is the state of a task, with its messages.
+// taskState returns the state of a task and its messages.
 func taskState(t *testing.T, l *labtest.Lab, h *lab.Host, uri string) string {
 	t.Helper()
 	code, got := call(t, l, h, "GET", uri, "")
@@ -163,7 +163,7 @@ func TestSimpleUpdateFetchesAndInstalls(t *testing.T) {
 
 func TestSimpleUpdateVerifiesTheServersCertificate(t *testing.T) {
 	srv := httptest.NewUnstartedServer(firmwareServer(t))
-	srv.Config.ErrorLog = log.New(io.Discard, "", 0) // it tells of the client that turns away
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0) // the server logs the client that leaves
 	srv.StartTLS()
 	defer srv.Close()
 	l := labtest.Start(t, lab.Config{})
@@ -203,8 +203,7 @@ func TestDeleteOfTaskCancelsSimpleUpdate(t *testing.T) {
 	}
 }
 
-// An update goes on where it was when the lab is started again, whatever it
-// was doing.
+// An update continues after a restart of the lab, in whichever phase it was.
 func TestFirmwareUpdateSurvivesARestart(t *testing.T) {
 	srv := httptest.NewServer(firmwareServer(t))
 	defer srv.Close()
@@ -256,7 +255,7 @@ func TestFirmwareUpdateFailsWhenItsImageIsLost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "updates", "node-0-7.part"), nil, 0o600); err != nil { // of a lab that was killed
+	if err := os.WriteFile(filepath.Join(dir, "updates", "node-0-7.part"), nil, 0o600); err != nil { // as a killed lab leaves it
 		t.Fatal(err)
 	}
 	l = labtest.Start(t, lab.Config{Dir: dir})
@@ -291,7 +290,7 @@ func TestMultipartPushInstallsFirmware(t *testing.T) {
 		resp.Body.Close()
 		return resp.StatusCode
 	}
-	for range 3 { // each has a file of its own
+	for range 3 { // each with its own file
 		if code := push(firmwareImage(t, "2.5.0")); code != http.StatusAccepted {
 			t.Fatalf("push = %d", code)
 		}

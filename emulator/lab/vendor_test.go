@@ -17,17 +17,17 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// habit is something that a vendor's BMC does, with who says so. In a path and a
-// body IMAGE is the address of an image, HOST that of its server; ETAG is the
-// ETag of the resource.
+// habit is a behaviour of a vendor's BMC, with its evidence. In a path and a body,
+// IMAGE is the URL of an image, HOST that of its server; ETAG is the ETag of the
+// resource.
 type habit struct {
 	source             string
 	method, path, body string
-	match              string // If-Match
+	match              string // If-Match header
 	status             int
-	says               string         // in the answer
-	shows              map[string]any // afterwards, by path: "/redfish/v1/Systems/1#Boot/BootSourceOverrideTarget"; nil is absent or null
-	wait               time.Duration  // before
+	says               string         // in the response
+	shows              map[string]any // afterwards, by path: "/redfish/v1/Systems/1#Boot/BootSourceOverrideTarget"; nil: absent or null
+	wait               time.Duration  // before the request
 }
 
 const (
@@ -40,8 +40,8 @@ const (
 	resetting = "/Actions/ComputerSystem.Reset"
 )
 
-// habits are those of the dialects, by profiles that have them, in the order in
-// which a client meets them.
+// habits are the behaviours of the dialects by profile, in the order in which a
+// client meets them.
 var habits = []struct {
 	profile string
 	rows    []habit
@@ -216,7 +216,8 @@ func TestVendorDialectsAnswerAsTheirBMCs(t *testing.T) {
 	}
 }
 
-// client is a lab of one server, and how to talk to its BMC.
+// client starts a lab with one server, and returns a function that sends requests to
+// its BMC.
 func client(t *testing.T, profile, images string) (*labtest.Lab, func(method, path, body, match string) (status int, text, tag string)) {
 	t.Helper()
 	r := rack.Default(1)
@@ -251,8 +252,8 @@ func client(t *testing.T, profile, images string) (*labtest.Lab, func(method, pa
 	}
 }
 
-// property is that of a JSON text, by its path; nil where there is none. A
-// segment may be the number of an element.
+// property returns the value at a path of a JSON text, or nil when there is none. A
+// segment may be an index.
 func property(t *testing.T, text, path string) any {
 	t.Helper()
 	var v any
@@ -276,7 +277,7 @@ func property(t *testing.T, text, path string) any {
 	return v
 }
 
-// A finished task is gone once its monitor was read [bmclib, providers/lenovo].
+// A finished task is gone after its monitor was read [bmclib, providers/lenovo].
 func TestTaskMonitorIsGoneAfterItsResult(t *testing.T) {
 	l, call := client(t, "lenovo-sr650-v2", "http://127.0.0.1:1")
 	status, text, _ := call("POST", sys1+"/Storage/RAID_Slot3/Volumes", `{"RAIDType":"RAID1","@Redfish.OperationApplyTime":"OnReset","Links":{"Drives":[{"@odata.id":"`+
@@ -293,8 +294,8 @@ func TestTaskMonitorIsGoneAfterItsResult(t *testing.T) {
 	}
 }
 
-// The drive of virtual media boots as UsbCd; Cd is another drive, which is not
-// there [sushy, BootSource.USB_CD].
+// The virtual media drive boots as UsbCd; Cd is another drive, which does not exist
+// [sushy, BootSource.USB_CD].
 func TestVirtualMediaBootsWithUsbCdOverride(t *testing.T) {
 	for target, want := range map[string]machine.SourceKind{"UsbCd": machine.Cd, "Cd": machine.RemoteDrive} {
 		l, call := client(t, "supermicro-621c", "http://127.0.0.1:1")

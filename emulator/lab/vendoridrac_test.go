@@ -24,24 +24,25 @@ const (
 	r650Disk = ":Enclosure.Internal.0-1:RAID.SL.3-1"
 )
 
-// vcd is what sushy sends to have a server boot from virtual media (sushy,
+// vcd is what sushy sends to boot from virtual media (sushy,
 // oem/dell/resources/manager/manager.py).
 const vcd = `{"ShareParameters":{"Target":["ALL"]},"ImportBuffer":"<SystemConfiguration><Component FQDD=\"iDRAC.Embedded.1\">` +
 	`<Attribute Name=\"ServerBoot.1#BootOnce\">Enabled</Attribute><Attribute Name=\"ServerBoot.1#FirstBootDevice\">VCD-DVD</Attribute></Component></SystemConfiguration>"}`
 
-// whole is a profile that changes the BIOS and makes a volume.
+// whole is a server configuration profile that changes the BIOS and creates a
+// volume.
 const whole = `{"ShareParameters":{"Target":["ALL"]},"ShutdownType":"Forced","ImportBuffer":"{\"SystemConfiguration\":{\"Components\":[` +
 	`{\"FQDD\":\"BIOS.Setup.1-1\",\"Attributes\":[{\"Name\":\"NumLock\",\"Value\":\"Off\"},{\"Name\":\"AcPwrRcvry\",\"Value\":\"On\"},{\"Name\":\"MemTest\",\"Value\":\"Enabled\",\"Set On Import\":\"False\"}]},` +
 	`{\"FQDD\":\"RAID.SL.3-1\",\"Attributes\":[],\"Components\":[{\"FQDD\":\"Disk.Virtual.0:RAID.SL.3-1\",\"Attributes\":[{\"Name\":\"RAIDaction\",\"Value\":\"Create\"},` +
 	`{\"Name\":\"RAIDTypes\",\"Value\":\"RAID 1\"},{\"Name\":\"Name\",\"Value\":\"os\"},{\"Name\":\"IncludedPhysicalDiskID\",\"Value\":\"Disk.Bay.4` + r650Disk + `\"},` +
 	`{\"Name\":\"IncludedPhysicalDiskID\",\"Value\":\"Disk.Bay.5` + r650Disk + `\"}]}]}]}}"}`
 
-// exported asks for a profile.
+// exported exports a server configuration profile.
 func exported(format string) string {
 	return `{"ExportFormat":"` + format + `","ExportUse":"Clone","IncludeInExport":"IncludeReadOnly,IncludePasswordHashValues","ShareParameters":{"Target":["ALL"]}}`
 }
 
-// idracHabits are habits of iDRAC.
+// idracHabits are behaviours of iDRAC.
 var idracHabits = []struct {
 	profile string
 	rows    []habit
@@ -163,8 +164,8 @@ var idracHabits = []struct {
 	}},
 }
 
-// On iDRAC 8 virtual media boot by the attribute of the vendor's alone: Cd is a
-// drive of the server's own [sushy; issue 90 of Dell's scripts].
+// On iDRAC 8 only the vendor's attribute boots virtual media: Cd is a drive of the
+// server [sushy; issue 90 of Dell's scripts].
 func TestIDRACVirtualMediaBootAttribute(t *testing.T) {
 	l, call := client(t, "dell-r730", "http://127.0.0.1:1")
 	call("PATCH", dellS, `{"Boot":{"BootSourceOverrideTarget":"Cd","BootSourceOverrideEnabled":"Once"}}`, "")
