@@ -7,12 +7,10 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,14 +28,14 @@ const root = ".."
 type fields struct {
 	t        *testing.T
 	key      func(reflect.StructField) string // the field's key; "" leaves it out
-	packages map[string]*ast.Package
+	packages map[string][]*ast.File
 	queue    []reflect.Type
 	seen     map[reflect.Type]bool
 }
 
 // tables returns the tables for a type and all types below it.
 func (f *fields) tables(of reflect.Type) string {
-	f.packages, f.seen = map[string]*ast.Package{}, map[reflect.Type]bool{of: true}
+	f.packages, f.seen = map[string][]*ast.File{}, map[reflect.Type]bool{of: true}
 	f.queue = []reflect.Type{of}
 	var b strings.Builder
 	for len(f.queue) > 0 {
@@ -167,26 +165,29 @@ func (f *fields) constants(t reflect.Type) [][2]string {
 // names.
 func (f *fields) files(t reflect.Type) []*ast.File {
 	dir := strings.TrimPrefix(t.PkgPath(), module)
-	p := f.packages[dir]
-	if p == nil {
-		set := token.NewFileSet()
-		all, err := parser.ParseDir(set, filepath.Join(root, dir), func(i fs.FileInfo) bool { return !strings.HasSuffix(i.Name(), "_test.go") }, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			f.t.Fatal(err)
-		}
-		for _, one := range all {
-			p = one
-		}
-		f.packages[dir] = p
+	if f.packages[dir] == nil {
+		f.packages[dir] = parsed(f.t, dir, 0)
 	}
-	var names []string
-	for name := range p.Files {
-		names = append(names, name)
+	return f.packages[dir]
+}
+
+// parsed returns the files of a package but for its tests, in the order of their
+// names.
+func parsed(t *testing.T, dir string, mode parser.Mode) (out []*ast.File) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	slices.Sort(names)
-	var out []*ast.File
 	for _, name := range names {
-		out = append(out, p.Files[name])
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution|mode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, file)
 	}
 	return out
 }
