@@ -182,7 +182,7 @@ func dialects(t *testing.T) string {
 	b.WriteString("| dialect | vendor, product | Redfish | system, manager, chassis | manager's model | sessions | IPMI suites | OEM resources, actions, hooks | deviations from the standard | profiles |\n|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, name := range lab.Dialects() {
 		r := lab.Dialect(name)
-		suites := fmt.Sprint(r.IPMI.CipherSuites)
+		suites := fmt.Sprintf("%d", r.IPMI.CipherSuites)
 		fmt.Fprintf(&b, "| `%s` | %s | %s | `%s`, `%s`, `%s` | %s | %d | %s | %d, %d, %d | %d | %s |\n", name, cell(strings.TrimPrefix(r.Vendor+", "+r.Product, ", ")), r.RedfishVersion,
 			r.SystemID, r.ManagerID, r.ChassisID, cell(r.ManagerModel), r.BMC.Sessions, strings.Trim(suites, "[]"), len(r.OEM.Resources), len(r.OEM.Actions), r.Hooks(), len(r.Deviations), strings.Join(users[name], "<br>"))
 	}
