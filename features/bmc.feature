@@ -1,23 +1,22 @@
-Feature: Kinds of BMC addresses
-  Whatever kind of address a host has, its server is registered, inspected,
-  provisioned, made free again and let go. The emulated BMCs speak Redfish over
-  TLS alone, and lead those there who come without, as many do: rows with +http
-  are of BMCs that have no TLS, and in dialects.feature.
+Feature: BMC addresses
+  With every form of spec.bmc.address a server is registered, inspected,
+  provisioned and deleted. The emulated BMCs serve HTTPS and redirect HTTP to it;
+  rows with +http, for BMCs without TLS, are in dialects.feature.
 
   Background:
     Given a lab with 1 server
 
   @B-131 @B-132 @B-133 @sample-3
-  Scenario Outline: By virtual media: <address>
+  Scenario Outline: Virtual media: <address>
     When the operator registers the server at the address "<address>"
     Then the host becomes "available"
-    And the inspection found what the server is made of
-    When the operator asks for the lab's image
+    And the inspection found the server's hardware
+    When the operator sets the image
     Then the host becomes "provisioned"
-    And the server runs what its first disk holds
+    And the server runs from its first disk
     When the operator deletes the host
-    Then the host is gone
-    And the server's disks hold no partition table
+    Then the host is deleted
+    And the server's disks have no partition table
     And the server is off
 
     Examples:
@@ -34,16 +33,16 @@ Feature: Kinds of BMC addresses
       | ilo4-virtualmedia+https://HOST:PORT           |
 
   @B-131 @B-132 @B-133 @sample-5
-  Scenario Outline: By network: <address>
+  Scenario Outline: Network boot: <address>
     When the operator registers the server at the address "<address>"
     Then the host becomes "available"
-    And the inspection found what the server is made of
-    When the operator asks for the lab's image
+    And the inspection found the server's hardware
+    When the operator sets the image
     Then the host becomes "provisioned"
-    And the server runs what its first disk holds
+    And the server runs from its first disk
     When the operator deletes the host
-    Then the host is gone
-    And the server's disks hold no partition table
+    Then the host is deleted
+    And the server's disks have no partition table
     And the server is off
 
     Examples:
@@ -69,17 +68,17 @@ Feature: Kinds of BMC addresses
       | irmc://HOST:PORT                      |
 
   @B-131 @B-190
-  Scenario: By network: libvirt, whose servers have a disk of another name
+  Scenario: Network boot: libvirt, whose hardware profile expects another disk
     When the operator registers the server at the address "libvirt://IPMI"
     Then the host becomes "available"
-    And the host's status has "hardwareProfile" as "libvirt"
+    And the host's status field "hardwareProfile" is "libvirt"
     When the operator edits the host:
       """
       spec: {rootDeviceHints: {deviceName: /dev/sda}}
       """
-    And the operator asks for the lab's image
+    And the operator sets the image
     Then the host becomes "provisioned"
-    And the server runs what its first disk holds
+    And the server runs from its first disk
     When the operator deletes the host
-    Then the host is gone
+    Then the host is deleted
     And the server is off

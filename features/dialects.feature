@@ -1,18 +1,17 @@
-Feature: Servers of every vendor
-  Each row is a server of a vendor, and a kind of BMC address that it supports:
-  the controllers get it its image, whatever its BMC is like. That there is a row
-  for each dialect and each kind of address that its BMCs support, or a reason why
-  there is none, a test sees to. Those of no vendor are in bmc.feature.
+Feature: Every vendor, by every address scheme
+  Each row is a server model and an address scheme that its BMC supports. A test
+  checks that every dialect has a row for every scheme, or a reason why not. The
+  generic dialect is in bmc.feature.
 
   # B-131 B-132 B-133
-  Scenario Outline: <model> gets its image by <scheme>
+  Scenario Outline: <model> is provisioned by <scheme>
     Given a server of the model "<model>" in a lab of all models
     When the operator registers the server by "<scheme>"
     Then the host becomes "available"
-    When the operator asks for the lab's image
+    When the operator sets the image
     Then the host becomes "provisioned"
     And the server's first disk begins with the image
-    When the operator takes the image away
+    When the operator removes the image
     Then the host becomes "available"
 
     @Dell @sample-3
@@ -104,7 +103,7 @@ Feature: Servers of every vendor
       | fujitsu-rx2540-m7 | redfish              |
       | fujitsu-rx2540-m7 | redfish-virtualmedia |
 
-    # iBMC does so, too.
+    # So does iBMC.
     @Huawei @sample-1
     Examples:
       | model           | scheme               |
@@ -121,16 +120,16 @@ Feature: Servers of every vendor
       | gigabyte-r282 | redfish-uefihttp     |
       | gigabyte-r282 | ipmi                 |
 
-  # B-131 B-160: their disks are not where the default profile looks for the first one.
-  Scenario Outline: <model>, which has NVMe drives alone, gets its image by <scheme>
+  # B-131 B-160: the default hardware profile expects /dev/sda.
+  Scenario Outline: <model>, which has NVMe drives only, is provisioned by <scheme>
     Given a server of the model "<model>" in a lab of all models
     When the operator registers the server by "<scheme>"
     Then the host becomes "available"
-    When the operator names the second disk by its serial number
-    And the operator asks for the lab's image
+    When the operator sets a root device hint with the serial number of the second disk
+    And the operator sets the image
     Then the host becomes "provisioned"
     And the server's second disk begins with the image
-    When the operator takes the image away
+    When the operator removes the image
     Then the host becomes "available"
 
     @NVMe @sample-2
@@ -145,18 +144,18 @@ Feature: Servers of every vendor
       | fujitsu-rx2530-m7 | redfish-virtualmedia |
       | openbmc-mtjade    | redfish              |
 
-  # B-131 B-160: an override to boot by HTTP boots nothing before that.
-  Scenario Outline: <model>, whose BIOS has to be told that it boots by HTTP, gets its image by <scheme>
+  # B-131 B-160: an override to UefiHttp boots nothing before that.
+  Scenario Outline: <model>, whose BIOS needs HTTP boot enabled, is provisioned by <scheme>
     Given a server of the model "<model>" in a lab of all models
-    When the operator sets the firmware settings of a host to come "HttpDev1EnDis=Enabled"
+    When the operator creates the firmware settings "HttpDev1EnDis=Enabled" before the host
     And the operator registers the server by "<scheme>"
     Then the host becomes "available"
-    And the firmware settings are as wanted
-    When the operator names the second disk by its serial number
-    And the operator asks for the lab's image
+    And the firmware settings are applied
+    When the operator sets a root device hint with the serial number of the second disk
+    And the operator sets the image
     Then the host becomes "provisioned"
     And the server's second disk begins with the image
-    When the operator takes the image away
+    When the operator removes the image
     Then the host becomes "available"
 
     @Dell @sample-1
@@ -167,12 +166,12 @@ Feature: Servers of every vendor
       | dell-r770 | redfish-uefihttp |
 
   # B-131 B-133: +http is for BMCs that speak HTTP without TLS.
-  Scenario Outline: <model>, whose BMC has no TLS, gets its image by <scheme>
+  Scenario Outline: <model>, whose BMC has no TLS, is provisioned by <scheme>
     Given a server of the model "<model>" in a lab of all models
     And the server's BMC has the quirk "http-only"
     When the operator registers the server by "<scheme>"
     Then the host becomes "available"
-    When the operator asks for the lab's image
+    When the operator sets the image
     Then the host becomes "provisioned"
     And the server's first disk begins with the image
 
@@ -189,23 +188,23 @@ Feature: Servers of every vendor
       | hpe-dl360-gen10 | ilo5-virtualmedia+http    |
       | huawei-2288h-v5 | ibmc+http                 |
 
-  # B-132: there is neither InsertMedia nor PATCH, but what the vendor has of its own.
-  Scenario: supermicro-1029u, whose images are configured and mounted, gets its image
+  # B-132: the BMC has neither InsertMedia nor PATCH, but IsoConfig of the vendor.
+  Scenario: supermicro-1029u is provisioned by its OEM resource for virtual media
     Given a server of the model "supermicro-1029u" in a lab of all models
     And the server's BMC has the quirk "vmedia-own-way"
     When the operator registers the server by "redfish-virtualmedia"
     Then the host becomes "available"
-    When the operator asks for the lab's image
+    When the operator sets the image
     Then the host becomes "provisioned"
     And the server's first disk begins with the image
     And the server's virtual CD is empty
-    And the host tells of the workaround "virtual media: IsoConfig"
+    And the host reports the workaround "virtual media: IsoConfig"
 
-  # B-153 B-150: live ISOs are fetched from where the operator says.
-  Scenario: openbmc-tiogapass runs a live ISO that comes by HTTPS
+  # B-153 B-150: the BMC fetches a live ISO from the URL of the image.
+  Scenario: openbmc-tiogapass boots a live ISO by HTTPS
     Given a server of the model "openbmc-tiogapass" in a lab of all models
     When the operator registers the server by "redfish-virtualmedia"
     Then the host becomes "available"
-    When the operator asks for a live ISO by HTTPS
+    When the operator sets a live ISO with an HTTPS URL
     Then the host becomes "provisioned"
-    And the server runs what its virtual CD holds
+    And the server runs from its virtual CD

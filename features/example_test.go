@@ -21,7 +21,7 @@ Feature: Our inventory
     Then our inventory knows the server's 2 disks
     When we mark the host as "theirs"
     And the operator deletes the host
-    Then the host is gone
+    Then the host is deleted
 `
 
 // A suite of other people's registers our steps beside its own, which work on

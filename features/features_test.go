@@ -2,6 +2,7 @@ package features
 
 import (
 	"maps"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"testing"
@@ -52,4 +53,33 @@ func contents(t *testing.T) (out []godog.Feature) {
 		out = append(out, godog.Feature{Name: name, Contents: files[name]})
 	}
 	return out
+}
+
+// TestEveryStepMatchesOnePattern looks at every row of every outline, also at
+// those that are not in the sample.
+func TestEveryStepMatchesOnePattern(t *testing.T) {
+	var patterns []*regexp.Regexp
+	for _, s := range steps.Catalogue() {
+		patterns = append(patterns, regexp.MustCompile(s.Pattern))
+	}
+	suite := godog.TestSuite{Options: &godog.Options{FS: Files, Paths: []string{"."}}}
+	found, err := suite.RetrieveFeatures()
+	if err != nil || len(found) == 0 {
+		t.Fatalf("%d features, %v", len(found), err)
+	}
+	for _, f := range found {
+		for _, pickle := range f.Pickles {
+			for _, step := range pickle.Steps {
+				var matching []string
+				for _, p := range patterns {
+					if p.MatchString(step.Text) {
+						matching = append(matching, p.String())
+					}
+				}
+				if len(matching) != 1 {
+					t.Errorf("%s: %s: %q matches %q, want one pattern", f.Uri, pickle.Name, step.Text, matching)
+				}
+			}
+		}
+	}
 }

@@ -1,25 +1,25 @@
 Feature: Firmware settings and versions
-  An operator sees what a server's firmware is set to and which it is, and changes
-  both before a server is used. The numbers are those of the reference
-  statements; where the specification differs from upstream, it wins.
+  An operator reads a server's BIOS settings and firmware versions, and changes
+  both before the server is provisioned. Tags are numbers of statements; where the
+  specification differs from upstream, it wins.
 
   @B-43 @B-200 @B-201 @B-202 @B-203 @B-210
-  Scenario: What a registered server tells of its firmware
+  Scenario: Settings and components are listed after registration
     Given a lab with 1 server
     And the operator has registered the server
-    Then the firmware settings are those of the server
-    And the firmware settings are as wanted
-    And they are governed by a schema of the server's vendor and model
+    Then the firmware settings show all settings of the server
+    And the firmware settings are applied
+    And their FirmwareSchema has the server's vendor and model
     And the firmware components are "bios, bmc, nic:1"
 
   @B-204 @B-205 @B-206
-  Scenario Outline: A setting of the type <type>
+  Scenario Outline: A setting of the type <type> is applied
     Given a lab with 1 server of the model "dense"
     And the operator has registered the server
     When the operator sets the firmware settings "<setting>"
-    Then the firmware settings are as wanted
+    Then the firmware settings are applied
     And the server's BIOS has "<setting>"
-    And the server has been started 1 time for it
+    And the server has booted 1 time for it
     And the host reports no error
 
     Examples:
@@ -30,56 +30,56 @@ Feature: Firmware settings and versions
       | String      | ServiceContact=Room 12      |
 
   @B-54 @B-203 @B-204
-  Scenario Outline: A setting that cannot be had: <setting>
+  Scenario Outline: An invalid setting is refused: <setting>
     Given a lab with 1 server of the model "dense"
     And the operator has registered the server
     When the operator sets the firmware settings "<setting>"
     Then the firmware settings are invalid, because "<why>"
     And the host stays "available"
     When the operator sets the firmware settings "QuietBoot=true"
-    Then the firmware settings are as wanted
+    Then the firmware settings are applied
 
     Examples:
-      | setting                        | why                                                                                              |
-      | ProcVirtualization=Maybe       | Setting ProcVirtualization is invalid, unknown enumeration value - Maybe                         |
-      | ProcCores=many                 | Setting ProcCores is invalid, String many entered while integer expected                         |
-      | ProcCores=-1                   | Setting ProcCores is invalid, integer -1 is below minimum value 0                                |
-      | ProcCores=65                   | Setting ProcCores is invalid, integer 65 is above maximum value 64                               |
-      | QuietBoot=perhaps              | Setting QuietBoot is invalid, perhaps is not a boolean                                           |
-      | BootBanner=x                   | Setting BootBanner is invalid, string x length is below minimum length 3                         |
+      | setting                                   | why                                                                                                    |
+      | ProcVirtualization=Maybe                  | Setting ProcVirtualization is invalid, unknown enumeration value - Maybe                               |
+      | ProcCores=many                            | Setting ProcCores is invalid, String many entered while integer expected                               |
+      | ProcCores=-1                              | Setting ProcCores is invalid, integer -1 is below minimum value 0                                      |
+      | ProcCores=65                              | Setting ProcCores is invalid, integer 65 is above maximum value 64                                     |
+      | QuietBoot=perhaps                         | Setting QuietBoot is invalid, perhaps is not a boolean                                                 |
+      | BootBanner=x                              | Setting BootBanner is invalid, string x length is below minimum length 3                               |
       | BootBanner=much longer than 24 characters | Setting BootBanner is invalid, string much longer than 24 characters length is above maximum length 24 |
-      | SystemModel=Another            | Setting SystemModel is invalid, it is ReadOnly                                                   |
-      | AssetTag=T-1                   | Setting AssetTag is invalid, it is Unique                                                        |
-      | AdminPassword=secret           | cannot set Password field                                                                        |
-      | NoSuchThing=1                  | setting NoSuchThing is not in the Status field                                                   |
+      | SystemModel=Another                       | Setting SystemModel is invalid, it is ReadOnly                                                         |
+      | AssetTag=T-1                              | Setting AssetTag is invalid, it is Unique                                                              |
+      | AdminPassword=secret                      | cannot set Password field                                                                              |
+      | NoSuchThing=1                             | setting NoSuchThing is not in the Status field                                                         |
 
   @B-200 @B-204
-  Scenario: Settings that are there before the host
+  Scenario: Settings that exist before the host are applied
     Given a lab with 1 server of the model "dense"
-    When the operator sets the firmware settings of a host to come "ProcCores=4"
+    When the operator creates the firmware settings "ProcCores=4" before the host
     And the operator registers the server
     Then the host becomes "available"
-    And the firmware settings are as wanted
+    And the firmware settings are applied
     And the server's BIOS has "ProcCores=4"
 
   @B-206
-  Scenario: A setting that another one unlocks takes two starts
+  Scenario: A setting that depends on another one takes two boots
     Given a lab with 1 server of the model "dense"
     And the operator has registered the server
     When the operator sets the firmware settings "MemoryMode=Mirror, MirrorPercent=25"
-    Then the firmware settings are as wanted
+    Then the firmware settings are applied
     And the server's BIOS has "MemoryMode=Mirror, MirrorPercent=25"
-    And the server has been started 2 times for it
+    And the server has booted 2 times for it
 
   @B-53
-  Scenario: A setting that stays locked is told by its name
+  Scenario: A setting that stays locked is named in the error
     Given a lab with 1 server of the model "dense"
     And the operator has registered the server
     When the operator sets the firmware settings "MirrorPercent=25"
     Then the host reports "preparation error"
-    And the message of the error tells of "MirrorPercent is 50, not 25"
+    And an error event contains "MirrorPercent is 50, not 25"
     When the operator sets the firmware settings "ProcCores=2"
-    Then the firmware settings are as wanted
+    Then the firmware settings are applied
     And the server's BIOS has "ProcCores=2, MirrorPercent=50"
     And the host reports no error
 
@@ -91,35 +91,35 @@ Feature: Firmware settings and versions
     And the host becomes "preparing"
     And the controller is killed
     And another controller starts
-    Then the firmware settings are as wanted
+    Then the firmware settings are applied
     And the server's BIOS has "MemoryMode=Mirror, MirrorPercent=25"
 
   @B-202 @B-204
-  Scenario: A registry that lags behind
+  Scenario: A setting that the attribute registry lacks is applied
     Given a lab with 1 server of the model "vast"
-    And the server's attribute registry lags behind in "ProcCores"
+    And the server's attribute registry lacks "ProcCores"
     And the operator has registered the server
     When the operator sets the firmware settings "ProcCores=6"
-    Then the firmware settings are as wanted
+    Then the firmware settings are applied
     And the server's BIOS has "ProcCores=6"
-    When the attribute registry has caught up
+    When the attribute registry is complete again
     And the operator sets the firmware settings "ProcCores=65"
     Then the firmware settings are invalid, because "Setting ProcCores is invalid, integer 65 is above maximum value 64"
 
   @B-04 @B-202
-  Scenario: Servers of one model share a schema, which goes with the last of them
+  Scenario: Servers of one model share a FirmwareSchema, which is deleted with the last of them
     Given a lab with 2 servers of the model "generic" and 1 of the model "dense"
     And the operator has registered all servers
-    Then servers 1 and 2 share a firmware schema
-    And servers 1 and 3 have different firmware schemas
-    When the operator hands back server 1
-    Then the firmware schema of server 1 is still there
-    When the operator hands back server 2
-    Then the firmware schema of server 2 has gone
-    And the firmware schema of server 3 is still there
+    Then servers 1 and 2 share a FirmwareSchema
+    And servers 1 and 3 have different FirmwareSchemas
+    When the operator deletes the host of server 1
+    Then the FirmwareSchema of server 1 still exists
+    When the operator deletes the host of server 2
+    Then the FirmwareSchema of server 2 is deleted
+    And the FirmwareSchema of server 3 still exists
 
   @B-262
-  Scenario: The vendor-independent settings of the specification
+  Scenario: spec.firmware is applied to an iDRAC
     Given a lab with 1 server
     When the operator registers the server as an iDRAC, with virtualization off
     Then the host becomes "available"
@@ -129,45 +129,45 @@ Feature: Firmware settings and versions
   Scenario: Firmware is updated
     Given a lab with 1 server
     And the operator has registered the server
-    When the operator updates "nic:1=22.40.1, bios=2.4.0"
-    Then the firmware is as wanted
+    When the operator updates the firmware "nic:1=22.40.1, bios=2.4.0"
+    Then the firmware is updated
     And the server runs "nic:1=22.40.1, bios=2.4.0"
     And the host reports no error
 
   @B-212
-  Scenario: The BMC is updated, and is away while it restarts
+  Scenario: The BMC firmware is updated, and the BMC restarts
     Given a lab with 1 server
     And the operator has registered the server
-    When the operator updates "bmc=1.5.0"
-    Then the firmware is as wanted
+    When the operator updates the firmware "bmc=1.5.0"
+    Then the firmware is updated
     And the server runs "bmc=1.5.0"
 
   @B-53 @B-212
-  Scenario: An update that breaks off is told, and tried again
+  Scenario: A failed update is reported and retried
     Given a lab with 1 server
     And the operator has registered the server
     And the next update of the BIOS will fail at 60 percent
-    When the operator updates "bios=2.4.0"
+    When the operator updates the firmware "bios=2.4.0"
     Then the host reports "preparation error"
-    And the message of the error tells of "firmware update of bios"
+    And an error event contains "firmware update of bios"
     And the update has failed at 60 percent
-    And the firmware is as wanted
+    And the firmware is updated
     And the server runs "bios=2.4.0"
     And the host reports no error
 
   @B-53
-  Scenario: An image that is not there
+  Scenario: An image that does not exist is reported
     Given a lab with 1 server
     And the operator has registered the server
-    When the operator updates the BIOS with an image that is not there
+    When the operator updates the BIOS with an image that does not exist
     Then the host reports "preparation error"
-    When the operator updates "bios=2.4.1"
-    Then the firmware is as wanted
+    When the operator updates the firmware "bios=2.4.1"
+    Then the firmware is updated
     And the server runs "bios=2.4.1"
     And the host reports no error
 
   @B-211
-  Scenario: A component that nobody updates
+  Scenario: An unknown component is refused
     Given a lab with 1 server
     And the operator has registered the server
     When the operator updates the component "fan"
@@ -175,12 +175,12 @@ Feature: Firmware settings and versions
     And the host stays "available"
 
   @B-220
-  Scenario: A server in use is serviced when it is restarted, and not before
+  Scenario: A provisioned server is serviced when it is rebooted, not before
     Given a lab with 1 server
     And the operator has provisioned the server
-    And the firmware of hosts in use may be changed on reboot
+    And the HostUpdatePolicy allows changes on reboot
     When the operator sets the firmware settings "ProcCores=8"
-    And the operator updates "nic:1=22.40.1"
+    And the operator updates the firmware "nic:1=22.40.1"
     And ten minutes pass
     Then the server's BIOS has "ProcCores=0"
     When the operator sets online to false
@@ -189,5 +189,5 @@ Feature: Firmware settings and versions
     Then the host has been serviced
     And the server's BIOS has "ProcCores=8"
     And the server runs "nic:1=22.40.1"
-    And the server runs what its first disk holds
+    And the server runs from its first disk
     And the host stays "provisioned"

@@ -1,42 +1,41 @@
-Feature: What a server is given to run
-  Beside the image, an operator hands a server its configuration; or has it run
-  something that is written nowhere.
+Feature: Images and configuration
+  Config drives, live ISOs and custom deployment methods.
 
   Background:
     Given a lab with 1 server
     And the operator has registered the server
 
   @B-115 @B-155
-  Scenario: A server finds its configuration on its disk
-    When the operator gives the server user data "#cloud-config" and the name "web-0"
-    And the operator asks for the lab's image
+  Scenario: The config drive holds user data and metadata
+    When the operator sets user data "#cloud-config" and the name "web-0"
+    And the operator sets the image
     Then the host becomes "provisioned"
-    And the server runs what its first disk holds
+    And the server runs from its first disk
     And the server's first disk ends with a config drive that holds "#cloud-config" and "web-0"
 
   @B-155 @B-14
-  Scenario: Configuration that comes late
-    When the operator names user data that is not there
-    And the operator asks for the lab's image
+  Scenario: Provisioning waits for a Secret with user data
+    When the operator refers to user data that does not exist
+    And the operator sets the image
     Then the host becomes "provisioning"
-    When the operator gives the server user data "#cloud-config" and the name "web-0"
+    When the operator sets user data "#cloud-config" and the name "web-0"
     Then the host becomes "provisioned"
     And the host reports no error
 
   @B-153
-  Scenario: A live ISO is booted, and written nowhere
-    When the operator asks for a live ISO
+  Scenario: A live ISO is booted and not written to a disk
+    When the operator sets a live ISO
     Then the host becomes "provisioned"
-    And the server runs what its virtual CD holds
-    And the server's disks hold no partition table
-    When the operator takes the image away
+    And the server runs from its virtual CD
+    And the server's disks have no partition table
+    When the operator removes the image
     Then the host becomes "available"
     And the server's virtual CD is empty
 
   @B-156 @B-59
-  Scenario: A method of deployment that the agent does not know
-    When the operator asks for the deployment method "install_nothing"
+  Scenario: An unknown deployment method is reported
+    When the operator sets the deployment method "install_nothing"
     Then the host reports "provisioning error"
-    When the operator asks for the deployment method "erase_devices_metadata"
+    When the operator sets the deployment method "erase_devices_metadata"
     Then the host becomes "provisioned"
     And the host reports no error

@@ -1,21 +1,21 @@
-Feature: Servers whose BMCs are as real ones are
-  Each row is a server whose BMC does one thing as some real ones do. The
-  controllers find out what it takes, and get the server its image all the same.
-  The numbers are those of the table of quirks.
+Feature: Quirks of real BMCs
+  Each row is a BMC that deviates from the standard as some real BMC does. The
+  controllers find a workaround and provision the server. Tags are numbers of the
+  table of quirks.
 
   Background:
     Given a lab with 1 server
 
   @sample-14
-  Scenario Outline: A server gets its image in spite of <quirk>
+  Scenario Outline: A server with the quirk <quirk> is provisioned
     Given the server's BMC has the quirk "<quirk>"
     When the operator registers the server
     Then the host becomes "available"
-    When the operator asks for the lab's image
+    When the operator sets the image
     Then the host becomes "provisioned"
     And the server's first disk begins with the image
     And the server's virtual CD is empty
-    And the host tells of the workaround "<workaround>"
+    And the host reports the workaround "<workaround>"
 
     @Q1
     Examples:
@@ -24,8 +24,8 @@ Feature: Servers whose BMCs are as real ones are
 
     @Q2
     Examples:
-      | quirk           | workaround                                                      |
-      | vmedia-detached | virtual media detached: a restart of the BMC reattaches them    |
+      | quirk           | workaround                                                   |
+      | vmedia-detached | virtual media detached: a restart of the BMC reattaches them |
 
     @Q3
     Examples:
@@ -72,7 +72,7 @@ Feature: Servers whose BMCs are as real ones are
 
     @Q7
     Examples:
-      | quirk                 | workaround                                                       |
+      | quirk                 | workaround                                                              |
       | vmedia-missing-params | virtual media: InsertMedia with TransferProtocolType and TransferMethod |
 
     @Q8
@@ -92,13 +92,13 @@ Feature: Servers whose BMCs are as real ones are
 
     @Q13
     Examples:
-      | quirk                | workaround                                        |
+      | quirk                | workaround                                       |
       | boot-full-request    | boot override: target, enabled and mode together |
-      | boot-minimal-request |                                                   |
+      | boot-minimal-request |                                                  |
 
     @Q15
     Examples:
-      | quirk              | workaround                                             |
+      | quirk              | workaround                                                  |
       | boot-no-continuous | persistent boot override: once, set again before each start |
 
     @Q16
@@ -108,7 +108,7 @@ Feature: Servers whose BMCs are as real ones are
 
     @Q17
     Examples:
-      | quirk                    | workaround |
+      | quirk                    | workaround              |
       | power-settle-409 for=30s | power: it has to settle |
 
     @Q18
@@ -118,9 +118,9 @@ Feature: Servers whose BMCs are as real ones are
 
     @Q19
     Examples:
-      | quirk                | workaround |
-      | bmc-not-ready for=3m |            |
-      | bmc-not-ready for=3m how=400 members=empty | |
+      | quirk                                      | workaround |
+      | bmc-not-ready for=3m                       |            |
+      | bmc-not-ready for=3m how=400 members=empty |            |
 
     @Q20
     Examples:
@@ -135,25 +135,25 @@ Feature: Servers whose BMCs are as real ones are
 
     @Q23
     Examples:
-      | quirk                | workaround             |
-      | etag-required        |                        |
-      | etag-weak-vs-strong  | ETag: without          |
-      | etag-mismatch-own    | ETag: without If-Match |
-      | etag-double-quoted   |                        |
-      | etag-on-action-412   |                        |
-      | etag-empty           |                        |
-      | etag-gzip-suffix     |                        |
+      | quirk               | workaround             |
+      | etag-required       |                        |
+      | etag-weak-vs-strong | ETag: without          |
+      | etag-mismatch-own   | ETag: without If-Match |
+      | etag-double-quoted  |                        |
+      | etag-on-action-412  |                        |
+      | etag-empty          |                        |
+      | etag-gzip-suffix    |                        |
 
     @Q24
     Examples:
-      | quirk             | workaround |
-      | conn-abrupt-close |            |
-      | identity-406      |            |
-      | slow-patch-60s for=2s |         |
+      | quirk                 | workaround |
+      | conn-abrupt-close     |            |
+      | identity-406          |            |
+      | slow-patch-60s for=2s |            |
 
     @Q25
     Examples:
-      | quirk                                                            | workaround |
+      | quirk                                                             | workaround |
       | license-two-documents of=Manager,ComputerSystem,VirtualMedia,Bios |            |
 
     @Q26
@@ -212,47 +212,47 @@ Feature: Servers whose BMCs are as real ones are
       | ipmi-disabled-by-default |            |
 
   @Q35 @sample-5
-  Scenario Outline: A server gets its image by IPMI in spite of <quirk>
+  Scenario Outline: A server with the quirk <quirk> is provisioned by IPMI
     Given the server's BMC has the quirk "<quirk>"
     When the operator registers the server by "ipmi"
     Then the host becomes "available"
-    When the operator asks for the lab's image
+    When the operator sets the image
     Then the host becomes "provisioned"
     And the server's first disk begins with the image
-    And the host tells of the workaround "<workaround>"
+    And the host reports the workaround "<workaround>"
 
     Examples:
-      | quirk              | workaround                            |
-      | ipmi-cipher17-only |                                       |
-      | ipmi-supermicro20  | code of RAKP 2: a byte too long       |
-      | ipmi-sun20         | code of RAKP 2: a byte too long       |
-      | ipmi-intel20       | login: the user name padded to 16 bytes |
-      | ipmi-idzero        |                                       |
-      | ipmi-endianseq     |                                       |
-      | ipmi-slowcommit    |                                       |
-      | ipmi-discretereading |                                     |
-      | ipmi-noauthcodecheck |                                     |
-      | ipmi-nochecksumcheck |                                     |
-      | ipmi-assumebmcowner |                                      |
-      | ipmi-ignorescanningdisabled |                              |
-      | ipmi-cipher-list-silent |                                  |
-      | ipmi-cipher-list-lies |                                    |
-      | ipmi-off-when-off-errors |                                 |
-      | ipmi-no-bootparam3 |                                       |
-      | ipmi-authcap       |                                       |
-      | ipmi-opensesspriv  |                                       |
-      | ipmi-integritycheckvalue |                                 |
-      | ipmi-solpayloadsize |                                      |
-      | ipmi-smc-uefi-0x24 |                                       |
+      | quirk                       | workaround                              |
+      | ipmi-cipher17-only          |                                         |
+      | ipmi-supermicro20           | code of RAKP 2: a byte too long         |
+      | ipmi-sun20                  | code of RAKP 2: a byte too long         |
+      | ipmi-intel20                | login: the user name padded to 16 bytes |
+      | ipmi-idzero                 |                                         |
+      | ipmi-endianseq              |                                         |
+      | ipmi-slowcommit             |                                         |
+      | ipmi-discretereading        |                                         |
+      | ipmi-noauthcodecheck        |                                         |
+      | ipmi-nochecksumcheck        |                                         |
+      | ipmi-assumebmcowner         |                                         |
+      | ipmi-ignorescanningdisabled |                                         |
+      | ipmi-cipher-list-silent     |                                         |
+      | ipmi-cipher-list-lies       |                                         |
+      | ipmi-off-when-off-errors    |                                         |
+      | ipmi-no-bootparam3          |                                         |
+      | ipmi-authcap                |                                         |
+      | ipmi-opensesspriv           |                                         |
+      | ipmi-integritycheckvalue    |                                         |
+      | ipmi-solpayloadsize         |                                         |
+      | ipmi-smc-uefi-0x24          |                                         |
 
   @Q11 @Q25
-  Scenario Outline: What there is no way round is told: <quirk>
+  Scenario Outline: A quirk without a workaround is reported: <quirk>
     Given the server's BMC has the quirk "<quirk>"
     When the operator registers the server
     Then the host reports "inspection error"
-    And the host's error says "<says>"
+    And the host has reported the error message "<says>"
 
     Examples:
-      | quirk                 | says                                              |
-      | license-denied        | needs a licence                                   |
-      | boot-silently-ignored | the BMC accepted it and did not set it            |
+      | quirk                 | says                                   |
+      | license-denied        | needs a licence                        |
+      | boot-silently-ignored | the BMC accepted it and did not set it |

@@ -1,25 +1,24 @@
 Feature: RAID
-  A server gets its volumes before its image: from its RAID controller, which
-  its BMC configures, or from Linux, which finds on the disks what the agent has
-  written there.
+  Volumes are created before provisioning: by the RAID controller, through the BMC,
+  or by Linux md, whose superblocks the agent writes.
 
   # B-170 B-173 B-174 B-176 B-52
-  Scenario Outline: A volume outlives as many drives as its level says
+  Scenario Outline: A volume of level <level> survives the loss of <lost> drives
     Given a lab with 1 server of the model "<model>"
     And the operator has registered the server
-    When the operator asks for hardware RAID:
+    When the operator sets hardware RAID:
       """
       - {level: "<level>", sizeGibibytes: 100, rotational: <turning>}
       """
-    Then the host is prepared with it
+    Then the host is prepared with the RAID
     And the server has the volumes "<level>"
-    When "the books" are written on volume 1
+    When "the books" is written to volume 1
     And <lost> of the drives of volume 1 fail
     Then volume 1 is degraded
     And volume 1 holds "the books"
-    When the drives that failed are replaced
+    When the failed drives are replaced
     And 100 hours pass
-    Then volume 1 is well
+    Then volume 1 is healthy
     And volume 1 holds "the books"
     When 1 of the other drives of volume 1 fail
     Then volume 1 holds "the books"
@@ -34,26 +33,26 @@ Feature: RAID
       | 6+0   | true    | 2    | raid16 |
 
   # B-52 B-53 B-170 B-173
-  Scenario Outline: Volumes are changed at once, at the next reset or by jobs
+  Scenario Outline: Volumes are created, replaced and deleted
     Given a lab with 1 server of the model "<model>"
     And the operator has registered the server
-    When the operator counts how often the server is reset
-    And the operator asks for hardware RAID:
+    When resets of the server are counted
+    And the operator sets hardware RAID:
       """
       - {level: "1", name: system, controller: "<controller>", physicalDisks: [<first>, <second>]}
       """
-    Then the host is prepared with it
+    Then the host is prepared with the RAID
     And the server has the volumes "1"
-    And volume 1 is made of the drives "<first>, <second>"
+    And volume 1 has the drives "<first>, <second>"
     And the server was reset <resets> times
-    When the operator asks for hardware RAID:
+    When the operator sets hardware RAID:
       """
       - {level: "5", controller: "<controller>"}
       """
-    Then the host is prepared with it
+    Then the host is prepared with the RAID
     And the server has the volumes "5"
-    When the operator asks for no hardware RAID
-    Then the host is prepared with it
+    When the operator removes the hardware RAID
+    Then the host is prepared with the RAID
     And the server has no volumes
 
     Examples: immediate
@@ -72,7 +71,7 @@ Feature: RAID
   Scenario: The controller is killed while volumes wait for a reset
     Given a lab with 1 server of the model "raid2"
     And the operator has registered the server
-    When the operator asks for hardware RAID:
+    When the operator sets hardware RAID:
       """
       - {level: "1", controller: "1"}
       - {level: "1", controller: "2"}
@@ -80,19 +79,19 @@ Feature: RAID
     And preparing has begun
     And the controller is killed
     And another controller starts
-    Then the host is prepared with it
+    Then the host is prepared with the RAID
     And the server has the volumes "1, 1"
 
   # B-170 B-176
-  Scenario: A stripe outlives nothing, and says so
+  Scenario: A volume of level 0 does not survive the loss of a drive
     Given a lab with 1 server of the model "raid"
     And the operator has registered the server
-    When the operator asks for hardware RAID:
+    When the operator sets hardware RAID:
       """
       - {level: "0", sizeGibibytes: 100, numberOfPhysicalDisks: 2}
       """
-    Then the host is prepared with it
-    When "the books" are written on volume 1
+    Then the host is prepared with the RAID
+    When "the books" is written to volume 1
     And 1 of the drives of volume 1 fail
     Then volume 1 cannot be read
 
@@ -100,61 +99,61 @@ Feature: RAID
   Scenario: The first volume is the root device
     Given a lab with 1 server of the model "raid"
     And the operator has registered the server
-    When the operator asks for hardware RAID:
+    When the operator sets hardware RAID:
       """
       - {level: "1", name: system, sizeGibibytes: 200, rotational: false, controller: "1", physicalDisks: [Disk.6, Disk.7]}
       - {level: "0", sizeGibibytes: 10, numberOfPhysicalDisks: 1}
       """
-    And the operator asks for the lab's image
+    And the operator sets the image
     Then the host becomes "provisioned"
     And the server has the volumes "1, 0"
-    And volume 1 is made of the drives "Disk.6, Disk.7"
+    And volume 1 has the drives "Disk.6, Disk.7"
     And volume 1 begins with the image
-    And the server runs what volume 1 holds
+    And the server runs from volume 1
     And the host has no root device hints
-    When the operator takes the image away
+    When the operator removes the image
     Then the host becomes "available"
     And the server has the volumes "1, 0"
-    When the operator asks for no hardware RAID
-    Then the host is prepared with it
+    When the operator removes the hardware RAID
+    Then the host is prepared with the RAID
     And the server has no volumes
 
   # B-171 B-172 B-176 B-53
-  Scenario Outline: RAID that cannot be had is refused, and nothing is touched
+  Scenario Outline: Impossible RAID is reported: <message>
     Given a lab with 1 server of the model "raid"
     And the operator has registered the server
-    When the operator asks for <kind> RAID:
+    When the operator sets <kind> RAID:
       """
       - <volume>
       """
     Then the host reports "preparation error"
-    And the message of the error says "<message>"
+    And the host's error message contains "<message>"
     And the server has no volumes
-    When the operator asks for hardware RAID:
+    When the operator sets hardware RAID:
       """
       - {level: "1"}
       """
-    Then the host is prepared with it
+    Then the host is prepared with the RAID
     And the host reports no error
     And the server has the volumes "1"
 
     Examples:
-      | kind     | volume                                                            | message                                                                  |
-      | hardware | {level: "2"}                                                      | level 2 is not supported: Redfish has no such RAID type                   |
-      | hardware | {level: "5", numberOfPhysicalDisks: 2}                            | level 5 needs 3 physical disks, not 2                                     |
-      | hardware | {level: "5+0"}                                                    | level 5+0 needs 6 physical disks of one kind, and 4 are free              |
-      | hardware | {level: "6+0", rotational: true}                                  | level 6+0 needs 8 physical disks of one kind (hdd), and 4 are free        |
-      | hardware | {level: "1", sizeGibibytes: 9000}                                 | no 2 free physical disks are large enough for 9000 GiB at level 1         |
-      | hardware | {level: "1", controller: "7"}                                     | there is no controller 7                                                  |
-      | hardware | {level: "1", controller: "1", physicalDisks: [Disk.0, Disk.99]}   | controller 1 has no physical disk Disk.99                                 |
-      | software | {level: "1", sizeGibibytes: 90000}                                | on each of 12 disks                                                       |
-      | software | {level: "1", physicalDisks: [{serialNumber: x}, {serialNumber: y}]} | no disk matches the root device hints                                   |
+      | kind     | volume                                                              | message                                                            |
+      | hardware | {level: "2"}                                                        | level 2 is not supported: Redfish has no such RAID type            |
+      | hardware | {level: "5", numberOfPhysicalDisks: 2}                              | level 5 needs 3 physical disks, not 2                              |
+      | hardware | {level: "5+0"}                                                      | level 5+0 needs 6 physical disks of one kind, and 4 are free       |
+      | hardware | {level: "6+0", rotational: true}                                    | level 6+0 needs 8 physical disks of one kind (hdd), and 4 are free |
+      | hardware | {level: "1", sizeGibibytes: 9000}                                   | no 2 free physical disks are large enough for 9000 GiB at level 1  |
+      | hardware | {level: "1", controller: "7"}                                       | there is no controller 7                                           |
+      | hardware | {level: "1", controller: "1", physicalDisks: [Disk.0, Disk.99]}     | controller 1 has no physical disk Disk.99                          |
+      | software | {level: "1", sizeGibibytes: 90000}                                  | on each of 12 disks                                                |
+      | software | {level: "1", physicalDisks: [{serialNumber: x}, {serialNumber: y}]} | no disk matches the root device hints                              |
 
   # B-52 B-53
-  Scenario: The controller is killed while volumes are made
+  Scenario: The controller is killed while volumes are created
     Given a lab with 1 server of the model "raid"
     And the operator has registered the server
-    When the operator asks for hardware RAID:
+    When the operator sets hardware RAID:
       """
       - {level: "1", rotational: true}
       - {level: "5", rotational: false}
@@ -162,17 +161,17 @@ Feature: RAID
     And preparing has begun
     And the controller is killed
     And another controller starts
-    Then the host is prepared with it
+    Then the host is prepared with the RAID
     And the server has the volumes "1, 5"
 
   # B-10 B-52 B-206 B-212
-  Scenario Outline: While RAID, settings and firmware change, with a BMC that dies as well: seed <seed>
+  Scenario Outline: The controller is killed and the BMC restarts while RAID, settings and firmware change: seed <seed>
     Given a lab with 1 server of the model "raid"
     And the operator has registered the server
-    When the operator asks at once for RAID level 1, the settings "ProcCores=8" and the firmware "bios=2.4.0, nic:1=22.40.1"
+    When the operator sets RAID level 1, the settings "ProcCores=8" and the firmware "bios=2.4.0, nic:1=22.40.1" together
     And controllers are killed and the BMC restarts, 5 times, at points drawn from the seed <seed>
-    Then the host has all of it
-    And it never said that it is available with half of it
+    Then the host has all three
+    And it was never available with a part of them
 
     Examples:
       | seed |
@@ -182,44 +181,44 @@ Feature: RAID
       | 4    |
 
   # B-52 B-61 B-163 B-170 B-173
-  Scenario: Software RAID, from its disks to a server that boots off what is left
+  Scenario: A server with software RAID boots from the remaining disk
     Given a lab with 1 server
     And the operator has registered the server
-    When the operator asks for software RAID:
+    When the operator sets software RAID:
       """
       - {level: "1"}
       """
-    Then the host is prepared with it
-    When the operator asks for the lab's image
+    Then the host is prepared with the RAID
+    When the operator sets the image
     Then the host becomes "provisioned"
-    And the image lies on all disks where md expects it
-    And the server runs what its first disk holds
+    And all disks hold the image at the data offset of md
+    And the server runs from its first disk
     And the host has no root device hints
     When the first disk is pulled
-    And the server is switched off and on again
-    Then the server runs what its second disk holds
-    When the first disk is put back
-    And the operator takes the image away
+    And the server is power-cycled
+    Then the server runs from its second disk
+    When the first disk is reinserted
+    And the operator removes the image
     Then the host becomes "deprovisioning"
-    And the host is prepared with it
+    And the host is prepared with the RAID
     And it passed through "deprovisioning, available, preparing, available"
     When the operator deletes the host
-    Then the host is gone
+    Then the host is deleted
 
   # B-170
-  Scenario: Software RAID is deleted even where disks are not cleaned
+  Scenario: Software RAID is deleted even with cleaning disabled
     Given a lab with 1 server
     And the operator has registered the server
     When the operator disables cleaning
-    And the operator asks for software RAID:
+    And the operator sets software RAID:
       """
       - {level: "1", sizeGibibytes: 20}
       - {level: "0"}
       """
-    Then the host is prepared with it
-    When the operator asks for the lab's image
+    Then the host is prepared with the RAID
+    When the operator sets the image
     Then the host becomes "provisioned"
-    When the operator asks for no software RAID
-    And the operator takes the image away
+    When the operator removes the software RAID
+    And the operator removes the image
     Then the host becomes "available"
-    And the server's disks hold no partition table
+    And the server's disks have no partition table

@@ -1,11 +1,11 @@
 Feature: inspect.metal3.io/hardwaredetails
-  What a server is made of can be told instead of found.
+  Hardware details can be given instead of inspected.
 
   Background:
     Given a lab with 1 server
 
   @B-99 @B-51
-  Scenario: A host that is told of its hardware
+  Scenario: Hardware details are taken from the annotation
     When the operator registers the server with:
       """
       metadata:
@@ -14,14 +14,14 @@ Feature: inspect.metal3.io/hardwaredetails
           inspect.metal3.io/hardwaredetails: '{"hostname":"told-by-hand","ramMebibytes":4096,"cpu":{"arch":"x86_64","count":8}}'
       """
     Then the host becomes "available"
-    And the host's status has "hardware.hostname" as "told-by-hand"
-    And the host's status has "hardware.cpu.count" as "8"
-    And the annotation "inspect.metal3.io/hardwaredetails" is gone
-    And the events tell of "UpdateHardwareDetails"
-    And it never was "inspecting"
+    And the host's status field "hardware.hostname" is "told-by-hand"
+    And the host's status field "hardware.cpu.count" is "8"
+    And the annotation "inspect.metal3.io/hardwaredetails" is removed
+    And the events include "UpdateHardwareDetails"
+    And it was never "inspecting"
 
   @B-99 @B-270
-  Scenario: What inspection has found is not overwritten
+  Scenario: Hardware details are refused while inspection is enabled
     Given the operator has registered the server
-    Then the operator cannot annotate the host with "inspect.metal3.io/hardwaredetails" saying '{"hostname":"told-by-hand"}', because "inspection must be disabled"
-    And the inspection found what the server is made of
+    Then annotating the host with "inspect.metal3.io/hardwaredetails" set to '{"hostname":"told-by-hand"}' is refused with "inspection must be disabled"
+    And the inspection found the server's hardware

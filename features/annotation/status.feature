@@ -1,36 +1,36 @@
 Feature: baremetalhost.metal3.io/status
-  A host can be moved between clusters. Its server notices nothing.
+  A host is moved between clusters with its status. Its server is not touched.
 
   Background:
     Given a lab with 1 server
 
   @B-100
-  Scenario: A provisioned host is moved
+  Scenario: A provisioned host is moved to another cluster
     Given the operator has provisioned the server
-    And the server runs what its first disk holds
-    When the operator counts how often the server is reset
+    And the server runs from its first disk
+    When resets of the server are counted
     And the operator moves the host to another cluster
     Then the host becomes "provisioned"
-    And the annotation "baremetalhost.metal3.io/status" is gone
-    And it never was "inspecting"
-    And it never was "deprovisioning"
+    And the annotation "baremetalhost.metal3.io/status" is removed
+    And it was never "inspecting"
+    And it was never "deprovisioning"
     And the host reports no error
     And the server was not reset
-    And the server runs what its first disk holds
-    When the operator takes the image away
+    And the server runs from its first disk
+    When the operator removes the image
     Then the host becomes "available"
-    And the server's disks hold no partition table
+    And the server's disks have no partition table
 
   @B-100
-  Scenario: An available host is moved
+  Scenario: An available host is moved to another cluster
     Given the operator has registered the server
     When the operator moves the host to another cluster
     Then the host becomes "available"
-    And it never was "inspecting"
+    And it was never "inspecting"
 
   @B-100
-  Scenario: A host that has a status keeps it
+  Scenario: The annotation does not change an existing status
     Given the operator has registered the server
-    When the operator annotates the host with "baremetalhost.metal3.io/status" saying '{"provisioning":{"state":"provisioned","ID":"","image":{"url":""}},"operationalStatus":"OK","errorMessage":"","poweredOn":true,"triedCredentials":{},"goodCredentials":{},"errorCount":0}'
-    Then the annotation "baremetalhost.metal3.io/status" is gone
+    When the operator annotates the host with "baremetalhost.metal3.io/status" set to '{"provisioning":{"state":"provisioned","ID":"","image":{"url":""}},"operationalStatus":"OK","errorMessage":"","poweredOn":true,"triedCredentials":{},"goodCredentials":{},"errorCount":0}'
+    Then the annotation "baremetalhost.metal3.io/status" is removed
     And the host stays "available"

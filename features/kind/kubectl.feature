@@ -1,11 +1,11 @@
 Feature: kubectl
-  Operators use what they use with upstream's controllers, unmodified.
+  Operators use unmodified kubectl.
 
   Background:
     Given a lab with 1 server
 
   @B-01 @B-02
-  Scenario: A host is looked at, described and deleted
+  Scenario: get, describe, annotate and delete
     Given the operator has registered the server
     When the operator runs kubectl get bmh SERVER
     Then kubectl prints NAME STATE CONSUMER ONLINE ERROR AGE
@@ -22,4 +22,4 @@ Feature: kubectl
     And the operator runs kubectl annotate bmh SERVER baremetalhost.metal3.io/paused-
     And the operator runs kubectl delete bmh SERVER --timeout=60s
     Then kubectl prints "SERVER" deleted
-    And the host is gone
+    And the host is deleted

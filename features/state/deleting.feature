@@ -1,38 +1,38 @@
 Feature: deleting
-  A host goes with all that belongs to it, and with nothing else.
+  A host is deleted with the objects that belong to it, and no others.
 
   Background:
     Given a lab with 1 server
 
   @B-32 @B-71 @B-113
-  Scenario: What belongs to a host goes with it
+  Scenario: HardwareData and Secret are deleted with the host
     Given the operator has registered the server
     When the operator deletes the host
-    Then the host is gone
-    And its HardwareData is gone
-    And the secret is gone
+    Then the host is deleted
+    And the HardwareData is deleted
+    And the Secret is deleted
 
   @B-113
-  Scenario: A secret that is in use stays until its host goes
+  Scenario: A Secret in use is kept until its host is deleted
     Given the operator has registered the server
-    When the operator deletes the secret
-    Then the secret is still there
+    When the operator deletes the Secret
+    Then the Secret is still there
     And the host stays "available"
     When the operator deletes the host
-    Then the host is gone
-    And the secret is gone
+    Then the host is deleted
+    And the Secret is deleted
 
   @B-71 @B-69
-  Scenario: A host whose secret never was there
-    Given the operator registers the server without its secret
+  Scenario: A host without a Secret is deleted
+    Given the operator registers the server without its Secret
     And the host reports "registration error"
     When the operator deletes the host
-    Then the host is gone
+    Then the host is deleted
 
   @B-69 @B-70 @fault
-  Scenario: A host whose BMC is gone
+  Scenario: A host whose BMC is offline is deleted
     Given the operator has provisioned the server
-    And the BMC is silent
+    And the BMC is offline
     When the operator deletes the host
-    Then the host is gone
+    Then the host is deleted
     And it passed through "deprovisioning, powering off before delete, deleting"

@@ -1,6 +1,5 @@
 Feature: externally provisioned
-  Somebody else looks after what is on the disks. The controllers look after the
-  power, and no more.
+  Somebody else provisions the disks. The controllers manage the power only.
 
   Background:
     Given a lab with 1 server
@@ -11,15 +10,15 @@ Feature: externally provisioned
     And the host becomes "externally provisioned"
 
   @B-29 @B-44 @B-83 @B-190 @B-260
-  Scenario: It is neither inspected nor cleaned
-    Then it never was "inspecting"
-    And it never was "preparing"
-    And the conditions say that "Manageable, Provisioned, Ready" are true
-    And the host's status has "hardwareProfile" as "unknown"
+  Scenario: An externally provisioned host is neither inspected nor prepared
+    Then it was never "inspecting"
+    And it was never "preparing"
+    And the conditions "Manageable, Provisioned, Ready" are true
+    And the host's status field "hardwareProfile" is "unknown"
     And the server is on
 
   @B-120 @B-260
-  Scenario: Power follows the specification
+  Scenario: Power follows spec.online
     When the server is on
     And the operator sets online to false
     Then the server is off
@@ -27,35 +26,35 @@ Feature: externally provisioned
     Then the server is on
 
   @B-260
-  Scenario: No image is written
-    When the operator asks for the lab's image
+  Scenario: spec.image is not written
+    When the operator sets the image
     And 10 minutes pass
     Then the host stays "externally provisioned"
-    And the server's disks hold no partition table
+    And the server's disks have no partition table
 
   @B-64
-  Scenario: The server is handed over
-    When the operator asks for the lab's image
+  Scenario: A host with an image becomes provisioned when externallyProvisioned is cleared
+    When the operator sets the image
     And the operator edits the host:
       """
       spec: {externallyProvisioned: false}
       """
     Then the host becomes "provisioned"
-    And it never was "provisioning"
+    And it was never "provisioning"
     And the host reports no error
 
   @B-72
-  Scenario: Deletion switches it off, and erases nothing
+  Scenario: Deletion switches the server off and erases nothing
     Given the server is on
     When the operator deletes the host
-    Then the host is gone
-    And it never was "deprovisioning"
+    Then the host is deleted
+    And it was never "deprovisioning"
     And it passed through "externally provisioned, powering off before delete, deleting"
     And the server is off
 
   @B-63 @B-46 @fault
-  Scenario: A password that no longer works
-    When the operator changes the password of the secret to a wrong one
+  Scenario: A password that no longer works is reported
+    When the operator changes the password of the Secret to a wrong one
     Then the host reports "registration error"
     And the host stays "externally provisioned"
     When the operator corrects the password

@@ -1,26 +1,26 @@
 Feature: match profile
-  What inspection found is compared with the hardware profiles. A profile says
-  which disk an image is written to, where hints do not.
+  The inspected hardware is compared with the hardware profiles. A profile selects
+  the disk for the image when there are no root device hints.
 
   Background:
     Given a lab with 1 server
 
   @B-24
-  Scenario: Between inspection and preparation
+  Scenario: Profiles are matched between inspection and preparation
     When the operator registers the server
     Then the host becomes "available"
     And it passed through "inspecting, match profile, preparing, available"
 
   @B-190
-  Scenario Outline: The profile "<profile>" leads to a disk
+  Scenario Outline: The profile "<profile>" selects the first disk
     When the operator registers the server with:
       """
       spec: {hardwareProfile: <profile>}
       """
     And the host becomes "available"
-    And the operator asks for the lab's image
+    And the operator sets the image
     Then the host becomes "provisioned"
-    And the host's status has "hardwareProfile" as "<profile>"
+    And the host's status field "hardwareProfile" is "<profile>"
     And the server's first disk begins with the image
 
     Examples:
@@ -30,16 +30,16 @@ Feature: match profile
       | empty   |
 
   @B-162 @B-190 @fault
-  Scenario Outline: The profile "<profile>" names a disk that the server does not have
+  Scenario Outline: The profile "<profile>" selects a disk that the server does not have
     When the operator registers the server with:
       """
       spec: {hardwareProfile: <profile>}
       """
     And the host becomes "available"
-    And the operator asks for the lab's image
+    And the operator sets the image
     Then the host reports "provisioning error"
-    And the host's error says "no disk matches the root device hints"
-    And the server's disks hold no partition table
+    And the host has reported the error message "no disk matches the root device hints"
+    And the server's disks have no partition table
     When the operator edits the host:
       """
       spec: {rootDeviceHints: {deviceName: /dev/sdb}}
@@ -54,12 +54,12 @@ Feature: match profile
       | openstack |
 
   @B-190
-  Scenario: A profile stays
+  Scenario: The profile of an available host does not change
     Given the operator has registered the server
     When the operator edits the host:
       """
       spec: {hardwareProfile: libvirt}
       """
-    And the operator asks for the lab's image
+    And the operator sets the image
     Then the host becomes "provisioned"
-    And the host's status has "hardwareProfile" as "unknown"
+    And the host's status field "hardwareProfile" is "unknown"

@@ -1,12 +1,11 @@
 Feature: preparing
-  What the operator wants of RAID, BIOS and firmware is set before a host is
-  offered. A host of which nothing is wanted passes through.
+  RAID, BIOS settings and firmware updates are applied before a host is available.
 
   Background:
     Given a lab with 1 server
 
   @B-25 @B-52
-  Scenario: Nothing is to be prepared
+  Scenario: A host without RAID, settings or updates passes through
     When the operator registers the server
     Then the host becomes "available"
     And it passed through "preparing, available"
@@ -14,7 +13,7 @@ Feature: preparing
     And the host reports no error
 
   @B-14 @B-53 @fault
-  Scenario Outline: A BMC that <trouble> in the middle
+  Scenario Outline: The BMC <trouble> meanwhile
     Given the BMC <trouble> as soon as the host is "preparing"
     When the operator registers the server
     Then the host becomes "available"
@@ -22,16 +21,16 @@ Feature: preparing
     And the server's virtual CD is empty
 
     Examples:
-      | trouble                               |
-      | is silent for two minutes             |
-      | restarts                              |
-      | refuses to switch the server once     |
+      | trouble                          |
+      | is offline for two minutes       |
+      | restarts                         |
+      | refuses to change the power once |
 
   @B-46 @B-114
-  Scenario: The password is changed in the middle
+  Scenario: The password is rotated between registration and provisioning
     Given the operator has registered the server
     When the BMC's password becomes "another-Secret-1"
-    And the operator changes the password of the secret to "another-Secret-1"
-    And the operator asks for the lab's image
+    And the operator changes the password of the Secret to "another-Secret-1"
+    And the operator sets the image
     Then the host becomes "provisioned"
     And the host reports no error

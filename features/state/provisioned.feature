@@ -1,32 +1,31 @@
 Feature: provisioned
-  The server runs what the operator has asked for. It is reset for nothing but
-  what the operator asks.
+  The server runs its image. It is reset only when the operator asks for it.
 
   Background:
     Given a lab with 1 server
     And the operator has provisioned the server
-    And the server runs what its first disk holds
+    And the server runs from its first disk
 
   @B-28 @B-83
-  Scenario: What a provisioned host shows
-    Then the conditions say that "Manageable, Provisioned, Ready" are true
-    And the conditions say that "AvailableForProvisioning, Progressing" are false
-    And the host's status has "poweredOn" as "true"
+  Scenario: Status of a provisioned host
+    Then the conditions "Manageable, Provisioned, Ready" are true
+    And the conditions "AvailableForProvisioning, Progressing" are false
+    And the host's status field "poweredOn" is "true"
 
   @B-120 @B-121 @B-122 @B-123
-  Scenario: Power follows the specification, and drift is corrected
+  Scenario: Power follows spec.online, and a power off at the BMC is corrected
     When the operator sets online to false
     Then the server is off
-    And the events tell of "PowerOff"
+    And the events include "PowerOff"
     When the operator sets online to true
-    Then the server runs what its first disk holds
-    When somebody switches the server off by its BMC
+    Then the server runs from its first disk
+    When somebody powers the server off at its BMC
     And a minute passes
-    Then the server runs what its first disk holds
+    Then the server runs from its first disk
 
   @B-62
-  Scenario: What is not the image's address changes nothing
-    When the operator counts how often the server is reset
+  Scenario: A new checksum or userData does not start a deployment
+    When resets of the server are counted
     And the operator edits the host:
       """
       spec:
@@ -38,20 +37,20 @@ Feature: provisioned
     And the server was not reset
 
   @B-62
-  Scenario: Another image
-    When the operator asks for the lab's image as qcow2
+  Scenario: A new image URL starts a deployment
+    When the operator sets the image as qcow2
     Then the host becomes "deprovisioning"
     And the host becomes "provisioned"
     And it passed through "provisioned, deprovisioning, available, provisioning, provisioned"
     And the server's first disk begins with the image
 
   @B-46 @B-114 @B-82 @fault
-  Scenario: A password that no longer works leaves the server alone
-    When the operator counts how often the server is reset
-    And the operator changes the password of the secret to a wrong one
+  Scenario: A password that no longer works does not reset the server
+    When resets of the server are counted
+    And the operator changes the password of the Secret to a wrong one
     Then the host reports "registration error"
     And the host stays "provisioned"
-    And the condition "Manageable" is False because of "RegistrationFailed"
+    And the condition "Manageable" is False with reason "RegistrationFailed"
     When the operator corrects the password
     Then the host reports no error
     And the host stays "provisioned"
@@ -59,9 +58,9 @@ Feature: provisioned
 
   @B-114
   Scenario: The password is rotated
-    When the operator counts how often the server is reset
+    When resets of the server are counted
     And the BMC's password becomes "another-Secret-1"
-    And the operator changes the password of the secret to "another-Secret-1"
+    And the operator changes the password of the Secret to "another-Secret-1"
     And 2 minutes pass
     Then the host reports no error
     And the host stays "provisioned"
@@ -70,61 +69,61 @@ Feature: provisioned
     Then the server is off
 
   @B-123 @fault
-  Scenario: A system that does not hear that it shall go down
-    Given the server's system does not listen to the power button
+  Scenario: An operating system that ignores the power button is switched off
+    Given the server's operating system ignores the power button
     When the operator sets online to false
     Then the server is off
-    And the events tell of "PowerOff"
+    And the events include "PowerOff"
     And the host reports no error
 
   @B-123 @fault
-  Scenario Outline: A BMC that <trouble>
+  Scenario Outline: The BMC <trouble>
     Given the BMC <trouble>
     When the operator sets online to false
     Then the server is off
     And the host reports no error
 
     Examples:
-      | trouble                                |
-      | takes a reset and does nothing         |
-      | refuses to ask the system to shut down |
+      | trouble                          |
+      | accepts a reset and does nothing |
+      | refuses a graceful shutdown      |
 
   @B-124 @B-13 @fault
-  Scenario: The server cannot be switched on
+  Scenario: The BMC refuses to switch the server on
     Given the operator sets online to false
     And the server is off
-    And the BMC refuses to switch the server
+    And the BMC refuses to change the power
     When the operator sets online to true
     Then the host reports "power management error"
-    And the host's error says "PowerOn operation failed"
-    When the BMC is as it was
-    Then the server runs what its first disk holds
+    And the host has reported the error message "PowerOn operation failed"
+    When the BMC works again
+    Then the server runs from its first disk
     And the host reports no error
 
   @B-125
-  Scenario: A server that shall never be off is restarted
+  Scenario: With disablePowerOff a reboot is a single reset
     When the operator edits the host:
       """
       spec: {disablePowerOff: true}
       """
-    And the operator counts how often the server is reset
+    And resets of the server are counted
     And the operator annotates the host with "reboot.metal3.io"
-    Then the annotation "reboot.metal3.io" is gone
+    Then the annotation "reboot.metal3.io" is removed
     And the server was reset 1 time
-    And the server runs what its first disk holds
+    And the server runs from its first disk
 
   @B-14 @fault
-  Scenario Outline: A BMC that <trouble> leaves the server alone
-    When the operator counts how often the server is reset
+  Scenario Outline: A BMC that <trouble> does not reset the server
+    When resets of the server are counted
     And the BMC <trouble>
     And 10 minutes pass
-    And the BMC is as it was
+    And the BMC works again
     And 10 minutes pass
     Then the host stays "provisioned"
     And the host reports no error
     And the server was not reset
 
     Examples:
-      | trouble   |
-      | is silent |
-      | restarts  |
+      | trouble    |
+      | is offline |
+      | restarts   |

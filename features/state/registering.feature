@@ -1,59 +1,58 @@
 Feature: registering
-  The controllers see whether they can work with a BMC. What keeps them from it
-  is told, and they try again until it is mended.
+  The controllers check the access to the BMC. They report errors and retry.
 
   Background:
     Given a lab with 1 server
 
   @B-22 @B-40 @B-43 @B-44 @B-114 @B-190
-  Scenario: A BMC that can be worked with
+  Scenario: A BMC with valid credentials is registered
     When the operator registers the server
     Then the host becomes "inspecting"
     And it passed through "registering, inspecting"
-    And the host's status has "hardwareProfile" as "unknown"
-    And the host's status has "goodCredentials.credentials.namespace" as "default"
-    And the events tell of "Registered, BMCAccessValidated, ProfileSet"
+    And the host's status field "hardwareProfile" is "unknown"
+    And the host's status field "goodCredentials.credentials.namespace" is "default"
+    And the events include "Registered, BMCAccessValidated, ProfileSet"
     And the host reports no error
 
   @B-45 @B-114 @B-82 @fault
-  Scenario: A wrong password is told, and mended
+  Scenario: A wrong password is reported and corrected
     When the operator registers the server with a wrong password
     Then the host reports "registration error"
     And the host stays "registering"
-    And the condition "Manageable" is False because of "RegistrationFailed"
-    And the message of the error holds no password
-    And the events tell of "RegistrationError"
+    And the condition "Manageable" is False with reason "RegistrationFailed"
+    And the error message contains no password
+    And the events include "RegistrationError"
     When the operator corrects the password
     Then the host becomes "available"
     And the host reports no error
 
   @B-111
-  Scenario: A secret that comes late
-    When the operator registers the server without its secret
+  Scenario: A Secret that is created later
+    When the operator registers the server without its Secret
     Then the host reports "registration error"
-    And the host's error says "BMC CredentialsName secret doesn't exist The BMC secret default/"
-    And the events tell of "BMCCredentialError"
-    When the operator creates the secret
+    And the host has reported the error message "BMC CredentialsName secret doesn't exist The BMC secret default/"
+    And the events include "BMCCredentialError"
+    When the operator creates the Secret
     Then the host becomes "available"
     And the host reports no error
 
   @B-110
-  Scenario: Blanks around a password are not part of it
+  Scenario: Whitespace around a password is ignored
     When the operator registers the server with a wrong password
     Then the host reports "registration error"
-    When the operator changes the password of the secret to "   "
-    Then the host's error says "Validation error with BMC credentials: Missing BMC connection details 'password' in credentials"
-    When the operator corrects the password, with blanks around it
+    When the operator changes the password of the Secret to "   "
+    Then the host has reported the error message "Validation error with BMC credentials: Missing BMC connection details 'password' in credentials"
+    When the operator corrects the password, with whitespace around it
     Then the host becomes "available"
 
   @B-112
-  Scenario Outline: BMC details that are not whole: <what>
+  Scenario Outline: BMC details that are incomplete: <what>
     When the operator registers the server with:
       """
       spec: {bmc: <bmc>}
       """
     Then the host reports "registration error"
-    And the host's error says "<message>"
+    And the host has reported the error message "<message>"
     And the host stays "registering"
 
     Examples:
@@ -62,26 +61,26 @@ Feature: registering
       | no address | {address: ""}         | Empty BMC address Missing BMC connection detail 'Address'        |
 
   @B-47 @B-190
-  Scenario: A hardware profile that nobody knows
+  Scenario: An unknown hardware profile is reported
     When the operator registers the server with:
       """
       spec: {hardwareProfile: toaster}
       """
     Then the host reports "registration error"
-    And the host's error says "no hardware profile named"
+    And the host has reported the error message "no hardware profile named"
     When the operator edits the host:
       """
       spec: {hardwareProfile: dell}
       """
     Then the host becomes "available"
-    And the host's status has "hardwareProfile" as "dell"
+    And the host's status field "hardwareProfile" is "dell"
 
   @B-47 @B-134 @fault
-  Scenario: A certificate that nobody can verify
-    Given the BMC shows a certificate that it has signed itself
+  Scenario: A self-signed certificate is refused unless verification is disabled
+    Given the BMC presents a self-signed certificate
     When the operator registers the server
     Then the host reports "registration error"
-    And the host's error says "certificate"
+    And the host has reported the error message "certificate"
     When the operator edits the host:
       """
       spec: {bmc: {disableCertificateVerification: true}}
@@ -90,31 +89,31 @@ Feature: registering
     And the host reports no error
 
   @B-45 @B-47 @fault
-  Scenario: A BMC that is silent, and then is not
-    Given the BMC is silent
+  Scenario: A BMC that is offline is registered when it is back
+    Given the BMC is offline
     When the operator registers the server
     Then the host reports "registration error"
     And the host stays "registering"
-    When the BMC is as it was
+    When the BMC works again
     Then the host becomes "available"
     And the host reports no error
 
   @B-45 @fault
-  Scenario Outline: A BMC that <trouble>
+  Scenario Outline: The BMC <trouble>
     Given the BMC <trouble>
     When the operator registers the server
     Then the host becomes "available"
     And the host reports no error
 
     Examples:
-      | trouble              |
-      | is busy for a while  |
-      | breaks off an answer |
+      | trouble                               |
+      | answers with 503 for a while          |
+      | closes a connection within a response |
 
   @B-68 @B-69 @B-71
-  Scenario: A host that never could be registered goes at once
+  Scenario: A host that was never registered is deleted at once
     Given the operator registers the server with a wrong password
     And the host reports "registration error"
     When the operator deletes the host
-    Then the host is gone
-    And it never was "powering off before delete"
+    Then the host is deleted
+    And it was never "powering off before delete"

@@ -15,7 +15,7 @@ import (
 )
 
 func (s *scenario) registerAdmission(sc *stepRegistry) {
-	sc.Step(`^the operator tries to make a (\w+) with '([^']*)'$`, "has the API check an object with this YAML merged into it, and does not store it; a BareMetalHost is the server's", s.tryObject)
+	sc.Step(`^the operator tries to create a (\w+) with '([^']*)'$`, "has the API check an object with this YAML merged into it, and does not store it; a BareMetalHost is the server's", s.tryObject)
 	sc.Step(`^the operator tries to change the host to '([^']*)'$`, "has the API check this merge patch of the BareMetalHost, and does not store it", s.tryChange)
 	sc.Step(`^it is refused with: (.+)$`, "asserts that it was refused with this text", s.isRefused)
 	sc.Step(`^it is accepted$`, "asserts that it was not refused", func() error { return s.admissionError })

@@ -26,15 +26,15 @@ const (
 )
 
 func (s *scenario) registerConfig(sc *stepRegistry) {
-	sc.Step(`^the operator gives the server user data "([^"]*)" and the name "([^"]*)"$`, "makes Secrets with user data and metadata, and names them in the host", s.createConfigSecrets)
-	sc.Step(`^the operator names user data that is not there$`, "names Secrets in the host that nobody has made", s.referToConfigSecrets)
+	sc.Step(`^the operator sets user data "([^"]*)" and the name "([^"]*)"$`, "makes Secrets with user data and metadata, and names them in the host", s.createConfigSecrets)
+	sc.Step(`^the operator refers to user data that does not exist$`, "names Secrets in the host that nobody has made", s.referToConfigSecrets)
 	sc.Step(`^the server's first disk ends with a config drive that holds "([^"]*)" and "([^"]*)"$`, "looks for a config drive with these texts at the end of the first disk", s.diskEndsWithDrive)
-	sc.Step(`^the operator asks for a live ISO$`, "makes a bootable ISO and asks for it as live-iso",
+	sc.Step(`^the operator sets a live ISO$`, "makes a bootable ISO and asks for it as live-iso",
 		func(ctx context.Context) error { return s.requestLiveISO(ctx, s.world.ImagesURL()) })
-	sc.Step(`^the operator asks for a live ISO by HTTPS$`, "the same, by the address that the lab's images have for BMCs that fetch by HTTPS alone",
+	sc.Step(`^the operator sets a live ISO with an HTTPS URL$`, "the same, by the address that the lab's images have for BMCs that fetch by HTTPS alone",
 		func(ctx context.Context) error { return s.requestLiveISO(ctx, s.world.SecureImagesURL()) })
-	sc.Step(`^the server runs what its virtual CD holds$`, "waits until the server has booted its virtual CD", s.runsCD)
-	sc.Step(`^the operator asks for the deployment method "([^"]*)"$`, "sets customDeploy.method", s.requestDeployMethod)
+	sc.Step(`^the server runs from its virtual CD$`, "waits until the server has booted its virtual CD", s.runsCD)
+	sc.Step(`^the operator sets the deployment method "([^"]*)"$`, "sets customDeploy.method", s.requestDeployMethod)
 }
 
 func (s *scenario) referToConfigSecrets(ctx context.Context) error {

@@ -20,7 +20,7 @@ func (s *scenario) registerControllers(sc *stepRegistry) {
 		}
 		return s.world.StartControllers(context.WithoutCancel(ctx))
 	})
-	sc.Step(`^the server came up (\d+) times in all$`, "asserts how often it went through its power-on self test", func(n int) error {
+	sc.Step(`^the server has booted (\d+) times in total$`, "asserts how often it went through its power-on self test", func(n int) error {
 		if got := s.machine().Boots; got != uint64(n) {
 			return fmt.Errorf("it came up %d times", got)
 		}

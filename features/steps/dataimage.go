@@ -17,15 +17,15 @@ import (
 )
 
 func (s *scenario) registerDataImages(sc *stepRegistry) {
-	sc.Step(`^the operator gives the server the data image "([^"]*)"$`, "applies a DataImage of the host's name for an ISO that the lab serves", s.giveData)
-	sc.Step(`^the operator gives the server a data image that nobody serves$`, "the same, for a URL that answers 404", func(ctx context.Context) error { return s.setData(ctx, "nowhere.iso") })
-	sc.Step(`^the operator deletes the data image$`, "deletes the DataImage, and does not wait", func(ctx context.Context) error { return s.kube.Delete(ctx, s.dataImage("")) })
+	sc.Step(`^the operator sets the DataImage "([^"]*)"$`, "applies a DataImage of the host's name for an ISO that the lab serves", s.giveData)
+	sc.Step(`^the operator sets a DataImage that does not exist$`, "the same, for a URL that answers 404", func(ctx context.Context) error { return s.setData(ctx, "nowhere.iso") })
+	sc.Step(`^the operator deletes the DataImage$`, "deletes the DataImage, and does not wait", func(ctx context.Context) error { return s.kube.Delete(ctx, s.dataImage("")) })
 	sc.Step(`^the server's virtual CD holds "([^"]*)"$`, "waits until the virtual CD holds this ISO of the lab", s.cdHolds)
-	sc.Step(`^the data image "([^"]*)" is told to be attached$`, "waits for status.attachedImage, without an error", s.dataAttached)
-	sc.Step(`^the data image tells why it is not attached$`, "waits for status.error", s.dataFailed)
-	sc.Step(`^the data image is still there$`, "asserts that the DataImage has not gone", s.dataStays)
-	sc.Step(`^the data image is gone$`, "waits until the DataImage is no longer there", s.dataGone)
-	sc.Step(`^the data image belongs to the host$`, "waits for owner and finalizer", s.dataOwned)
+	sc.Step(`^the DataImage "([^"]*)" is attached$`, "waits for status.attachedImage, without an error", s.dataAttached)
+	sc.Step(`^the DataImage shows an error$`, "waits for status.error", s.dataFailed)
+	sc.Step(`^the DataImage is still there$`, "asserts that the DataImage has not gone", s.dataStays)
+	sc.Step(`^the DataImage is deleted$`, "waits until the DataImage is no longer there", s.dataGone)
+	sc.Step(`^the DataImage is owned by the host$`, "waits for owner and finalizer", s.dataOwned)
 }
 
 func (s *scenario) dataImage(file string) *metal3.DataImage {

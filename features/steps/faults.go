@@ -23,30 +23,30 @@ var faults = []struct {
 	doc    string
 	rule   fault.Rule
 }{
-	{"is silent", "takes it off the network", fault.Rule{Offline: true}},
-	{"is silent for two minutes", "takes it off the network for two minutes of the lab's time",
+	{"is offline", "takes it off the network", fault.Rule{Offline: true}},
+	{"is offline for two minutes", "takes it off the network for two minutes of the lab's time",
 		fault.Rule{Offline: true, Until: fault.Duration{Duration: 2 * time.Minute}}},
 	{"refuses virtual media", "answers each insertion of a medium with 500",
 		fault.Rule{Path: insertPath, Method: fault.Methods{"POST"}, Status: 500, Message: "no medium can be inserted"}},
 	{"refuses virtual media once", "answers the next insertion of a medium with 500",
 		fault.Rule{Path: insertPath, Method: fault.Methods{"POST"}, Status: 500, Count: 1, Message: "no medium can be inserted"}},
-	{"refuses to switch the server", "answers each reset with 500",
+	{"refuses to change the power", "answers each reset with 500",
 		fault.Rule{Path: resetPath, Method: fault.Methods{"POST"}, Status: 500, Message: "the power supply does not answer"}},
-	{"refuses to switch the server once", "answers the next reset with 500",
+	{"refuses to change the power once", "answers the next reset with 500",
 		fault.Rule{Path: resetPath, Method: fault.Methods{"POST"}, Status: 500, Count: 1, Message: "the power supply does not answer"}},
-	{"refuses to ask the system to shut down", "answers the next reset with 400, as a BMC does that cannot ask",
+	{"refuses a graceful shutdown", "answers the next reset with 400, as a BMC does that cannot ask",
 		fault.Rule{Path: resetPath, Method: fault.Methods{"POST"}, Status: 400, Count: 1, Message: "no such reset type"}},
-	{"takes a reset and does nothing", "confirms the next reset without carrying it out",
+	{"accepts a reset and does nothing", "confirms the next reset without carrying it out",
 		fault.Rule{Path: resetPath, Method: fault.Methods{"POST"}, Status: 204, Count: 1}},
-	{"takes resets and does nothing", "confirms each reset without carrying it out: the power is stuck",
+	{"accepts resets and does nothing", "confirms each reset without carrying it out: the power is stuck",
 		fault.Rule{Path: resetPath, Method: fault.Methods{"POST"}, Status: 204}},
 	{"refuses boot overrides once", "answers the next change of the system with 500",
 		fault.Rule{Path: systemPath, Method: fault.Methods{"PATCH"}, Status: 500, Count: 1}},
-	{"is busy for a while", "answers the next five requests with 503",
+	{"answers with 503 for a while", "answers the next five requests with 503",
 		fault.Rule{Status: 503, Count: 5, Path: "/redfish/v1/**"}},
-	{"breaks off an answer", "ends the next connection in the middle of a body",
+	{"closes a connection within a response", "ends the next connection in the middle of a body",
 		fault.Rule{Path: systemPath, Method: fault.Methods{"GET"}, Drop: fault.MidBody, Count: 1}},
-	{"shows a certificate that it has signed itself", "fails each verification of its certificate",
+	{"presents a self-signed certificate", "fails each verification of its certificate",
 		fault.Rule{TLS: fault.SelfSigned}},
 }
 
@@ -66,9 +66,9 @@ func (s *scenario) registerFaults(sc *stepRegistry) {
 		_, err := s.world.Control().ResetBMC(ctx, s.server.Name, control.BMCReset{Kind: "ForceRestart"})
 		return err
 	})
-	sc.Step(`^the BMC is as it was$`, "mends what was wrong with the BMC", s.removeFaults)
-	sc.Step(`^the BMC of the server is asked nothing from now on$`, "begins to count what the BMC is asked", func() { s.requestsFrom = s.mark() })
-	sc.Step(`^the BMC was asked nothing$`, "asserts that it was asked nothing since", func() error {
+	sc.Step(`^the BMC works again$`, "mends what was wrong with the BMC", s.removeFaults)
+	sc.Step(`^requests to the BMC are counted$`, "begins to count what the BMC is asked", func() { s.requestsFrom = s.mark() })
+	sc.Step(`^the BMC has received no request$`, "asserts that it was asked nothing since", func() error {
 		if all := s.requests(s.requestsFrom, journal.Query{}); len(all) > 0 {
 			return fmt.Errorf("it was asked %d times: %s %s …", len(all), all[0].Method, all[0].Path)
 		}

@@ -25,12 +25,12 @@ const wrongPassword = "not-the-password"
 func (s *scenario) registerHosts(sc *stepRegistry) {
 	sc.Step(`^the operator registers the server$`, "applies the Secret and the BareMetalHost of the server", s.registerServer)
 	sc.Step(`^the operator registers the server with a wrong password$`, "the same, with a Secret that the BMC refuses", s.registerWithWrongPassword)
-	sc.Step(`^the operator registers the server without its secret$`, "applies the BareMetalHost alone", s.registerWithoutSecret)
+	sc.Step(`^the operator registers the server without its Secret$`, "applies the BareMetalHost alone", s.registerWithoutSecret)
 	sc.Step(`^the operator registers the server without its BMC$`, "applies a BareMetalHost that names neither a BMC nor a Secret", s.registerWithoutBMC)
 	sc.Step(`^the operator adds the BMC$`, "applies the Secret, and edits the host's BMC details", s.addBMC)
 	sc.Step(`^the host's operational status is "([^"]*)"$`, "waits for status.operationalStatus", s.hasStatus)
 	sc.Step(`^the operator registers the server at the address "([^"]*)"$`, "applies its Secret and its BareMetalHost with a BMC address in which HOST:PORT stands for the BMC's Redfish, IPMI for its IPMI and SYSTEM for the system's path", s.registerWithAddress)
-	sc.Step(`^the operator creates the secret$`, "applies the Secret", s.createSecret)
+	sc.Step(`^the operator creates the Secret$`, "applies the Secret", s.createSecret)
 	sc.Step(`^the operator corrects the password$`, "edits the Secret to the right password", s.correctPassword)
 	sc.Step(`^the operator has registered the server$`, "registers the server and waits until it is available, on and has nothing to boot", s.hasRegistered)
 	sc.Step(`^the operator has provisioned the server$`, "the same, then asks for the lab's image and waits until it is provisioned", s.hasProvisioned)
@@ -40,44 +40,44 @@ func (s *scenario) registerHosts(sc *stepRegistry) {
 	sc.Step(`^the operator detaches the host$`, "sets the annotation baremetalhost.metal3.io/detached", func(ctx context.Context) error { return s.annotate(ctx, metal3.DetachedAnnotation, "") })
 	sc.Step(`^the operator attaches the host$`, "takes it off again", func(ctx context.Context) error { return s.unannotate(ctx, metal3.DetachedAnnotation) })
 	sc.Step(`^the operator moves the host to another cluster$`, "deletes the host without touching the server, and makes it anew with its status in an annotation", s.moveToAnotherCluster)
-	sc.Step(`^the operator corrects the password, with blanks around it$`, "edits the Secret to the right password, with blanks and a newline", func(ctx context.Context) error {
+	sc.Step(`^the operator corrects the password, with whitespace around it$`, "edits the Secret to the right password, with blanks and a newline", func(ctx context.Context) error {
 		return s.setPassword(ctx, " "+s.server.Password+" \n")
 	})
-	sc.Step(`^the secret is gone$`, "waits until the Secret of the BMC is no longer there", func(ctx context.Context) error {
+	sc.Step(`^the Secret is deleted$`, "waits until the Secret of the BMC is no longer there", func(ctx context.Context) error {
 		secret, _ := world.Objects(s.server)
 		return s.awaitDeletion(ctx, secret)
 	})
-	sc.Step(`^the secret is still there$`, "asserts that the Secret of the BMC is there", func(ctx context.Context) error {
+	sc.Step(`^the Secret is still there$`, "asserts that the Secret of the BMC is there", func(ctx context.Context) error {
 		secret, _ := world.Objects(s.server)
 		return s.kube.Get(ctx, client.ObjectKeyFromObject(secret), secret)
 	})
-	sc.Step(`^its HardwareData is gone$`, "waits until the HardwareData of the host is no longer there", func(ctx context.Context) error {
+	sc.Step(`^the HardwareData is deleted$`, "waits until the HardwareData of the host is no longer there", func(ctx context.Context) error {
 		return s.awaitDeletion(ctx, &metal3.HardwareData{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: s.server.Name}})
 	})
 	sc.Step(`^the operator gives the host a BMC address without a path$`, "edits spec.bmc.address to name the only system", s.shortenAddress)
-	sc.Step(`^the operator deletes the secret$`, "deletes the Secret of the BMC, and does not wait", s.deleteSecret)
-	sc.Step(`^the operator changes the password of the secret to a wrong one$`, "edits the Secret of the BMC", func(ctx context.Context) error { return s.setPassword(ctx, wrongPassword) })
+	sc.Step(`^the operator deletes the Secret$`, "deletes the Secret of the BMC, and does not wait", s.deleteSecret)
+	sc.Step(`^the operator changes the password of the Secret to a wrong one$`, "edits the Secret of the BMC", func(ctx context.Context) error { return s.setPassword(ctx, wrongPassword) })
 	sc.Step(`^the BMC's password becomes "([^"]*)"$`, "changes the password of the account at the BMC itself, as a rotation does first", s.changeBMCPassword)
-	sc.Step(`^the operator changes the password of the secret to "([^"]*)"$`, "edits the Secret of the BMC", s.setPassword)
+	sc.Step(`^the operator changes the password of the Secret to "([^"]*)"$`, "edits the Secret of the BMC", s.setPassword)
 	sc.Step(`^the operator deletes the host$`, "deletes the BareMetalHost, and does not wait", s.deleteHost)
 	sc.Step(`^the host becomes "([^"]*)"$`, "waits until the provisioning state is this one, or has been since the last that was waited for", s.awaitState)
 	sc.Step(`^the host stays "([^"]*)"$`, "asserts that the stored provisioning state is this one", s.hasState)
 	sc.Step(`^the host reports "([^"]*)"$`, "waits until the host has shown an error of this type, or waits for it", s.awaitErrorType)
 	sc.Step(`^the host reports no error$`, "waits until errorType, message and count are clear and the status is OK", s.awaitNoError)
-	sc.Step(`^the host's error says "([^"]*)"$`, "waits until the error's message has this text in it, or has had", s.errorMessageContained)
-	sc.Step(`^it never was "([^"]*)"$`, "asserts that the host has not had this provisioning state", s.neverWas)
-	sc.Step(`^it has failed (\d+) times?$`, "waits for a count of errors", func(ctx context.Context, n int) error {
+	sc.Step(`^the host has reported the error message "([^"]*)"$`, "waits until the error's message has this text in it, or has had", s.errorMessageContained)
+	sc.Step(`^it was never "([^"]*)"$`, "asserts that the host has not had this provisioning state", s.neverWas)
+	sc.Step(`^its error count is (\d+)$`, "waits for a count of errors", func(ctx context.Context, n int) error {
 		return s.awaitValue(ctx, "errorCount", fmt.Sprint(n), func(h *metal3.BareMetalHost) string { return fmt.Sprint(h.Status.ErrorCount) })
 	})
-	sc.Step(`^the host is gone$`, "waits until the BareMetalHost is no longer there", s.isGone)
+	sc.Step(`^the host is deleted$`, "waits until the BareMetalHost is no longer there", s.isGone)
 	sc.Step(`^it passed through "([^"]*)"$`, "waits until the host has had these provisioning states in this order", s.passedThrough)
-	sc.Step(`^the inspection found what the server is made of$`, "compares the HardwareData with what the BMC shows", s.inspectionMatches)
-	sc.Step(`^the inspection found what the switches tell of the server's ports$`, "compares the VLANs and the LLDP data of the HardwareData with how the rack is cabled", s.inspectionFoundSwitches)
-	sc.Step(`^the inspection found that the server was loaded through (no NIC|"[^"]*")$`, "asserts which NIC of the HardwareData says pxe", s.inspectionFoundPXE)
-	sc.Step(`^the message of the error holds no password$`, "asserts that no password is in the error's message", s.messageHoldsNoPassword)
-	sc.Step(`^the events tell of "([^"]*)"$`, "waits until there are events with these reasons", s.hasEvents)
-	sc.Step(`^the events of "([^"]*)" are related to "([^"]*)"$`, "waits for an event with this reason whose related object has this name", s.eventRelatesTo)
-	sc.Step(`^the host has settled$`, "waits until the host is not written any longer for a second of real time", s.settles)
+	sc.Step(`^the inspection found the server's hardware$`, "compares the HardwareData with what the BMC shows", s.inspectionMatches)
+	sc.Step(`^the inspection found the LLDP data of the server's switch ports$`, "compares the VLANs and the LLDP data of the HardwareData with how the rack is cabled", s.inspectionFoundSwitches)
+	sc.Step(`^the inspection found that the server booted from (no NIC|"[^"]*")$`, "asserts which NIC of the HardwareData says pxe", s.inspectionFoundPXE)
+	sc.Step(`^the error message contains no password$`, "asserts that no password is in the error's message", s.messageHoldsNoPassword)
+	sc.Step(`^the events include "([^"]*)"$`, "waits until there are events with these reasons", s.hasEvents)
+	sc.Step(`^the event "([^"]*)" is related to "([^"]*)"$`, "waits for an event with this reason whose related object has this name", s.eventRelatesTo)
+	sc.Step(`^the host is no longer written$`, "waits until the host is not written any longer for a second of real time", s.settles)
 	sc.Step(`^the host has not been written again$`, "asserts that the host is as it was when it had settled", func(ctx context.Context) error {
 		h, err := s.read(ctx)
 		if err == nil && h.ResourceVersion != s.settledVersion {
@@ -85,7 +85,7 @@ func (s *scenario) registerHosts(sc *stepRegistry) {
 		}
 		return err
 	})
-	sc.Step(`^an event tells of "([^"]*)" and names the checksum$`, "waits for an event whose message names the wrong checksum", s.eventNamesChecksum)
+	sc.Step(`^an event "([^"]*)" names the checksum$`, "waits for an event whose message names the wrong checksum", s.eventNamesChecksum)
 }
 
 func (s *scenario) create(ctx context.Context, objects ...client.Object) error {

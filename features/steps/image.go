@@ -26,19 +26,19 @@ import (
 const wrongChecksum = "0000000000000000000000000000000000000000000000000000000000000000"
 
 func (s *scenario) registerImages(sc *stepRegistry) {
-	sc.Step(`^the operator asks for the lab's image$`, "sets spec.image to the image that the lab serves", s.requestLabImage)
-	sc.Step(`^the operator asks for the lab's image with a wrong checksum$`, "the same, with a checksum that no image has", s.requestWithWrongChecksum)
-	sc.Step(`^the operator asks for the lab's image as (raw|qcow2)$`, "the same, as a file of this format", s.requestFormat)
-	sc.Step(`^the operator asks for the lab's image with its (md5|sha256|sha512) checksum, which is (named|not)$`, "the same, with the checksum itself, and its type or none", s.requestWithChecksum)
-	sc.Step(`^the operator asks for an image that is not there$`, "sets spec.image to an address that answers 404", s.requestMissingImage)
-	sc.Step(`^the operator asks for an image that no disk can hold$`, "sets spec.image to a file that is larger than each disk", s.requestHugeImage)
-	sc.Step(`^the operator names the second disk by its (serial number|WWN|device name)$`, "sets spec.rootDeviceHints", s.hintAtSecondDisk)
+	sc.Step(`^the operator sets the image$`, "sets spec.image to the image that the lab serves", s.requestLabImage)
+	sc.Step(`^the operator sets the image with a wrong checksum$`, "the same, with a checksum that no image has", s.requestWithWrongChecksum)
+	sc.Step(`^the operator sets the image as (raw|qcow2)$`, "the same, as a file of this format", s.requestFormat)
+	sc.Step(`^the operator sets the image with its (md5|sha256|sha512) checksum, whose type is (named|not named)$`, "the same, with the checksum itself, and its type or none", s.requestWithChecksum)
+	sc.Step(`^the operator sets an image that does not exist$`, "sets spec.image to an address that answers 404", s.requestMissingImage)
+	sc.Step(`^the operator sets an image that is larger than any disk$`, "sets spec.image to a file that is larger than each disk", s.requestHugeImage)
+	sc.Step(`^the operator sets a root device hint with the (serial number|WWN|device name) of the second disk$`, "sets spec.rootDeviceHints", s.hintAtSecondDisk)
 	sc.Step(`^the server's second disk begins with the image$`, "compares the disk's bytes with the image's", func() error { return s.holdsImage(1) })
 	sc.Step(`^the operator corrects the checksum$`, "asks for the lab's image with the right checksum", s.correctChecksum)
-	sc.Step(`^the operator takes the image away$`, "clears spec.image", s.removeImage)
+	sc.Step(`^the operator removes the image$`, "clears spec.image", s.removeImage)
 	sc.Step(`^the server's first disk begins with the image$`, "compares the disk's bytes with the image's", s.diskHoldsImage)
-	sc.Step(`^the image server stops in the middle of the image$`, "lets downloads of the image stand after a mebibyte", func() { s.testLab.downloads.hold() })
-	sc.Step(`^the image server goes on$`, "lets them go on", func() { s.testLab.downloads.release() })
+	sc.Step(`^the image server stalls in the middle of the image$`, "lets downloads of the image stand after a mebibyte", func() { s.testLab.downloads.hold() })
+	sc.Step(`^the image server continues$`, "lets them go on", func() { s.testLab.downloads.release() })
 	sc.Step(`^the image is being written$`, "waits until a download stands", func(ctx context.Context) error { return s.testLab.downloads.waitHeld(ctx) })
 	sc.Step(`^the image was downloaded once$`, "counts downloads in this scenario, since the image server was told to stop if it was", func() error { return s.testLab.downloads.downloadedOnce() })
 }
@@ -84,7 +84,7 @@ func (s *scenario) requestWithChecksum(ctx context.Context, kind, named string) 
 	sum := map[string]hash.Hash{"md5": md5.New(), "sha256": sha256.New(), "sha512": sha512.New()}[kind]
 	sum.Write(b)
 	raw, of := "raw", metal3.ChecksumType(kind)
-	if named == "not" {
+	if named == "not named" {
 		of = ""
 	}
 	return s.change(ctx, func(h *metal3.BareMetalHost) {

@@ -26,7 +26,7 @@ func (s *scenario) registerKubectl(sc *stepRegistry) {
 		func(ctx context.Context, args string, in *godog.DocString) error {
 			return s.runKubectl(ctx, args, in.Content)
 		})
-	sc.Step(`^kubectl refuses ([^:]+):$`, "the same, and asserts that it fails",
+	sc.Step(`^the operator fails to run kubectl ([^:]+):$`, "the same, and asserts that it fails",
 		func(ctx context.Context, args string, in *godog.DocString) error {
 			if err := s.runKubectl(ctx, args, in.Content); err == nil {
 				return fmt.Errorf("kubectl %s succeeded: %s", args, s.kubectlOutput)

@@ -20,12 +20,12 @@ import (
 )
 
 func (s *scenario) registerMishaps(sc *stepRegistry) {
-	sc.Step(`^the operator asks at once for RAID level (\S+), the settings "([^"]*)" and the firmware "([^"]*)"$`,
+	sc.Step(`^the operator sets RAID level (\S+), the settings "([^"]*)" and the firmware "([^"]*)" together$`,
 		"writes all three while no controller runs, so that the next one finds them together", s.requestPreparation)
 	sc.Step(`^controllers are killed and the BMC restarts, (\d+) times, at points drawn from the seed (\d+)$`,
 		"starts a controller; after a number of requests to the BMC kills it and starts another, or restarts the BMC, or both", s.injectFaults)
-	sc.Step(`^the host has all of it$`, "waits until the host is available, and the server has all that was asked for", s.preparationDone)
-	sc.Step(`^it never said that it is available with half of it$`,
+	sc.Step(`^the host has all three$`, "waits until the host is available, and the server has all that was asked for", s.preparationDone)
+	sc.Step(`^it was never available with a part of them$`,
 		"asserts that whenever the host was available, the server had nothing of what was asked for, before its preparation, or all of it", s.preparationNeverPartial)
 }
 

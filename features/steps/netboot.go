@@ -20,9 +20,8 @@ func (s *scenario) registerNetboot(sc *stepRegistry) {
 			return s.registerWithScheme(ctx, scheme, func(h *metal3.BareMetalHost) { h.Spec.BootMACAddress = "" })
 		})
 	sc.Step(`^a second host has the MAC address of the server$`, "registers the server by IPMI under another name, and waits until it is inspected", s.registerSecondHost)
-	sc.Step(`^the server has nothing to boot$`, "waits until the server stands still, with no boot source left to try", s.hasNothingToBoot)
-	sc.Step(`^the server has started "([^"]*)"$`, "asserts which systems the server has started so far, and from which boot sources", s.hasStarted)
-	sc.Step(`^nobody has asked the server's BMC for virtual media$`, "asserts that no request to the BMC was about virtual media", s.mediaUntouched)
+	sc.Step(`^the server has run "([^"]*)"$`, "asserts which systems the server has started so far, and from which boot sources", s.hasStarted)
+	sc.Step(`^the BMC has received no request for virtual media$`, "asserts that no request to the BMC was about virtual media", s.mediaUntouched)
 }
 
 // addressWithScheme is the address of the server's BMC for a scheme.

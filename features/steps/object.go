@@ -25,15 +25,15 @@ func (s *scenario) registerObjects(sc *stepRegistry) {
 	sc.Step(`^the operator edits the host:$`, "merges this YAML into the BareMetalHost; null takes something away", s.edit)
 	sc.Step(`^the operator annotates the host with "([^"]*)"$`, "sets an annotation to the empty text",
 		func(ctx context.Context, name string) error { return s.annotate(ctx, name, "") })
-	sc.Step(`^the operator annotates the host with "([^"]*)" saying '([^']*)'$`, "sets an annotation to this text", s.annotate)
-	sc.Step(`^the operator cannot annotate the host with "([^"]*)" saying '([^']*)', because "([^"]*)"$`, "asserts that the API refuses an annotation, and that this text is in its answer", s.cannotAnnotate)
-	sc.Step(`^the operator takes the annotation "([^"]*)" away$`, "removes an annotation", s.unannotate)
-	sc.Step(`^the annotation "([^"]*)" is gone$`, "waits until the annotation has been removed",
+	sc.Step(`^the operator annotates the host with "([^"]*)" set to '([^']*)'$`, "sets an annotation to this text", s.annotate)
+	sc.Step(`^annotating the host with "([^"]*)" set to '([^']*)' is refused with "([^"]*)"$`, "asserts that the API refuses an annotation, and that this text is in its answer", s.cannotAnnotate)
+	sc.Step(`^the operator removes the annotation "([^"]*)"$`, "removes an annotation", s.unannotate)
+	sc.Step(`^the annotation "([^"]*)" is removed$`, "waits until the annotation has been removed",
 		func(ctx context.Context, name string) error { return s.annotated(ctx, name, false) })
 	sc.Step(`^the annotation "([^"]*)" is still there$`, "asserts that the annotation has not been removed", s.keepsAnnotation)
-	sc.Step(`^the host's status has "([^"]*)" as "([^"]*)"$`, "waits until a value of the status, named by its path such as provisioning.bootMode, is this; empty is not there", s.statusHas)
-	sc.Step(`^the conditions say that "([^"]*)" are (true|false)$`, "waits until these conditions all are", s.conditionsAre)
-	sc.Step(`^the condition "([^"]*)" is (True|False|Unknown) because of "([^"]*)"$`, "waits until a condition has this status and reason", s.conditionIs)
+	sc.Step(`^the host's status field "([^"]*)" is "([^"]*)"$`, "waits until a value of the status, named by its path such as provisioning.bootMode, is this; empty is not there", s.statusHas)
+	sc.Step(`^the conditions "([^"]*)" are (true|false)$`, "waits until these conditions all are", s.conditionsAre)
+	sc.Step(`^the condition "([^"]*)" is (True|False|Unknown) with reason "([^"]*)"$`, "waits until a condition has this status and reason", s.conditionIs)
 }
 
 // merge puts YAML on top of an object.

@@ -17,14 +17,14 @@ import (
 )
 
 func (s *scenario) registerPreprovisioning(sc *stepRegistry) {
-	sc.Step(`^the host's pre-provisioning image is ready$`, "waits for the condition Ready of the PreprovisioningImage, and fetches what it names", s.imageReady)
+	sc.Step(`^the host's PreprovisioningImage is ready$`, "waits for the condition Ready of the PreprovisioningImage, and fetches what it names", s.imageReady)
 	sc.Step(`^it has the label "([^"]*)" of its host$`, "asserts a label of the PreprovisioningImage", s.imageLabel)
-	sc.Step(`^the operator registers the server with network data for its agent$`, "applies a Secret of network data and a host that names it, with a label", s.registerWithNetwork)
-	sc.Step(`^the operator needs no network data for its agent$`, "clears spec.preprovisioningNetworkDataName", func(ctx context.Context) error {
+	sc.Step(`^the operator registers the server with network data for the agent$`, "applies a Secret of network data and a host that names it, with a label", s.registerWithNetwork)
+	sc.Step(`^the operator removes the network data for the agent$`, "clears spec.preprovisioningNetworkDataName", func(ctx context.Context) error {
 		return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.PreprovisioningNetworkDataName = "" })
 	})
-	sc.Step(`^the pre-provisioning image says "([^"]*)" because of "([^"]*)"$`, "waits for the condition Error of the PreprovisioningImage", s.imageFails)
-	sc.Step(`^the pre-provisioning image is gone$`, "waits until the PreprovisioningImage is no longer there", s.imageGone)
+	sc.Step(`^the PreprovisioningImage has the error "([^"]*)" with reason "([^"]*)"$`, "waits for the condition Error of the PreprovisioningImage", s.imageFails)
+	sc.Step(`^the PreprovisioningImage is deleted$`, "waits until the PreprovisioningImage is no longer there", s.imageGone)
 }
 
 func (s *scenario) preprovisioningImage(ctx context.Context) (*metal3.PreprovisioningImage, error) {

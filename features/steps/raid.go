@@ -23,11 +23,11 @@ import (
 )
 
 func (s *scenario) registerRAID(sc *stepRegistry) {
-	sc.Step(`^the operator asks for (hardware|software) RAID:$`, "sets spec.raid to the volumes that follow, in YAML",
+	sc.Step(`^the operator sets (hardware|software) RAID:$`, "sets spec.raid to the volumes that follow, in YAML",
 		func(ctx context.Context, kind string, doc *godog.DocString) error {
 			return s.requestRAID(ctx, kind, doc.Content)
 		})
-	sc.Step(`^the operator asks for no (hardware|software) RAID$`, "sets spec.raid to no volumes of this kind",
+	sc.Step(`^the operator removes the (hardware|software) RAID$`, "sets spec.raid to no volumes of this kind",
 		func(ctx context.Context, kind string) error { return s.requestRAID(ctx, kind, "[]") })
 	sc.Step(`^the operator disables cleaning$`, "sets spec.automatedCleaningMode", func(ctx context.Context) error {
 		return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.AutomatedCleaningMode = metal3.CleaningModeDisabled })
@@ -37,39 +37,39 @@ func (s *scenario) registerRAID(sc *stepRegistry) {
 			return s.recorder.passedThrough([]string{"available", "preparing"}), s.recorder.String(), nil
 		})
 	})
-	sc.Step(`^the host is prepared with it$`, "waits until the host is available and its status has the RAID that was asked for", s.isPrepared)
+	sc.Step(`^the host is prepared with the RAID$`, "waits until the host is available and its status has the RAID that was asked for", s.isPrepared)
 	sc.Step(`^the host has no root device hints$`, "asserts that status.provisioning.rootDeviceHints is empty", s.hasNoHints)
-	sc.Step(`^the message of the error says "([^"]*)"$`, "waits for an error whose message has this part", s.errorMessageContains)
+	sc.Step(`^the host's error message contains "([^"]*)"$`, "waits for an error whose message has this part", s.errorMessageContains)
 	sc.Step(`^the server has the volumes "([^"]*)"$`, "asserts the levels of the volumes that its controllers have, in order", s.hasVolumes)
 	sc.Step(`^the server has no volumes$`, "asserts that its controllers have none", func() error { return s.hasVolumes("") })
-	sc.Step(`^volume (\d+) is made of the drives "([^"]*)"$`, "asserts the bays of its drives", s.volumeHasDrives)
+	sc.Step(`^volume (\d+) has the drives "([^"]*)"$`, "asserts the bays of its drives", s.volumeHasDrives)
 	sc.Step(`^volume (\d+) begins with the image$`, "compares the volume's bytes with the image's", s.volumeHoldsImage)
-	sc.Step(`^the server runs what volume (\d+) holds$`, "waits until the server has booted the volume", func(ctx context.Context, n int) error {
+	sc.Step(`^the server runs from volume (\d+)$`, "waits until the server has booted the volume", func(ctx context.Context, n int) error {
 		v, err := s.volume(n)
 		if err != nil {
 			return err
 		}
 		return s.runsFromDevice(ctx, v.Device())
 	})
-	sc.Step(`^"([^"]*)" are written on volume (\d+)$`, "writes a text into the volume's middle", s.writeVolume)
+	sc.Step(`^"([^"]*)" is written to volume (\d+)$`, "writes a text into the volume's middle", s.writeVolume)
 	sc.Step(`^volume (\d+) holds "([^"]*)"$`, "reads it there", s.volumeHolds)
 	sc.Step(`^volume (\d+) cannot be read$`, "asserts that reading it fails, and tells nothing", s.volumeFails)
-	sc.Step(`^volume (\d+) is (well|degraded)$`, "waits until it is", s.volumeHasHealth)
+	sc.Step(`^volume (\d+) is (healthy|degraded)$`, "waits until it is", s.volumeHasHealth)
 	sc.Step(`^(\d+) of the (?:other )?drives of volume (\d+) fail$`, "breaks so many of its drives that are well", s.failDrives)
-	sc.Step(`^the drives that failed are replaced$`, "pulls each, and puts a new one into its bay", s.replaceDrives)
+	sc.Step(`^the failed drives are replaced$`, "pulls each, and puts a new one into its bay", s.replaceDrives)
 	sc.Step(`^100 hours pass$`, "lets a hundred hours of the lab's time pass", func() { s.world.Clock().Advance(100 * time.Hour) })
-	sc.Step(`^the image lies on all disks where md expects it$`, "compares the bytes behind each disk's superblock with the image's", s.disksHoldMirror)
+	sc.Step(`^all disks hold the image at the data offset of md$`, "compares the bytes behind each disk's superblock with the image's", s.disksHoldMirror)
 	sc.Step(`^the first disk is pulled$`, "takes it out of its bay", func(ctx context.Context) error {
 		return s.host().PullDrive(ctx, s.machine().Identity.Storage[0].Drives[0].ID)
 	})
-	sc.Step(`^the first disk is put back$`, "puts it into its bay again", func(ctx context.Context) error {
+	sc.Step(`^the first disk is reinserted$`, "puts it into its bay again", func(ctx context.Context) error {
 		return s.host().InsertDrive(ctx, storage.InsertDrive{Drive: s.machine().Identity.Storage[0].Drives[0].ID, What: storage.InsertSame})
 	})
-	sc.Step(`^the server is switched off and on again$`, "does so by its BMC", func(ctx context.Context) error {
+	sc.Step(`^the server is power-cycled$`, "does so by its BMC", func(ctx context.Context) error {
 		_, err := s.world.Control().Power(ctx, s.server.Name, string(machine.PowerCycle))
 		return err
 	})
-	sc.Step(`^the server runs what its second disk holds$`, "waits until the server has booted its second disk", func(ctx context.Context) error {
+	sc.Step(`^the server runs from its second disk$`, "waits until the server has booted its second disk", func(ctx context.Context) error {
 		return s.runsFromDevice(ctx, s.machine().Identity.Storage[0].Drives[1].ID)
 	})
 }

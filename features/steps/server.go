@@ -16,33 +16,33 @@ import (
 
 func (s *scenario) registerServers(sc *stepRegistry) {
 	sc.Step(`^the server is off$`, "waits until the server has no power", s.isOff)
-	sc.Step(`^the server runs what its first disk holds$`, "waits until the server has booted its first disk", s.runsDisk)
+	sc.Step(`^the server runs from its first disk$`, "waits until the server has booted its first disk", s.runsDisk)
 	sc.Step(`^the server's virtual CD is empty$`, "asserts that no medium is inserted", s.cdIsEmpty)
-	sc.Step(`^the server's disks hold no partition table$`, "asserts that the first and last mebibyte of each disk are zero", s.disksAreBlank)
+	sc.Step(`^the server's disks have no partition table$`, "asserts that the first and last mebibyte of each disk are zero", s.disksAreBlank)
 	sc.Step(`^the server's first disk does not boot$`, "asserts that the disk's bytes are not bootable", s.firstDiskDoesNotBoot)
-	sc.Step(`^the server booted its agent once for it$`, "asserts that the server came up twice since the image was asked for: agent, image", s.bootedOnce)
-	sc.Step(`^somebody switches the server off by its BMC$`, "switches it off behind the controllers' back", s.switchOffAtBMC)
+	sc.Step(`^the server booted the agent once for the image$`, "asserts that the server came up twice since the image was asked for: agent, image", s.bootedOnce)
+	sc.Step(`^somebody powers the server off at its BMC$`, "switches it off behind the controllers' back", s.switchOffAtBMC)
 	sc.Step(`^the server is on$`, "waits until the server has power", s.isOn)
-	sc.Step(`^the server has found nothing to boot$`, "waits until the server has tried all that it can boot", s.hasNothingToBoot)
-	sc.Step(`^the server's system does not listen to the power button$`, "lets what runs now ignore that it shall shut down", s.ignorePowerButton)
-	sc.Step(`^the server's system crashes$`, "lets what runs now panic", func(ctx context.Context) error { return s.host().Apply(ctx, machine.Crash{}) })
-	sc.Step(`^the server's agent will be silent$`, "lets the agent's system boot, and the agent not come up in it", func() { s.world.SilenceAgent(s.server.Name, true) })
-	sc.Step(`^the server's agent will speak$`, "ends that", func() { s.world.SilenceAgent(s.server.Name, false) })
+	sc.Step(`^the server has nothing to boot$`, "waits until the server has tried all that it can boot", s.hasNothingToBoot)
+	sc.Step(`^the server's operating system ignores the power button$`, "lets what runs now ignore that it shall shut down", s.ignorePowerButton)
+	sc.Step(`^the server's operating system crashes$`, "lets what runs now panic", func(ctx context.Context) error { return s.host().Apply(ctx, machine.Crash{}) })
+	sc.Step(`^the server's agent will not report$`, "lets the agent's system boot, and the agent not come up in it", func() { s.world.SilenceAgent(s.server.Name, true) })
+	sc.Step(`^the server's agent will report again$`, "ends that", func() { s.world.SilenceAgent(s.server.Name, false) })
 	sc.Step(`^the server was not reset$`, "asserts that it was not reset since the operator began to count", func() error {
 		if n := s.resets(); n != 0 {
 			return fmt.Errorf("it was reset %d times", n)
 		}
 		return nil
 	})
-	sc.Step(`^the operator counts how often the server is reset$`, "begins to count", func() { s.resetsFrom = s.mark() })
+	sc.Step(`^resets of the server are counted$`, "begins to count", func() { s.resetsFrom = s.mark() })
 	sc.Step(`^the server was reset (\d+) times?$`, "asserts how many resets the BMC has confirmed since the operator began to count", func(want int) error {
 		if n := s.resets(); n != want {
 			return fmt.Errorf("it was reset %d times", n)
 		}
 		return nil
 	})
-	sc.Step(`^the operator counts how often the server starts$`, "waits until the server stands still, and begins to count", s.countStarts)
-	sc.Step(`^the server has started (\d+) times since, and was never off$`, "asserts how often it has begun to boot since, and that its BMC has logged no loss of power", s.hasRestarted)
+	sc.Step(`^boots of the server are counted$`, "waits until the server stands still, and begins to count", s.countStarts)
+	sc.Step(`^the server has booted (\d+) times since, and was never off$`, "asserts how often it has begun to boot since, and that its BMC has logged no loss of power", s.hasRestarted)
 	sc.Step(`^the server's console has shown, in this order:$`, "asserts that its console has lines with these texts, where … is anything", s.consoleShows)
 	sc.Step(`^the server's console shows no token$`, "asserts that no agent's token is on it", s.consoleHoldsNoToken)
 	sc.Step(`^(\d+) minutes pass$`, "lets minutes of the lab's time pass", func(n int) { s.world.Clock().Advance(time.Duration(n) * time.Minute) })

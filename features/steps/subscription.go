@@ -26,15 +26,15 @@ const (
 
 func (s *scenario) registerSubscriptions(sc *stepRegistry) {
 	sc.Step(`^the operator subscribes to the events of the server's BMC$`, "applies a BMCEventSubscription whose destination is a receiver of the scenario's, with a context and a Secret of headers", s.subscribe)
-	sc.Step(`^the operator subscribes to the events of a server that nobody knows$`, "the same, for a host that is not there", s.subscribeToUnknownHost)
-	sc.Step(`^the operator subscribes without the secret of its headers$`, "the same, and the Secret is not there", s.subscribeWithoutSecret)
-	sc.Step(`^the operator creates the secret of the headers$`, "applies it", s.createHeaders)
+	sc.Step(`^the operator subscribes to the events of a host that does not exist$`, "the same, for a host that is not there", s.subscribeToUnknownHost)
+	sc.Step(`^the operator subscribes with a Secret of headers that does not exist$`, "the same, and the Secret is not there", s.subscribeWithoutSecret)
+	sc.Step(`^the operator creates the Secret of headers$`, "applies it", s.createHeaders)
 	sc.Step(`^the operator deletes the subscription$`, "deletes the BMCEventSubscription, and does not wait", func(ctx context.Context) error { return s.kube.Delete(ctx, s.subscription()) })
-	sc.Step(`^the subscription is made$`, "waits for status.subscriptionID without an error, and for the BMC to have it, once", s.subscribed)
-	sc.Step(`^the subscription tells "([^"]*)"$`, "waits until status.error is this text", s.subscriptionHasError)
-	sc.Step(`^the subscription tells that its host does not exist$`, "waits until status.error names the host", s.subscriptionHasUnknownHost)
-	sc.Step(`^the subscription is gone$`, "waits until the BMCEventSubscription is no longer there, and asserts that the BMC has none", s.subscriptionGone)
-	sc.Step(`^the receiver is told what happens to the server$`, "waits for an event with the subscription's context and header", s.receiverGotEvent)
+	sc.Step(`^the subscription is active$`, "waits for status.subscriptionID without an error, and for the BMC to have it, once", s.subscribed)
+	sc.Step(`^the subscription shows the error "([^"]*)"$`, "waits until status.error is this text", s.subscriptionHasError)
+	sc.Step(`^the subscription shows that its host does not exist$`, "waits until status.error names the host", s.subscriptionHasUnknownHost)
+	sc.Step(`^the subscription is deleted$`, "waits until the BMCEventSubscription is no longer there, and asserts that the BMC has none", s.subscriptionGone)
+	sc.Step(`^the receiver gets an event of the server$`, "waits for an event with the subscription's context and header", s.receiverGotEvent)
 }
 
 // receiver is somebody to whom BMCs post events.
