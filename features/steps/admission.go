@@ -15,10 +15,10 @@ import (
 )
 
 func (s *scenario) registerAdmission(sc *stepRegistry) {
-	sc.Step(`^the operator tries to create a (\w+) with '([^']*)'$`, "has the API check an object with this YAML merged into it, and does not store it; a BareMetalHost is the server's", s.tryObject)
-	sc.Step(`^the operator tries to change the host to '([^']*)'$`, "has the API check this merge patch of the BareMetalHost, and does not store it", s.tryChange)
-	sc.Step(`^it is refused with: (.+)$`, "asserts that it was refused with this text", s.isRefused)
-	sc.Step(`^it is accepted$`, "asserts that it was not refused", func() error { return s.admissionError })
+	sc.Step(`^the operator tries to create a (\w+) with '([^']*)'$`, "creates an object with this YAML in a dry run; a BareMetalHost is the server's, with the YAML merged into it", s.tryObject)
+	sc.Step(`^the operator tries to change the host to '([^']*)'$`, "applies this merge patch to the BareMetalHost in a dry run", s.tryChange)
+	sc.Step(`^it is refused with: (.+)$`, "asserts that the last dry run was refused with this text", s.isRefused)
+	sc.Step(`^it is accepted$`, "asserts that the last dry run was accepted", func() error { return s.admissionError })
 }
 
 func (s *scenario) tryObject(ctx context.Context, kind, text string) error {

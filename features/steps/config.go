@@ -18,7 +18,7 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
-// The Secrets and the file that these steps make.
+// The Secrets and the file that these steps create.
 const (
 	userDataSecret = "user-data"
 	metaDataSecret = "meta-data"
@@ -26,14 +26,14 @@ const (
 )
 
 func (s *scenario) registerConfig(sc *stepRegistry) {
-	sc.Step(`^the operator sets user data "([^"]*)" and the name "([^"]*)"$`, "makes Secrets with user data and metadata, and names them in the host", s.createConfigSecrets)
-	sc.Step(`^the operator refers to user data that does not exist$`, "names Secrets in the host that nobody has made", s.referToConfigSecrets)
+	sc.Step(`^the operator sets user data "([^"]*)" and the name "([^"]*)"$`, "creates Secrets with user data and metadata, and sets spec.userData and spec.metaData", s.createConfigSecrets)
+	sc.Step(`^the operator refers to user data that does not exist$`, "sets spec.userData and spec.metaData to Secrets that do not exist", s.referToConfigSecrets)
 	sc.Step(`^the server's first disk ends with a config drive that holds "([^"]*)" and "([^"]*)"$`, "looks for a config drive with these texts at the end of the first disk", s.diskEndsWithDrive)
-	sc.Step(`^the operator sets a live ISO$`, "makes a bootable ISO and asks for it as live-iso",
+	sc.Step(`^the operator sets a live ISO$`, "sets spec.image to a bootable ISO with the format live-iso",
 		func(ctx context.Context) error { return s.requestLiveISO(ctx, s.world.ImagesURL()) })
-	sc.Step(`^the operator sets a live ISO with an HTTPS URL$`, "the same, by the address that the lab's images have for BMCs that fetch by HTTPS alone",
+	sc.Step(`^the operator sets a live ISO with an HTTPS URL$`, "sets spec.image to a live ISO at the lab's HTTPS server of images",
 		func(ctx context.Context) error { return s.requestLiveISO(ctx, s.world.SecureImagesURL()) })
-	sc.Step(`^the server runs from its virtual CD$`, "waits until the server has booted its virtual CD", s.runsCD)
+	sc.Step(`^the server runs from its virtual CD$`, "waits until the server has booted from its virtual CD", s.runsCD)
 	sc.Step(`^the operator sets the deployment method "([^"]*)"$`, "sets customDeploy.method", s.requestDeployMethod)
 }
 
@@ -46,7 +46,7 @@ func (s *scenario) referToConfigSecrets(ctx context.Context) error {
 
 func (s *scenario) createConfigSecrets(ctx context.Context, userData, name string) error {
 	_, host := world.Objects(s.server)
-	for secret, data := range map[string]map[string]string{ // made both: the order is not seen
+	for secret, data := range map[string]map[string]string{ // each alone: the order cannot be seen
 		userDataSecret: {"userData": userData}, metaDataSecret: {"metaData": "name: " + name},
 	} {
 		o := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: secret, Namespace: host.Namespace}, StringData: data}
@@ -57,7 +57,8 @@ func (s *scenario) createConfigSecrets(ctx context.Context, userData, name strin
 	return s.referToConfigSecrets(ctx)
 }
 
-// configDriveRange is where a config drive is looked for.
+// configDriveRange is how many bytes at the end of a disk are searched for a config
+// drive.
 const configDriveRange = 66 << 20
 
 func (s *scenario) diskEndsWithDrive(userData, name string) error {

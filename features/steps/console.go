@@ -10,7 +10,7 @@ import (
 	"github.com/cucumber/godog"
 )
 
-// consoleText is what the server's console remembers.
+// consoleText returns what the server's console has shown.
 func (s *scenario) consoleText() string {
 	text, _ := s.machine().Console.Since(0)
 	return strings.ReplaceAll(string(text), "\r\n", "\n")
@@ -34,7 +34,7 @@ func (s *scenario) consoleShows(ctx context.Context, want *godog.DocString) erro
 	})
 }
 
-// token is what an agent shows to the controller: a boot and a code over it.
+// token matches an agent's token: the ID of a boot, and a code over it.
 var token = regexp.MustCompile(`\w_[^\s._/]+\.[A-Za-z0-9_-]{16,}`)
 
 func (s *scenario) consoleHoldsNoToken() error {

@@ -6,12 +6,12 @@ import (
 )
 
 func (s *scenario) registerControllers(sc *stepRegistry) {
-	sc.Step(`^the controller is killed$`, "cuts all of its connections and ends it, as kill -9 does", func() { s.world.KillControllers() })
-	sc.Step(`^the controller will be killed when the host becomes "([^"]*)"$`, "kills it when the state is first seen from now on, whatever it is doing then",
+	sc.Step(`^the controller is killed$`, "cuts the controller's connections and ends it, as kill -9 does", func() { s.world.KillControllers() })
+	sc.Step(`^the controller will be killed when the host becomes "([^"]*)"$`, "kills the controller when the host is next seen in this provisioning state",
 		func(state string) {
 			s.recorder.trap(state, func() error { s.world.KillControllers(); return nil })
 		})
-	sc.Step(`^another controller starts$`, "starts the controllers anew, with no memory of the former; waits until that is dead", func(ctx context.Context) error {
+	sc.Step(`^another controller starts$`, "waits until the former controller is dead, and starts one without its memory", func(ctx context.Context) error {
 		err := eventually(ctx, "the controller is dead", func(context.Context) (bool, string, error) {
 			return !s.recorder.trapsPending() && !s.world.ControllersRunning(), s.recorder.String(), nil
 		})
@@ -20,7 +20,7 @@ func (s *scenario) registerControllers(sc *stepRegistry) {
 		}
 		return s.world.StartControllers(context.WithoutCancel(ctx))
 	})
-	sc.Step(`^the server has booted (\d+) times in total$`, "asserts how often it went through its power-on self test", func(n int) error {
+	sc.Step(`^the server has booted (\d+) times in total$`, "asserts how many boots the server has begun in all", func(n int) error {
 		if got := s.machine().Boots; got != uint64(n) {
 			return fmt.Errorf("it came up %d times", got)
 		}

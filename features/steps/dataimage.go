@@ -17,15 +17,15 @@ import (
 )
 
 func (s *scenario) registerDataImages(sc *stepRegistry) {
-	sc.Step(`^the operator sets the DataImage "([^"]*)"$`, "applies a DataImage of the host's name for an ISO that the lab serves", s.giveData)
-	sc.Step(`^the operator sets a DataImage that does not exist$`, "the same, for a URL that answers 404", func(ctx context.Context) error { return s.setData(ctx, "nowhere.iso") })
-	sc.Step(`^the operator deletes the DataImage$`, "deletes the DataImage, and does not wait", func(ctx context.Context) error { return s.kube.Delete(ctx, s.dataImage("")) })
+	sc.Step(`^the operator sets the DataImage "([^"]*)"$`, "creates or changes the host's DataImage to an ISO that the lab serves", s.giveData)
+	sc.Step(`^the operator sets a DataImage that does not exist$`, "creates or changes the host's DataImage to a URL that answers 404", func(ctx context.Context) error { return s.setData(ctx, "nowhere.iso") })
+	sc.Step(`^the operator deletes the DataImage$`, "deletes the DataImage without waiting", func(ctx context.Context) error { return s.kube.Delete(ctx, s.dataImage("")) })
 	sc.Step(`^the server's virtual CD holds "([^"]*)"$`, "waits until the virtual CD holds this ISO of the lab", s.cdHolds)
 	sc.Step(`^the DataImage "([^"]*)" is attached$`, "waits for status.attachedImage, without an error", s.dataAttached)
 	sc.Step(`^the DataImage shows an error$`, "waits for status.error", s.dataFailed)
-	sc.Step(`^the DataImage is still there$`, "asserts that the DataImage has not gone", s.dataStays)
-	sc.Step(`^the DataImage is deleted$`, "waits until the DataImage is no longer there", s.dataGone)
-	sc.Step(`^the DataImage is owned by the host$`, "waits for owner and finalizer", s.dataOwned)
+	sc.Step(`^the DataImage is still there$`, "asserts that the DataImage exists", s.dataStays)
+	sc.Step(`^the DataImage is deleted$`, "waits until the DataImage does not exist", s.dataGone)
+	sc.Step(`^the DataImage is owned by the host$`, "waits until the DataImage has the host as owner, and a finalizer", s.dataOwned)
 }
 
 func (s *scenario) dataImage(file string) *metal3.DataImage {
@@ -46,7 +46,7 @@ func (s *scenario) giveData(ctx context.Context, file string) error {
 	return s.setData(ctx, file)
 }
 
-// setData makes the DataImage, or changes it.
+// setData creates the DataImage, or changes its URL.
 func (s *scenario) setData(ctx context.Context, file string) error {
 	err := s.kube.Create(ctx, s.dataImage(file))
 	if !apierrors.IsAlreadyExists(err) {
@@ -75,7 +75,7 @@ func (s *scenario) cdHolds(ctx context.Context, file string) error {
 	})
 }
 
-// awaitDataImage waits until the DataImage is as ok says.
+// awaitDataImage waits until ok accepts the DataImage.
 func (s *scenario) awaitDataImage(ctx context.Context, what string, ok func(*metal3.DataImage) bool) error {
 	return eventually(ctx, "the data image "+what, func(ctx context.Context) (bool, string, error) {
 		d, err := s.readData(ctx)

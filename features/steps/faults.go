@@ -10,21 +10,21 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 )
 
-// Where requests go that faults are about, on whatever path a BMC has them.
+// Path patterns of requests that faults match, on any dialect.
 const (
 	resetPath  = "/redfish/v1/Systems/*/Actions/ComputerSystem.Reset"
 	insertPath = "/redfish/v1/**/VirtualMedia.InsertMedia"
 	systemPath = "/redfish/v1/Systems/*"
 )
 
-// faults are what operators call what goes wrong with a BMC.
+// faults are the fault rules that steps can add to a BMC, by their phrase.
 var faults = []struct {
 	phrase string
 	doc    string
 	rule   fault.Rule
 }{
-	{"is offline", "takes it off the network", fault.Rule{Offline: true}},
-	{"is offline for two minutes", "takes it off the network for two minutes of the lab's time",
+	{"is offline", "takes the BMC off the network", fault.Rule{Offline: true}},
+	{"is offline for two minutes", "takes the BMC off the network for two minutes of the lab's time",
 		fault.Rule{Offline: true, Until: fault.Duration{Duration: 2 * time.Minute}}},
 	{"refuses virtual media", "answers each insertion of a medium with 500",
 		fault.Rule{Path: insertPath, Method: fault.Methods{"POST"}, Status: 500, Message: "no medium can be inserted"}},
@@ -34,7 +34,7 @@ var faults = []struct {
 		fault.Rule{Path: resetPath, Method: fault.Methods{"POST"}, Status: 500, Message: "the power supply does not answer"}},
 	{"refuses to change the power once", "answers the next reset with 500",
 		fault.Rule{Path: resetPath, Method: fault.Methods{"POST"}, Status: 500, Count: 1, Message: "the power supply does not answer"}},
-	{"refuses a graceful shutdown", "answers the next reset with 400, as a BMC does that cannot ask",
+	{"refuses a graceful shutdown", "answers the next reset with 400, as a BMC without GracefulShutdown does",
 		fault.Rule{Path: resetPath, Method: fault.Methods{"POST"}, Status: 400, Count: 1, Message: "no such reset type"}},
 	{"accepts a reset and does nothing", "confirms the next reset without carrying it out",
 		fault.Rule{Path: resetPath, Method: fault.Methods{"POST"}, Status: 204, Count: 1}},
@@ -46,7 +46,7 @@ var faults = []struct {
 		fault.Rule{Status: 503, Count: 5, Path: "/redfish/v1/**"}},
 	{"closes a connection within a response", "ends the next connection in the middle of a body",
 		fault.Rule{Path: systemPath, Method: fault.Methods{"GET"}, Drop: fault.MidBody, Count: 1}},
-	{"presents a self-signed certificate", "fails each verification of its certificate",
+	{"presents a self-signed certificate", "presents a certificate that no authority has signed",
 		fault.Rule{TLS: fault.SelfSigned}},
 }
 
@@ -62,13 +62,13 @@ func (s *scenario) registerFaults(sc *stepRegistry) {
 			return err
 		})
 	}
-	s.registerTrigger(sc, "restarts", "lets the BMC restart at once: it forgets sessions and is away for a while", func(ctx context.Context) error {
+	s.registerTrigger(sc, "restarts", "restarts the BMC: it loses its sessions and is offline for a while", func(ctx context.Context) error {
 		_, err := s.world.Control().ResetBMC(ctx, s.server.Name, control.BMCReset{Kind: "ForceRestart"})
 		return err
 	})
-	sc.Step(`^the BMC works again$`, "mends what was wrong with the BMC", s.removeFaults)
-	sc.Step(`^requests to the BMC are counted$`, "begins to count what the BMC is asked", func() { s.requestsFrom = s.mark() })
-	sc.Step(`^the BMC has received no request$`, "asserts that it was asked nothing since", func() error {
+	sc.Step(`^the BMC works again$`, "removes the faults of the scenario", s.removeFaults)
+	sc.Step(`^requests to the BMC are counted$`, "counts requests to the BMC from now on", func() { s.requestsFrom = s.mark() })
+	sc.Step(`^the BMC has received no request$`, "asserts that the journal has no request to the BMC since the count began", func() error {
 		if all := s.requests(s.requestsFrom, journal.Query{}); len(all) > 0 {
 			return fmt.Errorf("it was asked %d times: %s %s …", len(all), all[0].Method, all[0].Path)
 		}
@@ -76,11 +76,11 @@ func (s *scenario) registerFaults(sc *stepRegistry) {
 	})
 }
 
-// registerTrigger binds what happens to a BMC at once, and what happens to it as soon as the
-// host is in some state.
+// registerTrigger binds two steps: one that affects the BMC at once, and one that
+// does so as soon as the host is in a state.
 func (s *scenario) registerTrigger(sc *stepRegistry, phrase, doc string, does func(context.Context) error) {
 	sc.Step(`^the BMC `+phrase+`$`, doc, does)
-	sc.Step(`^the BMC `+phrase+` as soon as the host is "([^"]*)"$`, "the same, when this state is first seen from now on", func(ctx context.Context, state string) {
+	sc.Step(`^the BMC `+phrase+` as soon as the host is "([^"]*)"$`, "does so when the host is next seen in this provisioning state", func(ctx context.Context, state string) {
 		ctx = context.WithoutCancel(ctx)
 		s.recorder.trap(state, func() error { return does(ctx) })
 	})
@@ -96,7 +96,7 @@ func (s *scenario) removeFaults(ctx context.Context) error {
 	return nil
 }
 
-// requests are those to the server's BMC that the journal tells of since a mark.
+// requests returns the journal's requests to the server's BMC since a mark.
 func (s *scenario) requests(since journal.Mark, q journal.Query) []journal.Entry {
 	q.Host, q.Kind, q.After = s.server.Name, journal.Request, since
 	all, _, err := s.world.Lab().Journal().Select(q)
@@ -106,7 +106,7 @@ func (s *scenario) requests(since journal.Mark, q journal.Query) []journal.Entry
 	return all
 }
 
-// mark is the place that the journal has come to.
+// mark returns the end of the journal.
 func (s *scenario) mark() journal.Mark {
 	_, mark, err := s.world.Lab().Journal().Select(journal.Query{Last: 1})
 	if err != nil {
@@ -115,8 +115,7 @@ func (s *scenario) mark() journal.Mark {
 	return mark
 }
 
-// resets is how many resets the BMC has confirmed since the operator began to
-// count.
+// resets returns how many resets the BMC has confirmed since the count began.
 func (s *scenario) resets() int {
 	return len(s.requests(s.resetsFrom, journal.Query{Method: "POST", Path: resetPath, Status: "2xx"}))
 }

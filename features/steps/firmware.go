@@ -28,37 +28,37 @@ import (
 
 func (s *scenario) registerFirmware(sc *stepRegistry) {
 	sc.Step(`^the operator sets the firmware settings "([^"]*)"$`, "edits spec.settings of the HostFirmwareSettings: name=value, …", s.setSettings)
-	sc.Step(`^the operator creates the firmware settings "([^"]*)" before the host$`, "creates the HostFirmwareSettings before there is a host", s.createSettings)
-	sc.Step(`^the firmware settings are applied$`, "waits until they are valid, nothing differs and the host is available", s.settingsApplied)
-	sc.Step(`^the firmware settings are invalid, because "([^"]*)"$`, "waits for the condition, and the event that says why", s.settingsInvalid)
-	sc.Step(`^the firmware settings are valid$`, "waits until they have been looked at and are valid", s.settingsValid)
-	sc.Step(`^the server's BIOS has "([^"]*)"$`, "compares settings with what the server really has: name=value, …", s.biosHas)
-	sc.Step(`^the firmware settings show all settings of the server$`, "compares status.settings with all of the server's, but for passwords", s.settingsAreTheServers)
-	sc.Step(`^their FirmwareSchema has the server's vendor and model$`, "reads the FirmwareSchema that the settings refer to", s.schemaIsOfModel)
+	sc.Step(`^the operator creates the firmware settings "([^"]*)" before the host$`, "creates the HostFirmwareSettings before the BareMetalHost exists", s.createSettings)
+	sc.Step(`^the firmware settings are applied$`, "waits until the settings are valid, ChangeDetected is False and the host is available", s.settingsApplied)
+	sc.Step(`^the firmware settings are invalid, because "([^"]*)"$`, "waits until the condition Valid is False, and for an event with this message", s.settingsInvalid)
+	sc.Step(`^the firmware settings are valid$`, "waits until the condition Valid is True for the current generation", s.settingsValid)
+	sc.Step(`^the server's BIOS has "([^"]*)"$`, "asserts BIOS settings of the emulated server: name=value, …", s.biosHas)
+	sc.Step(`^the firmware settings show all settings of the server$`, "waits until status.settings equals the server's BIOS settings, without passwords", s.settingsAreTheServers)
+	sc.Step(`^their FirmwareSchema has the server's vendor and model$`, "asserts vendor and model of the FirmwareSchema that the settings refer to", s.schemaIsOfModel)
 	sc.Step(`^the firmware components are "([^"]*)"$`, "waits for status.components", s.componentsAre)
-	sc.Step(`^the server has booted (\d+) times? for it$`, "counts the boots since the settings or updates were asked for", s.startedFor)
-	sc.Step(`^the server's attribute registry lacks "([^"]*)"$`, "lets the BMC's registry not know a setting that the BIOS has", s.registryLags)
-	sc.Step(`^the attribute registry is complete again$`, "ends that", s.registryCatchesUp)
+	sc.Step(`^the server has booted (\d+) times? for it$`, "asserts how many boots the server has begun since the last change of settings or updates", s.startedFor)
+	sc.Step(`^the server's attribute registry lacks "([^"]*)"$`, "hides an attribute from the BMC's attribute registry", s.registryLags)
+	sc.Step(`^the attribute registry is complete again$`, "ends the last change of this kind", s.registryCatchesUp)
 	sc.Step(`^the operator updates the firmware "([^"]*)"$`, "serves images, and edits spec.updates of the HostFirmwareComponents: component=version, …", s.updateFirmware)
-	sc.Step(`^the operator updates the BIOS with an image that does not exist$`, "the same, with an address where nothing is", s.updateFromNowhere)
-	sc.Step(`^the operator updates the component "([^"]*)"$`, "the same, with any component", s.updateComponent)
+	sc.Step(`^the operator updates the BIOS with an image that does not exist$`, "edits spec.updates of the HostFirmwareComponents to a URL that answers 404", s.updateFromNowhere)
+	sc.Step(`^the operator updates the component "([^"]*)"$`, "edits spec.updates of the HostFirmwareComponents for this component", s.updateComponent)
 	sc.Step(`^the firmware is updated$`, "waits until all updates are installed and the host is available", s.firmwareUpdated)
-	sc.Step(`^the firmware components are invalid, because "([^"]*)"$`, "waits for the condition, and the event that says why", s.componentsInvalid)
-	sc.Step(`^the server runs "([^"]*)"$`, "compares versions with what the server really runs, and the status: component=version, …", s.serverRuns)
-	sc.Step(`^the next update of the BIOS will fail at (\d+) percent$`, "lets it fail while it is written", s.breakUpdate)
-	sc.Step(`^the update has failed at (\d+) percent$`, "reads the BMC's task, which may be one off", s.failedAt)
-	sc.Step(`^an error event contains "([^"]*)"$`, "waits for an error whose message has this text", s.errorEventSays)
-	sc.Step(`^a lab with (\d+) servers? of the model "([^"]*)" and (\d+) of the model "([^"]*)"$`, "gives the scenario a lab of its own", s.startMixed)
-	sc.Step(`^the operator has registered all servers$`, "registers them and waits until all are available and their settings are read", s.registerAll)
-	sc.Step(`^servers (\d+) and (\d+) (share a|have different) FirmwareSchemas?$`, "compares what their HostFirmwareSettings refer to", s.compareSchemas)
-	sc.Step(`^the operator deletes the host of server (\d+)$`, "deletes its host, and waits until it is gone", s.deleteServer)
-	sc.Step(`^the FirmwareSchema of server (\d+) (still exists|is deleted)$`, "waits for the FirmwareSchema that it had", s.schemaOf)
-	sc.Step(`^the operator registers the server as an iDRAC, with virtualization (on|off)$`, "uses the scheme idrac-virtualmedia and the vendor-independent firmware field", s.registerIDRAC)
-	sc.Step(`^the HostUpdatePolicy allows changes on reboot$`, "creates a HostUpdatePolicy", s.allowServicing)
-	sc.Step(`^the host has been serviced$`, "waits until the host was being serviced and is OK again", s.hasBeenServiced)
+	sc.Step(`^the firmware components are invalid, because "([^"]*)"$`, "waits until the condition Valid is False, and for an event with this message", s.componentsInvalid)
+	sc.Step(`^the server runs "([^"]*)"$`, "asserts firmware versions of the emulated server and of status.components: component=version, …", s.serverRuns)
+	sc.Step(`^the next update of the BIOS will fail at (\d+) percent$`, "lets the next BIOS update fail when it is this far", s.breakUpdate)
+	sc.Step(`^the update has failed at (\d+) percent$`, "asserts that a task of the BMC has failed at this percentage, or one beside it", s.failedAt)
+	sc.Step(`^an error event contains "([^"]*)"$`, "waits for an event with a reason that ends in Error, and this text in its message", s.errorEventSays)
+	sc.Step(`^a lab with (\d+) servers? of the model "([^"]*)" and (\d+) of the model "([^"]*)"$`, "starts a lab with servers of two hardware profiles for this scenario alone", s.startMixed)
+	sc.Step(`^the operator has registered all servers$`, "registers all servers, and waits until they are available and have FirmwareSchemas", s.registerAll)
+	sc.Step(`^servers (\d+) and (\d+) (share a|have different) FirmwareSchemas?$`, "compares the FirmwareSchemas of two servers", s.compareSchemas)
+	sc.Step(`^the operator deletes the host of server (\d+)$`, "deletes a BareMetalHost, and waits until it does not exist", s.deleteServer)
+	sc.Step(`^the FirmwareSchema of server (\d+) (still exists|is deleted)$`, "waits until the FirmwareSchema that the server had exists, or does not", s.schemaOf)
+	sc.Step(`^the operator registers the server as an iDRAC, with virtualization (on|off)$`, "applies a BareMetalHost with an idrac-virtualmedia address and spec.firmware.virtualizationEnabled", s.registerIDRAC)
+	sc.Step(`^the HostUpdatePolicy allows changes on reboot$`, "creates a HostUpdatePolicy with onReboot for settings and updates", s.allowServicing)
+	sc.Step(`^the host has been serviced$`, "waits until operationalStatus was servicing and is OK", s.hasBeenServiced)
 }
 
-// pairs reads "a=b, c=d".
+// pairs parses "a=b, c=d".
 func pairs(list string) [][2]string {
 	var out [][2]string
 	for one := range strings.SplitSeq(list, ", ") {
@@ -76,7 +76,7 @@ func (s *scenario) objectOf(ctx context.Context, name string, o client.Object) e
 	return s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: name}, o)
 }
 
-// edit changes an object of the host's name, once it is there.
+// edit waits for an object of the host's name, and changes it.
 func edit[T client.Object](ctx context.Context, s *scenario, o T, change func(T)) error {
 	s.bootsBefore = s.machine().Boots
 	err := eventually(ctx, "there is the object to change", func(ctx context.Context) (bool, string, error) {
@@ -98,7 +98,7 @@ func edit[T client.Object](ctx context.Context, s *scenario, o T, change func(T)
 func desired(list string) metal3.DesiredSettingsMap {
 	out := metal3.DesiredSettingsMap{}
 	for _, p := range pairs(list) {
-		out[p[0]] = intstr.Parse(p[1]) // a number is written as one
+		out[p[0]] = intstr.Parse(p[1]) // an integer stays one
 	}
 	return out
 }
@@ -115,7 +115,7 @@ func (s *scenario) createSettings(ctx context.Context, list string) error {
 	})
 }
 
-// observed says whether a condition is about the latest wish, and is so.
+// observed reports whether a condition has a status for the current generation.
 func observed(conditions []metav1.Condition, kind string, is metav1.ConditionStatus, generation int64) bool {
 	c := meta.FindStatusCondition(conditions, kind)
 	return c != nil && c.ObservedGeneration == generation && c.Status == is
@@ -170,7 +170,7 @@ func (s *scenario) eventSays(ctx context.Context, reason, message string) error 
 	})
 }
 
-// bios are the server's settings as text.
+// bios returns the server's BIOS settings as text.
 func (s *scenario) bios() map[string]string {
 	out := map[string]string{}
 	for _, one := range s.machine().BIOSSettings() {
@@ -265,10 +265,10 @@ func (s *scenario) registryCatchesUp() error {
 	return s.world.Lab().RemoveFault(id)
 }
 
-// componentKinds say what images for a component are made for.
+// componentKinds are the kinds of firmware images, by component.
 var componentKinds = map[string]firmware.Kind{"bios": firmware.KindBIOS, "bmc": firmware.KindBMC, "nic": firmware.KindNIC}
 
-// serve makes an image for a component available, and returns its address.
+// serve writes a firmware image for a component, and returns its URL.
 func (s *scenario) serve(component, version string) (string, error) {
 	kind, _, _ := strings.Cut(component, ":")
 	x, ok := s.running(component)
@@ -287,7 +287,7 @@ func (s *scenario) serve(component, version string) (string, error) {
 	return s.world.ImagesURL() + file, nil
 }
 
-// running is what a component of the server really runs.
+// running returns the firmware of a component of the emulated server.
 func (s *scenario) running(component string) (firmware.Inventory, bool) {
 	kind, _, _ := strings.Cut(component, ":")
 	all := s.machine().Components()
@@ -357,8 +357,8 @@ func (s *scenario) serverRuns(ctx context.Context, list string) error {
 	return nil
 }
 
-// breakUpdate works out how much of the BIOS is written when so much of all is
-// done.
+// breakUpdate converts a percentage of the whole update to one of its phase
+// Applying, in which the update fails.
 func (s *scenario) breakUpdate(ctx context.Context, percent int) error {
 	x, _ := s.running("bios")
 	t := x.Timings

@@ -24,61 +24,61 @@ const wrongPassword = "not-the-password"
 
 func (s *scenario) registerHosts(sc *stepRegistry) {
 	sc.Step(`^the operator registers the server$`, "applies the Secret and the BareMetalHost of the server", s.registerServer)
-	sc.Step(`^the operator registers the server with a wrong password$`, "the same, with a Secret that the BMC refuses", s.registerWithWrongPassword)
+	sc.Step(`^the operator registers the server with a wrong password$`, "applies the BareMetalHost, and a Secret that the BMC refuses", s.registerWithWrongPassword)
 	sc.Step(`^the operator registers the server without its Secret$`, "applies the BareMetalHost alone", s.registerWithoutSecret)
-	sc.Step(`^the operator registers the server without its BMC$`, "applies a BareMetalHost that names neither a BMC nor a Secret", s.registerWithoutBMC)
+	sc.Step(`^the operator registers the server without its BMC$`, "applies a BareMetalHost without spec.bmc", s.registerWithoutBMC)
 	sc.Step(`^the operator adds the BMC$`, "applies the Secret, and edits the host's BMC details", s.addBMC)
 	sc.Step(`^the host's operational status is "([^"]*)"$`, "waits for status.operationalStatus", s.hasStatus)
 	sc.Step(`^the operator registers the server at the address "([^"]*)"$`, "applies its Secret and its BareMetalHost with a BMC address in which HOST:PORT stands for the BMC's Redfish, IPMI for its IPMI and SYSTEM for the system's path", s.registerWithAddress)
 	sc.Step(`^the operator creates the Secret$`, "applies the Secret", s.createSecret)
 	sc.Step(`^the operator corrects the password$`, "edits the Secret to the right password", s.correctPassword)
 	sc.Step(`^the operator has registered the server$`, "registers the server and waits until it is available, on and has nothing to boot", s.hasRegistered)
-	sc.Step(`^the operator has provisioned the server$`, "the same, then asks for the lab's image and waits until it is provisioned", s.hasProvisioned)
+	sc.Step(`^the operator has provisioned the server$`, "registers the server, sets the image and waits until the host is provisioned", s.hasProvisioned)
 	sc.Step(`^the operator sets online to (true|false)$`, "edits spec.online", s.setOnline)
 	sc.Step(`^the operator pauses the host$`, "sets the annotation baremetalhost.metal3.io/paused", func(ctx context.Context) error { return s.annotate(ctx, metal3.PausedAnnotation, "by the operator") })
-	sc.Step(`^the operator resumes the host$`, "takes it off again", func(ctx context.Context) error { return s.unannotate(ctx, metal3.PausedAnnotation) })
+	sc.Step(`^the operator resumes the host$`, "removes the annotation again", func(ctx context.Context) error { return s.unannotate(ctx, metal3.PausedAnnotation) })
 	sc.Step(`^the operator detaches the host$`, "sets the annotation baremetalhost.metal3.io/detached", func(ctx context.Context) error { return s.annotate(ctx, metal3.DetachedAnnotation, "") })
-	sc.Step(`^the operator attaches the host$`, "takes it off again", func(ctx context.Context) error { return s.unannotate(ctx, metal3.DetachedAnnotation) })
-	sc.Step(`^the operator moves the host to another cluster$`, "deletes the host without touching the server, and makes it anew with its status in an annotation", s.moveToAnotherCluster)
+	sc.Step(`^the operator attaches the host$`, "removes the annotation again", func(ctx context.Context) error { return s.unannotate(ctx, metal3.DetachedAnnotation) })
+	sc.Step(`^the operator moves the host to another cluster$`, "detaches and deletes the host, and creates it again with its status in an annotation", s.moveToAnotherCluster)
 	sc.Step(`^the operator corrects the password, with whitespace around it$`, "edits the Secret to the right password, with blanks and a newline", func(ctx context.Context) error {
 		return s.setPassword(ctx, " "+s.server.Password+" \n")
 	})
-	sc.Step(`^the Secret is deleted$`, "waits until the Secret of the BMC is no longer there", func(ctx context.Context) error {
+	sc.Step(`^the Secret is deleted$`, "waits until the BMC's Secret does not exist", func(ctx context.Context) error {
 		secret, _ := world.Objects(s.server)
 		return s.awaitDeletion(ctx, secret)
 	})
-	sc.Step(`^the Secret is still there$`, "asserts that the Secret of the BMC is there", func(ctx context.Context) error {
+	sc.Step(`^the Secret is still there$`, "asserts that the BMC's Secret exists", func(ctx context.Context) error {
 		secret, _ := world.Objects(s.server)
 		return s.kube.Get(ctx, client.ObjectKeyFromObject(secret), secret)
 	})
-	sc.Step(`^the HardwareData is deleted$`, "waits until the HardwareData of the host is no longer there", func(ctx context.Context) error {
+	sc.Step(`^the HardwareData is deleted$`, "waits until the host's HardwareData does not exist", func(ctx context.Context) error {
 		return s.awaitDeletion(ctx, &metal3.HardwareData{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: s.server.Name}})
 	})
-	sc.Step(`^the operator gives the host a BMC address without a path$`, "edits spec.bmc.address to name the only system", s.shortenAddress)
-	sc.Step(`^the operator deletes the Secret$`, "deletes the Secret of the BMC, and does not wait", s.deleteSecret)
-	sc.Step(`^the operator changes the password of the Secret to a wrong one$`, "edits the Secret of the BMC", func(ctx context.Context) error { return s.setPassword(ctx, wrongPassword) })
-	sc.Step(`^the BMC's password becomes "([^"]*)"$`, "changes the password of the account at the BMC itself, as a rotation does first", s.changeBMCPassword)
-	sc.Step(`^the operator changes the password of the Secret to "([^"]*)"$`, "edits the Secret of the BMC", s.setPassword)
-	sc.Step(`^the operator deletes the host$`, "deletes the BareMetalHost, and does not wait", s.deleteHost)
-	sc.Step(`^the host becomes "([^"]*)"$`, "waits until the provisioning state is this one, or has been since the last that was waited for", s.awaitState)
+	sc.Step(`^the operator gives the host a BMC address without a path$`, "edits spec.bmc.address so that it names no system", s.shortenAddress)
+	sc.Step(`^the operator deletes the Secret$`, "deletes the BMC's Secret without waiting", s.deleteSecret)
+	sc.Step(`^the operator changes the password of the Secret to a wrong one$`, "edits the password in the BMC's Secret", func(ctx context.Context) error { return s.setPassword(ctx, wrongPassword) })
+	sc.Step(`^the BMC's password becomes "([^"]*)"$`, "changes the password of the BMC's account, and not the Secret", s.changeBMCPassword)
+	sc.Step(`^the operator changes the password of the Secret to "([^"]*)"$`, "edits the password in the BMC's Secret", s.setPassword)
+	sc.Step(`^the operator deletes the host$`, "deletes the BareMetalHost without waiting", s.deleteHost)
+	sc.Step(`^the host becomes "([^"]*)"$`, "waits until the host is in this provisioning state, or was since the state last waited for", s.awaitState)
 	sc.Step(`^the host stays "([^"]*)"$`, "asserts that the stored provisioning state is this one", s.hasState)
-	sc.Step(`^the host reports "([^"]*)"$`, "waits until the host has shown an error of this type, or waits for it", s.awaitErrorType)
-	sc.Step(`^the host reports no error$`, "waits until errorType, message and count are clear and the status is OK", s.awaitNoError)
-	sc.Step(`^the host has reported the error message "([^"]*)"$`, "waits until the error's message has this text in it, or has had", s.errorMessageContained)
+	sc.Step(`^the host reports "([^"]*)"$`, "waits until the host has, or has had, this errorType", s.awaitErrorType)
+	sc.Step(`^the host reports no error$`, "waits until errorType, errorMessage and errorCount are clear and operationalStatus is OK", s.awaitNoError)
+	sc.Step(`^the host has reported the error message "([^"]*)"$`, "waits until errorMessage contains, or has contained, this text", s.errorMessageContained)
 	sc.Step(`^it was never "([^"]*)"$`, "asserts that the host has not had this provisioning state", s.neverWas)
-	sc.Step(`^its error count is (\d+)$`, "waits for a count of errors", func(ctx context.Context, n int) error {
+	sc.Step(`^its error count is (\d+)$`, "waits for status.errorCount", func(ctx context.Context, n int) error {
 		return s.awaitValue(ctx, "errorCount", fmt.Sprint(n), func(h *metal3.BareMetalHost) string { return fmt.Sprint(h.Status.ErrorCount) })
 	})
-	sc.Step(`^the host is deleted$`, "waits until the BareMetalHost is no longer there", s.isGone)
+	sc.Step(`^the host is deleted$`, "waits until the BareMetalHost does not exist", s.isGone)
 	sc.Step(`^it passed through "([^"]*)"$`, "waits until the host has had these provisioning states in this order", s.passedThrough)
-	sc.Step(`^the inspection found the server's hardware$`, "compares the HardwareData with what the BMC shows", s.inspectionMatches)
-	sc.Step(`^the inspection found the LLDP data of the server's switch ports$`, "compares the VLANs and the LLDP data of the HardwareData with how the rack is cabled", s.inspectionFoundSwitches)
-	sc.Step(`^the inspection found that the server booted from (no NIC|"[^"]*")$`, "asserts which NIC of the HardwareData says pxe", s.inspectionFoundPXE)
-	sc.Step(`^the error message contains no password$`, "asserts that no password is in the error's message", s.messageHoldsNoPassword)
-	sc.Step(`^the events include "([^"]*)"$`, "waits until there are events with these reasons", s.hasEvents)
+	sc.Step(`^the inspection found the server's hardware$`, "compares the HardwareData with the emulated server", s.inspectionMatches)
+	sc.Step(`^the inspection found the LLDP data of the server's switch ports$`, "compares LLDP data and VLANs of the HardwareData with the rack's cabling", s.inspectionFoundSwitches)
+	sc.Step(`^the inspection found that the server booted from (no NIC|"[^"]*")$`, "asserts which NIC of the HardwareData has pxe: true", s.inspectionFoundPXE)
+	sc.Step(`^the error message contains no password$`, "asserts that errorMessage contains none of the passwords", s.messageHoldsNoPassword)
+	sc.Step(`^the events include "([^"]*)"$`, "waits for events with these reasons", s.hasEvents)
 	sc.Step(`^the event "([^"]*)" is related to "([^"]*)"$`, "waits for an event with this reason whose related object has this name", s.eventRelatesTo)
-	sc.Step(`^the host is no longer written$`, "waits until the host is not written any longer for a second of real time", s.settles)
-	sc.Step(`^the host has not been written again$`, "asserts that the host is as it was when it had settled", func(ctx context.Context) error {
+	sc.Step(`^the host is no longer written$`, "waits until the BareMetalHost is not written for a second of real time", s.settles)
+	sc.Step(`^the host has not been written again$`, "asserts that the BareMetalHost has the resourceVersion of then", func(ctx context.Context) error {
 		h, err := s.read(ctx)
 		if err == nil && h.ResourceVersion != s.settledVersion {
 			err = fmt.Errorf("it was: %s", s.recorder.String())
@@ -113,7 +113,7 @@ func (s *scenario) registerWithoutSecret(ctx context.Context) error {
 	return s.create(ctx, host)
 }
 
-// registerWithAddress registers the server at another kind of address.
+// registerWithAddress registers the server with another form of BMC address.
 func (s *scenario) registerWithAddress(ctx context.Context, address string) error {
 	secret, host := world.Objects(s.server)
 	u, err := url.Parse(host.Spec.BMC.Address)
@@ -138,7 +138,7 @@ func (s *scenario) addBMC(ctx context.Context) error {
 	return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.BMC = host.Spec.BMC })
 }
 
-// awaitValue waits until something of the host is as wanted.
+// awaitValue waits until a value of the host is the wanted one.
 func (s *scenario) awaitValue(ctx context.Context, what, want string, is func(*metal3.BareMetalHost) string) error {
 	return eventually(ctx, what+" is "+want, func(context.Context) (bool, string, error) {
 		h := s.recorder.host()
@@ -178,7 +178,7 @@ func (s *scenario) deleteSecret(ctx context.Context) error {
 	return s.kube.Delete(ctx, secret)
 }
 
-// awaitDeletion waits until an object is no longer there.
+// awaitDeletion waits until an object does not exist.
 func (s *scenario) awaitDeletion(ctx context.Context, o client.Object) error {
 	return eventually(ctx, o.GetName()+" is gone", func(ctx context.Context) (bool, string, error) {
 		err := s.kube.Get(ctx, client.ObjectKeyFromObject(o), o)
@@ -193,7 +193,8 @@ func (s *scenario) shortenAddress(ctx context.Context) error {
 	})
 }
 
-// moveToAnotherCluster is what a pivot does: the object goes, what it stands for stays.
+// moveToAnotherCluster deletes and creates the objects as a pivot does, while the
+// server stays as it is.
 func (s *scenario) moveToAnotherCluster(ctx context.Context) error {
 	h, err := s.read(ctx)
 	if err != nil {
@@ -246,7 +247,7 @@ func (s *scenario) hasProvisioned(ctx context.Context) error {
 	return s.awaitState(ctx, string(metal3.StateProvisioned))
 }
 
-// read returns the host as it is stored, not as the watch has brought it so far.
+// read returns the stored host, which the watch may not have brought yet.
 func (s *scenario) read(ctx context.Context) (*metal3.BareMetalHost, error) {
 	return s.readNamed(ctx, s.server.Name)
 }
@@ -275,8 +276,8 @@ func (s *scenario) change(ctx context.Context, edit func(*metal3.BareMetalHost))
 	return s.catchUp(ctx, version)
 }
 
-// catchUp waits until the watch has brought a version: what steps see then is
-// what came of it.
+// catchUp waits until the watch has brought a version, so that later steps do not
+// see the host of before.
 func (s *scenario) catchUp(ctx context.Context, version string) error {
 	return eventually(ctx, "the watch brings version "+version, func(context.Context) (bool, string, error) {
 		return s.recorder.caughtUp(version), "", nil
@@ -367,7 +368,8 @@ func (s *scenario) messageHoldsNoPassword() error {
 	return nil
 }
 
-// inspectionMatches compares what the agent found in-band with what the BMC says.
+// inspectionMatches compares the HardwareData, which the agent found in-band, with
+// the emulated server.
 func (s *scenario) inspectionMatches(ctx context.Context) error {
 	var hd metal3.HardwareData
 	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, &hd); err != nil {

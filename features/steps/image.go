@@ -22,25 +22,25 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
-// wrongChecksum is a SHA-256 that no image of ours has.
+// wrongChecksum is a SHA-256 that no image has.
 const wrongChecksum = "0000000000000000000000000000000000000000000000000000000000000000"
 
 func (s *scenario) registerImages(sc *stepRegistry) {
-	sc.Step(`^the operator sets the image$`, "sets spec.image to the image that the lab serves", s.requestLabImage)
-	sc.Step(`^the operator sets the image with a wrong checksum$`, "the same, with a checksum that no image has", s.requestWithWrongChecksum)
-	sc.Step(`^the operator sets the image as (raw|qcow2)$`, "the same, as a file of this format", s.requestFormat)
-	sc.Step(`^the operator sets the image with its (md5|sha256|sha512) checksum, whose type is (named|not named)$`, "the same, with the checksum itself, and its type or none", s.requestWithChecksum)
-	sc.Step(`^the operator sets an image that does not exist$`, "sets spec.image to an address that answers 404", s.requestMissingImage)
-	sc.Step(`^the operator sets an image that is larger than any disk$`, "sets spec.image to a file that is larger than each disk", s.requestHugeImage)
+	sc.Step(`^the operator sets the image$`, "sets spec.image to the lab's image", s.requestLabImage)
+	sc.Step(`^the operator sets the image with a wrong checksum$`, "sets spec.image to the lab's image with a wrong checksum", s.requestWithWrongChecksum)
+	sc.Step(`^the operator sets the image as (raw|qcow2)$`, "sets spec.image to the lab's image in this format", s.requestFormat)
+	sc.Step(`^the operator sets the image with its (md5|sha256|sha512) checksum, whose type is (named|not named)$`, "sets spec.image with a literal checksum, with or without checksumType", s.requestWithChecksum)
+	sc.Step(`^the operator sets an image that does not exist$`, "sets spec.image to a URL that answers 404", s.requestMissingImage)
+	sc.Step(`^the operator sets an image that is larger than any disk$`, "sets spec.image to a file of 8 TiB", s.requestHugeImage)
 	sc.Step(`^the operator sets a root device hint with the (serial number|WWN|device name) of the second disk$`, "sets spec.rootDeviceHints", s.hintAtSecondDisk)
-	sc.Step(`^the server's second disk begins with the image$`, "compares the disk's bytes with the image's", func() error { return s.holdsImage(1) })
-	sc.Step(`^the operator corrects the checksum$`, "asks for the lab's image with the right checksum", s.correctChecksum)
+	sc.Step(`^the server's second disk begins with the image$`, "compares the first bytes of the disk with the image", func() error { return s.holdsImage(1) })
+	sc.Step(`^the operator corrects the checksum$`, "sets spec.image to the lab's image with the right checksum", s.correctChecksum)
 	sc.Step(`^the operator removes the image$`, "clears spec.image", s.removeImage)
-	sc.Step(`^the server's first disk begins with the image$`, "compares the disk's bytes with the image's", s.diskHoldsImage)
-	sc.Step(`^the image server stalls in the middle of the image$`, "lets downloads of the image stand after a mebibyte", func() { s.testLab.downloads.hold() })
-	sc.Step(`^the image server continues$`, "lets them go on", func() { s.testLab.downloads.release() })
-	sc.Step(`^the image is being written$`, "waits until a download stands", func(ctx context.Context) error { return s.testLab.downloads.waitHeld(ctx) })
-	sc.Step(`^the image was downloaded once$`, "counts downloads in this scenario, since the image server was told to stop if it was", func() error { return s.testLab.downloads.downloadedOnce() })
+	sc.Step(`^the server's first disk begins with the image$`, "compares the first bytes of the disk with the image", s.diskHoldsImage)
+	sc.Step(`^the image server stalls in the middle of the image$`, "stalls downloads of the image after 1 MiB", func() { s.testLab.downloads.hold() })
+	sc.Step(`^the image server continues$`, "lets stalled downloads continue", func() { s.testLab.downloads.release() })
+	sc.Step(`^the image is being written$`, "waits until a download is stalled", func(ctx context.Context) error { return s.testLab.downloads.waitHeld(ctx) })
+	sc.Step(`^the image was downloaded once$`, "asserts one download in this scenario, or since the image server stalled", func() error { return s.testLab.downloads.downloadedOnce() })
 }
 
 func (s *scenario) url() string { return s.world.ImagesURL() + world.DemoImage }
@@ -99,7 +99,7 @@ func (s *scenario) requestMissingImage(ctx context.Context) error {
 	})
 }
 
-// hugeFile is a hole of 8 TiB.
+// hugeFile is a sparse file of 8 TiB.
 const hugeFile, hugeSize = "huge.raw", 8 << 40
 
 func (s *scenario) requestHugeImage(ctx context.Context) error {
@@ -145,12 +145,12 @@ func (s *scenario) holdsImage(disk int) error {
 	return nil
 }
 
-// downloadGate stands before the image server: it counts downloads of the image, and
-// can hold one in the middle.
+// downloadGate wraps the image server. It counts downloads of the image, and can
+// stall them in the middle.
 type downloadGate struct {
 	mu       sync.Mutex
-	released chan struct{} // closed when the gate opens; nil when it is open
-	held     chan struct{} // closed when a download has come to the middle
+	released chan struct{} // closed when downloads may continue; nil when none is stalled
+	held     chan struct{} // closed when a download is stalled
 	count    int
 }
 
@@ -172,7 +172,7 @@ func (g *downloadGate) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// resetCount counts anew, for another scenario.
+// resetCount forgets the downloads of other scenarios.
 func (g *downloadGate) resetCount() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -217,7 +217,8 @@ func (g *downloadGate) downloadedOnce() error {
 	return nil
 }
 
-// heldResponse is a response that stops in the middle of its body until the gate opens.
+// heldResponse is a response that stalls in the middle of its body until the gate
+// is released.
 type heldResponse struct {
 	http.ResponseWriter
 	gate   <-chan struct{}

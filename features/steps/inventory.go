@@ -13,7 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
-// nics are those of the host's HardwareData.
+// nics returns the NICs of the host's HardwareData.
 func (s *scenario) nics(ctx context.Context) ([]metal3.NIC, error) {
 	var hd metal3.HardwareData
 	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, &hd); err != nil {

@@ -18,32 +18,33 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
-// registerKubectl binds upstream's kubectl, as it is.
+// registerKubectl binds the steps that run upstream's kubectl.
 func (s *scenario) registerKubectl(sc *stepRegistry) {
 	sc.Step(`^the operator runs kubectl ([^:]+)$`, "runs upstream's kubectl, in which SERVER stands for the server's name, and asserts that it succeeds",
 		func(ctx context.Context, args string) error { return s.runKubectl(ctx, args, "") })
-	sc.Step(`^the operator runs kubectl ([^:]+):$`, "the same, in which FILE stands for a file with this",
+	sc.Step(`^the operator runs kubectl ([^:]+):$`, "runs kubectl, in which FILE stands for a file with this content",
 		func(ctx context.Context, args string, in *godog.DocString) error {
 			return s.runKubectl(ctx, args, in.Content)
 		})
-	sc.Step(`^the operator fails to run kubectl ([^:]+):$`, "the same, and asserts that it fails",
+	sc.Step(`^the operator fails to run kubectl ([^:]+):$`, "runs kubectl, in which FILE stands for a file with this content, and asserts that it fails",
 		func(ctx context.Context, args string, in *godog.DocString) error {
 			if err := s.runKubectl(ctx, args, in.Content); err == nil {
 				return fmt.Errorf("kubectl %s succeeded: %s", args, s.kubectlOutput)
 			}
 			return nil
 		})
-	sc.Step(`^kubectl prints (.+)$`, "asserts that kubectl has printed this text, with any blanks between its words", s.kubectlPrinted)
+	sc.Step(`^kubectl prints (.+)$`, "asserts that kubectl has printed this text, whatever the white space", s.kubectlPrinted)
 }
 
-// oneKubectl: kubectl says that it has failed through a variable of its package.
+// oneKubectl serialises runs of kubectl, which reports failures through a variable
+// of its package.
 var oneKubectl sync.Mutex
 
-// kubectlFailed is how kubectl ends when it fails.
+// kubectlFailed is the panic that ends kubectl when it fails.
 type kubectlFailed struct{ text string }
 
-// runKubectl runs kubectl with arguments that are apart by blanks; single quotes
-// keep some together.
+// runKubectl runs kubectl. Its arguments are separated by blanks; single quotes
+// keep blanks within one.
 func (s *scenario) runKubectl(ctx context.Context, line, in string) (err error) {
 	oneKubectl.Lock()
 	defer oneKubectl.Unlock()
@@ -81,7 +82,7 @@ func (s *scenario) runKubectl(ctx context.Context, line, in string) (err error) 
 	return command.ExecuteContext(ctx)
 }
 
-// words splits a line at its blanks, but for what single quotes enclose.
+// words splits a line at blanks outside single quotes.
 func words(line string) []string {
 	var out []string
 	for i, part := range strings.Split(line, "'") {

@@ -26,26 +26,25 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
-// sharedServers is how many servers a lab has that scenarios share. A server is
-// used once: what a scenario leaves behind on its disks and in its BMC is not
-// seen by the next.
+// sharedServers is how many servers a shared lab has. A scenario never gets a
+// server that another has used, with its disks and its BMC.
 const sharedServers = 64
 
-// resetTimeout is how long, in real time, a lab may take to forget a scenario.
+// resetTimeout is how long, in real time, testLab.reset may take.
 const resetTimeout = 20 * time.Second
 
-// labKind is what labs differ in that are shared.
+// labKind tells labs apart: scenarios that need different kinds share no lab.
 type labKind struct {
 	profile         string
-	preprovisioning bool      // the controllers have pre-provisioning images built
-	rack            *rack.Lab // of a lab that no other scenario has; else nil
-	allModels       bool      // a lab of all models, of which profile is the server's
+	preprovisioning bool      // the controllers build pre-provisioning images
+	rack            *rack.Lab // definition of a lab for one scenario alone; else nil
+	allModels       bool      // the lab has servers of every profile
 }
 
 // serversPerModel is how many servers of each model a lab of all models has.
 const serversPerModel = 4
 
-// rackOfAllModels is the rack of such a lab.
+// rackOfAllModels returns the definition of a lab of all models.
 func rackOfAllModels() (*rack.Lab, error) {
 	files, err := fs.Glob(fixtures.Profiles, "profiles/*.yaml")
 	if err != nil {
@@ -62,7 +61,7 @@ func rackOfAllModels() (*rack.Lab, error) {
 	return &r, nil
 }
 
-// testLab is a lab with what steps hold of it.
+// testLab is a running lab with its clients and its servers.
 type testLab struct {
 	kind      labKind
 	dir       string
@@ -73,7 +72,7 @@ type testLab struct {
 	servers   []control.Host
 	used      int
 
-	replaced map[string]bool // bays of the scenario's server whose drives were replaced
+	replaced map[string]bool // bays of the server whose drives were replaced
 }
 
 func openLab(ctx context.Context, k labKind, servers int) (_ *testLab, err error) {
@@ -114,7 +113,7 @@ func openLab(ctx context.Context, k labKind, servers int) (_ *testLab, err error
 	return b, err
 }
 
-// logOutput is where the lab's warnings go: METALAB_LOG shows them.
+// logOutput returns where the lab's warnings go: to stderr when METALAB_LOG is set.
 func logOutput() io.Writer {
 	if os.Getenv("METALAB_LOG") != "" {
 		return os.Stderr
@@ -122,7 +121,7 @@ func logOutput() io.Writer {
 	return io.Discard
 }
 
-// openMatchingLab opens a lab of a kind, whose next servers are those that are asked for.
+// openMatchingLab starts a lab of a kind.
 func openMatchingLab(ctx context.Context, k labKind, servers int) (*testLab, error) {
 	b, err := openLab(ctx, k, servers)
 	if err == nil && !b.matches(k) {
@@ -131,7 +130,8 @@ func openMatchingLab(ctx context.Context, k labKind, servers int) (*testLab, err
 	return b, err
 }
 
-// matches says whether the lab is of a kind, and has its servers next.
+// matches reports whether the lab is of a kind. In a lab of all models it moves an
+// unused server of the profile to the front.
 func (b *testLab) matches(k labKind) bool {
 	if !k.allModels || !b.kind.allModels {
 		return b.kind == k
@@ -145,7 +145,7 @@ func (b *testLab) matches(k labKind) bool {
 	return false
 }
 
-// assign returns servers that nobody has used.
+// assign returns the next unused servers.
 func (b *testLab) assign(servers int) []control.Host {
 	b.used += servers
 	return b.servers[b.used-servers : b.used]
@@ -161,20 +161,20 @@ func (b *testLab) close() error {
 	return errors.Join(err, os.RemoveAll(b.dir))
 }
 
-// Labs are labs that scenarios share, one after the other: to start one takes
-// longer than most scenarios. Scenarios that run at the same time have different
-// labs, since each may let time pass and kill the controllers.
+// Labs are labs that scenarios share one after the other: most scenarios take less
+// time than the start of a lab. Scenarios that run at the same time have different
+// labs, since each may advance the clock and kill the controllers.
 type Labs struct {
 	mu   sync.Mutex
 	free []*testLab
 }
 
-// Register binds all steps to a scenario, which takes a lab that is free.
+// Register binds all steps to a scenario, which acquires a free lab or starts one.
 func (l *Labs) Register(sc *godog.ScenarioContext) *Scenario {
 	return bind(sc, &scenario{labs: l, recorder: new(recorder)})
 }
 
-// Close ends the labs. No scenario may run.
+// Close stops the labs. No scenario may be running.
 func (l *Labs) Close() (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -207,8 +207,8 @@ func (l *Labs) find(k labKind, servers int) *testLab {
 	return nil
 }
 
-// release takes a lab back. One that a scenario has failed in, or that does not
-// forget the scenario, is ended: what is wrong with it is no other scenario's.
+// release makes a lab free for other scenarios. It closes the lab of a scenario
+// that has failed, and one that cannot be reset.
 func (l *Labs) release(ctx context.Context, b *testLab, servers []control.Host, well bool) error {
 	if !well {
 		return b.close()
@@ -225,8 +225,8 @@ func (l *Labs) release(ctx context.Context, b *testLab, servers []control.Host, 
 	return nil
 }
 
-// reset lets go what a scenario has left behind: faults, objects, and servers
-// that are on.
+// reset removes a scenario's faults and objects, starts the controllers if they
+// were killed, and switches the scenario's servers off.
 func (b *testLab) reset(ctx context.Context, servers []control.Host) error {
 	b.downloads.release()
 	faults, err := b.world.Control().Faults(ctx)
@@ -262,8 +262,8 @@ func (b *testLab) reset(ctx context.Context, servers []control.Host) error {
 	return nil
 }
 
-// deleteHosts deletes all hosts. They are detached first, so that it takes no
-// deprovisioning.
+// deleteHosts deletes all BareMetalHosts. It detaches them first, so that they are
+// not deprovisioned.
 func (b *testLab) deleteHosts(ctx context.Context) error {
 	asked := map[string]bool{}
 	return wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(ctx context.Context) (bool, error) {

@@ -13,18 +13,18 @@ import (
 )
 
 func (s *scenario) registerNetboot(sc *stepRegistry) {
-	sc.Step(`^the operator registers the server by "([^"]*)"$`, "applies the Secret and the BareMetalHost, whose BMC address has this scheme",
+	sc.Step(`^the operator registers the server by "([^"]*)"$`, "applies the Secret, and the BareMetalHost with a BMC address of this scheme",
 		func(ctx context.Context, scheme string) error { return s.registerWithScheme(ctx, scheme, nil) })
-	sc.Step(`^the operator registers the server by "([^"]*)" without its MAC address$`, "the same, with no bootMACAddress",
+	sc.Step(`^the operator registers the server by "([^"]*)" without its MAC address$`, "applies the Secret, and the BareMetalHost with an address of this scheme and no bootMACAddress",
 		func(ctx context.Context, scheme string) error {
 			return s.registerWithScheme(ctx, scheme, func(h *metal3.BareMetalHost) { h.Spec.BootMACAddress = "" })
 		})
-	sc.Step(`^a second host has the MAC address of the server$`, "registers the server by IPMI under another name, and waits until it is inspected", s.registerSecondHost)
-	sc.Step(`^the server has run "([^"]*)"$`, "asserts which systems the server has started so far, and from which boot sources", s.hasStarted)
-	sc.Step(`^the BMC has received no request for virtual media$`, "asserts that no request to the BMC was about virtual media", s.mediaUntouched)
+	sc.Step(`^a second host has the MAC address of the server$`, "registers the same server by IPMI under another name, and waits until it is available", s.registerSecondHost)
+	sc.Step(`^the server has run "([^"]*)"$`, "asserts which systems the server has booted, and from which boot sources, in order", s.hasStarted)
+	sc.Step(`^the BMC has received no request for virtual media$`, "asserts that the journal has no request for a VirtualMedia path", s.mediaUntouched)
 }
 
-// addressWithScheme is the address of the server's BMC for a scheme.
+// addressWithScheme returns the address of the server's BMC with a scheme.
 func (s *scenario) addressWithScheme(scheme string) string {
 	if scheme == "ipmi" || scheme == "libvirt" {
 		return scheme + "://" + s.server.IPMI
@@ -42,7 +42,7 @@ func (s *scenario) registerWithScheme(ctx context.Context, scheme string, change
 	return s.create(ctx, secret, host)
 }
 
-// registerSecondHost makes another host of the same server, which is there first.
+// registerSecondHost registers the same server under another name.
 func (s *scenario) registerSecondHost(ctx context.Context) error {
 	secret, host := world.Objects(s.server)
 	secret.Name, host.Name = secret.Name+"-twin", host.Name+"-twin"

@@ -18,25 +18,24 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
-// registerObjects binds the steps that are about a host's object as such, for
-// what has no phrase of its own.
+// registerObjects binds the steps that edit and read a BareMetalHost by its fields.
 func (s *scenario) registerObjects(sc *stepRegistry) {
-	sc.Step(`^the operator registers the server with:$`, "applies its Secret and its BareMetalHost, with this YAML merged into the latter", s.registerWith)
-	sc.Step(`^the operator edits the host:$`, "merges this YAML into the BareMetalHost; null takes something away", s.edit)
-	sc.Step(`^the operator annotates the host with "([^"]*)"$`, "sets an annotation to the empty text",
+	sc.Step(`^the operator registers the server with:$`, "applies the Secret, and the BareMetalHost with this YAML merged into it", s.registerWith)
+	sc.Step(`^the operator edits the host:$`, "merges this YAML into the BareMetalHost; null removes a field", s.edit)
+	sc.Step(`^the operator annotates the host with "([^"]*)"$`, "sets an annotation to the empty string",
 		func(ctx context.Context, name string) error { return s.annotate(ctx, name, "") })
 	sc.Step(`^the operator annotates the host with "([^"]*)" set to '([^']*)'$`, "sets an annotation to this text", s.annotate)
-	sc.Step(`^annotating the host with "([^"]*)" set to '([^']*)' is refused with "([^"]*)"$`, "asserts that the API refuses an annotation, and that this text is in its answer", s.cannotAnnotate)
+	sc.Step(`^annotating the host with "([^"]*)" set to '([^']*)' is refused with "([^"]*)"$`, "asserts that the API refuses an annotation with this text", s.cannotAnnotate)
 	sc.Step(`^the operator removes the annotation "([^"]*)"$`, "removes an annotation", s.unannotate)
-	sc.Step(`^the annotation "([^"]*)" is removed$`, "waits until the annotation has been removed",
+	sc.Step(`^the annotation "([^"]*)" is removed$`, "waits until the host does not have the annotation",
 		func(ctx context.Context, name string) error { return s.annotated(ctx, name, false) })
-	sc.Step(`^the annotation "([^"]*)" is still there$`, "asserts that the annotation has not been removed", s.keepsAnnotation)
-	sc.Step(`^the host's status field "([^"]*)" is "([^"]*)"$`, "waits until a value of the status, named by its path such as provisioning.bootMode, is this; empty is not there", s.statusHas)
-	sc.Step(`^the conditions "([^"]*)" are (true|false)$`, "waits until these conditions all are", s.conditionsAre)
+	sc.Step(`^the annotation "([^"]*)" is still there$`, "asserts that the host has the annotation", s.keepsAnnotation)
+	sc.Step(`^the host's status field "([^"]*)" is "([^"]*)"$`, "waits for the value at a path of the status, such as provisioning.bootMode; empty: there is none", s.statusHas)
+	sc.Step(`^the conditions "([^"]*)" are (true|false)$`, "waits until all these conditions have this status", s.conditionsAre)
 	sc.Step(`^the condition "([^"]*)" is (True|False|Unknown) with reason "([^"]*)"$`, "waits until a condition has this status and reason", s.conditionIs)
 }
 
-// merge puts YAML on top of an object.
+// merge merges YAML into a BareMetalHost.
 func merge(into *metal3.BareMetalHost, text string) error {
 	var patch map[string]any
 	if err := yaml.UnmarshalStrict([]byte(text), &patch); err != nil {
@@ -54,9 +53,9 @@ func merge(into *metal3.BareMetalHost, text string) error {
 	return yaml.UnmarshalStrict(b, into)
 }
 
-// overlay is RFC 7396 for what YAML has made.
+// overlay applies a merge patch (RFC 7396) to a parsed object.
 func overlay(under, over map[string]any) map[string]any {
-	for k, v := range over { // each by itself: the order is not seen
+	for k, v := range over { // each alone: the order cannot be seen
 		deeper, ok := v.(map[string]any)
 		switch {
 		case v == nil:

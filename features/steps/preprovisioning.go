@@ -17,14 +17,14 @@ import (
 )
 
 func (s *scenario) registerPreprovisioning(sc *stepRegistry) {
-	sc.Step(`^the host's PreprovisioningImage is ready$`, "waits for the condition Ready of the PreprovisioningImage, and fetches what it names", s.imageReady)
-	sc.Step(`^it has the label "([^"]*)" of its host$`, "asserts a label of the PreprovisioningImage", s.imageLabel)
-	sc.Step(`^the operator registers the server with network data for the agent$`, "applies a Secret of network data and a host that names it, with a label", s.registerWithNetwork)
+	sc.Step(`^the host's PreprovisioningImage is ready$`, "waits for the condition Ready of the PreprovisioningImage, and fetches the image", s.imageReady)
+	sc.Step(`^it has the label "([^"]*)" of its host$`, "asserts that the PreprovisioningImage has this label of its host", s.imageLabel)
+	sc.Step(`^the operator registers the server with network data for the agent$`, "applies a Secret with network data, and a labelled BareMetalHost that refers to it", s.registerWithNetwork)
 	sc.Step(`^the operator removes the network data for the agent$`, "clears spec.preprovisioningNetworkDataName", func(ctx context.Context) error {
 		return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.PreprovisioningNetworkDataName = "" })
 	})
 	sc.Step(`^the PreprovisioningImage has the error "([^"]*)" with reason "([^"]*)"$`, "waits for the condition Error of the PreprovisioningImage", s.imageFails)
-	sc.Step(`^the PreprovisioningImage is deleted$`, "waits until the PreprovisioningImage is no longer there", s.imageGone)
+	sc.Step(`^the PreprovisioningImage is deleted$`, "waits until the PreprovisioningImage does not exist", s.imageGone)
 }
 
 func (s *scenario) preprovisioningImage(ctx context.Context) (*metal3.PreprovisioningImage, error) {
@@ -32,7 +32,8 @@ func (s *scenario) preprovisioningImage(ctx context.Context) (*metal3.Preprovisi
 	return p, s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, p)
 }
 
-// awaitImageCondition waits for a condition that is true.
+// awaitImageCondition waits until a condition of the PreprovisioningImage is True
+// with a reason and a message.
 func (s *scenario) awaitImageCondition(ctx context.Context, kind metal3.ImageStatusConditionType, reason, message string) (p *metal3.PreprovisioningImage, err error) {
 	err = eventually(ctx, "the image is "+string(kind), func(ctx context.Context) (bool, string, error) {
 		p, err = s.preprovisioningImage(ctx)

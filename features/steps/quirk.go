@@ -11,8 +11,8 @@ import (
 )
 
 func (s *scenario) registerQuirks(sc *stepRegistry) {
-	sc.Step(`^the server's BMC has the quirk "([^"]*)"$`, "lets the BMC do one thing as some real ones do: see labctl quirk ls", s.setQuirk)
-	sc.Step(`^the host reports the workaround "([^"]*)"$`, "waits until the condition BMCWorkarounds has this text in its message; empty: the condition is not there", s.reportsWorkaround)
+	sc.Step(`^the server's BMC has the quirk "([^"]*)"$`, "switches on a quirk of the BMC: see labctl quirk ls", s.setQuirk)
+	sc.Step(`^the host reports the workaround "([^"]*)"$`, "waits until the message of the condition BMCWorkarounds contains this text; empty: there is no such condition", s.reportsWorkaround)
 }
 
 func (s *scenario) setQuirk(ctx context.Context, text string) error {

@@ -23,7 +23,7 @@ import (
 )
 
 func (s *scenario) registerRAID(sc *stepRegistry) {
-	sc.Step(`^the operator sets (hardware|software) RAID:$`, "sets spec.raid to the volumes that follow, in YAML",
+	sc.Step(`^the operator sets (hardware|software) RAID:$`, "sets spec.raid to these volumes, in YAML",
 		func(ctx context.Context, kind string, doc *godog.DocString) error {
 			return s.requestRAID(ctx, kind, doc.Content)
 		})
@@ -32,44 +32,44 @@ func (s *scenario) registerRAID(sc *stepRegistry) {
 	sc.Step(`^the operator disables cleaning$`, "sets spec.automatedCleaningMode", func(ctx context.Context) error {
 		return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.AutomatedCleaningMode = metal3.CleaningModeDisabled })
 	})
-	sc.Step(`^preparing has begun$`, "waits until the host has left available for preparing", func(ctx context.Context) error {
+	sc.Step(`^preparing has begun$`, "waits until the host has gone from available to preparing", func(ctx context.Context) error {
 		return eventually(ctx, "preparing has begun", func(context.Context) (bool, string, error) {
 			return s.recorder.passedThrough([]string{"available", "preparing"}), s.recorder.String(), nil
 		})
 	})
-	sc.Step(`^the host is prepared with the RAID$`, "waits until the host is available and its status has the RAID that was asked for", s.isPrepared)
+	sc.Step(`^the host is prepared with the RAID$`, "waits until the host is available and status.provisioning.raid equals spec.raid", s.isPrepared)
 	sc.Step(`^the host has no root device hints$`, "asserts that status.provisioning.rootDeviceHints is empty", s.hasNoHints)
-	sc.Step(`^the host's error message contains "([^"]*)"$`, "waits for an error whose message has this part", s.errorMessageContains)
-	sc.Step(`^the server has the volumes "([^"]*)"$`, "asserts the levels of the volumes that its controllers have, in order", s.hasVolumes)
-	sc.Step(`^the server has no volumes$`, "asserts that its controllers have none", func() error { return s.hasVolumes("") })
-	sc.Step(`^volume (\d+) has the drives "([^"]*)"$`, "asserts the bays of its drives", s.volumeHasDrives)
-	sc.Step(`^volume (\d+) begins with the image$`, "compares the volume's bytes with the image's", s.volumeHoldsImage)
-	sc.Step(`^the server runs from volume (\d+)$`, "waits until the server has booted the volume", func(ctx context.Context, n int) error {
+	sc.Step(`^the host's error message contains "([^"]*)"$`, "waits until errorMessage contains this text", s.errorMessageContains)
+	sc.Step(`^the server has the volumes "([^"]*)"$`, "asserts the levels of the volumes of the server's RAID controllers, in order", s.hasVolumes)
+	sc.Step(`^the server has no volumes$`, "asserts that the server's RAID controllers have no volumes", func() error { return s.hasVolumes("") })
+	sc.Step(`^volume (\d+) has the drives "([^"]*)"$`, "asserts the bays of the volume's drives", s.volumeHasDrives)
+	sc.Step(`^volume (\d+) begins with the image$`, "compares the first bytes of the volume with the image", s.volumeHoldsImage)
+	sc.Step(`^the server runs from volume (\d+)$`, "waits until the server has booted from the volume", func(ctx context.Context, n int) error {
 		v, err := s.volume(n)
 		if err != nil {
 			return err
 		}
 		return s.runsFromDevice(ctx, v.Device())
 	})
-	sc.Step(`^"([^"]*)" is written to volume (\d+)$`, "writes a text into the volume's middle", s.writeVolume)
-	sc.Step(`^volume (\d+) holds "([^"]*)"$`, "reads it there", s.volumeHolds)
-	sc.Step(`^volume (\d+) cannot be read$`, "asserts that reading it fails, and tells nothing", s.volumeFails)
-	sc.Step(`^volume (\d+) is (healthy|degraded)$`, "waits until it is", s.volumeHasHealth)
-	sc.Step(`^(\d+) of the (?:other )?drives of volume (\d+) fail$`, "breaks so many of its drives that are well", s.failDrives)
-	sc.Step(`^the failed drives are replaced$`, "pulls each, and puts a new one into its bay", s.replaceDrives)
+	sc.Step(`^"([^"]*)" is written to volume (\d+)$`, "writes a text to the middle of the volume", s.writeVolume)
+	sc.Step(`^volume (\d+) holds "([^"]*)"$`, "asserts the text in the middle of the volume", s.volumeHolds)
+	sc.Step(`^volume (\d+) cannot be read$`, "asserts that reading the volume fails and returns no bytes", s.volumeFails)
+	sc.Step(`^volume (\d+) is (healthy|degraded)$`, "waits until the volume is healthy or degraded", s.volumeHasHealth)
+	sc.Step(`^(\d+) of the (?:other )?drives of volume (\d+) fail$`, "lets so many healthy drives of the volume fail", s.failDrives)
+	sc.Step(`^the failed drives are replaced$`, "pulls each failed drive, and inserts a new one into its bay", s.replaceDrives)
 	sc.Step(`^100 hours pass$`, "lets a hundred hours of the lab's time pass", func() { s.world.Clock().Advance(100 * time.Hour) })
-	sc.Step(`^all disks hold the image at the data offset of md$`, "compares the bytes behind each disk's superblock with the image's", s.disksHoldMirror)
-	sc.Step(`^the first disk is pulled$`, "takes it out of its bay", func(ctx context.Context) error {
+	sc.Step(`^all disks hold the image at the data offset of md$`, "compares each disk's bytes at the data offset of the first array with the image", s.disksHoldMirror)
+	sc.Step(`^the first disk is pulled$`, "takes the first disk out of its bay", func(ctx context.Context) error {
 		return s.host().PullDrive(ctx, s.machine().Identity.Storage[0].Drives[0].ID)
 	})
-	sc.Step(`^the first disk is reinserted$`, "puts it into its bay again", func(ctx context.Context) error {
+	sc.Step(`^the first disk is reinserted$`, "inserts the same disk into its bay", func(ctx context.Context) error {
 		return s.host().InsertDrive(ctx, storage.InsertDrive{Drive: s.machine().Identity.Storage[0].Drives[0].ID, What: storage.InsertSame})
 	})
-	sc.Step(`^the server is power-cycled$`, "does so by its BMC", func(ctx context.Context) error {
+	sc.Step(`^the server is power-cycled$`, "resets the server with PowerCycle", func(ctx context.Context) error {
 		_, err := s.world.Control().Power(ctx, s.server.Name, string(machine.PowerCycle))
 		return err
 	})
-	sc.Step(`^the server runs from its second disk$`, "waits until the server has booted its second disk", func(ctx context.Context) error {
+	sc.Step(`^the server runs from its second disk$`, "waits until the server has booted from its second disk", func(ctx context.Context) error {
 		return s.runsFromDevice(ctx, s.machine().Identity.Storage[0].Drives[1].ID)
 	})
 }
@@ -83,7 +83,7 @@ func (s *scenario) requestRAID(ctx context.Context, kind, text string) error {
 	if err := yaml.UnmarshalStrict([]byte(text), into); err != nil {
 		return err
 	}
-	// A host that cannot be prepared is written often: a patch meets no conflict.
+	// A host that cannot be prepared is written often: an update would conflict.
 	var h metal3.BareMetalHost
 	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, &h); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (s *scenario) requestRAID(ctx context.Context, kind, text string) error {
 
 func (s *scenario) isPrepared(ctx context.Context) error {
 	return eventually(ctx, "the host is prepared", func(ctx context.Context) (bool, string, error) {
-		var h metal3.BareMetalHost // as it is stored: the watch may still bring the RAID of before
+		var h metal3.BareMetalHost // as stored: the watch may still bring the RAID of before
 		if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, &h); err != nil {
 			return false, "", err
 		}
@@ -125,7 +125,7 @@ func (s *scenario) errorMessageContains(ctx context.Context, text string) error 
 	})
 }
 
-// raidLevels are the emulator's types as operators write them.
+// raidLevels are the levels of spec.raid, by the emulator's types.
 var raidLevels = map[storage.RAIDType]string{
 	storage.RAID0: "0", storage.RAID1: "1", storage.RAID5: "5", storage.RAID6: "6", storage.RAID10: "1+0", storage.RAID50: "5+0", storage.RAID60: "6+0",
 }
@@ -141,7 +141,7 @@ func (s *scenario) hasVolumes(want string) error {
 	return nil
 }
 
-// volume is the n-th volume of the server, from 1.
+// volume returns the n-th volume of the server, counted from 1.
 func (s *scenario) volume(n int) (storage.VolumeView, error) {
 	all := s.host().Volumes()
 	if n < 1 || n > len(all) {
@@ -283,8 +283,8 @@ func (s *scenario) replaceDrives(ctx context.Context) error {
 	return nil
 }
 
-// mirrorOffset is where the data of the first array begins on its disks: behind a
-// MiB for the partition table, the boot partition and a MiB for superblocks.
+// mirrorOffset is the offset of the data of the first array on its disks: 1 MiB for
+// the partition table, the boot partition, and 1 MiB for superblocks.
 const mirrorOffset = (1 + 550 + 1) << 20
 
 func (s *scenario) disksHoldMirror() error {

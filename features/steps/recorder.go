@@ -13,37 +13,37 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// recorder watches one host from before it exists: what passes quickly at full
-// speed is not missed.
+// recorder watches one BareMetalHost from before it exists, so that steps do not
+// miss states that pass quickly.
 type recorder struct {
 	done chan struct{}
 
 	mu            sync.Mutex
 	latest        *metal3.BareMetalHost // nil while there is none
 	states        []metal3.ProvisioningState
-	lastAwaited   int // the place in states of the one that was last waited for
+	lastAwaited   int // index in states of the one last waited for
 	errors        []metal3.ErrorType
 	status        map[metal3.OperationalStatus]bool // that it had
 	messages      []string                          // messages of errors
 	traps         []trap
-	latestVersion uint64 // the latest version
-	springing     int    // traps that are being sprung
+	latestVersion uint64 // resourceVersion
+	springing     int    // traps whose functions run
 }
 
-// trap is sprung when a state is first seen after it was set.
+// trap is a function that runs when the host is next seen in a state.
 type trap struct {
 	state  string
 	spring func() error
 }
 
-// trap sets one.
+// trap sets a trap.
 func (r *recorder) trap(state string, spring func() error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.traps = append(r.traps, trap{state, spring})
 }
 
-// takeTraps takes the traps of a state, to be sprung.
+// takeTraps removes and returns the traps of a state.
 func (r *recorder) takeTraps(state string) (out []trap) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,7 +66,7 @@ func (r *recorder) trapSprung(err error) {
 	}
 }
 
-// trapsPending says whether a trap is set, or being sprung.
+// trapsPending reports whether a trap is set or runs.
 func (r *recorder) trapsPending() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -134,15 +134,15 @@ func (r *recorder) wait() {
 	}
 }
 
-// host is the host as it was last seen; nil when there is none.
+// host returns the host as last seen; nil when there is none.
 func (r *recorder) host() *metal3.BareMetalHost {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.latest
 }
 
-// passedThrough tells whether the host went through the states in this order, with
-// others in between or not.
+// passedThrough reports whether the host had these states in this order, possibly
+// with others in between.
 func (r *recorder) passedThrough(want []string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -154,21 +154,21 @@ func (r *recorder) passedThrough(want []string) bool {
 	return len(want) == 0
 }
 
-// hadMessage tells whether a message of an error had this in it.
+// hadMessage reports whether an error message contained this text.
 func (r *recorder) hadMessage(text string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.ContainsFunc(r.messages, func(m string) bool { return strings.Contains(m, text) })
 }
 
-// forget forgets what was: what comes is another object.
+// forget drops all that was recorded, before another object of the same name.
 func (r *recorder) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.latest, r.states, r.errors, r.messages, r.lastAwaited = nil, nil, nil, nil, 0
 }
 
-// caughtUp tells whether a version of the host has been seen, or a later one.
+// caughtUp reports whether this version of the host, or a later one, has been seen.
 func (r *recorder) caughtUp(version string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,7 +176,7 @@ func (r *recorder) caughtUp(version string) bool {
 	return err == nil && r.latestVersion >= want
 }
 
-// reached tells whether the host is in a state, or has been since the one that was
+// reached reports whether the host is in a state, or was since the state that was
 // last waited for.
 func (r *recorder) reached(state string) bool {
 	r.mu.Lock()
@@ -194,7 +194,7 @@ func (r *recorder) reached(state string) bool {
 	return false
 }
 
-// hadStatus tells whether the host has hadStatus an operational status.
+// hadStatus reports whether the host has had an operational status.
 func (r *recorder) hadStatus(status metal3.OperationalStatus) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -212,7 +212,7 @@ func (r *recorder) hadErrorType(kind string) bool {
 	return false
 }
 
-// String tells the story for the report of a failed scenario.
+// String returns what was recorded, for the report of a failed scenario.
 func (r *recorder) String() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,42 +16,42 @@ import (
 
 func (s *scenario) registerServers(sc *stepRegistry) {
 	sc.Step(`^the server is off$`, "waits until the server has no power", s.isOff)
-	sc.Step(`^the server runs from its first disk$`, "waits until the server has booted its first disk", s.runsDisk)
-	sc.Step(`^the server's virtual CD is empty$`, "asserts that no medium is inserted", s.cdIsEmpty)
+	sc.Step(`^the server runs from its first disk$`, "waits until the server has booted from its first disk", s.runsDisk)
+	sc.Step(`^the server's virtual CD is empty$`, "asserts that no virtual media slot has an image", s.cdIsEmpty)
 	sc.Step(`^the server's disks have no partition table$`, "asserts that the first and last mebibyte of each disk are zero", s.disksAreBlank)
 	sc.Step(`^the server's first disk does not boot$`, "asserts that the disk's bytes are not bootable", s.firstDiskDoesNotBoot)
-	sc.Step(`^the server booted the agent once for the image$`, "asserts that the server came up twice since the image was asked for: agent, image", s.bootedOnce)
-	sc.Step(`^somebody powers the server off at its BMC$`, "switches it off behind the controllers' back", s.switchOffAtBMC)
+	sc.Step(`^the server booted the agent once for the image$`, "asserts two boots since the image was set: agent and image", s.bootedOnce)
+	sc.Step(`^somebody powers the server off at its BMC$`, "switches the server off at its BMC, and not by spec.online", s.switchOffAtBMC)
 	sc.Step(`^the server is on$`, "waits until the server has power", s.isOn)
-	sc.Step(`^the server has nothing to boot$`, "waits until the server has tried all that it can boot", s.hasNothingToBoot)
-	sc.Step(`^the server's operating system ignores the power button$`, "lets what runs now ignore that it shall shut down", s.ignorePowerButton)
-	sc.Step(`^the server's operating system crashes$`, "lets what runs now panic", func(ctx context.Context) error { return s.host().Apply(ctx, machine.Crash{}) })
-	sc.Step(`^the server's agent will not report$`, "lets the agent's system boot, and the agent not come up in it", func() { s.world.SilenceAgent(s.server.Name, true) })
-	sc.Step(`^the server's agent will report again$`, "ends that", func() { s.world.SilenceAgent(s.server.Name, false) })
-	sc.Step(`^the server was not reset$`, "asserts that it was not reset since the operator began to count", func() error {
+	sc.Step(`^the server has nothing to boot$`, "waits until the server has tried every boot source in vain", s.hasNothingToBoot)
+	sc.Step(`^the server's operating system ignores the power button$`, "lets the running system ignore a graceful shutdown", s.ignorePowerButton)
+	sc.Step(`^the server's operating system crashes$`, "lets the running system panic", func(ctx context.Context) error { return s.host().Apply(ctx, machine.Crash{}) })
+	sc.Step(`^the server's agent will not report$`, "lets the agent's system boot without its agent", func() { s.world.SilenceAgent(s.server.Name, true) })
+	sc.Step(`^the server's agent will report again$`, "ends the last change of this kind", func() { s.world.SilenceAgent(s.server.Name, false) })
+	sc.Step(`^the server was not reset$`, "asserts that the BMC has confirmed no reset since the count began", func() error {
 		if n := s.resets(); n != 0 {
 			return fmt.Errorf("it was reset %d times", n)
 		}
 		return nil
 	})
-	sc.Step(`^resets of the server are counted$`, "begins to count", func() { s.resetsFrom = s.mark() })
-	sc.Step(`^the server was reset (\d+) times?$`, "asserts how many resets the BMC has confirmed since the operator began to count", func(want int) error {
+	sc.Step(`^resets of the server are counted$`, "counts resets from now on", func() { s.resetsFrom = s.mark() })
+	sc.Step(`^the server was reset (\d+) times?$`, "asserts how many resets the BMC has confirmed since the count began", func(want int) error {
 		if n := s.resets(); n != want {
 			return fmt.Errorf("it was reset %d times", n)
 		}
 		return nil
 	})
-	sc.Step(`^boots of the server are counted$`, "waits until the server stands still, and begins to count", s.countStarts)
-	sc.Step(`^the server has booted (\d+) times since, and was never off$`, "asserts how often it has begun to boot since, and that its BMC has logged no loss of power", s.hasRestarted)
-	sc.Step(`^the server's console has shown, in this order:$`, "asserts that its console has lines with these texts, where … is anything", s.consoleShows)
-	sc.Step(`^the server's console shows no token$`, "asserts that no agent's token is on it", s.consoleHoldsNoToken)
+	sc.Step(`^boots of the server are counted$`, "waits until the server has nothing to boot, and counts boots from then on", s.countStarts)
+	sc.Step(`^the server has booted (\d+) times since, and was never off$`, "asserts how many boots the server has begun since, and that its log has no power off", s.hasRestarted)
+	sc.Step(`^the server's console has shown, in this order:$`, "waits until the console has shown these lines in this order, where … is any text", s.consoleShows)
+	sc.Step(`^the server's console shows no token$`, "asserts that the console has shown no token of an agent", s.consoleHoldsNoToken)
 	sc.Step(`^(\d+) minutes pass$`, "lets minutes of the lab's time pass", func(n int) { s.world.Clock().Advance(time.Duration(n) * time.Minute) })
 	sc.Step(`^a minute passes$`, "lets a minute of the lab's time pass", func() { s.world.Clock().Advance(time.Minute) })
 	sc.Step(`^ten minutes pass$`, "lets ten minutes of the lab's time pass", func() { s.world.Clock().Advance(10 * time.Minute) })
 }
 
-// starts is how often the server has begun to boot, and how often it has been
-// switched off, as its BMC's log has it.
+// starts counts the boots that the server has begun, and the entries about power
+// off in its BMC's log.
 type starts struct {
 	boots uint64
 	offs  int
@@ -83,7 +83,7 @@ func (s *scenario) hasRestarted(n int) error {
 	return nil
 }
 
-// host is the server in the rack.
+// host returns the server in the rack.
 func (s *scenario) host() *lab.Host {
 	h, ok := s.world.Lab().Host(s.server.Name)
 	if !ok {
@@ -193,8 +193,7 @@ func (s *scenario) firstDiskDoesNotBoot() error {
 	return nil
 }
 
-// bootedOnce: since the image was asked for, the server has come up twice, with
-// the agent and with the image.
+// bootedOnce asserts two boots since the image was set: of the agent and the image.
 func (s *scenario) bootedOnce() error {
 	if got := s.machine().Boots - s.bootsBefore; got != 2 {
 		return fmt.Errorf("the server came up %d times since, want 2", got)

@@ -17,7 +17,7 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
-// What a subscription of a scenario says, and sends along.
+// Context and header of the scenario's subscription.
 const (
 	eventContext = "rack 1"
 	eventHeader  = "X-Metalab-Token"
@@ -26,18 +26,18 @@ const (
 
 func (s *scenario) registerSubscriptions(sc *stepRegistry) {
 	sc.Step(`^the operator subscribes to the events of the server's BMC$`, "applies a BMCEventSubscription whose destination is a receiver of the scenario's, with a context and a Secret of headers", s.subscribe)
-	sc.Step(`^the operator subscribes to the events of a host that does not exist$`, "the same, for a host that is not there", s.subscribeToUnknownHost)
-	sc.Step(`^the operator subscribes with a Secret of headers that does not exist$`, "the same, and the Secret is not there", s.subscribeWithoutSecret)
-	sc.Step(`^the operator creates the Secret of headers$`, "applies it", s.createHeaders)
-	sc.Step(`^the operator deletes the subscription$`, "deletes the BMCEventSubscription, and does not wait", func(ctx context.Context) error { return s.kube.Delete(ctx, s.subscription()) })
-	sc.Step(`^the subscription is active$`, "waits for status.subscriptionID without an error, and for the BMC to have it, once", s.subscribed)
+	sc.Step(`^the operator subscribes to the events of a host that does not exist$`, "applies a BMCEventSubscription for a host that does not exist", s.subscribeToUnknownHost)
+	sc.Step(`^the operator subscribes with a Secret of headers that does not exist$`, "applies a BMCEventSubscription whose Secret of headers does not exist", s.subscribeWithoutSecret)
+	sc.Step(`^the operator creates the Secret of headers$`, "applies the Secret of headers", s.createHeaders)
+	sc.Step(`^the operator deletes the subscription$`, "deletes the BMCEventSubscription without waiting", func(ctx context.Context) error { return s.kube.Delete(ctx, s.subscription()) })
+	sc.Step(`^the subscription is active$`, "waits for status.subscriptionID, and asserts that the BMC has this subscription alone", s.subscribed)
 	sc.Step(`^the subscription shows the error "([^"]*)"$`, "waits until status.error is this text", s.subscriptionHasError)
-	sc.Step(`^the subscription shows that its host does not exist$`, "waits until status.error names the host", s.subscriptionHasUnknownHost)
-	sc.Step(`^the subscription is deleted$`, "waits until the BMCEventSubscription is no longer there, and asserts that the BMC has none", s.subscriptionGone)
+	sc.Step(`^the subscription shows that its host does not exist$`, "waits until status.error says that the host does not exist", s.subscriptionHasUnknownHost)
+	sc.Step(`^the subscription is deleted$`, "waits until the BMCEventSubscription does not exist, and asserts that the BMC has none", s.subscriptionGone)
 	sc.Step(`^the receiver gets an event of the server$`, "waits for an event with the subscription's context and header", s.receiverGotEvent)
 }
 
-// receiver is somebody to whom BMCs post events.
+// receiver is a server that BMCs post events to.
 type receiver struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -100,7 +100,7 @@ func (s *scenario) subscribeToUnknownHost(ctx context.Context) error {
 	return s.create(ctx, o)
 }
 
-// awaitSubscription waits until the object is as ok says.
+// awaitSubscription waits until ok accepts the subscription's status.
 func (s *scenario) awaitSubscription(ctx context.Context, what string, ok func(metal3.BMCEventSubscriptionStatus) bool) error {
 	return eventually(ctx, "the subscription "+what, func(ctx context.Context) (bool, string, error) {
 		o := s.subscription()

@@ -1,10 +1,10 @@
-// Package steps binds the phrases of the feature files to a live lab, by noun:
-// hosts (what an operator sees in the Kubernetes API), servers (what stands in
-// the rack), images and controllers. A scenario has servers of its own that no
-// other has used, in a lab at the speed at which there is work; it owns how labs
-// are shared among scenarios, and it knows no formatter and no test.
+// Package steps binds the steps of the feature files to a live lab. Its files are
+// named by what their steps are about: hosts (what an operator sees in the
+// Kubernetes API), servers (what stands in the rack), images, controllers. The
+// package owns how scenarios share labs: each gets servers that no other has used,
+// and a lab runs as fast as there is work. It knows no formatter and no test.
 //
-// Other people's suites register these steps beside their own:
+// Other suites register these steps beside their own:
 //
 //	ScenarioInitializer: func(sc *godog.ScenarioContext) {
 //		lab := steps.Register(sc)
@@ -31,12 +31,12 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
-// timeout is how long, in real time, a step waits for what must come.
+// timeout is how long a step waits, in real time.
 const timeout = 60 * time.Second
 
 // scenario is what the steps of one scenario share.
 type scenario struct {
-	labs           *Labs // where labs come from; nil: the scenario has one of its own
+	labs           *Labs // that the scenario takes its lab from; nil: it starts one for itself
 	testLab        *testLab
 	dir            string // of the lab
 	world          *world.World
@@ -46,17 +46,17 @@ type scenario struct {
 	stop           context.CancelFunc
 	recorder       *recorder
 	faults         []string     // IDs of the rules that the scenario has added
-	requestsFrom   journal.Mark // from where on it matters what its BMC is asked
-	resetsFrom     journal.Mark // from where on its resets count
-	startsBefore   starts       // when the operator began to count them
-	preparation    *preparation // that was asked for all at once
-	settledVersion string       // version of the host when it was not written any longer
-	bootsBefore    uint64       // of the server, when it was last asked for an image
+	requestsFrom   journal.Mark // from which requests to its BMC are counted
+	resetsFrom     journal.Mark // from which its resets are counted
+	startsBefore   starts       // when the count began
+	preparation    *preparation // of RAID, settings and firmware together
+	settledVersion string       // resourceVersion of the host when it was no longer written
+	bootsBefore    uint64       // of the server, when the image, settings or updates were last set
 
-	receiver       *receiver      // of events; nil: nobody has subscribed
-	kubectlOutput  string         // by kubectl
-	admissionError error          // of what was tried; nil: it was accepted
-	schemas        map[int]string // of servers' firmware, as they were compared, by their number
+	receiver       *receiver // of events; nil: nobody has subscribed
+	kubectlOutput  string
+	admissionError error          // of the last dry run; nil: it was accepted
+	schemas        map[int]string // names of FirmwareSchemas, by the number of the server
 }
 
 // register binds all steps.
@@ -70,15 +70,15 @@ func (s *scenario) register(b *stepRegistry) {
 		{"network boot", s.registerNetboot}, {"RAID", s.registerRAID},
 		{"data image", s.registerDataImages}, {"subscription", s.registerSubscriptions},
 		{"pre-provisioning image", s.registerPreprovisioning}, {"admission", s.registerAdmission}, {"kubectl", s.registerKubectl},
-		{"firmware", s.registerFirmware}, {"mishaps", s.registerMishaps}, {"quirk", s.registerQuirks},
+		{"firmware", s.registerFirmware}, {"preparation", s.registerPreparation}, {"quirk", s.registerQuirks},
 	} {
 		b.about = noun.about
 		noun.bind(b)
 	}
 }
 
-// Register binds all steps to a scenario, which has a lab of its own as soon as
-// a step asks for one. Use Labs where many scenarios are run.
+// Register binds all steps to a scenario, which starts a lab when a step needs
+// one. Use Labs to run many scenarios.
 func Register(sc *godog.ScenarioContext) *Scenario {
 	return bind(sc, &scenario{recorder: new(recorder)})
 }
@@ -95,15 +95,15 @@ func bind(sc *godog.ScenarioContext, s *scenario) *Scenario {
 }
 
 func (s *scenario) registerLabs(sc *stepRegistry) {
-	sc.Step(`^a lab with (\d+) servers?$`, "gives the scenario servers that nobody has used, their BMCs, a Kubernetes API and the controllers",
+	sc.Step(`^a lab with (\d+) servers?$`, "gives the scenario unused servers with BMCs, a Kubernetes API and the controllers",
 		func(ctx context.Context, servers int) error { return s.start(ctx, servers, "") })
-	sc.Step(`^a lab with (\d+) servers? of the model "([^"]*)"$`, "the same, with servers of a hardware profile: see labctl up --help",
+	sc.Step(`^a lab with (\d+) servers? of the model "([^"]*)"$`, "gives the scenario unused servers of a hardware profile: see labctl up --help",
 		s.start)
-	sc.Step(`^a server of the model "([^"]*)" in a lab of all models$`, "the same, with one server of a lab that has some of each hardware profile",
+	sc.Step(`^a server of the model "([^"]*)" in a lab of all models$`, "gives the scenario an unused server of a lab that has some of every hardware profile",
 		func(ctx context.Context, model string) error {
 			return s.startKind(ctx, 1, labKind{profile: model, allModels: true})
 		})
-	sc.Step(`^a lab with (\d+) servers? whose controllers build pre-provisioning images$`, "the same, with controllers that have a PreprovisioningImage for each host",
+	sc.Step(`^a lab with (\d+) servers? whose controllers build pre-provisioning images$`, "gives the scenario servers whose controllers have a PreprovisioningImage for each host",
 		func(ctx context.Context, servers int) error {
 			return s.startKind(ctx, servers, labKind{preprovisioning: true})
 		})
@@ -113,7 +113,7 @@ func (s *scenario) start(ctx context.Context, servers int, profile string) error
 	return s.startKind(ctx, servers, labKind{profile: profile})
 }
 
-// startMixed gives the scenario servers of two models, in this order.
+// startMixed starts a lab with servers of two hardware profiles, in this order.
 func (s *scenario) startMixed(ctx context.Context, first int, model string, more int, other string) error {
 	r := rack.Default(first)
 	r.Hosts[0].Profile = model
@@ -137,14 +137,14 @@ func (s *scenario) startKind(ctx context.Context, servers int, kind labKind) (er
 	}
 	s.dir, s.world, s.kube = s.testLab.dir, s.testLab.world, s.testLab.kube
 	s.testLab.downloads.resetCount()
-	s.testLab.replaced = nil // that was another server
+	s.testLab.replaced = nil // they were another server's
 	s.servers = s.testLab.assign(servers)
 	s.server = s.servers[0]
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	return s.recorder.start(ctx, s.kube, s.server.Name)
 }
 
-// end gives the lab back, or ends it.
+// end releases the lab, or closes it if it is the scenario's alone.
 func (s *scenario) end(ctx context.Context, well bool) error {
 	if s.testLab == nil {
 		return nil
@@ -164,14 +164,14 @@ func (s *scenario) end(ctx context.Context, well bool) error {
 	return s.labs.release(ctx, s.testLab, s.servers, well)
 }
 
-// Scenario is what the steps of other people's suites see of a scenario. Its
-// methods are for steps that come after the one that asks for a lab.
+// Scenario is a scenario as the steps of other suites see it. Its methods may be
+// called after the step that starts the lab.
 type Scenario struct{ s *scenario }
 
-// World is the running lab.
+// World returns the running lab.
 func (s *Scenario) World() *world.World { return s.s.world }
 
-// Kubernetes is a client of the lab's Kubernetes API.
+// Kubernetes returns a client of the lab's Kubernetes API.
 func (s *Scenario) Kubernetes() client.WithWatch { return s.s.kube }
 
 // Server describes the server that the scenario is about, as `labctl hosts`
@@ -189,7 +189,8 @@ func (s *Scenario) Change(ctx context.Context, edit func(*metal3.BareMetalHost))
 	return s.s.change(ctx, edit)
 }
 
-// Eventually waits until ok is true. What ok last said is part of the error.
+// Eventually repeats ok until it returns true or an error, for a minute of real
+// time at most. The error has the last text that ok has returned.
 func Eventually(ctx context.Context, what string, ok func(context.Context) (done bool, is string, err error)) error {
 	return eventually(ctx, what, ok)
 }

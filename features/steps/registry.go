@@ -8,22 +8,22 @@ import (
 	"github.com/cucumber/godog"
 )
 
-// Step is a phrase that feature files can use.
+// Step describes a step that feature files can use.
 type Step struct {
 	About   string `json:"about"`   // the noun: host, server, image …
-	Phrase  string `json:"phrase"`  // as one writes it, with TEXT and NUMBER for what varies
-	Pattern string `json:"pattern"` // as it is matched
-	Doc     string `json:"doc"`     // what it does, or asserts
+	Phrase  string `json:"phrase"`  // as features have it, with TEXT and NUMBER for arguments
+	Pattern string `json:"pattern"` // the regular expression
+	Doc     string `json:"doc"`     // what it does or asserts, in a line
 }
 
-// stepRegistry takes steps in, for a scenario or for the catalogue alone.
+// stepRegistry binds steps to a scenario, or collects them for Catalogue.
 type stepRegistry struct {
-	sc    *godog.ScenarioContext // nil: nobody runs them
+	sc    *godog.ScenarioContext // nil: steps are collected only
 	about string
 	steps []Step
 }
 
-// Step binds a phrase to what it does. The doc says in a line what that is.
+// Step binds a pattern to a function. doc says in a line what the step does.
 func (b *stepRegistry) Step(pattern, doc string, does any) {
 	if b.sc == nil {
 		b.steps = append(b.steps, Step{About: b.about, Phrase: phrase(pattern), Pattern: pattern, Doc: doc})
@@ -32,7 +32,7 @@ func (b *stepRegistry) Step(pattern, doc string, does any) {
 	b.sc.Step(compiled(pattern), does)
 }
 
-// patterns are those that were compiled, as every scenario binds all of them.
+// patterns caches compiled patterns: every scenario binds all steps.
 var patterns sync.Map
 
 func compiled(pattern string) *regexp.Regexp {
@@ -50,7 +50,7 @@ var (
 	optional    = regexp.MustCompile(`\w\?`)
 )
 
-// phrase is a pattern as people read it.
+// phrase returns a pattern as people read it.
 func phrase(pattern string) string {
 	p := strings.TrimSuffix(strings.TrimPrefix(pattern, "^"), "$")
 	p = quoted.ReplaceAllString(p, "TEXT")
@@ -59,7 +59,7 @@ func phrase(pattern string) string {
 	return optional.ReplaceAllStringFunc(p, func(s string) string { return "[" + s[:1] + "]" })
 }
 
-// Catalogue lists all steps, those about one noun together.
+// Catalogue returns all steps, grouped by what they are about.
 func Catalogue() []Step {
 	b := &stepRegistry{}
 	new(scenario).register(b)

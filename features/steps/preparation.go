@@ -19,33 +19,33 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
-func (s *scenario) registerMishaps(sc *stepRegistry) {
+func (s *scenario) registerPreparation(sc *stepRegistry) {
 	sc.Step(`^the operator sets RAID level (\S+), the settings "([^"]*)" and the firmware "([^"]*)" together$`,
 		"writes all three while no controller runs, so that the next one finds them together", s.requestPreparation)
 	sc.Step(`^controllers are killed and the BMC restarts, (\d+) times, at points drawn from the seed (\d+)$`,
 		"starts a controller; after a number of requests to the BMC kills it and starts another, or restarts the BMC, or both", s.injectFaults)
-	sc.Step(`^the host has all three$`, "waits until the host is available, and the server has all that was asked for", s.preparationDone)
+	sc.Step(`^the host has all three$`, "waits until the host is available and the server has RAID, settings and firmware", s.preparationDone)
 	sc.Step(`^it was never available with a part of them$`,
-		"asserts that whenever the host was available, the server had nothing of what was asked for, before its preparation, or all of it", s.preparationNeverPartial)
+		"asserts that the server had none of them while the host was available before, and all of them after", s.preparationNeverPartial)
 }
 
-// preparation is a preparation of a server of which nothing or all shall be done when its
-// host is available.
+// preparation is a change of RAID, settings and firmware. Whenever the host is
+// available, the server must have none of the three or all.
 type preparation struct {
 	parts []preparationPart
 	stop  context.CancelFunc
 	done  sync.WaitGroup
 
 	mu       sync.Mutex
-	complete int // at a host that was available, once it had been prepared
+	complete int // how often the host was seen available with all parts
 	started  bool
 	failed   error
 }
 
-// preparationPart is one thing that was asked for.
+// preparationPart is RAID, settings or firmware.
 type preparationPart struct {
 	name string
-	is   func() error // nil: the server has it
+	is   func() error // returns nil when the server has it
 }
 
 func (s *scenario) requestPreparation(ctx context.Context, level, settings, updates string) error {
@@ -66,7 +66,7 @@ func (s *scenario) requestPreparation(ctx context.Context, level, settings, upda
 	return nil
 }
 
-// hasVersions compares versions with what the server runs.
+// hasVersions compares firmware versions with those of the server.
 func (s *scenario) hasVersions(list string) error {
 	for _, p := range pairs(list) {
 		if x, _ := s.running(p[0]); x.Active.Version != p[1] || x.Broken {
@@ -76,13 +76,13 @@ func (s *scenario) hasVersions(list string) error {
 	return nil
 }
 
-// watch looks at the host and its server, again and again.
+// watch checks the host and its server until the host deviates or ctx ends.
 func (c *preparation) watch(ctx context.Context, s *scenario) {
 	_ = wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		switch h := s.recorder.host(); {
 		case h == nil:
 			return false, nil
-		case h.Status.Provisioning.State != metal3.StateAvailable: // nothing that would have to be compared
+		case h.Status.Provisioning.State != metal3.StateAvailable: // the server may have any of the parts
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.started = true
@@ -98,9 +98,9 @@ func (c *preparation) watch(ctx context.Context, s *scenario) {
 	})
 }
 
-// check compares the server with what its host says. A host that is the same
-// before and after was so all the while: a controller says that it begins before
-// it does.
+// check compares the server with the state of its host. A host of the same version
+// before and after did not change in between: a controller writes the state before
+// it acts.
 func (c *preparation) check(ctx context.Context, s *scenario) error {
 	var before, after metal3.BareMetalHost
 	key := client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}
@@ -130,12 +130,12 @@ func (c *preparation) check(ctx context.Context, s *scenario) error {
 	return nil
 }
 
-// disruptions are what befalls a change.
+// disruptions are what injectFaults draws from.
 var disruptions = []struct{ controller, bmc bool }{{true, false}, {false, true}, {true, true}}
 
-// injectFaults lets controllers and the BMC fail. A number of requests that never
-// comes, since the work is done or waits for what takes a while, is not waited
-// for: it strikes all the same.
+// injectFaults kills controllers and restarts the BMC, each time after a number of
+// requests that the seed draws. It waits for them for 3 s of real time at most: the
+// work may be done, or wait for something slow.
 func (s *scenario) injectFaults(ctx context.Context, times int, seed uint64) error {
 	chance := rand.New(rand.NewPCG(seed, 0))
 	if err := s.world.StartControllers(context.WithoutCancel(ctx)); err != nil {
@@ -154,7 +154,7 @@ func (s *scenario) injectFaults(ctx context.Context, times int, seed uint64) err
 		}
 		if what.bmc {
 			_, err := s.host().ApplyBMC(ctx, simbmc.Restart{Kind: simbmc.ForceRestart})
-			if err != nil && !errors.Is(err, simbmc.ErrDown) { // it restarts already, for its new firmware or the last strike
+			if err != nil && !errors.Is(err, simbmc.ErrDown) { // it restarts already, for its new firmware or the last disruption
 				return err
 			}
 		}
