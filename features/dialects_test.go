@@ -16,7 +16,7 @@ import (
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
-// dialectsOfScheme are the dialects that schemes of one vendor are dialectsOfScheme for.
+// dialectsOfScheme are the dialects that a vendor's address scheme is for.
 var dialectsOfScheme = map[string][]string{
 	"idrac":              {"idrac8", "idrac9-5", "idrac9", "idrac10"},
 	"idrac-redfish":      {"idrac8", "idrac9-5", "idrac9", "idrac10"},
@@ -31,13 +31,13 @@ var dialectsOfScheme = map[string][]string{
 	"libvirt":            {"generic"}, // virtual machines
 }
 
-// exclusion is why a dialect has no row for a scheme; "" is that it must have one.
+// exclusion returns why a dialect has no row for a scheme; "" when it must have one.
 func exclusion(d *dialect.Record, scheme string) string {
 	switch of, one := dialectsOfScheme[scheme]; {
 	case one && !slices.Contains(of, d.Name):
-		return "the scheme is made for " + strings.Join(of, ", ")
+		return "the scheme is for " + strings.Join(of, ", ")
 	case scheme == "ipmi" && !d.BMC.Network.IPMI.On:
-		return "IPMI is off as it comes"
+		return "IPMI is off by default"
 	case scheme == "redfish-uefihttp" && !slices.Contains(d.BootTargets, machine.UefiHTTP):
 		return "it has no such boot target"
 	}
@@ -50,8 +50,7 @@ var (
 	inline  = regexp.MustCompile(`at the address "([a-z0-9+-]+)://`)
 )
 
-// rows are the schemes by which servers get their images in the features, by
-// dialect.
+// rows returns the schemes by which the features provision servers, by dialect.
 func rows(t *testing.T) map[string][]string {
 	t.Helper()
 	dialects := map[string]string{} // by model
@@ -104,12 +103,12 @@ func rows(t *testing.T) map[string][]string {
 	return out
 }
 
-// repeats are schemes that several models of a dialect have, since what they do
-// differs with the storage.
+// repeats are schemes that several models of a dialect have: what the controllers
+// do differs with the storage.
 var repeats = map[string]bool{"redfish-virtualmedia": true, "idrac-virtualmedia": true, "redfish-uefihttp": true, "redfish": true}
 
-// TestEveryDialectHasARowForEachScheme: the provisioning feature runs over every
-// dialect and every scheme that it supports.
+// TestEveryDialectHasARowForEachScheme checks the feature files, so that it sees
+// every row, whatever the sample of a run.
 func TestEveryDialectHasARowForEachScheme(t *testing.T) {
 	all := rows(t)
 	for _, name := range lab.Dialects() {
@@ -121,20 +120,20 @@ func TestEveryDialectHasARowForEachScheme(t *testing.T) {
 			switch {
 			case !has && why == "":
 				t.Errorf("dialect %s has no row for %s: add one to dialects.feature, or the reason to without", name, scheme)
-			case has && why != "" && name != "generic": // which has all kinds of addresses
+			case has && why != "" && name != "generic": // bmc.feature has every form of address
 				t.Errorf("dialect %s has a row for %s, although %s", name, scheme, why)
 			}
 		}
 	}
-	for name := range maps.Keys(all) { // each by itself: the order is not seen
+	for name := range maps.Keys(all) { // each alone: the order cannot be seen
 		if lab.Dialect(name) == nil {
-			t.Errorf("rows are of the dialect %q, which there is not", name)
+			t.Errorf("there are rows of the dialect %q, which does not exist", name)
 		}
 	}
 }
 
-// TestEverySchemeHasARow: each scheme of controller/bmc, with each suffix,
-// provisions a server.
+// TestEverySchemeHasARow checks that each scheme of controller/bmc, with each
+// suffix, provisions a server.
 func TestEverySchemeHasARow(t *testing.T) {
 	var seen []string
 	for _, schemes := range rows(t) {
@@ -147,7 +146,7 @@ func TestEverySchemeHasARow(t *testing.T) {
 	}
 	for _, scheme := range seen {
 		if !slices.Contains(bmc.Schemes(), scheme) {
-			t.Errorf("there is a row of %s, which is no scheme", scheme)
+			t.Errorf("there is a row for %s, which is no scheme", scheme)
 		}
 	}
 	for scheme := range maps.Keys(dialectsOfScheme) {

@@ -11,11 +11,11 @@ import (
 	"github.com/metalab-dev/metalab/features/steps"
 )
 
-// externalFeature is a feature of people who use the lab for software of their own: an
-// inventory that watches hosts.
+// externalFeature is a feature of another suite, for an inventory that watches
+// hosts.
 const externalFeature = `
 Feature: Our inventory
-  Scenario: A server is known as soon as it was inspected
+  Scenario: The inventory knows a server after its inspection
     Given a lab with 1 server
     When the operator registers the server
     Then our inventory knows the server's 2 disks
@@ -24,9 +24,9 @@ Feature: Our inventory
     Then the host is deleted
 `
 
-// A suite of other people's registers our steps beside its own, which work on
-// the lab of the scenario.
-func TestStepsServeASuiteOfOthers(t *testing.T) {
+// Another suite registers these steps beside its own, which use the lab of the
+// scenario.
+func TestStepsAreUsableInAnotherSuite(t *testing.T) {
 	suite := godog.TestSuite{
 		ScenarioInitializer: func(sc *godog.ScenarioContext) {
 			lab := steps.Register(sc)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The results as godog's cucumber formatter writes them.
+// Results as godog's cucumber formatter writes them.
 type (
 	feature struct {
 		URI         string    `json:"uri"`
@@ -43,7 +43,7 @@ type (
 	}
 )
 
-// Passed says whether all steps did.
+// Passed reports whether all steps have passed.
 func (e element) Passed() bool {
 	for _, s := range e.Steps {
 		if s.Result.Status != "passed" {
@@ -53,7 +53,7 @@ func (e element) Passed() bool {
 	return true
 }
 
-// Took is how long the steps took.
+// Took returns how long the steps took.
 func (e element) Took() time.Duration {
 	var sum time.Duration
 	for _, s := range e.Steps {
@@ -62,7 +62,7 @@ func (e element) Took() time.Duration {
 	return sum.Round(time.Millisecond)
 }
 
-// Labels are the tags as they are written.
+// Labels returns the tags, separated by blanks.
 func (e element) Labels() string {
 	var all []string
 	for _, t := range e.Tags {
@@ -71,7 +71,7 @@ func (e element) Labels() string {
 	return strings.Join(all, " ")
 }
 
-// Failed is how many scenarios did not pass.
+// Failed returns how many scenarios did not pass.
 func (f feature) Failed() (n int) {
 	for _, e := range f.Elements {
 		if !e.Passed() {
@@ -86,7 +86,7 @@ var page string
 
 var report = template.Must(template.New("report").Parse(page))
 
-// writeHTML makes a page of what godog's cucumber formatter has written.
+// writeHTML writes a page with the results of godog's cucumber formatter.
 func writeHTML(out io.Writer, cucumber []byte) error {
 	var all []feature
 	if err := json.Unmarshal(cucumber, &all); err != nil {
@@ -98,7 +98,7 @@ func writeHTML(out io.Writer, cucumber []byte) error {
 		Took              time.Duration
 	}
 	for _, f := range all {
-		if len(f.Elements) == 0 { // the tags leave nothing of it
+		if len(f.Elements) == 0 { // the tag expression excludes all scenarios
 			continue
 		}
 		sum.Features = append(sum.Features, f)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// ranOnce is what godog's cucumber formatter writes of a run in which one of
-// two scenarios fails, and of a feature that the tags leave nothing of.
+// ranOnce is what godog's cucumber formatter writes for two scenarios, of which one
+// fails, and for a feature without scenarios.
 const ranOnce = `[
  {"uri": "a.feature", "name": "First", "description": "  About <it>.", "elements": [
   {"name": "Good", "tags": [{"name": "@B-01"}], "steps": [
@@ -19,7 +19,7 @@ const ranOnce = `[
  {"uri": "b.feature", "name": "Second", "elements": []}
 ]`
 
-func TestReportTellsWhatFailedAndWhy(t *testing.T) {
+func TestReportShowsFailedStepsAndErrors(t *testing.T) {
 	var b bytes.Buffer
 	if err := writeHTML(&b, []byte(ranOnce)); err != nil {
 		t.Fatal(err)
@@ -39,11 +39,11 @@ func TestReportTellsWhatFailedAndWhy(t *testing.T) {
 		}
 	}
 	if err := writeHTML(&b, []byte("{")); err == nil {
-		t.Error("writeHTML of what is no JSON = nil error")
+		t.Error("writeHTML of invalid JSON = nil error")
 	}
 }
 
-func TestWhatCannotBeRunIsTheCallersFault(t *testing.T) {
+func TestRunReturnsUsageErrors(t *testing.T) {
 	for name, o := range map[string]Options{
 		"format":     {Format: "pdf"},
 		"path":       {Format: Pretty, Paths: []string{"nowhere.feature"}},

@@ -1,7 +1,7 @@
-// Package features holds the feature files of the controllers, and runs them, or
-// other people's with the same steps, against live labs at the speed at which
-// there is work. It owns which files are run and how their results are told; what
-// a phrase does is known to steps. METALAB_LOG=1 shows what the labs log.
+// Package features holds the feature files about hosts, which speak as an operator
+// does, and runs them, or other feature files with the same steps, against live
+// labs. It owns which files run and how results are reported; package steps knows
+// what a step does. METALAB_LOG=1 shows the labs' logs.
 package features
 
 import (
@@ -24,26 +24,26 @@ import (
 	"github.com/metalab-dev/metalab/features/steps"
 )
 
-// Files are our feature files.
+// Files are the feature files of this package.
 //
 //go:embed *.feature state annotation kind
 var Files embed.FS
 
-// Format is how results are told.
+// Format is a format of results.
 type Format string
 
 // The formats.
 const (
-	Pretty Format = "pretty" // each step as it ends, for people
+	Pretty Format = "pretty" // each step when it ends, for people
 	JUnit  Format = "junit"  // XML, for CI systems
-	HTML   Format = "html"   // one page that needs nothing beside it
+	HTML   Format = "html"   // one self-contained page
 )
 
 // Formats are all formats.
 var Formats = []Format{Pretty, JUnit, HTML}
 
-// renderers are the formatters of godog that a format is made with, and what
-// makes it of their output, where that is not it already.
+// renderers are the formatters of godog for each format, and how their output is
+// converted to it, if it is another one.
 var renderers = map[Format]struct {
 	formatter string
 	render    func(io.Writer, []byte) error
@@ -53,21 +53,21 @@ var renderers = map[Format]struct {
 	HTML:   {"cucumber", writeHTML},
 }
 
-// Options are what is run, and how.
+// Options configure a run.
 type Options struct {
-	Paths    []string // files, with :LINE behind them or not, or directories; none: all of ours
-	Tags     string   // expression: "@B-91 && ~@network"; "" is every scenario
+	Paths    []string // files, optionally with :LINE, or directories; none: Files
+	Tags     string   // tag expression: "@B-91 && ~@network"; "": every scenario
 	Format   Format
-	Parallel int       // labs at a time; 0 is one
+	Parallel int       // scenarios at the same time; 0 means 1
 	Out      io.Writer // the results
 	Colors   bool      // Out is a terminal
-	Progress io.Writer // a line per scenario, unless the format tells itself; nil: nobody watches
+	Progress io.Writer // a line for each scenario, unless Format is Pretty; nil: none
 }
 
-// ErrFailed is the result of a run in which a scenario did not pass.
+// ErrFailed says that a scenario did not pass.
 var ErrFailed = errors.New("features: not all scenarios passed")
 
-// UsageError is a fault of the Options.
+// UsageError is an error in the Options.
 type UsageError struct{ err error }
 
 func (e *UsageError) Error() string { return "features: " + e.err.Error() }
@@ -75,8 +75,8 @@ func (e *UsageError) Unwrap() error { return e.err }
 
 func usage(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
 
-// Run runs scenarios. It returns a *UsageError for what cannot be run, and
-// ErrFailed where a scenario has failed or has a step that nobody knows.
+// Run runs scenarios. It returns a *UsageError for wrong Options, and ErrFailed when
+// a scenario has failed or has an undefined step.
 func Run(ctx context.Context, o Options) error {
 	r, ok := renderers[o.Format]
 	if !ok {
@@ -97,7 +97,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	suite := godog.TestSuite{Name: "features", Options: &options, ScenarioInitializer: func(sc *godog.ScenarioContext) {
 		sc.Before(func(ctx context.Context, _ *godog.Scenario) (context.Context, error) {
-			return ctx, ctx.Err() // whoever interrupts the run waits for no lab
+			return ctx, ctx.Err() // an interrupted run starts no lab
 		})
 		t.watch(sc)
 		labs.Register(sc)
@@ -139,8 +139,7 @@ func formats() string {
 
 var line = regexp.MustCompile(`:\d+$`)
 
-// choose sets where features come from. A path that is not there may be one of
-// ours.
+// choose sets the paths to run. A path that does not exist may be one of Files.
 func choose(o *godog.Options, paths []string) error {
 	if len(paths) == 0 {
 		o.FS, o.Paths = Files, []string{"."}
@@ -165,7 +164,7 @@ func choose(o *godog.Options, paths []string) error {
 	return nil
 }
 
-// ours are the names of our files.
+// ours returns the names of Files.
 func ours() (names []string) {
 	err := fs.WalkDir(Files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -180,7 +179,7 @@ func ours() (names []string) {
 	return names
 }
 
-// progress tells how far a run is.
+// progress reports how far a run is.
 type progress struct {
 	out   io.Writer
 	total int
@@ -190,7 +189,7 @@ type progress struct {
 	done int
 }
 
-// watch counts a scenario when it has ended.
+// watch counts scenarios when they have ended.
 func (t *progress) watch(sc *godog.ScenarioContext) {
 	var began time.Time
 	sc.Before(func(ctx context.Context, _ *godog.Scenario) (context.Context, error) {

@@ -11,17 +11,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// kubeconfig is where labctl kube keeps it in its volume.
+// kubeconfig is the path of labctl kube's kubeconfig in its volume.
 const kubeconfig = "/kube/kubeconfig"
 
-// Patience in real time: the controller's clock is the real one.
+// Durations in real time: the controller's clock is the real one.
 const (
 	timeout = 3 * time.Minute
-	// disruption is longer than a deployment takes that nobody disturbs.
+	// disruption is longer than an undisturbed deployment takes.
 	disruption = 10 * time.Second
 )
 
-// deployedLab is a rack, an API and a controller.
+// deployedLab is a rack, a Kubernetes API and a controller in containers.
 type deployedLab struct {
 	t       *testing.T
 	e       *engine
@@ -34,9 +34,9 @@ type deployedLab struct {
 	serial  int    // of the controller
 }
 
-// startLab starts the containers and waits until all hosts are available. The
-// rack's time runs twenty times as fast as the controller's: a deployment takes
-// some seconds of it, in which something can happen.
+// startLab starts the containers and waits until all hosts are available. The rack's
+// clock runs at 20x and the controller's at 1x, so that a deployment takes some
+// seconds, in which it can be disrupted.
 func startLab(t *testing.T, hosts int) *deployedLab {
 	t.Helper()
 	e := newEngine(t)
@@ -66,7 +66,7 @@ func startLab(t *testing.T, hosts int) *deployedLab {
 	return s
 }
 
-// startController starts a controller at the address of the one before it.
+// startController starts a controller at the address of the former one.
 func (s *deployedLab) startController() {
 	s.t.Helper()
 	s.serial++
@@ -95,7 +95,7 @@ func (s *deployedLab) decode(text string, into any) {
 	}
 }
 
-// eventually repeats what fails until it does not.
+// eventually repeats try until it succeeds.
 func (s *deployedLab) eventually(what string, try func() error) {
 	s.t.Helper()
 	var err error
@@ -108,7 +108,7 @@ func (s *deployedLab) eventually(what string, try func() error) {
 	s.t.Fatalf("%s: not in %s: %v", what, timeout, err)
 }
 
-// sleep lets real time sleep: containers have no other.
+// sleep waits in real time: containers have no other clock.
 func (s *deployedLab) sleep(d time.Duration) {
 	s.t.Helper()
 	select {
@@ -118,7 +118,7 @@ func (s *deployedLab) sleep(d time.Duration) {
 	}
 }
 
-// server is what the rack says of a host.
+// server is a host as labctl host show describes it.
 type server struct {
 	Boots   int    `json:"boots"`
 	Running string `json:"running"`
@@ -137,15 +137,15 @@ func (s *deployedLab) host(name string) string {
 	return s.mustKubectl("get", "bmh", name, "-o", "jsonpath={.status.provisioning.state}")
 }
 
-// deployment is what one host went through.
+// deployment is the deployment of one host.
 type deployment struct {
 	s      *deployedLab
 	host   string
 	before server
 }
 
-// begin asks for the image, and returns once the server boots the agent for it:
-// from then on whoever goes must come back to the same agent.
+// begin sets the image and returns when the server boots its agent. A part that is
+// disrupted from then on must come back to the same agent.
 func (s *deployedLab) begin(host string) deployment {
 	s.t.Helper()
 	d := deployment{s, host, s.server(host)}
@@ -161,8 +161,8 @@ func (s *deployedLab) begin(host string) deployment {
 	return d
 }
 
-// mustComplete waits for the end and checks that all has happened once: the server
-// has come up with the agent and with the image, and nothing was begun again.
+// mustComplete waits until the host is provisioned, and checks that nothing was done
+// twice: the server has booted the agent and the image, and there is one event each.
 func (d deployment) mustComplete(what string) {
 	d.s.t.Helper()
 	d.s.eventually(what+": "+d.host+" runs its image", func() error {
@@ -189,13 +189,13 @@ func (d deployment) mustComplete(what string) {
 	}
 }
 
-// TestAHostIsDeployedOnceWhateverHappens disturbs a deployment in the middle,
-// and lets what was disturbed go on.
-func TestAHostIsDeployedOnceWhateverHappens(t *testing.T) {
+// TestDisruptedDeploymentCompletesOnce disrupts a deployment in the middle, by one
+// kind of failure after the other.
+func TestDisruptedDeploymentCompletesOnce(t *testing.T) {
 	troubles := []struct {
 		name       string
 		begin, end func(*deployedLab)
-		blind      bool // nobody can see the host meanwhile
+		blind      bool // the host cannot be read meanwhile
 	}{
 		{name: "rack cut off", begin: func(s *deployedLab) { s.rack.disconnect() }, end: func(s *deployedLab) { s.rack.reconnect() }},
 		{name: "rack paused", begin: func(s *deployedLab) { s.rack.pause() }, end: func(s *deployedLab) { s.rack.unpause() }},
@@ -214,7 +214,7 @@ func TestAHostIsDeployedOnceWhateverHappens(t *testing.T) {
 		s.sleep(disruption)
 		if !tt.blind {
 			if state := s.host(d.host); state != "provisioning" {
-				t.Fatalf("%s: %s is %s meanwhile: it was no trouble", tt.name, d.host, state)
+				t.Fatalf("%s: %s is %s meanwhile: it was not disrupted", tt.name, d.host, state)
 			}
 		}
 		tt.end(s)

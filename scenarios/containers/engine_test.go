@@ -23,18 +23,19 @@ const (
 	imageEnv     = "METALAB_IMAGE"
 )
 
-// engine is a container engine with what one test has in it.
+// engine is a container engine with the containers of one test.
 type engine struct {
 	t      *testing.T
 	client *docker.Client
 	image  string
-	prefix string // of the names of all that is made
+	prefix string // of all names
 	net    *docker.Network
 	subnet string // its first three bytes
 }
 
-// newEngine finds the engine that the environment means, as docker does, and
-// makes a private network in it. What is missing is told.
+// newEngine connects to the engine that the environment names, as docker does, and
+// creates a private network. It skips the test, or fails it, when the engine or the
+// image is missing.
 func newEngine(t *testing.T) *engine {
 	t.Helper()
 	missing := func(format string, args ...any) {
@@ -57,8 +58,8 @@ func newEngine(t *testing.T) *engine {
 	if _, err := e.client.InspectImage(e.image); err != nil {
 		missing("the engine has no image %s: %v: run make image, or set %s", e.image, err, imageEnv)
 	}
-	// go test repeats what it remembers of a test until a file changes that the
-	// test has looked at: these are what the image is made of.
+	// go test caches a result until a file changes that the test has opened or
+	// checked: the image is made of these.
 	for _, name := range []string{"labctl", "lab-controller", "lab-agent"} {
 		if _, err := os.Stat("../../bin/" + name); err != nil {
 			t.Log(err)
@@ -68,12 +69,12 @@ func newEngine(t *testing.T) *engine {
 	return e
 }
 
-// network makes a network that leads nowhere else. Its addresses are fixed: a
-// server that comes back is where it was.
+// network creates an isolated network. Addresses in it are fixed: a container that
+// is started again has the same one.
 func (e *engine) network() {
 	e.t.Helper()
 	var err error
-	for range 20 { // others have networks, too
+	for range 20 { // a subnet may be in use
 		e.subnet = fmt.Sprintf("172.29.%d.", mathrand.IntN(256))
 		e.net, err = e.client.CreateNetwork(docker.CreateNetworkOptions{
 			Name: e.prefix + "net", Driver: "bridge", Internal: true, CheckDuplicate: true,
@@ -94,7 +95,7 @@ func (e *engine) check(what string, err error) {
 	}
 }
 
-// volume makes a volume and returns its name.
+// volume creates a volume and returns its name.
 func (e *engine) volume(name string) string {
 	e.t.Helper()
 	v, err := e.client.CreateVolume(docker.CreateVolumeOptions{Name: e.prefix + name})
@@ -107,7 +108,7 @@ func (e *engine) volume(name string) string {
 	return v.Name
 }
 
-// container is one that runs, or did.
+// container is a container that runs or has run.
 type container struct {
 	e    *engine
 	id   string
@@ -115,8 +116,8 @@ type container struct {
 	ip   string
 }
 
-// run starts a command of the image at an address of the network, by its last
-// byte. binds are volume:path.
+// run starts a command of the image in a container. host is the last byte of its
+// address; binds are volume:path.
 func (e *engine) run(name string, host int, binds []string, command ...string) *container {
 	e.t.Helper()
 	c := &container{e: e, name: name, ip: fmt.Sprintf("%s%d", e.subnet, host)}
@@ -147,7 +148,7 @@ func (e *engine) run(name string, host int, binds []string, command ...string) *
 	return c
 }
 
-// logs are the last lines that a container has said.
+// logs returns the last lines that a container has printed.
 func (c *container) logs() string {
 	var b bytes.Buffer
 	err := c.e.client.Logs(docker.LogsOptions{
@@ -183,7 +184,7 @@ func (c *container) exec(command ...string) (string, error) {
 	return out.String(), nil
 }
 
-// must is exec of what cannot fail.
+// must runs a command that must succeed.
 func (c *container) must(command ...string) string {
 	c.e.t.Helper()
 	out, err := c.exec(command...)
@@ -193,7 +194,7 @@ func (c *container) must(command ...string) string {
 	return out
 }
 
-// kill is kill -9. The engine does not start it again.
+// kill sends SIGKILL. The engine does not restart the container.
 func (c *container) kill() {
 	c.e.t.Helper()
 	if err := c.e.client.KillContainer(docker.KillContainerOptions{ID: c.id, Signal: docker.SIGKILL}); err != nil {
@@ -222,7 +223,7 @@ func (c *container) unpause() {
 	}
 }
 
-// disconnect takes the network cable out of a container.
+// disconnect removes a container from the network.
 func (c *container) disconnect() {
 	c.e.t.Helper()
 	if err := c.e.client.DisconnectNetwork(c.e.net.ID, docker.NetworkConnectionOptions{Container: c.id, Force: true}); err != nil {
@@ -230,7 +231,7 @@ func (c *container) disconnect() {
 	}
 }
 
-// reconnect puts it in again.
+// reconnect connects it again, at the same address.
 func (c *container) reconnect() {
 	c.e.t.Helper()
 	err := c.e.client.ConnectNetwork(c.e.net.ID, docker.NetworkConnectionOptions{

@@ -9,7 +9,7 @@ import (
 	"io"
 )
 
-// What Bootable says of a disk.
+// Descriptions of a disk that Bootable returns.
 const (
 	bootsGPT    = "GPT, EFI system partition"
 	bootsSector = "boot sector"
@@ -39,12 +39,12 @@ const (
 	maxEntries = 1 << 20 // bytes
 )
 
-// Bootable tells whether firmware would boot a disk that holds these bytes,
-// size of them, and what it would boot; when it would not, what says why. It
-// looks where firmware looks before it runs anything: at the boot sector, or
-// for UEFI at the GPT, whose backup counts when the primary is damaged, but
-// which counts only behind a protective MBR (UEFI 2.10, §5.3.1, as EDK II
-// does). Of file systems it reads but the boot sector. The error is that of r.
+// Bootable reports whether firmware would boot a disk with these size bytes, and
+// what it would boot; if not, what says why. It checks what firmware checks before
+// it runs anything: the boot sector or, for UEFI, the GPT. The backup GPT counts
+// when the primary one is damaged, and a GPT counts only behind a protective MBR
+// (UEFI 2.10, §5.3.1, as EDK II does). Of a file system only the boot sector is
+// read. The error is that of r.
 func Bootable(r io.ReaderAt, size int64) (what string, ok bool, err error) {
 	if size < sectorSize {
 		return emptyDisk, false, nil
@@ -85,9 +85,8 @@ func Bootable(r io.ReaderAt, size int64) (what string, ok bool, err error) {
 	return noESP, false, nil
 }
 
-// hasFAT tells whether one of some partitions holds a FAT file system: at
-// least its boot sector, which ends with a signature. One that holds nothing is
-// an EFI system partition by name only.
+// hasFAT reports whether one of the partitions has the boot sector of a FAT file
+// system, which ends with a signature.
 func hasFAT(r io.ReaderAt, at []int64) (bool, error) {
 	for _, off := range at {
 		boot := make([]byte, sectorSize)
@@ -101,8 +100,8 @@ func hasFAT(r io.ReaderAt, at []int64) (bool, error) {
 	return false, nil
 }
 
-// isProtectiveMBR tells whether an MBR guards a GPT (UEFI 2.10, §5.2.3). Hybrid
-// ones, which list other partitions too, do.
+// isProtectiveMBR reports whether an MBR protects a GPT (UEFI 2.10, §5.2.3). So does
+// a hybrid one, which has other partitions as well.
 func isProtectiveMBR(mbr []byte) bool {
 	for at := tableOffset; at < signatureOffset; at += partitionSize {
 		p := mbr[at : at+partitionSize]
@@ -113,14 +112,14 @@ func isProtectiveMBR(mbr []byte) bool {
 	return false
 }
 
-// partitions says what a GPT lists.
+// partitions is what a GPT lists.
 type partitions struct {
 	valid, esp, biosBoot bool
 	at                   []int64 // where EFI system partitions begin
 }
 
-// findPartitions reads the primary GPT or else the backup, for sectors of 512
-// bytes or else of 4096: the bytes do not tell which their disk has.
+// findPartitions reads the primary GPT or else the backup, with sectors of 512 bytes
+// or else of 4096: the content does not tell the sector size of the disk.
 func findPartitions(r io.ReaderAt, size int64) (partitions, error) {
 	for _, sector := range []int64{512, 4096} {
 		for _, lba := range []int64{1, size/sector - 1} {
@@ -185,7 +184,7 @@ func readGPT(r io.ReaderAt, sector, lba, sectors int64) (partitions, error) {
 	return found, nil
 }
 
-// readAt fills b. A reader may say io.EOF with the last byte.
+// readAt fills b. A reader may return io.EOF with the last byte.
 func readAt(r io.ReaderAt, b []byte, at int64) error {
 	n, err := r.ReadAt(b, at)
 	if n == len(b) && errors.Is(err, io.EOF) {

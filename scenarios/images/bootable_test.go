@@ -12,7 +12,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/netboot/stub"
 )
 
-// change makes a test's disk of another one.
+// change changes the bytes of a disk.
 type change func(disk []byte) []byte
 
 func set(at int, bytes ...byte) change {
@@ -33,7 +33,7 @@ func wipe(at, n int) change {
 	}
 }
 
-// grow is what a disk larger than the image has: more zeros.
+// grow appends zeros, as on a disk that is larger than the image.
 func grow(n int) change {
 	return func(disk []byte) []byte { return append(disk, make([]byte, n)...) }
 }
@@ -42,7 +42,7 @@ func cut(n int) change {
 	return func(disk []byte) []byte { return disk[:n] }
 }
 
-// header changes the primary header and mends its checksum.
+// header changes the primary header and its checksum.
 func header(edit func(h []byte)) change {
 	return func(disk []byte) []byte {
 		h := disk[sectorSize : sectorSize+headerSize]
@@ -168,7 +168,7 @@ func (b brokenDisk) ReadAt(p []byte, off int64) (int, error) {
 	return copy(p, b.disk[off:]), nil
 }
 
-func TestBootableTellsOfReadErrors(t *testing.T) {
+func TestBootableReturnsReadErrors(t *testing.T) {
 	for _, from := range []int64{0, 512, 1024} {
 		_, ok, err := Bootable(brokenDisk{build(t), from}, imageSize)
 		if !errors.Is(err, errMedium) || ok {
@@ -180,9 +180,8 @@ func TestBootableTellsOfReadErrors(t *testing.T) {
 	}
 }
 
-// FuzzBootable tries disks as they are, and with the checksums mended that
-// random bytes never have. Its seeds are a boot sector and a GPT as small as
-// can be.
+// FuzzBootable checks random disks, with and without valid checksums. Its seeds are
+// a boot sector and the smallest GPT.
 func FuzzBootable(f *testing.F) {
 	small := make([]byte, 4*sectorSize)
 	protect(small)
@@ -211,7 +210,8 @@ func FuzzBootable(f *testing.F) {
 	})
 }
 
-// mendChecksums makes a primary header valid that claims entries on the disk.
+// mendChecksums computes the checksums of a primary header and of the entries that
+// it names, if they are on the disk.
 func mendChecksums(disk []byte) {
 	le := binary.LittleEndian
 	h := disk[sectorSize : 2*sectorSize]

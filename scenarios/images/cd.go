@@ -8,7 +8,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/netboot/stub"
 )
 
-// What BootableCD says of a medium.
+// Descriptions of a medium that BootableCD returns.
 const (
 	bootsElTorito = "El Torito"
 
@@ -24,11 +24,10 @@ const (
 	elTorito       = "EL TORITO SPECIFICATION"
 )
 
-// BootableCD tells whether firmware would boot a CD that holds these bytes, as
-// Bootable does of a disk: by El Torito 1.0, of which the boot record (§2.0), the
-// catalog's validation entry (§2.1) and its default entry (§2.2) are looked at.
-// Other sections of a catalog, which real media have for UEFI, come after a
-// default entry that they have as well.
+// BootableCD reports whether firmware would boot a CD with these bytes, as Bootable
+// does for a disk. It checks the boot record of El Torito 1.0 (§2.0), the validation
+// entry of the catalog (§2.1) and its default entry (§2.2). Further sections of a
+// catalog, which real media have for UEFI, follow a default entry.
 func BootableCD(r io.ReaderAt, size int64) (what string, ok bool, err error) {
 	b := make([]byte, cdBlock)
 	catalog := int64(-1)
@@ -76,9 +75,8 @@ func BootableCD(r io.ReaderAt, size int64) (what string, ok bool, err error) {
 	return bootsElTorito, true, nil
 }
 
-// BuildLiveISO makes a live ISO: a volume without files that boots a sector
-// which says so and waits, without emulation of a disk. The bytes are the same
-// each time.
+// BuildLiveISO returns a live ISO: a volume without files whose boot sector prints a
+// line and waits. It always returns the same bytes.
 func BuildLiveISO() ([]byte, error) {
 	sector, err := stub.BootSector("Metalab live image: it boots.")
 	if err != nil {
@@ -110,7 +108,7 @@ func BuildLiveISO() ([]byte, error) {
 	}
 	copy(p[40:], "METALAB_LIVE")
 	both(p[80:], blocks)
-	for at, n := range map[int]uint16{120: 1, 124: 1, 128: cdBlock} { // each elsewhere: the order is not seen
+	for at, n := range map[int]uint16{120: 1, 124: 1, 128: cdBlock} { // each at its own offset: the order cannot be seen
 		le.PutUint16(p[at:], n)
 		be.PutUint16(p[at+2:], n)
 	}

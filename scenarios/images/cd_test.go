@@ -53,8 +53,7 @@ func TestBootableCD(t *testing.T) {
 	}
 }
 
-// Other people's code takes it for a volume.
-func TestLiveISOIsAVolume(t *testing.T) {
+func TestLiveISOIsAVolumeForGoDiskfs(t *testing.T) {
 	live, err := BuildLiveISO()
 	if err != nil {
 		t.Fatal(err)

@@ -23,8 +23,8 @@ const (
 	fatMaxClusters = 65524
 )
 
-// fatDate and fatTime stamp every file: 2026-01-01 00:00, fixed so that the
-// same bytes come out each time.
+// fatDate and fatTime are the time stamp of every file, 2026-01-01 00:00: it is
+// fixed so that the bytes are always the same.
 const (
 	fatDate = (2026-1980)<<9 | 1<<5 | 1
 	fatTime = 0
@@ -39,14 +39,14 @@ const (
 	fatArchive     = 0x20
 )
 
-// fatFile is a file with content or, without, a directory. Directories come
-// before what they hold.
+// fatFile is a file or, without content, a directory. A directory comes before the
+// files in it.
 type fatFile struct {
 	path    string
 	content []byte
 }
 
-// fatVolume is a file system while it is made.
+// fatVolume is a file system that is being built.
 type fatVolume struct {
 	b          []byte
 	fatSectors int
@@ -59,11 +59,11 @@ type fatDir struct {
 	cluster int    // 0 for the root
 }
 
-// newFAT16 makes a FAT16 file system of so many sectors that holds the files.
-// hidden is the number of sectors before it on its disk.
+// newFAT16 returns a FAT16 file system of so many sectors with these files. hidden
+// is the number of sectors before it on its disk.
 func newFAT16(sectors, hidden int, label string, files []fatFile) ([]byte, error) {
-	// A table covers every cluster and two entries more; what the tables
-	// themselves take makes the true need a little smaller.
+	// A table has an entry for every cluster, and two more. This ignores that the
+	// tables themselves take sectors, so that they are a little larger than needed.
 	rest := sectors - fatReserved - fatRootSectors
 	fatSectors := ((rest+2)*2 + sectorSize - 1) / sectorSize
 	clusters := rest - fatCopies*fatSectors
@@ -107,7 +107,7 @@ func (v *fatVolume) putBootSector(sectors, hidden int, label string) {
 	le.PutUint32(b[39:], fatSerial)
 	copy(b[43:], paddedName(label, "", 11))
 	copy(b[54:], "FAT16   ")
-	copy(b[62:], []byte{0xf4, 0xeb, 0xfd}) // hlt, for whoever jumps here
+	copy(b[62:], []byte{0xf4, 0xeb, 0xfd}) // hlt, if it is ever run
 	b[510], b[511] = 0x55, 0xaa
 }
 
@@ -118,8 +118,8 @@ func (v *fatVolume) setCluster(n int, value uint16) {
 	}
 }
 
-// put stores one file or directory in consecutive clusters; there are so many
-// in all.
+// put stores a file or directory in consecutive clusters. clusters is the number of
+// clusters of the volume.
 func (v *fatVolume) put(f fatFile, clusters int) error {
 	parent := v.dirs[path.Dir(f.path)]
 	if parent == nil {

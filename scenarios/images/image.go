@@ -100,7 +100,7 @@ func Build() ([]byte, error) {
 	return disk, nil
 }
 
-// protect writes the one partition of a protective MBR, which covers the disk
+// protect writes the partition of a protective MBR, which covers the whole disk
 // (UEFI 2.10, §5.2.3).
 func protect(mbr []byte) {
 	const heads, sectors = 255, 63 // of the geometry that addresses are given in
@@ -131,11 +131,11 @@ func putHeader(b []byte, my, alternate, entries uint64, entriesCRC uint32) {
 	le.PutUint32(b[16:], crc32.ChecksumIEEE(b[:headerSize]))
 }
 
-// guid is a GUID as disks hold it: the first three fields little-endian (UEFI
-// 2.10, appendix A).
+// guid is a GUID as on disks: the first three fields are little-endian (UEFI 2.10,
+// appendix A).
 type guid [16]byte
 
-// mustGUID reads the text form of a GUID that is written in this package.
+// mustGUID parses the text form of a GUID that this package contains.
 func mustGUID(text string) guid {
 	b, err := hex.DecodeString(strings.ReplaceAll(text, "-", ""))
 	if err != nil || len(b) != len(guid{}) {

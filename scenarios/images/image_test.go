@@ -34,7 +34,7 @@ func writeFile(t *testing.T, name string, content []byte) string {
 	return path
 }
 
-func TestImageIsTheSameEachTime(t *testing.T) {
+func TestBuildAlwaysReturnsTheSameBytes(t *testing.T) {
 	if a, b := build(t), build(t); !bytes.Equal(a, b) {
 		t.Error("Build twice: the bytes differ")
 	}
@@ -43,9 +43,7 @@ func TestImageIsTheSameEachTime(t *testing.T) {
 	}
 }
 
-// TestImageIsReadByOthers reads the image with a library that had no part in
-// making it.
-func TestImageIsReadByOthers(t *testing.T) {
+func TestImageIsReadByGoDiskfs(t *testing.T) {
 	disk, err := file.OpenFromPath(writeFile(t, "a.img", build(t)), true)
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +125,7 @@ func volume(sectors int, files []fatFile) ([]byte, error) {
 	return newFAT16(sectors, 0, "TEST", files)
 }
 
-// manyFiles is a directory of n files.
+// manyFiles returns a directory with n files.
 func manyFiles(n int) []fatFile {
 	files := []fatFile{{path: "d"}}
 	for i := range n {

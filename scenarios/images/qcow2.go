@@ -16,7 +16,7 @@ const (
 	qcowCopied = 1 << 63 // set in L1 and L2 entries: the refcount is exactly 1
 )
 
-// The clusters at the front of our files; the data follows.
+// The first clusters of the files; the data follows.
 const (
 	qcowHeader   = 0
 	qcowRefTable = 1
@@ -26,8 +26,8 @@ const (
 	qcowData     = 5
 )
 
-// QCOW2 makes a qcow2 file, version 3, of a raw disk of up to 512 MiB (QEMU,
-// docs/interop/qcow2.txt). Clusters of zeros take no room.
+// QCOW2 returns a raw disk of up to 512 MiB as a qcow2 file of version 3 (QEMU,
+// docs/interop/qcow2.txt). Clusters of zeros are not stored.
 func QCOW2(raw []byte) ([]byte, error) {
 	if len(raw) > qcowMost*qcowCluster || len(raw)%sectorSize != 0 {
 		return nil, fmt.Errorf("images: qcow2 of %d bytes: want whole sectors and at most 512 MiB", len(raw))

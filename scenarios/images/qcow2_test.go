@@ -11,7 +11,7 @@ import (
 	"github.com/lima-vm/go-qcow2reader"
 )
 
-// disks are raw disks whose qcow2 form is worth a look.
+// disks returns raw disks to convert.
 func disks(t testing.TB) map[string][]byte {
 	noise := make([]byte, 3*qcowCluster+sectorSize) // ends within a cluster
 	random := rand.New(rand.NewPCG(1, 2))
@@ -45,7 +45,7 @@ func TestQCOW2ReadsBack(t *testing.T) {
 	}
 }
 
-func TestQCOW2ByQEMU(t *testing.T) {
+func TestQCOW2PassesQemuImgCheck(t *testing.T) {
 	tool, err := exec.LookPath("qemu-img")
 	if err != nil {
 		t.Skip("qemu-img is not installed")
@@ -69,7 +69,7 @@ func TestQCOW2ByQEMU(t *testing.T) {
 	}
 }
 
-func TestQCOW2Refuses(t *testing.T) {
+func TestQCOW2RefusesPartialSectors(t *testing.T) {
 	if _, err := QCOW2(make([]byte, 513)); err == nil {
 		t.Error("QCOW2(513 bytes) = nil error, want one that asks for whole sectors")
 	}

@@ -16,12 +16,11 @@ import (
 // isoLine is the end of what an agent's medium without a kernel prints.
 const isoLine = "nothing to run on this server."
 
-// legacy makes SeaBIOS use the serial port as its screen.
+// legacy are options with which SeaBIOS prints to the serial port.
 var legacy = []string{"-m", "64", "-nographic", "-machine", "graphics=off"}
 
-// TestQEMUBoots boots what we build in a machine that is not ours: with
-// SeaBIOS, and with EDK II where its file is found. The emulation is in
-// software, so it runs anywhere, in seconds.
+// TestQEMUBoots boots the images in QEMU, with SeaBIOS and, where it is installed,
+// EDK II. QEMU emulates the CPU in software: it runs anywhere, in seconds.
 func TestQEMUBoots(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: QEMU takes seconds")
@@ -65,7 +64,8 @@ func TestQEMUBoots(t *testing.T) {
 	}
 }
 
-// firmware finds EDK II, built without variables to keep, or skips the test.
+// firmware returns the file name of EDK II, built without stored variables, or skips
+// the test.
 func firmware(t *testing.T) string {
 	t.Helper()
 	for _, pattern := range []string{

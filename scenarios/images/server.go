@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// PathPrefix is where a Server has its files: /images/NAME.
+// PathPrefix is the URL path of a Server's files: /images/NAME.
 const PathPrefix = "/images/"
 
-// sumsName lists the checksums of all files, as image publishers do. The
-// directory itself is the same list.
+// sumsName is the file that lists the checksums of all files, as image publishers
+// have it. The directory is the same list.
 const sumsName = "SHA256SUMS"
 
-// Server serves the regular files of one directory, without those below it and
-// those whose name begins with a dot. Beside each file NAME it has NAME.sha256,
-// NAME.sha512 and NAME.md5 with its checksum; a file of that name on disk wins.
-// Nothing outside Dir is reachable, through symbolic links neither.
+// Server serves the regular files of one directory, except subdirectories and files
+// whose name begins with a dot. For each file NAME it also serves NAME.sha256,
+// NAME.sha512 and NAME.md5 with its checksum, unless the directory has a file of
+// that name. Files outside Dir cannot be reached, not even through symbolic links.
 //
 // It is an http.Handler and safe for concurrent use; its fields must not change
 // once it serves.
@@ -47,7 +47,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	root, err := os.OpenRoot(s.Dir) // each time: the directory may be replaced
+	root, err := os.OpenRoot(s.Dir) // for each request: the directory may be replaced
 	if err != nil {
 		writeError(w, fmt.Errorf("images: %w", err))
 		return
@@ -76,7 +76,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveSum answers with the checksum of one file.
+// serveSum answers with the checksum of a file.
 func (s *Server) serveSum(w http.ResponseWriter, r *http.Request, root *os.Root, name, suffix string) {
 	f, info, err := open(root, name)
 	if err != nil {
@@ -92,8 +92,8 @@ func (s *Server) serveSum(w http.ResponseWriter, r *http.Request, root *os.Root,
 	serveText(w, r, e.line(name), e.hex, info.ModTime())
 }
 
-// list answers with the checksums of all files. It leaves out checksum files,
-// and what disappears or is still being written.
+// list answers with the checksums of all files, without checksum files and files
+// that disappear or change meanwhile.
 func (s *Server) list(w http.ResponseWriter, r *http.Request, root *os.Root) {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, root *os.Root) {
 			continue
 		}
 		if r.Context().Err() != nil {
-			return // nobody waits for the rest, which may take long
+			return // the client is gone, and the rest may take long
 		}
 		line, err := s.lineOf(root, name)
 		if err != nil {
@@ -119,11 +119,11 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, root *os.Root) {
 	serveText(w, r, text.String(), "", time.Time{})
 }
 
-// lineOf is the line of a listing for one name; empty when it has none.
+// lineOf returns the line of the list for a file; "" when the file is not listed.
 func (s *Server) lineOf(root *os.Root, name string) (string, error) {
 	f, _, err := open(root, name)
 	if err != nil {
-		return "", nil // not to be had under its own name either
+		return "", nil // it is not served either
 	}
 	defer f.Close()
 	e, err := s.sums.checksum(f, name, listSuffix)
@@ -136,9 +136,9 @@ func (s *Server) lineOf(root *os.Root, name string) (string, error) {
 	return e.line(name), nil
 }
 
-// open opens a regular file of the directory. The name is looked at before it
-// is opened, since to open a pipe is to wait for its other end. Errors are
-// fs.ErrNotExist for everything that a client need not know of.
+// open opens a regular file of the directory. It checks the type before it opens the
+// file, since opening a pipe blocks until its other end is opened. The error is
+// fs.ErrNotExist for everything that clients must not learn about.
 func open(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	if name == "" || name[0] == '.' || strings.ContainsAny(name, "/\\\n") {
 		return nil, nil, fs.ErrNotExist
@@ -175,7 +175,7 @@ func serveText(w http.ResponseWriter, r *http.Request, text, tag string, changed
 	http.ServeContent(w, r, "", changed, strings.NewReader(text))
 }
 
-// writeError answers with the status that an error stands for.
+// writeError answers with the status of an error.
 func writeError(w http.ResponseWriter, err error) {
 	code := http.StatusInternalServerError
 	switch {

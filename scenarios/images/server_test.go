@@ -19,7 +19,7 @@ import (
 
 const content = "hello, disk"
 
-// tree lays out a directory to serve, beside a file that must stay secret.
+// tree creates a directory to serve, beside a file that must not be served.
 func tree(t *testing.T) string {
 	t.Helper()
 	top := t.TempDir()
@@ -158,7 +158,7 @@ func TestServer(t *testing.T) {
 	}
 }
 
-func TestServerRevalidates(t *testing.T) {
+func TestServerSupportsConditionalRequests(t *testing.T) {
 	s := &Server{Dir: tree(t)}
 	for _, path := range []string{"/images/a.img", "/images/a.img.sha256"} {
 		tag := request(s, http.MethodGet, path).Header().Get("ETag")
@@ -188,7 +188,7 @@ func rewrite(t *testing.T, path, text string, changed time.Time) {
 	}
 }
 
-func TestChecksumsAreRememberedUntilTheFileChanges(t *testing.T) {
+func TestChecksumsAreCachedUntilTheFileChanges(t *testing.T) {
 	s := &Server{Dir: tree(t)}
 	path := filepath.Join(s.Dir, "a.img")
 	then := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// Names of the files that Ensure makes.
+// Names of the files that Ensure creates.
 const (
 	DemoRaw   = "metalab-demo.img"
 	DemoQCOW2 = "metalab-demo.qcow2"
@@ -26,9 +26,9 @@ type Image struct {
 	Size   int64  // bytes of the file
 }
 
-// Ensure makes sure that the demo image is in a directory, in both formats,
-// and describes what is there. A file that exists stays as it is: it may be
-// somebody's own. A file appears whole or not at all.
+// Ensure writes the demo image to a directory in both formats, and describes the
+// files. It does not change a file that exists: a user may have put it there. Files
+// are written atomically.
 func Ensure(dir string) ([]Image, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("images: %w", err)
@@ -65,9 +65,9 @@ func Ensure(dir string) ([]Image, error) {
 	return made, nil
 }
 
-// writeAtomically writes a file under a hidden name, which Server does not show,
-// and renames it. It syncs: a file that lost its content to a power cut would
-// be taken for somebody's own.
+// writeAtomically writes a file under a hidden name, which Server does not serve,
+// and renames it. It syncs: after a power cut an empty file would be taken for a
+// user's file.
 func writeAtomically(target string, content []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+"-")
 	if err != nil {

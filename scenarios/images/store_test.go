@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestEnsureMakesTheDemoImages(t *testing.T) {
+func TestEnsureCreatesTheDemoImages(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state", "images")
 	made, err := Ensure(dir)
 	if err != nil {
@@ -39,7 +39,7 @@ func TestEnsureMakesTheDemoImages(t *testing.T) {
 	}
 }
 
-func TestEnsureLeavesWhatIsThere(t *testing.T) {
+func TestEnsureKeepsExistingFiles(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, DemoRaw)
 	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
@@ -54,7 +54,7 @@ func TestEnsureLeavesWhatIsThere(t *testing.T) {
 	}
 }
 
-func TestEnsureLeavesNoPieces(t *testing.T) {
+func TestEnsureRemovesTemporaryFiles(t *testing.T) {
 	dir := t.TempDir()
 	// A directory in the way of the rename.
 	target := filepath.Join(dir, DemoRaw)

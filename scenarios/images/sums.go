@@ -16,9 +16,8 @@ import (
 	"time"
 )
 
-// algorithms are the checksums of BareMetalHost, by the suffix of the file
-// that holds one. MD5 protects from accidents only, but some clients ask for
-// nothing else.
+// algorithms are the checksum types of BareMetalHost, by the suffix of the checksum
+// file. MD5 protects against accidents only, but some clients support no other.
 var algorithms = []struct {
 	suffix string
 	make   func() hash.Hash
@@ -40,12 +39,12 @@ func cutSum(file string) (name, suffix string, ok bool) {
 	return "", "", false
 }
 
-// errChanged says that a file was written to while it was read.
+// errChanged says that a file was written while it was read.
 var errChanged = errors.New("file changed while it was read")
 
-// sums remembers the checksums of files until their size or time of change
-// differ. Whoever asks for one that is being computed waits for it. Its zero
-// value is ready, and it is safe for concurrent use.
+// sums caches the checksums of files until their size or modification time changes.
+// A second request for a checksum that is being computed waits for it. The zero
+// value is ready for use. It is safe for concurrent use.
 type sums struct {
 	mu    sync.Mutex
 	known map[checksumKey]*sum
@@ -62,10 +61,10 @@ type sum struct {
 	err  error
 }
 
-// maxSums bounds what is remembered; beyond it everything is forgotten.
+// maxSums is how many checksums are cached; then the cache is emptied.
 const maxSums = 4096
 
-// checksum is the checksum checksum an open file, whose offset it moves.
+// checksum returns the checksum of an open file, whose offset it moves.
 func (s *sums) checksum(f *os.File, name, suffix string) (*sum, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -123,7 +122,7 @@ func (e *sum) compute(f *os.File, suffix string) {
 	e.hex = hex.EncodeToString(h.Sum(nil))
 }
 
-// line is what a checksum file says, in the form of sha256sum and its kin.
+// line returns the content of a checksum file, in the form of sha256sum.
 func (e *sum) line(name string) string {
 	return fmt.Sprintf("%s  %s\n", e.hex, name)
 }

@@ -21,35 +21,34 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world/pxe"
 )
 
-// What a machine can be found to run.
+// Names of the operating systems that a machine can run.
 const (
 	osAgent = "agent"
 	osDisk  = "disk"
-	osLive  = "live" // a system on a CD that is not the agent
+	osLive  = "live" // from a CD that is not the agent's
 )
 
-// maxBusyAgents is how many agents do a job at a time. All share this machine's
-// processors: a thousand that write images at once are no faster than these, but
-// hold a thousand images' buffers.
+// maxBusyAgents is how many agents do a job at the same time. All share this
+// machine's processors: a thousand agents that write images are no faster, and hold
+// a thousand buffers.
 const maxBusyAgents = 64
 
-// agents looks at what machines boot, and runs the agent on those that boot
-// one: in this process, over their disks and NICs. A system on a disk is not
-// run; that it is there is all that counts.
+// agents finds out what machines boot, and runs the agent in this process on those
+// that boot it, over their disks and NICs. A system on a disk is not run.
 type agents struct {
 	clock   *clock.Clock
 	log     *slog.Logger
 	net     *pxe.Network
-	dir     string        // of what servers have loaded from it
+	dir     string        // of the network boots
 	started chan struct{} // closed when agents may run
-	busy    chan struct{} // holds one for each agent at work
+	busy    chan struct{} // holds a token for each agent that does a job
 	ctx     context.Context
 	cancel  context.CancelFunc
 
 	mu      sync.Mutex
 	stopped bool
 	running map[string]*running // by host
-	silent  map[string]bool     // hosts whose agents do not come up
+	silent  map[string]bool     // hosts whose agents do not start
 	group   sync.WaitGroup
 }
 
@@ -66,7 +65,7 @@ func newAgents(c *clock.Clock, log *slog.Logger, dir string) *agents {
 
 func (a *agents) start() { close(a.started) }
 
-// stop ends all agents, and returns when they have ended.
+// stop ends all agents and returns when they have ended.
 func (a *agents) stop() {
 	a.mu.Lock()
 	a.stopped = true
@@ -78,7 +77,8 @@ func (a *agents) stop() {
 	a.group.Wait()
 }
 
-// event is the lab's to call: once at a time for one host.
+// event handles a machine's event. The lab calls it for one event of a host at a
+// time.
 func (a *agents) event(h *lab.Host, ev machine.Event) {
 	switch ev := ev.(type) {
 	case machine.BootAttempted:
@@ -99,14 +99,15 @@ func (a *agents) event(h *lab.Host, ev machine.Event) {
 	}
 }
 
-// tryLocalBoot looks at a boot source and tells the machine what is there.
+// tryLocalBoot answers a machine that tries a CD or a disk.
 func (a *agents) tryLocalBoot(h *lab.Host, ev machine.BootAttempted) {
 	defer a.clock.Enter()()
 	name, why := bootContent(h, ev.Source)
 	a.reply(h, ev, name, why)
 }
 
-// reply tells a machine what a boot source holds; "" is nothing, and why.
+// reply tells a machine what a boot source holds. name "" means that it holds
+// nothing bootable, and why is the reason.
 func (a *agents) reply(h *lab.Host, ev machine.BootAttempted, name, why string) {
 	var answer machine.Command = machine.NotBootable{Boot: ev.Boot, Source: ev.Source}
 	if name != "" {
@@ -118,7 +119,7 @@ func (a *agents) reply(h *lab.Host, ev machine.BootAttempted, name, why string) 
 	}
 }
 
-// bootContent says what a boot source holds, or why it holds nothing bootable.
+// bootContent returns what a boot source holds, or why it holds nothing bootable.
 func bootContent(h *lab.Host, s machine.Source) (name, why string) {
 	switch s.Kind {
 	case machine.Cd:
@@ -146,8 +147,8 @@ func bootContent(h *lab.Host, s machine.Source) (name, why string) {
 	return "", "nobody answers there"
 }
 
-// hasBootableCD tells whether what the virtual CD holds would boot. What it is does
-// not matter: a live system is not run.
+// hasBootableCD reports whether a virtual CD holds a bootable medium. A live system
+// is not run, so that its content does not matter.
 func hasBootableCD(h *lab.Host) bool {
 	for _, slot := range h.BMC().Slots {
 		media, ok := h.Media(slot.ID)
@@ -163,8 +164,7 @@ func hasBootableCD(h *lab.Host) bool {
 	return false
 }
 
-// readAgentMedia finds the agent's configuration on the ISO that the virtual CD
-// holds.
+// readAgentMedia reads the agent's configuration from the ISO in the virtual CD.
 func readAgentMedia(h *lab.Host) (job.Media, error) {
 	for _, slot := range h.BMC().Slots {
 		media, ok := h.Media(slot.ID)
@@ -181,8 +181,8 @@ func readAgentMedia(h *lab.Host) (job.Media, error) {
 	return job.Media{}, errors.New("no medium")
 }
 
-// runUntilStop runs something beside the rest, once agents may run, until they
-// are stopped.
+// runUntilStop runs do in a goroutine when agents may run. ctx ends when they are
+// stopped.
 func (a *agents) runUntilStop(do func(context.Context)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -198,7 +198,7 @@ func (a *agents) runUntilStop(do func(context.Context)) {
 	})
 }
 
-// run starts the agent of a boot.
+// run starts the agent that a machine has booted.
 func (a *agents) run(h *lab.Host, os machine.OS) {
 	var from networkBoot
 	var err error
@@ -208,8 +208,8 @@ func (a *agents) run(h *lab.Host, os machine.OS) {
 		from.Media, err = readAgentMedia(h)
 	}
 	if err != nil {
-		// The medium was there when the machine loaded it: whoever took it
-		// away meanwhile took the agent's file system.
+		// The medium was there when the machine loaded it. Without it the agent
+		// has lost its file system.
 		a.log.Warn("agent lost its medium", "machine", h.Name(), "error", err)
 		return
 	}
@@ -237,7 +237,7 @@ func (a *agents) run(h *lab.Host, os machine.OS) {
 	})
 }
 
-// acquireTurn waits until an agent may do a job.
+// acquireTurn waits until an agent may do a job, and returns what ends its turn.
 func (a *agents) acquireTurn(ctx context.Context) (done func()) {
 	select {
 	case a.busy <- struct{}{}:
@@ -247,15 +247,15 @@ func (a *agents) acquireTurn(ctx context.Context) (done func()) {
 	}
 }
 
-// SilenceAgent keeps a host's agent from coming up at the boots to come: its system
-// runs, and nothing is heard of it.
+// SilenceAgent keeps a host's agent from starting at later boots, or lets it start
+// again. Its operating system boots all the same.
 func (w *World) SilenceAgent(host string, mute bool) {
 	w.agents.mu.Lock()
 	defer w.agents.mu.Unlock()
 	w.agents.silent[host] = mute
 }
 
-// stopAgent ends the agent of a boot, if it runs; its drives are gone already.
+// stopAgent ends the agent of a boot if it runs. Its drives are detached already.
 func (a *agents) stopAgent(h *lab.Host, boot uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -265,8 +265,8 @@ func (a *agents) stopAgent(h *lab.Host, boot uint64) {
 	}
 }
 
-// attachments says how a drive appears to the kernel: its kind, and what its
-// worldwide name begins with.
+// attachments are the kinds of disks that the kernel shows, and the prefixes of
+// their WWNs, by protocol.
 var attachments = map[storage.Protocol]struct {
 	kind systest.Kind
 	wwn  string
@@ -274,7 +274,7 @@ var attachments = map[storage.Protocol]struct {
 	storage.SATA: {systest.SATA, "0x"}, storage.SAS: {systest.SAS, "0x"}, storage.NVMe: {systest.NVMe, "eui."},
 }
 
-// systemOf is the operating system that the agent of one boot sees: the
+// systemOf returns the operating system that the agent of one boot sees: the
 // machine's identity as the kernel would show it, and its drives.
 func systemOf(h *lab.Host, boot uint64, cmdline string) sys.System {
 	v := h.Machine()
@@ -309,8 +309,8 @@ func systemOf(h *lab.Host, boot uint64, cmdline string) sys.System {
 	return systest.New(m)
 }
 
-// diskOf is a drive or a volume as the kernel shows it: a volume has the name
-// of its controller, and turns if any of its drives does.
+// diskOf returns a drive or a volume as the kernel shows it. A volume has the vendor
+// and model of its controller, and is rotational if any of its drives is.
 func diskOf(v storage.View, d storage.Device) systest.Disk {
 	if x := d.Drive; x != nil {
 		return systest.Disk{
@@ -329,7 +329,7 @@ func diskOf(v storage.View, d storage.Device) systest.Disk {
 	}
 }
 
-// pciID reads 0x8086; the lab has refused profiles where it is not that.
+// pciID parses an ID such as 0x8086; the lab has refused profiles with others.
 func pciID(s string) uint16 {
 	n, err := strconv.ParseUint(s, 0, 16)
 	if err != nil {
@@ -338,11 +338,11 @@ func pciID(s string) uint16 {
 	return uint16(n)
 }
 
-// block is a drive as a block device.
+// block is a drive as sys.Block.
 type block struct{ *lab.Disk }
 
 // Zero implements sys.Block.
 func (b block) Zero(off, n int64) error { return b.Discard(off, n) }
 
-// Close implements sys.Block: the drive stays with the machine.
+// Close implements sys.Block; the drive stays attached to the machine.
 func (b block) Close() error { return nil }

@@ -24,11 +24,10 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/images"
 )
 
-// BenchmarkLife takes hosts from their creation to available and, all at once,
-// to provisioned, as fast as there is work: real Redfish calls, real image bytes
-// on sparse disks, the embedded API. One operation is all hosts. The floor is
-// what anything that writes their status so often must pay: as many updates of
-// those hosts by a client that does nothing else (ms-floor/host).
+// BenchmarkLife takes hosts from their creation to available and then, all at once,
+// to provisioned, with real Redfish requests, image bytes on sparse disks and the
+// embedded API. One operation is all hosts. ms-floor/host is the floor: as many
+// status updates by a client that does nothing else.
 func BenchmarkLife(b *testing.B) {
 	for _, hosts := range []int{32, 100, 1000} {
 		b.Run(strconv.Itoa(hosts), func(b *testing.B) { benchmarkLife(b, hosts) })
@@ -109,7 +108,7 @@ func each(b *testing.B, all []control.Host, do func(context.Context, control.Hos
 	}
 }
 
-// statusFloor is what the twelve status writes of each host cost by themselves.
+// statusFloor returns how long the twelve status writes of each host take alone.
 func statusFloor(b *testing.B, c client.Client) time.Duration {
 	b.Helper()
 	var l metal3.BareMetalHostList
@@ -121,7 +120,7 @@ func statusFloor(b *testing.B, c client.Client) time.Duration {
 	g.SetLimit(8)
 	for i := range l.Items {
 		h := &l.Items[i]
-		h.Annotations = map[string]string{metal3.PausedAnnotation: ""} // the controller looks away
+		h.Annotations = map[string]string{metal3.PausedAnnotation: ""} // the controller does nothing meanwhile
 		g.Go(func() error {
 			if err := c.Update(ctx, h); err != nil {
 				return err
@@ -143,8 +142,8 @@ func statusFloor(b *testing.B, c client.Client) time.Duration {
 	return time.Since(began)
 }
 
-// processTime is the CPU time of this process: what a machine that others use,
-// too, can be measured by.
+// processTime returns the CPU time of this process, which other processes on the
+// machine hardly affect.
 func processTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -168,12 +167,12 @@ func awaitState(b *testing.B, c client.Reader, hosts int, s metal3.ProvisioningS
 
 func isEmpty(l client.ObjectList) bool { return meta.LenList(l) == 0 }
 
-// await polls rarely: a list of all hosts, from the API, costs as much as many
-// writes. What waits for the hosts asks the controllers' cache.
+// await polls rarely, since a list of all hosts costs as much as many writes. Waits
+// for hosts read the controllers' cache.
 func await(b *testing.B, c client.Reader, every time.Duration, l client.ObjectList, ok func(client.ObjectList) bool) {
 	b.Helper()
 	err := wait.PollUntilContextTimeout(b.Context(), every, 20*time.Minute, true, func(ctx context.Context) (bool, error) {
-		// What waits only reads: a copy of a thousand hosts would cost, too.
+		// ok only reads the list: a copy of a thousand hosts is not needed.
 		err := c.List(ctx, l, client.InNamespace(Namespace), client.UnsafeDisableDeepCopy)
 		return ok(l), err
 	})
@@ -182,7 +181,7 @@ func await(b *testing.B, c client.Reader, every time.Duration, l client.ObjectLi
 	}
 }
 
-// pollEvery keeps polling to a few per cent of the work.
+// pollEvery returns an interval at which polling costs a few per cent of the work.
 func pollEvery(hosts int) time.Duration {
 	return max(100*time.Millisecond, time.Duration(hosts)*3*time.Millisecond)
 }

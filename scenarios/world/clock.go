@@ -11,7 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 )
 
-// labClock lets controllers and agents wait on the lab's time.
+// labClock is the lab's clock as k8s.io/utils/clock has it.
 type labClock struct{ c *clock.Clock }
 
 var _ k8sclock.WithTicker = labClock{}
@@ -24,12 +24,12 @@ func (l labClock) NewTicker(d time.Duration) k8sclock.Ticker { return l.c.NewTic
 func (l labClock) Sleep(d time.Duration)                     { <-l.c.NewTimer(d).C() }
 func (l labClock) Tick(d time.Duration) <-chan time.Time     { return l.c.NewTicker(d).C() }
 
-// driverClock lets the drivers of BMCs wait on the lab's time. They do so within
-// a controller's pass, which is work in flight: while it waits for a BMC it is
-// not, or a lab at the speed at which there is work would wait with it.
+// driverClock is the lab's clock for the drivers of BMCs. A driver waits within a
+// reconcile, which counts as work in flight. While it waits, the reconcile must not
+// count, or a lab whose time jumps when no work is in flight would wait for it.
 type driverClock struct{ labClock }
 
-// wrap makes a driver wait wrap it.
+// wrap returns a driver that waits on this clock.
 func (d driverClock) wrap(open bmc.Open) bmc.Open {
 	return func(ctx context.Context, c bmc.Config) (bmc.Client, error) {
 		c.Clock = d
@@ -37,13 +37,14 @@ func (d driverClock) wrap(open bmc.Open) bmc.Open {
 	}
 }
 
-// After is NewTimer without a way to stop it.
+// After returns the channel of a timer that cannot be stopped.
 func (d driverClock) After(t time.Duration) <-chan time.Time { return d.NewTimer(t).C() }
 
 // Sleep waits.
 func (d driverClock) Sleep(t time.Duration) { <-d.After(t) }
 
-// NewTimer makes a timer for which a pass waits until it fires or is stopped.
+// NewTimer returns a timer. The reconcile is not in flight until it fires or is
+// stopped.
 func (d driverClock) NewTimer(t time.Duration) k8sclock.Timer {
 	w := &driverTimer{clock: d.c, fired: make(chan time.Time, 1)}
 	w.resumeWork = sync.OnceFunc(d.c.Begin)
@@ -69,5 +70,5 @@ func (w *driverTimer) Stop() bool {
 	return w.timer.Stop()
 }
 
-// Reset is for who waits again; drivers make a new timer for that.
+// Reset panics: drivers create a new timer.
 func (w *driverTimer) Reset(time.Duration) bool { panic("world: a driver's timer is used once") }

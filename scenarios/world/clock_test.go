@@ -8,9 +8,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 )
 
-// A driver that waits an hour within a pass does not keep the lab from getting
-// there at once; and what it does afterwards is work in flight again.
-func TestADriverThatWaitsHoldsNothingUp(t *testing.T) {
+// A driver that waits an hour within a reconcile does not keep the lab's time from
+// jumping there; what it does afterwards is work in flight again.
+func TestTimeJumpsWhileADriverWaits(t *testing.T) {
 	c := clock.NewJumping(time.Unix(0, 0))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

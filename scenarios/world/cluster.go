@@ -12,14 +12,14 @@ import (
 	"github.com/metalab-dev/metalab/controller/kube"
 )
 
-// cluster is a Kubernetes API: the lab's own, or that of a cluster.
+// cluster is a Kubernetes API, embedded or external.
 type cluster struct {
 	api        *rest.Config
-	kubeconfig string // the file that reaches it
+	kubeconfig string // file name
 }
 
-// startKube starts the Kubernetes API or goes to the cluster that has it, if
-// there shall be one.
+// startKube starts the embedded Kubernetes API, or connects to the cluster that the
+// settings name.
 func (w *World) startKube(ctx context.Context) error {
 	if !w.cfg.Settings.Kube {
 		return nil
@@ -38,10 +38,10 @@ func (w *World) startKube(ctx context.Context) error {
 	return nil
 }
 
-// startEmbeddedAPI starts an API of the lab's own.
+// startEmbeddedAPI starts the embedded Kubernetes API.
 func (w *World) startEmbeddedAPI(ctx context.Context) (cluster, error) {
 	w.cfg.Progress("the Kubernetes API")
-	// Not ctx: the API outlives what writes to it, and Stop ends it.
+	// Not ctx: the API outlives the controllers, and Stop ends it.
 	api, err := kube.Start(context.WithoutCancel(ctx), kube.Config{
 		Dir: filepath.Join(w.cfg.Dir, KubeDir), Fsync: w.cfg.Fsync, FastPaths: kube.FastPathsWanted(), Log: logr.FromSlogHandler(w.cfg.Log.Handler()),
 	})
@@ -60,7 +60,7 @@ func (w *World) startEmbeddedAPI(ctx context.Context) (cluster, error) {
 	return cluster{api: api.RESTConfig(), kubeconfig: api.Kubeconfig()}, nil
 }
 
-// useCluster uses the API of a cluster, which gets our definitions.
+// useCluster connects to a cluster and installs the CRDs there.
 func (w *World) useCluster(ctx context.Context) (cluster, error) {
 	name := w.cfg.Settings.Kubeconfig
 	w.cfg.Progress("the definitions, for the cluster of " + name)

@@ -10,17 +10,16 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// consoleWriter is the consoleWriter of a machine as one running system has it.
+// consoleWriter writes to the console of a machine for one boot.
 type consoleWriter struct {
 	host *lab.Host
 	boot uint64
 }
 
-// maxConsoleLine bounds what is shown of one line of a log, in bytes.
+// maxConsoleLine is how many bytes of a log line are shown.
 const maxConsoleLine = 1 << 10
 
-// Write shows a line. A system that runs no longer shows nothing, and a line that
-// cannot be shown is no reason to stop working.
+// Write shows a line. Lines of a boot that has ended are dropped without an error.
 func (c consoleWriter) Write(p []byte) (int, error) {
 	text := p
 	if len(p) > maxConsoleLine {
@@ -37,8 +36,8 @@ func (c consoleWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// agentLog is the log of the agent of one boot: it goes to the lab's log and, as
-// on a real server, to the console, with the lab's time.
+// agentLog returns the logger of the agent of one boot. It writes to the lab's log
+// and, as on a real server, to the console, with the lab's time.
 func (a *agents) agentLog(h *lab.Host, boot uint64) *slog.Logger {
 	onConsole := slog.NewTextHandler(consoleWriter{h, boot}, &slog.HandlerOptions{ReplaceAttr: func(groups []string, at slog.Attr) slog.Attr {
 		if at.Key == slog.TimeKey && len(groups) == 0 {

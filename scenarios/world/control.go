@@ -6,8 +6,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 )
 
-// startControl opens the lab's control socket. It answers while the rest comes
-// up, too, so that a lab that takes long can be asked and ended.
+// startControl opens the lab's control socket. It answers before the other parts
+// have started, so that a lab that starts slowly can be asked and stopped.
 func (w *World) startControl(context.Context) error {
 	s, err := control.New(control.Config{
 		Lab: w.lab, Log: w.cfg.Log, Info: w.info, Down: func() { w.stop(errStopped) },
@@ -19,7 +19,7 @@ func (w *World) startControl(context.Context) error {
 	return nil
 }
 
-// info is what the lab itself does not know of a world.
+// info returns the part of the status that the lab does not know.
 func (w *World) info() control.Status {
 	st := control.Status{Images: w.ImagesURL(), SecureImages: w.SecureImagesURL(), Speed: w.cfg.Settings.Speed}
 	w.mu.Lock()
@@ -28,8 +28,8 @@ func (w *World) info() control.Status {
 	return st
 }
 
-// Control is a client of the lab's control API.
+// Control returns a client of the lab's control API.
 func (w *World) Control() *control.Client { return control.NewClient(w.cfg.Dir) }
 
-// Hosts describes the servers as the control API does.
+// Hosts returns the servers as the control API describes them.
 func (w *World) Hosts() []control.Host { return control.Hosts(w.lab) }

@@ -15,7 +15,7 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/images"
 )
 
-// devices are the boot devices of the drivers, by what the emulator calls them.
+// devices are the boot devices of the drivers, by those of the emulator.
 var devices = map[machine.SourceKind]bmc.Device{
 	machine.None: bmc.BootNone, machine.Cd: bmc.BootCD, machine.Hdd: bmc.BootDisk, machine.Pxe: bmc.BootPXE,
 }
@@ -59,7 +59,7 @@ func TestDriversWorkOnTheEmulator(t *testing.T) {
 	}})
 }
 
-// boots lets machines boot whatever they try first.
+// boots lets machines boot the first source that they try.
 func boots(t *testing.T) func(*lab.Host, machine.Event) {
 	return func(h *lab.Host, ev machine.Event) {
 		if try, ok := ev.(machine.BootAttempted); ok {

@@ -14,11 +14,11 @@ import (
 // HostsFile is the name, in the state directory, of the manifest of all servers.
 const HostsFile = "hosts.yaml"
 
-// Namespace is where the lab's objects go unless the user says otherwise.
+// Namespace is the namespace of the lab's objects.
 const Namespace = "default"
 
-// Objects are what makes a server known to the controllers: the Secret of its
-// BMC's account and its BareMetalHost. No image is asked for.
+// Objects returns the Secret with a server's BMC credentials and its BareMetalHost,
+// without an image.
 func Objects(h control.Host) (*corev1.Secret, *metal3.BareMetalHost) {
 	secret := &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
@@ -38,9 +38,8 @@ func Objects(h control.Host) (*corev1.Secret, *metal3.BareMetalHost) {
 	return secret, host
 }
 
-// manifest is a Secret and a BareMetalHost as people write them. It says the
-// same as Objects; a rack of 10,000 servers is written in a blink, which
-// marshalling as many typed objects is not.
+// manifest is the YAML of what Objects returns. To format it for 10,000 servers
+// takes far less time than to marshal as many typed objects.
 const manifest = `---
 apiVersion: v1
 kind: Secret
@@ -65,7 +64,7 @@ spec:
     credentialsName: %[1]s-bmc
 `
 
-// Manifest writes the objects of all servers as YAML for kubectl apply.
+// Manifest returns the objects of all servers as YAML for kubectl apply.
 func Manifest(hosts []control.Host) []byte {
 	var b bytes.Buffer
 	for _, h := range hosts {

@@ -20,12 +20,12 @@ import (
 // overNetwork are the boot sources that a NIC's firmware tries.
 var overNetwork = map[machine.SourceKind]bool{machine.Pxe: true, machine.UefiHTTP: true}
 
-// dhcpWaits are the waits of firmware that nobody answers, in the lab's time: a
-// minute in all (PXE 2.1, §2.2.2).
+// dhcpWaits is how long firmware waits after each DHCPDISCOVER without an answer, in
+// the lab's time: a minute in all (PXE 2.1, §2.2.2).
 var dhcpWaits = []time.Duration{4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second}
 
-// tryNetworkBoot boots a machine over the network, and tells it what came of that.
-// It returns at once: firmware is patient.
+// tryNetworkBoot starts a network boot and returns at once. The machine is answered
+// when the boot has ended.
 func (a *agents) tryNetworkBoot(h *lab.Host, ev machine.BootAttempted) {
 	a.runUntilStop(func(ctx context.Context) {
 		system, err := a.bootFromNetwork(ctx, h, ev)
@@ -44,7 +44,7 @@ func (a *agents) tryNetworkBoot(h *lab.Host, ev machine.BootAttempted) {
 	})
 }
 
-// bootFromNetwork asks until there is an answer, or firmware has no more patience.
+// bootFromNetwork repeats the boot until a server answers or the last wait is over.
 func (a *agents) bootFromNetwork(ctx context.Context, h *lab.Host, ev machine.BootAttempted) (system pxe.System, err error) {
 	v := h.Machine()
 	i := slices.IndexFunc(v.Identity.NICs, func(n machine.NIC) bool { return n.ID == ev.Source.Device })
@@ -81,8 +81,8 @@ func (a *agents) bootFromNetwork(ctx context.Context, h *lab.Host, ev machine.Bo
 	return system, err
 }
 
-// networkBoot is what a server's memory holds of an agent that came by the network:
-// other media can be read again.
+// networkBoot is an agent that a server has loaded over the network. It is stored
+// because it cannot be read again, as media can.
 type networkBoot struct {
 	Boot    uint64    `json:"boot"`
 	Media   job.Media `json:"media"`
@@ -91,7 +91,8 @@ type networkBoot struct {
 
 func (a *agents) networkBootFile(h *lab.Host) string { return filepath.Join(a.dir, h.Name()+".json") }
 
-// saveNetworkBoot stores what a server has loaded, so that it survives with the lab.
+// saveNetworkBoot stores what a server has loaded, so that it survives a restart of
+// the lab.
 func (a *agents) saveNetworkBoot(h *lab.Host, l networkBoot) error {
 	if err := os.MkdirAll(a.dir, 0o700); err != nil {
 		return fmt.Errorf("world: %w", err)
@@ -99,7 +100,7 @@ func (a *agents) saveNetworkBoot(h *lab.Host, l networkBoot) error {
 	return writeJSON(a.networkBootFile(h), l)
 }
 
-// loadNetworkBoot reads it again.
+// loadNetworkBoot reads what saveNetworkBoot has stored for this boot.
 func (a *agents) loadNetworkBoot(h *lab.Host, boot uint64) (networkBoot, error) {
 	var l networkBoot
 	b, err := os.ReadFile(a.networkBootFile(h))
@@ -115,7 +116,7 @@ func (a *agents) loadNetworkBoot(h *lab.Host, boot uint64) (networkBoot, error) 
 	return l, nil
 }
 
-// deleteNetworkBoot empties a server's memory.
+// deleteNetworkBoot removes what a server has loaded.
 func (a *agents) deleteNetworkBoot(h *lab.Host) {
 	if err := os.Remove(a.networkBootFile(h)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		a.log.Warn("memory of a server is not empty", "machine", h.Name(), "error", err)

@@ -28,15 +28,16 @@ import (
 	"github.com/metalab-dev/metalab/controller/manager"
 )
 
-// account is the one that the manifests make for the controller.
+// account is the service account that the manifests create for the controller.
 const (
 	accountNamespace = "metalab-system"
 	account          = "system:serviceaccount:" + accountNamespace + ":lab-controller"
 )
 
-// TestTheControllersRightsSuffice runs what lab-controller runs, as the service
-// account that it has in a cluster, through a host's whole life. RBAC is on.
-func TestTheControllersRightsSuffice(t *testing.T) {
+// TestControllersWorkWithTheRightsOfTheManifests runs the controllers as the service
+// account that they have in a cluster, with RBAC, from the registration of a host
+// to its deletion.
+func TestControllersWorkWithTheRightsOfTheManifests(t *testing.T) {
 	w, err := Start(t.Context(), Config{
 		Dir: t.TempDir(), Settings: Settings{Hosts: 1, Speed: "max", Kube: true, NoController: true}, Listen: AnyPort,
 	})
@@ -86,8 +87,8 @@ func TestTheControllersRightsSuffice(t *testing.T) {
 	standBy(t, w, as, end)
 }
 
-// grant applies what the manifests say of namespaces, accounts and rights, as
-// kubectl apply -k does.
+// grant applies namespaces, service accounts and RBAC of the manifests, as kubectl
+// apply -k does.
 func grant(t *testing.T, c client.Client) {
 	t.Helper()
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "../../controller/config")
@@ -109,7 +110,7 @@ func grant(t *testing.T, c client.Client) {
 	}
 }
 
-// mustBeRefused makes sure that rights are checked at all.
+// mustBeRefused checks that RBAC is enforced.
 func mustBeRefused(t *testing.T, api *rest.Config) {
 	t.Helper()
 	scheme, err := Scheme()
@@ -130,8 +131,8 @@ func mustBeRefused(t *testing.T, api *rest.Config) {
 	}
 }
 
-// runController runs it as lab-controller does, but on the lab's time. end
-// returns when it has ended.
+// runController runs the controllers as lab-controller does, on the lab's clock. end
+// stops them and returns when they have ended.
 func runController(t *testing.T, w *World, api *rest.Config, cfg manager.Config) (end func()) {
 	t.Helper()
 	scheme, err := Scheme()
@@ -169,8 +170,8 @@ func runController(t *testing.T, w *World, api *rest.Config, cfg manager.Config)
 	})
 }
 
-// standBy runs a second process beside the one that leads, then ends that one:
-// the second is ready all the time, and can be reached by servers once it leads.
+// standBy runs a second controller process beside the leader, then ends the leader.
+// The second is ready from the start, and serves agents when it leads.
 func standBy(t *testing.T, w *World, api *rest.Config, endFirst func()) {
 	t.Helper()
 	health, agents, media := freeAddress(t), freeAddress(t), freeAddress(t)
@@ -211,7 +212,7 @@ func endpoint(t *testing.T, scheme string) manager.Endpoint {
 	return manager.Endpoint{URL: scheme + "://" + l.Addr().String(), Listener: l}
 }
 
-// freeAddress is of a port that the system has just given and taken back.
+// freeAddress returns an address whose port was free a moment ago.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", anyPort)
@@ -222,9 +223,8 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// live takes the only host from nothing to provisioned and back, through an
-// inspection that its annotation asks for, to its end. It returns the status of
-// the provisioned host.
+// live provisions the only host, deprovisions it, inspects it by annotation and
+// deletes it. It returns the status of the provisioned host.
 func live(t *testing.T, w *World, c client.WithWatch) metal3.BareMetalHostStatus {
 	t.Helper()
 	secret, host := Objects(w.Hosts()[0])
@@ -260,8 +260,8 @@ func live(t *testing.T, w *World, c client.WithWatch) metal3.BareMetalHostStatus
 	return provisioned
 }
 
-// attach makes what belongs to a host and has a controller of its own, and
-// removes it again: a data image, and a subscription to the events of its BMC.
+// attach creates and deletes a DataImage and a BMCEventSubscription of a host, which
+// have controllers of their own.
 func attach(t *testing.T, c client.Client, h *metal3.BareMetalHost, url string) {
 	t.Helper()
 	image := &metal3.DataImage{
@@ -302,7 +302,7 @@ func change(t *testing.T, c client.Client, h *metal3.BareMetalHost, how func(*me
 	}
 }
 
-// until waits until ok of the host as it is; nil when there is none.
+// until waits until ok accepts the host; nil when there is none.
 func until(t *testing.T, c client.Client, name string, ok func(*metal3.BareMetalHost) bool) *metal3.BareMetalHost {
 	t.Helper()
 	var h *metal3.BareMetalHost
@@ -342,7 +342,7 @@ func body(t *testing.T, url string) string {
 	return string(b)
 }
 
-// refusals are requests that the API has forbidden.
+// refusals are the requests that the API has answered with 403.
 type refusals struct {
 	mu   sync.Mutex
 	list []string

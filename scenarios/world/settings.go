@@ -18,33 +18,33 @@ import (
 
 const settingsFile = "settings.json"
 
-// Settings are what a lab is made with. They are kept with its state, and a lab
-// that comes back has the same.
+// Settings are what `labctl up` creates a lab with. They are stored in its state
+// directory; a lab that is started again has the same.
 type Settings struct {
 	Hosts int    `json:"hosts"`
 	Speed string `json:"speed"` // as rack.Speed
 	Kube  bool   `json:"kube"`  // with a Kubernetes API and the controllers
-	// Kubeconfig names a file that reaches a cluster, whose API is used instead
-	// of one of the lab's own.
+	// Kubeconfig is a file name. The lab then uses the API of that cluster instead
+	// of an embedded one.
 	Kubeconfig   string `json:"kubeconfig,omitempty"`
-	NoController bool   `json:"noController,omitempty"` // somebody else works on the hosts
+	NoController bool   `json:"noController,omitempty"` // start no controllers
 	Profile      string `json:"profile,omitempty"`      // of the hosts; "" is the default
 	Seed         uint64 `json:"seed,omitempty"`         // 0 is the default
 	Listen       string `json:"listen,omitempty"`       // as rack.Listen
 	// Own are the names of the profiles that are not built in: the lab keeps
 	// them with its state.
 	CustomProfiles []string `json:"own,omitempty"`
-	// Models are those that the lab is given: profiles, and what they name.
+	// Models are profile files, with the files that they name.
 	Models lab.Files `json:"-"`
 	// Rack is the definition from a file; nil is a rack of Hosts hosts. Speed,
-	// Seed and Listen take precedence over what it says, where they are set.
+	// Seed and Listen, where set, override the definition.
 	Rack *rack.Lab `json:"rack,omitempty"`
 }
 
-// DefaultSettings are those of `labctl up` without a flag.
+// DefaultSettings returns the settings of `labctl up` without flags.
 func DefaultSettings() Settings { return Settings{Hosts: 4, Speed: "60x", Kube: true} }
 
-// AddModels gives the lab models that are not built in.
+// AddModels adds profiles that are not built in.
 func (s *Settings) AddModels(models lab.Files) {
 	s.Models = models
 	for _, name := range models.Profiles() {
@@ -54,12 +54,13 @@ func (s *Settings) AddModels(models lab.Files) {
 	}
 }
 
-// Define takes the rack from a definition.
+// Define sets the rack to a definition.
 func (s *Settings) Define(r rack.Lab) {
 	s.Rack, s.Hosts, s.Speed, s.Seed, s.Listen, s.Profile = &r, r.Len(), string(r.Speed), 0, "", ""
 }
 
-// Validate names what is wrong, by the flag that says it.
+// Validate returns an error that names each wrong flag, its value and what is
+// allowed.
 func (s Settings) Validate() error {
 	var errs []error
 	if s.Hosts < 1 || s.Hosts > rack.MaxHosts {
@@ -82,7 +83,7 @@ func (s Settings) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Profiles are the names of the built-in server models.
+// Profiles returns the names of the built-in server models.
 func Profiles() []string {
 	entries, err := fs.ReadDir(fixtures.Profiles, "profiles")
 	if err != nil {
@@ -95,7 +96,8 @@ func Profiles() []string {
 	return out
 }
 
-// Differences names the differences between what a lab was made with and what is asked.
+// Differences returns an error that names the flags in which asked differs from the
+// settings that the lab was created with; nil when there are none.
 func (s Settings) Differences(asked Settings) error {
 	var diff []string
 	differ := func(flag string, have, want any) {
@@ -103,7 +105,7 @@ func (s Settings) Differences(asked Settings) error {
 			diff = append(diff, fmt.Sprintf("%s is %v there, not %v", flag, have, want))
 		}
 	}
-	if s.Rack == nil && asked.Rack == nil { // else it is part of the racks' difference
+	if s.Rack == nil && asked.Rack == nil { // else rack.Diff compares them
 		differ("--hosts", s.Hosts, asked.Hosts)
 		differ("--profile", cmp.Or(s.Profile, defaultProfile), cmp.Or(asked.Profile, defaultProfile))
 		differ("--seed", cmp.Or(s.Seed, 1), cmp.Or(asked.Seed, 1))
@@ -124,7 +126,7 @@ func (s Settings) Differences(asked Settings) error {
 
 const defaultProfile = "generic"
 
-// Definition is the rack that the settings ask for.
+// Definition returns the rack definition that results from the settings.
 func (s Settings) Definition() rack.Lab {
 	l := rack.Default(s.Hosts)
 	l.Hosts[0].Profile = cmp.Or(s.Profile, defaultProfile)
@@ -135,8 +137,8 @@ func (s Settings) Definition() rack.Lab {
 	return l
 }
 
-// LoadSettings reads what the lab in dir was made with; found is false where
-// there is none.
+// LoadSettings reads the settings of the lab in dir; found is false when there is
+// no lab.
 func LoadSettings(dir string) (s Settings, found bool, err error) {
 	b, err := os.ReadFile(filepath.Join(dir, settingsFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -151,8 +153,8 @@ func LoadSettings(dir string) (s Settings, found bool, err error) {
 	return s, true, nil
 }
 
-// AdoptState lets the lab that was put into dir be started: its settings are those
-// that it had there, if they are of this rack, else new ones.
+// AdoptState prepares a state directory that was restored to dir for the next start:
+// it keeps the settings in it if they are of this rack, and else writes new ones.
 func AdoptState(dir string, r rack.Lab, kube bool) error {
 	s, found, err := LoadSettings(dir)
 	if err != nil {
@@ -172,13 +174,13 @@ func (s Settings) save(dir string) error { return writeJSON(filepath.Join(dir, s
 
 const portsFile = "ports.json"
 
-// ports are the addresses of the services that objects and media name by URL: a
-// lab that comes back has them again, where they are free.
+// ports are the addresses of services whose URLs are in objects and on media. A lab
+// that is started again uses the same ones if they are free.
 type ports struct {
 	Images string `json:"images"`
 	Inband string `json:"inband"`
 	Boot   string `json:"boot"`
-	// The same as Images and Boot, by HTTPS.
+	// Images and Boot by HTTPS.
 	SecureImages string `json:"secureImages"`
 	SecureBoot   string `json:"secureBoot"`
 }
@@ -200,7 +202,7 @@ func loadPorts(dir string) (ports, error) {
 
 func (p ports) save(dir string) error { return writeJSON(filepath.Join(dir, portsFile), p) }
 
-// anyPort is a free port on loopback.
+// anyPort is an address with a free port on loopback.
 const anyPort = "127.0.0.1:0"
 
 func writeJSON(name string, v any) error {
@@ -211,7 +213,7 @@ func writeJSON(name string, v any) error {
 	return writeFile(name, append(b, '\n'), 0o600)
 }
 
-// writeFile writes a file whole or not at all.
+// writeFile replaces a file atomically.
 func writeFile(name string, b []byte, mode os.FileMode) error {
 	if err := os.WriteFile(name+".new", b, mode); err != nil {
 		return fmt.Errorf("world: %w", err)

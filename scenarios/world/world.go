@@ -1,7 +1,7 @@
-// Package world wires everything: the emulated rack, the Kubernetes API, the
-// controllers and, on servers that boot it, the agent; one seed, one clock, one
-// state directory. `labctl up` is Start. It alone knows both sides of the wire;
-// it decides nothing that either side could decide.
+// Package world wires the emulated rack, the Kubernetes API, the controllers and,
+// on servers that boot it, the agent: with one seed, one clock and one state
+// directory. `labctl up` is Start. The package alone knows both sides of the wire,
+// and it decides nothing that either side could decide.
 package world
 
 import (
@@ -38,7 +38,7 @@ const (
 	// ImagesDir is the directory, in the state directory, whose files the lab
 	// serves over HTTP.
 	ImagesDir = "images"
-	// DemoImage is the image that the lab puts there.
+	// DemoImage is the name of the image that every lab serves.
 	DemoImage = images.DemoRaw
 
 	// KubeDir is the directory, in the state directory, of the Kubernetes API.
@@ -48,34 +48,33 @@ const (
 	networkBootDir = "memory"
 )
 
-// AnyPort is a Config.Listen with which the BMCs of every lab of a test have a
-// port of their own.
+// AnyPort is a Config.Listen for tests: each lab's BMCs listen on a free port.
 const AnyPort = "lo:0"
 
-// Config is what a world is made of.
+// Config configures a World.
 type Config struct {
 	Dir      string
 	Settings Settings
-	Fsync    bool   // survive a power cut, not only kill -9
+	Fsync    bool   // state survives a power cut, not only kill -9
 	Listen   string // of the BMCs: see lab.Config
 	Log      *slog.Logger
-	// Schemas is DMTF's DSP8010 archive, a zip file, for the BMCs to serve; ""
-	// for none.
+	// Schemas is the file name of DMTF's DSP8010 archive (zip), which the BMCs
+	// serve; "" for none.
 	Schemas string
-	HTTP2   bool   // let clients speak it to the BMCs
-	SSDP    string // device on which the BMCs can be searched for; "" for nowhere
-	// Image is what the controllers' servers boot; nil is one without a kernel:
-	// emulated servers run the agent themselves.
+	HTTP2   bool   // BMCs accept HTTP/2
+	SSDP    string // network device on which BMCs answer SSDP; "" for none
+	// Image is the agent's boot image. nil is one without a kernel: emulated
+	// servers run the agent in this process.
 	Image *netboot.Image
-	// BuildPreprovisioningImage: see manager.Config.
+	// BuildPreprovisioningImage has the meaning of manager.Config.
 	BuildPreprovisioningImage bool
 	// Step, when set, is told what is being done, for people.
 	Progress func(text string)
-	// Images, when set, stands before the server of the images.
+	// Images, when set, wraps the handler of the image server.
 	Images func(http.Handler) http.Handler
 }
 
-// World is a running lab with all that belongs to it.
+// World is a running lab with its Kubernetes API, controllers and agents.
 type World struct {
 	cfg      Config
 	clock    *clock.Clock
@@ -85,23 +84,23 @@ type World struct {
 	identity inband.Identity
 	images   net.Listener
 
-	mu          sync.Mutex          // guards what is asked for while the rest comes up
+	mu          sync.Mutex          // guards what others read while the world starts
 	kube        cluster             // zero without a Kubernetes API
-	controllers *controllers        // replaced by tests
-	drivers     map[string]bmc.Open // of BMCs, when set: tests stand between
+	controllers *controllers        // nil while none run
+	drivers     map[string]bmc.Open // of BMCs; tests wrap them
 
 	stop       context.CancelCauseFunc
 	goroutines sync.WaitGroup
 	done       <-chan struct{}
-	ctx        context.Context // of what runs; Start's, with a cause
+	ctx        context.Context // of all goroutines: Start's, with a cause
 	stopOnce   sync.Once
-	closers    []func() error // last first
+	closers    []func() error // called in reverse order
 }
 
 var errStopped = errors.New("world: stopped")
 
-// Start brings everything up. It returns when BMCs answer, the Kubernetes API
-// is ready and the controllers run.
+// Start starts a World. It returns when the BMCs answer, the Kubernetes API is
+// ready and the controllers run.
 func Start(ctx context.Context, c Config) (_ *World, err error) {
 	if err := c.Settings.Validate(); err != nil {
 		return nil, fmt.Errorf("world: %w", err)
@@ -134,7 +133,7 @@ func Start(ctx context.Context, c Config) (_ *World, err error) {
 	return w, w.writeFiles()
 }
 
-// startLab opens the rack and serves its BMCs.
+// startLab opens the lab and serves its BMCs.
 func (w *World) startLab(ctx context.Context) error {
 	w.cfg.Progress("the servers and their BMCs")
 	last, err := lab.LastTime(w.cfg.Dir)
@@ -184,7 +183,8 @@ func (w *World) startLab(ctx context.Context) error {
 	return nil
 }
 
-// run serves until the world ends, or ends the world.
+// run calls serve in a goroutine until the world ends. If serve returns before
+// that, the world ends with its error.
 func (w *World) run(serve func(context.Context) error) {
 	w.goroutines.Go(func() {
 		err := serve(w.ctx)
@@ -194,8 +194,8 @@ func (w *World) run(serve func(context.Context) error) {
 	})
 }
 
-// startAgents starts time and, with it, what servers were doing when the lab
-// was last down: their agents find the controllers' servers in place.
+// startAgents starts the clock and the agents, after the controllers' servers that
+// the agents connect to. What servers did when the lab was last stopped goes on.
 func (w *World) startAgents(context.Context) error {
 	w.run(w.clock.Run)
 	w.agents.start()
@@ -203,7 +203,7 @@ func (w *World) startAgents(context.Context) error {
 	return nil
 }
 
-// startImages serves the images, with the one that the lab brings along.
+// startImages serves the images directory, with the demo image, by HTTP and HTTPS.
 func (w *World) startImages(ctx context.Context) error {
 	dir := filepath.Join(w.cfg.Dir, ImagesDir)
 	if _, err := images.Ensure(dir); err != nil {
@@ -219,7 +219,7 @@ func (w *World) startImages(ctx context.Context) error {
 		h = w.cfg.Images(h)
 	}
 	w.serve(l, h)
-	// BMCs that fetch by HTTPS alone find them there.
+	// Some BMCs fetch by HTTPS alone.
 	cert, err := w.certificate("images")
 	if err != nil {
 		return err
@@ -232,7 +232,7 @@ func (w *World) startImages(ctx context.Context) error {
 	return nil
 }
 
-// certificate is one of the lab's authority for a server of the world's.
+// certificate returns a certificate of the lab's CA for a server of the world.
 func (w *World) certificate(name string) (*tls.Certificate, error) {
 	c, err := w.lab.Certificate(name, loopback.Addr())
 	if err != nil {
@@ -252,8 +252,8 @@ func (w *World) serve(l net.Listener, h http.Handler) {
 	})
 }
 
-// listenWhereBefore listens where it did before or, where that is taken now, on any
-// port.
+// listenWhereBefore listens on an address, or on any port where the address is in
+// use.
 func listenWhereBefore(ctx context.Context, address string, log *slog.Logger) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", address)
@@ -264,7 +264,7 @@ func listenWhereBefore(ctx context.Context, address string, log *slog.Logger) (n
 	return l, err
 }
 
-// StartControllers starts the controllers, when none run.
+// StartControllers starts the controllers. It fails when they run already.
 func (w *World) StartControllers(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -311,19 +311,19 @@ func (w *World) StartControllers(ctx context.Context) error {
 	return nil
 }
 
-// bmcCAs are the authorities that the controllers trust for BMCs: the system's
-// and the lab's.
+// bmcCAs returns the CAs that the controllers trust for BMCs: the system's and the
+// lab's.
 func (w *World) bmcCAs() *x509.CertPool { return w.lab.CAs() }
 
-// KillControllers ends the controllers as kill -9 would: nothing is finished,
-// nothing is said.
+// KillControllers ends the controllers as kill -9 does: they finish nothing and
+// write nothing more.
 func (w *World) KillControllers() {
 	if s := w.detachControllers(); s != nil {
 		s.Kill()
 	}
 }
 
-// ControllersRunning says whether controllers run.
+// ControllersRunning reports whether controllers run.
 func (w *World) ControllersRunning() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -338,8 +338,8 @@ func (w *World) detachControllers() *controllers {
 	return s
 }
 
-// Wait returns when ctx ends, or with the reason when the world ends by itself
-// or is told to through its control API.
+// Wait returns nil when ctx ends or the control API has stopped the world, and the
+// cause when the world has ended because a part of it failed.
 func (w *World) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -352,8 +352,8 @@ func (w *World) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends everything in the reverse of the order in which it was started, and
-// returns when it has ended.
+// Stop ends all parts in the reverse order of their start, and returns when they
+// have ended.
 func (w *World) Stop() (err error) {
 	w.stopOnce.Do(func() {
 		if s := w.detachControllers(); s != nil {
@@ -371,7 +371,8 @@ func (w *World) Stop() (err error) {
 	return err
 }
 
-// writeFiles leaves in the state directory what people and the next start need.
+// writeFiles writes the ports and the manifest of all servers to the state
+// directory.
 func (w *World) writeFiles() error {
 	if err := w.ports.save(w.cfg.Dir); err != nil {
 		return err
@@ -384,21 +385,21 @@ func (w *World) writeFiles() error {
 	return writeFile(name, manifest, 0o600)
 }
 
-// Lab is the rack.
+// Lab returns the running rack.
 func (w *World) Lab() *lab.Lab { return w.lab }
 
-// Clock is the lab's time.
+// Clock returns the lab's clock.
 func (w *World) Clock() *clock.Clock { return w.clock }
 
-// ImagesURL is where the images are, with a slash behind it.
+// ImagesURL returns the base URL of the images, with a trailing slash.
 func (w *World) ImagesURL() string { return "http://" + w.ports.Images + images.PathPrefix }
 
-// SecureImagesURL is where they are by HTTPS, likewise.
+// SecureImagesURL returns the same by HTTPS.
 func (w *World) SecureImagesURL() string {
 	return "https://" + w.ports.SecureImages + images.PathPrefix
 }
 
-// Kubernetes is a client of the Kubernetes API with all rights.
+// Kubernetes returns a client of the Kubernetes API with all rights.
 func (w *World) Kubernetes() (client.WithWatch, error) {
 	scheme, err := Scheme()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/images"
 )
 
-func TestSettingsNameTheFlagThatIsWrong(t *testing.T) {
+func TestValidateNamesTheWrongFlag(t *testing.T) {
 	good := DefaultSettings()
 	if err := good.Validate(); err != nil {
 		t.Fatalf("DefaultSettings: %v", err)
@@ -45,7 +45,7 @@ func TestSettingsNameTheFlagThatIsWrong(t *testing.T) {
 	}
 }
 
-func TestSettingsAreKeptAndDifferencesNamed(t *testing.T) {
+func TestSettingsAreStoredAndDifferencesNameFlags(t *testing.T) {
 	dir := t.TempDir()
 	if _, found, err := LoadSettings(dir); found || err != nil {
 		t.Fatalf("LoadSettings of an empty directory = %v, %v", found, err)
@@ -126,7 +126,7 @@ func TestManifestRegistersEveryServer(t *testing.T) {
 	}
 }
 
-func TestLabComesBackWithTheSameAddresses(t *testing.T) {
+func TestRestartedLabHasTheSameAddresses(t *testing.T) {
 	dir := t.TempDir()
 	one := start(t, dir)
 	hosts, url, secure, before := one.Hosts(), one.ImagesURL(), one.SecureImagesURL(), one.Clock().Now()
@@ -151,7 +151,7 @@ func TestLabComesBackWithTheSameAddresses(t *testing.T) {
 	}
 }
 
-func TestImagesAreServedWithTheirChecksum(t *testing.T) {
+func TestImagesAreServedWithTheirChecksums(t *testing.T) {
 	w := start(t, t.TempDir())
 	trusting := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: w.Lab().CAs()}}}
 	defer trusting.CloseIdleConnections()
@@ -172,7 +172,7 @@ func TestImagesAreServedWithTheirChecksum(t *testing.T) {
 	}
 }
 
-func TestDownEndsTheWorldThroughItsControlAPI(t *testing.T) {
+func TestDownOfTheControlAPIEndsTheWorld(t *testing.T) {
 	dir := t.TempDir()
 	w := start(t, dir)
 	ended := make(chan error, 1)

@@ -1,5 +1,4 @@
-// Package clients checks, by its tests, that public clients manage servers of
-// every model that there is, and with them BMCs of every dialect: gofish, sushy,
-// redfishtool and ipmitool, as operators use them. It holds nothing else, and
-// knows neither our drivers nor Kubernetes.
+// Package clients tests that public clients (gofish, sushy, redfishtool and
+// ipmitool) manage servers of every model, and so BMCs of every dialect. It has tests
+// only, and knows neither Metalab's drivers nor Kubernetes.
 package clients

@@ -14,14 +14,14 @@ import (
 	"github.com/stmcginnis/gofish/schemas"
 )
 
-// allOperations are all jobs.
+// allOperations are the names of all operations.
 var allOperations = []string{"inventory", "power", "boot", "media", "bios", "raid"}
 
 func TestGofishManagesEveryModel(t *testing.T) {
 	runOnModels(t, "gofish", allOperations, func(b *testServer) client { return &gofishClient{b: b, c: connectGofish(b)} })
 }
 
-// connectGofish connects gofish.
+// connectGofish returns a gofish client of the server's BMC.
 func connectGofish(b *testServer) *gofish.APIClient {
 	b.Helper()
 	user, password := b.lab.Credentials(b.server)
@@ -34,11 +34,11 @@ func connectGofish(b *testServer) *gofish.APIClient {
 	return c
 }
 
-// gofishClient is gofish.
+// gofishClient implements client with gofish.
 type gofishClient struct {
 	b            *testServer
 	c            *gofish.APIClient
-	insertedSlot *schemas.VirtualMedia // that has the image
+	insertedSlot *schemas.VirtualMedia
 }
 
 func (f *gofishClient) system() (*schemas.ComputerSystem, error) {
@@ -90,7 +90,7 @@ func (f *gofishClient) boot(target, mode string) error {
 	})
 }
 
-// slots are those of the system, or else of its manager.
+// slots returns the virtual media of the system, or else of its managers.
 func (f *gofishClient) slots() ([]*schemas.VirtualMedia, error) {
 	s, err := f.system()
 	if err != nil {
@@ -114,7 +114,7 @@ func (f *gofishClient) slots() ([]*schemas.VirtualMedia, error) {
 	return all, nil
 }
 
-// insert tries the slots that take CDs in turn.
+// insert tries each slot for CDs until one accepts the image.
 func (f *gofishClient) insert(image string) error {
 	all, err := f.slots()
 	if err != nil {
@@ -185,7 +185,7 @@ func (f *gofishClient) set(name, value, when string) error {
 	return b.UpdateBiosAttributesApplyAt(schemas.SettingsAttributes{name: value}, schemas.SettingsApplyTime(when))
 }
 
-// store is the first storage that makes mirrors.
+// store returns the first storage subsystem that creates RAID1 volumes.
 func (f *gofishClient) store() (*schemas.Storage, error) {
 	s, err := f.system()
 	if err != nil {
@@ -195,7 +195,7 @@ func (f *gofishClient) store() (*schemas.Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	// It reads them at once, and lists them as they come.
+	// gofish reads them concurrently, and lists them as they arrive.
 	slices.SortFunc(all, func(a, b *schemas.Storage) int { return strings.Compare(a.ODataID, b.ODataID) })
 	for _, store := range all {
 		var types []schemas.RAIDType
@@ -216,8 +216,8 @@ func (f *gofishClient) store() (*schemas.Storage, error) {
 	return nil, errors.New("no subsystem makes mirrors")
 }
 
-// createMirror: gofish has no method that makes volumes, and does not tell the address
-// of their collection.
+// createMirror posts to the collection of volumes, whose URI it takes from the raw
+// body: gofish has neither a method for it nor the URI.
 func (f *gofishClient) createMirror(name string) error {
 	s, err := f.store()
 	if err != nil {
@@ -258,7 +258,7 @@ func (f *gofishClient) deleteVolumes() error {
 	return err
 }
 
-// done closes an answer.
+// done drains and closes a response.
 func done(r *http.Response, err error) error {
 	if err == nil {
 		_, _ = io.Copy(io.Discard, r.Body)

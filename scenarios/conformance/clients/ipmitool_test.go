@@ -12,10 +12,10 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 )
 
-// programTimeout is how long, in real time, a program may take.
+// programTimeout is how long a program may run, in real time.
 const programTimeout = 2 * time.Minute
 
-// IPMI knows neither virtual media nor settings of the BIOS nor RAID.
+// IPMI has neither virtual media nor BIOS settings nor RAID.
 func TestIpmitoolManagesEveryModel(t *testing.T) {
 	program, err := exec.LookPath("ipmitool")
 	if err != nil {
@@ -24,7 +24,7 @@ func TestIpmitoolManagesEveryModel(t *testing.T) {
 	runOnModels(t, "ipmitool", []string{"inventory", "power", "boot"}, func(b *testServer) client { return &ipmitoolClient{b: b, program: program} })
 }
 
-// ipmitoolClient is ipmitool.
+// ipmitoolClient implements client with ipmitool.
 type ipmitoolClient struct {
 	b       *testServer
 	program string
@@ -33,7 +33,7 @@ type ipmitoolClient struct {
 func (x *ipmitoolClient) run(args string) (string, error) {
 	at, on := x.b.server.IPMI()
 	if !on {
-		at = x.b.server.Address() // where nobody answers
+		at = x.b.server.Address() // where nothing listens on UDP
 	}
 	ctx, cancel := context.WithTimeout(x.b.Context(), programTimeout)
 	defer cancel()
@@ -72,7 +72,8 @@ func (x *ipmitoolClient) inventory() (inventory, error) {
 	return is, nil
 }
 
-// ipmiPowerCommands are those of IPMI for what resets there are (IPMI v2.0, Chassis Control).
+// ipmiPowerCommands are ipmitool's chassis power commands, by ResetType (IPMI v2.0,
+// Chassis Control).
 var ipmiPowerCommands = map[string]string{
 	"On": "on", "ForceOff": "off", "GracefulShutdown": "soft", "PushPowerButton": "soft", "ForceRestart": "reset", "GracefulRestart": "reset",
 }
@@ -97,7 +98,7 @@ func (x *ipmitoolClient) createMirror(string) error                       { retu
 func (x *ipmitoolClient) deleteVolumes() error                            { return errNone }
 func (x *ipmitoolClient) raw(string, string, any) (map[string]any, error) { return nil, errNone }
 
-// ipmiEnabled has somebody switch IPMI on first, in the BMC's pages.
+// ipmiEnabled enables IPMI over LAN at the BMC, as a user does on its web pages.
 func ipmiEnabled(b *testServer, c client) client {
 	n := b.server.BMC().Network()
 	n.IPMI.On = true

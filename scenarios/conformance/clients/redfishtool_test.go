@@ -16,13 +16,14 @@ func TestRedfishtoolManagesEveryModel(t *testing.T) {
 	})
 }
 
-// redfishtoolClient is redfishtool. It has commands for systems, and is told the rest by hand.
+// redfishtoolClient implements client with redfishtool, which has commands for
+// systems, and raw requests for the rest.
 type redfishtoolClient struct {
 	rawClient
 	script *script
 }
 
-// run is what a command prints: what the BMC has answered.
+// run runs a command and returns the response that it prints.
 func (x *redfishtoolClient) run(args ...string) (map[string]any, error) {
 	user, password := x.b.lab.Credentials(x.b.server)
 	base := []string{"-r", x.b.server.Address().String(), "-u", user, "-p", password, "-S", "Always", "-N"} // -N: it does not wait for tasks
@@ -63,7 +64,7 @@ func (x *redfishtoolClient) reset(kind string) error {
 	return err
 }
 
-// boot: it has no word for the mode.
+// boot sets a target without a mode, for which redfishtool has no option.
 func (x *redfishtoolClient) boot(target, _ string) error {
 	_, err := x.run("Systems", "-1", "setBootOverride", "Once", target)
 	return err

@@ -11,16 +11,16 @@ import (
 	"testing"
 )
 
-// pythons are the interpreters that may have a module: Debian's packages are
-// those of the second, whatever comes first in the path.
+// pythons are the interpreters to try. Debian's packages are of the second one,
+// which need not be first in the path.
 var pythons = []string{"python3", "/usr/bin/python3"}
 
 var (
-	found   = map[string]string{} // interpreters, by the module that they have; "" is none
+	found   = map[string]string{} // interpreters by module; "" is none
 	finding sync.Mutex
 )
 
-// pythonWith is an interpreter that has a module.
+// pythonWith returns an interpreter that has a module, or "".
 func pythonWith(module string) string {
 	finding.Lock()
 	defer finding.Unlock()
@@ -36,7 +36,8 @@ func pythonWith(module string) string {
 	return found[module]
 }
 
-// script is a program of testdata that answers each line with one.
+// script is a running program of testdata. It reads requests and writes responses,
+// each a line of JSON.
 type script struct {
 	mu     sync.Mutex
 	in     io.WriteCloser
@@ -44,8 +45,8 @@ type script struct {
 	stderr stderr
 }
 
-// startScript runs a script that needs a module, which is of a package of
-// Debian's, for as long as a test.
+// startScript starts a script that runs until the test ends. It needs a Python
+// module, which is in a package of Debian.
 func startScript(t *testing.T, file, module, debian string) *script {
 	t.Helper()
 	if python := pythonWith(module); python != "" {
@@ -74,7 +75,7 @@ func startScript(t *testing.T, file, module, debian string) *script {
 	return nil
 }
 
-// ask sends a line and reads the one that answers it.
+// ask sends a request and reads the response.
 func (s *script) ask(question, answer any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +93,7 @@ func (s *script) ask(question, answer any) error {
 	return json.Unmarshal(line, answer)
 }
 
-// stderr is what a script has printed that is no answer.
+// stderr is what a script has printed to its standard error.
 type stderr struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -16,7 +16,7 @@ func TestSushyManagesEveryModel(t *testing.T) {
 	})
 }
 
-// sushyClient is sushy.
+// sushyClient implements client with sushy.
 type sushyClient struct{ script *script }
 
 func (s *sushyClient) do(result any, question ...any) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/sample"
 )
 
-// TestGofishReadsEveryModel has gofish follow every link that it knows, without
-// an error.
+// TestGofishReadsEveryModel follows every link for which gofish has a method; none
+// may return an error.
 func TestGofishReadsEveryModel(t *testing.T) {
 	for _, profile := range sample.Rows(t, "the models that gofish reads", modelsPerClient, profiles(t)) {
 		t.Run(profile, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestGofishReadsEveryModel(t *testing.T) {
 	}
 }
 
-// walk calls every method of gofish's resources that reads others.
+// walk calls every method of gofish's resources that reads other resources.
 type walk struct {
 	*testServer
 	seen   map[string]bool
@@ -47,7 +47,7 @@ type walk struct {
 
 var entity = reflect.TypeFor[schemas.Entity]()
 
-// isEntity says whether a type is a pointer to a resource.
+// isEntity reports whether a type is a pointer to a resource.
 func isEntity(t reflect.Type) bool {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return false
@@ -81,7 +81,7 @@ func (w *walk) read(v reflect.Value) {
 		}
 		found := m.Call(nil)
 		if err, _ := found[1].Interface().(error); err != nil {
-			// gofish says so of actions that a resource does not have.
+			// gofish returns this for actions that a resource does not have.
 			if !strings.HasSuffix(name, "ActionInfo") || !strings.Contains(err.Error(), "not supported") {
 				if w.faults == nil {
 					w.faults = map[string]bool{}

@@ -1,5 +1,4 @@
-// Package firmware checks, by its tests, that the driver and the emulated BMCs
-// agree on BIOS settings, attribute registries and firmware updates: two
-// implementations that share no code, over the wire. It holds nothing else, and
-// knows no Kubernetes.
+// Package firmware tests that the driver and the emulated BMCs, which share no code,
+// agree over the wire on BIOS settings, attribute registries and firmware updates.
+// It has tests only, and knows no Kubernetes.
 package firmware

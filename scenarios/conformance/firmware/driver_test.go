@@ -22,7 +22,7 @@ import (
 	simfirmware "github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
 
-// start is a lab whose first server is of a profile.
+// start starts a lab whose first server has a profile.
 func start(t *testing.T, profile string) *labtest.Lab {
 	t.Helper()
 	r := rack.Default(2)
@@ -30,7 +30,7 @@ func start(t *testing.T, profile string) *labtest.Lab {
 	return labtest.Start(t, lab.Config{Rack: &r, Events: answerBoot(t), Media: outbound.Config{}})
 }
 
-// answerBoot lets every boot find something.
+// answerBoot lets every boot source boot.
 func answerBoot(t *testing.T) func(*lab.Host, machine.Event) {
 	return func(h *lab.Host, ev machine.Event) {
 		if try, ok := ev.(machine.BootAttempted); ok {
@@ -54,8 +54,8 @@ func config(t *testing.T, l *labtest.Lab, h *lab.Host) bmc.Config {
 	}
 }
 
-// TestDriverWorksOnTheEmulator runs the drivers' own suite: of it, what is
-// about firmware is not skipped here.
+// TestDriverWorksOnTheEmulator runs the drivers' suite, with images, so that it does
+// not skip the tests of firmware.
 func TestDriverWorksOnTheEmulator(t *testing.T) {
 	for _, profile := range []string{"generic", "dense"} {
 		t.Run(profile, func(t *testing.T) {
@@ -88,7 +88,8 @@ func open(t *testing.T, c bmc.Config) client {
 	return got.(client)
 }
 
-// Two servers of one model have one registry, even though each BMC sent it.
+// Two servers of one model share one registry in memory, even though each BMC has
+// sent its own.
 func TestServersOfOneModelShareARegistry(t *testing.T) {
 	l := start(t, "vast")
 	var shared bmc.Registries
@@ -127,7 +128,7 @@ func TestServersOfOneModelShareARegistry(t *testing.T) {
 	}
 }
 
-// What one setting unlocks is refused by name until that was applied.
+// A setting that depends on another one is refused by name until that is applied.
 func TestRefusedSettingsAreNamed(t *testing.T) {
 	l := start(t, "dense")
 	c := open(t, config(t, l, l.First()))
@@ -153,8 +154,7 @@ func asSettingsError(err error, to **bmc.SettingsError) bool {
 	return false
 }
 
-// images serves an image for each component, and one for a server that is not
-// there.
+// images serves an image for each component, and one for another model.
 func images(t *testing.T) *httptest.Server {
 	image := func(kind simfirmware.Kind, model, version string) []byte {
 		var b bytes.Buffer
@@ -181,7 +181,7 @@ func images(t *testing.T) *httptest.Server {
 	return s
 }
 
-// awaitTask reads a task until it is in one of some states.
+// awaitTask reads a task until it has one of the states.
 func awaitTask(t *testing.T, l *labtest.Lab, c client, task string, until ...bmc.TaskState) bmc.Task {
 	t.Helper()
 	var last bmc.Task

@@ -1,5 +1,4 @@
-// Package quirks checks, by its tests, that the drivers cope with what real BMCs
-// do wrong: each quirk of the emulator is switched on, and the drivers do all of
-// their work on such a BMC, over the wire. It holds nothing else, and knows no
-// Kubernetes.
+// Package quirks tests the drivers against the quirks of real BMCs: with each quirk
+// of the emulator switched on, and on each server model, a driver does all its
+// operations over the wire. It has tests only, and knows no Kubernetes.
 package quirks

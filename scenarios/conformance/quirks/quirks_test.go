@@ -16,8 +16,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
-// expectedErrors are what there is no way round: what the driver then says, by quirk
-// and piece of work.
+// expectedErrors are parts of the errors for quirks without a workaround, by quirk
+// and operation.
 var expectedErrors = map[string]map[string]string{
 	"license-denied": {
 		"boot and media": "the BMC cannot do that: POST",
@@ -28,13 +28,13 @@ var expectedErrors = map[string]map[string]string{
 		"boot":           "the BMC accepted it and did not set it",
 		"boot and media": "the BMC accepted it and did not set it",
 	},
-	// The BIOS does not know the setting, of whatever value, and says so.
+	// The BIOS does not have the setting.
 	"bios-registry-lag": {"settings": "BootRetry is Enabled (This resource has no property BootRetry"},
-	// Nothing answers; who has Redfish switches it on there.
+	// Nothing answers by IPMI; a driver with Redfish enables it there.
 	"ipmi-disabled-by-default": {"register": "the BMC does not answer"},
 }
 
-// setups is what has to happen for a quirk to show.
+// setups are what must happen before some quirks take effect.
 var setups = map[string]func(*testServer) error{
 	"bmc-not-ready": func(b *testServer) error {
 		_, err := b.server.ApplyBMC(b.Context(), simbmc.Restart{Kind: simbmc.ForceRestart})
@@ -47,13 +47,12 @@ var setups = map[string]func(*testServer) error{
 		return nil
 	},
 	"ip-block": func(b *testServer) error {
-		b.failLogins(3, "127.0.0.9") // which is not where the driver is
+		b.failLogins(3, "127.0.0.9") // which is not the driver's address
 		return nil
 	},
 }
 
-// variants are quirks with other parameters than those by default, under which
-// they show more.
+// variants are quirks with parameters that differ from the defaults.
 var variants = []string{
 	"license-two-documents of=Manager,ComputerSystem,VirtualMedia,Bios,Drive,Storage,EventDestinationCollection,UpdateService",
 	"vmedia-missing-params account=yes error=text",
@@ -65,7 +64,7 @@ var variants = []string{
 // operations are what a driver does for a host, in this order.
 var operations = []struct {
 	name string
-	web  bool // Redfish alone has it
+	web  bool // only Redfish has it
 	do   func(*testServer) error
 }{
 	{"register", false, checkSystem},
@@ -79,9 +78,9 @@ var operations = []struct {
 	{"subscriptions", true, checkSubscriptions},
 }
 
-// TestEveryQuirkIsCopedWith does all work of the drivers on a BMC with each
-// quirk, and on one without any.
-func TestEveryQuirkIsCopedWith(t *testing.T) {
+// TestDriversWorkWithEveryQuirk runs all operations on a BMC with each quirk, and on
+// one without quirks. A row takes less than 0.1 s of processor time: all run always.
+func TestDriversWorkWithEveryQuirk(t *testing.T) {
 	all := []string{""}
 	for _, q := range quirk.All {
 		all = append(all, q.ID)
@@ -110,7 +109,7 @@ func TestEveryQuirkIsCopedWith(t *testing.T) {
 	}
 }
 
-// runOperations does all that a driver does; what is refused is so with these words.
+// runOperations runs all operations. Those in refused must fail with these texts.
 func (b *testServer) runOperations(refused map[string]string) {
 	b.Helper()
 	for _, w := range operations {
@@ -277,7 +276,7 @@ func checkVirtualMedia(b *testServer) error {
 	return b.power(bmc.PowerOff, bmc.Off)
 }
 
-// choose picks two settings that can be changed, and other values for them.
+// choose returns two settings that can be changed, each with another value.
 func choose(b bmc.BIOS) (first, second bmc.Settings) {
 	for _, name := range slices.Sorted(maps.Keys(b.Settings)) {
 		a := b.Registry.Attribute(name)
@@ -339,7 +338,7 @@ func checkBIOS(b *testServer) error {
 	})
 }
 
-// checkVolumes makes one and deletes it.
+// checkVolumes creates a volume and deletes it.
 func checkVolumes(b *testServer) error {
 	if _, err := b.start(bmc.PowerOn); err != nil {
 		return err

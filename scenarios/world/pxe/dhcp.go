@@ -18,7 +18,7 @@ import (
 	"github.com/pin/tftp/v3"
 )
 
-// arch is what firmware says that it is.
+// arch is the vendor class and the architecture code of a firmware.
 type arch struct {
 	class string
 	code  iana.Arch
@@ -30,17 +30,17 @@ var (
 	uefiHTTP = arch{"HTTPClient:Arch:00016:UNDI:003016", iana.EFI_X86_64_HTTP}
 )
 
-// bootOffer is what DHCP has said.
+// bootOffer is what a DHCP server names for the boot.
 type bootOffer struct {
 	server netip.Addr // of TFTP
 	file   string
 }
 
-// replyTimeout is how long, in real time, a datagram on loopback is waited for: that
-// nobody will answer is known at once.
+// replyTimeout is how long, in real time, to wait for a datagram on loopback. That
+// the DHCP server ignores a message is known earlier: see ReportExchange.
 const replyTimeout = 5 * time.Second
 
-// requestBootFile gets an address and the name of something to boot (RFC 2131, §3.1).
+// requestBootFile gets an address and a boot file by DHCP (RFC 2131, §3.1).
 func (n *Network) requestBootFile(ctx context.Context, nic NIC, a arch, ipxe bool) (bootOffer, error) {
 	mods, err := clientOptions(nic, a, ipxe)
 	if err != nil {
@@ -54,7 +54,7 @@ func (n *Network) requestBootFile(ctx context.Context, nic NIC, a arch, ipxe boo
 		return bootOffer{}, errors.New("pxe: no offer is for an HTTP client")
 	}
 	last := offer
-	if !offer.YourIPAddr.IsUnspecified() { // else it is from beside a DHCP server
+	if !offer.YourIPAddr.IsUnspecified() { // else it is of a proxy DHCP server
 		last, err = n.exchange(ctx, dhcpv4.MessageTypeAck, append(mods, dhcpv4.WithMessageType(dhcpv4.MessageTypeRequest),
 			dhcpv4.WithOption(dhcpv4.OptRequestedIPAddress(offer.YourIPAddr)),
 			dhcpv4.WithOption(dhcpv4.OptServerIdentifier(offer.ServerIdentifier()))))
@@ -78,7 +78,7 @@ func (n *Network) requestBootFile(ctx context.Context, nic NIC, a arch, ipxe boo
 	return out, nil
 }
 
-// clientOptions is what a NIC says of itself (PXE 2.1, §2.2.1).
+// clientOptions returns the DHCP options of a PXE client (PXE 2.1, §2.2.1).
 func clientOptions(nic NIC, a arch, ipxe bool) ([]dhcpv4.Modifier, error) {
 	mac, err := net.ParseMAC(nic.MAC)
 	if err != nil {
@@ -102,7 +102,7 @@ func clientOptions(nic NIC, a arch, ipxe bool) ([]dhcpv4.Modifier, error) {
 	return mods, nil
 }
 
-// exchange sends a message and waits for an answer of a type.
+// exchange sends a DHCP message and waits for a reply of a type.
 func (n *Network) exchange(ctx context.Context, want dhcpv4.MessageType, mods []dhcpv4.Modifier) (*dhcpv4.DHCPv4, error) {
 	m, err := dhcpv4.New(mods...)
 	if err != nil {
@@ -135,7 +135,7 @@ func (n *Network) exchange(ctx context.Context, want dhcpv4.MessageType, mods []
 		}
 		reply, err := dhcpv4.FromBytes(b[:k])
 		if err != nil || reply.TransactionID != x || reply.OpCode != dhcpv4.OpcodeBootReply || !bytes.Equal(reply.ClientHWAddr, m.ClientHWAddr) {
-			continue // is not for us
+			continue // it is for another client
 		}
 		switch got := reply.MessageType(); got {
 		case want:
@@ -146,7 +146,7 @@ func (n *Network) exchange(ctx context.Context, want dhcpv4.MessageType, mods []
 	}
 }
 
-// asSilent: that a time is up, or that nobody listens, is no answer.
+// asSilent turns a time-out and a refused connection into ErrSilent.
 func asSilent(err error) error {
 	if timeout := net.Error(nil); errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &timeout) && timeout.Timeout() {
 		err = ErrSilent
@@ -154,10 +154,10 @@ func asSilent(err error) error {
 	return fmt.Errorf("pxe: DHCP: %w", err)
 }
 
-// maxProgram bounds what is taken by TFTP.
+// maxProgram is the size limit of a network boot program, in bytes.
 const maxProgram = 4 << 20
 
-// fetchTFTP gets the program that was named.
+// fetchTFTP fetches the boot file by TFTP.
 func (n *Network) fetchTFTP(ctx context.Context, from bootOffer) ([]byte, error) {
 	_, port := n.services()
 	client, err := tftp.NewClient(netip.AddrPortFrom(from.server, port).String())
@@ -178,7 +178,7 @@ func (n *Network) fetchTFTP(ctx context.Context, from bootOffer) ([]byte, error)
 	return b.b, nil
 }
 
-// boundedBuffer keeps what is written to it, up to a bound or the end of ctx.
+// boundedBuffer keeps what is written to it, up to a limit and until ctx ends.
 type boundedBuffer struct {
 	ctx  context.Context //nolint:containedctx // tftp's writers take none
 	b    []byte
@@ -190,7 +190,7 @@ func (w *boundedBuffer) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	if len(p) > w.left {
-		return 0, fmt.Errorf("longer than it may be: %w", io.ErrShortBuffer)
+		return 0, fmt.Errorf("file is too long: %w", io.ErrShortBuffer)
 	}
 	w.b, w.left = append(w.b, p...), w.left-len(p)
 	return len(p), nil

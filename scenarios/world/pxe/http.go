@@ -2,27 +2,17 @@ package pxe
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/url"
-	"os"
 	"time"
-
-	"github.com/diskfs/go-diskfs/backend/file"
-	"github.com/diskfs/go-diskfs/filesystem/iso9660"
-
-	"github.com/metalab-dev/metalab/agent/job"
 )
 
-// requestTimeout is how long one request may take, in real time.
+// requestTimeout is how long an HTTP request may take, in real time.
 const requestTimeout = time.Minute
 
-// client follows no redirect to another scheme, and keeps no connection: boots
-// are rare.
+// client keeps no connections: boots are rare.
 var client = &http.Client{Timeout: requestTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 
 // get makes a request and checks its status.
@@ -49,7 +39,7 @@ func get(ctx context.Context, method string, at *url.URL, header, value string, 
 	return resp, nil
 }
 
-// fetch gets a file whole.
+// fetch returns the content of a file of at most so many bytes.
 func fetch(ctx context.Context, at *url.URL, most int) ([]byte, error) {
 	resp, err := get(ctx, http.MethodGet, at, "", "", http.StatusOK)
 	if err != nil {
@@ -66,8 +56,8 @@ func fetch(ctx context.Context, at *url.URL, most int) ([]byte, error) {
 	return b, nil
 }
 
-// remoteFile is a file that is read in pieces, as firmware reads a disk over HTTP:
-// what is asked for again is kept.
+// remoteFile is a file that is read by HTTP ranges, as firmware reads a disk. It
+// caches the chunks that it has read.
 type remoteFile struct {
 	ctx    context.Context //nolint:containedctx // of one boot; io.ReaderAt takes none
 	at     *url.URL
@@ -80,7 +70,7 @@ const (
 	maxChunks = 256
 )
 
-// open asks for the size of a file.
+// open returns a file, whose size a HEAD request has told.
 func open(ctx context.Context, uri string) (*remoteFile, error) {
 	at, err := url.Parse(uri)
 	if err != nil {
@@ -133,42 +123,4 @@ func (r *remoteFile) chunk(i int64) ([]byte, error) {
 	}
 	r.chunks[i] = b
 	return b, nil
-}
-
-// ReadISO finds the agent's configuration on an ISO.
-func ReadISO(r io.ReaderAt, size int64) (job.Media, error) {
-	iso, err := iso9660.Read(file.New(isoFile{io.NewSectionReader(r, 0, size)}, true), size, 0, 0)
-	if err != nil {
-		return job.Media{}, fmt.Errorf("no ISO 9660: %w", err)
-	}
-	f, err := iso.OpenFile(job.MediaConfigPath, os.O_RDONLY)
-	if err != nil {
-		return job.Media{}, fmt.Errorf("no agent: %w", err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, job.MaxBody))
-	if err != nil {
-		return job.Media{}, fmt.Errorf("%s: %w", job.MediaConfigPath, err)
-	}
-	return parseMedia(b)
-}
-
-// isoFile is an ISO as a file, which is what its reader asks for.
-type isoFile struct{ *io.SectionReader }
-
-// Stat implements fs.File.
-func (isoFile) Stat() (fs.FileInfo, error) { return nil, errors.ErrUnsupported }
-
-// Close implements fs.File.
-func (isoFile) Close() error { return nil }
-
-func parseMedia(b []byte) (job.Media, error) {
-	var m job.Media
-	if err := json.Unmarshal(b, &m); err != nil {
-		return m, fmt.Errorf("%s: %w", job.MediaConfigPath, err)
-	}
-	if m.Server == "" || m.Token == "" {
-		return m, fmt.Errorf("%s: names no server, or no token", job.MediaConfigPath)
-	}
-	return m, nil
 }

@@ -16,8 +16,8 @@ var (
 	errNoKernel  = errors.New("is no kernel")
 )
 
-// startsIPXE looks at a program as the firmware does that shall start it: iPXE,
-// or the one that stands where iPXE would, which says its name.
+// startsIPXE checks that the firmware can start a program, and that the program is
+// iPXE or the stub that Metalab serves in its place.
 func startsIPXE(b []byte, legacy bool) error {
 	switch {
 	case legacy && !isNBP(b), !legacy && !isEFI(b):
@@ -31,15 +31,15 @@ func startsIPXE(b []byte, legacy bool) error {
 	return errNotIPXE
 }
 
-// isNBP: a network bootstrap program is code without a header that is loaded at
-// 7C00h and must fit below 640 KiB (PXE 2.1, §3.2). It cannot be told from
-// other bytes but by what it is not.
+// isNBP reports whether b can be a network bootstrap program for BIOS: code without
+// a header that is loaded at 7C00h and must fit below 640 KiB (PXE 2.1, §3.2).
 func isNBP(b []byte) bool {
 	const room = 640<<10 - 0x7c00
 	return len(b) >= 2 && len(b) <= room && !bytes.HasPrefix(b, []byte("MZ")) && !bytes.HasPrefix(b, []byte("\x7fELF")) && len(bytes.Trim(b, "\x00")) > 0
 }
 
-// isEFI: an application for x86-64 whose entry point is within its code.
+// isEFI reports whether b is an EFI application for x86-64 whose entry point is
+// within its code.
 func isEFI(b []byte) bool {
 	f, err := pe.NewFile(bytes.NewReader(b))
 	if err != nil {
@@ -57,8 +57,8 @@ func isEFI(b []byte) bool {
 	return false
 }
 
-// isKernel: a Linux kernel for x86 says so in its header (Linux,
-// Documentation/arch/x86/boot.rst), and others are UEFI applications.
+// isKernel reports whether b is a Linux kernel for x86 (Linux,
+// Documentation/arch/x86/boot.rst) or an EFI application.
 func isKernel(b []byte) bool {
 	const flag, header = 0x1fe, 0x202
 	linux := len(b) > header+4 && binary.LittleEndian.Uint16(b[flag:]) == 0xaa55 && string(b[header:][:4]) == "HdrS"

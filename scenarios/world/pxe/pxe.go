@@ -1,9 +1,8 @@
-// Package pxe is the firmware of an emulated NIC, and what it loads: it boots
-// over the network as a client of DHCP, TFTP, iPXE and HTTP, on real sockets,
-// and says which agent's configuration the system holds that it would start. It
-// takes what comes for what it is: a program must be one, a kernel too, and an
-// agent is there only if its configuration is. The package does not know what
-// machine the NIC is in, and waits for nobody: time is its caller's.
+// Package pxe is the network boot of an emulated NIC: a client of DHCP, TFTP, iPXE
+// and HTTP on real sockets, which returns the configuration of the agent that the
+// boot would start. It checks what it loads: programs, kernels and the agent's
+// configuration must be what they are said to be. The package does not know the
+// machine of the NIC, and does not repeat requests: its caller has the clock.
 package pxe
 
 import (
@@ -17,18 +16,18 @@ import (
 	"github.com/metalab-dev/metalab/controller/netboot"
 )
 
-// ErrSilent says that nobody answers: it may be worth while to ask again.
+// ErrSilent says that no server answers. The boot can be tried again.
 var ErrSilent = errors.New("no answer")
 
-// NIC is who boots.
+// NIC is the network interface that boots.
 type NIC struct {
 	MAC    string
 	UUID   string // of the machine
 	Legacy bool   // its firmware is a PC BIOS, else UEFI on x86-64
 }
 
-// Network is what NICs are cabled to: the services of one provisioning network.
-// The zero value has none. It is safe for concurrent use.
+// Network is a provisioning network with its services; the zero value has none. It
+// is safe for concurrent use.
 type Network struct {
 	mu      sync.Mutex
 	dhcp    netip.AddrPort
@@ -36,8 +35,8 @@ type Network struct {
 	waiting map[uint32]func()
 }
 
-// Serve says where DHCP listens, and on which port TFTP does. Addresses that
-// are not valid are of services that are gone.
+// Serve sets the address of DHCP and the port of TFTP. An address that is not valid
+// means that the service is gone.
 func (n *Network) Serve(dhcp netip.AddrPort, tftp uint16) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -50,9 +49,9 @@ func (n *Network) services() (dhcp netip.AddrPort, tftp uint16) {
 	return n.dhcp, n.tftp
 }
 
-// ReportExchange is told by the DHCP server what became of a message. In a lab whose time
-// jumps nobody can wait for an answer that does not come: that it does not come
-// has to be known. Nothing else is taken from here.
+// ReportExchange is called by the DHCP server after each message. It aborts the wait
+// for a message that was ignored: in a lab whose time jumps, a boot cannot wait in
+// real time for a reply that does not come.
 func (n *Network) ReportExchange(e netboot.Exchange) {
 	if e.Why == "" {
 		return
@@ -65,7 +64,7 @@ func (n *Network) ReportExchange(e netboot.Exchange) {
 	}
 }
 
-// onNoReply has give called when a message is not answered, until done.
+// onNoReply has give called if a message is not answered, until done is called.
 func (n *Network) onNoReply(xid uint32, give func()) (done func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -80,15 +79,15 @@ func (n *Network) onNoReply(xid uint32, give func()) (done func()) {
 	}
 }
 
-// System is what a NIC has loaded: an agent's, by its configuration.
+// System is the system that a NIC has loaded: the agent's configuration.
 type System struct {
 	job.Media
-	Cmdline string // of the kernel, where a script has one
+	Cmdline string // of the kernel; "" without a script
 }
 
-// PXE boots a NIC: its firmware asks DHCP for a program, fetches that by TFTP
-// and starts it. The program asks again, as itself, and runs the script that it
-// is given.
+// PXE boots a NIC as PXE firmware does: it asks DHCP for a program, fetches it by
+// TFTP and starts it. The program, iPXE, asks DHCP again and runs the script that
+// DHCP names.
 func (n *Network) PXE(ctx context.Context, nic NIC) (System, error) {
 	arch := uefi
 	if nic.Legacy {
@@ -111,8 +110,8 @@ func (n *Network) PXE(ctx context.Context, nic NIC) (System, error) {
 	return runScript(ctx, offer.file, nic)
 }
 
-// HTTP boots a NIC over HTTP: the ISO at a URI or, without one, at the one that
-// DHCP names.
+// HTTP boots a NIC by UEFI HTTP boot: the ISO at uri or, when that is "", at the URI
+// that DHCP names.
 func (n *Network) HTTP(ctx context.Context, nic NIC, uri string) (System, error) {
 	if uri == "" {
 		offer, err := n.requestBootFile(ctx, nic, uefiHTTP, false)

@@ -27,7 +27,7 @@ var (
 	ours = NIC{MAC: "02:00:00:00:00:01", UUID: uuid}
 )
 
-// rig is a netboot server on loopback and the network that leads to it.
+// rig is a netboot server on loopback, and a Network with its services.
 type rig struct {
 	*netboot.Server
 	net Network
@@ -76,7 +76,7 @@ func (r *rig) know(t *testing.T, mac string) {
 	r.Open(boot)
 }
 
-func TestServerBootsItsAgentByTheNetwork(t *testing.T) {
+func TestAgentBootsOverTheNetwork(t *testing.T) {
 	legacy := ours
 	legacy.Legacy = true
 	for _, mode := range []netboot.Mode{netboot.Full, netboot.Proxy} {
@@ -103,7 +103,7 @@ func TestServerBootsItsAgentByTheNetwork(t *testing.T) {
 	}
 }
 
-func TestNobodyAnswersWhoIsNotExpected(t *testing.T) {
+func TestUnknownNICGetsNoAnswer(t *testing.T) {
 	r := newRig(t, netboot.Full)
 	r.know(t, "02:00:00:00:00:09")
 	start := time.Now()
@@ -137,7 +137,7 @@ func TestNobodyAnswersWhoIsNotExpected(t *testing.T) {
 	}
 }
 
-func TestProgramsMustBePrograms(t *testing.T) {
+func TestNetworkBootProgramsAreChecked(t *testing.T) {
 	sector, err := stub.BootSector("a network boot program without iPXE")
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +176,7 @@ func TestProgramsMustBePrograms(t *testing.T) {
 	}
 }
 
-// files are served by name; what is missing is not found.
+// web serves files by name, and 404 for others. It returns the URL of boot.ipxe.
 func web(t *testing.T, files map[string][]byte) *url.URL {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -195,7 +195,7 @@ func web(t *testing.T, files map[string][]byte) *url.URL {
 	return u
 }
 
-func TestScriptsBootWhatTheyLoad(t *testing.T) {
+func TestIPXEScript(t *testing.T) {
 	config := []byte(`{"server": "https://127.0.0.1:2", "token": "t"}`)
 	agent := cpio.Append(nil, cpio.Entry{Name: job.MediaConfigPath, Mode: cpio.File, Content: config})
 	good := map[string][]byte{
@@ -233,7 +233,7 @@ func TestScriptsBootWhatTheyLoad(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoAgentsISODoesNotBoot(t *testing.T) {
+func TestHTTPBootNeedsTheAgentsISO(t *testing.T) {
 	iso, err := netboot.BuildISO(map[string][]byte{"/readme": []byte("nothing")})
 	if err != nil {
 		t.Fatal(err)
@@ -247,7 +247,8 @@ func TestWhatIsNoAgentsISODoesNotBoot(t *testing.T) {
 	}
 }
 
-// FuzzScript: no script makes the loader do anything but end.
+// FuzzScript checks that the loader ends with an error for any script when nothing
+// can be fetched.
 func FuzzScript(f *testing.F) {
 	f.Add("#!ipxe\nkernel k\ninitrd --name a i\nboot\n")
 	f.Add("#!ipxe\nkernel --name\ninitrd http://[::1]/\n")

@@ -13,24 +13,24 @@ import (
 	"github.com/metalab-dev/metalab/controller/netboot/cpio"
 )
 
-// Limits of what iPXE is given.
+// Size limits of what a script loads, in bytes.
 const (
 	maxScript = 64 << 10
 	maxKernel = 64 << 20
-	maxInitrd = 512 << 20 // all of them
+	maxInitrd = 512 << 20 // of all initrds
 )
 
-// bootScript is what a script has bootScript.
+// bootScript is what a script has loaded so far.
 type bootScript struct {
 	kernel  bool
 	cmdline string
 	initrds []cpio.Entry
-	room    int // for initrds
+	room    int // bytes left for initrds
 	booted  bool
 }
 
-// commands are those of iPXE that we know. A script that has others fails at
-// them, as it does where iPXE was built without one.
+// commands are the supported commands of iPXE. A script fails at any other, as it
+// does where iPXE was built without it.
 var commands = map[string]func(ctx context.Context, l *bootScript, base *url.URL, args []string) error{
 	"kernel": func(ctx context.Context, l *bootScript, base *url.URL, args []string) error {
 		b, err := image(ctx, base, args, maxKernel)
@@ -59,8 +59,8 @@ var commands = map[string]func(ctx context.Context, l *bootScript, base *url.URL
 	},
 }
 
-// runScript runs the script at an address, and looks for the agent's
-// configuration in what it boots.
+// runScript runs the script at a URL, and returns the agent's configuration from the
+// initrds that it boots.
 func runScript(ctx context.Context, at string, nic NIC) (System, error) {
 	base, err := url.Parse(at)
 	if err != nil {
@@ -82,11 +82,11 @@ func runScript(ctx context.Context, at string, nic NIC) (System, error) {
 	return System{Media: m, Cmdline: l.cmdline}, err
 }
 
-// setting is one of iPXE's in a script: ${netX/mac:hexhyp}.
+// setting matches a setting of iPXE in a script, such as ${netX/mac:hexhyp}.
 var setting = regexp.MustCompile(`\$\{[^}]*\}`)
 
-// expand puts settings into a script. netX is the NIC that booted; what is not
-// known is empty, as iPXE has it.
+// expand replaces settings in a script. netX is the NIC that booted; an unknown
+// setting is empty, as in iPXE.
 func expand(script string, nic NIC) string {
 	known := map[string]string{
 		"${netX/mac}": strings.ToLower(nic.MAC), "${netX/mac:hexhyp}": strings.ReplaceAll(strings.ToLower(nic.MAC), ":", "-"),
@@ -120,7 +120,7 @@ func run(ctx context.Context, base *url.URL, text string) (*bootScript, error) {
 	return nil, errors.New("pxe: script: ends without booting")
 }
 
-// image fetches what a command names: [--name NAME] URI [ARGUMENT…].
+// image fetches the image of a command: [--name NAME] URI [ARGUMENT…].
 func image(ctx context.Context, base *url.URL, args []string, most int) ([]byte, error) {
 	if i := slices.IndexFunc(args, func(s string) bool { return !strings.HasPrefix(s, "-") }); i == 1 && args[0] == "--name" {
 		args = args[2:]

@@ -27,11 +27,11 @@ import (
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
-// needPrograms, when set in the environment, makes a program that is missing a
-// failure: without it the test is skipped, which says why.
+// needPrograms is an environment variable. When it is set, a test whose program is
+// missing fails; otherwise it is skipped, and the log says why.
 const needPrograms = "METALAB_NEED_PROGRAMS"
 
-// skipMissing skips a test for want of a program, or fails it.
+// skipMissing skips a test whose program is missing, or fails it.
 func skipMissing(t *testing.T, why string) {
 	t.Helper()
 	if os.Getenv(needPrograms) != "" {
@@ -42,8 +42,8 @@ func skipMissing(t *testing.T, why string) {
 
 var dialectOf = regexp.MustCompile(`(?m)^dialect: (\S+)`)
 
-// profiles are the server models; where the race detector makes each a long one,
-// those that are the first of their dialects.
+// profiles returns the names of the server models. Under the race detector, which
+// makes each a long test, it returns the first model of each dialect.
 func profiles(t *testing.T) []string {
 	t.Helper()
 	files, err := fs.Glob(fixtures.Profiles, "profiles/*.yaml")
@@ -66,17 +66,17 @@ func profiles(t *testing.T) []string {
 	return names
 }
 
-// testServer is a server of a model, what is the truth of it, and its time, which
-// stands while a client works.
+// testServer is a server of a model in a lab of its own, whose clock stands still
+// while a client works.
 type testServer struct {
 	*testing.T
 	lab    *labtest.Lab
 	server *lab.Host
 	vendor vendorSettings
-	files  string // URL of a server of images, of a kind that the BMC fetches from
+	files  string // URL of a server of images, by HTTP or HTTPS as the BMC needs it
 
 	mu      sync.Mutex
-	sources []machine.SourceKind // that the server has booted from
+	sources []machine.SourceKind // from which the server has booted
 }
 
 func newBench(t *testing.T, profile string) *testServer {
@@ -104,7 +104,7 @@ func newBench(t *testing.T, profile string) *testServer {
 
 func (b *testServer) dialect() string { return b.server.Dialect().Name }
 
-// answerBoot lets the server start whatever it tries first, and notes what that was.
+// answerBoot lets the server boot the first source that it tries, and records it.
 func (b *testServer) answerBoot(h *lab.Host, ev machine.Event) {
 	try, ok := ev.(machine.BootAttempted)
 	if !ok {
@@ -124,7 +124,7 @@ func (b *testServer) bootSources() []machine.SourceKind {
 	return slices.Clone(b.sources)
 }
 
-// until lets time pass until something is so.
+// until advances the clock until a condition holds.
 func (b *testServer) until(what string, is func() bool) error {
 	for range 240 {
 		b.lab.Settle()
@@ -136,8 +136,8 @@ func (b *testServer) until(what string, is func() bool) error {
 	return fmt.Errorf("never %s: the server is %s", what, b.server.Machine().Phase)
 }
 
-// power has a client bring the power to a state. BMCs that have just changed it
-// take a moment.
+// power resets the system through a client and waits for a power state. It waits 30 s
+// before: some BMCs refuse a reset right after another.
 func (b *testServer) power(c client, reset string, want machine.Power) error {
 	b.lab.Advance(30 * time.Second)
 	if err := c.reset(reset); err != nil {
@@ -147,7 +147,7 @@ func (b *testServer) power(c client, reset string, want machine.Power) error {
 	return b.until(string(want)+" after "+reset, func() bool { return b.server.Machine().Power == want })
 }
 
-// start has a client start the system, and gives what it boots from.
+// start resets the system through a client and returns what it has booted from.
 func (b *testServer) start(c client, reset string) (machine.SourceKind, error) {
 	before := len(b.bootSources())
 	if err := b.power(c, reset, machine.PowerOn); err != nil {
@@ -159,8 +159,7 @@ func (b *testServer) start(c client, reset string) (machine.SourceKind, error) {
 	return b.bootSources()[before], nil
 }
 
-// reset leaves the server as it came: off, and without an image. It is not a
-// client that does it.
+// reset switches the server off and ejects its images, without a client.
 func (b *testServer) reset() {
 	b.Helper()
 	b.lab.Settle()
@@ -180,7 +179,7 @@ func (b *testServer) reset() {
 	}
 }
 
-// slots are those that have an image.
+// slots returns the IDs of the virtual media slots that have an image.
 func (b *testServer) slots() (ids []string) {
 	for _, s := range b.server.BMC().Slots {
 		if s.Image != "" {
@@ -190,7 +189,8 @@ func (b *testServer) slots() (ids []string) {
 	return ids
 }
 
-// supportsMirrors says whether the server has a controller that makes supportsMirrors.
+// supportsMirrors reports whether the server has a controller that creates RAID1
+// volumes.
 func (b *testServer) supportsMirrors() bool {
 	return slices.ContainsFunc(b.server.Machine().Storage.Controllers(), func(c storage.ControllerView) bool {
 		return c.RAID != nil && len(c.Drives) > 1 &&

@@ -9,15 +9,16 @@ import (
 	"slices"
 )
 
-// rawClient is how a client is used that asks for whatever one types: the one who
-// types has seen the addresses before, in his browser.
+// rawClient uses a client that can send any request but has no commands for an
+// operation. It finds the URIs by reading resources itself, as a person would in a
+// browser.
 type rawClient struct {
 	b            *testServer
 	send         func(method, uri string, body any) (map[string]any, error)
-	insertedSlot string // that has the image
+	insertedSlot string // URI
 }
 
-// read reads a resource without the client.
+// read returns a resource, without the client.
 func (h *rawClient) read(uri string) (map[string]any, error) {
 	req, err := http.NewRequestWithContext(h.b.Context(), http.MethodGet, h.b.server.URL()+uri, http.NoBody)
 	if err != nil {
@@ -37,7 +38,7 @@ func (h *rawClient) read(uri string) (map[string]any, error) {
 	return out, json.Unmarshal(text, &out)
 }
 
-// readMembers are those of a collection.
+// readMembers returns the members of a collection.
 func (h *rawClient) readMembers(uri string) (out []map[string]any, err error) {
 	list, err := h.read(uri)
 	if err != nil {
@@ -54,7 +55,7 @@ func (h *rawClient) readMembers(uri string) (out []map[string]any, err error) {
 	return out, nil
 }
 
-// system is the one that there is.
+// system returns the only system.
 func (h *rawClient) system() (map[string]any, error) {
 	all, err := h.readMembers("/redfish/v1/Systems")
 	if err != nil || len(all) != 1 {
@@ -149,7 +150,7 @@ func (h *rawClient) set(name, value, when string) error {
 	return err
 }
 
-// store is the first storage that makes mirrors.
+// store returns the first storage subsystem that creates RAID1 volumes.
 func (h *rawClient) store() (map[string]any, error) {
 	s, err := h.system()
 	if err != nil {

@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// names are those of the clients.
+// names are the names of the clients.
 var names = []string{"gofish", "sushy", "redfishtool", "ipmitool"}
 
-// vendorSettings is what one has to know of a vendor's BMCs, whatever the client: what
-// its manual says.
+// vendorSettings is what a user must know about a vendor's BMCs from its manual,
+// with any client.
 type vendorSettings struct {
-	bootMode  string // boot mode that goes with an override; "": none
-	cdTarget  string // boot target of virtual media
-	protocol  string // TransferProtocolType that an image comes with
-	applyTime string // apply time of settings
-	inserted  bool   // an image comes with Inserted
-	restart   string // ResetType
-	shutdown  string // ResetType that has the operating system switch off
-	https     bool   // images come by HTTPS
+	bootMode  string // BootSourceOverrideMode to send; "": none
+	cdTarget  string // BootSourceOverrideTarget of virtual media
+	protocol  string // TransferProtocolType of InsertMedia; "": none
+	applyTime string // ApplyTime of BIOS settings; "": none
+	inserted  bool   // InsertMedia needs Inserted
+	restart   string // ResetType of a restart
+	shutdown  string // ResetType of a graceful shutdown
+	https     bool   // the BMC fetches images by HTTPS alone
 }
 
-// vendors are those of dialects that differ; what a row leaves open is as others
-// have it. The records of the dialects have the sources.
+// vendors are the settings of dialects that differ from the default. The records of
+// the dialects cite the sources.
 var vendors = map[string]vendorSettings{
 	"idrac8":         {restart: "GracefulRestart"}, // there is no ForceRestart
 	"idrac9-5":       {applyTime: "OnReset"},
@@ -42,7 +42,7 @@ var vendors = map[string]vendorSettings{
 	"xcc2":           {inserted: true},
 }
 
-// withoutBIOSAttributes are dialects that show no BIOS attributes.
+// withoutBIOSAttributes are the dialects that show no BIOS attributes.
 var withoutBIOSAttributes = []string{"openbmc"}
 
 func settingsOf(dialect string) vendorSettings {
@@ -55,17 +55,19 @@ func settingsOf(dialect string) vendorSettings {
 	return h
 }
 
-// limitation is a job that a client cannot do to a dialect by what it has for any.
+// limitation is an operation that a client cannot do with a dialect by its general
+// commands.
 type limitation struct {
 	client     string
-	dialects   string // names, with blanks
+	dialects   string // names, separated by blanks
 	operation  string
-	err        string                           // in the error
-	why        string                           // what in the record says so, or what the client lacks
-	workaround func(*testServer, client) client // as the vendor has it done; nil: not at all
+	err        string                           // part of the error
+	why        string                           // from the dialect's record, or what the client lacks
+	workaround func(*testServer, client) client // uses the vendor's way; nil: there is none
 }
 
-// limitations are all of them: what else fails is a fault, and so is what succeeds.
+// limitations are all known limitations. Any other failure is a fault, and so is an
+// operation that succeeds in spite of its limitation.
 var limitations = []limitation{
 	{"gofish", "openbmc", "inventory", "0 interfaces", "bmcweb shows no interfaces of the system", systemOnly},
 	{"gofish", "ilo4", "inventory", "0 drives", "iLO 4 shows drives by SmartStorage alone", smartDrives},
@@ -98,7 +100,7 @@ var limitations = []limitation{
 	{"redfishtool", "megarac", "media", "400", "an override needs its mode, too (boot-full-request), for which redfishtool has no word", fullBootOverride},
 	{"redfishtool", "supermicro-x11 supermicro-x13", "media", "invalid BootSourceOverrideTarget", "UsbCd, which virtual media boot by, is no word of redfishtool's", fullBootOverride},
 
-	// Once it is on, all works.
+	// Everything works when IPMI is enabled.
 	{"ipmitool", "irmc-s6 xcc2", "inventory", "Unable to establish IPMI v2", "IPMI over LAN is off until somebody switches it on", ipmiEnabled},
 }
 

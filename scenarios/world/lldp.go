@@ -9,8 +9,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// switchFrames are the frames that the switch sends to which a NIC is cabled; none
-// where the profile names no switch.
+// switchFrames returns the frames that a NIC receives from its switch; none where
+// the profile names no switch.
 func switchFrames(n machine.NIC) [][]byte {
 	if n.Switch == nil {
 		return nil
@@ -18,9 +18,9 @@ func switchFrames(n machine.NIC) [][]byte {
 	return [][]byte{lldpFrame(n)}
 }
 
-// lldpFrame is how a switch tells of itself (IEEE 802.1AB, §8.2; the VLANs are IEEE
-// 802.1's own, 802.1Q annex D.2). Each server is at the port of its place in the
-// rack, which its MAC address carries.
+// lldpFrame returns the LLDP frame of a NIC's switch (IEEE 802.1AB, §8.2), with
+// VLANs as IEEE 802.1 organisationally specific TLVs (802.1Q annex D.2). The port is
+// the server's place in the rack, which its MAC address has.
 func lldpFrame(n machine.NIC) []byte {
 	sum := sha256.Sum256([]byte("metalab switch " + n.Switch.Name))
 	chassis := append([]byte{0x02}, sum[:5]...)
@@ -42,7 +42,7 @@ func lldpFrame(n machine.NIC) []byte {
 	id := func(vlan int) []byte { return binary.BigEndian.AppendUint16(nil, uint16(vlan)) }
 	tlv(1, []byte{4}, chassis)                                         // a MAC address
 	tlv(2, []byte{5}, fmt.Appendf(nil, "Eth%d/%d", place+1, mac[5]+1)) // the name of an interface
-	tlv(3, []byte{0, 120})                                             // seconds that it holds good
+	tlv(3, []byte{0, 120})                                             // time to live, in seconds
 	tlv(5, []byte(n.Switch.Name))
 	const vlanOf, vlanName = 1, 3
 	if n.Switch.VLAN != 0 {

@@ -1,11 +1,10 @@
 package clients
 
-// drive is one that a volume can be made of, and what those of a volume have in
-// common.
+// drive is a drive that a volume can use. Drives of one volume are of the same kind.
 type drive struct{ uri, kind string }
 
-// newMirror is a mirror of two drives of a kind, as the standard has it
-// (DSP2046, Volume).
+// newMirror returns the body that creates a RAID1 volume on two drives of the same
+// kind (DSP2046, Volume).
 func newMirror(name string, drives []drive) map[string]any {
 	var links []map[string]string
 	for _, d := range drives {

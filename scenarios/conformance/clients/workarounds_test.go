@@ -2,10 +2,9 @@ package clients
 
 import "fmt"
 
-// The vendors' ways: a client that asks for what it has no word for, as the
-// vendor's manual has it.
+// Workarounds: clients that send raw requests as the vendor's manual describes them.
 
-// at is what stands at a path of a body.
+// at returns the value at a path of a body.
 func at(body any, path ...string) any {
 	for _, name := range path {
 		m, _ := body.(map[string]any)
@@ -14,13 +13,13 @@ func at(body any, path ...string) any {
 	return body
 }
 
-// link is the address that stands at a path of a body.
+// link returns the @odata.id at a path of a body.
 func link(body any, path ...string) string {
 	uri, _ := at(body, append(path, "@odata.id")...).(string)
 	return uri
 }
 
-// members are the addresses of those of a collection.
+// members returns the URIs of the members of a collection.
 func members(c client, uri string) ([]string, error) {
 	body, err := c.raw("GET", uri, nil)
 	if err != nil {
@@ -34,7 +33,7 @@ func members(c client, uri string) ([]string, error) {
 	return out, nil
 }
 
-// system is the one that there is.
+// system returns the only system.
 func system(c client) (uri string, body map[string]any, err error) {
 	all, err := members(c, "/redfish/v1/Systems")
 	if err != nil || len(all) != 1 {
@@ -44,8 +43,8 @@ func system(c client) (uri string, body map[string]any, err error) {
 	return all[0], body, err
 }
 
-// systemOnly is what is seen of a server whose BMC does not show all that the client
-// looks for.
+// systemOnly reads the inventory from the system alone, for BMCs that lack resources
+// that the client reads.
 func systemOnly(_ *testServer, c client) client { return &systemInventory{c} }
 
 type systemInventory struct{ client }
@@ -59,7 +58,7 @@ func (s *systemInventory) inventory() (inventory, error) {
 	return inventory{Serials: []string{text("SerialNumber"), text("SKU")}, Power: text("PowerState")}, nil
 }
 
-// smartDrives counts the drives of iLO's own array controllers.
+// smartDrives counts the drives of iLO's SmartStorage.
 func smartDrives(_ *testServer, c client) client { return &smartStorage{systemInventory{c}} }
 
 type smartStorage struct{ systemInventory }
@@ -89,7 +88,8 @@ func (s *smartStorage) inventory() (inventory, error) {
 	return is, nil
 }
 
-// flatSettings are those of iLO 4.
+// flatSettings reads and writes iLO 4's BIOS settings, which are properties of the
+// resource and not in Attributes.
 func flatSettings(_ *testServer, c client) client { return &flatBIOS{c} }
 
 type flatBIOS struct{ client }
@@ -111,7 +111,7 @@ func (f *flatBIOS) set(name, value, _ string) error {
 	return err
 }
 
-// smartVolumes are made by the configuration of a Smart Array.
+// smartVolumes creates volumes by SmartStorageConfig of a Smart Array.
 func smartVolumes(_ *testServer, c client) client { return &smartConfig{c} }
 
 type smartConfig struct{ client }
@@ -142,7 +142,7 @@ func (s *smartConfig) deleteVolumes() error {
 	return err
 }
 
-// firstDevice boots virtual media by an attribute of the manager.
+// firstDevice boots virtual media by a manager attribute of iDRAC.
 func firstDevice(_ *testServer, c client) client { return &firstBoot{c} }
 
 type firstBoot struct{ client }
@@ -154,7 +154,7 @@ func (f *firstBoot) boot(string, string) error {
 	return err
 }
 
-// settingsJob makes a job of what was set.
+// settingsJob creates the configuration job that applies BIOS settings.
 func settingsJob(_ *testServer, c client) client { return &withSettingsJob{c} }
 
 type withSettingsJob struct{ client }
@@ -169,7 +169,7 @@ func (w *withSettingsJob) set(name, value, when string) error {
 	return err
 }
 
-// withIfMatch sends settings with the ETag of what they change.
+// withIfMatch sends BIOS settings with If-Match.
 func withIfMatch(_ *testServer, c client) client { return &ifMatchClient{c} }
 
 type ifMatchClient struct{ client }
@@ -191,7 +191,7 @@ func (w *ifMatchClient) set(name, value, when string) error {
 	return err
 }
 
-// fullBootOverride sends an override with its mode, whatever the target is called.
+// fullBootOverride sends a boot override with its mode, for any target.
 func fullBootOverride(_ *testServer, c client) client { return &bootPatch{c} }
 
 type bootPatch struct{ client }
@@ -209,7 +209,7 @@ func (p *bootPatch) boot(target, mode string) error {
 	return err
 }
 
-// bootSettings sends an override to the settings of the system.
+// bootSettings sends a boot override to the settings resource of the system.
 func bootSettings(_ *testServer, c client) client { return &bootSettingsPatch{c} }
 
 type bootSettingsPatch struct{ client }

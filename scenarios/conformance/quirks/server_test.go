@@ -33,10 +33,10 @@ type testServer struct {
 	config     bmc.Config
 	httpFiles  string // URL of a server of images
 	httpsFiles string // of one with TLS
-	// patience is for how long, in the lab's time, work is begun anew that a BMC
-	// is not ready for, as a controller does.
+	// retryFor is how long, in the lab's time, an operation is retried for which the
+	// BMC is not ready, as a controller does.
 	retryFor      time.Duration
-	slowResponses bool // answers take their time, which somebody has to let pass
+	slowResponses bool // responses take lab time, which the test must advance
 
 	mu      sync.Mutex
 	sources []machine.SourceKind // that the server has booted from
@@ -85,7 +85,7 @@ func newBench(t *testing.T, profile, quirk string) *testServer {
 	return b
 }
 
-// answerBoot lets the server start whatever it tries first, and notes what that was.
+// answerBoot lets the server boot the first source that it tries, and records it.
 func (b *testServer) answerBoot(h *lab.Host, ev machine.Event) {
 	try, ok := ev.(machine.BootAttempted)
 	if !ok {
@@ -105,8 +105,8 @@ func (b *testServer) bootSources() []machine.SourceKind {
 	return append([]machine.SourceKind(nil), b.sources...)
 }
 
-// retry does a piece of work, with a client from the pool, until the BMC has
-// nothing against it that passes.
+// retry runs work with a client from the pool until it does not fail with
+// ErrUnreachable, or retryFor is over.
 func (b *testServer) retry(work func(c bmc.Client) error) error {
 	b.Helper()
 	for began := b.lab.Clock().Now(); ; {
@@ -121,7 +121,7 @@ func (b *testServer) retry(work func(c bmc.Client) error) error {
 	}
 }
 
-// advanceWhile does a piece of work, and lets time pass whenever it waits for an answer.
+// advanceWhile runs work, and advances the clock while it waits for a response.
 func (b *testServer) advanceWhile(work func() error) error {
 	if !b.slowResponses {
 		return work()
@@ -140,7 +140,7 @@ func (b *testServer) advanceWhile(work func() error) error {
 	}
 }
 
-// failLogins logs in with wrong passwords.
+// failLogins attempts logins with a wrong password.
 func (b *testServer) failLogins(times int, from string) {
 	for range times {
 		b.server.Login(simbmc.Credentials{Name: b.config.Credentials.Username, Password: "no", To: simbmc.ForRedfish, From: from})
@@ -164,7 +164,7 @@ func (b *testServer) until(what string, is func(bmc.System) bool) error {
 	return errors.New("the system is never " + what)
 }
 
-// power brings the power to a state.
+// power performs a power action and waits for a power state.
 func (b *testServer) power(a bmc.PowerAction, want bmc.Power) error {
 	b.Helper()
 	if err := b.retry(func(c bmc.Client) error { return c.SetPower(b.Context(), a) }); err != nil {
@@ -173,7 +173,7 @@ func (b *testServer) power(a bmc.PowerAction, want bmc.Power) error {
 	return b.until(string(want), func(s bmc.System) bool { return s.Power == want })
 }
 
-// start switches the system on, and gives what it has booted from.
+// start performs a power action and returns what the system has booted from.
 func (b *testServer) start(a bmc.PowerAction) (machine.SourceKind, error) {
 	b.Helper()
 	before := len(b.bootSources())
@@ -189,7 +189,7 @@ func (b *testServer) start(a bmc.PowerAction) (machine.SourceKind, error) {
 	return "", err
 }
 
-// labClock is the lab's time for a driver: who waits moves it on.
+// labClock is the lab's clock for a driver: a wait advances it.
 type labClock struct{ lab *labtest.Lab }
 
 var _ k8sclock.Clock = labClock{}

@@ -14,8 +14,8 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/sample"
 )
 
-// client is a program or library that manages servers, as a person uses it who
-// has read what it and the BMC can do.
+// client is a program or library that manages servers, used by somebody who knows
+// the client and the BMC.
 type client interface {
 	inventory() (inventory, error)
 	reset(kind string) error
@@ -26,21 +26,21 @@ type client interface {
 	set(name, value, when string) error
 	createMirror(name string) error // of the last two drives of the first controller that makes mirrors
 	deleteVolumes() error           // the volumes of that controller
-	// raw asks for what the client has no word for.
+	// raw sends a request for which the client has no command.
 	raw(method, uri string, body any) (map[string]any, error)
 }
 
-// inventory is what a client sees of a server; nil is what it does not look at.
+// inventory is what a client reads of a server; nil: it does not read it.
 type inventory struct {
-	Serials      []string // of the system and the like
+	Serials      []string // serial numbers and service tags of the system
 	Power        string
 	Drives, NICs *int
 }
 
-// operations are what operators have clients do. Each begins with the server off.
+// operations are what a client does with a server. Each begins with the server off.
 var operations = []struct {
 	name string
-	has  func(*testServer) bool // whether the server has what it is about; nil: each has
+	has  func(*testServer) bool // whether the server supports it; nil: every server does
 	do   func(*testServer, client) error
 }{
 	{"inventory", nil, checkInventory},
@@ -51,10 +51,10 @@ var operations = []struct {
 	{"raid", (*testServer).supportsMirrors, checkRAID},
 }
 
-// modelsPerClient is how many server models `make test` gives each client.
+// modelsPerClient is how many server models a sample has for each client.
 const modelsPerClient = 6
 
-// runOnModels has a client do its jobs on a server of each model.
+// runOnModels runs a client's operations on a server of each model.
 func runOnModels(t *testing.T, name string, does []string, open func(*testServer) client) {
 	for _, profile := range sample.Rows(t, "the models for "+name, modelsPerClient, profiles(t)) {
 		t.Run(profile, func(t *testing.T) {
@@ -75,8 +75,9 @@ func runOnModels(t *testing.T, name string, does []string, open func(*testServer
 	}
 }
 
-// runOperation does a job as a client does it for any BMC, which must be refused as the
-// table has it; and then as this vendor has it done.
+// runOperation runs an operation as the client does it for any BMC. If the client
+// has a limitation with this dialect, it must fail in that way, and succeed with the
+// workaround.
 func (b *testServer) runOperation(name, job string, c client, do func(*testServer, client) error) {
 	b.Helper()
 	b.reset()
@@ -185,13 +186,13 @@ func registry(b *testServer) *firmware.Registry {
 	return nil
 }
 
-// hasSettings says whether the BIOS lets itself be set.
+// hasSettings reports whether the BIOS has attributes that Redfish shows.
 func hasSettings(b *testServer) bool {
 	r := registry(b)
 	return r != nil && len(r.Attributes) > 0 && !slices.Contains(withoutBIOSAttributes, b.dialect())
 }
 
-// setting is what a setting of the server is.
+// setting returns the value of a BIOS setting of the server.
 func (b *testServer) setting(name string) string {
 	for _, s := range b.server.Machine().BIOSSettings() {
 		if s.Name == name {
@@ -201,7 +202,7 @@ func (b *testServer) setting(name string) string {
 	return ""
 }
 
-// choose picks a setting that can be changed, and another value for it.
+// choose returns a setting that can be changed, and another value for it.
 func (b *testServer) choose(shown map[string]any) (name, value string) {
 	for _, a := range registry(b).Attributes {
 		is, has := shown[a.Name]
@@ -245,7 +246,8 @@ func checkBIOS(b *testServer, c client) error {
 	return nil
 }
 
-// checkRAID makes a mirror and deletes it. Some controllers do so at the next start.
+// checkRAID creates and deletes a RAID1 volume. Some controllers do so at the next
+// boot.
 func checkRAID(b *testServer, c client) error {
 	if _, err := b.start(c, "On"); err != nil {
 		return err
@@ -280,5 +282,5 @@ func checkRAID(b *testServer, c client) error {
 	return after("deleted", func() bool { return len(b.server.Volumes()) == 0 })
 }
 
-// errNone is for what a client has no word for.
+// errNone says that the client has no command for an operation.
 var errNone = errors.New("the client has no command for it")
