@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestTypist(t *testing.T) {
+func TestTypistHandlesTildeCommands(t *testing.T) {
 	tests := []struct {
 		in, want, tells string
 		breaks          int
@@ -41,12 +41,12 @@ func TestTypist(t *testing.T) {
 	}
 }
 
-// oneByOne reads byte by byte.
+// oneByOne is a reader that returns one byte per Read.
 type oneByOne struct{ io.Reader }
 
 func (r oneByOne) Read(b []byte) (int, error) { return r.Reader.Read(b[:min(1, len(b))]) }
 
-func TestWatcher(t *testing.T) {
+func TestWatcherFindsATextAcrossWrites(t *testing.T) {
 	found := 0
 	var out strings.Builder
 	w := &watcher{out: &out, text: []byte("login: "), found: func() { found++ }}

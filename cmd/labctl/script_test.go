@@ -19,8 +19,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"labctl": func() { os.Exit(run()) }})
 }
 
-// TestScripts runs testdata/*.txtar: the command line as users meet it, in
-// processes of its own.
+// TestScripts runs testdata/*.txtar: each runs labctl in processes, as a user does.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
@@ -35,8 +34,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// killLab kills the lab of a state directory with SIGKILL, and returns when it
-// is dead.
+// killLab kills the lab of a state directory with SIGKILL, and returns when it is
+// dead.
 func killLab(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: kill-9 STATE")
@@ -50,7 +49,7 @@ func killLab(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(lab.Released(ctx, args[0]))
 }
 
-// endLabs ends what a script has left running.
+// endLabs stops the labs that a script has left running.
 func endLabs(t *testing.T, work string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -60,7 +59,7 @@ func endLabs(t *testing.T, work string) {
 	}
 	for _, d := range dirs {
 		if err := control.NewClient(filepath.Dir(d)).Down(ctx); err != nil {
-			t.Logf("%s: %v", d, err) // most scripts end theirs
+			t.Logf("%s: %v", d, err) // most scripts stop theirs
 		}
 	}
 }

@@ -34,8 +34,8 @@ func serve(t *testing.T) (*labtest.Lab, *control.Client) {
 	return l, control.NewClient(l.Dir())
 }
 
-// refusedError checks that the lab has refusedError something, with a status of HTTP.
-func refusedError(t *testing.T, what string, err error, status int, text string) {
+// wantRefused checks that the lab has refused something with an HTTP status.
+func wantRefused(t *testing.T, what string, err error, status int, text string) {
 	t.Helper()
 	var r *control.Refused
 	if !errors.As(err, &r) || r.Status != status || !strings.Contains(r.Text, text) {
@@ -55,7 +55,7 @@ func TestSelfTest(t *testing.T) {
 		t.Errorf("SelfTest(passed) = %v, leaves %+v", err, l.First().BMC().SelfTest)
 	}
 	_, err := c.SelfTest(t.Context(), "node-0", control.SelfTest{Result: 0xff})
-	refusedError(t, "SelfTest(FFh)", err, http.StatusBadRequest, "result FFh")
+	wantRefused(t, "SelfTest(FFh)", err, http.StatusBadRequest, "result FFh")
 }
 
 func TestHostDetail(t *testing.T) {
@@ -70,7 +70,7 @@ func TestHostDetail(t *testing.T) {
 		t.Errorf("Host() = %+v", d)
 	}
 	_, err = c.Host(t.Context(), "node-9")
-	refusedError(t, "Host(node-9)", err, http.StatusNotFound, "there is no host node-9")
+	wantRefused(t, "Host(node-9)", err, http.StatusNotFound, "there is no host node-9")
 }
 
 func TestBoot(t *testing.T) {
@@ -92,9 +92,9 @@ func TestBoot(t *testing.T) {
 		}
 	}
 	_, err := c.Boot(t.Context(), "node-0", control.Override{Target: "Toaster"})
-	refusedError(t, "Boot(Toaster)", err, http.StatusBadRequest, "Toaster")
+	wantRefused(t, "Boot(Toaster)", err, http.StatusBadRequest, "Toaster")
 	_, err = c.Boot(t.Context(), "node-0", control.Override{Target: "UefiHttp", Mode: "Legacy"})
-	refusedError(t, "Boot(UefiHttp in Legacy)", err, http.StatusConflict, "Mode")
+	wantRefused(t, "Boot(UefiHttp in Legacy)", err, http.StatusConflict, "Mode")
 }
 
 func TestResetBMC(t *testing.T) {
@@ -118,7 +118,7 @@ func TestResetBMC(t *testing.T) {
 		t.Errorf("it was gone: %v; it is %s now", gone, h.Reach())
 	}
 	_, err := c.ResetBMC(t.Context(), "node-0", control.BMCReset{Kind: "Kick"})
-	refusedError(t, "ResetBMC(Kick)", err, http.StatusBadRequest, "Kick")
+	wantRefused(t, "ResetBMC(Kick)", err, http.StatusBadRequest, "Kick")
 	if _, err := c.ResetBMC(t.Context(), "node-0", control.BMCReset{Defaults: "ResetAll"}); err != nil {
 		t.Error(err)
 	}
@@ -135,14 +135,14 @@ func TestDisks(t *testing.T) {
 		t.Errorf("PullDisk() = %+v, %v", d, err)
 	}
 	_, err = c.PullDisk(t.Context(), "node-0", bay)
-	refusedError(t, "pulling from an empty bay", err, http.StatusNotFound, bay)
+	wantRefused(t, "pulling from an empty bay", err, http.StatusNotFound, bay)
 	if d, err = c.InsertDisk(t.Context(), "node-0", bay, control.DiskInsertion{What: "new"}); err != nil || len(d.Shelf) != 1 || d.Bays[0].Serial == serial || d.Bays[0].Serial == "" {
 		t.Errorf("InsertDisk(new) = %+v, %v", d, err)
 	}
 	_, err = c.InsertDisk(t.Context(), "node-0", bay, control.DiskInsertion{})
-	refusedError(t, "a second drive", err, http.StatusConflict, bay)
+	wantRefused(t, "a second drive", err, http.StatusConflict, bay)
 	_, err = c.InsertDisk(t.Context(), "node-0", bay, control.DiskInsertion{What: "floppy"})
-	refusedError(t, "a floppy", err, http.StatusBadRequest, "use same, new or foreign")
+	wantRefused(t, "a floppy", err, http.StatusBadRequest, "use same, new or foreign")
 	for _, tt := range []struct {
 		how, health string
 		predicted   bool
@@ -153,7 +153,7 @@ func TestDisks(t *testing.T) {
 		}
 	}
 	_, err = c.FailDisk(t.Context(), "node-0", bay, control.DiskFailure{How: "explode"})
-	refusedError(t, "exploding", err, http.StatusBadRequest, "use fail, predict")
+	wantRefused(t, "exploding", err, http.StatusBadRequest, "use fail, predict")
 	if got, _ := l.First().Machine().Storage.Drive(bay); got.Serial == serial {
 		t.Error("the lab has the old drive still")
 	}
@@ -180,14 +180,14 @@ func TestMediaInsertAndEject(t *testing.T) {
 		t.Errorf("InsertMedia() = %+v, %v, want %+v", got, err, want)
 	}
 	_, err = c.InsertMedia(t.Context(), "node-0", slot, control.Image{URL: images.URL})
-	refusedError(t, "a second image", err, http.StatusConflict, "in use")
+	wantRefused(t, "a second image", err, http.StatusConflict, "in use")
 	if got, err := c.EjectMedia(t.Context(), "node-0", slot); err != nil || got[0].Inserted {
 		t.Errorf("EjectMedia() = %+v, %v", got, err)
 	}
 	_, err = c.EjectMedia(t.Context(), "node-0", "Tape")
-	refusedError(t, "EjectMedia(Tape)", err, http.StatusNotFound, "Tape")
+	wantRefused(t, "EjectMedia(Tape)", err, http.StatusNotFound, "Tape")
 	_, err = c.InsertMedia(t.Context(), "node-0", slot, control.Image{URL: images.URL + "/secret.iso"})
-	refusedError(t, "an image that is denied", err, http.StatusBadRequest, "denied")
+	wantRefused(t, "an image that is denied", err, http.StatusBadRequest, "denied")
 	if d, err := c.Host(t.Context(), "node-0"); err != nil || d.Media[0].Inserted || l.First().BMC().Slots[0].Inserted {
 		t.Errorf("after all: %+v, %v", d.Media, err)
 	}
@@ -216,7 +216,7 @@ func TestLogIsReadAndCleared(t *testing.T) {
 		t.Errorf("Log(audit) = %+v, %v, want who has cleared the other", entries, err)
 	}
 	_, err = c.Log(t.Context(), "node-0", "diary")
-	refusedError(t, "Log(diary)", err, http.StatusNotFound, "use events or audit")
+	wantRefused(t, "Log(diary)", err, http.StatusNotFound, "use events or audit")
 }
 
 func TestFaults(t *testing.T) {
@@ -233,22 +233,22 @@ func TestFaults(t *testing.T) {
 		t.Errorf("Faults() (-lab +socket):\n%s", d)
 	}
 	_, err = c.AddFaults(t.Context(), fault.Rule{Stale: true}, fault.Rule{ID: "slow", Stale: true})
-	refusedError(t, "a rule that is there", err, http.StatusConflict, "id is taken: slow")
+	wantRefused(t, "a rule that is there", err, http.StatusConflict, "id is taken: slow")
 	_, err = c.AddFaults(t.Context(), fault.Rule{Stale: true}, fault.Rule{Status: 42})
-	refusedError(t, "a wrong rule", err, http.StatusBadRequest, "status: 42: must be from 200")
+	wantRefused(t, "a wrong rule", err, http.StatusBadRequest, "status: 42: must be from 200")
 	if listed, _ := c.Faults(t.Context()); len(listed) != 2 {
 		t.Errorf("after refusals there are %d rules, want 2", len(listed))
 	}
 	if err := c.RemoveFault(t.Context(), "slow"); err != nil {
 		t.Error(err)
 	}
-	refusedError(t, "RemoveFault() again", c.RemoveFault(t.Context(), "slow"), http.StatusNotFound, "no such rule")
+	wantRefused(t, "RemoveFault() again", c.RemoveFault(t.Context(), "slow"), http.StatusNotFound, "no such rule")
 	if st, err := c.Status(t.Context()); err != nil || st.Faults != 1 {
 		t.Errorf("Status() = %+v, %v, want 1 fault", st, err)
 	}
 }
 
-// get asks a BMC for its service root.
+// get reads the service root of a BMC.
 func get(t *testing.T, l *labtest.Lab, h *lab.Host) {
 	t.Helper()
 	resp, err := l.Client.Get(h.URL() + "/redfish/v1/")
@@ -287,9 +287,9 @@ func TestJournalQuery(t *testing.T) {
 		"since": {Since: "yesterday"}, "status": {Status: "good"}, "host": {Host: "["}, "kind": {Kind: "song"},
 	} {
 		_, err := c.Journal(t.Context(), q)
-		refusedError(t, text, err, http.StatusBadRequest, text)
+		wantRefused(t, text, err, http.StatusBadRequest, text)
 	}
-	refusedError(t, "Follow()", c.Follow(t.Context(), control.Question{Since: "yesterday"}, nil), http.StatusBadRequest, "since")
+	wantRefused(t, "Follow()", c.Follow(t.Context(), control.Question{Since: "yesterday"}, nil), http.StatusBadRequest, "since")
 }
 
 func TestJournalFollow(t *testing.T) {
@@ -321,7 +321,7 @@ func TestJournalFollow(t *testing.T) {
 	}
 }
 
-// A lab that ends does not wait for who follows its journal.
+// A lab that ends does not wait for clients that follow its journal.
 func TestFollowEndsWithTheLab(t *testing.T) {
 	runtimeDir(t)
 	l := labtest.Start(t, lab.Config{})
@@ -350,9 +350,9 @@ func TestSaveSnapshot(t *testing.T) {
 		t.Errorf("Open() = %+v, %v, want %+v", got, err, info)
 	}
 	_, err = c.SaveSnapshot(t.Context(), to, nil)
-	refusedError(t, "a second snapshot there", err, http.StatusInternalServerError, "exists")
+	wantRefused(t, "a second snapshot there", err, http.StatusInternalServerError, "exists")
 	_, err = c.SaveSnapshot(t.Context(), "s.tar", nil)
-	refusedError(t, "a path that is not absolute", err, http.StatusBadRequest, "absolute")
+	wantRefused(t, "a path that is not absolute", err, http.StatusBadRequest, "absolute")
 }
 
 func TestMetrics(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// running is a lab whose first host runs a system.
+// running starts a lab whose first host runs a system.
 func running(t *testing.T) (*labtest.Lab, *control.Client) {
 	t.Helper()
 	runtimeDir(t)
@@ -60,7 +60,7 @@ func TestConsoleInputIsTypedBeforeItCloses(t *testing.T) {
 	}
 }
 
-// expect reads until the console has shown it.
+// expect reads until the console has shown a text.
 func expect(t *testing.T, r io.Reader, want string) {
 	t.Helper()
 	var got strings.Builder
@@ -73,7 +73,7 @@ func expect(t *testing.T, r io.Reader, want string) {
 	}
 }
 
-// Several watch, one types; the last text goes to all.
+// Several clients watch and one types; all see the last output.
 func TestConsoleShowsOutput(t *testing.T) {
 	l, c := running(t)
 	ctx, leave := context.WithCancel(t.Context())
@@ -95,7 +95,7 @@ func TestConsoleShowsOutput(t *testing.T) {
 	apply(t, l, machine.Reset{Kind: machine.ForceRestart})
 	for _, r := range screens {
 		expect(t, r, "F2: set-up")
-		go func() { _, _ = io.Copy(io.Discard, r) }() // until it is closed
+		go func() { _, _ = io.Copy(io.Discard, r) }() // returns when it is closed
 	}
 	leave()
 	for range 2 {
@@ -115,13 +115,13 @@ func TestConsoleEndsWithTheLab(t *testing.T) {
 	r, w := io.Pipe()
 	defer r.Close()
 	ended := make(chan error, 1)
-	typed, typing := io.Pipe() // somebody who thinks
+	typed, typing := io.Pipe() // input that pauses
 	defer typing.Close()
 	go func() {
 		ended <- c.Console(t.Context(), l.First().Name(), typed, w)
 	}()
 	expect(t, r, "F2: set-up")
-	go func() { _, _ = io.Copy(io.Discard, r) }() // until it is closed
+	go func() { _, _ = io.Copy(io.Discard, r) }() // returns when it is closed
 	stop()
 	if err := <-ended; err != nil {
 		t.Errorf("Console() of a lab that ends = %v", err)
@@ -133,6 +133,6 @@ func TestConsoleEndsWithTheLab(t *testing.T) {
 
 func TestConsoleOfUnknownHost(t *testing.T) {
 	_, c := running(t)
-	refusedError(t, "Console()", c.Console(t.Context(), "nobody", nil, io.Discard), http.StatusNotFound, "there is no host nobody")
-	refusedError(t, "Break()", c.Break(t.Context(), "nobody"), http.StatusNotFound, "there is no host nobody")
+	wantRefused(t, "Console()", c.Console(t.Context(), "nobody", nil, io.Discard), http.StatusNotFound, "there is no host nobody")
+	wantRefused(t, "Break()", c.Break(t.Context(), "nobody"), http.StatusNotFound, "there is no host nobody")
 }

@@ -36,7 +36,7 @@ func start(t *testing.T, c control.Config) (stop func()) {
 	stop = sync.OnceFunc(func() {
 		cancel()
 		running.Wait()
-		if err := s.Close(); err != nil { // once more is no error
+		if err := s.Close(); err != nil { // a second Close is no error
 			t.Error(err)
 		}
 	})
@@ -44,7 +44,7 @@ func start(t *testing.T, c control.Config) (stop func()) {
 	return stop
 }
 
-// runtimeDir gives the test a directory of its own for sockets.
+// runtimeDir gives the test its own directory for sockets.
 func runtimeDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "run") //nolint:usetesting // t.TempDir is too long for a socket's path
@@ -166,8 +166,8 @@ func TestNoLab(t *testing.T) {
 	}
 }
 
-// The socket of a lab that was killed is there, but nobody answers; the next
-// lab replaces it. Neither depends on the client's environment.
+// The socket of a killed lab exists, but nobody answers. The next lab replaces it.
+// Neither depends on the client's environment.
 func TestStaleSocket(t *testing.T) {
 	runtimeDir(t)
 	l := labtest.Start(t, lab.Config{})

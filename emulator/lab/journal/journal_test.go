@@ -22,7 +22,7 @@ func get(s int, host, path string, status int) Entry {
 	return Entry{At: at(s), Host: host, Kind: Request, Method: "GET", Path: path, Status: status, User: "admin"}
 }
 
-// paths tells entries by their paths or what happened.
+// paths identifies entries by their paths or kinds.
 func paths(t *testing.T, j *Journal, q Query) (out []string) {
 	t.Helper()
 	all, _, err := j.Select(q)
@@ -64,7 +64,7 @@ func TestJournalIsBounded(t *testing.T) {
 	if n := j.Dropped(); int(n) != 100-len(got) {
 		t.Errorf("Dropped() = %d of 100, and %d are there", n, len(got))
 	}
-	for range 1000 { // all at one time
+	for range 1000 { // all with the same time
 		j.Add(get(99, "a", "/x", 200))
 	}
 	if got := paths(t, j, Query{}); len(got) > 20 {
@@ -185,7 +185,7 @@ func TestWaitReturnsWhenAnEntryIsAdded(t *testing.T) {
 	}
 }
 
-// What is kept is what was written, in every field.
+// Packing and unpacking keeps every field of an entry.
 func TestPackedEntriesUnpackUnchanged(t *testing.T) {
 	full := Entry{
 		At: time.Date(1969, 12, 31, 23, 0, 0, 5, time.UTC), Host: "a", Kind: Request, From: "::1", Method: "GET", Path: "/ä", Status: 200,
@@ -199,7 +199,7 @@ func TestPackedEntriesUnpackUnchanged(t *testing.T) {
 	}
 	j := New(Config{})
 	j.Add(full)
-	j.Add(get(9, "b", "/", 200)) // packs the first
+	j.Add(get(9, "b", "/", 200)) // archives the first
 	got, _, err := j.Select(Query{})
 	if err != nil {
 		t.Fatal(err)

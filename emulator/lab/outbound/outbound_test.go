@@ -17,9 +17,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 )
 
-// images serves what a fetch may meet.
+// images serves the responses that a fetch may get.
 func images(t *testing.T) http.Handler {
-	// send ignores that the client turns away: most of these make it.
+	// send ignores errors: most of these responses make the client leave.
 	send := func(w http.ResponseWriter, s string) { _, _ = io.WriteString(w, s) }
 	mux := http.NewServeMux()
 	mux.HandleFunc("/a.iso", func(w http.ResponseWriter, _ *http.Request) { send(w, "image") })
@@ -166,7 +166,7 @@ func TestFetchErrorHasItsMediaFault(t *testing.T) {
 
 func TestFetchVerifiesTheServer(t *testing.T) {
 	srv := httptest.NewUnstartedServer(images(t))
-	srv.Config.ErrorLog = log.New(io.Discard, "", 0) // it tells of the client that turns away
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0) // the server logs clients that leave
 	srv.StartTLS()
 	defer srv.Close()
 	pool := x509.NewCertPool()
@@ -200,7 +200,7 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	pr, pw := io.Pipe()
 	go func() {
-		if _, err := pr.Read(make([]byte, 1)); err != nil { // it has begun
+		if _, err := pr.Read(make([]byte, 1)); err != nil { // the fetch has begun
 			t.Error(err)
 		}
 		cancel(why)

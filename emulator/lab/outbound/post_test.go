@@ -23,7 +23,7 @@ import (
 
 var origin = time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// box is a mailbox on a real BMC.
+// box is an EventSource with a real BMC model.
 type box struct {
 	t     *testing.T
 	clock *clock.Clock
@@ -72,7 +72,7 @@ func (b *box) DeliveryAttempted(id string, failed error) (time.Duration, bool) {
 	return 0, false
 }
 
-// settle waits until nothing is on its way.
+// settle waits until nothing is in flight.
 func (b *box) settle() {
 	b.t.Helper()
 	if err := b.clock.Settle(b.t.Context()); err != nil {
@@ -80,7 +80,7 @@ func (b *box) settle() {
 	}
 }
 
-// pass lets time go by, and waits for what that sets off.
+// pass advances the clock, and waits for what follows.
 func (b *box) pass(d time.Duration) {
 	b.clock.Advance(d)
 	b.settle()
@@ -93,7 +93,7 @@ func (b *box) poster(c PostConfig) *Poster {
 	return p
 }
 
-// hook is a subscriber that keeps what it is sent, and answers as it is told.
+// hook is a subscriber that records its events, and answers with a given status.
 type hook struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -120,7 +120,7 @@ func newHook(t *testing.T, tls bool) *hook {
 		}
 		w.WriteHeader(h.status)
 	}))
-	h.Config.ErrorLog = log.New(io.Discard, "", 0) // it tells of who does not trust it
+	h.Config.ErrorLog = log.New(io.Discard, "", 0) // the server logs clients that do not trust it
 	if tls {
 		h.StartTLS()
 	} else {
@@ -188,7 +188,7 @@ func TestVerifyCertificateVerifiesTheSubscriber(t *testing.T) {
 	}
 }
 
-// A subscription's own certificates count, and no others beside them.
+// A subscription with certificates trusts only those.
 func TestSubscriptionCertificatesAreTheOnlyOnesTrusted(t *testing.T) {
 	other := newBox(t)
 	h := newHook(t, true)
@@ -212,7 +212,7 @@ func TestSubscriptionCertificatesAreTheOnlyOnesTrusted(t *testing.T) {
 	}
 }
 
-// strange is a certificate that no server here shows.
+// strange returns a certificate that no server here has.
 func strange(t *testing.T) []byte {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -279,7 +279,7 @@ func TestResumedSubscriptionGetsMissedEvents(t *testing.T) {
 	p := b.poster(PostConfig{MaxQueued: 3})
 	id := b.subscribe(bmc.Subscription{Destination: h.URL})
 	b.do(bmc.SuspendSubscription{ID: id})
-	for i := range 5 { // of which the first two are lost
+	for i := range 5 { // the first two are dropped
 		p.Post(b, id, b.clock.Now(), fmt.Append(nil, i))
 		b.pass(time.Minute)
 	}
@@ -315,13 +315,13 @@ func TestDeletedSubscriptionGetsNoEvents(t *testing.T) {
 	}
 }
 
-// One subscriber that does not answer holds up no other, and not the end.
+// A subscriber that does not answer delays no other, and not Stop.
 func TestSilentSubscriberDelaysNoOther(t *testing.T) {
 	b, h := newBox(t), newHook(t, false)
 	p := b.poster(PostConfig{AnswerTimeout: time.Hour})
 	asked := make(chan bool, 1)
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // lest the server does not see that the client goes
+		_, _ = io.Copy(io.Discard, r.Body) // else the server does not notice that the client leaves
 		asked <- true
 		<-r.Context().Done()
 	}))
@@ -352,7 +352,7 @@ func TestSubscriberAnswerTimeout(t *testing.T) {
 	}
 }
 
-// A store that fails must not have an event repeated for ever.
+// A failing store must not make the Poster repeat an event for ever.
 type brokenBox struct{ *box }
 
 func (b brokenBox) DeliveryAttempted(string, error) (time.Duration, bool) { return 0, false }

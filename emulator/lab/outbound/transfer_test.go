@@ -14,13 +14,13 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 )
 
-// flaky serves an image, and breaks each connection after so many bytes.
+// flaky serves an image, and breaks each connection after some bytes.
 type flaky struct {
 	image  []byte
-	breaks []int  // bytes of each answer in turn; the last holds for all that follow
-	tag    string // "" : it cannot go on
+	breaks []int  // bytes of each response in turn; the last value is for all further ones
+	tag    string // "": the server cannot resume
 	asked  atomic.Int32
-	change bool // the image is another one at each request
+	change bool // each request gets another image
 }
 
 func (f *flaky) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -10,7 +10,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 )
 
-// station is who traps go to.
+// station receives traps.
 type station struct {
 	*net.UDPConn
 	t *testing.T
@@ -28,7 +28,7 @@ func newStation(t *testing.T) station {
 
 func (s station) port() uint16 { return s.LocalAddr().(*net.UDPAddr).AddrPort().Port() }
 
-// next is the next trap, and from where it comes.
+// next returns the next trap, and its source address.
 func (s station) next() (string, netip.Addr) {
 	s.t.Helper()
 	if err := s.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
@@ -42,8 +42,7 @@ func (s station) next() (string, netip.Addr) {
 	return string(b[:n]), from.Addr().Unmap()
 }
 
-// none says that nothing has come: what was sent on this computer is there at
-// once.
+// none checks that no trap has come: datagrams on this computer arrive at once.
 func (s station) none() {
 	s.t.Helper()
 	if err := s.SetReadDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
@@ -56,7 +55,7 @@ func (s station) none() {
 
 var here, bmc1 = netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.64.0.1")
 
-// told gathers what becomes of a trap.
+// told collects the results of a trap.
 type told chan bool
 
 func (c told) tell(came bool) { c <- came }
@@ -102,7 +101,7 @@ func TestTrapsAreAcknowledged(t *testing.T) {
 			}
 		}})
 		s.next()
-		x.Acknowledge(2, 7) // another's
+		x.Acknowledge(2, 7) // of another trap
 		x.Acknowledge(1, 8)
 		if err := c.Walk(t.Context(), 3*time.Second); err != nil {
 			t.Fatal(err)

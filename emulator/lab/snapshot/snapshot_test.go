@@ -17,8 +17,8 @@ import (
 
 var info = Info{Name: "lab", Seed: 7, Hosts: 2, Time: time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)}
 
-// fill makes a directory with a plain file, a disk that is mostly hole, an empty
-// disk, and one file that is not to be kept.
+// fill makes a directory with a plain file, a disk that is mostly a hole, an empty
+// disk, and a file that is not part of a snapshot.
 func fill(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

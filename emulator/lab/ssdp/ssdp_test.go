@@ -30,7 +30,7 @@ func TestParseSearch(t *testing.T) {
 		search("urn:schemas-upnp-org:device:MediaServer:1"):                   "",
 		"NOTIFY * HTTP/1.1\r\nMan: \"ssdp:discover\"\r\nST: ssdp:all\r\n\r\n": "",
 		"M-SEARCH * HTTP/1.1\r\nST: ssdp:all\r\n\r\n":                         "",
-		"M-SEARCH * HTTP/1.1\r\nMAN: \"ssdp:discover\"\r\nst: ssdp:all\r\n":   "ssdp:all", // cut, but clear
+		"M-SEARCH * HTTP/1.1\r\nMAN: \"ssdp:discover\"\r\nst: ssdp:all\r\n":   "ssdp:all", // without the final blank line, but complete
 		"M-SEARCH * HTTP/1.1":                                                 "", "": "", "\x00\xff": "",
 	} {
 		got, ok := parse([]byte(in))
@@ -50,7 +50,7 @@ func FuzzSearch(f *testing.F) {
 	})
 }
 
-// found are the answers to a search, as the UUIDs with the address they came from.
+// found returns the responses to a search: UUIDs with their source addresses.
 func found(t *testing.T, port uint16, to netip.Addr, target string, want int) []string {
 	t.Helper()
 	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -96,7 +96,7 @@ func TestSearchFindsServices(t *testing.T) {
 		at := netip.AddrFrom4([4]byte{127, 70, 0, byte(i + 1)})
 		services = append(services, Service{UUID: fmt.Sprintf("u%03d", i), URL: "https://" + at.String() + "/redfish/v1/", At: at})
 	}
-	// A port that is free: the real one may be somebody else's.
+	// A free port, because another program may have the standard one.
 	probe, err := net.ListenUDP("udp4", &net.UDPAddr{})
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ func onDisk(t *testing.T, path string) int64 {
 	return st.Sys().(*syscall.Stat_t).Blocks * 512
 }
 
-// A disk behaves as memory does, whatever is done to it.
+// A disk behaves like memory under random operations.
 func TestDiskBehavesLikeMemory(t *testing.T) {
 	const size, seed = 300_001, 1
 	rnd := rand.New(rand.NewPCG(seed, 0))
@@ -118,7 +118,7 @@ func TestDisksAreSparse(t *testing.T) {
 	}
 }
 
-// Where the file system has no holes, discarding writes zeros.
+// On a file system without holes, Discard writes zeros.
 func TestDiscardWritesZerosWithoutHoles(t *testing.T) {
 	d := newStore(t, Config{}).Disk("node-0", "Disk.0", tera)
 	if _, err := d.WriteAt(bytes.Repeat([]byte{7}, 3<<20), 1<<20); err != nil {
@@ -143,7 +143,7 @@ func TestDiscardWritesZerosWithoutHoles(t *testing.T) {
 	}
 }
 
-// A lab that was killed between making the file and giving it its size.
+// A disk file that a killed lab has created but not sized gets its size.
 func TestDiskFileIsCompletedAfterAKill(t *testing.T) {
 	s := newStore(t, Config{})
 	d := s.Disk("node-0", "Disk.0", tera)
@@ -178,7 +178,7 @@ func TestOpenFilesAreBounded(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for h := range 10 { // one at a time: now nothing excuses more than three
+	for h := range 10 { // one user at a time: no more than three may be open
 		if _, err := s.Disk(fmt.Sprintf("node-%d", h), "Disk.0", tera).ReadAt(make([]byte, 1), 0); err != nil {
 			t.Error(err)
 		}
@@ -230,7 +230,7 @@ func TestMedia(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 2 { // an empty slot is no error
+		for range 2 { // removing a missing image is no error
 			if err := s.RemoveMedia("node-0", "Cd"); err != nil {
 				t.Fatal(err)
 			}

@@ -13,7 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// killed gives up a store as a kill does: nothing is flushed, its lock is gone.
+// killed abandons a store as a kill does: nothing is flushed, and its lock is
+// released.
 func killed(t *testing.T, s *Store) {
 	t.Helper()
 	if err := s.log.f.Close(); err != nil {
@@ -24,7 +25,7 @@ func killed(t *testing.T, s *Store) {
 	}
 }
 
-// What was saved is there after a kill, however far the log got.
+// Saved values are there after a kill, wherever the log was cut.
 func TestLogIsReplayedAfterAKill(t *testing.T) {
 	dir := t.TempDir()
 	s := newStore(t, Config{Dir: dir})
@@ -81,7 +82,7 @@ func TestLogIsReplayedAfterAKill(t *testing.T) {
 	}
 }
 
-// A log that has grown goes into bbolt, and nothing is lost by it.
+// A large log is flushed to bbolt, and nothing is lost.
 func TestLogIsFlushedWhenLarge(t *testing.T) {
 	dir := t.TempDir()
 	s := newStore(t, Config{Dir: dir})
@@ -123,7 +124,7 @@ func FuzzBatch(f *testing.F) {
 	})
 }
 
-// What is added to a value is added once, wherever the store was killed.
+// An addition to a value is applied once, wherever the store was killed.
 func TestMoreAppendsToAValue(t *testing.T) {
 	dir := t.TempDir()
 	s := newStore(t, Config{Dir: dir})
@@ -147,7 +148,7 @@ func TestMoreAppendsToAValue(t *testing.T) {
 	more := func(key string, n int) Put { return Put{Kind: Hosts, Key: key, Value: n, More: true} }
 	save(more("a", 1), more("b", 1))
 	save(more("a", 2))
-	save(more("a", 2)) // the same once more is no repetition
+	save(more("a", 2)) // an equal addition counts again
 	holds("added", "a=122;b=1;")
 	save(more("a", 3))
 	save(Put{Kind: Hosts, Key: "b", Value: Gone}, more("b", 7), more("b", 8))
@@ -159,7 +160,7 @@ func TestMoreAppendsToAValue(t *testing.T) {
 	s = newStore(t, Config{Dir: dir})
 	holds("after a kill", "a=56;")
 
-	// Killed when bbolt had the log, which was not emptied yet.
+	// Killed after the flush to bbolt and before the log was emptied.
 	save(more("a", 7))
 	log, err := os.ReadFile(filepath.Join(dir, logFile))
 	if err != nil {
@@ -176,7 +177,7 @@ func TestMoreAppendsToAValue(t *testing.T) {
 	holds("later", "a=5678;")
 }
 
-// The log of a build before batches had numbers.
+// A log of a build whose batches had no numbers.
 func TestLogOfAnotherFormatIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	when, err := time.Now().UTC().MarshalBinary()

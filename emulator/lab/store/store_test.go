@@ -29,7 +29,7 @@ func newStore(t *testing.T, c Config) *Store {
 	return s
 }
 
-// pages is how often the store has written.
+// pages returns how often the store has written.
 func pages(s *Store) int64 {
 	s.commit.Lock()
 	defer s.commit.Unlock()
@@ -96,7 +96,7 @@ func TestSavedTimeNeverGoesBack(t *testing.T) {
 	}
 }
 
-// What is stored already costs no commit.
+// A value that has not changed costs no commit.
 func TestSavingAnUnchangedValueWritesNothing(t *testing.T) {
 	s := newStore(t, Config{})
 	put := Put{Kind: Hosts, Key: "a", Value: value{1}}
@@ -119,7 +119,7 @@ func TestSavesShareCommits(t *testing.T) {
 	s := newStore(t, Config{})
 	const savers = 200
 	before := pages(s)
-	s.commit.Lock() // all of them come while a commit is under way
+	s.commit.Lock() // all of them arrive during a commit
 	var all sync.WaitGroup
 	for i := range savers {
 		all.Go(func() {

@@ -27,7 +27,7 @@ func TestNewUpdateChoosesAFreeID(t *testing.T) {
 		return in, id
 	}
 	a, first := write("a/b", "one")
-	b, second := write("a/b", "two") // while the first is coming
+	b, second := write("a/b", "two") // while the first is being written
 	c, other := write("c", "three")
 	if first == second || first != other {
 		t.Errorf("IDs = %s, %s and of another host %s", first, second, other)
@@ -57,7 +57,7 @@ func TestNewUpdateChoosesAFreeID(t *testing.T) {
 	if entries, err := os.ReadDir(filepath.Join(s.dir, string(updatesDir))); err != nil || len(entries) != 1 {
 		t.Errorf("%v, %v stay, want one", entries, err)
 	}
-	for range 2 { // what is gone is gone
+	for range 2 { // removing twice is no error
 		if err := s.RemoveUpdate("c", other); err != nil {
 			t.Error(err)
 		}
