@@ -1,11 +1,14 @@
 package lab
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
 func TestCachedTokenNeedsNoHostLock(t *testing.T) {
@@ -80,5 +83,46 @@ func TestTokensBeyondTheCacheAreFound(t *testing.T) {
 	}
 	if n := len(h.tokens.Load().all); n > maxCachedTokens {
 		t.Errorf("%d tokens are remembered, want %d at most", n, maxCachedTokens)
+	}
+}
+
+// BenchmarkResumeDuringWrites measures how long a request waits for its session
+// while another client changes the same host, with the cache and without it. With
+// Fsync, a change holds the host's lock until it is on disk.
+func BenchmarkResumeDuringWrites(b *testing.B) {
+	for _, way := range []string{"cache", "lock"} {
+		b.Run(way, func(b *testing.B) {
+			l, err := Open(b.Context(), Config{Dir: b.TempDir(), Clock: clock.NewVirtual(origin), Listen: "lo:0", Fsync: true})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer l.Close()
+			h := l.hosts[0]
+			admin, _ := h.Admin()
+			if _, err := h.ApplyBMC(b.Context(), bmc.OpenSession{Account: admin, Token: "token"}); err != nil {
+				b.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(b.Context())
+			var writer sync.WaitGroup
+			defer writer.Wait()
+			defer stop()
+			writer.Go(func() {
+				for i := 0; ctx.Err() == nil; i++ {
+					o := machine.Override{Enabled: machine.Once, Target: machine.SourceKinds[i%4], Mode: machine.UEFI}
+					if err := h.Apply(context.WithoutCancel(ctx), machine.SetOverride{Override: o}); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+			for b.Loop() {
+				if way == "lock" {
+					h.tokens.Store(nil)
+				}
+				if _, ok := h.Resume("token"); !ok {
+					b.Fatal("no session")
+				}
+			}
+		})
 	}
 }
