@@ -163,11 +163,11 @@ func Open(ctx context.Context, r Rack) (_ *Lab, err error) {
 		return nil, err
 	}
 	for _, h := range l.lab.Hosts() {
-		own := &Host{Name: h.Name(), Endpoint: h.URL(), host: h}
+		host := &Host{Name: h.Name(), Endpoint: h.URL(), host: h}
 		if a, ok := h.Admin(); ok {
-			own.Username, own.Password = a.Name, a.Password
+			host.Username, host.Password = a.Name, a.Password
 		}
-		l.hosts, l.byLab[h] = append(l.hosts, own), own
+		l.hosts, l.byLab[h] = append(l.hosts, host), host
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: l.lab.CAs(), MinVersion: tls.VersionTLS12}}
 	l.Client = &http.Client{Transport: transport}

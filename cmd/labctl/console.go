@@ -55,7 +55,7 @@ input has ended and the host has answered.`,
 				_ = term.Restore(int(keyboard.Fd()), was) // the program exits in any case
 				fmt.Fprintln(c.ErrOrStderr())
 			}()
-			typed := &typist{in: in, tell: c.ErrOrStderr(), sendBreak: func() error { return lab.Break(c.Context(), host) }}
+			typed := &typist{in: in, messages: c.ErrOrStderr(), sendBreak: func() error { return lab.Break(c.Context(), host) }}
 			return lab.Console(c.Context(), host, typed, out)
 		},
 	}
@@ -100,7 +100,7 @@ func (w *watcher) Write(b []byte) (int, error) {
 // line.
 type typist struct {
 	in        io.Reader
-	tell      io.Writer
+	messages  io.Writer
 	sendBreak func() error
 	within    bool // not at the start of a line
 	escaped   bool // the line began with ~
@@ -140,11 +140,11 @@ func (t *typist) typed(keys []byte) []byte {
 				return out
 			case 'B':
 				if err := t.sendBreak(); err != nil {
-					fmt.Fprintf(t.tell, "\r\n%v\r\n", err)
+					fmt.Fprintf(t.messages, "\r\n%v\r\n", err)
 				}
 				continue
 			case '?':
-				fmt.Fprint(t.tell, escapes)
+				fmt.Fprint(t.messages, escapes)
 				continue
 			case '~':
 			default:

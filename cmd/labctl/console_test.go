@@ -9,8 +9,8 @@ import (
 
 func TestTypistHandlesTildeCommands(t *testing.T) {
 	tests := []struct {
-		in, want, tells string
-		breaks          int
+		in, want, messages string
+		breaks             int
 	}{
 		{in: "root\rsecret\r", want: "root\rsecret\r"},
 		{in: "~.never", want: ""},
@@ -19,25 +19,25 @@ func TestTypistHandlesTildeCommands(t *testing.T) {
 		{in: "~~.\r~~", want: "~.\r~"},
 		{in: "~x\r", want: "~x\r"},
 		{in: "\r~Bs", want: "\rs", breaks: 1},
-		{in: "~?x", want: "x", tells: escapes},
+		{in: "~?x", want: "x", messages: escapes},
 	}
 	for _, tt := range tests {
 		for _, slow := range []bool{false, true} {
-			breaks, tells := 0, new(strings.Builder)
+			breaks, messages := 0, new(strings.Builder)
 			in := io.Reader(strings.NewReader(tt.in))
 			if slow {
 				in = oneByOne{in}
 			}
-			got, err := io.ReadAll(&typist{in: in, tell: tells, sendBreak: func() error { breaks++; return nil }})
-			if err != nil || string(got) != tt.want || tells.String() != tt.tells || breaks != tt.breaks {
-				t.Errorf("%q gives %q, %d breaks, %q and %v, want %q, %d, %q", tt.in, got, breaks, tells, err, tt.want, tt.breaks, tt.tells)
+			got, err := io.ReadAll(&typist{in: in, messages: messages, sendBreak: func() error { breaks++; return nil }})
+			if err != nil || string(got) != tt.want || messages.String() != tt.messages || breaks != tt.breaks {
+				t.Errorf("%q gives %q, %d breaks, %q and %v, want %q, %d, %q", tt.in, got, breaks, messages, err, tt.want, tt.breaks, tt.messages)
 			}
 		}
 	}
-	tells := new(strings.Builder)
-	typed := &typist{in: strings.NewReader("~B"), tell: tells, sendBreak: func() error { return errors.New("the line is cut") }}
-	if _, err := io.ReadAll(typed); err != nil || !strings.Contains(tells.String(), "the line is cut") {
-		t.Errorf("a break that fails tells %q, %v", tells, err)
+	messages := new(strings.Builder)
+	typed := &typist{in: strings.NewReader("~B"), messages: messages, sendBreak: func() error { return errors.New("the line is cut") }}
+	if _, err := io.ReadAll(typed); err != nil || !strings.Contains(messages.String(), "the line is cut") {
+		t.Errorf("a break that fails tells %q, %v", messages, err)
 	}
 }
 

@@ -63,10 +63,10 @@ lab's when the file system supports that.`,
 			if err != nil {
 				return err
 			}
-			tell := showProgress(c.ErrOrStderr())
-			info, err := control.NewClient(o.state).SaveSnapshot(c.Context(), to, tell)
+			report := showProgress(c.ErrOrStderr())
+			info, err := control.NewClient(o.state).SaveSnapshot(c.Context(), to, report)
 			if errors.Is(err, control.ErrNoLab) {
-				info, err = lab.SaveSnapshot(c.Context(), o.state, to, tell)
+				info, err = lab.SaveSnapshot(c.Context(), o.state, to, report)
 			}
 			if err != nil {
 				return err

@@ -103,9 +103,9 @@ func (h *Host) removeDriveFiles(st *step) {
 	if now == st.was.Machine.Storage {
 		return
 	}
-	kept := driveFiles(now)
+	current := driveFiles(now)
 	for _, name := range driveFiles(st.was.Machine.Storage) {
-		if slices.Contains(kept, name) || h.hasDrive(name) {
+		if slices.Contains(current, name) || h.hasDrive(name) {
 			continue
 		}
 		if err := h.lab.store.RemoveDisk(h.Name(), name); err != nil {

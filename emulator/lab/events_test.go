@@ -120,7 +120,7 @@ func TestSubscriberGetsPowerEvents(t *testing.T) {
 	got := hook.take()
 	for _, want := range []string{"ResourcePoweredOn", "ResourceStateChanged", "ResourceChanged"} {
 		if !slices.Contains(got, want) {
-			t.Errorf("told %q, want %s among it", got, want)
+			t.Errorf("got %q, want %s among them", got, want)
 		}
 	}
 }
@@ -132,7 +132,7 @@ func TestSubscriberIsVerifiedByItsCertificate(t *testing.T) {
 	l := labtest.Start(t, lab.Config{Media: outbound.Config{RootCAs: x509.NewCertPool()}})
 	uri := subscribe(t, l, fmt.Sprintf(`{"Destination":%q,"VerifyCertificate":true,"DeliveryRetryPolicy":"RetryForever"}`, hook.URL))
 	if got := hook.take(); len(got) != 0 {
-		t.Errorf("a stranger is told %q", got)
+		t.Errorf("an untrusted subscriber got %q", got)
 	}
 	cert, err := json.Marshal(map[string]string{
 		"CertificateType": "PEM", "CertificateString": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hook.Certificate().Raw})),
@@ -145,7 +145,7 @@ func TestSubscriberIsVerifiedByItsCertificate(t *testing.T) {
 	}
 	l.Advance(30 * time.Second)
 	if got := hook.take(); !slices.Contains(got, "ResourceCreated") {
-		t.Errorf("told %q", got)
+		t.Errorf("got %q", got)
 	}
 	if status, _, answer := ask(t, l, "DELETE", uri, ""); status != 204 {
 		t.Errorf("DELETE %s = %d\n%s", uri, status, answer)
@@ -198,7 +198,7 @@ func TestUnreachableSubscriberIsRetried(t *testing.T) {
 	hook.setDown(false)
 	l.Advance(30 * time.Second)
 	if got := hook.take(); !slices.Equal(got, []string{"ResourceChanged"}) || health() != "Enabled OK" {
-		t.Errorf("after the second attempt told %q, the subscription is %s", got, health())
+		t.Errorf("after the second attempt got %q, the subscription is %s", got, health())
 	}
 	hook.setDown(true)
 	ask(t, l, "PATCH", "/redfish/v1/SessionService", `{"SessionTimeout":700}`)
@@ -217,7 +217,7 @@ func TestSubscriptionsSurviveARestart(t *testing.T) {
 	c.Dir = t.TempDir()
 	l := labtest.Start(t, c)
 	uri := subscribe(t, l, fmt.Sprintf(`{"Destination":%q,"Context":"mine","HttpHeaders":[{"X-Key":"k"}]}`, hook.URL))
-	told := l.First().BMC().Subscribers.List[0]
+	before := l.First().BMC().Subscribers.List[0]
 	l.Stop()
 	hook.take()
 
@@ -225,15 +225,15 @@ func TestSubscriptionsSurviveARestart(t *testing.T) {
 	if _, _, body := ask(t, l, "GET", uri, ""); !strings.Contains(body, `"Context":"mine"`) {
 		t.Errorf("after the restart %s is %s", uri, body)
 	}
-	if is := l.First().BMC().Subscribers.List; len(is) != 1 || is[0].ID != told.ID {
-		t.Errorf("subscriptions %+v, want %+v", is, told)
+	if is := l.First().BMC().Subscribers.List; len(is) != 1 || is[0].ID != before.ID {
+		t.Errorf("subscriptions %+v, want %+v", is, before)
 	}
 	if err := l.First().Power(t.Context(), "On"); err != nil {
 		t.Fatal(err)
 	}
 	l.Settle()
 	if got := hook.take(); len(got) == 0 {
-		t.Error("after the restart nothing is told")
+		t.Error("no event after the restart")
 	}
 }
 
@@ -245,7 +245,7 @@ func TestHeartbeatEventsAreSent(t *testing.T) {
 		l.Advance(5 * time.Minute)
 	}
 	if got := hook.take(); !slices.Equal(got, []string{"RedfishServiceFunctional", "RedfishServiceFunctional", "RedfishServiceFunctional"}) {
-		t.Errorf("told %q", got)
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 )
 
 // fail adds a fault until the returned function is called.
-func fail(t *testing.T, l *labtest.Lab, r fault.Rule) (mend func()) {
+func fail(t *testing.T, l *labtest.Lab, r fault.Rule) (remove func()) {
 	t.Helper()
 	r, err := l.AddFault(r)
 	if err != nil {
@@ -82,7 +82,7 @@ func whats(t *testing.T, l *labtest.Lab, host string) (out []string) {
 func TestFaultAppliesUntilRemoved(t *testing.T) {
 	l := labtest.Start(t, lab.Config{Rack: hosts(2)})
 	a, b := l.Hosts()[0], l.Hosts()[1]
-	mend := fail(t, l, fault.Rule{BMC: "node-0", Path: "/redfish/v1/Systems/**", Status: 503, Count: 2})
+	remove := fail(t, l, fault.Rule{BMC: "node-0", Path: "/redfish/v1/Systems/**", Status: 503, Count: 2})
 	for i, want := range []int{503, 503, 200} {
 		if got := status(t, l, a); got != want {
 			t.Errorf("request %d: %d, want %d", i, got, want)
@@ -94,7 +94,7 @@ func TestFaultAppliesUntilRemoved(t *testing.T) {
 	if got := l.Faults(); len(got) != 1 || got[0].Hits != 2 {
 		t.Errorf("Faults() = %+v, want one with 2 hits", got)
 	}
-	mend()
+	remove()
 	if _, err := l.AddFault(fault.Rule{Status: 1}); err == nil {
 		t.Error("AddFault() of a wrong rule = nil")
 	}
@@ -176,14 +176,14 @@ func TestConnectionAndTLSFaults(t *testing.T) {
 	}
 	for _, tt := range tests {
 		tt.rule.Count = 1
-		mend := fail(t, l, tt.rule)
+		remove := fail(t, l, tt.rule)
 		if err := connect(); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", tt.what, err, tt.want)
 		}
 		if err := connect(); err != nil {
 			t.Errorf("%s: the second connection: %v", tt.what, err)
 		}
-		mend()
+		remove()
 		if got := whats(t, l, "node-0"); len(got) == 0 || !strings.HasPrefix(got[len(got)-1], tt.what+" fault-") {
 			t.Errorf("%s: journal: %q", tt.what, got)
 		}
@@ -232,7 +232,7 @@ func TestStaleFaultShowsPreviousState(t *testing.T) {
 		_, got := call(t, l, h, "GET", systemPath, "")
 		return fmt.Sprint(got["PowerState"])
 	}
-	mend := fail(t, l, fault.Rule{Stale: true})
+	remove := fail(t, l, fault.Rule{Stale: true})
 	if got := powerState(); got != "Off" {
 		t.Errorf("with nothing changed: %s", got)
 	}
@@ -251,7 +251,7 @@ func TestStaleFaultShowsPreviousState(t *testing.T) {
 	if _, got := call(t, l, h, "GET", systemPath, ""); target(got) == "Cd" || got["PowerState"] != "On" {
 		t.Errorf("after a write: %v %v, want what was before", target(got), got["PowerState"])
 	}
-	mend()
+	remove()
 	if _, got := call(t, l, h, "GET", systemPath, ""); target(got) != "Cd" {
 		t.Errorf("after all: %v", target(got))
 	}

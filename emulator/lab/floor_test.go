@@ -171,12 +171,12 @@ func heard(b *testing.B, client *http.Client, method, url string, headers http.H
 		b.Fatal(err)
 	}
 	defer is.Body.Close()
-	said, err := io.ReadAll(is.Body)
+	content, err := io.ReadAll(is.Body)
 	if err != nil {
 		b.Fatal(method, url, err)
 	}
 	is.Header.Del("Date")
-	return &answer{is.StatusCode, is.Header, said}
+	return &answer{is.StatusCode, is.Header, content}
 }
 
 // race loads the floor and the lab in turns, over 16 and over 64 connections.

@@ -216,13 +216,13 @@ func (h *Host) resume() ([]store.Image, []store.Image, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	st := &step{now: h.Now(), was: h.state()}
-	var kept []store.Image
+	var slots []store.Image
 	for _, s := range st.was.BMC.Media.Slots {
 		switch {
 		case s.Image == "":
 			continue
 		case s.Inserted && h.imageSize(s.ID) == s.Size:
-			kept = append(kept, store.Image{Host: h.Name(), ID: s.ID})
+			slots = append(slots, store.Image{Host: h.Name(), ID: s.ID})
 			continue
 		}
 		h.lab.log.Warn("virtual media lost in a restart", "host", h.Name(), "slot", s.ID)
@@ -250,5 +250,5 @@ func (h *Host) resume() ([]store.Image, []store.Image, error) {
 		h.lab.delivery.push(h, []machine.Event{machine.SystemStarted{At: st.now, OS: *v.OS}})
 	}
 	h.schedule()
-	return kept, images, nil
+	return slots, images, nil
 }

@@ -42,7 +42,7 @@ func TestInBandIPMISharesStateWithLAN(t *testing.T) {
 		t.Errorf("the machine is %s", is)
 	}
 	if got := ask(0x2c, 0x3e, 0, 2); got != "true c1 00" {
-		t.Errorf("a command of nobody = %s", got)
+		t.Errorf("an unknown command = %s", got)
 	}
 	if got := ask(6, 0x33); got != "true 80" {
 		t.Errorf("Get Message = %s", got)
@@ -128,15 +128,15 @@ func (k *kcs) execute(command string, line string) string {
 		k.t.Fatal(err)
 	}
 	for {
-		var said struct {
+		var output struct {
 			Return any
 			Error  any
 		}
-		if err := k.in.Decode(&said); err != nil || said.Error != nil {
-			k.t.Fatalf("%s %s: %v %v", command, line, said.Error, err)
+		if err := k.in.Decode(&output); err != nil || output.Error != nil {
+			k.t.Fatalf("%s %s: %v %v", command, line, output.Error, err)
 		}
-		if said.Return != nil { // else it is an event
-			text, _ := said.Return.(string)
+		if output.Return != nil { // else it is an event
+			text, _ := output.Return.(string)
 			return text
 		}
 	}
@@ -227,8 +227,8 @@ func TestQEMUExternBMC(t *testing.T) {
 	q := exec.CommandContext(t.Context(), qemu, "-machine", "pc,accel=tcg", "-S", "-nodefaults", "-display", "none",
 		"-chardev", "socket,id=bmc,reconnect=10,path="+outside.Addr().String(), "-device", "ipmi-bmc-extern,chardev=bmc,id=bmc0", "-device", "isa-ipmi-kcs,bmc=bmc0",
 		"-qmp", "unix:"+control.Addr().String())
-	var said strings.Builder
-	q.Stderr = &said
+	var output strings.Builder
+	q.Stderr = &output
 	if err := q.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestQEMUExternBMC(t *testing.T) {
 		_ = q.Process.Kill()
 		_ = q.Wait()
 		if t.Failed() {
-			t.Log(said.String())
+			t.Log(output.String())
 		}
 	}()
 	for _, ln := range []net.Listener{outside, control} {

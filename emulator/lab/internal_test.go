@@ -107,32 +107,32 @@ func TestScheduleReturnsHostsByDeadline(t *testing.T) {
 func TestEventDeliveryIsInOrderPerHost(t *testing.T) {
 	c := clock.NewVirtual(origin)
 	slow, fast := &Host{index: 0}, &Host{index: 1}
-	release, told := make(chan struct{}), make(chan string, 100)
+	release, delivered := make(chan struct{}), make(chan string, 100)
 	d := &eventDelivery{clock: c, queues: map[*Host][]machine.Event{}, handle: func(h *Host, ev machine.Event) {
 		if h == slow {
 			<-release
 		}
-		told <- fmt.Sprint(h.index, ev.Time().Unix())
+		delivered <- fmt.Sprint(h.index, ev.Time().Unix())
 	}}
 	at := func(n int64) machine.Event { return machine.SystemStopped{At: time.Unix(n, 0)} }
 	d.push(slow, []machine.Event{at(1)})
 	d.push(fast, []machine.Event{at(1)})
-	if len(told) != 0 {
-		t.Error("events were told before the start")
+	if len(delivered) != 0 {
+		t.Error("events were delivered before the start")
 	}
 	d.start()
 	d.push(slow, []machine.Event{at(2), at(3)})
 	d.push(fast, []machine.Event{at(2)})
 	d.push(fast, nil)
 	for _, want := range []string{"1 1", "1 2"} {
-		if got := <-told; got != want {
-			t.Errorf("told %q, want %q: one host does not wait for the other", got, want)
+		if got := <-delivered; got != want {
+			t.Errorf("delivered %q, want %q: one host must not wait for the other", got, want)
 		}
 	}
 	close(release)
 	for _, want := range []string{"0 1", "0 2", "0 3"} {
-		if got := <-told; got != want {
-			t.Errorf("told %q, want %q", got, want)
+		if got := <-delivered; got != want {
+			t.Errorf("delivered %q, want %q", got, want)
 		}
 	}
 	if err := c.Settle(t.Context()); err != nil { // all delivered: nothing in flight
@@ -140,8 +140,8 @@ func TestEventDeliveryIsInOrderPerHost(t *testing.T) {
 	}
 	d.stop()
 	d.push(fast, []machine.Event{at(9)})
-	if len(told) != 0 {
-		t.Error("events were told after the stop")
+	if len(delivered) != 0 {
+		t.Error("events were delivered after the stop")
 	}
 }
 
@@ -164,7 +164,7 @@ func TestApplyIsBusyWhenEventsWait(t *testing.T) {
 		}
 		l.clock.Advance(time.Minute)
 	}
-	t.Error("the host takes commands for ever")
+	t.Error("the host never refuses a command")
 }
 
 // A step that cannot be stored changes nothing.

@@ -93,7 +93,7 @@ func TestKilledLabComesBack(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	said, err := bufio.NewReader(out).ReadString('\n')
+	printed, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,12 +118,12 @@ func TestKilledLabComesBack(t *testing.T) {
 	l.Settle()
 	a, b := l.Hosts()[0], l.Hosts()[1]
 	_, password := l.Credentials(a)
-	last, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(said[strings.Index(said, "time ")+5:]))
+	last, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(printed[strings.Index(printed, "time ")+5:]))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf("at %v password %s ", a.Address(), password); !strings.HasPrefix(said, want) {
-		t.Errorf("the killed lab was %q, now it is %q", said, want)
+	if want := fmt.Sprintf("at %v password %s ", a.Address(), password); !strings.HasPrefix(printed, want) {
+		t.Errorf("the killed lab was %q, now it is %q", printed, want)
 	}
 	if got := l.Clock().Now(); got.Before(last) {
 		t.Errorf("the lab's time is %v, and it was %v already", got, last)

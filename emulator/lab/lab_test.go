@@ -73,16 +73,16 @@ func hosts(n int) *rack.Lab { return new(rack.Default(n)) }
 
 // diary records events, and answers every boot from a disk with a system.
 type diary struct {
-	mu   sync.Mutex
-	told map[string][]string // by host
+	mu     sync.Mutex
+	events map[string][]string // by host
 }
 
 func (d *diary) event(h *lab.Host, ev machine.Event) {
 	d.mu.Lock()
-	if d.told == nil {
-		d.told = map[string][]string{}
+	if d.events == nil {
+		d.events = map[string][]string{}
 	}
-	d.told[h.Name()] = append(d.told[h.Name()], strings.TrimPrefix(fmt.Sprintf("%T", ev), "machine."))
+	d.events[h.Name()] = append(d.events[h.Name()], strings.TrimPrefix(fmt.Sprintf("%T", ev), "machine."))
 	d.mu.Unlock()
 	tried, ok := ev.(machine.BootAttempted)
 	if !ok {
@@ -100,7 +100,7 @@ func (d *diary) event(h *lab.Host, ev machine.Event) {
 func (d *diary) of(h *lab.Host) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.told[h.Name()]
+	return d.events[h.Name()]
 }
 
 func TestPowerOnBootsAndPowerOffStops(t *testing.T) {
@@ -215,7 +215,7 @@ func TestAccounts(t *testing.T) {
 		t.Errorf("Login(watcher) = %+v, %v", a, ok)
 	}
 	if op, ok := h.Account("op"); !ok || op.Password == password || len(op.Password) != 16 {
-		t.Errorf("Account(op) = %+v, %v, want a password of its own", op, ok)
+		t.Errorf("Account(op) = %+v, %v, want a generated password", op, ok)
 	}
 	if _, ok := h.Account("nobody"); ok {
 		t.Error("Account(nobody) = true, want false")
@@ -461,7 +461,7 @@ func TestAdvanceStopsAtEveryDeadline(t *testing.T) {
 	var at []time.Duration // read after Advance: events of one host come one by one
 	l := labtest.Start(t, lab.Config{Events: func(h *lab.Host, ev machine.Event) {
 		if !h.Now().Equal(ev.Time()) {
-			t.Errorf("%T of %v is told at %v", ev, ev.Time(), h.Now())
+			t.Errorf("%T of %v is delivered at %v", ev, ev.Time(), h.Now())
 		}
 		at = append(at, h.Now().Sub(labtest.Origin))
 		if tried, ok := ev.(machine.BootAttempted); ok {

@@ -31,13 +31,13 @@ func TestEachBMCHasItsAddress(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		leaf := c.ConnectionState().PeerCertificates[0]
+		cert := c.ConnectionState().PeerCertificates[0]
 		c.Close()
-		if len(leaf.IPAddresses) != 1 || leaf.IPAddresses[0].String() != h.Address().Addr().String() {
-			t.Errorf("%s has a certificate for %v", h.Name(), leaf.IPAddresses)
+		if len(cert.IPAddresses) != 1 || cert.IPAddresses[0].String() != h.Address().Addr().String() {
+			t.Errorf("%s has a certificate for %v", h.Name(), cert.IPAddresses)
 		}
-		if now := clock.Wall(); now.Before(leaf.NotBefore.Add(time.Hour)) || now.AddDate(1, 0, 0).After(leaf.NotAfter) {
-			t.Errorf("%s has a certificate from %v to %v", h.Name(), leaf.NotBefore, leaf.NotAfter)
+		if now := clock.Wall(); now.Before(cert.NotBefore.Add(time.Hour)) || now.AddDate(1, 0, 0).After(cert.NotAfter) {
+			t.Errorf("%s has a certificate from %v to %v", h.Name(), cert.NotBefore, cert.NotAfter)
 		}
 		if _, got := call(t, l, h, "GET", systemPath, ""); got["UUID"] != h.Machine().Identity.UUID {
 			t.Errorf("at %v there is %v, want %s", h.Address(), got["UUID"], h.Machine().Identity.UUID)

@@ -116,20 +116,20 @@ func loadModels(from fs.FS, of *rack.Lab) (map[modelKey]model, error) {
 
 // withIPMI returns a record with the IPMI settings of a rack.
 func withIPMI(r *dialect.Record, i *rack.IPMI) (*dialect.Record, error) {
-	own := *r
+	changed := *r
 	if len(i.Suites) > 0 {
-		own.IPMI.CipherSuites = nil
+		changed.IPMI.CipherSuites = nil
 	}
 	for _, n := range i.Suites {
 		id := byte(n)
 		if !slices.Contains(r.IPMI.CipherSuites, id) && !slices.Contains(r.IPMI.DisabledSuites, id) {
 			return nil, fmt.Errorf("suites: %d: this BMC has %v and, if asked, %v", n, numbers(r.IPMI.CipherSuites), numbers(r.IPMI.DisabledSuites))
 		}
-		own.IPMI.CipherSuites = append(own.IPMI.CipherSuites, id)
+		changed.IPMI.CipherSuites = append(changed.IPMI.CipherSuites, id)
 	}
-	own.IPMI.AdvertisedSOLPort = uint16(i.AdvertisedPort)
-	own.BMC.Channel.KG, own.BMC.Channel.AuthTypes = i.Key(), i.AuthTypes()
-	return &own, own.Validate()
+	changed.IPMI.AdvertisedSOLPort = uint16(i.AdvertisedPort)
+	changed.BMC.Channel.KG, changed.BMC.Channel.AuthTypes = i.Key(), i.AuthTypes()
+	return &changed, changed.Validate()
 }
 
 // numbers converts bytes so that they print as numbers.

@@ -299,16 +299,16 @@ func accounts(of []rack.Account, spec *bmc.AccountSpec) []bmc.Account {
 // images that had not arrived are lost, and Config.Events gets the boot that each
 // machine tries, or the system that it runs, once more.
 func (l *Lab) resume() error {
-	var kept []store.Image
+	var media []store.Image
 	var updates []store.Image
 	for _, h := range l.hosts {
 		slots, images, err := h.resume()
 		if err != nil {
 			return err
 		}
-		kept, updates = append(kept, slots...), append(updates, images...)
+		media, updates = append(media, slots...), append(updates, images...)
 	}
-	if err := errors.Join(l.store.KeepMedia(kept), l.store.KeepUpdates(updates)); err != nil {
+	if err := errors.Join(l.store.KeepMedia(media), l.store.KeepUpdates(updates)); err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
 	return nil

@@ -18,7 +18,7 @@ import (
 // A task of a vendor's own action takes lab time, with a standing and a jumping
 // clock, can be cancelled, and has failed when the lab ends meanwhile.
 func TestVendorTaskTakesLabTime(t *testing.T) {
-	own := dialect.OEM{Actions: []dialect.Action{{
+	oem := dialect.OEM{Actions: []dialect.Action{{
 		ResourceURI: "/redfish/v1/Systems/{system}", Name: "AcmeSystem.Later",
 		Effects: []dialect.Effect{{Task: "later", TaskDuration: time.Hour, Requests: []dialect.StandardRequest{
 			{Method: "PATCH", URI: "/redfish/v1/Systems/{system}", Body: map[string]any{"AssetTag": "late"}}}}},
@@ -27,7 +27,7 @@ func TestVendorTaskTakesLabTime(t *testing.T) {
 		t.Helper()
 		h := l.hosts[0]
 		record := *h.Dialect()
-		record.OEM = own
+		record.OEM = oem
 		if err := record.Validate(); err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,7 @@ func TestPasswordsAndKeysSurviveARestart(t *testing.T) {
 	l := labtest.Start(t, lab.Config{Log: slog.New(slog.NewJSONHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	h := l.First()
 	user, password := l.Credentials(h)
-	var told bytes.Buffer
+	var answers bytes.Buffer
 	token := ""
 	ask := func(method, path, body string, header ...string) (*http.Response, map[string]any) {
 		t.Helper()
@@ -60,7 +60,7 @@ func TestPasswordsAndKeysSurviveARestart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&told, "%s %s\n%s\n", method, path, b)
+		fmt.Fprintf(&answers, "%s %s\n%s\n", method, path, b)
 		var o map[string]any
 		_ = json.Unmarshal(b, &o) // no body, or not JSON
 		return w, o
@@ -119,7 +119,7 @@ func TestPasswordsAndKeysSurviveARestart(t *testing.T) {
 	}
 	logged.mu.Lock()
 	defer logged.mu.Unlock()
-	for where, text := range map[string]string{"answers": told.String(), "the journal": string(raw), "the BMC's view": string(view), "the log": logged.b.String()} {
+	for where, text := range map[string]string{"answers": answers.String(), "the journal": string(raw), "the BMC's view": string(view), "the log": logged.b.String()} {
 		for _, secret := range []string{"hush", password, token, "PRIVATE KEY"} {
 			if i := strings.Index(text, secret); i >= 0 {
 				t.Errorf("%s: …%s…", where, text[max(0, i-200):min(len(text), i+50)])

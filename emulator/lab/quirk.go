@@ -47,15 +47,15 @@ func (q *quirks) recordWith(r *dialect.Record, all []quirk.Setting) (*dialect.Re
 		text = append(text, s.String())
 	}
 	k := recordKey{r, strings.Join(text, "\n")}
-	if own, ok := q.records[k]; ok {
-		return own, nil
+	if record, ok := q.records[k]; ok {
+		return record, nil
 	}
-	own, err := quirk.Apply(r, all)
+	record, err := quirk.Apply(r, all)
 	if err != nil {
 		return nil, err
 	}
-	q.records[k] = own
-	return own, nil
+	q.records[k] = record
+	return record, nil
 }
 
 // quirksOf returns a host's quirks: those set at run time, else the rack's.

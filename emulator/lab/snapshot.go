@@ -30,7 +30,7 @@ func inSnapshot(name string) bool {
 
 // SaveSnapshot saves the lab as it is now to a new tar file when the name to ends in
 // .tar, else to a new directory. Nothing in the lab changes meanwhile.
-func (l *Lab) SaveSnapshot(ctx context.Context, to string, tell snapshot.Progress) (snapshot.Info, error) {
+func (l *Lab) SaveSnapshot(ctx context.Context, to string, report snapshot.Progress) (snapshot.Info, error) {
 	defer l.clock.Enter()()
 	for _, h := range l.hosts {
 		h.mu.Lock()
@@ -45,21 +45,21 @@ func (l *Lab) SaveSnapshot(ctx context.Context, to string, tell snapshot.Progres
 		return snapshot.Info{}, err
 	}
 	info := snapshot.Info{Name: l.rack.Name, Seed: l.rack.Seed, Hosts: len(l.hosts), Time: now.UTC()}
-	if err := l.store.Frozen(func() error { return snapshot.Save(ctx, l.dir, to, info, inSnapshot, tell) }); err != nil {
+	if err := l.store.Frozen(func() error { return snapshot.Save(ctx, l.dir, to, info, inSnapshot, report) }); err != nil {
 		return snapshot.Info{}, err
 	}
 	return snapshot.Open(to)
 }
 
 // SaveSnapshot saves the lab in a directory that is not open.
-func SaveSnapshot(ctx context.Context, dir, to string, tell snapshot.Progress) (snapshot.Info, error) {
+func SaveSnapshot(ctx context.Context, dir, to string, report snapshot.Progress) (snapshot.Info, error) {
 	err := withStoppedLab(ctx, dir, func(s *store.Store) error {
 		r, at, err := storedRack(s)
 		if err != nil {
 			return err
 		}
 		info := snapshot.Info{Name: r.Name, Seed: r.Seed, Hosts: r.Len(), Time: at.UTC()}
-		return s.Frozen(func() error { return snapshot.Save(ctx, dir, to, info, inSnapshot, tell) })
+		return s.Frozen(func() error { return snapshot.Save(ctx, dir, to, info, inSnapshot, report) })
 	})
 	if err != nil {
 		return snapshot.Info{}, err
@@ -70,7 +70,7 @@ func SaveSnapshot(ctx context.Context, dir, to string, tell snapshot.Progress) (
 // RestoreSnapshot restores the lab in a directory, which must not be open, from a
 // snapshot. It makes a lab when the directory has none, and leaves files of others
 // alone.
-func RestoreSnapshot(ctx context.Context, dir, from string, tell snapshot.Progress) (snapshot.Info, error) {
+func RestoreSnapshot(ctx context.Context, dir, from string, report snapshot.Progress) (snapshot.Info, error) {
 	info, err := snapshot.Open(from)
 	if err != nil {
 		return info, err
@@ -87,7 +87,7 @@ func RestoreSnapshot(ctx context.Context, dir, from string, tell snapshot.Progre
 	if err := os.RemoveAll(fresh); err != nil {
 		return info, fmt.Errorf("lab: %w", err)
 	}
-	if err := snapshot.Load(ctx, from, fresh, tell); err != nil {
+	if err := snapshot.Load(ctx, from, fresh, report); err != nil {
 		return info, err
 	}
 	// Everything is copied: from here on only a broken disk can make this fail.

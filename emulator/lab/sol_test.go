@@ -172,7 +172,7 @@ func TestIpmitoolSOLActivate(t *testing.T) {
 	c.say("wrong\r")
 	c.expect("Login incorrect", "login: ")
 	if got := once(t, l, h, "sol", "activate"); !strings.Contains(got, "SOL payload already active on another session") {
-		t.Errorf("a second one is told %q", got)
+		t.Errorf("a second client gets %q", got)
 	}
 	for i := range 300 { // more than the console remembers, in parts
 		apply(t, h, machine.Print{Boot: 1, Text: fmt.Sprintf("line %d\n", i)})
@@ -214,10 +214,10 @@ func lowPort(t *testing.T) string {
 		if err != nil {
 			continue
 		}
-		mail, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp4", at)
+		udp, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp4", at)
 		web.Close()
 		if err == nil {
-			mail.Close()
+			udp.Close()
 			return fmt.Sprint(port)
 		}
 	}
@@ -359,7 +359,7 @@ func TestSOLPayloadIsFreeAfterClientIsKilled(t *testing.T) {
 	c.expect("[SOL Session operational.")
 	c.kill()
 	if got := once(t, l, h, "sol", "activate"); !strings.Contains(got, "already active") {
-		t.Errorf("at once after that a second one is told %q", got)
+		t.Errorf("at once after that a second client gets %q", got)
 	}
 	l.Advance(time.Minute)
 	deadline, cancel := context.WithTimeout(t.Context(), patience)

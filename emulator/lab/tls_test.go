@@ -115,7 +115,7 @@ func TestReplaceCertificateTakesEffectAtOnce(t *testing.T) {
 	if got, _ := shown(t, h, nil); !got.Equal(factory) {
 		t.Error("the certificate that the BMC came with is not back")
 	}
-	if own, err := h.FactoryCertificate(); err != nil || !bytes.Equal(own.Chain[0], factory.Raw) {
+	if installed, err := h.FactoryCertificate(); err != nil || !bytes.Equal(installed.Chain[0], factory.Raw) {
 		t.Errorf("FactoryCertificate() = %v, want what clients see", err)
 	}
 }
@@ -149,13 +149,13 @@ func TestCertificateFaults(t *testing.T) {
 			return err != nil && c.SignatureAlgorithm == x509.ECDSAWithSHA1
 		},
 	} {
-		mend := fail(t, l, fault.Rule{TLS: flaw})
+		remove := fail(t, l, fault.Rule{TLS: flaw})
 		c, _ := shown(t, h, nil)
 		_, err := c.Verify(x509.VerifyOptions{Roots: l.CAs()})
 		if !is(c, err) {
 			t.Errorf("%s: the certificate verifies as %v", flaw, err)
 		}
-		mend()
+		remove()
 		c, _ = shown(t, h, nil)
 		if _, err := c.Verify(x509.VerifyOptions{Roots: l.CAs(), DNSName: h.Name()}); err != nil {
 			t.Errorf("after %s: %v", flaw, err)

@@ -43,23 +43,23 @@ func TestCachedTokenNeedsNoHostLock(t *testing.T) {
 	h.mu.Unlock()
 
 	if _, ok := h.Resume("on"); ok {
-		t.Error("part of a token stands for a session")
+		t.Error("a prefix of a token finds a session")
 	}
 	l.clock.Advance(life/2 + time.Second)
 	if _, ok := h.Resume("two"); ok {
-		t.Error("a session that was not used lives on")
+		t.Error("an unused session has not timed out")
 	}
 	if s := h.BMC().Sessions; len(s) != 1 || s[0].ID != "1" {
 		t.Errorf("sessions %+v, want the one that was used", s)
 	}
 	if _, ok := h.Resume("one"); !ok {
-		t.Error("a session that was used has ended")
+		t.Error("a used session has timed out")
 	}
 	if _, err := h.ApplyBMC(t.Context(), bmc.CloseSession{ID: "1"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := h.Resume("one"); ok {
-		t.Error("a session lives on that was closed")
+		t.Error("a closed session is found")
 	}
 }
 
@@ -82,7 +82,7 @@ func TestTokensBeyondTheCacheAreFound(t *testing.T) {
 		}
 	}
 	if n := len(h.tokens.Load().all); n > maxCachedTokens {
-		t.Errorf("%d tokens are remembered, want %d at most", n, maxCachedTokens)
+		t.Errorf("%d tokens are cached, want %d at most", n, maxCachedTokens)
 	}
 }
 

@@ -46,8 +46,8 @@ func TestInsertMediaTrustsTheLabsAuthority(t *testing.T) {
 	}{
 		{"of the lab", known, true, false},
 		{"of the lab, not verified", known, false, false},
-		{"of nobody", foreign, true, true},
-		{"of nobody, not verified", foreign, false, false},
+		{"unknown authority", foreign, true, true},
+		{"unknown authority, not verified", foreign, false, false},
 	} {
 		for _, c := range []bmc.Command{bmc.EjectMedia{Slot: slot}, bmc.VerifyMedia{Slot: slot, Verify: tt.verify}} {
 			if _, err := h.ApplyBMC(t.Context(), c); err != nil {

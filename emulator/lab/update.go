@@ -133,7 +133,7 @@ func (h *Host) forgetImages(st *step) {
 // keptUpdates returns the images of updates in progress. It cancels an update whose
 // image was lost, when the machine allows that.
 func (h *Host) keptUpdates(st *step) []store.Image {
-	var kept []store.Image
+	var images []store.Image
 	for _, u := range h.machine.View().Firmware.Updates() {
 		if u.Restore {
 			continue
@@ -141,7 +141,7 @@ func (h *Host) keptUpdates(st *step) []store.Image {
 		f, err := h.lab.store.Update(h.Name(), u.ID)
 		if err == nil {
 			f.Close()
-			kept = append(kept, store.Image{Host: h.Name(), ID: u.ID})
+			images = append(images, store.Image{Host: h.Name(), ID: u.ID})
 			continue
 		}
 		h.lab.log.Warn("firmware image lost in a restart", "host", h.Name(), "update", u.ID, "err", err)
@@ -151,5 +151,5 @@ func (h *Host) keptUpdates(st *step) []store.Image {
 		}
 		st.machine = append(st.machine, evs...)
 	}
-	return kept
+	return images
 }

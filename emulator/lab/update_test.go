@@ -93,14 +93,14 @@ func taskState(t *testing.T, l *labtest.Lab, h *lab.Host, uri string) string {
 	if code != http.StatusOK {
 		t.Fatalf("GET %s = %d, %v", uri, code, got)
 	}
-	said := fmt.Sprint(got["TaskState"])
+	text := fmt.Sprint(got["TaskState"])
 	for _, m := range got["Messages"].([]any) {
 		id := m.(map[string]any)["MessageId"].(string)
 		if strings.HasPrefix(id, "Update.") {
-			said += " " + id[strings.LastIndexByte(id, '.')+1:]
+			text += " " + id[strings.LastIndexByte(id, '.')+1:]
 		}
 	}
-	return said
+	return text
 }
 
 func biosVersion(t *testing.T, l *labtest.Lab, h *lab.Host) any {
@@ -172,7 +172,7 @@ func TestSimpleUpdateVerifiesTheServersCertificate(t *testing.T) {
 	task := update(t, l, h, body)
 	l.Settle()
 	if got := taskState(t, l, h, task); got != "Exception TransferFailed" {
-		t.Errorf("from a server that nobody knows: %s", got)
+		t.Errorf("from an untrusted server: %s", got)
 	}
 	if code, got := call(t, l, h, "PATCH", updateService, `{"VerifyRemoteServerCertificate":false}`); code != http.StatusOK {
 		t.Fatalf("PATCH = %d, %v", code, got)

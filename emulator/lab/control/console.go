@@ -21,7 +21,7 @@ import (
 const protocol = "metalab-console"
 
 // errInputEnded ends a connection whose client has closed its side.
-var errInputEnded = errors.New("nobody types any more")
+var errInputEnded = errors.New("the client has closed its input")
 
 // console connects a client to a host's console.
 func (s *Server) console(w http.ResponseWriter, r *http.Request) {

@@ -44,28 +44,28 @@ func (s *Server) saveSnapshot(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out, control := json.NewEncoder(w), http.NewResponseController(w)
-	tell := func(line snapshotProgress) {
+	report := func(line snapshotProgress) {
 		if err := errors.Join(out.Encode(line), control.Flush()); err != nil {
 			s.c.Log.Debug("client gone", "err", err)
 		}
 	}
-	told := int64(0)
+	reported := int64(0)
 	info, err := c.lab.SaveSnapshot(r.Context(), in.To, func(done, all int64) {
-		if done-told >= progressEvery {
-			told = done
-			tell(snapshotProgress{Done: done, All: all})
+		if done-reported >= progressEvery {
+			reported = done
+			report(snapshotProgress{Done: done, All: all})
 		}
 	})
 	if err != nil {
-		tell(snapshotProgress{Error: err.Error()})
+		report(snapshotProgress{Error: err.Error()})
 		return
 	}
-	tell(snapshotProgress{Info: &info})
+	report(snapshotProgress{Info: &info})
 }
 
 // SaveSnapshot makes the lab save itself to a new tar file when to ends in .tar,
-// else to a new directory, and calls tell with the progress.
-func (c *Client) SaveSnapshot(ctx context.Context, to string, tell snapshot.Progress) (snapshot.Info, error) {
+// else to a new directory, and calls report with the progress.
+func (c *Client) SaveSnapshot(ctx context.Context, to string, report snapshot.Progress) (snapshot.Info, error) {
 	body, err := c.open(ctx, http.MethodPost, "/v1/snapshot", snapshotRequest{To: to})
 	if err != nil {
 		return snapshot.Info{}, err
@@ -83,8 +83,8 @@ func (c *Client) SaveSnapshot(ctx context.Context, to string, tell snapshot.Prog
 			return snapshot.Info{}, &Refused{Status: http.StatusInternalServerError, Text: line.Error}
 		case line.Info != nil:
 			return *line.Info, nil
-		case tell != nil:
-			tell(line.Done, line.All)
+		case report != nil:
+			report(line.Done, line.All)
 		}
 	}
 }

@@ -164,11 +164,11 @@ func (e *Endpoints) Check(host int, v *bmc.View) error {
 		if open {
 			continue
 		}
-		own, err := e.listen(at)
+		ln, err := e.listen(at)
 		if err != nil {
 			return fmt.Errorf("%w: %w", bmc.ErrPort, err)
 		}
-		if err := own.Close(); err != nil {
+		if err := ln.Close(); err != nil {
 			return fmt.Errorf("%w: %w", bmc.ErrPort, err)
 		}
 	}
@@ -242,16 +242,16 @@ func (e *Endpoints) Set(host int, v *bmc.View) error {
 
 // open opens the socket of one endpoint. The caller holds e.mu.
 func (e *Endpoints) open(at netip.AddrPort, plain bool) error {
-	own, err := e.listen(at)
+	ln, err := e.listen(at)
 	if err != nil {
 		return fmt.Errorf("lab: %s: %w", at, err)
 	}
 	if e.sockets == nil {
 		e.sockets = map[netip.AddrPort]socket{}
 	}
-	e.sockets[at] = socket{own, plain}
+	e.sockets[at] = socket{ln, plain}
 	if e.serve != nil {
-		e.serve(own, plain)
+		e.serve(ln, plain)
 	}
 	return nil
 }

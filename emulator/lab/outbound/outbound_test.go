@@ -96,8 +96,8 @@ func TestFetch(t *testing.T) {
 		{"unauthorized", Image{URL: wrongPassword + "/auth.iso"}, "http://user:xxxxx@127.0.0.1:", false},
 		{"unauthorized, why", Image{URL: srv.URL + "/auth.iso"}, "the server answered 401 Unauthorized", false},
 		{"missing", Image{URL: srv.URL + "/b.iso"}, "the server answered 404 Not Found", false},
-		{"too large, said", Image{URL: srv.URL + "/large.iso"}, "larger than 100 bytes", false},
-		{"too large, not said", Image{URL: srv.URL + "/endless.iso"}, "larger than 100 bytes", false},
+		{"too large by Content-Length", Image{URL: srv.URL + "/large.iso"}, "larger than 100 bytes", false},
+		{"too large without Content-Length", Image{URL: srv.URL + "/endless.iso"}, "larger than 100 bytes", false},
 		{"cut short", Image{URL: srv.URL + "/short.iso"}, "unexpected EOF", false},
 		{"stalls", Image{URL: srv.URL + "/stalls.iso"}, "no progress for 50ms", false},
 		{"silent", Image{URL: srv.URL + "/silent.iso"}, "no progress for 50ms", false},
@@ -107,7 +107,7 @@ func TestFetch(t *testing.T) {
 		{"another scheme", Image{URL: "nfs://server/a.iso"}, "only http and https", false},
 		{"no host", Image{URL: "http:///a.iso"}, "only http and https", false},
 		{"no URL", Image{URL: "http://user:secret@host:port"}, "the image's URL is invalid", false},
-		{"nobody there", Image{URL: "http://" + gone.Addr().String() + "/a.iso"}, "connection refused", false},
+		{"connection refused", Image{URL: "http://" + gone.Addr().String() + "/a.iso"}, "connection refused", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

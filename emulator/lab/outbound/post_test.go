@@ -192,12 +192,12 @@ func TestVerifyCertificateVerifiesTheSubscriber(t *testing.T) {
 func TestSubscriptionCertificatesAreTheOnlyOnesTrusted(t *testing.T) {
 	other := newBox(t)
 	h := newHook(t, true)
-	for _, own := range []bool{true, false} {
+	for _, listed := range []bool{true, false} {
 		b := other
 		pool := x509.NewCertPool()
 		pool.AddCert(h.Certificate())
 		b.trusted = [][]byte{h.Certificate().Raw}
-		if own {
+		if listed {
 			pool = x509.NewCertPool()
 		} else {
 			b.trusted = [][]byte{strange(t)}
@@ -206,8 +206,8 @@ func TestSubscriptionCertificatesAreTheOnlyOnesTrusted(t *testing.T) {
 		id := b.subscribe(bmc.Subscription{Destination: h.URL, Verify: true})
 		p.Post(b, id, origin, []byte("x"))
 		b.settle()
-		if s, _ := b.Subscription(id); (s.Failures == 0) != own {
-			t.Errorf("its own certificate %t: %d failures", own, s.Failures)
+		if s, _ := b.Subscription(id); (s.Failures == 0) != listed {
+			t.Errorf("certificate of the subscription %t: %d failures", listed, s.Failures)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func TestBrokenTransferResumesWithRange(t *testing.T) {
 		asked int32
 		fails bool
 	}{
-		{"whole", &flaky{breaks: []int{all}, tag: `"v"`}, 1, false},
+		{"in one response", &flaky{breaks: []int{all}, tag: `"v"`}, 1, false},
 		{"broken twice", &flaky{breaks: []int{300_000, 200_001, all}, tag: `"v"`}, 3, false},
 		{"broken at each step", &flaky{breaks: []int{100_000}, tag: `"v"`}, 11, false},
 		{"broken without end", &flaky{breaks: []int{300_000, 0}, tag: `"v"`}, 2 + maxAttemptsInVain, true},

@@ -55,17 +55,17 @@ func (s station) none() {
 
 var here, bmc1 = netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.64.0.1")
 
-// told collects the results of a trap.
-type told chan bool
+// outcome collects the results of a trap.
+type outcome chan bool
 
-func (c told) tell(came bool) { c <- came }
+func (c outcome) done(came bool) { c <- came }
 
 func TestTrapsAreSent(t *testing.T) {
 	s, c := newStation(t), clock.NewVirtual(origin)
 	x := NewTrapper(TrapConfig{Clock: c, Port: s.port()})
 	defer x.Stop()
-	end := make(told, 1)
-	x.Send(Trap{Sender: 1, From: bmc1, To: here, Packet: []byte("hot"), Attempts: 2, Interval: 3 * time.Second, Done: end.tell})
+	end := make(outcome, 1)
+	x.Send(Trap{Sender: 1, From: bmc1, To: here, Packet: []byte("hot"), Attempts: 2, Interval: 3 * time.Second, Done: end.done})
 	for n := range 2 {
 		if text, from := s.next(); text != "hot" || from != bmc1 {
 			t.Errorf("time %d: %q from %v", n+1, text, from)
@@ -93,8 +93,8 @@ func TestTrapsAreAcknowledged(t *testing.T) {
 	for _, comes := range []bool{true, false} {
 		s, c := newStation(t), clock.NewVirtual(origin)
 		x := NewTrapper(TrapConfig{Clock: c, Port: s.port()})
-		end := make(told, 2)
-		x.Send(Trap{Sender: 1, From: bmc1, To: here, Packet: []byte("hot"), Sequence: 7, Acknowledged: true, Attempts: 3, Interval: 3 * time.Second, Done: end.tell})
+		end := make(outcome, 2)
+		x.Send(Trap{Sender: 1, From: bmc1, To: here, Packet: []byte("hot"), Sequence: 7, Acknowledged: true, Attempts: 3, Interval: 3 * time.Second, Done: end.done})
 		x.Send(Trap{Sender: 1, From: bmc1, To: here, Packet: []byte("twin"), Sequence: 7, Acknowledged: true, Attempts: 1, Done: func(came bool) {
 			if came {
 				t.Error("a trap with the number of another has come")
@@ -120,11 +120,11 @@ func TestTrapsAreAcknowledged(t *testing.T) {
 		}
 		s.none()
 		if got := <-end; got != comes {
-			t.Errorf("acknowledged: %t, told: %t", comes, got)
+			t.Errorf("acknowledged: %t, outcome: %t", comes, got)
 		}
 		x.Stop()
 		if len(end) != 0 {
-			t.Error("told twice")
+			t.Error("Done was called twice")
 		}
 	}
 }
@@ -132,9 +132,9 @@ func TestTrapsAreAcknowledged(t *testing.T) {
 func TestTrapsOutsideLoopbackAreNotSent(t *testing.T) {
 	s, c := newStation(t), clock.NewVirtual(origin)
 	x := NewTrapper(TrapConfig{Clock: c, Port: s.port(), MaxPending: 2})
-	end := make(told, 9)
+	end := make(outcome, 9)
 	send := func(to netip.Addr, n uint16) {
-		x.Send(Trap{Sender: 1, From: bmc1, To: to, Packet: []byte(fmt.Sprint(n)), Sequence: n, Acknowledged: true, Attempts: 1, Interval: time.Hour, Done: end.tell})
+		x.Send(Trap{Sender: 1, From: bmc1, To: to, Packet: []byte(fmt.Sprint(n)), Sequence: n, Acknowledged: true, Attempts: 1, Interval: time.Hour, Done: end.done})
 	}
 	send(netip.MustParseAddr("192.0.2.1"), 1)
 	if <-end {

@@ -45,7 +45,7 @@ func isTar(name string) bool { return strings.HasSuffix(name, ".tar") }
 
 // Save writes the files of dir whose names keep accepts to a new tar file when to
 // ends in .tar, else to a new directory. It leaves nothing behind when it fails.
-func Save(ctx context.Context, dir, to string, info Info, keep func(name string) bool, tell Progress) (err error) {
+func Save(ctx context.Context, dir, to string, info Info, keep func(name string) bool, report Progress) (err error) {
 	info.Format = format
 	if _, err := os.Lstat(to); err == nil {
 		return fmt.Errorf("snapshot: %s exists: choose another name", to)
@@ -70,7 +70,7 @@ func Save(ctx context.Context, dir, to string, info Info, keep func(name string)
 	if err != nil {
 		return err
 	}
-	m := &progress{ctx: ctx, all: all, tell: tell}
+	m := &progress{ctx: ctx, all: all, report: report}
 	if isTar(to) {
 		return saveTar(part, head, files, m)
 	}
@@ -191,14 +191,14 @@ func Open(from string) (Info, error) {
 }
 
 // Load writes the files of a snapshot to a new directory.
-func Load(ctx context.Context, from, dir string, tell Progress) error {
+func Load(ctx context.Context, from, dir string, report Progress) error {
 	if _, err := Open(from); err != nil {
 		return err
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return fmt.Errorf("snapshot: %w", err)
 	}
-	m := &progress{ctx: ctx, tell: tell}
+	m := &progress{ctx: ctx, report: report}
 	err := loadTar(from, dir, m)
 	if st, serr := os.Stat(from); serr == nil && st.IsDir() {
 		var files []*file
@@ -219,13 +219,13 @@ func Load(ctx context.Context, from, dir string, tell Progress) error {
 type progress struct {
 	ctx       context.Context
 	done, all int64
-	tell      Progress
+	report    Progress
 }
 
 func (m *progress) add(n int64) {
 	m.done += n
-	if m.tell != nil {
-		m.tell(m.done, m.all)
+	if m.report != nil {
+		m.report(m.done, m.all)
 	}
 }
 

@@ -101,7 +101,7 @@ func TestLoadRestoresWhatSaveWrote(t *testing.T) {
 				out.Close()
 			}
 			if _, err := os.Stat(filepath.Join(back, "lock")); err == nil {
-				t.Error("a file was kept that was not to be")
+				t.Error("a file outside of the snapshot was saved")
 			}
 			if err := Save(t.Context(), dir, to, info, keep, nil); err == nil || !strings.Contains(err.Error(), "exists") {
 				t.Errorf("Save() once more = %v, want a refusal", err)

@@ -79,7 +79,7 @@ func TestDisksAreSparse(t *testing.T) {
 		t.Errorf("NextData(0) of a new drive = %v, want EOF", err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a drive that nobody wrote has a file: %v", err)
+		t.Errorf("a drive that was never written has a file: %v", err)
 	}
 
 	if _, err := d.WriteAt(bytes.Repeat([]byte{1}, 8192), 3*tera); err != nil {

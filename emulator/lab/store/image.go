@@ -97,9 +97,9 @@ func (s *Store) removeImage(of imageDir, host, id string) error {
 
 // keepImages removes all images but the given ones.
 func (s *Store) keepImages(of imageDir, keep []Image) error {
-	kept := map[string]bool{}
+	keepNames := map[string]bool{}
 	for _, k := range keep {
-		kept[filepath.Base(s.image(of, k.Host, k.ID))] = true
+		keepNames[filepath.Base(s.image(of, k.Host, k.ID))] = true
 	}
 	dir := filepath.Join(s.dir, string(of))
 	entries, err := os.ReadDir(dir)
@@ -107,7 +107,7 @@ func (s *Store) keepImages(of imageDir, keep []Image) error {
 		return of.failed(err)
 	}
 	for _, e := range entries {
-		if kept[e.Name()] {
+		if keepNames[e.Name()] {
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {

@@ -35,9 +35,9 @@ func TestLogIsReplayedAfterAKill(t *testing.T) {
 		}
 	}
 	killed(t, s)
-	whole, err := os.ReadFile(filepath.Join(dir, logFile))
-	if err != nil || len(whole) == 0 {
-		t.Fatalf("log of %d bytes, %v", len(whole), err)
+	all, err := os.ReadFile(filepath.Join(dir, logFile))
+	if err != nil || len(all) == 0 {
+		t.Fatalf("log of %d bytes, %v", len(all), err)
 	}
 	if at, err := LastTime(dir); err != nil || !at.Equal(origin.Add(9*time.Hour)) {
 		t.Errorf("LastTime() = %v, %v, want what the log says", at, err)
@@ -47,11 +47,11 @@ func TestLogIsReplayedAfterAKill(t *testing.T) {
 		log  []byte
 		last int
 	}{
-		{"whole", whole, 9},
-		{"cut within the last batch", whole[:len(whole)-3], 8},
-		{"cut within a length", whole[:len(whole)*9/10+5], -1},
-		{"a byte of the last batch turned", append(bytes.Clone(whole[:len(whole)-1]), whole[len(whole)-1]^1), 8},
-		{"followed by what was never written", append(bytes.Clone(whole), 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4, 5), 9},
+		{"complete", all, 9},
+		{"cut within the last batch", all[:len(all)-3], 8},
+		{"cut within a length", all[:len(all)*9/10+5], -1},
+		{"a byte of the last batch changed", append(bytes.Clone(all[:len(all)-1]), all[len(all)-1]^1), 8},
+		{"followed by garbage", append(bytes.Clone(all), 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4, 5), 9},
 	} {
 		into := t.TempDir()
 		db, err := os.ReadFile(filepath.Join(dir, file))
@@ -152,7 +152,7 @@ func TestMoreAppendsToAValue(t *testing.T) {
 	holds("added", "a=122;b=1;")
 	save(more("a", 3))
 	save(Put{Kind: Hosts, Key: "b", Value: Gone}, more("b", 7), more("b", 8))
-	holds("emptied and begun anew", "a=1223;b=78;")
+	holds("emptied and started again", "a=1223;b=78;")
 	save(Put{Kind: Hosts, Key: "a", Value: 5})
 	save(more("a", 6))
 	save(Put{Kind: Hosts, Key: "b", Value: Gone})
