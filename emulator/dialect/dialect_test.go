@@ -20,7 +20,7 @@ func TestGenericRecordIsValid(t *testing.T) {
 
 func TestOEMCommandsAreValidated(t *testing.T) {
 	r := generic.Record
-	r.IPMI.OEMCommands, r.IPMI.OEMSystemInfo = idrac.Commands, idrac.Info
+	r.IPMI.OEMCommands, r.IPMI.OEMSystemInfo = idrac.OEMCommands, idrac.OEMSystemInfo
 	if err := r.Validate(); err != nil {
 		t.Error(err)
 	}

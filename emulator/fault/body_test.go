@@ -55,7 +55,7 @@ func TestBodiesAreRewritten(t *testing.T) {
 	}
 }
 
-func TestRewritesFollowOnEachOther(t *testing.T) {
+func TestRewritesApplyInOrder(t *testing.T) {
 	html := "<p>"
 	kind, got := rewriteWith(t, `{}`, Rule{Patch: map[string]any{"A": 1}}, Rule{Patch: map[string]any{"B": 2}}, Rule{InvalidJSON: true})
 	if want := `{"A":1,"B":2,}`; got != want || json.Valid([]byte(got)) || kind != "application/json" {
@@ -71,7 +71,7 @@ func TestRewritesFollowOnEachOther(t *testing.T) {
 }
 
 // RFC 7396, appendix A.
-func TestMergePatchAsItsStandardShowsIt(t *testing.T) {
+func TestMergePatchExamplesOfRFC7396(t *testing.T) {
 	for _, tt := range []struct{ target, patch, want string }{
 		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},
 		{`{"a":"b"}`, `{"b":"c"}`, `{"a":"b","b":"c"}`},

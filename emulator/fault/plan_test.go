@@ -40,7 +40,7 @@ func statuses(p *Plan, s Subject, now time.Time, n int) (out []int) {
 	return out
 }
 
-func TestARuleMeansSomeRequests(t *testing.T) {
+func TestRuleMatchesByBMCPathAndMethod(t *testing.T) {
 	p := planOf(t, 1,
 		Rule{BMC: "node-[12]", Path: "/redfish/v1/Systems/**", Method: Methods{"GET", "HEAD"}, Status: 503, RetryAfter: Duration{30 * time.Second}, Message: "busy", MessageID: "Base.1.0.Busy"},
 	)
@@ -63,7 +63,7 @@ func TestARuleMeansSomeRequests(t *testing.T) {
 	}
 }
 
-func TestARuleMeansDatagramsAndCommands(t *testing.T) {
+func TestRuleMatchesDatagramsAndIPMICommands(t *testing.T) {
 	p := planOf(t, 1,
 		Rule{BMC: "node-1", Method: Methods{In}, Wire: Late, Latency: "2s"},
 		Rule{Path: "/ipmi/00/02", Code: 0xc0, Performed: true},
@@ -85,7 +85,7 @@ func TestARuleMeansDatagramsAndCommands(t *testing.T) {
 	}
 }
 
-func TestCountsAreOfEachBMC(t *testing.T) {
+func TestCountsApplyToEachBMCSeparately(t *testing.T) {
 	p := planOf(t, 1, Rule{After: 1, Count: 2, Status: 500})
 	want := []int{0, 500, 500, 0, 0}
 	counted := planOf(t, 1, Rule{After: 1, Count: 2, Status: 500})
@@ -104,7 +104,7 @@ func TestCountsAreOfEachBMC(t *testing.T) {
 	}
 }
 
-func TestARuleHasItsTime(t *testing.T) {
+func TestRuleIsActiveFromFromUntilUntil(t *testing.T) {
 	p := planOf(t, 1, Rule{Offline: true, From: Duration{time.Minute}, Until: Duration{3 * time.Minute}}, Rule{BMC: "b", Stale: true, Until: Duration{2 * time.Minute}})
 	var got []string
 	for now, ok := t0, true; ok; now, ok = p.Deadline(now) {
@@ -122,7 +122,7 @@ func TestARuleHasItsTime(t *testing.T) {
 	}
 }
 
-func TestAllRulesHaveTheirSay(t *testing.T) {
+func TestDecisionCombinesAllMatchingRules(t *testing.T) {
 	p := planOf(t, 1,
 		Rule{Latency: "1s", Stale: true},
 		Rule{Latency: "2s", Status: 503, Performed: true},
@@ -140,7 +140,7 @@ func TestAllRulesHaveTheirSay(t *testing.T) {
 	}
 }
 
-func TestALimitRefusesWhatIsBeyondIt(t *testing.T) {
+func TestRequestsBeyondALimitReturn429(t *testing.T) {
 	p := planOf(t, 1, Rule{Limit: "2/10s"}, Rule{BMC: "b", Limit: "1/h", Status: 503, RetryAfter: Duration{time.Minute}})
 	if d := cmp.Diff([]int{0, 0, 429, 429}, statuses(p, get("a"), t0, 4)); d != "" {
 		t.Errorf("four at once (-want +got):\n%s", d)
@@ -167,7 +167,7 @@ func record(p *Plan, bmc string) string {
 	return fmt.Sprint(d.Rules, d.Status, d.Delay)
 }
 
-func TestWhatHappensDoesNotDependOnTheOrderOfBMCs(t *testing.T) {
+func TestDecisionsDoNotDependOnTheOrderOfBMCs(t *testing.T) {
 	a, b := map[string][]string{}, map[string][]string{}
 	one, other := chance(t, 42), chance(t, 42)
 	for range 200 {
@@ -209,7 +209,7 @@ func TestProbability(t *testing.T) {
 	}
 }
 
-func TestAPlanGoesOnWhereItWasStored(t *testing.T) {
+func TestRestoredPlanContinues(t *testing.T) {
 	rules := []Rule{{Status: 503, Probability: 0.3, Count: 20}, {ID: "slow", Latency: "1s..2s", Set: Values{"/A": nil}}, {Limit: "3/s", After: 2}}
 	p := planOf(t, 9, rules...)
 	for i := range 30 {
@@ -245,7 +245,7 @@ func TestAPlanGoesOnWhereItWasStored(t *testing.T) {
 	}
 }
 
-func TestStateIsNotChangedByWhatFollows(t *testing.T) {
+func TestStateIsACopy(t *testing.T) {
 	p := planOf(t, 1, Rule{Count: 5, Status: 500})
 	p.Decide(get("a"), t0)
 	st := p.State()
@@ -255,7 +255,7 @@ func TestStateIsNotChangedByWhatFollows(t *testing.T) {
 	}
 }
 
-func TestRulesComeAndGo(t *testing.T) {
+func TestAddAndRemoveRules(t *testing.T) {
 	p := planOf(t, 1, Rule{ID: "fault-2", Status: 500}, Rule{Status: 501}, Rule{Status: 502})
 	var ids []string
 	for _, r := range p.List(t0) {

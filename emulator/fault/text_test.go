@@ -22,7 +22,7 @@ func draws(t *testing.T, l Latency, n int) []time.Duration {
 	return out
 }
 
-func TestLatenciesAreDrawnAsTheySay(t *testing.T) {
+func TestLatencyDrawsFollowTheDistribution(t *testing.T) {
 	const n = 20_000
 	if got := draws(t, "250ms", 3); got[0] != 250*time.Millisecond || got[2] != got[0] {
 		t.Errorf("250ms = %v", got)
@@ -46,7 +46,7 @@ func TestLatenciesAreDrawnAsTheySay(t *testing.T) {
 	}
 }
 
-func TestTextsThatAreNoLatency(t *testing.T) {
+func TestInvalidLatenciesAreRefused(t *testing.T) {
 	for _, s := range []Latency{"fast", "-1s", "2s..1s", "1s..", "p50=1s..2s", "p99=1s", "p50=2s,p99=1s", "p50=1s,p50=1s,p99=2s", "p50=1s,p99=2s,max=500ms", "p50=0s,p99=1s", "p50=1s,p99=2s,p5=1s", "9000h"} {
 		if _, err := s.parse(); err == nil {
 			t.Errorf("%q: want an error", s)

@@ -25,7 +25,7 @@ func TestVendorIPMICommands(t *testing.T) {
 	r.Accounts = []rack.Account{{Name: "ADMIN", Password: "ADMIN-1", Role: "Administrator"}}
 	l := open(t, Config{Rack: &r})
 	record := *l.hosts[0].Dialect()
-	record.IPMI.OEMCommands, record.IPMI.OEMSystemInfo = idrac.Commands, idrac.Info
+	record.IPMI.OEMCommands, record.IPMI.OEMSystemInfo = idrac.OEMCommands, idrac.OEMSystemInfo
 	if err := record.Validate(); err != nil {
 		t.Fatal(err)
 	}

@@ -274,7 +274,7 @@ func TestAMaintenanceWindowRestartsTheSystem(t *testing.T) {
 	}
 }
 
-func TestProfilesWithWrongFirmwareAreRefused(t *testing.T) {
+func TestParseProfileRefusesInvalidFirmware(t *testing.T) {
 	raw, err := fixtures.Profiles.ReadFile("profiles/generic.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ func TestBuiltInProfilesAreValid(t *testing.T) {
 	}
 }
 
-func TestBrokenProfilesAreRefusedByField(t *testing.T) {
+func TestParseProfileNamesFieldOfEachMistake(t *testing.T) {
 	for _, tt := range []struct{ old, new, want string }{
 		{"memoryMiB: 131072", "memoryMiB: 0", "memoryMiB: must be positive"},
 		{"memoryMiB: 131072", "memoryMB: 1", `memoryMB: there is no such field: use one of name, dialect`},

@@ -153,7 +153,7 @@ func take(t *testing.T, b *bmc, c capture.Config) *capture.Capture {
 	return got
 }
 
-func TestACaptureHoldsWhatIsLinked(t *testing.T) {
+func TestCaptureHasAllLinkedResources(t *testing.T) {
 	b := serve(t, pages())
 	b.busy.Store(2)
 	got := take(t, b, capture.Config{Parallel: 4})
@@ -180,7 +180,7 @@ func TestACaptureHoldsWhatIsLinked(t *testing.T) {
 	}
 }
 
-func TestSecretsDoNotLeave(t *testing.T) {
+func TestScrubRemovesSecrets(t *testing.T) {
 	got := take(t, serve(t, pages()), capture.Config{})
 	before, err := json.Marshal(got)
 	if err != nil {
@@ -234,7 +234,7 @@ func TestSecretsDoNotLeave(t *testing.T) {
 	}
 }
 
-func TestBounds(t *testing.T) {
+func TestCaptureIsBounded(t *testing.T) {
 	all := pages()
 	b := serve(t, all)
 	if got := take(t, b, capture.Config{Requests: 3}); got.Cut == "" || len(b.asked) > 3 {

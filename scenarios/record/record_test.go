@@ -41,7 +41,7 @@ func take(t *testing.T, l *labtest.Lab) *capture.Capture {
 	return c
 }
 
-func TestARecordedServerIsServedAgain(t *testing.T) {
+func TestRecordedServerIsServedUnchanged(t *testing.T) {
 	for _, profile := range []string{"generic", "raid", "openbmc-mtjade", "huawei-2288h-v5", "fujitsu-rx2540-m7"} {
 		t.Run(profile, func(t *testing.T) {
 			first := take(t, serve(t, nil, profile))
@@ -113,7 +113,7 @@ func sameTree(t *testing.T, a, b *capture.Capture) {
 	}
 }
 
-func TestARecordedServerLives(t *testing.T) {
+func TestRecordedServerCarriesOutRequests(t *testing.T) {
 	made, err := record.Make(t.Context(), take(t, serve(t, nil, "raid")), "again")
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ oem:
   resources: [{uri: /redfish/v1/Aliens/Thing, type: AlienThing.v1_0_0.AlienThing, name: Thing, set: [{path: Count, value: 3}, {path: Of, value: {"@odata.id": "/redfish/v1/Chassis/{chassis}"}}]}]
 `
 
-func TestWhatABMCDoesOtherwiseIsRecorded(t *testing.T) {
+func TestVendorDifferencesAreRecordedInTheDialect(t *testing.T) {
 	first := take(t, serve(t, profiles(t), "raid"))
 	made, err := record.Make(t.Context(), first, "again")
 	if err != nil {
@@ -245,7 +245,7 @@ func thin(t *testing.T) *capture.Capture {
 	return &capture.Capture{Pages: all}
 }
 
-func TestABMCThatShowsLittleIsRecorded(t *testing.T) {
+func TestRecordingWithFewResourcesIsServed(t *testing.T) {
 	made, err := record.Make(t.Context(), thin(t), "")
 	if err != nil {
 		t.Fatal(err)

@@ -1,5 +1,5 @@
-// Package generic is the dialect of a BMC that follows DSP0266 to the letter and
-// has no habits of its own.
+// Package generic has the dialect of a BMC that follows DSP0266 to the letter and
+// has no quirks.
 package generic
 
 import (
@@ -10,7 +10,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// Record is the generic dialect.
+// Record is the generic dialect. Vendors' records and dialect files may begin with
+// it.
 var Record = dialect.Record{
 	Name:           "generic",
 	Product:        "Metalab BMC",

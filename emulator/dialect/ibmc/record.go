@@ -17,29 +17,29 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
 
-// Record is iBMC.
+// Record is the dialect of iBMC.
 //
-// Of the rows of the table of vendors it says nothing about: licences, which
-// nothing here asks for; secure boot, which V5 has among its BIOS settings
-// (OemSecureBoot) and no resource for; and the protocols that SimpleUpdate takes
-// images by (SFTP, SCP, NFS, CIFS and others), of which the lab fetches HTTP and
-// HTTPS. Which volume boots (BootEnable) is left to the boot order.
+// It has nothing of these rows of docs/statements: licences, which nothing in the
+// lab asks for; secure boot, which V5 has among its BIOS settings (OemSecureBoot)
+// and no resource for; and the protocols from which SimpleUpdate takes images
+// (SFTP, SCP, NFS, CIFS and others), of which the lab fetches HTTP and HTTPS. Which
+// volume boots (BootEnable) is left to the boot order.
 var Record = dialect.Record{
-	Name: "ibmc", Product: "iBMC", Vendor: "Huawei", // neither is shown: see face.go
+	Name: "ibmc", Product: "iBMC", Vendor: "Huawei", // neither is shown: see presentation.go
 	RedfishVersion: "1.0.2",                             // [V] client: redfish.json
 	SystemID:       "1", ManagerID: "1", ChassisID: "1", // [V] client
 	ManagerModel: "iBMC", // [V] client: manager.json
-	ResetTypes: []machine.ResetKind{ // [V] cmdlets: PowerControl.ps1; what a power cycle is called see face.go
+	ResetTypes: []machine.ResetKind{ // [V] cmdlets: PowerControl.ps1; what a power cycle is called see presentation.go
 		machine.ResetOn, machine.ForceOff, machine.GracefulShutdown, machine.ForceRestart, machine.Nmi, machine.PowerCycle,
 	},
 	BootTargets:    []machine.SourceKind{machine.None, machine.Pxe, machine.Floppy, machine.Cd, machine.Hdd, machine.BiosSetup}, // [V] client: system-v5.json
 	RedundantReset: dialect.AcceptRedundant,                                                                                     // [K]
 	MaxImageBytes:  90 << 20,                                                                                                    // [K]
-	BMC:            controller(),
+	BMC:            bmcSpec(),
 	Protocol:       protocol(),
-	Presentation:   face(),
-	OEM:            own(),
-	Media:          dialect.Media{},                                                  // its own action answers 202 with a task: own.go
+	Presentation:   presentation(),
+	OEM:            extensions(),
+	Media:          dialect.Media{},                                                  // its own action answers 202 with a task: oem.go
 	BIOS:           dialect.BIOS{ApplyTimes: []firmware.ApplyTime{firmware.OnReset}}, // [V] client: bios.json names none
 	Logs:           dialect.Logs{System: "Log1", Manager: "OperateLog"},              // [V] collection: api_manage_logs.py takes the first
 	IPMI:           ipmi(),
@@ -54,7 +54,7 @@ var Record = dialect.Record{
 	},
 }
 
-func controller() bmc.Spec {
+func bmcSpec() bmc.Spec {
 	return bmc.Spec{
 		Slots:          []bmc.SlotSpec{{ID: "CD", Name: "VirtualMedia", Types: []string{"CD", "DVD"}}}, // [V] cmdlets: Deploy.ps1
 		Sessions:       4,                                                                              // [K]

@@ -7,7 +7,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-// attribute is one of an attribute group, as new.
+// attribute is an attribute of an attribute group, with its initial value.
 type attribute struct {
 	name  string
 	value any
@@ -18,8 +18,8 @@ type attribute struct {
 var onOff = []string{"Disabled", "Enabled"}
 
 // groups are the attributes of the controller, the system and the Lifecycle
-// Controller by their names, of which here are those that clients set [V: the
-// names; the list is a choice].
+// Controller by their names. Of the real ones the groups have those that clients
+// set [V: the names; the list is a choice].
 var groups = map[string][]attribute{
 	"iDRAC.Embedded.1": {
 		{name: "Info.1.Product", value: "Integrated Dell Remote Access Controller", fixed: true},
@@ -84,17 +84,17 @@ const (
 	lanEnable  = "IPMILan.1.Enable"
 )
 
-// bootDevices are what FirstBootDevice stands for among the standard's targets
-// [V: sushy and badfish use VCD-DVD, PXE and HDD; the rest is K].
+// bootDevices maps values of FirstBootDevice to the standard's boot targets [V:
+// sushy and badfish use VCD-DVD, PXE and HDD; the rest is K].
 var bootDevices = []struct{ name, target string }{
 	{"Normal", "None"}, {"PXE", "Pxe"}, {"HDD", "Hdd"}, {"BIOS", "BiosSetup"}, {"VCD-DVD", virtualCD}, {"CD-DVD", "Cd"}, {"VFDD", "Floppy"},
 	{"SD", "SDCard"}, {"F10", "Utilities"}, {"UEFIDevicePath", "UefiTarget"},
 }
 
-// virtualCD stands for the target that boots virtual media.
+// virtualCD stands for the boot target that boots virtual media.
 const virtualCD = "virtual CD"
 
-// targetOf is the boot target that a device stands for; "" for none.
+// targetOf returns the boot target of a boot device; "" for none.
 func (g generation) targetOf(device string) string {
 	for _, d := range bootDevices {
 		switch {
@@ -110,20 +110,20 @@ func (g generation) targetOf(device string) string {
 	return ""
 }
 
-// groupAt is where a group of attributes is [V].
-func (g generation) groupAt(name string) string {
+// groupURI returns the URI of a group of attributes [V].
+func (g generation) groupURI(name string) string {
 	if g.old {
 		return "/redfish/v1/Managers/" + name + "/Attributes"
 	}
 	return attributes + "/" + name
 }
 
-// attributeGroups are the groups as resources [V].
+// attributeGroups returns the groups of attributes as resources [V].
 func (g generation) attributeGroups() []dialect.Resource {
 	var out []dialect.Resource
 	for _, name := range []string{"iDRAC.Embedded.1", "System.Embedded.1", "LifecycleController.Embedded.1"} {
 		r := dialect.Resource{
-			URI: g.groupAt(name), Type: "DellAttributes.v1_0_0.DellAttributes", Name: "OEMAttributeRegistry",
+			URI: g.groupURI(name), Type: "DellAttributes.v1_0_0.DellAttributes", Name: "OEMAttributeRegistry",
 			AllowableValues: map[string][]string{},
 			Set: []dialect.PropertyRule{
 				{Path: "Id", Value: name}, {Path: "AttributeRegistry", Value: "ManagerAttributeRegistry.v1_0_0"},
@@ -156,10 +156,10 @@ func (g generation) attributeGroups() []dialect.Resource {
 	return out
 }
 
-// attributeWrites are the attributes that do something.
+// attributeWrites returns the attributes whose PATCH has an effect.
 func (g generation) attributeWrites() []dialect.WritableProperty {
 	of := func(name string, does ...dialect.Effect) dialect.WritableProperty {
-		return dialect.WritableProperty{ResourceType: "DellAttributes", URI: g.groupAt("iDRAC.Embedded.1"), Path: "Attributes/" + name, Effects: does}
+		return dialect.WritableProperty{ResourceType: "DellAttributes", URI: g.groupURI("iDRAC.Embedded.1"), Path: "Attributes/" + name, Effects: does}
 	}
 	lan := func(is string, on bool) dialect.Effect {
 		return dialect.Effect{When: map[string][]string{"": {is}}, Requests: []dialect.StandardRequest{
@@ -173,20 +173,20 @@ func (g generation) attributeWrites() []dialect.WritableProperty {
 	}
 }
 
-// bootFirst has the server boot from a device: once, or from then on.
+// bootFirst sets the boot device of the system, once or continuously.
 func (g generation) bootFirst(c dialect.ActionCall) (dialect.Effect, error) {
 	all, _ := c.Body["Attributes"].(map[string]any)
 	device, _ := all[bootDevice].(string)
 	once, _ := c.Stored[bootOnce].(string)
-	step, ok := g.bootStep(device, cmp.Or(once, "Disabled"))
+	step, ok := g.bootRequest(device, cmp.Or(once, "Disabled"))
 	if !ok {
-		return dialect.Effect{}, &dialect.Rejection{Message: g.say("SYS428", "%1 is no device that the server can boot from."), Args: []string{device}}
+		return dialect.Effect{}, &dialect.Rejection{Message: g.message("SYS428", "%1 is no device that the server can boot from."), Args: []string{device}}
 	}
 	return dialect.Effect{Store: map[string]any{bootDevice: device}, Requests: []dialect.StandardRequest{step}}, nil
 }
 
-// bootStep overrides where the server boots from.
-func (g generation) bootStep(device, once string) (dialect.StandardRequest, bool) {
+// bootRequest returns the PATCH of the boot override for a boot device.
+func (g generation) bootRequest(device, once string) (dialect.StandardRequest, bool) {
 	boot := map[string]any{"BootSourceOverrideTarget": g.targetOf(device), "BootSourceOverrideEnabled": "Continuous"}
 	switch {
 	case g.targetOf(device) == "":
@@ -199,7 +199,7 @@ func (g generation) bootStep(device, once string) (dialect.StandardRequest, bool
 	return dialect.StandardRequest{Method: "PATCH", URI: system, Body: map[string]any{"Boot": boot}}, true
 }
 
-// isAttribute says whether a group has an attribute that clients can write.
+// isAttribute returns a writable attribute of a group, and whether there is one.
 func isAttribute(group, name string) (attribute, bool) {
 	all := groups[group]
 	i := slices.IndexFunc(all, func(a attribute) bool { return a.name == name && !a.fixed })

@@ -19,7 +19,7 @@ type profile struct {
 	Components []component `xml:"Component"`
 }
 
-// component is a part of the server, by its FQDD, and what is in it.
+// component is a part of the server, by its FQDD, with its settings.
 type component struct {
 	FQDD       string      `xml:"FQDD,attr" json:"FQDD"`
 	Attributes []setting   `xml:"Attribute" json:"Attributes"`
@@ -38,7 +38,7 @@ func (c *component) set(name, value string) {
 	c.Attributes = append(c.Attributes, setting{Name: name, Value: value, Set: "True", Note: "Read and Write"})
 }
 
-// json is a profile in JSON.
+// json returns the profile in its JSON form.
 func (p *profile) json() map[string]any {
 	var all []any
 	raw, _ := json.Marshal(p.Components) // of texts only
@@ -49,13 +49,13 @@ func (p *profile) json() map[string]any {
 	}}
 }
 
-// xml is a profile in XML, without whitespace that means nothing.
+// xml returns the profile in its XML form, without whitespace between elements.
 func (p *profile) xml() string {
 	raw, _ := xml.Marshal(p) // of texts only
 	return string(raw)
 }
 
-// parseProfile reads a profile in either form.
+// parseProfile reads a profile in JSON or XML.
 func parseProfile(text string) (*profile, error) {
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		var in struct {
@@ -82,7 +82,7 @@ func parseProfile(text string) (*profile, error) {
 	return &p, nil
 }
 
-// prune takes out what is not to be imported.
+// prune removes the settings that are not to be imported.
 func (c *component) prune() {
 	kept := c.Attributes[:0]
 	for _, a := range c.Attributes {
@@ -96,8 +96,8 @@ func (c *component) prune() {
 	}
 }
 
-// dense finds whitespace between elements, with which an import of these
-// controllers fails [V: sushy, oem/dell].
+// dense returns an error for whitespace between elements, with which an import
+// fails [V: sushy, oem/dell].
 func dense(text string) error {
 	d := xml.NewDecoder(strings.NewReader(text))
 	var open []string

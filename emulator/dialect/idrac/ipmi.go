@@ -1,14 +1,17 @@
-// Package idrac is what Dell's iDRAC has that others have not. So far that is
-// its commands of IPMI; the rest of its record is yet to be written.
+// Package idrac has the dialects of Dell's iDRAC 8, 9 and 10.
+//
+// Evidence stands beside each datum: [V] is what a public source shows, named
+// behind the mark where it is not the table of vendors; [K] is known from use and
+// has no such source.
 package idrac
 
 import "github.com/metalab-dev/metalab/emulator/dialect"
 
-// Numbers of what commands keep.
+// Numbers under which commands store bytes (OEMCommand.StoreAs).
 const (
-	keptNIC   = 1 // which port the BMC shares, and which it falls back to
-	keptOld   = 2 // the same, as older clients say it
-	keptLight = 3 // bay, slot and state of the last light that was set
+	storedNIC    = 1 // the port that the BMC shares, and the one that it fails over to
+	storedOldNIC = 2 // the same, as older clients send it
+	storedLight  = 3 // bay, slot and state of the light that was set last
 )
 
 const (
@@ -18,13 +21,13 @@ const (
 	administrator = 4
 )
 
-// Commands are iDRAC's own, as ipmitool's delloem asks for them [V: ipmitool
-// 1.8.19, lib/ipmi_delloem.c; row 71 of the IPMI reference].
-var Commands = []dialect.OEMCommand{
-	{NetFn: oem, Cmd: 0x25, Name: "Get NIC Selection", Privilege: user, Response: []dialect.OEMField{{Stored: keptOld, Bytes: []byte{2}}}},
-	{NetFn: oem, Cmd: 0x24, Name: "Set NIC Selection", Privilege: administrator, MinLength: 1, MaxLength: 1, StoreAs: keptOld},
-	{NetFn: oem, Cmd: 0x29, Name: "Get NIC Selection And Failover", Privilege: user, Response: []dialect.OEMField{{Stored: keptNIC, Bytes: []byte{1, 0}}}},
-	{NetFn: oem, Cmd: 0x28, Name: "Set NIC Selection And Failover", Privilege: administrator, MinLength: 2, MaxLength: 2, StoreAs: keptNIC},
+// OEMCommands are the commands that ipmitool's delloem sends [V: ipmitool 1.8.19,
+// lib/ipmi_delloem.c; row 71 of the IPMI reference].
+var OEMCommands = []dialect.OEMCommand{
+	{NetFn: oem, Cmd: 0x25, Name: "Get NIC Selection", Privilege: user, Response: []dialect.OEMField{{Stored: storedOldNIC, Bytes: []byte{2}}}},
+	{NetFn: oem, Cmd: 0x24, Name: "Set NIC Selection", Privilege: administrator, MinLength: 1, MaxLength: 1, StoreAs: storedOldNIC},
+	{NetFn: oem, Cmd: 0x29, Name: "Get NIC Selection And Failover", Privilege: user, Response: []dialect.OEMField{{Stored: storedNIC, Bytes: []byte{1, 0}}}},
+	{NetFn: oem, Cmd: 0x28, Name: "Set NIC Selection And Failover", Privilege: administrator, MinLength: 2, MaxLength: 2, StoreAs: storedNIC},
 	// The port of its own is active, and has a link.
 	{NetFn: oem, Cmd: 0xc1, Name: "Get Active NIC", Privilege: user, Prefix: []byte{0}, MinLength: 3, MaxLength: 3, Response: []dialect.OEMField{{Bytes: []byte{0}}}},
 	{NetFn: oem, Cmd: 0xc1, Name: "Get Active NIC Link", Privilege: user, Prefix: []byte{1}, MinLength: 3, MaxLength: 3, Response: []dialect.OEMField{{Bytes: []byte{0, 1}}}},
@@ -45,27 +48,27 @@ var Commands = []dialect.OEMCommand{
 	},
 	{NetFn: oem, Cmd: 0xd5, Name: "Get Storage Firmware", Privilege: user, Prefix: []byte{1, 0}, MinLength: 10, MaxLength: 10, Response: []dialect.OEMField{{Bytes: make([]byte, 8)}}},
 	{NetFn: oem, Cmd: 0xd5, Name: "Get Storage Map", Privilege: user, Prefix: []byte{1, 7}, MinLength: 8, MaxLength: 8, Response: []dialect.OEMField{{Bytes: make([]byte, 9)}}},
-	{NetFn: oem, Cmd: 0xd5, Name: "Set Drive Status", Privilege: operator, Prefix: []byte{0, 4, 0x0e, 0, 0, 0, 0x0e, 0}, MinLength: 20, MaxLength: 20, StoreAs: keptLight},
+	{NetFn: oem, Cmd: 0xd5, Name: "Set Drive Status", Privilege: operator, Prefix: []byte{0, 4, 0x0e, 0, 0, 0, 0x0e, 0}, MinLength: 20, MaxLength: 20, StoreAs: storedLight},
 }
 
-// Info are iDRAC's parameters of Get System Info: its service tag (C5h), its
-// model (D1h), its network ports (DAh) and which controller it is (DDh): 20h is
-// that of a rack server of the thirteenth generation [V: as above].
-var Info = []dialect.OEMInfo{
+// OEMSystemInfo are parameters of Get System Info Parameters: the service tag
+// (C5h), the model (D1h), the network ports (DAh) and the kind of controller (DDh):
+// 20h is that of a rack server of the thirteenth generation [V: as above].
+var OEMSystemInfo = []dialect.OEMInfo{
 	{Param: 0xc5, Text: dialect.OEMSerial},
 	{Param: 0xd1, Text: dialect.OEMModel},
 	{Param: 0xda, NICs: true},
 	{Param: 0xdd, Response: []dialect.OEMField{{Bytes: []byte{0, 0, 0, 0, 0, 0, 0, 0, 0, 0x20}}}},
 }
 
-// overIPMI is what these controllers make of IPMI [V: table of dialects and IPMI
+// ipmi returns the IPMI of these controllers [V: table of dialects and IPMI
 // reference, row 71; the device IDs are K].
-func overIPMI(g generation) dialect.IPMI {
+func ipmi(g generation) dialect.IPMI {
 	return dialect.IPMI{
 		Manufacturer: 674, // Dell (IANA)
 		Product:      g.product, DeviceID: 0x20, Revision: 1,
 		FirstUser:    1, // accounts are IPMI's users, of which the second is root [V]
 		CipherSuites: []byte{17, 3}, DisabledSuites: []byte{16, 15, 12, 11, 8, 7, 6, 2, 1, 0},
-		RejectResetWhileOff: true, OEMCommands: Commands, OEMSystemInfo: Info,
+		RejectResetWhileOff: true, OEMCommands: OEMCommands, OEMSystemInfo: OEMSystemInfo,
 	}
 }

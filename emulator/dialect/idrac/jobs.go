@@ -20,8 +20,8 @@ const (
 	biosJob = "Configure: BIOS.Setup.1-1" // [V]
 )
 
-// jobTypes are the JobTypes by the names of jobs [V: sushy, JobType]; storage
-// is changed while the server runs.
+// jobTypes are the JobTypes by the names of jobs [V: sushy, JobType]. Jobs of
+// storage run while the system is on.
 var jobTypes = map[string]any{
 	biosJob: "BIOSConfiguration", importJob: "ImportConfiguration", exportJob: "ExportConfiguration",
 	rebootJob: "RebootForce",
@@ -29,7 +29,7 @@ var jobTypes = map[string]any{
 
 const rebootJob = "Reboot3" // [V: sushy, sample of a queue]
 
-// jobData are the properties of a job, under a path that ends with a slash or
+// jobData returns the properties of a job, below a path that ends with a slash or
 // is empty.
 func jobData(at string) []dialect.PropertyRule {
 	return []dialect.PropertyRule{
@@ -60,18 +60,18 @@ func jobData(at string) []dialect.PropertyRule {
 	}
 }
 
-// ofTasks are what a task has and a job has not.
-var ofTasks = []string{
+// taskOnlyProperties are what a task has and a job has not.
+var taskOnlyProperties = []string{
 	"TaskState", "TaskStatus", "HidePayload", "Messages", "Messages@odata.count", "TaskMonitor", "Payload", "EstimatedDuration", "Links", "Oem",
 }
 
-// queue is the queue of jobs at an address.
+// queue returns the queue of jobs at a URI.
 func (g generation) queue(at string) ([]dialect.Resource, dialect.Action) {
 	return []dialect.Resource{
 			{URI: at, Type: "DellJobCollection.DellJobCollection", Name: "JobQueue", BasedOn: tasks, Set: []dialect.PropertyRule{
 				{Path: "Id", Value: "JobQueue"}, {Path: "Description", Value: "Collection of Job Instances"},
 			}},
-			{URI: at + "/JID_{task:12}", Type: strings.TrimPrefix(jobType, "#"), BasedOn: task, Remove: ofTasks, Set: jobData(""), PassedMethods: []string{"DELETE"}},
+			{URI: at + "/JID_{task:12}", Type: strings.TrimPrefix(jobType, "#"), BasedOn: task, Remove: taskOnlyProperties, Set: jobData(""), PassedMethods: []string{"DELETE"}},
 		}, dialect.Action{
 			// A job of settings that were sent before [V: scripts of Dell's, which
 			// take 200 and find the job in Location].
@@ -81,7 +81,7 @@ func (g generation) queue(at string) ([]dialect.Resource, dialect.Action) {
 			},
 			Effects: []dialect.Effect{
 				{When: map[string][]string{"TargetSettingsURI": {"/redfish/v1/Systems/System.Embedded.1/Bios/Settings"}}, While: dialect.SettingsDue,
-					Reject: new(g.say("SYS011", "Settings that a job has taken wait to be applied: there can be no other."))},
+					Reject: new(g.message("SYS011", "Settings that a job has taken wait to be applied: there can be no other."))},
 				{When: map[string][]string{"TargetSettingsURI": {"/redfish/v1/Systems/System.Embedded.1/Bios/Settings"}}, Status: 200, Requests: []dialect.StandardRequest{
 					{Method: "PATCH", URI: biosSettings, Body: map[string]any{"@Redfish.SettingsApplyTime": map[string]any{"ApplyTime": "OnReset"}}},
 				}},
@@ -89,8 +89,9 @@ func (g generation) queue(at string) ([]dialect.Resource, dialect.Action) {
 		}
 }
 
-// ofJobService is what makes and deletes jobs.
-func (g generation) ofJobService() (dialect.Resource, []dialect.Action) {
+// jobServiceResource returns the service that makes and deletes jobs, with its
+// actions.
+func (g generation) jobServiceResource() (dialect.Resource, []dialect.Action) {
 	reboot := func(kind, reset string) dialect.Effect {
 		return dialect.Effect{When: map[string][]string{"RebootJobType": {kind}}, Task: rebootJob, Requests: []dialect.StandardRequest{
 			{Method: "POST", URI: system + "/Actions/ComputerSystem.Reset", Body: map[string]any{"ResetType": reset}},
@@ -107,9 +108,8 @@ func (g generation) ofJobService() (dialect.Resource, []dialect.Action) {
 		}
 }
 
-// deleteJobs deletes one job, or all. What runs stays where the client does not
-// force it [V: badfish#30: JID_CLEARALL does not clear what blocks, …_FORCE
-// does].
+// deleteJobs deletes one job, or all. Running jobs are deleted only with force [V:
+// badfish#30: JID_CLEARALL does not clear what blocks, …_FORCE does].
 func (g generation) deleteJobs(c dialect.ActionCall) (dialect.Effect, error) {
 	id, _ := c.Body["JobID"].(string)
 	const all, force = "JID_CLEARALL", "JID_CLEARALL_FORCE"
@@ -117,7 +117,7 @@ func (g generation) deleteJobs(c dialect.ActionCall) (dialect.Effect, error) {
 	for _, j := range slices.Backward(c.BMC.Tasks.All()) {
 		at := tasks + "/" + j.ID
 		switch {
-		case id != all && id != force && id != named(j):
+		case id != all && id != force && id != jobID(j):
 			continue
 		case j.State.Ended():
 			out.Requests = append(out.Requests, dialect.StandardRequest{Method: "DELETE", URI: at})
@@ -129,12 +129,12 @@ func (g generation) deleteJobs(c dialect.ActionCall) (dialect.Effect, error) {
 		default:
 			out.Requests = append(out.Requests, dialect.StandardRequest{Method: "DELETE", URI: at})
 		}
-		if id == named(j) {
+		if id == jobID(j) {
 			break
 		}
 	}
 	if len(out.Requests) == 0 && id != all && id != force {
-		return out, &dialect.Rejection{Message: g.say("SUP020", "There is no job %1."), Args: []string{id}} // [V: the id]
+		return out, &dialect.Rejection{Message: g.message("SUP020", "There is no job %1."), Args: []string{id}} // [V: the id]
 	}
 	if id == force { // all that waits goes, with or without a job
 		out.Requests = append(out.Requests, dialect.StandardRequest{Method: "DELETE", URI: biosSettings})
@@ -148,11 +148,12 @@ func (g generation) deleteJobs(c dialect.ActionCall) (dialect.Effect, error) {
 	return out, nil
 }
 
-// named is the ID of a job as clients know it.
-func named(j bmc.Task) string {
+// jobID returns the ID of a job as clients know it.
+func jobID(j bmc.Task) string {
 	const zeros = "000000000000"
 	return "JID_" + zeros[min(len(j.ID), len(zeros)):] + j.ID
 }
 
-// short is the version of a registry as message IDs have it.
+// short returns the version of a registry without its errata part, as message IDs
+// have it.
 func short(version string) string { return version[:strings.LastIndexByte(version, '.')] }

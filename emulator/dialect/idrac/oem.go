@@ -1,12 +1,135 @@
 package idrac
 
-import "github.com/metalab-dev/metalab/emulator/dialect"
+import (
+	"slices"
 
-// types are the types of what the vendor adds to the standard's resources.
-var types = []dialect.OEMType{
-	{Namespace: "DellServiceRoot", Version: "v1_0_0", Name: "ServiceRootSummary", Properties: []dialect.OEMProperty{
-		{Name: "IsBranded", Type: dialect.EdmInt64, Description: "Whether another company's name is on the server."},
-		{Name: "ManagerMACAddress", Type: dialect.EdmString, Description: "MAC address of the controller."},
-		{Name: "ServiceTag", Type: dialect.EdmString, Description: "Serial number of the server, by which its maker knows it."},
-	}},
+	"github.com/metalab-dev/metalab/emulator/dialect"
+)
+
+// Services of the vendor's own [V: sushy, oem/dell, asks for the first four].
+const (
+	lifecycleService = manager + "/Oem/Dell/DellLCService"
+	cardService      = manager + "/Oem/Dell/DelliDRACCardService"
+	attributes       = manager + "/Oem/Dell/DellAttributes"
+	raidService      = system + "/Oem/Dell/DellRaidService"
+)
+
+// extensions is what only these controllers have: the older ones a queue of jobs,
+// profiles and attributes, those from 4.x on the services as well. Of what the
+// real ones have these are what provisioning asks for. Left out are the boot
+// sources of the vendor's oem (the standard's boot order says the same), the
+// attributes of network ports, and updates from a catalogue, which there is
+// none of here.
+func extensions(g generation) dialect.OEM {
+	o := dialect.OEM{WritableProperties: g.attributeWrites(), Resources: g.attributeGroups(), Actions: g.profileActions()}
+	queues := []string{oldJobs}
+	if !g.old {
+		queues = append(queues, jobs)
+	}
+	for _, at := range queues {
+		all, queued := g.queue(at)
+		o.Resources, o.Actions = append(o.Resources, all...), append(o.Actions, queued)
+	}
+	o.URIAliases = []dialect.URIMapping{{From: manager + "/LogServices/Sel", To: system + "/LogServices/Sel"}} // where the event log of these controllers stands
+	if g.old {
+		return o
+	}
+	o.URIAliases = append(o.URIAliases,
+		// Sessions and virtual media are where they were, too [V].
+		dialect.URIMapping{From: "/redfish/v1/Sessions", To: "/redfish/v1/SessionService/Sessions"},
+		dialect.URIMapping{From: managersMedia, To: media},
+		dialect.URIMapping{From: system + "/SecureBoot/Oem/Dell/Certificates/{database}", To: system + "/SecureBoot/SecureBootDatabases/{database}/Certificates"}, // [V]
+	)
+	service, acts := g.jobServiceResource()
+	o.Resources = slices.Concat(o.Resources, jobServiceResources(), []dialect.Resource{service}, services())
+	o.Actions = slices.Concat(o.Actions, acts, g.lifecycleActions(), g.cardActions(), g.chassisActions(), g.raidActions())
+	return o
+}
+
+// jobServiceResources is the standard's service of jobs, which shows the same.
+func jobServiceResources() []dialect.Resource {
+	return []dialect.Resource{
+		{URI: "/redfish/v1/JobService", Type: "JobService.v1_0_4.JobService", Name: "Job Service", Set: []dialect.PropertyRule{
+			{Path: "Id", Value: "JobService"}, {Path: "ServiceEnabled", Value: true},
+			{Path: "Status", Value: map[string]any{"State": "Enabled", "Health": "OK"}},
+			{Path: "Jobs", Value: map[string]any{"@odata.id": plainJobs}},
+			{Path: "ServiceCapabilities", Value: map[string]any{"Scheduling": true, "MaxJobs": 256}},
+		}},
+		{URI: plainJobs, Type: "JobCollection.JobCollection", Name: "Job Collection", BasedOn: tasks},
+		{URI: plainJobs + "/JID_{task:12}", Type: "Job.v1_1_0.Job", BasedOn: task, PassedMethods: []string{"DELETE"},
+			Remove: []string{"TaskState", "TaskStatus", "TaskMonitor", "EstimatedDuration", "Links", "Oem"},
+			Set: []dialect.PropertyRule{
+				{Path: "JobState", From: "TaskState"},
+				{Path: "JobState", From: "TaskState", Map: map[string]any{"Cancelling": "Stopping"}, Otherwise: dialect.LeaveUnchanged}, // which jobs have no word for
+				{Path: "JobStatus", From: "TaskStatus"},
+			}},
+	}
+}
+
+// services returns the vendor's services that only have actions.
+func services() []dialect.Resource {
+	of := func(at, name, kind string) dialect.Resource {
+		return dialect.Resource{URI: at, Type: name + "." + kind + "." + name, Name: name, Set: []dialect.PropertyRule{{Path: "Id", Value: name}}}
+	}
+	return []dialect.Resource{
+		of(lifecycleService, "DellLCService", "v1_5_0"), of(cardService, "DelliDRACCardService", "v1_6_0"), of(raidService, "DellRaidService", "v1_5_0"),
+	}
+}
+
+// lifecycleActions returns the actions that report whether the controller is ready,
+// for which clients wait after a reset [V: sushy: "Ready", up to 96 times 10 s].
+func (g generation) lifecycleActions() []dialect.Action {
+	status := func(lc, server, overall string) map[string]any {
+		return map[string]any{"LCStatus": lc, "RTStatus": lc, "ServerStatus": server, "Status": overall, "TelemetryStatus": lc}
+	}
+	return []dialect.Action{{ResourceURI: lifecycleService, Name: "DellLCService.GetRemoteServicesAPIStatus", Effects: []dialect.Effect{
+		{While: dialect.AfterStart, For: ready, Body: status("NotReady", "Invalid", "NotReady")},
+		{While: dialect.InPOST, Body: status("Ready", "InPOST", "Ready")},
+		{While: dialect.SystemOff, Body: status("Ready", "PoweredOff", "Ready")},
+		{Body: status("Ready", "OutOfPOST", "Ready")},
+	}}}
+}
+
+const ready = 60e9 // after which the Lifecycle Controller is, once the controller answers [K]
+
+// cardActions returns the action that resets the controller.
+func (g generation) cardActions() []dialect.Action {
+	reset := func(force []string, kind string) dialect.Effect {
+		return dialect.Effect{When: map[string][]string{"Force": force}, Requests: []dialect.StandardRequest{
+			{Method: "POST", URI: manager + "/Actions/Manager.Reset", Body: map[string]any{"ResetType": kind}},
+		}}
+	}
+	return []dialect.Action{{
+		ResourceURI: cardService, Name: "DelliDRACCardService.iDRACReset", Parameters: []dialect.Parameter{{Name: "Force", AllowableValues: []string{"Graceful", "Force"}}},
+		Effects: []dialect.Effect{reset([]string{"Graceful", ""}, "GracefulRestart"), reset([]string{"Force"}, "ForceRestart")},
+	}}
+}
+
+// chassisActions returns the action that cycles the power feeds, and with them the
+// controller [V]; it discards what waits in Bios/Settings [V].
+func (g generation) chassisActions() []dialect.Action {
+	reset := func(kind string) []dialect.StandardRequest {
+		return []dialect.StandardRequest{
+			{Method: "POST", URI: system + "/Actions/ComputerSystem.Reset", Body: map[string]any{"ResetType": kind}},
+			{Method: "POST", URI: manager + "/Actions/Manager.Reset", Body: map[string]any{"ResetType": "ForceRestart"}},
+		}
+	}
+	final := func(state ...string) map[string][]string { return map[string][]string{"FinalPowerState": state} }
+	return []dialect.Action{
+		{
+			ResourceURI: chassis, Name: "DellOemChassis.ExtendedReset", Parameters: []dialect.Parameter{
+				{Name: "ResetType", Required: true, AllowableValues: []string{"PowerCycle"}}, {Name: "FinalPowerState", AllowableValues: []string{"On", "Off"}},
+			},
+			Effects: []dialect.Effect{
+				{While: dialect.SystemOff, When: final("Off", ""), Requests: reset("On")[1:]},
+				{While: dialect.SystemOff, When: final("On"), Requests: reset("On")},
+				{When: final("On", ""), Requests: reset("PowerCycle")},
+				{When: final("Off"), Requests: reset("ForceOff")},
+			},
+		},
+		{ResourceURI: biosSettings, Name: "DellManager.ClearPending", Effects: []dialect.Effect{
+			{While: dialect.SettingsDue, Reject: new(g.message("SYS011", "Settings that a job has taken are given up with the job alone."))},
+			{Requests: []dialect.StandardRequest{{Method: "DELETE", URI: biosSettings}}},
+		}},
+	}
 }

@@ -25,13 +25,13 @@ const (
 	cardFQDD = "iDRAC.Embedded.1"
 )
 
-// profileTargets are what a client can ask for [V].
+// profileTargets are the components that a client can ask for [V].
 var profileTargets = []string{"ALL", "IDRAC", "BIOS", "NIC", "RAID"}
 
-// ofProfile exports and imports the server configuration profile. What the
-// actions are called at their addresses is EID_674_Manager before 6.00, and
-// OemManager from then on [V].
-func (g generation) ofProfile() []dialect.Action {
+// profileActions returns the actions that export and import the server
+// configuration profile. Their URIs begin with EID_674_Manager before firmware
+// 6.00, and with OemManager from then on [V].
+func (g generation) profileActions() []dialect.Action {
 	at := "/Actions/Oem/" + g.profile + "."
 	return []dialect.Action{
 		{
@@ -43,7 +43,7 @@ func (g generation) ofProfile() []dialect.Action {
 				{Name: "ShareParameters/Target", Type: dialect.ArrayParameter, AllowableValues: profileTargets, Required: true},
 				{Name: "ShareParameters/ShareType", AllowableValues: []string{"LOCAL"}},
 			},
-			Effects: []dialect.Effect{{Hook: g.export}},
+			Effects: []dialect.Effect{{Hook: g.exportProfile}},
 		},
 		{
 			ResourceURI: manager, Name: "OemManager.ImportSystemConfiguration", Target: at + "ImportSystemConfiguration",
@@ -57,24 +57,24 @@ func (g generation) ofProfile() []dialect.Action {
 			},
 			Effects: []dialect.Effect{
 				// [V: sushy waits for what is pending, and for jobs that run]
-				{While: dialect.SettingsDue, Reject: new(g.say("LC068", "Settings wait to be applied: a profile can be imported once they are, or given up."))},
-				{Hook: g.importing},
+				{While: dialect.SettingsDue, Reject: new(g.message("LC068", "Settings wait to be applied: a profile can be imported once they are, or given up."))},
+				{Hook: g.importProfile},
 			},
 		},
 	}
 }
 
-// busy refuses a profile while another is on its way.
+// busy rejects a profile while a job of another one runs.
 func (g generation) busy(c dialect.ActionCall) error {
 	for _, j := range c.BMC.Tasks.All() {
 		if !j.State.Ended() && (j.Name == importJob || j.Name == exportJob) {
-			return &dialect.Rejection{Message: g.say("RAC0679", "A job of a profile is running: there can be one at a time.")}
+			return &dialect.Rejection{Message: g.message("RAC0679", "A job of a profile is running: there can be one at a time.")}
 		}
 	}
 	return nil
 }
 
-// targets are the components that a client asks for.
+// targets returns a function that reports whether a client asks for a component.
 func targets(c dialect.ActionCall) func(which string) bool {
 	share, _ := c.Body["ShareParameters"].(map[string]any)
 	of, _ := share["Target"].([]any)
@@ -83,8 +83,8 @@ func targets(c dialect.ActionCall) func(which string) bool {
 	}
 }
 
-// export tells the configuration of the server.
-func (g generation) export(c dialect.ActionCall) (dialect.Effect, error) {
+// exportProfile exports the configuration of the server.
+func (g generation) exportProfile(c dialect.ActionCall) (dialect.Effect, error) {
 	if err := g.busy(c); err != nil {
 		return dialect.Effect{}, err
 	}
@@ -111,11 +111,10 @@ func (g generation) export(c dialect.ActionCall) (dialect.Effect, error) {
 	return out, nil
 }
 
-// cardComponent are the attributes of the controller: those that clients can
-// write.
+// cardComponent returns the writable attributes of the controller.
 func (g generation) cardComponent(c dialect.ActionCall) component {
 	out := component{FQDD: cardFQDD}
-	written := g.keptAttributes(c, "iDRAC.Embedded.1")
+	written := g.storedAttributes(c, "iDRAC.Embedded.1")
 	for _, a := range groups["iDRAC.Embedded.1"] {
 		if a.fixed {
 			continue
@@ -124,33 +123,36 @@ func (g generation) cardComponent(c dialect.ActionCall) component {
 		if is, ok := written["Attributes/"+a.name]; ok {
 			v = is
 		}
-		out.set(hashed(a.name), text(v))
+		out.set(profileName(a.name), text(v))
 	}
 	for _, name := range []string{bootDevice, bootOnce} {
 		is, _ := c.Stored[name].(string)
-		out.set(hashed(name), cmp.Or(is, map[string]string{bootDevice: "Normal", bootOnce: "Disabled"}[name]))
+		out.set(profileName(name), cmp.Or(is, map[string]string{bootDevice: "Normal", bootOnce: "Disabled"}[name]))
 	}
 	return out
 }
 
-// keptAttributes are those of a group that were written, by their paths.
-func (g generation) keptAttributes(c dialect.ActionCall, group string) map[string]any {
+// storedAttributes returns the attributes of a group that clients have written, by
+// their paths.
+func (g generation) storedAttributes(c dialect.ActionCall, group string) map[string]any {
 	all, _ := c.Stored[g.groupAddress(group)].(map[string]any)
 	return all
 }
 
 // groupAddress is where a group of attributes is.
 func (g generation) groupAddress(group string) string {
-	return strings.Replace(g.groupAt(group), "{manager}", "iDRAC.Embedded.1", 1)
+	return strings.Replace(g.groupURI(group), "{manager}", "iDRAC.Embedded.1", 1)
 }
 
-// hashed is the name of an attribute as profiles have it: ServerBoot.1#BootOnce.
-func hashed(name string) string {
+// profileName returns the name of an attribute as profiles have it:
+// ServerBoot.1#BootOnce.
+func profileName(name string) string {
 	i := strings.LastIndexByte(name, '.')
 	return name[:i] + "#" + name[i+1:]
 }
 
-func dotted(name string) string { return strings.Replace(name, "#", ".", 1) }
+// attributeName is the inverse of profileName.
+func attributeName(name string) string { return strings.Replace(name, "#", ".", 1) }
 
 func biosComponent(m *machine.View) component {
 	out := component{FQDD: biosFQDD}
@@ -164,7 +166,7 @@ func biosComponent(m *machine.View) component {
 	return out
 }
 
-// nicComponents tell which ports boot by PXE, for which ironic looks [V: sushy].
+// nicComponents returns which ports boot by PXE, which ironic reads [V: sushy].
 func nicComponents(m *machine.View) []component {
 	var out []component
 	for _, n := range m.Identity.NICs {
@@ -178,16 +180,16 @@ func nicComponents(m *machine.View) []component {
 	return out
 }
 
-// importing changes the server as a profile says. What the BIOS has to apply
-// waits for a reset, which the job brings about unless the client wants to.
-func (g generation) importing(c dialect.ActionCall) (dialect.Effect, error) {
+// importProfile changes the server as a profile says. BIOS settings wait for a
+// reset, which the job performs unless the client asks to reset the system itself.
+func (g generation) importProfile(c dialect.ActionCall) (dialect.Effect, error) {
 	if err := g.busy(c); err != nil {
 		return dialect.Effect{}, err
 	}
 	buffer, _ := c.Body["ImportBuffer"].(string)
 	p, err := parseProfile(buffer)
 	if err != nil {
-		return dialect.Effect{}, &dialect.Rejection{Message: g.say("SYS051", "The profile cannot be read: %1."), Args: []string{err.Error()}}
+		return dialect.Effect{}, &dialect.Rejection{Message: g.message("SYS051", "The profile cannot be read: %1."), Args: []string{err.Error()}}
 	}
 	out := dialect.Effect{Task: importJob, TaskDuration: 10 * time.Second, Store: map[string]any{}}
 	asked := targets(c)
@@ -225,8 +227,8 @@ func (g generation) importing(c dialect.ActionCall) (dialect.Effect, error) {
 	return out, nil
 }
 
-// biosChanges are the attributes that are to have another value, with the types
-// that they have. What the BIOS does not know it refuses by name.
+// biosChanges returns the BIOS attributes whose values change, with their types.
+// The BIOS rejects unknown attributes by name.
 func biosChanges(m *machine.View, x component) map[string]any {
 	is := map[string]string{}
 	for _, s := range m.BIOSSettings() {
@@ -251,24 +253,24 @@ func biosChanges(m *machine.View, x component) map[string]any {
 	return set
 }
 
-// cardChanges sets attributes of a group.
+// cardChanges returns the requests that set attributes of a group.
 func (g generation) cardChanges(c dialect.ActionCall, x component, keep map[string]any) ([]dialect.StandardRequest, error) {
-	written := maps.Clone(g.keptAttributes(c, x.FQDD))
+	written := maps.Clone(g.storedAttributes(c, x.FQDD))
 	if written == nil {
 		written = map[string]any{}
 	}
 	device, once := "", ""
 	for _, a := range x.Attributes {
-		name := dotted(a.Name)
+		name := attributeName(a.Name)
 		switch of, ok := isAttribute(x.FQDD, name); {
 		case name == bootDevice:
 			device = a.Value
 		case name == bootOnce:
 			once = a.Value
 		case !ok:
-			return nil, &dialect.Rejection{Message: g.say("SYS428", "%1 is no attribute that can be set."), Args: []string{a.Name}}
+			return nil, &dialect.Rejection{Message: g.message("SYS428", "%1 is no attribute that can be set."), Args: []string{a.Name}}
 		case len(of.takes) > 0 && !slices.Contains(of.takes, a.Value):
-			return nil, &dialect.Rejection{Message: g.say("SYS428", "%1 does not take the value %2."), Args: []string{a.Name, a.Value}}
+			return nil, &dialect.Rejection{Message: g.message("SYS428", "%1 does not take the value %2."), Args: []string{a.Name, a.Value}}
 		default:
 			written["Attributes/"+name] = a.Value
 			if _, number := of.value.(int); number {
@@ -287,15 +289,15 @@ func (g generation) cardChanges(c dialect.ActionCall, x component, keep map[stri
 		return nil, nil
 	}
 	was, _ := c.Stored[bootOnce].(string)
-	step, ok := g.bootStep(device, cmp.Or(once, was, "Disabled"))
+	step, ok := g.bootRequest(device, cmp.Or(once, was, "Disabled"))
 	if !ok {
-		return nil, &dialect.Rejection{Message: g.say("SYS428", "%1 is no device that the server can boot from."), Args: []string{device}}
+		return nil, &dialect.Rejection{Message: g.message("SYS428", "%1 is no device that the server can boot from."), Args: []string{device}}
 	}
 	keep[bootDevice] = device
 	return []dialect.StandardRequest{step}, nil
 }
 
-// text is a value as profiles have it.
+// text returns a value as profiles have it.
 func text(v any) string {
 	switch x := v.(type) {
 	case string:

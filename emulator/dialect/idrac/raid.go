@@ -12,14 +12,15 @@ import (
 
 const enclosure = ":Enclosure.Internal.0-1:"
 
-// driveFQDD and volumeFQDD are the names of a drive and a volume.
+// driveFQDD returns the FQDD of a drive.
 func driveFQDD(bay, controller string) string {
 	return strings.Replace(bay, "Disk.", "Disk.Bay.", 1) + enclosure + controller
 }
 
+// volumeFQDD returns the FQDD of a volume.
 func volumeFQDD(volume, controller string) string { return "Disk.Virtual." + volume + ":" + controller }
 
-// bayOf is the bay and the controller of a drive's FQDD.
+// bayOf returns the bay and the controller of the FQDD of a drive.
 func bayOf(m *machine.View, fqdd string) (bay, controller string, ok bool) {
 	for _, c := range m.Storage.Controllers() {
 		for _, d := range c.Drives {
@@ -36,12 +37,11 @@ func isController(m *machine.View, fqdd string) bool {
 	return ok
 }
 
-func storageAt(controller string, below ...string) string {
+func storageURI(controller string, below ...string) string {
 	return strings.Join(append([]string{system, "Storage", controller}, below...), "/")
 }
 
-// raidComponents are the controllers that make volumes, with these and their
-// drives.
+// raidComponents returns the RAID controllers with their volumes and drives.
 func raidComponents(m *machine.View) []component {
 	var out []component
 	for _, c := range m.Storage.Controllers() {
@@ -79,7 +79,8 @@ func raidComponents(m *machine.View) []component {
 	return out
 }
 
-// raidChanges makes and deletes the volumes of a controller as a profile says.
+// raidChanges returns the requests that make and delete the volumes of a controller
+// as a profile says.
 func raidChanges(m *machine.View, x component) []dialect.StandardRequest {
 	var out []dialect.StandardRequest
 	one := func(c component, name string) string {
@@ -98,13 +99,13 @@ func raidChanges(m *machine.View, x component) []dialect.StandardRequest {
 		switch {
 		case !isVolume || !strings.HasPrefix(v.FQDD, "Disk.Virtual."):
 		case one(v, "RAIDaction") == "Delete":
-			out = append(out, dialect.StandardRequest{Method: "DELETE", URI: storageAt(x.FQDD, "Volumes", id)})
+			out = append(out, dialect.StandardRequest{Method: "DELETE", URI: storageURI(x.FQDD, "Volumes", id)})
 		case one(v, "RAIDaction") == "Create":
 			drives := []any{}
 			for _, a := range v.Attributes {
 				bay, controller, ok := bayOf(m, a.Value)
 				if a.Name == "IncludedPhysicalDiskID" && ok {
-					drives = append(drives, map[string]any{"@odata.id": strings.NewReplacer("{system}", "System.Embedded.1").Replace(storageAt(controller, "Drives", bay))})
+					drives = append(drives, map[string]any{"@odata.id": strings.NewReplacer("{system}", "System.Embedded.1").Replace(storageURI(controller, "Drives", bay))})
 				}
 			}
 			body := map[string]any{
@@ -119,20 +120,20 @@ func raidChanges(m *machine.View, x component) []dialect.StandardRequest {
 			if n, err := strconv.ParseInt(one(v, "StripeSize"), 10, 64); err == nil && n > 0 { // in sectors
 				body["StripSizeBytes"] = n * 512
 			}
-			out = append(out, dialect.StandardRequest{Method: "POST", URI: storageAt(x.FQDD, "Volumes"), Body: body})
+			out = append(out, dialect.StandardRequest{Method: "POST", URI: storageURI(x.FQDD, "Volumes"), Body: body})
 		}
 	}
 	return out
 }
 
-// reset deletes all volumes of a controller.
+// reset returns the request that deletes all volumes of a controller.
 func reset(controller string) dialect.StandardRequest {
-	return dialect.StandardRequest{Method: "POST", URI: storageAt(controller, "Actions", "Storage.ResetToDefaults"), Body: map[string]any{"ResetType": "ResetAll"}}
+	return dialect.StandardRequest{Method: "POST", URI: storageURI(controller, "Actions", "Storage.ResetToDefaults"), Body: map[string]any{"ResetType": "ResetAll"}}
 }
 
-// ofRAID are the actions of the RAID service that have a meaning for the model:
-// the rest of the real one's looks values up or encrypts.
-func (g generation) ofRAID() []dialect.Action {
+// raidActions returns the actions of the RAID service that have a meaning for the
+// lab: the other actions of the real service look values up or encrypt.
+func (g generation) raidActions() []dialect.Action {
 	fqdd := []dialect.Parameter{{Name: "TargetFQDD", Required: true}}
 	spare := func(kind string) func(dialect.ActionCall) (dialect.Effect, error) {
 		return func(c dialect.ActionCall) (dialect.Effect, error) {
@@ -142,7 +143,7 @@ func (g generation) ofRAID() []dialect.Action {
 				return dialect.Effect{}, g.noSuch(name)
 			}
 			return dialect.Effect{Status: 202, Task: "Configure: " + controller, TaskDuration: realtime, Requests: []dialect.StandardRequest{
-				{Method: "PATCH", URI: storageAt(controller, "Drives", bay), Body: map[string]any{"HotspareType": kind}},
+				{Method: "PATCH", URI: storageURI(controller, "Drives", bay), Body: map[string]any{"HotspareType": kind}},
 			}}, nil
 		}
 	}
@@ -161,7 +162,7 @@ func (g generation) ofRAID() []dialect.Action {
 			of, _ := c.Machine.Storage.Controller(controller)
 			for _, d := range of.Drives {
 				if d.ID == bay && len(d.Volumes) > 0 {
-					return dialect.Effect{}, &dialect.Rejection{Message: g.say("STOR023", "The drive %1 is part of a volume."), Args: []string{name}}
+					return dialect.Effect{}, &dialect.Rejection{Message: g.message("STOR023", "The drive %1 is part of a volume."), Args: []string{name}}
 				}
 			}
 			on = controller
@@ -182,10 +183,10 @@ func (g generation) ofRAID() []dialect.Action {
 				return dialect.Effect{}, g.noSuch(name)
 			}
 			if !slices.ContainsFunc(of.Drives, func(d storage.DriveView) bool { return d.State == storage.DriveForeign }) {
-				return dialect.Effect{}, &dialect.Rejection{Message: g.say("STOR018", "No drive of %1 brings a configuration along."), Args: []string{name}} // [V: sushy]
+				return dialect.Effect{}, &dialect.Rejection{Message: g.message("STOR018", "No drive of %1 brings a configuration along."), Args: []string{name}} // [V: sushy]
 			}
 			return dialect.Effect{Task: "Configure: " + name, TaskDuration: realtime, Requests: []dialect.StandardRequest{
-				{Method: "POST", URI: storageAt(name, "Actions", "Storage.ClearForeign"), Body: map[string]any{}},
+				{Method: "POST", URI: storageURI(name, "Actions", "Storage.ClearForeign"), Body: map[string]any{}},
 			}}, nil
 		}}}},
 		{ResourceURI: raidService, Name: "DellRaidService.ResetConfig", Parameters: fqdd, Effects: []dialect.Effect{{Hook: func(c dialect.ActionCall) (dialect.Effect, error) {
@@ -203,5 +204,5 @@ func (g generation) ofRAID() []dialect.Action {
 const realtime = 10e9 // that a job of storage takes while the server runs [K]
 
 func (g generation) noSuch(fqdd string) error {
-	return &dialect.Rejection{Message: g.say("STOR003", "There is no %1 that this could be done to."), Args: []string{fqdd}}
+	return &dialect.Rejection{Message: g.message("STOR003", "There is no %1 that this could be done to."), Args: []string{fqdd}}
 }

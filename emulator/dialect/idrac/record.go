@@ -11,7 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
 
-// generation is what differs between one controller and the next.
+// generation has the data that differ from one generation to the next.
 type generation struct {
 	name     string
 	redfish  string // version of the protocol
@@ -35,9 +35,8 @@ var (
 	Ten      = ten(generation{"idrac10", "1.20.1", "2.11.0", "1.18.1", 0x0100, "17G Monolithic", "OemManager", false})
 )
 
-// record is what they have in common, which is what iDRAC 9 has from 6.00 on.
-// Unless it says otherwise a datum is of the table of dialects of the
-// reference.
+// record returns what the generations have in common, which is what iDRAC 9 has
+// from 6.00 on. A datum without a mark of its own is from the table of vendors.
 func record(g generation) dialect.Record {
 	return dialect.Record{
 		Name:           g.name,
@@ -64,7 +63,7 @@ func record(g generation) dialect.Record {
 		Logs:           dialect.Logs{System: "Sel", Manager: "Lclog"}, // [V: dellemc.openmanage asks for LogServices/Lclog/Entries]
 		Protocol: dialect.Protocol{
 			Registries: map[string]string{"Base": g.base},
-			Messages:   sayings(g),
+			Messages:   messages(g),
 			// [V: sushy, sample of a root: one level of $expand, $filter and $select]
 			Queries: dialect.Queries{
 				TopSkip: true, Select: true, Filter: true, Only: true, ExpandAll: true, ExpandLinks: true, ExpandRest: true, MaxLevels: 1,
@@ -72,13 +71,13 @@ func record(g generation) dialect.Record {
 			Gzip: true,
 			// [V: metal-operator#1015: an action with If-Match is answered 412]
 			ETags:    dialect.ETags{RejectIfMatchOnActions: true},
-			OEMTypes: types,
+			OEMTypes: oemTypes,
 		},
-		Presentation: face(g),
-		OEM:          own(g),
-		BIOS:         settings,
+		Presentation: presentation(g),
+		OEM:          extensions(g),
+		BIOS:         biosRules,
 		Tasks:        dialect.Tasks{LocationIsTask: true}, // Location is that of the task [V]
-		IPMI:         overIPMI(g),
+		IPMI:         ipmi(g),
 		Deviations: []dialect.Deviation{
 			{ResourceType: "DellJobCollection", Path: "Id", Evidence: "it is JobQueue [V: sushy, sample of a queue]"},
 			{ResourceType: "DellJobService", Path: "Id", Evidence: "it is Job Service [V: sushy, sample of it]"},
@@ -86,15 +85,15 @@ func record(g generation) dialect.Record {
 	}
 }
 
-// settings are applied by a job alone: a PATCH without an apply time makes none,
-// and a client makes it by POST to the jobs; with one the answer is 202 [V].
-// Immediate is not among the times [V].
-var settings = dialect.BIOS{
+// biosRules: settings are applied by a job alone: a PATCH without an apply time
+// makes none, and a client makes it by POST to the jobs; with an apply time the
+// answer is 202 [V]. Immediate is not among the apply times [V].
+var biosRules = dialect.BIOS{
 	WaitForApplyTime: true, TaskForApplyTime: true, TaskName: biosJob, ApplyDuration: time.Minute,
 	ApplyTimes: []firmware.ApplyTime{firmware.OnReset, firmware.AtMaintenanceWindowStart, firmware.InMaintenanceWindowOnReset},
 }
 
-// spec is the BMC.
+// spec returns the BMC of the record.
 func spec() bmc.Spec {
 	return bmc.Spec{
 		// [V: from 6.00 on, as numbers]
@@ -130,7 +129,7 @@ func spec() bmc.Spec {
 	}
 }
 
-// nineFive is iDRAC 9 with firmware 5.x.
+// nineFive returns the record of iDRAC 9 with firmware 5.x.
 func nineFive(g generation) dialect.Record {
 	r := record(g)
 	// [V: Managers/…/VirtualMedia/{CD,RemovableDisk}]
@@ -145,7 +144,7 @@ func nineFive(g generation) dialect.Record {
 	return r
 }
 
-// eight is iDRAC 8.
+// eight returns the record of iDRAC 8.
 func eight(g generation) dialect.Record {
 	r := nineFive(g)
 	r.Product, r.Vendor = "Integrated Remote Access Controller", "" // no Vendor on old ones [K]
@@ -177,15 +176,15 @@ func eight(g generation) dialect.Record {
 		dialect.Transform{ResourceType: "ServiceRoot", Remove: []string{"Vendor"}},
 	)
 	r.Presentation.RejectRules = append(r.Presentation.RejectRules, dialect.RejectRule{ResourceType: "ComputerSystem", Method: "PATCH", OneOf: map[string][]string{target: {"UsbCd"}},
-		Message: g.say("SYS428", "The property %1 does not take %2.")})
+		Message: g.message("SYS428", "The property %1 does not take %2.")})
 	r.BMC.Sessions = 4
 	r.Presentation.Errors.SingleObject = true // ExtendedInfo is an object at times [V]
 	// Settings have no apply times: a job is made of what was sent [K].
 	r.Presentation.RejectRules = append(r.Presentation.RejectRules,
 		// [V: POST to Sessions is 405: Basic]
-		dialect.RejectRule{ResourceType: "SessionCollection", Method: "POST", Status: 405, Message: g.say("SYS402", "The method of the request is not there for this address.")},
+		dialect.RejectRule{ResourceType: "SessionCollection", Method: "POST", Status: 405, Message: g.message("SYS402", "The method of the request is not there for this address.")},
 		// [V: sushy: 2.75.75.75 answers ResetBios without a body 400]
-		dialect.RejectRule{ResourceType: "Bios", Method: "Bios.ResetBios", EmptyBody: true, Message: g.say("SYS405", "The body of the request is not JSON.")},
+		dialect.RejectRule{ResourceType: "Bios", Method: "Bios.ResetBios", EmptyBody: true, Message: g.message("SYS405", "The body of the request is not JSON.")},
 	)
 	r.Presentation.URIMappings = append(r.Presentation.URIMappings,
 		dialect.URIMapping{From: "/redfish/v1/AccountService/Accounts", To: "/redfish/v1/Managers/{manager}/Accounts"}, // [V]
@@ -213,7 +212,7 @@ func eight(g generation) dialect.Record {
 	return r
 }
 
-// ten is iDRAC 10.
+// ten returns the record of iDRAC 10.
 func ten(g generation) dialect.Record {
 	r := record(g)
 	r.BMC.Slots = r.BMC.Slots[:1] // [V: only the first is of use to ironic]

@@ -12,8 +12,9 @@ import (
 // ComputerSystem.Boot.BootOrder, which is read-only]. What was written holds at
 // once, where iLO has it wait for a reset.
 
-// bootAt is where: iLO 6 has moved it [V docs, ilo6_adaptation].
-func (g generation) bootAt() string {
+// bootURI returns the URI of the boot settings: iLO 6 has moved it [V docs,
+// ilo6_adaptation].
+func (g generation) bootURI() string {
 	if g.n < 6 {
 		return "/redfish/v1/systems/{system}/bios/boot"
 	}
@@ -22,7 +23,7 @@ func (g generation) bootAt() string {
 
 func bootSettings(g generation) []dialect.Resource {
 	kind := g.oem + "ServerBootSettings.v2_0_0." + g.oem + "ServerBootSettings"
-	at := g.bootAt()
+	at := g.bootURI()
 	return []dialect.Resource{
 		{URI: at, Type: kind, Name: "Boot Order Current Settings", Read: bootSources, Set: []datum{
 			{Path: "@Redfish.Settings", Value: dict{
@@ -36,7 +37,7 @@ func bootSettings(g generation) []dialect.Resource {
 }
 
 func bootWrites(g generation) dialect.WritableProperty {
-	return dialect.WritableProperty{ResourceType: g.oem + "ServerBootSettings", Path: "PersistentBootConfigOrder", Type: dialect.ArrayParameter, Effects: []dialect.Effect{{Hook: order(g)}}}
+	return dialect.WritableProperty{ResourceType: g.oem + "ServerBootSettings", Path: "PersistentBootConfigOrder", Type: dialect.ArrayParameter, Effects: []dialect.Effect{{Hook: writeBootOrder(g)}}}
 }
 
 // source is a boot option by the name that iLO has for it [V docs:
@@ -46,8 +47,8 @@ type source struct {
 	option   dict
 }
 
-// names are by what they begin with, by the kind of source.
-var names = map[string]string{
+// bootStringPrefixes has the beginnings of these names, by the kind of boot source.
+var bootStringPrefixes = map[string]string{
 	"Hdd": "HD.EmbRAID.1.%d", "Pxe": "NIC.LOM.1.%d.IPv4", "UefiHttp": "NIC.LOM.1.%d.Httpv4", "Cd": "CD.Virtual.2.%d", "Usb": "Generic.USB.1.%d",
 }
 
@@ -57,7 +58,7 @@ func sources(l dialect.HookContext) []source {
 	for _, at := range ids(l.Standard("/redfish/v1/Systems/" + l.Variables["system"] + "/BootOptions")["Members"]) {
 		o := l.Standard(at)
 		alias, _ := o["Alias"].(string)
-		form := names[alias]
+		form := bootStringPrefixes[alias]
 		if form == "" {
 			form = "Other." + alias + ".1.%d"
 		}
@@ -67,7 +68,7 @@ func sources(l dialect.HookContext) []source {
 	return out
 }
 
-// bootSources are the sources and their order.
+// bootSources returns the boot sources and their order.
 func bootSources(l dialect.HookContext) map[string]any {
 	all := sources(l)
 	list, sorted := []any{}, []any{}
@@ -92,9 +93,9 @@ func bootSources(l dialect.HookContext) map[string]any {
 	}
 }
 
-// order writes the boot order; sources that are not named come after those that
-// are, in their order.
-func order(g generation) func(dialect.ActionCall) (dialect.Effect, error) {
+// writeBootOrder writes the boot order. Sources that are not named come after those
+// that are, in their order.
+func writeBootOrder(g generation) func(dialect.ActionCall) (dialect.Effect, error) {
 	return func(c dialect.ActionCall) (dialect.Effect, error) {
 		sent, _ := c.Body["PersistentBootConfigOrder"].([]any)
 		all := sources(c.HookContext)
@@ -109,7 +110,7 @@ func order(g generation) func(dialect.ActionCall) (dialect.Effect, error) {
 				}
 			}
 			if !found {
-				return dialect.Effect{}, &dialect.Rejection{Message: g.says("PropertyValueBadParam", "There is no such boot source, or it is named twice.")}
+				return dialect.Effect{}, &dialect.Rejection{Message: g.message("PropertyValueBadParam", "There is no such boot source, or it is named twice.")}
 			}
 		}
 		boot, _ := c.Standard("/redfish/v1/Systems/" + c.Variables["system"])["Boot"].(dict)
@@ -121,7 +122,7 @@ func order(g generation) func(dialect.ActionCall) (dialect.Effect, error) {
 		}
 		return dialect.Effect{
 			Requests: []dialect.StandardRequest{patch("/redfish/v1/Systems/"+c.Variables["system"], dict{"Boot": dict{"BootOrder": out}})},
-			Status:   200, Body: g.answer("SystemResetRequired"),
+			Status:   200, Body: g.errorBody("SystemResetRequired"),
 		}, nil
 	}
 }

@@ -152,7 +152,7 @@ func images(t *testing.T) string {
 	return s.URL + "/a.iso"
 }
 
-func TestWhatTellsTheGeneration(t *testing.T) {
+func TestServiceRootTellsTheGeneration(t *testing.T) {
 	for _, tt := range generations {
 		t.Run(tt.name, func(t *testing.T) {
 			b := serve(t, tt.profile)
@@ -168,7 +168,7 @@ func TestWhatTellsTheGeneration(t *testing.T) {
 	}
 }
 
-func TestPowerIsRefusedWhereItIsAsWanted(t *testing.T) {
+func TestRedundantResetIsRejected(t *testing.T) {
 	for _, tt := range generations {
 		t.Run(tt.name, func(t *testing.T) {
 			b := serve(t, tt.profile)
@@ -187,7 +187,7 @@ func TestPowerIsRefusedWhereItIsAsWanted(t *testing.T) {
 	}
 }
 
-func TestPOSTIsTold(t *testing.T) {
+func TestPostStateFollowsTheBoot(t *testing.T) {
 	for _, tt := range generations {
 		t.Run(tt.name, func(t *testing.T) {
 			b := serve(t, tt.profile)
@@ -283,7 +283,7 @@ func TestBIOSSettings(t *testing.T) {
 	}
 }
 
-func TestRegistriesArePackedOnly(t *testing.T) {
+func TestRegistryWithoutGzipReturns406(t *testing.T) {
 	for _, tt := range generations {
 		t.Run(tt.name, func(t *testing.T) {
 			b := serve(t, tt.profile)
@@ -399,7 +399,7 @@ func TestAuthenticationIsDelayedAndNotLocked(t *testing.T) {
 	}
 }
 
-func TestPrivilegesAreRoles(t *testing.T) {
+func TestPrivilegesBecomeARole(t *testing.T) {
 	for _, tt := range generations {
 		t.Run(tt.name, func(t *testing.T) {
 			b := serve(t, tt.profile)
@@ -416,7 +416,7 @@ func TestPrivilegesAreRoles(t *testing.T) {
 	}
 }
 
-func TestTheResourceDirectoryLeadsToWhatIsThere(t *testing.T) {
+func TestResourceDirectoryLinksExist(t *testing.T) {
 	for _, tt := range generations {
 		t.Run(tt.name, func(t *testing.T) {
 			b := serve(t, tt.profile)
@@ -437,7 +437,7 @@ func TestTheResourceDirectoryLeadsToWhatIsThere(t *testing.T) {
 	}
 }
 
-func TestTheBootOrderIsWrittenBelowTheBIOS(t *testing.T) {
+func TestPersistentBootOrderIsWrittenBelowTheBIOS(t *testing.T) {
 	for _, tt := range generations {
 		t.Run(tt.name, func(t *testing.T) {
 			b := serve(t, tt.profile)
@@ -461,7 +461,7 @@ func TestTheBootOrderIsWrittenBelowTheBIOS(t *testing.T) {
 	}
 }
 
-func TestFirmwareComesFromAnAddress(t *testing.T) {
+func TestFirmwareUpdateFetchesImageURI(t *testing.T) {
 	for _, tt := range generations {
 		t.Run(tt.name, func(t *testing.T) {
 			b := serve(t, tt.profile)
@@ -482,7 +482,7 @@ func TestFirmwareComesFromAnAddress(t *testing.T) {
 	}
 }
 
-func TestAnImageOfTheNextBootGoesAtTheOneAfter(t *testing.T) {
+func TestBootOnNextServerResetEjectsAtTheBootAfter(t *testing.T) {
 	image := images(t)
 	for _, tt := range generations {
 		t.Run(tt.name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 const docs4 = "github.com/HewlettPackard/ilo-rest-api-docs"
 
-func TestTheFourthGeneration(t *testing.T) {
+func TestILO4ShowsOlderResources(t *testing.T) {
 	b := serve(t, "hpe-dl360-gen9")
 	image := images(t)
 	const settings = system + "/Bios/Settings/"

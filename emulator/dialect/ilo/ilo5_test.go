@@ -34,7 +34,7 @@ const smart = system + "/SmartStorageConfig"
 
 // Volumes of a Smart Array are made at the next start [HPE's Redfish reference,
 // "SmartStorage configuration"].
-func TestASmartArrayMakesVolumesWhenTheSystemStarts(t *testing.T) {
+func TestSmartStorageConfigMakesVolumesAtTheNextReset(t *testing.T) {
 	b := serve(t, "hpe-dl360-gen10")
 	const drives = `{"Raid":"Raid1","LogicalDriveName":"root","DataDrives":["1I:1:1","1I:1:2"]}`
 	b.behaves(
@@ -80,7 +80,7 @@ func TestASmartArrayMakesVolumesWhenTheSystemStarts(t *testing.T) {
 }
 
 // The BIOS is reset by its settings [table of vendors' dialects].
-func TestTheFifthGenerationResetsItsBIOSAtTheSettings(t *testing.T) {
+func TestILO5ResetsBIOSAtTheSettingsResource(t *testing.T) {
 	b := serve(t, "hpe-dl360-gen10")
 	const bios = "/redfish/v1/systems/1/bios/"
 	target := bios + "settings/Actions/Bios.ResetBios/"

@@ -5,7 +5,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect/generic"
 )
 
-// ipmi is IPMI as iLO speaks it.
+// ipmi returns the IPMI of iLO.
 func ipmi() dialect.IPMI {
 	i := generic.Record.IPMI
 	i.Manufacturer = 11              // Hewlett-Packard (IANA, enterprise numbers)

@@ -2,9 +2,10 @@ package ilo
 
 import "github.com/metalab-dev/metalab/emulator/dialect"
 
-// says is a message of iLO's own registry, in our words [V docs, ilo5_msgregs304
-// and those of the other generations: keys, arguments and severities].
-func (g generation) says(key, text string) dialect.VendorMessage {
+// message returns a message of iLO's own registry, in our words [V docs,
+// ilo5_msgregs304 and those of the other generations: keys, arguments and
+// severities].
+func (g generation) message(key, text string) dialect.VendorMessage {
 	return dialect.VendorMessage{Registry: "iLO", Version: g.own, Key: key, Text: text, Resolution: resolutions[key]}
 }
 
@@ -18,8 +19,9 @@ var resolutions = map[string]string{
 	"UnsupportedOperation":           "None.",
 }
 
-// done is what answers a write that was done: an error object that tells of no
-// error [V table: Base.1.4.Success, later Base.1.17.Success; docs, concepts/errorresponses].
-func (g generation) done() *dialect.VendorMessage {
+// successMessage answers a successful write: an error object whose message reports
+// success [V table: Base.1.4.Success, later Base.1.17.Success; docs,
+// concepts/errorresponses].
+func (g generation) successMessage() *dialect.VendorMessage {
 	return &dialect.VendorMessage{Registry: "Base", Version: g.base, Key: "Success", Text: "The request was carried out.", Resolution: "None."}
 }

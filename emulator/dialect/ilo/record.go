@@ -41,7 +41,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
 
-// generation is in what the generations differ that is a word or a number.
+// generation has the names and numbers in which the generations differ.
 type generation struct {
 	name, model string
 	n           int    // 4 to 7
@@ -85,14 +85,14 @@ var (
 
 // The records.
 var (
-	ILO4 = quirk.Must(fourth(), habits...)
-	ILO5 = quirk.Must(fifth(), habits...)
-	ILO6 = quirk.Must(sixth(), habits...)
-	ILO7 = quirk.Must(seventh(), habits...)
+	ILO4 = quirk.Must(fourth(), commonQuirks...)
+	ILO5 = quirk.Must(fifth(), commonQuirks...)
+	ILO6 = quirk.Must(sixth(), commonQuirks...)
+	ILO7 = quirk.Must(seventh(), commonQuirks...)
 )
 
-// habits are quirks that all of them have.
-var habits = []string{
+// commonQuirks are the quirks of all generations.
+var commonQuirks = []string{
 	// One login may fail; after the next one the account waits for ten seconds.
 	// There is no other lock [V table: AuthFailuresBeforeDelay 1,
 	// AuthFailureDelayTimeSeconds 10, AuthFailureLoggingThreshold 3].
@@ -102,7 +102,7 @@ var habits = []string{
 	"identity-406",
 }
 
-// common is what all of them have.
+// common returns what all generations have.
 func common(g generation) dialect.Record {
 	r := generic.Record
 	r.Name, r.ManagerModel, r.RedfishVersion = g.name, g.model, g.redfish
@@ -140,9 +140,9 @@ func common(g generation) dialect.Record {
 		Queries:  dialect.Queries{Select: true, Filter: true, Only: true, TopSkip: true, ExpandAll: true, ExpandRest: true, MaxLevels: 1, Unknown: dialect.Ignored},
 		ETags:    dialect.ETags{Format: dialect.Weak}, // [V table: W/"1C210906" everywhere, and no If-Match is needed]
 		Gzip:     true,
-		OEMTypes: types(g),
+		OEMTypes: oemTypes(g),
 	}
-	r.Presentation, r.OEM = face(g), own(g)
+	r.Presentation, r.OEM = presentation(g), extensions(g)
 	if g.n > 4 { // whose attributes leave no room for what is below them
 		r.OEM.Resources = append(r.OEM.Resources, bootSettings(g)...)
 		r.OEM.WritableProperties = append(r.OEM.WritableProperties, bootWrites(g))
@@ -157,23 +157,23 @@ func common(g generation) dialect.Record {
 	return r
 }
 
-// fourth is iLO 4 [K table; V docs of iLO 4].
+// fourth returns the record of iLO 4 [K table; V docs of iLO 4].
 func fourth() dialect.Record {
 	r := common(gen4)
 	f := &r.Presentation
 	f.TrailingSlash = true // [K table: in every link]
-	f.URIMappings = append(f.URIMappings, old...)
-	f.Hidden = append(append(f.Hidden, modern...), gone...)
-	f.Transforms = append(f.Transforms, gen9()...)
+	f.URIMappings = append(f.URIMappings, mappingsILO4...)
+	f.Hidden = append(append(f.Hidden, hiddenBeforeILO6...), hiddenInILO4...)
+	f.Transforms = append(f.Transforms, transformsILO4()...)
 	f.RejectRules = append([]dialect.RejectRule{{
 		ResourceType: "ComputerSystem", Method: reset, OneOf: when("ResetType", "GracefulShutdown", "GracefulRestart"), // [K table]
-		Message: base(gen4, "ActionParameterValueNotInList", "The value %2 of the parameter %1 is not in the list of those that are taken."),
+		Message: baseMessage(gen4, "ActionParameterValueNotInList", "The value %2 of the parameter %1 is not in the list of those that are taken."),
 	}}, f.RejectRules...)
 	// Images are inserted by PATCH, or by the vendor's own actions [K table; V docs].
 	r.Media.InsertByPatch = true
 	r.BIOS.FlatAttributes = true // [K table]
-	r.OEM.Resources = append(r.OEM.Resources, arrays(gen4)...)
-	r.OEM.Resources = append(r.OEM.Resources, flashing)
+	r.OEM.Resources = append(r.OEM.Resources, smartArrays(gen4)...)
+	r.OEM.Resources = append(r.OEM.Resources, flashService)
 	r.OEM.Actions = append(r.OEM.Actions, flash)
 	// The API before Redfish is there as well [K table], and sessions are made at
 	// either place [K table].
@@ -184,14 +184,14 @@ func fourth() dialect.Record {
 	return r
 }
 
-// fifth is iLO 5 [V table, docs ilo5_304].
+// fifth returns the record of iLO 5 [V table, docs ilo5_304].
 func fifth() dialect.Record {
 	r := common(gen5)
-	r.Presentation.URIMappings = append(r.Presentation.URIMappings, bios...)
-	r.Presentation.Hidden = append(r.Presentation.Hidden, modern...)
-	r.Presentation.Transforms = append(r.Presentation.Transforms, gen10...)
+	r.Presentation.URIMappings = append(r.Presentation.URIMappings, biosMappings...)
+	r.Presentation.Hidden = append(r.Presentation.Hidden, hiddenBeforeILO6...)
+	r.Presentation.Transforms = append(r.Presentation.Transforms, transformsILO5...)
 	r.Presentation.RejectRules = append(slices.Clone(readOnlyVolumes), r.Presentation.RejectRules...)
-	r.OEM.Resources = append(append(r.OEM.Resources, arrays(gen5)...), smartConfig()...)
+	r.OEM.Resources = append(append(r.OEM.Resources, smartArrays(gen5)...), smartConfig()...)
 	r.OEM.WritableProperties = append(r.OEM.WritableProperties, smartWrites...)
 	// It is the settings that are reset [V table].
 	for _, act := range []string{"ResetBios", "ChangePassword"} {
@@ -201,21 +201,21 @@ func fifth() dialect.Record {
 	return r
 }
 
-// sixth is iLO 6 [V table, docs ilo6_170]. Volumes are made at once, of the
-// types that the controller has; what the vendor numbers from 239 down is
-// numbered from 1 here.
+// sixth returns the record of iLO 6 [V table, docs ilo6_170]. Volumes are made at
+// once, of the types that the controller has. They are numbered from 1, where the
+// vendor numbers them from 239 down.
 func sixth() dialect.Record {
 	r := common(gen6)
-	r.Presentation.URIMappings = append(r.Presentation.URIMappings, bios...)
+	r.Presentation.URIMappings = append(r.Presentation.URIMappings, biosMappings...)
 	r.Presentation.Transforms = append(r.Presentation.Transforms, shape{ResourceType: "Manager", Remove: []string{"PowerState"}}) // [V github.com/ironcore-dev/metal-operator/issues/594]
 	r.BMC.Accounts.Policy.Basic = bmc.BasicUnadvertised                                                                           // [V table]
 	return r
 }
 
-// seventh is iLO 7 [V table, docs ilo7_114 and ilo7_adaptation].
+// seventh returns the record of iLO 7 [V table, docs ilo7_114 and ilo7_adaptation].
 func seventh() dialect.Record {
 	r := common(gen7)
-	r.Presentation.URIMappings = append(r.Presentation.URIMappings, bios...)
+	r.Presentation.URIMappings = append(r.Presentation.URIMappings, biosMappings...)
 	r.Presentation.Hidden = append(r.Presentation.Hidden, chassis+"/PowerSubsystem") // [V docs: its resmap has none]
 	r.BMC.Accounts.Policy.Basic = bmc.BasicUnadvertised                              // [V table]
 	return r

@@ -15,8 +15,8 @@ import (
 // to its settings is carried out when the system starts next [V table; docs,
 // smartstorage]. The volumes are the tree's, and changes of them wait there.
 
-// configAt is its address, the settings below it.
-const configAt = "/redfish/v1/systems/{system}/smartstorageconfig"
+// smartStorageURI is the URI of SmartStorageConfig; its settings are below it.
+const smartStorageURI = "/redfish/v1/systems/{system}/smartstorageconfig"
 
 // What the BMC remembers: how destructive a change may be, what the last one
 // was, and when it was asked for.
@@ -26,7 +26,7 @@ const (
 	keptAt      = "SmartStorageConfig/Time"
 )
 
-// smartConfig are the resources.
+// smartConfig returns the resources of SmartStorageConfig.
 func smartConfig() []dialect.Resource {
 	const kind = "SmartStorageConfig.v2_0_3.SmartStorageConfig"
 	tunable := []string{
@@ -36,27 +36,27 @@ func smartConfig() []dialect.Resource {
 		"SurvivalPowerMode", "WriteCacheBypassThresholdKiB", "FlexibleLatencySchedulerSetting",
 	}
 	return []dialect.Resource{
-		{URI: configAt, Type: kind, Name: "Smart Storage Config", Read: func(l dialect.HookContext) map[string]any { return config(l, false) }},
+		{URI: smartStorageURI, Type: kind, Name: "Smart Storage Config", Read: func(l dialect.HookContext) map[string]any { return config(l, false) }},
 		// What tunes the array is kept, and has no effect [V docs: names and defaults].
-		{URI: configAt + "/settings", Type: kind, Name: "Smart Storage Config Settings", Writable: tunable, Privilege: "ConfigureComponents",
+		{URI: smartStorageURI + "/settings", Type: kind, Name: "Smart Storage Config Settings", Writable: tunable, Privilege: "ConfigureComponents",
 			Read: func(l dialect.HookContext) map[string]any { return config(l, true) }},
 	}
 }
 
-// raids are the types of volumes, as iLO has them [V docs: LogicalDrives.Raid].
-// Raid1ADM and Raid10ADM, of three drives a piece, no controller here makes.
-var raids = dict{"RAID0": "Raid0", "RAID1": "Raid1", "RAID5": "Raid5", "RAID6": "Raid6", "RAID10": "Raid10", "RAID50": "Raid50", "RAID60": "Raid60"}
+// raidTypes maps the standard's RAID types to iLO's [V docs: LogicalDrives.Raid].
+// No controller of the lab makes Raid1ADM and Raid10ADM, of three drives each.
+var raidTypes = dict{"RAID0": "Raid0", "RAID1": "Raid1", "RAID5": "Raid5", "RAID6": "Raid6", "RAID10": "Raid10", "RAID50": "Raid50", "RAID60": "Raid60"}
 
-// smartWrites are what changes volumes.
+// smartWrites are the properties whose PATCH changes volumes.
 var smartWrites = []dialect.WritableProperty{
 	{ResourceType: "SmartStorageConfig", Path: "DataGuard", Effects: []dialect.Effect{
 		{When: when("$", "Strict", "Permissive", "Disabled"), Store: dict{keptGuard: "$"}},
 	}},
-	{ResourceType: "SmartStorageConfig", Path: "LogicalDrives", Type: dialect.ArrayParameter, Effects: []dialect.Effect{{Hook: arrange}}},
+	{ResourceType: "SmartStorageConfig", Path: "LogicalDrives", Type: dialect.ArrayParameter, Effects: []dialect.Effect{{Hook: writeLogicalDrives}}},
 }
 
-// array is the tree's storage that the configuration is of: the first that has
-// volumes; "" there is none.
+// array returns the standard URI of the storage that the configuration is of: the
+// first that has volumes; "" is none.
 func array(l dialect.HookContext) string {
 	all := l.Standard("/redfish/v1/Systems/" + l.Variables["system"] + "/Storage")
 	for _, at := range ids(all["Members"]) {
@@ -67,7 +67,7 @@ func array(l dialect.HookContext) string {
 	return ""
 }
 
-// ids are the addresses of links.
+// ids returns the URIs of links.
 func ids(v any) []string {
 	var out []string
 	all, _ := v.([]any)
@@ -84,12 +84,13 @@ func drivesOf(l dialect.HookContext, storage string) []string {
 	return ids(l.Standard("/redfish/v1/Systems/" + l.Variables["system"] + "/Storage/" + storage)["Drives"])
 }
 
-// location is where the n-th drive is: port, box and bay [V docs:
+// location returns the location of the n-th drive: port, box and bay [V docs:
 // DriveLocationFormat; K: four drives a port].
 func location(n int) string { return fmt.Sprintf("%dI:1:%d", n/4+1, n+1) }
 
-// places are the drives of an array, by where they are.
-func places(l dialect.HookContext, array string) (at []string, of map[string]string) {
+// driveLocations returns the locations of the drives of an array, and the drives by
+// their locations.
+func driveLocations(l dialect.HookContext, array string) (at []string, of map[string]string) {
 	of = map[string]string{}
 	for i, drive := range ids(l.Standard(array)["Drives"]) {
 		where := location(i)
@@ -99,7 +100,7 @@ func places(l dialect.HookContext, array string) (at []string, of map[string]str
 	return at, of
 }
 
-// config is the configuration: as it is, or as it will be.
+// config returns the configuration: the present one, or the pending one.
 func config(l dialect.HookContext, settings bool) map[string]any {
 	guard, _ := l.Stored[keptGuard].(string)
 	if guard == "" {
@@ -118,7 +119,7 @@ func config(l dialect.HookContext, settings bool) map[string]any {
 	if at == "" {
 		return o
 	}
-	where, of := places(l, at)
+	where, of := driveLocations(l, at)
 	physical := []any{}
 	for _, p := range where {
 		physical = append(physical, dict{"LegacyBootPriority": "None", "Location": p, "LocationFormat": "ControllerPort:Box:Bay"})
@@ -130,16 +131,16 @@ func config(l dialect.HookContext, settings bool) map[string]any {
 	o["LogicalDrives"], o["PhysicalDrives"] = logical, physical
 	if settings {
 		o["Id"] = "settings"
-		if asked, _ := l.Stored[keptPending].([]any); asked != nil && waits(l, at) {
+		if asked, _ := l.Stored[keptPending].([]any); asked != nil && waitsForReset(l, at) {
 			o["LogicalDrives"] = asked
 		}
 		return o
 	}
-	o["@Redfish.Settings"] = outcome(l, at)
+	o["@Redfish.Settings"] = lastResult(l, at)
 	return o
 }
 
-// logicalDrive is a volume as iLO has it.
+// logicalDrive returns a volume in iLO's properties.
 func logicalDrive(v dict, n int, where []string, of map[string]string) dict {
 	links, _ := v["Links"].(dict)
 	named := func(links any) []any {
@@ -159,7 +160,7 @@ func logicalDrive(v dict, n int, where []string, of map[string]string) dict {
 		accelerator = "None"
 	}
 	return dict{
-		"LogicalDriveNumber": n, "LogicalDriveName": v["DisplayName"], "Raid": raids[fmt.Sprint(v["RAIDType"])], "Accelerator": accelerator,
+		"LogicalDriveNumber": n, "LogicalDriveName": v["DisplayName"], "Raid": raidTypes[fmt.Sprint(v["RAIDType"])], "Accelerator": accelerator,
 		"BlockSizeBytes": block, "CapacityBlocks": size / block, "CapacityGiB": size >> 30, "DataDrives": data,
 		"SpareDrives": named(links["DedicatedSpareDrives"]), "SpareRebuildMode": nil, "LegacyBootPriority": "None", "ParityGroupCount": 0,
 		"StripSizeBytes": number(v["StripSizeBytes"]), "StripeSizeBytes": number(v["OptimumIOSizeBytes"]), "DriveLocationFormat": "ControllerPort:Box:Bay",
@@ -167,7 +168,7 @@ func logicalDrive(v dict, n int, where []string, of map[string]string) dict {
 	}
 }
 
-// identifier is what tells a volume from others.
+// identifier returns the identifier of a volume.
 func identifier(v dict) string {
 	all, _ := v["Identifiers"].([]any)
 	for _, x := range all {
@@ -178,13 +179,13 @@ func identifier(v dict) string {
 	return ""
 }
 
-// number is a number of a body.
+// number returns a number of a body as an integer.
 func number(v any) int64 {
 	n, _ := strconv.ParseInt(fmt.Sprint(v), 10, 64)
 	return n
 }
 
-// jobs are those that the last change has made.
+// jobs returns the tasks that the last change has made.
 func jobs(l dialect.HookContext, array string) []bmc.Task {
 	text, _ := l.Stored[keptAt].(string)
 	since, err := time.Parse(time.RFC3339Nano, text)
@@ -200,16 +201,16 @@ func jobs(l dialect.HookContext, array string) []bmc.Task {
 	return out
 }
 
-// waits says whether the last change waits for a start of the system.
-func waits(l dialect.HookContext, array string) bool {
+// waitsForReset reports whether the last change waits for a reset of the system.
+func waitsForReset(l dialect.HookContext, array string) bool {
 	return slices.ContainsFunc(jobs(l, array), func(j bmc.Task) bool { return !j.State.Ended() })
 }
 
-// outcome tells what became of the last change: that of the jobs that it made.
-func outcome(l dialect.HookContext, array string) dict {
+// lastResult returns the result of the last change: that of the tasks that it made.
+func lastResult(l dialect.HookContext, array string) dict {
 	s := dict{
 		"@odata.type": "#Settings.v1_0_0.Settings", "ETag": "", "Time": "", "Messages": []any{dict{"MessageId": "Base.1.0.Success"}},
-		"SettingsObject": dict{"@odata.id": strings.Replace(configAt, "{system}", l.Variables["system"], 1) + "/settings"},
+		"SettingsObject": dict{"@odata.id": strings.Replace(smartStorageURI, "{system}", l.Variables["system"], 1) + "/settings"},
 	}
 	messages := []any{}
 	for _, j := range jobs(l, array) {

@@ -24,22 +24,23 @@ const (
 	session = "/sessionInformation/{task}"
 )
 
-// known are the profiles by their paths, with the names that they are kept by.
-var known = map[string]string{
+// profileStores has the profiles by their paths, with the names under which they
+// are stored.
+var profileStores = map[string]string{
 	"Server/SystemConfig/BiosConfig":                  "BiosConfig",
 	"Server/HWConfigurationIrmc":                      "HWConfigurationIrmc",
 	"Server/HWConfigurationIrmc/Adapters/RAIDAdapter": "RAIDAdapter",
 }
 
-func keptAs(name string) string { return "profile " + name }
+func storedAs(name string) string { return "profile " + name }
 
-// profiles are their resources. The values of eLCMStatus are texts.
+// profiles returns the resources of profiles. The values of eLCMStatus are texts.
 func profiles() []dialect.Resource {
 	out := []dialect.Resource{
 		{URI: elcm + "/eLCMStatus", Type: "eLCMStatus.v1_0_0.eLCMStatus", Name: "eLCM Status", Set: []dialect.PropertyRule{
 			{Path: "eLCMStatus", Value: map[string]any{"EnabledAndLicenced": "true", "SDCardMounted": "true"}},
 		}},
-		{URI: store, Type: "ProfileManagement.v1_0_0.ProfileManagement", Name: "Profile Management", Read: stored},
+		{URI: store, Type: "ProfileManagement.v1_0_0.ProfileManagement", Name: "Profile Management", Read: storedProfiles},
 		{URI: session + "/status", Type: "SessionInformation.v1_0_0.SessionInformation", Name: "Session Status", Set: []dialect.PropertyRule{
 			{Path: "Session/Id", Value: "{task}"},
 			{Path: "Session/Status", From: task + "#TaskState", Value: "activated", Map: map[string]any{
@@ -50,15 +51,15 @@ func profiles() []dialect.Resource {
 			{Path: "SessionLog/Id", Value: "{task}"}, {Path: "SessionLog/Entries/Entry", From: task + "#Messages"},
 		}},
 	}
-	for _, path := range slices.Sorted(maps.Keys(known)) {
+	for _, path := range slices.Sorted(maps.Keys(profileStores)) {
 		out = append(out, dialect.Resource{
-			URI: store + "/" + known[path], Type: "Profile.v1_0_0.Profile", StoredAs: keptAs(known[path]), PassedMethods: []string{"DELETE"},
+			URI: store + "/" + profileStores[path], Type: "Profile.v1_0_0.Profile", StoredAs: storedAs(profileStores[path]), PassedMethods: []string{"DELETE"},
 		})
 	}
 	return out
 }
 
-// profileActions make profiles and carry them out.
+// profileActions returns the actions that make profiles and apply them.
 func profileActions() []dialect.Action {
 	return []dialect.Action{
 		{ResourceURI: store, Name: "ProfileManagement.Get", Target: "/get", Hidden: true, Effects: []dialect.Effect{{Hook: makeProfile}}},
@@ -67,11 +68,11 @@ func profileActions() []dialect.Action {
 	}
 }
 
-// stored lists the profiles that are there.
-func stored(l dialect.HookContext) map[string]any {
+// storedProfiles lists the profiles that are stored.
+func storedProfiles(l dialect.HookContext) map[string]any {
 	links := []any{}
-	for _, name := range slices.Sorted(maps.Values(known)) {
-		if _, ok := l.Stored[keptAs(name)]; ok {
+	for _, name := range slices.Sorted(maps.Values(profileStores)) {
+		if _, ok := l.Stored[storedAs(name)]; ok {
 			links = append(links, map[string]any{"profile": strings.TrimPrefix(store, "/") + "/" + name})
 		}
 	}
@@ -84,15 +85,15 @@ func opened(e dialect.Effect, about string) dialect.Effect {
 	return e
 }
 
-// makeProfile puts into the store what a server is configured as.
+// makeProfile stores the present configuration of the server as a profile.
 func makeProfile(c dialect.ActionCall) (dialect.Effect, error) {
 	path := c.Query.Get("PARAM_PATH")
-	name, ok := known[path]
+	name, ok := profileStores[path]
 	if !ok {
-		return dialect.Effect{}, &dialect.Rejection{Status: 404, Args: []string{path}, Message: base("ResourceMissingAtURI", "There is no profile of %1.")}
+		return dialect.Effect{}, &dialect.Rejection{Status: 404, Args: []string{path}, Message: baseMessage("ResourceMissingAtURI", "There is no profile of %1.")}
 	}
-	if _, ok := c.Stored[keptAs(name)]; ok {
-		return dialect.Effect{}, &dialect.Rejection{Status: 409, Args: []string{name}, Message: base("ResourceAlreadyExists", "There is a profile %1 already.")}
+	if _, ok := c.Stored[storedAs(name)]; ok {
+		return dialect.Effect{}, &dialect.Rejection{Status: 409, Args: []string{name}, Message: baseMessage("ResourceAlreadyExists", "There is a profile %1 already.")}
 	}
 	server := map[string]any{"@Version": "1.01"}
 	if name == "BiosConfig" {
@@ -100,7 +101,7 @@ func makeProfile(c dialect.ActionCall) (dialect.Effect, error) {
 	} else {
 		server["HWConfigurationIrmc"] = map[string]any{"@Version": "1.00", "Adapters": map[string]any{"RAIDAdapter": adapters(c.Machine)}}
 	}
-	return opened(dialect.Effect{Store: map[string]any{keptAs(name): map[string]any{"Server": server}}}, "read "+name), nil
+	return opened(dialect.Effect{Store: map[string]any{storedAs(name): map[string]any{"Server": server}}}, "read "+name), nil
 }
 
 // groups are the parts of a BIOS configuration, by the menus of its attributes.
@@ -139,7 +140,7 @@ func biosConfig(l dialect.HookContext) map[string]any {
 	return out
 }
 
-// adapters are the RAID controllers, their drives and volumes.
+// adapters returns the RAID controllers with their drives and volumes.
 func adapters(m *machine.View) []any {
 	out := []any{}
 	for _, c := range m.Storage.Controllers() {
@@ -178,8 +179,8 @@ func adapters(m *machine.View) []any {
 	return out
 }
 
-// at is what is in objects within each other; nil where there is none.
-func at(v any, path ...string) any {
+// lookup returns the value at a path in nested objects, or nil.
+func lookup(v any, path ...string) any {
 	for _, name := range path {
 		o, _ := v.(map[string]any)
 		v = o[name]
@@ -187,11 +188,11 @@ func at(v any, path ...string) any {
 	return v
 }
 
-// applyProfile carries out a profile.
+// applyProfile applies a profile.
 func applyProfile(c dialect.ActionCall) (dialect.Effect, error) {
 	server := c.Body["Server"]
 	var steps []dialect.StandardRequest
-	if config, ok := at(server, "SystemConfig", "BiosConfig").(map[string]any); ok {
+	if config, ok := lookup(server, "SystemConfig", "BiosConfig").(map[string]any); ok {
 		attributes := map[string]any{}
 		for _, name := range slices.Sorted(maps.Keys(config)) {
 			group, _ := config[name].(map[string]any)
@@ -201,38 +202,39 @@ func applyProfile(c dialect.ActionCall) (dialect.Effect, error) {
 		}
 		steps = append(steps, dialect.StandardRequest{Method: "PATCH", URI: settings, Body: map[string]any{"Attributes": attributes}})
 	}
-	all, _ := at(server, "HWConfigurationIrmc", "Adapters", "RAIDAdapter").([]any)
+	all, _ := lookup(server, "HWConfigurationIrmc", "Adapters", "RAIDAdapter").([]any)
 	for _, a := range all {
-		more, err := adapterSteps(c, a)
+		more, err := adapterRequests(c, a)
 		if err != nil {
 			return dialect.Effect{}, err
 		}
 		steps = append(steps, more...)
 	}
 	if len(steps) == 0 {
-		return dialect.Effect{}, &dialect.Rejection{Status: 406, Message: base("PropertyMissing", "The profile has nothing that could be set here.")}
+		return dialect.Effect{}, &dialect.Rejection{Status: 406, Message: baseMessage("PropertyMissing", "The profile has nothing that could be set here.")}
 	}
 	return opened(dialect.Effect{Requests: steps}, "apply"), nil
 }
 
-// adapterSteps are what a profile asks of one controller: volumes go before
-// others come, which take unused drives where they name none.
-func adapterSteps(c dialect.ActionCall, a any) ([]dialect.StandardRequest, error) {
-	id, _ := at(a, "@AdapterId").(string)
+// adapterRequests returns the requests that configure one controller as a profile
+// says: volumes are deleted before others are made, which take unused drives where
+// the profile names none.
+func adapterRequests(c dialect.ActionCall, a any) ([]dialect.StandardRequest, error) {
+	id, _ := lookup(a, "@AdapterId").(string)
 	id = strings.TrimPrefix(id, "RAIDAdapter")
 	controller, ok := c.Machine.Storage.Controller(id)
 	if !ok || controller.RAID == nil {
-		return nil, &dialect.Rejection{Status: 406, Args: []string{id}, Message: base("PropertyValueNotInList", "There is no RAID adapter %1.")}
+		return nil, &dialect.Rejection{Status: 406, Args: []string{id}, Message: baseMessage("PropertyValueNotInList", "There is no RAID adapter %1.")}
 	}
 	system := strings.ReplaceAll(systems, "{system}", "0")
 	under := system + "/Storage/" + id
-	free := unused(controller)
+	free := unusedDrives(controller)
 	var gone, come []dialect.StandardRequest
-	volumes, _ := at(a, "LogicalDrives", "LogicalDrive").([]any)
+	volumes, _ := lookup(a, "LogicalDrives", "LogicalDrive").([]any)
 	for _, v := range volumes {
-		switch at(v, "@Action") {
+		switch lookup(v, "@Action") {
 		case "Delete":
-			number := fmt.Sprint(at(v, "@Number"))
+			number := fmt.Sprint(lookup(v, "@Number"))
 			gone = append(gone, dialect.StandardRequest{Method: "DELETE", URI: under + "/Volumes/" + number})
 			for _, d := range controller.Drives {
 				if slices.Contains(d.Volumes, number) {
@@ -240,19 +242,19 @@ func adapterSteps(c dialect.ActionCall, a any) ([]dialect.StandardRequest, error
 				}
 			}
 		case "Create":
-			level := storage.RAIDType("RAID" + fmt.Sprint(at(v, "RaidLevel")))
+			level := storage.RAIDType("RAID" + fmt.Sprint(lookup(v, "RaidLevel")))
 			rule, ok := controller.RAID.Rule(level)
 			if !ok {
-				return nil, &dialect.Rejection{Status: 406, Args: []string{string(level)}, Message: base("PropertyValueNotInList", "The adapter does not make %1.")}
+				return nil, &dialect.Rejection{Status: 406, Args: []string{string(level)}, Message: baseMessage("PropertyValueNotInList", "The adapter does not make %1.")}
 			}
-			bays := named(a, v)
+			bays := namedDrives(a, v)
 			if bays == nil {
 				need := rule.Min
 				if level.Nested() {
 					need *= 2
 				}
 				if len(free) < need {
-					return nil, &dialect.Rejection{Status: 406, Message: base("InsufficientResources", "Too few drives are unused.")}
+					return nil, &dialect.Rejection{Status: 406, Message: baseMessage("InsufficientResources", "Too few drives are unused.")}
 				}
 				bays, free = free[:need], free[need:]
 			}
@@ -261,7 +263,7 @@ func adapterSteps(c dialect.ActionCall, a any) ([]dialect.StandardRequest, error
 				links = append(links, map[string]any{"@odata.id": under + "/Drives/" + bay})
 			}
 			body := map[string]any{"RAIDType": string(level), "Links": map[string]any{"Drives": links}}
-			if name, ok := at(v, "Name").(string); ok && name != "" {
+			if name, ok := lookup(v, "Name").(string); ok && name != "" {
 				body["DisplayName"] = name
 			}
 			come = append(come, dialect.StandardRequest{Method: "POST", URI: under + "/Volumes", Body: body})
@@ -270,20 +272,20 @@ func adapterSteps(c dialect.ActionCall, a any) ([]dialect.StandardRequest, error
 	return append(gone, come...), nil
 }
 
-// named are the drives that a profile names for a volume, by their bays; nil
-// when it leaves them open.
-func named(adapter, volume any) []string {
-	refs, _ := at(volume, "ArrayRefs", "ArrayRef").([]any)
-	arrays, _ := at(adapter, "Arrays", "Array").([]any)
+// namedDrives returns the bays of the drives that a profile names for a volume; nil
+// when it names none.
+func namedDrives(adapter, volume any) []string {
+	refs, _ := lookup(volume, "ArrayRefs", "ArrayRef").([]any)
+	arrays, _ := lookup(adapter, "Arrays", "Array").([]any)
 	var out []string
 	for _, r := range refs {
 		for _, a := range arrays {
-			if fmt.Sprint(at(a, "@Number")) != fmt.Sprint(at(r, "@Number")) {
+			if fmt.Sprint(lookup(a, "@Number")) != fmt.Sprint(lookup(r, "@Number")) {
 				continue
 			}
-			disks, _ := at(a, "PhysicalDiskRefs", "PhysicalDiskRef").([]any)
+			disks, _ := lookup(a, "PhysicalDiskRefs", "PhysicalDiskRef").([]any)
 			for _, d := range disks {
-				out = append(out, "Disk."+fmt.Sprint(at(d, "@Number")))
+				out = append(out, "Disk."+fmt.Sprint(lookup(d, "@Number")))
 			}
 		}
 	}

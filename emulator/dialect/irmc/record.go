@@ -20,13 +20,13 @@ import (
 // there, and its status says so. HTTP is off in both generations. Secure boot is
 // as the standard has it, and timings are those of the profiles.
 
-// names are what the two generations call their own.
+// names are the names that differ between the two generations.
 type names struct {
 	oem    string // property of Oem, and segment of addresses
 	prefix string // of actions and their parameters
 }
 
-// S5 is iRMC S5.
+// S5 is the dialect of iRMC S5.
 var S5 = record(names{"ts_fujitsu", "FTS"}, func(r *dialect.Record) { // [V] collection, provider: common.go
 	r.Name, r.Product, r.Vendor = "irmc-s5", "iRMC S5", "FUJITSU" // [K]
 	r.ManagerModel = "iRMC S5"
@@ -35,7 +35,7 @@ var S5 = record(names{"ts_fujitsu", "FTS"}, func(r *dialect.Record) { // [V] col
 	r.Protocol.Queries.Filter, r.Protocol.Queries.Only = false, false // [K]
 })
 
-// S6 is iRMC S6 from 2.00 on.
+// S6 is the dialect of iRMC S6, firmware 2.00 and later.
 var S6 = record(names{"Fsas", "Fsas"}, func(r *dialect.Record) { // [V] provider: common.go, resource_power.go
 	r.Name, r.Product, r.Vendor = "irmc-s6", "iRMC S6", "Fsas Technologies" // [K]
 	r.ManagerModel = "iRMC S6"
@@ -58,10 +58,10 @@ func record(n names, change func(r *dialect.Record)) dialect.Record {
 		BootTargets:    []machine.SourceKind{machine.None, machine.Pxe, machine.Cd, machine.Hdd, machine.BiosSetup}, // [V] collection: irmc_setnextboot
 		RedundantReset: dialect.RejectRedundant,                                                                     // [K] "not allowed now": what the state of power lets be done is listed alone
 		MaxImageBytes:  256 << 20,
-		BMC:            controller(),
+		BMC:            bmcSpec(),
 		Protocol:       protocol(),
-		Presentation:   face(n),
-		OEM:            own(n),
+		Presentation:   presentation(n),
+		OEM:            extensions(n),
 		// [V] resource_virtual_media.go polls Inserted after a 2xx: the image is
 		// there a little later, but no task tells of it.
 		Media: dialect.Media{},
@@ -74,7 +74,7 @@ func record(n names, change func(r *dialect.Record)) dialect.Record {
 	return r
 }
 
-func controller() bmc.Spec {
+func bmcSpec() bmc.Spec {
 	return bmc.Spec{
 		// [V] resource_virtual_media.go: .iso goes to 0, .img to 1.
 		Slots: []bmc.SlotSpec{

@@ -31,7 +31,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
 
-// Record is the dialect.
+// Record is the dialect of MegaRAC SP-X.
 var Record = quirk.Must(record(), "boot-full-request") // [V: ironic, of ami and asrockrack]
 
 func record() dialect.Record {
@@ -44,7 +44,7 @@ func record() dialect.Record {
 		r.BMC.Slots = append(r.BMC.Slots, bmc.SlotSpec{ID: id, Name: "CD/DVD Instance", Types: []string{"CD", "DVD"}})
 	}
 	r.BMC.Sessions = 15                                                                                   // [K]
-	r.BMC.SessionTimeout = 30 * time.Minute                                                               // [K]: SessionService says 30, and means minutes (face.go)
+	r.BMC.SessionTimeout = 30 * time.Minute                                                               // [K]: SessionService says 30, and means minutes (presentation.go)
 	r.BMC.Life = bmc.LifeSpec{Leave: 2 * time.Second, Offline: 80 * time.Second, Start: 60 * time.Second} // [K]
 	a := &r.BMC.Accounts
 	a.Most, a.NameMax = 15, 16                         // [K: IPMI's users]
@@ -81,10 +81,10 @@ func record() dialect.Record {
 			Text:       "The request has no If-Match header, which this resource needs.",
 			Resolution: "Read the resource, and send its ETag with the request.",
 		}},
-		OEMTypes: types,
+		OEMTypes: oemTypes,
 	}
-	r.Presentation = face.Clone()
+	r.Presentation = presentation.Clone()
 	r.IPMI = ipmi(r.IPMI)
-	r.OEM = own
+	r.OEM = extensions
 	return r
 }

@@ -2,8 +2,8 @@ package openbmc
 
 import "github.com/metalab-dev/metalab/emulator/dialect"
 
-// protocol is [V] redfish-core/include/utils/query_param.hpp and
-// http/http_response.hpp.
+// protocol returns bmcweb's implementation of the protocol: [V]
+// redfish-core/include/utils/query_param.hpp and http/http_response.hpp.
 func protocol() dialect.Protocol {
 	return dialect.Protocol{
 		Registries: map[string]string{"Base": "1.19.0"}, // [V] redfish-core/include/registries/base_message_registry.hpp

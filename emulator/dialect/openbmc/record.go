@@ -14,15 +14,14 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// Record is OpenBMC.
+// Record is the dialect of OpenBMC.
 //
-// Of the rows of the table of vendors it says nothing about: licences, of which
-// there are none; BIOS settings, which a service without a BIOS manager of its
-// platform does not have.
+// It has no licences, because there are none, and no BIOS settings, which bmcweb
+// does not have without a BIOS manager of the platform.
 var Record = dialect.Record{
 	Name:           "openbmc",
 	Product:        "OpenBMC",
-	Vendor:         "OpenBMC",    // bodies show neither: see shapes.go
+	Vendor:         "OpenBMC",    // bodies show neither: see presentation.go
 	RedfishVersion: "1.17.0",     // [V] service_root.hpp
 	SystemID:       "system",     // [V] meson.options: redfish-system-uri-name
 	ManagerID:      "bmc",        // [V] meson.options: redfish-manager-uri-name
@@ -32,14 +31,14 @@ var Record = dialect.Record{
 	BootTargets:    bootTargets(),
 	RedundantReset: dialect.AcceptRedundant, // [K] D-Bus takes a transition that leads nowhere
 	MaxImageBytes:  64 << 20,                // [V] meson.options: http-body-limit, 30 MiB as built; boards raise it
-	BMC:            controller(),
+	BMC:            bmcSpec(),
 	Protocol:       protocol(),
 	Presentation: dialect.Presentation{
-		URIMappings: moves(), Hidden: shut(), Transforms: shapes(), RejectRules: rules(),
+		URIMappings: uriMappings(), Hidden: hidden(), Transforms: transforms(), RejectRules: rejectRules(),
 		// [V] redfish-core/src/error_messages.cpp: the first message is the error's
 		// code as well, which is what the standard's form has.
 	},
-	OEM:   own(),
+	OEM:   extensions(),
 	Media: dialect.Media{}, // [V] virtual_media.hpp: InsertMedia answers once the image is mounted
 	Logs:  dialect.Logs{System: "EventLog", Manager: "Journal", DeletableEntries: true},
 	IPMI:  ipmi(),
@@ -60,7 +59,7 @@ func bootTargets() []machine.SourceKind {
 	return []machine.SourceKind{machine.None, machine.Pxe, machine.Hdd, machine.Cd, machine.Diags, machine.BiosSetup, machine.Usb}
 }
 
-func controller() bmc.Spec {
+func bmcSpec() bmc.Spec {
 	return bmc.Spec{
 		// [V] virtual_media.hpp, vmItemTemplate: both are CD and USBStick. The first
 		// is of the browser (proxy), the second takes a URI (legacy); their names

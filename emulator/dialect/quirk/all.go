@@ -6,12 +6,14 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-// say words a refusal as Base does, or, with a registry, as a vendor.
-func say(registry, version, key, text string) dialect.VendorMessage {
+// vendorMessage returns a message of a registry in a version.
+func vendorMessage(registry, version, key, text string) dialect.VendorMessage {
 	return dialect.VendorMessage{Registry: registry, Version: version, Key: key, Text: text, Resolution: "Change the request, or try again later."}
 }
 
-func base(key, text string) dialect.VendorMessage { return say("Base", "1.8.1", key, text) }
+func baseMessage(key, text string) dialect.VendorMessage {
+	return vendorMessage("Base", "1.8.1", key, text)
+}
 
 const (
 	slots    = "/redfish/v1/Systems/{system}/VirtualMedia/{slot}"
@@ -24,45 +26,48 @@ const (
 	settings = "/redfish/v1/Systems/{system}/Bios/Settings"
 )
 
-func rules(all ...dialect.RejectRule) func(*dialect.Record, values) {
+// addRules returns a change that puts rules before those of the record.
+func addRules(all ...dialect.RejectRule) func(*dialect.Record, values) {
 	return func(r *dialect.Record, _ values) {
 		r.Presentation.RejectRules = append(slices.Clone(all), r.Presentation.RejectRules...)
 	}
 }
 
-func first(r *dialect.Record, u dialect.RejectRule) {
+// prependRule puts a rule before those of the record.
+func prependRule(r *dialect.Record, u dialect.RejectRule) {
 	r.Presentation.RejectRules = append([]dialect.RejectRule{u}, r.Presentation.RejectRules...)
 }
 
-func shapes(all ...dialect.Transform) func(*dialect.Record, values) {
+func addTransforms(all ...dialect.Transform) func(*dialect.Record, values) {
 	return func(r *dialect.Record, _ values) {
 		r.Presentation.Transforms = append(r.Presentation.Transforms, all...)
 	}
 }
 
-func etags(change func(*dialect.ETags)) func(*dialect.Record, values) {
+func changeETags(change func(*dialect.ETags)) func(*dialect.Record, values) {
 	return func(r *dialect.Record, _ values) { change(&r.Protocol.ETags) }
 }
 
-// All are the quirks, by what they are about.
+// All has every quirk, by subject.
 var All = slices.Concat(requests, media, boots, tasks, systems, protocols, logins, ipmis, freeIPMI)
 
-// requests are those that refuse what the standard allows, or answer otherwise.
+// requests are the quirks that reject what the standard allows, or answer
+// otherwise.
 var requests = []Quirk{
 	{
 		ID: "vmedia-stale-inserted", Does: "for a while after an image was ejected, inserting another one fails with 500",
 		Seen: "iDRAC", Source: []string{"https://storyboard.openstack.org/#!/story/2008504"},
 		Params: []Param{{"for", "10s", Span, "how long the drive is stale"}},
 		change: func(r *dialect.Record, p values) {
-			first(r, dialect.RejectRule{ResourceType: "VirtualMedia", Method: insert, While: dialect.AfterEject, For: p.span("for"), Status: 500,
-				Message: say("IDRAC", "2.8.0", "VRM0012", "The virtual media is attached already, or still in use.")})
+			prependRule(r, dialect.RejectRule{ResourceType: "VirtualMedia", Method: insert, While: dialect.AfterEject, For: p.span("for"), Status: 500,
+				Message: vendorMessage("IDRAC", "2.8.0", "VRM0012", "The virtual media is attached already, or still in use.")})
 		},
 	},
 	{
 		ID: "vmedia-strict-payload", Does: "inserting is refused with 400 when Inserted or WriteProtected are sent",
 		Seen: "Supermicro X11, X12", Source: []string{"sushy release note fix-insert-media-payload"},
-		change: rules(dialect.RejectRule{ResourceType: "VirtualMedia", Method: insert, SendsAny: []string{"Inserted", "WriteProtected"},
-			Message: base("ActionParameterUnknown", "The action was given the parameter %1, which it does not know.")}),
+		change: addRules(dialect.RejectRule{ResourceType: "VirtualMedia", Method: insert, SendsAny: []string{"Inserted", "WriteProtected"},
+			Message: baseMessage("ActionParameterUnknown", "The action was given the parameter %1, which it does not know.")}),
 	},
 	{
 		ID: "vmedia-patch-only", Does: "there is no InsertMedia: who wants an image inserted sets Image and Inserted by PATCH, both of them",
@@ -70,8 +75,8 @@ var requests = []Quirk{
 		change: func(r *dialect.Record, _ values) {
 			r.Media.InsertByPatch = true
 			// An image, and not null, which ejects.
-			first(r, dialect.RejectRule{ResourceType: "VirtualMedia", Method: "PATCH", HasPrefix: map[string][]string{"Image": {""}}, Missing: []string{"Inserted"},
-				Message: base("PropertyMissing", "The property %1 is required and was not sent.")})
+			prependRule(r, dialect.RejectRule{ResourceType: "VirtualMedia", Method: "PATCH", HasPrefix: map[string][]string{"Image": {""}}, Missing: []string{"Inserted"},
+				Message: baseMessage("PropertyMissing", "The property %1 is required and was not sent.")})
 		},
 	},
 	{
@@ -84,15 +89,15 @@ var requests = []Quirk{
 			if p["account"] == "yes" {
 				lacks = append(lacks, "UserName", "Password")
 			}
-			first(r, dialect.RejectRule{ResourceType: "VirtualMedia", Method: insert, Missing: lacks, PlainText: p["error"] == "text",
-				Message: base("ActionParameterMissing", "The action needs the parameter %1, which was not sent.")})
+			prependRule(r, dialect.RejectRule{ResourceType: "VirtualMedia", Method: insert, Missing: lacks, PlainText: p["error"] == "text",
+				Message: baseMessage("ActionParameterMissing", "The action needs the parameter %1, which was not sent.")})
 		},
 	},
 	{
 		ID: "vmedia-eject-needs-body", Does: "ejecting without a body is refused with 400; {} is enough",
 		Seen: "HPE iLO", Source: []string{"sushy release note fix-eject-media-empty-dict"},
-		change: rules(dialect.RejectRule{ResourceType: "VirtualMedia", Method: eject, EmptyBody: true,
-			Message: base("MalformedJSON", "The body of the request is no JSON.")}),
+		change: addRules(dialect.RejectRule{ResourceType: "VirtualMedia", Method: eject, EmptyBody: true,
+			Message: baseMessage("MalformedJSON", "The body of the request is no JSON.")}),
 	},
 	{
 		ID: "vmedia-no-http", Does: "images by http:// are refused with 400; https:// works, unless but=nfs",
@@ -104,46 +109,46 @@ var requests = []Quirk{
 			if p["but"] == "nfs" {
 				begins = append(begins, "https://")
 			}
-			first(r, dialect.RejectRule{ResourceType: "VirtualMedia", HasPrefix: map[string][]string{"Image": begins},
-				Message: base("ActionParameterNotSupported", "The parameter %1 cannot have the value %2 here.")})
+			prependRule(r, dialect.RejectRule{ResourceType: "VirtualMedia", HasPrefix: map[string][]string{"Image": begins},
+				Message: baseMessage("ActionParameterNotSupported", "The parameter %1 cannot have the value %2 here.")})
 		},
 	},
 	{
 		ID: "vmedia-detached", Does: "inserting is refused with VRM0021 until the BMC is reset",
 		Seen: "iDRAC", Source: []string{"https://github.com/microsoft/lisa/pull/4168"},
-		change: rules(dialect.RejectRule{ResourceType: "VirtualMedia", Method: insert, While: dialect.NeverReset, Status: 500,
-			Message: say("IDRAC", "2.8.0", "VRM0021", "The virtual media is detached, or its session is stale.")}),
+		change: addRules(dialect.RejectRule{ResourceType: "VirtualMedia", Method: insert, While: dialect.NeverReset, Status: 500,
+			Message: vendorMessage("IDRAC", "2.8.0", "VRM0021", "The virtual media is detached, or its session is stale.")}),
 	},
 	{
 		ID: "boot-enabled-required", Does: "a boot override is refused with 400 unless BootSourceOverrideEnabled is sent with it",
 		Seen: "Supermicro", Source: []string{"https://storyboard.openstack.org/#!/story/2008547"},
-		change: rules(dialect.RejectRule{ResourceType: "ComputerSystem", Method: "PATCH", SendsAny: []string{target, mode}, Missing: []string{enabled},
-			Message: base("PropertyMissing", "The property %1 is required and was not sent.")}),
+		change: addRules(dialect.RejectRule{ResourceType: "ComputerSystem", Method: "PATCH", SendsAny: []string{target, mode}, Missing: []string{enabled},
+			Message: baseMessage("PropertyMissing", "The property %1 is required and was not sent.")}),
 	},
 	{
 		ID: "boot-redundant-rejected", Does: "a boot override is refused with 400 when one of target, enabled and mode is sent that is so already",
 		Seen: "several", Source: []string{"https://storyboard.openstack.org/#!/story/2007355", "https://storyboard.openstack.org/#!/story/2008252", "https://storyboard.openstack.org/#!/story/2008712"},
-		change: rules(dialect.RejectRule{ResourceType: "ComputerSystem", URI: "/redfish/v1/Systems/{system}", Method: "PATCH", SendsUnchanged: []string{target, enabled, mode},
-			Message: base("PropertyValueConflict", "The property %1 is %2 already.")}),
+		change: addRules(dialect.RejectRule{ResourceType: "ComputerSystem", URI: "/redfish/v1/Systems/{system}", Method: "PATCH", SendsUnchanged: []string{target, enabled, mode},
+			Message: baseMessage("PropertyValueConflict", "The property %1 is %2 already.")}),
 	},
 	{
 		ID: "boot-full-request", Does: "a boot override is refused with 400 unless target, enabled and mode are sent together",
 		Seen: "AMI, ASRock Rack", Source: []string{"ironic, drivers/modules/redfish/management.py"},
-		change: rules(dialect.RejectRule{ResourceType: "ComputerSystem", Method: "PATCH", SendsIncomplete: []string{target, enabled, mode},
-			Message: base("PropertyMissing", "The property %1 is required and was not sent.")}),
+		change: addRules(dialect.RejectRule{ResourceType: "ComputerSystem", Method: "PATCH", SendsIncomplete: []string{target, enabled, mode},
+			Message: baseMessage("PropertyMissing", "The property %1 is required and was not sent.")}),
 	},
 	{
 		ID: "boot-minimal-request", Does: "a boot override is refused with 400 when more than two of its properties are sent",
 		Seen: "HPE DL160", Source: []string{"https://github.com/bmc-toolbox/bmclib/pull/318"},
-		change: rules(dialect.RejectRule{ResourceType: "ComputerSystem", Method: "PATCH", SendsAny: []string{"Boot"}, MaxProperties: 2,
-			Message: base("PropertyValueConflict", "The property %1 was written with too many others.")}),
+		change: addRules(dialect.RejectRule{ResourceType: "ComputerSystem", Method: "PATCH", SendsAny: []string{"Boot"}, MaxProperties: 2,
+			Message: baseMessage("PropertyValueConflict", "The property %1 was written with too many others.")}),
 	},
 	{
 		ID: "boot-no-continuous", Does: "an override that stays is refused with PropertyValueNotInList",
 		Seen: "Lenovo XCC", Source: []string{"bmclib, providers/lenovo/boot.go"},
 		change: func(r *dialect.Record, _ values) {
-			first(r, dialect.RejectRule{ResourceType: "ComputerSystem", Method: "PATCH", OneOf: map[string][]string{enabled: {"Continuous"}},
-				Message: base("PropertyValueNotInList", "The value %2 of the property %1 is not in the list of those that are taken.")})
+			prependRule(r, dialect.RejectRule{ResourceType: "ComputerSystem", Method: "PATCH", OneOf: map[string][]string{enabled: {"Continuous"}},
+				Message: baseMessage("PropertyValueNotInList", "The value %2 of the property %1 is not in the list of those that are taken.")})
 			r.Presentation.Transforms = append(r.Presentation.Transforms, dialect.Transform{ResourceType: "ComputerSystem", Set: []dialect.PropertyRule{
 				{Path: "Boot/BootSourceOverrideEnabled@Redfish.AllowableValues", Value: []any{"Once", "Disabled"}}}})
 		},
@@ -151,19 +156,19 @@ var requests = []Quirk{
 	{
 		ID: "post-rejects-changes", Does: "changes of the system are refused with 400 while it is in POST",
 		Seen: "HPE iLO", Source: []string{"https://github.com/ironcore-dev/metal-operator/issues/997", "https://bugs.launchpad.net/ironic/+bug/2136275"},
-		change: rules(
+		change: addRules(
 			dialect.RejectRule{ResourceType: "ComputerSystem", Method: "PATCH", While: dialect.InPOST,
-				Message: say("iLO", "2.37.0", "UnableToModifyDuringSystemPOST", "The system cannot be changed while it is in POST.")},
+				Message: vendorMessage("iLO", "2.37.0", "UnableToModifyDuringSystemPOST", "The system cannot be changed while it is in POST.")},
 			dialect.RejectRule{ResourceType: "Bios", URI: settings, Method: "PATCH", While: dialect.InPOST,
-				Message: say("iLO", "2.37.0", "UnableToModifyDuringSystemPOST", "The system cannot be changed while it is in POST.")}),
+				Message: vendorMessage("iLO", "2.37.0", "UnableToModifyDuringSystemPOST", "The system cannot be changed while it is in POST.")}),
 	},
 	{
 		ID: "power-settle-409", Does: "powering on is refused with 409 for a while after power off",
 		Seen: "iDRAC 10", Source: []string{"https://bugs.launchpad.net/ironic/+bug/2162995"},
 		Params: []Param{{"for", "10s", Span, "how long power has to settle"}},
 		change: func(r *dialect.Record, p values) {
-			first(r, dialect.RejectRule{ResourceType: "ComputerSystem", Method: reset, OneOf: map[string][]string{"ResetType": {"On", "ForceOn"}}, While: dialect.AfterOff,
-				For: p.span("for"), Status: 409, Message: base("ActionParameterValueConflict", "The value %2 of the parameter %1 does not go with the state of the server.")})
+			prependRule(r, dialect.RejectRule{ResourceType: "ComputerSystem", Method: reset, OneOf: map[string][]string{"ResetType": {"On", "ForceOn"}}, While: dialect.AfterOff,
+				For: p.span("for"), Status: 409, Message: baseMessage("ActionParameterValueConflict", "The value %2 of the parameter %1 does not go with the state of the server.")})
 		},
 	},
 	{
@@ -172,8 +177,8 @@ var requests = []Quirk{
 		Params: []Param{{"for", "10s", Span, "how long the BMC is not ready"}},
 		change: func(r *dialect.Record, p values) {
 			for _, w := range []dialect.Condition{dialect.AfterOff, dialect.AfterOn} {
-				first(r, dialect.RejectRule{ResourceType: "ComputerSystem", Method: reset, While: w, For: p.span("for"),
-					Message: say("iLO", "2.14.0", "InvalidOperationForSystemState", "The operation was not successful due to the current power state.")})
+				prependRule(r, dialect.RejectRule{ResourceType: "ComputerSystem", Method: reset, While: w, For: p.span("for"),
+					Message: vendorMessage("iLO", "2.14.0", "InvalidOperationForSystemState", "The operation was not successful due to the current power state.")})
 			}
 		},
 	},
@@ -186,11 +191,11 @@ var requests = []Quirk{
 		check: oneOf(map[string][]string{"how": {"503", "400"}, "members": {"shown", "empty"}}),
 		change: func(r *dialect.Record, p values) {
 			u := dialect.RejectRule{While: dialect.AfterStart, For: p.span("for"), Status: 503,
-				Message: say("IDRAC", "2.8.0", "SYS518", "The BMC is not ready: its data sources are not available yet.")}
+				Message: vendorMessage("IDRAC", "2.8.0", "SYS518", "The BMC is not ready: its data sources are not available yet.")}
 			if p["how"] == "400" {
-				u.Status, u.Message = 400, say("IDRAC", "1.6.0", "SWC0700", "The BMC is not ready: try again in a while.")
+				u.Status, u.Message = 400, vendorMessage("IDRAC", "1.6.0", "SWC0700", "The BMC is not ready: try again in a while.")
 			}
-			first(r, u)
+			prependRule(r, u)
 			if p["members"] == "empty" {
 				r.Protocol.EmptyCollectionsAfterBoot = p.span("for")
 			}
@@ -199,14 +204,14 @@ var requests = []Quirk{
 	{
 		ID: "jobs-blocked", Does: "BIOS settings are refused with 400 while others wait for a restart",
 		Seen: "iDRAC", Source: []string{"https://github.com/quadsproject/badfish/issues/30", "https://github.com/dsx-ai-factory/libredfish/pull/105"},
-		change: rules(dialect.RejectRule{ResourceType: "Bios", URI: settings, Method: "PATCH", While: dialect.SettingsDue,
-			Message: say("IDRAC", "2.8.0", "SYS011", "A configuration that was committed waits to be applied.")}),
+		change: addRules(dialect.RejectRule{ResourceType: "Bios", URI: settings, Method: "PATCH", While: dialect.SettingsDue,
+			Message: vendorMessage("IDRAC", "2.8.0", "SYS011", "A configuration that was committed waits to be applied.")}),
 	},
 	{
 		ID: "no-sessions", Does: "POST to the sessions is answered 405: only Basic authentication works",
 		Seen: "iDRAC 8", Source: []string{"https://github.com/quadsproject/badfish/issues/447"},
-		change: rules(dialect.RejectRule{ResourceType: "SessionCollection", Method: "POST", Status: 405,
-			Message: say("IDRAC", "1.6.0", "SYS402", "The method of the request is not allowed here.")}),
+		change: addRules(dialect.RejectRule{ResourceType: "SessionCollection", Method: "POST", Status: 405,
+			Message: vendorMessage("IDRAC", "1.6.0", "SYS402", "The method of the request is not allowed here.")}),
 	},
 	{
 		ID: "session-limit", Does: "few sessions can be open at a time; the next login is answered 503",
@@ -217,27 +222,27 @@ var requests = []Quirk{
 	{
 		ID: "etag-required", Does: "a change without If-Match is answered 428",
 		Seen: "AMI, Huawei", Source: []string{"https://github.com/stmcginnis/gofish/issues/171", "https://github.com/stmcginnis/gofish/issues/174"},
-		change: etags(func(e *dialect.ETags) { e.IfMatchRequired = []string{"*"} }),
+		change: changeETags(func(e *dialect.ETags) { e.IfMatchRequired = []string{"*"} }),
 	},
 	{
 		ID: "etag-weak-vs-strong", Does: "ETags are sent weak, and compared without what makes them so",
 		Seen: "iDRAC", Source: []string{"sushy release note releasenote-d7138d1e1d414632"},
-		change: etags(func(e *dialect.ETags) { e.Format = dialect.Weak; e.Comparison = dialect.Unquoted }),
+		change: changeETags(func(e *dialect.ETags) { e.Format = dialect.Weak; e.Comparison = dialect.Unquoted }),
 	},
 	{
 		ID: "etag-mismatch-own", Does: "a change with the ETag that the BMC itself has sent is answered 412",
 		Seen: "Lenovo", Source: []string{"https://github.com/ansible-collections/community.general/issues/11270"},
-		change: etags(func(e *dialect.ETags) { e.Comparison = dialect.Never }),
+		change: changeETags(func(e *dialect.ETags) { e.Comparison = dialect.Never }),
 	},
 	{
 		ID: "etag-double-quoted", Does: "ETags are sent in two pairs of quotes, and compared so",
 		Seen: "several", Source: []string{"https://github.com/ansible-collections/community.general/issues/3268"},
-		change: etags(func(e *dialect.ETags) { e.Format = dialect.DoubleQuoted }),
+		change: changeETags(func(e *dialect.ETags) { e.Format = dialect.DoubleQuoted }),
 	},
 	{
 		ID: "etag-empty", Does: "ETags are sent with nothing in them; a change that sends such a one back is answered 412",
 		Seen: "several", Source: []string{"https://github.com/stmcginnis/gofish/issues/174"},
-		change: etags(func(e *dialect.ETags) { e.Format = dialect.Empty }),
+		change: changeETags(func(e *dialect.ETags) { e.Format = dialect.Empty }),
 	},
 	{
 		ID: "etag-gzip-suffix", Does: "the ETag of what is sent packed ends in -gzip; a change with that one is answered 412",
@@ -247,7 +252,7 @@ var requests = []Quirk{
 	{
 		ID: "etag-on-action-412", Does: "an action with If-Match is answered 412",
 		Seen: "iDRAC", Source: []string{"https://github.com/ironcore-dev/metal-operator/issues/1015"},
-		change: etags(func(e *dialect.ETags) { e.RejectIfMatchOnActions = true }),
+		change: changeETags(func(e *dialect.ETags) { e.RejectIfMatchOnActions = true }),
 	},
 	{
 		ID: "conn-abrupt-close", Does: "each connection ends after one answer",
@@ -264,8 +269,8 @@ var requests = []Quirk{
 		Seen: "Supermicro", Source: []string{"ironic, drivers/modules/redfish/management.py"},
 		change: func(r *dialect.Record, _ values) {
 			for _, of := range []string{"VirtualMedia", "SecureBoot", "Bios"} {
-				first(r, dialect.RejectRule{ResourceType: of, Status: 403,
-					Message: say("SMC", "1.0.0", "OemLicenseNotPassed", "The request needs a licence that is not installed.")})
+				prependRule(r, dialect.RejectRule{ResourceType: of, Status: 403,
+					Message: vendorMessage("SMC", "1.0.0", "OemLicenseNotPassed", "The request needs a licence that is not installed.")})
 			}
 		},
 	},
@@ -281,7 +286,7 @@ var requests = []Quirk{
 	{
 		ID: "missing-links", Does: "the system has no ManagedBy and no EthernetInterfaces, which have no MAC address, and the manager no PowerState",
 		Seen: "Huawei 1288H, Cisco, iLO 6 1.70", Source: []string{"https://github.com/ironcore-dev/metal-operator/issues/594"},
-		change: shapes(
+		change: addTransforms(
 			dialect.Transform{ResourceType: "ComputerSystem", Remove: []string{"Links/ManagedBy", "EthernetInterfaces"}},
 			dialect.Transform{ResourceType: "Manager", Remove: []string{"PowerState"}},
 			dialect.Transform{ResourceType: "EthernetInterface", URI: "/redfish/v1/Systems/{system}/EthernetInterfaces/{nic}", Set: []dialect.PropertyRule{{Path: "MACAddress", Value: ""}}}),
@@ -289,19 +294,19 @@ var requests = []Quirk{
 	{
 		ID: "members-null", Does: "Members of empty collections are null",
 		Seen: "NVIDIA", Source: []string{"https://issues.redhat.com/browse/OCPBUGS-70226"},
-		change: shapes(dialect.Transform{ResourceType: "*Collection", Set: []dialect.PropertyRule{{Path: "Members", From: "Members@odata.count", Map: map[string]any{"0": nil}, Otherwise: dialect.LeaveUnchanged}}}),
+		change: addTransforms(dialect.Transform{ResourceType: "*Collection", Set: []dialect.PropertyRule{{Path: "Members", From: "Members@odata.count", Map: map[string]any{"0": nil}, Otherwise: dialect.LeaveUnchanged}}}),
 	},
 	{
 		ID: "volume-delete-applytime", Does: "deleting a volume with @Redfish.OperationApplyTime is refused with 400",
 		Seen: "iDRAC from 6.00.02 on", Source: []string{"sushy release note fix-volume-delete"},
-		change: rules(dialect.RejectRule{ResourceType: "Volume", Method: "DELETE", SendsAny: []string{"@Redfish.OperationApplyTime"},
-			Message: base("PropertyUnknown", "The property %1 is not known.")}),
+		change: addRules(dialect.RejectRule{ResourceType: "Volume", Method: "DELETE", SendsAny: []string{"@Redfish.OperationApplyTime"},
+			Message: baseMessage("PropertyUnknown", "The property %1 is not known.")}),
 	},
 	{
 		ID: "accounts-are-slots", Does: "accounts cannot be created with POST",
 		Seen: "iDRAC", Source: []string{"nv-redfish, bmc_quirks.rs"},
-		change: rules(dialect.RejectRule{ResourceType: "ManagerAccountCollection", Method: "POST", Status: 405,
-			Message: base("OperationNotAllowed", "The method of the request is not allowed here.")}),
+		change: addRules(dialect.RejectRule{ResourceType: "ManagerAccountCollection", Method: "POST", Status: 405,
+			Message: baseMessage("OperationNotAllowed", "The method of the request is not allowed here.")}),
 	},
 	{
 		ID: "ipmi-cipher17-only", Does: "IPMI takes cipher suite 17 and no other",

@@ -7,7 +7,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// ipmis are those of IPMI.
+// ipmis are quirks of IPMI.
 var ipmis = []Quirk{
 	{
 		ID: "ipmi-cipher-list-silent", Does: "who asks which cipher suites there are has no answer",

@@ -7,17 +7,18 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// insertInputs are what a client may say of an image.
+// insertInputs are the parameters of an insertion.
 var insertInputs = []dialect.Parameter{
 	{Name: "Image"}, {Name: "Inserted", Type: dialect.BooleanParameter}, {Name: "WriteProtected", Type: dialect.BooleanParameter},
 	{Name: "TransferMethod"}, {Name: "TransferProtocolType"}, {Name: "UserName"}, {Name: "Password", Secret: true},
 }
 
-// patchOfSlot is refused where nothing but a vendor's own way inserts images.
+// patchOfSlot rejects a PATCH of a slot, where only a vendor's own action inserts
+// images.
 var patchOfSlot = dialect.RejectRule{ResourceType: "VirtualMedia", Method: "PATCH", Status: 405,
-	Message: base("OperationNotAllowed", "The method of the request is not allowed here.")}
+	Message: baseMessage("OperationNotAllowed", "The method of the request is not allowed here.")}
 
-// media are those of virtual media that are elsewhere, or nowhere.
+// media are quirks of virtual media that are at another URI, or missing.
 var media = []Quirk{
 	{
 		ID: "vmedia-uri-moved", Does: "virtual media are the system's; where the manager had them with older firmware, inserting is answered 404 with RAC0904",
@@ -31,7 +32,7 @@ var media = []Quirk{
 				}
 			}
 			r.Presentation.URIMappings = left
-			gone := say("IDRAC", "2.8.0", "RAC0904", "The remote file location is not accessible here.")
+			gone := vendorMessage("IDRAC", "2.8.0", "RAC0904", "The remote file location is not accessible here.")
 			own := r.OEM.Actions
 			for slot := range strings.SplitSeq(p["slots"], ",") {
 				for _, verb := range []string{"Insert", "Eject"} {
@@ -61,9 +62,9 @@ var media = []Quirk{
 				at := strings.Replace(slots, "{slot}", s.ID, 1)
 				switch p["how"] {
 				case "400":
-					first(r, dialect.RejectRule{ResourceType: "VirtualMedia", URI: at, Method: insert, Message: base("ActionNotSupported", "The action is not supported by this drive.")})
+					prependRule(r, dialect.RejectRule{ResourceType: "VirtualMedia", URI: at, Method: insert, Message: baseMessage("ActionNotSupported", "The action is not supported by this drive.")})
 				case "405":
-					first(r, dialect.RejectRule{ResourceType: "VirtualMedia", URI: at, Method: insert, Status: 405, Message: base("OperationNotAllowed", "The method of the request is not allowed here.")})
+					prependRule(r, dialect.RejectRule{ResourceType: "VirtualMedia", URI: at, Method: insert, Status: 405, Message: baseMessage("OperationNotAllowed", "The method of the request is not allowed here.")})
 				default:
 					r.Presentation.Hidden = append(r.Presentation.Hidden, at+"/Actions/"+insert, at+"/InsertMediaActionInfo")
 				}
@@ -75,7 +76,7 @@ var media = []Quirk{
 		Seen: "Supermicro X11 with older firmware, whose images are configured at VM1/CfgCD and mounted", Source: []string{"https://github.com/jgato/jgato/blob/main/random_docs/Configuring_SuperMicro_UEFI.md", "https://github.com/redhat-performance/badfish"},
 		change: func(r *dialect.Record, _ values) {
 			r.Presentation.Hidden = append(r.Presentation.Hidden, slots+"/Actions/"+insert, slots+"/Actions/"+eject, slots+"/InsertMediaActionInfo")
-			first(r, patchOfSlot)
+			prependRule(r, patchOfSlot)
 		},
 	},
 	{
@@ -88,7 +89,7 @@ var media = []Quirk{
 	},
 }
 
-// boots are those of a boot override that is set otherwise than it seems.
+// boots are quirks of the boot override.
 var boots = []Quirk{
 	{
 		ID: "boot-silently-ignored", Does: "a boot override is answered 200, and stays what it was",
@@ -103,8 +104,8 @@ var boots = []Quirk{
 		Seen: "iDRAC 10", Source: []string{"https://github.com/stmcginnis/gofish/pull/511"},
 		change: func(r *dialect.Record, _ values) {
 			const system = "/redfish/v1/Systems/{system}"
-			first(r, dialect.RejectRule{ResourceType: "ComputerSystem", URI: system, Method: "PATCH", SendsAny: []string{"Boot"}, Status: 405,
-				Message: base("PropertyNotWritable", "The property %1 is read-only here.")})
+			prependRule(r, dialect.RejectRule{ResourceType: "ComputerSystem", URI: system, Method: "PATCH", SendsAny: []string{"Boot"}, Status: 405,
+				Message: baseMessage("PropertyNotWritable", "The property %1 is read-only here.")})
 			r.Presentation.Transforms = append(r.Presentation.Transforms, dialect.Transform{ResourceType: "ComputerSystem", URI: system, Set: []dialect.PropertyRule{{Path: "@Redfish.Settings", Value: map[string]any{
 				"@odata.type": "#Settings.v1_4_0.Settings", "SettingsObject": map[string]any{"@odata.id": system + "/Settings"}, "SupportedApplyTimes": []any{"OnReset"},
 			}}}})

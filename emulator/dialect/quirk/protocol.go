@@ -8,7 +8,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-// protocols are those of how answers are sent, and of what is in them.
+// protocols are quirks of how responses are sent, and of what they have.
 var protocols = []Quirk{
 	{
 		ID: "identity-406", Does: "registries are sent packed; to a client that does not take gzip the answer is 406",
@@ -48,7 +48,7 @@ var protocols = []Quirk{
 		change: func(r *dialect.Record, p values) {
 			for of := range strings.SplitSeq(p["of"], ",") {
 				r.Protocol.ErrorPrefixes = append(r.Protocol.ErrorPrefixes, dialect.ErrorPrefix{ResourceType: of,
-					Message: say("Base", "1.0.0", "InternalError", "It failed: the user's licence does not cover the operation.")})
+					Message: vendorMessage("Base", "1.0.0", "InternalError", "It failed: the user's licence does not cover the operation.")})
 			}
 		},
 		check: func(p values) string {
@@ -60,7 +60,7 @@ var protocols = []Quirk{
 	},
 }
 
-// logins are those of BMCs that have seen wrong passwords.
+// logins are quirks of BMCs after logins that failed.
 var logins = []Quirk{
 	{
 		ID: "auth-delay", Does: "after logins with a wrong password an account waits; each time that it is wrong again, twice as long",

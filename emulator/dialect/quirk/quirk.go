@@ -1,7 +1,8 @@
-// Package quirk names what real BMCs do wrong, or otherwise than clients
-// expect: each a switch that a scenario turns on, with what it does, where it
-// was seen and how one knows. A quirk changes a dialect's record; it knows no
-// service and no host, and what it asks for is within what a record can say.
+// Package quirk has the quirks of real BMCs: what they do wrong, or otherwise than
+// clients expect. Each quirk is a switch that a rack, a dialect file or a scenario
+// turns on, with what it does, where it was seen and the source that shows it. A
+// quirk changes a dialect.Record and nothing else; the package knows no service and
+// no host.
 package quirk
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
 )
 
-// Quirk is one of them.
+// Quirk is one switch.
 type Quirk struct {
 	ID     string                `json:"id"`     // "vmedia-strict-payload"
 	Does   string                `json:"does"`   // what a client sees
@@ -37,7 +38,8 @@ type Param struct {
 	Means   string `json:"means"`
 }
 
-// oneOf says what is wrong with parameters that have a few values.
+// oneOf returns a check of parameters that have a few values: the first mistake, or
+// "".
 func oneOf(of map[string][]string) func(values) string {
 	return func(p values) string {
 		for _, name := range slices.Sorted(maps.Keys(of)) {
@@ -49,7 +51,7 @@ func oneOf(of map[string][]string) func(values) string {
 	}
 }
 
-// Kind is what a parameter's value is.
+// Kind is the type of a parameter's value.
 type Kind string
 
 // The kinds.
@@ -59,14 +61,14 @@ const (
 	Text  Kind = "text"
 )
 
-// Setting is a quirk that is on, with its parameters: "vmedia-stale-inserted" or
-// "vmedia-stale-inserted for=30s".
+// Setting is a quirk that is turned on, with its parameters:
+// "vmedia-stale-inserted" or "vmedia-stale-inserted for=30s".
 type Setting struct {
 	ID     string            `json:"id"`
 	Params map[string]string `json:"params,omitempty"`
 }
 
-// String is the setting as Parse reads it.
+// String returns the setting in the form that Parse reads.
 func (s Setting) String() string {
 	parts := []string{s.ID}
 	for _, name := range slices.Sorted(maps.Keys(s.Params)) {
@@ -75,7 +77,8 @@ func (s Setting) String() string {
 	return strings.Join(parts, " ")
 }
 
-// Parse reads a setting and checks it.
+// Parse parses and validates a setting: the name of a quirk, and parameters such as
+// for=30s.
 func Parse(text string) (Setting, error) {
 	parts := strings.Fields(text)
 	if len(parts) == 0 {
@@ -95,7 +98,7 @@ func Parse(text string) (Setting, error) {
 	return s, s.Validate()
 }
 
-// Find is the quirk of that name.
+// Find returns the quirk of a name, and whether there is one.
 func Find(id string) (Quirk, bool) {
 	i := slices.IndexFunc(All, func(q Quirk) bool { return q.ID == id })
 	if i < 0 {
@@ -104,7 +107,8 @@ func Find(id string) (Quirk, bool) {
 	return All[i], true
 }
 
-// Validate says what is wrong with a setting.
+// Validate checks a setting. Errors name the quirk, the parameter and what it must
+// be.
 func (s Setting) Validate() error {
 	q, ok := Find(s.ID)
 	if !ok {
@@ -168,7 +172,7 @@ func (p *Param) check(value string) error {
 	return nil
 }
 
-// with are some parameters, with the defaults of the others.
+// with returns the given parameters, and the defaults of the others.
 func (q *Quirk) with(params map[string]string) values {
 	v := values{}
 	for _, p := range q.Params {
@@ -178,7 +182,7 @@ func (q *Quirk) with(params map[string]string) values {
 	return v
 }
 
-// values are the parameters of a setting, with the defaults.
+// values are the parameters of a setting, defaults included.
 type values map[string]string
 
 func (v values) span(name string) time.Duration {
@@ -191,8 +195,8 @@ func (v values) count(name string) int {
 	return n
 }
 
-// Must is a record with quirks that are habits of its vendor. They are constants
-// of a program: one that is wrong is a fault of it.
+// Must returns a record with the quirks that every BMC of its vendor has. They are
+// constants of the program: Must panics when one is invalid.
 func Must(r dialect.Record, habits ...string) dialect.Record {
 	all := make([]Setting, len(habits))
 	for i, h := range habits {
@@ -209,8 +213,7 @@ func Must(r dialect.Record, habits ...string) dialect.Record {
 	return *own
 }
 
-// Apply makes a record that has these quirks, too. The record itself stays as
-// it is.
+// Apply returns a record with quirks added. It does not change r.
 func Apply(r *dialect.Record, all []Setting) (*dialect.Record, error) {
 	if len(all) == 0 {
 		return r, nil

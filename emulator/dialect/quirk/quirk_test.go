@@ -9,7 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect/generic"
 )
 
-func TestEveryQuirkMakesAValidRecordThatDiffers(t *testing.T) {
+func TestEveryQuirkChangesARecordAndKeepsItValid(t *testing.T) {
 	seen := map[string]bool{}
 	for _, q := range All {
 		if seen[q.ID] || q.Does == "" || q.Seen == "" || len(q.Source) == 0 {
@@ -36,7 +36,7 @@ func TestEveryQuirkMakesAValidRecordThatDiffers(t *testing.T) {
 	}
 }
 
-func TestQuirksAreAddedUp(t *testing.T) {
+func TestApplyAddsQuirksToThoseOfTheRecord(t *testing.T) {
 	one, err := Apply(&generic.Record, []Setting{{ID: "vmedia-strict-payload"}})
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestQuirksAreAddedUp(t *testing.T) {
 	}
 }
 
-func TestBadSettingsAreRefused(t *testing.T) {
+func TestParseRefusesInvalidSettings(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                "empty",
 		"no-such-quirk":                   "no-such-quirk: there is no such quirk",

@@ -62,7 +62,7 @@ var table = map[int][]string{
 // like.
 var beside = []string{"http-only", "vmedia-own-way"}
 
-func TestEveryRowOfTheTableIsASwitch(t *testing.T) {
+func TestEveryRowOfTheQuirkTableIsAQuirk(t *testing.T) {
 	const rows = 35
 	var named []string
 	for n := 1; n <= rows; n++ {

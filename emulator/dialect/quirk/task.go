@@ -7,7 +7,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// tasks are those of operations that go on.
+// tasks are quirks of asynchronous operations.
 var tasks = []Quirk{
 	{
 		ID: "task-404-race", Does: "the first reads of a new task are answered 404",
@@ -30,7 +30,7 @@ var tasks = []Quirk{
 	{
 		ID: "task-state-new", Does: "the state of a task that runs is New",
 		Seen: "iDRAC, XCC", Source: []string{"ironic release note fix-firmware-update-new-task-state"},
-		change: shapes(dialect.Transform{ResourceType: "Task", Set: []dialect.PropertyRule{
+		change: addTransforms(dialect.Transform{ResourceType: "Task", Set: []dialect.PropertyRule{
 			{Path: "TaskState", From: "TaskState", Map: map[string]any{"Running": "New", "Pending": "New", "Starting": "New"}, Otherwise: dialect.LeaveUnchanged}}}),
 	},
 	{
@@ -40,12 +40,12 @@ var tasks = []Quirk{
 	},
 }
 
-// systems are those of servers, their clocks and their BIOS.
+// systems are quirks of the server, its clock and its BIOS.
 var systems = []Quirk{
 	{
 		ID: "sse-malformed", Does: "events have no MemberId, no EventType and no @odata.id",
 		Seen: "several", Source: []string{"nv-redfish, bmc_quirks.rs"},
-		change: shapes(dialect.Transform{ResourceType: "Event", Remove: []string{"@odata.id", "Events/*/MemberId", "Events/*/EventType"}}),
+		change: addTransforms(dialect.Transform{ResourceType: "Event", Remove: []string{"@odata.id", "Events/*/MemberId", "Events/*/EventType"}}),
 	},
 	{
 		ID: "dates-bad", Does: "times have an offset without a colon, and a firmware's date of release is of no day",
@@ -72,7 +72,7 @@ var systems = []Quirk{
 	{
 		ID: "clock-offset-same-value", Does: "a change of DateTimeLocalOffset to what it is is refused with 400",
 		Seen: "several", Source: []string{"https://bugs.launchpad.net/ironic/+bug/2143772"},
-		change: rules(dialect.RejectRule{ResourceType: "Manager", Method: "PATCH", SendsUnchanged: []string{"DateTimeLocalOffset"},
-			Message: base("PropertyValueError", "The value of the property %1 is not one that is taken.")}),
+		change: addRules(dialect.RejectRule{ResourceType: "Manager", Method: "PATCH", SendsUnchanged: []string{"DateTimeLocalOffset"},
+			Message: baseMessage("PropertyValueError", "The value of the property %1 is not one that is taken.")}),
 	},
 }

@@ -5,8 +5,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// Numbers of what commands keep.
-const keptFanMode = 1
+// storedFanMode is the number under which the fan mode is stored
+// (OEMCommand.StoreAs).
+const storedFanMode = 1
 
 const (
 	oem           = 0x30 // NetFn
@@ -14,7 +15,7 @@ const (
 	administrator = 4
 )
 
-// ipmi is what is of a Supermicro in IPMI, over what others have.
+// ipmi changes the generic IPMI to that of a Supermicro.
 func ipmi(i dialect.IPMI) dialect.IPMI {
 	i.Manufacturer = 10876 // [V: IANA, Super Micro Computer]
 	i.Product = 0x1b47     // [K]
@@ -25,8 +26,8 @@ func ipmi(i dialect.IPMI) dialect.IPMI {
 	i.EFIBootDevices = map[byte]machine.SourceKind{0x2: machine.None, 0x9: machine.Hdd}
 	// How fans run: 00h standard, 01h full, 02h optimal, 04h heavy I/O [K: 30h 45h].
 	i.OEMCommands = []dialect.OEMCommand{
-		{NetFn: oem, Cmd: 0x45, Name: "Get Fan Mode", Privilege: user, Prefix: []byte{0}, MinLength: 1, MaxLength: 1, Response: []dialect.OEMField{{Stored: keptFanMode, Bytes: []byte{2}}}},
-		{NetFn: oem, Cmd: 0x45, Name: "Set Fan Mode", Privilege: administrator, Prefix: []byte{1}, MinLength: 2, MaxLength: 2, StoreAs: keptFanMode},
+		{NetFn: oem, Cmd: 0x45, Name: "Get Fan Mode", Privilege: user, Prefix: []byte{0}, MinLength: 1, MaxLength: 1, Response: []dialect.OEMField{{Stored: storedFanMode, Bytes: []byte{2}}}},
+		{NetFn: oem, Cmd: 0x45, Name: "Set Fan Mode", Privilege: administrator, Prefix: []byte{1}, MinLength: 2, MaxLength: 2, StoreAs: storedFanMode},
 	}
 	return i
 }

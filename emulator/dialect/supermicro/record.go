@@ -45,10 +45,10 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
 
-// X11 takes an image by the vendor's own configuration of a drive, and, as its
-// later firmware does, by InsertMedia that knows the image alone [V: sushy
-// fix-insert-media-payload; ansible #4839].
-var X11 = quirk.Must(record("supermicro-x11", "1.0.1" /* [V: jgato] */, x11Face, func(r *dialect.Record) {
+// X11 is the dialect of X11 and H11 boards. They mount an image by the vendor's own
+// configuration of a drive and, with later firmware, by an InsertMedia that knows
+// Image alone [V: sushy fix-insert-media-payload; ansible #4839].
+var X11 = quirk.Must(record("supermicro-x11", "1.0.1" /* [V: jgato] */, x11Presentation, func(r *dialect.Record) {
 	r.BMC.Slots = []bmc.SlotSpec{{ID: "CD1", Name: "Virtual Removable Media", Types: []string{"CD", "DVD"}}} // [V: jgato]
 	r.ResetTypes = []machine.ResetKind{                                                                      // [K]
 		machine.ResetOn, machine.ForceOff, machine.GracefulShutdown, machine.GracefulRestart, machine.ForceRestart, machine.Nmi, machine.ForceOn,
@@ -57,7 +57,7 @@ var X11 = quirk.Must(record("supermicro-x11", "1.0.1" /* [V: jgato] */, x11Face,
 	r.Protocol.Queries = dialect.Queries{Unknown: dialect.Ignored} // [K]
 	r.Protocol.ETags = dialect.ETags{Format: dialect.Weak}         // [V: reference]
 	r.IPMI.CipherSuites = []byte{3, 17}                            // [K]
-	r.OEM = ownOfX11
+	r.OEM = x11OEM
 	r.Deviations = append(r.Deviations,
 		dialect.Deviation{ResourceType: "Bios", Path: "Attributes", Evidence: "names of attributes have a hash [K: reference]"},
 		dialect.Deviation{ResourceType: "AttributeRegistry", Path: "RegistryEntries", Evidence: "names of attributes have a hash [K: reference]"},
@@ -66,8 +66,9 @@ var X11 = quirk.Must(record("supermicro-x11", "1.0.1" /* [V: jgato] */, x11Face,
 	)
 }), "boot-enabled-required" /* [V: story 2008547] */, "vmedia-strict-payload")
 
-// X13 has three drives, and takes an image with all that says how [V: mockup].
-var X13 = quirk.Must(record("supermicro-x13", "1.9.0" /* [V: root] */, x13Face, func(r *dialect.Record) {
+// X13 is the dialect of X13 and H13 boards. They have three virtual drives, and an
+// InsertMedia with all parameters [V: mockup].
+var X13 = quirk.Must(record("supermicro-x13", "1.9.0" /* [V: root] */, x13Presentation, func(r *dialect.Record) {
 	for _, id := range []string{"VirtualMedia1", "VirtualMedia2", "VirtualMedia3"} { // [V: mockup]
 		r.BMC.Slots = append(r.BMC.Slots, bmc.SlotSpec{ID: id, Name: "Virtual Removable Media", Types: []string{"CD", "DVD", "Floppy", "USBStick"}})
 	}
@@ -80,7 +81,7 @@ var X13 = quirk.Must(record("supermicro-x13", "1.9.0" /* [V: root] */, x13Face, 
 	// [V: root, ProtocolFeaturesSupported]
 	r.Protocol.Queries = dialect.Queries{Select: true, Filter: true, ExpandAll: true, ExpandLinks: true, ExpandRest: true, MaxLevels: 2, Unknown: dialect.Ignored}
 	r.IPMI.CipherSuites = []byte{17, 3} // [K]
-	r.OEM = ownOfX13
+	r.OEM = x13OEM
 }), "boot-enabled-required") // [V: story 2008547]
 
 func record(name, redfish string, face dialect.Presentation, more func(*dialect.Record)) dialect.Record {
@@ -98,13 +99,13 @@ func record(name, redfish string, face dialect.Presentation, more func(*dialect.
 	// [V: mockup, AccountService]
 	a.Policy.LockoutThreshold, a.Policy.LockoutDuration, a.Policy.LockoutCounterResetAfter, a.Policy.FailureLogThreshold = 3, 30*time.Second, 30*time.Second, 3
 	// What the tree calls Cd is the virtual one: theirs is UsbCd, and their Cd, a
-	// drive in the server, is RemoteDrive here, which no server has (face.go).
+	// drive in the server, is RemoteDrive here, which no server has (presentation.go).
 	r.BootTargets = []machine.SourceKind{
 		machine.None, machine.Pxe, machine.Floppy, machine.Cd, machine.Usb, machine.Hdd, machine.BiosSetup, machine.RemoteDrive, machine.UefiBootNext,
 	}
 	r.Logs = dialect.Logs{System: "Log1", Manager: "Log1"}                    // [V: mockup]
 	r.BIOS = dialect.BIOS{ApplyTimes: []firmware.ApplyTime{firmware.OnReset}} // [V: mockup: applied on the next reboot]
-	r.Protocol = dialect.Protocol{OEMTypes: types}
+	r.Protocol = dialect.Protocol{OEMTypes: oemTypes}
 	r.Presentation = face.Clone()
 	r.IPMI = ipmi(r.IPMI)
 	r.Deviations = []dialect.Deviation{{

@@ -2,7 +2,7 @@ package xcc
 
 import "github.com/metalab-dev/metalab/emulator/dialect"
 
-// ipmi is what is of an XCC in IPMI, over what others have.
+// ipmi changes the generic IPMI to that of an XCC.
 func ipmi(i dialect.IPMI) dialect.IPMI {
 	i.Manufacturer = 19046         // [V: IANA, Lenovo Enterprise Business Group]
 	i.Product = 0x01a4             // [K]

@@ -30,26 +30,26 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
 
-// First is XCC of the first generation, firmware 2.50 and later: before that
-// the collection of virtual media was empty (reference).
-var First = record("xcc", "Lenovo XClarity Controller" /* [V: mockup] */, "1.15.0" /* [V: mockup] */, firstFace, nil)
+// First is the dialect of XCC, firmware 2.50 and later: before that the collection
+// of virtual media was empty (reference).
+var First = record("xcc", "Lenovo XClarity Controller" /* [V: mockup] */, "1.15.0" /* [V: mockup] */, firstPresentation, nil)
 
-// Second is XCC2.
-var Second = record("xcc2", "Lenovo XClarity Controller 2" /* [K] */, "1.17.0" /* [K] */, secondFace, func(r *dialect.Record) {
+// Second is the dialect of XCC2.
+var Second = record("xcc2", "Lenovo XClarity Controller 2" /* [K] */, "1.17.0" /* [K] */, secondPresentation, func(r *dialect.Record) {
 	// HTTP boot is offered [K].
 	r.BootTargets = append(r.BootTargets[:len(r.BootTargets):len(r.BootTargets)], machine.UefiHTTP)
 	// IPMI over LAN is off as it comes [V: mockup, NetworkProtocol/IPMI; K for
 	// V3]: PATCH of NetworkProtocol puts it on.
 	r.BMC.Network.IPMI.On = false
-	r.OEM = both(r.OEM)
+	r.OEM = withManagerMedia(r.OEM)
 	// The ETag that it sends of readings is over before it comes back [V:
 	// community.general #11261, #11270: 412 for Chassis/1/Power; of other
 	// resources that happens more rarely, for which there is etag-mismatch-own].
 	r.Protocol.ETags.Volatile = []string{"Power"}
 })
 
-// slots are the drives of virtual media [V: mockup, in this order]. Images come
-// into EXT alone; Remote and RDOC are of the remote console (rules.go).
+// slots are the virtual drives [V: mockup, in this order]. EXT alone accepts
+// images; Remote and RDOC belong to the remote console (rejectRules).
 var slots = func() (all []bmc.SlotSpec) {
 	for _, id := range []string{"EXT1", "EXT2", "EXT3", "EXT4", "Remote1", "Remote2", "Remote3", "Remote4", "RDOC1", "RDOC2"} {
 		all = append(all, bmc.SlotSpec{ID: id, Name: "VirtualMedia", Types: []string{"CD", "DVD", "Floppy", "USBStick"}})
@@ -57,11 +57,11 @@ var slots = func() (all []bmc.SlotSpec) {
 	return all
 }()
 
-// habits are quirks that every XCC has: slots take images by PATCH of Image and
-// Inserted, both of them [V: sushy fix-virtual-media-fallback; pastebin.com/dLZ2vLWN:
-// 400 PropertyMissing for Inserted], and overrides hold once or not at all [V:
-// mockup; bmclib providers/lenovo/boot.go].
-var habits = []string{"vmedia-patch-only", "boot-no-continuous"}
+// commonQuirks are quirks that every XCC has: virtual media are inserted by PATCH
+// of both Image and Inserted [V: sushy fix-virtual-media-fallback;
+// pastebin.com/dLZ2vLWN: 400 PropertyMissing for Inserted], and a boot override
+// holds once or not at all [V: mockup; bmclib providers/lenovo/boot.go].
+var commonQuirks = []string{"vmedia-patch-only", "boot-no-continuous"}
 
 func record(name, model, redfish string, face dialect.Presentation, more func(*dialect.Record), quirks ...string) dialect.Record {
 	r := generic.Record
@@ -102,13 +102,13 @@ func record(name, model, redfish string, face dialect.Presentation, more func(*d
 			Select: true, Filter: true, Only: true, Excerpt: true, ExpandAll: true, ExpandLinks: true, ExpandRest: true, MaxLevels: 2,
 			Unknown: dialect.Ignored, // [K]
 		},
-		OEMTypes: types,
+		OEMTypes: oemTypes,
 	}
 	r.Presentation = face.Clone()
 	r.IPMI = ipmi(r.IPMI)
-	r.OEM = own
+	r.OEM = extensions
 	if more != nil {
 		more(&r)
 	}
-	return quirk.Must(r, append(habits[:len(habits):len(habits)], quirks...)...)
+	return quirk.Must(r, append(commonQuirks[:len(commonQuirks):len(commonQuirks)], quirks...)...)
 }

@@ -47,7 +47,7 @@ func TestBuiltInRegistriesAreValid(t *testing.T) {
 	}
 }
 
-func TestWhatIsThereForEachPartIsThereOnceForEach(t *testing.T) {
+func TestEachRepeatsRowsForEveryPart(t *testing.T) {
 	r := generic(t)
 	for name, want := range map[string]bool{"Nic1Pxe": true, "Nic2Pxe": true, "Nic3Pxe": false, "StorageRom1": true, "StorageRom2": false, "Nic{n}Pxe": false} {
 		if got := r.Attribute(name) != nil; got != want {
@@ -87,7 +87,7 @@ effects:
 	return strings.Replace(good, old, by, 1)
 }
 
-func TestBrokenRegistriesAreRefusedByField(t *testing.T) {
+func TestParseRegistryNamesFieldOfEachMistake(t *testing.T) {
 	if _, err := ParseRegistry("r.yaml", []byte(broken("", "")), nil); err != nil {
 		t.Fatal(err)
 	}

@@ -18,9 +18,9 @@ const (
 	noLicence   = "none"
 )
 
-// licensed are the licences, and their actions [V: mockup]. A board comes with
-// one. The text of an entry is JSON, as theirs is.
-func licensed(name string) (all []dialect.Resource, actions []dialect.Action) {
+// licenses returns the resources and actions of licences [V: mockup]. A board comes
+// with one. The text of an entry is JSON, as the vendor's is.
+func licenses(name string) (all []dialect.Resource, actions []dialect.Action) {
 	all = []dialect.Resource{
 		{
 			URI: licences, Type: "LicenseManager.v1_0_0.LicenseManager", Name: "License Manager",
@@ -42,9 +42,9 @@ func licensed(name string) (all []dialect.Resource, actions []dialect.Action) {
 	return all, actions
 }
 
-// unlicensed are the refusals of a board that has lost its licence [V: ironic,
-// OemLicenseNotPassed; which functions need it: reference].
-var unlicensed = func() (all []dialect.RejectRule) {
+// licenseRules reject what needs a licence on a board that has lost its licence [V:
+// ironic, OemLicenseNotPassed; which functions need it: reference].
+var licenseRules = func() (all []dialect.RejectRule) {
 	for _, of := range []string{"VirtualMedia", "SecureBoot", "Bios"} {
 		all = append(all, dialect.RejectRule{
 			ResourceType: of, Stored: map[string][]string{keptLicence: {noLicence}}, Status: 403,
@@ -57,10 +57,10 @@ var unlicensed = func() (all []dialect.RejectRule) {
 	return all
 }()
 
-// cycle is the AC cycle of a board, by ResetType ACCycle [V: libredfish
-// supermicro.rs]; no body shows it [V: mockup]. The mains are the lab's: what a
-// client sees of it is that the system starts anew, and that the BMC does.
-func cycle(reset string) dialect.Action {
+// acCycle is the AC cycle of a board, by ResetType ACCycle [V: libredfish
+// supermicro.rs]; no body shows it [V: mockup]. The power feeds are the lab's: a
+// client sees the system and the BMC restart.
+func acCycle(reset string) dialect.Action {
 	restart := dialect.StandardRequest{Method: "POST", URI: manager + "/Actions/Manager.Reset", Body: map[string]any{"ResetType": "GracefulRestart"}}
 	return dialect.Action{
 		ResourceURI: system, Name: "OemSystemExtensions.Reset", Hidden: true, Privilege: "ConfigureComponents",
@@ -72,16 +72,16 @@ func cycle(reset string) dialect.Action {
 	}
 }
 
-// write keeps a property of the configuration of a drive.
-func write(path, name string) dialect.WritableProperty {
+// storedProperty stores a property of the configuration of a virtual drive.
+func storedProperty(path, name string) dialect.WritableProperty {
 	return dialect.WritableProperty{ResourceType: "IsoConfig", Path: path, Effects: []dialect.Effect{{Store: map[string]any{name: "$"}}}}
 }
 
-// ownOfX11 is what only an X11 has: an image is configured by PATCH of Host,
-// with the protocol, and Path, and then mounted [V: jgato, badfish; a Host
-// without protocol is a share by SMB, which is not fetched here].
-var ownOfX11 = func() dialect.OEM {
-	all, actions := licensed("SFT-OOB-LIC") // [K]
+// x11OEM is what only an X11 has: an image is configured by PATCH of Host, with the
+// protocol, and Path, and then mounted [V: jgato, badfish; a Host without protocol
+// is an SMB share, which the lab does not fetch].
+var x11OEM = func() dialect.OEM {
+	all, actions := licenses("SFT-OOB-LIC") // [K]
 	return dialect.OEM{
 		Resources: append(all, dialect.Resource{
 			URI: config, Type: "IsoConfig.IsoConfig", Name: "VM1", // [V: jgato]
@@ -93,7 +93,7 @@ var ownOfX11 = func() dialect.OEM {
 			},
 			Writable: []string{"Host", "Path", "Username", "Password"},
 		}),
-		Actions: append(actions, cycle("ForceRestart"),
+		Actions: append(actions, acCycle("ForceRestart"),
 			dialect.Action{ResourceURI: config, Name: "IsoConfig.Mount", Effects: []dialect.Effect{{Requests: []dialect.StandardRequest{{
 				Method: "POST", URI: drive + "/Actions/VirtualMedia.InsertMedia",
 				Body: map[string]any{"Image": "{=" + keptHost + "}{=" + keptPath + "}", "UserName": "=" + keptUser, "Password": "=" + keptPassword},
@@ -102,16 +102,16 @@ var ownOfX11 = func() dialect.OEM {
 				Method: "POST", URI: drive + "/Actions/VirtualMedia.EjectMedia",
 			}}}}},
 		),
-		WritableProperties: []dialect.WritableProperty{write("Host", keptHost), write("Path", keptPath), write("Username", keptUser), write("Password", keptPassword)},
+		WritableProperties: []dialect.WritableProperty{storedProperty("Host", keptHost), storedProperty("Path", keptPath), storedProperty("Username", keptUser), storedProperty("Password", keptPassword)},
 		// Later firmware has the collection here, too [V: ansible #4839].
 		URIAliases: []dialect.URIMapping{{From: manager + "/VirtualMedia", To: system + "/VirtualMedia"}},
 	}
 }()
 
-// ownOfX13 is what only an X13 has [V: mockup]. What is locked down is what the
-// system itself could change, which here is nothing.
-var ownOfX13 = func() dialect.OEM {
-	all, actions := licensed("SFT-DCMS-SINGLE") // [V: mockup]
+// x13OEM is what only an X13 has [V: mockup]. Its lockdown covers what the system
+// itself could change, which is nothing in the lab.
+var x13OEM = func() dialect.OEM {
+	all, actions := licenses("SFT-DCMS-SINGLE") // [V: mockup]
 	return dialect.OEM{
 		Resources: append(all,
 			dialect.Resource{URI: lockdown, Type: "SysLockdown.v1_0_0.SysLockdown", Name: "SysLockdown",
@@ -122,6 +122,6 @@ var ownOfX13 = func() dialect.OEM {
 					{Path: "Privilege@Redfish.AllowableValues", Value: []any{"Administrator", "Operator", "User", "Callback"}},
 				}, Writable: []string{"Privilege"}},
 		),
-		Actions: append(actions, cycle("PowerCycle")),
+		Actions: append(actions, acCycle("PowerCycle")),
 	}
 }()

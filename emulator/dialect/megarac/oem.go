@@ -9,8 +9,8 @@ const (
 	mediaOff  = "Disabled"
 )
 
-// own is what only a MegaRAC has.
-var own = dialect.OEM{
+// extensions is what only a MegaRAC has.
+var extensions = dialect.OEM{
 	Resources: []dialect.Resource{{
 		// The system as it will be: boots are set here as well as there [V: mockup;
 		// libredfish, set_boot_order]. What is set is so at once, and counts at the

@@ -12,7 +12,8 @@ const (
 	drives  = systems + "/Storage/{storage}/Drives"
 )
 
-// applyTimes: [V] common_bios.go knows of no other.
+// applyTimes are the apply times of BIOS settings: [V] common_bios.go knows no
+// other.
 var applyTimes = []firmware.ApplyTime{firmware.OnReset}
 
 func protocol() dialect.Protocol {
@@ -30,7 +31,7 @@ func protocol() dialect.Protocol {
 	}
 }
 
-func face(n names) dialect.Presentation {
+func presentation(n names) dialect.Presentation {
 	oem := "Oem/" + n.oem
 	return dialect.Presentation{
 		URIMappings: []dialect.URIMapping{
@@ -74,7 +75,7 @@ func face(n names) dialect.Presentation {
 				{Path: oem + "/RAIDCapabilities", Value: map[string]any{"@odata.id": "{self}/Oem/" + n.oem + "/RAIDCapabilities"}}, // [V] resource_storage_volume.go
 				{Path: "StorageControllers/0/" + oem + "/DriveCount", From: "Drives@odata.count"},                                  // [V] collection: irmc_raid
 			}},
-			{ResourceType: "Drive", Set: []dialect.PropertyRule{{Path: "Location", From: "Id", Map: places(), Otherwise: dialect.LeaveUnchanged}}},
+			{ResourceType: "Drive", Set: []dialect.PropertyRule{{Path: "Location", From: "Id", Map: driveLocations(), Otherwise: dialect.LeaveUnchanged}}},
 			{ResourceType: "VirtualMedia", Remove: []string{"EjectPolicy", "VerifyCertificate"}}, // [K]
 			// [V] collection: irmc_task; task.go: logs are at an address of their own.
 			{ResourceType: "Task", Set: []dialect.PropertyRule{
@@ -88,14 +89,14 @@ func face(n names) dialect.Presentation {
 			// [V] collection: irmc_setnextboot: with None nothing else may be sent.
 			{ResourceType: "ComputerSystem", Method: "PATCH", OneOf: map[string][]string{"Boot/BootSourceOverrideTarget": {"None"}},
 				SendsAny: []string{"Boot/BootSourceOverrideEnabled", "Boot/BootSourceOverrideMode"}, Status: 500,
-				Message: base("InternalError", "The service has failed; %1 cannot be sent with this target.")},
+				Message: baseMessage("InternalError", "The service has failed; %1 cannot be sent with this target.")},
 		},
 	}
 }
 
-// places are where drives are: [V] storage_volume_helpers.go reads them as
-// system, controller, enclosure and slot.
-func places() map[string]any {
+// driveLocations maps IDs of drives to their locations: [V]
+// storage_volume_helpers.go reads them as system, controller, enclosure and slot.
+func driveLocations() map[string]any {
 	out := map[string]any{}
 	for n := range 64 {
 		out[fmt.Sprint("Disk.", n)] = []any{map[string]any{
@@ -105,6 +106,6 @@ func places() map[string]any {
 	return out
 }
 
-func base(key, text string) dialect.VendorMessage {
+func baseMessage(key, text string) dialect.VendorMessage {
 	return dialect.VendorMessage{Registry: "Base", Version: "1.8.1", Key: key, Text: text, Resolution: "Change the request and send it again."}
 }

@@ -12,8 +12,8 @@ const (
 	images  = "/redfish/v1/UpdateService/FirmwareInventory"
 )
 
-// moves are where an XCC has what others have elsewhere.
-var moves = []dialect.URIMapping{
+// uriMappings are the URIs of an XCC that differ from the standard's.
+var uriMappings = []dialect.URIMapping{
 	{From: system + "/Bios/Settings", To: system + "/Bios/Pending"},                           // [V: mockup]
 	{From: images + "/BIOS", To: images + "/UEFI"},                                            // [V: mockup]
 	{From: images + "/BMC", To: images + "/BMC-Primary"},                                      // [V: mockup]
@@ -21,8 +21,8 @@ var moves = []dialect.URIMapping{
 	{From: manager + "/EthernetInterfaces/1", To: manager + "/EthernetInterfaces/NIC"},        // [V: mockup]; a BMC has one
 }
 
-// shapes are how its resources differ.
-var shapes = []dialect.Transform{
+// transforms are the differences of its bodies.
+var transforms = []dialect.Transform{
 	{ResourceType: "ServiceRoot", Remove: []string{"Product"}, Set: []dialect.PropertyRule{{Path: "LicenseService/@odata.id", Value: licences}}}, // [V: mockup]
 	{
 		ResourceType: "ComputerSystem",
@@ -71,8 +71,8 @@ var shapes = []dialect.Transform{
 	},
 }
 
-// types are those of Lenovo's objects in resources of the standard.
-var types = []dialect.OEMType{
+// oemTypes are the types of Lenovo's objects in standard resources.
+var oemTypes = []dialect.OEMType{
 	{
 		Namespace: "LenovoComputerSystem", Version: "v1_0_0", Name: "LenovoSystemProperties",
 		Properties: []dialect.OEMProperty{
@@ -103,31 +103,32 @@ var types = []dialect.OEMType{
 	},
 }
 
-// errors: the code is that of a general error, whatever it is [V: pastebin.com/dLZ2vLWN].
+// errorForm is the form of errors: the code is that of a general error in all of
+// them [V: pastebin.com/dLZ2vLWN].
 var errorForm = dialect.ErrorFormat{Code: "Base.1.12.GeneralError"}
 
-// firstFace has virtual media under the manager, without certificates of their
-// servers [V: reference, which has VerifyCertificate of XCC2].
-var firstFace = dialect.Presentation{
-	URIMappings: append(slices.Clone(moves), dialect.URIMapping{From: system + "/VirtualMedia", To: manager + "/VirtualMedia"}),
-	Transforms: append(slices.Clone(shapes),
+// firstPresentation has virtual media below the manager, without certificates of
+// the image servers [V: reference, which has VerifyCertificate of XCC2].
+var firstPresentation = dialect.Presentation{
+	URIMappings: append(slices.Clone(uriMappings), dialect.URIMapping{From: system + "/VirtualMedia", To: manager + "/VirtualMedia"}),
+	Transforms: append(slices.Clone(transforms),
 		dialect.Transform{ResourceType: "ComputerSystem", Remove: []string{"VirtualMedia"}},
 		dialect.Transform{ResourceType: "VirtualMedia", Remove: []string{"VerifyCertificate", "Certificates"}}),
-	InputAliases: readings,
-	RejectRules: append(slices.Clone(rules),
+	InputAliases: inputAliases,
+	RejectRules: append(slices.Clone(rejectRules),
 		dialect.RejectRule{ResourceType: "VirtualMedia", Method: "PATCH", SendsAny: []string{"VerifyCertificate"}, Message: unknown}),
 	Hidden: []string{system + "/VirtualMedia/{slot}/Certificates"},
 	Errors: errorForm,
 }
 
-// secondFace has them under the system [V: mockup], and drives by their bays
-// [V: mockup, of an NVMe backplane].
-var secondFace = dialect.Presentation{
-	URIMappings: append(slices.Clone(moves), dialect.URIMapping{
+// secondPresentation has virtual media below the system [V: mockup], and drives
+// named by their bays [V: mockup, of an NVMe backplane].
+var secondPresentation = dialect.Presentation{
+	URIMappings: append(slices.Clone(uriMappings), dialect.URIMapping{
 		From: system + "/Storage/{storage}/Drives/Disk.{drive}", To: system + "/Storage/{storage}/Drives/Drive.Bay_{drive}",
 	}),
-	Transforms:   shapes,
-	RejectRules:  rules,
-	InputAliases: readings,
+	Transforms:   transforms,
+	RejectRules:  rejectRules,
+	InputAliases: inputAliases,
 	Errors:       errorForm,
 }

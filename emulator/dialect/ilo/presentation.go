@@ -4,49 +4,49 @@ import "github.com/metalab-dev/metalab/emulator/dialect"
 
 const reset = "ComputerSystem.Reset"
 
-// face is what all generations show otherwise, and refuse.
-func face(g generation) dialect.Presentation {
+// presentation returns the differences from the standard that all generations have.
+func presentation(g generation) dialect.Presentation {
 	return dialect.Presentation{
-		URIMappings:   append([]dialect.URIMapping(nil), media...),
+		URIMappings:   append([]dialect.URIMapping(nil), mediaMappings...),
 		IgnoreURICase: true, // [V table: addresses have no case]
-		Hidden:        append([]string(nil), missing...),
-		Transforms:    shapes(g),
-		RejectRules:   rules(g),
+		Hidden:        append([]string(nil), hidden...),
+		Transforms:    transforms(g),
+		RejectRules:   rejectRules(g),
 		InputAliases: []dialect.InputAlias{
 			// An account is made with privileges rather than with a role [V table;
 			// docs, managingUsers: those of Oem]. Who configures users is an
 			// administrator; others become operators.
 			{ResourceType: "ManagerAccountCollection", Method: "POST", Path: "RoleId", Default: "ReadOnly", DefaultWith: []string{"UserName"}},
-			{ResourceType: "ManagerAccountCollection", Method: "POST", Path: g.in("Privileges/UserConfigPriv"), Values: dict{"true": "Administrator", "false": "Operator"}, To: "RoleId"},
+			{ResourceType: "ManagerAccountCollection", Method: "POST", Path: g.oemPath("Privileges/UserConfigPriv"), Values: dict{"true": "Administrator", "false": "Operator"}, To: "RoleId"},
 			{ResourceType: "ManagerAccountCollection", Method: "POST", Path: "Oem", To: dialect.Discard},
 		},
 		Errors: dialect.ErrorFormat{
 			Code:    "iLO.0.10.ExtendedInfo", // [V table; docs, concepts/errorresponses]
 			IDsOnly: true,                    // no texts unless a client asks for them [V table]
-			Success: g.done(),
+			Success: g.successMessage(),
 			SuccessMessages: []dialect.SuccessMessage{
 				// [V table: 200 and no task; docs, biosDoc]
-				{ResourceType: "Bios", Method: "PATCH", Message: g.says("SystemResetRequired", "What was changed takes effect when the system is reset.")},
-				{ResourceType: g.oem + "ServerBootSettings", Method: "PATCH", Message: g.says("SystemResetRequired", "What was changed takes effect when the system is reset.")},
-				{ResourceType: "SmartStorageConfig", Method: "PATCH", Message: g.says("SystemResetRequired", "What was changed takes effect when the system is reset.")},
-				{ResourceType: "Bios", Method: "Bios.ResetBios", Message: g.says("SystemResetRequired", "What was changed takes effect when the system is reset.")},
+				{ResourceType: "Bios", Method: "PATCH", Message: g.message("SystemResetRequired", "What was changed takes effect when the system is reset.")},
+				{ResourceType: g.oem + "ServerBootSettings", Method: "PATCH", Message: g.message("SystemResetRequired", "What was changed takes effect when the system is reset.")},
+				{ResourceType: "SmartStorageConfig", Method: "PATCH", Message: g.message("SystemResetRequired", "What was changed takes effect when the system is reset.")},
+				{ResourceType: "Bios", Method: "Bios.ResetBios", Message: g.message("SystemResetRequired", "What was changed takes effect when the system is reset.")},
 			},
 		},
 	}
 }
 
-// rules are what iLO refuses.
-func rules(g generation) []dialect.RejectRule {
-	state := g.says("InvalidOperationForSystemState", "The power of the system is not as the operation needs it.")
-	post := g.says("UnableToModifyDuringSystemPOST", "The property %1 cannot be changed while the system is in POST.")
-	unknown := g.says("PropertyNotWritableOrUnknown", "The property %1 cannot be written, or is none of this resource.")
+// rejectRules returns what iLO rejects.
+func rejectRules(g generation) []dialect.RejectRule {
+	state := g.message("InvalidOperationForSystemState", "The power of the system is not as the operation needs it.")
+	post := g.message("UnableToModifyDuringSystemPOST", "The property %1 cannot be changed while the system is in POST.")
+	unknown := g.message("PropertyNotWritableOrUnknown", "The property %1 cannot be written, or is none of this resource.")
 	return []dialect.RejectRule{
 		// [V table: 400, and clients try again; github.com/goldyfruit/ansible-ilo/issues/1]
 		{ResourceType: "ComputerSystem", Method: reset, OneOf: map[string][]string{"ResetType": {"On"}}, While: dialect.SystemOn, Message: state},
 		{ResourceType: "ComputerSystem", Method: reset, While: dialect.SystemOff, Message: state,
 			OneOf: map[string][]string{"ResetType": {"ForceOff", "GracefulShutdown", "ForceRestart", "GracefulRestart", "Nmi"}}},
 		{ResourceType: "ComputerSystem", Method: reset, OneOf: map[string][]string{"ResetType": {"PowerCycle"}}, // [V table: not among the resets]
-			Message: base(g, "ActionParameterValueNotInList", "The value %2 of the parameter %1 is not in the list of those that are taken.")},
+			Message: baseMessage(g, "ActionParameterValueNotInList", "The value %2 of the parameter %1 is not in the list of those that are taken.")},
 		// [V github.com/ironcore-dev/metal-operator/issues/997]. It is so until
 		// something boots: who finds nothing stays InPostDiscoveryComplete, in which
 		// boots are refused as well, and has to be switched off [V HPE's developer
@@ -67,13 +67,13 @@ func rules(g generation) []dialect.RejectRule {
 		{ResourceType: "SessionService", Method: "PATCH", SendsAny: []string{"SessionTimeout"}, Message: unknown},                                                                       // [K] it is one of the manager's own
 		{ResourceType: "AccountService", Method: "PATCH", SendsAny: []string{"AccountLockoutThreshold", "AccountLockoutDuration", "AccountLockoutCounterResetAfter"}, Message: unknown}, // [V table: a delay, no lock]
 		// [V table; sushy release note fix-eject-media-empty-dict]
-		{ResourceType: "VirtualMedia", Method: "VirtualMedia.EjectMedia", EmptyBody: true, Message: base(g, "MalformedJSON", "The body of the request is no JSON.")},
+		{ResourceType: "VirtualMedia", Method: "VirtualMedia.EjectMedia", EmptyBody: true, Message: baseMessage(g, "MalformedJSON", "The body of the request is no JSON.")},
 		// [V docs, updateService: HTTP and HTTPS; table]
-		{ResourceType: "UpdateService", Method: "UpdateService.SimpleUpdate", Message: g.says("PropertyValueBadParam", "The value is not valid."),
+		{ResourceType: "UpdateService", Method: "UpdateService.SimpleUpdate", Message: g.message("PropertyValueBadParam", "The value is not valid."),
 			HasPrefix: map[string][]string{"ImageURI": {"tftp:", "nfs:", "cifs:", "ftp:", "sftp:", "scp:", "file:"}}},
 	}
 }
 
-func base(g generation, key, text string) dialect.VendorMessage {
+func baseMessage(g generation, key, text string) dialect.VendorMessage {
 	return dialect.VendorMessage{Registry: "Base", Version: g.base, Key: key, Text: text, Resolution: "Change the request, and try again."}
 }

@@ -16,18 +16,18 @@ const (
 	fruControl  = "ComputerSystem.FruControl"
 )
 
-// own is what only this vendor's service has. What it has besides, and no
-// provisioning needs, is left out: files of configuration that are imported and
-// exported by their names on a server, Smart Provisioning, logs that are
-// collected into files, its own resources of NTP, SNMP, SMTP and syslog.
-func own() dialect.OEM {
+// extensions returns what only this vendor's service has and provisioning needs.
+// Left out are configuration files that are imported and exported by their names on
+// a server, Smart Provisioning, logs that are collected into files, and the
+// vendor's own resources of NTP, SNMP, SMTP and syslog.
+func extensions() dialect.OEM {
 	return dialect.OEM{Actions: []dialect.Action{
 		{
 			// [V] cmdlets: Deploy.ps1; collection: api_deploy_os_by_service_cd.py. The
 			// lab fetches by HTTPS alone: an image of NFS or CIFS is taken, and its
 			// task fails.
 			ResourceURI: "/redfish/v1/Managers/{manager}/VirtualMedia/{slot}",
-			Name:        vmmControl, Target: "/Oem/Huawei/Actions/" + vmmControl, Hidden: true, // where it is shown see face.go
+			Name:        vmmControl, Target: "/Oem/Huawei/Actions/" + vmmControl, Hidden: true, // where it is shown see presentation.go
 			Parameters: []dialect.Parameter{
 				{Name: "VmmControlType", Required: true, AllowableValues: []string{"Connect", "Disconnect"}}, {Name: "Image", Secret: true},
 			},
@@ -82,8 +82,8 @@ var (
 	inits  = map[string]string{"UnInit": "Skip", "QuickInit": "Background", "FullInit": "Foreground"}
 )
 
-// createVolume asks the tree for a volume that was asked for in the vendor's
-// words.
+// createVolume translates a volume in the vendor's properties into a POST to the
+// standard collection of volumes.
 func createVolume(c dialect.ActionCall) (dialect.Effect, error) {
 	body := map[string]any{}
 	for name, v := range c.Body {
@@ -112,7 +112,7 @@ func createVolume(c dialect.ActionCall) (dialect.Effect, error) {
 		for _, n := range all {
 			links = append(links, map[string]any{"@odata.id": at + fmt.Sprint(n)})
 			if c.Standard(at+fmt.Sprint(n)) == nil {
-				return dialect.Effect{}, &dialect.Rejection{Args: []string{fmt.Sprint(all)}, Message: saying("PhysicalDiskIdInvalid", // [V] client: create-volume-task-exception-response.json
+				return dialect.Effect{}, &dialect.Rejection{Args: []string{fmt.Sprint(all)}, Message: vendorMessage("PhysicalDiskIdInvalid", // [V] client: create-volume-task-exception-response.json
 					"The value %1 of the property Oem/Huawei/Drives has the ID of a drive that there is not.")}
 			}
 		}

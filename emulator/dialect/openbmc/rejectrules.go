@@ -2,25 +2,25 @@ package openbmc
 
 import "github.com/metalab-dev/metalab/emulator/dialect"
 
-func base(key, text string) dialect.VendorMessage {
+func baseMessage(key, text string) dialect.VendorMessage {
 	return dialect.VendorMessage{Registry: "Base", Version: "1.19.0", Key: key, Text: text, Resolution: "Change the request and send it again."}
 }
 
 const insert = "VirtualMedia.InsertMedia"
 
-// rules are what bmcweb refuses although the standard allows it.
-func rules() []dialect.RejectRule {
-	readOnly := base("OperationNotAllowed", "The method of the request is not allowed here.")
+// rejectRules returns what bmcweb rejects although the standard allows it.
+func rejectRules() []dialect.RejectRule {
+	readOnly := baseMessage("OperationNotAllowed", "The method of the request is not allowed here.")
 	return []dialect.RejectRule{
 		// [V] virtual_media.hpp, validateParams, in its order.
 		{ResourceType: "VirtualMedia", Method: insert, OneOf: map[string][]string{"Inserted": {"false"}},
-			Message: base("ActionParameterNotSupported", "The parameter %1 cannot have the value %2 here.")},
+			Message: baseMessage("ActionParameterNotSupported", "The parameter %1 cannot have the value %2 here.")},
 		{ResourceType: "VirtualMedia", Method: insert, NotOneOf: map[string][]string{"TransferMethod": {"Stream"}},
-			Message: base("ActionParameterNotSupported", "The parameter %1 cannot have the value %2 here.")},
+			Message: baseMessage("ActionParameterNotSupported", "The parameter %1 cannot have the value %2 here.")},
 		{ResourceType: "VirtualMedia", Method: insert, HasPrefix: map[string][]string{"Image": {"http://", "nfs://", "ftp://", "sftp://", "scp://", "tftp://", "cifs://"}},
-			Message: base("ResourceAtUriInUnknownFormat", "The resource at %2 is in a format that the service does not know.")},
+			Message: baseMessage("ResourceAtUriInUnknownFormat", "The resource at %2 is in a format that the service does not know.")},
 		{ResourceType: "VirtualMedia", Method: insert, NotOneOf: map[string][]string{"TransferProtocolType": {"CIFS", "HTTPS"}},
-			Message: base("PropertyValueNotInList", "The value %2 of the property %1 is not one of those that it can have.")},
+			Message: baseMessage("PropertyValueNotInList", "The value %2 of the property %1 is not one of those that it can have.")},
 		// [V] virtual_media.hpp has no PATCH, storage.hpp and bios.hpp neither.
 		{ResourceType: "VirtualMedia", Method: "PATCH", Status: 405, Message: readOnly},
 		{ResourceType: "Bios", Method: "PATCH", Status: 405, Message: readOnly},
@@ -31,9 +31,9 @@ func rules() []dialect.RejectRule {
 		{ResourceType: "ComputerSystem", Method: "PATCH", SendsAny: []string{
 			"HostName", "PowerOnDelaySeconds", "PowerCycleDelaySeconds", "Boot/BootOrder", "Boot/BootNext", "Boot/HttpBootUri", "Boot/AliasBootOrder",
 			"Boot/UefiTargetBootSourceOverride", "Boot/BootOrderPropertySelection",
-		}, Message: base("PropertyUnknown", "The property %1 is not known.")},
+		}, Message: baseMessage("PropertyUnknown", "The property %1 is not known.")},
 		// [V] managers.hpp: everything goes, or nothing.
 		{ResourceType: "Manager", Method: "Manager.ResetToDefaults", NotOneOf: map[string][]string{"ResetType": {"ResetAll"}},
-			Message: base("ActionParameterNotSupported", "The parameter %1 cannot have the value %2 here.")},
+			Message: baseMessage("ActionParameterNotSupported", "The parameter %1 cannot have the value %2 here.")},
 	}
 }

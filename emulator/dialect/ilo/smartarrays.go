@@ -6,9 +6,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-// arrays are controllers, drives and volumes as they were shown before there was
-// a standard for them [V table: until iLO 5; docs, HpeSmartStorage…].
-func arrays(g generation) []dialect.Resource {
+// smartArrays returns controllers, drives and volumes as iLO showed them before the
+// standard had resources for them [V table: until iLO 5; docs, HpeSmartStorage…].
+func smartArrays(g generation) []dialect.Resource {
 	const array = system + "/SmartStorage/ArrayControllers"
 	kind := func(of, version string) string {
 		of = g.oem + "SmartStorage" + of
@@ -43,7 +43,7 @@ func arrays(g generation) []dialect.Resource {
 				"RecoverableCapacitySourceCount", "Operations", "Actions", "Links", "DisplayName", "Identifiers", "CapacityBytes", "MediaSpanCount",
 				"@Redfish.OperationApplyTimeSupport",
 			}, Set: []datum{
-				{Path: "LogicalDriveName", From: "DisplayName"}, {Path: "Raid", From: "RAIDType", Map: raids, Value: "Unknown"},
+				{Path: "LogicalDriveName", From: "DisplayName"}, {Path: "Raid", From: "RAIDType", Map: raidTypes, Value: "Unknown"},
 				{Path: "VolumeUniqueIdentifier", From: "Identifiers/0/DurableName"}, {Path: "LogicalDriveType", Value: "Data"},
 				{Path: "MediaType", Value: "HDD"}, {Path: "InterfaceType", Value: "SAS"},
 			}},

@@ -18,16 +18,17 @@ const (
 	resetURI = systems + "/ResetActionInfo"
 )
 
-func saying(key, text string) dialect.VendorMessage {
+func vendorMessage(key, text string) dialect.VendorMessage {
 	return dialect.VendorMessage{Registry: "iBMC", Version: "1.0.0", Key: key, Text: text, Resolution: "Change the request and send it again."}
 }
 
-func base(key, text string) dialect.VendorMessage {
+func baseMessage(key, text string) dialect.VendorMessage {
 	return dialect.VendorMessage{Registry: "Base", Version: "1.0.0", Key: key, Text: text, Resolution: "Change the request and send it again."}
 }
 
-func face() dialect.Presentation {
-	done := base("Success", "The request was carried out.")
+// presentation returns the URIs and bodies in which iBMC differs from the standard.
+func presentation() dialect.Presentation {
+	done := baseMessage("Success", "The request was carried out.")
 	done.Resolution = "None"
 	return dialect.Presentation{
 		URIMappings: []dialect.URIMapping{
@@ -122,15 +123,15 @@ func face() dialect.Presentation {
 		RejectRules: []dialect.RejectRule{
 			// [V] by the table: field notes of 1288H V5.
 			{ResourceType: "VirtualMedia", Method: vmmControl, HasPrefix: map[string][]string{"Image": {"http://", "ftp://", "tftp://"}},
-				Message: saying("FileTransferProtocolMismatch", "The protocol of %2 is none that files are transferred by here.")},
+				Message: vendorMessage("FileTransferProtocolMismatch", "The protocol of %2 is none that files are transferred by here.")},
 			// [K] whether a PATCH inserts is not known: it does, so that clients of the
 			// standard alone have a way, and takes what the action takes.
 			{ResourceType: "VirtualMedia", Method: "PATCH", HasPrefix: map[string][]string{"Image": {"http://", "ftp://", "tftp://"}},
-				Message: saying("FileTransferProtocolMismatch", "The protocol of %2 is none that files are transferred by here.")},
+				Message: vendorMessage("FileTransferProtocolMismatch", "The protocol of %2 is none that files are transferred by here.")},
 			{ResourceType: "VirtualMedia", Method: vmmControl, OneOf: map[string][]string{"VmmControlType": {"Connect"}}, Missing: []string{"Image"},
-				Message: base("ActionParameterMissing", "The action needs the parameter %1, which was not sent.")},
+				Message: baseMessage("ActionParameterMissing", "The action needs the parameter %1, which was not sent.")},
 			{ResourceType: "ComputerSystem", Method: resets, OneOf: map[string][]string{"ResetType": {"PowerCycle"}},
-				Message: base("ActionParameterNotSupported", "The parameter %1 cannot have the value %2 here.")},
+				Message: baseMessage("ActionParameterNotSupported", "The parameter %1 cannot have the value %2 here.")},
 		},
 		InputAliases: []dialect.InputAlias{
 			{ResourceType: "ComputerSystem", Method: resets, Path: "ResetType", Values: map[string]any{cycle: "PowerCycle"}},
@@ -142,7 +143,7 @@ func face() dialect.Presentation {
 	}
 }
 
-// driveIDs are the numbers of drives, by their IDs.
+// driveIDs maps the IDs of drives to their numbers.
 func driveIDs() map[string]any {
 	out := map[string]any{}
 	for n := range 64 {
@@ -151,7 +152,7 @@ func driveIDs() map[string]any {
 	return out
 }
 
-// percents are whole percentages, as texts.
+// percents maps whole percentages to texts.
 func percents() map[string]any {
 	out := map[string]any{}
 	for n := range 101 {

@@ -7,7 +7,7 @@ const (
 	manager = "/redfish/v1/Managers/{manager}"
 )
 
-var face = dialect.Presentation{
+var presentation = dialect.Presentation{
 	URIMappings: []dialect.URIMapping{
 		{From: "/redfish/v1/UpdateService/MultipartUpload", To: "/redfish/v1/UpdateService/upload"}, // [V: mockup]
 		{From: system + "/Bios/Settings", To: system + "/Bios/SD"},                                  // [V: mockup; ansible #6434]
@@ -50,8 +50,8 @@ var face = dialect.Presentation{
 	Hidden: []string{system + "/VirtualMedia/{slot}/Certificates"},
 }
 
-// types are those of AMI's objects in resources of the standard [V: mockup].
-var types = []dialect.OEMType{
+// oemTypes are the types of AMI's objects in standard resources [V: mockup].
+var oemTypes = []dialect.OEMType{
 	{
 		Namespace: "AMIServiceRoot", Version: "v1_0_0", Name: "AMIServiceRoot",
 		Properties: []dialect.OEMProperty{{Name: "RtpVersion", Type: dialect.EdmString, Description: "Version of the software that the service is built of."}},

@@ -16,14 +16,14 @@ const (
 	task          = tasks + "/{task}"
 )
 
-// face is where and how these controllers show what the standard's services
-// show otherwise.
-func face(g generation) dialect.Presentation {
-	return dialect.Presentation{URIMappings: moves(), Transforms: shapes(g), RejectRules: rules(g), InputAliases: readings()}
+// presentation returns the URIs and bodies in which these controllers differ from
+// the standard.
+func presentation(g generation) dialect.Presentation {
+	return dialect.Presentation{URIMappings: uriMappings(), Transforms: transforms(g), RejectRules: rejectRules(g), InputAliases: inputAliases()}
 }
 
-// moves are the addresses, which name a part by its place: FQDDs [V].
-func moves() []dialect.URIMapping {
+// uriMappings returns the URIs, which name a part by its place: FQDDs [V].
+func uriMappings() []dialect.URIMapping {
 	firmware := "/redfish/v1/UpdateService/FirmwareInventory/"
 	return []dialect.URIMapping{
 		{From: task, To: tasks + "/JID_{task:12}"}, // [V]
@@ -50,32 +50,32 @@ func moves() []dialect.URIMapping {
 	}
 }
 
-// readings are what these controllers call otherwise than the standard [V: POST
-// to Volumes].
-func readings() []dialect.InputAlias {
+// inputAliases returns the properties of requests that have other names than the
+// standard's [V: POST to Volumes].
+func inputAliases() []dialect.InputAlias {
 	of := func(path, to string) dialect.InputAlias {
 		return dialect.InputAlias{ResourceType: "VolumeCollection", Method: "POST", Path: path, To: to}
 	}
 	return []dialect.InputAlias{of("OptimumIOSizeBytes", "StripSizeBytes"), of("Oem/Dell/DellVolume/DiskCachePolicy", dialect.Discard)}
 }
 
-// rules are what these controllers refuse.
-func rules(g generation) []dialect.RejectRule {
+// rejectRules returns what these controllers reject.
+func rejectRules(g generation) []dialect.RejectRule {
 	return []dialect.RejectRule{
 		// While a job of settings waits, no others are taken [V: SYS011; badfish#30].
 		{ResourceType: "Bios", URI: biosSettings, Method: "PATCH", While: dialect.SettingsDue,
-			Message: g.say("SYS011", "Settings that a job has taken wait to be applied: no others can be set until then.")},
+			Message: g.message("SYS011", "Settings that a job has taken wait to be applied: no others can be set until then.")},
 		// [V: dellemc.openmanage: a UefiTarget cannot stay]
 		{ResourceType: "ComputerSystem", Method: "PATCH", OneOf: map[string][]string{enabled: {"Continuous"}}, HasPrefix: map[string][]string{target: {"UefiTarget"}},
-			Message: g.say("SYS428", "An override of %1 cannot be continuous.")},
+			Message: g.message("SYS428", "An override of %1 cannot be continuous.")},
 		// [K: PSU501 and PSU502]
 		{ResourceType: "ComputerSystem", Method: "ComputerSystem.Reset", OneOf: map[string][]string{"ResetType": {"On"}}, While: dialect.SystemOn, Status: 409,
-			Message: g.say("PSU501", "The server is on already.")},
+			Message: g.message("PSU501", "The server is on already.")},
 		{ResourceType: "ComputerSystem", Method: "ComputerSystem.Reset", OneOf: map[string][]string{"ResetType": {"ForceOff", "GracefulShutdown", "ForceRestart", "GracefulRestart", "PowerCycle", "Nmi"}},
-			While: dialect.SystemOff, Status: 409, Message: g.say("PSU502", "The server is off already.")},
+			While: dialect.SystemOff, Status: 409, Message: g.message("PSU502", "The server is off already.")},
 		// [V: sushy, fix-volume-delete: from 6.00.02 on]
 		{ResourceType: "Volume", Method: "DELETE", SendsAny: []string{"@Redfish.OperationApplyTime"},
-			Message: g.say("SYS409", "The property %1 is not known to this service.")},
+			Message: g.message("SYS409", "The property %1 is not known to this service.")},
 	}
 }
 

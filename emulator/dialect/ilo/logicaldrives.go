@@ -9,19 +9,19 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-// badDrive refuses a logical drive.
-func badDrive(text string, args ...any) error {
-	return &dialect.Rejection{Message: gen5.says("PropertyValueBadParam", fmt.Sprintf(text, args...))}
+// driveError rejects a logical drive.
+func driveError(text string, args ...any) error {
+	return &dialect.Rejection{Message: gen5.message("PropertyValueBadParam", fmt.Sprintf(text, args...))}
 }
 
-// arrange says what makes the logical drives those that were sent: those that
-// are there and are not named, or are to go, are deleted as far as DataGuard
-// lets them, and those without an identifier are made [V docs, smartstorage:
+// writeLogicalDrives makes the logical drives those that were sent: present ones
+// that are not named, or marked for deletion, are deleted as far as DataGuard
+// permits, and those without an identifier are made [V docs, smartstorage:
 // "DataGuard rules"].
-func arrange(c dialect.ActionCall) (dialect.Effect, error) {
+func writeLogicalDrives(c dialect.ActionCall) (dialect.Effect, error) {
 	at := array(c.HookContext)
 	if at == "" {
-		return dialect.Effect{}, badDrive("There is no controller that makes logical drives.")
+		return dialect.Effect{}, driveError("There is no controller that makes logical drives.")
 	}
 	guard, _ := c.Stored[keptGuard].(string)
 	sent, _ := c.Body["LogicalDrives"].([]any)
@@ -38,7 +38,7 @@ func arrange(c dialect.ActionCall) (dialect.Effect, error) {
 	for _, x := range sent {
 		d, ok := x.(dict)
 		if !ok {
-			return dialect.Effect{}, badDrive("A logical drive must be an object.")
+			return dialect.Effect{}, driveError("A logical drive must be an object.")
 		}
 		id, _ := d["VolumeUniqueIdentifier"].(string)
 		id = strings.ToUpper(id)
@@ -46,7 +46,7 @@ func arrange(c dialect.ActionCall) (dialect.Effect, error) {
 		case id == "":
 			fresh = append(fresh, d)
 		case there[id] == "":
-			return dialect.Effect{}, badDrive("There is no logical drive %s.", id)
+			return dialect.Effect{}, driveError("There is no logical drive %s.", id)
 		case deletes(d):
 			remove = append(remove, id)
 		}
@@ -58,16 +58,16 @@ func arrange(c dialect.ActionCall) (dialect.Effect, error) {
 		}
 	}
 	if len(remove) > 0 && guard != "Permissive" && guard != "Disabled" {
-		return dialect.Effect{}, badDrive("DataGuard does not let logical drives be deleted.")
+		return dialect.Effect{}, driveError("DataGuard does not let logical drives be deleted.")
 	}
-	e := dialect.Effect{Status: 200, Body: gen5.answer("SystemResetRequired"), Store: dict{keptAt: c.Now.UTC().Format(time.RFC3339Nano), keptPending: sent}}
+	e := dialect.Effect{Status: 200, Body: gen5.errorBody("SystemResetRequired"), Store: dict{keptAt: c.Now.UTC().Format(time.RFC3339Nano), keptPending: sent}}
 	for _, id := range remove {
 		e.Requests = append(e.Requests, dialect.StandardRequest{Method: "DELETE", URI: there[id]})
 	}
 	used := map[string]bool{}
 	for id, v := range there {
 		if !slices.Contains(remove, id) {
-			for _, d := range usedBy(c.Standard(v)) {
+			for _, d := range volumeDrives(c.Standard(v)) {
 				used[d] = true
 			}
 		}
@@ -82,38 +82,38 @@ func arrange(c dialect.ActionCall) (dialect.Effect, error) {
 	return e, nil
 }
 
-// deletes says whether a logical drive is to go.
+// deletes reports whether a logical drive is marked for deletion.
 func deletes(d dict) bool {
 	all, _ := d["Actions"].([]any)
 	return slices.ContainsFunc(all, func(x any) bool { a, _ := x.(dict); return a["Action"] == "LogicalDriveDelete" })
 }
 
-// usedBy are the drives of a volume.
-func usedBy(v dict) []string {
+// volumeDrives returns the drives of a volume.
+func volumeDrives(v dict) []string {
 	links, _ := v["Links"].(dict)
 	return append(ids(links["Drives"]), ids(links["DedicatedSpareDrives"])...)
 }
 
-// volume is a logical drive that is to be made, as the tree makes it.
+// volume translates a new logical drive into a standard volume.
 func volume(c dialect.ActionCall, array string, d dict, used map[string]bool) (dict, error) {
 	raid, _ := d["Raid"].(string)
 	body := dict{}
-	for is, name := range raids {
+	for is, name := range raidTypes {
 		if name == raid {
 			body["RAIDType"] = is
 		}
 	}
 	if body["RAIDType"] == nil {
-		return nil, badDrive("Raid %q is none that the controller makes.", raid)
+		return nil, driveError("Raid %q is none that the controller makes.", raid)
 	}
-	data, err := pick(c, array, d["DataDrives"], "DataDrive", used)
+	data, err := selectDrives(c, array, d["DataDrives"], "DataDrive", used)
 	if err != nil {
 		return nil, err
 	}
 	if len(data) == 0 {
-		return nil, badDrive("DataDrives must not be empty.")
+		return nil, driveError("DataDrives must not be empty.")
 	}
-	spares, err := pick(c, array, d["SpareDrives"], "SpareDrive", used)
+	spares, err := selectDrives(c, array, d["SpareDrives"], "SpareDrive", used)
 	if err != nil {
 		return nil, err
 	}
@@ -145,9 +145,9 @@ func volume(c dialect.ActionCall, array string, d dict, used map[string]bool) (d
 	return body, nil
 }
 
-// pick finds drives: by where they are, or so many of a kind.
-func pick(c dialect.ActionCall, array string, want any, prefix string, used map[string]bool) ([]any, error) {
-	where, of := places(c.HookContext, array)
+// selectDrives finds drives by their locations, or a number of drives of a kind.
+func selectDrives(c dialect.ActionCall, array string, want any, prefix string, used map[string]bool) ([]any, error) {
+	where, of := driveLocations(c.HookContext, array)
 	out := []any{}
 	take := func(p string) {
 		used[of[p]] = true
@@ -160,9 +160,9 @@ func pick(c dialect.ActionCall, array string, want any, prefix string, used map[
 			p, _ := v.(string)
 			switch {
 			case of[p] == "":
-				return nil, badDrive("There is no drive at %q.", p)
+				return nil, driveError("There is no drive at %q.", p)
 			case used[of[p]]:
-				return nil, badDrive("The drive at %q is used already.", p)
+				return nil, driveError("The drive at %q is used already.", p)
 			}
 			take(p)
 		}
@@ -181,16 +181,16 @@ func pick(c dialect.ActionCall, array string, want any, prefix string, used map[
 			take(p)
 		}
 		if len(out) < n {
-			return nil, badDrive("There are no %d such drives.", n)
+			return nil, driveError("There are no %d such drives.", n)
 		}
 	default:
-		return nil, badDrive("Drives must be a list of their places, or say how many of which kind.")
+		return nil, driveError("Drives must be a list of their places, or say how many of which kind.")
 	}
 	return out, nil
 }
 
-// answer is an error object that tells of one message.
-func (g generation) answer(key string) dict {
+// errorBody returns an error object with one message.
+func (g generation) errorBody(key string) dict {
 	major := g.own[:strings.LastIndexByte(g.own, '.')]
 	return dict{"error": dict{
 		"code": "iLO.0.10.ExtendedInfo", "message": "See @Message.ExtendedInfo for more information.",

@@ -19,17 +19,17 @@ const (
 	reset    = systems + "/Actions/ComputerSystem.Reset"
 )
 
-// resetKinds are the words of the vendor's own reset [V] collection:
+// resetKinds are the values of the vendor's own reset [V] collection:
 // irmc_powerstate.
 var resetKinds = []struct{ is, means string }{
 	{"PowerOn", "On"}, {"PowerOff", "ForceOff"}, {"PowerCycle", "PowerCycle"}, {"GracefulPowerOff", "GracefulShutdown"},
 	{"ImmediateReset", "ForceRestart"}, {"GracefulReset", "GracefulRestart"}, {"PulseNmi", "Nmi"}, {"PressPowerButton", "PushPowerButton"},
 }
 
-// own is what only this vendor's service has. Beside it there are, and are left
-// out: its attributes (iRMCConfiguration/Attributes), certificates of its own
-// form, SCCI, and updates by FWUpdate and TFTP; firmware comes by SimpleUpdate.
-func own(n names) dialect.OEM {
+// extensions returns what only this vendor's service has. Left out are its
+// attributes (iRMCConfiguration/Attributes), certificates of its own form, SCCI,
+// and updates by FWUpdate and TFTP; firmware comes by SimpleUpdate.
+func extensions(n names) dialect.OEM {
 	oem := systems + "/Oem/" + n.oem
 	media := oem + "/VirtualMedia"
 	typed := func(name string) string { return n.prefix + name + ".v1_0_0." + n.prefix + name }
@@ -121,8 +121,9 @@ func image() map[string]any {
 	}
 }
 
-// mount connects what the vendor's own resource of virtual media says. The lab
-// fetches by HTTP and HTTPS: of a share of NFS or SMB it tells that it cannot.
+// mount inserts the image that the vendor's own resource of virtual media names.
+// The lab fetches by HTTP and HTTPS: a share of NFS or SMB is rejected with an
+// error.
 func mount(n names) func(dialect.ActionCall) (dialect.Effect, error) {
 	return func(c dialect.ActionCall) (dialect.Effect, error) {
 		action, _ := c.Body[n.prefix+"VirtualMediaAction"].(string)
@@ -135,7 +136,7 @@ func mount(n names) func(dialect.ActionCall) (dialect.Effect, error) {
 		set, _ := c.Stored[at].(map[string]any)
 		is := func(name string) string { s, _ := set[kind+"Image/"+name].(string); return s }
 		if is("Server") == "" || is("ImageName") == "" {
-			return dialect.Effect{}, &dialect.Rejection{Status: 409, Message: base("ResourceNotReadyRetry", "No image is configured.")}
+			return dialect.Effect{}, &dialect.Rejection{Status: 409, Message: baseMessage("ResourceNotReadyRetry", "No image is configured.")}
 		}
 		scheme := strings.ToLower(is("ShareType"))
 		if scheme == "" {
@@ -150,7 +151,7 @@ func mount(n names) func(dialect.ActionCall) (dialect.Effect, error) {
 	}
 }
 
-// raidCapabilities are what a controller makes.
+// raidCapabilities returns the RAID types that a controller supports.
 func raidCapabilities(l dialect.HookContext) map[string]any {
 	c, _ := l.Machine.Storage.Controller(l.Variables["storage"])
 	levels := []any{}
@@ -171,7 +172,8 @@ func raidCapabilities(l dialect.HookContext) map[string]any {
 	return map[string]any{"RAIDLevels": levels}
 }
 
-// writableSettings are what the settings show while none of them wait.
+// writableSettings returns what the settings resource shows while no settings wait
+// to be applied.
 func writableSettings(l dialect.HookContext) map[string]any {
 	if l.Machine.Firmware.Pending() != nil || l.Machine.Profile.Firmware.Model == nil {
 		return nil
@@ -193,9 +195,9 @@ var (
 	inits  = map[string]string{"None": "Skip", "Fast": "Background", "Normal": "Foreground"}
 )
 
-// createVolume asks the tree for a volume that was asked for in the vendor's
-// words. Drives are named by enclosure and slot, "0-3", or by slot, in groups of
-// which each is a span.
+// createVolume translates a volume in the vendor's properties into a POST to the
+// standard collection of volumes. Drives are named by enclosure and slot, "0-3", or
+// by slot, in groups of which each is a span.
 func createVolume(c dialect.ActionCall) (dialect.Effect, error) {
 	body := map[string]any{}
 	for name, v := range c.Body {
@@ -237,13 +239,15 @@ func createVolume(c dialect.ActionCall) (dialect.Effect, error) {
 	return dialect.Effect{Requests: []dialect.StandardRequest{{Method: "POST", URI: volumes, Body: body}}}, nil
 }
 
-// drive is a link to a drive of the controller that a call is about, in the tree.
+// drive returns a link to the standard resource of a drive of the controller that a
+// call is about.
 func drive(c dialect.ActionCall, slot string) map[string]any {
 	return map[string]any{"@odata.id": strings.NewReplacer("{system}", c.Variables["system"], "{storage}", c.Variables["storage"]).Replace(drives) + "/Disk." + slot}
 }
 
-// unused are the drives of a controller that are in no volume, by their bays.
-func unused(c storage.ControllerView) []string {
+// unusedDrives returns the bays of the drives of a controller that are in no
+// volume.
+func unusedDrives(c storage.ControllerView) []string {
 	var out []string
 	for _, d := range c.Drives {
 		if len(d.Volumes) == 0 && d.Spare == "" {

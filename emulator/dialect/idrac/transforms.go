@@ -5,8 +5,8 @@ import "github.com/metalab-dev/metalab/emulator/dialect"
 // Links and objects that the vendor adds [V: sushy, samples of a root, a manager
 // and a system of the 14th generation; what is not there but here is K].
 
-func shapes(g generation) []dialect.Transform {
-	all := commonShapes(g)
+func transforms(g generation) []dialect.Transform {
+	all := commonTransforms(g)
 	if !g.old {
 		all = append(all, dialect.Transform{ResourceType: "ComputerSystem", Set: []dialect.PropertyRule{
 			{Path: "Links/Oem/Dell/DellRaidService", Value: map[string]any{"@odata.id": raidService}},
@@ -15,7 +15,7 @@ func shapes(g generation) []dialect.Transform {
 	return all
 }
 
-func commonShapes(g generation) []dialect.Transform {
+func commonTransforms(g generation) []dialect.Transform {
 	serial := system + "#SerialNumber"
 	return []dialect.Transform{
 		{ResourceType: "ServiceRoot", Set: []dialect.PropertyRule{
@@ -66,12 +66,12 @@ func commonShapes(g generation) []dialect.Transform {
 	}
 }
 
-// managerLinks lead to what is the vendor's own.
+// managerLinks returns the links of the manager to the vendor's own resources.
 func (g generation) managerLinks() map[string]any {
 	link := func(to string) map[string]any { return map[string]any{"@odata.id": to} }
 	var all []any
 	for _, name := range []string{"iDRAC.Embedded.1", "System.Embedded.1", "LifecycleController.Embedded.1"} {
-		all = append(all, link(g.groupAt(name)))
+		all = append(all, link(g.groupURI(name)))
 	}
 	out := map[string]any{
 		"@odata.type": "#DellManager.v1_2_0.DellManagerLinks", "Jobs": link(oldJobs), "DellAttributes": all, "DellAttributes@odata.count": len(all),

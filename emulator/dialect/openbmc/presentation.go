@@ -10,7 +10,7 @@ const (
 	slots    = managers + "/VirtualMedia"
 )
 
-func moves() []dialect.URIMapping {
+func uriMappings() []dialect.URIMapping {
 	return []dialect.URIMapping{
 		// [V] virtual_media.hpp: the manager has them, and the manager alone.
 		{From: systems + "/VirtualMedia", To: slots},
@@ -20,8 +20,8 @@ func moves() []dialect.URIMapping {
 	}
 }
 
-// shut is what bmcweb has no route for [V].
-func shut() []string {
+// hidden returns the URIs for which bmcweb has no route [V].
+func hidden() []string {
 	return []string{
 		"/redfish/v1/JobService",
 		"/redfish/v1/ComponentIntegrity",
@@ -61,11 +61,11 @@ func shut() []string {
 	}
 }
 
-// registry is that of the settings that the servers' firmware has and the
-// service does not tell of.
+// registry is the attribute registry of the servers' BIOS, which the service does
+// not show.
 const registry = "BiosAttributeRegistryOpenBMC.v1_0_0"
 
-func shapes() []dialect.Transform {
+func transforms() []dialect.Transform {
 	return []dialect.Transform{
 		// [V] service_root.hpp: neither vendor nor product is told.
 		{ResourceType: "ServiceRoot", Remove: []string{"Vendor", "Product"}},

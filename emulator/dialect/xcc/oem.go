@@ -14,7 +14,8 @@ const (
 	document = system + "/VirtualMedia/RDOC1"
 )
 
-// licence is one that is installed; of what it is the standard has words.
+// licence is the resource of an installed licence. The standard's schema describes
+// it.
 func licence(id, name string) dialect.Resource {
 	return dialect.Resource{
 		URI: licences + "/Licenses/" + id, Type: "License.v1_0_0.License", Name: name,
@@ -25,8 +26,8 @@ func licence(id, name string) dialect.Resource {
 	}
 }
 
-// own is what only an XCC has.
-var own = dialect.OEM{
+// extensions is what only an XCC has.
+var extensions = dialect.OEM{
 	Resources: []dialect.Resource{
 		// The boot order of the next start [V: mockup]. Here it is the order at once:
 		// nothing reads it before the next start.
@@ -115,12 +116,12 @@ var own = dialect.OEM{
 	}},
 }
 
-// restart is that of the controller.
+// restart is the request that restarts the controller.
 var restart = dialect.StandardRequest{Method: "POST", URI: manager + "/Actions/Manager.Reset", Body: map[string]any{"ResetType": "GracefulRestart"}}
 
-// both also has the manager's collection of virtual media, beside the system's
+// withManagerMedia adds the manager's collection of virtual media to the system's
 // [V: mockup].
-func both(o dialect.OEM) dialect.OEM {
+func withManagerMedia(o dialect.OEM) dialect.OEM {
 	o.URIAliases = append(slices.Clone(o.URIAliases), dialect.URIMapping{From: manager + "/VirtualMedia", To: system + "/VirtualMedia"})
 	return o
 }

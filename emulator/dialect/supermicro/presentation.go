@@ -16,18 +16,18 @@ const (
 	allowed = "@Redfish.AllowableValues"
 )
 
-// targets are those that clients see. Virtual media are a CD that hangs on USB:
-// Cd is taken as well, and boots none of them [V: sushy, BootSource.USB_CD and
+// targets are the boot targets that clients see. Virtual media are a USB CD drive:
+// Cd is accepted too, and boots none of them [V: sushy, BootSource.USB_CD and
 // supermicro-vmedia-dev-workaround; mockup for the list].
 var targets = []any{"None", "Pxe", "Floppy", "Cd", "Usb", "Hdd", "BiosSetup", "UsbCd", "UefiBootNext"}
 
-func say(version, key, text string) dialect.VendorMessage {
+func vendorMessage(version, key, text string) dialect.VendorMessage {
 	return dialect.VendorMessage{Registry: "Base", Version: version, Key: key, Text: text, Resolution: "Correct the request and send it again."}
 }
 
-// booting is what is of both generations: what clients see, what they may say,
-// and how it is read.
-func booting(version string, targets []any) (s dialect.Transform, u dialect.RejectRule, g dialect.InputAlias) {
+// bootOverride returns how both generations show the boot override, what they
+// reject of it, and how they read it.
+func bootOverride(version string, targets []any) (s dialect.Transform, u dialect.RejectRule, g dialect.InputAlias) {
 	texts := make([]string, len(targets))
 	for i, t := range targets {
 		texts[i] = t.(string)
@@ -46,15 +46,15 @@ func booting(version string, targets []any) (s dialect.Transform, u dialect.Reje
 	}
 	u = dialect.RejectRule{
 		ResourceType: "ComputerSystem", Method: "PATCH", NotOneOf: map[string][]string{target: texts},
-		Message: say(version, "PropertyValueNotInList", "The value %2 for the property %1 is not in the list of acceptable values."),
+		Message: vendorMessage(version, "PropertyValueNotInList", "The value %2 for the property %1 is not in the list of acceptable values."),
 	}
 	g = dialect.InputAlias{ResourceType: "ComputerSystem", Method: "PATCH", Path: target, Values: map[string]any{"UsbCd": "Cd", "Cd": "RemoteDrive"}}
 	return s, u, g
 }
 
-// moves are where both have what others have elsewhere. Settings are at SD [V:
-// mockup; K for X11].
-var moves = []dialect.URIMapping{
+// uriMappings are the URIs of both generations that differ from the standard's.
+// Settings are at SD [V: mockup; K for X11].
+var uriMappings = []dialect.URIMapping{
 	{From: "/redfish/v1/UpdateService/MultipartUpload", To: "/redfish/v1/UpdateService/upload"}, // [V: mockup]
 	{From: system + "/Bios/Settings", To: system + "/Bios/SD"},
 	{From: system + "/Storage/{storage}/Drives/Disk.{drive}", To: system + "/Storage/{storage}/Drives/Disk.Bay.{drive}"}, // [V: mockup for the name]
@@ -62,7 +62,7 @@ var moves = []dialect.URIMapping{
 	{From: "/redfish/v1/UpdateService/FirmwareInventory/TPM", To: "/redfish/v1/UpdateService/FirmwareInventory/TPM_1"},
 }
 
-var shapes = []dialect.Transform{
+var transforms = []dialect.Transform{
 	// Without Attributes as long as none is pending [V: mockup, Bios/SD], and
 	// nothing says when they are applied [V: mockup, Bios].
 	{ResourceType: "Bios", URI: system + "/Bios/Settings", OmitEmpty: []string{"Attributes"}, Remove: []string{"@Redfish.SettingsApplyTime"}},
@@ -77,14 +77,14 @@ var shapes = []dialect.Transform{
 	},
 }
 
-var x11Face = func() dialect.Presentation {
+var x11Presentation = func() dialect.Presentation {
 	const version = "1.4.0"
-	s, u, g := booting(version, targets)
+	s, u, g := bootOverride(version, targets)
 	return dialect.Presentation{
 		// Both addresses are of X11: the collection is VM1 [V: jgato, badfish], and
-		// later VirtualMedia [V: ansible #4839], which is answered too (own.go).
-		URIMappings: append(slices.Clone(moves), dialect.URIMapping{From: system + "/VirtualMedia", To: manager + "/VM1"}),
-		Transforms: append(slices.Clone(shapes), s,
+		// later VirtualMedia [V: ansible #4839], which is answered too (oem.go).
+		URIMappings: append(slices.Clone(uriMappings), dialect.URIMapping{From: system + "/VirtualMedia", To: manager + "/VM1"}),
+		Transforms: append(slices.Clone(transforms), s,
 			dialect.Transform{ResourceType: "ServiceRoot", Remove: []string{"Product", "Vendor"}, Set: []dialect.PropertyRule{{Path: "Oem", Value: map[string]any{}}}}, // [V: reference, of X10]
 			dialect.Transform{ResourceType: "ComputerSystem", Remove: []string{"VirtualMedia"}},                                                                        // [K]
 			dialect.Transform{
@@ -93,7 +93,7 @@ var x11Face = func() dialect.Presentation {
 			},
 			dialect.Transform{ResourceType: "VirtualMedia", Remove: []string{"VerifyCertificate", "Certificates"}}, // [V: jgato]
 		),
-		RejectRules: append([]dialect.RejectRule{u}, unlicensed...),
+		RejectRules: append([]dialect.RejectRule{u}, licenseRules...),
 		InputAliases: []dialect.InputAlias{
 			g,
 			// The mode flips to Legacy when nobody says it [V: story 2008252].
@@ -108,12 +108,12 @@ var x11Face = func() dialect.Presentation {
 	}
 }()
 
-var x13Face = func() dialect.Presentation {
+var x13Presentation = func() dialect.Presentation {
 	const version = "1.10.3"
-	s, u, g := booting(version, append(slices.Clone(targets), "UefiHttp"))
+	s, u, g := bootOverride(version, append(slices.Clone(targets), "UefiHttp"))
 	return dialect.Presentation{
-		URIMappings: append(slices.Clone(moves), dialect.URIMapping{From: system + "/VirtualMedia", To: manager + "/VirtualMedia"}), // [V: mockup]
-		Transforms: append(slices.Clone(shapes), s,
+		URIMappings: append(slices.Clone(uriMappings), dialect.URIMapping{From: system + "/VirtualMedia", To: manager + "/VirtualMedia"}), // [V: mockup]
+		Transforms: append(slices.Clone(transforms), s,
 			dialect.Transform{ResourceType: "ServiceRoot", Remove: []string{"Product"}}, // [V: root]
 			// What resets there are only ActionInfo says [V: mockup].
 			dialect.Transform{ResourceType: "ComputerSystem", Remove: []string{"Actions/#ComputerSystem.Reset/ResetType" + allowed}, Set: []dialect.PropertyRule{
@@ -127,7 +127,7 @@ var x13Face = func() dialect.Presentation {
 				"@odata.type": "#VirtualMediaConfig.v1_0_0.VirtualMediaConfig", "AcceptSelfSigned": nil,
 			}}}},
 		),
-		RejectRules:  append([]dialect.RejectRule{u}, unlicensed...),
+		RejectRules:  append([]dialect.RejectRule{u}, licenseRules...),
 		InputAliases: []dialect.InputAlias{g},
 		Hidden:       []string{system + "/VirtualMedia/{slot}/Certificates"}, // the standard has none at a manager's
 		Errors: dialect.ErrorFormat{
@@ -137,8 +137,8 @@ var x13Face = func() dialect.Presentation {
 	}
 }()
 
-// types are those of Supermicro's objects in resources of the standard [V: mockup].
-var types = []dialect.OEMType{
+// oemTypes are the types of Supermicro's objects in standard resources [V: mockup].
+var oemTypes = []dialect.OEMType{
 	{Namespace: "SmcSystemExtensions", Version: "v1_0_0", Name: "System"},
 	{Namespace: "SmcManagerExtensions", Version: "v1_0_0", Name: "Manager", Properties: []dialect.OEMProperty{
 		{Name: "LicenseManager", Type: dialect.EdmLink, Description: "The licences of the controller."},

@@ -16,14 +16,14 @@ func when(path string, values ...string) map[string][]string {
 	return map[string][]string{path: values}
 }
 
-// own is what all generations have of their own.
-func own(g generation) dialect.OEM {
+// extensions returns what all generations have of their own.
+func extensions(g generation) dialect.OEM {
 	ext, disc := g.oem+"ComputerSystemExt.", g.oem+"iLOVirtualMedia."
 	slot := manager + "/VirtualMedia/{slot}"
 	inTree := system + "/VirtualMedia/{slot}/Actions/VirtualMedia."
 	on, off := dialect.SystemOn, dialect.SystemOff
-	noStore := g.says("UnsupportedOperation", "There is no repository of components here.")
-	state := g.says("InvalidOperationForSystemState", "The power of the system is not as the operation needs it.")
+	noStore := g.message("UnsupportedOperation", "There is no repository of components here.")
+	state := g.message("InvalidOperationForSystemState", "The power of the system is not as the operation needs it.")
 	act := func(on, name string, does ...dialect.Effect) dialect.Action {
 		return dialect.Action{ResourceURI: on, Name: name, Target: "/Actions/Oem/" + g.oem + "/" + name, Hidden: true, Effects: does}
 	}
@@ -72,7 +72,7 @@ func own(g generation) dialect.OEM {
 		actions = append(actions, add)
 	}
 
-	once := g.in("BootOnNextServerReset")
+	once := g.oemPath("BootOnNextServerReset")
 	return dialect.OEM{
 		Actions: actions,
 		WritableProperties: []dialect.WritableProperty{
@@ -82,34 +82,34 @@ func own(g generation) dialect.OEM {
 				{When: when("$", "true"), EjectAfterBoots: 2, Requests: []dialect.StandardRequest{patch(system, dict{"Boot": dict{"BootSourceOverrideTarget": "Cd", "BootSourceOverrideEnabled": "Once"}})}},
 				{EjectAfterBoots: -1, Requests: []dialect.StandardRequest{patch(system, dict{"Boot": dict{"BootSourceOverrideTarget": "None", "BootSourceOverrideEnabled": "Disabled"}})}},
 			}},
-			{ResourceType: "ComputerSystem", Path: g.in("PowerAutoOn"), Effects: []dialect.Effect{
+			{ResourceType: "ComputerSystem", Path: g.oemPath("PowerAutoOn"), Effects: []dialect.Effect{
 				{When: when("$", "PowerOn"), Requests: []dialect.StandardRequest{patch(system, dict{"PowerRestorePolicy": "AlwaysOn"})}},
 				{When: when("$", "RemainOff"), Requests: []dialect.StandardRequest{patch(system, dict{"PowerRestorePolicy": "AlwaysOff"})}},
 				{When: when("$", "Restore"), Requests: []dialect.StandardRequest{patch(system, dict{"PowerRestorePolicy": "LastState"})}},
 			}},
-			{ResourceType: "AccountService", Path: g.in("AuthFailureDelayTimeSeconds"), Type: dialect.IntegerParameter, Effects: []dialect.Effect{
+			{ResourceType: "AccountService", Path: g.oemPath("AuthFailureDelayTimeSeconds"), Type: dialect.IntegerParameter, Effects: []dialect.Effect{
 				{When: when("$", "2", "5", "10", "30"), // [V docs, AccountService]
 					Requests: []dialect.StandardRequest{patch("/redfish/v1/AccountService", dict{"AccountLockoutCounterResetAfter": 0}), patch("/redfish/v1/AccountService", dict{"AccountLockoutDuration": "$"})}},
 			}},
-			{ResourceType: "AccountService", Path: g.in("AuthFailuresBeforeDelay"), Type: dialect.IntegerParameter, Effects: []dialect.Effect{ // [V docs: 0, 1, 3, 5]
+			{ResourceType: "AccountService", Path: g.oemPath("AuthFailuresBeforeDelay"), Type: dialect.IntegerParameter, Effects: []dialect.Effect{ // [V docs: 0, 1, 3, 5]
 				{When: when("$", "0"), Requests: []dialect.StandardRequest{patch("/redfish/v1/AccountService", dict{"AccountLockoutThreshold": 0})}},
 				{When: when("$", "1"), Requests: []dialect.StandardRequest{patch("/redfish/v1/AccountService", dict{"AccountLockoutThreshold": 2})}},
 				{When: when("$", "3"), Requests: []dialect.StandardRequest{patch("/redfish/v1/AccountService", dict{"AccountLockoutThreshold": 4})}},
 				{When: when("$", "5"), Requests: []dialect.StandardRequest{patch("/redfish/v1/AccountService", dict{"AccountLockoutThreshold": 6})}},
 			}},
-			{ResourceType: "AccountService", Path: g.in("MinPasswordLength"), Type: dialect.IntegerParameter, Effects: []dialect.Effect{
+			{ResourceType: "AccountService", Path: g.oemPath("MinPasswordLength"), Type: dialect.IntegerParameter, Effects: []dialect.Effect{
 				{Requests: []dialect.StandardRequest{patch("/redfish/v1/AccountService", dict{"MinPasswordLength": "$"})}},
 			}},
-			{ResourceType: "ManagerAccount", Path: g.in("Privileges"), Type: dialect.ObjectParameter, Effects: []dialect.Effect{{Hook: privileged(g)}}},
+			{ResourceType: "ManagerAccount", Path: g.oemPath("Privileges"), Type: dialect.ObjectParameter, Effects: []dialect.Effect{{Hook: writePrivileges(g)}}},
 		},
-		Resources: append(licences(g), directory(g), clock(g)),
+		Resources: append(licenses(g), resourceDirectory(g), dateTime(g)),
 	}
 }
 
-// privileged finds the role that has the privileges that an account is to have.
-// A role is all that an account has here: of a set between two roles it becomes
-// the one that lacks nothing of it.
-func privileged(g generation) func(dialect.ActionCall) (dialect.Effect, error) {
+// writePrivileges sets the role that has the privileges that a client sends. An
+// account of the lab has a role and nothing else: privileges between two roles
+// become the role that lacks none of them.
+func writePrivileges(g generation) func(dialect.ActionCall) (dialect.Effect, error) {
 	return func(c dialect.ActionCall) (dialect.Effect, error) {
 		want := map[string]bool{}
 		is := c.Standard(c.URI)
@@ -122,11 +122,11 @@ func privileged(g generation) func(dialect.ActionCall) (dialect.Effect, error) {
 		sent, _ := vendor["Privileges"].(dict)
 		for name, v := range sent {
 			if _, known := want[name]; !known && name != "LoginPriv" {
-				return dialect.Effect{}, &dialect.Rejection{Message: g.says("PropertyNotWritableOrUnknown", "The property %1 cannot be written, or is none of this resource."), Args: []string{name}}
+				return dialect.Effect{}, &dialect.Rejection{Message: g.message("PropertyNotWritableOrUnknown", "The property %1 cannot be written, or is none of this resource."), Args: []string{name}}
 			}
 			on, ok := v.(bool)
 			if !ok {
-				return dialect.Effect{}, &dialect.Rejection{Message: g.says("PropertyValueBadParam", "The value is not valid.")}
+				return dialect.Effect{}, &dialect.Rejection{Message: g.message("PropertyValueBadParam", "The value is not valid.")}
 			}
 			want[name] = on
 		}
@@ -143,9 +143,9 @@ func privileged(g generation) func(dialect.ActionCall) (dialect.Effect, error) {
 	}
 }
 
-// licences are the licence that is installed [V docs, licenseService: there is
-// one member, always; table].
-func licences(g generation) []dialect.Resource {
+// licenses returns the installed licence [V docs, licenseService: there is one
+// member, always; table].
+func licenses(g generation) []dialect.Resource {
 	all := manager + "/LicenseService"
 	features := dict{}
 	for _, name := range []string{
@@ -166,17 +166,17 @@ func licences(g generation) []dialect.Resource {
 	}
 }
 
-// clock is the time as iLO has it [V docs, HpeiLODateTime].
-func clock(g generation) dialect.Resource {
+// dateTime returns the resource of the BMC's clock [V docs, HpeiLODateTime].
+func dateTime(g generation) dialect.Resource {
 	return dialect.Resource{URI: manager + "/DateTime", Type: g.oem + "iLODateTime.v2_0_0." + g.oem + "iLODateTime", Name: "iLO Date and Time Settings", Set: []datum{
 		{Path: "DateTime", From: manager + "#DateTime"}, {Path: "ConfigurationSettings", Value: "Current"}, {Path: "PropagateTimeToHost", Value: false},
 		{Path: "TimeZone/UtcOffset", From: manager + "#DateTimeLocalOffset"}, {Path: "StaticNTPServers", From: manager + "/NetworkProtocol#NTP/NTPServers"},
 	}}
 }
 
-// directory lists where what is, by types, as clients of HPE's look for it [V
-// table: python-ilorest, proliantutils; docs, HpeiLOResourceDirectory].
-func directory(g generation) dialect.Resource {
+// resourceDirectory lists URIs by types; HPE's clients look there first [V table:
+// python-ilorest, proliantutils; docs, HpeiLOResourceDirectory].
+func resourceDirectory(g generation) dialect.Resource {
 	return dialect.Resource{
 		URI: "/redfish/v1/ResourceDirectory", Type: g.oem + "iLOResourceDirectory.v2_0_0." + g.oem + "iLOResourceDirectory", Name: "Resource Directory",
 		Read: func(l dialect.HookContext) map[string]any {
@@ -201,7 +201,7 @@ func directory(g generation) dialect.Resource {
 					}
 				}
 			}
-			for _, at := range indexed {
+			for _, at := range directoryEntries {
 				add(at)
 			}
 			return dict{"Instances": all}
@@ -209,10 +209,10 @@ func directory(g generation) dialect.Resource {
 	}
 }
 
-// indexed are what the resource directory lists, with their members; writable
+// directoryEntries are what the resource directory lists, with their members; writable
 // what clients can do there.
 var (
-	indexed = []string{
+	directoryEntries = []string{
 		"/redfish/v1/AccountService", "/redfish/v1/AccountService/Accounts", "/redfish/v1/Chassis", "/redfish/v1/EventService",
 		"/redfish/v1/Managers", "/redfish/v1/Managers/1/NetworkProtocol", "/redfish/v1/Managers/1/EthernetInterfaces", "/redfish/v1/SessionService",
 		"/redfish/v1/Systems", "/redfish/v1/Systems/1/Bios", "/redfish/v1/Systems/1/Bios/Settings", "/redfish/v1/Systems/1/SecureBoot",
@@ -225,10 +225,10 @@ var (
 	}
 )
 
-// flashing is the service by which iLO 4 takes its own firmware [V docs of iLO
+// flashService is the service by which iLO 4 takes its own firmware [V docs of iLO
 // 4, HpiLOFirmwareUpdate].
 var (
-	flashing = dialect.Resource{
+	flashService = dialect.Resource{
 		URI: manager + "/UpdateService", Type: "HpiLOFirmwareUpdate.v1_0_0.HpiLOFirmwareUpdate", Name: "Firmware Update",
 		Set: []datum{
 			{Path: "State", From: "/redfish/v1/UpdateService/FirmwareInventory/BMC#Status/State", Map: dict{"Updating": "PROGRESSING"}, Value: "IDLE"},
