@@ -22,16 +22,16 @@ const (
 // context that d was opened with: it ends the reading when take fails.
 func pump(ctx context.Context, stop context.CancelFunc, d source, h io.Writer, take func(off int64, p []byte) error) (int64, error) {
 	free, full := make(chan []byte, buffers), make(chan []byte, buffers)
-	var made []*[chunk]byte
+	made := 0
 	var readErr error
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		defer close(full)
 		for {
 			var buf []byte
-			if len(made) < buffers && len(free) == 0 { // the reader is ahead of the writer
-				made = append(made, chunks.Get().(*[chunk]byte))
-				buf = made[len(made)-1][:]
+			if made < buffers && len(free) == 0 { // the reader is ahead of the writer
+				made++
+				buf = make([]byte, chunk)
 			} else if buf = <-free; buf == nil { // take has failed
 				return
 			}
@@ -58,9 +58,6 @@ func pump(ctx context.Context, stop context.CancelFunc, d source, h io.Writer, t
 	}
 	close(free)
 	reader.Wait()
-	for _, buf := range made {
-		chunks.Put(buf)
-	}
 	switch {
 	case takeErr != nil:
 		return off, takeErr

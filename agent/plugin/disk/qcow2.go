@@ -122,6 +122,9 @@ var prepareLibrary = sync.OnceFunc(func() {
 	})
 })
 
+// Decompressors are reused for the thousands of clusters of an image. For one of
+// 128 MiB BenchmarkWriteQcow2 allocates 21 MB (zlib) and 16 MB (zstd) per write
+// with these pools, 85 MB and 293 MB without them.
 var (
 	inflaters = sync.Pool{New: func() any { return flate.NewReader(nil) }}
 	zstds     = sync.Pool{New: func() any {

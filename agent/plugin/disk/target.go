@@ -26,10 +26,6 @@ const (
 var (
 	zeros      [zeroRun]byte
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-	// Buffers are reused, because a lab runs many agents.
-	heads  = sync.Pool{New: func() any { return new([headSize]byte) }}
-	chunks = sync.Pool{New: func() any { return new([chunk]byte) }}
 )
 
 // target is a disk while an image is written to it. The first MiB, which makes a
@@ -38,7 +34,7 @@ var (
 type target struct {
 	block sys.Block
 	name  string // /dev/sda
-	head  []byte // from heads; nil once it is written
+	head  []byte // nil once it is written
 	wiped bool   // begin has wiped the head
 	// drive is the config drive to write beside the image, if any, and driveAt its
 	// offset on the disk.
@@ -60,9 +56,7 @@ type run struct {
 // begin wipes the head, and the tail, where the backup GPT of an earlier
 // installation would survive.
 func (t *target) begin() error {
-	head := heads.Get().(*[headSize]byte)
-	clear(head[:])
-	t.head, t.wiped = head[:], true
+	t.head, t.wiped = make([]byte, headSize), true
 	return wipeEnds(t.block, 0, t.block.Size(), headSize)
 }
 
@@ -155,7 +149,6 @@ func (t *target) finish(size int64) error {
 	if err := t.write(0, t.head[:min(size, headSize)]); err != nil {
 		return err
 	}
-	heads.Put((*[headSize]byte)(t.head))
 	t.head = nil
 	return t.sync()
 }
@@ -173,8 +166,7 @@ func (t *target) verify(ctx context.Context, progress func(done, total int64)) e
 	for _, r := range t.data {
 		total += r.n
 	}
-	buf := chunks.Get().(*[chunk]byte)
-	defer chunks.Put(buf)
+	buf := make([]byte, chunk)
 	read := func(off, n int64) ([]byte, error) { // at most a chunk
 		if err := context.Cause(ctx); err != nil {
 			return nil, fmt.Errorf("disk: verify %s: %w", t.name, err)

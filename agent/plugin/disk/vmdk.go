@@ -224,4 +224,7 @@ func (g *grainFile) unpack(i, at int64, p []byte, off, whole int64) error {
 	return nil
 }
 
-var zlibs sync.Pool // of io.ReadCloser that are zlib.Resetter
+// zlibs holds io.ReadClosers that are zlib.Resetters. For a stream-optimized image
+// of 128 MiB BenchmarkWriteSparse allocates 25 MB per write with it, 124 MB
+// without it.
+var zlibs sync.Pool
