@@ -296,7 +296,7 @@ func TestSettingsErrorOfTheBMCIsReported(t *testing.T) {
 	b.want(metal3.DesiredSettingsMap{"Cores": num(4)})
 	b.until("an error", func() bool {
 		b.bmc.Firmware(func(w *bmctest.Firmware) {
-			w.Lost, w.Said = []string{"Cores"}, map[string]string{"Cores": "The property Cores is not known."}
+			w.Lost, w.Messages = []string{"Cores"}, map[string]string{"Cores": "The property Cores is not known."}
 		})
 		return b.host().Status.ErrorType != ""
 	})

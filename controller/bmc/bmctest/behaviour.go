@@ -74,7 +74,7 @@ func testSoftOff(t *testing.T, s suite) {
 	}
 	s.wantPower(t, c, bmc.PowerSoftOff, bmc.Off)
 	s.power(t, c, bmc.PowerOn, bmc.On)
-	// Whether anything listens is the operating system's business.
+	// An operating system may ignore the request.
 	if err := c.SetPower(t.Context(), bmc.PowerSoftOff); err != nil && !errors.Is(err, bmc.ErrUnsupported) {
 		t.Errorf("SetPower(soft off) error = %v", err)
 	}

@@ -39,8 +39,8 @@ type Firmware struct {
 	Lost []string
 	// Once refuses settings while others wait for a reset.
 	Once bool
-	// Said holds the message for each setting that a reset did not apply.
-	Said map[string]string
+	// Messages holds the message for each setting that a reset did not apply.
+	Messages map[string]string
 
 	Components []bmc.Component
 	// Images maps URLs of images to their versions. The BMC can fetch no others.
@@ -138,7 +138,7 @@ func hasComponents(w *Firmware) bool { return w.Components != nil }
 // BIOS implements bmc.Setup.
 func (f *Fake) BIOS(ctx context.Context) (b bmc.BIOS, err error) {
 	err = f.withFirmware(ctx, ReadBIOS, hasSettings, func(w *Firmware) error {
-		b = bmc.BIOS{Settings: maps.Clone(w.Settings), Registry: w.Registry, Failed: maps.Clone(w.Said)}
+		b = bmc.BIOS{Settings: maps.Clone(w.Settings), Registry: w.Registry, Failed: maps.Clone(w.Messages)}
 		return nil
 	})
 	return b, err

@@ -43,7 +43,7 @@ func another(b bmc.BIOS) (name string, to any) {
 	return "", nil
 }
 
-// Settings wait for a reset, and then hold.
+// Settings are pending until a reset applies them.
 func testSettings(t *testing.T, s suite) {
 	c := s.open(t)
 	setup, b := asSetup(t, c)
@@ -86,7 +86,7 @@ func testSettings(t *testing.T, s suite) {
 	}
 }
 
-// A setting that there is not is refused by name, and nothing waits.
+// SetBIOS names an unknown setting in its error, and no setting is pending then.
 func testSettingsRefused(t *testing.T, s suite) {
 	c := s.open(t)
 	setup, _ := asSetup(t, c)

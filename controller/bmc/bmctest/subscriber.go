@@ -102,8 +102,8 @@ func (l *login) Unsubscribe(ctx context.Context, id string) error {
 	return l.fake.Unsubscribe(ctx, id)
 }
 
-// A subscription is there until it is ended, with what was asked for; the same
-// asked for again is another one.
+// A subscription with the requested properties exists until it is deleted; an
+// equal request creates another one.
 func testSubscriptions(t *testing.T, s suite) {
 	c, ok := s.open(t).(bmc.Subscriber)
 	if !ok {

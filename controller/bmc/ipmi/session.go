@@ -269,14 +269,14 @@ func (c *client) stepError(ctx context.Context, step string, err error) error {
 	return fmt.Errorf("%s: %w: %s", step, bmc.ErrUnreachable, c.sanitize(err.Error()))
 }
 
-// deadlinePassed reports whether the time of a context is up: go-ipmi gives it to the
-// socket, whose timer may be the faster one.
+// deadlinePassed reports whether a context's deadline has passed. go-ipmi sets the
+// same deadline on the socket, whose timer may fire first.
 func deadlinePassed(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && !time.Now().Before(deadline)
 }
 
-// sanitize takes the password out of a text.
+// sanitize removes the password from a text.
 func (c *client) sanitize(text string) string {
 	if c.credentials.Password != "" {
 		text = strings.ReplaceAll(text, c.credentials.Password, "…")

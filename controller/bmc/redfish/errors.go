@@ -128,7 +128,7 @@ func (c *client) transportError(ctx context.Context, request string, rec *outcom
 	case ctx.Err() != nil:
 		return fmt.Errorf("redfish: %w: %s: %w", bmc.ErrUnreachable, request, ctx.Err())
 	case rec.status != 0: // a 2xx status
-		return fmt.Errorf("redfish: %s: what answers is no Redfish service: %w", request, bmc.ErrUnsupported)
+		return fmt.Errorf("redfish: %s: the response is not from a Redfish service: %w", request, bmc.ErrUnsupported)
 	case isUntrusted(err):
 		return fmt.Errorf("redfish: %w: %s: %s", bmc.ErrUntrusted, request, c.sanitize(err.Error()))
 	}

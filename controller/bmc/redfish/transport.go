@@ -23,10 +23,9 @@ import (
 )
 
 const (
-	servicePath      = "/redfish/v1/" // of the service root (DSP0266 §6.3)
-	maxBody          = 8 << 20        // bytes of one response; the largest collections have 1 MB
-	maxPreallocation = 64 << 10       // bytes allocated on the strength of Content-Length alone
-	retries          = 2              // of one GET
+	servicePath = "/redfish/v1/" // of the service root (DSP0266 §6.3)
+	maxBody     = 8 << 20        // bytes of one response; the largest collections have 1 MB
+	retries     = 2              // of one GET
 	// patchTimeoutFactor multiplies the timeout of a PATCH: some services respond
 	// only when the change is complete, after a minute and more (ironic's
 	// redfish-read-timeout note).
@@ -35,7 +34,7 @@ const (
 	maxRetryDelay      = 5 * time.Second // upper bound of Retry-After; a longer wait belongs in the caller's queue
 )
 
-var errTooLarge = errors.New("the answer is too large")
+var errTooLarge = errors.New("the response is too large")
 
 // transport carries every request of a client, gofish's included. It bounds their
 // time and size, retries what is safe to retry, and records the headers of error
@@ -239,11 +238,9 @@ func retryAfter(h http.Header, now time.Time, otherwise time.Duration) time.Dura
 // network near. Some BMCs store registries compressed only (HPE's).
 const acceptEncoding = "identity, gzip;q=0.5"
 
-// readBody reads and decompresses a response's body, at most maxBody bytes. It
-// allocates up to maxPreallocation from Content-Length, which may be wrong.
+// readBody reads and decompresses a response's body, at most maxBody bytes.
 func readBody(resp *http.Response) ([]byte, error) {
 	var plain io.Reader = resp.Body
-	size := resp.ContentLength
 	if strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
 		unpacked, err := gzip.NewReader(resp.Body)
 		if errors.Is(err, io.EOF) { // the response to HEAD, or an empty one
@@ -251,20 +248,17 @@ func readBody(resp *http.Response) ([]byte, error) {
 		} else if err != nil {
 			return nil, err
 		}
-		plain, size = unpacked, 0
+		plain = unpacked
 		resp.Header.Del("Content-Encoding")
 		resp.Header.Del("Content-Length")
 		resp.ContentLength, resp.Uncompressed = -1, true
 	}
-	if size > maxBody {
-		return nil, errTooLarge
-	}
-	body := bytes.NewBuffer(make([]byte, 0, min(max(size, 0), maxPreallocation)+bytes.MinRead))
-	if _, err := body.ReadFrom(io.LimitReader(plain, maxBody+1)); err != nil {
+	body, err := io.ReadAll(io.LimitReader(plain, maxBody+1))
+	if err != nil {
 		return nil, err
 	}
-	if body.Len() > maxBody {
+	if len(body) > maxBody {
 		return nil, errTooLarge
 	}
-	return body.Bytes(), nil
+	return body, nil
 }

@@ -208,7 +208,7 @@ func TestWorkaroundsOutliveAClient(t *testing.T) {
 			{Topic: "virtual media", Variant: "PATCH of the slot with Image and Inserted", Nonstandard: true},
 		}
 		if d := cmp.Diff(want, c.(bmc.WorkaroundReporter).Workarounds()); d != "" {
-			t.Errorf("Lessons() (-want +got):\n%s", d)
+			t.Errorf("Workarounds() (-want +got):\n%s", d)
 		}
 	}
 }
