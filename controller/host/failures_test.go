@@ -179,7 +179,7 @@ func TestFailuresOfEachTransition(t *testing.T) {
 
 // B-14: a BMC that resets during an operation and loses its medium costs at most a
 // boot: nothing is inspected, cleaned or written twice.
-func TestABMCThatResetsInTheMiddle(t *testing.T) {
+func TestBMCThatResetsDuringAnOperation(t *testing.T) {
 	want := []job.Kind{job.Inventory, job.Clean, job.Write}
 	for at := range 40 {
 		b := newBench(t, uint64(at), withImage)
