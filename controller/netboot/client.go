@@ -8,21 +8,21 @@ import (
 	"github.com/metalab-dev/metalab/controller/inband"
 )
 
-// Client is a server of the provisioning network.
+// Client identifies a server on the provisioning network.
 type Client struct {
 	Host string // UID of the host's object
-	Name string // of the host, for people
-	MAC  string // of the NIC that boots; "": the one that says UUID
-	UUID string // of the system, as its BMC tells
+	Name string // of the host, for messages
+	MAC  string // of the NIC that boots; "" means the NIC whose DHCP messages have UUID
+	UUID string // of the system, as its BMC reports it
 }
 
 type client struct {
 	Client
-	boot inband.Boot // that it may be given; none when its Host is ""
+	boot inband.Boot // the boot that it may fetch; none when Host is ""
 }
 
-// Know makes a server known: it is given an address. The text is Metal3's
-// (B-47, B-141).
+// Know registers a server, so that DHCP gives it an address. It returns an error for an
+// invalid MAC address and for one of another host; the text is Metal3's (B-47, B-141).
 func (s *Server) Know(c Client) error {
 	if c.MAC != "" {
 		mac, err := net.ParseMAC(c.MAC)
@@ -43,7 +43,7 @@ func (s *Server) Know(c Client) error {
 		s.clients[c.Host] = is
 	}
 	if c.MAC == "" && is.UUID == c.UUID {
-		c.MAC = is.MAC // learnt from DHCP
+		c.MAC = is.MAC // find has learnt it from DHCP
 	}
 	if is.MAC != c.MAC {
 		s.unlink(is)
@@ -53,7 +53,7 @@ func (s *Server) Know(c Client) error {
 	return nil
 }
 
-// link makes a server be found by its MAC address.
+// link adds a server to the index of MAC addresses.
 func (s *Server) link(c *client) {
 	if c.MAC != "" {
 		s.macs[c.MAC] = c
@@ -65,11 +65,12 @@ func (s *Server) unlink(c *client) {
 	delete(s.macs, c.MAC)
 }
 
-// Open lets the server that is known of a host boot b, and nothing else, from
-// the network.
+// Open allows the registered server of a host to boot b from the network, and no other
+// boot.
 func (s *Server) Open(b inband.Boot) { s.allow(b.Host, b) }
 
-// Close ends that: the server is still known, and is given nothing to boot.
+// Close withdraws what Open has allowed: the server still gets an address, but nothing to
+// boot.
 func (s *Server) Close(host string) { s.allow(host, inband.Boot{}) }
 
 func (s *Server) allow(host string, b inband.Boot) {
@@ -80,7 +81,7 @@ func (s *Server) allow(host string, b inband.Boot) {
 	}
 }
 
-// Forget drops what is kept for a host: its server is unknown from then on.
+// Forget removes the registered server of a host.
 func (s *Server) Forget(host string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,9 +91,9 @@ func (s *Server) Forget(host string) {
 	}
 }
 
-// find is the server with this NIC. One whose MAC address nobody has told is
-// found by the UUID that its firmware says, and its MAC address is known then.
-// The caller holds s.mu.
+// find returns the registered server with this NIC, nil when there is none. A server
+// without a MAC address is found by the UUID in its DHCP message, and gets its MAC address
+// from there. The caller holds s.mu.
 func (s *Server) find(mac, uuid string) *client {
 	if c := s.macs[mac]; c != nil || uuid == "" {
 		return c

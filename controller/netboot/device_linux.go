@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bindTo binds a socket to a network device: what is broadcast on others is not
-// ours to answer.
+// bindTo returns a socket control function that binds the socket to a network device, so
+// that it does not receive broadcasts of other networks.
 func bindTo(device string) func(network, address string, c syscall.RawConn) error {
 	if device == "" {
 		return nil

@@ -12,6 +12,6 @@ func bindTo(device string) func(network, address string, c syscall.RawConn) erro
 		return nil
 	}
 	return func(string, string, syscall.RawConn) error {
-		return fmt.Errorf("device %s: sockets are bound to devices on Linux alone", device)
+		return fmt.Errorf("device %s: binding a socket to a device is supported on Linux only", device)
 	}
 }

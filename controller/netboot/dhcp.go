@@ -13,41 +13,41 @@ import (
 	"github.com/metalab-dev/metalab/controller/inband"
 )
 
-// What firmware says that it is (PXE 2.1, §2.2.1; UEFI 2.10, §24.7.3).
+// Vendor and user classes of firmware (PXE 2.1, §2.2.1; UEFI 2.10, §24.7.3).
 const (
 	classPXE  = "PXEClient"
 	classHTTP = "HTTPClient"
 	userIPXE  = "iPXE"
 )
 
-// programs are what firmware of an architecture fetches by TFTP (RFC 4578, with
-// IANA's corrections: 7 and 9 are both said by UEFI on x86-64).
+// programs are the network boot programs that firmware fetches by TFTP, by architecture
+// (RFC 4578, with IANA's corrections: UEFI on x86-64 sends 7 or 9).
 var programs = map[iana.Arch]string{
 	iana.INTEL_X86PC: LegacyPXE, iana.EFI_X86_64: UEFIPXE, iana.EFI_BC: UEFIPXE,
 }
 
-// httpArchs are the architectures that boot the ISO over HTTP.
+// httpArchs are the architectures of firmware that boots the ISO over HTTP.
 var httpArchs = []iana.Arch{iana.EFI_X86_64_HTTP, iana.EFI_BC_HTTP}
 
-// Exchange is a DHCP message and what became of it.
+// Exchange is a DHCP message of a client and the outcome.
 type Exchange struct {
 	MAC  string
 	XID  uint32
-	Type string
-	File string // that was named for boot
-	Why  string // there is no answer; "" when there is one
+	Type string // of the message
+	File string // boot file in the answer
+	Why  string // why there is no answer; "" when there is one
 }
 
-// dhcp makes the answer to a message; it is nil when there is none.
+// dhcp returns the answer to a message, nil when there is none.
 func (s *Server) dhcp(m *dhcpv4.DHCPv4) (answer *dhcpv4.DHCPv4, e Exchange) {
 	e = Exchange{MAC: m.ClientHWAddr.String(), XID: xid(m), Type: m.MessageType().String()}
 	n := s.cfg.Net
 	if n == nil || m.OpCode != dhcpv4.OpcodeBootRequest || m.HWType != iana.HWTypeEthernet || len(m.ClientHWAddr) != 6 {
-		e.Why = "no request from Ethernet"
+		e.Why = "not a request from Ethernet"
 		return nil, e
 	}
 	if id := m.ServerIdentifier(); id != nil && !id.Equal(n.Server.AsSlice()) {
-		e.Why = "it is for another server"
+		e.Why = "the message is for another server"
 		return nil, e
 	}
 	s.mu.Lock()
@@ -59,7 +59,7 @@ func (s *Server) dhcp(m *dhcpv4.DHCPv4) (answer *dhcpv4.DHCPv4, e Exchange) {
 	}
 	reply, ok := replies[n.Mode][m.MessageType()]
 	if !ok {
-		e.Why = "nothing to say to that"
+		e.Why = "no answer to this message type"
 		if m.MessageType() == dhcpv4.MessageTypeDecline {
 			s.leases.decline(e.MAC)
 		}
@@ -68,7 +68,7 @@ func (s *Server) dhcp(m *dhcpv4.DHCPv4) (answer *dhcpv4.DHCPv4, e Exchange) {
 	server := net.IP(n.Server.AsSlice())
 	mods := []dhcpv4.Modifier{
 		dhcpv4.WithMessageType(reply), dhcpv4.WithServerIP(server), dhcpv4.WithOption(dhcpv4.OptServerIdentifier(server)),
-		// What firmware is known by it wants to read again (PXE 2.1, §2.4.3).
+		// Firmware expects its client machine identifier in the answer (PXE 2.1, §2.4.3).
 		dhcpv4.WithOptionCopied(m, dhcpv4.OptionClientMachineIdentifier),
 	}
 	file := s.bootFile(c, m)
@@ -99,7 +99,7 @@ func (s *Server) dhcp(m *dhcpv4.DHCPv4) (answer *dhcpv4.DHCPv4, e Exchange) {
 	return answer, e
 }
 
-// replies are the answers that messages have (RFC 2131, §4.3; PXE 2.1, §2.4).
+// replies are the message types of the answers (RFC 2131, §4.3; PXE 2.1, §2.4).
 var replies = map[Mode]map[dhcpv4.MessageType]dhcpv4.MessageType{
 	Full: {
 		dhcpv4.MessageTypeDiscover: dhcpv4.MessageTypeOffer,
@@ -112,8 +112,8 @@ var replies = map[Mode]map[dhcpv4.MessageType]dhcpv4.MessageType{
 	},
 }
 
-// leaseFor is what an answer says of the client's address; nak when it wants
-// one that is not its own.
+// leaseFor returns the options of an answer that concern the client's address. nak is true
+// when the client requests an address that is not its own.
 func (s *Server) leaseFor(m *dhcpv4.DHCPv4, mac string) (mods []dhcpv4.Modifier, nak bool, err error) {
 	n := s.cfg.Net
 	mods = []dhcpv4.Modifier{dhcpv4.WithNetmask(net.CIDRMask(n.Pool.Bits(), 32))}
@@ -146,7 +146,7 @@ func (s *Server) leaseFor(m *dhcpv4.DHCPv4, mac string) (mods []dhcpv4.Modifier,
 	return append(mods, dhcpv4.WithYourIP(a.AsSlice()), dhcpv4.WithLeaseTime(uint32(n.lease().Seconds()))), false, nil
 }
 
-// bootFile is what a client is told to boot; "" when there is nothing for it.
+// bootFile returns the boot file for a client, "" when there is none for its firmware.
 func (s *Server) bootFile(c *client, m *dhcpv4.DHCPv4) string {
 	if c.boot == (inband.Boot{}) {
 		return ""
@@ -169,13 +169,13 @@ func (s *Server) bootFile(c *client, m *dhcpv4.DHCPv4) string {
 	return ""
 }
 
-// fileField is the room for a name in the header, with a zero at its end.
+// fileField is the size of the header's file field in bytes, with the final zero.
 const fileField = 128
 
-// bootOptions say what to boot. An HTTP client takes an offer only if it says
-// that it is one (UEFI 2.10, §24.7.3.1); one from beside a DHCP server must tell
-// a PXE client that the program is named here and need not be looked for (PXE
-// 2.1, option 43, tag 6, bit 3).
+// bootOptions returns the options that name the boot file. An HTTP client accepts an offer
+// only if its vendor class is HTTPClient (UEFI 2.10, §24.7.3.1). The offer of a proxy must
+// tell a PXE client to use this file and to skip the discovery of boot servers (PXE 2.1,
+// option 43, tag 6, bit 3).
 func (s *Server) bootOptions(m *dhcpv4.DHCPv4, file string) []dhcpv4.Modifier {
 	mods := []dhcpv4.Modifier{
 		dhcpv4.WithOption(dhcpv4.OptBootFileName(file)),
@@ -194,8 +194,8 @@ func (s *Server) bootOptions(m *dhcpv4.DHCPv4, file string) []dhcpv4.Modifier {
 	return mods
 }
 
-// machineID is the UUID that a client says, as BMCs write it: SMBIOS has its
-// first three parts least byte first (PXE 2.1, option 97).
+// machineID returns the UUID in a client's message as BMCs write it, "" when there is none.
+// SMBIOS has the first three fields of a UUID in little-endian order (PXE 2.1, option 97).
 func machineID(m *dhcpv4.DHCPv4) string {
 	b := m.Options.Get(dhcpv4.OptionClientMachineIdentifier)
 	if len(b) != 17 || b[0] != 0 {

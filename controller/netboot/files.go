@@ -10,13 +10,14 @@ import (
 	"github.com/metalab-dev/metalab/controller/netboot/cpio"
 )
 
-// Names of what is made for each boot.
+// Names of the files that are made for each boot.
 const (
 	scriptFile = "boot.ipxe"
 	configFile = "agent.cpio" // a second initrd
 )
 
-// files are all that is served over HTTP, by the name behind a boot's token.
+// files are all files that are served over HTTP, by the name that follows a boot's token
+// in the path.
 var files = map[string]struct {
 	kind    string // media type
 	content func(*Server, inband.Boot) (io.ReadSeeker, error)
@@ -49,19 +50,19 @@ func fixed(name string) func(*Server, inband.Boot) (io.ReadSeeker, error) {
 	}
 }
 
-// ConfigInitrd is an initrd that holds nothing but an agent's configuration. A
-// kernel takes it beside the one that holds the agent.
+// ConfigInitrd returns an initrd with nothing but an agent's configuration. The kernel
+// unpacks it in addition to the initrd with the agent.
 func ConfigInitrd(config []byte) []byte {
 	return cpio.Append(nil, cpio.Entry{Name: job.MediaConfigPath, Mode: cpio.File | 0o600, Content: config})
 }
 
-// Cmdline is the kernel's command line: what it says stays on the screen and
-// goes to the serial port, and the agent finds its configuration.
+// Cmdline is the kernel's command line: the console is on the screen and on the serial
+// port, and the agent finds its configuration.
 const Cmdline = "console=tty0 console=ttyS0,115200 metalab.config=" + job.MediaConfigPath
 
-// script is what iPXE runs. The names of the initrds are for kernels that read
-// them through UEFI; others take them as iPXE has put them, one behind the
-// other. BOOTIF tells the kernel which NIC it comes through.
+// script returns the script that iPXE runs. Kernels that read their initrds through UEFI
+// need the names of the initrds; others get them from iPXE as one concatenated archive.
+// BOOTIF names the NIC that the server boots from.
 func (s *Server) script(b inband.Boot) []byte {
 	return fmt.Appendf(nil, `#!ipxe
 kernel %[1]s initrd=%[4]s initrd=%[5]s %[6]s BOOTIF=01-${netX/mac:hexhyp}

@@ -16,32 +16,31 @@ import (
 	"github.com/metalab-dev/metalab/controller/netboot/stub"
 )
 
-// Names of what servers boot, as they stand in a directory of LoadImage and in
-// URLs.
+// Names of the files that servers boot, in a directory of LoadImage and in URLs.
 const (
 	ISOFile    = "agent.iso"     // El Torito, for virtual media and HTTP boot
 	KernelFile = "vmlinuz"       // Linux, for iPXE
-	InitrdFile = "initrd.img"    // its first file system, without a configuration
+	InitrdFile = "initrd.img"    // initrd with the agent, without a configuration
 	LegacyPXE  = "undionly.kpxe" // iPXE for PC BIOS, by TFTP
 	UEFIPXE    = "ipxe.efi"      // iPXE for UEFI on x86-64, by TFTP
 )
 
-// What stands on the screen of a server that boots what has no kernel in it.
+// Messages on the screen of a server that boots an image without a kernel.
 const (
 	kernelLine  = "Metalab agent without a kernel: nothing to run on this server."
 	programLine = "Metalab network boot program without iPXE: nothing to run on this server."
 )
 
-// Image is what servers are given to boot. It is safe for concurrent use.
+// Image is the set of files that servers boot. It is safe for concurrent use.
 type Image struct {
 	iso   *blank
 	files map[string]*blank // the others, which have no slots
 	open  []io.Closer
 }
 
-// LoadImage opens an image that `labctl image build agent` has made in a
-// directory. Network boot programs may be missing: then servers without iPXE of
-// their own get the one that has nothing to run.
+// LoadImage opens an image that `labctl image build agent` has made in a directory. The
+// network boot programs may be missing: then a server whose firmware has no iPXE boots a
+// program that prints a message and stops.
 func LoadImage(dir string) (_ *Image, err error) {
 	stubs, err := stubImage()
 	if err != nil {
@@ -81,8 +80,8 @@ func LoadImage(dir string) (_ *Image, err error) {
 	return img, nil
 }
 
-// stubImage has programs that print a line where it should have a kernel. It
-// is enough for emulated servers, which run the agent themselves.
+// stubImage returns an image with programs that print a line instead of a kernel. It is
+// enough for emulated servers, whose lab runs the agent.
 var stubImage = sync.OnceValues(func() (*Image, error) {
 	iso, err := BuildISO(map[string][]byte{job.MediaConfigPath: Slot()})
 	if err != nil {

@@ -14,35 +14,35 @@ import (
 	"github.com/metalab-dev/metalab/controller/netboot/stub"
 )
 
-// VolumeID is the label of the agent's medium.
+// VolumeID is the volume label of the ISO image.
 const VolumeID = "METALAB_AGENT"
 
 const isoBlock = 2048
 
-// bootFile is the El Torito image of a medium without a kernel. A server that
-// is not emulated and boots it says so on its screen.
+// bootFile is the El Torito boot image of an ISO without a kernel. It prints bootLine on
+// the screen of a server that is not emulated.
 const bootFile = "/boot/stub.img"
 
 const bootLine = "Metalab agent medium without a kernel: nothing to run on this server."
 
-// Medium is what an ISO 9660 image with Rock Ridge names is made of. It boots by
-// El Torito, without emulation of a disk.
+// Medium describes an ISO 9660 image with Rock Ridge names that boots by El Torito,
+// without emulation of a disk.
 type Medium struct {
 	Files map[string][]byte // by absolute path
-	// Legacy is the file that a PC BIOS starts, isolinux; "" is one that says
-	// that there is no kernel, unless UEFI is set.
+	// Legacy is the path of the file that a PC BIOS starts: isolinux. "" means a program
+	// that prints that there is no kernel, unless UEFI is set.
 	Legacy string
-	UEFI   string // file that is a FAT file system for UEFI; "" for none
+	UEFI   string // path of the FAT file system for UEFI; "" means none
 }
 
-// isolinuxLoad is how much of isolinux a BIOS loads: the rest it loads itself,
-// and knows from a table in it where that is.
+// isolinuxLoad is how much of isolinux a BIOS loads. isolinux loads the rest itself, from
+// the place in its boot information table.
 const isolinuxLoad = 4 // sectors
 
-// BuildISO makes a medium without a kernel that holds the files.
+// BuildISO returns an ISO image without a kernel that contains the files.
 func BuildISO(files map[string][]byte) ([]byte, error) { return Medium{Files: files}.Build() }
 
-// Build makes the image.
+// Build returns the image.
 func (m Medium) Build() (iso []byte, err error) {
 	files := maps.Clone(m.Files)
 	torito := &iso9660.ElTorito{BootCatalog: "/boot/boot.cat"}
@@ -101,7 +101,8 @@ func (m Medium) Build() (iso []byte, err error) {
 	return iso, nil
 }
 
-// room is a generous size for the image, which ends up as small as it can be.
+// room returns an upper bound of the image's size in bytes. The finished image is as small
+// as its contents allow.
 func room(files map[string][]byte) int64 {
 	n := int64(1 << 20)
 	for _, b := range files {

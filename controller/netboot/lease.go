@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// Mode is what DHCP gives.
+// Mode is the kind of DHCP service.
 type Mode string
 
 // The modes.
 const (
-	Full  Mode = ""      // addresses, and what to boot
-	Proxy Mode = "proxy" // what to boot, beside a DHCP server of others
+	Full  Mode = ""      // gives addresses and boot files
+	Proxy Mode = "proxy" // gives boot files only, beside another DHCP server
 )
 
-// Network is a provisioning network.
+// Network configures DHCP on a provisioning network.
 type Network struct {
 	Mode   Mode
-	Server netip.Addr    // of ours in it, where clients find TFTP
-	Pool   netip.Prefix  // addresses that are given; of Full
-	Router netip.Addr    // may be none
-	DNS    []netip.Addr  // may be none
-	Lease  time.Duration // of an address; 0 is an hour
+	Server netip.Addr    // address of this server, for DHCP and TFTP
+	Pool   netip.Prefix  // addresses to give, in mode Full
+	Router netip.Addr    // optional
+	DNS    []netip.Addr  // optional
+	Lease  time.Duration // lease time of an address; 0 means an hour
 }
 
 const (
@@ -51,13 +51,13 @@ func (n *Network) lease() time.Duration {
 	return n.Lease
 }
 
-// leases are the addresses that are given. A MAC address has the same again
-// after a restart of the controller, unless others have come before it that
-// share its place.
+// leases holds the addresses in use. The address is derived from a hash of the MAC
+// address, so that a client gets the same one after a restart of the controller, unless
+// another client with the same hash was first.
 type leases struct {
 	net   Network
-	of    map[string]netip.Addr // by MAC
-	taken map[netip.Addr]string // "" when it is never given
+	of    map[string]netip.Addr // by MAC address
+	taken map[netip.Addr]string // the MAC address; "" for addresses that are never given
 }
 
 func newLeases(n Network) leases {
@@ -68,15 +68,15 @@ func newLeases(n Network) leases {
 	return l
 }
 
-var errPoolEmpty = errors.New("netboot: all addresses of the pool are given")
+var errPoolEmpty = errors.New("netboot: all addresses of the pool are in use")
 
-// give is the address of a MAC.
+// give returns the address of a MAC address, and reserves one at the first call.
 func (l *leases) give(mac string) (netip.Addr, error) {
 	if a, ok := l.of[mac]; ok {
 		return a, nil
 	}
 	pool := l.net.Pool.Masked()
-	hosts := min(uint32(1)<<(32-pool.Bits())-2, largestPool) // neither the network's nor broadcast
+	hosts := min(uint32(1)<<(32-pool.Bits())-2, largestPool) // without the network and broadcast addresses
 	h := fnv.New32a()
 	h.Write([]byte(mac))
 	at := h.Sum32() % hosts
@@ -97,7 +97,7 @@ func add(a netip.Addr, n uint32) netip.Addr {
 	return netip.AddrFrom4([4]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)})
 }
 
-// decline takes an address out of use that somebody else has (RFC 2131, §3.1).
+// decline marks the address of a MAC address as used by another machine (RFC 2131, §3.1).
 func (l *leases) decline(mac string) {
 	if a, ok := l.of[mac]; ok {
 		delete(l.of, mac)

@@ -1,9 +1,9 @@
-// Package netboot hands a server the agent to boot: as an ISO image that a BMC
-// fetches for its virtual media or firmware boots over HTTP, and over the
-// network with DHCP (RFC 2131, PXE 2.1), TFTP and iPXE. What it hands out is made for
-// one boot of one host and carries that boot's token, so its URLs are
-// unguessable; DHCP names them to the NIC of that host alone, and only until
-// its agent is up. The package does not know how a server is told to boot.
+// Package netboot serves the agent's boot image to servers: as an ISO image that a BMC
+// fetches for its virtual media or that firmware boots over HTTP, and over the network
+// with DHCP (RFC 2131, PXE 2.1), TFTP and iPXE. Each image is made for one boot of one
+// host and contains that boot's token, so its URLs cannot be guessed. DHCP gives them to
+// the NIC of that host only, and only until its agent is up. The package does not make
+// servers boot: controller/host does.
 package netboot
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/inband"
 )
 
-// Purposes keep the paths of a boot apart from the agent's token and from each
-// other: TFTP says its names to whoever listens.
+// The purposes make the signatures in the paths of HTTP and TFTP different from each
+// other and from the agent's token, because TFTP sends its file names in clear text.
 const (
 	mediaPurpose = "media"
 	tftpPurpose  = "tftp"
@@ -27,17 +27,18 @@ const (
 
 const pathPrefix = "/boot/"
 
-// Config is what a Server needs.
+// Config configures a Server.
 type Config struct {
 	Key inband.Key
 	URL string // base URL at which BMCs and servers reach this server
-	// Secure is that of the same by HTTPS, for BMCs that fetch by nothing else;
-	// "" is none.
+	// Secure is the HTTPS base URL of the same files, for BMCs that do not fetch over
+	// HTTP; "" means none.
 	Secure string
-	Media  func(inband.Boot) job.Media
-	Image  *Image   // nil: one without a kernel, for emulated servers
-	Net    *Network // the provisioning network; nil: there is none
-	// Enter, when set, is called around each request; see the lab's clock.
+	Media  func(inband.Boot) job.Media // returns the agent's configuration for a boot
+	Image  *Image                      // nil means an image without a kernel, for emulated servers
+	Net    *Network                    // the provisioning network; nil means none
+	// Enter, when set, is called before each request, and its result after it. A lab's
+	// virtual clock counts the work in progress this way.
 	Enter func() (leave func())
 	// OnDHCP, when set, is called after each DHCP message with its outcome. It must not
 	// block.
@@ -51,11 +52,11 @@ type Server struct {
 
 	mu      sync.Mutex
 	clients map[string]*client // by host
-	macs    map[string]*client // those whose MAC address is known, by it
+	macs    map[string]*client // by MAC address, where it is known
 	leases  leases
 }
 
-// New checks the configuration and makes a Server.
+// New returns a Server, or an error when c is invalid.
 func New(c Config) (*Server, error) {
 	switch {
 	case len(c.Key) < inband.KeySize:
@@ -82,11 +83,11 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// ISO is the URL of the agent's medium for a boot. It is the same each time.
+// ISO returns the URL of the ISO image for a boot. It is the same at each call.
 func (s *Server) ISO(b inband.Boot) string { return s.url(b, ISOFile) }
 
-// Media are all the URLs of the agent's medium for a boot, the first of which is
-// ISO.
+// Media returns all URLs of the ISO image for a boot: that of ISO, and the HTTPS one if
+// Config.Secure is set.
 func (s *Server) Media(b inband.Boot) []string {
 	urls := []string{s.ISO(b)}
 	if s.cfg.Secure != "" {
@@ -95,7 +96,7 @@ func (s *Server) Media(b inband.Boot) []string {
 	return urls
 }
 
-// Linux are the URLs of the kernel and the first file system for a boot.
+// Linux returns the URLs of the kernel and of the initrd for a boot.
 func (s *Server) Linux(b inband.Boot) (kernel, initrd string) {
 	return s.url(b, KernelFile), s.url(b, InitrdFile)
 }
@@ -108,16 +109,16 @@ func (s *Server) path(b inband.Boot, file string) string {
 	return pathPrefix + s.cfg.Key.Sign(mediaPurpose, b) + "/" + file
 }
 
-// Ours tells whether a URL is that of a medium of this server, for any boot.
+// Ours reports whether a URL is that of an image of this server, for any boot.
 func (s *Server) Ours(url string) bool {
 	return strings.HasPrefix(url, s.cfg.URL+pathPrefix) || s.cfg.Secure != "" && strings.HasPrefix(url, s.cfg.Secure+pathPrefix)
 }
 
-// HasNetwork tells whether servers can boot from a provisioning network.
+// HasNetwork reports whether servers can boot from a provisioning network.
 func (s *Server) HasNetwork() bool { return s.cfg.Net != nil }
 
-// ServeHTTP implements http.Handler: GET and HEAD, with ranges, since BMCs read
-// media in pieces.
+// ServeHTTP implements http.Handler. It supports GET and HEAD, with ranges, because BMCs
+// read virtual media in parts.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.cfg.Enter != nil {
 		defer s.cfg.Enter()()

@@ -11,24 +11,23 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv4"
 )
 
-// Ports are where the network's services listen. A port 0 is any that is free,
-// which clients must then be told; real firmware knows the standard ones alone:
-// 67, 4011 and 69.
+// Ports are the addresses on which DHCP and TFTP listen. Port 0 means any free port. Real
+// firmware uses the standard ports only: 67, 4011 and 69.
 type Ports struct {
 	DHCP  netip.AddrPort
-	Proxy netip.AddrPort // second one of a Proxy (PXE 2.1, §2.2.3); none when it is not valid
+	Proxy netip.AddrPort // second port of a proxy (PXE 2.1, §2.2.3); none when it is not valid
 	TFTP  netip.AddrPort
-	// Device is the network device that DHCP is bound to; "" for none.
+	// Device is the network device that DHCP is bound to; "" means none.
 	Device string
 }
 
-// StandardPorts are those that real firmware asks, on all addresses.
+// StandardPorts returns the ports that real firmware uses, on all addresses.
 func StandardPorts() Ports {
 	at := func(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.IPv4Unspecified(), port) }
 	return Ports{DHCP: at(dhcpv4.ServerPort), Proxy: at(4011), TFTP: at(69)}
 }
 
-// Sockets are open.
+// Sockets are the open sockets of DHCP and TFTP.
 type Sockets struct {
 	DHCP, Proxy, TFTP *net.UDPConn // Proxy may be nil
 }
@@ -69,7 +68,8 @@ func (s *Sockets) Close() {
 	}
 }
 
-// Serve answers DHCP and TFTP until ctx ends; it closes the sockets.
+// Serve answers DHCP and TFTP requests until ctx ends or a socket fails, and closes the
+// sockets. It returns the cause.
 func (s *Server) Serve(ctx context.Context, on *Sockets) error {
 	if s.cfg.Net == nil {
 		on.Close()
@@ -90,18 +90,18 @@ func (s *Server) Serve(ctx context.Context, on *Sockets) error {
 		err = ctx.Err()
 	case err = <-fail:
 	}
-	// The sockets first: the TFTP server may not have taken hold of its own.
+	// Close the sockets first: the TFTP server may not have registered its socket yet.
 	on.Close()
 	files.Shutdown()
 	wg.Wait()
 	return err
 }
 
-// maxDatagram is longer than what a client sends that keeps to the standards;
-// what is longer yet is cut, and then is no message.
+// maxDatagram, in bytes, is more than a client may send by the standards. A longer
+// datagram is truncated and does not parse.
 const maxDatagram = 4096
 
-// serveDHCP answers one message after the other until the socket is closed.
+// serveDHCP answers messages one after the other until the socket is closed.
 func (s *Server) serveDHCP(c *net.UDPConn) error {
 	b := make([]byte, maxDatagram)
 	for {
@@ -113,12 +113,13 @@ func (s *Server) serveDHCP(c *net.UDPConn) error {
 		if answer == nil {
 			continue
 		}
-		// Lost like any datagram: the client asks again.
+		// After an error the client repeats its message, as after a lost datagram.
 		_, _ = c.WriteToUDPAddrPort(answer, to)
 	}
 }
 
-// datagram is the answer to one datagram, and where it goes; nil for none.
+// datagram returns the answer to a datagram and its destination; the answer is nil when
+// there is none.
 func (s *Server) datagram(b []byte, from netip.AddrPort) (answer []byte, to netip.AddrPort) {
 	if s.cfg.Enter != nil {
 		defer s.cfg.Enter()()
@@ -137,9 +138,9 @@ func (s *Server) datagram(b []byte, from netip.AddrPort) (answer []byte, to neti
 	return reply.ToBytes(), destination(m, from)
 }
 
-// destination is where the answer goes (RFC 2131, §4.1): to the relay, else to
-// where the message came from, else to all, as a client without an address
-// cannot be reached otherwise.
+// destination returns the address for the answer (RFC 2131, §4.1): the relay's, else the
+// sender's, else broadcast, because a client without an address cannot be reached
+// otherwise.
 func destination(m *dhcpv4.DHCPv4, from netip.AddrPort) netip.AddrPort {
 	if relay, ok := netip.AddrFromSlice(m.GatewayIPAddr.To4()); ok && !relay.IsUnspecified() {
 		return netip.AddrPortFrom(relay, dhcpv4.ServerPort)

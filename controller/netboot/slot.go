@@ -10,23 +10,23 @@ import (
 	"github.com/metalab-dev/metalab/agent/job"
 )
 
-// slotSize is the room in bytes that a medium keeps for the configuration of
-// one boot: a certificate, an address and a token.
+// slotSize is the size in bytes of a slot for the configuration of one boot: a
+// certificate, an address and a token.
 const slotSize = 8 << 10
 
-// Slot is what a medium holds where the configuration of a boot goes. A medium
-// is made once, with slots, and read with each boot's configuration in their
-// place: a kernel need not be copied for each server.
+// Slot returns the placeholder in an image for the configuration of a boot. An image is
+// built once with slots, and each boot reads it with its own configuration in their
+// place, so that the kernel is not copied for each server.
 func Slot() []byte {
 	b := make([]byte, 0, slotSize)
-	for i := uint64(1); len(b) < slotSize; i++ { // no two blocks of it are alike
+	for i := uint64(1); len(b) < slotSize; i++ { // every block differs from the others
 		b = append(b, "METALAB:"...)
 		b = binary.LittleEndian.AppendUint64(b, i*0x9e3779b97f4a7c15)
 	}
 	return b
 }
 
-// blank is content with slots.
+// blank is a file with slots at some offsets.
 type blank struct {
 	r     io.ReaderAt
 	size  int64
@@ -55,7 +55,7 @@ func newBlank(r io.ReaderAt, size int64) (*blank, error) {
 	return b, nil
 }
 
-// filled is the content with something in each slot; it must be slotSize long.
+// filled returns the contents with the bytes with in each slot; they must be slotSize long.
 func (b *blank) filled(with []byte) *io.SectionReader {
 	return io.NewSectionReader(&filled{blank: b, with: with}, 0, b.size)
 }
@@ -76,15 +76,14 @@ func (f *filled) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// slotOf is the configuration of a boot as it fills a slot. Blanks behind it
-// are nothing to whoever reads JSON.
+// slotOf returns the configuration of a boot as JSON, padded with spaces to slotSize.
 func slotOf(m job.Media) ([]byte, error) {
 	config, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("netboot: %s: %w", m.Boot, err)
 	}
 	if len(config)+1 > slotSize {
-		return nil, fmt.Errorf("netboot: %s: a configuration of %d bytes: media have room for %d", m.Boot, len(config), slotSize-1)
+		return nil, fmt.Errorf("netboot: %s: the configuration has %d bytes, an image has room for %d", m.Boot, len(config), slotSize-1)
 	}
 	config = append(config, bytes.Repeat([]byte{' '}, slotSize-len(config)-1)...)
 	return append(config, '\n'), nil

@@ -13,7 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/inband"
 )
 
-// Limits of TFTP. A block must fit into an Ethernet frame.
+// Limits of TFTP. A block has to fit into an Ethernet frame.
 const (
 	maxTransfers = 64
 	tftpBlock    = 1468 // bytes
@@ -23,10 +23,10 @@ const (
 
 var (
 	errNoFile = errors.New("there is no such file")
-	errBusy   = errors.New("too many transfers: ask again")
+	errBusy   = errors.New("too many transfers: try again")
 )
 
-// newTFTP is a server of network boot programs, which takes nothing.
+// newTFTP returns a read-only TFTP server for the network boot programs.
 func (s *Server) newTFTP() *tftp.Server {
 	turns := make(chan struct{}, maxTransfers)
 	srv := tftp.NewServer(func(name string, to io.ReaderFrom) error {
@@ -57,8 +57,8 @@ func (s *Server) newTFTP() *tftp.Server {
 	return srv
 }
 
-// program finds a network boot program by the name that DHCP has given. There
-// are no other names: nothing of them is taken for a path.
+// program returns the network boot program for a file name that DHCP has given to a
+// client. No other name is valid, and none is used as a path.
 func (s *Server) program(name string) (*io.SectionReader, error) {
 	token, file, _ := strings.Cut(strings.TrimPrefix(name, "/"), "/")
 	b, err := s.cfg.Key.Verify(tftpPurpose, token)
@@ -69,7 +69,7 @@ func (s *Server) program(name string) (*io.SectionReader, error) {
 	return io.NewSectionReader(f.r, 0, f.size), nil
 }
 
-// opened tells whether a server may boot b.
+// opened reports whether a server may boot b.
 func (s *Server) opened(b inband.Boot) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,7 +1,6 @@
-// Package cpio writes and reads archives in the "newc" format, which is what a
-// Linux kernel unpacks as its first file system (Linux,
-// Documentation/driver-api/early-userspace/buffer-format.rst). It knows regular
-// files, directories, links and device nodes, and nothing of what they are for.
+// Package cpio writes and reads archives in the "newc" format, in which a Linux kernel
+// expects its initrd (Linux, Documentation/driver-api/early-userspace/buffer-format.rst).
+// It supports regular files, directories, symbolic links and device nodes.
 package cpio
 
 import (
@@ -26,7 +25,7 @@ const (
 
 // Entry is one member of an archive.
 type Entry struct {
-	Name         string // without a slash at its beginning
+	Name         string // without a leading slash
 	Mode         uint32 // kind and permissions
 	Major, Minor uint32 // of a device node
 	Content      []byte // of a file; the target of a link
@@ -42,9 +41,8 @@ const (
 
 var errFormat = errors.New("cpio: not an archive in the newc format")
 
-// Append appends an archive of the entries to b, whose length must be a
-// multiple of 4. Directories that an entry lies in come before it by
-// themselves.
+// Append appends an archive of the entries to b, whose length must be a multiple of 4. It
+// adds the parent directories of an entry before the entry.
 func Append(b []byte, entries ...Entry) []byte {
 	made := map[string]bool{}
 	ino := uint32(0)
@@ -91,10 +89,10 @@ func pad(b []byte) []byte {
 	return b
 }
 
-// Read gives the entries of the archives that b begins with, as a kernel finds
-// them: one behind the other, with zeros between them. It ends without an error
-// at what is no archive but zeros and could be compressed; rest is from there.
-// Contents are parts of b.
+// Read returns the entries of the uncompressed archives at the beginning of b. As for a
+// kernel, several archives may follow each other with zeros between them. rest begins at
+// the first byte that belongs to no archive, for example of a compressed one. The contents
+// of the entries share memory with b.
 func Read(b []byte) (entries []Entry, rest []byte, err error) {
 	at := 0
 	for {
@@ -118,7 +116,7 @@ func Read(b []byte) (entries []Entry, rest []byte, err error) {
 	}
 }
 
-// readEntry reads one entry, and tells how long it is with what fills it up.
+// readEntry reads one entry and returns its length in bytes with the padding.
 func readEntry(b []byte) (Entry, int, error) {
 	if len(b) < headerLen || string(b[:len(magic)]) != magic {
 		return Entry{}, 0, errFormat
@@ -147,8 +145,8 @@ func readEntry(b []byte) (Entry, int, error) {
 
 func up(n int) int { return (n + align - 1) &^ (align - 1) }
 
-// Find is the content of a regular file among the entries: the last of that
-// name, as a kernel unpacks one over the other.
+// Find returns the content of the last regular file of that name, because a kernel unpacks
+// a later one over an earlier one.
 func Find(entries []Entry, name string) ([]byte, bool) {
 	name = strings.TrimPrefix(path.Clean("/"+name), "/")
 	for _, e := range slices.Backward(entries) {

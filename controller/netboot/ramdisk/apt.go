@@ -14,17 +14,17 @@ import (
 // for servers.
 const DefaultKernel = "linux-image-amd64"
 
-// dependsOnKernel finds the kernel's own package in what apt-cache shows.
+// dependsOnKernel matches the package with the kernel itself in the output of apt-cache.
 var dependsOnKernel = regexp.MustCompile(`(?m)^\s*Depends: (linux-image-[0-9]\S*)$`)
 
-// Download gets the packages of an image into a directory with the
-// distribution's apt, without installing anything.
+// Download downloads the packages for an image into a directory with apt-get and returns
+// their paths. It installs nothing.
 func Download(ctx context.Context, kernel, dir string) ([]string, error) {
 	shown, err := run(ctx, dir, "apt-cache", "depends", kernel)
 	if err != nil {
 		return nil, err
 	}
-	if found := dependsOnKernel.FindSubmatch(shown); found != nil { // else it is the kernel's own
+	if found := dependsOnKernel.FindSubmatch(shown); found != nil { // else kernel is the package itself
 		kernel = string(found[1])
 	}
 	names := []string{kernel}

@@ -16,10 +16,10 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// maxFile bounds a file of a package in memory.
-const maxFile = 256 << 20 // bytes
+// maxFile is the most bytes of a package's file that are read into memory.
+const maxFile = 256 << 20
 
-// unpackers are the compressions of what packages hold, by the end of a name.
+// unpackers are the supported compressions, by file extension.
 var unpackers = map[string]func(io.Reader) (io.Reader, error){
 	".gz":  func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) },
 	".xz":  func(r io.Reader) (io.Reader, error) { return xz.NewReader(r) },
@@ -33,7 +33,7 @@ func unpack(name string, r io.Reader) (io.Reader, error) {
 	return r, nil
 }
 
-// Layout of an archive of ar(1), which a Debian package is (deb(5)).
+// Layout of an ar(1) archive: a Debian package is one (deb(5)).
 const (
 	arMagic  = "!<arch>\n"
 	arHeader = 60 // bytes, before each member
@@ -48,7 +48,7 @@ func readDeb(name string, take func(name string, r io.Reader) error) error {
 	defer f.Close()
 	magic := make([]byte, len(arMagic))
 	if _, err := io.ReadFull(f, magic); err != nil || string(magic) != arMagic {
-		return fmt.Errorf("%s: no Debian package", name)
+		return fmt.Errorf("%s: not a Debian package", name)
 	}
 	for {
 		head := make([]byte, arHeader)

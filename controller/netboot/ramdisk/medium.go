@@ -10,8 +10,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/netboot"
 )
 
-// Files of the ISO beside the agent's configuration. Names that isolinux reads
-// are of the form 8.3.
+// Files of the ISO in addition to the agent's configuration. isolinux reads names of the
+// form 8.3 only.
 const (
 	isoKernel = "/boot/vmlinuz"
 	isoInitrd = "/boot/initrd.img"
@@ -22,7 +22,7 @@ const (
 	isoMenu   = "/isolinux/isolinux.cfg"
 )
 
-// menu is what isolinux does, without asking anybody.
+// menu is the configuration of isolinux: it boots the agent without a prompt.
 var menu = `SERIAL 0 115200
 DEFAULT agent
 LABEL agent
@@ -31,7 +31,7 @@ LABEL agent
   APPEND ` + netboot.Cmdline + `
 `
 
-// medium makes the ISO, for the firmware that there are loaders for.
+// medium builds the ISO for each kind of firmware that the packages have a loader for.
 func medium(p *parts, initrd []byte) (iso []byte, boots []string, err error) {
 	config := netboot.ConfigInitrd(netboot.Slot())
 	m := netboot.Medium{Files: map[string][]byte{job.MediaConfigPath: netboot.Slot()}}
@@ -62,14 +62,15 @@ func medium(p *parts, initrd []byte) (iso []byte, boots []string, err error) {
 		return nil, nil, err
 	}
 	if n := bytes.Count(iso, netboot.Slot()); n != slots {
-		return nil, nil, fmt.Errorf("ramdisk: the ISO has %d places for a configuration, want %d: a file is in pieces", n, slots)
+		return nil, nil, fmt.Errorf("ramdisk: the ISO has %d slots for a configuration, want %d: a file is fragmented", n, slots)
 	}
 	return iso, boots, nil
 }
 
-var errDynamic = errors.New("is linked dynamically, or no program for Linux: build it with CGO_ENABLED=0")
+var errDynamic = errors.New("is linked dynamically, or is not a program for Linux: build it with CGO_ENABLED=0")
 
-// checkStatic refuses a program that a kernel alone cannot start.
+// checkStatic returns an error for a program that needs a dynamic linker, which the initrd
+// does not have.
 func checkStatic(b []byte) error {
 	f, err := elf.NewFile(bytes.NewReader(b))
 	if err != nil {

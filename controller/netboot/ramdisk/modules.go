@@ -13,8 +13,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/netboot/cpio"
 )
 
-// wanted are the directories, below a kernel's modules, whose drivers find
-// disks and networks; what they need comes along from anywhere.
+// wanted are the directories and files with drivers for disks and networks, relative to a
+// kernel's module directory. The modules that these depend on are included from anywhere.
 var wanted = []string{
 	"drivers/ata", "drivers/block", "drivers/nvme", "drivers/scsi", "drivers/message", "drivers/md", "drivers/mmc", "drivers/target",
 	"drivers/net/ethernet", "drivers/net/phy", "drivers/net/mdio", "drivers/net/virtio_net.ko", "drivers/net/vmxnet3", "drivers/net/hyperv",
@@ -22,15 +22,15 @@ var wanted = []string{
 	"drivers/char/hw_random", "drivers/hid/usbhid", "drivers/char/ipmi", "drivers/pci",
 }
 
-// module is a driver of the package.
+// module is a kernel module of a package.
 type module struct {
 	boot.Module
-	place string // below the kernel's modules: drivers/net/virtio_net.ko
+	place string // path in the kernel's module directory, like drivers/net/virtio_net.ko
 	elf   []byte
 }
 
-// parseModule reads what a driver says of itself: NAME=VALUE, each with a zero
-// behind it, in a section of its own.
+// parseModule reads the aliases and dependencies in a module's .modinfo section, which
+// holds zero-terminated strings of the form NAME=VALUE.
 func parseModule(place string, b []byte) (name string, m module, err error) {
 	f, err := elf.NewFile(bytes.NewReader(b))
 	if err != nil {
@@ -72,26 +72,26 @@ func names(words []string) []string {
 	return out
 }
 
-// choose is the index of the drivers that are wanted, with what they need.
+// choose returns the index of the wanted modules and of their dependencies.
 func choose(all map[string]module) boot.Index {
-	whole := boot.Index{}
+	index := boot.Index{}
 	for name, m := range all {
-		whole[name] = m.Module
+		index[name] = m.Module
 	}
 	out := boot.Index{}
 	for name, m := range all {
 		if !slices.ContainsFunc(wanted, func(dir string) bool { return m.place == dir || strings.HasPrefix(m.place, dir+"/") }) {
 			continue
 		}
-		for _, each := range whole.Order(name) {
-			out[each] = whole[each]
+		for _, each := range index.Order(name) {
+			out[each] = index[each]
 		}
 	}
 	return out
 }
 
-// initrd is the first file system of a kernel: the agent, which is its first
-// process, and drivers.
+// initrd returns a kernel's initrd with the agent as /init and the chosen modules, and the
+// number of modules.
 func initrd(agent []byte, modules map[string]module) ([]byte, int, error) {
 	index := choose(modules)
 	text, err := json.Marshal(index)
@@ -100,7 +100,7 @@ func initrd(agent []byte, modules map[string]module) ([]byte, int, error) {
 	}
 	entries := []cpio.Entry{
 		{Name: "init", Mode: cpio.File | 0o755, Content: agent},
-		// Until devices are mounted, a first process has no other way to speak.
+		// Before devtmpfs is mounted, init can write to the console only through this node.
 		{Name: "dev/console", Mode: cpio.Character | 0o600, Major: 5, Minor: 1},
 		{Name: "dev/null", Mode: cpio.Character | 0o666, Major: 1, Minor: 3},
 		{Name: "etc/ssl/certs", Mode: cpio.Directory | 0o755},

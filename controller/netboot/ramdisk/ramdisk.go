@@ -1,8 +1,8 @@
-// Package ramdisk makes what real servers boot: a kernel with a first file
-// system that holds the agent and drivers, an ISO that starts it on PC BIOS and
-// UEFI, and programs for network boot. The parts come from packages of a Debian
-// distribution or from files. It runs nothing of what it packs, and knows no
-// server: what is particular to a boot goes into slots that netboot fills.
+// Package ramdisk builds the image that real servers boot: a kernel, an initrd with the
+// agent and drivers, an ISO that boots them on PC BIOS and UEFI, and network boot
+// programs. The parts come from packages of a Debian distribution or from files. The
+// image is the same for every server: netboot fills the configuration of a boot into its
+// slots.
 package ramdisk
 
 import (
@@ -21,23 +21,23 @@ import (
 	"github.com/metalab-dev/metalab/controller/netboot"
 )
 
-// Config says what an image is made of. Files take precedence over packages.
+// Config names the parts of an image. Files take precedence over packages.
 type Config struct {
-	Agent    string   // lab-agent, linked statically
-	Packages []string // .deb files; those that hold nothing of use are passed over
-	Kernel   string   // file; "" is the packages'
-	Initrd   string   // file that is unpacked before what we make; "" is none
+	Agent    string   // path of lab-agent, linked statically
+	Packages []string // paths of .deb files; those without a needed file are ignored
+	Kernel   string   // path; "" means the kernel of the packages
+	Initrd   string   // path of an initrd that the kernel unpacks before ours; "" means none
 }
 
-// Made is what an image holds.
+// Made describes an image that Build has made.
 type Made struct {
 	Dir     string   `json:"dir"`
-	Kernel  string   `json:"kernel"` // its version, or file
-	Drivers int      `json:"drivers"`
-	Boots   []string `json:"boots"` // ways in which it boots
+	Kernel  string   `json:"kernel"`  // version, or path of the file
+	Drivers int      `json:"drivers"` // number of modules
+	Boots   []string `json:"boots"`   // the supported ways to boot
 }
 
-// The ways.
+// The ways to boot.
 const (
 	bootsISOLegacy = "ISO, PC BIOS"
 	bootsISOUEFI   = "ISO, UEFI"
@@ -46,7 +46,7 @@ const (
 	bootsIPXE      = "iPXE"
 )
 
-// parts are what was found in packages.
+// parts are the files that were found in packages.
 type parts struct {
 	version string
 	kernel  []byte
@@ -54,18 +54,18 @@ type parts struct {
 	loaders map[string][]byte // by the base name of the file
 }
 
-// loaders are the files that start a kernel, with the packages that have them.
+// loaders are the boot loaders, by file name, with the packages that contain them.
 var loaders = map[string]string{
 	"isolinux.bin": "isolinux", "ldlinux.c32": "syslinux-common", "linuxx64.efi.stub": "systemd-boot-efi",
 	netboot.LegacyPXE: "ipxe", netboot.UEFIPXE: "ipxe",
 }
 
-// biosLoaders are where syslinux-common keeps those for PC BIOS: others have
-// the same names.
+// biosLoaders is the directory of syslinux-common with the files for PC BIOS. Files for
+// other firmware have the same names.
 const biosLoaders = "/modules/bios/"
 
-// Build makes an image in a directory. Files that are there are replaced when
-// all is made.
+// Build builds an image in a directory. It replaces existing files only after it has built
+// all of them.
 func Build(ctx context.Context, c Config, dir string) (Made, error) {
 	p, err := gather(ctx, c)
 	if err != nil {
@@ -130,12 +130,12 @@ func gather(ctx context.Context, c Config) (*parts, error) {
 		p.kernel, p.version = b, c.Kernel
 	}
 	if p.kernel == nil {
-		return nil, errors.New("ramdisk: there is no kernel: name a package linux-image-…, or a file")
+		return nil, errors.New("ramdisk: there is no kernel: add a package linux-image-…, or name a file")
 	}
 	return p, nil
 }
 
-// take keeps a file of a package, if it is of use.
+// take stores a file of a package if it is a kernel, a module or a boot loader.
 func (p *parts) take(name string, r io.Reader) error {
 	version, isKernel := strings.CutPrefix(name, "/boot/vmlinuz-")
 	_, inModules, isModule := strings.Cut(name, "/lib/modules/")
@@ -175,7 +175,7 @@ func read(name string, r io.Reader, keep func([]byte) error) error {
 	return keep(b)
 }
 
-// compress packs with gzip, which every kernel unpacks.
+// compress compresses with gzip, which every kernel supports.
 func compress(b []byte) ([]byte, error) {
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)
@@ -188,7 +188,7 @@ func compress(b []byte) ([]byte, error) {
 	return pad(out.Bytes()), nil
 }
 
-// pad lets another archive stand behind one.
+// pad appends zeros to a multiple of 4 bytes, so that another archive can follow.
 func pad(b []byte) []byte {
 	for len(b)%4 != 0 {
 		b = append(b, 0)
@@ -196,7 +196,7 @@ func pad(b []byte) []byte {
 	return b
 }
 
-// write replaces the files of a directory, each when it is whole.
+// write writes the files to a directory. It replaces each file atomically.
 func write(dir string, files map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("ramdisk: %w", err)
