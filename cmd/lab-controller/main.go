@@ -1,6 +1,6 @@
-// Lab-controller runs Metalab's controllers against any Kubernetes cluster that
-// has their definitions (controller/config). It turns flags into a
-// configuration; the work is that of package controller/manager.
+// Lab-controller runs Metalab's controllers against any Kubernetes cluster that has their
+// custom resource definitions (controller/config). It turns flags into the configuration
+// of package controller/manager, which runs the controllers.
 package main
 
 import (
@@ -29,20 +29,21 @@ func main() {
 	}
 }
 
-// newCommand is the command, which starts work with what it is told.
+// newCommand returns the command, which calls work with its options.
 func newCommand(work func(context.Context, options) error) *cobra.Command {
 	o := defaults()
 	c := &cobra.Command{
 		Use:   "lab-controller",
-		Short: "Provision bare-metal servers as BareMetalHosts of a Kubernetes cluster say",
-		Long: `Provision bare-metal servers as BareMetalHosts of a Kubernetes cluster say.
+		Short: "Provision bare-metal servers from the BareMetalHosts of a Kubernetes cluster",
+		Long: `Provision bare-metal servers from the BareMetalHosts of a Kubernetes cluster.
 
-Servers must reach it: their agents by HTTPS at the address and port that
---provisioning-address names, their BMCs by HTTP at the next port, and by HTTPS at
-the one after. Of several processes one works and the others stand by, unless --leader-elect=false.
+Servers have to reach this process: their agents by HTTPS at the address and port of
+--provisioning-address, their BMCs by HTTP at the next port and by HTTPS at the one
+after. Of several processes one leads and the others stand by, unless
+--leader-elect=false.
 
-It ends with 0 when it is told to, and with 1 when something failed, or when
-another process has become the leader: whoever runs it starts it again.`,
+The exit status is 0 after SIGINT or SIGTERM, and 1 after an error or when another
+process has become the leader: restart it then.`,
 		Example: `  lab-controller --provisioning-address 192.0.2.5                # in a cluster
   lab-controller --kubeconfig ~/.kube/config --provisioning-address 192.0.2.5:7000`,
 		Args:         cobra.NoArgs,
@@ -58,7 +59,7 @@ another process has become the leader: whoever runs it starts it again.`,
 	return c
 }
 
-// run works until ctx ends.
+// run runs the controllers until ctx ends.
 func run(ctx context.Context, o options) error {
 	level := slog.LevelInfo
 	if o.verbose {

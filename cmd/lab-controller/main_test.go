@@ -14,7 +14,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/manager"
 )
 
-// parse runs the command with work that notes what it was told.
+// parse runs the command and returns the options that its work gets.
 func parse(t *testing.T, args ...string) (got options, err error) {
 	t.Helper()
 	c := newCommand(func(_ context.Context, o options) error {
@@ -81,14 +81,14 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-func TestDefaultsKeepToThisMachine(t *testing.T) {
+func TestMetricsAndHealthListenOnLoopbackByDefault(t *testing.T) {
 	o, err := parse(t, "--provisioning-address=192.0.2.5")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, at := range map[string]string{"metrics": o.metrics, "health": o.health} {
 		if !strings.HasPrefix(at, "127.0.0.1:") {
-			t.Errorf("%s are at %s, want this machine alone", name, at)
+			t.Errorf("%s address = %s, want one on loopback", name, at)
 		}
 	}
 	if !o.elect || o.leaseDuration != 15*time.Second || o.namespace != defaultNamespace {
@@ -100,7 +100,7 @@ func TestDefaultsKeepToThisMachine(t *testing.T) {
 	}
 }
 
-func TestFlagsAreRefused(t *testing.T) {
+func TestInvalidFlagsNameTheFix(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"", "--provisioning-address is missing"},
 		{"--provisioning-address=node-1", `--provisioning-address "node-1": use IP or IP:PORT`},
@@ -110,7 +110,7 @@ func TestFlagsAreRefused(t *testing.T) {
 		{"--provisioning-address=fe80::1%eth0", "use an address that servers can reach"},
 		{"--provisioning-address=192.0.2.5:0", "use a port from 1 to 65533"},
 		{"--provisioning-address=192.0.2.5:65534", "use a port from 1 to 65533"},
-		{"--provisioning-address=192.0.2.5 --media-https=false --media-certificate=x", "--media-certificate is shown by HTTPS alone"},
+		{"--provisioning-address=192.0.2.5 --media-https=false --media-certificate=x", "--media-certificate needs HTTPS"},
 		{"--provisioning-address=192.0.2.5:70000", "use IP or IP:PORT"},
 		{"--provisioning-address=192.0.2.5 --listen=x", `--listen "x": use IP or IP:PORT`},
 		{"--provisioning-address=192.0.2.5 --controllers=host,gost", `there is no controller "gost": use some of host`},
@@ -152,9 +152,9 @@ func TestCluster(t *testing.T) {
 		{name: "a flag", flag: good},
 		{name: "a flag, whatever the environment says", flag: good, env: none},
 		{name: "the environment, of several files", env: none + string(os.PathListSeparator) + good},
-		{name: "neither", fails: "this is no pod of a cluster: give --kubeconfig"},
-		{name: "a file that is not there", flag: none, fails: "--kubeconfig " + none},
-		{name: "no kubeconfig", flag: file(t, "{"), fails: "--kubeconfig"},
+		{name: "neither", fails: "this process does not run in a pod of a cluster: give --kubeconfig"},
+		{name: "a file that does not exist", flag: none, fails: "--kubeconfig " + none},
+		{name: "an invalid kubeconfig", flag: file(t, "{"), fails: "--kubeconfig"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", tt.env)
@@ -184,12 +184,12 @@ func TestTrust(t *testing.T) {
 }
 
 func TestCertificateForBMCs(t *testing.T) {
-	if c, err := (&options{}).shown(); c != nil || err != nil {
+	if c, err := (&options{}).mediaCertificate(); c != nil || err != nil {
 		t.Errorf("without a file: %v, %v, want the controller's own", c, err)
 	}
 	for _, name := range []string{file(t, "no PEM"), filepath.Join(t.TempDir(), "none")} {
-		if _, err := (&options{certificate: name}).shown(); err == nil || !strings.Contains(err.Error(), "--media-certificate") {
-			t.Errorf("shown(%s) error = %v, want one of --media-certificate", name, err)
+		if _, err := (&options{certificate: name}).mediaCertificate(); err == nil || !strings.Contains(err.Error(), "--media-certificate") {
+			t.Errorf("mediaCertificate(%s) error = %v, want one of --media-certificate", name, err)
 		}
 	}
 }

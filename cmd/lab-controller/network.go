@@ -11,7 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/netboot"
 )
 
-// networkFlags say what servers that boot by the network are served.
+// networkFlags are the flags of the DHCP and TFTP services.
 type networkFlags struct {
 	dhcp, pool, router, device string
 	dns                        []string
@@ -24,15 +24,15 @@ const dhcpOff = "off"
 var modes = map[string]netboot.Mode{"full": netboot.Full, "proxy": netboot.Proxy}
 
 func (n *networkFlags) bind(f *pflag.FlagSet) {
-	f.StringVar(&n.dhcp, "dhcp", dhcpOff, "for servers that boot by the network: full gives addresses, proxy stands beside another DHCP server, off is neither")
+	f.StringVar(&n.dhcp, "dhcp", dhcpOff, "DHCP for servers that boot by the network: full (gives addresses and boot files), proxy (gives boot files beside another DHCP server) or off")
 	f.StringVar(&n.pool, "dhcp-pool", "", "addresses to give, like 192.0.2.128/25")
 	f.StringVar(&n.router, "dhcp-router", "", "router to name with them")
 	f.StringSliceVar(&n.dns, "dhcp-dns", nil, "name servers to name with them")
 	f.StringVar(&n.device, "dhcp-interface", "", "network device of the servers (default: all)")
 }
 
-// network is what the flags ask for, by a process that servers reach at an
-// address and that listens on another; nil is none.
+// network returns the configuration that the flags describe, nil when DHCP is off. Servers
+// reach this process at the address reached; TFTP listens on the address listens.
 func (n *networkFlags) network(reached, listens netip.Addr) (*manager.Network, error) {
 	mode, on := modes[n.dhcp]
 	switch {

@@ -42,14 +42,14 @@ func TestNetwork(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, o.boots, cmpopts.EquateComparable(netip.Addr{}, netip.AddrPort{}, netip.Prefix{})); diff != "" {
+			if diff := cmp.Diff(tt.want, o.network, cmpopts.EquateComparable(netip.Addr{}, netip.AddrPort{}, netip.Prefix{})); diff != "" {
 				t.Errorf("lab-controller %s: network (-want +got):\n%s", tt.args, diff)
 			}
 		})
 	}
 }
 
-func TestNetworkFlagsAreRefused(t *testing.T) {
+func TestInvalidNetworkFlagsNameTheFix(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"--dhcp=on", "--dhcp on: use full, proxy or off"},
 		{"--dhcp=full", "--dhcp-pool is missing"},

@@ -46,19 +46,20 @@ type options struct {
 	dhcp          networkFlags
 	preprov       bool
 
-	boots  *manager.Network // that dhcp says
-	at     netip.AddrPort   // that provisioning says
-	listed netip.AddrPort   // that listen says, or at
+	// Set by resolve.
+	network    *manager.Network // from dhcp
+	at         netip.AddrPort   // from provisioning
+	listenAddr netip.AddrPort   // from listen; at when listen is empty
 }
 
 const (
-	// agentPort is where agents report unless the flag says otherwise; media
-	// are at the next one, and by HTTPS at the one after.
+	// agentPort is the default port for agents. The next port serves boot media over HTTP,
+	// and the one after over HTTPS.
 	agentPort = 6385
 
 	leaseName        = "lab-controller"
 	defaultNamespace = "metalab-system"
-	// A pod's own namespace.
+	// namespaceFile contains a pod's namespace.
 	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 )
 
@@ -70,45 +71,45 @@ func defaults() *options {
 }
 
 func (o *options) bind(f *pflag.FlagSet) {
-	f.StringVar(&o.kubeconfig, "kubeconfig", "", "file that says how to reach the cluster (default: $KUBECONFIG, else as a pod of it)")
-	f.StringVar(&o.namespace, "namespace", "", "where the lease and the identity are kept (default: the pod's, else "+defaultNamespace+")")
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default: $KUBECONFIG, else that of the pod)")
+	f.StringVar(&o.namespace, "namespace", "", "namespace of the lease and of the identity Secret (default: the pod's, else "+defaultNamespace+")")
 	f.StringSliceVar(&o.controllers, "controllers", o.controllers, "controllers to run")
-	f.StringVar(&o.provisioning, "provisioning-address", "", fmt.Sprintf("IP[:PORT] of this process that servers reach; agents at PORT (default: %d), BMCs at the next two", agentPort))
-	f.StringVar(&o.listen, "listen", "", "IP[:PORT] to listen on for them, where that is another (default: the provisioning address)")
-	f.IntVar(&o.concurrency, "concurrency", o.concurrency, "objects that each controller works on at a time")
-	f.IntVar(&o.limit, "provisioning-limit", o.limit, "hosts that boot by the network and are worked on at a time; the others are delayed (-1: no limit)")
-	f.StringVar(&o.ca, "ca", "", "file of PEM certificates that are trusted for BMCs beside the system's")
-	f.BoolVar(&o.secure, "media-https", o.secure, "serve boot media by HTTPS, too, for BMCs that fetch by nothing else: two ports after the agents'")
-	f.StringVar(&o.certificate, "media-certificate", "", "file of PEM with the certificate and key that BMCs are shown there (default: one of the controller's own authority, for BMCs that do not verify it)")
-	f.BoolVar(&o.elect, "leader-elect", o.elect, "let one of several processes work")
-	f.DurationVar(&o.leaseDuration, "lease-duration", o.leaseDuration, "how long a leader that is not heard of is waited for")
+	f.StringVar(&o.provisioning, "provisioning-address", "", fmt.Sprintf("IP[:PORT] at which servers reach this process; agents use PORT (default: %d), BMCs the next two", agentPort))
+	f.StringVar(&o.listen, "listen", "", "IP[:PORT] to listen on for servers, where it differs (default: the provisioning address)")
+	f.IntVar(&o.concurrency, "concurrency", o.concurrency, "objects that each controller reconciles at a time")
+	f.IntVar(&o.limit, "provisioning-limit", o.limit, "hosts that boot by the network at a time; the others are delayed (-1: no limit)")
+	f.StringVar(&o.ca, "ca", "", "file of PEM certificates that are trusted for BMCs in addition to the system's")
+	f.BoolVar(&o.secure, "media-https", o.secure, "serve boot media by HTTPS, too, for BMCs that do not fetch over HTTP: two ports after the agents'")
+	f.StringVar(&o.certificate, "media-certificate", "", "PEM file with the certificate and key of that server (default: a certificate of the controller's own authority, for BMCs that do not verify it)")
+	f.BoolVar(&o.elect, "leader-elect", o.elect, "elect a leader among several processes; the others stand by")
+	f.DurationVar(&o.leaseDuration, "lease-duration", o.leaseDuration, "how long to wait for a leader that does not renew its lease")
 	f.StringVar(&o.metrics, "metrics-address", o.metrics, "address of /metrics, HTTP; 0 for none")
 	f.StringVar(&o.health, "health-address", o.health, "address of /healthz and /readyz, HTTP; 0 for none")
-	f.StringVar(&o.identity, "identity-secret", o.identity, "Secret that keeps what agents know the controller by; it is made when it is not there")
-	f.StringVar(&o.image, "agent-image", "", "directory with what servers boot, as labctl image build agent makes it; without it emulated servers alone run an agent")
+	f.StringVar(&o.identity, "identity-secret", o.identity, "Secret with the controllers' identity for agents; it is created if it does not exist")
+	f.StringVar(&o.image, "agent-image", "", "directory that labctl image build agent has made; without it only emulated servers run an agent")
 	o.dhcp.bind(f)
-	f.BoolVar(&o.preprov, "build-preprov-image", false, "have a PreprovisioningImage for each host before its agent is booted")
-	f.BoolVar(&o.verbose, "verbose", false, "tell each decision")
+	f.BoolVar(&o.preprov, "build-preprov-image", false, "create a PreprovisioningImage for each host before its agent is booted")
+	f.BoolVar(&o.verbose, "verbose", false, "log each decision")
 }
 
-// resolve checks the flags and completes them.
+// resolve validates the flags and sets the fields that are derived from them.
 func (o *options) resolve() error {
 	if o.provisioning == "" {
-		return errors.New("--provisioning-address is missing: name the address of this machine that servers reach")
+		return errors.New("--provisioning-address is missing: name the address at which servers reach this machine")
 	}
 	var err error
 	if o.at, err = parseAddress(o.provisioning); err != nil {
 		return fmt.Errorf("--provisioning-address %w", err)
 	}
 	if o.at.Addr().IsUnspecified() {
-		return fmt.Errorf("--provisioning-address %s: servers cannot reach that: name the address that they can", o.provisioning)
+		return fmt.Errorf("--provisioning-address %s: servers cannot reach that: name an address of this machine", o.provisioning)
 	}
-	if o.listed = o.at; o.listen != "" {
-		if o.listed, err = parseAddress(o.listen); err != nil {
+	if o.listenAddr = o.at; o.listen != "" {
+		if o.listenAddr, err = parseAddress(o.listen); err != nil {
 			return fmt.Errorf("--listen %w", err)
 		}
 	}
-	if o.boots, err = o.dhcp.network(o.at.Addr(), o.listed.Addr()); err != nil {
+	if o.network, err = o.dhcp.network(o.at.Addr(), o.listenAddr.Addr()); err != nil {
 		return err
 	}
 	if err := manager.Check(o.controllers); err != nil {
@@ -121,7 +122,7 @@ func (o *options) resolve() error {
 		return fmt.Errorf("--provisioning-limit %d: use 1 or more, or -1 for no limit", o.limit)
 	}
 	if o.certificate != "" && !o.secure {
-		return errors.New("--media-certificate is shown by HTTPS alone: leave --media-https=false out")
+		return errors.New("--media-certificate needs HTTPS: remove --media-https=false")
 	}
 	if o.leaseDuration < 3*time.Second {
 		return fmt.Errorf("--lease-duration %s: use 3s or more", o.leaseDuration)
@@ -145,7 +146,7 @@ func (o *options) resolve() error {
 	return nil
 }
 
-// parseAddress reads IP[:PORT]. The two ports after it must exist, too.
+// parseAddress parses IP[:PORT]. The two ports after PORT have to be valid, too.
 func parseAddress(s string) (netip.AddrPort, error) {
 	at, err := netip.ParseAddrPort(s)
 	if err != nil {
@@ -166,19 +167,20 @@ func parseAddress(s string) (netip.AddrPort, error) {
 
 func next(at netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(at.Addr(), at.Port()+1) }
 
-// endpoints are where servers reach this process; secure is that of the media by
-// HTTPS, without a URL where there is none.
+// endpoints returns the addresses of the servers for agents and for boot media over HTTP
+// and HTTPS. secure has no URL when --media-https is false.
 func (o *options) endpoints() (agents, media, secure manager.Endpoint) {
-	agents = manager.Endpoint{URL: "https://" + o.at.String(), Address: o.listed.String()}
-	media = manager.Endpoint{URL: "http://" + next(o.at).String(), Address: next(o.listed).String()}
+	agents = manager.Endpoint{URL: "https://" + o.at.String(), Address: o.listenAddr.String()}
+	media = manager.Endpoint{URL: "http://" + next(o.at).String(), Address: next(o.listenAddr).String()}
 	if o.secure {
-		secure = manager.Endpoint{URL: "https://" + next(next(o.at)).String(), Address: next(next(o.listed)).String()}
+		secure = manager.Endpoint{URL: "https://" + next(next(o.at)).String(), Address: next(next(o.listenAddr)).String()}
 	}
 	return agents, media, secure
 }
 
-// shown is the certificate that BMCs are shown; nil is the controller's own.
-func (o *options) shown() (*tls.Certificate, error) {
+// mediaCertificate returns the certificate of --media-certificate, nil when the flag is
+// not set.
+func (o *options) mediaCertificate() (*tls.Certificate, error) {
 	if o.certificate == "" {
 		return nil, nil
 	}
@@ -189,14 +191,14 @@ func (o *options) shown() (*tls.Certificate, error) {
 	return &c, nil
 }
 
-// config is what the controllers are run with.
+// config returns the configuration of the controllers.
 func (o *options) config(ctx context.Context, log logr.Logger) (manager.Config, error) {
 	c := manager.Config{Controllers: o.controllers, Workers: o.concurrency, Limit: o.limit, Metrics: o.metrics, Health: o.health, Log: log}
 	c.Agents, c.Media, c.Secure = o.endpoints()
-	c.Network = o.boots
+	c.Network = o.network
 	c.BuildPreprovisioningImage = o.preprov
 	var err error
-	if c.Secure.Certificate, err = o.shown(); err != nil {
+	if c.Secure.Certificate, err = o.mediaCertificate(); err != nil {
 		return c, err
 	}
 	if o.image != "" {
@@ -226,7 +228,7 @@ func (o *options) config(ctx context.Context, log logr.Logger) (manager.Config, 
 	return c, err
 }
 
-// cluster says how the API is reached.
+// cluster returns the configuration of clients of the cluster's API.
 func (o *options) cluster() (*rest.Config, error) {
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: o.kubeconfig}
 	if env := os.Getenv(clientcmd.RecommendedConfigPathEnvVar); o.kubeconfig == "" && env != "" {
@@ -234,7 +236,7 @@ func (o *options) cluster() (*rest.Config, error) {
 	} else if o.kubeconfig == "" {
 		c, err := rest.InClusterConfig()
 		if errors.Is(err, rest.ErrNotInCluster) {
-			return nil, errors.New("this is no pod of a cluster: give --kubeconfig")
+			return nil, errors.New("this process does not run in a pod of a cluster: give --kubeconfig")
 		}
 		return c, err
 	}
@@ -245,8 +247,8 @@ func (o *options) cluster() (*rest.Config, error) {
 	return c, nil
 }
 
-// trust are the authorities that certificates of BMCs are checked against; nil
-// are the system's.
+// trust returns the certificate authorities that are trusted for BMCs, nil when they are
+// the system's.
 func (o *options) trust() (*x509.CertPool, error) {
 	if o.ca == "" {
 		return nil, nil
@@ -260,7 +262,7 @@ func (o *options) trust() (*x509.CertPool, error) {
 		return nil, fmt.Errorf("--ca: the system's: %w", err)
 	}
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("--ca %s: holds no certificate in PEM", o.ca)
+		return nil, fmt.Errorf("--ca %s: the file has no PEM certificate", o.ca)
 	}
 	return pool, nil
 }

@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// KeySize is the least size of a Key in bytes.
+// KeySize is the minimum size of a Key in bytes.
 const KeySize = 32
 
-// Boot names one boot of one host's agent. Both parts are letters, digits and
+// Boot identifies one boot of a host's agent. Both fields consist of letters, digits and
 // dashes.
 type Boot struct {
 	Host string // UID of the host's object
-	ID   string // differs between the boots of a host
+	ID   string // unique among the boots of a host
 }
 
-// String is the form that stands in tokens and paths.
+// String returns HOST_ID, as in tokens and paths.
 func (b Boot) String() string { return b.Host + "_" + b.ID }
 
 // ParseBoot is the inverse of Boot.String.
@@ -32,19 +32,19 @@ func ParseBoot(s string) (Boot, error) {
 	return Boot{Host: host, ID: id}, nil
 }
 
-var errToken = errors.New("inband: the token is not ours")
+var errToken = errors.New("inband: the token is invalid")
 
-// Key signs tokens. It is a secret that outlives the controller's process, so
-// that an agent can go on with the next one. A token is derived, not stored:
-// nothing is written before a boot.
+// Key signs tokens. It is a secret that outlives the controller's process, so that agents
+// stay valid for the next process. A token is derived from the key, not stored: nothing
+// has to be written before a boot.
 type Key []byte
 
-// Sign makes the token of a boot: the boot and a code over it and purpose.
+// Sign returns the token of a boot: the boot, and an HMAC of it and purpose.
 func (k Key) Sign(purpose string, b Boot) string {
 	return b.String() + "." + base64.RawURLEncoding.EncodeToString(k.code(purpose, b))
 }
 
-// Verify checks a token in constant time and returns its boot.
+// Verify checks a token for purpose in constant time and returns its boot.
 func (k Key) Verify(purpose, token string) (Boot, error) {
 	name, code, ok := strings.Cut(token, ".")
 	if !ok {
@@ -67,7 +67,7 @@ func (k Key) code(purpose string, b Boot) []byte {
 	return h.Sum(nil)
 }
 
-// Digest makes an ID out of parts, 16 hex digits long.
+// Digest returns a hash of parts as 16 hex digits.
 func Digest(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {

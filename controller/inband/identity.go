@@ -18,25 +18,24 @@ import (
 	"time"
 )
 
-// Identity is what agents know a controller by: the key that signs their tokens
-// and the authority of the certificate that the server shows. Both outlive the
-// process, because agents that were booted before it went must find the same
-// after. The certificate does not: each process has one for the addresses that
-// it is reached at.
+// Identity identifies the controllers to their agents: it has the key that signs the
+// agents' tokens, and the certificate authority that the agents trust. Both outlive the
+// process, because agents that one process has booted have to accept the next one. The
+// certificate does not: each process makes one for the addresses at which agents reach it.
 type Identity struct {
 	Key         Key
 	Certificate tls.Certificate
 	CA          string // PEM that agents trust
 }
 
-// What is kept of an identity: files of a directory, or keys of a Secret.
+// The stored parts of an identity: files of a directory, or keys of a Secret.
 const (
 	keyFile       = "inband.key"
 	authorityFile = "inband.pem" // certificate and key
 	validity      = 10 * 365 * 24 * time.Hour
 )
 
-// secrets are what is kept, by name, and how each is made.
+// secrets are the stored parts of an identity and the functions that create them.
 var secrets = []struct {
 	name string
 	make func(now time.Time) ([]byte, error)
@@ -49,27 +48,28 @@ var secrets = []struct {
 	{authorityFile, newAuthority},
 }
 
-// NewSecrets makes what is to be kept of a new identity. now is the wall time.
+// NewSecrets returns the parts of a new identity that have to be stored, by name. now is
+// the wall time.
 func NewSecrets(now time.Time) (map[string][]byte, error) {
-	kept := map[string][]byte{}
+	stored := map[string][]byte{}
 	for _, s := range secrets {
 		b, err := s.make(now)
 		if err != nil {
 			return nil, fmt.Errorf("inband: %s: %w", s.name, err)
 		}
-		kept[s.name] = b
+		stored[s.name] = b
 	}
-	return kept, nil
+	return stored, nil
 }
 
-// NewIdentity makes an identity of what was kept, with a certificate for these
+// NewIdentity returns an identity with the stored parts and with a new certificate for
 // addresses. now is the wall time.
-func NewIdentity(kept map[string][]byte, now time.Time, addresses ...net.IP) (Identity, error) {
-	key := Key(kept[keyFile])
+func NewIdentity(stored map[string][]byte, now time.Time, addresses ...net.IP) (Identity, error) {
+	key := Key(stored[keyFile])
 	if len(key) < KeySize {
-		return Identity{}, fmt.Errorf("inband: %s: %d bytes, need %d: remove it, and agents that run will be refused", keyFile, len(key), KeySize)
+		return Identity{}, fmt.Errorf("inband: %s has %d bytes, need %d: remove it to make a new key, which invalidates the tokens of running agents", keyFile, len(key), KeySize)
 	}
-	authority, err := tls.X509KeyPair(kept[authorityFile], kept[authorityFile])
+	authority, err := tls.X509KeyPair(stored[authorityFile], stored[authorityFile])
 	if err != nil {
 		return Identity{}, fmt.Errorf("inband: %s: %w", authorityFile, err)
 	}
@@ -81,21 +81,22 @@ func NewIdentity(kept map[string][]byte, now time.Time, addresses ...net.IP) (Id
 	return Identity{Key: key, Certificate: cert, CA: string(ca)}, nil
 }
 
-// LoadIdentity reads the identity that is kept in dir, or makes one. now is the
-// wall time, addresses are those that agents reach this process at.
+// LoadIdentity reads the identity in dir, and creates the files that do not exist. now is
+// the wall time; the certificate is valid for addresses, at which agents reach this
+// process.
 func LoadIdentity(dir string, now time.Time, addresses ...net.IP) (Identity, error) {
-	kept := map[string][]byte{}
+	stored := map[string][]byte{}
 	for _, s := range secrets {
 		b, err := load(filepath.Join(dir, s.name), func() ([]byte, error) { return s.make(now) })
 		if err != nil {
 			return Identity{}, err
 		}
-		kept[s.name] = b
+		stored[s.name] = b
 	}
-	return NewIdentity(kept, now, addresses...)
+	return NewIdentity(stored, now, addresses...)
 }
 
-// load reads a file, or makes it whole.
+// load reads a file, or creates it atomically with the bytes that build returns.
 func load(name string, build func() ([]byte, error)) ([]byte, error) {
 	b, err := os.ReadFile(name)
 	if err == nil {
@@ -107,8 +108,8 @@ func load(name string, build func() ([]byte, error)) ([]byte, error) {
 	if b, err = build(); err != nil {
 		return nil, fmt.Errorf("inband: %s: %w", filepath.Base(name), err)
 	}
-	// A rename is whole or not at all: a file cut short would be worse than
-	// none.
+	// The rename is atomic: after a crash there is no truncated file, which would be worse
+	// than none.
 	if err := os.WriteFile(name+".new", b, 0o600); err != nil {
 		return nil, fmt.Errorf("inband: %w", err)
 	}
@@ -118,7 +119,7 @@ func load(name string, build func() ([]byte, error)) ([]byte, error) {
 	return b, nil
 }
 
-// newAuthority makes the certificate that agents trust, and its key, as PEM.
+// newAuthority returns a new certificate authority: its certificate and key as PEM.
 func newAuthority(now time.Time) ([]byte, error) {
 	key, serial, err := newKey()
 	if err != nil {
@@ -145,8 +146,8 @@ func newAuthority(now time.Time) ([]byte, error) {
 	return append(out, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: raw})...), nil
 }
 
-// newCertificate makes a server's certificate. It is valid as long as its
-// authority: no more would come of an earlier end than agents that are lost.
+// newCertificate returns a server certificate that authority signs. It expires with the
+// authority: to expire earlier would only cut off agents.
 func newCertificate(authority tls.Certificate, now time.Time, addresses []net.IP) (tls.Certificate, error) {
 	key, serial, err := newKey()
 	if err != nil {

@@ -57,10 +57,10 @@ func TestAgentsTrustTheNextProcessAtItsOwnAddress(t *testing.T) {
 	}
 	verify(t, two, one.CA, now, net.IPv4(192, 0, 2, 2))
 	if err := two.Certificate.Leaf.VerifyHostname("192.0.2.1"); err == nil {
-		t.Error("the certificate is good for an address that is not its own")
+		t.Error("the certificate is valid for the address of another process")
 	}
 	if two.Certificate.Leaf.IsCA {
-		t.Error("the server's certificate can sign others")
+		t.Error("the server's certificate is a certificate authority")
 	}
 }
 

@@ -1,8 +1,8 @@
-// Package inband is the controller's side of the work that agents do on
-// servers: it leases jobs to them over HTTPS and takes their reports
-// (agent/job is the wire). It keeps what it knows in memory: after a restart
-// the controller offers its jobs again, and agents answer from memory what they
-// have done. It refuses to know what the jobs are for.
+// Package inband is the server that agents on booted servers connect to: it leases jobs to
+// them over HTTPS and receives their reports (agent/job defines the messages). Its state is
+// in memory only: after a restart the controller offers its jobs again, and an agent
+// repeats its report of a job that it has done. The package does not know what the jobs
+// are for.
 package inband
 
 import (
@@ -20,26 +20,26 @@ import (
 	"github.com/metalab-dev/metalab/agent/job"
 )
 
-// tokenPurpose keeps an agent's token apart from what else the key signs.
+// tokenPurpose makes an agent's token different from the key's other signatures.
 const tokenPurpose = "agent"
 
-// maxJobs bounds the jobs of one boot, and maxID the ID of one that an agent
-// tells of.
+// maxJobs is the most jobs of one boot, and maxID the most bytes of a job's ID in a report.
 const (
 	maxJobs = 64
 	maxID   = 256
 )
 
-// Config is what a Server needs.
+// Config configures a Server.
 type Config struct {
 	Key   Key
 	URL   string // base URL at which agents reach this server
-	CA    string // PEM that agents trust for it
+	CA    string // PEM of the certificate authority that agents trust
 	Clock clock.PassiveClock
-	// Enter, when set, is called around each request; see the lab's clock.
+	// Enter, when set, is called before each request, and its result after it. A lab's
+	// virtual clock counts the work in progress this way.
 	Enter func() (leave func())
-	// Changed, when set, is called when an agent of a host has come up or has
-	// reported a change. It must not block.
+	// Changed, when set, is called with the UID of a host when its agent has come up or
+	// has reported another state of a job. It must not block.
 	Changed func(host string)
 }
 
@@ -59,15 +59,14 @@ type boot struct {
 	jobs     []*offered
 }
 
-// offered is a job of a boot. One that a predecessor of this process has offered
-// is known by what the agent reports of it; it has no Kind until it is offered
-// again.
+// offered is a job of a boot. A job that a previous process has offered is known from the
+// agent's report; it has no Kind until the controller offers it again.
 type offered struct {
 	job    job.Job
 	report job.Report // State "" until the first
 }
 
-// New checks the configuration and makes a Server.
+// New returns a Server, or an error when c is invalid.
 func New(c Config) (*Server, error) {
 	switch {
 	case len(c.Key) < KeySize:
@@ -83,22 +82,21 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// Media is what the boot medium tells the agent of a boot.
+// Media returns the configuration in the boot medium of a boot's agent.
 func (s *Server) Media(b Boot) job.Media {
 	return job.Media{Server: s.cfg.URL, CA: s.cfg.CA, Token: s.cfg.Key.Sign(tokenPurpose, b), Boot: b.String()}
 }
 
-// Status is what is known of a boot's agent.
+// Status is the state of a boot's agent.
 type Status struct {
 	Up       bool          // the agent has asked for work
 	Expected time.Duration // since Expect was first called for this boot
-	Silent   time.Duration // since the agent was last heard of, when it is Up
+	Silent   time.Duration // since the agent's last request, when it is Up
 	Jobs     map[string]job.Report
 }
 
-// Expect makes b the current boot of its host, if it is not yet, and returns
-// how it stands. Tokens of the host's earlier boots are worth nothing from then
-// on.
+// Expect makes b the current boot of its host, if it is not yet, and returns the state of
+// its agent. From then on the tokens of the host's earlier boots are invalid.
 func (s *Server) Expect(b Boot) Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,9 +116,9 @@ func (s *Server) Expect(b Boot) Status {
 	return st
 }
 
-// Offer gives a job to the agent of the current boot b; offering a job of the
-// same ID again does not begin it again. Jobs are leased in the order in which they
-// were offered, one at a time.
+// Offer offers a job to the agent of the current boot b. Offering a job with the same ID
+// again does not restart it. The agent gets its jobs one at a time, in the order of their
+// first offers.
 func (s *Server) Offer(b Boot, j job.Job) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +139,8 @@ func (s *Server) Offer(b Boot, j job.Job) error {
 	return nil
 }
 
-// Forget ends a host's current boot: its token is refused, its jobs are gone.
+// Forget ends a host's current boot: it removes its jobs, and its token is invalid from
+// then on.
 func (s *Server) Forget(host string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,24 +155,24 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// current is the boot that a request's token stands for; otherwise the request
-// is answered. The caller holds s.mu.
+// current returns the boot of a request's token. When it is not the current boot of its
+// host, current answers the request with an error and returns nil. The caller holds s.mu.
 func (s *Server) current(w http.ResponseWriter, r *http.Request) (Boot, *boot) {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	b, err := s.cfg.Key.Verify(tokenPurpose, token)
 	if !ok || err != nil {
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		http.Error(w, "the token is not ours", http.StatusUnauthorized)
+		http.Error(w, "the token is invalid", http.StatusUnauthorized)
 		return Boot{}, nil
 	}
 	cur := s.boots[b.Host]
 	switch {
 	case cur == nil:
 		w.Header().Set("Retry-After", "5")
-		http.Error(w, "nothing is known of this host yet", http.StatusServiceUnavailable)
+		http.Error(w, "the controller does not know this host yet", http.StatusServiceUnavailable)
 		return Boot{}, nil
 	case cur.id != b.ID:
-		http.Error(w, "the token is of another boot", http.StatusForbidden)
+		http.Error(w, "the token belongs to an earlier boot of this host", http.StatusForbidden)
 		return Boot{}, nil
 	}
 	return b, cur
@@ -208,7 +207,7 @@ func (s *Server) lease(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	// A failed write is the client's to notice: it asks again.
+	// After a failed write the agent notices and asks again.
 	_ = json.NewEncoder(w).Encode(next)
 }
 
@@ -234,19 +233,19 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 			hit = o
 		}
 	}
-	// An agent of this boot that works on something unknown was told to by our
-	// predecessor. To call it off would be to do the work twice.
+	// An agent of the current boot that reports an unknown job got it from a previous
+	// process of the controller. To cancel the job would make the agent do it twice.
 	if id := r.PathValue("id"); hit == nil && len(cur.jobs) < maxJobs && len(id) <= maxID {
 		hit = &offered{job: job.Job{ID: id}}
 		cur.jobs = append(cur.jobs, hit)
 	}
 	changed := hit != nil && hit.report.State != rep.State
-	if hit != nil && hit.report.State != job.Done && hit.report.State != job.Failed { // final is final
+	if hit != nil && hit.report.State != job.Done && hit.report.State != job.Failed { // both states are final
 		hit.report = rep
 	}
 	s.mu.Unlock()
 	if hit == nil {
-		http.Error(w, "the job is not wanted", http.StatusGone)
+		http.Error(w, "the job is unknown", http.StatusGone)
 		return
 	}
 	if changed {

@@ -84,11 +84,11 @@ func TestJobsAreLeasedInOrderAndReported(t *testing.T) {
 		t.Errorf("Expect = %+v, want both jobs done", st)
 	}
 	if len(*changes) < 5 {
-		t.Errorf("told of %d changes, want up, and each job running and done", len(*changes))
+		t.Errorf("%d calls of Changed, want 5: agent up, and each job running and done", len(*changes))
 	}
 }
 
-func TestOnlyTheTokenOfTheCurrentBootIsGood(t *testing.T) {
+func TestOnlyTheTokenOfTheCurrentBootIsValid(t *testing.T) {
 	s, _, _ := newServer(t)
 	one, two, other := Boot{"h1", "b1"}, Boot{"h1", "b2"}, Boot{"h2", "b1"}
 	s.Expect(one)
@@ -117,7 +117,7 @@ func TestOnlyTheTokenOfTheCurrentBootIsGood(t *testing.T) {
 	}
 	post(t, s, reportTo("j"), s.Media(other).Token, job.Report{State: job.Done})
 	if got := s.Expect(two).Jobs["j"].State; got != "" {
-		t.Errorf("another host's agent has made a job %s", got)
+		t.Errorf("a report of another host's agent changed the job's state to %s", got)
 	}
 	if err := s.Offer(one, job.Job{ID: "k"}); err == nil {
 		t.Error("Offer to an earlier boot = nil error")
@@ -128,9 +128,9 @@ func TestOnlyTheTokenOfTheCurrentBootIsGood(t *testing.T) {
 	}
 }
 
-// A controller that was restarted does not know what its predecessor offered:
-// an agent that is at it is not called off, and not told to begin again.
-func TestAJobOfAPredecessorGoesOn(t *testing.T) {
+// After a restart the controller does not know which jobs it has offered. An agent that
+// works on one is neither told to stop nor to start again.
+func TestJobFromBeforeARestartGoesOn(t *testing.T) {
 	s, _, _ := newServer(t)
 	b := Boot{"h", "b"}
 	s.Expect(b)
@@ -139,7 +139,7 @@ func TestAJobOfAPredecessorGoesOn(t *testing.T) {
 		t.Errorf("report of a job that is not known yet = %d, want 204", code)
 	}
 	if code, _ := post(t, s, job.LeasePath, token, job.Lease{}); code != http.StatusNoContent {
-		t.Errorf("lease = %d: nobody has offered a job yet", code)
+		t.Errorf("lease before an offer = %d, want 204", code)
 	}
 	if err := s.Offer(b, job.Job{ID: "j", Kind: job.Clean}); err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func TestAJobOfAPredecessorGoesOn(t *testing.T) {
 		t.Errorf("the job is %+v", got)
 	}
 	if code, _ := post(t, s, job.LeasePath, token, job.Lease{}); code != http.StatusOK {
-		t.Errorf("lease = %d, want the job: its agent asks for it, and so does not do it", code)
+		t.Errorf("lease = %d, want the job: an agent that asks for work is not working on it", code)
 	}
 	post(t, s, reportTo("j"), token, job.Report{State: job.Done})
 	if got := s.Expect(b).Jobs["j"].State; got != job.Done {
@@ -165,7 +165,7 @@ func TestAJobOfAPredecessorGoesOn(t *testing.T) {
 	}
 }
 
-func TestExpectedCountsFromTheFirstCallOfABoot(t *testing.T) {
+func TestExpectedIsTheTimeSinceTheFirstCallForABoot(t *testing.T) {
 	s, clk, _ := newServer(t)
 	b := Boot{"h", "b"}
 	s.Expect(b)
@@ -175,7 +175,7 @@ func TestExpectedCountsFromTheFirstCallOfABoot(t *testing.T) {
 	}
 }
 
-func TestBadBodiesAreRefused(t *testing.T) {
+func TestReportWithAnInvalidBodyIsAnError(t *testing.T) {
 	s, _, _ := newServer(t)
 	b := Boot{"h", "b"}
 	s.Expect(b)
@@ -191,7 +191,7 @@ func TestBadBodiesAreRefused(t *testing.T) {
 	}
 }
 
-func TestParseBootRefusesWhatStringCannotMake(t *testing.T) {
+func TestParseBootOfInvalidTextReturnsError(t *testing.T) {
 	for _, s := range []string{"", "_", "a_", "_b", "a", "a_b_c", "a/b_c", "a_.."} {
 		if b, err := ParseBoot(s); err == nil {
 			t.Errorf("ParseBoot(%q) = %v, want an error", s, b)
