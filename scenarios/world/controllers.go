@@ -21,32 +21,33 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world/pxe"
 )
 
-// Scheme knows every kind that the controllers work with.
+// Scheme returns a scheme with every kind that the controllers read or write.
 func Scheme() (*runtime.Scheme, error) { return manager.Scheme() }
 
-// controllerConfig is what a set of controllers is started with.
+// controllerConfig configures a set of controllers.
 type controllerConfig struct {
 	API      *rest.Config
 	Identity inband.Identity
-	RootCAs  *x509.CertPool // of BMCs
+	RootCAs  *x509.CertPool // trusted for BMCs
 	Clock    labClock
 	Enter    func() func()
 	Chance   func() float64
 	Log      *slog.Logger
-	Inband   string // address to listen on for agents, HTTPS
-	Boot     string // address to listen on for BMCs, HTTP
-	// SecureBoot is the same for HTTPS, and Certificate what is shown there.
+	Inband   string // TCP address of the HTTPS server for agents
+	Boot     string // TCP address of the HTTP server for boot media
+	// SecureBoot is the TCP address of the HTTPS server for boot media, and Certificate its
+	// certificate.
 	SecureBoot  string
 	Certificate *tls.Certificate
 
 	BuildPreprovisioningImage bool // see manager.Config
 	Image                     *netboot.Image
-	Net                       *pxe.Network        // that servers are cabled to
-	Drivers                   map[string]bmc.Open // of BMCs; nil are all that there are
+	Net                       *pxe.Network        // the network that servers boot from
+	Drivers                   map[string]bmc.Open // of BMCs, by scheme; nil means all
 }
 
-// controllers are those of controller/manager, which wires them, with what lets
-// a lab kill them: their connections.
+// controllers are a running set of the controllers of controller/manager, with their
+// connections, which Kill cuts.
 type controllers struct {
 	api    *rest.Config // wrapped in link
 	link   apiConnection
@@ -54,14 +55,15 @@ type controllers struct {
 	set    *manager.Set
 	inband net.Listener
 	boot   net.Listener
-	secure net.Listener // the same by HTTPS
+	secure net.Listener // of boot media over HTTPS
 	net    *netboot.Sockets
 	stop   context.CancelFunc
 	ended  chan struct{}
-	err    error // why it ended; read after ended
+	err    error // of the set's Run; read it after ended is closed
 }
 
-// startControllers returns when all servers listen and the manager runs.
+// startControllers starts a set of controllers. It returns when all its servers listen and
+// its manager runs.
 func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, err error) {
 	s := &controllers{ended: make(chan struct{}), pool: manager.BMCs()}
 	if c.Drivers != nil {
@@ -78,13 +80,13 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 		}
 	}()
 	if s.inband, err = net.Listen("tcp", c.Inband); err != nil {
-		return nil, fmt.Errorf("world: the agents' server: %w", err)
+		return nil, fmt.Errorf("world: the server for agents: %w", err)
 	}
 	if s.boot, err = net.Listen("tcp", c.Boot); err != nil {
-		return nil, fmt.Errorf("world: the boot server: %w", err)
+		return nil, fmt.Errorf("world: the boot media server: %w", err)
 	}
 	if s.secure, err = net.Listen("tcp", c.SecureBoot); err != nil {
-		return nil, fmt.Errorf("world: the boot server by HTTPS: %w", err)
+		return nil, fmt.Errorf("world: the boot media server (HTTPS): %w", err)
 	}
 	if s.net, err = (netboot.Ports{DHCP: loopback, TFTP: loopback}).Listen(ctx); err != nil {
 		return nil, fmt.Errorf("world: the provisioning network: %w", err)
@@ -108,19 +110,19 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 	}
 	go func() {
 		defer close(s.ended)
-		defer s.stop() // a part that fails ends the whole, and whoever waits for it
+		defer s.stop() // also ends Wait below when the set fails
 		s.err = s.set.Run(ctx)
 	}()
 	if !s.set.Wait(ctx) {
 		s.stop()
 		<-s.ended
-		return nil, fmt.Errorf("world: the controllers did not come up: %w", s.err)
+		return nil, fmt.Errorf("world: the controllers did not start: %w", s.err)
 	}
 	return s, nil
 }
 
-// The provisioning network of a lab is on loopback. Its addresses are those that
-// are set aside for tests of network devices (RFC 2544), and nobody's.
+// The provisioning network of a lab is on loopback. Its addresses are reserved for
+// benchmarks of network devices (RFC 2544), so no real machine has them.
 var (
 	loopback  = netip.MustParseAddrPort("127.0.0.1:0")
 	addresses = netip.MustParsePrefix("198.18.0.0/15")
@@ -128,14 +130,15 @@ var (
 
 func portOf(c *net.UDPConn) netip.AddrPort { return c.LocalAddr().(*net.UDPAddr).AddrPort() }
 
-// Stop ends the controllers in good order.
+// Stop stops the controllers and waits until they have ended.
 func (s *controllers) Stop() {
 	s.stop()
 	<-s.ended
 }
 
-// Kill is the nearest thing to kill -9 in one process: every connection is cut
-// first, so that nothing that is still said arrives anywhere.
+// Kill ends the controllers as kill -9 would, as far as possible within one process: it
+// first cuts every connection, so that nothing that the controllers still send arrives,
+// and then stops them.
 func (s *controllers) Kill() {
 	s.cut()
 	s.stop()

@@ -36,54 +36,55 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// runsEnv says which seeds are lived: "200" is the first 200, "12:16" is 12 to
-// 15. In a few the test shows that it works, and what is broken outright.
+// runsEnv is the environment variable with the seeds to run: "200" means the first 200,
+// "12:16" means 12 to 15. The default is a few, which find only gross errors.
 const (
 	runsEnv = "METALAB_KILLED_RUNS"
 	fewRuns = "16"
 )
 
-// Hosts live atOnce in a lab, under controllers that die on account of any of
-// them. With more of them each controller costs more to start; a lab to itself
-// costs more than each of perLab runs.
+// atOnce hosts share a lab and its controllers, which are killed at the points of any of
+// them. With more hosts, each start of the controllers takes longer. perLab runs share a
+// lab, because starting a lab takes longer than a run.
 const (
 	atOnce = 4
 	perLab = 48
 )
 
-// outcome is all of a stage of a host's life that must not depend on how often
-// the controllers died. The events of its object are apart: a few may be lost.
+// outcome is everything about a stage of a host's life that must not depend on how often
+// the controllers were killed. The events of the host's object are not in it: a killed
+// controller may lose a few.
 type outcome struct {
-	Status    *metal3.BareMetalHostStatus // nil: it is gone
-	Hardware  *metal3.HardwareDetails     // as kept beside the host
-	Disks     map[string]string           // what each drive holds
+	Status    *metal3.BareMetalHostStatus // nil: the host is deleted
+	Hardware  *metal3.HardwareDetails     // of the host's HardwareData
+	Disks     map[string]string           // a digest of each drive's contents
 	Downloads int                         // of the image
 	Jobs      map[string]int              // of the agents, by kind
-	Server    []string                    // what happened to the server and its virtual CD, in order
-	Left      []string                    // objects, when the host is gone
+	Server    []string                    // events of the server and of its virtual CD, in order
+	Left      []string                    // objects that are left after the host's deletion
 }
 
-// sameLife compares two lives. What two cannot have in common is named here.
+// sameLife compares two lives, but for the fields that always differ.
 var sameLife = cmp.Options{
 	cmpopts.IgnoreFields(metal3.BareMetalHostStatus{}, "LastUpdated"),
 	cmpopts.IgnoreFields(metal3.ProvisionStatus{}, "ID"),
-	cmpopts.IgnoreFields(metal3.CredentialsStatus{}, "Version"), // of the Secret, which is made anew
+	cmpopts.IgnoreFields(metal3.CredentialsStatus{}, "Version"), // of the Secret, which each life creates
 	cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime"),
-	// The history tells when; that it tells is compared.
-	cmp.Transformer("told", func(t metav1.Time) bool { return !t.IsZero() }),
+	// Of the times in the history, only whether they are set is compared.
+	cmp.Transformer("isSet", func(t metav1.Time) bool { return !t.IsZero() }),
 }
 
-// Wherever the controllers are killed, of a live lab with its Kubernetes API,
-// BMCs, agents and image bytes, and however often: nothing is lost, and nothing
-// is done twice. Each host lives one life without a death, which each of its
-// others is compared with.
-func TestKilledControllersLoseNothingInALiveLab(t *testing.T) {
+// In a lab with its Kubernetes API, BMCs, agents and image bytes, the controllers are
+// killed at random points, often several times in a host's life. Nothing is lost, and
+// nothing is done twice: each life must have the outcome of the life without a kill that
+// comes first.
+func TestKilledControllersLoseNothingAndRepeatNothing(t *testing.T) {
 	first, end := seeds(t)
 	kube.TrimCollector() // as labctl does
 	for at := first; at < end; at += perLab {
 		t.Run(fmt.Sprintf("from %d", at), func(t *testing.T) {
 			t.Parallel()
-			liveWithDeaths(t, at, min(at+perLab, end))
+			runSeeds(t, at, min(at+perLab, end))
 		})
 	}
 }
@@ -103,9 +104,9 @@ func seeds(t *testing.T) (first, end uint64) {
 	return first, end
 }
 
-// liveWithDeaths lives the lives of some seeds in a lab of their own.
-func liveWithDeaths(t *testing.T, first, end uint64) {
-	m := newMortality()
+// runSeeds runs the lives of the seeds from first to end-1 in a lab of their own.
+func runSeeds(t *testing.T, first, end uint64) {
+	m := newKiller()
 	w, err := Start(t.Context(), Config{
 		Dir: t.TempDir(), Settings: Settings{Hosts: int(min(end-first, atOnce)), Speed: "max", Kube: true, NoController: true},
 		Listen: AnyPort, Log: m.log(), Images: m.imageServer,
@@ -118,7 +119,7 @@ func liveWithDeaths(t *testing.T, first, end uint64) {
 			t.Errorf("Stop: %v", err)
 		}
 	})
-	b := &batch{t: t, world: w, deaths: m, seen: map[types.UID]bool{}, uids: map[string]types.UID{}}
+	b := &batch{t: t, world: w, killer: m, seen: map[types.UID]bool{}, uids: map[string]types.UID{}}
 	if b.kube, err = w.Kubernetes(); err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +129,7 @@ func liveWithDeaths(t *testing.T, first, end uint64) {
 	m.take(t, w, b.names)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- m.reign(ctx) }()
+	go func() { ended <- m.run(ctx) }()
 	defer func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -138,7 +139,7 @@ func liveWithDeaths(t *testing.T, first, end uint64) {
 
 	calm := b.live(nil)
 	for _, name := range b.names {
-		mustBeALife(t, name, calm)
+		mustBeComplete(t, name, calm)
 	}
 	runs := 0
 	for ; first < end; first += uint64(len(b.names)) {
@@ -152,14 +153,15 @@ func liveWithDeaths(t *testing.T, first, end uint64) {
 		}
 		runs += len(of)
 	}
-	t.Logf("%d deaths in %d lives", m.deaths(), runs)
-	if m.deaths() < 2*runs {
-		t.Errorf("%d deaths in %d lives: this tests nothing", m.deaths(), runs)
+	t.Logf("%d kills in %d lives", m.killCount(), runs)
+	if m.killCount() < 2*runs {
+		t.Errorf("%d kills in %d lives: want at least %d", m.killCount(), runs, 2*runs)
 	}
 }
 
-// mustBeALife makes sure that what all others are compared with has taken place.
-func mustBeALife(t *testing.T, name string, l life) {
+// mustBeComplete checks the life without a kill, with which all others are compared: the
+// host was inspected, cleaned, written, deprovisioned and deleted.
+func mustBeComplete(t *testing.T, name string, l life) {
 	t.Helper()
 	in, out, gone := l[0].came[name], l[1].came[name], l[2].came[name]
 	deployed := map[string]int{string(job.Inventory): 1, string(job.Clean): 1, string(job.Write): 1}
@@ -173,7 +175,7 @@ func mustBeALife(t *testing.T, name string, l life) {
 	}
 }
 
-// life is what came of each stage, by host.
+// life holds the outcomes of each stage.
 type life []stage
 
 type stage struct {
@@ -196,11 +198,11 @@ func compare(t *testing.T, name string, want, got life) {
 	}
 }
 
-// batch is hosts that live at the same time.
+// batch is a group of hosts in one lab that go through their lives at the same time.
 type batch struct {
 	t      *testing.T
 	world  *World
-	deaths *mortality
+	killer *killer
 	kube   client.WithWatch
 	names  []string
 	uids   map[string]types.UID // of the last objects
@@ -209,9 +211,9 @@ type batch struct {
 	seen  map[types.UID]bool // events of earlier stages and lives
 }
 
-// live takes all hosts from nothing to provisioned, back to available, and
-// deletes them. On the way in and on the way out the controllers are killed as
-// the hosts' seeds have it; nil is never.
+// live registers and provisions all hosts, deprovisions them to available, and deletes
+// them. On the way in and on the way out the controllers are killed at points that the
+// hosts' seeds determine; without seeds they are not killed.
 func (b *batch) live(seeds []uint64) (l life) {
 	steps := []struct {
 		name   string
@@ -233,7 +235,7 @@ func (b *batch) live(seeds []uint64) (l life) {
 	for _, s := range steps {
 		if way != s.way {
 			way = s.way
-			b.deaths.begin(way, seeds)
+			b.killer.begin(way, seeds)
 		}
 		_, b.since, _ = b.world.lab.Journal().Select(journal.Query{Last: 1})
 		for i, name := range b.names {
@@ -253,8 +255,7 @@ func is(h *metal3.BareMetalHost, s metal3.ProvisioningState) bool {
 
 func phaseIs(s *lab.Host, p machine.Phase) bool { return s.Machine().Phase == p }
 
-// create registers a host that shall have the image, and something of its own
-// in a config drive.
+// create registers a host with an image and with user data of its own in its config drive.
 func (b *batch) create(i int, name string) error {
 	secret, host := Objects(b.world.Hosts()[i])
 	secret.Name, host.Name, host.Spec.BMC.CredentialsName = name+"-bmc", name, name+"-bmc"
@@ -266,7 +267,7 @@ func (b *batch) create(i int, name string) error {
 	}
 	host.Spec.UserData = &corev1.SecretReference{Name: user.Name, Namespace: Namespace}
 	err := b.kube.Create(b.t.Context(), user)
-	if apierrors.IsAlreadyExists(err) { // the user's own; it stays
+	if apierrors.IsAlreadyExists(err) { // the controllers do not delete user data
 		err = nil
 	}
 	return errors.Join(err, b.kube.Create(b.t.Context(), secret), b.kube.Create(b.t.Context(), host))
@@ -281,7 +282,7 @@ func (b *batch) delete(_ int, name string) error {
 	return b.kube.Delete(b.t.Context(), &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: Namespace}})
 }
 
-// hosts are the objects by name.
+// hosts returns the BareMetalHosts by name.
 func (b *batch) hosts(ctx context.Context) (map[string]*metal3.BareMetalHost, error) {
 	var l metal3.BareMetalHostList
 	if err := b.kube.List(ctx, &l, client.InNamespace(Namespace)); err != nil {
@@ -294,7 +295,7 @@ func (b *batch) hosts(ctx context.Context) (map[string]*metal3.BareMetalHost, er
 	return out, nil
 }
 
-// await waits until all hosts and servers have settled, and the controllers live.
+// await waits until ok returns true for every host and its server.
 func (b *batch) await(what string, ok func(*lab.Host, *metal3.BareMetalHost) bool) {
 	b.t.Helper()
 	var late []string
@@ -317,7 +318,7 @@ func (b *batch) await(what string, ok func(*lab.Host, *metal3.BareMetalHost) boo
 	}
 }
 
-// look notes what came of a stage.
+// look returns the outcomes of a stage.
 func (b *batch) look(what string) stage {
 	b.t.Helper()
 	s := stage{what, map[string]outcome{}, map[string]map[string]int{}}
@@ -331,7 +332,7 @@ func (b *batch) look(what string) stage {
 			b.uids[name] = h.UID
 		}
 		o := outcome{Disks: b.disks(server, b.uids[name]), Server: b.server(server)}
-		o.Downloads, o.Jobs = b.deaths.done(name)
+		o.Downloads, o.Jobs = b.killer.done(name)
 		if h := all[name]; h != nil {
 			o.Status, o.Hardware = &h.Status, b.hardware(name)
 		} else {
@@ -342,8 +343,8 @@ func (b *batch) look(what string) stage {
 	return b.published(s)
 }
 
-// disks are the digests of all that is on a server's drives, but holes, and but
-// the UID of the host's object, which its config drive tells.
+// disks returns a digest of the contents of each of a server's drives, without holes and
+// without the UID of the host's object, which is in its config drive.
 func (b *batch) disks(s *lab.Host, id types.UID) map[string]string {
 	out := map[string]string{}
 	for _, d := range s.Machine().Identity.Storage[0].Drives {
@@ -374,17 +375,17 @@ func digest(m *lab.Disk, size int64, id []byte) (string, error) {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return "", err
 		}
-		if !bytes.Equal(buf[:n], zero[:n]) { // how a hole was made is nobody's business
-			_ = binary.Write(sum, binary.BigEndian, off) // a hash takes every byte
+		if !bytes.Equal(buf[:n], zero[:n]) { // a block of zeros is equal to a hole
+			_ = binary.Write(sum, binary.BigEndian, off) // a hash returns no error
 			sum.Write(bytes.ReplaceAll(buf[:n], id, []byte("the object's UID")))
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// told are the events of a server that a second deployment would show in. To eject
-// what is out already, or what did not come in as its controller died, is none.
-var told = []string{"power.state", "boot.tried", "os.started", "media.inserted"}
+// deploymentEvents are the events of a server that a second deployment would repeat. An
+// ejection is not one of them: a controller may repeat it without effect.
+var deploymentEvents = []string{"power.state", "boot.tried", "os.started", "media.inserted"}
 
 func (b *batch) server(s *lab.Host) (out []string) {
 	entries, _, err := b.world.lab.Journal().Select(journal.Query{Host: s.Name(), Kind: journal.Event, After: b.since})
@@ -392,7 +393,7 @@ func (b *batch) server(s *lab.Host) (out []string) {
 		b.t.Fatal(err)
 	}
 	for _, e := range entries {
-		if slices.Contains(told, e.What) {
+		if slices.Contains(deploymentEvents, e.What) {
 			out = append(out, e.What+" "+e.Text)
 		}
 	}
@@ -407,8 +408,8 @@ func (b *batch) hardware(name string) *metal3.HardwareDetails {
 	return hd.Spec.HardwareDetails
 }
 
-// left are the objects of a host that is gone; the garbage collector gets its
-// time.
+// left returns the objects that are left of a deleted host. It waits for the garbage
+// collector.
 func (b *batch) left(name string) (out []string) {
 	lists := []client.ObjectList{
 		&metal3.HardwareDataList{}, &metal3.HostFirmwareSettingsList{}, &metal3.HostFirmwareComponentsList{}, &metal3.PreprovisioningImageList{}, &corev1.SecretList{},
@@ -438,8 +439,7 @@ func (b *batch) left(name string) (out []string) {
 	return out
 }
 
-// published counts the events of each host's object, but for those that there
-// were before.
+// published counts the events of each host's object that were published in this stage.
 func (b *batch) published(s stage) stage {
 	b.t.Helper()
 	var l corev1.EventList

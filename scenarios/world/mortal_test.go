@@ -20,33 +20,32 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/images"
 )
 
-// mortality kills the controllers of a world whenever one of its hosts has come
-// to a point that was drawn for it, and starts others. Points are counted, for
-// each host by itself: before and after each write to the Kubernetes API and each
-// command to the BMC, at each step of the agent, and at each request for the
-// image. Who is dead writes nothing more and commands nothing more.
-type mortality struct {
+// killer kills the controllers of a world at random points in the lives of its hosts, and
+// starts others. The points are counted for each host: before and after each write to the
+// Kubernetes API and each command to the BMC, at each step of the agent, and at each
+// request for the image. After a kill, writes and commands of the killed controllers fail.
+type killer struct {
 	world  *World
 	killed chan struct{} // holds one
 
 	mu   sync.Mutex
 	dead bool
-	// reborn is closed when there are controllers again.
-	reborn chan struct{}
-	calm   bool             // nobody dies
-	fates  map[string]*fate // by object, server and address of the BMC
-	each   []*fate          // in the order of the servers
-	kills  int
+	// restarted is closed when there are controllers again.
+	restarted chan struct{}
+	calm      bool                 // no kills: the points of a life are counted
+	plans     map[string]*killPlan // by the names of object and server, and by BMC address
+	each      []*killPlan          // in the order of the servers
+	kills     int
 }
 
-// fate is what is to come over the controllers on a host's account, and what has.
-type fate struct {
-	object string // name
-	way    int
-	points int    // of this way, so far
-	midway bool   // they are killed in the middle of the image, too
-	calm   [2]int // of each way, without a death
-	due    []int  // points at which they are killed, the next first
+// killPlan holds the points of a host at which the controllers are killed.
+type killPlan struct {
+	object         string // name
+	way            int
+	points         int    // of this way, so far
+	duringDownload bool   // they are killed in the middle of the image, too
+	calm           [2]int // of each way, without a death
+	due            []int  // points at which they are killed, the next first
 
 	images int                        // downloads
 	jobs   map[string]map[string]bool // IDs of those that the agent has begun, by kind
@@ -54,15 +53,14 @@ type fate struct {
 
 var errKilled = errors.New("the controller is dead")
 
-// newMortality stands between the controllers of a world and all that they
-// touch; what is the world's own has to be told of it in its Config: see log and
-// imageServer.
-func newMortality() *mortality {
-	return &mortality{killed: make(chan struct{}, 1), fates: map[string]*fate{}}
+// newKiller returns a killer. The Config of its world has to include log and imageServer;
+// take wraps the clients of the Kubernetes API and of the BMCs.
+func newKiller() *killer {
+	return &killer{killed: make(chan struct{}, 1), plans: map[string]*killPlan{}}
 }
 
-// take takes the controllers of a world that has none yet into its hands.
-func (m *mortality) take(t *testing.T, w *World, objects []string) {
+// take wraps the clients of a world that has no controllers yet.
+func (m *killer) take(t *testing.T, w *World, objects []string) {
 	t.Helper()
 	m.world = w
 	for i, h := range w.Hosts() {
@@ -70,10 +68,10 @@ func (m *mortality) take(t *testing.T, w *World, objects []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := &fate{object: objects[i], jobs: map[string]map[string]bool{}}
+		f := &killPlan{object: objects[i], jobs: map[string]map[string]bool{}}
 		m.each = append(m.each, f)
 		for _, name := range []string{objects[i], h.Name, address.Host} {
-			m.fates[name] = f
+			m.plans[name] = f
 		}
 	}
 	w.kube.api = rest.CopyConfig(w.kube.api)
@@ -84,45 +82,45 @@ func (m *mortality) take(t *testing.T, w *World, objects []string) {
 	}
 }
 
-// reign starts controllers, and others whenever they are killed, until ctx ends.
-func (m *mortality) reign(ctx context.Context) error {
+// run starts controllers, and starts others after each kill, until ctx ends.
+func (m *killer) run(ctx context.Context) error {
 	for {
 		m.mu.Lock()
 		m.dead = false
 		m.mu.Unlock()
-		if err := m.world.StartControllers(ctx); err != nil && !m.died() {
+		if err := m.world.StartControllers(ctx); err != nil && !m.isDead() {
 			return err
 		}
 		m.up()
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-m.killed: // some die as they come up
+		case <-m.killed: // possibly during their start
 			m.world.KillControllers()
 		}
 	}
 }
 
-// up tells who waits that controllers live, if they still do.
-func (m *mortality) up() {
+// up closes restarted, unless the new controllers have been killed already.
+func (m *killer) up() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.reborn != nil && !m.dead {
-		close(m.reborn)
-		m.reborn = nil
+	if m.restarted != nil && !m.dead {
+		close(m.restarted)
+		m.restarted = nil
 	}
 }
 
-func (m *mortality) died() bool {
+func (m *killer) isDead() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.dead
 }
 
-// begin begins a way that all hosts go, on which the controllers are killed one
-// to maxKills times on account of each, as its seed has it. Without seeds they
-// live, and the points are counted that such a way has.
-func (m *mortality) begin(way int, seeds []uint64) {
+// begin begins a way of all hosts: in, or out. The controllers are killed one to maxKills
+// times at points of each host, which its seed determines. Without seeds they are not
+// killed, and the points of the way are counted.
+func (m *killer) begin(way int, seeds []uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i, f := range m.each {
@@ -136,22 +134,23 @@ func (m *mortality) begin(way int, seeds []uint64) {
 			f.due = append(f.due, 1+chance.IntN(f.calm[way]))
 		}
 		slices.Sort(f.due)
-		f.midway = seeds[i]%4 == 0 && way == 0
+		f.duringDownload = seeds[i]%4 == 0 && way == 0
 	}
 	m.calm = seeds == nil
 }
 
 const maxKills = 5
 
-// deaths are those so far.
-func (m *mortality) deaths() int {
+// killCount returns so far.
+func (m *killer) killCount() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.kills
 }
 
-// step is a point of a host, or of none. It fails when the controllers are dead.
-func (m *mortality) step(f *fate) error {
+// step counts a point of a host; f is nil when the point belongs to none. It kills the
+// controllers when the plan says so, and returns errKilled when they are dead.
+func (m *killer) step(f *killPlan) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.dead {
@@ -171,20 +170,20 @@ func (m *mortality) step(f *fate) error {
 	return m.kill()
 }
 
-// kill is for who holds m.mu.
-func (m *mortality) kill() error {
+// kill kills the controllers. The caller holds m.mu.
+func (m *killer) kill() error {
 	m.kills++
 	m.dead = true
-	if m.reborn == nil { // else some wait since another death
-		m.reborn = make(chan struct{})
+	if m.restarted == nil { // else downloads wait since an earlier kill
+		m.restarted = make(chan struct{})
 	}
 	m.killed <- struct{}{}
 	return errKilled
 }
 
-// around makes a call, or the controllers die before it, or before they learn
-// what came of it.
-func (m *mortality) around(f *fate, call func() error) error {
+// around makes a call between two points: the controllers may be killed before the call,
+// or after it but before they get its result.
+func (m *killer) around(f *killPlan, call func() error) error {
 	if err := m.step(f); err != nil {
 		return err
 	}
@@ -195,17 +194,17 @@ func (m *mortality) around(f *fate, call func() error) error {
 	return err
 }
 
-// of finds the host that a text names.
-func (m *mortality) of(text []byte) *fate {
+// of returns the plan of the host whose name is in a text.
+func (m *killer) of(text []byte) *killPlan {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.fates[string(objectName.Find(text))]
+	return m.plans[string(objectName.Find(text))]
 }
 
 var objectName = regexp.MustCompile(`host-[0-9]{2}`)
 
-// begun notes a job that an agent has been given.
-func (m *mortality) begun(f *fate, kind, id string) {
+// begun records a job that an agent has begun.
+func (m *killer) begun(f *killPlan, kind, id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if f.jobs[kind] == nil {
@@ -214,12 +213,12 @@ func (m *mortality) begun(f *fate, kind, id string) {
 	f.jobs[kind][id] = true
 }
 
-// done are the downloads of the image for a host, and its jobs by kind, since
-// they were last asked for.
-func (m *mortality) done(object string) (downloads int, jobs map[string]int) {
+// done returns the number of downloads of the image for a host, and of its jobs by kind,
+// since the last call.
+func (m *killer) done(object string) (downloads int, jobs map[string]int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	f := m.fates[object]
+	f := m.plans[object]
 	jobs = map[string]int{}
 	for kind, ids := range f.jobs {
 		jobs[kind] = len(ids)
@@ -228,14 +227,14 @@ func (m *mortality) done(object string) (downloads int, jobs map[string]int) {
 	return downloads, jobs
 }
 
-// api watches what is written to the Kubernetes API.
-func (m *mortality) api(next http.RoundTripper) http.RoundTripper {
+// api wraps the transport of the Kubernetes API: each write is a call of around.
+func (m *killer) api(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(req *http.Request) (resp *http.Response, err error) {
 		if req.Method == http.MethodGet {
 			return next.RoundTrip(req)
 		}
 		f := m.of([]byte(req.URL.Path))
-		if f == nil && req.Body != nil { // it is made, and has no path yet
+		if f == nil && req.Body != nil { // a creation: the name is in the body
 			b, err := io.ReadAll(req.Body)
 			req.Body.Close()
 			if err != nil {
@@ -255,20 +254,20 @@ func (m *mortality) api(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// bmc watches what BMCs are commanded.
-func (m *mortality) bmc(open bmc.Open) bmc.Open {
+// bmc wraps a driver: each command to a BMC is a call of around.
+func (m *killer) bmc(open bmc.Open) bmc.Open {
 	return func(ctx context.Context, c bmc.Config) (bmc.Client, error) {
 		client, err := open(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		mortal := mortalClient{Client: client, m: m, f: m.named(c.Address.Host)}
+		mortal := killingClient{Client: client, m: m, f: m.named(c.Address.Host)}
 		more, can := client.(capable)
 		if !can {
 			return mortal, nil
 		}
 		return struct {
-			mortalClient
+			killingClient
 			bmc.Setup
 			bmc.Updater
 			bmc.Storer
@@ -277,13 +276,13 @@ func (m *mortality) bmc(open bmc.Open) bmc.Open {
 	}
 }
 
-func (m *mortality) named(name string) *fate {
+func (m *killer) named(name string) *killPlan {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.fates[name]
+	return m.plans[name]
 }
 
-// capable is a client that can do all that clients can.
+// capable is a client with all optional interfaces.
 type capable interface {
 	bmc.Setup
 	bmc.Updater
@@ -291,38 +290,38 @@ type capable interface {
 	bmc.Subscriber
 }
 
-type mortalClient struct {
+type killingClient struct {
 	bmc.Client
-	m *mortality
-	f *fate
+	m *killer
+	f *killPlan
 }
 
-func (c mortalClient) SetPower(ctx context.Context, a bmc.PowerAction) error {
+func (c killingClient) SetPower(ctx context.Context, a bmc.PowerAction) error {
 	return c.m.around(c.f, func() error { return c.Client.SetPower(ctx, a) })
 }
 
-func (c mortalClient) SetBoot(ctx context.Context, b bmc.Boot) error {
+func (c killingClient) SetBoot(ctx context.Context, b bmc.Boot) error {
 	return c.m.around(c.f, func() error { return c.Client.SetBoot(ctx, b) })
 }
 
-func (c mortalClient) InsertMedia(ctx context.Context, urls ...string) error {
+func (c killingClient) InsertMedia(ctx context.Context, urls ...string) error {
 	return c.m.around(c.f, func() error { return c.Client.InsertMedia(ctx, urls...) })
 }
 
-func (c mortalClient) EjectMedia(ctx context.Context) error {
+func (c killingClient) EjectMedia(ctx context.Context) error {
 	return c.m.around(c.f, func() error { return c.Client.EjectMedia(ctx) })
 }
 
-// imageServer watches who fetches the image. A download in whose middle the
-// controllers die goes on when there are others.
-func (m *mortality) imageServer(next http.Handler) http.Handler {
+// imageServer wraps the image server: each download is a point of its host. A download
+// during which the controllers are killed continues after others have been started.
+func (m *killer) imageServer(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f := m.of([]byte(r.URL.RawQuery))
 		if f == nil || r.Method != http.MethodGet || r.URL.Path != images.PathPrefix+DemoImage {
 			next.ServeHTTP(w, r)
 			return
 		}
-		_ = m.step(f) // the server is nobody's who dies
+		_ = m.step(f) // the server is not a controller: it goes on
 		next.ServeHTTP(&download{ResponseWriter: w, m: m, f: f, ctx: r.Context(), half: 1 << 20}, r)
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -330,20 +329,20 @@ func (m *mortality) imageServer(next http.Handler) http.Handler {
 	})
 }
 
-// download is an answer with an image.
+// download is the response to a request for an image.
 type download struct {
 	http.ResponseWriter
-	m    *mortality
-	f    *fate
+	m    *killer
+	f    *killPlan
 	ctx  context.Context
 	half int // bytes to its middle
 }
 
 func (d *download) Write(b []byte) (int, error) {
 	if d.half -= len(b); d.half <= 0 {
-		if reborn := d.m.strike(d.f); reborn != nil {
+		if restarted := d.m.killDuringDownload(d.f); restarted != nil {
 			select {
-			case <-reborn:
+			case <-restarted:
 			case <-d.ctx.Done():
 				return 0, d.ctx.Err()
 			}
@@ -352,32 +351,33 @@ func (d *download) Write(b []byte) (int, error) {
 	return d.ResponseWriter.Write(b)
 }
 
-// strike kills the controllers in the middle of a download, where they are to
-// die there.
-func (m *mortality) strike(f *fate) (reborn <-chan struct{}) {
+// killDuringDownload kills the controllers in the middle of a download if the plan says so.
+// It returns a channel that is closed after the restart, nil when there is nothing to wait
+// for.
+func (m *killer) killDuringDownload(f *killPlan) (restarted <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !f.midway {
+	if !f.duringDownload {
 		return nil
 	}
-	f.midway = false
+	f.duringDownload = false
 	if !m.dead {
 		_ = m.kill()
 	}
-	return m.reborn
+	return m.restarted
 }
 
-// log is the log of a world, in which agents tell what they do.
-func (m *mortality) log() *slog.Logger { return slog.New(agentSteps{m: m}) }
+// log returns the logger of a world, which gets the steps of agents.
+func (m *killer) log() *slog.Logger { return slog.New(agentSteps{m: m}) }
 
-// agentSteps is a slog.Handler, with what it was told so far.
+// agentSteps is a slog.Handler with the attributes that it has got so far.
 type agentSteps struct {
-	m                  *mortality
+	m                  *killer
 	machine, job, kind string
 }
 
-// steps of an agent: the first comes after it has been given work, the last
-// before it tells that it has done it.
+// steps are the log messages of an agent that count as points: the first after it has got
+// a job, the last before it reports the job done.
 var steps = map[string]bool{"registered with the controller": true, "job started": true, "job goes on": true, "job done": true}
 
 func (h agentSteps) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelInfo }
