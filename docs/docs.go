@@ -1,3 +1,0 @@
-// Package docs holds the documents, as Markdown. Its tests generate the parts of
-// them that follow from the code, and check the others against it.
-package docs
