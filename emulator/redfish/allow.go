@@ -14,7 +14,7 @@ func (x *exchange) allowed(at *snapshot) []string {
 	if x.match.action != nil || x.match.members {
 		return x.match.allow
 	}
-	return x.allow(x.s.representation(x.match, at))
+	return x.allow(x.s.renderer.representation(x.match, at))
 }
 
 // verbs are the HTTP methods that Redfish knows (DSP0266, "HTTP methods").

@@ -7,28 +7,6 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// When an operation takes effect, where its resource leaves that to clients
-// (DSP2046, Settings.OperationApplyTime).
-const (
-	immediate = "Immediate"
-	onReset   = "OnReset"
-)
-
-// applyTimes is the annotation that lists when operations can take effect; nil
-// where clients have no choice.
-func (r *resource) applyTimes(v view) object {
-	if r.applies == nil {
-		return nil
-	}
-	values := r.applies(v)
-	if values == nil {
-		return nil
-	}
-	return object{"@odata.type": "#Settings.v1_4_0.OperationApplyTimeSupport", "SupportedValues": values}
-}
-
-const operationTimes = operationTime + "Support"
-
 // effective takes the annotation out of what a client sent. It is false if the
 // request was refused for it.
 func (x *exchange) effective(in *document, v view) (when string, ok bool) {

@@ -80,11 +80,11 @@ func BenchmarkGet(b *testing.B) {
 func BenchmarkRender(b *testing.B) {
 	bench := func(name string, s *Service, h *host) {
 		at := look(h)
-		m := s.find(&url.URL{Path: "/redfish/v1/Systems/" + h.d.SystemID})
+		m := s.tree.find(&url.URL{Path: "/redfish/v1/Systems/" + h.d.SystemID})
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				s.render(m, at)
+				s.renderer.render(m, at)
 			}
 		})
 	}

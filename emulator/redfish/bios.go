@@ -8,10 +8,8 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
@@ -39,26 +37,6 @@ func flat(read func(view) object) func(view) object {
 		}
 		return o
 	}
-}
-
-// gathered is what was sent with attributes in their place, which a client found
-// in the resource itself.
-func (x *exchange) gathered(in document, d *dialect.Record) document {
-	if !d.BIOS.FlatAttributes || x.r.Method != http.MethodPatch || typeName(x.match.schema) != "Bios" {
-		return in
-	}
-	var out, attributes document
-	for _, f := range in.fields {
-		if f.name == "Attributes" || strings.HasPrefix(f.name, "@") {
-			out.fields = append(out.fields, f)
-			continue
-		}
-		attributes.fields = append(attributes.fields, f)
-	}
-	if len(attributes.fields) > 0 {
-		out.put("Attributes", attributes)
-	}
-	return out
 }
 
 // registry is the registry of the BIOS attributes; nil when there are none.
@@ -108,7 +86,7 @@ func (v view) defaultsPending() bool {
 // applied tells what became of the settings that were applied last.
 func applied(a *firmware.Applied) []message.Message {
 	var all []message.Message
-	for _, s := range a.Unknown[:min(len(a.Unknown), maxTold)] {
+	for _, s := range a.Unknown[:min(len(a.Unknown), maxMessages)] {
 		all = append(all, message.PropertyUnknown.With(s.Name).About(toAttribute(s.Name)))
 	}
 	if len(a.Unknown) > 0 && len(a.Settings) == 0 {
@@ -118,7 +96,7 @@ func applied(a *firmware.Applied) []message.Message {
 	if a.Expired {
 		m = message.OperationTimeout.With()
 	}
-	for _, s := range a.Settings[:min(len(a.Settings), maxTold)] {
+	for _, s := range a.Settings[:min(len(a.Settings), maxMessages)] {
 		m.Related = append(m.Related, "#/Attributes/"+s.Name)
 	}
 	return append(all, m)

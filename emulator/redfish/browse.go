@@ -28,8 +28,8 @@ func (of browse) take(from string) (any, bool) {
 	return valueAt(of(at), path)
 }
 
-// browse is the tree at a time.
-func (s *Service) browse(at *snapshot) browse {
+// browseAt is the tree at a time.
+func browseAt(t *Tree, at *snapshot) browse {
 	seen := map[string]object{} // a body takes several values of one resource
 	return func(address string) object {
 		if o, ok := seen[address]; ok {
@@ -41,7 +41,7 @@ func (s *Service) browse(at *snapshot) browse {
 			}
 			return nil
 		}
-		o := s.bodyAt(address, at)
+		o := t.bodyAt(address, at)
 		if o != nil {
 			o = normalized(o)
 		}
@@ -50,25 +50,9 @@ func (s *Service) browse(at *snapshot) browse {
 	}
 }
 
-// bodyAt is a resource of the tree; nil where there is none.
-func (s *Service) bodyAt(address string, at *snapshot) object {
-	m := s.find(&url.URL{Path: address})
-	if m == nil || m.raw != nil || m.upload != nil || m.action != nil || m.members {
-		return nil
-	}
-	v := m.view(at)
-	if m.missing(v) != "" || !m.there(v) {
-		return nil
-	}
-	return m.object(v)
-}
-
-// browse is the tree now.
-func (x *exchange) browse() browse { return x.s.browse(look(x.host)) }
-
 // beside is what the body of a resource depends on for its vendor's sake: what
 // it takes from others.
-func (f *face) beside(s *Service, schema string) shows {
+func (f *face) beside(schema string) shows {
 	if all, ok := f.needs.Load(schema); ok {
 		return all.(shows)
 	}
@@ -80,7 +64,7 @@ func (f *face) beside(s *Service, schema string) shows {
 		}
 		at, _, _ := strings.Cut(set.From, "#")
 		at = strings.NewReplacer("{system}", f.d.SystemID, "{manager}", f.d.ManagerID, "{chassis}", f.d.ChassisID).Replace(at)
-		if m := s.find(&url.URL{Path: at}); m != nil {
+		if m := f.tree.find(&url.URL{Path: at}); m != nil {
 			all |= m.shows
 		}
 	}

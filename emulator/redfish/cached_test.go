@@ -159,7 +159,7 @@ func compareWithUncached(t *testing.T, s *Service, h *host) (compared int) {
 			continue
 		}
 		matches[m.uri] = m
-		p := s.representation(m, at)
+		p := s.renderer.representation(m, at)
 		if p == nil || p.mime != jsonType {
 			continue
 		}
@@ -174,17 +174,17 @@ func compareWithUncached(t *testing.T, s *Service, h *host) (compared int) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(matches)) {
 		m := matches[name]
-		p := s.representation(m, at)
+		p := s.renderer.representation(m, at)
 		if p == nil || p.mime != jsonType || len(p.body) == 0 || m.raw != nil {
 			continue
 		}
-		want := other.representation(m, at)
+		want := other.renderer.representation(m, at)
 		if !bytes.Equal(p.body, want.body) || p.tag() != want.tag() {
 			t.Errorf("%s: cached %s %s\nrendered %s %s", name, p.tag(), p.body, want.tag(), want.body)
 			return compared
 		}
 		// What is made of fragments is what one rendering makes.
-		got, plain := decode(p.body), decode(other.render(m, at).body)
+		got, plain := decode(p.body), decode(other.renderer.render(m, at).body)
 		delete(got, "@odata.etag")
 		delete(plain, "@odata.etag")
 		if diff := cmp.Diff(plain, got); diff != "" {
@@ -216,9 +216,9 @@ func TestEachChangeOfASystemHasAnETagOfItsOwn(t *testing.T) {
 		if step.do != nil {
 			must(t, h.Apply(t.Context(), step.do))
 		}
-		m := s.find(httptest.NewRequest("GET", sys, nil).URL)
+		m := s.tree.find(httptest.NewRequest("GET", sys, nil).URL)
 		at := look(h)
-		p := s.representation(m, at)
+		p := s.renderer.representation(m, at)
 		got, want := decode(p.body), normalized(m.object(m.view(at)))
 		if got["@odata.etag"] != p.tag() || tags[p.tag()] != "" {
 			t.Errorf("%s: the ETag of the body is %v, of the header %s, and before of %q", step.name, got["@odata.etag"], p.tag(), tags[p.tag()])
@@ -228,7 +228,7 @@ func TestEachChangeOfASystemHasAnETagOfItsOwn(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: the object (-), the body (+):\n%s", step.name, diff)
 		}
-		if other := newService(t, h).representation(m, at); other.tag() != p.tag() || !bytes.Equal(other.body, p.body) {
+		if other := newService(t, h).renderer.representation(m, at); other.tag() != p.tag() || !bytes.Equal(other.body, p.body) {
 			t.Errorf("%s: another service renders another body:\n%s\n%s", step.name, other.body, p.body)
 		}
 	}

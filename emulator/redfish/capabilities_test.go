@@ -50,7 +50,7 @@ func TestCapabilitiesTellWhatANewMemberIsMadeOf(t *testing.T) {
 		t.Errorf("annotation (-want +got):\n%s", diff)
 	}
 	newSchemas(t).check(t, "annotation", "CollectionCapabilities.v1_4_1", encode(capable))
-	if sessions := pick(tree(), "/redfish/v1/SessionService/Sessions", func(r resource) string { return r.uri }); sessions.capable(view{}) != nil {
+	if sessions := pick(rows(), "/redfish/v1/SessionService/Sessions", func(r resource) string { return r.uri }); sessions.capable(view{}) != nil {
 		t.Errorf("a collection that has nothing to tell tells %v", sessions.capable(view{}))
 	}
 }

@@ -299,7 +299,7 @@ func (c operation) requested(ctx context.Context, cmd bmc.RequestCertificate) (s
 // is.
 func replaceCertificate(ctx context.Context, c operation) (reply, error) {
 	uri := value(c.set, "CertificateUri", "")
-	m := c.x.s.find(&url.URL{Path: uri})
+	m := c.view.tree.find(&url.URL{Path: uri})
 	missing := decline(http.StatusBadRequest, message.ActionParameterValueNotInList.With(uri, "CertificateUri", replace).About("#/CertificateUri"))
 	if m == nil || m.action != nil || m.members || typeName(m.schema) != "Certificate" {
 		return reply{}, missing

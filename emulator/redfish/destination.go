@@ -169,7 +169,7 @@ func subscribe(ctx context.Context, c operation) (reply, error) {
 	}
 	for _, name := range []string{"OriginResources", "MetricReportDefinitions"} {
 		for _, uri := range chosen(set, name) {
-			if m := c.x.s.find(&url.URL{Path: uri}); m == nil || m.schema == "" || c.x.s.representation(m, look(c.host)) == nil {
+			if m := c.view.tree.find(&url.URL{Path: uri}); m == nil || m.schema == "" || !m.exists(look(c.host)) {
 				return reply{}, decline(http.StatusBadRequest, message.PropertyValueIncorrect.With(name, uri).About("#/"+name))
 			}
 		}

@@ -1,6 +1,9 @@
 package redfish
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // document is a JSON object that a client sent.
 type document struct {
@@ -132,4 +135,59 @@ func (i *input) told(value any, hidden *bool) any {
 		return less
 	}
 	return value
+}
+
+// inside is what was sent at a path.
+func (in document) inside(path string) (any, bool) {
+	name, rest, deeper := strings.Cut(path, "/")
+	v, ok := in.get(name)
+	if !deeper || !ok {
+		return v, ok
+	}
+	below, ok := v.(document)
+	if !ok {
+		return nil, false
+	}
+	return below.inside(rest)
+}
+
+// more is the document with a value at a path.
+func (in document) more(path string, v any) document {
+	name, rest, deeper := strings.Cut(path, "/")
+	if deeper {
+		below, _ := in.get(name)
+		d, _ := below.(document)
+		v = d.more(rest, v)
+	}
+	out := document{fields: make([]field, 0, len(in.fields)+1)}
+	done := false
+	for _, f := range in.fields {
+		if f.name == name {
+			f.value, done = v, true
+		}
+		out.put(f.name, f.value)
+		out.fields[len(out.fields)-1].twice = f.twice
+	}
+	if !done {
+		out.put(name, v)
+	}
+	return out
+}
+
+// less is the document without what is at a path, and without what that leaves
+// empty.
+func (in document) less(path string) document {
+	name, rest, deeper := strings.Cut(path, "/")
+	if !deeper {
+		return in.but(func(f field) bool { return f.name == name })
+	}
+	below, _ := in.get(name)
+	d, ok := below.(document)
+	if !ok {
+		return in
+	}
+	if d = d.less(rest); len(d.fields) == 0 {
+		return in.less(name)
+	}
+	return in.more(name, d)
 }

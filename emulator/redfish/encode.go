@@ -3,16 +3,11 @@ package redfish
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"hash/crc32"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
-	"sync"
 	"unicode/utf8"
-
-	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
 // encode returns the JSON of a body: names in order, no spaces. Bodies are made of
@@ -134,84 +129,6 @@ func appendText(b []byte, s string) []byte {
 	return append(append(b, s[from:]...), '"')
 }
 
-// encodeWithETag encodes a body with its ETag, which depends on all of the body
-// but for what is volatile: it changes if and only if the rest does. Of a
-// collection with more than a page of members the body shows the first page;
-// the ETag is of all members.
-func encodeWithETag(o object, volatile []string, as dialect.Protocol) ([]byte, string) {
-	lasting, first := o, o
-	if len(volatile) > 0 {
-		lasting = without(o, volatile)
-	}
-	page, cut := firstPage(o, as.PageSize)
-	if cut {
-		first = page
-	}
-	b := startEncoding()
-	defer b.release()
-	b.text = appendObject(b.text, lasting)
-	tag := written(etag(b.text), as.ETags)
-	if cut || len(volatile) > 0 {
-		b.text = appendObject(b.text[:0], first)
-	}
-	return withETag(b.text, tag), tag
-}
-
-// withETag is a copy of a body with its ETag as the first property.
-func withETag(body []byte, tag string) []byte {
-	b := make([]byte, 0, len(body)+len(tag)+20)
-	b = append(appendText(append(b, `{"@odata.etag":`...), tag), ',')
-	return append(b, body[1:]...)
-}
-
-// encoding is a buffer in which a body is encoded before its size is known.
-type encoding struct{ text []byte }
-
-var encodings = sync.Pool{New: func() any { return &encoding{make([]byte, 0, 16<<10)} }}
-
-func startEncoding() *encoding {
-	b := encodings.Get().(*encoding)
-	b.text = b.text[:0]
-	return b
-}
-
-func (b *encoding) release() { encodings.Put(b) }
-
-// firstPage is a collection with the first members alone; false for one that has
-// no more.
-func firstPage(o object, size int) (object, bool) {
-	if size <= 0 {
-		return o, false
-	}
-	first := maps.Clone(o)
-	switch members := o["Members"].(type) {
-	case []object:
-		if len(members) <= size {
-			return o, false
-		}
-		first["Members"] = members[:size]
-	case []any:
-		if len(members) <= size {
-			return o, false
-		}
-		first["Members"] = members[:size]
-	default:
-		return o, false
-	}
-	first["Members@odata.nextLink"] = fmt.Sprintf("%s?$skip=%d", o["@odata.id"], size)
-	return first, true
-}
-
-// etag is the strong ETag of a body. A CRC of 64 bits, made of two of 32 bits that
-// processors have instructions for and whose polynomials have no factor in common,
-// tells bodies apart for sure where they differ in one stretch of up to eight
-// bytes, and costs a fraction of a cryptographic hash.
-func etag(body []byte) string {
-	return fmt.Sprintf(`"%08x%08x"`, crc32.Checksum(body, castagnoli), crc32.ChecksumIEEE(body))
-}
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // normal is a value in the types that decoding its JSON gives: object, []any,
 // string, json.Number, bool and nil. It shares nothing with the value.
 func normal(v any) any {
@@ -255,4 +172,15 @@ func normalized(o object) object {
 		is[name] = normal(v)
 	}
 	return is
+}
+
+// decode reads a body of ours.
+func decode(body []byte) object {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber() // as they were written
+	var o object
+	if err := d.Decode(&o); err != nil {
+		panic(err) // a body of ours that is no object
+	}
+	return o
 }

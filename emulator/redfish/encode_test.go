@@ -32,7 +32,7 @@ func TestEncodeIsLikeTheLibrarys(t *testing.T) {
 func BenchmarkEncode(b *testing.B) {
 	h := newHost(b)
 	s := newService(b, h)
-	m := s.find(&url.URL{Path: sys})
+	m := s.tree.find(&url.URL{Path: sys})
 	o := m.object(m.view(look(h)))
 	b.Run("ours", func(b *testing.B) {
 		for b.Loop() {

@@ -67,7 +67,7 @@ type happening struct {
 }
 
 // payloads are what a subscription is told.
-func (s *Service) payloads(t *happening, to *bmc.Subscription) [][]byte {
+func (s *Events) payloads(t *happening, to *bmc.Subscription) [][]byte {
 	if !to.Reports {
 		if body := s.event(t, to); body != nil {
 			return [][]byte{body}
@@ -88,7 +88,7 @@ func (s *Service) payloads(t *happening, to *bmc.Subscription) [][]byte {
 
 // event is the payload for a subscription; nil when there is nothing for it
 // (DSP2046, Event).
-func (s *Service) event(t *happening, to *bmc.Subscription) []byte {
+func (s *Events) event(t *happening, to *bmc.Subscription) []byte {
 	spoken := t.at.d.Protocol.Registries
 	var all []object
 	number := strconv.FormatUint(t.number, 10)
@@ -117,10 +117,7 @@ func (s *Service) event(t *happening, to *bmc.Subscription) []byte {
 		"@odata.type": odataType(eventSchema), "Id": number, "Name": "Event Array", "Context": to.Context,
 		"Events": all, "Events@odata.count": len(all),
 	}
-	if f := faceOf(t.at.d); f != nil {
-		o = f.object(decode(encode(o)), s.browse(t.at))
-	}
-	return encode(o)
+	return encode(s.vendors.Of(t.at.d).Render(o, t.at))
 }
 
 // object is a record as an event holds it.
@@ -168,10 +165,10 @@ func (r *record) object(at *snapshot) object {
 
 // whole is what a link leads to, if the owner of the subscription may read it,
 // else the link.
-func (s *Service) whole(at *snapshot, to *bmc.Subscription, link object) object {
+func (s *Events) whole(at *snapshot, to *bmc.Subscription, link object) object {
 	uri, _ := link["@odata.id"].(string)
-	m := s.find(&url.URL{Path: uri})
-	if m == nil || m.read == nil || m.action != nil || m.members || s.representation(m, at) == nil {
+	m := s.tree.find(&url.URL{Path: uri})
+	if m == nil || m.read == nil || m.action != nil || m.members || s.renderer.representation(m, at) == nil {
 		return link
 	}
 	owner := pick(at.b.Accounts, to.Owner, func(a bmc.Account) string { return a.ID })

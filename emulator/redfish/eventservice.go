@@ -27,7 +27,7 @@ func eventRows() []resource {
 		{uri: subscriptionsURI + "/{subscription}", schema: "EventDestination.v1_16_0", shows: showsAudience,
 			read: eventDestination, own: ownSubscription, spares: streamsArePlain, patch: &subscriptionPatch, remove: unsubscribe,
 			untold: true, actions: subscriptionActions},
-		{uri: streamURI, needs: ofManager, link: "-", raw: noBody, answer: (*exchange).stream},
+		{uri: streamURI, needs: ofManager, link: "-", raw: noBody, answer: eventStream},
 	}
 }
 
@@ -69,7 +69,7 @@ func registryPrefixes(view) []string {
 // resourceTypes are the types of resource that events can come from.
 func resourceTypes(v view) []string {
 	var out []string
-	for _, schema := range v.served.schemas {
+	for _, schema := range v.tree.schemas {
 		if name := typeName(schema); !strings.HasSuffix(name, "Collection") {
 			out = append(out, name)
 		}
@@ -126,7 +126,7 @@ var eventServiceActions = []action{
 		apply: func(ctx context.Context, c operation) (reply, error) {
 			m := message.TestMessage.With()
 			return reply{}, announce(ctx, c, values{
-				"MessageId": c.x.spoken().ID(m), "Message": m.Text, "MessageSeverity": string(m.Severity), "Severity": string(m.Severity),
+				"MessageId": c.view.spoken().ID(m), "Message": m.Text, "MessageSeverity": string(m.Severity), "Severity": string(m.Severity),
 				"EventTimestamp": c.view.local(c.host.Now().Add(c.view.b.Clock.Skew())),
 			})
 		},
@@ -152,4 +152,4 @@ func isResource(s string) bool {
 }
 
 // noBody is what a HEAD finds where a GET opens a stream.
-func noBody(*Service, view) (mime, []byte) { return streamType, nil }
+func noBody(view) (mime, []byte) { return streamType, nil }

@@ -3,8 +3,6 @@ package redfish
 import (
 	"cmp"
 	"fmt"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +15,9 @@ import (
 // between those and what clients see.
 type face struct {
 	d        *dialect.Record
-	out, in  []move // from the tree's addresses to the vendor's, and back
+	tree     *Tree
+	patterns []pattern // of the tree, where letters have no case
+	out, in  []move    // from the tree's addresses to the vendor's, and back
 	shut     []pattern
 	shapes   map[string][]formed // by type
 	rules    []rule
@@ -30,24 +30,12 @@ type face struct {
 	places   *cache[string, string] // of addresses of the vendor's, in the tree; "" for none
 }
 
-// faces are those of all records that were ever served: there are as many as
-// there are ways to speak, not as many as hosts.
-var faces sync.Map // *dialect.Record → *face, nil for one that changes nothing
-
-// faceOf is the face of a record; nil when it has none.
-func faceOf(d *dialect.Record) *face {
+// newFace returns the face of a record; nil when it has none.
+func newFace(t *Tree, d *dialect.Record) *face {
 	if d.Presentation.IsStandard() && len(d.Protocol.GzipOnly)+len(d.OEM.Actions) == 0 {
 		return nil
 	}
-	if f, ok := faces.Load(d); ok {
-		return f.(*face)
-	}
-	f, _ := faces.LoadOrStore(d, newFace(d))
-	return f.(*face)
-}
-
-func newFace(d *dialect.Record) *face {
-	f := &face{d: d, shapes: map[string][]formed{}, places: newCache[string](1<<12, func(string) int { return 1 })}
+	f := &face{d: d, tree: t, shapes: map[string][]formed{}, places: newCache[string](1<<12, func(string) int { return 1 })}
 	for _, m := range d.Presentation.URIMappings {
 		from, to := patternOf(m.From, d), patternOf(m.To, d)
 		f.out = append(f.out, move{from, to, m.TrailingSlash})
@@ -75,21 +63,26 @@ func newFace(d *dialect.Record) *face {
 		f.tells = append(f.tells, tell{t, patternOf(t.URI, d)})
 	}
 	f.acts = shownActions(d)
+	if d.Presentation.IgnoreURICase {
+		for _, r := range t.all {
+			f.patterns = append(f.patterns, patternOf(r.pattern, &dialect.Record{SystemID: "{system}", ManagerID: "{manager}", ChassisID: "{chassis}"}))
+		}
+	}
 	return f
 }
 
 // inside is where an address of the vendor's is in the tree; "" when there is
 // nothing. It may end with a slash.
-func (f *face) inside(s *Service, path string) string {
+func (f *face) inside(path string) string {
 	path = strings.TrimRight(path, "/")
 	if at, ok := f.places.get(path); ok {
 		return at
 	}
 	at, was := moved(f.in, path)
 	if !was && f.d.Presentation.IgnoreURICase {
-		at, was = moved(f.in, s.folded(path, f.in))
+		at, was = moved(f.in, f.folded(path, f.in))
 		if !was {
-			at = s.folded(path, nil)
+			at = f.folded(path, nil)
 		}
 	}
 	if _, away := moved(f.out, at); away && !was || f.isShut(at) {
@@ -132,7 +125,7 @@ func (f *face) unlink(v any) (gone bool) {
 
 // folded is an address with the letters of the pattern, of the tree or of
 // moves, that it is of but for their case.
-func (s *Service) folded(path string, moves []move) string {
+func (f *face) folded(path string, moves []move) string {
 	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	fold := func(patterns []segment) bool {
 		if len(patterns) > len(segments) {
@@ -158,7 +151,7 @@ func (s *Service) folded(path string, moves []move) string {
 		}
 		return "/" + strings.Join(segments, "/")
 	}
-	for _, p := range s.patterns {
+	for _, p := range f.patterns {
 		if len(p) == len(segments) && fold(p) {
 			break
 		}
@@ -354,70 +347,4 @@ func empties(v any) bool {
 		return len(x) == 0
 	}
 	return false
-}
-
-// find is what is at an address that a client of this vendor's uses; nil when
-// there is nothing.
-func (x *exchange) find(u *url.URL) *match {
-	d := x.host.Dialect()
-	if x.inner != "" {
-		return x.s.find(u)
-	}
-	if x.r.Method == http.MethodPost || u.RawPath != "" { // which may lead elsewhere
-		return x.seek(d, u)
-	}
-	k := found{d, u.Path}
-	if m, known := x.s.found.get(k); known {
-		return m
-	}
-	m := x.seek(d, u)
-	if m != nil {
-		x.s.found.put(k, m)
-	}
-	return m
-}
-
-// found is an address as clients of a vendor see it.
-type found struct {
-	d    *dialect.Record
-	path string
-}
-
-// seek is find, the long way.
-func (x *exchange) seek(d *dialect.Record, u *url.URL) *match {
-	if !d.OEM.IsEmpty() {
-		if m, at := x.s.vendorOf(d).find(u.Path, x.r.Method); m != nil {
-			return m
-		} else if at != "" {
-			return x.s.find(&url.URL{Path: at, RawPath: u.RawPath})
-		}
-	}
-	f := faceOf(d)
-	if f == nil {
-		return x.s.find(u)
-	}
-	at := f.inside(x.s, u.Path)
-	if at == "" {
-		return nil
-	}
-	return x.s.find(&url.URL{Path: at, RawPath: u.RawPath})
-}
-
-// locate tells a client an address of the tree.
-func (x *exchange) locate(uri string) {
-	if f := faceOf(x.host.Dialect()); f != nil {
-		uri = f.address(uri)
-	}
-	x.w.Header()["Location"] = []string{uri}
-}
-
-// named is the address of the tree that a client of this vendor's names.
-func (f *face) named(s *Service, text string) string {
-	if !strings.HasPrefix(text, "/redfish/v1/") {
-		return text
-	}
-	if at := f.inside(s, text); at != "" {
-		return at
-	}
-	return text
 }

@@ -26,7 +26,7 @@ type target struct {
 func targets(t testing.TB, s *Service, h *host) (changes, actions []target) {
 	t.Helper()
 	at := look(h)
-	for _, r := range routes(s.tree, &s.served) {
+	for _, r := range routes(s.tree.rows, s.tree) {
 		for _, uri := range addresses(s, at, r) {
 			switch {
 			case r.action != nil:
@@ -48,7 +48,7 @@ func addresses(s *Service, at *snapshot, r *route) []string {
 	uri := r.pattern
 	ids := map[string]string{}
 	for _, name := range r.vars {
-		m := &match{route: &route{resource: &resource{shows: allShows()}, served: &s.served}, ids: ids}
+		m := &match{route: &route{resource: &resource{shows: allShows()}, tree: s.tree}, ids: ids}
 		all := things[name](m.view(at))
 		if len(all) == 0 {
 			return nil
@@ -56,7 +56,7 @@ func addresses(s *Service, at *snapshot, r *route) []string {
 		ids[name] = all[0]
 		uri = strings.ReplaceAll(uri, "{"+name+"}", all[0])
 	}
-	if s.find(&url.URL{Path: uri}) == nil || s.representation(s.find(&url.URL{Path: uri}), at) == nil {
+	if s.tree.find(&url.URL{Path: uri}) == nil || s.renderer.representation(s.tree.find(&url.URL{Path: uri}), at) == nil {
 		return nil
 	}
 	return []string{uri}

@@ -131,7 +131,7 @@ func TestGofishDoesEveryActionItHasAMethodFor(t *testing.T) {
 		types[kind] = reflect.TypeOf(a.of)
 	}
 	offered := map[string]bool{}
-	for _, r := range tree() {
+	for _, r := range rows() {
 		for i := range r.actions {
 			offered[r.actions[i].name] = true
 		}

@@ -1,6 +1,7 @@
 package redfish
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
@@ -68,10 +69,23 @@ func (u *hub) after(number uint64) (all []happening, lost bool, news <-chan stru
 	return nil, false, u.news
 }
 
+// Events tells subscribers what happens to hosts. It is safe for concurrent use.
+type Events struct {
+	tree     *Tree
+	vendors  *Vendors
+	renderer *Renderer
+	hubs     hubs
+}
+
+// NewEvents returns Events.
+func NewEvents(t *Tree, v *Vendors, r *Renderer) *Events {
+	return &Events{tree: t, vendors: v, renderer: r, hubs: hubs{of: map[Host]*hub{}, closed: make(chan struct{})}}
+}
+
 // Tell tells the subscribers of a host what has happened to it: those with a
 // stream at once, for the others the events to be posted are returned. It must
 // be called step by step in their order.
-func (s *Service) Tell(h Host, st Step) []Letter {
+func (s *Events) Tell(h Host, st Step) []Letter {
 	u := s.hubs.get(h, false)
 	if u == nil && len(st.BMC.Subscribers.List) == 0 {
 		return nil
@@ -109,4 +123,22 @@ func subscription(b *bmc.View, id string) (bmc.Subscription, bool) {
 		}
 	}
 	return bmc.Subscription{}, false
+}
+
+// Close ends all streams, and lets no further one live.
+func (s *Events) Close() {
+	s.hubs.once.Do(func() { close(s.hubs.closed) })
+}
+
+// opened is the number of the event before the one that tells of a new
+// subscription, or of the newest when none does.
+func (u *hub) opened(id string) uint64 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, t := range slices.Backward(u.last) {
+		if t.opens == id {
+			return t.number - 1
+		}
+	}
+	return u.number
 }

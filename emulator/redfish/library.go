@@ -12,13 +12,6 @@ import (
 	"strings"
 )
 
-// served is what is the same for every host of a service.
-type served struct {
-	schemas []string // that the tree serves, with their versions, in order
-	library *library // nil when the user has given none
-	by      *Service
-}
-
 // library is DMTF's files as the user has given them: JSON schemas and CSDL of
 // DSP8010, registries of DSP8011. The layout is that of DMTF's own archives, or
 // any that has them in folders of the same names.
@@ -106,7 +99,7 @@ func schemaRows() []resource {
 func jsonSchemaFile(v view) object {
 	schema := v.ids["schema"]
 	at := object{"Language": "en", "PublicationUri": jsonSchema(schema)}
-	if name := schema + ".json"; v.served.library.has(name) {
+	if name := schema + ".json"; v.tree.library.has(name) {
 		at["Uri"] = schemaStore + name
 	}
 	return object{
@@ -115,7 +108,7 @@ func jsonSchemaFile(v view) object {
 }
 
 // libraryFile is a file of the library, as it is.
-func libraryFile(s *Service, v view) (mime, []byte) {
+func libraryFile(v view) (mime, []byte) {
 	name := v.ids["file"]
 	kind := jsonType
 	if path.Ext(name) == ".xml" {
@@ -126,9 +119,9 @@ func libraryFile(s *Service, v view) (mime, []byte) {
 			return xmlType, csdl(t)
 		}
 	}
-	b, err := v.served.library.read(name)
+	b, err := v.tree.library.read(name)
 	if err != nil { // it was there when the service began
-		s.log.Warn("schema not read", "file", name, "err", err)
+		v.tree.log.Warn("schema not read", "file", name, "err", err)
 	}
 	return kind, b
 }

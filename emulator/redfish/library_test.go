@@ -56,8 +56,8 @@ func TestSchemasAreServedFromTheUsersArchive(t *testing.T) {
 func TestWithoutAnArchiveSchemasArePublishedOnly(t *testing.T) {
 	s := newService(t, newHost(t))
 	all, _ := get(t, s, "/redfish/v1/JsonSchemas")
-	if n := len(all["Members"].([]any)); n != len(s.served.schemas) || n < 20 {
-		t.Errorf("%d schemas, %d types are served", n, len(s.served.schemas))
+	if n := len(all["Members"].([]any)); n != len(s.tree.schemas) || n < 20 {
+		t.Errorf("%d schemas, %d types are served", n, len(s.tree.schemas))
 	}
 	if w := call(t, s, "admin", "GET", schemaStore+"ComputerSystem.v1_27_0.json", ""); w.Code != 404 {
 		t.Errorf("%s", shape("GET", "schema", "", w))
@@ -78,15 +78,15 @@ func TestEverySchemaIsInDMTFsArchive(t *testing.T) {
 	must(t, err)
 	defer z.Close()
 	s := newServiceWith(t, newHost(t), Config{Schemas: z})
-	for _, schema := range s.served.schemas {
+	for _, schema := range s.tree.schemas {
 		if strings.HasPrefix(schema, "Volume") { // SNIA's, which DSP8010 does not have whole
 			continue
 		}
-		if !s.served.library.has(schema + ".json") {
+		if !s.tree.library.has(schema + ".json") {
 			t.Errorf("%s is not in the archive", schema)
 		}
 	}
-	if !slices.Contains(s.served.library.names(), "Base.1.22.1.json") {
+	if !slices.Contains(s.tree.library.names(), "Base.1.22.1.json") {
 		t.Error("the archive's registries are not found")
 	}
 	if w := call(t, s, "admin", "GET", schemaStore+"Chassis.v1_28_0.json", "", "Accept-Encoding", "gzip"); w.Code != 200 || w.Header().Get("Content-Encoding") != "gzip" {

@@ -107,8 +107,8 @@ var logActions = []action{
 		inputs: []input{{name: "LogEntriesETag", kind: text}},
 		apply: func(ctx context.Context, c operation) (reply, error) {
 			book, _, _ := c.view.book()
-			entries := c.x.s.find(&url.URL{Path: c.view.uri + "/Entries"})
-			if tag, ok := c.set["LogEntriesETag"].(string); ok && !matches([]string{tag}, c.x.s.representation(entries, look(c.host)).tag(), strongly) {
+			entries := c.view.tree.find(&url.URL{Path: c.view.uri + "/Entries"})
+			if tag, ok := c.set["LogEntriesETag"].(string); ok && !c.x.HoldsETag(tag, entries) {
 				// As DSP2046 has it (LogService.ClearLog).
 				return reply{}, decline(http.StatusPreconditionRequired, message.PreconditionRequired.With().About("#/LogEntriesETag"))
 			}
@@ -204,7 +204,7 @@ func hasDump(v view) bool {
 }
 
 // attachment is what was collected, as it is downloaded.
-func attachment(_ *Service, v view) (mime, []byte) {
+func attachment(v view) (mime, []byte) {
 	d, _ := v.b.Dumps.Find(v.entry().Dump)
 	return gzipType, d.Data
 }

@@ -14,7 +14,7 @@ func oemFile(t dialect.OEMType) string { return t.Namespace + "_v1.xml" }
 // storeFiles are the files of the schema store: the user's, and those of the
 // vendor's own types.
 func (v view) storeFiles() []string {
-	return append(v.served.library.names(), list(v.d.Protocol.OEMTypes, oemFile)...)
+	return append(v.tree.library.names(), list(v.d.Protocol.OEMTypes, oemFile)...)
 }
 
 // csdl is the schema of a vendor's type (DSP0266, "OEM extension"; OData CSDL

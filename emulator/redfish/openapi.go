@@ -21,9 +21,9 @@ type (
 	mapping []entry
 )
 
-func openAPI(s *Service, v view) (mime, []byte) {
+func openAPI(v view) (mime, []byte) {
 	paths := mapping{}
-	for _, t := range routes(s.tree, &s.served) {
+	for _, t := range routes(v.tree.rows, v.tree) {
 		if t.action != nil && t.action.inner { // for no client
 			continue
 		}

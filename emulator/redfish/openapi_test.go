@@ -43,7 +43,7 @@ func TestOpenAPIDocumentTellsWhatTheServiceTakes(t *testing.T) {
 		t.Errorf("openapi %s: info %+v, security %v", doc.OpenAPI, doc.Info, doc.Components.Security)
 	}
 	seen, told := map[string]bool{}, 0
-	for _, route := range routes(s.tree, &s.served) {
+	for _, route := range routes(s.tree.rows, s.tree) {
 		p, ok := doc.Paths[route.pattern]
 		if route.action != nil && route.action.inner {
 			if ok {
@@ -109,7 +109,7 @@ func TestOpenAPIDocumentTellsWhatTheServiceTakes(t *testing.T) {
 
 func TestPublishedActionsHaveTheirBodies(t *testing.T) {
 	bodies := 0
-	for _, route := range routes(tree(), &served{}) {
+	for _, route := range routes(rows(), &Tree{}) {
 		if route.action == nil || route.action.inner || route.sends(http.MethodPost) == "" || strings.HasPrefix(route.action.name, "Oem.") {
 			continue
 		}

@@ -7,16 +7,16 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-// vendor is a dialect.Own, ready for use: rows of the framework beside the tree,
+// oem is a dialect.OEM, ready for use: rows of the framework beside the tree,
 // with a router of their own. What its rows have is at addresses as clients see
 // them, what they are like in the tree.
-type vendor struct {
-	s      *Service
+type oem struct {
+	tree   *Tree
+	face   *face
 	d      *dialect.Record
 	routes []vendorRoute
 	also   []move
@@ -43,25 +43,15 @@ type vendorPlace struct {
 // vendorRow is a dialect.Resource, ready for use.
 type vendorRow struct {
 	dialect.Resource
-	of       *vendor
+	of       *oem
 	like     pattern
 	moves    []move // of addresses in what it is like
 	wants    []string
 	forwards bool // a PATCH of what it does not keep is one of what it is like
 }
 
-// vendorOf is what only the service of a record has. There are as many as
-// there are ways to speak.
-func (s *Service) vendorOf(d *dialect.Record) *vendor {
-	if o, ok := s.vendors.Load(d); ok {
-		return o.(*vendor)
-	}
-	o, _ := s.vendors.LoadOrStore(d, newVendor(s, d))
-	return o.(*vendor)
-}
-
-func newVendor(s *Service, d *dialect.Record) *vendor {
-	o := &vendor{s: s, d: d, places: newCache[string](keptMatches, func(vendorPlace) int { return 1 })}
+func newOEM(t *Tree, d *dialect.Record, f *face) *oem {
+	o := &oem{tree: t, d: d, face: f, places: newCache[string](matchesCached, func(vendorPlace) int { return 1 })}
 	own := map[string]bool{}
 	for _, r := range d.OEM.Resources {
 		own[patternText(patternOf(r.URI, d))] = true
@@ -73,7 +63,7 @@ func newVendor(s *Service, d *dialect.Record) *vendor {
 			continue
 		}
 		row := &resource{uri: a.ResourceURI, needs: vendorNeeds(a.Privilege), fresh: true, actions: []action{o.action(a, "/Actions/Oem/"+a.Name)}}
-		for _, t := range routes([]resource{*row}, &s.served) {
+		for _, t := range routes([]resource{*row}, o.tree) {
 			if t.action != nil {
 				actions = append(actions, vendorRoute{route: t, at: patternOf(t.pattern, d), on: on, base: true})
 			}
@@ -108,7 +98,7 @@ func patternText(p pattern) string {
 
 // patternOf is a pattern in the tree, where logs have this record's names, and
 // the manager has one NIC and one host interface.
-func (o *vendor) patternOf(text string) pattern {
+func (o *oem) patternOf(text string) pattern {
 	return patternOf(strings.NewReplacer("{systemlog}", o.d.Logs.System, "{managerlog}", o.d.Logs.Manager,
 		"{managernic}", managerNICID, "{hostinterface}", hostInterfaceID).Replace(text), o.d)
 }
@@ -119,7 +109,7 @@ func vendorNeeds(change string) needs {
 }
 
 // add makes the row of a resource, and its routes.
-func (o *vendor) add(r dialect.Resource) {
+func (o *oem) add(r dialect.Resource) {
 	at := patternOf(r.URI, o.d)
 	w := &vendorRow{Resource: r, of: o, like: o.patternOf(r.BasedOn)}
 	schema := r.Type
@@ -133,7 +123,7 @@ func (o *vendor) add(r dialect.Resource) {
 	if w.like != nil {
 		w.moves = o.movesOf(at, w.like)
 		o.below = append(o.below, move{from: at, to: w.like})
-		if m := o.s.find(&url.URL{Path: w.like.write(placeholders(w.like))}); m != nil {
+		if m := o.tree.find(&url.URL{Path: w.like.write(placeholders(w.like))}); m != nil {
 			row.volatile, row.quiet = m.volatile, m.quiet
 		}
 	} else {
@@ -154,7 +144,7 @@ func (o *vendor) add(r dialect.Resource) {
 			privileges[a.Name] = a.Privilege
 		}
 	}
-	for _, t := range routes([]resource{row}, &o.s.served) {
+	for _, t := range routes([]resource{row}, o.tree) {
 		t.vars, t.describedBy = nil, nil
 		if t.action != nil {
 			its := *t.resource
@@ -177,7 +167,7 @@ func placeholders(p pattern) map[string]string {
 // movesOf says where addresses are that a resource shows which is like one of
 // the tree: what is below that is below the resource, or where the vendor has a
 // resource of its own for it.
-func (o *vendor) movesOf(at, like pattern) []move {
+func (o *oem) movesOf(at, like pattern) []move {
 	all := []move{{from: like, to: at}}
 	for _, r := range o.d.OEM.Resources {
 		m := move{from: o.patternOf(r.BasedOn), to: patternOf(r.URI, o.d)}
@@ -191,7 +181,7 @@ func (o *vendor) movesOf(at, like pattern) []move {
 }
 
 // find is what a vendor has at an address, or else where in the tree that is.
-func (o *vendor) find(path, method string) (m *match, at string) {
+func (o *oem) find(path, method string) (m *match, at string) {
 	if len(path) > 1 {
 		path = strings.TrimRight(path, "/")
 	}
@@ -206,7 +196,7 @@ func (o *vendor) find(path, method string) (m *match, at string) {
 	return p.m, p.at
 }
 
-func (o *vendor) place(path string) (p vendorPlace) {
+func (o *oem) place(path string) (p vendorPlace) {
 	f := exact
 	if o.d.Presentation.IgnoreURICase {
 		f = anyCase
@@ -258,12 +248,12 @@ func (o *vendor) place(path string) (p vendorPlace) {
 }
 
 // bind finds what of the tree an action is of; false when there is nothing.
-func (o *vendor) bind(m *match) bool {
+func (o *oem) bind(m *match) bool {
 	at := m.uri
-	if f := faceOf(o.d); f != nil {
-		at = f.inside(o.s, m.uri)
+	if o.face != nil {
+		at = o.face.inside(m.uri)
 	}
-	m.base = o.s.find(&url.URL{Path: at})
+	m.base = o.tree.find(&url.URL{Path: at})
 	if at == "" || m.base == nil || m.base.action != nil || m.base.members {
 		return false
 	}
@@ -276,7 +266,7 @@ func (o *vendor) bind(m *match) bool {
 }
 
 // ids are the variables of an address, with what there is one of.
-func (o *vendor) ids(vars map[string]string) map[string]string {
+func (o *oem) ids(vars map[string]string) map[string]string {
 	all := map[string]string{
 		"system": o.d.SystemID, "manager": o.d.ManagerID, "chassis": o.d.ChassisID,
 		"systemlog": o.d.Logs.System, "managerlog": o.d.Logs.Manager, "managernic": managerNICID, "hostinterface": hostInterfaceID,
@@ -285,15 +275,10 @@ func (o *vendor) ids(vars map[string]string) map[string]string {
 	return all
 }
 
-// snapshot is what a view of all that there is was made from.
-func (v view) snapshot() *snapshot {
-	return &snapshot{h: v.host, d: v.d, m: v.m, b: v.b, now: v.now.Truncate(time.Second)}
-}
-
 // likeness is the resource of the tree that a vendor's begins with; nil where
 // there is none.
 func (w *vendorRow) likeness(v view) *match {
-	m := w.of.s.find(&url.URL{Path: w.like.write(v.ids)})
+	m := w.of.tree.find(&url.URL{Path: w.like.write(v.ids)})
 	if m == nil || m.action != nil || m.members || m.raw != nil || !m.isThere(v.snapshot()) {
 		return nil
 	}

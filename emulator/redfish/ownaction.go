@@ -10,14 +10,14 @@ import (
 
 // action is a vendor's action as a row has it. at is where it is posted to if
 // the vendor does not say.
-func (o *vendor) action(a dialect.Action, at string) action {
+func (o *oem) action(a dialect.Action, at string) action {
 	if a.Target != "" {
 		at = a.Target
 	}
 	return action{
 		name: a.Name, at: at, hidden: a.Hidden, inputs: vendorInputs(a.Parameters), slow: true,
 		apply: func(ctx context.Context, c operation) (reply, error) {
-			return o.carryOut(ctx, &request{c: c, v: c.view, effects: a.Effects, sent: normal(c.in), about: a.Name, inner: beside})
+			return o.carryOut(ctx, &execution{c: c, v: c.view, effects: a.Effects, sent: normal(c.in), about: a.Name, inner: beside})
 		},
 	}
 }

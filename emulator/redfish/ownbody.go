@@ -2,10 +2,8 @@ package redfish
 
 import (
 	"maps"
-	"slices"
 	"strings"
 
-	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
@@ -26,7 +24,7 @@ func (w *vendorRow) body(v view) object {
 		dropAt(o, path)
 	}
 	if w.Read != nil {
-		merge(o, w.Read(v.glance()))
+		merge(o, w.Read(hookContext(v)))
 	}
 	if w.StoredAs != "" {
 		is, _ := v.kept(v.fill(w.StoredAs))
@@ -91,7 +89,7 @@ func (w *vendorRow) put(o object, set dialect.PropertyRule, v view) {
 	value, ok := set.Value, true
 	if set.From != "" {
 		var is any
-		if is, ok = v.source(o, set.From); ok {
+		if is, ok = sourceOf(v, o, set.From); ok {
 			value, ok = drawn(set, is)
 		}
 	}
@@ -100,15 +98,15 @@ func (w *vendorRow) put(o object, set dialect.PropertyRule, v view) {
 	}
 }
 
-// source is where a vendor's data take a value from: a property of another
+// sourceOf is where a vendor's data take a value from: a property of another
 // resource, of what is kept, or of the body itself.
-func (v view) source(o object, from string) (any, bool) {
+func sourceOf(v view, o object, from string) (any, bool) {
 	switch name, kept := strings.CutPrefix(from, "="); {
 	case kept:
 		return v.kept(v.fill(name))
 	case strings.HasPrefix(from, "/"):
 		at, path, _ := strings.Cut(v.fill(from), "#")
-		other := v.tree(at)
+		other := standardBody(v, at)
 		if other == nil {
 			return nil, false
 		}
@@ -117,42 +115,17 @@ func (v view) source(o object, from string) (any, bool) {
 	return valueAt(o, from)
 }
 
-// tree is a resource of the tree as the standard has it; nil where there is
-// none.
-func (v view) tree(address string) object {
-	return v.served.by.browse(v.snapshot())(address)
-}
-
-// kept is what a vendor's service remembers under a name.
-func (v view) kept(name string) (any, bool) { return keptIn(v.b, name) }
-
-func keptIn(b *bmc.View, name string) (any, bool) {
-	raw, ok := b.OEM.All()[name]
-	if !ok {
-		return nil, false
-	}
-	return decode(slices.Concat([]byte(`{"x":`), raw, []byte("}")))["x"], true
-}
-
-// fill puts the variables of an address, and what there is one of, into a text.
-func (v view) fill(text string) string {
-	if !strings.Contains(text, "{") {
-		return text
-	}
-	pairs := []string{"{self}", v.uri}
-	for _, name := range slices.Sorted(maps.Keys(v.ids)) {
-		pairs = append(pairs, "{"+name+"}", v.ids[name])
-	}
-	return strings.NewReplacer(pairs...).Replace(text)
-}
-
-// glance is what a hook sees.
-func (v view) glance() dialect.HookContext {
+// hookContext is what a hook sees.
+func hookContext(v view) dialect.HookContext {
 	all := map[string]any{}
 	for name := range v.b.OEM.All() {
 		all[name], _ = v.kept(name)
 	}
 	return dialect.HookContext{
-		Machine: v.m, BMC: v.b, Now: v.now, URI: v.uri, Variables: maps.Clone(v.ids), Stored: all, Standard: v.tree,
+		Machine: v.m, BMC: v.b, Now: v.now, URI: v.uri, Variables: maps.Clone(v.ids), Stored: all, Standard: func(uri string) object { return standardBody(v, uri) },
 	}
 }
+
+// standardBody is a resource of the tree as the standard has it; nil where there
+// is none.
+func standardBody(v view, uri string) object { return browseAt(v.tree, v.snapshot())(uri) }

@@ -3,8 +3,8 @@ package redfish
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -14,14 +14,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-// nowhere is a rack without hosts.
-type nowhere struct{}
-
-// At implements Rack.
-func (nowhere) At(netip.AddrPort) (Host, bool) { return nil, false }
-
-// bare is a service that serves nobody, of which only the tree is looked at.
-var bare = sync.OnceValues(func() (*Service, error) { return New(Config{Rack: nowhere{}}) })
+// standardTree is a tree that serves nobody.
+var standardTree = sync.OnceValues(func() (*Tree, error) { return NewTree(nil, slog.New(slog.DiscardHandler)) })
 
 // Check says what is wrong with what a record has of its own that only the tree
 // can tell: what it is like, what its actions do and where they are.
@@ -29,11 +23,11 @@ func Check(d *dialect.Record) error {
 	if d.OEM.IsEmpty() {
 		return nil
 	}
-	s, err := bare()
+	t, err := standardTree()
 	if err != nil {
 		return err
 	}
-	c := &checked{o: newVendor(s, d)}
+	c := &checked{o: newOEM(t, d, newFace(t, d))}
 	for _, r := range d.OEM.Resources {
 		c.resource(r)
 	}
@@ -42,7 +36,7 @@ func Check(d *dialect.Record) error {
 		c.effects("Actions: "+a.Name, a.Effects, patternOf(a.ResourceURI, d))
 	}
 	for _, w := range d.OEM.WritableProperties {
-		known := slices.ContainsFunc(s.tree, func(r resource) bool { return typeName(r.schema) == w.ResourceType && r.patch != nil })
+		known := slices.ContainsFunc(t.rows, func(r resource) bool { return typeName(r.schema) == w.ResourceType && r.patch != nil })
 		own := slices.ContainsFunc(d.OEM.Resources, func(r dialect.Resource) bool { return typeName(r.Type) == w.ResourceType })
 		c.need(known || own, "Writes: %s %s: there is no resource of that type that can be changed", w.ResourceType, w.Path)
 		c.effects("Writes: "+w.Path, w.Effects, nil)
@@ -54,7 +48,7 @@ func Check(d *dialect.Record) error {
 }
 
 type checked struct {
-	o    *vendor
+	o    *oem
 	errs []error
 }
 
@@ -76,7 +70,7 @@ func (c *checked) at(text string, from pattern) *match {
 			return nil
 		}
 	}
-	return c.o.s.find(&url.URL{Path: inBraces.ReplaceAllString(c.o.patternOf(text).write(known), "x")})
+	return c.o.tree.find(&url.URL{Path: inBraces.ReplaceAllString(c.o.patternOf(text).write(known), "x")})
 }
 
 func (c *checked) resource(r dialect.Resource) {
@@ -106,10 +100,10 @@ func (c *checked) action(a dialect.Action) {
 		return
 	}
 	at := on.write(placeholders(on))
-	if f := faceOf(c.o.d); f != nil {
-		at = f.inside(c.o.s, at)
+	if c.o.face != nil {
+		at = c.o.face.inside(at)
 	}
-	m := c.o.s.find(&url.URL{Path: at})
+	m := c.o.tree.find(&url.URL{Path: at})
 	c.need(at != "" && m != nil && m.action == nil, "Actions: %s: there is no %s", a.Name, a.ResourceURI)
 }
 

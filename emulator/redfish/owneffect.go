@@ -15,8 +15,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// request is a request of a vendor's own, on its way to its effect.
-type request struct {
+// execution is a request of a vendor's own, on its way to its effect.
+type execution struct {
 	c       operation
 	v       view
 	effects []dialect.Effect
@@ -29,7 +29,7 @@ type request struct {
 }
 
 // carryOut carries out the first effect whose conditions hold.
-func (o *vendor) carryOut(ctx context.Context, q *request) (reply, error) {
+func (o *oem) carryOut(ctx context.Context, q *execution) (reply, error) {
 	e, err := o.effect(q)
 	if err != nil {
 		return reply{}, err
@@ -63,7 +63,7 @@ func (o *vendor) carryOut(ctx context.Context, q *request) (reply, error) {
 	}
 	out := reply{status: e.Status}
 	for _, s := range steps {
-		a := q.c.x.step(ctx, q.inner, s.Method, s.URI, s.Body)
+		a := q.c.x.Do(ctx, "", q.inner, s.Method, s.URI, s.Body)
 		if a.status >= http.StatusBadRequest {
 			return reply{}, &stepFailed{a}
 		}
@@ -92,7 +92,7 @@ func (o *vendor) carryOut(ctx context.Context, q *request) (reply, error) {
 }
 
 // effect is what is to be done.
-func (o *vendor) effect(q *request) (dialect.Effect, error) {
+func (o *oem) effect(q *execution) (dialect.Effect, error) {
 	at := q.v.snapshot()
 	unmet := "" // a property whose value none takes
 	for _, e := range q.effects {
@@ -101,7 +101,7 @@ func (o *vendor) effect(q *request) (dialect.Effect, error) {
 			continue
 		}
 		r := rule{RejectRule: dialect.RejectRule{While: e.While, For: e.For}}
-		m := q.c.x.match
+		m := q.c.match
 		if m.base != nil {
 			m = m.base
 		}
@@ -117,7 +117,7 @@ func (o *vendor) effect(q *request) (dialect.Effect, error) {
 		} else if !ok {
 			whole = object{}
 		}
-		says, err := e.Hook(dialect.ActionCall{HookContext: q.v.glance(), Body: cloned(whole).(object), Query: q.c.x.r.URL.Query()})
+		says, err := e.Hook(dialect.ActionCall{HookContext: hookContext(q.v), Body: cloned(whole).(object), Query: q.c.x.Query()})
 		var no *dialect.Rejection
 		if errors.As(err, &no) {
 			return e, decline(cmp.Or(no.Status, http.StatusBadRequest), saysTo(no.Message, no.Args...))
@@ -147,7 +147,7 @@ func saysTo(s dialect.VendorMessage, args ...string) message.Message {
 
 // holds says whether what was sent has the values that an effect is for, or
 // which property has not.
-func (q *request) holds(e dialect.Effect) (path string, ok bool) {
+func (q *execution) holds(e dialect.Effect) (path string, ok bool) {
 	for _, path := range slices.Sorted(maps.Keys(e.When)) {
 		is := ""
 		if v, sent := q.at(path); sent {
@@ -161,7 +161,7 @@ func (q *request) holds(e dialect.Effect) (path string, ok bool) {
 }
 
 // condition is the property that an effect is for, with its value.
-func (q *request) condition(e dialect.Effect) (property, value string) {
+func (q *execution) condition(e dialect.Effect) (property, value string) {
 	property = q.about
 	if all := slices.Sorted(maps.Keys(e.When)); len(all) > 0 && !q.write {
 		property = all[0]
@@ -175,7 +175,7 @@ func (q *request) condition(e dialect.Effect) (property, value string) {
 }
 
 // at is what was sent at a path; "" is all of it.
-func (q *request) at(path string) (any, bool) {
+func (q *execution) at(path string) (any, bool) {
 	if path == "" || path == "$" {
 		return q.sent, q.sent != nil
 	}
@@ -187,7 +187,7 @@ func (q *request) at(path string) (any, bool) {
 }
 
 // kept is what is remembered under a name, or will be.
-func (q *request) kept(name string) (any, bool) {
+func (q *execution) kept(name string) (any, bool) {
 	if v, ok := q.keeps[name]; ok {
 		return v, v != nil
 	}
@@ -196,7 +196,7 @@ func (q *request) kept(name string) (any, bool) {
 
 // fill is a value with all that stands for something filled in; false when it
 // stands for what there is not.
-func (q *request) fill(v any) (any, bool) {
+func (q *execution) fill(v any) (any, bool) {
 	switch x := v.(type) {
 	case string:
 		if path, ok := strings.CutPrefix(x, "$"); ok {
@@ -227,7 +227,7 @@ func (q *request) fill(v any) (any, bool) {
 }
 
 // text fills in what stands in a text in braces.
-func (q *request) text(s string) string {
+func (q *execution) text(s string) string {
 	s = q.v.fill(s)
 	var b strings.Builder
 	for {
@@ -258,7 +258,7 @@ func (q *request) text(s string) string {
 }
 
 // remember has the BMC keep what the request sets.
-func (q *request) remember(ctx context.Context) error {
+func (q *execution) remember(ctx context.Context) error {
 	if len(q.keeps) == 0 {
 		return nil
 	}
@@ -268,23 +268,23 @@ func (q *request) remember(ctx context.Context) error {
 
 // later carries out steps under a job. It fails with the first of them that
 // does, and does nothing more when it was ended meanwhile.
-func (q *request) later(ctx context.Context, e dialect.Effect, steps []dialect.StandardRequest) (reply, error) {
+func (q *execution) later(ctx context.Context, e dialect.Effect, steps []dialect.StandardRequest) (reply, error) {
 	open := q.c.opening()
 	open.Name, open.Lasts, open.Steps = q.text(e.Task), e.TaskDuration, true
 	result := resultText(e.TaskResult)
 	x := q.c.x
-	x.expect(http.StatusAccepted)
-	x.lent = true
+	x.Expect(http.StatusAccepted)
+	x.Outlive()
 	job, err := q.c.host.Carry(ctx, open, func(ctx context.Context, id string) bmc.CloseTask {
-		if err := x.s.wait(ctx, e.TaskDuration); err != nil {
+		if err := x.Wait(ctx, e.TaskDuration); err != nil {
 			return bmc.CloseTask{Fault: "it was stopped"}
 		}
 		for _, s := range steps {
-			j := pick(x.host.BMC().Tasks.All(), id, func(j bmc.Task) string { return j.ID })
+			j := pick(q.c.host.BMC().Tasks.All(), id, func(j bmc.Task) string { return j.ID })
 			if j.State != bmc.TaskRunning {
 				return bmc.CloseTask{Fault: "it was stopped"}
 			}
-			if a := x.stepOf(ctx, id, beside, s.Method, s.URI, s.Body); a.status >= http.StatusBadRequest {
+			if a := x.Do(ctx, id, beside, s.Method, s.URI, s.Body); a.status >= http.StatusBadRequest {
 				return bmc.CloseTask{Fault: a.why()}
 			}
 		}

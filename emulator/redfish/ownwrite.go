@@ -21,19 +21,16 @@ type vendorWrite struct {
 	at pattern
 }
 
-// written carries out what a PATCH sets of a vendor's own properties, and then
-// the rest. It says whether it has answered.
-func (x *exchange) written(in document, v view, at *snapshot, free func()) bool {
-	if x.inner != "" || len(at.d.OEM.WritableProperties) == 0 {
-		return false
+// Writes takes the vendor's own writable properties out of a PATCH. It returns how
+// each is to be written, the rest of the PATCH, and what is wrong.
+func (v *Vendor) Writes(m *match, in document) (all []*execution, rest document, bad []refusal) {
+	rest = in
+	if v.oem == nil {
+		return nil, rest, nil
 	}
-	o := x.s.vendorOf(at.d)
-	rest := in
-	var all []*request
-	var bad []refusal
-	for i := range o.writes {
-		w := &o.writes[i]
-		if w.ResourceType != typeName(x.match.schema) || w.at != nil && !w.at.holds(x.match.uri) {
+	for i := range v.oem.writes {
+		w := &v.oem.writes[i]
+		if w.ResourceType != typeName(m.schema) || w.at != nil && !w.at.holds(m.uri) {
 			continue
 		}
 		value, sent := in.inside(w.Path)
@@ -45,59 +42,31 @@ func (x *exchange) written(in document, v view, at *snapshot, free func()) bool 
 			bad = append(bad, refusal{path: strings.Split(w.Path, "/"), why: wrongType, value: echo(value)})
 			continue
 		}
-		q := &request{effects: w.Effects, sent: normal(value), about: w.Path, write: true, inner: within, whole: object{}}
+		q := &execution{effects: w.Effects, sent: normal(value), about: w.Path, write: true, inner: within, whole: object{}}
 		setAt(q.whole, w.Path, q.sent)
 		all = append(all, q)
 	}
-	switch {
-	case len(bad) > 0:
-		x.refuseAll(bad)
-		return true
-	case len(all) == 0:
-		return false
+	if len(all) == 0 {
+		return nil, rest, bad
 	}
 	for _, f := range in.fields { // which clients send back as they have read them
 		if strings.HasPrefix(f.name, "@odata.") {
 			rest = rest.less(f.name)
 		}
 	}
-	c := x.operation(in, v, nil)
-	var last reply // of one that has more to say than that it was done
-	for _, q := range all {
-		q.c = c
-		q.v = o.full(x.match, look(x.host))
-		out, err := o.carryOut(x.context(), q)
-		if err != nil {
-			x.fail(err)
-			return true
-		}
-		if out.job != "" || out.made != nil || out.body != nil {
-			last = out
-		}
-	}
-	says := last.job != "" || last.made != nil || last.body != nil
-	switch {
-	case len(rest.fields) == 0 && says:
-		x.answer(c, last, nil, nil)
-	case len(rest.fields) == 0:
-		x.changed(c, nil)
-	case says && x.match.vendor == nil:
-		body, _ := normal(rest).(object)
-		if a := x.step(x.context(), within, http.MethodPatch, x.match.uri, body); a.status >= http.StatusBadRequest {
-			x.relay(a)
-		} else {
-			x.answer(c, last, nil, nil)
-		}
-	default:
-		x.change(rest, x.match.view(look(x.host)), free)
-	}
-	return true
+	return all, rest, bad
+}
+
+// Write writes a property that Writes has returned.
+func (v *Vendor) Write(ctx context.Context, c operation, q *execution) (reply, error) {
+	q.c, q.v = c, v.oem.full(c.match, look(c.host))
+	return v.oem.carryOut(ctx, q)
 }
 
 // full is a view of all that there is, at the address of a resource of the
 // tree.
-func (o *vendor) full(m *match, at *snapshot) view {
-	return view{host: at.h, served: m.served, d: at.d, m: at.m, b: at.b, now: at.now, uri: m.uri, ids: o.ids(m.ids)}
+func (o *oem) full(m *match, at *snapshot) view {
+	return view{host: at.h, tree: o.tree, d: at.d, m: at.m, b: at.b, now: at.now, uri: m.uri, ids: o.ids(m.ids)}
 }
 
 // isOf says whether a value has a type.
@@ -222,41 +191,43 @@ func (w *vendorRow) overlay(o object, v view) {
 	}
 }
 
-// alter carries out a PATCH of a vendor's own resource.
-func (x *exchange) alter(in document, v view) {
-	w := x.match.vendor
+// Patch carries out a PATCH of a vendor's own resource. It returns what was wrong,
+// and whether something was done.
+func (v *Vendor) Patch(ctx context.Context, c operation) (bad []refusal, done bool, err error) {
+	w := vendorRowOf(c.match)
 	to := &sorted{changes: map[string]any{}}
-	to.rest = w.sort(in, nil, x.match.object(v), to)
+	to.rest = w.sort(c.in, nil, c.match.object(c.view), to)
 	switch {
 	case len(to.changes)+len(to.rest.fields)+len(to.bad) == 0:
-		x.refuse(http.StatusBadRequest, message.NoOperation.With())
-		return
+		return nil, false, decline(http.StatusBadRequest, message.NoOperation.With())
 	case len(to.changes)+len(to.rest.fields) == 0:
-		x.refuseAll(to.bad)
-		return
+		return to.bad, false, nil
 	}
-	c := x.operation(in, v, nil)
 	if len(to.changes) > 0 {
-		is, _ := v.kept(v.uri)
+		is, _ := c.view.kept(c.view.uri)
 		all, _ := is.(object)
 		if all == nil {
 			all = object{}
 		}
 		maps.Copy(all, to.changes)
-		if _, err := x.host.ApplyBMC(x.context(), bmc.SetOEMValues{Values: map[string]any{v.uri: all}}); err != nil {
-			x.fail(err)
-			return
+		if _, err := c.host.ApplyBMC(ctx, bmc.SetOEMValues{Values: map[string]any{c.view.uri: all}}); err != nil {
+			return nil, false, err
 		}
 	}
 	if len(to.rest.fields) > 0 {
 		body, _ := normal(to.rest).(object)
-		a := x.step(x.context(), within, http.MethodPatch, w.like.write(v.ids), body)
+		a := c.x.Do(ctx, "", within, http.MethodPatch, w.like.write(c.view.ids), body)
 		if a.status >= http.StatusBadRequest || a.status == http.StatusAccepted {
-			x.relay(a)
-			return
+			return nil, false, &stepFailed{a}
 		}
 	}
-	x.changed(c, to.bad)
+	return to.bad, true, nil
+}
+
+// vendorRowOf is what the vendor says of a resource; nil for one of the tree.
+func vendorRowOf(m *match) *vendorRow {
+	w, _ := m.vendor.(*vendorRow)
+	return w
 }
 
 // remove deletes what a vendor's resource is like.
@@ -265,7 +236,7 @@ func (w *vendorRow) remove(ctx context.Context, c operation) (reply, error) {
 		_, err := c.host.ApplyBMC(ctx, bmc.SetOEMValues{Values: map[string]any{c.view.fill(w.StoredAs): nil}})
 		return reply{}, err
 	}
-	a := c.x.step(ctx, within, http.MethodDelete, w.like.write(c.view.ids), nil)
+	a := c.x.Do(ctx, "", within, http.MethodDelete, w.like.write(c.view.ids), nil)
 	if a.status >= http.StatusBadRequest {
 		return reply{}, &stepFailed{a}
 	}

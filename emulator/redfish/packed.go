@@ -1,45 +1,19 @@
 package redfish
 
 import (
-	"bytes"
-	"compress/gzip"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // worthPacking is from how many bytes on a body is smaller when it is packed.
 const worthPacking = 512
 
-// keptPacked is of packed bodies, in each of two generations.
-const keptPacked = 4 << 20
-
-// packed is a page in fewer bytes. Its ETag is another: what is sent differs
-// (RFC 9110, §8.8.3.3). A write takes either.
-type packed struct {
-	body         []byte
-	etag, length []string
-}
-
+// The values of headers.
 var (
-	varies      = []string{"Accept-Encoding"}
-	gzipped     = []string{"gzip"}
-	gzipWriters = sync.Pool{New: func() any {
-		w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is one that there is
-		return w
-	}}
+	varies  = []string{"Accept-Encoding"}
+	gzipped = []string{"gzip"}
 )
-
-// packedTag is the ETag of a packed body, given that of the plain one, which may
-// be empty.
-func packedTag(etag string) string {
-	begin, quoted := strings.CutSuffix(etag, `"`)
-	if !quoted {
-		return etag
-	}
-	return begin + `-gzip"`
-}
 
 // unpacked says whether a client wants a page as it is. Otherwise the page may
 // be packed.
@@ -79,26 +53,9 @@ func gzipQuality(header []string) (gzip float64, plainer bool) {
 	return gzip, identity > gzip
 }
 
-// pack is a page in fewer bytes. It is kept as long as others do not need the
-// room: a page that changes is another page.
-func (s *Service) pack(p *representation) *packed {
-	if z, ok := s.packed.get(p); ok {
-		return z
-	}
-	var b bytes.Buffer
-	w := gzipWriters.Get().(*gzip.Writer)
-	w.Reset(&b)
-	_, _ = w.Write(p.body) // a buffer takes all
-	_ = w.Close()
-	gzipWriters.Put(w)
-	z := &packed{body: b.Bytes(), length: []string{strconv.Itoa(b.Len())}, etag: []string{packedTag(p.tag())}}
-	s.packed.put(p, z)
-	return z
-}
-
 // showPacked sends a page in fewer bytes.
 func (x *exchange) showPacked(p *representation) {
-	z := x.s.pack(p)
+	z := x.s.renderer.gzip(p)
 	h := x.w.Header()
 	h["Etag"], h["Content-Type"], h["Content-Length"], h["Allow"] = z.etag, p.content, z.length, x.allow(p)
 	h["Content-Encoding"] = gzipped

@@ -117,7 +117,7 @@ var planCreate = create{
 			Name: value(set, "Name", "Scheduled request"), User: c.who.user, Account: c.who.account, Due: now,
 			Method: value(set, "Payload/HttpOperation", ""), Target: value(set, "Payload/TargetUri", ""), Body: value(set, "Payload/JsonBody", ""),
 		}
-		m := c.x.s.find(&url.URL{Path: p.Target})
+		m := c.view.tree.find(&url.URL{Path: p.Target})
 		if m == nil || !slices.Contains(m.methods, p.Method) {
 			return reply{}, decline(http.StatusBadRequest, message.PropertyValueError.With("TargetUri").About("#/Payload/TargetUri"))
 		}
@@ -188,22 +188,3 @@ var planActions = []action{{
 		return reply{}, err
 	},
 }}
-
-type actAs struct{}
-
-// ActAs is the context of a request that is carried out in the name of an
-// account, as that is then.
-func ActAs(ctx context.Context, account string) context.Context {
-	return context.WithValue(ctx, actAs{}, account)
-}
-
-// acting is in whose name a request is carried out that nobody has sent.
-func (x *exchange) acting() (who actor, is, ok bool) {
-	id, is := x.r.Context().Value(actAs{}).(string)
-	if !is {
-		return actor{}, false, false
-	}
-	at := x.host.BMC()
-	a, ok := at.Account(id)
-	return actorOf(a, "", at), true, ok && a.Enabled
-}

@@ -50,28 +50,6 @@ func matches(header []string, etag string, how comparison) bool {
 	return false
 }
 
-// written is an ETag as a vendor's service writes it. The zero ETags writes a
-// strong one, as it stands.
-func written(etag string, as dialect.ETags) string {
-	switch as.Format {
-	case dialect.Weak:
-		return "W/" + etag
-	case dialect.DoubleQuoted:
-		return `"` + etag + `"`
-	case dialect.Empty:
-		return ""
-	}
-	return etag
-}
-
-// strong is an ETag as it was before it was written.
-func strong(etag string) string {
-	if rest, weak := strings.CutPrefix(etag, "W/"); weak {
-		return rest
-	}
-	return `"` + strings.Trim(etag, `"`) + `"`
-}
-
 // held says whether a header names the ETag of a page, or that of the page as
 // it is packed, as a vendor's service compares them.
 func held(header []string, etag string, as dialect.ETags, how comparison) bool {
@@ -125,16 +103,11 @@ func (x *exchange) precondition(at *snapshot) bool {
 	switch {
 	case slices.Contains(as.Volatile, typeName(x.match.schema)): // nobody has been told it
 	case len(no) > 0 || !starred(yes): // or any will do
-		tag = x.s.representation(x.match, at).tag()
+		tag = x.s.renderer.representation(x.match, at).tag()
 	}
 	if len(yes) > 0 && !held(yes, tag, as, strongly) || len(no) > 0 && holds(no, tag, as) {
 		x.refuse(http.StatusPreconditionFailed, message.PreconditionFailed.With())
 		return false
 	}
 	return true
-}
-
-// guards says whether a resource is changed only on a condition.
-func (r *resource) guards(as dialect.ETags) bool {
-	return r.guarded || slices.Contains(as.IfMatchRequired, "*") || slices.Contains(as.IfMatchRequired, typeName(r.schema))
 }

@@ -41,5 +41,5 @@ func (x *exchange) prefaced(p *representation, all []dialect.ErrorPrefix) *repre
 	if i < 0 {
 		return nil
 	}
-	return p.with(append(append(x.error(says(all[i].Message)), '\n'), p.body...))
+	return p.with(append(append(x.vendor().Error(says(all[i].Message)), '\n'), p.body...))
 }

@@ -104,27 +104,6 @@ func (x *exchange) afterwards(c operation) bool {
 	return true
 }
 
-// opening is the job that an operation is.
-func (c operation) opening() bmc.OpenTask {
-	r := c.request()
-	return bmc.OpenTask{Name: r.Method + " " + r.Target, User: c.who.user, Account: c.who.account, Request: r}
-}
-
-// done makes a job of what is done already.
-func (c operation) done(ctx context.Context) (job string, err error) {
-	evs, err := c.host.ApplyBMC(ctx, c.opening())
-	if err != nil {
-		return "", err
-	}
-	for _, ev := range evs {
-		if opened, ok := ev.(bmc.TaskOpened); ok {
-			job = opened.Task.ID
-		}
-	}
-	_, err = c.host.ApplyBMC(ctx, bmc.CloseTask{ID: job})
-	return job, err
-}
-
 // told is an error for people: what the client would have been told.
 func told(err error) string {
 	status, ms := answered(err, "")

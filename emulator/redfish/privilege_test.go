@@ -135,7 +135,7 @@ func TestPrivilegesAreThoseOfTheRegistry(t *testing.T) {
 }
 
 func TestEveryResourceNeedsWhatItsEntityDoes(t *testing.T) {
-	all := tree()
+	all := rows()
 	must(t, assignNeeds(all))
 	registry := map[string]needs{}
 	for _, m := range readPrivileges(t).Mappings {

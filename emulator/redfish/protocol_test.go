@@ -236,7 +236,7 @@ func TestErrorsAreBounded(t *testing.T) {
 	}
 	w := call(t, newService(t, newHost(t)), "admin", "PATCH", sys, "{"+body.String()[1:]+"}")
 	keys, _ := errorOf(t, w)
-	if len(keys) != maxTold+1 || keys[maxTold] != "MaximumErrorsExceeded" {
+	if len(keys) != maxMessages+1 || keys[maxMessages] != "MaximumErrorsExceeded" {
 		t.Errorf("%d messages, the last %s", len(keys), keys[len(keys)-1])
 	}
 }

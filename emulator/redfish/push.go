@@ -13,13 +13,6 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// The addresses to which images are pushed. They are no resources (DSP2046,
-// UpdateService.MultipartHttpPushUri).
-const (
-	multipartPush = updateService + "/MultipartUpload"
-	plainPush     = updateService + "/Upload"
-)
-
 // The parts of a multipart push (DSP0266, "Multipart HTTP push updates").
 const (
 	parametersPart = "UpdateParameters"
@@ -27,18 +20,11 @@ const (
 	oemPart        = "Oem" // and what follows
 )
 
-// updateParameters are what a client says of an image that it pushes (DSP2046,
-// UpdateService.UpdateParameters).
-var updateParameters = append([]input{
-	{name: "Targets", kind: array, of: []input{{kind: text}}},
-	{name: "ExcludeTargets", kind: array, of: []input{{kind: text}}},
-	{name: "ForceUpdate", kind: boolean},
-	{name: "Stage", kind: boolean},
-	{name: "Oem", kind: free},
-}, operationInputs...)
-
 // maxBeside bounds what a multipart push has beside the image, in bytes.
 const maxBeside = 1 << 20
+
+// uploads take bodies that are no JSON.
+var uploads = map[uploadKind]func(x *exchange, c operation) (reply, error){plainUpload: pushPlain, multipartUpload: pushMultipart}
 
 // pushPlain takes an image that is the body of a request, and installs it as
 // the service's options say.
@@ -82,9 +68,7 @@ func pushMultipart(x *exchange, c operation) (reply, error) {
 		p.drop()
 		return reply{}, err
 	}
-	if f := faceOf(x.host.Dialect()); f != nil { // which knows the addresses as clients do
-		mapTexts(p.parameters, func(text string) string { return f.named(x.s, text) })
-	}
+	x.vendor().StandardURIs(p.parameters)
 	set, bad := accept(p.parameters, updateParameters, c.view, nil)
 	if len(bad) > 0 {
 		p.drop()

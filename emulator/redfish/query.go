@@ -1,8 +1,6 @@
 package redfish
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"maps"
 	"net/http"
@@ -20,28 +18,6 @@ func support(q dialect.Queries) odata.Support {
 		ExpandAll: q.ExpandAll, ExpandLinks: q.ExpandLinks, ExpandRest: q.ExpandRest, Levels: q.MaxLevels,
 		Lenient: q.Unknown == dialect.Ignored,
 	}
-}
-
-// protocolFeatures is ServiceRoot.ProtocolFeaturesSupported. It tells what
-// requests are answered by, unless the vendor's tells something else.
-func protocolFeatures(d *dialect.Record) object {
-	q := d.Protocol.Queries
-	if d.Protocol.AdvertisedQueries != nil {
-		q = *d.Protocol.AdvertisedQueries
-	}
-	expand := object{"ExpandAll": q.ExpandAll, "Links": q.ExpandLinks, "NoLinks": q.ExpandRest, "Levels": q.MaxLevels > 0}
-	if q.MaxLevels > 0 {
-		expand["MaxLevels"] = q.MaxLevels
-	}
-	o := object{
-		"ExcerptQuery": q.Excerpt, "FilterQuery": q.Filter, "OnlyMemberQuery": q.Only, "SelectQuery": q.Select,
-		"TopSkipQuery": q.TopSkip, "ExpandQuery": expand, "IncludeOriginOfConditionQuery": false,
-		"DeepOperations": object{"DeepPATCH": false, "DeepPOST": false}, "MultipleHTTPRequests": true,
-	}
-	if q.Filter {
-		o["FilterQueryComparisonOperations"], o["FilterQueryCompoundOperations"] = true, true
-	}
-	return o
 }
 
 // query is the page that a query asks for, made from the page of the resource;
@@ -125,12 +101,12 @@ func (x *exchange) source() odata.Source {
 func (x *exchange) peek(uri string, at *snapshot) object {
 	m := x.find(&url.URL{Path: uri})
 	if m == nil { // an address of ours
-		m = x.s.find(&url.URL{Path: uri})
+		m = x.s.tree.find(&url.URL{Path: uri})
 	}
 	if m == nil || m.raw != nil || m.action != nil || m.members {
 		return nil
 	}
-	p := x.s.representation(m, at)
+	p := x.s.renderer.representation(m, at)
 	if p == nil || !m.open && !x.who.may(http.MethodGet, m, at) {
 		return nil
 	}
@@ -138,17 +114,6 @@ func (x *exchange) peek(uri string, at *snapshot) object {
 	if _, cut := o["Members@odata.nextLink"]; cut {
 		o = decode(encode(m.object(m.view(at))))
 		o["@odata.etag"] = p.tag() // which is of all members
-	}
-	return o
-}
-
-// decode reads a body of ours.
-func decode(body []byte) object {
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber() // as they were written
-	var o object
-	if err := d.Decode(&o); err != nil {
-		panic(err) // a body of ours that is no object
 	}
 	return o
 }

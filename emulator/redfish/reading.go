@@ -2,6 +2,7 @@ package redfish
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -15,23 +16,9 @@ type reading struct {
 }
 
 // concerns says whether it is about what a request is about.
-func (r *reading) concerns(x *exchange) bool {
+func (r *reading) concerns(q ofRequest) bool {
 	of := rule{dialect.RejectRule{ResourceType: r.ResourceType, Method: r.Method}, r.at}
-	return of.concerns(x)
-}
-
-// understood is what was sent as this vendor's service reads it.
-func (x *exchange) understood(in document, at *snapshot) document {
-	f := faceOf(at.d)
-	if f == nil {
-		return in
-	}
-	for i := range f.readings {
-		if r := &f.readings[i]; r.concerns(x) {
-			in = r.read(in)
-		}
-	}
-	return in
+	return of.concerns(q)
 }
 
 func (r *reading) read(in document) document {
@@ -69,43 +56,22 @@ func sending(v any) any {
 	return sent
 }
 
-// more is the document with a value at a path.
-func (in document) more(path string, v any) document {
-	name, rest, deeper := strings.Cut(path, "/")
-	if deeper {
-		below, _ := in.get(name)
-		d, _ := below.(document)
-		v = d.more(rest, v)
-	}
-	out := document{fields: make([]field, 0, len(in.fields)+1)}
-	done := false
-	for _, f := range in.fields {
-		if f.name == name {
-			f.value, done = v, true
-		}
-		out.put(f.name, f.value)
-		out.fields[len(out.fields)-1].twice = f.twice
-	}
-	if !done {
-		out.put(name, v)
-	}
-	return out
-}
-
-// less is the document without what is at a path, and without what that leaves
-// empty.
-func (in document) less(path string) document {
-	name, rest, deeper := strings.Cut(path, "/")
-	if !deeper {
-		return in.but(func(f field) bool { return f.name == name })
-	}
-	below, _ := in.get(name)
-	d, ok := below.(document)
-	if !ok {
+// gatherAttributes puts the BIOS attributes that a client found in the resource
+// itself (BIOS.FlatAttributes) where the standard has them.
+func gatherAttributes(q ofRequest, in document) document {
+	if !q.At.d.BIOS.FlatAttributes || q.Method != http.MethodPatch || typeName(q.Match.schema) != "Bios" {
 		return in
 	}
-	if d = d.less(rest); len(d.fields) == 0 {
-		return in.less(name)
+	var out, attributes document
+	for _, f := range in.fields {
+		if f.name == "Attributes" || strings.HasPrefix(f.name, "@") {
+			out.fields = append(out.fields, f)
+			continue
+		}
+		attributes.fields = append(attributes.fields, f)
 	}
-	return in.more(name, d)
+	if len(attributes.fields) > 0 {
+		out.put("Attributes", attributes)
+	}
+	return out
 }

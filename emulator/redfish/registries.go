@@ -14,7 +14,7 @@ func registryRows() []resource {
 		{uri: "/redfish/v1/Registries", schema: "MessageRegistryFileCollection", name: "Registries", of: "registry"},
 		{uri: "/redfish/v1/Registries/{registry}", schema: "MessageRegistryFile.v1_1_5", read: registryFile},
 		{uri: "/redfish/v1/Registries/{registry}/{document}", needs: ofManager, link: "-",
-			raw: func(_ *Service, v view) (mime, []byte) {
+			raw: func(v view) (mime, []byte) {
 				return jsonType, encode(registries(v)[v.ids["registry"]].document(v))
 			}},
 	}
@@ -61,7 +61,7 @@ func registryFile(v view) object {
 	switch {
 	case r.document != nil:
 		location["Uri"] = v.uri + "/" + id + ".json"
-	case v.served.library.has(id + ".json"):
+	case v.tree.library.has(id + ".json"):
 		location["Uri"] = schemaStore + id + ".json"
 	}
 	return object{"Name": r.name, "Registry": r.speaks, "Languages": []string{r.language}, "Location": []object{location}}

@@ -109,7 +109,7 @@ func TestMetadataRefersToSchemasThatExist(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range tree() {
+	for _, r := range rows() {
 		if r.schema != "" && !included[r.schema] {
 			t.Errorf("no reference to %s; there are %q", r.schema, slices.Sorted(maps.Keys(included)))
 		}

@@ -48,10 +48,34 @@ type cacheEntry struct {
 	spans []span // of fragments
 }
 
+// Renderer renders the resources of a tree for all vendors. It is safe for
+// concurrent use.
+type Renderer struct {
+	tree       *Tree
+	vendors    *Vendors
+	cache      *cache[cacheKey, *cacheEntry]
+	compressed *cache[*representation, *compressed]
+}
+
+const (
+	cachedBytes   = 16 << 20 // of bodies, in each of two generations
+	gzippedBytes  = 4 << 20  // likewise
+	besideTheBody = 1 << 10  // bytes that are held with a body: its headers and views
+)
+
+// NewRenderer returns a Renderer.
+func NewRenderer(t *Tree, v *Vendors) *Renderer {
+	return &Renderer{
+		tree: t, vendors: v,
+		cache:      newCache[cacheKey](cachedBytes, func(e *cacheEntry) int { return len(e.body) + besideTheBody }),
+		compressed: newCache[*representation](gzippedBytes, func(z *compressed) int { return len(z.body) + besideTheBody }),
+	}
+}
+
 // representation returns the representation of a resource, or nil when the
 // resource does not exist. It is rendered once for as long as the state that it
 // depends on stays the same.
-func (s *Service) representation(m *match, at *snapshot) *representation {
+func (s *Renderer) representation(m *match, at *snapshot) *representation {
 	if m.base != nil {
 		m = m.base
 	}
@@ -64,9 +88,8 @@ func (s *Service) representation(m *match, at *snapshot) *representation {
 		return p
 	}
 	needs := m.shows
-	if f := faceOf(at.d); f != nil {
-		needs |= f.beside(s, m.schema)
-	}
+	vendor := s.vendors.Of(at.d)
+	needs |= vendor.DependsOn(m.schema)
 	k := cacheKey{id: at.m.Identity, uri: m.uri}
 	if needs == 0 {
 		k = cacheKey{p: at.m.Profile, uri: m.uri}
@@ -79,7 +102,7 @@ func (s *Service) representation(m *match, at *snapshot) *representation {
 		return nil
 	}
 	var is *cacheEntry
-	if m.fragments != nil && faceOf(at.d) == nil {
+	if m.fragments != nil && vendor.IsStandard() {
 		is = m.compose(at, old)
 	} else {
 		is = &cacheEntry{s.render(m, at), *at, nil}
@@ -91,24 +114,20 @@ func (s *Service) representation(m *match, at *snapshot) *representation {
 
 // render makes the representation of a resource: its object as the standard has
 // it, the vendor's transforms, JSON and the ETag, in this order.
-func (s *Service) render(m *match, at *snapshot) *representation {
+func (s *Renderer) render(m *match, at *snapshot) *representation {
 	if m.upload != nil {
 		return newRepresentation(jsonType, nil, "", nil)
 	}
-	f, v := faceOf(at.d), m.view(at)
+	vendor, v := s.vendors.Of(at.d), m.view(at)
 	if m.raw != nil {
-		kind, body := m.raw(s, v)
+		kind, body := m.raw(v)
 		tag := written(etag(body), at.d.Protocol.ETags)
-		if f != nil && kind == jsonType && len(body) > 0 {
-			body = encode(f.object(decode(body), s.browse(at)))
+		if kind == jsonType && len(body) > 0 && !vendor.IsStandard() {
+			body = encode(vendor.Render(decode(body), at))
 		}
 		return newRepresentation(kind, body, tag, nil)
 	}
-	o, volatile := m.standard(v), m.volatile
-	if f != nil {
-		o = f.object(normalized(o), s.browse(at))
-		volatile = f.volatile(m.schema, volatile)
-	}
+	o, volatile := vendor.Render(m.standard(v), at), vendor.Volatile(m.schema, m.volatile)
 	if m.finish != nil {
 		m.finish(v, o, volatile)
 	}

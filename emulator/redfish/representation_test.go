@@ -62,7 +62,7 @@ func TestAnUnchangedResourceIsRenderedOnce(t *testing.T) {
 	s := newService(t, h)
 	at := func(uri string) *representation {
 		r := httptest.NewRequest("GET", uri, nil)
-		return s.representation(s.find(r.URL), look(h))
+		return s.renderer.representation(s.tree.find(r.URL), look(h))
 	}
 	slot := sys + "/VirtualMedia/Cd"
 	system, cd := at(sys), at(slot)

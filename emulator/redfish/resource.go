@@ -2,18 +2,11 @@ package redfish
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
-	"sync"
 
-	"github.com/gorilla/mux"
-
-	"github.com/metalab-dev/metalab/emulator/bmc"
-	"github.com/metalab-dev/metalab/emulator/machine"
-	"github.com/metalab-dev/metalab/emulator/redfish/message"
+	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
 // resource is a row of the tree: what is at the addresses of one pattern, who
@@ -28,8 +21,8 @@ type resource struct {
 	link    string                                    // property of the resource above that leads here; "" is the last segment, "-" none
 	read    func(v view) object                       // the body, but for what the framework adds
 	finish  func(v view, o object, volatile []string) // adds what depends on all the rest of the body
-	raw     func(s *Service, v view) (mime, []byte)   // a document of the protocol
-	answer  func(x *exchange, v view)                 // to a GET or HEAD, where that is not the document
+	raw     func(v view) (mime, []byte)               // a document of the protocol
+	answer  answerKind                                // of a GET or HEAD; "": the representation
 	origins bool                                      // it links to what something happened to
 	name    string                                    // of a collection
 	of      string                                    // variable that the members of a collection stand for
@@ -59,9 +52,9 @@ type resource struct {
 	moves     shows
 	actions   []action
 
-	vendor *vendorRow // of a resource that only this vendor's service has
-	fresh  bool       // its body is made anew each time, of all that there is
-	typed  string     // @odata.type, where that does not follow from the schema
+	vendor any    // of a resource that only one vendor's service has: what package vendor knows of it
+	fresh  bool   // its body is made anew each time, of all that there is
+	typed  string // @odata.type, where that does not follow from the schema
 
 	untold bool // no event tells that it comes, goes or changes: others do
 	whole  bool // a collection whose members stand in it whole (OData.AutoExpand)
@@ -77,6 +70,8 @@ const (
 	jsonType mime = "application/json"
 	xmlType  mime = "application/xml"
 	gzipType mime = "application/gzip"
+
+	streamType mime = "text/event-stream"
 )
 
 // content is the Content-Type header of a body.
@@ -99,68 +94,6 @@ func (m mime) header() []string {
 	return []string{m.content()}
 }
 
-// operation is one request that was understood: to whom, about what, by whom.
-type operation struct {
-	host Host
-	view view   // of the resource that the request addresses
-	set  values // what the client sent and the inputs took
-	who  actor
-	from string // address of the client
-	x    *exchange
-	in   document // what the client sent, whole
-	when string   // it shall take effect: immediate, or another of resource.applies
-}
-
-// request tells a job what asked for it. A request that held a secret is not
-// shown (DSP2046, Task.HidePayload).
-func (c operation) request() bmc.Request {
-	body, hidden := c.in.redacted(c.x.match)
-	return bmc.Request{Method: c.x.r.Method, Target: c.x.match.target(), Body: body, Hidden: hidden}
-}
-
-// job is a job that this request asks for.
-func (c operation) job(name string) bmc.OpenTask {
-	return bmc.OpenTask{Name: name, User: c.who.user, Account: c.who.account, Request: c.request()}
-}
-
-// begin opens a job for a command to the machine and answers with it.
-func (c operation) begin(ctx context.Context, name string, do func(job string) machine.Command) (reply, error) {
-	c.x.expect(http.StatusAccepted)
-	if job := c.x.joins; job != "" {
-		return reply{job: job}, c.host.Apply(ctx, do(job))
-	}
-	j, err := c.host.Begin(ctx, c.job(name), do)
-	return reply{job: j.ID}, err
-}
-
-// work has the BMC begin work of its own, and answers with its job.
-func (c operation) work(ctx context.Context, do bmc.Command) (reply, error) {
-	evs, err := c.host.ApplyBMC(ctx, do)
-	if err != nil {
-		return reply{}, err
-	}
-	for _, ev := range evs {
-		if opened, ok := ev.(bmc.TaskOpened); ok {
-			return reply{job: opened.Task.ID}, nil
-		}
-	}
-	return reply{}, fmt.Errorf("redfish: %T opened no job", do)
-}
-
-// reply is what an operation answers. The zero reply has nothing to say but
-// that it was done.
-type reply struct {
-	at     string            // address of what was made, when that is no member of the addressed collection
-	id     string            // last segment of the address of a new member
-	token  string            // of a session, shown this once
-	body   object            // of an action that answers something
-	job    string            // that goes on: the answer is 202 and leads to its task
-	status int               // of the answer with body, or without one; 0: as is usual
-	made   *stepAnswer       // that is the answer
-	bad    []refusal         // of a PATCH: what only the model could find wrong; the rest was done
-	told   []message.Message // beside the resource that is answered
-}
-
 // patch is how a resource is changed (DSP0266, "PATCH (update)").
 type patch struct {
 	inputs []input
@@ -179,9 +112,25 @@ type create struct {
 
 // upload is how an address takes a body that is no JSON.
 type upload struct {
+	kind   uploadKind
 	inputs []input // of what of it is
-	apply  func(x *exchange, c operation) (reply, error)
 }
+
+// uploadKind says what a body that is no JSON holds.
+type uploadKind string
+
+const (
+	plainUpload     uploadKind = "image"
+	multipartUpload uploadKind = "multipart"
+)
+
+// answerKind says how a GET is answered that the representation is not the answer to.
+type answerKind string
+
+const (
+	eventStream       answerKind = "event stream"
+	taskMonitorAnswer answerKind = "task monitor"
+)
 
 // action is an action of a resource (DSP0266, "POST (action)").
 type action struct {
@@ -231,7 +180,7 @@ func (a *action) verb() string {
 // the addresses that a resource has beside its own.
 type route struct {
 	*resource
-	served  *served
+	tree    *Tree
 	pattern string
 	vars    []string // of the pattern, outermost first
 	action  *action  // its target
@@ -245,10 +194,10 @@ type route struct {
 }
 
 // routes makes the routes of a tree.
-func routes(tree []resource, all *served) []*route {
+func routes(tree []resource, all *Tree) []*route {
 	var out []*route
 	add := func(r *resource, below string, a *action, members bool) {
-		t := &route{resource: r, served: all, pattern: r.uri + below, vars: variables(r.uri), action: a, members: members}
+		t := &route{resource: r, tree: all, pattern: r.uri + below, vars: variables(r.uri), action: a, members: members}
 		t.methods = methods(t)
 		if of := memberOf(tree, r); r.create != nil && of != nil {
 			t.makes = of.schema
@@ -326,6 +275,9 @@ type match struct {
 	base *match
 }
 
+// exists says whether there is a resource to read.
+func (m *match) exists(at *snapshot) bool { return m.action == nil && !m.members && m.isThere(at) }
+
 // isThere says whether what it leads to is.
 func (m *match) isThere(at *snapshot) bool {
 	if m.base != nil {
@@ -336,52 +288,6 @@ func (m *match) isThere(at *snapshot) bool {
 		v = m.view(at)
 	}
 	return m.missing(v) == "" && m.there(v)
-}
-
-// shared is the router of the tree's patterns, which are the same for all
-// services: it is dear to make, and larger than all else that a service needs.
-var shared struct {
-	sync.Once
-	router *mux.Router
-}
-
-// router is that router, of all routes of the tree.
-func router(all []*route) *mux.Router {
-	shared.Do(func() {
-		shared.router = mux.NewRouter()
-		for _, t := range all {
-			shared.router.Path(t.pattern).Name(t.pattern)
-		}
-	})
-	return shared.router
-}
-
-// find is what is at an address, or nil. Matching is dear, so matches are kept.
-func (s *Service) find(u *url.URL) *match {
-	if u.RawPath != "" && strings.Contains(strings.ToLower(u.RawPath), "%2f") {
-		return nil // a slash within a name, which no name has
-	}
-	path := u.Path
-	if len(path) > 1 {
-		path = strings.TrimSuffix(path, "/") // both forms name the same resource
-	}
-	if m, ok := s.matches.get(path); ok {
-		return m
-	}
-	var found mux.RouteMatch
-	if !s.router.Match(&http.Request{URL: &url.URL{Path: path}}, &found) {
-		return nil
-	}
-	t := s.routes[found.Route.GetName()]
-	m := &match{route: t, ids: found.Vars, uri: path}
-	switch {
-	case t.action != nil:
-		m.uri = strings.TrimSuffix(path, "/Actions/"+t.action.name)
-	case t.members:
-		m.uri = strings.TrimSuffix(path, "/Members")
-	}
-	s.matches.put(path, m)
-	return m
 }
 
 // there says whether the resource is there, given that its variables' things are.
@@ -399,65 +305,7 @@ func (t *route) missing(v view) string {
 	return ""
 }
 
-// gather tells each collection whose members stand in it whole which row they
-// are of, and that it shows what they do.
-func gather(tree []resource) {
-	for i := range tree {
-		r := &tree[i]
-		j := slices.IndexFunc(tree, func(m resource) bool { return r.whole && m.uri == r.uri+"/{"+r.of+"}" })
-		if j >= 0 {
-			r.member = &tree[j]
-			r.shows |= r.member.shows
-		}
-	}
-}
-
-// linked tells each row which rows it links to: those whose pattern is its own
-// and one segment more. Where those are not there, their link is not either.
-func linked(tree []resource) {
-	at := map[string]*resource{}
-	for i := range tree {
-		at[tree[i].uri] = &tree[i]
-	}
-	for i := range tree {
-		r := &tree[i]
-		slash := strings.LastIndexByte(r.uri, '/')
-		above, last := at[r.uri[:slash]], r.uri[slash+1:]
-		if r.link == "-" || r.schema == "" || above == nil || above.of != "" || strings.HasPrefix(last, "{") {
-			continue
-		}
-		if r.link == "" {
-			r.link = last
-		}
-		above.below = append(above.below, r)
-		if r.when != nil { // what its presence depends on, its link does
-			above.shows |= r.shows
-		}
-	}
-}
-
-// validate says what is wrong with a tree; it guards against slips in the
-// table.
-func validate(tree []resource) error {
-	for i := range tree {
-		r := &tree[i]
-		for _, v := range append(variables(r.uri), r.of) {
-			if v != "" && things[v] == nil {
-				return fmt.Errorf("redfish: %s: unknown variable %s", r.uri, v)
-			}
-		}
-		bodies := 0
-		for _, has := range []bool{r.read != nil, r.raw != nil, r.of != "", r.upload != nil} {
-			if has {
-				bodies++
-			}
-		}
-		if r.create != nil && memberOf(tree, r) == nil {
-			return fmt.Errorf("redfish: %s: create: has no row of its members", r.uri)
-		}
-		if bodies != 1 {
-			return fmt.Errorf("redfish: %s: want one of read, raw, of and upload", r.uri)
-		}
-	}
-	return nil
+// guards says whether a resource is changed only on a condition.
+func (r *resource) guards(as dialect.ETags) bool {
+	return r.guarded || slices.Contains(as.IfMatchRequired, "*") || slices.Contains(as.IfMatchRequired, typeName(r.schema))
 }

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
 // rootRows are the protocol's own documents (DSP0266, "Redfish-defined URIs").
@@ -23,7 +25,7 @@ func rootRows() []resource {
 
 // versions is the document at /redfish, whose content DSP0266 prescribes to
 // the letter ("Protocol version").
-func versions(*Service, view) (mime, []byte) {
+func versions(view) (mime, []byte) {
 	return jsonType, []byte(`{"v1":"/redfish/v1/"}`)
 }
 
@@ -41,10 +43,10 @@ func serviceRoot(v view) object {
 
 // serviceDocument lists the service root and what it links to (DSP0266, "OData
 // service document").
-func serviceDocument(s *Service, v view) (mime, []byte) {
+func serviceDocument(v view) (mime, []byte) {
 	entry := func(name, uri string) object { return object{"name": name, "kind": "Singleton", "url": uri} }
 	entries := []object{entry("Service", "/redfish/v1/")}
-	m := s.find(&url.URL{Path: "/redfish/v1"})
+	m := v.tree.find(&url.URL{Path: "/redfish/v1"})
 	v.uri = m.uri
 	root := m.object(v)
 	for _, name := range slices.Sorted(maps.Keys(root)) {
@@ -58,7 +60,7 @@ func serviceDocument(s *Service, v view) (mime, []byte) {
 
 // metadata is the OData metadata document: it refers to the published schema
 // of every type that the service serves (DSP0266, "OData $metadata").
-func metadata(s *Service, v view) (mime, []byte) {
+func metadata(v view) (mime, []byte) {
 	var b bytes.Buffer
 	b.WriteString(xml.Header)
 	b.WriteString(`<edmx:Edmx xmlns:edmx="http://docs.oasis-open.org/odata/ns/edmx" Version="4.0">` + "\n")
@@ -70,7 +72,7 @@ func metadata(s *Service, v view) (mime, []byte) {
 		}
 		b.WriteString("  </edmx:Reference>\n")
 	}
-	for _, schema := range s.served.schemas {
+	for _, schema := range v.tree.schemas {
 		if strings.HasPrefix(schema, "ServiceRoot.") {
 			refer(schema, "ServiceRoot.v1_0_0") // which has the container
 			continue
@@ -96,4 +98,26 @@ func metadata(s *Service, v view) (mime, []byte) {
 </edmx:Edmx>
 `)
 	return xmlType, b.Bytes()
+}
+
+// protocolFeatures is ServiceRoot.ProtocolFeaturesSupported. It tells what
+// requests are answered by, unless the vendor's tells something else.
+func protocolFeatures(d *dialect.Record) object {
+	q := d.Protocol.Queries
+	if d.Protocol.AdvertisedQueries != nil {
+		q = *d.Protocol.AdvertisedQueries
+	}
+	expand := object{"ExpandAll": q.ExpandAll, "Links": q.ExpandLinks, "NoLinks": q.ExpandRest, "Levels": q.MaxLevels > 0}
+	if q.MaxLevels > 0 {
+		expand["MaxLevels"] = q.MaxLevels
+	}
+	o := object{
+		"ExcerptQuery": q.Excerpt, "FilterQuery": q.Filter, "OnlyMemberQuery": q.Only, "SelectQuery": q.Select,
+		"TopSkipQuery": q.TopSkip, "ExpandQuery": expand, "IncludeOriginOfConditionQuery": false,
+		"DeepOperations": object{"DeepPATCH": false, "DeepPOST": false}, "MultipleHTTPRequests": true,
+	}
+	if q.Filter {
+		o["FilterQueryComparisonOperations"], o["FilterQueryCompoundOperations"] = true, true
+	}
+	return o
 }

@@ -1,6 +1,7 @@
 package redfish
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -19,21 +20,26 @@ type rule struct {
 	at pattern
 }
 
-// ruledOut refuses a write that this vendor's service does not take. It says
-// whether it has.
-func (x *exchange) ruledOut(in document, at *snapshot) bool {
-	f := faceOf(at.d)
-	if f == nil {
-		return false
+// Rejected is a write that a vendor's service does not take.
+type Rejected struct {
+	Status    int
+	Message   message.Message
+	PlainText bool // the body is the message's text alone
+}
+
+// Reject returns why this vendor's service does not take a write; nil when it does.
+func (v *Vendor) Reject(q ofRequest, in document) *Rejected {
+	if v.face == nil {
+		return nil
 	}
-	for i := range f.rules {
-		r := &f.rules[i]
-		if !r.concerns(x) || !r.during(x.match, at) {
+	for i := range v.face.rules {
+		r := &v.face.rules[i]
+		if !r.concerns(q) || !r.during(q.Match, q.At) {
 			continue
 		}
-		property, ok := r.sees(in, x.in)
+		property, ok := r.sees(in, q.BodySize)
 		if ok && len(r.SendsUnchanged) > 0 {
-			property, ok = r.repeats(in, x.match.object(x.match.view(at)))
+			property, ok = r.repeats(in, q.Match.object(q.Match.view(q.At)))
 		}
 		if !ok {
 			continue
@@ -46,24 +52,9 @@ func (x *exchange) ruledOut(in document, at *snapshot) bool {
 		if property != "" {
 			m = m.About("#/" + property)
 		}
-		status := r.Status
-		if status == 0 {
-			status = http.StatusBadRequest
-		}
-		if r.PlainText {
-			x.refuseBarely(status, m)
-		} else {
-			x.refuse(status, m)
-		}
-		return true
+		return &Rejected{cmp.Or(r.Status, http.StatusBadRequest), m, r.PlainText}
 	}
-	return false
-}
-
-// refuseBarely refuses without an error that a program could read.
-func (x *exchange) refuseBarely(status int, m message.Message) {
-	x.w.Header()["Content-Type"] = []string{"text/plain;charset=utf-8"}
-	x.send(status, []byte(m.Text+"\n"))
+	return nil
 }
 
 // says is a message that a vendor has of his own.
@@ -87,21 +78,21 @@ type tell struct {
 	at pattern
 }
 
-func (t *tell) concerns(x *exchange) bool { return x.about(t.ResourceType, t.Method, t.at) }
+func (t *tell) concerns(q ofRequest) bool { return q.isAbout(t.ResourceType, t.Method, t.at) }
 
 // concerns says whether the rule is about what a request is about.
-func (r *rule) concerns(x *exchange) bool { return x.about(r.ResourceType, r.Method, r.at) }
+func (r *rule) concerns(q ofRequest) bool { return q.isAbout(r.ResourceType, r.Method, r.at) }
 
-// about says whether a request does that to such a resource.
-func (x *exchange) about(of, method string, at pattern) bool {
-	what := x.r.Method
-	if x.match.action != nil {
-		what = x.match.action.name
+// isAbout says whether a request does that to such a resource.
+func (q ofRequest) isAbout(of, method string, at pattern) bool {
+	m, what := q.Match, q.Method
+	if m.action != nil {
+		what = m.action.name
 	}
-	if x.match.vendor != nil && at != nil && len(at) < len(split(x.match.uri)) {
+	if m.vendor != nil && at != nil && len(at) < len(split(m.uri)) {
 		return false // it is about what the tree has there
 	}
-	return (of == "" || of == typeName(x.match.schema)) && (method == "" || method == what) && (at == nil || at.holds(x.match.uri))
+	return (of == "" || of == typeName(m.schema)) && (method == "" || method == what) && (at == nil || at.holds(m.uri))
 }
 
 // sees says whether what was sent is what the rule is about, and which property
@@ -232,31 +223,14 @@ func (r *rule) during(m *match, at *snapshot) bool {
 	return true
 }
 
-// inside is what was sent at a path.
-func (in document) inside(path string) (any, bool) {
-	name, rest, deeper := strings.Cut(path, "/")
-	v, ok := in.get(name)
-	if !deeper || !ok {
-		return v, ok
-	}
-	below, ok := v.(document)
-	if !ok {
-		return nil, false
-	}
-	return below.inside(rest)
-}
-
-// error is the body of an error response as this vendor's service words it.
-func (x *exchange) error(ms ...message.Message) []byte {
-	body := x.spoken().Error(ms...)
-	if x.host == nil {
-		return body
-	}
-	form := x.host.Dialect().Presentation.Errors
+// Error is the body of an error response as this vendor's service words it.
+func (v *Vendor) Error(ms ...message.Message) []byte {
+	body := v.Registries().Error(ms...)
+	form := v.d.Presentation.Errors
 	if form.Code == "" && !form.IDsOnly && !form.SingleObject && !form.SingleText && !form.FullVersions {
 		return body
 	}
-	return inForm(body, form, x.host.Dialect().Protocol.Registries)
+	return inForm(body, form, v.d.Protocol.Registries)
 }
 
 // inForm puts an error response into a vendor's form.
@@ -310,24 +284,23 @@ func withErrata(id any, versions map[string]string) any {
 	return prefix + "." + version + rest[key:]
 }
 
-// succeed answers that a write was done, with no resource to show.
-func (x *exchange) succeed() {
-	form := x.host.Dialect().Presentation.Errors
+// Success is the body of the answer to a write that was done; nil where this
+// vendor's service has none.
+func (v *Vendor) Success(q ofRequest) []byte {
+	form := v.d.Presentation.Errors
 	if form.Success == nil {
-		x.done()
-		return
+		return nil
 	}
 	says := form.Success
-	f := faceOf(x.host.Dialect()) // which has at least that
-	if i := slices.IndexFunc(f.tells, func(t tell) bool { return t.concerns(x) }); i >= 0 {
+	f := v.face // which has at least that
+	if i := slices.IndexFunc(f.tells, func(t tell) bool { return t.concerns(q) }); i >= 0 {
 		says = &f.tells[i].Message
 	}
 	body, known := f.done.Load(says)
 	if !known {
 		body, _ = f.done.LoadOrStore(says, f.success(*says))
 	}
-	x.w.Header()["Content-Type"] = jsonContent
-	x.send(http.StatusOK, body.([]byte))
+	return body.([]byte)
 }
 
 // success is the body of an answer that says that a write was done.

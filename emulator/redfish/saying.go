@@ -7,12 +7,11 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// said is an answer as this vendor's service words it.
-func (x *exchange) said(status int, ms []message.Message) (int, []message.Message) {
-	if x.host == nil {
-		return status, ms
-	}
-	sayings := x.host.Dialect().Protocol.Messages
+// Reword returns an error's status and messages as this vendor's service has
+// them, with URIs as clients see them.
+func (v *Vendor) Reword(status int, ms []message.Message) (int, []message.Message) {
+	ms = v.withClientURIs(ms)
+	sayings := v.d.Protocol.Messages
 	if len(sayings) == 0 {
 		return status, ms
 	}
@@ -35,13 +34,10 @@ func (x *exchange) said(status int, ms []message.Message) (int, []message.Messag
 	return status, ms
 }
 
-// told are messages about what was sent, with addresses as clients see them: a
+// withClientURIs are messages about what was sent with URIs as clients see them: a
 // value may be one, which was read as the tree's.
-func (x *exchange) told(ms []message.Message) []message.Message {
-	if x.host == nil {
-		return ms
-	}
-	f := faceOf(x.host.Dialect())
+func (v *Vendor) withClientURIs(ms []message.Message) []message.Message {
+	f := v.face
 	if f == nil {
 		return ms
 	}

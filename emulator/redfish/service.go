@@ -1,7 +1,6 @@
 package redfish
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"hash/maphash"
@@ -12,17 +11,14 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/gorilla/mux"
-
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/clock"
-	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
@@ -68,21 +64,12 @@ type Service struct {
 	journal func(context.Context, Entry)
 	entire  func(context.Context)
 	clock   *clock.Clock
-	hubs    hubs
-	vendors sync.Map // *dialect.Record → *vendor
+	vendors *Vendors
 	misses  *cache[missed, int]
 
-	tree    []resource
-	router  *mux.Router
-	routes  map[string]*route // by pattern
-	matches *cache[string, *match]
-	cache   *cache[cacheKey, *cacheEntry]
-	// patterns are those of the tree, for faces whose letters have no case.
-	patterns []pattern
-	packed   *cache[*representation, *packed]
-	found    *cache[found, *match]
-	served   served
-	types    map[string]string // of the things that variables stand for
+	tree     *Tree
+	renderer *Renderer
+	events   *Events
 
 	// locks make a precondition and the change that rests on it one step. A
 	// host has one of them, which it may share with others.
@@ -91,12 +78,9 @@ type Service struct {
 }
 
 const (
-	keptMatches = 4096     // routes
-	keptBytes   = 16 << 20 // of bodies, in each of two generations
-	keptBeside  = 1 << 10  // bytes that are held with a body: its headers and views
-	maxBody     = 256 << 10
-	longAnswer  = 3 << 10 // bytes of a body: with its headers more than net/http writes at once
-	maxTold     = 16      // errors in one answer
+	missesCached = 4096
+	maxBody      = 256 << 10
+	longAnswer   = 3 << 10 // bytes of a body: with its headers more than net/http writes at once
 )
 
 // New returns a Service.
@@ -105,51 +89,20 @@ func New(c Config) (*Service, error) {
 		return nil, errors.New("redfish: Config.Rack: must not be nil")
 	}
 	s := &Service{
-		rack: c.Rack, log: c.Log, enter: c.Enter, exit: c.Leave, journal: c.Journal, entire: c.Whole, clock: c.Clock, tree: tree(),
-		hubs:    hubs{of: map[Host]*hub{}, closed: make(chan struct{})},
-		matches: newCache[string](keptMatches, func(*match) int { return 1 }),
-		cache:   newCache[cacheKey](keptBytes, func(e *cacheEntry) int { return len(e.body) + keptBeside }),
-		packed:  newCache[*representation](keptPacked, func(z *packed) int { return len(z.body) + keptBeside }),
-		found:   newCache[found](keptMatches, func(*match) int { return 1 }),
-		misses:  newCache[missed](keptMatches, func(int) int { return 1 }),
-		seed:    maphash.MakeSeed(),
+		rack: c.Rack, log: c.Log, enter: c.Enter, exit: c.Leave, journal: c.Journal, entire: c.Whole, clock: c.Clock,
+		misses: newCache[missed](missesCached, func(int) int { return 1 }),
+		seed:   maphash.MakeSeed(),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.served.by, s.routes = s, map[string]*route{}
-	if err := validate(s.tree); err != nil {
+	var err error
+	if s.tree, err = NewTree(c.Schemas, s.log); err != nil {
 		return nil, err
 	}
-	if err := assignNeeds(s.tree); err != nil {
-		return nil, err
-	}
-	linked(s.tree)
-	showOrigins(s.tree)
-	gather(s.tree)
-	all := routes(s.tree, &s.served)
-	s.router = router(all)
-	for _, t := range all {
-		s.routes[t.pattern] = t
-		s.patterns = append(s.patterns, patternOf(t.pattern, &dialect.Record{SystemID: "{system}", ManagerID: "{manager}", ChassisID: "{chassis}"}))
-		if t.schema != "" && !slices.Contains(s.served.schemas, t.schema) {
-			s.served.schemas = append(s.served.schemas, t.schema)
-		}
-	}
-	slices.Sort(s.served.schemas)
-	if c.Schemas != nil {
-		var err error
-		if s.served.library, err = openLibrary(c.Schemas); err != nil {
-			return nil, err
-		}
-	}
-	s.types = map[string]string{}
-	for i := range s.tree {
-		r := &s.tree[i]
-		if vars := variables(r.uri); strings.HasSuffix(r.uri, "}") {
-			s.types[vars[len(vars)-1]] = cmp.Or(typeName(r.schema), "document")
-		}
-	}
+	s.vendors = NewVendors(s.tree)
+	s.renderer = NewRenderer(s.tree, s.vendors)
+	s.events = NewEvents(s.tree, s.vendors, s.renderer)
 	return s, nil
 }
 
@@ -332,7 +285,7 @@ func (x *exchange) serve() {
 	reads := x.r.Method == http.MethodGet || x.r.Method == http.MethodHead
 	var p *representation // who writes may never need it
 	if reads {
-		p = x.s.representation(x.match, at)
+		p = x.s.renderer.representation(x.match, at)
 	}
 	if p == nil && (reads || !x.match.isThere(at)) || at.d.Tasks.MissingReads > 0 && x.early(at.d.Tasks.MissingReads) {
 		x.gone(at)
@@ -354,8 +307,8 @@ func (x *exchange) serve() {
 	}
 	switch x.r.Method {
 	case http.MethodGet, http.MethodHead:
-		if x.match.answer != nil {
-			x.match.answer(x, x.match.view(at))
+		if answer := answerers[x.match.answer]; answer != nil {
+			answer(x, x.match.view(at))
 			return
 		}
 		if at.d.Tasks.LocationIsTask && typeName(x.match.schema) == "Task" && x.direct(p, at) {
@@ -382,7 +335,7 @@ func (x *exchange) gone(at *snapshot) {
 		x.refuse(http.StatusNotFound, message.ResourceMissingAtURI.With(x.r.URL.Path))
 		return
 	}
-	x.refuse(http.StatusNotFound, message.ResourceNotFound.With(x.s.types[name], x.match.ids[name]))
+	x.refuse(http.StatusNotFound, message.ResourceNotFound.With(x.s.tree.types[name], x.match.ids[name]))
 }
 
 // read answers a GET or HEAD.
@@ -402,7 +355,7 @@ func (x *exchange) read(p *representation) {
 		return
 	}
 	plain := x.unpacked(p)
-	if f := faceOf(x.host.Dialect()); f != nil && f.packs(x.match.uri) {
+	if x.vendor().GzipOnly(x.match.uri) {
 		plain = false
 		if gzip, _ := gzipQuality(x.r.Header["Accept-Encoding"]); gzip == 0 {
 			x.refuse(http.StatusNotAcceptable, message.HeaderInvalid.With("Accept-Encoding"))
@@ -412,7 +365,7 @@ func (x *exchange) read(p *representation) {
 	if tags := x.r.Header["If-None-Match"]; len(tags) > 0 && holds(tags, p.tag(), x.host.Dialect().Protocol.ETags) {
 		x.w.Header()["Etag"] = p.etag[:]
 		if !plain {
-			x.w.Header()["Etag"] = x.s.pack(p).etag
+			x.w.Header()["Etag"] = x.s.renderer.gzip(p).etag
 		}
 		x.status = http.StatusNotModified
 		x.w.WriteHeader(x.status)
@@ -437,15 +390,54 @@ func (x *exchange) show(status int, p *representation) {
 
 // refuse sends an error response (DSP0266, "Error responses").
 func (x *exchange) refuse(status int, ms ...message.Message) {
-	if len(ms) > maxTold {
-		ms = append(slices.Clip(ms[:maxTold]), message.MaximumErrorsExceeded.With())
+	if len(ms) > maxMessages {
+		ms = append(slices.Clip(ms[:maxMessages]), message.MaximumErrorsExceeded.With())
 	}
 	if x.inner != "" {
 		x.refused = ms
 	}
-	status, ms = x.said(status, x.told(ms))
+	var body []byte
+	if x.host == nil {
+		body = message.Versions(nil).Error(ms...)
+	} else {
+		status, ms = x.vendor().Reword(status, ms)
+		body = x.vendor().Error(ms...)
+	}
 	x.w.Header()["Content-Type"] = jsonContent
-	x.send(status, x.error(ms...))
+	x.send(status, body)
+}
+
+// refusePlain refuses without an error that a program could read.
+func (x *exchange) refusePlain(status int, m message.Message) {
+	x.w.Header()["Content-Type"] = []string{"text/plain;charset=utf-8"}
+	x.send(status, []byte(m.Text+"\n"))
+}
+
+// vendor is the vendor of the BMC that the request is for.
+func (x *exchange) vendor() *Vendor { return x.s.vendors.Of(x.host.Dialect()) }
+
+// find is what is at a URL; nil when there is nothing.
+func (x *exchange) find(u *url.URL) *match {
+	if x.inner != "" {
+		return x.s.tree.find(u)
+	}
+	return x.vendor().Route(x.r.Method, u)
+}
+
+// locate tells a client an address of the tree.
+func (x *exchange) locate(uri string) {
+	x.w.Header()["Location"] = []string{x.vendor().URI(uri)}
+}
+
+// succeed answers that a write was done, with no resource to show.
+func (x *exchange) succeed() {
+	body := x.vendor().Success(ofRequest{Method: x.r.Method, Match: x.match})
+	if body == nil {
+		x.done()
+		return
+	}
+	x.w.Header()["Content-Type"] = jsonContent
+	x.send(http.StatusOK, body)
 }
 
 // spoken are the message registries as this vendor's service speaks them.

@@ -76,7 +76,7 @@ var sessionCreate = create{
 		if !ok {
 			return reply{}, errLogin
 		}
-		c.x.by(actor{user: a.Name, account: a.ID})
+		c.x.SignedIn(actor{user: a.Name, account: a.ID})
 		var chance [16]byte
 		rand.Read(chance[:]) // never fails
 		// Hexadecimal, so that a validator can judge how random it is.

@@ -107,7 +107,7 @@ func (c operation) ruled(err error) error {
 		b = breach{http.StatusBadRequest, incorrect}
 	}
 	m := b.say(e, property, value)
-	if a := c.x.match.action; a != nil {
+	if a := c.match.action; a != nil {
 		if _, is := c.set[property]; !is && property == "Drives" {
 			return decline(http.StatusConflict, message.ActionParameterValueConflict.With("RAIDType", e.Value))
 		}

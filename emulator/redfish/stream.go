@@ -3,7 +3,6 @@ package redfish
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,8 +11,6 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
-
-const streamType mime = "text/event-stream"
 
 const (
 	// signOfLife is how long a stream is silent at most, in lab time.
@@ -46,7 +43,7 @@ func (x *exchange) stream(view) {
 	}
 	want.Stream, want.Owner, want.Context = true, x.who.account, "Server-sent events"
 	want.Destination = "redfish-sse://" + x.r.RemoteAddr
-	u := x.s.hubs.get(x.host, true) // before there is a subscriber, so that it misses nothing
+	u := x.s.events.hubs.get(x.host, true) // before there is a subscriber, so that it misses nothing
 	evs, err := x.host.ApplyBMC(x.context(), bmc.Subscribe{Subscription: want})
 	if err != nil {
 		x.fail(err)
@@ -69,7 +66,7 @@ func (x *exchange) asked() (bmc.Subscription, bool) {
 		return want, false
 	}
 	want.IncludeOriginOfCondition = whole
-	if err := narrow(&want, f, x.match.served.schemas); err != nil {
+	if err := narrow(&want, f, x.match.tree); err != nil {
 		x.misasked(err)
 		return want, false
 	}
@@ -103,7 +100,7 @@ func (x *exchange) tell(u *hub, to *bmc.Subscription) {
 		}
 		for i := range all {
 			cursor = all[i].number
-			for n, body := range x.s.payloads(&all[i], to) {
+			for n, body := range x.s.events.payloads(&all[i], to) {
 				id := strconv.FormatUint(cursor, 10)
 				if n > 0 { // of several reports, each has an id of its own
 					id += "." + strconv.Itoa(n)
@@ -124,7 +121,7 @@ func (x *exchange) tell(u *hub, to *bmc.Subscription) {
 			}
 		case <-x.r.Context().Done():
 			return
-		case <-x.s.hubs.closed:
+		case <-x.s.events.hubs.closed:
 			return
 		}
 	}
@@ -159,21 +156,10 @@ func (x *exchange) push(text string) bool {
 	return c.Flush() == nil
 }
 
-// CloseStreams ends all streams, and lets no further one live: the service
-// ends.
-func (s *Service) CloseStreams() {
-	s.hubs.once.Do(func() { close(s.hubs.closed) })
-}
+// CloseStreams ends all streams, and lets no further one live: the service ends.
+func (s *Service) CloseStreams() { s.events.Close() }
 
-// opened is the number of the event before the one that tells of a new
-// subscription, or of the newest when none does.
-func (u *hub) opened(id string) uint64 {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for _, t := range slices.Backward(u.last) {
-		if t.opens == id {
-			return t.number - 1
-		}
-	}
-	return u.number
-}
+// Tell tells the subscribers of a host what has happened to it: those with a
+// stream at once, for the others the events to be posted are returned. It must
+// be called step by step in their order.
+func (s *Service) Tell(h Host, st Step) []Letter { return s.events.Tell(h, st) }

@@ -66,7 +66,7 @@ var filters = map[string]struct {
 // narrow makes a filter that of a subscription. It takes what can be told of a
 // subscription: for each property a list of values, one of which must be there
 // (DSP0266 joins the values of a property by or, and properties by and).
-func narrow(s *bmc.Subscription, f *odata.Filter, schemas []string) error {
+func narrow(s *bmc.Subscription, f *odata.Filter, tree *Tree) error {
 	if f == nil {
 		return nil
 	}
@@ -77,7 +77,7 @@ func narrow(s *bmc.Subscription, f *odata.Filter, schemas []string) error {
 	if !ok {
 		return bad(odata.Form, "joins values of one property by or, and properties by and")
 	}
-	types := resourceTypes(view{served: &served{schemas: schemas}})
+	types := resourceTypes(view{tree: tree})
 	seen := map[string]bool{}
 	for _, g := range groups {
 		name, op := g[0].Property, g[0].Operator

@@ -3,7 +3,6 @@ package redfish
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -20,7 +19,7 @@ func taskRows() []resource {
 		{uri: "/redfish/v1/TaskService/Tasks/{task}", schema: "Task.v1_7_4", shows: showsJobs | showsTime, origins: true,
 			read: task, remove: removeTask, volatile: []string{"PercentComplete"}},
 		{uri: "/redfish/v1/TaskService/TaskMonitors/{monitor}", needs: ofMonitor, shows: showsJobs | showsTime, origins: true, link: "-",
-			raw: monitor, answer: answerMonitor, own: ownMonitor, remove: removeMonitor},
+			raw: monitor, answer: taskMonitorAnswer, own: ownMonitor, remove: removeMonitor},
 	}
 }
 
@@ -202,7 +201,7 @@ func cancelJob(ctx context.Context, c operation, j bmc.Task) (reply, error) {
 
 // monitor is the task monitor of a job that is under way. It is no resource:
 // what it answers is the task, or else what the operation itself would.
-func monitor(_ *Service, v view) (mime, []byte) {
+func monitor(v view) (mime, []byte) {
 	t := &match{route: &route{resource: &resource{schema: "Task.v1_7_4", read: task}}}
 	below := v
 	below.uri, below.ids = taskURI(v.ids["monitor"]), map[string]string{"task": v.ids["monitor"]}
@@ -223,91 +222,4 @@ func removeMonitor(ctx context.Context, c operation) (reply, error) {
 	}
 	_, err := c.host.ApplyBMC(ctx, bmc.DeliverTask{ID: j.ID, Now: true})
 	return reply{}, err
-}
-
-// direct answers the reading of a task as that of its monitor, but that a task
-// that has ended is shown where the operation has no answer of its own. It says
-// whether it has answered.
-func (x *exchange) direct(p *representation, at *snapshot) bool {
-	j := x.match.view(at).job()
-	switch {
-	case !j.State.Ended():
-		x.show(http.StatusAccepted, p)
-	case j.State == bmc.TaskCompleted && j.Result != "":
-		x.result(j)
-	default:
-		return false
-	}
-	return true
-}
-
-// result answers with what a job has answered.
-func (x *exchange) result(j bmc.Task) {
-	kind := jsonType
-	switch j.Result[0] {
-	case '{':
-	case '<':
-		kind = xmlType
-	default:
-		kind = "text/plain"
-	}
-	x.w.Header()["Content-Type"] = []string{string(kind) + ";charset=utf-8"}
-	x.send(http.StatusOK, []byte(j.Result))
-}
-
-// answerMonitor answers the reading of a task monitor: with 202 until the job
-// has ended, then as the operation would have been answered.
-func answerMonitor(x *exchange, v view) {
-	j := v.job()
-	if !j.State.Ended() {
-		x.accepted(j.ID)
-		return
-	}
-	if x.r.Method != http.MethodHead {
-		if _, err := x.host.ApplyBMC(x.context(), bmc.DeliverTask{ID: j.ID, Now: v.d.Tasks.MonitorReadOnce}); err != nil {
-			x.fail(err)
-			return
-		}
-	}
-	if j.State == bmc.TaskCompleted && j.Result != "" {
-		x.result(j)
-		return
-	}
-	told := list(j.Messages, v.word)
-	made, ok := v.made(j)
-	switch {
-	case j.State == bmc.TaskException:
-		x.refuse(http.StatusInternalServerError, append(told, failure(j))...)
-	case ok:
-		x.locate(made)
-		x.showAt(http.StatusCreated, made)
-	case j.Request.Method == http.MethodPatch || j.Request.Method == http.MethodPut:
-		x.showAt(http.StatusOK, j.Request.Target)
-	case len(told) > 0:
-		x.refuse(http.StatusOK, told...)
-	default:
-		x.done()
-	}
-}
-
-// missed is a task that clients have looked for.
-type missed struct {
-	host Host
-	job  string
-}
-
-// early says whether a read of a task is one of the first, which find that there
-// is none.
-func (x *exchange) early(most int) bool {
-	id := x.match.ids["task"]
-	if x.r.Method != http.MethodGet || id == "" || x.inner != "" {
-		return false
-	}
-	k := missed{x.host, id}
-	n, _ := x.s.misses.get(k)
-	if n >= most {
-		return false
-	}
-	x.s.misses.put(k, n+1)
-	return true
 }

@@ -222,7 +222,7 @@ func TestPayloadWithSecretsIsHidden(t *testing.T) {
 	if body, _ := get(t, s, taskURI(id)); body["HidePayload"] != true || body["Payload"] != nil {
 		t.Errorf("task = %v", body)
 	}
-	m := s.find(parsed("/redfish/v1/Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia"))
+	m := s.tree.find(parsed("/redfish/v1/Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia"))
 	for body, want := range map[string]bool{
 		`{"Image":"http://a/b","UserName":"u"}`: false, `{"Image":"http://a/b","Password":"p"}`: true, `{"Image":"http://u:p@a/b"}`: true,
 	} {

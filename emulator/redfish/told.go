@@ -3,10 +3,8 @@ package redfish
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
@@ -62,7 +60,7 @@ var eventTypes = []string{statusChange, resourceUpdated, resourceAdded, resource
 
 // records are what a step tells: what its events say, and then the resources
 // that it has made, changed and removed.
-func (s *Service) records(h Host, st Step) []record {
+func (s *Events) records(h Host, st Step) []record {
 	was := &snapshot{h: h, d: h.Dialect(), m: st.WasMachine, b: st.WasBMC, now: st.At.Truncate(time.Second)}
 	is := &snapshot{h: h, d: h.Dialect(), m: st.Machine, b: st.BMC, now: was.now}
 	var out []record
@@ -95,7 +93,7 @@ var jobSays = map[bmc.TaskState]message.Entry{
 
 // saying is the record of an event; false when it speaks of nothing that
 // resources do not show.
-func (s *Service) saying(was, is *snapshot, ev bmc.Event) (record, bool) {
+func (s *Events) saying(was, is *snapshot, ev bmc.Event) (record, bool) {
 	r := record{at: ev.Time(), kind: other}
 	switch ev := ev.(type) {
 	case bmc.Logged:
@@ -131,7 +129,7 @@ func (s *Service) saying(was, is *snapshot, ev bmc.Event) (record, bool) {
 	if r.is.Severity == message.Warning || r.is.Severity == message.Critical {
 		r.kind = alert
 	}
-	if m := s.find(&url.URL{Path: r.origin}); m != nil {
+	if m := s.tree.find(&url.URL{Path: r.origin}); m != nil {
 		r.of = typeName(m.schema)
 	}
 	return r, true
@@ -139,7 +137,7 @@ func (s *Service) saying(was, is *snapshot, ev bmc.Event) (record, bool) {
 
 // origin is the address of what something happened to, and whether that is not
 // there any longer.
-func (s *Service) origin(was, is *snapshot, of event.Subject) (uri string, gone bool) {
+func (s *Events) origin(was, is *snapshot, of event.Subject) (uri string, gone bool) {
 	if uri, ok := (view{d: is.d, m: is.m, b: is.b}).origin(of); ok {
 		return uri, false
 	}
@@ -148,7 +146,7 @@ func (s *Service) origin(was, is *snapshot, of event.Subject) (uri string, gone 
 }
 
 // noted fills the record of an entry of a log.
-func (s *Service) noted(r *record, was, is *snapshot, e bmc.Entry, in event.Part) {
+func (s *Events) noted(r *record, was, is *snapshot, e bmc.Entry, in event.Part) {
 	v, w := view{d: is.d, m: is.m, b: is.b}, wordings[e.Kind]
 	r.is, r.user, r.from = v.word(e.Note), filled(w.user, e.Note), filled(w.from, e.Note)
 	r.origin, r.gone = s.origin(was, is, e.Subject)
@@ -157,7 +155,7 @@ func (s *Service) noted(r *record, was, is *snapshot, e bmc.Entry, in event.Part
 
 // changes are the resources that differ between two snapshots of a host: made,
 // removed, or changed in more than what changes by itself.
-func (s *Service) changes(was, is *snapshot) []record {
+func (s *Events) changes(was, is *snapshot) []record {
 	var changed shows
 	for i := range parts {
 		if bit := shows(1) << i; bit != showsTime && !bit.same(was, is) {
@@ -165,16 +163,16 @@ func (s *Service) changes(was, is *snapshot) []record {
 		}
 	}
 	var out []record
-	for i := range s.tree {
-		r := &s.tree[i]
+	for i := range s.tree.rows {
+		r := &s.tree.rows[i]
 		// A collection changes when its members come and go, which is told of
 		// them, and an entry of a log tells what is told anyway.
 		if r.shows&changed == 0 || r.read == nil || r.untold || typeName(r.schema) == "LogEntry" {
 			continue
 		}
-		for _, m := range s.instances(r, was, is) {
+		for _, m := range s.tree.instances(r, was, is) {
 			at := record{origin: m.uri, of: typeName(r.schema)}
-			old, now := s.representation(m, was), s.representation(m, is)
+			old, now := s.renderer.representation(m, was), s.renderer.representation(m, is)
 			switch {
 			case old == nil && now == nil:
 			case old == nil:
@@ -191,36 +189,6 @@ func (s *Service) changes(was, is *snapshot) []record {
 		}
 	}
 	return out
-}
-
-// instances are the resources of a row that there are in one snapshot or the
-// other, in the order in which they are listed.
-func (s *Service) instances(r *resource, snapshots ...*snapshot) []*match {
-	var found []*match
-	seen := map[string]bool{}
-	for i := range snapshots {
-		at := snapshots[i]
-		var descend func(pattern string, ids map[string]string)
-		descend = func(pattern string, ids map[string]string) {
-			open := strings.IndexByte(pattern, '{')
-			if open < 0 {
-				if m := s.find(&url.URL{Path: pattern}); m != nil && m.resource == r && !seen[pattern] {
-					seen[pattern] = true
-					found = append(found, m)
-				}
-				return
-			}
-			end := open + strings.IndexByte(pattern[open:], '}')
-			name := pattern[open+1 : end]
-			for _, id := range things[name](view{d: at.d, m: at.m, b: at.b, now: at.now, ids: ids}) {
-				below := maps.Clone(ids)
-				below[name] = id
-				descend(pattern[:open]+id+pattern[end+1:], below)
-			}
-		}
-		descend(r.uri, map[string]string{})
-	}
-	return found
 }
 
 // health says how a turn of a resource's health is told.

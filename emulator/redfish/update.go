@@ -22,8 +22,8 @@ func updateRows() []resource {
 	return []resource{
 		{uri: updateService, schema: "UpdateService.v1_17_0", shows: showsUpdates,
 			read: updates, patch: &updatePatch, actions: updateActions},
-		{uri: multipartPush, needs: ofComponents, shows: showsUpdates, link: "-", upload: &upload{updateParameters, pushMultipart}},
-		{uri: plainPush, needs: ofComponents, shows: showsUpdates, link: "-", upload: &upload{apply: pushPlain}},
+		{uri: multipartPush, needs: ofComponents, shows: showsUpdates, link: "-", upload: &upload{multipartUpload, updateParameters}},
+		{uri: plainPush, needs: ofComponents, shows: showsUpdates, link: "-", upload: &upload{kind: plainUpload}},
 	}
 }
 
@@ -234,7 +234,7 @@ func (c operation) stage(action string, set values) (firmware.Stage, error) {
 func (c operation) targets() map[string][]string {
 	at, out := look(c.host), map[string][]string{}
 	for _, x := range at.m.Components() {
-		v := c.x.s.find(&url.URL{Path: firmwareURI(x.ID)}).view(at)
+		v := c.view.tree.find(&url.URL{Path: firmwareURI(x.ID)}).view(at)
 		for _, uri := range append(v.related(x.Subject), firmwareURI(x.ID), firmwareInventory, v.system()) {
 			if !slices.Contains(out[uri], x.ID) && (x.Kind != firmware.KindBMC || uri != v.system()) {
 				out[uri] = append(out[uri], x.ID)
@@ -255,3 +255,20 @@ func (c operation) knownTargets(action string, uris []any, components []string) 
 	}
 	return nil
 }
+
+// The addresses to which images are pushed. They are no resources (DSP2046,
+// UpdateService.MultipartHttpPushUri).
+const (
+	multipartPush = updateService + "/MultipartUpload"
+	plainPush     = updateService + "/Upload"
+)
+
+// updateParameters are what a client says of an image that it pushes (DSP2046,
+// UpdateService.UpdateParameters).
+var updateParameters = append([]input{
+	{name: "Targets", kind: array, of: []input{{kind: text}}},
+	{name: "ExcludeTargets", kind: array, of: []input{{kind: text}}},
+	{name: "ForceUpdate", kind: boolean},
+	{name: "Stage", kind: boolean},
+	{name: "Oem", kind: free},
+}, operationInputs...)

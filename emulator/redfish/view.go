@@ -131,21 +131,21 @@ func (s shows) same(a, b *snapshot) bool {
 // shows, so that a body that was made from the same parts is the same, which
 // is what lets bodies be kept. To look at another part is a nil dereference.
 type view struct {
-	host   Host // to be asked for what never changes
-	d      *dialect.Record
-	m      *machine.View
-	b      *bmc.View
-	served *served
-	now    time.Time         // whole seconds; zero for a resource that does not show time
-	shift  int               // of IDs of network interfaces
-	uri    string            // of the resource
-	ids    map[string]string // the variables of its pattern
+	host  Host // to be asked for what never changes
+	d     *dialect.Record
+	m     *machine.View
+	b     *bmc.View
+	tree  *Tree
+	now   time.Time         // whole seconds; zero for a resource that does not show time
+	shift int               // of IDs of network interfaces
+	uri   string            // of the resource
+	ids   map[string]string // the variables of its pattern
 }
 
 // view is what a resource can see of a snapshot.
 func (m *match) view(at *snapshot) view {
 	if m.fresh {
-		return view{host: at.h, served: m.served, d: at.d, m: at.m, b: at.b, now: at.now, shift: shiftOf(at), uri: m.uri, ids: m.ids}
+		return view{host: at.h, tree: m.tree, d: at.d, m: at.m, b: at.b, now: at.now, shift: shiftOf(at), uri: m.uri, ids: m.ids}
 	}
 	to := snapshot{d: at.d, m: &machine.View{Profile: at.m.Profile}, b: &bmc.View{Spec: at.b.Spec}}
 	for rest := m.shows; rest != 0; rest &= rest - 1 {
@@ -153,7 +153,7 @@ func (m *match) view(at *snapshot) view {
 			f.copy(&to, at)
 		}
 	}
-	return view{host: at.h, served: m.served, d: to.d, m: to.m, b: to.b, now: to.now, shift: to.shift, uri: m.uri, ids: m.ids}
+	return view{host: at.h, tree: m.tree, d: to.d, m: to.m, b: to.b, now: to.now, shift: to.shift, uri: m.uri, ids: m.ids}
 }
 
 // things says what each variable of a pattern can stand for. A collection
@@ -222,7 +222,7 @@ var things = map[string]func(v view) []string{
 		}
 		return []string{v.ids["registry"] + ".json"}
 	},
-	"schema":  func(v view) []string { return v.served.schemas },
+	"schema":  func(v view) []string { return v.tree.schemas },
 	"session": func(v view) []string { return list(v.b.Sessions, func(s bmc.Session) string { return s.ID }) },
 	"slot":    func(v view) []string { return list(v.b.Slots, func(s bmc.Slot) string { return s.ID }) },
 	"storage": func(v view) []string {
@@ -316,3 +316,31 @@ func rolledUp(state string) object {
 
 // serviceUUID identifies the service, and with it the BMC.
 func (v view) serviceUUID() string { return v.m.Identity.BMCUUID() }
+
+// snapshot is what a view of all that there is was made from.
+func (v view) snapshot() *snapshot {
+	return &snapshot{h: v.host, d: v.d, m: v.m, b: v.b, now: v.now.Truncate(time.Second)}
+}
+
+// kept is what a vendor's service remembers under a name.
+func (v view) kept(name string) (any, bool) { return keptIn(v.b, name) }
+
+func keptIn(b *bmc.View, name string) (any, bool) {
+	raw, ok := b.OEM.All()[name]
+	if !ok {
+		return nil, false
+	}
+	return decode(slices.Concat([]byte(`{"x":`), raw, []byte("}")))["x"], true
+}
+
+// fill puts the variables of an address, and what there is one of, into a text.
+func (v view) fill(text string) string {
+	if !strings.Contains(text, "{") {
+		return text
+	}
+	pairs := []string{"{self}", v.uri}
+	for _, name := range slices.Sorted(maps.Keys(v.ids)) {
+		pairs = append(pairs, "{"+name+"}", v.ids[name])
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}

@@ -362,7 +362,7 @@ func changeLayout(ctx context.Context, c operation) (reply, error) {
 		bay, ok := strings.CutPrefix(uri, v.subsystem("Drives")+"/")
 		d := pick(v.storage().Drives, bay, func(d storage.DriveView) string { return d.ID })
 		if !ok || d.ID == "" {
-			m := message.ActionParameterValueNotInList.With(uri, "Drives", c.x.match.action.name)
+			m := message.ActionParameterValueNotInList.With(uri, "Drives", c.match.action.name)
 			return reply{}, decline(http.StatusBadRequest, m.About(element("Drives", i)))
 		}
 		if !slices.Contains(d.Volumes, do.Volume) {

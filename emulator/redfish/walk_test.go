@@ -218,10 +218,10 @@ func TestEveryLinkLeadsToAValidResource(t *testing.T) {
 				t.Logf("bodies are not checked against DMTF's schemas: %v", err)
 			}
 			seen := walk(t, s, check)
-			for _, r := range s.tree {
+			for _, r := range s.tree.rows {
 				reached := slices.ContainsFunc(seen, func(uri string) bool { return fits([]string{r.uri, r.uri + "/"}, uri) })
 				if r.uri == webCertificates { // until NetworkProtocol is there, which links to it
-					reached = reached || !slices.ContainsFunc(s.tree, func(r resource) bool { return strings.HasSuffix(r.uri, "/NetworkProtocol") })
+					reached = reached || !slices.ContainsFunc(s.tree.rows, func(r resource) bool { return strings.HasSuffix(r.uri, "/NetworkProtocol") })
 				}
 				if r.schema != "" && !reached && !empty(h, &r) {
 					t.Errorf("no link leads to %s", r.uri)
@@ -391,7 +391,7 @@ func truthful(t *testing.T, s *Service, uri, allow string) {
 
 // quietly are the methods that an address takes without saying so.
 func quietly(s *Service, uri string) []string {
-	if m := s.find(&url.URL{Path: uri}); m != nil && m.action == nil {
+	if m := s.tree.find(&url.URL{Path: uri}); m != nil && m.action == nil {
 		return m.quiet
 	}
 	return nil

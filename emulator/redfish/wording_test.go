@@ -55,7 +55,7 @@ func TestEveryKindOfEventIsWorded(t *testing.T) {
 
 // A part is shown by one resource, never by the collection that it is in.
 func TestOriginsAreResources(t *testing.T) {
-	rows := tree()
+	rows := rows()
 	for part, pattern := range origins {
 		i := slices.IndexFunc(rows, func(r resource) bool { return r.uri == pattern })
 		if i < 0 || rows[i].of != "" || rows[i].schema == "" {
@@ -67,7 +67,7 @@ func TestOriginsAreResources(t *testing.T) {
 func TestOriginIsThereOrNot(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
-	v := s.find(parsed(taskURI("1"))).view(look(h))
+	v := s.tree.find(parsed(taskURI("1"))).view(look(h))
 	raid := h.Machine().Identity.Storage[0].ID
 	for _, tt := range []struct {
 		subject event.Subject

@@ -22,7 +22,7 @@ func (x *exchange) write() {
 	}
 	if x.match.upload != nil {
 		c := x.operation(document{}, x.match.view(look(x.host)), nil)
-		out, err := x.match.upload.apply(x, c)
+		out, err := uploads[x.match.upload.kind](x, c)
 		x.answer(c, out, err, x.success)
 		return
 	}
@@ -54,10 +54,19 @@ func (x *exchange) write() {
 		return
 	}
 	if x.inner == "" {
-		if !x.precondition(at) || x.ruledOut(in, at) {
+		if !x.precondition(at) {
 			return
 		}
-		in = x.gathered(x.understood(in, at), at.d)
+		q := ofRequest{Method: x.r.Method, Match: x.match, At: at, BodySize: x.in}
+		if no := x.vendor().Reject(q, in); no != nil {
+			if no.PlainText {
+				x.refusePlain(no.Status, no.Message)
+			} else {
+				x.refuse(no.Status, no.Message)
+			}
+			return
+		}
+		in = x.vendor().Decode(q, in)
 	}
 	var ok bool
 	if x.when, ok = x.effective(&in, v); !ok {
@@ -67,7 +76,7 @@ func (x *exchange) write() {
 	case x.match.action != nil:
 		x.act(in, v, free)
 	case x.r.Method == http.MethodPatch:
-		if x.written(in, v, at, free) {
+		if x.writeOEM(in, v, free) {
 			return
 		}
 		x.change(in, v, free)
@@ -76,7 +85,7 @@ func (x *exchange) write() {
 	case x.r.Method == http.MethodDelete:
 		var was *representation
 		if x.prefer.returns == returnRepresentation {
-			was = x.s.representation(x.match, at)
+			was = x.s.renderer.representation(x.match, at)
 		}
 		c := x.operation(in, v, nil)
 		out, err := x.match.remove(x.context(), c)
@@ -86,7 +95,7 @@ func (x *exchange) write() {
 
 // operation is the request as it was understood.
 func (x *exchange) operation(in document, v view, set values) operation {
-	return operation{host: x.host, view: v, set: set, who: x.who, from: x.from(), x: x, in: in, when: x.when}
+	return operation{host: x.host, view: v, set: set, who: x.who, from: x.from(), x: x, match: x.match, method: x.r.Method, in: in, when: x.when}
 }
 
 // answer is what is said to an operation that shows no resource, unless the
@@ -134,8 +143,8 @@ func (x *exchange) accepted(job string) {
 	if !x.host.Dialect().Tasks.LocationIsTask {
 		h["Retry-After"] = []string{retryAfter}
 	}
-	m := x.s.find(&url.URL{Path: taskURI(job)})
-	p := x.s.representation(m, look(x.host))
+	m := x.s.tree.find(&url.URL{Path: taskURI(job)})
+	p := x.s.renderer.representation(m, look(x.host))
 	if p == nil { // forgotten already
 		x.status = http.StatusAccepted
 		x.w.WriteHeader(x.status)
@@ -149,9 +158,9 @@ func (x *exchange) accepted(job string) {
 // for the client to see.
 func (x *exchange) showAt(status int, uri string) {
 	at := look(x.host)
-	m := x.s.find(&url.URL{Path: uri})
+	m := x.s.tree.find(&url.URL{Path: uri})
 	if m != nil && m.action == nil {
-		if p := x.s.representation(m, at); p != nil && x.who.may(http.MethodGet, m, at) {
+		if p := x.s.renderer.representation(m, at); p != nil && x.who.may(http.MethodGet, m, at) {
 			x.match = m
 			x.show(status, p)
 			return
@@ -166,10 +175,7 @@ func (x *exchange) showAt(status int, uri string) {
 
 // loose is a page of a body that is no resource's.
 func (x *exchange) loose(o object) *representation {
-	if f := faceOf(x.host.Dialect()); f != nil {
-		o = f.object(decode(encode(o)), x.browse())
-	}
-	body := encode(o)
+	body := encode(x.vendor().Render(o, look(x.host)))
 	p := newRepresentation(jsonType, body, etag(body), nil)
 	p.allow = x.match.allow
 	return p
@@ -206,8 +212,8 @@ func (x *exchange) body() (document, bool) {
 	case len(in.fields) == 0 && x.match.action == nil && x.r.Method != http.MethodDelete:
 		return bad(http.StatusBadRequest, message.EmptyJSON.With())
 	}
-	if f := faceOf(x.host.Dialect()); f != nil && x.inner == "" {
-		mapTexts(in, func(text string) string { return f.named(x.s, text) })
+	if x.inner == "" {
+		x.vendor().StandardURIs(in)
 	}
 	return in, true
 }
@@ -246,7 +252,7 @@ func (x *exchange) act(in document, v view, free func()) {
 // (DSP0266, "PATCH (update)").
 func (x *exchange) change(in document, v view, free func()) {
 	if x.match.vendor != nil {
-		x.alter(in, v)
+		x.patchOEM(in, v)
 		return
 	}
 	mine, bad := x.permitted(in, v)
@@ -293,7 +299,7 @@ func (x *exchange) changed(c operation, bad []refusal) {
 		}
 		return
 	}
-	p := x.s.representation(x.match, at)
+	p := x.s.renderer.representation(x.match, at)
 	switch {
 	case p == nil: // no longer there, for what was changed
 		x.done()
@@ -346,8 +352,8 @@ func (x *exchange) refuseAll(bad []refusal) {
 // the whole resource and beside each property (DSP0266, "Extended information").
 func (x *exchange) annotated(p *representation, bad []refusal) *representation {
 	const info = "@Message.ExtendedInfo"
-	if len(bad) > maxTold {
-		bad = bad[:maxTold]
+	if len(bad) > maxMessages {
+		bad = bad[:maxMessages]
 	}
 	o := decode(p.body)
 	o[info] = x.spoken().ExtendedInfo(list(bad, refusal.ofProperty)...)
@@ -400,8 +406,8 @@ func (x *exchange) add(in document, v view) {
 	if made.token != "" {
 		h["X-Auth-Token"], h["Cache-Control"] = []string{made.token}, []string{"no-store"}
 	}
-	x.match = x.s.find(&url.URL{Path: uri})
-	p := x.s.representation(x.match, look(x.host))
+	x.match = x.s.tree.find(&url.URL{Path: uri})
+	p := x.s.renderer.representation(x.match, look(x.host))
 	if p == nil { // gone again
 		x.fail(bmc.ErrNotFound)
 		return

@@ -1,0 +1,92 @@
+package redfish
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Do implements request: the request is the standard's, which no rule of the
+// vendor's stands before. Its answer has the vendor's form all the same.
+func (x *exchange) Do(ctx context.Context, job string, kind innerKind, method, at string, body object) *stepAnswer {
+	a := &stepAnswer{header: http.Header{}}
+	var sent []byte
+	if body != nil {
+		sent = encode(body)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, "https://"+x.r.Host+at, bytes.NewReader(sent))
+	if err != nil { // no address, with what was filled in
+		r = x.r.Clone(ctx)
+		r.Method, r.URL.Path, r.URL.RawPath, r.URL.RawQuery, r.Body, r.ContentLength = method, at, "", "", http.NoBody, 0
+	}
+	r.Header = http.Header{}
+	if sent != nil {
+		r.Header["Content-Type"] = jsonContent
+	}
+	r.RemoteAddr = x.r.RemoteAddr
+	in := &exchange{s: x.s, w: a, r: r, host: x.host, who: x.who, inner: kind, joins: job, away: true}
+	in.serve()
+	in.leave()
+	a.refused = in.refused
+	return a
+}
+
+// relay answers with the answer to a step.
+func (x *exchange) relay(a *stepAnswer) {
+	h := x.w.Header()
+	for name, values := range a.header {
+		h[name] = values
+	}
+	x.send(a.status, a.body)
+}
+
+// wait returns after some of the lab's time, or with the context's error. Who
+// carries a job counts as work in flight, for which time waits: meanwhile it
+// does not.
+func (s *Service) wait(ctx context.Context, d time.Duration) error {
+	if s.clock == nil || d <= 0 {
+		return context.Cause(ctx)
+	}
+	fired := make(chan struct{})
+	t := s.clock.AfterFunc(d, func() {
+		s.clock.Begin() // before others see that it is time
+		close(fired)
+	})
+	s.clock.End()
+	select {
+	case <-fired:
+		return context.Cause(ctx)
+	case <-ctx.Done():
+		if t.Stop() {
+			s.clock.Begin()
+		} else {
+			<-fired
+		}
+		return context.Cause(ctx)
+	}
+}
+
+// Expect implements request.
+func (x *exchange) Expect(status int) { x.expect(status) }
+
+// SignedIn implements request.
+func (x *exchange) SignedIn(who actor) { x.by(who) }
+
+// Task implements request.
+func (x *exchange) Task() string { return x.joins }
+
+// Query implements request.
+func (x *exchange) Query() url.Values { return x.r.URL.Query() }
+
+// HoldsETag implements request.
+func (x *exchange) HoldsETag(tag string, m *match) bool {
+	return matches([]string{tag}, x.s.renderer.representation(m, look(x.host)).tag(), strongly)
+}
+
+// Outlive implements request.
+func (x *exchange) Outlive() { x.lent = true }
+
+// Wait implements request.
+func (x *exchange) Wait(ctx context.Context, d time.Duration) error { return x.s.wait(ctx, d) }

@@ -1,0 +1,97 @@
+package redfish
+
+import (
+	"net/http"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+)
+
+// answerers answer a GET that the representation is not the answer to.
+var answerers = map[answerKind]func(x *exchange, v view){eventStream: (*exchange).stream, taskMonitorAnswer: answerMonitor}
+
+// direct answers the reading of a task as that of its monitor, but that a task
+// that has ended is shown where the operation has no answer of its own. It says
+// whether it has answered.
+func (x *exchange) direct(p *representation, at *snapshot) bool {
+	j := x.match.view(at).job()
+	switch {
+	case !j.State.Ended():
+		x.show(http.StatusAccepted, p)
+	case j.State == bmc.TaskCompleted && j.Result != "":
+		x.result(j)
+	default:
+		return false
+	}
+	return true
+}
+
+// result answers with what a job has answered.
+func (x *exchange) result(j bmc.Task) {
+	kind := jsonType
+	switch j.Result[0] {
+	case '{':
+	case '<':
+		kind = xmlType
+	default:
+		kind = "text/plain"
+	}
+	x.w.Header()["Content-Type"] = []string{string(kind) + ";charset=utf-8"}
+	x.send(http.StatusOK, []byte(j.Result))
+}
+
+// answerMonitor answers the reading of a task monitor: with 202 until the job
+// has ended, then as the operation would have been answered.
+func answerMonitor(x *exchange, v view) {
+	j := v.job()
+	if !j.State.Ended() {
+		x.accepted(j.ID)
+		return
+	}
+	if x.r.Method != http.MethodHead {
+		if _, err := x.host.ApplyBMC(x.context(), bmc.DeliverTask{ID: j.ID, Now: v.d.Tasks.MonitorReadOnce}); err != nil {
+			x.fail(err)
+			return
+		}
+	}
+	if j.State == bmc.TaskCompleted && j.Result != "" {
+		x.result(j)
+		return
+	}
+	told := list(j.Messages, v.word)
+	made, ok := v.made(j)
+	switch {
+	case j.State == bmc.TaskException:
+		x.refuse(http.StatusInternalServerError, append(told, failure(j))...)
+	case ok:
+		x.locate(made)
+		x.showAt(http.StatusCreated, made)
+	case j.Request.Method == http.MethodPatch || j.Request.Method == http.MethodPut:
+		x.showAt(http.StatusOK, j.Request.Target)
+	case len(told) > 0:
+		x.refuse(http.StatusOK, told...)
+	default:
+		x.done()
+	}
+}
+
+// missed is a task that clients have looked for.
+type missed struct {
+	host Host
+	job  string
+}
+
+// early says whether a read of a task is one of the first, which find that there
+// is none.
+func (x *exchange) early(most int) bool {
+	id := x.match.ids["task"]
+	if x.r.Method != http.MethodGet || id == "" || x.inner != "" {
+		return false
+	}
+	k := missed{x.host, id}
+	n, _ := x.s.misses.get(k)
+	if n >= most {
+		return false
+	}
+	x.s.misses.put(k, n+1)
+	return true
+}
