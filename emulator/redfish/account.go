@@ -13,14 +13,14 @@ import (
 
 func accountRows() []resource {
 	return []resource{
-		{uri: "/redfish/v1/AccountService", schema: "AccountService.v1_18_1", shows: showsAccess,
+		{uri: "/redfish/v1/AccountService", schema: "AccountService.v1_18_1", shows: PartAccess,
 			read: accountService, patch: &accountServicePatch},
-		{uri: "/redfish/v1/AccountService/Accounts", schema: "ManagerAccountCollection", shows: showsAccess,
+		{uri: "/redfish/v1/AccountService/Accounts", schema: "ManagerAccountCollection", shows: PartAccess,
 			name: "Accounts", of: "account", create: &accountCreate, spares: fixedAccounts},
-		{uri: accountsURI + "/{account}", schema: "ManagerAccount.v1_14_1", shows: showsAccess | showsLocks,
+		{uri: accountsURI + "/{account}", schema: "ManagerAccount.v1_14_1", shows: PartAccess | PartLoginFailures,
 			read: account, own: ownAccount, patch: &accountPatch, remove: removeAccount, spares: keptAccount, actions: accountActions},
-		{uri: rolesURI, schema: "RoleCollection", shows: showsAccess, name: "Roles", of: "role", create: &roleCreate},
-		{uri: rolesURI + "/{role}", schema: "Role.v1_3_3", shows: showsAccess,
+		{uri: rolesURI, schema: "RoleCollection", shows: PartAccess, name: "Roles", of: "role", create: &roleCreate},
+		{uri: rolesURI + "/{role}", schema: "Role.v1_3_3", shows: PartAccess,
 			read: accountRole, patch: &rolePatch, remove: removeRole, spares: predefinedRole},
 	}
 }

@@ -108,7 +108,7 @@ const settingsETag = "@Redfish.Settings/ETag"
 
 // tagBIOS adds the ETag that the BIOS had when settings were applied last: that
 // of what it shows, but that no reset to the defaults can have been pending.
-func tagBIOS(v view, o object, volatile []string) {
+func tagBIOS(v view, o object, etag func(object) string) {
 	if v.m.Firmware.Applied() == nil {
 		return
 	}
@@ -120,7 +120,7 @@ func tagBIOS(v view, o object, volatile []string) {
 	if _, ok := then["ResetBiosToDefaultsPending"]; ok {
 		then["ResetBiosToDefaultsPending"] = false
 	}
-	settings["ETag"] = written(etag(encode(without(then, volatile))), v.d.Protocol.ETags)
+	settings["ETag"] = etag(then)
 }
 
 func biosSettings(v view) object {

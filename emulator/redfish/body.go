@@ -23,10 +23,15 @@ func (m *match) shown(v view, id string) object {
 // object is the body of a resource as the standard has it.
 func (m *match) object(v view) object {
 	o := m.standard(v)
-	if m.finish != nil {
-		m.finish(v, o, m.volatile)
-	}
+	m.showETag(v, o, m.volatile)
 	return o
+}
+
+// showETag adds an ETag of the body that the body itself shows.
+func (m *match) showETag(v view, o object, volatile []string) {
+	if m.finish != nil {
+		m.finish(v, o, func(o object) string { return written(etag(encode(without(o, volatile))), v.d.Protocol.ETags) })
+	}
 }
 
 // standard is object without what finish adds: the properties of the row and

@@ -11,7 +11,7 @@ import (
 )
 
 // bootShows is what boot options follow from.
-var bootShows = showsIdentity | showsBoot | showsFirmware | showsStorage | showsShift
+var bootShows = PartIdentity | PartBoot | PartFirmware | PartStorage | PartNICShift
 
 func bootRows() []resource {
 	return []resource{

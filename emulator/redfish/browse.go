@@ -59,7 +59,7 @@ func (f *face) beside(schema string) shows {
 	var all shows
 	for _, set := range f.taken(schema) {
 		if strings.HasPrefix(set.From, "=") {
-			all |= showsKept
+			all |= PartOEM
 			continue
 		}
 		at, _, _ := strings.Cut(set.From, "#")

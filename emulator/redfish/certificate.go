@@ -23,13 +23,13 @@ const webCertificates = "/redfish/v1/Managers/{manager}/NetworkProtocol/HTTPS/Ce
 
 func certificateRows() []resource {
 	rows := []resource{
-		{uri: "/redfish/v1/CertificateService", schema: "CertificateService.v1_2_1", shows: showsAccess | showsCerts | showsMedia | showsAudience,
+		{uri: "/redfish/v1/CertificateService", schema: "CertificateService.v1_2_1", shows: PartAccess | PartCertificates | PartMedia | PartSubscribers,
 			read: certificateService, actions: certificateServiceActions},
 		{uri: "/redfish/v1/CertificateService/CertificateLocations", schema: "CertificateLocations.v1_0_4",
-			shows: showsAccess | showsCerts | showsMedia | showsAudience, read: certificateLocations},
-		{uri: webCertificates, schema: "CertificateCollection", shows: showsCerts, link: "-",
+			shows: PartAccess | PartCertificates | PartMedia | PartSubscribers, read: certificateLocations},
+		{uri: webCertificates, schema: "CertificateCollection", shows: PartCertificates, link: "-",
 			name: "HTTPS Certificates", of: "webcert", create: &webCreate},
-		{uri: webCertificates + "/{webcert}", schema: "Certificate.v1_11_0", shows: showsIdentity | showsCerts,
+		{uri: webCertificates + "/{webcert}", schema: "Certificate.v1_11_0", shows: PartIdentity | PartCertificates,
 			read: webCertificate, remove: removeWeb, spares: factoryCertificate, actions: webActions},
 	}
 	for _, s := range stores {
@@ -52,24 +52,24 @@ type trustStore struct {
 
 // stores are all of them.
 var stores = []trustStore{
-	{"/redfish/v1/Systems/{system}/VirtualMedia/{slot}", "slotcert", showsMedia, "", "Virtual Media Certificates", "",
+	{"/redfish/v1/Systems/{system}/VirtualMedia/{slot}", "slotcert", PartMedia, "", "Virtual Media Certificates", "",
 		func(v view) bmc.StoreName { return bmc.MediaStore(v.ids["slot"]) }},
 	{"/redfish/v1/Systems/{system}/Boot", "bootcert", 0, "-", "Boot Certificates", "",
 		func(view) bmc.StoreName { return bmc.BootStore }},
-	{accountsURI + "/{account}", "usercert", showsAccess, "", "Account Certificates", "User",
+	{accountsURI + "/{account}", "usercert", PartAccess, "", "Account Certificates", "User",
 		func(v view) bmc.StoreName { return bmc.AccountStore(v.ids["account"]) }},
-	{subscriptionsURI + "/{subscription}", "subcert", showsAudience, "", "Subscription Certificates", "",
+	{subscriptionsURI + "/{subscription}", "subcert", PartSubscribers, "", "Subscription Certificates", "",
 		func(v view) bmc.StoreName { return bmc.SubscriptionStore(v.ids["subscription"]) }},
 }
 
 func storeRows(s trustStore) []resource {
 	uri := s.above + "/Certificates"
 	return []resource{
-		{uri: uri, schema: "CertificateCollection", shows: s.shows | showsCerts, link: s.link, name: s.title, of: s.variable,
+		{uri: uri, schema: "CertificateCollection", shows: s.shows | PartCertificates, link: s.link, name: s.title, of: s.variable,
 			create: &create{inputs: certificateInputs, apply: func(ctx context.Context, c operation) (reply, error) {
 				return c.trust(ctx, s.name(c.view), "", ofMember)
 			}}},
-		{uri: uri + "/{" + s.variable + "}", schema: "Certificate.v1_11_0", shows: s.shows | showsCerts,
+		{uri: uri + "/{" + s.variable + "}", schema: "Certificate.v1_11_0", shows: s.shows | PartCertificates,
 			read: func(v view) object {
 				c := pick(v.b.Certificates.Store(s.name(v)), v.ids[s.variable], certificateID)
 				return certificate(c, s.use)

@@ -12,7 +12,7 @@ func chassisRows() []resource {
 	return []resource{
 		{uri: "/redfish/v1/Chassis", schema: "ChassisCollection", name: "Chassis", of: "chassis"},
 		{uri: "/redfish/v1/Chassis/{chassis}", schema: "Chassis.v1_28_0",
-			shows: disksShow | showsPower | showsAsset | showsThermal | showsLid, read: chassis, patch: &chassisPatch},
+			shows: disksShow | PartPower | PartAsset | PartThermal | PartPhysicalSecurity, read: chassis, patch: &chassisPatch},
 	}
 }
 

@@ -9,10 +9,10 @@ import (
 func coolingRows() []resource {
 	const subsystem = "/redfish/v1/Chassis/{chassis}/ThermalSubsystem"
 	return []resource{
-		{uri: "/redfish/v1/Chassis/{chassis}/Thermal", schema: "Thermal.v1_7_3", when: hasSensors, shows: readings | showsIdentity, read: oldThermal},
-		{uri: subsystem, schema: "ThermalSubsystem.v1_5_0", when: hasSensors, shows: showsThermal, read: thermalSubsystem},
+		{uri: "/redfish/v1/Chassis/{chassis}/Thermal", schema: "Thermal.v1_7_3", when: hasSensors, shows: readings | PartIdentity, read: oldThermal},
+		{uri: subsystem, schema: "ThermalSubsystem.v1_5_0", when: hasSensors, shows: PartThermal, read: thermalSubsystem},
 		{uri: subsystem + "/Fans", schema: "FanCollection", name: "Fans", of: "fan"},
-		{uri: subsystem + "/Fans/{fan}", schema: "Fan.v1_6_0", shows: readings | showsIdentity, read: fan},
+		{uri: subsystem + "/Fans/{fan}", schema: "Fan.v1_6_0", shows: readings | PartIdentity, read: fan},
 		{uri: subsystem + "/ThermalMetrics", schema: "ThermalMetrics.v1_3_2", shows: readings, read: thermalMetrics},
 	}
 }

@@ -279,3 +279,32 @@ var subscriptionActions = []action{
 		},
 	},
 }
+
+// Values of Event.EventType (DSP2046). They are deprecated but required.
+const (
+	statusChange    = "StatusChange"
+	resourceUpdated = "ResourceUpdated"
+	resourceAdded   = "ResourceAdded"
+	resourceRemoved = "ResourceRemoved"
+	alert           = "Alert"
+	other           = "Other"
+)
+
+var eventTypes = []string{statusChange, resourceUpdated, resourceAdded, resourceRemoved, alert, other}
+
+// subscription is a subscription as a view shows it.
+func subscription(b *bmc.View, id string) (bmc.Subscription, bool) {
+	for _, s := range b.Subscribers.List {
+		if s.ID == id {
+			return s, true
+		}
+	}
+	return bmc.Subscription{}, false
+}
+
+// unversioned takes a MessageId apart, whose version does not count:
+// "Base.1.0.Success" and "Base.Success" are of Base, Success.
+func unversioned(id string) (registry, key string) {
+	registry, _, _ = strings.Cut(id, ".")
+	return registry, id[strings.LastIndexByte(id, '.')+1:]
+}

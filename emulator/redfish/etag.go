@@ -2,7 +2,6 @@ package redfish
 
 import (
 	"fmt"
-	"hash/crc32"
 	"maps"
 	"strings"
 	"sync"
@@ -76,30 +75,6 @@ func firstPage(o object, size int) (object, bool) {
 	}
 	first["Members@odata.nextLink"] = fmt.Sprintf("%s?$skip=%d", o["@odata.id"], size)
 	return first, true
-}
-
-// etag is the strong ETag of a body. A CRC of 64 bits, made of two of 32 bits that
-// processors have instructions for and whose polynomials have no factor in common,
-// tells bodies apart for sure where they differ in one stretch of up to eight
-// bytes, and costs a fraction of a cryptographic hash.
-func etag(body []byte) string {
-	return fmt.Sprintf(`"%08x%08x"`, crc32.Checksum(body, castagnoli), crc32.ChecksumIEEE(body))
-}
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// written is an ETag as a vendor's service writes it. The zero ETags writes a
-// strong one, as it stands.
-func written(etag string, as dialect.ETags) string {
-	switch as.Format {
-	case dialect.Weak:
-		return "W/" + etag
-	case dialect.DoubleQuoted:
-		return `"` + etag + `"`
-	case dialect.Empty:
-		return ""
-	}
-	return etag
 }
 
 // strong is an ETag as it was before it was written.

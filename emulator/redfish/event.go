@@ -43,13 +43,6 @@ func contains(ids []string, registry, key string) bool {
 	})
 }
 
-// unversioned takes a MessageId apart, whose version does not count:
-// "Base.1.0.Success" and "Base.Success" are of Base, Success.
-func unversioned(id string) (registry, key string) {
-	registry, _, _ = strings.Cut(id, ".")
-	return registry, id[strings.LastIndexByte(id, '.')+1:]
-}
-
 func (r *record) messageID(spoken message.Versions) string {
 	if r.dictated != nil {
 		return value(values(r.dictated), "MessageId", "")

@@ -20,11 +20,11 @@ const (
 
 func eventRows() []resource {
 	return []resource{
-		{uri: eventServiceURI, schema: "EventService.v1_12_0", shows: showsAudience | showsClock, read: eventService,
+		{uri: eventServiceURI, schema: "EventService.v1_12_0", shows: PartSubscribers | PartClock, read: eventService,
 			patch: &eventServicePatch, actions: eventServiceActions},
-		{uri: subscriptionsURI, schema: "EventDestinationCollection", shows: showsAudience,
+		{uri: subscriptionsURI, schema: "EventDestinationCollection", shows: PartSubscribers,
 			name: "Event Subscriptions", of: "subscription", create: &subscriptionCreate},
-		{uri: subscriptionsURI + "/{subscription}", schema: "EventDestination.v1_16_0", shows: showsAudience,
+		{uri: subscriptionsURI + "/{subscription}", schema: "EventDestination.v1_16_0", shows: PartSubscribers,
 			read: eventDestination, own: ownSubscription, spares: streamsArePlain, patch: &subscriptionPatch, remove: unsubscribe,
 			untold: true, actions: subscriptionActions},
 		{uri: streamURI, needs: ofManager, link: "-", raw: noBody, answer: eventStream},

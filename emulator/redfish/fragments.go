@@ -1,41 +1,17 @@
 package redfish
 
-import "maps"
-
 // Fragments are for speed alone: of a system that is changed, only the properties
 // that follow from the change are made and encoded again; the text of the others
 // is copied from the representation before. Only ComputerSystem has them, and
 // vendors' transforms rule them out. BenchmarkFloor/generic/patch/tls/16 measures
 // 0.42 to 0.49 of the floor (of-floor/cpu) with them and 0.14 to 0.16 without.
 
-// fragment is some properties of a body that follow from some parts of the state
-// alone.
-type fragment struct {
-	in    string // the property whose object has them; "": the body itself. Fragments of one property stand one after the other
-	shows shows
-	of    func(v view) object
-}
-
 // span is where the text of a fragment is in a body, behind its ETag.
 type span struct{ from, to int32 }
 
-// addFragments adds the properties of all fragments to the rest of a body.
-func (m *match) addFragments(o object, v view) {
-	for _, f := range m.fragments {
-		below := o
-		if f.in != "" {
-			if o[f.in] == nil {
-				o[f.in] = object{}
-			}
-			below = o[f.in].(object)
-		}
-		maps.Copy(below, f.of(v))
-	}
-}
-
 // compose renders a resource that has fragments, as render does, and takes what
 // stays the same from the representation before, which may be nil.
-func (m *match) compose(at *snapshot, old *cacheEntry) *cacheEntry {
+func compose(m *match, at *snapshot, old *cacheEntry) *cacheEntry {
 	v := m.view(at)
 	spans := make([]span, 0, len(m.fragments)+1)
 	b := startEncoding()

@@ -48,7 +48,7 @@ func addresses(s *Service, at *snapshot, r *route) []string {
 	uri := r.pattern
 	ids := map[string]string{}
 	for _, name := range r.vars {
-		m := &match{route: &route{resource: &resource{shows: allShows()}, tree: s.tree}, ids: ids}
+		m := &match{route: &route{resource: &resource{shows: allParts()}, tree: s.tree}, ids: ids}
 		all := things[name](m.view(at))
 		if len(all) == 0 {
 			return nil
@@ -60,11 +60,6 @@ func addresses(s *Service, at *snapshot, r *route) []string {
 		return nil
 	}
 	return []string{uri}
-}
-
-// allShows are all parts of a view.
-func allShows() (all shows) {
-	return 1<<len(parts) - 1
 }
 
 // fuzzed sends a body and checks that the answer is one that DSP0266 knows:

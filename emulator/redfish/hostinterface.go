@@ -11,7 +11,7 @@ func hostInterfaceRows() []resource {
 		{uri: "/redfish/v1/Managers/{manager}/HostInterfaces", schema: "HostInterfaceCollection",
 			name: "Host Interfaces", of: "hostinterface"},
 		{uri: "/redfish/v1/Managers/{manager}/HostInterfaces/{hostinterface}", schema: "HostInterface.v1_3_3",
-			shows: showsAccess, read: hostInterface, patch: &hostInterfacePatch},
+			shows: PartAccess, read: hostInterface, patch: &hostInterfacePatch},
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
@@ -113,16 +112,6 @@ func (s *Events) Tell(h Host, st Step) []Letter {
 		}
 	}
 	return out
-}
-
-// subscription is a subscription as a view shows it.
-func subscription(b *bmc.View, id string) (bmc.Subscription, bool) {
-	for _, s := range b.Subscribers.List {
-		if s.ID == id {
-			return s, true
-		}
-	}
-	return bmc.Subscription{}, false
 }
 
 // Close ends all streams, and lets no further one live.

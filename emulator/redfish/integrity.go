@@ -15,7 +15,7 @@ import (
 )
 
 // measured is what measurements follow from.
-var measured = showsIdentity | showsFirmware | showsSecure
+var measured = PartIdentity | PartFirmware | PartSecureBoot
 
 func integrityRows() []resource {
 	const base = "/redfish/v1/ComponentIntegrity"
@@ -24,7 +24,7 @@ func integrityRows() []resource {
 		{uri: base, schema: "ComponentIntegrityCollection", name: "Component Integrity", of: "integrity"},
 		{uri: base + "/{integrity}", schema: "ComponentIntegrity.v1_3_2", shows: measured, read: componentIntegrity, actions: integrityActions},
 		{uri: certificates, schema: "CertificateCollection", when: isRoot, name: "Certificates", of: "rootcert"},
-		{uri: certificates + "/{rootcert}", schema: "Certificate.v1_11_0", when: isRoot, shows: showsIdentity, read: rootCertificate},
+		{uri: certificates + "/{rootcert}", schema: "Certificate.v1_11_0", when: isRoot, shows: PartIdentity, read: rootCertificate},
 	}
 }
 

@@ -31,7 +31,7 @@ func inventoryRows() []resource {
 }
 
 // componentShows is what decides which components there are, and what of.
-var componentShows = showsIdentity | showsFirmware | showsStorage
+var componentShows = PartIdentity | PartFirmware | PartStorage
 
 func firmwareURI(component string) string { return firmwareInventory + "/" + component }
 

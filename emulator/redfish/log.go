@@ -18,8 +18,8 @@ import (
 // manager.
 func logRows() []resource {
 	return slices.Concat(
-		logsBelow("/redfish/v1/Systems/{system}", "systemlog", "entry", ofComponents, showsLog),
-		logsBelow("/redfish/v1/Managers/{manager}", "managerlog", "auditentry", ofManager, showsAudit),
+		logsBelow("/redfish/v1/Systems/{system}", "systemlog", "entry", ofComponents, PartLog),
+		logsBelow("/redfish/v1/Managers/{manager}", "managerlog", "auditentry", ofManager, PartAudit),
 	)
 }
 
@@ -35,12 +35,12 @@ func logsBelow(above, log, entry string, n needs, s shows) []resource {
 	}
 	return []resource{
 		{uri: all, schema: "LogServiceCollection", name: "Log Services", of: log},
-		{uri: one, schema: "LogService.v1_9_0", shows: s | showsClock | showsTime,
+		{uri: one, schema: "LogService.v1_9_0", shows: s | PartClock | PartTime,
 			read: logService, patch: set, actions: logActions, volatile: []string{"DateTime"}},
 		{uri: entries, schema: "LogEntryCollection", shows: s, name: "Log Entries", of: entry, whole: true},
-		{uri: entries + "/{" + entry + "}", schema: "LogEntry.v1_21_0", shows: s | showsClock | showsDumps, origins: true,
+		{uri: entries + "/{" + entry + "}", schema: "LogEntry.v1_21_0", shows: s | PartClock | PartDumps, origins: true,
 			read: logEntry, patch: &logEntryPatch, remove: removeEntry, spares: sparesEntry},
-		{uri: entries + "/{" + entry + "}/Attachment", needs: n, shows: s | showsDumps, link: "-",
+		{uri: entries + "/{" + entry + "}/Attachment", needs: n, shows: s | PartDumps, link: "-",
 			when: hasDump, raw: attachment},
 	}
 }

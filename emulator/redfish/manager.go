@@ -14,7 +14,7 @@ func managerRows() []resource {
 	return []resource{
 		{uri: "/redfish/v1/Managers", schema: "ManagerCollection", name: "Managers", of: "manager"},
 		{uri: "/redfish/v1/Managers/{manager}", schema: "Manager.v1_24_0",
-			shows: showsIdentity | showsFirmware | showsLife | showsClock | showsTime | showsConsole | showsNetwork,
+			shows: PartIdentity | PartFirmware | PartLife | PartClock | PartTime | PartConsole | PartNetwork,
 			read:  manager, patch: &managerPatch, actions: managerActions, volatile: []string{"DateTime"}},
 	}
 }

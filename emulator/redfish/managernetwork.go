@@ -16,11 +16,11 @@ import (
 func managerNetworkRows() []resource {
 	return []resource{
 		{uri: "/redfish/v1/Managers/{manager}/NetworkProtocol", schema: "ManagerNetworkProtocol.v1_12_0",
-			shows: showsIdentity | showsNetwork, read: networkProtocol, patch: &networkProtocolPatch},
+			shows: PartIdentity | PartNetwork, read: networkProtocol, patch: &networkProtocolPatch},
 		{uri: "/redfish/v1/Managers/{manager}/EthernetInterfaces", schema: "EthernetInterfaceCollection",
 			name: "Ethernet Interfaces", of: "managernic"},
 		{uri: "/redfish/v1/Managers/{manager}/EthernetInterfaces/{managernic}", schema: "EthernetInterface.v1_12_4",
-			shows: showsIdentity | showsNetwork, read: managerNIC, patch: &managerNICPatch},
+			shows: PartIdentity | PartNetwork, read: managerNIC, patch: &managerNICPatch},
 	}
 }
 

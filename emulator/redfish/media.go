@@ -18,9 +18,9 @@ import (
 // (manager.go says why).
 func mediaRows() []resource {
 	return []resource{
-		{uri: "/redfish/v1/Systems/{system}/VirtualMedia", schema: "VirtualMediaCollection", shows: showsMedia,
+		{uri: "/redfish/v1/Systems/{system}/VirtualMedia", schema: "VirtualMediaCollection", shows: PartMedia,
 			name: "Virtual Media", of: "slot"},
-		{uri: "/redfish/v1/Systems/{system}/VirtualMedia/{slot}", schema: "VirtualMedia.v1_6_5", shows: showsMedia,
+		{uri: "/redfish/v1/Systems/{system}/VirtualMedia/{slot}", schema: "VirtualMedia.v1_6_5", shows: PartMedia,
 			read: virtualMedia, patch: &virtualMediaPatch, actions: virtualMediaActions},
 	}
 }

@@ -9,22 +9,22 @@ import (
 func networkRows() []resource {
 	const adapter = "/redfish/v1/Chassis/{chassis}/NetworkAdapters/{adapter}"
 	return []resource{
-		{uri: "/redfish/v1/Systems/{system}/EthernetInterfaces", schema: "EthernetInterfaceCollection", shows: showsIdentity,
+		{uri: "/redfish/v1/Systems/{system}/EthernetInterfaces", schema: "EthernetInterfaceCollection", shows: PartIdentity,
 			name: "Ethernet Interfaces", of: "nic"},
 		{uri: "/redfish/v1/Systems/{system}/EthernetInterfaces/{nic}", schema: "EthernetInterface.v1_12_4",
-			shows: showsIdentity | showsCabling | showsShift, read: ethernetInterface},
+			shows: PartIdentity | PartCabling | PartNICShift, read: ethernetInterface},
 		{uri: "/redfish/v1/Systems/{system}/NetworkInterfaces", schema: "NetworkInterfaceCollection",
 			name: "Network Interfaces", of: "adapter"},
 		{uri: "/redfish/v1/Systems/{system}/NetworkInterfaces/{adapter}", schema: "NetworkInterface.v1_2_3",
 			read: networkInterface},
 		{uri: "/redfish/v1/Chassis/{chassis}/NetworkAdapters", schema: "NetworkAdapterCollection",
 			name: "Network Adapters", of: "adapter"},
-		{uri: adapter, schema: "NetworkAdapter.v1_14_0", shows: showsIdentity | showsFirmware, read: networkAdapter},
+		{uri: adapter, schema: "NetworkAdapter.v1_14_0", shows: PartIdentity | PartFirmware, read: networkAdapter},
 		{uri: adapter + "/Ports", schema: "PortCollection", name: "Ports", of: "port"},
-		{uri: adapter + "/Ports/{port}", schema: "Port.v1_18_0", shows: showsIdentity | showsCabling | showsShift, read: networkPort},
+		{uri: adapter + "/Ports/{port}", schema: "Port.v1_18_0", shows: PartIdentity | PartCabling | PartNICShift, read: networkPort},
 		{uri: adapter + "/NetworkDeviceFunctions", schema: "NetworkDeviceFunctionCollection",
 			name: "Network Device Functions", of: "port"},
-		{uri: adapter + "/NetworkDeviceFunctions/{port}", schema: "NetworkDeviceFunction.v1_11_1", shows: showsIdentity | showsShift,
+		{uri: adapter + "/NetworkDeviceFunctions/{port}", schema: "NetworkDeviceFunction.v1_11_1", shows: PartIdentity | PartNICShift,
 			read: networkDeviceFunction},
 	}
 }

@@ -88,7 +88,7 @@ func showOrigins(tree []resource) {
 	for i := range tree {
 		for _, pattern := range origins {
 			if tree[i].uri == pattern {
-				all |= tree[i].shows &^ showsTime // which nothing comes or goes by
+				all |= tree[i].shows &^ PartTime // which nothing comes or goes by
 			}
 		}
 	}

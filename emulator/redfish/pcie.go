@@ -11,12 +11,12 @@ import (
 func pcieRows() []resource {
 	return []resource{
 		{uri: "/redfish/v1/Chassis/{chassis}/PCIeDevices", schema: "PCIeDeviceCollection", name: "PCIe Devices", of: "card"},
-		{uri: "/redfish/v1/Chassis/{chassis}/PCIeDevices/{card}", schema: "PCIeDevice.v1_21_0", shows: showsIdentity | showsFirmware,
+		{uri: "/redfish/v1/Chassis/{chassis}/PCIeDevices/{card}", schema: "PCIeDevice.v1_21_0", shows: PartIdentity | PartFirmware,
 			read: pcieDevice},
 		{uri: "/redfish/v1/Chassis/{chassis}/PCIeDevices/{card}/PCIeFunctions", schema: "PCIeFunctionCollection",
 			name: "PCIe Functions", of: "function"},
 		{uri: "/redfish/v1/Chassis/{chassis}/PCIeDevices/{card}/PCIeFunctions/{function}", schema: "PCIeFunction.v1_7_0",
-			shows: showsIdentity | showsShift, read: pcieFunction},
+			shows: PartIdentity | PartNICShift, read: pcieFunction},
 	}
 }
 

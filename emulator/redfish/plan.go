@@ -17,10 +17,10 @@ import (
 
 func planRows() []resource {
 	return []resource{
-		{uri: "/redfish/v1/JobService", schema: "JobService.v1_1_0", shows: showsTime | showsClock, read: jobService,
+		{uri: "/redfish/v1/JobService", schema: "JobService.v1_1_0", shows: PartTime | PartClock, read: jobService,
 			actions: jobServiceActions, volatile: []string{"DateTime"}},
-		{uri: "/redfish/v1/JobService/Jobs", schema: "JobCollection", shows: showsPlans, name: "Jobs", of: "plan", create: &planCreate},
-		{uri: "/redfish/v1/JobService/Jobs/{plan}", schema: "Job.v1_3_0", shows: showsPlans, read: plan,
+		{uri: "/redfish/v1/JobService/Jobs", schema: "JobCollection", shows: PartJobs, name: "Jobs", of: "plan", create: &planCreate},
+		{uri: "/redfish/v1/JobService/Jobs/{plan}", schema: "Job.v1_3_0", shows: PartJobs, read: plan,
 			remove: removePlan, actions: planActions},
 	}
 }

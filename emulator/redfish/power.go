@@ -10,11 +10,11 @@ import (
 func powerRows() []resource {
 	const supply = "/redfish/v1/Chassis/{chassis}/PowerSubsystem/PowerSupplies/{supply}"
 	return []resource{
-		{uri: "/redfish/v1/Chassis/{chassis}/Power", schema: "Power.v1_7_3", when: hasSensors, shows: readings | showsIdentity | showsFirmware,
+		{uri: "/redfish/v1/Chassis/{chassis}/Power", schema: "Power.v1_7_3", when: hasSensors, shows: readings | PartIdentity | PartFirmware,
 			read: oldPower, patch: &oldPowerPatch},
-		{uri: "/redfish/v1/Chassis/{chassis}/PowerSubsystem", schema: "PowerSubsystem.v1_1_3", when: hasSensors, shows: showsThermal, read: powerSubsystem},
+		{uri: "/redfish/v1/Chassis/{chassis}/PowerSubsystem", schema: "PowerSubsystem.v1_1_3", when: hasSensors, shows: PartThermal, read: powerSubsystem},
 		{uri: "/redfish/v1/Chassis/{chassis}/PowerSubsystem/PowerSupplies", schema: "PowerSupplyCollection", name: "Power Supplies", of: "supply"},
-		{uri: supply, schema: "PowerSupply.v1_6_0", shows: showsThermal | showsIdentity | showsFirmware, read: powerSupply},
+		{uri: supply, schema: "PowerSupply.v1_6_0", shows: PartThermal | PartIdentity | PartFirmware, read: powerSupply},
 		{uri: supply + "/Metrics", schema: "PowerSupplyMetrics.v1_2_0", shows: readings, read: powerSupplyMetrics},
 	}
 }

@@ -10,10 +10,10 @@ import (
 func processorRows() []resource {
 	return []resource{
 		{uri: "/redfish/v1/Systems/{system}/Processors", schema: "ProcessorCollection", name: "Processors", of: "processor"},
-		{uri: "/redfish/v1/Systems/{system}/Processors/{processor}", schema: "Processor.v1_22_0", shows: showsIdentity | showsFirmware,
+		{uri: "/redfish/v1/Systems/{system}/Processors/{processor}", schema: "Processor.v1_22_0", shows: PartIdentity | PartFirmware,
 			read: processor},
 		{uri: "/redfish/v1/Systems/{system}/Memory", schema: "MemoryCollection", name: "Memory", of: "dimm"},
-		{uri: "/redfish/v1/Systems/{system}/Memory/{dimm}", schema: "Memory.v1_23_0", shows: showsIdentity,
+		{uri: "/redfish/v1/Systems/{system}/Memory/{dimm}", schema: "Memory.v1_23_0", shows: PartIdentity,
 			read: dimm},
 	}
 }

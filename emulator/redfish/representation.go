@@ -103,7 +103,7 @@ func (s *Renderer) representation(m *match, at *snapshot) *representation {
 	}
 	var is *cacheEntry
 	if m.fragments != nil && vendor.IsStandard() {
-		is = m.compose(at, old)
+		is = compose(m, at, old)
 	} else {
 		is = &cacheEntry{s.render(m, at), *at, nil}
 	}
@@ -128,9 +128,7 @@ func (s *Renderer) render(m *match, at *snapshot) *representation {
 		return newRepresentation(kind, body, tag, nil)
 	}
 	o, volatile := vendor.Render(m.standard(v), at), vendor.Volatile(m.schema, m.volatile)
-	if m.finish != nil {
-		m.finish(v, o, volatile)
-	}
+	m.showETag(v, o, volatile)
 	body, tag := encodeWithETag(o, volatile, at.d.Protocol)
 	return newRepresentation(jsonType, body, tag, m.describedBy)
 }

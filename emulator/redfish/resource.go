@@ -12,21 +12,21 @@ import (
 // resource is a row of the tree: what is at the addresses of one pattern, who
 // may do what there, and how.
 type resource struct {
-	uri     string                                    // pattern: "/redfish/v1/Systems/{system}"
-	schema  string                                    // with its version: "ComputerSystem.v1_27_0"; "" for a document of the protocol
-	open    bool                                      // can be read without login
-	needs   needs                                     // as its entity's (privilege.go); said here of what has no entity: documents, and a vendor's own
-	shows   shows                                     // the parts of a view that the body depends on
-	when    func(v view) bool                         // whether it is there at all; nil: always
-	link    string                                    // property of the resource above that leads here; "" is the last segment, "-" none
-	read    func(v view) object                       // the body, but for what the framework adds
-	finish  func(v view, o object, volatile []string) // adds what depends on all the rest of the body
-	raw     func(v view) (mime, []byte)               // a document of the protocol
-	answer  answerKind                                // of a GET or HEAD; "": the representation
-	origins bool                                      // it links to what something happened to
-	name    string                                    // of a collection
-	of      string                                    // variable that the members of a collection stand for
-	own     func(v view, who actor) bool              // whether it belongs to that actor, for ConfigureSelf
+	uri     string                                           // pattern: "/redfish/v1/Systems/{system}"
+	schema  string                                           // with its version: "ComputerSystem.v1_27_0"; "" for a document of the protocol
+	open    bool                                             // can be read without login
+	needs   needs                                            // as its entity's (privilege.go); said here of what has no entity: documents, and a vendor's own
+	shows   shows                                            // the parts of a view that the body depends on
+	when    func(v view) bool                                // whether it is there at all; nil: always
+	link    string                                           // property of the resource above that leads here; "" is the last segment, "-" none
+	read    func(v view) object                              // the body, but for what the framework adds
+	finish  func(v view, o object, etag func(object) string) // adds what depends on all the rest of the body, with its ETag
+	raw     func(v view) (mime, []byte)                      // a document of the protocol
+	answer  answerKind                                       // of a GET or HEAD; "": the representation
+	origins bool                                             // it links to what something happened to
+	name    string                                           // of a collection
+	of      string                                           // variable that the members of a collection stand for
+	own     func(v view, who actor) bool                     // whether it belongs to that actor, for ConfigureSelf
 	patch   *patch
 	create  *create
 	upload  *upload // it is no resource, and only takes what is sent to it

@@ -16,10 +16,10 @@ import (
 func rootRows() []resource {
 	return []resource{
 		{uri: "/redfish", open: true, raw: versions},
-		{uri: "/redfish/v1/odata", open: true, shows: showsIdentity, raw: serviceDocument},
+		{uri: "/redfish/v1/odata", open: true, shows: PartIdentity, raw: serviceDocument},
 		{uri: "/redfish/v1/$metadata", open: true, raw: metadata},
 		{uri: "/redfish/v1/openapi.yaml", open: true, raw: openAPI},
-		{uri: "/redfish/v1", schema: "ServiceRoot.v1_20_0", open: true, shows: showsIdentity, read: serviceRoot},
+		{uri: "/redfish/v1", schema: "ServiceRoot.v1_20_0", open: true, shows: PartIdentity, read: serviceRoot},
 	}
 }
 

@@ -19,16 +19,16 @@ func secureBootRows() []resource {
 		database = base + "/SecureBootDatabases/{database}"
 	)
 	return []resource{
-		{uri: base, schema: "SecureBoot.v1_1_2", when: hasSecureBoot, shows: showsSecure, read: secureBoot, patch: &secureBootPatch, actions: secureBootActions},
+		{uri: base, schema: "SecureBoot.v1_1_2", when: hasSecureBoot, shows: PartSecureBoot, read: secureBoot, patch: &secureBootPatch, actions: secureBootActions},
 		{uri: base + "/SecureBootDatabases", schema: "SecureBootDatabaseCollection", name: "Secure Boot Databases", of: "database"},
-		{uri: database, schema: "SecureBootDatabase.v1_0_3", shows: showsSecure, read: keyDatabase, actions: keyDatabaseActions},
-		{uri: database + "/Certificates", schema: "CertificateCollection", shows: showsSecure, name: "Certificates", of: "keycert",
+		{uri: database, schema: "SecureBootDatabase.v1_0_3", shows: PartSecureBoot, read: keyDatabase, actions: keyDatabaseActions},
+		{uri: database + "/Certificates", schema: "CertificateCollection", shows: PartSecureBoot, name: "Certificates", of: "keycert",
 			create: &create{inputs: keyCertificateInputs, apply: addKeyCertificate}, spares: asCame},
-		{uri: database + "/Certificates/{keycert}", schema: "Certificate.v1_11_0", shows: showsSecure, read: keyCertificate,
+		{uri: database + "/Certificates/{keycert}", schema: "Certificate.v1_11_0", shows: PartSecureBoot, read: keyCertificate,
 			remove: removeKey("keycert"), spares: asCame},
-		{uri: database + "/Signatures", schema: "SignatureCollection", shows: showsSecure, when: takesSignatures, name: "Signatures", of: "signature",
+		{uri: database + "/Signatures", schema: "SignatureCollection", shows: PartSecureBoot, when: takesSignatures, name: "Signatures", of: "signature",
 			create: &create{inputs: signatureInputs, apply: addSignature}, spares: asCame},
-		{uri: database + "/Signatures/{signature}", schema: "Signature.v1_0_3", shows: showsSecure, read: keySignature,
+		{uri: database + "/Signatures/{signature}", schema: "Signature.v1_0_3", shows: PartSecureBoot, read: keySignature,
 			remove: removeKey("signature"), spares: asCame},
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // readings is what follows from what sensors read.
-var readings = showsThermal | showsTime
+var readings = PartThermal | PartTime
 
 func sensorRows() []resource {
 	return []resource{

@@ -13,11 +13,11 @@ import (
 
 func sessionRows() []resource {
 	return []resource{
-		{uri: "/redfish/v1/SessionService", schema: "SessionService.v1_2_0", shows: showsAccess,
+		{uri: "/redfish/v1/SessionService", schema: "SessionService.v1_2_0", shows: PartAccess,
 			read: sessionService, patch: &sessionServicePatch},
-		{uri: "/redfish/v1/SessionService/Sessions", schema: "SessionCollection", shows: showsSessions,
+		{uri: "/redfish/v1/SessionService/Sessions", schema: "SessionCollection", shows: PartSessions,
 			name: "Sessions", of: "session", create: &sessionCreate},
-		{uri: "/redfish/v1/SessionService/Sessions/{session}", schema: "Session.v1_8_0", shows: showsSessions,
+		{uri: "/redfish/v1/SessionService/Sessions/{session}", schema: "Session.v1_8_0", shows: PartSessions,
 			read: session, own: ownSession, remove: closeSession},
 	}
 }

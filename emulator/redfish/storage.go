@@ -9,26 +9,26 @@ import (
 )
 
 // disksShow is what drives and volumes follow from.
-var disksShow = showsIdentity | showsStorage
+var disksShow = PartIdentity | PartStorage
 
 func storageRows() []resource {
 	return []resource{
-		{uri: "/redfish/v1/Systems/{system}/Storage", schema: "StorageCollection", shows: showsIdentity,
+		{uri: "/redfish/v1/Systems/{system}/Storage", schema: "StorageCollection", shows: PartIdentity,
 			name: "Storage", of: "storage"},
 		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}", schema: "Storage.v1_21_0", shows: disksShow,
 			read: storageSubsystem, actions: storageActions, applies: raidTimes},
-		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Controllers", schema: "StorageControllerCollection", shows: showsIdentity,
+		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Controllers", schema: "StorageControllerCollection", shows: PartIdentity,
 			name: "Storage Controllers", of: "controller"},
 		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Controllers/{controller}", schema: "StorageController.v1_11_0",
-			shows: disksShow | showsFirmware, read: storageController, patch: &controllerPatch, spares: hasNoRates},
-		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Drives/{drive}", schema: "Drive.v1_22_0", shows: disksShow | showsFirmware | showsJobs | showsTime,
+			shows: disksShow | PartFirmware, read: storageController, patch: &controllerPatch, spares: hasNoRates},
+		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Drives/{drive}", schema: "Drive.v1_22_0", shows: disksShow | PartFirmware | PartTasks | PartTime,
 			read: drive, volatile: []string{"Operations"},
 			patch: &drivePatch, actions: driveActions, applies: anyTime},
 		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Drives/{drive}/Metrics", schema: "DriveMetrics.v1_3_0", shows: disksShow,
 			read: driveMetrics},
 		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Volumes", schema: "VolumeCollection", shows: disksShow,
 			name: "Volumes", of: "volume", create: &volumeCreate, spares: hasNoRAID, applies: raidTimes},
-		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Volumes/{volume}", schema: "Volume.v1_10_2", shows: disksShow | showsTime,
+		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Volumes/{volume}", schema: "Volume.v1_10_2", shows: disksShow | PartTime,
 			read: volume, volatile: []string{"Operations"},
 			patch: &volumePatch, remove: volumeRemove, actions: volumeActions, applies: raidTimes},
 		{uri: "/redfish/v1/Chassis/{chassis}/Drives", schema: "DriveCollection", shows: disksShow, read: chassisDrives},

@@ -16,8 +16,8 @@ func systemRows() []resource {
 	return []resource{
 		{uri: "/redfish/v1/Systems", schema: "ComputerSystemCollection", name: "Systems", of: "system"},
 		{uri: "/redfish/v1/Systems/{system}", schema: "ComputerSystem.v1_27_0",
-			shows: bootShows | showsPower | showsAsset | showsPolicy | showsThermal | showsWatchdog | showsConsole | showsNetwork, read: system, patch: &systemPatch,
-			actions: systemActions, fragments: systemFragments, moves: showsPower | showsAsset | showsThermal | showsStorage},
+			shows: bootShows | PartPower | PartAsset | PartPolicy | PartThermal | PartWatchdog | PartConsole | PartNetwork, read: system, patch: &systemPatch,
+			actions: systemActions, fragments: systemFragments, moves: PartPower | PartAsset | PartThermal | PartStorage},
 	}
 }
 
@@ -56,11 +56,11 @@ func system(v view) object {
 // systemFragments are what changes of a system when it is switched, booted or
 // marked, or when a part of it fails.
 var systemFragments = []fragment{
-	{shows: showsPower, of: systemPower},
-	{shows: showsAsset, of: systemAsset},
-	{in: "Status", shows: showsPower, of: func(v view) object { return object{"State": systemState(v.m.Phase), "Health": "OK"} }},
-	{in: "Status", shows: showsThermal | showsStorage, of: func(v view) object { return object{"HealthRollup": worst(v.boxHealth(), v.disksHealth())} }},
-	{in: "Boot", shows: showsPower | showsBoot, of: bootOverride},
+	{shows: PartPower, of: systemPower},
+	{shows: PartAsset, of: systemAsset},
+	{in: "Status", shows: PartPower, of: func(v view) object { return object{"State": systemState(v.m.Phase), "Health": "OK"} }},
+	{in: "Status", shows: PartThermal | PartStorage, of: func(v view) object { return object{"HealthRollup": worst(v.boxHealth(), v.disksHealth())} }},
+	{in: "Boot", shows: PartPower | PartBoot, of: bootOverride},
 	{in: "Boot", shows: bootShows, of: bootOrder},
 }
 

@@ -13,12 +13,12 @@ import (
 
 func taskRows() []resource {
 	return []resource{
-		{uri: "/redfish/v1/TaskService", schema: "TaskService.v1_3_0", link: "Tasks", shows: showsJobs | showsTime,
+		{uri: "/redfish/v1/TaskService", schema: "TaskService.v1_3_0", link: "Tasks", shows: PartTasks | PartTime,
 			read: taskService, patch: &taskServicePatch, actions: taskServiceActions, volatile: []string{"DateTime"}},
-		{uri: "/redfish/v1/TaskService/Tasks", schema: "TaskCollection", shows: showsJobs, name: "Tasks", of: "task"},
-		{uri: "/redfish/v1/TaskService/Tasks/{task}", schema: "Task.v1_7_4", shows: showsJobs | showsTime, origins: true,
+		{uri: "/redfish/v1/TaskService/Tasks", schema: "TaskCollection", shows: PartTasks, name: "Tasks", of: "task"},
+		{uri: "/redfish/v1/TaskService/Tasks/{task}", schema: "Task.v1_7_4", shows: PartTasks | PartTime, origins: true,
 			read: task, remove: removeTask, volatile: []string{"PercentComplete"}},
-		{uri: "/redfish/v1/TaskService/TaskMonitors/{monitor}", needs: ofMonitor, shows: showsJobs | showsTime, origins: true, link: "-",
+		{uri: "/redfish/v1/TaskService/TaskMonitors/{monitor}", needs: ofMonitor, shows: PartTasks | PartTime, origins: true, link: "-",
 			raw: monitor, answer: taskMonitorAnswer, own: ownMonitor, remove: removeMonitor},
 	}
 }

@@ -20,19 +20,19 @@ const telemetryURI = "/redfish/v1/TelemetryService"
 
 func telemetryRows() []resource {
 	return []resource{
-		{uri: telemetryURI, schema: "TelemetryService.v1_4_1", when: hasSensors, shows: showsTelemetry, read: telemetryService,
+		{uri: telemetryURI, schema: "TelemetryService.v1_4_1", when: hasSensors, shows: PartTelemetry, read: telemetryService,
 			patch: &telemetryPatch, actions: telemetryActions},
 		{uri: telemetryURI + "/MetricDefinitions", schema: "MetricDefinitionCollection", name: "Metric Definitions", of: "metric"},
 		{uri: telemetryURI + "/MetricDefinitions/{metric}", schema: "MetricDefinition.v1_3_5", read: metricDefinition},
-		{uri: telemetryURI + "/MetricReportDefinitions", schema: "MetricReportDefinitionCollection", shows: showsTelemetry,
+		{uri: telemetryURI + "/MetricReportDefinitions", schema: "MetricReportDefinitionCollection", shows: PartTelemetry,
 			name: "Metric Report Definitions", of: "report", create: &create{inputs: reportInputs, apply: defineReport}},
-		{uri: telemetryURI + "/MetricReportDefinitions/{report}", schema: "MetricReportDefinition.v1_4_7", shows: showsTelemetry | readings,
+		{uri: telemetryURI + "/MetricReportDefinitions/{report}", schema: "MetricReportDefinition.v1_4_7", shows: PartTelemetry | readings,
 			read: reportDefinition, patch: &reportPatch, remove: dropReport},
-		{uri: telemetryURI + "/MetricReports", schema: "MetricReportCollection", shows: showsTelemetry | readings, name: "Metric Reports", of: "made"},
-		{uri: telemetryURI + "/MetricReports/{made}", schema: "MetricReport.v1_5_2", shows: showsTelemetry | readings, read: metricReport,
+		{uri: telemetryURI + "/MetricReports", schema: "MetricReportCollection", shows: PartTelemetry | readings, name: "Metric Reports", of: "made"},
+		{uri: telemetryURI + "/MetricReports/{made}", schema: "MetricReport.v1_5_2", shows: PartTelemetry | readings, read: metricReport,
 			volatile: []string{"Timestamp"}},
 		{uri: telemetryURI + "/Triggers", schema: "TriggersCollection", name: "Triggers", of: "trigger"},
-		{uri: telemetryURI + "/Triggers/{trigger}", schema: "Triggers.v1_4_0", shows: showsThermal, read: trigger},
+		{uri: telemetryURI + "/Triggers/{trigger}", schema: "Triggers.v1_4_0", shows: PartThermal, read: trigger},
 	}
 }
 

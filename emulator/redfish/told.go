@@ -46,18 +46,6 @@ type record struct {
 	dictated object // properties, instead of all that is above but at
 }
 
-// Values of Event.EventType (DSP2046). They are deprecated but required.
-const (
-	statusChange    = "StatusChange"
-	resourceUpdated = "ResourceUpdated"
-	resourceAdded   = "ResourceAdded"
-	resourceRemoved = "ResourceRemoved"
-	alert           = "Alert"
-	other           = "Other"
-)
-
-var eventTypes = []string{statusChange, resourceUpdated, resourceAdded, resourceRemoved, alert, other}
-
 // records are what a step tells: what its events say, and then the resources
 // that it has made, changed and removed.
 func (s *Events) records(h Host, st Step) []record {
@@ -156,12 +144,7 @@ func (s *Events) noted(r *record, was, is *snapshot, e bmc.Entry, in event.Part)
 // changes are the resources that differ between two snapshots of a host: made,
 // removed, or changed in more than what changes by itself.
 func (s *Events) changes(was, is *snapshot) []record {
-	var changed shows
-	for i := range parts {
-		if bit := shows(1) << i; bit != showsTime && !bit.same(was, is) {
-			changed |= bit
-		}
-	}
+	changed := changedParts(was, is)
 	var out []record
 	for i := range s.tree.rows {
 		r := &s.tree.rows[i]

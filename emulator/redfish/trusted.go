@@ -5,7 +5,7 @@ func trustedRows() []resource {
 		{uri: "/redfish/v1/Chassis/{chassis}/TrustedComponents", schema: "TrustedComponentCollection",
 			name: "Trusted Components", of: "trusted"},
 		{uri: "/redfish/v1/Chassis/{chassis}/TrustedComponents/{trusted}", schema: "TrustedComponent.v1_4_0",
-			shows: showsIdentity | showsFirmware, read: trustedComponent},
+			shows: PartIdentity | PartFirmware, read: trustedComponent},
 	}
 }
 

@@ -20,10 +20,10 @@ const updateService = "/redfish/v1/UpdateService"
 // having them pushed (push.go).
 func updateRows() []resource {
 	return []resource{
-		{uri: updateService, schema: "UpdateService.v1_17_0", shows: showsUpdates,
+		{uri: updateService, schema: "UpdateService.v1_17_0", shows: PartUpdates,
 			read: updates, patch: &updatePatch, actions: updateActions},
-		{uri: multipartPush, needs: ofComponents, shows: showsUpdates, link: "-", upload: &upload{multipartUpload, updateParameters}},
-		{uri: plainPush, needs: ofComponents, shows: showsUpdates, link: "-", upload: &upload{kind: plainUpload}},
+		{uri: multipartPush, needs: ofComponents, shows: PartUpdates, link: "-", upload: &upload{multipartUpload, updateParameters}},
+		{uri: plainPush, needs: ofComponents, shows: PartUpdates, link: "-", upload: &upload{kind: plainUpload}},
 	}
 }
 

@@ -39,44 +39,44 @@ type shows uint64
 
 // The parts of a host's state. A new piece of state is one line here.
 var (
-	showsIdentity  = part(compared(func(s *snapshot) **machine.Identity { return &s.m.Identity }))                                                                                                                                     // serial numbers, addresses: what never changes
-	showsPower     = part(compared(func(s *snapshot) **machine.Main { return &s.m.Main }), derived(func(s *snapshot) *machine.Power { return &s.m.Power }), derived(func(s *snapshot) **machine.Source { return &s.m.CurrentSource })) // power, boot and what runs
-	showsAsset     = part(compared(func(s *snapshot) **machine.Asset { return &s.m.Asset }))
-	showsBoot      = part(compared(func(s *snapshot) **machine.BootSettings { return &s.m.Boot }), derived(func(s *snapshot) **machine.BootOptionCache { return &s.m.BootOptionCache })) // boot order, and how else it boots
-	showsPolicy    = part(compared(func(s *snapshot) **machine.PowerPolicy { return &s.m.Policy }))                                                                                      // how power comes on
-	showsCabling   = part(compared(func(s *snapshot) **machine.Cabling { return &s.m.Cabling }))                                                                                         // which NICs have a link
-	showsFirmware  = part(compared(func(s *snapshot) *firmware.View { return &s.m.Firmware }))                                                                                           // BIOS settings, versions and updates
-	showsThermal   = part(compared(func(s *snapshot) *thermal.View { return &s.m.Thermal }))                                                                                             // what heats, cools and feeds it; with showsTime what sensors read
-	showsSecure    = part(compared(func(s *snapshot) **machine.SecureBoot { return &s.m.SecureBoot }))                                                                                   // secure boot and its keys
-	showsWatchdog  = part(compared(func(s *snapshot) **machine.Watchdog { return &s.m.Watchdog }))
-	showsLid       = part(compared(func(s *snapshot) **machine.PhysicalSecurity { return &s.m.PhysicalSecurity }))
-	showsTelemetry = part(compared(func(s *snapshot) **machine.Telemetry { return &s.m.Telemetry })) // reports that are and are to be
-	showsStorage   = part(viewField{
+	PartIdentity         = part(compared(func(s *snapshot) **machine.Identity { return &s.m.Identity }))                                                                                                                                     // serial numbers, addresses: what never changes
+	PartPower            = part(compared(func(s *snapshot) **machine.Main { return &s.m.Main }), derived(func(s *snapshot) *machine.Power { return &s.m.Power }), derived(func(s *snapshot) **machine.Source { return &s.m.CurrentSource })) // power, boot and what runs
+	PartAsset            = part(compared(func(s *snapshot) **machine.Asset { return &s.m.Asset }))
+	PartBoot             = part(compared(func(s *snapshot) **machine.BootSettings { return &s.m.Boot }), derived(func(s *snapshot) **machine.BootOptionCache { return &s.m.BootOptionCache })) // boot order, and how else it boots
+	PartPolicy           = part(compared(func(s *snapshot) **machine.PowerPolicy { return &s.m.Policy }))                                                                                      // how power comes on
+	PartCabling          = part(compared(func(s *snapshot) **machine.Cabling { return &s.m.Cabling }))                                                                                         // which NICs have a link
+	PartFirmware         = part(compared(func(s *snapshot) *firmware.View { return &s.m.Firmware }))                                                                                           // BIOS settings, versions and updates
+	PartThermal          = part(compared(func(s *snapshot) *thermal.View { return &s.m.Thermal }))                                                                                             // what heats, cools and feeds it; with PartTime what sensors read
+	PartSecureBoot       = part(compared(func(s *snapshot) **machine.SecureBoot { return &s.m.SecureBoot }))                                                                                   // secure boot and its keys
+	PartWatchdog         = part(compared(func(s *snapshot) **machine.Watchdog { return &s.m.Watchdog }))
+	PartPhysicalSecurity = part(compared(func(s *snapshot) **machine.PhysicalSecurity { return &s.m.PhysicalSecurity }))
+	PartTelemetry        = part(compared(func(s *snapshot) **machine.Telemetry { return &s.m.Telemetry })) // reports that are and are to be
+	PartStorage          = part(viewField{
 		same: func(a, b *snapshot) bool { return a.m.Storage.Same(b.m.Storage) },
 		copy: func(to, from *snapshot) { to.m.Storage = from.m.Storage },
-	}) // with showsIdentity
-	showsAccess   = part(compared(func(s *snapshot) **bmc.Access { return &s.b.Access })) // accounts and their policy
-	showsMedia    = part(compared(func(s *snapshot) **bmc.Media { return &s.b.Media }))
-	showsSessions = part(compared(func(s *snapshot) **bmc.Logins { return &s.b.Logins }))
-	showsLog      = part(compared(func(s *snapshot) **bmc.Log { return &s.b.Log }))
-	showsJobs     = part(compared(func(s *snapshot) **bmc.Tasks { return &s.b.Tasks }))
-	showsLocks    = part(compared(func(s *snapshot) **bmc.LoginFailures { return &s.b.LoginFailures })) // failed logins
-	showsAudit    = part(compared(func(s *snapshot) **bmc.Log { return &s.b.Audit }))
-	showsDumps    = part(compared(func(s *snapshot) **bmc.Dumps { return &s.b.Dumps }))
-	showsClock    = part(compared(func(s *snapshot) **bmc.Clock { return &s.b.Clock }))
-	showsAudience = part(compared(func(s *snapshot) **bmc.Subscribers { return &s.b.Subscribers }))   // subscriptions to events
-	showsUpdates  = part(compared(func(s *snapshot) **bmc.Updates { return &s.b.Updates }))           // how images are taken
-	showsCerts    = part(compared(func(s *snapshot) **bmc.Certificates { return &s.b.Certificates })) // certificates that the BMC holds
-	showsLife     = part(compared(func(s *snapshot) **bmc.Life { return &s.b.Life }))
-	showsNetwork  = part(compared(func(s *snapshot) **bmc.Network { return &s.b.Net }), compared(func(s *snapshot) **bmc.NetworkDefaults { return &s.b.NetworkDefaults }))
-	showsPlans    = part(compared(func(s *snapshot) **bmc.Jobs { return &s.b.Jobs }))
-	showsConsole  = part(compared(func(s *snapshot) **bmc.SOL { return &s.b.Serial }))    // how the serial console is offered; with showsNetwork
-	showsKept     = part(compared(func(s *snapshot) **bmc.OEMValues { return &s.b.OEM })) // what the vendor's service remembers
-	showsShift    = part(viewField{
+	}) // with PartIdentity
+	PartAccess        = part(compared(func(s *snapshot) **bmc.Access { return &s.b.Access })) // accounts and their policy
+	PartMedia         = part(compared(func(s *snapshot) **bmc.Media { return &s.b.Media }))
+	PartSessions      = part(compared(func(s *snapshot) **bmc.Logins { return &s.b.Logins }))
+	PartLog           = part(compared(func(s *snapshot) **bmc.Log { return &s.b.Log }))
+	PartTasks         = part(compared(func(s *snapshot) **bmc.Tasks { return &s.b.Tasks }))
+	PartLoginFailures = part(compared(func(s *snapshot) **bmc.LoginFailures { return &s.b.LoginFailures })) // failed logins
+	PartAudit         = part(compared(func(s *snapshot) **bmc.Log { return &s.b.Audit }))
+	PartDumps         = part(compared(func(s *snapshot) **bmc.Dumps { return &s.b.Dumps }))
+	PartClock         = part(compared(func(s *snapshot) **bmc.Clock { return &s.b.Clock }))
+	PartSubscribers   = part(compared(func(s *snapshot) **bmc.Subscribers { return &s.b.Subscribers }))   // subscriptions to events
+	PartUpdates       = part(compared(func(s *snapshot) **bmc.Updates { return &s.b.Updates }))           // how images are taken
+	PartCertificates  = part(compared(func(s *snapshot) **bmc.Certificates { return &s.b.Certificates })) // certificates that the BMC holds
+	PartLife          = part(compared(func(s *snapshot) **bmc.Life { return &s.b.Life }))
+	PartNetwork       = part(compared(func(s *snapshot) **bmc.Network { return &s.b.Net }), compared(func(s *snapshot) **bmc.NetworkDefaults { return &s.b.NetworkDefaults }))
+	PartJobs          = part(compared(func(s *snapshot) **bmc.Jobs { return &s.b.Jobs }))
+	PartConsole       = part(compared(func(s *snapshot) **bmc.SOL { return &s.b.Serial }))    // how the serial console is offered; with PartNetwork
+	PartOEM           = part(compared(func(s *snapshot) **bmc.OEMValues { return &s.b.OEM })) // what the vendor's service remembers
+	PartNICShift      = part(viewField{
 		same: func(a, b *snapshot) bool { return shiftOf(a) == shiftOf(b) },
 		copy: func(to, from *snapshot) { to.shift = shiftOf(from) },
 	}) // by how much the IDs of network interfaces have shifted
-	showsTime = part(viewField{
+	PartTime = part(viewField{
 		same: func(a, b *snapshot) bool { return a.now.Equal(b.now) },
 		copy: func(to, from *snapshot) { to.now = from.now },
 	})
@@ -84,6 +84,20 @@ var (
 
 // parts are all of them, by the number of their bit.
 var parts [][]viewField
+
+// allParts are all parts.
+func allParts() shows { return 1<<len(parts) - 1 }
+
+// changedParts are the parts that differ between two snapshots of a host, but for
+// the time.
+func changedParts(was, is *snapshot) (changed shows) {
+	for i := range parts {
+		if one := shows(1) << i; one != PartTime && !one.same(was, is) {
+			changed |= one
+		}
+	}
+	return changed
+}
 
 // viewField is a field of a snapshot's views.
 type viewField struct {
@@ -114,7 +128,7 @@ func (s shows) same(a, b *snapshot) bool {
 	switch {
 	case s == 0:
 		return a.d == b.d && a.m.Profile == b.m.Profile
-	case a.m == b.m && a.b == b.b && s&showsTime == 0: // nothing has changed at all
+	case a.m == b.m && a.b == b.b && s&PartTime == 0: // nothing has changed at all
 		return a.d == b.d
 	}
 	for rest := s; rest != 0; rest &= rest - 1 {
