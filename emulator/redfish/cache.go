@@ -1,3 +1,4 @@
+// Package cache is a bounded cache.
 package redfish
 
 import "sync"

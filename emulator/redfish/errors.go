@@ -13,6 +13,10 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
+// ErrBusy is what Apply and ApplyBMC answer when the host can take no command
+// now but soon will: the client is asked to come again.
+var ErrBusy = errors.New("redfish: host is busy")
+
 // answers says how an error of the model is answered; the first that fits.
 var answers = []struct {
 	err     error

@@ -1,18 +1,8 @@
-// Package redfish is the Redfish service of emulated BMCs (DSP0266): one
-// http.Handler for all of them. It decodes, authenticates and authorises, asks
-// the dialect what this vendor means, hands a command to the Host and shows
-// what the Host's views say. It knows neither the lab that runs it nor IPMI.
-//
-// What it serves is one table (tree.go). A row says what is at the addresses of
-// a pattern, who may do what there, and how a body is made from the views and
-// from nothing else; the rest, from ETag to Allow, holds for every row alike.
 package redfish
 
 import (
 	"context"
-	"errors"
 	"io"
-	"net/netip"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
@@ -20,10 +10,6 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
-
-// ErrBusy is what Apply and ApplyBMC answer when the host can take no command
-// now but soon will: the client is asked to come again.
-var ErrBusy = errors.New("redfish: host is busy")
 
 // Host is one BMC with its machine. The views are immutable: a change makes a
 // new one. All methods are safe for concurrent use.
@@ -61,12 +47,4 @@ type Host interface {
 	// Factory is the certificate that the BMC came with, and its key. It is the
 	// same each time.
 	FactoryCertificate() (bmc.KeyedCertificate, error)
-}
-
-// Rack finds the host that a request is for.
-type Rack interface {
-	// At is the host whose BMC has the local address that the request came
-	// to; false when there is none. Hosts are comparable (pointers, say), and
-	// a BMC has the same one at each call.
-	At(local netip.AddrPort) (Host, bool)
 }

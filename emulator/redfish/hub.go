@@ -1,3 +1,5 @@
+// Package event makes the Redfish events of what happens to hosts, and keeps the
+// last of them for streams.
 package redfish
 
 import (

@@ -1,3 +1,5 @@
+// Package render makes the representations of resources: the object of a row, the
+// vendor's transforms, JSON and the ETag, and one cache of the results.
 package redfish
 
 import (

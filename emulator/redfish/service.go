@@ -1,3 +1,8 @@
+// Package redfish is the Redfish service of emulated BMCs (DSP0266): one
+// http.Handler for all of them. It routes, authenticates and authorises requests,
+// and answers them: reads from package render, writes by the rows of package
+// resource, and what a vendor changes of either by package vendor. It knows
+// neither the lab that runs it nor IPMI.
 package redfish
 
 import (
@@ -21,6 +26,14 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
+
+// Rack finds the host that a request is for.
+type Rack interface {
+	// At is the host whose BMC has the local address that the request came
+	// to; false when there is none. Hosts are comparable (pointers, say), and
+	// a BMC has the same one at each call.
+	At(local netip.AddrPort) (Host, bool)
+}
 
 // Config says what a Service serves.
 type Config struct {

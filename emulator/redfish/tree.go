@@ -1,3 +1,8 @@
+// Package resource holds the resources of the Redfish service: a row for each URI
+// pattern, which says what is at its URIs, who may do what there, how a body is
+// made from a host's views and from nothing else, and how requests change it.
+// What all rows have in common, from Allow to the action's parameters, follows
+// from the row. A resource of the standard is a file here.
 package redfish
 
 import (

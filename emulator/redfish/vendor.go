@@ -1,3 +1,6 @@
+// Package vendor is all that a dialect changes of the Redfish service, behind
+// Vendor: it routes vendors' URIs, decodes and rejects what clients send, renders
+// bodies and errors, and executes vendors' own requests.
 package redfish
 
 import (
