@@ -16,6 +16,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/store"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/redfish"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // Host is one machine with its BMC. It is an actor: what changes the two models is
@@ -53,8 +54,8 @@ type Host struct {
 }
 
 var (
-	_ redfish.Host = (*Host)(nil)
-	_ ipmi.Host    = (*Host)(nil)
+	_ resource.Host = (*Host)(nil)
+	_ ipmi.Host     = (*Host)(nil)
 )
 
 // hostState is what the store holds about a host.
@@ -98,7 +99,7 @@ func (h *Host) Index() int { return h.index }
 // Rack returns the name of the rack that the host stands in, or "" when it stands in none.
 func (h *Host) Rack() string { return h.rack }
 
-// Dialect implements redfish.Host.
+// Dialect implements resource.Host.
 func (h *Host) Dialect() *dialect.Record { return h.record.Load() }
 
 // Machine returns the current view of the machine.

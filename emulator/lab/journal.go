@@ -14,6 +14,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 	"github.com/metalab-dev/metalab/emulator/redfish"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // recordRequest writes a request that the Redfish service has answered into the
@@ -52,7 +53,7 @@ func (l *Lab) recordCommand(e ipmi.Entry) {
 }
 
 // hostOfEntry returns the lab's host for one that a Redfish service knows.
-func hostOfEntry(h redfish.Host) *Host {
+func hostOfEntry(h resource.Host) *Host {
 	if stale, ok := h.(previousHost); ok {
 		return stale.Host
 	}

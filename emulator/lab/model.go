@@ -24,7 +24,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/fault"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
-	"github.com/metalab-dev/metalab/emulator/redfish"
+	"github.com/metalab-dev/metalab/emulator/redfish/vendor"
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
 	"github.com/metalab-dev/metalab/fixtures"
 )
@@ -232,7 +232,7 @@ func checked(r *dialect.Record, err error) (*dialect.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r, redfish.Check(r)
+	return r, vendor.Check(r)
 }
 
 // readRegistry reads the registry of BIOS attributes that a profile names. When it

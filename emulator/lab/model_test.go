@@ -11,7 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/fault"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
-	"github.com/metalab-dev/metalab/emulator/redfish"
+	"github.com/metalab-dev/metalab/emulator/redfish/vendor"
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
@@ -64,7 +64,7 @@ func TestBuiltInDialectsAreValid(t *testing.T) {
 		if n := r.Hooks(); n > 10 {
 			t.Errorf("%s has %d hooks, want 10 at most", name, n)
 		}
-		if err := redfish.Check(r); err != nil {
+		if err := vendor.Check(r); err != nil {
 			t.Error(err)
 		}
 	}

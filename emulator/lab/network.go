@@ -10,7 +10,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/lab/network"
-	"github.com/metalab-dev/metalab/emulator/redfish"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // Reach says how a BMC can be reached over the network.
@@ -62,7 +62,7 @@ func (h *Host) IPMI() (netip.AddrPort, bool) {
 }
 
 // At implements redfish.Rack.
-func (l *Lab) At(local netip.AddrPort) (redfish.Host, bool) {
+func (l *Lab) At(local netip.AddrPort) (resource.Host, bool) {
 	x, ok := l.webEndpoints.Find(local)
 	if !ok {
 		return nil, false

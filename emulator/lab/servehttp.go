@@ -9,7 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/faults"
 	"github.com/metalab-dev/metalab/emulator/lab/network"
 	"github.com/metalab-dev/metalab/emulator/machine"
-	"github.com/metalab-dev/metalab/emulator/redfish"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // ServeHTTP answers a request to a BMC, wrong where a fault rule says so.
@@ -34,7 +34,7 @@ func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type previousRack struct{ *Lab }
 
 // At implements redfish.Rack.
-func (r previousRack) At(local netip.AddrPort) (redfish.Host, bool) {
+func (r previousRack) At(local netip.AddrPort) (resource.Host, bool) {
 	h, ok := r.Lab.At(local)
 	if !ok {
 		return nil, false
@@ -45,7 +45,7 @@ func (r previousRack) At(local netip.AddrPort) (redfish.Host, bool) {
 // previousHost is a host whose views are those from before its last change.
 type previousHost struct{ *Host }
 
-// Machine implements redfish.Host.
+// Machine implements resource.Host.
 func (h previousHost) Machine() *machine.View {
 	if v := h.previousMachine.Load(); v != nil {
 		return v
@@ -53,7 +53,7 @@ func (h previousHost) Machine() *machine.View {
 	return h.Host.Machine()
 }
 
-// BMC implements redfish.Host.
+// BMC implements resource.Host.
 func (h previousHost) BMC() *bmc.View {
 	if v := h.previousBMC.Load(); v != nil {
 		return v

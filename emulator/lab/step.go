@@ -11,7 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
-	"github.com/metalab-dev/metalab/emulator/redfish"
+	redfishevent "github.com/metalab-dev/metalab/emulator/redfish/event"
 )
 
 // Every change of a host is a step: begin advances the models to the current time,
@@ -249,7 +249,7 @@ func (h *Host) notifySubscribers(st *step) {
 				evs = append(evs[:len(evs):len(evs)], ev)
 			}
 		}
-		letters := h.lab.service.Tell(h, redfish.Step{
+		letters := h.lab.service.Tell(h, redfishevent.Step{
 			Number: st.eventNumber, At: st.now, WasMachine: st.wasMachine, Machine: h.Machine(), WasBMC: st.wasBMC, BMC: h.BMC(), Events: evs,
 		})
 		for _, l := range letters {

@@ -17,32 +17,32 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
-	"github.com/metalab-dev/metalab/emulator/redfish"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // StoreImage stores a firmware image of at most most bytes in a file that stays
 // until its update has ended or DropImage is called. A defect of the image is part
-// of the result; an image that is too large is redfish.ErrTooLarge.
-func (h *Host) StoreImage(ctx context.Context, r io.Reader, most int64) (redfish.Image, error) {
+// of the result; an image that is too large is resource.ErrTooLarge.
+func (h *Host) StoreImage(ctx context.Context, r io.Reader, most int64) (resource.Image, error) {
 	if ctx.Err() != nil {
-		return redfish.Image{}, context.Cause(ctx)
+		return resource.Image{}, context.Cause(ctx)
 	}
 	return h.saveImage(func(w io.Writer) error {
 		n, err := io.Copy(w, io.LimitReader(r, most+1))
 		if err == nil && n > most {
-			err = redfish.ErrTooLarge
+			err = resource.ErrTooLarge
 		}
 		return err
 	})
 }
 
 // saveImage stores the image that fill writes, and parses it.
-func (h *Host) saveImage(fill func(io.Writer) error) (redfish.Image, error) {
+func (h *Host) saveImage(fill func(io.Writer) error) (resource.Image, error) {
 	in, id, err := h.lab.store.NewUpdate(h.Name())
 	if err != nil {
-		return redfish.Image{}, fmt.Errorf("lab: %s: %w", h.Name(), err)
+		return resource.Image{}, fmt.Errorf("lab: %s: %w", h.Name(), err)
 	}
-	img := redfish.Image{ID: id}
+	img := resource.Image{ID: id}
 	if err = fill(in); err == nil {
 		_, err = in.Seek(0, io.SeekStart)
 	}
@@ -53,10 +53,10 @@ func (h *Host) saveImage(fill func(io.Writer) error) (redfish.Image, error) {
 		}
 	}
 	if err != nil {
-		return redfish.Image{}, fmt.Errorf("lab: %s: firmware image: %w", h.Name(), errors.Join(err, in.Drop()))
+		return resource.Image{}, fmt.Errorf("lab: %s: firmware image: %w", h.Name(), errors.Join(err, in.Drop()))
 	}
 	if err := in.Keep(); err != nil {
-		return redfish.Image{}, fmt.Errorf("lab: %s: firmware image: %w", h.Name(), err)
+		return resource.Image{}, fmt.Errorf("lab: %s: firmware image: %w", h.Name(), err)
 	}
 	return img, nil
 }
@@ -79,7 +79,7 @@ func (h *Host) Image(update string) (io.ReadCloser, error) {
 
 // FetchUpdate opens a task that fetches an image, and then continues as the update
 // of the machine that stage describes.
-func (h *Host) FetchUpdate(ctx context.Context, o bmc.OpenTask, from redfish.ImageSource, stage firmware.Stage) (bmc.Task, error) {
+func (h *Host) FetchUpdate(ctx context.Context, o bmc.OpenTask, from resource.ImageSource, stage firmware.Stage) (bmc.Task, error) {
 	return h.Carry(ctx, o, func(ctx context.Context, job string) bmc.CloseTask {
 		img, err := h.saveImage(func(w io.Writer) error {
 			_, err := h.lab.fetcher.Fetch(ctx, outbound.Image{

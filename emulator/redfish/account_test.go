@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // basic are the headers of a request with a name and a password.
@@ -55,12 +56,12 @@ func decoded(t *testing.T, w *httptest.ResponseRecorder) map[string]any {
 }
 
 func TestAccountsComeAndGo(t *testing.T) {
-	for _, at := range []string{accountsURI, accountsURI + "/Members"} {
+	for _, at := range []string{resource.AccountsURI, resource.AccountsURI + "/Members"} {
 		s := newService(t, newHost(t))
 		w := converse(t, s, step{"admin", "POST", at, `{"UserName":"new","Password":"new-secret-9","RoleId":"Operator"}`, nil, 201, ""})
 		uri := w.Header().Get("Location")
 		body := decoded(t, w)
-		if uri != accountURI("5") || body["UserName"] != "new" || body["Enabled"] != true || body["Password"] != nil || w.Header().Get("ETag") == "" {
+		if uri != resource.AccountURI("5") || body["UserName"] != "new" || body["Enabled"] != true || body["Password"] != nil || w.Header().Get("ETag") == "" {
 			t.Errorf("%s", shape("POST", at, "", w))
 		}
 		if diff := cmp.Diff([]any{"Redfish", "IPMI"}, body["AccountTypes"]); diff != "" {
@@ -69,7 +70,7 @@ func TestAccountsComeAndGo(t *testing.T) {
 		token := converse(t, s, step{"", "POST", sessions, `{"UserName":"new","Password":"new-secret-9"}`, nil, 201, ""}).Header().Get("X-Auth-Token")
 		converse(t, s,
 			step{"", "POST", sys + "/Actions/ComputerSystem.Reset", `{"ResetType":"On"}`, []string{"X-Auth-Token", token}, 204, ""},
-			step{"", "DELETE", accountURI("2"), "", basic("new", "new-secret-9"), 403, "InsufficientPrivilege"},
+			step{"", "DELETE", resource.AccountURI("2"), "", basic("new", "new-secret-9"), 403, "InsufficientPrivilege"},
 			step{"admin", "PATCH", uri, `{"RoleId":"ReadOnly"}`, nil, 200, ""},
 			// The role of a session is that of its account.
 			step{"", "POST", sys + "/Actions/ComputerSystem.Reset", `{"ResetType":"ForceOff"}`, []string{"X-Auth-Token", token}, 403, "InsufficientPrivilege"},
@@ -96,7 +97,7 @@ func TestWhatAnAccountCannotBe(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newService(t, newHost(t))
-			w := call(t, s, "admin", "PATCH", accountURI("2"), tt.body)
+			w := call(t, s, "admin", "PATCH", resource.AccountURI("2"), tt.body)
 			keys, infos := errorOf(t, w)
 			related := "#/" + strings.SplitN(tt.body, `"`, 3)[1]
 			if w.Code != 400 || keys[0] != tt.key || !strings.HasPrefix(infos[0].Related[0], related) || strings.Contains(w.Body.String(), "a-password") {
@@ -109,19 +110,19 @@ func TestWhatAnAccountCannotBe(t *testing.T) {
 	}
 	s := newService(t, newHost(t))
 	converse(t, s,
-		step{"admin", "POST", accountsURI, `{"UserName":"x","Password":"xxxxxxxx"}`, nil, 400, "PropertyMissing"},
-		step{"admin", "POST", accountsURI, `{"UserName":"reader","Password":"xxxxxxxx","RoleId":"ReadOnly"}`, nil, 400, "ResourceAlreadyExists"},
-		step{"operator", "POST", accountsURI, `{"UserName":"x","Password":"xxxxxxxx","RoleId":"ReadOnly"}`, nil, 403, "InsufficientPrivilege"},
+		step{"admin", "POST", resource.AccountsURI, `{"UserName":"x","Password":"xxxxxxxx"}`, nil, 400, "PropertyMissing"},
+		step{"admin", "POST", resource.AccountsURI, `{"UserName":"reader","Password":"xxxxxxxx","RoleId":"ReadOnly"}`, nil, 400, "ResourceAlreadyExists"},
+		step{"operator", "POST", resource.AccountsURI, `{"UserName":"x","Password":"xxxxxxxx","RoleId":"ReadOnly"}`, nil, 403, "InsufficientPrivilege"},
 	)
 	for i := range 11 {
-		converse(t, s, step{"admin", "POST", accountsURI, fmt.Sprintf(`{"UserName":"x%d","Password":"xxxxxxxx","RoleId":"ReadOnly"}`, i), nil, 201, ""})
+		converse(t, s, step{"admin", "POST", resource.AccountsURI, fmt.Sprintf(`{"UserName":"x%d","Password":"xxxxxxxx","RoleId":"ReadOnly"}`, i), nil, 201, ""})
 	}
-	converse(t, s, step{"admin", "POST", accountsURI, `{"UserName":"more","Password":"xxxxxxxx","RoleId":"ReadOnly"}`, nil, 400, "CreateLimitReachedForResource"})
+	converse(t, s, step{"admin", "POST", resource.AccountsURI, `{"UserName":"more","Password":"xxxxxxxx","RoleId":"ReadOnly"}`, nil, 400, "CreateLimitReachedForResource"})
 }
 
 func TestPartOfAnAccountIsChanged(t *testing.T) {
 	s := newService(t, newHost(t))
-	w := converse(t, s, step{"admin", "PATCH", accountURI("2"), `{"UserName":"reader","Password":"fine-secret-5","RoleId":"ReadOnly"}`, nil, 200, ""})
+	w := converse(t, s, step{"admin", "PATCH", resource.AccountURI("2"), `{"UserName":"reader","Password":"fine-secret-5","RoleId":"ReadOnly"}`, nil, 200, ""})
 	body := decoded(t, w)
 	if body["RoleId"] != "ReadOnly" || body["UserName"] != "operator" || body["UserName@Message.ExtendedInfo"] == nil || body["RoleId@Message.ExtendedInfo"] != nil {
 		t.Errorf("%s", shape("PATCH", "", "", w))
@@ -131,13 +132,13 @@ func TestPartOfAnAccountIsChanged(t *testing.T) {
 
 func TestUsersChangeTheirOwnPasswordOnly(t *testing.T) {
 	s := newService(t, newHost(t))
-	before, _ := get(t, s, accountURI("3"))
+	before, _ := get(t, s, resource.AccountURI("3"))
 	converse(t, s,
-		step{"reader", "PATCH", accountURI("3"), `{"RoleId":"Administrator"}`, nil, 403, "InsufficientPrivilege"},
-		step{"reader", "PATCH", accountURI("2"), `{"Password":"mine-secret-1"}`, nil, 403, "InsufficientPrivilege"},
-		step{"reader", "DELETE", accountURI("3"), "", nil, 403, "InsufficientPrivilege"},
+		step{"reader", "PATCH", resource.AccountURI("3"), `{"RoleId":"Administrator"}`, nil, 403, "InsufficientPrivilege"},
+		step{"reader", "PATCH", resource.AccountURI("2"), `{"Password":"mine-secret-1"}`, nil, 403, "InsufficientPrivilege"},
+		step{"reader", "DELETE", resource.AccountURI("3"), "", nil, 403, "InsufficientPrivilege"},
 	)
-	w := converse(t, s, step{"reader", "PATCH", accountURI("3"), `{"RoleId":"Administrator","Password":"mine-secret-1"}`, nil, 200, ""})
+	w := converse(t, s, step{"reader", "PATCH", resource.AccountURI("3"), `{"RoleId":"Administrator","Password":"mine-secret-1"}`, nil, 200, ""})
 	if body := decoded(t, w); body["RoleId"] != before["RoleId"] || body["RoleId@Message.ExtendedInfo"] == nil {
 		t.Errorf("%s", shape("PATCH", "", "", w))
 	}
@@ -153,10 +154,10 @@ func TestPasswordChangeEndsTheOtherSessions(t *testing.T) {
 	other, _ := logIn(t, s, "reader")
 	admin, _ := logIn(t, s, "admin")
 	converse(t, s,
-		step{"", "PATCH", accountURI("3"), `{"Password":"next-secret-1"}`, []string{"X-Auth-Token", mine}, 200, ""},
+		step{"", "PATCH", resource.AccountURI("3"), `{"Password":"next-secret-1"}`, []string{"X-Auth-Token", mine}, 200, ""},
 		step{"", "GET", sys, "", []string{"X-Auth-Token", mine}, 200, ""},
 		step{"", "GET", sys, "", []string{"X-Auth-Token", other}, 401, "NoValidSession"},
-		step{"", "PATCH", accountURI("3"), `{"Password":"last-secret-1"}`, []string{"X-Auth-Token", admin}, 200, ""},
+		step{"", "PATCH", resource.AccountURI("3"), `{"Password":"last-secret-1"}`, []string{"X-Auth-Token", admin}, 200, ""},
 		step{"", "GET", sys, "", []string{"X-Auth-Token", mine}, 401, "NoValidSession"},
 		step{"", "GET", sys, "", []string{"X-Auth-Token", admin}, 200, ""},
 	)
@@ -164,38 +165,38 @@ func TestPasswordChangeEndsTheOtherSessions(t *testing.T) {
 
 func TestWhoMustChangeThePasswordDoesThatFirst(t *testing.T) {
 	s := newService(t, newHost(t))
-	converse(t, s, step{"admin", "PATCH", accountURI("1"), `{"PasswordChangeRequired":true}`, nil, 200, ""})
+	converse(t, s, step{"admin", "PATCH", resource.AccountURI("1"), `{"PasswordChangeRequired":true}`, nil, 200, ""})
 	w := converse(t, s, step{"", "POST", sessions, `{"UserName":"admin","Password":"adm-secret-1"}`, nil, 201, ""})
 	var told struct {
 		Info []info `json:"@Message.ExtendedInfo"`
 	}
 	must(t, json.Unmarshal(w.Body.Bytes(), &told))
-	if len(told.Info) != 1 || !strings.HasSuffix(told.Info[0].ID, ".PasswordChangeRequired") || told.Info[0].Args[0] != accountURI("1") {
+	if len(told.Info) != 1 || !strings.HasSuffix(told.Info[0].ID, ".PasswordChangeRequired") || told.Info[0].Args[0] != resource.AccountURI("1") {
 		t.Errorf("%s", shape("POST", sessions, "", w))
 	}
 	token, uri := w.Header().Get("X-Auth-Token"), w.Header().Get("Location")
 	signed := []string{"X-Auth-Token", token}
 	const refused = "PasswordChangeRequired"
 	converse(t, s,
-		step{"", "GET", accountURI("1"), "", signed, 200, ""},
-		step{"admin", "GET", accountURI("1"), "", nil, 200, ""},
+		step{"", "GET", resource.AccountURI("1"), "", signed, 200, ""},
+		step{"admin", "GET", resource.AccountURI("1"), "", nil, 200, ""},
 		step{"", "GET", sys, "", signed, 403, refused},
 		step{"admin", "GET", sys, "", nil, 403, refused},
 		step{"", "GET", sessions, "", signed, 403, refused},
 		step{"", "GET", uri, "", signed, 403, refused},
-		step{"", "GET", accountURI("2"), "", signed, 403, refused},
-		step{"", "PATCH", accountURI("2"), `{"Password":"xxxxxxxx"}`, signed, 403, refused},
-		step{"", "PATCH", accountURI("1"), `{"PasswordChangeRequired":false}`, signed, 403, refused},
-		step{"", "DELETE", accountURI("1"), "", signed, 405, ""},
+		step{"", "GET", resource.AccountURI("2"), "", signed, 403, refused},
+		step{"", "PATCH", resource.AccountURI("2"), `{"Password":"xxxxxxxx"}`, signed, 403, refused},
+		step{"", "PATCH", resource.AccountURI("1"), `{"PasswordChangeRequired":false}`, signed, 403, refused},
+		step{"", "DELETE", resource.AccountURI("1"), "", signed, 405, ""},
 		step{"", "GET", "/redfish/v1/", "", signed, 200, ""},
-		step{"", "PATCH", accountURI("1"), `{"Password":"other-secret-1"}`, signed, 200, ""},
+		step{"", "PATCH", resource.AccountURI("1"), `{"Password":"other-secret-1"}`, signed, 200, ""},
 		step{"", "GET", sys, "", signed, 200, ""}, // the same session, freed
 	)
-	if body, _ := read(t, s, accountURI("1"), signed); body["PasswordChangeRequired"] != false {
+	if body, _ := read(t, s, resource.AccountURI("1"), signed); body["PasswordChangeRequired"] != false {
 		t.Errorf("PasswordChangeRequired = %v after the change", body["PasswordChangeRequired"])
 	}
 	converse(t, s,
-		step{"", "PATCH", accountURI("1"), `{"PasswordChangeRequired":true}`, signed, 200, ""},
+		step{"", "PATCH", resource.AccountURI("1"), `{"PasswordChangeRequired":true}`, signed, 200, ""},
 		step{"", "DELETE", uri, "", signed, 204, ""}, // logging out is always possible
 	)
 }
@@ -214,23 +215,23 @@ func TestPasswordsExpire(t *testing.T) {
 	s := newService(t, h)
 	w := converse(t, s,
 		step{"admin", "PATCH", "/redfish/v1/AccountService", `{"PasswordExpirationDays":30}`, nil, 200, ""},
-		step{"admin", "PATCH", accountURI("3"), `{"Password":"good-secret-1"}`, nil, 200, ""},
+		step{"admin", "PATCH", resource.AccountURI("3"), `{"Password":"good-secret-1"}`, nil, 200, ""},
 	)
-	if got, want := decoded(t, w)["PasswordExpiration"], h.Now().Add(30*day).Format(time.RFC3339); got != want {
+	if got, want := decoded(t, w)["PasswordExpiration"], h.Now().Add(30*resource.Day).Format(time.RFC3339); got != want {
 		t.Errorf("PasswordExpiration = %v, want %s", got, want)
 	}
-	h.pass(30*day - time.Second)
+	h.pass(30*resource.Day - time.Second)
 	converse(t, s, step{"", "GET", sys, "", basic("reader", "good-secret-1"), 200, ""})
 	h.pass(time.Second)
 	converse(t, s,
 		step{"", "GET", sys, "", basic("reader", "good-secret-1"), 403, "PasswordChangeRequired"},
-		step{"", "PATCH", accountURI("3"), `{"Password":"next-secret-1"}`, basic("reader", "good-secret-1"), 200, ""},
+		step{"", "PATCH", resource.AccountURI("3"), `{"Password":"next-secret-1"}`, basic("reader", "good-secret-1"), 200, ""},
 		step{"", "GET", sys, "", basic("reader", "next-secret-1"), 200, ""},
-		step{"admin", "PATCH", accountURI("3"), `{"PasswordExpiration":null,"AccountExpiration":"2026-05-01T00:00:00Z"}`, nil, 200, ""},
+		step{"admin", "PATCH", resource.AccountURI("3"), `{"PasswordExpiration":null,"AccountExpiration":"2026-05-01T00:00:00Z"}`, nil, 200, ""},
 	)
-	h.pass(60 * day)
+	h.pass(60 * resource.Day)
 	converse(t, s, step{"", "GET", sys, "", basic("reader", "next-secret-1"), 401, "NoValidSession"})
-	if body, _ := get(t, s, accountURI("3")); body["Enabled"] != false || body["PasswordExpiration"] != nil {
+	if body, _ := get(t, s, resource.AccountURI("3")); body["Enabled"] != false || body["PasswordExpiration"] != nil {
 		t.Errorf("after the account's time: Enabled %v, PasswordExpiration %v", body["Enabled"], body["PasswordExpiration"])
 	}
 }
@@ -240,7 +241,7 @@ func TestFailedLoginsLock(t *testing.T) {
 	s := newService(t, h)
 	converse(t, s, step{"admin", "PATCH", "/redfish/v1/AccountService",
 		`{"AccountLockoutThreshold":3,"AccountLockoutDuration":600,"AccountLockoutCounterResetAfter":60}`, nil, 200, ""})
-	_, before := get(t, s, accountURI("3"))
+	_, before := get(t, s, resource.AccountURI("3"))
 	fail := func() {
 		converse(t, s, step{"", "GET", sys, "", basic("reader", "wrong"), 401, "NoValidSession"})
 	}
@@ -251,11 +252,11 @@ func TestFailedLoginsLock(t *testing.T) {
 		step{"reader", "GET", sys, "", nil, 401, "NoValidSession"},
 		step{"", "POST", sessions, `{"UserName":"reader","Password":"read-secret-3"}`, nil, 401, "ResourceAtUriUnauthorized"},
 	)
-	if body, etag := get(t, s, accountURI("3")); body["Locked"] != true || etag == before {
+	if body, etag := get(t, s, resource.AccountURI("3")); body["Locked"] != true || etag == before {
 		t.Errorf("Locked = %v, ETag %s, before %s", body["Locked"], etag, before)
 	}
 	h.pass(600 * time.Second)
-	if body, etag := get(t, s, accountURI("3")); body["Locked"] != false || etag != before {
+	if body, etag := get(t, s, resource.AccountURI("3")); body["Locked"] != false || etag != before {
 		t.Errorf("after its time: Locked = %v", body["Locked"])
 	}
 	converse(t, s, step{"reader", "GET", sys, "", nil, 200, ""})
@@ -263,8 +264,8 @@ func TestFailedLoginsLock(t *testing.T) {
 		fail()
 	}
 	converse(t, s,
-		step{"reader", "PATCH", accountURI("3"), `{"Locked":false}`, nil, 401, ""},
-		step{"admin", "PATCH", accountURI("3"), `{"Locked":false}`, nil, 200, ""},
+		step{"reader", "PATCH", resource.AccountURI("3"), `{"Locked":false}`, nil, 401, ""},
+		step{"admin", "PATCH", resource.AccountURI("3"), `{"Locked":false}`, nil, 200, ""},
 		step{"reader", "GET", sys, "", nil, 200, ""},
 	)
 	converse(t, s, step{"admin", "PATCH", "/redfish/v1/AccountService", `{"AccountLockoutCounterResetAfter":601}`, nil, 400, "PropertyValueConflict"})
@@ -273,22 +274,22 @@ func TestFailedLoginsLock(t *testing.T) {
 func TestTheLastAdministratorStays(t *testing.T) {
 	s := newService(t, newHost(t))
 	w := converse(t, s,
-		step{"admin", "DELETE", accountURI("1"), "", nil, 405, "ResourceCannotBeDeleted"},
-		step{"admin", "PATCH", accountURI("1"), `{"Enabled":false}`, nil, 400, "PropertyValueResourceConflict"},
-		step{"admin", "PATCH", accountURI("1"), `{"RoleId":"Operator"}`, nil, 400, "PropertyValueResourceConflict"},
-		step{"admin", "GET", accountURI("1"), "", nil, 200, ""},
+		step{"admin", "DELETE", resource.AccountURI("1"), "", nil, 405, "ResourceCannotBeDeleted"},
+		step{"admin", "PATCH", resource.AccountURI("1"), `{"Enabled":false}`, nil, 400, "PropertyValueResourceConflict"},
+		step{"admin", "PATCH", resource.AccountURI("1"), `{"RoleId":"Operator"}`, nil, 400, "PropertyValueResourceConflict"},
+		step{"admin", "GET", resource.AccountURI("1"), "", nil, 200, ""},
 	)
 	if allow := w.Header().Get("Allow"); strings.Contains(allow, "DELETE") {
 		t.Errorf("Allow: %s", allow)
 	}
 	w = converse(t, s,
-		step{"admin", "PATCH", accountURI("4"), `{"Enabled":true}`, nil, 200, ""},
-		step{"admin", "GET", accountURI("1"), "", nil, 200, ""},
+		step{"admin", "PATCH", resource.AccountURI("4"), `{"Enabled":true}`, nil, 200, ""},
+		step{"admin", "GET", resource.AccountURI("1"), "", nil, 200, ""},
 	)
 	if allow := w.Header().Get("Allow"); !strings.Contains(allow, "DELETE") {
 		t.Errorf("Allow of one of two administrators: %s", allow)
 	}
-	converse(t, s, step{"admin", "DELETE", accountURI("1"), "", nil, 204, ""}, step{"admin", "GET", sys, "", nil, 401, ""})
+	converse(t, s, step{"admin", "DELETE", resource.AccountURI("1"), "", nil, 204, ""}, step{"admin", "GET", sys, "", nil, 401, ""})
 }
 
 func TestFixedAccountsArePatched(t *testing.T) {
@@ -297,28 +298,28 @@ func TestFixedAccountsArePatched(t *testing.T) {
 	h.bmc = bmc.New(&h.d.BMC, accounts, nil)
 	h.bmcChanged()
 	s := newService(t, h)
-	if body, _ := get(t, s, accountsURI); body["Members@odata.count"] != 6.0 {
+	if body, _ := get(t, s, resource.AccountsURI); body["Members@odata.count"] != 6.0 {
 		t.Errorf("%v accounts, want 6", body["Members@odata.count"])
 	}
-	free, _ := get(t, s, accountURI("5"))
+	free, _ := get(t, s, resource.AccountURI("5"))
 	if free["UserName"] != "" || free["Enabled"] != false {
 		t.Errorf("an unused slot: %v", free)
 	}
 	w := converse(t, s,
-		step{"admin", "POST", accountsURI, `{"UserName":"new","Password":"new-secret-9","RoleId":"Operator"}`, nil, 405, "OperationNotAllowed"},
-		step{"admin", "DELETE", accountURI("3"), "", nil, 405, "ResourceCannotBeDeleted"},
-		step{"admin", "PATCH", accountURI("5"), `{"UserName":"new","Password":"new-secret-9","RoleId":"Operator"}`, nil, 200, ""},
+		step{"admin", "POST", resource.AccountsURI, `{"UserName":"new","Password":"new-secret-9","RoleId":"Operator"}`, nil, 405, "OperationNotAllowed"},
+		step{"admin", "DELETE", resource.AccountURI("3"), "", nil, 405, "ResourceCannotBeDeleted"},
+		step{"admin", "PATCH", resource.AccountURI("5"), `{"UserName":"new","Password":"new-secret-9","RoleId":"Operator"}`, nil, 200, ""},
 	)
 	if body := decoded(t, w); body["Enabled"] != false || body["UserName"] != "new" {
 		t.Errorf("%s", shape("PATCH", "", "", w))
 	}
 	converse(t, s,
-		step{"admin", "PATCH", accountURI("5"), `{"Enabled":true}`, nil, 200, ""},
+		step{"admin", "PATCH", resource.AccountURI("5"), `{"Enabled":true}`, nil, 200, ""},
 		step{"", "GET", sys, "", basic("new", "new-secret-9"), 200, ""},
-		step{"admin", "PATCH", accountURI("5"), `{"UserName":"","Enabled":false}`, nil, 200, ""},
+		step{"admin", "PATCH", resource.AccountURI("5"), `{"UserName":"","Enabled":false}`, nil, 200, ""},
 		step{"", "GET", sys, "", basic("new", "new-secret-9"), 401, ""},
 	)
-	if body, _ := get(t, s, accountURI("5")); body["UserName"] != "" {
+	if body, _ := get(t, s, resource.AccountURI("5")); body["UserName"] != "" {
 		t.Errorf("a slot that was cleared: %v", body)
 	}
 	if _, err := openBundle(); err == nil {
@@ -328,10 +329,10 @@ func TestFixedAccountsArePatched(t *testing.T) {
 
 func TestPasswordsAreChangedByTheAction(t *testing.T) {
 	s := newService(t, newHost(t))
-	act := accountURI("3") + "/Actions/ManagerAccount.ChangePassword"
+	act := resource.AccountURI("3") + "/Actions/ManagerAccount.ChangePassword"
 	converse(t, s,
 		step{"admin", "PATCH", "/redfish/v1/AccountService", `{"RequireChangePasswordAction":true,"EnforcePasswordHistoryCount":2}`, nil, 200, ""},
-		step{"reader", "PATCH", accountURI("3"), `{"Password":"next-secret-1"}`, nil, 400, "PropertyNotWritable"},
+		step{"reader", "PATCH", resource.AccountURI("3"), `{"Password":"next-secret-1"}`, nil, 400, "PropertyNotWritable"},
 		step{"reader", "POST", act, `{"NewPassword":"next-secret-1"}`, nil, 400, "ActionParameterMissing"},
 		step{"reader", "POST", act, `{"NewPassword":"next-secret-1","SessionAccountPassword":"wrong"}`, nil, 400, "ActionParameterValueError"},
 		step{"operator", "POST", act, `{"NewPassword":"next-secret-1","SessionAccountPassword":"op-secret-2"}`, nil, 403, "InsufficientPrivilege"},
@@ -346,36 +347,36 @@ func TestPasswordsAreChangedByTheAction(t *testing.T) {
 
 func TestRolesOfOnesOwn(t *testing.T) {
 	s := newService(t, newHost(t))
-	uri := rolesURI + "/Installer"
+	uri := resource.RolesURI + "/Installer"
 	w := converse(t, s,
-		step{"operator", "POST", rolesURI, `{"RoleId":"Installer"}`, nil, 403, "InsufficientPrivilege"},
-		step{"admin", "POST", rolesURI, `{"RoleId":"Installer","AssignedPrivileges":["Fly"]}`, nil, 400, "PropertyValueNotInList"},
-		step{"admin", "POST", rolesURI, `{"RoleId":"Operator"}`, nil, 400, "ResourceAlreadyExists"},
-		step{"admin", "POST", rolesURI, `{"RoleId":"a b"}`, nil, 400, "PropertyValueFormatError"},
-		step{"admin", "POST", rolesURI, `{"RoleId":"Installer","AssignedPrivileges":["Login","ConfigureManager"],"OemPrivileges":["OemPower"]}`, nil, 201, ""},
+		step{"operator", "POST", resource.RolesURI, `{"RoleId":"Installer"}`, nil, 403, "InsufficientPrivilege"},
+		step{"admin", "POST", resource.RolesURI, `{"RoleId":"Installer","AssignedPrivileges":["Fly"]}`, nil, 400, "PropertyValueNotInList"},
+		step{"admin", "POST", resource.RolesURI, `{"RoleId":"Operator"}`, nil, 400, "ResourceAlreadyExists"},
+		step{"admin", "POST", resource.RolesURI, `{"RoleId":"a b"}`, nil, 400, "PropertyValueFormatError"},
+		step{"admin", "POST", resource.RolesURI, `{"RoleId":"Installer","AssignedPrivileges":["Login","ConfigureManager"],"OemPrivileges":["OemPower"]}`, nil, 201, ""},
 	)
 	body := decoded(t, w)
 	if w.Header().Get("Location") != uri || body["IsPredefined"] != false || !cmp.Equal(body["AssignedPrivileges"], []any{"Login", "ConfigureManager"}) {
-		t.Errorf("%s", shape("POST", rolesURI, "", w))
+		t.Errorf("%s", shape("POST", resource.RolesURI, "", w))
 	}
 	insert := sys + "/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia"
 	image := `{"Image":"http://images.test/a.iso"}`
 	converse(t, s,
 		step{"operator", "POST", insert, image, nil, 403, "InsufficientPrivilege"},
-		step{"admin", "PATCH", accountURI("2"), `{"RoleId":"Installer"}`, nil, 200, ""},
+		step{"admin", "PATCH", resource.AccountURI("2"), `{"RoleId":"Installer"}`, nil, 200, ""},
 		step{"operator", "POST", insert, image, nil, 204, ""},
 		step{"operator", "PATCH", sys, `{"AssetTag":"x"}`, nil, 403, "InsufficientPrivilege"},
 		step{"admin", "DELETE", uri, "", nil, 409, "ResourceInUse"},
 		step{"admin", "PATCH", uri, `{"AssignedPrivileges":["Login"]}`, nil, 200, ""},
 		step{"operator", "POST", insert, image, nil, 403, "InsufficientPrivilege"},
-		step{"admin", "PATCH", accountURI("2"), `{"RoleId":"ReadOnly"}`, nil, 200, ""},
+		step{"admin", "PATCH", resource.AccountURI("2"), `{"RoleId":"ReadOnly"}`, nil, 200, ""},
 		step{"admin", "DELETE", uri, "", nil, 204, ""},
 		step{"admin", "GET", uri, "", nil, 404, "ResourceNotFound"},
 	)
 	for _, method := range []string{"PATCH", "DELETE"} {
-		w := call(t, s, "admin", method, rolesURI+"/Operator", `{"AssignedPrivileges":["Login"]}`)
+		w := call(t, s, "admin", method, resource.RolesURI+"/Operator", `{"AssignedPrivileges":["Login"]}`)
 		if allow := w.Header().Get("Allow"); w.Code != 405 || strings.Contains(allow, method) {
-			t.Errorf("%s; want 405", shape(method, rolesURI+"/Operator", "", w))
+			t.Errorf("%s; want 405", shape(method, resource.RolesURI+"/Operator", "", w))
 		}
 	}
 }
@@ -417,11 +418,11 @@ func TestServicesAreSwitchedOff(t *testing.T) {
 		step{"admin", "DELETE", uri, "", nil, 503, "ServiceDisabled"},
 		step{"admin", "PATCH", "/redfish/v1/SessionService", `{"ServiceEnabled":true}`, nil, 200, ""},
 		step{"admin", "PATCH", "/redfish/v1/AccountService", `{"ServiceEnabled":false}`, nil, 200, ""},
-		step{"admin", "PATCH", accountURI("2"), `{"Enabled":false}`, nil, 503, "ServiceDisabled"},
-		step{"admin", "DELETE", accountURI("2"), "", nil, 503, "ServiceDisabled"},
+		step{"admin", "PATCH", resource.AccountURI("2"), `{"Enabled":false}`, nil, 503, "ServiceDisabled"},
+		step{"admin", "DELETE", resource.AccountURI("2"), "", nil, 503, "ServiceDisabled"},
 		step{"", "POST", sessions, `{"UserName":"admin","Password":"adm-secret-1"}`, nil, 503, "ServiceDisabled"},
 		step{"admin", "PATCH", "/redfish/v1/AccountService", `{"ServiceEnabled":true}`, nil, 200, ""},
-		step{"admin", "DELETE", accountURI("2"), "", nil, 204, ""},
+		step{"admin", "DELETE", resource.AccountURI("2"), "", nil, 204, ""},
 	)
 }
 

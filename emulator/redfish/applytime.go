@@ -5,23 +5,24 @@ import (
 	"slices"
 
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // effective takes the annotation out of what a client sent. It is false if the
 // request was refused for it.
-func (x *exchange) effective(in *document, v view) (when string, ok bool) {
-	value, sent := in.get(operationTime)
-	if a := x.match.action; a != nil && !a.defers || x.r.Method == http.MethodPatch || x.match.applyTimes(v) == nil {
-		return immediate, true
+func (x *exchange) effective(in *resource.Document, v resource.View) (when string, ok bool) {
+	value, sent := in.Get(resource.OperationApplyTime)
+	if a := x.match.Action; a != nil && !a.Defers || x.r.Method == http.MethodPatch || x.match.OperationApplyTimes(v) == nil {
+		return resource.Immediate, true
 	}
 	if !sent {
-		return x.match.applies(v)[0], true
+		return x.match.ApplyTimes(v)[0], true
 	}
 	when, _ = value.(string)
-	if in.fields[in.at(operationTime)].twice || !slices.Contains(x.match.applies(v), when) {
-		x.refuse(http.StatusBadRequest, message.PropertyValueNotInList.With(echo(value), operationTime).About("#/"+operationTime))
+	if in.Fields[in.At(resource.OperationApplyTime)].Twice || !slices.Contains(x.match.ApplyTimes(v), when) {
+		x.refuse(http.StatusBadRequest, message.PropertyValueNotInList.With(resource.Echo(value), resource.OperationApplyTime).About("#/"+resource.OperationApplyTime))
 		return "", false
 	}
-	*in = in.but(func(f field) bool { return f.name == operationTime })
+	*in = in.But(func(f resource.Field) bool { return f.Name == resource.OperationApplyTime })
 	return when, true
 }

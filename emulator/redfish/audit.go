@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // usual is the status of a request when all goes well.
@@ -30,10 +31,10 @@ func (x *exchange) context() context.Context {
 }
 
 // by says who the request is of.
-func (x *exchange) by(who actor) {
+func (x *exchange) by(who resource.Actor) {
 	x.who = who
 	if x.trail != nil {
-		x.trail.Record.Account, x.trail.Record.User, x.trail.Record.Session = who.account, who.user, who.session
+		x.trail.Record.Account, x.trail.Record.User, x.trail.Record.Session = who.Account, who.User, who.Session
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metalab-dev/metalab/emulator/machine/event"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // acts are the requests in the audit log of a host.
@@ -28,28 +29,28 @@ func TestEveryWriteIsAudited(t *testing.T) {
 	call(t, s, "", "GET", sys, "")
 	call(t, s, "admin", "PATCH", sys, `{"AssetTag":"x"}`)
 	call(t, s, "admin", "PATCH", sys, `{"Nothing":"x"}`)
-	call(t, s, "operator", "PATCH", accountURI("3"), `{"Password":"hush-hush-9"}`)
-	call(t, s, "", "DELETE", accountURI("3"), "")
+	call(t, s, "operator", "PATCH", resource.AccountURI("3"), `{"Password":"hush-hush-9"}`)
+	call(t, s, "", "DELETE", resource.AccountURI("3"), "")
 	call(t, s, "", "PATCH", sys, `{"AssetTag":"x"}`, basic("admin", "hush-hush-9")...)
 	call(t, s, "admin", "PUT", sys, `{}`)
 	call(t, s, "admin", "POST", "/redfish/v1/Nothing", `{}`)
 	call(t, s, "admin", "PATCH", sys, `{"AssetTag":"y"}`, "If-Match", `"none"`)
 	call(t, s, "admin", "POST", sys+"/Actions/ComputerSystem.Reset", `{"ResetType":"On"}`)
-	call(t, s, "admin", "POST", accountsURI, `{"UserName":"new","Password":"hush-hush-9","RoleId":"Operator"}`)
+	call(t, s, "admin", "POST", resource.AccountsURI, `{"UserName":"new","Password":"hush-hush-9","RoleId":"Operator"}`)
 	token, session := logIn(t, s, "operator")
 	call(t, s, "", "DELETE", session, "", "X-Auth-Token", token)
 	const from = " 192.0.2.1"
 	want := []string{
 		"PATCH " + sys + " 200 admin " + from,
 		"PATCH " + sys + " 400 admin " + from,
-		"PATCH " + accountURI("3") + " 403 operator " + from,
-		"DELETE " + accountURI("3") + " 401  " + from,
+		"PATCH " + resource.AccountURI("3") + " 403 operator " + from,
+		"DELETE " + resource.AccountURI("3") + " 401  " + from,
 		"PATCH " + sys + " 401  " + from,
 		"PUT " + sys + " 405 admin " + from,
 		"POST /redfish/v1/Nothing 404 admin " + from,
 		"PATCH " + sys + " 412 admin " + from,
 		"POST " + sys + "/Actions/ComputerSystem.Reset 204 admin " + from,
-		"POST " + accountsURI + " 201 admin " + from,
+		"POST " + resource.AccountsURI + " 201 admin " + from,
 		"POST " + sessions + " 201 operator " + from,
 		"DELETE " + session + " 204 operator 1" + from,
 	}

@@ -6,11 +6,12 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // authenticate finds out who sent the request: the holder of a session, or of
 // an account (DSP0266, "Authentication"). A token takes precedence.
-func (x *exchange) authenticate() (actor, bool) {
+func (x *exchange) authenticate() (resource.Actor, bool) {
 	if x.inner != "" {
 		return x.who, true
 	}
@@ -20,21 +21,21 @@ func (x *exchange) authenticate() (actor, bool) {
 	if tokens := x.r.Header["X-Auth-Token"]; len(tokens) > 0 {
 		s, ok := x.host.Resume(tokens[0])
 		if !ok {
-			return actor{}, false
+			return resource.Actor{}, false
 		}
 		at := x.host.BMC()
 		a, ok := at.Account(s.Account)
-		return actorOf(a, s.ID, at), ok
+		return resource.ActorOf(a, s.ID, at), ok
 	}
 	name, password, ok := x.r.BasicAuth()
 	if !ok || x.host.BMC().Policy.Basic == bmc.BasicDisabled {
-		return actor{}, false
+		return resource.Actor{}, false
 	}
 	a, ok := x.host.Login(bmc.Credentials{Name: name, Password: password, To: bmc.ForRedfish, From: x.from()})
 	if !ok {
-		return actor{}, false
+		return resource.Actor{}, false
 	}
-	return actorOf(a, "", x.host.BMC()), true
+	return resource.ActorOf(a, "", x.host.BMC()), true
 }
 
 // from is the address of the client.
@@ -46,7 +47,7 @@ func (x *exchange) from() string {
 // public says whether a request needs no login: reading the fixed documents,
 // and logging in.
 func (x *exchange) public() bool {
-	return x.match != nil && x.match.public(x.r.Method)
+	return x.match != nil && x.match.Public(x.r.Method)
 }
 
 // challenge asks for a login.
@@ -60,7 +61,7 @@ func (x *exchange) challenge(m message.Message) {
 var realm = []string{`Basic realm="Redfish"`}
 
 // forbid refuses what an actor may not do.
-func (x *exchange) forbid() { x.refuse(403, x.who.forbidden()) }
+func (x *exchange) forbid() { x.refuse(403, x.who.Forbidden()) }
 
 type actAs struct{}
 
@@ -71,12 +72,12 @@ func ActAs(ctx context.Context, account string) context.Context {
 }
 
 // acting is in whose name a request is carried out that nobody has sent.
-func (x *exchange) acting() (who actor, is, ok bool) {
+func (x *exchange) acting() (who resource.Actor, is, ok bool) {
 	id, is := x.r.Context().Value(actAs{}).(string)
 	if !is {
-		return actor{}, false, false
+		return resource.Actor{}, false, false
 	}
 	at := x.host.BMC()
 	a, ok := at.Account(id)
-	return actorOf(a, "", at), true, ok && a.Enabled
+	return resource.ActorOf(a, "", at), true, ok && a.Enabled
 }

@@ -5,6 +5,8 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"testing"
+
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // sink is a ResponseWriter that costs nothing.
@@ -79,12 +81,12 @@ func BenchmarkGet(b *testing.B) {
 // as each vendor has it.
 func BenchmarkRender(b *testing.B) {
 	bench := func(name string, s *Service, h *host) {
-		at := look(h)
-		m := s.tree.find(&url.URL{Path: "/redfish/v1/Systems/" + h.d.SystemID})
+		at := resource.TakeSnapshot(h)
+		m := s.tree.Find(&url.URL{Path: "/redfish/v1/Systems/" + h.d.SystemID})
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				s.renderer.render(m, at)
+				s.renderer.Render(m, at)
 			}
 		})
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 const (
@@ -244,10 +245,10 @@ func TestSettingsAreAppliedWhenTheClientSays(t *testing.T) {
 		"MaintenanceWindowStartTime": "2026-03-01T18:00:00Z", "MaintenanceWindowDurationInSeconds": 3600.0,
 	}
 	shown := at(got, "@Redfish.SettingsApplyTime").(map[string]any)
-	if times := shown["ApplyTime"+allowable].([]any); len(times) != 4 {
+	if times := shown["ApplyTime"+resource.Allowable].([]any); len(times) != 4 {
 		t.Errorf("apply times = %v", times)
 	}
-	delete(shown, "ApplyTime"+allowable)
+	delete(shown, "ApplyTime"+resource.Allowable)
 	if d := cmp.Diff(want, shown); d != "" {
 		t.Errorf("@Redfish.SettingsApplyTime (-want +got):\n%s", d)
 	}

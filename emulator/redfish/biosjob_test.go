@@ -7,6 +7,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // keepsSettings is a service whose BIOS settings wait for a job.
@@ -37,11 +38,11 @@ func TestHeldSettingsAreAppliedByAJob(t *testing.T) {
 	if got := messages(b.send(400, "PATCH", settingsURI, `{"Attributes":{"NumLock":"On"}}`)); !strings.HasPrefix(got[0], "Busy") {
 		t.Errorf("a further change: %q", got)
 	}
-	if task := b.get(taskURI("1")); task["TaskState"] != "New" || task["Name"] != "Apply BIOS settings" {
+	if task := b.get(resource.TaskURI("1")); task["TaskState"] != "New" || task["Name"] != "Apply BIOS settings" {
 		t.Errorf("the task before the reset: %v", task)
 	}
 	b.restart()
-	if task := b.get(taskURI("1")); task["TaskState"] != "Completed" {
+	if task := b.get(resource.TaskURI("1")); task["TaskState"] != "Completed" {
 		t.Errorf("the task after the reset: %v", task)
 	}
 	if got := b.attributes(biosURI); got["NumLock"] != "Off" || got["BootMode"] != "LegacyBios" {
@@ -52,7 +53,7 @@ func TestHeldSettingsAreAppliedByAJob(t *testing.T) {
 		t.Errorf("SupportedApplyTimes = %v", got)
 	}
 	b.send(202, "PATCH", settingsURI, `{"Attributes":{"NumLock":"On"},"@Redfish.SettingsApplyTime":{"ApplyTime":"OnReset"}}`)
-	b.send(204, "DELETE", taskURI("2"), "")
+	b.send(204, "DELETE", resource.TaskURI("2"), "")
 	if p := b.h.Machine().Firmware.Pending(); p != nil {
 		t.Errorf("%+v waits, whose job was cancelled", p)
 	}

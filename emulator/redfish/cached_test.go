@@ -18,6 +18,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // mutations are changes that a host can take, or refuse.
@@ -148,22 +149,22 @@ func TestCachedRepresentationsAreCurrent(t *testing.T) {
 func compareWithUncached(t *testing.T, s *Service, h *host) (compared int) {
 	t.Helper()
 	other := newFresh(t, h)
-	at := look(h)
-	matches := map[string]*match{}
+	at := resource.TakeSnapshot(h)
+	matches := map[string]*resource.Match{}
 	todo, seen := []string{"/redfish/v1/"}, map[string]bool{"/redfish/v1/": true}
 	for len(todo) > 0 {
 		x := &exchange{s: s, host: h, r: httptest.NewRequest("GET", todo[0], nil)}
 		todo = todo[1:]
 		m := x.find(x.r.URL)
-		if m == nil || m.action != nil {
+		if m == nil || m.Action != nil {
 			continue
 		}
-		matches[m.uri] = m
-		p := s.renderer.representation(m, at)
-		if p == nil || p.mime != jsonType {
+		matches[m.URI] = m
+		p := s.renderer.Representation(m, at)
+		if p == nil || p.Mime != resource.JSON {
 			continue
 		}
-		for _, part := range strings.Split(string(p.body), `"@odata.id":"`)[1:] {
+		for _, part := range strings.Split(string(p.Body), `"@odata.id":"`)[1:] {
 			link, _, _ := strings.Cut(part, `"`)
 			link, _, _ = strings.Cut(link, "#")
 			if !seen[link] {
@@ -174,17 +175,17 @@ func compareWithUncached(t *testing.T, s *Service, h *host) (compared int) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(matches)) {
 		m := matches[name]
-		p := s.renderer.representation(m, at)
-		if p == nil || p.mime != jsonType || len(p.body) == 0 || m.raw != nil {
+		p := s.renderer.Representation(m, at)
+		if p == nil || p.Mime != resource.JSON || len(p.Body) == 0 || m.Raw != nil {
 			continue
 		}
-		want := other.renderer.representation(m, at)
-		if !bytes.Equal(p.body, want.body) || p.tag() != want.tag() {
-			t.Errorf("%s: cached %s %s\nrendered %s %s", name, p.tag(), p.body, want.tag(), want.body)
+		want := other.renderer.Representation(m, at)
+		if !bytes.Equal(p.Body, want.Body) || p.Tag() != want.Tag() {
+			t.Errorf("%s: cached %s %s\nrendered %s %s", name, p.Tag(), p.Body, want.Tag(), want.Body)
 			return compared
 		}
 		// What is made of fragments is what one rendering makes.
-		got, plain := decode(p.body), decode(other.renderer.render(m, at).body)
+		got, plain := resource.Decode(p.Body), resource.Decode(other.renderer.Render(m, at).Body)
 		delete(got, "@odata.etag")
 		delete(plain, "@odata.etag")
 		if diff := cmp.Diff(plain, got); diff != "" {
@@ -216,20 +217,20 @@ func TestEachChangeOfASystemHasAnETagOfItsOwn(t *testing.T) {
 		if step.do != nil {
 			must(t, h.Apply(t.Context(), step.do))
 		}
-		m := s.tree.find(httptest.NewRequest("GET", sys, nil).URL)
-		at := look(h)
-		p := s.renderer.representation(m, at)
-		got, want := decode(p.body), normalized(m.object(m.view(at)))
-		if got["@odata.etag"] != p.tag() || tags[p.tag()] != "" {
-			t.Errorf("%s: the ETag of the body is %v, of the header %s, and before of %q", step.name, got["@odata.etag"], p.tag(), tags[p.tag()])
+		m := s.tree.Find(httptest.NewRequest("GET", sys, nil).URL)
+		at := resource.TakeSnapshot(h)
+		p := s.renderer.Representation(m, at)
+		got, want := resource.Decode(p.Body), resource.Normalized(m.Object(m.View(at)))
+		if got["@odata.etag"] != p.Tag() || tags[p.Tag()] != "" {
+			t.Errorf("%s: the ETag of the body is %v, of the header %s, and before of %q", step.name, got["@odata.etag"], p.Tag(), tags[p.Tag()])
 		}
-		tags[p.tag()] = step.name
+		tags[p.Tag()] = step.name
 		delete(got, "@odata.etag")
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: the object (-), the body (+):\n%s", step.name, diff)
 		}
-		if other := newService(t, h).renderer.representation(m, at); other.tag() != p.tag() || !bytes.Equal(other.body, p.body) {
-			t.Errorf("%s: another service renders another body:\n%s\n%s", step.name, other.body, p.body)
+		if other := newService(t, h).renderer.Representation(m, at); other.Tag() != p.Tag() || !bytes.Equal(other.Body, p.Body) {
+			t.Errorf("%s: another service renders another body:\n%s\n%s", step.name, other.Body, p.Body)
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 const (
@@ -281,7 +282,7 @@ func TestTrustedCertificates(t *testing.T) {
 	for _, tt := range []struct {
 		at  string
 		who as
-	}{{sys + "/VirtualMedia/Cd/Certificates", "operator"}, {sys + "/Boot/Certificates", "operator"}, {accountURI("3") + "/Certificates", "admin"}} {
+	}{{sys + "/VirtualMedia/Cd/Certificates", "operator"}, {sys + "/Boot/Certificates", "operator"}, {resource.AccountURI("3") + "/Certificates", "admin"}} {
 		w := converse(t, s,
 			step{"reader", "GET", tt.at, "", nil, 403, "InsufficientPrivilege"},
 			step{"reader", "POST", tt.at, "{}", nil, 403, "InsufficientPrivilege"},

@@ -11,6 +11,7 @@ import (
 	"github.com/stmcginnis/gofish/schemas"
 
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // TestClientOperatesASystem has gofish do what a provisioning client does.
@@ -36,9 +37,9 @@ func TestClientOperatesASystem(t *testing.T) {
 		nics, err := system.EthernetInterfaces()
 		must(t, err)
 		// gofish reads members in parallel and returns them as they come.
-		macs := list(nics, func(n *schemas.EthernetInterface) string { return n.MACAddress })
+		macs := resource.Map(nics, func(n *schemas.EthernetInterface) string { return n.MACAddress })
 		slices.Sort(macs)
-		if want := list(h.Machine().Identity.NICs, func(n machine.NIC) string { return n.MAC }); !slices.Equal(macs, want) {
+		if want := resource.Map(h.Machine().Identity.NICs, func(n machine.NIC) string { return n.MAC }); !slices.Equal(macs, want) {
 			t.Errorf("EthernetInterfaces() have %q, want %q", macs, want)
 		}
 		subsystems, err := system.Storage()

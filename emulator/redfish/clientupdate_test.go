@@ -8,6 +8,8 @@ import (
 
 	"github.com/stmcginnis/gofish"
 	"github.com/stmcginnis/gofish/schemas"
+
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // TestClientSetsUpAndUpdates has gofish do to the firmware what it can.
@@ -60,7 +62,7 @@ func TestClientSetsUpAndUpdates(t *testing.T) {
 	updates, err := c.Service.UpdateService()
 	must(t, err)
 	task, err := updates.SimpleUpdate(&schemas.UpdateServiceSimpleUpdateParameters{
-		ImageURI: "http://images.test/bios.img", Targets: []string{firmwareURI("BIOS")}, Stage: true,
+		ImageURI: "http://images.test/bios.img", Targets: []string{resource.FirmwareURI("BIOS")}, Stage: true,
 	})
 	must(t, err)
 	if task == nil || task.Task == nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // typeSet are DMTF's types as their CSDL has them: all versions of each, where
@@ -153,7 +154,7 @@ func newTypes(t testing.TB, own []dialect.OEMType) *typeSet {
 	t.Helper()
 	set := &typeSet{b: dmtf(t), files: map[string]*typeFile{}, kinds: map[string]*objectType{}}
 	for _, o := range own {
-		set.files[o.Namespace] = declared(t, csdl(o))
+		set.files[o.Namespace] = declared(t, resource.CSDL(o))
 	}
 	return set
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // ErrBusy is what Apply and ApplyBMC answer when the host can take no command
@@ -33,7 +34,7 @@ var answers = []struct {
 	{machine.ErrUnstoppable, http.StatusConflict, always(message.ResourceInUse.With())},
 	{firmware.ErrUnknown, http.StatusNotFound, message.ResourceMissingAtURI.With},
 	{firmware.ErrNothing, http.StatusBadRequest, always(message.NoOperation.With())},
-	{firmware.ErrWhen, http.StatusBadRequest, always(message.PropertyValueError.With("ApplyTime").About("#/" + operationTime))},
+	{firmware.ErrWhen, http.StatusBadRequest, always(message.PropertyValueError.With("ApplyTime").About("#/" + resource.OperationApplyTime))},
 	{firmware.ErrBusy, http.StatusServiceUnavailable, always(message.ResourceInUse.With())},
 	{bmc.ErrTooManyJobs, http.StatusBadRequest, always(message.CreateLimitReachedForResource.With())},
 	{bmc.ErrFollows, http.StatusConflict, always(message.PropertyValueConflict.With("DateTime", "NTP").About("#/DateTime"))},
@@ -66,13 +67,13 @@ func serviceOf(path string) string {
 
 // answered is what an error is answered with; 500 for one that nobody knows.
 func answered(err error, path string) (status int, ms []message.Message) {
-	var d *declined
+	var d *resource.Declined
 	if errors.As(err, &d) {
-		return d.status, d.messages
+		return d.Status, d.Messages
 	}
-	var f *stepFailed
-	if errors.As(err, &f) && len(f.refused) > 0 {
-		return f.status, f.refused
+	var f *resource.InnerError
+	if errors.As(err, &f) && len(f.Messages) > 0 {
+		return f.Status, f.Messages
 	}
 	for _, a := range answers {
 		if errors.Is(err, a.err) {
@@ -84,13 +85,13 @@ func answered(err error, path string) (status int, ms []message.Message) {
 
 // fail answers with an error.
 func (x *exchange) fail(err error) {
-	if errors.Is(err, errLogin) {
+	if errors.Is(err, resource.ErrLogin) {
 		x.challenge(message.ResourceAtURIUnauthorized.With(x.r.URL.Path, "wrong user name or password"))
 		return
 	}
-	var failed *stepFailed
+	var failed *resource.InnerError
 	if errors.As(err, &failed) {
-		x.relay(failed.stepAnswer)
+		x.relay(failed.InnerResponse)
 		return
 	}
 	status, ms := answered(err, x.r.URL.Path)

@@ -13,28 +13,30 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
+	redfishevent "github.com/metalab-dev/metalab/emulator/redfish/event"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // subscribeTo makes a subscription as admin and returns its address and ID.
 func subscribeTo(t testing.TB, s *Service, body string) (uri, id string) {
 	t.Helper()
-	w := call(t, s, "admin", "POST", subscriptionsURI, body)
+	w := call(t, s, "admin", "POST", resource.SubscriptionsURI, body)
 	if w.Code != 201 {
-		t.Fatalf("%s", shape("POST", subscriptionsURI, body, w))
+		t.Fatalf("%s", shape("POST", resource.SubscriptionsURI, body, w))
 	}
 	uri = w.Header().Get("Location")
-	return uri, strings.TrimPrefix(uri, subscriptionsURI+"/")
+	return uri, strings.TrimPrefix(uri, resource.SubscriptionsURI+"/")
 }
 
 func TestSubscriptionIsMadeChangedAndDeleted(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
-	for _, path := range []string{subscriptionsURI, subscriptionsURI + "/Members"} {
+	for _, path := range []string{resource.SubscriptionsURI, resource.SubscriptionsURI + "/Members"} {
 		body := `{"Context":"mine","Protocol":"Redfish","Destination":"https://192.168.1.50/Destination1","HttpHeaders":[{"X-Key":"hidden-1"}],
 			"RegistryPrefixes":["ResourceEvent"],"OriginResources":[{"@odata.id":"/redfish/v1/Systems/1"}],"SendHeartbeat":true,"DeliveryRetryPolicy":"RetryForever"}`
 		w := call(t, s, "admin", "POST", path, body)
 		uri := w.Header().Get("Location")
-		if w.Code != 201 || !strings.HasPrefix(uri, subscriptionsURI+"/") || strings.Contains(w.Body.String(), "hidden") {
+		if w.Code != 201 || !strings.HasPrefix(uri, resource.SubscriptionsURI+"/") || strings.Contains(w.Body.String(), "hidden") {
 			t.Fatalf("%s", shape("POST", path, body, w))
 		}
 		got, _ := get(t, s, uri)
@@ -92,26 +94,26 @@ func TestBadSubscriptionsAreRefused(t *testing.T) {
 		{"an unknown policy", `"Destination":"https://a.test","DeliveryRetryPolicy":"Never"`, "PropertyValueNotInList", "DeliveryRetryPolicy"},
 		{"an unknown property", `"Destination":"https://a.test","Bogus":1`, "PropertyUnknown", "Bogus"},
 	} {
-		w := call(t, s, "admin", "POST", subscriptionsURI, "{"+tt.with+"}")
+		w := call(t, s, "admin", "POST", resource.SubscriptionsURI, "{"+tt.with+"}")
 		keys, infos := errorOf(t, w)
 		if w.Code != 400 || keys[0] != tt.key || !slices.ContainsFunc(infos[0].Related, func(p string) bool { return strings.HasPrefix(p, "#/"+tt.property) }) {
 			t.Errorf("%s: %s %q about %q, want %s about %s", tt.name, w.Result().Status, keys, infos[0].Related, tt.key, tt.property)
 		}
 	}
-	if w := call(t, s, "", "POST", subscriptionsURI, `{"Destination":"https://a.test"}`); w.Code != 401 {
+	if w := call(t, s, "", "POST", resource.SubscriptionsURI, `{"Destination":"https://a.test"}`); w.Code != 401 {
 		t.Errorf("without login: %d", w.Code)
 	}
-	if w := call(t, s, "reader", "POST", subscriptionsURI, `{"Destination":"https://a.test"}`); w.Code != 403 {
+	if w := call(t, s, "reader", "POST", resource.SubscriptionsURI, `{"Destination":"https://a.test"}`); w.Code != 403 {
 		t.Errorf("as a reader: %d", w.Code)
 	}
-	if body, _ := get(t, s, subscriptionsURI); body["Members@odata.count"] != 0.0 {
+	if body, _ := get(t, s, resource.SubscriptionsURI); body["Members@odata.count"] != 0.0 {
 		t.Errorf("%v subscriptions were made", body["Members@odata.count"])
 	}
 }
 
 func TestSubscriptionsBelongToWhoMadeThem(t *testing.T) {
 	s := newService(t, newHost(t))
-	mine := call(t, s, "operator", "POST", subscriptionsURI, `{"Destination":"https://a.test"}`).Header().Get("Location")
+	mine := call(t, s, "operator", "POST", resource.SubscriptionsURI, `{"Destination":"https://a.test"}`).Header().Get("Location")
 	others, _ := subscribeTo(t, s, `{"Destination":"https://b.test"}`)
 	for uri, want := range map[string]int{mine: 204, others: 403} {
 		if w := call(t, s, "operator", "DELETE", uri, ""); w.Code != want {
@@ -125,7 +127,7 @@ func TestSubscriptionsHaveALimit(t *testing.T) {
 	for range bmc.MaxSubscriptions {
 		subscribeTo(t, s, `{"Destination":"https://a.test"}`)
 	}
-	w := call(t, s, "admin", "POST", subscriptionsURI, `{"Destination":"https://a.test"}`)
+	w := call(t, s, "admin", "POST", resource.SubscriptionsURI, `{"Destination":"https://a.test"}`)
 	if keys, _ := errorOf(t, w); w.Code != 503 || keys[0] != "EventSubscriptionLimitExceeded" {
 		t.Errorf("one more: %d %q", w.Code, keys)
 	}
@@ -145,7 +147,7 @@ func posted(t testing.TB, h *host, id string) (out []map[string]any) {
 			out = append(out, payload(t, l.Body)...)
 		}
 	}
-	h.posted = slices.DeleteFunc(h.posted, func(l Letter) bool { return l.Subscription == id })
+	h.posted = slices.DeleteFunc(h.posted, func(l redfishevent.Letter) bool { return l.Subscription == id })
 	return out
 }
 
@@ -154,7 +156,7 @@ func posted(t testing.TB, h *host, id string) (out []map[string]any) {
 func payload(t testing.TB, body []byte) (out []map[string]any) {
 	t.Helper()
 	if _, err := openBundle(); err == nil && !strings.Contains(string(body), `"OriginOfCondition":{"@odata.id":"/redfish/v1/Systems/1","@odata.type"`) {
-		theSchemas().check(t, "event", eventSchema, body)
+		theSchemas().check(t, "event", redfishevent.EventSchema, body)
 	}
 	var e struct{ Events []map[string]any }
 	must(t, json.Unmarshal(body, &e))
@@ -173,7 +175,7 @@ func said(records []map[string]any) []string {
 		id, _ := r["MessageId"].(string)
 		origin, _ := r["OriginOfCondition"].(map[string]any)
 		uri, _ := origin["@odata.id"].(string)
-		_, key := unversioned(id)
+		_, key := resource.Unversioned(id)
 		out = append(out, key+" "+uri[strings.LastIndexByte(uri, '/')+1:])
 	}
 	return out
@@ -295,8 +297,8 @@ func TestEventsHoldTheResourceTheyComeFrom(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	body := `{"Destination":"https://a.test","IncludeOriginOfCondition":true,"MessageIds":["ResourceEvent.ResourceCreated","ResourceEvent.ResourceChanged"]}`
-	w := call(t, s, "operator", "POST", subscriptionsURI, body)
-	id := strings.TrimPrefix(w.Header().Get("Location"), subscriptionsURI+"/")
+	w := call(t, s, "operator", "POST", resource.SubscriptionsURI, body)
+	id := strings.TrimPrefix(w.Header().Get("Location"), resource.SubscriptionsURI+"/")
 	h.posted = nil
 	logIn(t, s, "admin")
 	if got := posted(t, h, id)[0]["OriginOfCondition"].(map[string]any); len(got) != 1 {
@@ -314,7 +316,7 @@ func TestTestEventsAreToldAsDictated(t *testing.T) {
 	_, id := subscribeTo(t, s, `{"Destination":"https://a.test"}`)
 	_, deaf := subscribeTo(t, s, `{"Destination":"https://b.test","Severities":["Critical"],"RegistryPrefixes":["Base"]}`)
 	h.posted = nil
-	submit := eventServiceURI + "/Actions/EventService.SubmitTestEvent"
+	submit := resource.EventServiceURI + "/Actions/EventService.SubmitTestEvent"
 	whole := map[string]any{
 		"MessageId": "Base.1.0.Success", "EventGroupId": 7.0, "EventId": "my-id", "EventTimestamp": "2030-01-02T03:04:05+06:00", "EventType": "Alert",
 		"Message": "Hello", "MessageArgs": []any{"a", "b"}, "MessageSeverity": "Warning", "OriginOfCondition": sys, "Severity": "Warning",
@@ -351,7 +353,7 @@ func TestTestEventsAreToldAsDictated(t *testing.T) {
 			t.Errorf("%s; want %s", shape("POST", submit, bad.body, w), bad.key)
 		}
 	}
-	if w := call(t, s, "admin", "POST", eventServiceURI+"/Actions/EventService.TestEventSubscription", ""); w.Code != 204 || said(posted(t, h, id))[0] != "TestMessage " {
+	if w := call(t, s, "admin", "POST", resource.EventServiceURI+"/Actions/EventService.TestEventSubscription", ""); w.Code != 204 || said(posted(t, h, id))[0] != "TestMessage " {
 		t.Errorf("%s", shape("POST", "TestEventSubscription", "", w))
 	}
 	if w := call(t, s, "operator", "POST", submit, string(body)); w.Code != 403 {
@@ -385,27 +387,27 @@ func TestSubscriptionsAreSuspendedAndResumed(t *testing.T) {
 func TestEventServiceIsSet(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
-	w := call(t, s, "admin", "PATCH", eventServiceURI, `{"DeliveryRetryAttempts":5,"DeliveryRetryIntervalSeconds":10}`)
+	w := call(t, s, "admin", "PATCH", resource.EventServiceURI, `{"DeliveryRetryAttempts":5,"DeliveryRetryIntervalSeconds":10}`)
 	if a := h.BMC().Subscribers; w.Code != 200 || a.Attempts != 5 || a.Interval != 10*time.Second {
-		t.Errorf("%s; %d attempts every %s", shape("PATCH", eventServiceURI, "", w), a.Attempts, a.Interval)
+		t.Errorf("%s; %d attempts every %s", shape("PATCH", resource.EventServiceURI, "", w), a.Attempts, a.Interval)
 	}
 	for _, bad := range []string{`{"DeliveryRetryAttempts":-1}`, `{"DeliveryRetryIntervalSeconds":0}`, `{"ServiceEnabled":"no"}`} {
-		if w := call(t, s, "admin", "PATCH", eventServiceURI, bad); w.Code != 400 {
-			t.Errorf("%s", shape("PATCH", eventServiceURI, bad, w))
+		if w := call(t, s, "admin", "PATCH", resource.EventServiceURI, bad); w.Code != 400 {
+			t.Errorf("%s", shape("PATCH", resource.EventServiceURI, bad, w))
 		}
 	}
 	_, id := subscribeTo(t, s, `{"Destination":"https://a.test"}`)
-	call(t, s, "admin", "PATCH", eventServiceURI, `{"ServiceEnabled":false}`)
+	call(t, s, "admin", "PATCH", resource.EventServiceURI, `{"ServiceEnabled":false}`)
 	h.posted = nil
 	logIn(t, s, "admin")
 	if got := posted(t, h, id); got != nil {
 		t.Errorf("switched off it tells %v", got)
 	}
-	w = call(t, s, "admin", "POST", subscriptionsURI, `{"Destination":"https://b.test"}`)
+	w = call(t, s, "admin", "POST", resource.SubscriptionsURI, `{"Destination":"https://b.test"}`)
 	if keys, _ := errorOf(t, w); w.Code != 503 || keys[0] != "ServiceDisabled" {
-		t.Errorf("%s", shape("POST", subscriptionsURI, "", w))
+		t.Errorf("%s", shape("POST", resource.SubscriptionsURI, "", w))
 	}
-	call(t, s, "admin", "PATCH", eventServiceURI, `{"ServiceEnabled":true}`)
+	call(t, s, "admin", "PATCH", resource.EventServiceURI, `{"ServiceEnabled":true}`)
 	logIn(t, s, "admin")
 	if got := posted(t, h, id); got == nil {
 		t.Error("switched on again it tells nothing")
@@ -417,7 +419,7 @@ func TestDurations(t *testing.T) {
 		"PT0S": 0, "PT1H30M": 90 * time.Minute, "P1DT1S": 24*time.Hour + time.Second, "PT0.5S": time.Second / 2, "P2D": 48 * time.Hour,
 		"": -1, "P": -1, "PT": -1, "1h": -1, "P1Y": -1, "PT-1S": -1, "P1DT": -1, "P99999999999D": -1,
 	} {
-		if got, ok := duration(in); ok != (want >= 0) || ok && got != want {
+		if got, ok := resource.Duration(in); ok != (want >= 0) || ok && got != want {
 			t.Errorf("duration(%s) = %s, %t", in, got, ok)
 		}
 	}

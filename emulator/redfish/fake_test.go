@@ -18,6 +18,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect/generic"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
+	redfishevent "github.com/metalab-dev/metalab/emulator/redfish/event"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
@@ -40,11 +42,11 @@ type host struct {
 	bmc      *bmc.BMC
 	mv       *machine.View
 	bv       *bmc.View
-	fail     error        // of every Apply
-	fetch    func() error // of an image; nil: it arrives
-	boots    bool         // the first source that is tried holds a system
-	service  *Service     // that tells what happens; nil: none
-	posted   []Letter     // by it
+	fail     error                 // of every Apply
+	fetch    func() error          // of an image; nil: it arrives
+	boots    bool                  // the first source that is tried holds a system
+	service  *Service              // that tells what happens; nil: none
+	posted   []redfishevent.Letter // by it
 	images   images
 	carrying sync.WaitGroup // of jobs that no model does
 	clock    *clock.Clock   // in which they are work in flight; nil: none
@@ -88,7 +90,7 @@ func (h *host) bmcChanged()     { v := h.bmc.View(); h.bv = &v }
 // changed ends a step: it is seen, then told.
 func (h *host) changed(evs ...bmc.Event) {
 	number, listened := h.bmc.NextEvent()
-	st := Step{Number: number, At: h.now, WasMachine: h.mv, WasBMC: h.bv, Events: evs}
+	st := redfishevent.Step{Number: number, At: h.now, WasMachine: h.mv, WasBMC: h.bv, Events: evs}
 	h.machineChanged()
 	h.bmcChanged()
 	if h.service != nil && listened {
@@ -296,7 +298,7 @@ func (h *host) happen(evs []machine.Event) (told []bmc.Event) {
 // rack is a Rack of one host, at every address.
 type rack struct{ *host }
 
-func (r rack) At(netip.AddrPort) (Host, bool) { return r.host, true }
+func (r rack) At(netip.AddrPort) (resource.Host, bool) { return r.host, true }
 
 func newService(t testing.TB, h *host) *Service {
 	t.Helper()

@@ -10,28 +10,29 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // images are the firmware images of a host under test.
 type images struct {
 	last   int
 	kept   map[string]bool
-	remote map[string][]byte // by URL
-	from   ImageSource       // of the last fetch
+	remote map[string][]byte    // by URL
+	from   resource.ImageSource // of the last fetch
 }
 
-func (h *host) StoreImage(_ context.Context, r io.Reader, most int64) (Image, error) {
+func (h *host) StoreImage(_ context.Context, r io.Reader, most int64) (resource.Image, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err != nil {
-		return Image{}, err
+		return resource.Image{}, err
 	}
 	if int64(len(raw)) > most {
-		return Image{}, ErrTooLarge
+		return resource.Image{}, resource.ErrTooLarge
 	}
 	head, err := firmware.ParseImage(bytes.NewReader(raw))
 	defer h.locked()()
 	h.images.last++
-	img := Image{ID: strconv.Itoa(h.images.last), Image: head}
+	img := resource.Image{ID: strconv.Itoa(h.images.last), Image: head}
 	if bad := (*firmware.ImageError)(nil); errors.As(err, &bad) {
 		img.Defect = bad.Defect
 	}
@@ -47,7 +48,7 @@ func (h *host) DropImage(id string) {
 	delete(h.images.kept, id)
 }
 
-func (h *host) FetchUpdate(ctx context.Context, o bmc.OpenTask, from ImageSource, stage firmware.Stage) (bmc.Task, error) {
+func (h *host) FetchUpdate(ctx context.Context, o bmc.OpenTask, from resource.ImageSource, stage firmware.Stage) (bmc.Task, error) {
 	raw, ok := h.images.remote[from.URL]
 	h.images.from = from
 	evs, err := h.ApplyBMC(ctx, o)

@@ -8,34 +8,36 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // exchanged is a Rack of one host, which tests exchange.
 type exchanged struct{ *host }
 
-func (r *exchanged) At(netip.AddrPort) (Host, bool) { return r.host, true }
+func (r *exchanged) At(netip.AddrPort) (resource.Host, bool) { return r.host, true }
 
 // target is something that takes a body.
 type target struct {
 	method, uri string
-	inputs      []input
+	inputs      []resource.Input
 }
 
 // targets are all resources that can be changed, collections that members can
 // be added to, and actions, with things in the place of variables.
 func targets(t testing.TB, s *Service, h *host) (changes, actions []target) {
 	t.Helper()
-	at := look(h)
-	for _, r := range routes(s.tree.rows, s.tree) {
+	at := resource.TakeSnapshot(h)
+	for _, r := range resource.Routes(s.tree.Rows, s.tree) {
 		for _, uri := range addresses(s, at, r) {
 			switch {
-			case r.action != nil:
-				actions = append(actions, target{"POST", uri, r.action.inputs})
-			case r.patch != nil && !r.members:
-				changes = append(changes, target{"PATCH", uri, r.patch.inputs})
+			case r.Action != nil:
+				actions = append(actions, target{"POST", uri, r.Action.Inputs})
+			case r.Patch != nil && !r.Members:
+				changes = append(changes, target{"PATCH", uri, r.Patch.Inputs})
 			}
-			if r.create != nil && r.action == nil {
-				actions = append(actions, target{"POST", uri, r.create.inputs})
+			if r.Create != nil && r.Action == nil {
+				actions = append(actions, target{"POST", uri, r.Create.Inputs})
 			}
 		}
 	}
@@ -44,19 +46,19 @@ func targets(t testing.TB, s *Service, h *host) (changes, actions []target) {
 
 // addresses are those of a pattern at which something is: for each variable the
 // first thing that it can stand for.
-func addresses(s *Service, at *snapshot, r *route) []string {
-	uri := r.pattern
+func addresses(s *Service, at *resource.Snapshot, r *resource.Route) []string {
+	uri := r.Pattern
 	ids := map[string]string{}
-	for _, name := range r.vars {
-		m := &match{route: &route{resource: &resource{shows: allParts()}, tree: s.tree}, ids: ids}
-		all := things[name](m.view(at))
+	for _, name := range r.Vars {
+		m := &resource.Match{Route: &resource.Route{Row: &resource.Row{DependsOn: resource.AllParts()}, Tree: s.tree}, IDs: ids}
+		all := resource.Members[name](m.View(at))
 		if len(all) == 0 {
 			return nil
 		}
 		ids[name] = all[0]
 		uri = strings.ReplaceAll(uri, "{"+name+"}", all[0])
 	}
-	if s.tree.find(&url.URL{Path: uri}) == nil || s.renderer.representation(s.tree.find(&url.URL{Path: uri}), at) == nil {
+	if s.tree.Find(&url.URL{Path: uri}) == nil || s.renderer.Representation(s.tree.Find(&url.URL{Path: uri}), at) == nil {
 		return nil
 	}
 	return []string{uri}
@@ -107,18 +109,18 @@ func TestBadInputIsRefused(t *testing.T) {
 		for _, body := range []string{``, `{`, `[]`, `null`, `7`, `{}`, `{"":1}`, `{"Nothing":1}`, `{"@odata.id":1}`, `{"@Redfish.Nothing":{}}`, "{\"\xff\":1}"} {
 			fuzzed(t, s, to, body)
 		}
-		var spoil func(inputs []input, before, after string)
-		spoil = func(inputs []input, before, after string) {
+		var spoil func(inputs []resource.Input, before, after string)
+		spoil = func(inputs []resource.Input, before, after string) {
 			for _, in := range inputs {
 				for _, value := range spoiled {
-					fuzzed(t, s, to, before+strconv.Quote(in.name)+":"+value+after)
+					fuzzed(t, s, to, before+strconv.Quote(in.Name)+":"+value+after)
 					sent++
 				}
 				switch {
-				case in.kind == group:
-					spoil(in.of, before+strconv.Quote(in.name)+`:{`, `}`+after)
-				case in.kind == array && in.of[0].kind == group:
-					spoil(in.of[0].of, before+strconv.Quote(in.name)+`:[{`, `}]`+after)
+				case in.Kind == resource.Group:
+					spoil(in.Of, before+strconv.Quote(in.Name)+`:{`, `}`+after)
+				case in.Kind == resource.Array && in.Of[0].Kind == resource.Group:
+					spoil(in.Of[0].Of, before+strconv.Quote(in.Name)+`:[{`, `}]`+after)
 				}
 			}
 		}
@@ -128,30 +130,30 @@ func TestBadInputIsRefused(t *testing.T) {
 }
 
 // whole is a body that has every input, in the order of the inputs.
-func whole(inputs []input, v view) string {
+func whole(inputs []resource.Input, v resource.View) string {
 	var b strings.Builder
 	for i, in := range inputs {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.WriteString(strconv.Quote(in.name) + ":" + example(in, v))
+		b.WriteString(strconv.Quote(in.Name) + ":" + example(in, v))
 	}
 	return "{" + b.String() + "}"
 }
 
-func example(in input, v view) string {
-	switch in.kind {
-	case group:
-		return whole(in.of, v)
-	case array:
-		return "[" + example(in.of[0], v) + "]"
-	case boolean:
+func example(in resource.Input, v resource.View) string {
+	switch in.Kind {
+	case resource.Group:
+		return whole(in.Of, v)
+	case resource.Array:
+		return "[" + example(in.Of[0], v) + "]"
+	case resource.Boolean:
 		return "true"
-	case integer, number:
-		return strconv.FormatInt(in.min, 10)
-	case link:
+	case resource.Integer, resource.Number:
+		return strconv.FormatInt(in.Min, 10)
+	case resource.Link:
 		return `{"@odata.id":"/redfish/v1/Systems/1"}`
-	case named, free:
+	case resource.Named, resource.Free:
 		return `{"a":"b"}`
 	}
 	return `"x"`
@@ -164,7 +166,7 @@ func fuzzTargets(f *testing.F, pick func(changes, actions []target) []target) {
 	must(f, err)
 	all := pick(targets(f, s, h))
 	for i, to := range all {
-		f.Add(uint16(i), whole(to.inputs, view{}))
+		f.Add(uint16(i), whole(to.inputs, resource.View{}))
 	}
 	for _, body := range []string{
 		`{"Boot":{"BootSourceOverrideEnabled":"Once"},"X/~":[{}]}`, `{"SessionTimeout":3e1}`, `{"@odata.id":1}`, `{"":{}}`, `{"Boot":{"":null}}`, `[]`, `{"a":1,"a":2}`,
@@ -233,9 +235,9 @@ func FuzzPush(f *testing.F) {
 		if len(here.BMC().Tasks.All()) > 0 { // what was taken must not be in the way of the next
 			here.host = newHost(t)
 		}
-		uri, mime := multipartPush, "multipart/form-data; boundary=x"
+		uri, mime := resource.MultipartPush, "multipart/form-data; boundary=x"
 		if plain {
-			uri, mime = plainPush, "application/octet-stream"
+			uri, mime = resource.PlainPush, "application/octet-stream"
 		}
 		w := call(t, s, "admin", "POST", uri, body, "Content-Type", mime)
 		if w.Code >= 500 || w.Code < 202 {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stmcginnis/gofish"
 	"github.com/stmcginnis/gofish/schemas"
+
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // on reads a resource as gofish does and does something to it.
@@ -131,9 +133,9 @@ func TestGofishDoesEveryActionItHasAMethodFor(t *testing.T) {
 		types[kind] = reflect.TypeOf(a.of)
 	}
 	offered := map[string]bool{}
-	for _, r := range rows() {
-		for i := range r.actions {
-			offered[r.actions[i].name] = true
+	for _, r := range resource.Rows() {
+		for i := range r.Actions {
+			offered[r.Actions[i].Name] = true
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(offered)) {

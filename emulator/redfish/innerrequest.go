@@ -6,15 +6,17 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // Do implements request: the request is the standard's, which no rule of the
 // vendor's stands before. Its answer has the vendor's form all the same.
-func (x *exchange) Do(ctx context.Context, job string, kind innerKind, method, at string, body object) *stepAnswer {
-	a := &stepAnswer{header: http.Header{}}
+func (x *exchange) Do(ctx context.Context, job string, kind resource.InnerKind, method, at string, body resource.Object) *resource.InnerResponse {
+	a := &resource.InnerResponse{Headers: http.Header{}}
 	var sent []byte
 	if body != nil {
-		sent = encode(body)
+		sent = resource.Encode(body)
 	}
 	r, err := http.NewRequestWithContext(ctx, method, "https://"+x.r.Host+at, bytes.NewReader(sent))
 	if err != nil { // no address, with what was filled in
@@ -29,17 +31,17 @@ func (x *exchange) Do(ctx context.Context, job string, kind innerKind, method, a
 	in := &exchange{s: x.s, w: a, r: r, host: x.host, who: x.who, inner: kind, joins: job, away: true}
 	in.serve()
 	in.leave()
-	a.refused = in.refused
+	a.Messages = in.refused
 	return a
 }
 
 // relay answers with the answer to a step.
-func (x *exchange) relay(a *stepAnswer) {
+func (x *exchange) relay(a *resource.InnerResponse) {
 	h := x.w.Header()
-	for name, values := range a.header {
+	for name, values := range a.Headers {
 		h[name] = values
 	}
-	x.send(a.status, a.body)
+	x.send(a.Status, a.Body)
 }
 
 // wait returns after some of the lab's time, or with the context's error. Who
@@ -72,7 +74,7 @@ func (s *Service) wait(ctx context.Context, d time.Duration) error {
 func (x *exchange) Expect(status int) { x.expect(status) }
 
 // SignedIn implements request.
-func (x *exchange) SignedIn(who actor) { x.by(who) }
+func (x *exchange) SignedIn(who resource.Actor) { x.by(who) }
 
 // Task implements request.
 func (x *exchange) Task() string { return x.joins }
@@ -81,8 +83,8 @@ func (x *exchange) Task() string { return x.joins }
 func (x *exchange) Query() url.Values { return x.r.URL.Query() }
 
 // HoldsETag implements request.
-func (x *exchange) HoldsETag(tag string, m *match) bool {
-	return matches([]string{tag}, x.s.renderer.representation(m, look(x.host)).tag(), strongly)
+func (x *exchange) HoldsETag(tag string, m *resource.Match) bool {
+	return matches([]string{tag}, x.s.renderer.Representation(m, resource.TakeSnapshot(x.host)).Tag(), strongly)
 }
 
 // Outlive implements request.

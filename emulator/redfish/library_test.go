@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 func newServiceWith(t testing.TB, h *host, c Config) *Service {
@@ -39,11 +41,11 @@ func TestSchemasAreServedFromTheUsersArchive(t *testing.T) {
 	if w := call(t, s, "", "GET", uri, ""); w.Code != 401 {
 		t.Errorf("without login %s", shape("GET", uri, "", w))
 	}
-	if w := call(t, s, "admin", "GET", schemaStore+"ComputerSystem_v1.xml", ""); w.Code != 200 || w.Header().Get("Content-Type") != "application/xml;charset=utf-8" {
+	if w := call(t, s, "admin", "GET", resource.SchemaStore+"ComputerSystem_v1.xml", ""); w.Code != 200 || w.Header().Get("Content-Type") != "application/xml;charset=utf-8" {
 		t.Errorf("%s", shape("GET", "CSDL", "", w))
 	}
 	for _, name := range []string{"openapi.yaml", "notes.json", "..%2fnotes.json", "Chassis.v1_28_0.json"} {
-		if w := call(t, s, "admin", "GET", schemaStore+name, ""); w.Code != 404 {
+		if w := call(t, s, "admin", "GET", resource.SchemaStore+name, ""); w.Code != 404 {
 			t.Errorf("%s", shape("GET", name, "", w))
 		}
 	}
@@ -56,10 +58,10 @@ func TestSchemasAreServedFromTheUsersArchive(t *testing.T) {
 func TestWithoutAnArchiveSchemasArePublishedOnly(t *testing.T) {
 	s := newService(t, newHost(t))
 	all, _ := get(t, s, "/redfish/v1/JsonSchemas")
-	if n := len(all["Members"].([]any)); n != len(s.tree.schemas) || n < 20 {
-		t.Errorf("%d schemas, %d types are served", n, len(s.tree.schemas))
+	if n := len(all["Members"].([]any)); n != len(s.tree.Schemas) || n < 20 {
+		t.Errorf("%d schemas, %d types are served", n, len(s.tree.Schemas))
 	}
-	if w := call(t, s, "admin", "GET", schemaStore+"ComputerSystem.v1_27_0.json", ""); w.Code != 404 {
+	if w := call(t, s, "admin", "GET", resource.SchemaStore+"ComputerSystem.v1_27_0.json", ""); w.Code != 404 {
 		t.Errorf("%s", shape("GET", "schema", "", w))
 	}
 }
@@ -78,18 +80,18 @@ func TestEverySchemaIsInDMTFsArchive(t *testing.T) {
 	must(t, err)
 	defer z.Close()
 	s := newServiceWith(t, newHost(t), Config{Schemas: z})
-	for _, schema := range s.tree.schemas {
+	for _, schema := range s.tree.Schemas {
 		if strings.HasPrefix(schema, "Volume") { // SNIA's, which DSP8010 does not have whole
 			continue
 		}
-		if !s.tree.library.has(schema + ".json") {
+		if !s.tree.Library.Has(schema + ".json") {
 			t.Errorf("%s is not in the archive", schema)
 		}
 	}
-	if !slices.Contains(s.tree.library.names(), "Base.1.22.1.json") {
+	if !slices.Contains(s.tree.Library.Names(), "Base.1.22.1.json") {
 		t.Error("the archive's registries are not found")
 	}
-	if w := call(t, s, "admin", "GET", schemaStore+"Chassis.v1_28_0.json", "", "Accept-Encoding", "gzip"); w.Code != 200 || w.Header().Get("Content-Encoding") != "gzip" {
+	if w := call(t, s, "admin", "GET", resource.SchemaStore+"Chassis.v1_28_0.json", "", "Accept-Encoding", "gzip"); w.Code != 200 || w.Header().Get("Content-Encoding") != "gzip" {
 		t.Errorf("GET = %d %v", w.Code, w.Header())
 	}
 }

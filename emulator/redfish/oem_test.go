@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 func TestVendorsTypesHaveASchemaHere(t *testing.T) {
@@ -14,7 +15,7 @@ func TestVendorsTypesHaveASchemaHere(t *testing.T) {
 	}}
 	s := newService(t, hostOf(t, func(p *dialect.Protocol) { p.OEMTypes = []dialect.OEMType{acme} }))
 	metadata := call(t, s, "", "GET", "/redfish/v1/$metadata", "").Body.String()
-	uri := schemaStore + "AcmeSystem_v1.xml"
+	uri := resource.SchemaStore + "AcmeSystem_v1.xml"
 	for _, want := range []string{`Uri="` + uri + `"`, `Namespace="AcmeSystem"`, `Namespace="AcmeSystem.v1_2_0"`} {
 		if !strings.Contains(metadata, want) {
 			t.Errorf("$metadata lacks %s:\n%s", want, metadata)

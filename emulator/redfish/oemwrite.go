@@ -2,11 +2,13 @@ package redfish
 
 import (
 	"net/http"
+
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // writeOEM carries out what a PATCH sets of a vendor's own properties, and then
 // the rest. It says whether it has answered.
-func (x *exchange) writeOEM(in document, v view, free func()) bool {
+func (x *exchange) writeOEM(in resource.Document, v resource.View, free func()) bool {
 	if x.inner != "" {
 		return false
 	}
@@ -20,38 +22,38 @@ func (x *exchange) writeOEM(in document, v view, free func()) bool {
 		return false
 	}
 	c := x.operation(in, v, nil)
-	var last reply // of one that has more to say than that it was done
+	var last resource.Result // of one that has more to say than that it was done
 	for _, q := range all {
 		out, err := vendor.Write(x.context(), c, q)
 		if err != nil {
 			x.fail(err)
 			return true
 		}
-		if out.job != "" || out.made != nil || out.body != nil {
+		if out.Task != "" || out.Inner != nil || out.Body != nil {
 			last = out
 		}
 	}
-	says := last.job != "" || last.made != nil || last.body != nil
+	says := last.Task != "" || last.Inner != nil || last.Body != nil
 	switch {
-	case len(rest.fields) == 0 && says:
+	case len(rest.Fields) == 0 && says:
 		x.answer(c, last, nil, nil)
-	case len(rest.fields) == 0:
+	case len(rest.Fields) == 0:
 		x.changed(c, nil)
-	case says && x.match.vendor == nil:
-		body, _ := normal(rest).(object)
-		if a := x.Do(x.context(), "", within, http.MethodPatch, x.match.uri, body); a.status >= http.StatusBadRequest {
+	case says && x.match.OEM == nil:
+		body, _ := resource.Normal(rest).(resource.Object)
+		if a := x.Do(x.context(), "", resource.Within, http.MethodPatch, x.match.URI, body); a.Status >= http.StatusBadRequest {
 			x.relay(a)
 		} else {
 			x.answer(c, last, nil, nil)
 		}
 	default:
-		x.change(rest, x.match.view(look(x.host)), free)
+		x.change(rest, x.match.View(resource.TakeSnapshot(x.host)), free)
 	}
 	return true
 }
 
 // patchOEM carries out a PATCH of a vendor's own resource.
-func (x *exchange) patchOEM(in document, v view) {
+func (x *exchange) patchOEM(in resource.Document, v resource.View) {
 	c := x.operation(in, v, nil)
 	switch bad, done, err := x.vendor().Patch(x.context(), c); {
 	case err != nil:

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 func TestOpenAPIDocumentTellsWhatTheServiceTakes(t *testing.T) {
@@ -43,45 +45,45 @@ func TestOpenAPIDocumentTellsWhatTheServiceTakes(t *testing.T) {
 		t.Errorf("openapi %s: info %+v, security %v", doc.OpenAPI, doc.Info, doc.Components.Security)
 	}
 	seen, told := map[string]bool{}, 0
-	for _, route := range routes(s.tree.rows, s.tree) {
-		p, ok := doc.Paths[route.pattern]
-		if route.action != nil && route.action.inner {
+	for _, route := range resource.Routes(s.tree.Rows, s.tree) {
+		p, ok := doc.Paths[route.Pattern]
+		if route.Action != nil && route.Action.Inner {
 			if ok {
-				t.Errorf("%s is told, and is for no client", route.pattern)
+				t.Errorf("%s is told, and is for no client", route.Pattern)
 			}
 			continue
 		}
 		told++
 		if !ok {
-			t.Errorf("%s is not told", route.pattern)
+			t.Errorf("%s is not told", route.Pattern)
 			continue
 		}
 		var named []string
 		for _, parameter := range p.Parameters {
 			named = append(named, parameter.Name)
 			if parameter.In != "path" || !parameter.Required {
-				t.Errorf("%s: parameter %+v", route.pattern, parameter)
+				t.Errorf("%s: parameter %+v", route.Pattern, parameter)
 			}
 		}
-		if !slices.Equal(named, variables(route.pattern)) {
-			t.Errorf("%s has the parameters %q", route.pattern, named)
+		if !slices.Equal(named, resource.Variables(route.Pattern)) {
+			t.Errorf("%s has the parameters %q", route.Pattern, named)
 		}
 		for method, o := range map[string]*operation{"GET": p.Get, "PATCH": p.Patch, "POST": p.Post, "DELETE": p.Delete} {
-			if takes := slices.Contains(route.methods, method); takes != (o != nil) {
-				t.Errorf("%s %s is taken: %t, told: %t", method, route.pattern, takes, o != nil)
+			if takes := slices.Contains(route.Methods, method); takes != (o != nil) {
+				t.Errorf("%s %s is taken: %t, told: %t", method, route.Pattern, takes, o != nil)
 			}
 			if o == nil {
 				continue
 			}
 			if o.ID == "" || seen[o.ID] || o.Answers["default"] == nil || len(o.Answers) < 2 {
-				t.Errorf("%s %s: operationId %q, responses %d", method, route.pattern, o.ID, len(o.Answers))
+				t.Errorf("%s %s: operationId %q, responses %d", method, route.Pattern, o.ID, len(o.Answers))
 			}
 			seen[o.ID] = true
-			if open := o.Security != nil && len(*o.Security) == 0; open != route.public(method) {
-				t.Errorf("%s %s needs no login: %t, told: %t", method, route.pattern, route.public(method), open)
+			if open := o.Security != nil && len(*o.Security) == 0; open != route.Public(method) {
+				t.Errorf("%s %s needs no login: %t, told: %t", method, route.Pattern, route.Public(method), open)
 			}
 			if writes := method == "PATCH" || method == "POST"; writes != (o.Body != nil) {
-				t.Errorf("%s %s has a body: %t", method, route.pattern, o.Body != nil)
+				t.Errorf("%s %s has a body: %t", method, route.Pattern, o.Body != nil)
 			}
 		}
 	}
@@ -109,14 +111,14 @@ func TestOpenAPIDocumentTellsWhatTheServiceTakes(t *testing.T) {
 
 func TestPublishedActionsHaveTheirBodies(t *testing.T) {
 	bodies := 0
-	for _, route := range routes(rows(), &Tree{}) {
-		if route.action == nil || route.action.inner || route.sends(http.MethodPost) == "" || strings.HasPrefix(route.action.name, "Oem.") {
+	for _, route := range resource.Routes(resource.Rows(), &resource.Tree{}) {
+		if route.Action == nil || route.Action.Inner || route.Sends(http.MethodPost) == "" || strings.HasPrefix(route.Action.Name, "Oem.") {
 			continue
 		}
 		bodies++
-		raw, err := dmtf(t).read(schemaFolder + route.schema + ".json")
-		if kind, verb, _ := strings.Cut(route.action.name, "."); err != nil || kind != typeName(route.schema) || !strings.Contains(string(raw), `"`+verb+`": {`) {
-			t.Errorf("%s has no action %s (%v)", route.schema, route.action.name, err)
+		raw, err := dmtf(t).read(schemaFolder + route.Schema + ".json")
+		if kind, verb, _ := strings.Cut(route.Action.Name, "."); err != nil || kind != resource.TypeName(route.Schema) || !strings.Contains(string(raw), `"`+verb+`": {`) {
+			t.Errorf("%s has no action %s (%v)", route.Schema, route.Action.Name, err)
 		}
 	}
 	if bodies == 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect/ibmc"
 	"github.com/metalab-dev/metalab/emulator/dialect/irmc"
 	"github.com/metalab-dev/metalab/emulator/dialect/openbmc"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // vendorAsk is a request to a vendor's service, what it answers and how one knows.
@@ -136,7 +137,7 @@ func TestIBMCIsAsItsClientsSay(t *testing.T) {
 		t.Errorf("system-v5.json: Links %v", links)
 	}
 	info, _ := get(t, s, "/redfish/v1/Systems/1/ResetActionInfo")
-	if !strings.Contains(string(encode(info)), `"ForcePowerCycle"`) {
+	if !strings.Contains(string(resource.Encode(info)), `"ForcePowerCycle"`) {
 		t.Errorf("PowerControl.ps1: %v", info)
 	}
 }
@@ -207,7 +208,7 @@ func TestIRMCIsAsItsClientsSay(t *testing.T) {
 			}
 			h.carrying.Wait()
 			raid, _ := get(t, s, profiles+"/RAIDAdapter")
-			if text := string(encode(raid)); !strings.Contains(text, `"Name":"pool"`) || !strings.Contains(text, `"PhysicalDisk":[`) {
+			if text := string(resource.Encode(raid)); !strings.Contains(text, `"Name":"pool"`) || !strings.Contains(text, `"PhysicalDisk":[`) {
 				t.Errorf("irmc_raid: %s", text)
 			}
 			session, _ := get(t, s, "/sessionInformation/1/status")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 const acmeJobs = "/redfish/v1/Managers/1/Oem/Acme/Jobs"
@@ -161,7 +162,7 @@ func TestAJobOfAVendorsFailsWithItsStep(t *testing.T) {
 	w := call(t, s, "admin", "POST", acmeJobs, `{"Bad":true}`)
 	h.carrying.Wait()
 	task, _ := get(t, s, "/redfish/v1/TaskService/Tasks/1")
-	if text := string(encode(task)); w.Code != 202 || task["TaskState"] != "Exception" || task["Name"] != "make" || !strings.Contains(text, "parameter Bad") {
+	if text := string(resource.Encode(task)); w.Code != 202 || task["TaskState"] != "Exception" || task["Name"] != "make" || !strings.Contains(text, "parameter Bad") {
 		t.Errorf("%d, %v", w.Code, text)
 	}
 	job, _ := get(t, s, acmeJobs+"/JID_000000000001")

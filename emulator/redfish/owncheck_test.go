@@ -6,6 +6,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/generic"
+	"github.com/metalab-dev/metalab/emulator/redfish/vendor"
 )
 
 func TestWhatAVendorHasGoesWithTheTree(t *testing.T) {
@@ -17,7 +18,7 @@ func TestWhatAVendorHasGoesWithTheTree(t *testing.T) {
 		return &d
 	}
 	for _, good := range []dialect.OEM{{}, acme, settings, timed} {
-		if err := Check(of(func(o *dialect.OEM) { *o = good })); err != nil {
+		if err := vendor.Check(of(func(o *dialect.OEM) { *o = good })); err != nil {
 			t.Error(err)
 		}
 	}
@@ -52,7 +53,7 @@ func TestWhatAVendorHasGoesWithTheTree(t *testing.T) {
 		if err := d.Validate(); err != nil {
 			t.Errorf("%s: %v", want, err)
 		}
-		if err := Check(d); err == nil || !strings.Contains(err.Error(), want) {
+		if err := vendor.Check(d); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Check() = %v, want %s", err, want)
 		}
 	}

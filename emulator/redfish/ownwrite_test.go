@@ -11,6 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/redfish/vendor"
 )
 
 const acmeSettings = "/redfish/v1/Managers/1/Oem/Acme/Settings"
@@ -193,24 +194,24 @@ func TestAJobOfAVendorsTakesTheLabsTime(t *testing.T) {
 
 func TestPatternsHoldSeveralVariables(t *testing.T) {
 	d := &dialect.Record{SystemID: "S", ManagerID: "M", ChassisID: "C"}
-	p := patternOf("/a/Disk.Bay.{drive}:Enclosure.Internal.0-1:{controller}/{job:4}x{n}", d)
-	vars, ok := p.is("/a/Disk.Bay.12:Enclosure.Internal.0-1:RAID.1/0012x7", exact)
+	p := vendor.PatternOf("/a/Disk.Bay.{drive}:Enclosure.Internal.0-1:{controller}/{job:4}x{n}", d)
+	vars, ok := p.Is("/a/Disk.Bay.12:Enclosure.Internal.0-1:RAID.1/0012x7", vendor.ExactCase)
 	if !ok || vars["drive"] != "12" || vars["controller"] != "RAID.1" || vars["job"] != "12" || vars["n"] != "7" {
 		t.Errorf("%v %v", vars, ok)
 	}
-	if at := patternOf("/{drive}/b{controller}-{drive}", d).write(vars); at != "/12/bRAID.1-12" {
+	if at := vendor.PatternOf("/{drive}/b{controller}-{drive}", d).Write(vars); at != "/12/bRAID.1-12" {
 		t.Errorf("written %s", at)
 	}
 	for _, no := range []string{"/a/Disk.Bay.:Enclosure.Internal.0-1:R/0012x7", "/a/Disk.Bay.1:Enclosure.Internal.0-2:R/0012x7", "/a/Disk.Bay.1:Enclosure.Internal.0-1:/0012x7", "/a/Disk.Bay.1:Enclosure.Internal.0-1:R/012x7", "/a"} {
-		if _, ok := p.is(no, exact); ok {
+		if _, ok := p.Is(no, vendor.ExactCase); ok {
 			t.Errorf("%s is one", no)
 		}
 	}
-	twice := patternOf("/{a}/{a}", d)
-	if _, ok := twice.is("/1/2", exact); ok {
+	twice := vendor.PatternOf("/{a}/{a}", d)
+	if _, ok := twice.Is("/1/2", vendor.ExactCase); ok {
 		t.Error("a variable has two values")
 	}
-	if _, ok := patternOf("/Disk.{a}:R", d).is("/dISK.1:r", anyCase); !ok {
+	if _, ok := vendor.PatternOf("/Disk.{a}:R", d).Is("/dISK.1:r", vendor.AnyCase); !ok {
 		t.Error("letters have a case that have none")
 	}
 }

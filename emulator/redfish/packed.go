@@ -4,6 +4,9 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/redfish/render"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // worthPacking is from how many bytes on a body is smaller when it is packed.
@@ -17,8 +20,8 @@ var (
 
 // unpacked says whether a client wants a page as it is. Otherwise the page may
 // be packed.
-func (x *exchange) unpacked(p *representation) bool {
-	if len(x.r.Header["Accept-Encoding"]) == 0 || len(p.body) < worthPacking {
+func (x *exchange) unpacked(p *render.Representation) bool {
+	if len(x.r.Header["Accept-Encoding"]) == 0 || len(p.Body) < worthPacking {
 		return true
 	}
 	gzip, plainer := gzipQuality(x.r.Header["Accept-Encoding"])
@@ -54,19 +57,19 @@ func gzipQuality(header []string) (gzip float64, plainer bool) {
 }
 
 // showPacked sends a page in fewer bytes.
-func (x *exchange) showPacked(p *representation) {
-	z := x.s.renderer.gzip(p)
+func (x *exchange) showPacked(p *render.Representation) {
+	z := x.s.renderer.Gzip(p)
 	h := x.w.Header()
-	h["Etag"], h["Content-Type"], h["Content-Length"], h["Allow"] = z.etag, p.content, z.length, x.allow(p)
+	h["Etag"], h["Content-Type"], h["Content-Length"], h["Allow"] = z.ETag, p.Content, z.Length, x.allow(p)
 	h["Content-Encoding"] = gzipped
-	if p.link != nil {
-		h["Link"] = p.link
+	if p.Link != nil {
+		h["Link"] = p.Link
 	}
-	x.send(http.StatusOK, z.body)
+	x.send(http.StatusOK, z.Body)
 }
 
 // accepts says whether a client takes a media type (RFC 9110, §12.5.1).
-func accepts(header []string, m mime) bool {
+func accepts(header []string, m resource.MediaType) bool {
 	kind, _, _ := strings.Cut(string(m), "/")
 	for _, line := range header {
 		for part := range strings.SplitSeq(line, ",") {

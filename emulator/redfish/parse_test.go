@@ -9,15 +9,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // plain is what the library makes of a document that names nothing twice.
 func plain(v any) any {
 	switch x := v.(type) {
-	case document:
+	case resource.Document:
 		o := map[string]any{}
-		for _, f := range x.fields {
-			o[f.name] = plain(f.value)
+		for _, f := range x.Fields {
+			o[f.Name] = plain(f.Value)
 		}
 		return o
 	case []any:
@@ -33,8 +35,8 @@ func plain(v any) any {
 // manyNames is an object of many names, each twice.
 func manyNames() string {
 	b := []byte("{")
-	for i := range 4 * few {
-		b = fmt.Appendf(b, `"n%d":%d,`, i%(2*few), i)
+	for i := range 4 * resource.Few {
+		b = fmt.Appendf(b, `"n%d":%d,`, i%(2*resource.Few), i)
 	}
 	return string(b[:len(b)-1]) + "}"
 }
@@ -43,17 +45,17 @@ func manyNames() string {
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		`{}`, ` { "a" : [ 1 , -2.5e+3 , true , false , null ] , "b":{"c":"\u00e9\n\ud83d\ude00"} } `, `[]`, `"x"`, `{"a":1,"a":2}`, `{"":[[],{}]}`,
-		"{\"a\":\"\xff\"}", `{"a":0}x`, `{` + strings.Repeat(`"a":1,"b":2,`, few) + `"c":3}`, manyNames(), strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 40),
+		"{\"a\":\"\xff\"}", `{"a":0}x`, `{` + strings.Repeat(`"a":1,"b":2,`, resource.Few) + `"c":3}`, manyNames(), strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 40),
 	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		in, err := parse(b)
+		in, err := resource.Parse(b)
 		d := json.NewDecoder(bytes.NewReader(b))
 		d.UseNumber()
 		var want map[string]any
 		switch wrong := d.Decode(&want); {
-		case errors.Is(err, errMalformed):
+		case errors.Is(err, resource.ErrMalformed):
 			if json.Valid(b) {
 				t.Fatalf("parse(%q) = %v, and it is JSON", b, err)
 			}
@@ -69,11 +71,11 @@ func FuzzParse(f *testing.F) {
 }
 
 func TestNamesThatAreSentTwiceAreKnown(t *testing.T) {
-	in, err := parse([]byte(`{"b":1,"a":2,"b":3}`))
-	if err != nil || len(in.fields) != 2 {
+	in, err := resource.Parse([]byte(`{"b":1,"a":2,"b":3}`))
+	if err != nil || len(in.Fields) != 2 {
 		t.Fatalf("parse() = %+v, %v", in, err)
 	}
-	if b, a := in.fields[0], in.fields[1]; b.name != "b" || !b.twice || a.name != "a" || a.twice || b.value != json.Number("3") {
+	if b, a := in.Fields[0], in.Fields[1]; b.Name != "b" || !b.Twice || a.Name != "a" || a.Twice || b.Value != json.Number("3") {
 		t.Errorf("parse() = %+v, %v", in, err)
 	}
 }
@@ -81,7 +83,7 @@ func TestNamesThatAreSentTwiceAreKnown(t *testing.T) {
 func BenchmarkParse(b *testing.B) {
 	body := []byte(`{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Pxe"}}`)
 	for b.Loop() {
-		if _, err := parse(body); err != nil {
+		if _, err := resource.Parse(body); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
+	"github.com/metalab-dev/metalab/emulator/redfish/render"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // comparison is how ETags are compared (RFC 9110, §8.8.3.2).
@@ -54,7 +56,7 @@ func matches(header []string, etag string, how comparison) bool {
 // it is packed, as a vendor's service compares them.
 func held(header []string, etag string, as dialect.ETags, how comparison) bool {
 	star := starred(header)
-	plain := strong(etag)
+	plain := render.StrongETag(etag)
 	switch {
 	case as.Comparison == dialect.Never:
 		return false
@@ -69,7 +71,7 @@ func held(header []string, etag string, as dialect.ETags, how comparison) bool {
 	case as.Format == dialect.Weak: // or nothing that it gave out would match
 		how = weakly
 	}
-	return matches(header, plain, how) || !as.GzipSuffix && matches(header, packedTag(plain), how)
+	return matches(header, plain, how) || !as.GzipSuffix && matches(header, render.GzipETag(plain), how)
 }
 
 // starred says whether a header names any ETag.
@@ -85,25 +87,25 @@ func holds(header []string, etag string, as dialect.ETags) bool {
 
 // precondition checks what a write rests on (RFC 9110, §13.1; DSP0266, "ETags").
 // When it does not hold, it is refused.
-func (x *exchange) precondition(at *snapshot) bool {
+func (x *exchange) precondition(at *resource.Snapshot) bool {
 	yes, no := x.r.Header["If-Match"], x.r.Header["If-None-Match"]
-	as := at.d.Protocol.ETags
+	as := at.Dialect.Protocol.ETags
 	if len(yes) == 0 && len(no) == 0 {
-		if x.match.guards(as) && x.r.Method != http.MethodPost && !(as.DeleteWithoutIfMatch && x.r.Method == http.MethodDelete) {
+		if x.match.GuardedBy(as) && x.r.Method != http.MethodPost && !(as.DeleteWithoutIfMatch && x.r.Method == http.MethodDelete) {
 			x.refuse(http.StatusPreconditionRequired, message.PreconditionRequired.With())
 			return false
 		}
 		return true
 	}
-	if x.match.action != nil && as.RejectIfMatchOnActions {
+	if x.match.Action != nil && as.RejectIfMatchOnActions {
 		x.refuse(http.StatusPreconditionFailed, message.PreconditionFailed.With())
 		return false
 	}
 	tag := ""
 	switch {
-	case slices.Contains(as.Volatile, typeName(x.match.schema)): // nobody has been told it
+	case slices.Contains(as.Volatile, resource.TypeName(x.match.Schema)): // nobody has been told it
 	case len(no) > 0 || !starred(yes): // or any will do
-		tag = x.s.renderer.representation(x.match, at).tag()
+		tag = x.s.renderer.Representation(x.match, at).Tag()
 	}
 	if len(yes) > 0 && !held(yes, tag, as, strongly) || len(no) > 0 && holds(no, tag, as) {
 		x.refuse(http.StatusPreconditionFailed, message.PreconditionFailed.With())

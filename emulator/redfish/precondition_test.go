@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/redfish/render"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 const pxe, cd = `{"Boot":{"BootSourceOverrideTarget":"Pxe"}}`, `{"Boot":{"BootSourceOverrideTarget":"Cd"}}`
@@ -62,12 +64,12 @@ func TestWritesRestOnTheETag(t *testing.T) {
 			s := newService(t, h)
 			read := call(t, s, "admin", "GET", sys, "")
 			etag := read.Header().Get("ETag")
-			if shown := decode(read.Body.Bytes())["@odata.etag"]; shown != etag {
+			if shown := resource.Decode(read.Body.Bytes())["@odata.etag"]; shown != etag {
 				t.Errorf("ETag %s, but @odata.etag %v", etag, shown)
 			}
 			var header []string
 			if name, value, ok := strings.Cut(tt.header, ": "); ok {
-				header = []string{name, strings.NewReplacer("E", etag, "e", strings.Trim(strong(etag), `"`)).Replace(value)}
+				header = []string{name, strings.NewReplacer("E", etag, "e", strings.Trim(render.StrongETag(etag), `"`)).Replace(value)}
 			}
 			w := call(t, s, "admin", tt.method, tt.path, tt.body, header...)
 			if w.Code != tt.status {
@@ -91,7 +93,7 @@ func TestOneOfManyWritersWins(t *testing.T) {
 	for range 20 {
 		etag := call(t, s, "admin", "GET", sys, "").Header().Get("ETag")
 		body := pxe
-		if o := decode(call(t, s, "admin", "GET", sys, "").Body.Bytes()); o["Boot"].(object)["BootSourceOverrideTarget"] == "Pxe" {
+		if o := resource.Decode(call(t, s, "admin", "GET", sys, "").Body.Bytes()); o["Boot"].(resource.Object)["BootSourceOverrideTarget"] == "Pxe" {
 			body = cd
 		}
 		var won, lost atomic.Int32

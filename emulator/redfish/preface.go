@@ -5,16 +5,19 @@ import (
 	"strings"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/redfish/render"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
+	"github.com/metalab-dev/metalab/emulator/redfish/vendor"
 )
 
 // otherwise is a page as this vendor's service shows it at times; nil for one
 // that it shows as it is.
-func (x *exchange) otherwise(p *representation) *representation {
+func (x *exchange) otherwise(p *render.Representation) *render.Representation {
 	as := &x.host.Dialect().Protocol
-	if len(as.ErrorPrefixes) == 0 && as.EmptyCollectionsAfterBoot == 0 || p.mime != jsonType {
+	if len(as.ErrorPrefixes) == 0 && as.EmptyCollectionsAfterBoot == 0 || p.Mime != resource.JSON {
 		return nil
 	}
-	if as.EmptyCollectionsAfterBoot > 0 && strings.HasSuffix(typeName(x.match.schema), "Collection") && x.young(as) {
+	if as.EmptyCollectionsAfterBoot > 0 && strings.HasSuffix(resource.TypeName(x.match.Schema), "Collection") && x.young(as) {
 		return x.bereft(p)
 	}
 	return x.prefaced(p, as.ErrorPrefixes)
@@ -28,18 +31,18 @@ func (x *exchange) young(as *dialect.Protocol) bool {
 }
 
 // bereft is the page of a collection without its members.
-func (x *exchange) bereft(p *representation) *representation {
-	o := decode(p.body)
+func (x *exchange) bereft(p *render.Representation) *render.Representation {
+	o := resource.Decode(p.Body)
 	o["Members"], o["Members@odata.count"] = []any{}, 0
 	delete(o, "Members@odata.nextLink")
-	return p.with(encode(o))
+	return p.With(resource.Encode(o))
 }
 
 // prefaced is a page before which an error stands, in the same body.
-func (x *exchange) prefaced(p *representation, all []dialect.ErrorPrefix) *representation {
-	i := slices.IndexFunc(all, func(f dialect.ErrorPrefix) bool { return f.ResourceType == typeName(x.match.schema) })
+func (x *exchange) prefaced(p *render.Representation, all []dialect.ErrorPrefix) *render.Representation {
+	i := slices.IndexFunc(all, func(f dialect.ErrorPrefix) bool { return f.ResourceType == resource.TypeName(x.match.Schema) })
 	if i < 0 {
 		return nil
 	}
-	return p.with(append(append(x.vendor().Error(says(all[i].Message)), '\n'), p.body...))
+	return p.With(append(append(x.vendor().Error(vendor.NewMessage(all[i].Message)), '\n'), p.Body...))
 }

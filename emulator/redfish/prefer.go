@@ -7,6 +7,8 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
+	"github.com/metalab-dev/metalab/emulator/redfish/render"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // preference is what a client would rather have (RFC 7240; DSP0266, "Request
@@ -59,21 +61,21 @@ func (x *exchange) returns(form string) bool {
 }
 
 // without answers a change with less than the resource.
-func (x *exchange) without(p *representation) {
-	x.w.Header()["Etag"] = p.etag[:]
+func (x *exchange) without(p *render.Representation) {
+	x.w.Header()["Etag"] = p.ETag[:]
 	x.done()
 }
 
 // success is a body that says that all went well.
-func (x *exchange) success() *representation {
-	return x.loose(object{"@Message.ExtendedInfo": x.spoken().ExtendedInfo(message.Success.With())})
+func (x *exchange) success() *render.Representation {
+	return x.loose(resource.Object{"@Message.ExtendedInfo": x.spoken().ExtendedInfo(message.Success.With())})
 }
 
 // later carries out an operation that others need not wait for while the
 // client goes on, under a job of its own.
-func (x *exchange) later(c operation, do func(context.Context, operation) (reply, error)) {
+func (x *exchange) later(c resource.Call, do func(context.Context, resource.Call) (resource.Result, error)) {
 	x.lent = true
-	job, err := c.host.Carry(x.context(), c.opening(), func(ctx context.Context, _ string) bmc.CloseTask {
+	job, err := c.Host.Carry(x.context(), c.OpenTask(), func(ctx context.Context, _ string) bmc.CloseTask {
 		if _, err := do(ctx, c); err != nil {
 			return bmc.CloseTask{Fault: told(err)}
 		}
@@ -91,11 +93,11 @@ func (x *exchange) later(c operation, do func(context.Context, operation) (reply
 
 // afterwards answers an operation that is done with a job that is done, for a
 // client that prefers to look for the outcome of all its requests in one way.
-func (x *exchange) afterwards(c operation) bool {
+func (x *exchange) afterwards(c resource.Call) bool {
 	if !x.prefer.async {
 		return false
 	}
-	job, err := c.done(x.context())
+	job, err := c.RecordTask(x.context())
 	if err != nil { // as many as there can be: it is not worth failing for
 		return false
 	}

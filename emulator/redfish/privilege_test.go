@@ -8,16 +8,18 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // operations is an OperationMap of the privilege registry.
-type operations map[string][]struct{ Privilege []privilege }
+type operations map[string][]struct{ Privilege []resource.Privilege }
 
 // needs are the needs that an OperationMap says.
-func (o operations) needs(t *testing.T, what string) needs {
+func (o operations) needs(t *testing.T, what string) resource.Privileges {
 	t.Helper()
-	to := func(method string) []privilege {
-		var out []privilege
+	to := func(method string) []resource.Privilege {
+		var out []resource.Privilege
 		for _, alternative := range o[method] {
 			if len(alternative.Privilege) != 1 {
 				t.Errorf("%s of %s needs %s together, which the table cannot say", method, what, alternative.Privilege)
@@ -29,7 +31,7 @@ func (o operations) needs(t *testing.T, what string) needs {
 	if _, ok := o["PUT"]; ok && !cmp.Equal(to("PUT"), to("PATCH")) {
 		t.Errorf("PUT of %s needs %s, PATCH %s", what, to("PUT"), to("PATCH"))
 	}
-	return needs{get: to("GET"), patch: to("PATCH"), post: to("POST"), delete: to("DELETE")}
+	return resource.Privileges{Get: to("GET"), Patch: to("PATCH"), Post: to("POST"), Delete: to("DELETE")}
 }
 
 // privilegeRegistry is the registry that the table is made from.
@@ -57,7 +59,7 @@ func readPrivileges(t *testing.T) privilegeRegistry {
 	return r
 }
 
-var unexported = cmp.AllowUnexported(needs{})
+var unexported = cmp.AllowUnexported(resource.Privileges{})
 
 func TestPrivilegesAreThoseOfTheRegistry(t *testing.T) {
 	known := map[string]bool{}
@@ -66,17 +68,17 @@ func TestPrivilegesAreThoseOfTheRegistry(t *testing.T) {
 		known[m.Entity] = true
 		want := m.OperationMap.needs(t, m.Entity)
 		if len(m.Property) > 0 {
-			want.properties = map[string][]privilege{}
+			want.Properties = map[string][]resource.Privilege{}
 		}
 		for _, o := range m.Property {
 			for _, target := range o.Targets {
-				want.properties[target] = o.OperationMap.needs(t, m.Entity+"."+target).patch
+				want.Properties[target] = o.OperationMap.needs(t, m.Entity+"."+target).Patch
 			}
 			if len(o.OperationMap) != 1 {
 				t.Errorf("%s: a property override of more than PATCH: %v", m.Entity, o)
 			}
 		}
-		got, err := needed(m.Entity, []string{"ServiceRoot"})
+		got, err := resource.Needed(m.Entity, []string{"ServiceRoot"})
 		if diff := cmp.Diff(want, got, unexported); err != nil || diff != "" {
 			t.Errorf("%s: %v (-registry +table):\n%s", m.Entity, err, diff)
 		}
@@ -84,7 +86,7 @@ func TestPrivilegesAreThoseOfTheRegistry(t *testing.T) {
 			overrides++
 			under, want := want, want
 			of := o.OperationMap.needs(t, m.Entity)
-			for _, op := range [][2]*[]privilege{{&under.get, &of.get}, {&under.patch, &of.patch}, {&under.post, &of.post}, {&under.delete, &of.delete}} {
+			for _, op := range [][2]*[]resource.Privilege{{&under.Get, &of.Get}, {&under.Patch, &of.Patch}, {&under.Post, &of.Post}, {&under.Delete, &of.Delete}} {
 				if *op[1] != nil {
 					*op[0] = *op[1]
 				}
@@ -95,16 +97,16 @@ func TestPrivilegesAreThoseOfTheRegistry(t *testing.T) {
 			}
 			places := []struct {
 				above []string
-				want  needs
+				want  resource.Privileges
 			}{{above, under}, {above[:len(above)-2], want}} // all of the targets, and all but the last
 			if len(o.Targets) > 1 { // the first of them comes last
 				places = append(places, struct {
 					above []string
-					want  needs
+					want  resource.Privileges
 				}{slices.Concat(above[3:], above[1:2]), want})
 			}
 			for _, place := range places {
-				got, err := needed(m.Entity, place.above)
+				got, err := resource.Needed(m.Entity, place.above)
 				if diff := cmp.Diff(place.want, got, unexported); err != nil || diff != "" {
 					t.Errorf("%s below %s: %v (-registry +table):\n%s", m.Entity, place.above, err, diff)
 				}
@@ -114,20 +116,20 @@ func TestPrivilegesAreThoseOfTheRegistry(t *testing.T) {
 			t.Errorf("%s: resource URI overrides, of which the table knows none", m.Entity)
 		}
 	}
-	for _, m := range mappings {
-		for _, name := range strings.Fields(m.entities) {
+	for _, m := range resource.Mappings {
+		for _, name := range strings.Fields(m.Entities) {
 			if !known[name] {
 				t.Errorf("the registry has no %s", name)
 			}
 		}
 	}
-	for _, o := range beneath {
-		overrides -= len(strings.Fields(o.entities))
+	for _, o := range resource.SubordinateOverrides {
+		overrides -= len(strings.Fields(o.Entities))
 	}
 	if overrides != 0 {
 		t.Errorf("the registry has %d subordinate overrides more than the table", overrides)
 	}
-	for name := range properties {
+	for name := range resource.Properties {
 		if !known[name] {
 			t.Errorf("the registry has no %s", name)
 		}
@@ -135,25 +137,25 @@ func TestPrivilegesAreThoseOfTheRegistry(t *testing.T) {
 }
 
 func TestEveryResourceNeedsWhatItsEntityDoes(t *testing.T) {
-	all := rows()
-	must(t, assignNeeds(all))
-	registry := map[string]needs{}
+	all := resource.Rows()
+	must(t, resource.AssignNeeds(all))
+	registry := map[string]resource.Privileges{}
 	for _, m := range readPrivileges(t).Mappings {
 		registry[m.Entity] = m.OperationMap.needs(t, m.Entity)
 	}
 	placed := map[string]bool{}
 	for _, r := range all {
-		if r.schema == "" {
+		if r.Schema == "" {
 			continue
 		}
-		name := typeName(r.schema)
+		name := resource.TypeName(r.Schema)
 		bare, ok := registry[name]
 		if !ok {
-			t.Errorf("%s: the registry has no %s", r.uri, name)
+			t.Errorf("%s: the registry has no %s", r.URI, name)
 			continue
 		}
-		got := r.needs
-		got.properties = nil
+		got := r.Privileges
+		got.Properties = nil
 		if !cmp.Equal(bare, got, unexported) {
 			placed[name] = true
 		}
@@ -161,13 +163,13 @@ func TestEveryResourceNeedsWhatItsEntityDoes(t *testing.T) {
 	t.Logf("overridden by their place: %s", slices.Sorted(maps.Keys(placed)))
 	tests := []struct{ uri, method, want string }{
 		{"/redfish/v1/Systems/{system}", "PATCH", "ConfigureComponents"},
-		{accountsURI + "/{account}", "DELETE", "ConfigureUsers"},
+		{resource.AccountsURI + "/{account}", "DELETE", "ConfigureUsers"},
 		{"/redfish/v1/SessionService/Sessions/{session}", "GET", "ConfigureManager ConfigureSelf"},
 		{"/redfish/v1/Systems/{system}/VirtualMedia/{slot}", "POST", "ConfigureManager"},
 	}
 	for _, tt := range tests {
-		i := slices.IndexFunc(all, func(r resource) bool { return r.uri == tt.uri })
-		if got := strings.Join(texts(all[i].needs.to(tt.method)), " "); got != tt.want {
+		i := slices.IndexFunc(all, func(r resource.Row) bool { return r.URI == tt.uri })
+		if got := strings.Join(resource.Texts(all[i].Privileges.To(tt.method)), " "); got != tt.want {
 			t.Errorf("%s of %s needs %s, want %s", tt.method, tt.uri, got, tt.want)
 		}
 	}

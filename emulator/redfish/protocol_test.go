@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // envelope is an error response.
@@ -236,7 +237,7 @@ func TestErrorsAreBounded(t *testing.T) {
 	}
 	w := call(t, newService(t, newHost(t)), "admin", "PATCH", sys, "{"+body.String()[1:]+"}")
 	keys, _ := errorOf(t, w)
-	if len(keys) != maxMessages+1 || keys[maxMessages] != "MaximumErrorsExceeded" {
+	if len(keys) != resource.MaxMessages+1 || keys[resource.MaxMessages] != "MaximumErrorsExceeded" {
 		t.Errorf("%d messages, the last %s", len(keys), keys[len(keys)-1])
 	}
 }

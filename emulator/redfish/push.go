@@ -11,6 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // The parts of a multipart push (DSP0266, "Multipart HTTP push updates").
@@ -24,61 +25,61 @@ const (
 const maxBeside = 1 << 20
 
 // uploads take bodies that are no JSON.
-var uploads = map[uploadKind]func(x *exchange, c operation) (reply, error){plainUpload: pushPlain, multipartUpload: pushMultipart}
+var uploads = map[resource.UploadKind]func(x *exchange, c resource.Call) (resource.Result, error){resource.PlainUpload: pushPlain, resource.MultipartUpload: pushMultipart}
 
 // pushPlain takes an image that is the body of a request, and installs it as
 // the service's options say.
-func pushPlain(x *exchange, c operation) (reply, error) {
-	if err := c.takesUpdates(); err != nil {
-		return reply{}, err
+func pushPlain(x *exchange, c resource.Call) (resource.Result, error) {
+	if err := c.TakesUpdates(); err != nil {
+		return resource.Result{}, err
 	}
 	if t, _, _ := mimetype.ParseMediaType(x.r.Header.Get("Content-Type")); t == "multipart/form-data" || t == "application/json" {
-		return reply{}, decline(http.StatusUnsupportedMediaType, message.UnrecognizedRequestBody.With())
+		return resource.Result{}, resource.Decline(http.StatusUnsupportedMediaType, message.UnrecognizedRequestBody.With())
 	}
-	u := c.host.BMC().Updates
-	set := values{"ForceUpdate": u.Force}
+	u := c.Host.BMC().Updates
+	set := resource.Values{"ForceUpdate": u.Force}
 	var targets []any
 	for _, t := range u.Targets {
 		targets = append(targets, t)
 	}
 	set["Targets"] = targets
-	stage, err := c.stage(plainPush, set)
+	stage, err := c.Stage(resource.PlainPush, set)
 	if err != nil {
-		return reply{}, err
+		return resource.Result{}, err
 	}
-	stage.When = pushTime(u)
+	stage.When = resource.PushTime(u)
 	img, err := x.receive(x.r.Body)
 	if err != nil {
-		return reply{}, err
+		return resource.Result{}, err
 	}
 	return x.install(c, img, stage, "Update with a pushed image")
 }
 
 // pushMultipart takes an image with what is to be done with it.
-func pushMultipart(x *exchange, c operation) (reply, error) {
-	if err := c.takesUpdates(); err != nil {
-		return reply{}, err
+func pushMultipart(x *exchange, c resource.Call) (resource.Result, error) {
+	if err := c.TakesUpdates(); err != nil {
+		return resource.Result{}, err
 	}
 	kind, params, err := mimetype.ParseMediaType(x.r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
-		return reply{}, decline(http.StatusUnsupportedMediaType, message.UnrecognizedRequestBody.With())
+		return resource.Result{}, resource.Decline(http.StatusUnsupportedMediaType, message.UnrecognizedRequestBody.With())
 	}
 	p := pushed{x: x, r: multipart.NewReader(x.r.Body, params["boundary"]), beside: maxBeside}
 	if err := p.read(); err != nil {
 		p.drop()
-		return reply{}, err
+		return resource.Result{}, err
 	}
 	x.vendor().StandardURIs(p.parameters)
-	set, bad := accept(p.parameters, updateParameters, c.view, nil)
+	set, bad := resource.Accept(p.parameters, resource.UpdateParameters, c.View, nil)
 	if len(bad) > 0 {
 		p.drop()
-		return reply{}, decline(http.StatusBadRequest, list(bad, refusal.ofProperty)...)
+		return resource.Result{}, resource.Decline(http.StatusBadRequest, resource.Map(bad, resource.Refusal.OfProperty)...)
 	}
-	c.in = p.parameters
-	stage, err := c.stage("MultipartHttpPushUri", set)
+	c.Body = p.parameters
+	stage, err := c.Stage("MultipartHttpPushUri", set)
 	if err != nil {
 		p.drop()
-		return reply{}, err
+		return resource.Result{}, err
 	}
 	name := "a pushed image"
 	if p.name != "" {
@@ -92,9 +93,9 @@ type pushed struct {
 	x          *exchange
 	r          *multipart.Reader
 	beside     int64 // bytes that may still come beside the image
-	parameters document
+	parameters resource.Document
 	given      bool // the parameters were
-	image      *Image
+	image      *resource.Image
 	name       string // of the file
 }
 
@@ -105,7 +106,7 @@ func (p *pushed) read() error {
 		case errors.Is(err, io.EOF):
 			return p.complete()
 		case err != nil:
-			return decline(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
+			return resource.Decline(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
 		}
 		if err := p.take(part); err != nil {
 			return err
@@ -123,7 +124,7 @@ func (p *pushed) complete() error {
 		missing = append(missing, message.PropertyMissing.With(filePart))
 	}
 	if len(missing) > 0 {
-		return decline(http.StatusBadRequest, missing...)
+		return resource.Decline(http.StatusBadRequest, missing...)
 	}
 	return nil
 }
@@ -139,26 +140,26 @@ func (p *pushed) take(part *multipart.Part) error {
 		p.image, p.name = &img, part.FileName()
 		return nil
 	case name == filePart || name == parametersPart && p.given:
-		return decline(http.StatusBadRequest, message.PropertyDuplicate.With(name))
+		return resource.Decline(http.StatusBadRequest, message.PropertyDuplicate.With(name))
 	}
 	b, err := io.ReadAll(io.LimitReader(part, p.beside+1))
 	switch p.beside -= int64(len(b)); {
 	case err != nil:
-		return decline(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
+		return resource.Decline(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
 	case p.beside < 0:
-		return decline(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())
+		return resource.Decline(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())
 	case strings.HasPrefix(name, oemPart): // of vendors that this one is not
 		return nil
 	case name != parametersPart:
-		return decline(http.StatusBadRequest, message.PropertyUnknown.With(name))
+		return resource.Decline(http.StatusBadRequest, message.PropertyUnknown.With(name))
 	}
 	p.given = true
-	p.parameters, err = parse(b)
+	p.parameters, err = resource.Parse(b)
 	switch {
-	case errors.Is(err, errMalformed):
-		return decline(http.StatusBadRequest, message.MalformedJSON.With())
+	case errors.Is(err, resource.ErrMalformed):
+		return resource.Decline(http.StatusBadRequest, message.MalformedJSON.With())
 	case err != nil:
-		return decline(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
+		return resource.Decline(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
 	}
 	return nil
 }
@@ -171,14 +172,14 @@ func (p *pushed) drop() {
 }
 
 // receive stores an image that comes with a request.
-func (x *exchange) receive(r io.Reader) (Image, error) {
+func (x *exchange) receive(r io.Reader) (resource.Image, error) {
 	from := &sender{r: r}
 	img, err := x.host.StoreImage(x.context(), from, x.host.Dialect().MaxImageBytes)
 	switch {
-	case errors.Is(err, ErrTooLarge):
-		return Image{}, decline(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())
+	case errors.Is(err, resource.ErrTooLarge):
+		return resource.Image{}, resource.Decline(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())
 	case from.err != nil:
-		return Image{}, decline(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
+		return resource.Image{}, resource.Decline(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
 	}
 	return img, err
 }
@@ -199,9 +200,9 @@ func (s *sender) Read(p []byte) (int, error) {
 }
 
 // install begins the update with an image that was stored.
-func (x *exchange) install(c operation, img Image, stage firmware.Stage, name string) (reply, error) {
+func (x *exchange) install(c resource.Call, img resource.Image, stage firmware.Stage, name string) (resource.Result, error) {
 	stage.ID, stage.Image, stage.Defect = img.ID, img.Image, img.Defect
-	out, err := c.begin(x.context(), name, func(job string) machine.Command {
+	out, err := c.Begin(x.context(), name, func(job string) machine.Command {
 		stage.Task = job
 		return machine.Firmware{Command: stage}
 	})

@@ -9,6 +9,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 	"github.com/metalab-dev/metalab/emulator/redfish/odata"
+	"github.com/metalab-dev/metalab/emulator/redfish/render"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // support is what the service of a vendor makes of query parameters.
@@ -22,7 +24,7 @@ func support(q dialect.Queries) odata.Support {
 
 // query is the page that a query asks for, made from the page of the resource;
 // nil when the query was refused.
-func (x *exchange) query(p *representation) *representation {
+func (x *exchange) query(p *render.Representation) *render.Representation {
 	d := x.host.Dialect()
 	q, err := support(d.Protocol.Queries).Parse(x.r.URL.RawQuery)
 	if err != nil {
@@ -32,17 +34,17 @@ func (x *exchange) query(p *representation) *representation {
 	if q.Plain() {
 		return p
 	}
-	if x.match.raw != nil {
+	if x.match.Raw != nil {
 		x.misasked(&odata.Error{Why: odata.Resource})
 		return nil
 	}
 	from := x.source()
 	if thin := d.Protocol.ExpandOmits; len(thin) > 0 && q.Expand.Levels > 0 {
-		from.Get = thinned(from.Get, x.match.uri, thin)
+		from.Get = thinned(from.Get, x.match.URI, thin)
 	}
-	o, ok := from.Get(x.match.uri)
+	o, ok := from.Get(x.match.URI)
 	if !ok { // since the last look
-		x.gone(look(x.host))
+		x.gone(resource.TakeSnapshot(x.host))
 		return nil
 	}
 	out, err := q.Apply(o, from)
@@ -50,21 +52,21 @@ func (x *exchange) query(p *representation) *representation {
 		x.misasked(err)
 		return nil
 	}
-	body := encode(out)
+	body := resource.Encode(out)
 	// Of the resource, or of the only member, the ETag stays what it is. More
 	// changes with each resource that it shows.
 	tag, _ := out["@odata.etag"].(string)
 	if !q.OfResource() && !q.Only {
-		tag = written(etag(body), d.Protocol.ETags)
+		tag = resource.FormatETag(resource.ETag(body), d.Protocol.ETags)
 	}
-	asked := newRepresentation(jsonType, body, tag, p.link)
-	asked.allow = p.allow
+	asked := render.NewRepresentation(resource.JSON, body, tag, p.Link)
+	asked.Allow = p.Allow
 	return asked
 }
 
 // thinned is get, but that other resources than one lack some properties.
-func thinned(get func(string) (object, bool), whole string, names []string) func(string) (object, bool) {
-	return func(uri string) (object, bool) {
+func thinned(get func(string) (resource.Object, bool), whole string, names []string) func(string) (resource.Object, bool) {
+	return func(uri string) (resource.Object, bool) {
 		o, ok := get(uri)
 		if !ok || uri == whole {
 			return o, ok
@@ -79,14 +81,14 @@ func thinned(get func(string) (object, bool), whole string, names []string) func
 
 // source shows queries what this client may read, all of it as of one time.
 func (x *exchange) source() odata.Source {
-	at := look(x.host)
+	at := resource.TakeSnapshot(x.host)
 	if x.public() { // which needs no login, but what it links to does
 		if who, ok := x.authenticate(); ok {
 			x.who = who
 		}
 	}
-	seen := map[string]object{}
-	get := func(uri string) (object, bool) {
+	seen := map[string]resource.Object{}
+	get := func(uri string) (resource.Object, bool) {
 		if o, ok := seen[uri]; ok {
 			return o, o != nil
 		}
@@ -94,26 +96,26 @@ func (x *exchange) source() odata.Source {
 		seen[uri] = o
 		return o, o != nil
 	}
-	return odata.Source{Get: get, Page: at.d.Protocol.PageSize, Excerpts: excerpts}
+	return odata.Source{Get: get, Page: at.Dialect.Protocol.PageSize, Excerpts: resource.Excerpts}
 }
 
 // peek is the body of a resource as this client would read it, or nil.
-func (x *exchange) peek(uri string, at *snapshot) object {
+func (x *exchange) peek(uri string, at *resource.Snapshot) resource.Object {
 	m := x.find(&url.URL{Path: uri})
 	if m == nil { // an address of ours
-		m = x.s.tree.find(&url.URL{Path: uri})
+		m = x.s.tree.Find(&url.URL{Path: uri})
 	}
-	if m == nil || m.raw != nil || m.action != nil || m.members {
+	if m == nil || m.Raw != nil || m.Action != nil || m.Members {
 		return nil
 	}
-	p := x.s.renderer.representation(m, at)
-	if p == nil || !m.open && !x.who.may(http.MethodGet, m, at) {
+	p := x.s.renderer.Representation(m, at)
+	if p == nil || !m.Open && !x.who.May(http.MethodGet, m, at) {
 		return nil
 	}
-	o := decode(p.body)
+	o := resource.Decode(p.Body)
 	if _, cut := o["Members@odata.nextLink"]; cut {
-		o = decode(encode(m.object(m.view(at))))
-		o["@odata.etag"] = p.tag() // which is of all members
+		o = resource.Decode(resource.Encode(m.Object(m.View(at))))
+		o["@odata.etag"] = p.Tag() // which is of all members
 	}
 	return o
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // of makes a host of another kind: its dialect is changed by tests.
@@ -28,7 +29,7 @@ func asked(t testing.TB, s *Service, who as, uri, query string) map[string]any {
 	if w.Code != 200 {
 		t.Fatalf("%s", shape("GET", path, "", w))
 	}
-	return decode(w.Body.Bytes())
+	return resource.Decode(w.Body.Bytes())
 }
 
 func TestPagesAddUpToTheCollection(t *testing.T) {
@@ -47,7 +48,7 @@ func TestPagesAddUpToTheCollection(t *testing.T) {
 				if w.Code != 200 {
 					t.Fatalf("%s", shape("GET", next, "", w))
 				}
-				o := decode(w.Body.Bytes())
+				o := resource.Decode(w.Body.Bytes())
 				if count := o["Members@odata.count"]; count != odataCount(len(want)) {
 					t.Errorf("page of %d, %s: count = %v, want %d", page, next, count, len(want))
 				}
@@ -74,7 +75,7 @@ func TestETagOfACollectionIsOfAllItsMembers(t *testing.T) {
 	uri := "/redfish/v1/AccountService/Roles"
 	want := call(t, whole, "admin", "GET", uri, "").Header().Get("ETag")
 	for _, query := range []string{"", "?$skip=1", "?$top=1&$skip=2"} {
-		o := decode(call(t, inPages, "admin", "GET", uri+query, "").Body.Bytes())
+		o := resource.Decode(call(t, inPages, "admin", "GET", uri+query, "").Body.Bytes())
 		if o["@odata.etag"] != want {
 			t.Errorf("%s%s: @odata.etag %v, want %s", uri, query, o["@odata.etag"], want)
 		}
@@ -112,7 +113,7 @@ func TestExpandedResourcesAreThoseThatAreThere(t *testing.T) {
 		if strings.Contains(tt.query, "levels") && strings.HasSuffix(tt.of, "Systems/1") {
 			continue
 		}
-		if diff := cmp.Diff(decode(encode(want)), found); diff != "" {
+		if diff := cmp.Diff(resource.Decode(resource.Encode(want)), found); diff != "" {
 			t.Errorf("%s?%s at %v is not %s (-want +got):\n%s", tt.uri, tt.query, tt.at, tt.of, diff)
 		}
 	}
@@ -208,7 +209,7 @@ func TestEveryResourceTakesEveryQuery(t *testing.T) {
 			w := call(t, s, "admin", "GET", uri+"?"+query, "")
 			if w.Code != 200 && (w.Code != 507 || !strings.Contains(query, "levels")) {
 				t.Errorf("%s", shape("GET", uri+"?"+query, "", w))
-			} else if o := decode(w.Body.Bytes()); w.Code == 200 && (o["@odata.id"] != uri || o["@odata.etag"] == nil || o["@odata.type"] == nil) {
+			} else if o := resource.Decode(w.Body.Bytes()); w.Code == 200 && (o["@odata.id"] != uri || o["@odata.etag"] == nil || o["@odata.type"] == nil) {
 				t.Errorf("%s?%s lacks what every resource has: %v", uri, query, o)
 			}
 		}
@@ -242,4 +243,4 @@ func FuzzQuery(f *testing.F) {
 }
 
 // odataCount is a number as decode reads it.
-func odataCount(n int) any { return decode(encode(object{"n": n}))["n"] }
+func odataCount(n int) any { return resource.Decode(resource.Encode(resource.Object{"n": n}))["n"] }

@@ -10,6 +10,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 func TestAVendorReadsRequestsInItsOwnWay(t *testing.T) {
@@ -66,17 +67,17 @@ func TestAMonitorIsReadOnce(t *testing.T) {
 		h.d.Tasks.MonitorReadOnce = once
 		s := newService(t, h)
 		id := begin(t, h, bmc.Request{Method: "POST", Target: sys})
-		answersWith(t, s, step{"admin", "GET", taskMonitor(id), "", nil, 202, ""})
+		answersWith(t, s, step{"admin", "GET", resource.TaskMonitor(id), "", nil, 202, ""})
 		h.pass(time.Second)
 		closeJob(t, h, bmc.CloseTask{ID: id})
-		answersWith(t, s, step{"admin", "GET", taskMonitor(id), "", nil, 204, ""})
+		answersWith(t, s, step{"admin", "GET", resource.TaskMonitor(id), "", nil, 204, ""})
 		want := 204
 		if once {
 			want = 404
 		}
 		answersWith(t, s,
-			step{"admin", "GET", taskMonitor(id), "", nil, want, ""},
-			step{"admin", "GET", taskURI(id), "", nil, 200, ""})
+			step{"admin", "GET", resource.TaskMonitor(id), "", nil, want, ""},
+			step{"admin", "GET", resource.TaskURI(id), "", nil, 200, ""})
 	}
 }
 
@@ -169,10 +170,10 @@ func TestMessageIDsWithErrata(t *testing.T) {
 
 func TestAPushNamesItsTargetsAsClientsSeeThem(t *testing.T) {
 	b := newUpdate(t)
-	b.h.d.Presentation = dialect.Presentation{URIMappings: []dialect.URIMapping{{From: firmwareURI("BIOS"), To: firmwareURI("Acme")}}}
-	parameters := form{"UpdateParameters", "application/json", "", []byte(`{"Targets":["` + firmwareURI("Acme") + `"]}`)}
+	b.h.d.Presentation = dialect.Presentation{URIMappings: []dialect.URIMapping{{From: resource.FirmwareURI("BIOS"), To: resource.FirmwareURI("Acme")}}}
+	parameters := form{"UpdateParameters", "application/json", "", []byte(`{"Targets":["` + resource.FirmwareURI("Acme") + `"]}`)}
 	w := multipartPushOf(t, b, parameters, form{"UpdateFile", "application/octet-stream", "bios.img", built(t, biosImage)})
 	if w.Code != 202 {
-		t.Errorf("a push to %s = %d %s, want 202", firmwareURI("Acme"), w.Code, w.Body)
+		t.Errorf("a push to %s = %d %s, want 202", resource.FirmwareURI("Acme"), w.Code, w.Body)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 func TestRecordsOfOthersAreShownAsTheyAre(t *testing.T) {
@@ -22,7 +23,7 @@ func TestRecordsOfOthersAreShownAsTheyAre(t *testing.T) {
 		_, err := h.ApplyBMC(t.Context(), bmc.AddSELRecord{Record: r, Severity: event.Warning, Subject: event.Subject{Part: event.System}})
 		must(t, err)
 	}
-	for i, want := range []object{
+	for i, want := range []resource.Object{
 		{
 			"EntryType": "SEL", "Severity": "Warning", "SensorType": "Temperature", "EntryCode": "Upper Critical - going high", "SensorNumber": 48.0,
 			"GeneratorId": "0x1041", "MessageId": "0x595C5A", "Message": "00 00 02 00 00 00 00 41 10 04 01 30 01 59 5C 5A",

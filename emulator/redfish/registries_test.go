@@ -11,6 +11,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 func TestRegistriesAreThoseThatAVendorSpeaks(t *testing.T) {
@@ -19,9 +20,9 @@ func TestRegistriesAreThoseThatAVendorSpeaks(t *testing.T) {
 		"a/json-schema/Chassis.v1_28_0.json": {Data: []byte(`{}`)}, "registries/Base.1.8.4.json": {Data: []byte(`{"Id":"Base.1.8.4"}`)},
 	}})
 	all := asked(t, s, "admin", "/redfish/v1/Registries", "$expand=.")["Members"].([]any)
-	spoken := map[string]object{}
+	spoken := map[string]resource.Object{}
 	for _, m := range all {
-		file := m.(object)
+		file := m.(resource.Object)
 		spoken[file["Registry"].(string)] = file
 	}
 	for _, r := range message.Registries {
@@ -29,7 +30,7 @@ func TestRegistriesAreThoseThatAVendorSpeaks(t *testing.T) {
 			t.Errorf("there is no %s", name)
 		}
 	}
-	at := func(name string) object { return spoken[name]["Location"].([]any)[0].(object) }
+	at := func(name string) resource.Object { return spoken[name]["Location"].([]any)[0].(resource.Object) }
 	if got := at("Base.1.8"); got["PublicationUri"] != "https://redfish.dmtf.org/registries/Base.1.8.4.json" {
 		t.Errorf("Base is at %v", got)
 	}
@@ -45,7 +46,7 @@ func TestEveryLocalRegistryIsThere(t *testing.T) {
 	s := newService(t, newHost(t))
 	local := 0
 	for _, m := range asked(t, s, "admin", "/redfish/v1/Registries", "$expand=.")["Members"].([]any) {
-		uri, ok := m.(object)["Location"].([]any)[0].(object)["Uri"].(string)
+		uri, ok := m.(resource.Object)["Location"].([]any)[0].(resource.Object)["Uri"].(string)
 		if !ok {
 			continue
 		}
@@ -56,7 +57,7 @@ func TestEveryLocalRegistryIsThere(t *testing.T) {
 			ID   string `json:"Id"`
 		}
 		must(t, json.Unmarshal(w.Body.Bytes(), &doc))
-		if id := m.(object)["Id"]; w.Code != 200 || doc.ID != id {
+		if id := m.(resource.Object)["Id"]; w.Code != 200 || doc.ID != id {
 			t.Errorf("%s; want %v", shape("GET", uri, "", w), id)
 		}
 		newSchemas(t).check(t, uri, strings.TrimPrefix(doc.Type[:strings.LastIndexByte(doc.Type, '.')], "#"), w.Body.Bytes())
@@ -67,24 +68,24 @@ func TestEveryLocalRegistryIsThere(t *testing.T) {
 }
 
 func TestThePrivilegeRegistryIsDMTFs(t *testing.T) {
-	raw, err := dmtf(t).read("data/registries/" + privilegesID + ".json")
+	raw, err := dmtf(t).read("data/registries/" + resource.PrivilegesID + ".json")
 	must(t, err)
-	theirs := decode(raw)["Mappings"].([]any)
-	ours := decode(encode(privilegeMapping(view{})))["Mappings"].([]any)
-	entity := func(m any) string { return m.(object)["Entity"].(string) }
+	theirs := resource.Decode(raw)["Mappings"].([]any)
+	ours := resource.Decode(resource.Encode(resource.PrivilegeMapping(resource.View{})))["Mappings"].([]any)
+	entity := func(m any) string { return m.(resource.Object)["Entity"].(string) }
 	byEntity := func(a, b any) int { return strings.Compare(entity(a), entity(b)) }
 	slices.SortFunc(theirs, byEntity)
 	for _, m := range theirs { // of which a HEAD asks for less
 		if entity(m) == "ManagerAccount" || entity(m) == "Session" {
-			o := m.(object)["OperationMap"].(object)
+			o := m.(resource.Object)["OperationMap"].(resource.Object)
 			o["HEAD"] = o["GET"]
 		}
 	}
-	if diff := cmp.Diff(list(theirs, entity), list(ours, entity)); diff != "" {
+	if diff := cmp.Diff(resource.Map(theirs, entity), resource.Map(ours, entity)); diff != "" {
 		t.Fatalf("entities (-DMTF +ours):\n%s", diff)
 	}
 	for i := range theirs {
-		if diff := cmp.Diff(theirs[i].(object)["OperationMap"], ours[i].(object)["OperationMap"]); diff != "" {
+		if diff := cmp.Diff(theirs[i].(resource.Object)["OperationMap"], ours[i].(resource.Object)["OperationMap"]); diff != "" {
 			t.Errorf("%s (-DMTF +ours):\n%s", entity(theirs[i]), diff)
 		}
 	}

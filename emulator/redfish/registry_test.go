@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // forgotten is a message that some versions of Base lack though older ones have
@@ -109,9 +110,9 @@ func TestMetadataRefersToSchemasThatExist(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range rows() {
-		if r.schema != "" && !included[r.schema] {
-			t.Errorf("no reference to %s; there are %q", r.schema, slices.Sorted(maps.Keys(included)))
+	for _, r := range resource.Rows() {
+		if r.Schema != "" && !included[r.Schema] {
+			t.Errorf("no reference to %s; there are %q", r.Schema, slices.Sorted(maps.Keys(included)))
 		}
 	}
 	if doc.Container.Extends != "ServiceRoot.v1_0_0.ServiceContainer" || !included["ServiceRoot.v1_0_0"] {

@@ -9,12 +9,15 @@ import (
 	"testing"
 
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/redfish/cache"
+	"github.com/metalab-dev/metalab/emulator/redfish/render"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // street is a Rack of several hosts.
 type street map[netip.AddrPort]*host
 
-func (s street) At(local netip.AddrPort) (Host, bool) { h, ok := s[local]; return h, ok }
+func (s street) At(local netip.AddrPort) (resource.Host, bool) { h, ok := s[local]; return h, ok }
 
 func TestARequestIsForTheHostAtItsAddress(t *testing.T) {
 	here, there := newHost(t), newHost(t)
@@ -60,9 +63,9 @@ func TestAServiceNeedsARack(t *testing.T) {
 func TestAnUnchangedResourceIsRenderedOnce(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
-	at := func(uri string) *representation {
+	at := func(uri string) *render.Representation {
 		r := httptest.NewRequest("GET", uri, nil)
-		return s.renderer.representation(s.tree.find(r.URL), look(h))
+		return s.renderer.Representation(s.tree.Find(r.URL), resource.TakeSnapshot(h))
 	}
 	slot := sys + "/VirtualMedia/Cd"
 	system, cd := at(sys), at(slot)
@@ -79,13 +82,13 @@ func TestAnUnchangedResourceIsRenderedOnce(t *testing.T) {
 }
 
 func TestCacheIsBounded(t *testing.T) {
-	k := newCache[int](100, func(string) int { return 10 })
+	k := cache.New[int](100, func(string) int { return 10 })
 	for i := range 1000 {
-		k.put(i, "x")
-		if _, ok := k.get(0); !ok {
+		k.Put(i, "x")
+		if _, ok := k.Get(0); !ok {
 			t.Fatalf("0, which is in use, was dropped after %d", i)
 		}
-		if n := len(k.young) + len(k.old); n > 22 {
+		if n := len(k.Young) + len(k.Old); n > 22 {
 			t.Fatalf("%d are cached", n)
 		}
 	}

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // bundle is DMTF's schemas and registries (DSP8010 and DSP8011 2025.4), which
@@ -185,7 +187,7 @@ func (s *schemaSet) check(t testing.TB, what, schema string, body []byte) {
 	c := s.compiled[schema]
 	if c == nil {
 		var err error
-		if c, err = s.compiler.Compile(jsonSchema(schema)); err != nil {
+		if c, err = s.compiler.Compile(resource.JSONSchema(schema)); err != nil {
 			t.Fatalf("schema %s: %v", schema, err)
 		}
 		s.compiled[schema] = c

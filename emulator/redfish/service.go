@@ -24,7 +24,12 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/redfish/cache"
+	"github.com/metalab-dev/metalab/emulator/redfish/event"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
+	"github.com/metalab-dev/metalab/emulator/redfish/render"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
+	"github.com/metalab-dev/metalab/emulator/redfish/vendor"
 )
 
 // Rack finds the host that a request is for.
@@ -32,7 +37,7 @@ type Rack interface {
 	// At is the host whose BMC has the local address that the request came
 	// to; false when there is none. Hosts are comparable (pointers, say), and
 	// a BMC has the same one at each call.
-	At(local netip.AddrPort) (Host, bool)
+	At(local netip.AddrPort) (resource.Host, bool)
 }
 
 // Config says what a Service serves.
@@ -59,7 +64,7 @@ type Config struct {
 type Entry struct {
 	At           time.Time // of the lab, when it was answered
 	Took         time.Duration
-	Host         Host
+	Host         resource.Host
 	From         string // address of the client
 	Method, Path string
 	Status       int
@@ -77,12 +82,12 @@ type Service struct {
 	journal func(context.Context, Entry)
 	entire  func(context.Context)
 	clock   *clock.Clock
-	vendors *Vendors
-	misses  *cache[missed, int]
+	vendors *vendor.Vendors
+	misses  *cache.Cache[missed, int]
 
-	tree     *Tree
-	renderer *Renderer
-	events   *Events
+	tree     *resource.Tree
+	renderer *render.Renderer
+	events   *event.Events
 
 	// locks make a precondition and the change that rests on it one step. A
 	// host has one of them, which it may share with others.
@@ -103,24 +108,24 @@ func New(c Config) (*Service, error) {
 	}
 	s := &Service{
 		rack: c.Rack, log: c.Log, enter: c.Enter, exit: c.Leave, journal: c.Journal, entire: c.Whole, clock: c.Clock,
-		misses: newCache[missed](missesCached, func(int) int { return 1 }),
+		misses: cache.New[missed](missesCached, func(int) int { return 1 }),
 		seed:   maphash.MakeSeed(),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	var err error
-	if s.tree, err = NewTree(c.Schemas, s.log); err != nil {
+	if s.tree, err = resource.NewTree(c.Schemas, s.log); err != nil {
 		return nil, err
 	}
-	s.vendors = NewVendors(s.tree)
-	s.renderer = NewRenderer(s.tree, s.vendors)
-	s.events = NewEvents(s.tree, s.vendors, s.renderer)
+	s.vendors = vendor.NewVendors(s.tree)
+	s.renderer = render.NewRenderer(s.tree, s.vendors)
+	s.events = event.NewEvents(s.tree, s.vendors, s.renderer)
 	return s, nil
 }
 
 // lock makes others wait that would change the host.
-func (s *Service) lock(h Host) (unlock func()) {
+func (s *Service) lock(h resource.Host) (unlock func()) {
 	l := &s.locks[maphash.Comparable(s.seed, h)%uint64(len(s.locks))]
 	l.Lock()
 	return l.Unlock
@@ -131,9 +136,9 @@ type exchange struct {
 	s      *Service
 	w      http.ResponseWriter
 	r      *http.Request
-	host   Host
-	match  *match // nil when the address is of nothing
-	who    actor
+	host   resource.Host
+	match  *resource.Match // nil when the address is of nothing
+	who    resource.Actor
 	prefer preference // of a write
 	when   string     // a write shall take effect
 	status int
@@ -141,16 +146,16 @@ type exchange struct {
 	out    int64 // bytes of the answer's body
 
 	trail *bmc.AuditContext // of a write
-	at    snapshot
+	at    resource.Snapshot
 
 	away  bool // it is not in flight for now
 	lent  bool // a job goes on with it
 	began time.Time
 	known bool // the journal has been told
 
-	inner   innerKind         // it is a step of another one
-	joins   string            // job that what it begins joins
-	refused []message.Message // of a step: what it was refused with
+	inner   resource.InnerKind // it is a step of another one
+	joins   string             // job that what it begins joins
+	refused []message.Message  // of a step: what it was refused with
 }
 
 // exchanges are those that are over, and that nothing refers to.
@@ -187,12 +192,12 @@ func (x *exchange) run() {
 }
 
 // look is what the host shows at the time of the request.
-func (x *exchange) look() *snapshot {
+func (x *exchange) look() *resource.Snapshot {
 	if x.began.IsZero() {
-		return look(x.host)
+		return resource.TakeSnapshot(x.host)
 	}
 	h := x.host
-	x.at = snapshot{h: h, d: h.Dialect(), m: h.Machine(), b: h.BMC(), now: x.began.Truncate(time.Second)}
+	x.at = resource.Snapshot{Host: h, Dialect: h.Dialect(), Machine: h.Machine(), BMC: h.BMC(), Now: x.began.Truncate(time.Second)}
 	return &x.at
 }
 
@@ -221,7 +226,7 @@ func (x *exchange) record() {
 	now := x.host.Now()
 	x.s.journal(x.r.Context(), Entry{
 		At: now, Took: now.Sub(x.began), Host: x.host, From: x.from(), Method: x.r.Method, Path: x.r.URL.Path,
-		Status: x.status, User: x.who.user, Session: x.who.session, In: x.in, Out: x.out,
+		Status: x.status, User: x.who.User, Session: x.who.Session, In: x.in, Out: x.out,
 	})
 }
 
@@ -290,41 +295,41 @@ func (x *exchange) serve() {
 		x.refuse(http.StatusPreconditionFailed, message.HeaderInvalid.With("OData-Version"))
 		return
 	}
-	if x.match == nil || x.match.action != nil && x.match.action.inner && x.inner == "" {
+	if x.match == nil || x.match.Action != nil && x.match.Action.Inner && x.inner == "" {
 		x.refuse(http.StatusNotFound, message.ResourceMissingAtURI.With(x.r.URL.Path))
 		return
 	}
 	at := x.look()
 	reads := x.r.Method == http.MethodGet || x.r.Method == http.MethodHead
-	var p *representation // who writes may never need it
+	var p *render.Representation // who writes may never need it
 	if reads {
-		p = x.s.renderer.representation(x.match, at)
+		p = x.s.renderer.Representation(x.match, at)
 	}
-	if p == nil && (reads || !x.match.isThere(at)) || at.d.Tasks.MissingReads > 0 && x.early(at.d.Tasks.MissingReads) {
+	if p == nil && (reads || !x.match.IsPresent(at)) || at.Dialect.Tasks.MissingReads > 0 && x.early(at.Dialect.Tasks.MissingReads) {
 		x.gone(at)
 		return
 	}
-	if !slices.Contains(x.match.methods, x.r.Method) ||
-		x.match.spares != nil && x.match.spares(x.match.view(at), x.r.Method) {
+	if !slices.Contains(x.match.Methods, x.r.Method) ||
+		x.match.Refuses != nil && x.match.Refuses(x.match.View(at), x.r.Method) {
 		h["Allow"] = x.allowed(at)
 		m := message.OperationNotAllowed.With()
-		if x.r.Method == http.MethodDelete && x.match.remove != nil { // but not this one
+		if x.r.Method == http.MethodDelete && x.match.Remove != nil { // but not this one
 			m = message.ResourceCannotBeDeleted.With()
 		}
 		x.refuse(http.StatusMethodNotAllowed, m)
 		return
 	}
-	if !x.public() && !x.who.may(x.r.Method, x.match, at) {
+	if !x.public() && !x.who.May(x.r.Method, x.match, at) {
 		x.forbid()
 		return
 	}
 	switch x.r.Method {
 	case http.MethodGet, http.MethodHead:
-		if answer := answerers[x.match.answer]; answer != nil {
-			answer(x, x.match.view(at))
+		if answer := answerers[x.match.Answer]; answer != nil {
+			answer(x, x.match.View(at))
 			return
 		}
-		if at.d.Tasks.LocationIsTask && typeName(x.match.schema) == "Task" && x.direct(p, at) {
+		if at.Dialect.Tasks.LocationIsTask && resource.TypeName(x.match.Schema) == "Task" && x.direct(p, at) {
 			return
 		}
 		x.read(p)
@@ -337,28 +342,28 @@ func (x *exchange) serve() {
 }
 
 // gone answers that something in the address does not exist.
-func (x *exchange) gone(at *snapshot) {
-	name := x.match.missing(x.match.view(at))
+func (x *exchange) gone(at *resource.Snapshot) {
+	name := x.match.Missing(x.match.View(at))
 	switch {
 	case name != "":
-	case x.match.action != nil: // this one does not have it
-		x.refuse(http.StatusNotFound, message.ActionNotSupported.With(x.match.action.name))
+	case x.match.Action != nil: // this one does not have it
+		x.refuse(http.StatusNotFound, message.ActionNotSupported.With(x.match.Action.Name))
 		return
 	default:
 		x.refuse(http.StatusNotFound, message.ResourceMissingAtURI.With(x.r.URL.Path))
 		return
 	}
-	x.refuse(http.StatusNotFound, message.ResourceNotFound.With(x.s.tree.types[name], x.match.ids[name]))
+	x.refuse(http.StatusNotFound, message.ResourceNotFound.With(x.s.tree.Types[name], x.match.IDs[name]))
 }
 
 // read answers a GET or HEAD.
-func (x *exchange) read(p *representation) {
+func (x *exchange) read(p *render.Representation) {
 	if x.r.URL.RawQuery != "" {
 		if p = x.query(p); p == nil {
 			return
 		}
 	}
-	if a := x.r.Header["Accept"]; len(a) > 0 && !accepts(a, p.mime) {
+	if a := x.r.Header["Accept"]; len(a) > 0 && !accepts(a, p.Mime) {
 		x.refuse(http.StatusNotAcceptable, message.HeaderInvalid.With("Accept"))
 		return
 	}
@@ -368,17 +373,17 @@ func (x *exchange) read(p *representation) {
 		return
 	}
 	plain := x.unpacked(p)
-	if x.vendor().GzipOnly(x.match.uri) {
+	if x.vendor().GzipOnly(x.match.URI) {
 		plain = false
 		if gzip, _ := gzipQuality(x.r.Header["Accept-Encoding"]); gzip == 0 {
 			x.refuse(http.StatusNotAcceptable, message.HeaderInvalid.With("Accept-Encoding"))
 			return
 		}
 	}
-	if tags := x.r.Header["If-None-Match"]; len(tags) > 0 && holds(tags, p.tag(), x.host.Dialect().Protocol.ETags) {
-		x.w.Header()["Etag"] = p.etag[:]
+	if tags := x.r.Header["If-None-Match"]; len(tags) > 0 && holds(tags, p.Tag(), x.host.Dialect().Protocol.ETags) {
+		x.w.Header()["Etag"] = p.ETag[:]
 		if !plain {
-			x.w.Header()["Etag"] = x.s.renderer.gzip(p).etag
+			x.w.Header()["Etag"] = x.s.renderer.Gzip(p).ETag
 		}
 		x.status = http.StatusNotModified
 		x.w.WriteHeader(x.status)
@@ -392,19 +397,19 @@ func (x *exchange) read(p *representation) {
 }
 
 // show sends a page.
-func (x *exchange) show(status int, p *representation) {
+func (x *exchange) show(status int, p *render.Representation) {
 	h := x.w.Header()
-	h["Etag"], h["Content-Type"], h["Content-Length"], h["Allow"] = p.etag[:], p.content, p.length[:], x.allow(p)
-	if p.link != nil {
-		h["Link"] = p.link
+	h["Etag"], h["Content-Type"], h["Content-Length"], h["Allow"] = p.ETag[:], p.Content, p.Length[:], x.allow(p)
+	if p.Link != nil {
+		h["Link"] = p.Link
 	}
-	x.send(status, p.body)
+	x.send(status, p.Body)
 }
 
 // refuse sends an error response (DSP0266, "Error responses").
 func (x *exchange) refuse(status int, ms ...message.Message) {
-	if len(ms) > maxMessages {
-		ms = append(slices.Clip(ms[:maxMessages]), message.MaximumErrorsExceeded.With())
+	if len(ms) > resource.MaxMessages {
+		ms = append(slices.Clip(ms[:resource.MaxMessages]), message.MaximumErrorsExceeded.With())
 	}
 	if x.inner != "" {
 		x.refused = ms
@@ -427,12 +432,12 @@ func (x *exchange) refusePlain(status int, m message.Message) {
 }
 
 // vendor is the vendor of the BMC that the request is for.
-func (x *exchange) vendor() *Vendor { return x.s.vendors.Of(x.host.Dialect()) }
+func (x *exchange) vendor() *vendor.Vendor { return x.s.vendors.Of(x.host.Dialect()) }
 
 // find is what is at a URL; nil when there is nothing.
-func (x *exchange) find(u *url.URL) *match {
+func (x *exchange) find(u *url.URL) *resource.Match {
 	if x.inner != "" {
-		return x.s.tree.find(u)
+		return x.s.tree.Find(u)
 	}
 	return x.vendor().Route(x.r.Method, u)
 }
@@ -444,7 +449,7 @@ func (x *exchange) locate(uri string) {
 
 // succeed answers that a write was done, with no resource to show.
 func (x *exchange) succeed() {
-	body := x.vendor().Success(ofRequest{Method: x.r.Method, Match: x.match})
+	body := x.vendor().Success(vendor.Request{Method: x.r.Method, Match: x.match})
 	if body == nil {
 		x.done()
 		return
@@ -461,7 +466,7 @@ func (x *exchange) spoken() message.Versions {
 	return x.host.Dialect().Protocol.Registries
 }
 
-var jsonContent = []string{string(jsonType) + ";charset=utf-8"}
+var jsonContent = []string{string(resource.JSON) + ";charset=utf-8"}
 
 // done answers that there is nothing to say.
 func (x *exchange) done() {

@@ -9,7 +9,9 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/redfish/event"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 const (
@@ -24,8 +26,8 @@ const (
 // subscription is deleted or the service ends (DSP0266, "Server-sent events").
 // The subscription is there as long as the stream is. Nothing waits for a
 // stream: it reads from the host's hub, and has to keep up.
-func (x *exchange) stream(view) {
-	if a := x.r.Header["Accept"]; len(a) > 0 && !accepts(a, streamType) {
+func (x *exchange) stream(resource.View) {
+	if a := x.r.Header["Accept"]; len(a) > 0 && !accepts(a, resource.EventStreamType) {
 		x.refuse(http.StatusNotAcceptable, message.HeaderInvalid.With("Accept"))
 		return
 	}
@@ -38,18 +40,18 @@ func (x *exchange) stream(view) {
 		return
 	}
 	if x.host.BMC().Subscribers.Off {
-		x.refuse(http.StatusServiceUnavailable, message.ServiceDisabled.With(eventServiceURI))
+		x.refuse(http.StatusServiceUnavailable, message.ServiceDisabled.With(resource.EventServiceURI))
 		return
 	}
-	want.Stream, want.Owner, want.Context = true, x.who.account, "Server-sent events"
+	want.Stream, want.Owner, want.Context = true, x.who.Account, "Server-sent events"
 	want.Destination = "redfish-sse://" + x.r.RemoteAddr
-	u := x.s.events.hubs.get(x.host, true) // before there is a subscriber, so that it misses nothing
+	u := x.s.events.Hubs.Get(x.host, true) // before there is a subscriber, so that it misses nothing
 	evs, err := x.host.ApplyBMC(x.context(), bmc.Subscribe{Subscription: want})
 	if err != nil {
 		x.fail(err)
 		return
 	}
-	want.ID = subscribed(evs)
+	want.ID = resource.Subscribed(evs)
 	x.tell(u, &want)
 	x.enter()
 	// Whatever ended the stream, the subscription ends with it; it may have
@@ -66,7 +68,7 @@ func (x *exchange) asked() (bmc.Subscription, bool) {
 		return want, false
 	}
 	want.IncludeOriginOfCondition = whole
-	if err := narrow(&want, f, x.match.tree); err != nil {
+	if err := narrow(&want, f, x.match.Tree); err != nil {
 		x.misasked(err)
 		return want, false
 	}
@@ -74,8 +76,8 @@ func (x *exchange) asked() (bmc.Subscription, bool) {
 }
 
 // tell writes events until there is a reason to end.
-func (x *exchange) tell(u *hub, to *bmc.Subscription) {
-	cursor := u.opened(to.ID)
+func (x *exchange) tell(u *event.Feed, to *bmc.Subscription) {
+	cursor := u.Opened(to.ID)
 	number, _, _ := strings.Cut(x.r.Header.Get("Last-Event-ID"), ".")
 	if last, err := strconv.ParseUint(number, 10, 64); err == nil {
 		cursor = min(cursor, last) // what it has missed comes first
@@ -93,14 +95,14 @@ func (x *exchange) tell(u *hub, to *bmc.Subscription) {
 		life = t.C()
 	}
 	for first := true; ; first = false {
-		all, lost, news := u.after(cursor)
+		all, lost, news := u.After(cursor)
 		if lost && !first {
 			x.s.log.Warn("stream dropped: its client does not keep up", "bmc", local(x.r), "subscription", to.ID)
 			return
 		}
 		for i := range all {
-			cursor = all[i].number
-			for n, body := range x.s.events.payloads(&all[i], to) {
+			cursor = all[i].Number
+			for n, body := range x.s.events.Payloads(&all[i], to) {
 				id := strconv.FormatUint(cursor, 10)
 				if n > 0 { // of several reports, each has an id of its own
 					id += "." + strconv.Itoa(n)
@@ -121,7 +123,7 @@ func (x *exchange) tell(u *hub, to *bmc.Subscription) {
 			}
 		case <-x.r.Context().Done():
 			return
-		case <-x.s.events.hubs.closed:
+		case <-x.s.events.Hubs.Closed:
 			return
 		}
 	}
@@ -132,15 +134,15 @@ func (x *exchange) tell(u *hub, to *bmc.Subscription) {
 // open its client has no reason to use the session.
 func (x *exchange) welcome(to *bmc.Subscription) bool {
 	b := x.host.BMC()
-	_, there := subscription(b, to.ID)
-	owner := pick(b.Accounts, to.Owner, func(a bmc.Account) string { return a.ID })
+	_, there := resource.Subscription(b, to.ID)
+	owner := resource.Find(b.Accounts, to.Owner, func(a bmc.Account) string { return a.ID })
 	return there && owner.Enabled
 }
 
 // open sends the headers of a stream.
 func (x *exchange) open() {
 	h := x.w.Header()
-	h["Content-Type"], h["Allow"] = []string{string(streamType)}, x.match.allow
+	h["Content-Type"], h["Allow"] = []string{string(resource.EventStreamType)}, x.match.Allow
 	h["X-Accel-Buffering"] = []string{"no"} // proxies shall pass it on at once
 	x.status = http.StatusOK
 	x.w.WriteHeader(x.status)
@@ -162,4 +164,4 @@ func (s *Service) CloseStreams() { s.events.Close() }
 // Tell tells the subscribers of a host what has happened to it: those with a
 // stream at once, for the others the events to be posted are returned. It must
 // be called step by step in their order.
-func (s *Service) Tell(h Host, st Step) []Letter { return s.events.Tell(h, st) }
+func (s *Service) Tell(h resource.Host, st event.Step) []event.Letter { return s.events.Tell(h, st) }

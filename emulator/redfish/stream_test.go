@@ -18,6 +18,8 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/redfish/event"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // reader reads a stream of events.
@@ -31,7 +33,7 @@ type reader struct {
 func openStream(t testing.TB, server *httptest.Server, query string, header ...string) *reader {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := http.NewRequestWithContext(ctx, "GET", server.URL+streamURI+query, nil)
+	r, err := http.NewRequestWithContext(ctx, "GET", server.URL+resource.StreamURI+query, nil)
 	must(t, err)
 	r.SetBasicAuth("admin", "adm-secret-1")
 	r.Header.Set("Accept", "text/event-stream")
@@ -43,7 +45,7 @@ func openStream(t testing.TB, server *httptest.Server, query string, header ...s
 	t.Cleanup(cancel)
 	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" {
 		body, _ := io.ReadAll(resp.Body)
-		t.Fatalf("GET %s%s = %s %v\n%s", streamURI, query, resp.Status, resp.Header, body)
+		t.Fatalf("GET %s%s = %s %v\n%s", resource.StreamURI, query, resp.Status, resp.Header, body)
 	}
 	rd := &reader{t: t, lines: bufio.NewScanner(resp.Body), close: cancel}
 	if line := rd.line(); line != ": open" {
@@ -101,7 +103,7 @@ func TestStreamTellsEventsAsTheyHappen(t *testing.T) {
 	if diff := cmp.Diff([]string{"ResourceCreated " + id}, said(opening)); diff != "" {
 		t.Errorf("at first it tells (-want +got):\n%s", diff)
 	}
-	uri := subscriptionsURI + "/" + id
+	uri := resource.SubscriptionsURI + "/" + id
 	body, _ := get(t, s, uri)
 	if context, ok := body["Context"].(string); !ok || context == "" || body["SubscriptionType"] != "SSE" || body["Protocol"] != "Redfish" ||
 		!strings.HasPrefix(fmt.Sprint(body["Destination"]), "redfish-sse://127.0.0.1:") {
@@ -156,7 +158,7 @@ func TestStreamsAreFiltered(t *testing.T) {
 		h := newHost(t)
 		s := newService(t, h)
 		stream := openStream(t, serve(t, s), "?$filter="+strings.ReplaceAll(tt.filter, " ", "%20"))
-		body, _ := get(t, s, subscriptionsURI+"/"+h.BMC().Subscribers.List[0].ID)
+		body, _ := get(t, s, resource.SubscriptionsURI+"/"+h.BMC().Subscribers.List[0].ID)
 		for name, want := range tt.show {
 			if diff := cmp.Diff(want, body[name]); diff != "" {
 				t.Errorf("%s: %s (-want +got):\n%s", tt.filter, name, diff)
@@ -175,7 +177,7 @@ func TestStreamTellsReports(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	stream := openStream(t, serve(t, s), "?$filter=EventFormatType%20eq%20'MetricReport'")
-	made := call(t, s, "admin", "POST", telemetryURI+"/MetricReportDefinitions", `{"Id":"p","MetricReportDefinitionType":"Periodic",
+	made := call(t, s, "admin", "POST", resource.TelemetryURI+"/MetricReportDefinitions", `{"Id":"p","MetricReportDefinitionType":"Periodic",
 		"Schedule":{"RecurrenceInterval":"PT1M"},"Metrics":[{"MetricId":"TotalPower"}],"ReportActions":["RedfishEvent"]}`)
 	if made.Code != 201 {
 		t.Fatalf("%s", shape("POST", "MetricReportDefinitions", "", made))
@@ -191,7 +193,7 @@ func TestStreamTellsReports(t *testing.T) {
 		t.Errorf("told %s", data)
 	}
 	if _, err := openBundle(); err == nil {
-		for _, bad := range newTypeCheck(t, s, nil).faults(shown{uri: telemetryURI + "/MetricReports/p", body: body}) {
+		for _, bad := range newTypeCheck(t, s, nil).faults(shown{uri: resource.TelemetryURI + "/MetricReports/p", body: body}) {
 			t.Errorf("%s: %s", bad.path, bad.text)
 		}
 	}
@@ -224,21 +226,21 @@ func TestBadStreamsAreRefused(t *testing.T) {
 		if tt.accept != "" {
 			header = []string{"Accept", tt.accept}
 		}
-		w := call(t, s, "admin", "GET", streamURI+tt.query, "", header...)
+		w := call(t, s, "admin", "GET", resource.StreamURI+tt.query, "", header...)
 		if errorOf(t, w); w.Code != tt.status {
-			t.Errorf("%s; want %d", shape("GET", streamURI+tt.query, "", w), tt.status)
+			t.Errorf("%s; want %d", shape("GET", resource.StreamURI+tt.query, "", w), tt.status)
 		}
 	}
-	if w := call(t, s, "", "GET", streamURI, ""); w.Code != 401 {
+	if w := call(t, s, "", "GET", resource.StreamURI, ""); w.Code != 401 {
 		t.Errorf("without login: %d", w.Code)
 	}
-	if w := call(t, s, "admin", "POST", streamURI, "{}"); w.Code != 405 || w.Header().Get("Allow") != "GET, HEAD, OPTIONS" {
-		t.Errorf("%s", shape("POST", streamURI, "", w))
+	if w := call(t, s, "admin", "POST", resource.StreamURI, "{}"); w.Code != 405 || w.Header().Get("Allow") != "GET, HEAD, OPTIONS" {
+		t.Errorf("%s", shape("POST", resource.StreamURI, "", w))
 	}
-	if w := call(t, s, "admin", "HEAD", streamURI, ""); w.Code != 200 || w.Header().Get("Content-Type") != "text/event-stream" {
-		t.Errorf("%s", shape("HEAD", streamURI, "", w))
+	if w := call(t, s, "admin", "HEAD", resource.StreamURI, ""); w.Code != 200 || w.Header().Get("Content-Type") != "text/event-stream" {
+		t.Errorf("%s", shape("HEAD", resource.StreamURI, "", w))
 	}
-	if body, _ := get(t, s, subscriptionsURI); body["Members@odata.count"] != 0.0 {
+	if body, _ := get(t, s, resource.SubscriptionsURI); body["Members@odata.count"] != 0.0 {
 		t.Errorf("%v subscriptions were made", body["Members@odata.count"])
 	}
 }
@@ -250,7 +252,7 @@ func TestStreamsHaveALimit(t *testing.T) {
 	for range bmc.MaxStreams {
 		openStream(t, server, "")
 	}
-	w := call(t, s, "admin", "GET", streamURI, "")
+	w := call(t, s, "admin", "GET", resource.StreamURI, "")
 	if keys, _ := errorOf(t, w); w.Code != 503 || keys[0] != "EventSubscriptionLimitExceeded" {
 		t.Errorf("one more: %d %q", w.Code, keys)
 	}
@@ -263,7 +265,7 @@ func TestStreamReplaysWhatWasMissed(t *testing.T) {
 	server := serve(t, s)
 	stream := openStream(t, server, "")
 	last, _ := stream.next()
-	uri := subscriptionsURI + "/" + h.BMC().Subscribers.List[0].ID
+	uri := resource.SubscriptionsURI + "/" + h.BMC().Subscribers.List[0].ID
 	call(t, s, "admin", "DELETE", uri, "")
 	stream.ended()
 	logIn(t, s, "reader") // meanwhile
@@ -277,16 +279,16 @@ func TestStreamReplaysWhatWasMissed(t *testing.T) {
 		t.Errorf("from the future: %q", said(got))
 	}
 	for _, is := range h.BMC().Subscribers.List { // lest they are dropped, which is told
-		call(t, s, "admin", "DELETE", subscriptionsURI+"/"+is.ID, "")
+		call(t, s, "admin", "DELETE", resource.SubscriptionsURI+"/"+is.ID, "")
 	}
 	again.ended()
 	fresh.ended()
-	for range 2 * keptEvents {
+	for range 2 * event.EventsRetained {
 		call(t, s, "admin", "PATCH", "/redfish/v1/SessionService", fmt.Sprintf(`{"SessionTimeout":%d}`, 100+h.bmc.State().Subscriptions.LastEventID))
 	}
 	old := openStream(t, server, "?$filter=ResourceType%20eq%20'SessionService'", "Last-Event-ID", last)
 	newest := h.bmc.State().Subscriptions.LastEventID - 1 // before its own
-	for n := newest - keptEvents + 2; n <= newest; n++ {
+	for n := newest - event.EventsRetained + 2; n <= newest; n++ {
 		if id, _ := old.next(); id != fmt.Sprint(n) {
 			t.Fatalf("replayed %s, want %d", id, n)
 		}
@@ -295,17 +297,17 @@ func TestStreamReplaysWhatWasMissed(t *testing.T) {
 
 // Nobody waits for a stream whose client does not read.
 func TestSlowReaderIsDropped(t *testing.T) {
-	u := &hub{news: newNews()}
-	for n := uint64(1); n <= keptEvents+1; n++ {
-		u.add(happening{number: n})
+	u := &event.Feed{News: event.NewNews()}
+	for n := uint64(1); n <= event.EventsRetained+1; n++ {
+		u.Add(event.Notification{Number: n})
 	}
-	if _, lost, _ := u.after(0); !lost {
+	if _, lost, _ := u.After(0); !lost {
 		t.Error("a stream that has missed an event goes on")
 	}
-	if all, lost, _ := u.after(1); lost || len(all) != keptEvents {
+	if all, lost, _ := u.After(1); lost || len(all) != event.EventsRetained {
 		t.Errorf("a stream that has just kept up: lost %t, %d events", lost, len(all))
 	}
-	if all, lost, _ := u.after(keptEvents + 1); lost || all != nil {
+	if all, lost, _ := u.After(event.EventsRetained + 1); lost || all != nil {
 		t.Errorf("a stream that is up to date: lost %t, %d events", lost, len(all))
 	}
 }
@@ -349,17 +351,17 @@ func TestStreamsEndWithTheService(t *testing.T) {
 	stream := openStream(t, serve(t, s), "")
 	s.CloseStreams()
 	stream.ended()
-	call(t, s, "admin", "GET", streamURI, "") // another ends at once
+	call(t, s, "admin", "GET", resource.StreamURI, "") // another ends at once
 }
 
 func TestStreamsEndWhenTheServiceIsSwitchedOff(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	stream := openStream(t, serve(t, s), "")
-	call(t, s, "admin", "PATCH", eventServiceURI, `{"ServiceEnabled":false}`)
+	call(t, s, "admin", "PATCH", resource.EventServiceURI, `{"ServiceEnabled":false}`)
 	stream.ended()
-	if w := call(t, s, "admin", "GET", streamURI, ""); w.Code != 503 {
-		t.Errorf("%s", shape("GET", streamURI, "", w))
+	if w := call(t, s, "admin", "GET", resource.StreamURI, ""); w.Code != 503 {
+		t.Errorf("%s", shape("GET", resource.StreamURI, "", w))
 	}
 }
 
@@ -382,7 +384,7 @@ func TestJournalTellsOfAStreamWhenItOpens(t *testing.T) {
 	must(t, err)
 	h.service = s
 	stream := openStream(t, serve(t, s), "")
-	if e := <-told; e.Path != streamURI || e.Status != 200 || e.User != "admin" {
+	if e := <-told; e.Path != resource.StreamURI || e.Status != 200 || e.User != "admin" {
 		t.Errorf("journal: %+v", e)
 	}
 	s.CloseStreams()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/redfish/odata"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // streamQuery reads the query of a stream: $filter and includeoriginofcondition
@@ -38,35 +39,37 @@ var filters = map[string]struct {
 	"RegistryPrefix": {
 		func(s *bmc.Subscription) *[]string { return &s.Filter.Registries },
 		func(s *bmc.Subscription) *[]string { return &s.Filter.NotRegistries },
-		func(v string, _ []string) bool { return slices.Contains(registryPrefixes(view{}), v) },
+		func(v string, _ []string) bool { return slices.Contains(resource.RegistryPrefixes(resource.View{}), v) },
 	},
 	"MessageId": {
 		func(s *bmc.Subscription) *[]string { return &s.Filter.Messages },
 		func(s *bmc.Subscription) *[]string { return &s.Filter.NotMessages },
-		func(v string, _ []string) bool { return isMessage(v) },
+		func(v string, _ []string) bool { return resource.IsMessage(v) },
 	},
 	"ResourceType": {
 		list:  func(s *bmc.Subscription) *[]string { return &s.Filter.Types },
 		takes: func(v string, types []string) bool { return slices.Contains(types, v) },
 	},
 	"EventType": {
-		list:  func(s *bmc.Subscription) *[]string { return &s.Filter.Kinds },
-		takes: func(v string, _ []string) bool { return slices.Contains(append(eventTypes, reportFormat), v) },
+		list: func(s *bmc.Subscription) *[]string { return &s.Filter.Kinds },
+		takes: func(v string, _ []string) bool {
+			return slices.Contains(append(resource.EventTypes, resource.ReportFormat), v)
+		},
 	},
 	"OriginResource": {
 		list:  func(s *bmc.Subscription) *[]string { return &s.Filter.Origins },
-		takes: func(v string, _ []string) bool { return isResource(v) },
+		takes: func(v string, _ []string) bool { return resource.IsResource(v) },
 	},
 	"MetricReportDefinition": {
 		list:  func(s *bmc.Subscription) *[]string { return &s.Filter.Reports },
-		takes: func(v string, _ []string) bool { return isResource(v) },
+		takes: func(v string, _ []string) bool { return resource.IsResource(v) },
 	},
 }
 
 // narrow makes a filter that of a subscription. It takes what can be told of a
 // subscription: for each property a list of values, one of which must be there
 // (DSP0266 joins the values of a property by or, and properties by and).
-func narrow(s *bmc.Subscription, f *odata.Filter, tree *Tree) error {
+func narrow(s *bmc.Subscription, f *odata.Filter, tree *resource.Tree) error {
 	if f == nil {
 		return nil
 	}
@@ -77,7 +80,7 @@ func narrow(s *bmc.Subscription, f *odata.Filter, tree *Tree) error {
 	if !ok {
 		return bad(odata.Form, "joins values of one property by or, and properties by and")
 	}
-	types := resourceTypes(view{tree: tree})
+	types := resource.ResourceTypes(resource.View{Tree: tree})
 	seen := map[string]bool{}
 	for _, g := range groups {
 		name, op := g[0].Property, g[0].Operator
@@ -114,10 +117,10 @@ func narrowBy(s *bmc.Subscription, c odata.Comparison, types []string, bad func(
 	}
 	text, isText := c.Value.(string)
 	if c.Property == "EventFormatType" {
-		if c.Operator != "eq" || text != eventFormat && text != reportFormat {
+		if c.Operator != "eq" || text != resource.EventFormat && text != resource.ReportFormat {
 			return bad(odata.Form, "EventFormatType takes Event or MetricReport")
 		}
-		s.Reports = text == reportFormat
+		s.Reports = text == resource.ReportFormat
 		return nil
 	}
 	p, known := filters[c.Property]

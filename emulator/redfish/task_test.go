@@ -10,6 +10,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 const taskService1 = "/redfish/v1/TaskService"
@@ -36,18 +37,18 @@ func TestTaskGoesOnAndEnds(t *testing.T) {
 	s := newService(t, h)
 	id := begin(t, h, bmc.Request{Method: "POST", Target: sys + "/Actions/Thing.Do", Body: `{"A":1}`})
 	h.pass(15 * time.Second)
-	body, tag := get(t, s, taskURI(id))
+	body, tag := get(t, s, resource.TaskURI(id))
 	payload := body["Payload"].(map[string]any)
-	if body["TaskState"] != "Running" || body["PercentComplete"] != 25.0 || body["TaskMonitor"] != taskMonitor(id) || body["EstimatedDuration"] != "PT60S" ||
+	if body["TaskState"] != "Running" || body["PercentComplete"] != 25.0 || body["TaskMonitor"] != resource.TaskMonitor(id) || body["EstimatedDuration"] != "PT60S" ||
 		payload["JsonBody"] != `{"A":1}` || body["HidePayload"] != false || messageIDs(body["Messages"]) != "TaskEvent.1.0.TaskStarted" {
 		t.Errorf("task = %v", body)
 	}
 	h.pass(15 * time.Second)
-	if body, again := get(t, s, taskURI(id)); again != tag || body["PercentComplete"] != 50.0 {
+	if body, again := get(t, s, resource.TaskURI(id)); again != tag || body["PercentComplete"] != 50.0 {
 		t.Errorf("PercentComplete %v, ETag %s; want 50 and %s as before", body["PercentComplete"], again, tag)
 	}
 	closeJob(t, h, bmc.CloseTask{ID: id, Fault: "the disk is gone", Messages: []event.Note{{Kind: event.PowerOff, Subject: event.Subject{Part: event.System}}}})
-	body, _ = get(t, s, taskURI(id))
+	body, _ = get(t, s, resource.TaskURI(id))
 	want := "TaskEvent.1.0.TaskStarted ResourceEvent.1.4.ResourcePoweredOff TaskEvent.1.0.TaskAborted"
 	if body["TaskState"] != "Exception" || body["TaskStatus"] != "Critical" || body["EndTime"] != "2026-03-01T12:00:30Z" || messageIDs(body["Messages"]) != want ||
 		!strings.Contains(fmt.Sprint(body["Messages"]), "the disk is gone") {
@@ -90,7 +91,7 @@ func TestTaskMonitorAnswersInTheEnd(t *testing.T) {
 			tt.location = strings.Replace(tt.location, "RAID.0", drive.In, 1)
 			s := newService(t, h)
 			id := begin(t, h, tt.request)
-			monitor := taskMonitor(id)
+			monitor := resource.TaskMonitor(id)
 			w := call(t, s, "reader", "GET", monitor, "")
 			if w.Code != 202 || w.Header().Get("Location") != monitor || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `"TaskState":"Running"`) {
 				t.Errorf("under way: %s", shape("GET", monitor, "", w))
@@ -107,7 +108,7 @@ func TestTaskMonitorAnswersInTheEnd(t *testing.T) {
 			if w := call(t, s, "admin", "GET", monitor, ""); w.Code != 404 {
 				t.Errorf("after its time: %s", shape("GET", monitor, "", w))
 			}
-			if body, _ := get(t, s, taskURI(id)); body["TaskMonitor"] != nil {
+			if body, _ := get(t, s, resource.TaskURI(id)); body["TaskMonitor"] != nil {
 				t.Errorf("the task still names its monitor: %v", body)
 			}
 		})
@@ -119,12 +120,12 @@ func TestHeadOfAMonitorDoesNotCountAsReading(t *testing.T) {
 	s := newService(t, h)
 	id := begin(t, h, bmc.Request{Method: "POST"})
 	closeJob(t, h, bmc.CloseTask{ID: id})
-	if w := call(t, s, "admin", "HEAD", taskMonitor(id), ""); w.Code != 204 {
-		t.Errorf("%s", shape("HEAD", taskMonitor(id), "", w))
+	if w := call(t, s, "admin", "HEAD", resource.TaskMonitor(id), ""); w.Code != 204 {
+		t.Errorf("%s", shape("HEAD", resource.TaskMonitor(id), "", w))
 	}
 	h.pass(time.Hour)
-	if w := call(t, s, "admin", "GET", taskMonitor(id), ""); w.Code != 204 {
-		t.Errorf("%s", shape("GET", taskMonitor(id), "", w))
+	if w := call(t, s, "admin", "GET", resource.TaskMonitor(id), ""); w.Code != 204 {
+		t.Errorf("%s", shape("GET", resource.TaskMonitor(id), "", w))
 	}
 }
 
@@ -136,21 +137,21 @@ func TestOperationIsCancelled(t *testing.T) {
 		h := newHost(t)
 		s := newService(t, h)
 		id := begin(t, h, bmc.Request{Method: "POST"}) // by the operator
-		w := call(t, s, tt.who, "DELETE", taskMonitor(id), "")
+		w := call(t, s, tt.who, "DELETE", resource.TaskMonitor(id), "")
 		if w.Code != tt.status {
-			t.Errorf("as %s: %s; want %d", tt.who, shape("DELETE", taskMonitor(id), "", w), tt.status)
+			t.Errorf("as %s: %s; want %d", tt.who, shape("DELETE", resource.TaskMonitor(id), "", w), tt.status)
 		}
 		if tt.status == 403 {
 			continue
 		}
-		if body, _ := get(t, s, taskURI(id)); body["TaskState"] != "Cancelling" {
+		if body, _ := get(t, s, resource.TaskURI(id)); body["TaskState"] != "Cancelling" {
 			t.Errorf("TaskState = %v, want Cancelling", body["TaskState"])
 		}
 		closeJob(t, h, bmc.CloseTask{ID: id, Cancelled: true})
-		if w := call(t, s, "admin", "GET", taskMonitor(id), ""); w.Code != 404 {
-			t.Errorf("%s", shape("GET", taskMonitor(id), "", w))
+		if w := call(t, s, "admin", "GET", resource.TaskMonitor(id), ""); w.Code != 404 {
+			t.Errorf("%s", shape("GET", resource.TaskMonitor(id), "", w))
 		}
-		if body, _ := get(t, s, taskURI(id)); body["TaskState"] != "Cancelled" || body["TaskStatus"] != "OK" {
+		if body, _ := get(t, s, resource.TaskURI(id)); body["TaskState"] != "Cancelled" || body["TaskStatus"] != "OK" {
 			t.Errorf("task = %v", body)
 		}
 	}
@@ -172,16 +173,16 @@ func TestTasksAreRemoved(t *testing.T) {
 			t.Errorf("%s; want %d", shape("DELETE", uri, "", w), want)
 		}
 	}
-	del(taskURI(ids[0]), 204)
-	del(taskURI(ids[0]), 404)
-	del(taskMonitor(ids[1]), 204)
-	del(taskMonitor(ids[1]), 404)
-	del(taskURI(ids[3]), 202) // under way: cancelled
+	del(resource.TaskURI(ids[0]), 204)
+	del(resource.TaskURI(ids[0]), 404)
+	del(resource.TaskMonitor(ids[1]), 204)
+	del(resource.TaskMonitor(ids[1]), 404)
+	del(resource.TaskURI(ids[3]), 202) // under way: cancelled
 	all := taskService1 + "/Actions/TaskService.DeleteAllCompletedTasks"
 	if w := call(t, s, "admin", "POST", all, ""); w.Code != 204 {
 		t.Errorf("%s", shape("POST", all, "", w))
 	}
-	left := list(h.BMC().Tasks.All(), func(j bmc.Task) string { return j.ID })
+	left := resource.Map(h.BMC().Tasks.All(), func(j bmc.Task) string { return j.ID })
 	if !slices.Equal(left, ids[3:]) {
 		t.Errorf("tasks %q are left, want %q", left, ids[3:])
 	}
@@ -209,8 +210,8 @@ func TestTasksAreForgottenWhenTheServiceSays(t *testing.T) {
 		want int
 	}{{299 * time.Second, 200}, {time.Second, 404}} {
 		h.pass(step.pass)
-		if w := call(t, s, "admin", "GET", taskURI(id), ""); w.Code != step.want {
-			t.Errorf("%s; want %d", shape("GET", taskURI(id), "", w), step.want)
+		if w := call(t, s, "admin", "GET", resource.TaskURI(id), ""); w.Code != step.want {
+			t.Errorf("%s; want %d", shape("GET", resource.TaskURI(id), "", w), step.want)
 		}
 	}
 }
@@ -219,16 +220,16 @@ func TestPayloadWithSecretsIsHidden(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	id := begin(t, h, bmc.Request{Method: "POST", Body: `{"A":1}`, Hidden: true})
-	if body, _ := get(t, s, taskURI(id)); body["HidePayload"] != true || body["Payload"] != nil {
+	if body, _ := get(t, s, resource.TaskURI(id)); body["HidePayload"] != true || body["Payload"] != nil {
 		t.Errorf("task = %v", body)
 	}
-	m := s.tree.find(parsed("/redfish/v1/Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia"))
+	m := s.tree.Find(parsed("/redfish/v1/Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia"))
 	for body, want := range map[string]bool{
 		`{"Image":"http://a/b","UserName":"u"}`: false, `{"Image":"http://a/b","Password":"p"}`: true, `{"Image":"http://u:p@a/b"}`: true,
 	} {
-		in, err := parse([]byte(body))
+		in, err := resource.Parse([]byte(body))
 		must(t, err)
-		if kept, hidden := in.redacted(m); hidden != want || strings.Contains(kept, `"p"`) || strings.Contains(kept, ":p@") {
+		if kept, hidden := in.Redacted(m); hidden != want || strings.Contains(kept, `"p"`) || strings.Contains(kept, ":p@") {
 			t.Errorf("redacted(%s) = %s, %t, want %t", body, kept, hidden, want)
 		}
 	}

@@ -4,16 +4,18 @@ import (
 	"net/http"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/redfish/render"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // answerers answer a GET that the representation is not the answer to.
-var answerers = map[answerKind]func(x *exchange, v view){eventStream: (*exchange).stream, taskMonitorAnswer: answerMonitor}
+var answerers = map[resource.AnswerKind]func(x *exchange, v resource.View){resource.EventStream: (*exchange).stream, resource.TaskMonitorAnswer: answerMonitor}
 
 // direct answers the reading of a task as that of its monitor, but that a task
 // that has ended is shown where the operation has no answer of its own. It says
 // whether it has answered.
-func (x *exchange) direct(p *representation, at *snapshot) bool {
-	j := x.match.view(at).job()
+func (x *exchange) direct(p *render.Representation, at *resource.Snapshot) bool {
+	j := x.match.View(at).Job()
 	switch {
 	case !j.State.Ended():
 		x.show(http.StatusAccepted, p)
@@ -27,11 +29,11 @@ func (x *exchange) direct(p *representation, at *snapshot) bool {
 
 // result answers with what a job has answered.
 func (x *exchange) result(j bmc.Task) {
-	kind := jsonType
+	kind := resource.JSON
 	switch j.Result[0] {
 	case '{':
 	case '<':
-		kind = xmlType
+		kind = resource.XML
 	default:
 		kind = "text/plain"
 	}
@@ -41,14 +43,14 @@ func (x *exchange) result(j bmc.Task) {
 
 // answerMonitor answers the reading of a task monitor: with 202 until the job
 // has ended, then as the operation would have been answered.
-func answerMonitor(x *exchange, v view) {
-	j := v.job()
+func answerMonitor(x *exchange, v resource.View) {
+	j := v.Job()
 	if !j.State.Ended() {
 		x.accepted(j.ID)
 		return
 	}
 	if x.r.Method != http.MethodHead {
-		if _, err := x.host.ApplyBMC(x.context(), bmc.DeliverTask{ID: j.ID, Now: v.d.Tasks.MonitorReadOnce}); err != nil {
+		if _, err := x.host.ApplyBMC(x.context(), bmc.DeliverTask{ID: j.ID, Now: v.Dialect.Tasks.MonitorReadOnce}); err != nil {
 			x.fail(err)
 			return
 		}
@@ -57,11 +59,11 @@ func answerMonitor(x *exchange, v view) {
 		x.result(j)
 		return
 	}
-	told := list(j.Messages, v.word)
-	made, ok := v.made(j)
+	told := resource.Map(j.Messages, v.Word)
+	made, ok := v.CreatedBy(j)
 	switch {
 	case j.State == bmc.TaskException:
-		x.refuse(http.StatusInternalServerError, append(told, failure(j))...)
+		x.refuse(http.StatusInternalServerError, append(told, resource.Failure(j))...)
 	case ok:
 		x.locate(made)
 		x.showAt(http.StatusCreated, made)
@@ -76,22 +78,22 @@ func answerMonitor(x *exchange, v view) {
 
 // missed is a task that clients have looked for.
 type missed struct {
-	host Host
+	host resource.Host
 	job  string
 }
 
 // early says whether a read of a task is one of the first, which find that there
 // is none.
 func (x *exchange) early(most int) bool {
-	id := x.match.ids["task"]
+	id := x.match.IDs["task"]
 	if x.r.Method != http.MethodGet || id == "" || x.inner != "" {
 		return false
 	}
 	k := missed{x.host, id}
-	n, _ := x.s.misses.get(k)
+	n, _ := x.s.misses.Get(k)
 	if n >= most {
 		return false
 	}
-	x.s.misses.put(k, n+1)
+	x.s.misses.Put(k, n+1)
 	return true
 }

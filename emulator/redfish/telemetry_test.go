@@ -9,11 +9,12 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 func TestReportsAreMade(t *testing.T) {
 	h, s := running(t)
-	const definitions, reports = telemetryURI + "/MetricReportDefinitions", telemetryURI + "/MetricReports"
+	const definitions, reports = resource.TelemetryURI + "/MetricReportDefinitions", resource.TelemetryURI + "/MetricReports"
 	do := func(method, uri, body string, want int) map[string]any {
 		t.Helper()
 		w := call(t, s, "admin", method, uri, body)
@@ -98,10 +99,10 @@ func TestReportsAreMade(t *testing.T) {
 
 func TestTelemetryIsSwitchedOff(t *testing.T) {
 	h, s := running(t)
-	if w := call(t, s, "admin", "PATCH", telemetryURI, `{"ServiceEnabled":false}`); w.Code != 200 {
-		t.Fatalf("%s", shape("PATCH", telemetryURI, "", w))
+	if w := call(t, s, "admin", "PATCH", resource.TelemetryURI, `{"ServiceEnabled":false}`); w.Code != 200 {
+		t.Fatalf("%s", shape("PATCH", resource.TelemetryURI, "", w))
 	}
-	if all, _ := get(t, s, telemetryURI+"/MetricReports"); all["Members@odata.count"] != 0.0 {
+	if all, _ := get(t, s, resource.TelemetryURI+"/MetricReports"); all["Members@odata.count"] != 0.0 {
 		t.Errorf("%v reports", all["Members@odata.count"])
 	}
 	must(t, h.Apply(t.Context(), machine.SetMetricReportDefinition{MetricReportDefinition: machine.MetricReportDefinition{
@@ -115,7 +116,7 @@ func TestTelemetryIsSwitchedOff(t *testing.T) {
 
 func TestTestReportIsTold(t *testing.T) {
 	_, s := running(t)
-	const uri = telemetryURI + "/Actions/TelemetryService.SubmitTestMetricReport"
+	const uri = resource.TelemetryURI + "/Actions/TelemetryService.SubmitTestMetricReport"
 	if w := call(t, s, "admin", "POST", uri, `{"MetricReportName":"try","GeneratedMetricReportValues":[{"MetricId":"TotalPower","MetricValue":"123.5"}]}`); w.Code != 204 {
 		t.Errorf("%s", shape("POST", uri, "", w))
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // shown is a resource as a client found it.
@@ -79,12 +80,12 @@ func checkTypes(t testing.TB, s *Service, own []dialect.OEMType, uris []string, 
 			continue
 		}
 		for _, bad := range c.faults(r) {
-			report(typeName(r.typed()), r.uri, bad)
+			report(resource.TypeName(r.typed()), r.uri, bad)
 		}
 	}
 	for _, r := range queue {
 		if r.typed() == "" {
-			report(typeName(c.meant[r.uri]), r.uri, fault{"@odata.type", "is not there"})
+			report(resource.TypeName(c.meant[r.uri]), r.uri, fault{"@odata.type", "is not there"})
 		}
 	}
 }
@@ -244,7 +245,7 @@ func (c *typeCheck) object(path string, body map[string]any, k *objectType, exce
 			c.value(at, body[name], body, p)
 		}
 	}
-	document := slices.Contains([]string{"MessageRegistry", "PrivilegeRegistry", "AttributeRegistry"}, typeName(k.name))
+	document := slices.Contains([]string{"MessageRegistry", "PrivilegeRegistry", "AttributeRegistry"}, resource.TypeName(k.name))
 	for _, name := range slices.Sorted(maps.Keys(k.properties)) {
 		p := k.properties[name]
 		_, ok := body[name]
@@ -274,7 +275,7 @@ func (c *typeCheck) action(path, name string, value any) {
 		return // whose actions nobody has a schema of
 	}
 	since, ok := c.types.file(c.t, name).actions[name]
-	if !ok || typeName(name) != typeName(c.resource) || slices.Compare(versionOf(c.resource), versionOf(since)) < 0 {
+	if !ok || resource.TypeName(name) != resource.TypeName(c.resource) || slices.Compare(versionOf(c.resource), versionOf(since)) < 0 {
 		c.wrong(path, "is no action of a %s", c.resource)
 		return
 	}
@@ -338,7 +339,7 @@ func (c *typeCheck) value(path string, value any, in map[string]any, p *property
 	}
 	if since, ok := is.since[text]; !slices.Contains(is.values, text) {
 		c.wrong(path, "%q is none of %q", text, is.values)
-	} else if ok && typeName(values) == typeName(c.resource) && slices.Compare(versionOf(c.resource), versionOf(since)) < 0 {
+	} else if ok && resource.TypeName(values) == resource.TypeName(c.resource) && slices.Compare(versionOf(c.resource), versionOf(since)) < 0 {
 		c.wrong(path, "%q is there since %s, and this is a %s", text, since, c.resource)
 	}
 }

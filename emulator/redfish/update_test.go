@@ -17,6 +17,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 var (
@@ -25,7 +26,7 @@ var (
 	bmcImage  = firmware.Image{Kind: "bmc", Vendor: "Metalab", Model: "Generic Server G1", Version: "1.5.0"}
 )
 
-const simpleURI = updateService + "/Actions/" + simpleUpdateAction
+const simpleURI = resource.UpdateService + "/Actions/" + resource.SimpleUpdateAction
 
 func built(t testing.TB, h firmware.Image) []byte {
 	t.Helper()
@@ -79,7 +80,7 @@ func (b *bench) task(uri, state string, keys ...string) {
 
 func (b *bench) version(component string) any {
 	b.t.Helper()
-	return b.get(firmwareURI(component))["Version"]
+	return b.get(resource.FirmwareURI(component))["Version"]
 }
 
 // The whole way of an update that needs a reset: sent, verified, written,
@@ -88,23 +89,23 @@ func TestSimpleUpdateOfTheBIOS(t *testing.T) {
 	b := newUpdate(t)
 	task := b.simple(`{"ImageURI":"http://images.test/bios.img"}`)
 	b.task(task, "Running", "TransferringToComponent")
-	if got := at(b.get(firmwareURI("BIOS")), "Status", "State"); got != "Enabled" {
+	if got := at(b.get(resource.FirmwareURI("BIOS")), "Status", "State"); got != "Enabled" {
 		t.Errorf("State = %v before the image was verified", got)
 	}
 	b.h.pass(30 * time.Second)
 	b.task(task, "Running", "TransferringToComponent", "VerifyingAtComponent", "InstallingOnComponent")
-	if got := at(b.get(firmwareURI("BIOS")), "Status", "State"); got != "Updating" {
+	if got := at(b.get(resource.FirmwareURI("BIOS")), "Status", "State"); got != "Updating" {
 		t.Errorf("State = %v while it is written", got)
 	}
 	b.h.pass(10 * time.Minute)
 	b.task(task, "Pending", "TransferringToComponent", "VerifyingAtComponent", "InstallingOnComponent", "AwaitToActivate")
-	staged := b.get(softwareInventory + "/BIOS.Staged")
+	staged := b.get(resource.SoftwareInventory + "/BIOS.Staged")
 	if staged["Version"] != "2.4.0" || staged["Staged"] != true || b.version("BIOS") != "2.3.1" {
 		t.Errorf("staged: %v, and running %v", staged, b.version("BIOS"))
 	}
 	b.restart()
 	b.task(task, "Completed", "TransferringToComponent", "VerifyingAtComponent", "InstallingOnComponent", "AwaitToActivate", "UpdateSuccessful")
-	now := b.get(firmwareURI("BIOS"))
+	now := b.get(resource.FirmwareURI("BIOS"))
 	if now["Version"] != "2.4.0" || now["LowestSupportedVersion"] != "2.1.0" || now["ReleaseDate"] != "2026-02-01T00:00:00Z" {
 		t.Errorf("inventory = %v", now)
 	}
@@ -114,14 +115,14 @@ func TestSimpleUpdateOfTheBIOS(t *testing.T) {
 	if got := b.attributes(biosURI)["SystemBiosVersion"]; got != "2.4.0" {
 		t.Errorf("SystemBiosVersion = %v", got)
 	}
-	backup := b.get(softwareInventory + "/BIOS.Backup")
+	backup := b.get(resource.SoftwareInventory + "/BIOS.Backup")
 	if backup["Version"] != "2.3.1" {
 		t.Errorf("backup = %v", backup)
 	}
-	b.send(404, "GET", softwareInventory+"/BIOS.Staged", "")
+	b.send(404, "GET", resource.SoftwareInventory+"/BIOS.Staged", "")
 
 	// And back again.
-	task = b.begins(call(t, b.s, "admin", "POST", softwareInventory+"/BIOS.Backup/Actions/SoftwareInventory.Activate", "{}"))
+	task = b.begins(call(t, b.s, "admin", "POST", resource.SoftwareInventory+"/BIOS.Backup/Actions/SoftwareInventory.Activate", "{}"))
 	b.h.pass(time.Minute)
 	b.restart()
 	b.task(task, "Completed")
@@ -133,7 +134,7 @@ func TestSimpleUpdateOfTheBIOS(t *testing.T) {
 func TestSimpleUpdateOfTheBMC(t *testing.T) {
 	b := newUpdate(t)
 	task := b.simple(`{"ImageURI":"images.test/bmc.img","TransferProtocol":"HTTPS","Username":"u","Password":"hidden-3"}`)
-	if d := cmp.Diff(ImageSource{URL: "https://images.test/bmc.img", User: "u", Password: "hidden-3", Most: 256 << 20}, b.h.images.from); d != "" {
+	if d := cmp.Diff(resource.ImageSource{URL: "https://images.test/bmc.img", User: "u", Password: "hidden-3", Most: 256 << 20}, b.h.images.from); d != "" {
 		t.Errorf("fetched from (-want +got):\n%s", d)
 	}
 	b.h.pass(10 * time.Minute)
@@ -205,7 +206,7 @@ func TestABrokenComponentIsShown(t *testing.T) {
 	b.simple(`{"ImageURI":"http://images.test/nic.img"}`)
 	b.h.pass(30 * time.Second)
 	must(t, b.h.Apply(t.Context(), machine.Reset{Kind: machine.ForceOff}))
-	got := b.get(firmwareURI("NIC.1"))
+	got := b.get(resource.FirmwareURI("NIC.1"))
 	if got["Version"] != nil || got["Active"] != false || at(got, "Status", "Health") != "Critical" {
 		t.Errorf("NIC.1 = %v, want it broken", got)
 	}
@@ -224,7 +225,7 @@ func TestUpdatesWithTheirOwnTime(t *testing.T) {
 	task := b.simple(`{"ImageURI":"http://images.test/bios.img","@Redfish.OperationApplyTime":"OnStartUpdateRequest"}`)
 	b.h.pass(time.Hour)
 	b.task(task, "Pending")
-	b.send(204, "POST", updateService+"/Actions/UpdateService.StartUpdate", "")
+	b.send(204, "POST", resource.UpdateService+"/Actions/UpdateService.StartUpdate", "")
 	b.h.pass(time.Minute)
 	b.task(task, "Running")
 
@@ -262,14 +263,14 @@ func TestSimpleUpdateComparesETags(t *testing.T) {
 	if n := len(b.h.BMC().Tasks.All()); n > 0 {
 		t.Errorf("refused, and %d jobs", n)
 	}
-	b.simple(body, "If-Match", b.get(updateService)["@odata.etag"].(string))
+	b.simple(body, "If-Match", b.get(resource.UpdateService)["@odata.etag"].(string))
 	b.simple(strings.Replace(body, "bios", "nic", 1), "If-Match", "*")
 }
 
 func TestUpdateServiceIsSet(t *testing.T) {
 	b := newUpdate(t)
-	got := b.send(200, "PATCH", updateService, `{"VerifyRemoteServerCertificate":false,"HttpPushUriTargetsBusy":true,"HttpPushUriTargets":["`+
-		firmwareURI("BIOS")+`"],"HttpPushUriOptions":{"ForceUpdate":true,"HttpPushUriApplyTime":{"ApplyTime":"OnReset"}}}`)
+	got := b.send(200, "PATCH", resource.UpdateService, `{"VerifyRemoteServerCertificate":false,"HttpPushUriTargetsBusy":true,"HttpPushUriTargets":["`+
+		resource.FirmwareURI("BIOS")+`"],"HttpPushUriOptions":{"ForceUpdate":true,"HttpPushUriApplyTime":{"ApplyTime":"OnReset"}}}`)
 	if options := got["HttpPushUriOptions"]; at(options, "ForceUpdate") != true || at(options, "HttpPushUriApplyTime", "ApplyTime") != "OnReset" {
 		t.Errorf("HttpPushUriOptions = %v", options)
 	}
@@ -280,10 +281,10 @@ func TestUpdateServiceIsSet(t *testing.T) {
 	if !b.h.images.from.Unverified {
 		t.Error("the server's certificate is verified all the same")
 	}
-	b.send(400, "PATCH", updateService, `{"HttpPushUriTargets":["/redfish/v1/Fans/1"]}`)
-	b.send(200, "PATCH", updateService, `{"ServiceEnabled":false}`)
+	b.send(400, "PATCH", resource.UpdateService, `{"HttpPushUriTargets":["/redfish/v1/Fans/1"]}`)
+	b.send(200, "PATCH", resource.UpdateService, `{"ServiceEnabled":false}`)
 	b.send(503, "POST", simpleURI, `{"ImageURI":"https://images.test/bmc.img"}`)
-	if w := push(t, b, "application/octet-stream", built(t, bmcImage), plainPush); w.Code != http.StatusServiceUnavailable {
+	if w := push(t, b, "application/octet-stream", built(t, bmcImage), resource.PlainPush); w.Code != http.StatusServiceUnavailable {
 		t.Errorf("a push to a disabled service = %d", w.Code)
 	}
 }
@@ -295,8 +296,8 @@ func push(t *testing.T, b *bench, mime string, body []byte, uri string) *httptes
 
 func TestPlainPushFollowsTheOptions(t *testing.T) {
 	b := newUpdate(t)
-	b.send(200, "PATCH", updateService, `{"HttpPushUriTargets":["`+firmwareURI("BIOS")+`"],"HttpPushUriOptions":{"HttpPushUriApplyTime":{"ApplyTime":"OnReset"}}}`)
-	task := b.begins(push(t, b, "application/octet-stream", built(t, biosImage), plainPush))
+	b.send(200, "PATCH", resource.UpdateService, `{"HttpPushUriTargets":["`+resource.FirmwareURI("BIOS")+`"],"HttpPushUriOptions":{"HttpPushUriApplyTime":{"ApplyTime":"OnReset"}}}`)
+	task := b.begins(push(t, b, "application/octet-stream", built(t, biosImage), resource.PlainPush))
 	b.h.pass(time.Hour)
 	b.task(task, "Pending", "TransferringToComponent", "VerifyingAtComponent", "AwaitToUpdate")
 	b.restart()
@@ -304,11 +305,11 @@ func TestPlainPushFollowsTheOptions(t *testing.T) {
 	if got := b.version("BIOS"); got != "2.4.0" {
 		t.Errorf("version = %v", got)
 	}
-	task = b.begins(push(t, b, "application/octet-stream", built(t, nicImage), plainPush)) // it is not for the BIOS
+	task = b.begins(push(t, b, "application/octet-stream", built(t, nicImage), resource.PlainPush)) // it is not for the BIOS
 	b.h.pass(time.Hour)
 	b.task(task, "Exception")
 	for _, mime := range []string{"application/json", "multipart/form-data; boundary=x"} {
-		if w := push(t, b, mime, built(t, biosImage), plainPush); w.Code != http.StatusUnsupportedMediaType {
+		if w := push(t, b, mime, built(t, biosImage), resource.PlainPush); w.Code != http.StatusUnsupportedMediaType {
 			t.Errorf("a push of %s = %d", mime, w.Code)
 		}
 	}
@@ -336,7 +337,7 @@ func multipartPushOf(t *testing.T, b *bench, forms ...form) *httptest.ResponseRe
 		must(t, err)
 	}
 	must(t, w.Close())
-	return push(t, b, w.FormDataContentType(), body.Bytes(), multipartPush)
+	return push(t, b, w.FormDataContentType(), body.Bytes(), resource.MultipartPush)
 }
 
 func TestMultipartPush(t *testing.T) {
@@ -344,12 +345,12 @@ func TestMultipartPush(t *testing.T) {
 	file := form{"UpdateFile", "application/octet-stream", "bios.img", built(t, biosImage)}
 	oem := form{"OemExample", "text/plain", "", []byte("anything")}
 	b := newUpdate(t)
-	task := b.begins(multipartPushOf(t, b, parameters(`{"Targets":["`+firmwareURI("BIOS")+`"],"@Redfish.OperationApplyTime":"OnReset","Oem":{}}`), file, oem))
+	task := b.begins(multipartPushOf(t, b, parameters(`{"Targets":["`+resource.FirmwareURI("BIOS")+`"],"@Redfish.OperationApplyTime":"OnReset","Oem":{}}`), file, oem))
 	if got := b.get(task)["Name"]; got != "Update with bios.img" {
 		t.Errorf("task name = %v", got)
 	}
 	payload := at(b.get(task), "Payload", "JsonBody").(string)
-	if !strings.Contains(payload, firmwareURI("BIOS")) {
+	if !strings.Contains(payload, resource.FirmwareURI("BIOS")) {
 		t.Errorf("payload = %s", payload)
 	}
 	b.h.pass(time.Hour)
@@ -389,17 +390,17 @@ func TestMultipartPush(t *testing.T) {
 			t.Errorf("%s: images are kept: %v", tt.name, tt.b.h.images.kept)
 		}
 	}
-	if w := push(t, b, "multipart/form-data", file.body, multipartPush); w.Code != http.StatusUnsupportedMediaType {
+	if w := push(t, b, "multipart/form-data", file.body, resource.MultipartPush); w.Code != http.StatusUnsupportedMediaType {
 		t.Errorf("without a boundary = %d", w.Code)
 	}
-	if w := push(t, b, "multipart/form-data; boundary=x", []byte("--y\r\n"), multipartPush); w.Code != http.StatusBadRequest {
+	if w := push(t, b, "multipart/form-data; boundary=x", []byte("--y\r\n"), resource.MultipartPush); w.Code != http.StatusBadRequest {
 		t.Errorf("with another boundary = %d", w.Code)
 	}
 }
 
 func TestPushAddressesTakeOnlyPushes(t *testing.T) {
 	b := newUpdate(t)
-	for _, uri := range []string{multipartPush, plainPush} {
+	for _, uri := range []string{resource.MultipartPush, resource.PlainPush} {
 		for _, method := range []string{"GET", "HEAD", "PATCH", "DELETE"} {
 			w := call(t, b.s, "admin", method, uri, "")
 			if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != "POST, OPTIONS" {
@@ -436,13 +437,13 @@ func TestAnUpdateIsLoggedAndSurvivesOthersEnd(t *testing.T) {
 }
 
 func TestTargetsDecideWhatIsUpdated(t *testing.T) {
-	manager, bmcURI := "/redfish/v1/Managers/1", firmwareURI("BMC")
+	manager, bmcURI := "/redfish/v1/Managers/1", resource.FirmwareURI("BMC")
 	for parameters, want := range map[string]any{
 		``:                               "1.5.0",
 		`,"Targets":[]`:                  "1.5.0",
 		`,"Targets":["` + bmcURI + `"]`:  "1.5.0",
 		`,"Targets":["` + manager + `"]`: "1.5.0",
-		`,"Targets":["` + firmwareInventory + `"]`:                          "1.5.0",
+		`,"Targets":["` + resource.FirmwareInventory + `"]`:                 "1.5.0",
 		`,"Targets":["` + sys + `"]`:                                        "1.4.2", // the BMC is no part of the system
 		`,"ExcludeTargets":["` + manager + `"]`:                             "1.4.2",
 		`,"ExcludeTargets":["` + sys + `"]`:                                 "1.5.0",

@@ -25,6 +25,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect/xcc"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
+	"github.com/metalab-dev/metalab/emulator/redfish/vendor"
 )
 
 // vendors are the dialects, each with profiles of its servers.
@@ -54,7 +56,7 @@ var vendors = []struct {
 // newVendorHost is a service of a server whose BMC has a dialect.
 func newVendorHost(t testing.TB, d *dialect.Record, profile string) (*Service, *host) {
 	t.Helper()
-	if err := errors.Join(d.Validate(), Check(d)); err != nil {
+	if err := errors.Join(d.Validate(), vendor.Check(d)); err != nil {
 		t.Fatal(err)
 	}
 	h := newHostOf(t, profile)
@@ -167,7 +169,7 @@ func walkVendor(t *testing.T, s *Service, d *dialect.Record, used map[int]bool) 
 			continue // what its type would be those say that link to it: checkTypes
 		}
 		schema := strings.TrimPrefix(odata[:max(0, strings.LastIndexByte(odata, '.'))], "#")
-		of := typeName(schema)
+		of := resource.TypeName(schema)
 		if body["@odata.id"] != at && !allowed(of, "@odata.id") {
 			t.Errorf("%s: @odata.id = %v", at, body["@odata.id"])
 		}
@@ -182,7 +184,7 @@ func walkVendor(t *testing.T, s *Service, d *dialect.Record, used map[int]bool) 
 				}
 			}
 		}
-		mapTexts(body, func(text string) string {
+		vendor.MapTexts(body, func(text string) string {
 			path, _, _ := strings.Cut(text, "#")
 			if strings.HasPrefix(path, "/redfish/v1/") && !strings.Contains(path, "$metadata") {
 				if away := strings.TrimRight(f.URI(path), "/") != strings.TrimRight(path, "/"); away && f.Route("GET", &url.URL{Path: path}) == nil {
@@ -220,7 +222,7 @@ func (s *schemaSet) faults(t testing.TB, schema string, body []byte) []fault {
 	c := s.compiled[schema]
 	if c == nil {
 		var err error
-		if c, err = s.compiler.Compile(jsonSchema(schema)); err != nil {
+		if c, err = s.compiler.Compile(resource.JSONSchema(schema)); err != nil {
 			t.Fatalf("schema %s: %v", schema, err)
 		}
 		s.compiled[schema] = c

@@ -13,6 +13,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 const (
@@ -31,7 +32,7 @@ func raiding(t testing.TB) (*host, *Service) {
 
 // drivesOf are links to drives.
 func drivesOf(bays ...int) string {
-	links := list(bays, func(n int) string { return fmt.Sprintf(`{"@odata.id":"%s/Drives/Disk.%d"}`, raid, n) })
+	links := resource.Map(bays, func(n int) string { return fmt.Sprintf(`{"@odata.id":"%s/Drives/Disk.%d"}`, raid, n) })
 	return "[" + strings.Join(links, ",") + "]"
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // states are states of a host in which a client may find it.
@@ -102,7 +103,7 @@ var states = []struct {
 			}},
 			bmc.CreateBootstrapAccount{Name: "boot", Password: "hidden-10", Last: true},
 			bmc.SetPolicy{Policy: bmc.Policy{
-				MinPassword: 1, MaxPassword: 20, PasswordLifetime: day, LockoutThreshold: 1, LockForever: true, Basic: bmc.BasicUnadvertised,
+				MinPassword: 1, MaxPassword: 20, PasswordLifetime: resource.Day, LockoutThreshold: 1, LockForever: true, Basic: bmc.BasicUnadvertised,
 				Lockdown: true, NoSessions: true, AbsoluteSessionTimeoutEnabled: true, AbsoluteSessionTimeout: time.Hour,
 			}},
 		} {
@@ -218,13 +219,13 @@ func TestEveryLinkLeadsToAValidResource(t *testing.T) {
 				t.Logf("bodies are not checked against DMTF's schemas: %v", err)
 			}
 			seen := walk(t, s, check)
-			for _, r := range s.tree.rows {
-				reached := slices.ContainsFunc(seen, func(uri string) bool { return fits([]string{r.uri, r.uri + "/"}, uri) })
-				if r.uri == webCertificates { // until NetworkProtocol is there, which links to it
-					reached = reached || !slices.ContainsFunc(s.tree.rows, func(r resource) bool { return strings.HasSuffix(r.uri, "/NetworkProtocol") })
+			for _, r := range s.tree.Rows {
+				reached := slices.ContainsFunc(seen, func(uri string) bool { return fits([]string{r.URI, r.URI + "/"}, uri) })
+				if r.URI == resource.WebCertificates { // until NetworkProtocol is there, which links to it
+					reached = reached || !slices.ContainsFunc(s.tree.Rows, func(r resource.Row) bool { return strings.HasSuffix(r.URI, "/NetworkProtocol") })
 				}
-				if r.schema != "" && !reached && !empty(h, &r) {
-					t.Errorf("no link leads to %s", r.uri)
+				if r.Schema != "" && !reached && !empty(h, &r) {
+					t.Errorf("no link leads to %s", r.URI)
 				}
 			}
 		})
@@ -232,21 +233,21 @@ func TestEveryLinkLeadsToAValidResource(t *testing.T) {
 }
 
 // empty says whether there is nothing in a host that a row could stand for.
-func empty(h *host, r *resource) bool {
-	at := look(h)
+func empty(h *host, r *resource.Row) bool {
+	at := resource.TakeSnapshot(h)
 	var some func(vars []string, ids map[string]string) bool
 	some = func(vars []string, ids map[string]string) bool {
-		m := &match{route: &route{resource: r}, ids: ids}
+		m := &resource.Match{Route: &resource.Route{Row: r}, IDs: ids}
 		if len(vars) == 0 {
-			return m.there(m.view(at))
+			return m.There(m.View(at))
 		}
-		return slices.ContainsFunc(things[vars[0]](m.view(at)), func(id string) bool {
+		return slices.ContainsFunc(resource.Members[vars[0]](m.View(at)), func(id string) bool {
 			more := maps.Clone(ids)
 			more[vars[0]] = id
 			return some(vars[1:], more)
 		})
 	}
-	return !some(variables(r.uri), map[string]string{})
+	return !some(resource.Variables(r.URI), map[string]string{})
 }
 
 // walk follows every link from the root, checks what it finds, and returns the
@@ -323,7 +324,7 @@ func visit(t *testing.T, s *Service, uri string, check *schemaSet) map[string]an
 	}
 	odata, _ := body["@odata.type"].(string)
 	schema := strings.TrimPrefix(odata[:strings.LastIndexByte(odata, '.')], "#")
-	name := typeName(schema)
+	name := resource.TypeName(schema)
 	last := uri[strings.LastIndexByte(uri, '/')+1:]
 	if id, ok := body["Id"]; ok && id != last && uri != "/redfish/v1/" {
 		t.Errorf("%s: Id = %v, want %s", uri, id, last)
@@ -331,7 +332,7 @@ func visit(t *testing.T, s *Service, uri string, check *schemaSet) map[string]an
 	if etag := w.Header().Get("ETag"); etag != body["@odata.etag"] {
 		t.Errorf("%s: ETag %s, @odata.etag %v", uri, etag, body["@odata.etag"])
 	}
-	if want := "<" + jsonSchema(schema) + ">; rel=describedby"; w.Header().Get("Link") != want {
+	if want := "<" + resource.JSONSchema(schema) + ">; rel=describedby"; w.Header().Get("Link") != want {
 		t.Errorf("%s: Link = %s, want %s", uri, w.Header().Get("Link"), want)
 	}
 	if check != nil && !strings.HasSuffix(uri, "/Capabilities") { // of which DSP0266 asks for no values
@@ -391,8 +392,8 @@ func truthful(t *testing.T, s *Service, uri, allow string) {
 
 // quietly are the methods that an address takes without saying so.
 func quietly(s *Service, uri string) []string {
-	if m := s.tree.find(&url.URL{Path: uri}); m != nil && m.action == nil {
-		return m.quiet
+	if m := s.tree.Find(&url.URL{Path: uri}); m != nil && m.Action == nil {
+		return m.Unadvertised
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 	"github.com/metalab-dev/metalab/emulator/machine/event/sel"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // severities in the order of how bad they are.
@@ -21,32 +22,32 @@ func TestEveryKindOfEventIsWorded(t *testing.T) {
 		}
 	}
 	for kind, row := range event.Kinds {
-		w, ok := wordings[kind]
+		w, ok := resource.Wordings[kind]
 		if !ok {
 			t.Errorf("no message tells %s", kind)
 			continue
 		}
-		d, n := w.is.Definition()
+		d, n := w.Message.Definition()
 		if bad := severities[string(d.Severity)]; bad > severities[string(row.Severity)] || bad == 0 && row.Severity == event.Critical {
 			t.Errorf("%s is %s, its message %s is %s", kind, row.Severity, d.Key, d.Severity)
 		}
-		if w.args != nil && len(w.args) != n {
-			t.Errorf("%s: %s takes %d arguments, not %q", kind, d.Key, n, w.args)
+		if w.Args != nil && len(w.Args) != n {
+			t.Errorf("%s: %s takes %d arguments, not %q", kind, d.Key, n, w.Args)
 		}
-		for _, a := range w.args {
+		for _, a := range w.Args {
 			if at, err := strconv.Atoi(strings.TrimPrefix(a, "%")); strings.HasPrefix(a, "%") && (err != nil || at > strings.Count(row.Text, "%")) {
 				t.Errorf("%s: its notes have no argument %s", kind, a)
 			}
 		}
-		o := object{}
-		showRecord(o, sel.Of(event.Note{Kind: kind, Args: []string{"", "", "Cel"}}))
+		o := resource.Object{}
+		resource.ShowRecord(o, sel.Of(event.Note{Kind: kind, Args: []string{"", "", "Cel"}}))
 		for name, of := range map[string]string{"SensorType": "SensorType", "EntryCode": "LogEntryCode"} {
 			if values := allowed[of]; o[name] == "OEM" || values != nil && !slices.Contains(values, o[name].(string)) {
 				t.Errorf("%s: %q is no %s", kind, o[name], name)
 			}
 		}
 	}
-	for kind := range wordings {
+	for kind := range resource.Wordings {
 		if _, ok := event.Kinds[kind]; !ok {
 			t.Errorf("%s is worded, and there is no such kind", kind)
 		}
@@ -55,10 +56,10 @@ func TestEveryKindOfEventIsWorded(t *testing.T) {
 
 // A part is shown by one resource, never by the collection that it is in.
 func TestOriginsAreResources(t *testing.T) {
-	rows := rows()
-	for part, pattern := range origins {
-		i := slices.IndexFunc(rows, func(r resource) bool { return r.uri == pattern })
-		if i < 0 || rows[i].of != "" || rows[i].schema == "" {
+	rows := resource.Rows()
+	for part, pattern := range resource.Origins {
+		i := slices.IndexFunc(rows, func(r resource.Row) bool { return r.URI == pattern })
+		if i < 0 || rows[i].MemberVariable != "" || rows[i].Schema == "" {
 			t.Errorf("%s: %s is not the row of a resource", part, pattern)
 		}
 	}
@@ -67,7 +68,7 @@ func TestOriginsAreResources(t *testing.T) {
 func TestOriginIsThereOrNot(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
-	v := s.tree.find(parsed(taskURI("1"))).view(look(h))
+	v := s.tree.Find(parsed(resource.TaskURI("1"))).View(resource.TakeSnapshot(h))
 	raid := h.Machine().Identity.Storage[0].ID
 	for _, tt := range []struct {
 		subject event.Subject
@@ -83,7 +84,7 @@ func TestOriginIsThereOrNot(t *testing.T) {
 		{event.Subject{Part: event.Account, ID: "33"}, ""},
 		{event.Subject{Part: "nothing"}, ""},
 	} {
-		if got, ok := v.origin(tt.subject); got != tt.want || ok != (tt.want != "") {
+		if got, ok := v.Origin(tt.subject); got != tt.want || ok != (tt.want != "") {
 			t.Errorf("origin(%+v) = %q, %t, want %q", tt.subject, got, ok, tt.want)
 		}
 	}

@@ -11,6 +11,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 	"github.com/metalab-dev/metalab/emulator/redfish/odata"
+	"github.com/metalab-dev/metalab/emulator/redfish/render"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
+	"github.com/metalab-dev/metalab/emulator/redfish/vendor"
 )
 
 // write answers a PATCH, POST or DELETE. The body is read before the host is
@@ -20,14 +23,14 @@ func (x *exchange) write() {
 		x.refuse(http.StatusBadRequest, message.QueryNotSupportedOnOperation.With())
 		return
 	}
-	if x.match.upload != nil {
-		c := x.operation(document{}, x.match.view(look(x.host)), nil)
-		out, err := uploads[x.match.upload.kind](x, c)
+	if x.match.Upload != nil {
+		c := x.operation(resource.Document{}, x.match.View(resource.TakeSnapshot(x.host)), nil)
+		out, err := uploads[x.match.Upload.Kind](x, c)
 		x.answer(c, out, err, x.success)
 		return
 	}
-	var in document
-	if x.r.Method != http.MethodDelete || x.match.applies != nil {
+	var in resource.Document
+	if x.r.Method != http.MethodDelete || x.match.ApplyTimes != nil {
 		var ok bool
 		if in, ok = x.body(); !ok {
 			return
@@ -35,7 +38,7 @@ func (x *exchange) write() {
 	}
 	x.prefer = preferences(x.r.Header["Prefer"])
 	unlock := func() {}
-	if x.inner != within { // whose request has done so
+	if x.inner != resource.Within { // whose request has done so
 		unlock = x.s.lock(x.host)
 	}
 	locked := true
@@ -47,9 +50,9 @@ func (x *exchange) write() {
 	}
 	defer free()
 
-	at := look(x.host)
-	v := x.match.view(at)
-	if !x.match.isThere(at) { // since the last look
+	at := resource.TakeSnapshot(x.host)
+	v := x.match.View(at)
+	if !x.match.IsPresent(at) { // since the last look
 		x.gone(at)
 		return
 	}
@@ -57,7 +60,7 @@ func (x *exchange) write() {
 		if !x.precondition(at) {
 			return
 		}
-		q := ofRequest{Method: x.r.Method, Match: x.match, At: at, BodySize: x.in}
+		q := vendor.Request{Method: x.r.Method, Match: x.match, At: at, BodySize: x.in}
 		if no := x.vendor().Reject(q, in); no != nil {
 			if no.PlainText {
 				x.refusePlain(no.Status, no.Message)
@@ -73,7 +76,7 @@ func (x *exchange) write() {
 		return
 	}
 	switch {
-	case x.match.action != nil:
+	case x.match.Action != nil:
 		x.act(in, v, free)
 	case x.r.Method == http.MethodPatch:
 		if x.writeOEM(in, v, free) {
@@ -83,45 +86,45 @@ func (x *exchange) write() {
 	case x.r.Method == http.MethodPost:
 		x.add(in, v)
 	case x.r.Method == http.MethodDelete:
-		var was *representation
+		var was *render.Representation
 		if x.prefer.returns == returnRepresentation {
-			was = x.s.renderer.representation(x.match, at)
+			was = x.s.renderer.Representation(x.match, at)
 		}
 		c := x.operation(in, v, nil)
-		out, err := x.match.remove(x.context(), c)
-		x.answer(c, out, err, func() *representation { return was })
+		out, err := x.match.Remove(x.context(), c)
+		x.answer(c, out, err, func() *render.Representation { return was })
 	}
 }
 
 // operation is the request as it was understood.
-func (x *exchange) operation(in document, v view, set values) operation {
-	return operation{host: x.host, view: v, set: set, who: x.who, from: x.from(), x: x, match: x.match, method: x.r.Method, in: in, when: x.when}
+func (x *exchange) operation(in resource.Document, v resource.View, set resource.Values) resource.Call {
+	return resource.Call{Host: x.host, View: v, Values: set, Actor: x.who, From: x.from(), Request: x, Match: x.match, Method: x.r.Method, Body: in, ApplyTime: x.when}
 }
 
 // answer is what is said to an operation that shows no resource, unless the
 // client prefers to see what there is to show.
-func (x *exchange) answer(c operation, out reply, err error, otherwise func() *representation) {
+func (x *exchange) answer(c resource.Call, out resource.Result, err error, otherwise func() *render.Representation) {
 	switch {
 	case err != nil:
 		x.fail(err)
-	case out.job != "":
+	case out.Task != "":
 		if x.prefer.async {
 			x.honour("respond-async")
 		}
-		if out.body != nil {
-			x.locate(taskMonitor(out.job))
-			x.show(http.StatusAccepted, x.loose(out.body))
+		if out.Body != nil {
+			x.locate(resource.TaskMonitor(out.Task))
+			x.show(http.StatusAccepted, x.loose(out.Body))
 			return
 		}
-		x.accepted(out.job)
-	case out.made != nil:
-		x.relay(out.made)
-	case out.body != nil:
-		x.show(cmp.Or(out.status, http.StatusOK), x.loose(out.body))
-	case out.status != 0 && out.status != http.StatusNoContent:
-		x.show(out.status, x.success())
-	case out.at != "":
-		x.locate(out.at)
+		x.accepted(out.Task)
+	case out.Inner != nil:
+		x.relay(out.Inner)
+	case out.Body != nil:
+		x.show(cmp.Or(out.Status, http.StatusOK), x.loose(out.Body))
+	case out.Status != 0 && out.Status != http.StatusNoContent:
+		x.show(out.Status, x.success())
+	case out.URI != "":
+		x.locate(out.URI)
 		x.done()
 	case x.afterwards(c):
 	case x.returns(returnRepresentation):
@@ -136,31 +139,31 @@ func (x *exchange) answer(c operation, out reply, err error, otherwise func() *r
 func (x *exchange) accepted(job string) {
 	h := x.w.Header()
 	if x.host.Dialect().Tasks.LocationIsTask {
-		x.locate(taskURI(job))
+		x.locate(resource.TaskURI(job))
 	} else {
-		x.locate(taskMonitor(job))
+		x.locate(resource.TaskMonitor(job))
 	}
 	if !x.host.Dialect().Tasks.LocationIsTask {
 		h["Retry-After"] = []string{retryAfter}
 	}
-	m := x.s.tree.find(&url.URL{Path: taskURI(job)})
-	p := x.s.renderer.representation(m, look(x.host))
+	m := x.s.tree.Find(&url.URL{Path: resource.TaskURI(job)})
+	p := x.s.renderer.Representation(m, resource.TakeSnapshot(x.host))
 	if p == nil { // forgotten already
 		x.status = http.StatusAccepted
 		x.w.WriteHeader(x.status)
 		return
 	}
-	h["Content-Type"], h["Content-Length"] = p.content, p.length[:]
-	x.send(http.StatusAccepted, p.body)
+	h["Content-Type"], h["Content-Length"] = p.Content, p.Length[:]
+	x.send(http.StatusAccepted, p.Body)
 }
 
 // showAt answers with a resource, or without a body when it is not there, or not
 // for the client to see.
 func (x *exchange) showAt(status int, uri string) {
-	at := look(x.host)
-	m := x.s.tree.find(&url.URL{Path: uri})
-	if m != nil && m.action == nil {
-		if p := x.s.renderer.representation(m, at); p != nil && x.who.may(http.MethodGet, m, at) {
+	at := resource.TakeSnapshot(x.host)
+	m := x.s.tree.Find(&url.URL{Path: uri})
+	if m != nil && m.Action == nil {
+		if p := x.s.renderer.Representation(m, at); p != nil && x.who.May(http.MethodGet, m, at) {
 			x.match = m
 			x.show(status, p)
 			return
@@ -174,18 +177,18 @@ func (x *exchange) showAt(status int, uri string) {
 }
 
 // loose is a page of a body that is no resource's.
-func (x *exchange) loose(o object) *representation {
-	body := encode(x.vendor().Render(o, look(x.host)))
-	p := newRepresentation(jsonType, body, etag(body), nil)
-	p.allow = x.match.allow
+func (x *exchange) loose(o resource.Object) *render.Representation {
+	body := resource.Encode(x.vendor().Render(o, resource.TakeSnapshot(x.host)))
+	p := render.NewRepresentation(resource.JSON, body, resource.ETag(body), nil)
+	p.Allow = x.match.Allow
 	return p
 }
 
 // body reads the JSON object of a request. An action or a DELETE needs none.
-func (x *exchange) body() (document, bool) {
-	bad := func(status int, m message.Message) (document, bool) {
+func (x *exchange) body() (resource.Document, bool) {
+	bad := func(status int, m message.Message) (resource.Document, bool) {
 		x.refuse(status, m)
-		return document{}, false
+		return resource.Document{}, false
 	}
 	b, err := x.bytes()
 	x.in = int64(len(b))
@@ -195,21 +198,21 @@ func (x *exchange) body() (document, bool) {
 		return bad(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())
 	case err != nil:
 		return bad(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
-	case len(b) == 0 && (x.match.action != nil || x.r.Method == http.MethodDelete):
-		return document{}, true
+	case len(b) == 0 && (x.match.Action != nil || x.r.Method == http.MethodDelete):
+		return resource.Document{}, true
 	}
 	if t := x.r.Header.Get("Content-Type"); t != "" {
-		if name, _, _ := strings.Cut(t, ";"); !strings.EqualFold(strings.TrimSpace(name), string(jsonType)) {
+		if name, _, _ := strings.Cut(t, ";"); !strings.EqualFold(strings.TrimSpace(name), string(resource.JSON)) {
 			return bad(http.StatusUnsupportedMediaType, message.UnrecognizedRequestBody.With())
 		}
 	}
-	in, err := parse(b)
+	in, err := resource.Parse(b)
 	switch {
-	case errors.Is(err, errMalformed):
+	case errors.Is(err, resource.ErrMalformed):
 		return bad(http.StatusBadRequest, message.MalformedJSON.With())
 	case err != nil:
 		return bad(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
-	case len(in.fields) == 0 && x.match.action == nil && x.r.Method != http.MethodDelete:
+	case len(in.Fields) == 0 && x.match.Action == nil && x.r.Method != http.MethodDelete:
 		return bad(http.StatusBadRequest, message.EmptyJSON.With())
 	}
 	if x.inner == "" {
@@ -229,41 +232,41 @@ func (x *exchange) bytes() ([]byte, error) {
 }
 
 // act carries out an action (DSP0266, "POST (action)").
-func (x *exchange) act(in document, v view, free func()) {
-	a := x.match.action
-	set, bad := accept(in, a.inputs, v, nil)
+func (x *exchange) act(in resource.Document, v resource.View, free func()) {
+	a := x.match.Action
+	set, bad := resource.Accept(in, a.Inputs, v, nil)
 	if len(bad) > 0 {
-		x.refuse(http.StatusBadRequest, list(bad, func(r refusal) message.Message { return r.ofParameter(a.name) })...)
+		x.refuse(http.StatusBadRequest, resource.Map(bad, func(r resource.Refusal) message.Message { return r.OfParameter(a.Name) })...)
 		return
 	}
 	c := x.operation(in, v, set)
-	if a.slow {
+	if a.Slow {
 		free()
-		if x.prefer.async || a.late != nil && a.late(v) {
-			x.later(c, a.apply)
+		if x.prefer.async || a.Late != nil && a.Late(v) {
+			x.later(c, a.Apply)
 			return
 		}
 	}
-	out, err := a.apply(x.context(), c)
+	out, err := a.Apply(x.context(), c)
 	x.answer(c, out, err, x.success)
 }
 
 // change carries out a PATCH. What can be changed is; what cannot is told
 // (DSP0266, "PATCH (update)").
-func (x *exchange) change(in document, v view, free func()) {
-	if x.match.vendor != nil {
+func (x *exchange) change(in resource.Document, v resource.View, free func()) {
+	if x.match.OEM != nil {
 		x.patchOEM(in, v)
 		return
 	}
 	mine, bad := x.permitted(in, v)
-	var whole object
-	shown := func() object { // which few ask for, and those often
+	var whole resource.Object
+	shown := func() resource.Object { // which few ask for, and those often
 		if whole == nil {
-			whole = x.match.object(v)
+			whole = x.match.Object(v)
 		}
 		return whole
 	}
-	set, worse := accept(mine, x.match.patch.inputs, v, shown)
+	set, worse := resource.Accept(mine, x.match.Patch.Inputs, v, shown)
 	bad = append(bad, worse...)
 	switch {
 	case len(set) == 0 && len(bad) == 0:
@@ -274,16 +277,16 @@ func (x *exchange) change(in document, v view, free func()) {
 		return
 	}
 	c, n := x.operation(in, v, set), len(set)
-	if slow := x.match.patch.slow; slow != nil && slow(set) {
+	if slow := x.match.Patch.Slow; slow != nil && slow(set) {
 		free()
 	}
-	out, err := x.match.patch.apply(x.context(), c)
-	if err != nil || out.job != "" {
+	out, err := x.match.Patch.Apply(x.context(), c)
+	if err != nil || out.Task != "" {
 		x.answer(c, out, err, nil)
 		return
 	}
-	bad = append(bad, out.bad...)
-	if len(out.bad) >= n {
+	bad = append(bad, out.Refusals...)
+	if len(out.Refusals) >= n {
 		x.refuseAll(bad)
 		return
 	}
@@ -291,15 +294,15 @@ func (x *exchange) change(in document, v view, free func()) {
 }
 
 // changed answers a PATCH of which something was done.
-func (x *exchange) changed(c operation, bad []refusal) {
-	at := look(x.host)
-	if len(bad) == 0 && x.prefer.returns == "" && at.d.Presentation.Errors.Success != nil && x.match.isThere(at) {
+func (x *exchange) changed(c resource.Call, bad []resource.Refusal) {
+	at := resource.TakeSnapshot(x.host)
+	if len(bad) == 0 && x.prefer.returns == "" && at.Dialect.Presentation.Errors.Success != nil && x.match.IsPresent(at) {
 		if !x.afterwards(c) { // the resource is not shown
 			x.succeed()
 		}
 		return
 	}
-	p := x.s.renderer.representation(x.match, at)
+	p := x.s.renderer.Representation(x.match, at)
 	switch {
 	case p == nil: // no longer there, for what was changed
 		x.done()
@@ -318,106 +321,106 @@ func (x *exchange) changed(c operation, bad []refusal) {
 
 // permitted takes out of a request the properties that the actor may not
 // change.
-func (x *exchange) permitted(in document, v view) (document, []refusal) {
-	if len(x.match.needs.properties) == 0 { // what holds for one holds for all
+func (x *exchange) permitted(in resource.Document, v resource.View) (resource.Document, []resource.Refusal) {
+	if len(x.match.Privileges.Properties) == 0 { // what holds for one holds for all
 		return in, nil
 	}
-	own := x.match.own != nil && x.match.own(v, x.who)
-	var bad []refusal
-	mine := in.but(func(f field) bool {
-		if inputOf(x.match.patch.inputs, f.name) < 0 || x.who.maySet(f.name, x.match, own) {
+	own := x.match.BelongsTo != nil && x.match.BelongsTo(v, x.who)
+	var bad []resource.Refusal
+	mine := in.But(func(f resource.Field) bool {
+		if resource.InputOf(x.match.Patch.Inputs, f.Name) < 0 || x.who.MaySet(f.Name, x.match, own) {
 			return false
 		}
-		bad = append(bad, refusal{path: []string{f.name}, why: outright, says: x.who.forbidden(), status: http.StatusForbidden})
+		bad = append(bad, resource.Refusal{Path: []string{f.Name}, Problem: resource.Outright, Message: x.who.Forbidden(), Status: http.StatusForbidden})
 		return true
 	})
 	return mine, bad
 }
 
 // refuseAll refuses a request of which nothing is taken.
-func (x *exchange) refuseAll(bad []refusal) {
-	status := bad[0].status
+func (x *exchange) refuseAll(bad []resource.Refusal) {
+	status := bad[0].Status
 	for _, r := range bad {
-		if r.status != status {
+		if r.Status != status {
 			status = 0
 		}
 	}
 	if status == 0 {
 		status = http.StatusBadRequest
 	}
-	x.refuse(status, list(bad, refusal.ofProperty)...)
+	x.refuse(status, resource.Map(bad, resource.Refusal.OfProperty)...)
 }
 
 // annotated is a page that tells which properties were not changed, both of
 // the whole resource and beside each property (DSP0266, "Extended information").
-func (x *exchange) annotated(p *representation, bad []refusal) *representation {
+func (x *exchange) annotated(p *render.Representation, bad []resource.Refusal) *render.Representation {
 	const info = "@Message.ExtendedInfo"
-	if len(bad) > maxMessages {
-		bad = bad[:maxMessages]
+	if len(bad) > resource.MaxMessages {
+		bad = bad[:resource.MaxMessages]
 	}
-	o := decode(p.body)
-	o[info] = x.spoken().ExtendedInfo(list(bad, refusal.ofProperty)...)
+	o := resource.Decode(p.Body)
+	o[info] = x.spoken().ExtendedInfo(resource.Map(bad, resource.Refusal.OfProperty)...)
 	for _, r := range bad {
 		in := o
-		for _, name := range r.path[:len(r.path)-1] {
-			in, _ = in[name].(object)
+		for _, name := range r.Path[:len(r.Path)-1] {
+			in, _ = in[name].(resource.Object)
 		}
 		if in != nil { // it is of a group that is shown
-			in[r.property()+info] = x.spoken().ExtendedInfo(r.ofProperty())
+			in[r.Property()+info] = x.spoken().ExtendedInfo(r.OfProperty())
 		}
 	}
-	return p.with(encode(o))
+	return p.With(resource.Encode(o))
 }
 
 // telling is a page that tells something beside what it shows.
-func (x *exchange) telling(p *representation, ms []message.Message) *representation {
-	o := decode(p.body)
+func (x *exchange) telling(p *render.Representation, ms []message.Message) *render.Representation {
+	o := resource.Decode(p.Body)
 	o["@Message.ExtendedInfo"] = x.spoken().ExtendedInfo(ms...)
-	return p.with(encode(o))
+	return p.With(resource.Encode(o))
 }
 
 // ofMember words a refusal as one of a property of a new member. Before Base
 // 1.14 a property that is missing had a message of its own there.
-func (x *exchange) ofMember(r refusal) message.Message {
-	if old := message.CreateFailedMissingReqProperties; r.why == missing && x.spoken().Before(old.Registry, 14) {
-		return old.With(r.name()).About(r.pointer())
+func (x *exchange) ofMember(r resource.Refusal) message.Message {
+	if old := message.CreateFailedMissingReqProperties; r.Problem == resource.Missing && x.spoken().Before(old.Registry, 14) {
+		return old.With(r.Name()).About(r.Pointer())
 	}
-	return r.ofProperty()
+	return r.OfProperty()
 }
 
 // add carries out a POST to a collection (DSP0266, "POST (create)").
-func (x *exchange) add(in document, v view) {
-	c := x.match.create
-	set, bad := accept(in, c.inputs, v, nil)
+func (x *exchange) add(in resource.Document, v resource.View) {
+	c := x.match.Create
+	set, bad := resource.Accept(in, c.Inputs, v, nil)
 	if len(bad) > 0 {
-		x.refuse(http.StatusBadRequest, list(bad, x.ofMember)...)
+		x.refuse(http.StatusBadRequest, resource.Map(bad, x.ofMember)...)
 		return
 	}
 	op := x.operation(in, v, set)
 	x.expect(http.StatusCreated)
-	made, err := c.apply(x.context(), op)
-	if err != nil || made.job != "" {
+	made, err := c.Apply(x.context(), op)
+	if err != nil || made.Task != "" {
 		x.answer(op, made, err, nil)
 		return
 	}
 	h := x.w.Header()
-	uri := v.uri + "/" + made.id
+	uri := v.URI + "/" + made.ID
 	x.locate(uri)
-	if made.token != "" {
-		h["X-Auth-Token"], h["Cache-Control"] = []string{made.token}, []string{"no-store"}
+	if made.Token != "" {
+		h["X-Auth-Token"], h["Cache-Control"] = []string{made.Token}, []string{"no-store"}
 	}
-	x.match = x.s.tree.find(&url.URL{Path: uri})
-	p := x.s.renderer.representation(x.match, look(x.host))
+	x.match = x.s.tree.Find(&url.URL{Path: uri})
+	p := x.s.renderer.Representation(x.match, resource.TakeSnapshot(x.host))
 	if p == nil { // gone again
 		x.fail(bmc.ErrNotFound)
 		return
 	}
-	if len(made.told) > 0 { // which must be told
-		x.show(http.StatusCreated, x.telling(p, made.told))
+	if len(made.Messages) > 0 { // which must be told
+		x.show(http.StatusCreated, x.telling(p, made.Messages))
 		return
 	}
 	if x.returns(returnMinimal) {
-		h["Etag"] = p.etag[:]
+		h["Etag"] = p.ETag[:]
 		x.status = http.StatusCreated
 		x.w.WriteHeader(x.status)
 		return

@@ -1,0 +1,173 @@
+package event
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
+)
+
+// Schemas of what subscribers are told.
+const (
+	EventSchema  = "Event.v1_13_0"
+	reportSchema = "MetricReport.v1_5_2"
+)
+
+// passes says whether a subscription is told of a record (DSP2046,
+// EventDestination).
+func (r *record) passes(s *bmc.Subscription, spoken message.Versions) bool {
+	if r.only != "" {
+		return r.only == s.ID
+	}
+	registry, key := resource.Unversioned(r.messageID(spoken))
+	f := &s.Filter
+	named := len(f.Registries)+len(f.Messages) == 0 ||
+		slices.Contains(f.Registries, registry) || contains(f.Messages, registry, key)
+	return named && !slices.Contains(f.NotRegistries, registry) && !contains(f.NotMessages, registry, key) &&
+		allows(f.Types, r.of) && allows(f.Kinds, r.kind) && allows(f.Severities, string(r.is.Severity)) &&
+		(len(f.Origins) == 0 || slices.ContainsFunc(f.Origins, func(o string) bool {
+			return o == r.origin || f.Subordinate && strings.HasPrefix(r.origin, strings.TrimSuffix(o, "/")+"/")
+		}))
+}
+
+func allows(all []string, one string) bool { return len(all) == 0 || slices.Contains(all, one) }
+
+func contains(ids []string, registry, key string) bool {
+	return slices.ContainsFunc(ids, func(id string) bool {
+		r, k := resource.Unversioned(id)
+		return r == registry && k == key
+	})
+}
+
+func (r *record) messageID(spoken message.Versions) string {
+	if r.dictated != nil {
+		return resource.Value(resource.Values(r.dictated), "MessageId", "")
+	}
+	return spoken.ID(r.is)
+}
+
+// happening are records with the number of the event that tells them.
+type Notification struct {
+	Number  uint64
+	opens   string // ID of the subscription that was made
+	records []record
+	reports []machine.MetricReport
+	at      *resource.Snapshot // right after
+}
+
+// payloads are what a subscription is told.
+func (s *Events) Payloads(t *Notification, to *bmc.Subscription) [][]byte {
+	if !to.Reports {
+		if body := s.event(t, to); body != nil {
+			return [][]byte{body}
+		}
+		return nil
+	}
+	var all [][]byte
+	for _, r := range t.reports {
+		if allows(to.Filter.Reports, resource.TelemetryURI+"/MetricReportDefinitions/"+r.ID) {
+			o := resource.Reported(resource.View{Dialect: t.at.Dialect, Machine: t.at.Machine, BMC: t.at.BMC, Now: t.at.Now}, r)
+			o["@odata.id"], o["@odata.type"], o["Id"] = resource.TelemetryURI+"/MetricReports/"+r.ID, resource.OdataType(reportSchema), r.ID
+			o["Context"] = to.Context
+			all = append(all, resource.Encode(o))
+		}
+	}
+	return all
+}
+
+// event is the payload for a subscription; nil when there is nothing for it
+// (DSP2046, Event).
+func (s *Events) event(t *Notification, to *bmc.Subscription) []byte {
+	spoken := t.at.Dialect.Protocol.Registries
+	var all []resource.Object
+	number := strconv.FormatUint(t.Number, 10)
+	for i := range t.records {
+		r := &t.records[i]
+		if !r.passes(to, spoken) {
+			continue
+		}
+		o := r.object(t.at)
+		o["MemberId"] = strconv.Itoa(len(all))
+		if _, ok := o["EventId"]; !ok {
+			o["EventId"] = number + "." + strconv.Itoa(i)
+		}
+		if len(t.records) > 1 && r.dictated == nil {
+			o["EventGroupId"] = int(t.Number)
+		}
+		if uri, ok := o["OriginOfCondition"].(resource.Object); ok && to.IncludeOriginOfCondition && !r.gone {
+			o["OriginOfCondition"] = s.whole(t.at, to, uri)
+		}
+		all = append(all, o)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	o := resource.Object{
+		"@odata.type": resource.OdataType(EventSchema), "Id": number, "Name": "Event Array", "Context": to.Context,
+		"Events": all, "Events@odata.count": len(all),
+	}
+	return resource.Encode(s.vendors.Of(t.at.Dialect).Render(o, t.at))
+}
+
+// object is a record as an event holds it.
+func (r *record) object(at *resource.Snapshot) resource.Object {
+	if r.dictated != nil {
+		o := resource.Object{"EventType": resource.Other} // which DSP2046 requires
+		for name, v := range r.dictated {
+			o[name] = v
+		}
+		if r.origin != "" {
+			o["OriginOfCondition"] = resource.Ref(r.origin)
+		}
+		return o
+	}
+	v := resource.View{Dialect: at.Dialect, BMC: at.BMC}
+	spoken := v.Spoken()
+	m := spoken.In(r.is)
+	o := resource.Object{
+		"EventType": r.kind, "EventTimestamp": v.Local(r.at.Add(at.BMC.Clock.Skew())), "MessageId": spoken.ID(m), "Message": m.Text,
+		"MessageSeverity": string(m.Severity), "Severity": string(m.Severity), "Resolution": m.Resolution,
+	}
+	if len(m.Args) > 0 {
+		o["MessageArgs"] = m.Args
+	}
+	if r.origin != "" {
+		o["OriginOfCondition"] = resource.Ref(r.origin)
+	}
+	if r.gone {
+		o["OriginOfConditionUnavailable"] = true
+	}
+	if r.log != "" {
+		o["LogEntry"] = resource.Ref(r.log)
+	}
+	if r.user != "" {
+		o["Username"] = r.user
+	}
+	if r.from != "" {
+		o["OriginAddress"] = "https://" + r.from
+	}
+	if r.general {
+		o["SpecificEventExistsInGroup"] = true
+	}
+	return o
+}
+
+// whole is what a link leads to, if the owner of the subscription may read it,
+// else the link.
+func (s *Events) whole(at *resource.Snapshot, to *bmc.Subscription, link resource.Object) resource.Object {
+	uri, _ := link["@odata.id"].(string)
+	m := s.tree.Find(&url.URL{Path: uri})
+	if m == nil || m.Read == nil || m.Action != nil || m.Members || s.renderer.Representation(m, at) == nil {
+		return link
+	}
+	owner := resource.Find(at.BMC.Accounts, to.Owner, func(a bmc.Account) string { return a.ID })
+	if who := resource.ActorOf(owner, "", at.BMC); !who.May("GET", m, at) {
+		return link
+	}
+	return m.Object(m.View(at))
+}

@@ -1,0 +1,281 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+)
+
+func accountRows() []Row {
+	return []Row{
+		{URI: "/redfish/v1/AccountService", Schema: "AccountService.v1_18_1", DependsOn: PartAccess,
+			Read: accountService, Patch: &accountServicePatch},
+		{URI: "/redfish/v1/AccountService/Accounts", Schema: "ManagerAccountCollection", DependsOn: PartAccess,
+			Name: "Accounts", MemberVariable: "account", Create: &accountCreate, Refuses: fixedAccounts},
+		{URI: AccountsURI + "/{account}", Schema: "ManagerAccount.v1_14_1", DependsOn: PartAccess | PartLoginFailures,
+			Read: account, BelongsTo: ownAccount, Patch: &accountPatch, Remove: removeAccount, Refuses: keptAccount, Actions: accountActions},
+		{URI: RolesURI, Schema: "RoleCollection", DependsOn: PartAccess, Name: "Roles", MemberVariable: "role", Create: &roleCreate},
+		{URI: RolesURI + "/{role}", Schema: "Role.v1_3_3", DependsOn: PartAccess,
+			Read: accountRole, Patch: &rolePatch, Remove: removeRole, Refuses: predefinedRole},
+	}
+}
+
+const (
+	AccountsURI = "/redfish/v1/AccountService/Accounts"
+	RolesURI    = "/redfish/v1/AccountService/Roles"
+)
+
+func AccountURI(id string) string { return AccountsURI + "/" + id }
+
+func (v View) account() bmc.Account {
+	a, _ := v.BMC.Account(v.IDs["account"])
+	return a
+}
+
+func account(v View) Object {
+	a := v.account()
+	o := Object{
+		"Name": "Account " + a.ID, "UserName": a.Name, "RoleId": string(a.Role), "Enabled": a.Enabled,
+		"Password": nil, // never shown (DSP2046, ManagerAccount.Password)
+		"Locked":   v.BMC.LoginFailures.Locked(a.ID), "PasswordChangeRequired": a.ChangeRequired,
+		"PasswordExpiration": dateOrNull(a.PasswordExpires), "AccountExpiration": dateOrNull(a.Expires),
+		"AccountTypes": accountTypes(v, a), "StrictAccountTypes": a.StrictTypes,
+		"Links": Object{},
+	}
+	if a.Bootstrap {
+		o["HostBootstrapAccount"] = true
+	}
+	if a.Role != "" { // that of an unused slot
+		o["Links"] = Object{"Role": Ref(RolesURI + "/" + string(a.Role))}
+	}
+	return o
+}
+
+// dateOrNull is a time as Redfish writes it; null when there is none.
+func dateOrNull(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// accountTypes are the services that an account may use.
+func accountTypes(v View, a bmc.Account) []string {
+	out := []string{}
+	for _, t := range v.BMC.Spec.Accounts.Types {
+		if a.Name != "" && a.Has(t.Type) {
+			out = append(out, string(t.Type))
+		}
+	}
+	return out
+}
+
+func supportedTypes(v View) []string {
+	return Map(v.BMC.Spec.Accounts.Types, func(t bmc.TypeSpec) string { return string(t.Type) })
+}
+
+func roleIDs(v View) []string {
+	return Map(v.BMC.Roles(), func(r bmc.RoleSpec) string { return string(r.ID) })
+}
+
+func ownAccount(v View, who Actor) bool { return v.account().ID == who.Account }
+
+// fixedAccounts: a BMC whose accounts are slots has them made and removed by
+// PATCH.
+func fixedAccounts(v View, method string) bool {
+	return method == http.MethodPost && v.BMC.Spec.Accounts.Fixed
+}
+
+// keptAccount says that an account cannot be deleted: that of a slot, or of
+// the last who can administer accounts, if the vendor's BMC keeps that.
+func keptAccount(v View, method string) bool {
+	if method != http.MethodDelete {
+		return false
+	}
+	if v.BMC.Spec.Accounts.Fixed {
+		return true
+	}
+	rest := *v.BMC.Access
+	rest.Accounts = slices.DeleteFunc(slices.Clone(rest.Accounts), func(a bmc.Account) bool { return a.ID == v.IDs["account"] })
+	return !v.BMC.Spec.Accounts.LastAdmin && v.BMC.Admins() > 0 && rest.Admins() == 0
+}
+
+// isDate says whether a text is a date and time as Redfish writes it.
+func isDate(s string) bool {
+	_, err := time.Parse(time.RFC3339, s)
+	return err == nil
+}
+
+// accountInputs are what a client can say of an account; with all it can say
+// of a new one.
+func accountInputs(ofNew bool) []Input {
+	in := []Input{
+		{Name: "UserName", Kind: Text, Required: ofNew},
+		{Name: "Password", Kind: Text, Required: ofNew, Secret: true},
+		{Name: "RoleId", Kind: Text, Required: ofNew, Allowed: roleIDs},
+		{Name: "Enabled", Kind: Boolean},
+		{Name: "PasswordChangeRequired", Kind: Boolean},
+		{Name: "PasswordExpiration", Kind: Text, Form: isDate, Nullable: true},
+		{Name: "AccountExpiration", Kind: Text, Form: isDate, Nullable: true},
+		{Name: "AccountTypes", Kind: Array, Of: []Input{{Kind: Text, Allowed: supportedTypes}}},
+		{Name: "StrictAccountTypes", Kind: Boolean},
+	}
+	if !ofNew {
+		// The service locks; a client can only unlock (DSP2046,
+		// ManagerAccount.Locked).
+		in = append(in, Input{Name: "Locked", Kind: Boolean, Allowed: OneOf("false")})
+	}
+	return in
+}
+
+// sent is a pointer to what a client sent under a name; nil when it did not.
+func sent[T, S any](set Values, name string, as func(T) S) *S {
+	if v, ok := set[name].(T); ok {
+		return new(as(v))
+	}
+	return nil
+}
+
+func same[T any](v T) T { return v }
+
+// accountChange is what a client wants of an account.
+func accountChange(set Values) bmc.AccountChange {
+	c := bmc.AccountChange{
+		Name: sent(set, "UserName", same[string]), Password: sent(set, "Password", same[string]),
+		Role:    sent(set, "RoleId", func(s string) bmc.Role { return bmc.Role(s) }),
+		Enabled: sent(set, "Enabled", same[bool]), ChangeRequired: sent(set, "PasswordChangeRequired", same[bool]),
+		StrictTypes: sent(set, "StrictAccountTypes", same[bool]),
+		Types: sent(set, "AccountTypes", func(all []any) []bmc.AccountType {
+			return Map(all, func(t any) bmc.AccountType { return bmc.AccountType(t.(string)) })
+		}),
+		PasswordExpires: sentDate(set, "PasswordExpiration"), Expires: sentDate(set, "AccountExpiration"),
+	}
+	_, c.Unlock = set["Locked"]
+	return c
+}
+
+// sentDate is a date that a client sent, of which null is a zero time.
+func sentDate(set Values, name string) *time.Time {
+	v, ok := set[name]
+	if !ok {
+		return nil
+	}
+	t, _ := v.(string)
+	at, _ := time.Parse(time.RFC3339, t) // zero of null; anything else was checked
+	return &at
+}
+
+var accountCreate = Create{
+	Inputs: accountInputs(true),
+	Most:   func(v View) int { return v.BMC.Spec.Accounts.Most },
+	Apply: func(ctx context.Context, c Call) (Result, error) {
+		evs, err := c.Host.ApplyBMC(ctx, bmc.CreateAccount{AccountChange: accountChange(c.Values)})
+		var wrong *bmc.FieldError
+		if errors.As(err, &wrong) {
+			return Result{}, Decline(http.StatusBadRequest, c.notTaken(wrong).OfProperty())
+		}
+		for _, ev := range evs {
+			if made, ok := ev.(bmc.AccountCreated); ok {
+				return Result{ID: made.ID}, err
+			}
+		}
+		return Result{}, err
+	},
+}
+
+// accountPatch changes what can be changed: what the model refuses is left out
+// until the rest is taken.
+var accountPatch = Patch{
+	Inputs: accountInputs(false),
+	Apply: func(ctx context.Context, c Call) (Result, error) {
+		var out Result
+		if _, ok := c.Values["Password"]; ok && c.View.BMC.Policy.OldPassword {
+			out.Refusals = append(out.Refusals, c.notTaken(&bmc.FieldError{Field: bmc.FieldPassword, Why: bmc.ByAction}))
+			delete(c.Values, "Password")
+		}
+		for len(c.Values) > 0 {
+			_, err := c.Host.ApplyBMC(ctx, bmc.ChangeAccount{
+				ID: c.View.IDs["account"], AccountChange: accountChange(c.Values), Session: c.Actor.Session,
+			})
+			var wrong *bmc.FieldError
+			if !errors.As(err, &wrong) {
+				return out, err
+			}
+			bad := c.notTaken(wrong)
+			if _, sent := c.Values[bad.Property()]; !sent { // it follows from another
+				return Result{}, Decline(http.StatusBadRequest, bad.OfProperty())
+			}
+			out.Refusals = append(out.Refusals, bad)
+			delete(c.Values, bad.Property())
+		}
+		return out, nil
+	},
+}
+
+func removeAccount(ctx context.Context, c Call) (Result, error) {
+	_, err := c.Host.ApplyBMC(ctx, bmc.RemoveAccount{ID: c.View.IDs["account"]})
+	return Result{}, err
+}
+
+// accountActions: who may set a password may do so by the action too. The
+// registry maps no actions, and by the entity's POST nobody could but who
+// administers accounts, which is not what the action is for.
+var accountActions = []Action{{
+	Name: "ManagerAccount.ChangePassword", like: "Password",
+	Inputs: []Input{
+		{Name: "NewPassword", Kind: Text, Required: true, Secret: true},
+		{Name: "SessionAccountPassword", Kind: Text, Required: true, Secret: true},
+	},
+	when: func(v View) bool { return v.account().Name != "" },
+	Apply: func(ctx context.Context, c Call) (Result, error) {
+		_, err := c.Host.ApplyBMC(ctx, bmc.ChangePassword{
+			ID: c.View.IDs["account"], To: Value(c.Values, "NewPassword", ""),
+			By: c.Actor.Account, Proof: Value(c.Values, "SessionAccountPassword", ""), Session: c.Actor.Session,
+		})
+		var wrong *bmc.FieldError
+		switch {
+		case errors.Is(err, bmc.ErrProof):
+			return Result{}, Decline(http.StatusBadRequest,
+				message.ActionParameterValueError.With("SessionAccountPassword", "ManagerAccount.ChangePassword").About("#/SessionAccountPassword"))
+		case errors.As(err, &wrong):
+			return Result{}, Decline(http.StatusBadRequest, c.notTaken(wrong).Message.About("#/NewPassword"))
+		}
+		return Result{}, err
+	},
+}}
+
+// fieldNames are the properties that the fields of an account are.
+var fieldNames = map[bmc.Field]string{
+	bmc.FieldName: "UserName", bmc.FieldPassword: "Password", bmc.FieldRole: "RoleId", bmc.FieldEnabled: "Enabled",
+	bmc.FieldTypes: "AccountTypes",
+}
+
+// notTaken words what the model finds wrong with an account.
+func (c Call) notTaken(e *bmc.FieldError) Refusal {
+	name := fieldNames[e.Field]
+	sent := Echo(c.Values[name])
+	if e.Field == bmc.FieldTypes {
+		sent = "[…]"
+	}
+	other := "AccountTypes"
+	if e.Field == bmc.FieldTypes {
+		other = "Password"
+	}
+	says := map[bmc.Reason]func() message.Message{
+		bmc.Taken:     func() message.Message { return message.ResourceAlreadyExists.With("ManagerAccount", name, sent) },
+		bmc.BadForm:   func() message.Message { return message.PropertyValueFormatError.With(sent, name) },
+		bmc.BadLength: message.PasswordIncorrectLength.With,
+		bmc.Reused:    message.PasswordReuseTooRecent.With,
+		bmc.NoSuch:    func() message.Message { return message.PropertyValueNotInList.With(sent, name) },
+		bmc.LastAdmin: func() message.Message { return message.PropertyValueResourceConflict.With(name, sent, AccountsURI) },
+		bmc.NoFit:     func() message.Message { return message.PropertyValueConflict.With(name, other) },
+		bmc.NotStrict: func() message.Message { return message.StrictAccountTypes.With(name) },
+		bmc.ByAction:  func() message.Message { return message.PropertyNotWritable.With(name) },
+	}[e.Why]()
+	return Refusal{Path: []string{name}, Problem: Outright, Message: says}
+}

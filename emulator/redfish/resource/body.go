@@ -1,0 +1,136 @@
+package resource
+
+import (
+	"maps"
+	"strings"
+)
+
+// shown is a member as its collection shows it.
+func (m *Match) shown(v View, id string) Object {
+	uri := v.URI + "/" + id
+	if m.member == nil {
+		return Ref(uri)
+	}
+	ids := maps.Clone(v.IDs)
+	if ids == nil {
+		ids = map[string]string{}
+	}
+	ids[m.MemberVariable] = id
+	v.URI, v.IDs = uri, ids
+	return (&Match{Route: &Route{Row: m.member}, URI: uri, IDs: ids}).Object(v)
+}
+
+// object is the body of a resource as the standard has it.
+func (m *Match) Object(v View) Object {
+	o := m.Standard(v)
+	m.ShowETag(v, o, m.Volatile)
+	return o
+}
+
+// showETag adds an ETag of the body that the body itself shows.
+func (m *Match) ShowETag(v View, o Object, volatile []string) {
+	if m.finish != nil {
+		m.finish(v, o, func(o Object) string { return FormatETag(ETag(Encode(Without(o, volatile))), v.Dialect.Protocol.ETags) })
+	}
+}
+
+// standard is object without what finish adds: the properties of the row and
+// those that all rows have in common.
+func (m *Match) Standard(v View) Object {
+	o := m.Stable(v)
+	m.addFragments(o, v)
+	return o
+}
+
+// stable is standard without fragments.
+func (m *Match) Stable(v View) Object {
+	var o Object
+	if m.MemberVariable != "" {
+		o = Object{"Name": m.Name}
+		var members []Object
+		for _, id := range Members[m.MemberVariable](v) {
+			members = append(members, m.shown(v, id))
+		}
+		o["Members@odata.count"] = len(members)
+		o["Members"] = append([]Object{}, members...) // never null
+		if capable := m.Capable(v); capable != nil {
+			o["@Redfish.CollectionCapabilities"] = capable
+		}
+	} else {
+		o = m.Read(v)
+		if _, ok := o["Id"]; !ok && o["Members"] == nil { // collections have none
+			o["Id"] = v.URI[strings.LastIndexByte(v.URI, '/')+1:]
+		}
+	}
+	if times := m.OperationApplyTimes(v); times != nil {
+		o[operationTimes] = times
+	}
+	if m.Patch != nil {
+		Annotate(o, m.Patch.Inputs, v)
+	}
+	if _, ok := o["@odata.id"]; !ok {
+		o["@odata.id"] = v.URI
+	}
+	o["@odata.type"] = OdataType(m.Schema)
+	if m.ODataType != "" {
+		o["@odata.type"] = "#" + m.ODataType
+	}
+	for _, r := range m.below {
+		below := v
+		below.URI = v.URI + r.URI[strings.LastIndexByte(r.URI, '/'):]
+		if _, taken := o[r.Link]; !taken && (r.When == nil || r.When(below)) {
+			o[r.Link] = Ref(below.URI)
+		}
+	}
+	all, _ := o["Actions"].(Object)
+	if all == nil {
+		all = Object{}
+	}
+	for i := range m.Actions {
+		if a := &m.Actions[i]; a.Hidden {
+			continue
+		} else if a.when == nil || a.when(v) {
+			all["#"+a.Name] = a.object(v)
+			if times := m.OperationApplyTimes(v); times != nil && a.Defers {
+				all["#"+a.Name].(Object)[operationTimes] = times
+			}
+		}
+	}
+	if len(all) > 0 {
+		o["Actions"] = all
+	}
+	return o
+}
+
+// without is an object but for some of its properties, which are named by their
+// paths: "A", "A/B".
+func Without(o Object, paths []string) Object {
+	less := maps.Clone(o)
+	for _, path := range paths {
+		name, rest, deeper := strings.Cut(path, "/")
+		if below, ok := less[name].(Object); ok && deeper {
+			less[name] = Without(below, []string{rest})
+			continue
+		}
+		delete(less, name)
+	}
+	return less
+}
+
+// typeName is the name of a schema without its version.
+func TypeName(schema string) string {
+	name, _, _ := strings.Cut(schema, ".")
+	return name
+}
+
+func OdataType(schema string) string { return "#" + schema + "." + TypeName(schema) }
+
+// published is where the DMTF and SNIA publish a type's schemas.
+func published(schema string) string {
+	if strings.HasPrefix(schema, "Volume") {
+		return "http://redfish.dmtf.org/schemas/swordfish/v1/"
+	}
+	return "http://redfish.dmtf.org/schemas/v1/"
+}
+
+func JSONSchema(schema string) string { return published(schema) + schema + ".json" }

@@ -1,0 +1,353 @@
+package resource
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+)
+
+// webCertificates is where the BMC's own certificate is; it holds exactly one.
+const WebCertificates = "/redfish/v1/Managers/{manager}/NetworkProtocol/HTTPS/Certificates"
+
+func certificateRows() []Row {
+	rows := []Row{
+		{URI: "/redfish/v1/CertificateService", Schema: "CertificateService.v1_2_1", DependsOn: PartAccess | PartCertificates | PartMedia | PartSubscribers,
+			Read: certificateService, Actions: certificateServiceActions},
+		{URI: "/redfish/v1/CertificateService/CertificateLocations", Schema: "CertificateLocations.v1_0_4",
+			DependsOn: PartAccess | PartCertificates | PartMedia | PartSubscribers, Read: certificateLocations},
+		{URI: WebCertificates, Schema: "CertificateCollection", DependsOn: PartCertificates, Link: "-",
+			Name: "HTTPS Certificates", MemberVariable: "webcert", Create: &webCreate},
+		{URI: WebCertificates + "/{webcert}", Schema: "Certificate.v1_11_0", DependsOn: PartIdentity | PartCertificates,
+			Read: webCertificate, Remove: removeWeb, Refuses: factoryCertificate, Actions: webActions},
+	}
+	for _, s := range stores {
+		rows = append(rows, storeRows(s)...)
+	}
+	return rows
+}
+
+// trustStore is a collection of certificates that the BMC does not have the
+// keys of.
+type trustStore struct {
+	above    string // pattern of the resource that it belongs to, or of a part of it
+	variable string // that its members stand for
+	shows    Parts
+	link     string // as in resource
+	title    string
+	use      string // Certificate.CertificateUsageTypes; "" of none that has a name
+	name     func(v View) bmc.StoreName
+}
+
+// stores are all of them.
+var stores = []trustStore{
+	{"/redfish/v1/Systems/{system}/VirtualMedia/{slot}", "slotcert", PartMedia, "", "Virtual Media Certificates", "",
+		func(v View) bmc.StoreName { return bmc.MediaStore(v.IDs["slot"]) }},
+	{"/redfish/v1/Systems/{system}/Boot", "bootcert", 0, "-", "Boot Certificates", "",
+		func(View) bmc.StoreName { return bmc.BootStore }},
+	{AccountsURI + "/{account}", "usercert", PartAccess, "", "Account Certificates", "User",
+		func(v View) bmc.StoreName { return bmc.AccountStore(v.IDs["account"]) }},
+	{SubscriptionsURI + "/{subscription}", "subcert", PartSubscribers, "", "Subscription Certificates", "",
+		func(v View) bmc.StoreName { return bmc.SubscriptionStore(v.IDs["subscription"]) }},
+}
+
+func storeRows(s trustStore) []Row {
+	uri := s.above + "/Certificates"
+	return []Row{
+		{URI: uri, Schema: "CertificateCollection", DependsOn: s.shows | PartCertificates, Link: s.link, Name: s.title, MemberVariable: s.variable,
+			Create: &Create{Inputs: certificateInputs, Apply: func(ctx context.Context, c Call) (Result, error) {
+				return c.trust(ctx, s.name(c.View), "", ofMember)
+			}}},
+		{URI: uri + "/{" + s.variable + "}", Schema: "Certificate.v1_11_0", DependsOn: s.shows | PartCertificates,
+			Read: func(v View) Object {
+				c := Find(v.BMC.Certificates.Store(s.name(v)), v.IDs[s.variable], certificateID)
+				return certificate(c, s.use)
+			},
+			Remove: func(ctx context.Context, c Call) (Result, error) {
+				_, err := c.Host.ApplyBMC(ctx, bmc.Distrust{Store: s.name(c.View), ID: c.View.IDs[s.variable]})
+				return Result{}, err
+			}},
+	}
+}
+
+func certificateID(c bmc.Certificate) string { return c.ID }
+
+// storeMembers are the certificates in a store.
+func storeMembers(variable string) func(v View) []string {
+	for _, s := range stores {
+		if s.variable == variable {
+			return func(v View) []string { return Map(v.BMC.Certificates.Store(s.name(v)), certificateID) }
+		}
+	}
+	panic("redfish: no store of " + variable)
+}
+
+// factoryID is the ID of the certificate that the BMC came with.
+const factoryID = "1"
+
+func webMembers(v View) []string {
+	if own := v.BMC.Certificates.HTTPS; own != nil {
+		return []string{own.ID}
+	}
+	return []string{factoryID}
+}
+
+// factoryCertificate cannot be deleted: the BMC would have none.
+func factoryCertificate(v View, method string) bool {
+	return method == http.MethodDelete && v.BMC.Certificates.HTTPS == nil
+}
+
+func webCertificate(v View) Object {
+	c := bmc.Certificate{ID: factoryID}
+	if own := v.BMC.Certificates.HTTPS; own != nil {
+		c = own.Certificate
+	} else if factory, err := v.Host.FactoryCertificate(); err == nil {
+		c = factory.Certificate
+	}
+	return certificate(c, "Web")
+}
+
+// certificate is a certificate as it is shown: its chain whole, and what can be
+// read in the first of it.
+func certificate(c bmc.Certificate, use string) Object {
+	o := Object{
+		"Name": "Certificate " + c.ID, "CertificateString": encodePEM(c.Chain), "CertificateType": "PEM",
+		"CertificateUsageTypes": []string{},
+	}
+	if use != "" {
+		o["CertificateUsageTypes"] = []string{use}
+	}
+	if len(c.Chain) > 1 {
+		o["CertificateType"] = "PEMchain"
+	}
+	if len(c.Chain) == 0 {
+		return o
+	}
+	x, err := x509.ParseCertificate(c.Chain[0])
+	if err != nil { // it was read when it came
+		return o
+	}
+	sum := sha256.Sum256(x.Raw)
+	o["Subject"], o["Issuer"] = identifier(x.Subject), identifier(x.Issuer)
+	if names := alternativeNames(x); len(names) > 0 {
+		o["Subject"].(Object)["AlternativeNames"] = names
+	}
+	o["ValidNotBefore"], o["ValidNotAfter"] = x.NotBefore.UTC().Format(time.RFC3339), x.NotAfter.UTC().Format(time.RFC3339)
+	o["SerialNumber"], o["Fingerprint"], o["FingerprintHashAlgorithm"] = pairs(x.SerialNumber.Bytes()), pairs(sum[:]), "TPM_ALG_SHA256"
+	o["SignatureAlgorithm"] = signatureOID(x)
+	o["KeyUsage"] = keyUsages(x)
+	return o
+}
+
+// encodePEM is a chain as text.
+func encodePEM(chain [][]byte) string {
+	var b strings.Builder
+	for _, der := range chain {
+		b.Write(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	}
+	return b.String()
+}
+
+// pairs are bytes in hexadecimal, with colons in between.
+func pairs(b []byte) string {
+	return strings.ReplaceAll(fmt.Sprintf("% X", b), " ", ":")
+}
+
+// identifier is a name as Certificate.Identifier shows it.
+func identifier(n pkix.Name) Object {
+	o := Object{"DisplayString": n.String()}
+	for name, values := range map[string][]string{
+		"Country": n.Country, "Organization": n.Organization, "OrganizationalUnit": n.OrganizationalUnit, "City": n.Locality, "State": n.Province,
+	} {
+		if len(values) > 0 {
+			o[name] = values[0]
+		}
+	}
+	if n.CommonName != "" {
+		o["CommonName"] = n.CommonName
+	}
+	for _, a := range n.Names {
+		if text, ok := a.Value.(string); ok && a.Type.Equal(oidEmail) {
+			o["Email"] = text
+		}
+	}
+	return o
+}
+
+func alternativeNames(c *x509.Certificate) []string {
+	names := append([]string{}, c.DNSNames...)
+	for _, ip := range c.IPAddresses {
+		names = append(names, ip.String())
+	}
+	names = append(names, c.EmailAddresses...)
+	for _, u := range c.URIs {
+		names = append(names, u.String())
+	}
+	return names
+}
+
+// signatureOID is the algorithm of a certificate's signature.
+func signatureOID(c *x509.Certificate) string {
+	var outer struct {
+		TBS       asn1.RawValue
+		Algorithm pkix.AlgorithmIdentifier
+		Signature asn1.BitString
+	}
+	if _, err := asn1.Unmarshal(c.Raw, &outer); err != nil {
+		return ""
+	}
+	return outer.Algorithm.Algorithm.String()
+}
+
+// usages are what a key can be for, as Certificate.KeyUsage spells it.
+var usages = []struct {
+	name string
+	bit  x509.KeyUsage
+	ext  x509.ExtKeyUsage // where bit is 0
+	oid  asn1.ObjectIdentifier
+}{
+	{name: "DigitalSignature", bit: x509.KeyUsageDigitalSignature},
+	{name: "NonRepudiation", bit: x509.KeyUsageContentCommitment},
+	{name: "KeyEncipherment", bit: x509.KeyUsageKeyEncipherment},
+	{name: "DataEncipherment", bit: x509.KeyUsageDataEncipherment},
+	{name: "KeyAgreement", bit: x509.KeyUsageKeyAgreement},
+	{name: "KeyCertSign", bit: x509.KeyUsageCertSign},
+	{name: "CRLSigning", bit: x509.KeyUsageCRLSign},
+	{name: "EncipherOnly", bit: x509.KeyUsageEncipherOnly},
+	{name: "DecipherOnly", bit: x509.KeyUsageDecipherOnly},
+	{name: "ServerAuthentication", ext: x509.ExtKeyUsageServerAuth, oid: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 1}},
+	{name: "ClientAuthentication", ext: x509.ExtKeyUsageClientAuth, oid: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 2}},
+	{name: "CodeSigning", ext: x509.ExtKeyUsageCodeSigning, oid: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 3}},
+	{name: "EmailProtection", ext: x509.ExtKeyUsageEmailProtection, oid: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 4}},
+	{name: "Timestamping", ext: x509.ExtKeyUsageTimeStamping, oid: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 8}},
+	{name: "OCSPSigning", ext: x509.ExtKeyUsageOCSPSigning, oid: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 9}},
+}
+
+func keyUsages(c *x509.Certificate) []string {
+	out := []string{}
+	for _, u := range usages {
+		has := u.bit != 0 && c.KeyUsage&u.bit != 0
+		for _, e := range c.ExtKeyUsage {
+			has = has || u.bit == 0 && e == u.ext
+		}
+		if has {
+			out = append(out, u.name)
+		}
+	}
+	return out
+}
+
+// certificateInputs are what a client says of a certificate that it brings.
+// The text can hold a private key, and so it is never repeated.
+var certificateInputs = []Input{
+	{Name: "CertificateString", Kind: Text, Required: true, Secret: true},
+	{Name: "CertificateType", Kind: Text, Required: true, Allowed: OneOf("PEM", "PEMchain")},
+}
+
+// brought is what a client brought: a chain, and the key of its first
+// certificate if that was with it.
+func (c Call) brought() (chain [][]byte, key bmc.Key, err error) {
+	rest := []byte(Value(c.Values, "CertificateString", ""))
+	for {
+		block, after := pem.Decode(rest)
+		if block == nil {
+			break
+		}
+		rest = after
+		switch block.Type {
+		case "CERTIFICATE":
+			chain = append(chain, block.Bytes)
+		case "PRIVATE KEY":
+			key = block.Bytes
+		case "EC PRIVATE KEY":
+			k, err := x509.ParseECPrivateKey(block.Bytes)
+			if err != nil {
+				return nil, nil, bmc.ErrKey
+			}
+			if key, err = x509.MarshalPKCS8PrivateKey(k); err != nil {
+				return nil, nil, bmc.ErrKey
+			}
+		case "RSA PRIVATE KEY":
+			k, err := x509.ParsePKCS1PrivateKey(block.Bytes)
+			if err != nil {
+				return nil, nil, bmc.ErrKey
+			}
+			if key, err = x509.MarshalPKCS8PrivateKey(k); err != nil {
+				return nil, nil, bmc.ErrKey
+			}
+		default: // a request, or an encrypted key
+			return nil, nil, bmc.ErrCertificate
+		}
+	}
+	if strings.TrimSpace(string(rest)) != "" || len(chain) == 0 || len(chain) > 1 && Value(c.Values, "CertificateType", "") == "PEM" {
+		return nil, nil, bmc.ErrCertificate
+	}
+	return chain, key, nil
+}
+
+// refusesCertificate says that something is wrong with what a client brought.
+func refusesCertificate(err error) bool {
+	return errors.Is(err, bmc.ErrCertificate) || errors.Is(err, bmc.ErrExpired) || errors.Is(err, bmc.ErrKey) || errors.Is(err, bmc.ErrUse)
+}
+
+// ofMember and ofReplacement word that something is wrong with a certificate.
+func ofMember() message.Message { return message.PropertyValueError.With("CertificateString") }
+func ofReplacement() message.Message {
+	return message.ActionParameterValueError.With("CertificateString", "CertificateService.ReplaceCertificate")
+}
+
+// keeps carries out the command that the brought certificate is for.
+func (c Call) keeps(ctx context.Context, word func() message.Message, do func(chain [][]byte, key bmc.Key) bmc.Command) (Result, error) {
+	chain, key, err := c.brought()
+	var evs []bmc.Event
+	if err == nil {
+		evs, err = c.Host.ApplyBMC(ctx, do(chain, key))
+	}
+	if refusesCertificate(err) {
+		return Result{}, Decline(http.StatusBadRequest, word().About("#/CertificateString"))
+	}
+	for _, ev := range evs {
+		if kept, ok := ev.(bmc.CertificateInstalled); ok {
+			return Result{ID: kept.ID}, err
+		}
+	}
+	return Result{}, err
+}
+
+// trust puts what a client brought into a store.
+func (c Call) trust(ctx context.Context, store bmc.StoreName, instead string, word func() message.Message) (Result, error) {
+	return c.keeps(ctx, word, func(chain [][]byte, _ bmc.Key) bmc.Command {
+		return bmc.Trust{Store: store, Chain: chain, Instead: instead, RealTime: clock.Wall()}
+	})
+}
+
+// install makes what a client brought the BMC's own.
+func (c Call) install(ctx context.Context, word func() message.Message) (Result, error) {
+	return c.keeps(ctx, word, func(chain [][]byte, key bmc.Key) bmc.Command {
+		return bmc.InstallHTTPS{Chain: chain, Key: key, RealTime: clock.Wall()}
+	})
+}
+
+// webCreate puts a certificate in the place of the one that there is: a service
+// shows one at a time.
+var webCreate = Create{
+	Inputs: certificateInputs,
+	Apply:  func(ctx context.Context, c Call) (Result, error) { return c.install(ctx, ofMember) },
+}
+
+// removeWeb gives the BMC back the certificate that it came with.
+func removeWeb(ctx context.Context, c Call) (Result, error) {
+	_, err := c.Host.ApplyBMC(ctx, bmc.RemoveHTTPS{})
+	return Result{}, err
+}

@@ -1,0 +1,310 @@
+package resource
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+)
+
+// Values of EventDestination.EventFormatType (DSP2046).
+const (
+	EventFormat  = "Event"
+	ReportFormat = "MetricReport"
+)
+
+func (v View) subscription() bmc.Subscription {
+	s, _ := Subscription(v.BMC, v.IDs["subscription"])
+	return s
+}
+
+func ownSubscription(v View, who Actor) bool { return v.subscription().Owner == who.Account }
+
+// streamsArePlain: a stream can be closed, and that is all.
+func streamsArePlain(v View, method string) bool {
+	return method == http.MethodPatch && v.subscription().Stream
+}
+
+func eventDestination(v View) Object {
+	s := v.subscription()
+	o := Object{
+		"Name": "Event Subscription " + s.ID, "Destination": withoutPassword(s.Destination), "Context": s.Context,
+		"Protocol": "Redfish", "SubscriptionType": "RedfishEvent", "EventFormatType": EventFormat,
+		"IncludeOriginOfCondition": s.IncludeOriginOfCondition, "Status": subscriptionStatus(s),
+	}
+	if s.Reports {
+		o["EventFormatType"] = ReportFormat
+	}
+	f := s.Filter
+	for name, all := range map[string][]string{
+		"RegistryPrefixes": f.Registries, "ExcludeRegistryPrefixes": f.NotRegistries, "MessageIds": f.Messages,
+		"ExcludeMessageIds": f.NotMessages, "ResourceTypes": f.Types, "EventTypes": f.Kinds, "Severities": f.Severities,
+	} {
+		if len(all) > 0 {
+			o[name] = all
+		}
+	}
+	if len(f.Origins) > 0 {
+		o["OriginResources"], o["OriginResources@odata.count"] = Refs(f.Origins...), len(f.Origins)
+		o["SubordinateResources"] = f.Subordinate
+	}
+	if len(f.Reports) > 0 {
+		o["MetricReportDefinitions"], o["MetricReportDefinitions@odata.count"] = Refs(f.Reports...), len(f.Reports)
+	}
+	if s.Stream {
+		o["SubscriptionType"] = "SSE"
+		return o
+	}
+	o["DeliveryRetryPolicy"], o["VerifyCertificate"] = string(s.Retry), s.Verify
+	o["HttpHeaders"] = []Object{} // never shown (DSP2046, EventDestination.HttpHeaders)
+	if s.Heartbeat > 0 {
+		o["SendHeartbeat"], o["HeartbeatIntervalMinutes"] = true, int(s.Heartbeat/time.Minute)
+	}
+	return o
+}
+
+// subscriptionStatus tells a suspended subscription, and one whose events do
+// not get through.
+func subscriptionStatus(s bmc.Subscription) Object {
+	o := status("Enabled")
+	if s.Suspended {
+		o["State"] = "Disabled"
+	}
+	switch {
+	case s.Failures > 0 && s.Suspended:
+		o["Health"] = "Critical"
+	case s.Failures > 0:
+		o["Health"] = "Warning"
+	}
+	return o
+}
+
+// Inputs that a new subscription and a change of it have in common.
+var (
+	contextInput = Input{Name: "Context", Kind: Text, Nullable: true}
+	// Clients that know DSP2046 by hearsay send one object with all headers
+	// (gofish 0.22, schemas/eventdestination.go).
+	headersInput = Input{Name: "HttpHeaders", Kind: Array, Max: 32, Secret: true, Nullable: true, lone: true, Of: []Input{{Kind: Named, Form: isHeader}}}
+	retryInput   = Input{Name: "DeliveryRetryPolicy", Kind: Text, Allowed: func(View) []string { return Texts(bmc.Retries) }}
+	verifyInput  = Input{Name: "VerifyCertificate", Kind: Boolean}
+)
+
+// subscriptionCreate is a subscription to events that are posted (DSP0266,
+// "Eventing").
+var subscriptionCreate = Create{
+	Most: func(View) int { return bmc.MaxSubscriptions + bmc.MaxStreams },
+	Inputs: []Input{
+		{Name: "Destination", Kind: Text, Required: true, Form: isDestination},
+		{Name: "Protocol", Kind: Text, Allowed: OneOf("Redfish")},
+		{Name: "SubscriptionType", Kind: Text, Allowed: OneOf("RedfishEvent")},
+		{Name: "EventFormatType", Kind: Text, Allowed: eventFormats},
+		{Name: "Name", Kind: Text}, {Name: "Description", Kind: Text}, {Name: "Id", Kind: Text}, // the service names it
+		contextInput, headersInput, retryInput, verifyInput,
+		some("RegistryPrefixes", Input{Kind: Text, Allowed: RegistryPrefixes}),
+		some("ExcludeRegistryPrefixes", Input{Kind: Text, Allowed: RegistryPrefixes}),
+		some("MessageIds", Input{Kind: Text, Form: IsMessage}),
+		some("ExcludeMessageIds", Input{Kind: Text, Form: IsMessage}),
+		some("ResourceTypes", Input{Kind: Text, Allowed: ResourceTypes}),
+		some("EventTypes", Input{Kind: Text, Allowed: OneOf(EventTypes...)}),
+		some("Severities", Input{Kind: Text, Allowed: severityNames}),
+		some("OriginResources", Input{Kind: Link, Form: IsResource}),
+		some("MetricReportDefinitions", Input{Kind: Link, Form: IsResource}),
+		{Name: "SubordinateResources", Kind: Boolean},
+		{Name: "IncludeOriginOfCondition", Kind: Boolean},
+		{Name: "SendHeartbeat", Kind: Boolean},
+		{Name: "HeartbeatIntervalMinutes", Kind: Integer, Min: 1, Max: 65535},
+	},
+	Apply: subscribe,
+}
+
+func some(name string, each Input) Input {
+	return Input{Name: name, Kind: Array, Nullable: true, Of: []Input{each}}
+}
+
+// isDestination says whether events can be posted to an address.
+func isDestination(raw string) bool {
+	u, err := url.Parse(raw)
+	return err == nil && u.Host != "" && u.Hostname() != "" && u.Opaque == "" && slices.Contains([]string{"http", "https"}, u.Scheme)
+}
+
+// isMessage says whether a text names a message of a registry that the service
+// speaks, with or without the registry's version.
+func IsMessage(id string) bool {
+	registry, key := Unversioned(id)
+	return slices.Contains(RegistryPrefixes(View{}), registry) && key != "" && key != id
+}
+
+// isHeader says whether a text is a header that may be sent along: those of the
+// connection are the service's own.
+func isHeader(line string) bool {
+	name, content, _ := strings.Cut(line, ": ")
+	token := strings.Trim(name, "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+	own := []string{"connection", "content-length", "content-type", "host", "te", "trailer", "transfer-encoding", "upgrade"}
+	return name != "" && token == "" && !strings.ContainsAny(content, "\r\n\x00") && !slices.Contains(own, strings.ToLower(name))
+}
+
+func subscribe(ctx context.Context, c Call) (Result, error) {
+	set := c.Values
+	s := bmc.Subscription{
+		Destination: Value(set, "Destination", ""), Context: Value(set, "Context", ""), Owner: c.Actor.Account,
+		Reports: Value(set, "EventFormatType", EventFormat) == ReportFormat, IncludeOriginOfCondition: Value(set, "IncludeOriginOfCondition", false),
+		Headers: headers(set), Verify: Value(set, "VerifyCertificate", false), Retry: bmc.Retry(Value(set, "DeliveryRetryPolicy", "")),
+		Filter: bmc.Filter{
+			Registries: chosen(set, "RegistryPrefixes"), NotRegistries: chosen(set, "ExcludeRegistryPrefixes"),
+			Messages: chosen(set, "MessageIds"), NotMessages: chosen(set, "ExcludeMessageIds"),
+			Types: chosen(set, "ResourceTypes"), Kinds: chosen(set, "EventTypes"), Severities: chosen(set, "Severities"),
+			Origins: chosen(set, "OriginResources"), Subordinate: Value(set, "SubordinateResources", false),
+			Reports: chosen(set, "MetricReportDefinitions"),
+		},
+	}
+	for _, pair := range [][2]string{{"RegistryPrefixes", "ExcludeRegistryPrefixes"}, {"MessageIds", "ExcludeMessageIds"}} {
+		if both := chosen(set, pair[1]); slices.ContainsFunc(chosen(set, pair[0]), func(x string) bool { return slices.Contains(both, x) }) {
+			return Result{}, Decline(http.StatusBadRequest, message.PropertyValueConflict.With(pair[1], pair[0]).About("#/"+pair[1]))
+		}
+	}
+	for _, name := range []string{"OriginResources", "MetricReportDefinitions"} {
+		for _, uri := range chosen(set, name) {
+			if m := c.View.Tree.Find(&url.URL{Path: uri}); m == nil || m.Schema == "" || !m.exists(TakeSnapshot(c.Host)) {
+				return Result{}, Decline(http.StatusBadRequest, message.PropertyValueIncorrect.With(name, uri).About("#/"+name))
+			}
+		}
+	}
+	minutes := Value(set, "HeartbeatIntervalMinutes", int64(0))
+	switch beats := Value(set, "SendHeartbeat", false); {
+	case minutes > 0 && !beats:
+		return Result{}, Decline(http.StatusBadRequest, message.PropertyValueConflict.With("HeartbeatIntervalMinutes", "SendHeartbeat").About("#/HeartbeatIntervalMinutes"))
+	case beats && minutes == 0:
+		minutes = 60
+	}
+	s.Heartbeat = time.Duration(minutes) * time.Minute
+	if c.View.BMC.Subscribers.Off {
+		return Result{}, Decline(http.StatusServiceUnavailable, message.ServiceDisabled.With(EventServiceURI))
+	}
+	evs, err := c.Host.ApplyBMC(ctx, bmc.Subscribe{Subscription: s})
+	return Result{ID: Subscribed(evs)}, err
+}
+
+// subscribed is the ID of the subscription that a command has made.
+func Subscribed(evs []bmc.Event) string {
+	for _, ev := range evs {
+		if ev, ok := ev.(bmc.Subscribed); ok {
+			return ev.Subscription.ID
+		}
+	}
+	return ""
+}
+
+// chosen are the elements of an array of text or links that a client sent.
+func chosen(set Values, name string) []string {
+	var out []string
+	for _, x := range Value(set, name, []any(nil)) {
+		if s, ok := x.(string); ok && !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// headers are those that a client wants to be sent, by name.
+func headers(set Values) []bmc.Header {
+	var out []bmc.Header
+	for _, x := range Value(set, "HttpHeaders", []any(nil)) {
+		all, _ := x.(map[string]string)
+		for name, content := range all {
+			out = append(out, bmc.Header{Name: name, Value: content})
+		}
+	}
+	slices.SortFunc(out, func(a, b bmc.Header) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+var subscriptionPatch = Patch{
+	Inputs: []Input{contextInput, headersInput, retryInput, verifyInput},
+	Apply: func(ctx context.Context, c Call) (Result, error) {
+		do := bmc.ChangeSubscription{ID: c.View.IDs["subscription"]}
+		if _, ok := c.Values["Context"]; ok {
+			do.Context = new(Value(c.Values, "Context", ""))
+		}
+		if _, ok := c.Values["HttpHeaders"]; ok {
+			do.Headers = new(headers(c.Values))
+		}
+		if retry, ok := c.Values["DeliveryRetryPolicy"].(string); ok {
+			do.Retry = new(bmc.Retry(retry))
+		}
+		if verify, ok := c.Values["VerifyCertificate"].(bool); ok {
+			do.Verify = new(verify)
+		}
+		_, err := c.Host.ApplyBMC(ctx, do)
+		return Result{}, err
+	},
+}
+
+// unsubscribe ends a subscription; a stream is closed with it (DSP0266,
+// "Server-sent events").
+func unsubscribe(ctx context.Context, c Call) (Result, error) {
+	_, err := c.Host.ApplyBMC(ctx, bmc.Unsubscribe{ID: c.View.IDs["subscription"]})
+	return Result{}, err
+}
+
+// notStream says whether a subscription can be suspended.
+func notStream(v View) bool { return !v.subscription().Stream }
+
+// defaultBuffered is how far back a subscription is told of what it has missed
+// when who resumes it does not say.
+const defaultBuffered = 24 * time.Hour
+
+var subscriptionActions = []Action{
+	{
+		Name: "EventDestination.SuspendSubscription", when: notStream,
+		Apply: func(ctx context.Context, c Call) (Result, error) {
+			_, err := c.Host.ApplyBMC(ctx, bmc.SuspendSubscription{ID: c.View.IDs["subscription"]})
+			return Result{}, err
+		},
+	},
+	{
+		Name: "EventDestination.ResumeSubscription", when: notStream,
+		Inputs: []Input{{Name: "DeliverBufferedEventDuration", Kind: Text, Form: func(s string) bool { _, ok := Duration(s); return ok }}},
+		Apply: func(ctx context.Context, c Call) (Result, error) {
+			buffered := defaultBuffered
+			if d, ok := Duration(Value(c.Values, "DeliverBufferedEventDuration", "")); ok {
+				buffered = d
+			}
+			_, err := c.Host.ApplyBMC(ctx, bmc.ResumeSubscription{ID: c.View.IDs["subscription"], Buffered: buffered})
+			return Result{}, err
+		},
+	},
+}
+
+// Values of Event.EventType (DSP2046). They are deprecated but required.
+const (
+	StatusChange    = "StatusChange"
+	ResourceUpdated = "ResourceUpdated"
+	ResourceAdded   = "ResourceAdded"
+	ResourceRemoved = "ResourceRemoved"
+	Alert           = "Alert"
+	Other           = "Other"
+)
+
+var EventTypes = []string{StatusChange, ResourceUpdated, ResourceAdded, ResourceRemoved, Alert, Other}
+
+// subscription is a subscription as a view shows it.
+func Subscription(b *bmc.View, id string) (bmc.Subscription, bool) {
+	for _, s := range b.Subscribers.List {
+		if s.ID == id {
+			return s, true
+		}
+	}
+	return bmc.Subscription{}, false
+}
+
+// unversioned takes a MessageId apart, whose version does not count:
+// "Base.1.0.Success" and "Base.Success" are of Base, Success.
+func Unversioned(id string) (registry, key string) {
+	registry, _, _ = strings.Cut(id, ".")
+	return registry, id[strings.LastIndexByte(id, '.')+1:]
+}

@@ -1,0 +1,155 @@
+package resource
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+)
+
+const (
+	EventServiceURI  = "/redfish/v1/EventService"
+	SubscriptionsURI = EventServiceURI + "/Subscriptions"
+	StreamURI        = EventServiceURI + "/SSE"
+)
+
+func eventRows() []Row {
+	return []Row{
+		{URI: EventServiceURI, Schema: "EventService.v1_12_0", DependsOn: PartSubscribers | PartClock, Read: eventService,
+			Patch: &eventServicePatch, Actions: eventServiceActions},
+		{URI: SubscriptionsURI, Schema: "EventDestinationCollection", DependsOn: PartSubscribers,
+			Name: "Event Subscriptions", MemberVariable: "subscription", Create: &subscriptionCreate},
+		{URI: SubscriptionsURI + "/{subscription}", Schema: "EventDestination.v1_16_0", DependsOn: PartSubscribers,
+			Read: eventDestination, BelongsTo: ownSubscription, Refuses: streamsArePlain, Patch: &subscriptionPatch, Remove: unsubscribe,
+			NoEvents: true, Actions: subscriptionActions},
+		{URI: StreamURI, Privileges: ofManager, Link: "-", Raw: noBody, Answer: EventStream},
+	}
+}
+
+func eventService(v View) Object {
+	a := v.BMC.Subscribers
+	o := Object{
+		"Name": "Event Service", "ServiceEnabled": !a.Off, "Status": status("Enabled"),
+		"DeliveryRetryAttempts": a.Attempts, "DeliveryRetryIntervalSeconds": int(a.Interval / time.Second),
+		"EventFormatTypes": eventFormats(v), "EventTypesForSubscription": EventTypes,
+		"RegistryPrefixes": RegistryPrefixes(v), "ResourceTypes": ResourceTypes(v), "Severities": severityNames(v),
+		"ExcludeMessageId": true, "ExcludeRegistryPrefix": true, "IncludeOriginOfConditionSupported": true,
+		"OriginResourcesSupported": true, "SubordinateResourcesSupported": true,
+		"ServerSentEventUri": StreamURI, "SSEIncludeOriginOfConditionSupported": true,
+		"SSEFilterPropertiesSupported": Object{
+			"EventFormatType": true, "EventType": true, "MessageId": true, "MetricReportDefinition": true, "OriginResource": true,
+			"RegistryPrefix": true, "ResourceType": true, "SubordinateResources": true,
+		},
+	}
+	if a.Off {
+		o["Status"] = status("Disabled")
+	}
+	return o
+}
+
+func eventFormats(View) []string  { return []string{EventFormat, ReportFormat} }
+func severityNames(View) []string { return []string{"OK", "Warning", "Critical"} }
+
+// registryPrefixes are the registries whose messages events can carry: all that
+// the service speaks.
+func RegistryPrefixes(View) []string {
+	var out []string
+	for _, r := range message.Registries {
+		out = append(out, r.Prefix)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// resourceTypes are the types of resource that events can come from.
+func ResourceTypes(v View) []string {
+	var out []string
+	for _, schema := range v.Tree.Schemas {
+		if name := TypeName(schema); !strings.HasSuffix(name, "Collection") {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+var eventServicePatch = Patch{
+	Inputs: []Input{
+		{Name: "ServiceEnabled", Kind: Boolean},
+		{Name: "DeliveryRetryAttempts", Kind: Integer, Max: 1000},
+		{Name: "DeliveryRetryIntervalSeconds", Kind: Integer, Min: 1, Max: 86400},
+	},
+	Apply: func(ctx context.Context, c Call) (Result, error) {
+		var set bmc.SetDelivery
+		if on, ok := c.Values["ServiceEnabled"].(bool); ok {
+			set.Off = new(!on)
+		}
+		if n, ok := c.Values["DeliveryRetryAttempts"].(int64); ok {
+			set.Attempts = new(int(n))
+		}
+		if n, ok := c.Values["DeliveryRetryIntervalSeconds"].(int64); ok {
+			set.Interval = new(time.Duration(n) * time.Second)
+		}
+		_, err := c.Host.ApplyBMC(ctx, set)
+		return Result{}, err
+	},
+}
+
+// messageIDForm are of the form that DSP0266 gives them ("MessageId format").
+var messageIDForm = regexp.MustCompile(`^[A-Za-z0-9]+\.[0-9]+\.[0-9]+\.[A-Za-z0-9.]+$`)
+
+var eventServiceActions = []Action{
+	{
+		Name: "EventService.SubmitTestEvent",
+		Inputs: []Input{
+			{Name: "MessageId", Kind: Text, Required: true, Form: messageIDForm.MatchString},
+			{Name: "EventGroupId", Kind: Integer, Min: 0, Max: 1<<53 - 1},
+			{Name: "EventId", Kind: Text},
+			{Name: "EventTimestamp", Kind: Text, Form: isTime},
+			{Name: "EventType", Kind: Text, Allowed: OneOf(EventTypes...)},
+			{Name: "Message", Kind: Text},
+			{Name: "MessageArgs", Kind: Array, Of: []Input{{Kind: Text}}},
+			{Name: "MessageSeverity", Kind: Text, Allowed: severityNames},
+			{Name: "OriginOfCondition", Kind: Text, Form: IsResource},
+			{Name: "Severity", Kind: Text, Allowed: severityNames},
+		},
+		Apply: func(ctx context.Context, c Call) (Result, error) {
+			return Result{}, announce(ctx, c, c.Values)
+		},
+	},
+	{
+		Name: "EventService.TestEventSubscription",
+		Apply: func(ctx context.Context, c Call) (Result, error) {
+			m := message.TestMessage.With()
+			return Result{}, announce(ctx, c, Values{
+				"MessageId": c.View.Spoken().ID(m), "Message": m.Text, "MessageSeverity": string(m.Severity), "Severity": string(m.Severity),
+				"EventTimestamp": c.View.Local(c.Host.Now().Add(c.View.BMC.Clock.Skew())),
+			})
+		},
+	},
+}
+
+// announce has a made-up event told, which takes a service that tells any.
+func announce(ctx context.Context, c Call, fields Values) error {
+	if c.View.BMC.Subscribers.Off {
+		return Decline(http.StatusServiceUnavailable, message.ServiceDisabled.With(EventServiceURI))
+	}
+	_, err := c.Host.ApplyBMC(ctx, bmc.SubmitTestEvent{Fields: fields})
+	return err
+}
+
+func isTime(s string) bool {
+	_, err := time.Parse(time.RFC3339, s)
+	return err == nil
+}
+
+func IsResource(s string) bool {
+	return s == "/redfish/v1" || strings.HasPrefix(s, "/redfish/v1/") && !strings.ContainsAny(s, " ?\"<>\\^`{|}")
+}
+
+// noBody is what a HEAD finds where a GET opens a stream.
+func noBody(View) (MediaType, []byte) { return EventStreamType, nil }

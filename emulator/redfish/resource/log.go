@@ -1,0 +1,238 @@
+package resource
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/machine/event/sel"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+)
+
+// logRows: the event log stands under the system, the audit log under the
+// manager.
+func logRows() []Row {
+	return slices.Concat(
+		logsBelow("/redfish/v1/Systems/{system}", "systemlog", "entry", ofComponents, PartLog),
+		logsBelow("/redfish/v1/Managers/{manager}", "managerlog", "auditentry", ofManager, PartAudit),
+	)
+}
+
+// logsBelow are the rows of a log under a resource: the log is what one
+// variable stands for, its entries what the other does.
+func logsBelow(above, log, entry string, n Privileges, s Parts) []Row {
+	all := above + "/LogServices"
+	one := all + "/{" + log + "}"
+	entries := one + "/Entries"
+	var set *Patch
+	if entry == "entry" {
+		set = &logPatch
+	}
+	return []Row{
+		{URI: all, Schema: "LogServiceCollection", Name: "Log Services", MemberVariable: log},
+		{URI: one, Schema: "LogService.v1_9_0", DependsOn: s | PartClock | PartTime,
+			Read: logService, Patch: set, Actions: logActions, Volatile: []string{"DateTime"}},
+		{URI: entries, Schema: "LogEntryCollection", DependsOn: s, Name: "Log Entries", MemberVariable: entry, whole: true},
+		{URI: entries + "/{" + entry + "}", Schema: "LogEntry.v1_21_0", DependsOn: s | PartClock | PartDumps, origins: true,
+			Read: logEntry, Patch: &logEntryPatch, Remove: removeEntry, Refuses: sparesEntry},
+		{URI: entries + "/{" + entry + "}/Attachment", Privileges: n, DependsOn: s | PartDumps, Link: "-",
+			When: hasDump, Raw: attachment},
+	}
+}
+
+// book is the log that the view is in, and how it is kept.
+func (v View) book() (bmc.LogName, *bmc.Log, bmc.LogSpec) {
+	if v.IDs["managerlog"] != "" {
+		return bmc.AuditLog, v.BMC.Audit, v.BMC.Spec.Audit
+	}
+	return bmc.EventLog, v.BMC.Log, v.BMC.Spec.Log
+}
+
+// logPurposes and logNames are what the logs are for.
+var (
+	logPurposes = map[bmc.LogName][]string{bmc.EventLog: {"Operations"}, bmc.AuditLog: {"Security"}}
+	logNames    = map[bmc.LogName]string{bmc.EventLog: "System Event Log", bmc.AuditLog: "Manager Log"}
+)
+
+// entryType is what the entries of a log are: those of the event log can be
+// records as IPMI has them.
+func (v View) entryType(b bmc.LogName) string {
+	if b == bmc.EventLog && v.Dialect.Logs.SEL {
+		return "SEL"
+	}
+	return "Event"
+}
+
+func logService(v View) Object {
+	book, log, spec := v.book()
+	state := map[bool]string{true: "Enabled", false: "Disabled"}[log.Takes()]
+	o := Object{
+		"Name": logNames[book], "ServiceEnabled": log.Takes(), "Status": status(state),
+		"LogEntryType": v.entryType(book), "LogPurposes": logPurposes[book],
+		"MaxNumberOfRecords": spec.Size, "OverWritePolicy": string(spec.Full), "Overflow": log != nil && log.Lost > 0,
+		"Persistency": true, "AutoClearResolvedEntries": "None",
+		"DateTime": v.clockTime(), "DateTimeLocalOffset": v.localOffset(),
+	}
+	if collects(v) {
+		o["DiagnosticDataDetails"] = []Object{{"DiagnosticDataType": "Manager", "EstimatedDuration": isoDuration(v.BMC.Spec.Collect)}}
+	}
+	return o
+}
+
+// logPatch switches the event log off, and on: the audit log cannot be.
+var logPatch = Patch{
+	Inputs: []Input{{Name: "ServiceEnabled", Kind: Boolean}},
+	Apply: func(ctx context.Context, c Call) (Result, error) {
+		book, log, _ := c.View.book()
+		_, err := c.Host.ApplyBMC(ctx, bmc.EnableLog{Log: book, On: Value(c.Values, "ServiceEnabled", log.Takes())})
+		return Result{}, err
+	},
+}
+
+// collects says whether diagnostic data can be collected here: of the manager,
+// into its own log.
+func collects(v View) bool {
+	book, _, _ := v.book()
+	return book == bmc.AuditLog
+}
+
+var logActions = []Action{
+	{
+		Name:   "LogService.ClearLog",
+		Inputs: []Input{{Name: "LogEntriesETag", Kind: Text}},
+		Apply: func(ctx context.Context, c Call) (Result, error) {
+			book, _, _ := c.View.book()
+			entries := c.View.Tree.Find(&url.URL{Path: c.View.URI + "/Entries"})
+			if tag, ok := c.Values["LogEntriesETag"].(string); ok && !c.Request.HoldsETag(tag, entries) {
+				// As DSP2046 has it (LogService.ClearLog).
+				return Result{}, Decline(http.StatusPreconditionRequired, message.PreconditionRequired.With().About("#/LogEntriesETag"))
+			}
+			_, err := c.Host.ApplyBMC(ctx, bmc.ClearLog{Log: book})
+			return Result{}, err
+		},
+	},
+	{
+		Name:   "LogService.CollectDiagnosticData",
+		Inputs: []Input{{Name: "DiagnosticDataType", Kind: Text, Required: true, Allowed: OneOf("Manager")}},
+		when:   collects,
+		Apply: func(ctx context.Context, c Call) (Result, error) {
+			book, _, _ := c.View.book()
+			return c.work(ctx, bmc.CollectDump{Task: c.job("Collect diagnostic data"), Log: book})
+		},
+	},
+}
+
+// entry is the log entry that the view is of.
+func (v View) entry() *bmc.Entry {
+	_, log, _ := v.book()
+	id := v.IDs["entry"]
+	if id == "" {
+		id = v.IDs["auditentry"]
+	}
+	n, _ := strconv.ParseUint(id, 10, 64)
+	if e, ok := log.Entry(n); ok {
+		return e
+	}
+	return new(bmc.Entry)
+}
+
+func logEntry(v View) Object {
+	e := v.entry()
+	book, _, _ := v.book()
+	kind := v.entryType(book)
+	w, m := Wordings[e.Kind], v.Word(e.Note)
+	o := Object{
+		"Name": "Log Entry " + strconv.FormatUint(e.ID, 10), "EntryType": kind, "Severity": string(e.Severity()),
+		"Created": v.Local(e.At), "EventTimestamp": v.Local(e.At), "Message": m.Text, "Resolution": m.Resolution, "Resolved": e.Resolved,
+		"Persistency": true, "OriginatorType": "Internal",
+	}
+	switch {
+	case e.Record != nil:
+		recorded(o, e)
+	case kind == "SEL":
+		ShowRecord(o, sel.Of(e.Note))
+	default:
+		m = v.Spoken().In(m)
+		o["MessageId"], o["MessageArgs"] = v.Spoken().ID(m), append([]string{}, m.Args...)
+	}
+	if user := Filled(w.User, e.Note); user != "" {
+		o["Username"], o["OriginatorType"] = user, "Client"
+	}
+	if from := Filled(w.From, e.Note); from != "" {
+		o["OriginAddress"] = "https://" + from
+	}
+	if d, ok := v.BMC.Dumps.Find(e.Dump); ok {
+		o["AdditionalDataURI"], o["AdditionalDataSizeBytes"] = v.URI+"/Attachment", len(d.Data)
+		o["DiagnosticDataType"] = "Manager"
+	}
+	if uri, ok := v.Origin(e.Subject); ok {
+		o["Links"] = Object{"OriginOfCondition": Ref(uri)}
+	} else if Origins[e.Subject.Part] != "" {
+		o["OriginOfConditionUnavailable"] = true
+	}
+	return o
+}
+
+var logEntryPatch = Patch{
+	Inputs: []Input{{Name: "Resolved", Kind: Boolean}},
+	Apply: func(ctx context.Context, c Call) (Result, error) {
+		book, _, _ := c.View.book()
+		e := c.View.entry()
+		_, err := c.Host.ApplyBMC(ctx, bmc.ResolveEntry{Log: book, ID: e.ID, Resolved: Value(c.Values, "Resolved", e.Resolved)})
+		return Result{}, err
+	},
+}
+
+func removeEntry(ctx context.Context, c Call) (Result, error) {
+	book, _, _ := c.View.book()
+	_, err := c.Host.ApplyBMC(ctx, bmc.RemoveEntry{Log: book, ID: c.View.entry().ID})
+	return Result{}, err
+}
+
+func sparesEntry(v View, method string) bool {
+	return method == http.MethodDelete && !v.Dialect.Logs.DeletableEntries
+}
+
+func hasDump(v View) bool {
+	_, ok := v.BMC.Dumps.Find(v.entry().Dump)
+	return ok
+}
+
+// attachment is what was collected, as it is downloaded.
+func attachment(v View) (MediaType, []byte) {
+	d, _ := v.BMC.Dumps.Find(v.entry().Dump)
+	return gzipType, d.Data
+}
+
+// entryIDs are the IDs of the entries of a log.
+func entryIDs(l *bmc.Log) []string {
+	ids := make([]string, 0, l.Len())
+	for e := range l.Entries() {
+		ids = append(ids, strconv.FormatUint(e.ID, 10))
+	}
+	return ids
+}
+
+// hasEntry says whether a log has an entry, without looking at all of them.
+func hasEntry(l *bmc.Log, id string) bool {
+	n, err := strconv.ParseUint(id, 10, 64)
+	if err != nil || strings.HasPrefix(id, "0") || strings.HasPrefix(id, "+") {
+		return false
+	}
+	_, ok := l.Entry(n)
+	return ok
+}
+
+// clockTime is what the BMC takes the time for.
+func (v View) clockTime() string { return v.Local(v.Now.Add(v.BMC.Clock.Skew())) }
+
+// local is a time of the BMC's clock as it shows it.
+func (v View) Local(t time.Time) string { return v.BMC.Clock.Local(t).Format(time.RFC3339) }
+
+// localOffset is how far local time is ahead of UTC.
+func (v View) localOffset() string { return v.BMC.Clock.Local(v.Now).Format("-07:00") }

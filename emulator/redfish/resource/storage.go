@@ -1,0 +1,244 @@
+package resource
+
+import (
+	"context"
+	"slices"
+
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/storage"
+)
+
+// disksShow is what drives and volumes follow from.
+var disksShow = PartIdentity | PartStorage
+
+func storageRows() []Row {
+	return []Row{
+		{URI: "/redfish/v1/Systems/{system}/Storage", Schema: "StorageCollection", DependsOn: PartIdentity,
+			Name: "Storage", MemberVariable: "storage"},
+		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}", Schema: "Storage.v1_21_0", DependsOn: disksShow,
+			Read: storageSubsystem, Actions: storageActions, ApplyTimes: raidTimes},
+		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Controllers", Schema: "StorageControllerCollection", DependsOn: PartIdentity,
+			Name: "Storage Controllers", MemberVariable: "controller"},
+		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Controllers/{controller}", Schema: "StorageController.v1_11_0",
+			DependsOn: disksShow | PartFirmware, Read: storageController, Patch: &controllerPatch, Refuses: hasNoRates},
+		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Drives/{drive}", Schema: "Drive.v1_22_0", DependsOn: disksShow | PartFirmware | PartTasks | PartTime,
+			Read: drive, Volatile: []string{"Operations"},
+			Patch: &drivePatch, Actions: driveActions, ApplyTimes: anyTime},
+		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Drives/{drive}/Metrics", Schema: "DriveMetrics.v1_3_0", DependsOn: disksShow,
+			Read: driveMetrics},
+		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Volumes", Schema: "VolumeCollection", DependsOn: disksShow,
+			Name: "Volumes", MemberVariable: "volume", Create: &volumeCreate, Refuses: hasNoRAID, ApplyTimes: raidTimes},
+		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Volumes/{volume}", Schema: "Volume.v1_10_2", DependsOn: disksShow | PartTime,
+			Read: volume, Volatile: []string{"Operations"},
+			Patch: &volumePatch, Remove: volumeRemove, Actions: volumeActions, ApplyTimes: raidTimes},
+		{URI: "/redfish/v1/Chassis/{chassis}/Drives", Schema: "DriveCollection", DependsOn: disksShow, Read: chassisDrives},
+	}
+}
+
+// storage is the storage controller that the view is of, with all that it has.
+func (v View) storage() storage.ControllerView {
+	c, _ := v.Machine.Storage.Controller(v.IDs["storage"])
+	return c
+}
+
+// subsystem is the address of the storage that the view is of, or below.
+func (v View) subsystem(below ...string) string {
+	return v.system(append([]string{"Storage", v.IDs["storage"]}, below...)...)
+}
+
+// disk carries out a command to the machine's storage.
+func (c Call) disk(ctx context.Context, do storage.Command) error {
+	return c.ruled(c.Host.Apply(ctx, machine.Storage{Command: do}))
+}
+
+// diskJob begins a command to the machine's storage as a job, at once or with
+// the next start of the machine.
+func (c Call) diskJob(ctx context.Context, name string, do func(job string) storage.Command) (Result, error) {
+	out, err := c.Begin(ctx, name, func(job string) machine.Command {
+		switch own := c.View.storage(); {
+		case c.ApplyTime == onReset:
+			return machine.Storage{Command: storage.OnReset{Command: do(job), Task: job}}
+		case takesJobs(c.View) && c.View.IDs["drive"] == "":
+			return machine.Storage{Command: storage.Soon{Controller: own.ID, Command: do(job), Task: job}}
+		}
+		return machine.Storage{Command: do(job)}
+	})
+	return out, c.ruled(err)
+}
+
+// hasRAID says whether the controller that the view is of makes volumes.
+func hasRAID(v View) bool { return v.storage().RAID != nil }
+
+func hasNoRAID(v View, method string) bool { return method == "POST" && !hasRAID(v) }
+
+func hasNoRates(v View, method string) bool { return method == "PATCH" && !hasRAID(v) }
+
+// raidTimes are when a controller does what takes the whole controller.
+func raidTimes(v View) []string {
+	if !hasRAID(v) {
+		return nil
+	}
+	return Texts(v.storage().RAID.When())
+}
+
+// takesJobs says whether the controller that the view is of makes a job of all
+// that is done to its volumes.
+func takesJobs(v View) bool { return hasRAID(v) && v.storage().RAID.JobSeconds > 0 }
+
+func anyTime(View) []string { return []string{Immediate, onReset} }
+
+// health is how well a controller's drives and volumes are.
+func (v View) health(c storage.ControllerView) string {
+	all := []string{"OK"}
+	for _, d := range c.Drives {
+		all = append(all, string(d.Health()))
+	}
+	for _, x := range c.Volumes {
+		all = append(all, string(x.Health()))
+	}
+	return worst(all...)
+}
+
+// disksHealth is how well all drives and volumes are.
+func (v View) disksHealth() string {
+	return worst(Map(v.Machine.Storage.Controllers(), v.health)...)
+}
+
+func storageSubsystem(v View) Object {
+	c := v.storage()
+	drives := Map(c.Drives, func(d storage.DriveView) Object { return Ref(v.URI + "/Drives/" + d.ID) })
+	inline := controller(v, c)
+	inline["@odata.id"], inline["MemberId"], inline["Name"] = v.URI+"#/StorageControllers/0", "0", c.Name
+	o := Object{
+		"Name": c.Name, "Description": c.Product, "Status": Object{"State": "Enabled", "Health": "OK", "HealthRollup": v.health(c)},
+		"Drives": drives, "Drives@odata.count": len(drives),
+		// Before Storage 1.9 controllers stood here, where older clients look.
+		"StorageControllers": []Object{inline}, "StorageControllers@odata.count": 1,
+		"Links": Object{"Enclosures": Refs(v.chassis()), "Enclosures@odata.count": 1},
+	}
+	if c.RAID != nil && c.RAID.Spares {
+		o["HotspareActivationPolicy"] = "OnDriveFailure"
+	}
+	return o
+}
+
+func storageController(v View) Object {
+	c := v.storage()
+	o := controller(v, c)
+	o["Name"] = c.Name
+	if running := v.version("Storage." + c.ID); running != nil {
+		o["FirmwareVersion"] = running
+	}
+	links := Object{}
+	if c.RAID != nil {
+		attached := Map(c.Volumes, func(x storage.VolumeView) Object { return Ref(v.subsystem("Volumes", x.ID)) })
+		links["AttachedVolumes"], links["AttachedVolumes@odata.count"] = attached, len(attached)
+	}
+	for _, card := range v.Machine.Profile.Cards {
+		if card.Storage == c.ID {
+			functions := []Object{}
+			for _, f := range v.Machine.Profile.Functions(card) {
+				functions = append(functions, Ref(v.chassis("PCIeDevices", card.ID, "PCIeFunctions", f.ID)))
+			}
+			o["PCIeInterface"] = pcieInterface(card)
+			links["PCIeFunctions"], links["PCIeFunctions@odata.count"] = functions, len(functions)
+		}
+	}
+	o["Links"] = links
+	return o
+}
+
+// controller is what the resource and the older inline object have in common.
+func controller(v View, c storage.ControllerView) Object {
+	protocols, types := []string{}, []string{}
+	for i := range c.Bays {
+		if p := string(c.Bays[i].Protocol); !slices.Contains(protocols, p) {
+			protocols = append(protocols, p)
+		}
+	}
+	o := Object{
+		"Manufacturer": c.Vendor, "Model": c.Product, "FirmwareVersion": c.Firmware, "SerialNumber": c.Serial,
+		"SupportedControllerProtocols": []string{"PCIe"}, "SupportedDeviceProtocols": protocols, "Status": status("Enabled"),
+	}
+	if r := c.RAID; r != nil {
+		types = Map(r.Types, func(t storage.TypeRule) string { return string(t.Type) })
+		o["ControllerRates"] = Object{
+			"RebuildRatePercent": c.Rebuild, "ConsistencyCheckRatePercent": c.Check, "TransformationRatePercent": c.Transform,
+		}
+		if r.CacheMiB > 0 {
+			o["CacheSummary"] = Object{"TotalCacheSizeMiB": r.CacheMiB, "PersistentCacheSizeMiB": persistent(r), "Status": status("Enabled")}
+		}
+	}
+	o["SupportedRAIDTypes"] = types
+	return o
+}
+
+// persistent is how much of a controller's cache outlives a loss of power.
+func persistent(r *storage.RAID) int {
+	if slices.Contains(r.Write, storage.ProtectedWriteBack) {
+		return r.CacheMiB
+	}
+	return 0
+}
+
+var controllerPatch = Patch{
+	Inputs: []Input{{Name: "ControllerRates", Kind: Group, Of: []Input{
+		{Name: "RebuildRatePercent", Kind: Integer, Min: 1, Max: 100},
+		{Name: "ConsistencyCheckRatePercent", Kind: Integer, Min: 1, Max: 100},
+		{Name: "TransformationRatePercent", Kind: Integer, Min: 1, Max: 100},
+	}}},
+	Apply: func(ctx context.Context, c Call) (Result, error) {
+		percent := func(name string) *int {
+			n, ok := c.Values["ControllerRates/"+name].(int64)
+			if !ok {
+				return nil
+			}
+			return new(int(n))
+		}
+		return Result{}, c.disk(ctx, storage.SetRates{
+			Controller: c.View.IDs["storage"], Rebuild: percent("RebuildRatePercent"), Check: percent("ConsistencyCheckRatePercent"),
+			Transform: percent("TransformationRatePercent"),
+		})
+	},
+}
+
+// The values of Storage.ResetToDefaults, ResetType.
+const (
+	resetAll        = "ResetAll"
+	preserveVolumes = "PreserveVolumes"
+)
+
+var storageActions = []Action{{
+	// What vendors have for configurations that drives bring along.
+	Name: "Storage.ClearForeign", when: hasRAID, Hidden: true, Inner: true,
+	Apply: func(ctx context.Context, c Call) (Result, error) {
+		return Result{}, c.disk(ctx, storage.ClearForeign{Controller: c.View.IDs["storage"]})
+	},
+}, {
+	Name: "Storage.ResetToDefaults", when: hasRAID, Defers: true,
+	Inputs: []Input{{Name: "ResetType", Kind: Text, Required: true, Allowed: func(View) []string { return []string{resetAll, preserveVolumes} }}},
+	Apply: func(ctx context.Context, c Call) (Result, error) {
+		do := storage.ResetController{Controller: c.View.IDs["storage"], KeepVolumes: Value(c.Values, "ResetType", "") == preserveVolumes}
+		if c.ApplyTime == Immediate && !takesJobs(c.View) {
+			return Result{}, c.disk(ctx, do)
+		}
+		return c.diskJob(ctx, "Reset storage controller "+do.Controller, func(job string) storage.Command { do.Task = job; return do })
+	},
+}}
+
+// chassisDrives are the drives of the server, wherever they are attached.
+func chassisDrives(v View) Object {
+	drives := v.drives()
+	return Object{"Name": "Drives", "Members": drives, "Members@odata.count": len(drives)}
+}
+
+// drives are links to all drives that are there.
+func (v View) drives() []Object {
+	out := []Object{}
+	for _, c := range v.Machine.Storage.Controllers() {
+		for _, d := range c.Drives {
+			out = append(out, Ref(v.system("Storage", c.ID, "Drives", d.ID)))
+		}
+	}
+	return out
+}

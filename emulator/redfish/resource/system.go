@@ -1,0 +1,230 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+)
+
+func systemRows() []Row {
+	return []Row{
+		{URI: "/redfish/v1/Systems", Schema: "ComputerSystemCollection", Name: "Systems", MemberVariable: "system"},
+		{URI: "/redfish/v1/Systems/{system}", Schema: "ComputerSystem.v1_27_0",
+			DependsOn: bootShows | PartPower | PartAsset | PartPolicy | PartThermal | PartWatchdog | PartConsole | PartNetwork, Read: system, Patch: &systemPatch,
+			Actions: systemActions, Fragments: systemFragments, FragmentParts: PartPower | PartAsset | PartThermal | PartStorage},
+	}
+}
+
+func system(v View) Object {
+	p, id := v.Machine.Profile, v.Machine.Identity
+	o := Object{
+		"Name": "System", "SystemType": "Physical", "HostingRoles": []string{"BareMetalServer"},
+		"Manufacturer": id.Manufacturer, "Model": id.Model, "SKU": p.SKU, "PartNumber": id.PartNumber,
+		"SerialNumber": id.Serial, "UUID": id.UUID, "BiosVersion": v.Machine.BIOSVersion(),
+		"PowerRestorePolicy": string(v.Machine.Policy.Restore), "PowerRestorePolicy@Redfish.AllowableValues": restorePolicies(v),
+		"PowerOnDelaySeconds": wholeSeconds(v.Machine.Policy.OnDelay), "PowerCycleDelaySeconds": wholeSeconds(v.Machine.Policy.CycleDelay),
+		"ProcessorSummary": processors(v.Machine.Processors()),
+		"MemorySummary":    memorySummary(p),
+		"TrustedModules":   trustedModules(v), "HostWatchdogTimer": watchdog(v),
+		"SerialConsole": serialConsole(v),
+	}
+	links := Object{"Chassis": Refs(v.chassis()), "ManagedBy": Refs(v.manager())}
+	o["Links"] = links
+	if trusted := trustedIDs(v); len(trusted) > 0 {
+		links["TrustedComponents"] = Map(trusted, func(id string) Object { return Ref(v.chassis("TrustedComponents", id)) })
+		links["TrustedComponents@odata.count"] = len(trusted)
+	}
+	devices, functions := []Object{}, []Object{}
+	for _, c := range p.Cards {
+		at := v.chassis("PCIeDevices", c.ID)
+		devices = append(devices, Ref(at))
+		for _, f := range p.Functions(c) {
+			functions = append(functions, Ref(at+"/PCIeFunctions/"+f.ID))
+		}
+	}
+	o["PCIeDevices"], o["PCIeDevices@odata.count"] = devices, len(devices)
+	o["PCIeFunctions"], o["PCIeFunctions@odata.count"] = functions, len(functions)
+	return o
+}
+
+// systemFragments are what changes of a system when it is switched, booted or
+// marked, or when a part of it fails.
+var systemFragments = []fragment{
+	{Shows: PartPower, Of: systemPower},
+	{Shows: PartAsset, Of: systemAsset},
+	{In: "Status", Shows: PartPower, Of: func(v View) Object { return Object{"State": systemState(v.Machine.Phase), "Health": "OK"} }},
+	{In: "Status", Shows: PartThermal | PartStorage, Of: func(v View) Object { return Object{"HealthRollup": worst(v.boxHealth(), v.disksHealth())} }},
+	{In: "Boot", Shows: PartPower | PartBoot, Of: bootOverride},
+	{In: "Boot", Shows: bootShows, Of: bootOrder},
+}
+
+func systemPower(v View) Object {
+	o := Object{"PowerState": string(v.Machine.Power), "BootProgress": bootProgress(v)}
+	if r := v.Machine.Reset; r != nil {
+		o["LastResetTime"], o["LastResetCause"] = r.At.UTC().Format(time.RFC3339), string(r.Cause)
+	}
+	return o
+}
+
+func systemAsset(v View) Object {
+	o := Object{"AssetTag": v.Machine.Asset.Tag, "HostName": v.Machine.Asset.HostName}
+	showLight(v, o)
+	return o
+}
+
+func wholeSeconds(d machine.Duration) int64 { return int64(d.Duration / time.Second) }
+
+// bootProgress tells how far the boot is. Programs of the firmware other than
+// its set-up have no value of their own.
+func bootProgress(v View) Object {
+	o := Object{"LastState": string(v.Machine.Progress), "LastStateTime": nil}
+	if at := v.Machine.ProgressAt; !at.IsZero() {
+		o["LastStateTime"] = at.UTC().Format(time.RFC3339)
+	}
+	if app := v.Machine.FirmwareApp; v.Machine.Phase == machine.InSetup && app != machine.BiosSetup {
+		o["LastState"], o["OemLastState"] = "OEM", string(app)
+	}
+	if d := v.Machine.BootTime; d.Duration > 0 {
+		o["LastBootTimeSeconds"] = wholeSeconds(d)
+	}
+	return o
+}
+
+// systemState is the Resource.State of a machine.
+func systemState(p machine.Phase) string {
+	switch p {
+	case machine.Off, machine.Unplugged, machine.Delaying, machine.Cutting:
+		return "Disabled"
+	case machine.Starting, machine.POST, machine.Selecting:
+		return "Starting"
+	case machine.Paused:
+		return "Quiesced"
+	}
+	return "Enabled"
+}
+
+func resetTypes(v View) []string { return Texts(v.Dialect.ResetTypes) }
+
+func Texts[T ~string](all []T) []string {
+	return Map(all, func(t T) string { return string(t) })
+}
+
+var systemPatch = Patch{
+	Inputs: []Input{
+		{Name: "AssetTag", Kind: Text, Nullable: true, Form: machine.ValidText},
+		{Name: "HostName", Kind: Text, Nullable: true, Form: isHostName},
+		{Name: "LocationIndicatorActive", Kind: Boolean},
+		{Name: "IndicatorLED", Kind: Text, Allowed: lights},
+		{Name: "PowerRestorePolicy", Kind: Text, Allowed: restorePolicies},
+		{Name: "PowerOnDelaySeconds", Kind: Integer, Min: 0, Max: maxDelay},
+		{Name: "PowerCycleDelaySeconds", Kind: Integer, Min: 0, Max: maxDelay},
+		{Name: "HostWatchdogTimer", Kind: Group, Of: watchdogInputs},
+		{Name: "SerialConsole", Kind: Group, Of: serialConsoleInputs},
+		{Name: "Boot", Kind: Group, Of: bootInputs},
+	},
+	Apply: func(ctx context.Context, c Call) (Result, error) {
+		all, err := setBoot(c)
+		if err != nil {
+			return Result{}, err
+		}
+		all = append(all, setWatchdog(c)...)
+		console, err := setConsole(c, "SerialConsole/IPMI/ServiceEnabled")
+		if err != nil {
+			return Result{}, err
+		}
+		a := assetOf(c)
+		a.Tag = text0(c.Values, "AssetTag", a.Tag)
+		a.HostName = text0(c.Values, "HostName", a.HostName)
+		if a != *c.View.Machine.Asset {
+			all = append(all, machine.SetAsset{Asset: a})
+		}
+		p := *c.View.Machine.Policy
+		p.Restore = machine.RestorePolicy(Value(c.Values, "PowerRestorePolicy", string(p.Restore)))
+		p.OnDelay = secondsOr(c.Values, "PowerOnDelaySeconds", p.OnDelay)
+		p.CycleDelay = secondsOr(c.Values, "PowerCycleDelaySeconds", p.CycleDelay)
+		if p != *c.View.Machine.Policy {
+			all = append(all, machine.SetPowerPolicy{PowerPolicy: p})
+		}
+		if err := applyAll(ctx, c, all); err != nil {
+			return Result{}, err
+		}
+		return Result{}, console(ctx)
+	},
+}
+
+const maxDelay = int64(machine.MaxDelay / time.Second)
+
+// applyAll carries out commands as one. There may be none: what a client wants
+// may be so already.
+func applyAll(ctx context.Context, c Call, all []machine.Command) error {
+	if len(all) == 0 {
+		return nil
+	}
+	return c.Host.Apply(ctx, machine.Transaction(all))
+}
+
+// text0 is what a client sent, "" if that is null, or otherwise if it sent
+// nothing.
+func text0(set Values, name, otherwise string) string {
+	if v, sent := set[name]; sent && v == nil {
+		return ""
+	}
+	return Value(set, name, otherwise)
+}
+
+// secondsOr is what a client sent as a number of seconds.
+func secondsOr(set Values, name string, otherwise machine.Duration) machine.Duration {
+	if n, ok := set[name].(int64); ok {
+		return machine.Duration{Duration: time.Duration(n) * time.Second}
+	}
+	return otherwise
+}
+
+func restorePolicies(View) []string { return Texts(machine.RestorePolicies) }
+
+var systemActions = []Action{{
+	Name:   "ComputerSystem.Reset",
+	Inputs: []Input{{Name: "ResetType", Kind: Text, Required: true, Allowed: resetTypes}},
+	Apply: func(ctx context.Context, c Call) (Result, error) {
+		kind := machine.ResetKind(Value(c.Values, "ResetType", ""))
+		err := c.Host.Apply(ctx, machine.Reset{Kind: kind, HangInPOST: slices.Contains(c.View.Dialect.HangsAfterReset, kind)})
+		if errors.Is(err, machine.ErrPower) {
+			err = refused(kind, c.Host.Machine().Power, c.View)
+		}
+		return Result{}, err
+	},
+}, {
+	Name: "ComputerSystem.SetDefaultBootOrder",
+	Apply: func(ctx context.Context, c Call) (Result, error) {
+		return Result{}, c.Host.Apply(ctx, machine.SetBootOrder{})
+	},
+}}
+
+// wanted are the power states in which a reset finds what it is to bring
+// about.
+var wanted = map[machine.ResetKind][]machine.Power{
+	machine.ResetOn:          {machine.PowerOn, machine.PoweringOn},
+	machine.ForceOn:          {machine.PowerOn, machine.PoweringOn},
+	machine.ForceOff:         {machine.PowerOff, machine.PoweringOff},
+	machine.GracefulShutdown: {machine.PowerOff, machine.PoweringOff},
+	machine.Pause:            {machine.PowerPaused},
+	machine.Resume:           {machine.PowerOn},
+}
+
+// refused answers a reset that the power state does not allow. It is nil when
+// the state is as wanted and the vendor's BMC takes that for success.
+func refused(kind machine.ResetKind, power machine.Power, v View) error {
+	switch {
+	case slices.Contains(wanted[kind], power) && v.Dialect.RedundantReset == dialect.AcceptRedundant:
+		return nil
+	case wanted[kind] == nil && power == machine.PowerOff:
+		return Decline(http.StatusConflict, message.ChassisPowerStateOnRequired.With(v.Dialect.ChassisID))
+	}
+	return Decline(http.StatusConflict, message.ResourceInUse.With())
+}

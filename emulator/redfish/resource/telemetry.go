@@ -1,0 +1,302 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/thermal"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+)
+
+const TelemetryURI = "/redfish/v1/TelemetryService"
+
+func telemetryRows() []Row {
+	return []Row{
+		{URI: TelemetryURI, Schema: "TelemetryService.v1_4_1", When: hasSensors, DependsOn: PartTelemetry, Read: telemetryService,
+			Patch: &telemetryPatch, Actions: telemetryActions},
+		{URI: TelemetryURI + "/MetricDefinitions", Schema: "MetricDefinitionCollection", Name: "Metric Definitions", MemberVariable: "metric"},
+		{URI: TelemetryURI + "/MetricDefinitions/{metric}", Schema: "MetricDefinition.v1_3_5", Read: metricDefinition},
+		{URI: TelemetryURI + "/MetricReportDefinitions", Schema: "MetricReportDefinitionCollection", DependsOn: PartTelemetry,
+			Name: "Metric Report Definitions", MemberVariable: "report", Create: &Create{Inputs: reportInputs, Apply: defineReport}},
+		{URI: TelemetryURI + "/MetricReportDefinitions/{report}", Schema: "MetricReportDefinition.v1_4_7", DependsOn: PartTelemetry | readings,
+			Read: reportDefinition, Patch: &reportPatch, Remove: dropReport},
+		{URI: TelemetryURI + "/MetricReports", Schema: "MetricReportCollection", DependsOn: PartTelemetry | readings, Name: "Metric Reports", MemberVariable: "made"},
+		{URI: TelemetryURI + "/MetricReports/{made}", Schema: "MetricReport.v1_5_2", DependsOn: PartTelemetry | readings, Read: metricReport,
+			Volatile: []string{"Timestamp"}},
+		{URI: TelemetryURI + "/Triggers", Schema: "TriggersCollection", Name: "Triggers", MemberVariable: "trigger"},
+		{URI: TelemetryURI + "/Triggers/{trigger}", Schema: "Triggers.v1_4_0", DependsOn: PartThermal, Read: trigger},
+	}
+}
+
+func reportID(d machine.MetricReportDefinition) string { return d.ID }
+
+func reportIDs(v View) []string { return Map(v.Machine.Telemetry.Definitions, reportID) }
+
+// madeIDs are the definitions of which there is a report.
+func madeIDs(v View) []string {
+	return slices.DeleteFunc(reportIDs(v), func(id string) bool { _, ok := v.Machine.MetricReport(id, v.Now); return !ok })
+}
+
+// triggerIDs are the sensors that have thresholds.
+func triggerIDs(v View) []string {
+	var out []string
+	for _, s := range v.Machine.Profile.Thermal.Sensors {
+		if s.Limits != (thermal.Limits{}) {
+			out = append(out, s.ID)
+		}
+	}
+	return out
+}
+
+func telemetryService(v View) Object {
+	state := "Enabled"
+	if v.Machine.Telemetry.Off {
+		state = "Disabled"
+	}
+	return Object{
+		"Name": "Telemetry Service", "ServiceEnabled": !v.Machine.Telemetry.Off, "Status": status(state), "MaxReports": machine.MaxReportDefinitions,
+		"MinCollectionInterval": iso(machine.MinReportInterval), "SupportedCollectionFunctions": []string{},
+	}
+}
+
+// iso is a duration as DSP0266 writes them.
+func iso(d time.Duration) string { return "PT" + strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "S" }
+
+var telemetryPatch = Patch{
+	Inputs: []Input{{Name: "ServiceEnabled", Kind: Boolean}},
+	Apply: func(ctx context.Context, c Call) (Result, error) {
+		return Result{}, c.Host.Apply(ctx, machine.SetTelemetry{Enabled: Value(c.Values, "ServiceEnabled", true)})
+	},
+}
+
+// property is where a sensor's reading stands.
+func (v View) property(sensor string) string { return v.chassis("Sensors", sensor) + "/Reading" }
+
+func metricDefinition(v View) Object {
+	s := Find(v.Machine.Profile.Thermal.Sensors, v.IDs["metric"], sensorID)
+	o := Object{
+		"Name": s.Name, "MetricType": "Gauge", "MetricDataType": "Decimal", "Implementation": "PhysicalSensor", "IsLinear": true,
+		"PhysicalContext": s.Context, "Units": sensorKinds[s.Kind].units, "SensingInterval": "PT1S", "Calculable": "NonSummable",
+		"MetricProperties": []string{v.property(s.ID)},
+	}
+	if s.Kind == thermal.Energy {
+		o["MetricType"], o["Implementation"], o["Calculable"] = "Counter", "Calculated", "Summable"
+	}
+	return o
+}
+
+func reportDefinition(v View) Object {
+	d := Find(v.Machine.Telemetry.Definitions, v.IDs["report"], reportID)
+	metrics := Map(d.Metrics, func(id string) Object { return Object{"MetricId": id, "MetricProperties": []string{v.property(id)}} })
+	actions := []string{}
+	if d.LogToCollection {
+		actions = append(actions, "LogToMetricReportsCollection")
+	}
+	if d.SendEvents {
+		actions = append(actions, "RedfishEvent")
+	}
+	state := "Enabled"
+	if !d.Enabled || v.Machine.Telemetry.Off {
+		state = "Disabled"
+	}
+	o := Object{
+		"Name": d.Name, "MetricReportDefinitionType": string(d.Kind), "MetricReportDefinitionEnabled": d.Enabled, "Metrics": metrics,
+		"ReportActions": actions, "ReportUpdates": "Overwrite", "Status": status(state),
+	}
+	if d.Kind == machine.Periodic {
+		o["Schedule"] = Object{"RecurrenceInterval": iso(d.Interval.Duration)}
+	}
+	if _, ok := v.Machine.MetricReport(d.ID, v.Now); ok {
+		o["MetricReport"] = Ref(TelemetryURI + "/MetricReports/" + d.ID)
+	}
+	return o
+}
+
+func metricReport(v View) Object {
+	r, _ := v.Machine.MetricReport(v.IDs["made"], v.Now)
+	return Reported(v, r)
+}
+
+// reported is a report as it is read, and as it is sent.
+func Reported(v View, r machine.MetricReport) Object {
+	at := r.At.UTC().Format(time.RFC3339)
+	values := []Object{}
+	for _, m := range r.Values {
+		s := v.Machine.Profile.Thermal.Sensor(m.Sensor)
+		if s == nil { // of a model that has it no longer
+			continue
+		}
+		values = append(values, Object{
+			"MetricId": m.Sensor, "MetricProperty": v.property(m.Sensor), "MetricValue": fmt.Sprint(v.shown(*s, m.Reading)), "Timestamp": at,
+		})
+	}
+	return Object{
+		"Name": "Metric Report " + r.ID, "Timestamp": at, "MetricValues": values, "MetricValues@odata.count": len(values),
+		"MetricReportDefinition": Ref(TelemetryURI + "/MetricReportDefinitions/" + r.ID),
+	}
+}
+
+// triggerNames are the names of a sensor's thresholds in its trigger, which has
+// none for the fatal one (DSP2046, Triggers.NumericThresholds).
+var triggerNames = map[string]string{
+	"LowerCritical": "LowerCritical", "LowerCaution": "LowerWarning", "UpperCaution": "UpperWarning", "UpperCritical": "UpperCritical",
+}
+
+// trigger is what crossing the thresholds of a sensor does: it is logged, and
+// told.
+func trigger(v View) Object {
+	s := Find(v.Machine.Profile.Thermal.Sensors, v.IDs["trigger"], sensorID)
+	thresholds := Object{}
+	limits := v.Machine.Thermal.Thresholds(s.ID)
+	for _, t := range thresholdKinds {
+		name, ok := triggerNames[t.name]
+		if at := *t.of(limits); ok && at != nil {
+			thresholds[name] = Object{"Reading": v.shown(s, *at), "Activation": t.on}
+		}
+	}
+	return Object{
+		"Name": s.Name + " Thresholds", "MetricType": "Numeric", "TriggerActions": []string{"LogToLogService", "RedfishEvent"}, "TriggerEnabled": true,
+		"NumericThresholds": thresholds, "MetricIds": []string{s.ID}, "MetricProperties": []string{v.property(s.ID)}, "Status": status("Enabled"),
+	}
+}
+
+func metricIDs(v View) []string { return Map(v.Machine.Profile.Thermal.Sensors, sensorID) }
+
+func reportKinds(View) []string { return Texts(machine.MetricReportTypes) }
+
+// isInterval says whether a text is how often a report can be made.
+func isInterval(s string) bool {
+	_, ok := Duration(s)
+	return ok
+}
+
+var metricsInput = Input{Name: "Metrics", Kind: Array, Min: 1, Max: 256, Of: []Input{{Kind: Group, Of: []Input{
+	{Name: "MetricId", Kind: Text, Allowed: metricIDs},
+	{Name: "MetricProperties", Kind: Array, Min: 1, Of: []Input{{Kind: Text, Allowed: func(v View) []string {
+		return Map(metricIDs(v), v.property)
+	}}}},
+}}}}
+
+// reportChanges are what can be written of a definition.
+var reportChanges = []Input{
+	{Name: "MetricReportDefinitionType", Kind: Text, Allowed: reportKinds},
+	{Name: "MetricReportDefinitionEnabled", Kind: Boolean},
+	{Name: "ReportActions", Kind: Array, Of: []Input{{Kind: Text, Allowed: OneOf("LogToMetricReportsCollection", "RedfishEvent")}}},
+	{Name: "ReportUpdates", Kind: Text, Allowed: OneOf("Overwrite")},
+	{Name: "Schedule", Kind: Group, Of: []Input{{Name: "RecurrenceInterval", Kind: Text, Form: isInterval}}},
+	metricsInput,
+}
+
+// reportInputs are what a new definition has.
+var reportInputs = append([]Input{
+	{Name: "Id", Kind: Text, Form: regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`).MatchString},
+	{Name: "Name", Kind: Text, Min: 1, Max: 128},
+}, reportChanges...)
+
+// wantedReport is a definition as a client wants it.
+func wantedReport(c Call, d machine.MetricReportDefinition) machine.MetricReportDefinition {
+	d.Kind = machine.MetricReportType(Value(c.Values, "MetricReportDefinitionType", string(d.Kind)))
+	d.Enabled = Value(c.Values, "MetricReportDefinitionEnabled", d.Enabled)
+	if every, ok := Duration(Value(c.Values, "Schedule/RecurrenceInterval", "")); ok {
+		d.Interval = machine.Duration{Duration: every}
+	}
+	if actions, ok := c.Values["ReportActions"].([]any); ok {
+		d.LogToCollection, d.SendEvents = slices.Contains(actions, any("LogToMetricReportsCollection")), slices.Contains(actions, any("RedfishEvent"))
+	}
+	if metrics, ok := c.Values["Metrics"].([]any); ok {
+		d.Metrics = nil
+		for _, x := range metrics {
+			m, _ := x.(Values)
+			if id, ok := m["MetricId"].(string); ok {
+				d.Metrics = append(d.Metrics, id)
+				continue
+			}
+			all, _ := m["MetricProperties"].([]any)
+			for _, p := range all {
+				id := strings.TrimSuffix(strings.TrimPrefix(fmt.Sprint(p), c.View.chassis("Sensors")+"/"), "/Reading")
+				d.Metrics = append(d.Metrics, id)
+			}
+		}
+	}
+	return d
+}
+
+func defineReport(ctx context.Context, c Call) (Result, error) {
+	t := c.View.Machine.Telemetry
+	d := wantedReport(c, machine.MetricReportDefinition{
+		ID: Value(c.Values, "Id", strconv.Itoa(t.Made+1)), Kind: machine.OnRequest, Enabled: true, LogToCollection: true,
+	})
+	d.Name = Value(c.Values, "Name", "Metric Report Definition "+d.ID)
+	if slices.Contains(reportIDs(c.View), d.ID) {
+		return Result{}, Decline(http.StatusConflict, message.ResourceAlreadyExists.With("MetricReportDefinition", "Id", d.ID).About("#/Id"))
+	}
+	if err := c.takes(ctx, d); err != nil {
+		return Result{}, err
+	}
+	return Result{ID: d.ID}, nil
+}
+
+// takes puts a definition in place.
+func (c Call) takes(ctx context.Context, d machine.MetricReportDefinition) error {
+	if d.Kind == machine.Periodic && d.Interval.Duration == 0 {
+		return Decline(http.StatusBadRequest, message.PropertyMissing.With("RecurrenceInterval").About("#/Schedule/RecurrenceInterval"))
+	}
+	err := c.Host.Apply(ctx, machine.SetMetricReportDefinition{MetricReportDefinition: d})
+	switch {
+	case errors.Is(err, machine.ErrConflict):
+		return Decline(http.StatusBadRequest, message.CreateLimitReachedForResource.With())
+	case errors.Is(err, machine.ErrUnknown): // inputs take nothing else that is wrong
+		return Decline(http.StatusBadRequest, message.PropertyValueOutOfRange.With(iso(d.Interval.Duration), "RecurrenceInterval").About("#/Schedule/RecurrenceInterval"))
+	}
+	return err
+}
+
+var reportPatch = Patch{
+	Inputs: reportChanges,
+	Apply: func(ctx context.Context, c Call) (Result, error) {
+		d := Find(c.View.Machine.Telemetry.Definitions, c.View.IDs["report"], reportID)
+		return Result{}, c.takes(ctx, wantedReport(c, d))
+	},
+}
+
+func dropReport(ctx context.Context, c Call) (Result, error) {
+	return Result{}, c.Host.Apply(ctx, machine.DeleteMetricReportDefinition{ID: c.View.IDs["report"]})
+}
+
+var telemetryActions = []Action{{
+	Name: "TelemetryService.SubmitTestMetricReport",
+	Inputs: []Input{
+		{Name: "MetricReportName", Kind: Text, Required: true, Min: 1, Max: 128},
+		{Name: "GeneratedMetricReportValues", Kind: Array, Required: true, Min: 1, Max: 256, Of: []Input{{Kind: Group, Of: []Input{
+			{Name: "MetricId", Kind: Text, Required: true, Allowed: metricIDs},
+			{Name: "MetricValue", Kind: Text, Required: true, Form: isReading},
+			{Name: "MetricProperty", Kind: Text}, {Name: "Timestamp", Kind: Text},
+		}}}},
+	},
+	Apply: func(ctx context.Context, c Call) (Result, error) {
+		r := machine.SubmitTestMetricReport{Name: Value(c.Values, "MetricReportName", "")}
+		all, _ := c.Values["GeneratedMetricReportValues"].([]any)
+		for _, x := range all {
+			m, _ := x.(Values)
+			reading, err := strconv.ParseFloat(Value(m, "MetricValue", ""), 64)
+			if err != nil {
+				return Result{}, err // not reached: isReading has read it
+			}
+			r.Values = append(r.Values, machine.Metric{Sensor: Value(m, "MetricId", ""), Reading: reading})
+		}
+		return Result{}, c.Host.Apply(ctx, r)
+	},
+}}
+
+func isReading(s string) bool {
+	_, err := strconv.ParseFloat(s, 64)
+	return err == nil
+}

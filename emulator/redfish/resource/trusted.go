@@ -1,0 +1,54 @@
+package resource
+
+func trustedRows() []Row {
+	return []Row{
+		{URI: "/redfish/v1/Chassis/{chassis}/TrustedComponents", Schema: "TrustedComponentCollection",
+			Name: "Trusted Components", MemberVariable: "trusted"},
+		{URI: "/redfish/v1/Chassis/{chassis}/TrustedComponents/{trusted}", Schema: "TrustedComponent.v1_4_0",
+			DependsOn: PartIdentity | PartFirmware, Read: trustedComponent},
+	}
+}
+
+// tpmID is the TPM, which not every server has beside its root of trust.
+const tpmID = "TPM"
+
+func trustedIDs(v View) []string {
+	if v.Machine.Profile.TPM == nil {
+		return []string{rootID}
+	}
+	return []string{tpmID, rootID}
+}
+
+// trustedModules is ComputerSystem.TrustedModules, where a TPM stood before
+// ComputerSystem 1.19 and where older clients look.
+func trustedModules(v View) []Object {
+	t := v.Machine.Profile.TPM
+	if t == nil {
+		return []Object{}
+	}
+	return []Object{{
+		"FirmwareVersion": v.version(t.Component), "InterfaceType": "TPM2_0", "InterfaceTypeSelection": "None", "Status": status(trustedState(v)),
+	}}
+}
+
+// trustedState tells whether the BIOS has the TPM on.
+func trustedState(v View) string {
+	if v.Machine.HasTPM() {
+		return "Enabled"
+	}
+	return "Disabled"
+}
+
+func trustedComponent(v View) Object {
+	if v.IDs["trusted"] == rootID {
+		return rootOfTrust(v)
+	}
+	t := v.Machine.Profile.TPM
+	return Object{
+		"Name": "Trusted Platform Module", "TrustedComponentType": "Discrete", "Manufacturer": t.Vendor, "Model": orNull(t.Product),
+		"FirmwareVersion": v.version(t.Component), "SerialNumber": v.Machine.Identity.SerialOf("tpm", 0), "UUID": v.Machine.Identity.UUIDOf("tpm", 0),
+		"Status": status(trustedState(v)),
+		"TPM":    Object{"CapabilitiesVendorID": orNull(t.VendorID), "HardwareInterfaceVendorID": orNull(t.PCIID)},
+		"Links":  Object{"ComponentsProtected": Refs(v.system()), "ComponentsProtected@odata.count": 1},
+	}
+}

@@ -1,0 +1,373 @@
+package resource
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/storage"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+)
+
+// volume is the volume that the view is of.
+func (v View) volume() storage.VolumeView {
+	return Find(v.storage().Volumes, v.IDs["volume"], volumeID)
+}
+
+func volumeID(x storage.VolumeView) string { return x.ID }
+
+func volume(v View) Object {
+	c, x := v.storage(), v.volume()
+	drives := []Object{}
+	for _, d := range c.Drives {
+		if slices.Contains(d.Volumes, x.ID) {
+			drives = append(drives, Ref(v.subsystem("Drives", d.ID)))
+		}
+	}
+	spares := Map(x.Spares, func(bay string) Object { return Ref(v.subsystem("Drives", bay)) })
+	o := Object{
+		"Name": x.Name, "DisplayName": x.Name, "RAIDType": string(x.Type), "CapacityBytes": x.Size(), "BlockSizeBytes": x.BlockSize,
+		"StripSizeBytes": x.Strip, "OptimumIOSizeBytes": x.Row(), "Encrypted": false, "VolumeUsage": "Data",
+		"ReadCachePolicy": string(x.Read), "WriteCachePolicy": string(x.Write), "WriteCacheState": cacheState(x.Write),
+		"InitializeMethod": string(x.Method), "RecoverableCapacitySourceCount": spareCount(c, x), "Status": volumeStatus(x),
+		"Operations":  volumeOperations(v),
+		"Identifiers": []Object{{"DurableName": x.WWN, "DurableNameFormat": "NAA"}},
+		"Links": Object{
+			"Drives": drives, "Drives@odata.count": len(drives),
+			"DedicatedSpareDrives": spares, "DedicatedSpareDrives@odata.count": len(spares),
+			"Controllers": Refs(v.subsystem("Controllers", "0")), "Controllers@odata.count": 1,
+			"OwningStorageResource": Ref(v.subsystem()),
+		},
+	}
+	if x.Method == "" { // a foreign one does not say
+		o["InitializeMethod"] = string(storage.Skip)
+	}
+	if x.Type.Nested() {
+		o["MediaSpanCount"] = x.Width
+	}
+	return o
+}
+
+// spareCount is how many drives would take the place of one that is lost.
+func spareCount(c storage.ControllerView, x storage.VolumeView) int {
+	n := len(x.Spares)
+	for _, d := range c.Drives {
+		if d.Spare == storage.GlobalSpare && x.Type.Redundant() {
+			n++
+		}
+	}
+	return n
+}
+
+// cacheState is Volume.WriteCacheState.
+func cacheState(w storage.WritePolicy) any {
+	switch w {
+	case storage.ProtectedWriteBack:
+		return "Protected"
+	case storage.UnprotectedWriteBack:
+		return "Unprotected"
+	}
+	return nil
+}
+
+func volumeStatus(x storage.VolumeView) Object {
+	state := "Enabled"
+	switch {
+	case x.Failed:
+		state = "UnavailableOffline"
+	case !x.Usable():
+		state = "Updating"
+	case x.Degraded():
+		state = "Degraded"
+	}
+	return Object{"State": state, "Health": string(x.Health())}
+}
+
+// volumeOperations is the Operations property of a volume.
+func volumeOperations(v View) []Object {
+	all := []Object{}
+	x := v.volume()
+	for _, o := range x.Ops {
+		op := opNames[o.Kind]
+		if o.To != nil && o.To.Type != x.Type {
+			op = "ChangeRAIDType"
+		}
+		all = append(all, Object{"Operation": op, "PercentageComplete": o.Percent(v.Now)})
+	}
+	return all
+}
+
+// What a controller makes and takes.
+func raidTypes(v View) []string {
+	if r := v.storage().RAID; r != nil {
+		return Map(r.Types, func(t storage.TypeRule) string { return string(t.Type) })
+	}
+	return []string{}
+}
+
+func writePolicies(v View) []string {
+	if r := v.storage().RAID; r != nil {
+		return Texts(r.Write)
+	}
+	return []string{}
+}
+
+func readPolicies(v View) []string {
+	if r := v.storage().RAID; r != nil {
+		return Texts(r.Read)
+	}
+	return []string{}
+}
+
+func initMethods(View) []string {
+	return Texts([]storage.InitMethod{storage.Skip, storage.Background, storage.Foreground})
+}
+
+// volumeTypes are what RAID types were called before Volume 1.3.1.
+var volumeTypes = []struct {
+	name string
+	is   storage.RAIDType
+}{
+	{"NonRedundant", storage.RAID0},
+	{"Mirrored", storage.RAID1},
+	{"StripedWithParity", storage.RAID5},
+	{"SpannedMirrors", storage.RAID10},
+	{"SpannedStripesWithParity", storage.RAID50},
+}
+
+func volumeTypeNames(View) []string {
+	out := []string{}
+	for _, t := range volumeTypes {
+		out = append(out, t.name)
+	}
+	return out
+}
+
+// drivesInput is an array of links to drives.
+func drivesInput(name string) Input {
+	return Input{Name: name, Kind: Array, Max: 256, Of: []Input{{Kind: Link}}}
+}
+
+var volumeCreate = Create{
+	UseCase: "VolumeCreation",
+	Most: func(v View) int {
+		if r := v.storage().RAID; r != nil {
+			return r.MaxVolumes
+		}
+		return 0
+	},
+	Inputs: []Input{
+		{Name: "RAIDType", Kind: Text, Allowed: raidTypes},
+		{Name: "VolumeType", Kind: Text, Allowed: volumeTypeNames},
+		{Name: "CapacityBytes", Kind: Integer, Min: 1, Max: 1 << 62},
+		{Name: "Name", Kind: Text, Min: 1, Max: storage.MaxName},
+		{Name: "DisplayName", Kind: Text, Min: 1, Max: storage.MaxName},
+		{Name: "StripSizeBytes", Kind: Integer, Min: 1, Max: 1 << 62},
+		{Name: "MediaSpanCount", Kind: Integer, Min: 1, Max: 256},
+		{Name: "ReadCachePolicy", Kind: Text, Allowed: readPolicies},
+		{Name: "WriteCachePolicy", Kind: Text, Allowed: writePolicies},
+		{Name: "InitializeMethod", Kind: Text, Allowed: initMethods},
+		{Name: "Encrypted", Kind: Boolean, Allowed: func(View) []string { return []string{"false"} }},
+		{Name: "Links", Kind: Group, Of: []Input{drivesInput("Drives"), drivesInput("DedicatedSpareDrives")}},
+	},
+	Apply: createVolume,
+}
+
+func createVolume(ctx context.Context, c Call) (Result, error) {
+	v := c.View
+	do := storage.CreateVolume{
+		Controller: v.IDs["storage"], Type: storage.RAIDType(Value(c.Values, "RAIDType", "")),
+		Capacity: Value(c.Values, "CapacityBytes", int64(0)), Strip: Value(c.Values, "StripSizeBytes", int64(0)),
+		Span: int(Value(c.Values, "MediaSpanCount", int64(0))), Name: Value(c.Values, "DisplayName", Value(c.Values, "Name", "")),
+		Write: storage.WritePolicy(Value(c.Values, "WriteCachePolicy", "")), Read: storage.ReadPolicy(Value(c.Values, "ReadCachePolicy", "")),
+		Method: storage.InitMethod(Value(c.Values, "InitializeMethod", "")),
+	}
+	old, sent := c.Values["VolumeType"].(string)
+	switch is := pickType(old); {
+	case !sent && do.Type == "":
+		return Result{}, Decline(http.StatusBadRequest, message.PropertyMissing.With("RAIDType").About("#/RAIDType"))
+	case sent && do.Type == "":
+		do.Type = is
+	case sent && legacyType(do.Type) != old:
+		return Result{}, Decline(http.StatusBadRequest, message.PropertyValueConflict.With("VolumeType", "RAIDType").About("#/VolumeType"))
+	}
+	var err error
+	if do.Drives, err = c.bays("Drives"); err != nil {
+		return Result{}, err
+	}
+	if do.Spares, err = c.bays("DedicatedSpareDrives"); err != nil {
+		return Result{}, err
+	}
+	if c.ApplyTime == onReset || do.Method == storage.Foreground || takesJobs(v) {
+		return c.diskJob(ctx, "Create volume", func(job string) storage.Command { do.Job = job; return do })
+	}
+	before := Members["volume"](v)
+	if err := c.disk(ctx, do); err != nil {
+		return Result{}, err
+	}
+	for _, id := range Map(c.disks().Volumes, volumeID) {
+		if !slices.Contains(before, id) {
+			return Result{ID: id}, nil
+		}
+	}
+	return Result{}, Decline(http.StatusConflict, message.ResourceInUse.With()) // gone again
+}
+
+// disks are the storage that the operation is about, as it is now.
+func (c Call) disks() storage.ControllerView {
+	out, _ := c.Host.Machine().Storage.Controller(c.View.IDs["storage"])
+	return out
+}
+
+// pickType is the RAID type of an older name; "" of none.
+func pickType(old string) storage.RAIDType {
+	for _, t := range volumeTypes {
+		if t.name == old {
+			return t.is
+		}
+	}
+	return ""
+}
+
+// legacyType is the older name for a RAID type. Several have the same.
+func legacyType(t storage.RAIDType) string {
+	same := map[storage.RAIDType]storage.RAIDType{storage.RAID6: storage.RAID5, storage.RAID60: storage.RAID50}
+	if is, ok := same[t]; ok {
+		t = is
+	}
+	for _, x := range volumeTypes {
+		if x.is == t {
+			return x.name
+		}
+	}
+	return ""
+}
+
+// bays are the bays of the drives that a client has linked to below Links. A
+// link must lead to a drive of this storage.
+func (c Call) bays(property string) ([]string, error) {
+	sent, _ := c.Values["Links/"+property].([]any)
+	var out []string
+	for i, x := range sent {
+		uri, _ := x.(string)
+		bay, ok := strings.CutPrefix(uri, c.View.subsystem("Drives")+"/")
+		if !ok || !slices.Contains(Members["drive"](c.View), bay) {
+			return nil, Decline(http.StatusBadRequest, message.PropertyValueNotInList.With(uri, property).About(element("Links/"+property, i)))
+		}
+		out = append(out, bay)
+	}
+	return out, nil
+}
+
+// volumePatch changes a volume. What takes long answers with a job; the rest is
+// done at once.
+var volumePatch = Patch{
+	Inputs: []Input{
+		{Name: "DisplayName", Kind: Text, Min: 1, Max: storage.MaxName},
+		{Name: "ReadCachePolicy", Kind: Text, Allowed: readPolicies},
+		{Name: "WriteCachePolicy", Kind: Text, Allowed: writePolicies},
+		{Name: "CapacityBytes", Kind: Integer, Min: 1, Max: 1 << 62},
+		{Name: "Links", Kind: Group, Of: []Input{drivesInput("DedicatedSpareDrives")}},
+	},
+	Apply: func(ctx context.Context, c Call) (Result, error) {
+		v := c.View
+		controller, id := v.IDs["storage"], v.IDs["volume"]
+		set := storage.SetVolume{Controller: controller, Volume: id}
+		if name, ok := c.Values["DisplayName"].(string); ok {
+			set.Name = &name
+		}
+		if p, ok := c.Values["ReadCachePolicy"].(string); ok {
+			set.Read = new(storage.ReadPolicy(p))
+		}
+		if p, ok := c.Values["WriteCachePolicy"].(string); ok {
+			set.Write = new(storage.WritePolicy(p))
+		}
+		do := machine.Transaction{machine.Storage{Command: set}}
+		if _, ok := c.Values["Links/DedicatedSpareDrives"]; ok {
+			bays, err := c.bays("DedicatedSpareDrives")
+			if err != nil {
+				return Result{}, err
+			}
+			do = append(do, machine.Storage{Command: storage.SetSpares{Controller: controller, Volume: id, Drives: bays}})
+		}
+		size, ok := c.Values["CapacityBytes"].(int64)
+		if !ok || size == v.volume().Size() {
+			return Result{}, c.ruled(c.Host.Apply(ctx, do))
+		}
+		out, err := c.Begin(ctx, "Expand volume "+id, func(job string) machine.Command {
+			expand := storage.ExpandVolume{Controller: controller, Volume: id, Capacity: size, Job: job}
+			return append(do, machine.Storage{Command: expand})
+		})
+		return out, c.ruled(err)
+	},
+}
+
+func volumeRemove(ctx context.Context, c Call) (Result, error) {
+	do := storage.DeleteVolume{Controller: c.View.IDs["storage"], Volume: c.View.IDs["volume"]}
+	if c.ApplyTime == Immediate && !takesJobs(c.View) {
+		return Result{}, c.disk(ctx, do)
+	}
+	return c.diskJob(ctx, "Delete volume "+do.Volume, func(job string) storage.Command { do.Job = job; return do })
+}
+
+func checks(v View) bool { return v.volume().Array != nil && v.volume().Type.Redundant() }
+
+func failed(v View) bool { return v.volume().Array != nil && v.volume().Failed }
+
+var volumeActions = []Action{
+	{
+		Name: "Volume.Initialize", Defers: true,
+		Inputs: []Input{
+			{Name: "InitializeMethod", Kind: Text, Allowed: initMethods},
+			{Name: "InitializeType", Kind: Text, Allowed: func(View) []string { return []string{"Fast", "Slow"} }},
+		},
+		Apply: func(ctx context.Context, c Call) (Result, error) {
+			do := storage.InitializeVolume{
+				Controller: c.View.IDs["storage"], Volume: c.View.IDs["volume"], Fast: Value(c.Values, "InitializeType", "") == "Fast",
+				Method: storage.InitMethod(Value(c.Values, "InitializeMethod", "")),
+			}
+			return c.diskJob(ctx, "Initialize volume "+do.Volume, func(job string) storage.Command { do.Job = job; return do })
+		},
+	},
+	{
+		Name: "Volume.CheckConsistency", when: checks, Defers: true,
+		Apply: func(ctx context.Context, c Call) (Result, error) {
+			do := storage.CheckConsistency{Controller: c.View.IDs["storage"], Volume: c.View.IDs["volume"]}
+			return c.diskJob(ctx, "Check consistency of volume "+do.Volume, func(job string) storage.Command { do.Job = job; return do })
+		},
+	},
+	{
+		Name: "Volume.ChangeRAIDLayout", Defers: true,
+		Inputs: []Input{{Name: "RAIDType", Kind: Text, Allowed: raidTypes}, drivesInput("Drives")},
+		Apply:  changeLayout,
+	},
+	{
+		Name: "Volume.ForceEnable", when: failed,
+		Apply: func(ctx context.Context, c Call) (Result, error) {
+			return Result{}, c.disk(ctx, storage.ForceEnable{Controller: c.View.IDs["storage"], Volume: c.View.IDs["volume"]})
+		},
+	},
+}
+
+// changeLayout gives a volume another type, or more drives. Drives lists all of
+// them, or those that are added.
+func changeLayout(ctx context.Context, c Call) (Result, error) {
+	v := c.View
+	do := storage.ExpandVolume{Controller: v.IDs["storage"], Volume: v.IDs["volume"], Type: storage.RAIDType(Value(c.Values, "RAIDType", ""))}
+	sent, _ := c.Values["Drives"].([]any)
+	for i, x := range sent {
+		uri, _ := x.(string)
+		bay, ok := strings.CutPrefix(uri, v.subsystem("Drives")+"/")
+		d := Find(v.storage().Drives, bay, func(d storage.DriveView) string { return d.ID })
+		if !ok || d.ID == "" {
+			m := message.ActionParameterValueNotInList.With(uri, "Drives", c.Match.Action.Name)
+			return Result{}, Decline(http.StatusBadRequest, m.About(element("Drives", i)))
+		}
+		if !slices.Contains(d.Volumes, do.Volume) {
+			do.Drives = append(do.Drives, bay)
+		}
+	}
+	return c.diskJob(ctx, "Change layout of volume "+do.Volume, func(job string) storage.Command { do.Job = job; return do })
+}

@@ -1,0 +1,124 @@
+package vendor
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
+)
+
+// browse reads other resources of the tree, whole, by their addresses, and what
+// a vendor's service remembers, by "=" and its name; nil is what is not there.
+type browse func(address string) resource.Object
+
+// keptAs is where in what is browsed that is which is remembered.
+const keptAs = "is"
+
+// taker is a property of another resource, by its address, "#" and its path,
+// or what is remembered, by "=" and its name.
+type taker func(from string) (any, bool)
+
+// take is a taker.
+func (of browse) take(from string) (any, bool) {
+	at, path, property := strings.Cut(from, "#")
+	if !property {
+		path = keptAs
+	}
+	return resource.ValueAt(of(at), path)
+}
+
+// browseAt is the tree at a time.
+func browseAt(t *resource.Tree, at *resource.Snapshot) browse {
+	seen := map[string]resource.Object{} // a body takes several values of one resource
+	return func(address string) resource.Object {
+		if o, ok := seen[address]; ok {
+			return o
+		}
+		if name, ok := strings.CutPrefix(address, "="); ok {
+			if is, known := resource.OEMValueIn(at.BMC, name); known {
+				return resource.Object{keptAs: is}
+			}
+			return nil
+		}
+		o := t.BodyAt(address, at)
+		if o != nil {
+			o = resource.Normalized(o)
+		}
+		seen[address] = o
+		return o
+	}
+}
+
+// beside is what the body of a resource depends on for its vendor's sake: what
+// it takes from others.
+func (f *face) beside(schema string) resource.Parts {
+	if all, ok := f.needs.Load(schema); ok {
+		return all.(resource.Parts)
+	}
+	var all resource.Parts
+	for _, set := range f.taken(schema) {
+		if strings.HasPrefix(set.From, "=") {
+			all |= resource.PartOEM
+			continue
+		}
+		at, _, _ := strings.Cut(set.From, "#")
+		at = strings.NewReplacer("{system}", f.d.SystemID, "{manager}", f.d.ManagerID, "{chassis}", f.d.ChassisID).Replace(at)
+		if m := f.tree.Find(&url.URL{Path: at}); m != nil {
+			all |= m.DependsOn
+		}
+	}
+	f.needs.Store(schema, all)
+	return all
+}
+
+// taken are the properties of a resource that are others'.
+func (f *face) taken(schema string) []dialect.PropertyRule {
+	var all []dialect.PropertyRule
+	for _, shape := range f.shapes[resource.TypeName(schema)] {
+		for _, set := range shape.Set {
+			if external(set) {
+				all = append(all, set)
+			}
+		}
+	}
+	return all
+}
+
+// volatile are the paths of a resource's volatile properties, with those that
+// transforms make from them.
+func (f *face) volatile(schema string, paths []string) []string {
+	if len(paths) == 0 {
+		return nil
+	}
+	all := slices.Clone(paths)
+	for _, s := range f.shapesOf(resource.TypeName(schema)) {
+		for _, set := range s.Set {
+			if set.From != "" && !external(set) && slices.ContainsFunc(paths, func(p string) bool { return p == set.From || strings.HasPrefix(set.From, p+"/") }) {
+				all = append(all, set.Path)
+			}
+		}
+	}
+	return all
+}
+
+// packs says whether what is at an address of the tree is sent packed only.
+func (f *face) packs(at string) bool {
+	return slices.ContainsFunc(f.packed, func(a pattern) bool { return a.holds(at) })
+}
+
+// external says whether a value is taken from another resource or from what is
+// remembered.
+func external(set dialect.PropertyRule) bool {
+	return strings.Contains(set.From, "#") || strings.HasPrefix(set.From, "=")
+}
+
+// shapesOf are the shapes for a type, wherever its resources are.
+func (f *face) shapesOf(kind string) []formed {
+	all := f.shapes[kind]
+	if strings.HasSuffix(kind, "Collection") {
+		all = append(slices.Clone(all), f.shapes["*Collection"]...)
+	}
+	return all
+}

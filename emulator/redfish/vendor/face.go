@@ -1,0 +1,352 @@
+package vendor
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/redfish/cache"
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
+)
+
+// face is a dialect.Face, ready for use. What is inside the service, its rows,
+// its links and its matches, has the addresses of the tree; a face stands
+// between those and what clients see.
+type face struct {
+	d        *dialect.Record
+	tree     *resource.Tree
+	patterns []pattern // of the tree, where letters have no case
+	out, in  []move    // from the tree's addresses to the vendor's, and back
+	shut     []pattern
+	shapes   map[string][]formed // by type
+	rules    []rule
+	packed   []pattern
+	tells    []tell
+	readings []reading
+	acts     []shownAction                // of the standard's resources
+	needs    sync.Map                     // schema → shows: what bodies depend on for their vendor's sake
+	done     sync.Map                     // *dialect.Saying → []byte: answers to writes that were done
+	places   *cache.Cache[string, string] // of addresses of the vendor's, in the tree; "" for none
+}
+
+// newFace returns the face of a record; nil when it has none.
+func newFace(t *resource.Tree, d *dialect.Record) *face {
+	if d.Presentation.IsStandard() && len(d.Protocol.GzipOnly)+len(d.OEM.Actions) == 0 {
+		return nil
+	}
+	f := &face{d: d, tree: t, shapes: map[string][]formed{}, places: cache.New[string](1<<12, func(string) int { return 1 })}
+	for _, m := range d.Presentation.URIMappings {
+		from, to := PatternOf(m.From, d), PatternOf(m.To, d)
+		f.out = append(f.out, move{from, to, m.TrailingSlash})
+		f.in = append(f.in, move{from: to, to: from})
+	}
+	for _, all := range [][]move{f.out, f.in} { // the closest first
+		slices.SortStableFunc(all, func(a, b move) int { return cmp.Compare(len(b.from), len(a.from)) })
+	}
+	for _, p := range d.Presentation.Hidden {
+		f.shut = append(f.shut, PatternOf(p, d))
+	}
+	for _, s := range d.Presentation.Transforms {
+		f.shapes[s.ResourceType] = append(f.shapes[s.ResourceType], formed{s, PatternOf(s.URI, d)})
+	}
+	for _, r := range d.Presentation.RejectRules {
+		f.rules = append(f.rules, rule{r, PatternOf(r.URI, d)})
+	}
+	for _, r := range d.Presentation.InputAliases {
+		f.readings = append(f.readings, reading{r, PatternOf(r.URI, d)})
+	}
+	for _, p := range d.Protocol.GzipOnly {
+		f.packed = append(f.packed, PatternOf(p, d))
+	}
+	for _, t := range d.Presentation.Errors.SuccessMessages {
+		f.tells = append(f.tells, tell{t, PatternOf(t.URI, d)})
+	}
+	f.acts = shownActions(d)
+	if d.Presentation.IgnoreURICase {
+		for _, r := range t.All {
+			f.patterns = append(f.patterns, PatternOf(r.Pattern, &dialect.Record{SystemID: "{system}", ManagerID: "{manager}", ChassisID: "{chassis}"}))
+		}
+	}
+	return f
+}
+
+// inside is where an address of the vendor's is in the tree; "" when there is
+// nothing. It may end with a slash.
+func (f *face) inside(path string) string {
+	path = strings.TrimRight(path, "/")
+	if at, ok := f.places.Get(path); ok {
+		return at
+	}
+	at, was := moved(f.in, path)
+	if !was && f.d.Presentation.IgnoreURICase {
+		at, was = moved(f.in, f.folded(path, f.in))
+		if !was {
+			at = f.folded(path, nil)
+		}
+	}
+	if _, away := moved(f.out, at); away && !was || f.isShut(at) {
+		at = ""
+	}
+	f.places.Put(path, at)
+	return at
+}
+
+func (f *face) isShut(at string) bool {
+	return slices.ContainsFunc(f.shut, func(a pattern) bool { return a.holds(at) })
+}
+
+// unlink takes out of a value what leads to addresses that are not there: links,
+// members, and actions. It says whether the value itself does.
+func (f *face) unlink(v any) (gone bool) {
+	switch x := v.(type) {
+	case string:
+		path, _, _ := strings.Cut(x, "#")
+		return strings.HasPrefix(path, "/redfish/v1/") && f.isShut(path)
+	case resource.Object:
+		for name, below := range x {
+			switch all := below.(type) {
+			case []any:
+				left := slices.DeleteFunc(all, f.unlink)
+				if _, counted := x[name+"@odata.count"]; counted && len(left) < len(all) {
+					x[name+"@odata.count"] = len(left)
+				}
+				x[name] = left
+			default:
+				if f.unlink(below) {
+					delete(x, name)
+					gone = gone || name == "@odata.id" || name == "target"
+				}
+			}
+		}
+	}
+	return gone
+}
+
+// folded is an address with the letters of the pattern, of the tree or of
+// moves, that it is of but for their case.
+func (f *face) folded(path string, moves []move) string {
+	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	fold := func(patterns []segment) bool {
+		if len(patterns) > len(segments) {
+			return false
+		}
+		for i, p := range patterns {
+			if len(p.vars) == 0 && !strings.EqualFold(p.lead, segments[i]) {
+				return false
+			}
+		}
+		for i, p := range patterns {
+			if len(p.vars) == 0 {
+				segments[i] = p.lead
+			}
+		}
+		return true
+	}
+	if moves != nil {
+		for _, m := range moves {
+			if fold(m.from) {
+				break
+			}
+		}
+		return "/" + strings.Join(segments, "/")
+	}
+	for _, p := range f.patterns {
+		if len(p) == len(segments) && fold(p) {
+			break
+		}
+	}
+	return "/" + strings.Join(segments, "/")
+}
+
+// address is a text of a body, as clients see it: the address that it is, if
+// it is one.
+func (f *face) address(text string) string {
+	if !strings.HasPrefix(text, "/redfish/v1") {
+		return text
+	}
+	path, tail := text, ""
+	if i := strings.IndexAny(text, "?#"); i >= 0 {
+		path, tail = text[:i], text[i:]
+	}
+	path, _ = moved(f.out, path)
+	if f.d.Presentation.TrailingSlash && !strings.HasSuffix(path, "/") && !strings.Contains(path[strings.LastIndexByte(path, '/'):], ".json") {
+		path += "/"
+	}
+	return path + tail
+}
+
+// values maps every text of a value.
+func MapTexts(v any, to func(string) string) any {
+	switch x := v.(type) {
+	case string:
+		return to(x)
+	case resource.Object:
+		for name, below := range x {
+			x[name] = MapTexts(below, to)
+		}
+	case resource.Document:
+		for i := range x.Fields {
+			x.Fields[i].Value = MapTexts(x.Fields[i].Value, to)
+		}
+	case []any:
+		for i := range x {
+			x[i] = MapTexts(x[i], to)
+		}
+	case []resource.Object:
+		for i := range x {
+			MapTexts(x[i], to)
+		}
+	case []string:
+		for i := range x {
+			x[i] = to(x[i])
+		}
+	}
+	return v
+}
+
+// object changes a body to what clients of this vendor see, and returns it.
+func (f *face) object(o resource.Object, of browse) resource.Object {
+	if len(f.shut) > 0 {
+		f.unlink(o)
+	}
+	f.dress(o, of.take)
+	MapTexts(o, f.address)
+	if f.d.Presentation.DateTimeFormat == dialect.CompactZone {
+		MapTexts(o, resource.CompactDate)
+	}
+	return o
+}
+
+// dress shapes an object, and those in it.
+func (f *face) dress(o resource.Object, take taker) {
+	f.dressBelow(o, take)
+	kind, _ := o["@odata.type"].(string)
+	if kind == "" {
+		return
+	}
+	self, _ := o["@odata.id"].(string)
+	if _, whole := o["Name"]; !whole && self != "" {
+		return // it only says where a resource is, and of which type
+	}
+	name := resource.TypeName(strings.TrimPrefix(kind, "#"))
+	f.identify(o, self)
+	all := f.shapesOf(name)
+	for i := range all {
+		if s := &all[i]; s.at == nil || s.at.holds(self) {
+			s.put(o, self, f.d, take)
+		}
+	}
+	f.showActions(o, self)
+}
+
+// dressBelow shapes the objects in an object.
+func (f *face) dressBelow(o resource.Object, take taker) {
+	for _, below := range o {
+		switch x := below.(type) {
+		case resource.Object:
+			f.dress(x, take)
+		case []any:
+			for _, e := range x {
+				if in, ok := e.(resource.Object); ok {
+					f.dress(in, take)
+				}
+			}
+		case []resource.Object:
+			for _, in := range x {
+				f.dress(in, take)
+			}
+		}
+	}
+}
+
+// identify gives a resource that is elsewhere the ID that it has there.
+func (f *face) identify(o resource.Object, self string) {
+	if id, ok := o["Id"].(string); ok {
+		if at, away := moved(f.out, self); away {
+			o["Id"] = idAt(id, self, at)
+		}
+	}
+}
+
+// idAt is the ID of a resource that clients see at an address.
+func idAt(id, self, at string) string {
+	if id == "" || !strings.HasSuffix(self, "/"+id) {
+		return id
+	}
+	at = strings.TrimSuffix(at, "/")
+	return at[strings.LastIndexByte(at, '/')+1:]
+}
+
+// formed is a dialect.Shape, ready for use.
+type formed struct {
+	dialect.Transform
+	at pattern
+}
+
+// put changes an object.
+func (s *formed) put(o resource.Object, self string, d *dialect.Record, take taker) {
+	fill := strings.NewReplacer("{system}", d.SystemID, "{manager}", d.ManagerID, "{chassis}", d.ChassisID, "{self}", self)
+	for _, set := range s.Set { // before anything that they are taken from goes
+		v, ok := set.Value, true
+		if set.From != "" {
+			var is any
+			if external(set) {
+				is, ok = take(fill.Replace(set.From))
+			} else {
+				is, ok = resource.ValueAt(o, set.From)
+			}
+			if ok {
+				v, ok = drawn(set, is)
+			}
+		}
+		if !ok {
+			continue
+		}
+		resource.SetAt(o, set.Path, MapTexts(resource.Cloned(v), fill.Replace))
+	}
+	for _, path := range s.Remove {
+		resource.DropAt(o, path)
+	}
+	for _, path := range s.OmitEmpty {
+		if v, ok := resource.ValueAt(o, path); ok && empties(v) {
+			resource.DropAt(o, path)
+		}
+	}
+}
+
+// drawn is what becomes of a value that a property is taken from; false when
+// the property stays what it is.
+func drawn(set dialect.PropertyRule, is any) (any, bool) {
+	v := set.Value
+	to, known := set.Map[fmt.Sprint(is)]
+	switch {
+	case set.Map == nil:
+		v = is
+	case known:
+		v = to
+	case set.Otherwise == dialect.LeaveUnchanged:
+		return nil, false
+	}
+	if set.Format != "" {
+		v = strings.Replace(set.Format, "%", fmt.Sprint(v), 1)
+	}
+	return v, true
+}
+
+// empties says whether a JSON value is empty: null, "", [] or {}.
+func empties(v any) bool {
+	switch x := v.(type) {
+	case nil:
+		return true
+	case string:
+		return x == ""
+	case []any:
+		return len(x) == 0
+	case resource.Object:
+		return len(x) == 0
+	}
+	return false
+}
