@@ -29,7 +29,7 @@ Feature: Firmware settings and versions
       | Boolean     | QuietBoot=false             |
       | String      | ServiceContact=Room 12      |
 
-  @B-54 @B-203 @B-204
+  @B-54 @B-203 @B-204 @sample-4
   Scenario Outline: An invalid setting is refused: <setting>
     Given a lab with 1 server of the model "dense"
     And the operator has registered the server

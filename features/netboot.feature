@@ -57,7 +57,7 @@ Feature: Network boot
       | ipmi    |
       | redfish |
 
-  @B-131 @B-133
+  @B-131 @B-133 @sample-3
   Scenario Outline: The agent boots by PXE at <scheme>://
     When the operator registers the server by "<scheme>"
     Then the host becomes "available"

@@ -6,7 +6,7 @@ Feature: Quirks of real BMCs
   Background:
     Given a lab with 1 server
 
-  @sample-14
+  @sample-12
   Scenario Outline: A server with the quirk <quirk> is provisioned
     Given the server's BMC has the quirk "<quirk>"
     When the operator registers the server
@@ -211,7 +211,7 @@ Feature: Quirks of real BMCs
       | quirk                    | workaround |
       | ipmi-disabled-by-default |            |
 
-  @Q35 @sample-5
+  @Q35 @sample-4
   Scenario Outline: A server with the quirk <quirk> is provisioned by IPMI
     Given the server's BMC has the quirk "<quirk>"
     When the operator registers the server by "ipmi"

@@ -3,6 +3,7 @@ Feature: RAID
   or by Linux md, whose superblocks the agent writes.
 
   # B-170 B-173 B-174 B-176 B-52
+  @sample-2
   Scenario Outline: A volume of level <level> survives the loss of <lost> drives
     Given a lab with 1 server of the model "<model>"
     And the operator has registered the server
@@ -119,6 +120,7 @@ Feature: RAID
     And the server has no volumes
 
   # B-171 B-172 B-176 B-53
+  @sample-3
   Scenario Outline: Impossible RAID is reported: <message>
     Given a lab with 1 server of the model "raid"
     And the operator has registered the server
@@ -165,6 +167,7 @@ Feature: RAID
     And the server has the volumes "1, 5"
 
   # B-10 B-52 B-206 B-212
+  @sample-1
   Scenario Outline: The controller is killed and the BMC restarts while RAID, settings and firmware change: seed <seed>
     Given a lab with 1 server of the model "raid"
     And the operator has registered the server
