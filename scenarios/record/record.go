@@ -33,15 +33,16 @@ type Recording struct {
 	Notes    []string
 }
 
-// Name is a name as profiles have it: small letters, digits and dashes.
+// Name returns a text in the form of profile names: small letters, digits and
+// dashes.
 func Name(text string) string {
 	return strings.Trim(notName.ReplaceAllString(strings.ToLower(text), "-"), "-")
 }
 
 var notName = regexp.MustCompile(`[^a-z0-9]+`)
 
-// Make makes a server model of a capture, which it scrubs. "" as name is that
-// of the model of the server.
+// Make makes a server model of a capture, which it scrubs. Without a name the model
+// has that of the server's model.
 func Make(ctx context.Context, c *capture.Capture, name string) (*Recording, error) {
 	c.Scrub()
 	d := newDeriver(c)
@@ -92,7 +93,7 @@ func Make(ctx context.Context, c *capture.Capture, name string) (*Recording, err
 	return out, out.check()
 }
 
-// check says what is wrong with a recording, as a lab would.
+// check loads the recording as a lab does, and returns the mistakes.
 func (r *Recording) check() error {
 	_, _, err := lab.ReadProfile(r.Files(), r.Name)
 	if err != nil {
@@ -115,7 +116,7 @@ func (r *Recording) Save(dir string) error {
 	return nil
 }
 
-// Free says whether the folder has none of the files yet.
+// Free returns an error when the folder has one of the files already.
 func (r *Recording) Free(dir string) error {
 	for name := range r.Files() {
 		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); !errors.Is(err, os.ErrNotExist) {
@@ -125,7 +126,7 @@ func (r *Recording) Free(dir string) error {
 	return nil
 }
 
-// Files are the recording as a lab reads profiles.
+// Files returns the recording in the form in which a lab reads profiles.
 func (r *Recording) Files() lab.Files {
 	out := lab.Files{}
 	for kind, b := range map[string][]byte{"profiles": r.Profile, "registries": r.Registry, "dialects": r.Dialect} {
@@ -136,7 +137,7 @@ func (r *Recording) Files() lab.Files {
 	return out
 }
 
-// deriver makes a model of a capture.
+// deriver makes a server model of a capture.
 type deriver struct {
 	c                        *capture.Capture
 	system, chassis, manager string // addresses

@@ -16,9 +16,9 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/capture"
 )
 
-// dialect says how the BMC differs from a built-in dialect; nil: in nothing.
-// The model is served, first to see where things are otherwise, then to see
-// what they are like.
+// dialect returns the file of a dialect with the differences of the BMC from a
+// built-in dialect; nil when there are none. It serves the model twice: first to
+// find resources with other URIs, then to compare bodies.
 func (d *deriver) dialect(ctx context.Context, p *machine.Profile, of *Recording, base *dialect.Record) (*file.File, error) {
 	says := *base
 	says.Name = of.Name
@@ -33,7 +33,7 @@ func (d *deriver) dialect(ctx context.Context, p *machine.Profile, of *Recording
 			return nil, err
 		}
 	}
-	if moves := d.moves(shown, &says); len(moves) > 0 {
+	if moves := d.uriMappings(shown, &says); len(moves) > 0 {
 		says.Presentation.URIMappings = append(moves, base.Presentation.URIMappings...)
 		if shown, err = render(ctx, p, of.Registry, f, on); err != nil {
 			return nil, err
@@ -41,10 +41,10 @@ func (d *deriver) dialect(ctx context.Context, p *machine.Profile, of *Recording
 	}
 	c := &comparison{deriver: d, shown: shown, r: &says}
 	if d.c.Cut == "" {
-		says.Presentation.Hidden = append(slices.Clone(base.Presentation.Hidden), c.shut()...)
+		says.Presentation.Hidden = append(slices.Clone(base.Presentation.Hidden), c.hidden()...)
 	}
-	says.Presentation.Transforms = append(slices.Clone(base.Presentation.Transforms), c.shapes()...)
-	says.OEM.Resources = append(c.own(), base.OEM.Resources...)
+	says.Presentation.Transforms = append(slices.Clone(base.Presentation.Transforms), c.transforms()...)
+	says.OEM.Resources = append(c.oemResources(), base.OEM.Resources...)
 	same := says
 	same.Name = base.Name
 	if alike(&same, base) {
@@ -53,7 +53,7 @@ func (d *deriver) dialect(ctx context.Context, p *machine.Profile, of *Recording
 	return f, nil
 }
 
-// alike compares two records of the same functions.
+// alike reports whether two records with the same functions are equal.
 func alike(a, b *dialect.Record) bool {
 	x, y := *a, *b
 	if len(x.OEM.Resources) != len(y.OEM.Resources) {
@@ -63,7 +63,7 @@ func alike(a, b *dialect.Record) bool {
 	return reflect.DeepEqual(tidy(x), tidy(y))
 }
 
-// tidy is a record in which empty lists are none.
+// tidy returns a record whose empty lists are nil.
 func tidy(r dialect.Record) dialect.Record {
 	if len(r.Presentation.URIMappings) == 0 {
 		r.Presentation.URIMappings = nil
@@ -77,8 +77,8 @@ func tidy(r dialect.Record) dialect.Record {
 	return r
 }
 
-// moves are where the resources of the tree are otherwise.
-func (d *deriver) moves(shown *capture.Capture, r *dialect.Record) []dialect.URIMapping {
+// uriMappings returns the mappings of standard URIs to those of the BMC.
+func (d *deriver) uriMappings(shown *capture.Capture, r *dialect.Record) []dialect.URIMapping {
 	there := newDeriver(shown)
 	if _, err := there.profile(); err != nil {
 		return nil
@@ -110,15 +110,15 @@ func (d *deriver) moves(shown *capture.Capture, r *dialect.Record) []dialect.URI
 	return out
 }
 
-// comparison is of what the BMC shows and what is shown in its place.
+// comparison compares what the BMC shows with what the lab shows in its place.
 type comparison struct {
 	*deriver
 	shown *capture.Capture
 	r     *dialect.Record
 }
 
-// shut are the addresses that the BMC has not.
-func (c *comparison) shut() []string {
+// hidden returns the URIs that the BMC lacks.
+func (c *comparison) hidden() []string {
 	var out []string
 	for _, at := range slices.Sorted(maps.Keys(c.shown.Pages)) {
 		status, refused := c.c.Refused[at]
@@ -133,16 +133,16 @@ func (c *comparison) shut() []string {
 	return out
 }
 
-// maxOwn is how many resources that the tree has not a dialect may keep.
-const maxOwn = 3000
+// maxOEMResources is how many resources that the tree has not a dialect may keep.
+const maxOEMResources = 3000
 
-// own are resources that only the BMC has, as they were.
-func (c *comparison) own() []dialect.Resource {
+// oemResources returns the resources that only the BMC has, with their bodies.
+func (c *comparison) oemResources() []dialect.Resource {
 	var out []dialect.Resource
 	for _, at := range slices.SortedFunc(maps.Keys(c.c.Pages), capture.Natural) {
 		body := c.c.Pages[at]
 		kind, _ := body["@odata.type"].(string)
-		if _, file := body["RegistryEntries"]; file || c.shown.Pages[at] != nil || kind == "" || strings.ContainsAny(at, "{}") || len(out) == maxOwn {
+		if _, file := body["RegistryEntries"]; file || c.shown.Pages[at] != nil || kind == "" || strings.ContainsAny(at, "{}") || len(out) == maxOEMResources {
 			continue
 		}
 		o := dialect.Resource{URI: at, Type: strings.TrimPrefix(kind, "#"), Name: or(page(body).str("Name"), last(at))}
@@ -189,8 +189,8 @@ type difference struct {
 	at         []string
 }
 
-// shapes are how the resources that both show differ.
-func (c *comparison) shapes() []dialect.Transform {
+// transforms returns how the resources differ that both show.
+func (c *comparison) transforms() []dialect.Transform {
 	var all []*difference
 	byText := map[string]*difference{}
 	total := map[string]int{}
@@ -246,7 +246,7 @@ func (c *comparison) shapes() []dialect.Transform {
 	return out
 }
 
-// compare tells how what is differs from what is shown.
+// compare reports the differences of two bodies.
 func (c *comparison) compare(kind, path string, is, was map[string]any, tell func(difference)) {
 	names := map[string]bool{}
 	for n := range is {
@@ -277,8 +277,8 @@ func (c *comparison) compare(kind, path string, is, was map[string]any, tell fun
 	}
 }
 
-// sameSet says whether two lists have the same members, in whatever order: that
-// is the model's.
+// sameSet reports whether two lists have the same members in any order: the order
+// is the lab's.
 func sameSet(a, b any) bool {
 	keys := func(v any) []string {
 		var out []string
@@ -292,8 +292,8 @@ func sameSet(a, b any) bool {
 	return slices.Equal(keys(a), keys(b))
 }
 
-// equal says whether two values are the same, but for what is live or was taken
-// out in them.
+// equal reports whether two values are equal, except for live values and for what
+// was taken out of them.
 func equal(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:
@@ -336,7 +336,7 @@ func equal(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// inTree is a value with the addresses of the tree.
+// inTree returns a value with standard URIs in place of the BMC's.
 func (c *comparison) inTree(v any) any {
 	switch x := v.(type) {
 	case map[string]any:
