@@ -15,22 +15,22 @@ import (
 type Account struct {
 	ID       string `json:"id"`
 	Name     string `json:"name"`
-	Password string `json:"password"` // in the clear: IPMI's RAKP needs it so
+	Password string `json:"password"` // in clear text, which IPMI's RAKP needs
 	Role     Role   `json:"role"`
 	Enabled  bool   `json:"enabled"`
-	// Types are the services that it may use; nil: all that the BMC has.
+	// Types are the services that the account may use; nil: all of the BMC's.
 	Types []AccountType `json:"types,omitempty"`
-	// Strict forbids the BMC to add to Types what it cannot keep apart.
+	// StrictTypes refuses implied types instead of adding them to Types.
 	StrictTypes bool `json:"strict,omitempty"`
-	// ChangeRequired lets a login do nothing but set another password.
+	// ChangeRequired restricts a login to changing the password.
 	ChangeRequired bool `json:"changeRequired,omitempty"`
-	// PasswordExpires is when ChangeRequired comes by itself; zero: never.
+	// PasswordExpires is when ChangeRequired is set; zero: never.
 	PasswordExpires time.Time `json:"passwordExpires,omitzero"`
 	// Expires is when the account is disabled; zero: never.
 	Expires time.Time `json:"expires,omitzero"`
-	// Bootstrap says that it is one of MakeBootstrap.
+	// Bootstrap marks an account made by CreateBootstrapAccount.
 	Bootstrap bool `json:"bootstrap,omitempty"`
-	// Old are digests of earlier passwords, the latest first.
+	// PasswordHistory holds digests of earlier passwords, latest first.
 	PasswordHistory []string `json:"old,omitempty"`
 }
 
@@ -45,87 +45,89 @@ const (
 	ForWebUI   AccountType = "WebUI"
 )
 
-// TypeSpec is a type that accounts of a kind of BMC may have. The limits are in
-// bytes; 0 is none.
+// TypeSpec is an account type of a kind of BMC. The limits are in bytes; 0
+// means no limit.
 type TypeSpec struct {
 	Type           AccountType
-	Name, Password int           // that it can carry at most
-	Implies        []AccountType // what comes with it
+	Name, Password int           // longest that the service supports
+	Implies        []AccountType // types that come with it
 }
 
-// AccountSpec is how a kind of BMC keeps its accounts.
+// AccountSpec says how a kind of BMC stores accounts.
 type AccountSpec struct {
-	Most  int  // accounts at most
-	Fixed bool // there always are Most of them, numbered, and unused ones have no name
-	// Reserved are IDs of fixed accounts that nobody can use.
+	Most  int  // maximum number of accounts
+	Fixed bool // Most numbered accounts always exist; unused ones have no name
+	// Reserved are IDs of fixed accounts that cannot be used.
 	Reserved []string
-	NameMax  int    // bytes of a name; 0: any
-	NameNot  string // characters that no name has, beside blanks and what is not ASCII
+	NameMax  int    // longest name in bytes; 0: no limit
+	NameNot  string // characters that a name must not contain, besides blanks and non-ASCII ones
 	Types    []TypeSpec
-	// LastAdmin lets go of the last enabled administrator: nobody could make
-	// another one but by a reset to defaults.
+	// LastAdmin allows removing the last enabled administrator, after which
+	// only a reset to defaults helps.
 	LastAdmin bool
-	Policy    Policy // as new
+	Policy    Policy // default
 }
 
-// Policy is what holds for all accounts.
+// Policy is the account policy.
 type Policy struct {
 	MinPassword int `json:"minPassword"` // bytes
 	MaxPassword int `json:"maxPassword"`
-	// PasswordLife is how long a new password is good for; 0: for ever.
+	// PasswordLifetime is how long a new password is valid; 0: for ever.
 	PasswordLifetime time.Duration `json:"passwordLife,omitempty"`
-	// History is how many passwords must come before one can come again.
+	// History is the number of earlier passwords that cannot be used again.
 	History int `json:"history,omitempty"`
-	// OldPassword is needed to set another one.
+	// OldPassword requires the old password for a change.
 	OldPassword bool `json:"oldPassword,omitempty"`
 
-	LockoutThreshold         int           `json:"lockAfter,omitempty"`   // failed logins; 0: never
+	LockoutThreshold         int           `json:"lockAfter,omitempty"`   // failed logins that lock an account; 0: never
 	LockoutDuration          time.Duration `json:"lockFor,omitempty"`     // 0: no lock
-	LockoutCounterResetAfter time.Duration `json:"forgetAfter,omitempty"` // since the last failure
-	// LockForever makes LockFor and ForgetAfter void.
+	LockoutCounterResetAfter time.Duration `json:"forgetAfter,omitempty"` // after the last failure
+	// LockForever locks until somebody unlocks; LockoutDuration and
+	// LockoutCounterResetAfter are ignored.
 	LockForever bool `json:"lockForever,omitempty"`
-	// LockMost lets locks grow: a login that fails within ForgetAfter of the end
-	// of a lock makes one that is twice as long, up to so long; 0: none grows.
+	// MaxLockoutDuration makes locks grow: a login that fails within
+	// LockoutCounterResetAfter of the end of a lock doubles the duration, up to
+	// this; 0: constant.
 	MaxLockoutDuration time.Duration `json:"lockMost,omitempty"`
-	// BlockAfter is how many logins from one address may fail within BlockWithin
-	// until nobody gets in from there for BlockFor; 0: any.
+	// BlockAfter is the number of failed logins from one address within
+	// BlockWithin that block the address for BlockFor; 0: never.
 	BlockAfter  int           `json:"blockAfter,omitempty"`
 	BlockWithin time.Duration `json:"blockWithin,omitempty"`
 	BlockFor    time.Duration `json:"blockFor,omitempty"`
-	// NoteEvery is how many failed logins of an account make one entry of the
-	// log; 0: none.
+	// FailureLogThreshold is the number of failed logins of an account per log
+	// entry; 0: no entries.
 	FailureLogThreshold int `json:"noteEvery,omitempty"`
 
 	Basic                         BasicAuth     `json:"basic,omitempty"`
-	Lockdown                      bool          `json:"closed,omitempty"`     // no changes of accounts and no new sessions
-	NoSessions                    bool          `json:"noSessions,omitempty"` // sessions neither begin nor are ended
-	AbsoluteSessionTimeout        time.Duration `json:"sessionEnd,omitempty"` // whatever its use
-	AbsoluteSessionTimeoutEnabled bool          `json:"endSession,omitempty"` // whether SessionEnd holds
+	Lockdown                      bool          `json:"closed,omitempty"`     // accounts cannot be changed and no session can be opened
+	NoSessions                    bool          `json:"noSessions,omitempty"` // sessions can neither be opened nor closed
+	AbsoluteSessionTimeout        time.Duration `json:"sessionEnd,omitempty"` // regardless of use
+	AbsoluteSessionTimeoutEnabled bool          `json:"endSession,omitempty"` // AbsoluteSessionTimeout applies
 }
 
-// BasicAuth says whether a name and a password are taken with each request; the
-// values are Redfish's (DSP2046, AccountService.HTTPBasicAuth) but for the zero
-// one, which is Enabled.
+// BasicAuth says whether HTTP basic authentication is accepted; the values are
+// Redfish's (DSP2046, AccountService.HTTPBasicAuth), except that zero means
+// Enabled.
 type BasicAuth string
 
 // The values of BasicAuth.
 const (
 	BasicEnabled      BasicAuth = "Enabled"
-	BasicUnadvertised BasicAuth = "Unadvertised" // taken, but not asked for
+	BasicUnadvertised BasicAuth = "Unadvertised" // accepted, without a WWW-Authenticate header
 	BasicDisabled     BasicAuth = "Disabled"
 )
 
-// Access is who may log in, and how long that lasts.
+// Access holds accounts, roles and the policy.
 type Access struct {
 	Accounts       []Account     `json:"accounts"`
 	SessionTimeout time.Duration `json:"sessionTimeout"`
-	Custom         []RoleSpec    `json:"roles,omitempty"`     // beside the predefined ones
-	Policy         *Policy       `json:"policy,omitempty"`    // nil: as the Spec says
-	Bootstrap      *Bootstrap    `json:"bootstrap,omitempty"` // nil: as new
+	Custom         []RoleSpec    `json:"roles,omitempty"`     // custom roles
+	Policy         *Policy       `json:"policy,omitempty"`    // nil: the Spec's
+	Bootstrap      *Bootstrap    `json:"bootstrap,omitempty"` // nil: defaults
 }
 
-// Account is the account with an ID; in a View of a BMC whose accounts are
-// fixed an unused one has no more than its ID.
+// Account returns the account with an ID. In a View of a BMC with fixed
+// accounts, an unused one has only its ID.
 func (a *Access) Account(id string) (Account, bool) {
 	for i := range a.Accounts {
 		if a.Accounts[i].ID == id {
@@ -135,10 +137,10 @@ func (a *Access) Account(id string) (Account, bool) {
 	return Account{}, false
 }
 
-// Has says whether an account may use a service.
+// Has reports whether an account may use a service.
 func (a *Account) Has(t AccountType) bool { return a.Types == nil || slices.Contains(a.Types, t) }
 
-// takes says whether a BMC takes a name.
+// takes reports whether a name is allowed.
 func (s *AccountSpec) takes(name string) bool {
 	for _, r := range name {
 		if r <= ' ' || r > '~' || strings.ContainsRune(s.NameNot, r) {
@@ -148,7 +150,7 @@ func (s *AccountSpec) takes(name string) bool {
 	return name != "" && (s.NameMax == 0 || len(name) <= s.NameMax)
 }
 
-// policy is what holds for all accounts.
+// policy returns the account policy.
 func (b *BMC) policy() *Policy {
 	if p := b.st.Access.Policy; p != nil {
 		return p
@@ -156,28 +158,28 @@ func (b *BMC) policy() *Policy {
 	return &b.spec.Accounts.Policy
 }
 
-// setAccess makes a the state's, and all that follows from it.
+// setAccess stores a and everything that depends on it.
 func (b *BMC) setAccess(a *Access) {
 	b.st.Access = a
-	b.keyed()
+	b.refreshLogins()
 }
 
-// keyed works out what follows from the accounts: what logins are compared
-// with, and when something about them is due.
-func (b *BMC) keyed() {
+// refreshLogins recomputes what depends on the accounts: the digests that
+// logins are compared with, and the next time that an account changes.
+func (b *BMC) refreshLogins() {
 	b.secrets, b.accountsDue = nil, time.Time{}
 	for _, a := range b.st.Access.Accounts {
-		b.secrets = append(b.secrets, secretOf(a.Name, a.Password))
+		b.secrets = append(b.secrets, loginDigest(a.Name, a.Password))
 		if a.Enabled {
-			b.accountsDue = sooner(b.accountsDue, a.Expires)
+			b.accountsDue = earlier(b.accountsDue, a.Expires)
 		}
 		if !a.ChangeRequired {
-			b.accountsDue = sooner(b.accountsDue, a.PasswordExpires)
+			b.accountsDue = earlier(b.accountsDue, a.PasswordExpires)
 		}
 	}
 }
 
-// expireAccounts does what time does to accounts.
+// expireAccounts applies the passing of time to the accounts.
 func (b *BMC) expireAccounts(now time.Time) []Event {
 	if b.accountsDue.IsZero() || now.Before(b.accountsDue) {
 		return nil
@@ -190,7 +192,7 @@ func (b *BMC) expireAccounts(now time.Time) []Event {
 		if a.Enabled && is(a.Expires) {
 			a.Enabled = false
 			b.endSessions(a.ID, "")
-			evs = append(evs, b.tell(a.Expires, event.AccountDisabled, a.ID, a.Name))
+			evs = append(evs, b.auditAccount(a.Expires, event.AccountDisabled, a.ID, a.Name))
 		}
 		if !a.ChangeRequired && is(a.PasswordExpires) {
 			a.ChangeRequired = true
@@ -200,7 +202,7 @@ func (b *BMC) expireAccounts(now time.Time) []Event {
 	return evs
 }
 
-// forkAccess is a copy of the accounts that a step may write and hand to
+// forkAccess returns a copy of the accounts that a step may change and pass to
 // setAccess.
 func (b *BMC) forkAccess() *Access {
 	a := *b.st.Access
@@ -208,8 +210,8 @@ func (b *BMC) forkAccess() *Access {
 	return &a
 }
 
-// blank is what a View shows of the accounts.
-func (b *BMC) blank() *Access {
+// publicAccess returns the accounts as a View shows them.
+func (b *BMC) publicAccess() *Access {
 	a := b.forkAccess()
 	for i := range a.Accounts {
 		a.Accounts[i].Password, a.Accounts[i].PasswordHistory = "", nil
@@ -231,9 +233,9 @@ func (b *BMC) blank() *Access {
 	return a
 }
 
-// secretOf is a digest of what a login consists of: of equal length for all, so
-// that comparing tells nothing, and made once per account, because clients
-// that use Basic authentication log in with every request.
-func secretOf(name, password string) [sha256.Size]byte {
+// loginDigest returns a digest of a name and a password: equal lengths make the
+// comparison constant-time, and it is computed once per account, because
+// clients with basic authentication log in with every request.
+func loginDigest(name, password string) [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%d:%s%s", len(name), name, password))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// Field is what of an account, a role or the policy is not taken.
+// Field is a field of an account, a role or the policy.
 type Field string
 
 // The fields.
@@ -26,7 +26,7 @@ const (
 	FieldPrivileges Field = "privileges"
 )
 
-// Reason is why a field is not taken.
+// Reason is why a field's value is refused.
 type Reason string
 
 // The reasons.
@@ -42,8 +42,8 @@ const (
 	ByAction  Reason = "the old password is needed"
 )
 
-// FieldError says which field of an account, a role or the policy is not taken
-// and why. It does not hold the value, which may be a secret.
+// FieldError says which field is refused and why. It does not contain the
+// value, which may be a secret.
 type FieldError struct {
 	Field Field
 	Why   Reason
@@ -52,7 +52,7 @@ type FieldError struct {
 // Error implements error.
 func (e *FieldError) Error() string { return fmt.Sprintf("bmc: %s: %s", e.Field, e.Why) }
 
-// AccountChange is what becomes of an account; nil leaves as it is.
+// AccountChange is a change of an account; nil fields do not change.
 type AccountChange struct {
 	Name, Password  *string
 	Role            *Role
@@ -65,62 +65,62 @@ type AccountChange struct {
 	Unlock          bool
 }
 
-// CreateAccount adds an account, which is enabled unless the change says
-// otherwise. It has the lowest ID that is free.
+// CreateAccount adds an account at the lowest free ID. It is enabled unless the
+// change says otherwise.
 type CreateAccount struct{ AccountChange }
 
 func (c CreateAccount) apply(b *BMC, now time.Time) ([]Event, error) {
 	if b.policy().Lockdown {
 		return nil, fmt.Errorf("%w: accounts", ErrDisabled)
 	}
-	a, err := b.free()
+	a, err := b.newAccount()
 	if err != nil {
 		return nil, err
 	}
-	return b.enter(now, a, c.AccountChange)
+	return b.addAccount(now, a, c.AccountChange)
 }
 
-// free is a new account at the lowest ID that is free.
-func (b *BMC) free() (Account, error) {
+// newAccount returns a new account at the lowest free ID.
+func (b *BMC) newAccount() (Account, error) {
 	spec := &b.spec.Accounts
-	if spec.Most > 0 && len(b.st.Access.Accounts)+b.awaiting()+len(spec.Reserved) >= spec.Most {
+	if spec.Most > 0 && len(b.st.Access.Accounts)+b.pendingUsers()+len(spec.Reserved) >= spec.Most {
 		return Account{}, fmt.Errorf("%w: %d accounts", ErrFull, spec.Most)
 	}
 	a := Account{Enabled: true, Role: ReadOnly}
 	for n := 1; a.ID == ""; n++ {
 		id := strconv.Itoa(n)
-		if _, used := b.st.Access.Account(id); !used && !b.isAwaited(id) && !slices.Contains(spec.Reserved, id) {
+		if _, used := b.st.Access.Account(id); !used && !b.isPendingUser(id) && !slices.Contains(spec.Reserved, id) {
 			a.ID = id
 		}
 	}
 	return a, nil
 }
 
-// enter adds an account.
-func (b *BMC) enter(now time.Time, a Account, c AccountChange) ([]Event, error) {
+// addAccount adds an account.
+func (b *BMC) addAccount(now time.Time, a Account, c AccountChange) ([]Event, error) {
 	switch {
 	case c.Name == nil:
 		return nil, &FieldError{FieldName, BadForm}
 	case c.Password == nil:
 		return nil, &FieldError{FieldPassword, BadLength}
 	}
-	if err := b.revise(&a, now, c); err != nil {
+	if err := b.applyChange(&a, now, c); err != nil {
 		return nil, err
 	}
 	to := b.forkAccess()
 	to.Accounts = append(to.Accounts, a)
 	slices.SortFunc(to.Accounts, func(a, b Account) int { return compareIDs(a.ID, b.ID) })
 	b.setAccess(to)
-	b.arrived(a.ID)
-	return []Event{b.tell(now, event.AccountCreated, a.ID, a.Name), AccountCreated{At: now, ID: a.ID}}, nil
+	b.dropPendingUser(a.ID)
+	return []Event{b.auditAccount(now, event.AccountCreated, a.ID, a.Name), AccountCreated{At: now, ID: a.ID}}, nil
 }
 
-// ChangeAccount changes an account. Who asked for it by a session keeps that
-// one when the password changes; all others of the account end.
+// ChangeAccount changes an account. A new password ends the account's sessions,
+// except the one that made the change.
 type ChangeAccount struct {
 	ID string
 	AccountChange
-	Session string // ID, if any
+	Session string // ID of the session that makes the change, if any
 }
 
 func (c ChangeAccount) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -130,7 +130,7 @@ func (c ChangeAccount) apply(b *BMC, now time.Time) ([]Event, error) {
 	i := slices.IndexFunc(b.st.Access.Accounts, func(a Account) bool { return a.ID == c.ID })
 	if i < 0 {
 		if b.fixed(c.ID) {
-			return b.use(now, c)
+			return b.assignFixedAccount(now, c)
 		}
 		return nil, fmt.Errorf("%w: account %s", ErrNotFound, c.ID)
 	}
@@ -139,7 +139,7 @@ func (c ChangeAccount) apply(b *BMC, now time.Time) ([]Event, error) {
 	}
 	to := b.forkAccess()
 	was, a := to.Accounts[i], &to.Accounts[i]
-	if err := b.revise(a, now, c.AccountChange); err != nil {
+	if err := b.applyChange(a, now, c.AccountChange); err != nil {
 		return nil, err
 	}
 	if b.lastAdmin(to) {
@@ -155,56 +155,56 @@ func (c ChangeAccount) apply(b *BMC, now time.Time) ([]Event, error) {
 	b.setAccess(to)
 	var evs []Event
 	if c.Unlock && b.unlock(a.ID) {
-		evs = append(evs, b.tell(now, event.AccountUnlocked, a.ID, a.Name))
+		evs = append(evs, b.auditAccount(now, event.AccountUnlocked, a.ID, a.Name))
 	}
 	switch {
 	case was.Enabled && !a.Enabled:
 		b.endSessions(a.ID, "")
-		evs = append(evs, b.tell(now, event.AccountDisabled, a.ID, a.Name))
+		evs = append(evs, b.auditAccount(now, event.AccountDisabled, a.ID, a.Name))
 	case !was.Enabled && a.Enabled:
-		evs = append(evs, b.tell(now, event.AccountEnabled, a.ID, a.Name))
+		evs = append(evs, b.auditAccount(now, event.AccountEnabled, a.ID, a.Name))
 	}
 	if c.Password != nil {
 		b.endSessions(a.ID, c.Session)
-		b.rekeyed(a.ID)
-		evs = append(evs, b.tell(now, event.AccountPassword, a.ID, a.Name))
+		b.userPasswordChanged(a.ID)
+		evs = append(evs, b.auditAccount(now, event.AccountPassword, a.ID, a.Name))
 	}
 	if a.Role != was.Role {
-		b.relimited(a.ID)
-		evs = append(evs, b.tell(now, event.RoleChanged, a.ID, a.Name, string(was.Role), string(a.Role)))
+		b.userRoleChanged(a.ID)
+		evs = append(evs, b.auditAccount(now, event.RoleChanged, a.ID, a.Name, string(was.Role), string(a.Role)))
 	}
 	if a.Name != was.Name || a.Role != was.Role {
-		b.followAccount(a)
+		b.updateSessions(a)
 	}
 	return evs, nil
 }
 
-// fixed says whether an unused account has that ID.
+// fixed reports whether an ID is that of an unused fixed account.
 func (b *BMC) fixed(id string) bool {
 	n, err := strconv.Atoi(id)
 	return b.spec.Accounts.Fixed && err == nil && n >= 1 && n <= b.spec.Accounts.Most && strconv.Itoa(n) == id
 }
 
-// use gives an unused fixed account its name. It is enabled only if that is
-// said: the slots of such BMCs are disabled until somebody enables them.
-func (b *BMC) use(now time.Time, c ChangeAccount) ([]Event, error) {
+// assignFixedAccount gives an unused fixed account its name. It stays disabled
+// unless the change enables it, as on BMCs with fixed slots.
+func (b *BMC) assignFixedAccount(now time.Time, c ChangeAccount) ([]Event, error) {
 	switch {
 	case slices.Contains(b.spec.Accounts.Reserved, c.ID):
 		return nil, &FieldError{FieldName, NoSuch}
 	case c.Name == nil && c.Password == nil && (c.Enabled == nil || !*c.Enabled):
-		return nil, nil // nothing that an unused account could keep
+		return nil, nil // an unused account has nothing to change
 	}
-	return b.enter(now, Account{ID: c.ID, Role: ReadOnly}, c.AccountChange)
+	return b.addAccount(now, Account{ID: c.ID, Role: ReadOnly}, c.AccountChange)
 }
 
-// revise carries out a change, or says what of it is not taken.
-func (b *BMC) revise(a *Account, now time.Time, c AccountChange) error {
+// applyChange applies a change, or returns a FieldError.
+func (b *BMC) applyChange(a *Account, now time.Time, c AccountChange) error {
 	spec, policy := &b.spec.Accounts, b.policy()
 	if c.Name != nil {
 		switch {
 		case !spec.takes(*c.Name):
 			return &FieldError{FieldName, BadForm}
-		case b.named(*c.Name, a.ID):
+		case b.nameTaken(*c.Name, a.ID):
 			return &FieldError{FieldName, Taken}
 		}
 		a.Name = *c.Name
@@ -243,8 +243,7 @@ func set[T any](to *T, from *T) {
 	}
 }
 
-// setPassword gives an account another password, which is good for as long as
-// the policy says.
+// setPassword sets a password, which is valid for as long as the policy says.
 func (a *Account) setPassword(p string, policy *Policy, now time.Time) error {
 	if policy.History > 0 {
 		if a.Password != "" {
@@ -262,21 +261,20 @@ func (a *Account) setPassword(p string, policy *Policy, now time.Time) error {
 	return nil
 }
 
-// digest is a password as the history keeps it.
+// digest returns a password as the history stores it.
 func digest(account, password string) string {
 	sum := sha256.Sum256([]byte(account + "/" + password))
 	return hex.EncodeToString(sum[:])
 }
 
-// setTypes sees to it that an account's services are what was asked for and
-// what its name and password fit. A new one for which nobody asks may use all
-// that they fit.
+// setTypes sets the account types and checks that name and password fit them. A
+// new account without types gets all that they fit.
 func (b *BMC) setTypes(a *Account, c AccountChange) error {
 	specs := b.spec.Accounts.Types
 	_, known := b.st.Access.Account(a.ID)
 	switch {
 	case c.Types != nil:
-		types, err := b.together(*c.Types, a.StrictTypes)
+		types, err := b.withImplied(*c.Types, a.StrictTypes)
 		if err != nil {
 			return err
 		}
@@ -291,7 +289,7 @@ func (b *BMC) setTypes(a *Account, c AccountChange) error {
 		}
 	}
 	if c.Types == nil && c.Name == nil && c.Password == nil {
-		return nil // as it was, though a rack can give accounts that do not fit
+		return nil // unchanged; accounts from a rack file need not fit
 	}
 	for _, s := range specs {
 		if f := s.fits(a); a.Has(s.Type) && f != "" {
@@ -304,7 +302,8 @@ func (b *BMC) setTypes(a *Account, c AccountChange) error {
 	return nil
 }
 
-// fits is the field of an account that its type cannot carry; "" when it can.
+// fits returns the field of an account that its type cannot support; "" when
+// all fit.
 func (s *TypeSpec) fits(a *Account) Field {
 	switch {
 	case s.Name > 0 && len(a.Name) > s.Name:
@@ -315,9 +314,9 @@ func (s *TypeSpec) fits(a *Account) Field {
 	return ""
 }
 
-// together is what is asked for with what comes with it, in the order of the
-// BMC's own types.
-func (b *BMC) together(asked []AccountType, strict bool) ([]AccountType, error) {
+// withImplied returns the requested types and the implied ones, in the BMC's
+// order.
+func (b *BMC) withImplied(asked []AccountType, strict bool) ([]AccountType, error) {
 	all := slices.Clone(asked)
 	for i := 0; i < len(all); i++ {
 		j := slices.IndexFunc(b.spec.Accounts.Types, func(s TypeSpec) bool { return s.Type == all[i] })
@@ -342,7 +341,7 @@ func (b *BMC) together(asked []AccountType, strict bool) ([]AccountType, error) 
 	return types, nil
 }
 
-// RemoveAccount takes an account away, and ends its sessions.
+// RemoveAccount deletes an account and ends its sessions.
 type RemoveAccount struct{ ID string }
 
 func (c RemoveAccount) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -359,12 +358,13 @@ func (c RemoveAccount) apply(b *BMC, now time.Time) ([]Event, error) {
 	if b.lastAdmin(to) {
 		return nil, &FieldError{FieldName, LastAdmin}
 	}
-	b.without(c.ID, to)
-	return []Event{b.tell(now, event.AccountRemoved, c.ID, name)}, nil
+	b.dropAccount(c.ID, to)
+	return []Event{b.auditAccount(now, event.AccountRemoved, c.ID, name)}, nil
 }
 
-// without takes over accounts of which one is gone, with all that was its.
-func (b *BMC) without(id string, to *Access) {
+// dropAccount stores accounts from which one was deleted, with everything that
+// belonged to it.
+func (b *BMC) dropAccount(id string, to *Access) {
 	b.setAccess(to)
 	b.unlock(id)
 	b.putUser(IPMIUser{Account: id})
@@ -372,33 +372,33 @@ func (b *BMC) without(id string, to *Access) {
 	b.endSessions(id, "")
 }
 
-// ErrProof means that the password that was to prove who asks is wrong.
+// ErrProof means that the requester's own password is wrong.
 var ErrProof = errors.New("bmc: wrong password of who asks")
 
-// ChangePassword sets the password of an account for somebody who proves with
-// the own password to be there still.
+// ChangePassword sets an account's password after checking the requester's own
+// password.
 type ChangePassword struct {
 	ID, To    string
-	By, Proof string // account ID of who asks, and the password of that
-	Session   string // ID, if any
+	By, Proof string // the requester's account ID and password
+	Session   string // session ID, if any
 }
 
 func (c ChangePassword) apply(b *BMC, now time.Time) ([]Event, error) {
 	by, ok := b.st.Access.Account(c.By)
-	given := secretOf(by.Name, c.Proof)
-	if is := secretOf(by.Name, by.Password); !ok || subtle.ConstantTimeCompare(given[:], is[:]) != 1 {
+	given := loginDigest(by.Name, c.Proof)
+	if is := loginDigest(by.Name, by.Password); !ok || subtle.ConstantTimeCompare(given[:], is[:]) != 1 {
 		return nil, ErrProof
 	}
 	return ChangeAccount{ID: c.ID, AccountChange: AccountChange{Password: &c.To}, Session: c.Session}.apply(b, now)
 }
 
-// lastAdmin says whether nobody could administer accounts any longer if they
-// were as in to.
+// lastAdmin reports whether no administrator would remain with the accounts in
+// to.
 func (b *BMC) lastAdmin(to *Access) bool {
 	return !b.spec.Accounts.LastAdmin && b.st.Access.Admins() > 0 && to.Admins() == 0
 }
 
-// Admins is how many enabled accounts can administer others.
+// Admins returns the number of enabled accounts that can administer accounts.
 func (a *Access) Admins() int {
 	n := 0
 	for i := range a.Accounts {
@@ -409,15 +409,14 @@ func (a *Access) Admins() int {
 	return n
 }
 
-// SetPolicy sets what holds for all accounts, whole. What is set already stays
-// as it is until it is changed.
+// SetPolicy replaces the policy. Existing passwords and locks are not changed.
 type SetPolicy struct{ Policy }
 
 func (c SetPolicy) apply(b *BMC, now time.Time) ([]Event, error) {
 	return SetSessions{Timeout: b.st.Access.SessionTimeout, Policy: c.Policy}.apply(b, now)
 }
 
-// AccountCreated tells the ID that CreateAccount gave.
+// AccountCreated reports the ID that CreateAccount assigned.
 type AccountCreated struct {
 	At time.Time
 	ID string

@@ -10,32 +10,32 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// maxTold bounds an address that a client asked for, in bytes.
-const maxTold = 256
+// maxTarget is the longest AuditRecord.Target in bytes.
+const maxTarget = 256
 
-// tell writes what became of an account into the audit log.
-func (b *BMC) tell(at time.Time, k event.Kind, account string, args ...string) Event {
+// auditAccount writes an account's change into the audit log.
+func (b *BMC) auditAccount(at time.Time, k event.Kind, account string, args ...string) Event {
 	return b.audit(event.Note{At: at, Kind: k, Subject: event.Subject{Part: event.Account, ID: account}, Args: args})
 }
 
-// AuditRecord is something that a client asked for and that could change something. It
-// holds no body: those can hold secrets.
+// AuditRecord is a request that could change something. It has no body, which
+// could hold secrets.
 type AuditRecord struct {
-	Method, Target string // of HTTP; of another protocol its command and what that is about
+	Method, Target string // of HTTP; of another protocol the command and its subject
 	Status         int
-	Account, User  string // ID and name; "" of nobody
+	Account, User  string // ID and name; "" when unauthenticated
 	Session        string // ID; "" without one
 	From           string // address of the client
 }
 
-// AddAuditRecord writes an act into the audit log. The event Audited tells the
-// entry's ID.
+// AddAuditRecord writes a record into the audit log. The event Audited reports
+// the entry's ID.
 type AddAuditRecord struct{ AuditRecord }
 
 func (c AddAuditRecord) apply(b *BMC, now time.Time) ([]Event, error) {
 	target := c.Target
-	if len(target) > maxTold {
-		target = strings.ToValidUTF8(target[:maxTold], "") + "…"
+	if len(target) > maxTarget {
+		target = strings.ToValidUTF8(target[:maxTarget], "") + "…"
 	}
 	return []Event{b.audit(event.Note{
 		At: now, Kind: event.RequestAudited, Subject: event.Subject{Part: event.Account, ID: c.Account},
@@ -43,8 +43,8 @@ func (c AddAuditRecord) apply(b *BMC, now time.Time) ([]Event, error) {
 	})}, nil
 }
 
-// AmendAuditRecord puts another status to an act that is recorded: it went otherwise
-// than was to be expected.
+// AmendAuditRecord changes the status of a record whose request ended otherwise
+// than expected.
 type AmendAuditRecord struct {
 	ID     uint64
 	Status int

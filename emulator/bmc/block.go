@@ -5,29 +5,29 @@ import (
 	"time"
 )
 
-// AddressBlock is what failed logins made of an address that they came from.
+// AddressBlock counts the failed logins from an address.
 type AddressBlock struct {
 	Address  string    `json:"address"`
 	Failures int       `json:"failures"`
 	First    time.Time `json:"first"`
-	Until    time.Time `json:"until,omitzero"` // nobody gets in from there; zero: everybody does
+	Until    time.Time `json:"until,omitzero"` // end of the block; zero: not blocked
 }
 
-// maxBlocks bounds the addresses that are remembered.
+// maxBlocks is the number of addresses that are remembered.
 const maxBlocks = 64
 
-// Blocked says whether nobody gets in from an address.
+// Blocked reports whether an address is blocked.
 func (l *LoginFailures) Blocked(address string) bool {
 	return l != nil && slices.ContainsFunc(l.ByAddress, func(o AddressBlock) bool { return o.Address == address && !o.Until.IsZero() })
 }
 
-// suspects says whether logins from an address have failed lately.
+// suspects reports whether logins from an address have failed recently.
 func (l *LoginFailures) suspects(address string) bool {
 	return l != nil && slices.ContainsFunc(l.ByAddress, func(o AddressBlock) bool { return o.Address == address })
 }
 
-// suspect counts a failed login against where it came from.
-func (b *BMC) suspect(now time.Time, address string) {
+// countAddressFailure counts a failed login from an address.
+func (b *BMC) countAddressFailure(now time.Time, address string) {
 	p := b.policy()
 	if p.BlockAfter == 0 || address == "" || b.st.LoginFailures.Blocked(address) {
 		return

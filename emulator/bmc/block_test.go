@@ -57,7 +57,7 @@ func TestAddressesAreForgottenWhenThereAreTooMany(t *testing.T) {
 	p.BlockAfter, p.BlockWithin, p.BlockFor, p.LockoutThreshold = 9, time.Minute, time.Minute, 0
 	do(t, b, origin, SetPolicy{p})
 	for i := range 3 * maxBlocks {
-		b.suspect(origin, string(rune('a'+i)))
+		b.countAddressFailure(origin, string(rune('a'+i)))
 	}
 	if got := len(b.st.LoginFailures.ByAddress); got != maxBlocks {
 		t.Errorf("it remembers %d addresses, want %d", got, maxBlocks)

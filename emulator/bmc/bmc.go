@@ -1,8 +1,8 @@
-// Package bmc is a management controller without its network: accounts and
-// roles, sessions, virtual media, the event and audit logs, and jobs. It is stepped like the
-// machine: commands and time go in, events come out, and Hear tells it what its
-// machine did. It refuses to know the protocols that speak for it, and it
-// never fetches anything: MediaWanted asks for that, MediaArrived or MediaLost
+// Package bmc models a management controller without its network: accounts and
+// roles, sessions, virtual media, logs, tasks and jobs. It is stepped like the
+// machine: commands and time go in, events come out, and ObserveMachine passes
+// it the machine's events. It does not know the protocols above it, and fetches
+// nothing: MediaRequested asks for an image, MediaFetched or MediaFetchFailed
 // answers.
 package bmc
 
@@ -18,49 +18,50 @@ import (
 // Errors that services map to their own codes.
 var (
 	ErrNotFound = errors.New("bmc: no such thing")
-	// ErrInUse means that a slot holds an image already.
+	// ErrInUse means that a slot already holds an image.
 	ErrInUse = errors.New("bmc: in use")
-	// ErrFull means that no further one of its kind fits.
+	// ErrFull means that there is no room for another one.
 	ErrFull = errors.New("bmc: no room")
 	// ErrMedia means that an image could not be fetched; the text says why.
 	ErrMedia = errors.New("bmc: virtual media")
 )
 
-// SlotSpec is a virtual drive that a BMC has.
+// SlotSpec is a virtual media slot of a kind of BMC.
 type SlotSpec struct {
 	ID    string   // "Cd"
-	Name  string   // for people
-	Types []string // what it can be: CD, DVD, Floppy, USBStick
+	Name  string   // for display
+	Types []string // Redfish MediaTypes: CD, DVD, Floppy, USBStick
 }
 
-// Slot is a virtual drive and what it holds.
+// Slot is a virtual media slot and its content.
 type Slot struct {
 	ID             string    `json:"id"`
 	Image          string    `json:"image,omitempty"` // URL, "" when empty
 	Inserted       bool      `json:"inserted,omitempty"`
 	WriteProtected bool      `json:"writeProtected,omitempty"`
 	Transfer       Transfer  `json:"transfer,omitempty"`
-	Verify         bool      `json:"verify,omitempty"` // the certificate of the image's server; stays when the image goes
+	Verify         bool      `json:"verify,omitempty"` // verify the certificate of the image's server; stays when the image is ejected
 	User           string    `json:"user,omitempty"`
 	Password       string    `json:"password,omitempty"` // for the image's server
-	Fetch          uint64    `json:"fetch,omitempty"`    // number of the fetch that filled it or is under way
+	Fetch          uint64    `json:"fetch,omitempty"`    // number of the fetch that filled it or is in progress
 	Size           int64     `json:"size,omitempty"`     // bytes, once fetched
 	Since          time.Time `json:"since,omitzero"`
-	// Leaves is after how many starts of the machine the image goes; 0: it stays.
+	// EjectAfterBoots is the number of starts of the machine after which the
+	// image is ejected; 0: it stays.
 	EjectAfterBoots int `json:"leaves,omitempty"`
 }
 
-// Spec is what a kind of BMC has.
+// Spec describes a kind of BMC.
 type Spec struct {
 	Slots          []SlotSpec
-	VerifyMedia    bool          // whether slots begin with Slot.Verify
-	Sessions       int           // at most
+	VerifyMedia    bool          // initial value of Slot.Verify
+	Sessions       int           // maximum number of sessions
 	SessionTimeout time.Duration // without use
 	TaskRetention  TaskRetention // of jobs
 	Accounts       AccountSpec
 	Log, Audit     LogSpec
-	Collect        time.Duration // that a dump takes
-	Key            KeyKind       // of the certificate that it comes with
+	Collect        time.Duration // duration of collecting a dump
+	Key            KeyKind       // of the factory certificate
 	Life           LifeSpec
 	Network        Network // as new
 	Channel        Channel // as new
@@ -68,30 +69,31 @@ type Spec struct {
 
 // BMC is one management controller. It is not safe for concurrent use.
 type BMC struct {
-	spec    *Spec
-	factory []Account        // that it has as new
-	place   *NetworkDefaults // nil: unknown
-	st      State
-	secrets [][sha256.Size]byte // of st.Access.Accounts, in their order
-	// accountsDue is when time next changes an account; zero: never.
+	spec            *Spec
+	factory         []Account        // factory accounts
+	networkDefaults *NetworkDefaults // nil: unknown
+	st              State
+	secrets         [][sha256.Size]byte // digests of st.Access.Accounts, in order
+	// accountsDue is when an account next changes by time; zero: never.
 	accountsDue time.Time
-	sessions    []Session // not kept across a restart: a BMC forgets them too
+	sessions    []Session // lost in a restart, as on real BMCs
 	logins      uint64
-	streams     []Subscription // as little
+	streams     []Subscription // likewise
 
-	// What View shows of what it may not show as it is, made when it changes.
+	// What View shows in place of secret or derived parts, rebuilt when they
+	// change.
 	access       *Access
 	media        *Media
 	certificates *Certificates
 	lan          *Channel
-	shown        State // what they were made from
+	shown        State // the state that they were built from
 	open         *Logins
-	heard        *Subscribers
+	subscribers  *Subscribers
 }
 
-// State is what a BMC must remember across a restart of the lab, in parts. What
-// a part leads to is never changed: a step that changes a part makes a new one,
-// so that a part is as it was if and only if its pointer is.
+// State is what a BMC stores across a restart of the lab, in parts. A part is
+// immutable: a step that changes a part replaces it, so that equal pointers
+// mean equal content.
 type State struct {
 	Access        *Access        `json:"access"`
 	Media         *Media         `json:"media"`
@@ -99,41 +101,41 @@ type State struct {
 	Audit         *Log           `json:"audit,omitempty"` // nil: empty
 	Dumps         *Dumps         `json:"dumps,omitempty"` // nil: none
 	Tasks         *Tasks         `json:"jobs,omitempty"`  // nil: none; stored as "jobs" since the first format
-	LoginFailures *LoginFailures `json:"locks,omitempty"` // nil: no login failed
-	Clock         *Clock         `json:"clock,omitempty"` // nil: right
-	Life          *Life          `json:"life,omitempty"`  // nil: up since it was made
+	LoginFailures *LoginFailures `json:"locks,omitempty"` // nil: no failed logins
+	Clock         *Clock         `json:"clock,omitempty"` // nil: correct
+	Life          *Life          `json:"life,omitempty"`  // nil: up since it was created
 
-	Net  *Network `json:"network,omitempty"` // nil: as the Spec says
-	Jobs *Jobs    `json:"plans,omitempty"`   // nil: none; stored as "plans" likewise
+	Net  *Network `json:"network,omitempty"` // nil: the Spec's
+	Jobs *Jobs    `json:"plans,omitempty"`   // nil: none; stored as "plans" since the first format
 
-	Channel  *Channel  `json:"channel,omitempty"`  // nil: as new
+	Channel  *Channel  `json:"channel,omitempty"`  // nil: defaults
 	SelfTest *SelfTest `json:"selfTest,omitempty"` // nil: passed
-	Serial   *SOL      `json:"sol,omitempty"`      // nil: as it comes
+	Serial   *SOL      `json:"sol,omitempty"`      // nil: defaults
 
 	Subscriptions *Subscriptions       `json:"subscriptions,omitempty"` // nil: never any
-	Updates       *Updates             `json:"updates,omitempty"`       // nil: as it comes
-	Chassis       *ChassisCapabilities `json:"chassis,omitempty"`       // nil: as it was built
-	PEF           *PEF                 `json:"alerting,omitempty"`      // nil: as it comes
-	DCMI          *DCMISettings        `json:"caps,omitempty"`          // nil: nobody set any
-	SDRs          *SDRChanges          `json:"records,omitempty"`       // nil: those that the server came with
-	// Certificates is nil where nobody gave the BMC any.
+	Updates       *Updates             `json:"updates,omitempty"`       // nil: defaults
+	Chassis       *ChassisCapabilities `json:"chassis,omitempty"`       // nil: defaults
+	PEF           *PEF                 `json:"alerting,omitempty"`      // nil: defaults
+	DCMI          *DCMISettings        `json:"caps,omitempty"`          // nil: defaults
+	SDRs          *SDRChanges          `json:"records,omitempty"`       // nil: the server's own records
+	// Certificates is nil when none was installed.
 	Certificates *Certificates `json:"certificates,omitempty"`
-	OEM          *OEMValues    `json:"oem,omitempty"` // nil: nothing
+	OEM          *OEMValues    `json:"oem,omitempty"` // nil: none
 }
 
-// Media is what the virtual drives hold.
+// Media holds the virtual media slots.
 type Media struct {
 	Slots   []Slot `json:"slots"`
-	Fetches uint64 `json:"fetches"` // begun since the BMC was made
+	Fetches uint64 `json:"fetches"` // fetches since the BMC was created
 }
 
-// View is a BMC as it stands, without secrets. It shares nothing that changes,
-// and two views have the same part if nothing in it has changed between them.
+// View is a snapshot of a BMC without secrets. It is immutable, and two views
+// share a part exactly when the part did not change between them.
 type View struct {
 	Spec            *Spec
-	*Access         // passwords blanked; the policy is never nil
-	*Media          // passwords blanked
-	*Logins         // open sessions, in the order of their opening
+	*Access         // without passwords; the policy is never nil
+	*Media          // without passwords
+	*Logins         // open sessions in the order of their opening
 	Log             *Log
 	Audit           *Log
 	Dumps           *Dumps
@@ -141,27 +143,27 @@ type View struct {
 	LoginFailures   *LoginFailures
 	Clock           *Clock
 	Life            *Life
-	Net             *Network // nil: as the Spec says; Network tells which that is
+	Net             *Network // nil: the Spec's; see Network
 	NetworkDefaults *NetworkDefaults
-	Serial          *SOL     // nil: as it comes; SOL tells which that is
+	Serial          *SOL     // nil: defaults; see SOL
 	Jobs            *Jobs    // with the bodies of their requests, which may hold secrets
-	Channel         *Channel // without its key, and never nil
-	// SelfTest is nil when it was passed.
+	Channel         *Channel // without K_G; never nil
+	// SelfTest is nil when the self test passed.
 	SelfTest *SelfTest
 
-	Subscribers *Subscribers         // subscriptions, without their headers
+	Subscribers *Subscribers         // subscriptions, without header values
 	Updates     *Updates             // never nil
 	Chassis     *ChassisCapabilities // never nil
-	PEF         *PEF                 // nil: as it comes
+	PEF         *PEF                 // nil: defaults
 	DCMI        *DCMISettings        // never nil
-	SDRs        *SDRChanges          // nil: those that the server came with
-	// Certificates are without private keys, and never nil.
+	SDRs        *SDRChanges          // nil: the server's own records
+	// Certificates are without private keys; never nil.
 	Certificates *Certificates
-	OEM          *OEMValues // nil: nothing
+	OEM          *OEMValues // nil: none
 }
 
-// New makes a BMC with the given accounts, or restores one from what State
-// returned. Parts that it lacks are as new.
+// New creates a BMC with these accounts, or restores one from what State
+// returned. Missing parts have their defaults.
 func New(s *Spec, accounts []Account, st *State) *BMC {
 	b := &BMC{spec: s, factory: accounts, open: noSessions}
 	if st != nil {
@@ -173,7 +175,7 @@ func New(s *Spec, accounts []Account, st *State) *BMC {
 	if b.st.Media == nil {
 		b.st.Media = new(Media)
 	}
-	b.keyed()
+	b.refreshLogins()
 	for _, spec := range s.Slots {
 		if b.slot(spec.ID) == nil {
 			m := b.forkMedia()
@@ -183,12 +185,11 @@ func New(s *Spec, accounts []Account, st *State) *BMC {
 	return b
 }
 
-// ChangeSpec makes it a BMC of another kind, as an update of its firmware may. What
-// it holds stays; of what it can hold less now, the rest goes as it is used up.
-// Network services and accounts are as they were set.
+// ChangeSpec makes the BMC one of another kind, as a firmware update may.
+// Stored settings stay; what exceeds new limits is dropped as it is used up.
 func (b *BMC) ChangeSpec(s *Spec) {
 	b.spec = s
-	b.access, b.lan = nil, nil // what is as new may be otherwise
+	b.access, b.lan = nil, nil // defaults may have changed
 	for _, spec := range s.Slots {
 		if b.slot(spec.ID) == nil {
 			m := b.forkMedia()
@@ -197,7 +198,7 @@ func (b *BMC) ChangeSpec(s *Spec) {
 	}
 }
 
-// newAccess is who may log in as new.
+// newAccess returns the default accounts.
 func (b *BMC) newAccess() *Access {
 	return &Access{Accounts: slices.Clone(b.factory), SessionTimeout: b.spec.SessionTimeout}
 }
@@ -205,20 +206,20 @@ func (b *BMC) newAccess() *Access {
 // State returns what New needs to restore the BMC.
 func (b *BMC) State() State { return b.st }
 
-// Restore puts a BMC back to a state that it had. Sessions stay.
+// Restore sets a BMC back to an earlier state. Sessions stay.
 func (b *BMC) Restore(st State) {
 	rekey := b.st.Access != st.Access
 	b.st = st
 	b.keepStreams(st)
 	if rekey {
-		b.keyed()
+		b.refreshLogins()
 	}
 }
 
-// View returns the BMC as it stands.
+// View returns a snapshot of the BMC.
 func (b *BMC) View() View {
 	if b.access == nil || b.shown.Access != b.st.Access {
-		b.access = b.blank()
+		b.access = b.publicAccess()
 	}
 	if b.media == nil || b.shown.Media != b.st.Media {
 		b.media = new(*b.st.Media)
@@ -227,26 +228,26 @@ func (b *BMC) View() View {
 			b.media.Slots[i].Password = ""
 		}
 	}
-	if b.heard == nil || !sameAudience(b.shown.Subscriptions, b.st.Subscriptions) {
-		b.heard = b.audience()
+	if b.subscribers == nil || !sameSubscribers(b.shown.Subscriptions, b.st.Subscriptions) {
+		b.subscribers = b.publicSubscribers()
 	}
 	if b.certificates == nil || b.shown.Certificates != b.st.Certificates {
 		b.certificates = b.st.Certificates.public()
 	}
 	if b.lan == nil || b.shown.Channel != b.st.Channel {
-		b.lan = b.shownChannel()
+		b.lan = b.publicChannel()
 	}
 	b.shown = b.st
 	return View{
 		Spec: b.spec, Access: b.access, Media: b.media, Logins: b.open, Log: b.st.Log, Audit: b.st.Audit,
 		Dumps: b.st.Dumps, Tasks: b.st.Tasks, LoginFailures: b.st.LoginFailures, Clock: b.st.Clock, Life: b.st.Life,
-		Net: b.st.Net, NetworkDefaults: b.place, Jobs: b.st.Jobs, Channel: b.lan, SelfTest: b.st.SelfTest, Serial: b.st.Serial,
-		Subscribers: b.heard, Updates: b.updates(), Chassis: b.chassis(), PEF: b.st.PEF, DCMI: b.caps(), SDRs: b.st.SDRs,
+		Net: b.st.Net, NetworkDefaults: b.networkDefaults, Jobs: b.st.Jobs, Channel: b.lan, SelfTest: b.st.SelfTest, Serial: b.st.Serial,
+		Subscribers: b.subscribers, Updates: b.updates(), Chassis: b.chassis(), PEF: b.st.PEF, DCMI: b.dcmi(), SDRs: b.st.SDRs,
 		Certificates: b.certificates, OEM: b.st.OEM,
 	}
 }
 
-// forkMedia is a copy of the slots that a step may write.
+// forkMedia returns a copy of the slots that a step may change.
 func (b *BMC) forkMedia() *Media {
 	m := *b.st.Media
 	m.Slots = slices.Clone(m.Slots)
@@ -254,52 +255,52 @@ func (b *BMC) forkMedia() *Media {
 	return &m
 }
 
-// AwaitedDeadline is when the BMC next does what somebody may be waiting for; false when
-// that is nothing.
+// AwaitedDeadline returns when the BMC next does something that a client may
+// wait for; false when there is nothing.
 func (b *BMC) AwaitedDeadline() (time.Time, bool) {
 	once, _ := b.jobsDue()
-	first := sooner(sooner(b.nextOfLife(), b.nextOfWork()), once)
+	first := earlier(earlier(b.lifeDue(), b.workDue()), once)
 	return first, !first.IsZero()
 }
 
-// Deadline is when the BMC next changes by itself; false when it waits for a
-// command.
+// Deadline returns when the BMC next changes without a command; false when it
+// does not.
 func (b *BMC) Deadline() (time.Time, bool) {
 	first, _ := b.AwaitedDeadline()
 	_, again := b.jobsDue()
-	first = sooner(first, again)
-	first = sooner(sooner(first, b.nextTaskDeadline()), sooner(sooner(b.accountsDue, b.locksDue()), b.alertsDue()))
-	first = sooner(first, b.SessionsDue())
+	first = earlier(first, again)
+	first = earlier(earlier(first, b.nextTaskDeadline()), earlier(earlier(b.accountsDue, b.locksDue()), b.pefDue()))
+	first = earlier(first, b.SessionsDue())
 	if beat, ok := b.nextBeat(); ok {
-		first = sooner(first, beat)
+		first = earlier(first, beat)
 	}
 	return first, !first.IsZero()
 }
 
-// Advance moves the BMC to now: its own work is done, it goes down and comes up,
-// sessions, passwords, accounts and locks expire, jobs are forgotten, signs of
-// life fall due.
+// Advance moves the BMC to now: work ends, it goes down and comes up, sessions,
+// passwords, accounts and locks expire, tasks are forgotten, heartbeats fall
+// due.
 func (b *BMC) Advance(now time.Time) []Event {
 	evs := append(b.age(now), b.carryOut(now)...)
 	b.expireSessions(now)
 	b.expireTasks(now)
-	return slices.Concat(evs, b.awaitAlerts(now), b.expireLocks(now), b.expireAccounts(now), b.heartbeats(now))
+	return slices.Concat(evs, b.advancePEF(now), b.expireLocks(now), b.expireAccounts(now), b.heartbeats(now))
 }
 
-// age does the BMC's own work and lives its life, in their order.
+// age ends due work and advances the BMC's life cycle, in order of time.
 func (b *BMC) age(now time.Time) []Event {
 	var evs []Event
 	for {
-		at := sooner(b.nextOfLife(), b.nextOfWork())
+		at := earlier(b.lifeDue(), b.workDue())
 		if at.IsZero() || now.Before(at) {
 			return evs
 		}
-		evs = append(append(evs, b.work(at)...), b.grow(at)...)
+		evs = append(append(evs, b.work(at)...), b.advanceLife(at)...)
 	}
 }
 
-// ObserveMachine tells the BMC what happened to its machine: what belongs into the log is
-// written there, and jobs go on.
+// ObserveMachine passes the machine's events to the BMC: it logs them and
+// updates tasks.
 func (b *BMC) ObserveMachine(now time.Time, evs []event.Event) []Event {
 	var out []Event
 	for _, ev := range evs {
@@ -307,36 +308,36 @@ func (b *BMC) ObserveMachine(now time.Time, evs []event.Event) []Event {
 		case event.Note:
 			out = append(out, b.log(ev))
 			if ev.Kind == event.PowerOff {
-				out = append(out, b.rebooted(ev.At)...)
+				out = append(out, b.endVolatileChannel(ev.At)...)
 			}
 		case event.Boot:
-			out = append(out, b.rebooted(ev.At)...)
+			out = append(out, b.endVolatileChannel(ev.At)...)
 		case event.ACPower:
-			out = append(out, b.mains(ev)...)
+			out = append(out, b.handleACPower(ev)...)
 		case event.Restart:
 			if ev.Subject.Part == event.BMC && b.st.Life.Is() == Up {
-				more, _ := b.restart(ev.At, GracefulRestart, "") // it is up
+				more, _ := b.restart(ev.At, GracefulRestart, "") // the BMC is up
 				out = append(out, more...)
 			}
 		case event.TaskRunning:
 			b.outlives(ev.Task)
-			out = append(out, b.running(ev)...)
+			out = append(out, b.taskRunning(ev)...)
 		case event.TaskWaiting:
 			b.outlives(ev.Task)
-			out = append(out, b.waiting(ev)...)
+			out = append(out, b.taskWaiting(ev)...)
 		case event.TaskMessage:
-			out = append(out, b.told(ev)...)
+			out = append(out, b.taskMessage(ev)...)
 		case event.TaskPaused:
 			b.outlives(ev.Task)
-			out = append(out, b.paused(ev)...)
+			out = append(out, b.taskPaused(ev)...)
 		case event.TaskDone:
-			out = append(out, b.done(ev)...)
+			out = append(out, b.taskDone(ev)...)
 		}
 	}
 	return out
 }
 
-// Apply carries out a command at now, after advancing to it.
+// Apply advances the BMC to now and applies a command.
 func (b *BMC) Apply(now time.Time, c Command) ([]Event, error) {
 	evs := b.Advance(now)
 	more, err := c.apply(b, now)
@@ -352,13 +353,13 @@ func (b *BMC) slot(id string) *Slot {
 	return nil
 }
 
-// setSlot puts s in the place of the slot with its ID.
+// setSlot replaces the slot with the same ID.
 func (b *BMC) setSlot(s Slot) {
 	b.forkMedia()
 	*b.slot(s.ID) = s
 }
 
-// Command is something that can be done to a BMC.
+// Command is a change that can be applied to a BMC.
 type Command interface {
 	apply(b *BMC, now time.Time) ([]Event, error)
 }

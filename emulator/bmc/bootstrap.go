@@ -8,17 +8,17 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// Bootstrap is how the server's own software comes to an account of the BMC: it
-// asks for one over the system interface (DSP0270, "Credential bootstrapping").
+// Bootstrap holds the settings by which the server's own software gets an
+// account over the system interface (DSP0270, "Credential bootstrapping").
 type Bootstrap struct {
-	Disabled bool `json:"disabled,omitempty"` // the whole interface is
-	Closed   bool `json:"closed,omitempty"`   // nobody gets an account
+	Disabled bool `json:"disabled,omitempty"` // the host interface is disabled
+	Closed   bool `json:"closed,omitempty"`   // bootstrapping is disabled
 	// Stays keeps Closed over a reset of the machine or the BMC.
 	Stays bool `json:"stays,omitempty"`
-	Role  Role `json:"role,omitempty"` // of the accounts; "": Administrator
+	Role  Role `json:"role,omitempty"` // of bootstrap accounts; "": Administrator
 }
 
-// AccountRole is the role of the accounts.
+// AccountRole returns the role of bootstrap accounts.
 func (s *Bootstrap) AccountRole() Role {
 	if s.Role == "" {
 		return Administrator
@@ -26,18 +26,18 @@ func (s *Bootstrap) AccountRole() Role {
 	return s.Role
 }
 
-// noBootstrap is how it is as new.
-var noBootstrap = new(Bootstrap)
+// defaultBootstrap holds the defaults.
+var defaultBootstrap = new(Bootstrap)
 
-// HostBootstrap is how the server's own software comes to an account.
+// HostBootstrap returns the bootstrap settings.
 func (a *Access) HostBootstrap() *Bootstrap {
 	if a.Bootstrap == nil {
-		return noBootstrap
+		return defaultBootstrap
 	}
 	return a.Bootstrap
 }
 
-// SetBootstrap sets that, whole.
+// SetBootstrap replaces the bootstrap settings.
 type SetBootstrap struct{ Bootstrap }
 
 func (c SetBootstrap) apply(b *BMC, _ time.Time) ([]Event, error) {
@@ -53,9 +53,9 @@ func (c SetBootstrap) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// CreateBootstrapAccount makes an account for the server's own software, which is gone
-// after a reset of the machine or the BMC. Last has it be the last one until
-// then, or until somebody allows more.
+// CreateBootstrapAccount creates an account for the server's own software; a
+// reset of the machine or the BMC deletes it. Last disables bootstrapping until
+// then, or until it is enabled again.
 type CreateBootstrapAccount struct {
 	Name, Password string
 	Last           bool
@@ -66,12 +66,12 @@ func (c CreateBootstrapAccount) apply(b *BMC, now time.Time) ([]Event, error) {
 	if s.Disabled || s.Closed {
 		return nil, fmt.Errorf("%w: bootstrap accounts", ErrDisabled)
 	}
-	a, err := b.free()
+	a, err := b.newAccount()
 	if err != nil {
 		return nil, err
 	}
 	a.Bootstrap = true
-	evs, err := b.enter(now, a, AccountChange{
+	evs, err := b.addAccount(now, a, AccountChange{
 		Name: &c.Name, Password: &c.Password, Role: new(s.AccountRole()), Types: &[]AccountType{ForRedfish},
 	})
 	if err == nil && c.Last {
@@ -84,15 +84,15 @@ func (c CreateBootstrapAccount) apply(b *BMC, now time.Time) ([]Event, error) {
 	return evs, err
 }
 
-// bootstrapped ends what lasts until the machine or the BMC is reset.
-func (b *BMC) bootstrapped(now time.Time) []Event {
+// resetBootstrap ends what lasts until the machine or the BMC is reset.
+func (b *BMC) resetBootstrap(now time.Time) []Event {
 	var evs []Event
 	for _, a := range b.st.Access.Accounts {
 		if a.Bootstrap {
 			to := b.forkAccess()
 			to.Accounts = slices.DeleteFunc(to.Accounts, func(o Account) bool { return o.ID == a.ID })
-			b.without(a.ID, to)
-			evs = append(evs, b.tell(now, event.AccountRemoved, a.ID, a.Name))
+			b.dropAccount(a.ID, to)
+			evs = append(evs, b.auditAccount(now, event.AccountRemoved, a.ID, a.Name))
 		}
 	}
 	if s := b.st.Access.HostBootstrap(); s.Closed && !s.Stays {

@@ -11,14 +11,13 @@ import (
 	"time"
 )
 
-// Certificates are those that a BMC holds: its own, and those of others that it
-// trusts.
+// Certificates holds the BMC's own certificate and those that it trusts.
 type Certificates struct {
-	Next uint64 `json:"next"` // number of the next one
-	// HTTPS is the one that somebody gave the BMC; nil: it has none but that
-	// which it came with.
+	Next uint64 `json:"next"` // number of the next certificate
+	// HTTPS is the installed web server certificate; nil: the factory
+	// certificate is used.
 	HTTPS  *KeyedCertificate `json:"https,omitempty"`
-	Keys   []Key             `json:"keys,omitempty"` // of requests, the latest last
+	Keys   []Key             `json:"keys,omitempty"` // of signing requests, latest last
 	Stores []Store           `json:"stores,omitempty"`
 }
 
@@ -31,37 +30,37 @@ type KeyedCertificate struct {
 // Key is a private key (PKCS #8, DER).
 type Key []byte
 
-// Certificate is a certificate with those that lead from it to an authority.
+// Certificate is a certificate chain.
 type Certificate struct {
 	ID    string   `json:"id"`
-	Chain [][]byte `json:"chain"` // DER, its own first
+	Chain [][]byte `json:"chain"` // DER, leaf first
 }
 
-// Store is a set of certificates of others.
+// Store is a set of trusted certificates.
 type Store struct {
 	Name         StoreName     `json:"name"`
 	Certificates []Certificate `json:"certificates"`
 }
 
-// StoreName says whose certificates a store holds.
+// StoreName says what a store's certificates are for.
 type StoreName string
 
-// BootStore holds those of servers that the machine boots from.
+// BootStore holds certificates of HTTPS boot servers.
 const BootStore StoreName = "boot"
 
-// MediaStore holds those of servers that a slot's images come from.
+// MediaStore returns the store for the servers of a slot's images.
 func MediaStore(slot string) StoreName { return StoreName("media/" + slot) }
 
-// AccountStore holds those that an account identifies itself with.
+// AccountStore returns the store of an account's client certificates.
 func AccountStore(account string) StoreName { return StoreName("account/" + account) }
 
-// SubscriptionStore holds those that a subscriber to events may show.
+// SubscriptionStore returns the store for the destination of a subscription.
 func SubscriptionStore(id string) StoreName { return StoreName("subscription/" + id) }
 
 // KeyKind is a kind of key pair.
 type KeyKind string
 
-// The kinds of the certificates that BMCs come with.
+// The kinds of factory keys.
 const (
 	P256    KeyKind = "P-256" // ECDSA
 	RSA2048 KeyKind = "RSA-2048"
@@ -76,11 +75,11 @@ var (
 )
 
 const (
-	maxKeys  = 4  // of requests
-	maxStore = 32 // certificates in a store
+	maxKeys  = 4  // of signing requests
+	maxStore = 32 // certificates per store
 )
 
-// Store are the certificates of a store.
+// Store returns the certificates of a store.
 func (c *Certificates) Store(name StoreName) []Certificate {
 	if c == nil {
 		return nil
@@ -93,10 +92,10 @@ func (c *Certificates) Store(name StoreName) []Certificate {
 	return nil
 }
 
-// noCertificates is what a BMC holds that nobody gave any.
+// noCertificates is used when none were installed.
 var noCertificates = new(Certificates)
 
-// forkCertificates is a copy of the certificates that a step may write.
+// forkCertificates returns a copy of the certificates that a step may change.
 func (b *BMC) forkCertificates() *Certificates {
 	c := Certificates{Next: 1}
 	if b.st.Certificates != nil {
@@ -106,7 +105,7 @@ func (b *BMC) forkCertificates() *Certificates {
 	return &c
 }
 
-// public is what a View shows of the certificates.
+// public returns the certificates without private keys.
 func (c *Certificates) public() *Certificates {
 	if c == nil {
 		return noCertificates
@@ -119,7 +118,7 @@ func (c *Certificates) public() *Certificates {
 	return &out
 }
 
-// check reads a chain and says what is wrong with its first certificate.
+// check parses a chain and returns the errors of its first certificate.
 func check(chain [][]byte, wall time.Time) (*x509.Certificate, error) {
 	var first *x509.Certificate
 	for i, der := range chain {
@@ -140,12 +139,12 @@ func check(chain [][]byte, wall time.Time) (*x509.Certificate, error) {
 	return first, nil
 }
 
-// InstallHTTPS makes a certificate the BMC's own. Its key is Key, or that of a
-// request, or that of the certificate before.
+// InstallHTTPS replaces the web server's certificate. Its key is Key, a signing
+// request's or the previous certificate's.
 type InstallHTTPS struct {
 	Chain    [][]byte
-	Key      Key       // nil: one that the BMC knows
-	RealTime time.Time // real time: clients, too, check certificates against that
+	Key      Key       // nil: a key that the BMC holds
+	RealTime time.Time // real time, against which clients check certificates too
 }
 
 func (c InstallHTTPS) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -175,7 +174,7 @@ func (c InstallHTTPS) apply(b *BMC, now time.Time) ([]Event, error) {
 	return []Event{CertificateInstalled{At: now, ID: to.HTTPS.ID}}, nil
 }
 
-// of says whether a certificate is that of a key.
+// of reports whether the certificate is for the key.
 func (k Key) of(cert *x509.Certificate) bool {
 	s, err := k.Signer()
 	if err != nil {
@@ -185,7 +184,7 @@ func (k Key) of(cert *x509.Certificate) bool {
 	return ok && public.Equal(cert.PublicKey)
 }
 
-// Signer is the key as it signs.
+// Signer returns the key as a signer.
 func (k Key) Signer() (crypto.Signer, error) {
 	key, err := x509.ParsePKCS8PrivateKey(k)
 	if err != nil {
@@ -198,13 +197,13 @@ func (k Key) Signer() (crypto.Signer, error) {
 	return s, nil
 }
 
-// number gives a certificate its ID.
+// number assigns a certificate its ID.
 func (c *Certificates) number(chain [][]byte) Certificate {
-	c.Next = max(c.Next, 1) + 1 // 1 is the one that the BMC came with
+	c.Next = max(c.Next, 1) + 1 // 1 is the factory certificate
 	return Certificate{ID: strconv.FormatUint(c.Next, 10), Chain: chain}
 }
 
-// RemoveHTTPS gives the BMC back the certificate that it came with.
+// RemoveHTTPS restores the factory certificate.
 type RemoveHTTPS struct{}
 
 func (RemoveHTTPS) apply(b *BMC, _ time.Time) ([]Event, error) {
@@ -217,11 +216,11 @@ func (RemoveHTTPS) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// RequestCertificate has a certificate signing request made (PKCS #10). The BMC
-// keeps the key for when the certificate comes.
+// RequestCertificate makes a certificate signing request (PKCS #10). The BMC
+// stores the key for the certificate.
 type RequestCertificate struct {
-	Key Key // nil: that of its own certificate
-	// Request says for whom; its key and signature are not looked at.
+	Key Key // nil: the key of the current certificate
+	// Request holds the subject; its key and signature are ignored.
 	Request x509.CertificateRequest
 }
 
@@ -238,7 +237,7 @@ func (c RequestCertificate) apply(b *BMC, now time.Time) ([]Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Without chance: what a step does follows from what it is told.
+	// Without a random source the result depends on the inputs alone.
 	der, err := x509.CreateCertificateRequest(nil, &c.Request, s)
 	if err != nil {
 		return nil, fmt.Errorf("bmc: certificate request: %w", err)
@@ -251,11 +250,11 @@ func (c RequestCertificate) apply(b *BMC, now time.Time) ([]Event, error) {
 	return []Event{CertificateRequested{At: now, Request: der}}, nil
 }
 
-// Trust puts a certificate into a store, or in the place of another.
+// Trust adds a certificate to a store, or replaces one.
 type Trust struct {
 	Store    StoreName
 	Chain    [][]byte
-	Instead  string    // ID; "" adds
+	Instead  string    // ID to replace; "": add
 	RealTime time.Time // real time
 }
 
@@ -281,7 +280,7 @@ func (c Trust) apply(b *BMC, now time.Time) ([]Event, error) {
 	return []Event{CertificateInstalled{At: now, ID: s.Certificates[i].ID}}, nil
 }
 
-// store is a store that may be written.
+// store returns a store that may be changed.
 func (c *Certificates) store(name StoreName) *Store {
 	i := slices.IndexFunc(c.Stores, func(s Store) bool { return s.Name == name })
 	if i < 0 {
@@ -293,7 +292,7 @@ func (c *Certificates) store(name StoreName) *Store {
 	return s
 }
 
-// Distrust takes a certificate out of a store.
+// Distrust removes a certificate from a store.
 type Distrust struct {
 	Store StoreName
 	ID    string
@@ -311,7 +310,7 @@ func (c Distrust) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// dropStore forgets a store whose owner is gone.
+// dropStore deletes the store of an owner that was deleted.
 func (b *BMC) dropStore(name StoreName) {
 	if len(b.st.Certificates.Store(name)) == 0 {
 		return
@@ -321,13 +320,13 @@ func (b *BMC) dropStore(name StoreName) {
 	b.st.Certificates = to
 }
 
-// CertificateInstalled tells the ID of a certificate that was installed.
+// CertificateInstalled reports the ID of an installed certificate.
 type CertificateInstalled struct {
 	At time.Time
 	ID string
 }
 
-// CertificateRequested tells a signing request (PKCS #10, DER).
+// CertificateRequested reports a signing request (PKCS #10, DER).
 type CertificateRequested struct {
 	At      time.Time
 	Request []byte

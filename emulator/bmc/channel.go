@@ -7,59 +7,59 @@ import (
 	"time"
 )
 
-// Channel is what somebody has set of the LAN channel of IPMI and what no other
-// part holds: addresses and ports are the Network's, names, passwords and roles
-// those of Access. Numbers are those of IPMI.
+// Channel holds the settings of IPMI's LAN channel that no other part holds:
+// addresses and ports are in Network, names, passwords and roles in Access.
+// Numbers are IPMI's.
 type Channel struct {
-	Limit          byte `json:"limit,omitempty"` // of privileges; 0: administrator
-	AlertsDisabled bool `json:"mute,omitempty"`  // no alerts
-	// Off says that the next reset of the machine switches the channel off, and
-	// Back that it switches it on.
+	Limit          byte `json:"limit,omitempty"` // privilege limit; 0: administrator
+	AlertsDisabled bool `json:"mute,omitempty"`  // PEF alerting is disabled
+	// OffAfterReset disables the channel at the next reset of the machine,
+	// OnAfterReset enables it.
 	OffAfterReset bool `json:"off,omitempty"`
 	OnAfterReset  bool `json:"back,omitempty"`
-	// AuthTypes are the types of IPMI 1.5 that are taken, by privilege from
-	// callback up; nil: none.
+	// AuthTypes are the enabled authentication types of IPMI 1.5, by privilege
+	// level from callback up; nil: none.
 	AuthTypes []byte `json:"authTypes,omitempty"`
-	// Suites are the limits of the cipher suites, a nibble each; nil: that of
-	// the channel for all.
+	// Suites are the privilege limits of the cipher suites, 4 bits each; nil:
+	// the channel's limit for all.
 	Suites []byte `json:"suites,omitempty"`
-	// Audit notes users that wrong passwords have locked out.
+	// Audit logs users that bad passwords have locked out.
 	Audit bool `json:"audit,omitempty"`
-	// Key is K_g; nil: none. A View has it blanked: see Keyed.
+	// KG is K_G; nil: none. In a View it is removed: see HasKG.
 	KG    []byte `json:"key,omitempty"`
 	HasKG bool   `json:"-"`
 
 	Users []IPMIUser `json:"users,omitempty"` // by account ID
-	// Written are parameters that nothing else depends on.
+	// Parameters are parameters that are only stored.
 	Parameters []Parameter `json:"written,omitempty"`
 }
 
-// Parameter is a parameter as it was written.
+// Parameter is a stored IPMI parameter.
 type Parameter struct {
-	Table byte   `json:"table"` // of parameters: each command has its own
+	Table byte   `json:"table"` // table of parameters: one per Set command
 	Param byte   `json:"param"`
 	Set   byte   `json:"set,omitempty"`
 	Data  []byte `json:"data"`
 }
 
-// IPMIUser is what IPMI knows of a user and an account does not hold.
+// IPMIUser holds what IPMI stores of a user besides its account.
 type IPMIUser struct {
 	Account string `json:"account"` // ID of the account that it has or will have
-	// Name, Enabled and Role are those of a user that has no password yet, and
-	// so is no account.
+	// Name, Enabled and Role belong to a user without password, who has no
+	// account yet.
 	Name    string `json:"name,omitempty"`
 	Enabled bool   `json:"enabled,omitempty"`
 	Role    Role   `json:"role,omitempty"`
-	// Limit is a privilege limit that no role stands for; 0: that of the role.
+	// Limit is a privilege limit that no role expresses; 0: the role's.
 	Limit              byte `json:"limit,omitempty"`
-	Callback           bool `json:"callback,omitempty"` // no more than that without being called back
-	LinkAuthentication bool `json:"link,omitempty"`     // authenticates links
+	Callback           bool `json:"callback,omitempty"` // restricted to callback
+	LinkAuthentication bool `json:"link,omitempty"`     // link authentication is enabled
 	NoSOL              bool `json:"noSOL,omitempty"`
-	// Long says that the password was given as one of 20 bytes.
+	// LongPassword means that the password was set as a 20-byte one.
 	LongPassword bool `json:"long,omitempty"`
 }
 
-// channel is how the channel is set.
+// channel returns the channel settings.
 func (b *BMC) channel() *Channel {
 	if b.st.Channel == nil {
 		return &b.spec.Channel
@@ -67,30 +67,30 @@ func (b *BMC) channel() *Channel {
 	return b.st.Channel
 }
 
-// forkChannel is a copy that a step may write and put in place.
+// forkChannel returns a copy that a step may change, and stores it.
 func (b *BMC) forkChannel() *Channel {
 	c := *b.channel()
 	c.Users, c.Parameters = slices.Clone(c.Users), slices.Clone(c.Parameters)
 	return &c
 }
 
-// shownChannel is what a View shows of the channel. BMCs of which nothing was
-// set share it.
-func (b *BMC) shownChannel() *Channel {
+// publicChannel returns the channel as a View shows it. BMCs with default
+// settings share it.
+func (b *BMC) publicChannel() *Channel {
 	if b.st.Channel == nil && b.spec.Channel.KG == nil {
 		return &b.spec.Channel
 	}
 	return b.channel().public()
 }
 
-// public is a channel without its key.
+// public returns a channel without its key.
 func (c *Channel) public() *Channel {
 	out := *c
 	out.KG, out.HasKG = nil, c.KG != nil
 	return &out
 }
 
-// User is what there is of a user beside its account.
+// User returns the IPMI settings of an account's user.
 func (c *Channel) User(account string) IPMIUser {
 	for _, u := range c.Users {
 		if u.Account == account {
@@ -100,7 +100,7 @@ func (c *Channel) User(account string) IPMIUser {
 	return IPMIUser{Account: account}
 }
 
-// put puts a user in its place; one of which there is nothing to keep goes.
+// put stores a user; one with default settings is removed.
 func (c *Channel) put(u IPMIUser) {
 	i, found := slices.BinarySearchFunc(c.Users, u, func(a, b IPMIUser) int { return compareIDs(a.Account, b.Account) })
 	switch empty := u == (IPMIUser{Account: u.Account}); {
@@ -113,7 +113,7 @@ func (c *Channel) put(u IPMIUser) {
 	}
 }
 
-// Parameter is a parameter as it was written; nil when it was not.
+// Parameter returns a stored parameter; nil when it was not set.
 func (c *Channel) Parameter(table, param, set byte) []byte {
 	for _, w := range c.Parameters {
 		if w.Table == table && w.Param == param && w.Set == set {
@@ -123,8 +123,8 @@ func (c *Channel) Parameter(table, param, set byte) []byte {
 	return nil
 }
 
-// SetChannel sets how the channel is, but for its users, its key and what was
-// written.
+// SetChannel replaces the channel settings, except for users, K_G and stored
+// parameters.
 type SetChannel struct{ Channel Channel }
 
 func (c SetChannel) apply(b *BMC, _ time.Time) ([]Event, error) {
@@ -140,10 +140,10 @@ func (c SetChannel) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// KGSize is how long a key is, in bytes.
+// KGSize is the length of K_G in bytes.
 const KGSize = 20
 
-// SetKG sets K_g; nil is none.
+// SetKG sets K_G; nil removes it.
 type SetKG struct{ Key []byte }
 
 func (c SetKG) apply(b *BMC, _ time.Time) ([]Event, error) {
@@ -156,17 +156,17 @@ func (c SetKG) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// KG is K_g; nil when there is none.
+// KG returns K_G; nil when there is none.
 func (b *BMC) KG() []byte { return b.channel().KG }
 
-// maxWritten bounds what can be written into one parameter, in bytes.
-const maxWritten = 64
+// maxParameter is the longest stored parameter in bytes.
+const maxParameter = 64
 
-// SetParameter writes a parameter that nothing else depends on.
+// SetParameter stores a parameter.
 type SetParameter struct{ Parameter }
 
 func (c SetParameter) apply(b *BMC, _ time.Time) ([]Event, error) {
-	if len(c.Data) > maxWritten {
+	if len(c.Data) > maxParameter {
 		return nil, errors.New("bmc: channel: parameter: too long")
 	}
 	to := b.forkChannel()
@@ -181,19 +181,20 @@ func (c SetParameter) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// rebooted ends what was set until the machine is reset or loses its power.
-func (b *BMC) rebooted(now time.Time) []Event {
-	b.attend()
+// endVolatileChannel ends volatile settings at a reset or loss of power of the
+// machine.
+func (b *BMC) endVolatileChannel(now time.Time) []Event {
+	b.endPostpone()
 	if c := b.channel(); c.OffAfterReset || c.OnAfterReset {
 		net := b.net()
 		net.IPMI.On = c.OnAfterReset
 		b.setNet(net)
 		b.switched()
 	}
-	return append(b.emptied(now), b.bootstrapped(now)...)
+	return append(b.countBoot(now), b.resetBootstrap(now)...)
 }
 
-// switched forgets what was to become of the channel's switch.
+// switched clears OffAfterReset and OnAfterReset.
 func (b *BMC) switched() {
 	if c := b.channel(); c.OffAfterReset || c.OnAfterReset {
 		to := b.forkChannel()
@@ -202,7 +203,7 @@ func (b *BMC) switched() {
 	}
 }
 
-// SwitchChannel switches the channel on or off until the machine is reset.
+// SwitchChannel enables or disables the channel until the machine is reset.
 type SwitchChannel struct{ On bool }
 
 func (c SwitchChannel) apply(b *BMC, _ time.Time) ([]Event, error) {
@@ -218,8 +219,8 @@ func (c SwitchChannel) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// SetChannelAfterReset says whether the channel will be on after the next reset of the
-// machine.
+// SetChannelAfterReset says whether the channel is enabled after the next reset
+// of the machine.
 type SetChannelAfterReset struct{ On bool }
 
 func (c SetChannelAfterReset) apply(b *BMC, _ time.Time) ([]Event, error) {
@@ -229,6 +230,6 @@ func (c SetChannelAfterReset) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// AfterReset says whether the channel, which is on or not, will be on after the next
-// reset of the machine.
+// AfterReset reports whether the channel will be enabled after the next reset
+// of the machine.
 func (c *Channel) AfterReset(on bool) bool { return on && !c.OffAfterReset || c.OnAfterReset }

@@ -2,12 +2,12 @@ package bmc
 
 import "time"
 
-// ChassisCapabilities is what a BMC says of the chassis that it looks after, to who asks by
-// IPMI (IPMI v2.0 rev 1.1, §28.1). Somebody may have written it.
+// ChassisCapabilities is the answer to IPMI's Get Chassis Capabilities (IPMI
+// v2.0 rev 1.1, §28.1), which clients can set.
 type ChassisCapabilities struct {
-	Intrusion bool `json:"intrusion"` // there is a sensor of the cover
-	Lockout   bool `json:"lockout"`   // buttons can be disabled
-	// Addresses on the IPMB of what serves those.
+	Intrusion bool `json:"intrusion"` // has an intrusion sensor
+	Lockout   bool `json:"lockout"`   // has front panel lockout
+	// IPMB addresses of the devices that serve these functions.
 	FRU        byte `json:"fru"`
 	SDR        byte `json:"sdr"`
 	SEL        byte `json:"sel"`
@@ -15,24 +15,23 @@ type ChassisCapabilities struct {
 	Bridge     byte `json:"bridge"`
 }
 
-// ownAddress is the address of a BMC on the IPMB (§5.2 of the IPMB's
-// specification).
-const ownAddress = 0x20
+// bmcAddress is the BMC's IPMB address (IPMB specification, §5.2).
+const bmcAddress = 0x20
 
-// asBuilt is a chassis whose BMC does everything itself.
-var asBuilt = &ChassisCapabilities{
-	Intrusion: true, Lockout: true, FRU: ownAddress, SDR: ownAddress, SEL: ownAddress, Management: ownAddress, Bridge: ownAddress,
+// defaultChassis is a chassis whose BMC serves all functions.
+var defaultChassis = &ChassisCapabilities{
+	Intrusion: true, Lockout: true, FRU: bmcAddress, SDR: bmcAddress, SEL: bmcAddress, Management: bmcAddress, Bridge: bmcAddress,
 }
 
-// chassis is what is said of the chassis.
+// chassis returns the chassis capabilities.
 func (b *BMC) chassis() *ChassisCapabilities {
 	if b.st.Chassis == nil {
-		return asBuilt
+		return defaultChassis
 	}
 	return b.st.Chassis
 }
 
-// SetChassisCapabilities sets it, whole.
+// SetChassisCapabilities replaces the chassis capabilities.
 type SetChassisCapabilities struct{ ChassisCapabilities }
 
 func (c SetChassisCapabilities) apply(b *BMC, _ time.Time) ([]Event, error) {

@@ -5,17 +5,16 @@ import (
 	"time"
 )
 
-// Clock is what a BMC takes the time for. A nil Clock is right, and in UTC.
+// Clock is a BMC's clock. A nil Clock is correct and in UTC.
 type Clock struct {
-	Offset    time.Duration `json:"offset,omitempty"` // to the lab's time
+	Offset    time.Duration `json:"offset,omitempty"` // added to lab time
 	UTCOffset int           `json:"east,omitempty"`   // minutes that local time is ahead of UTC
 	Zone      string        `json:"zone,omitempty"`   // name of the time zone: "Europe/Berlin"
-	// Zoned says that East was set after the time was set by what a clock on the
-	// wall shows.
+	// OffsetSet means that UTCOffset was set after the local time was.
 	OffsetSet bool `json:"zoned,omitempty"`
 }
 
-// Skew is how far the clock is ahead of the lab's time.
+// Skew returns how far the clock is ahead of lab time.
 func (c *Clock) Skew() time.Duration {
 	if c == nil {
 		return 0
@@ -23,7 +22,7 @@ func (c *Clock) Skew() time.Duration {
 	return c.Offset
 }
 
-// Local is a time of the BMC as its clock shows it.
+// Local returns a BMC time in its time zone.
 func (c *Clock) Local(t time.Time) time.Time {
 	if c == nil || c.UTCOffset == 0 {
 		return t.UTC()
@@ -31,7 +30,7 @@ func (c *Clock) Local(t time.Time) time.Time {
 	return t.In(time.FixedZone("", c.UTCOffset*60))
 }
 
-// SetTime sets the BMC's clock. While it follows time servers it cannot be set.
+// SetTime sets the BMC's clock. It fails while NTP is in use.
 type SetTime struct{ To time.Time }
 
 func (c SetTime) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -44,8 +43,8 @@ func (c SetTime) apply(b *BMC, now time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// SetLocalTime sets the BMC's clock by what a clock on the wall shows where it is,
-// taken for UTC. As SetTime otherwise.
+// SetLocalTime sets the BMC's clock by local time, given as UTC. It fails while
+// NTP is in use.
 type SetLocalTime struct{ To time.Time }
 
 func (c SetLocalTime) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -58,7 +57,7 @@ func (c SetLocalTime) apply(b *BMC, now time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// LocalAsUTC is what a clock on the wall shows at a time of the BMC, taken for UTC.
+// LocalAsUTC returns the local time at a BMC time, as UTC.
 func (c *Clock) LocalAsUTC(t time.Time) time.Time {
 	if c == nil {
 		return t
@@ -66,7 +65,7 @@ func (c *Clock) LocalAsUTC(t time.Time) time.Time {
 	return t.Add(time.Duration(c.UTCOffset) * time.Minute)
 }
 
-// SkewClock puts the BMC's clock off by a duration, for better or worse.
+// SkewClock sets the clock's error.
 type SkewClock struct{ By time.Duration }
 
 func (c SkewClock) apply(b *BMC, _ time.Time) ([]Event, error) {
@@ -76,19 +75,19 @@ func (c SkewClock) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// maxEast is how far local time can be off (DSP2046,
-// Manager.DateTimeLocalOffset), in minutes.
-const maxEast = 19*60 + 59
+// maxUTCOffset is the largest UTC offset in minutes (DSP2046,
+// Manager.DateTimeLocalOffset).
+const maxUTCOffset = 19*60 + 59
 
-// SetZone sets what the BMC's local time is.
+// SetZone sets the time zone.
 type SetZone struct {
 	UTCOffset int // minutes ahead of UTC
 	Name      string
-	Unsaid    bool // Clock.Zoned is not to be
+	Unsaid    bool // Clock.OffsetSet stays false
 }
 
 func (c SetZone) apply(b *BMC, _ time.Time) ([]Event, error) {
-	if c.UTCOffset < -maxEast || c.UTCOffset > maxEast {
+	if c.UTCOffset < -maxUTCOffset || c.UTCOffset > maxUTCOffset {
 		return nil, fmt.Errorf("bmc: time zone %d minutes east of UTC: must be less than 20 hours", c.UTCOffset)
 	}
 	clock := b.forkClock()
@@ -97,7 +96,7 @@ func (c SetZone) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// forkClock is a copy of the clock that a step may write and put in place.
+// forkClock returns a copy that a step may change, and stores it.
 func (b *BMC) forkClock() *Clock {
 	if b.st.Clock == nil {
 		return new(Clock)

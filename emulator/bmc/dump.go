@@ -12,19 +12,19 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// Dumps are what a BMC has collected of itself for people who look for faults.
+// Dumps holds the BMC's diagnostic dumps.
 type Dumps struct {
 	Next uint64 `json:"next"`
 	List []Dump `json:"list"`
 }
 
-// Dump is one such collection.
+// Dump is a diagnostic dump.
 type Dump struct {
 	ID   string `json:"id"`
-	Data []byte `json:"data"` // JSON, compressed (RFC 1952)
+	Data []byte `json:"data"` // JSON, gzip (RFC 1952)
 }
 
-// Find is the dump with an ID.
+// Find returns the dump with an ID.
 func (d *Dumps) Find(id string) (Dump, bool) {
 	if d == nil || id == "" {
 		return Dump{}, false
@@ -37,24 +37,24 @@ func (d *Dumps) Find(id string) (Dump, bool) {
 	return Dump{}, false
 }
 
-// maxDumps bounds how many dumps are kept; the oldest goes first.
+// maxDumps is how many dumps are stored; the oldest is dropped first.
 const maxDumps = 2
 
-// CollectDump collects what the BMC knows of itself. It is a job, which JobOpened
-// tells; in its end an entry of the log leads to the dump.
+// CollectDump collects a diagnostic dump. It opens a task, which TaskOpened
+// reports; at its end a log entry refers to the dump.
 type CollectDump struct {
 	Task OpenTask
 	Log  LogName
 }
 
 func (c CollectDump) apply(b *BMC, now time.Time) ([]Event, error) {
-	if _, err := b.book(c.Log); err != nil {
+	if _, err := b.logNamed(c.Log); err != nil {
 		return nil, err
 	}
-	return b.begin(now, c.Task, Work{Do: collecting, In: c.Log}, b.spec.Collect)
+	return b.beginWork(now, c.Task, Work{Do: collecting, In: c.Log}, b.spec.Collect)
 }
 
-// collected is the end of collecting.
+// collected ends the task of a dump.
 func (b *BMC) collected(now time.Time, j Task) event.TaskDone {
 	done := event.TaskDone{At: now, Task: j.ID}
 	data, err := b.dump(now)
@@ -87,11 +87,11 @@ func (b *BMC) collected(now time.Time, j Task) event.TaskDone {
 		b.dropDumps()
 		return done
 	}
-	done.Made = &event.Subject{Part: books[j.Work.In].part, ID: strconv.FormatUint(id, 10)}
+	done.Made = &event.Subject{Part: logs[j.Work.In].part, ID: strconv.FormatUint(id, 10)}
 	return done
 }
 
-// dump is all that the BMC knows, without secrets.
+// dump returns the BMC's state without secrets.
 func (b *BMC) dump(now time.Time) ([]byte, error) {
 	v := b.View()
 	raw, err := json.MarshalIndent(map[string]any{
@@ -112,13 +112,13 @@ func (b *BMC) dump(now time.Time) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// dropDumps drops the dumps that no entry leads to.
+// dropDumps deletes the dumps that no log entry refers to.
 func (b *BMC) dropDumps() {
 	if b.st.Dumps == nil {
 		return
 	}
 	led := map[string]bool{}
-	for _, is := range books {
+	for _, is := range logs {
 		for e := range (*is.in(&b.st)).Entries() {
 			led[e.Dump] = true
 		}

@@ -8,40 +8,39 @@ import (
 	"time"
 )
 
-// ErrTooManyJobs means that as many jobs wait as the BMC remembers.
+// ErrTooManyJobs means that the maximum number of jobs is waiting.
 var ErrTooManyJobs = errors.New("bmc: too many jobs")
 
-// Jobs are requests that a BMC shall carry out later, oldest first.
+// Jobs are requests that the BMC executes later, oldest first.
 type Jobs struct {
 	Next uint64 `json:"next"` // ID of the next job
 	List []Job  `json:"list"`
 }
 
-// Job is a request that somebody wants to be carried out later, once or again
-// and again.
+// Job is a request that is executed later, once or repeatedly (DSP2046, Job).
 type Job struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name"`
-	User    string    `json:"user"`    // name of the account in whose name it is carried out
+	User    string    `json:"user"`    // account name of its creator, as whom it is executed
 	Account string    `json:"account"` // its ID
 	Created time.Time `json:"created"`
 	Method  string    `json:"method"`
 	Target  string    `json:"target"`
-	Body    string    `json:"body,omitempty"` // whole: it may hold secrets, and is not shown
+	Body    string    `json:"body,omitempty"` // may hold secrets; never shown
 
-	Due            time.Time     `json:"due,omitzero"` // when it is carried out next; zero: not any more
+	Due            time.Time     `json:"due,omitzero"` // next execution; zero: none
 	Interval       time.Duration `json:"every,omitempty"`
-	MaxOccurrences int           `json:"most,omitempty"`  // times at most; 0: any
-	NotAfter       time.Time     `json:"last,omitzero"`   // no time after that; zero: any
-	Occurrences    int           `json:"times,omitempty"` // that it was begun
+	MaxOccurrences int           `json:"most,omitempty"`  // maximum executions; 0: no limit
+	NotAfter       time.Time     `json:"last,omitzero"`   // no execution after that; zero: no limit
+	Occurrences    int           `json:"times,omitempty"` // executions begun
 
 	State  TaskState `json:"state"`
 	Begun  time.Time `json:"begun,omitzero"`
 	Ended  time.Time `json:"ended,omitzero"`
-	Status int       `json:"status,omitempty"` // of HTTP that it was answered last
+	Status int       `json:"status,omitempty"` // HTTP status of the last execution
 }
 
-// All are the jobs; nil Jobs has none.
+// All returns the jobs; nil Jobs has none.
 func (p *Jobs) All() []Job {
 	if p == nil {
 		return nil
@@ -49,10 +48,11 @@ func (p *Jobs) All() []Job {
 	return p.List
 }
 
-// maxJobs bounds the jobs; of those that have ended the oldest goes first.
+// maxJobs is the maximum number of jobs; ended ones are dropped first, oldest
+// first.
 const maxJobs = 32
 
-// CreateJob has a request carried out later. The event JobCreated tells its ID.
+// CreateJob schedules a request. The event JobCreated reports its ID.
 type CreateJob struct{ Job Job }
 
 func (c CreateJob) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -75,10 +75,10 @@ func (c CreateJob) apply(b *BMC, now time.Time) ([]Event, error) {
 	return append([]Event{JobCreated{At: now, ID: job.ID}}, b.carryOut(now)...), nil
 }
 
-// EndJob tells how a job was answered that was due.
+// EndJob reports the result of a job's execution.
 type EndJob struct {
 	ID     string
-	Status int // of HTTP
+	Status int // HTTP status
 }
 
 func (c EndJob) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -96,7 +96,7 @@ func (c EndJob) apply(b *BMC, now time.Time) ([]Event, error) {
 	})
 }
 
-// CancelJob keeps a job from being carried out any more.
+// CancelJob cancels a job's further executions.
 type CancelJob struct{ ID string }
 
 func (c CancelJob) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -108,7 +108,7 @@ func (c CancelJob) apply(b *BMC, now time.Time) ([]Event, error) {
 	return nil, b.changeJob(c.ID, func(p *Job) { p.State, p.Due, p.Ended = TaskCancelled, time.Time{}, now })
 }
 
-// CancelJobs does so with all.
+// CancelJobs cancels all jobs.
 type CancelJobs struct{}
 
 func (CancelJobs) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -123,7 +123,7 @@ func (CancelJobs) apply(b *BMC, now time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// DeleteJob forgets a job, whether it was carried out or not.
+// DeleteJob deletes a job.
 type DeleteJob struct{ ID string }
 
 func (c DeleteJob) apply(b *BMC, _ time.Time) ([]Event, error) {
@@ -137,7 +137,7 @@ func (c DeleteJob) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// forkJobs is a copy of the jobs that a step may write and put in place.
+// forkJobs returns a copy that a step may change, and stores it.
 func (b *BMC) forkJobs() *Jobs {
 	if b.st.Jobs == nil {
 		return &Jobs{Next: 1}
@@ -158,7 +158,7 @@ func (b *BMC) changeJob(id string, how func(*Job)) error {
 	return nil
 }
 
-// jobsDue is nextJobDeadlines of a BMC that can carry them out.
+// jobsDue is nextJobDeadlines while the BMC is up.
 func (b *BMC) jobsDue() (once, again time.Time) {
 	if !b.st.Life.Serves() {
 		return once, again
@@ -166,23 +166,23 @@ func (b *BMC) jobsDue() (once, again time.Time) {
 	return b.nextJobDeadlines()
 }
 
-// nextJobDeadlines is when a job is next due: of those that are carried out once,
-// for which somebody waits, and of the others.
+// nextJobDeadlines returns when a job is next due: of the jobs that are
+// executed once, which somebody waits for, and of the others.
 func (b *BMC) nextJobDeadlines() (once, again time.Time) {
 	for _, p := range b.st.Jobs.All() {
 		switch {
 		case p.Due.IsZero() || p.State != TaskPending:
 		case p.Interval > 0:
-			again = sooner(again, p.Due)
+			again = earlier(again, p.Due)
 		default:
-			once = sooner(once, p.Due)
+			once = earlier(once, p.Due)
 		}
 	}
 	return once, again
 }
 
-// carryOut begins what is due. A BMC that is down then makes up for it when it
-// is up; what would have been due several times is done once.
+// carryOut starts the jobs that are due. A BMC that was down catches up, with
+// one execution per job.
 func (b *BMC) carryOut(now time.Time) []Event {
 	if !b.st.Life.Serves() {
 		return nil
@@ -192,7 +192,7 @@ func (b *BMC) carryOut(now time.Time) []Event {
 		if p.State != TaskPending || p.Due.IsZero() || now.Before(p.Due) {
 			continue
 		}
-		// It is there: what comes back is about nothing else.
+		// The job exists, so that the error can be ignored.
 		_ = b.changeJob(p.ID, func(p *Job) {
 			p.State, p.Begun = TaskRunning, now
 			p.Occurrences++
@@ -213,23 +213,23 @@ func (b *BMC) carryOut(now time.Time) []Event {
 	return evs
 }
 
-// endJobs ends what was being carried out when whoever did it stopped: it is
-// not known how far that came, so it is not done again.
+// endJobs ends jobs whose execution was interrupted by a restart: how far they
+// came is unknown, so they are not repeated.
 func (b *BMC) endJobs(now time.Time) {
 	for _, p := range b.st.Jobs.All() {
 		if p.State == TaskRunning {
-			_, _ = EndJob{ID: p.ID}.apply(b, now) // it is there
+			_, _ = EndJob{ID: p.ID}.apply(b, now) // the job exists
 		}
 	}
 }
 
-// JobCreated tells the job that CreateJob made.
+// JobCreated reports the ID of a new job.
 type JobCreated struct {
 	At time.Time
 	ID string
 }
 
-// JobDue asks for a job to be carried out; EndJob answers it.
+// JobDue asks for a job to be executed; EndJob answers it.
 type JobDue struct {
 	At  time.Time
 	Job Job

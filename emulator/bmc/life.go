@@ -9,68 +9,68 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// ErrDown means that the BMC is not up, or about to go down.
+// ErrDown means that the BMC is down, or about to restart.
 var ErrDown = errors.New("bmc: it restarts")
 
-// LifePhase is how far a BMC is between dark and up. Values are stored.
+// LifePhase is the state of a BMC between no power and up. Values are stored.
 type LifePhase string
 
 // The phases.
 const (
 	Up       LifePhase = "up"
-	Leaving  LifePhase = "leaving"  // it still answers, and will go down
-	Offline  LifePhase = "offline"  // it boots, and is not on the network
-	Starting LifePhase = "starting" // it is on the network, and its services are not ready
-	NoPower  LifePhase = "dark"     // it has no power
+	Leaving  LifePhase = "leaving"  // still answers, about to go down
+	Offline  LifePhase = "offline"  // boots, without network
+	Starting LifePhase = "starting" // on the network, services not ready
+	NoPower  LifePhase = "dark"     // without AC power
 )
 
-// Life is where a BMC is in its life; a nil Life is up since it was made.
+// Life is the life cycle of a BMC; a nil Life has been up since it was created.
 type Life struct {
 	Phase           LifePhase           `json:"phase"`
-	Until           time.Time           `json:"until,omitzero"` // when the phase ends by itself
+	Until           time.Time           `json:"until,omitzero"` // end of the phase, when it ends by itself
 	Reset           ResetKind           `json:"reset,omitempty"`
-	ResetToDefaults ResetToDefaultsType `json:"wipe,omitempty"` // what it does on its way down
-	Up              time.Time           `json:"up,omitzero"`    // when it came up last
+	ResetToDefaults ResetToDefaultsType `json:"wipe,omitempty"` // settings to reset while going down
+	Up              time.Time           `json:"up,omitzero"`    // when it last came up
 }
 
-// ResetKind is a way to restart a BMC; the values are Redfish's ResetType
-// (DSP2046, Resource.ResetType).
+// ResetKind is a reset of the BMC; the values are Redfish's ResetType (DSP2046,
+// Resource.ResetType).
 type ResetKind string
 
 // The resets.
 const (
 	GracefulRestart ResetKind = "GracefulRestart"
 	ForceRestart    ResetKind = "ForceRestart"
-	powerRestored   ResetKind = "PowerCycle" // the mains came back
+	powerRestored   ResetKind = "PowerCycle" // AC power returned
 )
 
-// ResetKinds are those that can be asked for.
+// ResetKinds lists the resets that clients can request.
 var ResetKinds = []ResetKind{GracefulRestart, ForceRestart}
 
-// ResetToDefaultsType is what a BMC forgets when it is reset to its defaults; the values are
-// Redfish's ResetToDefaultsType (DSP2046, Manager).
+// ResetToDefaultsType says which settings a reset to defaults keeps; the values
+// are Redfish's (DSP2046, Manager).
 type ResetToDefaultsType string
 
-// The ways.
+// The types.
 const (
 	ResetAll                ResetToDefaultsType = "ResetAll"
 	PreserveNetwork         ResetToDefaultsType = "PreserveNetwork"
 	PreserveNetworkAndUsers ResetToDefaultsType = "PreserveNetworkAndUsers"
 )
 
-// ResetToDefaultsTypes are all of them.
+// ResetToDefaultsTypes lists all types.
 var ResetToDefaultsTypes = []ResetToDefaultsType{ResetAll, PreserveNetworkAndUsers, PreserveNetwork}
 
-// LifeSpec says how long a BMC is in each phase of a restart.
+// LifeSpec holds the durations of the phases of a restart.
 type LifeSpec struct {
-	Leave   time.Duration // from the command until it is gone
+	Leave   time.Duration // from the request until it is down
 	Offline time.Duration
 	Start   time.Duration
-	// KeepsMedia says that virtual media stay inserted over a restart.
+	// KeepsMedia keeps virtual media inserted over a restart.
 	KeepsMedia bool
 }
 
-// lifeTrigger moves a BMC from one phase to another.
+// lifeTrigger causes a transition between phases.
 type lifeTrigger string
 
 const (
@@ -80,13 +80,13 @@ const (
 	mainsBack   lifeTrigger = "mains back"
 )
 
-type lifeMove struct {
+type lifeTransition struct {
 	from LifePhase
 	on   lifeTrigger
 }
 
-// lifeMoves is the state machine. A pair that is absent changes nothing.
-var lifeMoves = map[lifeMove]LifePhase{
+// lifeTransitions is the state machine. A missing pair changes nothing.
+var lifeTransitions = map[lifeTransition]LifePhase{
 	{Up, lifeReset}:         Leaving,
 	{Leaving, lifeElapsed}:  Offline,
 	{Offline, lifeElapsed}:  Starting,
@@ -99,14 +99,14 @@ var lifeMoves = map[lifeMove]LifePhase{
 	{NoPower, mainsBack}:  Offline,
 }
 
-// lasts is how long each phase lasts; nil lasts until something comes.
-var lasts = map[LifePhase]func(LifeSpec) time.Duration{
+// phaseDurations holds the duration of the phases that end by themselves.
+var phaseDurations = map[LifePhase]func(LifeSpec) time.Duration{
 	Leaving:  func(s LifeSpec) time.Duration { return s.Leave },
 	Offline:  func(s LifeSpec) time.Duration { return s.Offline },
 	Starting: func(s LifeSpec) time.Duration { return s.Start },
 }
 
-// Is the phase that a BMC is in.
+// Is returns the BMC's phase.
 func (l *Life) Is() LifePhase {
 	if l == nil {
 		return Up
@@ -114,29 +114,29 @@ func (l *Life) Is() LifePhase {
 	return l.Phase
 }
 
-// Reachable says whether a connection to the BMC comes about.
+// Reachable reports whether the BMC accepts connections.
 func (l *Life) Reachable() bool { return l.Is() != Offline && l.Is() != NoPower }
 
-// Serves says whether the BMC's services are ready.
+// Serves reports whether the BMC's services are ready.
 func (l *Life) Serves() bool { return l.Is() == Up || l.Is() == Leaving }
 
-// live makes one move; it alone assigns the phase.
-func (b *BMC) live(now time.Time, on lifeTrigger) []Event {
+// stepLife makes one transition; only it assigns the phase.
+func (b *BMC) stepLife(now time.Time, on lifeTrigger) []Event {
 	from := b.st.Life.Is()
-	to, ok := lifeMoves[lifeMove{from, on}]
+	to, ok := lifeTransitions[lifeTransition{from, on}]
 	if !ok {
 		return nil
 	}
 	l := b.forkLife()
 	l.Phase, l.Until = to, time.Time{}
-	if last := lasts[to]; last != nil {
+	if last := phaseDurations[to]; last != nil {
 		l.Until = now.Add(last(b.spec.Life))
 	}
 	b.st.Life = l
 	evs := []Event{LifeChanged{At: now, Phase: to}}
 	switch to {
 	case Offline, NoPower:
-		if from != NoPower { // then it went down before
+		if from != NoPower { // otherwise it went down before
 			evs = append(evs, b.goDown(now)...)
 		}
 	case Up:
@@ -145,7 +145,7 @@ func (b *BMC) live(now time.Time, on lifeTrigger) []Event {
 	return evs
 }
 
-// forkLife is a copy of the life that a step may write and put in place.
+// forkLife returns a copy that a step may change, and stores it.
 func (b *BMC) forkLife() *Life {
 	if b.st.Life == nil {
 		return &Life{Phase: Up}
@@ -153,19 +153,19 @@ func (b *BMC) forkLife() *Life {
 	return new(*b.st.Life)
 }
 
-// goDown ends what does not outlive the BMC: sessions, its own work and that of
-// others for it, and what it fetched. The machine's goes on.
+// goDown ends what a restart ends: sessions, the BMC's own work, work of others
+// for it, and virtual media. The machine's work continues.
 func (b *BMC) goDown(now time.Time) []Event {
 	b.closeSessions(func(*Session) bool { return true })
-	evs := b.bootstrapped(now)
+	evs := b.resetBootstrap(now)
 	for _, j := range b.st.Tasks.All() {
 		switch {
 		case j.State.Ended():
 		case !j.Outlives:
-			evs = append(evs, b.done(event.TaskDone{At: now, Task: j.ID, Fault: "the BMC was restarted", Cancelled: j.State == TaskCancelling})...)
+			evs = append(evs, b.taskDone(event.TaskDone{At: now, Task: j.ID, Fault: "the BMC was restarted", Cancelled: j.State == TaskCancelling})...)
 		case j.State == TaskRunning:
 			evs = append(evs, b.change(j.ID, now, func(j *Task) {
-				j.rest(now)
+				j.suspendProgress(now)
 				j.State = TaskInterrupted
 			})...)
 		}
@@ -176,47 +176,47 @@ func (b *BMC) goDown(now time.Time) []Event {
 		}
 	}
 	if w := b.st.Life.ResetToDefaults; w != "" {
-		b.wipe(w)
+		b.resetSettings(w)
 	}
 	return evs
 }
 
-// comeUp notes that the BMC is up again, and goes on with what the machine has
-// gone on with.
+// comeUp records that the BMC is up, and resumes the tasks whose work the
+// machine has continued.
 func (b *BMC) comeUp(now time.Time) []Event {
 	l := b.forkLife()
 	kind := l.Reset
 	l.Up, l.Reset, l.ResetToDefaults = now, "", ""
 	b.st.Life = l
 	b.keepLog(&b.st.Log, true) // IPMI v2.0 rev 1.1, §22.1
-	b.attend()
+	b.endPostpone()
 	evs := []Event{b.audit(event.Note{At: now, Kind: event.BMCReset, Subject: event.Subject{Part: event.BMC}, Args: []string{string(kind)}})}
 	for _, j := range b.st.Tasks.All() {
 		if j.State == TaskInterrupted {
-			evs = append(evs, b.running(event.TaskRunning{At: now, Task: j.ID, Until: j.Until})...)
+			evs = append(evs, b.taskRunning(event.TaskRunning{At: now, Task: j.ID, Until: j.Until})...)
 		}
 	}
 	return evs
 }
 
-// wipe forgets settings. Logs, jobs and the clock's time stay: they are no
-// settings.
-func (b *BMC) wipe(w ResetToDefaultsType) {
-	for _, p := range wiped {
+// resetSettings resets settings to their defaults. Logs, tasks and the clock
+// are not settings.
+func (b *BMC) resetSettings(w ResetToDefaultsType) {
+	for _, p := range resettable {
 		if !slices.Contains(p.but, w) {
 			p.forget(b)
 		}
 	}
 }
 
-// wiped are all settings, and what lets each stay as it is.
-var wiped = []struct {
+// resettable lists all settings and the types of reset that keep each.
+var resettable = []struct {
 	forget func(*BMC)
 	but    []ResetToDefaultsType
 }{
 	{func(b *BMC) {
 		b.st.Access = b.newAccess()
-		b.keyed()
+		b.refreshLogins()
 		b.st.LoginFailures = nil
 	}, []ResetToDefaultsType{PreserveNetworkAndUsers}},
 	{func(b *BMC) { b.st.Net, b.st.Channel = nil, nil }, []ResetToDefaultsType{PreserveNetworkAndUsers, PreserveNetwork}},
@@ -239,8 +239,8 @@ var wiped = []struct {
 	}, nil},
 }
 
-// Restart restarts the BMC. It goes down a little later: whoever asks for it has
-// an answer first.
+// Restart restarts the BMC. It goes down a little later, so that the request
+// can be answered.
 type Restart struct{ Kind ResetKind }
 
 func (c Restart) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -250,7 +250,7 @@ func (c Restart) apply(b *BMC, now time.Time) ([]Event, error) {
 	return b.restart(now, c.Kind, "")
 }
 
-// ResetToDefaults restarts the BMC, and has it forget settings.
+// ResetToDefaults restarts the BMC and resets its settings.
 type ResetToDefaults struct{ Type ResetToDefaultsType }
 
 func (c ResetToDefaults) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -267,40 +267,40 @@ func (b *BMC) restart(now time.Time, kind ResetKind, w ResetToDefaultsType) ([]E
 	l := b.forkLife()
 	l.Reset, l.ResetToDefaults = kind, w
 	b.st.Life = l
-	return b.live(now, lifeReset), nil
+	return b.stepLife(now, lifeReset), nil
 }
 
-// mains tells what becomes of the BMC's power.
-func (b *BMC) mains(ev event.ACPower) []Event {
+// handleACPower handles a loss or return of AC power.
+func (b *BMC) handleACPower(ev event.ACPower) []Event {
 	if !ev.On {
-		return b.live(ev.At, mainsGone)
+		return b.stepLife(ev.At, mainsGone)
 	}
 	if b.st.Life.Is() == NoPower {
 		l := b.forkLife()
 		l.Reset = powerRestored
 		b.st.Life = l
 	}
-	return b.live(ev.At, mainsBack)
+	return b.stepLife(ev.At, mainsBack)
 }
 
-// grow makes the moves that time has made due.
-func (b *BMC) grow(now time.Time) []Event {
+// advanceLife makes the transitions that are due.
+func (b *BMC) advanceLife(now time.Time) []Event {
 	var evs []Event
 	for l := b.st.Life; l != nil && !l.Until.IsZero() && !now.Before(l.Until); l = b.st.Life {
-		evs = append(evs, b.live(l.Until, lifeElapsed)...)
+		evs = append(evs, b.stepLife(l.Until, lifeElapsed)...)
 	}
 	return evs
 }
 
-// nextOfLife is when time next moves the BMC; zero when it does not.
-func (b *BMC) nextOfLife() time.Time {
+// lifeDue returns when the phase ends by itself; zero: never.
+func (b *BMC) lifeDue() time.Time {
 	if b.st.Life == nil {
 		return time.Time{}
 	}
 	return b.st.Life.Until
 }
 
-// LifeChanged tells a phase that the BMC has come to.
+// LifeChanged reports the BMC's new phase.
 type LifeChanged struct {
 	At    time.Time
 	Phase LifePhase

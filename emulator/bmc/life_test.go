@@ -65,7 +65,7 @@ func TestRestartIsToldStepByStep(t *testing.T) {
 // The pair that the table does not name changes nothing; each phase is reached.
 func TestEveryPhaseAndTriggerIsAnswered(t *testing.T) {
 	reached := map[LifePhase]bool{Up: true}
-	for _, to := range lifeMoves {
+	for _, to := range lifeTransitions {
 		reached[to] = true
 	}
 	for _, phase := range []LifePhase{Up, Leaving, Offline, Starting, NoPower} {
@@ -74,8 +74,8 @@ func TestEveryPhaseAndTriggerIsAnswered(t *testing.T) {
 		}
 		for _, on := range []lifeTrigger{lifeElapsed, lifeReset, mainsGone, mainsBack} {
 			b := New(mortal(), nil, &State{Life: &Life{Phase: phase}})
-			b.live(origin, on)
-			want, ok := lifeMoves[lifeMove{phase, on}]
+			b.stepLife(origin, on)
+			want, ok := lifeTransitions[lifeTransition{phase, on}]
 			if !ok {
 				want = phase
 			}

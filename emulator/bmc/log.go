@@ -9,55 +9,54 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// Log is a log of a BMC. IDs grow and are never used again. Its entries are in
-// chunks, by ID, so that an entry more does not copy the rest; a chunk is never
-// changed.
+// Log is a log of a BMC. IDs increase and are never reused. Entries are stored
+// in chunks by ID, so that adding one does not copy all; a chunk is immutable.
 type Log struct {
 	Next   uint64   `json:"next"`           // ID of the next entry
-	First  uint64   `json:"first"`          // entries with a lower ID are forgotten
-	Size   int      `json:"size"`           // entries there are
-	Lost   uint64   `json:"lost,omitempty"` // entries that a full log did not take, since it was cleared
+	First  uint64   `json:"first"`          // entries with lower IDs were dropped
+	Size   int      `json:"size"`           // number of entries
+	Lost   uint64   `json:"lost,omitempty"` // entries dropped by a full log since it was cleared
 	Chunks []*Chunk `json:"chunks,omitempty"`
 
-	Added  time.Time `json:"added,omitzero"`  // when the last entry was written, as the BMC has the time
-	Erased time.Time `json:"erased,omitzero"` // when entries were last removed by hand, likewise
-	Off    bool      `json:"off,omitempty"`   // events are not written
+	Added  time.Time `json:"added,omitzero"`  // BMC time of the last entry
+	Erased time.Time `json:"erased,omitzero"` // BMC time at which entries were last deleted by a client
+	Off    bool      `json:"off,omitempty"`   // disabled for events
 }
 
-// Chunk is a stretch of a log.
+// Chunk is a part of a log.
 type Chunk struct {
-	Number  uint64  `json:"number"` // of its entries' IDs, divided by chunkSize
+	Number  uint64  `json:"number"` // IDs of its entries, divided by chunkSize
 	Entries []Entry `json:"entries"`
 }
 
-// chunkSize is how many IDs share a chunk.
+// chunkSize is the number of IDs per chunk.
 const chunkSize = 64
 
-// Entry is one line of a log.
+// Entry is an entry of a log.
 type Entry struct {
 	ID uint64 `json:"id"`
 	event.Note
-	Resolved bool   `json:"resolved,omitempty"` // somebody has seen to it
-	Dump     string `json:"dump,omitempty"`     // ID of the Dump that belongs to it
-	Record   []byte `json:"record,omitempty"`   // as which it was written, of RecordSize; nil: it is the BMC's own
+	Resolved bool   `json:"resolved,omitempty"` // marked as resolved
+	Dump     string `json:"dump,omitempty"`     // ID of its Dump
+	Record   []byte `json:"record,omitempty"`   // SEL record that a client wrote, of SELRecordSize; nil: the BMC made the entry
 }
 
-// LogSpec says how a log is kept.
+// LogSpec describes a log.
 type LogSpec struct {
-	Size int  // entries, at most
-	Full Full // what becomes of an entry that is one too many
+	Size int  // maximum number of entries
+	Full Full // what happens to further entries
 }
 
-// Full says what a log does that is full.
+// Full says what a full log does.
 type Full string
 
-// The ways; the values are Redfish's OverWritePolicy (DSP2046, LogService).
+// The values are Redfish's OverWritePolicy (DSP2046, LogService).
 const (
-	Wraps Full = "WrapsWhenFull"   // it forgets the oldest
-	Stays Full = "NeverOverWrites" // it takes no more until it is cleared
+	Wraps Full = "WrapsWhenFull"   // drops the oldest entry
+	Stays Full = "NeverOverWrites" // drops new entries until it is cleared
 )
 
-// Entries are the entries, oldest first; a nil Log has none.
+// Entries yields the entries, oldest first; a nil Log has none.
 func (l *Log) Entries() iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		for _, c := range l.chunks() {
@@ -70,7 +69,7 @@ func (l *Log) Entries() iter.Seq[*Entry] {
 	}
 }
 
-// Entry is the entry with an ID.
+// Entry returns the entry with an ID.
 func (l *Log) Entry(id uint64) (*Entry, bool) {
 	if l == nil || id < l.First {
 		return nil, false
@@ -87,7 +86,7 @@ func (l *Log) Entry(id uint64) (*Entry, bool) {
 	return &es[i], true
 }
 
-// After is the first entry whose ID is higher; After(0) is the oldest.
+// After returns the first entry with a higher ID; After(0) is the oldest.
 func (l *Log) After(id uint64) (*Entry, bool) {
 	if l == nil {
 		return nil, false
@@ -102,7 +101,7 @@ func (l *Log) After(id uint64) (*Entry, bool) {
 	return nil, false
 }
 
-// Last is the newest entry.
+// Last returns the newest entry.
 func (l *Log) Last() (*Entry, bool) {
 	if l.Len() == 0 {
 		return nil, false
@@ -121,7 +120,7 @@ func byID(e Entry, id uint64) int {
 	return 0
 }
 
-// chunk is where the chunk with a number is, or would be.
+// chunk returns the index of a chunk by number, and whether it exists.
 func (l *Log) chunk(number uint64) (int, bool) {
 	return slices.BinarySearchFunc(l.Chunks, number, func(c *Chunk, n uint64) int {
 		switch {
@@ -134,7 +133,7 @@ func (l *Log) chunk(number uint64) (int, bool) {
 	})
 }
 
-// Len is how many entries there are.
+// Len returns the number of entries.
 func (l *Log) Len() int {
 	if l == nil {
 		return 0
@@ -142,10 +141,11 @@ func (l *Log) Len() int {
 	return l.Size
 }
 
-// Takes says whether events are written into the log.
+// Takes reports whether the log is enabled for events.
 func (l *Log) Takes() bool { return l == nil || !l.Off }
 
-// with is the log with an entry more, whose ID is told; 0 when it was full.
+// with returns the log with one more entry, and the entry's ID; 0 when the log
+// was full.
 func (l *Log) with(e Entry, s LogSpec) (*Log, uint64) {
 	var out *Log
 	if l == nil {
@@ -168,9 +168,9 @@ func (l *Log) with(e Entry, s LogSpec) (*Log, uint64) {
 	number := e.ID / chunkSize
 	if at, ok := out.chunk(number); ok {
 		c := out.Chunks[at]
-		// Who holds the chunk as it was sees no further than its length, and a
-		// log that a step has made and that was not kept was shown to nobody:
-		// so entries may share what they stand in.
+		// Sharing the array is safe: a holder of the old chunk sees no further
+		// than its length, and a log that a step made and discarded was shown
+		// to nobody.
 		out.Chunks[at] = &Chunk{number, append(c.Entries, e)}
 	} else {
 		out.Chunks = append(out.Chunks, &Chunk{number, []Entry{e}})
@@ -178,8 +178,8 @@ func (l *Log) with(e Entry, s LogSpec) (*Log, uint64) {
 	return out, e.ID
 }
 
-// forget forgets the n oldest entries. They stay in their chunk until all of it
-// is forgotten.
+// forget drops the n oldest entries. A chunk stays until all its entries are
+// dropped.
 func (l *Log) forget(n int) {
 	for e := range l.Entries() {
 		if n == 0 {
@@ -189,7 +189,7 @@ func (l *Log) forget(n int) {
 		l.Size--
 		n--
 	}
-	for len(l.Chunks) > 0 { // those in which nothing is left are the first
+	for len(l.Chunks) > 0 { // empty chunks are at the beginning
 		c := l.Chunks[0]
 		if n := len(c.Entries); n > 0 && c.Entries[n-1].ID >= l.First {
 			break
@@ -198,8 +198,8 @@ func (l *Log) forget(n int) {
 	}
 }
 
-// changed is the log with one entry replaced by what how makes of it; nil
-// removes it.
+// changed returns the log with an entry replaced by what how returns; nil
+// deletes it.
 func (l *Log) changed(id uint64, how func(*Entry) *Entry) (*Log, bool) {
 	if _, ok := l.Entry(id); !ok {
 		return l, false
@@ -226,8 +226,8 @@ func (l *Log) changed(id uint64, how func(*Entry) *Entry) (*Log, bool) {
 	return out, true
 }
 
-// Head is the log without its entries: a store keeps these apart, so that one
-// more does not write all of them again.
+// Head returns the log without its entries, which a store writes separately, so
+// that a new entry does not rewrite all.
 func (l *Log) Head() any {
 	if l == nil {
 		return nil
@@ -237,9 +237,9 @@ func (l *Log) Head() any {
 	return &head
 }
 
-// Changes are the entries that each chunk has more than in another log, by the
-// chunk's key; nil comes before those of a chunk that must be written anew, and
-// for one that is gone. What both logs share is passed over.
+// Changes yields what a store that holds the log before must write, by chunk
+// key: the new entries of each chunk; nil deletes a chunk, or comes before the
+// entries of one that is rewritten.
 func (l *Log) Changes(before any) iter.Seq2[string, any] {
 	was, _ := before.(*Log)
 	return func(yield func(string, any) bool) {
@@ -270,16 +270,16 @@ func (l *Log) Changes(before any) iter.Seq2[string, any] {
 	}
 }
 
-// begins tells whether a chunk begins with all entries of another: mostly both
-// stand in the same place.
+// begins reports whether a chunk begins with all entries of another; usually
+// both share their array.
 func (c *Chunk) begins(o *Chunk) bool {
 	n := len(o.Entries)
 	return n > 0 && n <= len(c.Entries) && (&o.Entries[0] == &c.Entries[0] ||
 		slices.EqualFunc(o.Entries, c.Entries[:n], func(a, b Entry) bool { return a.same(&b) }))
 }
 
-// next is the chunk with a number, nil if there is none. Who asks for one after
-// the other, in their order, keeps in at how far that has come.
+// next returns the chunk with a number, nil if there is none. at holds the
+// position for a caller that asks in ascending order.
 func (l *Log) next(at *int, number uint64) *Chunk {
 	all := l.chunks()
 	for *at < len(all) && all[*at].Number < number {
@@ -291,7 +291,7 @@ func (l *Log) next(at *int, number uint64) *Chunk {
 	return nil
 }
 
-// chunks are the chunks; a nil Log has none.
+// chunks returns the chunks; a nil Log has none.
 func (l *Log) chunks() []*Chunk {
 	if l == nil {
 		return nil
@@ -299,8 +299,8 @@ func (l *Log) chunks() []*Chunk {
 	return l.Chunks
 }
 
-// key is the key of a chunk; keys are in the order of numbers. The letter tells
-// them from those that entries once had by themselves.
+// key returns the key of a chunk; keys sort by number. The letter distinguishes
+// them from the keys of single entries in an older format.
 func key(number uint64) string {
 	b := []byte("c0000000000000000000")
 	for i := len(b) - 1; number > 0; i-- {
@@ -310,13 +310,13 @@ func key(number uint64) string {
 	return string(b)
 }
 
-// same tells whether two entries are the same.
+// same reports whether two entries are equal.
 func (e *Entry) same(o *Entry) bool {
 	return e.ID == o.ID && e.At.Equal(o.At) && e.Kind == o.Kind && e.Subject == o.Subject && slices.Equal(e.Args, o.Args) &&
 		e.Resolved == o.Resolved && e.Dump == o.Dump && bytes.Equal(e.Record, o.Record)
 }
 
-// Join adds an entry to a log that is being put together again, in the order of
+// Join adds a stored entry while a log is read back from a store, in order of
 // their keys.
 func (l *Log) Join(decode func(more any) error) error {
 	var e Entry

@@ -8,26 +8,26 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// LoginFailures are the failed logins of the accounts. They are a part of their own, so
-// that who guesses passwords does not have the accounts rewritten.
+// LoginFailures counts failed logins. It is a separate part, so that guessing
+// passwords does not rewrite the accounts.
 type LoginFailures struct {
 	ByAccount []AccountLock `json:"of"`
-	// From are failed logins by where they came from, the latest last.
+	// ByAddress are failed logins by source address, latest last.
 	ByAddress []AddressBlock `json:"from,omitempty"`
 }
 
-// AccountLock is what failed logins made of an account.
+// AccountLock counts the failed logins of an account.
 type AccountLock struct {
 	Account     string    `json:"account"` // ID
 	Failures    int       `json:"failures"`
 	Last        time.Time `json:"last"`
 	Locked      bool      `json:"locked,omitempty"`
-	Until       time.Time `json:"until,omitzero"` // of the lock; zero: until somebody unlocks it
+	Until       time.Time `json:"until,omitzero"` // end of the lock; zero: until somebody unlocks it
 	Unlogged    int       `json:"unnoted,omitempty"`
-	Consecutive int       `json:"times,omitempty"` // it was locked in a row, where locks grow
+	Consecutive int       `json:"times,omitempty"` // consecutive locks, where locks grow
 }
 
-// Locked says whether failed logins have locked an account.
+// Locked reports whether an account is locked.
 func (l *LoginFailures) Locked(account string) bool {
 	return l != nil && slices.ContainsFunc(l.ByAccount, func(o AccountLock) bool { return o.Account == account && o.Locked })
 }
@@ -43,43 +43,43 @@ func (l *LoginFailures) of(account string) AccountLock {
 	return AccountLock{Account: account}
 }
 
-// Credentials are what somebody logs in with, and to which service.
+// Credentials are a login's credentials, and the service that it is for.
 type Credentials struct {
 	Name, Password string
 	To             AccountType
 	From           string // address of the client
 	// Account is the ID of the account whose password the client has proved to
-	// know, or failed to, without sending it; Name and Password count for
-	// nothing then.
+	// know, or failed to, without sending it (RAKP). Name and Password are then
+	// ignored.
 	Account string
 	Proved  bool
 }
 
-// LoginResult is what a BMC makes of credentials.
+// LoginResult is the result of checking credentials.
 type LoginResult struct {
-	Account Account // without the password; zero when they are refused
+	Account Account // without password; zero when they are refused
 	OK      bool
-	// Tell, when not nil, must be applied: it keeps count, which looking at
-	// credentials alone does not.
+	// Record, when not nil, is a command to apply: checking credentials does
+	// not count the login.
 	Record Command
 }
 
-// Login looks at credentials. It takes the same time whatever is wrong with
-// them. It changes nothing: a client that uses Basic authentication logs in
-// with every request, and most of them tell nothing new.
+// Login checks credentials in constant time. It changes nothing: clients with
+// basic authentication log in with every request, and most logins need no
+// record.
 func (b *BMC) Login(c Credentials) LoginResult {
 	if c.Account != "" {
-		return b.proof(c)
+		return b.checkProof(c)
 	}
 	hit := -1
-	given := secretOf(c.Name, c.Password)
+	given := loginDigest(c.Name, c.Password)
 	for i := range b.st.Access.Accounts {
 		if subtle.ConstantTimeCompare(b.secrets[i][:], given[:]) == 1 {
 			hit = i
 		}
 	}
 	if hit >= 0 {
-		return b.known(b.st.Access.Accounts[hit], c)
+		return b.acceptLogin(b.st.Access.Accounts[hit], c)
 	}
 	for i := range b.st.Access.Accounts {
 		if a := &b.st.Access.Accounts[i]; a.Name == c.Name && a.Enabled {
@@ -89,8 +89,8 @@ func (b *BMC) Login(c Credentials) LoginResult {
 	return LoginResult{Record: loginFailed{from: c.From, to: c.To}}
 }
 
-// proof judges a client by what it has proved.
-func (b *BMC) proof(c Credentials) LoginResult {
+// checkProof checks a client's proof of a password.
+func (b *BMC) checkProof(c Credentials) LoginResult {
 	a, ok := b.st.Access.Account(c.Account)
 	switch {
 	case !ok || !c.Proved && !a.Enabled:
@@ -98,11 +98,11 @@ func (b *BMC) proof(c Credentials) LoginResult {
 	case !c.Proved:
 		return LoginResult{Record: loginFailed{a.ID, c.From, c.To}}
 	}
-	return b.known(a, c)
+	return b.acceptLogin(a, c)
 }
 
-// known judges a client that knows the password of an account.
-func (b *BMC) known(a Account, c Credentials) LoginResult {
+// acceptLogin checks the restrictions of an account whose password is correct.
+func (b *BMC) acceptLogin(a Account, c Credentials) LoginResult {
 	lock := b.st.LoginFailures.of(a.ID)
 	switch {
 	case b.st.LoginFailures.Blocked(c.From):
@@ -110,18 +110,18 @@ func (b *BMC) known(a Account, c Credentials) LoginResult {
 	case !a.Enabled || !a.Has(c.To) || lock.Locked:
 		return LoginResult{Record: loginFailed{from: c.From, to: c.To}}
 	case lock.Failures > 0, b.st.LoginFailures.suspects(c.From):
-		return LoginResult{Account: a.shown(), OK: true, Record: loginPassed{a.ID, c.From}}
+		return LoginResult{Account: a.withoutSecrets(), OK: true, Record: loginPassed{a.ID, c.From}}
 	}
-	return LoginResult{Account: a.shown(), OK: true}
+	return LoginResult{Account: a.withoutSecrets(), OK: true}
 }
 
-// shown is an account without its secrets.
-func (a Account) shown() Account {
+// withoutSecrets returns an account without password and history.
+func (a Account) withoutSecrets() Account {
 	a.Password, a.PasswordHistory = "", nil
 	return a
 }
 
-// loginPassed forgets the failed logins of an account, and those from an address.
+// loginPassed clears the failed logins of an account and of an address.
 type loginPassed struct{ account, from string }
 
 func (c loginPassed) apply(b *BMC, _ time.Time) ([]Event, error) {
@@ -134,8 +134,8 @@ func (c loginPassed) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// loginFailed counts a login with a wrong password, if the account is one that
-// could have been meant; account is "" when it counts for none.
+// loginFailed counts a failed login of an account; account is "" when the name
+// is unknown.
 type loginFailed struct {
 	account, from string
 	to            AccountType
@@ -143,14 +143,14 @@ type loginFailed struct {
 
 func (c loginFailed) apply(b *BMC, now time.Time) ([]Event, error) {
 	p := b.policy()
-	b.suspect(now, c.from)
+	b.countAddressFailure(now, c.from)
 	a, known := b.st.Access.Account(c.account)
 	if !known {
 		if p.FailureLogThreshold == 0 {
 			return nil, nil
 		}
-		// The name that came is not told: people type passwords there.
-		return []Event{b.tell(now, event.LoginFailed, "", c.from, string(c.to))}, nil
+		// The name is not logged: people type passwords there.
+		return []Event{b.auditAccount(now, event.LoginFailed, "", c.from, string(c.to))}, nil
 	}
 	lock := b.st.LoginFailures.of(a.ID)
 	if lock.Locked {
@@ -165,7 +165,7 @@ func (c loginFailed) apply(b *BMC, now time.Time) ([]Event, error) {
 	var evs []Event
 	if p.FailureLogThreshold > 0 && lock.Unlogged >= p.FailureLogThreshold {
 		lock.Unlogged = 0
-		evs = append(evs, b.tell(now, event.LoginFailed, a.ID, c.from, string(c.to)))
+		evs = append(evs, b.auditAccount(now, event.LoginFailed, a.ID, c.from, string(c.to)))
 	}
 	if p.LockoutThreshold > 0 && lock.Failures >= p.LockoutThreshold && (p.LockForever || p.LockoutDuration > 0) {
 		lock.Locked = true
@@ -173,7 +173,7 @@ func (c loginFailed) apply(b *BMC, now time.Time) ([]Event, error) {
 			lock.Until = now.Add(p.lockFor(lock.Consecutive))
 			lock.Consecutive++
 		}
-		evs = append(evs, b.tell(now, event.AccountLocked, a.ID, a.Name))
+		evs = append(evs, b.auditAccount(now, event.AccountLocked, a.ID, a.Name))
 	}
 	l := b.forkLocks()
 	l.ByAccount = append(slices.DeleteFunc(l.ByAccount, func(o AccountLock) bool { return o.Account == a.ID }), lock)
@@ -181,7 +181,7 @@ func (c loginFailed) apply(b *BMC, now time.Time) ([]Event, error) {
 	return evs, nil
 }
 
-// lockFor is how long a lock is that comes after so many others.
+// lockFor returns the duration of a lock after that many previous ones.
 func (p *Policy) lockFor(after int) time.Duration {
 	d := p.LockoutDuration
 	for ; after > 0 && d < p.MaxLockoutDuration; after-- {
@@ -190,8 +190,7 @@ func (p *Policy) lockFor(after int) time.Duration {
 	return d
 }
 
-// forkLocks is a copy of the failed logins that a step may write and put in
-// place.
+// forkLocks returns a copy that a step may change, and stores it.
 func (b *BMC) forkLocks() *LoginFailures {
 	if b.st.LoginFailures == nil {
 		return &LoginFailures{}
@@ -199,8 +198,8 @@ func (b *BMC) forkLocks() *LoginFailures {
 	return &LoginFailures{ByAccount: slices.Clone(b.st.LoginFailures.ByAccount), ByAddress: slices.Clone(b.st.LoginFailures.ByAddress)}
 }
 
-// unlock forgets the failed logins of an account, and says whether they had
-// locked it.
+// unlock clears the failed logins of an account, and reports whether it was
+// locked.
 func (b *BMC) unlock(account string) bool {
 	was := b.st.LoginFailures.of(account)
 	if was.Failures == 0 && !was.Locked {
@@ -212,21 +211,21 @@ func (b *BMC) unlock(account string) bool {
 	return was.Locked
 }
 
-// locksDue is when the next lock expires; zero: none does.
+// locksDue returns when the next lock ends; zero: none does.
 func (b *BMC) locksDue() time.Time {
 	var due time.Time
 	if b.st.LoginFailures != nil {
 		for _, o := range b.st.LoginFailures.ByAccount {
-			due = sooner(due, o.Until)
+			due = earlier(due, o.Until)
 		}
 		for _, o := range b.st.LoginFailures.ByAddress {
-			due = sooner(due, o.Until)
+			due = earlier(due, o.Until)
 		}
 	}
 	return due
 }
 
-// expireLocks ends the locks that time ends.
+// expireLocks ends the locks whose time has come.
 func (b *BMC) expireLocks(now time.Time) []Event {
 	if due := b.locksDue(); due.IsZero() || now.Before(due) {
 		return nil
@@ -247,7 +246,7 @@ func (b *BMC) expireLocks(now time.Time) []Event {
 			l.ByAccount = append(l.ByAccount, AccountLock{Account: o.Account, Failures: max(1, p.LockoutThreshold-1), Last: o.Until, Consecutive: o.Consecutive})
 		}
 		a, _ := b.st.Access.Account(o.Account)
-		evs = append(evs, b.tell(o.Until, event.LockExpired, a.ID, a.Name))
+		evs = append(evs, b.auditAccount(o.Until, event.LockExpired, a.ID, a.Name))
 	}
 	b.st.LoginFailures = l
 	return evs

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// Transfer is how an image shall come; the values are Redfish's (DSP2046,
-// VirtualMedia.TransferMethod), of which the zero one is Upload.
+// Transfer is how an image is transferred; the values are Redfish's (DSP2046,
+// VirtualMedia.TransferMethod), zero means Upload.
 type Transfer string
 
-// The ways. An image is read ahead whole either way: what is streamed does not
-// depend on its server for longer than what is uploaded.
+// The methods. The image is read completely with both, so that a streamed one
+// depends on its server no longer than an uploaded one.
 const (
 	Stream Transfer = "Stream"
 	Upload Transfer = "Upload"
 )
 
-// InsertMedia puts an image into a slot. The slot shows the image once it was
+// InsertMedia inserts an image into a slot. The slot shows the image once it is
 // fetched; until then it is in use.
 type InsertMedia struct {
 	Slot           string
@@ -47,7 +47,7 @@ func (c InsertMedia) apply(b *BMC, now time.Time) ([]Event, error) {
 	return []Event{MediaRequested{At: now, Slot: in}}, nil
 }
 
-// MediaFetched answers MediaWanted: the image is here.
+// MediaFetched answers MediaRequested: the image was fetched.
 type MediaFetched struct {
 	Slot  string
 	Fetch uint64 // of the event
@@ -65,8 +65,8 @@ func (c MediaFetched) apply(b *BMC, now time.Time) ([]Event, error) {
 	return []Event{MediaInserted{At: now, Slot: c.Slot, Image: in.Image}}, nil
 }
 
-// MediaFetchFailed answers MediaWanted: the image cannot be had. The slot is empty
-// again.
+// MediaFetchFailed answers MediaRequested: the image cannot be fetched. The
+// slot is empty again.
 type MediaFetchFailed struct {
 	Slot  string
 	Fetch uint64
@@ -80,7 +80,7 @@ func (c MediaFetchFailed) apply(b *BMC, now time.Time) ([]Event, error) {
 	return b.empty(s, now), nil
 }
 
-// VerifyMedia says whether the servers of a slot's images must show a
+// VerifyMedia says whether the servers of a slot's images must have a
 // certificate that the BMC trusts.
 type VerifyMedia struct {
 	Slot   string
@@ -100,8 +100,9 @@ func (c VerifyMedia) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// EjectMediaAfterBoots has a slot emptied when the machine has started so many times; 0
-// takes that back. An image that is inserted before that goes as well.
+// EjectMediaAfterBoots ejects a slot's image after that many starts of the
+// machine; 0 cancels it. It applies to an image that is inserted before then,
+// too.
 type EjectMediaAfterBoots struct {
 	Slot  string
 	Boots int
@@ -120,9 +121,8 @@ func (c EjectMediaAfterBoots) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// emptied counts a start of the machine, and empties the slots whose time has
-// come.
-func (b *BMC) emptied(now time.Time) []Event {
+// countBoot counts a start of the machine, and ejects the images that are due.
+func (b *BMC) countBoot(now time.Time) []Event {
 	var evs []Event
 	for _, s := range b.st.Media.Slots {
 		if s.EjectAfterBoots == 0 {
@@ -137,7 +137,7 @@ func (b *BMC) emptied(now time.Time) []Event {
 	return evs
 }
 
-// EjectMedia empties a slot; an empty one is no error.
+// EjectMedia empties a slot; an empty slot is no error.
 type EjectMedia struct{ Slot string }
 
 func (c EjectMedia) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -160,20 +160,20 @@ func (b *BMC) empty(s *Slot, now time.Time) []Event {
 // MediaRequested asks for the image of a slot to be fetched.
 type MediaRequested struct {
 	At   time.Time
-	Slot Slot // with the password
+	Slot Slot // with password
 }
 
-// MediaInserted tells that the machine can see the image.
+// MediaInserted reports that the machine can read the image.
 type MediaInserted struct {
 	At          time.Time
 	Slot, Image string
 }
 
-// MediaEjected tells that the machine cannot see the image any longer.
+// MediaEjected reports that the machine can no longer read the image.
 type MediaEjected struct {
 	At    time.Time
 	Slot  string
-	Fetch uint64 // that filled it
+	Fetch uint64 // number of the fetch that filled it
 }
 
 // Time implements Event.
@@ -185,20 +185,19 @@ func (e MediaInserted) Time() time.Time { return e.At }
 // Time implements Event.
 func (e MediaEjected) Time() time.Time { return e.At }
 
-// MediaFault says why an image could not be had. The zero value means that it
-// is not known closer.
+// MediaFault is why an image could not be fetched; zero: unspecified.
 type MediaFault string
 
 // The faults.
 const (
 	Unreachable MediaFault = "unreachable" // no connection
-	Absent      MediaFault = "absent"      // the server has no such image
-	Denied      MediaFault = "denied"      // the server wants other credentials, or none help
-	Protocol    MediaFault = "protocol"    // the server speaks another protocol
-	Format      MediaFault = "format"      // it is no image
+	Absent      MediaFault = "absent"      // the server does not have the image
+	Denied      MediaFault = "denied"      // wrong or missing credentials
+	Protocol    MediaFault = "protocol"    // the server uses another protocol
+	Format      MediaFault = "format"      // not an image
 )
 
-// MediaError is the ErrMedia of a fault that is known.
+// MediaError is an ErrMedia with a known fault.
 type MediaError struct {
 	Fault MediaFault
 	Err   error // without credentials
@@ -209,5 +208,5 @@ func (e *MediaError) Error() string {
 	return ErrMedia.Error() + ": " + string(e.Fault) + ": " + e.Err.Error()
 }
 
-// Unwrap makes it an ErrMedia as well.
+// Unwrap makes it an ErrMedia too.
 func (e *MediaError) Unwrap() []error { return []error{ErrMedia, e.Err} }

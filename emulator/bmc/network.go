@@ -10,18 +10,17 @@ import (
 
 // Errors of the network.
 var (
-	// ErrAddress means that an address cannot be had, and ErrPort that a port
-	// cannot.
+	// ErrAddress and ErrPort mean that an address or a port is not available.
 	ErrAddress = errors.New("bmc: the address cannot be had")
 	ErrPort    = errors.New("bmc: the port cannot be had")
-	// ErrFollows means that the clock follows time servers.
+	// ErrFollows means that the clock is set by NTP.
 	ErrFollows = errors.New("bmc: the clock follows time servers")
 )
 
-// Network is how a BMC is on its network and what it offers there.
+// Network holds a BMC's network settings and services.
 type Network struct {
 	HTTPS Service `json:"https"`
-	HTTP  Service `json:"http"` // which leads to HTTPS
+	HTTP  Service `json:"http"` // redirects to HTTPS
 	SSH   Service `json:"ssh"`
 	IPMI  Service `json:"ipmi"`
 	KVM   Service `json:"kvm"`
@@ -42,13 +41,13 @@ type Network struct {
 	Use    DHCPUse `json:"use"`
 }
 
-// Service is one that a BMC offers.
+// Service is a network service of a BMC.
 type Service struct {
 	On   bool   `json:"on"`
-	Port uint16 `json:"port"` // 0: as is usual where the BMC is
+	Port uint16 `json:"port"` // 0: the default port of the BMC's network
 }
 
-// IPv4 is an address that was set by hand.
+// IPv4 is a static address.
 type IPv4 struct {
 	Addr    netip.Addr `json:"addr"`
 	Mask    string     `json:"mask,omitempty"`
@@ -56,18 +55,17 @@ type IPv4 struct {
 	Reach   Reach      `json:"reach,omitempty"`
 }
 
-// Reach says where a BMC can be reached whose address was set by hand. Values
-// are stored.
+// Reach says where a BMC with a static address is reachable. Values are stored.
 type Reach string
 
 // The values of Reach.
 const (
-	AtStaticAddress  Reach = ""        // at that address
-	AtBothAddresses  Reach = "beside"  // at its place, too
-	AtDefaultAddress Reach = "in name" // at its place alone: the lab has no such address
+	AtStaticAddress  Reach = ""        // at the static address
+	AtBothAddresses  Reach = "beside"  // at its default address too
+	AtDefaultAddress Reach = "in name" // only at its default address: the lab cannot bind the static one
 )
 
-// IPv6 is what was set of IPv6.
+// IPv6 holds the IPv6 settings.
 type IPv6 struct {
 	On       bool         `json:"on"`
 	Static   []IPv6Static `json:"static,omitempty"`
@@ -76,21 +74,21 @@ type IPv6 struct {
 	Auto     bool         `json:"auto,omitempty"`
 }
 
-// IPv6Static is an IPv6 address that was set by hand.
+// IPv6Static is a static IPv6 address.
 type IPv6Static struct {
 	Addr   netip.Addr `json:"addr"`
 	Prefix int        `json:"prefix"`
-	Slot   int        `json:"slot,omitempty"` // that it was set in, if that is free
+	Slot   int        `json:"slot,omitempty"` // preferred slot
 }
 
-// VLAN is the tag of a BMC's frames.
+// VLAN is the VLAN tag of a BMC's frames.
 type VLAN struct {
 	On       bool `json:"on"`
 	ID       int  `json:"id"`
 	Priority int  `json:"priority,omitempty"`
 }
 
-// DHCPUse is what a BMC takes from DHCP beside its address.
+// DHCPUse says what a BMC takes from DHCP besides its address.
 type DHCPUse struct {
 	DNS     bool `json:"dns"`
 	NTP     bool `json:"ntp"`
@@ -98,18 +96,17 @@ type DHCPUse struct {
 	Gateway bool `json:"gateway"`
 }
 
-// NetworkDefaults is where a BMC is if nobody moves it: what DHCP gives it, and the ports
-// that are usual there.
+// NetworkDefaults are a BMC's address by DHCP and its default ports.
 type NetworkDefaults struct {
 	Addr              netip.Addr
 	HTTPS, HTTP, IPMI uint16
-	SSDP              bool // whether clients can search there for BMCs that nobody told otherwise
+	SSDP              bool // SSDP is on by default
 }
 
-// SetNetworkDefaults tells a BMC its place.
-func (b *BMC) SetNetworkDefaults(p NetworkDefaults) { b.place = &p }
+// SetNetworkDefaults sets a BMC's network defaults.
+func (b *BMC) SetNetworkDefaults(p NetworkDefaults) { b.networkDefaults = &p }
 
-// Network is how the BMC is on its network, with the ports as they are.
+// Network returns the BMC's network settings, with effective ports.
 func (v *View) Network() Network { return network(v.Spec, v.Net, v.NetworkDefaults) }
 
 func network(s *Spec, set *Network, p *NetworkDefaults) Network {
@@ -131,8 +128,8 @@ func network(s *Spec, set *Network, p *NetworkDefaults) Network {
 	return n
 }
 
-// Addresses are those at which the BMC can be reached by IPv4; the first is its
-// own.
+// Addresses returns the IPv4 addresses at which the BMC is reachable, its own
+// first.
 func (v *View) Addresses() []netip.Addr {
 	n := v.Network()
 	var all []netip.Addr
@@ -149,9 +146,8 @@ func (v *View) Addresses() []netip.Addr {
 	return all
 }
 
-// SetNetwork sets how the BMC is on its network, whole. It holds at once: who
-// has asked for it from an address that is none any longer has its answer all
-// the same.
+// SetNetwork replaces the network settings. They take effect at once; a request
+// over an address that is removed is still answered.
 type SetNetwork struct{ Network Network }
 
 func (c SetNetwork) apply(b *BMC, _ time.Time) ([]Event, error) {
@@ -170,9 +166,9 @@ func (c SetNetwork) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// setNet sets how the BMC is on its network.
+// setNet stores the network settings.
 func (b *BMC) setNet(n Network) {
-	if p := b.place; p != nil { // ports that are as usual follow their place
+	if p := b.networkDefaults; p != nil { // default ports are stored as 0
 		if n.HTTPS.Port == p.HTTPS {
 			n.HTTPS.Port = 0
 		}
@@ -191,18 +187,17 @@ func (b *BMC) setNet(n Network) {
 	}
 }
 
-// follows says whether the clock follows time servers. Those are taken to know
-// the lab's time.
+// follows reports whether NTP sets the clock. Time servers have lab time.
 func (n *Network) follows() bool { return n.NTP.On && len(n.TimeServers) > 0 }
 
-// net is how the BMC is on its network now.
-func (b *BMC) net() Network { return network(b.spec, b.st.Net, b.place) }
+// net returns the effective network settings.
+func (b *BMC) net() Network { return network(b.spec, b.st.Net, b.networkDefaults) }
 
-// Equal lets tests compare what holds addresses.
+// Equal compares two NetworkDefaults, for tests.
 func (p NetworkDefaults) Equal(q NetworkDefaults) bool { return p == q }
 
-// Equal lets tests compare what holds addresses.
+// Equal compares two addresses, for tests.
 func (a IPv4) Equal(b IPv4) bool { return a == b }
 
-// Equal lets tests compare what holds addresses.
+// Equal compares two addresses, for tests.
 func (a IPv6Static) Equal(b IPv6Static) bool { return a == b }

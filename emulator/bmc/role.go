@@ -28,32 +28,32 @@ const (
 	PrivConfigureManager    Privilege = "ConfigureManager"
 	PrivConfigureUsers      Privilege = "ConfigureUsers"
 	PrivConfigureComponents Privilege = "ConfigureComponents"
-	PrivConfigureSelf       Privilege = "ConfigureSelf" // only what is one's own
+	PrivConfigureSelf       Privilege = "ConfigureSelf" // only the own account
 )
 
 // Privileges are all privileges of the standard that a role can have.
 var Privileges = []Privilege{PrivLogin, PrivConfigureManager, PrivConfigureUsers, PrivConfigureComponents, PrivConfigureSelf}
 
-// RoleSpec is what a role consists of.
+// RoleSpec is a role and its privileges.
 type RoleSpec struct {
 	ID         Role        `json:"id"`
 	Privileges []Privilege `json:"privileges"`
-	OEM        []string    `json:"oem,omitempty"` // which mean nothing here
+	OEM        []string    `json:"oem,omitempty"` // stored only
 }
 
-// Predefined are the roles that every BMC has and nobody can change.
+// Predefined are the roles that every BMC has and that cannot be changed.
 var Predefined = []RoleSpec{
 	{ID: Administrator, Privileges: Privileges},
 	{ID: Operator, Privileges: []Privilege{PrivLogin, PrivConfigureComponents, PrivConfigureSelf}},
 	{ID: ReadOnly, Privileges: []Privilege{PrivLogin, PrivConfigureSelf}},
 }
 
-// IsPredefined says whether nobody can change a role.
+// IsPredefined reports whether a role is predefined.
 func IsPredefined(id Role) bool {
 	return slices.ContainsFunc(Predefined, func(r RoleSpec) bool { return r.ID == id })
 }
 
-// Roles are all roles, the predefined ones first.
+// Roles returns all roles, predefined ones first.
 func (a *Access) Roles() []RoleSpec {
 	if len(a.Custom) == 0 {
 		return Predefined
@@ -61,7 +61,7 @@ func (a *Access) Roles() []RoleSpec {
 	return slices.Concat(Predefined, a.Custom)
 }
 
-// Role is the role with an ID; one without privileges when there is none.
+// Role returns the role with an ID; without privileges when it does not exist.
 func (a *Access) Role(id Role) RoleSpec {
 	for _, all := range [][]RoleSpec{Predefined, a.Custom} {
 		for _, r := range all {
@@ -73,7 +73,7 @@ func (a *Access) Role(id Role) RoleSpec {
 	return RoleSpec{ID: id}
 }
 
-// maxRoles bounds the roles of a BMC beside the predefined ones.
+// maxRoles is the maximum number of custom roles.
 const maxRoles = 16
 
 var roleName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
@@ -108,8 +108,8 @@ func (r *RoleSpec) check() error {
 	return nil
 }
 
-// ChangeRole puts other privileges into a role; accounts that have it may do
-// as much from then on.
+// ChangeRole replaces the privileges of a role, which apply at once to its
+// accounts.
 type ChangeRole struct{ RoleSpec }
 
 func (c ChangeRole) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -133,15 +133,15 @@ func (c ChangeRole) apply(b *BMC, now time.Time) ([]Event, error) {
 		has, had := slices.Contains(c.Privileges, p), slices.Contains(was.Privileges, p)
 		switch {
 		case has && !had:
-			evs = append(evs, b.tell(now, event.PrivilegeAdded, "", string(p), string(c.ID)))
+			evs = append(evs, b.auditAccount(now, event.PrivilegeAdded, "", string(p), string(c.ID)))
 		case had && !has:
-			evs = append(evs, b.tell(now, event.PrivilegeRemoved, "", string(p), string(c.ID)))
+			evs = append(evs, b.auditAccount(now, event.PrivilegeRemoved, "", string(p), string(c.ID)))
 		}
 	}
 	return evs, nil
 }
 
-// RemoveRole takes a role away that no account has.
+// RemoveRole deletes a role that no account has.
 type RemoveRole struct{ ID Role }
 
 func (c RemoveRole) apply(b *BMC, _ time.Time) ([]Event, error) {

@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// SDRChanges are how the sensor data records of a BMC differ from those that its
-// server came with.
+// SDRChanges are the differences of a BMC's SDR repository from the records
+// that its server came with.
 type SDRChanges struct {
 	Added   []SensorRecord `json:"added,omitempty"`   // by ID
-	Removed []uint16       `json:"removed,omitempty"` // IDs of those it came with, sorted
-	Emptied bool           `json:"emptied,omitempty"` // all of those are removed
+	Removed []uint16       `json:"removed,omitempty"` // IDs of removed original records, sorted
+	Emptied bool           `json:"emptied,omitempty"` // all original records are removed
 	AddedAt time.Time      `json:"addedAt,omitzero"`
 	Erased  time.Time      `json:"erased,omitzero"`
 }
 
-// SensorRecord is a record as somebody has written it, with its ID in it.
+// SensorRecord is a sensor data record as a client wrote it, including its ID.
 type SensorRecord struct {
 	ID    uint16 `json:"id"`
 	Bytes []byte `json:"bytes"`
 }
 
-// Has says whether a record that the server came with is still there.
+// Has reports whether an original record still exists.
 func (r *SDRChanges) Has(id uint16) bool {
 	return r == nil || !r.Emptied && !slices.Contains(r.Removed, id)
 }
 
-// Size is how much the records take that were added, in bytes.
+// Size returns the size of the added records in bytes.
 func (r *SDRChanges) Size() int {
 	n := 0
 	for _, a := range r.Added {
@@ -47,7 +47,7 @@ func (b *BMC) forkRecords() *SDRChanges {
 // AddSensorRecord adds a record.
 type AddSensorRecord struct {
 	SensorRecord
-	Room int // that all records which are added have, in bytes
+	Room int // total size of added records, in bytes
 }
 
 func (c AddSensorRecord) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -65,7 +65,7 @@ func (c AddSensorRecord) apply(b *BMC, now time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// RemoveSensorRecord removes a record, be it one that the server came with.
+// RemoveSensorRecord removes an added or original record.
 type RemoveSensorRecord struct{ ID uint16 }
 
 func (c RemoveSensorRecord) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -84,7 +84,7 @@ func (c RemoveSensorRecord) apply(b *BMC, now time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// ClearSensorRecords removes all of them.
+// ClearSensorRecords removes all records.
 type ClearSensorRecords struct{}
 
 func (ClearSensorRecords) apply(b *BMC, now time.Time) ([]Event, error) {

@@ -5,20 +5,19 @@ import (
 	"time"
 )
 
-// SelfTest is what a BMC found when it tested itself, as IPMI has it (IPMI v2.0
-// rev 1.1, §20.4).
+// SelfTest is the result of the BMC's self test (IPMI v2.0 rev 1.1, §20.4).
 type SelfTest struct {
-	Result byte `json:"result"` // 57h: data or devices are corrupt or out of reach; 58h: the hardware is broken
-	Detail byte `json:"detail"` // with 57h which, a bit each
+	Result byte `json:"result"` // 57h: corrupt or inaccessible data or devices; 58h: fatal hardware error
+	Detail byte `json:"detail"` // with 57h, a bit for each
 }
 
-// Of SelfTest.Result.
+// Values of SelfTest.Result.
 const (
 	SelfTestPassed byte = 0x55
 	selfTestNone   byte = 0xff // reserved
 )
 
-// SetSelfTest sets what the BMC finds from now on; nil is that all is well.
+// SetSelfTest sets the result of self tests; nil: passed.
 type SetSelfTest struct{ To *SelfTest }
 
 func (c SetSelfTest) apply(b *BMC, _ time.Time) ([]Event, error) {

@@ -14,39 +14,39 @@ import (
 
 // Errors of sessions.
 var (
-	// ErrTooManySessions means that as many sessions are open as the BMC allows.
+	// ErrTooManySessions means that the maximum number of sessions is open.
 	ErrTooManySessions = errors.New("bmc: too many sessions")
 	// ErrDisabled means that a service is switched off.
 	ErrDisabled = errors.New("bmc: the service is disabled")
 )
 
-// Session is a login that a token stands for.
+// Session is a login with a token.
 type Session struct {
 	ID      string
 	Account string // ID of its account
 	User    string // name of its account
 	Role    Role   // of its account
 	Since   time.Time
-	Used    time.Time // last time that its token was shown, as far as the copy knows
+	Used    time.Time // last use of its token, as far as the copy knows
 	From    string    // address of the client
-	Context string    // the client's own
-	End     time.Time // whatever its use; zero: it has none
+	Context string    // chosen by the client
+	End     time.Time // regardless of use; zero: no such end
 	token   [sha256.Size]byte
-	idle    time.Duration // how long it lives without use, as far as the copy knows
+	idle    time.Duration // inactivity timeout, as far as the copy knows
 	used    *use
 }
 
-// use is when the token of a session was shown last, in nanoseconds of Unix
-// time. All copies of the session share it, and it is the only thing that is not
-// stepped: who holds a copy may note a use at any time.
+// use is the time of a session's last use, in Unix nanoseconds. All copies of a
+// session share it, and it alone is not stepped: any holder of a copy may
+// record a use.
 type use struct{ at atomic.Int64 }
 
-// Equal tells whether two are of the same time.
+// Equal reports whether two times are equal.
 func (u *use) Equal(o *use) bool { return u == o || u.at.Load() == o.at.Load() }
 
-// Use notes that the token of a session was shown, as Resume does: false when
-// the session had ended by then. Unlike Resume it may be called while the BMC is
-// stepped.
+// Use records a use of the session's token like Resume; it is false when the
+// session had ended. Unlike Resume, it may run concurrently with steps of the
+// BMC.
 func (s *Session) Use(now time.Time) bool {
 	at := now.UnixNano()
 	for {
@@ -60,33 +60,32 @@ func (s *Session) Use(now time.Time) bool {
 	}
 }
 
-// lastUsed is when its token was shown last.
+// lastUsed returns the last use of the token.
 func (s *Session) lastUsed() time.Time { return time.Unix(0, s.used.at.Load()).UTC() }
 
-// Logins are the sessions that are open.
+// Logins are the open sessions.
 type Logins struct{ Sessions []Session }
 
 var noSessions = new(Logins)
 
-// showSessions makes the sessions as they are what a View shows.
-func (b *BMC) showSessions() {
+// publishSessions updates the sessions that a View shows.
+func (b *BMC) publishSessions() {
 	b.open = noSessions
 	if len(b.sessions) == 0 {
 		return
 	}
 	b.open = &Logins{slices.Clone(b.sessions)}
 	for i := range b.open.Sessions {
-		b.tellEnd(&b.open.Sessions[i])
+		b.setEnd(&b.open.Sessions[i])
 	}
 }
 
-// tellEnd has a copy of a session know when that ends.
-func (b *BMC) tellEnd(s *Session) {
+// setEnd stores in a copy of a session when it ends.
+func (b *BMC) setEnd(s *Session) {
 	s.Used, s.End, s.idle = s.lastUsed(), b.end(s), b.st.Access.SessionTimeout
 }
 
-// end is when a session ends whatever its use; zero when nothing but that ends
-// it.
+// end returns when a session ends regardless of use; zero: never.
 func (b *BMC) end(s *Session) time.Time {
 	if p := b.policy(); p.AbsoluteSessionTimeoutEnabled {
 		return s.Since.Add(p.AbsoluteSessionTimeout)
@@ -94,34 +93,35 @@ func (b *BMC) end(s *Session) time.Time {
 	return time.Time{}
 }
 
-// sessionDue is when a session ends by itself.
+// sessionDue returns when a session expires.
 func (b *BMC) sessionDue(s *Session) time.Time {
-	return sooner(s.lastUsed().Add(b.st.Access.SessionTimeout), b.end(s))
+	return earlier(s.lastUsed().Add(b.st.Access.SessionTimeout), b.end(s))
 }
 
-// SessionsDue is when a session ends by itself if none is used; zero: never.
+// SessionsDue returns when a session expires if none is used; zero: never.
 func (b *BMC) SessionsDue() time.Time {
 	var first time.Time
 	for i := range b.sessions {
-		first = sooner(first, b.sessionDue(&b.sessions[i]))
+		first = earlier(first, b.sessionDue(&b.sessions[i]))
 	}
 	return first
 }
 
-// expireSessions ends what time ends.
+// expireSessions closes the expired sessions.
 func (b *BMC) expireSessions(now time.Time) {
 	b.closeSessions(func(s *Session) bool { return !now.Before(b.sessionDue(s)) })
 }
 
-// endSessions ends the sessions of an account but for one.
+// endSessions closes the sessions of an account except one.
 func (b *BMC) endSessions(account, but string) {
 	b.closeSessions(func(s *Session) bool { return s.Account == account && s.ID != but })
 }
 
-// closeSessions ends those that are, and tells how many.
+// closeSessions closes the sessions for which are returns true, and returns
+// their number.
 func (b *BMC) closeSessions(are func(*Session) bool) int {
 	n := len(b.sessions)
-	some := false // mostly none is, and every request of a session asks
+	some := false // usually none is, and every request of a session asks
 	for i := range b.sessions {
 		some = some || are(&b.sessions[i])
 	}
@@ -130,23 +130,23 @@ func (b *BMC) closeSessions(are func(*Session) bool) int {
 	}
 	b.sessions = slices.DeleteFunc(b.sessions, func(s Session) bool { return are(&s) })
 	if len(b.sessions) != n {
-		b.showSessions()
+		b.publishSessions()
 	}
 	return n - len(b.sessions)
 }
 
-// followAccount has the sessions of an account show its name and its role.
-func (b *BMC) followAccount(a *Account) {
+// updateSessions updates name and role in the sessions of an account.
+func (b *BMC) updateSessions(a *Account) {
 	for i := range b.sessions {
 		if s := &b.sessions[i]; s.Account == a.ID {
 			s.User, s.Role = a.Name, a.Role
 		}
 	}
-	b.showSessions()
+	b.publishSessions()
 }
 
-// OpenSession logs an account in. The token is the caller's to make and to
-// hand out; the BMC keeps a digest of it.
+// OpenSession opens a session. The caller makes the token; the BMC stores a
+// digest of it.
 type OpenSession struct {
 	Account Account
 	Token   string
@@ -169,11 +169,11 @@ func (c OpenSession) apply(b *BMC, now time.Time) ([]Event, error) {
 	}
 	s.used.at.Store(now.UnixNano())
 	b.sessions = append(b.sessions, s)
-	b.showSessions()
-	return []Event{SessionOpened{At: now, Session: s}, b.tell(now, event.LoggedIn, s.Account, s.User, s.From)}, nil
+	b.publishSessions()
+	return []Event{SessionOpened{At: now, Session: s}, b.auditAccount(now, event.LoggedIn, s.Account, s.User, s.From)}, nil
 }
 
-// CloseSession logs out.
+// CloseSession closes a session.
 type CloseSession struct{ ID string }
 
 func (c CloseSession) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -186,8 +186,7 @@ func (c CloseSession) apply(b *BMC, now time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// SetSessions sets how long a session lives without use, and what holds for
-// all accounts, whole.
+// SetSessions sets the inactivity timeout and replaces the policy.
 type SetSessions struct {
 	Timeout time.Duration
 	Policy  Policy
@@ -200,18 +199,18 @@ func (c SetSessions) apply(b *BMC, _ time.Time) ([]Event, error) {
 	to := b.forkAccess()
 	to.SessionTimeout, to.Policy = c.Timeout, &c.Policy
 	b.setAccess(to)
-	b.showSessions() // which may end by another rule now
+	b.publishSessions() // their end may have changed
 	return nil, nil
 }
 
-// Resume finds the session that a token stands for, and counts as its use.
+// Resume returns the session of a token, and counts as its use.
 func (b *BMC) Resume(now time.Time, token string) (Session, bool) {
 	b.expireSessions(now)
 	sum := sha256.Sum256([]byte(token))
 	for i := range b.sessions {
 		if subtle.ConstantTimeCompare(b.sessions[i].token[:], sum[:]) == 1 {
 			s := b.sessions[i]
-			b.tellEnd(&s)
+			b.setEnd(&s)
 			s.Use(now)
 			s.Used = now
 			return s, true
@@ -220,7 +219,7 @@ func (b *BMC) Resume(now time.Time, token string) (Session, bool) {
 	return Session{}, false
 }
 
-// SessionOpened tells the session that OpenSession made.
+// SessionOpened reports the session that OpenSession made.
 type SessionOpened struct {
 	At      time.Time
 	Session Session

@@ -6,40 +6,40 @@ import (
 	"time"
 )
 
-// ErrSOL means that a setting of SOL has a value that it cannot have.
+// ErrSOL means that a SOL parameter has an invalid value.
 var ErrSOL = errors.New("bmc: setting of SOL")
 
-// SOL is how a BMC offers the machine's console over LAN (IPMI v2.0 rev 1.1,
-// table 26-5). Numbers are as IPMI has them.
+// SOL holds the SOL configuration parameters (IPMI v2.0 rev 1.1, table 26-5),
+// in IPMI's encoding.
 type SOL struct {
 	Off           bool   `json:"off,omitempty"`
-	Privilege     byte   `json:"privilege"`               // least: 2 User, 3 Operator, 4 Administrator, 5 OEM
-	Encrypted     bool   `json:"encrypted,omitempty"`     // wherever a session can
-	Authenticated bool   `json:"authenticated,omitempty"` // likewise
-	Accumulate    byte   `json:"accumulate"`              // in 5 ms, not 0
+	Privilege     byte   `json:"privilege"`               // lowest level: 2 User, 3 Operator, 4 Administrator, 5 OEM
+	Encrypted     bool   `json:"encrypted,omitempty"`     // force encryption
+	Authenticated bool   `json:"authenticated,omitempty"` // force authentication
+	Accumulate    byte   `json:"accumulate"`              // in 5 ms units, not 0
 	Threshold     byte   `json:"threshold"`               // characters, not 0
 	Retries       byte   `json:"retries"`                 // 0 to 7
-	Interval      byte   `json:"interval"`                // between them, in 10 ms
+	Interval      byte   `json:"interval"`                // in 10 ms units
 	BitRate       byte   `json:"bitRate"`                 // 6 to 10: 9600 to 115200 bits/s
-	Port          uint16 `json:"port,omitempty"`          // that is told to clients; 0: the one that they have reached
+	Port          uint16 `json:"port,omitempty"`          // port told to clients; 0: the one that they have reached
 }
 
-// solAsMade is how it is while nobody has set it.
-var solAsMade = &SOL{
+// defaultSOL holds the defaults.
+var defaultSOL = &SOL{
 	Privilege: 3, Encrypted: true, Authenticated: true, Accumulate: 12, Threshold: 96, Retries: 7, Interval: 50, BitRate: 10,
 }
 
-// SOL is how the BMC offers the console; it is not to be changed.
-func (v *View) SOL() *SOL { return v.Serial.or() }
+// SOL returns the SOL parameters, which must not be changed.
+func (v *View) SOL() *SOL { return v.Serial.orDefault() }
 
-func (s *SOL) or() *SOL {
+func (s *SOL) orDefault() *SOL {
 	if s == nil {
-		return solAsMade
+		return defaultSOL
 	}
 	return s
 }
 
-// SetSOL sets it, whole.
+// SetSOL replaces the SOL parameters.
 type SetSOL struct{ SOL }
 
 func (c SetSOL) apply(b *BMC, _ time.Time) ([]Event, error) {
@@ -56,7 +56,7 @@ func (c SetSOL) apply(b *BMC, _ time.Time) ([]Event, error) {
 	case s.BitRate < 6 || s.BitRate > 10:
 		return nil, fmt.Errorf("%w: bit rate %d: must be 6 to 10", ErrSOL, s.BitRate)
 	}
-	if s != *b.st.Serial.or() {
+	if s != *b.st.Serial.orDefault() {
 		b.st.Serial = &s
 	}
 	return nil, nil

@@ -9,52 +9,53 @@ import (
 	"time"
 )
 
-// ErrTooManySubscriptions means that no further subscription fits.
+// ErrTooManySubscriptions means that the maximum number of subscriptions
+// exists.
 var ErrTooManySubscriptions = errors.New("bmc: too many subscriptions")
 
-// Subscription is somebody who is told of events, and of which. What its names
-// mean the service knows that tells them.
+// Subscription is an event subscription (DSP2046, EventDestination). The
+// service that sends events interprets its names.
 type Subscription struct {
 	ID                       string        `json:"id"`
-	Stream                   bool          `json:"-"` // goes over a connection that the client opened, and lives as long
+	Stream                   bool          `json:"-"` // a server-sent event stream, which ends with its connection
 	Destination              string        `json:"destination"`
-	Context                  string        `json:"context,omitempty"` // the client's, who gets it back
-	Owner                    string        `json:"owner,omitempty"`   // ID of the account that made it
+	Context                  string        `json:"context,omitempty"` // of the client, repeated in events
+	Owner                    string        `json:"owner,omitempty"`   // ID of the account that created it
 	Reports                  bool          `json:"reports,omitempty"` // metric reports instead of events
 	Filter                   Filter        `json:"filter,omitzero"`
-	IncludeOriginOfCondition bool          `json:"whole,omitempty"`     // events hold the resource that they come from
-	Heartbeat                time.Duration `json:"heartbeat,omitempty"` // between two signs of life; 0: none
+	IncludeOriginOfCondition bool          `json:"whole,omitempty"`     // events contain the resource that they originate from
+	Heartbeat                time.Duration `json:"heartbeat,omitempty"` // interval; 0: no heartbeats
 	NextHeartbeat            time.Time     `json:"beat,omitzero"`       // when the next is due
-	Headers                  []Header      `json:"headers,omitempty"`   // sent along; they may hold secrets
-	Verify                   bool          `json:"verify,omitempty"`    // the destination must prove who it is
+	Headers                  []Header      `json:"headers,omitempty"`   // sent with events; may hold secrets
+	Verify                   bool          `json:"verify,omitempty"`    // verify the destination's certificate
 	Retry                    Retry         `json:"retry,omitempty"`
 	Suspended                bool          `json:"suspended,omitempty"`
-	Failures                 int           `json:"failures,omitempty"` // attempts in a row that failed
+	Failures                 int           `json:"failures,omitempty"` // consecutive failed attempts
 }
 
-// Filter says which events are told: those that every list takes. An empty list
-// takes all.
+// Filter selects events: those that match every list. An empty list matches
+// all.
 type Filter struct {
 	Registries    []string `json:"registries,omitempty"`
 	NotRegistries []string `json:"notRegistries,omitempty"`
-	Messages      []string `json:"messages,omitempty"` // beside what Registries take
+	Messages      []string `json:"messages,omitempty"` // besides those of Registries
 	NotMessages   []string `json:"notMessages,omitempty"`
-	Types         []string `json:"types,omitempty"` // of the resource that an event comes from
-	Kinds         []string `json:"kinds,omitempty"` // of event
+	Types         []string `json:"types,omitempty"` // resource types of origins
+	Kinds         []string `json:"kinds,omitempty"` // event types
 	Origins       []string `json:"origins,omitempty"`
-	Subordinate   bool     `json:"subordinate,omitempty"` // what is below Origins, too
+	Subordinate   bool     `json:"subordinate,omitempty"` // include resources below Origins
 	Severities    []string `json:"severities,omitempty"`
-	Reports       []string `json:"reports,omitempty"` // definitions of metric reports
+	Reports       []string `json:"reports,omitempty"` // metric report definitions
 }
 
-// Header is a header that is sent along with events.
+// Header is an HTTP header sent with events.
 type Header struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// Retry is what becomes of a subscription whose events cannot be delivered; the
-// values are Redfish's DeliveryRetryPolicy.
+// Retry says what happens to a subscription whose events cannot be delivered;
+// the values are Redfish's DeliveryRetryPolicy.
 type Retry string
 
 // The policies; "" is Terminate.
@@ -68,42 +69,42 @@ const (
 // Retries lists the policies.
 var Retries = []Retry{Terminate, Suspend, Forever, BackOff}
 
-// Subscriptions are those that outlive their connection, and how events are
-// delivered. A BMC has none until somebody subscribes.
+// Subscriptions holds the persistent subscriptions and the delivery settings. A
+// BMC has none until the first subscription.
 type Subscriptions struct {
 	Next           uint64         `json:"next"`               // ID of the next subscription
-	LastEventID    uint64         `json:"told"`               // number of the last event that was told
-	Off            bool           `json:"off,omitempty"`      // nothing is told to anybody
-	Attempts       int            `json:"attempts"`           // after the first; only with Set
-	Interval       time.Duration  `json:"interval"`           // between attempts; only with Set
+	LastEventID    uint64         `json:"told"`               // of the last event that was sent
+	Off            bool           `json:"off,omitempty"`      // event delivery is disabled
+	Attempts       int            `json:"attempts"`           // retries; only with Set
+	Interval       time.Duration  `json:"interval"`           // between retries; only with Set
 	Set            bool           `json:"set,omitempty"`      // Attempts and Interval are not the defaults
-	List           []Subscription `json:"list,omitempty"`     // in the order of their making
-	EverSubscribed bool           `json:"listened,omitempty"` // somebody has subscribed at some time
+	List           []Subscription `json:"list,omitempty"`     // in the order of creation
+	EverSubscribed bool           `json:"listened,omitempty"` // there was a subscription at some time
 }
 
-// Defaults of delivery.
+// Delivery defaults and limits.
 const (
 	DefaultAttempts = 3
 	DefaultInterval = 30 * time.Second
 
-	// MaxSubscriptions are as many as a BMC takes beside streams.
+	// MaxSubscriptions is the maximum number of subscriptions without streams.
 	MaxSubscriptions = 64
-	// MaxStreams are as many as a BMC takes at a time.
+	// MaxStreams is the maximum number of streams.
 	MaxStreams = 16
 
 	maxBackOff = time.Hour
 )
 
-// Subscribers is who is told of events, as a View shows it.
+// Subscribers holds the subscriptions and delivery settings of a View.
 type Subscribers struct {
 	Off      bool
 	Attempts int
 	Interval time.Duration
-	List     []Subscription // without the values of headers; those with streams last
+	List     []Subscription // without header values; streams last
 }
 
-// NextEvent numbers an event that is about to be told; false when nobody
-// listens, and nobody has who may come back and ask for what he has missed.
+// NextEvent assigns an event its ID; false when nobody subscribes, and nobody
+// did who could ask for missed events.
 func (b *BMC) NextEvent() (uint64, bool) {
 	s := b.st.Subscriptions
 	if s == nil || !s.EverSubscribed {
@@ -115,7 +116,7 @@ func (b *BMC) NextEvent() (uint64, bool) {
 	return s.LastEventID, true
 }
 
-// forkSubscriptions is a copy that a step may write, put in place.
+// forkSubscriptions returns a copy that a step may change, and stores it.
 func (b *BMC) forkSubscriptions() *Subscriptions {
 	s := &Subscriptions{Next: 1}
 	if b.st.Subscriptions != nil {
@@ -126,12 +127,12 @@ func (b *BMC) forkSubscriptions() *Subscriptions {
 	return s
 }
 
-// setStreams puts streams in place of those that are there.
+// setStreams replaces the streams.
 func (b *BMC) setStreams(streams []Subscription) {
-	b.streams, b.heard = streams, nil
+	b.streams, b.subscribers = streams, nil
 }
 
-// keepStreams drops the streams that were opened after a state was.
+// keepStreams closes the streams that were opened after a state.
 func (b *BMC) keepStreams(st State) {
 	b.setStreams(slices.DeleteFunc(slices.Clone(b.streams), func(s Subscription) bool {
 		n, _ := strconv.ParseUint(s.ID, 10, 64)
@@ -139,11 +140,11 @@ func (b *BMC) keepStreams(st State) {
 	}))
 }
 
-// audience makes what a View shows of the subscriptions.
-func (b *BMC) audience() *Subscribers {
+// publicSubscribers returns the subscriptions as a View shows them.
+func (b *BMC) publicSubscribers() *Subscribers {
 	s := b.st.Subscriptions
 	if s == nil {
-		return nobody
+		return noSubscribers
 	}
 	a := &Subscribers{Off: s.Off, Attempts: DefaultAttempts, Interval: DefaultInterval, List: slices.Concat(s.List, b.streams)}
 	if s.Set {
@@ -155,22 +156,22 @@ func (b *BMC) audience() *Subscribers {
 	return a
 }
 
-var nobody = &Subscribers{Attempts: DefaultAttempts, Interval: DefaultInterval}
+var noSubscribers = &Subscribers{Attempts: DefaultAttempts, Interval: DefaultInterval}
 
-// sameAudience says whether two states of the part show the same: the number of
-// the last event is not shown, and it moves with everything that happens.
-func sameAudience(a, b *Subscriptions) bool {
+// sameSubscribers reports whether two states look the same in a View: the last
+// event ID, which changes all the time, is not shown.
+func sameSubscribers(a, b *Subscriptions) bool {
 	if a == b || a == nil || b == nil {
 		return a == b
 	}
 	return a.Off == b.Off && a.Set == b.Set && a.Attempts == b.Attempts && a.Interval == b.Interval &&
 		slices.EqualFunc(a.List, b.List, func(x, y Subscription) bool {
 			return x.ID == y.ID && x.Context == y.Context && x.Verify == y.Verify && x.Retry == y.Retry &&
-				x.Suspended == y.Suspended && x.Failures == y.Failures // the rest never changes
+				x.Suspended == y.Suspended && x.Failures == y.Failures // the rest is immutable
 		})
 }
 
-// Subscription is a subscription as it is, with its headers.
+// Subscription returns a subscription with its header values.
 func (b *BMC) Subscription(id string) (Subscription, bool) {
 	if b.st.Subscriptions != nil {
 		if i := placeOf(b.st.Subscriptions.List, id); i >= 0 {
@@ -187,7 +188,7 @@ func placeOf(all []Subscription, id string) int {
 	return slices.IndexFunc(all, func(s Subscription) bool { return s.ID == id })
 }
 
-// Subscribe adds a subscription. The event Subscribed tells its ID.
+// Subscribe adds a subscription. The event Subscribed reports its ID.
 type Subscribe struct{ Subscription }
 
 func (c Subscribe) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -217,8 +218,7 @@ func (c Subscribe) apply(b *BMC, now time.Time) ([]Event, error) {
 	return []Event{Subscribed{At: now, Subscription: shown}}, nil
 }
 
-// ChangeSubscription changes what of a subscription can be changed; what is nil
-// stays.
+// ChangeSubscription changes a subscription; nil fields do not change.
 type ChangeSubscription struct {
 	ID      string
 	Context *string
@@ -252,7 +252,7 @@ func (b *BMC) changeSubscription(id string, how func(*Subscription)) error {
 	return fmt.Errorf("%w: subscription %s", ErrNotFound, id)
 }
 
-// Unsubscribe ends a subscription, and the stream that it may stand for.
+// Unsubscribe ends a subscription or stream.
 type Unsubscribe struct{ ID string }
 
 func (c Unsubscribe) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -272,15 +272,15 @@ func (c Unsubscribe) apply(b *BMC, now time.Time) ([]Event, error) {
 	return []Event{Unsubscribed{At: now, ID: c.ID, Stream: old.Stream}}, nil
 }
 
-// SuspendSubscription holds back the events of a subscription.
+// SuspendSubscription suspends the delivery to a subscription.
 type SuspendSubscription struct{ ID string }
 
 func (c SuspendSubscription) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, b.changeSubscription(c.ID, func(s *Subscription) { s.Suspended = true })
 }
 
-// ResumeSubscription has a suspended subscription told again. Buffered says of
-// what time before now it is told what it has missed.
+// ResumeSubscription resumes the delivery to a suspended subscription. Buffered
+// is the time before now whose missed events are delivered.
 type ResumeSubscription struct {
 	ID       string
 	Buffered time.Duration
@@ -296,7 +296,7 @@ func (c ResumeSubscription) apply(b *BMC, now time.Time) ([]Event, error) {
 	return []Event{SubscriptionResumed{At: now, ID: c.ID, Since: now.Add(-c.Buffered)}}, nil
 }
 
-// SetDelivery sets how events are delivered; what is nil stays.
+// SetDelivery changes the delivery settings; nil fields do not change.
 type SetDelivery struct {
 	Off      *bool
 	Attempts *int
@@ -304,7 +304,7 @@ type SetDelivery struct {
 }
 
 func (c SetDelivery) apply(b *BMC, now time.Time) ([]Event, error) {
-	a := b.audience()
+	a := b.publicSubscribers()
 	s := b.forkSubscriptions()
 	if c.Attempts != nil || c.Interval != nil {
 		s.Set, s.Attempts, s.Interval = true, a.Attempts, a.Interval
@@ -313,7 +313,7 @@ func (c SetDelivery) apply(b *BMC, now time.Time) ([]Event, error) {
 	set(&s.Attempts, c.Attempts)
 	set(&s.Interval, c.Interval)
 	var evs []Event
-	if s.Off { // and connections end
+	if s.Off { // streams are closed
 		for _, st := range b.streams {
 			evs = append(evs, Unsubscribed{At: now, ID: st.ID, Stream: true})
 		}
@@ -322,7 +322,7 @@ func (c SetDelivery) apply(b *BMC, now time.Time) ([]Event, error) {
 	return evs, nil
 }
 
-// Delivered tells that an event has reached its subscriber.
+// Delivered reports that an event has reached its subscriber.
 type Delivered struct{ ID string }
 
 func (c Delivered) apply(b *BMC, _ time.Time) ([]Event, error) {
@@ -332,8 +332,9 @@ func (c Delivered) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, b.changeSubscription(c.ID, func(s *Subscription) { s.Failures = 0 })
 }
 
-// DeliveryFailed tells that an attempt to deliver an event has failed. The answer
-// is TryAgain, Unsubscribed, or nothing when the subscription is suspended.
+// DeliveryFailed reports that an attempt to deliver an event has failed. The
+// response is RetryDelivery, Unsubscribed, or none when the subscription is
+// suspended.
 type DeliveryFailed struct{ ID string }
 
 func (c DeliveryFailed) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -342,7 +343,7 @@ func (c DeliveryFailed) apply(b *BMC, now time.Time) ([]Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := b.audience()
+	a := b.publicSubscribers()
 	wait := a.Interval
 	switch {
 	case is.Suspended: // meanwhile
@@ -358,14 +359,14 @@ func (c DeliveryFailed) apply(b *BMC, now time.Time) ([]Event, error) {
 	return []Event{RetryDelivery{At: now, ID: c.ID, After: wait}}, nil
 }
 
-// heartbeats are the signs of life that are due.
+// heartbeats returns the heartbeats that are due.
 func (b *BMC) heartbeats(now time.Time) []Event {
 	if at, ok := b.nextBeat(); !ok || now.Before(at) {
 		return nil
 	}
 	var evs []Event
 	for i, s := range b.forkSubscriptions().List {
-		if s.beats() && !now.Before(s.NextHeartbeat) {
+		if s.hasHeartbeat() && !now.Before(s.NextHeartbeat) {
 			b.st.Subscriptions.List[i].NextHeartbeat = now.Add(s.Heartbeat)
 			evs = append(evs, HeartbeatDue{At: now, ID: s.ID})
 		}
@@ -373,31 +374,31 @@ func (b *BMC) heartbeats(now time.Time) []Event {
 	return evs
 }
 
-// beats says whether a subscription is given signs of life.
-func (s *Subscription) beats() bool { return s.Heartbeat > 0 && !s.Suspended }
+// hasHeartbeat reports whether a subscription gets heartbeats.
+func (s *Subscription) hasHeartbeat() bool { return s.Heartbeat > 0 && !s.Suspended }
 
-// nextBeat is when the next sign of life is due.
+// nextBeat returns when the next heartbeat is due.
 func (b *BMC) nextBeat() (first time.Time, ok bool) {
 	if b.st.Subscriptions == nil || b.st.Subscriptions.Off {
 		return first, false
 	}
 	for i := range b.st.Subscriptions.List {
-		if s := &b.st.Subscriptions.List[i]; s.beats() && (!ok || s.NextHeartbeat.Before(first)) {
+		if s := &b.st.Subscriptions.List[i]; s.hasHeartbeat() && (!ok || s.NextHeartbeat.Before(first)) {
 			first, ok = s.NextHeartbeat, true
 		}
 	}
 	return first, ok
 }
 
-// SubmitTestEvent tells an event that somebody has made up, to try what its
-// subscribers do. What its fields mean the service knows that tells it.
+// SubmitTestEvent sends a test event. The service that sends it interprets its
+// fields.
 type SubmitTestEvent struct{ Fields map[string]any }
 
 func (c SubmitTestEvent) apply(_ *BMC, now time.Time) ([]Event, error) {
 	return []Event{TestEvent{At: now, Fields: c.Fields}}, nil
 }
 
-// TestEvent tells an event that somebody has made up.
+// TestEvent reports a test event.
 type TestEvent struct {
 	At     time.Time
 	Fields map[string]any
@@ -406,35 +407,35 @@ type TestEvent struct {
 // Time implements Event.
 func (e TestEvent) Time() time.Time { return e.At }
 
-// Subscribed tells the subscription that Subscribe made, without its headers.
+// Subscribed reports a new subscription, without headers.
 type Subscribed struct {
 	At           time.Time
 	Subscription Subscription
 }
 
-// Unsubscribed tells that a subscription has ended.
+// Unsubscribed reports that a subscription has ended.
 type Unsubscribed struct {
 	At     time.Time
 	ID     string
 	Stream bool
 }
 
-// SubscriptionResumed tells that a subscription is told again, and of what it has missed
-// everything from Since on.
+// SubscriptionResumed reports that delivery resumes with the events since
+// Since.
 type SubscriptionResumed struct {
 	At    time.Time
 	ID    string
 	Since time.Time
 }
 
-// RetryDelivery asks for another attempt at delivering to a subscription.
+// RetryDelivery asks for another attempt to deliver to a subscription.
 type RetryDelivery struct {
 	At    time.Time
 	ID    string
 	After time.Duration
 }
 
-// HeartbeatDue asks for a sign of life to a subscription.
+// HeartbeatDue asks for a heartbeat to a subscription.
 type HeartbeatDue struct {
 	At time.Time
 	ID string

@@ -10,79 +10,80 @@ import (
 
 // Errors of tasks.
 var (
-	// ErrTooManyTasks means that as many tasks are under way as the BMC can remember.
+	// ErrTooManyTasks means that the maximum number of tasks is in progress.
 	ErrTooManyTasks = errors.New("bmc: too many tasks are under way")
-	// ErrUnderWay means that a task has not ended, and ErrEnded that it has.
+	// ErrUnderWay means that a task has not ended, ErrEnded that it has.
 	ErrUnderWay = errors.New("bmc: the task is under way")
 	ErrEnded    = errors.New("bmc: the task has ended")
 )
 
-// TaskState is how far a task is; the values are Redfish's TaskState (DSP2046,
+// TaskState is the state of a task; the values are Redfish's (DSP2046,
 // Task.TaskState).
 type TaskState string
 
 // The states of a task.
 const (
-	TaskNew         TaskState = "New"     // nothing done yet
-	TaskPending     TaskState = "Pending" // waits for something else to happen
+	TaskNew         TaskState = "New"     // not started
+	TaskPending     TaskState = "Pending" // waits for a condition
 	TaskRunning     TaskState = "Running"
-	TaskSuspended   TaskState = "Suspended"   // its work rests, and will go on
-	TaskInterrupted TaskState = "Interrupted" // so it does, because the BMC restarts
-	TaskCancelling  TaskState = "Cancelling"  // it is being stopped
+	TaskSuspended   TaskState = "Suspended"   // paused
+	TaskInterrupted TaskState = "Interrupted" // paused because the BMC restarts
+	TaskCancelling  TaskState = "Cancelling"  // being cancelled
 	TaskCompleted   TaskState = "Completed"
-	TaskException   TaskState = "Exception" // ended with a fault
+	TaskException   TaskState = "Exception" // ended with an error
 	TaskCancelled   TaskState = "Cancelled"
 )
 
-// Ended tells whether nothing more will come of a task.
+// Ended reports whether the state is final.
 func (s TaskState) Ended() bool {
 	return s == TaskCompleted || s == TaskException || s == TaskCancelled
 }
 
-// Task is work that goes on after the request that asked for it was answered.
+// Task is work that continues after its request was answered (DSP2046, Task).
 type Task struct {
 	ID      string    `json:"id"`
-	Name    string    `json:"name"` // for people: "Initialize volume 1"
+	Name    string    `json:"name"` // for display: "Initialize volume 1"
 	State   TaskState `json:"state"`
-	User    string    `json:"user,omitempty"`    // name of the account that asked
+	User    string    `json:"user,omitempty"`    // account name of the requester
 	Account string    `json:"account,omitempty"` // its ID
 	Created time.Time `json:"created"`
 	Begun   time.Time `json:"begun,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
 
-	// Since Resumed the task runs, was Done percent done then, and is expected
-	// to end at Until.
+	// Since Resumed the task runs; it was Done percent complete then, and is
+	// expected to end at Until.
 	Resumed time.Time `json:"resumed,omitzero"`
 	Until   time.Time `json:"until,omitzero"`
 	Done    int       `json:"done,omitempty"`
 
-	Fault    string         `json:"fault,omitempty"` // why it failed, for people
-	Made     *event.Subject `json:"made,omitempty"`  // what it has made
-	Messages []event.Note   `json:"told,omitempty"`  // to whoever waits for its end
-	// Result is what the operation answers who waits, once it has ended; "" is
-	// nothing of its own.
+	Fault    string         `json:"fault,omitempty"` // why it failed, for display
+	Made     *event.Subject `json:"made,omitempty"`  // what it has created
+	Messages []event.Note   `json:"told,omitempty"`  // messages for the task's client
+	// Result is the response of the operation for the task monitor after the
+	// end; "" is the default response.
 	Result string `json:"result,omitempty"`
 
-	Work *Work `json:"work,omitempty"` // that the BMC itself does; nil: others do
-	// Outlives says that the machine does the work, which a restart of the BMC
+	Work *Work `json:"work,omitempty"` // work of the BMC itself; nil: somebody else's
+	// Outlives means that the machine does the work, which a restart of the BMC
 	// does not end.
 	Outlives bool `json:"outlives,omitempty"`
-	// Steps says that it has several parts, and is done when all are.
+	// Steps means that the task has several parts, and ends with the last one.
 	Steps     bool      `json:"steps,omitempty"`
 	Request   Request   `json:"request"`
-	Delivered time.Time `json:"heard,omitzero"`   // when its end was first told to who waits for it
-	Closed    bool      `json:"closed,omitempty"` // and it is not told any longer
+	Delivered time.Time `json:"heard,omitzero"`   // when the task monitor first answered its end
+	Closed    bool      `json:"closed,omitempty"` // the task monitor is gone
 }
 
-// Request is what asked for a task, without secrets.
+// Request is the request that started a task, without secrets.
 type Request struct {
 	Method string `json:"method,omitempty"`
 	Target string `json:"target,omitempty"` // URI
 	Body   string `json:"body,omitempty"`   // JSON
-	Hidden bool   `json:"hidden,omitempty"` // it held secrets, and is not shown
+	Hidden bool   `json:"hidden,omitempty"` // it had secrets, and is not shown
 }
 
-// Percent is how much of a task is done at a time, 0 to 100. It never falls.
+// Percent returns the completed percentage at a time, 0 to 100. It never
+// decreases.
 func (j *Task) Percent(now time.Time) int {
 	switch whole := j.Until.Sub(j.Resumed); {
 	case j.State == TaskCompleted:
@@ -94,20 +95,20 @@ func (j *Task) Percent(now time.Time) int {
 	}
 }
 
-// Tasks are the tasks of a BMC, oldest first, and how long it remembers them.
+// Tasks are the tasks of a BMC, oldest first.
 type Tasks struct {
 	Next      uint64         `json:"next"` // ID of the next task
 	List      []Task         `json:"list"`
-	Retention *TaskRetention `json:"keep,omitempty"` // nil: as the Spec says
+	Retention *TaskRetention `json:"keep,omitempty"` // nil: the Spec's
 }
 
-// TaskRetention is how long a BMC remembers tasks.
+// TaskRetention says how long tasks are kept.
 type TaskRetention struct {
-	Ended     time.Duration `json:"ended"` // a task, after its end; 0: until others need its room
-	Delivered time.Duration `json:"heard"` // the answer for who waits, after it was told
+	Ended     time.Duration `json:"ended"` // a task, after its end; 0: until its slot is needed
+	Delivered time.Duration `json:"heard"` // the task monitor, after it was read
 }
 
-// All are the tasks, oldest first; nil Tasks has none.
+// All returns the tasks, oldest first; nil Tasks has none.
 func (j *Tasks) All() []Task {
 	if j == nil {
 		return nil
@@ -115,11 +116,11 @@ func (j *Tasks) All() []Task {
 	return j.List
 }
 
-// maxTasks bounds how many tasks a BMC remembers; of those that have ended the
-// oldest goes first.
+// maxTasks is the maximum number of tasks; ended ones are dropped first, oldest
+// first.
 const maxTasks = 100
 
-// keep is how long tasks are remembered.
+// keep returns the task retention.
 func (b *BMC) keep() TaskRetention {
 	if j := b.st.Tasks; j != nil && j.Retention != nil {
 		return *j.Retention
@@ -127,7 +128,7 @@ func (b *BMC) keep() TaskRetention {
 	return b.spec.TaskRetention
 }
 
-// task is the task with an ID.
+// task returns the task with an ID.
 func (b *BMC) task(id string) (Task, bool) {
 	for _, j := range b.st.Tasks.All() {
 		if j.ID == id {
@@ -137,7 +138,7 @@ func (b *BMC) task(id string) (Task, bool) {
 	return Task{}, false
 }
 
-// forkTasks is a copy of the tasks that a step may write and put in place.
+// forkTasks returns a copy that a step may change, and stores it.
 func (b *BMC) forkTasks() *Tasks {
 	if b.st.Tasks == nil {
 		return &Tasks{Next: 1}
@@ -147,8 +148,8 @@ func (b *BMC) forkTasks() *Tasks {
 	return &j
 }
 
-// change changes a task that has not ended, and tells it; nil when there is
-// none.
+// change changes a task that has not ended, and returns the event; nil when
+// there is none.
 func (b *BMC) change(id string, at time.Time, how func(*Task)) []Event {
 	j := b.forkTasks()
 	i := slices.IndexFunc(j.List, func(j Task) bool { return j.ID == id && !j.State.Ended() })
@@ -160,7 +161,7 @@ func (b *BMC) change(id string, at time.Time, how func(*Task)) []Event {
 	return []Event{TaskChanged{At: at, Task: j.List[i]}}
 }
 
-// forget forgets tasks.
+// forget deletes tasks.
 func (b *BMC) forget(which func(*Task) bool) {
 	if !slices.ContainsFunc(b.st.Tasks.All(), func(j Task) bool { return which(&j) }) {
 		return
@@ -170,7 +171,7 @@ func (b *BMC) forget(which func(*Task) bool) {
 	b.st.Tasks = j
 }
 
-// outlives notes that the machine does the work of a task.
+// outlives records that the machine does the work of a task.
 func (b *BMC) outlives(id string) {
 	if j, ok := b.task(id); !ok || j.Outlives {
 		return
@@ -182,43 +183,44 @@ func (b *BMC) outlives(id string) {
 	b.st.Tasks = j
 }
 
-// rest stops a task's progress where it is.
-func (j *Task) rest(now time.Time) { j.Done, j.Resumed = j.Percent(now), time.Time{} }
+// suspendProgress stops a task's progress.
+func (j *Task) suspendProgress(now time.Time) { j.Done, j.Resumed = j.Percent(now), time.Time{} }
 
-// running, waiting, paused, told and done are what the doers of tasks tell.
-func (b *BMC) running(ev event.TaskRunning) []Event {
+// taskRunning, taskWaiting, taskPaused, taskMessage and taskDone handle the
+// events of whoever does a task's work.
+func (b *BMC) taskRunning(ev event.TaskRunning) []Event {
 	return b.change(ev.Task, ev.At, func(j *Task) {
 		if j.Begun.IsZero() {
 			j.Begun = ev.At
 		}
-		j.rest(ev.At)
+		j.suspendProgress(ev.At)
 		j.State, j.Resumed, j.Until = TaskRunning, ev.At, ev.Until
 	})
 }
 
-func (b *BMC) waiting(ev event.TaskWaiting) []Event {
+func (b *BMC) taskWaiting(ev event.TaskWaiting) []Event {
 	return b.change(ev.Task, ev.At, func(j *Task) { j.State = TaskPending })
 }
 
-func (b *BMC) paused(ev event.TaskPaused) []Event {
+func (b *BMC) taskPaused(ev event.TaskPaused) []Event {
 	return b.change(ev.Task, ev.At, func(j *Task) {
-		j.rest(ev.At)
+		j.suspendProgress(ev.At)
 		j.State = TaskSuspended
 	})
 }
 
-func (b *BMC) told(ev event.TaskMessage) []Event {
+func (b *BMC) taskMessage(ev event.TaskMessage) []Event {
 	return b.change(ev.Task, ev.Time(), func(j *Task) { j.Messages = append(slices.Clip(j.Messages), ev.Note) })
 }
 
-func (b *BMC) done(ev event.TaskDone) []Event {
+func (b *BMC) taskDone(ev event.TaskDone) []Event {
 	return b.change(ev.Task, ev.At, func(j *Task) {
-		j.rest(ev.At)
+		j.suspendProgress(ev.At)
 		j.Ended, j.Fault, j.Made, j.Messages = ev.At, ev.Fault, ev.Made, append(slices.Clip(j.Messages), ev.Messages...)
 		switch {
 		case ev.Cancelled:
-			// Nobody waits any longer: the client knows (DSP2046,
-			// TaskService.TaskMonitorAutoExpirySeconds).
+			// The client that cancelled it does not wait for its result
+			// (DSP2046, TaskService.TaskMonitorAutoExpirySeconds).
 			j.State, j.Closed = TaskCancelled, true
 		case ev.Fault != "":
 			j.State = TaskException
@@ -228,13 +230,13 @@ func (b *BMC) done(ev event.TaskDone) []Event {
 	})
 }
 
-// TaskOpened tells the task that OpenTask made.
+// TaskOpened reports a new task.
 type TaskOpened struct {
 	At   time.Time
 	Task Task
 }
 
-// TaskChanged tells a task whose state is another one.
+// TaskChanged reports a changed task state.
 type TaskChanged struct {
 	At   time.Time
 	Task Task

@@ -9,19 +9,19 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// OpenTask makes a task. The event TaskOpened tells its ID.
+// OpenTask opens a task. The event TaskOpened reports its ID.
 type OpenTask struct {
 	Name    string
-	User    string // name of the account that asks
+	User    string // account name of the requester
 	Account string // its ID
 	Request Request
-	Lasts   time.Duration // as far as who asks knows; 0: nobody does
-	Steps   bool          // what joins it ends with it, and it not before that
-	work    *Work         // that the BMC itself does
+	Lasts   time.Duration // expected duration; 0: unknown
+	Steps   bool          // the task ends when all tasks that joined it have
+	work    *Work         // of the BMC itself
 }
 
-// Until is when the task is expected to end that begins at a time; zero when
-// nobody knows.
+// Until returns when a task that begins at a time is expected to end; zero:
+// unknown.
 func (c OpenTask) Until(at time.Time) time.Time {
 	if c.Lasts <= 0 {
 		return time.Time{}
@@ -48,24 +48,24 @@ func (c OpenTask) apply(b *BMC, now time.Time) ([]Event, error) {
 	return []Event{TaskOpened{At: now, Task: task}}, nil
 }
 
-// RunTask tells that work has begun which no model does. Until may be zero when
-// nobody knows.
+// RunTask reports that work outside of the models has begun. Until may be zero:
+// unknown.
 type RunTask struct {
 	ID    string
 	Until time.Time
 }
 
 func (c RunTask) apply(b *BMC, now time.Time) ([]Event, error) {
-	return b.found(c.ID, b.running(event.TaskRunning{At: now, Task: c.ID, Until: c.Until}))
+	return b.taskEvents(c.ID, b.taskRunning(event.TaskRunning{At: now, Task: c.ID, Until: c.Until}))
 }
 
-// maxResult bounds what a task answers, in bytes.
+// maxResult is the longest task result in bytes.
 const maxResult = 256 << 10
 
-// CloseTask ends a task whose work no model does.
+// CloseTask ends a task whose work is outside of the models.
 type CloseTask struct {
 	ID        string
-	Fault     string // for people, lower case; "" when it went well
+	Fault     string // for display, lower case; "": success
 	Cancelled bool
 	Made      *event.Subject
 	Messages  []event.Note
@@ -77,15 +77,16 @@ func (c CloseTask) apply(b *BMC, now time.Time) ([]Event, error) {
 		c.Result, c.Fault = "", fmt.Sprintf("its result has %d bytes, and can have %d", len(c.Result), maxResult)
 	}
 	if c.Result != "" {
-		b.change(c.ID, now, func(j *Task) { j.Result = c.Result }) // told with its end
+		b.change(c.ID, now, func(j *Task) { j.Result = c.Result }) // reported with its end
 	}
-	return b.found(c.ID, b.done(event.TaskDone{
+	return b.taskEvents(c.ID, b.taskDone(event.TaskDone{
 		At: now, Task: c.ID, Fault: c.Fault, Cancelled: c.Cancelled, Made: c.Made, Messages: c.Messages,
 	}))
 }
 
-// CancelTask ends a task that was not begun, or whose work is the BMC's own. One that runs is Cancelling from
-// then on; whoever does its work sees that and closes it.
+// CancelTask cancels a task that has not begun, or whose work is the BMC's own.
+// A running task becomes Cancelling; whoever does its work sees that and closes
+// it.
 type CancelTask struct{ ID string }
 
 func (c CancelTask) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -96,15 +97,15 @@ func (c CancelTask) apply(b *BMC, now time.Time) ([]Event, error) {
 	case j.State.Ended():
 		return nil, fmt.Errorf("%w: %s", ErrEnded, c.ID)
 	case j.State == TaskNew || j.State == TaskPending || j.Work != nil:
-		return b.done(event.TaskDone{At: now, Task: c.ID, Cancelled: true}), nil
+		return b.taskDone(event.TaskDone{At: now, Task: c.ID, Cancelled: true}), nil
 	}
 	return b.change(c.ID, now, func(j *Task) {
-		j.rest(now)
+		j.suspendProgress(now)
 		j.State = TaskCancelling
 	}), nil
 }
 
-// DeleteTask forgets a task that has ended.
+// DeleteTask deletes a task that has ended.
 type DeleteTask struct{ ID string }
 
 func (c DeleteTask) apply(b *BMC, _ time.Time) ([]Event, error) {
@@ -119,7 +120,7 @@ func (c DeleteTask) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// DeleteEndedTasks forgets all tasks that have ended.
+// DeleteEndedTasks deletes all tasks that have ended.
 type DeleteEndedTasks struct{}
 
 func (DeleteEndedTasks) apply(b *BMC, _ time.Time) ([]Event, error) {
@@ -127,8 +128,8 @@ func (DeleteEndedTasks) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// DeliverTask tells that somebody was told how a task ended. With Now, nobody else
-// will be.
+// DeliverTask records that the task monitor has answered a task's end. Now
+// removes the task monitor at once.
 type DeliverTask struct {
 	ID  string
 	Now bool
@@ -155,7 +156,7 @@ func (c DeliverTask) apply(b *BMC, now time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// SetTaskRetention sets how long tasks are remembered.
+// SetTaskRetention sets how long tasks are kept.
 type SetTaskRetention struct{ TaskRetention }
 
 func (c SetTaskRetention) apply(b *BMC, _ time.Time) ([]Event, error) {
@@ -165,8 +166,8 @@ func (c SetTaskRetention) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// EndOrphanedTasks ends the tasks whose work has stopped with whoever did it: the lab, or
-// the BMC, has come up again. Works tells which tasks' work goes on.
+// EndOrphanedTasks ends the tasks whose work has stopped because the lab or the
+// BMC restarted. Works reports whether a task's work continues.
 type EndOrphanedTasks struct{ Works func(task string) bool }
 
 func (c EndOrphanedTasks) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -176,26 +177,26 @@ func (c EndOrphanedTasks) apply(b *BMC, now time.Time) ([]Event, error) {
 		switch {
 		case j.State.Ended() || j.Work != nil:
 		case !c.Works(j.ID):
-			evs = append(evs, b.done(event.TaskDone{
+			evs = append(evs, b.taskDone(event.TaskDone{
 				At: now, Task: j.ID, Fault: "it was interrupted by a restart", Cancelled: j.State == TaskCancelling,
 			})...)
 		case j.State == TaskInterrupted:
-			evs = append(evs, b.running(event.TaskRunning{At: now, Task: j.ID, Until: j.Until})...)
+			evs = append(evs, b.taskRunning(event.TaskRunning{At: now, Task: j.ID, Until: j.Until})...)
 		}
 	}
 	return evs, nil
 }
 
-// found is what was told of a task, or that there is none that is under way.
-func (b *BMC) found(id string, evs []Event) ([]Event, error) {
+// taskEvents returns the events of a task's change, or an error when no such
+// task is in progress.
+func (b *BMC) taskEvents(id string, evs []Event) ([]Event, error) {
 	if evs == nil {
 		return nil, fmt.Errorf("%w: task %s that is under way", ErrNotFound, id)
 	}
 	return evs, nil
 }
 
-// nextTaskDeadline is when time next changes something about tasks; zero when it does
-// not.
+// nextTaskDeadline returns when a task next changes by time; zero: never.
 func (b *BMC) nextTaskDeadline() (first time.Time) {
 	keep := b.keep()
 	for _, j := range b.st.Tasks.All() {
@@ -203,16 +204,16 @@ func (b *BMC) nextTaskDeadline() (first time.Time) {
 			continue
 		}
 		if keep.Ended > 0 {
-			first = sooner(first, j.Ended.Add(keep.Ended))
+			first = earlier(first, j.Ended.Add(keep.Ended))
 		}
 		if !j.Closed && !j.Delivered.IsZero() {
-			first = sooner(first, j.Delivered.Add(keep.Delivered))
+			first = earlier(first, j.Delivered.Add(keep.Delivered))
 		}
 	}
 	return first
 }
 
-// expireTasks forgets what need not be remembered any longer.
+// expireTasks deletes tasks whose retention has ended.
 func (b *BMC) expireTasks(now time.Time) {
 	keep := b.keep()
 	if keep.Ended > 0 {
@@ -231,8 +232,8 @@ func (b *BMC) expireTasks(now time.Time) {
 	b.st.Tasks = all
 }
 
-// sooner is the first of two times, of which zero means never.
-func sooner(a, b time.Time) time.Time {
+// earlier returns the earlier of two times, of which zero means never.
+func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
 	}

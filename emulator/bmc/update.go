@@ -7,29 +7,29 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
 
-// Updates is how a BMC takes firmware images. The zero value is as it comes.
+// Updates holds the update service's settings. The zero value is the default.
 type Updates struct {
 	Disabled   bool          `json:"disabled,omitempty"`
-	Unverified bool          `json:"unverified,omitempty"` // servers of images need no certificate that holds
-	Push       firmware.When `json:"push,omitzero"`        // of images that are pushed without saying; no Apply: at once
-	Force      bool          `json:"force,omitempty"`      // likewise
-	Targets    []string      `json:"targets,omitempty"`    // likewise; as the protocol names them
-	Reserved   bool          `json:"reserved,omitempty"`   // a client has taken Push and Force for itself
-	Aimed      bool          `json:"aimed,omitempty"`      // a client has taken Targets for itself
+	Unverified bool          `json:"unverified,omitempty"` // do not verify certificates of image servers
+	Push       firmware.When `json:"push,omitzero"`        // apply time of pushed images without their own; zero: at once
+	Force      bool          `json:"force,omitempty"`      // ForceUpdate of pushed images without their own
+	Targets    []string      `json:"targets,omitempty"`    // targets of pushed images without their own, as the protocol names them
+	Reserved   bool          `json:"reserved,omitempty"`   // a client has reserved Push and Force
+	Aimed      bool          `json:"aimed,omitempty"`      // a client has reserved Targets
 }
 
-// asItComes is what a BMC that nobody has told otherwise does.
-var asItComes = new(Updates)
+// defaultUpdates holds the defaults.
+var defaultUpdates = new(Updates)
 
-// updates is how images are taken.
+// updates returns the settings.
 func (b *BMC) updates() *Updates {
 	if b.st.Updates == nil {
-		return asItComes
+		return defaultUpdates
 	}
 	return b.st.Updates
 }
 
-// SetUpdates sets how images are taken, whole.
+// SetUpdates replaces the settings.
 type SetUpdates struct{ Updates }
 
 func (c SetUpdates) apply(b *BMC, _ time.Time) ([]Event, error) {

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// SetUser sets what becomes of a user: of its account, if it has one, else of
-// what is kept until it has a password and so can have one. An empty name takes
-// the user away.
+// SetUser changes an IPMI user: its account if it has one, otherwise the
+// pending settings until a password makes it an account. An empty name deletes
+// the user.
 type SetUser struct {
 	Account string // ID
 	AccountChange
-	Session string // ID of the session that asks for it, if any
-	// As, when not nil, is what is kept beside the account; its Name, Enabled
-	// and Role count for nothing.
+	Session string // ID of the requesting session, if any
+	// As, when not nil, replaces the IPMI settings; its Name, Enabled and Role
+	// are ignored.
 	As *IPMIUser
 }
 
@@ -25,7 +25,7 @@ func (c SetUser) apply(b *BMC, now time.Time) ([]Event, error) {
 	var evs []Event
 	var err error
 	switch {
-	case !b.numbered(c.Account):
+	case !b.validAccountID(c.Account):
 		return nil, &FieldError{FieldName, NoSuch}
 	case b.policy().Lockdown:
 		return nil, fmt.Errorf("%w: accounts", ErrDisabled)
@@ -38,7 +38,7 @@ func (c SetUser) apply(b *BMC, now time.Time) ([]Event, error) {
 	case has:
 		evs, err = ChangeAccount{ID: c.Account, AccountChange: c.AccountChange, Session: c.Session}.apply(b, now)
 	default:
-		evs, err = b.await(now, u, c.AccountChange)
+		evs, err = b.changePendingUser(now, u, c.AccountChange)
 	}
 	if err != nil {
 		return evs, err
@@ -48,28 +48,28 @@ func (c SetUser) apply(b *BMC, now time.Time) ([]Event, error) {
 		u = *c.As
 		u.Account, u.Name, u.Enabled, u.Role = c.Account, is.Name, is.Enabled, is.Role
 		b.putUser(u)
-	case !has && is == IPMIUser{Account: c.Account}: // the account has just come
+	case !has && is == IPMIUser{Account: c.Account}: // the account was created in this step
 		u.Name, u.Enabled, u.Role = "", false, ""
 		b.putUser(u)
 	}
 	return evs, nil
 }
 
-// numbered says whether an account can have that ID.
-func (b *BMC) numbered(id string) bool {
+// validAccountID reports whether an account can have that ID.
+func (b *BMC) validAccountID(id string) bool {
 	n, err := strconv.Atoi(id)
 	s := &b.spec.Accounts
 	return err == nil && n >= 1 && (s.Most == 0 || n <= s.Most) && strconv.Itoa(n) == id && !slices.Contains(s.Reserved, id)
 }
 
-// await changes a user that has no account, and makes that when there is a
-// password for it.
-func (b *BMC) await(now time.Time, u IPMIUser, c AccountChange) ([]Event, error) {
+// changePendingUser changes a user without account, and creates the account
+// when there is a password.
+func (b *BMC) changePendingUser(now time.Time, u IPMIUser, c AccountChange) ([]Event, error) {
 	if c.Name != nil {
 		switch {
 		case !b.spec.Accounts.takes(*c.Name):
 			return nil, &FieldError{FieldName, BadForm}
-		case b.named(*c.Name, u.Account):
+		case b.nameTaken(*c.Name, u.Account):
 			return nil, &FieldError{FieldName, Taken}
 		}
 	}
@@ -87,10 +87,10 @@ func (b *BMC) await(now time.Time, u IPMIUser, c AccountChange) ([]Event, error)
 	if u.Role != "" {
 		c.Role = &u.Role
 	}
-	return b.enter(now, Account{ID: u.Account, Role: ReadOnly}, c)
+	return b.addAccount(now, Account{ID: u.Account, Role: ReadOnly}, c)
 }
 
-// putUser puts a user in its place.
+// putUser stores a user.
 func (b *BMC) putUser(u IPMIUser) {
 	if b.channel().User(u.Account) == u {
 		return
@@ -100,28 +100,29 @@ func (b *BMC) putUser(u IPMIUser) {
 	b.st.Channel = to
 }
 
-// arrived forgets what was kept of a user before it had an account.
-func (b *BMC) arrived(account string) { b.putUser(IPMIUser{Account: account}) }
+// dropPendingUser drops a user's pending settings after its account was
+// created.
+func (b *BMC) dropPendingUser(account string) { b.putUser(IPMIUser{Account: account}) }
 
-// relimited forgets of a user what another role has made void, and rekeyed what
-// another password has.
-func (b *BMC) relimited(account string) {
+// userRoleChanged drops IPMI settings that a new role overrides,
+// userPasswordChanged those that a new password overrides.
+func (b *BMC) userRoleChanged(account string) {
 	u := b.channel().User(account)
 	u.Limit = 0
 	b.putUser(u)
 }
 
-func (b *BMC) rekeyed(account string) {
+func (b *BMC) userPasswordChanged(account string) {
 	u := b.channel().User(account)
 	u.LongPassword = false
 	b.putUser(u)
 }
 
-// isAwaited says whether an ID is kept for a user that has no account yet, and
-// awaiting how many are.
-func (b *BMC) isAwaited(account string) bool { return b.channel().User(account).Name != "" }
+// isPendingUser reports whether an ID is reserved for a user without account,
+// and pendingUsers returns their number.
+func (b *BMC) isPendingUser(account string) bool { return b.channel().User(account).Name != "" }
 
-func (b *BMC) awaiting() int {
+func (b *BMC) pendingUsers() int {
 	n := 0
 	for _, u := range b.channel().Users {
 		if u.Name != "" {
@@ -131,13 +132,13 @@ func (b *BMC) awaiting() int {
 	return n
 }
 
-// named says whether somebody else has a name.
-func (b *BMC) named(name, account string) bool {
+// nameTaken reports whether another user has a name.
+func (b *BMC) nameTaken(name, account string) bool {
 	return slices.ContainsFunc(b.st.Access.Accounts, func(o Account) bool { return o.ID != account && o.Name == name }) ||
 		slices.ContainsFunc(b.channel().Users, func(o IPMIUser) bool { return o.Account != account && o.Name == name })
 }
 
-// compareIDs orders IDs that are numbers: 10 comes after 9.
+// compareIDs orders numeric IDs: 10 comes after 9.
 func compareIDs(a, b string) int {
 	if d := len(a) - len(b); d != 0 {
 		return d

@@ -9,20 +9,21 @@ import (
 	"time"
 )
 
-// OEMValues is what a BMC remembers that only its vendor's service has a word for:
-// values in JSON, by names that the service gives them.
+// OEMValues holds OEM state that only a vendor's service interprets: JSON
+// values by name.
 type OEMValues struct {
 	Values map[string]json.RawMessage `json:"values"`
 }
 
-// Bounds of what is remembered.
+// Limits of OEMValues.
 const (
 	maxKept      = 256
 	maxKeptName  = 1024     // bytes
 	maxKeptValue = 64 << 10 // bytes of JSON
 )
 
-// All are the values, by their names; never to be changed. nil Kept has none.
+// All returns the values by name, which must not be changed; nil OEMValues has
+// none.
 func (k *OEMValues) All() map[string]json.RawMessage {
 	if k == nil {
 		return nil
@@ -30,8 +31,7 @@ func (k *OEMValues) All() map[string]json.RawMessage {
 	return k.Values
 }
 
-// SetOEMValues sets some values, and forgets those that are nil. It sets all of them
-// or none.
+// SetOEMValues sets values and deletes those that are nil, all of them or none.
 type SetOEMValues struct{ Values map[string]any }
 
 func (c SetOEMValues) apply(b *BMC, _ time.Time) ([]Event, error) {

@@ -8,23 +8,21 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// SELRecordSize is the size of a record of a system event log (IPMI v2.0 rev 1.1,
-// §32), in bytes.
+// SELRecordSize is the size of a SEL record in bytes (IPMI v2.0 rev 1.1, §32).
 const SELRecordSize = 16
 
-// recordKinds are what an entry that is kept as a record can be, by how bad it
-// is.
+// recordKinds maps severities to the kinds of entries that clients write.
 var recordKinds = map[event.Severity]event.Kind{
 	event.OK: event.SELRecordAdded, event.Warning: event.SELRecordAddedWarning, event.Critical: event.SELRecordAddedCritical,
 }
 
-// AddSELRecord writes an entry that somebody else has made, and keeps it as it is.
-// The event Logged tells its ID. The BMC does not know what such bytes mean.
+// AddSELRecord writes a SEL record that a client made and keeps its bytes. The
+// event Logged reports its ID. The BMC does not interpret the bytes.
 type AddSELRecord struct {
-	Record   []byte // of RecordSize; nobody changes it any more
+	Record   []byte // of SELRecordSize; must not be changed afterwards
 	Severity event.Severity
-	Subject  event.Subject // that it is about, if that is known
-	Event    bool          // it is an event, which a log that takes none does not take
+	Subject  event.Subject // if known
+	Event    bool          // an event, which a disabled log drops
 }
 
 func (c AddSELRecord) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -39,5 +37,5 @@ func (c AddSELRecord) apply(b *BMC, now time.Time) ([]Event, error) {
 	if c.Event {
 		return []Event{b.write(EventLog, e)}, nil
 	}
-	return []Event{b.inscribe(EventLog, e)}, nil
+	return []Event{b.appendEntry(EventLog, e)}, nil
 }

@@ -4,26 +4,28 @@ import (
 	"time"
 )
 
-// PEF is how far the BMC, and software, have seen to what the log tells,
-// and how long the BMC leaves it to software. What it acts on is in the
-// parameters (Channel.Written), which it does not understand.
+// PEF is the state of platform event filtering: which log entries software and
+// the BMC have processed, and how long the BMC leaves new ones to software
+// (IPMI v2.0 rev 1.1, §17, §30). The filters are in Channel.Parameters, which
+// this package does not interpret.
 type PEF struct {
-	ProcessedBySoftware uint64         `json:"seen,omitempty"`  // ID of the entry up to which software has seen to all
-	ProcessedByBMC      *ProcessedMark `json:"acted,omitempty"` // up to which the BMC has, as somebody said; nil: to all that do not wait
+	ProcessedBySoftware uint64         `json:"seen,omitempty"`  // last entry that software has processed
+	ProcessedByBMC      *ProcessedMark `json:"acted,omitempty"` // last entry that the BMC has processed, as a client set it; nil: all but the postponed ones
 
-	PostponeFor    time.Duration `json:"wait,omitempty"`  // that software has before the BMC acts; 0: it acts at once
-	Off            bool          `json:"off,omitempty"`   // it acts on nothing until a reset
-	FirstPostponed uint64        `json:"first,omitempty"` // ID of the first entry that waits
-	Until          time.Time     `json:"until,omitzero"`  // for software; zero: nothing waits
+	PostponeFor    time.Duration `json:"wait,omitempty"`  // postpone time for software; 0: the BMC acts at once
+	Off            bool          `json:"off,omitempty"`   // PEF is off until a reset
+	FirstPostponed uint64        `json:"first,omitempty"` // first postponed entry
+	Until          time.Time     `json:"until,omitzero"`  // end of the postpone time; zero: nothing is postponed
 }
 
-// ProcessedMark is an entry, as somebody said when the log would have gone on with Next.
+// ProcessedMark is an entry that a client has declared processed, and Log.Next
+// at that time.
 type ProcessedMark struct {
 	Entry uint64 `json:"entry"`
 	Next  uint64 `json:"next"`
 }
 
-// forkAlerting is a copy that a step may write and put in place.
+// forkAlerting returns a copy that a step may change, and stores it.
 func (b *BMC) forkAlerting() *PEF {
 	if b.st.PEF == nil {
 		return new(PEF)
@@ -31,10 +33,10 @@ func (b *BMC) forkAlerting() *PEF {
 	return new(*b.st.PEF)
 }
 
-// ArmPostponeTimer gives software so long before the BMC acts on an event; 0 none.
+// ArmPostponeTimer sets the PEF postpone time; 0 disables it.
 type ArmPostponeTimer struct {
 	For time.Duration
-	Off bool // it does not act at all, until a reset
+	Off bool // disables PEF until a reset
 }
 
 func (c ArmPostponeTimer) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -47,19 +49,19 @@ func (c ArmPostponeTimer) apply(b *BMC, now time.Time) ([]Event, error) {
 	if last, ok := b.st.Log.Last(); ok && c.For > 0 && last.ID != a.ProcessedBySoftware {
 		a.Until = now.Add(c.For)
 		if waited == 0 {
-			waited = last.ID + 1 // on those before it has acted
+			waited = last.ID + 1 // the BMC has processed the entries before
 		}
 	}
 	a.FirstPostponed = waited
 	b.st.PEF = a
 	if waited > 0 && c.For == 0 && !c.Off {
-		return b.unattended(now), nil
+		return b.postponeExpired(now), nil
 	}
 	return nil, nil
 }
 
-// SetLastProcessedEvent says up to which entry software has seen to all, or, for tests, the
-// BMC itself.
+// SetLastProcessedEvent sets the last entry that software has processed or, for
+// tests, the BMC.
 type SetLastProcessedEvent struct {
 	Entry uint64 // 0: none
 	BMC   bool
@@ -85,13 +87,13 @@ func (c SetLastProcessedEvent) apply(b *BMC, now time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// Postponed says whether an entry waits for software.
+// Postponed reports whether an entry waits for software.
 func (a *PEF) Postponed(entry uint64) bool {
 	return a != nil && (a.Off || !a.Until.IsZero() && entry >= a.FirstPostponed)
 }
 
-// leave has software see to an entry that was written, if it is given the time.
-func (b *BMC) leave(now time.Time, e *Entry) {
+// postpone leaves a new entry to software, when a postpone time is set.
+func (b *BMC) postpone(now time.Time, e *Entry) {
 	switch a := b.st.PEF; {
 	case a == nil || e.ID == 0:
 	case a.PostponeFor > 0 && a.Until.IsZero():
@@ -101,8 +103,9 @@ func (b *BMC) leave(now time.Time, e *Entry) {
 	}
 }
 
-// attend ends all waiting, as a reset of the machine or of the BMC does.
-func (b *BMC) attend() {
+// endPostpone ends all postponing, as a reset of the machine or of the BMC
+// does.
+func (b *BMC) endPostpone() {
 	if a := b.st.PEF; a == nil || a.PostponeFor == 0 && !a.Off {
 		return
 	}
@@ -111,8 +114,8 @@ func (b *BMC) attend() {
 	b.st.PEF = a
 }
 
-// unattended is that the time is over which software had.
-func (b *BMC) unattended(now time.Time) []Event {
+// postponeExpired handles the end of the postpone time.
+func (b *BMC) postponeExpired(now time.Time) []Event {
 	a := b.forkAlerting()
 	ev := PostponeExpired{At: now, First: a.FirstPostponed}
 	a.Until, a.FirstPostponed = time.Time{}, 0
@@ -120,24 +123,24 @@ func (b *BMC) unattended(now time.Time) []Event {
 	return []Event{ev}
 }
 
-// awaitAlerts is what time has made due of it.
-func (b *BMC) awaitAlerts(now time.Time) []Event {
+// advancePEF handles a postpone time that has passed.
+func (b *BMC) advancePEF(now time.Time) []Event {
 	if a := b.st.PEF; a == nil || a.Until.IsZero() || now.Before(a.Until) {
 		return nil
 	}
-	return b.unattended(b.st.PEF.Until)
+	return b.postponeExpired(b.st.PEF.Until)
 }
 
-// alertsDue is when that is; zero: never.
-func (b *BMC) alertsDue() time.Time {
+// pefDue returns the end of the postpone time; zero: none.
+func (b *BMC) pefDue() time.Time {
 	if b.st.PEF == nil {
 		return time.Time{}
 	}
 	return b.st.PEF.Until
 }
 
-// PostponeExpired tells that nobody has seen to the entries from one on, and that
-// the BMC shall act on them.
+// PostponeExpired reports that software has not processed the entries from
+// First on, so that the BMC must act on them.
 type PostponeExpired struct {
 	At    time.Time
 	First uint64

@@ -7,18 +7,18 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// LogName names one of the logs of a BMC. Values are stored.
+// LogName names a log of a BMC. Values are stored.
 type LogName string
 
 // The logs.
 const (
-	EventLog LogName = "events" // of the machine, and of what the BMC sees of it
-	AuditLog LogName = "audit"  // of the BMC: who came, what was asked, what became of it
+	EventLog LogName = "events" // of the machine, and of what the BMC observes
+	AuditLog LogName = "audit"  // of requests, logins and changes of accounts
 )
 
-// books are where each log is, how it is kept, which part an entry of it is, and
-// how a new one is told.
-var books = map[LogName]struct {
+// logs describes the logs: where each is, its size, the part that an entry is,
+// and the event that reports a new entry.
+var logs = map[LogName]struct {
 	in   func(*State) **Log
 	spec func(*Spec) LogSpec
 	part event.Part
@@ -34,34 +34,34 @@ var books = map[LogName]struct {
 	},
 }
 
-// book is a log of the BMC.
-func (b *BMC) book(name LogName) (**Log, error) {
-	is, ok := books[name]
+// logNamed returns a log of the BMC.
+func (b *BMC) logNamed(name LogName) (**Log, error) {
+	is, ok := logs[name]
 	if !ok {
 		return nil, fmt.Errorf("%w: log %q", ErrNotFound, name)
 	}
 	return is.in(&b.st), nil
 }
 
-// write writes an entry, and tells it; its ID is 0 when the log was full, or
-// takes no events. Logs have the time of the BMC.
+// write appends an entry with the BMC's time and returns the event that reports
+// it. The entry's ID is 0 when the log was full or disabled.
 func (b *BMC) write(name LogName, e Entry) Event {
-	if log := *books[name].in(&b.st); log != nil && log.Off {
+	if log := *logs[name].in(&b.st); log != nil && log.Off {
 		at := e.At
 		e.At = at.Add(b.st.Clock.Skew())
-		return books[name].tell(at, e)
+		return logs[name].tell(at, e)
 	}
-	return b.inscribe(name, e)
+	return b.appendEntry(name, e)
 }
 
-// inscribe is write, to a log that takes no events, too.
-func (b *BMC) inscribe(name LogName, e Entry) Event {
-	is, at := books[name], e.At
+// appendEntry is write, for disabled logs too.
+func (b *BMC) appendEntry(name LogName, e Entry) Event {
+	is, at := logs[name], e.At
 	e.At = at.Add(b.st.Clock.Skew())
 	log := is.in(&b.st)
 	*log, e.ID = (*log).with(e, is.spec(b.spec))
 	if name == EventLog {
-		b.leave(at, &e)
+		b.postpone(at, &e)
 	}
 	return is.tell(at, e)
 }
@@ -72,14 +72,14 @@ func (b *BMC) log(n event.Note) Event { return b.write(EventLog, Entry{Note: n})
 // audit writes a note into the audit log.
 func (b *BMC) audit(n event.Note) Event { return b.write(AuditLog, Entry{Note: n}) }
 
-// ClearLog forgets all entries of a log. The audit log tells it.
+// ClearLog deletes all entries of a log. The audit log records it.
 type ClearLog struct {
 	Log  LogName
-	Mark bool // the log itself tells it, too: its first entry is that it was cleared
+	Mark bool // the log's first entry records that it was cleared
 }
 
 func (c ClearLog) apply(b *BMC, now time.Time) ([]Event, error) {
-	at, err := b.book(c.Log)
+	at, err := b.logNamed(c.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (c ClearLog) apply(b *BMC, now time.Time) ([]Event, error) {
 	return evs, nil
 }
 
-// ResolveEntry notes that somebody has seen to what an entry tells, or has not.
+// ResolveEntry marks an entry as resolved or unresolved.
 type ResolveEntry struct {
 	Log      LogName
 	ID       uint64
@@ -112,7 +112,7 @@ func (c ResolveEntry) apply(b *BMC, _ time.Time) ([]Event, error) {
 	})
 }
 
-// RemoveEntry forgets one entry.
+// RemoveEntry deletes an entry.
 type RemoveEntry struct {
 	Log LogName
 	ID  uint64
@@ -123,19 +123,19 @@ func (c RemoveEntry) apply(b *BMC, now time.Time) ([]Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	(*books[c.Log].in(&b.st)).Erased = now.Add(b.st.Clock.Skew()) // this log is new
+	(*logs[c.Log].in(&b.st)).Erased = now.Add(b.st.Clock.Skew()) // the log was replaced by amend
 	b.dropDumps()
 	return evs, nil
 }
 
-// EnableLog says whether events are written into a log.
+// EnableLog enables or disables a log for events.
 type EnableLog struct {
 	Log LogName
 	On  bool
 }
 
 func (c EnableLog) apply(b *BMC, _ time.Time) ([]Event, error) {
-	at, err := b.book(c.Log)
+	at, err := b.logNamed(c.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (c EnableLog) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// keepLog is KeepLog.
+// keepLog enables or disables a log.
 func (b *BMC) keepLog(at **Log, on bool) {
 	if (*at).Takes() == on {
 		return
@@ -156,9 +156,9 @@ func (b *BMC) keepLog(at **Log, on bool) {
 	*at = l
 }
 
-// amend replaces an entry by what how makes of it; nil removes it.
+// amend replaces an entry with what how returns; nil deletes it.
 func (b *BMC) amend(name LogName, id uint64, how func(*Entry) *Entry) ([]Event, error) {
-	at, err := b.book(name)
+	at, err := b.logNamed(name)
 	if err != nil {
 		return nil, err
 	}
@@ -170,13 +170,13 @@ func (b *BMC) amend(name LogName, id uint64, how func(*Entry) *Entry) ([]Event, 
 	return nil, nil
 }
 
-// Logged tells an entry of the event log that was written.
+// Logged reports a new entry of the event log.
 type Logged struct {
 	At    time.Time
 	Entry Entry
 }
 
-// Audited tells an entry of the audit log that was written.
+// Audited reports a new entry of the audit log.
 type Audited struct {
 	At    time.Time
 	Entry Entry
