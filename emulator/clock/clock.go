@@ -1,24 +1,25 @@
-// Package clock is the lab's time, and under emulator/ the only reader of real
-// time. A Clock is one of four: Wall follows real time; Scaled runs a factor
-// faster; Jumping runs as fast as there is work, by jumping to the next timer
-// whenever nothing is in flight; Virtual stands still until it is advanced.
+// Package clock provides lab time, and is the only reader of real time under
+// emulator/. A Clock has one of four modes: Wall follows real time; Scaled runs
+// a factor faster; Jumping jumps to the next timer whenever no work is in
+// flight; Virtual stands still until it is advanced.
 //
-// Timers hurry a Jumping clock, tickers and LazyFunc do not: those are
-// housekeeping (a power poll every minute, a login that expires), for which time
-// shall not race through an idle lab. They fire when the clock passes them for
+// Timers make a Jumping clock jump, tickers and LazyFunc do not: they are for
+// housekeeping (a power poll every minute, a login that expires), for which an
+// idle lab must not race through time. They fire when the clock passes them for
 // another reason, or in real time.
 //
-// Each jump costs a little real time, in which the clock makes sure that nothing
-// is in flight (Quiet). A few timers are jumped to one by one. A thousand hosts
-// wait for ten thousand different instants: one by one, the processor would idle
-// for most of their life. So where a crowd waits, a jump goes a little further
-// than to the first timer, and those that are due by then fire together, in
-// their order: the larger the crowd, the later a timer may be, but never by more
-// than Slack. Real clocks do the same (timer slack, coalescing). Who keeps a heap
-// of its own behind one timer tells how many it stands for.
+// Each jump costs a little real time, in which the clock makes sure that
+// nothing is in flight (Quiet). A few timers are jumped to one by one. A
+// thousand hosts wait for ten thousand different instants: one by one, the
+// processor would be idle most of the time. With many timers, a jump therefore
+// goes a little beyond the first timer, and those that are due by then fire
+// together, in order: the more timers, the later one may fire, but never by
+// more than Slack. Operating systems do the same (timer slack, coalescing). A
+// caller with a heap of its own behind one timer says how many timers it stands
+// for (Timer.Stand).
 //
-// The package knows nothing of machines. Its methods have the shapes of
-// k8s.io/utils/clock, so that an adapter is a few lines, but it imports none of
+// The package knows nothing of machines. Its methods have the signatures of
+// k8s.io/utils/clock, so that an adapter is a few lines, but it does not import
 // it.
 package clock
 
@@ -39,19 +40,19 @@ type Clock struct {
 	factor  float64    // of Scaled; 1 for Wall and Jumping
 	base    time.Time  // lab time at anchor
 	anchor  time.Time  // real time, with its monotonic reading
-	timers  Due[*wait] // they hurry a Jumping clock
-	crowd   int        // what timers stand for, all together
+	timers  Due[*wait] // they make a Jumping clock jump
+	crowd   int        // number of timers, with those that Stand added
 	lazy    Due[*wait] // these do not
 	seq     uint64
-	active  time.Time       // real time of the last sign of work
-	settled []chan struct{} // closed when busy comes down to 0
-	wake    chan struct{}   // tells Run that something changed; holds one
+	active  time.Time       // real time of the last activity
+	settled []chan struct{} // closed when busy drops to 0
+	wake    chan struct{}   // wakes Run after a change; holds one
 
-	// busy is how many units of work are in flight. It changes with mu held,
-	// except on a Scaled clock, which no work holds: there each request would
-	// wait for all others.
+	// busy is the number of units of work in flight. It changes with mu held,
+	// except on a Scaled clock, which does not wait for work: every request
+	// would contend for mu.
 	busy     atomic.Int64
-	settling atomic.Bool // somebody waits in settled
+	settling atomic.Bool // Settle is waiting
 }
 
 type mode string
@@ -62,27 +63,27 @@ const (
 	virtual mode = "virtual"
 )
 
-// Quiet is how long a Jumping clock waits, in real time, after the last sign of
-// work before it jumps: long enough for a message on loopback to be picked up.
+// Quiet is how long a Jumping clock waits, in real time, after the last
+// activity before it jumps: long enough for a message on loopback to be
+// received.
 const Quiet = 2 * time.Millisecond
 
-// Slack is how late, in lab time, a timer may be because it fires together with
-// others: little beside the seconds that servers and their agents take, and as
-// much as a jump in a crowd is worth.
+// Slack is how late, in lab time, a timer may fire to fire together with
+// others: little compared with the seconds that servers and agents take.
 const Slack = 250 * time.Millisecond
 
 const (
-	few       = 64                     // timers that are no crowd: of a lab of two dozen hosts
-	slackEach = 250 * time.Microsecond // of Slack, for each that is more
+	few       = 64                     // timers that are always jumped to one by one: a lab of two dozen hosts has as many
+	slackEach = 250 * time.Microsecond // of Slack, for each further timer
 )
 
-// Fastest is how many times as fast as real time a Jumping clock is at most: an
-// hour takes a tenth of a second. What fails and is tried again with a backoff
-// would else be tried without a pause for as long as the lab is up.
+// Fastest bounds a Jumping clock's speed relative to real time: an hour takes
+// at least a tenth of a second. Without a bound, whatever fails and retries
+// with backoff would retry without pause as long as the lab is up.
 const Fastest = 36_000
 
-// Wall is the real time. It is for what leaves the lab for programs that have
-// no other clock, such as the validity of a certificate.
+// Wall returns real time. It is for data that leaves the lab for programs
+// without another clock, such as the validity of a certificate.
 func Wall() time.Time { return time.Now() }
 
 // NewWall returns a clock that follows real time.
@@ -107,9 +108,9 @@ func newClock(m mode, origin time.Time, factor float64) *Clock {
 	return &Clock{mode: m, factor: factor, base: origin.Round(0), anchor: time.Now(), wake: make(chan struct{}, 1)}
 }
 
-// Now is the lab's time.
+// Now returns lab time.
 func (c *Clock) Now() time.Time {
-	if c.mode == scaled { // whose base and anchor never change
+	if c.mode == scaled { // its base and anchor never change
 		return c.now()
 	}
 	c.mu.Lock()
@@ -124,12 +125,11 @@ func (c *Clock) now() time.Time {
 	return c.base.Add(time.Duration(float64(time.Since(c.anchor)) * c.factor))
 }
 
-// Since is the lab time that has passed since t.
+// Since returns the lab time elapsed since t.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Enter tells the clock that a piece of work is in flight, until leave is
-// called: a Jumping clock does not jump meanwhile, and Settle waits. To leave
-// twice is to leave once.
+// Enter marks a piece of work as in flight until leave is called: a Jumping
+// clock does not jump, and Settle waits. Further calls of leave have no effect.
 func (c *Clock) Enter() (leave func()) {
 	c.Begin()
 	return (&visit{clock: c}).end
@@ -147,7 +147,7 @@ func (v *visit) end() {
 	}
 }
 
-// Begin is Enter for who is sure to call End once.
+// Begin is Enter for callers that call End exactly once.
 func (c *Clock) Begin() {
 	if c.mode == scaled {
 		c.busy.Add(1)
@@ -158,20 +158,20 @@ func (c *Clock) Begin() {
 	c.enter()
 }
 
-// enter is Begin for who holds c.mu.
+// enter is Begin with c.mu held.
 func (c *Clock) enter() {
 	c.busy.Add(1)
 	c.stir()
 }
 
-// stir is a sign of work, for which only a Jumping clock looks out.
+// stir records activity, which only a Jumping clock uses.
 func (c *Clock) stir() {
 	if c.mode == jumping {
 		c.active = time.Now()
 	}
 }
 
-// End tells that the work is done that Begin told of.
+// End ends the work that Begin began.
 func (c *Clock) End() {
 	if c.mode == scaled && (c.busy.Add(-1) > 0 || !c.settling.Load()) {
 		return
@@ -192,10 +192,10 @@ func (c *Clock) End() {
 }
 
 // Settle returns when nothing is in flight, or with the context's error. On a
-// Virtual clock it is how one waits for what an Advance has set off.
+// Virtual clock it waits for what Advance has triggered.
 func (c *Clock) Settle(ctx context.Context) error {
 	c.mu.Lock()
-	c.settling.Store(true) // before the look at busy: who leaves now sees it
+	c.settling.Store(true) // before busy is read, so that End sees it
 	if c.busy.Load() == 0 {
 		c.settling.Store(len(c.settled) > 0)
 		c.mu.Unlock()
@@ -212,7 +212,7 @@ func (c *Clock) Settle(ctx context.Context) error {
 	}
 }
 
-// Advance moves the clock on by d. A Virtual clock fires what becomes due, in
+// Advance moves the clock forward by d. A Virtual clock fires due timers, in
 // order and each at its time, before Advance returns; the others leave that to
 // Run.
 func (c *Clock) Advance(d time.Duration) {
@@ -232,9 +232,9 @@ func (c *Clock) Advance(d time.Duration) {
 	c.mu.Unlock()
 }
 
-// Walk moves a Virtual clock on by d. It stops at every time on the way at which
-// anything is due until nothing that it has set off is in flight, and returns
-// when all is quiet, or with the context's error.
+// Walk moves a Virtual clock forward by d. It stops at each time at which
+// something is due until nothing that it triggered is in flight. It returns
+// when nothing is in flight, or with the context's error.
 func (c *Clock) Walk(ctx context.Context, d time.Duration) error {
 	end := c.Now().Add(d)
 	for {
@@ -251,8 +251,8 @@ func (c *Clock) Walk(ctx context.Context, d time.Duration) error {
 	return c.Settle(ctx)
 }
 
-// Next is when the next timer is due; false when there is none. Those that do
-// not hurry a Jumping clock do not count.
+// Next returns when the next timer is due; false when there is none. Tickers
+// and LazyFunc do not count.
 func (c *Clock) Next() (time.Time, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -262,7 +262,8 @@ func (c *Clock) Next() (time.Time, bool) {
 	return c.timers[0].at, true
 }
 
-// First is when anything is due next, be it housekeeping; false when nothing is.
+// First returns when anything is due, including tickers and LazyFunc; false
+// when nothing is.
 func (c *Clock) First() (time.Time, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -273,7 +274,7 @@ func (c *Clock) First() (time.Time, bool) {
 	return w.at, true
 }
 
-// first is what is due next of all that waits; nil when nothing does.
+// first returns the wait that is due first; nil when there is none.
 func (c *Clock) first() *wait {
 	switch {
 	case len(c.lazy) == 0 && len(c.timers) == 0:
@@ -284,7 +285,7 @@ func (c *Clock) first() *wait {
 	return c.lazy[0]
 }
 
-// slack is how far a jump goes beyond the first timer.
+// slack returns how far a jump goes beyond the first timer.
 func (c *Clock) slack() time.Duration {
 	return min(time.Duration(max(c.crowd-few, 0))*slackEach, Slack)
 }
@@ -296,8 +297,8 @@ func (c *Clock) heap(w *wait) *Due[*wait] {
 	return &c.timers
 }
 
-// Run fires timers until ctx ends. A Virtual clock needs no Run: its Run does
-// nothing but wait.
+// Run fires timers until ctx ends. A Virtual clock needs no Run: its Run only
+// waits.
 func (c *Clock) Run(ctx context.Context) error {
 	wall := time.NewTimer(0)
 	defer wall.Stop()
@@ -317,8 +318,8 @@ func (c *Clock) Run(ctx context.Context) error {
 	}
 }
 
-// round fires what is due, jumps if it may, and returns for how long, in real
-// time, nothing is to be done; negative means until the clock is woken.
+// round fires what is due, jumps if it may, and returns the real time until
+// there is something to do; negative: until the clock is woken.
 func (c *Clock) round() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -356,13 +357,13 @@ func (c *Clock) poke() {
 // wait is one timer or ticker.
 type wait struct {
 	at     time.Time
-	seq    uint64        // breaks ties: first made, first fired
+	seq    uint64        // order of creation, which breaks ties
 	every  time.Duration // of a ticker
-	lazy   bool          // does not hurry a Jumping clock
-	others int           // that it stands for beside itself
+	lazy   bool          // does not make a Jumping clock jump
+	others int           // further timers that it stands for
 	c      chan time.Time
 	f      func()
-	index  int // in its heap; -1 when it is not there
+	index  int // in its heap; -1 when it is in none
 }
 
 // Before implements Dated.
@@ -376,9 +377,9 @@ func (w *wait) Before(o *wait) bool {
 // Place implements Dated.
 func (w *wait) Place() *int { return &w.index }
 
-// fire takes a wait out of its heap and sends its tick. A function counts as
+// fire removes a wait from its heap and sends its tick. A function counts as
 // work in flight from here until it returns, so that no jump and no Settle can
-// come between.
+// come in between.
 func (c *Clock) fire(w *wait) {
 	c.remove(w)
 	if w.every > 0 {
@@ -402,12 +403,12 @@ func (c *Clock) fire(w *wait) {
 	}
 }
 
-// set makes w wait for d, anew if it waits already; it reports whether it did.
+// set makes w wait for d from now; it reports whether it was waiting.
 func (c *Clock) set(w *wait, d time.Duration) bool {
 	c.mu.Lock()
 	was := c.remove(w)
 	select {
-	case <-w.c: // nil, and never ready, of a function
+	case <-w.c: // nil, and never ready, for a function
 	default:
 	}
 	c.seq++
@@ -442,14 +443,14 @@ func (c *Clock) add(w *wait) {
 	c.count(w, w.others+1)
 }
 
-// count keeps the crowd: what does not hurry the clock is none.
+// count maintains the number of timers, without tickers and LazyFunc.
 func (c *Clock) count(w *wait, n int) {
 	if !w.lazy {
 		c.crowd += n
 	}
 }
 
-// stand makes w stand for n.
+// stand makes w stand for n timers.
 func (c *Clock) stand(w *wait, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

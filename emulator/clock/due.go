@@ -1,12 +1,12 @@
 package clock
 
-// Due is a heap of what is to come, the first of it first: for container/heap.
+// Due is a heap of future events, earliest first, for container/heap.
 type Due[T Dated[T]] []T
 
-// Dated is what a heap of its kind holds.
+// Dated is an element of a Due.
 type Dated[T any] interface {
 	Before(T) bool
-	Place() *int // in the heap; -1 when it is not there
+	Place() *int // index in the heap; -1 when it is in none
 }
 
 // Len implements heap.Interface.
@@ -34,7 +34,7 @@ func (d *Due[T]) Pop() any {
 	last := len(old) - 1
 	one := old[last]
 	*one.Place() = -1
-	clear(old[last:]) // it may go
+	clear(old[last:]) // so that it can be freed
 	*d = old[:last]
 	return one
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Timer is as time.Timer.
+// Timer is like time.Timer, in lab time.
 type Timer struct {
 	clock *Clock
 	w     *wait
@@ -19,14 +19,16 @@ func (c *Clock) NewTimer(d time.Duration) *Timer {
 }
 
 // AfterFunc calls f in its own goroutine after d of lab time. While f runs it
-// is work in flight: a Jumping clock stands, so f must not wait for lab time.
+// is work in flight: a Jumping clock does not jump, so f must not wait for lab
+// time.
 func (c *Clock) AfterFunc(d time.Duration, f func()) *Timer {
 	t := &Timer{clock: c, w: &wait{f: f, index: -1}}
 	c.set(t.w, d)
 	return t
 }
 
-// LazyFunc is AfterFunc for housekeeping: it does not hurry a Jumping clock.
+// LazyFunc is AfterFunc for housekeeping: it does not make a Jumping clock
+// jump.
 func (c *Clock) LazyFunc(d time.Duration, f func()) *Timer {
 	t := &Timer{clock: c, w: &wait{f: f, lazy: true, index: -1}}
 	c.set(t.w, d)
@@ -39,16 +41,16 @@ func (t *Timer) C() <-chan time.Time { return t.w.c }
 // Stop prevents the timer from firing; false when it has fired or was stopped.
 func (t *Timer) Stop() bool { return t.clock.stop(t.w) }
 
-// Reset makes the timer fire after d from now; it reports whether it had been
-// waiting. A tick that nobody has read is dropped, as time.Timer does since Go
-// 1.23.
+// Reset makes the timer fire after d from now; it reports whether it was
+// waiting. An unread tick is dropped, as time.Timer does since Go 1.23.
 func (t *Timer) Reset(d time.Duration) bool { return t.clock.set(t.w, d) }
 
-// Stand tells that the timer is the first of n that are due, of which the clock
-// knows no other.
+// Stand says that the timer stands for n timers, of which it is the first; the
+// clock knows none of the others.
 func (t *Timer) Stand(n int) { t.clock.stand(t.w, n) }
 
-// Ticker is as time.Ticker. It does not hurry a Jumping clock.
+// Ticker is like time.Ticker, in lab time. It does not make a Jumping clock
+// jump.
 type Ticker struct {
 	clock *Clock
 	w     *wait
@@ -64,7 +66,7 @@ func (c *Clock) NewTicker(d time.Duration) *Ticker {
 	return t
 }
 
-// C delivers the ticks; those that nobody reads are dropped.
+// C delivers the ticks; unread ones are dropped.
 func (t *Ticker) C() <-chan time.Time { return t.w.c }
 
 // Stop ends the ticker.

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Rewrites says whether Rewrite changes anything.
+// Rewrites reports whether Rewrite changes anything.
 func (d *Decision) Rewrites() bool { return len(d.rewrites) > 0 }
 
-// Rewrite makes of the right body the one that is sent, and of its content type
-// that of the other. It leaves what it was given as it was.
+// Rewrite returns the content type and the body to send instead of the given
+// ones, which it does not change.
 func (d *Decision) Rewrite(contentType string, body []byte) (string, []byte) {
 	for _, w := range d.rewrites {
 		if w.replaced {
@@ -35,7 +35,7 @@ func (d *Decision) Rewrite(contentType string, body []byte) (string, []byte) {
 	return contentType, body
 }
 
-// edit changes values of a JSON body. One that is no JSON stays as it is.
+// edit changes values of a JSON body. Another body is returned unchanged.
 func (w *rewrite) edit(body []byte) []byte {
 	doc, err := decode(body)
 	if err != nil {
@@ -58,7 +58,7 @@ func (w *rewrite) edit(body []byte) []byte {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
-// decode keeps numbers as they are written.
+// decode parses JSON and keeps the notation of numbers.
 func decode(b []byte) (any, error) {
 	var v any
 	dec := json.NewDecoder(bytes.NewReader(b))
@@ -67,7 +67,7 @@ func decode(b []byte) (any, error) {
 	return v, err
 }
 
-// merge is MergePatch of RFC 7396, §2.
+// merge is MergePatch (RFC 7396, §2).
 func merge(target, patch any) any {
 	p, ok := patch.(map[string]any)
 	if !ok {
@@ -77,7 +77,7 @@ func merge(target, patch any) any {
 	if !ok {
 		t = map[string]any{}
 	}
-	for k, v := range p { // each by itself: the order is not seen
+	for k, v := range p { // keys are independent, so the map's order has no effect
 		if v == nil {
 			delete(t, k)
 		} else {
@@ -87,13 +87,13 @@ func merge(target, patch any) any {
 	return t
 }
 
-// pointed is a value and where it belongs (RFC 6901).
+// pointed is a value and its JSON pointer (RFC 6901).
 type pointed struct {
 	at    []string
 	value json.RawMessage
 }
 
-// parse makes a list of the values, in the order of their places.
+// parse returns the values sorted by pointer.
 func (v Values) parse() ([]pointed, error) {
 	var places []string
 	for at := range v {
@@ -118,8 +118,8 @@ func (v Values) parse() ([]pointed, error) {
 	return out, nil
 }
 
-// put sets the value below doc. Objects that are not there are made; - adds to
-// an array; a place that cannot be is left out.
+// put sets the value below doc. Missing objects are created; - appends to an
+// array; an impossible place is ignored.
 func (s *pointed) put(doc any, at []string) any {
 	if len(at) == 0 {
 		v, err := decode(s.value)
@@ -146,8 +146,7 @@ func (s *pointed) put(doc any, at []string) any {
 	return o
 }
 
-// invalid makes of JSON something that is none, as firmware does: a comma too
-// many at the end.
+// invalid makes JSON invalid with a trailing comma, as some firmware does.
 func invalid(body []byte) []byte {
 	end := len(bytes.TrimRight(body, " \r\n\t"))
 	if end == 0 {

@@ -1,12 +1,13 @@
-// Package fault is a plan of what goes wrong: rules that say to whom, when and
-// how, and the decisions that follow from them. It owns how a rule is written,
-// what it matches, its counts and its chance, and what it does to the bytes of
-// a body. It opens no connection and waits for nothing: who serves asks with
-// Decide and does what the Decision says.
+// Package fault decides on injected faults. A Plan is a list of rules that say
+// where, when and how something goes wrong, with their counts. The package owns
+// the rules' notation, matching, counts and randomness, and rewrites bodies. It
+// opens no connection and does not wait: servers ask Decide and do what the
+// Decision says.
 //
-// A plan is stepped: time is an argument. Chance is drawn from the seed, the
-// rule's ID, the BMC's name and the number of the draw at that BMC, so that what
-// happens to one BMC depends neither on the others nor on the order among them.
+// A plan is stepped: time is an argument. Each random draw derives from the
+// seed, the rule's ID, the BMC's name and the number of the draw at that BMC,
+// so that the faults of one BMC depend neither on other BMCs nor on the order
+// among them.
 //
 //	faults:
 //	- {bmc: node-3, path: /redfish/v1/Systems/**, status: 503, retryAfter: 30s, count: 2}
@@ -20,19 +21,19 @@ import (
 	"time"
 )
 
-// Site is where in the life of a request a plan is asked.
+// Site is the stage of processing at which a plan is asked.
 type Site string
 
 // The sites.
 const (
-	Connect Site = "connect" // a connection was accepted; nothing was read yet
-	Request Site = "request" // the head of a request was read
-	Task    Site = "task"    // the work of a task is done; its end is to be told
+	Connect Site = "connect" // a connection was accepted, nothing was read
+	Request Site = "request" // the header of a request was read
+	Task    Site = "task"    // the work of a task has ended, which is about to be reported
 
-	// Of IPMI. A datagram's method is In or Out; the path of a command is
-	// /ipmi/ with its NetFn and number: /ipmi/00/02.
-	Datagram Site = "datagram" // one came, or is to be sent
-	Command  Site = "command"  // one was understood, and is to be carried out
+	// IPMI. A datagram's method is In or Out; a command's path is /ipmi/ with
+	// its NetFn and number: /ipmi/00/02.
+	Datagram Site = "datagram" // a datagram was received or is to be sent
+	Command  Site = "command"  // a command was parsed and is to be executed
 )
 
 // Methods of a Datagram.
@@ -44,84 +45,84 @@ const (
 // Subject is what a decision is about.
 type Subject struct {
 	Site   Site
-	BMC    string // name of the host
+	BMC    string // host name
 	Method string // of a request
-	Path   string // of a request, or of the one that made a task
+	Path   string // of a request, or of the request that started a task
 }
 
-// Drop is how a connection ends without what the client waits for.
+// Drop says how a connection ends without a complete response.
 type Drop string
 
-// The ways. BeforeTLS and Unanswered happen to a connection, the others to a
+// The ways. BeforeTLS and Unanswered apply to a connection, the others to a
 // request.
 const (
-	BeforeTLS  Drop = "connect" // it is reset before the first byte
-	Unanswered Drop = "silent"  // it is accepted, and nothing more happens
-	Reset      Drop = "reset"   // it is reset instead of an answer
-	HalfClose  Drop = "close"   // the server ends its side without an answer, and goes on reading
-	Hang       Drop = "hang"    // no answer, for as long as the client waits
-	MidBody    Drop = "body"    // it is reset in the middle of the body
+	BeforeTLS  Drop = "connect" // reset before the first byte
+	Unanswered Drop = "silent"  // accepted, then nothing
+	Reset      Drop = "reset"   // reset instead of a response
+	HalfClose  Drop = "close"   // the server closes its side without a response, and keeps reading
+	Hang       Drop = "hang"    // no response, as long as the client waits
+	MidBody    Drop = "body"    // reset in the middle of the body
 )
 
 var dropSites = map[Drop]Site{
 	BeforeTLS: Connect, Unanswered: Connect, Reset: Request, HalfClose: Request, Hang: Request, MidBody: Request,
 }
 
-// Wire is what becomes of a datagram on its way.
+// Wire says what happens to a datagram.
 type Wire string
 
 // The ways.
 const (
-	Lost    Wire = "lose"   // it does not arrive
+	Lost    Wire = "lose"   // it is dropped
 	Doubled Wire = "double" // it arrives twice
-	Swapped Wire = "swap"   // it arrives after the one that follows it
-	Spoiled Wire = "spoil"  // a bit of it is another
+	Swapped Wire = "swap"   // it arrives after the next one
+	Spoiled Wire = "spoil"  // one bit is flipped
 	Late    Wire = "late"   // it arrives after the rule's latency
 )
 
 var wires = []Wire{Lost, Doubled, Swapped, Spoiled, Late}
 
-// TLS is how a handshake fails, or what is wrong with the certificate.
+// TLS says how a handshake fails, or what is wrong with the certificate.
 type TLS string
 
 // The failures.
 const (
-	Refused    TLS = "refused"     // the handshake ends with an alert
-	Expired    TLS = "expired"     // the certificate was valid until yesterday
+	Refused    TLS = "refused"     // the handshake fails with an alert
+	Expired    TLS = "expired"     // the certificate expired yesterday
 	WrongName  TLS = "wrong-name"  // the certificate is for another address
-	SelfSigned TLS = "self-signed" // the certificate is signed by itself
-	NotYet     TLS = "not-yet"     // the certificate will be valid in some years
-	SHA1       TLS = "sha1"        // the certificate is signed over a digest that nobody trusts any longer
+	SelfSigned TLS = "self-signed" // the certificate is self-signed
+	NotYet     TLS = "not-yet"     // the certificate is not valid yet, for some years
+	SHA1       TLS = "sha1"        // the certificate has an SHA-1 signature, which clients reject
 )
 
 var tlsFaults = []TLS{Refused, Expired, WrongName, SelfSigned, NotYet, SHA1}
 
-// Decision is what shall go wrong. The zero value is nothing.
+// Decision says what shall go wrong. The zero value means nothing.
 type Decision struct {
-	Rules   []string // IDs of the rules that hit, in the plan's order
-	Counted bool     // a rule with After or Count took note: a State that is stored should be stored anew
+	Rules   []string // IDs of the rules that hit, in order of the plan
+	Counted bool     // a rule with After or Count changed its tally: a stored State must be stored again
 
-	Offline bool // the BMC is not there
+	Offline bool // the BMC is off the network
 	Drop    Drop
 	TLS     TLS
 
-	Delay       time.Duration // before all else of the answer
-	Status      int           // of an answer that is made instead of the right one; 0 is none
+	Delay       time.Duration // before the response
+	Status      int           // status of an error response instead of the service's; 0: none
 	RetryAfter  time.Duration
-	Message     string // text of that answer's error
-	MessageID   string // that it bears: "Base.1.22.GeneralError"
-	Performed   bool   // what was asked is done, although the answer does not say so
-	Stale       bool   // the answer is as it was before the last change
+	Message     string // message of that response
+	MessageID   string // MessageId of that response: "Base.1.22.GeneralError"
+	Performed   bool   // the request is executed, although the response does not say so
+	Stale       bool   // the response shows the state before the last change
 	Stuck       bool   // the task does not end
-	LengthError int    // bytes that Content-Length is wrong by
+	LengthError int    // error of Content-Length, in bytes
 
-	Wire Wire // what becomes of the datagram; of a Late one Delay says how late
-	Code byte // completion code that a command is answered with; 0 is the right one
+	Wire Wire // what happens to the datagram; with Late, Delay says how late
+	Code byte // completion code of the response; 0: the correct one
 
 	rewrites []rewrite
 }
 
-// Nothing says whether all goes right.
+// Nothing reports whether nothing goes wrong.
 func (d *Decision) Nothing() bool { return len(d.Rules) == 0 }
 
 // rewrite is what one rule does to a body.

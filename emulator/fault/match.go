@@ -7,13 +7,12 @@ import (
 	"strings"
 )
 
-// pattern is a parsed pattern of paths: segments, of which "**" stands for any
-// number.
+// pattern is a parsed path pattern: segments, of which "**" matches any number.
 type pattern []string
 
 const anySegments = "**"
 
-// parsePattern reads a pattern; "" matches every path.
+// parsePattern parses a pattern; "" matches every path.
 func parsePattern(s string) (pattern, error) {
 	if s == "" {
 		return pattern{anySegments}, nil
@@ -36,19 +35,18 @@ func parsePattern(s string) (pattern, error) {
 	return p, nil
 }
 
-// segments splits a path. Both forms of a path, with and without a slash at its
-// end, name the same resource.
+// segments splits a path. A trailing slash makes no difference.
 func segments(s string) []string {
 	return strings.Split(strings.TrimSuffix(strings.TrimPrefix(s, "/"), "/"), "/")
 }
 
-// matches says whether a path is meant.
+// matches reports whether a path matches.
 func (p pattern) matches(s string) bool {
 	if len(p) == 1 && p[0] == anySegments {
 		return true
 	}
 	segs := segments(s)
-	// The last ** takes one segment more whenever what follows does not fit.
+	// When the rest does not match, the last ** takes one more segment.
 	i, star, took := 0, -1, 0
 	for j := 0; j < len(segs); {
 		switch {
@@ -75,8 +73,7 @@ func fits(glob, s string) bool {
 	return ok && err == nil
 }
 
-// Matches says whether a path is one of those that a pattern means, as a rule
-// writes it.
+// Matches reports whether a path matches a pattern in a rule's notation.
 func Matches(glob, path string) (bool, error) {
 	p, err := parsePattern(glob)
 	if err != nil {
@@ -85,7 +82,7 @@ func Matches(glob, path string) (bool, error) {
 	return p.matches(path), nil
 }
 
-// meant says whether the rule is for a subject.
+// meant reports whether the rule applies to a subject.
 func (a *armed) meant(s Subject) bool {
 	return a.site == s.Site && a.ofBMC(s.BMC) &&
 		(len(a.Method) == 0 || slices.Contains(a.Method, s.Method)) && a.path.matches(s.Path)

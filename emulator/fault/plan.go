@@ -13,33 +13,33 @@ import (
 )
 
 var (
-	// ErrUnknown means that a plan has no rule of that ID.
+	// ErrUnknown means that a plan has no rule with that ID.
 	ErrUnknown = errors.New("fault: no such rule")
-	// ErrTaken means that a plan has a rule of that ID already.
+	// ErrTaken means that a plan already has a rule with that ID.
 	ErrTaken = errors.New("fault: id is taken")
-	// ErrFull means that a plan has as many rules as it can have.
+	// ErrFull means that a plan has the maximum number of rules.
 	ErrFull = errors.New("fault: too many rules: remove some")
 )
 
-// MaxRules is how many rules a plan can have.
+// MaxRules is the maximum number of rules of a plan.
 const MaxRules = 1000
 
-// Plan is a list of rules with their counts. The zero value has none and draws
-// from the seed 0. It is not safe for concurrent use.
+// Plan is a list of rules with their counts. The zero value has no rules and
+// seed 0. It is not safe for concurrent use.
 type Plan struct {
 	seed  uint64
-	named int // IDs that were given
+	named int // IDs assigned so far
 	rules []*armed
-	sites map[Site]int // rules by site
+	sites map[Site]int // number of rules by site
 }
 
-// State is a plan as it is stored.
+// State is a plan in storable form.
 type State struct {
 	Named int     `json:"named,omitempty"`
 	Rules []Stood `json:"rules,omitempty"`
 }
 
-// Stood is a rule with what has become of it.
+// Stood is a rule with its counts.
 type Stood struct {
 	Rule  Rule             `json:"rule"`
 	Added time.Time        `json:"added"`
@@ -47,15 +47,15 @@ type Stood struct {
 	By    map[string]Tally `json:"by,omitempty"` // by BMC
 }
 
-// Tally is what a rule has seen of one BMC.
+// Tally holds a rule's counts for one BMC.
 type Tally struct {
 	Seen  int       `json:"seen,omitempty"`  // matches
 	Hits  int       `json:"hits,omitempty"`  // of them
-	Draws uint64    `json:"draws,omitempty"` // of chance
-	TAT   time.Time `json:"tat,omitzero"`    // of Limit
+	Draws uint64    `json:"draws,omitempty"` // random draws
+	TAT   time.Time `json:"tat,omitzero"`    // theoretical arrival time of Limit
 }
 
-// armed is a rule in a plan.
+// armed is a rule in a plan, with its parsed fields.
 type armed struct {
 	Rule
 	site    Site
@@ -63,16 +63,16 @@ type armed struct {
 	latency distribution
 	limit   rate
 	rewrite rewrite
-	edits   bool // rewrite does something
-	counts  bool // it needs a tally
+	edits   bool // rewrite is not empty
+	counts  bool // it needs a Tally
 
 	added time.Time
 	hits  uint64
 	by    map[string]*Tally
 }
 
-// New makes a plan, or restores one from what State returned. The seed is that
-// of the rack.
+// New returns a plan, or restores one from what State returned. The seed is the
+// rack's.
 func New(seed uint64, st *State) (*Plan, error) {
 	p := &Plan{seed: seed, sites: map[Site]int{}}
 	if st == nil {
@@ -84,7 +84,7 @@ func New(seed uint64, st *State) (*Plan, error) {
 			return nil, fmt.Errorf("%w (rule %s)", err, s.Rule.ID)
 		}
 		a.hits = s.Hits
-		for name, t := range s.By { // into a map: the order is not seen
+		for name, t := range s.By { // into a map, so the order has no effect
 			a.by[name] = &t
 		}
 		p.insert(a)
@@ -93,14 +93,15 @@ func New(seed uint64, st *State) (*Plan, error) {
 	return p, nil
 }
 
-// State is the plan as it stands. It shares nothing with it that changes.
+// State returns the plan in storable form; it shares nothing mutable with the
+// plan.
 func (p *Plan) State() *State {
 	st := &State{Named: p.named}
 	for _, a := range p.rules {
 		s := Stood{Rule: a.Rule, Added: a.added, Hits: a.hits}
 		if len(a.by) > 0 {
 			s.By = map[string]Tally{}
-			for name, t := range a.by { // into a map: the order is not seen
+			for name, t := range a.by { // into a map, so the order has no effect
 				s.By[name] = *t
 			}
 		}
@@ -109,7 +110,7 @@ func (p *Plan) State() *State {
 	return st
 }
 
-// Add appends a rule and returns it as it is in the plan: with an ID.
+// Add appends a rule and returns it with its ID.
 func (p *Plan) Add(now time.Time, r Rule) (Rule, error) {
 	if len(p.rules) >= MaxRules {
 		return Rule{}, ErrFull
@@ -137,7 +138,7 @@ func (p *Plan) insert(a *armed) {
 	p.sites[a.site]++
 }
 
-// Remove takes a rule out.
+// Remove removes a rule.
 func (p *Plan) Remove(id string) error {
 	i := p.find(id)
 	if i < 0 {
@@ -157,39 +158,39 @@ func (p *Plan) find(id string) int {
 	return -1
 }
 
-// Phase is where a rule is in its life.
+// Phase says whether a rule applies at a time.
 type Phase string
 
 // The phases.
 const (
-	Waiting Phase = "waiting" // for its time
+	Waiting Phase = "waiting" // before From
 	Active  Phase = "active"
-	Over    Phase = "over" // its time has passed
+	Over    Phase = "over" // after Until
 )
 
-// Listed is a rule as a list shows it.
+// Listed is a rule as List returns it.
 type Listed struct {
 	Rule
 	Added time.Time `json:"added"`
 	Phase Phase     `json:"phase"`
-	Hits  uint64    `json:"hits"` // in all
+	Hits  uint64    `json:"hits"` // total
 }
 
-// List is what the plan consists of, in its order.
+// List returns the rules in order.
 func (p *Plan) List(now time.Time) []Listed {
-	out := []Listed{} // [] in JSON
+	out := []Listed{} // [] in JSON instead of null
 	for _, a := range p.rules {
 		out = append(out, Listed{Rule: a.Rule, Added: a.added, Phase: a.phase(now), Hits: a.hits})
 	}
 	return out
 }
 
-// Asks says whether any rule is for a site: there is no need to Decide where
-// none is.
+// Asks reports whether any rule is for a site; otherwise Decide need not be
+// called.
 func (p *Plan) Asks(s Site) bool { return p.sites[s] > 0 }
 
-// Means says whether a rule of that effect, one of Rule.Effects, is for a
-// subject now, whatever its counts and its chance. It counts nothing.
+// Means reports whether a rule with that effect, one of Rule.Effects, applies
+// to a subject now, regardless of counts and probability. It counts nothing.
 func (p *Plan) Means(effect string, s Subject, now time.Time) bool {
 	for _, a := range p.rules {
 		if a.phase(now) != Active || !a.meant(s) {
@@ -204,8 +205,7 @@ func (p *Plan) Means(effect string, s Subject, now time.Time) bool {
 	return false
 }
 
-// Deadline is when time alone next changes what the plan says; false when it
-// does not.
+// Deadline returns when a rule next begins or ends; false when none does.
 func (p *Plan) Deadline(now time.Time) (time.Time, bool) {
 	var first time.Time
 	for _, a := range p.rules {
@@ -220,7 +220,7 @@ func (p *Plan) Deadline(now time.Time) (time.Time, bool) {
 
 func (a *armed) begin() time.Time { return a.added.Add(a.From.Duration) }
 
-// end is zero for a rule that has none.
+// end returns the end of a rule; zero: none.
 func (a *armed) end() time.Time {
 	if a.Until.Duration == 0 {
 		return time.Time{}
@@ -238,14 +238,14 @@ func (a *armed) phase(now time.Time) Phase {
 	return Active
 }
 
-// arm makes a rule ready.
+// arm parses a rule's fields.
 func arm(r Rule, now time.Time) (*armed, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
 	a := &armed{Rule: r, site: r.site(), added: now, by: map[string]*Tally{}}
 	a.Method, a.Set = append(Methods(nil), r.Method...), maps.Clone(r.Set)
-	// All of these were parsed by Validate.
+	// Validate has parsed all of these.
 	a.path, _ = parsePattern(r.Path)
 	a.latency, _ = r.Latency.parse()
 	a.limit, _ = r.Limit.parse()
@@ -265,9 +265,9 @@ func arm(r Rule, now time.Time) (*armed, error) {
 
 func (a *armed) chancy() bool { return a.Probability > 0 && a.Probability < 1 }
 
-// Decide says what goes wrong with a subject, and counts it. All rules that hit
-// have their say: delays add up, changes of the body follow on each other, and
-// of all else the earlier rule's holds.
+// Decide returns what goes wrong with a subject, and counts it. All rules that
+// hit take part: delays add up, body changes are applied in order, and for
+// everything else the first rule counts.
 func (p *Plan) Decide(s Subject, now time.Time) Decision {
 	var d Decision
 	if p.sites[s.Site] == 0 {
@@ -281,10 +281,11 @@ func (p *Plan) Decide(s Subject, now time.Time) Decision {
 	return d
 }
 
-// tooManyRequests is the status of a request beyond a limit (RFC 6585, §4).
+// tooManyRequests is the status of a request over the limit (RFC 6585, §4).
 const tooManyRequests = 429
 
-// hit lets a rule that is meant have its say, if its counts and chance let it.
+// hit adds a matching rule to the decision, if its counts and probability allow
+// it.
 func (p *Plan) hit(a *armed, bmc string, now time.Time, d *Decision) {
 	status, retry := a.Status, a.RetryAfter.Duration
 	if a.counts {
@@ -342,7 +343,7 @@ func (p *Plan) hit(a *armed, bmc string, now time.Time, d *Decision) {
 	}
 }
 
-// rng is the source of the next draw of a rule at a BMC.
+// rng returns the random source of a rule's next draw at a BMC.
 func (p *Plan) rng(id, bmc string, t *Tally) *rand.Rand {
 	t.Draws++
 	sum := sha256.Sum256(fmt.Appendf(nil, "fault/%d/%q/%q/%d", p.seed, id, bmc, t.Draws))

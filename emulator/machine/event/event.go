@@ -1,7 +1,7 @@
-// Package event is what an emulated server tells of itself: that something
-// happened, when, to which part, and that the work of a task has begun or ended.
-// It is data that everybody above the models may read; it does not know who
-// does, nor how a protocol words it.
+// Package event defines the events of an emulated server: log entries, and the
+// beginning and end of the work of tasks. Events are data for every layer above
+// the models; the package does not know who reads them, nor how a protocol
+// words them.
 package event
 
 import (
@@ -24,28 +24,28 @@ const (
 	Critical Severity = "Critical"
 )
 
-// Subject is the part that something happened to.
+// Subject is the part that an event is about.
 type Subject struct {
 	Part Part   `json:"part"`
-	ID   string `json:"id,omitempty"` // within its kind; "" of what there is one of
-	In   string `json:"in,omitempty"` // ID of what it is part of, where IDs need that: the controller of a volume
+	ID   string `json:"id,omitempty"` // within its kind; "" when there is only one
+	In   string `json:"in,omitempty"` // ID of the part that contains it, where IDs are unique only there: the controller of a volume
 }
 
-// Note is an event that belongs into a log.
+// Note is an event for a log.
 type Note struct {
 	At      time.Time `json:"at"`
 	Kind    Kind      `json:"kind"`
 	Subject Subject   `json:"subject"`
-	Args    []string  `json:"args,omitempty"` // that fill the text of the kind: %1, %2
+	Args    []string  `json:"args,omitempty"` // replace %1, %2 in the kind's text
 }
 
 // Time implements Event.
 func (n Note) Time() time.Time { return n.At }
 
-// Severity is how bad it is.
+// Severity returns the severity of the note's kind.
 func (n Note) Severity() Severity { return Kinds[n.Kind].Severity }
 
-// Text says for people what happened.
+// Text returns the note's message for display.
 func (n Note) Text() string {
 	var fill []string
 	for i, a := range n.Args {
@@ -54,19 +54,19 @@ func (n Note) Text() string {
 	return strings.NewReplacer(fill...).Replace(Kinds[n.Kind].Text)
 }
 
-// TaskRunning tells that the work of a task has begun, or goes on, and when it will
-// be done if nothing comes between.
+// TaskRunning reports that the work of a task begins or resumes, and when it is
+// expected to end.
 type TaskRunning struct {
 	At    time.Time
-	Task  string // ID of the task, which the command was given
+	Task  string // ID of the task, from the command
 	Until time.Time
 }
 
 // Time implements Event.
 func (e TaskRunning) Time() time.Time { return e.At }
 
-// TaskWaiting tells that the work of a task will begin when something else has
-// happened: the machine's next reset, say.
+// TaskWaiting reports that the work of a task waits for a condition, for
+// example the machine's next reset.
 type TaskWaiting struct {
 	At   time.Time
 	Task string
@@ -75,13 +75,13 @@ type TaskWaiting struct {
 // Time implements Event.
 func (e TaskWaiting) Time() time.Time { return e.At }
 
-// TaskMessage is a note that belongs to a task rather than into a log.
+// TaskMessage is a note for a task's messages rather than for a log.
 type TaskMessage struct {
 	Task string
 	Note
 }
 
-// Restart tells that a part restarts by itself, as its new firmware needs.
+// Restart reports that a part restarts because of its new firmware.
 type Restart struct {
 	At      time.Time
 	Subject Subject
@@ -90,13 +90,14 @@ type Restart struct {
 // Time implements Event.
 func (e Restart) Time() time.Time { return e.At }
 
-// Boot tells that the machine was reset: its firmware begins.
+// Boot reports that the machine was reset and its firmware starts.
 type Boot struct{ At time.Time }
 
 // Time implements Event.
 func (e Boot) Time() time.Time { return e.At }
 
-// TaskPaused tells that the work of a task rests; Running tells that it goes on.
+// TaskPaused reports that the work of a task is paused; TaskRunning reports
+// that it resumes.
 type TaskPaused struct {
 	At   time.Time
 	Task string
@@ -105,7 +106,7 @@ type TaskPaused struct {
 // Time implements Event.
 func (e TaskPaused) Time() time.Time { return e.At }
 
-// ACPower tells that the mains have gone or come back.
+// ACPower reports that AC power was lost or has returned.
 type ACPower struct {
 	At time.Time
 	On bool
@@ -114,15 +115,15 @@ type ACPower struct {
 // Time implements Event.
 func (e ACPower) Time() time.Time { return e.At }
 
-// TaskDone tells that the work of a task has ended.
+// TaskDone reports that the work of a task has ended.
 type TaskDone struct {
 	At        time.Time
 	Task      string
-	Fault     string   // for people, lower case; "" when it went well
-	Cancelled bool     // it was stopped because somebody wanted that
-	Made      *Subject // what it has made; nil when that is nothing
-	// Told is what whoever waits for the task shall be told beside that: what
-	// was wrong, or what is left to do. Protocols map the kinds to messages.
+	Fault     string   // for display, lower case; "": success
+	Cancelled bool     // stopped by a request
+	Made      *Subject // what it has created; nil: nothing
+	// Messages are further messages for the task's client: what was wrong, or
+	// what remains to be done. Protocols map their kinds to messages.
 	Messages []Note
 }
 

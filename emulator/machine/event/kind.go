@@ -15,7 +15,7 @@ const (
 	Fan        Part = "fan"
 	Supply     Part = "supply"
 	NIC        Part = "nic"
-	Component  Part = "component" // of firmware
+	Component  Part = "component" // firmware component
 	Media      Part = "media"
 	Account    Part = "account"
 	Session    Part = "session"
@@ -25,15 +25,15 @@ const (
 	AuditEntry Part = "audit.entry"
 )
 
-// Kind is a kind of thing that happens. Values are stored; protocols map them
-// to messages and records of their own.
+// Kind is a kind of event. Values are stored; protocols map them to their own
+// messages and records.
 type Kind string
 
 // The kinds. Each has a row in Kinds.
 const (
 	ACRestored    Kind = "power.mains.back"
 	NMISent       Kind = "system.nmi"
-	ResetIgnored  Kind = "system.reset.unheard" // of kind %1
+	ResetIgnored  Kind = "system.reset.unheard" // ResetType %1
 	SystemCrashed Kind = "system.crashed"
 	BootFailed    Kind = "system.boot.failed"
 
@@ -45,14 +45,14 @@ const (
 	KeysChanged     Kind = "system.keys.changed"     // of database %1
 
 	CoverOpened Kind = "chassis.lid.opened"
-	CoverClosed Kind = "chassis.lid.closed" // or somebody has seen to it
+	CoverClosed Kind = "chassis.lid.closed" // or the sensor was re-armed
 
-	SensorHigh    Kind = "sensor.high" // of sensor %1, which reads %2 %3, over %4
+	SensorHigh    Kind = "sensor.high" // sensor %1 reads %2 %3, threshold %4
 	SensorTooHigh Kind = "sensor.high.critical"
 	SensorFatal   Kind = "sensor.high.fatal"
 	SensorLow     Kind = "sensor.low"
 	SensorTooLow  Kind = "sensor.low.critical"
-	SensorBetter  Kind = "sensor.better" // and is no longer at the level %4, which begins at %5
+	SensorBetter  Kind = "sensor.better" // no longer at level %4, whose threshold is %5
 	SensorNormal  Kind = "sensor.normal"
 
 	FanFailed        Kind = "fan.failed"
@@ -75,7 +75,7 @@ const (
 	PowerOn  Kind = "power.on"
 	PowerOff Kind = "power.off"
 
-	// Of entries that somebody else has made: %1 is the record, in hexadecimal.
+	// SEL records that a client wrote: %1 is the record, in hexadecimal.
 	SELRecordAdded         Kind = "record"
 	SELRecordAddedWarning  Kind = "record.warning"
 	SELRecordAddedCritical Kind = "record.critical"
@@ -94,10 +94,10 @@ const (
 
 	ComponentUpdated Kind = "component.updated"
 	ComponentBroken  Kind = "component.broken"
-	ComponentSaved   Kind = "component.saved" // by its second slot
+	ComponentSaved   Kind = "component.saved" // its second slot was used
 	UpdateFailed     Kind = "update.failed"
 
-	// What an update tells in its job: of image %1 and component %2.
+	// Messages of an update's task: image %1, component %2.
 	UpdateTransferring     Kind = "update.transferring"
 	UpdateVerifying        Kind = "update.verifying"
 	UpdateInstalling       Kind = "update.installing"
@@ -138,7 +138,7 @@ const (
 	VolumeRepaired    Kind = "volume.mended"
 	VolumeExpanded    Kind = "volume.expanded"
 	ControllerReset   Kind = "controller.reset"
-	// Of who comes and what becomes of accounts.
+	// Kinds of the audit log.
 	RequestAudited   Kind = "asked"
 	LoggedIn         Kind = "login"
 	LoginFailed      Kind = "login.failed"
@@ -155,7 +155,7 @@ const (
 	PrivilegeRemoved Kind = "role.privilege.removed"
 )
 
-// Kinds says how bad each kind is, and what happened, for people.
+// Kinds holds the severity and the message of each kind.
 var Kinds = map[Kind]struct {
 	Severity Severity
 	Text     string // %1, %2: the arguments
@@ -243,7 +243,7 @@ var Kinds = map[Kind]struct {
 	UpdateNotInstalled:     {Critical, "Image %1 could not be written to %2."},
 	UpdateNotActivated:     {Critical, "%2 does not start with image %1."},
 
-	// Of drives and volumes %1 is the ID and %2 the controller's.
+	// For drives and volumes, %1 is the ID and %2 the controller's.
 	DriveInserted:     {OK, "Drive %1 of controller %2 was inserted."},
 	DriveRemoved:      {Critical, "Drive %1 of controller %2 was removed."},
 	DriveFailed:       {Critical, "Drive %1 of controller %2 has failed."},

@@ -23,77 +23,77 @@ const (
 	KindTPM     Kind = "tpm"
 )
 
-// Kinds are all kinds of components.
+// Kinds lists all kinds of components.
 var Kinds = []Kind{KindBIOS, KindBMC, KindNIC, KindStorage, KindDrive, KindSupply, KindCPLD, KindTPM}
 
-// Activation is what makes a component run an image that was written to it.
+// Activation is what makes a component run a new image.
 type Activation string
 
 // The activations.
 const (
 	BySelf Activation = "self" // it restarts by itself
 	ByHost Activation = "host" // a reset of the host
-	ByBMC  Activation = "bmc"  // the BMC restarts; nobody reaches it meanwhile
+	ByBMC  Activation = "bmc"  // a restart of the BMC, which is unreachable meanwhile
 )
 
-// Component is a part of a server that runs firmware of its own.
+// Component is a part of a server with updatable firmware.
 type Component struct {
 	ID         string // "BIOS", "NIC.1"
 	Kind       Kind
-	Name       string        // for people
-	Vendor     string        // who signs its images
-	Model      string        // that images must be for
-	Version    string        // that it came with
-	Lowest     string        // below which it refuses images
-	Released   string        // date of Version: 2025-03-14; "" when nobody knows
-	Backup     string        // version in its second slot; "" when it has only one
-	Subject    event.Subject // what it is a part of
-	Fixed      bool          // it cannot be updated
+	Name       string        // for display
+	Vendor     string        // signer of its images
+	Model      string        // model that images must be for
+	Version    string        // factory version
+	Lowest     string        // lowest version that it accepts
+	Released   string        // release date of Version: 2025-03-14; "" when unknown
+	Backup     string        // version in the second slot; "" without one
+	Subject    event.Subject // the part that it belongs to
+	Fixed      bool          // not updatable
 	Activation Activation
-	HostPower  bool // it has power only while the host has
+	HostPower  bool // has power only while the host is on
 	Timings    Timings
 }
 
-// Timings are how long the steps of an update take.
+// Timings are the durations of the steps of an update.
 type Timings struct {
 	Transfer time.Duration // of the image to the component
-	Verify   time.Duration // of the image there
-	Apply    time.Duration // writing it
+	Verify   time.Duration // of the image
+	Apply    time.Duration // writing the image
 	Restart  time.Duration // of the component
 }
 
-// Release is one firmware that a component holds.
+// Release is a firmware image in a component's slot.
 type Release struct {
 	Version  string    `json:"version"`
 	Lowest   string    `json:"lowest,omitempty"`
 	Released string    `json:"released,omitempty"`
-	Size     int64     `json:"size,omitempty"`   // of its payload, in bytes
-	SHA256   string    `json:"sha256,omitempty"` // of its payload
+	Size     int64     `json:"size,omitempty"`   // payload, in bytes
+	SHA256   string    `json:"sha256,omitempty"` // of the payload
 	At       time.Time `json:"at,omitzero"`      // when it was written
 }
 
-// Slots are what a component holds, where that is not what it came with.
+// Slots holds a component's images, where they differ from the factory ones.
 type Slots struct {
 	ID     string   `json:"id"`
-	Active *Release `json:"active,omitempty"` // nil: that which it came with
-	Backup *Release `json:"backup,omitempty"` // nil: likewise
-	Staged *Release `json:"staged,omitempty"` // written and not running yet
-	Broken bool     `json:"broken,omitempty"` // Active cannot run; Backup does, where there is one
+	Active *Release `json:"active,omitempty"` // nil: the factory one
+	Backup *Release `json:"backup,omitempty"` // nil: the factory one
+	Staged *Release `json:"staged,omitempty"` // written, not running yet
+	Broken bool     `json:"broken,omitempty"` // Active does not run; Backup does, if there is one
 }
 
-// Inventory is a component as it stands.
+// Inventory is the state of a component.
 type Inventory struct {
 	*Component
 	Active Release
-	Backup *Release // nil: it has no second slot
+	Backup *Release // nil: no second slot
 	Staged *Release
-	Broken bool   // it cannot run at all
-	Saved  bool   // it runs its backup, because Active was broken
-	Update string // ID of the update that is under way; ""
+	Broken bool   // no slot runs
+	Saved  bool   // it runs the backup, because Active is broken
+	Update string // ID of its update in progress; "": none
 }
 
-// compare compares two versions: runs of digits by value, all else by
-// characters, and what ends first is less.
+// compare compares versions: runs of digits by value, everything else by
+// character; a prefix is less.
 func compare(a, b string) int {
 	for a != "" && b != "" {
 		x, restA := word(a)
@@ -114,7 +114,7 @@ func compare(a, b string) int {
 
 func digit(c byte) bool { return '0' <= c && c <= '9' }
 
-// word cuts off the run of digits, or of other characters, that s begins with.
+// word splits off the run of digits, or of other characters, at the start of s.
 func word(s string) (first, rest string) {
 	i := 1
 	for i < len(s) && digit(s[i]) == digit(s[0]) {
@@ -123,12 +123,12 @@ func word(s string) (first, rest string) {
 	return s[:i], s[i:]
 }
 
-// alike tells whether images for one component are images for another.
+// alike reports whether two components take the same images.
 func (c *Component) alike(o *Component) bool {
 	return c.Kind == o.Kind && c.Vendor == o.Vendor && c.Model == o.Model
 }
 
-// component finds a component by its ID, or nil.
+// component returns a component by ID, or nil.
 func (m *Model) component(id string) *Component {
 	for i := range m.Components {
 		if m.Components[i].ID == id {
@@ -138,7 +138,7 @@ func (m *Model) component(id string) *Component {
 	return nil
 }
 
-// slots is what a component holds, to be read.
+// slots returns a component's slots, read-only.
 func (s *State) slots(id string) Slots {
 	if s != nil {
 		for _, x := range s.Slots {
@@ -150,7 +150,7 @@ func (s *State) slots(id string) Slots {
 	return Slots{ID: id}
 }
 
-// set replaces what a component holds. s is being edited.
+// set replaces a component's slots in a state that is being edited.
 func (s *State) set(x Slots) {
 	all := slices.DeleteFunc(slices.Clone(s.Slots), func(o Slots) bool { return o.ID == x.ID })
 	if x != (Slots{ID: x.ID}) {
@@ -161,7 +161,7 @@ func (s *State) set(x Slots) {
 	}
 }
 
-// Components are all components as they stand.
+// Components returns the state of all components.
 func (v View) Components() []Inventory {
 	out := make([]Inventory, 0, len(v.Model.Components))
 	for i := range v.Model.Components {
@@ -170,7 +170,7 @@ func (v View) Components() []Inventory {
 	return out
 }
 
-// Component is one component as it stands; false when there is none.
+// Component returns the state of one component; false when it does not exist.
 func (v View) Component(id string) (Inventory, bool) {
 	c := v.Model.component(id)
 	if c == nil {
@@ -205,7 +205,8 @@ func (v View) inventory(c *Component) Inventory {
 	return x
 }
 
-// Version is what a component runs; "" when it cannot run, or is not there.
+// Version returns the running version of a component; "" when it does not run
+// or does not exist.
 func (v View) Version(id string) string {
 	x, ok := v.Component(id)
 	if !ok || x.Broken {

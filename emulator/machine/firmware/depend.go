@@ -13,17 +13,16 @@ type about struct {
 	property  Property
 }
 
-// Rules are the properties of attributes as dependencies leave them for given
+// Rules are the attributes' properties after the dependencies, for given
 // values.
 type Rules struct {
 	r     *Registry
 	value func(name string) Value
 	set   map[about]Value
-	by    map[about]string // attribute whose value did it
+	by    map[about]string // attribute whose value caused it
 }
 
-// rules evaluates the dependencies for values, each once: those that others
-// read come first.
+// rules evaluates each dependency once, those that others read first.
 func (r *Registry) rules(value func(string) Value) Rules {
 	u := Rules{r: r, value: value, set: map[about]Value{}, by: map[about]string{}}
 	for _, i := range r.order {
@@ -61,10 +60,11 @@ func (u Rules) holds(c Condition) bool {
 	if n, ok := got.order(c.Value); ok {
 		return is[n+1]
 	}
-	return is[0] && is[2] // they differ, and that is all that can be said
+	return is[0] && is[2] // they differ, and have no order
 }
 
-// Property is a property of an attribute; nothing where there is no bound.
+// Property returns a property of an attribute; the zero Value where it is
+// unbounded.
 func (u Rules) Property(name string, p Property) Value {
 	if v, ok := u.set[about{name, p}]; ok {
 		return v
@@ -93,7 +93,7 @@ func (u Rules) Property(name string, p Property) Value {
 	return Value{}
 }
 
-// bound is one of the four bounds of an attribute, or nil.
+// bound returns one of the four bounds of an attribute, or nil.
 func (a *Attribute) bound(p Property) *int64 {
 	switch p {
 	case LowerBound:
@@ -108,8 +108,8 @@ func (a *Attribute) bound(p Property) *int64 {
 	return nil
 }
 
-// governs is the attribute whose value a property follows; "" when it follows
-// none.
+// governs returns the attribute whose value determines a property; "" when none
+// does.
 func (u Rules) governs(at about) string {
 	if by := u.by[at]; by != "" {
 		return by
@@ -122,11 +122,11 @@ func (u Rules) governs(at about) string {
 	return ""
 }
 
-// is tells whether a property is true.
+// is reports whether a property is true.
 func (u Rules) is(name string, p Property) bool { return u.Property(name, p) == Boolean(true) }
 
-// forced are the values that dependencies give to attributes which would have
-// others, and what new bounds make of integers; by name.
+// forced returns the values that dependencies and changed bounds impose on
+// attributes, by name.
 func (u Rules) forced() Settings {
 	var out Settings
 	for i := range u.r.Dependencies {
@@ -148,11 +148,11 @@ func (u Rules) forced() Settings {
 	return out
 }
 
-// arrange finds an order in which each dependency comes after those that
-// change what it reads; those that change the same come as they are listed.
+// arrange orders the dependencies so that each comes after those that change
+// what it reads; those that change the same property keep their order.
 func (r *Registry) arrange() error {
-	after := make([][]int, len(r.Dependencies)) // which come after each
-	waits := make([]int, len(r.Dependencies))   // for how many each does
+	after := make([][]int, len(r.Dependencies)) // dependencies that come after each
+	waits := make([]int, len(r.Dependencies))   // number of dependencies that each waits for
 	for i := range r.Dependencies {
 		set := about{r.Dependencies[i].Set.Attribute, r.Dependencies[i].Set.Property}
 		for j := range r.Dependencies {

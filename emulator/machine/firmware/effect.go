@@ -1,40 +1,39 @@
 package firmware
 
-// Effect is what a setting does to the server while it has a value. Effects
-// are data of a registry, so that a vendor's names act as ours do.
+// Effect is what a setting does to the server while it has a value. Effects are
+// data of a registry, so that every vendor's attribute names work alike.
 type Effect struct {
 	Attribute string `json:"attribute"`
-	Value     Value  `json:"value"` // the value with which the effect is on; nothing: any
+	Value     Value  `json:"value"` // the value that turns the effect on; zero: any
 	Does      Does   `json:"does"`
-	On        string `json:"on"`   // the part that it acts on, where there are several: "1" is the first
-	As        string `json:"as"`   // what it sets the part to, where that can differ; "=" is the value of the attribute
-	Each      string `json:"each"` // part of which the machine may have several: {n} counts them
+	On        string `json:"on"`   // the part that it applies to, where there are several: "1" is the first
+	As        string `json:"as"`   // what it sets the part to; "=" is the attribute's value
+	Each      string `json:"each"` // kind of part; the row is repeated for each, with {n} replaced by its number
 
-	row int // of the file
+	row int // in the file
 }
 
-// Does is what an effect does. The machine acts on each.
+// Does is a kind of effect, which the machine implements.
 type Does string
 
-// What effects do.
+// The kinds of effects.
 const (
-	BootMode    Does = "bootMode"    // boots in the mode As: UEFI or Legacy
-	NoPXE       Does = "noPXE"       // the NIC On is no source for PXE
-	NoHTTP      Does = "noHTTP"      // nor for HTTP, on any NIC
-	HTTPURI     Does = "httpURI"     // that begins at As, an address, where nobody has set another
-	NoUSB       Does = "noUSB"       // virtual media and other USB drives are no boot sources
-	NoDrives    Does = "noDrives"    // drives of the controller On are no boot sources: its option ROM is off
-	OneThread   Does = "oneThread"   // each core shows one thread
-	Cores       Does = "cores"       // each processor shows As cores
-	NoTPM       Does = "noTPM"       // the TPM is off
-	POSTPercent Does = "postPercent" // POST takes As percent of its time
-	NoVirtual   Does = "noVirtual"   // processors do not offer virtualisation
+	BootMode    Does = "bootMode"    // boots in mode As: UEFI or Legacy
+	NoPXE       Does = "noPXE"       // PXE boot is disabled on NIC On
+	NoHTTP      Does = "noHTTP"      // HTTP boot is disabled on all NICs
+	HTTPURI     Does = "httpURI"     // default URI of HTTP boots
+	NoUSB       Does = "noUSB"       // virtual media and other USB devices are not bootable
+	NoDrives    Does = "noDrives"    // drives of controller On are not bootable: its option ROM is disabled
+	OneThread   Does = "oneThread"   // one thread per core
+	Cores       Does = "cores"       // As cores per processor
+	NoTPM       Does = "noTPM"       // the TPM is disabled
+	POSTPercent Does = "postPercent" // POST takes As percent of its duration
+	NoVirtual   Does = "noVirtual"   // processors offer no virtualization
 	NoSRIOV     Does = "noSRIOV"     // network ports offer no virtual functions
-	NoConsole   Does = "noConsole"   // the firmware shows nothing on the console that the BMC sees
+	NoConsole   Does = "noConsole"   // no console output by the firmware
 )
 
-// does tells what all effects are, and whether they need to say on what and as
-// what.
+// does says which effects need On and As.
 var does = map[Does]struct{ on, as bool }{
 	BootMode:    {as: true},
 	NoPXE:       {on: true},
@@ -51,7 +50,7 @@ var does = map[Does]struct{ on, as bool }{
 	NoConsole:   {},
 }
 
-// Acts tells whether settings have an effect on a part, and as what.
+// Acts reports whether the settings have an effect on a part, and its As.
 func (v View) Acts(d Does, on string) (as string, ok bool) {
 	for i := range v.Model.Registry().Effects {
 		e := &v.Model.Registry().Effects[i]

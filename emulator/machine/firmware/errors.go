@@ -8,23 +8,23 @@ import (
 
 // Errors that services map to their own codes.
 var (
-	// ErrUnknown means that there is no such component, update or password.
+	// ErrUnknown means that a component, update or password does not exist.
 	ErrUnknown = errors.New("firmware: no such thing")
-	// ErrBusy means that what is under way cannot be stopped or joined.
+	// ErrBusy means that work in progress cannot be stopped or joined.
 	ErrBusy = errors.New("firmware: busy")
-	// ErrNothing means that there is nothing to be applied.
+	// ErrNothing means that nothing is pending.
 	ErrNothing = errors.New("firmware: nothing waits to be applied")
-	// ErrWhen means that something cannot be applied at the time asked for.
+	// ErrWhen means that the apply time is not possible.
 	ErrWhen = errors.New("firmware: apply time")
 )
 
-// Fault is what is wrong with a value that an attribute shall have.
+// Fault is why an attribute cannot have a value.
 type Fault string
 
 // The faults of values.
 const (
 	Unknown    Fault = "no such attribute"
-	Fixed      Fault = "read-only"           // nobody can set it
+	Fixed      Fault = "read-only"           // never writable
 	Governed   Fault = "set by other values" // By says by which
 	ByAction   Fault = "set by an action"    // a password
 	WrongType  Fault = "wrong type"
@@ -32,17 +32,17 @@ const (
 	OutOfRange Fault = "out of range"
 	TooShort   Fault = "too short"
 	TooLong    Fault = "too long"
-	NoMatch    Fault = "not of the form"       // of the pattern
-	NeedsReset Fault = "takes effect by reset" // and was to be applied at once
+	NoMatch    Fault = "not of the form"       // does not match the pattern
+	NeedsReset Fault = "takes effect by reset" // but should be applied at once
 	Twice      Fault = "given twice"
 )
 
-// AttributeError is a value that an attribute cannot have.
+// AttributeError reports a value that an attribute cannot have.
 type AttributeError struct {
 	Name  string
 	Value Value
 	Fault Fault
-	By    string     // attribute whose value governs this one
+	By    string     // attribute whose value determines this one
 	Of    *Attribute // nil when unknown
 }
 
@@ -57,7 +57,7 @@ func (e *AttributeError) Error() string {
 	return fmt.Sprintf("firmware: attribute %s: %s: %s", e.Name, e.Value, e.Fault)
 }
 
-// AttributeErrors are all that is wrong with a change; nothing of it was done.
+// AttributeErrors are all errors of a change, of which nothing was applied.
 type AttributeErrors []*AttributeError
 
 // Error implements error.
@@ -69,10 +69,10 @@ func (e AttributeErrors) Error() string {
 	return strings.Join(all, "; ")
 }
 
-// PasswordError means that a change needs a password that was not given, or
-// another one.
+// PasswordError means that a change needs a password, which is missing or
+// wrong.
 type PasswordError struct {
-	Name    string // attribute of the password that is asked for
+	Name    string // attribute of the password
 	Missing bool   // none was given
 }
 

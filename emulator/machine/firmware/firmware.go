@@ -1,12 +1,11 @@
-// Package firmware is what in a server is set up and updated: the settings of
-// the BIOS with the registry that governs them, values that wait to be
-// applied, and the components that run firmware, with updates on their way
-// into them. A Firmware is a value that is stepped, like the machine it is a
-// part of: Apply takes a command, Advance takes time, Boot and Cut tell it what
-// the host does, and it names its next deadline. It knows neither the protocols
-// that show it nor where images are kept: of an image it sees what ParseImage
-// says. What settings mean to the rest of the server it leaves to that: a
-// registry names effects, and the machine acts on them.
+// Package firmware models a server's firmware: BIOS settings with their
+// attribute registry, pending settings, and components with their updates. A
+// Firmware is stepped, like the machine that it belongs to: Apply takes a
+// command, Advance takes time, Boot and Cut report what the host does, and
+// Deadline returns the next change. It does not know protocols, nor where
+// images are stored: ParseImage returns all that it needs of an image. The
+// machine implements what settings mean to the server: a registry names
+// effects, and the machine acts on them.
 package firmware
 
 import (
@@ -18,16 +17,16 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// Model is the firmware of a server model: what two servers of it share. It is
-// never changed.
+// Model is the firmware of a server model, shared by its servers. It is
+// immutable.
 type Model struct {
-	Read       func() *Registry // of the settings of its BIOS; nil: it has none that anybody could see
+	Read       func() *Registry // the BIOS attribute registry; nil: none
 	Components []Component
 }
 
 var noSettings = new(Registry)
 
-// Registry is the registry of the settings; an empty one when there are none.
+// Registry returns the attribute registry; an empty one when there is none.
 func (m *Model) Registry() *Registry {
 	if m.Read == nil {
 		return noSettings
@@ -35,56 +34,56 @@ func (m *Model) Registry() *Registry {
 	return m.Read()
 }
 
-// State is what a Firmware must remember across a restart of the lab. It is
-// never changed: a step makes a new one.
+// State is what a Firmware stores across a restart of the lab. It is immutable.
 type State struct {
-	Values    Settings   `json:"values,omitempty"`    // that are not the defaults
-	Pending   *Pending   `json:"pending,omitempty"`   // nil: nothing waits
-	Applied   *Applied   `json:"applied,omitempty"`   // nil: nothing was ever
-	Finishing *Finishing `json:"finishing,omitempty"` // nil: no job ends later than its settings were applied
+	Values    Settings   `json:"values,omitempty"`    // that differ from the defaults
+	Pending   *Pending   `json:"pending,omitempty"`   // nil: nothing is pending
+	Applied   *Applied   `json:"applied,omitempty"`   // nil: nothing was applied yet
+	Finishing *Finishing `json:"finishing,omitempty"` // nil: no task outlasts the application of its settings
 	Passwords []Secret   `json:"passwords,omitempty"` // that are set
 	Slots     []Slots    `json:"slots,omitempty"`     // of components that were updated
-	Updates   []Update   `json:"updates,omitempty"`   // under way, oldest first
-	Breaks    []Break    `json:"breaks,omitempty"`    // that shall happen
+	Updates   []Update   `json:"updates,omitempty"`   // in progress, oldest first
+	Breaks    []Break    `json:"breaks,omitempty"`    // failures to come
 }
 
 // Firmware is the firmware of one server. It is not safe for concurrent use.
 type Firmware struct {
 	model *Model
-	st    *State // nil: as it came
+	st    *State // nil: factory state
 	on    bool   // the host has power
 }
 
-// Command is something that can be done to firmware.
+// Command is a change that can be applied to firmware.
 type Command interface {
 	apply(f *Firmware, now time.Time) ([]event.Event, error)
 }
 
-// ResetWanted asks for a reset of the host: a maintenance window has begun.
+// ResetWanted asks for a reset of the host because a maintenance window has
+// begun.
 type ResetWanted struct{ At time.Time }
 
 // Time implements event.Event.
 func (e ResetWanted) Time() time.Time { return e.At }
 
-// View is a Firmware as it stands. It shares nothing that changes; two views
-// show the same if they are ==.
+// View is a snapshot of a Firmware. It is immutable; two views are == when they
+// show the same.
 type View struct {
 	Model *Model
 	st    *State
 }
 
-// Equal tells whether two models are the same, even if one was read again.
+// Equal reports whether two models are equal, even when parsed separately.
 func (m *Model) Equal(o *Model) bool {
 	return m == o || m != nil && o != nil && reflect.DeepEqual(m.Components, o.Components) && reflect.DeepEqual(m.Registry(), o.Registry())
 }
 
-// Equal tells whether two views show the same, even if one was restored.
+// Equal reports whether two views are equal, even when one was restored.
 func (v View) Equal(o View) bool { return v.Model.Equal(o.Model) && reflect.DeepEqual(v.st, o.st) }
 
 var system = event.Subject{Part: event.System}
 
-// New makes firmware as it came, or restores it from what State returned. What
-// the model knows no longer is forgotten.
+// New creates firmware in factory state, or restores it from what State
+// returned. What the model no longer has is dropped.
 func New(m *Model, st *State) (*Firmware, error) {
 	f := &Firmware{model: m}
 	if st == nil {
@@ -113,17 +112,16 @@ func New(m *Model, st *State) (*Firmware, error) {
 	return f, nil
 }
 
-// State returns what New needs to restore the firmware; nil while it is as it
-// came.
+// State returns what New needs to restore the firmware; nil in factory state.
 func (f *Firmware) State() *State { return f.st }
 
-// Restore puts it back to a state that it had.
+// Restore sets it back to an earlier state.
 func (f *Firmware) Restore(st *State) { f.st = st }
 
-// View returns the firmware as it stands.
+// View returns a snapshot of the firmware.
 func (f *Firmware) View() View { return View{Model: f.model, st: f.st} }
 
-// edit is a copy of the state that a step may write and keep.
+// edit returns a copy of the state that a step may change and keep.
 func (f *Firmware) edit() *State {
 	if f.st == nil {
 		return new(State)
@@ -131,7 +129,7 @@ func (f *Firmware) edit() *State {
 	return new(*f.st)
 }
 
-// keep makes st the state; nil when nothing in it differs from how it came.
+// keep stores st; nil when it equals the factory state.
 func (f *Firmware) keep(st *State) {
 	f.st = st
 	if st.Values == nil && st.Pending == nil && st.Applied == nil && st.Finishing == nil && st.Passwords == nil &&
@@ -140,20 +138,20 @@ func (f *Firmware) keep(st *State) {
 	}
 }
 
-// Deadline is when the firmware next changes by itself; false when it waits
-// for a command or the host.
+// Deadline returns when the firmware next changes without a command; false when
+// it does not.
 func (f *Firmware) Deadline() (time.Time, bool) {
 	at, _ := f.next()
 	return at, !at.IsZero()
 }
 
-// The places of what is no update.
+// Values of next's update for deadlines that are not an update's.
 const (
 	ofSettings = -1
 	ofFinish   = -2
 )
 
-// next is the next deadline, and the place of the update that has it.
+// next returns the next deadline, and the index of its update.
 func (f *Firmware) next() (at time.Time, update int) {
 	if f.st == nil {
 		return time.Time{}, ofSettings
@@ -188,27 +186,27 @@ func (f *Firmware) Advance(now time.Time) []event.Event {
 	}
 }
 
-// Apply carries out a command at now, after advancing to it. The events are
-// valid even with an error, which has changed nothing.
+// Apply advances to now and applies a command. The events are valid even with
+// an error, which has changed nothing.
 func (f *Firmware) Apply(now time.Time, c Command) ([]event.Event, error) {
 	evs := f.Advance(now)
 	more, err := c.apply(f, now)
 	return append(evs, more...), err
 }
 
-// Power tells whether the host has power, where that did not change: a
-// Firmware that was restored does not know.
+// Power sets whether the host has power without a transition: restored firmware
+// does not know.
 func (f *Firmware) Power(on bool) { f.on = on }
 
-// Boot tells that the host was reset, and its POST begins. It applies what
-// waited for that, and returns for how long POST has to wait for components
-// that are written during it.
+// Boot reports that the host was reset and POST begins. It applies what waited
+// for that, and returns how long POST waits for components that are written
+// during it.
 func (f *Firmware) Boot(now time.Time) (evs []event.Event, hold time.Duration) {
 	f.on = true
 	evs, hold = f.settings(now)
 	for _, u := range f.updates() {
 		switch {
-		case u.Phase == Applying && u.InPOST: // the reset came in between
+		case u.Phase == Applying && u.InPOST: // reset during the writing
 			evs = append(evs, f.fail(now, u, cutOff)...)
 		case u.Phase == Awaiting:
 			evs = append(evs, f.step(now, u, hostReset, "")...)
@@ -222,8 +220,8 @@ func (f *Firmware) Boot(now time.Time) (evs []event.Event, hold time.Duration) {
 	return evs, hold
 }
 
-// Cut tells that the host lost its power; all is set when the BMC and what
-// lives on standby power lost theirs too. What was being written is broken.
+// Cut reports that the host has lost power; all means standby power too. A
+// component that is being written is broken.
 func (f *Firmware) Cut(now time.Time, all bool) []event.Event {
 	f.on = false
 	var evs []event.Event
@@ -238,7 +236,7 @@ func (f *Firmware) Cut(now time.Time, all bool) []event.Event {
 	return evs
 }
 
-// Unplug tells that a component was taken away. What was being written to it is
+// Unplug reports that a component was removed. If it was being written, it is
 // broken.
 func (f *Firmware) Unplug(now time.Time, component string) []event.Event {
 	var evs []event.Event
@@ -254,8 +252,7 @@ func (f *Firmware) note(at time.Time, k event.Kind, s event.Subject, args ...str
 	return []event.Event{event.Note{At: at, Kind: k, Subject: s, Args: args}}
 }
 
-// value is the value that an attribute has; that of a fact or a password is
-// nothing.
+// value returns an attribute's value; zero for facts and passwords.
 func (v View) value(name string) Value {
 	a := v.Model.Registry().Attribute(name)
 	if a == nil {
@@ -269,11 +266,11 @@ func (v View) value(name string) Value {
 	return a.Default
 }
 
-// Facts tells what a machine knows of itself and the registry refers to; false
-// for what it does not know.
+// Facts returns facts of a machine that the registry refers to; false for
+// unknown ones.
 type Facts func(fact string) (Value, bool)
 
-// Settings are the values of all attributes, in the order of the registry.
+// Settings returns the values of all attributes in the order of the registry.
 func (v View) Settings(facts Facts) []Setting {
 	out := make([]Setting, 0, len(v.Model.Registry().Attributes))
 	for i := range v.Model.Registry().Attributes {
@@ -289,14 +286,14 @@ func (v View) Settings(facts Facts) []Setting {
 	return out
 }
 
-// Rules are what holds for the attributes with the values that they will have.
+// Rules returns the rules for the values after pending settings are applied.
 func (v View) Rules() Rules {
 	f := Firmware{model: v.Model, st: v.st}
 	p := f.pending()
 	return v.Model.Registry().rules(over(f.base(p.Defaults), p.Settings))
 }
 
-// Pending is what waits to be applied; nil when nothing does.
+// Pending returns the pending settings; nil: none.
 func (v View) Pending() *Pending {
 	if v.st == nil {
 		return nil
@@ -304,7 +301,7 @@ func (v View) Pending() *Pending {
 	return v.st.Pending
 }
 
-// Applied is what was applied last; nil when nothing was.
+// Applied returns the settings that were applied last; nil: none.
 func (v View) Applied() *Applied {
 	if v.st == nil {
 		return nil
@@ -312,8 +309,7 @@ func (v View) Applied() *Applied {
 	return v.st.Applied
 }
 
-// Finishing is what has been applied and whose jobs have not ended; nil when
-// there is nothing.
+// Finishing returns the applied settings whose tasks have not ended; nil: none.
 func (v View) Finishing() *Finishing {
 	if v.st == nil {
 		return nil
@@ -321,8 +317,8 @@ func (v View) Finishing() *Finishing {
 	return v.st.Finishing
 }
 
-// Works tells whether a job waits for settings to be applied, or is of an
-// update that is under way.
+// Works reports whether a task waits for settings to be applied, or belongs to
+// an update in progress.
 func (v View) Works(job string) bool {
 	if p := v.Pending(); p != nil && slices.Contains(p.Tasks, job) {
 		return true
@@ -333,7 +329,7 @@ func (v View) Works(job string) bool {
 	return slices.ContainsFunc(v.Updates(), func(u Update) bool { return u.Task == job })
 }
 
-// Updates are the updates under way, oldest first.
+// Updates returns the updates in progress, oldest first.
 func (v View) Updates() []Update {
 	if v.st == nil {
 		return nil

@@ -36,18 +36,18 @@ const (
 	imagePrefix   = len(imageMagic) + 2 + 4
 )
 
-// MaxPayload is the most that a payload may have, in bytes.
+// MaxPayload is the largest payload in bytes.
 const MaxPayload = 1 << 30
 
-// Image is what an image says of itself.
+// Image is the header of an image.
 type Image struct {
 	Kind     Kind   `json:"kind"`   // of component
-	Vendor   string `json:"vendor"` // who signed it
+	Vendor   string `json:"vendor"` // signer
 	Model    string `json:"model"`  // of component
 	Version  string `json:"version"`
-	Lowest   string `json:"lowest,omitempty"`   // below which the component refuses images once it runs this one
+	Lowest   string `json:"lowest,omitempty"`   // lowest version that the component accepts once it runs this one
 	Released string `json:"released,omitempty"` // 2026-03-14
-	Size     int64  `json:"size"`               // of the payload, in bytes
+	Size     int64  `json:"size"`               // payload, in bytes
 	SHA256   string `json:"sha256"`             // of the payload, lower case
 }
 
@@ -62,10 +62,10 @@ const (
 	TooLarge  Defect = "it is too large"
 )
 
-// ImageError is an image that cannot be used.
+// ImageError reports an image that cannot be used.
 type ImageError struct {
 	Defect Defect
-	Detail string // for people
+	Detail string // for display
 }
 
 // Error implements error.
@@ -73,15 +73,15 @@ func (e *ImageError) Error() string {
 	return fmt.Sprintf("firmware: image: %s: %s", e.Defect, e.Detail)
 }
 
-// VendorKey is the key with which a vendor of the emulated world signs. It
-// follows from the name, so that images that were built anywhere fit every
-// lab; it guards against damage and mix-ups, and is no secret.
+// VendorKey returns the signing key of a vendor in the emulated world. It
+// derives from the name, so that images built anywhere work in every lab; it
+// protects against damage and mix-ups, and is no secret.
 func VendorKey(vendor string) ed25519.PrivateKey {
 	seed := sha256.Sum256([]byte("metalab firmware vendor key 1: " + vendor))
 	return ed25519.NewKeyFromSeed(seed[:])
 }
 
-// check says what is wrong with a header.
+// check checks a header.
 func (h *Image) check() error {
 	for _, f := range []struct {
 		field, s string
@@ -108,8 +108,8 @@ func (h *Image) check() error {
 	return nil
 }
 
-// BuildImage writes an image whose payload is what r holds from where it
-// stands. Size and SHA256 are filled in.
+// BuildImage writes an image with the rest of r as payload. It fills in Size
+// and SHA256.
 func BuildImage(w io.Writer, h Image, r io.ReadSeeker) (Image, error) {
 	begin, err := r.Seek(0, io.SeekCurrent)
 	if err != nil {
@@ -143,12 +143,12 @@ func BuildImage(w io.Writer, h Image, r io.ReadSeeker) (Image, error) {
 	return h, nil
 }
 
-// Name is what people call an image.
+// Name returns the image's name for display.
 func (h *Image) Name() string { return h.Model + " " + h.Version }
 
-// ParseImage reads and verifies an image, whatever its length, with little
-// memory. What is wrong with it is an *ImageError; with Unsigned, Damaged and
-// TooLarge the header is returned as well. Errors of r come as they are.
+// ParseImage reads and verifies an image of any length with little memory. An
+// invalid image is an *ImageError; with Unsigned, Damaged and TooLarge the
+// header is returned as well. Errors of r are returned unchanged.
 func ParseImage(r io.Reader) (Image, error) {
 	var h Image
 	head := make([]byte, imagePrefix)
@@ -198,7 +198,7 @@ func ParseImage(r io.Reader) (Image, error) {
 	return h, nil
 }
 
-// fill fills b, or says why the image is none.
+// fill reads all of b, or returns why the image is invalid.
 func fill(r io.Reader, b []byte) error {
 	_, err := io.ReadFull(r, b)
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// Secret is a password that was set. Only a digest of it is kept.
+// Secret is a digest of a password that was set.
 type Secret struct {
 	Name   string `json:"name"` // of its attribute
 	Digest string `json:"digest"`
@@ -23,7 +23,7 @@ func digest(name, password string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// secret is the digest of a password; false when none is set.
+// secret returns a password's digest; false when none is set.
 func (s *State) secret(name string) (string, bool) {
 	if s == nil {
 		return "", false
@@ -36,15 +36,14 @@ func (s *State) secret(name string) (string, bool) {
 	return "", false
 }
 
-// matches tells whether a password is the one that is set, in a time that
-// tells nothing of how much of it is right.
+// matches compares a password with the one that is set, in constant time.
 func (s *State) matches(name, password string) bool {
 	want, ok := s.secret(name)
 	return ok && subtle.ConstantTimeCompare([]byte(want), []byte(digest(name, password))) == 1
 }
 
-// Guard is the attribute of the password that protects the settings: of those
-// that are set the one that the registry lists first. "" when none is set.
+// Guard returns the attribute of the password that protects the settings: the
+// first one in the registry that is set; "" when none is.
 func (v View) Guard() string {
 	for i := range v.Model.Registry().Attributes {
 		a := &v.Model.Registry().Attributes[i]
@@ -64,8 +63,8 @@ func (f *Firmware) guard(password string) error {
 	return &PasswordError{Name: name, Missing: password == ""}
 }
 
-// ChangePassword sets a password of the BIOS, or removes it with an empty New.
-// Old is what is set; the password that protects the settings does as well.
+// ChangePassword sets a BIOS password, or removes it with an empty New. Old is
+// the present password, or the one that protects the settings.
 type ChangePassword struct{ Name, Old, New string }
 
 func (c ChangePassword) apply(f *Firmware, now time.Time) ([]event.Event, error) {
@@ -81,7 +80,7 @@ func (c ChangePassword) apply(f *Firmware, now time.Time) ([]event.Event, error)
 	case !set && guard != "" && !f.st.matches(guard, c.Old):
 		return nil, &PasswordError{Name: guard, Missing: c.Old == ""}
 	case !set && guard == "" && c.Old != "":
-		return nil, &PasswordError{Name: c.Name} // whoever gives it is wrong about the machine
+		return nil, &PasswordError{Name: c.Name} // an old password was given, but none is set
 	}
 	if c.New != "" {
 		if fault := f.model.Registry().rules(f.View().value).fitsText(a, c.New); fault != "" {

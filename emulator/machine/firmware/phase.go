@@ -8,8 +8,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// step makes one move of an update; it alone assigns the phase. What does not
-// happen in this phase changes nothing.
+// step makes one transition of an update; only it assigns the phase. A missing
+// transition changes nothing.
 func (f *Firmware) step(now time.Time, u Update, on trigger, fault string) []event.Event {
 	to, ok := moves[move{u.Phase, on}]
 	if !ok {
@@ -19,7 +19,7 @@ func (f *Firmware) step(now time.Time, u Update, on trigger, fault string) []eve
 	return f.enter(now, u, fault)
 }
 
-// enter does what begins with the phase that an update has come to.
+// enter does what a new phase of an update begins with.
 func (f *Firmware) enter(now time.Time, u Update, fault ...string) []event.Event {
 	why := strings.Join(fault, "")
 	if u.Phase.ended() {
@@ -61,8 +61,8 @@ func (f *Firmware) enter(now time.Time, u Update, fault ...string) []event.Event
 	return append(evs, event.TaskRunning{At: now, Task: u.Task, Until: now.Add(f.rest(u))})
 }
 
-// now is the component that an update is busy with: while it looks for its
-// components, the first that the image is made for, and nil when there is none.
+// now returns the component that an update is working on; before its targets
+// are chosen, the first one that the image fits; nil when there is none.
 func (f *Firmware) now(u Update) *Component {
 	if len(u.Targets) > 0 {
 		return f.model.component(u.Targets[min(u.At, len(u.Targets)-1)])
@@ -75,14 +75,14 @@ func (f *Firmware) now(u Update) *Component {
 	return nil
 }
 
-// takes tells whether an image is made for a component and meant for it.
+// takes reports whether an update's image fits a component that it is for.
 func (c *Component) takes(u Update) bool {
 	return c.Kind == u.Image.Kind && c.Vendor == u.Image.Vendor && c.Model == u.Image.Model && !c.Fixed &&
 		(len(u.Only) == 0 || slices.Contains(u.Only, c.ID)) && !slices.Contains(u.Not, c.ID)
 }
 
-// rest is how long an update takes from the beginning of its phase on, as far
-// as that depends on nobody.
+// rest returns how long an update takes from the beginning of its phase,
+// without waiting times.
 func (f *Firmware) rest(u Update) time.Duration {
 	c := f.now(u)
 	if c == nil {
@@ -101,8 +101,8 @@ func (f *Firmware) rest(u Update) time.Duration {
 	return t.Restart
 }
 
-// breaks tells after how many percent the phase shall end badly, and forgets
-// that it shall; 0 when it shall not.
+// breaks returns the percentage of the phase after which a Break fails it, and
+// removes the Break; 0: none.
 func (f *Firmware) breaks(c *Component, u *Update) int {
 	if c == nil || f.st == nil {
 		return 0
@@ -112,7 +112,7 @@ func (f *Firmware) breaks(c *Component, u *Update) int {
 		return 0
 	}
 	at := f.st.Breaks[i].At
-	if at == 0 { // stored before there was anything but half
+	if at == 0 { // stored by a release in which all Breaks were at half
 		at = 50
 	}
 	st := f.edit()
@@ -124,7 +124,7 @@ func (f *Firmware) breaks(c *Component, u *Update) int {
 	return at
 }
 
-// due moves on an update whose deadline has come.
+// due advances an update whose deadline has passed.
 func (f *Firmware) due(at time.Time, u Update) []event.Event {
 	if u.Breaks {
 		return f.fail(at, u, broke)
@@ -143,8 +143,8 @@ func (f *Firmware) due(at time.Time, u Update) []event.Event {
 	return f.step(at, u, elapsed, "")
 }
 
-// wantReset asks for a reset of the host, without which an update that was to
-// happen by itself would not.
+// wantReset asks for a reset of the host, when an update at a maintenance
+// window needs one.
 func (f *Firmware) wantReset(at time.Time, u Update) []event.Event {
 	i := slices.IndexFunc(f.updates(), func(o Update) bool { return o.ID == u.ID })
 	if i < 0 || f.updates()[i].Phase != Waiting {
@@ -153,7 +153,7 @@ func (f *Firmware) wantReset(at time.Time, u Update) []event.Event {
 	return []event.Event{ResetWanted{At: at}}
 }
 
-// verified decides what becomes of an image that was looked at.
+// verified decides how an update continues after the verification of its image.
 func (f *Firmware) verified(at time.Time, u Update) []event.Event {
 	if u.Defect != "" {
 		evs := f.tell(at, u, event.UpdateNotVerified, "")
@@ -203,8 +203,8 @@ func (f *Firmware) verified(at time.Time, u Update) []event.Event {
 	return append(evs, f.write(at, u, atOnce)...)
 }
 
-// write begins to write, or waits for the host where components have their
-// power from it and it is off.
+// write begins to write, or waits for the host when components need host power
+// and it is off.
 func (f *Firmware) write(at time.Time, u Update, on trigger) []event.Event {
 	if c := f.now(u); c != nil && c.HostPower && !f.on {
 		on = atReset
@@ -212,8 +212,8 @@ func (f *Firmware) write(at time.Time, u Update, on trigger) []event.Event {
 	return f.step(at, u, on, "")
 }
 
-// written stages what was written to one component, and goes on with the next
-// or makes all of them run it.
+// written stages what was written to one component, and continues with the next
+// or activates all.
 func (f *Firmware) written(at time.Time, u Update) []event.Event {
 	c := f.now(u)
 	x := f.st.slots(c.ID)
@@ -247,8 +247,8 @@ func (f *Firmware) written(at time.Time, u Update) []event.Event {
 	return evs
 }
 
-// fail ends an update that went wrong, and leaves behind what such a thing
-// does.
+// fail ends an update that failed, and leaves the component in the resulting
+// state.
 func (f *Firmware) fail(at time.Time, u Update, on trigger) []event.Event {
 	c := f.now(u)
 	fault := map[Phase]string{
@@ -277,8 +277,7 @@ func (f *Firmware) fail(at time.Time, u Update, on trigger) []event.Event {
 	return append(evs, f.step(at, u, on, fault)...)
 }
 
-// end takes an update out of the list, and lets what was written run if it
-// went well.
+// end removes an update, and activates what was written if it succeeded.
 func (f *Firmware) end(now time.Time, u Update, fault string) []event.Event {
 	st := f.edit()
 	st.Updates = slices.DeleteFunc(slices.Clone(st.Updates), func(o Update) bool { return o.ID == u.ID })
@@ -304,7 +303,7 @@ func (f *Firmware) end(now time.Time, u Update, fault string) []event.Event {
 	return append(evs, done(now, u.Task, fault)...)
 }
 
-// activate lets a component run what is staged, or its backup.
+// activate makes a component run its staged or backup image.
 func (f *Firmware) activate(now time.Time, u Update, c *Component) []event.Event {
 	was := f.View().inventory(c)
 	x := f.st.slots(c.ID)
@@ -330,10 +329,10 @@ func (f *Firmware) activate(now time.Time, u Update, c *Component) []event.Event
 	return append(evs, f.note(now, event.ComponentUpdated, subject(c), c.ID, old.Version, runs.Version)...)
 }
 
-// unstage drops what an update has written and nobody runs.
+// unstage drops what an update has written and nothing runs.
 func (f *Firmware) unstage(u Update) {
 	if u.Restore {
-		return // what it was to run was there before
+		return // what it was to activate was there before
 	}
 	st := f.edit()
 	for _, id := range u.Targets {
@@ -345,7 +344,7 @@ func (f *Firmware) unstage(u Update) {
 	f.keep(st)
 }
 
-// put replaces an update by what has become of it.
+// put replaces an update.
 func (f *Firmware) put(u Update) {
 	st := f.edit()
 	st.Updates = slices.Clone(st.Updates)
@@ -357,7 +356,7 @@ func (f *Firmware) put(u Update) {
 	f.keep(st)
 }
 
-// tell says in an update's job what happens to a component.
+// tell returns a message of an update's task.
 func (f *Firmware) tell(at time.Time, u Update, k event.Kind, component string) []event.Event {
 	if u.Task == "" || k == "" {
 		return nil

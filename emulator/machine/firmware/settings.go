@@ -23,28 +23,28 @@ const (
 	OnStartUpdateRequest       ApplyTime = "OnStartUpdateRequest" // updates only
 )
 
-// SettingsTimes are the apply times of settings, in the order in which
+// SettingsTimes lists the apply times of settings in the order in which
 // services list them.
 var SettingsTimes = []ApplyTime{OnReset, Immediate, AtMaintenanceWindowStart, InMaintenanceWindowOnReset}
 
-// When says when something shall take effect.
+// When says when something takes effect.
 type When struct {
 	Apply  ApplyTime     `json:"apply"`
 	Start  time.Time     `json:"start,omitzero"`   // of the maintenance window
-	Length time.Duration `json:"length,omitempty"` // of it
+	Length time.Duration `json:"length,omitempty"` // of the window
 }
 
-// windowed tells whether an apply time speaks of a window.
+// windowed reports whether the apply time has a maintenance window.
 func (w When) windowed() bool {
 	return w.Apply == AtMaintenanceWindowStart || w.Apply == InMaintenanceWindowOnReset
 }
 
 func (w When) end() time.Time { return w.Start.Add(w.Length) }
 
-// within tells whether the window is open.
+// within reports whether the window is open.
 func (w When) within(now time.Time) bool { return !now.Before(w.Start) && now.Before(w.end()) }
 
-// check says what is wrong with a time, for things that know these.
+// check checks that an apply time is one of those known and possible.
 func (w When) check(now time.Time, known []ApplyTime) error {
 	switch {
 	case !slices.Contains(known, w.Apply):
@@ -59,47 +59,48 @@ func (w When) check(now time.Time, known []ApplyTime) error {
 	return nil
 }
 
-// Pending is what waits to be applied.
+// Pending holds settings that wait to be applied.
 type Pending struct {
-	Defaults bool          `json:"defaults,omitempty"` // reset to them first
-	Settings Settings      `json:"settings,omitempty"` // asked for, where they differ from what they change
+	Defaults bool          `json:"defaults,omitempty"` // reset to defaults first
+	Settings Settings      `json:"settings,omitempty"` // requested values that change something
 	When     When          `json:"when"`
-	Held     bool          `json:"held,omitempty"` // no reset applies it before somebody says when
-	Due      bool          `json:"due,omitempty"`  // the window has begun: the next reset applies it
+	Held     bool          `json:"held,omitempty"` // no reset applies it until an apply time is given
+	Due      bool          `json:"due,omitempty"`  // the window is open: the next reset applies it
 	Since    time.Time     `json:"since,omitzero"`
-	Tasks    []string      `json:"jobs,omitempty"`  // that end with it
-	Takes    time.Duration `json:"takes,omitempty"` // to apply it, if there are jobs
-	Lag      int           `json:"lag,omitempty"`   // how many of the last settings turn out to be unknown
+	Tasks    []string      `json:"jobs,omitempty"`  // tasks that end with it
+	Takes    time.Duration `json:"takes,omitempty"` // duration of applying it, if there are tasks
+	Lag      int           `json:"lag,omitempty"`   // number of settings at the end that turn out to be unknown
 }
 
-// Finishing are jobs whose settings were applied, until POST is done with that.
+// Finishing holds tasks whose settings were applied, until POST has finished
+// with them.
 type Finishing struct {
 	Tasks []string  `json:"jobs"`
 	At    time.Time `json:"at"`
 }
 
-// Applied is what was applied last.
+// Applied holds what was applied last.
 type Applied struct {
 	At       time.Time `json:"at"`
 	Defaults bool      `json:"defaults,omitempty"`
-	Settings Settings  `json:"settings,omitempty"` // asked for
-	Unknown  Settings  `json:"unknown,omitempty"`  // asked for, and then not known
-	Expired  bool      `json:"expired,omitempty"`  // they were not applied: no reset came in the window
+	Settings Settings  `json:"settings,omitempty"` // requested
+	Unknown  Settings  `json:"unknown,omitempty"`  // requested, but unknown
+	Expired  bool      `json:"expired,omitempty"`  // not applied: no reset came in the window
 }
 
 // SetAttributes changes settings: all of them or, with an AttributeErrors,
-// none. Those that are to be applied later join what is pending already, and
-// all of it then waits for When.
+// none. Settings for later are added to the pending ones, and When applies to
+// all of them.
 type SetAttributes struct {
 	Settings []Setting
-	When     When   // no Apply: that of what is pending, or OnReset
-	Password string // that protects the settings, where one was set
-	Task     string // ends when it was applied; "" when nobody asks
-	// Hold keeps settings that come without an apply time until others, or none
-	// at all, come with one.
+	When     When   // zero: that of the pending settings, or OnReset
+	Password string // password that protects the settings, where one is set
+	Task     string // ends when the settings are applied; "": none
+	// Hold keeps settings without an apply time until a change with one comes,
+	// even an empty one.
 	Hold  bool
-	Takes time.Duration // for how long POST applies them, if there is a job
-	Lag   int           // how many of the last of them, by name, POST will not know
+	Takes time.Duration // how long POST takes to apply them, if there is a task
+	Lag   int           // number of settings at the end, by name, that POST will not know
 }
 
 func (c SetAttributes) apply(f *Firmware, now time.Time) ([]event.Event, error) {
@@ -171,8 +172,8 @@ func (c SetAttributes) atOnce(f *Firmware, now time.Time) ([]event.Event, error)
 	return evs, nil
 }
 
-// ResetBIOS gives all settings their defaults at the next reset. What was
-// pending is given up.
+// ResetBIOS resets all settings to their defaults at the next reset. Pending
+// settings are dropped.
 type ResetBIOS struct{ Task string }
 
 func (c ResetBIOS) apply(f *Firmware, now time.Time) ([]event.Event, error) {
@@ -182,7 +183,7 @@ func (c ResetBIOS) apply(f *Firmware, now time.Time) ([]event.Event, error) {
 	return append(evs, f.wait(now, p, When{Apply: OnReset}, c.Task)...), nil
 }
 
-// ClearPending gives up all that is pending.
+// ClearPending drops all pending settings.
 type ClearPending struct{}
 
 func (c ClearPending) apply(f *Firmware, now time.Time) ([]event.Event, error) {
@@ -200,7 +201,7 @@ func (c ClearPending) apply(f *Firmware, now time.Time) ([]event.Event, error) {
 	return evs, nil
 }
 
-// pending is a copy of what is pending, to be changed.
+// pending returns a copy of the pending settings.
 func (f *Firmware) pending() Pending {
 	if f.st == nil || f.st.Pending == nil {
 		return Pending{}
@@ -210,7 +211,7 @@ func (f *Firmware) pending() Pending {
 	return p
 }
 
-// wait makes p what is pending; nothing is when p changes nothing.
+// wait stores p as pending, or nothing when p changes nothing.
 func (f *Firmware) wait(now time.Time, p Pending, when When, job string) []event.Event {
 	st := f.edit()
 	if p.Settings == nil && !p.Defaults {
@@ -230,8 +231,8 @@ func (f *Firmware) wait(now time.Time, p Pending, when When, job string) []event
 	return f.note(now, event.SettingsPending, system, names(p.Settings))
 }
 
-// base tells the values that a change starts from: those that hold, or the
-// defaults, which leave alone what is of one system only.
+// base returns the values that a change starts from: the present ones, or the
+// defaults, except for attributes that are unique to a system.
 func (f *Firmware) base(defaults bool) func(string) Value {
 	if !defaults {
 		return f.View().value
@@ -245,7 +246,7 @@ func (f *Firmware) base(defaults bool) func(string) Value {
 	}
 }
 
-// over tells values with others in their place.
+// over overlays values with others.
 func over(base func(string) Value, set Settings) func(string) Value {
 	return func(name string) Value {
 		if v, ok := set.Lookup(name); ok {
@@ -255,9 +256,9 @@ func over(base func(string) Value, set Settings) func(string) Value {
 	}
 }
 
-// judge says what is wrong with a change that joins what is pending. Rules are
-// those of all values together: a change may itself allow what it asks for,
-// unless the registry is strict.
+// judge checks a change together with the pending settings. The rules are those
+// of the resulting values: a change may itself allow what it sets, unless the
+// registry is strict.
 func (f *Firmware) judge(base func(string) Value, pending Settings, change []Setting, atOnce bool) AttributeErrors {
 	var errs AttributeErrors
 	all := pending
@@ -297,9 +298,9 @@ func (f *Firmware) judge(base func(string) Value, pending Settings, change []Set
 	return errs
 }
 
-// judge says what is wrong with a value of an attribute that has another one
-// now, and which attribute makes it so. To set what is so already is not wrong
-// because others govern it.
+// judge checks a value for an attribute, and returns the fault and the
+// attribute that causes it. Setting the present value is no fault even if
+// another attribute determines it.
 func (u Rules) judge(a *Attribute, v, now Value) (fault Fault, by string) {
 	by = u.governs(about{a.Name, ReadOnly})
 	locked := u.is(a.Name, ReadOnly)
@@ -318,8 +319,8 @@ func (u Rules) judge(a *Attribute, v, now Value) (fault Fault, by string) {
 	return "", ""
 }
 
-// settle is what values become when some are set: dependencies give others to
-// further attributes.
+// settle returns the values after some are set and dependencies have changed
+// others.
 func (f *Firmware) settle(base func(string) Value, set Settings) func(string) Value {
 	all := set
 	for _, s := range f.model.Registry().rules(over(base, set)).forced() {
@@ -328,7 +329,7 @@ func (f *Firmware) settle(base func(string) Value, set Settings) func(string) Va
 	return over(base, all)
 }
 
-// differ are the values that are not the defaults.
+// differ returns the values that differ from the defaults.
 func (f *Firmware) differ(value func(string) Value) Settings {
 	var out Settings
 	for i := range f.model.Registry().Attributes {
@@ -341,8 +342,8 @@ func (f *Firmware) differ(value func(string) Value) Settings {
 	return out
 }
 
-// settings applies what is pending if its time has come; POST calls it, and has
-// to hold for as long as it returns.
+// settings applies the pending settings if their time has come; POST calls it
+// and waits for the returned time.
 func (f *Firmware) settings(now time.Time) (evs []event.Event, hold time.Duration) {
 	if f.st == nil || f.st.Pending == nil || f.st.Pending.Held {
 		return nil, 0
@@ -362,7 +363,7 @@ func (f *Firmware) settings(now time.Time) (evs []event.Event, hold time.Duratio
 	later := len(p.Tasks) > 0 && p.Takes > 0
 	if later {
 		e := Finishing{Tasks: p.Tasks, At: now.Add(p.Takes)}
-		if old := st.Finishing; old != nil { // they end with these
+		if old := st.Finishing; old != nil { // its tasks end with the new ones
 			e.Tasks = slices.Concat(old.Tasks, p.Tasks)
 		}
 		st.Finishing = &e
@@ -383,7 +384,7 @@ func (f *Firmware) settings(now time.Time) (evs []event.Event, hold time.Duratio
 	return evs, p.Takes
 }
 
-// finish ends the jobs of settings that were applied.
+// finish ends the tasks of applied settings.
 func (f *Firmware) finish(now time.Time) []event.Event {
 	st := f.edit()
 	jobs := st.Finishing.Tasks
@@ -392,8 +393,8 @@ func (f *Firmware) finish(now time.Time) []event.Event {
 	return give(now, jobs, "")
 }
 
-// window moves what is pending with its maintenance window: the start asks for
-// a reset, and the end gives up what no reset has applied.
+// window handles the maintenance window of pending settings: its start asks for
+// a reset, its end drops what no reset has applied.
 func (f *Firmware) window(now time.Time) []event.Event {
 	p := f.pending()
 	st := f.edit()
@@ -409,7 +410,7 @@ func (f *Firmware) window(now time.Time) []event.Event {
 	return append(evs, give(now, p.Tasks, "the maintenance window ended before a reset")...)
 }
 
-// due is when what is pending next changes by itself; zero when it does not.
+// due returns when the pending settings next change; zero: never.
 func (p *Pending) due() time.Time {
 	switch {
 	case p == nil || p.Due:
@@ -429,7 +430,7 @@ func names(s Settings) string {
 	return strings.Join(all, ", ")
 }
 
-// give ends jobs.
+// give ends tasks.
 func give(now time.Time, jobs []string, fault string) []event.Event {
 	var evs []event.Event
 	for _, j := range jobs {

@@ -8,53 +8,53 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// Update is an image on its way into components. Updates that have ended are
-// forgotten; what they have done is in the slots of the components.
+// Update is a firmware update in progress. An update that has ended is removed;
+// its result is in the components' slots.
 type Update struct {
 	ID       string    `json:"id"`
 	Task     string    `json:"job,omitempty"`
 	Image    Image     `json:"image"`
-	Defect   Defect    `json:"defect,omitempty"`  // that its verification finds
-	Only     []string  `json:"only,omitempty"`    // components that it is for; none: all that it fits
-	Not      []string  `json:"not,omitempty"`     // those of them that it is not for
-	Targets  []string  `json:"targets,omitempty"` // components that verification has chosen
-	At       int       `json:"at,omitempty"`      // place in Targets of the one that is being written
-	Force    bool      `json:"force,omitempty"`   // whatever the versions are
-	Stage    bool      `json:"stage,omitempty"`   // write it, and leave it to Activate to run it
-	Restore  bool      `json:"restore,omitempty"` // Activate: what runs is what a slot holds already
+	Defect   Defect    `json:"defect,omitempty"`  // found by its verification
+	Only     []string  `json:"only,omitempty"`    // IDs of components to update; none: all that it fits
+	Not      []string  `json:"not,omitempty"`     // IDs of components not to update
+	Targets  []string  `json:"targets,omitempty"` // IDs of components that verification has chosen
+	At       int       `json:"at,omitempty"`      // index in Targets of the one being written
+	Force    bool      `json:"force,omitempty"`   // regardless of versions
+	Stage    bool      `json:"stage,omitempty"`   // write only; Activate runs it
+	Restore  bool      `json:"restore,omitempty"` // by Activate: runs an image that a slot already holds
 	When     When      `json:"when"`
 	Phase    Phase     `json:"phase"`
 	Deadline time.Time `json:"deadline,omitzero"`
-	InPOST   bool      `json:"inPOST,omitempty"` // it is written while POST waits
-	Breaks   bool      `json:"breaks,omitempty"` // the phase ends badly
+	InPOST   bool      `json:"inPOST,omitempty"` // written while POST waits
+	Breaks   bool      `json:"breaks,omitempty"` // the phase will fail
 }
 
-// has tells whether an update has a component for itself.
+// has reports whether an update has exclusive use of a component.
 func (u *Update) has(component string) bool { return slices.Contains(u.Targets, component) }
 
-// UpdateTimes are the apply times of updates, in the order in which services
+// UpdateTimes lists the apply times of updates in the order in which services
 // list them.
 var UpdateTimes = []ApplyTime{Immediate, OnReset, AtMaintenanceWindowStart, InMaintenanceWindowOnReset, OnStartUpdateRequest}
 
-// Phase is how far an update is. Values are stored.
+// Phase is the state of an update. Values are stored.
 type Phase string
 
 // The phases.
 const (
-	Received   Phase = "received"   // the image goes to the component
-	Verifying  Phase = "verifying"  // which looks at it
-	Scheduled  Phase = "scheduled"  // it waits for a time
-	Waiting    Phase = "waiting"    // it waits for a reset of the host
-	Held       Phase = "held"       // it waits to be started
-	Applying   Phase = "applying"   // it is being written
-	Restarting Phase = "restarting" // the component starts with it
-	Awaiting   Phase = "awaiting"   // it was written, and runs from the next reset of the host
+	Received   Phase = "received"   // the image is transferred to the component
+	Verifying  Phase = "verifying"  // the component verifies it
+	Scheduled  Phase = "scheduled"  // waits for a time
+	Waiting    Phase = "waiting"    // waits for a reset of the host
+	Held       Phase = "held"       // waits for StartUpdates
+	Applying   Phase = "applying"   // is written
+	Restarting Phase = "restarting" // the component restarts
+	Awaiting   Phase = "awaiting"   // written, runs after the next reset of the host
 	Finished   Phase = "finished"
 	Failed     Phase = "failed"
 	Cancelled  Phase = "cancelled"
 )
 
-// trigger moves an update from one phase to another.
+// trigger causes a transition between phases.
 type trigger string
 
 const (
@@ -82,8 +82,8 @@ type move struct {
 	on   trigger
 }
 
-// moves is the life of an update. A pair that is absent does not happen; where
-// a command asks for it, it is refused with ErrBusy.
+// moves is the state machine of updates. A missing pair does not happen; a
+// command that needs it answers ErrBusy.
 var moves = map[move]Phase{
 	{Received, elapsed}:    Verifying,
 	{Received, broke}:      Failed,
@@ -117,8 +117,7 @@ var moves = map[move]Phase{
 	{Awaiting, cancelled}:  Cancelled,
 }
 
-// lasts tells how long a phase takes a component; nil lasts until something
-// happens.
+// lasts returns a phase's duration for a component; nil lasts until an event.
 var lasts = map[Phase]func(Timings) time.Duration{
 	Received:   func(t Timings) time.Duration { return t.Transfer },
 	Verifying:  func(t Timings) time.Duration { return t.Verify },
@@ -126,7 +125,7 @@ var lasts = map[Phase]func(Timings) time.Duration{
 	Restarting: func(t Timings) time.Duration { return t.Restart },
 }
 
-// told is the note with which a phase begins in an update's job.
+// told maps phases to the messages of an update's task.
 var told = map[Phase]event.Kind{
 	Received:   event.UpdateTransferring,
 	Verifying:  event.UpdateVerifying,
@@ -138,25 +137,24 @@ var told = map[Phase]event.Kind{
 	Awaiting:   event.UpdateAwaitsActivation,
 }
 
-// ended tells whether a phase is the last.
+// ended reports whether a phase is final.
 func (p Phase) ended() bool { return p == Finished || p == Failed || p == Cancelled }
 
-// maxUpdates bounds how many updates are under way in one machine.
+// maxUpdates is the maximum number of updates in progress per machine.
 const maxUpdates = 32
 
-// Stage begins an update with an image that the BMC holds. What is wrong with
-// the image, or between it and the components, fails the update when it is
-// verified, as it does where nobody can look into an image before.
+// Stage begins an update with an image that the BMC has. An image that is
+// invalid or does not fit fails the update at its verification.
 type Stage struct {
-	ID     string // of the update; new
+	ID     string // of the update; must be new
 	Task   string
 	Image  Image
-	Defect Defect   // that reading the image has found
+	Defect Defect   // found when the image was read
 	Only   []string // IDs of components; none: all that the image fits
 	Not    []string
 	Force  bool
-	Keep   bool // write it, and leave it to Activate to run it
-	When   When // no Apply: Immediate
+	Keep   bool // write only; Activate runs it
+	When   When // zero: Immediate
 }
 
 func (c Stage) apply(f *Firmware, now time.Time) ([]event.Event, error) {
@@ -177,7 +175,7 @@ func (c Stage) apply(f *Firmware, now time.Time) ([]event.Event, error) {
 	})
 }
 
-// Slot is one of the two slots from which Activate takes what is to run.
+// Slot is a slot whose image Activate runs.
 type Slot string
 
 // The slots.
@@ -186,13 +184,13 @@ const (
 	BackupSlot Slot = "backup"
 )
 
-// Activate makes components run what they hold in another slot.
+// Activate makes components run the image in another slot.
 type Activate struct {
-	ID   string // of the update; new
+	ID   string // of the update; must be new
 	Task string
 	Slot Slot
-	On   []string // components
-	When When     // no Apply: Immediate
+	On   []string // IDs of components
+	When When     // zero: Immediate
 }
 
 func (c Activate) apply(f *Firmware, now time.Time) ([]event.Event, error) {
@@ -250,7 +248,7 @@ func (f *Firmware) begin(now time.Time, u Update) ([]event.Event, error) {
 	return f.enter(now, u), nil
 }
 
-// StartUpdates starts what is held until it is asked for.
+// StartUpdates starts the updates that are held.
 type StartUpdates struct{}
 
 func (c StartUpdates) apply(f *Firmware, now time.Time) ([]event.Event, error) {
@@ -263,8 +261,8 @@ func (c StartUpdates) apply(f *Firmware, now time.Time) ([]event.Event, error) {
 	return evs, nil
 }
 
-// CancelUpdate gives up the update that has an ID or is of a job, unless it is
-// being written.
+// CancelUpdate cancels the update with that ID or task, unless it is being
+// written.
 type CancelUpdate struct{ ID, Task string }
 
 func (c CancelUpdate) apply(f *Firmware, now time.Time) ([]event.Event, error) {
@@ -280,12 +278,12 @@ func (c CancelUpdate) apply(f *Firmware, now time.Time) ([]event.Event, error) {
 	return nil, fmt.Errorf("%w: update %q", ErrUnknown, c.ID+c.Task)
 }
 
-// Break makes the next update of a component go wrong in the middle of a phase:
-// received, verifying, applying or restarting.
+// Break makes the next update of a component fail in a phase: received,
+// verifying, applying or restarting.
 type Break struct {
 	Component string
 	Phase     Phase
-	At        int `json:"At,omitempty"` // percent of the phase, from 1; 0 is half of it
+	At        int `json:"At,omitempty"` // percent of the phase, from 1; 0: 50
 }
 
 func (c Break) apply(f *Firmware, _ time.Time) ([]event.Event, error) {
@@ -302,7 +300,7 @@ func (c Break) apply(f *Firmware, _ time.Time) ([]event.Event, error) {
 	return nil, nil
 }
 
-// updates are the updates as they stand, to be ranged over while they change.
+// updates returns the updates, for iterating while they change.
 func (f *Firmware) updates() []Update {
 	if f.st == nil {
 		return nil

@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// kind is what sort of JSON value a Value is.
+// kind is a Value's JSON type.
 type kind string
 
 const (
-	null    kind = "" // nothing: what a password shows
+	null    kind = "" // no value: what a password reads as
 	text    kind = "text"
 	integer kind = "integer"
 	boolean kind = "boolean"
 )
 
-// Value is the value of an attribute: a string, an integer, a boolean, or
-// nothing. Values compare with ==.
+// Value is an attribute's value: a string, an integer, a boolean, or none.
+// Values compare with ==.
 type Value struct {
 	kind kind
 	s    string
@@ -30,17 +30,17 @@ type Value struct {
 	b    bool
 }
 
-// Text makes a string.
+// Text returns a string value.
 func Text(s string) Value { return Value{kind: text, s: s} }
 
-// Integer makes an integer.
+// Integer returns an integer value.
 func Integer(n int64) Value { return Value{kind: integer, n: n} }
 
-// Boolean makes a boolean.
+// Boolean returns a boolean value.
 func Boolean(b bool) Value { return Value{kind: boolean, b: b} }
 
-// ValueOf makes a Value of what a JSON decoder made: a string, a bool, nil, or
-// a number without a fraction. False means that x is none of these.
+// ValueOf converts what a JSON decoder has made: a string, a bool, nil, or an
+// integral number. It is false for anything else.
 func ValueOf(x any) (Value, bool) {
 	switch x := x.(type) {
 	case nil:
@@ -71,8 +71,8 @@ func ValueOf(x any) (Value, bool) {
 	return Value{}, false
 }
 
-// Any is the value as encoding/json would have decoded it, but for integers,
-// which are int64.
+// Any returns the value as encoding/json decodes it, except that integers are
+// int64.
 func (v Value) Any() any {
 	switch v.kind {
 	case text:
@@ -85,7 +85,7 @@ func (v Value) Any() any {
 	return nil
 }
 
-// String is the value for people.
+// String returns the value for display.
 func (v Value) String() string {
 	switch v.kind {
 	case text:
@@ -98,7 +98,7 @@ func (v Value) String() string {
 	return "null"
 }
 
-// IsZero tells whether the value is nothing.
+// IsZero reports whether there is no value.
 func (v Value) IsZero() bool { return v.kind == null }
 
 // MarshalJSON implements json.Marshaler.
@@ -134,7 +134,7 @@ func (v Value) order(w Value) (int, bool) {
 	return 0, false
 }
 
-// Setting is an attribute and its value.
+// Setting is an attribute's name and value.
 type Setting struct {
 	Name  string `json:"name"`
 	Value Value  `json:"value"`
@@ -145,7 +145,7 @@ type Settings []Setting
 
 func byName(s Setting, name string) int { return strings.Compare(s.Name, name) }
 
-// Lookup finds the value of an attribute.
+// Lookup returns an attribute's value.
 func (s Settings) Lookup(name string) (Value, bool) {
 	i, ok := slices.BinarySearchFunc(s, name, byName)
 	if !ok {
@@ -154,7 +154,7 @@ func (s Settings) Lookup(name string) (Value, bool) {
 	return s[i].Value, true
 }
 
-// with is s with one more value, or another one.
+// with returns s with a value added or replaced.
 func (s Settings) with(name string, v Value) Settings {
 	i, ok := slices.BinarySearchFunc(s, name, byName)
 	out := slices.Clone(s)
@@ -165,7 +165,7 @@ func (s Settings) with(name string, v Value) Settings {
 	return slices.Insert(out, i, Setting{Name: name, Value: v})
 }
 
-// without is s without one value; nil when none is left.
+// without returns s without a value; nil when none is left.
 func (s Settings) without(name string) Settings {
 	i, ok := slices.BinarySearchFunc(s, name, byName)
 	switch {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Drive tells how far the server has power, and what it is busy with.
+// Drive sets the server's power mode and its work.
 type Drive struct {
 	Mode Mode
 	Work Work
@@ -20,8 +20,8 @@ func (c Drive) apply(in *Inputs, _ *Model) error {
 	return nil
 }
 
-// SetLoad sets how much of what it can the server does while it is on, 0 to 1;
-// nil leaves it to what it is busy with.
+// SetLoad sets the utilization while the server is on, 0 to 1; nil lets it
+// follow the work.
 type SetLoad struct{ Load *float64 }
 
 func (c SetLoad) apply(in *Inputs, _ *Model) error {
@@ -32,7 +32,7 @@ func (c SetLoad) apply(in *Inputs, _ *Model) error {
 	return nil
 }
 
-// SetAmbient sets how warm the room is; nil makes it what the model says.
+// SetAmbient sets the ambient temperature; nil restores the model's.
 type SetAmbient struct{ Celsius *float64 }
 
 func (c SetAmbient) apply(in *Inputs, _ *Model) error {
@@ -43,7 +43,7 @@ func (c SetAmbient) apply(in *Inputs, _ *Model) error {
 	return nil
 }
 
-// FailFan stops a fan, or makes it turn again.
+// FailFan stops a fan or starts it again.
 type FailFan struct {
 	ID     string
 	Failed bool
@@ -64,7 +64,7 @@ func (c FailFan) apply(in *Inputs, m *Model) error {
 	return nil
 }
 
-// SetSupply breaks a power supply, or mends it.
+// SetSupply sets or clears a power supply's fault.
 type SetSupply struct {
 	ID    string
 	Fault Fault
@@ -92,7 +92,7 @@ func (c SetSupply) apply(in *Inputs, m *Model) error {
 	return nil
 }
 
-// Force makes a sensor read something else than it would; nil ends that.
+// Force overrides a sensor's reading; nil ends that.
 type Force struct {
 	Sensor  string
 	Reading *float64
@@ -113,8 +113,8 @@ func (c Force) apply(in *Inputs, m *Model) error {
 	return nil
 }
 
-// SetLimit keeps the power that is drawn from the mains to so many W; 0 ends
-// that. What cannot be reached by doing less is not.
+// SetLimit limits the input power in W; 0 removes the limit. The limit works by
+// throttling, which cannot go below idle power.
 type SetLimit struct{ Watts float64 }
 
 func (c SetLimit) apply(in *Inputs, m *Model) error {
@@ -125,8 +125,7 @@ func (c SetLimit) apply(in *Inputs, m *Model) error {
 	return nil
 }
 
-// Limits are the least and the most that the power can be limited to, in W of
-// the mains.
+// Limits returns the lowest and the highest input power limit in W.
 func (m *Model) Limits() (least, most float64) {
 	e := View{Model: m}.efficiency()
 	round := func(w float64) float64 { return float64(int(w/e/10+1) * 10) }

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Window is how far back it is known what was drawn from the mains.
+// Window is how far back the input power is recorded.
 const Window = time.Minute
 
-// Drawn is what was drawn from the mains until some time, since the one before.
+// Drawn is the input power up to a time, since the previous one.
 type Drawn struct {
 	Until time.Time `json:"until"`
 	Watts float64   `json:"watts"`
 }
 
-// drawnBefore is what was drawn before now, when it changes.
+// drawnBefore returns the recorded input power before now, when it changes.
 func (v View) drawnBefore(now time.Time) []Drawn {
 	old := slices.DeleteFunc(slices.Clone(v.state().Drawn), func(d Drawn) bool { return now.Sub(d.Until) >= Window })
 	last, is := len(old)-1, v.Watts()
@@ -25,10 +25,11 @@ func (v View) drawnBefore(now time.Time) []Drawn {
 	return append(old, Drawn{now, is})
 }
 
-// Usage is what was drawn from the mains over some time, in W.
+// Usage holds the present, lowest, highest and mean input power over a period,
+// in W.
 type Usage struct{ Is, Least, Most, Mean float64 }
 
-// Usage is what was drawn over some time before now, Window at most.
+// Usage returns the input power over a period before now, of at most Window.
 func (v View) Usage(now time.Time, over time.Duration) Usage {
 	is := v.Watts()
 	u := Usage{is, is, is, is}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Load is how much of what it can the server does, 0 to 1, and how much it
-// would if nothing held it back.
+// Load returns the present utilization, 0 to 1, and what it would be without
+// throttling.
 func (v View) Load() (is, wanted float64) {
 	in, m := &v.state().Inputs, v.Model
 	if in.Mode != On {
@@ -32,7 +32,7 @@ func (v View) Load() (is, wanted float64) {
 	return min(wanted, max(0, (may/v.vary(-1, 0.015)-m.Watts.Idle)/room)), wanted
 }
 
-// efficiency is how much of what the supplies take in comes out.
+// efficiency returns the power supplies' output power per input power.
 func (v View) efficiency() float64 {
 	if e := v.Model.Supplies.Efficiency; e > 0 {
 		return e / 100
@@ -40,7 +40,7 @@ func (v View) efficiency() float64 {
 	return 1
 }
 
-// feeding are the supplies that feed the server.
+// feeding returns the indexes of the power supplies that deliver power.
 func (v View) feeding() []int {
 	if v.state().Mode == Dark {
 		return nil
@@ -48,7 +48,7 @@ func (v View) feeding() []int {
 	return v.working()
 }
 
-// SupplyFault is what is wrong with the n-th power supply.
+// SupplyFault returns the fault of the n-th power supply.
 func (v View) SupplyFault(n int) Fault {
 	for _, t := range v.state().Supplies {
 		if t.ID == SupplyID(n) {
@@ -58,7 +58,7 @@ func (v View) SupplyFault(n int) Fault {
 	return NoFault
 }
 
-// draw is what the server takes from its supplies, in W.
+// draw returns the power supplies' output power in W.
 func (v View) draw() float64 {
 	w := v.Model.Watts
 	switch v.state().Mode {
@@ -71,7 +71,7 @@ func (v View) draw() float64 {
 	return (w.Idle + (w.Full-w.Idle)*load) * v.vary(-1, 0.015)
 }
 
-// Watts is what the supplies take from the mains.
+// Watts returns the input power in W.
 func (v View) Watts() float64 {
 	if v.Model.Supplies.Count > 0 && len(v.feeding()) == 0 {
 		return 0
@@ -79,7 +79,7 @@ func (v View) Watts() float64 {
 	return v.draw() / v.efficiency()
 }
 
-// joules is what was drawn from the mains until now.
+// joules returns the input energy until now.
 func (v View) joules(now time.Time) float64 {
 	st := v.state()
 	if st.At.IsZero() {
@@ -88,16 +88,16 @@ func (v View) joules(now time.Time) float64 {
 	return st.Joules + v.Watts()*max(0, now.Sub(st.At).Seconds())
 }
 
-// Limit is what the power drawn from the mains is kept to, in W; 0: nothing.
+// Limit returns the input power limit in W; 0: none.
 func (v View) Limit() float64 { return v.state().Limit }
 
-// Energy is what was drawn from the mains since then, in J.
+// Energy returns the input energy since Since, in J.
 func (v View) Energy(now time.Time) float64 { return v.joules(now) }
 
-// Since is from when on energy is counted; zero when nothing was yet.
+// Since returns when energy counting began; zero: not yet.
 func (v View) Since() time.Time { return v.state().Since }
 
-// Ambient is how warm the room is, in °C.
+// Ambient returns the ambient temperature in °C.
 func (v View) Ambient() float64 {
 	if a := v.state().Ambient; a != nil {
 		return *a
@@ -105,7 +105,7 @@ func (v View) Ambient() float64 {
 	return v.Model.Ambient
 }
 
-// rise is how much warmer than the room a zone becomes, given enough air.
+// rise returns a zone's temperature above ambient with sufficient airflow.
 func (v View) rise(zone int) float64 {
 	if v.state().Mode != On {
 		return 0
@@ -115,10 +115,10 @@ func (v View) rise(zone int) float64 {
 	return z.Rise[0] + (z.Rise[1]-z.Rise[0])*load
 }
 
-// turning is how many fans turn.
+// turning returns the number of fans that turn.
 func (v View) turning() int { return v.Model.Fans.Count - len(v.state().Fans) }
 
-// wanted is how fast all fans together would have to turn, of what they can.
+// wanted returns the duty cycle that all fans together would need.
 func (v View) wanted() float64 {
 	f := v.Model.Fans
 	least := f.Least / 100
@@ -133,8 +133,8 @@ func (v View) wanted() float64 {
 	return least + (1-least)*part
 }
 
-// duty is how fast the fans turn that do, of what they can: those that are left
-// do the work of the others, as far as they can.
+// duty returns the duty cycle of the fans that turn: they make up for failed
+// ones as far as they can.
 func (v View) duty() float64 {
 	if v.turning() <= 0 {
 		return 0
@@ -142,10 +142,10 @@ func (v View) duty() float64 {
 	return min(1, v.wanted()*float64(v.Model.Fans.Count)/float64(v.turning()))
 }
 
-// leastAir is the share of the air that moves without any fan.
+// leastAir is the share of the airflow that remains without fans.
 const leastAir = 0.2
 
-// air is how much of the air that is wanted moves.
+// air returns the airflow relative to the wanted one.
 func (v View) air() float64 {
 	w := v.wanted()
 	if w <= 0 {
@@ -155,7 +155,7 @@ func (v View) air() float64 {
 	return max(leastAir, min(1, moved/w))
 }
 
-// target is what a sensor would read in the end if nothing changed.
+// target returns a sensor's final reading if nothing changes.
 func (v View) target(i int) float64 {
 	s, in, m := &v.Model.Sensors[i], v.state(), v.Model
 	load, _ := v.Load()
@@ -182,7 +182,7 @@ func (v View) target(i int) float64 {
 	return 0
 }
 
-// watts is the power that a sensor reads.
+// watts returns the reading of a power sensor.
 func (v View) watts(s *Sensor, load float64) float64 {
 	m := v.Model
 	switch s.Part {
@@ -199,7 +199,7 @@ func (v View) watts(s *Sensor, load float64) float64 {
 	case Chassis:
 		return v.Watts()
 	}
-	// Parts draw at idle in proportion to what they draw at full load.
+	// The share of a part is the same at idle and at full load.
 	part := m.Watts.Memory
 	if s.Part == Processor {
 		part = m.Watts.Processors / float64(max(1, m.count(Processor, Power)))
@@ -211,7 +211,7 @@ func (v View) watts(s *Sensor, load float64) float64 {
 	return part * (idle + (1-idle)*load) * v.vary(-1, 0.015)
 }
 
-// count is how many sensors of a part and kind there are.
+// count returns the number of sensors of a part and kind.
 func (m *Model) count(p Part, k Kind) int {
 	n := 0
 	for i := range m.Sensors {
@@ -222,7 +222,7 @@ func (m *Model) count(p Part, k Kind) int {
 	return n
 }
 
-// follow is what a sensor would read exactly at a time, if nobody forced it.
+// follow returns a sensor's exact reading at a time, without Force.
 func (v View) follow(i int, now time.Time) float64 {
 	s, to := &v.Model.Sensors[i], v.target(i)
 	st := v.state()
@@ -233,7 +233,7 @@ func (v View) follow(i int, now time.Time) float64 {
 	return to + (st.Values[s.slot]-to)*math.Exp(-gone/s.lag)
 }
 
-// raw is what a sensor reads at a time before it is rounded.
+// raw returns a sensor's reading at a time before rounding.
 func (v View) raw(i int, now time.Time) float64 {
 	s := &v.Model.Sensors[i]
 	for _, f := range v.state().Forced {
@@ -247,8 +247,7 @@ func (v View) raw(i int, now time.Time) float64 {
 	return v.follow(i, now)
 }
 
-// off is how far this server's part differs from the mean, at most by far to
-// either side.
+// off returns the deviation of this server's part from the mean, within ±far.
 func (v View) off(i int, far float64) float64 {
 	if far == 0 {
 		return 0
@@ -257,10 +256,10 @@ func (v View) off(i int, far float64) float64 {
 	return far * (2*r.Float64() - 1)
 }
 
-// vary is that as a factor.
+// vary returns the same deviation as a factor.
 func (v View) vary(i int, far float64) float64 { return 1 + v.off(i, far) }
 
-// reads tells whether a sensor reads anything as things are.
+// reads reports whether a sensor has a reading in the present mode.
 func (v View) reads(s *Sensor) bool {
 	st := v.state()
 	switch {
@@ -272,7 +271,7 @@ func (v View) reads(s *Sensor) bool {
 	return s.Standby || st.Mode == On
 }
 
-// Reading is what a sensor reads; false when it reads nothing now.
+// Reading returns a sensor's reading; false when it has none now.
 func (v View) Reading(id string, now time.Time) (float64, bool) {
 	i, ok := v.Model.places[id]
 	if !ok {
@@ -285,9 +284,10 @@ func (v View) Reading(id string, now time.Time) (float64, bool) {
 	return s.rounded(v.raw(i, now)), true
 }
 
-// rounded is a reading as the sensor gives it.
+// rounded returns a reading rounded to the sensor's step.
 func (s *Sensor) rounded(x float64) float64 {
-	// By the inverse, where that is whole: 0.01 is not to be had exactly.
+	// Multiply by the inverse where that is an integer: 0.01 has no exact
+	// representation.
 	if inverse := math.Round(1 / s.Step); s.Step < 1 && inverse > 0 {
 		return math.Round(x*inverse) / inverse
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Level is how bad a reading is. Values are stored.
+// Level is a reading's position relative to the thresholds. Values are stored.
 type Level string
 
 // The levels.
@@ -19,23 +19,23 @@ const (
 	Fatal       Level = "fatal"
 )
 
-// ladder is all levels, from low to high.
+// ladder lists all levels from low to high.
 var ladder = []Level{LowCritical, LowCaution, Normal, Caution, Critical, Fatal}
 
 func rank(l Level) int { return slices.Index(ladder, l) }
 
 var normal = rank(Normal)
 
-// Bad tells how far from normal a level is, 0 to 3.
+// Bad returns the distance of a level from normal, 0 to 3.
 func (l Level) Bad() int {
 	d := rank(l) - normal
 	return max(d, -d)
 }
 
-// Low says whether a level is below normal.
+// Low reports whether a level is below normal.
 func (l Level) Low() bool { return rank(l) < normal }
 
-// at is the threshold of a level; nil where there is none.
+// at returns the threshold of a level; nil when there is none.
 func (l *Limits) at(level Level) *float64 {
 	switch level {
 	case LowCritical:
@@ -52,8 +52,8 @@ func (l *Limits) at(level Level) *float64 {
 	return nil
 }
 
-// reached is the reading from which on a level holds: its threshold, or that of
-// a worse level in the same direction if somebody has put that nearer.
+// reached returns the reading at which a level begins: its threshold, or that
+// of a worse level in the same direction if it is nearer.
 func (l *Limits) reached(level Level) float64 {
 	r := rank(level)
 	out := *l.at(level)
@@ -72,8 +72,7 @@ func sign(n int) int {
 	return 1
 }
 
-// slack is by how much a reading must be better than a threshold to be out of
-// its level.
+// slack returns the hysteresis on one side.
 func (l *Limits) slack(s *Sensor, low bool) float64 {
 	if low && l.LowHysteresis != nil {
 		return max(s.Step, *l.LowHysteresis)
@@ -81,9 +80,9 @@ func (l *Limits) slack(s *Sensor, low bool) float64 {
 	return max(s.Step, l.Hysteresis)
 }
 
-// beyond is the next level in a direction and the raw reading at which it is
-// reached; false when there is none. A reading that is shown as the threshold
-// has reached it.
+// beyond returns the next level in a direction and the raw reading at which it
+// begins; false when there is none. A reading that is displayed as the
+// threshold has reached it.
 func (v View) beyond(s *Sensor, from Level, up bool) (to Level, at float64, ok bool) {
 	l := v.limits(s)
 	step := -1
@@ -112,7 +111,7 @@ func (v View) beyond(s *Sensor, from Level, up bool) (to Level, at float64, ok b
 	return "", 0, false
 }
 
-// Level is how bad what a sensor reads is.
+// Level returns a sensor's present level.
 func (v View) Level(id string) Level {
 	for _, m := range v.state().Marks {
 		if m.Sensor == id {
@@ -122,7 +121,8 @@ func (v View) Level(id string) Level {
 	return Normal
 }
 
-// goal is what a sensor would read in the end, as it does if it does not lag.
+// goal returns a sensor's final reading, which a sensor without lag has at
+// once.
 func (v View) goal(i int) float64 {
 	for _, f := range v.state().Forced {
 		if f.Sensor == v.Model.Sensors[i].ID {
@@ -132,9 +132,9 @@ func (v View) goal(i int) float64 {
 	return v.target(i)
 }
 
-// crossing is when the level of a sensor next changes, and to what; false when
-// it will not. What lags goes to its goal without turning back, so that it
-// crosses what lies between and nothing else.
+// crossing returns when a sensor's level next changes, and to what; false when
+// it will not. A lagging reading approaches its goal monotonically, so it
+// crosses exactly what lies in between.
 func (v View) crossing(i int) (at time.Time, to Level, ok bool) {
 	s := &v.Model.Sensors[i]
 	if s.Limits == (Limits{}) || !v.reads(s) {
@@ -150,8 +150,8 @@ func (v View) crossing(i int) (at time.Time, to Level, ok bool) {
 	return time.Time{}, "", false
 }
 
-// reached is when a sensor reads what lies on its way, if it is not there
-// already.
+// reached returns when a sensor's reading reaches a line on its way, unless it
+// already has.
 func (v View) reached(i int, already bool, line float64) time.Time {
 	s, st := &v.Model.Sensors[i], v.state()
 	if already {
@@ -162,9 +162,10 @@ func (v View) reached(i int, already bool, line float64) time.Time {
 	if left < almost {
 		left = almost
 	}
-	// A little later, so that rounding does not show it just short of the line.
+	// Rounded up, so that the reading has certainly crossed the line.
 	return st.At.Add(time.Duration(-s.lag*math.Log(left)*float64(time.Second)) + time.Microsecond)
 }
 
-// almost is how near to its goal what lags comes to be counted as there.
+// almost is the distance at which a lagging reading counts as having reached
+// its goal.
 const almost = 1e-9

@@ -7,177 +7,179 @@ import (
 	"strings"
 )
 
-// Model is how a server model makes heat, carries it away and is fed. It is
-// part of a hardware profile: parsed once, made ready by Complete, and then
-// never changed.
+// Model describes how a server model produces heat, is cooled and is powered.
+// It is a section of a hardware profile: parsed once, prepared by Complete, and
+// then immutable.
 type Model struct {
-	Ambient  float64      `json:"ambient"` // of the room, in °C, until somebody says otherwise
+	Ambient  float64      `json:"ambient"` // default ambient temperature, in °C
 	Watts    Watts        `json:"watts"`
-	Work     map[Work]int `json:"work"` // how much of what it can each work takes, in percent
+	Work     map[Work]int `json:"work"` // utilization by work, in percent
 	Zones    []Zone       `json:"zones"`
 	Fans     Fans         `json:"fans"`
 	Supplies Supplies     `json:"supplies"`
 	Rails    []Rail       `json:"rails"`
-	Sensors  []Sensor     `json:"-"` // all that can be read, in the order in which services list them
+	Sensors  []Sensor     `json:"-"` // in the order in which services list them
 
-	places  map[string]int // of sensors, by ID
-	lagging int            // sensors whose reading lags
-	follows int            // zone that the fans follow
+	places  map[string]int // indexes of Sensors by ID
+	lagging int            // number of lagging sensors
+	follows int            // index of the zone that the fans follow
 }
 
-// Watts is what a server draws from its supplies, all of which becomes heat.
+// Watts holds a server's power consumption, all of which becomes heat.
 type Watts struct {
-	Standby    float64 `json:"standby"`    // off: the BMC alone
-	Idle       float64 `json:"idle"`       // on, with nothing to do
-	Full       float64 `json:"full"`       // with all to do that it can
-	Processors float64 `json:"processors"` // of that, what the processors draw
-	Memory     float64 `json:"memory"`     // of that, what the memory draws
+	Standby    float64 `json:"standby"`    // off: the BMC
+	Idle       float64 `json:"idle"`       // on, without load
+	Full       float64 `json:"full"`       // on, at full load
+	Processors float64 `json:"processors"` // the processors' share of Full
+	Memory     float64 `json:"memory"`     // the memory's share of Full
 }
 
-// Work is what a server is busy with. Values are stored.
+// Work is what a server is doing. Values are stored.
 type Work string
 
 // The works.
 const (
-	Starting Work = "starting" // the power comes up
+	Starting Work = "starting" // powering on
 	Testing  Work = "post"     // power-on self test
-	Waiting  Work = "firmware" // the firmware waits, or tries boot sources
-	Loading  Work = "loading"  // a system is being loaded
-	Idling   Work = "idle"     // a system runs, with little to do
-	Working  Work = "working"  // a system is at work
+	Waiting  Work = "firmware" // waiting in the firmware, or trying boot sources
+	Loading  Work = "loading"  // loading an operating system
+	Idling   Work = "idle"     // operating system without load
+	Working  Work = "working"  // operating system under load
 )
 
-// Works are all of them.
+// Works lists all works.
 var Works = []Work{Starting, Testing, Waiting, Loading, Idling, Working}
 
-// Zone is a place that is warmer than the room, by so much more the more there
-// is to do and the less air there is.
+// Zone is a place in the server. Its temperature rises above ambient with the
+// load and with missing airflow.
 type Zone struct {
-	ID      string     `json:"id"`   // of its sensor; {n} is the number of the socket
+	ID      string     `json:"id"`   // of its sensor; {n} is replaced by the socket number
 	Name    string     `json:"name"` // likewise
-	Each    string     `json:"each"` // "socket": there is one at each; "": there is one
+	Each    string     `json:"each"` // "socket": one per socket; "": one
 	Context string     `json:"context"`
-	Rise    [2]float64 `json:"rise"`    // °C over the room, idle and at full load
+	Rise    [2]float64 `json:"rise"`    // °C above ambient, idle and at full load
 	Lag     float64    `json:"lag"`     // time constant, in seconds
-	Standby bool       `json:"standby"` // its sensor reads while the server is off
+	Standby bool       `json:"standby"` // its sensor has a reading while the server is off
 	Limits  Limits     `json:"limits"`
 }
 
-// Fans are a server's equal fans.
+// Fans describes a server's fans, which are all alike.
 type Fans struct {
 	Count   int        `json:"count"`
-	Needed  int        `json:"needed"` // that suffice
-	RPM     float64    `json:"rpm"`    // at most
-	Least   float64    `json:"least"`  // of that, in percent
+	Needed  int        `json:"needed"` // number that suffices
+	RPM     float64    `json:"rpm"`    // maximum speed
+	Least   float64    `json:"least"`  // minimum speed, in percent of RPM
 	Follows string     `json:"follows"`
-	Curve   [2]float64 `json:"curve"` // °C of that zone at which they begin to turn faster, and turn fastest
+	Curve   [2]float64 `json:"curve"` // temperatures of that zone at minimum and at maximum speed, in °C
 	Vendor  string     `json:"vendor"`
 	Product string     `json:"product"`
 }
 
-// Supplies are a server's equal power supplies, which share the load.
+// Supplies describes a server's power supplies, which are all alike and share
+// the load.
 type Supplies struct {
 	Count      int     `json:"count"`
-	Needed     int     `json:"needed"`     // that suffice
-	Watts      float64 `json:"watts"`      // that each can give
-	Volts      float64 `json:"volts"`      // of the mains
-	Hertz      float64 `json:"hertz"`      // of the mains
-	Efficiency float64 `json:"efficiency"` // percent
+	Needed     int     `json:"needed"`     // number that suffices
+	Watts      float64 `json:"watts"`      // rated output power of each
+	Volts      float64 `json:"volts"`      // input voltage
+	Hertz      float64 `json:"hertz"`      // input frequency
+	Efficiency float64 `json:"efficiency"` // in percent
 	Vendor     string  `json:"vendor"`
 	Product    string  `json:"product"`
 	PartNumber string  `json:"partNumber"`
-	Component  string  `json:"component"` // of firmware that they run; "" when no update reaches it
+	Component  string  `json:"component"` // ID of their firmware component; "" when it cannot be updated
 }
 
-// Rail is a voltage that a server makes.
+// Rail is a voltage rail.
 type Rail struct {
 	ID      string  `json:"id"`
 	Name    string  `json:"name"`
-	Each    string  `json:"each"` // as of a Zone
+	Each    string  `json:"each"` // as in Zone
 	Context string  `json:"context"`
 	Volts   float64 `json:"volts"`
-	Droop   float64 `json:"droop"` // percent that it falls by at full load
+	Droop   float64 `json:"droop"` // drop at full load, in percent
 	Standby bool    `json:"standby"`
 }
 
-// Limits are the thresholds of a sensor; nil where it has none.
+// Limits are a sensor's thresholds; nil: none.
 type Limits struct {
 	LowCritical *float64 `json:"lowCritical"`
 	LowCaution  *float64 `json:"lowCaution"`
 	Caution     *float64 `json:"caution"`
 	Critical    *float64 `json:"critical"`
-	Fatal       *float64 `json:"fatal"`      // beyond which the server switches itself off
-	Hysteresis  float64  `json:"hysteresis"` // by which a reading must be better before it counts as that
-	// LowHysteresis is that of the low thresholds; nil: as Hysteresis.
+	Fatal       *float64 `json:"fatal"`      // at which the server powers off
+	Hysteresis  float64  `json:"hysteresis"` // distance by which a reading must return before it leaves a level
+	// LowHysteresis applies to the low thresholds; nil: Hysteresis.
 	LowHysteresis *float64 `json:"lowHysteresis,omitempty"`
 }
 
-// Kind is what a sensor reads.
+// Kind is a sensor's physical quantity.
 type Kind string
 
 // The kinds.
 const (
 	Temperature Kind = "temperature" // °C
-	Speed       Kind = "speed"       // of a fan, revolutions per minute
+	Speed       Kind = "speed"       // of a fan, in RPM
 	Voltage     Kind = "voltage"     // V
 	Power       Kind = "power"       // W
 	Energy      Kind = "energy"      // kWh
 )
 
-// Part is what a sensor is of. Services show the reading there, too.
+// Part is the part that a sensor belongs to, with which services show the
+// reading too.
 type Part string
 
 // The parts.
 const (
 	Chassis   Part = "chassis"
 	Processor Part = "processor"
-	Memory    Part = "memory" // of a socket
+	Memory    Part = "memory" // of one socket
 	Fan       Part = "fan"
 	Supply    Part = "supply"
 	Board     Part = "board"
 )
 
-// Measure tells sensors of the same kind and part from each other.
+// Measure distinguishes sensors of the same kind and part.
 type Measure string
 
 // The measures, where there are several.
 const (
-	Reads  Measure = "" // what else is there to say
+	Reads  Measure = "" // the only one
 	Input  Measure = "input"
 	Output Measure = "output"
 )
 
-// Sensor is something that can be read.
+// Sensor describes a sensor.
 type Sensor struct {
 	ID      string // "CPU1Temp"
-	Name    string // for people
+	Name    string // for display
 	Kind    Kind
 	Part    Part
-	N       int // which one of the parts, counted from 0
+	N       int // index of the part, from 0
 	Measure Measure
-	Context string  // where it is (DSP2046, PhysicalContext)
-	Step    float64 // that readings are rounded to
+	Context string  // location (DSP2046, PhysicalContext)
+	Step    float64 // resolution of readings
 	Limits  Limits
-	Standby bool // it reads while the server is off
+	Standby bool // has a reading while the server is off
 
-	slot  int     // in State.Values; -1 when it lags not
+	slot  int     // index in State.Values; -1 without lag
 	lag   float64 // seconds
 	zone  int
 	rail  int
-	share float64 // how much servers differ: °C of a temperature, else a part of the reading
+	share float64 // variation between servers: in °C for a temperature, else relative
 }
 
-// FanID is the name of the n-th fan.
+// FanID returns the ID of the n-th fan.
 func FanID(n int) string { return fmt.Sprint("Fan", n+1) }
 
-// SupplyID is the name of the n-th power supply.
+// SupplyID returns the ID of the n-th power supply.
 func SupplyID(n int) string { return fmt.Sprint("PSU", n+1) }
 
-// Complete makes a parsed model in which Check found nothing ready for a server
-// with so many processors.
+// Complete prepares a parsed model that Check accepts, for a server with that
+// many processors.
 func (m *Model) Complete(sockets int) {
 	m.Sensors, m.places, m.lagging = nil, map[string]int{}, 0
-	if m.Watts.Full == 0 { // of a profile that says nothing of heat
+	if m.Watts.Full == 0 { // a profile without thermal section
 		return
 	}
 	add := func(s Sensor) {
@@ -245,13 +247,13 @@ func (m *Model) Complete(sockets int) {
 	add(Sensor{ID: "TotalEnergy", Name: "Total Energy", Kind: Energy, Part: Chassis, Context: "Chassis", Step: 0.01, Standby: true})
 }
 
-// parts are what is where.
+// parts maps physical contexts to parts.
 var parts = map[string]Part{"CPU": Processor, "Memory": Memory, "Intake": Chassis, "Exhaust": Chassis, "SystemBoard": Board}
 
-// Check says what is wrong with a model: which field must be what.
+// Check reports errors of a model: a field and what it must be.
 func (m *Model) Check(bad func(field, must string)) {
 	if m.Watts == (Watts{}) && len(m.Zones) == 0 && m.Fans.Count == 0 && m.Supplies.Count == 0 {
-		return // a model of which nothing is known
+		return // a profile without thermal section
 	}
 	need := func(ok bool, field, must string) {
 		if !ok {
@@ -288,7 +290,7 @@ func (m *Model) Check(bad func(field, must string)) {
 	}
 }
 
-// checkLimits says what is wrong with thresholds, which must grow.
+// checkLimits checks that the thresholds increase.
 func checkLimits(l Limits, bad func(must string)) {
 	last := math.Inf(-1)
 	for _, at := range []*float64{l.LowCritical, l.LowCaution, l.Caution, l.Critical, l.Fatal} {

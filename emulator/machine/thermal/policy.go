@@ -9,33 +9,34 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// Policy is what is done when a sensor reads too much for too long.
+// Policy is a thermal limit: what happens when a temperature exceeds it for
+// some time.
 type Policy struct {
 	Sensor string        `json:"sensor"`
-	Limit  float64       `json:"limit"` // °C that it may read
-	After  time.Duration `json:"after"` // of reading more
+	Limit  float64       `json:"limit"` // in °C
+	After  time.Duration `json:"after"` // time over the limit before Do
 	Do     Act           `json:"do"`
 }
 
-// Act is what a policy does. Values are stored.
+// Act is the action of a policy. Values are stored.
 type Act string
 
 // The acts.
 const (
 	Nothing Act = ""
 	Tell    Act = "tell"
-	CutOff  Act = "off" // and tell
+	CutOff  Act = "off" // power off, and log
 )
 
-// Over is a sensor that reads more than its policy lets it.
+// Over is a sensor over its policy's limit.
 type Over struct {
 	Sensor string    `json:"sensor"`
 	Since  time.Time `json:"since"`
-	Done   bool      `json:"done,omitempty"` // the policy has acted
+	Done   bool      `json:"done,omitempty"` // the policy's action was taken
 }
 
-// SetPolicy sets the policy of a temperature, whole. One that does nothing is
-// kept all the same: somebody may switch it on again.
+// SetPolicy replaces a temperature sensor's policy. A policy without action is
+// stored too, so that it can be activated again.
 type SetPolicy struct{ Policy }
 
 func (c SetPolicy) apply(in *Inputs, m *Model) error {
@@ -59,7 +60,7 @@ func (c SetPolicy) apply(in *Inputs, m *Model) error {
 	return nil
 }
 
-// Policy is that of a sensor.
+// Policy returns a sensor's policy.
 func (v View) Policy(sensor string) Policy {
 	for _, p := range v.state().Policies {
 		if p.Sensor == sensor {
@@ -69,14 +70,14 @@ func (v View) Policy(sensor string) Policy {
 	return Policy{Sensor: sensor}
 }
 
-// turn is what next happens with a policy.
+// turn is the next change of a policy's state.
 type turn struct {
 	at   time.Time
 	p    Policy
-	over *Over // as it will be; nil: the sensor reads less again
+	over *Over // its state afterwards; nil: below the limit again
 }
 
-// turn is the first that comes; false when there is none.
+// turn returns the next change of any policy; false when there is none.
 func (v View) turn() (next turn, ok bool) {
 	for _, p := range v.state().Policies {
 		i, known := v.Model.places[p.Sensor]
@@ -90,11 +91,11 @@ func (v View) turn() (next turn, ok bool) {
 	return next, ok
 }
 
-// turnOf is what next happens with one policy. A reading that falls already
-// when the policy is set counts as one that has fallen.
+// turnOf returns the next change of one policy. A reading that is already
+// falling when the policy is set counts as below the limit.
 func (v View) turnOf(i int, p Policy) (turn, bool) {
 	st := v.state()
-	line := p.Limit + v.Model.Sensors[i].Step/2 // from which on more is shown
+	line := p.Limit + v.Model.Sensors[i].Step/2 // from here on, the displayed reading exceeds the limit
 	end, is := v.goal(i), v.raw(i, st.At)
 	at := slices.IndexFunc(st.Over, func(o Over) bool { return o.Sensor == p.Sensor })
 	if at < 0 {
@@ -112,7 +113,7 @@ func (v View) turnOf(i int, p Policy) (turn, bool) {
 	}
 	if due := o.Since.Add(p.After); !o.Done && (!falls || due.Before(out.at)) {
 		if due.Before(st.At) {
-			due = st.At // the policy was set when it was late already
+			due = st.At // the time had already passed when the policy was set
 		}
 		o.Done = true
 		return turn{due, p, &o}, true
@@ -120,7 +121,7 @@ func (v View) turnOf(i int, p Policy) (turn, bool) {
 	return out, falls
 }
 
-// policed puts a turn in place.
+// policed applies a turn.
 func (t *Thermal) policed(n turn) []event.Event {
 	st := *t.st
 	st.Over = slices.DeleteFunc(slices.Clone(st.Over), func(o Over) bool { return o.Sensor == n.p.Sensor })
@@ -145,8 +146,8 @@ func (t *Thermal) policed(n turn) []event.Event {
 	return evs
 }
 
-// overStill are the sensors that go on reading too much when the inputs become
-// others: those that have a policy as before, and read.
+// overStill returns the sensors that remain over their limits after a change of
+// inputs: those with the same policy and a reading.
 func (v View) overStill(was *State) []Over {
 	var out []Over
 	for _, o := range was.Over {

@@ -6,24 +6,24 @@ import (
 	"slices"
 )
 
-// Setting is what somebody has changed of how a sensor is watched.
+// Setting holds what was changed about a sensor's monitoring.
 type Setting struct {
 	Sensor string  `json:"sensor"`
-	Limits *Limits `json:"limits,omitempty"` // nil: as the model has them
-	Off    bool    `json:"off,omitempty"`    // it is not read
-	Silent bool    `json:"silent,omitempty"` // nothing of it is told
-	// Reached and Left are the levels of which it is not told that they are
-	// reached, and left for a less bad one; from low to high.
+	Limits *Limits `json:"limits,omitempty"` // nil: the model's
+	Off    bool    `json:"off,omitempty"`    // scanning is disabled
+	Silent bool    `json:"silent,omitempty"` // events are disabled
+	// Reached and Left are the levels whose assertion and deassertion events
+	// are disabled, from low to high.
 	Reached []Level `json:"reached,omitempty"`
 	Left    []Level `json:"left,omitempty"`
 }
 
-// plain says whether a setting changes nothing.
+// plain reports whether a setting changes nothing.
 func (s *Setting) plain() bool {
 	return s.Limits == nil && !s.Off && !s.Silent && len(s.Reached) == 0 && len(s.Left) == 0
 }
 
-// mutes says whether a change of level is not told.
+// mutes reports whether the event of a change of level is disabled.
 func (s *Setting) mutes(from, to Level) bool {
 	if to.Bad() > from.Bad() {
 		return s.Silent || slices.Contains(s.Reached, to)
@@ -31,9 +31,9 @@ func (s *Setting) mutes(from, to Level) bool {
 	return s.Silent || slices.Contains(s.Left, from)
 }
 
-// Adjust sets how a sensor is watched, whole. Thresholds need not grow from low
-// to high: who sets them does so one after another. A less bad one that lies
-// beyond a worse one counts as far as the worse one does.
+// Adjust replaces a sensor's setting. Thresholds need not increase, because
+// clients set them one by one. A less severe one beyond a more severe one has
+// no effect of its own.
 type Adjust struct{ Setting }
 
 func (c Adjust) apply(in *Inputs, m *Model) error {
@@ -66,8 +66,8 @@ func (c Adjust) apply(in *Inputs, m *Model) error {
 	return nil
 }
 
-// takes says whether a sensor can have thresholds: those that it has can be
-// elsewhere, but there can be no others.
+// takes checks thresholds against those that the sensor has: they can be moved,
+// but not added.
 func (s *Sensor) takes(l *Limits) error {
 	for _, level := range ladder {
 		if (s.Limits.at(level) == nil) != (l.at(level) == nil) {
@@ -80,7 +80,7 @@ func (s *Sensor) takes(l *Limits) error {
 	return nil
 }
 
-// watches puts levels of a sensor in order.
+// watches sorts levels of a sensor.
 func (s *Sensor) watches(levels []Level) ([]Level, error) {
 	var out []Level
 	for _, l := range ladder {
@@ -96,7 +96,7 @@ func (s *Sensor) watches(levels []Level) ([]Level, error) {
 	return out, nil
 }
 
-// Setting is how a sensor is watched.
+// Setting returns a sensor's setting.
 func (v View) Setting(id string) Setting {
 	for _, s := range v.state().Settings {
 		if s.Sensor == id {
@@ -106,7 +106,7 @@ func (v View) Setting(id string) Setting {
 	return Setting{Sensor: id}
 }
 
-// Thresholds are those of a sensor as they are now. They are not to be changed.
+// Thresholds returns a sensor's present thresholds, which must not be changed.
 func (v View) Thresholds(id string) *Limits {
 	s := v.Model.Sensor(id)
 	if s == nil {
@@ -115,7 +115,7 @@ func (v View) Thresholds(id string) *Limits {
 	return v.limits(s)
 }
 
-// limits are the thresholds of a sensor.
+// limits returns a sensor's present thresholds.
 func (v View) limits(s *Sensor) *Limits {
 	for i := range v.state().Settings {
 		if own := &v.st.Settings[i]; own.Sensor == s.ID && own.Limits != nil {
@@ -125,7 +125,7 @@ func (v View) limits(s *Sensor) *Limits {
 	return &s.Limits
 }
 
-// Rearm judges a sensor anew: what is beyond a threshold is told once more.
+// Rearm re-arms a sensor: a level that is not normal is reported again.
 type Rearm struct{ Sensor string }
 
 func (c Rearm) apply(_ *Inputs, m *Model) error {
@@ -133,7 +133,7 @@ func (c Rearm) apply(_ *Inputs, m *Model) error {
 	return err
 }
 
-// unmarked is a state without the mark of a sensor.
+// unmarked returns a state without a sensor's mark.
 func (st State) unmarked(sensor string) *State {
 	st.Marks = slices.DeleteFunc(slices.Clone(st.Marks), func(m Mark) bool { return m.Sensor == sensor })
 	if len(st.Marks) == 0 {
@@ -142,7 +142,8 @@ func (st State) unmarked(sensor string) *State {
 	return &st
 }
 
-// known are the settings that fit the model: another release's may have others.
+// known returns the settings whose sensors the model has: another release's
+// model may differ.
 func (m *Model) known(all []Setting) []Setting {
 	var out []Setting
 	for _, own := range all {

@@ -7,14 +7,14 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// Overheated tells that a server is so hot that it switches itself off.
+// Overheated reports that a server powers off because of its temperature.
 type Overheated struct{ At time.Time }
 
 // Time implements event.Event.
 func (e Overheated) Time() time.Time { return e.At }
 
-// Fed tells that the server has lost the last of its power supplies, or has
-// the first again.
+// Fed reports that the last working power supply has failed, or that one works
+// again.
 type Fed struct {
 	At time.Time
 	On bool
@@ -23,15 +23,15 @@ type Fed struct {
 // Time implements event.Event.
 func (e Fed) Time() time.Time { return e.At }
 
-// Units are what readings are in, for people and logs.
+// Units are the units of readings, for display and logs.
 var Units = map[Kind]string{Temperature: "Cel", Speed: "RPM", Voltage: "V", Power: "W", Energy: "kW.h"}
 
-// Text is a reading with no more digits than its sensor gives.
+// Text formats a reading with the sensor's resolution.
 func (s *Sensor) Text(reading float64) string {
 	return strconv.FormatFloat(s.rounded(reading), 'f', -1, 64)
 }
 
-// crossed tells that the level of a sensor has changed. v is from before.
+// crossed returns the events of a change of level. v is the view before it.
 func (t *Thermal) crossed(at time.Time, s *Sensor, from, to Level, v View) []event.Event {
 	if s.Kind == Speed {
 		return t.fanCrossed(at, s, to, v)
@@ -48,7 +48,7 @@ func (t *Thermal) crossed(at time.Time, s *Sensor, from, to Level, v View) []eve
 			n.Kind = event.SensorNormal
 		}
 		n.Args = append(n.Args, string(from))
-		if at := v.limits(s).at(from); at != nil { // else it was taken away
+		if at := v.limits(s).at(from); at != nil { // otherwise it was removed
 			n.Args = append(n.Args, s.Text(*at))
 		}
 	default:
@@ -67,14 +67,14 @@ func (t *Thermal) crossed(at time.Time, s *Sensor, from, to Level, v View) []eve
 	return evs
 }
 
-// Redundancy is whether parts of which some may fail can afford that.
+// Redundancy is the redundancy state of fans or power supplies.
 type Redundancy string
 
 // The redundancies.
 const (
 	Redundant    Redundancy = "redundant"
-	Bare         Redundancy = "bare"         // all that work are needed
-	Insufficient Redundancy = "insufficient" // more are needed than work
+	Bare         Redundancy = "bare"         // all working ones are needed
+	Insufficient Redundancy = "insufficient" // fewer work than are needed
 )
 
 func redundancy(work, needed int) Redundancy {
@@ -87,10 +87,10 @@ func redundancy(work, needed int) Redundancy {
 	return Insufficient
 }
 
-// FanFailed tells whether a fan is known to have failed.
+// FanFailed reports whether a fan failure was detected.
 func (v View) FanFailed(n int) bool { return v.Level(FanID(n)) != Normal }
 
-// FanRedundancy is that of the fans.
+// FanRedundancy returns the fans' redundancy.
 func (v View) FanRedundancy() Redundancy {
 	work := v.Model.Fans.Count
 	for n := range v.Model.Fans.Count {
@@ -101,7 +101,7 @@ func (v View) FanRedundancy() Redundancy {
 	return redundancy(work, v.Model.Fans.Needed)
 }
 
-// SupplyRedundancy is that of the power supplies.
+// SupplyRedundancy returns the power supplies' redundancy.
 func (v View) SupplyRedundancy() Redundancy {
 	work := 0
 	for n := range v.Model.Supplies.Count {
@@ -112,7 +112,7 @@ func (v View) SupplyRedundancy() Redundancy {
 	return redundancy(work, v.Model.Supplies.Needed)
 }
 
-// groups are the kinds of notes about a change of redundancy.
+// groups maps redundancy states to kinds of events.
 type groups map[Redundancy]event.Kind
 
 var (
@@ -120,7 +120,7 @@ var (
 	supplyGroups = groups{Redundant: event.SuppliesRedundant, Bare: event.SuppliesNotRedundant, Insufficient: event.SuppliesInsufficient}
 )
 
-// note tells a change of redundancy.
+// note returns the event of a change of redundancy.
 func (g groups) note(at time.Time, was, is Redundancy) []event.Event {
 	if was == is {
 		return nil
@@ -128,7 +128,8 @@ func (g groups) note(at time.Time, was, is Redundancy) []event.Event {
 	return []event.Event{event.Note{At: at, Kind: g[is], Subject: event.Subject{Part: event.Chassis}}}
 }
 
-// fanCrossed tells that a fan stands still, or turns again. v is from before.
+// fanCrossed returns the events of a fan that stops or starts. v is the view
+// before it.
 func (t *Thermal) fanCrossed(at time.Time, s *Sensor, to Level, v View) []event.Event {
 	kind := event.FanFailed
 	if to == Normal {
@@ -138,15 +139,16 @@ func (t *Thermal) fanCrossed(at time.Time, s *Sensor, to Level, v View) []event.
 	return append(evs, fanGroups.note(at, v.FanRedundancy(), t.View().FanRedundancy())...)
 }
 
-// supplyNotes say what a change of a power supply's fault is, by what it was
-// and what it is.
+// supplyNotes maps power supply faults to the events of their beginning and
+// end.
 var supplyNotes = map[Fault]struct{ begins, ends event.Kind }{
 	Failed:  {event.SupplyFailed, event.SupplyRestored},
 	NoInput: {event.SupplyInputLost, event.SupplyInputBack},
 	Absent:  {event.SupplyRemoved, event.SupplyInserted},
 }
 
-// told tells what a command has changed at once. was is from before.
+// told returns the events of a command's immediate changes. was is the view
+// before it.
 func (t *Thermal) told(at time.Time, was View) []event.Event {
 	var evs []event.Event
 	is := t.View()
@@ -175,10 +177,11 @@ func (t *Thermal) told(at time.Time, was View) []event.Event {
 	return evs
 }
 
-// Fed tells whether the server gets power if there are mains.
+// Fed reports whether the server has power while AC is present.
 func (v View) Fed() bool { return v.Model.Supplies.Count == 0 || len(v.working()) > 0 }
 
-// working are the supplies that would feed the server if there are mains.
+// working returns the indexes of the power supplies that work while AC is
+// present.
 func (v View) working() []int {
 	var out []int
 	for n := range v.Model.Supplies.Count {

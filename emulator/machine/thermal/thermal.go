@@ -1,9 +1,9 @@
-// Package thermal owns what a server draws, how hot it gets, how its fans and
-// power supplies keep up with that, and what its sensors read of it. Every
-// reading is a pure function of the state, the time and a seed: what has a
-// target goes there as a first-order lag does, so that when a threshold will be
-// crossed can be computed. It refuses to know why a server is busy, and what a
-// protocol calls a sensor.
+// Package thermal models a server's power consumption, temperatures, fans and
+// power supplies, and its sensors' readings. Every reading is a pure function
+// of the state, the time and a seed: temperatures approach their targets with a
+// first-order lag, so that the time of a threshold crossing can be computed.
+// The package does not know why a server is busy, nor what a protocol calls a
+// sensor.
 package thermal
 
 import (
@@ -16,34 +16,34 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// ErrUnknown means that there is no such part, or no such value.
+// ErrUnknown means that a part or a value does not exist.
 var ErrUnknown = errors.New("thermal: unknown")
 
-// Mode is how far a server has power. Values are stored.
+// Mode is a server's power mode. Values are stored.
 type Mode string
 
 // The modes.
 const (
-	Dark    Mode = "dark" // no mains
-	Standby Mode = ""     // off, the BMC alone
+	Dark    Mode = "dark" // no AC power
+	Standby Mode = ""     // off, only the BMC has power
 	On      Mode = "on"
 )
 
-// Inputs are what the readings follow from.
+// Inputs determine the readings.
 type Inputs struct {
 	Mode     Mode      `json:"mode,omitempty"`
 	Work     Work      `json:"work,omitempty"`
-	Load     *float64  `json:"load,omitempty"`     // how much of what it can, 0 to 1; nil: as the work takes
-	Ambient  *float64  `json:"ambient,omitempty"`  // °C; nil: as the model says
-	Limit    float64   `json:"limit,omitempty"`    // that the power drawn from the mains is kept to, in W; 0: none
-	Fans     []string  `json:"fans,omitempty"`     // that do not turn, sorted
-	Supplies []Trouble `json:"supplies,omitempty"` // that do not work, by ID
-	Forced   []Forced  `json:"forced,omitempty"`   // readings that somebody made up, by sensor
-	Settings []Setting `json:"settings,omitempty"` // of how sensors are watched, by sensor
-	Policies []Policy  `json:"policies,omitempty"` // of temperatures, by sensor
+	Load     *float64  `json:"load,omitempty"`     // utilization, 0 to 1; nil: follows Work
+	Ambient  *float64  `json:"ambient,omitempty"`  // °C; nil: the model's
+	Limit    float64   `json:"limit,omitempty"`    // input power limit in W; 0: none
+	Fans     []string  `json:"fans,omitempty"`     // stopped fans, sorted
+	Supplies []Trouble `json:"supplies,omitempty"` // faulty power supplies, by ID
+	Forced   []Forced  `json:"forced,omitempty"`   // overridden readings, by sensor
+	Settings []Setting `json:"settings,omitempty"` // by sensor
+	Policies []Policy  `json:"policies,omitempty"` // by sensor
 }
 
-// Trouble is what is wrong with a power supply.
+// Trouble is a power supply's fault.
 type Trouble struct {
 	ID    string `json:"id"`
 	Fault Fault  `json:"fault"`
@@ -56,57 +56,56 @@ type Fault string
 const (
 	NoFault Fault = ""
 	Failed  Fault = "failed"
-	NoInput Fault = "no input" // nothing comes out of its cable
-	Absent  Fault = "absent"   // it was taken out
+	NoInput Fault = "no input" // no input voltage
+	Absent  Fault = "absent"   // removed
 )
 
-// Forced is a reading that takes the place of the real one.
+// Forced overrides a sensor's reading.
 type Forced struct {
 	Sensor  string  `json:"sensor"`
 	Reading float64 `json:"reading"`
 }
 
-// State is what must be remembered. It is never changed: a step that changes
-// anything makes a new one. Nil is a server that has been off for ever.
+// State is the stored state. It is immutable: a step that changes anything
+// makes a new one. Nil is a server that was never on.
 type State struct {
 	Inputs
-	At     time.Time `json:"at"`               // since when the inputs are these
-	Values []float64 `json:"values,omitempty"` // of what lags, then; in the order of the model's sensors
-	Joules float64   `json:"joules,omitempty"` // drawn until then
-	Drawn  []Drawn   `json:"drawn,omitempty"`  // before that, within Window; oldest first
-	Since  time.Time `json:"since"`            // when Joules were none
+	At     time.Time `json:"at"`               // when the inputs last changed
+	Values []float64 `json:"values,omitempty"` // readings of lagging sensors at At, in the order of the model's sensors
+	Joules float64   `json:"joules,omitempty"` // input energy until At
+	Drawn  []Drawn   `json:"drawn,omitempty"`  // input power before At, within Window; oldest first
+	Since  time.Time `json:"since"`            // when Joules was 0
 	Marks  []Mark    `json:"marks,omitempty"`  // sensors that are not normal, by ID
-	Over   []Over    `json:"over,omitempty"`   // sensors that read more than a policy lets them
+	Over   []Over    `json:"over,omitempty"`   // sensors over a policy's limit
 }
 
-// Mark is how bad the reading of a sensor is.
+// Mark is a sensor's level.
 type Mark struct {
 	Sensor string `json:"sensor"`
 	Level  Level  `json:"level"`
 }
 
-// Thermal is one server's. It is a value to be put into the server, and not
-// safe for concurrent use.
+// Thermal is one server's thermal model. It is not safe for concurrent use.
 type Thermal struct {
 	model *Model
 	seed  uint64
 	st    *State
 
-	// When the next mark changes or a policy turns, computed for the state due.
+	// The next change of a mark or a policy, computed for the state in due.
 	due   *State
 	at    time.Time
 	which int // sensor; -1: none
 	next  Level
-	turns *turn // that comes first; nil: the mark
+	turns *turn // next change of a policy, if it comes first; nil: the mark
 }
 
-// New makes what a server has of it, or restores it from what State returned.
-// The seed is what this server's parts differ from another's by.
+// New creates a server's thermal model, or restores it from what State
+// returned. The seed determines the variation of this server's parts.
 func New(m *Model, seed uint64, st *State) Thermal {
 	t := Thermal{model: m, seed: seed, which: -1}
 	if st != nil {
 		own := *st
-		if len(own.Values) != m.lagging { // of another release's model: they are where they go
+		if len(own.Values) != m.lagging { // stored with another release's model: start at the goals
 			own.Values = nil
 		}
 		own.Marks = slices.DeleteFunc(slices.Clone(own.Marks), func(k Mark) bool {
@@ -123,34 +122,35 @@ func New(m *Model, seed uint64, st *State) Thermal {
 	return t
 }
 
-// State returns what New needs; nil for one that has been off for ever.
+// State returns what New needs; nil for a server that was never on.
 func (t *Thermal) State() *State { return t.st }
 
-// Restore puts it back to a state that it had.
+// Restore sets it back to an earlier state.
 func (t *Thermal) Restore(st *State) { t.st = st }
 
-// View returns it as it stands.
+// View returns a snapshot.
 func (t *Thermal) View() View { return View{Model: t.model, st: t.st, seed: t.seed} }
 
-// View is a server's heat and power at any time from its state's on. It is
-// immutable, and two of them are the same if nothing has changed between them.
+// View gives a server's temperatures and power at any time after its state's.
+// It is immutable, and two views are == exactly when nothing changed between
+// them.
 type View struct {
 	Model *Model
 	st    *State
 	seed  uint64
 }
 
-// Equal tells whether two models are the same, even if one was read again.
+// Equal reports whether two models are equal, even when parsed separately.
 func (m Model) Equal(o Model) bool { return reflect.DeepEqual(m, o) }
 
-// Equal tells whether two views show the same, even if one was restored.
+// Equal reports whether two views are equal, even when one was restored.
 func (v View) Equal(o View) bool {
 	return v.seed == o.seed && (v.Model == o.Model || reflect.DeepEqual(v.Model, o.Model)) && reflect.DeepEqual(v.st, o.st)
 }
 
 var asMade = new(State)
 
-// state is the state, which is never nil.
+// state returns the state, never nil.
 func (v View) state() *State {
 	if v.st == nil {
 		return asMade
@@ -158,13 +158,13 @@ func (v View) state() *State {
 	return v.st
 }
 
-// Command is something that can be done to it.
+// Command is a change that can be applied.
 type Command interface {
 	apply(in *Inputs, m *Model) error
 }
 
-// Apply carries out a command at now, after advancing to it. The events are
-// valid even with an error, which has changed nothing.
+// Apply advances to now and applies a command. The events are valid even with
+// an error, which has changed nothing.
 func (t *Thermal) Apply(now time.Time, c Command) ([]event.Event, error) {
 	evs := t.Advance(now)
 	v := t.View()
@@ -184,7 +184,8 @@ func (t *Thermal) Apply(now time.Time, c Command) ([]event.Event, error) {
 	return append(evs, t.Advance(now)...), nil
 }
 
-// change puts other inputs in place. What lags goes on from where it is.
+// change replaces the inputs. Lagging readings continue from their present
+// values.
 func (t *Thermal) change(now time.Time, in Inputs) {
 	v := t.View()
 	was := v.state()
@@ -199,7 +200,7 @@ func (t *Thermal) change(now time.Time, in Inputs) {
 	}
 	next := View{t.model, st, t.seed}
 	for _, m := range was.Marks {
-		if s := t.model.Sensor(m.Sensor); s != nil && next.reads(s) { // one that reads nothing is not judged
+		if s := t.model.Sensor(m.Sensor); s != nil && next.reads(s) { // a sensor without reading has no level
 			st.Marks = append(st.Marks, m)
 		}
 	}
@@ -207,8 +208,8 @@ func (t *Thermal) change(now time.Time, in Inputs) {
 	t.st = st
 }
 
-// Deadline is when a threshold is next crossed or a policy acts; false when
-// neither will be.
+// Deadline returns when a level next changes or a policy acts; false when
+// neither will happen.
 func (t *Thermal) Deadline() (time.Time, bool) {
 	if t.st == nil {
 		return time.Time{}, false
@@ -245,7 +246,7 @@ func (t *Thermal) Advance(now time.Time) []event.Event {
 	}
 }
 
-// mark changes how bad a sensor is.
+// mark changes a sensor's level.
 func (t *Thermal) mark(at time.Time, which int, to Level) []event.Event {
 	s := &t.model.Sensors[which]
 	v := t.View()
@@ -265,7 +266,7 @@ func (t *Thermal) mark(at time.Time, which int, to Level) []event.Event {
 	})
 }
 
-// place is where a sensor is in the model; an error when there is none.
+// place returns a sensor's index in the model, or an error.
 func (m *Model) place(id string) (int, error) {
 	i, ok := m.places[id]
 	if !ok {
@@ -274,7 +275,7 @@ func (m *Model) place(id string) (int, error) {
 	return i, nil
 }
 
-// Sensor is the sensor with an ID, or nil.
+// Sensor returns the sensor with an ID, or nil.
 func (m *Model) Sensor(id string) *Sensor {
 	i, ok := m.places[id]
 	if !ok {

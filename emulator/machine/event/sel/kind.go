@@ -2,22 +2,22 @@ package sel
 
 import "github.com/metalab-dev/metalab/emulator/machine/event"
 
-// shape is how a kind of event is recorded.
+// shape says how a kind of event is recorded.
 type shape struct {
-	sensor Sensor // 0: that of the unit that the note names
+	sensor Sensor // 0: the sensor type follows from the note's unit
 	kind   Type
 	offset byte
 	gone   bool
-	// more, when not nil, says what else the note tells.
+	// more, when not nil, fills in the event data.
 	more func(e *Event, n event.Note)
 }
 
-// Of is how a note is recorded. The sensor's number is left to who knows the
-// sensors, as is a reading.
+// Of returns the SEL event of a note. The caller sets the sensor number and
+// readings.
 func Of(n event.Note) Event {
 	s, ok := shapes[n.Kind]
 	if !ok {
-		s = shape{sensor: System, kind: Specific, offset: undetermined} // of a release that knew more kinds
+		s = shape{sensor: System, kind: Specific, offset: undetermined} // a kind of a newer release
 	}
 	e := Event{
 		Generator: BMC, Sensor: s.sensor, Type: s.kind, Gone: s.gone, Data: [3]byte{s.offset, Unspecified, Unspecified},
@@ -34,7 +34,7 @@ func Of(n event.Note) Event {
 	return e
 }
 
-// arg is an argument of a note, counted from 1; "" when it has none.
+// arg returns an argument of a note, counted from 1; "" when it has none.
 func arg(n event.Note, at int) string {
 	if at > len(n.Args) {
 		return ""
@@ -42,10 +42,10 @@ func arg(n event.Note, at int) string {
 	return n.Args[at-1]
 }
 
-// units are the sensors by the units of their readings.
+// units maps units of readings to sensor types.
 var units = map[string]Sensor{"Cel": Temperature, "V": Voltage, "RPM": Fan, "A": Current}
 
-// Offsets of sensors of some types (table 42-3).
+// Sensor-specific offsets (table 42-3).
 const (
 	undetermined = 0x02 // of System
 	reconfigured = 0x00
@@ -62,42 +62,43 @@ const (
 	newVersion   = 0x07
 )
 
-// extended2 says that byte 2 of the event data goes on (table 29-6).
+// extended2 says that event data byte 2 has an extension code (table 29-6).
 const extended2 = 0xc0
 
-// levels are the thresholds that a reading has left, as thermal spells them.
+// levels maps the levels that a reading has left, as package thermal spells
+// them, to threshold offsets.
 var levels = map[string]byte{
 	"low critical": LowCriticalGoingLow, "low caution": LowCautionGoingLow,
 	"caution": CautionGoingHigh, "critical": CriticalGoingHigh, "fatal": FatalGoingHigh,
 }
 
-// left is that the threshold is crossed no longer that argument 4 names.
+// left sets the offset of the threshold in argument 4 as deasserted.
 func left(e *Event, n event.Note) {
 	if offset, ok := levels[arg(n, 4)]; ok {
 		e.Data[0] = offset
 	}
 }
 
-// timeouts are the events of a watchdog by its action, as machine spells them.
+// timeouts maps watchdog actions, as package machine spells them, to offsets.
 var timeouts = map[string]byte{"None": 0x00, "ResetSystem": 0x01, "PowerDown": 0x02, "PowerCycle": 0x03}
 
-// warnings and uses are what a watchdog warns by, and whom it watches over, as
-// machine spells them.
+// warnings and uses map a watchdog's pre-timeout interrupts and uses, as
+// package machine spells them.
 var (
 	warnings = map[string]byte{"None": 0x00, "SMI": 0x10, "DiagnosticInterrupt": 0x20, "MessagingInterrupt": 0x30}
 	uses     = map[string]byte{"BIOS FRB2": 0x01, "BIOS/POST": 0x02, "OS load": 0x03, "SMS/OS": 0x04, "OEM": 0x05}
 )
 
-// warned is by what a watchdog has warned.
+// warned sets the event data of a pre-timeout interrupt.
 func warned(e *Event, n event.Note) { e.timer(arg(n, 1), arg(n, 2)) }
 
-// expired is which action a watchdog took.
+// expired sets the event data of a watchdog expiry.
 func expired(e *Event, n event.Note) {
 	e.Data[0] = timeouts[arg(n, 1)]
 	e.timer(arg(n, 3), arg(n, 2))
 }
 
-// timer is what table 42-3 has of a Watchdog 2.
+// timer sets the event data of a Watchdog 2 sensor (table 42-3).
 func (e *Event) timer(warning, use string) {
 	const unknown = 0x0f
 	by, ok := warnings[warning]
@@ -112,8 +113,7 @@ func (e *Event) timer(warning, use string) {
 	e.Data[1] = by | of
 }
 
-// firmware is which firmware has changed: that of the system, of the BMC, or
-// another.
+// firmware sets which firmware has changed: the system's, the BMC's or another.
 func firmware(e *Event, n event.Note) {
 	changes := map[string]byte{"BIOS": 0x09, "BMC": 0x02}
 	if what, ok := changes[arg(n, 1)]; ok {
@@ -122,7 +122,7 @@ func firmware(e *Event, n event.Note) {
 	}
 }
 
-// shapes has a row for every kind of event that a log of events can hold.
+// shapes has a row for every kind of event in the event log.
 var shapes = map[event.Kind]shape{
 	event.ACRestored:    {sensor: PowerUnit, kind: Specific, offset: 0x04, gone: true},
 	event.NMISent:       {sensor: Interrupt, kind: Specific},
@@ -172,7 +172,7 @@ var shapes = map[event.Kind]shape{
 	event.LogCleared:    {sensor: Logging, kind: Specific, offset: 0x02},
 	event.DumpCollected: {sensor: System, kind: Specific, offset: 0x03},
 
-	// What waits to be done is asserted until it is done or given up.
+	// A pending change is asserted until it is applied or discarded.
 	event.SettingsPending: {sensor: System, kind: Asserting, offset: 0x01},
 	event.SettingsCleared: {sensor: System, kind: Asserting, offset: 0x00},
 	event.SettingsApplied: {sensor: System, kind: Specific, offset: reconfigured},

@@ -1,42 +1,41 @@
-// Package sel says what happens as a system event log of IPMI has it: as
-// records of 16 bytes (IPMI v2.0 rev 1.1, §32). It owns which sensor of which
-// type tells each kind of event, and how bad a record is that somebody else has
-// made. It knows neither the sensors of a server nor the services that show its
-// records.
+// Package sel converts notes to IPMI SEL records of 16 bytes (IPMI v2.0 rev
+// 1.1, §32). It owns the sensor type and offset of each kind of event, and the
+// severity of records that clients write. It knows neither a server's sensors
+// nor the services that show the records.
 package sel
 
 import "github.com/metalab-dev/metalab/emulator/machine/event"
 
-// Size is the size of a record, in bytes.
+// Size is the size of a record in bytes.
 const Size = 16
 
-// Types of records (§32.1 to §32.3).
+// Record types (§32.1 to §32.3).
 const (
 	SystemEvent = 0x02
-	OEMTimed    = 0xc0 // up to DFh: has a timestamp, and the maker's number
-	OEM         = 0xe0 // from here on: has neither
+	OEMTimed    = 0xc0 // to DFh: OEM, with timestamp and enterprise number
+	OEM         = 0xe0 // and up: OEM, without timestamp
 )
 
-// BMC is the generator of what the BMC itself has seen: its address, LUN 0.
+// BMC is the generator ID of the BMC's own events: its address, LUN 0.
 const BMC uint16 = 0x0020
 
-// Unspecified is what event data are that say nothing.
+// Unspecified is the value of unused event data bytes.
 const Unspecified = 0xff
 
-// Event is what a record of a system event says (table 32-1).
+// Event is the content of a system event record (table 32-1).
 type Event struct {
 	Generator uint16
 	Sensor    Sensor
 	Number    byte
 	Type      Type
-	Gone      bool // what the offset names is no longer so
+	Gone      bool // deassertion
 	Data      [3]byte
 }
 
-// Offset is which of the events of a type it is.
+// Offset returns the event offset.
 func (e *Event) Offset() byte { return e.Data[0] & 0x0f }
 
-// Parse reads a record; false when that is none of a system event.
+// Parse parses a record; false when it is not a system event record.
 func Parse(b []byte) (Event, bool) {
 	if len(b) != Size || b[2] >= OEMTimed {
 		return Event{}, false
@@ -48,7 +47,7 @@ func Parse(b []byte) (Event, bool) {
 	}, true
 }
 
-// Record is the event as a record without ID and time.
+// Record returns the event as a record without ID and timestamp.
 func (e *Event) Record() [Size]byte {
 	dir := byte(e.Type)
 	if e.Gone {
@@ -60,8 +59,8 @@ func (e *Event) Record() [Size]byte {
 	}
 }
 
-// Stamp puts the ID and the time into a record. One that has no time is left
-// without.
+// Stamp sets the ID and the timestamp of a record. A record type without
+// timestamp gets none.
 func Stamp(b *[Size]byte, id uint16, at uint32) {
 	b[0], b[1] = byte(id), byte(id>>8)
 	if b[2] < OEM {
@@ -69,8 +68,7 @@ func Stamp(b *[Size]byte, id uint16, at uint32) {
 	}
 }
 
-// bad are the events of those types that say themselves how bad they are
-// (table 42-2), by their offsets.
+// bad holds the severities of generic event types (table 42-2) by offset.
 var bad = map[Type][]event.Severity{
 	Threshold: {
 		event.Warning, event.Warning, event.Critical, event.Critical, event.Critical, event.Critical,
@@ -87,8 +85,8 @@ var bad = map[Type][]event.Severity{
 	},
 }
 
-// Severity is how bad it is: what ends is not, and of what only its sensor's
-// type says, the table of the kinds knows.
+// Severity returns the severity of an event: OK for deassertions;
+// sensor-specific events are looked up in worst.
 func (e *Event) Severity() event.Severity {
 	if e.Gone {
 		return event.OK
@@ -102,13 +100,13 @@ func (e *Event) Severity() event.Severity {
 	return event.OK
 }
 
-// state is an event that only sensors of one type have.
+// state is a sensor-specific event.
 type state struct {
 	sensor Sensor
 	offset byte
 }
 
-// worst is how bad those are.
+// worst holds the severities of sensor-specific events; others are OK.
 var worst = map[state]event.Severity{
 	{Intrusion, 0}: event.Critical, {Intrusion, 1}: event.Warning, {Intrusion, 4}: event.Warning,
 	{Processor, 0}: event.Critical, {Processor, 1}: event.Critical, {Processor, 2}: event.Critical, {Processor, 10}: event.Warning,
