@@ -1,18 +1,18 @@
 package storage
 
-// buffers are what rows are read into and computed in, used again from row to
-// row: to make them anew costs more than the arithmetic. They are one
-// goroutine's.
+// buffers holds the slices that rows are read into and computed in. They are
+// reused from row to row, because allocating them costs more than the
+// arithmetic. They belong to one goroutine.
 type buffers struct {
 	all   [][]byte
 	taken int
 	rows  [][]byte
 }
 
-// release takes everything back.
+// release makes all slices available again.
 func (b *buffers) release() { b.taken = 0 }
 
-// take gives a slice of n bytes that holds anything.
+// take returns a slice of n bytes with arbitrary content.
 func (b *buffers) take(n int64) []byte {
 	if b.taken == len(b.all) {
 		b.all = append(b.all, nil)
@@ -24,7 +24,7 @@ func (b *buffers) take(n int64) []byte {
 	return b.all[b.taken-1][:n]
 }
 
-// row gives a list of n columns. There is but one.
+// row returns a list of n columns. There is only one.
 func (b *buffers) row(n int) [][]byte {
 	if cap(b.rows) < n {
 		b.rows = make([][]byte, n)

@@ -8,17 +8,17 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// InitializeVolume prepares a volume for use. Fast clears its ends and takes no
+// InitializeVolume initializes a volume. Fast clears its ends and takes no
 // time.
 type InitializeVolume struct {
 	Controller, Volume string
 	Fast               bool
-	Method             InitMethod // "" is Foreground; of no meaning when fast
+	Method             InitMethod // "": Foreground; ignored with Fast
 	Job                string
 }
 
 func (c InitializeVolume) apply(s *step) error {
-	// What initialises it by itself need not end first.
+	// An automatic initialization is replaced.
 	s.st.Ops = slices.DeleteFunc(s.st.Ops, func(o Op) bool {
 		a, err := s.array(c.Controller, c.Volume)
 		return err == nil && o.Kind == OpInitialize && o.On == a.WWN && o.Task == ""
@@ -42,10 +42,10 @@ func (c InitializeVolume) apply(s *step) error {
 	return nil
 }
 
-// initialize begins to initialise a volume, which the job has made or not. The
-// bytes are what they will be from the beginning; the rest takes its time.
+// initialize begins to initialize a volume; made says whether the same task
+// created it. The bytes change at once; the work takes its time.
 func (s *step) initialize(c *Controller, a *Array, method InitMethod, job string, made bool) {
-	if method != Foreground { // it can be used at once
+	if method != Foreground { // it is usable at once
 		if made {
 			s.made(job, a)
 		} else {
@@ -64,7 +64,7 @@ func (s *step) initialize(c *Controller, a *Array, method InitMethod, job string
 	s.begin(Op{Kind: OpInitialize, Task: job, Made: made, On: a.WWN}, s.takes(c, OpInitialize, a.Rows*a.Strip))
 }
 
-// idle finds a volume that works and that nothing is done to.
+// idle returns a volume that is usable and without work in progress.
 func (s *step) idle(controller, volume string) (*Controller, *Array, error) {
 	c, err := s.raid(controller)
 	if err != nil {
@@ -82,8 +82,8 @@ func (s *step) idle(controller, volume string) (*Controller, *Array, error) {
 	return c, a, nil
 }
 
-// CheckConsistency compares what a volume holds twice, or with its parity, and
-// mends it.
+// CheckConsistency compares a volume's copies, or its data with its parity, and
+// repairs it.
 type CheckConsistency struct {
 	Controller, Volume string
 	Job                string
@@ -103,8 +103,8 @@ func (c CheckConsistency) apply(s *step) error {
 	return nil
 }
 
-// Checked tells what a consistency check has mended, which only those know who
-// have the bytes.
+// Checked reports what a consistency check has repaired, which only the holder
+// of the bytes knows.
 type Checked struct {
 	Controller, Volume string
 	Wrong              int64 // rows
@@ -118,13 +118,13 @@ func (c Checked) apply(s *step) error {
 	return err
 }
 
-// ExpandVolume makes a volume larger: on the drives it has, on more drives, or
-// as another type.
+// ExpandVolume enlarges a volume: on its drives, on more drives, or as another
+// RAID type.
 type ExpandVolume struct {
 	Controller, Volume string
-	Capacity           int64    // bytes, at least; 0 is as much as the drives allow
-	Drives             []string // bays that are added
-	Type               RAIDType // "" leaves it
+	Capacity           int64    // bytes, at least; 0: the maximum
+	Drives             []string // bays to add
+	Type               RAIDType // "": unchanged
 	Job                string
 }
 
@@ -151,7 +151,7 @@ func (c ExpandVolume) apply(s *step) error {
 	return nil
 }
 
-// grown is a volume that takes more of the drives it has.
+// grown returns a volume that uses more of its drives.
 func (s *step) grown(c *Controller, a *Array, capacity int64) (Array, error) {
 	var members []slot
 	for _, m := range a.Members {
@@ -183,7 +183,7 @@ func (s *step) grown(c *Controller, a *Array, capacity int64) (Array, error) {
 	return to, nil
 }
 
-// reshaped is a volume on more drives, or of another type.
+// reshaped returns a volume on more drives, or of another type.
 func (s *step) reshaped(c *Controller, a *Array, want ExpandVolume) (Array, error) {
 	kind := cmp.Or(want.Type, a.Type)
 	rule, ok := c.RAID.Rule(kind)
@@ -236,7 +236,7 @@ func (s *step) reshaped(c *Controller, a *Array, want ExpandVolume) (Array, erro
 	return to, nil
 }
 
-// SetVolume changes what can be changed of a volume at any time. Nil leaves it.
+// SetVolume changes a volume's name and cache policies; nil: unchanged.
 type SetVolume struct {
 	Controller, Volume string
 	Name               *string
@@ -270,8 +270,8 @@ func (c SetVolume) apply(s *step) error {
 	return s.acceptable(ctl.RAID, &check)
 }
 
-// SetRates sets the shares of its speed that a controller spends on work, in
-// percent. Nil leaves it; work that is under way keeps its pace.
+// SetRates sets the shares of its speed that a controller uses for work, in
+// percent; nil: unchanged. Work in progress keeps its pace.
 type SetRates struct {
 	Controller                string
 	Rebuild, Check, Transform *int

@@ -10,20 +10,19 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// CreateVolume makes a volume of drives. What is not given, the controller
-// chooses.
+// CreateVolume creates a volume. The controller chooses what is not given.
 type CreateVolume struct {
 	Controller string
 	Type       RAIDType
-	Drives     []string // bays, span after span; none: as few as will do
-	Capacity   int64    // bytes, at least; 0 is all that there is
+	Drives     []string // bays, span after span; none: as few as suffice
+	Capacity   int64    // bytes, at least; 0: the maximum
 	Strip      int64    // bytes
-	Span       int      // drives of one span
+	Span       int      // drives per span
 	Name       string
 	Write      WritePolicy
 	Read       ReadPolicy
-	Spares     []string   // bays of dedicated spares
-	Method     InitMethod // "" is Background
+	Spares     []string   // bays of dedicated hot spares
+	Method     InitMethod // "": Background
 	Job        string
 }
 
@@ -85,7 +84,7 @@ func (c CreateVolume) apply(s *step) error {
 	return nil
 }
 
-// acceptable checks what can be said of a volume without its drives.
+// acceptable checks a volume's properties without its drives.
 func (s *step) acceptable(r *RAID, a *Array) error {
 	switch {
 	case !slices.Contains(r.Strips, a.Strip):
@@ -104,10 +103,10 @@ func (s *step) acceptable(r *RAID, a *Array) error {
 	return nil
 }
 
-// MaxName bounds the name of a volume, in bytes.
+// MaxName is the longest name of a volume in bytes.
 const MaxName = 64
 
-// named are drives by their bays.
+// named returns drives by their bays.
 func (s *step) named(c *Controller, f Field, bays []string) ([]slot, error) {
 	var out []slot
 	all := s.slots(s.st, c)
@@ -127,7 +126,7 @@ func (s *step) named(c *Controller, f Field, bays []string) ([]slot, error) {
 	return out, nil
 }
 
-// unfree says why a drive cannot become part of a volume; "" when it can.
+// unfree returns why a drive cannot become part of a volume; "" when it can.
 func unfree(use DriveState) Why {
 	switch use {
 	case DriveUnused:
@@ -140,8 +139,8 @@ func unfree(use DriveState) Why {
 	return InUse
 }
 
-// choose takes as few drives as will do, in the order of their bays, all like
-// the first.
+// choose returns as few drives as suffice, in the order of their bays, all of
+// the first one's kind.
 func (s *step) choose(c *Controller, rule TypeRule, want CreateVolume) ([]slot, error) {
 	var free []slot
 	for _, x := range s.slots(s.st, c) {
@@ -179,7 +178,7 @@ func (s *step) choose(c *Controller, rule TypeRule, want CreateVolume) ([]slot, 
 	return nil, against(FieldCapacity, want.Capacity, TooLarge)
 }
 
-// usable is what the smallest of some drives has for volumes.
+// usable returns the size of the smallest of some drives that volumes can use.
 func usable(c *Controller, drives []slot) int64 {
 	least := int64(-1)
 	for _, x := range drives {
@@ -190,7 +189,7 @@ func usable(c *Controller, drives []slot) int64 {
 	return max(0, least)
 }
 
-// smallest is what the smallest of some drives has in all.
+// smallest returns the size of the smallest of some drives.
 func smallest(drives []slot) int64 {
 	least := drives[0].model.Capacity
 	for _, x := range drives {
@@ -199,7 +198,7 @@ func smallest(drives []slot) int64 {
 	return least
 }
 
-// geometry is how n drives are used.
+// geometry returns the layout on n drives.
 func geometry(rule TypeRule, want CreateVolume, n int) (Geometry, error) {
 	g := Geometry{Type: rule.Type, Strip: want.Strip, Spans: 1, Width: n}
 	if !rule.Type.Nested() {
@@ -230,8 +229,8 @@ func geometry(rule TypeRule, want CreateVolume, n int) (Geometry, error) {
 	return g, against(FieldDrives, n, Uneven)
 }
 
-// room finds room for a volume on drives: all that they have, or beside
-// other volumes of the same type on the same drives.
+// room finds space for a volume on drives: all of it, or beside other volumes
+// of the same type on the same drives.
 func (s *step) room(c *Controller, rule TypeRule, want CreateVolume, a *Array, members []slot) error {
 	g, err := geometry(rule, want, len(members))
 	if err != nil {
@@ -245,7 +244,7 @@ func (s *step) room(c *Controller, rule TypeRule, want CreateVolume, a *Array, m
 	for _, x := range members {
 		a.Members = append(a.Members, Member{Bay: x.bay.ID, Serial: x.unit.Serial, State: Online})
 	}
-	if len(group) > 0 { // as the first has it, in its order
+	if len(group) > 0 { // in the order of the first volume
 		a.Spans, a.Width, a.Members = group[0].Spans, group[0].Width, slices.Clone(group[0].Members)
 	}
 	from, room := largestGap(group, usable(c, members), func(room int64) bool {
@@ -270,8 +269,8 @@ func (s *step) room(c *Controller, rule TypeRule, want CreateVolume, a *Array, m
 	return nil
 }
 
-// group are the volumes that the drives have already: those of other sets of
-// drives are in the way.
+// group returns the volumes that the drives already have; volumes on a
+// different set of drives are an error.
 func (s *step) group(c *Controller, a *Array, members []slot) ([]*Array, error) {
 	var group []*Array
 	for i := range s.st.Arrays {
@@ -289,7 +288,7 @@ func (s *step) group(c *Controller, a *Array, members []slot) ([]*Array, error) 
 			bad.Why = why
 			return nil, bad
 		case why == "" && joins:
-			bad.Why = InUse // the others are
+			bad.Why = InUse // the other drives are
 			bad.Index, bad.Value = 0, members[0].bay.ID
 			return nil, bad
 		case !c.RAID.alike(members[0].model, x.model):
@@ -300,8 +299,8 @@ func (s *step) group(c *Controller, a *Array, members []slot) ([]*Array, error) 
 	return group, nil
 }
 
-// largestGap finds room between volumes: the first that is enough, or else the
-// largest.
+// largestGap returns the first gap between volumes that is large enough, or
+// else the largest one.
 func largestGap(group []*Array, end int64, enough func(room int64) bool) (from, room int64) {
 	taken := slices.SortedFunc(slices.Values(group), func(a, b *Array) int { return cmp.Compare(a.Offset, b.Offset) })
 	at := int64(0)
@@ -323,7 +322,7 @@ func largestGap(group []*Array, end int64, enough func(room int64) bool) (from, 
 	return from, room
 }
 
-// DeleteVolume takes a volume apart. What it held stays on the drives.
+// DeleteVolume deletes a volume. Its data stays on the drives.
 type DeleteVolume struct {
 	Controller, Volume string
 	Job                string
@@ -345,12 +344,12 @@ func (c DeleteVolume) apply(s *step) error {
 	return nil
 }
 
-// writing says whether a volume's data is between two places.
+// writing reports whether a volume's data is being moved.
 func (s *step) writing(a *Array) bool {
 	return slices.ContainsFunc(s.st.Ops, func(o Op) bool { return o.On == a.WWN && o.Saved })
 }
 
-// remove takes a volume off the list, and its spares with it.
+// remove removes a volume and its dedicated spares.
 func (s *step) remove(wwn string) {
 	i := slices.IndexFunc(s.st.Arrays, func(a Array) bool { return a.WWN == wwn })
 	a := s.st.Arrays[i]

@@ -5,15 +5,15 @@ import (
 	"encoding/binary"
 )
 
-// RAID 6 keeps two syndromes of each row over the field GF(2^8) with the
-// polynomial x^8+x^4+x^3+x^2+1 and the generator 2: P, the sum of the data, and
-// Q, the sum of the data times the generator to the power of the column
-// (H. P. Anvin, "The mathematics of RAID-6", §2). Any two of data, P and Q can
-// be computed from the rest.
+// RAID 6 has two syndromes per row over the field GF(2^8) with the polynomial
+// x^8+x^4+x^3+x^2+1 and the generator 2: P, the sum of the data, and Q, the sum
+// of the data times the generator to the power of the column (H. P. Anvin, "The
+// mathematics of RAID-6", §2). Any two of data, P and Q can be computed from
+// the rest.
 
 const polynomial = 0x11d
 
-// powers holds the generator's powers, twice so that a sum of two logarithms
+// powers holds the generator's powers, twice, so that a sum of two logarithms
 // needs no modulo; logs is its inverse.
 var powers, logs = func() (exp [510]byte, log [256]byte) {
 	x := 1
@@ -34,7 +34,7 @@ func product(a, b byte) byte {
 	return powers[int(logs[a])+int(logs[b])]
 }
 
-// inverse is what a, which is not 0, multiplies with to 1.
+// inverse returns the multiplicative inverse of a, which is not 0.
 func inverse(a byte) byte { return powers[255-int(logs[a])] }
 
 // add adds src to dst.
@@ -64,8 +64,8 @@ func double(p []byte) {
 	}
 }
 
-// syndromes computes P and Q of a row's data, all slices of one length; q is
-// nil when only P is wanted.
+// syndromes computes P and Q of a row's data, all of one length; a nil q is not
+// computed.
 func syndromes(data [][]byte, p, q []byte) {
 	clear(p)
 	clear(q)
@@ -78,7 +78,7 @@ func syndromes(data [][]byte, p, q []byte) {
 	}
 }
 
-// solveP computes the data of one column that a row lacks, from its P.
+// solveP computes one missing column of data from P.
 func solveP(data [][]byte, x int, p []byte) {
 	copy(data[x], p)
 	for i, d := range data {
@@ -88,9 +88,9 @@ func solveP(data [][]byte, x int, p []byte) {
 	}
 }
 
-// solve computes the data of two columns x < y that a row lacks. On entry their
-// slices hold anything; p and q hold the row's syndromes, and restP and restQ
-// are as long: they are spent.
+// solve computes the two missing columns of data x < y. On entry their slices
+// are arbitrary; p and q hold the row's syndromes, and restP and restQ have the
+// same length; all four are overwritten.
 func solve(data [][]byte, x, y int, p, q, restP, restQ []byte) {
 	clear(data[x])
 	clear(data[y])
@@ -106,8 +106,8 @@ func solve(data [][]byte, x, y int, p, q, restP, restQ []byte) {
 	add(data[x], data[y])
 }
 
-// solveQ computes the data of one column that a row lacks together with its P;
-// q and rest are spent.
+// solveQ computes one missing column of data when P is missing too; q and rest
+// are overwritten.
 func solveQ(data [][]byte, x int, q, rest []byte) {
 	clear(data[x])
 	clear(rest)

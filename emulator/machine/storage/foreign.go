@@ -8,8 +8,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// ImportForeign takes over the volumes that drives of a controller tell of,
-// as far as enough of their drives are there.
+// ImportForeign imports the foreign volumes of a controller's drives, if enough
+// of their drives are present.
 type ImportForeign struct {
 	Controller string
 	Task       string
@@ -20,7 +20,7 @@ func (c ImportForeign) apply(s *step) error {
 	if err != nil {
 		return err
 	}
-	var told []Array // the latest that any drive knows of each volume
+	var told []Array // the latest configuration of each volume on any drive
 	for _, x := range s.slots(s.st, ctl) {
 		if !x.unit.Foreign {
 			continue
@@ -54,7 +54,7 @@ func (c ImportForeign) apply(s *step) error {
 	return nil
 }
 
-// take makes a volume of what foreign drives tell.
+// take adds a volume from a foreign configuration.
 func (s *step) take(c *Controller, a Array) error {
 	at := slices.IndexFunc(s.st.Arrays, func(x Array) bool { return x.WWN == a.WWN })
 	volumes := 0
@@ -67,7 +67,7 @@ func (s *step) take(c *Controller, a Array) error {
 	switch {
 	case at >= 0 && (s.st.Arrays[at].Controller != c.ID || !s.st.Arrays[at].Failed):
 		return against(FieldVolumes, a.Name, InUse)
-	case at >= 0: // it failed here, and its drives are back
+	case at >= 0: // it failed on this server, and its drives are back
 		a = s.st.Arrays[at].clone()
 	case !ok:
 		return against(FieldType, a.Type, Unsupported)
@@ -119,8 +119,8 @@ func (s *step) take(c *Controller, a Array) error {
 	return nil
 }
 
-// tells says whether a drive belongs to a volume by its own account; one that
-// never left a volume of this server need not say so.
+// tells reports whether a drive's configuration names a volume; a drive that
+// never left a volume of this server needs none.
 func tells(u *Unit, wwn string, here bool) bool {
 	if !u.Foreign {
 		return here
@@ -128,8 +128,7 @@ func tells(u *Unit, wwn string, here bool) bool {
 	return slices.ContainsFunc(u.Config, func(cfg Array) bool { return cfg.WWN == wwn })
 }
 
-// ClearForeign lets drives of a controller forget the volumes that they tell
-// of.
+// ClearForeign clears the foreign configurations of a controller's drives.
 type ClearForeign struct {
 	Controller string
 	Task       string
@@ -155,8 +154,8 @@ func (c ClearForeign) apply(s *step) error {
 	return nil
 }
 
-// disown lets a drive forget what it tells. Volumes that failed without it will
-// not have it again.
+// disown clears a drive's configuration. Volumes that failed without the drive
+// cannot use it again.
 func (s *step) disown(u *Unit) {
 	u.Config, u.Foreign = nil, false
 	for i := range s.st.Arrays {
@@ -167,8 +166,8 @@ func (s *step) disown(u *Unit) {
 	}
 }
 
-// ForceEnable brings a volume back that has failed, from what is there of its
-// drives: what they hold is taken for current, be it old.
+// ForceEnable brings a failed volume back with the drives that are present,
+// whose content is taken as current, even if it is old.
 type ForceEnable struct {
 	Controller, Volume string
 	Task               string

@@ -1,10 +1,10 @@
 package storage
 
-// RAIDType says how a volume lies on its drives; the values are Redfish's
+// RAIDType is the layout of a volume on its drives; the values are Redfish's
 // (DSP2046, Volume.RAIDType).
 type RAIDType string
 
-// The types that there is arithmetic for.
+// The supported types.
 const (
 	RAID0  RAIDType = "RAID0"
 	RAID1  RAIDType = "RAID1"
@@ -15,11 +15,11 @@ const (
 	RAID60 RAIDType = "RAID60"
 )
 
-// levels says what each type makes of the drives of one span, and whether it
-// stripes over several spans.
+// levels describes the layout of each type within a span, and whether it
+// stripes over spans.
 var levels = map[RAIDType]struct {
-	mirror bool // each drive holds everything; otherwise data is striped
-	parity int  // strips of each row that hold parity
+	mirror bool // every drive holds all data; otherwise it is striped
+	parity int  // parity strips per row
 	nested bool
 }{
 	RAID0:  {},
@@ -31,29 +31,29 @@ var levels = map[RAIDType]struct {
 	RAID60: {parity: 2, nested: true},
 }
 
-// Known tells whether there is arithmetic for a type.
+// Known reports whether a type is supported.
 func (t RAIDType) Known() bool { _, ok := levels[t]; return ok }
 
-// Nested tells whether a type stripes over spans of drives.
+// Nested reports whether a type stripes over spans of drives.
 func (t RAIDType) Nested() bool { return levels[t].nested }
 
-// Redundant tells whether a volume of a type outlives the loss of a drive.
+// Redundant reports whether a volume of a type survives the loss of a drive.
 func (t RAIDType) Redundant() bool { return levels[t].mirror || levels[t].parity > 0 }
 
-// Geometry is how bytes are spread over drives. A volume is cut into rows, which
-// its spans hold in turn; a row is cut into strips, one to a drive of its span,
-// all at the same place of each drive.
+// Geometry maps a volume's bytes to its drives. The volume is divided into
+// rows, which its spans hold in turn; a row is divided into strips, one on each
+// drive of its span, at the same offset of each drive.
 type Geometry struct {
 	Type  RAIDType `json:"type"`
 	Strip int64    `json:"strip"` // bytes
 	Spans int      `json:"spans"` // 1 unless nested
-	Width int      `json:"width"` // drives of one span
+	Width int      `json:"width"` // drives per span
 }
 
-// Drives is how many drives there are in all.
+// Drives returns the number of drives.
 func (g Geometry) Drives() int { return g.Spans * g.Width }
 
-// data is how many strips of a row hold what was written, each once.
+// data returns the number of data strips per row.
 func (g Geometry) data() int {
 	if levels[g.Type].mirror {
 		return 1
@@ -61,7 +61,7 @@ func (g Geometry) data() int {
 	return g.Width - levels[g.Type].parity
 }
 
-// spare is how many drives of one span can be lost.
+// spare returns the number of drives per span that can be lost.
 func (g Geometry) spare() int {
 	if levels[g.Type].mirror {
 		return g.Width - 1
@@ -69,27 +69,28 @@ func (g Geometry) spare() int {
 	return levels[g.Type].parity
 }
 
-// Row is how many bytes of the volume one row holds.
+// Row returns the number of data bytes per row.
 func (g Geometry) Row() int64 { return int64(g.data()) * g.Strip }
 
-// Capacity is the size of a volume that has that many rows in each span.
+// Capacity returns the size of a volume with that many rows per span.
 func (g Geometry) Capacity(rows int64) int64 { return rows * int64(g.Spans) * g.Row() }
 
-// RowsFor is how many rows each span needs for a volume of at least that size.
+// RowsFor returns the number of rows per span of a volume of at least that
+// size.
 func (g Geometry) RowsFor(capacity int64) int64 {
 	all := g.Row() * int64(g.Spans)
 	return (capacity + all - 1) / all
 }
 
-// place is where a part of a row is.
+// place is the position of a part of a row.
 type place struct {
-	row    int64 // of the span
+	row    int64 // within the span
 	span   int
 	column int   // of data
 	in     int64 // bytes from the start of the strip
 }
 
-// locate finds a byte of the volume.
+// locate returns the position of a byte of the volume.
 func (g Geometry) locate(off int64) place {
 	row := off / g.Row()
 	in := off % g.Row()
@@ -104,9 +105,9 @@ func (g Geometry) offset(p place) int64 {
 	return (p.row*int64(g.Spans)+int64(p.span))*g.Row() + int64(p.column)*g.Strip + p.in
 }
 
-// column is the drive, counted within its span, that holds a column of data in
-// a row; columns beyond the data are P and Q. Parity moves from the last drive
-// to the first, and data follows it (left-symmetric, as Linux has it).
+// column returns the drive, counted within its span, that holds a column of a
+// row; the columns after the data are P and Q. Parity rotates from the last
+// drive to the first, and data follows it (left-symmetric, as in Linux).
 func (g Geometry) column(row int64, column int) int {
 	parity := levels[g.Type].parity
 	if parity == 0 {

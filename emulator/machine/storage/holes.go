@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// NextData implements Medium. Of a drive that is gone it says data wherever
-// another drive has some in that row, which may be more than there was.
+// NextData implements Medium. For a missing drive it assumes data wherever
+// another drive has data in the same row, which may be too much.
 func (v *Volume) NextData(off int64) (int64, error) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -38,7 +38,7 @@ func (v *Volume) nextData(off int64) (int64, error) {
 	return 0, io.EOF
 }
 
-// dataInStrip looks for data at or after a place, within its strip.
+// dataInStrip looks for data at or after a position within its strip.
 func (v *Volume) dataInStrip(at place) (in int64, found bool, err error) {
 	m := v.holder(at, at.column)
 	if levels[v.Type].mirror {
@@ -59,8 +59,8 @@ func (v *Volume) dataInStrip(at place) (in int64, found bool, err error) {
 	return in, in < v.Strip, nil
 }
 
-// nextRow is the first row at or after a row in which any drive has data, all
-// spans counted; at the end, the number of rows.
+// nextRow returns the first row, counted over all spans, at or after a row in
+// which any drive has data; the number of rows when there is none.
 func (v *Volume) nextRow(row int64) (int64, error) {
 	spans := int64(v.Spans)
 	first := v.rows * spans
@@ -76,7 +76,7 @@ func (v *Volume) nextRow(row int64) (int64, error) {
 	return first, nil
 }
 
-// spanRow is the same within one span.
+// spanRow is nextRow within one span.
 func (v *Volume) spanRow(span int, row int64) (int64, error) {
 	first := v.rows
 	for _, m := range v.drives(span) {
@@ -121,8 +121,8 @@ func (v *Volume) Discard(off, n int64) error {
 	return nil
 }
 
-// discardRows makes holes of whole rows, all spans counted: the parity of zeros
-// is zeros.
+// discardRows discards complete rows, counted over all spans: the parity of
+// zeros is zeros.
 func (v *Volume) discardRows(from, to int64) error {
 	spans := int64(v.Spans)
 	for s := range spans {
@@ -139,8 +139,8 @@ func (v *Volume) discardRows(from, to int64) error {
 	return nil
 }
 
-// discardInRow makes a hole of a part of a row, or zeros where the row's parity
-// must be computed.
+// discardInRow discards a part of a row, or writes zeros where parity must be
+// computed.
 func (v *Volume) discardInRow(off, n int64) error {
 	at := v.locate(off)
 	switch l := levels[v.Type]; {

@@ -9,7 +9,7 @@ import (
 
 const memoryBlock = 64 << 10
 
-// Memory is a Medium in memory, for tests. It keeps only blocks that were
+// Memory is a Medium in memory, for tests. It stores only blocks that were
 // written.
 type Memory struct {
 	mu     sync.RWMutex
@@ -17,7 +17,7 @@ type Memory struct {
 	blocks map[int64][]byte
 }
 
-// NewMemory makes an empty Memory of size bytes.
+// NewMemory returns an empty Memory of size bytes.
 func NewMemory(size int64) *Memory {
 	return &Memory{size: size, blocks: map[int64][]byte{}}
 }

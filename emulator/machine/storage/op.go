@@ -8,11 +8,11 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// The shares of a controller's speed that work has unless they were set, in
+// defaultShare is the default share of a controller's speed for work, in
 // percent.
 const defaultShare = 30
 
-// settings are what is set on a controller, with the defaults.
+// settings returns a controller's settings, with defaults.
 func (st *State) settings(controller string) Settings {
 	out := Settings{Controller: controller}
 	if st != nil {
@@ -28,7 +28,7 @@ func (st *State) settings(controller string) Settings {
 	return out
 }
 
-// set is what is set on a controller, as this step may change it.
+// set returns a controller's settings for this step to change.
 func (s *step) set(controller string) *Settings {
 	i, found := slices.BinarySearchFunc(s.st.Controllers, controller, func(c Settings, id string) int {
 		return s.place(c.Controller) - s.place(id)
@@ -43,7 +43,7 @@ func (s *Subsystem) place(controller string) int {
 	return slices.IndexFunc(s.controllers, func(c Controller) bool { return c.ID == controller })
 }
 
-// takes is how long work through that many bytes of each drive lasts.
+// takes returns the duration of work through that many bytes of each drive.
 func (s *step) takes(c *Controller, kind OpKind, bytes int64) time.Duration {
 	share := s.st.settings(c.ID)
 	how := map[OpKind]struct {
@@ -54,7 +54,7 @@ func (s *step) takes(c *Controller, kind OpKind, bytes int64) time.Duration {
 		OpCheck:      {c.Rates.Check, share.Check},
 		OpInitialize: {c.Rates.Initialize, share.Transform},
 		OpExpand:     {c.Rates.Expand, share.Transform},
-		OpErase:      {c.Rates.Erase, 100}, // the drive's own work
+		OpErase:      {c.Rates.Erase, 100}, // done by the drive itself
 	}[kind]
 	if how.rate == 0 {
 		how.rate = defaultRate
@@ -63,7 +63,7 @@ func (s *step) takes(c *Controller, kind OpKind, bytes int64) time.Duration {
 	return max(time.Second, time.Duration(seconds*float64(time.Second)).Round(time.Second))
 }
 
-// begin adds work that will take a while once the power is on.
+// begin adds work, which runs while the power is on.
 func (s *step) begin(o Op, whole time.Duration) {
 	o.Whole, o.Left = whole, whole
 	if s.on {
@@ -72,7 +72,7 @@ func (s *step) begin(o Op, whole time.Duration) {
 	s.st.Ops = append(s.st.Ops, o)
 }
 
-// start lets work go on that has so much left.
+// start resumes work with that much time left.
 func (s *step) start(o *Op, left time.Duration) {
 	o.Until, o.Left = s.now.Add(left), 0
 	if o.Task != "" {
@@ -80,8 +80,8 @@ func (s *step) start(o *Op, left time.Duration) {
 	}
 }
 
-// busy says whether work of certain kinds, or of any if none is named, is under
-// way on a volume.
+// busy reports whether work of certain kinds, or of any when none is given, is
+// in progress on a volume.
 func (s *step) busy(a *Array, kinds ...OpKind) bool {
 	return slices.ContainsFunc(s.st.Ops, func(o Op) bool {
 		on := o.On == a.WWN || o.Kind == OpRebuild && a.index(o.On) >= 0
@@ -89,7 +89,7 @@ func (s *step) busy(a *Array, kinds ...OpKind) bool {
 	})
 }
 
-// finish ends the first work whose time is up.
+// finish ends the first work whose time has come.
 func (s *step) finish() {
 	i := slices.IndexFunc(s.st.Ops, func(o Op) bool { return !o.Until.IsZero() && !s.now.Before(o.Until) })
 	o := s.st.Ops[i]
@@ -97,7 +97,7 @@ func (s *step) finish() {
 	ends[o.Kind](s, o)
 }
 
-// ends says what each kind of work comes to.
+// ends holds the function that ends each kind of work.
 var ends = map[OpKind]func(s *step, o Op){
 	OpRebuild:    (*step).rebuilt,
 	OpInitialize: (*step).initialized,
@@ -127,7 +127,7 @@ func (s *step) rebuilt(o Op) {
 	}
 }
 
-// object finds the volume of some work.
+// object returns the volume of some work.
 func (s *step) object(o Op) *Array {
 	return &s.st.Arrays[slices.IndexFunc(s.st.Arrays, func(a Array) bool { return a.WWN == o.On })]
 }
@@ -149,14 +149,14 @@ func (s *step) checked(o Op) {
 	s.done(o.Task, "")
 }
 
-// settleTime is how long a volume whose data was saved waits until it is
-// written back. The state between is stored.
+// settleTime is how long a volume whose data was saved waits before it is
+// written back. The state in between is stored.
 const settleTime = time.Second
 
 func (s *step) expanded(o Op) {
 	a := s.object(o)
 	to := o.To.clone()
-	for j := range to.Members { // what has become of those it had
+	for j := range to.Members { // what became of its drives meanwhile
 		if i := a.index(to.Members[j].Serial); i >= 0 {
 			to.Members[j] = a.Members[i]
 		}
@@ -175,7 +175,7 @@ func (s *step) expanded(o Op) {
 	default:
 		s.work(Work{Kind: WorkWrite, Array: a.clone(), To: to, Place: o.Place})
 	}
-	// What was set meanwhile stays.
+	// Properties that were set meanwhile stay.
 	to.Name, to.Write, to.Read = a.Name, a.Write, a.Read
 	to.Version = a.Version + 1
 	*a = to
@@ -192,8 +192,8 @@ func (s *step) erased(o Op) {
 	s.done(o.Task, "")
 }
 
-// CancelTask ends the work of a job. Work that leaves things half done cannot be
-// ended: an expansion, an erasure.
+// CancelTask cancels the work of a task. An expansion or an erasure cannot be
+// cancelled.
 type CancelTask struct{ Task string }
 
 func (c CancelTask) apply(s *step) error {

@@ -8,7 +8,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// Pending is a command that waits for its time, or for the next start of the
+// Pending is a command that waits for a time, or for the next start of the
 // server. One of its pointers is set.
 type Pending struct {
 	Task       string            `json:"job"`
@@ -22,10 +22,10 @@ type Pending struct {
 	Erase      *SecureErase      `json:"erase,omitempty"`
 }
 
-// maxPending bounds how many commands wait.
+// maxPending is the maximum number of waiting commands.
 const maxPending = 128
 
-// pend makes a Pending of a command; false when it is none that can wait.
+// pend returns a Pending for a command; false when it cannot wait.
 func pend(job string, c Command) (Pending, bool) {
 	p := Pending{Task: job}
 	switch c := c.(type) {
@@ -49,7 +49,7 @@ func pend(job string, c Command) (Pending, bool) {
 	return p, true
 }
 
-// command is what waits; nil if this release does not know it.
+// command returns the waiting command; nil when this release does not know it.
 func (p *Pending) command() Command {
 	switch {
 	case p.Create != nil:
@@ -70,9 +70,8 @@ func (p *Pending) command() Command {
 	return nil
 }
 
-// OnReset lets a command wait until the server starts next. It is refused at
-// once if it could not be carried out after those that wait already, as things
-// are.
+// OnReset applies a command at the server's next start. It is refused at once
+// when it would fail after those that already wait.
 type OnReset struct {
 	Command
 	Task string // of the command
@@ -86,8 +85,8 @@ func (c OnReset) apply(s *step) error {
 	return nil
 }
 
-// Soon lets a command to a controller take as long as the controller takes over
-// its jobs, one after the other. It is refused as OnReset would.
+// Soon applies a command to a controller after the time that the controller
+// takes for its jobs, one after the other. It is refused like OnReset.
 type Soon struct {
 	Controller string
 	Command
@@ -113,7 +112,7 @@ func (c Soon) apply(s *step) error {
 	return nil
 }
 
-// wait puts a command behind those that wait.
+// wait appends a command to those that wait.
 func (s *step) wait(c Command, job string, due time.Time) error {
 	p, ok := pend(job, c)
 	switch {
@@ -130,7 +129,7 @@ func (s *step) wait(c Command, job string, due time.Time) error {
 	return nil
 }
 
-// rehearse says how a command would end.
+// rehearse returns the error that a command would have.
 func (s *step) rehearse(c Command) error {
 	own := *s.Subsystem
 	own.on = true
@@ -144,8 +143,7 @@ func (s *step) rehearse(c Command) error {
 	return c.apply(try)
 }
 
-// Boot carries out what waits for the server to start, in the order in which it
-// came.
+// Boot applies the commands that wait for a start, in order.
 func (s *Subsystem) Boot(now time.Time) []event.Event {
 	evs := s.Advance(now)
 	if s.st == nil || len(s.st.Pending) == 0 {
@@ -161,7 +159,7 @@ func (s *Subsystem) Boot(now time.Time) []event.Event {
 	return evs
 }
 
-// carry carries out what has waited.
+// carry applies a command that has waited.
 func (s *Subsystem) carry(now time.Time, p *Pending) []event.Event {
 	c := p.command()
 	if c == nil {
@@ -174,8 +172,7 @@ func (s *Subsystem) carry(now time.Time, p *Pending) []event.Event {
 	return d.settled()
 }
 
-// carryDue carries out the first command whose time has come; false when there
-// is none.
+// carryDue applies the first command that is due; false when there is none.
 func (s *Subsystem) carryDue(now time.Time) ([]event.Event, bool) {
 	i := slices.IndexFunc(s.st.Pending, func(p Pending) bool { return !p.Due.IsZero() && !now.Before(p.Due) })
 	if i < 0 {
@@ -187,8 +184,8 @@ func (s *Subsystem) carryDue(now time.Time) ([]event.Event, bool) {
 	return append(d.settled(), s.carry(now, &p)...), true
 }
 
-// putOff lets what would be done soon wait for the next start: the power is
-// gone.
+// putOff makes commands with a time wait for the next start instead, because
+// power was lost.
 func (s *step) putOff() {
 	for i := range s.st.Pending {
 		if p := &s.st.Pending[i]; !p.Due.IsZero() {
@@ -198,8 +195,7 @@ func (s *step) putOff() {
 	}
 }
 
-// unpend takes a command off the list of those that wait; false when it is
-// none.
+// unpend removes a waiting command; false when there is none.
 func (s *step) unpend(job string) bool {
 	i := slices.IndexFunc(s.st.Pending, func(p Pending) bool { return p.Task == job && job != "" })
 	if i < 0 {

@@ -7,13 +7,13 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// What people do to drives with their hands, and what drives do by themselves.
-// None of it asks for power.
+// What people do to drives, and what drives do on their own. None of it needs
+// power.
 
-// maxShelf is how many pulled drives a server's shelf has room for.
+// maxShelf is the number of pulled drives that a server's shelf holds.
 const maxShelf = 256
 
-// PullDrive takes a drive out of its bay and puts it on the shelf.
+// PullDrive pulls a drive out of its bay and puts it on the shelf.
 type PullDrive struct {
 	Drive string // bay
 }
@@ -42,25 +42,25 @@ func (c PullDrive) apply(s *step) error {
 	return nil
 }
 
-// Insertion says which drive is put into a bay.
+// Insertion says which drive is inserted.
 type Insertion string
 
 // The insertions.
 const (
 	InsertSame    Insertion = "same"    // from the shelf
-	InsertNew     Insertion = "new"     // as it comes from the factory
-	InsertForeign Insertion = "foreign" // that was part of another server's volume
+	InsertNew     Insertion = "new"     // factory new
+	InsertForeign Insertion = "foreign" // was part of another server's volume
 	InsertLoose   Insertion = "loose"   // from another server's shelf
 )
 
-// InsertDrive puts a drive into an empty bay.
+// InsertDrive inserts a drive into an empty bay.
 type InsertDrive struct {
 	Drive string // bay
 	What  Insertion
-	// Serial is the drive that is taken from the shelf; "" is the one that was
-	// pulled from that bay last.
+	// Serial selects the drive on the shelf; "" is the one that was pulled from
+	// that bay last.
 	Serial string
-	Model  *Model // of a new or foreign drive; nil: as the profile has it there
+	Model  *Model // of a new or foreign drive; nil: the profile's for that bay
 	Loose  *Loose // from another server's shelf
 }
 
@@ -101,11 +101,11 @@ func same(a, b *Model) bool {
 	return slices.Equal(a.Sanitize, b.Sanitize) && fmt.Sprint(x) == fmt.Sprint(y)
 }
 
-// connects says whether a drive works in a bay that was made for a protocol:
-// SAS takes SATA too (T10 SPL-5, SATA Tunneled Protocol).
+// connects reports whether a drive works in a bay for a protocol: SAS accepts
+// SATA too (T10 SPL-5, SATA Tunneled Protocol).
 func connects(bay, drive Protocol) bool { return bay == drive || bay == SAS && drive == SATA }
 
-// bring gets the drive that is to be inserted.
+// bring returns the drive to insert.
 func (s *step) bring(c InsertDrive) (*Unit, error) {
 	switch c.What {
 	case InsertSame:
@@ -143,12 +143,12 @@ func (s *step) bring(c InsertDrive) (*Unit, error) {
 	return nil, fmt.Errorf("%w: insertion %q", ErrUnsupported, c.What)
 }
 
-// stranger is what one half of another server's mirror tells.
+// stranger returns the configuration of one half of another server's mirror.
 func (s *step) stranger(c *Controller, serial string, m *Model) []Array {
 	const strip = 64 << 10
 	s.st.Made++
 	twin, _ := driveIdentity(c.Serial, s.st.Made)
-	part := m.Capacity / 10 * 9 // of what any controller has
+	part := m.Capacity / 10 * 9 // so that it fits any controller
 	return []Array{{
 		Name: "foreign", WWN: volumeWWN(c.Serial, s.st.Made), BlockSize: m.BlockSize, Version: 1,
 		Geometry: Geometry{Type: RAID1, Strip: strip, Spans: 1, Width: 2}, Extent: Extent{Rows: part / strip},
@@ -156,7 +156,7 @@ func (s *step) stranger(c *Controller, serial string, m *Model) []Array {
 	}}
 }
 
-// DiscardDrive throws a drive away that lies on the shelf. What is on it is lost.
+// DiscardDrive discards a drive on the shelf with its data.
 type DiscardDrive struct{ Serial string }
 
 func (c DiscardDrive) apply(s *step) error {
@@ -168,7 +168,7 @@ func (c DiscardDrive) apply(s *step) error {
 	return nil
 }
 
-// FailDrive breaks a drive.
+// FailDrive makes a drive fail.
 type FailDrive struct {
 	Drive string // bay
 }
@@ -183,7 +183,7 @@ func (c FailDrive) apply(s *step) error {
 	return nil
 }
 
-// ReviveDrive mends a drive. A volume that went on without it rebuilds it.
+// ReviveDrive repairs a drive. A volume that continued without it rebuilds it.
 type ReviveDrive struct {
 	Drive string // bay
 }
@@ -204,7 +204,7 @@ func (c ReviveDrive) apply(s *step) error {
 	return nil
 }
 
-// PredictFailure lets a drive say that it will fail, or no longer.
+// PredictFailure sets or clears a drive's failure prediction.
 type PredictFailure struct {
 	Drive     string // bay
 	Predicted bool
@@ -221,7 +221,7 @@ func (c PredictFailure) apply(s *step) error {
 	return nil
 }
 
-// prediction tells that a drive says something else of its end than before.
+// prediction reports a change of a drive's failure prediction.
 func (s *step) prediction(bay string, before, after bool) {
 	switch {
 	case after && !before:
@@ -231,7 +231,7 @@ func (s *step) prediction(bay string, before, after bool) {
 	}
 }
 
-// SetIndicator switches the light that shows where a drive is.
+// SetIndicator switches a drive's location indicator.
 type SetIndicator struct {
 	Drive string // bay
 	On    bool
@@ -246,10 +246,10 @@ func (c SetIndicator) apply(s *step) error {
 	return nil
 }
 
-// ResetDrive restarts a drive that its controller does not use itself.
+// ResetDrive resets a drive that its controller does not use.
 type ResetDrive struct {
 	Drive string // bay
-	Power bool   // it loses its power for a moment, which it counts
+	Power bool   // a power cycle, which the drive counts
 }
 
 func (c ResetDrive) apply(s *step) error {
@@ -274,23 +274,23 @@ func (c ResetDrive) apply(s *step) error {
 	return nil
 }
 
-// Resets tells whether a kind of drive can be reset by itself: NVMe drives are
-// PCIe devices, others share their controller's links.
+// Resets reports whether drives of a model can be reset: NVMe drives are PCIe
+// devices, others share their controller's links.
 func (m *Model) Resets() bool { return m.Protocol == NVMe }
 
-// SecureErase lets a drive erase itself, together with any foreign
-// configuration. It must not be in use by the controller.
+// SecureErase sanitizes a drive, including a foreign configuration. The
+// controller must not use it.
 type SecureErase struct {
 	Drive  string // bay
 	Way    Sanitize
-	Passes int // of overwriting; 0 is one
+	Passes int // overwriting passes; 0: one
 	Task   string
 }
 
-// MaxPasses is the most that a drive overwrites itself at one command.
+// MaxPasses is the maximum number of overwriting passes.
 const MaxPasses = 16
 
-// cryptoBytes stands for how long it takes to forget a key, or to erase blocks.
+// cryptoBytes stands for the duration of deleting a key or erasing blocks.
 const cryptoBytes = 5 * defaultRate
 
 func (c SecureErase) apply(s *step) error {

@@ -6,9 +6,9 @@ import (
 	"io"
 )
 
-// Rebuild writes what the index-th drive of the volume would hold to target,
-// and makes the rest of its part a hole. The volume must not have that drive.
-// Doing it again does no harm.
+// Rebuild writes the content of the volume's index-th drive to target, and
+// discards the rest of its part. The volume must lack that drive. Repeating it
+// does no harm.
 func (v *Volume) Rebuild(index int, target Medium) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -28,7 +28,7 @@ func (v *Volume) Rebuild(index int, target Medium) error {
 	})
 }
 
-// part is what the index-th drive of a span would hold in n bytes of a row.
+// part returns what the index-th drive of a span holds in n bytes of a row.
 func (v *Volume) part(b *buffers, at place, index int, n int64) ([]byte, error) {
 	if levels[v.Type].mirror {
 		b.release()
@@ -49,12 +49,12 @@ func (v *Volume) part(b *buffers, at place, index int, n int64) ([]byte, error) 
 			return sum, nil
 		}
 	}
-	return nil, ErrFailed // not reached: every drive has a column
+	return nil, ErrFailed // unreachable: every drive has a column
 }
 
-// Check compares what the drives hold twice, or with its parity. Where they
-// differ, data, or the first copy, is taken to be right and the rest is written
-// anew. It tells how many rows were wrong. All drives must be there.
+// Check compares the drives' copies, or data with parity. Where they differ,
+// data, or the first copy, is taken as correct and the rest is rewritten. It
+// returns the number of rows that differed. All drives must be present.
 func (v *Volume) Check() (wrong int64, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -82,9 +82,9 @@ func (v *Volume) Check() (wrong int64, err error) {
 	return wrong, nil
 }
 
-// mend checks n bytes of one row.
+// mend checks and repairs n bytes of one row.
 func (v *Volume) mend(b *buffers, at place, n int64) (bad bool, err error) {
-	var want [][]byte // of the drives from the first'th column on
+	var want [][]byte // of the drives from column first on
 	from := 1
 	if levels[v.Type].mirror {
 		b.release()
@@ -132,12 +132,12 @@ func (v *Volume) eachRow(span int, f func(at place) error) error {
 	}
 }
 
-// zeros tells whether all of b is zero.
+// zeros reports whether all of b is zero.
 func zeros(b []byte) bool { return len(b) == 0 || b[0] == 0 && bytes.Equal(b[1:], b[:len(b)-1]) }
 
 const copyBlock = 1 << 20
 
-// Copy makes the first n bytes of dst what those of src are, holes included.
+// Copy copies the first n bytes of src to dst, including holes.
 func Copy(dst, src Medium, n int64) error {
 	b := make([]byte, copyBlock)
 	for off := int64(0); off < n; {

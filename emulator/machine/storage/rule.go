@@ -6,28 +6,28 @@ import (
 	"slices"
 )
 
-// RAID is what a kind of controller can do with drives, and what it does not
-// allow. A hardware profile has it.
+// RAID describes what a kind of controller supports. It is a section of a
+// hardware profile.
 type RAID struct {
 	Types        []TypeRule    `json:"types"`
 	Strips       []int64       `json:"strips"` // bytes; the default first
 	MaxVolumes   int           `json:"maxVolumes"`
-	MaxPerGroup  int           `json:"maxPerGroup,omitempty"` // volumes on the same drives; 0 is one
+	MaxPerGroup  int           `json:"maxPerGroup,omitempty"` // volumes on the same drives; 0: one
 	MixProtocols bool          `json:"mixProtocols,omitempty"`
 	MixMedia     bool          `json:"mixMedia,omitempty"`
-	Metadata     int64         `json:"metadata,omitempty"` // bytes at the end of each drive that hold the configuration
-	Coercion     int64         `json:"coercion,omitempty"` // drives count as multiples of so many bytes, so that near sizes are alike
+	Metadata     int64         `json:"metadata,omitempty"` // bytes at the end of each drive for the configuration
+	Coercion     int64         `json:"coercion,omitempty"` // drive sizes are rounded down to multiples of this, so that similar drives match
 	CacheMiB     int           `json:"cacheMiB,omitempty"` // of the controller's own memory
 	Write        []WritePolicy `json:"write"`              // the default first
 	Read         []ReadPolicy  `json:"read"`               // the default first
-	Spares       bool          `json:"spares,omitempty"`   // takes hot spares
-	// Lenient takes a capacity that counts what the controller itself needs of
-	// the drives for all there is: clients know the size of the drives only.
+	Spares       bool          `json:"spares,omitempty"`   // supports hot spares
+	// Lenient accepts a capacity that includes the controller's own space on
+	// the drives, because clients only know the drives' sizes.
 	Lenient     bool `json:"lenient,omitempty"`
-	Passthrough bool `json:"passthrough,omitempty"` // shows drives to the system that it does not use itself
-	// Times are when it makes, deletes and initialises volumes, the default
-	// first; none stands for both. JobSeconds is how long it takes over that,
-	// as a job; 0 is at once.
+	Passthrough bool `json:"passthrough,omitempty"` // presents unused drives to the system
+	// Times are the apply times for creating, deleting and initializing
+	// volumes, default first; none means both. JobSeconds is how long such a
+	// job takes; 0: it is done at once.
 	Times      []ApplyTime `json:"times,omitempty"`
 	JobSeconds int         `json:"jobSeconds,omitempty"`
 }
@@ -44,7 +44,7 @@ const (
 
 var anyTime = []ApplyTime{AtOnce, AtNextStart}
 
-// When is when the controller changes volumes, the default first.
+// When returns the apply times for volumes, default first.
 func (r *RAID) When() []ApplyTime {
 	if len(r.Times) == 0 {
 		return anyTime
@@ -52,8 +52,7 @@ func (r *RAID) When() []ApplyTime {
 	return r.Times
 }
 
-// TypeRule says how many drives a type takes. For a nested type both numbers
-// are of one span.
+// TypeRule says how many drives a type takes; with a nested type, per span.
 type TypeRule struct {
 	Type     RAIDType `json:"type"`
 	Min      int      `json:"min"`
@@ -61,8 +60,8 @@ type TypeRule struct {
 	MaxSpans int      `json:"maxSpans,omitempty"` // of a nested type
 }
 
-// Rates are how fast a controller works through a drive at full speed, in bytes
-// per second. Zero is 200 MB/s.
+// Rates are a controller's full speeds through a drive, in bytes per second; 0:
+// 200 MB/s.
 type Rates struct {
 	Rebuild    int64 `json:"rebuild,omitempty"`
 	Check      int64 `json:"check,omitempty"`
@@ -73,8 +72,8 @@ type Rates struct {
 
 const defaultRate = 200e6
 
-// WritePolicy is how a controller's cache treats writes; the values are
-// Redfish's (DSP2046, Volume.WriteCachePolicy).
+// WritePolicy is a volume's write cache policy; the values are Redfish's
+// (DSP2046, Volume.WriteCachePolicy).
 type WritePolicy string
 
 // The write policies.
@@ -85,7 +84,7 @@ const (
 	WriteCacheOff        WritePolicy = "Off"
 )
 
-// ReadPolicy is how a controller's cache reads ahead; the values are Redfish's
+// ReadPolicy is a volume's read cache policy; the values are Redfish's
 // (DSP2046, Volume.ReadCachePolicy).
 type ReadPolicy string
 
@@ -96,7 +95,8 @@ const (
 	ReadCacheOff      ReadPolicy = "Off"
 )
 
-// Rule is the rule of a type; false when the controller does not have it.
+// Rule returns the rule of a type; false when the controller does not support
+// it.
 func (r *RAID) Rule(t RAIDType) (TypeRule, bool) {
 	i := slices.IndexFunc(r.Types, func(x TypeRule) bool { return x.Type == t })
 	if i < 0 {
@@ -105,13 +105,13 @@ func (r *RAID) Rule(t RAIDType) (TypeRule, bool) {
 	return r.Types[i], true
 }
 
-// Usable is how many bytes of a drive volumes can have.
+// Usable returns the number of bytes of a drive that volumes can use.
 func (r *RAID) Usable(m *Model) int64 {
 	unit := max(r.Coercion, int64(m.BlockSize), 1)
 	return max(0, (m.Capacity-r.Metadata)/unit*unit)
 }
 
-// Field is a part of a command that a rule can be against.
+// Field is a field of a command.
 type Field string
 
 // The fields.
@@ -120,7 +120,7 @@ const (
 	FieldDrives     Field = "drives"
 	FieldCapacity   Field = "capacity"
 	FieldStrip      Field = "strip"
-	FieldSpan       Field = "span" // drives of one span
+	FieldSpan       Field = "span" // drives per span
 	FieldName       Field = "name"
 	FieldWrite      Field = "write"
 	FieldRead       Field = "read"
@@ -133,7 +133,7 @@ const (
 	FieldController Field = "controller"
 )
 
-// Why is why a value is against the rules.
+// Why is why a value is refused.
 type Why string
 
 // The reasons.
@@ -153,16 +153,16 @@ const (
 	Incomplete  Why = "drives are missing"
 )
 
-// ErrRule is what every RuleError is.
+// ErrRule is wrapped by every RuleError.
 var ErrRule = errors.New("storage: against the rules")
 
-// RuleError says which value of a command is against which rule.
+// RuleError says which value of a command is refused and why.
 type RuleError struct {
 	Field Field
-	Index int    // in a list; -1 when the whole value is meant
-	Value string // as the command had it; "" when it had none
+	Index int    // in a list; -1: the entire value
+	Value string // as given; "": none
 	Why   Why
-	Limit int64 // that was passed, where there is one: a count or bytes
+	Limit int64 // the limit that was exceeded, if any: a count or bytes
 }
 
 // Error implements error.
@@ -177,7 +177,7 @@ func (e *RuleError) Error() string {
 // Unwrap makes every RuleError an ErrRule.
 func (e *RuleError) Unwrap() error { return ErrRule }
 
-// against is a RuleError of a whole value.
+// against returns a RuleError for an entire value.
 func against(f Field, value any, w Why, limit ...int64) error {
 	e := &RuleError{Field: f, Index: -1, Value: fmt.Sprint(value), Why: w}
 	if len(limit) > 0 {
@@ -186,11 +186,11 @@ func against(f Field, value any, w Why, limit ...int64) error {
 	return e
 }
 
-// Flaw is something that is wrong with a controller model.
+// Flaw is an error in a controller model.
 type Flaw struct{ Field, Must string }
 
-// Flaws say what is missing or wrong in what a hardware profile says of a
-// controller; the fields are as the profile spells them.
+// Flaws returns the errors of a profile's controller section, with the
+// profile's field names.
 func (m *ControllerModel) Flaws() []Flaw {
 	var out []Flaw
 	need := func(ok bool, field, must string, args ...any) {
@@ -223,7 +223,7 @@ func (r *RAID) flaws(need func(ok bool, field, must string, args ...any)) {
 		seen[t.Type] = true
 		least := levels[t.Type].parity + 1
 		if levels[t.Type].mirror || levels[t.Type].parity > 0 {
-			least = max(2, levels[t.Type].parity+2) // a mirror has two sides; parity needs two drives of data
+			least = max(2, levels[t.Type].parity+2) // a mirror has two sides; parity needs two data drives
 		}
 		need(t.Min >= least && t.Max >= t.Min, "raid.types[%d].min", fmt.Sprintf("be at least %d and not above max", least), i)
 		need((t.MaxSpans >= 2) == t.Type.Nested(), "raid.types[%d].maxSpans", "be at least 2 for a nested type, and absent otherwise", i)
@@ -252,5 +252,5 @@ func (r *RAID) flaws(need func(ok bool, field, must string, args ...any)) {
 	}
 }
 
-// maxStrip bounds what one row of a volume can take in memory.
+// maxStrip bounds the memory for one row of a volume.
 const maxStrip = 1 << 20

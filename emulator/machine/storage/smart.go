@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Attribute is something that a drive counts or measures of itself.
+// Attribute is a SMART attribute.
 type Attribute string
 
 // The attributes. Values are stored.
@@ -15,11 +15,11 @@ const (
 	PowerCycles     Attribute = "powerCycles"
 	UnsafeShutdowns Attribute = "unsafeShutdowns"
 	Temperature     Attribute = "temperature"    // °C
-	PercentageUsed  Attribute = "percentageUsed" // of an SSD's life
+	PercentageUsed  Attribute = "percentageUsed" // of an SSD's endurance
 	AvailableSpare  Attribute = "availableSpare" // percent of an SSD's spare blocks
-	Reallocated     Attribute = "reallocated"    // sectors that were replaced by others
-	Uncorrectable   Attribute = "uncorrectable"  // errors of reading
-	Corrected       Attribute = "corrected"      // errors of reading
+	Reallocated     Attribute = "reallocated"    // reallocated sectors
+	Uncorrectable   Attribute = "uncorrectable"  // read errors
+	Corrected       Attribute = "corrected"      // read errors
 	WriteErrors     Attribute = "writeErrors"
 	ReadKiB         Attribute = "readKiB"
 	WrittenKiB      Attribute = "writtenKiB"
@@ -31,14 +31,14 @@ type Reading struct {
 	Value     int64     `json:"value"`
 }
 
-// attributes says for each attribute what drives have it, within which bounds
-// it is, and when it foretells a failure.
+// attributes describes each attribute: which drives have it, its range, and
+// when it predicts a failure.
 var attributes = map[Attribute]struct {
-	media    MediaType // "" of all
+	media    MediaType // "": all
 	min, max int64
 	bad      func(value int64) bool // nil: never
-	base     int64                  // of a drive on which nobody has set it,
-	spread   int64                  // and what chance adds to that, at most
+	base     int64                  // default of the attribute
+	spread   int64                  // largest random addition to base
 }{
 	PowerOnHours:    {max: 1 << 40, base: 200, spread: 4000},
 	PowerCycles:     {max: 1 << 40, base: 10, spread: 40},
@@ -54,27 +54,27 @@ var attributes = map[Attribute]struct {
 	WrittenKiB:      {max: 1 << 60, base: 1 << 30, spread: 1 << 32},
 }
 
-// What a drive takes for the signs of its end.
+// Thresholds of failure predictions.
 const (
 	SpareThreshold         = 10 // percent
 	ReallocatedThreshold   = 100
 	UncorrectableThreshold = 10
 )
 
-// Attributes are all attributes, in the order in which they are shown.
+// Attributes lists all attributes in the order of display.
 var Attributes = []Attribute{
 	PowerOnHours, PowerCycles, UnsafeShutdowns, Temperature, PercentageUsed, AvailableSpare, Reallocated, Uncorrectable,
 	Corrected, WriteErrors, ReadKiB, WrittenKiB,
 }
 
-// has says whether a kind of drive has an attribute.
+// has reports whether a drive model has an attribute.
 func (m *Model) has(a Attribute) bool {
 	row, ok := attributes[a]
 	return ok && (row.media == "" || row.media == m.Media)
 }
 
-// reading is what a drive tells of an attribute that it has. What nobody set
-// follows from its serial number.
+// reading returns a drive's value of an attribute. Values that were not set
+// derive from its serial number.
 func (u *Unit) reading(a Attribute) int64 {
 	if i := slices.IndexFunc(u.SMART, func(r Reading) bool { return r.Attribute == a }); i >= 0 {
 		return u.SMART[i].Value
@@ -89,7 +89,7 @@ func (u *Unit) set(a Attribute, value int64) {
 	u.SMART = append(u.SMART, Reading{a, value})
 }
 
-// predicted says whether a drive says that it will fail.
+// predicted reports whether a drive predicts its failure.
 func (u *Unit) predicted(m *Model) bool {
 	return u.Predicted || slices.ContainsFunc(u.SMART, func(r Reading) bool {
 		bad := attributes[r.Attribute].bad
@@ -97,8 +97,8 @@ func (u *Unit) predicted(m *Model) bool {
 	})
 }
 
-// SetSMART sets what a drive tells of itself. A value beyond its threshold
-// foretells a failure.
+// SetSMART sets a drive's attributes. A value beyond its threshold predicts a
+// failure.
 type SetSMART struct {
 	Drive  string // bay
 	Values []Reading

@@ -7,8 +7,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// AssignSpare makes a drive stand by: for some volumes, or for all if none is
-// named.
+// AssignSpare makes a drive a hot spare: for some volumes, or for all when none
+// is given.
 type AssignSpare struct {
 	Controller string
 	Drive      string   // bay
@@ -31,7 +31,7 @@ func (c AssignSpare) apply(s *step) error {
 	return s.assign(ctl, c.Drive, -1, of)
 }
 
-// assign makes a drive a spare; index is its place in the list that names it.
+// assign makes a drive a spare; index is its position in the command's list.
 func (s *step) assign(c *Controller, bay string, index int, of []*Array) error {
 	bad := func(w Why) error { return &RuleError{Field: FieldSpares, Index: index, Value: bay, Why: w} }
 	if !c.RAID.Spares {
@@ -50,7 +50,7 @@ func (s *step) assign(c *Controller, bay string, index int, of []*Array) error {
 	}
 	for _, a := range of {
 		if !a.Type.Redundant() {
-			return bad(Unsupported) // there is nothing to rebuild from
+			return bad(Unsupported) // not redundant, so there is nothing to rebuild from
 		}
 		if why := s.fits(c, a, x.model); why != "" {
 			return bad(why)
@@ -70,7 +70,7 @@ func (s *step) assign(c *Controller, bay string, index int, of []*Array) error {
 	return nil
 }
 
-// SetSpares makes some drives, and no others, stand by for a volume.
+// SetSpares sets a volume's dedicated hot spares.
 type SetSpares struct {
 	Controller, Volume string
 	Drives             []string // bays
@@ -98,7 +98,7 @@ func (c SetSpares) apply(s *step) error {
 	return nil
 }
 
-// release takes a volume off those that a spare stands by for.
+// release removes a volume from those that a spare is for.
 func (s *step) release(u *Unit, wwn string) {
 	u.For = slices.DeleteFunc(u.For, func(w string) bool { return w == wwn })
 	if len(u.For) == 0 {
@@ -127,8 +127,8 @@ func (c UnassignSpare) apply(s *step) error {
 	return nil
 }
 
-// ResetController puts a controller back to how it was made; its volumes go,
-// unless they are kept.
+// ResetController resets a controller to factory settings and deletes its
+// volumes, unless they are kept.
 type ResetController struct {
 	Controller  string
 	KeepVolumes bool

@@ -5,63 +5,63 @@ import (
 	"time"
 )
 
-// State is how a server's storage differs from its profile. What it leads to is
-// never changed once it was handed out.
+// State holds the differences of a server's storage from its profile. It is
+// immutable once handed out.
 type State struct {
-	Bays        []Bay      `json:"bays,omitempty"` // that differ, in the order of the profile
+	Bays        []Bay      `json:"bays,omitempty"` // that differ, in profile order
 	Shelf       []Loose    `json:"shelf,omitempty"`
 	Arrays      []Array    `json:"volumes,omitempty"`
 	Ops         []Op       `json:"work,omitempty"`
 	Pending     []Pending  `json:"pending,omitempty"` // for the next start of the server
 	Controllers []Settings `json:"controllers,omitempty"`
-	Made        int        `json:"made,omitempty"` // drives and volumes so far: no two are alike
+	Made        int        `json:"made,omitempty"` // drives and volumes created, for unique identities
 }
 
-// Bay is a place for a drive.
+// Bay is a drive bay.
 type Bay struct {
 	ID     string `json:"id"`
-	Unit   *Unit  `json:"drive,omitempty"` // nil: it is empty
+	Unit   *Unit  `json:"drive,omitempty"` // nil: empty
 	Locate bool   `json:"locate,omitempty"`
 }
 
 // Unit is one drive, wherever it is.
 type Unit struct {
-	Model     *Model    `json:"model,omitempty"` // nil: the one that the profile has in its bay
+	Model     *Model    `json:"model,omitempty"` // nil: the profile's for its bay
 	Serial    string    `json:"serial"`
 	WWN       string    `json:"wwn"`
 	Failed    bool      `json:"failed,omitempty"`
-	Predicted bool      `json:"predicted,omitempty"` // says that it will fail
-	SMART     []Reading `json:"smart,omitempty"`     // that were set; the others follow from the serial number
+	Predicted bool      `json:"predicted,omitempty"` // predicts its failure
+	SMART     []Reading `json:"smart,omitempty"`     // attributes that were set; the others derive from the serial number
 	Spare     SpareKind `json:"spare,omitempty"`
 	For       []string  `json:"for,omitempty"` // WWNs of the volumes that a dedicated spare is for
-	// Config is what a drive tells of the volumes that it belongs to, to a
-	// controller that does not know of them. It is nil of drives in their own
-	// server, where State.Arrays has it.
+	// Config is the RAID configuration on the drive, for a controller that does
+	// not know its volumes. It is nil for drives in their own server, where
+	// State.Arrays has it.
 	Config  []Array `json:"config,omitempty"`
-	Foreign bool    `json:"foreign,omitempty"` // the controller was asked and does not want Config
-	New     bool    `json:"new,omitempty"`     // the controller has not looked at it yet
+	Foreign bool    `json:"foreign,omitempty"` // the controller has refused Config
+	New     bool    `json:"new,omitempty"`     // the controller has not examined it yet
 }
 
-// Loose is a drive that was pulled out and lies on a shelf.
+// Loose is a pulled drive on a shelf.
 type Loose struct {
 	Unit
 	From string `json:"from"` // bay
 }
 
-// SpareKind says for whom a drive stands by; the values are Redfish's (DSP2046,
+// SpareKind is a kind of hot spare; the values are Redfish's (DSP2046,
 // Drive.HotspareType).
 type SpareKind string
 
-// The kinds of hot spares. Values are stored; "" is none.
+// The kinds of hot spares. Values are stored; "": none.
 const (
 	GlobalSpare    SpareKind = "Global"
 	DedicatedSpare SpareKind = "Dedicated"
 )
 
-// Array is a volume as its controller knows it.
+// Array is a volume's configuration.
 type Array struct {
 	Controller string `json:"controller"`
-	ID         string `json:"id"` // unique in its controller: "1"
+	ID         string `json:"id"` // unique within its controller: "1"
 	Name       string `json:"name"`
 	WWN        string `json:"wwn"` // NAA, 32 hex digits in lower case, no prefix
 	Geometry
@@ -70,53 +70,53 @@ type Array struct {
 	Members   []Member    `json:"members"` // span after span
 	Write     WritePolicy `json:"write"`
 	Read      ReadPolicy  `json:"read"`
-	Method    InitMethod  `json:"method,omitempty"` // by which it was last initialised
+	Method    InitMethod  `json:"method,omitempty"` // of its last initialization
 	Failed    bool        `json:"failed,omitempty"`
-	Version   int         `json:"version"` // counts changes of members: drives that were away longer know an older one
+	Version   int         `json:"version"` // counts changes of members: drives that were missing hold an older one
 }
 
 // Member is one drive of an array.
 type Member struct {
-	Bay    string      `json:"bay"` // in which it is, or was last
+	Bay    string      `json:"bay"` // its present or last bay
 	Serial string      `json:"serial"`
 	State  MemberState `json:"state"`
 }
 
-// MemberState is what a drive is to its array.
+// MemberState is the state of a drive in its array.
 type MemberState string
 
 // The states of a member. Values are stored.
 const (
-	Online     MemberState = "online"     // what it holds is current
-	Rebuilding MemberState = "rebuilding" // what it holds will be current
-	Missing    MemberState = "missing"    // gone, or what it holds is old
+	Online     MemberState = "online"     // its content is current
+	Rebuilding MemberState = "rebuilding" // its content is being rebuilt
+	Missing    MemberState = "missing"    // missing, or its content is old
 )
 
-// InitMethod says how a volume's first bytes come to be; the values are
-// Redfish's (DSP2046, Volume.InitializeMethod).
+// InitMethod is how a volume is initialized; the values are Redfish's (DSP2046,
+// Volume.InitializeMethod).
 type InitMethod string
 
-// The ways of initialising.
+// The methods.
 const (
-	Skip       InitMethod = "Skip"       // parity is not computed, data is left
-	Background InitMethod = "Background" // parity is computed, data is left
-	Foreground InitMethod = "Foreground" // all becomes zeros; nobody can use the volume meanwhile
+	Skip       InitMethod = "Skip"       // parity is not computed, data stays
+	Background InitMethod = "Background" // parity is computed, data stays
+	Foreground InitMethod = "Foreground" // everything is zeroed; the volume is unusable meanwhile
 )
 
-// Settings are what can be set on a controller, in percent of its full speed;
-// 0 is the default.
+// Settings are a controller's settings, in percent of its full speed; 0:
+// default.
 type Settings struct {
 	Controller string `json:"controller"`
-	Made       int    `json:"made,omitempty"` // volumes so far: IDs are not used again
+	Made       int    `json:"made,omitempty"` // volumes created: IDs are not reused
 	Rebuild    int    `json:"rebuild,omitempty"`
 	Check      int    `json:"check,omitempty"`
 	Transform  int    `json:"transform,omitempty"`
 }
 
-// OpKind is a kind of long work.
+// OpKind is a kind of long-running work.
 type OpKind string
 
-// The kinds of long work. Values are stored.
+// The kinds of work. Values are stored.
 const (
 	OpRebuild    OpKind = "rebuild"
 	OpInitialize OpKind = "initialize"
@@ -125,24 +125,24 @@ const (
 	OpErase      OpKind = "erase"
 )
 
-// Op is long work that is under way. It waits while the power is off.
+// Op is work in progress. It stops while the power is off.
 type Op struct {
 	Kind  OpKind        `json:"kind"`
 	Task  string        `json:"job,omitempty"`
 	On    string        `json:"on"` // WWN of a volume, or serial number of a drive
 	Whole time.Duration `json:"whole"`
 	Until time.Time     `json:"until,omitzero"`
-	Left  time.Duration `json:"left,omitempty"` // while it waits
-	To    *Array        `json:"to,omitempty"`   // what an expansion makes
-	// Saved says of an expansion that all data is in a safe place and is being
-	// written to where it belongs: the volume cannot be used until it is.
+	Left  time.Duration `json:"left,omitempty"` // while it is stopped
+	To    *Array        `json:"to,omitempty"`   // result of an expansion
+	// Saved says that all data of an expansion is in its safe place and is
+	// being written back: the volume is unusable meanwhile.
 	Saved bool `json:"saved,omitempty"`
-	// Made says of an initialisation that its job made the volume.
+	// Made says that the task of an initialization has created the volume.
 	Made  bool `json:"made,omitempty"`
-	Place int  `json:"place,omitempty"` // number of that place, which no other expansion has
+	Place int  `json:"place,omitempty"` // number of the safe place, unique to the expansion
 }
 
-// Percent is how much of the work is done at a time, 0 to 99.
+// Percent returns the completed percentage at a time, 0 to 99.
 func (o *Op) Percent(now time.Time) int {
 	left := o.Left
 	if !o.Until.IsZero() {
@@ -154,8 +154,8 @@ func (o *Op) Percent(now time.Time) int {
 	return int(min(99, max(0, 100*(o.Whole-left)/o.Whole)))
 }
 
-// clone is a copy that can be changed but for what its arrays' configurations
-// lead to.
+// clone returns a copy that can be changed, except for the content of its
+// arrays' configurations.
 func (st *State) clone() *State {
 	if st == nil {
 		return &State{}
@@ -194,7 +194,7 @@ func (a *Array) clone() Array {
 	return out
 }
 
-// Safes are the names of the safe places that expansions have or will have.
+// Safes returns the names of the safe places of expansions.
 func (st *State) Safes() []string {
 	var out []string
 	for _, o := range st.all().Ops {
@@ -205,19 +205,19 @@ func (st *State) Safes() []string {
 	return out
 }
 
-// Size is the array's capacity in bytes.
+// Size returns the array's capacity in bytes.
 func (a *Array) Size() int64 { return a.Capacity(a.Rows) }
 
-// end is where the array's part of each drive ends.
+// end returns the end of the array's part of each drive.
 func (a *Array) end() int64 { return a.Offset + a.Rows*a.Strip }
 
-// index is the place of a drive among the members; -1 when it is none.
+// index returns a drive's index among the members; -1 when it is none.
 func (a *Array) index(serial string) int {
 	return slices.IndexFunc(a.Members, func(m Member) bool { return m.Serial == serial })
 }
 
-// survives says whether the array can be read from the members that are online
-// but for one.
+// survives reports whether the array is readable from the members that are
+// online, without one of them.
 func (a *Array) survives(without int) bool {
 	for s := range a.Spans {
 		lost := 0
@@ -233,7 +233,7 @@ func (a *Array) survives(without int) bool {
 	return true
 }
 
-// optimal says whether all members are online.
+// optimal reports whether all members are online.
 func (a *Array) optimal() bool {
 	return !a.Failed && !slices.ContainsFunc(a.Members, func(m Member) bool { return m.State != Online })
 }

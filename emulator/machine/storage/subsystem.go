@@ -12,28 +12,29 @@ import (
 
 // Errors that services map to their own codes.
 var (
-	// ErrNotFound means that there is no such controller, drive or volume.
+	// ErrNotFound means that a controller, drive or volume does not exist.
 	ErrNotFound = errors.New("storage: there is no such thing")
-	// ErrPower means that a controller cannot do that while it has no power.
+	// ErrPower means that the controller has no power.
 	ErrPower = errors.New("storage: the power is off")
-	// ErrBusy means that work is under way that does not allow it.
+	// ErrBusy means that work in progress does not allow it.
 	ErrBusy = errors.New("storage: work is under way")
 	// ErrState means that the state of the drive or volume does not allow it.
 	ErrState = errors.New("storage: not in this state")
-	// ErrUnsupported means that the controller or the drive cannot do that.
+	// ErrUnsupported means that the controller or the drive does not support
+	// it.
 	ErrUnsupported = errors.New("storage: not supported")
 )
 
-// Subsystem is all storage of one server. It is stepped: commands and time go
+// Subsystem is the storage of one server. It is stepped: commands and time go
 // in, events come out. It is not safe for concurrent use.
 type Subsystem struct {
 	controllers []Controller
-	st          *State // nil: all is as the profile has it
+	st          *State // nil: as in the profile
 	on          bool
 }
 
-// New makes the storage of a server whose controllers have power or not, or
-// restores it from what State returned.
+// New creates a server's storage, or restores it from what State returned; on
+// says whether the controllers have power.
 func New(controllers []Controller, on bool, st *State) (*Subsystem, error) {
 	s := &Subsystem{controllers: controllers, st: st, on: on}
 	for i := range st.all().Bays {
@@ -50,7 +51,7 @@ func New(controllers []Controller, on bool, st *State) (*Subsystem, error) {
 	return s, nil
 }
 
-// all is the state, which is never nil.
+// all returns the state, never nil.
 func (st *State) all() *State {
 	if st == nil {
 		return &State{}
@@ -58,14 +59,14 @@ func (st *State) all() *State {
 	return st
 }
 
-// State returns what New needs to restore the subsystem: nil when nothing
+// State returns what New needs to restore the subsystem; nil when nothing
 // differs from the profile.
 func (s *Subsystem) State() *State { return s.st }
 
-// Restore puts a subsystem back to a state that it had.
+// Restore sets a subsystem back to an earlier state.
 func (s *Subsystem) Restore(on bool, st *State) { s.on, s.st = on, st }
 
-// controller finds a controller; nil when there is none.
+// controller returns a controller by ID; nil when there is none.
 func (s *Subsystem) controller(id string) *Controller {
 	i := slices.IndexFunc(s.controllers, func(c Controller) bool { return c.ID == id })
 	if i < 0 {
@@ -74,7 +75,7 @@ func (s *Subsystem) controller(id string) *Controller {
 	return &s.controllers[i]
 }
 
-// bay finds what the profile has in a bay; nil when there is no such bay.
+// bay returns the profile's drive of a bay; nil when there is no such bay.
 func (s *Subsystem) bay(id string) *Drive {
 	_, d := s.find(id)
 	return d
@@ -90,11 +91,11 @@ func (s *Subsystem) find(bay string) (*Controller, *Drive) {
 	return nil, nil
 }
 
-// Command is something that can be done to the storage of a server.
+// Command is a change that can be applied to a server's storage.
 type Command interface{ apply(s *step) error }
 
-// Apply carries out a command at now, after advancing to it. The events are
-// valid even with an error.
+// Apply advances to now and applies a command. The events are valid even with
+// an error.
 func (s *Subsystem) Apply(now time.Time, c Command) ([]event.Event, error) {
 	evs := s.Advance(now)
 	d := s.fork(now)
@@ -122,8 +123,8 @@ func (s *Subsystem) Advance(now time.Time) []event.Event {
 	}
 }
 
-// Deadline is when the subsystem next changes by itself; false when it waits
-// for a command.
+// Deadline returns when the subsystem next changes without a command; false
+// when it does not.
 func (s *Subsystem) Deadline() (at time.Time, ok bool) {
 	if s.st == nil {
 		return at, false
@@ -141,8 +142,8 @@ func (s *Subsystem) Deadline() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// Power switches the controllers on or off. Work waits while they are off; when
-// they come on they look at what has become of their drives.
+// Power switches the controllers on or off. Work stops while they are off; when
+// they come on, they examine their drives.
 func (s *Subsystem) Power(now time.Time, on bool) []event.Event {
 	if s.on == on {
 		return nil
@@ -171,11 +172,11 @@ func (s *Subsystem) Power(now time.Time, on bool) []event.Event {
 	return append(evs, d.settled()...)
 }
 
-// step is one change of a subsystem in the making.
+// step is a change of a subsystem in progress.
 type step struct {
 	*Subsystem
 	now time.Time
-	st  *State // this step's own
+	st  *State // this step's copy
 	evs []event.Event
 }
 
@@ -183,7 +184,7 @@ func (s *Subsystem) fork(now time.Time) *step {
 	return &step{Subsystem: s, now: now, st: s.st.clone()}
 }
 
-// settled does what follows from the change and puts it in place.
+// settled applies the consequences of the change and stores it.
 func (s *step) settled() []event.Event {
 	if s.on {
 		s.settle()
@@ -203,7 +204,7 @@ func (s *step) settled() []event.Event {
 	return s.evs
 }
 
-// trim makes empty lists none, as they are after a restart.
+// trim makes empty lists nil, as they are after a restart.
 func (st *State) trim() {
 	st.Bays, st.Shelf, st.Arrays = none(st.Bays), none(st.Shelf), none(st.Arrays)
 	st.Ops, st.Controllers, st.Pending = none(st.Ops), none(st.Controllers), none(st.Pending)
@@ -221,7 +222,7 @@ func none[T any](all []T) []T {
 	return all
 }
 
-// powered fails while the controllers have no power.
+// powered returns an error while the controllers have no power.
 func (s *step) powered() error {
 	if !s.on {
 		return ErrPower
@@ -229,7 +230,7 @@ func (s *step) powered() error {
 	return nil
 }
 
-// own is a bay as this step may change it; nil when there is no such bay.
+// own returns a bay for this step to change; nil when there is no such bay.
 func (s *step) own(id string) *Bay {
 	_, d := s.find(id)
 	if d == nil {
@@ -242,7 +243,7 @@ func (s *step) own(id string) *Bay {
 	return &s.st.Bays[i]
 }
 
-// order is the place of a bay among all bays of the server.
+// order returns a bay's index among all bays of the server.
 func (s *Subsystem) order(bay string) int {
 	n := 0
 	for i := range s.controllers {
@@ -256,7 +257,7 @@ func (s *Subsystem) order(bay string) int {
 	return -1
 }
 
-// drive is a drive that is in its bay, as this step may change it.
+// drive returns the drive in a bay for this step to change.
 func (s *step) drive(bay string) (*Unit, *Model, error) {
 	b := s.own(bay)
 	if b == nil || b.Unit == nil {
@@ -265,7 +266,7 @@ func (s *step) drive(bay string) (*Unit, *Model, error) {
 	return b.Unit, s.model(b), nil
 }
 
-// model is the kind of drive that is in a bay.
+// model returns the model of the drive in a bay.
 func (s *Subsystem) model(b *Bay) *Model {
 	if b.Unit.Model != nil {
 		return b.Unit.Model
@@ -273,13 +274,13 @@ func (s *Subsystem) model(b *Bay) *Model {
 	return s.bay(b.ID).Model
 }
 
-// noteDrive tells something of a drive that belongs into a log.
+// noteDrive logs an event of a drive.
 func (s *step) noteDrive(k event.Kind, bay string) {
 	c, _ := s.find(bay)
 	s.note(k, event.Subject{Part: event.Drive, ID: bay, In: c.ID}, bay, c.ID)
 }
 
-// noteVolume tells something of a volume that belongs into a log.
+// noteVolume logs an event of a volume.
 func (s *step) noteVolume(k event.Kind, a *Array, more ...string) {
 	on := event.Subject{Part: event.Volume, ID: a.ID, In: a.Controller}
 	s.note(k, on, append([]string{a.ID, a.Controller}, more...)...)
@@ -289,14 +290,14 @@ func (s *step) note(k event.Kind, on event.Subject, args ...string) {
 	s.evs = append(s.evs, event.Note{At: s.now, Kind: k, Subject: on, Args: args})
 }
 
-// done tells that a job has ended.
+// done reports that a task has ended.
 func (s *step) done(job, fault string) {
 	if job != "" {
 		s.evs = append(s.evs, event.TaskDone{At: s.now, Task: job, Fault: fault})
 	}
 }
 
-// array finds a volume of a controller.
+// array returns a volume of a controller.
 func (s *step) array(controller, id string) (*Array, error) {
 	i := slices.IndexFunc(s.st.Arrays, func(a Array) bool { return a.Controller == controller && a.ID == id })
 	if i < 0 {
@@ -305,14 +306,14 @@ func (s *step) array(controller, id string) (*Array, error) {
 	return &s.st.Arrays[i], nil
 }
 
-// made tells that a job has ended that made a volume.
+// made reports that a task that created a volume has ended.
 func (s *step) made(job string, a *Array) {
 	if job != "" {
 		s.evs = append(s.evs, event.TaskDone{At: s.now, Task: job, Made: &event.Subject{Part: event.Volume, ID: a.ID, In: a.Controller}})
 	}
 }
 
-// raid finds a controller that makes volumes.
+// raid returns a controller with RAID.
 func (s *step) raid(id string) (*Controller, error) {
 	c := s.controller(id)
 	switch {

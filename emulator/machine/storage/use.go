@@ -8,12 +8,12 @@ import (
 
 // slot is a drive in its bay.
 type slot struct {
-	bay   *Drive // as the profile has it
-	unit  *Unit  // not to be changed: step.own is for that
+	bay   *Drive // the profile's
+	unit  *Unit  // read-only: step.own returns one to change
 	model *Model
 }
 
-// slots are the drives that a controller has, in the order of its bays.
+// slots returns a controller's drives in the order of its bays.
 func (s *Subsystem) slots(st *State, c *Controller) []slot {
 	var out []slot
 	for i := range c.Drives {
@@ -36,7 +36,7 @@ func (s *Subsystem) slots(st *State, c *Controller) []slot {
 	return out
 }
 
-// seated finds a drive of a controller by its serial number.
+// seated returns a controller's drive by serial number.
 func (s *step) seated(c *Controller, serial string) (slot, bool) {
 	all := s.slots(s.st, c)
 	i := slices.IndexFunc(all, func(x slot) bool { return x.unit.Serial == serial })
@@ -46,15 +46,15 @@ func (s *step) seated(c *Controller, serial string) (slot, bool) {
 	return all[i], true
 }
 
-// DriveState is what a drive does.
+// DriveState is what a drive is used for.
 type DriveState string
 
 // The states of a drive.
 const (
 	DriveUnused     DriveState = "unused"
-	DriveOnline     DriveState = "online" // of a volume
+	DriveOnline     DriveState = "online" // part of a volume
 	DriveRebuilding DriveState = "rebuilding"
-	DriveStale      DriveState = "stale" // of a volume that does not use it: what it holds is old
+	DriveStale      DriveState = "stale" // part of a volume that does not use it, because its content is old
 	DriveReserved   DriveState = "reserved"
 	DriveSpare      DriveState = "spare"
 	DriveErasing    DriveState = "erasing"
@@ -62,7 +62,7 @@ const (
 	DriveFailed     DriveState = "failed"
 )
 
-// use is what a drive does.
+// use returns what a drive is used for.
 func (st *State) use(u *Unit) DriveState {
 	if u.Failed {
 		return DriveFailed
@@ -94,8 +94,7 @@ func (st *State) use(u *Unit) DriveState {
 	return DriveUnused
 }
 
-// settle does what controllers do by themselves when their drives are not what
-// they were.
+// settle does what controllers do on their own after a change of drives.
 func (s *step) settle() {
 	for i := range s.controllers {
 		c := &s.controllers[i]
@@ -110,7 +109,7 @@ func (s *step) settle() {
 	}
 }
 
-// meet looks at drives that came in.
+// meet examines drives that were inserted.
 func (s *step) meet(c *Controller) {
 	for _, x := range s.slots(s.st, c) {
 		if !x.unit.New {
@@ -134,13 +133,13 @@ func (s *step) meet(c *Controller) {
 	}
 }
 
-// works says whether a volume of the controller can use a drive of it.
+// works reports whether a volume of the controller can use a drive.
 func (s *step) works(c *Controller, serial string) (slot, bool) {
 	x, ok := s.seated(c, serial)
 	return x, ok && !x.unit.Failed && !x.unit.Foreign
 }
 
-// lose takes drives that are gone off their volumes.
+// lose marks drives that are gone as missing in their volumes.
 func (s *step) lose(c *Controller) {
 	for i := range s.st.Arrays {
 		a := &s.st.Arrays[i]
@@ -152,7 +151,7 @@ func (s *step) lose(c *Controller) {
 			m := &a.Members[j]
 			x, ok := s.works(c, m.Serial)
 			if ok {
-				m.Bay = x.bay.ID // it may have moved
+				m.Bay = x.bay.ID // it may have been moved
 				continue
 			}
 			if m.State == Missing {
@@ -181,7 +180,7 @@ func (s *step) lose(c *Controller) {
 	}
 }
 
-// forget ends work whose object is gone.
+// forget ends work whose volume or drive is gone.
 func (s *step) forget(c *Controller) {
 	s.st.Ops = slices.DeleteFunc(s.st.Ops, func(o Op) bool {
 		fault := s.hopeless(c, &o)
@@ -192,12 +191,12 @@ func (s *step) forget(c *Controller) {
 	})
 }
 
-// hopeless says why work cannot go on; "" when it can, or is another
+// hopeless returns why work cannot continue; "" when it can, or is another
 // controller's.
 func (s *step) hopeless(c *Controller, o *Op) string {
 	switch o.Kind {
 	case OpErase:
-		in := false // this controller; a drive that was pulled is in none
+		in := false // in this controller; a drive that was pulled is in none
 		for i := range s.controllers {
 			x, ok := s.seated(&s.controllers[i], o.On)
 			in = in || ok && !x.unit.Failed
@@ -234,8 +233,7 @@ func (s *step) hopeless(c *Controller, o *Op) string {
 	return ""
 }
 
-// regain finds drives that stand in for those that are missing, and starts to
-// rebuild them.
+// regain finds replacements for missing drives, and starts rebuilds.
 func (s *step) regain(c *Controller) {
 	for i := range s.st.Arrays {
 		a := &s.st.Arrays[i]
@@ -250,8 +248,7 @@ func (s *step) regain(c *Controller) {
 	}
 }
 
-// replace finds a drive for the place of a missing one, in all volumes that had
-// it.
+// replace finds a replacement for a missing drive, in all its volumes.
 func (s *step) replace(c *Controller, lost Member) {
 	var group []*Array
 	for i := range s.st.Arrays {
@@ -278,8 +275,9 @@ func (s *step) replace(c *Controller, lost Member) {
 	s.begin(Op{Kind: OpRebuild, On: u.Serial}, s.takes(c, OpRebuild, bytes))
 }
 
-// standIn finds a drive for the place of a missing one: itself, a spare that
-// was made for one of the volumes, any spare, or a new drive in the same bay.
+// standIn returns the replacement for a missing drive: the drive itself, a
+// dedicated spare of one of the volumes, any spare, or a new drive in the same
+// bay.
 func (s *step) standIn(c *Controller, lost Member, group []*Array) (slot, bool) {
 	if len(group) == 0 {
 		return slot{}, false
@@ -306,8 +304,7 @@ func (s *step) standIn(c *Controller, lost Member, group []*Array) (slot, bool) 
 	return slot{}, false
 }
 
-// fits says why a kind of drive cannot have a place in a volume; "" when it
-// can.
+// fits returns why a drive model cannot be part of a volume; "" when it can.
 func (s *step) fits(c *Controller, a *Array, m *Model) Why {
 	if m.BlockSize != a.BlockSize {
 		return Mixed
@@ -326,7 +323,7 @@ func (s *step) fits(c *Controller, a *Array, m *Model) Why {
 	return ""
 }
 
-// alike says whether two kinds of drives may be in one volume.
+// alike reports whether two drive models can be in one volume.
 func (r *RAID) alike(a, b *Model) bool {
 	return a.BlockSize == b.BlockSize && (r.MixProtocols || a.Protocol == b.Protocol) && (r.MixMedia || a.Media == b.Media)
 }

@@ -8,48 +8,48 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// View is the storage of a server as it stands. It costs two pointers; what it
-// shows is put together when it is asked for.
+// View is a snapshot of a server's storage. It costs two pointers; what it
+// shows is computed on demand.
 type View struct {
 	controllers []Controller
 	st          *State
 }
 
-// View returns the storage as it stands.
+// View returns a snapshot of the storage.
 func (s *Subsystem) View() View { return View{controllers: s.controllers, st: s.st} }
 
-// Same tells whether nothing has changed between two views of one server.
+// Same reports whether nothing has changed between two views of one server.
 func (v View) Same(o View) bool { return v.st == o.st }
 
-// Equal tells whether two views of one server show the same.
+// Equal reports whether two views of one server show the same.
 func (v View) Equal(o View) bool { return v.Same(o) || reflect.DeepEqual(v.st.all(), o.st.all()) }
 
-// ControllerView is a controller as it stands.
+// ControllerView is a controller in a View.
 type ControllerView struct {
 	*Controller
-	Rebuild, Check, Transform int // shares of its speed that work has, in percent
+	Rebuild, Check, Transform int // shares of its speed for work, in percent
 	Drives                    []DriveView
 	Volumes                   []VolumeView
 }
 
-// DriveView is a drive in its bay.
+// DriveView is a drive in a View.
 type DriveView struct {
 	*Model
-	ID, Controller string // of the bay, and of its controller
+	ID, Controller string // IDs of the bay and of its controller
 	Bay            int    // counted from 0
 	Serial, WWN    string
 	State          DriveState
 	Predicted      bool
 	Spare          SpareKind
 	For            []string // IDs of the volumes that a dedicated spare is for
-	Volumes        []string // IDs of those it is part of
+	Volumes        []string // IDs of the volumes that it is part of
 	Locate         bool
-	Op             *Op // that is under way on it; nil: none
+	Op             *Op // work in progress; nil: none
 	unit           *Unit
-	came           string // serial number of the drive that was there when the server was new
+	came           string // serial number of the factory drive of its bay
 }
 
-// SMART is what the drive tells of an attribute; false if it has none such.
+// SMART returns a SMART attribute; false when the drive does not have it.
 func (d DriveView) SMART(a Attribute) (int64, bool) {
 	if !d.has(a) {
 		return 0, false
@@ -57,10 +57,10 @@ func (d DriveView) SMART(a Attribute) (int64, bool) {
 	return d.unit.reading(a), true
 }
 
-// Original tells whether it is the drive that the server came with.
+// Original reports whether it is the factory drive.
 func (d DriveView) Original() bool { return d.Serial == d.came }
 
-// Health is how well the drive is.
+// Health returns the drive's health.
 func (d DriveView) Health() event.Severity {
 	switch {
 	case d.State == DriveFailed:
@@ -71,14 +71,14 @@ func (d DriveView) Health() event.Severity {
 	return event.OK
 }
 
-// VolumeView is a volume as it stands. Its members are not to be changed.
+// VolumeView is a volume in a View. Its members must not be changed.
 type VolumeView struct {
 	*Array
-	Ops    []Op     // that are under way on it or on its drives
+	Ops    []Op     // in progress on it or on its drives
 	Spares []string // bays of the dedicated spares
 }
 
-// Health is how well the volume is.
+// Health returns the volume's health.
 func (v VolumeView) Health() event.Severity {
 	switch {
 	case v.Failed:
@@ -89,20 +89,20 @@ func (v VolumeView) Health() event.Severity {
 	return event.OK
 }
 
-// Degraded tells whether the volume works without some of its drives.
+// Degraded reports whether the volume works without some of its drives.
 func (v VolumeView) Degraded() bool { return !v.Failed && !v.optimal() }
 
-// Usable tells whether a system can read and write the volume now.
+// Usable reports whether a system can use the volume now.
 func (v VolumeView) Usable() bool {
 	return !v.Failed && !slices.ContainsFunc(v.Ops, func(o Op) bool {
 		return o.Saved || o.Kind == OpInitialize && v.Method == Foreground
 	})
 }
 
-// Device is the name of the volume among all that the server can boot from.
+// Device returns the volume's name as a boot device.
 func (v VolumeView) Device() string { return "Volume." + v.Controller + "." + v.ID }
 
-// Controllers are the controllers of the server.
+// Controllers returns the server's controllers.
 func (v View) Controllers() []ControllerView {
 	out := make([]ControllerView, len(v.controllers))
 	for i := range out {
@@ -111,7 +111,7 @@ func (v View) Controllers() []ControllerView {
 	return out
 }
 
-// Controller finds a controller.
+// Controller returns a controller by ID.
 func (v View) Controller(id string) (ControllerView, bool) {
 	for i := range v.controllers {
 		if v.controllers[i].ID == id {
@@ -121,7 +121,7 @@ func (v View) Controller(id string) (ControllerView, bool) {
 	return ControllerView{}, false
 }
 
-// Drive finds the drive that is in a bay.
+// Drive returns the drive in a bay.
 func (v View) Drive(bay string) (DriveView, bool) {
 	for _, c := range v.Controllers() {
 		for _, d := range c.Drives {
@@ -133,7 +133,7 @@ func (v View) Drive(bay string) (DriveView, bool) {
 	return DriveView{}, false
 }
 
-// Volume finds a volume of a controller.
+// Volume returns a volume of a controller.
 func (v View) Volume(controller, id string) (VolumeView, bool) {
 	c, _ := v.Controller(controller)
 	for _, x := range c.Volumes {
@@ -180,7 +180,7 @@ func (v View) controller(c *Controller) ControllerView {
 func number(id string) int {
 	n, err := strconv.Atoi(id)
 	if err != nil {
-		return 0 // not reached: they are ours
+		return 0 // unreachable: IDs are numbers
 	}
 	return n
 }
@@ -218,17 +218,16 @@ func (v View) drive(c *Controller, x slot) DriveView {
 	return out
 }
 
-// Device is something that a system sees as a disk.
+// Device is a block device that a system sees.
 type Device struct {
 	ID     string      // "Disk.0", "Volume.1.1"
 	In     string      // ID of its controller
-	Drive  *DriveView  // of a drive that is seen as it is
+	Drive  *DriveView  // a passed-through drive
 	Volume *VolumeView // of a volume
 }
 
-// Devices are what a system sees as disks, in the order in which it does:
-// controller after controller, volumes first. A drive that its controller uses
-// is not seen.
+// Devices returns the block devices that a system sees, in its order: by
+// controller, volumes first. Drives that a controller uses are not among them.
 func (v View) Devices() []Device {
 	var out []Device
 	for _, c := range v.Controllers() {
@@ -247,19 +246,18 @@ func (v View) Devices() []Device {
 	return out
 }
 
-// Works tells whether the work of a job is under way, or waits.
+// Works reports whether the work of a task is in progress or waits.
 func (v View) Works(job string) bool {
 	st := v.st.all()
 	return job != "" && (slices.ContainsFunc(st.Ops, func(o Op) bool { return o.Task == job }) ||
 		slices.ContainsFunc(st.Pending, func(p Pending) bool { return p.Task == job }))
 }
 
-// Shelf are the drives that were pulled and can be inserted again, oldest
-// first. They are not to be changed.
+// Shelf returns the pulled drives, oldest first, which must not be changed.
 func (v View) Shelf() []Loose { return v.st.all().Shelf }
 
-// Size is the capacity of a drive of the server by its serial number, wherever
-// it is: in a bay or on the shelf.
+// Size returns the capacity of a drive by serial number, in a bay or on the
+// shelf.
 func (v View) Size(serial string) (int64, bool) {
 	s := Subsystem{controllers: v.controllers}
 	for i := range v.controllers {

@@ -7,32 +7,32 @@ import (
 	"sync"
 )
 
-// ErrFailed means that a volume has lost more drives than its redundancy makes
-// up for.
+// ErrFailed means that a volume has lost more drives than its redundancy
+// allows.
 var ErrFailed = errors.New("storage: too many drives of the volume are gone")
 
-// Volume is the content of an array of drives. It is a Medium: safe for
-// concurrent use, as long as everybody uses the same Volume.
+// Volume is the content of an array of drives. It is a Medium, and safe for
+// concurrent use if all users share the Volume.
 type Volume struct {
 	Geometry
-	start   int64    // where each drive's part begins
-	rows    int64    // in each span
-	members []Medium // span after span; nil: neither read nor written
+	start   int64    // offset of the array on each drive
+	rows    int64    // per span
+	members []Medium // span after span; nil: missing
 
-	// A row is changed by one at a time, or its parity would be wrong.
+	// Only one writer may change a row at a time, or its parity would be wrong.
 	mu sync.RWMutex
 }
 
 var _ Medium = (*Volume)(nil)
 
-// Extent is the part of each drive that an array has.
+// Extent is an array's part of each drive.
 type Extent struct {
 	Offset int64 `json:"offset"` // bytes
 	Rows   int64 `json:"rows"`
 }
 
-// NewVolume puts drives together, span after span; nil is a drive that is not
-// there. It fails with ErrFailed if a span lacks too many.
+// NewVolume assembles drives, span after span; nil is a missing drive. It fails
+// with ErrFailed when a span lacks too many.
 func NewVolume(g Geometry, at Extent, members []Medium) (*Volume, error) {
 	if !g.Type.Known() || g.Strip <= 0 || g.Spans < 1 || g.data() < 1 || len(members) != g.Drives() {
 		return nil, fmt.Errorf("storage: %d drives do not make a volume of %+v", len(members), g)
@@ -51,10 +51,10 @@ func NewVolume(g Geometry, at Extent, members []Medium) (*Volume, error) {
 	return &Volume{Geometry: g, start: at.Offset, rows: at.Rows, members: members}, nil
 }
 
-// Size is the volume's capacity in bytes.
+// Size returns the volume's capacity in bytes.
 func (v *Volume) Size() int64 { return v.Capacity(v.rows) }
 
-// Sync returns when what was written is as durable as its drives make it.
+// Sync returns when everything written is as durable as the drives make it.
 func (v *Volume) Sync() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -67,25 +67,25 @@ func (v *Volume) Sync() error {
 	return errors.Join(errs...)
 }
 
-// drives are the drives of a span.
+// drives returns the drives of a span.
 func (v *Volume) drives(span int) []Medium { return v.members[span*v.Width : (span+1)*v.Width] }
 
-// on is where a place is on its drive.
+// on returns the offset of a position on its drive.
 func (v *Volume) on(p place) int64 { return v.start + p.row*v.Strip + p.in }
 
-// holder is the drive that holds a column of a row; nil when it is not there.
+// holder returns the drive with a column of a row; nil when it is missing.
 func (v *Volume) holder(p place, column int) Medium {
 	return v.drives(p.span)[v.column(p.row, column)]
 }
 
-// any is the first drive of a span that is there.
+// any returns the first drive of a span that is present.
 func (v *Volume) any(span int) Medium {
 	for _, m := range v.drives(span) {
 		if m != nil {
 			return m
 		}
 	}
-	return nil // NewVolume lets no such span be
+	return nil // NewVolume refuses such a span
 }
 
 // ReadAt implements io.ReaderAt.
@@ -131,12 +131,12 @@ func (v *Volume) readStrip(b *buffers, p []byte, at place) error {
 	})
 }
 
-// piece is how much of each strip is computed at a time: what a row has of it
-// stays in a processor's cache.
+// piece is how much of each strip is computed at a time, so that a row's pieces
+// stay in the processor's cache.
 const piece = 64 << 10
 
-// pieces calls f for each piece of n bytes of a strip, with where it begins
-// among them and how long it is.
+// pieces calls f for each piece of n bytes of a strip, with its offset among
+// them and its length.
 func (v *Volume) pieces(at place, n int64, f func(at place, from, n int64) error) error {
 	for from := int64(0); from < n; from += piece {
 		if err := f(at, from, min(piece, n-from)); err != nil {
@@ -147,7 +147,7 @@ func (v *Volume) pieces(at place, n int64, f func(at place, from, n int64) error
 	return nil
 }
 
-// read fills p; a Medium may say io.EOF with its last bytes.
+// read fills p; a Medium may return io.EOF with its last bytes.
 func read(m Medium, p []byte, off int64) error {
 	n, err := m.ReadAt(p, off)
 	if n == len(p) {
@@ -156,13 +156,13 @@ func read(m Medium, p []byte, off int64) error {
 	return err
 }
 
-// load reads n bytes of every strip of a row, from at.in on, and computes those
-// whose drives are gone. What it returns is b's, until it is called again.
+// load reads n bytes of every strip of a row from at.in on, and computes those
+// of missing drives. The result belongs to b until the next call.
 func (v *Volume) load(b *buffers, at place, n int64) (data [][]byte, err error) {
 	b.release()
 	columns, parity := v.data(), levels[v.Type].parity
 	all := b.row(columns + parity)
-	var lost []int // of data
+	var lost []int // data columns
 	for c := range columns {
 		all[c] = b.take(n)
 		if m := v.holder(at, c); m == nil {
@@ -172,7 +172,7 @@ func (v *Volume) load(b *buffers, at place, n int64) (data [][]byte, err error) 
 		}
 	}
 	data = all[:columns]
-	// As many of P and Q as there are lost.
+	// As many of P and Q as columns are missing.
 	syndrome := [2][]byte{}
 	left := len(lost)
 	for i := 0; i < parity && left > 0; i++ {
@@ -243,8 +243,8 @@ func (v *Volume) writeRow(b *buffers, p []byte, at place) error {
 	})
 }
 
-// eachStrip calls f for each strip of a part of a row that is n bytes long, with
-// where in that part the strip's share begins and how long it is.
+// eachStrip calls f for each strip of n bytes of a row, with the offset of the
+// strip's share among them and its length.
 func (v *Volume) eachStrip(at place, n int64, f func(at place, from, n int64) error) error {
 	for from := int64(0); from < n; {
 		share := min(n-from, v.Strip-at.in)
@@ -257,9 +257,8 @@ func (v *Volume) eachStrip(at place, n int64, f func(at place, from, n int64) er
 	return nil
 }
 
-// writeParity writes a part of one row and computes the row's parity anew from
-// all of its data. So a row that is written once has right parity, whatever it
-// was before.
+// writeParity writes a part of one row and recomputes the row's parity from all
+// its data, so that the parity is correct whatever it was before.
 func (v *Volume) writeParity(b *buffers, p []byte, at place) error {
 	touched := place{row: at.row, span: at.span, in: at.in}
 	n := int64(len(p))
@@ -267,7 +266,7 @@ func (v *Volume) writeParity(b *buffers, p []byte, at place) error {
 		touched.in, n = 0, v.Strip
 	}
 	var data [][]byte
-	if int64(len(p)) == v.Row() { // all of it is new
+	if int64(len(p)) == v.Row() { // the entire row is new
 		b.release()
 		data = b.row(v.data())
 		for c := range data {
@@ -285,7 +284,7 @@ func (v *Volume) writeParity(b *buffers, p []byte, at place) error {
 	}
 	err := v.eachStrip(at, int64(len(p)), func(at place, from, n int64) error {
 		m := v.holder(at, at.column)
-		if m == nil { // parity will tell
+		if m == nil { // parity holds it
 			return nil
 		}
 		_, err := m.WriteAt(p[from:from+n], v.on(at))
@@ -304,7 +303,8 @@ func (v *Volume) writeParity(b *buffers, p []byte, at place) error {
 	return nil
 }
 
-// parity is P, or P and Q, of a row's data; it is b's, as the data may be.
+// parity returns P, or P and Q, of a row's data; it belongs to b, as the data
+// may.
 func (v *Volume) parity(b *buffers, data [][]byte, n int64) [][]byte {
 	out := make([][]byte, 2)[:levels[v.Type].parity]
 	for i := range out {

@@ -11,29 +11,29 @@ type WorkKind string
 
 // The kinds of work.
 const (
-	WorkSync    WorkKind = "sync"    // make parity right
-	WorkZero    WorkKind = "zero"    // make all of a volume zeros
-	WorkWipe    WorkKind = "wipe"    // make the ends of a volume zeros
-	WorkCheck   WorkKind = "check"   // make parity right, and count what was not
-	WorkRebuild WorkKind = "rebuild" // write a drive anew
-	WorkGrow    WorkKind = "grow"    // make what comes to a volume zeros
+	WorkSync    WorkKind = "sync"    // recompute parity
+	WorkZero    WorkKind = "zero"    // zero a volume
+	WorkWipe    WorkKind = "wipe"    // zero the ends of a volume
+	WorkCheck   WorkKind = "check"   // recompute parity, and count the differences
+	WorkRebuild WorkKind = "rebuild" // rewrite a drive
+	WorkGrow    WorkKind = "grow"    // zero what is added to a volume
 	WorkSave    WorkKind = "save"    // copy a volume to a safe place
-	WorkWrite   WorkKind = "write"   // write it from there in a new layout
-	WorkErase   WorkKind = "erase"   // make all of a drive zeros
+	WorkWrite   WorkKind = "write"   // write it back in a new layout
+	WorkErase   WorkKind = "erase"   // zero a drive
 )
 
-// Work is an event that asks for work on bytes: whoever has them does it
-// before the state that came with the event is stored. To do it again does no
-// harm, as long as the state is the one before.
+// Work is an event that asks for work on bytes: the holder of the bytes does it
+// before the state that comes with the event is stored. Repeating it is
+// harmless as long as the stored state is the previous one.
 type Work struct {
 	At    time.Time
 	Kind  WorkKind
-	Array Array  // as it was
-	Index int    // of the member that is rebuilt
-	To    Array  // of an expansion: what it becomes
+	Array Array  // before the change
+	Index int    // of the member to rebuild
+	To    Array  // the result of an expansion
 	Place int    // number of the safe place
-	Drive string // serial number of the drive that is erased
-	Size  int64  // of it
+	Drive string // serial number of the drive to erase
+	Size  int64  // its capacity
 }
 
 // Time implements Event.
@@ -44,16 +44,16 @@ func (s *step) work(w Work) {
 	s.evs = append(s.evs, w)
 }
 
-// Media gives the bytes that work is done on.
+// Media gives access to the bytes that work is done on.
 type Media interface {
-	// Drive is the content of a drive by its serial number.
+	// Drive returns the content of a drive by serial number.
 	Drive(serial string) (Medium, error)
-	// Safe is a place for size bytes that keeps them until Work.Over, by a
-	// name that no other volume or expansion has.
+	// Safe returns a place for size bytes that is kept until Work.Over, by a
+	// name that is unique to the volume and expansion.
 	Safe(name string, size int64) (Medium, error)
 }
 
-// Safe is the name of the safe place of an expansion; "" of other work.
+// Safe returns the name of an expansion's safe place; "" for other work.
 func (w *Work) Safe() string {
 	if w.Kind != WorkSave && w.Kind != WorkWrite {
 		return ""
@@ -63,11 +63,11 @@ func (w *Work) Safe() string {
 
 func safe(wwn string, place int) string { return fmt.Sprintf("%s-%d", wwn, place) }
 
-// wiped is how much of each end of a volume a fast initialisation clears: where
-// systems have their partition tables.
+// wiped is how much of each end of a volume a fast initialization zeroes: where
+// partition tables are.
 const wiped = 8 << 20
 
-// Do does the work. For a check, wrong tells how many rows it mended.
+// Do does the work. For a check, wrong is the number of repaired rows.
 func (w *Work) Do(m Media) (wrong int64, err error) {
 	defer func() {
 		if err != nil {
@@ -97,7 +97,7 @@ func (w *Work) Do(m Media) (wrong int64, err error) {
 	return wrong, errors.Join(err, flush(v))
 }
 
-// change does work that is no check.
+// change does work other than a check.
 func (w *Work) change(m Media, v *Volume) error {
 	switch w.Kind {
 	case WorkZero:
@@ -120,10 +120,10 @@ func (w *Work) change(m Media, v *Volume) error {
 	return ErrUnsupported
 }
 
-// complete marks a safe place that has everything; it stands behind the data.
+// complete marks a complete safe place, after the data.
 var complete = []byte("complete")
 
-// move copies a volume to its safe place, or from there.
+// move copies a volume to its safe place, or back.
 func (w *Work) move(m Media, v *Volume) error {
 	size := w.Array.Size()
 	kept, err := m.Safe(w.Safe(), size+int64(len(complete)))
@@ -157,7 +157,7 @@ func (w *Work) move(m Media, v *Volume) error {
 	return errors.Join(err, flush(kept))
 }
 
-// flush makes what was written durable, where a Medium can.
+// flush makes everything written durable, where the Medium can.
 func flush(m Medium) error {
 	if s, ok := m.(interface{ Sync() error }); ok {
 		return s.Sync()
@@ -165,7 +165,7 @@ func flush(m Medium) error {
 	return nil
 }
 
-// Open puts the drives of the array together that are online.
+// Open assembles the array's drives that are online.
 func (a *Array) Open(drive func(serial string) (Medium, error)) (*Volume, error) {
 	members := make([]Medium, len(a.Members))
 	for i, m := range a.Members {
