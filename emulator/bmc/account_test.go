@@ -73,7 +73,7 @@ func TestLoginIsForAService(t *testing.T) {
 	}
 }
 
-func TestFailedLoginsLockAndTimeUnlocks(t *testing.T) {
+func TestFailedLoginsLockTheAccountForATime(t *testing.T) {
 	b := newGuarded()
 	at := origin
 	for range 2 {
@@ -101,7 +101,7 @@ func TestFailedLoginsLockAndTimeUnlocks(t *testing.T) {
 	}
 }
 
-func TestFailuresAreForgotten(t *testing.T) {
+func TestFailureCountResets(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		policy func(*Policy)
@@ -150,7 +150,7 @@ func TestAnAdministratorUnlocks(t *testing.T) {
 	}
 }
 
-func TestGuessesDoNotRewriteTheAccounts(t *testing.T) {
+func TestFailedLoginsDoNotRewriteAccounts(t *testing.T) {
 	b := newGuarded()
 	before := b.State().Access
 	try(b, origin, "admin", "wrong")
@@ -160,7 +160,7 @@ func TestGuessesDoNotRewriteTheAccounts(t *testing.T) {
 	}
 }
 
-func TestAccountsComeAndGo(t *testing.T) {
+func TestCreateAndRemoveAccounts(t *testing.T) {
 	b := newGuarded()
 	create := CreateAccount{AccountChange{Name: new("new"), Password: new("pass"), Role: new(Operator)}}
 	evs := do(t, b, origin, create)
@@ -181,7 +181,7 @@ func TestAccountsComeAndGo(t *testing.T) {
 	refused(t, b, origin, CreateAccount{AccountChange{Name: new("more"), Password: new("pass")}}, ErrFull)
 }
 
-func TestWhatAnAccountCannotBe(t *testing.T) {
+func TestAccountErrors(t *testing.T) {
 	long := strings.Repeat("x", 21)
 	for _, tt := range []struct {
 		name   string
@@ -222,7 +222,7 @@ func TestWhatAnAccountCannotBe(t *testing.T) {
 	}
 }
 
-func TestTypesThatComeTogether(t *testing.T) {
+func TestImpliedAccountTypes(t *testing.T) {
 	s := guarded()
 	s.Accounts.Types = []TypeSpec{{Type: ForRedfish}, {Type: ForWebUI, Implies: []AccountType{ForRedfish}}}
 	b := New(s, []Account{admin, gone}, nil)
@@ -238,7 +238,7 @@ func TestTypesThatComeTogether(t *testing.T) {
 	}
 }
 
-func TestTheLastAdministratorStays(t *testing.T) {
+func TestLastAdministratorCannotBeRemoved(t *testing.T) {
 	off := AccountChange{Enabled: new(false)}
 	for name, c := range map[string]Command{
 		"removed":   RemoveAccount{"1"},
@@ -314,7 +314,7 @@ func TestPasswordsChange(t *testing.T) {
 	}
 }
 
-func TestAPasswordIsProved(t *testing.T) {
+func TestChangePasswordNeedsTheRequestersPassword(t *testing.T) {
 	b := newGuarded()
 	refused(t, b, origin, ChangePassword{ID: "2", To: "other", By: "1", Proof: "wrong"}, ErrProof)
 	do(t, b, origin, ChangePassword{ID: "2", To: "other", By: "1", Proof: "secret"})
@@ -370,7 +370,7 @@ func TestFixedAccounts(t *testing.T) {
 	}
 }
 
-func TestAClosedServiceChangesNothing(t *testing.T) {
+func TestLockdownRefusesChanges(t *testing.T) {
 	b := newGuarded()
 	p := *b.policy()
 	p.Lockdown = true
@@ -382,7 +382,7 @@ func TestAClosedServiceChangesNothing(t *testing.T) {
 	}
 }
 
-func TestSessionsEndWhateverTheirUse(t *testing.T) {
+func TestAbsoluteSessionTimeout(t *testing.T) {
 	b := newGuarded()
 	do(t, b, origin, OpenSession{Account: admin, Token: "t"})
 	p := *b.policy()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestNobodyGetsInFromWhereWrongPasswordsComeFrom(t *testing.T) {
+func TestFailedLoginsBlockTheAddress(t *testing.T) {
 	b := newGuarded()
 	p := *b.policy()
 	p.BlockAfter, p.BlockWithin, p.BlockFor = 3, time.Minute, 10*time.Minute
@@ -51,7 +51,7 @@ func TestNobodyGetsInFromWhereWrongPasswordsComeFrom(t *testing.T) {
 	}
 }
 
-func TestAddressesAreForgottenWhenThereAreTooMany(t *testing.T) {
+func TestAddressBlocksAreBounded(t *testing.T) {
 	b := newGuarded()
 	p := *b.policy()
 	p.BlockAfter, p.BlockWithin, p.BlockFor, p.LockoutThreshold = 9, time.Minute, time.Minute, 0
@@ -64,7 +64,7 @@ func TestAddressesAreForgottenWhenThereAreTooMany(t *testing.T) {
 	}
 }
 
-func TestLocksGrow(t *testing.T) {
+func TestLockoutDurationGrows(t *testing.T) {
 	b := newGuarded()
 	p := *b.policy()
 	p.LockoutThreshold, p.LockoutDuration, p.LockoutCounterResetAfter, p.MaxLockoutDuration = 2, 10*time.Second, 10*time.Second, 35*time.Second

@@ -128,7 +128,7 @@ func TestMedia(t *testing.T) {
 
 // A fetch that was overtaken by an ejection does not fill the slot, not even
 // when the next one is under way.
-func TestMediaOfAnOldFetch(t *testing.T) {
+func TestFetchOvertakenByEjectIsIgnored(t *testing.T) {
 	b := newBMC()
 	insert := InsertMedia{Slot: "Cd", Image: "http://images/a.iso"}
 	do(t, b, origin, insert)
@@ -177,7 +177,7 @@ func TestNewSlotOfTheSpec(t *testing.T) {
 	}
 }
 
-func TestViewsAreWithoutSecretsAndDoNotChange(t *testing.T) {
+func TestViewsAreImmutableAndHideSecrets(t *testing.T) {
 	b := newBMC()
 	do(t, b, origin, InsertMedia{Slot: "Cd", Image: "http://images/a.iso", Password: "secret"})
 	do(t, b, origin, OpenSession{Account: admin, Token: "token"})
@@ -202,7 +202,7 @@ func TestViewsAreWithoutSecretsAndDoNotChange(t *testing.T) {
 	}
 }
 
-func TestACopyOfASessionNotesItsUse(t *testing.T) {
+func TestSessionUseIsSharedByCopies(t *testing.T) {
 	b := newBMC()
 	do(t, b, origin, OpenSession{Account: admin, Token: "one"})
 	s, _ := b.Resume(origin, "one")
@@ -221,7 +221,7 @@ func TestACopyOfASessionNotesItsUse(t *testing.T) {
 	}
 }
 
-func TestAnImageGoesAfterSoManyStarts(t *testing.T) {
+func TestEjectMediaAfterBoots(t *testing.T) {
 	b := newBMC()
 	boot := func(n int) []Event {
 		at := origin.Add(time.Duration(n) * time.Hour)

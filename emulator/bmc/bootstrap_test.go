@@ -15,7 +15,7 @@ func newTyped() *BMC {
 	return New(&s, []Account{admin, gone}, nil)
 }
 
-func TestBootstrapAccountsAreGoneAfterAReset(t *testing.T) {
+func TestBootstrapAccountsAreDeletedByReset(t *testing.T) {
 	resets := map[string]func(b *BMC){
 		"machine": func(b *BMC) { b.ObserveMachine(origin, []event.Event{event.Boot{At: origin}}) },
 		"power":   func(b *BMC) { b.ObserveMachine(origin, []event.Event{event.Note{At: origin, Kind: event.PowerOff}}) },

@@ -45,7 +45,7 @@ func signed(t *testing.T, k Key, use ...x509.ExtKeyUsage) [][]byte {
 	return [][]byte{der}
 }
 
-func TestOwnCertificateIsRequestedInstalledAndRemoved(t *testing.T) {
+func TestHTTPSCertificateLifecycle(t *testing.T) {
 	b := newBMC()
 	key := newKey(t)
 	chain := signed(t, key, x509.ExtKeyUsageServerAuth)
@@ -90,7 +90,7 @@ func TestOwnCertificateIsRequestedInstalledAndRemoved(t *testing.T) {
 	do(t, b, origin, InstallHTTPS{Chain: chain, Key: key})
 }
 
-func TestRequestsForgetTheOldestKeys(t *testing.T) {
+func TestSigningRequestKeysAreBounded(t *testing.T) {
 	b := newBMC()
 	first := newKey(t)
 	do(t, b, origin, RequestCertificate{Key: first})
@@ -100,7 +100,7 @@ func TestRequestsForgetTheOldestKeys(t *testing.T) {
 	refused(t, b, origin, InstallHTTPS{Chain: signed(t, first)}, ErrKey)
 }
 
-func TestCertificatesThatAreRefused(t *testing.T) {
+func TestInvalidCertificatesAreRefused(t *testing.T) {
 	b := newBMC()
 	key := newKey(t)
 	for _, tt := range []struct {
@@ -121,7 +121,7 @@ func TestCertificatesThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestStoresOfTrust(t *testing.T) {
+func TestTrustStores(t *testing.T) {
 	b := newGuarded()
 	key := newKey(t)
 	cd := MediaStore("Cd")

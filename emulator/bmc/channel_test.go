@@ -50,7 +50,7 @@ func TestChannelSurvivesARestartOfTheLab(t *testing.T) {
 	}
 }
 
-func TestChannelOfBeforeStays(t *testing.T) {
+func TestChannelSurvivesReset(t *testing.T) {
 	b := newBMC()
 	do(t, b, origin, SetUser{Account: "9", AccountChange: AccountChange{Name: new("late")}})
 	was := b.State()

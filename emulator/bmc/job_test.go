@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestPlansRecurAndEnd(t *testing.T) {
+func TestJobsRecurAndEnd(t *testing.T) {
 	b := newBMC()
 	do(t, b, origin, CreateJob{Job{Name: "again", Method: "POST", Due: origin.Add(time.Hour), Interval: time.Hour, MaxOccurrences: 3}})
 	due := 0

@@ -18,7 +18,7 @@ func mortal() *Spec {
 
 func seconds(n int) time.Time { return origin.Add(time.Duration(n) * time.Second) }
 
-func TestRestartTakesTheBMCAway(t *testing.T) {
+func TestRestartMakesTheBMCUnreachable(t *testing.T) {
 	b := New(mortal(), []Account{admin}, nil)
 	do(t, b, origin, OpenSession{Account: admin, Token: "one"})
 	do(t, b, origin, Restart{Kind: ForceRestart})
@@ -49,7 +49,7 @@ func TestRestartTakesTheBMCAway(t *testing.T) {
 }
 
 // All phases are passed, and told in order, even when time makes a leap.
-func TestRestartIsToldStepByStep(t *testing.T) {
+func TestRestartReportsEachPhase(t *testing.T) {
 	b := New(mortal(), nil, nil)
 	var got []LifePhase
 	for _, ev := range append(do(t, b, origin, Restart{Kind: GracefulRestart}), b.Advance(seconds(3600))...) {
@@ -86,7 +86,7 @@ func TestEveryPhaseAndTriggerIsAnswered(t *testing.T) {
 	}
 }
 
-func TestJobsOfTheMachineOutliveTheBMC(t *testing.T) {
+func TestMachineTasksOutliveABMCRestart(t *testing.T) {
 	b := New(mortal(), []Account{admin}, nil)
 	far, near, waits := openJob(t, b, origin), openJob(t, b, origin), openJob(t, b, origin)
 	b.ObserveMachine(origin, []Event{event.TaskRunning{At: origin, Task: far, Until: seconds(200)}, event.TaskWaiting{At: origin, Task: waits}})
@@ -111,7 +111,7 @@ func TestJobsOfTheMachineOutliveTheBMC(t *testing.T) {
 	}
 }
 
-func TestMediaGoWithTheBMCOrStay(t *testing.T) {
+func TestMediaAfterABMCRestart(t *testing.T) {
 	for _, keeps := range []bool{false, true} {
 		s := mortal()
 		s.Life.KeepsMedia = keeps
@@ -133,7 +133,7 @@ func TestMediaGoWithTheBMCOrStay(t *testing.T) {
 	}
 }
 
-func TestPowerComesAndGoes(t *testing.T) {
+func TestACPowerLossAndReturn(t *testing.T) {
 	b := New(mortal(), nil, nil)
 	b.ObserveMachine(origin, []Event{event.ACPower{At: origin}})
 	b.Advance(seconds(1000))
@@ -157,7 +157,7 @@ func TestPowerComesAndGoes(t *testing.T) {
 	b.ObserveMachine(seconds(2000), []Event{event.Restart{At: seconds(2000), Subject: event.Subject{Part: event.System}}})
 }
 
-func TestDefaultsComeBack(t *testing.T) {
+func TestResetToDefaults(t *testing.T) {
 	for wipe, kept := range map[ResetToDefaultsType]bool{ResetAll: false, PreserveNetwork: false, PreserveNetworkAndUsers: true} {
 		b := New(mortal(), []Account{admin}, nil)
 		do(t, b, origin, SetSessions{Timeout: time.Hour})

@@ -27,7 +27,7 @@ func ids(l *Log) []uint64 {
 	return out
 }
 
-func TestLogWrapsOrStays(t *testing.T) {
+func TestFullLogWrapsOrDrops(t *testing.T) {
 	for _, tt := range []struct {
 		full Full
 		want []uint64
@@ -142,7 +142,7 @@ func values(l *Log) func(func(Entry) bool) {
 }
 
 // One entry more is one piece more to store, however long the log is.
-func TestAnEntryMoreIsOnePieceMore(t *testing.T) {
+func TestNewEntryIsOneChange(t *testing.T) {
 	var l *Log
 	spec := LogSpec{Size: 10_000, Full: Wraps}
 	for range 12_000 {
@@ -175,7 +175,7 @@ func TestLogsHaveTheTimeOfTheBMC(t *testing.T) {
 	}
 }
 
-func TestEntriesAreSeenToAndRemoved(t *testing.T) {
+func TestResolveAndRemoveEntries(t *testing.T) {
 	b := newBMC()
 	b.ObserveMachine(origin, []Event{note(event.PowerOn), note(event.PowerOff)})
 	do(t, b, origin, ResolveEntry{Log: EventLog, ID: 2, Resolved: true})

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestWhatAVendorHasKeptIsThereUntilItIsForgotten(t *testing.T) {
+func TestOEMValuesAreStoredUntilDeleted(t *testing.T) {
 	b := New(mortal(), nil, nil)
 	do(t, b, origin, SetOEMValues{Values: map[string]any{"a": "x", "b": map[string]any{"c": 1.5, "d": nil}}})
 	was := b.State().OEM
@@ -44,7 +44,7 @@ func TestWhatAVendorHasKeptIsThereUntilItIsForgotten(t *testing.T) {
 	}
 }
 
-func TestWhatAVendorKeepsIsBounded(t *testing.T) {
+func TestOEMValuesAreBounded(t *testing.T) {
 	b := New(mortal(), nil, nil)
 	all := map[string]any{}
 	for i := range 256 {

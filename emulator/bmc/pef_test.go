@@ -20,7 +20,7 @@ func waits(b *BMC, n uint64) (out []uint64) {
 	return out
 }
 
-func TestSoftwareIsGivenTime(t *testing.T) {
+func TestPostponeTimerGivesSoftwareTime(t *testing.T) {
 	b := New(&Spec{Log: LogSpec{Size: 99, Full: Wraps}}, nil, nil)
 	hear := func(at time.Duration) {
 		n := note(event.PowerOn)
@@ -72,7 +72,7 @@ func TestSoftwareIsGivenTime(t *testing.T) {
 	}
 }
 
-func TestWaitingEnds(t *testing.T) {
+func TestResetEndsPostpone(t *testing.T) {
 	for name, tt := range map[string]struct {
 		how  func(t *testing.T, b *BMC) []Event
 		acts bool // on what waits
@@ -98,7 +98,7 @@ func TestWaitingEnds(t *testing.T) {
 	}
 }
 
-func TestActionsAreOff(t *testing.T) {
+func TestPEFIsOffUntilReset(t *testing.T) {
 	b := New(&Spec{Log: LogSpec{Size: 99, Full: Wraps}}, nil, nil)
 	do(t, b, origin, ArmPostponeTimer{Off: true})
 	b.ObserveMachine(origin, []Event{note(event.PowerOn)})

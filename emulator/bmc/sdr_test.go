@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestSensorRecordsComeAndGo(t *testing.T) {
+func TestAddAndRemoveSensorRecords(t *testing.T) {
 	b := newBMC()
 	add := func(id uint16, size int) error {
 		_, err := b.Apply(origin, AddSensorRecord{SensorRecord{id, make([]byte, size)}, 100})

@@ -10,7 +10,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-func TestRecordsAreKeptAsTheyAre(t *testing.T) {
+func TestSELRecordsAreStoredUnchanged(t *testing.T) {
 	b := New(&Spec{Log: LogSpec{Size: 2, Full: Stays}}, nil, nil)
 	raw := []byte{2: 2, 7: 0x41, 9: 4, 10: 1, 11: 0x30, 12: 1, 13: 9, 15: 0xff}
 	evs := do(t, b, origin, AddSELRecord{Record: raw, Severity: event.Critical, Subject: event.Subject{Part: event.System}})
@@ -37,7 +37,7 @@ func TestRecordsAreKeptAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestLogThatTakesNoEvents(t *testing.T) {
+func TestDisabledLogDropsEvents(t *testing.T) {
 	b := New(&Spec{Log: LogSpec{Size: 9, Full: Wraps}}, nil, nil)
 	do(t, b, origin, EnableLog{Log: EventLog, On: true})
 	if b.State().Log != nil {
@@ -62,7 +62,7 @@ func TestLogThatTakesNoEvents(t *testing.T) {
 	}
 }
 
-func TestLogKnowsWhenItWasWrittenAndErased(t *testing.T) {
+func TestLogRecordsAdditionAndEraseTimes(t *testing.T) {
 	b := New(&Spec{Log: LogSpec{Size: 9, Full: Wraps}}, nil, nil)
 	do(t, b, origin, SkewClock{By: time.Hour})
 	is := func(added, erased time.Time) {
@@ -119,7 +119,7 @@ func TestLogIsWalked(t *testing.T) {
 }
 
 // The time that a wall clock shows is set where the BMC is; Redfish's zone stays.
-func TestClockIsSetByTheWall(t *testing.T) {
+func TestClockIsSetByLocalTime(t *testing.T) {
 	b := New(&Spec{}, nil, nil)
 	do(t, b, origin, SetZone{UTCOffset: 60})
 	if c := b.View().Clock; !c.OffsetSet || !c.LocalAsUTC(origin).Equal(origin.Add(time.Hour)) {

@@ -28,7 +28,7 @@ func subscribers(b *BMC) (out []string) {
 	return out
 }
 
-func TestSubscriptionsComeAndGo(t *testing.T) {
+func TestSubscribeAndUnsubscribe(t *testing.T) {
 	b := newBMC()
 	if _, ok := b.NextEvent(); ok {
 		t.Error("an event is told to nobody")
@@ -122,7 +122,7 @@ func TestSubscriptionsSurviveARestart(t *testing.T) {
 	}
 }
 
-func TestAStreamThatWasNotStoredIsNotThere(t *testing.T) {
+func TestRestoreClosesNewerStreams(t *testing.T) {
 	b := newBMC()
 	old := subscribe(t, b, origin, Subscription{Stream: true})
 	before := b.State()
@@ -133,7 +133,7 @@ func TestAStreamThatWasNotStoredIsNotThere(t *testing.T) {
 	}
 }
 
-func TestPolicyDecidesWhatFollowsAFailure(t *testing.T) {
+func TestDeliveryRetryPolicies(t *testing.T) {
 	for _, tt := range []struct {
 		retry Retry
 		want  []string // of each failure in a row
@@ -176,7 +176,7 @@ func TestPolicyDecidesWhatFollowsAFailure(t *testing.T) {
 	}
 }
 
-func TestASuccessForgetsFailures(t *testing.T) {
+func TestDeliveryResetsFailureCount(t *testing.T) {
 	b := newBMC()
 	id := subscribe(t, b, origin, Subscription{})
 	do(t, b, origin, DeliveryFailed{id})
@@ -191,7 +191,7 @@ func TestASuccessForgetsFailures(t *testing.T) {
 	}
 }
 
-func TestSignsOfLifeFallDue(t *testing.T) {
+func TestHeartbeats(t *testing.T) {
 	b := newBMC()
 	id := subscribe(t, b, origin, Subscription{Heartbeat: time.Minute})
 	subscribe(t, b, origin, Subscription{})
@@ -216,7 +216,7 @@ func TestSignsOfLifeFallDue(t *testing.T) {
 	}
 }
 
-func TestSwitchedOffNobodyIsTold(t *testing.T) {
+func TestDisabledEventServiceSendsNothing(t *testing.T) {
 	b := newBMC()
 	subscribe(t, b, origin, Subscription{Heartbeat: time.Minute})
 	stream := subscribe(t, b, origin, Subscription{Stream: true})

@@ -22,7 +22,7 @@ func stateOf(b *BMC, id string) TaskState {
 	return j.State
 }
 
-func TestJobGoesWhereItsDoerSays(t *testing.T) {
+func TestTaskStatesFollowEvents(t *testing.T) {
 	b := newBMC()
 	id := openJob(t, b, origin)
 	at := func(s int) time.Time { return origin.Add(time.Duration(s) * time.Second) }
@@ -60,7 +60,7 @@ func TestJobGoesWhereItsDoerSays(t *testing.T) {
 	}
 }
 
-func TestJobEnds(t *testing.T) {
+func TestTaskEnds(t *testing.T) {
 	note := event.Note{Kind: event.PowerOff}
 	for _, tt := range []struct {
 		end  CloseTask
@@ -105,7 +105,7 @@ func TestCancel(t *testing.T) {
 	refused(t, b, now, CancelTask{ID: "9"}, ErrNotFound)
 }
 
-func TestJobsAreForgottenInTime(t *testing.T) {
+func TestEndedTasksAreDeletedAfterRetention(t *testing.T) {
 	b := newBMC()
 	do(t, b, origin, SetTaskRetention{TaskRetention{Ended: time.Hour, Delivered: time.Minute}})
 	id := openJob(t, b, origin)
@@ -137,7 +137,7 @@ func TestJobsAreForgottenInTime(t *testing.T) {
 	}
 }
 
-func TestEndIsToldOnceIfThatIsEnough(t *testing.T) {
+func TestTaskMonitorIsReadOnce(t *testing.T) {
 	for _, tt := range []struct {
 		keep time.Duration
 		now  bool
@@ -153,7 +153,7 @@ func TestEndIsToldOnceIfThatIsEnough(t *testing.T) {
 	}
 }
 
-func TestJobsAreBounded(t *testing.T) {
+func TestTasksAreBounded(t *testing.T) {
 	b := newBMC()
 	for range maxTasks {
 		openJob(t, b, origin)
@@ -172,7 +172,7 @@ func TestJobsAreBounded(t *testing.T) {
 }
 
 // After a restart those jobs go on whose work does.
-func TestOrphans(t *testing.T) {
+func TestEndOrphanedTasks(t *testing.T) {
 	b := newBMC()
 	works, lost, stopping, ended := openJob(t, b, origin), openJob(t, b, origin), openJob(t, b, origin), openJob(t, b, origin)
 	for _, id := range []string{works, lost, stopping} {

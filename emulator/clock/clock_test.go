@@ -74,7 +74,7 @@ func TestVirtualFiresInOrderAndAtItsTime(t *testing.T) {
 	}
 }
 
-func TestTiesFireInTheOrderOfTheirMaking(t *testing.T) {
+func TestTiesFireInOrderOfCreation(t *testing.T) {
 	c := NewVirtual(origin)
 	lazy, hurry := c.LazyFunc(time.Second, func() {}), c.NewTimer(time.Second)
 	if got := c.first(); got != lazy.w {
@@ -194,7 +194,7 @@ func TestJumpingJumpsOnlyWhenIdle(t *testing.T) {
 	}
 }
 
-func TestJumpingStandsWhileAFunctionRuns(t *testing.T) {
+func TestJumpingWaitsForRunningFunctions(t *testing.T) {
 	c := NewJumping(origin)
 	run(t, c)
 	var second *Timer
@@ -210,7 +210,7 @@ func TestJumpingStandsWhileAFunctionRuns(t *testing.T) {
 	<-second.C()
 }
 
-func TestHousekeepingDoesNotHurry(t *testing.T) {
+func TestTickersDoNotCauseJumps(t *testing.T) {
 	c := NewJumping(origin)
 	run(t, c)
 	tick := c.NewTicker(time.Hour)
@@ -274,7 +274,7 @@ func TestFewTimersAreJumpedToOneByOne(t *testing.T) {
 	}
 }
 
-func TestACrowdFiresTogether(t *testing.T) {
+func TestManyTimersFireTogether(t *testing.T) {
 	const n, apart = 2000, 10 * time.Millisecond
 	c := NewJumping(origin)
 	var timers []*Timer
@@ -307,7 +307,7 @@ func TestACrowdFiresTogether(t *testing.T) {
 	}
 }
 
-func TestNoTimerIsLaterThanTheSlack(t *testing.T) {
+func TestNoTimerIsLaterThanSlack(t *testing.T) {
 	for _, n := range []int{1, few, few + 1, 10 * few, 100 * few} {
 		c := NewJumping(origin)
 		x := c.NewTimer(time.Hour)
@@ -322,7 +322,7 @@ func TestNoTimerIsLaterThanTheSlack(t *testing.T) {
 	}
 }
 
-func TestATimerStandsForOthers(t *testing.T) {
+func TestTimerStandsForOthers(t *testing.T) {
 	c := NewJumping(origin)
 	x := c.NewTimer(time.Hour)
 	for _, step := range []struct {

@@ -136,7 +136,7 @@ func TestEventsAlert(t *testing.T) {
 }
 
 // Who comes next in a policy depends on whether an alert has come.
-func TestPoliciesGoOn(t *testing.T) {
+func TestAlertPolicyContinuesWithTheNextEntry(t *testing.T) {
 	for _, tt := range []struct {
 		second string // rule of the second entry
 		came   bool
@@ -170,7 +170,7 @@ func TestPoliciesGoOn(t *testing.T) {
 }
 
 // Filters act on the system, in the order of §17.6.
-func TestEventsAct(t *testing.T) {
+func TestFilterActions(t *testing.T) {
 	for _, tt := range []struct {
 		acts, enabled byte
 		phase         machine.Phase
@@ -236,7 +236,7 @@ func TestActionsAreDelayed(t *testing.T) {
 }
 
 // What software was given time for is acted on when that is over.
-func TestUnattendedEventsAlert(t *testing.T) {
+func TestPostponedEventsAlertAfterTheTimer(t *testing.T) {
 	w := watch(t)
 	w.set(t, wire.SensorEvent, 0x12, "01 01")
 	w.set(t, wire.SensorEvent, 0x12, "02 01")

@@ -43,7 +43,7 @@ func TestFirmwareVersions(t *testing.T) {
 	}
 }
 
-func TestDeviceGUIDIsTheManagers(t *testing.T) {
+func TestDeviceGUIDIsTheManagersUUID(t *testing.T) {
 	h := newHost(t)
 	_, got := ask(t, h, wire.App, 0x08)
 	want := unhex(t, strings.ReplaceAll(h.Machine().Identity.BMCUUID(), "-", ""))
@@ -156,7 +156,7 @@ func TestSystemInfoAgreesWithRedfish(t *testing.T) {
 	}
 }
 
-func TestSystemInfoThatIsKept(t *testing.T) {
+func TestSystemInfoSurvivesARestart(t *testing.T) {
 	h := newHost(t).running(t)
 	if got := readInfo(t, h, 4); got != h.Machine().OS.Name {
 		t.Errorf("present system = %q, want %q", got, h.Machine().OS.Name)
@@ -180,7 +180,7 @@ func TestSystemInfoThatIsKept(t *testing.T) {
 	}
 }
 
-func TestSystemInfoRefuses(t *testing.T) {
+func TestSystemInfoErrors(t *testing.T) {
 	h := newHost(t)
 	block := strings.Repeat(" 00", 16)
 	exchanges{
@@ -218,7 +218,7 @@ func TestSystemInfoRefuses(t *testing.T) {
 }
 
 // A text of which a block is missing is none yet.
-func TestSystemInfoIsWhole(t *testing.T) {
+func TestSystemInfoNeedsAllBlocks(t *testing.T) {
 	h := newHost(t)
 	b := encodeInfo(strings.Repeat("n", 20))
 	_, _ = ask(t, h, wire.App, 0x58, append([]byte{2, 0}, b[:16]...)...)

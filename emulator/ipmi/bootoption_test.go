@@ -25,14 +25,14 @@ func (h *host) writes(t *testing.T, data string) {
 	answers(t, h, "set", wire.Chassis, setBoot, data, "")
 }
 
-func TestAVendorLacksABootOption(t *testing.T) {
+func TestVendorWithoutABootParameter(t *testing.T) {
 	h := newHost(t)
 	h.d.IPMI.MissingBootOptions = []byte{3}
 	exchanges{{"clearing", "03 1f", 0x80, ""}, {"flags", "05 80 04 00 00 00", Completed, ""}}.try(t, h, wire.Chassis, setBoot)
 	exchanges{{"clearing", "03 00 00", 0x80, ""}, {"flags", "05 00 00", Completed, "01 05 80 04 00 00 00"}}.try(t, h, wire.Chassis, getBoot)
 }
 
-func TestAVendorHasItsOwnSelectors(t *testing.T) {
+func TestVendorBootDeviceSelectors(t *testing.T) {
 	h := newHost(t)
 	h.d.IPMI.EFIBootDevices = map[byte]machine.SourceKind{0x2: machine.None, 0x9: machine.Hdd}
 	for _, tt := range []struct {
@@ -55,7 +55,7 @@ func TestAVendorHasItsOwnSelectors(t *testing.T) {
 	h.reads(t, "set by others", 5, "a0 24 00 00 00")
 }
 
-func TestBootOptionsByTheBook(t *testing.T) {
+func TestBootOptionsAsSpecified(t *testing.T) {
 	h := newHost(t)
 	for n, want := range []string{"00", "00", "00", "00", "00 00", "00 00 00 00 00", "00 00 00 00 00 00 00 00 00"} {
 		h.reads(t, "as new", byte(n), want)
@@ -102,7 +102,7 @@ func TestBootOptionsByTheBook(t *testing.T) {
 }
 
 // Flags are read as they were written, and Redfish shows the override.
-func TestBootFlagsAreTheOverrideOfRedfish(t *testing.T) {
+func TestBootFlagsSetTheRedfishOverride(t *testing.T) {
 	for _, tt := range []struct {
 		flags, read string // "": as written
 		want        machine.Override
@@ -162,7 +162,7 @@ func TestBootFlagsFollowWhatRedfishSets(t *testing.T) {
 	h.reads(t, "what Redfish has set does not expire", 5, "a0 14 80 00 00")
 }
 
-func TestBootFlagsExpireUnlessToldOtherwise(t *testing.T) {
+func TestBootFlagsExpireUnlessClearingIsDisabled(t *testing.T) {
 	h := newHost(t)
 	h.writes(t, "05 a0 04 00 00 00")
 	h.pass(59 * time.Second)
@@ -178,7 +178,7 @@ func TestBootFlagsExpireUnlessToldOtherwise(t *testing.T) {
 	h.reads(t, "an hour later", 5, "a0 04 00 00 00")
 }
 
-func TestBootFlagsForOneBootAreClearedByIt(t *testing.T) {
+func TestOneTimeBootFlagsAreClearedByTheBoot(t *testing.T) {
 	for _, tt := range []struct{ flags, want string }{
 		{"a0 04 00 00 00", "00 00 00 00 00"}, {"e0 08 00 00 00", "e0 08 00 00 00"},
 	} {
@@ -195,7 +195,7 @@ func TestBootFlagsForOneBootAreClearedByIt(t *testing.T) {
 	}
 }
 
-func TestBootFlagsCanLockTheButtonsForABoot(t *testing.T) {
+func TestBootFlagsLockButtonsForOneBoot(t *testing.T) {
 	h := newHost(t).running(t)
 	h.writes(t, "05 a0 09 80 00 00")
 	answers(t, h, "before the boot", wire.Chassis, 0x01, "", "21 10 40 70")
@@ -212,7 +212,7 @@ func TestBootFlagsCanLockTheButtonsForABoot(t *testing.T) {
 	answers(t, h, "in the next boot", wire.Chassis, 0x01, "", "21 10 40 70")
 }
 
-func TestOnlyAdministratorsChangeTheBootForGood(t *testing.T) {
+func TestPersistentBootFlagsNeedAdministrator(t *testing.T) {
 	for _, tt := range []struct {
 		data string
 		want Code
@@ -223,7 +223,7 @@ func TestOnlyAdministratorsChangeTheBootForGood(t *testing.T) {
 	}
 }
 
-func TestBootFlagsCanGiveBIOSSettingsTheirDefaults(t *testing.T) {
+func TestBootFlagsCMOSClearLoadsBIOSDefaults(t *testing.T) {
 	h := newHost(t).running(t)
 	setting := func() string {
 		for _, s := range h.Machine().BIOSSettings() {

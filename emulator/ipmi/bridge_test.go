@@ -246,7 +246,7 @@ func TestMessagesForSystemSoftware(t *testing.T) {
 	exchanges{{"answered", "", Completed, "00 1e c0 2c 18 04 00 55 00 63"}}.inBand(t, h, wire.App, 0x33)
 }
 
-func TestFirewallTellsWhatThereIs(t *testing.T) {
+func TestFirewallListsSupportedCommands(t *testing.T) {
 	h := newHost(t)
 	h.d.IPMI.AddedSDRBytes = 1 // so that all are known
 	exchanges{{"no such channel", "03", InvalidDataField, ""}, {"reserved", "1e", InvalidDataField, ""}}.try(t, h, wire.App, 0x09)
@@ -300,7 +300,7 @@ func TestFirewallTellsWhatThereIs(t *testing.T) {
 }
 
 // A record that tells of one of the server's own sensors is about that.
-func TestRecordsAreAboutTheirSensors(t *testing.T) {
+func TestSELRecordNamesItsSensorsPart(t *testing.T) {
 	h := newHost(t)
 	of := event.Subject{Part: event.Supply, ID: "PSU1"}
 	own := selEvent(h.Machine(), &event.Note{Kind: event.SupplyFailed, Subject: of})
@@ -312,7 +312,7 @@ func TestRecordsAreAboutTheirSensors(t *testing.T) {
 }
 
 // Who looks for extensions of others is told that there are none, whoever it is.
-func TestNobodysCommandsAreUnknown(t *testing.T) {
+func TestUnknownOEMGroupReturnsInvalidCommand(t *testing.T) {
 	h := newHost(t)
 	for _, who := range []wire.Privilege{wire.Callback, wire.User, wire.Administrator} {
 		for _, probe := range []struct {

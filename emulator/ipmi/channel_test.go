@@ -113,7 +113,7 @@ func TestChannelSwitchAgreesWithRedfish(t *testing.T) {
 	exchanges{{"Redfish has switched it on", "01 40", Completed, "02 04"}}.try(t, h, wire.App, 0x41)
 }
 
-func TestChannelKeys(t *testing.T) {
+func TestSetChannelSecurityKeys(t *testing.T) {
 	const none = "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00"
 	const key = "6b 65 79 6b 65 79 6b 65 79 6b 65 79 6b 65 79 6b 65 79 6b 65"
 	h := newHost(t)

@@ -19,7 +19,7 @@ func answers(t *testing.T, h *host, what string, fn wire.NetFn, cmd byte, data, 
 	}
 }
 
-func TestChassisStatusTellsWhatIsWrong(t *testing.T) {
+func TestChassisStatusShowsFaults(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		do   []machine.Command
@@ -55,7 +55,7 @@ func TestChassisStatusTellsWhatIsWrong(t *testing.T) {
 	answers(t, h, "fan failed", wire.Chassis, 0x01, "", "21 10 48 70")
 }
 
-func TestChassisControlIsTheButtonOfRedfish(t *testing.T) {
+func TestChassisControlResetsLikeRedfish(t *testing.T) {
 	off, on := func(t *testing.T) *host { return newHost(t) }, func(t *testing.T) *host { return newHost(t).running(t) }
 	for _, tt := range []struct {
 		name   string
@@ -99,7 +99,7 @@ func TestChassisControlIsTheButtonOfRedfish(t *testing.T) {
 
 // A machine that goes down to come up again is not as somebody wants it who
 // wants it off.
-func TestOffIsRefusedInTheMiddleOfACycle(t *testing.T) {
+func TestPowerOffDuringPowerCycleIsRefused(t *testing.T) {
 	h := newHost(t).running(t)
 	answers(t, h, "cycle", wire.Chassis, 0x02, "02", "")
 	if code, _ := ask(t, h, wire.Chassis, 0x02, 0); code != NotSupportedInState {
@@ -107,7 +107,7 @@ func TestOffIsRefusedInTheMiddleOfACycle(t *testing.T) {
 	}
 }
 
-func TestChassisCommandsByTheBook(t *testing.T) {
+func TestChassisCommandsAsSpecified(t *testing.T) {
 	h := newHost(t)
 	exchanges{{"as built", "", Completed, "07 20 20 20 20 20"}}.try(t, h, wire.Chassis, 0x00)
 	exchanges{
@@ -129,7 +129,7 @@ func TestChassisCommandsByTheBook(t *testing.T) {
 	answers(t, h, "buttons disabled", wire.Chassis, 0x01, "", "40 00 42 77")
 }
 
-func TestIdentifyEndsInTime(t *testing.T) {
+func TestChassisIdentifyTimesOut(t *testing.T) {
 	h := newHost(t)
 	for _, tt := range []struct {
 		data  string
@@ -148,7 +148,7 @@ func TestIdentifyEndsInTime(t *testing.T) {
 	exchanges{{"reserved bits", "05 02", InvalidDataField, ""}, {"too long", "05 00 00", DataLengthInvalid, ""}}.try(t, h, wire.Chassis, 0x04)
 }
 
-func TestRestartCauseIsThatOfRedfish(t *testing.T) {
+func TestRestartCauseAgreesWithRedfish(t *testing.T) {
 	policy := func(p machine.RestorePolicy) machine.Command {
 		return machine.SetPowerPolicy{PowerPolicy: machine.PowerPolicy{Restore: p}}
 	}
@@ -186,7 +186,7 @@ func TestRestartCauseIsThatOfRedfish(t *testing.T) {
 	answers(t, h, "restarted by the watchdog", wire.Chassis, 0x07, "", "04 00")
 }
 
-func TestHoursAreCountedWhileOn(t *testing.T) {
+func TestPOHCounterCountsWhileOn(t *testing.T) {
 	h := newHost(t)
 	h.pass(5 * time.Hour)
 	answers(t, h, "off", wire.Chassis, 0x0f, "", "01 00 00 00 00")
@@ -197,7 +197,7 @@ func TestHoursAreCountedWhileOn(t *testing.T) {
 	answers(t, h, "an hour more", wire.Chassis, 0x0f, "", "01 8b 46 00 00")
 }
 
-func TestACPIStateIsWhatIsToldUntilThePowerChanges(t *testing.T) {
+func TestACPIStateHoldsUntilThePowerChanges(t *testing.T) {
 	h := newHost(t)
 	answers(t, h, "off", wire.App, 0x07, "", "05 00")
 	exchanges{

@@ -7,7 +7,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
 
-func TestWritesAreLostThatComeAtOnce(t *testing.T) {
+func TestBurstOfWritesIsDropped(t *testing.T) {
 	h := newHost(t)
 	d := *h.d
 	d.IPMI.Faults.KeptWrites, d.IPMI.Faults.WriteWindow = 2, time.Second

@@ -41,7 +41,7 @@ func (p pair) IPMIAt(at netip.AddrPort) (Host, bool) { return p[at.Addr().As4()[
 
 // Datagrams that are late come beside those that are not: each has its answer,
 // which bears its own tag (§13.2.4).
-func TestLateDatagramsHaveTheirOwnAnswers(t *testing.T) {
+func TestDelayedDatagramsGetTheirOwnResponses(t *testing.T) {
 	const pings = 200
 	prompt, slow := newHost(t), newHost(t)
 	c := clock.NewVirtual(time.Unix(1_800_000_000, 0))

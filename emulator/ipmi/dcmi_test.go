@@ -27,7 +27,7 @@ func (all exchanges) tryDCMI(t *testing.T, h *host, cmd byte) {
 	all.try(t, h, wire.Group, cmd)
 }
 
-func TestCapabilitiesOfDCMI(t *testing.T) {
+func TestGetDCMICapabilities(t *testing.T) {
 	h := newHost(t)
 	exchanges{
 		{"what there is", "01", Completed, "010502 000101"},
@@ -45,7 +45,7 @@ func TestCapabilitiesOfDCMI(t *testing.T) {
 	}
 }
 
-func TestAssetTagIsThatOfRedfish(t *testing.T) {
+func TestAssetTagAgreesWithRedfish(t *testing.T) {
 	h := newHost(t)
 	tag := func() string { return h.Machine().Asset.Tag }
 	long := strings.Repeat("0123456789abcdef", 4)[:63]
@@ -83,7 +83,7 @@ func TestAssetTagIsThatOfRedfish(t *testing.T) {
 
 // A tag that the board's memory has in another coding is told with a code that
 // says so.
-func TestAssetTagInAnotherCoding(t *testing.T) {
+func TestAssetTagInAnotherEncoding(t *testing.T) {
 	h := newHost(t)
 	h.do(t, machine.SetAsset{Asset: machine.Asset{Tag: "12345678"}})
 	b := readAll(t, h, 0, 64)
@@ -108,7 +108,7 @@ func TestAssetTagInAnotherCoding(t *testing.T) {
 	}
 }
 
-func TestNameOfTheController(t *testing.T) {
+func TestManagementControllerIdentifier(t *testing.T) {
 	h := newHost(t)
 	exchanges{
 		{"its length", "0001", Completed, "0a6e"}, {"a piece", "0010", Completed, "0a" + tohex([]byte("node-0-bmc")) + "000000000000"},
@@ -140,7 +140,7 @@ func TestNameOfTheController(t *testing.T) {
 	}
 }
 
-func TestSensorsOfDCMI(t *testing.T) {
+func TestGetDCMISensorInfo(t *testing.T) {
 	h := newHost(t)
 	r := repositoryOf(h.Machine().Profile)
 	records := func(numbers ...byte) string {
@@ -164,7 +164,7 @@ func TestSensorsOfDCMI(t *testing.T) {
 	exchanges{{"processors", "0141 0001", Completed, "0202 5001 7f02"}, {"the first", "0103 0100", Completed, "0201 5001"}, {"fans", "041d 0000", InvalidDataField, ""}}.tryDCMI(t, h, 0x10)
 }
 
-func TestPowerOfDCMIIsThatOfTheModel(t *testing.T) {
+func TestPowerReadingAgreesWithRedfish(t *testing.T) {
 	h := newHost(t)
 	off := "0000 0000 0000 0000 %s 60ea0000 00"
 	at := func() string {
@@ -197,7 +197,7 @@ func TestPowerOfDCMIIsThatOfTheModel(t *testing.T) {
 }
 
 // The limit is the one that Redfish's control shows and sets.
-func TestPowerLimitOfDCMI(t *testing.T) {
+func TestDCMIPowerLimit(t *testing.T) {
 	h := newHost(t)
 	least, most := h.Machine().Profile.Thermal.Limits()
 	set := func(action byte, watts, correct, sampling int) string {
@@ -235,7 +235,7 @@ func TestPowerLimitOfDCMI(t *testing.T) {
 	exchanges{{"ended", "0000", noPowerLimit, "0000 00 2c01 e8030000 0000 1e00"}}.tryDCMI(t, h, 0x03)
 }
 
-func TestThermalLimitOfDCMI(t *testing.T) {
+func TestDCMIThermalLimit(t *testing.T) {
 	h := newHost(t).running(t)
 	exchanges{{"none", "3701", Completed, "00000000"}, {"none such", "3702", NotPresent, ""}, {"a processor", "0301", InvalidDataField, ""}}.tryDCMI(t, h, 0x0c)
 	exchanges{
@@ -257,7 +257,7 @@ func TestThermalLimitOfDCMI(t *testing.T) {
 	}
 }
 
-func TestParametersOfDCMI(t *testing.T) {
+func TestDCMIConfigurationParameters(t *testing.T) {
 	h := newHost(t)
 	exchanges{
 		{"DHCP", "0100", Completed, "010501 00"}, {"options", "0200", Completed, "010501 00"}, {"first", "0300", Completed, "010501 04"},

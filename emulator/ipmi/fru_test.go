@@ -49,7 +49,7 @@ func writeAll(t *testing.T, h *host, b []byte) {
 }
 
 // Parts say over IPMI what Redfish shows of them.
-func TestPartsSayWhatTheyAre(t *testing.T) {
+func TestFRUDataAgreesWithRedfish(t *testing.T) {
 	h := newHostOf(t, "raid")
 	must(t, h.Apply(t.Context(), machine.SetAsset{Asset: machine.Asset{Tag: "Größe 7"}}))
 	v := h.Machine()
@@ -121,7 +121,7 @@ func TestReadingFRUs(t *testing.T) {
 
 // What is written over what a server says that it is shows everywhere, as soon
 // as it can be read.
-func TestWritingTheBoard(t *testing.T) {
+func TestWriteBaseboardFRUData(t *testing.T) {
 	h := newHost(t)
 	made := *h.Machine().Identity
 	image := imageOf(t, h, 0)

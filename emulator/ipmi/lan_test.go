@@ -294,7 +294,7 @@ func TestLANAddressAgreesWithRedfish(t *testing.T) {
 	}.try(t, h, wire.Transport, 0x02)
 }
 
-func TestWrongPasswordsAgreeWithRedfish(t *testing.T) {
+func TestBadPasswordThresholdAgreesWithRedfish(t *testing.T) {
 	h := newPlaced(t)
 	exchanges{{"set", "01 1a 01 03 0c 00 06 00", Completed, ""}}.try(t, h, wire.Transport, 0x01)
 	p := h.BMC().Policy
@@ -332,7 +332,7 @@ func TestSuiteLimitsLimit(t *testing.T) {
 	exchanges{{"list", "01 00 80", Completed, "01 c0 03 01 41 81"}}.try(t, h, wire.App, 0x54)
 }
 
-func TestAuthTypesOf15(t *testing.T) {
+func TestIPMI15AuthTypes(t *testing.T) {
 	h := newPlaced(t)
 	exchanges{
 		{"none as new", "81 04", Completed, "01 80 04 02 00 00 00 00"},
@@ -350,7 +350,7 @@ func TestAuthTypesOf15(t *testing.T) {
 	}
 }
 
-func TestSuspendedARP(t *testing.T) {
+func TestSuspendBMCARPs(t *testing.T) {
 	h := newPlaced(t)
 	exchanges{
 		{"the watchdog does not run", "01 03", Completed, "02"},

@@ -202,7 +202,7 @@ var parameterSizes = []struct {
 	{0x22, map[byte]int{0: 1, 1: 1, 2: 1, 3: 2, 4: 2, 5: 1, 6: 1, 7: 1, 8: 2}},
 }
 
-func TestAnswersAreAsLongAsSpecified(t *testing.T) {
+func TestResponseLengthsAsSpecified(t *testing.T) {
 	groups := func(fn wire.NetFn, data []byte) []byte {
 		if fn == wire.Group {
 			return append([]byte{dcmi}, data...)
@@ -292,7 +292,7 @@ var leastPrivileges = map[wire.NetFn]map[byte]wire.Privilege{
 	},
 }
 
-func TestPrivilegesAreThoseOfTheSpecification(t *testing.T) {
+func TestPrivilegesAsSpecified(t *testing.T) {
 	for _, row := range commands() {
 		if row.group == redfishGroup {
 			continue

@@ -30,7 +30,7 @@ func vendor(t *testing.T) *host {
 	return h
 }
 
-func TestVendorsCommandsAreData(t *testing.T) {
+func TestOEMCommandsFromDialect(t *testing.T) {
 	h := vendor(t)
 	for _, tt := range []struct {
 		who  wire.Privilege
@@ -64,7 +64,7 @@ func TestVendorsCommandsAreData(t *testing.T) {
 	}
 }
 
-func TestVendorsParametersAreData(t *testing.T) {
+func TestOEMSystemInfoFromDialect(t *testing.T) {
 	h := vendor(t)
 	id := h.Machine().Identity
 	if code, got := ask(t, h, wire.App, 0x59, 0, 0xc5, 0, 0); code != Completed || !strings.Contains(string(got), id.Serial) || len(got) != 18 {

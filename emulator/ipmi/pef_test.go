@@ -97,7 +97,7 @@ func TestPEFParameters(t *testing.T) {
 	want.try(t, h, wire.SensorEvent, 0x13)
 }
 
-func TestPEFProgressEndsWithTheSystem(t *testing.T) {
+func TestPEFSetInProgressEndsWithARestart(t *testing.T) {
 	h := newHost(t)
 	exchanges{{"begun", "00 01", Completed, ""}}.try(t, h, wire.SensorEvent, 0x12)
 	h.running(t)
@@ -115,7 +115,7 @@ func TestPostponeTimer(t *testing.T) {
 	exchanges{{"it stands", "ff", Completed, "3c"}, {"all off", "fe", Completed, "fe"}, {"asked", "ff", Completed, "fe"}, {"on", "00", Completed, "00"}}.try(t, h, wire.SensorEvent, 0x11)
 }
 
-func TestLastProcessed(t *testing.T) {
+func TestLastProcessedEvent(t *testing.T) {
 	h := newHost(t)
 	exchanges{{"empty", "", Completed, "ff ff ff ff ff ff ff ff ff ff"}}.try(t, h, wire.SensorEvent, 0x15)
 	for range 3 {

@@ -44,7 +44,7 @@ func TestRecords(t *testing.T) {
 }
 
 // A server with more parts than there are numbers has some without a sensor.
-func TestNumbersRunOut(t *testing.T) {
+func TestSensorNumbersRunOut(t *testing.T) {
 	p := *profileOf(t, "generic")
 	p.Memory.Modules = 400
 	r := newRepository(&p)

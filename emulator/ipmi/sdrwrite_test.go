@@ -75,7 +75,7 @@ func TestRecordsAreWritten(t *testing.T) {
 }
 
 // A command that a BMC does not know is not among those that it tells of.
-func TestCommandsThatABMCHasNotAreNotToldOf(t *testing.T) {
+func TestUnsupportedSDRCommandsAreNotListed(t *testing.T) {
 	h := newHost(t)
 	const add = 0x24
 	for _, room := range []int{0, 1} {

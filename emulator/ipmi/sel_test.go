@@ -33,7 +33,7 @@ func TestSELInfo(t *testing.T) {
 	exchanges{{"none again", "", Completed, "51 00 00 00 7d " + march1 + " " + march1 + " 0f"}}.try(t, h, wire.Storage, 0x40)
 }
 
-func TestSELThatOverflows(t *testing.T) {
+func TestSELOverflow(t *testing.T) {
 	h := newHost(t)
 	h.d.BMC.Log = bmc.LogSpec{Size: 1, Full: bmc.Stays}
 	h.bmc = bmc.New(&h.d.BMC, accounts, nil)
@@ -77,7 +77,7 @@ func TestSELEntries(t *testing.T) {
 
 // A reservation ends with the next one, and when entries come or go, whoever
 // does it.
-func TestReservationsEnd(t *testing.T) {
+func TestSELReservationIsCanceled(t *testing.T) {
 	redfish := func(c bmc.Command) func(*testing.T, *host) {
 		return func(t *testing.T, h *host) {
 			_, err := h.ApplyBMC(t.Context(), c)
@@ -139,7 +139,7 @@ func TestSELPartialAdd(t *testing.T) {
 	}
 }
 
-func TestSELEntriesAreDeleted(t *testing.T) {
+func TestDeleteSELEntry(t *testing.T) {
 	h := newHost(t)
 	for range 4 {
 		ask(t, h, wire.Storage, 0x44, unhex(t, aRecord)...)
@@ -157,7 +157,7 @@ func TestSELEntriesAreDeleted(t *testing.T) {
 	}
 }
 
-func TestSELIsCleared(t *testing.T) {
+func TestClearSEL(t *testing.T) {
 	h := newHost(t)
 	h.d.IPMI.ClearSELDuration = time.Second
 	ask(t, h, wire.Storage, 0x44, unhex(t, aRecord)...)
@@ -194,7 +194,7 @@ func TestSELIsCleared(t *testing.T) {
 }
 
 // IDs have 16 bits and come again; entries that are there are found by theirs.
-func TestRecordIDsComeAgain(t *testing.T) {
+func TestSELRecordIDsWrapAround(t *testing.T) {
 	h := newHost(t)
 	st := h.bmc.State()
 	st.Log = &bmc.Log{Next: recordIDs - 1, First: recordIDs - 1}
@@ -257,7 +257,7 @@ func TestSELTime(t *testing.T) {
 }
 
 // What happens to a server is in the log that both services show.
-func TestWhatHappensIsRecorded(t *testing.T) {
+func TestEventsAreLoggedAsSELRecords(t *testing.T) {
 	h := newHost(t)
 	notes := []event.Note{
 		{Kind: event.PowerOn, Subject: systemSubject},

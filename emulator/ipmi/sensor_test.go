@@ -203,7 +203,7 @@ func TestSensorsAreRearmed(t *testing.T) {
 	}
 }
 
-func TestSensorsAreWhatTheyAre(t *testing.T) {
+func TestSetSensorTypeAndReadingAreRefused(t *testing.T) {
 	h := newHost(t)
 	exchanges{{"event-only", "7d", IllegalForRecord, ""}}.try(t, h, wire.SensorEvent, 0x29)
 	exchanges{{"event-only", "7d", IllegalForRecord, ""}}.try(t, h, wire.SensorEvent, 0x2b)
@@ -218,7 +218,7 @@ func TestSensorsAreWhatTheyAre(t *testing.T) {
 
 // What sensors read over IPMI is what Redfish shows of them, within half a
 // count.
-func TestSensorsReadWhatTheModelReads(t *testing.T) {
+func TestSensorReadingsAgreeWithRedfish(t *testing.T) {
 	for _, profile := range []string{"generic", "raid"} {
 		h := newHostOf(t, profile).running(t)
 		h.do(t, machine.Thermal{Command: thermal.SetLoad{Load: new(0.83)}})
@@ -247,7 +247,7 @@ func TestSensorsReadWhatTheModelReads(t *testing.T) {
 	}
 }
 
-func TestStatesOfSensors(t *testing.T) {
+func TestDiscreteSensorStates(t *testing.T) {
 	h := newHostOf(t, "raid").running(t)
 	state := func(of sel.Sensor, part event.Subject) uint16 {
 		t.Helper()
@@ -294,7 +294,7 @@ func TestStatesOfSensors(t *testing.T) {
 
 // A record of an event has the number of its sensor, what that read and which
 // threshold that crossed, in its bytes.
-func TestRecordsOfEventsHaveTheirSensors(t *testing.T) {
+func TestEventRecordsNameTheirSensors(t *testing.T) {
 	h := newHostOf(t, "raid").running(t)
 	force(t, h, "CPU2Temp", 94)
 	force(t, h, "CPU2Temp", 50)

@@ -44,7 +44,7 @@ func (h *host) found(name string) wire.Privilege {
 //	user set password 6 secret 20
 //	user priv 6 4 1
 //	user enable 6
-func TestUserThatIPMIMakesIsAnAccount(t *testing.T) {
+func TestIPMIUserBecomesRedfishAccount(t *testing.T) {
 	h := newHost(t)
 	steps := []struct {
 		name string
@@ -86,7 +86,7 @@ func TestUserThatIPMIMakesIsAnAccount(t *testing.T) {
 	}.try(t, h, wire.App, 0x47)
 }
 
-func TestUserOfRedfishIsOneOfIPMI(t *testing.T) {
+func TestRedfishAccountIsIPMIUser(t *testing.T) {
 	h := newHost(t)
 	h.tell(t, bmc.CreateAccount{AccountChange: bmc.AccountChange{
 		Name: new("red"), Password: new("seventeen-bytes-x"), Role: new(bmc.Operator),
@@ -174,7 +174,7 @@ func TestUserAccess(t *testing.T) {
 	exchanges{{"another role has its own limit", "01 04", Completed, "10 43 01 13"}}.try(t, h, wire.App, 0x44)
 }
 
-func TestLastAdministratorStays(t *testing.T) {
+func TestLastAdministratorCannotBeRemoved(t *testing.T) {
 	h := newHost(t)
 	exchanges{{"disable", "02 00", NotSupportedInState, ""}}.try(t, h, wire.App, 0x47)
 	exchanges{{"take the name", "02" + padded("", 16), NotSupportedInState, ""}}.try(t, h, wire.App, 0x45)

@@ -9,7 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-func TestWatchdogByTheBook(t *testing.T) {
+func TestWatchdogAsSpecified(t *testing.T) {
 	h := newHost(t)
 	exchanges{{"never set", "", Completed, "04 00 0a 00 00 00 00 00"}}.try(t, h, wire.App, 0x25)
 	exchanges{{"never set", "", 0x80, ""}, {"with data", "00", DataLengthInvalid, ""}}.try(t, h, wire.App, 0x22)
@@ -91,7 +91,7 @@ func TestWatchdogActsAndIsLogged(t *testing.T) {
 }
 
 // The timer is one, whichever way it is looked at.
-func TestWatchdogIsTheOneThatRedfishSets(t *testing.T) {
+func TestWatchdogAgreesWithRedfish(t *testing.T) {
 	h := newHost(t).running(t)
 	h.do(t, machine.SetWatchdog{Enabled: true, Action: machine.WatchdogCycle, Warning: machine.WarnByInterrupt})
 	answers(t, h, "set by Redfish", wire.App, 0x25, "", "04 23 0a 00 00 00 00 00")

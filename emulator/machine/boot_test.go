@@ -28,7 +28,7 @@ func (b *bench) sourcesOf() []Source {
 	return slices.Clone(b.m.st.PendingSources)
 }
 
-func TestOptionsAreOfWhatTheMachineHas(t *testing.T) {
+func TestBootOptionsFollowTheHardware(t *testing.T) {
 	b := newBench(t)
 	v := b.m.View()
 	want := []string{"Boot0001", "Boot0002", "Boot0100", "Boot0101", "Boot0200", "Boot0201", "Boot0300", "Boot0301"}
@@ -100,7 +100,7 @@ func TestBootFollowsTheOrder(t *testing.T) {
 
 // What comes after an order was set comes last, and what the order knew and
 // left out stays out.
-func TestOrderTakesInWhatComesLater(t *testing.T) {
+func TestBootOrderIncludesNewOptions(t *testing.T) {
 	small, large := *profile, *profile
 	small.NICs = profile.NICs[:1]
 	m, err := New(&small, NewIdentity(1, 0, "node-0", &small), nil)
@@ -167,7 +167,7 @@ func TestOverrideChoosesItsSources(t *testing.T) {
 	}
 }
 
-func TestOverrideToTheFirmwaresPrograms(t *testing.T) {
+func TestOverrideToFirmwareApps(t *testing.T) {
 	for _, app := range []SourceKind{BiosSetup, Utilities, Diags, UefiShell} {
 		b := newBench(t)
 		b.do(SetOverride{Override{Enabled: Continuous, Target: app, Mode: UEFI}})
@@ -205,7 +205,7 @@ func TestOverridesThatContradictThemselvesAreRefused(t *testing.T) {
 	}
 }
 
-func TestBootThatFoundNothingIsTriedAgain(t *testing.T) {
+func TestAutomaticBootRetry(t *testing.T) {
 	b := newBench(t)
 	b.do(SetRetry{Retry: RetryAttempts, Attempts: 2})
 	b.do(Reset{Kind: ResetOn})

@@ -171,7 +171,7 @@ func TestPOSTWaitsForWhatIsWrittenInIt(t *testing.T) {
 	}
 }
 
-func TestPowerThatGoesBreaksWhatIsWritten(t *testing.T) {
+func TestPowerLossBreaksUpdates(t *testing.T) {
 	b := newServer(t)
 	b.on()
 	nicImage := firmware.Image{Kind: firmware.KindNIC, Vendor: "Metalab", Model: "ML25G-2P", Version: "23.0.0", SHA256: "n"}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestLabelsAreWrittenOver(t *testing.T) {
+func TestFRUOverrides(t *testing.T) {
 	b := newBench(t)
 	made := b.m.View().Identity
 	b.do(SetFRUOverrides{FRUOverrides{FRUInfo: FRUInfo{Serial: "X1", Model: "Other"}, Image: []byte{1}}})

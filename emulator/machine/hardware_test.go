@@ -11,7 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
-func TestCableIsPulledAndPluggedIn(t *testing.T) {
+func TestSetLink(t *testing.T) {
 	m := newMachine(t)
 	for _, tt := range []struct {
 		nic  string

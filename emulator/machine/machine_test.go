@@ -200,7 +200,7 @@ func TestOverride(t *testing.T) {
 }
 
 // An override of a kind that the boot order has too does not try it twice.
-func TestOverrideToTheBootOrdersOwn(t *testing.T) {
+func TestOverrideDuplicatingBootOrder(t *testing.T) {
 	b := newBench(t)
 	b.do(SetOverride{Override{Enabled: Once, Target: Pxe, Mode: UEFI}})
 	b.do(Reset{Kind: ResetOn})
@@ -452,7 +452,7 @@ func TestIdentitiesDifferAndAreStable(t *testing.T) {
 }
 
 // These are in clients' databases: they must not change with a release.
-func TestIdentityIsAPromise(t *testing.T) {
+func TestIdentityIsStableAcrossReleases(t *testing.T) {
 	id := NewIdentity(1, 0, "node-0", profile)
 	got := []string{id.Serial, id.UUID, id.NICs[0].MAC, id.NICs[1].MAC, id.Storage[0].Drives[0].Serial, id.Storage[0].Drives[1].WWN}
 	want := []string{

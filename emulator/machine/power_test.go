@@ -44,7 +44,7 @@ func notes(evs []Event) []event.Kind {
 	return out
 }
 
-func TestMachineComesBackAfterAnOutageAsThePolicySays(t *testing.T) {
+func TestPowerRestorePolicies(t *testing.T) {
 	for _, tt := range []struct {
 		policy RestorePolicy
 		was    Phase
@@ -84,7 +84,7 @@ func TestMachineComesBackAfterAnOutageAsThePolicySays(t *testing.T) {
 	}
 }
 
-func TestOutageEndsWhatRuns(t *testing.T) {
+func TestACLossStopsTheSystem(t *testing.T) {
 	b := newBench(t).running()
 	got := b.do(CutAC{})
 	want := []Event{
@@ -98,7 +98,7 @@ func TestOutageEndsWhatRuns(t *testing.T) {
 	}
 }
 
-func TestPowerComesLaterWithADelay(t *testing.T) {
+func TestPowerOnDelay(t *testing.T) {
 	b := newBench(t)
 	b.do(SetPowerPolicy{PowerPolicy{Restore: LastState, OnDelay: seconds(40), CycleDelay: seconds(7)}})
 	b.do(Reset{Kind: ResetOn})
@@ -135,7 +135,7 @@ func TestPowerComesLaterWithADelay(t *testing.T) {
 	}
 }
 
-func TestGracefulResetThatNobodyHears(t *testing.T) {
+func TestIgnoredGracefulReset(t *testing.T) {
 	patient := func(p *Profile) {
 		p.Timings.Graceful = seconds(300)
 		p.OS.ForcedAfterTimeout = []ResetKind{GracefulRestart}
@@ -182,7 +182,7 @@ func TestGracefulResetThatNobodyHears(t *testing.T) {
 	}
 }
 
-func TestInterruptAndCrash(t *testing.T) {
+func TestNMIAndCrash(t *testing.T) {
 	for _, tt := range []struct {
 		conduct OSBehavior
 		do      Command
@@ -260,7 +260,7 @@ func TestSuspendedSystemIsBootedFirst(t *testing.T) {
 	}
 }
 
-func TestPOSTGoesThroughItsSteps(t *testing.T) {
+func TestPOSTSteps(t *testing.T) {
 	b := newBench(t)
 	b.do(Reset{Kind: ResetOn})
 	type step struct {
@@ -319,7 +319,7 @@ func TestAdvanceInOneStepOrMany(t *testing.T) {
 	}
 }
 
-func TestResetTellsItsCause(t *testing.T) {
+func TestLastResetCause(t *testing.T) {
 	for _, tt := range []struct {
 		do   Command
 		want ResetCause

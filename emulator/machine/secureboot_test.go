@@ -61,7 +61,7 @@ func TestSecureBootIsPendingUntilTheNextBoot(t *testing.T) {
 	}
 }
 
-func TestKeysComeAndGo(t *testing.T) {
+func TestAddAndRemoveSecureBootKeys(t *testing.T) {
 	b := genericBench(t)
 	v := b.m.View()
 	count := func(db string) int { v := b.m.View(); return len(v.Keys(db)) }

@@ -13,7 +13,7 @@ import (
 
 var onceFromNIC = &Override{Enabled: Once, Target: Pxe, Mode: UEFI}
 
-func TestRequestForABootExpiresUnlessItIsToWait(t *testing.T) {
+func TestBootRequestExpiresUnlessNoTimeout(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		info  SystemBootOptions
@@ -40,7 +40,7 @@ func TestRequestForABootExpiresUnlessItIsToWait(t *testing.T) {
 	}
 }
 
-func TestCommandToThePowerHasARequestWaitAnew(t *testing.T) {
+func TestPowerCommandRestartsBootRequestTimeout(t *testing.T) {
 	b := newBench(t).running()
 	b.do(SetSystemBootOptions{Request: onceFromNIC})
 	b.now = b.now.Add(50 * time.Second)
@@ -53,7 +53,7 @@ func TestCommandToThePowerHasARequestWaitAnew(t *testing.T) {
 	}
 }
 
-func TestRequestIsSpentByTheBootThatFollowsIt(t *testing.T) {
+func TestBootRequestIsConsumedByItsBoot(t *testing.T) {
 	b := newBench(t)
 	b.do(SetSystemBootOptions{SystemBootOptions: SystemBootOptions{InfoAcknowledge: 0xff, Flags: []byte{1}, DeviceInstance: 2, Mailbox: []byte{7}}, Request: onceFromNIC})
 	b.do(Reset{Kind: ResetOn})
@@ -70,7 +70,7 @@ func TestRequestIsSpentByTheBootThatFollowsIt(t *testing.T) {
 	}
 }
 
-func TestRequestOfNoDeviceThatThereIsMeansAny(t *testing.T) {
+func TestBootRequestForMissingDeviceMeansAny(t *testing.T) {
 	for _, tt := range []struct {
 		instance int
 		want     Source
@@ -85,7 +85,7 @@ func TestRequestOfNoDeviceThatThereIsMeansAny(t *testing.T) {
 	}
 }
 
-func TestRequestForGoodStays(t *testing.T) {
+func TestPersistentBootRequestStays(t *testing.T) {
 	b := newBench(t)
 	forGood := Override{Enabled: Continuous, Target: Pxe, Mode: UEFI}
 	b.do(SetSystemBootOptions{SystemBootOptions: SystemBootOptions{Flags: []byte{1}}, Request: &forGood})
@@ -101,7 +101,7 @@ func TestRequestForGoodStays(t *testing.T) {
 
 // The BMC clears the request when the machine starts for another reason
 // (IPMI v2.0 rev 1.1, §28.12).
-func TestStartForAnotherCauseEndsARequest(t *testing.T) {
+func TestStartForAnotherCauseEndsBootRequest(t *testing.T) {
 	restarts := map[ResetCause]func(b *bench){
 		causePEF:      func(b *bench) { b.do(Reset{Kind: ForceRestart, ByPEF: true}) },
 		CauseCommand:  func(b *bench) { b.do(Reset{Kind: ForceRestart}) },
@@ -134,7 +134,7 @@ func bark(a TimeoutAction) ProgramWatchdog {
 	return ProgramWatchdog{Use: WatchdogSMSOS, Action: a, Warning: NoWarning}
 }
 
-func TestStartEndsWhatSomebodyWasWriting(t *testing.T) {
+func TestStartEndsSetInProgress(t *testing.T) {
 	b := newBench(t)
 	b.do(SetSystemBootOptions{SystemBootOptions: SystemBootOptions{InProgress: true, PartitionScan: true}})
 	b.do(Reset{Kind: ResetOn})
@@ -150,7 +150,7 @@ func TestStartEndsWhatSomebodyWasWriting(t *testing.T) {
 	}
 }
 
-func TestBMCThatGoesDownForgetsWhatItWasToDo(t *testing.T) {
+func TestBMCResetClearsBootOptions(t *testing.T) {
 	for _, down := range [][]Command{{CutAC{}, RestoreAC{}}, {BMCReset{}}} {
 		b := newBench(t).running()
 		b.do(SetSystemBootOptions{SystemBootOptions: SystemBootOptions{NoTimeout: true, InfoAcknowledge: 3}, Request: onceFromNIC})
@@ -174,7 +174,7 @@ func TestBMCThatGoesDownForgetsWhatItWasToDo(t *testing.T) {
 	}
 }
 
-func TestBootInfoIsKept(t *testing.T) {
+func TestBootOptionsAreStored(t *testing.T) {
 	b := newBench(t)
 	b.do(SetSystemBootOptions{
 		SystemBootOptions: SystemBootOptions{KeepOnCauses: []ResetCause{CauseButton}, DeviceInstance: 3, InfoAcknowledge: 9, PartitionSelector: 2, Flags: []byte{1, 2}, Initiator: []byte{3}, ParameterLocks: 4},
@@ -193,7 +193,7 @@ func TestBootInfoIsKept(t *testing.T) {
 	}
 }
 
-func TestBootInfoRefuses(t *testing.T) {
+func TestBootOptionsErrors(t *testing.T) {
 	b := newBench(t)
 	for _, c := range []Command{
 		SetSystemBootOptions{SystemBootOptions: SystemBootOptions{DeviceInstance: 31}},
@@ -206,7 +206,7 @@ func TestBootInfoRefuses(t *testing.T) {
 	}
 }
 
-func TestIdentifyEndsByItself(t *testing.T) {
+func TestIdentifyTimesOut(t *testing.T) {
 	b := newBench(t)
 	b.do(SetAsset{Asset{Tag: "A"}})
 	for _, tt := range []struct {
@@ -231,7 +231,7 @@ func TestIdentifyEndsByItself(t *testing.T) {
 	}
 }
 
-func TestHoursArePoweredOnes(t *testing.T) {
+func TestPoweredOnCountsOnlyPoweredPhases(t *testing.T) {
 	b := newBench(t)
 	b.do(Reset{Kind: ResetOn})
 	b.until(Selecting) // 90 s of POST
@@ -249,7 +249,7 @@ func TestHoursArePoweredOnes(t *testing.T) {
 	}
 }
 
-func TestLidIsSeenUntilSomebodySeesToIt(t *testing.T) {
+func TestIntrusionSensorStaysUntilRearmed(t *testing.T) {
 	b := newBench(t)
 	for _, tt := range []struct {
 		do   Command
@@ -286,7 +286,7 @@ func TestLockedPowerButtonSwitchesOnButNotOff(t *testing.T) {
 	b.until(Off)
 }
 
-func TestWhatTookThePower(t *testing.T) {
+func TestPowerLossReasons(t *testing.T) {
 	b := newBench(t).running()
 	b.do(CutAC{})
 	if got := b.m.View().PowerLoss; got != LostMains {

@@ -8,7 +8,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-func TestWorkOfAJobIsStopped(t *testing.T) {
+func TestStopTask(t *testing.T) {
 	was := workers
 	t.Cleanup(func() { workers = was })
 	workers = []worker{

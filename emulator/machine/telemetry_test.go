@@ -11,7 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
 )
 
-func TestPeriodicReportsComeInTime(t *testing.T) {
+func TestPeriodicMetricReports(t *testing.T) {
 	b := benchOf(t, warm)
 	b.do(SetMetricReportDefinition{MetricReportDefinition{ID: "p", Kind: Periodic, Enabled: true, LogToCollection: true, SendEvents: true, Metrics: []string{"TotalPower", "CPU"}, Interval: seconds(30)}})
 	raw, err := json.Marshal(b.m.State())
@@ -47,7 +47,7 @@ func TestPeriodicReportsComeInTime(t *testing.T) {
 	}
 }
 
-func TestReportsOnChange(t *testing.T) {
+func TestOnChangeMetricReports(t *testing.T) {
 	b := benchOf(t, warm)
 	b.do(SetMetricReportDefinition{MetricReportDefinition{Kind: OnChange, Enabled: true, SendEvents: true, Metrics: []string{"TotalPower"}}})
 	var watts []float64
@@ -64,7 +64,7 @@ func TestReportsOnChange(t *testing.T) {
 	}
 }
 
-func TestReportsAreRefused(t *testing.T) {
+func TestInvalidReportDefinitionsAreRefused(t *testing.T) {
 	b := benchOf(t, warm)
 	for _, tt := range []struct {
 		do   Command

@@ -61,7 +61,7 @@ func TestLoadFollowsThePhase(t *testing.T) {
 	}
 }
 
-func TestMachineThatIsTooHotSwitchesItselfOff(t *testing.T) {
+func TestOverheatedMachinePowersOff(t *testing.T) {
 	b := benchOf(t, warm).running()
 	b.do(Reset{Kind: GracefulRestart}) // does not come to that
 	b.do(Thermal{thermal.SetAmbient{Celsius: deg(95)}})
@@ -86,7 +86,7 @@ func TestMachineThatIsTooHotSwitchesItselfOff(t *testing.T) {
 	b.until(Selecting)
 }
 
-func TestMachineWithoutSuppliesHasNoMains(t *testing.T) {
+func TestMachineWithoutWorkingSuppliesLosesPower(t *testing.T) {
 	fail := func(b *bench, id string, f thermal.Fault) []Event {
 		return b.do(Thermal{thermal.SetSupply{ID: id, Fault: f}})
 	}
@@ -119,7 +119,7 @@ func TestMachineWithoutSuppliesHasNoMains(t *testing.T) {
 }
 
 // All that a rollback puts back, it puts back.
-func TestRestoreCoversTheHeat(t *testing.T) {
+func TestRestoreIncludesThermal(t *testing.T) {
 	b := benchOf(t, warm).running()
 	before := b.m.State()
 	was := b.reading("CPU")

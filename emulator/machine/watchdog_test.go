@@ -9,7 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-func TestWatchdogActsWhenItIsNotFed(t *testing.T) {
+func TestWatchdogExpires(t *testing.T) {
 	for _, tt := range []struct {
 		action TimeoutAction
 		end    Phase
@@ -65,7 +65,7 @@ func TestWatchdogOutlivesACrashButNoShutdown(t *testing.T) {
 	}
 }
 
-func TestWatchdogInterruptsFirst(t *testing.T) {
+func TestWatchdogPreTimeoutInterrupt(t *testing.T) {
 	b := benchOf(t, func(p *Profile) { p.OS.PanicOnNMI = true }).running()
 	b.do(SetWatchdog{Enabled: true, Action: WatchdogPowerOff, Warning: WarnByInterrupt})
 	b.do(FeedWatchdog{Boot: 1, For: time.Minute})
@@ -77,7 +77,7 @@ func TestWatchdogInterruptsFirst(t *testing.T) {
 	b.until(Off)
 }
 
-func TestWatchdogRefuses(t *testing.T) {
+func TestWatchdogErrors(t *testing.T) {
 	b := newBench(t).running()
 	for _, tt := range []struct {
 		do   Command
@@ -123,7 +123,7 @@ func TestWatchdogMustBeSetAfterEachStart(t *testing.T) {
 	}
 }
 
-func TestProgrammingAWatchdogStopsItUnlessItIsToGoOn(t *testing.T) {
+func TestProgramWatchdogStopsItUnlessDontStop(t *testing.T) {
 	b := newBench(t).running()
 	on := programmed(NoAction, NoWarning)
 	on.DontStop = true
@@ -146,7 +146,7 @@ func TestProgrammingAWatchdogStopsItUnlessItIsToGoOn(t *testing.T) {
 	}
 }
 
-func TestWatchdogThatHasWarnedRunsOn(t *testing.T) {
+func TestWarnedWatchdogRunsToExpiry(t *testing.T) {
 	b := newBench(t).running()
 	b.do(programmed(WatchdogPowerOff, WarnBySMI))
 	b.do(StartWatchdog{})
@@ -165,7 +165,7 @@ func TestWatchdogThatHasWarnedRunsOn(t *testing.T) {
 	b.until(Off)
 }
 
-func TestWatchdogTellsWhatHasExpiredUntilThatIsForgotten(t *testing.T) {
+func TestWatchdogExpirationFlagsAreCleared(t *testing.T) {
 	b := newBench(t).running()
 	silent := programmed(NoAction, WarnByMessageOnly)
 	silent.DontLog, silent.Countdown = true, 0

@@ -69,11 +69,11 @@ func (n *network) give(from netip.AddrPort, packet []byte) session.Received {
 	return got
 }
 
-// TestChanceOpensNothingAndRunsNothingTwice has clients log in and work while
+// TestRandomPacketsOpenNoSession has clients log in and work while
 // the network brings every kind of rubbish. No session opens but theirs, no
 // message is heard twice, none that they have not sent is heard, and all of
 // theirs are.
-func TestChanceOpensNothingAndRunsNothingTwice(t *testing.T) {
+func TestRandomPacketsOpenNoSession(t *testing.T) {
 	rounds := 60
 	if testing.Short() {
 		rounds = 10

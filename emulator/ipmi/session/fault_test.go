@@ -9,7 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
 
-func TestFaultyPacketsOf15(t *testing.T) {
+func TestFaultyIPMI15Packets(t *testing.T) {
 	for name, tt := range map[string]struct {
 		faults session.Faults
 		wrong  bool

@@ -33,7 +33,7 @@ func altered(packet []byte, at int, b ...byte) []byte {
 // cut is a packet of the handshake with the first bytes of its body.
 func cut(packet []byte, n int) []byte { return setup(packet[5], packet[16:16+n]) }
 
-func TestOpenSessionSaysWhatIsWrong(t *testing.T) {
+func TestOpenSessionErrors(t *testing.T) {
 	base := func(c *client) []byte { return c.openRequest(4) }
 	for _, tt := range []struct {
 		name   string
@@ -80,7 +80,7 @@ func TestOpenSessionSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestOpenSessionTellsTheHighestPrivilege(t *testing.T) {
+func TestOpenSessionAnswersMaximumPrivilege(t *testing.T) {
 	for _, tt := range []struct {
 		asked, suite, channel, want byte
 	}{
@@ -125,7 +125,7 @@ func TestBMCChoosesAmongProposals(t *testing.T) {
 	}
 }
 
-func TestRAKP1SaysWhatIsWrong(t *testing.T) {
+func TestRAKP1Errors(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		packet func(*client) []byte
@@ -165,7 +165,7 @@ func TestRAKP1SaysWhatIsWrong(t *testing.T) {
 	})
 }
 
-func TestRAKP3SaysWhatIsWrong(t *testing.T) {
+func TestRAKP3Errors(t *testing.T) {
 	t.Run("the wrong password", func(t *testing.T) {
 		for _, suite := range []byte{3, 8, 17} {
 			w, c := newWorld(t), newClient(suite, "ADMIN", "ADMIN")
@@ -251,7 +251,7 @@ func TestUsersAreFoundByNameOrByLevel(t *testing.T) {
 	}
 }
 
-func TestRepeatedStepsAreAnsweredTheSame(t *testing.T) {
+func TestRepeatedHandshakeMessageGetsTheSameResponse(t *testing.T) {
 	w, c := newWorld(t), newClient(17, "ADMIN", "ADMIN")
 	same := func(name string, packet, first []byte) {
 		t.Helper()
@@ -302,7 +302,7 @@ func TestRepeatedStepsAreAnsweredTheSame(t *testing.T) {
 	w.exchange(c, c.request(6, 1))
 }
 
-func TestClientsThatChooseTheSameAreToldApart(t *testing.T) {
+func TestClientsWithEqualConsoleIDs(t *testing.T) {
 	w := newWorld(t)
 	var all []*client
 	for i := range 8 {
@@ -325,7 +325,7 @@ func TestClientsThatChooseTheSameAreToldApart(t *testing.T) {
 	}
 }
 
-func TestRandomThatFailsOpensNothing(t *testing.T) {
+func TestFailingRandomSourceOpensNoSession(t *testing.T) {
 	w := newWorldWith(t, session.Config{Rand: bytes.NewReader(nil)})
 	c := newClient(17, "ADMIN", "ADMIN")
 	w.refused(c, c.openRequest(0), 0x11, c.console, wire.StatusNoResources)
@@ -334,7 +334,7 @@ func TestRandomThatFailsOpensNothing(t *testing.T) {
 	w.refused(c, c.rakp1(), 0x13, c.console, wire.StatusNoResources)
 }
 
-func TestPresence(t *testing.T) {
+func TestPresencePing(t *testing.T) {
 	w, c := newWorld(t), newClient(17, "", "")
 	ping := func(tag byte) []byte { return []byte{6, 0, 0xff, 6, 0, 0, 0x11, 0xbe, 0x80, tag, 0, 0} }
 	// DCMI v1.5, table 6-13.

@@ -73,7 +73,7 @@ func TestOneBMCHasManyClientsAtOnce(t *testing.T) {
 	w.refused(all[254], all[254].openRequest(0), 0x11, all[254].console, wire.StatusNoResources)
 }
 
-func TestClientsThatBeginAnewTakeOnePlace(t *testing.T) {
+func TestRestartedHandshakesUseOneSession(t *testing.T) {
 	w := newWorldWith(t, session.Config{Open: 2})
 	other, c := newClient(17, "ADMIN", "ADMIN"), newClient(17, "ADMIN", "ADMIN")
 	other.from = netip.MustParseAddrPort("127.0.0.1:7")

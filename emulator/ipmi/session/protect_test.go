@@ -52,7 +52,7 @@ func TestSequenceWindow(t *testing.T) {
 	}
 }
 
-func TestWrongPacketsDoNothing(t *testing.T) {
+func TestInvalidPacketsAreDropped(t *testing.T) {
 	q := message(6, 1, 1, 1, 2, 3)
 	for _, suite := range []byte{2, 3, 7, 11, 12, 16, 17} {
 		w, c := newWorld(t), newClient(suite, "ADMIN", "ADMIN")
@@ -208,7 +208,7 @@ func TestSerialOverLAN(t *testing.T) {
 	}
 }
 
-func TestPlainAndSignedPacketsCountForThemselves(t *testing.T) {
+func TestAuthenticatedAndPlainPacketsHaveSeparateSequences(t *testing.T) {
 	w, c := newWorld(t), newClient(17, "ADMIN", "ADMIN")
 	s := w.login(c)
 	s.ProtectSOL(false, false)
@@ -233,7 +233,7 @@ func TestSessionFollowsItsClient(t *testing.T) {
 	}
 }
 
-func TestAnswerOfAnEndedSessionIsStillItsOwn(t *testing.T) {
+func TestResponseAfterCloseSessionIsProtected(t *testing.T) {
 	w, c := newWorld(t), newClient(17, "ADMIN", "ADMIN")
 	w.login(c)
 	q := c.request(6, 0x3c)
@@ -249,7 +249,7 @@ func TestAnswerOfAnEndedSessionIsStillItsOwn(t *testing.T) {
 	}
 }
 
-func TestRepeatedMessagesAreAnsweredFromMemory(t *testing.T) {
+func TestRepeatedRequestGetsTheStoredResponse(t *testing.T) {
 	w, c := newWorld(t), newClient(17, "ADMIN", "ADMIN")
 	s := w.login(c)
 	ask := func(q []byte) (answer []byte, again bool) {

@@ -50,7 +50,7 @@ func TestEverySuiteCarriesMessages(t *testing.T) {
 	}
 }
 
-func TestBMCKeyMakesKeysOfItsOwn(t *testing.T) {
+func TestKGChangesTheSessionKeys(t *testing.T) {
 	w := newWorld(t)
 	w.realm.kg = append([]byte("bmc key"), make([]byte, 13)...)
 	c := newClient(17, "ADMIN", "ADMIN")
@@ -59,7 +59,7 @@ func TestBMCKeyMakesKeysOfItsOwn(t *testing.T) {
 	c.parse(t, w.exchange(c, c.request(6, 1)))
 }
 
-func TestBMCKeyOfZeroesIsNone(t *testing.T) {
+func TestZeroKGMeansNone(t *testing.T) {
 	w := newWorld(t)
 	w.realm.kg = make([]byte, 20)
 	w.login(newClient(3, "ADMIN", "ADMIN"))

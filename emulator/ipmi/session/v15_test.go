@@ -158,7 +158,7 @@ func TestIPMI15(t *testing.T) {
 	}
 }
 
-func TestIPMI15IsOffUnlessItIsOn(t *testing.T) {
+func TestIPMI15IsDisabledByDefault(t *testing.T) {
 	w := newWorld(t)
 	for _, auth := range everyAuth {
 		if id, _, code := w.table.Challenge(w.now, newOld(auth, "", "").from, auth, make([]byte, 16), w.realm); code != 0xcc || id != 0 {
@@ -185,7 +185,7 @@ func TestChallengeRefusesUsers(t *testing.T) {
 	}
 }
 
-func TestActivateSaysWhatIsWrong(t *testing.T) {
+func TestActivateSessionErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(w *world, c *old)
@@ -229,7 +229,7 @@ func TestActivateSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestWrongPasswordOf15IsCountedOnce(t *testing.T) {
+func TestIPMI15WrongPasswordIsCountedOnce(t *testing.T) {
 	w, c := newOldWorld(t), newOld(2, "ADMIN", "WRONG")
 	w.begin(c)
 	wrong := c.packet(0, c.activation(4))
@@ -245,7 +245,7 @@ func TestWrongPasswordOf15IsCountedOnce(t *testing.T) {
 	w.activate(c, c.packet(0, c.activation(4)))
 }
 
-func TestWindowOf15(t *testing.T) {
+func TestIPMI15SequenceWindow(t *testing.T) {
 	for _, tt := range []struct {
 		seq  []int // from the first number
 		want []bool
@@ -267,7 +267,7 @@ func TestWindowOf15(t *testing.T) {
 	}
 }
 
-func TestSessionsOf15And20AreNotMixed(t *testing.T) {
+func TestIPMI15And20SessionsAreSeparate(t *testing.T) {
 	w, c, n := newOldWorld(t), newOld(0, "ADMIN", "ADMIN"), newClient(0, "ADMIN", "")
 	w.begin(c)
 	w.activate(c, c.packet(0, c.activation(4)))

@@ -86,7 +86,7 @@ func ack(seq byte, n int) wire.SOL { return wire.SOL{Ack: seq, Accepted: byte(n)
 func (b *bench) receive(p wire.SOL) Input { return b.l.Receive(b.now, p, &b.s) }
 
 // Few characters wait for more, for as long as they may; many do not.
-func TestCharactersAreGathered(t *testing.T) {
+func TestOutputIsAccumulated(t *testing.T) {
 	b := newBench(t)
 	b.want(b.sends(0))
 	b.s.show("lo")

@@ -75,7 +75,7 @@ func TestStreamThatBreaksOff(t *testing.T) {
 	}
 }
 
-func TestMachineIsAskedForWhatItCan(t *testing.T) {
+func TestOperationNeedsCapability(t *testing.T) {
 	bmc, machine := net.Pipe()
 	l, restarts := New(bmc), make(chan bool, 1)
 	l.Restarted = func() { restarts <- true }

@@ -281,7 +281,7 @@ var codecs = []codec{
 	},
 }
 
-func TestMessagesAreWhatTheStandardSays(t *testing.T) {
+func TestMessageEncodings(t *testing.T) {
 	for _, c := range codecs {
 		t.Run(c.name, func(t *testing.T) {
 			for _, e := range c.good {
@@ -309,7 +309,7 @@ func TestMessagesAreWhatTheStandardSays(t *testing.T) {
 	}
 }
 
-func TestEveryCutMessageIsRefusedOrShorter(t *testing.T) {
+func TestTruncatedMessagesAreRefused(t *testing.T) {
 	for _, c := range codecs {
 		for _, e := range c.good {
 			b := raw(t, e.hex)
@@ -380,7 +380,7 @@ func FuzzResponse(f *testing.F)     { fuzz(f, "response") }
 func FuzzActivation(f *testing.F)   { fuzz(f, "Activate Session") }
 func FuzzSOL(f *testing.F)          { fuzz(f, "SOL") }
 
-func TestAnswerGoesBackToTheRequester(t *testing.T) {
+func TestResponseGoesToTheRequester(t *testing.T) {
 	q := wire.Request{To: 0x20, ToLUN: 1, NetFn: wire.App, From: 0x81, FromLUN: 2, Seq: 9, Cmd: 0x01, Data: []byte{1}}
 	b := q.AppendResponse([]byte{0xee}, 0xc1, []byte{7, 8})
 	if b[0] != 0xee {
@@ -393,7 +393,7 @@ func TestAnswerGoesBackToTheRequester(t *testing.T) {
 	}
 }
 
-func TestPaddingMakesWhatIsSignedWholeWords(t *testing.T) {
+func TestPaddingAlignsAuthenticatedData(t *testing.T) {
 	for n := range 9 {
 		b := wire.AppendPadding(make([]byte, 3+n), 3)
 		tr, err := wire.ParseTrailer(b[3+n:], 0)

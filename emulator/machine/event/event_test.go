@@ -12,7 +12,7 @@ func TestNotesReadAsText(t *testing.T) {
 	}
 }
 
-func TestEveryKindSaysHowBadItIs(t *testing.T) {
+func TestEveryKindHasASeverity(t *testing.T) {
 	for k, row := range Kinds {
 		if row.Text == "" || row.Severity != OK && row.Severity != Warning && row.Severity != Critical {
 			t.Errorf("%s: %+v", k, row)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestFieldIsAField(t *testing.T) {
+func TestGaloisField(t *testing.T) {
 	for a := range 256 {
 		a := byte(a)
 		if product(a, 1) != a || product(1, a) != a {
@@ -40,7 +40,7 @@ func longProduct(a, b byte) byte {
 	return byte(sum)
 }
 
-func TestDoubleIsTwice(t *testing.T) {
+func TestDoubleMatchesProduct(t *testing.T) {
 	all := make([]byte, 256+5) // not whole words
 	for i := range all {
 		all[i] = byte(i)

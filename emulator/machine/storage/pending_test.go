@@ -45,7 +45,7 @@ func TestCommandsWaitForAStart(t *testing.T) {
 
 // A controller that makes jobs of changes takes its time over each, one after
 // the other; what the power cuts short is done at the next start.
-func TestAControllerTakesItsTime(t *testing.T) {
+func TestControllerJobDuration(t *testing.T) {
 	b := newBench(t)
 	b.controllers[0].RAID.JobSeconds = 40
 	soon := func(c Command, job string) { b.do(Soon{"1", c, job}) }
@@ -141,7 +141,7 @@ func TestDrivesAreReset(t *testing.T) {
 }
 
 // A client that knows the size of the drives only asks for all of it.
-func TestLenientCapacities(t *testing.T) {
+func TestLenientCapacity(t *testing.T) {
 	for _, lenient := range []bool{false, true} {
 		b := newBench(t)
 		b.controllers[0].RAID.Lenient = lenient

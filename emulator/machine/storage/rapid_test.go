@@ -222,7 +222,7 @@ func TestVolumesReadBackWhatWasWritten(t *testing.T) {
 
 // Beyond what a level makes up for there is no volume, whichever drives are
 // lost; up to it there is.
-func TestVolumesFailLoudly(t *testing.T) {
+func TestFailedVolumeReturnsErrors(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := anyGeometry(t)
 		members := make([]Medium, g.Drives())

@@ -150,7 +150,7 @@ func TestRatesAndResets(t *testing.T) {
 	}
 }
 
-func TestFlawsAreNamed(t *testing.T) {
+func TestControllerModelErrors(t *testing.T) {
 	m := ControllerModel{Bays: []Model{disk}, RAID: rules(), Rates: Rates{Erase: -1}}
 	m.Bays[0].Capacity = 1000
 	m.Bays[0].Sanitize = []Sanitize{"Fire"}

@@ -34,7 +34,7 @@ func TestNothingIsStoredOfTheProfile(t *testing.T) {
 
 // The life of a mirror: a drive fails, a spare takes its place, the failed one
 // is replaced, and the data is there all the time.
-func TestASpareTakesOver(t *testing.T) {
+func TestHotSpareReplacesFailedDrive(t *testing.T) {
 	b := newBench(t)
 	b.do(CreateVolume{Controller: "1", Type: RAID5, Drives: bays(0, 3), Spares: []string{"Disk.3"}, Name: "data", Job: "7"})
 	if v := b.volume("1"); v.Name != "data" || v.Write != ProtectedWriteBack || v.Size() != 2*(4<<20-128<<10) || v.Health() != event.OK {
@@ -164,7 +164,7 @@ func TestNothingHappensWhileOff(t *testing.T) {
 	b.filled("1", 1, b.open("1").Size())
 }
 
-func TestChecksMendAndTell(t *testing.T) {
+func TestConsistencyCheckRepairs(t *testing.T) {
 	b := newBench(t)
 	b.do(CreateVolume{Controller: "1", Type: RAID1, Drives: bays(0, 2), Method: Skip})
 	b.fill("1", 1)
@@ -393,7 +393,7 @@ func TestForeignDrives(t *testing.T) {
 	}
 }
 
-func TestPredictions(t *testing.T) {
+func TestFailurePredictions(t *testing.T) {
 	b := newBench(t)
 	d := b.drive("Disk.0")
 	if used, ok := d.SMART(PercentageUsed); !ok || used > 3 || d.Predicted {

@@ -185,7 +185,7 @@ func (a *array) replace() {
 
 // A volume is a flat run of bytes whatever is done to it, while its drives
 // fail, are replaced and rebuilt.
-func TestVolumesAreLikeBytes(t *testing.T) {
+func TestVolumeMatchesByteSlice(t *testing.T) {
 	for seed := range uint64(3) {
 		for _, g := range geometries {
 			t.Run(fmt.Sprintf("%s/seed %d", g.name(), seed), func(t *testing.T) {
@@ -222,7 +222,7 @@ func TestVolumesAreLikeBytes(t *testing.T) {
 }
 
 // Every set of drives that the redundancy covers can be lost; one more cannot.
-func TestVolumesOutliveWhatTheyShould(t *testing.T) {
+func TestVolumesSurviveAllowedFailures(t *testing.T) {
 	for _, g := range geometries {
 		t.Run(g.name(), func(t *testing.T) {
 			a := newArray(t, g, rand.New(rand.NewPCG(5, 1)))

@@ -118,7 +118,7 @@ func TestChecksFail(t *testing.T) {
 }
 
 // A BMC that is gone is no fault of a BMC's.
-func TestNobodyThere(t *testing.T) {
+func TestNoBMCAtTheAddress(t *testing.T) {
 	f, target := newFake(t, nil)
 	_ = f.socket.Close()
 	target.Timeout, target.Tries = 1e7, 1

@@ -53,7 +53,7 @@ func offsets(e Event) int {
 	}[e.Sensor]
 }
 
-func TestNotesAreRecordedAsTheySay(t *testing.T) {
+func TestNotesBecomeSELRecords(t *testing.T) {
 	for _, tt := range []struct {
 		kind event.Kind
 		args []string
