@@ -234,8 +234,8 @@ func (h *Host) resume() ([]store.Image, []store.Image, error) {
 		st.bmc = append(st.bmc, evs...)
 	}
 	images := h.keptUpdates(st)
-	evs, err := h.bmc.Apply(st.now, bmc.EndOrphanedTasks{Works: func(job string) bool {
-		return h.machine.RunsTask(job) || h.lab.faults.Holds(h.Name(), job)
+	evs, err := h.bmc.Apply(st.now, bmc.EndOrphanedTasks{Works: func(task string) bool {
+		return h.machine.RunsTask(task) || h.lab.faults.Holds(h.Name(), task)
 	}})
 	if err != nil {
 		return nil, nil, fmt.Errorf("lab: %s: %w", h.Name(), err)

@@ -25,7 +25,7 @@ func TestRackOverridesEveryTiming(t *testing.T) {
 		d := &fault.Duration{Duration: time.Duration(i+1) * time.Hour}
 		found := false
 		for j := range is.NumField() {
-			if is.Type().Field(j).Tag.Get("yaml") == name {
+			if tag, _, _ := strings.Cut(is.Type().Field(j).Tag.Get("json"), ","); tag == name {
 				is.Field(j).Set(reflect.ValueOf(d))
 				found = true
 			}

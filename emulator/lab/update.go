@@ -80,7 +80,7 @@ func (h *Host) Image(update string) (io.ReadCloser, error) {
 // FetchUpdate opens a task that fetches an image, and then continues as the update
 // of the machine that stage describes.
 func (h *Host) FetchUpdate(ctx context.Context, o bmc.OpenTask, from resource.ImageSource, stage firmware.Stage) (bmc.Task, error) {
-	return h.Carry(ctx, o, func(ctx context.Context, job string) bmc.CloseTask {
+	return h.Carry(ctx, o, func(ctx context.Context, task string) bmc.CloseTask {
 		img, err := h.saveImage(func(w io.Writer) error {
 			_, err := h.lab.fetcher.Fetch(ctx, outbound.Image{
 				URL: from.URL, User: from.User, Password: from.Password, Unverified: from.Unverified, MaxSize: from.Most,
@@ -90,7 +90,7 @@ func (h *Host) FetchUpdate(ctx context.Context, o bmc.OpenTask, from resource.Im
 		if err != nil {
 			return notFetched(h.Now(), from.URL, err)
 		}
-		stage.ID, stage.Task, stage.Image, stage.Defect = img.ID, job, img.Image, img.Defect
+		stage.ID, stage.Task, stage.Image, stage.Defect = img.ID, task, img.Image, img.Defect
 		if err := h.Apply(ctx, machine.Firmware{Command: stage}); err != nil {
 			h.DropImage(img.ID)
 			return bmc.CloseTask{Fault: err.Error()}
