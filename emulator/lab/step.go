@@ -249,7 +249,7 @@ func (h *Host) notifySubscribers(st *step) {
 				evs = append(evs[:len(evs):len(evs)], ev)
 			}
 		}
-		letters := h.lab.service.Tell(h, redfishevent.Step{
+		letters := h.lab.service.Notify(h, redfishevent.Change{
 			Number: st.eventNumber, At: st.now, WasMachine: st.wasMachine, Machine: h.Machine(), WasBMC: st.wasBMC, BMC: h.BMC(), Events: evs,
 		})
 		for _, l := range letters {

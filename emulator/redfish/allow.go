@@ -7,7 +7,7 @@ import (
 
 // allow is the Allow header of the address: that of the page that is there, or
 // of what stands beside it.
-func (x *exchange) allow(p *render.Representation) []string {
+func (x *request) allow(p *render.Representation) []string {
 	if x.match.Action != nil || x.match.Members {
 		return x.match.Allow
 	}
@@ -15,7 +15,7 @@ func (x *exchange) allow(p *render.Representation) []string {
 }
 
 // allowed is the Allow header of what is there at a time.
-func (x *exchange) allowed(at *resource.Snapshot) []string {
+func (x *request) allowed(at *resource.Snapshot) []string {
 	if x.match.Action != nil || x.match.Members {
 		return x.match.Allow
 	}

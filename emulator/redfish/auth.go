@@ -11,11 +11,11 @@ import (
 
 // authenticate finds out who sent the request: the holder of a session, or of
 // an account (DSP0266, "Authentication"). A token takes precedence.
-func (x *exchange) authenticate() (resource.Actor, bool) {
+func (x *request) authenticate() (resource.Actor, bool) {
 	if x.inner != "" {
-		return x.who, true
+		return x.actor, true
 	}
-	if who, is, ok := x.acting(); is {
+	if who, is, ok := x.impersonated(); is {
 		return who, ok
 	}
 	if tokens := x.r.Header["X-Auth-Token"]; len(tokens) > 0 {
@@ -39,19 +39,19 @@ func (x *exchange) authenticate() (resource.Actor, bool) {
 }
 
 // from is the address of the client.
-func (x *exchange) from() string {
+func (x *request) from() string {
 	host, _, _ := net.SplitHostPort(x.r.RemoteAddr)
 	return host
 }
 
 // public says whether a request needs no login: reading the fixed documents,
 // and logging in.
-func (x *exchange) public() bool {
+func (x *request) public() bool {
 	return x.match != nil && x.match.Public(x.r.Method)
 }
 
 // challenge asks for a login.
-func (x *exchange) challenge(m message.Message) {
+func (x *request) challenge(m message.Message) {
 	if b := x.host.BMC().Policy.Basic; b != bmc.BasicUnadvertised && b != bmc.BasicDisabled {
 		x.w.Header()["Www-Authenticate"] = realm
 	}
@@ -61,7 +61,7 @@ func (x *exchange) challenge(m message.Message) {
 var realm = []string{`Basic realm="Redfish"`}
 
 // forbid refuses what an actor may not do.
-func (x *exchange) forbid() { x.refuse(403, x.who.Forbidden()) }
+func (x *request) forbid() { x.refuse(403, x.actor.Forbidden()) }
 
 type actAs struct{}
 
@@ -71,8 +71,8 @@ func ActAs(ctx context.Context, account string) context.Context {
 	return context.WithValue(ctx, actAs{}, account)
 }
 
-// acting is in whose name a request is carried out that nobody has sent.
-func (x *exchange) acting() (who resource.Actor, is, ok bool) {
+// impersonated is in whose name a request is carried out that nobody has sent.
+func (x *request) impersonated() (who resource.Actor, is, ok bool) {
 	id, is := x.r.Context().Value(actAs{}).(string)
 	if !is {
 		return resource.Actor{}, false, false

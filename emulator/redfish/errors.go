@@ -84,7 +84,7 @@ func answered(err error, path string) (status int, ms []message.Message) {
 }
 
 // fail answers with an error.
-func (x *exchange) fail(err error) {
+func (x *request) fail(err error) {
 	if errors.Is(err, resource.ErrLogin) {
 		x.challenge(message.ResourceAtURIUnauthorized.With(x.r.URL.Path, "wrong user name or password"))
 		return

@@ -147,7 +147,7 @@ func posted(t testing.TB, h *host, id string) (out []map[string]any) {
 			out = append(out, payload(t, l.Body)...)
 		}
 	}
-	h.posted = slices.DeleteFunc(h.posted, func(l redfishevent.Letter) bool { return l.Subscription == id })
+	h.posted = slices.DeleteFunc(h.posted, func(l redfishevent.Delivery) bool { return l.Subscription == id })
 	return out
 }
 

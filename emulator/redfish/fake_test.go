@@ -42,11 +42,11 @@ type host struct {
 	bmc      *bmc.BMC
 	mv       *machine.View
 	bv       *bmc.View
-	fail     error                 // of every Apply
-	fetch    func() error          // of an image; nil: it arrives
-	boots    bool                  // the first source that is tried holds a system
-	service  *Service              // that tells what happens; nil: none
-	posted   []redfishevent.Letter // by it
+	fail     error                   // of every Apply
+	fetch    func() error            // of an image; nil: it arrives
+	boots    bool                    // the first source that is tried holds a system
+	service  *Service                // that tells what happens; nil: none
+	posted   []redfishevent.Delivery // by it
 	images   images
 	carrying sync.WaitGroup // of jobs that no model does
 	clock    *clock.Clock   // in which they are work in flight; nil: none
@@ -90,12 +90,12 @@ func (h *host) bmcChanged()     { v := h.bmc.View(); h.bv = &v }
 // changed ends a step: it is seen, then told.
 func (h *host) changed(evs ...bmc.Event) {
 	number, listened := h.bmc.NextEvent()
-	st := redfishevent.Step{Number: number, At: h.now, WasMachine: h.mv, WasBMC: h.bv, Events: evs}
+	st := redfishevent.Change{Number: number, At: h.now, WasMachine: h.mv, WasBMC: h.bv, Events: evs}
 	h.machineChanged()
 	h.bmcChanged()
 	if h.service != nil && listened {
 		st.Machine, st.BMC = h.mv, h.bv
-		h.posted = append(h.posted, h.service.Tell(h, st)...)
+		h.posted = append(h.posted, h.service.Notify(h, st)...)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 // Do implements request: the request is the standard's, which no rule of the
 // vendor's stands before. Its answer has the vendor's form all the same.
-func (x *exchange) Do(ctx context.Context, job string, kind resource.InnerKind, method, at string, body resource.Object) *resource.InnerResponse {
+func (x *request) Do(ctx context.Context, job string, kind resource.InnerKind, method, at string, body resource.Object) *resource.InnerResponse {
 	a := &resource.InnerResponse{Headers: http.Header{}}
 	var sent []byte
 	if body != nil {
@@ -28,7 +28,7 @@ func (x *exchange) Do(ctx context.Context, job string, kind resource.InnerKind, 
 		r.Header["Content-Type"] = jsonContent
 	}
 	r.RemoteAddr = x.r.RemoteAddr
-	in := &exchange{s: x.s, w: a, r: r, host: x.host, who: x.who, inner: kind, joins: job, away: true}
+	in := &request{s: x.s, w: a, r: r, host: x.host, actor: x.actor, inner: kind, task: job, notInFlight: true}
 	in.serve()
 	in.leave()
 	a.Messages = in.refused
@@ -36,7 +36,7 @@ func (x *exchange) Do(ctx context.Context, job string, kind resource.InnerKind, 
 }
 
 // relay answers with the answer to a step.
-func (x *exchange) relay(a *resource.InnerResponse) {
+func (x *request) relay(a *resource.InnerResponse) {
 	h := x.w.Header()
 	for name, values := range a.Headers {
 		h[name] = values
@@ -71,24 +71,24 @@ func (s *Service) wait(ctx context.Context, d time.Duration) error {
 }
 
 // Expect implements request.
-func (x *exchange) Expect(status int) { x.expect(status) }
+func (x *request) Expect(status int) { x.expectStatus(status) }
 
 // SignedIn implements request.
-func (x *exchange) SignedIn(who resource.Actor) { x.by(who) }
+func (x *request) SignedIn(who resource.Actor) { x.signIn(who) }
 
 // Task implements request.
-func (x *exchange) Task() string { return x.joins }
+func (x *request) Task() string { return x.task }
 
 // Query implements request.
-func (x *exchange) Query() url.Values { return x.r.URL.Query() }
+func (x *request) Query() url.Values { return x.r.URL.Query() }
 
 // HoldsETag implements request.
-func (x *exchange) HoldsETag(tag string, m *resource.Match) bool {
+func (x *request) HoldsETag(tag string, m *resource.Match) bool {
 	return matches([]string{tag}, x.s.renderer.Representation(m, resource.TakeSnapshot(x.host)).Tag(), strongly)
 }
 
 // Outlive implements request.
-func (x *exchange) Outlive() { x.lent = true }
+func (x *request) Outlive() { x.outlives = true }
 
 // Wait implements request.
-func (x *exchange) Wait(ctx context.Context, d time.Duration) error { return x.s.wait(ctx, d) }
+func (x *request) Wait(ctx context.Context, d time.Duration) error { return x.s.wait(ctx, d) }

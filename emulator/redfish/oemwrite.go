@@ -8,7 +8,7 @@ import (
 
 // writeOEM carries out what a PATCH sets of a vendor's own properties, and then
 // the rest. It says whether it has answered.
-func (x *exchange) writeOEM(in resource.Document, v resource.View, free func()) bool {
+func (x *request) writeOEM(in resource.Document, v resource.View, free func()) bool {
 	if x.inner != "" {
 		return false
 	}
@@ -21,7 +21,7 @@ func (x *exchange) writeOEM(in resource.Document, v resource.View, free func()) 
 	case len(all) == 0:
 		return false
 	}
-	c := x.operation(in, v, nil)
+	c := x.call(in, v, nil)
 	var last resource.Result // of one that has more to say than that it was done
 	for _, q := range all {
 		out, err := vendor.Write(x.context(), c, q)
@@ -38,7 +38,7 @@ func (x *exchange) writeOEM(in resource.Document, v resource.View, free func()) 
 	case len(rest.Fields) == 0 && says:
 		x.answer(c, last, nil, nil)
 	case len(rest.Fields) == 0:
-		x.changed(c, nil)
+		x.answerChange(c, nil)
 	case says && x.match.OEM == nil:
 		body, _ := resource.Normal(rest).(resource.Object)
 		if a := x.Do(x.context(), "", resource.Within, http.MethodPatch, x.match.URI, body); a.Status >= http.StatusBadRequest {
@@ -53,14 +53,14 @@ func (x *exchange) writeOEM(in resource.Document, v resource.View, free func()) 
 }
 
 // patchOEM carries out a PATCH of a vendor's own resource.
-func (x *exchange) patchOEM(in resource.Document, v resource.View) {
-	c := x.operation(in, v, nil)
+func (x *request) patchOEM(in resource.Document, v resource.View) {
+	c := x.call(in, v, nil)
 	switch bad, done, err := x.vendor().Patch(x.context(), c); {
 	case err != nil:
 		x.fail(err)
 	case !done:
 		x.refuseAll(bad)
 	default:
-		x.changed(c, bad)
+		x.answerChange(c, bad)
 	}
 }

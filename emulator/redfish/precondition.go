@@ -52,10 +52,10 @@ func matches(header []string, etag string, how comparison) bool {
 	return false
 }
 
-// held says whether a header names the ETag of a page, or that of the page as
+// ifMatchHolds says whether a header names the ETag of a page, or that of the page as
 // it is packed, as a vendor's service compares them.
-func held(header []string, etag string, as dialect.ETags, how comparison) bool {
-	star := starred(header)
+func ifMatchHolds(header []string, etag string, as dialect.ETags, how comparison) bool {
+	star := matchesAny(header)
 	plain := render.StrongETag(etag)
 	switch {
 	case as.Comparison == dialect.Never:
@@ -74,20 +74,20 @@ func held(header []string, etag string, as dialect.ETags, how comparison) bool {
 	return matches(header, plain, how) || !as.GzipSuffix && matches(header, render.GzipETag(plain), how)
 }
 
-// starred says whether a header names any ETag.
-func starred(header []string) bool {
+// matchesAny says whether a header names any ETag.
+func matchesAny(header []string) bool {
 	return slices.ContainsFunc(header, func(line string) bool { return strings.TrimSpace(line) == "*" })
 }
 
-// holds says whether If-None-Match names the ETag of a page. Of a vendor's
+// ifNoneMatchHolds says whether If-None-Match names the ETag of a page. Of a vendor's
 // whims only how ETags are written matters here.
-func holds(header []string, etag string, as dialect.ETags) bool {
-	return held(header, etag, dialect.ETags{Format: as.Format}, weakly)
+func ifNoneMatchHolds(header []string, etag string, as dialect.ETags) bool {
+	return ifMatchHolds(header, etag, dialect.ETags{Format: as.Format}, weakly)
 }
 
 // precondition checks what a write rests on (RFC 9110, §13.1; DSP0266, "ETags").
 // When it does not hold, it is refused.
-func (x *exchange) precondition(at *resource.Snapshot) bool {
+func (x *request) precondition(at *resource.Snapshot) bool {
 	yes, no := x.r.Header["If-Match"], x.r.Header["If-None-Match"]
 	as := at.Dialect.Protocol.ETags
 	if len(yes) == 0 && len(no) == 0 {
@@ -104,10 +104,10 @@ func (x *exchange) precondition(at *resource.Snapshot) bool {
 	tag := ""
 	switch {
 	case slices.Contains(as.Volatile, resource.TypeName(x.match.Schema)): // nobody has been told it
-	case len(no) > 0 || !starred(yes): // or any will do
+	case len(no) > 0 || !matchesAny(yes): // or any will do
 		tag = x.s.renderer.Representation(x.match, at).Tag()
 	}
-	if len(yes) > 0 && !held(yes, tag, as, strongly) || len(no) > 0 && holds(no, tag, as) {
+	if len(yes) > 0 && !ifMatchHolds(yes, tag, as, strongly) || len(no) > 0 && ifNoneMatchHolds(no, tag, as) {
 		x.refuse(http.StatusPreconditionFailed, message.PreconditionFailed.With())
 		return false
 	}

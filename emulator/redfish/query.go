@@ -24,32 +24,32 @@ func support(q dialect.Queries) odata.Support {
 
 // query is the page that a query asks for, made from the page of the resource;
 // nil when the query was refused.
-func (x *exchange) query(p *render.Representation) *render.Representation {
+func (x *request) query(p *render.Representation) *render.Representation {
 	d := x.host.Dialect()
 	q, err := support(d.Protocol.Queries).Parse(x.r.URL.RawQuery)
 	if err != nil {
-		x.misasked(err)
+		x.refuseQuery(err)
 		return nil
 	}
 	if q.Plain() {
 		return p
 	}
 	if x.match.Raw != nil {
-		x.misasked(&odata.Error{Why: odata.Resource})
+		x.refuseQuery(&odata.Error{Why: odata.Resource})
 		return nil
 	}
 	from := x.source()
 	if thin := d.Protocol.ExpandOmits; len(thin) > 0 && q.Expand.Levels > 0 {
-		from.Get = thinned(from.Get, x.match.URI, thin)
+		from.Get = omitProperties(from.Get, x.match.URI, thin)
 	}
 	o, ok := from.Get(x.match.URI)
 	if !ok { // since the last look
-		x.gone(resource.TakeSnapshot(x.host))
+		x.refuseMissing(resource.TakeSnapshot(x.host))
 		return nil
 	}
 	out, err := q.Apply(o, from)
 	if err != nil {
-		x.misasked(err)
+		x.refuseQuery(err)
 		return nil
 	}
 	body := resource.Encode(out)
@@ -64,8 +64,8 @@ func (x *exchange) query(p *render.Representation) *render.Representation {
 	return asked
 }
 
-// thinned is get, but that other resources than one lack some properties.
-func thinned(get func(string) (resource.Object, bool), whole string, names []string) func(string) (resource.Object, bool) {
+// omitProperties is get, but that other resources than one lack some properties.
+func omitProperties(get func(string) (resource.Object, bool), whole string, names []string) func(string) (resource.Object, bool) {
 	return func(uri string) (resource.Object, bool) {
 		o, ok := get(uri)
 		if !ok || uri == whole {
@@ -80,11 +80,11 @@ func thinned(get func(string) (resource.Object, bool), whole string, names []str
 }
 
 // source shows queries what this client may read, all of it as of one time.
-func (x *exchange) source() odata.Source {
+func (x *request) source() odata.Source {
 	at := resource.TakeSnapshot(x.host)
 	if x.public() { // which needs no login, but what it links to does
 		if who, ok := x.authenticate(); ok {
-			x.who = who
+			x.actor = who
 		}
 	}
 	seen := map[string]resource.Object{}
@@ -92,15 +92,15 @@ func (x *exchange) source() odata.Source {
 		if o, ok := seen[uri]; ok {
 			return o, o != nil
 		}
-		o := x.peek(uri, at)
+		o := x.readableBody(uri, at)
 		seen[uri] = o
 		return o, o != nil
 	}
 	return odata.Source{Get: get, Page: at.Dialect.Protocol.PageSize, Excerpts: resource.Excerpts}
 }
 
-// peek is the body of a resource as this client would read it, or nil.
-func (x *exchange) peek(uri string, at *resource.Snapshot) resource.Object {
+// readableBody is the body of a resource as this client would read it, or nil.
+func (x *request) readableBody(uri string, at *resource.Snapshot) resource.Object {
 	m := x.find(&url.URL{Path: uri})
 	if m == nil { // an address of ours
 		m = x.s.tree.Find(&url.URL{Path: uri})
@@ -109,7 +109,7 @@ func (x *exchange) peek(uri string, at *resource.Snapshot) resource.Object {
 		return nil
 	}
 	p := x.s.renderer.Representation(m, at)
-	if p == nil || !m.Open && !x.who.May(http.MethodGet, m, at) {
+	if p == nil || !m.Open && !x.actor.May(http.MethodGet, m, at) {
 		return nil
 	}
 	o := resource.Decode(p.Body)
@@ -120,9 +120,9 @@ func (x *exchange) peek(uri string, at *resource.Snapshot) resource.Object {
 	return o
 }
 
-// misasked answers a query that is not carried out (DSP0266, "Query
+// refuseQuery answers a query that is not carried out (DSP0266, "Query
 // parameters").
-func (x *exchange) misasked(err error) {
+func (x *request) refuseQuery(err error) {
 	var e *odata.Error
 	if !errors.As(err, &e) {
 		x.fail(err)

@@ -75,19 +75,19 @@ type Entry struct {
 
 // Service serves every BMC of a rack. It is safe for concurrent use.
 type Service struct {
-	rack    Rack
-	log     *slog.Logger
-	enter   func()
-	exit    func()
-	journal func(context.Context, Entry)
-	entire  func(context.Context)
-	clock   *clock.Clock
-	vendors *vendor.Vendors
-	misses  *cache.Cache[missed, int]
+	rack      Rack
+	log       *slog.Logger
+	enter     func()
+	exit      func()
+	journal   func(context.Context, Entry)
+	entire    func(context.Context)
+	clock     *clock.Clock
+	vendors   *vendor.Vendors
+	taskReads *cache.Cache[taskRead, int]
 
 	tree     *resource.Tree
 	renderer *render.Renderer
-	events   *event.Events
+	events   *event.Notifier
 
 	// locks make a precondition and the change that rests on it one step. A
 	// host has one of them, which it may share with others.
@@ -108,8 +108,8 @@ func New(c Config) (*Service, error) {
 	}
 	s := &Service{
 		rack: c.Rack, log: c.Log, enter: c.Enter, exit: c.Leave, journal: c.Journal, entire: c.Whole, clock: c.Clock,
-		misses: cache.New[missed](missesCached, func(int) int { return 1 }),
-		seed:   maphash.MakeSeed(),
+		taskReads: cache.New[taskRead](missesCached, func(int) int { return 1 }),
+		seed:      maphash.MakeSeed(),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -120,7 +120,7 @@ func New(c Config) (*Service, error) {
 	}
 	s.vendors = vendor.NewVendors(s.tree)
 	s.renderer = render.NewRenderer(s.tree, s.vendors)
-	s.events = event.NewEvents(s.tree, s.vendors, s.renderer)
+	s.events = event.NewNotifier(s.tree, s.vendors, s.renderer)
 	return s, nil
 }
 
@@ -131,48 +131,48 @@ func (s *Service) lock(h resource.Host) (unlock func()) {
 	return l.Unlock
 }
 
-// exchange is one request and its answer.
-type exchange struct {
+// request is one request and its answer.
+type request struct {
 	s      *Service
 	w      http.ResponseWriter
 	r      *http.Request
 	host   resource.Host
 	match  *resource.Match // nil when the address is of nothing
-	who    resource.Actor
+	actor  resource.Actor
 	prefer preference // of a write
 	when   string     // a write shall take effect
 	status int
 	in     int64 // bytes of the request's body
 	out    int64 // bytes of the answer's body
 
-	trail *bmc.AuditContext // of a write
-	at    resource.Snapshot
+	auditContext *bmc.AuditContext // of a write
+	taken        resource.Snapshot
 
-	away  bool // it is not in flight for now
-	lent  bool // a job goes on with it
-	began time.Time
-	known bool // the journal has been told
+	notInFlight bool // it is not in flight for now
+	outlives    bool // a job goes on with it
+	began       time.Time
+	journaled   bool // the journal has been told
 
 	inner   resource.InnerKind // it is a step of another one
-	joins   string             // job that what it begins joins
+	task    string             // job that what it begins joins
 	refused []message.Message  // of a step: what it was refused with
 }
 
-// exchanges are those that are over, and that nothing refers to.
-var exchanges = sync.Pool{New: func() any { return new(exchange) }}
+// requests are those that are over, and that nothing refers to.
+var requests = sync.Pool{New: func() any { return new(request) }}
 
 // ServeHTTP implements http.Handler.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := exchanges.Get().(*exchange)
-	*x = exchange{s: s, w: w, r: r, away: true}
+	x := requests.Get().(*request)
+	*x = request{s: s, w: w, r: r, notInFlight: true}
 	x.run()
-	if !x.lent {
-		*x = exchange{}
-		exchanges.Put(x)
+	if !x.outlives {
+		*x = request{}
+		requests.Put(x)
 	}
 }
 
-func (x *exchange) run() {
+func (x *request) run() {
 	x.enter()
 	defer x.leave()
 	at := local(x.r)
@@ -185,48 +185,48 @@ func (x *exchange) run() {
 	if x.s.journal != nil {
 		x.began = host.Now()
 	}
-	x.leaveTrail()
+	x.startAudit()
 	x.serve()
 	x.audit()
-	x.record()
+	x.writeJournal()
 }
 
-// look is what the host shows at the time of the request.
-func (x *exchange) look() *resource.Snapshot {
+// snapshot is what the host shows at the time of the request.
+func (x *request) snapshot() *resource.Snapshot {
 	if x.began.IsZero() {
 		return resource.TakeSnapshot(x.host)
 	}
 	h := x.host
-	x.at = resource.Snapshot{Host: h, Dialect: h.Dialect(), Machine: h.Machine(), BMC: h.BMC(), Now: x.began.Truncate(time.Second)}
-	return &x.at
+	x.taken = resource.Snapshot{Host: h, Dialect: h.Dialect(), Machine: h.Machine(), BMC: h.BMC(), Now: x.began.Truncate(time.Second)}
+	return &x.taken
 }
 
 // enter tells that the request is in flight, if it is not.
-func (x *exchange) enter() {
-	if x.away && x.s.enter != nil {
+func (x *request) enter() {
+	if x.notInFlight && x.s.enter != nil {
 		x.s.enter()
 	}
-	x.away = false
+	x.notInFlight = false
 }
 
 // leave tells that it is no longer, if it is.
-func (x *exchange) leave() {
-	if !x.away && x.s.exit != nil {
+func (x *request) leave() {
+	if !x.notInFlight && x.s.exit != nil {
 		x.s.exit()
 	}
-	x.away = true
+	x.notInFlight = true
 }
 
-// record tells the journal of the request, once.
-func (x *exchange) record() {
-	if x.s.journal == nil || x.known {
+// writeJournal tells the journal of the request, once.
+func (x *request) writeJournal() {
+	if x.s.journal == nil || x.journaled {
 		return
 	}
-	x.known = true
+	x.journaled = true
 	now := x.host.Now()
 	x.s.journal(x.r.Context(), Entry{
 		At: now, Took: now.Sub(x.began), Host: x.host, From: x.from(), Method: x.r.Method, Path: x.r.URL.Path,
-		Status: x.status, User: x.who.User, Session: x.who.Session, In: x.in, Out: x.out,
+		Status: x.status, User: x.actor.User, Session: x.actor.Session, In: x.in, Out: x.out,
 	})
 }
 
@@ -247,7 +247,7 @@ func local(r *http.Request) netip.AddrPort {
 const maxRetryAfter = 10
 
 // starting answers while the BMC comes up.
-func (x *exchange) starting(l *bmc.Life) {
+func (x *request) starting(l *bmc.Life) {
 	left := int(math.Ceil(l.Until.Sub(x.host.Now()).Seconds()))
 	wait := strconv.Itoa(min(max(left, 1), maxRetryAfter))
 	x.w.Header()["Retry-After"] = []string{wait}
@@ -264,7 +264,7 @@ var (
 // serve answers the request. What a client may not know it is not told:
 // authentication comes before all else (DSP0266, "HTTP header authentication
 // requirements").
-func (x *exchange) serve() {
+func (x *request) serve() {
 	h := x.w.Header()
 	h["Odata-Version"], h["Cache-Control"] = odataVersion, noCache
 	if x.host.Dialect().Protocol.CloseAfterResponse {
@@ -285,7 +285,7 @@ func (x *exchange) serve() {
 			x.challenge(message.NoValidSession.With())
 			return
 		}
-		x.by(who)
+		x.signIn(who)
 	}
 	if !slices.Contains(verbs, x.r.Method) {
 		x.refuse(http.StatusNotImplemented, message.OperationNotAllowed.With())
@@ -299,14 +299,14 @@ func (x *exchange) serve() {
 		x.refuse(http.StatusNotFound, message.ResourceMissingAtURI.With(x.r.URL.Path))
 		return
 	}
-	at := x.look()
+	at := x.snapshot()
 	reads := x.r.Method == http.MethodGet || x.r.Method == http.MethodHead
 	var p *render.Representation // who writes may never need it
 	if reads {
 		p = x.s.renderer.Representation(x.match, at)
 	}
-	if p == nil && (reads || !x.match.IsPresent(at)) || at.Dialect.Tasks.MissingReads > 0 && x.early(at.Dialect.Tasks.MissingReads) {
-		x.gone(at)
+	if p == nil && (reads || !x.match.IsPresent(at)) || at.Dialect.Tasks.MissingReads > 0 && x.hidesNewTask(at.Dialect.Tasks.MissingReads) {
+		x.refuseMissing(at)
 		return
 	}
 	if !slices.Contains(x.match.Methods, x.r.Method) ||
@@ -319,7 +319,7 @@ func (x *exchange) serve() {
 		x.refuse(http.StatusMethodNotAllowed, m)
 		return
 	}
-	if !x.public() && !x.who.May(x.r.Method, x.match, at) {
+	if !x.public() && !x.actor.May(x.r.Method, x.match, at) {
 		x.forbid()
 		return
 	}
@@ -329,7 +329,7 @@ func (x *exchange) serve() {
 			answer(x, x.match.View(at))
 			return
 		}
-		if at.Dialect.Tasks.LocationIsTask && resource.TypeName(x.match.Schema) == "Task" && x.direct(p, at) {
+		if at.Dialect.Tasks.LocationIsTask && resource.TypeName(x.match.Schema) == "Task" && x.answerTask(p, at) {
 			return
 		}
 		x.read(p)
@@ -341,8 +341,8 @@ func (x *exchange) serve() {
 	}
 }
 
-// gone answers that something in the address does not exist.
-func (x *exchange) gone(at *resource.Snapshot) {
+// refuseMissing answers that something in the address does not exist.
+func (x *request) refuseMissing(at *resource.Snapshot) {
 	name := x.match.Missing(x.match.View(at))
 	switch {
 	case name != "":
@@ -357,7 +357,7 @@ func (x *exchange) gone(at *resource.Snapshot) {
 }
 
 // read answers a GET or HEAD.
-func (x *exchange) read(p *render.Representation) {
+func (x *request) read(p *render.Representation) {
 	if x.r.URL.RawQuery != "" {
 		if p = x.query(p); p == nil {
 			return
@@ -368,11 +368,11 @@ func (x *exchange) read(p *render.Representation) {
 		return
 	}
 	x.w.Header()["Vary"] = varies
-	if other := x.otherwise(p); other != nil {
+	if other := x.variant(p); other != nil {
 		x.show(http.StatusOK, other)
 		return
 	}
-	plain := x.unpacked(p)
+	plain := x.wantsIdentity(p)
 	if x.vendor().GzipOnly(x.match.URI) {
 		plain = false
 		if gzip, _ := gzipQuality(x.r.Header["Accept-Encoding"]); gzip == 0 {
@@ -380,7 +380,7 @@ func (x *exchange) read(p *render.Representation) {
 			return
 		}
 	}
-	if tags := x.r.Header["If-None-Match"]; len(tags) > 0 && holds(tags, p.Tag(), x.host.Dialect().Protocol.ETags) {
+	if tags := x.r.Header["If-None-Match"]; len(tags) > 0 && ifNoneMatchHolds(tags, p.Tag(), x.host.Dialect().Protocol.ETags) {
 		x.w.Header()["Etag"] = p.ETag[:]
 		if !plain {
 			x.w.Header()["Etag"] = x.s.renderer.Gzip(p).ETag
@@ -390,14 +390,14 @@ func (x *exchange) read(p *render.Representation) {
 		return
 	}
 	if !plain {
-		x.showPacked(p)
+		x.showGzip(p)
 		return
 	}
 	x.show(http.StatusOK, p)
 }
 
 // show sends a page.
-func (x *exchange) show(status int, p *render.Representation) {
+func (x *request) show(status int, p *render.Representation) {
 	h := x.w.Header()
 	h["Etag"], h["Content-Type"], h["Content-Length"], h["Allow"] = p.ETag[:], p.Content, p.Length[:], x.allow(p)
 	if p.Link != nil {
@@ -407,7 +407,7 @@ func (x *exchange) show(status int, p *render.Representation) {
 }
 
 // refuse sends an error response (DSP0266, "Error responses").
-func (x *exchange) refuse(status int, ms ...message.Message) {
+func (x *request) refuse(status int, ms ...message.Message) {
 	if len(ms) > resource.MaxMessages {
 		ms = append(slices.Clip(ms[:resource.MaxMessages]), message.MaximumErrorsExceeded.With())
 	}
@@ -426,29 +426,29 @@ func (x *exchange) refuse(status int, ms ...message.Message) {
 }
 
 // refusePlain refuses without an error that a program could read.
-func (x *exchange) refusePlain(status int, m message.Message) {
+func (x *request) refusePlain(status int, m message.Message) {
 	x.w.Header()["Content-Type"] = []string{"text/plain;charset=utf-8"}
 	x.send(status, []byte(m.Text+"\n"))
 }
 
 // vendor is the vendor of the BMC that the request is for.
-func (x *exchange) vendor() *vendor.Vendor { return x.s.vendors.Of(x.host.Dialect()) }
+func (x *request) vendor() *vendor.Vendor { return x.s.vendors.Of(x.host.Dialect()) }
 
 // find is what is at a URL; nil when there is nothing.
-func (x *exchange) find(u *url.URL) *resource.Match {
+func (x *request) find(u *url.URL) *resource.Match {
 	if x.inner != "" {
 		return x.s.tree.Find(u)
 	}
 	return x.vendor().Route(x.r.Method, u)
 }
 
-// locate tells a client an address of the tree.
-func (x *exchange) locate(uri string) {
+// setLocation tells a client an address of the tree.
+func (x *request) setLocation(uri string) {
 	x.w.Header()["Location"] = []string{x.vendor().URI(uri)}
 }
 
 // succeed answers that a write was done, with no resource to show.
-func (x *exchange) succeed() {
+func (x *request) succeed() {
 	body := x.vendor().Success(vendor.Request{Method: x.r.Method, Match: x.match})
 	if body == nil {
 		x.done()
@@ -459,7 +459,7 @@ func (x *exchange) succeed() {
 }
 
 // spoken are the message registries as this vendor's service speaks them.
-func (x *exchange) spoken() message.Versions {
+func (x *request) spoken() message.Versions {
 	if x.host == nil {
 		return nil
 	}
@@ -469,13 +469,13 @@ func (x *exchange) spoken() message.Versions {
 var jsonContent = []string{string(resource.JSON) + ";charset=utf-8"}
 
 // done answers that there is nothing to say.
-func (x *exchange) done() {
+func (x *request) done() {
 	x.status = http.StatusNoContent
 	x.w.WriteHeader(x.status)
 }
 
 // send sends an answer; its body may come in parts.
-func (x *exchange) send(status int, body ...[]byte) {
+func (x *request) send(status int, body ...[]byte) {
 	x.status = status
 	size := 0
 	for _, b := range body {

@@ -26,24 +26,24 @@ const (
 // subscription is deleted or the service ends (DSP0266, "Server-sent events").
 // The subscription is there as long as the stream is. Nothing waits for a
 // stream: it reads from the host's hub, and has to keep up.
-func (x *exchange) stream(resource.View) {
+func (x *request) stream(resource.View) {
 	if a := x.r.Header["Accept"]; len(a) > 0 && !accepts(a, resource.EventStreamType) {
 		x.refuse(http.StatusNotAcceptable, message.HeaderInvalid.With("Accept"))
 		return
 	}
-	want, ok := x.asked()
+	want, ok := x.streamSubscription()
 	if !ok {
 		return
 	}
 	if x.r.Method == http.MethodHead {
-		x.open()
+		x.startStream()
 		return
 	}
 	if x.host.BMC().Subscribers.Off {
 		x.refuse(http.StatusServiceUnavailable, message.ServiceDisabled.With(resource.EventServiceURI))
 		return
 	}
-	want.Stream, want.Owner, want.Context = true, x.who.Account, "Server-sent events"
+	want.Stream, want.Owner, want.Context = true, x.actor.Account, "Server-sent events"
 	want.Destination = "redfish-sse://" + x.r.RemoteAddr
 	u := x.s.events.Hubs.Get(x.host, true) // before there is a subscriber, so that it misses nothing
 	evs, err := x.host.ApplyBMC(x.context(), bmc.Subscribe{Subscription: want})
@@ -52,41 +52,41 @@ func (x *exchange) stream(resource.View) {
 		return
 	}
 	want.ID = resource.Subscribed(evs)
-	x.tell(u, &want)
+	x.streamEvents(u, &want)
 	x.enter()
 	// Whatever ended the stream, the subscription ends with it; it may have
 	// ended before.
 	_, _ = x.host.ApplyBMC(context.WithoutCancel(x.r.Context()), bmc.Unsubscribe{ID: want.ID})
 }
 
-// asked is the subscription that the query asks for; false when it was refused.
-func (x *exchange) asked() (bmc.Subscription, bool) {
+// streamSubscription is the subscription that the query asks for; false when it was refused.
+func (x *request) streamSubscription() (bmc.Subscription, bool) {
 	var want bmc.Subscription
 	f, whole, err := streamQuery(x.r.URL.RawQuery)
 	if err != nil {
-		x.misasked(err)
+		x.refuseQuery(err)
 		return want, false
 	}
 	want.IncludeOriginOfCondition = whole
 	if err := narrow(&want, f, x.match.Tree); err != nil {
-		x.misasked(err)
+		x.refuseQuery(err)
 		return want, false
 	}
 	return want, true
 }
 
-// tell writes events until there is a reason to end.
-func (x *exchange) tell(u *event.Feed, to *bmc.Subscription) {
+// streamEvents writes events until there is a reason to end.
+func (x *request) streamEvents(u *event.Feed, to *bmc.Subscription) {
 	cursor := u.Opened(to.ID)
 	number, _, _ := strings.Cut(x.r.Header.Get("Last-Event-ID"), ".")
 	if last, err := strconv.ParseUint(number, 10, 64); err == nil {
 		cursor = min(cursor, last) // what it has missed comes first
 	}
-	x.open()
-	if !x.push(": open\n\n") {
+	x.startStream()
+	if !x.writeToStream(": open\n\n") {
 		return
 	}
-	x.record()
+	x.writeJournal()
 	x.leave()
 	var life <-chan time.Time
 	if x.s.clock != nil {
@@ -107,18 +107,18 @@ func (x *exchange) tell(u *event.Feed, to *bmc.Subscription) {
 				if n > 0 { // of several reports, each has an id of its own
 					id += "." + strconv.Itoa(n)
 				}
-				if !x.push("id: " + id + "\ndata: " + string(body) + "\n\n") {
+				if !x.writeToStream("id: " + id + "\ndata: " + string(body) + "\n\n") {
 					return
 				}
 			}
 		}
-		if !x.welcome(to) {
+		if !x.mayStream(to) {
 			return
 		}
 		select {
 		case <-news:
 		case <-life:
-			if !x.push(": alive\n\n") {
+			if !x.writeToStream(": alive\n\n") {
 				return
 			}
 		case <-x.r.Context().Done():
@@ -129,18 +129,18 @@ func (x *exchange) tell(u *event.Feed, to *bmc.Subscription) {
 	}
 }
 
-// welcome says whether a stream may go on: its subscription is there, and its
+// mayStream says whether a stream may go on: its subscription is there, and its
 // owner's account is. A session that ends does not end it: while a stream is
 // open its client has no reason to use the session.
-func (x *exchange) welcome(to *bmc.Subscription) bool {
+func (x *request) mayStream(to *bmc.Subscription) bool {
 	b := x.host.BMC()
 	_, there := resource.Subscription(b, to.ID)
 	owner := resource.Find(b.Accounts, to.Owner, func(a bmc.Account) string { return a.ID })
 	return there && owner.Enabled
 }
 
-// open sends the headers of a stream.
-func (x *exchange) open() {
+// startStream sends the headers of a stream.
+func (x *request) startStream() {
 	h := x.w.Header()
 	h["Content-Type"], h["Allow"] = []string{string(resource.EventStreamType)}, x.match.Allow
 	h["X-Accel-Buffering"] = []string{"no"} // proxies shall pass it on at once
@@ -148,8 +148,8 @@ func (x *exchange) open() {
 	x.w.WriteHeader(x.status)
 }
 
-// push writes to a stream; false when the client is gone, or does not read.
-func (x *exchange) push(text string) bool {
+// writeToStream writes to a stream; false when the client is gone, or does not read.
+func (x *request) writeToStream(text string) bool {
 	c := http.NewResponseController(x.w)
 	_ = c.SetWriteDeadline(clock.Wall().Add(slowest)) // a writer without deadlines does not wait either
 	if _, err := x.w.Write([]byte(text)); err != nil {
@@ -161,7 +161,9 @@ func (x *exchange) push(text string) bool {
 // CloseStreams ends all streams, and lets no further one live: the service ends.
 func (s *Service) CloseStreams() { s.events.Close() }
 
-// Tell tells the subscribers of a host what has happened to it: those with a
+// Notify tells the subscribers of a host what has happened to it: those with a
 // stream at once, for the others the events to be posted are returned. It must
 // be called step by step in their order.
-func (s *Service) Tell(h resource.Host, st event.Step) []event.Letter { return s.events.Tell(h, st) }
+func (s *Service) Notify(h resource.Host, st event.Change) []event.Delivery {
+	return s.events.Notify(h, st)
+}

@@ -9,26 +9,26 @@ import (
 )
 
 // answerers answer a GET that the representation is not the answer to.
-var answerers = map[resource.AnswerKind]func(x *exchange, v resource.View){resource.EventStream: (*exchange).stream, resource.TaskMonitorAnswer: answerMonitor}
+var answerers = map[resource.AnswerKind]func(x *request, v resource.View){resource.EventStream: (*request).stream, resource.TaskMonitorAnswer: answerMonitor}
 
-// direct answers the reading of a task as that of its monitor, but that a task
+// answerTask answers the reading of a task as that of its monitor, but that a task
 // that has ended is shown where the operation has no answer of its own. It says
 // whether it has answered.
-func (x *exchange) direct(p *render.Representation, at *resource.Snapshot) bool {
+func (x *request) answerTask(p *render.Representation, at *resource.Snapshot) bool {
 	j := x.match.View(at).Job()
 	switch {
 	case !j.State.Ended():
 		x.show(http.StatusAccepted, p)
 	case j.State == bmc.TaskCompleted && j.Result != "":
-		x.result(j)
+		x.answerTaskResult(j)
 	default:
 		return false
 	}
 	return true
 }
 
-// result answers with what a job has answered.
-func (x *exchange) result(j bmc.Task) {
+// answerTaskResult answers with what a job has answered.
+func (x *request) answerTaskResult(j bmc.Task) {
 	kind := resource.JSON
 	switch j.Result[0] {
 	case '{':
@@ -43,7 +43,7 @@ func (x *exchange) result(j bmc.Task) {
 
 // answerMonitor answers the reading of a task monitor: with 202 until the job
 // has ended, then as the operation would have been answered.
-func answerMonitor(x *exchange, v resource.View) {
+func answerMonitor(x *request, v resource.View) {
 	j := v.Job()
 	if !j.State.Ended() {
 		x.accepted(j.ID)
@@ -56,7 +56,7 @@ func answerMonitor(x *exchange, v resource.View) {
 		}
 	}
 	if j.State == bmc.TaskCompleted && j.Result != "" {
-		x.result(j)
+		x.answerTaskResult(j)
 		return
 	}
 	told := resource.Map(j.Messages, v.Word)
@@ -65,10 +65,10 @@ func answerMonitor(x *exchange, v resource.View) {
 	case j.State == bmc.TaskException:
 		x.refuse(http.StatusInternalServerError, append(told, resource.Failure(j))...)
 	case ok:
-		x.locate(made)
-		x.showAt(http.StatusCreated, made)
+		x.setLocation(made)
+		x.showURI(http.StatusCreated, made)
 	case j.Request.Method == http.MethodPatch || j.Request.Method == http.MethodPut:
-		x.showAt(http.StatusOK, j.Request.Target)
+		x.showURI(http.StatusOK, j.Request.Target)
 	case len(told) > 0:
 		x.refuse(http.StatusOK, told...)
 	default:
@@ -76,24 +76,24 @@ func answerMonitor(x *exchange, v resource.View) {
 	}
 }
 
-// missed is a task that clients have looked for.
-type missed struct {
+// taskRead is a task that clients have looked for.
+type taskRead struct {
 	host resource.Host
 	job  string
 }
 
-// early says whether a read of a task is one of the first, which find that there
+// hidesNewTask says whether a read of a task is one of the first, which find that there
 // is none.
-func (x *exchange) early(most int) bool {
+func (x *request) hidesNewTask(most int) bool {
 	id := x.match.IDs["task"]
 	if x.r.Method != http.MethodGet || id == "" || x.inner != "" {
 		return false
 	}
-	k := missed{x.host, id}
-	n, _ := x.s.misses.Get(k)
+	k := taskRead{x.host, id}
+	n, _ := x.s.taskReads.Get(k)
 	if n >= most {
 		return false
 	}
-	x.s.misses.Put(k, n+1)
+	x.s.taskReads.Put(k, n+1)
 	return true
 }

@@ -18,13 +18,13 @@ import (
 
 // write answers a PATCH, POST or DELETE. The body is read before the host is
 // locked: a slow client holds up nobody else.
-func (x *exchange) write() {
+func (x *request) write() {
 	if q := x.r.URL.RawQuery; q != "" && odata.Asks(q) {
 		x.refuse(http.StatusBadRequest, message.QueryNotSupportedOnOperation.With())
 		return
 	}
 	if x.match.Upload != nil {
-		c := x.operation(resource.Document{}, x.match.View(resource.TakeSnapshot(x.host)), nil)
+		c := x.call(resource.Document{}, x.match.View(resource.TakeSnapshot(x.host)), nil)
 		out, err := uploads[x.match.Upload.Kind](x, c)
 		x.answer(c, out, err, x.success)
 		return
@@ -53,7 +53,7 @@ func (x *exchange) write() {
 	at := resource.TakeSnapshot(x.host)
 	v := x.match.View(at)
 	if !x.match.IsPresent(at) { // since the last look
-		x.gone(at)
+		x.refuseMissing(at)
 		return
 	}
 	if x.inner == "" {
@@ -72,7 +72,7 @@ func (x *exchange) write() {
 		in = x.vendor().Decode(q, in)
 	}
 	var ok bool
-	if x.when, ok = x.effective(&in, v); !ok {
+	if x.when, ok = x.takeApplyTime(&in, v); !ok {
 		return
 	}
 	switch {
@@ -90,58 +90,58 @@ func (x *exchange) write() {
 		if x.prefer.returns == returnRepresentation {
 			was = x.s.renderer.Representation(x.match, at)
 		}
-		c := x.operation(in, v, nil)
+		c := x.call(in, v, nil)
 		out, err := x.match.Remove(x.context(), c)
 		x.answer(c, out, err, func() *render.Representation { return was })
 	}
 }
 
-// operation is the request as it was understood.
-func (x *exchange) operation(in resource.Document, v resource.View, set resource.Values) resource.Call {
-	return resource.Call{Host: x.host, View: v, Values: set, Actor: x.who, From: x.from(), Request: x, Match: x.match, Method: x.r.Method, Body: in, ApplyTime: x.when}
+// call is the request as it was understood.
+func (x *request) call(in resource.Document, v resource.View, set resource.Values) resource.Call {
+	return resource.Call{Host: x.host, View: v, Values: set, Actor: x.actor, From: x.from(), Request: x, Match: x.match, Method: x.r.Method, Body: in, ApplyTime: x.when}
 }
 
 // answer is what is said to an operation that shows no resource, unless the
 // client prefers to see what there is to show.
-func (x *exchange) answer(c resource.Call, out resource.Result, err error, otherwise func() *render.Representation) {
+func (x *request) answer(c resource.Call, out resource.Result, err error, otherwise func() *render.Representation) {
 	switch {
 	case err != nil:
 		x.fail(err)
 	case out.Task != "":
 		if x.prefer.async {
-			x.honour("respond-async")
+			x.applyPreference("respond-async")
 		}
 		if out.Body != nil {
-			x.locate(resource.TaskMonitor(out.Task))
-			x.show(http.StatusAccepted, x.loose(out.Body))
+			x.setLocation(resource.TaskMonitor(out.Task))
+			x.show(http.StatusAccepted, x.representationOf(out.Body))
 			return
 		}
 		x.accepted(out.Task)
 	case out.Inner != nil:
 		x.relay(out.Inner)
 	case out.Body != nil:
-		x.show(cmp.Or(out.Status, http.StatusOK), x.loose(out.Body))
+		x.show(cmp.Or(out.Status, http.StatusOK), x.representationOf(out.Body))
 	case out.Status != 0 && out.Status != http.StatusNoContent:
 		x.show(out.Status, x.success())
 	case out.URI != "":
-		x.locate(out.URI)
+		x.setLocation(out.URI)
 		x.done()
-	case x.afterwards(c):
-	case x.returns(returnRepresentation):
+	case x.answerWithTask(c):
+	case x.prefers(returnRepresentation):
 		x.show(http.StatusOK, otherwise())
 	default:
-		x.returns(returnMinimal)
+		x.prefers(returnMinimal)
 		x.succeed()
 	}
 }
 
 // accepted answers that a job goes on (DSP0266, "Asynchronous operations").
-func (x *exchange) accepted(job string) {
+func (x *request) accepted(job string) {
 	h := x.w.Header()
 	if x.host.Dialect().Tasks.LocationIsTask {
-		x.locate(resource.TaskURI(job))
+		x.setLocation(resource.TaskURI(job))
 	} else {
-		x.locate(resource.TaskMonitor(job))
+		x.setLocation(resource.TaskMonitor(job))
 	}
 	if !x.host.Dialect().Tasks.LocationIsTask {
 		h["Retry-After"] = []string{retryAfter}
@@ -157,13 +157,13 @@ func (x *exchange) accepted(job string) {
 	x.send(http.StatusAccepted, p.Body)
 }
 
-// showAt answers with a resource, or without a body when it is not there, or not
+// showURI answers with a resource, or without a body when it is not there, or not
 // for the client to see.
-func (x *exchange) showAt(status int, uri string) {
+func (x *request) showURI(status int, uri string) {
 	at := resource.TakeSnapshot(x.host)
 	m := x.s.tree.Find(&url.URL{Path: uri})
 	if m != nil && m.Action == nil {
-		if p := x.s.renderer.Representation(m, at); p != nil && x.who.May(http.MethodGet, m, at) {
+		if p := x.s.renderer.Representation(m, at); p != nil && x.actor.May(http.MethodGet, m, at) {
 			x.match = m
 			x.show(status, p)
 			return
@@ -176,8 +176,8 @@ func (x *exchange) showAt(status int, uri string) {
 	x.w.WriteHeader(status)
 }
 
-// loose is a page of a body that is no resource's.
-func (x *exchange) loose(o resource.Object) *render.Representation {
+// representationOf is a page of a body that is no resource's.
+func (x *request) representationOf(o resource.Object) *render.Representation {
 	body := resource.Encode(x.vendor().Render(o, resource.TakeSnapshot(x.host)))
 	p := render.NewRepresentation(resource.JSON, body, resource.ETag(body), nil)
 	p.Allow = x.match.Allow
@@ -185,7 +185,7 @@ func (x *exchange) loose(o resource.Object) *render.Representation {
 }
 
 // body reads the JSON object of a request. An action or a DELETE needs none.
-func (x *exchange) body() (resource.Document, bool) {
+func (x *request) body() (resource.Document, bool) {
 	bad := func(status int, m message.Message) (resource.Document, bool) {
 		x.refuse(status, m)
 		return resource.Document{}, false
@@ -222,7 +222,7 @@ func (x *exchange) body() (resource.Document, bool) {
 }
 
 // bytes reads the body of a request.
-func (x *exchange) bytes() ([]byte, error) {
+func (x *request) bytes() ([]byte, error) {
 	if n := x.r.ContentLength; n >= 0 && n <= maxBody {
 		b := make([]byte, n)
 		got, err := io.ReadFull(x.r.Body, b)
@@ -232,18 +232,18 @@ func (x *exchange) bytes() ([]byte, error) {
 }
 
 // act carries out an action (DSP0266, "POST (action)").
-func (x *exchange) act(in resource.Document, v resource.View, free func()) {
+func (x *request) act(in resource.Document, v resource.View, free func()) {
 	a := x.match.Action
 	set, bad := resource.Accept(in, a.Inputs, v, nil)
 	if len(bad) > 0 {
 		x.refuse(http.StatusBadRequest, resource.Map(bad, func(r resource.Refusal) message.Message { return r.OfParameter(a.Name) })...)
 		return
 	}
-	c := x.operation(in, v, set)
+	c := x.call(in, v, set)
 	if a.Slow {
 		free()
 		if x.prefer.async || a.Late != nil && a.Late(v) {
-			x.later(c, a.Apply)
+			x.runAsTask(c, a.Apply)
 			return
 		}
 	}
@@ -253,12 +253,12 @@ func (x *exchange) act(in resource.Document, v resource.View, free func()) {
 
 // change carries out a PATCH. What can be changed is; what cannot is told
 // (DSP0266, "PATCH (update)").
-func (x *exchange) change(in resource.Document, v resource.View, free func()) {
+func (x *request) change(in resource.Document, v resource.View, free func()) {
 	if x.match.OEM != nil {
 		x.patchOEM(in, v)
 		return
 	}
-	mine, bad := x.permitted(in, v)
+	mine, bad := x.permittedProperties(in, v)
 	var whole resource.Object
 	shown := func() resource.Object { // which few ask for, and those often
 		if whole == nil {
@@ -276,7 +276,7 @@ func (x *exchange) change(in resource.Document, v resource.View, free func()) {
 		x.refuseAll(bad)
 		return
 	}
-	c, n := x.operation(in, v, set), len(set)
+	c, n := x.call(in, v, set), len(set)
 	if slow := x.match.Patch.Slow; slow != nil && slow(set) {
 		free()
 	}
@@ -290,14 +290,14 @@ func (x *exchange) change(in resource.Document, v resource.View, free func()) {
 		x.refuseAll(bad)
 		return
 	}
-	x.changed(c, bad)
+	x.answerChange(c, bad)
 }
 
-// changed answers a PATCH of which something was done.
-func (x *exchange) changed(c resource.Call, bad []resource.Refusal) {
+// answerChange answers a PATCH of which something was done.
+func (x *request) answerChange(c resource.Call, bad []resource.Refusal) {
 	at := resource.TakeSnapshot(x.host)
 	if len(bad) == 0 && x.prefer.returns == "" && at.Dialect.Presentation.Errors.Success != nil && x.match.IsPresent(at) {
-		if !x.afterwards(c) { // the resource is not shown
+		if !x.answerWithTask(c) { // the resource is not shown
 			x.succeed()
 		}
 		return
@@ -307,38 +307,38 @@ func (x *exchange) changed(c resource.Call, bad []resource.Refusal) {
 	case p == nil: // no longer there, for what was changed
 		x.done()
 	case len(bad) > 0: // which must be told
-		x.show(http.StatusOK, x.annotated(p, bad))
-	case x.afterwards(c):
-	case x.returns(returnMinimal):
-		x.without(p)
+		x.show(http.StatusOK, x.withRefusals(p, bad))
+	case x.answerWithTask(c):
+	case x.prefers(returnMinimal):
+		x.answerMinimal(p)
 	case x.host.Dialect().Presentation.Errors.Success != nil:
 		x.succeed()
 	default:
-		x.returns(returnRepresentation)
+		x.prefers(returnRepresentation)
 		x.show(http.StatusOK, p)
 	}
 }
 
-// permitted takes out of a request the properties that the actor may not
+// permittedProperties takes out of a request the properties that the actor may not
 // change.
-func (x *exchange) permitted(in resource.Document, v resource.View) (resource.Document, []resource.Refusal) {
+func (x *request) permittedProperties(in resource.Document, v resource.View) (resource.Document, []resource.Refusal) {
 	if len(x.match.Privileges.Properties) == 0 { // what holds for one holds for all
 		return in, nil
 	}
-	own := x.match.BelongsTo != nil && x.match.BelongsTo(v, x.who)
+	own := x.match.BelongsTo != nil && x.match.BelongsTo(v, x.actor)
 	var bad []resource.Refusal
 	mine := in.But(func(f resource.Field) bool {
-		if resource.InputOf(x.match.Patch.Inputs, f.Name) < 0 || x.who.MaySet(f.Name, x.match, own) {
+		if resource.InputOf(x.match.Patch.Inputs, f.Name) < 0 || x.actor.MaySet(f.Name, x.match, own) {
 			return false
 		}
-		bad = append(bad, resource.Refusal{Path: []string{f.Name}, Problem: resource.Outright, Message: x.who.Forbidden(), Status: http.StatusForbidden})
+		bad = append(bad, resource.Refusal{Path: []string{f.Name}, Problem: resource.Outright, Message: x.actor.Forbidden(), Status: http.StatusForbidden})
 		return true
 	})
 	return mine, bad
 }
 
 // refuseAll refuses a request of which nothing is taken.
-func (x *exchange) refuseAll(bad []resource.Refusal) {
+func (x *request) refuseAll(bad []resource.Refusal) {
 	status := bad[0].Status
 	for _, r := range bad {
 		if r.Status != status {
@@ -351,9 +351,9 @@ func (x *exchange) refuseAll(bad []resource.Refusal) {
 	x.refuse(status, resource.Map(bad, resource.Refusal.OfProperty)...)
 }
 
-// annotated is a page that tells which properties were not changed, both of
+// withRefusals is a page that tells which properties were not changed, both of
 // the whole resource and beside each property (DSP0266, "Extended information").
-func (x *exchange) annotated(p *render.Representation, bad []resource.Refusal) *render.Representation {
+func (x *request) withRefusals(p *render.Representation, bad []resource.Refusal) *render.Representation {
 	const info = "@Message.ExtendedInfo"
 	if len(bad) > resource.MaxMessages {
 		bad = bad[:resource.MaxMessages]
@@ -372,8 +372,8 @@ func (x *exchange) annotated(p *render.Representation, bad []resource.Refusal) *
 	return p.With(resource.Encode(o))
 }
 
-// telling is a page that tells something beside what it shows.
-func (x *exchange) telling(p *render.Representation, ms []message.Message) *render.Representation {
+// withMessages is a page that tells something beside what it shows.
+func (x *request) withMessages(p *render.Representation, ms []message.Message) *render.Representation {
 	o := resource.Decode(p.Body)
 	o["@Message.ExtendedInfo"] = x.spoken().ExtendedInfo(ms...)
 	return p.With(resource.Encode(o))
@@ -381,7 +381,7 @@ func (x *exchange) telling(p *render.Representation, ms []message.Message) *rend
 
 // ofMember words a refusal as one of a property of a new member. Before Base
 // 1.14 a property that is missing had a message of its own there.
-func (x *exchange) ofMember(r resource.Refusal) message.Message {
+func (x *request) ofMember(r resource.Refusal) message.Message {
 	if old := message.CreateFailedMissingReqProperties; r.Problem == resource.Missing && x.spoken().Before(old.Registry, 14) {
 		return old.With(r.Name()).About(r.Pointer())
 	}
@@ -389,15 +389,15 @@ func (x *exchange) ofMember(r resource.Refusal) message.Message {
 }
 
 // add carries out a POST to a collection (DSP0266, "POST (create)").
-func (x *exchange) add(in resource.Document, v resource.View) {
+func (x *request) add(in resource.Document, v resource.View) {
 	c := x.match.Create
 	set, bad := resource.Accept(in, c.Inputs, v, nil)
 	if len(bad) > 0 {
 		x.refuse(http.StatusBadRequest, resource.Map(bad, x.ofMember)...)
 		return
 	}
-	op := x.operation(in, v, set)
-	x.expect(http.StatusCreated)
+	op := x.call(in, v, set)
+	x.expectStatus(http.StatusCreated)
 	made, err := c.Apply(x.context(), op)
 	if err != nil || made.Task != "" {
 		x.answer(op, made, err, nil)
@@ -405,7 +405,7 @@ func (x *exchange) add(in resource.Document, v resource.View) {
 	}
 	h := x.w.Header()
 	uri := v.URI + "/" + made.ID
-	x.locate(uri)
+	x.setLocation(uri)
 	if made.Token != "" {
 		h["X-Auth-Token"], h["Cache-Control"] = []string{made.Token}, []string{"no-store"}
 	}
@@ -416,15 +416,15 @@ func (x *exchange) add(in resource.Document, v resource.View) {
 		return
 	}
 	if len(made.Messages) > 0 { // which must be told
-		x.show(http.StatusCreated, x.telling(p, made.Messages))
+		x.show(http.StatusCreated, x.withMessages(p, made.Messages))
 		return
 	}
-	if x.returns(returnMinimal) {
+	if x.prefers(returnMinimal) {
 		h["Etag"] = p.ETag[:]
 		x.status = http.StatusCreated
 		x.w.WriteHeader(x.status)
 		return
 	}
-	x.returns(returnRepresentation)
+	x.prefers(returnRepresentation)
 	x.show(http.StatusCreated, p)
 }

@@ -17,7 +17,7 @@ import (
 const UpdateService = "/redfish/v1/UpdateService"
 
 // updateRows are the update service, which takes images by fetching them or by
-// having them pushed (push.go).
+// having them pushed (imagepush.go of the service).
 func updateRows() []Row {
 	return []Row{
 		{URI: UpdateService, Schema: "UpdateService.v1_17_0", DependsOn: PartUpdates,

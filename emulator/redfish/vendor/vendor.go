@@ -38,17 +38,17 @@ func (s *Vendors) Of(d *dialect.Record) *Vendor {
 // decoded, rejected and executed, and how resources and errors are rendered. It
 // is immutable but for its caches, and safe for concurrent use.
 type Vendor struct {
-	d      *dialect.Record
-	tree   *resource.Tree
-	face   *face                                 // nil: resources are as the standard has them
-	oem    *oem                                  // nil: there are no others
-	routed *cache.Cache[string, *resource.Match] // of GET, PATCH and DELETE
+	d            *dialect.Record
+	tree         *resource.Tree
+	presentation *presentation                         // nil: resources are as the standard has them
+	oem          *oem                                  // nil: there are no others
+	routed       *cache.Cache[string, *resource.Match] // of GET, PATCH and DELETE
 }
 
 func newVendor(t *resource.Tree, d *dialect.Record) *Vendor {
-	v := &Vendor{d: d, tree: t, face: newFace(t, d), routed: cache.New[string](resource.MatchesCached, func(*resource.Match) int { return 1 })}
+	v := &Vendor{d: d, tree: t, presentation: newPresentation(t, d), routed: cache.New[string](resource.MatchesCached, func(*resource.Match) int { return 1 })}
 	if !d.OEM.IsEmpty() {
-		v.oem = newOEM(t, d, v.face)
+		v.oem = newOEM(t, d, v.presentation)
 	}
 	return v
 }
@@ -62,7 +62,7 @@ type Request struct {
 }
 
 // IsStandard says whether resources are rendered as the standard has them.
-func (v *Vendor) IsStandard() bool { return v.face == nil }
+func (v *Vendor) IsStandard() bool { return v.presentation == nil }
 
 // Route returns what is at a URL that a client of this vendor uses; nil when
 // there is nothing.
@@ -88,10 +88,10 @@ func (v *Vendor) route(method string, u *url.URL) *resource.Match {
 			return v.tree.Find(&url.URL{Path: at, RawPath: u.RawPath})
 		}
 	}
-	if v.face == nil {
+	if v.presentation == nil {
 		return v.tree.Find(u)
 	}
-	at := v.face.inside(u.Path)
+	at := v.presentation.toStandardURI(u.Path)
 	if at == "" {
 		return nil
 	}
@@ -100,20 +100,20 @@ func (v *Vendor) route(method string, u *url.URL) *resource.Match {
 
 // URI is where clients of this vendor see a resource of the tree.
 func (v *Vendor) URI(uri string) string {
-	if v.face == nil {
+	if v.presentation == nil {
 		return uri
 	}
-	return v.face.address(uri)
+	return v.presentation.clientURI(uri)
 }
 
 // StandardURIs replaces the URIs in what a client has sent by those of the tree.
 func (v *Vendor) StandardURIs(in resource.Document) {
-	if v.face != nil {
+	if v.presentation != nil {
 		MapTexts(in, func(text string) string {
 			if !strings.HasPrefix(text, "/redfish/v1/") {
 				return text
 			}
-			if at := v.face.inside(text); at != "" {
+			if at := v.presentation.toStandardURI(text); at != "" {
 				return at
 			}
 			return text
@@ -123,9 +123,9 @@ func (v *Vendor) StandardURIs(in resource.Document) {
 
 // Decode returns what a client has sent as the standard has it.
 func (v *Vendor) Decode(q Request, in resource.Document) resource.Document {
-	if v.face != nil {
-		for i := range v.face.readings {
-			if r := &v.face.readings[i]; r.concerns(q) {
+	if v.presentation != nil {
+		for i := range v.presentation.inputAliases {
+			if r := &v.presentation.inputAliases[i]; r.concerns(q) {
 				in = r.read(in)
 			}
 		}
@@ -136,32 +136,34 @@ func (v *Vendor) Decode(q Request, in resource.Document) resource.Document {
 // Render applies the vendor's transforms to a body, and returns it. The body is
 // changed; it may have any types.
 func (v *Vendor) Render(o resource.Object, at *resource.Snapshot) resource.Object {
-	if v.face == nil {
+	if v.presentation == nil {
 		return o
 	}
-	return v.face.object(resource.Normalized(o), browseAt(v.tree, at))
+	return v.presentation.render(resource.Normalized(o), lookupAt(v.tree, at))
 }
 
 // DependsOn says on which parts of the state the body of a type depends for its
 // vendor's sake.
 func (v *Vendor) DependsOn(schema string) resource.Parts {
-	if v.face == nil {
+	if v.presentation == nil {
 		return 0
 	}
-	return v.face.beside(schema)
+	return v.presentation.dependsOn(schema)
 }
 
 // Volatile are the paths of volatile properties, with those that transforms make
 // of them.
 func (v *Vendor) Volatile(schema string, paths []string) []string {
-	if v.face == nil {
+	if v.presentation == nil {
 		return paths
 	}
-	return v.face.volatile(schema, paths)
+	return v.presentation.volatile(schema, paths)
 }
 
 // GzipOnly says whether what is at a URI of the tree is sent compressed only.
-func (v *Vendor) GzipOnly(uri string) bool { return v.face != nil && v.face.packs(uri) }
+func (v *Vendor) GzipOnly(uri string) bool {
+	return v.presentation != nil && v.presentation.isGzipOnly(uri)
+}
 
 // Registries are the versions of the message registries that the vendor uses.
 func (v *Vendor) Registries() message.Versions { return v.d.Protocol.Registries }

@@ -15,8 +15,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// rule is a dialect.Rule, ready for use.
-type rule struct {
+// rejectRule is a dialect.Rule, ready for use.
+type rejectRule struct {
 	dialect.RejectRule
 	at pattern
 }
@@ -30,11 +30,11 @@ type Rejected struct {
 
 // Reject returns why this vendor's service does not take a write; nil when it does.
 func (v *Vendor) Reject(q Request, in resource.Document) *Rejected {
-	if v.face == nil {
+	if v.presentation == nil {
 		return nil
 	}
-	for i := range v.face.rules {
-		r := &v.face.rules[i]
+	for i := range v.presentation.rejectRules {
+		r := &v.presentation.rejectRules[i]
 		if !r.concerns(q) || !r.during(q.Match, q.At) {
 			continue
 		}
@@ -73,16 +73,16 @@ func NewMessage(s dialect.VendorMessage, args ...string) message.Message {
 	return d.Make(args[:used]...)
 }
 
-// tell is a dialect.Tell, ready for use.
-type tell struct {
+// successMessage is a dialect.Tell, ready for use.
+type successMessage struct {
 	dialect.SuccessMessage
 	at pattern
 }
 
-func (t *tell) concerns(q Request) bool { return q.isAbout(t.ResourceType, t.Method, t.at) }
+func (t *successMessage) concerns(q Request) bool { return q.isAbout(t.ResourceType, t.Method, t.at) }
 
 // concerns says whether the rule is about what a request is about.
-func (r *rule) concerns(q Request) bool { return q.isAbout(r.ResourceType, r.Method, r.at) }
+func (r *rejectRule) concerns(q Request) bool { return q.isAbout(r.ResourceType, r.Method, r.at) }
 
 // isAbout says whether a request does that to such a resource.
 func (q Request) isAbout(of, method string, at pattern) bool {
@@ -98,7 +98,7 @@ func (q Request) isAbout(of, method string, at pattern) bool {
 
 // sees says whether what was sent is what the rule is about, and which property
 // of it.
-func (r *rule) sees(in resource.Document, bytes int64) (property string, ok bool) {
+func (r *rejectRule) sees(in resource.Document, bytes int64) (property string, ok bool) {
 	sent := func(path string) bool { _, ok := in.Inside(path); return ok }
 	if i := slices.IndexFunc(r.SendsAny, sent); i >= 0 {
 		property = r.SendsAny[i]
@@ -167,7 +167,7 @@ func (r *rule) sees(in resource.Document, bytes int64) (property string, ok bool
 }
 
 // repeats says whether what was sent is so already, and which property.
-func (r *rule) repeats(in resource.Document, shown resource.Object) (property string, ok bool) {
+func (r *rejectRule) repeats(in resource.Document, shown resource.Object) (property string, ok bool) {
 	for _, path := range r.SendsUnchanged {
 		is, known := resource.ValueAt(shown, path)
 		sent, given := in.Inside(path)
@@ -179,7 +179,7 @@ func (r *rule) repeats(in resource.Document, shown resource.Object) (property st
 }
 
 // during says whether the condition of the rule holds.
-func (r *rule) during(m *resource.Match, at *resource.Snapshot) bool {
+func (r *rejectRule) during(m *resource.Match, at *resource.Snapshot) bool {
 	for name, values := range r.Stored {
 		text := ""
 		if is, ok := resource.OEMValueIn(at.BMC, name); ok {
@@ -293,19 +293,19 @@ func (v *Vendor) Success(q Request) []byte {
 		return nil
 	}
 	says := form.Success
-	f := v.face // which has at least that
-	if i := slices.IndexFunc(f.tells, func(t tell) bool { return t.concerns(q) }); i >= 0 {
-		says = &f.tells[i].Message
+	f := v.presentation // which has at least that
+	if i := slices.IndexFunc(f.successMessages, func(t successMessage) bool { return t.concerns(q) }); i >= 0 {
+		says = &f.successMessages[i].Message
 	}
-	body, known := f.done.Load(says)
+	body, known := f.successBodies.Load(says)
 	if !known {
-		body, _ = f.done.LoadOrStore(says, f.success(*says))
+		body, _ = f.successBodies.LoadOrStore(says, f.success(*says))
 	}
 	return body.([]byte)
 }
 
 // success is the body of an answer that says that a write was done.
-func (f *face) success(as dialect.VendorMessage) []byte {
+func (f *presentation) success(as dialect.VendorMessage) []byte {
 	form, versions := f.d.Presentation.Errors, f.d.Protocol.Registries
 	m := NewMessage(as)
 	m.Severity = message.OK

@@ -9,9 +9,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// browse reads other resources of the tree, whole, by their addresses, and what
+// lookup reads other resources of the tree, whole, by their addresses, and what
 // a vendor's service remembers, by "=" and its name; nil is what is not there.
-type browse func(address string) resource.Object
+type lookup func(address string) resource.Object
 
 // keptAs is where in what is browsed that is which is remembered.
 const keptAs = "is"
@@ -21,7 +21,7 @@ const keptAs = "is"
 type taker func(from string) (any, bool)
 
 // take is a taker.
-func (of browse) take(from string) (any, bool) {
+func (of lookup) take(from string) (any, bool) {
 	at, path, property := strings.Cut(from, "#")
 	if !property {
 		path = keptAs
@@ -29,8 +29,8 @@ func (of browse) take(from string) (any, bool) {
 	return resource.ValueAt(of(at), path)
 }
 
-// browseAt is the tree at a time.
-func browseAt(t *resource.Tree, at *resource.Snapshot) browse {
+// lookupAt is the tree at a time.
+func lookupAt(t *resource.Tree, at *resource.Snapshot) lookup {
 	seen := map[string]resource.Object{} // a body takes several values of one resource
 	return func(address string) resource.Object {
 		if o, ok := seen[address]; ok {
@@ -51,14 +51,14 @@ func browseAt(t *resource.Tree, at *resource.Snapshot) browse {
 	}
 }
 
-// beside is what the body of a resource depends on for its vendor's sake: what
+// dependsOn is what the body of a resource depends on for its vendor's sake: what
 // it takes from others.
-func (f *face) beside(schema string) resource.Parts {
+func (f *presentation) dependsOn(schema string) resource.Parts {
 	if all, ok := f.needs.Load(schema); ok {
 		return all.(resource.Parts)
 	}
 	var all resource.Parts
-	for _, set := range f.taken(schema) {
+	for _, set := range f.externalRules(schema) {
 		if strings.HasPrefix(set.From, "=") {
 			all |= resource.PartOEM
 			continue
@@ -73,10 +73,10 @@ func (f *face) beside(schema string) resource.Parts {
 	return all
 }
 
-// taken are the properties of a resource that are others'.
-func (f *face) taken(schema string) []dialect.PropertyRule {
+// externalRules are the properties of a resource that are others'.
+func (f *presentation) externalRules(schema string) []dialect.PropertyRule {
 	var all []dialect.PropertyRule
-	for _, shape := range f.shapes[resource.TypeName(schema)] {
+	for _, shape := range f.transforms[resource.TypeName(schema)] {
 		for _, set := range shape.Set {
 			if external(set) {
 				all = append(all, set)
@@ -88,12 +88,12 @@ func (f *face) taken(schema string) []dialect.PropertyRule {
 
 // volatile are the paths of a resource's volatile properties, with those that
 // transforms make from them.
-func (f *face) volatile(schema string, paths []string) []string {
+func (f *presentation) volatile(schema string, paths []string) []string {
 	if len(paths) == 0 {
 		return nil
 	}
 	all := slices.Clone(paths)
-	for _, s := range f.shapesOf(resource.TypeName(schema)) {
+	for _, s := range f.transformsOf(resource.TypeName(schema)) {
 		for _, set := range s.Set {
 			if set.From != "" && !external(set) && slices.ContainsFunc(paths, func(p string) bool { return p == set.From || strings.HasPrefix(set.From, p+"/") }) {
 				all = append(all, set.Path)
@@ -103,9 +103,9 @@ func (f *face) volatile(schema string, paths []string) []string {
 	return all
 }
 
-// packs says whether what is at an address of the tree is sent packed only.
-func (f *face) packs(at string) bool {
-	return slices.ContainsFunc(f.packed, func(a pattern) bool { return a.holds(at) })
+// isGzipOnly says whether what is at an address of the tree is sent packed only.
+func (f *presentation) isGzipOnly(at string) bool {
+	return slices.ContainsFunc(f.gzipOnly, func(a pattern) bool { return a.holds(at) })
 }
 
 // external says whether a value is taken from another resource or from what is
@@ -114,11 +114,11 @@ func external(set dialect.PropertyRule) bool {
 	return strings.Contains(set.From, "#") || strings.HasPrefix(set.From, "=")
 }
 
-// shapesOf are the shapes for a type, wherever its resources are.
-func (f *face) shapesOf(kind string) []formed {
-	all := f.shapes[kind]
+// transformsOf are the shapes for a type, wherever its resources are.
+func (f *presentation) transformsOf(kind string) []transform {
+	all := f.transforms[kind]
 	if strings.HasSuffix(kind, "Collection") {
-		all = append(slices.Clone(all), f.shapes["*Collection"]...)
+		all = append(slices.Clone(all), f.transforms["*Collection"]...)
 	}
 	return all
 }

@@ -10,10 +10,10 @@ import (
 
 // body is a vendor's own resource: what it is like, with what the vendor sets,
 // what its hook says, and what clients have written, in this order.
-func (w *vendorRow) body(v resource.View) resource.Object {
+func (w *oemResource) body(v resource.View) resource.Object {
 	o := resource.Object{}
-	if w.like != nil {
-		o = w.begins(v)
+	if w.basedOn != nil {
+		o = w.basisBody(v)
 	}
 	if w.Name != "" {
 		o["Name"] = w.Name
@@ -33,7 +33,7 @@ func (w *vendorRow) body(v resource.View) resource.Object {
 		merge(o, top)
 	}
 	if len(w.Writable) > 0 {
-		w.overlay(o, v)
+		w.showWritten(o, v)
 	}
 	if all, ok := o["Members"].([]any); ok { // of which pages are made
 		o["Members@odata.count"] = len(all)
@@ -62,9 +62,9 @@ func merge(o resource.Object, top map[string]any) {
 	}
 }
 
-// begins is the body of what a resource is like, as if it were the vendor's.
-func (w *vendorRow) begins(v resource.View) resource.Object {
-	m := w.likeness(v)
+// basisBody is the body of what a resource is like, as if it were the vendor's.
+func (w *oemResource) basisBody(v resource.View) resource.Object {
+	m := w.basis(v)
 	o := resource.Decode(resource.Encode(m.Object(m.View(v.Snapshot()))))
 	MapTexts(o, func(text string) string {
 		if !strings.HasPrefix(text, "/redfish/v1") {
@@ -74,7 +74,7 @@ func (w *vendorRow) begins(v resource.View) resource.Object {
 		if i := strings.IndexAny(text, "?#"); i >= 0 {
 			path, tail = text[:i], text[i:]
 		}
-		path, _ = movedAt(w.moves, path, v.IDs, ExactCase)
+		path, _ = mapURIWith(w.moves, path, v.IDs, ExactCase)
 		return path + tail
 	})
 	if o["Id"] == m.URI[strings.LastIndexByte(m.URI, '/')+1:] {
@@ -86,12 +86,12 @@ func (w *vendorRow) begins(v resource.View) resource.Object {
 }
 
 // put sets a property as a vendor's data say.
-func (w *vendorRow) put(o resource.Object, set dialect.PropertyRule, v resource.View) {
+func (w *oemResource) put(o resource.Object, set dialect.PropertyRule, v resource.View) {
 	value, ok := set.Value, true
 	if set.From != "" {
 		var is any
 		if is, ok = sourceOf(v, o, set.From); ok {
-			value, ok = drawn(set, is)
+			value, ok = mapped(set, is)
 		}
 	}
 	if ok {
@@ -130,5 +130,5 @@ func hookContext(v resource.View) dialect.HookContext {
 // standardBody is a resource of the tree as the standard has it; nil where there
 // is none.
 func standardBody(v resource.View, uri string) resource.Object {
-	return browseAt(v.Tree, v.Snapshot())(uri)
+	return lookupAt(v.Tree, v.Snapshot())(uri)
 }

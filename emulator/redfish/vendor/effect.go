@@ -23,10 +23,10 @@ type execution struct {
 	effects []dialect.Effect
 	sent    any             // the body of an action, the value of a property
 	whole   resource.Object // the body as hooks see it; nil: sent
-	about   string          // name of the action, path of the property
+	subject string          // name of the action, path of the property
 	write   bool            // it is a property
 	inner   resource.InnerKind
-	keeps   map[string]any // that it sets; nil forgets
+	stored  map[string]any // that it sets; nil forgets
 }
 
 // carryOut carries out the first effect whose conditions hold.
@@ -40,11 +40,11 @@ func (o *oem) carryOut(ctx context.Context, q *execution) (resource.Result, erro
 		m := NewMessage(*e.Reject, property, value)
 		return resource.Result{}, resource.Decline(cmp.Or(e.Status, http.StatusBadRequest), m)
 	}
-	q.keeps = map[string]any{}
+	q.stored = map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(e.Store)) {
 		is, ok := q.fill(e.Store[name])
 		if ok {
-			q.keeps[q.text(name)] = is
+			q.stored[q.text(name)] = is
 		}
 	}
 	steps := make([]dialect.StandardRequest, 0, len(e.Requests))
@@ -57,7 +57,7 @@ func (o *oem) carryOut(ctx context.Context, q *execution) (resource.Result, erro
 		steps = append(steps, is)
 	}
 	if e.Task != "" {
-		if err := q.remember(ctx); err != nil {
+		if err := q.store(ctx); err != nil {
 			return resource.Result{}, err
 		}
 		return q.later(ctx, e, steps)
@@ -73,7 +73,7 @@ func (o *oem) carryOut(ctx context.Context, q *execution) (resource.Result, erro
 			out.Inner = a // it says more than that it was done
 		}
 	}
-	if err := q.remember(ctx); err != nil {
+	if err := q.store(ctx); err != nil {
 		return resource.Result{}, err
 	}
 	if e.EjectAfterBoots != 0 {
@@ -101,7 +101,7 @@ func (o *oem) effect(q *execution) (dialect.Effect, error) {
 			unmet = cmp.Or(unmet, path)
 			continue
 		}
-		r := rule{RejectRule: dialect.RejectRule{While: e.While, For: e.For}}
+		r := rejectRule{RejectRule: dialect.RejectRule{While: e.While, For: e.For}}
 		m := q.c.Match
 		if m.On != nil {
 			m = m.On
@@ -121,21 +121,21 @@ func (o *oem) effect(q *execution) (dialect.Effect, error) {
 		says, err := e.Hook(dialect.ActionCall{HookContext: hookContext(q.v), Body: resource.Cloned(whole).(resource.Object), Query: q.c.Request.Query()})
 		var no *dialect.Rejection
 		if errors.As(err, &no) {
-			return e, resource.Decline(cmp.Or(no.Status, http.StatusBadRequest), saysTo(no.Message, no.Args...))
+			return e, resource.Decline(cmp.Or(no.Status, http.StatusBadRequest), newMessageWith(no.Message, no.Args...))
 		}
 		return says, err
 	}
 	switch {
 	case unmet != "" && q.write:
-		return dialect.Effect{}, resource.Decline(http.StatusBadRequest, message.PropertyValueError.With(q.about).About("#/"+q.about))
+		return dialect.Effect{}, resource.Decline(http.StatusBadRequest, message.PropertyValueError.With(q.subject).About("#/"+q.subject))
 	case unmet != "":
-		return dialect.Effect{}, resource.Decline(http.StatusBadRequest, message.ActionParameterValueError.With(unmet, q.about).About("#/"+unmet))
+		return dialect.Effect{}, resource.Decline(http.StatusBadRequest, message.ActionParameterValueError.With(unmet, q.subject).About("#/"+unmet))
 	}
 	return dialect.Effect{}, resource.Decline(http.StatusConflict, message.ResourceInUse.With())
 }
 
-// saysTo is a message of a vendor's with all arguments that there are.
-func saysTo(s dialect.VendorMessage, args ...string) message.Message {
+// newMessageWith is a message of a vendor's with all arguments that there are.
+func newMessageWith(s dialect.VendorMessage, args ...string) message.Message {
 	for i := 0; ; i++ {
 		if i == len(args) {
 			if !strings.Contains(s.Text, fmt.Sprintf("%%%d", i+1)) {
@@ -163,7 +163,7 @@ func (q *execution) holds(e dialect.Effect) (path string, ok bool) {
 
 // condition is the property that an effect is for, with its value.
 func (q *execution) condition(e dialect.Effect) (property, value string) {
-	property = q.about
+	property = q.subject
 	if all := slices.Sorted(maps.Keys(e.When)); len(all) > 0 && !q.write {
 		property = all[0]
 		if v, sent := q.at(property); sent {
@@ -187,9 +187,9 @@ func (q *execution) at(path string) (any, bool) {
 	return resource.ValueAt(o, path)
 }
 
-// kept is what is remembered under a name, or will be.
-func (q *execution) kept(name string) (any, bool) {
-	if v, ok := q.keeps[name]; ok {
+// storedValue is what is remembered under a name, or will be.
+func (q *execution) storedValue(name string) (any, bool) {
+	if v, ok := q.stored[name]; ok {
 		return v, v != nil
 	}
 	return q.v.OEMValue(name)
@@ -204,7 +204,7 @@ func (q *execution) fill(v any) (any, bool) {
 			return q.at(q.v.Fill(path))
 		}
 		if name, ok := strings.CutPrefix(x, "="); ok {
-			return q.kept(q.v.Fill(name))
+			return q.storedValue(q.v.Fill(name))
 		}
 		return q.text(x), true
 	case resource.Object:
@@ -249,7 +249,7 @@ func (q *execution) text(s string) string {
 		if sent {
 			v, ok = q.at(path)
 		} else {
-			v, ok = q.kept(of)
+			v, ok = q.storedValue(of)
 		}
 		if ok {
 			fmt.Fprint(&b, v)
@@ -258,12 +258,12 @@ func (q *execution) text(s string) string {
 	}
 }
 
-// remember has the BMC keep what the request sets.
-func (q *execution) remember(ctx context.Context) error {
-	if len(q.keeps) == 0 {
+// store has the BMC keep what the request sets.
+func (q *execution) store(ctx context.Context) error {
+	if len(q.stored) == 0 {
 		return nil
 	}
-	_, err := q.c.Host.ApplyBMC(ctx, bmc.SetOEMValues{Values: q.keeps})
+	_, err := q.c.Host.ApplyBMC(ctx, bmc.SetOEMValues{Values: q.stored})
 	return err
 }
 

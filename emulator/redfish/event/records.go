@@ -15,8 +15,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// Step is what has happened to a host at once, as its subscribers are told.
-type Step struct {
+// Change is what has happened to a host at once, as its subscribers are told.
+type Change struct {
 	Number uint64 // of the event that tells it; it grows
 	At     time.Time
 	// The views before and after.
@@ -25,8 +25,8 @@ type Step struct {
 	Events              []bmc.Event
 }
 
-// Letter is an event that is to be posted to a subscriber.
-type Letter struct {
+// Delivery is an event that is to be posted to a subscriber.
+type Delivery struct {
 	Subscription string // ID
 	At           time.Time
 	Body         []byte
@@ -34,28 +34,28 @@ type Letter struct {
 
 // record is one thing that has happened, as an event tells it.
 type record struct {
-	at       time.Time
-	is       message.Message
-	kind     string          // Event.EventType
-	origin   string          // address of the resource that it comes from; "" none
-	of       string          // type of that resource, without its version
-	gone     bool            // the resource is not there any longer
-	log      string          // address of the log entry; "" none
-	user     string          // who brought it about; "" nobody
-	from     string          // his address
-	general  bool            // another record of the step says the same more closely
-	only     string          // ID of the one subscription that it is for; "" all
-	dictated resource.Object // properties, instead of all that is above but at
+	at           time.Time
+	message      message.Message
+	kind         string          // Event.EventType
+	origin       string          // address of the resource that it comes from; "" none
+	resourceType string          // type of that resource, without its version
+	gone         bool            // the resource is not there any longer
+	log          string          // address of the log entry; "" none
+	user         string          // who brought it about; "" nobody
+	from         string          // his address
+	lessSpecific bool            // another record of the step says the same more closely
+	subscription string          // ID of the one subscription that it is for; "" all
+	submitted    resource.Object // properties, instead of all that is above but at
 }
 
 // records are what a step tells: what its events say, and then the resources
 // that it has made, changed and removed.
-func (s *Events) records(h resource.Host, st Step) []record {
+func (s *Notifier) records(h resource.Host, st Change) []record {
 	was := &resource.Snapshot{Host: h, Dialect: h.Dialect(), Machine: st.WasMachine, BMC: st.WasBMC, Now: st.At.Truncate(time.Second)}
 	is := &resource.Snapshot{Host: h, Dialect: h.Dialect(), Machine: st.Machine, BMC: st.BMC, Now: was.Now}
 	var out []record
 	for _, ev := range st.Events {
-		if r, ok := s.saying(was, is, ev); ok {
+		if r, ok := s.modelRecord(was, is, ev); ok {
 			out = append(out, r)
 		}
 	}
@@ -65,15 +65,15 @@ func (s *Events) records(h resource.Host, st Step) []record {
 	}
 	for _, r := range s.changes(was, is) {
 		r.at = st.At
-		r.general = r.is.Key == message.ResourceChanged.Key && said[r.origin]
+		r.lessSpecific = r.message.Key == message.ResourceChanged.Key && said[r.origin]
 		said[r.origin] = true
 		out = append(out, r)
 	}
 	return out
 }
 
-// jobSays are the messages that tell of jobs.
-var jobSays = map[bmc.TaskState]message.Entry{
+// taskMessages are the messages that tell of jobs.
+var taskMessages = map[bmc.TaskState]message.Entry{
 	bmc.TaskRunning:   message.TaskStarted,
 	bmc.TaskCompleted: message.TaskCompletedOK,
 	bmc.TaskException: message.TaskAborted,
@@ -81,53 +81,53 @@ var jobSays = map[bmc.TaskState]message.Entry{
 	bmc.TaskSuspended: message.TaskPaused,
 }
 
-// saying is the record of an event; false when it speaks of nothing that
+// modelRecord is the record of an event; false when it speaks of nothing that
 // resources do not show.
-func (s *Events) saying(was, is *resource.Snapshot, ev bmc.Event) (record, bool) {
+func (s *Notifier) modelRecord(was, is *resource.Snapshot, ev bmc.Event) (record, bool) {
 	r := record{at: ev.Time(), kind: resource.Other}
 	switch ev := ev.(type) {
 	case bmc.Logged:
-		s.noted(&r, was, is, ev.Entry, event.EventEntry)
+		s.fillLogRecord(&r, was, is, ev.Entry, event.EventEntry)
 	case bmc.Audited:
 		if ev.Entry.Kind == event.RequestAudited { // what came of it is told
 			return r, false
 		}
-		s.noted(&r, was, is, ev.Entry, event.AuditEntry)
+		s.fillLogRecord(&r, was, is, ev.Entry, event.AuditEntry)
 	case bmc.TaskChanged:
-		says, ok := jobSays[ev.Task.State]
+		says, ok := taskMessages[ev.Task.State]
 		if !ok {
 			return r, false
 		}
 		if ev.Task.State == bmc.TaskRunning && ev.Task.Begun.Before(ev.At) {
 			says = message.TaskResumed
 		}
-		r.is, r.origin, r.kind = message.Fill(says, ev.Task.ID), resource.TaskURI(ev.Task.ID), resource.StatusChange
+		r.message, r.origin, r.kind = message.Fill(says, ev.Task.ID), resource.TaskURI(ev.Task.ID), resource.StatusChange
 	case bmc.Subscribed:
-		r.is, r.origin, r.kind = message.ResourceCreated.With(), resource.SubscriptionsURI+"/"+ev.Subscription.ID, resource.ResourceAdded
+		r.message, r.origin, r.kind = message.ResourceCreated.With(), resource.SubscriptionsURI+"/"+ev.Subscription.ID, resource.ResourceAdded
 	case bmc.Unsubscribed:
-		r.is, r.origin, r.kind, r.gone = message.ResourceRemoved.With(), resource.SubscriptionsURI+"/"+ev.ID, resource.ResourceRemoved, true
+		r.message, r.origin, r.kind, r.gone = message.ResourceRemoved.With(), resource.SubscriptionsURI+"/"+ev.ID, resource.ResourceRemoved, true
 	case bmc.HeartbeatDue:
-		r.is, r.only = message.RedfishServiceFunctional.With(), ev.ID
+		r.message, r.subscription = message.RedfishServiceFunctional.With(), ev.ID
 	case bmc.TestEvent:
-		r.dictated = ev.Fields
-		r.is = message.Message{Severity: message.Severity(resource.Value(resource.Values(ev.Fields), "MessageSeverity", ""))}
+		r.submitted = ev.Fields
+		r.message = message.Message{Severity: message.Severity(resource.Value(resource.Values(ev.Fields), "MessageSeverity", ""))}
 		r.origin = resource.Value(resource.Values(ev.Fields), "OriginOfCondition", "")
 		r.kind = resource.Value(resource.Values(ev.Fields), "EventType", resource.Other)
 	default:
 		return r, false
 	}
-	if r.is.Severity == message.Warning || r.is.Severity == message.Critical {
+	if r.message.Severity == message.Warning || r.message.Severity == message.Critical {
 		r.kind = resource.Alert
 	}
 	if m := s.tree.Find(&url.URL{Path: r.origin}); m != nil {
-		r.of = resource.TypeName(m.Schema)
+		r.resourceType = resource.TypeName(m.Schema)
 	}
 	return r, true
 }
 
 // origin is the address of what something happened to, and whether that is not
 // there any longer.
-func (s *Events) origin(was, is *resource.Snapshot, of event.Subject) (uri string, gone bool) {
+func (s *Notifier) origin(was, is *resource.Snapshot, of event.Subject) (uri string, gone bool) {
 	if uri, ok := (resource.View{Dialect: is.Dialect, Machine: is.Machine, BMC: is.BMC}).Origin(of); ok {
 		return uri, false
 	}
@@ -135,17 +135,17 @@ func (s *Events) origin(was, is *resource.Snapshot, of event.Subject) (uri strin
 	return uri, gone
 }
 
-// noted fills the record of an entry of a log.
-func (s *Events) noted(r *record, was, is *resource.Snapshot, e bmc.Entry, in event.Part) {
+// fillLogRecord fills the record of an entry of a log.
+func (s *Notifier) fillLogRecord(r *record, was, is *resource.Snapshot, e bmc.Entry, in event.Part) {
 	v, w := resource.View{Dialect: is.Dialect, Machine: is.Machine, BMC: is.BMC}, resource.Wordings[e.Kind]
-	r.is, r.user, r.from = v.Word(e.Note), resource.Filled(w.User, e.Note), resource.Filled(w.From, e.Note)
+	r.message, r.user, r.from = v.Word(e.Note), resource.Filled(w.User, e.Note), resource.Filled(w.From, e.Note)
 	r.origin, r.gone = s.origin(was, is, e.Subject)
 	r.log, _ = v.Origin(event.Subject{Part: in, ID: strconv.FormatUint(e.ID, 10)})
 }
 
 // changes are the resources that differ between two snapshots of a host: made,
 // removed, or changed in more than what changes by itself.
-func (s *Events) changes(was, is *resource.Snapshot) []record {
+func (s *Notifier) changes(was, is *resource.Snapshot) []record {
 	changed := resource.ChangedParts(was, is)
 	var out []record
 	for i := range s.tree.Rows {
@@ -156,19 +156,19 @@ func (s *Events) changes(was, is *resource.Snapshot) []record {
 			continue
 		}
 		for _, m := range s.tree.Instances(r, was, is) {
-			at := record{origin: m.URI, of: resource.TypeName(r.Schema)}
+			at := record{origin: m.URI, resourceType: resource.TypeName(r.Schema)}
 			old, now := s.renderer.Representation(m, was), s.renderer.Representation(m, is)
 			switch {
 			case old == nil && now == nil:
 			case old == nil:
-				at.is, at.kind = message.ResourceCreated.With(), resource.ResourceAdded
+				at.message, at.kind = message.ResourceCreated.With(), resource.ResourceAdded
 				out = append(out, at)
 			case now == nil:
-				at.is, at.kind, at.gone = message.ResourceRemoved.With(), resource.ResourceRemoved, true
+				at.message, at.kind, at.gone = message.ResourceRemoved.With(), resource.ResourceRemoved, true
 				out = append(out, at)
 			case now.Tag() != old.Tag(), now.Tag() == "" && !bytes.Equal(now.Body, old.Body): // some write none
-				out = append(out, turns(at, old, now)...)
-				at.is, at.kind = message.ResourceChanged.With(), resource.ResourceUpdated
+				out = append(out, statusChanges(at, old, now)...)
+				at.message, at.kind = message.ResourceChanged.With(), resource.ResourceUpdated
 				out = append(out, at)
 			}
 		}
@@ -183,8 +183,8 @@ var health = map[string]message.Entry{
 	"Critical": message.ResourceStatusChangedCritical,
 }
 
-// turns are the turns of a resource's health and state between two pages.
-func turns(at record, was, is *render.Representation) []record {
+// statusChanges are the statusChanges of a resource's health and state between two pages.
+func statusChanges(at record, was, is *render.Representation) []record {
 	type shown struct {
 		Name   string
 		Status struct{ State, Health string }
@@ -196,11 +196,11 @@ func turns(at record, was, is *render.Representation) []record {
 	at.kind = resource.StatusChange
 	var out []record
 	if says, ok := health[b.Status.Health]; ok && a.Status.Health != b.Status.Health {
-		at.is = message.Fill(says, b.Name, b.Status.Health)
+		at.message = message.Fill(says, b.Name, b.Status.Health)
 		out = append(out, at)
 	}
 	if b.Status.State != "" && a.Status.State != b.Status.State {
-		at.is = message.ResourceStateChanged.With(b.Name, b.Status.State)
+		at.message = message.ResourceStateChanged.With(b.Name, b.Status.State)
 		out = append(out, at)
 	}
 	return out

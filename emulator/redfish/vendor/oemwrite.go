@@ -43,7 +43,7 @@ func (v *Vendor) Writes(m *resource.Match, in resource.Document) (all []*executi
 			bad = append(bad, resource.Refusal{Path: strings.Split(w.Path, "/"), Problem: resource.WrongType, Value: resource.Echo(value)})
 			continue
 		}
-		q := &execution{effects: w.Effects, sent: resource.Normal(value), about: w.Path, write: true, inner: resource.Within, whole: resource.Object{}}
+		q := &execution{effects: w.Effects, sent: resource.Normal(value), subject: w.Path, write: true, inner: resource.Within, whole: resource.Object{}}
 		resource.SetAt(q.whole, w.Path, q.sent)
 		all = append(all, q)
 	}
@@ -92,7 +92,7 @@ func isOf(t dialect.ParameterType, value any) bool {
 }
 
 // changes says whether clients may write the property at a path.
-func (w *vendorRow) changes(path string) bool {
+func (w *oemResource) changes(path string) bool {
 	if slices.Contains(w.Writable, path) {
 		return true
 	}
@@ -101,7 +101,7 @@ func (w *vendorRow) changes(path string) bool {
 }
 
 // allows says whether a vendor lets a property have a value.
-func (w *vendorRow) allows(path string, value any) bool {
+func (w *oemResource) allows(path string, value any) bool {
 	all, ok := w.AllowableValues[path]
 	return !ok || slices.Contains(all, fmt.Sprint(value))
 }
@@ -114,7 +114,7 @@ type sorted struct {
 }
 
 // sort sorts a PATCH. shown is the part of the resource at the path above.
-func (w *vendorRow) sort(in resource.Document, above []string, shown resource.Object, to *sorted) resource.Document {
+func (w *oemResource) sort(in resource.Document, above []string, shown resource.Object, to *sorted) resource.Document {
 	var rest resource.Document
 	for _, f := range in.Fields {
 		path := append(slices.Clip(above), f.Name)
@@ -140,7 +140,7 @@ func (w *vendorRow) sort(in resource.Document, above []string, shown resource.Ob
 			if less := w.sort(below, path, group, to); len(less.Fields) > 0 {
 				rest.Put(f.Name, less)
 			}
-		case w.forwards:
+		case w.passesPatch:
 			rest.Put(f.Name, f.Value)
 		case known:
 			refuse(resource.ReadOnly)
@@ -183,8 +183,8 @@ func alike(a, b any) bool {
 	return kind(a) == kind(b)
 }
 
-// overlay shows what clients have written.
-func (w *vendorRow) overlay(o resource.Object, v resource.View) {
+// showWritten shows what clients have written.
+func (w *oemResource) showWritten(o resource.Object, v resource.View) {
 	is, _ := v.OEMValue(v.URI)
 	all, _ := is.(resource.Object)
 	for path, value := range all {
@@ -197,7 +197,7 @@ func (w *vendorRow) overlay(o resource.Object, v resource.View) {
 // Patch carries out a PATCH of a vendor's own resource. It returns what was wrong,
 // and whether something was done.
 func (v *Vendor) Patch(ctx context.Context, c resource.Call) (bad []resource.Refusal, done bool, err error) {
-	w := vendorRowOf(c.Match)
+	w := oemResourceOf(c.Match)
 	to := &sorted{changes: map[string]any{}}
 	to.rest = w.sort(c.Body, nil, c.Match.Object(c.View), to)
 	switch {
@@ -219,7 +219,7 @@ func (v *Vendor) Patch(ctx context.Context, c resource.Call) (bad []resource.Ref
 	}
 	if len(to.rest.Fields) > 0 {
 		body, _ := resource.Normal(to.rest).(resource.Object)
-		a := c.Request.Do(ctx, "", resource.Within, http.MethodPatch, w.like.Write(c.View.IDs), body)
+		a := c.Request.Do(ctx, "", resource.Within, http.MethodPatch, w.basedOn.Write(c.View.IDs), body)
 		if a.Status >= http.StatusBadRequest || a.Status == http.StatusAccepted {
 			return nil, false, &resource.InnerError{InnerResponse: a}
 		}
@@ -227,19 +227,19 @@ func (v *Vendor) Patch(ctx context.Context, c resource.Call) (bad []resource.Ref
 	return to.bad, true, nil
 }
 
-// vendorRowOf is what the vendor says of a resource; nil for one of the tree.
-func vendorRowOf(m *resource.Match) *vendorRow {
-	w, _ := m.OEM.(*vendorRow)
+// oemResourceOf is what the vendor says of a resource; nil for one of the tree.
+func oemResourceOf(m *resource.Match) *oemResource {
+	w, _ := m.OEM.(*oemResource)
 	return w
 }
 
 // remove deletes what a vendor's resource is like.
-func (w *vendorRow) remove(ctx context.Context, c resource.Call) (resource.Result, error) {
+func (w *oemResource) remove(ctx context.Context, c resource.Call) (resource.Result, error) {
 	if w.StoredAs != "" {
 		_, err := c.Host.ApplyBMC(ctx, bmc.SetOEMValues{Values: map[string]any{c.View.Fill(w.StoredAs): nil}})
 		return resource.Result{}, err
 	}
-	a := c.Request.Do(ctx, "", resource.Within, http.MethodDelete, w.like.Write(c.View.IDs), nil)
+	a := c.Request.Do(ctx, "", resource.Within, http.MethodDelete, w.basedOn.Write(c.View.IDs), nil)
 	if a.Status >= http.StatusBadRequest {
 		return resource.Result{}, &resource.InnerError{InnerResponse: a}
 	}

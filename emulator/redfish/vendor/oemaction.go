@@ -18,7 +18,7 @@ func (o *oem) action(a dialect.Action, at string) resource.Action {
 	return resource.Action{
 		Name: a.Name, At: at, Hidden: a.Hidden, Inputs: vendorInputs(a.Parameters), Slow: true,
 		Apply: func(ctx context.Context, c resource.Call) (resource.Result, error) {
-			return o.carryOut(ctx, &execution{c: c, v: c.View, effects: a.Effects, sent: resource.Normal(c.Body), about: a.Name, inner: resource.Beside})
+			return o.carryOut(ctx, &execution{c: c, v: c.View, effects: a.Effects, sent: resource.Normal(c.Body), subject: a.Name, inner: resource.Beside})
 		},
 	}
 }
@@ -103,13 +103,13 @@ func shownActions(d *dialect.Record) []shownAction {
 }
 
 // showActions adds a vendor's actions to a resource of the standard's.
-func (f *face) showActions(o resource.Object, self string) {
-	if len(f.acts) == 0 {
+func (f *presentation) showActions(o resource.Object, self string) {
+	if len(f.actions) == 0 {
 		return
 	}
-	at, _ := moved(f.out, self)
-	for i := range f.acts {
-		a := &f.acts[i]
+	at, _ := mapURI(f.out, self)
+	for i := range f.actions {
+		a := &f.actions[i]
 		if _, ok := a.on.Is(at, ExactCase); !ok {
 			continue
 		}

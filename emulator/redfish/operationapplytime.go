@@ -8,9 +8,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// effective takes the annotation out of what a client sent. It is false if the
+// takeApplyTime takes the annotation out of what a client sent. It is false if the
 // request was refused for it.
-func (x *exchange) effective(in *resource.Document, v resource.View) (when string, ok bool) {
+func (x *request) takeApplyTime(in *resource.Document, v resource.View) (when string, ok bool) {
 	value, sent := in.Get(resource.OperationApplyTime)
 	if a := x.match.Action; a != nil && !a.Defers || x.r.Method == http.MethodPatch || x.match.OperationApplyTimes(v) == nil {
 		return resource.Immediate, true

@@ -24,8 +24,8 @@ type variable struct {
 	tail  string // behind it, up to the next
 }
 
-// move puts what is at some addresses, and below them, to others.
-type move struct {
+// uriMapping puts what is at some addresses, and below them, to others.
+type uriMapping struct {
 	from, to pattern
 	slash    bool // they end with one
 }
@@ -57,16 +57,16 @@ func segmentOf(text string) segment {
 	return s
 }
 
-// letters is whether their case matters.
-type letters bool
+// caseRule is whether their case matters.
+type caseRule bool
 
 const (
-	ExactCase letters = false
-	AnyCase   letters = true
+	ExactCase caseRule = false
+	AnyCase   caseRule = true
 )
 
 // cutLead takes a text off the beginning of another.
-func (f letters) cutLead(text, lead string) (rest string, ok bool) {
+func (f caseRule) cutLead(text, lead string) (rest string, ok bool) {
 	if len(text) < len(lead) || text[:len(lead)] != lead && !(f == AnyCase && strings.EqualFold(text[:len(lead)], lead)) {
 		return "", false
 	}
@@ -74,7 +74,7 @@ func (f letters) cutLead(text, lead string) (rest string, ok bool) {
 }
 
 // index is where a text begins in another; -1 where it does not.
-func (f letters) index(text, part string) int {
+func (f caseRule) index(text, part string) int {
 	if f == AnyCase {
 		text, part = strings.ToLower(text), strings.ToLower(part)
 	}
@@ -83,7 +83,7 @@ func (f letters) index(text, part string) int {
 
 // read takes the values of a segment's variables. One that has a value already
 // must have the same.
-func (s segment) read(text string, into map[string]string, f letters) bool {
+func (s segment) read(text string, into map[string]string, f caseRule) bool {
 	rest, ok := f.cutLead(text, s.lead)
 	if !ok {
 		return false
@@ -195,7 +195,7 @@ func (a pattern) begins(path string) bool {
 }
 
 // is says whether an address is one of these, and what its variables are.
-func (a pattern) Is(path string, f letters) (vars map[string]string, ok bool) {
+func (a pattern) Is(path string, f caseRule) (vars map[string]string, ok bool) {
 	if f == ExactCase && !a.begins(path) {
 		return nil, false
 	}
@@ -207,7 +207,7 @@ func (a pattern) Is(path string, f letters) (vars map[string]string, ok bool) {
 	return vars, ok
 }
 
-func (a pattern) match(segments []string, f letters) (vars map[string]string, rest []string, ok bool) {
+func (a pattern) match(segments []string, f caseRule) (vars map[string]string, rest []string, ok bool) {
 	if len(segments) < len(a) {
 		return nil, nil, false
 	}
@@ -220,11 +220,13 @@ func (a pattern) match(segments []string, f letters) (vars map[string]string, re
 	return vars, segments[len(a):], true
 }
 
-// moved is the address that an address becomes.
-func moved(all []move, path string) (string, bool) { return movedAt(all, path, nil, ExactCase) }
+// mapURI is the address that an address becomes.
+func mapURI(all []uriMapping, path string) (string, bool) {
+	return mapURIWith(all, path, nil, ExactCase)
+}
 
-// movedAt is moved where some variables are known beforehand.
-func movedAt(all []move, path string, known map[string]string, f letters) (string, bool) {
+// mapURIWith is moved where some variables are known beforehand.
+func mapURIWith(all []uriMapping, path string, known map[string]string, f caseRule) (string, bool) {
 	var segments []string
 	for i := range all {
 		m := &all[i]

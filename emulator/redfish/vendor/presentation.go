@@ -12,59 +12,59 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// face is a dialect.Face, ready for use. What is inside the service, its rows,
-// its links and its matches, has the addresses of the tree; a face stands
+// presentation is a dialect.Face, ready for use. What is inside the service, its rows,
+// its links and its matches, has the addresses of the tree; a presentation stands
 // between those and what clients see.
-type face struct {
-	d        *dialect.Record
-	tree     *resource.Tree
-	patterns []pattern // of the tree, where letters have no case
-	out, in  []move    // from the tree's addresses to the vendor's, and back
-	shut     []pattern
-	shapes   map[string][]formed // by type
-	rules    []rule
-	packed   []pattern
-	tells    []tell
-	readings []reading
-	acts     []shownAction                // of the standard's resources
-	needs    sync.Map                     // schema → shows: what bodies depend on for their vendor's sake
-	done     sync.Map                     // *dialect.Saying → []byte: answers to writes that were done
-	places   *cache.Cache[string, string] // of addresses of the vendor's, in the tree; "" for none
+type presentation struct {
+	d               *dialect.Record
+	tree            *resource.Tree
+	patterns        []pattern    // of the tree, where letters have no case
+	out, in         []uriMapping // from the tree's addresses to the vendor's, and back
+	hidden          []pattern
+	transforms      map[string][]transform // by type
+	rejectRules     []rejectRule
+	gzipOnly        []pattern
+	successMessages []successMessage
+	inputAliases    []inputAlias
+	actions         []shownAction                // of the standard's resources
+	needs           sync.Map                     // schema → shows: what bodies depend on for their vendor's sake
+	successBodies   sync.Map                     // *dialect.Saying → []byte: answers to writes that were done
+	standardURIs    *cache.Cache[string, string] // of addresses of the vendor's, in the tree; "" for none
 }
 
-// newFace returns the face of a record; nil when it has none.
-func newFace(t *resource.Tree, d *dialect.Record) *face {
+// newPresentation returns the face of a record; nil when it has none.
+func newPresentation(t *resource.Tree, d *dialect.Record) *presentation {
 	if d.Presentation.IsStandard() && len(d.Protocol.GzipOnly)+len(d.OEM.Actions) == 0 {
 		return nil
 	}
-	f := &face{d: d, tree: t, shapes: map[string][]formed{}, places: cache.New[string](1<<12, func(string) int { return 1 })}
+	f := &presentation{d: d, tree: t, transforms: map[string][]transform{}, standardURIs: cache.New[string](1<<12, func(string) int { return 1 })}
 	for _, m := range d.Presentation.URIMappings {
 		from, to := PatternOf(m.From, d), PatternOf(m.To, d)
-		f.out = append(f.out, move{from, to, m.TrailingSlash})
-		f.in = append(f.in, move{from: to, to: from})
+		f.out = append(f.out, uriMapping{from, to, m.TrailingSlash})
+		f.in = append(f.in, uriMapping{from: to, to: from})
 	}
-	for _, all := range [][]move{f.out, f.in} { // the closest first
-		slices.SortStableFunc(all, func(a, b move) int { return cmp.Compare(len(b.from), len(a.from)) })
+	for _, all := range [][]uriMapping{f.out, f.in} { // the closest first
+		slices.SortStableFunc(all, func(a, b uriMapping) int { return cmp.Compare(len(b.from), len(a.from)) })
 	}
 	for _, p := range d.Presentation.Hidden {
-		f.shut = append(f.shut, PatternOf(p, d))
+		f.hidden = append(f.hidden, PatternOf(p, d))
 	}
 	for _, s := range d.Presentation.Transforms {
-		f.shapes[s.ResourceType] = append(f.shapes[s.ResourceType], formed{s, PatternOf(s.URI, d)})
+		f.transforms[s.ResourceType] = append(f.transforms[s.ResourceType], transform{s, PatternOf(s.URI, d)})
 	}
 	for _, r := range d.Presentation.RejectRules {
-		f.rules = append(f.rules, rule{r, PatternOf(r.URI, d)})
+		f.rejectRules = append(f.rejectRules, rejectRule{r, PatternOf(r.URI, d)})
 	}
 	for _, r := range d.Presentation.InputAliases {
-		f.readings = append(f.readings, reading{r, PatternOf(r.URI, d)})
+		f.inputAliases = append(f.inputAliases, inputAlias{r, PatternOf(r.URI, d)})
 	}
 	for _, p := range d.Protocol.GzipOnly {
-		f.packed = append(f.packed, PatternOf(p, d))
+		f.gzipOnly = append(f.gzipOnly, PatternOf(p, d))
 	}
 	for _, t := range d.Presentation.Errors.SuccessMessages {
-		f.tells = append(f.tells, tell{t, PatternOf(t.URI, d)})
+		f.successMessages = append(f.successMessages, successMessage{t, PatternOf(t.URI, d)})
 	}
-	f.acts = shownActions(d)
+	f.actions = shownActions(d)
 	if d.Presentation.IgnoreURICase {
 		for _, r := range t.All {
 			f.patterns = append(f.patterns, PatternOf(r.Pattern, &dialect.Record{SystemID: "{system}", ManagerID: "{manager}", ChassisID: "{chassis}"}))
@@ -73,49 +73,49 @@ func newFace(t *resource.Tree, d *dialect.Record) *face {
 	return f
 }
 
-// inside is where an address of the vendor's is in the tree; "" when there is
+// toStandardURI is where an address of the vendor's is in the tree; "" when there is
 // nothing. It may end with a slash.
-func (f *face) inside(path string) string {
+func (f *presentation) toStandardURI(path string) string {
 	path = strings.TrimRight(path, "/")
-	if at, ok := f.places.Get(path); ok {
+	if at, ok := f.standardURIs.Get(path); ok {
 		return at
 	}
-	at, was := moved(f.in, path)
+	at, was := mapURI(f.in, path)
 	if !was && f.d.Presentation.IgnoreURICase {
-		at, was = moved(f.in, f.folded(path, f.in))
+		at, was = mapURI(f.in, f.withTreeCase(path, f.in))
 		if !was {
-			at = f.folded(path, nil)
+			at = f.withTreeCase(path, nil)
 		}
 	}
-	if _, away := moved(f.out, at); away && !was || f.isShut(at) {
+	if _, away := mapURI(f.out, at); away && !was || f.isHidden(at) {
 		at = ""
 	}
-	f.places.Put(path, at)
+	f.standardURIs.Put(path, at)
 	return at
 }
 
-func (f *face) isShut(at string) bool {
-	return slices.ContainsFunc(f.shut, func(a pattern) bool { return a.holds(at) })
+func (f *presentation) isHidden(at string) bool {
+	return slices.ContainsFunc(f.hidden, func(a pattern) bool { return a.holds(at) })
 }
 
-// unlink takes out of a value what leads to addresses that are not there: links,
+// removeHidden takes out of a value what leads to addresses that are not there: links,
 // members, and actions. It says whether the value itself does.
-func (f *face) unlink(v any) (gone bool) {
+func (f *presentation) removeHidden(v any) (gone bool) {
 	switch x := v.(type) {
 	case string:
 		path, _, _ := strings.Cut(x, "#")
-		return strings.HasPrefix(path, "/redfish/v1/") && f.isShut(path)
+		return strings.HasPrefix(path, "/redfish/v1/") && f.isHidden(path)
 	case resource.Object:
 		for name, below := range x {
 			switch all := below.(type) {
 			case []any:
-				left := slices.DeleteFunc(all, f.unlink)
+				left := slices.DeleteFunc(all, f.removeHidden)
 				if _, counted := x[name+"@odata.count"]; counted && len(left) < len(all) {
 					x[name+"@odata.count"] = len(left)
 				}
 				x[name] = left
 			default:
-				if f.unlink(below) {
+				if f.removeHidden(below) {
 					delete(x, name)
 					gone = gone || name == "@odata.id" || name == "target"
 				}
@@ -125,9 +125,9 @@ func (f *face) unlink(v any) (gone bool) {
 	return gone
 }
 
-// folded is an address with the letters of the pattern, of the tree or of
+// withTreeCase is an address with the letters of the pattern, of the tree or of
 // moves, that it is of but for their case.
-func (f *face) folded(path string, moves []move) string {
+func (f *presentation) withTreeCase(path string, moves []uriMapping) string {
 	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	fold := func(patterns []segment) bool {
 		if len(patterns) > len(segments) {
@@ -161,9 +161,9 @@ func (f *face) folded(path string, moves []move) string {
 	return "/" + strings.Join(segments, "/")
 }
 
-// address is a text of a body, as clients see it: the address that it is, if
+// clientURI is a text of a body, as clients see it: the clientURI that it is, if
 // it is one.
-func (f *face) address(text string) string {
+func (f *presentation) clientURI(text string) string {
 	if !strings.HasPrefix(text, "/redfish/v1") {
 		return text
 	}
@@ -171,7 +171,7 @@ func (f *face) address(text string) string {
 	if i := strings.IndexAny(text, "?#"); i >= 0 {
 		path, tail = text[:i], text[i:]
 	}
-	path, _ = moved(f.out, path)
+	path, _ = mapURI(f.out, path)
 	if f.d.Presentation.TrailingSlash && !strings.HasSuffix(path, "/") && !strings.Contains(path[strings.LastIndexByte(path, '/'):], ".json") {
 		path += "/"
 	}
@@ -207,22 +207,22 @@ func MapTexts(v any, to func(string) string) any {
 	return v
 }
 
-// object changes a body to what clients of this vendor see, and returns it.
-func (f *face) object(o resource.Object, of browse) resource.Object {
-	if len(f.shut) > 0 {
-		f.unlink(o)
+// render changes a body to what clients of this vendor see, and returns it.
+func (f *presentation) render(o resource.Object, of lookup) resource.Object {
+	if len(f.hidden) > 0 {
+		f.removeHidden(o)
 	}
-	f.dress(o, of.take)
-	MapTexts(o, f.address)
+	f.applyTransforms(o, of.take)
+	MapTexts(o, f.clientURI)
 	if f.d.Presentation.DateTimeFormat == dialect.CompactZone {
 		MapTexts(o, resource.CompactDate)
 	}
 	return o
 }
 
-// dress shapes an object, and those in it.
-func (f *face) dress(o resource.Object, take taker) {
-	f.dressBelow(o, take)
+// applyTransforms shapes an object, and those in it.
+func (f *presentation) applyTransforms(o resource.Object, take taker) {
+	f.applyTransformsBelow(o, take)
 	kind, _ := o["@odata.type"].(string)
 	if kind == "" {
 		return
@@ -232,40 +232,40 @@ func (f *face) dress(o resource.Object, take taker) {
 		return // it only says where a resource is, and of which type
 	}
 	name := resource.TypeName(strings.TrimPrefix(kind, "#"))
-	f.identify(o, self)
-	all := f.shapesOf(name)
+	f.setID(o, self)
+	all := f.transformsOf(name)
 	for i := range all {
 		if s := &all[i]; s.at == nil || s.at.holds(self) {
-			s.put(o, self, f.d, take)
+			s.apply(o, self, f.d, take)
 		}
 	}
 	f.showActions(o, self)
 }
 
-// dressBelow shapes the objects in an object.
-func (f *face) dressBelow(o resource.Object, take taker) {
+// applyTransformsBelow shapes the objects in an object.
+func (f *presentation) applyTransformsBelow(o resource.Object, take taker) {
 	for _, below := range o {
 		switch x := below.(type) {
 		case resource.Object:
-			f.dress(x, take)
+			f.applyTransforms(x, take)
 		case []any:
 			for _, e := range x {
 				if in, ok := e.(resource.Object); ok {
-					f.dress(in, take)
+					f.applyTransforms(in, take)
 				}
 			}
 		case []resource.Object:
 			for _, in := range x {
-				f.dress(in, take)
+				f.applyTransforms(in, take)
 			}
 		}
 	}
 }
 
-// identify gives a resource that is elsewhere the ID that it has there.
-func (f *face) identify(o resource.Object, self string) {
+// setID gives a resource that is elsewhere the ID that it has there.
+func (f *presentation) setID(o resource.Object, self string) {
 	if id, ok := o["Id"].(string); ok {
-		if at, away := moved(f.out, self); away {
+		if at, away := mapURI(f.out, self); away {
 			o["Id"] = idAt(id, self, at)
 		}
 	}
@@ -280,14 +280,14 @@ func idAt(id, self, at string) string {
 	return at[strings.LastIndexByte(at, '/')+1:]
 }
 
-// formed is a dialect.Shape, ready for use.
-type formed struct {
+// transform is a dialect.Shape, ready for use.
+type transform struct {
 	dialect.Transform
 	at pattern
 }
 
-// put changes an object.
-func (s *formed) put(o resource.Object, self string, d *dialect.Record, take taker) {
+// apply changes an object.
+func (s *transform) apply(o resource.Object, self string, d *dialect.Record, take taker) {
 	fill := strings.NewReplacer("{system}", d.SystemID, "{manager}", d.ManagerID, "{chassis}", d.ChassisID, "{self}", self)
 	for _, set := range s.Set { // before anything that they are taken from goes
 		v, ok := set.Value, true
@@ -299,7 +299,7 @@ func (s *formed) put(o resource.Object, self string, d *dialect.Record, take tak
 				is, ok = resource.ValueAt(o, set.From)
 			}
 			if ok {
-				v, ok = drawn(set, is)
+				v, ok = mapped(set, is)
 			}
 		}
 		if !ok {
@@ -311,15 +311,15 @@ func (s *formed) put(o resource.Object, self string, d *dialect.Record, take tak
 		resource.DropAt(o, path)
 	}
 	for _, path := range s.OmitEmpty {
-		if v, ok := resource.ValueAt(o, path); ok && empties(v) {
+		if v, ok := resource.ValueAt(o, path); ok && isEmpty(v) {
 			resource.DropAt(o, path)
 		}
 	}
 }
 
-// drawn is what becomes of a value that a property is taken from; false when
+// mapped is what becomes of a value that a property is taken from; false when
 // the property stays what it is.
-func drawn(set dialect.PropertyRule, is any) (any, bool) {
+func mapped(set dialect.PropertyRule, is any) (any, bool) {
 	v := set.Value
 	to, known := set.Map[fmt.Sprint(is)]
 	switch {
@@ -336,8 +336,8 @@ func drawn(set dialect.PropertyRule, is any) (any, bool) {
 	return v, true
 }
 
-// empties says whether a JSON value is empty: null, "", [] or {}.
-func empties(v any) bool {
+// isEmpty says whether a JSON value is empty: null, "", [] or {}.
+func isEmpty(v any) bool {
 	switch x := v.(type) {
 	case nil:
 		return true

@@ -73,23 +73,23 @@ func (u *Feed) After(number uint64) (all []Notification, lost bool, news <-chan 
 	return nil, false, u.News
 }
 
-// Events tells subscribers what happens to hosts. It is safe for concurrent use.
-type Events struct {
+// Notifier tells subscribers what happens to hosts. It is safe for concurrent use.
+type Notifier struct {
 	tree     *resource.Tree
 	vendors  *vendor.Vendors
 	renderer *render.Renderer
 	Hubs     hubs
 }
 
-// NewEvents returns Events.
-func NewEvents(t *resource.Tree, v *vendor.Vendors, r *render.Renderer) *Events {
-	return &Events{tree: t, vendors: v, renderer: r, Hubs: hubs{of: map[resource.Host]*Feed{}, Closed: make(chan struct{})}}
+// NewNotifier returns Events.
+func NewNotifier(t *resource.Tree, v *vendor.Vendors, r *render.Renderer) *Notifier {
+	return &Notifier{tree: t, vendors: v, renderer: r, Hubs: hubs{of: map[resource.Host]*Feed{}, Closed: make(chan struct{})}}
 }
 
-// Tell tells the subscribers of a host what has happened to it: those with a
+// Notify tells the subscribers of a host what has happened to it: those with a
 // stream at once, for the others the events to be posted are returned. It must
 // be called step by step in their order.
-func (s *Events) Tell(h resource.Host, st Step) []Letter {
+func (s *Notifier) Notify(h resource.Host, st Change) []Delivery {
 	u := s.Hubs.Get(h, false)
 	if u == nil && len(st.BMC.Subscribers.List) == 0 {
 		return nil
@@ -106,21 +106,21 @@ func (s *Events) Tell(h resource.Host, st Step) []Letter {
 	if u != nil {
 		u.Add(t)
 	}
-	var out []Letter
+	var out []Delivery
 	for i := range st.BMC.Subscribers.List {
 		to := &st.BMC.Subscribers.List[i]
 		if to.Stream {
 			continue
 		}
 		for _, body := range s.Payloads(&t, to) {
-			out = append(out, Letter{Subscription: to.ID, At: st.At, Body: body})
+			out = append(out, Delivery{Subscription: to.ID, At: st.At, Body: body})
 		}
 	}
 	return out
 }
 
 // Close ends all streams, and lets no further one live.
-func (s *Events) Close() {
+func (s *Notifier) Close() {
 	s.Hubs.once.Do(func() { close(s.Hubs.Closed) })
 }
 

@@ -10,36 +10,36 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/vendor"
 )
 
-// otherwise is a page as this vendor's service shows it at times; nil for one
+// variant is a page as this vendor's service shows it at times; nil for one
 // that it shows as it is.
-func (x *exchange) otherwise(p *render.Representation) *render.Representation {
+func (x *request) variant(p *render.Representation) *render.Representation {
 	as := &x.host.Dialect().Protocol
 	if len(as.ErrorPrefixes) == 0 && as.EmptyCollectionsAfterBoot == 0 || p.Mime != resource.JSON {
 		return nil
 	}
-	if as.EmptyCollectionsAfterBoot > 0 && strings.HasSuffix(resource.TypeName(x.match.Schema), "Collection") && x.young(as) {
-		return x.bereft(p)
+	if as.EmptyCollectionsAfterBoot > 0 && strings.HasSuffix(resource.TypeName(x.match.Schema), "Collection") && x.justStarted(as) {
+		return x.withoutMembers(p)
 	}
-	return x.prefaced(p, as.ErrorPrefixes)
+	return x.withErrorPrefix(p, as.ErrorPrefixes)
 }
 
-// young says whether the BMC came up so lately that it does not know its
+// justStarted says whether the BMC came up so lately that it does not know its
 // resources.
-func (x *exchange) young(as *dialect.Protocol) bool {
+func (x *request) justStarted(as *dialect.Protocol) bool {
 	life := x.host.BMC().Life
 	return life != nil && !life.Up.IsZero() && x.host.Now().Sub(life.Up) < as.EmptyCollectionsAfterBoot
 }
 
-// bereft is the page of a collection without its members.
-func (x *exchange) bereft(p *render.Representation) *render.Representation {
+// withoutMembers is the page of a collection without its members.
+func (x *request) withoutMembers(p *render.Representation) *render.Representation {
 	o := resource.Decode(p.Body)
 	o["Members"], o["Members@odata.count"] = []any{}, 0
 	delete(o, "Members@odata.nextLink")
 	return p.With(resource.Encode(o))
 }
 
-// prefaced is a page before which an error stands, in the same body.
-func (x *exchange) prefaced(p *render.Representation, all []dialect.ErrorPrefix) *render.Representation {
+// withErrorPrefix is a page before which an error stands, in the same body.
+func (x *request) withErrorPrefix(p *render.Representation, all []dialect.ErrorPrefix) *render.Representation {
 	i := slices.IndexFunc(all, func(f dialect.ErrorPrefix) bool { return f.ResourceType == resource.TypeName(x.match.Schema) })
 	if i < 0 {
 		return nil

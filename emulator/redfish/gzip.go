@@ -18,9 +18,9 @@ var (
 	gzipped = []string{"gzip"}
 )
 
-// unpacked says whether a client wants a page as it is. Otherwise the page may
+// wantsIdentity says whether a client wants a page as it is. Otherwise the page may
 // be packed.
-func (x *exchange) unpacked(p *render.Representation) bool {
+func (x *request) wantsIdentity(p *render.Representation) bool {
 	if len(x.r.Header["Accept-Encoding"]) == 0 || len(p.Body) < worthPacking {
 		return true
 	}
@@ -56,8 +56,8 @@ func gzipQuality(header []string) (gzip float64, plainer bool) {
 	return gzip, identity > gzip
 }
 
-// showPacked sends a page in fewer bytes.
-func (x *exchange) showPacked(p *render.Representation) {
+// showGzip sends a page in fewer bytes.
+func (x *request) showGzip(p *render.Representation) {
 	z := x.s.renderer.Gzip(p)
 	h := x.w.Header()
 	h["Etag"], h["Content-Type"], h["Content-Length"], h["Allow"] = z.ETag, p.Content, z.Length, x.allow(p)

@@ -17,14 +17,14 @@ import (
 // with a router of their own. What its rows have is at addresses as clients see
 // them, what they are like in the tree.
 type oem struct {
-	tree   *resource.Tree
-	face   *face
-	d      *dialect.Record
-	routes []vendorRoute
-	also   []move
-	below  []move // from below its resources to below what they are like
-	writes []vendorWrite
-	places *cache.Cache[string, vendorPlace]
+	tree         *resource.Tree
+	presentation *presentation
+	d            *dialect.Record
+	routes       []vendorRoute
+	aliases      []uriMapping
+	below        []uriMapping // from below its resources to below what they are like
+	writes       []vendorWrite
+	places       *cache.Cache[string, vendorPlace]
 }
 
 // vendorRoute is a route with its pattern as clients see it.
@@ -42,18 +42,18 @@ type vendorPlace struct {
 	at   string          // of what the tree has; "": nothing
 }
 
-// vendorRow is a dialect.Resource, ready for use.
-type vendorRow struct {
+// oemResource is a dialect.Resource, ready for use.
+type oemResource struct {
 	dialect.Resource
-	of       *oem
-	like     pattern
-	moves    []move // of addresses in what it is like
-	wants    []string
-	forwards bool // a PATCH of what it does not keep is one of what it is like
+	of          *oem
+	basedOn     pattern
+	moves       []uriMapping // of addresses in what it is like
+	variables   []string
+	passesPatch bool // a PATCH of what it does not keep is one of what it is like
 }
 
-func newOEM(t *resource.Tree, d *dialect.Record, f *face) *oem {
-	o := &oem{tree: t, d: d, face: f, places: cache.New[string](resource.MatchesCached, func(vendorPlace) int { return 1 })}
+func newOEM(t *resource.Tree, d *dialect.Record, f *presentation) *oem {
+	o := &oem{tree: t, d: d, presentation: f, places: cache.New[string](resource.MatchesCached, func(vendorPlace) int { return 1 })}
 	own := map[string]bool{}
 	for _, r := range d.OEM.Resources {
 		own[patternText(PatternOf(r.URI, d))] = true
@@ -78,10 +78,10 @@ func newOEM(t *resource.Tree, d *dialect.Record, f *face) *oem {
 	// What is told apart by a text comes before what a variable stands for.
 	slices.SortStableFunc(o.routes, func(a, b vendorRoute) int { return cmp.Compare(len(a.at.names()), len(b.at.names())) })
 	for _, m := range d.OEM.URIAliases {
-		o.also = append(o.also, move{from: PatternOf(m.From, d), to: o.patternOf(m.To)})
+		o.aliases = append(o.aliases, uriMapping{from: PatternOf(m.From, d), to: o.patternOf(m.To)})
 	}
-	for _, all := range [][]move{o.also, o.below} {
-		slices.SortStableFunc(all, func(a, b move) int { return cmp.Compare(len(b.from), len(a.from)) })
+	for _, all := range [][]uriMapping{o.aliases, o.below} {
+		slices.SortStableFunc(all, func(a, b uriMapping) int { return cmp.Compare(len(b.from), len(a.from)) })
 	}
 	for _, w := range d.OEM.WritableProperties {
 		o.writes = append(o.writes, vendorWrite{w, o.patternOf(w.URI)})
@@ -113,7 +113,7 @@ func vendorNeeds(change string) resource.Privileges {
 // add makes the row of a resource, and its routes.
 func (o *oem) add(r dialect.Resource) {
 	at := PatternOf(r.URI, o.d)
-	w := &vendorRow{Resource: r, of: o, like: o.patternOf(r.BasedOn)}
+	w := &oemResource{Resource: r, of: o, basedOn: o.patternOf(r.BasedOn)}
 	schema := r.Type
 	if i := strings.LastIndexByte(schema, '.'); i > 0 {
 		schema = schema[:i]
@@ -122,18 +122,18 @@ func (o *oem) add(r dialect.Resource) {
 		URI: r.URI, Schema: schema, ODataType: r.Type, Privileges: vendorNeeds(r.Privilege), Link: "-", Uncached: true, OEM: w, RequiresIfMatch: r.RequiresIfMatch,
 		Read: w.body, When: w.isThere,
 	}
-	if w.like != nil {
-		w.moves = o.movesOf(at, w.like)
-		o.below = append(o.below, move{from: at, to: w.like})
-		if m := o.tree.Find(&url.URL{Path: w.like.Write(placeholders(w.like))}); m != nil {
+	if w.basedOn != nil {
+		w.moves = o.movesOf(at, w.basedOn)
+		o.below = append(o.below, uriMapping{from: at, to: w.basedOn})
+		if m := o.tree.Find(&url.URL{Path: w.basedOn.Write(placeholders(w.basedOn))}); m != nil {
 			row.Volatile, row.Unadvertised = m.Volatile, m.Unadvertised
 		}
 	} else {
-		w.wants = at.names()
+		w.variables = at.names()
 	}
-	w.forwards = slices.Contains(r.PassedMethods, http.MethodPatch)
+	w.passesPatch = slices.Contains(r.PassedMethods, http.MethodPatch)
 	writes := slices.ContainsFunc(o.d.OEM.WritableProperties, func(w dialect.WritableProperty) bool { return w.ResourceType == resource.TypeName(schema) })
-	if len(r.Writable) > 0 || w.forwards || writes {
+	if len(r.Writable) > 0 || w.passesPatch || writes {
 		row.Patch = &resource.Patch{}
 	}
 	if slices.Contains(r.PassedMethods, http.MethodDelete) {
@@ -169,16 +169,16 @@ func placeholders(p pattern) map[string]string {
 // movesOf says where addresses are that a resource shows which is like one of
 // the tree: what is below that is below the resource, or where the vendor has a
 // resource of its own for it.
-func (o *oem) movesOf(at, like pattern) []move {
-	all := []move{{from: like, to: at}}
+func (o *oem) movesOf(at, like pattern) []uriMapping {
+	all := []uriMapping{{from: like, to: at}}
 	for _, r := range o.d.OEM.Resources {
-		m := move{from: o.patternOf(r.BasedOn), to: PatternOf(r.URI, o.d)}
+		m := uriMapping{from: o.patternOf(r.BasedOn), to: PatternOf(r.URI, o.d)}
 		if len(m.from) > len(like) && len(m.to) > len(at) &&
 			patternText(m.from[:len(like)]) == patternText(like) && patternText(m.to[:len(at)]) == patternText(at) {
 			all = append(all, m)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b move) int { return cmp.Compare(len(b.from), len(a.from)) })
+	slices.SortStableFunc(all, func(a, b uriMapping) int { return cmp.Compare(len(b.from), len(a.from)) })
 	return all
 }
 
@@ -233,7 +233,7 @@ func (o *oem) place(path string) (p vendorPlace) {
 	if p.m != nil {
 		return p
 	}
-	if at, ok := movedAt(o.also, path, o.ids(nil), f); ok {
+	if at, ok := mapURIWith(o.aliases, path, o.ids(nil), f); ok {
 		p.at = at
 		return p
 	}
@@ -241,7 +241,7 @@ func (o *oem) place(path string) (p vendorPlace) {
 		if len(split(path)) <= len(m.from) {
 			continue
 		}
-		if at, ok := movedAt([]move{m}, path, o.ids(nil), f); ok {
+		if at, ok := mapURIWith([]uriMapping{m}, path, o.ids(nil), f); ok {
 			p.at = at
 			return p
 		}
@@ -252,8 +252,8 @@ func (o *oem) place(path string) (p vendorPlace) {
 // bind finds what of the tree an action is of; false when there is nothing.
 func (o *oem) bind(m *resource.Match) bool {
 	at := m.URI
-	if o.face != nil {
-		at = o.face.inside(m.URI)
+	if o.presentation != nil {
+		at = o.presentation.toStandardURI(m.URI)
 	}
 	m.On = o.tree.Find(&url.URL{Path: at})
 	if at == "" || m.On == nil || m.On.Action != nil || m.On.Members {
@@ -277,10 +277,10 @@ func (o *oem) ids(vars map[string]string) map[string]string {
 	return all
 }
 
-// likeness is the resource of the tree that a vendor's begins with; nil where
+// basis is the resource of the tree that a vendor's begins with; nil where
 // there is none.
-func (w *vendorRow) likeness(v resource.View) *resource.Match {
-	m := w.of.tree.Find(&url.URL{Path: w.like.Write(v.IDs)})
+func (w *oemResource) basis(v resource.View) *resource.Match {
+	m := w.of.tree.Find(&url.URL{Path: w.basedOn.Write(v.IDs)})
 	if m == nil || m.Action != nil || m.Members || m.Raw != nil || !m.IsPresent(v.Snapshot()) {
 		return nil
 	}
@@ -288,16 +288,16 @@ func (w *vendorRow) likeness(v resource.View) *resource.Match {
 }
 
 // isThere says whether there is such a resource.
-func (w *vendorRow) isThere(v resource.View) bool {
+func (w *oemResource) isThere(v resource.View) bool {
 	if w.StoredAs != "" {
 		if _, ok := v.OEMValue(v.Fill(w.StoredAs)); !ok {
 			return false
 		}
 	}
-	if w.like != nil {
-		return w.likeness(v) != nil
+	if w.basedOn != nil {
+		return w.basis(v) != nil
 	}
-	for _, name := range w.wants {
+	for _, name := range w.variables {
 		if resource.Members[name] == nil || !v.Has(name, v.IDs[name]) {
 			return false
 		}

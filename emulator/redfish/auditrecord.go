@@ -13,42 +13,42 @@ var usual = map[string]int{
 	http.MethodPost: http.StatusNoContent, http.MethodPatch: http.StatusOK, http.MethodPut: http.StatusOK, http.MethodDelete: http.StatusNoContent,
 }
 
-// leaveTrail begins the trail of a request that can change something.
-func (x *exchange) leaveTrail() {
+// startAudit begins the trail of a request that can change something.
+func (x *request) startAudit() {
 	status, writes := usual[x.r.Method]
 	if !writes {
 		return
 	}
-	x.trail = &bmc.AuditContext{Record: bmc.AuditRecord{Method: x.r.Method, Target: x.r.URL.Path, Status: status, From: x.from()}}
+	x.auditContext = &bmc.AuditContext{Record: bmc.AuditRecord{Method: x.r.Method, Target: x.r.URL.Path, Status: status, From: x.from()}}
 }
 
 // context is that of the request, for what carries it out.
-func (x *exchange) context() context.Context {
-	if x.trail == nil {
+func (x *request) context() context.Context {
+	if x.auditContext == nil {
 		return x.r.Context()
 	}
-	return bmc.WithAudit(x.r.Context(), x.trail)
+	return bmc.WithAudit(x.r.Context(), x.auditContext)
 }
 
-// by says who the request is of.
-func (x *exchange) by(who resource.Actor) {
-	x.who = who
-	if x.trail != nil {
-		x.trail.Record.Account, x.trail.Record.User, x.trail.Record.Session = who.Account, who.User, who.Session
+// signIn says who the request is of.
+func (x *request) signIn(who resource.Actor) {
+	x.actor = who
+	if x.auditContext != nil {
+		x.auditContext.Record.Account, x.auditContext.Record.User, x.auditContext.Record.Session = who.Account, who.User, who.Session
 	}
 }
 
-// expect says how the request will be answered if all goes well.
-func (x *exchange) expect(status int) {
-	if x.trail != nil {
-		x.trail.Record.Status = status
+// expectStatus says how the request will be answered if all goes well.
+func (x *request) expectStatus(status int) {
+	if x.auditContext != nil {
+		x.auditContext.Record.Status = status
 	}
 }
 
 // audit completes the trail: a request that changed nothing is told too, and
 // one that was answered otherwise than expected is put right.
-func (x *exchange) audit() {
-	t := x.trail
+func (x *request) audit() {
+	t := x.auditContext
 	if t == nil || t.ID != 0 && t.Record.Status == x.status {
 		return
 	}

@@ -37,7 +37,7 @@ func (v *Vendor) Reword(status int, ms []message.Message) (int, []message.Messag
 // withClientURIs are messages about what was sent with URIs as clients see them: a
 // value may be one, which was read as the tree's.
 func (v *Vendor) withClientURIs(ms []message.Message) []message.Message {
-	f := v.face
+	f := v.presentation
 	if f == nil {
 		return ms
 	}
@@ -48,7 +48,7 @@ func (v *Vendor) withClientURIs(ms []message.Message) []message.Message {
 			continue
 		}
 		for n, arg := range m.Args {
-			to := f.address(arg)
+			to := f.clientURI(arg)
 			if to == arg {
 				continue
 			}

@@ -25,11 +25,11 @@ const (
 const maxBeside = 1 << 20
 
 // uploads take bodies that are no JSON.
-var uploads = map[resource.UploadKind]func(x *exchange, c resource.Call) (resource.Result, error){resource.PlainUpload: pushPlain, resource.MultipartUpload: pushMultipart}
+var uploads = map[resource.UploadKind]func(x *request, c resource.Call) (resource.Result, error){resource.PlainUpload: pushPlain, resource.MultipartUpload: pushMultipart}
 
 // pushPlain takes an image that is the body of a request, and installs it as
 // the service's options say.
-func pushPlain(x *exchange, c resource.Call) (resource.Result, error) {
+func pushPlain(x *request, c resource.Call) (resource.Result, error) {
 	if err := c.TakesUpdates(); err != nil {
 		return resource.Result{}, err
 	}
@@ -56,7 +56,7 @@ func pushPlain(x *exchange, c resource.Call) (resource.Result, error) {
 }
 
 // pushMultipart takes an image with what is to be done with it.
-func pushMultipart(x *exchange, c resource.Call) (resource.Result, error) {
+func pushMultipart(x *request, c resource.Call) (resource.Result, error) {
 	if err := c.TakesUpdates(); err != nil {
 		return resource.Result{}, err
 	}
@@ -90,7 +90,7 @@ func pushMultipart(x *exchange, c resource.Call) (resource.Result, error) {
 
 // pushed are the parts of a multipart push, as they come.
 type pushed struct {
-	x          *exchange
+	x          *request
 	r          *multipart.Reader
 	beside     int64 // bytes that may still come beside the image
 	parameters resource.Document
@@ -172,7 +172,7 @@ func (p *pushed) drop() {
 }
 
 // receive stores an image that comes with a request.
-func (x *exchange) receive(r io.Reader) (resource.Image, error) {
+func (x *request) receive(r io.Reader) (resource.Image, error) {
 	from := &sender{r: r}
 	img, err := x.host.StoreImage(x.context(), from, x.host.Dialect().MaxImageBytes)
 	switch {
@@ -200,7 +200,7 @@ func (s *sender) Read(p []byte) (int, error) {
 }
 
 // install begins the update with an image that was stored.
-func (x *exchange) install(c resource.Call, img resource.Image, stage firmware.Stage, name string) (resource.Result, error) {
+func (x *request) install(c resource.Call, img resource.Image, stage firmware.Stage, name string) (resource.Result, error) {
 	stage.ID, stage.Image, stage.Defect = img.ID, img.Image, img.Defect
 	out, err := c.Begin(x.context(), name, func(job string) machine.Command {
 		stage.Task = job

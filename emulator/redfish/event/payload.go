@@ -21,15 +21,15 @@ const (
 // passes says whether a subscription is told of a record (DSP2046,
 // EventDestination).
 func (r *record) passes(s *bmc.Subscription, spoken message.Versions) bool {
-	if r.only != "" {
-		return r.only == s.ID
+	if r.subscription != "" {
+		return r.subscription == s.ID
 	}
 	registry, key := resource.Unversioned(r.messageID(spoken))
 	f := &s.Filter
 	named := len(f.Registries)+len(f.Messages) == 0 ||
 		slices.Contains(f.Registries, registry) || contains(f.Messages, registry, key)
 	return named && !slices.Contains(f.NotRegistries, registry) && !contains(f.NotMessages, registry, key) &&
-		allows(f.Types, r.of) && allows(f.Kinds, r.kind) && allows(f.Severities, string(r.is.Severity)) &&
+		allows(f.Types, r.resourceType) && allows(f.Kinds, r.kind) && allows(f.Severities, string(r.message.Severity)) &&
 		(len(f.Origins) == 0 || slices.ContainsFunc(f.Origins, func(o string) bool {
 			return o == r.origin || f.Subordinate && strings.HasPrefix(r.origin, strings.TrimSuffix(o, "/")+"/")
 		}))
@@ -45,10 +45,10 @@ func contains(ids []string, registry, key string) bool {
 }
 
 func (r *record) messageID(spoken message.Versions) string {
-	if r.dictated != nil {
-		return resource.Value(resource.Values(r.dictated), "MessageId", "")
+	if r.submitted != nil {
+		return resource.Value(resource.Values(r.submitted), "MessageId", "")
 	}
-	return spoken.ID(r.is)
+	return spoken.ID(r.message)
 }
 
 // happening are records with the number of the event that tells them.
@@ -61,7 +61,7 @@ type Notification struct {
 }
 
 // payloads are what a subscription is told.
-func (s *Events) Payloads(t *Notification, to *bmc.Subscription) [][]byte {
+func (s *Notifier) Payloads(t *Notification, to *bmc.Subscription) [][]byte {
 	if !to.Reports {
 		if body := s.event(t, to); body != nil {
 			return [][]byte{body}
@@ -82,7 +82,7 @@ func (s *Events) Payloads(t *Notification, to *bmc.Subscription) [][]byte {
 
 // event is the payload for a subscription; nil when there is nothing for it
 // (DSP2046, Event).
-func (s *Events) event(t *Notification, to *bmc.Subscription) []byte {
+func (s *Notifier) event(t *Notification, to *bmc.Subscription) []byte {
 	spoken := t.at.Dialect.Protocol.Registries
 	var all []resource.Object
 	number := strconv.FormatUint(t.Number, 10)
@@ -96,11 +96,11 @@ func (s *Events) event(t *Notification, to *bmc.Subscription) []byte {
 		if _, ok := o["EventId"]; !ok {
 			o["EventId"] = number + "." + strconv.Itoa(i)
 		}
-		if len(t.records) > 1 && r.dictated == nil {
+		if len(t.records) > 1 && r.submitted == nil {
 			o["EventGroupId"] = int(t.Number)
 		}
 		if uri, ok := o["OriginOfCondition"].(resource.Object); ok && to.IncludeOriginOfCondition && !r.gone {
-			o["OriginOfCondition"] = s.whole(t.at, to, uri)
+			o["OriginOfCondition"] = s.originBody(t.at, to, uri)
 		}
 		all = append(all, o)
 	}
@@ -116,9 +116,9 @@ func (s *Events) event(t *Notification, to *bmc.Subscription) []byte {
 
 // object is a record as an event holds it.
 func (r *record) object(at *resource.Snapshot) resource.Object {
-	if r.dictated != nil {
+	if r.submitted != nil {
 		o := resource.Object{"EventType": resource.Other} // which DSP2046 requires
-		for name, v := range r.dictated {
+		for name, v := range r.submitted {
 			o[name] = v
 		}
 		if r.origin != "" {
@@ -128,7 +128,7 @@ func (r *record) object(at *resource.Snapshot) resource.Object {
 	}
 	v := resource.View{Dialect: at.Dialect, BMC: at.BMC}
 	spoken := v.Spoken()
-	m := spoken.In(r.is)
+	m := spoken.In(r.message)
 	o := resource.Object{
 		"EventType": r.kind, "EventTimestamp": v.Local(r.at.Add(at.BMC.Clock.Skew())), "MessageId": spoken.ID(m), "Message": m.Text,
 		"MessageSeverity": string(m.Severity), "Severity": string(m.Severity), "Resolution": m.Resolution,
@@ -151,15 +151,15 @@ func (r *record) object(at *resource.Snapshot) resource.Object {
 	if r.from != "" {
 		o["OriginAddress"] = "https://" + r.from
 	}
-	if r.general {
+	if r.lessSpecific {
 		o["SpecificEventExistsInGroup"] = true
 	}
 	return o
 }
 
-// whole is what a link leads to, if the owner of the subscription may read it,
+// originBody is what a link leads to, if the owner of the subscription may read it,
 // else the link.
-func (s *Events) whole(at *resource.Snapshot, to *bmc.Subscription, link resource.Object) resource.Object {
+func (s *Notifier) originBody(at *resource.Snapshot, to *bmc.Subscription, link resource.Object) resource.Object {
 	uri, _ := link["@odata.id"].(string)
 	m := s.tree.Find(&url.URL{Path: uri})
 	if m == nil || m.Read == nil || m.Action != nil || m.Members || s.renderer.Representation(m, at) == nil {

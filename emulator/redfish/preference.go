@@ -45,39 +45,39 @@ const (
 	returnRepresentation = "representation"
 )
 
-// honour tells a preference that the answer follows.
-func (x *exchange) honour(name string) {
+// applyPreference tells a preference that the answer follows.
+func (x *request) applyPreference(name string) {
 	x.w.Header()["Preference-Applied"] = append(x.w.Header()["Preference-Applied"], name)
 }
 
-// returns says whether the client prefers that form of an answer, which is then
+// prefers says whether the client prefers that form of an answer, which is then
 // told to follow it.
-func (x *exchange) returns(form string) bool {
+func (x *request) prefers(form string) bool {
 	if x.prefer.returns != form {
 		return false
 	}
-	x.honour("return=" + form)
+	x.applyPreference("return=" + form)
 	return true
 }
 
-// without answers a change with less than the resource.
-func (x *exchange) without(p *render.Representation) {
+// answerMinimal answers a change with less than the resource.
+func (x *request) answerMinimal(p *render.Representation) {
 	x.w.Header()["Etag"] = p.ETag[:]
 	x.done()
 }
 
 // success is a body that says that all went well.
-func (x *exchange) success() *render.Representation {
-	return x.loose(resource.Object{"@Message.ExtendedInfo": x.spoken().ExtendedInfo(message.Success.With())})
+func (x *request) success() *render.Representation {
+	return x.representationOf(resource.Object{"@Message.ExtendedInfo": x.spoken().ExtendedInfo(message.Success.With())})
 }
 
-// later carries out an operation that others need not wait for while the
+// runAsTask carries out an operation that others need not wait for while the
 // client goes on, under a job of its own.
-func (x *exchange) later(c resource.Call, do func(context.Context, resource.Call) (resource.Result, error)) {
-	x.lent = true
+func (x *request) runAsTask(c resource.Call, do func(context.Context, resource.Call) (resource.Result, error)) {
+	x.outlives = true
 	job, err := c.Host.Carry(x.context(), c.OpenTask(), func(ctx context.Context, _ string) bmc.CloseTask {
 		if _, err := do(ctx, c); err != nil {
-			return bmc.CloseTask{Fault: told(err)}
+			return bmc.CloseTask{Fault: errorText(err)}
 		}
 		return bmc.CloseTask{}
 	})
@@ -86,14 +86,14 @@ func (x *exchange) later(c resource.Call, do func(context.Context, resource.Call
 		return
 	}
 	if x.prefer.async {
-		x.honour("respond-async")
+		x.applyPreference("respond-async")
 	}
 	x.accepted(job.ID)
 }
 
-// afterwards answers an operation that is done with a job that is done, for a
+// answerWithTask answers an operation that is done with a job that is done, for a
 // client that prefers to look for the outcome of all its requests in one way.
-func (x *exchange) afterwards(c resource.Call) bool {
+func (x *request) answerWithTask(c resource.Call) bool {
 	if !x.prefer.async {
 		return false
 	}
@@ -101,13 +101,13 @@ func (x *exchange) afterwards(c resource.Call) bool {
 	if err != nil { // as many as there can be: it is not worth failing for
 		return false
 	}
-	x.honour("respond-async")
+	x.applyPreference("respond-async")
 	x.accepted(job)
 	return true
 }
 
-// told is an error for people: what the client would have been told.
-func told(err error) string {
+// errorText is an error for people: what the client would have been errorText.
+func errorText(err error) string {
 	status, ms := answered(err, "")
 	if status == http.StatusInternalServerError {
 		return "the service failed"

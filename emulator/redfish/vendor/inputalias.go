@@ -10,19 +10,19 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// reading is a dialect.Reading, ready for use.
-type reading struct {
+// inputAlias is a dialect.Reading, ready for use.
+type inputAlias struct {
 	dialect.InputAlias
 	at pattern
 }
 
 // concerns says whether it is about what a request is about.
-func (r *reading) concerns(q Request) bool {
-	of := rule{dialect.RejectRule{ResourceType: r.ResourceType, Method: r.Method}, r.at}
+func (r *inputAlias) concerns(q Request) bool {
+	of := rejectRule{dialect.RejectRule{ResourceType: r.ResourceType, Method: r.Method}, r.at}
 	return of.concerns(q)
 }
 
-func (r *reading) read(in resource.Document) resource.Document {
+func (r *inputAlias) read(in resource.Document) resource.Document {
 	v, sent := in.Inside(r.Path)
 	switch {
 	case sent:

@@ -28,7 +28,7 @@ func Check(d *dialect.Record) error {
 	if err != nil {
 		return err
 	}
-	c := &checked{o: newOEM(t, d, newFace(t, d))}
+	c := &checked{o: newOEM(t, d, newPresentation(t, d))}
 	for _, r := range d.OEM.Resources {
 		c.resource(r)
 	}
@@ -101,8 +101,8 @@ func (c *checked) action(a dialect.Action) {
 		return
 	}
 	at := on.Write(placeholders(on))
-	if c.o.face != nil {
-		at = c.o.face.inside(at)
+	if c.o.presentation != nil {
+		at = c.o.presentation.toStandardURI(at)
 	}
 	m := c.o.tree.Find(&url.URL{Path: at})
 	c.need(at != "" && m != nil && m.Action == nil, "Actions: %s: there is no %s", a.Name, a.ResourceURI)
