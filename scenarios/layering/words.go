@@ -68,6 +68,11 @@ type Allowed struct {
 	Why  string
 }
 
+// allowed are the identifiers that have a private word for good.
+var allowed = []Allowed{
+	{In: "agent/plugin/disk", Name: "realm", Why: "a parameter of WWW-Authenticate (RFC 9110, section 11.5)"},
+}
+
 // Word is an identifier with a private word, where it is declared.
 type Word struct {
 	Package string

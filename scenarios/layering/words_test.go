@@ -1,11 +1,27 @@
 package layering
 
 import (
+	"os"
 	"testing"
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 )
+
+// TestNoPrivateWords keeps private words from coming back as identifiers.
+func TestNoPrivateWords(t *testing.T) {
+	found, err := CheckWords(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	open, unused := Unexcused(found, allowed, stillToRename)
+	for _, w := range open {
+		t.Error(w)
+	}
+	for _, entry := range unused {
+		t.Errorf("%s: nothing is called that any longer: remove the entry from allowed or stillToRename", entry)
+	}
+}
 
 // TestSeededPrivateWords declares a private word in each way that Go has.
 func TestSeededPrivateWords(t *testing.T) {
