@@ -3,7 +3,7 @@ package cache
 
 import "sync"
 
-// cache is a bounded cache of two generations: when the younger one is full it
+// Cache is a bounded cache of two generations: when the younger one is full it
 // becomes the older one, and what was in that is dropped. An entry of the older
 // generation that is read moves to the younger. Unlike a least recently used list
 // it keeps no links between entries, and readers share one lock. It is safe for

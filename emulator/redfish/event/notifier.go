@@ -12,11 +12,11 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/vendor"
 )
 
-// keptEvents are as many events of a host as a stream may lag behind, and as a
+// EventsRetained are as many events of a host as a stream may lag behind, and as a
 // client that comes back is told of.
 const EventsRetained = 64
 
-// hub keeps the last events of one host, and wakes the streams that tell them.
+// Feed keeps the last events of one host, and wakes the streams that tell them.
 // A stream that lags too far behind has missed some: it is not waited for.
 type Feed struct {
 	mu     sync.Mutex
@@ -33,7 +33,7 @@ type hubs struct {
 	once   sync.Once
 }
 
-// get is the hub of a host; open is for one that has had no stream so far.
+// Get is the hub of a host; open is for one that has had no stream so far.
 func (h *hubs) Get(host resource.Host, open bool) *Feed {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -47,7 +47,7 @@ func (h *hubs) Get(host resource.Host, open bool) *Feed {
 
 func NewNews() chan struct{} { return make(chan struct{}) }
 
-// add keeps an event and wakes the streams.
+// Add keeps an event and wakes the streams.
 func (u *Feed) Add(t Notification) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -60,7 +60,7 @@ func (u *Feed) Add(t Notification) {
 	u.News = NewNews()
 }
 
-// after is what comes after the event with a number, and whether something of
+// After is what comes after the event with a number, and whether something of
 // it is missing. When there is nothing, news tells that there is.
 func (u *Feed) After(number uint64) (all []Notification, lost bool, news <-chan struct{}) {
 	u.mu.Lock()
@@ -124,7 +124,7 @@ func (s *Notifier) Close() {
 	s.Hubs.once.Do(func() { close(s.Hubs.Closed) })
 }
 
-// opened is the number of the event before the one that tells of a new
+// Opened is the number of the event before the one that tells of a new
 // subscription, or of the newest when none does.
 func (u *Feed) Opened(id string) uint64 {
 	u.mu.Lock()

@@ -51,7 +51,7 @@ func (r *record) messageID(spoken message.Versions) string {
 	return spoken.ID(r.message)
 }
 
-// happening are records with the number of the event that tells them.
+// Notification are records with the number of the event that tells them.
 type Notification struct {
 	Number  uint64
 	opens   string // ID of the subscription that was made
@@ -60,7 +60,7 @@ type Notification struct {
 	at      *resource.Snapshot // right after
 }
 
-// payloads are what a subscription is told.
+// Payloads are what a subscription is told.
 func (s *Notifier) Payloads(t *Notification, to *bmc.Subscription) [][]byte {
 	if !to.Reports {
 		if body := s.event(t, to); body != nil {

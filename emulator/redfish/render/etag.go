@@ -78,7 +78,7 @@ func firstPage(o resource.Object, size int) (resource.Object, bool) {
 	return first, true
 }
 
-// strong is an ETag as it was before it was written.
+// StrongETag is an ETag as it was before it was written.
 func StrongETag(etag string) string {
 	if rest, weak := strings.CutPrefix(etag, "W/"); weak {
 		return rest

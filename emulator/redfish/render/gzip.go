@@ -20,7 +20,7 @@ var gzipWriters = sync.Pool{New: func() any {
 	return w
 }}
 
-// packedTag is the ETag of a packed body, given that of the plain one, which may
+// GzipETag is the ETag of a packed body, given that of the plain one, which may
 // be empty.
 func GzipETag(etag string) string {
 	begin, quoted := strings.CutSuffix(etag, `"`)
@@ -30,7 +30,7 @@ func GzipETag(etag string) string {
 	return begin + `-gzip"`
 }
 
-// gzip returns a representation in fewer bytes. It is cached: a resource that
+// Gzip returns a representation in fewer bytes. It is cached: a resource that
 // changes has another representation.
 func (s *Renderer) Gzip(p *Representation) *compressed {
 	if z, ok := s.compressed.Get(p); ok {

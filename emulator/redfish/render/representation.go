@@ -11,7 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/vendor"
 )
 
-// representation is the body of a resource as clients of a vendor see it, with
+// Representation is the body of a resource as clients of a vendor see it, with
 // its headers. It is immutable.
 type Representation struct {
 	Body []byte
@@ -28,10 +28,10 @@ func NewRepresentation(kind resource.MediaType, body []byte, etag string, link [
 	}
 }
 
-// tag is the ETag.
+// Tag is the ETag.
 func (p *Representation) Tag() string { return p.ETag[0] }
 
-// with is the representation with another body.
+// With is the representation with another body.
 func (p *Representation) With(body []byte) *Representation {
 	other := NewRepresentation(p.Mime, body, p.Tag(), p.Link)
 	other.Allow = p.Allow
@@ -77,7 +77,7 @@ func NewRenderer(t *resource.Tree, v *vendor.Vendors) *Renderer {
 	}
 }
 
-// representation returns the representation of a resource, or nil when the
+// Representation returns the representation of a resource, or nil when the
 // resource does not exist. It is rendered once for as long as the state that it
 // depends on stays the same.
 func (s *Renderer) Representation(m *resource.Match, at *resource.Snapshot) *Representation {
@@ -117,7 +117,7 @@ func (s *Renderer) Representation(m *resource.Match, at *resource.Snapshot) *Rep
 	return is.Representation
 }
 
-// render makes the representation of a resource: its object as the standard has
+// Render makes the representation of a resource: its object as the standard has
 // it, the vendor's transforms, JSON and the ETag, in this order.
 func (s *Renderer) Render(m *resource.Match, at *resource.Snapshot) *Representation {
 	if m.Upload != nil {

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// accept sorts what a client sent into what the inputs take and what they do
+// Accept sorts what a client sent into what the inputs take and what they do
 // not. shown, if not nil, makes the resource as it is read, which tells a
 // property that can only be read from one that is not known.
 func Accept(in Document, inputs []Input, v View, shown func() Object) (Values, []Refusal) {
@@ -253,7 +253,7 @@ func (i *Input) formerNumber(old any) any {
 	return whole
 }
 
-// elements are those of an array as a body has it.
+// Elements are those of an array as a body has it.
 func Elements(shown any) []any {
 	switch x := shown.(type) {
 	case []any:
@@ -400,7 +400,7 @@ func (i *Input) texts(value any) (any, Problem) {
 	return out, ""
 }
 
-// wholeNumber reads a JSON number that is an integer: 30, 30.0 or 3e1.
+// WholeNumber reads a JSON number that is an integer: 30, 30.0 or 3e1.
 func WholeNumber(n json.Number) (int64, bool) {
 	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
 		return i, true

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// allowable is the annotation that lists what an input takes (DSP0266,
+// Allowable is the annotation that lists what an input takes (DSP0266,
 // "Allowable values").
 const Allowable = "@Redfish.AllowableValues"
 
@@ -22,7 +22,7 @@ func (i *Input) listed(v View) []string {
 	return of.Allowed(v)
 }
 
-// annotate adds to a body what its properties take that can be written, where
+// Annotate adds to a body what its properties take that can be written, where
 // the body does not say so itself.
 func Annotate(o Object, inputs []Input, v View) {
 	for i := range inputs {
@@ -57,7 +57,7 @@ func (a *Action) object(v View) Object {
 	return o
 }
 
-// listing adds what parameters take, of groups in an object of their own.
+// Listing adds what parameters take, of groups in an object of their own.
 func Listing(o Object, inputs []Input, v View) {
 	for i := range inputs {
 		in := &inputs[i]
@@ -86,7 +86,7 @@ var dataTypes = map[kind]string{
 	AnyArray: "ObjectArray",
 }
 
-// described is a parameter as ActionInfo.Parameters tells it.
+// Described is a parameter as ActionInfo.Parameters tells it.
 func (i *Input) Described(v View) Object {
 	p := Object{"Name": i.Name, "Required": i.Required, "DataType": dataTypes[i.Kind]}
 	of := i

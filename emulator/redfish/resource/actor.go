@@ -7,7 +7,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// actor is who sent a request.
+// Actor is who sent a request.
 type Actor struct {
 	User       string
 	Account    string // ID
@@ -19,7 +19,7 @@ type Actor struct {
 	restricted bool
 }
 
-// actorOf is the user of an account.
+// ActorOf is the user of an account.
 func ActorOf(a bmc.Account, session string, at *bmc.View) Actor {
 	who := Actor{User: a.Name, Account: a.ID, Session: session, role: a.Role, restricted: a.ChangeRequired}
 	who.privileges = at.Role(a.Role).Privileges
@@ -37,7 +37,7 @@ func (a *Actor) has(one []Privilege, own bool) bool {
 	})
 }
 
-// may says whether an actor may do that to what is at an address, or at least,
+// May says whether an actor may do that to what is at an address, or at least,
 // with a PATCH, to some property of it.
 func (a *Actor) May(method string, m *Match, at *Snapshot) bool {
 	own := m.BelongsTo != nil && m.BelongsTo(m.View(at), *a)
@@ -59,7 +59,7 @@ func (a *Actor) May(method string, m *Match, at *Snapshot) bool {
 	return false
 }
 
-// maySet says whether an actor may change a property of what it may change in
+// MaySet says whether an actor may change a property of what it may change in
 // part.
 func (a *Actor) MaySet(property string, m *Match, own bool) bool {
 	one, ok := m.Privileges.Properties[property]
@@ -81,7 +81,7 @@ func (m *Match) urgent(method string) bool {
 	return false
 }
 
-// forbidden says why an actor may not do something.
+// Forbidden says why an actor may not do something.
 func (a *Actor) Forbidden() message.Message {
 	if a.restricted {
 		return message.PasswordChangeRequired.With(AccountURI(a.Account))
@@ -89,7 +89,7 @@ func (a *Actor) Forbidden() message.Message {
 	return message.InsufficientPrivilege.With()
 }
 
-// public says whether an address takes a method without login.
+// Public says whether an address takes a method without login.
 func (t *Route) Public(method string) bool {
 	if method == "POST" {
 		return t.Create != nil && t.Create.open && t.Action == nil

@@ -20,21 +20,21 @@ func (m *Match) shown(v View, id string) Object {
 	return (&Match{Route: &Route{Row: m.member}, URI: uri, IDs: ids}).Object(v)
 }
 
-// object is the body of a resource as the standard has it.
+// Object is the body of a resource as the standard has it.
 func (m *Match) Object(v View) Object {
 	o := m.Standard(v)
 	m.ShowETag(v, o, m.Volatile)
 	return o
 }
 
-// showETag adds an ETag of the body that the body itself shows.
+// ShowETag adds an ETag of the body that the body itself shows.
 func (m *Match) ShowETag(v View, o Object, volatile []string) {
 	if m.finish != nil {
 		m.finish(v, o, func(o Object) string { return FormatETag(ETag(Encode(Without(o, volatile))), v.Dialect.Protocol.ETags) })
 	}
 }
 
-// standard is object without what finish adds: the properties of the row and
+// Standard is object without what finish adds: the properties of the row and
 // those that all rows have in common.
 func (m *Match) Standard(v View) Object {
 	o := m.Stable(v)
@@ -42,7 +42,7 @@ func (m *Match) Standard(v View) Object {
 	return o
 }
 
-// stable is standard without fragments.
+// Stable is standard without fragments.
 func (m *Match) Stable(v View) Object {
 	var o Object
 	if m.MemberVariable != "" {
@@ -102,7 +102,7 @@ func (m *Match) Stable(v View) Object {
 	return o
 }
 
-// without is an object but for some of its properties, which are named by their
+// Without is an object but for some of its properties, which are named by their
 // paths: "A", "A/B".
 func Without(o Object, paths []string) Object {
 	less := maps.Clone(o)
@@ -117,7 +117,7 @@ func Without(o Object, paths []string) Object {
 	return less
 }
 
-// typeName is the name of a schema without its version.
+// TypeName is the name of a schema without its version.
 func TypeName(schema string) string {
 	name, _, _ := strings.Cut(schema, ".")
 	return name

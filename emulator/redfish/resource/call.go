@@ -13,7 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// operation is one request that was understood: to whom, about what, by whom.
+// Call is one request that was understood: to whom, about what, by whom.
 type Call struct {
 	Host      Host
 	View      View   // of the resource that the request addresses
@@ -60,7 +60,7 @@ func (c Call) job(name string) bmc.OpenTask {
 	return bmc.OpenTask{Name: name, User: c.Actor.User, Account: c.Actor.Account, Request: c.taskRequest()}
 }
 
-// begin opens a job for a command to the machine and answers with it.
+// Begin opens a job for a command to the machine and answers with it.
 func (c Call) Begin(ctx context.Context, name string, do func(job string) machine.Command) (Result, error) {
 	c.Request.Expect(http.StatusAccepted)
 	if job := c.Request.Task(); job != "" {
@@ -84,7 +84,7 @@ func (c Call) work(ctx context.Context, do bmc.Command) (Result, error) {
 	return Result{}, fmt.Errorf("redfish: %T opened no job", do)
 }
 
-// reply is what an operation answers. The zero reply has nothing to say but
+// Result is what an operation answers. The zero reply has nothing to say but
 // that it was done.
 type Result struct {
 	URI      string            // address of what was made, when that is no member of the addressed collection
@@ -98,13 +98,13 @@ type Result struct {
 	Messages []message.Message // beside the resource that is answered
 }
 
-// opening is the job that an operation is.
+// OpenTask is the job that an operation is.
 func (c Call) OpenTask() bmc.OpenTask {
 	r := c.taskRequest()
 	return bmc.OpenTask{Name: r.Method + " " + r.Target, User: c.Actor.User, Account: c.Actor.Account, Request: r}
 }
 
-// done makes a job of what is done already.
+// RecordTask makes a job of what is done already.
 func (c Call) RecordTask(ctx context.Context) (job string, err error) {
 	evs, err := c.Host.ApplyBMC(ctx, c.OpenTask())
 	if err != nil {
@@ -119,7 +119,7 @@ func (c Call) RecordTask(ctx context.Context) (job string, err error) {
 	return job, err
 }
 
-// innerKind says of a request whether it is a step of another.
+// InnerKind says of a request whether it is a step of another.
 type InnerKind string
 
 const (
@@ -127,7 +127,7 @@ const (
 	Beside InnerKind = "beside"
 )
 
-// stepAnswer is the answer to a step. It takes the place of a connection.
+// InnerResponse is the answer to a step. It takes the place of a connection.
 type InnerResponse struct {
 	Headers  http.Header
 	Status   int
@@ -152,13 +152,13 @@ func (a *InnerResponse) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// stepFailed is the error of a step that was refused: its answer is the answer.
+// InnerError is the error of a step that was refused: its answer is the answer.
 type InnerError struct{ *InnerResponse }
 
 // Error implements error.
 func (e *InnerError) Error() string { return "redfish: step: " + e.Why() }
 
-// why is what went wrong, for people.
+// Why is what went wrong, for people.
 func (a *InnerResponse) Why() string {
 	if len(a.Messages) == 0 {
 		return fmt.Sprintf("it was answered with status %d", a.Status)

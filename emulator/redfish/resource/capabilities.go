@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// capabilities is the resource that describes what a new member of a collection
+// Capabilities is the resource that describes what a new member of a collection
 // is made of (DSP0266, "Collection capabilities annotation"). It is of the
 // member's type, and shows annotations instead of values.
 func Capabilities(r, member *Row) *Row {
@@ -52,7 +52,7 @@ func required(inputs, changes []Input, v View) Object {
 	return o
 }
 
-// capable is the annotation of a collection that leads to its capabilities, or
+// Capable is the annotation of a collection that leads to its capabilities, or
 // nil. The schema knows but few use cases (CollectionCapabilities.UseCase); of
 // other collections there is only how many members they take.
 func (r *Row) Capable(v View) Object {

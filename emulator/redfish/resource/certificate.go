@@ -18,7 +18,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// webCertificates is where the BMC's own certificate is; it holds exactly one.
+// WebCertificates is where the BMC's own certificate is; it holds exactly one.
 const WebCertificates = "/redfish/v1/Managers/{manager}/NetworkProtocol/HTTPS/Certificates"
 
 func certificateRows() []Row {

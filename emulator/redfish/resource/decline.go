@@ -6,10 +6,10 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// errLogin means that a name or a password is wrong.
+// ErrLogin means that a name or a password is wrong.
 var ErrLogin = errors.New("redfish: wrong name or password")
 
-// declined is an error with its answer: what a client did wrong that only the
+// Declined is an error with its answer: what a client did wrong that only the
 // operation itself could find.
 type Declined struct {
 	Status   int
@@ -21,5 +21,5 @@ func (d *Declined) Error() string { return "redfish: declined: " + d.Messages[0]
 
 func Decline(status int, ms ...message.Message) error { return &Declined{status, ms} }
 
-// maxMessages bounds the errors in one answer.
+// MaxMessages bounds the errors in one answer.
 const MaxMessages = 16

@@ -132,7 +132,7 @@ func isDestination(raw string) bool {
 	return err == nil && u.Host != "" && u.Hostname() != "" && u.Opaque == "" && slices.Contains([]string{"http", "https"}, u.Scheme)
 }
 
-// isMessage says whether a text names a message of a registry that the service
+// IsMessage says whether a text names a message of a registry that the service
 // speaks, with or without the registry's version.
 func IsMessage(id string) bool {
 	registry, key := Unversioned(id)
@@ -189,7 +189,7 @@ func subscribe(ctx context.Context, c Call) (Result, error) {
 	return Result{ID: Subscribed(evs)}, err
 }
 
-// subscribed is the ID of the subscription that a command has made.
+// Subscribed is the ID of the subscription that a command has made.
 func Subscribed(evs []bmc.Event) string {
 	for _, ev := range evs {
 		if ev, ok := ev.(bmc.Subscribed); ok {
@@ -292,7 +292,7 @@ const (
 
 var EventTypes = []string{StatusChange, ResourceUpdated, ResourceAdded, ResourceRemoved, Alert, Other}
 
-// subscription is a subscription as a view shows it.
+// Subscription is a subscription as a view shows it.
 func Subscription(b *bmc.View, id string) (bmc.Subscription, bool) {
 	for _, s := range b.Subscribers.List {
 		if s.ID == id {
@@ -302,7 +302,7 @@ func Subscription(b *bmc.View, id string) (bmc.Subscription, bool) {
 	return bmc.Subscription{}, false
 }
 
-// unversioned takes a MessageId apart, whose version does not count:
+// Unversioned takes a MessageId apart, whose version does not count:
 // "Base.1.0.Success" and "Base.Success" are of Base, Success.
 func Unversioned(id string) (registry, key string) {
 	registry, _, _ = strings.Cut(id, ".")

@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// document is a JSON object that a client sent.
+// Document is a JSON object that a client sent.
 type Document struct {
 	Fields []Field        // in order, each name once
 	index  map[string]int // of many fields: where each is
 }
 
-// field is a property of a document.
+// Field is a property of a document.
 type Field struct {
 	Name  string
 	Value any  // the last that was sent
 	Twice bool // it was sent more than once
 }
 
-// few fields are found faster without an index.
+// Few fields are found faster without an index.
 const Few = 16
 
-// at is where the field of a name is; -1 when there is none.
+// At is where the field of a name is; -1 when there is none.
 func (in *Document) At(name string) int {
 	if in.index != nil {
 		if i, ok := in.index[name]; ok {
@@ -32,7 +32,7 @@ func (in *Document) At(name string) int {
 	return slices.IndexFunc(in.Fields, func(f Field) bool { return f.Name == name })
 }
 
-// get is the value of a name.
+// Get is the value of a name.
 func (in *Document) Get(name string) (value any, sent bool) {
 	i := in.At(name)
 	if i < 0 {
@@ -41,7 +41,7 @@ func (in *Document) Get(name string) (value any, sent bool) {
 	return in.Fields[i].Value, true
 }
 
-// put adds a field.
+// Put adds a field.
 func (in *Document) Put(name string, value any) {
 	if i := in.At(name); i >= 0 {
 		in.Fields[i].Value, in.Fields[i].Twice = value, true
@@ -59,12 +59,12 @@ func (in *Document) Put(name string, value any) {
 	}
 }
 
-// but is the document without some fields.
+// But is the document without some fields.
 func (in *Document) But(some func(f Field) bool) Document {
 	return Document{Fields: slices.DeleteFunc(slices.Clone(in.Fields), some)}
 }
 
-// redacted is the document as a job remembers it, and whether something secret
+// Redacted is the document as a job remembers it, and whether something secret
 // was taken out.
 func (in Document) Redacted(m *Match) (body string, hidden bool) {
 	var inputs []Input
@@ -85,7 +85,7 @@ func (in Document) Redacted(m *Match) (body string, hidden bool) {
 	return string(Encode(less)), hidden
 }
 
-// without is the document but for the inputs that are secret, and for what no
+// Without is the document but for the inputs that are secret, and for what no
 // input takes.
 func (in Document) Without(inputs []Input, hidden *bool) Object {
 	o := Object{}
@@ -137,7 +137,7 @@ func (i *Input) told(value any, hidden *bool) any {
 	return value
 }
 
-// inside is what was sent at a path.
+// Inside is what was sent at a path.
 func (in Document) Inside(path string) (any, bool) {
 	name, rest, deeper := strings.Cut(path, "/")
 	v, ok := in.Get(name)
@@ -151,7 +151,7 @@ func (in Document) Inside(path string) (any, bool) {
 	return below.Inside(rest)
 }
 
-// more is the document with a value at a path.
+// More is the document with a value at a path.
 func (in Document) More(path string, v any) Document {
 	name, rest, deeper := strings.Cut(path, "/")
 	if deeper {
@@ -174,7 +174,7 @@ func (in Document) More(path string, v any) Document {
 	return out
 }
 
-// less is the document without what is at a path, and without what that leaves
+// Less is the document without what is at a path, and without what that leaves
 // empty.
 func (in Document) Less(path string) Document {
 	name, rest, deeper := strings.Cut(path, "/")

@@ -11,7 +11,7 @@ import (
 // and what is below them.
 var durations = regexp.MustCompile(`^P(?:(\d+)D)?(T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$`)
 
-// duration reads a duration: P1D, PT1H30M, PT0.5S.
+// Duration reads a duration: P1D, PT1H30M, PT0.5S.
 func Duration(s string) (time.Duration, bool) {
 	m := durations.FindStringSubmatch(s)
 	if m == nil || m[1] == "" && m[2] == "" || m[2] == "T" {

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// encode returns the JSON of a body: names in order, no spaces. Bodies are made of
+// Encode returns the JSON of a body: names in order, no spaces. Bodies are made of
 // a few types; others are left to encoding/json, which takes 2.5 times as long for
 // a ComputerSystem, so that one rendering would take 1.4 times as long
 // (BenchmarkEncode, BenchmarkRender).
@@ -23,7 +23,7 @@ func AppendObject(b []byte, o Object) []byte {
 	return append(AppendMembers(append(b, '{'), o), '}')
 }
 
-// appendMembers is an object without its braces.
+// AppendMembers is an object without its braces.
 func AppendMembers(b []byte, o Object) []byte {
 	var few [40]string // on the stack: most bodies have fewer names
 	names := slices.AppendSeq(few[:0], maps.Keys(o))
@@ -88,7 +88,7 @@ func appendAll[T any](b []byte, all []T, one func([]byte, T) []byte) []byte {
 	return append(b, ']')
 }
 
-// appendText makes a JSON string (RFC 8259, §7). What is not UTF-8 is replaced.
+// AppendText makes a JSON string (RFC 8259, §7). What is not UTF-8 is replaced.
 func AppendText(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')
@@ -129,7 +129,7 @@ func AppendText(b []byte, s string) []byte {
 	return append(append(b, s[from:]...), '"')
 }
 
-// normal is a value in the types that decoding its JSON gives: object, []any,
+// Normal is a value in the types that decoding its JSON gives: object, []any,
 // string, json.Number, bool and nil. It shares nothing with the value.
 func Normal(v any) any {
 	switch x := v.(type) {
@@ -165,7 +165,7 @@ func normalAll[T any](all []T) any {
 	return Map(all, func(v T) any { return Normal(v) })
 }
 
-// normalized is a body in those types.
+// Normalized is a body in those types.
 func Normalized(o Object) Object {
 	is := make(Object, len(o))
 	for name, v := range o {
@@ -174,7 +174,7 @@ func Normalized(o Object) Object {
 	return is
 }
 
-// decode reads a body of ours.
+// Decode reads a body of ours.
 func Decode(body []byte) Object {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber() // as they were written

@@ -7,7 +7,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-// etag is the strong ETag of a body. A CRC of 64 bits, made of two of 32 bits that
+// ETag is the strong ETag of a body. A CRC of 64 bits, made of two of 32 bits that
 // processors have instructions for and whose polynomials have no factor in common,
 // tells bodies apart for sure where they differ in one stretch of up to eight
 // bytes, and costs a fraction of a cryptographic hash.
@@ -17,7 +17,7 @@ func ETag(body []byte) string {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// written is an ETag as a vendor's service writes it. The zero ETags writes a
+// FormatETag is an ETag as a vendor's service writes it. The zero ETags writes a
 // strong one, as it stands.
 func FormatETag(etag string, as dialect.ETags) string {
 	switch as.Format {

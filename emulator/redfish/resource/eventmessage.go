@@ -11,15 +11,15 @@ import (
 // wording is how a kind of event is told.
 type wording struct {
 	Message message.Entry
-	// args are those of the message: %1 is the first of the note, %0 the part
+	// Args are those of the message: %1 is the first of the note, %0 the part
 	// that it is about, anything else itself. Nil: those of the note.
 	Args []string
-	// user and from are who brought it about, and from which address, as args
+	// User and from are who brought it about, and from which address, as args
 	// are; "" where that is nobody's doing.
 	User, From string
 }
 
-// wordings has a row for every kind of event.
+// Wordings has a row for every kind of event.
 var Wordings = map[event.Kind]wording{
 	event.ACRestored:    {Message: message.LineInputPowerRestored, Args: []string{"%0"}},
 	event.NMISent:       {Message: message.PlatformError, Args: []string{}},
@@ -143,7 +143,7 @@ var Wordings = map[event.Kind]wording{
 	event.ControllerReset:   {Message: message.ResourceChanged, Args: []string{}},
 }
 
-// word is the message that tells a note.
+// Word is the message that tells a note.
 func (v View) Word(n event.Note) message.Message {
 	w, ok := Wordings[n.Kind]
 	if !ok { // of a release that knew more kinds
@@ -160,7 +160,7 @@ func (v View) Word(n event.Note) message.Message {
 	})...)
 }
 
-// filled is an argument of a note, if that is what a template names.
+// Filled is an argument of a note, if that is what a template names.
 func Filled(template string, n event.Note) string {
 	digits, ok := strings.CutPrefix(template, "%")
 	at, err := strconv.Atoi(digits)
@@ -173,5 +173,5 @@ func Filled(template string, n event.Note) string {
 	return n.Args[at-1]
 }
 
-// spoken are the message registries as this vendor's service speaks them.
+// Spoken are the message registries as this vendor's service speaks them.
 func (v View) Spoken() message.Versions { return v.Dialect.Protocol.Registries }

@@ -55,7 +55,7 @@ func eventService(v View) Object {
 func eventFormats(View) []string  { return []string{EventFormat, ReportFormat} }
 func severityNames(View) []string { return []string{"OK", "Warning", "Critical"} }
 
-// registryPrefixes are the registries whose messages events can carry: all that
+// RegistryPrefixes are the registries whose messages events can carry: all that
 // the service speaks.
 func RegistryPrefixes(View) []string {
 	var out []string
@@ -66,7 +66,7 @@ func RegistryPrefixes(View) []string {
 	return out
 }
 
-// resourceTypes are the types of resource that events can come from.
+// ResourceTypes are the types of resource that events can come from.
 func ResourceTypes(v View) []string {
 	var out []string
 	for _, schema := range v.Tree.Schemas {

@@ -1,6 +1,6 @@
 package resource
 
-// excerpts are the properties that belong to the excerpt of a type (DSP8010,
+// Excerpts are the properties that belong to the excerpt of a type (DSP8010,
 // Redfish.Excerpt in the CSDL of each).
 var Excerpts = map[string][]string{
 	"Control": {

@@ -15,7 +15,7 @@ func hostInterfaceRows() []Row {
 	}
 }
 
-// hostInterfaceID is the last segment of the address of the interface that the
+// HostInterfaceID is the last segment of the address of the interface that the
 // server's own software has to the BMC.
 const HostInterfaceID = "1"
 

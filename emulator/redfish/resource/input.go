@@ -9,7 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// input is something that a client may send: a property that can be written,
+// Input is something that a client may send: a property that can be written,
 // one of a new resource, or the parameter of an action.
 type Input struct {
 	Name     string
@@ -18,19 +18,19 @@ type Input struct {
 	Secret   bool                  // never repeated in an answer
 	Allowed  func(v View) []string // that it takes, as text; nil: any
 	Form     func(string) bool     // of a string; nil: any
-	// min and max bound an integer; a number, unless both are 0; how many
+	// Min and max bound an integer; a number, unless both are 0; how many
 	// elements an array has, max 0: maxElements; how many characters a string
 	// has, max 0: any.
 	Min, Max int64
 	Of       []Input // of a group; of an array the one that each element is
 	Nullable bool    // takes null, which stands in values as nil
-	// fixed is an array whose elements keep their places (DSP0266, "Array
+	// Fixed is an array whose elements keep their places (DSP0266, "Array
 	// properties"): null leaves an empty one, which stands in values as nil.
 	Fixed bool
 	lone  bool // an array of objects for which a single one may stand
 }
 
-// inputOf is where the input of a name is; -1 when there is none.
+// InputOf is where the input of a name is; -1 when there is none.
 func InputOf(inputs []Input, name string) int {
 	for i := range inputs {
 		if inputs[i].Name == name {
@@ -48,41 +48,41 @@ const (
 	Boolean kind = "boolean"
 	Integer kind = "integer"
 	Number  kind = "number" // with a fraction, or none
-	// group is an object. Its properties stand or fall together: half of a
+	// Group is an object. Its properties stand or fall together: half of a
 	// boot override is none.
 	Group kind = "object"
-	// array stands in values as []any, of which each element is what its input
+	// Array stands in values as []any, of which each element is what its input
 	// takes; of a group that is a values. It is taken whole or not at all. In a
 	// PATCH it stands as it is to be: null elements are gone, empty ones are
 	// what they were, and of a group that was sent in part the rest is there
 	// (DSP0266, "PATCH (update)"). Its key place says where it was.
 	Array kind = "array"
-	// link is a reference to a resource, which stands in values as its address.
+	// Link is a reference to a resource, which stands in values as its address.
 	Link kind = "link"
-	// named is an object of text under names of the client's choice, which
+	// Named is an object of text under names of the client's choice, which
 	// stands in values as map[string]string.
 	Named kind = "strings"
-	// anyObject and anyArray are such of anything, which stand in values as
+	// AnyObject and anyArray are such of anything, which stand in values as
 	// map[string]any and []any.
 	AnyObject kind = "any object"
 	AnyArray  kind = "any array"
-	// free is an object of strings, numbers, booleans and nulls under names
+	// Free is an object of strings, numbers, booleans and nulls under names
 	// that its operation knows, which stands in values as map[string]any.
 	Free kind = "free"
 )
 
-// place is the key under which an element of an array that was there before
+// Place is the key under which an element of an array that was there before
 // has its former index, an int. What is not shown can be found by it.
 const Place = "@place"
 
-// maxElements bounds an array whose input does not.
+// MaxElements bounds an array whose input does not.
 const MaxElements = 64
 
-// values are what a client sent and the inputs took, by name or, within a
+// Values are what a client sent and the inputs took, by name or, within a
 // group, by path: "Boot/BootSourceOverrideTarget".
 type Values map[string]any
 
-// value is what a client sent under a name, or otherwise when it did not. Its
+// Value is what a client sent under a name, or otherwise when it did not. Its
 // type is that of the input's kind: string, bool, int64 or float64.
 func Value[T any](set Values, name string, otherwise T) T {
 	if v, ok := set[name].(T); ok {
@@ -91,7 +91,7 @@ func Value[T any](set Values, name string, otherwise T) T {
 	return otherwise
 }
 
-// why says what is wrong with something that a client sent.
+// Problem says what is wrong with something that a client sent.
 type Problem string
 
 const (
@@ -111,7 +111,7 @@ const (
 	Outright   Problem = "outright" // as the refusal says itself
 )
 
-// refusal is something that a client sent and that is not taken.
+// Refusal is something that a client sent and that is not taken.
 type Refusal struct {
 	Path    []string // of the property
 	below   []string // from there, when it is within an array: "0", "Name"
@@ -123,10 +123,10 @@ type Refusal struct {
 	Status  int             // when nothing else is wrong; 0 is 400
 }
 
-// property is the name of the property that is not taken.
+// Property is the name of the property that is not taken.
 func (r Refusal) Property() string { return r.Path[len(r.Path)-1] }
 
-// name is the name of the innermost thing that is wrong; an element of an array
+// Name is the name of the innermost thing that is wrong; an element of an array
 // is named as the array is.
 func (r Refusal) Name() string {
 	for _, n := range slices.Backward(r.below) {
@@ -137,13 +137,13 @@ func (r Refusal) Name() string {
 	return r.Property()
 }
 
-// pointer is the JSON pointer to it, as a URI fragment (RFC 6901, §6).
+// Pointer is the JSON pointer to it, as a URI fragment (RFC 6901, §6).
 func (r Refusal) Pointer() string {
 	esc := strings.NewReplacer("~", "~0", "/", "~1")
 	return "#/" + strings.Join(Map(slices.Concat(r.Path, r.below), esc.Replace), "/")
 }
 
-// ofProperty words a refusal as one of a property.
+// OfProperty words a refusal as one of a property.
 func (r Refusal) OfProperty() message.Message {
 	n := r.Name()
 	m := map[Problem]func() message.Message{
@@ -165,7 +165,7 @@ func (r Refusal) OfProperty() message.Message {
 	return m[r.Problem]().About(r.Pointer())
 }
 
-// ofParameter words a refusal as one of an action's parameter.
+// OfParameter words a refusal as one of an action's parameter.
 func (r Refusal) OfParameter(action string) message.Message {
 	n := r.Name()
 	m := map[Problem]func() message.Message{
@@ -187,7 +187,7 @@ func (r Refusal) OfParameter(action string) message.Message {
 	return m[r.Problem]().About(r.Pointer())
 }
 
-// echo is a value as a message repeats it.
+// Echo is a value as a message repeats it.
 func Echo(value any) string {
 	switch x := value.(type) {
 	case nil:

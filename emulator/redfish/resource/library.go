@@ -53,7 +53,7 @@ func openLibrary(files fs.FS) (*library, error) {
 	return l, nil
 }
 
-// names are the files that there are, in order.
+// Names are the files that there are, in order.
 func (l *library) Names() []string {
 	if l == nil {
 		return nil
@@ -61,7 +61,7 @@ func (l *library) Names() []string {
 	return slices.Sorted(maps.Keys(l.paths))
 }
 
-// has says whether a file is there.
+// Has says whether a file is there.
 func (l *library) Has(name string) bool {
 	if l == nil {
 		return false

@@ -37,7 +37,7 @@ func logsBelow(above, log, entry string, n Privileges, s Parts) []Row {
 		{URI: all, Schema: "LogServiceCollection", Name: "Log Services", MemberVariable: log},
 		{URI: one, Schema: "LogService.v1_9_0", DependsOn: s | PartClock | PartTime,
 			Read: logService, Patch: set, Actions: logActions, Volatile: []string{"DateTime"}},
-		{URI: entries, Schema: "LogEntryCollection", DependsOn: s, Name: "Log Entries", MemberVariable: entry, whole: true},
+		{URI: entries, Schema: "LogEntryCollection", DependsOn: s, Name: "Log Entries", MemberVariable: entry, expands: true},
 		{URI: entries + "/{" + entry + "}", Schema: "LogEntry.v1_21_0", DependsOn: s | PartClock | PartDumps, origins: true,
 			Read: logEntry, Patch: &logEntryPatch, Remove: removeEntry, Refuses: sparesEntry},
 		{URI: entries + "/{" + entry + "}/Attachment", Privileges: n, DependsOn: s | PartDumps, Link: "-",
@@ -231,7 +231,7 @@ func hasEntry(l *bmc.Log, id string) bool {
 // clockTime is what the BMC takes the time for.
 func (v View) clockTime() string { return v.Local(v.Now.Add(v.BMC.Clock.Skew())) }
 
-// local is a time of the BMC's clock as it shows it.
+// Local is a time of the BMC's clock as it shows it.
 func (v View) Local(t time.Time) string { return v.BMC.Clock.Local(t).Format(time.RFC3339) }
 
 // localOffset is how far local time is ahead of UTC.

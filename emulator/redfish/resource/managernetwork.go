@@ -24,7 +24,7 @@ func managerNetworkRows() []Row {
 	}
 }
 
-// managerNICID is the last segment of the address of the BMC's interface.
+// ManagerNICID is the last segment of the address of the BMC's interface.
 const ManagerNICID = "1"
 
 // services are the services of a BMC, as ManagerNetworkProtocol spells them.

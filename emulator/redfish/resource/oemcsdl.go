@@ -17,7 +17,7 @@ func (v View) storeFiles() []string {
 	return append(v.Tree.Library.Names(), Map(v.Dialect.Protocol.OEMTypes, oemFile)...)
 }
 
-// csdl is the schema of a vendor's type (DSP0266, "OEM extension"; OData CSDL
+// CSDL is the schema of a vendor's type (DSP0266, "OEM extension"; OData CSDL
 // 4.0).
 func CSDL(t dialect.OEMType) []byte {
 	var b bytes.Buffer

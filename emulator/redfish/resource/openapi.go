@@ -106,7 +106,7 @@ func operationName(pattern string) string {
 	return b.String()
 }
 
-// sends is the schema of what a client sends; "" for nothing.
+// Sends is the schema of what a client sends; "" for nothing.
 func (t *Route) Sends(method string) string {
 	switch {
 	case method == http.MethodDelete || method == http.MethodGet:

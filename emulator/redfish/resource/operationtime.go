@@ -7,7 +7,7 @@ const (
 	onReset   = "OnReset"
 )
 
-// applyTimes is the annotation that lists when operations can take effect; nil
+// OperationApplyTimes is the annotation that lists when operations can take effect; nil
 // where clients have no choice.
 func (r *Row) OperationApplyTimes(v View) Object {
 	if r.ApplyTimes == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// origins says which resource stands for a part of a server that something
+// Origins says which resource stands for a part of a server that something
 // happened to: its row's pattern, of which the last variable is the part's ID,
 // the one before it, where a part needs that, what it is in. A part that is not
 // here has no resource.
@@ -31,7 +31,7 @@ var Origins = map[event.Part]string{
 	event.NIC:        "/redfish/v1/Systems/{system}/EthernetInterfaces/{nic}",
 }
 
-// origin is the address of the resource of a part; false when there is none,
+// Origin is the address of the resource of a part; false when there is none,
 // or none any longer. Who asks for it must show what those resources do
 // (resource.origins).
 func (v View) Origin(s event.Subject) (string, bool) {

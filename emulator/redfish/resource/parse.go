@@ -14,7 +14,7 @@ var (
 	errUnrecognized = errors.New("redfish: body is not an object")
 )
 
-// parse reads a JSON object. Numbers are json.Number, objects are documents.
+// Parse reads a JSON object. Numbers are json.Number, objects are documents.
 // The library judges what is JSON; reading what it found valid is simple, and
 // a third of the work of its decoder.
 func Parse(body []byte) (Document, error) {

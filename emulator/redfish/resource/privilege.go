@@ -8,7 +8,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 )
 
-// privilege is a right to operate (DSP0266, "Privilege model").
+// Privilege is a right to operate (DSP0266, "Privilege model").
 type Privilege = bmc.Privilege
 
 const (
@@ -21,11 +21,11 @@ const (
 	noAuth Privilege = "NoAuth" // of the registry alone: nobody needs to log in
 )
 
-// needs says which privileges each operation on a resource asks for: any one
+// Privileges says which privileges each operation on a resource asks for: any one
 // of the list. Actions are a POST.
 type Privileges struct {
 	Get, Patch, Post, Delete []Privilege
-	// properties ask for other privileges than the resource does to be changed.
+	// Properties ask for other privileges than the resource does to be changed.
 	Properties map[string][]Privilege
 }
 
@@ -52,7 +52,7 @@ func NeedsTo(read []Privilege, write ...Privilege) Privileges {
 	return Privileges{Get: read, Patch: write, Post: write, Delete: write}
 }
 
-// mappings are the Redfish operation-to-privilege mapping (DSP8011,
+// Mappings are the Redfish operation-to-privilege mapping (DSP8011,
 // Redfish_1.8.0_PrivilegeRegistry) for all its entities. It lets a HEAD of an
 // account pass with Login; here a HEAD asks for what a GET asks for.
 var Mappings = []struct {
@@ -130,7 +130,7 @@ var (
 	onComponents = NeedsTo([]Privilege{configureComponents}, configureComponents)
 )
 
-// beneath are the registry's subordinate overrides: what entities need where
+// SubordinateOverrides are the registry's subordinate overrides: what entities need where
 // those of under are above them, in that order, with others in between or not
 // (DSP0266, "Subordinate override").
 var SubordinateOverrides = []struct {
@@ -156,14 +156,14 @@ var SubordinateOverrides = []struct {
 	{`LogEntry`, `Chassis LogServiceCollection LogService LogEntryCollection`, byComponents},
 }
 
-// properties are the registry's property overrides: what changing them needs,
+// Properties are the registry's property overrides: what changing them needs,
 // instead of what changing the rest of the entity does (DSP0266, "Property
 // override").
 var Properties = map[string]map[string][]Privilege{
 	"ManagerAccount": {"Password": {configureUsers, configureSelf}},
 }
 
-// needed is what an entity needs that is below others, the outermost first.
+// Needed is what an entity needs that is below others, the outermost first.
 func Needed(name string, above []string) (Privileges, error) {
 	var n Privileges
 	for _, m := range Mappings {
@@ -201,7 +201,7 @@ func follow(names, all []string) bool {
 	return len(names) == 0
 }
 
-// to lists the privileges for an HTTP method.
+// To lists the privileges for an HTTP method.
 func (n *Privileges) To(method string) []Privilege {
 	switch method {
 	case "PATCH", "PUT":
@@ -214,7 +214,7 @@ func (n *Privileges) To(method string) []Privilege {
 	return n.Get
 }
 
-// assignNeeds gives each row what its entity needs at its place.
+// AssignNeeds gives each row what its entity needs at its place.
 func AssignNeeds(tree []Row) error {
 	types := map[string]string{}
 	for i := range tree {

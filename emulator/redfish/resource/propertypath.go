@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// compactDate is a text with the time that it is, if it is one, as a clock six
+// CompactDate is a text with the time that it is, if it is one, as a clock six
 // hours west writes it without a colon.
 func CompactDate(text string) string {
 	if len(text) < len("2006-01-02T15:04:05Z") || text[4] != '-' || text[10] != 'T' {
@@ -21,7 +21,7 @@ func CompactDate(text string) string {
 	return t.In(time.FixedZone("", -6*3600)).Format("2006-01-02T15:04:05-0700")
 }
 
-// cloned is a copy of a JSON value, all the way down.
+// Cloned is a copy of a JSON value, all the way down.
 func Cloned(v any) any {
 	switch x := v.(type) {
 	case map[string]any:
@@ -40,7 +40,7 @@ func Cloned(v any) any {
 	return v
 }
 
-// valueAt is the property at a path. A segment may be the number of an element,
+// ValueAt is the property at a path. A segment may be the number of an element,
 // from the end if it is negative.
 func ValueAt(in any, path string) (any, bool) {
 	name, rest, deeper := strings.Cut(path, "/")

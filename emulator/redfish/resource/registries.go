@@ -67,10 +67,10 @@ func registryFile(v View) Object {
 	return Object{"Name": r.name, "Registry": r.speaks, "Languages": []string{r.language}, "Location": []Object{location}}
 }
 
-// privilegesID is the operation-to-privilege mapping that authorisation follows.
+// PrivilegesID is the operation-to-privilege mapping that authorisation follows.
 const PrivilegesID = "Redfish_1.8.0_PrivilegeRegistry"
 
-// privilegeMapping is that mapping (DSP2046, PrivilegeRegistry), made from the
+// PrivilegeMapping is that mapping (DSP2046, PrivilegeRegistry), made from the
 // tables which decide. It is a document, not a resource.
 func PrivilegeMapping(View) Object {
 	var all []Object

@@ -9,7 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-// resource is a row of the tree: what is at the addresses of one pattern, who
+// Row is a row of the tree: what is at the addresses of one pattern, who
 // may do what there, and how.
 type Row struct {
 	URI            string                                           // pattern: "/redfish/v1/Systems/{system}"
@@ -31,22 +31,22 @@ type Row struct {
 	Create         *Create
 	Upload         *upload // it is no resource, and only takes what is sent to it
 	Remove         func(ctx context.Context, c Call) (Result, error)
-	// guarded means that it is changed only on a condition, with If-Match.
+	// RequiresIfMatch means that it is changed only on a condition, with If-Match.
 	RequiresIfMatch bool
-	// applies lists when creating, deleting and actions can take effect; nil,
+	// ApplyTimes lists when creating, deleting and actions can take effect; nil,
 	// or none: at once.
 	ApplyTimes func(v View) []string
-	// quiet are methods that the resource takes without saying so: its schema
+	// Unadvertised are methods that the resource takes without saying so: its schema
 	// has no place for them, and clients count on them all the same.
 	Unadvertised []string
-	// spares says whether this one resource does not take a method that its
+	// Refuses says whether this one resource does not take a method that its
 	// row has; nil: it takes all.
 	Refuses func(v View, method string) bool
-	// volatile are properties, by their paths, that change by themselves and
+	// Volatile are properties, by their paths, that change by themselves and
 	// that the ETag leaves out: who read the resource before may still change it (DSP0266,
 	// "ETags").
 	Volatile []string
-	// fragments are properties beside those of read, and moves is what those of
+	// Fragments are properties beside those of read, and moves is what those of
 	// read do not depend on (fragments.go).
 	Fragments     []fragment
 	FragmentParts Parts
@@ -57,13 +57,13 @@ type Row struct {
 	ODataType string // @odata.type, where that does not follow from the schema
 
 	NoEvents bool // no event tells that it comes, goes or changes: others do
-	whole    bool // a collection whose members stand in it whole (OData.AutoExpand)
+	expands  bool // a collection that holds its members, not links to them (OData.AutoExpand)
 
-	member *Row   // of a collection whose members stand in it whole
+	member *Row   // of a collection that expands
 	below  []*Row // that the body links to by their link
 }
 
-// mime is a media type.
+// MediaType is a media type.
 type MediaType string
 
 const (
@@ -94,14 +94,14 @@ func (m MediaType) Header() []string {
 	return []string{m.content()}
 }
 
-// patch is how a resource is changed (DSP0266, "PATCH (update)").
+// Patch is how a resource is changed (DSP0266, "PATCH (update)").
 type Patch struct {
 	Inputs []Input
 	Slow   func(set Values) bool // waits for the world: others need not wait for it; nil: never
 	Apply  func(ctx context.Context, c Call) (Result, error)
 }
 
-// create is how a member is added to a collection (DSP0266, "POST (create)").
+// Create is how a member is added to a collection (DSP0266, "POST (create)").
 type Create struct {
 	open    bool // without login
 	Inputs  []Input
@@ -116,7 +116,7 @@ type upload struct {
 	inputs []Input // of what of it is
 }
 
-// uploadKind says what a body that is no JSON holds.
+// UploadKind says what a body that is no JSON holds.
 type UploadKind string
 
 const (
@@ -124,7 +124,7 @@ const (
 	MultipartUpload UploadKind = "multipart"
 )
 
-// answerKind says how a GET is answered that the representation is not the answer to.
+// AnswerKind says how a GET is answered that the representation is not the answer to.
 type AnswerKind string
 
 const (
@@ -132,7 +132,7 @@ const (
 	TaskMonitorAnswer AnswerKind = "task monitor"
 )
 
-// action is an action of a resource (DSP0266, "POST (action)").
+// Action is an action of a resource (DSP0266, "POST (action)").
 type Action struct {
 	Name   string // "ComputerSystem.Reset"
 	At     string // where it is posted to, behind the address of the resource; "": where the standard has it; "/": there itself
@@ -159,7 +159,7 @@ func (m *Match) target() string {
 	return m.URI
 }
 
-// target is where it is posted to, behind the address of its resource.
+// Target is where it is posted to, behind the address of its resource.
 func (a *Action) Target() string {
 	switch a.At {
 	case "":
@@ -176,7 +176,7 @@ func (a *Action) verb() string {
 	return verb
 }
 
-// route is what the addresses of one pattern lead to: a resource, or one of
+// Route is what the addresses of one pattern lead to: a resource, or one of
 // the addresses that a resource has beside its own.
 type Route struct {
 	*Row
@@ -193,7 +193,7 @@ type Route struct {
 	DescribedBy []string // Link header of the resource
 }
 
-// routes makes the routes of a tree.
+// Routes makes the routes of a tree.
 func Routes(tree []Row, all *Tree) []*Route {
 	var out []*Route
 	add := func(r *Row, below string, a *Action, members bool) {
@@ -244,7 +244,7 @@ func methods(t *Route) []string {
 	return append(out, http.MethodOptions)
 }
 
-// takes lists the methods that a resource takes, as an Allow header.
+// AllowHeader lists the methods that a resource takes, as an Allow header.
 func (r *Row) AllowHeader(v View) []string {
 	all := slices.DeleteFunc(methods(&Route{Row: r}), r.IsUnadvertised)
 	if r.Refuses != nil {
@@ -255,7 +255,7 @@ func (r *Row) AllowHeader(v View) []string {
 
 func (r *Row) IsUnadvertised(method string) bool { return slices.Contains(r.Unadvertised, method) }
 
-// variables lists the variables of a pattern.
+// Variables lists the variables of a pattern.
 func Variables(pattern string) []string {
 	var out []string
 	for s := range strings.SplitSeq(pattern, "/") {
@@ -266,19 +266,19 @@ func Variables(pattern string) []string {
 	return out
 }
 
-// match is an address with the route that it takes.
+// Match is an address with the route that it takes.
 type Match struct {
 	*Route
 	URI string            // of the resource
 	IDs map[string]string // never changed
-	// base is what a vendor's action is of, where that is in the tree.
+	// On is what a vendor's action is of, where that is in the tree.
 	On *Match
 }
 
 // exists says whether there is a resource to read.
 func (m *Match) exists(at *Snapshot) bool { return m.Action == nil && !m.Members && m.IsPresent(at) }
 
-// isThere says whether what it leads to is.
+// IsPresent says whether what it leads to is.
 func (m *Match) IsPresent(at *Snapshot) bool {
 	if m.On != nil {
 		m = m.On
@@ -290,12 +290,12 @@ func (m *Match) IsPresent(at *Snapshot) bool {
 	return m.Missing(v) == "" && m.There(v)
 }
 
-// there says whether the resource is there, given that its variables' things are.
+// There says whether the resource is there, given that its variables' things are.
 func (t *Route) There(v View) bool {
 	return (t.When == nil || t.When(v)) && (t.Action == nil || t.Action.when == nil || t.Action.when(v))
 }
 
-// missing is the first variable whose thing is not there; "" when all are.
+// Missing is the first variable whose thing is not there; "" when all are.
 func (t *Route) Missing(v View) string {
 	for _, name := range t.Vars {
 		if !v.Has(name, v.IDs[name]) {
@@ -305,7 +305,7 @@ func (t *Route) Missing(v View) string {
 	return ""
 }
 
-// guards says whether a resource is changed only on a condition.
+// GuardedBy says whether a resource is changed only on a condition.
 func (r *Row) GuardedBy(as dialect.ETags) bool {
 	return r.RequiresIfMatch || slices.Contains(as.IfMatchRequired, "*") || slices.Contains(as.IfMatchRequired, TypeName(r.Schema))
 }

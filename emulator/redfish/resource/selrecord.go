@@ -57,7 +57,7 @@ var entryCodes = map[sel.Type][]string{
 	sel.ACPIDevice: {"D0 Power State", "D1 Power State", "D2 Power State", "D3 Power State"},
 }
 
-// showRecord adds what a record of a system event log says.
+// ShowRecord adds what a record of a system event log says.
 func ShowRecord(o Object, e sel.Event) {
 	o["SensorType"] = sensorTypes[e.Sensor]
 	if o["SensorType"] == "" {

@@ -29,7 +29,7 @@ var ofMonitor = Privileges{Get: []Privilege{Login}, Delete: []Privilege{Configur
 
 func TaskURI(job string) string { return "/redfish/v1/TaskService/Tasks/" + job }
 
-// taskMonitor is where a client waits for the end of a job (DSP0266,
+// TaskMonitor is where a client waits for the end of a job (DSP0266,
 // "Asynchronous operations").
 func TaskMonitor(job string) string { return "/redfish/v1/TaskService/TaskMonitors/" + job }
 
@@ -81,7 +81,7 @@ var taskServiceActions = []Action{{
 	},
 }}
 
-// job is the job that a task or its monitor is of.
+// Job is the job that a task or its monitor is of.
 func (v View) Job() bmc.Task {
 	id := v.IDs["task"]
 	if id == "" {
@@ -115,7 +115,7 @@ func task(v View) Object {
 	return o
 }
 
-// made is the address of what a job has made, if that is still there.
+// CreatedBy is the address of what a job has made, if that is still there.
 func (v View) CreatedBy(j bmc.Task) (string, bool) {
 	if j.Made == nil {
 		return "", false
@@ -163,7 +163,7 @@ func taskMessages(v View, j bmc.Task) []message.Message {
 	return ms
 }
 
-// failure is why an operation failed, for who waits for it.
+// Failure is why an operation failed, for who waits for it.
 func Failure(j bmc.Task) message.Message {
 	m := message.OperationFailed.With()
 	m.Text = "The operation has failed: " + j.Fault + "."

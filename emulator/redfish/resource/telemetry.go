@@ -125,7 +125,7 @@ func metricReport(v View) Object {
 	return Reported(v, r)
 }
 
-// reported is a report as it is read, and as it is sent.
+// Reported is a report as it is read, and as it is sent.
 func Reported(v View, r machine.MetricReport) Object {
 	at := r.At.UTC().Format(time.RFC3339)
 	values := []Object{}

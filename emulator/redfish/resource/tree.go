@@ -96,7 +96,7 @@ func router(all []*Route) *mux.Router {
 	return shared.router
 }
 
-// find is what is at an address, or nil. Matching is dear, so matches are kept.
+// Find is what is at an address, or nil. Matching is dear, so matches are kept.
 func (t *Tree) Find(u *url.URL) *Match {
 	if u.RawPath != "" && strings.Contains(strings.ToLower(u.RawPath), "%2f") {
 		return nil // a slash within a name, which no name has
@@ -129,7 +129,7 @@ func (t *Tree) Find(u *url.URL) *Match {
 func gather(tree []Row) {
 	for i := range tree {
 		r := &tree[i]
-		j := slices.IndexFunc(tree, func(m Row) bool { return r.whole && m.URI == r.URI+"/{"+r.MemberVariable+"}" })
+		j := slices.IndexFunc(tree, func(m Row) bool { return r.expands && m.URI == r.URI+"/{"+r.MemberVariable+"}" })
 		if j >= 0 {
 			r.member = &tree[j]
 			r.DependsOn |= r.member.DependsOn
@@ -187,7 +187,7 @@ func validate(tree []Row) error {
 	return nil
 }
 
-// rows are all that the service serves, row by row. The rows stand beside what
+// Rows are all that the service serves, row by row. The rows stand beside what
 // they serve; a resource links to the rows one segment below by itself
 // (resource.link).
 func Rows() []Row {
@@ -227,7 +227,7 @@ func Rows() []Row {
 	)
 }
 
-// bodyAt is a resource of the tree; nil where there is none.
+// BodyAt is a resource of the tree; nil where there is none.
 func (t *Tree) BodyAt(address string, at *Snapshot) Object {
 	m := t.Find(&url.URL{Path: address})
 	if m == nil || m.Raw != nil || m.Upload != nil || m.Action != nil || m.Members {
@@ -240,7 +240,7 @@ func (t *Tree) BodyAt(address string, at *Snapshot) Object {
 	return m.Object(v)
 }
 
-// instances are the resources of a row that there are in one snapshot or the
+// Instances are the resources of a row that there are in one snapshot or the
 // other, in the order in which they are listed.
 func (t *Tree) Instances(r *Row, snapshots ...*Snapshot) []*Match {
 	var found []*Match

@@ -47,7 +47,7 @@ func updates(v View) Object {
 	}
 }
 
-// pushTime is when images that are pushed without saying are applied.
+// PushTime is when images that are pushed without saying are applied.
 func PushTime(u *bmc.Updates) firmware.When {
 	w := u.Push
 	if w.Apply == "" {
@@ -153,7 +153,7 @@ var updateActions = []Action{
 	},
 }
 
-// takesUpdates refuses an update while the service is disabled.
+// TakesUpdates refuses an update while the service is disabled.
 func (c Call) TakesUpdates() error {
 	if c.Host.BMC().Updates.Disabled {
 		return Decline(http.StatusServiceUnavailable, message.ServiceDisabled.With(UpdateService))
@@ -195,7 +195,7 @@ func imageName(uri string) string {
 	return u.Path[strings.LastIndexByte(u.Path, '/')+1:]
 }
 
-// stage is the update that a request asks for.
+// Stage is the update that a request asks for.
 func (c Call) Stage(action string, set Values) (firmware.Stage, error) {
 	when, err := applyAt(set, OperationApplyTime, operationWindow, c.Host.Now())
 	if err != nil {
@@ -263,7 +263,7 @@ const (
 	PlainPush     = UpdateService + "/Upload"
 )
 
-// updateParameters are what a client says of an image that it pushes (DSP2046,
+// UpdateParameters are what a client says of an image that it pushes (DSP2046,
 // UpdateService.UpdateParameters).
 var UpdateParameters = append([]Input{
 	{Name: "Targets", Kind: Array, Of: []Input{{Kind: Text}}},

@@ -15,10 +15,10 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
 )
 
-// object is a JSON object of a body.
+// Object is a JSON object of a body.
 type Object = map[string]any
 
-// snapshot is what a host shows at one time.
+// Snapshot is what a host shows at one time.
 type Snapshot struct {
 	Host    Host
 	Dialect *dialect.Record
@@ -33,7 +33,7 @@ func TakeSnapshot(h Host) *Snapshot {
 	return &Snapshot{Host: h, Dialect: h.Dialect(), Machine: h.Machine(), BMC: h.BMC(), Now: h.Now().Truncate(time.Second)}
 }
 
-// shows is a set of parts of a host's state: those that a body depends on,
+// Parts is a set of parts of a host's state: those that a body depends on,
 // beside the dialect and the profile, which all hosts of a model share.
 type Parts uint64
 
@@ -85,10 +85,10 @@ var (
 // parts are all of them, by the number of their bit.
 var parts [][]viewField
 
-// allParts are all parts.
+// AllParts are all parts.
 func AllParts() Parts { return 1<<len(parts) - 1 }
 
-// changedParts are the parts that differ between two snapshots of a host, but for
+// ChangedParts are the parts that differ between two snapshots of a host, but for
 // the time.
 func ChangedParts(was, is *Snapshot) (changed Parts) {
 	for i := range parts {
@@ -123,7 +123,7 @@ func derived[T any](at func(s *Snapshot) *T) viewField {
 	return viewField{copy: func(to, from *Snapshot) { *at(to) = *at(from) }}
 }
 
-// same says whether two snapshots show the same as far as a body can tell.
+// Same says whether two snapshots show the same as far as a body can tell.
 func (s Parts) Same(a, b *Snapshot) bool {
 	switch {
 	case s == 0:
@@ -141,7 +141,7 @@ func (s Parts) Same(a, b *Snapshot) bool {
 	return a.Dialect == b.Dialect
 }
 
-// view is all that a body may depend on: of a snapshot the parts that its row
+// View is all that a body may depend on: of a snapshot the parts that its row
 // shows, so that a body that was made from the same parts is the same, which
 // is what lets bodies be kept. To look at another part is a nil dereference.
 type View struct {
@@ -156,7 +156,7 @@ type View struct {
 	IDs     map[string]string // the variables of its pattern
 }
 
-// view is what a resource can see of a snapshot.
+// View is what a resource can see of a snapshot.
 func (m *Match) View(at *Snapshot) View {
 	if m.Uncached {
 		return View{Host: at.Host, Tree: m.Tree, Dialect: at.Dialect, Machine: at.Machine, BMC: at.BMC, Now: at.Now, shift: shiftOf(at), URI: m.URI, IDs: m.IDs}
@@ -170,7 +170,7 @@ func (m *Match) View(at *Snapshot) View {
 	return View{Host: at.Host, Tree: m.Tree, Dialect: to.Dialect, Machine: to.Machine, BMC: to.BMC, Now: to.Now, shift: to.shift, URI: m.URI, IDs: m.IDs}
 }
 
-// things says what each variable of a pattern can stand for. A collection
+// Members says what each variable of a pattern can stand for. A collection
 // lists them, and nothing else exists.
 var Members = map[string]func(v View) []string{
 	"auditentry":    func(v View) []string { return entryIDs(v.BMC.Audit) },
@@ -269,7 +269,7 @@ var lookups = map[string]func(v View, id string) bool{
 	"entry":      func(v View, id string) bool { return hasEntry(v.BMC.Log, id) },
 }
 
-// has says whether what a variable stands for is there.
+// Has says whether what a variable stands for is there.
 func (v View) Has(name, id string) bool {
 	if h, ok := lookups[name]; ok {
 		return h(v, id)
@@ -280,7 +280,7 @@ func (v View) Has(name, id string) bool {
 	return slices.Contains(Members[name](v), id)
 }
 
-// list is what of returns for each element.
+// Map is what of returns for each element.
 func Map[T, S any](all []T, of func(T) S) []S {
 	out := make([]S, len(all))
 	for i := range all {
@@ -289,7 +289,7 @@ func Map[T, S any](all []T, of func(T) S) []S {
 	return out
 }
 
-// pick is the element whose ID is id, or a zero one.
+// Find is the element whose ID is id, or a zero one.
 func Find[T any](all []T, id string, of func(T) string) (found T) {
 	for _, t := range all {
 		if of(t) == id {
@@ -314,10 +314,10 @@ func address(collection, id string, below []string) string {
 	return strings.Join(append([]string{collection, id}, below...), "/")
 }
 
-// ref is a link to a resource (DSP0266, "Reference properties").
+// Ref is a link to a resource (DSP0266, "Reference properties").
 func Ref(uri string) Object { return Object{"@odata.id": uri} }
 
-// refs are links to resources.
+// Refs are links to resources.
 func Refs(uris ...string) []Object { return Map(uris, Ref) }
 
 // status is a Resource.Status.
@@ -331,12 +331,12 @@ func rolledUp(state string) Object {
 // serviceUUID identifies the service, and with it the BMC.
 func (v View) serviceUUID() string { return v.Machine.Identity.BMCUUID() }
 
-// snapshot is what a view of all that there is was made from.
+// Snapshot is what a view of all that there is was made from.
 func (v View) Snapshot() *Snapshot {
 	return &Snapshot{Host: v.Host, Dialect: v.Dialect, Machine: v.Machine, BMC: v.BMC, Now: v.Now.Truncate(time.Second)}
 }
 
-// kept is what a vendor's service remembers under a name.
+// OEMValue is what a vendor's service remembers under a name.
 func (v View) OEMValue(name string) (any, bool) { return OEMValueIn(v.BMC, name) }
 
 func OEMValueIn(b *bmc.View, name string) (any, bool) {
@@ -347,7 +347,7 @@ func OEMValueIn(b *bmc.View, name string) (any, bool) {
 	return Decode(slices.Concat([]byte(`{"x":`), raw, []byte("}")))["x"], true
 }
 
-// fill puts the variables of an address, and what there is one of, into a text.
+// Fill puts the variables of an address, and what there is one of, into a text.
 func (v View) Fill(text string) string {
 	if !strings.Contains(text, "{") {
 		return text

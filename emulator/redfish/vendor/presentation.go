@@ -12,9 +12,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// presentation is a dialect.Face, ready for use. What is inside the service, its rows,
-// its links and its matches, has the addresses of the tree; a presentation stands
-// between those and what clients see.
+// presentation is a dialect.Presentation, ready for use. Rows, links and matches
+// have the URIs of the standard; presentation stands between those and what
+// clients of the vendor see.
 type presentation struct {
 	d               *dialect.Record
 	tree            *resource.Tree
@@ -32,7 +32,7 @@ type presentation struct {
 	standardURIs    *cache.Cache[string, string] // of addresses of the vendor's, in the tree; "" for none
 }
 
-// newPresentation returns the face of a record; nil when it has none.
+// newPresentation returns the presentation of a record; nil for one that changes nothing.
 func newPresentation(t *resource.Tree, d *dialect.Record) *presentation {
 	if d.Presentation.IsStandard() && len(d.Protocol.GzipOnly)+len(d.OEM.Actions) == 0 {
 		return nil

@@ -58,7 +58,7 @@ func (v *Vendor) Reject(q Request, in resource.Document) *Rejected {
 	return nil
 }
 
-// says is a message that a vendor has of his own.
+// NewMessage is a message that a vendor has of his own.
 func NewMessage(s dialect.VendorMessage, args ...string) message.Message {
 	d := message.Definition{
 		Registry: &message.Registry{Prefix: s.Registry, Version: s.Version}, Key: s.Key,

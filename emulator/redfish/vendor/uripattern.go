@@ -30,7 +30,7 @@ type uriMapping struct {
 	slash    bool // they end with one
 }
 
-// patternOf reads a pattern; nil where there is none.
+// PatternOf reads a pattern; nil where there is none.
 func PatternOf(text string, d *dialect.Record) pattern {
 	if text == "" {
 		return nil
@@ -149,7 +149,7 @@ func (a pattern) names() []string {
 	return out
 }
 
-// write is the address with these values.
+// Write is the address with these values.
 func (a pattern) Write(vars map[string]string) string {
 	var b strings.Builder
 	for _, s := range a {
@@ -194,7 +194,7 @@ func (a pattern) begins(path string) bool {
 	return true
 }
 
-// is says whether an address is one of these, and what its variables are.
+// Is says whether an address is one of these, and what its variables are.
 func (a pattern) Is(path string, f caseRule) (vars map[string]string, ok bool) {
 	if f == ExactCase && !a.begins(path) {
 		return nil, false

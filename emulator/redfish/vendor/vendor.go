@@ -53,7 +53,7 @@ func newVendor(t *resource.Tree, d *dialect.Record) *Vendor {
 	return v
 }
 
-// ofRequest is a request as rules of a vendor see it.
+// Request is a request as rules of a vendor see it.
 type Request struct {
 	Method   string
 	Match    *resource.Match
