@@ -15,8 +15,7 @@ import (
 )
 
 // ipmitool's commands for one vendor work with a BMC that has that vendor's
-// commands, and fail at once with another (row 71 of the IPMI reference, 19 of what
-// ipmitool must see).
+// commands, and fail at once with another (statements I71 and tool-19).
 func TestVendorIPMICommands(t *testing.T) {
 	if _, err := exec.LookPath("ipmitool"); err != nil {
 		t.Skip(err)

@@ -22,7 +22,7 @@ const (
 )
 
 // OEMCommands are the commands that ipmitool's delloem sends [V: ipmitool 1.8.19,
-// lib/ipmi_delloem.c; row 71 of the IPMI reference].
+// lib/ipmi_delloem.c; statement I71].
 var OEMCommands = []dialect.OEMCommand{
 	{NetFn: oem, Cmd: 0x25, Name: "Get NIC Selection", Privilege: user, Response: []dialect.OEMField{{Stored: storedOldNIC, Bytes: []byte{2}}}},
 	{NetFn: oem, Cmd: 0x24, Name: "Set NIC Selection", Privilege: administrator, MinLength: 1, MaxLength: 1, StoreAs: storedOldNIC},

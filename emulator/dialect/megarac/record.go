@@ -11,7 +11,7 @@
 //	gofish    stmcginnis/gofish, issues
 //	ansible   ansible-collections/community.general, pull requests
 //	ironic    openstack/ironic, drivers/modules/redfish/management.py
-//	reference the table of dialects that issue 7 names
+//	reference docs/vendors.md, the tables of features by vendor
 //
 // What is of a real one and not here, and why:
 //   - $expand that drops required properties, and dates of the year 0: switches

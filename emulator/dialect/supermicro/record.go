@@ -14,7 +14,7 @@
 //	ironic    openstack/ironic, drivers/modules/redfish and ipmitool
 //	story     https://storyboard.openstack.org/#!/story/…
 //	ansible   ansible-collections/community.general, issues and pull requests
-//	reference the table of dialects that issue 7 names
+//	reference docs/vendors.md, the tables of features by vendor
 //
 // What is of a real one and not here, and why:
 //   - ImageName stays after an image was ejected (ansible #6969): clients that

@@ -10,7 +10,7 @@
 //	scripts   lenovo/python-redfish-lenovo, examples
 //	sushy     openstack/sushy, release notes
 //	gofish, bmclib, community.general: issues and pull requests of these
-//	reference the table of dialects that issue 7 names
+//	reference docs/vendors.md, the tables of features by vendor
 //
 // What is of a real XCC and not here, and why:
 //   - SimpleUpdate by TFTP and SFTP: the lab fetches by HTTP and HTTPS.
