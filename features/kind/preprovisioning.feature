@@ -19,7 +19,7 @@ Feature: PreprovisioningImage
   @B-240 @B-101 @B-47 @fault
   Scenario: An image that cannot be built is reported at the host
     When the operator registers the server with network data for the agent
-    Then the PreprovisioningImage has the error "Cannot generate image: the agent's image takes no network data: clear preprovisioningNetworkDataName, and have DHCP configure it" with reason "ImageBuildInvalid"
+    Then the PreprovisioningImage has the error "Cannot generate image: the agent's image does not support network data: clear preprovisioningNetworkDataName, and configure the agent's network by DHCP" with reason "ImageBuildInvalid"
     And it has the label "rack" of its host
     And the host reports "registration error"
     When the operator removes the network data for the agent
