@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/metalab-dev/metalab/emulator/machine"
-	"github.com/metalab-dev/metalab/emulator/redfish/cache"
 	"github.com/metalab-dev/metalab/emulator/redfish/render"
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
@@ -78,18 +77,5 @@ func TestAnUnchangedResourceIsRenderedOnce(t *testing.T) {
 	}
 	if at(slot) != cd {
 		t.Error("the body of a slot was made again for a change of the machine")
-	}
-}
-
-func TestCacheIsBounded(t *testing.T) {
-	k := cache.New[int](100, func(string) int { return 10 })
-	for i := range 1000 {
-		k.Put(i, "x")
-		if _, ok := k.Get(0); !ok {
-			t.Fatalf("0, which is in use, was dropped after %d", i)
-		}
-		if n := len(k.Young) + len(k.Old); n > 22 {
-			t.Fatalf("%d are cached", n)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package cache is a bounded cache.
+// Package cache holds a bounded cache that is cheap to read from many goroutines.
 package cache
 
 import "sync"
@@ -10,22 +10,25 @@ import "sync"
 // concurrent use.
 type Cache[K comparable, V any] struct {
 	mu         sync.RWMutex
-	Young, Old map[K]V
+	young, old map[K]V
 	limit      int // of the younger generation, in what size counts
 	used       int
 	size       func(V) int
 }
 
+// New returns a cache that holds at least limit of what size counts, and at most
+// about twice as much.
 func New[K comparable, V any](limit int, size func(V) int) *Cache[K, V] {
-	return &Cache[K, V]{Young: map[K]V{}, limit: limit, size: size}
+	return &Cache[K, V]{young: map[K]V{}, limit: limit, size: size}
 }
 
+// Get returns the value of a key; false when it is not there.
 func (c *Cache[K, V]) Get(k K) (V, bool) {
 	c.mu.RLock()
-	v, young := c.Young[k]
+	v, young := c.young[k]
 	old := false
 	if !young {
-		v, old = c.Old[k]
+		v, old = c.old[k]
 	}
 	c.mu.RUnlock()
 	if old {
@@ -34,14 +37,15 @@ func (c *Cache[K, V]) Get(k K) (V, bool) {
 	return v, young || old
 }
 
+// Put adds a value, or replaces that of its key.
 func (c *Cache[K, V]) Put(k K, v V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if was, ok := c.Young[k]; ok {
+	if was, ok := c.young[k]; ok {
 		c.used -= c.size(was)
 	} else if c.used >= c.limit {
-		c.Young, c.Old, c.used = map[K]V{}, c.Young, 0
+		c.young, c.old, c.used = map[K]V{}, c.young, 0
 	}
-	c.Young[k] = v
+	c.young[k] = v
 	c.used += c.size(v)
 }
