@@ -55,7 +55,7 @@ func decoded(t *testing.T, w *httptest.ResponseRecorder) map[string]any {
 	return body
 }
 
-func TestAccountsComeAndGo(t *testing.T) {
+func TestAccountIsCreatedUsedAndDeleted(t *testing.T) {
 	for _, at := range []string{resource.AccountsURI, resource.AccountsURI + "/Members"} {
 		s := newService(t, newHost(t))
 		w := converse(t, s, step{"admin", "POST", at, `{"UserName":"new","Password":"new-secret-9","RoleId":"Operator"}`, nil, 201, ""})
@@ -82,7 +82,7 @@ func TestAccountsComeAndGo(t *testing.T) {
 	}
 }
 
-func TestWhatAnAccountCannotBe(t *testing.T) {
+func TestInvalidAccountPropertyIsRejected(t *testing.T) {
 	for _, tt := range []struct{ name, body, key, arg string }{
 		{"name of another", `{"UserName":"reader"}`, "ResourceAlreadyExists", "UserName"},
 		{"name with a colon", `{"UserName":"a:b"}`, "PropertyValueFormatError", "UserName"},
@@ -120,7 +120,7 @@ func TestWhatAnAccountCannotBe(t *testing.T) {
 	converse(t, s, step{"admin", "POST", resource.AccountsURI, `{"UserName":"more","Password":"xxxxxxxx","RoleId":"ReadOnly"}`, nil, 400, "CreateLimitReachedForResource"})
 }
 
-func TestPartOfAnAccountIsChanged(t *testing.T) {
+func TestAccountPatchAppliesValidPropertiesOnly(t *testing.T) {
 	s := newService(t, newHost(t))
 	w := converse(t, s, step{"admin", "PATCH", resource.AccountURI("2"), `{"UserName":"reader","Password":"fine-secret-5","RoleId":"ReadOnly"}`, nil, 200, ""})
 	body := decoded(t, w)
@@ -130,7 +130,7 @@ func TestPartOfAnAccountIsChanged(t *testing.T) {
 	converse(t, s, step{"", "GET", sys, "", basic("operator", "fine-secret-5"), 200, ""})
 }
 
-func TestUsersChangeTheirOwnPasswordOnly(t *testing.T) {
+func TestConfigureSelfChangesOwnPasswordOnly(t *testing.T) {
 	s := newService(t, newHost(t))
 	before, _ := get(t, s, resource.AccountURI("3"))
 	converse(t, s,
@@ -148,7 +148,7 @@ func TestUsersChangeTheirOwnPasswordOnly(t *testing.T) {
 	)
 }
 
-func TestPasswordChangeEndsTheOtherSessions(t *testing.T) {
+func TestPasswordChangeEndsOtherSessionsOfAccount(t *testing.T) {
 	s := newService(t, newHost(t))
 	mine, _ := logIn(t, s, "reader")
 	other, _ := logIn(t, s, "reader")
@@ -163,7 +163,7 @@ func TestPasswordChangeEndsTheOtherSessions(t *testing.T) {
 	)
 }
 
-func TestWhoMustChangeThePasswordDoesThatFirst(t *testing.T) {
+func TestPasswordChangeRequiredRestrictsAccount(t *testing.T) {
 	s := newService(t, newHost(t))
 	converse(t, s, step{"admin", "PATCH", resource.AccountURI("1"), `{"PasswordChangeRequired":true}`, nil, 200, ""})
 	w := converse(t, s, step{"", "POST", sessions, `{"UserName":"admin","Password":"adm-secret-1"}`, nil, 201, ""})
@@ -210,7 +210,7 @@ func read(t *testing.T, s http.Handler, uri string, header []string) (map[string
 	return decoded(t, w), w.Header().Get("ETag")
 }
 
-func TestPasswordsExpire(t *testing.T) {
+func TestPasswordExpirationRequiresChange(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	w := converse(t, s,
@@ -236,7 +236,7 @@ func TestPasswordsExpire(t *testing.T) {
 	}
 }
 
-func TestFailedLoginsLock(t *testing.T) {
+func TestFailedLoginsLockAccount(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	converse(t, s, step{"admin", "PATCH", "/redfish/v1/AccountService",
@@ -271,7 +271,7 @@ func TestFailedLoginsLock(t *testing.T) {
 	converse(t, s, step{"admin", "PATCH", "/redfish/v1/AccountService", `{"AccountLockoutCounterResetAfter":601}`, nil, 400, "PropertyValueConflict"})
 }
 
-func TestTheLastAdministratorStays(t *testing.T) {
+func TestLastAdministratorCannotBeRemoved(t *testing.T) {
 	s := newService(t, newHost(t))
 	w := converse(t, s,
 		step{"admin", "DELETE", resource.AccountURI("1"), "", nil, 405, "ResourceCannotBeDeleted"},
@@ -292,7 +292,7 @@ func TestTheLastAdministratorStays(t *testing.T) {
 	converse(t, s, step{"admin", "DELETE", resource.AccountURI("1"), "", nil, 204, ""}, step{"admin", "GET", sys, "", nil, 401, ""})
 }
 
-func TestFixedAccountsArePatched(t *testing.T) {
+func TestFixedAccountSlotsAreUsedByPatch(t *testing.T) {
 	h := newHost(t)
 	h.d.BMC.Accounts.Fixed, h.d.BMC.Accounts.Most = true, 6
 	h.bmc = bmc.New(&h.d.BMC, accounts, nil)
@@ -327,7 +327,7 @@ func TestFixedAccountsArePatched(t *testing.T) {
 	}
 }
 
-func TestPasswordsAreChangedByTheAction(t *testing.T) {
+func TestChangePasswordAction(t *testing.T) {
 	s := newService(t, newHost(t))
 	act := resource.AccountURI("3") + "/Actions/ManagerAccount.ChangePassword"
 	converse(t, s,
@@ -345,7 +345,7 @@ func TestPasswordsAreChangedByTheAction(t *testing.T) {
 	)
 }
 
-func TestRolesOfOnesOwn(t *testing.T) {
+func TestCustomRoles(t *testing.T) {
 	s := newService(t, newHost(t))
 	uri := resource.RolesURI + "/Installer"
 	w := converse(t, s,
@@ -381,7 +381,7 @@ func TestRolesOfOnesOwn(t *testing.T) {
 	}
 }
 
-func TestBasicAuthenticationIsSwitchedOff(t *testing.T) {
+func TestHTTPBasicAuthDisabled(t *testing.T) {
 	s := newService(t, newHost(t))
 	token, _ := logIn(t, s, "admin")
 	signed := []string{"X-Auth-Token", token}
@@ -408,7 +408,7 @@ func TestBasicAuthenticationIsSwitchedOff(t *testing.T) {
 	)
 }
 
-func TestServicesAreSwitchedOff(t *testing.T) {
+func TestServiceEnabledFalseDisablesService(t *testing.T) {
 	s := newService(t, newHost(t))
 	token, uri := logIn(t, s, "admin")
 	converse(t, s,
@@ -426,7 +426,7 @@ func TestServicesAreSwitchedOff(t *testing.T) {
 	)
 }
 
-func TestSessionsCarryTheirContextAndTheirEnd(t *testing.T) {
+func TestSessionShowsContextAndExpiration(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	converse(t, s,

@@ -21,7 +21,7 @@ func acts(h *host) []string {
 	return out
 }
 
-func TestEveryWriteIsAudited(t *testing.T) {
+func TestAuditLogRecordsEveryWrite(t *testing.T) {
 	h := newHost(t)
 	h.audits = true
 	s := newService(t, h)

@@ -50,7 +50,7 @@ func get(t testing.TB, s http.Handler, uri string) (body map[string]any, etag st
 	return body, w.Header().Get("ETag")
 }
 
-func TestSessionLivesFromLoginToLogout(t *testing.T) {
+func TestSessionIsValidFromLoginToLogout(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	for _, path := range []string{sessions, sessions + "/", sessions + "/Members"} {
@@ -75,7 +75,7 @@ func TestSessionLivesFromLoginToLogout(t *testing.T) {
 	}
 }
 
-func TestSessionExpiresWithoutUse(t *testing.T) {
+func TestSessionExpiresAfterTimeout(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	if w := call(t, s, "admin", "PATCH", "/redfish/v1/SessionService", `{"SessionTimeout":60}`); w.Code != 200 || !strings.Contains(w.Body.String(), `"SessionTimeout":60`) {
@@ -93,7 +93,7 @@ func TestSessionExpiresWithoutUse(t *testing.T) {
 	}
 }
 
-func TestSessionsAreLimited(t *testing.T) {
+func TestSessionLimitReturns503(t *testing.T) {
 	h := newHost(t)
 	h.d.BMC.Sessions = 2
 	h.bmc = bmc.New(&h.d.BMC, accounts, nil)
@@ -106,7 +106,7 @@ func TestSessionsAreLimited(t *testing.T) {
 	}
 }
 
-func TestOnesOwnIsOnesOwn(t *testing.T) {
+func TestReadOnlyUserReadsOwnSessionAndAccountOnly(t *testing.T) {
 	s := newService(t, newHost(t))
 	mine, mineURI := logIn(t, s, "reader")
 	_, othersURI := logIn(t, s, "operator")
@@ -174,7 +174,7 @@ func TestResetChangesPower(t *testing.T) {
 	}
 }
 
-func TestResetWhileThePowerChangesIsRefused(t *testing.T) {
+func TestResetDuringPowerTransitionIsRejected(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	reset := func(kind string) *httptest.ResponseRecorder {
@@ -194,7 +194,7 @@ func TestResetWhileThePowerChangesIsRefused(t *testing.T) {
 	}
 }
 
-func TestBootOverrideIsKeptAndSpent(t *testing.T) {
+func TestBootOverrideOnceIsClearedByBoot(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	want := map[string]any{"BootSourceOverrideEnabled": "Once", "BootSourceOverrideTarget": "Cd", "BootSourceOverrideMode": "Legacy"}
@@ -223,7 +223,7 @@ func TestBootOverrideIsKeptAndSpent(t *testing.T) {
 	}
 }
 
-func TestPartOfAPatchSucceeds(t *testing.T) {
+func TestPatchWithSomeInvalidPropertiesReturns200WithExtendedInfo(t *testing.T) {
 	s := newService(t, newHost(t))
 	w := call(t, s, "admin", "PATCH", sys, `{"Boot":{"BootSourceOverrideTarget":"Pxe"},"BogusProp":"x","PowerState":"On"}`)
 	var got struct {
@@ -245,7 +245,7 @@ func TestPartOfAPatchSucceeds(t *testing.T) {
 	}
 }
 
-func TestHalfAnOverrideIsNone(t *testing.T) {
+func TestBootOverrideWithInvalidTargetChangesNothing(t *testing.T) {
 	s := newService(t, newHost(t))
 	_, before := get(t, s, sys)
 	w := call(t, s, "admin", "PATCH", sys, `{"Boot":{"BootSourceOverrideEnabled":"Continuous","BootSourceOverrideTarget":"Moon"}}`)
@@ -254,7 +254,7 @@ func TestHalfAnOverrideIsNone(t *testing.T) {
 	}
 }
 
-func TestMediaAreInsertedAndEjected(t *testing.T) {
+func TestVirtualMediaInsertAndEject(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	slot := sys + "/VirtualMedia/Cd"
@@ -287,7 +287,7 @@ func TestMediaAreInsertedAndEjected(t *testing.T) {
 	}
 }
 
-func TestMediaThatCannotBeHadAreExplained(t *testing.T) {
+func TestInsertMediaReportsWhyImageIsUnavailable(t *testing.T) {
 	for _, tt := range []struct {
 		fails error
 		key   string
@@ -314,7 +314,7 @@ func TestMediaThatCannotBeHadAreExplained(t *testing.T) {
 	}
 }
 
-func TestOthersGoOnWhileAnImageIsFetched(t *testing.T) {
+func TestRequestsAreServedWhileImageIsFetched(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	begun, end := make(chan struct{}), make(chan struct{})
@@ -336,7 +336,7 @@ func TestOthersGoOnWhileAnImageIsFetched(t *testing.T) {
 	}
 }
 
-func TestPreconditions(t *testing.T) {
+func TestIfMatchAndIfNoneMatch(t *testing.T) {
 	for _, tt := range []struct {
 		header string // %s is the ETag
 		want   int
@@ -360,7 +360,7 @@ func TestPreconditions(t *testing.T) {
 	}
 }
 
-func TestOneOfManyWithTheSameETagWins(t *testing.T) {
+func TestConcurrentPatchesWithSameETagOneSucceeds(t *testing.T) {
 	s := newService(t, newHost(t))
 	_, etag := get(t, s, sys)
 	codes := make(chan int, 50)
@@ -383,7 +383,7 @@ func TestOneOfManyWithTheSameETagWins(t *testing.T) {
 	}
 }
 
-func TestETagChangesWithTheRepresentationOnly(t *testing.T) {
+func TestETagChangesOnlyWithRepresentation(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	_, before := get(t, s, sys)
@@ -401,7 +401,7 @@ func TestETagChangesWithTheRepresentationOnly(t *testing.T) {
 	}
 }
 
-func TestFailureOfTheHostIsToldAndLogged(t *testing.T) {
+func TestHostFailureReturns500AndIsLogged(t *testing.T) {
 	h := newHost(t)
 	h.fail = errors.New("store: disk full")
 	var log bytes.Buffer
@@ -431,7 +431,7 @@ func TestFailureOfTheHostIsToldAndLogged(t *testing.T) {
 	}
 }
 
-func TestABusyHostAsksForPatience(t *testing.T) {
+func TestHostErrorsMapToHTTPStatus(t *testing.T) {
 	for _, tt := range []struct {
 		fails  error
 		status int

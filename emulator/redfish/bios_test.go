@@ -107,7 +107,7 @@ func messages(body map[string]any) []string {
 	return out
 }
 
-func TestBIOSSettingsWaitForAReset(t *testing.T) {
+func TestBIOSSettingsApplyAtReset(t *testing.T) {
 	b := newBench(t)
 	before := b.get(biosURI)
 	w := call(t, b.s, "admin", "PATCH", settingsURI, `{"Attributes":{"BootMode":"LegacyBios","SetupPromptSeconds":7,"SerialAfterBoot":false}}`)
@@ -149,7 +149,7 @@ func TestBIOSSettingsWaitForAReset(t *testing.T) {
 
 // The ETag of the settings stays that of their application, whatever the BIOS
 // shows since.
-func TestTheETagOfSettingsIsThatOfTheirApplication(t *testing.T) {
+func TestSettingsAnnotationETagIsThatOfApplication(t *testing.T) {
 	b := newBench(t)
 	b.send(200, "PATCH", settingsURI, `{"Attributes":{"NumLock":"Off"}}`)
 	b.restart()
@@ -164,7 +164,7 @@ func TestTheETagOfSettingsIsThatOfTheirApplication(t *testing.T) {
 	}
 }
 
-func TestBIOSAttributesAreRefusedByName(t *testing.T) {
+func TestInvalidBIOSAttributeIsRejected(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"Attributes":{"Colour":"red"}}`:                                                         "PropertyUnknown Colour @#/Attributes/Colour",
 		`{"Attributes":{"a/b~":"red"}}`:                                                           "PropertyUnknown a/b~ @#/Attributes/a~1b~0",
@@ -204,7 +204,7 @@ func TestBIOSAttributesAreRefusedByName(t *testing.T) {
 	}
 }
 
-func TestManyBadAttributesAreToldTogether(t *testing.T) {
+func TestAllInvalidBIOSAttributesAreReported(t *testing.T) {
 	b := newBench(t)
 	got := messages(b.send(400, "PATCH", settingsURI, `{"Attributes":{"NumLock":"Off","BootMode":7,"Colour":"red"}}`))
 	want := []string{"PropertyUnknown Colour @#/Attributes/Colour", "PropertyValueTypeError 7 BootMode @#/Attributes/BootMode"}
@@ -213,7 +213,7 @@ func TestManyBadAttributesAreToldTogether(t *testing.T) {
 	}
 }
 
-func TestWhatWaitsIsGivenUp(t *testing.T) {
+func TestPendingBIOSSettingsAreDiscarded(t *testing.T) {
 	for _, how := range [][2]string{{"DELETE", ""}, {"PATCH", `{"Attributes":{}}`}} {
 		b := newBench(t)
 		b.send(200, "PATCH", settingsURI, `{"Attributes":{"NumLock":"Off"}}`)
@@ -231,7 +231,7 @@ func TestWhatWaitsIsGivenUp(t *testing.T) {
 	b.send(405, "DELETE", biosURI, "")
 }
 
-func TestSettingsAreAppliedWhenTheClientSays(t *testing.T) {
+func TestSettingsApplyTime(t *testing.T) {
 	b := newBench(t)
 	b.send(200, "PATCH", settingsURI, `{"Attributes":{"AssetTag":"A7"},"@Redfish.SettingsApplyTime":{"ApplyTime":"Immediate"}}`)
 	if got := b.attributes(biosURI)["AssetTag"]; got != "A7" {
@@ -268,7 +268,7 @@ func TestSettingsAreAppliedWhenTheClientSays(t *testing.T) {
 	}
 }
 
-func TestDefaultsComeBack(t *testing.T) {
+func TestResetBiosRestoresDefaults(t *testing.T) {
 	b := newBench(t)
 	b.send(200, "PATCH", settingsURI, `{"Attributes":{"NumLock":"Off","AssetTag":"A7"}}`)
 	b.restart()
@@ -285,7 +285,7 @@ func TestDefaultsComeBack(t *testing.T) {
 	}
 }
 
-func TestBIOSPasswordsProtectTheSettings(t *testing.T) {
+func TestBIOSPasswordProtectsSettings(t *testing.T) {
 	b := newBench(t)
 	change := func(want int, name, was, is string) []string {
 		t.Helper()
@@ -328,7 +328,7 @@ func TestBIOSPasswordsProtectTheSettings(t *testing.T) {
 	patch(200, `{"Attributes":{"NumLock":"On"}}`)
 }
 
-func TestTheAttributeRegistryTellsOfEveryAttribute(t *testing.T) {
+func TestAttributeRegistryDescribesEveryAttribute(t *testing.T) {
 	b := newBench(t)
 	id := b.get(biosURI)["AttributeRegistry"].(string)
 	file := b.get("/redfish/v1/Registries/" + id)
@@ -378,7 +378,7 @@ func kindOf(v any) string {
 	return "<nil>"
 }
 
-func TestBIOSNeedsPrivileges(t *testing.T) {
+func TestBIOSPrivileges(t *testing.T) {
 	b := newBench(t)
 	for who, want := range map[as]int{"admin": 200, "operator": 200, "reader": 403, "": 401} {
 		if w := call(t, b.s, who, "PATCH", settingsURI, `{"Attributes":{"NumLock":"Off"}}`); w.Code != want {

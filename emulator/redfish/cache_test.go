@@ -109,9 +109,9 @@ var mutations = []func(h *host, r *rand.Rand) error{
 	},
 }
 
-// TestCachedRepresentationsAreCurrent compares each body of every model, over
+// TestCachedRepresentationsEqualFreshOnes compares each body of every model, over
 // many changes, with what a service that has cached nothing renders.
-func TestCachedRepresentationsAreCurrent(t *testing.T) {
+func TestCachedRepresentationsEqualFreshOnes(t *testing.T) {
 	standard := vendors[0]
 	standard.record, standard.profiles = &generic.Record, []string{"generic"}
 	for _, vendor := range append(slices.Clone(vendors), standard) {
@@ -197,9 +197,9 @@ func compareWithUncached(t *testing.T, s *Service, h *host) (compared int) {
 	return compared
 }
 
-// TestEachChangeOfASystemHasAnETagOfItsOwn: and what is rendered does not depend
+// TestEachSystemChangeHasDistinctETag: and what is rendered does not depend
 // on what was before.
-func TestEachChangeOfASystemHasAnETagOfItsOwn(t *testing.T) {
+func TestEachSystemChangeHasDistinctETag(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	tags := map[string]string{} // what they are of

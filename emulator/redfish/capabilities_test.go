@@ -9,7 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-func TestCapabilitiesTellWhatANewMemberIsMadeOf(t *testing.T) {
+func TestCollectionCapabilitiesDescribeCreateBody(t *testing.T) {
 	inputs := []resource.Input{
 		{Name: "Level", Kind: resource.Text, Required: true, Allowed: resource.OneOf("A", "B")},
 		{Name: "Label", Kind: resource.Text},
@@ -56,7 +56,7 @@ func TestCapabilitiesTellWhatANewMemberIsMadeOf(t *testing.T) {
 	}
 }
 
-func TestCollectionsTellHowManyMembersTheyTake(t *testing.T) {
+func TestCollectionCapabilitiesMaxMembers(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	for uri, want := range map[string]int{
@@ -69,7 +69,7 @@ func TestCollectionsTellHowManyMembersTheyTake(t *testing.T) {
 	}
 }
 
-func TestParametersAreDescribed(t *testing.T) {
+func TestActionInfoDescribesParameters(t *testing.T) {
 	for _, tt := range []struct {
 		in   resource.Input
 		want resource.Object
@@ -102,7 +102,7 @@ func TestParametersAreDescribed(t *testing.T) {
 	}
 }
 
-func TestWhatCanBeWrittenIsListed(t *testing.T) {
+func TestWriteablePropertiesAreListed(t *testing.T) {
 	shared := resource.Object{"Mode": "A"}
 	o := resource.Object{"Level": "A", "Group": shared, "Known": "A", "Known@Redfish.AllowableValues": []string{"mine"}}
 	resource.Annotate(o, []resource.Input{

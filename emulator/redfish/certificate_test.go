@@ -106,7 +106,7 @@ func csrOf(t *testing.T, w *httptest.ResponseRecorder) string {
 	return s
 }
 
-func TestCertificateIsRequestedAndReplaced(t *testing.T) {
+func TestGenerateCSRAndReplaceCertificate(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		extra []any
@@ -175,7 +175,7 @@ func TestCertificateIsRequestedAndReplaced(t *testing.T) {
 	}
 }
 
-func TestCertificateIsRenewedAndRekeyed(t *testing.T) {
+func TestCertificateRenewAndRekey(t *testing.T) {
 	s, ca := newService(t, newHost(t)), newTestCA(t)
 	first, _ := get(t, s, web+"/1")
 	old := parseCertificate(t, first["CertificateString"])
@@ -205,7 +205,7 @@ func TestCertificateIsRenewedAndRekeyed(t *testing.T) {
 	}
 }
 
-func TestCertificateThatBringsItsKey(t *testing.T) {
+func TestReplaceCertificateWithPrivateKey(t *testing.T) {
 	s, ca := newService(t, newHost(t)), newTestCA(t)
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(t, err)
@@ -231,7 +231,7 @@ func TestCertificateThatBringsItsKey(t *testing.T) {
 	}
 }
 
-func TestCertificatesThatAreRefused(t *testing.T) {
+func TestInvalidCertificateIsRejected(t *testing.T) {
 	s, ca := newService(t, newHost(t)), newTestCA(t)
 	csr := csrOf(t, converse(t, s, step{"admin", "POST", csrAt, body(t, "CertificateCollection", map[string]string{"@odata.id": web}, "CommonName", "x"), nil, 200, ""}))
 	good := ca.sign(t, csr)

@@ -10,7 +10,7 @@ import (
 )
 
 // What is encoded is what encoding/json makes of it.
-func TestEncodeIsLikeTheLibrarys(t *testing.T) {
+func TestEncodeEqualsEncodingJSON(t *testing.T) {
 	for _, o := range []resource.Object{
 		nil, {},
 		{"b": 1, "a": "x", "c": true, "d": nil, "e": int64(-5), "f": 1.5, "g": uint8(7)},

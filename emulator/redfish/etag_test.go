@@ -2,7 +2,7 @@ package redfish
 
 import "testing"
 
-func TestETagsAreComparedWhole(t *testing.T) {
+func TestETagComparisonMatchesWholeTags(t *testing.T) {
 	for _, tt := range []struct {
 		header string
 		how    comparison

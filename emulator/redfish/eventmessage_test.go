@@ -14,7 +14,7 @@ import (
 // severities in the order of how bad they are.
 var severities = map[string]int{"OK": 0, "Warning": 1, "Critical": 2}
 
-func TestEveryKindOfEventIsWorded(t *testing.T) {
+func TestEveryEventKindHasMessage(t *testing.T) {
 	allowed := map[string][]string{}
 	if _, err := openBundle(); err == nil {
 		for _, name := range []string{"SensorType", "LogEntryCode"} {
@@ -55,7 +55,7 @@ func TestEveryKindOfEventIsWorded(t *testing.T) {
 }
 
 // A part is shown by one resource, never by the collection that it is in.
-func TestOriginsAreResources(t *testing.T) {
+func TestOriginsOfConditionAreResources(t *testing.T) {
 	rows := resource.Rows()
 	for part, pattern := range resource.Origins {
 		i := slices.IndexFunc(rows, func(r resource.Row) bool { return r.URI == pattern })
@@ -65,7 +65,7 @@ func TestOriginsAreResources(t *testing.T) {
 	}
 }
 
-func TestOriginIsThereOrNot(t *testing.T) {
+func TestOriginOfConditionExists(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	v := s.tree.Find(parsed(resource.TaskURI("1"))).View(resource.TakeSnapshot(h))

@@ -28,7 +28,7 @@ func subscribeTo(t testing.TB, s *Service, body string) (uri, id string) {
 	return uri, strings.TrimPrefix(uri, resource.SubscriptionsURI+"/")
 }
 
-func TestSubscriptionIsMadeChangedAndDeleted(t *testing.T) {
+func TestSubscriptionCreateUpdateDelete(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	for _, path := range []string{resource.SubscriptionsURI, resource.SubscriptionsURI + "/Members"} {
@@ -66,7 +66,7 @@ func TestSubscriptionIsMadeChangedAndDeleted(t *testing.T) {
 	}
 }
 
-func TestBadSubscriptionsAreRefused(t *testing.T) {
+func TestInvalidSubscriptionIsRejected(t *testing.T) {
 	s := newService(t, newHost(t))
 	for _, tt := range []struct{ name, with, key, property string }{
 		{"no destination", `"Protocol":"Redfish"`, "PropertyMissing", "Destination"},
@@ -111,7 +111,7 @@ func TestBadSubscriptionsAreRefused(t *testing.T) {
 	}
 }
 
-func TestSubscriptionsBelongToWhoMadeThem(t *testing.T) {
+func TestSubscriptionIsOwnedByItsCreator(t *testing.T) {
 	s := newService(t, newHost(t))
 	mine := call(t, s, "operator", "POST", resource.SubscriptionsURI, `{"Destination":"https://a.test"}`).Header().Get("Location")
 	others, _ := subscribeTo(t, s, `{"Destination":"https://b.test"}`)
@@ -122,7 +122,7 @@ func TestSubscriptionsBelongToWhoMadeThem(t *testing.T) {
 	}
 }
 
-func TestSubscriptionsHaveALimit(t *testing.T) {
+func TestSubscriptionLimit(t *testing.T) {
 	s := newService(t, newHost(t))
 	for range bmc.MaxSubscriptions {
 		subscribeTo(t, s, `{"Destination":"https://a.test"}`)
@@ -181,7 +181,7 @@ func said(records []map[string]any) []string {
 	return out
 }
 
-func TestWhatHappensIsTold(t *testing.T) {
+func TestEventsAreDelivered(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	_, id := subscribeTo(t, s, `{"Destination":"https://a.test","Context":"mine"}`)
@@ -220,7 +220,7 @@ func TestWhatHappensIsTold(t *testing.T) {
 	}
 }
 
-func TestRecordsSayWhatTheyAreOf(t *testing.T) {
+func TestEventRecordProperties(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	_, id := subscribeTo(t, s, `{"Destination":"https://a.test","Context":"mine"}`)
@@ -257,7 +257,7 @@ func TestRecordsSayWhatTheyAreOf(t *testing.T) {
 	}
 }
 
-func TestFiltersChooseWhatIsTold(t *testing.T) {
+func TestSubscriptionFiltersSelectEvents(t *testing.T) {
 	for _, tt := range []struct {
 		filter string
 		want   []string // keys of what is told of a power-on and a login
@@ -293,7 +293,7 @@ func TestFiltersChooseWhatIsTold(t *testing.T) {
 }
 
 // The resource is part of the event, unless its subscriber may not read it.
-func TestEventsHoldTheResourceTheyComeFrom(t *testing.T) {
+func TestIncludeOriginOfCondition(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	body := `{"Destination":"https://a.test","IncludeOriginOfCondition":true,"MessageIds":["ResourceEvent.ResourceCreated","ResourceEvent.ResourceChanged"]}`
@@ -310,7 +310,7 @@ func TestEventsHoldTheResourceTheyComeFrom(t *testing.T) {
 	}
 }
 
-func TestTestEventsAreToldAsDictated(t *testing.T) {
+func TestSubmitTestEvent(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	_, id := subscribeTo(t, s, `{"Destination":"https://a.test"}`)
@@ -361,7 +361,7 @@ func TestTestEventsAreToldAsDictated(t *testing.T) {
 	}
 }
 
-func TestSubscriptionsAreSuspendedAndResumed(t *testing.T) {
+func TestSubscriptionSuspendAndResume(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	uri, id := subscribeTo(t, s, `{"Destination":"https://a.test"}`)
@@ -384,7 +384,7 @@ func TestSubscriptionsAreSuspendedAndResumed(t *testing.T) {
 	}
 }
 
-func TestEventServiceIsSet(t *testing.T) {
+func TestEventServicePatch(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	w := call(t, s, "admin", "PATCH", resource.EventServiceURI, `{"DeliveryRetryAttempts":5,"DeliveryRetryIntervalSeconds":10}`)
@@ -414,7 +414,7 @@ func TestEventServiceIsSet(t *testing.T) {
 	}
 }
 
-func TestDurations(t *testing.T) {
+func TestDurationParsing(t *testing.T) {
 	for in, want := range map[string]time.Duration{
 		"PT0S": 0, "PT1H30M": 90 * time.Minute, "P1DT1S": 24*time.Hour + time.Second, "PT0.5S": time.Second / 2, "P2D": 48 * time.Hour,
 		"": -1, "P": -1, "PT": -1, "1h": -1, "P1Y": -1, "PT-1S": -1, "P1DT": -1, "P99999999999D": -1,

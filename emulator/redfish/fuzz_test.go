@@ -92,9 +92,9 @@ var spoiled = []string{
 	`{"@odata.id":7}`, `{"@odata.id":"/redfish/v1/Nowhere"}`, `{"":null}`, `[{"@odata.id":"/redfish/v1"},1]`, `{"a":{"b":[{"c":null}]}}`,
 }
 
-// TestBadInputIsRefused sends to everything that takes a body what it does not
+// TestInvalidInputIsRejectedForEveryProperty sends to everything that takes a body what it does not
 // take, property by property.
-func TestBadInputIsRefused(t *testing.T) {
+func TestInvalidInputIsRejectedForEveryProperty(t *testing.T) {
 	h := newHost(t)
 	here := &exchanged{h}
 	s, err := New(Config{Rack: here})

@@ -12,9 +12,9 @@ import (
 	"github.com/stmcginnis/gofish/schemas"
 )
 
-// TestClientReadsEverything has gofish follow every link that it knows, in each
+// TestGofishReadsEveryResource has gofish follow every link that it knows, in each
 // state of a host.
-func TestClientReadsEverything(t *testing.T) {
+func TestGofishReadsEveryResource(t *testing.T) {
 	for i, state := range states {
 		if i%3 != 0 { // the others differ in values
 			continue

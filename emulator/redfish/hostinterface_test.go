@@ -58,7 +58,7 @@ func TestHostInterface(t *testing.T) {
 }
 
 // What IPMI hands out is an account, and shown as what it is.
-func TestBootstrapAccountIsShown(t *testing.T) {
+func TestBootstrapAccount(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	if _, err := h.ApplyBMC(t.Context(), bmc.CreateBootstrapAccount{Name: "boot", Password: "boot-secret", Last: true}); err != nil {

@@ -21,7 +21,7 @@ var nested = []resource.Input{
 	{Name: "Note", Kind: resource.Text, Nullable: true},
 }
 
-func TestArraysAreTakenWhole(t *testing.T) {
+func TestNestedArraysAreAccepted(t *testing.T) {
 	in, err := resource.Parse([]byte(`{"Names":["a","b"],"Levels":[0,5],"Of":[{"@odata.id":"/redfish/v1"}],"People":[{"Name":"Ada","Pin":3}],"Headers":[{"A":"b"}],"Note":null}`))
 	must(t, err)
 	set, bad := resource.Accept(in, nested, resource.View{}, nil)
@@ -40,7 +40,7 @@ func TestArraysAreTakenWhole(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithinAnArrayIsNamed(t *testing.T) {
+func TestErrorNamesInvalidArrayElement(t *testing.T) {
 	for _, tt := range []struct{ body, key, pointer, arg string }{
 		{`{"Names":"a"}`, "PropertyValueTypeError", "#/Names", "a"},
 		{`{"Names":["a",7]}`, "PropertyValueTypeError", "#/Names/1", "7"},
@@ -88,7 +88,7 @@ var listed = []resource.Input{
 	{Name: "Places", Kind: resource.Array, Fixed: true, Max: 4, Of: []resource.Input{{Kind: resource.Text, Nullable: true}}},
 }
 
-func TestPatchedArraysKeepWhatWasNotSent(t *testing.T) {
+func TestArrayPatchKeepsUnsentElements(t *testing.T) {
 	shown := resource.Object{
 		"Names": []string{"a", "b", "c"}, "Of": []resource.Object{resource.Ref("/x"), resource.Ref("/y")}, "Places": []any{"p", nil, "q", nil},
 		"People": []resource.Object{
@@ -137,7 +137,7 @@ func TestPatchedArraysKeepWhatWasNotSent(t *testing.T) {
 	}
 }
 
-func TestValuesAreChecked(t *testing.T) {
+func TestInputValuesAreValidated(t *testing.T) {
 	inputs := []resource.Input{
 		{Name: "Watts", Kind: resource.Number, Min: 1, Max: 100}, {Name: "Any", Kind: resource.Number}, {Name: "Tag", Kind: resource.Text, Min: 2, Max: 4},
 		{Name: "Pin", Kind: resource.Text, Min: 2, Max: 4, Secret: true}, {Name: "Group", Kind: resource.Group, Nullable: true, Of: []resource.Input{{Name: "X", Kind: resource.Boolean}}},

@@ -13,7 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-func TestAVendorReadsRequestsInItsOwnWay(t *testing.T) {
+func TestInputAliases(t *testing.T) {
 	const target, mode = "Boot/BootSourceOverrideTarget", "Boot/BootSourceOverrideMode"
 	s, h := faced(t, dialect.Presentation{InputAliases: []dialect.InputAlias{
 		{ResourceType: "ComputerSystem", Method: "PATCH", Path: target, Values: map[string]any{"AcmeDisc": "Cd", "Cd": "Usb"}},
@@ -48,7 +48,7 @@ func TestAVendorReadsRequestsInItsOwnWay(t *testing.T) {
 	}
 }
 
-func TestAPropertyThatIsEmptyIsNotThere(t *testing.T) {
+func TestTransformOmitsEmptyProperty(t *testing.T) {
 	s, _ := faced(t, dialect.Presentation{Transforms: []dialect.Transform{{ResourceType: "Bios", URI: sys + "/Bios/Settings", OmitEmpty: []string{"Attributes"}}}})
 	body, _ := get(t, s, sys+"/Bios/Settings")
 	if _, has := body["Attributes"]; has {
@@ -61,7 +61,7 @@ func TestAPropertyThatIsEmptyIsNotThere(t *testing.T) {
 	}
 }
 
-func TestAMonitorIsReadOnce(t *testing.T) {
+func TestMonitorReadOnceReturns404OnSecondRead(t *testing.T) {
 	for _, once := range []bool{false, true} {
 		h := newHost(t)
 		h.d.Tasks.MonitorReadOnce = once
@@ -81,7 +81,7 @@ func TestAMonitorIsReadOnce(t *testing.T) {
 	}
 }
 
-func TestSettingsAreShownAsAllWillBe(t *testing.T) {
+func TestBIOSSettingsShowAllAttributes(t *testing.T) {
 	h := newHost(t)
 	h.d.BIOS.SettingsShowAll = true
 	s := newService(t, h)
@@ -99,7 +99,7 @@ func TestSettingsAreShownAsAllWillBe(t *testing.T) {
 	}
 }
 
-func TestAVendorSaysWhereSuccessStands(t *testing.T) {
+func TestVendorSuccessProperty(t *testing.T) {
 	s, _ := faced(t, dialect.Presentation{Errors: dialect.ErrorFormat{SuccessProperty: "Success", Success: &dialect.VendorMessage{Registry: "Base", Version: "1.4.0", Key: "Success", Text: "Done."}}})
 	w := call(t, s, "admin", "PATCH", sys, `{"AssetTag":"a"}`)
 	if is, ok := decoded(t, w)["Success"].(map[string]any); !ok || is["code"] != "Base.1.4.Success" || w.Code != 200 {
@@ -107,7 +107,7 @@ func TestAVendorSaysWhereSuccessStands(t *testing.T) {
 	}
 }
 
-func TestWhatNeedsAnETagIsDeletedWithout(t *testing.T) {
+func TestDeleteWithoutIfMatch(t *testing.T) {
 	h := newHost(t)
 	h.d.Protocol.ETags.IfMatchRequired, h.d.Protocol.ETags.DeleteWithoutIfMatch = []string{"*"}, true
 	s := newService(t, h)
@@ -117,7 +117,7 @@ func TestWhatNeedsAnETagIsDeletedWithout(t *testing.T) {
 		step{"admin", "DELETE", account, "", nil, 204, ""})
 }
 
-func TestAVendorRefusesByWhatItKeeps(t *testing.T) {
+func TestRejectRulesByStoredValue(t *testing.T) {
 	const lock = "/redfish/v1/Managers/1/Actions/Oem/Acme.Lock"
 	s, _ := owned(t, dialect.OEM{Actions: []dialect.Action{{
 		ResourceURI: "/redfish/v1/Managers/{manager}", Name: "Acme.Lock", Parameters: []dialect.Parameter{{Name: "On", Type: dialect.BooleanParameter, Required: true}},
@@ -134,7 +134,7 @@ func TestAVendorRefusesByWhatItKeeps(t *testing.T) {
 	}
 }
 
-func TestAnETagThatIsFleeting(t *testing.T) {
+func TestVolatileETagReturns412(t *testing.T) {
 	h := newHost(t)
 	h.d.Protocol.ETags.Volatile = []string{"ComputerSystem"}
 	s := newService(t, h)
@@ -156,7 +156,7 @@ func TestAnETagThatIsFleeting(t *testing.T) {
 	}
 }
 
-func TestMessageIDsWithErrata(t *testing.T) {
+func TestMessageIDsWithFullVersions(t *testing.T) {
 	s, h := faced(t, dialect.Presentation{Errors: dialect.ErrorFormat{
 		FullVersions: true, SuccessProperty: "Success", Success: &dialect.VendorMessage{Registry: "Base", Version: "1.4.0", Key: "Success", Text: "Done."},
 	}})
@@ -168,7 +168,7 @@ func TestMessageIDsWithErrata(t *testing.T) {
 	}
 }
 
-func TestAPushNamesItsTargetsAsClientsSeeThem(t *testing.T) {
+func TestMultipartPushTargetsUseMappedURIs(t *testing.T) {
 	b := newUpdate(t)
 	b.h.d.Presentation = dialect.Presentation{URIMappings: []dialect.URIMapping{{From: resource.FirmwareURI("BIOS"), To: resource.FirmwareURI("Acme")}}}
 	parameters := form{"UpdateParameters", "application/json", "", []byte(`{"Targets":["` + resource.FirmwareURI("Acme") + `"]}`)}

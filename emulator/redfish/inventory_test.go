@@ -8,7 +8,7 @@ import (
 )
 
 // Every part has a serial number of its own, wherever it is shown.
-func TestPartsHaveSerialNumbersOfTheirOwn(t *testing.T) {
+func TestSerialNumbersAreUnique(t *testing.T) {
 	s := newService(t, newHost(t))
 	kinds := map[string]string{} // of a serial number
 	count := map[string]int{}    // of parts of a type
@@ -45,7 +45,7 @@ func TestPartsHaveSerialNumbersOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestMemoryAddsUp(t *testing.T) {
+func TestMemorySummaryEqualsSumOfModules(t *testing.T) {
 	s := newService(t, newHost(t))
 	all, _ := get(t, s, sys+"/Memory")
 	sum := 0.0
@@ -65,7 +65,7 @@ func TestMemoryAddsUp(t *testing.T) {
 	}
 }
 
-func TestPulledCableShows(t *testing.T) {
+func TestUnpluggedCableShowsLinkDown(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	nic, port := sys+"/EthernetInterfaces/2", "/redfish/v1/Chassis/1/NetworkAdapters/1/Ports/2"

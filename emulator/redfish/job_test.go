@@ -10,7 +10,7 @@ import (
 
 const jobs = "/redfish/v1/JobService/Jobs"
 
-func TestRequestIsPlanned(t *testing.T) {
+func TestJobSchedulesRequest(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	for _, tt := range []struct {

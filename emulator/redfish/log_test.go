@@ -20,7 +20,7 @@ const (
 	auditLog = "/redfish/v1/Managers/1/LogServices/Log"
 )
 
-func TestWhatHappensIsInTheLog(t *testing.T) {
+func TestLogEntriesDescribeMachineEvents(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	_, err := h.ApplyBMC(t.Context(), bmc.SetZone{UTCOffset: 60})
@@ -45,7 +45,7 @@ func TestWhatHappensIsInTheLog(t *testing.T) {
 	}
 }
 
-func TestOriginThatIsGoneIsNotLinked(t *testing.T) {
+func TestMissingOriginOfConditionIsUnavailable(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	h.bmc.ObserveMachine(h.now, []event.Event{event.Note{At: h.now, Kind: event.PowerOn, Subject: event.Subject{Part: event.Account, ID: "99"}}})
@@ -55,7 +55,7 @@ func TestOriginThatIsGoneIsNotLinked(t *testing.T) {
 	}
 }
 
-func TestEntriesAreResolvedAndRemoved(t *testing.T) {
+func TestLogEntryResolveAndDelete(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	states[1].make(t, h)
@@ -86,7 +86,7 @@ func TestEntriesAreResolvedAndRemoved(t *testing.T) {
 	}
 }
 
-func TestLogIsClearedByWhoKnowsIt(t *testing.T) {
+func TestClearLogWithStaleETagReturns428(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	states[1].make(t, h)
@@ -108,7 +108,7 @@ func TestLogIsClearedByWhoKnowsIt(t *testing.T) {
 	}
 }
 
-func TestLogSaysHowItIsKept(t *testing.T) {
+func TestLogServiceShowsOverWritePolicy(t *testing.T) {
 	h := newHost(t)
 	h.d.BMC.Log = bmc.LogSpec{Size: 2, Full: bmc.Stays}
 	h.bmc = bmc.New(&h.d.BMC, accounts, nil)
@@ -126,7 +126,7 @@ func TestLogSaysHowItIsKept(t *testing.T) {
 	}
 }
 
-func TestDiagnosticDataAreCollectedAndDownloaded(t *testing.T) {
+func TestCollectDiagnosticData(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	collect := auditLog + "/Actions/LogService.CollectDiagnosticData"
@@ -172,7 +172,7 @@ func TestDiagnosticDataAreCollectedAndDownloaded(t *testing.T) {
 }
 
 // A client that follows nextLink sees each of thousands of entries once.
-func TestLongLogIsReadInPages(t *testing.T) {
+func TestLongLogIsPaged(t *testing.T) {
 	h := newHost(t)
 	h.d.Protocol.PageSize = 100
 	h.d.Protocol.Queries = dialect.AllQueries

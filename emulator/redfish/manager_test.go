@@ -11,7 +11,7 @@ import (
 
 const mgr = "/redfish/v1/Managers/1"
 
-func TestManagerIsReset(t *testing.T) {
+func TestManagerReset(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	reset := mgr + "/Actions/Manager.Reset"
@@ -54,7 +54,7 @@ func TestManagerIsReset(t *testing.T) {
 	}
 }
 
-func TestManagerForgetsItsSettings(t *testing.T) {
+func TestManagerResetToDefaults(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	if w := call(t, s, "admin", "PATCH", "/redfish/v1/SessionService", `{"SessionTimeout":90}`); w.Code != 200 {
@@ -73,7 +73,7 @@ func TestManagerForgetsItsSettings(t *testing.T) {
 	}
 }
 
-func TestClockIsSetAndGoesWrong(t *testing.T) {
+func TestManagerDateTime(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	body, tag := get(t, s, mgr)

@@ -22,7 +22,7 @@ func placed(t *testing.T) *host {
 	return h
 }
 
-func TestServicesAreSwitched(t *testing.T) {
+func TestNetworkProtocolsAreEnabledAndDisabled(t *testing.T) {
 	h := placed(t)
 	s := newService(t, h)
 	body, _ := get(t, s, protocols)
@@ -58,7 +58,7 @@ func TestServicesAreSwitched(t *testing.T) {
 	}
 }
 
-func TestVirtualMediaAreSwitchedOff(t *testing.T) {
+func TestVirtualMediaProtocolDisabled(t *testing.T) {
 	h := placed(t)
 	s := newService(t, h)
 	if w := call(t, s, "admin", "PATCH", protocols, `{"VirtualMedia":{"ProtocolEnabled":false}}`); w.Code != 200 {
@@ -71,7 +71,7 @@ func TestVirtualMediaAreSwitchedOff(t *testing.T) {
 	}
 }
 
-func TestAddressesAreSet(t *testing.T) {
+func TestManagerEthernetInterfacePatch(t *testing.T) {
 	h := placed(t)
 	s := newService(t, h)
 	body, _ := get(t, s, bmcNIC)

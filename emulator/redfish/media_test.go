@@ -10,7 +10,7 @@ import (
 
 const usb = sys + "/VirtualMedia/Usb"
 
-func TestInsertShowsWhatItWasTold(t *testing.T) {
+func TestInsertMediaParametersAreShown(t *testing.T) {
 	s := newService(t, newHost(t))
 	converse(t, s, step{"admin", "POST", usb + "/Actions/VirtualMedia.InsertMedia",
 		`{"Image":"https://images.test/a.img","WriteProtected":false,"TransferMethod":"Stream","TransferProtocolType":"HTTPS","UserName":"u","Password":"hush"}`, nil, 204, ""})
@@ -28,7 +28,7 @@ func TestInsertShowsWhatItWasTold(t *testing.T) {
 	}
 }
 
-func TestMediaByPatch(t *testing.T) {
+func TestMediaInsertByPatch(t *testing.T) {
 	for _, patched := range []bool{false, true} {
 		h := newHost(t)
 		h.d.Media.InsertByPatch = patched
@@ -70,7 +70,7 @@ func TestMediaByPatch(t *testing.T) {
 	}
 }
 
-func TestVerificationStaysWhenTheImageGoes(t *testing.T) {
+func TestVerifyCertificateSurvivesEject(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	slot := sys + "/VirtualMedia/Cd"
@@ -88,7 +88,7 @@ func TestVerificationStaysWhenTheImageGoes(t *testing.T) {
 }
 
 // A BMC that answers at once tells the end in a task.
-func TestInsertionWithATask(t *testing.T) {
+func TestAsyncInsertMediaReturnsTask(t *testing.T) {
 	for _, fault := range []error{nil, &bmc.MediaError{Fault: bmc.Absent, Err: errors.New("404")}} {
 		h := newHost(t)
 		h.d.Media.AsyncInsert = true

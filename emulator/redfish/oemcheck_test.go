@@ -9,7 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/vendor"
 )
 
-func TestWhatAVendorHasGoesWithTheTree(t *testing.T) {
+func TestInvalidOEMRecordsAreRejected(t *testing.T) {
 	of := func(change func(o *dialect.OEM)) *dialect.Record {
 		d := generic.Record
 		if change != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-func TestAVendorKeepsAResourceUntilItIsDeleted(t *testing.T) {
+func TestStoredOEMResourceExistsUntilDeleted(t *testing.T) {
 	const at = "/redfish/v1/Managers/1/Oem/Acme/Report"
 	s, h := owned(t, dialect.OEM{
 		Resources: []dialect.Resource{

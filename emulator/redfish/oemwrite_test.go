@@ -57,7 +57,7 @@ var settings = dialect.OEM{
 
 var moody = dialect.Presentation{Transforms: []dialect.Transform{{ResourceType: "ComputerSystem", Set: []dialect.PropertyRule{{Path: "Oem/Acme/Mood", From: "=Mood"}}}}}
 
-func TestWhatAVendorsClientsSetIsKept(t *testing.T) {
+func TestOEMPropertyWritesAreStored(t *testing.T) {
 	s, h := owned(t, settings, moody)
 	_, tag := get(t, s, sys)
 	answersWith(t, s,
@@ -114,7 +114,7 @@ func TestWhatAVendorsClientsSetIsKept(t *testing.T) {
 	answersWith(t, s, step{"admin", "PATCH", sys, `{"AssetTag":"still served"}`, nil, 200, ""})
 }
 
-func TestAVendorsResourceIsLikeAnother(t *testing.T) {
+func TestOEMResourceBasedOnStandardResource(t *testing.T) {
 	s, _ := owned(t, settings, dialect.Presentation{})
 	at := sys + "/Oem/Acme/Bios"
 	o, _ := get(t, s, at)
@@ -148,7 +148,7 @@ var timed = dialect.OEM{Actions: []dialect.Action{{
 		{Method: "PATCH", URI: "/redfish/v1/Systems/{system}", Body: map[string]any{"AssetTag": "late"}}}}},
 }}}
 
-func TestAJobOfAVendorsTakesTheLabsTime(t *testing.T) {
+func TestOEMTaskDurationFollowsLabClock(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		do   func(t *testing.T, h *host)
@@ -192,7 +192,7 @@ func TestAJobOfAVendorsTakesTheLabsTime(t *testing.T) {
 	}
 }
 
-func TestPatternsHoldSeveralVariables(t *testing.T) {
+func TestURIPatternWithSeveralVariables(t *testing.T) {
 	d := &dialect.Record{SystemID: "S", ManagerID: "M", ChassisID: "C"}
 	p := vendor.PatternOf("/a/Disk.Bay.{drive}:Enclosure.Internal.0-1:{controller}/{job:4}x{n}", d)
 	vars, ok := p.Is("/a/Disk.Bay.12:Enclosure.Internal.0-1:RAID.1/0012x7", vendor.ExactCase)
@@ -217,7 +217,7 @@ func TestPatternsHoldSeveralVariables(t *testing.T) {
 }
 
 // No body that a client sends to what a vendor has takes the service down.
-func FuzzVendorsBodies(f *testing.F) {
+func FuzzOEMRequestBodies(f *testing.F) {
 	f.Add(`{"How":"Softly","Where":{"Bay":3}}`, `{"Oem":{"Acme":{"BootOnce":true,"Mood":"x"}},"AssetTag":"y"}`)
 	f.Add(`{"How":{"a":[]},"Where":[{"Bay":1e9}],"Where":null}`, `{"Attributes":{"A.1":null,"B.2":[{}]},"Boot":{"First":{"x":[1]}},"Oem":{"Acme":[]}}`)
 	o := acme

@@ -13,7 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-func TestOpenAPIDocumentTellsWhatTheServiceTakes(t *testing.T) {
+func TestOpenAPIDocumentDescribesRequests(t *testing.T) {
 	s := newService(t, newHost(t))
 	w := call(t, s, "", "GET", "/redfish/v1/openapi.yaml", "")
 	if w.Code != 200 || w.Header().Get("Content-Type") != "application/yaml;charset=utf-8" {
@@ -109,7 +109,7 @@ func TestOpenAPIDocumentTellsWhatTheServiceTakes(t *testing.T) {
 	}
 }
 
-func TestPublishedActionsHaveTheirBodies(t *testing.T) {
+func TestOpenAPIActionsHaveRequestBodies(t *testing.T) {
 	bodies := 0
 	for _, route := range resource.Routes(resource.Rows(), &resource.Tree{}) {
 		if route.Action == nil || route.Action.Inner || route.Sends(http.MethodPost) == "" || strings.HasPrefix(route.Action.Name, "Oem.") {

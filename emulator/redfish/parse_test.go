@@ -70,7 +70,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func TestNamesThatAreSentTwiceAreKnown(t *testing.T) {
+func TestParseReportsDuplicateNames(t *testing.T) {
 	in, err := resource.Parse([]byte(`{"b":1,"a":2,"b":3}`))
 	if err != nil || len(in.Fields) != 2 {
 		t.Fatalf("parse() = %+v, %v", in, err)

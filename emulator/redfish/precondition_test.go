@@ -20,7 +20,7 @@ import (
 
 const pxe, cd = `{"Boot":{"BootSourceOverrideTarget":"Pxe"}}`, `{"Boot":{"BootSourceOverrideTarget":"Cd"}}`
 
-func TestWritesRestOnTheETag(t *testing.T) {
+func TestWritePreconditionsPerETagDialect(t *testing.T) {
 	reset := sys + "/Actions/ComputerSystem.Reset"
 	for _, tt := range []struct {
 		name         string
@@ -88,7 +88,7 @@ func TestWritesRestOnTheETag(t *testing.T) {
 	}
 }
 
-func TestOneOfManyWritersWins(t *testing.T) {
+func TestConcurrentWritersWithSameETagRepeatedly(t *testing.T) {
 	s := newService(t, newHost(t))
 	for range 20 {
 		etag := call(t, s, "admin", "GET", sys, "").Header().Get("ETag")
@@ -117,7 +117,7 @@ func TestOneOfManyWritersWins(t *testing.T) {
 	}
 }
 
-func TestBodiesArePackedForWhoTakesThat(t *testing.T) {
+func TestGzipForClientsThatAcceptIt(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	plain := call(t, s, "admin", "GET", sys, "")
@@ -166,7 +166,7 @@ func TestBodiesArePackedForWhoTakesThat(t *testing.T) {
 	}
 }
 
-func TestConnectionsEndWhereAVendorEndsThem(t *testing.T) {
+func TestVendorClosesConnection(t *testing.T) {
 	for _, closes := range []bool{false, true} {
 		server := httptest.NewServer(newService(t, hostOf(t, func(p *dialect.Protocol) { p.CloseAfterResponse = closes })))
 		defer server.Close()

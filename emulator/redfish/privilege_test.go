@@ -61,7 +61,7 @@ func readPrivileges(t *testing.T) privilegeRegistry {
 
 var unexported = cmp.AllowUnexported(resource.Privileges{})
 
-func TestPrivilegesAreThoseOfTheRegistry(t *testing.T) {
+func TestPrivilegesMatchRegistry(t *testing.T) {
 	known := map[string]bool{}
 	overrides := 0
 	for _, m := range readPrivileges(t).Mappings {
@@ -136,7 +136,7 @@ func TestPrivilegesAreThoseOfTheRegistry(t *testing.T) {
 	}
 }
 
-func TestEveryResourceNeedsWhatItsEntityDoes(t *testing.T) {
+func TestEveryResourceRequiresItsEntityPrivileges(t *testing.T) {
 	all := resource.Rows()
 	must(t, resource.AssignNeeds(all))
 	registry := map[string]resource.Privileges{}

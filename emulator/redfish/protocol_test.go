@@ -55,7 +55,7 @@ func errorOf(t testing.TB, w *httptest.ResponseRecorder) (keys []string, infos [
 
 const sys = "/redfish/v1/Systems/1"
 
-func TestRefusals(t *testing.T) {
+func TestInvalidRequestsReturnErrors(t *testing.T) {
 	reset := sys + "/Actions/ComputerSystem.Reset"
 	insert := sys + "/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia"
 	eject := sys + "/VirtualMedia/Cd/Actions/VirtualMedia.EjectMedia"
@@ -198,7 +198,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestWhatNeedsNoLogin(t *testing.T) {
+func TestUnauthenticatedResources(t *testing.T) {
 	s := newService(t, newHost(t))
 	for path, want := range map[string]string{
 		"/redfish": "", "/redfish/": "", "/redfish/v1": "", "/redfish/v1/": "", "/redfish/v1/odata": "", "/redfish/v1/?unknown=1": "",
@@ -230,7 +230,7 @@ func TestWhatNeedsNoLogin(t *testing.T) {
 	}
 }
 
-func TestErrorsAreBounded(t *testing.T) {
+func TestErrorMessageCountIsBounded(t *testing.T) {
 	var body strings.Builder
 	for i := range 5000 {
 		body.WriteString(`,"` + strings.Repeat("x", i%40+1) + string(rune('a'+i%26)) + `":1`)
@@ -242,7 +242,7 @@ func TestErrorsAreBounded(t *testing.T) {
 	}
 }
 
-func TestMessagesKeepSecrets(t *testing.T) {
+func TestErrorMessagesHideSecrets(t *testing.T) {
 	s := newService(t, newHost(t))
 	insert := sys + "/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia"
 	for _, body := range []string{

@@ -32,7 +32,7 @@ func asked(t testing.TB, s *Service, who as, uri, query string) map[string]any {
 	return resource.Decode(w.Body.Bytes())
 }
 
-func TestPagesAddUpToTheCollection(t *testing.T) {
+func TestPagesAddUpToCollection(t *testing.T) {
 	for _, page := range []int{0, 1, 3, 100} {
 		h := hostOf(t, func(p *dialect.Protocol) { p.PageSize = page })
 		s := newService(t, h)
@@ -69,7 +69,7 @@ func TestPagesAddUpToTheCollection(t *testing.T) {
 	}
 }
 
-func TestETagOfACollectionIsOfAllItsMembers(t *testing.T) {
+func TestCollectionETagCoversAllMembers(t *testing.T) {
 	whole := newService(t, newHost(t))
 	inPages := newService(t, hostOf(t, func(p *dialect.Protocol) { p.PageSize = 1 }))
 	uri := "/redfish/v1/AccountService/Roles"
@@ -82,7 +82,7 @@ func TestETagOfACollectionIsOfAllItsMembers(t *testing.T) {
 	}
 }
 
-func TestExpandedResourcesAreThoseThatAreThere(t *testing.T) {
+func TestExpandEqualsSeparateReads(t *testing.T) {
 	s := newService(t, newHost(t))
 	for _, tt := range []struct {
 		uri, query string
@@ -119,7 +119,7 @@ func TestExpandedResourcesAreThoseThatAreThere(t *testing.T) {
 	}
 }
 
-func TestQueriesShowNobodyMoreThanAGetDoes(t *testing.T) {
+func TestQueriesRespectPrivileges(t *testing.T) {
 	s := newService(t, newHost(t))
 	accounts := asked(t, s, "reader", "/redfish/v1/AccountService/Accounts", "$expand=.")["Members"].([]any)
 	for i, m := range accounts {
@@ -141,7 +141,7 @@ func TestQueriesShowNobodyMoreThanAGetDoes(t *testing.T) {
 	}
 }
 
-func TestAnswersToQueriesHaveETags(t *testing.T) {
+func TestQueryResponsesHaveETags(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	plain := call(t, s, "admin", "GET", sys, "").Header().Get("ETag")
@@ -164,7 +164,7 @@ func TestAnswersToQueriesHaveETags(t *testing.T) {
 	}
 }
 
-func TestVendorsLeaveQueriesOut(t *testing.T) {
+func TestUnsupportedQueryReturns501(t *testing.T) {
 	for _, tt := range []struct {
 		queries dialect.Queries
 		query   string
@@ -183,7 +183,7 @@ func TestVendorsLeaveQueriesOut(t *testing.T) {
 	}
 }
 
-func TestTheRootTellsWhatAVendorClaims(t *testing.T) {
+func TestProtocolFeaturesSupportedPerDialect(t *testing.T) {
 	of := func(change func(p *dialect.Protocol)) map[string]any {
 		root, _ := get(t, newService(t, hostOf(t, change)), "/redfish/v1/")
 		return root["ProtocolFeaturesSupported"].(map[string]any)
@@ -200,7 +200,7 @@ func TestTheRootTellsWhatAVendorClaims(t *testing.T) {
 	}
 }
 
-func TestEveryResourceTakesEveryQuery(t *testing.T) {
+func TestEveryResourceSupportsEveryQuery(t *testing.T) {
 	h := newHost(t)
 	states[len(states)-1].make(t, h)
 	s := newService(t, h)

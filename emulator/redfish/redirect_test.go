@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestRedirect(t *testing.T) {
+func TestHTTPRedirectsToHTTPS(t *testing.T) {
 	for _, tt := range []struct {
 		method, url string
 		port        uint16 // 0: no BMC there

@@ -20,7 +20,7 @@ import (
 // it; their errata put it back.
 const forgotten = "PropertyValueOutOfRange"
 
-func TestMessagesAreThoseOfTheRegistries(t *testing.T) {
+func TestMessagesMatchDMTFRegistries(t *testing.T) {
 	type registry struct {
 		Prefix   string `json:"RegistryPrefix"`
 		Version  string `json:"RegistryVersion"`
@@ -81,7 +81,7 @@ func TestMessagesAreThoseOfTheRegistries(t *testing.T) {
 	}
 }
 
-func TestMetadataRefersToSchemasThatExist(t *testing.T) {
+func TestMetadataRefersToExistingSchemas(t *testing.T) {
 	w := call(t, newService(t, newHost(t)), "", "GET", "/redfish/v1/$metadata", "")
 	var doc struct {
 		References []struct {
@@ -120,7 +120,7 @@ func TestMetadataRefersToSchemasThatExist(t *testing.T) {
 	}
 }
 
-func TestServiceDocumentListsTheRootsChildren(t *testing.T) {
+func TestServiceDocumentListsRootLinks(t *testing.T) {
 	s := newService(t, newHost(t))
 	var doc struct {
 		Context string `json:"@odata.context"`
@@ -145,7 +145,7 @@ func TestServiceDocumentListsTheRootsChildren(t *testing.T) {
 	}
 }
 
-func TestFeaturesAreAsTheRootSays(t *testing.T) {
+func TestProtocolFeaturesSupportedAreTrue(t *testing.T) {
 	s := newService(t, newHost(t))
 	root, _ := get(t, s, "/redfish/v1/")
 	said := root["ProtocolFeaturesSupported"].(map[string]any)

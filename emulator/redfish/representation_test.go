@@ -18,7 +18,7 @@ type street map[netip.AddrPort]*host
 
 func (s street) At(local netip.AddrPort) (resource.Host, bool) { h, ok := s[local]; return h, ok }
 
-func TestARequestIsForTheHostAtItsAddress(t *testing.T) {
+func TestRequestIsRoutedByLocalAddress(t *testing.T) {
 	here, there := newHost(t), newHost(t)
 	must(t, there.Apply(t.Context(), machine.Reset{Kind: machine.ResetOn}))
 	s, err := New(Config{Rack: street{netip.MustParseAddrPort("127.64.0.1:443"): here, netip.MustParseAddrPort("127.64.0.2:443"): there}})
@@ -53,13 +53,13 @@ func TestARequestIsForTheHostAtItsAddress(t *testing.T) {
 	}
 }
 
-func TestAServiceNeedsARack(t *testing.T) {
+func TestNewWithoutRackFails(t *testing.T) {
 	if _, err := New(Config{}); err == nil {
 		t.Error("New(Config{}) succeeded")
 	}
 }
 
-func TestAnUnchangedResourceIsRenderedOnce(t *testing.T) {
+func TestUnchangedResourceIsRenderedOnce(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	at := func(uri string) *render.Representation {

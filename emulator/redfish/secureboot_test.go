@@ -10,7 +10,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-func TestSecureBootThroughItsLife(t *testing.T) {
+func TestSecureBootLifecycle(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	const uri, db = sys + "/SecureBoot", sys + "/SecureBoot/SecureBootDatabases/db"
@@ -81,7 +81,7 @@ func TestSecureBootThroughItsLife(t *testing.T) {
 	}
 }
 
-func TestKeysThatAreRefused(t *testing.T) {
+func TestInvalidSecureBootKeyIsRejected(t *testing.T) {
 	s := newService(t, newHost(t))
 	const databases = sys + "/SecureBoot/SecureBootDatabases/"
 	for _, tt := range []struct {

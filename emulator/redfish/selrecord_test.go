@@ -11,7 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-func TestRecordsOfOthersAreShownAsTheyAre(t *testing.T) {
+func TestForeignSELRecordsAreDecoded(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	for _, r := range [][]byte{
@@ -44,7 +44,7 @@ func TestRecordsOfOthersAreShownAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestEventLogIsSwitchedOff(t *testing.T) {
+func TestLogServiceDisabled(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	if w := call(t, s, "operator", "PATCH", selURI, `{"ServiceEnabled":false}`); w.Code != 200 {

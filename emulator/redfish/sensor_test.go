@@ -29,7 +29,7 @@ func heat(t testing.TB, h *host, c thermal.Command) {
 }
 
 // What several resources show of a sensor is the same.
-func TestExcerptsAreOfTheirSensors(t *testing.T) {
+func TestExcerptsEqualTheirSensors(t *testing.T) {
 	h, s := running(t)
 	heat(t, h, thermal.SetAmbient{Celsius: new(float64(30))})
 	h.pass(20 * time.Second)
@@ -66,7 +66,7 @@ func TestExcerptsAreOfTheirSensors(t *testing.T) {
 }
 
 // The resources that older clients read tell the same as today's.
-func TestOldAndNewTellTheSame(t *testing.T) {
+func TestThermalAndPowerEqualSubsystems(t *testing.T) {
 	h, s := running(t)
 	heat(t, h, thermal.FailFan{ID: "Fan2", Failed: true})
 	h.pass(time.Minute)
@@ -91,7 +91,7 @@ func TestOldAndNewTellTheSame(t *testing.T) {
 	}
 }
 
-func TestReadingsMoveAndETagsWithThem(t *testing.T) {
+func TestSensorReadingChangesETag(t *testing.T) {
 	h, s := running(t)
 	cpu := box + "/Sensors/CPU1Temp"
 	before, tag := get(t, s, cpu)
@@ -115,7 +115,7 @@ func TestReadingsMoveAndETagsWithThem(t *testing.T) {
 	}
 }
 
-func TestTroubleRollsUp(t *testing.T) {
+func TestHealthRollup(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		do    thermal.Command
@@ -149,7 +149,7 @@ func TestTroubleRollsUp(t *testing.T) {
 	}
 }
 
-func TestPowerLimitIsOneLimit(t *testing.T) {
+func TestPowerLimitIsSameInEveryResource(t *testing.T) {
 	h, s := running(t)
 	heat(t, h, thermal.SetLoad{Load: new(float64(1))})
 	free := h.Machine().Thermal.Watts()

@@ -50,7 +50,7 @@ var raidStates = []struct {
 	}},
 }
 
-func TestEveryLinkOfAServerWithRAIDLeadsToAValidResource(t *testing.T) {
+func TestRAIDServerLinksLeadToValidResources(t *testing.T) {
 	for _, state := range raidStates {
 		t.Run(state.name, func(t *testing.T) {
 			h := newHostOf(t, "raid")

@@ -61,7 +61,7 @@ func patched(t testing.TB, s *Service, uri, path string, value, want any) {
 	}
 }
 
-func TestWhatIsWrittenIsReadBack(t *testing.T) {
+func TestSystemPatchIsReadBack(t *testing.T) {
 	const chassis = "/redfish/v1/Chassis/1"
 	for _, tt := range []struct {
 		uri, path string
@@ -97,7 +97,7 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 	}
 }
 
-func TestIntrusionIsSeenUntilSomebodySeesToIt(t *testing.T) {
+func TestIntrusionSensorRearm(t *testing.T) {
 	const chassis = "/redfish/v1/Chassis/1"
 	h := newHost(t)
 	s := newService(t, h)
@@ -121,7 +121,7 @@ func TestIntrusionIsSeenUntilSomebodySeesToIt(t *testing.T) {
 }
 
 // The indicator is one light, whichever way it is looked at.
-func TestIndicatorIsOneLight(t *testing.T) {
+func TestIndicatorIsSameInEveryResource(t *testing.T) {
 	s := newService(t, newHost(t))
 	for _, tt := range []struct {
 		body, led string
@@ -140,7 +140,7 @@ func TestIndicatorIsOneLight(t *testing.T) {
 	}
 }
 
-func TestBootSettingsAreRefused(t *testing.T) {
+func TestInvalidBootSettingsAreRejected(t *testing.T) {
 	for _, tt := range []struct{ body, key, related string }{
 		{`{"Boot":{"BootOrder":["Boot0100","Boot9999"]}}`, "PropertyValueNotInList", "#/Boot/BootOrder/1"},
 		{`{"Boot":{"BootOrder":["Boot0100","Boot0100"]}}`, "PropertyValueError", "#/Boot/BootOrder"},
@@ -169,7 +169,7 @@ func TestBootSettingsAreRefused(t *testing.T) {
 	}
 }
 
-func TestBootOrderGoesBackToTheModels(t *testing.T) {
+func TestEmptyBootOrderRestoresDefault(t *testing.T) {
 	s := newService(t, newHost(t))
 	system, _ := get(t, s, sys)
 	order := pluck(t, system, "Boot/BootOrder")
@@ -183,7 +183,7 @@ func TestBootOrderGoesBackToTheModels(t *testing.T) {
 	}
 }
 
-func TestBootOptionsComeAndGo(t *testing.T) {
+func TestBootOptionsFollowHttpBootUri(t *testing.T) {
 	s := newService(t, newHost(t))
 	count := func() float64 {
 		all, _ := get(t, s, sys+"/BootOptions")
@@ -204,7 +204,7 @@ func TestBootOptionsComeAndGo(t *testing.T) {
 }
 
 // Every reset that the service advertises works in the state that it is for.
-func TestEveryAdvertisedResetWorks(t *testing.T) {
+func TestEveryAllowableResetTypeWorks(t *testing.T) {
 	type state func(t *testing.T, h *host)
 	off := func(*testing.T, *host) {}
 	running := func(t *testing.T, h *host) {
@@ -254,7 +254,7 @@ func TestEveryAdvertisedResetWorks(t *testing.T) {
 	}
 }
 
-func TestBootProgressIsShown(t *testing.T) {
+func TestBootProgress(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	call(t, s, "operator", "POST", sys+"/Actions/ComputerSystem.Reset", `{"ResetType":"On"}`)

@@ -32,7 +32,7 @@ func closeJob(t testing.TB, h *host, c bmc.CloseTask) {
 	must(t, err)
 }
 
-func TestTaskGoesOnAndEnds(t *testing.T) {
+func TestTaskProgressAndCompletion(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	id := begin(t, h, bmc.Request{Method: "POST", Target: sys + "/Actions/Thing.Do", Body: `{"A":1}`})
@@ -66,7 +66,7 @@ func messageIDs(messages any) string {
 }
 
 // The monitor answers as the operation would have, once it has ended.
-func TestTaskMonitorAnswersInTheEnd(t *testing.T) {
+func TestTaskMonitorReturnsFinalResponse(t *testing.T) {
 	drive := &event.Subject{Part: event.Drive, ID: "Disk.0", In: "RAID.0"}
 	told := []event.Note{{Kind: event.PowerOn, Subject: event.Subject{Part: event.System}}}
 	for name, tt := range map[string]struct {
@@ -115,7 +115,7 @@ func TestTaskMonitorAnswersInTheEnd(t *testing.T) {
 	}
 }
 
-func TestHeadOfAMonitorDoesNotCountAsReading(t *testing.T) {
+func TestTaskMonitorHeadKeepsMonitor(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	id := begin(t, h, bmc.Request{Method: "POST"})
@@ -129,7 +129,7 @@ func TestHeadOfAMonitorDoesNotCountAsReading(t *testing.T) {
 	}
 }
 
-func TestOperationIsCancelled(t *testing.T) {
+func TestTaskCancel(t *testing.T) {
 	for _, tt := range []struct {
 		who    as
 		status int
@@ -157,7 +157,7 @@ func TestOperationIsCancelled(t *testing.T) {
 	}
 }
 
-func TestTasksAreRemoved(t *testing.T) {
+func TestTaskDelete(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	var ids []string
@@ -188,7 +188,7 @@ func TestTasksAreRemoved(t *testing.T) {
 	}
 }
 
-func TestTasksAreForgottenWhenTheServiceSays(t *testing.T) {
+func TestTaskAutoDelete(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	for body, want := range map[string]int{
@@ -216,7 +216,7 @@ func TestTasksAreForgottenWhenTheServiceSays(t *testing.T) {
 	}
 }
 
-func TestPayloadWithSecretsIsHidden(t *testing.T) {
+func TestTaskPayloadHidesSecrets(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	id := begin(t, h, bmc.Request{Method: "POST", Body: `{"A":1}`, Hidden: true})

@@ -12,7 +12,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-func TestReportsAreMade(t *testing.T) {
+func TestMetricReports(t *testing.T) {
 	h, s := running(t)
 	const definitions, reports = resource.TelemetryURI + "/MetricReportDefinitions", resource.TelemetryURI + "/MetricReports"
 	do := func(method, uri, body string, want int) map[string]any {
@@ -97,7 +97,7 @@ func TestReportsAreMade(t *testing.T) {
 	}
 }
 
-func TestTelemetryIsSwitchedOff(t *testing.T) {
+func TestTelemetryServiceDisabled(t *testing.T) {
 	h, s := running(t)
 	if w := call(t, s, "admin", "PATCH", resource.TelemetryURI, `{"ServiceEnabled":false}`); w.Code != 200 {
 		t.Fatalf("%s", shape("PATCH", resource.TelemetryURI, "", w))
@@ -114,7 +114,7 @@ func TestTelemetryIsSwitchedOff(t *testing.T) {
 	}
 }
 
-func TestTestReportIsTold(t *testing.T) {
+func TestSubmitTestMetricReport(t *testing.T) {
 	_, s := running(t)
 	const uri = resource.TelemetryURI + "/Actions/TelemetryService.SubmitTestMetricReport"
 	if w := call(t, s, "admin", "POST", uri, `{"MetricReportName":"try","GeneratedMetricReportValues":[{"MetricId":"TotalPower","MetricValue":"123.5"}]}`); w.Code != 204 {

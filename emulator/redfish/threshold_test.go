@@ -8,7 +8,7 @@ import (
 
 // A threshold that was moved is shown wherever it is shown, and is the one that
 // is crossed.
-func TestThresholdsCanBeMoved(t *testing.T) {
+func TestThresholdPatch(t *testing.T) {
 	h, s := running(t)
 	const inlet = box + "/Sensors/InletTemp"
 	w := call(t, s, "admin", "PATCH", inlet, `{"Thresholds":{"UpperCaution":{"Reading":30},"UpperCritical":{"Reading":33.5}}}`)
@@ -47,7 +47,7 @@ func TestFanThresholdsAreInPercent(t *testing.T) {
 	}
 }
 
-func TestSensorIsSwitchedOff(t *testing.T) {
+func TestSensorDisabled(t *testing.T) {
 	_, s := running(t)
 	const inlet = box + "/Sensors/InletTemp"
 	for _, on := range []bool{false, true} {
@@ -65,7 +65,7 @@ func TestSensorIsSwitchedOff(t *testing.T) {
 	}
 }
 
-func TestThresholdsThatASensorHasNot(t *testing.T) {
+func TestPatchOfAbsentThresholdIsRejected(t *testing.T) {
 	_, s := running(t)
 	for _, body := range []string{`{"Thresholds":{"UpperFatal":{"Reading":60}}}`, `{"Thresholds":{"UpperCaution":{"Reading":null}}}`, `{"Thresholds":{"UpperCaution":{"Activation":"Decreasing"}}}`} {
 		if w := call(t, s, "admin", "PATCH", box+"/Sensors/InletTemp", body); w.Code != 400 {

@@ -147,7 +147,7 @@ func TestSimpleUpdateOfTheBMC(t *testing.T) {
 	}
 }
 
-func TestSimpleUpdateIsRefusedByParameter(t *testing.T) {
+func TestInvalidSimpleUpdateParameterIsRejected(t *testing.T) {
 	for body, want := range map[string]string{
 		`{}`:                        "ActionParameterMissing UpdateService.SimpleUpdate ImageURI",
 		`{"ImageURI":7}`:            "ActionParameterValueTypeError 7 ImageURI UpdateService.SimpleUpdate",
@@ -173,7 +173,7 @@ func TestSimpleUpdateIsRefusedByParameter(t *testing.T) {
 	}
 }
 
-func TestUpdatesThatFail(t *testing.T) {
+func TestFailedUpdates(t *testing.T) {
 	for _, tt := range []struct {
 		name, body string
 		before     firmware.Command
@@ -200,7 +200,7 @@ func TestUpdatesThatFail(t *testing.T) {
 	}
 }
 
-func TestABrokenComponentIsShown(t *testing.T) {
+func TestFailedComponentIsCritical(t *testing.T) {
 	b := newUpdate(t)
 	b.restart()
 	b.simple(`{"ImageURI":"http://images.test/nic.img"}`)
@@ -220,7 +220,7 @@ func TestABrokenComponentIsShown(t *testing.T) {
 	}
 }
 
-func TestUpdatesWithTheirOwnTime(t *testing.T) {
+func TestUpdateApplyTime(t *testing.T) {
 	b := newUpdate(t)
 	task := b.simple(`{"ImageURI":"http://images.test/bios.img","@Redfish.OperationApplyTime":"OnStartUpdateRequest"}`)
 	b.h.pass(time.Hour)
@@ -256,7 +256,7 @@ func TestUpdatesWithTheirOwnTime(t *testing.T) {
 }
 
 // A fault of other emulators: SimpleUpdate with any If-Match was refused.
-func TestSimpleUpdateComparesETags(t *testing.T) {
+func TestSimpleUpdateHonoursIfMatch(t *testing.T) {
 	b := newUpdate(t)
 	body := `{"ImageURI":"http://images.test/bios.img"}`
 	b.send(412, "POST", simpleURI, body, "If-Match", `"bogus"`)
@@ -267,7 +267,7 @@ func TestSimpleUpdateComparesETags(t *testing.T) {
 	b.simple(strings.Replace(body, "bios", "nic", 1), "If-Match", "*")
 }
 
-func TestUpdateServiceIsSet(t *testing.T) {
+func TestUpdateServicePatch(t *testing.T) {
 	b := newUpdate(t)
 	got := b.send(200, "PATCH", resource.UpdateService, `{"VerifyRemoteServerCertificate":false,"HttpPushUriTargetsBusy":true,"HttpPushUriTargets":["`+
 		resource.FirmwareURI("BIOS")+`"],"HttpPushUriOptions":{"ForceUpdate":true,"HttpPushUriApplyTime":{"ApplyTime":"OnReset"}}}`)
@@ -294,7 +294,7 @@ func push(t *testing.T, b *bench, mime string, body []byte, uri string) *httptes
 	return call(t, b.s, "admin", "POST", uri, string(body), "Content-Type", mime)
 }
 
-func TestPlainPushFollowsTheOptions(t *testing.T) {
+func TestHTTPPushUsesServiceOptions(t *testing.T) {
 	b := newUpdate(t)
 	b.send(200, "PATCH", resource.UpdateService, `{"HttpPushUriTargets":["`+resource.FirmwareURI("BIOS")+`"],"HttpPushUriOptions":{"HttpPushUriApplyTime":{"ApplyTime":"OnReset"}}}`)
 	task := b.begins(push(t, b, "application/octet-stream", built(t, biosImage), resource.PlainPush))
@@ -398,7 +398,7 @@ func TestMultipartPush(t *testing.T) {
 	}
 }
 
-func TestPushAddressesTakeOnlyPushes(t *testing.T) {
+func TestPushURIsAcceptPostOnly(t *testing.T) {
 	b := newUpdate(t)
 	for _, uri := range []string{resource.MultipartPush, resource.PlainPush} {
 		for _, method := range []string{"GET", "HEAD", "PATCH", "DELETE"} {
@@ -416,7 +416,7 @@ func TestPushAddressesTakeOnlyPushes(t *testing.T) {
 	}
 }
 
-func TestAnUpdateIsLoggedAndSurvivesOthersEnd(t *testing.T) {
+func TestFailedUpdateIsLoggedAndKeepsPendingUpdate(t *testing.T) {
 	b := newUpdate(t)
 	first := b.simple(`{"ImageURI":"http://images.test/bios.img"}`)
 	b.h.pass(20 * time.Second)
@@ -436,7 +436,7 @@ func TestAnUpdateIsLoggedAndSurvivesOthersEnd(t *testing.T) {
 	}
 }
 
-func TestTargetsDecideWhatIsUpdated(t *testing.T) {
+func TestUpdateTargets(t *testing.T) {
 	manager, bmcURI := "/redfish/v1/Managers/1", resource.FirmwareURI("BMC")
 	for parameters, want := range map[string]any{
 		``:                               "1.5.0",

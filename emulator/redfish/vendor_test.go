@@ -66,11 +66,11 @@ func newVendorHost(t testing.TB, d *dialect.Record, profile string) (*Service, *
 	return newService(t, h), h
 }
 
-// TestEveryDialectIsWhole follows every link of every vendor's tree: what is
+// TestEveryDialectHasValidLinksAndSchemas follows every link of every vendor's tree: what is
 // there says of itself where it is, no address that the face has moved or shut
 // is left in a body, and bodies are as DMTF's schemas have them but for what
 // the record names.
-func TestEveryDialectIsWhole(t *testing.T) {
+func TestEveryDialectHasValidLinksAndSchemas(t *testing.T) {
 	for _, vendor := range vendors {
 		used, profiles := map[int]bool{}, vendor.profiles
 		if raced { // it makes each walk a long one, and models of a dialect differ in data alone

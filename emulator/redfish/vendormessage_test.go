@@ -8,7 +8,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-func TestAVendorSaysItInItsOwnWords(t *testing.T) {
+func TestVendorMessagesReplaceStandardOnes(t *testing.T) {
 	h := newHost(t)
 	h.d.BMC.Sessions = 1
 	h.d.Protocol.Messages = map[string]dialect.VendorMessage{

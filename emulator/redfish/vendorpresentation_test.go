@@ -34,7 +34,7 @@ func faced(t *testing.T, f dialect.Presentation) (*Service, *host) {
 	return newService(t, h), h
 }
 
-func TestAResourceIsWhereItsVendorHasIt(t *testing.T) {
+func TestURIMappingsMoveResources(t *testing.T) {
 	s, _ := faced(t, dialect.Presentation{
 		URIMappings: []dialect.URIMapping{
 			{From: "/redfish/v1/Systems/{system}/VirtualMedia", To: "/redfish/v1/Managers/{manager}/VirtualMedia"},
@@ -77,7 +77,7 @@ func TestAResourceIsWhereItsVendorHasIt(t *testing.T) {
 	}
 }
 
-func TestNothingLeadsToWhatIsNotThere(t *testing.T) {
+func TestHiddenResourcesAreNotLinked(t *testing.T) {
 	insert := "/redfish/v1/Systems/{system}/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia"
 	s, _ := faced(t, dialect.Presentation{
 		Hidden: []string{"/redfish/v1/TelemetryService", insert, "/redfish/v1/AccountService/Roles/Operator", "/redfish/v1/Systems/{system}/ResetActionInfo"},
@@ -105,7 +105,7 @@ func TestNothingLeadsToWhatIsNotThere(t *testing.T) {
 	)
 }
 
-func TestAVendorShapesItsResources(t *testing.T) {
+func TestTransformsSetAndRemoveProperties(t *testing.T) {
 	s, _ := faced(t, dialect.Presentation{Transforms: []dialect.Transform{{
 		ResourceType: "ComputerSystem", Remove: []string{"PowerOnDelaySeconds", "Boot/BootOrder"},
 		Set: []dialect.PropertyRule{
@@ -134,7 +134,7 @@ func TestAVendorShapesItsResources(t *testing.T) {
 	}
 }
 
-func TestAVendorRefusesWhatTheStandardAllows(t *testing.T) {
+func TestRejectRules(t *testing.T) {
 	boot := `{"Boot":{"BootSourceOverrideTarget":"Pxe","BootSourceOverrideEnabled":"%"}}`
 	for _, tt := range []struct {
 		name   string
@@ -156,7 +156,7 @@ func TestAVendorRefusesWhatTheStandardAllows(t *testing.T) {
 	}
 }
 
-func TestAVendorRefusesForAWhile(t *testing.T) {
+func TestRejectRulesDuringState(t *testing.T) {
 	on, offNow := `{"ResetType":"On"}`, `{"ResetType":"ForceOff"}`
 	reset := sys + "/Actions/ComputerSystem.Reset"
 	s, h := faced(t, dialect.Presentation{RejectRules: []dialect.RejectRule{
@@ -185,7 +185,7 @@ func TestAVendorRefusesForAWhile(t *testing.T) {
 	answersWith(t, s, step{"admin", "POST", reset, on, nil, 204, ""}, step{"admin", "POST", slot + "InsertMedia", image, nil, 204, ""})
 }
 
-func TestAVendorHasItsOwnFormOfErrors(t *testing.T) {
+func TestVendorErrorFormat(t *testing.T) {
 	done := dialect.VendorMessage{Registry: "Base", Version: "1.4.0", Key: "Success", Text: "Done."}
 	s, _ := faced(t, dialect.Presentation{Errors: dialect.ErrorFormat{Code: "Acme.0.10.ExtendedInfo", IDsOnly: true, SingleObject: true, Success: &done}})
 	w := call(t, s, "admin", "PATCH", sys, `{"Nonsense":1}`)
@@ -201,7 +201,7 @@ func TestAVendorHasItsOwnFormOfErrors(t *testing.T) {
 	}
 }
 
-func TestAVendorShowsWhatOthersHave(t *testing.T) {
+func TestTransformCopiesPropertiesOfOtherResources(t *testing.T) {
 	s, h := faced(t, dialect.Presentation{Transforms: []dialect.Transform{{
 		ResourceType: "ServiceRoot", Set: []dialect.PropertyRule{
 			{Path: "Product", From: "/redfish/v1/Systems/{system}#Model"},
@@ -230,7 +230,7 @@ func TestAVendorShowsWhatOthersHave(t *testing.T) {
 	}
 }
 
-func TestSomeAddressesEndWithASlash(t *testing.T) {
+func TestURIMappingWithTrailingSlash(t *testing.T) {
 	s, _ := faced(t, dialect.Presentation{IgnoreURICase: true, URIMappings: []dialect.URIMapping{
 		{From: "/redfish/v1/Systems/{system}/Bios", To: "/redfish/v1/systems/{system}/bios", TrailingSlash: true},
 		{From: "/redfish/v1/Systems/{system}/Bios/Settings", To: "/redfish/v1/systems/{system}/bios/settings", TrailingSlash: true},
@@ -250,7 +250,7 @@ func TestSomeAddressesEndWithASlash(t *testing.T) {
 	answersWith(t, s, step{"admin", "GET", sys + "/Bios/Settings", "", nil, 200, ""}, step{"admin", "POST", at + "Actions/Bios.ResetBios/", "", nil, 204, ""})
 }
 
-func TestSomeWritesAreAnsweredWithAMessageOfTheirOwn(t *testing.T) {
+func TestVendorSuccessMessagePerResource(t *testing.T) {
 	say := func(key string) dialect.VendorMessage {
 		return dialect.VendorMessage{Registry: "Acme", Version: "1.2.0", Key: key, Text: "Done.", Resolution: "None."}
 	}
@@ -264,7 +264,7 @@ func TestSomeWritesAreAnsweredWithAMessageOfTheirOwn(t *testing.T) {
 	)
 }
 
-func TestSomeIsSentPackedOnly(t *testing.T) {
+func TestGzipOnlyReturns406WithoutAcceptEncoding(t *testing.T) {
 	h := newHost(t)
 	h.d.Protocol.GzipOnly = []string{"/redfish/v1/Registries/{registry}/{document}"}
 	s := newService(t, h)

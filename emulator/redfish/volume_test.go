@@ -71,7 +71,7 @@ func ended(t testing.TB, h *host, s *Service, w *httptest.ResponseRecorder) map[
 // A POST makes one volume, answers with it, and leaves the others alone. An
 // emulator that answers 200 with the collection, calls every volume 1 and puts
 // it in the place of the last is of no use to who tests RAID.
-func TestVolumesAreMade(t *testing.T) {
+func TestVolumeCreate(t *testing.T) {
 	h, s := raiding(t)
 	type made struct{ id, wwn string }
 	var all []made
@@ -132,7 +132,7 @@ func TestVolumesAreMade(t *testing.T) {
 
 // What provisioning software sends: older names beside the new ones, when it
 // shall be done, and sizes that take drives for what is printed on them.
-func TestVolumesAreMadeAsProvisionersAsk(t *testing.T) {
+func TestVolumeCreateByProvisioners(t *testing.T) {
 	h, s := raiding(t)
 	collection, _ := get(t, s, volumes)
 	times := collection["@Redfish.OperationApplyTimeSupport"].(map[string]any)["SupportedValues"]
@@ -165,7 +165,7 @@ func TestVolumesAreMadeAsProvisionersAsk(t *testing.T) {
 	post(t, s, volumes, fmt.Sprintf(body, "AtMaintenanceWindowStart"), 400)
 }
 
-func TestVolumesAreRefusedByProperty(t *testing.T) {
+func TestInvalidVolumePropertyIsRejected(t *testing.T) {
 	h, s := raiding(t)
 	post(t, s, volumes, `{"RAIDType":"RAID0","CapacityBytes":1000000000,"Links":{"Drives":`+drivesOf(3)+`}}`, 201)
 	disk(t, h, storage.FailDrive{Drive: "Disk.7"})
@@ -206,7 +206,7 @@ func TestVolumesAreRefusedByProperty(t *testing.T) {
 	}
 }
 
-func TestVolumesNeedPowerAndRAID(t *testing.T) {
+func TestVolumeCreateRequiresPowerAndRAID(t *testing.T) {
 	h := newHostOf(t, "raid")
 	s := newService(t, h)
 	w := call(t, s, "admin", "POST", volumes, `{"RAIDType":"RAID1"}`)
@@ -236,7 +236,7 @@ func TestVolumesNeedPowerAndRAID(t *testing.T) {
 
 // Controllers differ in when they change volumes: one knows the next reset only,
 // another makes a job of everything.
-func TestControllersTakeTheirTime(t *testing.T) {
+func TestVolumeOperationApplyTime(t *testing.T) {
 	h := newHostOf(t, "raid2")
 	must(t, h.Apply(t.Context(), machine.Reset{Kind: machine.ResetOn}))
 	h.pass(5 * time.Minute)
@@ -286,7 +286,7 @@ func TestControllersTakeTheirTime(t *testing.T) {
 }
 
 // Long work on a volume is a task, and ends.
-func TestVolumesAreWorkedOn(t *testing.T) {
+func TestVolumeOperationsAreTasks(t *testing.T) {
 	h, s := raiding(t)
 	post(t, s, volumes, `{"RAIDType":"RAID5","CapacityBytes":100000000000,"Links":{"Drives":`+drivesOf(0, 1, 2)+`}}`, 201)
 	at := volumes + "/1"
@@ -338,7 +338,7 @@ func TestVolumesAreWorkedOn(t *testing.T) {
 }
 
 // A drive fails, a spare takes over, and the log tells it.
-func TestDrivesFailAndAreReplaced(t *testing.T) {
+func TestDriveFailureAndReplacement(t *testing.T) {
 	h, s := raiding(t)
 	post(t, s, volumes, `{"RAIDType":"RAID1","InitializeMethod":"Skip","Links":{"Drives":`+drivesOf(4, 5)+`}}`, 201)
 	at, spare := volumes+"/1", raid+"/Drives/Disk.6"
@@ -398,7 +398,7 @@ func TestDrivesFailAndAreReplaced(t *testing.T) {
 	}
 }
 
-func TestDrivesAreErasedAndReset(t *testing.T) {
+func TestDriveSecureEraseAndReset(t *testing.T) {
 	h, s := raiding(t)
 	nvme := sys + "/Storage/2/Drives/Disk.8"
 	for _, tt := range []struct {
@@ -441,7 +441,7 @@ func TestDrivesAreErasedAndReset(t *testing.T) {
 	}
 }
 
-func TestControllersAreSetAndReset(t *testing.T) {
+func TestStorageControllerPatchAndReset(t *testing.T) {
 	h, s := raiding(t)
 	at := raid + "/Controllers/0"
 	w := call(t, s, "admin", "PATCH", at, `{"ControllerRates":{"RebuildRatePercent":80}}`)
@@ -472,7 +472,7 @@ func TestControllersAreSetAndReset(t *testing.T) {
 }
 
 // A volume that failed is enabled by force once its drives are there again.
-func TestFailedVolumesAreEnabled(t *testing.T) {
+func TestForceEnableVolume(t *testing.T) {
 	h, s := raiding(t)
 	post(t, s, volumes, `{"RAIDType":"RAID0","Links":{"Drives":`+drivesOf(0, 1)+`}}`, 201)
 	at := volumes + "/1"

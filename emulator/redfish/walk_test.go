@@ -206,7 +206,7 @@ func links(value any) (resources, targets []string) {
 	return resources, targets
 }
 
-func TestEveryLinkLeadsToAValidResource(t *testing.T) {
+func TestEveryLinkLeadsToValidResource(t *testing.T) {
 	for _, state := range states {
 		t.Run(state.name, func(t *testing.T) {
 			h := newHost(t)
@@ -398,7 +398,7 @@ func quietly(s *Service, uri string) []string {
 	return nil
 }
 
-func TestReadersReadAllButWhatIsOthers(t *testing.T) {
+func TestReadOnlyUserReadsAllButOthersAccounts(t *testing.T) {
 	h := newHost(t)
 	for _, state := range states {
 		if state.name == "media and sessions" {
@@ -421,7 +421,7 @@ func TestReadersReadAllButWhatIsOthers(t *testing.T) {
 	}
 }
 
-func TestSlotsAreListedOnce(t *testing.T) {
+func TestVirtualMediaSlotsAreListedOnce(t *testing.T) {
 	s := newService(t, newHost(t))
 	slots := 0
 	for _, uri := range walk(t, s, nil) {

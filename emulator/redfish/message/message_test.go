@@ -62,7 +62,7 @@ func TestRegistriesListEveryMessage(t *testing.T) {
 	}
 }
 
-func TestTextsUseTheirArguments(t *testing.T) {
+func TestMessageTextsUseTheirArguments(t *testing.T) {
 	for _, r := range Registries {
 		for _, e := range r.Entries {
 			d, args := e.Definition()
@@ -78,14 +78,14 @@ func TestTextsUseTheirArguments(t *testing.T) {
 	}
 }
 
-func TestArgumentsAreFilledInOnceAndBounded(t *testing.T) {
+func TestMessageArgumentsAreSubstitutedOnceAndBounded(t *testing.T) {
 	m := PropertyValueNotInList.With("%2", strings.Repeat("ä", maxArg))
 	if !strings.Contains(m.Text, "value %2 is") || len(m.Args[1]) > maxArg+3 || !json.Valid(Versions(nil).Error(m)) {
 		t.Errorf("message %+v", m)
 	}
 }
 
-func TestDataFillAMessage(t *testing.T) {
+func TestMessageDataFillPlaceholders(t *testing.T) {
 	for _, tt := range []struct {
 		args []string
 		want []string
@@ -96,7 +96,7 @@ func TestDataFillAMessage(t *testing.T) {
 	}
 }
 
-func TestMessagesAreNamedByTheVersionThatIsSpoken(t *testing.T) {
+func TestMessageIDsUseRegistryVersion(t *testing.T) {
 	v := Versions{"Base": "1.8.4", "Update": "1.0.3"}
 	for _, tt := range []struct {
 		m    Message
@@ -111,7 +111,7 @@ func TestMessagesAreNamedByTheVersionThatIsSpoken(t *testing.T) {
 	}
 }
 
-func TestOldVersionsSayItTheOldWay(t *testing.T) {
+func TestOldRegistryVersionsUseOldMessages(t *testing.T) {
 	for _, tt := range []struct {
 		base string
 		in   Message
@@ -140,7 +140,7 @@ func TestOldVersionsSayItTheOldWay(t *testing.T) {
 	}
 }
 
-func TestFormerMessagesEndWhereTheStandardBegan(t *testing.T) {
+func TestFormerMessagesPrecedeStandardOnes(t *testing.T) {
 	for _, e := range Base {
 		d, n := e.Definition()
 		m := Fill(e, "a", "b", "c")
@@ -163,7 +163,7 @@ func TestFormerMessagesEndWhereTheStandardBegan(t *testing.T) {
 	}
 }
 
-func TestSeveralMessagesStandUnderAGeneralError(t *testing.T) {
+func TestSeveralMessagesReturnGeneralError(t *testing.T) {
 	type head struct {
 		Error struct {
 			Code string           `json:"code"`

@@ -43,7 +43,7 @@ func source(t testing.TB, shown map[string]Object) Source {
 	}
 }
 
-func TestAnswers(t *testing.T) {
+func TestQueryResults(t *testing.T) {
 	const head = `"@odata.id":"%s","@odata.type":"%s"`
 	system := func(n string) string { return fmt.Sprintf(head, "/s/"+n, "#System.v1_0_0.System") }
 	all := func(rest string) string {
@@ -128,7 +128,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func TestQueriesThatDoNotFitAreRefused(t *testing.T) {
+func TestQueriesThatDoNotApplyAreRejected(t *testing.T) {
 	for _, tt := range []struct {
 		at, query string
 		most      int
@@ -157,7 +157,7 @@ func TestQueriesThatDoNotFitAreRefused(t *testing.T) {
 	}
 }
 
-func TestMembersThatCannotBeReadMatchNothing(t *testing.T) {
+func TestUnreadableMembersDoNotMatch(t *testing.T) {
 	from := source(t, map[string]Object{})
 	get := from.Get
 	from.Get = func(uri string) (Object, bool) {

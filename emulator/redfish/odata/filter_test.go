@@ -78,7 +78,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-func TestFloatsAreNumbersToo(t *testing.T) {
+func TestFilterComparesFloats(t *testing.T) {
 	f, err := ParseFilter("A gt 1 and B eq 0.25")
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestFilterIsTakenApart(t *testing.T) {
+func TestFilterGroups(t *testing.T) {
 	eq := func(name string, value any) Comparison { return Comparison{name, "eq", value} }
 	for _, tt := range []struct {
 		filter string

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestQueriesAreReadOrRefused(t *testing.T) {
+func TestQueryParsing(t *testing.T) {
 	little := Support{TopSkip: true, ExpandRest: true}
 	for _, tt := range []struct {
 		support   Support
@@ -75,7 +75,7 @@ func TestQueriesAreReadOrRefused(t *testing.T) {
 	}
 }
 
-func TestRestOfACollectionIsAskedForAsTheFirstPageWas(t *testing.T) {
+func TestNextLinkKeepsQueryOptions(t *testing.T) {
 	q, err := Everything.Parse("x=1&$filter=Name+ne+%27a%26b%27&$skip=2&%24select=Name")
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestRestOfACollectionIsAskedForAsTheFirstPageWas(t *testing.T) {
 	}
 }
 
-func TestETagOfAResourceIsThatOfItsParts(t *testing.T) {
+func TestQueryOfResource(t *testing.T) {
 	for query, want := range map[string]bool{"": true, "x=1": true, "$select=Name": true, "excerpt&$select=Name": true, "$expand=.": false, "only": false, "$top=1": false} {
 		q, err := Everything.Parse(query)
 		if err != nil {

@@ -44,7 +44,7 @@ func asks(t *testing.T, d *dialect.Record, profile string, all ...vendorAsk) (*S
 	return s, h
 }
 
-func TestOpenBMCIsAsItsSourcesSay(t *testing.T) {
+func TestOpenBMCDialect(t *testing.T) {
 	const slot, insert = "/redfish/v1/Managers/bmc/VirtualMedia/Slot_", "/Actions/VirtualMedia.InsertMedia"
 	system := "/redfish/v1/Systems/system"
 	image := func(rest string) string { return `{"Image":"https://images.test/a.iso"` + rest + `}` }
@@ -91,7 +91,7 @@ func TestOpenBMCIsAsItsSourcesSay(t *testing.T) {
 	}
 }
 
-func TestIBMCIsAsItsClientsSay(t *testing.T) {
+func TestIBMCDialect(t *testing.T) {
 	const control = "/redfish/v1/Managers/1/VirtualMedia/CD/Oem/Huawei/Actions/VirtualMedia.VmmControl"
 	const volumes = "/redfish/v1/Systems/1/Storages/RAIDStorage0/Volumes"
 	reset, fru := "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset", "/redfish/v1/Systems/1/Actions/Oem/Huawei/ComputerSystem.FruControl"
@@ -142,7 +142,7 @@ func TestIBMCIsAsItsClientsSay(t *testing.T) {
 	}
 }
 
-func TestIRMCIsAsItsClientsSay(t *testing.T) {
+func TestIRMCDialect(t *testing.T) {
 	for _, g := range []struct {
 		record      *dialect.Record
 		profile     string

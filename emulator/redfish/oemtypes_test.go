@@ -9,7 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-func TestVendorsTypesHaveASchemaHere(t *testing.T) {
+func TestOEMTypesHaveSchemas(t *testing.T) {
 	acme := dialect.OEMType{Namespace: "AcmeSystem", Version: "v1_2_0", Name: "System", Properties: []dialect.OEMProperty{
 		{Name: "Lamp", Type: dialect.EdmBoolean, Description: `Whether the "lamp" is <on>.`}, {Name: "Names", Type: dialect.EdmStrings},
 	}}
@@ -49,7 +49,7 @@ func TestVendorsTypesHaveASchemaHere(t *testing.T) {
 	}
 }
 
-func TestBrokenVendorsTypesAreRefused(t *testing.T) {
+func TestInvalidOEMTypesAreRejected(t *testing.T) {
 	for _, broken := range []dialect.OEMType{
 		{Namespace: "Acme.System", Version: "v1_0_0", Name: "System"}, {Namespace: "Acme", Version: "1.0", Name: "System"},
 		{Namespace: "Acme", Version: "v1_0_0", Name: "System", Properties: []dialect.OEMProperty{{Name: "A", Type: "String"}}},

@@ -115,18 +115,18 @@ var gofishActions = map[string]struct {
 // elsewhere are actions that other tests have gofish carry out, or why none
 // does.
 var elsewhere = map[string]string{
-	"Volume.Initialize":       "TestClientWorksOnStorage",
-	"Volume.CheckConsistency": "TestClientWorksOnStorage",
-	"Drive.SecureErase":       "TestClientWorksOnStorage",
-	"Drive.Reset":             "needs a drive whose power can be cut: TestClientWorksOnStorage",
-	"Storage.ResetToDefaults": "TestClientWorksOnStorage",
+	"Volume.Initialize":       "TestGofishManagesStorage",
+	"Volume.CheckConsistency": "TestGofishManagesStorage",
+	"Drive.SecureErase":       "TestGofishManagesStorage",
+	"Drive.Reset":             "needs a drive whose power can be cut: TestGofishManagesStorage",
+	"Storage.ResetToDefaults": "TestGofishManagesStorage",
 	"Volume.ForceEnable":      "needs a volume that has failed: storage tests over HTTP",
 	"Volume.ChangeRAIDLayout": "gofish 0.22 sends drives as text, where DSP2046 has links",
 }
 
 // An action of the tree for which gofish has a method and the table no row
 // fails the test.
-func TestGofishDoesEveryActionItHasAMethodFor(t *testing.T) {
+func TestEveryActionWithGofishMethodIsCovered(t *testing.T) {
 	types := map[string]reflect.Type{}
 	for name, a := range gofishActions {
 		kind, _, _ := strings.Cut(name, ".")
@@ -154,8 +154,8 @@ func TestGofishDoesEveryActionItHasAMethodFor(t *testing.T) {
 	}
 }
 
-// TestGofishActs has gofish carry them out, each on a host of its own.
-func TestGofishActs(t *testing.T) {
+// TestGofishActions has gofish carry them out, each on a host of its own.
+func TestGofishActions(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(gofishActions)) {
 		t.Run(name, func(t *testing.T) {
 			for _, state := range states {

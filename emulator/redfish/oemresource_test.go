@@ -60,7 +60,7 @@ var acme = dialect.OEM{
 	URIAliases: []dialect.URIMapping{{From: "/redfish/v1/Acme/{slot}/Media", To: "/redfish/v1/Systems/{system}/VirtualMedia/{slot}"}},
 }
 
-func TestAVendorHasResourcesOfItsOwn(t *testing.T) {
+func TestOEMResources(t *testing.T) {
 	s, h := owned(t, acme, dialect.Presentation{TrailingSlash: true})
 	o, tag := get(t, s, "/redfish/v1/Managers/1/Oem/Acme/")
 	if o["@odata.type"] != "#AcmeService.v1_0_0.AcmeService" || o["Tag"] != "" || o["Id"] != "Acme" || o["Power"] != "Off" || o["@odata.id"] != "/redfish/v1/Managers/1/Oem/Acme/" {
@@ -118,7 +118,7 @@ func TestAVendorHasResourcesOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestAVendorHasActionsOfItsOwn(t *testing.T) {
+func TestOEMActions(t *testing.T) {
 	s, h := owned(t, acme, dialect.Presentation{})
 	kick := "/redfish/v1/Managers/1/Oem/Acme/Actions/AcmeService.Kick"
 	answersWith(t, s,
@@ -157,7 +157,7 @@ func TestAVendorHasActionsOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestAJobOfAVendorsFailsWithItsStep(t *testing.T) {
+func TestOEMTaskFailsWithItsRequest(t *testing.T) {
 	s, h := owned(t, acme, dialect.Presentation{})
 	w := call(t, s, "admin", "POST", acmeJobs, `{"Bad":true}`)
 	h.carrying.Wait()
@@ -171,7 +171,7 @@ func TestAJobOfAVendorsFailsWithItsStep(t *testing.T) {
 	}
 }
 
-func TestAVendorHasAnImageGoAfterAStart(t *testing.T) {
+func TestEjectAfterBoots(t *testing.T) {
 	s, h := owned(t, dialect.OEM{WritableProperties: []dialect.WritableProperty{{
 		ResourceType: "VirtualMedia", Path: "Oem/Acme/Once", Type: dialect.BooleanParameter,
 		Effects: []dialect.Effect{{When: map[string][]string{"$": {"true"}}, EjectAfterBoots: 1}, {EjectAfterBoots: -1}},

@@ -14,8 +14,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// TestClientOperatesASystem has gofish do what a provisioning client does.
-func TestClientOperatesASystem(t *testing.T) {
+// TestGofishOperatesSystem has gofish do what a provisioning client does.
+func TestGofishOperatesSystem(t *testing.T) {
 	for _, basic := range []bool{false, true} {
 		h := newHost(t)
 		server := httptest.NewTLSServer(newService(t, h))
@@ -113,8 +113,8 @@ func TestClientOperatesASystem(t *testing.T) {
 	}
 }
 
-// TestClientSubscribesToEvents has gofish do what a monitoring client does.
-func TestClientSubscribesToEvents(t *testing.T) {
+// TestGofishSubscribesToEvents has gofish do what a monitoring client does.
+func TestGofishSubscribesToEvents(t *testing.T) {
 	h := newHost(t)
 	server := httptest.NewTLSServer(newService(t, h))
 	defer server.Close()

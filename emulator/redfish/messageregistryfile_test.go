@@ -14,7 +14,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-func TestRegistriesAreThoseThatAVendorSpeaks(t *testing.T) {
+func TestRegistryVersionsPerDialect(t *testing.T) {
 	h := hostOf(t, func(p *dialect.Protocol) { p.Registries = map[string]string{"Base": "1.8.4"} })
 	s := newServiceWith(t, h, Config{Schemas: fstest.MapFS{
 		"a/json-schema/Chassis.v1_28_0.json": {Data: []byte(`{}`)}, "registries/Base.1.8.4.json": {Data: []byte(`{"Id":"Base.1.8.4"}`)},
@@ -42,7 +42,7 @@ func TestRegistriesAreThoseThatAVendorSpeaks(t *testing.T) {
 	}
 }
 
-func TestEveryLocalRegistryIsThere(t *testing.T) {
+func TestEveryLocalRegistryIsServed(t *testing.T) {
 	s := newService(t, newHost(t))
 	local := 0
 	for _, m := range asked(t, s, "admin", "/redfish/v1/Registries", "$expand=.")["Members"].([]any) {
@@ -67,7 +67,7 @@ func TestEveryLocalRegistryIsThere(t *testing.T) {
 	}
 }
 
-func TestThePrivilegeRegistryIsDMTFs(t *testing.T) {
+func TestPrivilegeRegistryEqualsDMTF(t *testing.T) {
 	raw, err := dmtf(t).read("data/registries/" + resource.PrivilegesID + ".json")
 	must(t, err)
 	theirs := resource.Decode(raw)["Mappings"].([]any)

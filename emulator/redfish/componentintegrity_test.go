@@ -64,7 +64,7 @@ func verified(t *testing.T, s *Service, body, nonce string) map[int]string {
 	return out
 }
 
-func TestMeasurementsAreSigned(t *testing.T) {
+func TestSignedMeasurements(t *testing.T) {
 	h, s := running(t)
 	nonce := strings.Repeat("5a", 32)
 	all := verified(t, s, `{"Nonce":"`+nonce+`"}`, nonce)
@@ -100,7 +100,7 @@ func TestMeasurementsAreSigned(t *testing.T) {
 	}
 }
 
-func TestRootsOfTrustDiffer(t *testing.T) {
+func TestAttestationCertificatesDiffer(t *testing.T) {
 	p := newHost(t).Machine().Profile
 	a, b := machine.NewIdentity(1, 0, "a", p), machine.NewIdentity(1, 1, "b", p)
 	one, err := a.AttestationCertificate(p)

@@ -10,8 +10,8 @@ import (
 	"github.com/stmcginnis/gofish/schemas"
 )
 
-// TestClientWorksOnStorage has gofish do what it has a method for.
-func TestClientWorksOnStorage(t *testing.T) {
+// TestGofishManagesStorage has gofish do what it has a method for.
+func TestGofishManagesStorage(t *testing.T) {
 	h, s := raiding(t)
 	post(t, s, volumes, `{"RAIDType":"RAID5","CapacityBytes":1000000000,"Links":{"Drives":`+drivesOf(0, 1, 2)+`}}`, 201)
 	h.pass(time.Hour)

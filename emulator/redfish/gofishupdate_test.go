@@ -12,8 +12,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// TestClientSetsUpAndUpdates has gofish do to the firmware what it can.
-func TestClientSetsUpAndUpdates(t *testing.T) {
+// TestGofishConfiguresBIOSAndUpdatesFirmware has gofish do to the firmware what it can.
+func TestGofishConfiguresBIOSAndUpdatesFirmware(t *testing.T) {
 	b := newUpdate(t)
 	server := httptest.NewTLSServer(b.s)
 	defer server.Close()

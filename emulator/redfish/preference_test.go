@@ -9,7 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-func TestPreferencesAreRead(t *testing.T) {
+func TestPreferHeaderParsing(t *testing.T) {
 	for header, want := range map[string]preference{
 		"":                                      {},
 		"return=minimal":                        {returns: "minimal"},
@@ -25,7 +25,7 @@ func TestPreferencesAreRead(t *testing.T) {
 	}
 }
 
-func TestAnswersAreAsPreferred(t *testing.T) {
+func TestPreferHeaderSelectsResponse(t *testing.T) {
 	reset := sys + "/Actions/ComputerSystem.Reset"
 	login := `{"UserName":"reader","Password":"read-secret-3"}`
 	for _, tt := range []struct {
@@ -67,7 +67,7 @@ func TestAnswersAreAsPreferred(t *testing.T) {
 	}
 }
 
-func TestNobodyWaitsWhoPrefersNotTo(t *testing.T) {
+func TestRespondAsyncReturnsTaskDuringImageFetch(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		h := newHost(t)
 		fetching, arrived := make(chan struct{}), make(chan struct{})
@@ -103,7 +103,7 @@ func TestNobodyWaitsWhoPrefersNotTo(t *testing.T) {
 	}
 }
 
-func TestOldServicesMissPropertiesTheOldWay(t *testing.T) {
+func TestMissingPropertyMessageDependsOnBaseVersion(t *testing.T) {
 	for base, want := range map[string]string{"1.13.1": "CreateFailedMissingReqProperties", "1.14.1": "PropertyMissing"} {
 		h := hostOf(t, func(p *dialect.Protocol) { p.Registries = map[string]string{"Base": base} })
 		w := call(t, newService(t, h), "", "POST", sessions, `{"UserName":"admin"}`)

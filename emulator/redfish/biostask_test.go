@@ -22,7 +22,7 @@ func keepsSettings(t *testing.T) *bench {
 	return b
 }
 
-func TestHeldSettingsAreAppliedByAJob(t *testing.T) {
+func TestHeldBIOSSettingsAreAppliedByTask(t *testing.T) {
 	b := keepsSettings(t)
 	b.send(200, "PATCH", settingsURI, `{"Attributes":{"NumLock":"Off"}}`)
 	b.send(200, "PATCH", settingsURI, `{"Attributes":{"BootMode":"LegacyBios"}}`)
@@ -59,7 +59,7 @@ func TestHeldSettingsAreAppliedByAJob(t *testing.T) {
 	}
 }
 
-func TestAttributesMayStandInTheResourceItself(t *testing.T) {
+func TestFlatBIOSAttributes(t *testing.T) {
 	h := newHost(t)
 	h.d.BIOS.FlatAttributes = true
 	s := newService(t, h)

@@ -90,7 +90,7 @@ func serve(t testing.TB, s http.Handler) *httptest.Server {
 }
 
 // What DMTF's Protocol Validator asserts of streams.
-func TestStreamTellsEventsAsTheyHappen(t *testing.T) {
+func TestSSEDeliversEvents(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	server := serve(t, s)
@@ -123,7 +123,7 @@ func TestStreamTellsEventsAsTheyHappen(t *testing.T) {
 	stream.ended()
 }
 
-func TestSubscriptionGoesWithItsStream(t *testing.T) {
+func TestSSEDisconnectDeletesSubscription(t *testing.T) {
 	h := newHost(t)
 	left := make(chan bool, 100)
 	s, err := New(Config{Rack: rack{h}, Leave: func() { left <- true }})
@@ -140,7 +140,7 @@ func TestSubscriptionGoesWithItsStream(t *testing.T) {
 	}
 }
 
-func TestStreamsAreFiltered(t *testing.T) {
+func TestSSEFilter(t *testing.T) {
 	for _, tt := range []struct {
 		filter string
 		show   map[string]any // of the subscription
@@ -173,7 +173,7 @@ func TestStreamsAreFiltered(t *testing.T) {
 }
 
 // What DMTF's Protocol Validator asserts of reports in streams, and asks for none.
-func TestStreamTellsReports(t *testing.T) {
+func TestSSEDeliversMetricReports(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	stream := openStream(t, serve(t, s), "?$filter=EventFormatType%20eq%20'MetricReport'")
@@ -199,7 +199,7 @@ func TestStreamTellsReports(t *testing.T) {
 	}
 }
 
-func TestBadStreamsAreRefused(t *testing.T) {
+func TestInvalidSSERequestIsRejected(t *testing.T) {
 	s := newService(t, newHost(t))
 	for _, tt := range []struct {
 		query, accept string
@@ -245,7 +245,7 @@ func TestBadStreamsAreRefused(t *testing.T) {
 	}
 }
 
-func TestStreamsHaveALimit(t *testing.T) {
+func TestSSELimit(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	server := serve(t, s)
@@ -259,7 +259,7 @@ func TestStreamsHaveALimit(t *testing.T) {
 }
 
 // Who comes back is told what he has missed, as far as it is remembered.
-func TestStreamReplaysWhatWasMissed(t *testing.T) {
+func TestSSEReplaysAfterLastEventID(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	server := serve(t, s)
@@ -296,7 +296,7 @@ func TestStreamReplaysWhatWasMissed(t *testing.T) {
 }
 
 // Nobody waits for a stream whose client does not read.
-func TestSlowReaderIsDropped(t *testing.T) {
+func TestSSEDropsSlowReader(t *testing.T) {
 	u := &event.Feed{News: event.NewNews()}
 	for n := uint64(1); n <= event.EventsRetained+1; n++ {
 		u.Add(event.Notification{Number: n})
@@ -312,7 +312,7 @@ func TestSlowReaderIsDropped(t *testing.T) {
 	}
 }
 
-func TestIdleStreamsGiveSignsOfLife(t *testing.T) {
+func TestIdleSSESendsKeepAlive(t *testing.T) {
 	h := newHost(t)
 	c := clock.NewVirtual(h.now)
 	s, err := New(Config{Rack: rack{h}, Clock: c})
@@ -345,7 +345,7 @@ func TestIdleStreamsGiveSignsOfLife(t *testing.T) {
 	}
 }
 
-func TestStreamsEndWithTheService(t *testing.T) {
+func TestSSEEndsOnShutdown(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	stream := openStream(t, serve(t, s), "")
@@ -354,7 +354,7 @@ func TestStreamsEndWithTheService(t *testing.T) {
 	call(t, s, "admin", "GET", resource.StreamURI, "") // another ends at once
 }
 
-func TestStreamsEndWhenTheServiceIsSwitchedOff(t *testing.T) {
+func TestSSEEndsWhenEventServiceIsDisabled(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	stream := openStream(t, serve(t, s), "")
@@ -365,7 +365,7 @@ func TestStreamsEndWhenTheServiceIsSwitchedOff(t *testing.T) {
 	}
 }
 
-func TestStreamEndsWithTheAccountOfItsClient(t *testing.T) {
+func TestSSEEndsWhenAccountIsDeleted(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	login := base64.StdEncoding.EncodeToString([]byte("operator:op-secret-2"))
@@ -377,7 +377,7 @@ func TestStreamEndsWithTheAccountOfItsClient(t *testing.T) {
 	stream.ended()
 }
 
-func TestJournalTellsOfAStreamWhenItOpens(t *testing.T) {
+func TestJournalRecordsSSEWhenItOpens(t *testing.T) {
 	h := newHost(t)
 	told := make(chan Entry, 10)
 	s, err := New(Config{Rack: rack{h}, Journal: func(_ context.Context, e Entry) { told <- e }})

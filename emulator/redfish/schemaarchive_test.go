@@ -19,7 +19,7 @@ func newServiceWith(t testing.TB, h *host, c Config) *Service {
 	return s
 }
 
-func TestSchemasAreServedFromTheUsersArchive(t *testing.T) {
+func TestSchemasAreServedFromArchive(t *testing.T) {
 	// As DMTF packs DSP8010 and DSP8011.
 	archive := fstest.MapFS{
 		"DSP8010_2025.4/json-schema/ComputerSystem.v1_27_0.json": {Data: []byte(`{"title":"#ComputerSystem.v1_27_0.ComputerSystem"}`)},
@@ -55,7 +55,7 @@ func TestSchemasAreServedFromTheUsersArchive(t *testing.T) {
 	}
 }
 
-func TestWithoutAnArchiveSchemasArePublishedOnly(t *testing.T) {
+func TestSchemasWithoutArchiveLinkToDMTF(t *testing.T) {
 	s := newService(t, newHost(t))
 	all, _ := get(t, s, "/redfish/v1/JsonSchemas")
 	if n := len(all["Members"].([]any)); n != len(s.tree.Schemas) || n < 20 {
@@ -66,7 +66,7 @@ func TestWithoutAnArchiveSchemasArePublishedOnly(t *testing.T) {
 	}
 }
 
-func TestArchivesWithoutSchemasAreRefused(t *testing.T) {
+func TestArchiveWithoutSchemasIsRejected(t *testing.T) {
 	for _, files := range []fstest.MapFS{{}, {"a/b.json": {}}, {"json-schema/readme.txt": {}}, {"csdl/ComputerSystem_v1.xml": {}}} {
 		if _, err := New(Config{Rack: rack{newHost(t)}, Schemas: files}); err == nil || !strings.Contains(err.Error(), "Schemas") {
 			t.Errorf("New with %v: %v", files, err)
@@ -74,7 +74,7 @@ func TestArchivesWithoutSchemasAreRefused(t *testing.T) {
 	}
 }
 
-func TestEverySchemaIsInDMTFsArchive(t *testing.T) {
+func TestDMTFArchiveHasEverySchema(t *testing.T) {
 	dmtf(t)
 	z, err := zip.OpenReader(filepath.FromSlash(bundlePath))
 	must(t, err)

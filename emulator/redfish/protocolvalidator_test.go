@@ -12,19 +12,19 @@ import (
 var untested = []struct{ assertion, why, file, test string }{
 	{
 		"PROTO_REDIRECT_ENFORCES_TARGET_PRIVS", "nothing is redirected but HTTP to HTTPS, where it is a request like any other",
-		"redirect_test.go", "TestRedirect",
+		"redirect_test.go", "TestHTTPRedirectsToHTTPS",
 	},
 	{
 		"REQ_DATA_MOD_ERRORS", "it sends no POST that is refused",
-		"account_test.go", "TestWhatAnAccountCannotBe",
+		"account_test.go", "TestInvalidAccountPropertyIsRejected",
 	},
 	{
 		"RESP_STATUS_INTERNAL_SERVER_ERROR", "nothing that a client sends is answered 500",
-		"behaviour_test.go", "TestFailureOfTheHostIsToldAndLogged",
+		"errors_test.go", "TestHostFailureReturns500AndIsLogged",
 	},
 	{
 		"SERV_SSE_JSON_METRIC_REPORT_FORMAT", "it opens no stream of reports",
-		"stream_test.go", "TestStreamTellsReports",
+		"sse_test.go", "TestSSEDeliversMetricReports",
 	},
 	// It searches on the network device of the default route, and only a rack with
 	// --ssdp answers, on the device of that name: a search there finds the BMC, and
@@ -38,7 +38,7 @@ var untested = []struct{ assertion, why, file, test string }{
 	{"SERV_SSDP_UUID_IN_CANONICAL_FORMAT", "nobody is asked", "../lab/ssdp/ssdp_test.go", "TestSearchFindsServices"},
 }
 
-func TestWhatIsNotTestedIsTestedHere(t *testing.T) {
+func TestProtocolValidatorGapsAreCovered(t *testing.T) {
 	for _, u := range untested {
 		text, err := os.ReadFile(u.file)
 		must(t, err)
