@@ -21,7 +21,7 @@ func TestCollectionCapabilitiesDescribeCreateBody(t *testing.T) {
 	}}}
 	r := resource.Row{
 		URI: "/x", Name: "Volumes", MemberVariable: "volume",
-		Create: &resource.Create{Inputs: inputs, UseCase: "VolumeCreation", Most: func(resource.View) int { return 7 }},
+		Create: &resource.Create{Inputs: inputs, UseCase: "VolumeCreation", MaxMembers: func(resource.View) int { return 7 }},
 	}
 	row := resource.Capabilities(&r, &member)
 	if row.URI != "/x/Capabilities" || row.Schema != member.Schema {

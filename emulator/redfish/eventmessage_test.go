@@ -22,7 +22,7 @@ func TestEveryEventKindHasMessage(t *testing.T) {
 		}
 	}
 	for kind, row := range event.Kinds {
-		w, ok := resource.Wordings[kind]
+		w, ok := resource.EventMessages[kind]
 		if !ok {
 			t.Errorf("no message tells %s", kind)
 			continue
@@ -40,14 +40,14 @@ func TestEveryEventKindHasMessage(t *testing.T) {
 			}
 		}
 		o := resource.Object{}
-		resource.ShowRecord(o, sel.Of(event.Note{Kind: kind, Args: []string{"", "", "Cel"}}))
+		resource.AddSELEvent(o, sel.Of(event.Note{Kind: kind, Args: []string{"", "", "Cel"}}))
 		for name, of := range map[string]string{"SensorType": "SensorType", "EntryCode": "LogEntryCode"} {
 			if values := allowed[of]; o[name] == "OEM" || values != nil && !slices.Contains(values, o[name].(string)) {
 				t.Errorf("%s: %q is no %s", kind, o[name], name)
 			}
 		}
 	}
-	for kind := range resource.Wordings {
+	for kind := range resource.EventMessages {
 		if _, ok := event.Kinds[kind]; !ok {
 			t.Errorf("%s is worded, and there is no such kind", kind)
 		}
@@ -57,7 +57,7 @@ func TestEveryEventKindHasMessage(t *testing.T) {
 // A part is shown by one resource, never by the collection that it is in.
 func TestOriginsOfConditionAreResources(t *testing.T) {
 	rows := resource.Rows()
-	for part, pattern := range resource.Origins {
+	for part, pattern := range resource.OriginPatterns {
 		i := slices.IndexFunc(rows, func(r resource.Row) bool { return r.URI == pattern })
 		if i < 0 || rows[i].MemberVariable != "" || rows[i].Schema == "" {
 			t.Errorf("%s: %s is not the row of a resource", part, pattern)
@@ -84,7 +84,7 @@ func TestOriginOfConditionExists(t *testing.T) {
 		{event.Subject{Part: event.Account, ID: "33"}, ""},
 		{event.Subject{Part: "nothing"}, ""},
 	} {
-		if got, ok := v.Origin(tt.subject); got != tt.want || ok != (tt.want != "") {
+		if got, ok := v.OriginOfCondition(tt.subject); got != tt.want || ok != (tt.want != "") {
 			t.Errorf("origin(%+v) = %q, %t, want %q", tt.subject, got, ok, tt.want)
 		}
 	}

@@ -30,7 +30,7 @@ var uploads = map[resource.UploadKind]func(x *request, c resource.Call) (resourc
 // pushPlain takes an image that is the body of a request, and installs it as
 // the service's options say.
 func pushPlain(x *request, c resource.Call) (resource.Result, error) {
-	if err := c.TakesUpdates(); err != nil {
+	if err := c.RequireUpdatesEnabled(); err != nil {
 		return resource.Result{}, err
 	}
 	if t, _, _ := mimetype.ParseMediaType(x.r.Header.Get("Content-Type")); t == "multipart/form-data" || t == "application/json" {
@@ -57,7 +57,7 @@ func pushPlain(x *request, c resource.Call) (resource.Result, error) {
 
 // pushMultipart takes an image with what is to be done with it.
 func pushMultipart(x *request, c resource.Call) (resource.Result, error) {
-	if err := c.TakesUpdates(); err != nil {
+	if err := c.RequireUpdatesEnabled(); err != nil {
 		return resource.Result{}, err
 	}
 	kind, params, err := mimetype.ParseMediaType(x.r.Header.Get("Content-Type"))

@@ -67,16 +67,16 @@ func TestMonitorReadOnceReturns404OnSecondRead(t *testing.T) {
 		h.d.Tasks.MonitorReadOnce = once
 		s := newService(t, h)
 		id := begin(t, h, bmc.Request{Method: "POST", Target: sys})
-		answersWith(t, s, step{"admin", "GET", resource.TaskMonitor(id), "", nil, 202, ""})
+		answersWith(t, s, step{"admin", "GET", resource.TaskMonitorURI(id), "", nil, 202, ""})
 		h.pass(time.Second)
 		closeJob(t, h, bmc.CloseTask{ID: id})
-		answersWith(t, s, step{"admin", "GET", resource.TaskMonitor(id), "", nil, 204, ""})
+		answersWith(t, s, step{"admin", "GET", resource.TaskMonitorURI(id), "", nil, 204, ""})
 		want := 204
 		if once {
 			want = 404
 		}
 		answersWith(t, s,
-			step{"admin", "GET", resource.TaskMonitor(id), "", nil, want, ""},
+			step{"admin", "GET", resource.TaskMonitorURI(id), "", nil, want, ""},
 			step{"admin", "GET", resource.TaskURI(id), "", nil, 200, ""})
 	}
 }

@@ -47,7 +47,7 @@ func TestOpenAPIDocumentDescribesRequests(t *testing.T) {
 	seen, told := map[string]bool{}, 0
 	for _, route := range resource.Routes(s.tree.Rows, s.tree) {
 		p, ok := doc.Paths[route.Pattern]
-		if route.Action != nil && route.Action.Inner {
+		if route.Action != nil && route.Action.Internal {
 			if ok {
 				t.Errorf("%s is told, and is for no client", route.Pattern)
 			}
@@ -112,7 +112,7 @@ func TestOpenAPIDocumentDescribesRequests(t *testing.T) {
 func TestOpenAPIActionsHaveRequestBodies(t *testing.T) {
 	bodies := 0
 	for _, route := range resource.Routes(resource.Rows(), &resource.Tree{}) {
-		if route.Action == nil || route.Action.Inner || route.Sends(http.MethodPost) == "" || strings.HasPrefix(route.Action.Name, "Oem.") {
+		if route.Action == nil || route.Action.Internal || route.RequestSchema(http.MethodPost) == "" || strings.HasPrefix(route.Action.Name, "Oem.") {
 			continue
 		}
 		bodies++

@@ -12,7 +12,7 @@ import (
 // request was refused for it.
 func (x *request) takeApplyTime(in *resource.Document, v resource.View) (when string, ok bool) {
 	value, sent := in.Get(resource.OperationApplyTime)
-	if a := x.match.Action; a != nil && !a.Defers || x.r.Method == http.MethodPatch || x.match.OperationApplyTimes(v) == nil {
+	if a := x.match.Action; a != nil && !a.SupportsApplyTime || x.r.Method == http.MethodPatch || x.match.OperationApplyTimes(v) == nil {
 		return resource.Immediate, true
 	}
 	if !sent {

@@ -78,7 +78,7 @@ func TestPrivilegesMatchRegistry(t *testing.T) {
 				t.Errorf("%s: a property override of more than PATCH: %v", m.Entity, o)
 			}
 		}
-		got, err := resource.Needed(m.Entity, []string{"ServiceRoot"})
+		got, err := resource.EntityPrivileges(m.Entity, []string{"ServiceRoot"})
 		if diff := cmp.Diff(want, got, unexported); err != nil || diff != "" {
 			t.Errorf("%s: %v (-registry +table):\n%s", m.Entity, err, diff)
 		}
@@ -106,7 +106,7 @@ func TestPrivilegesMatchRegistry(t *testing.T) {
 				}{slices.Concat(above[3:], above[1:2]), want})
 			}
 			for _, place := range places {
-				got, err := resource.Needed(m.Entity, place.above)
+				got, err := resource.EntityPrivileges(m.Entity, place.above)
 				if diff := cmp.Diff(place.want, got, unexported); err != nil || diff != "" {
 					t.Errorf("%s below %s: %v (-registry +table):\n%s", m.Entity, place.above, err, diff)
 				}
@@ -138,7 +138,7 @@ func TestPrivilegesMatchRegistry(t *testing.T) {
 
 func TestEveryResourceRequiresItsEntityPrivileges(t *testing.T) {
 	all := resource.Rows()
-	must(t, resource.AssignNeeds(all))
+	must(t, resource.AssignPrivileges(all))
 	registry := map[string]resource.Privileges{}
 	for _, m := range readPrivileges(t).Mappings {
 		registry[m.Entity] = m.OperationMap.needs(t, m.Entity)
@@ -169,7 +169,7 @@ func TestEveryResourceRequiresItsEntityPrivileges(t *testing.T) {
 	}
 	for _, tt := range tests {
 		i := slices.IndexFunc(all, func(r resource.Row) bool { return r.URI == tt.uri })
-		if got := strings.Join(resource.Texts(all[i].Privileges.To(tt.method)), " "); got != tt.want {
+		if got := strings.Join(resource.Texts(all[i].Privileges.ForMethod(tt.method)), " "); got != tt.want {
 			t.Errorf("%s of %s needs %s, want %s", tt.method, tt.uri, got, tt.want)
 		}
 	}

@@ -295,7 +295,7 @@ func (x *request) serve() {
 		x.refuse(http.StatusPreconditionFailed, message.HeaderInvalid.With("OData-Version"))
 		return
 	}
-	if x.match == nil || x.match.Action != nil && x.match.Action.Inner && x.inner == "" {
+	if x.match == nil || x.match.Action != nil && x.match.Action.Internal && x.inner == "" {
 		x.refuse(http.StatusNotFound, message.ResourceMissingAtURI.With(x.r.URL.Path))
 		return
 	}
@@ -343,7 +343,7 @@ func (x *request) serve() {
 
 // refuseMissing answers that something in the address does not exist.
 func (x *request) refuseMissing(at *resource.Snapshot) {
-	name := x.match.Missing(x.match.View(at))
+	name := x.match.MissingVariable(x.match.View(at))
 	switch {
 	case name != "":
 	case x.match.Action != nil: // this one does not have it

@@ -39,7 +39,7 @@ func TestTaskProgressAndCompletion(t *testing.T) {
 	h.pass(15 * time.Second)
 	body, tag := get(t, s, resource.TaskURI(id))
 	payload := body["Payload"].(map[string]any)
-	if body["TaskState"] != "Running" || body["PercentComplete"] != 25.0 || body["TaskMonitor"] != resource.TaskMonitor(id) || body["EstimatedDuration"] != "PT60S" ||
+	if body["TaskState"] != "Running" || body["PercentComplete"] != 25.0 || body["TaskMonitor"] != resource.TaskMonitorURI(id) || body["EstimatedDuration"] != "PT60S" ||
 		payload["JsonBody"] != `{"A":1}` || body["HidePayload"] != false || messageIDs(body["Messages"]) != "TaskEvent.1.0.TaskStarted" {
 		t.Errorf("task = %v", body)
 	}
@@ -91,7 +91,7 @@ func TestTaskMonitorReturnsFinalResponse(t *testing.T) {
 			tt.location = strings.Replace(tt.location, "RAID.0", drive.In, 1)
 			s := newService(t, h)
 			id := begin(t, h, tt.request)
-			monitor := resource.TaskMonitor(id)
+			monitor := resource.TaskMonitorURI(id)
 			w := call(t, s, "reader", "GET", monitor, "")
 			if w.Code != 202 || w.Header().Get("Location") != monitor || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `"TaskState":"Running"`) {
 				t.Errorf("under way: %s", shape("GET", monitor, "", w))
@@ -120,12 +120,12 @@ func TestTaskMonitorHeadKeepsMonitor(t *testing.T) {
 	s := newService(t, h)
 	id := begin(t, h, bmc.Request{Method: "POST"})
 	closeJob(t, h, bmc.CloseTask{ID: id})
-	if w := call(t, s, "admin", "HEAD", resource.TaskMonitor(id), ""); w.Code != 204 {
-		t.Errorf("%s", shape("HEAD", resource.TaskMonitor(id), "", w))
+	if w := call(t, s, "admin", "HEAD", resource.TaskMonitorURI(id), ""); w.Code != 204 {
+		t.Errorf("%s", shape("HEAD", resource.TaskMonitorURI(id), "", w))
 	}
 	h.pass(time.Hour)
-	if w := call(t, s, "admin", "GET", resource.TaskMonitor(id), ""); w.Code != 204 {
-		t.Errorf("%s", shape("GET", resource.TaskMonitor(id), "", w))
+	if w := call(t, s, "admin", "GET", resource.TaskMonitorURI(id), ""); w.Code != 204 {
+		t.Errorf("%s", shape("GET", resource.TaskMonitorURI(id), "", w))
 	}
 }
 
@@ -137,9 +137,9 @@ func TestTaskCancel(t *testing.T) {
 		h := newHost(t)
 		s := newService(t, h)
 		id := begin(t, h, bmc.Request{Method: "POST"}) // by the operator
-		w := call(t, s, tt.who, "DELETE", resource.TaskMonitor(id), "")
+		w := call(t, s, tt.who, "DELETE", resource.TaskMonitorURI(id), "")
 		if w.Code != tt.status {
-			t.Errorf("as %s: %s; want %d", tt.who, shape("DELETE", resource.TaskMonitor(id), "", w), tt.status)
+			t.Errorf("as %s: %s; want %d", tt.who, shape("DELETE", resource.TaskMonitorURI(id), "", w), tt.status)
 		}
 		if tt.status == 403 {
 			continue
@@ -148,8 +148,8 @@ func TestTaskCancel(t *testing.T) {
 			t.Errorf("TaskState = %v, want Cancelling", body["TaskState"])
 		}
 		closeJob(t, h, bmc.CloseTask{ID: id, Cancelled: true})
-		if w := call(t, s, "admin", "GET", resource.TaskMonitor(id), ""); w.Code != 404 {
-			t.Errorf("%s", shape("GET", resource.TaskMonitor(id), "", w))
+		if w := call(t, s, "admin", "GET", resource.TaskMonitorURI(id), ""); w.Code != 404 {
+			t.Errorf("%s", shape("GET", resource.TaskMonitorURI(id), "", w))
 		}
 		if body, _ := get(t, s, resource.TaskURI(id)); body["TaskState"] != "Cancelled" || body["TaskStatus"] != "OK" {
 			t.Errorf("task = %v", body)
@@ -175,8 +175,8 @@ func TestTaskDelete(t *testing.T) {
 	}
 	del(resource.TaskURI(ids[0]), 204)
 	del(resource.TaskURI(ids[0]), 404)
-	del(resource.TaskMonitor(ids[1]), 204)
-	del(resource.TaskMonitor(ids[1]), 404)
+	del(resource.TaskMonitorURI(ids[1]), 204)
+	del(resource.TaskMonitorURI(ids[1]), 404)
 	del(resource.TaskURI(ids[3]), 202) // under way: cancelled
 	all := taskService1 + "/Actions/TaskService.DeleteAllCompletedTasks"
 	if w := call(t, s, "admin", "POST", all, ""); w.Code != 204 {

@@ -15,7 +15,7 @@ var answerers = map[resource.AnswerKind]func(x *request, v resource.View){resour
 // that has ended is shown where the operation has no answer of its own. It says
 // whether it has answered.
 func (x *request) answerTask(p *render.Representation, at *resource.Snapshot) bool {
-	j := x.match.View(at).Job()
+	j := x.match.View(at).Task()
 	switch {
 	case !j.State.Ended():
 		x.show(http.StatusAccepted, p)
@@ -44,7 +44,7 @@ func (x *request) answerTaskResult(j bmc.Task) {
 // answerMonitor answers the reading of a task monitor: with 202 until the job
 // has ended, then as the operation would have been answered.
 func answerMonitor(x *request, v resource.View) {
-	j := v.Job()
+	j := v.Task()
 	if !j.State.Ended() {
 		x.accepted(j.ID)
 		return
@@ -59,11 +59,11 @@ func answerMonitor(x *request, v resource.View) {
 		x.answerTaskResult(j)
 		return
 	}
-	told := resource.Map(j.Messages, v.Word)
-	made, ok := v.CreatedBy(j)
+	told := resource.Map(j.Messages, v.EventMessage)
+	made, ok := v.CreatedResource(j)
 	switch {
 	case j.State == bmc.TaskException:
-		x.refuse(http.StatusInternalServerError, append(told, resource.Failure(j))...)
+		x.refuse(http.StatusInternalServerError, append(told, resource.FailureMessage(j))...)
 	case ok:
 		x.setLocation(made)
 		x.showURI(http.StatusCreated, made)

@@ -239,7 +239,7 @@ func empty(h *host, r *resource.Row) bool {
 	some = func(vars []string, ids map[string]string) bool {
 		m := &resource.Match{Route: &resource.Route{Row: r}, IDs: ids}
 		if len(vars) == 0 {
-			return m.There(m.View(at))
+			return m.ConditionsHold(m.View(at))
 		}
 		return slices.ContainsFunc(resource.Members[vars[0]](m.View(at)), func(id string) bool {
 			more := maps.Clone(ids)

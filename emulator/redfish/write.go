@@ -112,7 +112,7 @@ func (x *request) answer(c resource.Call, out resource.Result, err error, otherw
 			x.applyPreference("respond-async")
 		}
 		if out.Body != nil {
-			x.setLocation(resource.TaskMonitor(out.Task))
+			x.setLocation(resource.TaskMonitorURI(out.Task))
 			x.show(http.StatusAccepted, x.representationOf(out.Body))
 			return
 		}
@@ -141,7 +141,7 @@ func (x *request) accepted(job string) {
 	if x.host.Dialect().Tasks.LocationIsTask {
 		x.setLocation(resource.TaskURI(job))
 	} else {
-		x.setLocation(resource.TaskMonitor(job))
+		x.setLocation(resource.TaskMonitorURI(job))
 	}
 	if !x.host.Dialect().Tasks.LocationIsTask {
 		h["Retry-After"] = []string{retryAfter}
@@ -242,7 +242,7 @@ func (x *request) act(in resource.Document, v resource.View, free func()) {
 	c := x.call(in, v, set)
 	if a.Slow {
 		free()
-		if x.prefer.async || a.Late != nil && a.Late(v) {
+		if x.prefer.async || a.AsTask != nil && a.AsTask(v) {
 			x.runAsTask(c, a.Apply)
 			return
 		}

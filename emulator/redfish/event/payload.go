@@ -71,7 +71,7 @@ func (s *Notifier) Payloads(t *Notification, to *bmc.Subscription) [][]byte {
 	var all [][]byte
 	for _, r := range t.reports {
 		if allows(to.Filter.Reports, resource.TelemetryURI+"/MetricReportDefinitions/"+r.ID) {
-			o := resource.Reported(resource.View{Dialect: t.at.Dialect, Machine: t.at.Machine, BMC: t.at.BMC, Now: t.at.Now}, r)
+			o := resource.MetricReportBody(resource.View{Dialect: t.at.Dialect, Machine: t.at.Machine, BMC: t.at.BMC, Now: t.at.Now}, r)
 			o["@odata.id"], o["@odata.type"], o["Id"] = resource.TelemetryURI+"/MetricReports/"+r.ID, resource.OdataType(reportSchema), r.ID
 			o["Context"] = to.Context
 			all = append(all, resource.Encode(o))
@@ -127,7 +127,7 @@ func (r *record) object(at *resource.Snapshot) resource.Object {
 		return o
 	}
 	v := resource.View{Dialect: at.Dialect, BMC: at.BMC}
-	spoken := v.Spoken()
+	spoken := v.MessageVersions()
 	m := spoken.In(r.message)
 	o := resource.Object{
 		"EventType": r.kind, "EventTimestamp": v.Local(r.at.Add(at.BMC.Clock.Skew())), "MessageId": spoken.ID(m), "Message": m.Text,

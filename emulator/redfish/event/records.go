@@ -128,19 +128,19 @@ func (s *Notifier) modelRecord(was, is *resource.Snapshot, ev bmc.Event) (record
 // origin is the address of what something happened to, and whether that is not
 // there any longer.
 func (s *Notifier) origin(was, is *resource.Snapshot, of event.Subject) (uri string, gone bool) {
-	if uri, ok := (resource.View{Dialect: is.Dialect, Machine: is.Machine, BMC: is.BMC}).Origin(of); ok {
+	if uri, ok := (resource.View{Dialect: is.Dialect, Machine: is.Machine, BMC: is.BMC}).OriginOfCondition(of); ok {
 		return uri, false
 	}
-	uri, gone = resource.View{Dialect: was.Dialect, Machine: was.Machine, BMC: was.BMC}.Origin(of)
+	uri, gone = resource.View{Dialect: was.Dialect, Machine: was.Machine, BMC: was.BMC}.OriginOfCondition(of)
 	return uri, gone
 }
 
 // fillLogRecord fills the record of an entry of a log.
 func (s *Notifier) fillLogRecord(r *record, was, is *resource.Snapshot, e bmc.Entry, in event.Part) {
-	v, w := resource.View{Dialect: is.Dialect, Machine: is.Machine, BMC: is.BMC}, resource.Wordings[e.Kind]
-	r.message, r.user, r.from = v.Word(e.Note), resource.Filled(w.User, e.Note), resource.Filled(w.From, e.Note)
+	v, w := resource.View{Dialect: is.Dialect, Machine: is.Machine, BMC: is.BMC}, resource.EventMessages[e.Kind]
+	r.message, r.user, r.from = v.EventMessage(e.Note), resource.ExpandArgument(w.User, e.Note), resource.ExpandArgument(w.From, e.Note)
 	r.origin, r.gone = s.origin(was, is, e.Subject)
-	r.log, _ = v.Origin(event.Subject{Part: in, ID: strconv.FormatUint(e.ID, 10)})
+	r.log, _ = v.OriginOfCondition(event.Subject{Part: in, ID: strconv.FormatUint(e.ID, 10)})
 }
 
 // changes are the resources that differ between two snapshots of a host: made,

@@ -81,8 +81,8 @@ func NewRenderer(t *resource.Tree, v *vendor.Vendors) *Renderer {
 // resource does not exist. It is rendered once for as long as the state that it
 // depends on stays the same.
 func (s *Renderer) Representation(m *resource.Match, at *resource.Snapshot) *Representation {
-	if m.On != nil {
-		m = m.On
+	if m.Base != nil {
+		m = m.Base
 	}
 	if m.Uncached {
 		if !m.IsPresent(at) {

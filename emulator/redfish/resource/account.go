@@ -171,8 +171,8 @@ func sentDate(set Values, name string) *time.Time {
 }
 
 var accountCreate = Create{
-	Inputs: accountInputs(true),
-	Most:   func(v View) int { return v.BMC.Spec.Accounts.Most },
+	Inputs:     accountInputs(true),
+	MaxMembers: func(v View) int { return v.BMC.Spec.Accounts.Most },
 	Apply: func(ctx context.Context, c Call) (Result, error) {
 		evs, err := c.Host.ApplyBMC(ctx, bmc.CreateAccount{AccountChange: accountChange(c.Values)})
 		var wrong *bmc.FieldError
@@ -226,7 +226,7 @@ func removeAccount(ctx context.Context, c Call) (Result, error) {
 // registry maps no actions, and by the entity's POST nobody could but who
 // administers accounts, which is not what the action is for.
 var accountActions = []Action{{
-	Name: "ManagerAccount.ChangePassword", like: "Password",
+	Name: "ManagerAccount.ChangePassword", writes: "Password",
 	Inputs: []Input{
 		{Name: "NewPassword", Kind: Text, Required: true, Secret: true},
 		{Name: "SessionAccountPassword", Kind: Text, Required: true, Secret: true},

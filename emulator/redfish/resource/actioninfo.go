@@ -51,8 +51,8 @@ func (a *Action) object(v View) Object {
 		o["@Redfish.ActionInfo"] = v.URI + "/" + a.verb() + "ActionInfo"
 	}
 	Listing(o, a.Inputs, v)
-	if a.beside != nil {
-		maps.Copy(o, a.beside(v))
+	if a.extraProperties != nil {
+		maps.Copy(o, a.extraProperties(v))
 	}
 	return o
 }
@@ -110,7 +110,7 @@ func (i *Input) Described(v View) Object {
 // actionInfo is the resource that describes the parameters of an action.
 func actionInfo(r *Row, a *Action) *Row {
 	return &Row{
-		URI: r.URI + "/" + a.verb() + "ActionInfo", Schema: "ActionInfo.v1_5_0", Privileges: ofManager, DependsOn: r.DependsOn, Uncached: r.Uncached,
+		URI: r.URI + "/" + a.verb() + "ActionInfo", Schema: "ActionInfo.v1_5_0", Privileges: managerPrivileges, DependsOn: r.DependsOn, Uncached: r.Uncached,
 		When: func(v View) bool { return (r.When == nil || r.When(v)) && (a.when == nil || a.when(v)) },
 		Read: func(v View) Object {
 			var parameters []Object

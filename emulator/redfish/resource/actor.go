@@ -44,9 +44,9 @@ func (a *Actor) May(method string, m *Match, at *Snapshot) bool {
 	switch {
 	case a.restricted && !(own && m.urgent(method)):
 		return false
-	case m.Action != nil && m.Action.like != "":
-		return a.has(m.Privileges.Properties[m.Action.like], own)
-	case a.has(m.Privileges.To(method), own):
+	case m.Action != nil && m.Action.writes != "":
+		return a.has(m.Privileges.Properties[m.Action.writes], own)
+	case a.has(m.Privileges.ForMethod(method), own):
 		return true
 	case method != "PATCH":
 		return false
@@ -74,7 +74,7 @@ func (a *Actor) MaySet(property string, m *Match, own bool) bool {
 func (m *Match) urgent(method string) bool {
 	switch TypeName(m.Schema) {
 	case "ManagerAccount":
-		return method != "DELETE" && (m.Action == nil || m.Action.like == "Password")
+		return method != "DELETE" && (m.Action == nil || m.Action.writes == "Password")
 	case "Session":
 		return method == "DELETE"
 	}
@@ -92,7 +92,7 @@ func (a *Actor) Forbidden() message.Message {
 // Public says whether an address takes a method without login.
 func (t *Route) Public(method string) bool {
 	if method == "POST" {
-		return t.Create != nil && t.Create.open && t.Action == nil
+		return t.Create != nil && t.Create.unauthenticated && t.Action == nil
 	}
-	return t.Open && t.Action == nil && !t.Members && slices.Contains(t.Methods, method)
+	return t.Unauthenticated && t.Action == nil && !t.Members && slices.Contains(t.Methods, method)
 }

@@ -66,7 +66,7 @@ func bios(v View) Object {
 	}
 	if a := v.Machine.Firmware.Applied(); a != nil {
 		settings["Time"] = a.At.UTC().Format(time.RFC3339)
-		settings["Messages"] = v.Spoken().ExtendedInfo(applied(a)...)
+		settings["Messages"] = v.MessageVersions().ExtendedInfo(applied(a)...)
 	}
 	return Object{
 		"Name": "BIOS", "Description": "Settings of the system firmware.", "AttributeRegistry": v.registry().ID, "Attributes": attributes,

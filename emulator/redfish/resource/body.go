@@ -8,7 +8,7 @@ import (
 // shown is a member as its collection shows it.
 func (m *Match) shown(v View, id string) Object {
 	uri := v.URI + "/" + id
-	if m.member == nil {
+	if m.memberRow == nil {
 		return Ref(uri)
 	}
 	ids := maps.Clone(v.IDs)
@@ -17,7 +17,7 @@ func (m *Match) shown(v View, id string) Object {
 	}
 	ids[m.MemberVariable] = id
 	v.URI, v.IDs = uri, ids
-	return (&Match{Route: &Route{Row: m.member}, URI: uri, IDs: ids}).Object(v)
+	return (&Match{Route: &Route{Row: m.memberRow}, URI: uri, IDs: ids}).Object(v)
 }
 
 // Object is the body of a resource as the standard has it.
@@ -63,7 +63,7 @@ func (m *Match) Stable(v View) Object {
 		}
 	}
 	if times := m.OperationApplyTimes(v); times != nil {
-		o[operationTimes] = times
+		o[operationApplyTimeSupport] = times
 	}
 	if m.Patch != nil {
 		Annotate(o, m.Patch.Inputs, v)
@@ -75,7 +75,7 @@ func (m *Match) Stable(v View) Object {
 	if m.ODataType != "" {
 		o["@odata.type"] = "#" + m.ODataType
 	}
-	for _, r := range m.below {
+	for _, r := range m.subordinates {
 		below := v
 		below.URI = v.URI + r.URI[strings.LastIndexByte(r.URI, '/'):]
 		if _, taken := o[r.Link]; !taken && (r.When == nil || r.When(below)) {
@@ -91,8 +91,8 @@ func (m *Match) Stable(v View) Object {
 			continue
 		} else if a.when == nil || a.when(v) {
 			all["#"+a.Name] = a.object(v)
-			if times := m.OperationApplyTimes(v); times != nil && a.Defers {
-				all["#"+a.Name].(Object)[operationTimes] = times
+			if times := m.OperationApplyTimes(v); times != nil && a.SupportsApplyTime {
+				all["#"+a.Name].(Object)[operationApplyTimeSupport] = times
 			}
 		}
 	}

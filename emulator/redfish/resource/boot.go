@@ -215,7 +215,7 @@ func bootOption(v View) Object {
 			}
 		}
 	case machine.Pxe, machine.UefiHTTP:
-		related = append(related, Ref(v.interfaceAt(b.Device)))
+		related = append(related, Ref(v.interfaceURI(b.Device)))
 	}
 	o["RelatedItem"], o["RelatedItem@odata.count"] = related, len(related)
 	return o

@@ -56,12 +56,12 @@ func required(inputs, changes []Input, v View) Object {
 // nil. The schema knows but few use cases (CollectionCapabilities.UseCase); of
 // other collections there is only how many members they take.
 func (r *Row) Capable(v View) Object {
-	if !r.grows(v) || r.Create.UseCase == "" && r.Create.Most == nil {
+	if !r.grows(v) || r.Create.UseCase == "" && r.Create.MaxMembers == nil {
 		return nil
 	}
 	o := Object{"@odata.type": "#" + capabilitiesSchema + ".CollectionCapabilities"}
-	if r.Create.Most != nil {
-		o["MaxMembers"] = max(1, r.Create.Most(v)) // the least that the schema knows
+	if r.Create.MaxMembers != nil {
+		o["MaxMembers"] = max(1, r.Create.MaxMembers(v)) // the least that the schema knows
 	}
 	if r.Create.UseCase != "" {
 		o["Capabilities"] = []Object{{

@@ -305,7 +305,7 @@ func replaceCertificate(ctx context.Context, c Call) (Result, error) {
 		return Result{}, missing
 	}
 	v := m.View(TakeSnapshot(c.Host))
-	if m.Missing(v) != "" || !m.There(v) {
+	if m.MissingVariable(v) != "" || !m.ConditionsHold(v) {
 		return Result{}, missing
 	}
 	there := c

@@ -12,7 +12,7 @@ func chassisRows() []Row {
 	return []Row{
 		{URI: "/redfish/v1/Chassis", Schema: "ChassisCollection", Name: "Chassis", MemberVariable: "chassis"},
 		{URI: "/redfish/v1/Chassis/{chassis}", Schema: "Chassis.v1_28_0",
-			DependsOn: disksShow | PartPower | PartAsset | PartThermal | PartPhysicalSecurity, Read: chassis, Patch: &chassisPatch},
+			DependsOn: storageParts | PartPower | PartAsset | PartThermal | PartPhysicalSecurity, Read: chassis, Patch: &chassisPatch},
 	}
 }
 
@@ -26,10 +26,10 @@ func chassis(v View) Object {
 		"Name": "Chassis", "ChassisType": "RackMount", "AssetTag": v.Machine.Asset.ChassisTag,
 		"Manufacturer": id.Manufacturer, "Model": id.Model, "SKU": p.SKU, "PartNumber": id.ChassisPart,
 		"SerialNumber": id.ChassisSerial, "UUID": id.UUID, "PowerState": string(v.Machine.Power), "PoweredByParent": false, "ThermalDirection": "FrontToBack",
-		"Status": Object{"State": "Enabled", "Health": "OK", "HealthRollup": worst(v.boxHealth(), v.disksHealth())},
+		"Status": Object{"State": "Enabled", "Health": "OK", "HealthRollup": worst(v.boxHealth(), v.storageHealth())},
 		"Links": Object{
 			"ComputerSystems": Refs(v.system()), "ManagedBy": Refs(v.manager()), "ManagersInChassis": Refs(v.manager()),
-			"Drives": v.drives(), "Storage": append([]Object{}, subsystems...),
+			"Drives": v.driveLinks(), "Storage": append([]Object{}, subsystems...),
 			"Processors": Map(cpuIDs(p), func(id string) Object { return Ref(v.system("Processors", id)) }),
 			"Fans":       Map(fanIDs(v), func(id string) Object { return Ref(v.chassis("ThermalSubsystem", "Fans", id)) }),
 			"PowerSupplies": Map(supplyIDs(v), func(id string) Object {
@@ -68,7 +68,7 @@ func lidOf(c Call) (machine.SetIntrusionSensor, bool) {
 
 // boxHealth is the worst of what cools and feeds the server.
 func (v View) boxHealth() string {
-	g := v.supplyGroup(func(id string) string { return id })
+	g := v.supplyRedundancy(func(id string) string { return id })
 	return worst(v.coolingHealth(), v.supplyHealth(), g.health())
 }
 
@@ -84,7 +84,7 @@ var chassisPatch = Patch{
 	},
 	Apply: func(ctx context.Context, c Call) (Result, error) {
 		a := assetOf(c)
-		a.ChassisTag = text0(c.Values, "AssetTag", a.ChassisTag)
+		a.ChassisTag = textOrEmpty(c.Values, "AssetTag", a.ChassisTag)
 		all := []machine.Command{machine.SetAsset{Asset: a}}
 		l, changed := lidOf(c)
 		if is := c.View.Machine.PhysicalSecurity; changed && is.CoverOpen && !l.Intrusion {

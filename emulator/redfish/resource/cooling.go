@@ -9,11 +9,11 @@ import (
 func coolingRows() []Row {
 	const subsystem = "/redfish/v1/Chassis/{chassis}/ThermalSubsystem"
 	return []Row{
-		{URI: "/redfish/v1/Chassis/{chassis}/Thermal", Schema: "Thermal.v1_7_3", When: hasSensors, DependsOn: readings | PartIdentity, Read: oldThermal},
+		{URI: "/redfish/v1/Chassis/{chassis}/Thermal", Schema: "Thermal.v1_7_3", When: hasSensors, DependsOn: sensorParts | PartIdentity, Read: oldThermal},
 		{URI: subsystem, Schema: "ThermalSubsystem.v1_5_0", When: hasSensors, DependsOn: PartThermal, Read: thermalSubsystem},
 		{URI: subsystem + "/Fans", Schema: "FanCollection", Name: "Fans", MemberVariable: "fan"},
-		{URI: subsystem + "/Fans/{fan}", Schema: "Fan.v1_6_0", DependsOn: readings | PartIdentity, Read: fan},
-		{URI: subsystem + "/ThermalMetrics", Schema: "ThermalMetrics.v1_3_2", DependsOn: readings, Read: thermalMetrics},
+		{URI: subsystem + "/Fans/{fan}", Schema: "Fan.v1_6_0", DependsOn: sensorParts | PartIdentity, Read: fan},
+		{URI: subsystem + "/ThermalMetrics", Schema: "ThermalMetrics.v1_3_2", DependsOn: sensorParts, Read: thermalMetrics},
 	}
 }
 
@@ -25,8 +25,8 @@ func fanIDs(v View) []string {
 	return out
 }
 
-func (v View) fanGroup(uri func(id string) string) redundant {
-	return redundant{"Fan Redundancy", Map(fanIDs(v), uri), v.Machine.Profile.Thermal.Fans.Needed, v.Machine.Thermal.FanRedundancy()}
+func (v View) fanGroup(uri func(id string) string) redundancyGroup {
+	return redundancyGroup{"Fan Redundancy", Map(fanIDs(v), uri), v.Machine.Profile.Thermal.Fans.Needed, v.Machine.Thermal.FanRedundancy()}
 }
 
 // fanHealth is that of a fan.
@@ -44,7 +44,7 @@ func (v View) coolingHealth() string {
 		all = append(all, v.fanHealth(n))
 	}
 	for _, s := range v.sensors(thermal.Temperature) {
-		all = append(all, healths[v.Machine.Thermal.Level(s.ID).Bad()])
+		all = append(all, levelHealth[v.Machine.Thermal.Level(s.ID).Bad()])
 	}
 	return worst(all...)
 }
@@ -52,7 +52,7 @@ func (v View) coolingHealth() string {
 func thermalSubsystem(v View) Object {
 	g := v.fanGroup(func(id string) string { return v.URI + "/Fans/" + id })
 	return Object{
-		"Name": "Thermal Subsystem", "FanRedundancy": g.today(),
+		"Name": "Thermal Subsystem", "FanRedundancy": g.redundantGroup(),
 		"Status": Object{"State": "Enabled", "Health": "OK", "HealthRollup": v.coolingHealth()},
 	}
 }
@@ -62,7 +62,7 @@ func fan(v View) Object {
 	return Object{
 		"Name": fmt.Sprint("Fan ", n+1), "PhysicalContext": "Chassis", "HotPluggable": true, "Replaceable": true, "RatedSpeedRPM": int(f.RPM),
 		"Manufacturer": orNull(f.Vendor), "Model": orNull(f.Product), "SerialNumber": v.Machine.Identity.SerialOf("fan", n),
-		"SpeedPercent": v.excerpt(v.one(thermal.Speed, thermal.Fan, n)), "Location": label(v.IDs["fan"], "Bay", n),
+		"SpeedPercent": v.excerpt(v.partSensor(thermal.Speed, thermal.Fan, n)), "Location": partLocation(v.IDs["fan"], "Bay", n),
 		"Status": Object{"State": "Enabled", "Health": v.fanHealth(n)},
 	}
 }
@@ -96,9 +96,9 @@ func oldThermal(v View) Object {
 		o := Object{
 			"@odata.id": fmt.Sprintf("%s#/Temperatures/%d", v.URI, i), "MemberId": fmt.Sprint(i), "Name": s.Name, "SensorNumber": i + 1,
 			"ReadingCelsius": v.reading(s), "MinReadingRangeTemp": -40, "MaxReadingRangeTemp": 127, "PhysicalContext": s.Context, "Status": v.sensorStatus(s),
-			"RelatedItem": v.relatedTo(s), "RelatedItem@odata.count": len(v.relatedTo(s)),
+			"RelatedItem": v.relatedItems(s), "RelatedItem@odata.count": len(v.relatedItems(s)),
 		}
-		v.oldThresholds(o, s)
+		v.legacyThresholds(o, s)
 		temperatures = append(temperatures, o)
 	}
 	f := v.Machine.Profile.Thermal.Fans
@@ -120,7 +120,7 @@ func oldThermal(v View) Object {
 	return Object{
 		"Name": "Thermal", "Status": Object{"State": "Enabled", "Health": "OK", "HealthRollup": v.coolingHealth()},
 		"Temperatures": temperatures, "Temperatures@odata.count": len(temperatures), "Fans": fans, "Fans@odata.count": len(fans),
-		"Redundancy": g.before(v), "Redundancy@odata.count": 1,
+		"Redundancy": g.legacyRedundancy(v), "Redundancy@odata.count": 1,
 	}
 }
 

@@ -97,7 +97,7 @@ var (
 // subscriptionCreate is a subscription to events that are posted (DSP0266,
 // "Eventing").
 var subscriptionCreate = Create{
-	Most: func(View) int { return bmc.MaxSubscriptions + bmc.MaxStreams },
+	MaxMembers: func(View) int { return bmc.MaxSubscriptions + bmc.MaxStreams },
 	Inputs: []Input{
 		{Name: "Destination", Kind: Text, Required: true, Form: isDestination},
 		{Name: "Protocol", Kind: Text, Allowed: OneOf("Redfish")},

@@ -42,7 +42,7 @@ func drive(v View) Object {
 	}
 	revision := d.Revision
 	if d.Original() { // its firmware can be updated
-		if running, ok := v.version(d.ID).(string); ok {
+		if running, ok := v.firmwareVersion(d.ID).(string); ok {
 			revision = running
 		}
 	}
@@ -54,7 +54,7 @@ func drive(v View) Object {
 		"Status": Object{"State": shown.state, "Health": health}, "LocationIndicatorActive": d.Locate, "Multipath": false,
 		"EncryptionAbility": "None", "EncryptionStatus": "Unencrypted",
 		"Identifiers":      []Object{durableName(d)},
-		"PhysicalLocation": label("Bay "+strconv.Itoa(d.Bay), "Bay", d.Bay),
+		"PhysicalLocation": partLocation("Bay "+strconv.Itoa(d.Bay), "Bay", d.Bay),
 		"Links": Object{
 			"Chassis": Ref(v.chassis()), "Storage": Ref(v.subsystem()), "Volumes": volumes, "Volumes@odata.count": len(volumes),
 		},
@@ -149,12 +149,12 @@ var drivePatch = Patch{
 			if kind != noSpare {
 				do = storage.AssignSpare{Controller: d.Controller, Drive: d.ID}
 			}
-			if err := c.disk(ctx, do); err != nil {
+			if err := c.applyStorage(ctx, do); err != nil {
 				return Result{}, err
 			}
 		}
 		if on, ok := c.Values["LocationIndicatorActive"].(bool); ok {
-			if err := c.disk(ctx, storage.SetIndicator{Drive: d.ID, On: on}); err != nil {
+			if err := c.applyStorage(ctx, storage.SetIndicator{Drive: d.ID, On: on}); err != nil {
 				return Result{}, err
 			}
 		} else if len(bad) > 0 {
@@ -178,7 +178,7 @@ func resetsDrive(v View) bool {
 
 var driveActions = []Action{
 	{
-		Name: "Drive.SecureErase", Defers: true,
+		Name: "Drive.SecureErase", SupportsApplyTime: true,
 		Inputs: []Input{
 			{Name: "SanitizationType", Kind: Text, Allowed: sanitizations},
 			{Name: "OverwritePasses", Kind: Integer, Max: storage.MaxPasses}, // 0: as many as it takes,
@@ -188,7 +188,7 @@ var driveActions = []Action{
 				Drive: c.View.IDs["drive"], Way: storage.Sanitize(Value(c.Values, "SanitizationType", "")),
 				Passes: int(Value(c.Values, "OverwritePasses", int64(0))),
 			}
-			return c.diskJob(ctx, "Erase drive "+do.Drive, func(job string) storage.Command { do.Task = job; return do })
+			return c.beginStorageTask(ctx, "Erase drive "+do.Drive, func(job string) storage.Command { do.Task = job; return do })
 		},
 	},
 	{
@@ -196,7 +196,7 @@ var driveActions = []Action{
 		Inputs: []Input{{Name: "ResetType", Kind: Text, Allowed: driveResets}},
 		Apply: func(ctx context.Context, c Call) (Result, error) {
 			do := storage.ResetDrive{Drive: c.View.IDs["drive"], Power: Value(c.Values, "ResetType", "") == "PowerCycle"}
-			return Result{}, c.disk(ctx, do)
+			return Result{}, c.applyStorage(ctx, do)
 		},
 	},
 }

@@ -12,14 +12,14 @@ import (
 
 func environmentRows() []Row {
 	return []Row{
-		{URI: "/redfish/v1/Chassis/{chassis}/EnvironmentMetrics", Schema: "EnvironmentMetrics.v1_5_0", When: hasSensors, DependsOn: readings,
+		{URI: "/redfish/v1/Chassis/{chassis}/EnvironmentMetrics", Schema: "EnvironmentMetrics.v1_5_0", When: hasSensors, DependsOn: sensorParts,
 			Read: environment, Patch: &environmentPatch, Actions: environmentActions},
 		{URI: "/redfish/v1/Systems/{system}/Processors/{processor}/EnvironmentMetrics", Schema: "EnvironmentMetrics.v1_5_0", When: hasSensors,
-			DependsOn: readings, Read: processorEnvironment},
+			DependsOn: sensorParts, Read: processorEnvironment},
 		{URI: "/redfish/v1/Systems/{system}/Memory/{dimm}/EnvironmentMetrics", Schema: "EnvironmentMetrics.v1_5_0", When: hasSensors,
-			DependsOn: readings, Read: memoryEnvironment},
+			DependsOn: sensorParts, Read: memoryEnvironment},
 		{URI: "/redfish/v1/Chassis/{chassis}/Controls", Schema: "ControlCollection", When: hasSensors, Name: "Controls", MemberVariable: "control"},
-		{URI: "/redfish/v1/Chassis/{chassis}/Controls/{control}", Schema: "Control.v1_7_0", DependsOn: readings, Read: control,
+		{URI: "/redfish/v1/Chassis/{chassis}/Controls/{control}", Schema: "Control.v1_7_0", DependsOn: sensorParts, Read: control,
 			Patch: &controlPatch, Actions: controlActions},
 	}
 }
@@ -32,7 +32,7 @@ const powerLimit = "PowerLimit"
 
 func controlIDs(View) []string { return []string{powerLimit} }
 
-func (v View) total(k thermal.Kind) thermal.Sensor { return v.one(k, thermal.Chassis, 0) }
+func (v View) total(k thermal.Kind) thermal.Sensor { return v.partSensor(k, thermal.Chassis, 0) }
 
 func environment(v View) Object {
 	o := Object{
@@ -57,15 +57,15 @@ func processorEnvironment(v View) Object {
 	n := ordinal("CPU", v.IDs["processor"])
 	return Object{
 		"Name":               fmt.Sprintf("Processor %d Environment Metrics", n+1),
-		"TemperatureCelsius": v.excerpt(v.one(thermal.Temperature, thermal.Processor, n)), "PowerWatts": v.excerpt(v.one(thermal.Power, thermal.Processor, n)),
-		"Voltage": v.excerpt(v.one(thermal.Voltage, thermal.Processor, n)),
+		"TemperatureCelsius": v.excerpt(v.partSensor(thermal.Temperature, thermal.Processor, n)), "PowerWatts": v.excerpt(v.partSensor(thermal.Power, thermal.Processor, n)),
+		"Voltage": v.excerpt(v.partSensor(thermal.Voltage, thermal.Processor, n)),
 	}
 }
 
 func memoryEnvironment(v View) Object {
 	id := v.IDs["dimm"]
 	return Object{
-		"Name": id + " Environment Metrics", "TemperatureCelsius": v.excerpt(v.one(thermal.Temperature, thermal.Memory, socketOf(v.Machine.Profile, id))),
+		"Name": id + " Environment Metrics", "TemperatureCelsius": v.excerpt(v.partSensor(thermal.Temperature, thermal.Memory, dimmSocket(v.Machine.Profile, id))),
 	}
 }
 
@@ -73,7 +73,7 @@ func memoryEnvironment(v View) Object {
 func (v View) limitExcerpt() Object {
 	least, most := v.Machine.Profile.Thermal.Limits()
 	o := Object{
-		"SetPoint": limit(v.Machine.Thermal), "ControlMode": limitMode(v), "AllowableMin": least, "AllowableMax": most, "DefaultSetPoint": nil,
+		"SetPoint": powerLimitWatts(v.Machine.Thermal), "ControlMode": limitMode(v), "AllowableMin": least, "AllowableMax": most, "DefaultSetPoint": nil,
 		"Reading": v.reading(v.total(thermal.Power)), "DataSourceUri": v.chassis("Controls", powerLimit),
 	}
 	return o

@@ -8,19 +8,19 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// wording is how a kind of event is told.
-type wording struct {
+// eventMessage says which registry message reports a kind of event.
+type eventMessage struct {
 	Message message.Entry
-	// Args are those of the message: %1 is the first of the note, %0 the part
-	// that it is about, anything else itself. Nil: those of the note.
+	// Args are the arguments of the message: %1 is the first argument of the note, %0 the part
+	// that the note is about, anything else a literal. Nil: the arguments of the note.
 	Args []string
-	// User and from are who brought it about, and from which address, as args
-	// are; "" where that is nobody's doing.
+	// User and From are the user who caused the event and the user's address, as templates
+	// like Args; "" where no user caused it.
 	User, From string
 }
 
-// Wordings has a row for every kind of event.
-var Wordings = map[event.Kind]wording{
+// EventMessages maps every kind of event to its message.
+var EventMessages = map[event.Kind]eventMessage{
 	event.ACRestored:    {Message: message.LineInputPowerRestored, Args: []string{"%0"}},
 	event.NMISent:       {Message: message.PlatformError, Args: []string{}},
 	event.ResetIgnored:  {Message: message.OperationFailed, Args: []string{}},
@@ -143,10 +143,10 @@ var Wordings = map[event.Kind]wording{
 	event.ControllerReset:   {Message: message.ResourceChanged, Args: []string{}},
 }
 
-// Word is the message that tells a note.
-func (v View) Word(n event.Note) message.Message {
-	w, ok := Wordings[n.Kind]
-	if !ok { // of a release that knew more kinds
+// EventMessage returns the message that reports a note.
+func (v View) EventMessage(n event.Note) message.Message {
+	w, ok := EventMessages[n.Kind]
+	if !ok { // a later release wrote it
 		return message.Fill(message.ResourceChanged)
 	}
 	if w.Args == nil {
@@ -154,14 +154,15 @@ func (v View) Word(n event.Note) message.Message {
 	}
 	return message.Fill(w.Message, Map(w.Args, func(a string) string {
 		if a == "%0" {
-			return v.subject(n.Subject)
+			return v.subjectName(n.Subject)
 		}
-		return Filled(a, n)
+		return ExpandArgument(a, n)
 	})...)
 }
 
-// Filled is an argument of a note, if that is what a template names.
-func Filled(template string, n event.Note) string {
+// ExpandArgument returns the argument of a note that a template like %1 names, "" when the
+// note does not have it, or the template itself when it is a literal.
+func ExpandArgument(template string, n event.Note) string {
 	digits, ok := strings.CutPrefix(template, "%")
 	at, err := strconv.Atoi(digits)
 	switch {
@@ -173,5 +174,6 @@ func Filled(template string, n event.Note) string {
 	return n.Args[at-1]
 }
 
-// Spoken are the message registries as this vendor's service speaks them.
-func (v View) Spoken() message.Versions { return v.Dialect.Protocol.Registries }
+// MessageVersions returns the versions of the message registries that this vendor's service
+// uses.
+func (v View) MessageVersions() message.Versions { return v.Dialect.Protocol.Registries }

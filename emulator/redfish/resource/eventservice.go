@@ -27,7 +27,7 @@ func eventRows() []Row {
 		{URI: SubscriptionsURI + "/{subscription}", Schema: "EventDestination.v1_16_0", DependsOn: PartSubscribers,
 			Read: eventDestination, BelongsTo: ownSubscription, Refuses: streamsArePlain, Patch: &subscriptionPatch, Remove: unsubscribe,
 			NoEvents: true, Actions: subscriptionActions},
-		{URI: StreamURI, Privileges: ofManager, Link: "-", Raw: noBody, Answer: EventStream},
+		{URI: StreamURI, Privileges: managerPrivileges, Link: "-", Raw: noBody, Answer: EventStream},
 	}
 }
 
@@ -126,7 +126,7 @@ var eventServiceActions = []Action{
 		Apply: func(ctx context.Context, c Call) (Result, error) {
 			m := message.TestMessage.With()
 			return Result{}, announce(ctx, c, Values{
-				"MessageId": c.View.Spoken().ID(m), "Message": m.Text, "MessageSeverity": string(m.Severity), "Severity": string(m.Severity),
+				"MessageId": c.View.MessageVersions().ID(m), "Message": m.Text, "MessageSeverity": string(m.Severity), "Severity": string(m.Severity),
 				"EventTimestamp": c.View.Local(c.Host.Now().Add(c.View.BMC.Clock.Skew())),
 			})
 		},

@@ -142,7 +142,7 @@ func softwareID(c *firmware.Component) string {
 // related are the addresses of the part that a component is of: of a NIC also
 // the adapter that it is on.
 func (v View) related(s event.Subject) []string {
-	uri, ok := v.Origin(s)
+	uri, ok := v.OriginOfCondition(s)
 	if !ok {
 		return nil
 	}
@@ -157,13 +157,13 @@ func (v View) related(s event.Subject) []string {
 }
 
 var softwareActions = []Action{{
-	Name:   "SoftwareInventory.Activate",
-	Inputs: append([]Input{{Name: "Targets", Kind: Array, Of: []Input{{Kind: Link}}, Nullable: true}}, operationInputs...),
-	beside: supportedTimes,
+	Name:            "SoftwareInventory.Activate",
+	Inputs:          append([]Input{{Name: "Targets", Kind: Array, Of: []Input{{Kind: Link}}, Nullable: true}}, operationInputs...),
+	extraProperties: applyTimeAnnotation,
 	Apply: func(ctx context.Context, c Call) (Result, error) {
 		s := Find(c.View.stored(), c.View.IDs["software"], func(s stored) string { return s.id })
 		if targets, ok := c.Values["Targets"].([]any); ok {
-			if err := c.knownTargets("SoftwareInventory.Activate", targets, []string{s.of.ID}); err != nil {
+			if err := c.validateTargets("SoftwareInventory.Activate", targets, []string{s.of.ID}); err != nil {
 				return Result{}, err
 			}
 		}

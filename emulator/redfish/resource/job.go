@@ -15,23 +15,23 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-func planRows() []Row {
+func jobRows() []Row {
 	return []Row{
 		{URI: "/redfish/v1/JobService", Schema: "JobService.v1_1_0", DependsOn: PartTime | PartClock, Read: jobService,
 			Actions: jobServiceActions, Volatile: []string{"DateTime"}},
-		{URI: "/redfish/v1/JobService/Jobs", Schema: "JobCollection", DependsOn: PartJobs, Name: "Jobs", MemberVariable: "plan", Create: &planCreate},
-		{URI: "/redfish/v1/JobService/Jobs/{plan}", Schema: "Job.v1_3_0", DependsOn: PartJobs, Read: plan,
-			Remove: removePlan, Actions: planActions},
+		{URI: "/redfish/v1/JobService/Jobs", Schema: "JobCollection", DependsOn: PartJobs, Name: "Jobs", MemberVariable: "plan", Create: &jobCreate},
+		{URI: "/redfish/v1/JobService/Jobs/{plan}", Schema: "Job.v1_3_0", DependsOn: PartJobs, Read: job,
+			Remove: deleteJob, Actions: jobActions},
 	}
 }
 
-// maxPlans is how many jobs the service remembers.
-const maxPlans = 32
+// maxJobs is how many jobs the JobService stores (JobService.ServiceCapabilities.MaxJobs).
+const maxJobs = 32
 
 func jobService(v View) Object {
 	return Object{
 		"Name": "Job Service", "ServiceEnabled": true, "Status": status("Enabled"), "DateTime": v.clockTime(),
-		"ServiceCapabilities": Object{"MaxJobs": maxPlans, "MaxSteps": 0, "Scheduling": true, "UserSpecifiedJobs": true, "DocumentBasedJobs": false},
+		"ServiceCapabilities": Object{"MaxJobs": maxJobs, "MaxSteps": 0, "Scheduling": true, "UserSpecifiedJobs": true, "DocumentBasedJobs": false},
 	}
 }
 
@@ -43,13 +43,14 @@ var jobServiceActions = []Action{{
 	},
 }}
 
-func (v View) plan() bmc.Job {
+// job returns the bmc.Job of the view's Job.
+func (v View) job() bmc.Job {
 	return Find(v.BMC.Jobs.All(), v.IDs["plan"], func(p bmc.Job) string { return p.ID })
 }
 
-// plan shows no payload: it may hold secrets.
-func plan(v View) Object {
-	p := v.plan()
+// job returns the body of a Job. It omits the payload, which may contain secrets.
+func job(v View) Object {
+	p := v.job()
 	health := "OK"
 	if p.State == bmc.TaskException {
 		health = "Critical"
@@ -66,7 +67,7 @@ func plan(v View) Object {
 	}
 	o := Object{
 		"Name": p.Name, "JobState": string(p.State), "JobStatus": health, "JobType": "UserSpecified", "CreatedBy": p.User,
-		"CreationTime": rfc3339(p.Created), "HidePayload": true, "Schedule": schedule, "Messages": v.Spoken().ExtendedInfo(planMessages(p)...),
+		"CreationTime": rfc3339(p.Created), "HidePayload": true, "Schedule": schedule, "Messages": v.MessageVersions().ExtendedInfo(jobMessages(p)...),
 		"PercentComplete": map[bool]int{true: 100, false: 0}[p.State == bmc.TaskCompleted],
 	}
 	if !p.Begun.IsZero() {
@@ -78,7 +79,7 @@ func plan(v View) Object {
 	return o
 }
 
-func planMessages(p bmc.Job) []message.Message {
+func jobMessages(p bmc.Job) []message.Message {
 	var ms []message.Message
 	if !p.Begun.IsZero() {
 		ms = append(ms, message.JobStarted.With(p.ID))
@@ -96,19 +97,19 @@ func planMessages(p bmc.Job) []message.Message {
 	return ms
 }
 
-var planCreate = Create{
+var jobCreate = Create{
 	Inputs: []Input{
 		{Name: "Name", Kind: Text, Max: 128},
 		{Name: "Payload", Kind: Group, Required: true, Of: []Input{
 			{Name: "HttpOperation", Kind: Text, Required: true, Allowed: OneOf("POST", "PATCH", "DELETE")},
-			{Name: "TargetUri", Kind: Text, Required: true, Form: isTarget},
-			{Name: "JsonBody", Kind: Text, Secret: true, Form: isObject},
+			{Name: "TargetUri", Kind: Text, Required: true, Form: isServiceURI},
+			{Name: "JsonBody", Kind: Text, Secret: true, Form: isJSONObject},
 		}},
 		{Name: "Schedule", Kind: Group, Of: []Input{
 			{Name: "InitialStartTime", Kind: Text, Form: isDateTime},
-			{Name: "RecurrenceInterval", Kind: Text, Form: isRecurrence},
+			{Name: "RecurrenceInterval", Kind: Text, Form: isRecurrenceInterval},
 			{Name: "MaxOccurrences", Kind: Integer, Min: 1, Max: 1 << 20},
-			{Name: "Lifetime", Kind: Text, Form: isRecurrence},
+			{Name: "Lifetime", Kind: Text, Form: isRecurrenceInterval},
 		}},
 	},
 	Apply: func(ctx context.Context, c Call) (Result, error) {
@@ -124,12 +125,12 @@ var planCreate = Create{
 		if text, ok := set["Schedule/InitialStartTime"].(string); ok {
 			at, err := time.Parse(time.RFC3339, text)
 			if err != nil {
-				return Result{}, err // its form was looked at
+				return Result{}, err // isDateTime has checked it
 			}
-			p.Due = at.Add(-c.Host.BMC().Clock.Skew()) // as the BMC's clock shows it
+			p.Due = at.Add(-c.Host.BMC().Clock.Skew()) // the client reads the BMC's clock
 		}
-		p.Interval = interval(Value(set, "Schedule/RecurrenceInterval", ""))
-		if life := interval(Value(set, "Schedule/Lifetime", "")); life > 0 {
+		p.Interval = parseInterval(Value(set, "Schedule/RecurrenceInterval", ""))
+		if life := parseInterval(Value(set, "Schedule/Lifetime", "")); life > 0 {
 			p.NotAfter = p.Due.Add(life)
 		}
 		if p.Interval > 0 {
@@ -148,23 +149,25 @@ var planCreate = Create{
 	},
 }
 
-// isTarget says whether a text is an address of this service.
-func isTarget(s string) bool { return strings.HasPrefix(s, "/redfish/v1/") && len(s) <= 1024 }
+// isServiceURI reports whether a text is a URI of this service.
+func isServiceURI(s string) bool { return strings.HasPrefix(s, "/redfish/v1/") && len(s) <= 1024 }
 
-// isObject says whether a text is a JSON object.
-func isObject(s string) bool {
+// isJSONObject reports whether a text is a JSON object.
+func isJSONObject(s string) bool {
 	_, err := Parse([]byte(s))
 	return err == nil
 }
 
-var intervals = regexp.MustCompile(`^P(?:(\d{1,4})D)?(?:T(?:(\d{1,4})H)?(?:(\d{1,5})M)?(?:(\d{1,7})S)?)?$`)
+var intervalPattern = regexp.MustCompile(`^P(?:(\d{1,4})D)?(?:T(?:(\d{1,4})H)?(?:(\d{1,5})M)?(?:(\d{1,7})S)?)?$`)
 
-// isRecurrence says whether a text is an ISO 8601 duration as Redfish has it, and
-// no shorter than a minute.
-func isRecurrence(s string) bool { return intervals.MatchString(s) && interval(s) >= time.Minute }
+// isRecurrenceInterval reports whether a text is an ISO 8601 duration in the form of
+// DSP0266 of at least one minute.
+func isRecurrenceInterval(s string) bool {
+	return intervalPattern.MatchString(s) && parseInterval(s) >= time.Minute
+}
 
-func interval(s string) time.Duration {
-	m := intervals.FindStringSubmatch(s)
+func parseInterval(s string) time.Duration {
+	m := intervalPattern.FindStringSubmatch(s)
 	if m == nil {
 		return 0
 	}
@@ -176,12 +179,12 @@ func interval(s string) time.Duration {
 	return d
 }
 
-func removePlan(ctx context.Context, c Call) (Result, error) {
+func deleteJob(ctx context.Context, c Call) (Result, error) {
 	_, err := c.Host.ApplyBMC(ctx, bmc.DeleteJob{ID: c.View.IDs["plan"]})
 	return Result{}, err
 }
 
-var planActions = []Action{{
+var jobActions = []Action{{
 	Name: "Job.Cancel",
 	Apply: func(ctx context.Context, c Call) (Result, error) {
 		_, err := c.Host.ApplyBMC(ctx, bmc.CancelJob{ID: c.View.IDs["plan"]})

@@ -92,7 +92,7 @@ func schemaRows() []Row {
 	return []Row{
 		{URI: "/redfish/v1/JsonSchemas", Schema: "JsonSchemaFileCollection", Name: "JSON Schemas", MemberVariable: "schema"},
 		{URI: "/redfish/v1/JsonSchemas/{schema}", Schema: "JsonSchemaFile.v1_1_5", Read: jsonSchemaFile},
-		{URI: SchemaStore + "{file}", Privileges: ofManager, Link: "-", Raw: libraryFile},
+		{URI: SchemaStore + "{file}", Privileges: managerPrivileges, Link: "-", Raw: libraryFile},
 	}
 }
 
@@ -115,7 +115,7 @@ func libraryFile(v View) (MediaType, []byte) {
 		kind = XML
 	}
 	for _, t := range v.Dialect.Protocol.OEMTypes {
-		if oemFile(t) == name {
+		if oemSchemaFile(t) == name {
 			return XML, CSDL(t)
 		}
 	}

@@ -18,8 +18,8 @@ import (
 // manager.
 func logRows() []Row {
 	return slices.Concat(
-		logsBelow("/redfish/v1/Systems/{system}", "systemlog", "entry", ofComponents, PartLog),
-		logsBelow("/redfish/v1/Managers/{manager}", "managerlog", "auditentry", ofManager, PartAudit),
+		logsBelow("/redfish/v1/Systems/{system}", "systemlog", "entry", componentPrivileges, PartLog),
+		logsBelow("/redfish/v1/Managers/{manager}", "managerlog", "auditentry", managerPrivileges, PartAudit),
 	)
 }
 
@@ -37,8 +37,8 @@ func logsBelow(above, log, entry string, n Privileges, s Parts) []Row {
 		{URI: all, Schema: "LogServiceCollection", Name: "Log Services", MemberVariable: log},
 		{URI: one, Schema: "LogService.v1_9_0", DependsOn: s | PartClock | PartTime,
 			Read: logService, Patch: set, Actions: logActions, Volatile: []string{"DateTime"}},
-		{URI: entries, Schema: "LogEntryCollection", DependsOn: s, Name: "Log Entries", MemberVariable: entry, expands: true},
-		{URI: entries + "/{" + entry + "}", Schema: "LogEntry.v1_21_0", DependsOn: s | PartClock | PartDumps, origins: true,
+		{URI: entries, Schema: "LogEntryCollection", DependsOn: s, Name: "Log Entries", MemberVariable: entry, autoExpand: true},
+		{URI: entries + "/{" + entry + "}", Schema: "LogEntry.v1_21_0", DependsOn: s | PartClock | PartDumps, linksToOrigins: true,
 			Read: logEntry, Patch: &logEntryPatch, Remove: removeEntry, Refuses: sparesEntry},
 		{URI: entries + "/{" + entry + "}/Attachment", Privileges: n, DependsOn: s | PartDumps, Link: "-",
 			When: hasDump, Raw: attachment},
@@ -145,7 +145,7 @@ func logEntry(v View) Object {
 	e := v.entry()
 	book, _, _ := v.book()
 	kind := v.entryType(book)
-	w, m := Wordings[e.Kind], v.Word(e.Note)
+	w, m := EventMessages[e.Kind], v.EventMessage(e.Note)
 	o := Object{
 		"Name": "Log Entry " + strconv.FormatUint(e.ID, 10), "EntryType": kind, "Severity": string(e.Severity()),
 		"Created": v.Local(e.At), "EventTimestamp": v.Local(e.At), "Message": m.Text, "Resolution": m.Resolution, "Resolved": e.Resolved,
@@ -153,26 +153,26 @@ func logEntry(v View) Object {
 	}
 	switch {
 	case e.Record != nil:
-		recorded(o, e)
+		addSELRecord(o, e)
 	case kind == "SEL":
-		ShowRecord(o, sel.Of(e.Note))
+		AddSELEvent(o, sel.Of(e.Note))
 	default:
-		m = v.Spoken().In(m)
-		o["MessageId"], o["MessageArgs"] = v.Spoken().ID(m), append([]string{}, m.Args...)
+		m = v.MessageVersions().In(m)
+		o["MessageId"], o["MessageArgs"] = v.MessageVersions().ID(m), append([]string{}, m.Args...)
 	}
-	if user := Filled(w.User, e.Note); user != "" {
+	if user := ExpandArgument(w.User, e.Note); user != "" {
 		o["Username"], o["OriginatorType"] = user, "Client"
 	}
-	if from := Filled(w.From, e.Note); from != "" {
+	if from := ExpandArgument(w.From, e.Note); from != "" {
 		o["OriginAddress"] = "https://" + from
 	}
 	if d, ok := v.BMC.Dumps.Find(e.Dump); ok {
 		o["AdditionalDataURI"], o["AdditionalDataSizeBytes"] = v.URI+"/Attachment", len(d.Data)
 		o["DiagnosticDataType"] = "Manager"
 	}
-	if uri, ok := v.Origin(e.Subject); ok {
+	if uri, ok := v.OriginOfCondition(e.Subject); ok {
 		o["Links"] = Object{"OriginOfCondition": Ref(uri)}
-	} else if Origins[e.Subject.Part] != "" {
+	} else if OriginPatterns[e.Subject.Part] != "" {
 		o["OriginOfConditionUnavailable"] = true
 	}
 	return o

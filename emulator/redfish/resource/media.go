@@ -80,9 +80,9 @@ var virtualMediaActions = []Action{
 			{Name: "Image", Kind: Text, Required: true, Form: isMedia},
 			{Name: "Inserted", Kind: Boolean, Allowed: OneOf("true")},
 		}, mediaInputs...),
-		when: hasMediaActions,
-		Slow: true, // until the image was fetched
-		Late: func(v View) bool { return v.Dialect.Media.AsyncInsert },
+		when:   hasMediaActions,
+		Slow:   true, // until the image was fetched
+		AsTask: func(v View) bool { return v.Dialect.Media.AsyncInsert },
 		Apply: func(ctx context.Context, c Call) (Result, error) {
 			return c.insert(ctx, message.ActionParameterValueConflict.With)
 		},

@@ -29,8 +29,8 @@ func networkRows() []Row {
 	}
 }
 
-// adapters are the cards that have NICs.
-func adapters(v View) []machine.Card {
+// networkAdapters returns the cards that have NICs.
+func networkAdapters(v View) []machine.Card {
 	var out []machine.Card
 	for _, c := range v.Machine.Profile.Cards {
 		if len(c.NICs) > 0 {
@@ -40,17 +40,17 @@ func adapters(v View) []machine.Card {
 	return out
 }
 
-// adapter is the card that the view is of.
-func (v View) adapter() machine.Card { return Find(adapters(v), v.IDs["adapter"], cardID) }
+// adapter returns the card of the view's NetworkAdapter.
+func (v View) adapter() machine.Card { return Find(networkAdapters(v), v.IDs["adapter"], cardID) }
 
-// nic is the NIC with an ID.
+// nic returns the NIC with the ID.
 func (v View) nic(id string) machine.NIC {
 	return Find(v.Machine.Identity.NICs, id, func(n machine.NIC) string { return n.ID })
 }
 
-// interfaceOf is the NIC that has the interface with an ID: its own, unless IDs
-// have shifted.
-func (v View) interfaceOf(id string) machine.NIC {
+// nicOfInterface returns the NIC of the EthernetInterface with the ID. It is the NIC with
+// the same ID, unless the interface IDs have shifted at a boot.
+func (v View) nicOfInterface(id string) machine.NIC {
 	all := v.Machine.Identity.NICs
 	i := slices.IndexFunc(all, func(n machine.NIC) bool { return n.ID == id })
 	if i < 0 {
@@ -59,8 +59,8 @@ func (v View) interfaceOf(id string) machine.NIC {
 	return all[(i+v.shift)%len(all)]
 }
 
-// interfaceAt is the address of the interface that a NIC has.
-func (v View) interfaceAt(nic string) string {
+// interfaceURI returns the URI of the EthernetInterface of a NIC.
+func (v View) interfaceURI(nic string) string {
 	all := v.Machine.Identity.NICs
 	if i := slices.IndexFunc(all, func(n machine.NIC) bool { return n.ID == nic }); i >= 0 && v.shift > 0 {
 		nic = all[(i+len(all)-v.shift)%len(all)].ID
@@ -68,15 +68,16 @@ func (v View) interfaceAt(nic string) string {
 	return v.system("EthernetInterfaces", nic)
 }
 
-// shiftOf is by how many places the IDs of network interfaces have shifted.
-func shiftOf(at *Snapshot) int {
+// nicShift returns by how many places the IDs of the EthernetInterfaces have shifted. It is
+// 0 unless the dialect renumbers NICs at boot.
+func nicShift(at *Snapshot) int {
 	if !at.Dialect.NICsRenumberAtBoot || at.Machine.Main == nil || at.Machine.Identity == nil || len(at.Machine.Identity.NICs) == 0 {
 		return 0
 	}
 	return int(at.Machine.Boots % uint64(len(at.Machine.Identity.NICs)))
 }
 
-// maxMTU is the longest frame that any NIC here takes, in bytes.
+// maxMTU is the longest frame that a NIC accepts, in bytes.
 const maxMTU = 9702
 
 func linkStatus(v View, nic string) string {
@@ -87,7 +88,7 @@ func linkStatus(v View, nic string) string {
 }
 
 func ethernetInterface(v View) Object {
-	n := v.interfaceOf(v.IDs["nic"])
+	n := v.nicOfInterface(v.IDs["nic"])
 	links := Object{"Chassis": Ref(v.chassis())}
 	if c, ok := v.Machine.Profile.CardOf(n.ID); ok {
 		links["NetworkDeviceFunctions"] = Refs(v.chassis("NetworkAdapters", c.ID, "NetworkDeviceFunctions", n.ID))
@@ -125,7 +126,7 @@ func networkAdapter(v View) Object {
 	}
 	n := len(c.NICs)
 	controller := Object{
-		"FirmwarePackageVersion": v.version(c.Component), "PCIeInterface": pcieInterface(c),
+		"FirmwarePackageVersion": v.firmwareVersion(c.Component), "PCIeInterface": pcieInterface(c),
 		"ControllerCapabilities": Object{"NetworkPortCount": n, "NetworkDeviceFunctionCount": n},
 		"Links": Object{
 			"PCIeDevices": Refs(v.chassis("PCIeDevices", c.ID)), "PCIeDevices@odata.count": 1,
@@ -138,7 +139,7 @@ func networkAdapter(v View) Object {
 		"Status": status("Enabled"), "Controllers": []Object{controller},
 	}
 	if c.Slot != "" {
-		o["Location"] = label(c.Slot, "Slot", ordinal("", c.ID))
+		o["Location"] = partLocation(c.Slot, "Slot", ordinal("", c.ID))
 	}
 	return o
 }
@@ -151,7 +152,7 @@ func networkPort(v View) Object {
 		"InterfaceEnabled": true, "LinkState": "Enabled", "LinkStatus": linkStatus(v, n.ID), "SignalDetected": v.Machine.Cabling.Linked(n.ID),
 		"MaxSpeedGbps": speed, "CurrentSpeedGbps": speed, "MaxFrameSize": maxMTU, "ActiveWidth": 1, "Width": 1, "Status": status("Enabled"),
 		"Ethernet": Object{"AssociatedMACAddresses": []string{n.MAC}, "FlowControlStatus": "None"},
-		"Links":    Object{"EthernetInterfaces": Refs(v.interfaceAt(n.ID)), "EthernetInterfaces@odata.count": 1},
+		"Links":    Object{"EthernetInterfaces": Refs(v.interfaceURI(n.ID)), "EthernetInterfaces@odata.count": 1},
 	}
 	if !v.Machine.Cabling.Linked(n.ID) {
 		o["CurrentSpeedGbps"] = 0
@@ -163,7 +164,7 @@ func networkDeviceFunction(v View) Object {
 	n, c := v.nic(v.IDs["port"]), v.adapter()
 	port := v.chassis("NetworkAdapters", c.ID, "Ports", n.ID)
 	links := Object{
-		"EthernetInterfaces": Refs(v.interfaceAt(n.ID)), "EthernetInterfaces@odata.count": 1,
+		"EthernetInterfaces": Refs(v.interfaceURI(n.ID)), "EthernetInterfaces@odata.count": 1,
 		"PhysicalNetworkPortAssignment": Ref(port),
 	}
 	for _, f := range v.Machine.Profile.Functions(c) {

@@ -8,23 +8,22 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-// oemFile is the name of the CSDL of a vendor's type in the schema store.
-func oemFile(t dialect.OEMType) string { return t.Namespace + "_v1.xml" }
+// oemSchemaFile returns the name of the CSDL file of an OEM type in the schema store.
+func oemSchemaFile(t dialect.OEMType) string { return t.Namespace + "_v1.xml" }
 
-// storeFiles are the files of the schema store: the user's, and those of the
-// vendor's own types.
-func (v View) storeFiles() []string {
-	return append(v.Tree.Library.Names(), Map(v.Dialect.Protocol.OEMTypes, oemFile)...)
+// schemaFiles returns the names of the files in the schema store: the user's files and
+// those of the vendor's OEM types.
+func (v View) schemaFiles() []string {
+	return append(v.Tree.Library.Names(), Map(v.Dialect.Protocol.OEMTypes, oemSchemaFile)...)
 }
 
-// CSDL is the schema of a vendor's type (DSP0266, "OEM extension"; OData CSDL
-// 4.0).
+// CSDL returns the schema of an OEM type (DSP0266, "OEM extension"; OData CSDL 4.0).
 func CSDL(t dialect.OEMType) []byte {
 	var b bytes.Buffer
 	b.WriteString(xml.Header)
 	text := func(s string) string {
 		var e bytes.Buffer
-		_ = xml.EscapeText(&e, []byte(s)) // a buffer takes all
+		_ = xml.EscapeText(&e, []byte(s)) // a buffer never fails
 		return e.String()
 	}
 	fmt.Fprintf(&b, `<edmx:Edmx xmlns:edmx="http://docs.oasis-open.org/odata/ns/edmx" Version="4.0">

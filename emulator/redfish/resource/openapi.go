@@ -6,45 +6,45 @@ import (
 	"strings"
 )
 
-// The OpenAPI document of the service (DSP0266, "OpenAPI schema support";
-// OpenAPI 3.0.3), made from the tree: an operation for each method that an
-// address takes, with references to the schemas that DMTF publishes.
+// This file builds the OpenAPI document of the service (DSP0266, "OpenAPI schema support";
+// OpenAPI 3.0.3) from the tree. It has an operation for each method that a URI
+// accepts, and refers to the schemas that DMTF publishes.
 
 const yamlType MediaType = "application/yaml" // RFC 9512
 
-// entry and mapping are a YAML mapping whose keys keep their order.
+// yamlEntry and yamlMapping are a YAML yamlMapping whose keys keep their order.
 type (
-	entry struct {
+	yamlEntry struct {
 		key   string
 		value any // string, bool, []string, mapping or []mapping
 	}
-	mapping []entry
+	yamlMapping []yamlEntry
 )
 
 func openAPI(v View) (MediaType, []byte) {
-	paths := mapping{}
+	paths := yamlMapping{}
 	for _, t := range Routes(v.Tree.Rows, v.Tree) {
-		if t.Action != nil && t.Action.Inner { // for no client
+		if t.Action != nil && t.Action.Internal { // clients cannot call it
 			continue
 		}
-		paths = append(paths, entry{t.Pattern, t.operations()})
+		paths = append(paths, yamlEntry{t.Pattern, t.pathItem()})
 	}
-	doc := mapping{
+	doc := yamlMapping{
 		{"openapi", "3.0.3"},
-		{"info", mapping{
+		{"info", yamlMapping{
 			{"title", v.Dialect.Product + " Redfish service"}, {"version", v.Dialect.RedfishVersion},
 			{"description", "What this service serves. Resources that a server does not have are not there."},
 		}},
-		{"security", []mapping{{{"basic", []string{}}}, {{"token", []string{}}}}},
+		{"security", []yamlMapping{{{"basic", []string{}}}, {{"token", []string{}}}}},
 		{"paths", paths},
-		{"components", mapping{
-			{"securitySchemes", mapping{
-				{"basic", mapping{{"type", "http"}, {"scheme", "basic"}}},
-				{"token", mapping{{"type", "apiKey"}, {"in", "header"}, {"name", "X-Auth-Token"}}},
+		{"components", yamlMapping{
+			{"securitySchemes", yamlMapping{
+				{"basic", yamlMapping{{"type", "http"}, {"scheme", "basic"}}},
+				{"token", yamlMapping{{"type", "apiKey"}, {"in", "header"}, {"name", "X-Auth-Token"}}},
 			}},
-			{"schemas", mapping{{"Oem", mapping{{"type", "object"}}}}},
-			{"responses", mapping{
-				{"Error", mapping{
+			{"schemas", yamlMapping{{"Oem", yamlMapping{{"type", "object"}}}}},
+			{"responses", yamlMapping{
+				{"Error", yamlMapping{
 					{"description", "The request was refused."},
 					{"content", content(published("") + "redfish-error.v1_0_2.yaml#/components/schemas/redfish-error_v1_0_2_RedfishError")},
 				}},
@@ -56,48 +56,49 @@ func openAPI(v View) (MediaType, []byte) {
 	return yamlType, b.Bytes()
 }
 
-// operations are what an address takes, as a path item.
-func (t *Route) operations() mapping {
-	out := mapping{}
+// pathItem returns the OpenAPI path item of a route: its parameters and an operation for
+// each method.
+func (t *Route) pathItem() yamlMapping {
+	out := yamlMapping{}
 	if len(t.Vars) > 0 {
-		var parameters []mapping
+		var parameters []yamlMapping
 		for _, name := range t.Vars {
-			parameters = append(parameters, mapping{
-				{"name", name}, {"in", "path"}, {"required", true}, {"schema", mapping{{"type", "string"}}},
+			parameters = append(parameters, yamlMapping{
+				{"name", name}, {"in", "path"}, {"required", true}, {"schema", yamlMapping{{"type", "string"}}},
 			})
 		}
-		out = append(out, entry{"parameters", parameters})
+		out = append(out, yamlEntry{"parameters", parameters})
 	}
 	for _, method := range t.Methods {
-		if method == http.MethodHead || method == http.MethodOptions { // which say nothing of their own
+		if method == http.MethodHead || method == http.MethodOptions { // OpenAPI readers derive them
 			continue
 		}
-		o := mapping{{"operationId", strings.ToLower(method) + operationName(t.Pattern)}}
+		o := yamlMapping{{"operationId", strings.ToLower(method) + operationName(t.Pattern)}}
 		if t.Public(method) {
-			o = append(o, entry{"security", []mapping{}})
+			o = append(o, yamlEntry{"security", []yamlMapping{}})
 		}
 		if t.Upload != nil {
-			o = append(o, entry{"requestBody", mapping{{"required", true}, {"content", uploaded}}})
-		} else if ref := t.Sends(method); ref != "" {
-			body := mapping{{"content", content(ref)}}
+			o = append(o, yamlEntry{"requestBody", yamlMapping{{"required", true}, {"content", uploadContent}}})
+		} else if ref := t.RequestSchema(method); ref != "" {
+			body := yamlMapping{{"content", content(ref)}}
 			if t.Action == nil {
-				body = append(mapping{{"required", true}}, body...)
+				body = append(yamlMapping{{"required", true}}, body...)
 			}
-			o = append(o, entry{"requestBody", body})
+			o = append(o, yamlEntry{"requestBody", body})
 		}
-		out = append(out, entry{strings.ToLower(method), append(o, entry{"responses", t.responses(method)})})
+		out = append(out, yamlEntry{strings.ToLower(method), append(o, yamlEntry{"responses", t.responses(method)})})
 	}
 	return out
 }
 
-// uploaded is what a client sends that sends a file, alone or with its
+// uploadContent describes the body of an upload: an image alone, or an image with its
 // parameters (DSP0266, "Software update"; UpdateService).
-var uploaded = mapping{
-	{"application/octet-stream", mapping{{"schema", mapping{{"type", "string"}, {"format", "binary"}}}}},
-	{"multipart/form-data", mapping{{"schema", mapping{{"type", "object"}}}}},
+var uploadContent = yamlMapping{
+	{"application/octet-stream", yamlMapping{{"schema", yamlMapping{{"type", "string"}, {"format", "binary"}}}}},
+	{"multipart/form-data", yamlMapping{{"schema", yamlMapping{{"type", "object"}}}}},
 }
 
-// operationName is a pattern as part of a name.
+// operationName returns a URI pattern in the form that an operationId contains.
 func operationName(pattern string) string {
 	var b strings.Builder
 	for segment := range strings.FieldsFuncSeq(pattern, func(r rune) bool { return strings.ContainsRune("/{}.$", r) }) {
@@ -106,8 +107,9 @@ func operationName(pattern string) string {
 	return b.String()
 }
 
-// Sends is the schema of what a client sends; "" for nothing.
-func (t *Route) Sends(method string) string {
+// RequestSchema returns a reference to the schema of the request body of a method, or ""
+// when the method has no body.
+func (t *Route) RequestSchema(method string) string {
 	switch {
 	case method == http.MethodDelete || method == http.MethodGet:
 		return ""
@@ -116,20 +118,20 @@ func (t *Route) Sends(method string) string {
 	case t.Action != nil:
 		return openAPISchema(t.Schema, t.Action.verb()+"RequestBody")
 	case method == http.MethodPost:
-		return openAPISchema(t.makes, "")
+		return openAPISchema(t.memberSchema, "")
 	}
 	return openAPISchema(t.Schema, "")
 }
 
-// responses are the answers to a method.
-func (t *Route) responses(method string) mapping {
-	out := mapping{}
+// responses returns the OpenAPI responses to a method.
+func (t *Route) responses(method string) yamlMapping {
+	out := yamlMapping{}
 	answer := func(status, description, schema string) {
-		of := mapping{{"description", description}}
+		of := yamlMapping{{"description", description}}
 		if schema != "" {
-			of = append(of, entry{"content", content(schema)})
+			of = append(of, yamlEntry{"content", content(schema)})
 		}
-		out = append(out, entry{status, of})
+		out = append(out, yamlEntry{status, of})
 	}
 	task := openAPISchema("Task.v1_7_4", "")
 	switch {
@@ -148,17 +150,17 @@ func (t *Route) responses(method string) mapping {
 		answer("202", "The action goes on as a task.", task)
 		answer("204", "The action was carried out.", "")
 	case method == http.MethodPost:
-		answer("201", "The new resource.", openAPISchema(t.makes, ""))
+		answer("201", "The new resource.", openAPISchema(t.memberSchema, ""))
 		answer("202", "The resource is being created as a task.", task)
 	default:
 		answer("202", "The resource is being deleted as a task.", task)
 		answer("204", "The resource was deleted.", "")
 	}
-	return append(out, entry{"default", mapping{{"$ref", "#/components/responses/Error"}}})
+	return append(out, yamlEntry{"default", yamlMapping{{"$ref", "#/components/responses/Error"}}})
 }
 
-// openAPISchema refers to the published schema of a type, or of something that
-// belongs to it.
+// openAPISchema returns a reference to the published schema of a type, or of a part of that
+// schema.
 func openAPISchema(schema, part string) string {
 	name := TypeName(schema)
 	if part == "" {
@@ -167,30 +169,30 @@ func openAPISchema(schema, part string) string {
 	return published(schema) + schema + ".yaml#/components/schemas/" + strings.Replace(schema, ".", "_", 1) + "_" + part
 }
 
-func content(schema string) mapping {
-	return mapping{{string(JSON), mapping{{"schema", mapping{{"$ref", schema}}}}}}
+func content(schema string) yamlMapping {
+	return yamlMapping{{string(JSON), yamlMapping{{"schema", yamlMapping{{"$ref", schema}}}}}}
 }
 
-// write writes YAML: what is text is quoted as JSON does, which YAML takes.
-func (m mapping) write(b *bytes.Buffer, indent int) {
+// write appends the mapping as YAML. It quotes text as JSON does, which YAML accepts.
+func (m yamlMapping) write(b *bytes.Buffer, indent int) {
 	for _, e := range m {
 		b.WriteString(strings.Repeat("  ", indent))
 		e.write(b, indent)
 	}
 }
 
-func (e entry) write(b *bytes.Buffer, indent int) {
+func (e yamlEntry) write(b *bytes.Buffer, indent int) {
 	b.Write(AppendText(nil, e.key))
 	b.WriteByte(':')
 	switch x := e.value.(type) {
-	case mapping:
+	case yamlMapping:
 		if len(x) == 0 {
 			b.WriteString(" {}\n")
 			return
 		}
 		b.WriteByte('\n')
 		x.write(b, indent+1)
-	case []mapping:
+	case []yamlMapping:
 		if len(x) == 0 {
 			b.WriteString(" []\n")
 			return

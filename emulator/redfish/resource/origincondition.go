@@ -7,11 +7,11 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// Origins says which resource stands for a part of a server that something
-// happened to: its row's pattern, of which the last variable is the part's ID,
-// the one before it, where a part needs that, what it is in. A part that is not
-// here has no resource.
-var Origins = map[event.Part]string{
+// OriginPatterns maps each part of a server that an event can be about to the URI pattern
+// of its resource. The last variable of the pattern is the ID of the part, and the one
+// before it, where there is one, the ID of what contains the part. A part that is not
+// listed has no resource.
+var OriginPatterns = map[event.Part]string{
 	event.System:     "/redfish/v1/Systems/{system}",
 	event.Chassis:    "/redfish/v1/Chassis/{chassis}",
 	event.BMC:        "/redfish/v1/Managers/{manager}",
@@ -31,11 +31,12 @@ var Origins = map[event.Part]string{
 	event.NIC:        "/redfish/v1/Systems/{system}/EthernetInterfaces/{nic}",
 }
 
-// Origin is the address of the resource of a part; false when there is none,
-// or none any longer. Who asks for it must show what those resources do
-// (resource.origins).
-func (v View) Origin(s event.Subject) (string, bool) {
-	pattern, ok := Origins[s.Part]
+// OriginOfCondition returns the URI of the resource that an event is about (DSP2046,
+// OriginOfCondition). It returns false when that resource does not exist, or no longer
+// exists. A row that calls it sets linksToOrigins, so that its body depends on what those
+// resources depend on.
+func (v View) OriginOfCondition(s event.Subject) (string, bool) {
+	pattern, ok := OriginPatterns[s.Part]
 	if !ok {
 		return "", false
 	}
@@ -62,8 +63,8 @@ func (v View) Origin(s event.Subject) (string, bool) {
 	return uri, true
 }
 
-// subject names the part that something happened to.
-func (v View) subject(s event.Subject) string {
+// subjectName returns the name of the part that an event is about, as messages show it.
+func (v View) subjectName(s event.Subject) string {
 	switch {
 	case s.Part == event.Log && s.ID == string(bmc.AuditLog):
 		return v.Dialect.Logs.Manager
@@ -81,19 +82,19 @@ func (v View) subject(s event.Subject) string {
 	return string(s.Part)
 }
 
-// showOrigins makes the rows that link to what something happened to show what
-// decides whether that is there.
-func showOrigins(tree []Row) {
+// addOriginParts makes every row with linksToOrigins depend on the parts that decide
+// whether an origin exists.
+func addOriginParts(tree []Row) {
 	var all Parts
 	for i := range tree {
-		for _, pattern := range Origins {
+		for _, pattern := range OriginPatterns {
 			if tree[i].URI == pattern {
-				all |= tree[i].DependsOn &^ PartTime // which nothing comes or goes by
+				all |= tree[i].DependsOn &^ PartTime // no resource appears or vanishes with time
 			}
 		}
 	}
 	for i := range tree {
-		if tree[i].origins {
+		if tree[i].linksToOrigins {
 			tree[i].DependsOn |= all
 		}
 	}

@@ -23,10 +23,10 @@ func pcieRows() []Row {
 func cardID(c machine.Card) string            { return c.ID }
 func functionID(f machine.PCIFunction) string { return f.ID }
 
-// card is the card that the view is of.
+// card returns the card of the view's PCIeDevice.
 func (v View) card() machine.Card { return Find(v.Machine.Profile.Cards, v.IDs["card"], cardID) }
 
-// functions are those of the card that the view is of.
+// functions returns the PCIe functions of the view's PCIeDevice.
 func (v View) functions() []machine.PCIFunction { return v.Machine.Profile.Functions(v.card()) }
 
 func pcieDevice(v View) Object {
@@ -37,22 +37,22 @@ func pcieDevice(v View) Object {
 	}
 	o := Object{
 		"Name": c.Product, "Manufacturer": c.Vendor, "Model": c.Product, "PartNumber": orNull(c.PartNumber),
-		"SerialNumber": v.cardSerial(c), "FirmwareVersion": v.version(c.Component), "DeviceType": kind, "Status": status("Enabled"),
+		"SerialNumber": v.cardSerial(c), "FirmwareVersion": v.firmwareVersion(c.Component), "DeviceType": kind, "Status": status("Enabled"),
 		"PCIeInterface": pcieInterface(c),
 		"Links":         Object{"Chassis": Refs(v.chassis()), "Chassis@odata.count": 1},
 	}
 	if c.SlotType != "" {
 		o["Slot"] = Object{
 			"SlotType": c.SlotType, "Lanes": c.Lanes, "PCIeType": generation(c), "HotPluggable": false,
-			"Location": label(c.Slot, "Slot", ordinal("", c.ID)),
+			"Location": partLocation(c.Slot, "Slot", ordinal("", c.ID)),
 		}
 	}
 	return o
 }
 
-// version is that of a component of firmware; null where there is none, or none
-// that runs.
-func (v View) version(component string) any {
+// firmwareVersion returns the running version of a firmware component, or nil when the
+// component does not exist or does not run.
+func (v View) firmwareVersion(component string) any {
 	if component == "" {
 		return nil
 	}
@@ -74,7 +74,7 @@ func pcieFunction(v View) Object {
 	f := Find(v.functions(), v.IDs["function"], functionID)
 	links := Object{"PCIeDevice": Ref(v.chassis("PCIeDevices", c.ID))}
 	if f.NIC != "" {
-		links["EthernetInterfaces"], links["EthernetInterfaces@odata.count"] = Refs(v.interfaceAt(f.NIC)), 1
+		links["EthernetInterfaces"], links["EthernetInterfaces@odata.count"] = Refs(v.interfaceURI(f.NIC)), 1
 		links["NetworkDeviceFunctions"] = Refs(v.chassis("NetworkAdapters", c.ID, "NetworkDeviceFunctions", f.NIC))
 		links["NetworkDeviceFunctions@odata.count"] = 1
 	}

@@ -10,12 +10,12 @@ import (
 func powerRows() []Row {
 	const supply = "/redfish/v1/Chassis/{chassis}/PowerSubsystem/PowerSupplies/{supply}"
 	return []Row{
-		{URI: "/redfish/v1/Chassis/{chassis}/Power", Schema: "Power.v1_7_3", When: hasSensors, DependsOn: readings | PartIdentity | PartFirmware,
-			Read: oldPower, Patch: &oldPowerPatch},
+		{URI: "/redfish/v1/Chassis/{chassis}/Power", Schema: "Power.v1_7_3", When: hasSensors, DependsOn: sensorParts | PartIdentity | PartFirmware,
+			Read: legacyPower, Patch: &legacyPowerPatch},
 		{URI: "/redfish/v1/Chassis/{chassis}/PowerSubsystem", Schema: "PowerSubsystem.v1_1_3", When: hasSensors, DependsOn: PartThermal, Read: powerSubsystem},
 		{URI: "/redfish/v1/Chassis/{chassis}/PowerSubsystem/PowerSupplies", Schema: "PowerSupplyCollection", Name: "Power Supplies", MemberVariable: "supply"},
 		{URI: supply, Schema: "PowerSupply.v1_6_0", DependsOn: PartThermal | PartIdentity | PartFirmware, Read: powerSupply},
-		{URI: supply + "/Metrics", Schema: "PowerSupplyMetrics.v1_2_0", DependsOn: readings, Read: powerSupplyMetrics},
+		{URI: supply + "/Metrics", Schema: "PowerSupplyMetrics.v1_2_0", DependsOn: sensorParts, Read: powerSupplyMetrics},
 	}
 }
 
@@ -27,7 +27,7 @@ func supplyIDs(v View) []string {
 	return out
 }
 
-// supplyStates are the statuses of power supplies by what is wrong with them.
+// supplyStates maps the fault of a power supply to its Status.
 var supplyStates = map[thermal.Fault]Object{
 	thermal.NoFault: {"State": "Enabled", "Health": "OK"},
 	thermal.Failed:  {"State": "Enabled", "Health": "Critical"},
@@ -35,33 +35,34 @@ var supplyStates = map[thermal.Fault]Object{
 	thermal.Absent:  {"State": "Absent", "Health": nil},
 }
 
-// group is a set of parts of which some may fail.
-type redundant struct {
+// redundancyGroup is a set of power supplies or fans that back each other up.
+type redundancyGroup struct {
 	name   string
-	parts  []string // addresses
+	parts  []string // URIs
 	needed int
-	is     thermal.Redundancy
+	state  thermal.Redundancy
 }
 
-// redundancies are the healths of groups.
-var redundancies = map[thermal.Redundancy]string{thermal.Redundant: "OK", thermal.Bare: "Warning", thermal.Insufficient: "Critical"}
+// redundancyHealth maps the redundancy of a group to its Health.
+var redundancyHealth = map[thermal.Redundancy]string{thermal.Redundant: "OK", thermal.Bare: "Warning", thermal.Insufficient: "Critical"}
 
-func (v View) supplyGroup(uri func(id string) string) redundant {
+func (v View) supplyRedundancy(uri func(id string) string) redundancyGroup {
 	s := v.Machine.Profile.Thermal.Supplies
-	return redundant{"Power Supply Redundancy", Map(supplyIDs(v), uri), s.Needed, v.Machine.Thermal.SupplyRedundancy()}
+	return redundancyGroup{"Power Supply Redundancy", Map(supplyIDs(v), uri), s.Needed, v.Machine.Thermal.SupplyRedundancy()}
 }
 
-// health is that of a group; one that was made without spare parts has lost
-// nothing.
-func (g redundant) health() string {
-	if len(g.parts) == g.needed && g.is == thermal.Bare {
+// health returns the Health of a group. A group that has no spare parts by design is OK
+// when it is not redundant.
+func (g redundancyGroup) health() string {
+	if len(g.parts) == g.needed && g.state == thermal.Bare {
 		return "OK"
 	}
-	return redundancies[g.is]
+	return redundancyHealth[g.state]
 }
 
-// today is a group as RedundantGroup (DSP2046, Redundancy 1.4).
-func (g redundant) today() []Object {
+// redundantGroup returns the group as a RedundantGroup (DSP2046, Redundancy 1.4), which
+// PowerSubsystem and ThermalSubsystem show.
+func (g redundancyGroup) redundantGroup() []Object {
 	kind := "NPlusM"
 	if len(g.parts) <= g.needed {
 		kind = "NotRedundant"
@@ -73,8 +74,9 @@ func (g redundant) today() []Object {
 	}}
 }
 
-// before is a group as it was shown in Power and Thermal.
-func (g redundant) before(v View) []Object {
+// legacyRedundancy returns the group as the Redundancy property of the deprecated resources
+// Power and Thermal.
+func (g redundancyGroup) legacyRedundancy(v View) []Object {
 	mode := "N+m"
 	if len(g.parts) <= g.needed {
 		mode = "NotRedundant"
@@ -88,15 +90,15 @@ func (g redundant) before(v View) []Object {
 
 func powerSubsystem(v View) Object {
 	s := v.Machine.Profile.Thermal.Supplies
-	g := v.supplyGroup(func(id string) string { return v.URI + "/PowerSupplies/" + id })
+	g := v.supplyRedundancy(func(id string) string { return v.URI + "/PowerSupplies/" + id })
 	return Object{
 		"Name": "Power Subsystem", "CapacityWatts": s.Watts * float64(s.Needed),
 		"Allocation":            Object{"RequestedWatts": v.Machine.Profile.Thermal.Watts.Full, "AllocatedWatts": s.Watts * float64(s.Needed)},
-		"PowerSupplyRedundancy": g.today(), "Status": Object{"State": "Enabled", "Health": "OK", "HealthRollup": worst(v.supplyHealth(), g.health())},
+		"PowerSupplyRedundancy": g.redundantGroup(), "Status": Object{"State": "Enabled", "Health": "OK", "HealthRollup": worst(v.supplyHealth(), g.health())},
 	}
 }
 
-// supplyHealth is the worst of the power supplies'.
+// supplyHealth returns the worst Health of the power supplies.
 func (v View) supplyHealth() string {
 	all := []string{"OK"}
 	for n := range v.Machine.Profile.Thermal.Supplies.Count {
@@ -107,8 +109,8 @@ func (v View) supplyHealth() string {
 	return worst(all...)
 }
 
-// nominal is a voltage of the mains as Circuit.NominalVoltageType has it.
-func nominal(volts float64) string {
+// nominalVoltage returns the Circuit.NominalVoltageType of a mains voltage in volts.
+func nominalVoltage(volts float64) string {
 	switch {
 	case volts < 135:
 		return "AC120V"
@@ -122,12 +124,12 @@ func powerSupply(v View) Object {
 	n := ordinal("PSU", v.IDs["supply"])
 	s, fault := v.Machine.Profile.Thermal.Supplies, v.Machine.Thermal.SupplyFault(n)
 	o := Object{
-		"Name": fmt.Sprint("Power Supply ", n+1), "PowerSupplyType": "AC", "PowerCapacityWatts": s.Watts, "InputNominalVoltageType": nominal(s.Volts),
+		"Name": fmt.Sprint("Power Supply ", n+1), "PowerSupplyType": "AC", "PowerCapacityWatts": s.Watts, "InputNominalVoltageType": nominalVoltage(s.Volts),
 		"OutputNominalVoltageType": "DC12V", "PlugType": "IEC_60320_C14", "PhaseWiringType": "OnePhase3Wire", "HotPluggable": true, "Replaceable": true,
 		"InputRanges":       []Object{{"NominalVoltageType": "AC200To240V", "CapacityWatts": s.Watts}},
 		"EfficiencyRatings": []Object{{"LoadPercent": 50, "EfficiencyPercent": s.Efficiency}},
 		"OutputRails":       []Object{{"NominalVoltage": 12, "PhysicalContext": "SystemBoard"}},
-		"LineInputStatus":   "Normal", "Status": supplyStates[fault], "Location": label(v.IDs["supply"], "Slot", n),
+		"LineInputStatus":   "Normal", "Status": supplyStates[fault], "Location": partLocation(v.IDs["supply"], "Slot", n),
 		"Links": Object{"PoweringChassis": Refs(v.chassis()), "PoweringChassis@odata.count": 1},
 	}
 	if fault == thermal.NoInput {
@@ -135,7 +137,7 @@ func powerSupply(v View) Object {
 	}
 	if fault != thermal.Absent {
 		o["Manufacturer"], o["Model"], o["PartNumber"] = orNull(s.Vendor), orNull(s.Product), orNull(s.PartNumber)
-		o["SerialNumber"], o["FirmwareVersion"] = v.Machine.Identity.SerialOf("psu", n), v.version(s.Component)
+		o["SerialNumber"], o["FirmwareVersion"] = v.Machine.Identity.SerialOf("psu", n), v.firmwareVersion(s.Component)
 	}
 	return o
 }
@@ -144,15 +146,15 @@ func powerSupplyMetrics(v View) Object {
 	n := ordinal("PSU", v.IDs["supply"])
 	return Object{
 		"Name": fmt.Sprintf("Power Supply %d Metrics", n+1), "Status": supplyStates[v.Machine.Thermal.SupplyFault(n)],
-		"InputVoltage":     v.excerpt(v.measured(thermal.Voltage, n, thermal.Input)),
-		"InputPowerWatts":  v.excerpt(v.measured(thermal.Power, n, thermal.Input)),
-		"OutputPowerWatts": v.excerpt(v.measured(thermal.Power, n, thermal.Output)),
+		"InputVoltage":     v.excerpt(v.supplySensor(thermal.Voltage, n, thermal.Input)),
+		"InputPowerWatts":  v.excerpt(v.supplySensor(thermal.Power, n, thermal.Input)),
+		"OutputPowerWatts": v.excerpt(v.supplySensor(thermal.Power, n, thermal.Output)),
 	}
 }
 
-// oldPower is the resource that PowerSubsystem and Sensors took the place of,
-// where older clients look.
-func oldPower(v View) Object {
+// legacyPower returns the body of the deprecated resource Power, which PowerSubsystem and
+// Sensors replace and which older clients read.
+func legacyPower(v View) Object {
 	m, t := v.Machine.Profile.Thermal, v.Machine.Thermal
 	usage := t.Usage(v.Now, powerInterval)
 	whole := func(watts float64) int { return int(watts + 0.5) }
@@ -164,7 +166,7 @@ func oldPower(v View) Object {
 			"IntervalInMin": int(powerInterval.Minutes()), "AverageConsumedWatts": whole(usage.Mean), "MinConsumedWatts": whole(usage.Least),
 			"MaxConsumedWatts": whole(usage.Most),
 		},
-		"PowerLimit":  Object{"LimitInWatts": limit(t), "LimitException": "NoAction"},
+		"PowerLimit":  Object{"LimitInWatts": powerLimitWatts(t), "LimitException": "NoAction"},
 		"RelatedItem": Refs(v.chassis()), "RelatedItem@odata.count": 1, "Status": status("Enabled"),
 	}
 	voltages := []Object{}
@@ -172,33 +174,34 @@ func oldPower(v View) Object {
 		o := Object{
 			"@odata.id": fmt.Sprintf("%s#/Voltages/%d", v.URI, i), "MemberId": fmt.Sprint(i), "Name": s.Name, "SensorNumber": 0x40 + i,
 			"ReadingVolts": v.reading(s), "PhysicalContext": s.Context, "Status": v.sensorStatus(s),
-			"RelatedItem": v.relatedTo(s), "RelatedItem@odata.count": len(v.relatedTo(s)),
+			"RelatedItem": v.relatedItems(s), "RelatedItem@odata.count": len(v.relatedItems(s)),
 		}
-		v.oldThresholds(o, s)
+		v.legacyThresholds(o, s)
 		voltages = append(voltages, o)
 	}
 	supplies := []Object{}
 	for n := range m.Supplies.Count {
-		supplies = append(supplies, v.oldSupply(n))
+		supplies = append(supplies, v.legacyPowerSupply(n))
 	}
-	g := v.supplyGroup(func(id string) string { return fmt.Sprintf("%s#/PowerSupplies/%d", v.URI, ordinal("PSU", id)) })
+	g := v.supplyRedundancy(func(id string) string { return fmt.Sprintf("%s#/PowerSupplies/%d", v.URI, ordinal("PSU", id)) })
 	return Object{
 		"Name": "Power", "PowerControl": []Object{control}, "PowerControl@odata.count": 1,
 		"Voltages": voltages, "Voltages@odata.count": len(voltages), "PowerSupplies": supplies, "PowerSupplies@odata.count": len(supplies),
-		"Redundancy": g.before(v), "Redundancy@odata.count": 1,
+		"Redundancy": g.legacyRedundancy(v), "Redundancy@odata.count": 1,
 	}
 }
 
-// limit is the power limit; nil when there is none.
-func limit(t thermal.View) any {
+// powerLimitWatts returns the power limit in watts, or nil when there is none.
+func powerLimitWatts(t thermal.View) any {
 	if w := t.Limit(); w > 0 {
 		return w
 	}
 	return nil
 }
 
-// oldThresholds shows thresholds as Power and Thermal did.
-func (v View) oldThresholds(o Object, s thermal.Sensor) {
+// legacyThresholds adds the thresholds of a sensor in the form of the deprecated resources
+// Power and Thermal.
+func (v View) legacyThresholds(o Object, s thermal.Sensor) {
 	l := v.Machine.Thermal.Thresholds(s.ID)
 	for name, at := range map[string]*float64{
 		"LowerThresholdCritical": l.LowCritical, "LowerThresholdNonCritical": l.LowCaution,
@@ -210,14 +213,14 @@ func (v View) oldThresholds(o Object, s thermal.Sensor) {
 	}
 }
 
-func (v View) oldSupply(n int) Object {
+func (v View) legacyPowerSupply(n int) Object {
 	s, fault := v.Machine.Profile.Thermal.Supplies, v.Machine.Thermal.SupplyFault(n)
-	out := v.reading(v.measured(thermal.Power, n, thermal.Output))
+	out := v.reading(v.supplySensor(thermal.Power, n, thermal.Output))
 	o := Object{
 		"@odata.id": fmt.Sprintf("%s#/PowerSupplies/%d", v.URI, n), "MemberId": fmt.Sprint(n), "Name": fmt.Sprint("Power Supply ", n+1),
 		"PowerSupplyType": "AC", "LineInputVoltageType": "AC240V", "PowerCapacityWatts": s.Watts, "EfficiencyPercent": s.Efficiency, "HotPluggable": true,
-		"LineInputVoltage": v.reading(v.measured(thermal.Voltage, n, thermal.Input)),
-		"PowerInputWatts":  v.reading(v.measured(thermal.Power, n, thermal.Input)), "PowerOutputWatts": out, "LastPowerOutputWatts": out,
+		"LineInputVoltage": v.reading(v.supplySensor(thermal.Voltage, n, thermal.Input)),
+		"PowerInputWatts":  v.reading(v.supplySensor(thermal.Power, n, thermal.Input)), "PowerOutputWatts": out, "LastPowerOutputWatts": out,
 		"InputRanges": []Object{{
 			"InputType": "AC", "MinimumVoltage": 200, "MaximumVoltage": 240, "MinimumFrequencyHz": 47, "MaximumFrequencyHz": 63, "OutputWattage": s.Watts,
 		}},
@@ -226,12 +229,12 @@ func (v View) oldSupply(n int) Object {
 	}
 	if fault != thermal.Absent {
 		o["Manufacturer"], o["Model"], o["PartNumber"] = orNull(s.Vendor), orNull(s.Product), orNull(s.PartNumber)
-		o["SerialNumber"], o["FirmwareVersion"] = v.Machine.Identity.SerialOf("psu", n), v.version(s.Component)
+		o["SerialNumber"], o["FirmwareVersion"] = v.Machine.Identity.SerialOf("psu", n), v.firmwareVersion(s.Component)
 	}
 	return o
 }
 
-var oldPowerPatch = Patch{
+var legacyPowerPatch = Patch{
 	Inputs: []Input{{Name: "PowerControl", Kind: Array, Min: 1, Max: 1, Of: []Input{{Kind: Group, Of: []Input{
 		{Name: "PowerLimit", Kind: Group, Of: []Input{{Name: "LimitInWatts", Kind: Number, Nullable: true}}},
 	}}}}},

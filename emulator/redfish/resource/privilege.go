@@ -18,48 +18,50 @@ const (
 	configureComponents = bmc.PrivConfigureComponents
 	configureSelf       = bmc.PrivConfigureSelf
 
-	noAuth Privilege = "NoAuth" // of the registry alone: nobody needs to log in
+	noAuth Privilege = "NoAuth" // in the registry only: no login is needed
 )
 
-// Privileges says which privileges each operation on a resource asks for: any one
-// of the list. Actions are a POST.
+// Privileges lists the privileges that each operation on a resource requires. Any one of a
+// list is enough. An action is a POST.
 type Privileges struct {
 	Get, Patch, Post, Delete []Privilege
 	// Properties ask for other privileges than the resource does to be changed.
 	Properties map[string][]Privilege
 }
 
-// What groups of entities need.
+// The privileges that groups of entities require.
 var (
-	ofManager      = NeedsTo([]Privilege{Login}, ConfigureManager)
-	ofComponents   = NeedsTo([]Privilege{Login}, configureComponents)
-	ofEither       = NeedsTo([]Privilege{Login}, ConfigureManager, configureComponents)
-	ofUsers        = NeedsTo([]Privilege{Login}, configureUsers)
-	ofCertificates = NeedsTo([]Privilege{ConfigureManager}, ConfigureManager)
-	ofSubscription = NeedsTo([]Privilege{Login}, ConfigureManager, configureSelf)
-	ofAccount      = NeedsTo([]Privilege{ConfigureManager, configureUsers, configureSelf}, configureUsers)
-	ofSessions     = Privileges{
+	managerPrivileges            = ReadWritePrivileges([]Privilege{Login}, ConfigureManager)
+	componentPrivileges          = ReadWritePrivileges([]Privilege{Login}, configureComponents)
+	managerOrComponentPrivileges = ReadWritePrivileges([]Privilege{Login}, ConfigureManager, configureComponents)
+	userPrivileges               = ReadWritePrivileges([]Privilege{Login}, configureUsers)
+	certificatePrivileges        = ReadWritePrivileges([]Privilege{ConfigureManager}, ConfigureManager)
+	subscriptionPrivileges       = ReadWritePrivileges([]Privilege{Login}, ConfigureManager, configureSelf)
+	accountPrivileges            = ReadWritePrivileges([]Privilege{ConfigureManager, configureUsers, configureSelf}, configureUsers)
+	sessionCollectionPrivileges  = Privileges{
 		Get: []Privilege{Login}, Patch: []Privilege{ConfigureManager}, Post: []Privilege{Login}, Delete: []Privilege{ConfigureManager},
 	}
-	ofSession = Privileges{
+	sessionPrivileges = Privileges{
 		Get: []Privilege{ConfigureManager, configureSelf}, Patch: []Privilege{ConfigureManager},
 		Post: []Privilege{ConfigureManager}, Delete: []Privilege{ConfigureManager, configureSelf},
 	}
-	ofRoot = NeedsTo([]Privilege{Login, noAuth}, ConfigureManager)
+	rootPrivileges = ReadWritePrivileges([]Privilege{Login, noAuth}, ConfigureManager)
 )
 
-func NeedsTo(read []Privilege, write ...Privilege) Privileges {
+// ReadWritePrivileges returns the privileges of an entity whose write operations all
+// require the same ones.
+func ReadWritePrivileges(read []Privilege, write ...Privilege) Privileges {
 	return Privileges{Get: read, Patch: write, Post: write, Delete: write}
 }
 
-// Mappings are the Redfish operation-to-privilege mapping (DSP8011,
-// Redfish_1.8.0_PrivilegeRegistry) for all its entities. It lets a HEAD of an
-// account pass with Login; here a HEAD asks for what a GET asks for.
+// Mappings is the Redfish operation-to-privilege mapping (DSP8011,
+// Redfish_1.8.0_PrivilegeRegistry) of all its entities. The registry lets a HEAD of an
+// account pass with Login; here a HEAD requires what a GET requires.
 var Mappings = []struct {
 	needs    Privileges
 	Entities string
 }{
-	{ofComponents, `
+	{componentPrivileges, `
 		AccelerationFunction AccelerationFunctionCollection AddressPool AddressPoolCollection Application
 		ApplicationCollection Assembly AutomationInstrumentation AutomationNode AutomationNodeCollection Bios
 		BootOption BootOptionCollection CXLLogicalDevice CXLLogicalDeviceCollection Cable CableCollection Chassis
@@ -86,9 +88,9 @@ var Mappings = []struct {
 		USBControllerCollection UpdateService UpdateServiceCapabilities VCATEntry VCATEntryCollection
 		VirtualCXLSwitch VirtualCXLSwitchCollection VirtualPCI2PCIBridge VirtualPCI2PCIBridgeCollection Volume
 		VolumeCollection Zone ZoneCollection`},
-	{ofUsers, `
+	{userPrivileges, `
 		AccountService ManagerAccountCollection`},
-	{ofManager, `
+	{managerPrivileges, `
 		ActionInfo AggregationService AggregationSource AggregationSourceCollection AllowDeny AllowDenyCollection
 		AttributeRegistry Battery BatteryCollection BatteryMetrics CertificateService ComponentIntegrity
 		ComponentIntegrityCollection CompositionReservation CompositionReservationCollection CompositionService
@@ -106,65 +108,65 @@ var Mappings = []struct {
 		ServiceConditions SessionService Task TaskCollection TaskService TelemetryService Thermal ThermalEquipment
 		ThermalMetrics ThermalSubsystem Triggers TriggersCollection TrustedComponent TrustedComponentCollection
 		VLanNetworkInterface VLanNetworkInterfaceCollection VirtualMedia VirtualMediaCollection`},
-	{ofEither, `
+	{managerOrComponentPrivileges, `
 		Aggregate AggregateCollection EventDestinationCollection RegisteredClientCollection`},
-	{ofCertificates, `
+	{certificatePrivileges, `
 		Certificate CertificateCollection CertificateEnrollment CertificateEnrollmentCollection CertificateLocations`},
-	{ofSubscription, `
+	{subscriptionPrivileges, `
 		EventDestination RegisteredClient`},
-	{ofAccount, `
+	{accountPrivileges, `
 		ManagerAccount`},
-	{ofRoot, `
+	{rootPrivileges, `
 		ServiceRoot`},
-	{ofSession, `
+	{sessionPrivileges, `
 		Session`},
-	{ofSessions, `
+	{sessionCollectionPrivileges, `
 		SessionCollection`},
 }
 
-// Overrides of what entities need. Operations that one does not name are as
-// elsewhere.
+// Overrides of the privileges of entities. An operation without an override keeps the
+// privileges of the entity.
 var (
-	byManager    = NeedsTo(nil, ConfigureManager)
-	byComponents = NeedsTo(nil, configureComponents)
-	onComponents = NeedsTo([]Privilege{configureComponents}, configureComponents)
+	managerOverride       = ReadWritePrivileges(nil, ConfigureManager)
+	componentOverride     = ReadWritePrivileges(nil, configureComponents)
+	componentReadOverride = ReadWritePrivileges([]Privilege{configureComponents}, configureComponents)
 )
 
-// SubordinateOverrides are the registry's subordinate overrides: what entities need where
-// those of under are above them, in that order, with others in between or not
-// (DSP0266, "Subordinate override").
+// SubordinateOverrides lists the subordinate overrides of the registry: the privileges of
+// entities below the resources named in targets, in that order, with or without others in
+// between (DSP0266, "Subordinate override").
 var SubordinateOverrides = []struct {
 	Entities, under string
 	needs           Privileges
 }{
-	{`Certificate CertificateCollection`, `ComputerSystem`, onComponents},
-	{`EnvironmentMetrics`, `Processor`, byComponents},
-	{`EnvironmentMetrics`, `Memory`, byComponents},
-	{`EnvironmentMetrics`, `Drive`, byComponents},
-	{`EnvironmentMetrics`, `PCIeDevice`, byComponents},
-	{`EnvironmentMetrics`, `StorageController`, byComponents},
-	{`EnvironmentMetrics`, `Port`, byComponents},
-	{`EthernetInterface`, `Manager EthernetInterfaceCollection`, byManager},
-	{`EthernetInterfaceCollection`, `Manager`, byManager},
-	{`LogServiceCollection`, `ComputerSystem`, byComponents},
-	{`LogServiceCollection`, `Chassis`, byComponents},
-	{`LogService`, `ComputerSystem LogServiceCollection`, byComponents},
-	{`LogService`, `Chassis LogServiceCollection`, byComponents},
-	{`LogEntryCollection`, `ComputerSystem LogServiceCollection LogService`, byComponents},
-	{`LogEntryCollection`, `Chassis LogServiceCollection LogService`, byComponents},
-	{`LogEntry`, `ComputerSystem LogServiceCollection LogService LogEntryCollection`, byComponents},
-	{`LogEntry`, `Chassis LogServiceCollection LogService LogEntryCollection`, byComponents},
+	{`Certificate CertificateCollection`, `ComputerSystem`, componentReadOverride},
+	{`EnvironmentMetrics`, `Processor`, componentOverride},
+	{`EnvironmentMetrics`, `Memory`, componentOverride},
+	{`EnvironmentMetrics`, `Drive`, componentOverride},
+	{`EnvironmentMetrics`, `PCIeDevice`, componentOverride},
+	{`EnvironmentMetrics`, `StorageController`, componentOverride},
+	{`EnvironmentMetrics`, `Port`, componentOverride},
+	{`EthernetInterface`, `Manager EthernetInterfaceCollection`, managerOverride},
+	{`EthernetInterfaceCollection`, `Manager`, managerOverride},
+	{`LogServiceCollection`, `ComputerSystem`, componentOverride},
+	{`LogServiceCollection`, `Chassis`, componentOverride},
+	{`LogService`, `ComputerSystem LogServiceCollection`, componentOverride},
+	{`LogService`, `Chassis LogServiceCollection`, componentOverride},
+	{`LogEntryCollection`, `ComputerSystem LogServiceCollection LogService`, componentOverride},
+	{`LogEntryCollection`, `Chassis LogServiceCollection LogService`, componentOverride},
+	{`LogEntry`, `ComputerSystem LogServiceCollection LogService LogEntryCollection`, componentOverride},
+	{`LogEntry`, `Chassis LogServiceCollection LogService LogEntryCollection`, componentOverride},
 }
 
-// Properties are the registry's property overrides: what changing them needs,
-// instead of what changing the rest of the entity does (DSP0266, "Property
-// override").
+// Properties lists the property overrides of the registry: the privileges that changing a
+// property requires instead of those of its entity (DSP0266, "Property override").
 var Properties = map[string]map[string][]Privilege{
 	"ManagerAccount": {"Password": {configureUsers, configureSelf}},
 }
 
-// Needed is what an entity needs that is below others, the outermost first.
-func Needed(name string, above []string) (Privileges, error) {
+// EntityPrivileges returns the privileges of an entity that is below others, outermost
+// first. It returns an error when the registry does not have the entity.
+func EntityPrivileges(name string, above []string) (Privileges, error) {
 	var n Privileges
 	for _, m := range Mappings {
 		if slices.Contains(strings.Fields(m.Entities), name) {
@@ -176,7 +178,7 @@ func Needed(name string, above []string) (Privileges, error) {
 		return n, fmt.Errorf("the privilege registry has no %s", name)
 	}
 	for _, o := range SubordinateOverrides {
-		if !slices.Contains(strings.Fields(o.Entities), name) || !follow(strings.Fields(o.under), above) {
+		if !slices.Contains(strings.Fields(o.Entities), name) || !containsInOrder(strings.Fields(o.under), above) {
 			continue
 		}
 		for _, op := range []struct{ to, from *[]Privilege }{
@@ -190,9 +192,9 @@ func Needed(name string, above []string) (Privileges, error) {
 	return n, nil
 }
 
-// follow says whether names come in all one after the other, with or without
+// containsInOrder reports whether all contains the names in their order, with or without
 // others in between.
-func follow(names, all []string) bool {
+func containsInOrder(names, all []string) bool {
 	for _, a := range all {
 		if len(names) > 0 && names[0] == a {
 			names = names[1:]
@@ -201,8 +203,8 @@ func follow(names, all []string) bool {
 	return len(names) == 0
 }
 
-// To lists the privileges for an HTTP method.
-func (n *Privileges) To(method string) []Privilege {
+// ForMethod returns the privileges of which an HTTP method requires one.
+func (n *Privileges) ForMethod(method string) []Privilege {
 	switch method {
 	case "PATCH", "PUT":
 		return n.Patch
@@ -214,8 +216,10 @@ func (n *Privileges) To(method string) []Privilege {
 	return n.Get
 }
 
-// AssignNeeds gives each row what its entity needs at its place.
-func AssignNeeds(tree []Row) error {
+// AssignPrivileges sets the privileges of each row from the privilege registry, by its
+// entity and its place in the tree. It returns an error for a row whose entity the registry
+// does not have and that does not state its own.
+func AssignPrivileges(tree []Row) error {
 	types := map[string]string{}
 	for i := range tree {
 		types[tree[i].URI] = TypeName(tree[i].Schema)
@@ -231,11 +235,11 @@ func AssignNeeds(tree []Row) error {
 				above = append(above, types[r.URI[:at]])
 			}
 		}
-		n, err := Needed(TypeName(r.Schema), above)
+		n, err := EntityPrivileges(TypeName(r.Schema), above)
 		switch {
 		case err == nil:
 			r.Privileges = n
-		case r.Privileges.Get == nil: // a vendor's own says it itself
+		case r.Privileges.Get == nil: // an OEM row states its own
 			return fmt.Errorf("redfish: %s: %w", r.URI, err)
 		}
 	}

@@ -18,13 +18,14 @@ func processorRows() []Row {
 	}
 }
 
-// cpuIDs and dimmIDs are the names of processors and memory modules.
-func cpuIDs(p *machine.Profile) []string { return counted("CPU", p.Processors.Sockets) }
+// cpuIDs returns the IDs of the processors.
+func cpuIDs(p *machine.Profile) []string { return numberedIDs("CPU", p.Processors.Sockets) }
 
-func dimmIDs(p *machine.Profile) []string { return counted("DIMM", p.Memory.Modules) }
+// dimmIDs returns the IDs of the memory modules.
+func dimmIDs(p *machine.Profile) []string { return numberedIDs("DIMM", p.Memory.Modules) }
 
-// counted are n names from 1 on.
-func counted(prefix string, n int) []string {
+// numberedIDs returns n IDs: the prefix and a number from 1 on.
+func numberedIDs(prefix string, n int) []string {
 	out := make([]string, 0, n)
 	for i := range n {
 		out = append(out, fmt.Sprint(prefix, i+1))
@@ -32,7 +33,7 @@ func counted(prefix string, n int) []string {
 	return out
 }
 
-// ordinal is which one an ID of counted is, counted from 0.
+// ordinal returns the index, from 0, of an ID that numberedIDs made; 0 for any other ID.
 func ordinal(prefix, id string) int {
 	var n int
 	if _, err := fmt.Sscan(strings.TrimPrefix(id, prefix), &n); err != nil {
@@ -41,11 +42,11 @@ func ordinal(prefix, id string) int {
 	return n - 1
 }
 
-// architectures are what uname says, as Redfish spells it: the architecture and
-// the instruction set.
+// architectures maps an architecture as uname prints it to Processor.ProcessorArchitecture
+// and Processor.InstructionSet.
 var architectures = map[string][2]string{"x86_64": {"x86", "x86-64"}, "aarch64": {"ARM", "ARM-A64"}}
 
-// processors is ComputerSystem.ProcessorSummary.
+// processors returns ComputerSystem.ProcessorSummary.
 func processors(p machine.Processors) Object {
 	return Object{
 		"Count": p.Sockets, "CoreCount": p.Sockets * p.Cores, "LogicalProcessorCount": p.Sockets * p.Threads,
@@ -53,7 +54,7 @@ func processors(p machine.Processors) Object {
 	}
 }
 
-// memorySummary is ComputerSystem.MemorySummary.
+// memorySummary returns ComputerSystem.MemorySummary.
 func memorySummary(p *machine.Profile) Object {
 	return Object{
 		"TotalSystemMemoryGiB": float64(p.MemoryMiB) / 1024, "TotalSystemPersistentMemoryGiB": 0, "MemoryMirroring": "None",
@@ -74,7 +75,7 @@ func processor(v View) Object {
 			"IdentificationRegisters": orNull(p.Signature), "MicrocodeInfo": orNull(p.Microcode),
 		},
 		"Status": status("Enabled"), "PartNumber": nil, "Replaceable": true,
-		"Location": label(id, "Socket", n),
+		"Location": partLocation(id, "Socket", n),
 		"Links":    Object{"Chassis": Ref(v.chassis())},
 	}
 	if a, ok := architectures[p.Arch]; ok {
@@ -99,23 +100,23 @@ func processor(v View) Object {
 	return o
 }
 
-// label is a Location that says what stands beside the part.
-func label(text, kind string, ordinal int) Object {
+// partLocation returns a Resource.Location with the label beside a part.
+func partLocation(text, kind string, ordinal int) Object {
 	return Object{"PartLocation": Object{"ServiceLabel": text, "LocationType": kind, "LocationOrdinalValue": ordinal}}
 }
 
-// perSocket is how many memory modules a processor has.
-func perSocket(p *machine.Profile) int {
+// dimmsPerSocket returns how many memory modules a processor has.
+func dimmsPerSocket(p *machine.Profile) int {
 	return max(1, (p.Memory.Modules+p.Processors.Sockets-1)/p.Processors.Sockets)
 }
 
-// socketOf is the processor that a memory module is at, counted from 0.
-func socketOf(p *machine.Profile, id string) int { return ordinal("DIMM", id) / perSocket(p) }
+// dimmSocket returns the index, from 0, of the processor of a memory module.
+func dimmSocket(p *machine.Profile, id string) int { return ordinal("DIMM", id) / dimmsPerSocket(p) }
 
 func dimm(v View) Object {
 	p, m, id := v.Machine.Profile, v.Machine.Profile.Memory, v.IDs["dimm"]
 	n := ordinal("DIMM", id)
-	socket, channel := socketOf(p, id), n%perSocket(p)
+	socket, channel := dimmSocket(p, id), n%dimmsPerSocket(p)
 	name := fmt.Sprintf("P%d-DIMM%c1", socket, 'A'+channel%26)
 	return Object{
 		"Name": "Memory module " + name, "DeviceLocator": name, "MemoryType": "DRAM", "MemoryDeviceType": m.Type, "BaseModuleType": m.Form,
@@ -124,7 +125,7 @@ func dimm(v View) Object {
 		"AllowedSpeedsMHz": []int{m.MHz}, "OperatingSpeedMhz": m.MHz,
 		"Manufacturer": m.Vendor, "PartNumber": m.PartNumber, "SerialNumber": v.Machine.Identity.SerialOf("dimm", n),
 		"MemoryLocation": Object{"Socket": socket, "MemoryController": channel / 2, "Channel": channel, "Slot": 0},
-		"Location":       label(name, "Slot", n), "Status": status("Enabled"), "Enabled": true,
+		"Location":       partLocation(name, "Slot", n), "Status": status("Enabled"), "Enabled": true,
 		"Links": Object{
 			"Chassis": Ref(v.chassis()), "Processors": Refs(v.system("Processors", fmt.Sprint("CPU", socket+1))), "Processors@odata.count": 1,
 		},

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// CompactDate is a text with the time that it is, if it is one, as a clock six
-// hours west writes it without a colon.
+// CompactDate returns an RFC 3339 time in the zone UTC-6 with an offset without a colon. It
+// returns any other text unchanged.
 func CompactDate(text string) string {
 	if len(text) < len("2006-01-02T15:04:05Z") || text[4] != '-' || text[10] != 'T' {
 		return text
@@ -21,27 +21,27 @@ func CompactDate(text string) string {
 	return t.In(time.FixedZone("", -6*3600)).Format("2006-01-02T15:04:05-0700")
 }
 
-// Cloned is a copy of a JSON value, all the way down.
-func Cloned(v any) any {
+// Clone returns a deep copy of a JSON value.
+func Clone(v any) any {
 	switch x := v.(type) {
 	case map[string]any:
 		c := maps.Clone(x)
 		for name := range c {
-			c[name] = Cloned(c[name])
+			c[name] = Clone(c[name])
 		}
 		return c
 	case []any:
 		c := slices.Clone(x)
 		for i := range c {
-			c[i] = Cloned(c[i])
+			c[i] = Clone(c[i])
 		}
 		return c
 	}
 	return v
 }
 
-// ValueAt is the property at a path. A segment may be the number of an element,
-// from the end if it is negative.
+// ValueAt returns the property at a path, and whether there is one. A segment may be the
+// index of an array element; a negative index counts from the end.
 func ValueAt(in any, path string) (any, bool) {
 	name, rest, deeper := strings.Cut(path, "/")
 	var v any
@@ -70,6 +70,8 @@ func ValueAt(in any, path string) (any, bool) {
 	return ValueAt(v, rest)
 }
 
+// SetAt sets the property at a path and creates the objects on the way. It does nothing
+// when the path leads to an array element that does not exist.
 func SetAt(in any, path string, v any) {
 	name, rest, deeper := strings.Cut(path, "/")
 	if all, ok := in.([]any); ok {
@@ -98,7 +100,9 @@ func SetAt(in any, path string, v any) {
 	SetAt(o[name], rest, v)
 }
 
-func DropAt(in any, path string) {
+// RemoveAt removes the property at a path. The segment "*" stands for every element of an
+// array.
+func RemoveAt(in any, path string) {
 	name, rest, deeper := strings.Cut(path, "/")
 	switch x := in.(type) {
 	case Object:
@@ -106,16 +110,16 @@ func DropAt(in any, path string) {
 			delete(x, name)
 			return
 		}
-		DropAt(x[name], rest)
+		RemoveAt(x[name], rest)
 	case []any:
 		if name == "*" && deeper {
 			for _, e := range x {
-				DropAt(e, rest)
+				RemoveAt(e, rest)
 			}
 			return
 		}
 		if i, err := strconv.Atoi(name); err == nil && deeper && i >= 0 && i < len(x) {
-			DropAt(x[i], rest)
+			RemoveAt(x[i], rest)
 		}
 	}
 }

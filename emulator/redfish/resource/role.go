@@ -19,24 +19,26 @@ func accountRole(v View) Object {
 	}
 }
 
-// predefinedRole: what is predefined stays as it is (DSP0266, "Roles").
+// predefinedRole reports whether a request would change a predefined role (DSP0266,
+// "Roles").
 func predefinedRole(v View, method string) bool {
 	return (method == http.MethodPatch || method == http.MethodDelete) && bmc.IsPredefined(v.role().ID)
 }
 
 var rolePrivileges = []Input{
 	{Name: "AssignedPrivileges", Kind: Array, Of: []Input{{Kind: Text, Allowed: func(View) []string { return Texts(bmc.Privileges) }}}},
-	{Name: "OemPrivileges", Kind: Array, Of: []Input{{Kind: Text, Form: isWord}}},
+	{Name: "OemPrivileges", Kind: Array, Of: []Input{{Kind: Text, Form: isPrivilegeName}}},
 }
 
-// isWord says whether a text can be a name: not empty, and not endless.
-func isWord(s string) bool { return s != "" && len(s) <= 64 }
+// isPrivilegeName reports whether a text can be the name of an OEM privilege: it has 1 to
+// 64 bytes.
+func isPrivilegeName(s string) bool { return s != "" && len(s) <= 64 }
 
-// roleSpec is a role as a client wants it.
+// roleSpec returns a role with the changes that a client sent.
 func roleSpec(r bmc.RoleSpec, set Values) bmc.RoleSpec {
 	if all, ok := set["AssignedPrivileges"].([]any); ok {
 		r.Privileges = []Privilege{}
-		for _, p := range bmc.Privileges { // in their order, each once
+		for _, p := range bmc.Privileges { // in the standard's order, without duplicates
 			for _, sent := range all {
 				if sent == string(p) {
 					r.Privileges = append(r.Privileges, p)
@@ -73,7 +75,7 @@ var rolePatch = Patch{
 	Apply: func(ctx context.Context, c Call) (Result, error) {
 		_, err := c.Host.ApplyBMC(ctx, bmc.ChangeRole{RoleSpec: roleSpec(c.View.role(), c.Values)})
 		var wrong *bmc.FieldError
-		if errors.As(err, &wrong) { // the last who could administer accounts
+		if errors.As(err, &wrong) { // no other role could administer accounts
 			m := message.PropertyValueResourceConflict.With("AssignedPrivileges", "[…]", AccountsURI)
 			err = Decline(http.StatusBadRequest, m.About("#/AssignedPrivileges"))
 		}

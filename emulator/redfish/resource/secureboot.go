@@ -23,34 +23,34 @@ func secureBootRows() []Row {
 		{URI: base + "/SecureBootDatabases", Schema: "SecureBootDatabaseCollection", Name: "Secure Boot Databases", MemberVariable: "database"},
 		{URI: database, Schema: "SecureBootDatabase.v1_0_3", DependsOn: PartSecureBoot, Read: keyDatabase, Actions: keyDatabaseActions},
 		{URI: database + "/Certificates", Schema: "CertificateCollection", DependsOn: PartSecureBoot, Name: "Certificates", MemberVariable: "keycert",
-			Create: &Create{Inputs: keyCertificateInputs, Apply: addKeyCertificate}, Refuses: asCame},
+			Create: &Create{Inputs: keyCertificateInputs, Apply: addKeyCertificate}, Refuses: refusesDefaults},
 		{URI: database + "/Certificates/{keycert}", Schema: "Certificate.v1_11_0", DependsOn: PartSecureBoot, Read: keyCertificate,
-			Remove: removeKey("keycert"), Refuses: asCame},
-		{URI: database + "/Signatures", Schema: "SignatureCollection", DependsOn: PartSecureBoot, When: takesSignatures, Name: "Signatures", MemberVariable: "signature",
-			Create: &Create{Inputs: signatureInputs, Apply: addSignature}, Refuses: asCame},
+			Remove: removeKey("keycert"), Refuses: refusesDefaults},
+		{URI: database + "/Signatures", Schema: "SignatureCollection", DependsOn: PartSecureBoot, When: holdsSignatures, Name: "Signatures", MemberVariable: "signature",
+			Create: &Create{Inputs: signatureInputs, Apply: addSignature}, Refuses: refusesDefaults},
 		{URI: database + "/Signatures/{signature}", Schema: "Signature.v1_0_3", DependsOn: PartSecureBoot, Read: keySignature,
-			Remove: removeKey("signature"), Refuses: asCame},
+			Remove: removeKey("signature"), Refuses: refusesDefaults},
 	}
 }
 
-// hasSecureBoot says whether the model came with keys.
+// hasSecureBoot reports whether the model has factory keys.
 func hasSecureBoot(v View) bool { return len(v.Machine.Profile.SecureBoot.Keys) > 0 }
 
 func databaseIDs(View) []string { return machine.KeyDatabases }
 
-// takesSignatures says whether the database can hold signatures.
-func takesSignatures(v View) bool {
-	// The resource above asks for itself, with the address of this one.
+// holdsSignatures reports whether the database can hold signatures.
+func holdsSignatures(v View) bool {
+	// The parent resource calls it too, with the URI of this one.
 	id := v.IDs["database"]
 	return machine.TakesSignatures(id)
 }
 
-// asCame says that what the model came with is not changed.
-func asCame(v View, method string) bool {
+// refusesDefaults refuses changes of a database of factory keys.
+func refusesDefaults(v View, method string) bool {
 	return (method == http.MethodPost || method == http.MethodDelete) && strings.HasSuffix(v.IDs["database"], "Default")
 }
 
-// keyIDs are the certificates in a database, or its signatures.
+// keyIDs returns a function that lists the certificates in a database, or its signatures.
 func keyIDs(certificates bool) func(v View) []string {
 	return func(v View) []string {
 		var out []string
@@ -63,7 +63,7 @@ func keyIDs(certificates bool) func(v View) []string {
 	}
 }
 
-// key is the key that a variable stands for.
+// key returns the key that a URI variable names.
 func (v View) key(variable string) machine.SecureKey {
 	return Find(v.Machine.Keys(v.IDs["database"]), v.IDs[variable], func(k machine.SecureKey) string { return k.ID })
 }
@@ -85,7 +85,7 @@ var secureBootPatch = Patch{
 	},
 }
 
-// keyResets say what the resets of all databases do.
+// keyResets maps SecureBoot.ResetKeysType to the command that carries it out.
 var keyResets = map[string]machine.ResetKeys{
 	"ResetAllKeysToDefault": {Databases: []string{"PK", "KEK", "db", "dbx"}},
 	"DeleteAllKeys":         {Databases: []string{"PK", "KEK", "db", "dbx"}, Delete: true},
@@ -138,11 +138,11 @@ func keySignature(v View) Object {
 	}
 }
 
-var owner = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+var ownerPattern = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
-var ownerInput = Input{Name: "UefiSignatureOwner", Kind: Text, Form: owner.MatchString}
+var ownerInput = Input{Name: "UefiSignatureOwner", Kind: Text, Form: ownerPattern.MatchString}
 
-// keyCertificateInputs: a database takes one certificate at a time.
+// keyCertificateInputs accepts one certificate per request.
 var keyCertificateInputs = []Input{
 	{Name: "CertificateString", Kind: Text, Required: true, Secret: true},
 	{Name: "CertificateType", Kind: Text, Required: true, Allowed: OneOf("PEM")},
@@ -170,13 +170,14 @@ func addSignature(ctx context.Context, c Call) (Result, error) {
 	}, "SignatureString")
 }
 
-// addKey puts a key into the database; property is what it came in.
+// addKey adds a key to the database. property is the property that contained it, for
+// errors.
 func (c Call) addKey(ctx context.Context, k machine.SecureKey, property string) (Result, error) {
 	k.Owner = Value(c.Values, "UefiSignatureOwner", "")
 	id := strconv.Itoa(c.View.Machine.SecureBoot.Next)
 	err := c.Host.Apply(ctx, machine.AddKey{Database: c.View.IDs["database"], Key: k})
 	switch {
-	case errors.Is(err, machine.ErrConflict): // it is there, or there is no room beside what is
+	case errors.Is(err, machine.ErrConflict): // the key exists, or the database is full
 		err = Decline(http.StatusConflict, message.ResourceCreationConflict.With(c.View.URI))
 	case errors.Is(err, machine.ErrUnknown):
 		err = Decline(http.StatusBadRequest, message.PropertyValueError.With(property).About("#/"+property))
@@ -184,21 +185,22 @@ func (c Call) addKey(ctx context.Context, k machine.SecureKey, property string) 
 	return Result{ID: id}, err
 }
 
-// removeKey takes the key out of its database that a variable stands for.
+// removeKey returns a function that removes the key named by a URI variable from its
+// database.
 func removeKey(variable string) func(ctx context.Context, c Call) (Result, error) {
 	return func(ctx context.Context, c Call) (Result, error) {
 		return Result{}, c.Host.Apply(ctx, machine.RemoveKey{Database: c.View.IDs["database"], ID: c.View.IDs[variable]})
 	}
 }
 
-// watchdog is ComputerSystem.HostWatchdogTimer.
+// watchdog returns ComputerSystem.HostWatchdogTimer.
 func watchdog(v View) Object {
 	w := v.Machine.Watchdog
 	state := "Disabled"
 	switch {
 	case !w.Until.IsZero():
 		state = "Enabled"
-	case w.Enabled: // until a system feeds it
+	case w.Enabled: // no operating system resets the timer yet
 		state = "StandbyOffline"
 	}
 	return Object{
@@ -212,7 +214,8 @@ var watchdogInputs = []Input{
 	{Name: "WarningAction", Kind: Text, Allowed: func(View) []string { return Texts(machine.WarningActions) }},
 }
 
-// setWatchdog lists the commands that make the watchdog as a client wants it.
+// setWatchdog returns the commands that a PATCH of HostWatchdogTimer asks for; none when it
+// changes nothing.
 func setWatchdog(c Call) []machine.Command {
 	is := c.View.Machine.Watchdog
 	want := machine.SetWatchdog{

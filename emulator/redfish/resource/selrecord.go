@@ -7,8 +7,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event/sel"
 )
 
-// sensorTypes are the types of sensors as DSP2046 has them
-// (LogEntry.SensorType). Others are OEM.
+// sensorTypes maps IPMI sensor types to LogEntry.SensorType (DSP2046). All others are OEM.
 var sensorTypes = map[sel.Sensor]string{
 	sel.Temperature: "Temperature", sel.Voltage: "Voltage", sel.Current: "Current", sel.Fan: "Fan",
 	sel.Intrusion: "Physical Chassis Security", sel.Violation: "Platform Security Violation Attempt",
@@ -24,8 +23,8 @@ var sensorTypes = map[sel.Sensor]string{
 	sel.Battery: "Battery", sel.Sessions: "Session Audit", sel.Version: "Version Change", sel.FRUState: "FRUState",
 }
 
-// entryCodes are the events of each type, by their offsets, as DSP2046 has them
-// (LogEntry.EntryCode). Those that only a sensor's type has are asserted.
+// entryCodes maps an IPMI event type to LogEntry.EntryCode (DSP2046), by the offset of the
+// event. An event of a sensor-specific type is "Assert" or "Deassert".
 var entryCodes = map[sel.Type][]string{
 	sel.Threshold: {
 		"Lower Non-critical - going low", "Lower Non-critical - going high", "Lower Critical - going low", "Lower Critical - going high",
@@ -57,8 +56,9 @@ var entryCodes = map[sel.Type][]string{
 	sel.ACPIDevice: {"D0 Power State", "D1 Power State", "D2 Power State", "D3 Power State"},
 }
 
-// ShowRecord adds what a record of a system event log says.
-func ShowRecord(o Object, e sel.Event) {
+// AddSELEvent adds the properties of a LogEntry that an event of the IPMI system event log
+// decides.
+func AddSELEvent(o Object, e sel.Event) {
 	o["SensorType"] = sensorTypes[e.Sensor]
 	if o["SensorType"] == "" {
 		o["SensorType"], o["OemSensorType"] = "OEM", fmt.Sprintf("%02Xh", byte(e.Sensor))
@@ -75,9 +75,9 @@ func ShowRecord(o Object, e sel.Event) {
 	}
 }
 
-// recorded makes the entry what somebody else has written: a record of IPMI,
-// with its bytes.
-func recorded(o Object, e *bmc.Entry) {
+// addSELRecord adds the properties of a LogEntry that a client wrote as an IPMI SEL record.
+// The message shows the bytes of the record.
+func addSELRecord(o Object, e *bmc.Entry) {
 	o["Message"], o["Resolution"] = fmt.Sprintf("% X", e.Record), "None."
 	is, ok := sel.Parse(e.Record)
 	if !ok {
@@ -86,5 +86,5 @@ func recorded(o Object, e *bmc.Entry) {
 	}
 	o["EntryType"], o["MessageId"] = "SEL", fmt.Sprintf("0x%02X%02X%02X", is.Data[0], is.Data[1], is.Data[2])
 	o["SensorNumber"], o["GeneratorId"] = is.Number, fmt.Sprintf("0x%04X", is.Generator)
-	ShowRecord(o, is)
+	AddSELEvent(o, is)
 }

@@ -9,23 +9,24 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
 )
 
-// readings is what follows from what sensors read.
-var readings = PartThermal | PartTime
+// sensorParts is the parts of the state that sensor readings depend on.
+var sensorParts = PartThermal | PartTime
 
 func sensorRows() []Row {
 	return []Row{
 		{URI: "/redfish/v1/Chassis/{chassis}/Sensors", Schema: "SensorCollection", When: hasSensors, Name: "Sensors", MemberVariable: "sensor"},
-		{URI: "/redfish/v1/Chassis/{chassis}/Sensors/{sensor}", Schema: "Sensor.v1_12_0", DependsOn: readings, Read: sensor,
+		{URI: "/redfish/v1/Chassis/{chassis}/Sensors/{sensor}", Schema: "Sensor.v1_12_0", DependsOn: sensorParts, Read: sensor,
 			Patch: &sensorPatch, Volatile: []string{"ReadingTime"}},
 	}
 }
 
-// hasSensors says whether the model says what heats and cools it.
+// hasSensors reports whether the model describes its sensors.
 func hasSensors(v View) bool { return len(v.Machine.Profile.Thermal.Sensors) > 0 }
 
 func sensorID(s thermal.Sensor) string { return s.ID }
 
-// sensors are those of a kind and part, in order.
+// sensors returns the sensors of a kind and of some parts, in order; of all parts when none
+// is given.
 func (v View) sensors(k thermal.Kind, of ...thermal.Part) []thermal.Sensor {
 	var out []thermal.Sensor
 	for _, s := range v.Machine.Profile.Thermal.Sensors {
@@ -36,9 +37,9 @@ func (v View) sensors(k thermal.Kind, of ...thermal.Part) []thermal.Sensor {
 	return out
 }
 
-// sensorKinds says how a kind of sensor is read (DSP2046, Sensor.ReadingType
-// and ReadingUnits; the units are UCUM's). A fan is read in percent of its most,
-// so that its excerpt has both that and its speed.
+// sensorKinds maps a kind of sensor to its ReadingType and ReadingUnits (DSP2046, Sensor;
+// the units are UCUM's). A fan is read in percent of its highest speed, so that its excerpt
+// has both that and its speed.
 var sensorKinds = map[thermal.Kind]struct{ reads, units string }{
 	thermal.Temperature: {"Temperature", "Cel"},
 	thermal.Speed:       {"Percent", "%"},
@@ -47,27 +48,28 @@ var sensorKinds = map[thermal.Kind]struct{ reads, units string }{
 	thermal.Energy:      {"EnergykWh", "kW.h"},
 }
 
-// reading is what a sensor reads; nil when it reads nothing.
+// reading returns the reading of a sensor in the units of its resource, or nil when the
+// sensor has none.
 func (v View) reading(s thermal.Sensor) any {
 	x, ok := v.Machine.Thermal.Reading(s.ID, v.Now)
 	if !ok {
 		return nil
 	}
-	return v.shown(s, x)
+	return v.toResourceUnits(s, x)
 }
 
-// shown is a reading in the units of its resource.
-func (v View) shown(s thermal.Sensor, x float64) float64 {
+// toResourceUnits converts a reading of the model to the units of the Sensor resource.
+func (v View) toResourceUnits(s thermal.Sensor, x float64) float64 {
 	if s.Kind == thermal.Speed {
 		return math.Round(x / v.Machine.Profile.Thermal.Fans.RPM * 100)
 	}
 	return x
 }
 
-// healths are the values of Resource.Health by how far from normal something is.
-var healths = []string{"OK", "Warning", "Critical", "Critical"}
+// levelHealth maps the severity of a threshold crossing to Resource.Health.
+var levelHealth = []string{"OK", "Warning", "Critical", "Critical"}
 
-// sensorStatus is the status of a sensor.
+// sensorStatus returns the Status of a sensor.
 func (v View) sensorStatus(s thermal.Sensor) Object {
 	if v.Machine.Thermal.Setting(s.ID).Off {
 		return Object{"State": "Disabled", "Health": nil}
@@ -75,7 +77,7 @@ func (v View) sensorStatus(s thermal.Sensor) Object {
 	if _, ok := v.Machine.Thermal.Reading(s.ID, v.Now); !ok {
 		return Object{"State": "UnavailableOffline", "Health": nil}
 	}
-	return Object{"State": "Enabled", "Health": healths[v.Machine.Thermal.Level(s.ID).Bad()]}
+	return Object{"State": "Enabled", "Health": levelHealth[v.Machine.Thermal.Level(s.ID).Bad()]}
 }
 
 func sensor(v View) Object {
@@ -86,13 +88,13 @@ func sensor(v View) Object {
 		"PhysicalContext": s.Context, "Implementation": "PhysicalSensor", "SensingInterval": "PT1S", "Status": v.sensorStatus(s),
 		"Enabled": !v.Machine.Thermal.Setting(s.ID).Off,
 	}
-	related := v.relatedTo(s)
+	related := v.relatedItems(s)
 	o["RelatedItem"], o["RelatedItem@odata.count"] = related, len(related)
 	thresholds := Object{}
 	limits := v.Machine.Thermal.Thresholds(s.ID)
 	for _, t := range thresholdKinds {
 		if at := *t.of(limits); at != nil {
-			thresholds[t.name] = Object{"Reading": v.shown(s, *at), "Activation": t.on, "HysteresisReading": v.shown(s, t.slack(limits))}
+			thresholds[t.name] = Object{"Reading": v.toResourceUnits(s, *at), "Activation": t.on, "HysteresisReading": v.toResourceUnits(s, t.hysteresis(limits))}
 		}
 	}
 	if len(thresholds) > 0 {
@@ -110,21 +112,21 @@ func sensor(v View) Object {
 		o["ReadingRangeMin"], o["ReadingRangeMax"] = -40, 127
 	case thermal.Energy:
 		o["Implementation"], o["LifetimeReading"] = "Synthesized", v.reading(s)
-		o["SensorResetTime"] = since(v)
+		o["SensorResetTime"] = energyResetTime(v)
 	}
 	return o
 }
 
-// since is when the energy began to be counted; nil when it has not.
-func since(v View) any {
+// energyResetTime returns when counting of the energy began, or nil when it has not.
+func energyResetTime(v View) any {
 	if at := v.Machine.Thermal.Since(); !at.IsZero() {
 		return at.UTC().Format(time.RFC3339)
 	}
 	return nil
 }
 
-// relatedTo are the resources of what a sensor is of.
-func (v View) relatedTo(s thermal.Sensor) []Object {
+// relatedItems returns links to the resources that a sensor measures.
+func (v View) relatedItems(s thermal.Sensor) []Object {
 	switch s.Part {
 	case thermal.Processor:
 		return Refs(v.system("Processors", fmt.Sprint("CPU", s.N+1)))
@@ -135,7 +137,7 @@ func (v View) relatedTo(s thermal.Sensor) []Object {
 	case thermal.Memory:
 		modules := []Object{}
 		for _, id := range dimmIDs(v.Machine.Profile) {
-			if s.Kind == thermal.Power || socketOf(v.Machine.Profile, id) == s.N {
+			if s.Kind == thermal.Power || dimmSocket(v.Machine.Profile, id) == s.N {
 				modules = append(modules, Ref(v.system("Memory", id)))
 			}
 		}
@@ -144,8 +146,8 @@ func (v View) relatedTo(s thermal.Sensor) []Object {
 	return Refs(v.chassis())
 }
 
-// excerpt is what a resource repeats of a sensor (DSP0266, "Excerpts"); nil
-// where there is no such sensor.
+// excerpt returns the excerpt of a sensor that other resources contain (DSP0266,
+// "Excerpts"), or nil when the sensor does not exist.
 func (v View) excerpt(s thermal.Sensor) any {
 	if s.ID == "" {
 		return nil
@@ -157,13 +159,14 @@ func (v View) excerpt(s thermal.Sensor) any {
 		}
 	}
 	if s.Kind == thermal.Energy {
-		o["LifetimeReading"], o["SensorResetTime"] = o["Reading"], since(v)
+		o["LifetimeReading"], o["SensorResetTime"] = o["Reading"], energyResetTime(v)
 	}
 	return o
 }
 
-// one is the sensor of a kind, part and number; a zero one where there is none.
-func (v View) one(k thermal.Kind, p thermal.Part, n int) thermal.Sensor {
+// partSensor returns the sensor of a kind, part and number, or the zero Sensor when there
+// is none.
+func (v View) partSensor(k thermal.Kind, p thermal.Part, n int) thermal.Sensor {
 	for _, s := range v.sensors(k, p) {
 		if s.N == n {
 			return s
@@ -172,8 +175,9 @@ func (v View) one(k thermal.Kind, p thermal.Part, n int) thermal.Sensor {
 	return thermal.Sensor{}
 }
 
-// measured is the sensor of a power supply that measures that.
-func (v View) measured(k thermal.Kind, supply int, m thermal.Measure) thermal.Sensor {
+// supplySensor returns the sensor of a power supply for a kind and a measuring point, or
+// the zero Sensor when there is none.
+func (v View) supplySensor(k thermal.Kind, supply int, m thermal.Measure) thermal.Sensor {
 	for _, s := range v.sensors(k, thermal.Supply) {
 		if s.N == supply && s.Measure == m {
 			return s

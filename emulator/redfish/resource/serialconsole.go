@@ -8,24 +8,25 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// The machine's serial console is offered over LAN by IPMI alone, to one client
-// at a time. It has no graphical one, and the BMC no command shell.
+// The BMC offers the machine's serial console over LAN by IPMI only, to one client
+// at a time. There is no graphical console, and the BMC has no command shell.
 
-// consoleOn says whether it is.
-func consoleOn(v View) bool { return v.BMC.Network().IPMI.On && !v.BMC.SOL().Off }
+// consoleEnabled reports whether the serial console can be used: IPMI and serial over LAN
+// are both on.
+func consoleEnabled(v View) bool { return v.BMC.Network().IPMI.On && !v.BMC.SOL().Off }
 
-// serialConsole is ComputerSystem.SerialConsole.
+// serialConsole returns ComputerSystem.SerialConsole.
 func serialConsole(v View) Object {
 	port := v.BMC.SOL().Port
 	if port == 0 {
 		port = v.BMC.Network().IPMI.Port
 	}
-	return Object{"MaxConcurrentSessions": 1, "IPMI": Object{"ServiceEnabled": consoleOn(v), "Port": port}}
+	return Object{"MaxConcurrentSessions": 1, "IPMI": Object{"ServiceEnabled": consoleEnabled(v), "Port": port}}
 }
 
-// managerConsole is Manager.SerialConsole, where older clients look.
+// managerConsole returns Manager.SerialConsole, which older clients read.
 func managerConsole(v View) Object {
-	return Object{"MaxConcurrentSessions": 1, "ServiceEnabled": consoleOn(v), "ConnectTypesSupported": []string{"IPMI"}}
+	return Object{"MaxConcurrentSessions": 1, "ServiceEnabled": consoleEnabled(v), "ConnectTypesSupported": []string{"IPMI"}}
 }
 
 var (
@@ -33,8 +34,9 @@ var (
 	managerConsoleInputs = []Input{{Name: "ServiceEnabled", Kind: Boolean}}
 )
 
-// setConsole switches the console on or off as a client wants it, once all else
-// was done. It cannot be on without IPMI.
+// setConsole returns a function that switches the console on or off as the client asks, to
+// be called after all other changes. The console cannot be on without IPMI: setConsole then
+// returns a conflict.
 func setConsole(c Call, name string) (do func(context.Context) error, err error) {
 	on, sent := c.Values[name].(bool)
 	is := c.View.BMC.SOL()

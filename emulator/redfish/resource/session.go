@@ -18,7 +18,7 @@ func sessionRows() []Row {
 		{URI: "/redfish/v1/SessionService/Sessions", Schema: "SessionCollection", DependsOn: PartSessions,
 			Name: "Sessions", MemberVariable: "session", Create: &sessionCreate},
 		{URI: "/redfish/v1/SessionService/Sessions/{session}", Schema: "Session.v1_8_0", DependsOn: PartSessions,
-			Read: session, BelongsTo: ownSession, Remove: closeSession},
+			Read: session, BelongsTo: isOwnSession, Remove: deleteSession},
 	}
 }
 
@@ -35,8 +35,8 @@ func sessionService(v View) Object {
 	}
 }
 
-// sessionServicePatch bounds the time-outs as DSP2046 does
-// (SessionService.SessionTimeout and AbsoluteSessionTimeout), in seconds.
+// sessionServicePatch bounds the time-outs as DSP2046 does (SessionService.SessionTimeout
+// and AbsoluteSessionTimeout), in seconds.
 var sessionServicePatch = Patch{
 	Inputs: []Input{
 		{Name: "SessionTimeout", Kind: Integer, Min: 30, Max: 86400},
@@ -56,14 +56,16 @@ var sessionServicePatch = Patch{
 	},
 }
 
-// seconds is a number of seconds that a client sent.
+// seconds returns a duration that the client sent as a number of seconds, or otherwise when
+// the client sent none.
 func seconds(set Values, name string, otherwise time.Duration) time.Duration {
 	return time.Duration(Value(set, name, int64(otherwise/time.Second))) * time.Second
 }
 
-// sessionCreate logs in (DSP0266, "Session login"). The token is shown once.
+// sessionCreate logs a client in (DSP0266, "Session login"). Only its answer contains the
+// token.
 var sessionCreate = Create{
-	open: true,
+	unauthenticated: true,
 	Inputs: []Input{
 		{Name: "UserName", Kind: Text, Required: true},
 		{Name: "Password", Kind: Text, Required: true, Secret: true},
@@ -101,7 +103,7 @@ var sessionCreate = Create{
 	},
 }
 
-// maxContext bounds what a client has a session keep, in bytes.
+// maxContext is the longest Session.Context that the service stores, in bytes.
 const maxContext = 256
 
 func (v View) session() bmc.Session {
@@ -124,10 +126,10 @@ func session(v View) Object {
 	return o
 }
 
-func ownSession(v View, who Actor) bool { return v.session().Account == who.Account }
+func isOwnSession(v View, who Actor) bool { return v.session().Account == who.Account }
 
-// closeSession logs out (DSP0266, "Session termination or logout").
-func closeSession(ctx context.Context, c Call) (Result, error) {
+// deleteSession logs a client out (DSP0266, "Session termination or logout").
+func deleteSession(ctx context.Context, c Call) (Result, error) {
 	_, err := c.Host.ApplyBMC(ctx, bmc.CloseSession{ID: c.View.IDs["session"]})
 	return Result{}, err
 }

@@ -8,87 +8,89 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
-// disksShow is what drives and volumes follow from.
-var disksShow = PartIdentity | PartStorage
+// storageParts is the parts of the state that drives and volumes depend on.
+var storageParts = PartIdentity | PartStorage
 
 func storageRows() []Row {
 	return []Row{
 		{URI: "/redfish/v1/Systems/{system}/Storage", Schema: "StorageCollection", DependsOn: PartIdentity,
 			Name: "Storage", MemberVariable: "storage"},
-		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}", Schema: "Storage.v1_21_0", DependsOn: disksShow,
-			Read: storageSubsystem, Actions: storageActions, ApplyTimes: raidTimes},
+		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}", Schema: "Storage.v1_21_0", DependsOn: storageParts,
+			Read: storageSubsystem, Actions: storageActions, ApplyTimes: raidApplyTimes},
 		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Controllers", Schema: "StorageControllerCollection", DependsOn: PartIdentity,
 			Name: "Storage Controllers", MemberVariable: "controller"},
 		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Controllers/{controller}", Schema: "StorageController.v1_11_0",
-			DependsOn: disksShow | PartFirmware, Read: storageController, Patch: &controllerPatch, Refuses: hasNoRates},
-		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Drives/{drive}", Schema: "Drive.v1_22_0", DependsOn: disksShow | PartFirmware | PartTasks | PartTime,
+			DependsOn: storageParts | PartFirmware, Read: storageController, Patch: &controllerPatch, Refuses: hasNoRates},
+		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Drives/{drive}", Schema: "Drive.v1_22_0", DependsOn: storageParts | PartFirmware | PartTasks | PartTime,
 			Read: drive, Volatile: []string{"Operations"},
-			Patch: &drivePatch, Actions: driveActions, ApplyTimes: anyTime},
-		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Drives/{drive}/Metrics", Schema: "DriveMetrics.v1_3_0", DependsOn: disksShow,
+			Patch: &drivePatch, Actions: driveActions, ApplyTimes: anyApplyTime},
+		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Drives/{drive}/Metrics", Schema: "DriveMetrics.v1_3_0", DependsOn: storageParts,
 			Read: driveMetrics},
-		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Volumes", Schema: "VolumeCollection", DependsOn: disksShow,
-			Name: "Volumes", MemberVariable: "volume", Create: &volumeCreate, Refuses: hasNoRAID, ApplyTimes: raidTimes},
-		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Volumes/{volume}", Schema: "Volume.v1_10_2", DependsOn: disksShow | PartTime,
+		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Volumes", Schema: "VolumeCollection", DependsOn: storageParts,
+			Name: "Volumes", MemberVariable: "volume", Create: &volumeCreate, Refuses: hasNoRAID, ApplyTimes: raidApplyTimes},
+		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Volumes/{volume}", Schema: "Volume.v1_10_2", DependsOn: storageParts | PartTime,
 			Read: volume, Volatile: []string{"Operations"},
-			Patch: &volumePatch, Remove: volumeRemove, Actions: volumeActions, ApplyTimes: raidTimes},
-		{URI: "/redfish/v1/Chassis/{chassis}/Drives", Schema: "DriveCollection", DependsOn: disksShow, Read: chassisDrives},
+			Patch: &volumePatch, Remove: volumeRemove, Actions: volumeActions, ApplyTimes: raidApplyTimes},
+		{URI: "/redfish/v1/Chassis/{chassis}/Drives", Schema: "DriveCollection", DependsOn: storageParts, Read: chassisDrives},
 	}
 }
 
-// storage is the storage controller that the view is of, with all that it has.
+// storage returns the storage controller of the view's Storage, with its drives and
+// volumes.
 func (v View) storage() storage.ControllerView {
 	c, _ := v.Machine.Storage.Controller(v.IDs["storage"])
 	return c
 }
 
-// subsystem is the address of the storage that the view is of, or below.
+// subsystem returns the URI of the view's Storage, or of a resource below it.
 func (v View) subsystem(below ...string) string {
 	return v.system(append([]string{"Storage", v.IDs["storage"]}, below...)...)
 }
 
-// disk carries out a command to the machine's storage.
-func (c Call) disk(ctx context.Context, do storage.Command) error {
-	return c.ruled(c.Host.Apply(ctx, machine.Storage{Command: do}))
+// applyStorage executes a command of the machine's storage.
+func (c Call) applyStorage(ctx context.Context, do storage.Command) error {
+	return c.storageError(c.Host.Apply(ctx, machine.Storage{Command: do}))
 }
 
-// diskJob begins a command to the machine's storage as a job, at once or with
-// the next start of the machine.
-func (c Call) diskJob(ctx context.Context, name string, do func(job string) storage.Command) (Result, error) {
+// beginStorageTask starts a task that executes a command of the machine's storage:
+// immediately, at the next reset of the machine when the client asks for OnReset, or
+// through the job queue of a controller that has one.
+func (c Call) beginStorageTask(ctx context.Context, name string, do func(job string) storage.Command) (Result, error) {
 	out, err := c.Begin(ctx, name, func(job string) machine.Command {
 		switch own := c.View.storage(); {
 		case c.ApplyTime == onReset:
 			return machine.Storage{Command: storage.OnReset{Command: do(job), Task: job}}
-		case takesJobs(c.View) && c.View.IDs["drive"] == "":
+		case queuesJobs(c.View) && c.View.IDs["drive"] == "":
 			return machine.Storage{Command: storage.Soon{Controller: own.ID, Command: do(job), Task: job}}
 		}
 		return machine.Storage{Command: do(job)}
 	})
-	return out, c.ruled(err)
+	return out, c.storageError(err)
 }
 
-// hasRAID says whether the controller that the view is of makes volumes.
+// hasRAID reports whether the view's controller can create volumes.
 func hasRAID(v View) bool { return v.storage().RAID != nil }
 
 func hasNoRAID(v View, method string) bool { return method == "POST" && !hasRAID(v) }
 
 func hasNoRates(v View, method string) bool { return method == "PATCH" && !hasRAID(v) }
 
-// raidTimes are when a controller does what takes the whole controller.
-func raidTimes(v View) []string {
+// raidApplyTimes returns when the controller can execute operations on its volumes.
+func raidApplyTimes(v View) []string {
 	if !hasRAID(v) {
 		return nil
 	}
 	return Texts(v.storage().RAID.When())
 }
 
-// takesJobs says whether the controller that the view is of makes a job of all
-// that is done to its volumes.
-func takesJobs(v View) bool { return hasRAID(v) && v.storage().RAID.JobSeconds > 0 }
+// queuesJobs reports whether the view's controller executes every change of its volumes as
+// a job.
+func queuesJobs(v View) bool { return hasRAID(v) && v.storage().RAID.JobSeconds > 0 }
 
-func anyTime(View) []string { return []string{Immediate, onReset} }
+func anyApplyTime(View) []string { return []string{Immediate, onReset} }
 
-// health is how well a controller's drives and volumes are.
-func (v View) health(c storage.ControllerView) string {
+// controllerHealth returns the worst Health of a controller's drives and volumes.
+func (v View) controllerHealth(c storage.ControllerView) string {
 	all := []string{"OK"}
 	for _, d := range c.Drives {
 		all = append(all, string(d.Health()))
@@ -99,9 +101,9 @@ func (v View) health(c storage.ControllerView) string {
 	return worst(all...)
 }
 
-// disksHealth is how well all drives and volumes are.
-func (v View) disksHealth() string {
-	return worst(Map(v.Machine.Storage.Controllers(), v.health)...)
+// storageHealth returns the worst Health of all drives and volumes.
+func (v View) storageHealth() string {
+	return worst(Map(v.Machine.Storage.Controllers(), v.controllerHealth)...)
 }
 
 func storageSubsystem(v View) Object {
@@ -110,9 +112,9 @@ func storageSubsystem(v View) Object {
 	inline := controller(v, c)
 	inline["@odata.id"], inline["MemberId"], inline["Name"] = v.URI+"#/StorageControllers/0", "0", c.Name
 	o := Object{
-		"Name": c.Name, "Description": c.Product, "Status": Object{"State": "Enabled", "Health": "OK", "HealthRollup": v.health(c)},
+		"Name": c.Name, "Description": c.Product, "Status": Object{"State": "Enabled", "Health": "OK", "HealthRollup": v.controllerHealth(c)},
 		"Drives": drives, "Drives@odata.count": len(drives),
-		// Before Storage 1.9 controllers stood here, where older clients look.
+		// Older clients read the controllers here: Storage 1.9 moved them to Controllers.
 		"StorageControllers": []Object{inline}, "StorageControllers@odata.count": 1,
 		"Links": Object{"Enclosures": Refs(v.chassis()), "Enclosures@odata.count": 1},
 	}
@@ -126,7 +128,7 @@ func storageController(v View) Object {
 	c := v.storage()
 	o := controller(v, c)
 	o["Name"] = c.Name
-	if running := v.version("Storage." + c.ID); running != nil {
+	if running := v.firmwareVersion("Storage." + c.ID); running != nil {
 		o["FirmwareVersion"] = running
 	}
 	links := Object{}
@@ -148,7 +150,8 @@ func storageController(v View) Object {
 	return o
 }
 
-// controller is what the resource and the older inline object have in common.
+// controller returns the properties that StorageController and the older inline object
+// share.
 func controller(v View, c storage.ControllerView) Object {
 	protocols, types := []string{}, []string{}
 	for i := range c.Bays {
@@ -166,15 +169,16 @@ func controller(v View, c storage.ControllerView) Object {
 			"RebuildRatePercent": c.Rebuild, "ConsistencyCheckRatePercent": c.Check, "TransformationRatePercent": c.Transform,
 		}
 		if r.CacheMiB > 0 {
-			o["CacheSummary"] = Object{"TotalCacheSizeMiB": r.CacheMiB, "PersistentCacheSizeMiB": persistent(r), "Status": status("Enabled")}
+			o["CacheSummary"] = Object{"TotalCacheSizeMiB": r.CacheMiB, "PersistentCacheSizeMiB": persistentCacheMiB(r), "Status": status("Enabled")}
 		}
 	}
 	o["SupportedRAIDTypes"] = types
 	return o
 }
 
-// persistent is how much of a controller's cache outlives a loss of power.
-func persistent(r *storage.RAID) int {
+// persistentCacheMiB returns how much of a controller's cache survives a loss of power, in
+// MiB.
+func persistentCacheMiB(r *storage.RAID) int {
 	if slices.Contains(r.Write, storage.ProtectedWriteBack) {
 		return r.CacheMiB
 	}
@@ -195,7 +199,7 @@ var controllerPatch = Patch{
 			}
 			return new(int(n))
 		}
-		return Result{}, c.disk(ctx, storage.SetRates{
+		return Result{}, c.applyStorage(ctx, storage.SetRates{
 			Controller: c.View.IDs["storage"], Rebuild: percent("RebuildRatePercent"), Check: percent("ConsistencyCheckRatePercent"),
 			Transform: percent("TransformationRatePercent"),
 		})
@@ -209,31 +213,32 @@ const (
 )
 
 var storageActions = []Action{{
-	// What vendors have for configurations that drives bring along.
-	Name: "Storage.ClearForeign", when: hasRAID, Hidden: true, Inner: true,
+	// Vendors' own actions clear foreign configurations through this one.
+	Name: "Storage.ClearForeign", when: hasRAID, Hidden: true, Internal: true,
 	Apply: func(ctx context.Context, c Call) (Result, error) {
-		return Result{}, c.disk(ctx, storage.ClearForeign{Controller: c.View.IDs["storage"]})
+		return Result{}, c.applyStorage(ctx, storage.ClearForeign{Controller: c.View.IDs["storage"]})
 	},
 }, {
-	Name: "Storage.ResetToDefaults", when: hasRAID, Defers: true,
+	Name: "Storage.ResetToDefaults", when: hasRAID, SupportsApplyTime: true,
 	Inputs: []Input{{Name: "ResetType", Kind: Text, Required: true, Allowed: func(View) []string { return []string{resetAll, preserveVolumes} }}},
 	Apply: func(ctx context.Context, c Call) (Result, error) {
 		do := storage.ResetController{Controller: c.View.IDs["storage"], KeepVolumes: Value(c.Values, "ResetType", "") == preserveVolumes}
-		if c.ApplyTime == Immediate && !takesJobs(c.View) {
-			return Result{}, c.disk(ctx, do)
+		if c.ApplyTime == Immediate && !queuesJobs(c.View) {
+			return Result{}, c.applyStorage(ctx, do)
 		}
-		return c.diskJob(ctx, "Reset storage controller "+do.Controller, func(job string) storage.Command { do.Task = job; return do })
+		return c.beginStorageTask(ctx, "Reset storage controller "+do.Controller, func(job string) storage.Command { do.Task = job; return do })
 	},
 }}
 
-// chassisDrives are the drives of the server, wherever they are attached.
+// chassisDrives returns the collection of all drives of the server, whichever controller
+// they are attached to.
 func chassisDrives(v View) Object {
-	drives := v.drives()
+	drives := v.driveLinks()
 	return Object{"Name": "Drives", "Members": drives, "Members@odata.count": len(drives)}
 }
 
-// drives are links to all drives that are there.
-func (v View) drives() []Object {
+// driveLinks returns links to all drives that are present.
+func (v View) driveLinks() []Object {
 	out := []Object{}
 	for _, c := range v.Machine.Storage.Controllers() {
 		for _, d := range c.Drives {

@@ -53,13 +53,13 @@ func system(v View) Object {
 	return o
 }
 
-// systemFragments are what changes of a system when it is switched, booted or
-// marked, or when a part of it fails.
+// systemFragments are the properties of a ComputerSystem that change when it is powered,
+// booted or labelled, or when one of its parts fails.
 var systemFragments = []fragment{
 	{Shows: PartPower, Of: systemPower},
 	{Shows: PartAsset, Of: systemAsset},
 	{In: "Status", Shows: PartPower, Of: func(v View) Object { return Object{"State": systemState(v.Machine.Phase), "Health": "OK"} }},
-	{In: "Status", Shows: PartThermal | PartStorage, Of: func(v View) Object { return Object{"HealthRollup": worst(v.boxHealth(), v.disksHealth())} }},
+	{In: "Status", Shows: PartThermal | PartStorage, Of: func(v View) Object { return Object{"HealthRollup": worst(v.boxHealth(), v.storageHealth())} }},
 	{In: "Boot", Shows: PartPower | PartBoot, Of: bootOverride},
 	{In: "Boot", Shows: bootShows, Of: bootOrder},
 }
@@ -80,8 +80,8 @@ func systemAsset(v View) Object {
 
 func wholeSeconds(d machine.Duration) int64 { return int64(d.Duration / time.Second) }
 
-// bootProgress tells how far the boot is. Programs of the firmware other than
-// its set-up have no value of their own.
+// bootProgress returns ComputerSystem.BootProgress. Programs of the firmware other than its
+// set-up have no value of their own.
 func bootProgress(v View) Object {
 	o := Object{"LastState": string(v.Machine.Progress), "LastStateTime": nil}
 	if at := v.Machine.ProgressAt; !at.IsZero() {
@@ -96,7 +96,7 @@ func bootProgress(v View) Object {
 	return o
 }
 
-// systemState is the Resource.State of a machine.
+// systemState returns the Resource.State of a machine.
 func systemState(p machine.Phase) string {
 	switch p {
 	case machine.Off, machine.Unplugged, machine.Delaying, machine.Cutting:
@@ -111,6 +111,7 @@ func systemState(p machine.Phase) string {
 
 func resetTypes(v View) []string { return Texts(v.Dialect.ResetTypes) }
 
+// Texts converts a slice of a string type to strings.
 func Texts[T ~string](all []T) []string {
 	return Map(all, func(t T) string { return string(t) })
 }
@@ -139,15 +140,15 @@ var systemPatch = Patch{
 			return Result{}, err
 		}
 		a := assetOf(c)
-		a.Tag = text0(c.Values, "AssetTag", a.Tag)
-		a.HostName = text0(c.Values, "HostName", a.HostName)
+		a.Tag = textOrEmpty(c.Values, "AssetTag", a.Tag)
+		a.HostName = textOrEmpty(c.Values, "HostName", a.HostName)
 		if a != *c.View.Machine.Asset {
 			all = append(all, machine.SetAsset{Asset: a})
 		}
 		p := *c.View.Machine.Policy
 		p.Restore = machine.RestorePolicy(Value(c.Values, "PowerRestorePolicy", string(p.Restore)))
-		p.OnDelay = secondsOr(c.Values, "PowerOnDelaySeconds", p.OnDelay)
-		p.CycleDelay = secondsOr(c.Values, "PowerCycleDelaySeconds", p.CycleDelay)
+		p.OnDelay = durationValue(c.Values, "PowerOnDelaySeconds", p.OnDelay)
+		p.CycleDelay = durationValue(c.Values, "PowerCycleDelaySeconds", p.CycleDelay)
 		if p != *c.View.Machine.Policy {
 			all = append(all, machine.SetPowerPolicy{PowerPolicy: p})
 		}
@@ -160,8 +161,8 @@ var systemPatch = Patch{
 
 const maxDelay = int64(machine.MaxDelay / time.Second)
 
-// applyAll carries out commands as one. There may be none: what a client wants
-// may be so already.
+// applyAll executes commands as one transaction. The list may be empty, when the request
+// changes nothing.
 func applyAll(ctx context.Context, c Call, all []machine.Command) error {
 	if len(all) == 0 {
 		return nil
@@ -169,17 +170,18 @@ func applyAll(ctx context.Context, c Call, all []machine.Command) error {
 	return c.Host.Apply(ctx, machine.Transaction(all))
 }
 
-// text0 is what a client sent, "" if that is null, or otherwise if it sent
-// nothing.
-func text0(set Values, name, otherwise string) string {
+// textOrEmpty returns the text that the client sent, "" for null, or otherwise when the
+// client sent nothing.
+func textOrEmpty(set Values, name, otherwise string) string {
 	if v, sent := set[name]; sent && v == nil {
 		return ""
 	}
 	return Value(set, name, otherwise)
 }
 
-// secondsOr is what a client sent as a number of seconds.
-func secondsOr(set Values, name string, otherwise machine.Duration) machine.Duration {
+// durationValue returns the number of seconds that the client sent as a duration, or
+// otherwise when the client sent none.
+func durationValue(set Values, name string, otherwise machine.Duration) machine.Duration {
 	if n, ok := set[name].(int64); ok {
 		return machine.Duration{Duration: time.Duration(n) * time.Second}
 	}
@@ -195,7 +197,7 @@ var systemActions = []Action{{
 		kind := machine.ResetKind(Value(c.Values, "ResetType", ""))
 		err := c.Host.Apply(ctx, machine.Reset{Kind: kind, HangInPOST: slices.Contains(c.View.Dialect.HangsAfterReset, kind)})
 		if errors.Is(err, machine.ErrPower) {
-			err = refused(kind, c.Host.Machine().Power, c.View)
+			err = refuseReset(kind, c.Host.Machine().Power, c.View)
 		}
 		return Result{}, err
 	},
@@ -206,9 +208,8 @@ var systemActions = []Action{{
 	},
 }}
 
-// wanted are the power states in which a reset finds what it is to bring
-// about.
-var wanted = map[machine.ResetKind][]machine.Power{
+// resetEndStates lists the power states in which a reset has nothing to do.
+var resetEndStates = map[machine.ResetKind][]machine.Power{
 	machine.ResetOn:          {machine.PowerOn, machine.PoweringOn},
 	machine.ForceOn:          {machine.PowerOn, machine.PoweringOn},
 	machine.ForceOff:         {machine.PowerOff, machine.PoweringOff},
@@ -217,13 +218,14 @@ var wanted = map[machine.ResetKind][]machine.Power{
 	machine.Resume:           {machine.PowerOn},
 }
 
-// refused answers a reset that the power state does not allow. It is nil when
-// the state is as wanted and the vendor's BMC takes that for success.
-func refused(kind machine.ResetKind, power machine.Power, v View) error {
+// refuseReset returns the error for a reset that the power state does not allow. It returns
+// nil when the state is one of resetEndStates and the vendor's BMC answers that with
+// success.
+func refuseReset(kind machine.ResetKind, power machine.Power, v View) error {
 	switch {
-	case slices.Contains(wanted[kind], power) && v.Dialect.RedundantReset == dialect.AcceptRedundant:
+	case slices.Contains(resetEndStates[kind], power) && v.Dialect.RedundantReset == dialect.AcceptRedundant:
 		return nil
-	case wanted[kind] == nil && power == machine.PowerOff:
+	case resetEndStates[kind] == nil && power == machine.PowerOff:
 		return Decline(http.StatusConflict, message.ChassisPowerStateOnRequired.With(v.Dialect.ChassisID))
 	}
 	return Decline(http.StatusConflict, message.ResourceInUse.With())

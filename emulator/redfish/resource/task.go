@@ -16,25 +16,26 @@ func taskRows() []Row {
 		{URI: "/redfish/v1/TaskService", Schema: "TaskService.v1_3_0", Link: "Tasks", DependsOn: PartTasks | PartTime,
 			Read: taskService, Patch: &taskServicePatch, Actions: taskServiceActions, Volatile: []string{"DateTime"}},
 		{URI: "/redfish/v1/TaskService/Tasks", Schema: "TaskCollection", DependsOn: PartTasks, Name: "Tasks", MemberVariable: "task"},
-		{URI: "/redfish/v1/TaskService/Tasks/{task}", Schema: "Task.v1_7_4", DependsOn: PartTasks | PartTime, origins: true,
-			Read: task, Remove: removeTask, Volatile: []string{"PercentComplete"}},
-		{URI: "/redfish/v1/TaskService/TaskMonitors/{monitor}", Privileges: ofMonitor, DependsOn: PartTasks | PartTime, origins: true, Link: "-",
-			Raw: monitor, Answer: TaskMonitorAnswer, BelongsTo: ownMonitor, Remove: removeMonitor},
+		{URI: "/redfish/v1/TaskService/Tasks/{task}", Schema: "Task.v1_7_4", DependsOn: PartTasks | PartTime, linksToOrigins: true,
+			Read: task, Remove: deleteTask, Volatile: []string{"PercentComplete"}},
+		{URI: "/redfish/v1/TaskService/TaskMonitors/{monitor}", Privileges: taskMonitorPrivileges, DependsOn: PartTasks | PartTime, linksToOrigins: true, Link: "-",
+			Raw: taskMonitor, Answer: TaskMonitorAnswer, BelongsTo: ownsTask, Remove: deleteTaskMonitor},
 	}
 }
 
-// ofMonitor lets who asked for an operation cancel it, as the registry does not
-// say.
-var ofMonitor = Privileges{Get: []Privilege{Login}, Delete: []Privilege{ConfigureManager, configureSelf}}
+// taskMonitorPrivileges lets the client that started an operation cancel it. The registry
+// does not cover task monitors.
+var taskMonitorPrivileges = Privileges{Get: []Privilege{Login}, Delete: []Privilege{ConfigureManager, configureSelf}}
 
+// TaskURI returns the URI of a task.
 func TaskURI(job string) string { return "/redfish/v1/TaskService/Tasks/" + job }
 
-// TaskMonitor is where a client waits for the end of a job (DSP0266,
-// "Asynchronous operations").
-func TaskMonitor(job string) string { return "/redfish/v1/TaskService/TaskMonitors/" + job }
+// TaskMonitorURI returns the URI of the task monitor, where a client waits for the end of a
+// task (DSP0266, "Asynchronous operations").
+func TaskMonitorURI(job string) string { return "/redfish/v1/TaskService/TaskMonitors/" + job }
 
-// keep is how long jobs are remembered.
-func (v View) keep() bmc.TaskRetention {
+// taskRetention returns how long tasks are stored after their end.
+func (v View) taskRetention() bmc.TaskRetention {
 	if j := v.BMC.Tasks; j != nil && j.Retention != nil {
 		return *j.Retention
 	}
@@ -42,7 +43,7 @@ func (v View) keep() bmc.TaskRetention {
 }
 
 func taskService(v View) Object {
-	keep := v.keep()
+	keep := v.taskRetention()
 	o := Object{
 		"Name": "Task Service", "ServiceEnabled": true, "Status": status("Enabled"), "CompletedTaskOverWritePolicy": "Oldest",
 		"DateTime": rfc3339(v.Now), "TaskMonitorAutoExpirySeconds": int(keep.Delivered / time.Second),
@@ -53,7 +54,7 @@ func taskService(v View) Object {
 	return o
 }
 
-// Bounds of how long tasks are remembered; DSP2046 gives the lower ones.
+// The bounds of the task retention. The lower ones are those of DSP2046.
 const (
 	maxTaskMinutes    = 60 * 24 * 365
 	maxMonitorSeconds = 86400
@@ -65,7 +66,7 @@ var taskServicePatch = Patch{
 		{Name: "TaskMonitorAutoExpirySeconds", Kind: Integer, Max: maxMonitorSeconds},
 	},
 	Apply: func(ctx context.Context, c Call) (Result, error) {
-		keep := c.View.keep()
+		keep := c.View.taskRetention()
 		keep.Ended = time.Duration(Value(c.Values, "TaskAutoDeleteTimeoutMinutes", int64(keep.Ended/time.Minute))) * time.Minute
 		keep.Delivered = time.Duration(Value(c.Values, "TaskMonitorAutoExpirySeconds", int64(keep.Delivered/time.Second))) * time.Second
 		_, err := c.Host.ApplyBMC(ctx, bmc.SetTaskRetention{TaskRetention: keep})
@@ -81,8 +82,8 @@ var taskServiceActions = []Action{{
 	},
 }}
 
-// Job is the job that a task or its monitor is of.
-func (v View) Job() bmc.Task {
+// Task returns the bmc.Task of the view's Task or task monitor.
+func (v View) Task() bmc.Task {
 	id := v.IDs["task"]
 	if id == "" {
 		id = v.IDs["monitor"]
@@ -91,11 +92,11 @@ func (v View) Job() bmc.Task {
 }
 
 func task(v View) Object {
-	j := v.Job()
+	j := v.Task()
 	o := Object{
 		"Name": j.Name, "TaskState": string(j.State), "TaskStatus": string(taskHealth(j)),
 		"StartTime": rfc3339(j.Created), "PercentComplete": j.Percent(v.Now),
-		"HidePayload": j.Request.Hidden, "Messages": v.Spoken().ExtendedInfo(taskMessages(v, j)...),
+		"HidePayload": j.Request.Hidden, "Messages": v.MessageVersions().ExtendedInfo(taskMessages(v, j)...),
 	}
 	if !j.Until.IsZero() && j.Until.After(j.Begun) {
 		o["EstimatedDuration"] = isoDuration(j.Until.Sub(j.Begun))
@@ -104,26 +105,27 @@ func task(v View) Object {
 		o["EndTime"] = rfc3339(j.Ended)
 	}
 	if !j.Closed {
-		o["TaskMonitor"] = TaskMonitor(j.ID)
+		o["TaskMonitor"] = TaskMonitorURI(j.ID)
 	}
 	if r := j.Request; r.Method != "" && !r.Hidden {
 		o["Payload"] = Object{"HttpOperation": r.Method, "TargetUri": r.Target, "JsonBody": r.Body}
 	}
-	if uri, ok := v.CreatedBy(j); ok {
+	if uri, ok := v.CreatedResource(j); ok {
 		o["Links"] = Object{"CreatedResources": Refs(uri)}
 	}
 	return o
 }
 
-// CreatedBy is the address of what a job has made, if that is still there.
-func (v View) CreatedBy(j bmc.Task) (string, bool) {
+// CreatedResource returns the URI of the resource that a task created, and whether that
+// resource still exists.
+func (v View) CreatedResource(j bmc.Task) (string, bool) {
 	if j.Made == nil {
 		return "", false
 	}
-	return v.Origin(*j.Made)
+	return v.OriginOfCondition(*j.Made)
 }
 
-// taskHealth is how well a job went, or goes.
+// taskHealth returns the severity of the outcome of a task so far.
 func taskHealth(j bmc.Task) event.Severity {
 	if j.State == bmc.TaskException {
 		return event.Critical
@@ -137,13 +139,14 @@ func taskHealth(j bmc.Task) event.Severity {
 	return worst
 }
 
-// taskMessages tell what has become of a task, and what it has told itself.
+// taskMessages returns Task.Messages: the messages that the task reported and the one of
+// its state.
 func taskMessages(v View, j bmc.Task) []message.Message {
 	var ms []message.Message
 	if !j.Begun.IsZero() {
 		ms = append(ms, message.TaskStarted.With(j.ID))
 	}
-	ms = append(ms, Map(j.Messages, v.Word)...)
+	ms = append(ms, Map(j.Messages, v.EventMessage)...)
 	switch j.State {
 	case bmc.TaskSuspended, bmc.TaskInterrupted:
 		ms = append(ms, message.TaskPaused.With(j.ID))
@@ -163,32 +166,33 @@ func taskMessages(v View, j bmc.Task) []message.Message {
 	return ms
 }
 
-// Failure is why an operation failed, for who waits for it.
-func Failure(j bmc.Task) message.Message {
+// FailureMessage returns the message with which a task monitor reports a failed operation.
+func FailureMessage(j bmc.Task) message.Message {
 	m := message.OperationFailed.With()
 	m.Text = "The operation has failed: " + j.Fault + "."
 	return m
 }
 
+// isoDuration returns a duration in whole seconds as DSP0266 writes durations.
 func isoDuration(d time.Duration) string {
 	return fmt.Sprintf("PT%dS", int64(d.Round(time.Second)/time.Second))
 }
 
 func rfc3339(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// removeTask cancels a task that is under way, and removes one that has ended.
-func removeTask(ctx context.Context, c Call) (Result, error) {
-	j := c.View.Job()
+// deleteTask cancels a running task and deletes a task that has ended.
+func deleteTask(ctx context.Context, c Call) (Result, error) {
+	j := c.View.Task()
 	if !j.State.Ended() {
-		return cancelJob(ctx, c, j)
+		return cancelTask(ctx, c, j)
 	}
 	_, err := c.Host.ApplyBMC(ctx, bmc.DeleteTask{ID: j.ID})
 	return Result{}, err
 }
 
-// cancelJob cancels a job. What takes its time is answered by the task again
-// (DSP0266, "Asynchronous operations").
-func cancelJob(ctx context.Context, c Call, j bmc.Task) (Result, error) {
+// cancelTask cancels a task. When the cancellation takes time, the answer names the task
+// again (DSP0266, "Asynchronous operations").
+func cancelTask(ctx context.Context, c Call, j bmc.Task) (Result, error) {
 	if err := c.Host.Cancel(ctx, j.ID); err != nil {
 		return Result{}, err
 	}
@@ -199,26 +203,26 @@ func cancelJob(ctx context.Context, c Call, j bmc.Task) (Result, error) {
 	return Result{}, nil
 }
 
-// monitor is the task monitor of a job that is under way. It is no resource:
-// what it answers is the task, or else what the operation itself would.
-func monitor(v View) (MediaType, []byte) {
+// taskMonitor returns the body of the task monitor of a running task. A task monitor is not
+// a resource: it answers the task, and after its end what the operation itself would have
+// answered.
+func taskMonitor(v View) (MediaType, []byte) {
 	t := &Match{Route: &Route{Row: &Row{Schema: "Task.v1_7_4", Read: task}}}
 	below := v
 	below.URI, below.IDs = TaskURI(v.IDs["monitor"]), map[string]string{"task": v.IDs["monitor"]}
 	return JSON, Encode(t.Object(below))
 }
 
-func ownMonitor(v View, who Actor) bool {
-	j := v.Job()
+func ownsTask(v View, who Actor) bool {
+	j := v.Task()
 	return j.Account != "" && j.Account == who.Account
 }
 
-// removeMonitor cancels the operation. One that has ended is no longer
-// remembered.
-func removeMonitor(ctx context.Context, c Call) (Result, error) {
-	j := c.View.Job()
+// deleteTaskMonitor cancels the operation. The monitor of a task that has ended is deleted.
+func deleteTaskMonitor(ctx context.Context, c Call) (Result, error) {
+	j := c.View.Task()
 	if !j.State.Ended() {
-		return cancelJob(ctx, c, j)
+		return cancelTask(ctx, c, j)
 	}
 	_, err := c.Host.ApplyBMC(ctx, bmc.DeliverTask{ID: j.ID, Now: true})
 	return Result{}, err

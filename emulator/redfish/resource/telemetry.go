@@ -26,10 +26,10 @@ func telemetryRows() []Row {
 		{URI: TelemetryURI + "/MetricDefinitions/{metric}", Schema: "MetricDefinition.v1_3_5", Read: metricDefinition},
 		{URI: TelemetryURI + "/MetricReportDefinitions", Schema: "MetricReportDefinitionCollection", DependsOn: PartTelemetry,
 			Name: "Metric Report Definitions", MemberVariable: "report", Create: &Create{Inputs: reportInputs, Apply: defineReport}},
-		{URI: TelemetryURI + "/MetricReportDefinitions/{report}", Schema: "MetricReportDefinition.v1_4_7", DependsOn: PartTelemetry | readings,
-			Read: reportDefinition, Patch: &reportPatch, Remove: dropReport},
-		{URI: TelemetryURI + "/MetricReports", Schema: "MetricReportCollection", DependsOn: PartTelemetry | readings, Name: "Metric Reports", MemberVariable: "made"},
-		{URI: TelemetryURI + "/MetricReports/{made}", Schema: "MetricReport.v1_5_2", DependsOn: PartTelemetry | readings, Read: metricReport,
+		{URI: TelemetryURI + "/MetricReportDefinitions/{report}", Schema: "MetricReportDefinition.v1_4_7", DependsOn: PartTelemetry | sensorParts,
+			Read: reportDefinition, Patch: &reportPatch, Remove: deleteReport},
+		{URI: TelemetryURI + "/MetricReports", Schema: "MetricReportCollection", DependsOn: PartTelemetry | sensorParts, Name: "Metric Reports", MemberVariable: "made"},
+		{URI: TelemetryURI + "/MetricReports/{made}", Schema: "MetricReport.v1_5_2", DependsOn: PartTelemetry | sensorParts, Read: metricReport,
 			Volatile: []string{"Timestamp"}},
 		{URI: TelemetryURI + "/Triggers", Schema: "TriggersCollection", Name: "Triggers", MemberVariable: "trigger"},
 		{URI: TelemetryURI + "/Triggers/{trigger}", Schema: "Triggers.v1_4_0", DependsOn: PartThermal, Read: trigger},
@@ -40,12 +40,12 @@ func reportID(d machine.MetricReportDefinition) string { return d.ID }
 
 func reportIDs(v View) []string { return Map(v.Machine.Telemetry.Definitions, reportID) }
 
-// madeIDs are the definitions of which there is a report.
-func madeIDs(v View) []string {
+// metricReportIDs returns the IDs of the definitions that have a report.
+func metricReportIDs(v View) []string {
 	return slices.DeleteFunc(reportIDs(v), func(id string) bool { _, ok := v.Machine.MetricReport(id, v.Now); return !ok })
 }
 
-// triggerIDs are the sensors that have thresholds.
+// triggerIDs returns the IDs of the sensors that have thresholds.
 func triggerIDs(v View) []string {
 	var out []string
 	for _, s := range v.Machine.Profile.Thermal.Sensors {
@@ -63,12 +63,15 @@ func telemetryService(v View) Object {
 	}
 	return Object{
 		"Name": "Telemetry Service", "ServiceEnabled": !v.Machine.Telemetry.Off, "Status": status(state), "MaxReports": machine.MaxReportDefinitions,
-		"MinCollectionInterval": iso(machine.MinReportInterval), "SupportedCollectionFunctions": []string{},
+		"MinCollectionInterval": formatDuration(machine.MinReportInterval), "SupportedCollectionFunctions": []string{},
 	}
 }
 
-// iso is a duration as DSP0266 writes them.
-func iso(d time.Duration) string { return "PT" + strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "S" }
+// formatDuration returns a duration as DSP0266 writes durations, with fractions of a
+// second.
+func formatDuration(d time.Duration) string {
+	return "PT" + strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "S"
+}
 
 var telemetryPatch = Patch{
 	Inputs: []Input{{Name: "ServiceEnabled", Kind: Boolean}},
@@ -77,15 +80,15 @@ var telemetryPatch = Patch{
 	},
 }
 
-// property is where a sensor's reading stands.
-func (v View) property(sensor string) string { return v.chassis("Sensors", sensor) + "/Reading" }
+// metricProperty returns the URI of the property that holds the reading of a sensor.
+func (v View) metricProperty(sensor string) string { return v.chassis("Sensors", sensor) + "/Reading" }
 
 func metricDefinition(v View) Object {
 	s := Find(v.Machine.Profile.Thermal.Sensors, v.IDs["metric"], sensorID)
 	o := Object{
 		"Name": s.Name, "MetricType": "Gauge", "MetricDataType": "Decimal", "Implementation": "PhysicalSensor", "IsLinear": true,
 		"PhysicalContext": s.Context, "Units": sensorKinds[s.Kind].units, "SensingInterval": "PT1S", "Calculable": "NonSummable",
-		"MetricProperties": []string{v.property(s.ID)},
+		"MetricProperties": []string{v.metricProperty(s.ID)},
 	}
 	if s.Kind == thermal.Energy {
 		o["MetricType"], o["Implementation"], o["Calculable"] = "Counter", "Calculated", "Summable"
@@ -95,7 +98,9 @@ func metricDefinition(v View) Object {
 
 func reportDefinition(v View) Object {
 	d := Find(v.Machine.Telemetry.Definitions, v.IDs["report"], reportID)
-	metrics := Map(d.Metrics, func(id string) Object { return Object{"MetricId": id, "MetricProperties": []string{v.property(id)}} })
+	metrics := Map(d.Metrics, func(id string) Object {
+		return Object{"MetricId": id, "MetricProperties": []string{v.metricProperty(id)}}
+	})
 	actions := []string{}
 	if d.LogToCollection {
 		actions = append(actions, "LogToMetricReportsCollection")
@@ -112,7 +117,7 @@ func reportDefinition(v View) Object {
 		"ReportActions": actions, "ReportUpdates": "Overwrite", "Status": status(state),
 	}
 	if d.Kind == machine.Periodic {
-		o["Schedule"] = Object{"RecurrenceInterval": iso(d.Interval.Duration)}
+		o["Schedule"] = Object{"RecurrenceInterval": formatDuration(d.Interval.Duration)}
 	}
 	if _, ok := v.Machine.MetricReport(d.ID, v.Now); ok {
 		o["MetricReport"] = Ref(TelemetryURI + "/MetricReports/" + d.ID)
@@ -122,20 +127,20 @@ func reportDefinition(v View) Object {
 
 func metricReport(v View) Object {
 	r, _ := v.Machine.MetricReport(v.IDs["made"], v.Now)
-	return Reported(v, r)
+	return MetricReportBody(v, r)
 }
 
-// Reported is a report as it is read, and as it is sent.
-func Reported(v View, r machine.MetricReport) Object {
+// MetricReportBody returns the body of a MetricReport, as a GET and an event show it.
+func MetricReportBody(v View, r machine.MetricReport) Object {
 	at := r.At.UTC().Format(time.RFC3339)
 	values := []Object{}
 	for _, m := range r.Values {
 		s := v.Machine.Profile.Thermal.Sensor(m.Sensor)
-		if s == nil { // of a model that has it no longer
+		if s == nil { // the model no longer has the sensor
 			continue
 		}
 		values = append(values, Object{
-			"MetricId": m.Sensor, "MetricProperty": v.property(m.Sensor), "MetricValue": fmt.Sprint(v.shown(*s, m.Reading)), "Timestamp": at,
+			"MetricId": m.Sensor, "MetricProperty": v.metricProperty(m.Sensor), "MetricValue": fmt.Sprint(v.toResourceUnits(*s, m.Reading)), "Timestamp": at,
 		})
 	}
 	return Object{
@@ -144,14 +149,14 @@ func Reported(v View, r machine.MetricReport) Object {
 	}
 }
 
-// triggerNames are the names of a sensor's thresholds in its trigger, which has
-// none for the fatal one (DSP2046, Triggers.NumericThresholds).
+// triggerNames maps a threshold of a Sensor to its name in Triggers.NumericThresholds
+// (DSP2046), which has none for the fatal one.
 var triggerNames = map[string]string{
 	"LowerCritical": "LowerCritical", "LowerCaution": "LowerWarning", "UpperCaution": "UpperWarning", "UpperCritical": "UpperCritical",
 }
 
-// trigger is what crossing the thresholds of a sensor does: it is logged, and
-// told.
+// trigger returns the body of the Triggers resource of a sensor. Crossing a threshold
+// writes a log entry and sends an event.
 func trigger(v View) Object {
 	s := Find(v.Machine.Profile.Thermal.Sensors, v.IDs["trigger"], sensorID)
 	thresholds := Object{}
@@ -159,12 +164,12 @@ func trigger(v View) Object {
 	for _, t := range thresholdKinds {
 		name, ok := triggerNames[t.name]
 		if at := *t.of(limits); ok && at != nil {
-			thresholds[name] = Object{"Reading": v.shown(s, *at), "Activation": t.on}
+			thresholds[name] = Object{"Reading": v.toResourceUnits(s, *at), "Activation": t.on}
 		}
 	}
 	return Object{
 		"Name": s.Name + " Thresholds", "MetricType": "Numeric", "TriggerActions": []string{"LogToLogService", "RedfishEvent"}, "TriggerEnabled": true,
-		"NumericThresholds": thresholds, "MetricIds": []string{s.ID}, "MetricProperties": []string{v.property(s.ID)}, "Status": status("Enabled"),
+		"NumericThresholds": thresholds, "MetricIds": []string{s.ID}, "MetricProperties": []string{v.metricProperty(s.ID)}, "Status": status("Enabled"),
 	}
 }
 
@@ -172,8 +177,8 @@ func metricIDs(v View) []string { return Map(v.Machine.Profile.Thermal.Sensors, 
 
 func reportKinds(View) []string { return Texts(machine.MetricReportTypes) }
 
-// isInterval says whether a text is how often a report can be made.
-func isInterval(s string) bool {
+// isDuration reports whether a text is a duration as DSP0266 writes durations.
+func isDuration(s string) bool {
 	_, ok := Duration(s)
 	return ok
 }
@@ -181,28 +186,28 @@ func isInterval(s string) bool {
 var metricsInput = Input{Name: "Metrics", Kind: Array, Min: 1, Max: 256, Of: []Input{{Kind: Group, Of: []Input{
 	{Name: "MetricId", Kind: Text, Allowed: metricIDs},
 	{Name: "MetricProperties", Kind: Array, Min: 1, Of: []Input{{Kind: Text, Allowed: func(v View) []string {
-		return Map(metricIDs(v), v.property)
+		return Map(metricIDs(v), v.metricProperty)
 	}}}},
 }}}}
 
-// reportChanges are what can be written of a definition.
+// reportChanges are the properties of a MetricReportDefinition that a client can write.
 var reportChanges = []Input{
 	{Name: "MetricReportDefinitionType", Kind: Text, Allowed: reportKinds},
 	{Name: "MetricReportDefinitionEnabled", Kind: Boolean},
 	{Name: "ReportActions", Kind: Array, Of: []Input{{Kind: Text, Allowed: OneOf("LogToMetricReportsCollection", "RedfishEvent")}}},
 	{Name: "ReportUpdates", Kind: Text, Allowed: OneOf("Overwrite")},
-	{Name: "Schedule", Kind: Group, Of: []Input{{Name: "RecurrenceInterval", Kind: Text, Form: isInterval}}},
+	{Name: "Schedule", Kind: Group, Of: []Input{{Name: "RecurrenceInterval", Kind: Text, Form: isDuration}}},
 	metricsInput,
 }
 
-// reportInputs are what a new definition has.
+// reportInputs are the properties of a new MetricReportDefinition.
 var reportInputs = append([]Input{
 	{Name: "Id", Kind: Text, Form: regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`).MatchString},
 	{Name: "Name", Kind: Text, Min: 1, Max: 128},
 }, reportChanges...)
 
-// wantedReport is a definition as a client wants it.
-func wantedReport(c Call, d machine.MetricReportDefinition) machine.MetricReportDefinition {
+// withReportChanges returns a definition with the changes that a client sent.
+func withReportChanges(c Call, d machine.MetricReportDefinition) machine.MetricReportDefinition {
 	d.Kind = machine.MetricReportType(Value(c.Values, "MetricReportDefinitionType", string(d.Kind)))
 	d.Enabled = Value(c.Values, "MetricReportDefinitionEnabled", d.Enabled)
 	if every, ok := Duration(Value(c.Values, "Schedule/RecurrenceInterval", "")); ok {
@@ -231,21 +236,21 @@ func wantedReport(c Call, d machine.MetricReportDefinition) machine.MetricReport
 
 func defineReport(ctx context.Context, c Call) (Result, error) {
 	t := c.View.Machine.Telemetry
-	d := wantedReport(c, machine.MetricReportDefinition{
+	d := withReportChanges(c, machine.MetricReportDefinition{
 		ID: Value(c.Values, "Id", strconv.Itoa(t.Made+1)), Kind: machine.OnRequest, Enabled: true, LogToCollection: true,
 	})
 	d.Name = Value(c.Values, "Name", "Metric Report Definition "+d.ID)
 	if slices.Contains(reportIDs(c.View), d.ID) {
 		return Result{}, Decline(http.StatusConflict, message.ResourceAlreadyExists.With("MetricReportDefinition", "Id", d.ID).About("#/Id"))
 	}
-	if err := c.takes(ctx, d); err != nil {
+	if err := c.setReportDefinition(ctx, d); err != nil {
 		return Result{}, err
 	}
 	return Result{ID: d.ID}, nil
 }
 
-// takes puts a definition in place.
-func (c Call) takes(ctx context.Context, d machine.MetricReportDefinition) error {
+// setReportDefinition creates or replaces a definition.
+func (c Call) setReportDefinition(ctx context.Context, d machine.MetricReportDefinition) error {
 	if d.Kind == machine.Periodic && d.Interval.Duration == 0 {
 		return Decline(http.StatusBadRequest, message.PropertyMissing.With("RecurrenceInterval").About("#/Schedule/RecurrenceInterval"))
 	}
@@ -253,8 +258,8 @@ func (c Call) takes(ctx context.Context, d machine.MetricReportDefinition) error
 	switch {
 	case errors.Is(err, machine.ErrConflict):
 		return Decline(http.StatusBadRequest, message.CreateLimitReachedForResource.With())
-	case errors.Is(err, machine.ErrUnknown): // inputs take nothing else that is wrong
-		return Decline(http.StatusBadRequest, message.PropertyValueOutOfRange.With(iso(d.Interval.Duration), "RecurrenceInterval").About("#/Schedule/RecurrenceInterval"))
+	case errors.Is(err, machine.ErrUnknown): // the inputs have refused every other wrong value
+		return Decline(http.StatusBadRequest, message.PropertyValueOutOfRange.With(formatDuration(d.Interval.Duration), "RecurrenceInterval").About("#/Schedule/RecurrenceInterval"))
 	}
 	return err
 }
@@ -263,11 +268,11 @@ var reportPatch = Patch{
 	Inputs: reportChanges,
 	Apply: func(ctx context.Context, c Call) (Result, error) {
 		d := Find(c.View.Machine.Telemetry.Definitions, c.View.IDs["report"], reportID)
-		return Result{}, c.takes(ctx, wantedReport(c, d))
+		return Result{}, c.setReportDefinition(ctx, withReportChanges(c, d))
 	},
 }
 
-func dropReport(ctx context.Context, c Call) (Result, error) {
+func deleteReport(ctx context.Context, c Call) (Result, error) {
 	return Result{}, c.Host.Apply(ctx, machine.DeleteMetricReportDefinition{ID: c.View.IDs["report"]})
 }
 
@@ -288,7 +293,7 @@ var telemetryActions = []Action{{
 			m, _ := x.(Values)
 			reading, err := strconv.ParseFloat(Value(m, "MetricValue", ""), 64)
 			if err != nil {
-				return Result{}, err // not reached: isReading has read it
+				return Result{}, err // not reached: isReading has checked it
 			}
 			r.Values = append(r.Values, machine.Metric{Sensor: Value(m, "MetricId", ""), Reading: reading})
 		}

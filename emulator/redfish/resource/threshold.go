@@ -9,7 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// thresholdKind is a threshold as resources name it.
+// thresholdKind is a threshold of a Sensor with its names in resources.
 type thresholdKind struct {
 	name string // Sensor.Thresholds
 	on   string // Activation
@@ -24,16 +24,16 @@ var thresholdKinds = []thresholdKind{
 	{"UpperFatal", "Increasing", func(l *thermal.Limits) **float64 { return &l.Fatal }},
 }
 
-// slack is by how much a reading must be better to leave the threshold behind.
-func (t *thresholdKind) slack(l *thermal.Limits) float64 {
+// hysteresis returns by how much a reading must be better than the threshold to leave it.
+func (t *thresholdKind) hysteresis(l *thermal.Limits) float64 {
 	if t.on == "Decreasing" && l.LowHysteresis != nil {
 		return *l.LowHysteresis
 	}
 	return l.Hysteresis
 }
 
-// sensorPatch switches a sensor on and off, and moves its thresholds. The
-// hysteresis is not to be written: that of one threshold is that of others.
+// sensorPatch enables and disables a sensor and sets its thresholds. The hysteresis is not
+// writable: thresholds share one.
 var sensorPatch = Patch{
 	Inputs: []Input{{Name: "Enabled", Kind: Boolean}, {Name: "Thresholds", Kind: Group, Of: thresholdInputs()}},
 	Apply: func(ctx context.Context, c Call) (Result, error) {
@@ -50,8 +50,8 @@ var sensorPatch = Patch{
 			if *t.of(&limits) == nil {
 				return Result{}, Decline(http.StatusBadRequest, message.PropertyNotWritable.With("Reading").About("#/"+at))
 			}
-			if x != v.shown(s, **t.of(&limits)) { // else it stays as exact as it is
-				x = v.raw(s, x)
+			if x != v.toResourceUnits(s, **t.of(&limits)) { // an unchanged value keeps its exact reading
+				x = v.fromResourceUnits(s, x)
 				*t.of(&limits), moved = &x, true
 			}
 		}
@@ -69,8 +69,8 @@ func thresholdInputs() []Input {
 	})
 }
 
-// raw is the inverse of shown.
-func (v View) raw(s thermal.Sensor, x float64) float64 {
+// fromResourceUnits is the inverse of toResourceUnits.
+func (v View) fromResourceUnits(s thermal.Sensor, x float64) float64 {
 	if s.Kind == thermal.Speed {
 		return x * v.Machine.Profile.Thermal.Fans.RPM / 100
 	}

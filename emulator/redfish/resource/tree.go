@@ -22,24 +22,25 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/cache"
 )
 
-// Tree is all that a service serves: the rows, and which of them a URI is of. It
-// is the same for every host. It is safe for concurrent use.
+// Tree holds all resources that a service serves, as rows, and finds the row of a URI. It
+// is the same for every host and safe for concurrent use.
 type Tree struct {
 	Rows    []Row
 	All     []*Route
 	routes  map[string]*Route // by pattern
 	router  *mux.Router
 	matches *cache.Cache[string, *Match]
-	Schemas []string          // that the rows have, with their versions, in order
-	Library *library          // nil when the user has given none
-	Types   map[string]string // of the things that variables stand for
+	Schemas []string          // schemas of the rows, with their versions, sorted
+	Library *library          // nil without files of DMTF
+	Types   map[string]string // resource types by URI variable
 	log     *slog.Logger
 }
 
+// MatchesCached is how many URIs Tree.Find caches.
 const MatchesCached = 4096
 
-// NewTree returns the tree. The files, which may be nil, are those of DMTF that
-// the service serves: DSP8010, with or without DSP8011's registries.
+// NewTree returns the tree. files, which may be nil, holds DMTF's files that the service
+// serves: DSP8010, with or without DSP8011's registries.
 func NewTree(files fs.FS, log *slog.Logger) (*Tree, error) {
 	t := &Tree{
 		Rows: Rows(), routes: map[string]*Route{}, Types: map[string]string{}, log: log,
@@ -48,12 +49,12 @@ func NewTree(files fs.FS, log *slog.Logger) (*Tree, error) {
 	if err := validate(t.Rows); err != nil {
 		return nil, err
 	}
-	if err := AssignNeeds(t.Rows); err != nil {
+	if err := AssignPrivileges(t.Rows); err != nil {
 		return nil, err
 	}
-	linked(t.Rows)
-	showOrigins(t.Rows)
-	gather(t.Rows)
+	linkSubordinates(t.Rows)
+	addOriginParts(t.Rows)
+	linkMembers(t.Rows)
 	t.All = Routes(t.Rows, t)
 	t.router = router(t.All)
 	for _, r := range t.All {
@@ -78,14 +79,14 @@ func NewTree(files fs.FS, log *slog.Logger) (*Tree, error) {
 	return t, nil
 }
 
-// shared is the router of the tree's patterns, which are the same for all
-// services: it is dear to make, and larger than all else that a service needs.
+// shared holds the router of the tree's patterns, which are the same for all services.
+// Building it is expensive, and it is larger than everything else that a service needs.
 var shared struct {
 	sync.Once
 	router *mux.Router
 }
 
-// router is that router, of all routes of the tree.
+// router returns the shared router. The first call builds it.
 func router(all []*Route) *mux.Router {
 	shared.Do(func() {
 		shared.router = mux.NewRouter()
@@ -96,14 +97,15 @@ func router(all []*Route) *mux.Router {
 	return shared.router
 }
 
-// Find is what is at an address, or nil. Matching is dear, so matches are kept.
+// Find returns the match of a URI, or nil when no pattern matches. Matching is expensive,
+// so matches are cached.
 func (t *Tree) Find(u *url.URL) *Match {
 	if u.RawPath != "" && strings.Contains(strings.ToLower(u.RawPath), "%2f") {
-		return nil // a slash within a name, which no name has
+		return nil // no ID contains a slash
 	}
 	path := u.Path
 	if len(path) > 1 {
-		path = strings.TrimSuffix(path, "/") // both forms name the same resource
+		path = strings.TrimSuffix(path, "/") // a trailing slash names the same resource
 	}
 	if m, ok := t.matches.Get(path); ok {
 		return m
@@ -124,22 +126,22 @@ func (t *Tree) Find(u *url.URL) *Match {
 	return m
 }
 
-// gather tells each collection whose members stand in it whole which row they
-// are of, and that it shows what they do.
-func gather(tree []Row) {
+// linkMembers sets the member row of each autoExpand collection, and makes the collection
+// depend on what its members depend on.
+func linkMembers(tree []Row) {
 	for i := range tree {
 		r := &tree[i]
-		j := slices.IndexFunc(tree, func(m Row) bool { return r.expands && m.URI == r.URI+"/{"+r.MemberVariable+"}" })
+		j := slices.IndexFunc(tree, func(m Row) bool { return r.autoExpand && m.URI == r.URI+"/{"+r.MemberVariable+"}" })
 		if j >= 0 {
-			r.member = &tree[j]
-			r.DependsOn |= r.member.DependsOn
+			r.memberRow = &tree[j]
+			r.DependsOn |= r.memberRow.DependsOn
 		}
 	}
 }
 
-// linked tells each row which rows it links to: those whose pattern is its own
-// and one segment more. Where those are not there, their link is not either.
-func linked(tree []Row) {
+// linkSubordinates sets the rows that each row links to: those whose pattern has one
+// segment more. A link is shown only while its resource exists.
+func linkSubordinates(tree []Row) {
 	at := map[string]*Row{}
 	for i := range tree {
 		at[tree[i].URI] = &tree[i]
@@ -154,15 +156,14 @@ func linked(tree []Row) {
 		if r.Link == "" {
 			r.Link = last
 		}
-		above.below = append(above.below, r)
-		if r.When != nil { // what its presence depends on, its link does
+		above.subordinates = append(above.subordinates, r)
+		if r.When != nil { // the link depends on what the resource's presence depends on
 			above.DependsOn |= r.DependsOn
 		}
 	}
 }
 
-// validate says what is wrong with a tree; it guards against slips in the
-// table.
+// validate returns an error for a mistake in the table of rows.
 func validate(tree []Row) error {
 	for i := range tree {
 		r := &tree[i]
@@ -187,9 +188,8 @@ func validate(tree []Row) error {
 	return nil
 }
 
-// Rows are all that the service serves, row by row. The rows stand beside what
-// they serve; a resource links to the rows one segment below by itself
-// (resource.link).
+// Rows returns the rows of all resources. A resource links to the rows one segment below it
+// automatically (linkSubordinates).
 func Rows() []Row {
 	return slices.Concat(
 		rootRows(),
@@ -222,26 +222,26 @@ func Rows() []Row {
 		logRows(),
 		managerNetworkRows(),
 		hostInterfaceRows(),
-		planRows(),
+		jobRows(),
 		eventRows(),
 	)
 }
 
-// BodyAt is a resource of the tree; nil where there is none.
+// BodyAt returns the body of the resource at a URI, or nil when there is no resource.
 func (t *Tree) BodyAt(address string, at *Snapshot) Object {
 	m := t.Find(&url.URL{Path: address})
 	if m == nil || m.Raw != nil || m.Upload != nil || m.Action != nil || m.Members {
 		return nil
 	}
 	v := m.View(at)
-	if m.Missing(v) != "" || !m.There(v) {
+	if m.MissingVariable(v) != "" || !m.ConditionsHold(v) {
 		return nil
 	}
 	return m.Object(v)
 }
 
-// Instances are the resources of a row that there are in one snapshot or the
-// other, in the order in which they are listed.
+// Instances returns the resources of a row that exist in any of the snapshots, in the order
+// in which collections list them.
 func (t *Tree) Instances(r *Row, snapshots ...*Snapshot) []*Match {
 	var found []*Match
 	seen := map[string]bool{}

@@ -14,20 +14,21 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
+// UpdateService is the URI of the UpdateService.
 const UpdateService = "/redfish/v1/UpdateService"
 
-// updateRows are the update service, which takes images by fetching them or by
-// having them pushed (imagepush.go of the service).
+// updateRows returns the rows of the UpdateService, which downloads images or receives them
+// as uploads.
 func updateRows() []Row {
 	return []Row{
 		{URI: UpdateService, Schema: "UpdateService.v1_17_0", DependsOn: PartUpdates,
-			Read: updates, Patch: &updatePatch, Actions: updateActions},
-		{URI: MultipartPush, Privileges: ofComponents, DependsOn: PartUpdates, Link: "-", Upload: &upload{MultipartUpload, UpdateParameters}},
-		{URI: PlainPush, Privileges: ofComponents, DependsOn: PartUpdates, Link: "-", Upload: &upload{Kind: PlainUpload}},
+			Read: updateService, Patch: &updatePatch, Actions: updateActions},
+		{URI: MultipartPush, Privileges: componentPrivileges, DependsOn: PartUpdates, Link: "-", Upload: &upload{MultipartUpload, UpdateParameters}},
+		{URI: PlainPush, Privileges: componentPrivileges, DependsOn: PartUpdates, Link: "-", Upload: &upload{Kind: PlainUpload}},
 	}
 }
 
-func updates(v View) Object {
+func updateService(v View) Object {
 	u := v.BMC.Updates
 	push := Object{"ApplyTime": string(PushTime(u).Apply)}
 	if w := u.Push; !w.Start.IsZero() {
@@ -43,11 +44,11 @@ func updates(v View) Object {
 		"HttpPushUriOptions":     Object{"ForceUpdate": u.Force, "HttpPushUriApplyTime": push},
 		"HttpPushUriOptionsBusy": u.Reserved, "HttpPushUriTargets": append([]string{}, u.Targets...), "HttpPushUriTargetsBusy": u.Aimed,
 		"SupportedUpdateImageFormats": []string{"VendorDefined"}, "VerifyRemoteServerCertificate": !u.Unverified,
-		"@Redfish.OperationApplyTimeSupport": timeSupport(),
+		"@Redfish.OperationApplyTimeSupport": applyTimeSupport(),
 	}
 }
 
-// PushTime is when images that are pushed without saying are applied.
+// PushTime returns when an uploaded image is applied whose request does not say when.
 func PushTime(u *bmc.Updates) firmware.When {
 	w := u.Push
 	if w.Apply == "" {
@@ -99,7 +100,7 @@ var updatePatch = Patch{
 	},
 }
 
-// What a client says of when an operation shall take effect (DSP0266,
+// The annotations with which a client says when an operation takes effect (DSP0266,
 // "Operation apply time").
 const (
 	OperationApplyTime = "@Redfish.OperationApplyTime"
@@ -108,20 +109,21 @@ const (
 
 func updateTimes(View) []string { return Texts(firmware.UpdateTimes) }
 
-// operationInputs are a client's wish of when an update shall happen.
+// operationInputs are the annotations that say when an update takes effect.
 var operationInputs = []Input{
 	{Name: OperationApplyTime, Kind: Text, Allowed: updateTimes},
 	{Name: operationWindow, Kind: Group, Of: windowInputs},
 }
 
-// timeSupport tells which apply times there are.
-func timeSupport() Object {
+// applyTimeSupport returns the annotation that lists the supported apply times of updates.
+func applyTimeSupport() Object {
 	return Object{"@odata.type": "#Settings.v1_4_0.OperationApplyTimeSupport", "SupportedValues": Texts(firmware.UpdateTimes)}
 }
 
-// supportedTimes is what an action shows of the times that it takes.
-func supportedTimes(View) Object {
-	return Object{"@Redfish.OperationApplyTimeSupport": timeSupport()}
+// applyTimeAnnotation returns the properties that an action shows of its supported apply
+// times.
+func applyTimeAnnotation(View) Object {
+	return Object{"@Redfish.OperationApplyTimeSupport": applyTimeSupport()}
 }
 
 const SimpleUpdateAction = "UpdateService.SimpleUpdate"
@@ -139,13 +141,13 @@ var updateActions = []Action{
 			{Name: "ForceUpdate", Kind: Boolean},
 			{Name: "Stage", Kind: Boolean},
 		}, operationInputs...),
-		beside: supportedTimes,
-		Apply:  simpleUpdate,
+		extraProperties: applyTimeAnnotation,
+		Apply:           simpleUpdate,
 	},
 	{
 		Name: "UpdateService.StartUpdate",
 		Apply: func(ctx context.Context, c Call) (Result, error) {
-			if err := c.TakesUpdates(); err != nil {
+			if err := c.RequireUpdatesEnabled(); err != nil {
 				return Result{}, err
 			}
 			return Result{}, c.Host.Apply(ctx, machine.Firmware{Command: firmware.StartUpdates{}})
@@ -153,18 +155,18 @@ var updateActions = []Action{
 	},
 }
 
-// TakesUpdates refuses an update while the service is disabled.
-func (c Call) TakesUpdates() error {
+// RequireUpdatesEnabled returns an error while the UpdateService is disabled.
+func (c Call) RequireUpdatesEnabled() error {
 	if c.Host.BMC().Updates.Disabled {
 		return Decline(http.StatusServiceUnavailable, message.ServiceDisabled.With(UpdateService))
 	}
 	return nil
 }
 
-// simpleUpdate fetches an image and installs it. What can be seen at once to be
-// wrong is refused at once; the rest is told by the task.
+// simpleUpdate downloads an image and installs it. It answers errors that are visible at
+// once; the task reports all others.
 func simpleUpdate(ctx context.Context, c Call) (Result, error) {
-	if err := c.TakesUpdates(); err != nil {
+	if err := c.RequireUpdatesEnabled(); err != nil {
 		return Result{}, err
 	}
 	uri := Value(c.Values, "ImageURI", "")
@@ -186,7 +188,7 @@ func simpleUpdate(ctx context.Context, c Call) (Result, error) {
 	return Result{Task: j.ID}, err
 }
 
-// imageName is the last segment of an image's address.
+// imageName returns the last segment of an image's URI.
 func imageName(uri string) string {
 	u, err := url.Parse(uri)
 	if err != nil {
@@ -195,7 +197,7 @@ func imageName(uri string) string {
 	return u.Path[strings.LastIndexByte(u.Path, '/')+1:]
 }
 
-// Stage is the update that a request asks for.
+// Stage returns the update that a request asks for.
 func (c Call) Stage(action string, set Values) (firmware.Stage, error) {
 	when, err := applyAt(set, OperationApplyTime, operationWindow, c.Host.Now())
 	if err != nil {
@@ -227,10 +229,9 @@ func (c Call) Stage(action string, set Values) (firmware.Stage, error) {
 	return s, nil
 }
 
-// targets are the components that each address stands for that an update can
-// be aimed at: their own, those of the devices that they are of, that of the
-// system for all but the BMC, and that of the inventory for all (DSP2046,
-// SimpleUpdate.Targets).
+// targets maps each URI that an update can name as its target to its components: the URI of
+// a component to itself, that of a device to its components, that of the system to all but
+// the BMC's, and that of the inventory to all (DSP2046, SimpleUpdate.Targets).
 func (c Call) targets() map[string][]string {
 	at, out := TakeSnapshot(c.Host), map[string][]string{}
 	for _, x := range at.Machine.Components() {
@@ -244,8 +245,8 @@ func (c Call) targets() map[string][]string {
 	return out
 }
 
-// knownTargets refuses addresses that stand for none of some components.
-func (c Call) knownTargets(action string, uris []any, components []string) error {
+// validateTargets returns an error for a target URI that names none of the components.
+func (c Call) validateTargets(action string, uris []any, components []string) error {
 	for _, x := range uris {
 		uri, _ := x.(string)
 		fits := slices.ContainsFunc(c.targets()[uri], func(id string) bool { return slices.Contains(components, id) })
@@ -256,14 +257,14 @@ func (c Call) knownTargets(action string, uris []any, components []string) error
 	return nil
 }
 
-// The addresses to which images are pushed. They are no resources (DSP2046,
+// The URIs that accept uploads of images. They are not resources (DSP2046,
 // UpdateService.MultipartHttpPushUri).
 const (
 	MultipartPush = UpdateService + "/MultipartUpload"
 	PlainPush     = UpdateService + "/Upload"
 )
 
-// UpdateParameters are what a client says of an image that it pushes (DSP2046,
+// UpdateParameters are the parameters of an uploaded image (DSP2046,
 // UpdateService.UpdateParameters).
 var UpdateParameters = append([]Input{
 	{Name: "Targets", Kind: Array, Of: []Input{{Kind: Text}}},

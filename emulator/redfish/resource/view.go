@@ -18,39 +18,40 @@ import (
 // Object is a JSON object of a body.
 type Object = map[string]any
 
-// Snapshot is what a host shows at one time.
+// Snapshot is the state of a host at one time.
 type Snapshot struct {
 	Host    Host
 	Dialect *dialect.Record
 	Machine *machine.View
 	BMC     *bmc.View
-	Now     time.Time // of the lab; whole seconds
-	// shift is, in what a view is made from, by how many places IDs have shifted.
+	Now     time.Time // lab time in whole seconds
+	// shift is by how many places the IDs of EthernetInterfaces have shifted (nicShift); only View sets it.
 	shift int
 }
 
+// TakeSnapshot returns the present state of a host.
 func TakeSnapshot(h Host) *Snapshot {
 	return &Snapshot{Host: h, Dialect: h.Dialect(), Machine: h.Machine(), BMC: h.BMC(), Now: h.Now().Truncate(time.Second)}
 }
 
-// Parts is a set of parts of a host's state: those that a body depends on,
-// beside the dialect and the profile, which all hosts of a model share.
+// Parts is a set of parts of a host's state: those that a body depends on, in addition to
+// the dialect and the profile, which all hosts of a model share.
 type Parts uint64
 
 // The parts of a host's state. A new piece of state is one line here.
 var (
-	PartIdentity         = part(compared(func(s *Snapshot) **machine.Identity { return &s.Machine.Identity }))                                                                                                                                                 // serial numbers, addresses: what never changes
-	PartPower            = part(compared(func(s *Snapshot) **machine.Main { return &s.Machine.Main }), derived(func(s *Snapshot) *machine.Power { return &s.Machine.Power }), derived(func(s *Snapshot) **machine.Source { return &s.Machine.CurrentSource })) // power, boot and what runs
+	PartIdentity         = part(compared(func(s *Snapshot) **machine.Identity { return &s.Machine.Identity }))                                                                                                                                                 // serial numbers and addresses, which never change
+	PartPower            = part(compared(func(s *Snapshot) **machine.Main { return &s.Machine.Main }), derived(func(s *Snapshot) *machine.Power { return &s.Machine.Power }), derived(func(s *Snapshot) **machine.Source { return &s.Machine.CurrentSource })) // power, boot and the running system
 	PartAsset            = part(compared(func(s *Snapshot) **machine.Asset { return &s.Machine.Asset }))
-	PartBoot             = part(compared(func(s *Snapshot) **machine.BootSettings { return &s.Machine.Boot }), derived(func(s *Snapshot) **machine.BootOptionCache { return &s.Machine.BootOptionCache })) // boot order, and how else it boots
-	PartPolicy           = part(compared(func(s *Snapshot) **machine.PowerPolicy { return &s.Machine.Policy }))                                                                                            // how power comes on
+	PartBoot             = part(compared(func(s *Snapshot) **machine.BootSettings { return &s.Machine.Boot }), derived(func(s *Snapshot) **machine.BootOptionCache { return &s.Machine.BootOptionCache })) // boot order, boot override and boot mode
+	PartPolicy           = part(compared(func(s *Snapshot) **machine.PowerPolicy { return &s.Machine.Policy }))                                                                                            // power restore policy
 	PartCabling          = part(compared(func(s *Snapshot) **machine.Cabling { return &s.Machine.Cabling }))                                                                                               // which NICs have a link
 	PartFirmware         = part(compared(func(s *Snapshot) *firmware.View { return &s.Machine.Firmware }))                                                                                                 // BIOS settings, versions and updates
-	PartThermal          = part(compared(func(s *Snapshot) *thermal.View { return &s.Machine.Thermal }))                                                                                                   // what heats, cools and feeds it; with PartTime what sensors read
+	PartThermal          = part(compared(func(s *Snapshot) *thermal.View { return &s.Machine.Thermal }))                                                                                                   // heat, fans and power supplies; with PartTime the sensor readings
 	PartSecureBoot       = part(compared(func(s *Snapshot) **machine.SecureBoot { return &s.Machine.SecureBoot }))                                                                                         // secure boot and its keys
 	PartWatchdog         = part(compared(func(s *Snapshot) **machine.Watchdog { return &s.Machine.Watchdog }))
 	PartPhysicalSecurity = part(compared(func(s *Snapshot) **machine.PhysicalSecurity { return &s.Machine.PhysicalSecurity }))
-	PartTelemetry        = part(compared(func(s *Snapshot) **machine.Telemetry { return &s.Machine.Telemetry })) // reports that are and are to be
+	PartTelemetry        = part(compared(func(s *Snapshot) **machine.Telemetry { return &s.Machine.Telemetry })) // metric reports and their definitions
 	PartStorage          = part(viewField{
 		same: func(a, b *Snapshot) bool { return a.Machine.Storage.Same(b.Machine.Storage) },
 		copy: func(to, from *Snapshot) { to.Machine.Storage = from.Machine.Storage },
@@ -65,31 +66,31 @@ var (
 	PartDumps         = part(compared(func(s *Snapshot) **bmc.Dumps { return &s.BMC.Dumps }))
 	PartClock         = part(compared(func(s *Snapshot) **bmc.Clock { return &s.BMC.Clock }))
 	PartSubscribers   = part(compared(func(s *Snapshot) **bmc.Subscribers { return &s.BMC.Subscribers }))   // subscriptions to events
-	PartUpdates       = part(compared(func(s *Snapshot) **bmc.Updates { return &s.BMC.Updates }))           // how images are taken
+	PartUpdates       = part(compared(func(s *Snapshot) **bmc.Updates { return &s.BMC.Updates }))           // settings of the UpdateService
 	PartCertificates  = part(compared(func(s *Snapshot) **bmc.Certificates { return &s.BMC.Certificates })) // certificates that the BMC holds
 	PartLife          = part(compared(func(s *Snapshot) **bmc.Life { return &s.BMC.Life }))
 	PartNetwork       = part(compared(func(s *Snapshot) **bmc.Network { return &s.BMC.Net }), compared(func(s *Snapshot) **bmc.NetworkDefaults { return &s.BMC.NetworkDefaults }))
 	PartJobs          = part(compared(func(s *Snapshot) **bmc.Jobs { return &s.BMC.Jobs }))
-	PartConsole       = part(compared(func(s *Snapshot) **bmc.SOL { return &s.BMC.Serial }))    // how the serial console is offered; with PartNetwork
-	PartOEM           = part(compared(func(s *Snapshot) **bmc.OEMValues { return &s.BMC.OEM })) // what the vendor's service remembers
+	PartConsole       = part(compared(func(s *Snapshot) **bmc.SOL { return &s.BMC.Serial }))    // serial over LAN; with PartNetwork
+	PartOEM           = part(compared(func(s *Snapshot) **bmc.OEMValues { return &s.BMC.OEM })) // values that OEM resources store
 	PartNICShift      = part(viewField{
-		same: func(a, b *Snapshot) bool { return shiftOf(a) == shiftOf(b) },
-		copy: func(to, from *Snapshot) { to.shift = shiftOf(from) },
-	}) // by how much the IDs of network interfaces have shifted
+		same: func(a, b *Snapshot) bool { return nicShift(a) == nicShift(b) },
+		copy: func(to, from *Snapshot) { to.shift = nicShift(from) },
+	}) // shift of the IDs of EthernetInterfaces
 	PartTime = part(viewField{
 		same: func(a, b *Snapshot) bool { return a.Now.Equal(b.Now) },
 		copy: func(to, from *Snapshot) { to.Now = from.Now },
 	})
 )
 
-// parts are all of them, by the number of their bit.
+// parts holds the fields of each part, by the number of its bit.
 var parts [][]viewField
 
-// AllParts are all parts.
+// AllParts returns the set of all parts.
 func AllParts() Parts { return 1<<len(parts) - 1 }
 
-// ChangedParts are the parts that differ between two snapshots of a host, but for
-// the time.
+// ChangedParts returns the parts that differ between two snapshots of a host, except
+// PartTime.
 func ChangedParts(was, is *Snapshot) (changed Parts) {
 	for i := range parts {
 		if one := Parts(1) << i; one != PartTime && !one.Same(was, is) {
@@ -99,36 +100,38 @@ func ChangedParts(was, is *Snapshot) (changed Parts) {
 	return changed
 }
 
-// viewField is a field of a snapshot's views.
+// viewField is a field of a snapshot that a part consists of.
 type viewField struct {
-	same func(a, b *Snapshot) bool // nil: it follows from the others of its part
+	same func(a, b *Snapshot) bool // nil: the field follows from the others of its part
 	copy func(to, from *Snapshot)
 }
 
-// part makes a part of the state of some fields.
+// part registers a part of the state that consists of some fields.
 func part(fields ...viewField) Parts {
 	parts = append(parts, fields)
 	return 1 << (len(parts) - 1)
 }
 
-// compared is one that is compared: most are pointers to what never changes.
+// compared returns a field whose values are compared. Most are pointers to immutable
+// values.
 func compared[T comparable](at func(s *Snapshot) *T) viewField {
 	f := derived(at)
 	f.same = func(a, b *Snapshot) bool { return *at(a) == *at(b) }
 	return f
 }
 
-// derived is a field that follows from the others of its part.
+// derived returns a field that follows from the other fields of its part.
 func derived[T any](at func(s *Snapshot) *T) viewField {
 	return viewField{copy: func(to, from *Snapshot) { *at(to) = *at(from) }}
 }
 
-// Same says whether two snapshots show the same as far as a body can tell.
+// Same reports whether the parts are equal in two snapshots, so that a body which depends
+// on them is the same.
 func (s Parts) Same(a, b *Snapshot) bool {
 	switch {
 	case s == 0:
 		return a.Dialect == b.Dialect && a.Machine.Profile == b.Machine.Profile
-	case a.Machine == b.Machine && a.BMC == b.BMC && s&PartTime == 0: // nothing has changed at all
+	case a.Machine == b.Machine && a.BMC == b.BMC && s&PartTime == 0: // no part has changed
 		return a.Dialect == b.Dialect
 	}
 	for rest := s; rest != 0; rest &= rest - 1 {
@@ -141,25 +144,25 @@ func (s Parts) Same(a, b *Snapshot) bool {
 	return a.Dialect == b.Dialect
 }
 
-// View is all that a body may depend on: of a snapshot the parts that its row
-// shows, so that a body that was made from the same parts is the same, which
-// is what lets bodies be kept. To look at another part is a nil dereference.
+// View is everything that a body may depend on: the parts of a snapshot that its row
+// declares in DependsOn. Bodies can be cached because a body rendered from the same parts
+// is the same. Reading a part that the row does not declare dereferences nil.
 type View struct {
-	Host    Host // to be asked for what never changes
+	Host    Host // only for what never changes
 	Dialect *dialect.Record
 	Machine *machine.View
 	BMC     *bmc.View
 	Tree    *Tree
-	Now     time.Time         // whole seconds; zero for a resource that does not show time
-	shift   int               // of IDs of network interfaces
+	Now     time.Time         // whole seconds; zero for a row without PartTime
+	shift   int               // of the IDs of EthernetInterfaces
 	URI     string            // of the resource
 	IDs     map[string]string // the variables of its pattern
 }
 
-// View is what a resource can see of a snapshot.
+// View returns the part of a snapshot that the row of the match declares.
 func (m *Match) View(at *Snapshot) View {
 	if m.Uncached {
-		return View{Host: at.Host, Tree: m.Tree, Dialect: at.Dialect, Machine: at.Machine, BMC: at.BMC, Now: at.Now, shift: shiftOf(at), URI: m.URI, IDs: m.IDs}
+		return View{Host: at.Host, Tree: m.Tree, Dialect: at.Dialect, Machine: at.Machine, BMC: at.BMC, Now: at.Now, shift: nicShift(at), URI: m.URI, IDs: m.IDs}
 	}
 	to := Snapshot{Dialect: at.Dialect, Machine: &machine.View{Profile: at.Machine.Profile}, BMC: &bmc.View{Spec: at.BMC.Spec}}
 	for rest := m.DependsOn; rest != 0; rest &= rest - 1 {
@@ -170,8 +173,8 @@ func (m *Match) View(at *Snapshot) View {
 	return View{Host: at.Host, Tree: m.Tree, Dialect: to.Dialect, Machine: to.Machine, BMC: to.BMC, Now: to.Now, shift: to.shift, URI: m.URI, IDs: m.IDs}
 }
 
-// Members says what each variable of a pattern can stand for. A collection
-// lists them, and nothing else exists.
+// Members maps each URI variable to a function that lists its IDs. A collection lists them,
+// and no other ID exists.
 var Members = map[string]func(v View) []string{
 	"auditentry":    func(v View) []string { return entryIDs(v.BMC.Audit) },
 	"entry":         func(v View) []string { return entryIDs(v.BMC.Log) },
@@ -193,7 +196,7 @@ var Members = map[string]func(v View) []string{
 	"dimm":       func(v View) []string { return dimmIDs(v.Machine.Profile) },
 	"card":       func(v View) []string { return Map(v.Machine.Profile.Cards, cardID) },
 	"function":   func(v View) []string { return Map(v.functions(), functionID) },
-	"adapter":    func(v View) []string { return Map(adapters(v), cardID) },
+	"adapter":    func(v View) []string { return Map(networkAdapters(v), cardID) },
 	"port":       func(v View) []string { return v.adapter().NICs },
 	"trusted":    trustedIDs,
 	"sensor":     func(v View) []string { return Map(v.Machine.Profile.Thermal.Sensors, sensorID) },
@@ -204,18 +207,18 @@ var Members = map[string]func(v View) []string{
 	"rootcert":   rootCertificates,
 	"metric":     metricIDs,
 	"report":     reportIDs,
-	"made":       madeIDs,
+	"made":       metricReportIDs,
 	"trigger":    triggerIDs,
 	"database":   databaseIDs,
 	"keycert":    keyIDs(true),
 	"signature":  keyIDs(false),
-	"chassis":    only("chassis"),
+	"chassis":    singleton("chassis"),
 	"controller": func(v View) []string { return []string{"0"} },
 	"drive": func(v View) []string {
 		return Map(v.storage().Drives, func(d storage.DriveView) string { return d.ID })
 	},
-	"file":    func(v View) []string { return v.storeFiles() },
-	"manager": only("manager"),
+	"file":    func(v View) []string { return v.schemaFiles() },
+	"manager": singleton("manager"),
 	"monitor": func(v View) []string {
 		var open []string
 		for _, j := range v.BMC.Tasks.All() {
@@ -246,41 +249,40 @@ var Members = map[string]func(v View) []string{
 		return Map(v.BMC.Subscribers.List, func(s bmc.Subscription) string { return s.ID })
 	},
 	"task":   func(v View) []string { return Map(v.BMC.Tasks.All(), func(j bmc.Task) string { return j.ID }) },
-	"system": only("system"),
+	"system": singleton("system"),
 	"volume": func(v View) []string { return Map(v.storage().Volumes, volumeID) },
 }
 
-// theOnly are the variables that stand for one thing alone.
-var theOnly = map[string]func(d *dialect.Record) string{
+// singletonIDs maps the URI variables that have a single ID to it.
+var singletonIDs = map[string]func(d *dialect.Record) string{
 	"system":  func(d *dialect.Record) string { return d.SystemID },
 	"manager": func(d *dialect.Record) string { return d.ManagerID },
 	"chassis": func(d *dialect.Record) string { return d.ChassisID },
 }
 
-// only lists what one of them stands for.
-func only(name string) func(v View) []string {
-	return func(v View) []string { return []string{theOnly[name](v.Dialect)} }
+// singleton returns a function that lists the one ID of a variable.
+func singleton(name string) func(v View) []string {
+	return func(v View) []string { return []string{singletonIDs[name](v.Dialect)} }
 }
 
-// lookups say whether something is there where listing all of its kind would
-// take long.
+// lookups maps URI variables to functions that find an ID faster than listing all IDs.
 var lookups = map[string]func(v View, id string) bool{
 	"auditentry": func(v View, id string) bool { return hasEntry(v.BMC.Audit, id) },
 	"entry":      func(v View, id string) bool { return hasEntry(v.BMC.Log, id) },
 }
 
-// Has says whether what a variable stands for is there.
+// Has reports whether a URI variable can have an ID.
 func (v View) Has(name, id string) bool {
 	if h, ok := lookups[name]; ok {
 		return h(v, id)
 	}
-	if only := theOnly[name]; only != nil {
+	if only := singletonIDs[name]; only != nil {
 		return id == only(v.Dialect)
 	}
 	return slices.Contains(Members[name](v), id)
 }
 
-// Map is what of returns for each element.
+// Map returns the results of a function for each element.
 func Map[T, S any](all []T, of func(T) S) []S {
 	out := make([]S, len(all))
 	for i := range all {
@@ -289,7 +291,7 @@ func Map[T, S any](all []T, of func(T) S) []S {
 	return out
 }
 
-// Find is the element whose ID is id, or a zero one.
+// Find returns the element with an ID, or the zero value when there is none.
 func Find[T any](all []T, id string, of func(T) string) (found T) {
 	for _, t := range all {
 		if of(t) == id {
@@ -299,7 +301,7 @@ func Find[T any](all []T, id string, of func(T) string) (found T) {
 	return found
 }
 
-// The addresses of what there is one of.
+// system, manager and chassis return the URI of the one System, Manager or Chassis, or of a resource below it.
 func (v View) system(below ...string) string {
 	return address("/redfish/v1/Systems", v.Dialect.SystemID, below)
 }
@@ -314,31 +316,33 @@ func address(collection, id string, below []string) string {
 	return strings.Join(append([]string{collection, id}, below...), "/")
 }
 
-// Ref is a link to a resource (DSP0266, "Reference properties").
+// Ref returns a link to a resource (DSP0266, "Reference properties").
 func Ref(uri string) Object { return Object{"@odata.id": uri} }
 
-// Refs are links to resources.
+// Refs returns links to resources.
 func Refs(uris ...string) []Object { return Map(uris, Ref) }
 
-// status is a Resource.Status.
+// status returns a Resource.Status with the health OK.
 func status(state string) Object { return Object{"State": state, "Health": "OK"} }
 
-// rolledUp is a Resource.Status that speaks for what is below, too.
+// rolledUp returns a Resource.Status with the health OK and the HealthRollup OK.
 func rolledUp(state string) Object {
 	return Object{"State": state, "Health": "OK", "HealthRollup": "OK"}
 }
 
-// serviceUUID identifies the service, and with it the BMC.
+// serviceUUID returns the UUID of the service, which is that of the BMC.
 func (v View) serviceUUID() string { return v.Machine.Identity.BMCUUID() }
 
-// Snapshot is what a view of all that there is was made from.
+// Snapshot returns the snapshot that an uncached view was made from.
 func (v View) Snapshot() *Snapshot {
 	return &Snapshot{Host: v.Host, Dialect: v.Dialect, Machine: v.Machine, BMC: v.BMC, Now: v.Now.Truncate(time.Second)}
 }
 
-// OEMValue is what a vendor's service remembers under a name.
+// OEMValue returns the value that an OEM resource stored under a name, and whether there is
+// one.
 func (v View) OEMValue(name string) (any, bool) { return OEMValueIn(v.BMC, name) }
 
+// OEMValueIn is OEMValue for a view of a BMC.
 func OEMValueIn(b *bmc.View, name string) (any, bool) {
 	raw, ok := b.OEM.All()[name]
 	if !ok {
@@ -347,7 +351,7 @@ func OEMValueIn(b *bmc.View, name string) (any, bool) {
 	return Decode(slices.Concat([]byte(`{"x":`), raw, []byte("}")))["x"], true
 }
 
-// Fill puts the variables of an address, and what there is one of, into a text.
+// Fill replaces {self} and the URI variables in a text by their values.
 func (v View) Fill(text string) string {
 	if !strings.Contains(text, "{") {
 		return text

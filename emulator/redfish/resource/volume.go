@@ -11,7 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// volume is the volume that the view is of.
+// volume returns the volume of the view's Volume.
 func (v View) volume() storage.VolumeView {
 	return Find(v.storage().Volumes, v.IDs["volume"], volumeID)
 }
@@ -41,7 +41,7 @@ func volume(v View) Object {
 			"OwningStorageResource": Ref(v.subsystem()),
 		},
 	}
-	if x.Method == "" { // a foreign one does not say
+	if x.Method == "" { // foreign volumes have none
 		o["InitializeMethod"] = string(storage.Skip)
 	}
 	if x.Type.Nested() {
@@ -50,7 +50,7 @@ func volume(v View) Object {
 	return o
 }
 
-// spareCount is how many drives would take the place of one that is lost.
+// spareCount returns how many drives would replace a lost drive of the volume.
 func spareCount(c storage.ControllerView, x storage.VolumeView) int {
 	n := len(x.Spares)
 	for _, d := range c.Drives {
@@ -61,7 +61,7 @@ func spareCount(c storage.ControllerView, x storage.VolumeView) int {
 	return n
 }
 
-// cacheState is Volume.WriteCacheState.
+// cacheState returns Volume.WriteCacheState.
 func cacheState(w storage.WritePolicy) any {
 	switch w {
 	case storage.ProtectedWriteBack:
@@ -85,7 +85,7 @@ func volumeStatus(x storage.VolumeView) Object {
 	return Object{"State": state, "Health": string(x.Health())}
 }
 
-// volumeOperations is the Operations property of a volume.
+// volumeOperations returns the Operations property of a volume.
 func volumeOperations(v View) []Object {
 	all := []Object{}
 	x := v.volume()
@@ -99,7 +99,7 @@ func volumeOperations(v View) []Object {
 	return all
 }
 
-// What a controller makes and takes.
+// raidTypes returns the RAID types that the view's controller supports.
 func raidTypes(v View) []string {
 	if r := v.storage().RAID; r != nil {
 		return Map(r.Types, func(t storage.TypeRule) string { return string(t.Type) })
@@ -125,7 +125,8 @@ func initMethods(View) []string {
 	return Texts([]storage.InitMethod{storage.Skip, storage.Background, storage.Foreground})
 }
 
-// volumeTypes are what RAID types were called before Volume 1.3.1.
+// volumeTypes maps Volume.VolumeType, which named RAID types before Volume 1.3.1, to RAID
+// types.
 var volumeTypes = []struct {
 	name string
 	is   storage.RAIDType
@@ -145,14 +146,14 @@ func volumeTypeNames(View) []string {
 	return out
 }
 
-// drivesInput is an array of links to drives.
+// drivesInput returns the input of an array of links to drives.
 func drivesInput(name string) Input {
 	return Input{Name: name, Kind: Array, Max: 256, Of: []Input{{Kind: Link}}}
 }
 
 var volumeCreate = Create{
 	UseCase: "VolumeCreation",
-	Most: func(v View) int {
+	MaxMembers: func(v View) int {
 		if r := v.storage().RAID; r != nil {
 			return r.MaxVolumes
 		}
@@ -185,44 +186,45 @@ func createVolume(ctx context.Context, c Call) (Result, error) {
 		Method: storage.InitMethod(Value(c.Values, "InitializeMethod", "")),
 	}
 	old, sent := c.Values["VolumeType"].(string)
-	switch is := pickType(old); {
+	switch is := typeOfLegacyName(old); {
 	case !sent && do.Type == "":
 		return Result{}, Decline(http.StatusBadRequest, message.PropertyMissing.With("RAIDType").About("#/RAIDType"))
 	case sent && do.Type == "":
 		do.Type = is
-	case sent && legacyType(do.Type) != old:
+	case sent && legacyTypeName(do.Type) != old:
 		return Result{}, Decline(http.StatusBadRequest, message.PropertyValueConflict.With("VolumeType", "RAIDType").About("#/VolumeType"))
 	}
 	var err error
-	if do.Drives, err = c.bays("Drives"); err != nil {
+	if do.Drives, err = c.linkedBays("Drives"); err != nil {
 		return Result{}, err
 	}
-	if do.Spares, err = c.bays("DedicatedSpareDrives"); err != nil {
+	if do.Spares, err = c.linkedBays("DedicatedSpareDrives"); err != nil {
 		return Result{}, err
 	}
-	if c.ApplyTime == onReset || do.Method == storage.Foreground || takesJobs(v) {
-		return c.diskJob(ctx, "Create volume", func(job string) storage.Command { do.Job = job; return do })
+	if c.ApplyTime == onReset || do.Method == storage.Foreground || queuesJobs(v) {
+		return c.beginStorageTask(ctx, "Create volume", func(job string) storage.Command { do.Job = job; return do })
 	}
 	before := Members["volume"](v)
-	if err := c.disk(ctx, do); err != nil {
+	if err := c.applyStorage(ctx, do); err != nil {
 		return Result{}, err
 	}
-	for _, id := range Map(c.disks().Volumes, volumeID) {
+	for _, id := range Map(c.currentStorage().Volumes, volumeID) {
 		if !slices.Contains(before, id) {
 			return Result{ID: id}, nil
 		}
 	}
-	return Result{}, Decline(http.StatusConflict, message.ResourceInUse.With()) // gone again
+	return Result{}, Decline(http.StatusConflict, message.ResourceInUse.With()) // deleted in the meantime
 }
 
-// disks are the storage that the operation is about, as it is now.
-func (c Call) disks() storage.ControllerView {
+// currentStorage returns the view's controller in its present state, which a command may
+// have changed since the view was taken.
+func (c Call) currentStorage() storage.ControllerView {
 	out, _ := c.Host.Machine().Storage.Controller(c.View.IDs["storage"])
 	return out
 }
 
-// pickType is the RAID type of an older name; "" of none.
-func pickType(old string) storage.RAIDType {
+// typeOfLegacyName returns the RAID type of a VolumeType, or "" when there is none.
+func typeOfLegacyName(old string) storage.RAIDType {
 	for _, t := range volumeTypes {
 		if t.name == old {
 			return t.is
@@ -231,8 +233,8 @@ func pickType(old string) storage.RAIDType {
 	return ""
 }
 
-// legacyType is the older name for a RAID type. Several have the same.
-func legacyType(t storage.RAIDType) string {
+// legacyTypeName returns the VolumeType of a RAID type. Several RAID types share one.
+func legacyTypeName(t storage.RAIDType) string {
 	same := map[storage.RAIDType]storage.RAIDType{storage.RAID6: storage.RAID5, storage.RAID60: storage.RAID50}
 	if is, ok := same[t]; ok {
 		t = is
@@ -245,24 +247,24 @@ func legacyType(t storage.RAIDType) string {
 	return ""
 }
 
-// bays are the bays of the drives that a client has linked to below Links. A
-// link must lead to a drive of this storage.
-func (c Call) bays(property string) ([]string, error) {
+// linkedBays returns the bays of the drives that the client linked to below Links. It
+// returns an error for a link that does not lead to a drive of this Storage.
+func (c Call) linkedBays(property string) ([]string, error) {
 	sent, _ := c.Values["Links/"+property].([]any)
 	var out []string
 	for i, x := range sent {
 		uri, _ := x.(string)
 		bay, ok := strings.CutPrefix(uri, c.View.subsystem("Drives")+"/")
 		if !ok || !slices.Contains(Members["drive"](c.View), bay) {
-			return nil, Decline(http.StatusBadRequest, message.PropertyValueNotInList.With(uri, property).About(element("Links/"+property, i)))
+			return nil, Decline(http.StatusBadRequest, message.PropertyValueNotInList.With(uri, property).About(arrayPointer("Links/"+property, i)))
 		}
 		out = append(out, bay)
 	}
 	return out, nil
 }
 
-// volumePatch changes a volume. What takes long answers with a job; the rest is
-// done at once.
+// volumePatch changes a volume. An expansion answers with a task; all other changes are
+// immediate.
 var volumePatch = Patch{
 	Inputs: []Input{
 		{Name: "DisplayName", Kind: Text, Min: 1, Max: storage.MaxName},
@@ -286,7 +288,7 @@ var volumePatch = Patch{
 		}
 		do := machine.Transaction{machine.Storage{Command: set}}
 		if _, ok := c.Values["Links/DedicatedSpareDrives"]; ok {
-			bays, err := c.bays("DedicatedSpareDrives")
+			bays, err := c.linkedBays("DedicatedSpareDrives")
 			if err != nil {
 				return Result{}, err
 			}
@@ -294,31 +296,33 @@ var volumePatch = Patch{
 		}
 		size, ok := c.Values["CapacityBytes"].(int64)
 		if !ok || size == v.volume().Size() {
-			return Result{}, c.ruled(c.Host.Apply(ctx, do))
+			return Result{}, c.storageError(c.Host.Apply(ctx, do))
 		}
 		out, err := c.Begin(ctx, "Expand volume "+id, func(job string) machine.Command {
 			expand := storage.ExpandVolume{Controller: controller, Volume: id, Capacity: size, Job: job}
 			return append(do, machine.Storage{Command: expand})
 		})
-		return out, c.ruled(err)
+		return out, c.storageError(err)
 	},
 }
 
 func volumeRemove(ctx context.Context, c Call) (Result, error) {
 	do := storage.DeleteVolume{Controller: c.View.IDs["storage"], Volume: c.View.IDs["volume"]}
-	if c.ApplyTime == Immediate && !takesJobs(c.View) {
-		return Result{}, c.disk(ctx, do)
+	if c.ApplyTime == Immediate && !queuesJobs(c.View) {
+		return Result{}, c.applyStorage(ctx, do)
 	}
-	return c.diskJob(ctx, "Delete volume "+do.Volume, func(job string) storage.Command { do.Job = job; return do })
+	return c.beginStorageTask(ctx, "Delete volume "+do.Volume, func(job string) storage.Command { do.Job = job; return do })
 }
 
-func checks(v View) bool { return v.volume().Array != nil && v.volume().Type.Redundant() }
+// canCheckConsistency reports whether the volume has redundancy to check.
+func canCheckConsistency(v View) bool { return v.volume().Array != nil && v.volume().Type.Redundant() }
 
-func failed(v View) bool { return v.volume().Array != nil && v.volume().Failed }
+// hasFailed reports whether the volume has lost too many drives.
+func hasFailed(v View) bool { return v.volume().Array != nil && v.volume().Failed }
 
 var volumeActions = []Action{
 	{
-		Name: "Volume.Initialize", Defers: true,
+		Name: "Volume.Initialize", SupportsApplyTime: true,
 		Inputs: []Input{
 			{Name: "InitializeMethod", Kind: Text, Allowed: initMethods},
 			{Name: "InitializeType", Kind: Text, Allowed: func(View) []string { return []string{"Fast", "Slow"} }},
@@ -328,31 +332,31 @@ var volumeActions = []Action{
 				Controller: c.View.IDs["storage"], Volume: c.View.IDs["volume"], Fast: Value(c.Values, "InitializeType", "") == "Fast",
 				Method: storage.InitMethod(Value(c.Values, "InitializeMethod", "")),
 			}
-			return c.diskJob(ctx, "Initialize volume "+do.Volume, func(job string) storage.Command { do.Job = job; return do })
+			return c.beginStorageTask(ctx, "Initialize volume "+do.Volume, func(job string) storage.Command { do.Job = job; return do })
 		},
 	},
 	{
-		Name: "Volume.CheckConsistency", when: checks, Defers: true,
+		Name: "Volume.CheckConsistency", when: canCheckConsistency, SupportsApplyTime: true,
 		Apply: func(ctx context.Context, c Call) (Result, error) {
 			do := storage.CheckConsistency{Controller: c.View.IDs["storage"], Volume: c.View.IDs["volume"]}
-			return c.diskJob(ctx, "Check consistency of volume "+do.Volume, func(job string) storage.Command { do.Job = job; return do })
+			return c.beginStorageTask(ctx, "Check consistency of volume "+do.Volume, func(job string) storage.Command { do.Job = job; return do })
 		},
 	},
 	{
-		Name: "Volume.ChangeRAIDLayout", Defers: true,
+		Name: "Volume.ChangeRAIDLayout", SupportsApplyTime: true,
 		Inputs: []Input{{Name: "RAIDType", Kind: Text, Allowed: raidTypes}, drivesInput("Drives")},
 		Apply:  changeLayout,
 	},
 	{
-		Name: "Volume.ForceEnable", when: failed,
+		Name: "Volume.ForceEnable", when: hasFailed,
 		Apply: func(ctx context.Context, c Call) (Result, error) {
-			return Result{}, c.disk(ctx, storage.ForceEnable{Controller: c.View.IDs["storage"], Volume: c.View.IDs["volume"]})
+			return Result{}, c.applyStorage(ctx, storage.ForceEnable{Controller: c.View.IDs["storage"], Volume: c.View.IDs["volume"]})
 		},
 	},
 }
 
-// changeLayout gives a volume another type, or more drives. Drives lists all of
-// them, or those that are added.
+// changeLayout changes the RAID type of a volume or adds drives to it. Drives lists all
+// drives of the volume, or only the added ones.
 func changeLayout(ctx context.Context, c Call) (Result, error) {
 	v := c.View
 	do := storage.ExpandVolume{Controller: v.IDs["storage"], Volume: v.IDs["volume"], Type: storage.RAIDType(Value(c.Values, "RAIDType", ""))}
@@ -363,11 +367,11 @@ func changeLayout(ctx context.Context, c Call) (Result, error) {
 		d := Find(v.storage().Drives, bay, func(d storage.DriveView) string { return d.ID })
 		if !ok || d.ID == "" {
 			m := message.ActionParameterValueNotInList.With(uri, "Drives", c.Match.Action.Name)
-			return Result{}, Decline(http.StatusBadRequest, m.About(element("Drives", i)))
+			return Result{}, Decline(http.StatusBadRequest, m.About(arrayPointer("Drives", i)))
 		}
 		if !slices.Contains(d.Volumes, do.Volume) {
 			do.Drives = append(do.Drives, bay)
 		}
 	}
-	return c.diskJob(ctx, "Change layout of volume "+do.Volume, func(job string) storage.Command { do.Job = job; return do })
+	return c.beginStorageTask(ctx, "Change layout of volume "+do.Volume, func(job string) storage.Command { do.Job = job; return do })
 }

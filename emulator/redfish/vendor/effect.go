@@ -103,8 +103,8 @@ func (o *oem) effect(q *execution) (dialect.Effect, error) {
 		}
 		r := rejectRule{RejectRule: dialect.RejectRule{While: e.While, For: e.For}}
 		m := q.c.Match
-		if m.On != nil {
-			m = m.On
+		if m.Base != nil {
+			m = m.Base
 		}
 		if !r.during(m, at) {
 			continue
@@ -118,7 +118,7 @@ func (o *oem) effect(q *execution) (dialect.Effect, error) {
 		} else if !ok {
 			whole = resource.Object{}
 		}
-		says, err := e.Hook(dialect.ActionCall{HookContext: hookContext(q.v), Body: resource.Cloned(whole).(resource.Object), Query: q.c.Request.Query()})
+		says, err := e.Hook(dialect.ActionCall{HookContext: hookContext(q.v), Body: resource.Clone(whole).(resource.Object), Query: q.c.Request.Query()})
 		var no *dialect.Rejection
 		if errors.As(err, &no) {
 			return e, resource.Decline(cmp.Or(no.Status, http.StatusBadRequest), newMessageWith(no.Message, no.Args...))

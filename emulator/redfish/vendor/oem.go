@@ -107,7 +107,7 @@ func (o *oem) patternOf(text string) pattern {
 
 // vendorNeeds are those of a vendor's own resource.
 func vendorNeeds(change string) resource.Privileges {
-	return resource.NeedsTo([]resource.Privilege{resource.Login}, resource.Privilege(cmp.Or(change, string(resource.ConfigureManager))))
+	return resource.ReadWritePrivileges([]resource.Privilege{resource.Login}, resource.Privilege(cmp.Or(change, string(resource.ConfigureManager))))
 }
 
 // add makes the row of a resource, and its routes.
@@ -255,15 +255,15 @@ func (o *oem) bind(m *resource.Match) bool {
 	if o.presentation != nil {
 		at = o.presentation.toStandardURI(m.URI)
 	}
-	m.On = o.tree.Find(&url.URL{Path: at})
-	if at == "" || m.On == nil || m.On.Action != nil || m.On.Members {
+	m.Base = o.tree.Find(&url.URL{Path: at})
+	if at == "" || m.Base == nil || m.Base.Action != nil || m.Base.Members {
 		return false
 	}
 	t, row := *m.Route, *m.Row
-	row.Schema = m.On.Schema
+	row.Schema = m.Base.Schema
 	t.Row, m.Route = &row, &t
 	m.IDs = maps.Clone(m.IDs)
-	maps.Copy(m.IDs, m.On.IDs)
+	maps.Copy(m.IDs, m.Base.IDs)
 	return true
 }
 

@@ -16,7 +16,7 @@ func (o *oem) action(a dialect.Action, at string) resource.Action {
 		at = a.Target
 	}
 	return resource.Action{
-		Name: a.Name, At: at, Hidden: a.Hidden, Inputs: vendorInputs(a.Parameters), Slow: true,
+		Name: a.Name, TargetPath: at, Hidden: a.Hidden, Inputs: vendorInputs(a.Parameters), Slow: true,
 		Apply: func(ctx context.Context, c resource.Call) (resource.Result, error) {
 			return o.carryOut(ctx, &execution{c: c, v: c.View, effects: a.Effects, sent: resource.Normal(c.Body), subject: a.Name, inner: resource.Beside})
 		},

@@ -22,7 +22,7 @@ func (w *oemResource) body(v resource.View) resource.Object {
 		w.put(o, d, v)
 	}
 	for _, path := range w.Remove {
-		resource.DropAt(o, path)
+		resource.RemoveAt(o, path)
 	}
 	if w.Read != nil {
 		merge(o, w.Read(hookContext(v)))
@@ -95,7 +95,7 @@ func (w *oemResource) put(o resource.Object, set dialect.PropertyRule, v resourc
 		}
 	}
 	if ok {
-		resource.SetAt(o, v.Fill(set.Path), MapTexts(resource.Cloned(resource.Normal(value)), v.Fill))
+		resource.SetAt(o, v.Fill(set.Path), MapTexts(resource.Clone(resource.Normal(value)), v.Fill))
 	}
 }
 

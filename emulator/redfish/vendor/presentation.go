@@ -305,14 +305,14 @@ func (s *transform) apply(o resource.Object, self string, d *dialect.Record, tak
 		if !ok {
 			continue
 		}
-		resource.SetAt(o, set.Path, MapTexts(resource.Cloned(v), fill.Replace))
+		resource.SetAt(o, set.Path, MapTexts(resource.Clone(v), fill.Replace))
 	}
 	for _, path := range s.Remove {
-		resource.DropAt(o, path)
+		resource.RemoveAt(o, path)
 	}
 	for _, path := range s.OmitEmpty {
 		if v, ok := resource.ValueAt(o, path); ok && isEmpty(v) {
-			resource.DropAt(o, path)
+			resource.RemoveAt(o, path)
 		}
 	}
 }

@@ -1,14 +1,14 @@
 package resource
 
-// When an operation takes effect, where its resource leaves that to clients
+// The values of Settings.OperationApplyTime with which a client says when an operation takes effect
 // (DSP2046, Settings.OperationApplyTime).
 const (
 	Immediate = "Immediate"
 	onReset   = "OnReset"
 )
 
-// OperationApplyTimes is the annotation that lists when operations can take effect; nil
-// where clients have no choice.
+// OperationApplyTimes returns the annotation @Redfish.OperationApplyTimeSupport, which
+// lists when operations can take effect. It returns nil where clients cannot choose.
 func (r *Row) OperationApplyTimes(v View) Object {
 	if r.ApplyTimes == nil {
 		return nil
@@ -20,4 +20,4 @@ func (r *Row) OperationApplyTimes(v View) Object {
 	return Object{"@odata.type": "#Settings.v1_4_0.OperationApplyTimeSupport", "SupportedValues": values}
 }
 
-const operationTimes = OperationApplyTime + "Support"
+const operationApplyTimeSupport = OperationApplyTime + "Support"

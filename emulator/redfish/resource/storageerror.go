@@ -10,8 +10,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// storageFields says which property each field of a command to the storage is,
-// as a path from the resource, or the parameter of an action.
+// storageFields maps a field of a storage command to its property, as a path from the
+// resource, or to the parameter of an action.
 var storageFields = map[storage.Field]string{
 	storage.FieldType:     "RAIDType",
 	storage.FieldDrives:   "Links/Drives",
@@ -26,41 +26,44 @@ var storageFields = map[storage.Field]string{
 	storage.FieldRate:     "ControllerRates",
 }
 
-// element is the pointer to an element of an array.
-func element(path string, i int) string {
+// arrayPointer returns the JSON pointer to an array element, or to the array when i is
+// negative.
+func arrayPointer(path string, i int) string {
 	if i < 0 {
 		return "#/" + path
 	}
 	return "#/" + path + "/" + strconv.Itoa(i)
 }
 
-// breach is how a rule that was broken is told of a property.
-type breach struct {
-	status int
-	say    func(e *storage.RuleError, property, value string) message.Message
+// ruleMessage is the answer to a broken rule of the storage: the HTTP status and the
+// message.
+type ruleMessage struct {
+	status  int
+	message func(e *storage.RuleError, property, value string) message.Message
 }
 
-func incorrect(_ *storage.RuleError, property, value string) message.Message {
+func valueIncorrect(_ *storage.RuleError, property, value string) message.Message {
 	return message.PropertyValueIncorrect.With(property, value)
 }
 
-func stands(_ *storage.RuleError, property, value string) message.Message {
+func resourceConflict(_ *storage.RuleError, property, value string) message.Message {
 	return message.PropertyValueResourceConflict.With(property, value, value)
 }
 
-// breaches says how each reason is told. Others are incorrect.
-var breaches = map[storage.Why]breach{
+// ruleMessages maps the reason of a rule error to its answer. Other reasons answer 400 with
+// PropertyValueIncorrect.
+var ruleMessages = map[storage.Why]ruleMessage{
 	storage.Unknown: {http.StatusBadRequest, func(_ *storage.RuleError, p, value string) message.Message {
 		return message.PropertyValueNotInList.With(value, p)
 	}},
 	storage.Unsupported: {http.StatusBadRequest, func(_ *storage.RuleError, p, value string) message.Message {
 		return message.PropertyValueNotInList.With(value, p)
 	}},
-	storage.Twice:     {http.StatusBadRequest, incorrect},
-	storage.InUse:     {http.StatusConflict, stands},
-	storage.Faulty:    {http.StatusConflict, stands},
-	storage.IsForeign: {http.StatusConflict, stands},
-	storage.Mixed:     {http.StatusBadRequest, stands},
+	storage.Twice:     {http.StatusBadRequest, valueIncorrect},
+	storage.InUse:     {http.StatusConflict, resourceConflict},
+	storage.Faulty:    {http.StatusConflict, resourceConflict},
+	storage.IsForeign: {http.StatusConflict, resourceConflict},
+	storage.Mixed:     {http.StatusBadRequest, resourceConflict},
 	storage.TooFew: {http.StatusBadRequest, func(e *storage.RuleError, p, _ string) message.Message {
 		return message.ArraySizeTooShort.With(p, strconv.FormatInt(e.Limit, 10))
 	}},
@@ -76,12 +79,12 @@ var breaches = map[storage.Why]breach{
 	storage.TooLarge: {http.StatusBadRequest, func(_ *storage.RuleError, p, value string) message.Message {
 		return message.PropertyValueOutOfRange.With(value, p)
 	}},
-	storage.Incomplete: {http.StatusConflict, incorrect},
+	storage.Incomplete: {http.StatusConflict, valueIncorrect},
 }
 
-// ruled is an error of the storage as it is answered: one against a rule names
-// the property, or the parameter of the action, that is at fault.
-func (c Call) ruled(err error) error {
+// storageError converts an error of the storage to the error of the request. A rule error
+// names the property, or the parameter of the action, that is wrong.
+func (c Call) storageError(err error) error {
 	var e *storage.RuleError
 	switch {
 	case errors.Is(err, storage.ErrPower):
@@ -92,26 +95,26 @@ func (c Call) ruled(err error) error {
 		return Decline(http.StatusBadRequest, message.CreateLimitReachedForResource.With())
 	}
 	path, ok := storageFields[e.Field]
-	if !ok { // of nothing that clients send here
+	if !ok { // the request has no such property
 		return Decline(http.StatusConflict, message.ResourceInUse.With())
 	}
 	if path == "DisplayName" && c.Values["DisplayName"] == nil {
 		path = "Name"
 	}
 	property, value := path[strings.LastIndexByte(path, '/')+1:], e.Value
-	if e.Index >= 0 && property != "ControllerRates" { // a drive, which clients know by its address
+	if e.Index >= 0 && property != "ControllerRates" { // a drive, which clients name by its URI
 		value = c.View.subsystem("Drives", e.Value)
 	}
-	b, ok := breaches[e.Why]
+	b, ok := ruleMessages[e.Why]
 	if !ok {
-		b = breach{http.StatusBadRequest, incorrect}
+		b = ruleMessage{http.StatusBadRequest, valueIncorrect}
 	}
-	m := b.say(e, property, value)
+	m := b.message(e, property, value)
 	if a := c.Match.Action; a != nil {
 		if _, is := c.Values[property]; !is && property == "Drives" {
 			return Decline(http.StatusConflict, message.ActionParameterValueConflict.With("RAIDType", e.Value))
 		}
-		return Decline(b.status, message.ActionParameterValueConflict.With(property, value).About(element(property, e.Index)))
+		return Decline(b.status, message.ActionParameterValueConflict.With(property, value).About(arrayPointer(property, e.Index)))
 	}
-	return Decline(b.status, m.About(element(path, e.Index)))
+	return Decline(b.status, m.About(arrayPointer(path, e.Index)))
 }

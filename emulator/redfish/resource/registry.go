@@ -7,48 +7,48 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// registryRows are the registries that the service speaks, and those that it
-// has to itself, whole.
+// registryRows returns the rows of the message registries that the service uses, and of the
+// registries that it serves as documents.
 func registryRows() []Row {
 	return []Row{
 		{URI: "/redfish/v1/Registries", Schema: "MessageRegistryFileCollection", Name: "Registries", MemberVariable: "registry"},
 		{URI: "/redfish/v1/Registries/{registry}", Schema: "MessageRegistryFile.v1_1_5", Read: registryFile},
-		{URI: "/redfish/v1/Registries/{registry}/{document}", Privileges: ofManager, Link: "-",
+		{URI: "/redfish/v1/Registries/{registry}/{document}", Privileges: managerPrivileges, Link: "-",
 			Raw: func(v View) (MediaType, []byte) {
 				return JSON, Encode(registries(v)[v.IDs["registry"]].document(v))
 			}},
 	}
 }
 
-// registryOf is a registry of any kind.
-type registryOf struct {
-	name      string // for people
-	speaks    string // MessageRegistryFile.Registry
+// registryInfo describes a message, attribute or privilege registry.
+type registryInfo struct {
+	name      string // display name
+	registry  string // MessageRegistryFile.Registry
 	language  string
-	published string              // where DMTF has it; "" for one of our own
-	document  func(v View) Object // the registry itself; nil when it is published elsewhere
+	published string              // URI at DMTF; "" for a registry of this service
+	document  func(v View) Object // body of the registry; nil when only DMTF publishes it
 }
 
-// registries are all registries, by their IDs.
-func registries(v View) map[string]registryOf {
-	out := map[string]registryOf{}
+// registries returns all registries of the service by their IDs.
+func registries(v View) map[string]registryInfo {
+	out := map[string]registryInfo{}
 	if r := v.registry(); r != nil {
-		out[r.ID] = registryOf{name: r.Name, speaks: r.ID, language: r.Language, document: attributeRegistry}
+		out[r.ID] = registryInfo{name: r.Name, registry: r.ID, language: r.Language, document: attributeRegistry}
 	}
 	for _, r := range message.Registries {
-		id := r.Prefix + "." + v.Spoken().Of(r.Registry)
-		out[id] = registryOf{
-			name: r.Prefix + " Message Registry File", speaks: v.Spoken().Name(r.Registry), language: "en", published: publishedRegistries + id + ".json",
+		id := r.Prefix + "." + v.MessageVersions().Of(r.Registry)
+		out[id] = registryInfo{
+			name: r.Prefix + " Message Registry File", registry: v.MessageVersions().Name(r.Registry), language: "en", published: publishedRegistries + id + ".json",
 		}
 	}
-	out[PrivilegesID] = registryOf{
-		name: "Privilege Registry File", speaks: PrivilegesID, language: "en", published: publishedRegistries + PrivilegesID + ".json",
+	out[PrivilegesID] = registryInfo{
+		name: "Privilege Registry File", registry: PrivilegesID, language: "en", published: publishedRegistries + PrivilegesID + ".json",
 		document: PrivilegeMapping,
 	}
 	return out
 }
 
-// publishedRegistries is where DMTF has its registries.
+// publishedRegistries is the URI below which DMTF publishes its registries.
 const publishedRegistries = "https://redfish.dmtf.org/registries/"
 
 func registryFile(v View) Object {
@@ -64,19 +64,19 @@ func registryFile(v View) Object {
 	case v.Tree.Library.Has(id + ".json"):
 		location["Uri"] = SchemaStore + id + ".json"
 	}
-	return Object{"Name": r.name, "Registry": r.speaks, "Languages": []string{r.language}, "Location": []Object{location}}
+	return Object{"Name": r.name, "Registry": r.registry, "Languages": []string{r.language}, "Location": []Object{location}}
 }
 
-// PrivilegesID is the operation-to-privilege mapping that authorisation follows.
+// PrivilegesID names the operation-to-privilege mapping that authorization follows.
 const PrivilegesID = "Redfish_1.8.0_PrivilegeRegistry"
 
-// PrivilegeMapping is that mapping (DSP2046, PrivilegeRegistry), made from the
-// tables which decide. It is a document, not a resource.
+// PrivilegeMapping returns the privilege registry (DSP2046, PrivilegeRegistry), built from
+// the tables that authorization uses. It is a document, not a resource.
 func PrivilegeMapping(View) Object {
 	var all []Object
 	for _, group := range Mappings {
 		for entity := range strings.FieldsSeq(group.Entities) {
-			m := Object{"Entity": entity, "OperationMap": group.needs.operations()}
+			m := Object{"Entity": entity, "OperationMap": group.needs.operationMap()}
 			if p := Properties[entity]; p != nil {
 				var overrides []Object
 				for name, privileges := range p {
@@ -90,7 +90,7 @@ func PrivilegeMapping(View) Object {
 			var overrides []Object
 			for _, o := range SubordinateOverrides {
 				if slices.Contains(strings.Fields(o.Entities), entity) {
-					overrides = append(overrides, Object{"Targets": strings.Fields(o.under), "OperationMap": o.needs.operations()})
+					overrides = append(overrides, Object{"Targets": strings.Fields(o.under), "OperationMap": o.needs.operationMap()})
 				}
 			}
 			if overrides != nil {
@@ -107,18 +107,19 @@ func PrivilegeMapping(View) Object {
 	}
 }
 
-// operations is what each operation needs, as the registry tells it.
-func (n *Privileges) operations() Object {
+// operationMap returns the privileges as an OperationMap of the privilege registry.
+func (n *Privileges) operationMap() Object {
 	o := Object{}
 	for _, method := range []string{"GET", "HEAD", "PATCH", "POST", "PUT", "DELETE"} {
-		if p := n.To(method); p != nil {
+		if p := n.ForMethod(method); p != nil {
 			o[method] = alternatives(p)
 		}
 	}
 	return o
 }
 
-// alternatives are privileges of which any one will do.
+// alternatives returns privileges of which any one is enough, in the form of the privilege
+// registry.
 func alternatives(privileges []Privilege) []Object {
 	return Map(privileges, func(p Privilege) Object { return Object{"Privilege": []Privilege{p}} })
 }

@@ -12,19 +12,20 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-// rootRows are the protocol's own documents (DSP0266, "Redfish-defined URIs").
+// rootRows returns the rows of the ServiceRoot and of the protocol's documents (DSP0266,
+// "Redfish-defined URIs").
 func rootRows() []Row {
 	return []Row{
-		{URI: "/redfish", Open: true, Raw: versions},
-		{URI: "/redfish/v1/odata", Open: true, DependsOn: PartIdentity, Raw: serviceDocument},
-		{URI: "/redfish/v1/$metadata", Open: true, Raw: metadata},
-		{URI: "/redfish/v1/openapi.yaml", Open: true, Raw: openAPI},
-		{URI: "/redfish/v1", Schema: "ServiceRoot.v1_20_0", Open: true, DependsOn: PartIdentity, Read: serviceRoot},
+		{URI: "/redfish", Unauthenticated: true, Raw: versions},
+		{URI: "/redfish/v1/odata", Unauthenticated: true, DependsOn: PartIdentity, Raw: serviceDocument},
+		{URI: "/redfish/v1/$metadata", Unauthenticated: true, Raw: metadata},
+		{URI: "/redfish/v1/openapi.yaml", Unauthenticated: true, Raw: openAPI},
+		{URI: "/redfish/v1", Schema: "ServiceRoot.v1_20_0", Unauthenticated: true, DependsOn: PartIdentity, Read: serviceRoot},
 	}
 }
 
-// versions is the document at /redfish, whose content DSP0266 prescribes to
-// the letter ("Protocol version").
+// versions returns the document at /redfish, whose content DSP0266 prescribes literally
+// ("Protocol version").
 func versions(View) (MediaType, []byte) {
 	return JSON, []byte(`{"v1":"/redfish/v1/"}`)
 }
@@ -58,8 +59,8 @@ func serviceDocument(v View) (MediaType, []byte) {
 	return JSON, Encode(Object{"@odata.context": "/redfish/v1/$metadata", "value": entries})
 }
 
-// metadata is the OData metadata document: it refers to the published schema
-// of every type that the service serves (DSP0266, "OData $metadata").
+// metadata returns the OData metadata document. It refers to the published schema of every
+// type that the service serves (DSP0266, "OData $metadata").
 func metadata(v View) (MediaType, []byte) {
 	var b bytes.Buffer
 	b.WriteString(xml.Header)
@@ -74,16 +75,16 @@ func metadata(v View) (MediaType, []byte) {
 	}
 	for _, schema := range v.Tree.Schemas {
 		if strings.HasPrefix(schema, "ServiceRoot.") {
-			refer(schema, "ServiceRoot.v1_0_0") // which has the container
+			refer(schema, "ServiceRoot.v1_0_0") // the schema that has the entity container
 			continue
 		}
 		refer(schema)
 	}
 	for _, t := range v.Dialect.Protocol.OEMTypes {
 		fmt.Fprintf(&b, "  <edmx:Reference Uri=\"%s%s\">\n    <edmx:Include Namespace=\"%[3]s\"/>\n    <edmx:Include Namespace=\"%[3]s.%[4]s\"/>\n  </edmx:Reference>\n",
-			SchemaStore, oemFile(t), t.Namespace, t.Version)
+			SchemaStore, oemSchemaFile(t), t.Namespace, t.Version)
 	}
-	refer("Message.v1_3_0") // of annotations
+	refer("Message.v1_3_0") // types of annotations
 	refer("Settings.v1_4_0")
 	refer(capabilitiesSchema)
 	refer("Resource.v1_23_0")
@@ -100,8 +101,8 @@ func metadata(v View) (MediaType, []byte) {
 	return XML, b.Bytes()
 }
 
-// protocolFeatures is ServiceRoot.ProtocolFeaturesSupported. It tells what
-// requests are answered by, unless the vendor's tells something else.
+// protocolFeatures returns ServiceRoot.ProtocolFeaturesSupported: the query parameters that
+// the service answers, unless the dialect states others.
 func protocolFeatures(d *dialect.Record) Object {
 	q := d.Protocol.Queries
 	if d.Protocol.AdvertisedQueries != nil {

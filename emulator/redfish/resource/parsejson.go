@@ -5,25 +5,25 @@ import (
 	"errors"
 )
 
-// maxDepth bounds how deep a document nests.
+// maxDepth is how many levels of objects and arrays a request body may nest.
 const maxDepth = 32
 
-// Errors of a body.
+// The errors of Parse.
 var (
 	ErrMalformed    = errors.New("redfish: body is not JSON")
 	errUnrecognized = errors.New("redfish: body is not an object")
 )
 
-// Parse reads a JSON object. Numbers are json.Number, objects are documents.
-// The library judges what is JSON; reading what it found valid is simple, and
-// a third of the work of its decoder.
+// Parse returns the JSON object of a request body. Numbers become json.Number, objects
+// become Document. It returns ErrMalformed when the body is not JSON. json.Valid judges the
+// syntax; reading valid JSON here costs a third of encoding/json's decoder.
 func Parse(body []byte) (Document, error) {
 	if !json.Valid(body) {
 		return Document{}, ErrMalformed
 	}
-	r := valid{b: body}
+	r := jsonReader{b: body}
 	if len(body) <= shortBody {
-		r.all = string(body)
+		r.shared = string(body)
 	}
 	value, err := r.value(maxDepth)
 	if err != nil {
@@ -36,19 +36,19 @@ func Parse(body []byte) (Document, error) {
 	return in, nil
 }
 
-// shortBody is how many bytes a body has at most of which strings are cut, rather
-// than made: who keeps one of them keeps all.
+// shortBody is the largest body, in bytes, whose strings share the memory of the body. A
+// string that is stored keeps the memory of the body it shares.
 const shortBody = 1 << 10
 
-// valid reads JSON that is known to be valid.
-type valid struct {
-	b   []byte
-	i   int
-	all string // the same; "" of a long one
+// jsonReader reads JSON that json.Valid has accepted.
+type jsonReader struct {
+	b      []byte
+	i      int
+	shared string // the body as a string; "" for a body longer than shortBody
 }
 
-// peek is the next byte that is no space.
-func (r *valid) peek() byte {
+// peek returns the next byte that is not white space.
+func (r *jsonReader) peek() byte {
 	for {
 		switch c := r.b[r.i]; c {
 		case ' ', '\t', '\r', '\n':
@@ -59,8 +59,9 @@ func (r *valid) peek() byte {
 	}
 }
 
-// more says whether a list goes on; it takes the comma, or the end.
-func (r *valid) more(end byte) bool {
+// more reports whether an array or object has another element. It consumes the comma or the
+// closing bracket.
+func (r *jsonReader) more(end byte) bool {
 	switch r.peek() {
 	case end:
 		r.i++
@@ -71,7 +72,7 @@ func (r *valid) more(end byte) bool {
 	return true
 }
 
-func (r *valid) value(depth int) (any, error) {
+func (r *jsonReader) value(depth int) (any, error) {
 	switch c := r.peek(); c {
 	case '{', '[':
 		if depth == 0 {
@@ -91,7 +92,7 @@ func (r *valid) value(depth int) (any, error) {
 		}
 		return all, nil
 	case '"':
-		return r.text(), nil
+		return r.string(), nil
 	case 't':
 		r.i += len("true")
 		return true, nil
@@ -109,14 +110,14 @@ func (r *valid) value(depth int) (any, error) {
 	return json.Number(r.b[from:r.i]), nil
 }
 
-func (r *valid) object(depth int) (any, error) {
+func (r *jsonReader) object(depth int) (any, error) {
 	var in Document
 	for r.more('}') {
 		if in.Fields == nil {
 			in.Fields = make([]Field, 0, 4)
 		}
 		r.peek()
-		name := r.text()
+		name := r.string()
 		r.peek() // the colon
 		r.i++
 		v, err := r.value(depth)
@@ -128,8 +129,8 @@ func (r *valid) object(depth int) (any, error) {
 	return in, nil
 }
 
-// text reads a string.
-func (r *valid) text() string {
+// string reads a string.
+func (r *jsonReader) string() string {
 	from := r.i
 	plain := true
 	for r.i++; r.b[r.i] != '"'; r.i++ {
@@ -137,19 +138,19 @@ func (r *valid) text() string {
 			plain = false
 			r.i++
 		} else if c >= 0x80 {
-			plain = false // perhaps not UTF-8
+			plain = false // it may be invalid UTF-8
 		}
 	}
 	r.i++
-	if plain && r.all != "" {
-		return r.all[from+1 : r.i-1]
+	if plain && r.shared != "" {
+		return r.shared[from+1 : r.i-1]
 	}
 	if plain {
 		return string(r.b[from+1 : r.i-1])
 	}
 	var s string
 	if err := json.Unmarshal(r.b[from:r.i], &s); err != nil {
-		panic(err) // it was found valid
+		panic(err) // json.Valid accepted it
 	}
 	return s
 }

@@ -9,7 +9,7 @@ func trustedRows() []Row {
 	}
 }
 
-// tpmID is the TPM, which not every server has beside its root of trust.
+// tpmID is the ID of the TPM. Some servers have only a root of trust.
 const tpmID = "TPM"
 
 func trustedIDs(v View) []string {
@@ -19,19 +19,19 @@ func trustedIDs(v View) []string {
 	return []string{tpmID, rootID}
 }
 
-// trustedModules is ComputerSystem.TrustedModules, where a TPM stood before
-// ComputerSystem 1.19 and where older clients look.
+// trustedModules returns ComputerSystem.TrustedModules, which showed the TPM before
+// ComputerSystem 1.19 and which older clients read.
 func trustedModules(v View) []Object {
 	t := v.Machine.Profile.TPM
 	if t == nil {
 		return []Object{}
 	}
 	return []Object{{
-		"FirmwareVersion": v.version(t.Component), "InterfaceType": "TPM2_0", "InterfaceTypeSelection": "None", "Status": status(trustedState(v)),
+		"FirmwareVersion": v.firmwareVersion(t.Component), "InterfaceType": "TPM2_0", "InterfaceTypeSelection": "None", "Status": status(trustedState(v)),
 	}}
 }
 
-// trustedState tells whether the BIOS has the TPM on.
+// trustedState returns the State of the TPM, which the BIOS settings decide.
 func trustedState(v View) string {
 	if v.Machine.HasTPM() {
 		return "Enabled"
@@ -46,7 +46,7 @@ func trustedComponent(v View) Object {
 	t := v.Machine.Profile.TPM
 	return Object{
 		"Name": "Trusted Platform Module", "TrustedComponentType": "Discrete", "Manufacturer": t.Vendor, "Model": orNull(t.Product),
-		"FirmwareVersion": v.version(t.Component), "SerialNumber": v.Machine.Identity.SerialOf("tpm", 0), "UUID": v.Machine.Identity.UUIDOf("tpm", 0),
+		"FirmwareVersion": v.firmwareVersion(t.Component), "SerialNumber": v.Machine.Identity.SerialOf("tpm", 0), "UUID": v.Machine.Identity.UUIDOf("tpm", 0),
 		"Status": status(trustedState(v)),
 		"TPM":    Object{"CapabilitiesVendorID": orNull(t.VendorID), "HardwareInterfaceVendorID": orNull(t.PCIID)},
 		"Links":  Object{"ComponentsProtected": Refs(v.system()), "ComponentsProtected@odata.count": 1},

@@ -1,0 +1,316 @@
+package resource
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+)
+
+// Row is a row of the resource tree: it says what is at the URIs of one pattern, who may do
+// what there, and how.
+type Row struct {
+	URI             string                                           // pattern: "/redfish/v1/Systems/{system}"
+	Schema          string                                           // with its version: "ComputerSystem.v1_27_0"; "" for a document of the protocol
+	Unauthenticated bool                                             // can be read without authentication
+	Privileges      Privileges                                       // set from the entity (privilege.go); rows without an entity, documents and OEM resources, state them
+	DependsOn       Parts                                            // the parts of the state that the body depends on
+	When            func(v View) bool                                // whether the resource exists; nil: always
+	Link            string                                           // property of the parent resource that links here; "": the last segment; "-": none
+	Read            func(v View) Object                              // the body, without the properties that follow from the row
+	finish          func(v View, o Object, etag func(Object) string) // adds the properties that depend on the rest of the body, with its ETag
+	Raw             func(v View) (MediaType, []byte)                 // a document of the protocol, not a resource
+	Answer          AnswerKind                                       // to a GET or HEAD; "": the representation
+	linksToOrigins  bool                                             // the body calls OriginOfCondition
+	Name            string                                           // of a collection
+	MemberVariable  string                                           // of a collection: the URI variable of its members
+	BelongsTo       func(v View, who Actor) bool                     // whether the resource is the actor's own, for ConfigureSelf
+	Patch           *Patch
+	Create          *Create
+	Upload          *upload // not a resource: the URI only accepts uploads
+	Remove          func(ctx context.Context, c Call) (Result, error)
+	// RequiresIfMatch refuses changes without If-Match.
+	RequiresIfMatch bool
+	// ApplyTimes lists when POST, DELETE and actions can take effect; nil,
+	// or an empty list: immediately.
+	ApplyTimes func(v View) []string
+	// Unadvertised lists methods that the resource accepts without listing them in Allow:
+	// its schema does not have them, and clients use them all the same.
+	Unadvertised []string
+	// Refuses reports whether this resource does not accept a method that its
+	// row has; nil: it accepts all.
+	Refuses func(v View, method string) bool
+	// Volatile lists the paths of properties that change without a request and that
+	// the ETag leaves out, so that a client's If-Match stays valid (DSP0266,
+	// "ETags").
+	Volatile []string
+	// Fragments are properties in addition to those of Read. FragmentParts is what
+	// the properties of Read do not depend on (fragment.go).
+	Fragments     []fragment
+	FragmentParts Parts
+	Actions       []Action
+
+	OEM       any    // of an OEM resource: what package vendor stores about it
+	Uncached  bool   // the body is rendered for every request, from the whole state
+	ODataType string // @odata.type, where it does not follow from Schema
+
+	NoEvents   bool // no ResourceEvent reports its changes: other events do
+	autoExpand bool // a collection that contains its members in full, not links to them (OData.AutoExpand)
+
+	memberRow    *Row   // of an autoExpand collection: the row of its members
+	subordinates []*Row // the rows that the body links to
+}
+
+// MediaType is a media type.
+type MediaType string
+
+const (
+	JSON     MediaType = "application/json"
+	XML      MediaType = "application/xml"
+	gzipType MediaType = "application/gzip"
+
+	EventStreamType MediaType = "text/event-stream"
+)
+
+// contentType returns the Content-Type header of a body.
+func (m MediaType) contentType() string {
+	if m == gzipType { // no text
+		return string(m)
+	}
+	return string(m) + ";charset=utf-8"
+}
+
+// contentTypes holds the Content-Type headers of the known media types, so that a response
+// does not allocate one.
+var contentTypes = map[MediaType][]string{
+	JSON: {JSON.contentType()}, XML: {XML.contentType()}, gzipType: {gzipType.contentType()},
+}
+
+// Header returns the Content-Type header as http.Header stores it.
+func (m MediaType) Header() []string {
+	if h, ok := contentTypes[m]; ok {
+		return h
+	}
+	return []string{m.contentType()}
+}
+
+// Patch describes how a resource is changed (DSP0266, "PATCH (update)").
+type Patch struct {
+	Inputs []Input
+	Slow   func(set Values) bool // reports whether a change may wait for other machines and so runs without the write lock; nil: never
+	Apply  func(ctx context.Context, c Call) (Result, error)
+}
+
+// Create describes how a member is added to a collection (DSP0266, "POST (create)").
+type Create struct {
+	unauthenticated bool // without authentication
+	Inputs          []Input
+	UseCase         string           // CollectionCapabilities.UseCase; "" when the schema has none
+	MaxMembers      func(v View) int // the most members the collection can have; nil: unknown
+	Apply           func(ctx context.Context, c Call) (Result, error)
+}
+
+// upload describes how a URI accepts a body that is not JSON.
+type upload struct {
+	Kind   UploadKind
+	inputs []Input // of its JSON part
+}
+
+// UploadKind is what an upload contains.
+type UploadKind string
+
+const (
+	PlainUpload     UploadKind = "image"
+	MultipartUpload UploadKind = "multipart"
+)
+
+// AnswerKind says how a GET is answered where the answer is not the representation.
+type AnswerKind string
+
+const (
+	EventStream       AnswerKind = "event stream"
+	TaskMonitorAnswer AnswerKind = "task monitor"
+)
+
+// Action is an action of a resource (DSP0266, "POST (action)").
+type Action struct {
+	Name              string // "ComputerSystem.Reset"
+	TargetPath        string // the target URI, relative to the resource; "": /Actions/Name, as in the standard; "/": the resource itself
+	Hidden            bool   // the resource does not show it
+	Internal          bool   // only vendors' requests are translated to it: the standard has no such action
+	Inputs            []Input
+	AsTask            func(v View) bool // of a slow action: it is always answered with 202 and a task; nil: only with Prefer: respond-async
+	writes            string            // property that the action writes: it requires the privileges of a PATCH of that property; "": none
+	Slow              bool              // may wait for other machines, so it runs without the write lock
+	SupportsApplyTime bool              // accepts @Redfish.OperationApplyTime, with the resource's ApplyTimes
+	when              func(v View) bool // whether the resource has the action; nil: always
+	Apply             func(ctx context.Context, c Call) (Result, error)
+	extraProperties   func(v View) Object // properties of the action in the body, in addition to those of its inputs
+}
+
+// target returns the URI that requests of the match's kind are sent to.
+func (m *Match) target() string {
+	switch {
+	case m.Action != nil:
+		return m.URI + m.Action.Target()
+	case m.Members:
+		return m.URI + "/Members"
+	}
+	return m.URI
+}
+
+// Target returns the target of the action, relative to the URI of its resource.
+func (a *Action) Target() string {
+	switch a.TargetPath {
+	case "":
+		return "/Actions/" + a.Name
+	case "/":
+		return ""
+	}
+	return a.TargetPath
+}
+
+// verb returns the name of the action without its resource type.
+func (a *Action) verb() string {
+	_, verb, _ := strings.Cut(a.Name, ".")
+	return verb
+}
+
+// Route is what the URIs of one pattern lead to: a resource, or the target of an action, or
+// the Members of a collection.
+type Route struct {
+	*Row
+	Tree         *Tree
+	Pattern      string
+	Vars         []string // variables of the pattern, outermost first
+	Action       *Action  // the action whose target this is; nil: none
+	memberSchema string   // schema of the resource that a POST creates
+	Members      bool     // the URI is a collection's Members, which accepts POST as the collection does
+	Methods      []string
+	Allow        []string // Allow header
+	static       bool     // whether the resource exists depends on the dialect alone
+
+	DescribedBy []string // Link header of the resource
+}
+
+// Routes returns the routes of a tree.
+func Routes(tree []Row, all *Tree) []*Route {
+	var out []*Route
+	add := func(r *Row, below string, a *Action, members bool) {
+		t := &Route{Row: r, Tree: all, Pattern: r.URI + below, Vars: Variables(r.URI), Action: a, Members: members}
+		t.Methods = methods(t)
+		if of := memberOf(tree, r); r.Create != nil && of != nil {
+			t.memberSchema = of.Schema
+		}
+		t.Allow = []string{strings.Join(slices.DeleteFunc(slices.Clone(t.Methods), t.IsUnadvertised), ", ")}
+		t.static = r.When == nil && (a == nil || a.when == nil) && !slices.ContainsFunc(t.Vars, func(name string) bool { return singletonIDs[name] == nil })
+		t.DescribedBy = []string{"<" + JSONSchema(r.Schema) + ">; rel=describedby"}
+		out = append(out, t)
+	}
+	for i := range tree {
+		r := &tree[i]
+		for j := range r.Actions {
+			a := &r.Actions[j]
+			add(r, a.Target(), a, false)
+			if len(a.Inputs) > 0 && !a.Hidden {
+				add(actionInfo(r, a), "", nil, false)
+			}
+		}
+		if r.Create != nil { // before the members themselves
+			add(r, "/Members", nil, true)
+			if r.Create.UseCase != "" {
+				add(Capabilities(r, memberOf(tree, r)), "", nil, false)
+			}
+		}
+		add(r, "", nil, false)
+	}
+	return out
+}
+
+// methods returns the HTTP methods that a route accepts.
+func methods(t *Route) []string {
+	if t.Action != nil || t.Members || t.Upload != nil {
+		return []string{http.MethodPost, http.MethodOptions}
+	}
+	out := []string{http.MethodGet, http.MethodHead}
+	for _, m := range []struct {
+		method string
+		has    bool
+	}{{http.MethodPatch, t.Patch != nil}, {http.MethodPost, t.Create != nil}, {http.MethodDelete, t.Remove != nil}} {
+		if m.has {
+			out = append(out, m.method)
+		}
+	}
+	return append(out, http.MethodOptions)
+}
+
+// AllowHeader returns the Allow header of a resource.
+func (r *Row) AllowHeader(v View) []string {
+	all := slices.DeleteFunc(methods(&Route{Row: r}), r.IsUnadvertised)
+	if r.Refuses != nil {
+		all = slices.DeleteFunc(all, func(m string) bool { return r.Refuses(v, m) })
+	}
+	return []string{strings.Join(all, ", ")}
+}
+
+// IsUnadvertised reports whether Allow omits a method that the resource accepts.
+func (r *Row) IsUnadvertised(method string) bool { return slices.Contains(r.Unadvertised, method) }
+
+// Variables returns the variables of a URI pattern.
+func Variables(pattern string) []string {
+	var out []string
+	for s := range strings.SplitSeq(pattern, "/") {
+		if strings.HasPrefix(s, "{") {
+			out = append(out, strings.Trim(s, "{}"))
+		}
+	}
+	return out
+}
+
+// Match is a URI with its route.
+type Match struct {
+	*Route
+	URI string            // of the resource
+	IDs map[string]string // never changed
+	// Base is the resource in the tree that an OEM action belongs to; nil: none.
+	Base *Match
+}
+
+// exists reports whether the URI names a resource that can be read.
+func (m *Match) exists(at *Snapshot) bool { return m.Action == nil && !m.Members && m.IsPresent(at) }
+
+// IsPresent reports whether what the URI names exists in a snapshot.
+func (m *Match) IsPresent(at *Snapshot) bool {
+	if m.Base != nil {
+		m = m.Base
+	}
+	v := View{Dialect: at.Dialect, IDs: m.IDs}
+	if !m.static {
+		v = m.View(at)
+	}
+	return m.MissingVariable(v) == "" && m.ConditionsHold(v)
+}
+
+// ConditionsHold reports whether the row's When and the action's when hold. The caller has
+// checked the variables with MissingVariable.
+func (t *Route) ConditionsHold(v View) bool {
+	return (t.When == nil || t.When(v)) && (t.Action == nil || t.Action.when == nil || t.Action.when(v))
+}
+
+// MissingVariable returns the first variable whose ID does not exist, or "" when all exist.
+func (t *Route) MissingVariable(v View) string {
+	for _, name := range t.Vars {
+		if !v.Has(name, v.IDs[name]) {
+			return name
+		}
+	}
+	return ""
+}
+
+// GuardedBy reports whether a change of the resource requires If-Match, by its row or by
+// the dialect.
+func (r *Row) GuardedBy(as dialect.ETags) bool {
+	return r.RequiresIfMatch || slices.Contains(as.IfMatchRequired, "*") || slices.Contains(as.IfMatchRequired, TypeName(r.Schema))
+}
