@@ -2,6 +2,7 @@ package redfish
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -337,4 +338,14 @@ func call(t testing.TB, s http.Handler, who as, method, path, body string, heade
 // shape is a request and its answer as a failed test prints them.
 func shape(method, path, body string, w *httptest.ResponseRecorder) string {
 	return fmt.Sprintf("%s %s %s = %d %v\n%s", method, path, body, w.Code, w.Header(), w.Body)
+}
+
+// get reads a resource as admin.
+func get(t testing.TB, s http.Handler, uri string) (body map[string]any, etag string) {
+	t.Helper()
+	w := call(t, s, "admin", "GET", uri, "")
+	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || w.Code != 200 {
+		t.Fatalf("%v: %s", err, shape("GET", uri, "", w))
+	}
+	return body, w.Header().Get("ETag")
 }

@@ -2,6 +2,7 @@ package redfish
 
 import (
 	"errors"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -121,5 +122,87 @@ func TestAsyncInsertMediaReturnsTask(t *testing.T) {
 		if strings.Contains(w.Body.String(), "hush") {
 			t.Errorf("a secret is told: %s", w.Body)
 		}
+	}
+}
+
+func TestVirtualMediaInsertAndEject(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	slot := sys + "/VirtualMedia/Cd"
+	insert, eject := slot+"/Actions/VirtualMedia.InsertMedia", slot+"/Actions/VirtualMedia.EjectMedia"
+	do := func(uri, body string, want int) *httptest.ResponseRecorder {
+		t.Helper()
+		w := call(t, s, "admin", "POST", uri, body)
+		if w.Code != want {
+			t.Fatalf("%s; want %d", shape("POST", uri, body, w), want)
+		}
+		return w
+	}
+	_, empty := get(t, s, slot)
+	do(eject, "", 204)
+	do(insert, `{"Image":"http://images.test/live.iso?x=1","Inserted":true,"WriteProtected":true,"TransferMethod":"Stream","TransferProtocolType":"HTTP"}`, 204)
+	got, _ := get(t, s, slot)
+	for name, want := range map[string]any{
+		"Image": "http://images.test/live.iso?x=1", "ImageName": "live.iso", "Inserted": true, "ConnectedVia": "URI", "WriteProtected": true, "TransferProtocolType": "HTTP",
+	} {
+		if got[name] != want {
+			t.Errorf("%s = %v, want %v", name, got[name], want)
+		}
+	}
+	if keys, _ := errorOf(t, do(insert, `{"Image":"http://images.test/other.iso"}`, 409)); keys[0] != "ResourceInUse" {
+		t.Errorf("insert into a slot in use: %s", keys[0])
+	}
+	do(eject, `{}`, 204)
+	if _, etag := get(t, s, slot); etag != empty {
+		t.Errorf("ETag of the slot after eject %s, before insert %s", etag, empty)
+	}
+}
+
+func TestInsertMediaReportsWhyImageIsUnavailable(t *testing.T) {
+	for _, tt := range []struct {
+		fails error
+		key   string
+	}{
+		{bmc.ErrMedia, "CouldNotEstablishConnection"},
+		{&bmc.MediaError{Fault: bmc.Unreachable, Err: errors.New("refused")}, "CouldNotEstablishConnection"},
+		{&bmc.MediaError{Fault: bmc.Absent, Err: errors.New("404 Not Found")}, "ResourceMissingAtURI"},
+		{&bmc.MediaError{Fault: bmc.Denied, Err: errors.New("401 Unauthorized")}, "ResourceAtUriUnauthorized"},
+		{&bmc.MediaError{Fault: bmc.Protocol, Err: errors.New("no TLS")}, "SourceDoesNotSupportProtocol"},
+		{&bmc.MediaError{Fault: bmc.Format, Err: errors.New("a web page")}, "ResourceAtUriInUnknownFormat"},
+	} {
+		h := newHost(t)
+		h.fetch = func() error { return tt.fails }
+		s := newService(t, h)
+		_, before := get(t, s, sys+"/VirtualMedia/Cd")
+		w := call(t, s, "admin", "POST", sys+"/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia", `{"Image":"https://u:hush@images.test/x.iso"}`)
+		keys, infos := errorOf(t, w)
+		if w.Code != 400 || keys[0] != tt.key || infos[0].Related[0] != "#/Image" || strings.Contains(w.Body.String(), "hush") {
+			t.Errorf("%v: %s; want 400 and %s", tt.fails, shape("POST", "InsertMedia", "", w), tt.key)
+		}
+		if _, after := get(t, s, sys+"/VirtualMedia/Cd"); after != before {
+			t.Errorf("%v: the slot has changed", tt.fails)
+		}
+	}
+}
+
+func TestRequestsAreServedWhileImageIsFetched(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	begun, end := make(chan struct{}), make(chan struct{})
+	h.fetch = func() error { close(begun); <-end; return nil }
+	done := make(chan int)
+	go func() {
+		done <- call(t, s, "admin", "POST", sys+"/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia", `{"Image":"http://images.test/x.iso"}`).Code
+	}()
+	<-begun
+	if w := call(t, s, "admin", "PATCH", sys, `{"Boot":{"BootSourceOverrideTarget":"Cd"}}`); w.Code != 200 {
+		t.Errorf("%s", shape("PATCH", sys, "", w))
+	}
+	if got, _ := get(t, s, sys+"/VirtualMedia/Cd"); got["Inserted"] != false || got["Image"] != nil {
+		t.Errorf("while being fetched: Inserted %v, Image %v", got["Inserted"], got["Image"])
+	}
+	close(end)
+	if code := <-done; code != 204 {
+		t.Errorf("insert = %d", code)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/redfish/render"
@@ -178,5 +181,70 @@ func TestVendorClosesConnection(t *testing.T) {
 		if w.StatusCode != http.StatusOK || w.Close != closes {
 			t.Errorf("GET = %d, the connection ends: %t, want %t", w.StatusCode, w.Close, closes)
 		}
+	}
+}
+
+func TestIfMatchAndIfNoneMatch(t *testing.T) {
+	for _, tt := range []struct {
+		header string // %s is the ETag
+		want   int
+	}{
+		{`%s`, 200}, {`*`, 200}, {`"a", %s`, 200}, {`"a" , W/"b",%s`, 200},
+		{`"bogus"`, 412}, {`W/%s`, 412}, {`bogus`, 412}, {`"`, 412}, {`"a","b"`, 412},
+	} {
+		s := newService(t, newHost(t))
+		_, etag := get(t, s, sys)
+		header := strings.ReplaceAll(tt.header, "%s", etag)
+		w := call(t, s, "admin", "PATCH", sys, `{"Boot":{"BootSourceOverrideTarget":"Cd"}}`, "If-Match", header)
+		if w.Code != tt.want {
+			t.Errorf("If-Match: %s: %s; want %d", header, shape("PATCH", sys, "", w), tt.want)
+		}
+		if _, now := get(t, s, sys); (now != etag) != (tt.want == 200) {
+			t.Errorf("If-Match: %s: ETag %s before, %s after", header, etag, now)
+		}
+		if tt.want == 412 {
+			errorOf(t, w)
+		}
+	}
+}
+
+func TestConcurrentPatchesWithSameETagOneSucceeds(t *testing.T) {
+	s := newService(t, newHost(t))
+	_, etag := get(t, s, sys)
+	codes := make(chan int, 50)
+	var wg sync.WaitGroup
+	for i := range cap(codes) {
+		wg.Go(func() {
+			target := []string{"Pxe", "Cd", "Hdd"}[i%3]
+			call(t, s, "reader", "GET", sys, "") // beside the writers
+			codes <- call(t, s, "admin", "PATCH", sys, fmt.Sprintf(`{"Boot":{"BootSourceOverrideTarget":%q}}`, target), "If-Match", etag).Code
+		})
+	}
+	wg.Wait()
+	close(codes)
+	got := map[int]int{}
+	for c := range codes {
+		got[c]++
+	}
+	if diff := cmp.Diff(map[int]int{200: 1, 412: cap(codes) - 1}, got); diff != "" {
+		t.Errorf("answers (-want +got):\n%s", diff)
+	}
+}
+
+func TestETagChangesOnlyWithRepresentation(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	_, before := get(t, s, sys)
+	logIn(t, s, "admin") // changes the BMC, which the system does not show
+	if _, now := get(t, s, sys); now != before {
+		t.Errorf("ETag of the system after a login %s, before %s", now, before)
+	}
+	call(t, s, "admin", "POST", sys+"/Actions/ComputerSystem.Reset", `{"ResetType":"On"}`)
+	_, on := get(t, s, sys)
+	if on == before {
+		t.Error("ETag of the system is the same when it is switched on")
+	}
+	if _, etag := get(t, newService(t, newHost(t)), sys); etag != before {
+		t.Errorf("ETag of a twin %s, want %s", etag, before)
 	}
 }
