@@ -119,7 +119,7 @@ var stillToRename = map[string][]string{
 		"whole",
 	},
 	"emulator/redfish/resource": {
-		"WholeNumber", "isWhole", "kept", "keptAccount", "own", "ownAccount", "ownMonitor", "ownSession", "ownSubscription", "told", "whole", "wholeSeconds",
+		"WholeNumber", "isWhole", "kept", "keptAccount", "own", "ownAccount", "ownSubscription", "told", "whole",
 	},
 	"emulator/redfish/vendor": {
 		"kept", "keptAs", "own", "sayings", "whole",

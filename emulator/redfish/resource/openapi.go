@@ -12,7 +12,7 @@ import (
 
 const yamlType MediaType = "application/yaml" // RFC 9512
 
-// yamlEntry and yamlMapping are a YAML yamlMapping whose keys keep their order.
+// yamlMapping is a YAML mapping that keeps the order of its keys; yamlEntry is one of its entries.
 type (
 	yamlEntry struct {
 		key   string

@@ -157,14 +157,14 @@ func powerSupplyMetrics(v View) Object {
 func legacyPower(v View) Object {
 	m, t := v.Machine.Profile.Thermal, v.Machine.Thermal
 	usage := t.Usage(v.Now, powerInterval)
-	whole := func(watts float64) int { return int(watts + 0.5) }
+	rounded := func(watts float64) int { return int(watts + 0.5) }
 	control := Object{
 		"@odata.id": v.URI + "#/PowerControl/0", "MemberId": "0", "Name": "System Power Control", "PhysicalContext": "Chassis",
-		"PowerConsumedWatts": whole(usage.Is), "PowerRequestedWatts": m.Watts.Full, "PowerCapacityWatts": m.Supplies.Watts * float64(m.Supplies.Needed),
+		"PowerConsumedWatts": rounded(usage.Is), "PowerRequestedWatts": m.Watts.Full, "PowerCapacityWatts": m.Supplies.Watts * float64(m.Supplies.Needed),
 		"PowerAllocatedWatts": m.Supplies.Watts * float64(m.Supplies.Needed),
 		"PowerMetrics": Object{
-			"IntervalInMin": int(powerInterval.Minutes()), "AverageConsumedWatts": whole(usage.Mean), "MinConsumedWatts": whole(usage.Least),
-			"MaxConsumedWatts": whole(usage.Most),
+			"IntervalInMin": int(powerInterval.Minutes()), "AverageConsumedWatts": rounded(usage.Mean), "MinConsumedWatts": rounded(usage.Least),
+			"MaxConsumedWatts": rounded(usage.Most),
 		},
 		"PowerLimit":  Object{"LimitInWatts": powerLimitWatts(t), "LimitException": "NoAction"},
 		"RelatedItem": Refs(v.chassis()), "RelatedItem@odata.count": 1, "Status": status("Enabled"),

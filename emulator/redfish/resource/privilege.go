@@ -25,7 +25,7 @@ const (
 // list is enough. An action is a POST.
 type Privileges struct {
 	Get, Patch, Post, Delete []Privilege
-	// Properties ask for other privileges than the resource does to be changed.
+	// Properties lists the properties whose change requires other privileges than the resource does.
 	Properties map[string][]Privilege
 }
 
@@ -58,8 +58,8 @@ func ReadWritePrivileges(read []Privilege, write ...Privilege) Privileges {
 // Redfish_1.8.0_PrivilegeRegistry) of all its entities. The registry lets a HEAD of an
 // account pass with Login; here a HEAD requires what a GET requires.
 var Mappings = []struct {
-	needs    Privileges
-	Entities string
+	privileges Privileges
+	Entities   string
 }{
 	{componentPrivileges, `
 		AccelerationFunction AccelerationFunctionCollection AddressPool AddressPoolCollection Application
@@ -136,8 +136,8 @@ var (
 // entities below the resources named in targets, in that order, with or without others in
 // between (DSP0266, "Subordinate override").
 var SubordinateOverrides = []struct {
-	Entities, under string
-	needs           Privileges
+	Entities, targets string
+	privileges        Privileges
 }{
 	{`Certificate CertificateCollection`, `ComputerSystem`, componentReadOverride},
 	{`EnvironmentMetrics`, `Processor`, componentOverride},
@@ -170,7 +170,7 @@ func EntityPrivileges(name string, above []string) (Privileges, error) {
 	var n Privileges
 	for _, m := range Mappings {
 		if slices.Contains(strings.Fields(m.Entities), name) {
-			n = m.needs
+			n = m.privileges
 			n.Properties = Properties[name]
 		}
 	}
@@ -178,11 +178,11 @@ func EntityPrivileges(name string, above []string) (Privileges, error) {
 		return n, fmt.Errorf("the privilege registry has no %s", name)
 	}
 	for _, o := range SubordinateOverrides {
-		if !slices.Contains(strings.Fields(o.Entities), name) || !containsInOrder(strings.Fields(o.under), above) {
+		if !slices.Contains(strings.Fields(o.Entities), name) || !containsInOrder(strings.Fields(o.targets), above) {
 			continue
 		}
 		for _, op := range []struct{ to, from *[]Privilege }{
-			{&n.Get, &o.needs.Get}, {&n.Patch, &o.needs.Patch}, {&n.Post, &o.needs.Post}, {&n.Delete, &o.needs.Delete},
+			{&n.Get, &o.privileges.Get}, {&n.Patch, &o.privileges.Patch}, {&n.Post, &o.privileges.Post}, {&n.Delete, &o.privileges.Delete},
 		} {
 			if *op.from != nil {
 				*op.to = *op.from

@@ -76,7 +76,7 @@ func PrivilegeMapping(View) Object {
 	var all []Object
 	for _, group := range Mappings {
 		for entity := range strings.FieldsSeq(group.Entities) {
-			m := Object{"Entity": entity, "OperationMap": group.needs.operationMap()}
+			m := Object{"Entity": entity, "OperationMap": group.privileges.operationMap()}
 			if p := Properties[entity]; p != nil {
 				var overrides []Object
 				for name, privileges := range p {
@@ -90,7 +90,7 @@ func PrivilegeMapping(View) Object {
 			var overrides []Object
 			for _, o := range SubordinateOverrides {
 				if slices.Contains(strings.Fields(o.Entities), entity) {
-					overrides = append(overrides, Object{"Targets": strings.Fields(o.under), "OperationMap": o.needs.operationMap()})
+					overrides = append(overrides, Object{"Targets": strings.Fields(o.targets), "OperationMap": o.privileges.operationMap()})
 				}
 			}
 			if overrides != nil {

@@ -42,7 +42,7 @@ func serviceRoot(v View) Object {
 	}
 }
 
-// serviceDocument lists the service root and what it links to (DSP0266, "OData
+// serviceDocument lists the ServiceRoot and the resources that it links to (DSP0266, "OData
 // service document").
 func serviceDocument(v View) (MediaType, []byte) {
 	entry := func(name, uri string) Object { return Object{"name": name, "kind": "Singleton", "url": uri} }

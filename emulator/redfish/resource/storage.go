@@ -57,11 +57,11 @@ func (c Call) applyStorage(ctx context.Context, do storage.Command) error {
 // through the job queue of a controller that has one.
 func (c Call) beginStorageTask(ctx context.Context, name string, do func(job string) storage.Command) (Result, error) {
 	out, err := c.Begin(ctx, name, func(job string) machine.Command {
-		switch own := c.View.storage(); {
+		switch controller := c.View.storage(); {
 		case c.ApplyTime == onReset:
 			return machine.Storage{Command: storage.OnReset{Command: do(job), Task: job}}
 		case queuesJobs(c.View) && c.View.IDs["drive"] == "":
-			return machine.Storage{Command: storage.Soon{Controller: own.ID, Command: do(job), Task: job}}
+			return machine.Storage{Command: storage.Soon{Controller: controller.ID, Command: do(job), Task: job}}
 		}
 		return machine.Storage{Command: do(job)}
 	})

@@ -28,7 +28,7 @@ func system(v View) Object {
 		"Manufacturer": id.Manufacturer, "Model": id.Model, "SKU": p.SKU, "PartNumber": id.PartNumber,
 		"SerialNumber": id.Serial, "UUID": id.UUID, "BiosVersion": v.Machine.BIOSVersion(),
 		"PowerRestorePolicy": string(v.Machine.Policy.Restore), "PowerRestorePolicy@Redfish.AllowableValues": restorePolicies(v),
-		"PowerOnDelaySeconds": wholeSeconds(v.Machine.Policy.OnDelay), "PowerCycleDelaySeconds": wholeSeconds(v.Machine.Policy.CycleDelay),
+		"PowerOnDelaySeconds": integerSeconds(v.Machine.Policy.OnDelay), "PowerCycleDelaySeconds": integerSeconds(v.Machine.Policy.CycleDelay),
 		"ProcessorSummary": processors(v.Machine.Processors()),
 		"MemorySummary":    memorySummary(p),
 		"TrustedModules":   trustedModules(v), "HostWatchdogTimer": watchdog(v),
@@ -78,7 +78,7 @@ func systemAsset(v View) Object {
 	return o
 }
 
-func wholeSeconds(d machine.Duration) int64 { return int64(d.Duration / time.Second) }
+func integerSeconds(d machine.Duration) int64 { return int64(d.Duration / time.Second) }
 
 // bootProgress returns ComputerSystem.BootProgress. Programs of the firmware other than its
 // set-up have no value of their own.
@@ -91,7 +91,7 @@ func bootProgress(v View) Object {
 		o["LastState"], o["OemLastState"] = "OEM", string(app)
 	}
 	if d := v.Machine.BootTime; d.Duration > 0 {
-		o["LastBootTimeSeconds"] = wholeSeconds(d)
+		o["LastBootTimeSeconds"] = integerSeconds(d)
 	}
 	return o
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
+// TelemetryURI is the URI of the TelemetryService.
 const TelemetryURI = "/redfish/v1/TelemetryService"
 
 func telemetryRows() []Row {

@@ -1,8 +1,8 @@
-// Package resource holds the resources of the Redfish service: a row for each URI
-// pattern, which says what is at its URIs, who may do what there, how a body is
-// made from a host's views and from nothing else, and how requests change it.
-// What all rows have in common, from Allow to the action's parameters, follows
-// from the row. A resource of the standard is a file here.
+// Package resource defines the resources of the Redfish service. Each URI pattern has a Row
+// with its schema, the privileges it requires, the function that renders its body from a
+// View of the host and from nothing else, and the functions that carry out PATCH, POST,
+// DELETE and actions. The framework derives the rest from the row: Allow, links, ActionInfo,
+// collection capabilities. Each resource of DSP2046 has a file of its own.
 package resource
 
 import (

@@ -126,6 +126,7 @@ func applyTimeAnnotation(View) Object {
 	return Object{"@Redfish.OperationApplyTimeSupport": applyTimeSupport()}
 }
 
+// SimpleUpdateAction is the name of the action that downloads and installs an image.
 const SimpleUpdateAction = "UpdateService.SimpleUpdate"
 
 var updateActions = []Action{
