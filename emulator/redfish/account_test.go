@@ -16,12 +16,12 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// basic are the headers of a request with a name and a password.
+// basic returns the Authorization header of HTTP Basic authentication.
 func basic(name, password string) []string {
 	return []string{"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte(name+":"+password))}
 }
 
-// step is a step of a conversation: what is asked, and how it is answered.
+// step is a request and the response that is expected to it.
 type step struct {
 	who          as
 	method, path string
@@ -84,14 +84,14 @@ func TestAccountIsCreatedUsedAndDeleted(t *testing.T) {
 
 func TestInvalidAccountPropertyIsRejected(t *testing.T) {
 	for _, tt := range []struct{ name, body, key, arg string }{
-		{"name of another", `{"UserName":"reader"}`, "ResourceAlreadyExists", "UserName"},
+		{"user name in use", `{"UserName":"reader"}`, "ResourceAlreadyExists", "UserName"},
 		{"name with a colon", `{"UserName":"a:b"}`, "PropertyValueFormatError", "UserName"},
 		{"short password", `{"Password":"short"}`, "PasswordIncorrectLength", ""},
 		{"password that is a number", `{"Password":12345678}`, "PropertyValueError", "Password"},
 		{"no such role", `{"RoleId":"Boss"}`, "PropertyValueNotInList", "RoleId"},
 		{"no such type", `{"AccountTypes":["Fax"]}`, "PropertyValueNotInList", "AccountTypes"},
-		{"locked by a client", `{"Locked":true}`, "PropertyValueNotInList", "Locked"},
-		{"no date", `{"PasswordExpiration":"soon"}`, "PropertyValueFormatError", "PasswordExpiration"},
+		{"Locked set to true", `{"Locked":true}`, "PropertyValueNotInList", "Locked"},
+		{"invalid date", `{"PasswordExpiration":"soon"}`, "PropertyValueFormatError", "PasswordExpiration"},
 		{"too long for IPMI", `{"Password":"a-password-of-27-characters"}`, "PropertyValueConflict", "Password"},
 		{"other ID", `{"Id":"9"}`, "PropertyNotWritable", "Id"},
 	} {

@@ -9,7 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// sink is a ResponseWriter that costs nothing.
+// sink is a ResponseWriter that discards everything.
 type sink struct{ h http.Header }
 
 func (s *sink) Header() http.Header         { return s.h }

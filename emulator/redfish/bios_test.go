@@ -27,7 +27,7 @@ func setting(name string, value any) firmware.SetAttributes {
 	return firmware.SetAttributes{Settings: []firmware.Setting{{Name: name, Value: v}}}
 }
 
-// bench is a host behind a service, seen by one administrator.
+// bench is a host and its service, used by one administrator.
 type bench struct {
 	t *testing.T
 	h *host
@@ -60,7 +60,7 @@ func (b *bench) get(path string) map[string]any {
 	return b.send(http.StatusOK, "GET", path, "")
 }
 
-// at follows names into a body.
+// at returns the value at a path of a body.
 func at(body any, path ...string) any {
 	for _, name := range path {
 		body = body.(map[string]any)[name]
@@ -84,7 +84,7 @@ func (b *bench) restart() {
 	b.h.pass(30 * time.Minute)
 }
 
-// told are the messages of an error: key and arguments.
+// messages returns the messages of an error: key and arguments.
 func messages(body map[string]any) []string {
 	info, _ := body["@Message.ExtendedInfo"].([]any)
 	if e, ok := body["error"].(map[string]any); ok {

@@ -10,7 +10,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// keepsSettings is a service whose BIOS settings wait for a job.
+// keepsSettings returns a service whose BIOS settings are applied only by a task.
 func keepsSettings(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t)

@@ -184,7 +184,7 @@ func compareWithUncached(t *testing.T, s *Service, h *host) (compared int) {
 			t.Errorf("%s: cached %s %s\nrendered %s %s", name, p.Tag(), p.Body, want.Tag(), want.Body)
 			return compared
 		}
-		// What is made of fragments is what one rendering makes.
+		// A body assembled from fragments equals one rendered in one piece.
 		got, plain := resource.Decode(p.Body), resource.Decode(other.renderer.Render(m, at).Body)
 		delete(got, "@odata.etag")
 		delete(plain, "@odata.etag")
@@ -235,7 +235,7 @@ func TestEachSystemChangeHasDistinctETag(t *testing.T) {
 	}
 }
 
-// newFresh is another service of a host.
+// newFresh returns another service of a host, with an empty cache.
 func newFresh(t *testing.T, h *host) *Service {
 	t.Helper()
 	s, err := New(Config{Rack: rack{h}})

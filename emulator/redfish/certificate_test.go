@@ -28,7 +28,7 @@ const (
 	swap  = "/redfish/v1/CertificateService/Actions/CertificateService.ReplaceCertificate"
 )
 
-// testCA signs what BMCs under test ask for.
+// testCA signs the certificate requests of BMCs under test.
 type testCA struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -49,7 +49,7 @@ func newTestCA(t *testing.T) testCA {
 	return testCA{c, key}
 }
 
-// sign is a certificate for what a request asks for, as text.
+// sign returns a PEM certificate for a certificate signing request.
 func (ca testCA) sign(t *testing.T, csr string, how ...func(*x509.Certificate)) string {
 	t.Helper()
 	req := parseCSR(t, csr)
@@ -85,7 +85,7 @@ func parseCertificate(t *testing.T, text any) *x509.Certificate {
 	return c
 }
 
-// body is a JSON object of names and values in turn.
+// body returns a JSON object made of alternating names and values.
 func body(t *testing.T, pairs ...any) string {
 	t.Helper()
 	o := map[string]any{}
@@ -143,7 +143,7 @@ func TestGenerateCSRAndReplaceCertificate(t *testing.T) {
 				t.Errorf("%s", w.Body)
 			}
 			text := ca.sign(t, csrOf(t, w))
-			// A restart between the two loses nothing.
+			// A restart between request and replacement keeps the key.
 			st := h.bmc.State()
 			h.bmc = bmc.New(&h.d.BMC, nil, &st)
 			w = call(t, s, "admin", "POST", swap, body(t, "CertificateString", text, "CertificateType", "PEM", "CertificateUri", map[string]string{"@odata.id": web + "/1"}))
@@ -163,7 +163,7 @@ func TestGenerateCSRAndReplaceCertificate(t *testing.T) {
 			if all["Members@odata.count"] != 1.0 {
 				t.Errorf("%v certificates", all["Members@odata.count"])
 			}
-			// Deleted, the one that the BMC came with is back.
+			// After DELETE the factory certificate is back.
 			converse(t, s,
 				step{"admin", "DELETE", uri, "", nil, 204, ""},
 				step{"admin", "DELETE", web + "/1", "", nil, 405, "ResourceCannotBeDeleted"},

@@ -81,7 +81,7 @@ func TestSignedMeasurements(t *testing.T) {
 	if again := verified(t, s, ``, ""); len(again) != len(all) || again[1] != all[1] {
 		t.Errorf("asked again: %v, was %v", again, all)
 	}
-	// What is measured changes what is signed, and nothing else does.
+	// Only a change of the measured firmware changes the signed measurements.
 	must(t, h.Apply(t.Context(), machine.ResetKeys{Databases: []string{"db"}, Delete: true}))
 	changed := verified(t, s, ``, "")
 	for i := range all {

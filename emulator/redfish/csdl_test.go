@@ -23,7 +23,7 @@ type typeSet struct {
 	kinds map[string]*objectType
 }
 
-// typeFile is what one file declares, by whole names.
+// typeFile holds the declarations of one CSDL file, by qualified name.
 type typeFile struct {
 	objects map[string]csdlObject
 	words   map[string]*words // enumerations and definitions
@@ -106,7 +106,7 @@ func (r csdlRecord) value(name string) string {
 	return ""
 }
 
-// objectType is a type of objects with all that it has from those that it is based on.
+// objectType is a structured type, including the members of its base types.
 type objectType struct {
 	name       string
 	lines      []string // itself, and what it is based on
@@ -129,7 +129,7 @@ type property struct {
 	kinds                           []string // of excerpts that it is in; none: of all
 }
 
-// words are what values of a simple type may be.
+// words are the constraints on values of a simple type.
 type words struct {
 	basic    string
 	values   []string
@@ -231,7 +231,7 @@ func (w *words) bound(terms csdlTerms) {
 	}
 }
 
-// kind is the type of that very name, or nil.
+// kind returns the type of exactly that name, or nil.
 func (s *typeSet) kind(t testing.TB, name string) *objectType {
 	if k, ok := s.kinds[name]; ok {
 		return k

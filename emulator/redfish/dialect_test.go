@@ -13,7 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// vendorAsk is a request to a vendor's service, what it answers and how one knows.
+// vendorAsk is a request to a vendor's service, the expected response, and its source.
 type vendorAsk struct {
 	source             string
 	method, path, body string
@@ -22,7 +22,7 @@ type vendorAsk struct {
 	says               string // stands in the answer
 }
 
-// asks makes requests in their order; time passes after each.
+// asks sends requests in their order and lets time pass after each.
 func asks(t *testing.T, d *dialect.Record, profile string, all ...vendorAsk) (*Service, *host) {
 	t.Helper()
 	s, h := newVendorHost(t, d, profile)

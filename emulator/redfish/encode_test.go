@@ -9,7 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// What is encoded is what encoding/json makes of it.
+// TestEncodeEqualsEncodingJSON compares Encode with encoding/json.
 func TestEncodeEqualsEncodingJSON(t *testing.T) {
 	for _, o := range []resource.Object{
 		nil, {},

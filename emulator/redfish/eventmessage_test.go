@@ -11,7 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// severities in the order of how bad they are.
+// severities ranks severities from best to worst.
 var severities = map[string]int{"OK": 0, "Warning": 1, "Critical": 2}
 
 func TestEveryEventKindHasMessage(t *testing.T) {

@@ -80,17 +80,17 @@ func TestInvalidSubscriptionIsRejected(t *testing.T) {
 		{"an unknown format", `"Destination":"https://a.test","EventFormatType":"Poem"`, "PropertyValueNotInList", "EventFormatType"},
 		{"an unknown registry", `"Destination":"https://a.test","RegistryPrefixes":["Base","Bogus"]`, "PropertyValueNotInList", "RegistryPrefixes"},
 		{"no array", `"Destination":"https://a.test","RegistryPrefixes":"Base"`, "PropertyValueTypeError", "RegistryPrefixes"},
-		{"in and out", `"Destination":"https://a.test","RegistryPrefixes":["Base"],"ExcludeRegistryPrefixes":["Base"]`, "PropertyValueConflict", "ExcludeRegistryPrefixes"},
+		{"prefix included and excluded", `"Destination":"https://a.test","RegistryPrefixes":["Base"],"ExcludeRegistryPrefixes":["Base"]`, "PropertyValueConflict", "ExcludeRegistryPrefixes"},
 		{"no message", `"Destination":"https://a.test","MessageIds":["Success"]`, "PropertyValueFormatError", "MessageIds"},
 		{"an unknown type", `"Destination":"https://a.test","ResourceTypes":["Toaster"]`, "PropertyValueNotInList", "ResourceTypes"},
 		{"an unknown severity", `"Destination":"https://a.test","Severities":["Bad"]`, "PropertyValueNotInList", "Severities"},
 		{"nothing there", `"Destination":"https://a.test","OriginResources":[{"@odata.id":"/redfish/v1/Systems/9"}]`, "PropertyValueIncorrect", "OriginResources"},
 		{"no resource", `"Destination":"https://a.test","OriginResources":[{"@odata.id":"/etc/passwd"}]`, "PropertyValueFormatError", "OriginResources"},
 		{"no link", `"Destination":"https://a.test","OriginResources":["/redfish/v1/Systems/1"]`, "PropertyValueTypeError", "OriginResources"},
-		{"a header of ours", `"Destination":"https://a.test","HttpHeaders":[{"Content-Length":"1"}]`, "PropertyValueError", "HttpHeaders"},
+		{"reserved header", `"Destination":"https://a.test","HttpHeaders":[{"Content-Length":"1"}]`, "PropertyValueError", "HttpHeaders"},
 		{"two lines", `"Destination":"https://a.test","HttpHeaders":[{"A":"b\r\nC: d"}]`, "PropertyValueError", "HttpHeaders"},
 		{"no time", `"Destination":"https://a.test","SendHeartbeat":true,"HeartbeatIntervalMinutes":0`, "PropertyValueOutOfRange", "HeartbeatIntervalMinutes"},
-		{"a heart that does not beat", `"Destination":"https://a.test","HeartbeatIntervalMinutes":5`, "PropertyValueConflict", "HeartbeatIntervalMinutes"},
+		{"heartbeat interval without heartbeat", `"Destination":"https://a.test","HeartbeatIntervalMinutes":5`, "PropertyValueConflict", "HeartbeatIntervalMinutes"},
 		{"an unknown policy", `"Destination":"https://a.test","DeliveryRetryPolicy":"Never"`, "PropertyValueNotInList", "DeliveryRetryPolicy"},
 		{"an unknown property", `"Destination":"https://a.test","Bogus":1`, "PropertyUnknown", "Bogus"},
 	} {
@@ -133,7 +133,7 @@ func TestSubscriptionLimit(t *testing.T) {
 	}
 }
 
-// powerOn is what the BMC hears when its machine is switched on.
+// powerOn returns the event that the BMC receives when its machine is switched on.
 func (h *host) powerOn() event.Note {
 	return event.Note{At: h.now, Kind: event.PowerOn, Subject: event.Subject{Part: event.System}}
 }
@@ -168,7 +168,7 @@ func payload(t testing.TB, body []byte) (out []map[string]any) {
 	return e.Events
 }
 
-// said shortens records: message, severity, and the end of the origin.
+// said returns records in short: message, severity, and the end of the origin.
 func said(records []map[string]any) []string {
 	var out []string
 	for _, r := range records {
@@ -292,7 +292,7 @@ func TestSubscriptionFiltersSelectEvents(t *testing.T) {
 	}
 }
 
-// The resource is part of the event, unless its subscriber may not read it.
+// The event includes the resource, unless the subscriber may not read it.
 func TestIncludeOriginOfCondition(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)

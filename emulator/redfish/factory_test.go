@@ -13,7 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 )
 
-// factory is the certificate that every BMC under test came with.
+// factory returns the factory certificate of every BMC under test.
 var factory = sync.OnceValues(func() (bmc.KeyedCertificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
-// The accounts of every BMC under test: one per role.
+// accounts are the accounts of every BMC under test: one per role, and a disabled one.
 var accounts = []bmc.Account{
 	{ID: "1", Name: "admin", Password: "adm-secret-1", Role: bmc.Administrator, Enabled: true},
 	{ID: "2", Name: "operator", Password: "op-secret-2", Role: bmc.Operator, Enabled: true},
@@ -32,7 +32,7 @@ var accounts = []bmc.Account{
 	{ID: "4", Name: "gone", Password: "gone-secret-4", Role: bmc.Administrator},
 }
 
-// host is a Host on a real machine and a real BMC, with a clock that stands
+// host is a Host with a real machine and a real BMC, whose clock stands still
 // until a test moves it.
 type host struct {
 	audits   bool // whether requests are audited: a walk of the log must not write into it
@@ -58,7 +58,7 @@ func newHost(t testing.TB) *host {
 	return newHostOf(t, "generic")
 }
 
-// newHostOf is a host of a built-in profile.
+// newHostOf returns a host of a built-in profile.
 func newHostOf(t testing.TB, profile string) *host {
 	t.Helper()
 	raw, err := fixtures.Profiles.ReadFile("profiles/" + profile + ".yaml")
@@ -84,7 +84,7 @@ func newHostOf(t testing.TB, profile string) *host {
 	return h
 }
 
-// A change makes a new view, and only of what has changed.
+// A change replaces only the view of what has changed.
 func (h *host) machineChanged() { v := h.machine.View(); h.mv = &v }
 func (h *host) bmcChanged()     { v := h.bmc.View(); h.bv = &v }
 
@@ -100,7 +100,7 @@ func (h *host) changed(evs ...bmc.Event) {
 	}
 }
 
-// hear has the BMC hear what happens to its machine.
+// hear passes events of the machine to the BMC.
 func (h *host) hear(evs ...event.Event) {
 	defer h.locked()()
 	h.changed(h.bmc.ObserveMachine(h.now, evs)...)
@@ -270,7 +270,7 @@ func (h *host) pass(d time.Duration) {
 	h.changed(append(told, h.bmc.Advance(h.now)...)...)
 }
 
-// happen does what the world does when events come.
+// happen simulates the surroundings' reaction to events.
 func (h *host) happen(evs []machine.Event) (told []bmc.Event) {
 	for len(evs) > 0 {
 		ev := evs[0]
@@ -315,7 +315,7 @@ func newService(t testing.TB, h *host) *Service {
 // as authenticates a request.
 type as string // name of an account; "" for nobody
 
-// call sends one request to a handler. header lists names and values in turn.
+// call sends one request to a handler. header alternates names and values.
 func call(t testing.TB, s http.Handler, who as, method, path, body string, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(method, "https://bmc.test"+path, strings.NewReader(body))
@@ -335,7 +335,7 @@ func call(t testing.TB, s http.Handler, who as, method, path, body string, heade
 	return w
 }
 
-// shape is a request and its answer as a failed test prints them.
+// shape formats a request and its response for the message of a failed test.
 func shape(method, path, body string, w *httptest.ResponseRecorder) string {
 	return fmt.Sprintf("%s %s %s = %d %v\n%s", method, path, body, w.Code, w.Header(), w.Body)
 }

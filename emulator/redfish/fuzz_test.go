@@ -12,12 +12,12 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// exchanged is a Rack of one host, which tests exchange.
+// exchanged is a Rack of one host, which tests replace.
 type exchanged struct{ *host }
 
 func (r *exchanged) At(netip.AddrPort) (resource.Host, bool) { return r.host, true }
 
-// target is something that takes a body.
+// target is a URI and method that accept a body.
 type target struct {
 	method, uri string
 	inputs      []resource.Input
@@ -86,7 +86,7 @@ func fuzzed(t testing.TB, s *Service, to target, body string) {
 	}
 }
 
-// spoiled are values that hardly any property takes.
+// spoiled are values that hardly any property accepts.
 var spoiled = []string{
 	`null`, `true`, `0`, `-1`, `1e999`, `0.5`, `9223372036854775807`, `""`, `"\u0000"`, `"x y/z%"`, `"` + strings.Repeat("x", 5000) + `"`, `{}`, `[]`, `[null]`, `[{}]`, `[[]]`,
 	`{"@odata.id":7}`, `{"@odata.id":"/redfish/v1/Nowhere"}`, `{"":null}`, `[{"@odata.id":"/redfish/v1"},1]`, `{"a":{"b":[{"c":null}]}}`,
@@ -129,7 +129,7 @@ func TestInvalidInputIsRejectedForEveryProperty(t *testing.T) {
 	t.Logf("%d bodies were sent to %d targets", sent, len(changes)+len(actions))
 }
 
-// whole is a body that has every input, in the order of the inputs.
+// whole returns a body with every input, in the order of the inputs.
 func whole(inputs []resource.Input, v resource.View) string {
 	var b strings.Builder
 	for i, in := range inputs {
@@ -183,12 +183,12 @@ func fuzzTargets(f *testing.F, pick func(changes, actions []target) []target) {
 	})
 }
 
-// FuzzPatch changes anything that can be changed.
+// FuzzPatch sends PATCH to every writable resource.
 func FuzzPatch(f *testing.F) {
 	fuzzTargets(f, func(changes, _ []target) []target { return changes })
 }
 
-// FuzzAction carries out any action, and adds members to any collection.
+// FuzzAction sends POST to every action and to every collection that accepts members.
 func FuzzAction(f *testing.F) {
 	fuzzTargets(f, func(_, actions []target) []target { return actions })
 }
@@ -214,7 +214,7 @@ func FuzzPath(f *testing.F) {
 	})
 }
 
-// FuzzPush pushes firmware images, with what is to be done with them.
+// FuzzPush pushes firmware images with update parameters.
 func FuzzPush(f *testing.F) {
 	part := func(name, body string) string {
 		return "--x\r\nContent-Disposition: form-data; name=\"" + name + "\"; filename=\"f\"\r\n\r\n" + body + "\r\n"

@@ -51,7 +51,7 @@ type gofisher struct {
 
 var entity = reflect.TypeFor[schemas.Entity]()
 
-// isEntity says whether a type is a pointer to a resource.
+// isEntity reports whether a type is a pointer to a resource.
 func isEntity(t reflect.Type) bool {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return false
@@ -104,7 +104,7 @@ func (r *gofisher) call(what string, m reflect.Value) reflect.Value {
 	r.t.Helper()
 	out := m.Call(nil)
 	if err, _ := out[1].Interface().(error); err != nil {
-		// gofish says so of actions that a resource does not have.
+		// gofish returns this error for actions that a resource does not offer.
 		if !strings.Contains(what, "ActionInfo of") || !strings.Contains(err.Error(), "not supported") {
 			r.t.Errorf("%s: %v", what, err)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// on reads a resource as gofish does and does something to it.
+// on reads a resource with gofish and calls do with it.
 func on[T any, PT schemas.GenericSchemaObjectPointer[T]](do func(*T) error) func(schemas.Client, string) error {
 	return func(c schemas.Client, uri string) error {
 		t, err := schemas.GetObject[T, PT](c, uri)
@@ -154,7 +154,7 @@ func TestEveryActionWithGofishMethodIsCovered(t *testing.T) {
 	}
 }
 
-// TestGofishActions has gofish carry them out, each on a host of its own.
+// TestGofishActions calls each of gofishActions on a new host.
 func TestGofishActions(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(gofishActions)) {
 		t.Run(name, func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestGofishActions(t *testing.T) {
 	}
 }
 
-// offering is the first resource that offers an action.
+// offering returns the first resource that offers an action.
 func offering(t *testing.T, s *Service, action string) string {
 	t.Helper()
 	seen := map[string]bool{"/redfish/v1/": true}

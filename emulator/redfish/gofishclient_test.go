@@ -14,7 +14,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// TestGofishOperatesSystem has gofish do what a provisioning client does.
+// TestGofishOperatesSystem uses gofish as a provisioning client does.
 func TestGofishOperatesSystem(t *testing.T) {
 	for _, basic := range []bool{false, true} {
 		h := newHost(t)
@@ -113,7 +113,7 @@ func TestGofishOperatesSystem(t *testing.T) {
 	}
 }
 
-// TestGofishSubscribesToEvents has gofish do what a monitoring client does.
+// TestGofishSubscribesToEvents uses gofish as a monitoring client does.
 func TestGofishSubscribesToEvents(t *testing.T) {
 	h := newHost(t)
 	server := httptest.NewTLSServer(newService(t, h))

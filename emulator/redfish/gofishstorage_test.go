@@ -10,7 +10,7 @@ import (
 	"github.com/stmcginnis/gofish/schemas"
 )
 
-// TestGofishManagesStorage has gofish do what it has a method for.
+// TestGofishManagesStorage calls gofish's methods for storage.
 func TestGofishManagesStorage(t *testing.T) {
 	h, s := raiding(t)
 	post(t, s, volumes, `{"RAIDType":"RAID5","CapacityBytes":1000000000,"Links":{"Drives":`+drivesOf(0, 1, 2)+`}}`, 201)

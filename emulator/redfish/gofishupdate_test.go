@@ -12,7 +12,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// TestGofishConfiguresBIOSAndUpdatesFirmware has gofish do to the firmware what it can.
+// TestGofishConfiguresBIOSAndUpdatesFirmware calls gofish's methods for BIOS settings and updates.
 func TestGofishConfiguresBIOSAndUpdatesFirmware(t *testing.T) {
 	b := newUpdate(t)
 	server := httptest.NewTLSServer(b.s)

@@ -57,7 +57,7 @@ func TestHostInterface(t *testing.T) {
 	}
 }
 
-// What IPMI hands out is an account, and shown as what it is.
+// IPMI's bootstrap account is shown with its type.
 func TestBootstrapAccount(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)

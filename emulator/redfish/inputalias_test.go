@@ -27,15 +27,15 @@ func TestInputAliases(t *testing.T) {
 		is         machine.Override
 		tag        string
 	}{
-		{"a word of its own, and what was not sent", `{"Boot":{"BootSourceOverrideTarget":"AcmeDisc","BootSourceOverrideEnabled":"Once"}}`, 200,
+		{"vendor value and default", `{"Boot":{"BootSourceOverrideTarget":"AcmeDisc","BootSourceOverrideEnabled":"Once"}}`, 200,
 			machine.Override{Enabled: machine.Once, Target: machine.Cd, Mode: machine.Legacy}, ""},
-		{"a word that means another thing elsewhere", `{"Boot":{"BootSourceOverrideMode":"UEFI","BootSourceOverrideTarget":"Cd"}}`, 200,
+		{"standard value with vendor meaning", `{"Boot":{"BootSourceOverrideMode":"UEFI","BootSourceOverrideTarget":"Cd"}}`, 200,
 			machine.Override{Enabled: machine.Once, Target: machine.Usb, Mode: machine.UEFI}, ""},
-		{"nothing that it reads otherwise", `{"Boot":{"BootSourceOverrideEnabled":"Continuous"}}`, 200,
+		{"no alias applies", `{"Boot":{"BootSourceOverrideEnabled":"Continuous"}}`, 200,
 			machine.Override{Enabled: machine.Continuous, Target: machine.Usb, Mode: machine.UEFI}, ""},
-		{"another place, and what means nothing", `{"Oem":{"Acme":{"Colour":"red","Label":"r7"}}}`, 200,
+		{"aliased path and discarded property", `{"Oem":{"Acme":{"Colour":"red","Label":"r7"}}}`, 200,
 			machine.Override{Enabled: machine.Continuous, Target: machine.Usb, Mode: machine.UEFI}, "r7"},
-		{"what nobody knows is still that", `{"Oem":{"Acme":{"Colour":"red","Taste":"sour"}}}`, 400,
+		{"unknown property is still rejected", `{"Oem":{"Acme":{"Colour":"red","Taste":"sour"}}}`, 400,
 			machine.Override{Enabled: machine.Continuous, Target: machine.Usb, Mode: machine.UEFI}, "r7"},
 	} {
 		w := call(t, s, "admin", "PATCH", sys, tt.body)

@@ -13,7 +13,7 @@ const (
 	bmcNIC    = mgr + "/EthernetInterfaces/1"
 )
 
-// placed is a host whose BMC has a place.
+// placed returns a host whose BMC has a location.
 func placed(t *testing.T) *host {
 	t.Helper()
 	h := newHost(t)
@@ -52,7 +52,7 @@ func TestNetworkProtocolsAreEnabledAndDisabled(t *testing.T) {
 	if w := call(t, s, "operator", "PATCH", protocols, `{"IPMI":{"ProtocolEnabled":false}}`); w.Code != 403 {
 		t.Errorf("%s", shape("PATCH", protocols, "", w))
 	}
-	// A clock that follows servers is right, and cannot be set.
+	// A clock that NTP sets is right, and cannot be set by PATCH.
 	if w := call(t, s, "admin", "PATCH", mgr, `{"DateTime":"2030-01-01T00:00:00Z"}`); w.Code != 409 || !strings.Contains(w.Body.String(), "#/DateTime") {
 		t.Errorf("%s", shape("PATCH", mgr, "", w))
 	}

@@ -88,7 +88,7 @@ func TestVerifyCertificateSurvivesEject(t *testing.T) {
 	}
 }
 
-// A BMC that answers at once tells the end in a task.
+// A BMC that answers InsertMedia with 202 reports the result in a task.
 func TestAsyncInsertMediaReturnsTask(t *testing.T) {
 	for _, fault := range []error{nil, &bmc.MediaError{Fault: bmc.Absent, Err: errors.New("404")}} {
 		h := newHost(t)

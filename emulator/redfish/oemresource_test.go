@@ -12,7 +12,7 @@ import (
 
 const acmeJobs = "/redfish/v1/Managers/1/Oem/Acme/Jobs"
 
-// owned is a service whose only host has something of its own.
+// owned returns a service whose only host has OEM resources and actions.
 func owned(t testing.TB, o dialect.OEM, f dialect.Presentation) (*Service, *host) {
 	t.Helper()
 	h := newHost(t)

@@ -154,8 +154,8 @@ func TestOEMTaskDurationFollowsLabClock(t *testing.T) {
 		do   func(t *testing.T, h *host)
 		tag  string
 	}{
-		{"it ends", func(*testing.T, *host) {}, "late"},
-		{"the BMC restarts meanwhile", func(t *testing.T, h *host) {
+		{"task ends", func(*testing.T, *host) {}, "late"},
+		{"BMC restarts before the end", func(t *testing.T, h *host) {
 			if _, err := h.ApplyBMC(t.Context(), bmc.Restart{Kind: bmc.ForceRestart}); err != nil {
 				t.Fatal(err)
 			}
@@ -216,7 +216,7 @@ func TestURIPatternWithSeveralVariables(t *testing.T) {
 	}
 }
 
-// No body that a client sends to what a vendor has takes the service down.
+// FuzzOEMRequestBodies checks that no body sent to an OEM resource or action crashes the service.
 func FuzzOEMRequestBodies(f *testing.F) {
 	f.Add(`{"How":"Softly","Where":{"Bay":3}}`, `{"Oem":{"Acme":{"BootOnce":true,"Mood":"x"}},"AssetTag":"y"}`)
 	f.Add(`{"How":{"a":[]},"Where":[{"Bay":1e9}],"Where":null}`, `{"Attributes":{"A.1":null,"B.2":[{}]},"Boot":{"First":{"x":[1]}},"Oem":{"Acme":[]}}`)

@@ -13,7 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// plain is what the library makes of a document that names nothing twice.
+// plain converts a parsed document without duplicate names to encoding/json's types.
 func plain(v any) any {
 	switch x := v.(type) {
 	case resource.Document:
@@ -41,7 +41,7 @@ func manyNames() string {
 	return string(b[:len(b)-1]) + "}"
 }
 
-// What is read is what the library reads.
+// FuzzParse compares Parse with encoding/json.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		`{}`, ` { "a" : [ 1 , -2.5e+3 , true , false , null ] , "b":{"c":"\u00e9\n\ud83d\ude00"} } `, `[]`, `"x"`, `{"a":1,"a":2}`, `{"":[[],{}]}`,

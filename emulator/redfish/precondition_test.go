@@ -33,17 +33,17 @@ func TestWritePreconditionsPerETagDialect(t *testing.T) {
 		header       string // name: value; E is the ETag that was read, e is that without quotes
 		status       int
 	}{
-		{name: "the ETag", method: "PATCH", path: sys, body: pxe, header: "If-Match: E", status: 200},
-		{name: "the ETag among others", method: "PATCH", path: sys, body: pxe, header: `If-Match: "x", E`, status: 200},
-		{name: "any", method: "PATCH", path: sys, body: pxe, header: "If-Match: *", status: 200},
-		{name: "another", method: "PATCH", path: sys, body: pxe, header: `If-Match: "bogus"`, status: 412},
-		{name: "a weak one", method: "PATCH", path: sys, body: pxe, header: "If-Match: W/E", status: 412},
+		{name: "If-Match same ETag", method: "PATCH", path: sys, body: pxe, header: "If-Match: E", status: 200},
+		{name: "If-Match list with ETag", method: "PATCH", path: sys, body: pxe, header: `If-Match: "x", E`, status: 200},
+		{name: "If-Match star", method: "PATCH", path: sys, body: pxe, header: "If-Match: *", status: 200},
+		{name: "If-Match other ETag", method: "PATCH", path: sys, body: pxe, header: `If-Match: "bogus"`, status: 412},
+		{name: "If-Match weak ETag", method: "PATCH", path: sys, body: pxe, header: "If-Match: W/E", status: 412},
 		{name: "without quotes", method: "PATCH", path: sys, body: pxe, header: "If-Match: e", status: 412},
-		{name: "not if it is there", method: "PATCH", path: sys, body: pxe, header: "If-None-Match: *", status: 412},
-		{name: "not if it is this", method: "PATCH", path: sys, body: pxe, header: "If-None-Match: W/E", status: 412},
-		{name: "not if it is another", method: "PATCH", path: sys, body: pxe, header: `If-None-Match: "x"`, status: 200},
+		{name: "If-None-Match star", method: "PATCH", path: sys, body: pxe, header: "If-None-Match: *", status: 412},
+		{name: "If-None-Match same ETag", method: "PATCH", path: sys, body: pxe, header: "If-None-Match: W/E", status: 412},
+		{name: "If-None-Match other ETag", method: "PATCH", path: sys, body: pxe, header: `If-None-Match: "x"`, status: 200},
 		{name: "action", method: "POST", path: reset, body: `{"ResetType":"On"}`, header: "If-Match: E", status: 204},
-		{name: "action of another", method: "POST", path: reset, body: `{"ResetType":"On"}`, header: `If-Match: "bogus"`, status: 412},
+		{name: "action with other ETag", method: "POST", path: reset, body: `{"ResetType":"On"}`, header: `If-Match: "bogus"`, status: 412},
 
 		{name: "twice", etags: dialect.ETags{Format: dialect.DoubleQuoted}, method: "PATCH", path: sys, body: pxe, header: "If-Match: E", status: 200},
 		{name: "twice, any", etags: dialect.ETags{Format: dialect.DoubleQuoted}, method: "PATCH", path: sys, body: pxe, header: "If-Match: *", status: 200},
@@ -55,12 +55,12 @@ func TestWritePreconditionsPerETagDialect(t *testing.T) {
 		{name: "never", etags: dialect.ETags{Comparison: dialect.Never}, method: "PATCH", path: sys, body: pxe, header: "If-Match: E", status: 412},
 		{name: "never, any", etags: dialect.ETags{Comparison: dialect.Never}, method: "PATCH", path: sys, body: pxe, header: "If-Match: *", status: 412},
 		{name: "never, without", etags: dialect.ETags{Comparison: dialect.Never}, method: "PATCH", path: sys, body: pxe, status: 200},
-		{name: "no star", etags: dialect.ETags{RejectStar: true}, method: "PATCH", path: sys, body: pxe, header: "If-Match: *", status: 412},
+		{name: "star rejected", etags: dialect.ETags{RejectStar: true}, method: "PATCH", path: sys, body: pxe, header: "If-Match: *", status: 412},
 		{name: "required", etags: dialect.ETags{IfMatchRequired: []string{"ComputerSystem"}}, method: "PATCH", path: sys, body: pxe, status: 428},
 		{name: "required and there", etags: dialect.ETags{IfMatchRequired: []string{"ComputerSystem"}}, method: "PATCH", path: sys, body: pxe, header: "If-Match: E", status: 200},
 		{name: "required, but wrong", etags: dialect.ETags{IfMatchRequired: []string{"*"}}, method: "PATCH", path: sys, body: pxe, header: `If-Match: "x"`, status: 412},
-		{name: "required of others", etags: dialect.ETags{IfMatchRequired: []string{"Bios"}}, method: "PATCH", path: sys, body: pxe, status: 200},
-		{name: "required, but of no action", etags: dialect.ETags{IfMatchRequired: []string{"*"}}, method: "POST", path: reset, body: `{"ResetType":"On"}`, status: 204},
+		{name: "required for another type", etags: dialect.ETags{IfMatchRequired: []string{"Bios"}}, method: "PATCH", path: sys, body: pxe, status: 200},
+		{name: "required, but not for actions", etags: dialect.ETags{IfMatchRequired: []string{"*"}}, method: "POST", path: reset, body: `{"ResetType":"On"}`, status: 204},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := hostOf(t, func(p *dialect.Protocol) { p.ETags = tt.etags })

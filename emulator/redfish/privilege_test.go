@@ -15,7 +15,7 @@ import (
 // operations is an OperationMap of the privilege registry.
 type operations map[string][]struct{ Privilege []resource.Privilege }
 
-// needs are the needs that an OperationMap says.
+// needs returns the privileges that an OperationMap requires.
 func (o operations) needs(t *testing.T, what string) resource.Privileges {
 	t.Helper()
 	to := func(method string) []resource.Privilege {

@@ -12,7 +12,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// envelope is an error response.
+// envelope is the body of an error response.
 type envelope struct {
 	Error struct {
 		Code     string `json:"code"`
@@ -71,34 +71,34 @@ func TestInvalidRequestsReturnErrors(t *testing.T) {
 		args         []string // of the first message
 		related      string   // of the first message
 	}{
-		{name: "nobody reads", method: "GET", path: "/redfish/v1/Systems", status: 401, keys: []string{"NoValidSession"}},
-		{name: "nobody looks for what is not there", method: "GET", path: "/redfish/v1/Nothing", status: 401, keys: []string{"NoValidSession"}},
-		{name: "nobody writes the root", method: "PATCH", path: "/redfish/v1/", body: `{}`, status: 401, keys: []string{"NoValidSession"}},
+		{name: "GET without login", method: "GET", path: "/redfish/v1/Systems", status: 401, keys: []string{"NoValidSession"}},
+		{name: "GET of unknown URI without login", method: "GET", path: "/redfish/v1/Nothing", status: 401, keys: []string{"NoValidSession"}},
+		{name: "PATCH of root without login", method: "PATCH", path: "/redfish/v1/", body: `{}`, status: 401, keys: []string{"NoValidSession"}},
 		{name: "wrong password", method: "GET", path: "/redfish/v1/Systems", header: []string{"Authorization", "Basic YWRtaW46YWRtaW4="}, status: 401, keys: []string{"NoValidSession"}},
-		{name: "account that is disabled", who: "gone", method: "GET", path: "/redfish/v1/Systems", status: 401, keys: []string{"NoValidSession"}},
+		{name: "disabled account", who: "gone", method: "GET", path: "/redfish/v1/Systems", status: 401, keys: []string{"NoValidSession"}},
 		{name: "wrong token beside a right password", who: "admin", method: "GET", path: "/redfish/v1/Systems", header: []string{"X-Auth-Token", "x"}, status: 401, keys: []string{"NoValidSession"}},
 		{name: "login comes before all other headers", method: "GET", path: "/redfish/v1/Systems", header: []string{"OData-Version", "9"}, status: 401, keys: []string{"NoValidSession"}},
 		{name: "login with a wrong password", method: "POST", path: sessions, body: `{"UserName":"admin","Password":"x"}`, status: 401, keys: []string{"ResourceAtUriUnauthorized"}},
 		{name: "login to a disabled account", method: "POST", path: sessions, body: `{"UserName":"gone","Password":"gone-secret-4"}`, status: 401, keys: []string{"ResourceAtUriUnauthorized"}},
 		{name: "login without a password", method: "POST", path: sessions + "/Members", body: `{"UserName":"admin"}`, status: 400, keys: []string{"PropertyMissing"}, args: []string{"Password"}, related: "#/Password"},
-		{name: "login with more than it takes", method: "POST", path: sessions, body: `{"UserName":"admin","Password":"adm-secret-1","Weather":1}`, status: 400, keys: []string{"PropertyUnknown"}},
+		{name: "login with unknown property", method: "POST", path: sessions, body: `{"UserName":"admin","Password":"adm-secret-1","Weather":1}`, status: 400, keys: []string{"PropertyUnknown"}},
 		{name: "login with a number", method: "POST", path: sessions, body: `{"UserName":"admin","Password":17}`, status: 400, keys: []string{"PropertyValueError"}, args: []string{"Password"}},
 
 		{name: "OData version", who: "admin", method: "GET", path: "/redfish/v1/", header: []string{"OData-Version", "4.1"}, status: 412, keys: []string{"HeaderInvalid"}, args: []string{"OData-Version"}},
 		{name: "unknown verb", who: "admin", method: "FETCH", path: sys, status: 501, keys: []string{"OperationNotAllowed"}},
-		{name: "query option that nobody knows", who: "admin", method: "GET", path: sys + "?$expound=.", status: 501, keys: []string{"QueryParameterUnsupported"}, args: []string{"$expound"}},
+		{name: "unknown query option", who: "admin", method: "GET", path: sys + "?$expound=.", status: 501, keys: []string{"QueryParameterUnsupported"}, args: []string{"$expound"}},
 		{name: "encoded query option", who: "admin", method: "HEAD", path: "/redfish/v1/Systems?x=1&%24stop=1", status: 501},
 		{name: "expand a name", who: "admin", method: "GET", path: sys + "?$expand=Storage", status: 400, keys: []string{"QueryParameterValueFormatError"}, args: []string{"Storage", "$expand"}},
 		{name: "expand too deep", who: "admin", method: "GET", path: sys + "?$expand=.($levels=7)", status: 400, keys: []string{"QueryParameterOutOfRange"}, args: []string{"7", "$levels", "1 to 6"}},
-		{name: "number of members that is none", who: "admin", method: "GET", path: "/redfish/v1/Systems?$top=all", status: 400, keys: []string{"QueryParameterValueTypeError"}, args: []string{"all", "$top"}},
-		{name: "fewer members than none", who: "admin", method: "GET", path: "/redfish/v1/Systems?$skip=-1", status: 400, keys: []string{"QueryParameterOutOfRange"}, args: []string{"-1", "$skip", "0 and above"}},
+		{name: "$top is no number", who: "admin", method: "GET", path: "/redfish/v1/Systems?$top=all", status: 400, keys: []string{"QueryParameterValueTypeError"}, args: []string{"all", "$top"}},
+		{name: "negative $skip", who: "admin", method: "GET", path: "/redfish/v1/Systems?$skip=-1", status: 400, keys: []string{"QueryParameterOutOfRange"}, args: []string{"-1", "$skip", "0 and above"}},
 		{name: "only with a value", who: "admin", method: "GET", path: "/redfish/v1/SessionService/Sessions?only=foo", status: 400, keys: []string{"QueryParameterValueFormatError"}, args: []string{"foo", "only"}},
 		{name: "excerpt with a value", method: "GET", path: "/redfish/v1/?excerpt=foo", status: 400, keys: []string{"QueryParameterValueFormatError"}, args: []string{"foo", "excerpt"}},
-		{name: "only beside others", who: "admin", method: "GET", path: "/redfish/v1/Systems?only&$top=1", status: 400, keys: []string{"QueryCombinationInvalid"}},
+		{name: "only with $top", who: "admin", method: "GET", path: "/redfish/v1/Systems?only&$top=1", status: 400, keys: []string{"QueryCombinationInvalid"}},
 		{name: "only of a resource", who: "admin", method: "GET", path: sys + "?only", status: 400, keys: []string{"QueryNotSupportedOnResource"}},
 		{name: "page of a resource", who: "admin", method: "GET", path: sys + "?$top=1", status: 400, keys: []string{"QueryNotSupportedOnResource"}},
 		{name: "query of a document", method: "GET", path: "/redfish/v1/$metadata?$select=x", status: 400, keys: []string{"QueryNotSupportedOnResource"}},
-		{name: "filter that is none", who: "admin", method: "GET", path: "/redfish/v1/Systems?$filter=Name", status: 400, keys: []string{"QueryParameterValueFormatError"}, args: []string{"Name", "$filter"}},
+		{name: "malformed filter", who: "admin", method: "GET", path: "/redfish/v1/Systems?$filter=Name", status: 400, keys: []string{"QueryParameterValueFormatError"}, args: []string{"Name", "$filter"}},
 		{name: "filter of another type", who: "admin", method: "GET", path: "/redfish/v1/Systems?$filter=Name+eq+7", status: 400, keys: []string{"QueryParameterValueTypeError"}, args: []string{"Name eq 7", "$filter"}},
 		{name: "query of an action", who: "admin", method: "POST", path: reset + "?only", body: `{"ResetType":"On"}`, status: 400, keys: []string{"QueryNotSupportedOnOperation"}},
 		{name: "query option of a write", who: "admin", method: "PATCH", path: sys + "?$select=Boot", body: `{"Boot":{}}`, status: 400, keys: []string{"QueryNotSupportedOnOperation"}},
@@ -126,9 +126,9 @@ func TestInvalidRequestsReturnErrors(t *testing.T) {
 
 		{name: "unknown property", who: "admin", method: "PATCH", path: sys, body: `{"NotAProp":1}`, status: 400, keys: []string{"PropertyUnknown"}, args: []string{"NotAProp"}, related: "#/NotAProp"},
 		{name: "name in the wrong case", who: "admin", method: "PATCH", path: sys, body: `{"boot":{}}`, status: 400, keys: []string{"PropertyUnknown"}},
-		{name: "property to be read", who: "admin", method: "PATCH", path: sys, body: `{"PowerState":"On"}`, status: 400, keys: []string{"PropertyNotWritable"}, args: []string{"PowerState"}},
+		{name: "read-only property", who: "admin", method: "PATCH", path: sys, body: `{"PowerState":"On"}`, status: 400, keys: []string{"PropertyNotWritable"}, args: []string{"PowerState"}},
 		{name: "several", who: "admin", method: "PATCH", path: sys, body: `{"UUID":"","Z/y":1}`, status: 400, keys: []string{"PropertyNotWritable", "PropertyUnknown"}},
-		{name: "value that is not listed", who: "admin", method: "PATCH", path: sys, body: `{"Boot":{"BootSourceOverrideTarget":"Moon"}}`, status: 400, keys: []string{"PropertyValueNotInList"}, args: []string{"Moon", "BootSourceOverrideTarget"}, related: "#/Boot/BootSourceOverrideTarget"},
+		{name: "value not in list", who: "admin", method: "PATCH", path: sys, body: `{"Boot":{"BootSourceOverrideTarget":"Moon"}}`, status: 400, keys: []string{"PropertyValueNotInList"}, args: []string{"Moon", "BootSourceOverrideTarget"}, related: "#/Boot/BootSourceOverrideTarget"},
 		{name: "value of another type", who: "admin", method: "PATCH", path: sys, body: `{"Boot":{"BootSourceOverrideTarget":null}}`, status: 400, keys: []string{"PropertyValueTypeError"}, args: []string{"null", "BootSourceOverrideTarget"}},
 		{name: "object of another type", who: "admin", method: "PATCH", path: sys, body: `{"Boot":[1]}`, status: 400, keys: []string{"PropertyValueTypeError"}},
 		{name: "list of values", who: "admin", method: "PATCH", path: sys, body: `{"Boot":{"BootSourceOverrideTarget@Redfish.AllowableValues":[]}}`, status: 400, keys: []string{"PropertyNotWritable"}},
@@ -165,7 +165,7 @@ func TestInvalidRequestsReturnErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newHost(t)
-			// Who comes with a wrong password is counted and told.
+			// A wrong password counts as a failed login and is reported.
 			standing := func() any { b := h.BMC(); return [...]any{h.Machine(), b.Access, b.Media, b.Logins, b.Log, b.Tasks} }
 			before := standing()
 			w := call(t, newService(t, h), tt.who, tt.method, tt.path, tt.body, tt.header...)

@@ -13,7 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// of makes a host of another kind: its dialect is changed by tests.
+// hostOf returns a host whose dialect's protocol is changed by the test.
 func hostOf(t testing.TB, change func(p *dialect.Protocol)) *host {
 	h := newHost(t)
 	change(&h.d.Protocol)
@@ -21,7 +21,7 @@ func hostOf(t testing.TB, change func(p *dialect.Protocol)) *host {
 	return h
 }
 
-// asked reads an address with a query.
+// asked reads a URI with query parameters.
 func asked(t testing.TB, s *Service, who as, uri, query string) map[string]any {
 	t.Helper()
 	path := uri + "?" + strings.NewReplacer(" ", "%20").Replace(query)

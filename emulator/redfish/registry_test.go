@@ -57,7 +57,7 @@ func TestMessagesMatchDMTFRegistries(t *testing.T) {
 			}
 		}
 	}
-	// Since when there are messages the older versions of a registry tell.
+	// Older versions of a registry show since when it has each message.
 	for name := range dmtf(t).files {
 		file, version, _ := strings.Cut(strings.TrimSuffix(path.Base(name), ".json"), ".")
 		i := slices.IndexFunc(message.Registries, func(r message.Contents) bool { return r.Prefix == file })

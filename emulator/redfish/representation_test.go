@@ -13,7 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// street is a Rack of several hosts.
+// street is a Rack of several hosts, by local address.
 type street map[netip.AddrPort]*host
 
 func (s street) At(local netip.AddrPort) (resource.Host, bool) { h, ok := s[local]; return h, ok }

@@ -45,7 +45,7 @@ var openBundle = sync.OnceValues(func() (*bundle, error) {
 	return b, nil
 })
 
-// dmtf is the bundle; without it the test is skipped.
+// dmtf returns the bundle, and skips the test when there is none.
 func dmtf(t testing.TB) *bundle {
 	t.Helper()
 	b, err := openBundle()
@@ -202,7 +202,7 @@ func (s *schemaSet) check(t testing.TB, what, schema string, body []byte) {
 	}
 }
 
-// uris are the address patterns that DMTF gives a type.
+// uris returns the URI patterns that DMTF gives a type.
 func (s *schemaSet) uris(t testing.TB, name string) []string {
 	t.Helper()
 	raw, err := s.b.read(schemaFolder + name + ".json")
@@ -220,7 +220,7 @@ func (s *schemaSet) uris(t testing.TB, name string) []string {
 	return file.Definitions[name].URIs
 }
 
-// enum are the values of an enumeration of a schema.
+// enum returns the values of an enumeration of a schema.
 func (s *schemaSet) enum(t testing.TB, schema, name string) []string {
 	t.Helper()
 	raw, err := s.b.read(schemaFolder + schema + ".json")

@@ -20,7 +20,7 @@ func newServiceWith(t testing.TB, h *host, c Config) *Service {
 }
 
 func TestSchemasAreServedFromArchive(t *testing.T) {
-	// As DMTF packs DSP8010 and DSP8011.
+	// The archives have the layout of DMTF's DSP8010 and DSP8011.
 	archive := fstest.MapFS{
 		"DSP8010_2025.4/json-schema/ComputerSystem.v1_27_0.json": {Data: []byte(`{"title":"#ComputerSystem.v1_27_0.ComputerSystem"}`)},
 		"DSP8010_2025.4/csdl/ComputerSystem_v1.xml":              {Data: []byte(`<edmx/>`)},

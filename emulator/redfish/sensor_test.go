@@ -13,7 +13,7 @@ import (
 
 const box = "/redfish/v1/Chassis/1"
 
-// running is a host whose system runs and has settled.
+// running returns a host whose system runs at stable temperatures.
 func running(t testing.TB) (*host, *Service) {
 	t.Helper()
 	h := newHost(t)
@@ -28,7 +28,7 @@ func heat(t testing.TB, h *host, c thermal.Command) {
 	must(t, h.Apply(t.Context(), machine.Thermal{Command: c}))
 }
 
-// What several resources show of a sensor is the same.
+// Every resource with an excerpt of a sensor shows the sensor's reading.
 func TestExcerptsEqualTheirSensors(t *testing.T) {
 	h, s := running(t)
 	heat(t, h, thermal.SetAmbient{Celsius: new(float64(30))})
@@ -65,7 +65,7 @@ func TestExcerptsEqualTheirSensors(t *testing.T) {
 	}
 }
 
-// The resources that older clients read tell the same as today's.
+// Thermal and Power show the same values as ThermalSubsystem and PowerSubsystem.
 func TestThermalAndPowerEqualSubsystems(t *testing.T) {
 	h, s := running(t)
 	heat(t, h, thermal.FailFan{ID: "Fan2", Failed: true})

@@ -63,7 +63,7 @@ func (r *reader) line() string {
 	return r.lines.Text()
 }
 
-// next is the next event: its id and its records.
+// next returns the ID and the records of the next event.
 func (r *reader) next() (id string, records []map[string]any) {
 	r.t.Helper()
 	id, found := strings.CutPrefix(r.line(), "id: ")
@@ -89,7 +89,7 @@ func serve(t testing.TB, s http.Handler) *httptest.Server {
 	return server
 }
 
-// What DMTF's Protocol Validator asserts of streams.
+// These are the assertions of DMTF's Protocol Validator about streams.
 func TestSSEDeliversEvents(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
@@ -258,7 +258,7 @@ func TestSSELimit(t *testing.T) {
 	}
 }
 
-// Who comes back is told what he has missed, as far as it is remembered.
+// A client that reconnects receives the events that it has missed, as far as they are buffered.
 func TestSSEReplaysAfterLastEventID(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
@@ -273,7 +273,7 @@ func TestSSEReplaysAfterLastEventID(t *testing.T) {
 	if _, got := again.next(); !slices.Equal(said(got), []string{"ResourceCreated 1"}) {
 		t.Errorf("missed: %q", said(got))
 	}
-	// One of the future is of no use, and one from long ago means all there is.
+	// A future ID replays nothing, and an ID older than the buffer replays all of it.
 	fresh := openStream(t, server, "", "Last-Event-ID", "999999")
 	if _, got := fresh.next(); len(got) != 1 || !strings.HasPrefix(said(got)[0], "ResourceCreated ") {
 		t.Errorf("from the future: %q", said(got))
@@ -295,7 +295,7 @@ func TestSSEReplaysAfterLastEventID(t *testing.T) {
 	}
 }
 
-// Nobody waits for a stream whose client does not read.
+// A client that does not read does not delay anybody else.
 func TestSSEDropsSlowReader(t *testing.T) {
 	u := &event.Feed{News: event.NewNews()}
 	for n := uint64(1); n <= event.EventsRetained+1; n++ {

@@ -14,7 +14,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// pluck is what stands at a path of a body: "Boot/BootOrder".
+// pluck returns the value at a path of a body: "Boot/BootOrder".
 func pluck(t testing.TB, body any, path string) any {
 	t.Helper()
 	for name := range strings.SplitSeq(path, "/") {
@@ -34,7 +34,7 @@ func pluck(t testing.TB, body any, path string) any {
 	return body
 }
 
-// bodyOf is a body with a value at a path.
+// bodyOf returns a body with a value at a path.
 func bodyOf(t testing.TB, path string, value any) string {
 	t.Helper()
 	names := strings.Split(path, "/")
@@ -120,7 +120,7 @@ func TestIntrusionSensorRearm(t *testing.T) {
 	}
 }
 
-// The indicator is one light, whichever way it is looked at.
+// System, chassis and old properties show the same indicator.
 func TestIndicatorIsSameInEveryResource(t *testing.T) {
 	s := newService(t, newHost(t))
 	for _, tt := range []struct {
@@ -203,7 +203,7 @@ func TestBootOptionsFollowHttpBootUri(t *testing.T) {
 	}
 }
 
-// Every reset that the service advertises works in the state that it is for.
+// Every advertised reset type works in the power state that it is for.
 func TestEveryAllowableResetTypeWorks(t *testing.T) {
 	type state func(t *testing.T, h *host)
 	off := func(*testing.T, *host) {}

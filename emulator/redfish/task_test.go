@@ -65,7 +65,7 @@ func messageIDs(messages any) string {
 	return strings.Join(ids, " ")
 }
 
-// The monitor answers as the operation would have, once it has ended.
+// The task monitor returns the response of the operation once it has ended.
 func TestTaskMonitorReturnsFinalResponse(t *testing.T) {
 	drive := &event.Subject{Part: event.Drive, ID: "Disk.0", In: "RAID.0"}
 	told := []event.Note{{Kind: event.PowerOn, Subject: event.Subject{Part: event.System}}}

@@ -27,7 +27,7 @@ func TestMetricReports(t *testing.T) {
 		}
 		return got
 	}
-	// On request: what the sensors read now.
+	// An OnRequest report has the present readings.
 	all, _ := get(t, s, reports+"/PlatformSensors")
 	for _, x := range all["MetricValues"].([]any) {
 		sensor, _ := get(t, s, box+"/Sensors/"+pluck(t, x, "MetricId").(string))
@@ -37,7 +37,7 @@ func TestMetricReports(t *testing.T) {
 			t.Errorf("%v is %v in the report, the sensor reads %v", pluck(t, x, "MetricId"), read, sensor["Reading"])
 		}
 	}
-	// Periodic: what they read when it was due.
+	// A Periodic report has the readings of when it was due.
 	made := do("POST", definitions, `{"Id":"p","Name":"Power","MetricReportDefinitionType":"Periodic","Schedule":{"RecurrenceInterval":"PT1M"},
 		"Metrics":[{"MetricId":"TotalPower"},{"MetricProperties":["/redfish/v1/Chassis/1/Sensors/CPU1Temp/Reading"]}],"ReportActions":["LogToMetricReportsCollection","RedfishEvent"]}`, 201)
 	if pluck(t, made, "Metrics/1/MetricId") != "CPU1Temp" || pluck(t, made, "Schedule/RecurrenceInterval") != "PT60S" {
@@ -70,7 +70,7 @@ func TestMetricReports(t *testing.T) {
 	if changed["Timestamp"] != h.Now().Format(time.RFC3339) {
 		t.Errorf("on change: %v", changed)
 	}
-	// Disabled it makes none, and deleted it is gone with its report.
+	// A disabled definition makes no report; DELETE removes it with its report.
 	do("PATCH", definitions+"/p", `{"MetricReportDefinitionEnabled":false}`, 200)
 	last, _ := get(t, s, reports+"/p")
 	h.pass(time.Hour)

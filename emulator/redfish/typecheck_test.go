@@ -16,14 +16,14 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// shown is a resource as a client found it.
+// shown is a resource as a client read it.
 type shown struct {
 	uri   string
 	allow string
 	body  map[string]any
 }
 
-// typed is what the type of a body begins with; "" is none.
+// typed returns the beginning of a body's @odata.type; "" is none.
 func (r shown) typed() string {
 	name, _ := r.body["@odata.type"].(string)
 	return strings.TrimPrefix(name, "#")
@@ -144,7 +144,7 @@ func (c *typeCheck) get(uri string) (shown, bool) {
 	return r, ok
 }
 
-// annotated notes what annotations lead to.
+// annotated collects the URIs that annotations link to.
 func (c *typeCheck) annotated(value any) {
 	switch x := value.(type) {
 	case []any:

@@ -74,7 +74,7 @@ func TestTypeCheckFindsFaults(t *testing.T) {
 	}
 }
 
-// spoil puts a value into a body.
+// spoil sets a value at a path of a body.
 func spoil(t *testing.T, body map[string]any, path string, value any) {
 	t.Helper()
 	raw, err := json.Marshal(value)

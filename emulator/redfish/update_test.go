@@ -36,7 +36,7 @@ func built(t testing.TB, h firmware.Image) []byte {
 	return b.Bytes()
 }
 
-// newUpdate is a bench whose images are on a server.
+// newUpdate returns a bench whose firmware images are on a server.
 func newUpdate(t *testing.T) *bench {
 	b := newBench(t)
 	b.h.images.remote = map[string][]byte{
@@ -121,7 +121,7 @@ func TestSimpleUpdateOfTheBIOS(t *testing.T) {
 	}
 	b.send(404, "GET", resource.SoftwareInventory+"/BIOS.Staged", "")
 
-	// And back again.
+	// The previous version can be installed again.
 	task = b.begins(call(t, b.s, "admin", "POST", resource.SoftwareInventory+"/BIOS.Backup/Actions/SoftwareInventory.Activate", "{}"))
 	b.h.pass(time.Minute)
 	b.restart()
@@ -255,7 +255,7 @@ func TestUpdateApplyTime(t *testing.T) {
 	}
 }
 
-// A fault of other emulators: SimpleUpdate with any If-Match was refused.
+// Other emulators reject SimpleUpdate with any If-Match.
 func TestSimpleUpdateHonoursIfMatch(t *testing.T) {
 	b := newUpdate(t)
 	body := `{"ImageURI":"http://images.test/bios.img"}`
@@ -315,7 +315,7 @@ func TestHTTPPushUsesServiceOptions(t *testing.T) {
 	}
 }
 
-// form is a multipart push.
+// form is a part of a multipart push.
 type form struct {
 	name, mime, file string
 	body             []byte
@@ -377,7 +377,7 @@ func TestMultipartPush(t *testing.T) {
 		{"no object", b, []form{parameters(`[]`), file}, 400, "UnrecognizedRequestBody"},
 		{"unknown parameter", b, []form{parameters(`{"Colour":1}`), file}, 400, "PropertyUnknown Colour"},
 		{"unknown target", b, []form{parameters(`{"Targets":["x"]}`), file}, 400, "ActionParameterValueNotInList x Targets"},
-		{"too much beside", b, []form{{"OemX", "text/plain", "", make([]byte, maxBeside+1)}}, 413, "PayloadTooLarge"},
+		{"other parts too large", b, []form{{"OemX", "text/plain", "", make([]byte, maxBeside+1)}}, 413, "PayloadTooLarge"},
 		{"image too large", small, []form{parameters(`{}`), file}, 413, "PayloadTooLarge"},
 	} {
 		w := multipartPushOf(t, tt.b, tt.in...)

@@ -53,7 +53,7 @@ var vendors = []struct {
 	{&ilo.ILO7, []string{"hpe-dl360-gen12", "hpe-dl380-gen12"}},
 }
 
-// newVendorHost is a service of a server whose BMC has a dialect.
+// newVendorHost returns a service and its host, a server whose BMC has a vendor's dialect.
 func newVendorHost(t testing.TB, d *dialect.Record, profile string) (*Service, *host) {
 	t.Helper()
 	if err := errors.Join(d.Validate(), vendor.Check(d)); err != nil {
@@ -206,15 +206,15 @@ func walkVendor(t *testing.T, s *Service, d *dialect.Record, used map[int]bool) 
 	}
 }
 
-// fault is something in a body that its schema does not have so.
+// fault is a violation of a schema in a body.
 type fault struct{ path, text string }
 
-// has says whether DMTF has a schema.
+// has reports whether DMTF has a schema.
 func (s *schemaSet) has(schema string) bool {
 	return s.b.files[schemaFolder+schema+".json"] != nil
 }
 
-// faults are what is wrong with a body.
+// faults returns the schema violations of a body.
 func (s *schemaSet) faults(t testing.TB, schema string, body []byte) []fault {
 	t.Helper()
 	s.mu.Lock()

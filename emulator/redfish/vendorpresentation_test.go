@@ -12,7 +12,7 @@ import (
 
 var refusal400 = dialect.VendorMessage{Registry: "Acme", Version: "1.0.0", Key: "Busy", Text: "The property %1 cannot be %2 now.", Resolution: "Try later."}
 
-// answersWith makes requests and checks the status and, in an error, its message.
+// answersWith sends requests and checks the status of each response and, of an error, its message.
 func answersWith(t *testing.T, s *Service, all ...step) {
 	t.Helper()
 	for _, st := range all {
@@ -23,7 +23,7 @@ func answersWith(t *testing.T, s *Service, all ...step) {
 	}
 }
 
-// faced is a service whose only host shows a face.
+// faced returns a service whose only host has a vendor's presentation.
 func faced(t *testing.T, f dialect.Presentation) (*Service, *host) {
 	t.Helper()
 	h := newHost(t)
@@ -144,9 +144,9 @@ func TestRejectRules(t *testing.T) {
 	}{
 		{"a property", dialect.RejectRule{SendsAny: []string{"AssetTag"}}, `{"AssetTag":"a"}`, `{"HostName":"a"}`},
 		{"a value", dialect.RejectRule{OneOf: map[string][]string{"Boot/BootSourceOverrideEnabled": {"Continuous"}}}, strings.Replace(boot, "%", "Continuous", 1), strings.Replace(boot, "%", "Once", 1)},
-		{"what is not in the list", dialect.RejectRule{NotOneOf: map[string][]string{"Boot/BootSourceOverrideEnabled": {"Once", "Disabled"}}}, strings.Replace(boot, "%", "Continuous", 1), strings.Replace(boot, "%", "Once", 1)},
-		{"less than all", dialect.RejectRule{SendsIncomplete: []string{"Boot/BootSourceOverrideTarget", "Boot/BootSourceOverrideEnabled"}}, `{"Boot":{"BootSourceOverrideTarget":"Pxe"}}`, strings.Replace(boot, "%", "Once", 1)},
-		{"more than one", dialect.RejectRule{SendsAny: []string{"Boot"}, MaxProperties: 1}, strings.Replace(boot, "%", "Once", 1), `{"Boot":{"BootSourceOverrideTarget":"Pxe"}}`},
+		{"value outside the list", dialect.RejectRule{NotOneOf: map[string][]string{"Boot/BootSourceOverrideEnabled": {"Once", "Disabled"}}}, strings.Replace(boot, "%", "Continuous", 1), strings.Replace(boot, "%", "Once", 1)},
+		{"incomplete set of properties", dialect.RejectRule{SendsIncomplete: []string{"Boot/BootSourceOverrideTarget", "Boot/BootSourceOverrideEnabled"}}, `{"Boot":{"BootSourceOverrideTarget":"Pxe"}}`, strings.Replace(boot, "%", "Once", 1)},
+		{"more properties than the maximum", dialect.RejectRule{SendsAny: []string{"Boot"}, MaxProperties: 1}, strings.Replace(boot, "%", "Once", 1), `{"Boot":{"BootSourceOverrideTarget":"Pxe"}}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.rule.ResourceType, tt.rule.Method, tt.rule.Message = "ComputerSystem", "PATCH", refusal400

@@ -21,7 +21,7 @@ const (
 	volumes = raid + "/Volumes"
 )
 
-// raiding is a host with a RAID controller that is switched on.
+// raiding returns a host with a RAID controller that is switched on.
 func raiding(t testing.TB) (*host, *Service) {
 	t.Helper()
 	h := newHostOf(t, "raid")
@@ -30,7 +30,7 @@ func raiding(t testing.TB) (*host, *Service) {
 	return h, newService(t, h)
 }
 
-// drivesOf are links to drives.
+// drivesOf returns links to drives.
 func drivesOf(bays ...int) string {
 	links := resource.Map(bays, func(n int) string { return fmt.Sprintf(`{"@odata.id":"%s/Drives/Disk.%d"}`, raid, n) })
 	return "[" + strings.Join(links, ",") + "]"
@@ -50,7 +50,7 @@ func disk(t testing.TB, h *host, c storage.Command) {
 	must(t, h.Apply(t.Context(), machine.Storage{Command: c}))
 }
 
-// ended waits for a job and returns its task.
+// ended waits for a task to end and returns it.
 func ended(t testing.TB, h *host, s *Service, w *httptest.ResponseRecorder) map[string]any {
 	t.Helper()
 	var task map[string]any
@@ -110,7 +110,7 @@ func TestVolumeCreate(t *testing.T) {
 	if of := drive["Links"].(map[string]any)["Volumes"].([]any); len(of) != 1 || of[0].(map[string]any)["@odata.id"] != volumes+"/2" {
 		t.Errorf("drive is linked to %v", of)
 	}
-	// What a later POST is refused for changes nothing.
+	// A rejected POST changes nothing.
 	post(t, s, volumes, `{"RAIDType":"RAID0","Links":{"Drives":`+drivesOf(0)+`}}`, 409)
 	if again, _ := get(t, s, volumes); again["@odata.etag"] != body["@odata.etag"] {
 		t.Errorf("collection = %v", again)
@@ -175,8 +175,8 @@ func TestInvalidVolumePropertyIsRejected(t *testing.T) {
 		key, points string
 	}{
 		{"nothing", `{"Name":"x"}`, 400, "PropertyMissing", "#/RAIDType"},
-		{"a type that is none", `{"RAIDType":"RAID7"}`, 400, "PropertyValueNotInList", "#/RAIDType"},
-		{"a type that the controller lacks", `{"RAIDType":"RAID01"}`, 400, "PropertyValueNotInList", "#/RAIDType"},
+		{"unknown RAID type", `{"RAIDType":"RAID7"}`, 400, "PropertyValueNotInList", "#/RAIDType"},
+		{"RAID type that the controller lacks", `{"RAIDType":"RAID01"}`, 400, "PropertyValueNotInList", "#/RAIDType"},
 		{"too few drives", `{"RAIDType":"RAID5","Links":{"Drives":` + drivesOf(0, 1) + `}}`, 400, "ArraySizeTooShort", "#/Links/Drives"},
 		{"too many drives", `{"RAIDType":"RAID1","Links":{"Drives":` + drivesOf(0, 1, 2) + `}}`, 400, "ArraySizeTooLong", "#/Links/Drives"},
 		{"uneven spans", `{"RAIDType":"RAID50","Links":{"Drives":` + drivesOf(0, 1, 2, 4, 5, 6, 7) + `}}`, 400, "PropertyValueConflict", "#/Links/Drives"},
@@ -185,13 +185,13 @@ func TestInvalidVolumePropertyIsRejected(t *testing.T) {
 		{"another kind of drive", `{"RAIDType":"RAID1","Links":{"Drives":` + drivesOf(0, 4) + `}}`, 400, "PropertyValueResourceConflict", "#/Links/Drives/1"},
 		{"a drive twice", `{"RAIDType":"RAID1","Links":{"Drives":` + drivesOf(0, 0) + `}}`, 400, "PropertyValueIncorrect", "#/Links/Drives/1"},
 		{"a drive of another controller", `{"RAIDType":"RAID1","Links":{"Drives":[{"@odata.id":"` + sys + `/Storage/2/Drives/Disk.8"}]}}`, 400, "PropertyValueNotInList", "#/Links/Drives/0"},
-		{"more than there is", `{"RAIDType":"RAID1","CapacityBytes":3000000000000,"Links":{"Drives":` + drivesOf(0, 1) + `}}`, 400, "PropertyValueOutOfRange", "#/CapacityBytes"},
-		{"a strip that is none", `{"RAIDType":"RAID1","StripSizeBytes":1000,"Links":{"Drives":` + drivesOf(0, 1) + `}}`, 400, "PropertyValueNotInList", "#/StripSizeBytes"},
+		{"more than the drives' capacity", `{"RAIDType":"RAID1","CapacityBytes":3000000000000,"Links":{"Drives":` + drivesOf(0, 1) + `}}`, 400, "PropertyValueOutOfRange", "#/CapacityBytes"},
+		{"invalid strip size", `{"RAIDType":"RAID1","StripSizeBytes":1000,"Links":{"Drives":` + drivesOf(0, 1) + `}}`, 400, "PropertyValueNotInList", "#/StripSizeBytes"},
 		{"encryption", `{"RAIDType":"RAID1","Encrypted":true}`, 400, "PropertyValueNotInList", "#/Encrypted"},
-		{"a policy that is none", `{"RAIDType":"RAID1","WriteCachePolicy":"Off"}`, 400, "PropertyValueNotInList", "#/WriteCachePolicy"},
+		{"invalid write cache policy", `{"RAIDType":"RAID1","WriteCachePolicy":"Off"}`, 400, "PropertyValueNotInList", "#/WriteCachePolicy"},
 		{"something unknown", `{"RAIDType":"RAID1","Colour":"red"}`, 400, "PropertyUnknown", "#/Colour"},
 		{"a name that is too long", `{"RAIDType":"RAID1","Name":"` + strings.Repeat("x", 65) + `"}`, 400, "StringValueTooLong", "#/Name"},
-		{"a spare that is of no use", `{"RAIDType":"RAID0","Links":{"Drives":` + drivesOf(0) + `,"DedicatedSpareDrives":` + drivesOf(1) + `}}`, 400, "PropertyValueNotInList", "#/Links/DedicatedSpareDrives/0"},
+		{"spare for RAID0", `{"RAIDType":"RAID0","Links":{"Drives":` + drivesOf(0) + `,"DedicatedSpareDrives":` + drivesOf(1) + `}}`, 400, "PropertyValueNotInList", "#/Links/DedicatedSpareDrives/0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := call(t, s, "admin", "POST", volumes, tt.body)
@@ -285,7 +285,7 @@ func TestVolumeOperationApplyTime(t *testing.T) {
 	}
 }
 
-// Long work on a volume is a task, and ends.
+// A long operation on a volume is a task that ends.
 func TestVolumeOperationsAreTasks(t *testing.T) {
 	h, s := raiding(t)
 	post(t, s, volumes, `{"RAIDType":"RAID5","CapacityBytes":100000000000,"Links":{"Drives":`+drivesOf(0, 1, 2)+`}}`, 201)
@@ -337,7 +337,7 @@ func TestVolumeOperationsAreTasks(t *testing.T) {
 	}
 }
 
-// A drive fails, a spare takes over, and the log tells it.
+// A drive fails, a spare replaces it, and the log records both.
 func TestDriveFailureAndReplacement(t *testing.T) {
 	h, s := raiding(t)
 	post(t, s, volumes, `{"RAIDType":"RAID1","InitializeMethod":"Skip","Links":{"Drives":`+drivesOf(4, 5)+`}}`, 201)
@@ -471,7 +471,7 @@ func TestStorageControllerPatchAndReset(t *testing.T) {
 	}
 }
 
-// A volume that failed is enabled by force once its drives are there again.
+// Volume.ForceEnable enables a failed volume once its drives are present again.
 func TestForceEnableVolume(t *testing.T) {
 	h, s := raiding(t)
 	post(t, s, volumes, `{"RAIDType":"RAID0","Links":{"Drives":`+drivesOf(0, 1)+`}}`, 201)

@@ -304,7 +304,7 @@ func walk(t *testing.T, s *Service, check *schemaSet) []string {
 	return seen
 }
 
-// visit reads one resource and checks all that holds for every resource.
+// visit reads one resource and checks the rules for every resource.
 func visit(t *testing.T, s *Service, uri string, check *schemaSet) map[string]any {
 	t.Helper()
 	w := call(t, s, "admin", "GET", uri, "")
@@ -354,7 +354,7 @@ func visit(t *testing.T, s *Service, uri string, check *schemaSet) map[string]an
 	return body
 }
 
-// fits says whether an address is of one of some patterns.
+// fits reports whether a URI matches one of the patterns.
 func fits(patterns []string, uri string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		is, address := strings.Split(p, "/"), strings.Split(uri, "/")
@@ -390,7 +390,7 @@ func truthful(t *testing.T, s *Service, uri, allow string) {
 	}
 }
 
-// quietly are the methods that an address takes without saying so.
+// quietly returns the methods that a URI accepts but does not list in Allow.
 func quietly(s *Service, uri string) []string {
 	if m := s.tree.Find(&url.URL{Path: uri}); m != nil && m.Action == nil {
 		return m.Unadvertised
@@ -450,7 +450,7 @@ func TestSchemaCheckFindsFaults(t *testing.T) {
 	}
 }
 
-// recorder keeps a failure to itself.
+// recorder is a testing.TB that records failures.
 type recorder struct {
 	testing.TB
 	failed bool

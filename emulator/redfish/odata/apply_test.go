@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// world is a small service: addresses and bodies. %s stands for nothing.
+// world is a small service: bodies by URI. %s stands for nothing.
 var world = map[string]string{
 	"/s":     `{"@odata.id":"/s","@odata.type":"#SystemCollection.SystemCollection","Name":"All","Members@odata.count":3,"Members":[{"@odata.id":"/s/1"},{"@odata.id":"/s/2"},{"@odata.id":"/s/3"}]}`,
 	"/s/1":   `{"@odata.id":"/s/1","@odata.type":"#System.v1_0_0.System","@odata.etag":"\"a\"","Id":"1","Name":"one","UUID":"u1","Status":{"State":"Enabled","Health":"OK"},"Logs":{"@odata.id":"/s/1/l"},"@Redfish.Settings":{"SettingsObject":{"@odata.id":"/s/1/p"}},"Links":{"Chassis":[{"@odata.id":"/c/1"}],"Oem":{"X":{"@odata.id":"/c/1"}}},"Boot":{"Target":"Pxe","Target@Redfish.AllowableValues":["Pxe"],"Gone":null}}`,
@@ -202,7 +202,7 @@ func FuzzQuery(f *testing.F) {
 			if !ok {
 				continue
 			}
-			// What the service gives out it takes.
+			// The service accepts the next links that it returns.
 			_, rest, _ := strings.Cut(next, "?")
 			again, err := Everything.Parse(rest)
 			if err != nil {
