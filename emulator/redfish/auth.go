@@ -25,7 +25,7 @@ func (x *request) authenticate() (resource.Actor, bool) {
 		}
 		at := x.host.BMC()
 		a, ok := at.Account(s.Account)
-		return resource.ActorOf(a, s.ID, at), ok
+		return resource.NewActor(a, s.ID, at), ok
 	}
 	name, password, ok := x.r.BasicAuth()
 	if !ok || x.host.BMC().Policy.Basic == bmc.BasicDisabled {
@@ -35,7 +35,7 @@ func (x *request) authenticate() (resource.Actor, bool) {
 	if !ok {
 		return resource.Actor{}, false
 	}
-	return resource.ActorOf(a, "", x.host.BMC()), true
+	return resource.NewActor(a, "", x.host.BMC()), true
 }
 
 // from is the address of the client.
@@ -79,5 +79,5 @@ func (x *request) impersonated() (who resource.Actor, is, ok bool) {
 	}
 	at := x.host.BMC()
 	a, ok := at.Account(id)
-	return resource.ActorOf(a, "", at), true, ok && a.Enabled
+	return resource.NewActor(a, "", at), true, ok && a.Enabled
 }

@@ -245,10 +245,10 @@ func TestSettingsApplyTime(t *testing.T) {
 		"MaintenanceWindowStartTime": "2026-03-01T18:00:00Z", "MaintenanceWindowDurationInSeconds": 3600.0,
 	}
 	shown := at(got, "@Redfish.SettingsApplyTime").(map[string]any)
-	if times := shown["ApplyTime"+resource.Allowable].([]any); len(times) != 4 {
+	if times := shown["ApplyTime"+resource.AllowableValues].([]any); len(times) != 4 {
 		t.Errorf("apply times = %v", times)
 	}
-	delete(shown, "ApplyTime"+resource.Allowable)
+	delete(shown, "ApplyTime"+resource.AllowableValues)
 	if d := cmp.Diff(want, shown); d != "" {
 		t.Errorf("@Redfish.SettingsApplyTime (-want +got):\n%s", d)
 	}

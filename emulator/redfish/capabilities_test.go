@@ -41,7 +41,7 @@ func TestCollectionCapabilitiesDescribeCreateBody(t *testing.T) {
 	if diff := cmp.Diff(want, row.Read(resource.View{})); diff != "" {
 		t.Errorf("capabilities (-want +got):\n%s", diff)
 	}
-	capable := r.Capable(resource.View{URI: "/x"})
+	capable := r.CapabilitiesAnnotation(resource.View{URI: "/x"})
 	if diff := cmp.Diff(resource.Object{
 		"@odata.type": "#CollectionCapabilities.v1_4_1.CollectionCapabilities", "MaxMembers": 7,
 		"Capabilities": []resource.Object{{
@@ -51,8 +51,8 @@ func TestCollectionCapabilitiesDescribeCreateBody(t *testing.T) {
 		t.Errorf("annotation (-want +got):\n%s", diff)
 	}
 	newSchemas(t).check(t, "annotation", "CollectionCapabilities.v1_4_1", resource.Encode(capable))
-	if sessions := resource.Find(resource.Rows(), "/redfish/v1/SessionService/Sessions", func(r resource.Row) string { return r.URI }); sessions.Capable(resource.View{}) != nil {
-		t.Errorf("a collection that has nothing to tell tells %v", sessions.Capable(resource.View{}))
+	if sessions := resource.Find(resource.Rows(), "/redfish/v1/SessionService/Sessions", func(r resource.Row) string { return r.URI }); sessions.CapabilitiesAnnotation(resource.View{}) != nil {
+		t.Errorf("a collection that has nothing to tell tells %v", sessions.CapabilitiesAnnotation(resource.View{}))
 	}
 }
 
@@ -92,7 +92,7 @@ func TestActionInfoDescribesParameters(t *testing.T) {
 		},
 		{resource.Input{Name: "A", Kind: resource.Link}, resource.Object{"Name": "A", "Required": false, "DataType": "Object"}},
 	} {
-		got := tt.in.Described(resource.View{})
+		got := tt.in.ParameterInfo(resource.View{})
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.in.Kind, diff)
 		}
@@ -105,7 +105,7 @@ func TestActionInfoDescribesParameters(t *testing.T) {
 func TestWriteablePropertiesAreListed(t *testing.T) {
 	shared := resource.Object{"Mode": "A"}
 	o := resource.Object{"Level": "A", "Group": shared, "Known": "A", "Known@Redfish.AllowableValues": []string{"mine"}}
-	resource.Annotate(o, []resource.Input{
+	resource.AnnotateAllowableValues(o, []resource.Input{
 		{Name: "Level", Kind: resource.Text, Allowed: resource.OneOf("A", "B")}, {Name: "Absent", Kind: resource.Text, Allowed: resource.OneOf("A")}, {Name: "Known", Kind: resource.Text, Allowed: resource.OneOf("A")},
 		{Name: "Group", Kind: resource.Group, Of: []resource.Input{{Name: "Mode", Kind: resource.Text, Allowed: resource.OneOf("A", "C")}}},
 	}, resource.View{})

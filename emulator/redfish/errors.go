@@ -67,7 +67,7 @@ func serviceOf(path string) string {
 
 // answered is what an error is answered with; 500 for one that nobody knows.
 func answered(err error, path string) (status int, ms []message.Message) {
-	var d *resource.Declined
+	var d *resource.RequestError
 	if errors.As(err, &d) {
 		return d.Status, d.Messages
 	}

@@ -153,7 +153,7 @@ func example(in resource.Input, v resource.View) string {
 		return strconv.FormatInt(in.Min, 10)
 	case resource.Link:
 		return `{"@odata.id":"/redfish/v1/Systems/1"}`
-	case resource.Named, resource.Free:
+	case resource.StringMap, resource.ScalarMap:
 		return `{"a":"b"}`
 	}
 	return `"x"`

@@ -34,7 +34,7 @@ func pushPlain(x *request, c resource.Call) (resource.Result, error) {
 		return resource.Result{}, err
 	}
 	if t, _, _ := mimetype.ParseMediaType(x.r.Header.Get("Content-Type")); t == "multipart/form-data" || t == "application/json" {
-		return resource.Result{}, resource.Decline(http.StatusUnsupportedMediaType, message.UnrecognizedRequestBody.With())
+		return resource.Result{}, resource.Reject(http.StatusUnsupportedMediaType, message.UnrecognizedRequestBody.With())
 	}
 	u := c.Host.BMC().Updates
 	set := resource.Values{"ForceUpdate": u.Force}
@@ -62,7 +62,7 @@ func pushMultipart(x *request, c resource.Call) (resource.Result, error) {
 	}
 	kind, params, err := mimetype.ParseMediaType(x.r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
-		return resource.Result{}, resource.Decline(http.StatusUnsupportedMediaType, message.UnrecognizedRequestBody.With())
+		return resource.Result{}, resource.Reject(http.StatusUnsupportedMediaType, message.UnrecognizedRequestBody.With())
 	}
 	p := pushed{x: x, r: multipart.NewReader(x.r.Body, params["boundary"]), beside: maxBeside}
 	if err := p.read(); err != nil {
@@ -70,10 +70,10 @@ func pushMultipart(x *request, c resource.Call) (resource.Result, error) {
 		return resource.Result{}, err
 	}
 	x.vendor().StandardURIs(p.parameters)
-	set, bad := resource.Accept(p.parameters, resource.UpdateParameters, c.View, nil)
+	set, bad := resource.Validate(p.parameters, resource.UpdateParameters, c.View, nil)
 	if len(bad) > 0 {
 		p.drop()
-		return resource.Result{}, resource.Decline(http.StatusBadRequest, resource.Map(bad, resource.Refusal.OfProperty)...)
+		return resource.Result{}, resource.Reject(http.StatusBadRequest, resource.Map(bad, resource.InputError.PropertyMessage)...)
 	}
 	c.Body = p.parameters
 	stage, err := c.Stage("MultipartHttpPushUri", set)
@@ -106,7 +106,7 @@ func (p *pushed) read() error {
 		case errors.Is(err, io.EOF):
 			return p.complete()
 		case err != nil:
-			return resource.Decline(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
+			return resource.Reject(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
 		}
 		if err := p.take(part); err != nil {
 			return err
@@ -124,7 +124,7 @@ func (p *pushed) complete() error {
 		missing = append(missing, message.PropertyMissing.With(filePart))
 	}
 	if len(missing) > 0 {
-		return resource.Decline(http.StatusBadRequest, missing...)
+		return resource.Reject(http.StatusBadRequest, missing...)
 	}
 	return nil
 }
@@ -140,26 +140,26 @@ func (p *pushed) take(part *multipart.Part) error {
 		p.image, p.name = &img, part.FileName()
 		return nil
 	case name == filePart || name == parametersPart && p.given:
-		return resource.Decline(http.StatusBadRequest, message.PropertyDuplicate.With(name))
+		return resource.Reject(http.StatusBadRequest, message.PropertyDuplicate.With(name))
 	}
 	b, err := io.ReadAll(io.LimitReader(part, p.beside+1))
 	switch p.beside -= int64(len(b)); {
 	case err != nil:
-		return resource.Decline(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
+		return resource.Reject(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
 	case p.beside < 0:
-		return resource.Decline(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())
+		return resource.Reject(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())
 	case strings.HasPrefix(name, oemPart): // of vendors that this one is not
 		return nil
 	case name != parametersPart:
-		return resource.Decline(http.StatusBadRequest, message.PropertyUnknown.With(name))
+		return resource.Reject(http.StatusBadRequest, message.PropertyUnknown.With(name))
 	}
 	p.given = true
 	p.parameters, err = resource.Parse(b)
 	switch {
 	case errors.Is(err, resource.ErrMalformed):
-		return resource.Decline(http.StatusBadRequest, message.MalformedJSON.With())
+		return resource.Reject(http.StatusBadRequest, message.MalformedJSON.With())
 	case err != nil:
-		return resource.Decline(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
+		return resource.Reject(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
 	}
 	return nil
 }
@@ -177,9 +177,9 @@ func (x *request) receive(r io.Reader) (resource.Image, error) {
 	img, err := x.host.StoreImage(x.context(), from, x.host.Dialect().MaxImageBytes)
 	switch {
 	case errors.Is(err, resource.ErrTooLarge):
-		return resource.Image{}, resource.Decline(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())
+		return resource.Image{}, resource.Reject(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())
 	case from.err != nil:
-		return resource.Image{}, resource.Decline(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
+		return resource.Image{}, resource.Reject(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
 	}
 	return img, err
 }
@@ -202,7 +202,7 @@ func (s *sender) Read(p []byte) (int, error) {
 // install begins the update with an image that was stored.
 func (x *request) install(c resource.Call, img resource.Image, stage firmware.Stage, name string) (resource.Result, error) {
 	stage.ID, stage.Image, stage.Defect = img.ID, img.Image, img.Defect
-	out, err := c.Begin(x.context(), name, func(job string) machine.Command {
+	out, err := c.BeginTask(x.context(), name, func(job string) machine.Command {
 		stage.Task = job
 		return machine.Firmware{Command: stage}
 	})

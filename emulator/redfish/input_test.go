@@ -17,14 +17,14 @@ var nested = []resource.Input{
 	{Name: "People", Kind: resource.Array, Of: []resource.Input{{Kind: resource.Group, Of: []resource.Input{
 		{Name: "Name", Kind: resource.Text, Required: true}, {Name: "Pin", Kind: resource.Integer, Max: 9, Secret: true},
 	}}}},
-	{Name: "Headers", Kind: resource.Array, Secret: true, Of: []resource.Input{{Kind: resource.Named, Form: func(s string) bool { return s != "a: b" }}}},
+	{Name: "Headers", Kind: resource.Array, Secret: true, Of: []resource.Input{{Kind: resource.StringMap, Form: func(s string) bool { return s != "a: b" }}}},
 	{Name: "Note", Kind: resource.Text, Nullable: true},
 }
 
 func TestNestedArraysAreAccepted(t *testing.T) {
 	in, err := resource.Parse([]byte(`{"Names":["a","b"],"Levels":[0,5],"Of":[{"@odata.id":"/redfish/v1"}],"People":[{"Name":"Ada","Pin":3}],"Headers":[{"A":"b"}],"Note":null}`))
 	must(t, err)
-	set, bad := resource.Accept(in, nested, resource.View{}, nil)
+	set, bad := resource.Validate(in, nested, resource.View{}, nil)
 	want := resource.Values{
 		"Names": []any{"a", "b"}, "Levels": []any{int64(0), int64(5)}, "Of": []any{"/redfish/v1"},
 		"People": []any{resource.Values{"Name": "Ada", "Pin": int64(3)}}, "Headers": []any{map[string]string{"A": "b"}}, "Note": nil,
@@ -33,9 +33,9 @@ func TestNestedArraysAreAccepted(t *testing.T) {
 		t.Errorf("accept refuses %v; values (-want +got):\n%s", bad, diff)
 	}
 	if diff := cmp.Diff(resource.Object{
-		"Names": []any{"a", "b"}, "Levels": in.Fields[in.At("Levels")].Value, "Of": []any{resource.Object{"@odata.id": "/redfish/v1"}},
+		"Names": []any{"a", "b"}, "Levels": in.Fields[in.Index("Levels")].Value, "Of": []any{resource.Object{"@odata.id": "/redfish/v1"}},
 		"People": []any{resource.Object{"Name": "Ada"}}, "Note": nil,
-	}, in.Without(nested, new(bool))); diff != "" {
+	}, in.RedactSecrets(nested, new(bool))); diff != "" {
 		t.Errorf("without secrets (-want +got):\n%s", diff)
 	}
 }
@@ -62,15 +62,15 @@ func TestErrorNamesInvalidArrayElement(t *testing.T) {
 	} {
 		in, err := resource.Parse([]byte(tt.body))
 		must(t, err)
-		set, bad := resource.Accept(in, nested, resource.View{}, nil)
+		set, bad := resource.Validate(in, nested, resource.View{}, nil)
 		if len(bad) == 0 || len(set) > 0 {
 			t.Errorf("%s is taken: %v", tt.body, set)
 			continue
 		}
-		if m := bad[0].OfProperty(); m.Key != tt.key || m.Related[0] != tt.pointer || m.Args[0] != tt.arg {
+		if m := bad[0].PropertyMessage(); m.Key != tt.key || m.Related[0] != tt.pointer || m.Args[0] != tt.arg {
 			t.Errorf("%s: %s %q about %s, want %s [%s …] about %s", tt.body, m.Key, m.Args, m.Related, tt.key, tt.arg, tt.pointer)
 		}
-		if m := bad[0].OfParameter("Thing.Do"); m.Text == "" {
+		if m := bad[0].ParameterMessage("Thing.Do"); m.Text == "" {
 			t.Errorf("%s: no message of a parameter", tt.body)
 		}
 	}
@@ -96,8 +96,8 @@ func TestArrayPatchKeepsUnsentElements(t *testing.T) {
 			{"Name": "Bob", "Age": 40},
 		},
 	}
-	ada := resource.Values{resource.Place: 0, "Name": "Ada", "Age": int64(36), "At/Town": "London", "At/Street": "S", "Pets": []any{"cat"}}
-	bob := resource.Values{resource.Place: 1, "Name": "Bob", "Age": int64(40)}
+	ada := resource.Values{resource.PreviousIndex: 0, "Name": "Ada", "Age": int64(36), "At/Town": "London", "At/Street": "S", "Pets": []any{"cat"}}
+	bob := resource.Values{resource.PreviousIndex: 1, "Name": "Bob", "Age": int64(40)}
 	with := func(of resource.Values, name string, x any) resource.Values {
 		of = maps.Clone(of)
 		of[name] = x
@@ -128,7 +128,7 @@ func TestArrayPatchKeepsUnsentElements(t *testing.T) {
 	} {
 		in, err := resource.Parse([]byte(tt.body))
 		must(t, err)
-		set, bad := resource.Accept(in, listed, resource.View{}, func() resource.Object { return shown })
+		set, bad := resource.Validate(in, listed, resource.View{}, func() resource.Object { return shown })
 		if (len(bad) > 0) != (tt.want == nil) {
 			t.Errorf("%s: refused %v; want %v", tt.body, bad, tt.want)
 		} else if diff := cmp.Diff(tt.want, set); tt.want != nil && diff != "" {
@@ -141,7 +141,7 @@ func TestInputValuesAreValidated(t *testing.T) {
 	inputs := []resource.Input{
 		{Name: "Watts", Kind: resource.Number, Min: 1, Max: 100}, {Name: "Any", Kind: resource.Number}, {Name: "Tag", Kind: resource.Text, Min: 2, Max: 4},
 		{Name: "Pin", Kind: resource.Text, Min: 2, Max: 4, Secret: true}, {Name: "Group", Kind: resource.Group, Nullable: true, Of: []resource.Input{{Name: "X", Kind: resource.Boolean}}},
-		{Name: "Attributes", Kind: resource.Free},
+		{Name: "Attributes", Kind: resource.ScalarMap},
 	}
 	for _, tt := range []struct{ body, key, pointer string }{
 		{`{"Watts":2.5,"Any":-1e300,"Tag":"äöü","Pin":"1234","Group":null,"Attributes":{"a":1,"b":"x","c":true,"d":null,"e":0.5}}`, "", ""},
@@ -152,7 +152,7 @@ func TestInputValuesAreValidated(t *testing.T) {
 	} {
 		in, err := resource.Parse([]byte(tt.body))
 		must(t, err)
-		set, bad := resource.Accept(in, inputs, resource.View{}, nil)
+		set, bad := resource.Validate(in, inputs, resource.View{}, nil)
 		if tt.key == "" {
 			want := resource.Values{
 				"Watts": 2.5, "Any": -1e300, "Tag": "äöü", "Pin": "1234", "Group": nil,
@@ -165,7 +165,7 @@ func TestInputValuesAreValidated(t *testing.T) {
 		}
 		if len(bad) != 1 {
 			t.Errorf("%s: refused %v", tt.body, bad)
-		} else if m := bad[0].OfProperty(); m.Key != tt.key || m.Related[0] != tt.pointer {
+		} else if m := bad[0].PropertyMessage(); m.Key != tt.key || m.Related[0] != tt.pointer {
 			t.Errorf("%s: %s about %s, want %s about %s", tt.body, m.Key, m.Related, tt.key, tt.pointer)
 		}
 	}

@@ -40,8 +40,8 @@ func (x *request) writeOEM(in resource.Document, v resource.View, free func()) b
 	case len(rest.Fields) == 0:
 		x.answerChange(c, nil)
 	case says && x.match.OEM == nil:
-		body, _ := resource.Normal(rest).(resource.Object)
-		if a := x.Do(x.context(), "", resource.Within, http.MethodPatch, x.match.URI, body); a.Status >= http.StatusBadRequest {
+		body, _ := resource.Normalize(rest).(resource.Object)
+		if a := x.Do(x.context(), "", resource.InnerHoldingLock, http.MethodPatch, x.match.URI, body); a.Status >= http.StatusBadRequest {
 			x.relay(a)
 		} else {
 			x.answer(c, last, nil, nil)

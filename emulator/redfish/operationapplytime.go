@@ -19,10 +19,10 @@ func (x *request) takeApplyTime(in *resource.Document, v resource.View) (when st
 		return x.match.ApplyTimes(v)[0], true
 	}
 	when, _ = value.(string)
-	if in.Fields[in.At(resource.OperationApplyTime)].Twice || !slices.Contains(x.match.ApplyTimes(v), when) {
+	if in.Fields[in.Index(resource.OperationApplyTime)].Duplicate || !slices.Contains(x.match.ApplyTimes(v), when) {
 		x.refuse(http.StatusBadRequest, message.PropertyValueNotInList.With(resource.Echo(value), resource.OperationApplyTime).About("#/"+resource.OperationApplyTime))
 		return "", false
 	}
-	*in = in.But(func(f resource.Field) bool { return f.Name == resource.OperationApplyTime })
+	*in = in.DeleteFunc(func(f resource.Field) bool { return f.Name == resource.OperationApplyTime })
 	return when, true
 }

@@ -35,8 +35,8 @@ func plain(v any) any {
 // manyNames is an object of many names, each twice.
 func manyNames() string {
 	b := []byte("{")
-	for i := range 4 * resource.Few {
-		b = fmt.Appendf(b, `"n%d":%d,`, i%(2*resource.Few), i)
+	for i := range 4 * resource.IndexThreshold {
+		b = fmt.Appendf(b, `"n%d":%d,`, i%(2*resource.IndexThreshold), i)
 	}
 	return string(b[:len(b)-1]) + "}"
 }
@@ -45,7 +45,7 @@ func manyNames() string {
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		`{}`, ` { "a" : [ 1 , -2.5e+3 , true , false , null ] , "b":{"c":"\u00e9\n\ud83d\ude00"} } `, `[]`, `"x"`, `{"a":1,"a":2}`, `{"":[[],{}]}`,
-		"{\"a\":\"\xff\"}", `{"a":0}x`, `{` + strings.Repeat(`"a":1,"b":2,`, resource.Few) + `"c":3}`, manyNames(), strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 40),
+		"{\"a\":\"\xff\"}", `{"a":0}x`, `{` + strings.Repeat(`"a":1,"b":2,`, resource.IndexThreshold) + `"c":3}`, manyNames(), strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 40),
 	} {
 		f.Add([]byte(s))
 	}
@@ -75,7 +75,7 @@ func TestParseReportsDuplicateNames(t *testing.T) {
 	if err != nil || len(in.Fields) != 2 {
 		t.Fatalf("parse() = %+v, %v", in, err)
 	}
-	if b, a := in.Fields[0], in.Fields[1]; b.Name != "b" || !b.Twice || a.Name != "a" || a.Twice || b.Value != json.Number("3") {
+	if b, a := in.Fields[0], in.Fields[1]; b.Name != "b" || !b.Duplicate || a.Name != "a" || a.Duplicate || b.Value != json.Number("3") {
 		t.Errorf("parse() = %+v, %v", in, err)
 	}
 }

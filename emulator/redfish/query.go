@@ -109,7 +109,7 @@ func (x *request) readableBody(uri string, at *resource.Snapshot) resource.Objec
 		return nil
 	}
 	p := x.s.renderer.Representation(m, at)
-	if p == nil || !m.Unauthenticated && !x.actor.May(http.MethodGet, m, at) {
+	if p == nil || !m.Unauthenticated && !x.actor.Authorized(http.MethodGet, m, at) {
 		return nil
 	}
 	o := resource.Decode(p.Body)

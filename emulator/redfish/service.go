@@ -319,7 +319,7 @@ func (x *request) serve() {
 		x.refuse(http.StatusMethodNotAllowed, m)
 		return
 	}
-	if !x.public() && !x.actor.May(x.r.Method, x.match, at) {
+	if !x.public() && !x.actor.Authorized(x.r.Method, x.match, at) {
 		x.forbid()
 		return
 	}

@@ -51,7 +51,7 @@ func (x *request) stream(resource.View) {
 		x.fail(err)
 		return
 	}
-	want.ID = resource.Subscribed(evs)
+	want.ID = resource.SubscriptionID(evs)
 	x.streamEvents(u, &want)
 	x.enter()
 	// Whatever ended the stream, the subscription ends with it; it may have

@@ -221,7 +221,7 @@ func TestEveryLinkLeadsToValidResource(t *testing.T) {
 			seen := walk(t, s, check)
 			for _, r := range s.tree.Rows {
 				reached := slices.ContainsFunc(seen, func(uri string) bool { return fits([]string{r.URI, r.URI + "/"}, uri) })
-				if r.URI == resource.WebCertificates { // until NetworkProtocol is there, which links to it
+				if r.URI == resource.HTTPSCertificates { // until NetworkProtocol is there, which links to it
 					reached = reached || !slices.ContainsFunc(s.tree.Rows, func(r resource.Row) bool { return strings.HasSuffix(r.URI, "/NetworkProtocol") })
 				}
 				if r.Schema != "" && !reached && !empty(h, &r) {

@@ -38,7 +38,7 @@ func (x *request) write() {
 	}
 	x.prefer = preferences(x.r.Header["Prefer"])
 	unlock := func() {}
-	if x.inner != resource.Within { // whose request has done so
+	if x.inner != resource.InnerHoldingLock { // whose request has done so
 		unlock = x.s.lock(x.host)
 	}
 	locked := true
@@ -163,7 +163,7 @@ func (x *request) showURI(status int, uri string) {
 	at := resource.TakeSnapshot(x.host)
 	m := x.s.tree.Find(&url.URL{Path: uri})
 	if m != nil && m.Action == nil {
-		if p := x.s.renderer.Representation(m, at); p != nil && x.actor.May(http.MethodGet, m, at) {
+		if p := x.s.renderer.Representation(m, at); p != nil && x.actor.Authorized(http.MethodGet, m, at) {
 			x.match = m
 			x.show(status, p)
 			return
@@ -234,9 +234,9 @@ func (x *request) bytes() ([]byte, error) {
 // act carries out an action (DSP0266, "POST (action)").
 func (x *request) act(in resource.Document, v resource.View, free func()) {
 	a := x.match.Action
-	set, bad := resource.Accept(in, a.Inputs, v, nil)
+	set, bad := resource.Validate(in, a.Inputs, v, nil)
 	if len(bad) > 0 {
-		x.refuse(http.StatusBadRequest, resource.Map(bad, func(r resource.Refusal) message.Message { return r.OfParameter(a.Name) })...)
+		x.refuse(http.StatusBadRequest, resource.Map(bad, func(r resource.InputError) message.Message { return r.ParameterMessage(a.Name) })...)
 		return
 	}
 	c := x.call(in, v, set)
@@ -266,7 +266,7 @@ func (x *request) change(in resource.Document, v resource.View, free func()) {
 		}
 		return whole
 	}
-	set, worse := resource.Accept(mine, x.match.Patch.Inputs, v, shown)
+	set, worse := resource.Validate(mine, x.match.Patch.Inputs, v, shown)
 	bad = append(bad, worse...)
 	switch {
 	case len(set) == 0 && len(bad) == 0:
@@ -285,8 +285,8 @@ func (x *request) change(in resource.Document, v resource.View, free func()) {
 		x.answer(c, out, err, nil)
 		return
 	}
-	bad = append(bad, out.Refusals...)
-	if len(out.Refusals) >= n {
+	bad = append(bad, out.InputErrors...)
+	if len(out.InputErrors) >= n {
 		x.refuseAll(bad)
 		return
 	}
@@ -294,7 +294,7 @@ func (x *request) change(in resource.Document, v resource.View, free func()) {
 }
 
 // answerChange answers a PATCH of which something was done.
-func (x *request) answerChange(c resource.Call, bad []resource.Refusal) {
+func (x *request) answerChange(c resource.Call, bad []resource.InputError) {
 	at := resource.TakeSnapshot(x.host)
 	if len(bad) == 0 && x.prefer.returns == "" && at.Dialect.Presentation.Errors.Success != nil && x.match.IsPresent(at) {
 		if !x.answerWithTask(c) { // the resource is not shown
@@ -321,24 +321,24 @@ func (x *request) answerChange(c resource.Call, bad []resource.Refusal) {
 
 // permittedProperties takes out of a request the properties that the actor may not
 // change.
-func (x *request) permittedProperties(in resource.Document, v resource.View) (resource.Document, []resource.Refusal) {
+func (x *request) permittedProperties(in resource.Document, v resource.View) (resource.Document, []resource.InputError) {
 	if len(x.match.Privileges.Properties) == 0 { // what holds for one holds for all
 		return in, nil
 	}
 	own := x.match.BelongsTo != nil && x.match.BelongsTo(v, x.actor)
-	var bad []resource.Refusal
-	mine := in.But(func(f resource.Field) bool {
-		if resource.InputOf(x.match.Patch.Inputs, f.Name) < 0 || x.actor.MaySet(f.Name, x.match, own) {
+	var bad []resource.InputError
+	mine := in.DeleteFunc(func(f resource.Field) bool {
+		if resource.InputOf(x.match.Patch.Inputs, f.Name) < 0 || x.actor.AuthorizedToPatch(f.Name, x.match, own) {
 			return false
 		}
-		bad = append(bad, resource.Refusal{Path: []string{f.Name}, Problem: resource.Outright, Message: x.actor.Forbidden(), Status: http.StatusForbidden})
+		bad = append(bad, resource.InputError{Path: []string{f.Name}, Problem: resource.CustomMessage, Message: x.actor.Forbidden(), Status: http.StatusForbidden})
 		return true
 	})
 	return mine, bad
 }
 
 // refuseAll refuses a request of which nothing is taken.
-func (x *request) refuseAll(bad []resource.Refusal) {
+func (x *request) refuseAll(bad []resource.InputError) {
 	status := bad[0].Status
 	for _, r := range bad {
 		if r.Status != status {
@@ -348,25 +348,25 @@ func (x *request) refuseAll(bad []resource.Refusal) {
 	if status == 0 {
 		status = http.StatusBadRequest
 	}
-	x.refuse(status, resource.Map(bad, resource.Refusal.OfProperty)...)
+	x.refuse(status, resource.Map(bad, resource.InputError.PropertyMessage)...)
 }
 
 // withRefusals is a page that tells which properties were not changed, both of
 // the whole resource and beside each property (DSP0266, "Extended information").
-func (x *request) withRefusals(p *render.Representation, bad []resource.Refusal) *render.Representation {
+func (x *request) withRefusals(p *render.Representation, bad []resource.InputError) *render.Representation {
 	const info = "@Message.ExtendedInfo"
 	if len(bad) > resource.MaxMessages {
 		bad = bad[:resource.MaxMessages]
 	}
 	o := resource.Decode(p.Body)
-	o[info] = x.spoken().ExtendedInfo(resource.Map(bad, resource.Refusal.OfProperty)...)
+	o[info] = x.spoken().ExtendedInfo(resource.Map(bad, resource.InputError.PropertyMessage)...)
 	for _, r := range bad {
 		in := o
 		for _, name := range r.Path[:len(r.Path)-1] {
 			in, _ = in[name].(resource.Object)
 		}
 		if in != nil { // it is of a group that is shown
-			in[r.Property()+info] = x.spoken().ExtendedInfo(r.OfProperty())
+			in[r.Property()+info] = x.spoken().ExtendedInfo(r.PropertyMessage())
 		}
 	}
 	return p.With(resource.Encode(o))
@@ -381,17 +381,17 @@ func (x *request) withMessages(p *render.Representation, ms []message.Message) *
 
 // ofMember words a refusal as one of a property of a new member. Before Base
 // 1.14 a property that is missing had a message of its own there.
-func (x *request) ofMember(r resource.Refusal) message.Message {
+func (x *request) ofMember(r resource.InputError) message.Message {
 	if old := message.CreateFailedMissingReqProperties; r.Problem == resource.Missing && x.spoken().Before(old.Registry, 14) {
 		return old.With(r.Name()).About(r.Pointer())
 	}
-	return r.OfProperty()
+	return r.PropertyMessage()
 }
 
 // add carries out a POST to a collection (DSP0266, "POST (create)").
 func (x *request) add(in resource.Document, v resource.View) {
 	c := x.match.Create
-	set, bad := resource.Accept(in, c.Inputs, v, nil)
+	set, bad := resource.Validate(in, c.Inputs, v, nil)
 	if len(bad) > 0 {
 		x.refuse(http.StatusBadRequest, resource.Map(bad, x.ofMember)...)
 		return

@@ -94,7 +94,7 @@ func (s *Notifier) Notify(h resource.Host, st Change) []Delivery {
 	if u == nil && len(st.BMC.Subscribers.List) == 0 {
 		return nil
 	}
-	t := Notification{Number: st.Number, opens: resource.Subscribed(st.Events), at: &resource.Snapshot{Host: h, Dialect: h.Dialect(), Machine: st.Machine, BMC: st.BMC, Now: st.At}}
+	t := Notification{Number: st.Number, opens: resource.SubscriptionID(st.Events), at: &resource.Snapshot{Host: h, Dialect: h.Dialect(), Machine: st.Machine, BMC: st.BMC, Now: st.At}}
 	if !st.BMC.Subscribers.Off {
 		t.records = s.records(h, st)
 		for _, ev := range st.Events {

@@ -166,7 +166,7 @@ func (s *Notifier) originBody(at *resource.Snapshot, to *bmc.Subscription, link 
 		return link
 	}
 	owner := resource.Find(at.BMC.Accounts, to.Owner, func(a bmc.Account) string { return a.ID })
-	if who := resource.ActorOf(owner, "", at.BMC); !who.May("GET", m, at) {
+	if who := resource.NewActor(owner, "", at.BMC); !who.Authorized("GET", m, at) {
 		return link
 	}
 	return m.Object(m.View(at))

@@ -36,7 +36,7 @@ func encodeWithETag(o resource.Object, volatile []string, as dialect.Protocol) (
 // withETag is a copy of a body with its ETag as the first property.
 func withETag(body []byte, tag string) []byte {
 	b := make([]byte, 0, len(body)+len(tag)+20)
-	b = append(resource.AppendText(append(b, `{"@odata.etag":`...), tag), ',')
+	b = append(resource.AppendString(append(b, `{"@odata.etag":`...), tag), ',')
 	return append(b, body[1:]...)
 }
 

@@ -36,7 +36,7 @@ func compose(m *resource.Match, at *resource.Snapshot, old *cacheEntry) *cacheEn
 		case f.In == "" || i > 0 && m.Fragments[i-1].In == f.In:
 			b.text = append(b.text, ',')
 		default:
-			b.text = append(resource.AppendText(append(b.text, ','), f.In), ':', '{')
+			b.text = append(resource.AppendString(append(b.text, ','), f.In), ':', '{')
 		}
 		add(f.Shows, f.Of)
 		if f.In != "" && (i == len(m.Fragments)-1 || m.Fragments[i+1].In != f.In) {

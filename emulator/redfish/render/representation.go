@@ -133,7 +133,7 @@ func (s *Renderer) Render(m *resource.Match, at *resource.Snapshot) *Representat
 		return NewRepresentation(kind, body, tag, nil)
 	}
 	o, volatile := vendor.Render(m.Standard(v), at), vendor.Volatile(m.Schema, m.Volatile)
-	m.ShowETag(v, o, volatile)
+	m.AddETag(v, o, volatile)
 	body, tag := encodeWithETag(o, volatile, at.Dialect.Protocol)
 	return NewRepresentation(resource.JSON, body, tag, m.DescribedBy)
 }

@@ -11,14 +11,16 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
+// accountRows returns the rows of the AccountService, its accounts and its
+// roles.
 func accountRows() []Row {
 	return []Row{
 		{URI: "/redfish/v1/AccountService", Schema: "AccountService.v1_18_1", DependsOn: PartAccess,
 			Read: accountService, Patch: &accountServicePatch},
 		{URI: "/redfish/v1/AccountService/Accounts", Schema: "ManagerAccountCollection", DependsOn: PartAccess,
-			Name: "Accounts", MemberVariable: "account", Create: &accountCreate, Refuses: fixedAccounts},
+			Name: "Accounts", MemberVariable: "account", Create: &accountCreate, Refuses: slotAccounts},
 		{URI: AccountsURI + "/{account}", Schema: "ManagerAccount.v1_14_1", DependsOn: PartAccess | PartLoginFailures,
-			Read: account, BelongsTo: ownAccount, Patch: &accountPatch, Remove: removeAccount, Refuses: keptAccount, Actions: accountActions},
+			Read: account, BelongsTo: ownAccount, Patch: &accountPatch, Remove: removeAccount, Refuses: undeletableAccount, Actions: accountActions},
 		{URI: RolesURI, Schema: "RoleCollection", DependsOn: PartAccess, Name: "Roles", MemberVariable: "role", Create: &roleCreate},
 		{URI: RolesURI + "/{role}", Schema: "Role.v1_3_3", DependsOn: PartAccess,
 			Read: accountRole, Patch: &rolePatch, Remove: removeRole, Refuses: predefinedRole},
@@ -26,10 +28,13 @@ func accountRows() []Row {
 }
 
 const (
+	// AccountsURI and RolesURI are the URIs of the collections of the
+	// AccountService.
 	AccountsURI = "/redfish/v1/AccountService/Accounts"
 	RolesURI    = "/redfish/v1/AccountService/Roles"
 )
 
+// AccountURI returns the URI of the account with an ID.
 func AccountURI(id string) string { return AccountsURI + "/" + id }
 
 func (v View) account() bmc.Account {
@@ -56,7 +61,7 @@ func account(v View) Object {
 	return o
 }
 
-// dateOrNull is a time as Redfish writes it; null when there is none.
+// dateOrNull formats a time as Redfish writes it; the zero time becomes null.
 func dateOrNull(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -64,7 +69,8 @@ func dateOrNull(t time.Time) any {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// accountTypes are the services that an account may use.
+// accountTypes returns the ManagerAccount.AccountTypes of an account: the
+// services that it may use.
 func accountTypes(v View, a bmc.Account) []string {
 	out := []string{}
 	for _, t := range v.BMC.Spec.Accounts.Types {
@@ -85,15 +91,15 @@ func roleIDs(v View) []string {
 
 func ownAccount(v View, who Actor) bool { return v.account().ID == who.Account }
 
-// fixedAccounts: a BMC whose accounts are slots has them made and removed by
-// PATCH.
-func fixedAccounts(v View, method string) bool {
+// slotAccounts refuses POST on a BMC with a fixed number of account slots: its
+// clients create and delete accounts by PATCH.
+func slotAccounts(v View, method string) bool {
 	return method == http.MethodPost && v.BMC.Spec.Accounts.Fixed
 }
 
-// keptAccount says that an account cannot be deleted: that of a slot, or of
-// the last who can administer accounts, if the vendor's BMC keeps that.
-func keptAccount(v View, method string) bool {
+// undeletableAccount refuses to delete an account slot, and the last account
+// that can administer accounts unless the vendor's BMC allows that.
+func undeletableAccount(v View, method string) bool {
 	if method != http.MethodDelete {
 		return false
 	}
@@ -105,14 +111,15 @@ func keptAccount(v View, method string) bool {
 	return !v.BMC.Spec.Accounts.LastAdmin && v.BMC.Admins() > 0 && rest.Admins() == 0
 }
 
-// isDate says whether a text is a date and time as Redfish writes it.
+// isDate reports whether a string is a date-time as Redfish writes it (RFC
+// 3339).
 func isDate(s string) bool {
 	_, err := time.Parse(time.RFC3339, s)
 	return err == nil
 }
 
-// accountInputs are what a client can say of an account; with all it can say
-// of a new one.
+// accountInputs returns the inputs of a PATCH to an account, or of the POST that
+// creates one.
 func accountInputs(ofNew bool) []Input {
 	in := []Input{
 		{Name: "UserName", Kind: Text, Required: ofNew},
@@ -133,24 +140,25 @@ func accountInputs(ofNew bool) []Input {
 	return in
 }
 
-// sent is a pointer to what a client sent under a name; nil when it did not.
-func sent[T, S any](set Values, name string, as func(T) S) *S {
+// sentValue returns a pointer to the converted value of a property; nil when the
+// client did not send it.
+func sentValue[T, S any](set Values, name string, as func(T) S) *S {
 	if v, ok := set[name].(T); ok {
 		return new(as(v))
 	}
 	return nil
 }
 
-func same[T any](v T) T { return v }
+func identity[T any](v T) T { return v }
 
-// accountChange is what a client wants of an account.
+// accountChange converts the values of a request to the change of an account.
 func accountChange(set Values) bmc.AccountChange {
 	c := bmc.AccountChange{
-		Name: sent(set, "UserName", same[string]), Password: sent(set, "Password", same[string]),
-		Role:    sent(set, "RoleId", func(s string) bmc.Role { return bmc.Role(s) }),
-		Enabled: sent(set, "Enabled", same[bool]), ChangeRequired: sent(set, "PasswordChangeRequired", same[bool]),
-		StrictTypes: sent(set, "StrictAccountTypes", same[bool]),
-		Types: sent(set, "AccountTypes", func(all []any) []bmc.AccountType {
+		Name: sentValue(set, "UserName", identity[string]), Password: sentValue(set, "Password", identity[string]),
+		Role:    sentValue(set, "RoleId", func(s string) bmc.Role { return bmc.Role(s) }),
+		Enabled: sentValue(set, "Enabled", identity[bool]), ChangeRequired: sentValue(set, "PasswordChangeRequired", identity[bool]),
+		StrictTypes: sentValue(set, "StrictAccountTypes", identity[bool]),
+		Types: sentValue(set, "AccountTypes", func(all []any) []bmc.AccountType {
 			return Map(all, func(t any) bmc.AccountType { return bmc.AccountType(t.(string)) })
 		}),
 		PasswordExpires: sentDate(set, "PasswordExpiration"), Expires: sentDate(set, "AccountExpiration"),
@@ -159,14 +167,15 @@ func accountChange(set Values) bmc.AccountChange {
 	return c
 }
 
-// sentDate is a date that a client sent, of which null is a zero time.
+// sentDate returns a date-time that a client sent; nil when it was not sent, the
+// zero time for null.
 func sentDate(set Values, name string) *time.Time {
 	v, ok := set[name]
 	if !ok {
 		return nil
 	}
 	t, _ := v.(string)
-	at, _ := time.Parse(time.RFC3339, t) // zero of null; anything else was checked
+	at, _ := time.Parse(time.RFC3339, t) // null gives the zero time; the format was validated
 	return &at
 }
 
@@ -177,7 +186,7 @@ var accountCreate = Create{
 		evs, err := c.Host.ApplyBMC(ctx, bmc.CreateAccount{AccountChange: accountChange(c.Values)})
 		var wrong *bmc.FieldError
 		if errors.As(err, &wrong) {
-			return Result{}, Decline(http.StatusBadRequest, c.notTaken(wrong).OfProperty())
+			return Result{}, Reject(http.StatusBadRequest, c.accountError(wrong).PropertyMessage())
 		}
 		for _, ev := range evs {
 			if made, ok := ev.(bmc.AccountCreated); ok {
@@ -188,14 +197,14 @@ var accountCreate = Create{
 	},
 }
 
-// accountPatch changes what can be changed: what the model refuses is left out
-// until the rest is taken.
+// accountPatch changes an account. When the model rejects a property, it reports
+// an InputError, drops the property and tries again with the others.
 var accountPatch = Patch{
 	Inputs: accountInputs(false),
 	Apply: func(ctx context.Context, c Call) (Result, error) {
 		var out Result
 		if _, ok := c.Values["Password"]; ok && c.View.BMC.Policy.OldPassword {
-			out.Refusals = append(out.Refusals, c.notTaken(&bmc.FieldError{Field: bmc.FieldPassword, Why: bmc.ByAction}))
+			out.InputErrors = append(out.InputErrors, c.accountError(&bmc.FieldError{Field: bmc.FieldPassword, Why: bmc.ByAction}))
 			delete(c.Values, "Password")
 		}
 		for len(c.Values) > 0 {
@@ -206,11 +215,11 @@ var accountPatch = Patch{
 			if !errors.As(err, &wrong) {
 				return out, err
 			}
-			bad := c.notTaken(wrong)
+			bad := c.accountError(wrong)
 			if _, sent := c.Values[bad.Property()]; !sent { // it follows from another
-				return Result{}, Decline(http.StatusBadRequest, bad.OfProperty())
+				return Result{}, Reject(http.StatusBadRequest, bad.PropertyMessage())
 			}
-			out.Refusals = append(out.Refusals, bad)
+			out.InputErrors = append(out.InputErrors, bad)
 			delete(c.Values, bad.Property())
 		}
 		return out, nil
@@ -222,9 +231,10 @@ func removeAccount(ctx context.Context, c Call) (Result, error) {
 	return Result{}, err
 }
 
-// accountActions: who may set a password may do so by the action too. The
-// registry maps no actions, and by the entity's POST nobody could but who
-// administers accounts, which is not what the action is for.
+// accountActions are the actions of a ManagerAccount. ChangePassword needs the
+// privileges that PATCH of Password needs: the privilege registry maps no
+// actions, and by the entity's POST mapping only an account administrator could
+// call it, which defeats its purpose.
 var accountActions = []Action{{
 	Name: "ManagerAccount.ChangePassword", writes: "Password",
 	Inputs: []Input{
@@ -240,23 +250,25 @@ var accountActions = []Action{{
 		var wrong *bmc.FieldError
 		switch {
 		case errors.Is(err, bmc.ErrProof):
-			return Result{}, Decline(http.StatusBadRequest,
+			return Result{}, Reject(http.StatusBadRequest,
 				message.ActionParameterValueError.With("SessionAccountPassword", "ManagerAccount.ChangePassword").About("#/SessionAccountPassword"))
 		case errors.As(err, &wrong):
-			return Result{}, Decline(http.StatusBadRequest, c.notTaken(wrong).Message.About("#/NewPassword"))
+			return Result{}, Reject(http.StatusBadRequest, c.accountError(wrong).Message.About("#/NewPassword"))
 		}
 		return Result{}, err
 	},
 }}
 
-// fieldNames are the properties that the fields of an account are.
+// fieldNames maps the fields of a bmc account to the properties of
+// ManagerAccount.
 var fieldNames = map[bmc.Field]string{
 	bmc.FieldName: "UserName", bmc.FieldPassword: "Password", bmc.FieldRole: "RoleId", bmc.FieldEnabled: "Enabled",
 	bmc.FieldTypes: "AccountTypes",
 }
 
-// notTaken words what the model finds wrong with an account.
-func (c Call) notTaken(e *bmc.FieldError) Refusal {
+// accountError converts an error of the account model to an InputError with the
+// message of the standard.
+func (c Call) accountError(e *bmc.FieldError) InputError {
 	name := fieldNames[e.Field]
 	sent := Echo(c.Values[name])
 	if e.Field == bmc.FieldTypes {
@@ -277,5 +289,5 @@ func (c Call) notTaken(e *bmc.FieldError) Refusal {
 		bmc.NotStrict: func() message.Message { return message.StrictAccountTypes.With(name) },
 		bmc.ByAction:  func() message.Message { return message.PropertyNotWritable.With(name) },
 	}[e.Why]()
-	return Refusal{Path: []string{name}, Problem: Outright, Message: says}
+	return InputError{Path: []string{name}, Problem: CustomMessage, Message: says}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
+// Day is 24 hours, the unit of PasswordExpirationDays.
 const Day = 24 * time.Hour
 
 func accountService(v View) Object {
@@ -36,11 +37,12 @@ func accountService(v View) Object {
 	return o
 }
 
-// maxPassword is how long a service can ever let passwords be, in bytes.
+// maxPassword is the greatest MinPasswordLength and MaxPasswordLength that a
+// client can set, in bytes.
 const maxPassword = 256
 
-// accountServicePatch bounds what DSP2046 leaves open: durations in seconds to
-// a year, counts to what a client could mean.
+// accountServicePatch bounds properties that DSP2046 leaves unbounded: durations
+// to a year (in seconds), counts to plausible values.
 var accountServicePatch = Patch{
 	Inputs: []Input{
 		{Name: "ServiceEnabled", Kind: Boolean},
@@ -68,7 +70,7 @@ var accountServicePatch = Patch{
 					continue
 				}
 				says := message.PropertyValueConflict.With(name, rule.names[1-i])
-				out.Refusals = append(out.Refusals, Refusal{Path: []string{name}, Problem: Outright, Message: says})
+				out.InputErrors = append(out.InputErrors, InputError{Path: []string{name}, Problem: CustomMessage, Message: says})
 				delete(c.Values, name)
 			}
 			p = policy(*c.View.BMC.Policy, c.Values)
@@ -78,7 +80,7 @@ var accountServicePatch = Patch{
 	},
 }
 
-// policyRules are what two properties of a policy must agree upon.
+// policyRules are the constraints between two properties of the account policy.
 var policyRules = []struct {
 	names [2]string
 	holds func(p *bmc.Policy) bool
@@ -90,7 +92,7 @@ var policyRules = []struct {
 	}},
 }
 
-// policy is a policy with what a client wants of it.
+// policy returns the account policy with a client's changes.
 func policy(p bmc.Policy, set Values) bmc.Policy {
 	p.Lockdown = !Value(set, "ServiceEnabled", !p.Lockdown)
 	p.Basic = bmc.BasicAuth(Value(set, "HTTPBasicAuth", string(p.Basic)))

@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// Allowable is the annotation that lists what an input takes (DSP0266,
-// "Allowable values").
-const Allowable = "@Redfish.AllowableValues"
+// AllowableValues is the suffix of the annotation that lists the values of a
+// property or parameter (DSP0266, "Allowable values").
+const AllowableValues = "@Redfish.AllowableValues"
 
-// listed are the values that an input takes as text, of an array those of its
-// elements; nil when any may do or they are no text.
-func (i *Input) listed(v View) []string {
+// allowableValues returns the strings that an input, or each element of an
+// array, accepts. It returns nil when any string is valid or the input is not a
+// string.
+func (i *Input) allowableValues(v View) []string {
 	of := i
 	if i.Kind == Array {
 		of = &i.Of[0]
@@ -22,9 +23,9 @@ func (i *Input) listed(v View) []string {
 	return of.Allowed(v)
 }
 
-// Annotate adds to a body what its properties take that can be written, where
-// the body does not say so itself.
-func Annotate(o Object, inputs []Input, v View) {
+// AnnotateAllowableValues adds @Redfish.AllowableValues to the writable
+// properties in a body that do not have it.
+func AnnotateAllowableValues(o Object, inputs []Input, v View) {
 	for i := range inputs {
 		in := &inputs[i]
 		shown, there := o[in.Name]
@@ -32,71 +33,73 @@ func Annotate(o Object, inputs []Input, v View) {
 			continue
 		}
 		if below, ok := shown.(Object); ok && in.Kind == Group {
-			below = maps.Clone(below) // it may be another body's too
-			Annotate(below, in.Of, v)
+			below = maps.Clone(below) // other bodies may share it
+			AnnotateAllowableValues(below, in.Of, v)
 			o[in.Name] = below
 			continue
 		}
-		if values := in.listed(v); values != nil && o[in.Name+Allowable] == nil {
-			o[in.Name+Allowable] = values
+		if values := in.allowableValues(v); values != nil && o[in.Name+AllowableValues] == nil {
+			o[in.Name+AllowableValues] = values
 		}
 	}
 }
 
-// object is an action as its resource shows it, with what its parameters take
-// both inline and by a link (DSP0266, "Actions property").
+// object returns the action as the Actions property of its resource shows it:
+// the allowable values of its parameters inline, and the link to its ActionInfo
+// (DSP0266, "Actions property").
 func (a *Action) object(v View) Object {
 	o := Object{"target": v.URI + a.Target()}
 	if len(a.Inputs) > 0 {
 		o["@Redfish.ActionInfo"] = v.URI + "/" + a.verb() + "ActionInfo"
 	}
-	Listing(o, a.Inputs, v)
+	AddAllowableValues(o, a.Inputs, v)
 	if a.extraProperties != nil {
 		maps.Copy(o, a.extraProperties(v))
 	}
 	return o
 }
 
-// Listing adds what parameters take, of groups in an object of their own.
-func Listing(o Object, inputs []Input, v View) {
+// AddAllowableValues adds the allowable values of parameters to an object; those
+// of a group go to an object below it.
+func AddAllowableValues(o Object, inputs []Input, v View) {
 	for i := range inputs {
 		in := &inputs[i]
 		if !in.isParameter() {
 			continue
 		}
-		if values := in.listed(v); values != nil {
-			o[in.Name+Allowable] = values
+		if values := in.allowableValues(v); values != nil {
+			o[in.Name+AllowableValues] = values
 		}
 		if below := (Object{}); in.Kind == Group {
-			if Listing(below, in.Of, v); len(below) > 0 {
+			if AddAllowableValues(below, in.Of, v); len(below) > 0 {
 				o[in.Name] = below
 			}
 		}
 	}
 }
 
-// isParameter tells parameters from annotations, of which the standard has its
-// own ways to tell.
+// isParameter reports whether an input is a parameter and not an annotation;
+// ActionInfo does not describe annotations.
 func (i *Input) isParameter() bool { return !strings.HasPrefix(i.Name, "@") }
 
-// dataTypes are the kinds as ActionInfo.ParameterTypes spells them.
+// dataTypes maps input kinds to the values of ActionInfo.ParameterTypes.
 var dataTypes = map[kind]string{
 	Text: "String", Boolean: "Boolean", Integer: "Number", Number: "Number",
-	Group: "Object", Link: "Object", Named: "Object", Free: "Object", AnyObject: "Object",
+	Group: "Object", Link: "Object", StringMap: "Object", ScalarMap: "Object", AnyObject: "Object",
 	AnyArray: "ObjectArray",
 }
 
-// Described is a parameter as ActionInfo.Parameters tells it.
-func (i *Input) Described(v View) Object {
+// ParameterInfo returns the input as ActionInfo.Parameters describes it.
+func (i *Input) ParameterInfo(v View) Object {
 	p := Object{"Name": i.Name, "Required": i.Required, "DataType": dataTypes[i.Kind]}
 	of := i
 	if i.Kind == Array {
 		of = &i.Of[0]
 		p["DataType"] = dataTypes[of.Kind] + "Array"
-		if of.Kind == Boolean { // of which the schema knows no array
+		if of.Kind == Boolean { // the schema has no BooleanArray
 			delete(p, "DataType")
 		}
-		p["ArraySizeMinimum"], p["ArraySizeMaximum"] = i.Min, i.most()
+		p["ArraySizeMinimum"], p["ArraySizeMaximum"] = i.Min, i.maxElements()
 	}
 	if of.Allowed != nil {
 		p["AllowableValues"] = of.Allowed(v)
@@ -107,7 +110,8 @@ func (i *Input) Described(v View) Object {
 	return p
 }
 
-// actionInfo is the resource that describes the parameters of an action.
+// actionInfo returns the row of the ActionInfo resource that describes the
+// parameters of an action.
 func actionInfo(r *Row, a *Action) *Row {
 	return &Row{
 		URI: r.URI + "/" + a.verb() + "ActionInfo", Schema: "ActionInfo.v1_5_0", Privileges: managerPrivileges, DependsOn: r.DependsOn, Uncached: r.Uncached,
@@ -116,7 +120,7 @@ func actionInfo(r *Row, a *Action) *Row {
 			var parameters []Object
 			for i := range a.Inputs {
 				if a.Inputs[i].isParameter() {
-					parameters = append(parameters, a.Inputs[i].Described(v))
+					parameters = append(parameters, a.Inputs[i].ParameterInfo(v))
 				}
 			}
 			return Object{"Name": a.verb() + " Action Info", "Parameters": parameters}

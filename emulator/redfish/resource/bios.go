@@ -15,20 +15,21 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// biosRows are the BIOS as its settings are, and as they will be (DSP0266,
-// "Settings resource").
+// biosRows returns the rows of the Bios resource with the active settings and of
+// its settings resource (DSP0266, "Settings resource").
 func biosRows() []Row {
 	return []Row{
 		{URI: "/redfish/v1/Systems/{system}/Bios", Schema: "Bios.v1_2_3", When: hasBIOS,
-			DependsOn: componentShows, Read: flat(bios), finish: tagBIOS, Actions: biosActions, Volatile: []string{settingsETag}},
+			DependsOn: componentParts, Read: flattenAttributes(bios), finish: addSettingsETag, Actions: biosActions, Volatile: []string{settingsETag}},
 		{URI: "/redfish/v1/Systems/{system}/Bios/Settings", Schema: "Bios.v1_2_3", When: hasBIOS, Link: "-",
-			DependsOn: componentShows, Read: flat(biosSettings), Patch: &biosPatch, Remove: clearBIOS,
+			DependsOn: componentParts, Read: flattenAttributes(biosSettings), Patch: &biosPatch, Remove: clearPendingSettings,
 			Unadvertised: []string{http.MethodDelete}}, // Bios is not deletable (DSP2046)
 	}
 }
 
-// flat is a body whose attributes may stand in the resource itself.
-func flat(read func(View) Object) func(View) Object {
+// flattenAttributes moves the BIOS attributes from Attributes into the resource
+// itself for dialects with FlatAttributes.
+func flattenAttributes(read func(View) Object) func(View) Object {
 	return func(v View) Object {
 		o := read(v)
 		if all, ok := o["Attributes"].(Object); ok && v.Dialect.BIOS.FlatAttributes {
@@ -39,7 +40,8 @@ func flat(read func(View) Object) func(View) Object {
 	}
 }
 
-// registry is the registry of the BIOS attributes; nil when there are none.
+// registry returns the BIOS attribute registry; nil when the machine has no BIOS
+// settings.
 func (v View) registry() *firmware.Registry {
 	if !hasBIOS(v) {
 		return nil
@@ -47,13 +49,14 @@ func (v View) registry() *firmware.Registry {
 	return v.Machine.Profile.Firmware.Model.Registry()
 }
 
-// hasBIOS says whether there are settings, without reading which.
+// hasBIOS reports whether the machine has BIOS settings. It does not read the
+// registry.
 func hasBIOS(v View) bool {
 	m := v.Machine.Profile.Firmware.Model
 	return m != nil && m.Read != nil
 }
 
-// applyTime is what a client says of when settings shall take effect.
+// applyTime is the annotation in which a client says when settings are applied.
 const applyTime = "@Redfish.SettingsApplyTime"
 
 func bios(v View) Object {
@@ -62,11 +65,11 @@ func bios(v View) Object {
 		attributes[s.Name] = s.Value.Any()
 	}
 	settings := Object{
-		"@odata.type": "#Settings.v1_4_0.Settings", "SettingsObject": Ref(v.URI + "/Settings"), "SupportedApplyTimes": settingsTimes(v),
+		"@odata.type": "#Settings.v1_4_0.Settings", "SettingsObject": Ref(v.URI + "/Settings"), "SupportedApplyTimes": settingsApplyTimes(v),
 	}
 	if a := v.Machine.Firmware.Applied(); a != nil {
 		settings["Time"] = a.At.UTC().Format(time.RFC3339)
-		settings["Messages"] = v.MessageVersions().ExtendedInfo(applied(a)...)
+		settings["Messages"] = v.MessageVersions().ExtendedInfo(appliedMessages(a)...)
 	}
 	return Object{
 		"Name": "BIOS", "Description": "Settings of the system firmware.", "AttributeRegistry": v.registry().ID, "Attributes": attributes,
@@ -83,11 +86,12 @@ func (v View) defaultsPending() bool {
 	return p != nil && p.Defaults
 }
 
-// applied tells what became of the settings that were applied last.
-func applied(a *firmware.Applied) []message.Message {
+// appliedMessages returns the messages about the settings that were applied
+// last.
+func appliedMessages(a *firmware.Applied) []message.Message {
 	var all []message.Message
 	for _, s := range a.Unknown[:min(len(a.Unknown), MaxMessages)] {
-		all = append(all, message.PropertyUnknown.With(s.Name).About(toAttribute(s.Name)))
+		all = append(all, message.PropertyUnknown.With(s.Name).About(attributePointer(s.Name)))
 	}
 	if len(a.Unknown) > 0 && len(a.Settings) == 0 {
 		return all
@@ -102,18 +106,19 @@ func applied(a *firmware.Applied) []message.Message {
 	return append(all, m)
 }
 
-// settingsETag is the ETag that the BIOS had when settings were applied last. It
-// is left out of what it is made from.
+// settingsETag is the path of the ETag that the BIOS had when settings were
+// applied last. The ETag of the resource is computed without it.
 const settingsETag = "@Redfish.Settings/ETag"
 
-// tagBIOS adds the ETag that the BIOS had when settings were applied last: that
-// of what it shows, but that no reset to the defaults can have been pending.
-func tagBIOS(v View, o Object, etag func(Object) string) {
+// addSettingsETag adds the ETag that the BIOS had when settings were applied
+// last. It is the ETag of the current body with ResetBiosToDefaultsPending
+// false, because no reset to defaults can have been pending then.
+func addSettingsETag(v View, o Object, etag func(Object) string) {
 	if v.Machine.Firmware.Applied() == nil {
 		return
 	}
 	settings, ok := o["@Redfish.Settings"].(Object)
-	if !ok { // this vendor does not show it
+	if !ok { // the vendor's resource has no @Redfish.Settings
 		return
 	}
 	then := maps.Clone(o)
@@ -147,11 +152,12 @@ func biosSettings(v View) Object {
 	}
 }
 
-// maxWindow bounds a maintenance window, in seconds: a year.
+// maxWindow is the longest maintenance window, in seconds: a year.
 const maxWindow = 365 * 24 * 3600
 
-// windowInputs are a maintenance window (DSP2046, Settings.MaintenanceWindow).
-var windowInputs = []Input{
+// maintenanceWindowInputs are the properties of a maintenance window (DSP2046,
+// Settings.MaintenanceWindow).
+var maintenanceWindowInputs = []Input{
 	{Name: windowStart, Kind: Text, Form: isTime},
 	{Name: windowLength, Kind: Integer, Min: 1, Max: maxWindow},
 }
@@ -161,15 +167,16 @@ const (
 	windowLength = "MaintenanceWindowDurationInSeconds"
 )
 
-// applyTimeInputs are a preferred apply time (DSP2046,
+// applyTimeInputs returns the properties of a preferred apply time (DSP2046,
 // Settings.PreferredApplyTime).
 func applyTimeInputs(times func(View) []string) []Input {
-	return append([]Input{{Name: "ApplyTime", Kind: Text, Allowed: times, Required: true}}, windowInputs...)
+	return append([]Input{{Name: "ApplyTime", Kind: Text, Allowed: times, Required: true}}, maintenanceWindowInputs...)
 }
 
-// applyAt reads an apply time, and the maintenance window that it may need; it
-// is zero when there is none.
-func applyAt(set Values, apply, window string, now time.Time) (firmware.When, error) {
+// parseApplyTime returns the apply time in a request and its maintenance window;
+// zero when there is none. It rejects a maintenance window that is missing or
+// over.
+func parseApplyTime(set Values, apply, window string, now time.Time) (firmware.When, error) {
 	w := firmware.When{Apply: firmware.ApplyTime(Value(set, apply, ""))}
 	if w.Apply != firmware.AtMaintenanceWindowStart && w.Apply != firmware.InMaintenanceWindowOnReset {
 		return w, nil
@@ -181,30 +188,30 @@ func applyAt(set Values, apply, window string, now time.Time) (firmware.When, er
 		}
 	}
 	if len(missing) > 0 {
-		return w, Decline(http.StatusBadRequest, missing...)
+		return w, Reject(http.StatusBadRequest, missing...)
 	}
 	start := Value(set, window+"/"+windowStart, "")
 	w.Start, _ = time.Parse(time.RFC3339, start)
 	w.Length = time.Duration(Value(set, window+"/"+windowLength, int64(0))) * time.Second
 	if !now.Before(w.Start.Add(w.Length)) {
-		return w, Decline(http.StatusBadRequest, message.PropertyValueOutOfRange.With(start, windowStart).About("#/"+window+"/"+windowStart))
+		return w, Reject(http.StatusBadRequest, message.PropertyValueOutOfRange.With(start, windowStart).About("#/"+window+"/"+windowStart))
 	}
 	return w, nil
 }
 
 var biosPatch = Patch{
 	Inputs: []Input{
-		{Name: "Attributes", Kind: Free},
-		{Name: applyTime, Kind: Group, Of: applyTimeInputs(settingsTimes)},
+		{Name: "Attributes", Kind: ScalarMap},
+		{Name: applyTime, Kind: Group, Of: applyTimeInputs(settingsApplyTimes)},
 	},
 	Apply: patchBIOS,
 }
 
-// patchBIOS takes settings that are to be applied. No attribute at all gives up
-// what waits. A password among them is not set, which is an action of its own:
-// it is the one that protects the settings.
+// patchBIOS stores pending settings. An empty Attributes discards the pending
+// settings. The attribute of the password that guards the settings does not set
+// the password (an action does), it authorizes the change.
 func patchBIOS(ctx context.Context, c Call) (Result, error) {
-	when, err := applyAt(c.Values, applyTime+"/ApplyTime", applyTime, c.Host.Now())
+	when, err := parseApplyTime(c.Values, applyTime+"/ApplyTime", applyTime, c.Host.Now())
 	if err != nil {
 		return Result{}, err
 	}
@@ -223,53 +230,56 @@ func patchBIOS(ctx context.Context, c Call) (Result, error) {
 		}
 		v, ok := firmware.ValueOf(x)
 		if !ok {
-			m := message.PropertyValueTypeError.With(Echo(x), name).About(toAttribute(name))
-			return Result{}, Decline(http.StatusBadRequest, m)
+			m := message.PropertyValueTypeError.With(Echo(x), name).About(attributePointer(name))
+			return Result{}, Reject(http.StatusBadRequest, m)
 		}
 		cmd.Settings = append(cmd.Settings, firmware.Setting{Name: name, Value: v})
 	}
 	if !of.TaskForApplyTime || when.Apply == "" {
-		return Result{}, refusedBIOS(c.Host.Apply(ctx, machine.Firmware{Command: cmd}))
+		return Result{}, biosError(c.Host.Apply(ctx, machine.Firmware{Command: cmd}))
 	}
-	out, err := c.Begin(ctx, cmp.Or(of.TaskName, "Apply BIOS settings"), func(job string) machine.Command {
+	out, err := c.BeginTask(ctx, cmp.Or(of.TaskName, "Apply BIOS settings"), func(job string) machine.Command {
 		cmd.Task = job
 		return machine.Firmware{Command: cmd}
 	})
-	return out, refusedBIOS(err)
+	return out, biosError(err)
 }
 
-// settingsTimes are when settings can be applied.
-func settingsTimes(v View) []string {
+// settingsApplyTimes returns the apply times that the settings resource
+// supports.
+func settingsApplyTimes(v View) []string {
 	if of := v.Dialect.BIOS.ApplyTimes; len(of) > 0 {
 		return Texts(of)
 	}
 	return Texts(firmware.SettingsTimes)
 }
 
-func clearBIOS(ctx context.Context, c Call) (Result, error) {
+func clearPendingSettings(ctx context.Context, c Call) (Result, error) {
 	return Result{}, c.Host.Apply(ctx, machine.Firmware{Command: firmware.ClearPending{}})
 }
 
-// refusedBIOS words an error of settings.
-func refusedBIOS(err error) error {
+// biosError converts an error of the firmware model to a RequestError.
+func biosError(err error) error {
 	var bad firmware.AttributeErrors
 	var password *firmware.PasswordError
 	switch {
 	case errors.As(err, &bad):
-		return Decline(http.StatusBadRequest, Map(bad, attributeError)...)
+		return Reject(http.StatusBadRequest, Map(bad, attributeMessage)...)
 	case errors.As(err, &password) && password.Missing:
-		return Decline(http.StatusBadRequest, message.PropertyMissing.With(password.Name).About(toAttribute(password.Name)))
+		return Reject(http.StatusBadRequest, message.PropertyMissing.With(password.Name).About(attributePointer(password.Name)))
 	case errors.As(err, &password):
-		return Decline(http.StatusBadRequest, message.PropertyValueError.With(password.Name).About(toAttribute(password.Name)))
+		return Reject(http.StatusBadRequest, message.PropertyValueError.With(password.Name).About(attributePointer(password.Name)))
 	}
 	return err
 }
 
-// toAttribute is the JSON pointer to an attribute.
-func toAttribute(name string) string { return Refusal{Path: []string{"Attributes", name}}.Pointer() }
+// attributePointer returns the JSON pointer to an attribute.
+func attributePointer(name string) string {
+	return InputError{Path: []string{"Attributes", name}}.Pointer()
+}
 
-// attributeError words what is wrong with the value of an attribute.
-func attributeError(e *firmware.AttributeError) message.Message {
+// attributeMessage returns the message for an attribute value that is not valid.
+func attributeMessage(e *firmware.AttributeError) message.Message {
 	n, v := e.Name, e.Value.String()
 	limit := func(n *int64) string {
 		if n == nil {
@@ -291,7 +301,7 @@ func attributeError(e *firmware.AttributeError) message.Message {
 		firmware.NoMatch:    func() message.Message { return message.PropertyValueFormatError.With(v, n) },
 		firmware.Twice:      func() message.Message { return message.PropertyDuplicate.With(n) },
 	}
-	return m[e.Fault]().About(toAttribute(n))
+	return m[e.Fault]().About(attributePointer(n))
 }
 
 var biosActions = []Action{
@@ -313,7 +323,7 @@ var biosActions = []Action{
 	},
 }
 
-// biosPasswords are the names of the BIOS's passwords.
+// biosPasswords returns the names of the BIOS passwords.
 func biosPasswords(v View) []string {
 	var out []string
 	for _, a := range v.registry().Attributes {
@@ -324,14 +334,14 @@ func biosPasswords(v View) []string {
 	return out
 }
 
-// changeBIOSPassword sets a password of the BIOS. An empty one is none.
+// changeBIOSPassword sets a BIOS password. An empty one removes it.
 func changeBIOSPassword(ctx context.Context, c Call) (Result, error) {
 	const action = "Bios.ChangePassword"
 	err := c.Host.Apply(ctx, machine.Firmware{Command: firmware.ChangePassword{
 		Name: Value(c.Values, "PasswordName", ""), Old: Value(c.Values, "OldPassword", ""), New: Value(c.Values, "NewPassword", ""),
 	}})
 	wrong := func(parameter string) error {
-		return Decline(http.StatusBadRequest, message.ActionParameterValueError.With(parameter, action).About("#/"+parameter))
+		return Reject(http.StatusBadRequest, message.ActionParameterValueError.With(parameter, action).About("#/"+parameter))
 	}
 	var bad firmware.AttributeErrors
 	var password *firmware.PasswordError

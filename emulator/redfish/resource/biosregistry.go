@@ -6,7 +6,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
 
-// attributeRegistry is the registry of the BIOS attributes (DSP2046,
+// attributeRegistry returns the registry of the BIOS attributes (DSP2046,
 // AttributeRegistry). It is a document, not a resource: it has no @odata.id.
 func attributeRegistry(v View) Object {
 	r := v.registry()

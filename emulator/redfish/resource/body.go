@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// shown is a member as its collection shows it.
-func (m *Match) shown(v View, id string) Object {
+// memberObject returns a member as its collection shows it: a link, or the
+// expanded resource.
+func (m *Match) memberObject(v View, id string) Object {
 	uri := v.URI + "/" + id
 	if m.memberRow == nil {
 		return Ref(uri)
@@ -20,40 +21,42 @@ func (m *Match) shown(v View, id string) Object {
 	return (&Match{Route: &Route{Row: m.memberRow}, URI: uri, IDs: ids}).Object(v)
 }
 
-// Object is the body of a resource as the standard has it.
+// Object returns the body of a resource as the standard defines it, before a
+// dialect changes it.
 func (m *Match) Object(v View) Object {
 	o := m.Standard(v)
-	m.ShowETag(v, o, m.Volatile)
+	m.AddETag(v, o, m.Volatile)
 	return o
 }
 
-// ShowETag adds an ETag of the body that the body itself shows.
-func (m *Match) ShowETag(v View, o Object, volatile []string) {
+// AddETag adds an ETag of the body that the body itself shows. The ETag does not
+// cover the volatile properties.
+func (m *Match) AddETag(v View, o Object, volatile []string) {
 	if m.finish != nil {
 		m.finish(v, o, func(o Object) string { return FormatETag(ETag(Encode(Without(o, volatile))), v.Dialect.Protocol.ETags) })
 	}
 }
 
-// Standard is object without what finish adds: the properties of the row and
-// those that all rows have in common.
+// Standard returns the body of Object without the ETag that the row's finish
+// function adds.
 func (m *Match) Standard(v View) Object {
 	o := m.Stable(v)
 	m.addFragments(o, v)
 	return o
 }
 
-// Stable is standard without fragments.
+// Stable returns the body of Standard without fragments.
 func (m *Match) Stable(v View) Object {
 	var o Object
 	if m.MemberVariable != "" {
 		o = Object{"Name": m.Name}
 		var members []Object
 		for _, id := range Members[m.MemberVariable](v) {
-			members = append(members, m.shown(v, id))
+			members = append(members, m.memberObject(v, id))
 		}
 		o["Members@odata.count"] = len(members)
 		o["Members"] = append([]Object{}, members...) // never null
-		if capable := m.Capable(v); capable != nil {
+		if capable := m.CapabilitiesAnnotation(v); capable != nil {
 			o["@Redfish.CollectionCapabilities"] = capable
 		}
 	} else {
@@ -66,7 +69,7 @@ func (m *Match) Stable(v View) Object {
 		o[operationApplyTimeSupport] = times
 	}
 	if m.Patch != nil {
-		Annotate(o, m.Patch.Inputs, v)
+		AnnotateAllowableValues(o, m.Patch.Inputs, v)
 	}
 	if _, ok := o["@odata.id"]; !ok {
 		o["@odata.id"] = v.URI
@@ -102,8 +105,8 @@ func (m *Match) Stable(v View) Object {
 	return o
 }
 
-// Without is an object but for some of its properties, which are named by their
-// paths: "A", "A/B".
+// Without returns a copy of an object without the properties at some paths: "A",
+// "A/B".
 func Without(o Object, paths []string) Object {
 	less := maps.Clone(o)
 	for _, path := range paths {
@@ -117,20 +120,24 @@ func Without(o Object, paths []string) Object {
 	return less
 }
 
-// TypeName is the name of a schema without its version.
+// TypeName returns the name of a schema without its version.
 func TypeName(schema string) string {
 	name, _, _ := strings.Cut(schema, ".")
 	return name
 }
 
+// OdataType returns the @odata.type of a versioned schema:
+// "#Chassis.v1_28_0.Chassis".
 func OdataType(schema string) string { return "#" + schema + "." + TypeName(schema) }
 
-// published is where the DMTF and SNIA publish a type's schemas.
-func published(schema string) string {
+// schemaBaseURL returns the URL under which DMTF or SNIA publish the schemas of
+// a type.
+func schemaBaseURL(schema string) string {
 	if strings.HasPrefix(schema, "Volume") {
 		return "http://redfish.dmtf.org/schemas/swordfish/v1/"
 	}
 	return "http://redfish.dmtf.org/schemas/v1/"
 }
 
-func JSONSchema(schema string) string { return published(schema) + schema + ".json" }
+// JSONSchema returns the URL at which the JSON schema of a type is published.
+func JSONSchema(schema string) string { return schemaBaseURL(schema) + schema + ".json" }

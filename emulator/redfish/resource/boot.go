@@ -10,19 +10,20 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// bootShows is what boot options follow from.
-var bootShows = PartIdentity | PartBoot | PartFirmware | PartStorage | PartNICShift
+// bootParts are the parts of the state that boot options depend on.
+var bootParts = PartIdentity | PartBoot | PartFirmware | PartStorage | PartNICShift
 
 func bootRows() []Row {
 	return []Row{
-		{URI: "/redfish/v1/Systems/{system}/BootOptions", Schema: "BootOptionCollection", DependsOn: bootShows,
+		{URI: "/redfish/v1/Systems/{system}/BootOptions", Schema: "BootOptionCollection", DependsOn: bootParts,
 			Link: "-", Name: "Boot Options", MemberVariable: "option"},
-		{URI: "/redfish/v1/Systems/{system}/BootOptions/{option}", Schema: "BootOption.v1_0_6", DependsOn: bootShows,
+		{URI: "/redfish/v1/Systems/{system}/BootOptions/{option}", Schema: "BootOption.v1_0_6", DependsOn: bootParts,
 			Read: bootOption, Patch: &bootOptionPatch},
 	}
 }
 
-// bootOverride is what of ComputerSystem.Boot changes with a boot or before one.
+// bootOverride returns the properties of ComputerSystem.Boot that change with a
+// boot or before one.
 func bootOverride(v View) Object {
 	o := v.Machine.Override
 	return Object{
@@ -32,7 +33,7 @@ func bootOverride(v View) Object {
 	}
 }
 
-// bootOrder is the rest of ComputerSystem.Boot.
+// bootOrder returns the remaining properties of ComputerSystem.Boot.
 func bootOrder(v View) Object {
 	set, order := v.Machine.Boot, v.Machine.EffectiveBootOrder()
 	return Object{
@@ -41,13 +42,13 @@ func bootOrder(v View) Object {
 		"BootSourceOverrideMode@Redfish.AllowableValues":    bootModes(v),
 		"HttpBootUri": orNull(set.HTTPURI),
 		"BootOptions": Ref(v.system("BootOptions")), "Certificates": Ref(v.system("Boot", "Certificates")), "BootOrderPropertySelection": "BootOrder",
-		"BootOrder": Map(order, bootOptionID), "AliasBootOrder": aliases(order), "AliasBootOrder@Redfish.AllowableValues": bootAliases(v),
+		"BootOrder": Map(order, bootOptionID), "AliasBootOrder": bootAliasesOf(order), "AliasBootOrder@Redfish.AllowableValues": bootAliases(v),
 		"AutomaticRetryConfig": string(retryConfig(set)), "AutomaticRetryConfig@Redfish.AllowableValues": retryConfigs(v),
 		"AutomaticRetryAttempts": set.Attempts,
 	}
 }
 
-// orNull is a text, or null for one that is not set.
+// orNull returns a string, or nil if it is empty.
 func orNull(text string) any {
 	if text == "" {
 		return nil
@@ -57,8 +58,9 @@ func orNull(text string) any {
 
 func bootOptionID(b machine.BootOption) string { return b.ID }
 
-// aliases are the kinds of boot options, in the order of their first.
-func aliases(all []machine.BootOption) []string {
+// bootAliasesOf returns the aliases of boot options, each once, in the order of
+// their first option.
+func bootAliasesOf(all []machine.BootOption) []string {
 	out := []string{}
 	for _, b := range all {
 		if !slices.Contains(out, string(b.Kind)) {
@@ -68,15 +70,15 @@ func aliases(all []machine.BootOption) []string {
 	return out
 }
 
-func bootEnableds(View) []string    { return enableds }
-func bootModes(View) []string       { return modes }
+func bootEnableds(View) []string    { return overrideEnableds }
+func bootModes(View) []string       { return overrideModes }
 func bootTargets(v View) []string   { return Texts(v.Dialect.BootTargets) }
 func retryConfigs(View) []string    { return Texts(machine.RetryConfigs) }
 func bootOptionIDs(v View) []string { return Map(v.Machine.BootOptions(), bootOptionID) }
-func bootAliases(v View) []string   { return aliases(v.Machine.BootOptions()) }
+func bootAliases(v View) []string   { return bootAliasesOf(v.Machine.BootOptions()) }
 
-// What is the same for all; nobody changes it.
-var enableds, modes = Texts(machine.Enableds), Texts(machine.Modes)
+// All machines share these values. Nothing modifies them.
+var overrideEnableds, overrideModes = Texts(machine.Enableds), Texts(machine.Modes)
 
 func retryConfig(b *machine.BootSettings) machine.RetryConfig {
 	if b.Retry == "" {
@@ -85,7 +87,7 @@ func retryConfig(b *machine.BootSettings) machine.RetryConfig {
 	return b.Retry
 }
 
-// bootInputs are what can be written of ComputerSystem.Boot.
+// bootInputs are the writable properties of ComputerSystem.Boot.
 var bootInputs = []Input{
 	{Name: "BootSourceOverrideEnabled", Kind: Text, Allowed: bootEnableds},
 	{Name: "BootSourceOverrideTarget", Kind: Text, Allowed: bootTargets},
@@ -100,21 +102,22 @@ var bootInputs = []Input{
 	{Name: "AutomaticRetryAttempts", Kind: Integer, Min: 0, Max: machine.MaxAttempts},
 }
 
-// isBootURI says whether an HTTP boot can begin there; "" asks DHCP.
+// isBootURI reports whether a string is a valid HttpBootUri. An empty one lets
+// DHCP name the URI.
 func isBootURI(raw string) bool {
 	u, err := url.Parse(raw)
 	return raw == "" || err == nil && machine.ValidText(raw) && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
-// overrideProperties are the properties of the fields of an override.
+// overrideProperties maps the fields of a boot override to properties.
 var overrideProperties = map[string]string{
 	"Enabled": "BootSourceOverrideEnabled", "Target": "BootSourceOverrideTarget", "Mode": "BootSourceOverrideMode",
 	"Path": "UefiTargetBootSourceOverride", "Next": "BootNext",
 }
 
-// setBoot lists the commands that make ComputerSystem.Boot as a client wants
-// it.
-func setBoot(c Call) ([]machine.Command, error) {
+// bootCommands returns the machine commands that apply a client's changes of
+// ComputerSystem.Boot.
+func bootCommands(c Call) ([]machine.Command, error) {
 	var all []machine.Command
 	sent := func(name string) bool { _, ok := c.Values["Boot/"+name]; return ok }
 	if sent("HttpBootUri") {
@@ -127,7 +130,7 @@ func setBoot(c Call) ([]machine.Command, error) {
 			Attempts: int(Value(c.Values, "Boot/AutomaticRetryAttempts", int64(is.Attempts))),
 		})
 	}
-	order, err := newOrder(c)
+	order, err := requestedBootOrder(c)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +151,7 @@ func setBoot(c Call) ([]machine.Command, error) {
 	o.LocalDrive = c.View.Dialect.Media.BootTarget != "" && o.Target == machine.Cd
 	if field, with, ok := o.Conflict(); ok {
 		a, b := overrideProperties[field], overrideProperties[with]
-		return nil, Decline(http.StatusBadRequest, message.PropertyValueConflict.With(a, b).About("#/Boot/"+a))
+		return nil, Reject(http.StatusBadRequest, message.PropertyValueConflict.With(a, b).About("#/Boot/"+a))
 	}
 	if o != was {
 		all = append(all, machine.SetOverride{Override: o})
@@ -156,17 +159,18 @@ func setBoot(c Call) ([]machine.Command, error) {
 	return all, nil
 }
 
-// newOrder is the boot order that a client wants; nil if it says nothing.
-func newOrder(c Call) ([]string, error) {
+// requestedBootOrder returns the boot order that a client sent as BootOrder or
+// AliasBootOrder; nil if it sent neither.
+func requestedBootOrder(c Call) ([]string, error) {
 	ids, byID := c.Values["Boot/BootOrder"].([]any)
 	kinds, byKind := c.Values["Boot/AliasBootOrder"].([]any)
 	switch {
 	case byID && byKind:
-		return nil, Decline(http.StatusBadRequest, message.PropertyValueConflict.With("BootOrder", "AliasBootOrder").About("#/Boot/BootOrder"))
+		return nil, Reject(http.StatusBadRequest, message.PropertyValueConflict.With("BootOrder", "AliasBootOrder").About("#/Boot/BootOrder"))
 	case byID:
-		return distinct(ids, "BootOrder")
+		return uniqueStrings(ids, "BootOrder")
 	case byKind:
-		aliases, err := distinct(kinds, "AliasBootOrder")
+		aliases, err := uniqueStrings(kinds, "AliasBootOrder")
 		if err != nil {
 			return nil, err
 		}
@@ -183,13 +187,14 @@ func newOrder(c Call) ([]string, error) {
 	return nil, nil
 }
 
-// distinct are the elements of an array, each of which may be there once.
-func distinct(all []any, property string) ([]string, error) {
+// uniqueStrings returns the elements of an array of strings. It rejects
+// duplicates.
+func uniqueStrings(all []any, property string) ([]string, error) {
 	out := []string{}
 	for _, x := range all {
 		t, _ := x.(string)
 		if slices.Contains(out, t) {
-			return nil, Decline(http.StatusBadRequest, message.PropertyValueError.With(property).About("#/Boot/"+property))
+			return nil, Reject(http.StatusBadRequest, message.PropertyValueError.With(property).About("#/Boot/"+property))
 		}
 		out = append(out, t)
 	}

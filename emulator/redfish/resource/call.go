@@ -13,65 +13,67 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// Call is one request that was understood: to whom, about what, by whom.
+// Call is a request that was parsed, authenticated and matched to a resource.
 type Call struct {
 	Host      Host
 	View      View   // of the resource that the request addresses
-	Values    Values // what the client sent and the inputs took
+	Values    Values // the valid values that the client sent
 	Actor     Actor
 	From      string // address of the client
 	Request   request
 	Match     *Match
 	Method    string
-	Body      Document // what the client sent, whole
-	ApplyTime string   // it shall take effect: immediate, or another of resource.applies
+	Body      Document // everything that the client sent
+	ApplyTime string   // an OperationApplyTime that the resource supports
 }
 
-// request is what a call needs of the HTTP request that it came with.
+// request is the part of the HTTP request that a call needs.
 type request interface {
-	// Expect says with which status the request is answered if all goes well.
+	// Expect sets the status of the response if the call succeeds.
 	Expect(status int)
-	// SignedIn says whom the request has signed in.
+	// SignedIn records the user that the request has authenticated.
 	SignedIn(who Actor)
-	// Task is the ID of the task that work joins; "": a new one.
+	// Task returns the ID of the task that runs the call; "" if a new task is needed.
 	Task() string
-	// Query is that of the URL.
+	// Query returns the query parameters of the URL.
 	Query() url.Values
-	// HoldsETag says whether an ETag is that of a resource.
+	// HoldsETag reports whether an ETag matches a resource.
 	HoldsETag(tag string, m *Match) bool
-	// Do carries out a request to the standard's resources, in the same name, as
-	// a step of a task or, with "", of none.
+	// Do sends an inner request to a standard URI as the same actor. task is the ID
+	// of the task that it is part of, or "".
 	Do(ctx context.Context, task string, kind InnerKind, method, uri string, body Object) *InnerResponse
-	// Outlive says that work goes on with the call after the answer.
+	// Outlive marks the call as in use after the response is sent.
 	Outlive()
-	// Wait waits for some of the lab's time, or until the context ends.
+	// Wait waits for a duration of the lab's clock, or until the context ends.
 	Wait(ctx context.Context, d time.Duration) error
 }
 
-// taskRequest tells a job what asked for it. A request that held a secret is not
-// shown (DSP2046, Task.HidePayload).
+// taskRequest returns the request as its task shows it. The payload of a request
+// with a secret is hidden (DSP2046, Task.HidePayload).
 func (c Call) taskRequest() bmc.Request {
 	body, hidden := c.Body.Redacted(c.Match)
 	return bmc.Request{Method: c.Method, Target: c.Match.target(), Body: body, Hidden: hidden}
 }
 
-// job is a job that this request asks for.
-func (c Call) job(name string) bmc.OpenTask {
+// namedTask returns the command that opens a task with a name for this request.
+func (c Call) namedTask(name string) bmc.OpenTask {
 	return bmc.OpenTask{Name: name, User: c.Actor.User, Account: c.Actor.Account, Request: c.taskRequest()}
 }
 
-// Begin opens a job for a command to the machine and answers with it.
-func (c Call) Begin(ctx context.Context, name string, do func(job string) machine.Command) (Result, error) {
+// BeginTask opens a task for a machine command and returns the task as the
+// result. A call that already runs in a task applies the command in that task.
+func (c Call) BeginTask(ctx context.Context, name string, do func(job string) machine.Command) (Result, error) {
 	c.Request.Expect(http.StatusAccepted)
 	if job := c.Request.Task(); job != "" {
 		return Result{Task: job}, c.Host.Apply(ctx, do(job))
 	}
-	j, err := c.Host.Begin(ctx, c.job(name), do)
+	j, err := c.Host.Begin(ctx, c.namedTask(name), do)
 	return Result{Task: j.ID}, err
 }
 
-// work has the BMC begin work of its own, and answers with its job.
-func (c Call) work(ctx context.Context, do bmc.Command) (Result, error) {
+// startTask applies a BMC command that opens a task and returns the task as the
+// result.
+func (c Call) startTask(ctx context.Context, do bmc.Command) (Result, error) {
 	evs, err := c.Host.ApplyBMC(ctx, do)
 	if err != nil {
 		return Result{}, err
@@ -84,27 +86,28 @@ func (c Call) work(ctx context.Context, do bmc.Command) (Result, error) {
 	return Result{}, fmt.Errorf("redfish: %T opened no job", do)
 }
 
-// Result is what an operation answers. The zero reply has nothing to say but
-// that it was done.
+// Result is the outcome of a call. The zero Result is a success without a body.
 type Result struct {
-	URI      string            // address of what was made, when that is no member of the addressed collection
-	ID       string            // last segment of the address of a new member
-	Token    string            // of a session, shown this once
-	Body     Object            // of an action that answers something
-	Task     string            // that goes on: the answer is 202 and leads to its task
-	Status   int               // of the answer with body, or without one; 0: as is usual
-	Inner    *InnerResponse    // that is the answer
-	Refusals []Refusal         // of a PATCH: what only the model could find wrong; the rest was done
-	Messages []message.Message // beside the resource that is answered
+	URI         string            // URI of the new resource, when it is not a member of the addressed collection
+	ID          string            // ID of the new member
+	Token       string            // of a new session (X-Auth-Token)
+	Body        Object            // of the response to an action
+	Task        string            // ID of a running task: the response is 202 and links to it
+	Status      int               // of the response; 0: the default
+	Inner       *InnerResponse    // if not nil, it is the response
+	InputErrors []InputError      // of a PATCH: properties that the model rejected; the others were applied
+	Messages    []message.Message // added to the resource in the response
 }
 
-// OpenTask is the job that an operation is.
+// OpenTask returns the command that opens a task named by the request's method
+// and target.
 func (c Call) OpenTask() bmc.OpenTask {
 	r := c.taskRequest()
 	return bmc.OpenTask{Name: r.Method + " " + r.Target, User: c.Actor.User, Account: c.Actor.Account, Request: r}
 }
 
-// RecordTask makes a job of what is done already.
+// RecordTask opens and closes a task for a call that is already completed. It
+// returns the task's ID.
 func (c Call) RecordTask(ctx context.Context) (job string, err error) {
 	evs, err := c.Host.ApplyBMC(ctx, c.OpenTask())
 	if err != nil {
@@ -119,15 +122,17 @@ func (c Call) RecordTask(ctx context.Context) (job string, err error) {
 	return job, err
 }
 
-// InnerKind says of a request whether it is a step of another.
+// InnerKind says whether an inner request runs inside a request that holds the
+// host's lock.
 type InnerKind string
 
 const (
-	Within InnerKind = "within" // of one that holds the host's lock
-	Beside InnerKind = "beside"
+	InnerHoldingLock InnerKind = "within" // inside a request that holds the host's lock
+	InnerWithoutLock InnerKind = "beside"
 )
 
-// InnerResponse is the answer to a step. It takes the place of a connection.
+// InnerResponse records the response to an inner request. It implements
+// http.ResponseWriter.
 type InnerResponse struct {
 	Headers  http.Header
 	Status   int
@@ -152,14 +157,15 @@ func (a *InnerResponse) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// InnerError is the error of a step that was refused: its answer is the answer.
+// InnerError is the error of an inner request that failed. Its response becomes
+// the response to the client.
 type InnerError struct{ *InnerResponse }
 
 // Error implements error.
-func (e *InnerError) Error() string { return "redfish: step: " + e.Why() }
+func (e *InnerError) Error() string { return "redfish: step: " + e.Reason() }
 
-// Why is what went wrong, for people.
-func (a *InnerResponse) Why() string {
+// Reason describes the failure for people.
+func (a *InnerResponse) Reason() string {
 	if len(a.Messages) == 0 {
 		return fmt.Sprintf("it was answered with status %d", a.Status)
 	}

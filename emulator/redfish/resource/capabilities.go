@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Capabilities is the resource that describes what a new member of a collection
-// is made of (DSP0266, "Collection capabilities annotation"). It is of the
-// member's type, and shows annotations instead of values.
+// Capabilities returns the row of the resource that describes how to create a
+// member of a collection (DSP0266, "Collection capabilities annotation"). It has
+// the member's type and shows annotations instead of values.
 func Capabilities(r, member *Row) *Row {
 	var changes []Input
 	if member.Patch != nil {
@@ -15,18 +15,18 @@ func Capabilities(r, member *Row) *Row {
 	}
 	return &Row{
 		URI: r.URI + "/Capabilities", Schema: member.Schema, Privileges: r.Privileges, DependsOn: r.DependsOn,
-		When: func(v View) bool { return (r.When == nil || r.When(v)) && r.grows(v) },
+		When: func(v View) bool { return (r.When == nil || r.When(v)) && r.acceptsMembers(v) },
 		Read: func(v View) Object {
-			o := required(r.Create.Inputs, changes, v)
+			o := capabilityAnnotations(r.Create.Inputs, changes, v)
 			o["Name"] = "Capabilities of " + r.Name
 			return o
 		},
 	}
 }
 
-// required tells of inputs whether a new member needs them, and whether they
-// can be changed later.
-func required(inputs, changes []Input, v View) Object {
+// capabilityAnnotations returns annotations that say which inputs are required
+// on create and which can be updated later.
+func capabilityAnnotations(inputs, changes []Input, v View) Object {
 	o := Object{}
 	for i := range inputs {
 		in := &inputs[i]
@@ -42,26 +42,26 @@ func required(inputs, changes []Input, v View) Object {
 		} else {
 			say("UpdatableAfterCreate")
 		}
-		if values := in.listed(v); values != nil {
-			o[in.Name+Allowable] = values
+		if values := in.allowableValues(v); values != nil {
+			o[in.Name+AllowableValues] = values
 		}
 		if in.Kind == Group {
-			o[in.Name] = required(in.Of, change.Of, v)
+			o[in.Name] = capabilityAnnotations(in.Of, change.Of, v)
 		}
 	}
 	return o
 }
 
-// Capable is the annotation of a collection that leads to its capabilities, or
-// nil. The schema knows but few use cases (CollectionCapabilities.UseCase); of
-// other collections there is only how many members they take.
-func (r *Row) Capable(v View) Object {
-	if !r.grows(v) || r.Create.UseCase == "" && r.Create.MaxMembers == nil {
+// CapabilitiesAnnotation returns the @Redfish.CollectionCapabilities of a
+// collection, or nil. The schema defines few use cases
+// (CollectionCapabilities.UseCase); other collections show MaxMembers alone.
+func (r *Row) CapabilitiesAnnotation(v View) Object {
+	if !r.acceptsMembers(v) || r.Create.UseCase == "" && r.Create.MaxMembers == nil {
 		return nil
 	}
 	o := Object{"@odata.type": "#" + capabilitiesSchema + ".CollectionCapabilities"}
 	if r.Create.MaxMembers != nil {
-		o["MaxMembers"] = max(1, r.Create.MaxMembers(v)) // the least that the schema knows
+		o["MaxMembers"] = max(1, r.Create.MaxMembers(v)) // the schema's minimum
 	}
 	if r.Create.UseCase != "" {
 		o["Capabilities"] = []Object{{
@@ -72,15 +72,16 @@ func (r *Row) Capable(v View) Object {
 	return o
 }
 
-// grows says whether clients can add members to a collection.
-func (r *Row) grows(v View) bool {
+// acceptsMembers reports whether clients can add members to a collection by
+// POST.
+func (r *Row) acceptsMembers(v View) bool {
 	return r.Create != nil && (r.Refuses == nil || !r.Refuses(v, http.MethodPost))
 }
 
 const capabilitiesSchema = "CollectionCapabilities.v1_4_1"
 
-// memberOf is the row of a collection's members.
-func memberOf(tree []Row, r *Row) *Row {
+// memberRow returns the row of a collection's members; nil if there is none.
+func memberRow(tree []Row, r *Row) *Row {
 	for i := range tree {
 		below, ok := strings.CutPrefix(tree[i].URI, r.URI+"/{")
 		if ok && strings.HasSuffix(below, "}") && !strings.Contains(below, "/") {

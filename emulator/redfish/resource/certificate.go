@@ -18,8 +18,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// WebCertificates is where the BMC's own certificate is; it holds exactly one.
-const WebCertificates = "/redfish/v1/Managers/{manager}/NetworkProtocol/HTTPS/Certificates"
+// HTTPSCertificates is the URI pattern of the collection with the BMC's HTTPS
+// certificate. It always has one member.
+const HTTPSCertificates = "/redfish/v1/Managers/{manager}/NetworkProtocol/HTTPS/Certificates"
 
 func certificateRows() []Row {
 	rows := []Row{
@@ -27,31 +28,31 @@ func certificateRows() []Row {
 			Read: certificateService, Actions: certificateServiceActions},
 		{URI: "/redfish/v1/CertificateService/CertificateLocations", Schema: "CertificateLocations.v1_0_4",
 			DependsOn: PartAccess | PartCertificates | PartMedia | PartSubscribers, Read: certificateLocations},
-		{URI: WebCertificates, Schema: "CertificateCollection", DependsOn: PartCertificates, Link: "-",
-			Name: "HTTPS Certificates", MemberVariable: "webcert", Create: &webCreate},
-		{URI: WebCertificates + "/{webcert}", Schema: "Certificate.v1_11_0", DependsOn: PartIdentity | PartCertificates,
-			Read: webCertificate, Remove: removeWeb, Refuses: factoryCertificate, Actions: webActions},
+		{URI: HTTPSCertificates, Schema: "CertificateCollection", DependsOn: PartCertificates, Link: "-",
+			Name: "HTTPS Certificates", MemberVariable: "webcert", Create: &httpsCertificateCreate},
+		{URI: HTTPSCertificates + "/{webcert}", Schema: "Certificate.v1_11_0", DependsOn: PartIdentity | PartCertificates,
+			Read: httpsCertificate, Remove: removeHTTPSCertificate, Refuses: factoryCertificate, Actions: httpsCertificateActions},
 	}
-	for _, s := range stores {
+	for _, s := range trustStores {
 		rows = append(rows, storeRows(s)...)
 	}
 	return rows
 }
 
-// trustStore is a collection of certificates that the BMC does not have the
-// keys of.
+// trustStore describes a collection of certificates that the BMC trusts and has
+// no keys of.
 type trustStore struct {
-	above    string // pattern of the resource that it belongs to, or of a part of it
-	variable string // that its members stand for
-	shows    Parts
-	link     string // as in resource
+	parent   string // URI pattern of the resource that it belongs to, or of a part of it
+	variable string // path variable of its members
+	parts    Parts
+	link     string // as Row.Link
 	title    string
-	use      string // Certificate.CertificateUsageTypes; "" of none that has a name
+	use      string // Certificate.CertificateUsageTypes; "" when the standard defines none
 	name     func(v View) bmc.StoreName
 }
 
-// stores are all of them.
-var stores = []trustStore{
+// trustStores are all trust stores of a BMC.
+var trustStores = []trustStore{
 	{"/redfish/v1/Systems/{system}/VirtualMedia/{slot}", "slotcert", PartMedia, "", "Virtual Media Certificates", "",
 		func(v View) bmc.StoreName { return bmc.MediaStore(v.IDs["slot"]) }},
 	{"/redfish/v1/Systems/{system}/Boot", "bootcert", 0, "-", "Boot Certificates", "",
@@ -63,13 +64,13 @@ var stores = []trustStore{
 }
 
 func storeRows(s trustStore) []Row {
-	uri := s.above + "/Certificates"
+	uri := s.parent + "/Certificates"
 	return []Row{
-		{URI: uri, Schema: "CertificateCollection", DependsOn: s.shows | PartCertificates, Link: s.link, Name: s.title, MemberVariable: s.variable,
+		{URI: uri, Schema: "CertificateCollection", DependsOn: s.parts | PartCertificates, Link: s.link, Name: s.title, MemberVariable: s.variable,
 			Create: &Create{Inputs: certificateInputs, Apply: func(ctx context.Context, c Call) (Result, error) {
-				return c.trust(ctx, s.name(c.View), "", ofMember)
+				return c.trust(ctx, s.name(c.View), "", propertyCertificateError)
 			}}},
-		{URI: uri + "/{" + s.variable + "}", Schema: "Certificate.v1_11_0", DependsOn: s.shows | PartCertificates,
+		{URI: uri + "/{" + s.variable + "}", Schema: "Certificate.v1_11_0", DependsOn: s.parts | PartCertificates,
 			Read: func(v View) Object {
 				c := Find(v.BMC.Certificates.Store(s.name(v)), v.IDs[s.variable], certificateID)
 				return certificate(c, s.use)
@@ -83,9 +84,10 @@ func storeRows(s trustStore) []Row {
 
 func certificateID(c bmc.Certificate) string { return c.ID }
 
-// storeMembers are the certificates in a store.
+// storeMembers returns the function that lists the certificate IDs of the store
+// with a path variable. It panics if there is no such store.
 func storeMembers(variable string) func(v View) []string {
-	for _, s := range stores {
+	for _, s := range trustStores {
 		if s.variable == variable {
 			return func(v View) []string { return Map(v.BMC.Certificates.Store(s.name(v)), certificateID) }
 		}
@@ -93,22 +95,23 @@ func storeMembers(variable string) func(v View) []string {
 	panic("redfish: no store of " + variable)
 }
 
-// factoryID is the ID of the certificate that the BMC came with.
+// factoryID is the ID of the factory HTTPS certificate.
 const factoryID = "1"
 
-func webMembers(v View) []string {
+func httpsCertificateIDs(v View) []string {
 	if own := v.BMC.Certificates.HTTPS; own != nil {
 		return []string{own.ID}
 	}
 	return []string{factoryID}
 }
 
-// factoryCertificate cannot be deleted: the BMC would have none.
+// factoryCertificate refuses to delete the factory certificate: the BMC would
+// have none.
 func factoryCertificate(v View, method string) bool {
 	return method == http.MethodDelete && v.BMC.Certificates.HTTPS == nil
 }
 
-func webCertificate(v View) Object {
+func httpsCertificate(v View) Object {
 	c := bmc.Certificate{ID: factoryID}
 	if own := v.BMC.Certificates.HTTPS; own != nil {
 		c = own.Certificate
@@ -118,8 +121,8 @@ func webCertificate(v View) Object {
 	return certificate(c, "Web")
 }
 
-// certificate is a certificate as it is shown: its chain whole, and what can be
-// read in the first of it.
+// certificate returns the body of a Certificate with its whole chain; the other
+// properties describe the first certificate of the chain.
 func certificate(c bmc.Certificate, use string) Object {
 	o := Object{
 		"Name": "Certificate " + c.ID, "CertificateString": encodePEM(c.Chain), "CertificateType": "PEM",
@@ -135,7 +138,7 @@ func certificate(c bmc.Certificate, use string) Object {
 		return o
 	}
 	x, err := x509.ParseCertificate(c.Chain[0])
-	if err != nil { // it was read when it came
+	if err != nil { // it was parsed when it was installed
 		return o
 	}
 	sum := sha256.Sum256(x.Raw)
@@ -144,13 +147,13 @@ func certificate(c bmc.Certificate, use string) Object {
 		o["Subject"].(Object)["AlternativeNames"] = names
 	}
 	o["ValidNotBefore"], o["ValidNotAfter"] = x.NotBefore.UTC().Format(time.RFC3339), x.NotAfter.UTC().Format(time.RFC3339)
-	o["SerialNumber"], o["Fingerprint"], o["FingerprintHashAlgorithm"] = pairs(x.SerialNumber.Bytes()), pairs(sum[:]), "TPM_ALG_SHA256"
+	o["SerialNumber"], o["Fingerprint"], o["FingerprintHashAlgorithm"] = hexPairs(x.SerialNumber.Bytes()), hexPairs(sum[:]), "TPM_ALG_SHA256"
 	o["SignatureAlgorithm"] = signatureOID(x)
 	o["KeyUsage"] = keyUsages(x)
 	return o
 }
 
-// encodePEM is a chain as text.
+// encodePEM returns a DER chain as PEM.
 func encodePEM(chain [][]byte) string {
 	var b strings.Builder
 	for _, der := range chain {
@@ -159,12 +162,12 @@ func encodePEM(chain [][]byte) string {
 	return b.String()
 }
 
-// pairs are bytes in hexadecimal, with colons in between.
-func pairs(b []byte) string {
+// hexPairs returns bytes in hexadecimal, separated by colons.
+func hexPairs(b []byte) string {
 	return strings.ReplaceAll(fmt.Sprintf("% X", b), " ", ":")
 }
 
-// identifier is a name as Certificate.Identifier shows it.
+// identifier returns a distinguished name as Certificate.Identifier.
 func identifier(n pkix.Name) Object {
 	o := Object{"DisplayString": n.String()}
 	for name, values := range map[string][]string{
@@ -197,7 +200,8 @@ func alternativeNames(c *x509.Certificate) []string {
 	return names
 }
 
-// signatureOID is the algorithm of a certificate's signature.
+// signatureOID returns the object identifier of a certificate's signature
+// algorithm.
 func signatureOID(c *x509.Certificate) string {
 	var outer struct {
 		TBS       asn1.RawValue
@@ -210,8 +214,8 @@ func signatureOID(c *x509.Certificate) string {
 	return outer.Algorithm.Algorithm.String()
 }
 
-// usages are what a key can be for, as Certificate.KeyUsage spells it.
-var usages = []struct {
+// keyUsageTypes maps X.509 key usages to the values of Certificate.KeyUsage.
+var keyUsageTypes = []struct {
 	name string
 	bit  x509.KeyUsage
 	ext  x509.ExtKeyUsage // where bit is 0
@@ -236,7 +240,7 @@ var usages = []struct {
 
 func keyUsages(c *x509.Certificate) []string {
 	out := []string{}
-	for _, u := range usages {
+	for _, u := range keyUsageTypes {
 		has := u.bit != 0 && c.KeyUsage&u.bit != 0
 		for _, e := range c.ExtKeyUsage {
 			has = has || u.bit == 0 && e == u.ext
@@ -248,16 +252,16 @@ func keyUsages(c *x509.Certificate) []string {
 	return out
 }
 
-// certificateInputs are what a client says of a certificate that it brings.
-// The text can hold a private key, and so it is never repeated.
+// certificateInputs are the properties of a certificate that a client uploads.
+// CertificateString can hold a private key, so no response repeats it.
 var certificateInputs = []Input{
 	{Name: "CertificateString", Kind: Text, Required: true, Secret: true},
 	{Name: "CertificateType", Kind: Text, Required: true, Allowed: OneOf("PEM", "PEMchain")},
 }
 
-// brought is what a client brought: a chain, and the key of its first
-// certificate if that was with it.
-func (c Call) brought() (chain [][]byte, key bmc.Key, err error) {
+// parseCertificate parses the uploaded CertificateString: a chain, and the
+// private key of its first certificate if the client sent it.
+func (c Call) parseCertificate() (chain [][]byte, key bmc.Key, err error) {
 	rest := []byte(Value(c.Values, "CertificateString", ""))
 	for {
 		block, after := pem.Decode(rest)
@@ -296,26 +300,31 @@ func (c Call) brought() (chain [][]byte, key bmc.Key, err error) {
 	return chain, key, nil
 }
 
-// refusesCertificate says that something is wrong with what a client brought.
-func refusesCertificate(err error) bool {
+// isCertificateError reports whether an error says that an uploaded certificate
+// is not valid.
+func isCertificateError(err error) bool {
 	return errors.Is(err, bmc.ErrCertificate) || errors.Is(err, bmc.ErrExpired) || errors.Is(err, bmc.ErrKey) || errors.Is(err, bmc.ErrUse)
 }
 
-// ofMember and ofReplacement word that something is wrong with a certificate.
-func ofMember() message.Message { return message.PropertyValueError.With("CertificateString") }
-func ofReplacement() message.Message {
+// propertyCertificateError and parameterCertificateError return the message for an
+// invalid certificate in a POST to a collection and in ReplaceCertificate.
+func propertyCertificateError() message.Message {
+	return message.PropertyValueError.With("CertificateString")
+}
+func parameterCertificateError() message.Message {
 	return message.ActionParameterValueError.With("CertificateString", "CertificateService.ReplaceCertificate")
 }
 
-// keeps carries out the command that the brought certificate is for.
-func (c Call) keeps(ctx context.Context, word func() message.Message, do func(chain [][]byte, key bmc.Key) bmc.Command) (Result, error) {
-	chain, key, err := c.brought()
+// storeCertificate parses the uploaded certificate and applies the BMC command
+// that stores it. The result has the certificate's ID.
+func (c Call) storeCertificate(ctx context.Context, word func() message.Message, do func(chain [][]byte, key bmc.Key) bmc.Command) (Result, error) {
+	chain, key, err := c.parseCertificate()
 	var evs []bmc.Event
 	if err == nil {
 		evs, err = c.Host.ApplyBMC(ctx, do(chain, key))
 	}
-	if refusesCertificate(err) {
-		return Result{}, Decline(http.StatusBadRequest, word().About("#/CertificateString"))
+	if isCertificateError(err) {
+		return Result{}, Reject(http.StatusBadRequest, word().About("#/CertificateString"))
 	}
 	for _, ev := range evs {
 		if kept, ok := ev.(bmc.CertificateInstalled); ok {
@@ -325,29 +334,30 @@ func (c Call) keeps(ctx context.Context, word func() message.Message, do func(ch
 	return Result{}, err
 }
 
-// trust puts what a client brought into a store.
+// trust adds the uploaded certificate to a trust store, or replaces the one with
+// the ID instead.
 func (c Call) trust(ctx context.Context, store bmc.StoreName, instead string, word func() message.Message) (Result, error) {
-	return c.keeps(ctx, word, func(chain [][]byte, _ bmc.Key) bmc.Command {
+	return c.storeCertificate(ctx, word, func(chain [][]byte, _ bmc.Key) bmc.Command {
 		return bmc.Trust{Store: store, Chain: chain, Instead: instead, RealTime: clock.Wall()}
 	})
 }
 
-// install makes what a client brought the BMC's own.
+// install makes the uploaded certificate the BMC's HTTPS certificate.
 func (c Call) install(ctx context.Context, word func() message.Message) (Result, error) {
-	return c.keeps(ctx, word, func(chain [][]byte, key bmc.Key) bmc.Command {
+	return c.storeCertificate(ctx, word, func(chain [][]byte, key bmc.Key) bmc.Command {
 		return bmc.InstallHTTPS{Chain: chain, Key: key, RealTime: clock.Wall()}
 	})
 }
 
-// webCreate puts a certificate in the place of the one that there is: a service
-// shows one at a time.
-var webCreate = Create{
+// httpsCertificateCreate replaces the HTTPS certificate: a service shows one at
+// a time.
+var httpsCertificateCreate = Create{
 	Inputs: certificateInputs,
-	Apply:  func(ctx context.Context, c Call) (Result, error) { return c.install(ctx, ofMember) },
+	Apply:  func(ctx context.Context, c Call) (Result, error) { return c.install(ctx, propertyCertificateError) },
 }
 
-// removeWeb gives the BMC back the certificate that it came with.
-func removeWeb(ctx context.Context, c Call) (Result, error) {
+// removeHTTPSCertificate restores the factory HTTPS certificate.
+func removeHTTPSCertificate(ctx context.Context, c Call) (Result, error) {
 	_, err := c.Host.ApplyBMC(ctx, bmc.RemoveHTTPS{})
 	return Result{}, err
 }

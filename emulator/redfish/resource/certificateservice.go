@@ -27,19 +27,19 @@ func certificateService(View) Object { return Object{"Name": "Certificate Servic
 
 func certificateLocations(v View) Object {
 	var uris []string
-	web := v.web()
-	for _, id := range webMembers(v) {
+	web := v.httpsCertificates()
+	for _, id := range httpsCertificateIDs(v) {
 		uris = append(uris, web+"/"+id)
 	}
 	for _, s := range v.BMC.Slots {
-		uris = append(uris, v.trusted(bmc.MediaStore(s.ID), v.system("VirtualMedia", s.ID))...)
+		uris = append(uris, v.certificateURIs(bmc.MediaStore(s.ID), v.system("VirtualMedia", s.ID))...)
 	}
-	uris = append(uris, v.trusted(bmc.BootStore, v.system("Boot"))...)
+	uris = append(uris, v.certificateURIs(bmc.BootStore, v.system("Boot"))...)
 	for _, a := range v.BMC.Accounts {
-		uris = append(uris, v.trusted(bmc.AccountStore(a.ID), AccountURI(a.ID))...)
+		uris = append(uris, v.certificateURIs(bmc.AccountStore(a.ID), AccountURI(a.ID))...)
 	}
 	for _, sub := range v.BMC.Subscribers.List {
-		uris = append(uris, v.trusted(bmc.SubscriptionStore(sub.ID), SubscriptionsURI+"/"+sub.ID)...)
+		uris = append(uris, v.certificateURIs(bmc.SubscriptionStore(sub.ID), SubscriptionsURI+"/"+sub.ID)...)
 	}
 	return Object{
 		"Name":  "Certificate Locations",
@@ -47,11 +47,14 @@ func certificateLocations(v View) Object {
 	}
 }
 
-// web is the collection of the BMC's own certificate.
-func (v View) web() string { return v.manager("NetworkProtocol", "HTTPS", "Certificates") }
+// httpsCertificates returns the URI of the collection with the BMC's HTTPS
+// certificate.
+func (v View) httpsCertificates() string {
+	return v.manager("NetworkProtocol", "HTTPS", "Certificates")
+}
 
-// trusted are the addresses of the certificates in a store.
-func (v View) trusted(name bmc.StoreName, above string) []string {
+// certificateURIs returns the URIs of the certificates in a trust store.
+func (v View) certificateURIs(name bmc.StoreName, above string) []string {
 	return Map(v.BMC.Certificates.Store(name), func(c bmc.Certificate) string { return above + "/Certificates/" + c.ID })
 }
 
@@ -74,28 +77,28 @@ func curveIDs(View) []string {
 	return out
 }
 
-// bits are the lengths of RSA keys that are made.
-var bits = []int64{2048, 3072, 4096}
+// rsaKeyLengths are the supported values of KeyBitLength.
+var rsaKeyLengths = []int64{2048, 3072, 4096}
 
-// keyInputs say which kind of key pair is to be made.
+// keyInputs are the parameters that describe a new key pair.
 var keyInputs = []Input{
 	{Name: "KeyPairAlgorithm", Kind: Text, Allowed: OneOf(algECDSA, algRSA)},
 	{Name: "KeyCurveId", Kind: Text, Allowed: curveIDs},
-	{Name: "KeyBitLength", Kind: Integer, Min: bits[0], Max: bits[len(bits)-1]},
+	{Name: "KeyBitLength", Kind: Integer, Min: rsaKeyLengths[0], Max: rsaKeyLengths[len(rsaKeyLengths)-1]},
 }
 
-// newKey makes a key pair of the kind that a client wants, or of that of the
-// certificate that the BMC came with.
+// newKey generates a key pair as the parameters say; by default its algorithm is
+// that of the factory certificate.
 func (c Call) newKey(action string) (bmc.Key, error) {
 	alg := algECDSA
 	if c.View.BMC.Spec.Key == bmc.RSA2048 {
 		alg = algRSA
 	}
 	alg = Value(c.Values, "KeyPairAlgorithm", alg)
-	length := Value(c.Values, "KeyBitLength", bits[0])
+	length := Value(c.Values, "KeyBitLength", rsaKeyLengths[0])
 	curve := Value(c.Values, "KeyCurveId", curves[0].id)
 	conflict := func(name, sent string) error {
-		return Decline(http.StatusBadRequest, message.ActionParameterValueConflict.With(name, sent).About("#/"+name))
+		return Reject(http.StatusBadRequest, message.ActionParameterValueConflict.With(name, sent).About("#/"+name))
 	}
 	_, hasLength := c.Values["KeyBitLength"]
 	_, hasCurve := c.Values["KeyCurveId"]
@@ -104,8 +107,8 @@ func (c Call) newKey(action string) (bmc.Key, error) {
 		return nil, conflict("KeyCurveId", curve)
 	case alg == algECDSA && hasLength:
 		return nil, conflict("KeyBitLength", strconv.FormatInt(length, 10))
-	case !slices.Contains(bits, length):
-		return nil, Decline(http.StatusBadRequest,
+	case !slices.Contains(rsaKeyLengths, length):
+		return nil, Reject(http.StatusBadRequest,
 			message.ActionParameterValueNotInList.With(strconv.FormatInt(length, 10), "KeyBitLength", action).About("#/KeyBitLength"))
 	}
 	var key any
@@ -133,23 +136,23 @@ const (
 
 var certificateServiceActions = []Action{
 	{
-		Name: generateCSR, Slow: true, // to find primes takes its time
+		Name: generateCSR, Slow: true, // generating an RSA key takes long
 		Inputs: append([]Input{
 			{Name: "CertificateCollection", Kind: Link, Required: true},
-			{Name: "CommonName", Kind: Text, Required: true, Form: isName},
-			{Name: "AlternativeNames", Kind: Array, Of: []Input{{Kind: Text, Form: isName}}},
-			{Name: "Country", Kind: Text, Form: func(s string) bool { return len(s) == 2 && isName(s) }},
-			{Name: "State", Kind: Text, Form: isName},
-			{Name: "City", Kind: Text, Form: isName},
-			{Name: "Organization", Kind: Text, Form: isName},
-			{Name: "OrganizationalUnit", Kind: Text, Form: isName},
-			{Name: "Email", Kind: Text, Form: func(s string) bool { return isName(s) && strings.Contains(s, "@") }},
-			{Name: "GivenName", Kind: Text, Form: isName},
-			{Name: "Surname", Kind: Text, Form: isName},
-			{Name: "Initials", Kind: Text, Form: isName},
+			{Name: "CommonName", Kind: Text, Required: true, Form: isNameAttribute},
+			{Name: "AlternativeNames", Kind: Array, Of: []Input{{Kind: Text, Form: isNameAttribute}}},
+			{Name: "Country", Kind: Text, Form: func(s string) bool { return len(s) == 2 && isNameAttribute(s) }},
+			{Name: "State", Kind: Text, Form: isNameAttribute},
+			{Name: "City", Kind: Text, Form: isNameAttribute},
+			{Name: "Organization", Kind: Text, Form: isNameAttribute},
+			{Name: "OrganizationalUnit", Kind: Text, Form: isNameAttribute},
+			{Name: "Email", Kind: Text, Form: func(s string) bool { return isNameAttribute(s) && strings.Contains(s, "@") }},
+			{Name: "GivenName", Kind: Text, Form: isNameAttribute},
+			{Name: "Surname", Kind: Text, Form: isNameAttribute},
+			{Name: "Initials", Kind: Text, Form: isNameAttribute},
 			{Name: "KeyUsage", Kind: Array, Of: []Input{{Kind: Text, Allowed: usageNames}}},
 		}, keyInputs...),
-		Apply: makeRequest,
+		Apply: makeCSR,
 	},
 	{
 		Name: replace,
@@ -159,15 +162,16 @@ var certificateServiceActions = []Action{
 	},
 }
 
-// isName says whether a text can stand in a certificate: not empty, and not
-// longer than RFC 5280, appendix A.1, lets most names be.
-func isName(s string) bool {
+// isNameAttribute reports whether a string can stand in a distinguished name:
+// not empty, no control characters, at most 255 bytes (RFC 5280, appendix A.1,
+// has lower bounds for some attributes).
+func isNameAttribute(s string) bool {
 	return s != "" && len(s) <= 255 && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' })
 }
 
 func usageNames(View) []string {
 	var out []string
-	for _, u := range usages {
+	for _, u := range keyUsageTypes {
 		out = append(out, u.name)
 	}
 	return out
@@ -182,12 +186,12 @@ var (
 	oidExtUsage  = asn1.ObjectIdentifier{2, 5, 29, 37}
 )
 
-// makeRequest makes a signing request for the BMC's own certificate: of others
-// it has no keys.
-func makeRequest(ctx context.Context, c Call) (Result, error) {
+// makeCSR generates a certificate signing request for the BMC's HTTPS
+// certificate. The BMC has no keys of other certificates.
+func makeCSR(ctx context.Context, c Call) (Result, error) {
 	collection := strings.TrimSuffix(Value(c.Values, "CertificateCollection", ""), "/")
-	if collection != c.View.web() {
-		return Result{}, Decline(http.StatusBadRequest, message.ActionParameterValueNotInList.With(collection, "CertificateCollection", generateCSR).About("#/CertificateCollection"))
+	if collection != c.View.httpsCertificates() {
+		return Result{}, Reject(http.StatusBadRequest, message.ActionParameterValueNotInList.With(collection, "CertificateCollection", generateCSR).About("#/CertificateCollection"))
 	}
 	req, err := c.certificateRequest()
 	if err != nil {
@@ -197,11 +201,12 @@ func makeRequest(ctx context.Context, c Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	csr, err := c.requested(ctx, bmc.RequestCertificate{Key: key, Request: req})
+	csr, err := c.requestCSR(ctx, bmc.RequestCertificate{Key: key, Request: req})
 	return Result{Body: Object{"CertificateCollection": Ref(collection), "CSRString": csr}}, err
 }
 
-// certificateRequest is what a client wants to stand in a request.
+// certificateRequest converts the parameters of GenerateCSR to a certificate
+// request.
 func (c Call) certificateRequest() (x509.CertificateRequest, error) {
 	one := func(name string) []string {
 		if s := Value(c.Values, name, ""); s != "" {
@@ -229,7 +234,7 @@ func (c Call) certificateRequest() (x509.CertificateRequest, error) {
 			continue
 		}
 		if strings.ContainsFunc(name, func(r rune) bool { return r > '~' || r == ' ' }) {
-			return req, Decline(http.StatusBadRequest, message.ActionParameterValueFormatError.With(name, "AlternativeNames", generateCSR).About("#/AlternativeNames"))
+			return req, Reject(http.StatusBadRequest, message.ActionParameterValueFormatError.With(name, "AlternativeNames", generateCSR).About("#/AlternativeNames"))
 		}
 		req.DNSNames = append(req.DNSNames, name)
 	}
@@ -239,12 +244,12 @@ func (c Call) certificateRequest() (x509.CertificateRequest, error) {
 	return req, err
 }
 
-// usageExtensions ask for what the key shall be for (RFC 5280, §4.2.1.3 and
-// §4.2.1.12).
+// usageExtensions returns the extensions that request key usages (RFC 5280,
+// §4.2.1.3 and §4.2.1.12).
 func usageExtensions(uses []any) (out []pkix.Extension, err error) {
 	var bits x509.KeyUsage
 	var ext []asn1.ObjectIdentifier
-	for _, u := range usages {
+	for _, u := range keyUsageTypes {
 		switch {
 		case !slices.Contains(uses, any(u.name)):
 		case u.bit != 0:
@@ -281,8 +286,9 @@ func usageExtensions(uses []any) (out []pkix.Extension, err error) {
 	return out, nil
 }
 
-// requested has a request made and returns it as text.
-func (c Call) requested(ctx context.Context, cmd bmc.RequestCertificate) (string, error) {
+// requestCSR applies the command that signs a certificate request and returns
+// the request as PEM.
+func (c Call) requestCSR(ctx context.Context, cmd bmc.RequestCertificate) (string, error) {
 	evs, err := c.Host.ApplyBMC(ctx, cmd)
 	if err != nil {
 		return "", err
@@ -295,12 +301,12 @@ func (c Call) requested(ctx context.Context, cmd bmc.RequestCertificate) (string
 	return "", errors.New("redfish: certificate request: not made")
 }
 
-// replaceCertificate puts a certificate in the place of another, wherever that
-// is.
+// replaceCertificate replaces the certificate that CertificateUri names, in any
+// collection.
 func replaceCertificate(ctx context.Context, c Call) (Result, error) {
 	uri := Value(c.Values, "CertificateUri", "")
 	m := c.View.Tree.Find(&url.URL{Path: uri})
-	missing := Decline(http.StatusBadRequest, message.ActionParameterValueNotInList.With(uri, "CertificateUri", replace).About("#/CertificateUri"))
+	missing := Reject(http.StatusBadRequest, message.ActionParameterValueNotInList.With(uri, "CertificateUri", replace).About("#/CertificateUri"))
 	if m == nil || m.Action != nil || m.Members || TypeName(m.Schema) != "Certificate" {
 		return Result{}, missing
 	}
@@ -313,13 +319,13 @@ func replaceCertificate(ctx context.Context, c Call) (Result, error) {
 	last := m.Vars[len(m.Vars)-1]
 	out, err := Result{}, error(nil)
 	if last == "webcert" {
-		out, err = there.install(ctx, ofReplacement)
+		out, err = there.install(ctx, parameterCertificateError)
 	} else {
-		i := slices.IndexFunc(stores, func(s trustStore) bool { return s.variable == last })
+		i := slices.IndexFunc(trustStores, func(s trustStore) bool { return s.variable == last })
 		if i < 0 {
 			return Result{}, missing
 		}
-		out, err = there.trust(ctx, stores[i].name(v), v.IDs[last], ofReplacement)
+		out, err = there.trust(ctx, trustStores[i].name(v), v.IDs[last], parameterCertificateError)
 	}
 	if err != nil {
 		return Result{}, err
@@ -332,9 +338,10 @@ const (
 	renew = "Certificate.Renew"
 )
 
-// webActions have a request made for what the certificate says, with another
-// key or with its own.
-var webActions = []Action{
+// httpsCertificateActions generate a certificate signing request from the
+// current HTTPS certificate, with a new key (Rekey) or with the current one
+// (Renew).
+var httpsCertificateActions = []Action{
 	{
 		Name: rekey, Slow: true, Inputs: keyInputs,
 		Apply: func(ctx context.Context, c Call) (Result, error) {
@@ -342,27 +349,28 @@ var webActions = []Action{
 			if err != nil {
 				return Result{}, err
 			}
-			return c.again(ctx, key)
+			return c.renewCSR(ctx, key)
 		},
 	},
 	{
 		Name: renew,
 		Apply: func(ctx context.Context, c Call) (Result, error) {
 			if c.View.BMC.Certificates.HTTPS != nil {
-				return c.again(ctx, nil)
+				return c.renewCSR(ctx, nil)
 			}
 			factory, err := c.Host.FactoryCertificate()
 			if err != nil {
 				return Result{}, err
 			}
-			return c.again(ctx, factory.Key)
+			return c.renewCSR(ctx, factory.Key)
 		},
 	},
 }
 
-// again has a request made for what the BMC's certificate says; a nil key is
-// that of the certificate.
-func (c Call) again(ctx context.Context, key bmc.Key) (Result, error) {
+// renewCSR returns a certificate signing request with the names and key usages
+// of the current HTTPS certificate. A nil key stands for the key of that
+// certificate.
+func (c Call) renewCSR(ctx context.Context, key bmc.Key) (Result, error) {
 	var now bmc.Certificate
 	if own := c.View.BMC.Certificates.HTTPS; own != nil {
 		now = own.Certificate
@@ -385,7 +393,7 @@ func (c Call) again(ctx context.Context, key bmc.Key) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	csr, err := c.requested(ctx, bmc.RequestCertificate{Key: key, Request: x509.CertificateRequest{
+	csr, err := c.requestCSR(ctx, bmc.RequestCertificate{Key: key, Request: x509.CertificateRequest{
 		RawSubject: x.RawSubject, DNSNames: x.DNSNames, IPAddresses: x.IPAddresses, ExtraExtensions: ext,
 	}})
 	return Result{Body: Object{"Certificate": Ref(c.View.URI), "CSRString": csr}}, err

@@ -26,7 +26,7 @@ func chassis(v View) Object {
 		"Name": "Chassis", "ChassisType": "RackMount", "AssetTag": v.Machine.Asset.ChassisTag,
 		"Manufacturer": id.Manufacturer, "Model": id.Model, "SKU": p.SKU, "PartNumber": id.ChassisPart,
 		"SerialNumber": id.ChassisSerial, "UUID": id.UUID, "PowerState": string(v.Machine.Power), "PoweredByParent": false, "ThermalDirection": "FrontToBack",
-		"Status": Object{"State": "Enabled", "Health": "OK", "HealthRollup": worst(v.boxHealth(), v.storageHealth())},
+		"Status": Object{"State": "Enabled", "Health": "OK", "HealthRollup": worstHealth(v.chassisHealth(), v.storageHealth())},
 		"Links": Object{
 			"ComputerSystems": Refs(v.system()), "ManagedBy": Refs(v.manager()), "ManagersInChassis": Refs(v.manager()),
 			"Drives": v.driveLinks(), "Storage": append([]Object{}, subsystems...),
@@ -40,55 +40,57 @@ func chassis(v View) Object {
 	if hasSensors(v) {
 		o["MinPowerWatts"], o["MaxPowerWatts"] = p.Thermal.Limits()
 	}
-	showLight(v, o)
+	addIndicator(v, o)
 	l := v.Machine.PhysicalSecurity
 	o["PhysicalSecurity"] = Object{
-		"IntrusionSensor": intrusion[l.Intrusion], "IntrusionSensorReArm": rearming[l.AutoRearm],
-		"IntrusionSensorReArm@Redfish.AllowableValues": []string{rearming[false], rearming[true]},
+		"IntrusionSensor": intrusionStates[l.Intrusion], "IntrusionSensorReArm": rearmModes[l.AutoRearm],
+		"IntrusionSensorReArm@Redfish.AllowableValues": []string{rearmModes[false], rearmModes[true]},
 	}
 	return o
 }
 
-// How Chassis.PhysicalSecurity tells whether the cover was opened, and whether
-// closing it is enough.
+// Values of Chassis.PhysicalSecurity: IntrusionSensor by whether an intrusion was
+// detected, IntrusionSensorReArm by whether closing the cover resets it.
 var (
-	intrusion = map[bool]string{false: "Normal", true: "HardwareIntrusion"}
-	rearming  = map[bool]string{false: "Manual", true: "Automatic"}
+	intrusionStates = map[bool]string{false: "Normal", true: "HardwareIntrusion"}
+	rearmModes      = map[bool]string{false: "Manual", true: "Automatic"}
 )
 
-// lidOf is what a client wants of the sensor of the cover.
-func lidOf(c Call) (machine.SetIntrusionSensor, bool) {
+// patchedIntrusionSensor returns the intrusion sensor with a client's changes,
+// and whether they change it.
+func patchedIntrusionSensor(c Call) (machine.SetIntrusionSensor, bool) {
 	_, sensor := c.Values["PhysicalSecurity/IntrusionSensor"]
 	_, rearm := c.Values["PhysicalSecurity/IntrusionSensorReArm"]
 	is := c.View.Machine.PhysicalSecurity
 	l := machine.SetIntrusionSensor{Intrusion: is.Intrusion && !sensor, AutoRearm: is.AutoRearm}
-	l.AutoRearm = Value(c.Values, "PhysicalSecurity/IntrusionSensorReArm", rearming[l.AutoRearm]) == rearming[true]
+	l.AutoRearm = Value(c.Values, "PhysicalSecurity/IntrusionSensorReArm", rearmModes[l.AutoRearm]) == rearmModes[true]
 	return l, sensor && is.Intrusion || rearm && l.AutoRearm != is.AutoRearm
 }
 
-// boxHealth is the worst of what cools and feeds the server.
-func (v View) boxHealth() string {
+// chassisHealth returns the worst health of the fans, temperatures and power
+// supplies.
+func (v View) chassisHealth() string {
 	g := v.supplyRedundancy(func(id string) string { return id })
-	return worst(v.coolingHealth(), v.supplyHealth(), g.health())
+	return worstHealth(v.coolingHealth(), v.supplyHealth(), g.health())
 }
 
 var chassisPatch = Patch{
 	Inputs: []Input{
 		{Name: "AssetTag", Kind: Text, Nullable: true, Form: machine.ValidText},
 		{Name: "LocationIndicatorActive", Kind: Boolean},
-		{Name: "IndicatorLED", Kind: Text, Allowed: lights},
+		{Name: "IndicatorLED", Kind: Text, Allowed: indicatorStates},
 		{Name: "PhysicalSecurity", Kind: Group, Of: []Input{
-			{Name: "IntrusionSensor", Kind: Text, Allowed: OneOf(intrusion[false])},
-			{Name: "IntrusionSensorReArm", Kind: Text, Allowed: OneOf(rearming[false], rearming[true])},
+			{Name: "IntrusionSensor", Kind: Text, Allowed: OneOf(intrusionStates[false])},
+			{Name: "IntrusionSensorReArm", Kind: Text, Allowed: OneOf(rearmModes[false], rearmModes[true])},
 		}},
 	},
 	Apply: func(ctx context.Context, c Call) (Result, error) {
-		a := assetOf(c)
+		a := patchedAsset(c)
 		a.ChassisTag = textOrEmpty(c.Values, "AssetTag", a.ChassisTag)
 		all := []machine.Command{machine.SetAsset{Asset: a}}
-		l, changed := lidOf(c)
+		l, changed := patchedIntrusionSensor(c)
 		if is := c.View.Machine.PhysicalSecurity; changed && is.CoverOpen && !l.Intrusion {
-			return Result{}, Decline(http.StatusConflict, message.ResourceInUse.With())
+			return Result{}, Reject(http.StatusConflict, message.ResourceInUse.With())
 		}
 		if changed {
 			all = append(all, l)

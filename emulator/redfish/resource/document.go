@@ -8,21 +8,22 @@ import (
 // Document is a JSON object that a client sent.
 type Document struct {
 	Fields []Field        // in order, each name once
-	index  map[string]int // of many fields: where each is
+	index  map[string]int // index of each field by name, in documents with many fields
 }
 
-// Field is a property of a document.
+// Field is a property of a Document.
 type Field struct {
-	Name  string
-	Value any  // the last that was sent
-	Twice bool // it was sent more than once
+	Name      string
+	Value     any  // the last that was sent
+	Duplicate bool // it was sent more than once
 }
 
-// Few fields are found faster without an index.
-const Few = 16
+// IndexThreshold is the number of fields above which a Document keeps an index.
+// Fewer fields are found faster without one.
+const IndexThreshold = 16
 
-// At is where the field of a name is; -1 when there is none.
-func (in *Document) At(name string) int {
+// Index returns the index of the field with a name; -1 when there is none.
+func (in *Document) Index(name string) int {
 	if in.index != nil {
 		if i, ok := in.index[name]; ok {
 			return i
@@ -32,26 +33,26 @@ func (in *Document) At(name string) int {
 	return slices.IndexFunc(in.Fields, func(f Field) bool { return f.Name == name })
 }
 
-// Get is the value of a name.
+// Get returns the value of a field, and whether it was sent.
 func (in *Document) Get(name string) (value any, sent bool) {
-	i := in.At(name)
+	i := in.Index(name)
 	if i < 0 {
 		return nil, false
 	}
 	return in.Fields[i].Value, true
 }
 
-// Put adds a field.
+// Put sets a field. Putting a name a second time marks the field as a duplicate.
 func (in *Document) Put(name string, value any) {
-	if i := in.At(name); i >= 0 {
-		in.Fields[i].Value, in.Fields[i].Twice = value, true
+	if i := in.Index(name); i >= 0 {
+		in.Fields[i].Value, in.Fields[i].Duplicate = value, true
 		return
 	}
 	in.Fields = append(in.Fields, Field{Name: name, Value: value})
 	switch n := len(in.Fields); {
 	case in.index != nil:
 		in.index[name] = n - 1
-	case n > Few:
+	case n > IndexThreshold:
 		in.index = map[string]int{}
 		for i := range in.Fields {
 			in.index[in.Fields[i].Name] = i
@@ -59,13 +60,13 @@ func (in *Document) Put(name string, value any) {
 	}
 }
 
-// But is the document without some fields.
-func (in *Document) But(some func(f Field) bool) Document {
+// DeleteFunc returns a copy of the document without the fields that match.
+func (in *Document) DeleteFunc(some func(f Field) bool) Document {
 	return Document{Fields: slices.DeleteFunc(slices.Clone(in.Fields), some)}
 }
 
-// Redacted is the document as a job remembers it, and whether something secret
-// was taken out.
+// Redacted returns the document as JSON without secrets, as a task stores it,
+// and whether it removed any.
 func (in Document) Redacted(m *Match) (body string, hidden bool) {
 	var inputs []Input
 	switch {
@@ -81,13 +82,14 @@ func (in Document) Redacted(m *Match) (body string, hidden bool) {
 	if len(in.Fields) == 0 {
 		return "", false
 	}
-	less := in.Without(inputs, &hidden)
+	less := in.RedactSecrets(inputs, &hidden)
 	return string(Encode(less)), hidden
 }
 
-// Without is the document but for the inputs that are secret, and for what no
-// input takes.
-func (in Document) Without(inputs []Input, hidden *bool) Object {
+// RedactSecrets returns the document as an object without secret inputs and
+// without properties that no input accepts. It sets *hidden when it removes a
+// secret.
+func (in Document) RedactSecrets(inputs []Input, hidden *bool) Object {
 	o := Object{}
 	for _, f := range in.Fields {
 		i := InputOf(inputs, f.Name)
@@ -96,28 +98,28 @@ func (in Document) Without(inputs []Input, hidden *bool) Object {
 		case inputs[i].Secret:
 			*hidden = true
 		default:
-			o[f.Name] = inputs[i].told(f.Value, hidden)
+			o[f.Name] = inputs[i].redact(f.Value, hidden)
 		}
 	}
 	return o
 }
 
-// told is a value as a job remembers it.
-func (i *Input) told(value any, hidden *bool) any {
+// redact returns a value without secrets, as a task stores it.
+func (i *Input) redact(value any, hidden *bool) any {
 	switch x := value.(type) {
 	case Document:
 		if i.Kind == Link {
 			uri, _ := x.Get("@odata.id")
 			return Object{"@odata.id": uri}
 		}
-		if i.Kind == Named || i.Kind == Free || i.Kind == AnyObject {
+		if i.Kind == StringMap || i.Kind == ScalarMap || i.Kind == AnyObject {
 			o := Object{}
 			for _, f := range x.Fields {
 				o[f.Name] = Echo(f.Value)
 			}
 			return o
 		}
-		return x.Without(i.Of, hidden)
+		return x.RedactSecrets(i.Of, hidden)
 	case []any:
 		if i.Kind == AnyArray {
 			return Echo(x)
@@ -125,20 +127,20 @@ func (i *Input) told(value any, hidden *bool) any {
 		all := []any{}
 		for _, y := range x {
 			if len(i.Of) == 1 {
-				all = append(all, i.Of[0].told(y, hidden))
+				all = append(all, i.Of[0].redact(y, hidden))
 			}
 		}
 		return all
 	case string:
-		less := withoutPassword(x)
+		less := redactURI(x)
 		*hidden = *hidden || less != x
 		return less
 	}
 	return value
 }
 
-// Inside is what was sent at a path.
-func (in Document) Inside(path string) (any, bool) {
+// Lookup returns the value at a path ("A/B"), and whether it was sent.
+func (in Document) Lookup(path string) (any, bool) {
 	name, rest, deeper := strings.Cut(path, "/")
 	v, ok := in.Get(name)
 	if !deeper || !ok {
@@ -148,16 +150,16 @@ func (in Document) Inside(path string) (any, bool) {
 	if !ok {
 		return nil, false
 	}
-	return below.Inside(rest)
+	return below.Lookup(rest)
 }
 
-// More is the document with a value at a path.
-func (in Document) More(path string, v any) Document {
+// WithValue returns a copy of the document with a value at a path.
+func (in Document) WithValue(path string, v any) Document {
 	name, rest, deeper := strings.Cut(path, "/")
 	if deeper {
 		below, _ := in.Get(name)
 		d, _ := below.(Document)
-		v = d.More(rest, v)
+		v = d.WithValue(rest, v)
 	}
 	out := Document{Fields: make([]Field, 0, len(in.Fields)+1)}
 	done := false
@@ -166,7 +168,7 @@ func (in Document) More(path string, v any) Document {
 			f.Value, done = v, true
 		}
 		out.Put(f.Name, f.Value)
-		out.Fields[len(out.Fields)-1].Twice = f.Twice
+		out.Fields[len(out.Fields)-1].Duplicate = f.Duplicate
 	}
 	if !done {
 		out.Put(name, v)
@@ -174,20 +176,20 @@ func (in Document) More(path string, v any) Document {
 	return out
 }
 
-// Less is the document without what is at a path, and without what that leaves
-// empty.
-func (in Document) Less(path string) Document {
+// WithoutValue returns a copy of the document without the value at a path, and
+// without the objects that this leaves empty.
+func (in Document) WithoutValue(path string) Document {
 	name, rest, deeper := strings.Cut(path, "/")
 	if !deeper {
-		return in.But(func(f Field) bool { return f.Name == name })
+		return in.DeleteFunc(func(f Field) bool { return f.Name == name })
 	}
 	below, _ := in.Get(name)
 	d, ok := below.(Document)
 	if !ok {
 		return in
 	}
-	if d = d.Less(rest); len(d.Fields) == 0 {
-		return in.Less(name)
+	if d = d.WithoutValue(rest); len(d.Fields) == 0 {
+		return in.WithoutValue(name)
 	}
-	return in.More(name, d)
+	return in.WithValue(name, d)
 }

@@ -10,13 +10,14 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
-// drive is the drive that the view is of.
+// drive returns the drive that the view addresses.
 func (v View) drive() storage.DriveView {
 	return Find(v.storage().Drives, v.IDs["drive"], func(d storage.DriveView) string { return d.ID })
 }
 
-// driveStates says how a drive that does something is shown: its
-// Resource.State, its StatusIndicator, and its health if it is otherwise well.
+// driveStates maps the state of a drive to its Status.State, its
+// StatusIndicator, and its Status.Health unless the drive itself reports a worse
+// one.
 var driveStates = map[storage.DriveState]struct{ state, indicator, health string }{
 	storage.DriveUnused:     {"Enabled", "OK", "OK"},
 	storage.DriveOnline:     {"Enabled", "OK", "OK"},
@@ -41,7 +42,7 @@ func drive(v View) Object {
 		indicator = "PredictiveFailureAnalysis"
 	}
 	revision := d.Revision
-	if d.Original() { // its firmware can be updated
+	if d.Original() { // the inventory has its firmware
 		if running, ok := v.firmwareVersion(d.ID).(string); ok {
 			revision = running
 		}
@@ -60,11 +61,11 @@ func drive(v View) Object {
 		},
 		"Metrics": Ref(v.URI + "/Metrics"), "Operations": driveOperations(v),
 	}
-	if slices.Contains(d.Sanitizes(), storage.CryptographicErase) { // it has a key to forget
+	if slices.Contains(d.Sanitizes(), storage.CryptographicErase) { // it encrypts with a key that it can erase
 		o["EncryptionAbility"], o["EncryptionStatus"] = "SelfEncryptingDrive", "Unlocked"
 	}
 	if c.RAID != nil && c.RAID.Spares {
-		o["HotspareType"], o["HotspareReplacementMode"] = spareKind(d), "NonRevertible"
+		o["HotspareType"], o["HotspareReplacementMode"] = hotspareType(d), "NonRevertible"
 	}
 	if used, ok := d.SMART(storage.PercentageUsed); ok {
 		o["PredictedMediaLifeLeftPercent"] = max(0, 100-used)
@@ -81,8 +82,9 @@ func drive(v View) Object {
 	return o
 }
 
-// durableName is the worldwide name of a drive: an EUI is written octet by
-// octet, an NAA is not (DSP0268, Resource, "DurableNameFormat").
+// durableName returns the worldwide name of a drive as a durable name: an EUI
+// has hyphens between octets, an NAA has none (DSP0268, Resource,
+// "DurableNameFormat").
 func durableName(d storage.DriveView) Object {
 	if d.Protocol != storage.NVMe {
 		return Object{"DurableName": d.WWN, "DurableNameFormat": "NAA"}
@@ -94,19 +96,18 @@ func durableName(d storage.DriveView) Object {
 	return Object{"DurableName": strings.Join(octets, "-"), "DurableNameFormat": "EUI"}
 }
 
-// noSpare is the HotspareType of a drive that is none.
-const noSpare = "None"
+// noHotspare is the HotspareType of a drive that is not a spare.
+const noHotspare = "None"
 
-func spareKind(d storage.DriveView) string {
+func hotspareType(d storage.DriveView) string {
 	if d.Spare == "" {
-		return noSpare
+		return noHotspare
 	}
 	return string(d.Spare)
 }
 
-// opNames says for each kind of work which operation it is (DSP2046,
-// Volume.OperationType).
-var opNames = map[storage.OpKind]string{
+// operationTypes maps storage operations to Volume.OperationType (DSP2046).
+var operationTypes = map[storage.OpKind]string{
 	storage.OpRebuild:    "Rebuild",
 	storage.OpInitialize: "Initialize",
 	storage.OpCheck:      "CheckConsistency",
@@ -114,11 +115,11 @@ var opNames = map[storage.OpKind]string{
 	storage.OpErase:      "Sanitize",
 }
 
-// driveOperations is the Operations property of a drive.
+// driveOperations returns the Operations property of a drive.
 func driveOperations(v View) []Object {
 	all := []Object{}
 	if o := v.drive().Op; o != nil {
-		op := Object{"Operation": opNames[o.Kind], "PercentageComplete": o.Percent(v.Now)}
+		op := Object{"Operation": operationTypes[o.Kind], "PercentageComplete": o.Percent(v.Now)}
 		if slices.Contains(Members["task"](v), o.Task) {
 			op["AssociatedTask"] = Ref(TaskURI(o.Task))
 		}
@@ -127,26 +128,26 @@ func driveOperations(v View) []Object {
 	return all
 }
 
-// spareKinds are what a drive can be made by itself. One that stands by for
-// some volumes only is made that by those.
-func spareKinds(View) []string { return []string{noSpare, string(storage.GlobalSpare)} }
+// hotspareTypes are the values of HotspareType that a client can set. Volumes
+// assign dedicated spares themselves.
+func hotspareTypes(View) []string { return []string{noHotspare, string(storage.GlobalSpare)} }
 
 var drivePatch = Patch{
 	Inputs: []Input{
 		{Name: "LocationIndicatorActive", Kind: Boolean},
-		{Name: "HotspareType", Kind: Text, Allowed: spareKinds},
+		{Name: "HotspareType", Kind: Text, Allowed: hotspareTypes},
 	},
 	Apply: func(ctx context.Context, c Call) (Result, error) {
 		v, d := c.View, c.View.drive()
 		kind, sent := c.Values["HotspareType"].(string)
-		var bad []Refusal
+		var bad []InputError
 		switch raid := v.storage().RAID; {
-		case !sent || kind == spareKind(d):
+		case !sent || kind == hotspareType(d):
 		case raid == nil || !raid.Spares:
-			bad = append(bad, Refusal{Path: []string{"HotspareType"}, Problem: Unknown})
+			bad = append(bad, InputError{Path: []string{"HotspareType"}, Problem: Unknown})
 		default:
 			var do storage.Command = storage.UnassignSpare{Controller: d.Controller, Drive: d.ID}
-			if kind != noSpare {
+			if kind != noHotspare {
 				do = storage.AssignSpare{Controller: d.Controller, Drive: d.ID}
 			}
 			if err := c.applyStorage(ctx, do); err != nil {
@@ -158,9 +159,9 @@ var drivePatch = Patch{
 				return Result{}, err
 			}
 		} else if len(bad) > 0 {
-			return Result{}, Decline(http.StatusBadRequest, bad[0].OfProperty())
+			return Result{}, Reject(http.StatusBadRequest, bad[0].PropertyMessage())
 		}
-		return Result{Refusals: bad}, nil
+		return Result{InputErrors: bad}, nil
 	},
 }
 
@@ -201,8 +202,8 @@ var driveActions = []Action{
 	},
 }
 
-// metrics says which attribute of a drive each property of DriveMetrics is.
-var metrics = []struct {
+// driveMetricAttributes maps properties of DriveMetrics to drive attributes.
+var driveMetricAttributes = []struct {
 	property  string
 	attribute storage.Attribute
 }{
@@ -215,8 +216,8 @@ var metrics = []struct {
 	{"WriteIOKiBytes", storage.WrittenKiB},
 }
 
-// dataUnitKiB is what NVMe drives count in: a thousand blocks of 512 bytes
-// (NVMe 2.0, §5.16.1.3, "Data Units Read").
+// dataUnitKiB is the size of an NVMe data unit in KiB: a thousand blocks of 512
+// bytes (NVMe 2.0, §5.16.1.3, "Data Units Read").
 const dataUnitKiB = 500
 
 func driveMetrics(v View) Object {
@@ -226,7 +227,7 @@ func driveMetrics(v View) Object {
 		n, _ := d.SMART(a)
 		return n
 	}
-	for _, m := range metrics {
+	for _, m := range driveMetricAttributes {
 		o[m.property] = smart(m.attribute)
 	}
 	if d.Protocol == storage.NVMe {

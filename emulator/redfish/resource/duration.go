@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// durations are of the form that DSP0266 gives them ("Duration values"): days
-// and what is below them.
-var durations = regexp.MustCompile(`^P(?:(\d+)D)?(T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$`)
+// durationPattern matches DSP0266 durations ("Duration values"): days, hours,
+// minutes and seconds.
+var durationPattern = regexp.MustCompile(`^P(?:(\d+)D)?(T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$`)
 
-// Duration reads a duration: P1D, PT1H30M, PT0.5S.
-func Duration(s string) (time.Duration, bool) {
-	m := durations.FindStringSubmatch(s)
+// ParseDuration parses a DSP0266 duration: P1D, PT1H30M, PT0.5S. It returns
+// false for a string that is not one or overflows time.Duration.
+func ParseDuration(s string) (time.Duration, bool) {
+	m := durationPattern.FindStringSubmatch(s)
 	if m == nil || m[1] == "" && m[2] == "" || m[2] == "T" {
 		return 0, false
 	}

@@ -24,20 +24,22 @@ func environmentRows() []Row {
 	}
 }
 
-// powerInterval is over how long power is averaged.
+// powerInterval is the period over which power is averaged.
 const powerInterval = thermal.Window
 
-// powerLimit is the control of the power limit, the only one there is.
+// powerLimit is the ID of the only Control: the power limit.
 const powerLimit = "PowerLimit"
 
 func controlIDs(View) []string { return []string{powerLimit} }
 
-func (v View) total(k thermal.Kind) thermal.Sensor { return v.partSensor(k, thermal.Chassis, 0) }
+// totalSensor returns the chassis sensor for the total of a kind: power or
+// energy.
+func (v View) totalSensor(k thermal.Kind) thermal.Sensor { return v.partSensor(k, thermal.Chassis, 0) }
 
 func environment(v View) Object {
 	o := Object{
-		"Name": "Chassis Environment Metrics", "PowerWatts": v.excerpt(v.total(thermal.Power)), "EnergykWh": v.excerpt(v.total(thermal.Energy)),
-		"PowerLimitWatts": v.limitExcerpt(),
+		"Name": "Chassis Environment Metrics", "PowerWatts": v.excerpt(v.totalSensor(thermal.Power)), "EnergykWh": v.excerpt(v.totalSensor(thermal.Energy)),
+		"PowerLimitWatts": v.powerLimitExcerpt(),
 	}
 	for _, s := range v.sensors(thermal.Temperature, thermal.Chassis) {
 		if s.Context == "Intake" {
@@ -69,17 +71,17 @@ func memoryEnvironment(v View) Object {
 	}
 }
 
-// limitExcerpt is what is repeated of the control of the power limit.
-func (v View) limitExcerpt() Object {
+// powerLimitExcerpt returns the excerpt of the power limit's Control.
+func (v View) powerLimitExcerpt() Object {
 	least, most := v.Machine.Profile.Thermal.Limits()
 	o := Object{
-		"SetPoint": powerLimitWatts(v.Machine.Thermal), "ControlMode": limitMode(v), "AllowableMin": least, "AllowableMax": most, "DefaultSetPoint": nil,
-		"Reading": v.reading(v.total(thermal.Power)), "DataSourceUri": v.chassis("Controls", powerLimit),
+		"SetPoint": powerLimitWatts(v.Machine.Thermal), "ControlMode": powerLimitMode(v), "AllowableMin": least, "AllowableMax": most, "DefaultSetPoint": nil,
+		"Reading": v.reading(v.totalSensor(thermal.Power)), "DataSourceUri": v.chassis("Controls", powerLimit),
 	}
 	return o
 }
 
-func limitMode(v View) string {
+func powerLimitMode(v View) string {
 	if v.Machine.Thermal.Limit() > 0 {
 		return "Automatic"
 	}
@@ -87,10 +89,10 @@ func limitMode(v View) string {
 }
 
 func control(v View) Object {
-	o := v.limitExcerpt()
+	o := v.powerLimitExcerpt()
 	delete(o, "DataSourceUri")
 	delete(o, "Reading")
-	total := v.total(thermal.Power)
+	total := v.totalSensor(thermal.Power)
 	o["Name"], o["ControlType"], o["SetPointType"], o["SetPointUnits"] = "Chassis Power Limit", "Power", "Single", "W"
 	o["Implementation"], o["PhysicalContext"], o["Increment"], o["Status"] = "Programmable", "Chassis", 1, status("Enabled")
 	o["Sensor"] = v.excerpt(total)
@@ -99,60 +101,62 @@ func control(v View) Object {
 	return o
 }
 
-func limitModes(View) []string { return []string{"Automatic", "Disabled"} }
+func controlModes(View) []string { return []string{"Automatic", "Disabled"} }
 
-// limitInputs are what can be written of the power limit.
-var limitInputs = []Input{
+// powerLimitInputs are the writable properties of the power limit.
+var powerLimitInputs = []Input{
 	{Name: "SetPoint", Kind: Number, Nullable: true},
-	{Name: "ControlMode", Kind: Text, Allowed: limitModes},
+	{Name: "ControlMode", Kind: Text, Allowed: controlModes},
 }
 
-// changeLimit sets the power limit as a client wants it; prefix is where its
-// properties stand.
-func changeLimit(ctx context.Context, c Call, prefix string) error {
+// patchPowerLimit applies a client's changes of the power limit. prefix is the
+// path of the properties in the request.
+func patchPowerLimit(ctx context.Context, c Call, prefix string) error {
 	watts, sent := c.Values[prefix+"SetPoint"]
 	mode := Value(c.Values, prefix+"ControlMode", "")
 	switch {
 	case mode == "Disabled" && watts != nil:
-		return Decline(http.StatusBadRequest, message.PropertyValueConflict.With("SetPoint", "ControlMode").About("#/"+prefix+"SetPoint"))
+		return Reject(http.StatusBadRequest, message.PropertyValueConflict.With("SetPoint", "ControlMode").About("#/"+prefix+"SetPoint"))
 	case mode == "Disabled":
 		watts = nil
 	case mode == "Automatic" && watts == nil && (sent || c.View.Machine.Thermal.Limit() == 0):
-		return Decline(http.StatusBadRequest, message.PropertyValueConflict.With("ControlMode", "SetPoint").About("#/"+prefix+"ControlMode"))
+		return Reject(http.StatusBadRequest, message.PropertyValueConflict.With("ControlMode", "SetPoint").About("#/"+prefix+"ControlMode"))
 	case !sent:
 		return nil
 	}
-	return setLimit(ctx, c, watts, "SetPoint", "#/"+prefix+"SetPoint")
+	return setPowerLimit(ctx, c, watts, "SetPoint", "#/"+prefix+"SetPoint")
 }
 
-// setLimit limits the power to a float64, or ends that with nil.
-func setLimit(ctx context.Context, c Call, watts any, property, pointer string) error {
+// setPowerLimit limits the power to a float64 in watts; nil removes the limit.
+// It rejects a value outside the machine's limits.
+func setPowerLimit(ctx context.Context, c Call, watts any, property, pointer string) error {
 	w, _ := watts.(float64)
 	least, most := c.View.Machine.Profile.Thermal.Limits()
 	if watts != nil && (w < least || w > most) {
-		return Decline(http.StatusBadRequest, message.PropertyValueOutOfRange.With(fmt.Sprint(w), property).About(pointer))
+		return Reject(http.StatusBadRequest, message.PropertyValueOutOfRange.With(fmt.Sprint(w), property).About(pointer))
 	}
 	return c.Host.Apply(ctx, machine.Thermal{Command: thermal.SetLimit{Watts: w}})
 }
 
 var environmentPatch = Patch{
-	Inputs: []Input{{Name: "PowerLimitWatts", Kind: Group, Of: limitInputs}},
+	Inputs: []Input{{Name: "PowerLimitWatts", Kind: Group, Of: powerLimitInputs}},
 	Apply: func(ctx context.Context, c Call) (Result, error) {
-		return Result{}, changeLimit(ctx, c, "PowerLimitWatts/")
+		return Result{}, patchPowerLimit(ctx, c, "PowerLimitWatts/")
 	},
 }
 
 var controlPatch = Patch{
-	Inputs: limitInputs,
-	Apply:  func(ctx context.Context, c Call) (Result, error) { return Result{}, changeLimit(ctx, c, "") },
+	Inputs: powerLimitInputs,
+	Apply:  func(ctx context.Context, c Call) (Result, error) { return Result{}, patchPowerLimit(ctx, c, "") },
 }
 
-// unlimited ends the power limit: there is none until somebody sets it.
-func unlimited(ctx context.Context, c Call) (Result, error) {
+// removePowerLimit removes the power limit, as ResetToDefaults does: by default
+// there is none.
+func removePowerLimit(ctx context.Context, c Call) (Result, error) {
 	return Result{}, c.Host.Apply(ctx, machine.Thermal{Command: thermal.SetLimit{}})
 }
 
 var (
-	controlActions     = []Action{{Name: "Control.ResetToDefaults", Apply: unlimited}}
-	environmentActions = []Action{{Name: "EnvironmentMetrics.ResetToDefaults", Apply: unlimited}}
+	controlActions     = []Action{{Name: "Control.ResetToDefaults", Apply: removePowerLimit}}
+	environmentActions = []Action{{Name: "EnvironmentMetrics.ResetToDefaults", Apply: removePowerLimit}}
 )

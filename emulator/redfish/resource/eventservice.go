@@ -13,6 +13,8 @@ import (
 )
 
 const (
+	// EventServiceURI, SubscriptionsURI and StreamURI are the URIs of the event
+	// service, its subscriptions and its server-sent event stream.
 	EventServiceURI  = "/redfish/v1/EventService"
 	SubscriptionsURI = EventServiceURI + "/Subscriptions"
 	StreamURI        = EventServiceURI + "/SSE"
@@ -25,7 +27,7 @@ func eventRows() []Row {
 		{URI: SubscriptionsURI, Schema: "EventDestinationCollection", DependsOn: PartSubscribers,
 			Name: "Event Subscriptions", MemberVariable: "subscription", Create: &subscriptionCreate},
 		{URI: SubscriptionsURI + "/{subscription}", Schema: "EventDestination.v1_16_0", DependsOn: PartSubscribers,
-			Read: eventDestination, BelongsTo: ownSubscription, Refuses: streamsArePlain, Patch: &subscriptionPatch, Remove: unsubscribe,
+			Read: eventDestination, BelongsTo: ownSubscription, Refuses: refusesStreamPatch, Patch: &subscriptionPatch, Remove: unsubscribe,
 			NoEvents: true, Actions: subscriptionActions},
 		{URI: StreamURI, Privileges: managerPrivileges, Link: "-", Raw: noBody, Answer: EventStream},
 	}
@@ -55,8 +57,8 @@ func eventService(v View) Object {
 func eventFormats(View) []string  { return []string{EventFormat, ReportFormat} }
 func severityNames(View) []string { return []string{"OK", "Warning", "Critical"} }
 
-// RegistryPrefixes are the registries whose messages events can carry: all that
-// the service speaks.
+// RegistryPrefixes returns the prefixes of all message registries of the
+// service. Events can carry messages of each.
 func RegistryPrefixes(View) []string {
 	var out []string
 	for _, r := range message.Registries {
@@ -66,7 +68,7 @@ func RegistryPrefixes(View) []string {
 	return out
 }
 
-// ResourceTypes are the types of resource that events can come from.
+// ResourceTypes returns the resource types that events can originate from.
 func ResourceTypes(v View) []string {
 	var out []string
 	for _, schema := range v.Tree.Schemas {
@@ -99,7 +101,7 @@ var eventServicePatch = Patch{
 	},
 }
 
-// messageIDForm are of the form that DSP0266 gives them ("MessageId format").
+// messageIDForm matches a DSP0266 MessageId ("MessageId format").
 var messageIDForm = regexp.MustCompile(`^[A-Za-z0-9]+\.[0-9]+\.[0-9]+\.[A-Za-z0-9.]+$`)
 
 var eventServiceActions = []Action{
@@ -118,14 +120,14 @@ var eventServiceActions = []Action{
 			{Name: "Severity", Kind: Text, Allowed: severityNames},
 		},
 		Apply: func(ctx context.Context, c Call) (Result, error) {
-			return Result{}, announce(ctx, c, c.Values)
+			return Result{}, submitTestEvent(ctx, c, c.Values)
 		},
 	},
 	{
 		Name: "EventService.TestEventSubscription",
 		Apply: func(ctx context.Context, c Call) (Result, error) {
 			m := message.TestMessage.With()
-			return Result{}, announce(ctx, c, Values{
+			return Result{}, submitTestEvent(ctx, c, Values{
 				"MessageId": c.View.MessageVersions().ID(m), "Message": m.Text, "MessageSeverity": string(m.Severity), "Severity": string(m.Severity),
 				"EventTimestamp": c.View.Local(c.Host.Now().Add(c.View.BMC.Clock.Skew())),
 			})
@@ -133,10 +135,11 @@ var eventServiceActions = []Action{
 	},
 }
 
-// announce has a made-up event told, which takes a service that tells any.
-func announce(ctx context.Context, c Call, fields Values) error {
+// submitTestEvent sends a test event to the subscribers. It rejects the request
+// while the service is disabled.
+func submitTestEvent(ctx context.Context, c Call, fields Values) error {
 	if c.View.BMC.Subscribers.Off {
-		return Decline(http.StatusServiceUnavailable, message.ServiceDisabled.With(EventServiceURI))
+		return Reject(http.StatusServiceUnavailable, message.ServiceDisabled.With(EventServiceURI))
 	}
 	_, err := c.Host.ApplyBMC(ctx, bmc.SubmitTestEvent{Fields: fields})
 	return err
@@ -147,9 +150,11 @@ func isTime(s string) bool {
 	return err == nil
 }
 
+// IsResource reports whether a string has the form of a Redfish resource URI.
 func IsResource(s string) bool {
 	return s == "/redfish/v1" || strings.HasPrefix(s, "/redfish/v1/") && !strings.ContainsAny(s, " ?\"<>\\^`{|}")
 }
 
-// noBody is what a HEAD finds where a GET opens a stream.
+// noBody returns the empty body of HEAD for the URI at which GET opens an event
+// stream.
 func noBody(View) (MediaType, []byte) { return EventStreamType, nil }

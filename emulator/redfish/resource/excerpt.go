@@ -1,7 +1,7 @@
 package resource
 
-// Excerpts are the properties that belong to the excerpt of a type (DSP8010,
-// Redfish.Excerpt in the CSDL of each).
+// Excerpts are the properties in the excerpt of a type (DSP8010, Redfish.Excerpt
+// in the CSDL of each).
 var Excerpts = map[string][]string{
 	"Control": {
 		"AllowableMax", "AllowableMin", "AllowableNumericValues", "ControlLoop", "ControlMode", "DefaultSetPoint",

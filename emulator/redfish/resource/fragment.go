@@ -2,15 +2,15 @@ package resource
 
 import "maps"
 
-// fragment is some properties of a body that follow from some parts of the state
-// alone.
+// fragment is a group of properties of a body that depends on some parts of the
+// state only. It is rendered separately from the rest.
 type fragment struct {
-	In    string // the property whose object has them; "": the body itself. Fragments of one property stand one after the other
+	In    string // the object property that holds them; "": the body itself. Fragments of one property are adjacent
 	Shows Parts
 	Of    func(v View) Object
 }
 
-// addFragments adds the properties of all fragments to the rest of a body.
+// addFragments adds the properties of all fragments to a body.
 func (m *Match) addFragments(o Object, v View) {
 	for _, f := range m.Fragments {
 		below := o

@@ -11,40 +11,38 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
 
-// Host is one BMC with its machine. The views are immutable: a change makes a
-// new one. All methods are safe for concurrent use.
+// Host is a BMC with its machine. The views are immutable: a change makes a new
+// one. All methods are safe for concurrent use.
 type Host interface {
 	Dialect() *dialect.Record
 	Machine() *machine.View
 	BMC() *bmc.View
 	Now() time.Time // of the lab
-	// Login checks credentials and counts those that are wrong.
+	// Login checks credentials and counts failed logins.
 	Login(c bmc.Credentials) (bmc.Account, bool)
 	Resume(token string) (bmc.Session, bool)
-	// Apply carries out a command and returns when its effect is stored.
+	// Apply applies a command to the machine and returns when its effect is stored.
 	Apply(ctx context.Context, c machine.Command) error
-	// Begin opens a job and carries out the command that it stands for, whose
-	// ID c is told. They are stored together; a command that is refused leaves
-	// no job.
+	// Begin opens a task and applies the command that c returns for the task's ID.
+	// Both are stored together; a command that fails leaves no task.
 	Begin(ctx context.Context, o bmc.OpenTask, c func(job string) machine.Command) (bmc.Task, error)
-	// Carry opens a job whose work no model does, and lets do do it, which
-	// closes the job. It returns at once; ctx of do ends when the job is
-	// cancelled.
+	// Carry opens a task and runs do in the background; the command that do returns
+	// closes the task. Carry returns at once. Cancelling the task ends do's ctx.
 	Carry(ctx context.Context, o bmc.OpenTask, do func(ctx context.Context, job string) bmc.CloseTask) (bmc.Task, error)
-	// Cancel ends a job before its time, or answers machine.ErrUnstoppable. The
-	// job may be Cancelling for a while.
+	// Cancel cancels a task, or returns machine.ErrUnstoppable. The task may stay
+	// Cancelling for a while.
 	Cancel(ctx context.Context, job string) error
-	// StoreImage keeps a firmware image of at most that many bytes, which its
-	// update or DropImage forgets, or answers ErrTooLarge.
+	// StoreImage stores a firmware image of at most most bytes until its update is
+	// over or DropImage deletes it. A larger image gives ErrTooLarge.
 	StoreImage(ctx context.Context, r io.Reader, most int64) (Image, error)
 	DropImage(id string)
-	// FetchUpdate opens a job that fetches an image and then installs it as
-	// stage says, which lacks what only the image tells.
+	// FetchUpdate opens a task that fetches an image and then installs it with
+	// stage, completed by the fields that come from the image.
 	FetchUpdate(ctx context.Context, o bmc.OpenTask, from ImageSource, stage firmware.Stage) (bmc.Task, error)
-	// ApplyBMC carries out a command to the BMC; inserting media it returns when the
-	// image was fetched, or with bmc.ErrMedia and the reason.
+	// ApplyBMC applies a command to the BMC and returns its events. InsertMedia
+	// returns when the image is fetched, or with an error that wraps bmc.ErrMedia.
 	ApplyBMC(ctx context.Context, c bmc.Command) ([]bmc.Event, error)
-	// Factory is the certificate that the BMC came with, and its key. It is the
-	// same each time.
+	// FactoryCertificate returns the BMC's factory certificate and its key, always
+	// the same.
 	FactoryCertificate() (bmc.KeyedCertificate, error)
 }

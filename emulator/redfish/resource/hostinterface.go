@@ -15,8 +15,8 @@ func hostInterfaceRows() []Row {
 	}
 }
 
-// HostInterfaceID is the last segment of the address of the interface that the
-// server's own software has to the BMC.
+// HostInterfaceID is the ID of the HostInterface, through which the server's
+// operating system reaches the BMC.
 const HostInterfaceID = "1"
 
 func hostInterface(v View) Object {

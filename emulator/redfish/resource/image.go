@@ -6,21 +6,22 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
 
-// ErrTooLarge is what a Host answers to an image that is larger than it may be.
+// ErrTooLarge is the error of Host.StoreImage for an image that exceeds the
+// limit.
 var ErrTooLarge = errors.New("redfish: image is too large")
 
-// Image is a firmware image that a Host has stored: what it says of itself, and
-// what is wrong with it.
+// Image is a firmware image that a Host has stored, with its metadata and its
+// defect.
 type Image struct {
-	ID string // among the host's; the update that it is for has it, too
+	ID string // unique on the host; the image's update has the same ID
 	firmware.Image
 	Defect firmware.Defect
 }
 
-// ImageSource says where a firmware image is fetched.
+// ImageSource says where to fetch a firmware image.
 type ImageSource struct {
 	URL            string // http or https
 	User, Password string
-	Unverified     bool  // the server's certificate may be any
+	Unverified     bool  // do not verify the server's certificate
 	Most           int64 // bytes
 }

@@ -120,7 +120,7 @@ var jobCreate = Create{
 		}
 		m := c.View.Tree.Find(&url.URL{Path: p.Target})
 		if m == nil || !slices.Contains(m.Methods, p.Method) {
-			return Result{}, Decline(http.StatusBadRequest, message.PropertyValueError.With("TargetUri").About("#/Payload/TargetUri"))
+			return Result{}, Reject(http.StatusBadRequest, message.PropertyValueError.With("TargetUri").About("#/Payload/TargetUri"))
 		}
 		if text, ok := set["Schedule/InitialStartTime"].(string); ok {
 			at, err := time.Parse(time.RFC3339, text)

@@ -19,10 +19,10 @@ func managerRows() []Row {
 	}
 }
 
-// manager is the BMC. Its VirtualMedia leads to the system's collection: DSP2046
-// deprecates the manager's own in favour of that, older clients look at the
-// manager only, and Ironic and others at both, so that two collections would
-// show each slot twice.
+// manager returns the Manager of the BMC. Its VirtualMedia links to the system's
+// collection: DSP2046 deprecates the manager's collection in favour of that one,
+// older clients read the manager only, and Ironic and others read both, so two
+// collections would show each slot twice.
 func manager(v View) Object {
 	o := Object{
 		"Name": "Manager", "Description": "Baseboard management controller", "ManagerType": "BMC", "Model": cmp.Or(v.Machine.Profile.BMCModel, v.Dialect.ManagerModel), "Manufacturer": v.Dialect.Vendor,
@@ -43,7 +43,7 @@ func manager(v View) Object {
 	return o
 }
 
-// managerState is the Resource.State of a BMC that answers.
+// managerState returns the Status.State of a BMC that responds.
 func managerState(l *bmc.Life) string {
 	if l.Is() == bmc.Leaving {
 		return "UnavailableOffline"
@@ -51,8 +51,9 @@ func managerState(l *bmc.Life) string {
 	return "Enabled"
 }
 
-// managerPatch sets the clock, and whether the serial console is offered. The name of a time zone is only shown; it is the
-// offset that counts (DSP2046, Manager.TimeZoneName).
+// managerPatch sets the clock and enables the serial console. TimeZoneName is
+// only displayed; the offset determines the time (DSP2046,
+// Manager.TimeZoneName).
 var managerPatch = Patch{
 	Inputs: []Input{
 		{Name: "DateTime", Kind: Text, Form: isDateTime},
@@ -71,7 +72,7 @@ var managerPatch = Patch{
 		}
 		offset, east := c.Values["DateTimeLocalOffset"].(string)
 		if east {
-			zone.UTCOffset = minutes(offset)
+			zone.UTCOffset = offsetMinutes(offset)
 		}
 		var do []bmc.Command
 		if _, named := c.Values["TimeZoneName"]; east || named {
@@ -80,7 +81,7 @@ var managerPatch = Patch{
 		if text, ok := c.Values["DateTime"].(string); ok {
 			to, err := time.Parse(time.RFC3339, text)
 			if err != nil {
-				return Result{}, err // its form was looked at
+				return Result{}, err // not reached: the format was validated
 			}
 			do = append(do, bmc.SetTime{To: to})
 		}
@@ -93,18 +94,19 @@ var managerPatch = Patch{
 	},
 }
 
-// isDateTime says whether a text is a date-time (RFC 3339) of this era.
+// isDateTime reports whether a string is an RFC 3339 date-time from 1970 to
+// 2105.
 func isDateTime(s string) bool {
 	t, err := time.Parse(time.RFC3339, s)
 	return err == nil && t.Year() >= 1970 && t.Year() < 2106 // IPMI counts 32 bits of seconds
 }
 
-var offsets = regexp.MustCompile(`^[-+][0-1][0-9]:[0-5][0-9]$`)
+var offsetPattern = regexp.MustCompile(`^[-+][0-1][0-9]:[0-5][0-9]$`)
 
-func isOffset(s string) bool { return offsets.MatchString(s) }
+func isOffset(s string) bool { return offsetPattern.MatchString(s) }
 
-// minutes is how far an offset is east of UTC.
-func minutes(offset string) int {
+// offsetMinutes returns an offset east of UTC in minutes.
+func offsetMinutes(offset string) int {
 	hours, _ := strconv.Atoi(offset[1:3])
 	m, _ := strconv.Atoi(offset[4:])
 	if m += 60 * hours; offset[0] == '-' {
@@ -113,10 +115,10 @@ func minutes(offset string) int {
 	return m
 }
 
-var zones = regexp.MustCompile(`^[A-Za-z0-9_+-]{1,32}(/[A-Za-z0-9_+-]{1,32}){0,2}$`)
+var zonePattern = regexp.MustCompile(`^[A-Za-z0-9_+-]{1,32}(/[A-Za-z0-9_+-]{1,32}){0,2}$`)
 
-// isZone says whether a text can be the name of a time zone.
-func isZone(s string) bool { return zones.MatchString(s) }
+// isZone reports whether a string can be the name of a time zone.
+func isZone(s string) bool { return zonePattern.MatchString(s) }
 
 var managerActions = []Action{
 	{

@@ -24,11 +24,12 @@ func managerNetworkRows() []Row {
 	}
 }
 
-// ManagerNICID is the last segment of the address of the BMC's interface.
+// ManagerNICID is the ID of the BMC's EthernetInterface.
 const ManagerNICID = "1"
 
-// services are the services of a BMC, as ManagerNetworkProtocol spells them.
-var services = []struct {
+// networkServices maps the services of a BMC to properties of
+// ManagerNetworkProtocol.
+var networkServices = []struct {
 	name string
 	of   func(*bmc.Network) *bmc.Service
 }{
@@ -46,20 +47,20 @@ var services = []struct {
 func networkProtocol(v View) Object {
 	n := v.BMC.Network()
 	o := Object{
-		"Name": "Manager Network Protocol", "Status": status("Enabled"), "HostName": v.bmcName(n), "FQDN": v.bmcFQDN(n),
+		"Name": "Manager Network Protocol", "Status": status("Enabled"), "HostName": v.bmcHostName(n), "FQDN": v.bmcFQDN(n),
 	}
-	for _, s := range services {
+	for _, s := range networkServices {
 		is := s.of(&n)
 		o[s.name] = Object{"ProtocolEnabled": is.On, "Port": int(is.Port)}
 	}
-	o["HTTPS"].(Object)["Certificates"] = Ref(v.web())
+	o["HTTPS"].(Object)["Certificates"] = Ref(v.httpsCertificates())
 	o["NTP"].(Object)["NTPServers"] = append([]string{}, n.TimeServers...)
 	return o
 }
 
-// bmcName is the BMC's host name: that of the machine with something behind it,
-// unless it has another one.
-func (v View) bmcName(n bmc.Network) string {
+// bmcHostName returns the BMC's host name; by default the name of the machine
+// with "-bmc" appended.
+func (v View) bmcHostName(n bmc.Network) string {
 	if n.HostName != "" {
 		return n.HostName
 	}
@@ -68,16 +69,16 @@ func (v View) bmcName(n bmc.Network) string {
 
 func (v View) bmcFQDN(n bmc.Network) string {
 	if n.Domain == "" {
-		return v.bmcName(n)
+		return v.bmcHostName(n)
 	}
-	return v.bmcName(n) + "." + n.Domain
+	return v.bmcHostName(n) + "." + n.Domain
 }
 
 var networkProtocolPatch = Patch{
 	Inputs: networkInputs(),
 	Apply: func(ctx context.Context, c Call) (Result, error) {
 		n := c.View.BMC.Network()
-		for _, s := range services {
+		for _, s := range networkServices {
 			is := s.of(&n)
 			is.On = Value(c.Values, s.name+"/ProtocolEnabled", is.On)
 			is.Port = uint16(Value(c.Values, s.name+"/Port", int64(is.Port)))
@@ -91,7 +92,7 @@ var networkProtocolPatch = Patch{
 
 func networkInputs() []Input {
 	var all []Input
-	for _, s := range services {
+	for _, s := range networkServices {
 		in := Input{Name: s.name, Kind: Group, Of: []Input{
 			{Name: "ProtocolEnabled", Kind: Boolean}, {Name: "Port", Kind: Integer, Min: 1, Max: 65535},
 		}}
@@ -103,7 +104,7 @@ func networkInputs() []Input {
 	return all
 }
 
-// nonEmpty are the texts of an array but for empty ones.
+// nonEmpty returns the strings of an array that are not empty.
 func nonEmpty(all []any) []string {
 	var out []string
 	for _, x := range all {
@@ -114,7 +115,7 @@ func nonEmpty(all []any) []string {
 	return out
 }
 
-// isHost says whether a text is a host name or an address; empty is none.
+// isHost reports whether a string is a host name, an IP address or empty.
 func isHost(s string) bool {
 	_, err := netip.ParseAddr(s)
 	return s == "" || err == nil || len(s) <= 253 && domainName.MatchString(s)
@@ -122,7 +123,8 @@ func isHost(s string) bool {
 
 var domainName = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
 
-// setNetwork sets the network, or says which property is in the way.
+// setNetwork applies the BMC's network settings, or rejects the property that
+// causes a conflict of addresses or ports.
 func (c Call) setNetwork(ctx context.Context, n bmc.Network) error {
 	_, err := c.Host.ApplyBMC(ctx, bmc.SetNetwork{Network: n})
 	switch {
@@ -132,10 +134,10 @@ func (c Call) setNetwork(ctx context.Context, n bmc.Network) error {
 			m = message.PropertyValueConflict.With("DHCPEnabled", "IPv4StaticAddresses").About("#/DHCPv4/DHCPEnabled")
 		}
 		m.Resolution += " " + err.Error() + "."
-		return Decline(http.StatusBadRequest, m)
+		return Reject(http.StatusBadRequest, m)
 	case errors.Is(err, bmc.ErrPort):
 		name := "HTTPS"
-		for _, s := range services { // that the client has set a port of
+		for _, s := range networkServices { // whose port the client has set
 			if _, ok := c.Values[s.name+"/Port"]; ok {
 				name = s.name
 				break
@@ -143,7 +145,7 @@ func (c Call) setNetwork(ctx context.Context, n bmc.Network) error {
 		}
 		m := message.PropertyValueError.With("Port").About("#/" + name + "/Port")
 		m.Resolution += " " + err.Error() + "."
-		return Decline(http.StatusBadRequest, m)
+		return Reject(http.StatusBadRequest, m)
 	}
 	return err
 }
@@ -154,26 +156,26 @@ func managerNIC(v View) Object {
 		"Name": "Manager Ethernet Interface", "EthernetInterfaceType": "Physical", "InterfaceEnabled": true, "LinkStatus": "LinkUp",
 		"Status": status("Enabled"), "MACAddress": v.Machine.Identity.BMCMAC(), "PermanentMACAddress": v.Machine.Identity.BMCMAC(),
 		"SpeedMbps": 1000, "FullDuplex": true, "AutoNeg": true, "MTUSize": 1500,
-		"HostName": v.bmcName(n), "FQDN": v.bmcFQDN(n),
+		"HostName": v.bmcHostName(n), "FQDN": v.bmcFQDN(n),
 		"DHCPv4": Object{
 			"DHCPEnabled": n.DHCP, "UseDNSServers": n.Use.DNS, "UseNTPServers": n.Use.NTP, "UseDomainName": n.Use.Domain, "UseGateway": n.Use.Gateway,
 		},
 		"NameServers": append([]string{}, n.NameServers...), "StaticNameServers": append([]string{}, n.NameServers...),
 		"VLAN":        Object{"VLANEnable": n.VLAN.On, "VLANId": n.VLAN.ID, "VLANPriority": n.VLAN.Priority},
-		"IPv6Enabled": n.V6.On, "MaxIPv6StaticAddresses": maxV6,
+		"IPv6Enabled": n.V6.On, "MaxIPv6StaticAddresses": maxIPv6Addresses,
 		"DHCPv6":                     Object{"OperatingMode": or(n.V6.DHCP, "Disabled")},
 		"StatelessAddressAutoConfig": Object{"IPv6AutoConfigEnabled": n.V6.Auto},
 		"Links":                      Object{"Chassis": Ref(v.chassis())},
 	}
 	inForce, static := []Object{}, []Object{}
 	if s := n.Static; s != nil {
-		static = append(static, v4(s.Addr, s.Mask, s.Gateway))
-		at := v4(s.Addr, s.Mask, s.Gateway)
+		static = append(static, ipv4Object(s.Addr, s.Mask, s.Gateway))
+		at := ipv4Object(s.Addr, s.Mask, s.Gateway)
 		at["AddressOrigin"] = "Static"
 		inForce = append(inForce, at)
 	}
 	if p := v.BMC.NetworkDefaults; p != nil && n.DHCP && (n.Static == nil || n.Static.Addr != p.Addr) {
-		at := v4(p.Addr, "255.0.0.0", "")
+		at := ipv4Object(p.Addr, "255.0.0.0", "")
 		at["AddressOrigin"] = "DHCP"
 		inForce = append(inForce, at)
 	}
@@ -195,8 +197,9 @@ func managerNIC(v View) Object {
 	return o
 }
 
-// maxV6 is how many IPv6 addresses can be set by hand.
-const maxV6 = 4
+// maxIPv6Addresses is MaxIPv6StaticAddresses, the greatest number of static IPv6
+// addresses.
+const maxIPv6Addresses = 4
 
 func or(s, otherwise string) string {
 	if s == "" {
@@ -205,7 +208,7 @@ func or(s, otherwise string) string {
 	return s
 }
 
-func v4(addr netip.Addr, mask, gateway string) Object {
+func ipv4Object(addr netip.Addr, mask, gateway string) Object {
 	o := Object{"Address": addr.String(), "SubnetMask": nil, "Gateway": nil}
 	if mask != "" {
 		o["SubnetMask"] = mask
@@ -216,17 +219,17 @@ func v4(addr netip.Addr, mask, gateway string) Object {
 	return o
 }
 
-func isV4(s string) bool {
+func isIPv4(s string) bool {
 	a, err := netip.ParseAddr(s)
 	return err == nil && a.Is4()
 }
 
-func isV6(s string) bool {
+func isIPv6(s string) bool {
 	a, err := netip.ParseAddr(s)
 	return err == nil && a.Is6() && a.Zone() == ""
 }
 
-// isMask says whether a text is the mask of a network: ones, then zeros.
+// isMask reports whether a string is an IPv4 subnet mask: ones, then zeros.
 func isMask(s string) bool {
 	a, err := netip.ParseAddr(s)
 	if err != nil || !a.Is4() {
@@ -246,20 +249,20 @@ var managerNICPatch = Patch{
 			{Name: "UseDomainName", Kind: Boolean}, {Name: "UseGateway", Kind: Boolean},
 		}},
 		{Name: "IPv4StaticAddresses", Kind: Array, Max: 1, Of: []Input{{Kind: Group, Of: []Input{
-			{Name: "Address", Kind: Text, Required: true, Form: isV4},
+			{Name: "Address", Kind: Text, Required: true, Form: isIPv4},
 			{Name: "SubnetMask", Kind: Text, Nullable: true, Form: isMask},
-			{Name: "Gateway", Kind: Text, Nullable: true, Form: isV4},
+			{Name: "Gateway", Kind: Text, Nullable: true, Form: isIPv4},
 		}}}},
-		{Name: "StaticNameServers", Kind: Array, Max: 4, Of: []Input{{Kind: Text, Form: func(s string) bool { return s == "" || isV4(s) || isV6(s) }}}},
+		{Name: "StaticNameServers", Kind: Array, Max: 4, Of: []Input{{Kind: Text, Form: func(s string) bool { return s == "" || isIPv4(s) || isIPv6(s) }}}},
 		{Name: "VLAN", Kind: Group, Of: []Input{
 			{Name: "VLANEnable", Kind: Boolean}, {Name: "VLANId", Kind: Integer, Min: 1, Max: 4094}, {Name: "VLANPriority", Kind: Integer, Max: 7},
 		}},
 		{Name: "IPv6Enabled", Kind: Boolean},
-		{Name: "IPv6StaticAddresses", Kind: Array, Max: maxV6, Of: []Input{{Kind: Group, Of: []Input{
-			{Name: "Address", Kind: Text, Required: true, Form: isV6}, {Name: "PrefixLength", Kind: Integer, Max: 128},
+		{Name: "IPv6StaticAddresses", Kind: Array, Max: maxIPv6Addresses, Of: []Input{{Kind: Group, Of: []Input{
+			{Name: "Address", Kind: Text, Required: true, Form: isIPv6}, {Name: "PrefixLength", Kind: Integer, Max: 128},
 		}}}},
-		{Name: "IPv6StaticDefaultGateways", Kind: Array, Max: maxV6, Of: []Input{{Kind: Group, Of: []Input{
-			{Name: "Address", Kind: Text, Required: true, Form: isV6},
+		{Name: "IPv6StaticDefaultGateways", Kind: Array, Max: maxIPv6Addresses, Of: []Input{{Kind: Group, Of: []Input{
+			{Name: "Address", Kind: Text, Required: true, Form: isIPv6},
 		}}}},
 		{Name: "DHCPv6", Kind: Group, Of: []Input{{Name: "OperatingMode", Kind: Text, Allowed: OneOf("Disabled", "Enabled")}}},
 		{Name: "StatelessAddressAutoConfig", Kind: Group, Of: []Input{{Name: "IPv6AutoConfigEnabled", Kind: Boolean}}},
@@ -299,14 +302,15 @@ var managerNICPatch = Patch{
 			On: Value(set, "VLAN/VLANEnable", n.VLAN.On), ID: int(Value(set, "VLAN/VLANId", int64(n.VLAN.ID))),
 			Priority: int(Value(set, "VLAN/VLANPriority", int64(n.VLAN.Priority))),
 		}
-		if err := setV6(&n.V6, set); err != nil {
+		if err := patchIPv6(&n.V6, set); err != nil {
 			return Result{}, err
 		}
 		return Result{}, c.setNetwork(ctx, n)
 	},
 }
 
-func setV6(n *bmc.IPv6, set Values) error {
+// patchIPv6 applies a client's changes of the IPv6 settings.
+func patchIPv6(n *bmc.IPv6, set Values) error {
 	n.On = Value(set, "IPv6Enabled", n.On)
 	n.Auto = Value(set, "StatelessAddressAutoConfig/IPv6AutoConfigEnabled", n.Auto)
 	n.DHCP = Value(set, "DHCPv6/OperatingMode", n.DHCP)

@@ -38,7 +38,7 @@ func CSDL(t dialect.OEMType) []byte {
       <ComplexType Name="%[3]s" BaseType="Resource.OemObject" Abstract="true"/>
     </Schema>
     <Schema xmlns="http://docs.oasis-open.org/odata/ns/edm" Namespace="%[2]s.%[4]s">
-`, published(""), t.Namespace, t.Name, t.Version)
+`, schemaBaseURL(""), t.Namespace, t.Name, t.Version)
 	var declare func(name, base string, properties []dialect.OEMProperty)
 	declare = func(name, base string, properties []dialect.OEMProperty) {
 		fmt.Fprintf(&b, "      <ComplexType Name=\"%s\"%s>\n", name, base)

@@ -46,7 +46,7 @@ func openAPI(v View) (MediaType, []byte) {
 			{"responses", yamlMapping{
 				{"Error", yamlMapping{
 					{"description", "The request was refused."},
-					{"content", content(published("") + "redfish-error.v1_0_2.yaml#/components/schemas/redfish-error_v1_0_2_RedfishError")},
+					{"content", content(schemaBaseURL("") + "redfish-error.v1_0_2.yaml#/components/schemas/redfish-error_v1_0_2_RedfishError")},
 				}},
 			}},
 		}},
@@ -166,7 +166,7 @@ func openAPISchema(schema, part string) string {
 	if part == "" {
 		part = name
 	}
-	return published(schema) + schema + ".yaml#/components/schemas/" + strings.Replace(schema, ".", "_", 1) + "_" + part
+	return schemaBaseURL(schema) + schema + ".yaml#/components/schemas/" + strings.Replace(schema, ".", "_", 1) + "_" + part
 }
 
 func content(schema string) yamlMapping {
@@ -182,7 +182,7 @@ func (m yamlMapping) write(b *bytes.Buffer, indent int) {
 }
 
 func (e yamlEntry) write(b *bytes.Buffer, indent int) {
-	b.Write(AppendText(nil, e.key))
+	b.Write(AppendString(nil, e.key))
 	b.WriteByte(':')
 	switch x := e.value.(type) {
 	case yamlMapping:

@@ -94,7 +94,7 @@ func powerSubsystem(v View) Object {
 	return Object{
 		"Name": "Power Subsystem", "CapacityWatts": s.Watts * float64(s.Needed),
 		"Allocation":            Object{"RequestedWatts": v.Machine.Profile.Thermal.Watts.Full, "AllocatedWatts": s.Watts * float64(s.Needed)},
-		"PowerSupplyRedundancy": g.redundantGroup(), "Status": Object{"State": "Enabled", "Health": "OK", "HealthRollup": worst(v.supplyHealth(), g.health())},
+		"PowerSupplyRedundancy": g.redundantGroup(), "Status": Object{"State": "Enabled", "Health": "OK", "HealthRollup": worstHealth(v.supplyHealth(), g.health())},
 	}
 }
 
@@ -106,7 +106,7 @@ func (v View) supplyHealth() string {
 			all = append(all, h)
 		}
 	}
-	return worst(all...)
+	return worstHealth(all...)
 }
 
 // nominalVoltage returns the Circuit.NominalVoltageType of a mains voltage in volts.
@@ -248,6 +248,6 @@ var legacyPowerPatch = Patch{
 		if !sent {
 			return Result{}, nil
 		}
-		return Result{}, setLimit(ctx, c, watts, "LimitInWatts", "#/PowerControl/0/PowerLimit/LimitInWatts")
+		return Result{}, setPowerLimit(ctx, c, watts, "LimitInWatts", "#/PowerControl/0/PowerLimit/LimitInWatts")
 	},
 }

@@ -64,7 +64,7 @@ var roleCreate = Create{
 			if wrong.Why == bmc.Taken {
 				m = message.ResourceAlreadyExists.With("Role", "RoleId", id)
 			}
-			err = Decline(http.StatusBadRequest, m.About("#/RoleId"))
+			err = Reject(http.StatusBadRequest, m.About("#/RoleId"))
 		}
 		return Result{ID: id}, err
 	},
@@ -77,7 +77,7 @@ var rolePatch = Patch{
 		var wrong *bmc.FieldError
 		if errors.As(err, &wrong) { // no other role could administer accounts
 			m := message.PropertyValueResourceConflict.With("AssignedPrivileges", "[…]", AccountsURI)
-			err = Decline(http.StatusBadRequest, m.About("#/AssignedPrivileges"))
+			err = Reject(http.StatusBadRequest, m.About("#/AssignedPrivileges"))
 		}
 		return Result{}, err
 	},

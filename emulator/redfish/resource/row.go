@@ -201,7 +201,7 @@ func Routes(tree []Row, all *Tree) []*Route {
 	add := func(r *Row, below string, a *Action, members bool) {
 		t := &Route{Row: r, Tree: all, Pattern: r.URI + below, Vars: Variables(r.URI), Action: a, Members: members}
 		t.Methods = methods(t)
-		if of := memberOf(tree, r); r.Create != nil && of != nil {
+		if of := memberRow(tree, r); r.Create != nil && of != nil {
 			t.memberSchema = of.Schema
 		}
 		t.Allow = []string{strings.Join(slices.DeleteFunc(slices.Clone(t.Methods), t.IsUnadvertised), ", ")}
@@ -221,7 +221,7 @@ func Routes(tree []Row, all *Tree) []*Route {
 		if r.Create != nil { // before the members themselves
 			add(r, "/Members", nil, true)
 			if r.Create.UseCase != "" {
-				add(Capabilities(r, memberOf(tree, r)), "", nil, false)
+				add(Capabilities(r, memberRow(tree, r)), "", nil, false)
 			}
 		}
 		add(r, "", nil, false)

@@ -157,9 +157,9 @@ var signatureInputs = []Input{
 }
 
 func addKeyCertificate(ctx context.Context, c Call) (Result, error) {
-	chain, key, err := c.brought()
+	chain, key, err := c.parseCertificate()
 	if err != nil || len(key) > 0 || len(chain) != 1 {
-		return Result{}, Decline(http.StatusBadRequest, message.PropertyValueError.With("CertificateString").About("#/CertificateString"))
+		return Result{}, Reject(http.StatusBadRequest, message.PropertyValueError.With("CertificateString").About("#/CertificateString"))
 	}
 	return c.addKey(ctx, machine.SecureKey{DER: chain[0]}, "CertificateString")
 }
@@ -178,9 +178,9 @@ func (c Call) addKey(ctx context.Context, k machine.SecureKey, property string) 
 	err := c.Host.Apply(ctx, machine.AddKey{Database: c.View.IDs["database"], Key: k})
 	switch {
 	case errors.Is(err, machine.ErrConflict): // the key exists, or the database is full
-		err = Decline(http.StatusConflict, message.ResourceCreationConflict.With(c.View.URI))
+		err = Reject(http.StatusConflict, message.ResourceCreationConflict.With(c.View.URI))
 	case errors.Is(err, machine.ErrUnknown):
-		err = Decline(http.StatusBadRequest, message.PropertyValueError.With(property).About("#/"+property))
+		err = Reject(http.StatusBadRequest, message.PropertyValueError.With(property).About("#/"+property))
 	}
 	return Result{ID: id}, err
 }

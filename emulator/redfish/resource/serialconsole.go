@@ -42,7 +42,7 @@ func setConsole(c Call, name string) (do func(context.Context) error, err error)
 	is := c.View.BMC.SOL()
 	switch {
 	case on && !c.View.BMC.Network().IPMI.On:
-		return nil, Decline(http.StatusConflict, message.PropertyValueConflict.With(name, "NetworkProtocol/IPMI/ProtocolEnabled").About("#/"+name))
+		return nil, Reject(http.StatusConflict, message.PropertyValueConflict.With(name, "NetworkProtocol/IPMI/ProtocolEnabled").About("#/"+name))
 	case !sent || on == !is.Off:
 		return func(context.Context) error { return nil }, nil
 	}

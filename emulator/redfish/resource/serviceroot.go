@@ -67,7 +67,7 @@ func metadata(v View) (MediaType, []byte) {
 	b.WriteString(`<edmx:Edmx xmlns:edmx="http://docs.oasis-open.org/odata/ns/edmx" Version="4.0">` + "\n")
 	refer := func(schema string, more ...string) {
 		name := TypeName(schema)
-		fmt.Fprintf(&b, "  <edmx:Reference Uri=\"%s%s_v1.xml\">\n", published(schema), name)
+		fmt.Fprintf(&b, "  <edmx:Reference Uri=\"%s%s_v1.xml\">\n", schemaBaseURL(schema), name)
 		for _, n := range append(slices.Compact([]string{name, schema}), more...) {
 			fmt.Fprintf(&b, "    <edmx:Include Namespace=\"%s\"/>\n", n)
 		}

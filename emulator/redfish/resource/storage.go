@@ -56,7 +56,7 @@ func (c Call) applyStorage(ctx context.Context, do storage.Command) error {
 // immediately, at the next reset of the machine when the client asks for OnReset, or
 // through the job queue of a controller that has one.
 func (c Call) beginStorageTask(ctx context.Context, name string, do func(job string) storage.Command) (Result, error) {
-	out, err := c.Begin(ctx, name, func(job string) machine.Command {
+	out, err := c.BeginTask(ctx, name, func(job string) machine.Command {
 		switch controller := c.View.storage(); {
 		case c.ApplyTime == onReset:
 			return machine.Storage{Command: storage.OnReset{Command: do(job), Task: job}}
@@ -98,12 +98,12 @@ func (v View) controllerHealth(c storage.ControllerView) string {
 	for _, x := range c.Volumes {
 		all = append(all, string(x.Health()))
 	}
-	return worst(all...)
+	return worstHealth(all...)
 }
 
 // storageHealth returns the worst Health of all drives and volumes.
 func (v View) storageHealth() string {
-	return worst(Map(v.Machine.Storage.Controllers(), v.controllerHealth)...)
+	return worstHealth(Map(v.Machine.Storage.Controllers(), v.controllerHealth)...)
 }
 
 func storageSubsystem(v View) Object {

@@ -88,15 +88,15 @@ func (c Call) storageError(err error) error {
 	var e *storage.RuleError
 	switch {
 	case errors.Is(err, storage.ErrPower):
-		return Decline(http.StatusConflict, message.ChassisPowerStateOnRequired.With(c.View.Dialect.ChassisID))
+		return Reject(http.StatusConflict, message.ChassisPowerStateOnRequired.With(c.View.Dialect.ChassisID))
 	case !errors.As(err, &e):
 		return err
 	case e.Field == storage.FieldVolumes && e.Why == storage.TooMany:
-		return Decline(http.StatusBadRequest, message.CreateLimitReachedForResource.With())
+		return Reject(http.StatusBadRequest, message.CreateLimitReachedForResource.With())
 	}
 	path, ok := storageFields[e.Field]
 	if !ok { // the request has no such property
-		return Decline(http.StatusConflict, message.ResourceInUse.With())
+		return Reject(http.StatusConflict, message.ResourceInUse.With())
 	}
 	if path == "DisplayName" && c.Values["DisplayName"] == nil {
 		path = "Name"
@@ -112,9 +112,9 @@ func (c Call) storageError(err error) error {
 	m := b.message(e, property, value)
 	if a := c.Match.Action; a != nil {
 		if _, is := c.Values[property]; !is && property == "Drives" {
-			return Decline(http.StatusConflict, message.ActionParameterValueConflict.With("RAIDType", e.Value))
+			return Reject(http.StatusConflict, message.ActionParameterValueConflict.With("RAIDType", e.Value))
 		}
-		return Decline(b.status, message.ActionParameterValueConflict.With(property, value).About(arrayPointer(property, e.Index)))
+		return Reject(b.status, message.ActionParameterValueConflict.With(property, value).About(arrayPointer(property, e.Index)))
 	}
-	return Decline(b.status, m.About(arrayPointer(path, e.Index)))
+	return Reject(b.status, m.About(arrayPointer(path, e.Index)))
 }

@@ -16,7 +16,7 @@ func systemRows() []Row {
 	return []Row{
 		{URI: "/redfish/v1/Systems", Schema: "ComputerSystemCollection", Name: "Systems", MemberVariable: "system"},
 		{URI: "/redfish/v1/Systems/{system}", Schema: "ComputerSystem.v1_27_0",
-			DependsOn: bootShows | PartPower | PartAsset | PartPolicy | PartThermal | PartWatchdog | PartConsole | PartNetwork, Read: system, Patch: &systemPatch,
+			DependsOn: bootParts | PartPower | PartAsset | PartPolicy | PartThermal | PartWatchdog | PartConsole | PartNetwork, Read: system, Patch: &systemPatch,
 			Actions: systemActions, Fragments: systemFragments, FragmentParts: PartPower | PartAsset | PartThermal | PartStorage},
 	}
 }
@@ -59,9 +59,9 @@ var systemFragments = []fragment{
 	{Shows: PartPower, Of: systemPower},
 	{Shows: PartAsset, Of: systemAsset},
 	{In: "Status", Shows: PartPower, Of: func(v View) Object { return Object{"State": systemState(v.Machine.Phase), "Health": "OK"} }},
-	{In: "Status", Shows: PartThermal | PartStorage, Of: func(v View) Object { return Object{"HealthRollup": worst(v.boxHealth(), v.storageHealth())} }},
+	{In: "Status", Shows: PartThermal | PartStorage, Of: func(v View) Object { return Object{"HealthRollup": worstHealth(v.chassisHealth(), v.storageHealth())} }},
 	{In: "Boot", Shows: PartPower | PartBoot, Of: bootOverride},
-	{In: "Boot", Shows: bootShows, Of: bootOrder},
+	{In: "Boot", Shows: bootParts, Of: bootOrder},
 }
 
 func systemPower(v View) Object {
@@ -74,7 +74,7 @@ func systemPower(v View) Object {
 
 func systemAsset(v View) Object {
 	o := Object{"AssetTag": v.Machine.Asset.Tag, "HostName": v.Machine.Asset.HostName}
-	showLight(v, o)
+	addIndicator(v, o)
 	return o
 }
 
@@ -121,7 +121,7 @@ var systemPatch = Patch{
 		{Name: "AssetTag", Kind: Text, Nullable: true, Form: machine.ValidText},
 		{Name: "HostName", Kind: Text, Nullable: true, Form: isHostName},
 		{Name: "LocationIndicatorActive", Kind: Boolean},
-		{Name: "IndicatorLED", Kind: Text, Allowed: lights},
+		{Name: "IndicatorLED", Kind: Text, Allowed: indicatorStates},
 		{Name: "PowerRestorePolicy", Kind: Text, Allowed: restorePolicies},
 		{Name: "PowerOnDelaySeconds", Kind: Integer, Min: 0, Max: maxDelay},
 		{Name: "PowerCycleDelaySeconds", Kind: Integer, Min: 0, Max: maxDelay},
@@ -130,7 +130,7 @@ var systemPatch = Patch{
 		{Name: "Boot", Kind: Group, Of: bootInputs},
 	},
 	Apply: func(ctx context.Context, c Call) (Result, error) {
-		all, err := setBoot(c)
+		all, err := bootCommands(c)
 		if err != nil {
 			return Result{}, err
 		}
@@ -139,7 +139,7 @@ var systemPatch = Patch{
 		if err != nil {
 			return Result{}, err
 		}
-		a := assetOf(c)
+		a := patchedAsset(c)
 		a.Tag = textOrEmpty(c.Values, "AssetTag", a.Tag)
 		a.HostName = textOrEmpty(c.Values, "HostName", a.HostName)
 		if a != *c.View.Machine.Asset {
@@ -226,7 +226,7 @@ func refuseReset(kind machine.ResetKind, power machine.Power, v View) error {
 	case slices.Contains(resetEndStates[kind], power) && v.Dialect.RedundantReset == dialect.AcceptRedundant:
 		return nil
 	case resetEndStates[kind] == nil && power == machine.PowerOff:
-		return Decline(http.StatusConflict, message.ChassisPowerStateOnRequired.With(v.Dialect.ChassisID))
+		return Reject(http.StatusConflict, message.ChassisPowerStateOnRequired.With(v.Dialect.ChassisID))
 	}
-	return Decline(http.StatusConflict, message.ResourceInUse.With())
+	return Reject(http.StatusConflict, message.ResourceInUse.With())
 }

@@ -180,7 +180,7 @@ func reportKinds(View) []string { return Texts(machine.MetricReportTypes) }
 
 // isDuration reports whether a text is a duration as DSP0266 writes durations.
 func isDuration(s string) bool {
-	_, ok := Duration(s)
+	_, ok := ParseDuration(s)
 	return ok
 }
 
@@ -211,7 +211,7 @@ var reportInputs = append([]Input{
 func withReportChanges(c Call, d machine.MetricReportDefinition) machine.MetricReportDefinition {
 	d.Kind = machine.MetricReportType(Value(c.Values, "MetricReportDefinitionType", string(d.Kind)))
 	d.Enabled = Value(c.Values, "MetricReportDefinitionEnabled", d.Enabled)
-	if every, ok := Duration(Value(c.Values, "Schedule/RecurrenceInterval", "")); ok {
+	if every, ok := ParseDuration(Value(c.Values, "Schedule/RecurrenceInterval", "")); ok {
 		d.Interval = machine.Duration{Duration: every}
 	}
 	if actions, ok := c.Values["ReportActions"].([]any); ok {
@@ -242,7 +242,7 @@ func defineReport(ctx context.Context, c Call) (Result, error) {
 	})
 	d.Name = Value(c.Values, "Name", "Metric Report Definition "+d.ID)
 	if slices.Contains(reportIDs(c.View), d.ID) {
-		return Result{}, Decline(http.StatusConflict, message.ResourceAlreadyExists.With("MetricReportDefinition", "Id", d.ID).About("#/Id"))
+		return Result{}, Reject(http.StatusConflict, message.ResourceAlreadyExists.With("MetricReportDefinition", "Id", d.ID).About("#/Id"))
 	}
 	if err := c.setReportDefinition(ctx, d); err != nil {
 		return Result{}, err
@@ -253,14 +253,14 @@ func defineReport(ctx context.Context, c Call) (Result, error) {
 // setReportDefinition creates or replaces a definition.
 func (c Call) setReportDefinition(ctx context.Context, d machine.MetricReportDefinition) error {
 	if d.Kind == machine.Periodic && d.Interval.Duration == 0 {
-		return Decline(http.StatusBadRequest, message.PropertyMissing.With("RecurrenceInterval").About("#/Schedule/RecurrenceInterval"))
+		return Reject(http.StatusBadRequest, message.PropertyMissing.With("RecurrenceInterval").About("#/Schedule/RecurrenceInterval"))
 	}
 	err := c.Host.Apply(ctx, machine.SetMetricReportDefinition{MetricReportDefinition: d})
 	switch {
 	case errors.Is(err, machine.ErrConflict):
-		return Decline(http.StatusBadRequest, message.CreateLimitReachedForResource.With())
+		return Reject(http.StatusBadRequest, message.CreateLimitReachedForResource.With())
 	case errors.Is(err, machine.ErrUnknown): // the inputs have refused every other wrong value
-		return Decline(http.StatusBadRequest, message.PropertyValueOutOfRange.With(formatDuration(d.Interval.Duration), "RecurrenceInterval").About("#/Schedule/RecurrenceInterval"))
+		return Reject(http.StatusBadRequest, message.PropertyValueOutOfRange.With(formatDuration(d.Interval.Duration), "RecurrenceInterval").About("#/Schedule/RecurrenceInterval"))
 	}
 	return err
 }

@@ -48,7 +48,7 @@ var sensorPatch = Patch{
 				continue
 			}
 			if *t.of(&limits) == nil {
-				return Result{}, Decline(http.StatusBadRequest, message.PropertyNotWritable.With("Reading").About("#/"+at))
+				return Result{}, Reject(http.StatusBadRequest, message.PropertyNotWritable.With("Reading").About("#/"+at))
 			}
 			if x != v.toResourceUnits(s, **t.of(&limits)) { // an unchanged value keeps its exact reading
 				x = v.fromResourceUnits(s, x)

@@ -31,7 +31,7 @@ type Tree struct {
 	router  *mux.Router
 	matches *cache.Cache[string, *Match]
 	Schemas []string          // schemas of the rows, with their versions, sorted
-	Library *library          // nil without files of DMTF
+	Library *schemaFiles      // nil without files of DMTF
 	Types   map[string]string // resource types by URI variable
 	log     *slog.Logger
 }
@@ -66,7 +66,7 @@ func NewTree(files fs.FS, log *slog.Logger) (*Tree, error) {
 	slices.Sort(t.Schemas)
 	if files != nil {
 		var err error
-		if t.Library, err = openLibrary(files); err != nil {
+		if t.Library, err = openSchemaFiles(files); err != nil {
 			return nil, err
 		}
 	}
@@ -178,7 +178,7 @@ func validate(tree []Row) error {
 				bodies++
 			}
 		}
-		if r.Create != nil && memberOf(tree, r) == nil {
+		if r.Create != nil && memberRow(tree, r) == nil {
 			return fmt.Errorf("redfish: %s: create: has no row of its members", r.URI)
 		}
 		if bodies != 1 {

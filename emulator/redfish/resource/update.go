@@ -82,14 +82,14 @@ var updatePatch = Patch{
 				uri := t.(string)
 				if _, known := c.targets()[uri]; !known {
 					m := message.PropertyValueNotInList.With(uri, "HttpPushUriTargets").About("#/HttpPushUriTargets")
-					return Result{}, Decline(http.StatusBadRequest, m)
+					return Result{}, Reject(http.StatusBadRequest, m)
 				}
 				u.Targets = append(u.Targets, uri)
 			}
 		}
 		const under = "HttpPushUriOptions/HttpPushUriApplyTime"
 		if _, ok := c.Values[under+"/ApplyTime"]; ok {
-			when, err := applyAt(c.Values, under+"/ApplyTime", under, c.Host.Now())
+			when, err := parseApplyTime(c.Values, under+"/ApplyTime", under, c.Host.Now())
 			if err != nil {
 				return Result{}, err
 			}
@@ -112,7 +112,7 @@ func updateTimes(View) []string { return Texts(firmware.UpdateTimes) }
 // operationInputs are the annotations that say when an update takes effect.
 var operationInputs = []Input{
 	{Name: OperationApplyTime, Kind: Text, Allowed: updateTimes},
-	{Name: operationWindow, Kind: Group, Of: windowInputs},
+	{Name: operationWindow, Kind: Group, Of: maintenanceWindowInputs},
 }
 
 // applyTimeSupport returns the annotation that lists the supported apply times of updates.
@@ -159,7 +159,7 @@ var updateActions = []Action{
 // RequireUpdatesEnabled returns an error while the UpdateService is disabled.
 func (c Call) RequireUpdatesEnabled() error {
 	if c.Host.BMC().Updates.Disabled {
-		return Decline(http.StatusServiceUnavailable, message.ServiceDisabled.With(UpdateService))
+		return Reject(http.StatusServiceUnavailable, message.ServiceDisabled.With(UpdateService))
 	}
 	return nil
 }
@@ -174,15 +174,15 @@ func simpleUpdate(ctx context.Context, c Call) (Result, error) {
 	if !strings.Contains(uri, "://") { // DSP2046, SimpleUpdate.TransferProtocol
 		uri = strings.ToLower(Value(c.Values, "TransferProtocol", "HTTP")) + "://" + uri
 	}
-	if !isImage(uri) {
-		m := message.ActionParameterValueFormatError.With(withoutPassword(uri), "ImageURI", SimpleUpdateAction)
-		return Result{}, Decline(http.StatusBadRequest, m.About("#/ImageURI"))
+	if !isImageURI(uri) {
+		m := message.ActionParameterValueFormatError.With(redactURI(uri), "ImageURI", SimpleUpdateAction)
+		return Result{}, Reject(http.StatusBadRequest, m.About("#/ImageURI"))
 	}
 	stage, err := c.Stage(SimpleUpdateAction, c.Values)
 	if err != nil {
 		return Result{}, err
 	}
-	j, err := c.Host.FetchUpdate(ctx, c.job("Update with "+imageName(uri)), ImageSource{
+	j, err := c.Host.FetchUpdate(ctx, c.namedTask("Update with "+imageName(uri)), ImageSource{
 		URL: uri, User: Value(c.Values, "Username", ""), Password: Value(c.Values, "Password", ""),
 		Unverified: c.Host.BMC().Updates.Unverified, Most: c.View.Dialect.MaxImageBytes,
 	}, stage)
@@ -200,7 +200,7 @@ func imageName(uri string) string {
 
 // Stage returns the update that a request asks for.
 func (c Call) Stage(action string, set Values) (firmware.Stage, error) {
-	when, err := applyAt(set, OperationApplyTime, operationWindow, c.Host.Now())
+	when, err := parseApplyTime(set, OperationApplyTime, operationWindow, c.Host.Now())
 	if err != nil {
 		return firmware.Stage{}, err
 	}
@@ -215,7 +215,7 @@ func (c Call) Stage(action string, set Values) (firmware.Stage, error) {
 			ids, known := c.targets()[uri]
 			if !known {
 				m := message.ActionParameterValueNotInList.With(uri, of.name, action).About("#/" + of.name)
-				return firmware.Stage{}, Decline(http.StatusBadRequest, m)
+				return firmware.Stage{}, Reject(http.StatusBadRequest, m)
 			}
 			for _, id := range ids {
 				if !slices.Contains(*of.to, id) {
@@ -237,7 +237,7 @@ func (c Call) targets() map[string][]string {
 	at, out := TakeSnapshot(c.Host), map[string][]string{}
 	for _, x := range at.Machine.Components() {
 		v := c.View.Tree.Find(&url.URL{Path: FirmwareURI(x.ID)}).View(at)
-		for _, uri := range append(v.related(x.Subject), FirmwareURI(x.ID), FirmwareInventory, v.system()) {
+		for _, uri := range append(v.relatedURIs(x.Subject), FirmwareURI(x.ID), FirmwareInventory, v.system()) {
 			if !slices.Contains(out[uri], x.ID) && (x.Kind != firmware.KindBMC || uri != v.system()) {
 				out[uri] = append(out[uri], x.ID)
 			}
@@ -252,7 +252,7 @@ func (c Call) validateTargets(action string, uris []any, components []string) er
 		uri, _ := x.(string)
 		fits := slices.ContainsFunc(c.targets()[uri], func(id string) bool { return slices.Contains(components, id) })
 		if !fits {
-			return Decline(http.StatusBadRequest, message.ActionParameterValueNotInList.With(uri, "Targets", action).About("#/Targets"))
+			return Reject(http.StatusBadRequest, message.ActionParameterValueNotInList.With(uri, "Targets", action).About("#/Targets"))
 		}
 	}
 	return nil
@@ -272,5 +272,5 @@ var UpdateParameters = append([]Input{
 	{Name: "ExcludeTargets", Kind: Array, Of: []Input{{Kind: Text}}},
 	{Name: "ForceUpdate", Kind: Boolean},
 	{Name: "Stage", Kind: Boolean},
-	{Name: "Oem", Kind: Free},
+	{Name: "Oem", Kind: ScalarMap},
 }, operationInputs...)

@@ -183,7 +183,7 @@ var Members = map[string]func(v View) []string{
 	"hostinterface": func(View) []string { return []string{HostInterfaceID} },
 	"managerlog":    func(v View) []string { return []string{v.Dialect.Logs.Manager} },
 	"systemlog":     func(v View) []string { return []string{v.Dialect.Logs.System} },
-	"webcert":       webMembers,
+	"webcert":       httpsCertificateIDs,
 	"slotcert":      storeMembers("slotcert"),
 	"bootcert":      storeMembers("bootcert"),
 	"usercert":      storeMembers("usercert"),
@@ -231,7 +231,7 @@ var Members = map[string]func(v View) []string{
 	"nic":      func(v View) []string { return Map(v.Machine.Identity.NICs, func(n machine.NIC) string { return n.ID }) },
 	"role":     func(v View) []string { return Map(v.BMC.Roles(), func(r bmc.RoleSpec) string { return string(r.ID) }) },
 	"firmware": View.components,
-	"software": func(v View) []string { return Map(v.stored(), func(s stored) string { return s.id }) },
+	"software": func(v View) []string { return Map(v.inactiveImages(), func(s inactiveImage) string { return s.id }) },
 	"registry": func(v View) []string { return slices.Sorted(maps.Keys(registries(v))) },
 	"document": func(v View) []string {
 		if registries(v)[v.IDs["registry"]].document == nil {

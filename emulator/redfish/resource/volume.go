@@ -90,7 +90,7 @@ func volumeOperations(v View) []Object {
 	all := []Object{}
 	x := v.volume()
 	for _, o := range x.Ops {
-		op := opNames[o.Kind]
+		op := operationTypes[o.Kind]
 		if o.To != nil && o.To.Type != x.Type {
 			op = "ChangeRAIDType"
 		}
@@ -188,11 +188,11 @@ func createVolume(ctx context.Context, c Call) (Result, error) {
 	old, sent := c.Values["VolumeType"].(string)
 	switch is := typeOfLegacyName(old); {
 	case !sent && do.Type == "":
-		return Result{}, Decline(http.StatusBadRequest, message.PropertyMissing.With("RAIDType").About("#/RAIDType"))
+		return Result{}, Reject(http.StatusBadRequest, message.PropertyMissing.With("RAIDType").About("#/RAIDType"))
 	case sent && do.Type == "":
 		do.Type = is
 	case sent && legacyTypeName(do.Type) != old:
-		return Result{}, Decline(http.StatusBadRequest, message.PropertyValueConflict.With("VolumeType", "RAIDType").About("#/VolumeType"))
+		return Result{}, Reject(http.StatusBadRequest, message.PropertyValueConflict.With("VolumeType", "RAIDType").About("#/VolumeType"))
 	}
 	var err error
 	if do.Drives, err = c.linkedBays("Drives"); err != nil {
@@ -213,7 +213,7 @@ func createVolume(ctx context.Context, c Call) (Result, error) {
 			return Result{ID: id}, nil
 		}
 	}
-	return Result{}, Decline(http.StatusConflict, message.ResourceInUse.With()) // deleted in the meantime
+	return Result{}, Reject(http.StatusConflict, message.ResourceInUse.With()) // deleted in the meantime
 }
 
 // currentStorage returns the view's controller in its present state, which a command may
@@ -256,7 +256,7 @@ func (c Call) linkedBays(property string) ([]string, error) {
 		uri, _ := x.(string)
 		bay, ok := strings.CutPrefix(uri, c.View.subsystem("Drives")+"/")
 		if !ok || !slices.Contains(Members["drive"](c.View), bay) {
-			return nil, Decline(http.StatusBadRequest, message.PropertyValueNotInList.With(uri, property).About(arrayPointer("Links/"+property, i)))
+			return nil, Reject(http.StatusBadRequest, message.PropertyValueNotInList.With(uri, property).About(arrayPointer("Links/"+property, i)))
 		}
 		out = append(out, bay)
 	}
@@ -298,7 +298,7 @@ var volumePatch = Patch{
 		if !ok || size == v.volume().Size() {
 			return Result{}, c.storageError(c.Host.Apply(ctx, do))
 		}
-		out, err := c.Begin(ctx, "Expand volume "+id, func(job string) machine.Command {
+		out, err := c.BeginTask(ctx, "Expand volume "+id, func(job string) machine.Command {
 			expand := storage.ExpandVolume{Controller: controller, Volume: id, Capacity: size, Job: job}
 			return append(do, machine.Storage{Command: expand})
 		})
@@ -367,7 +367,7 @@ func changeLayout(ctx context.Context, c Call) (Result, error) {
 		d := Find(v.storage().Drives, bay, func(d storage.DriveView) string { return d.ID })
 		if !ok || d.ID == "" {
 			m := message.ActionParameterValueNotInList.With(uri, "Drives", c.Match.Action.Name)
-			return Result{}, Decline(http.StatusBadRequest, m.About(arrayPointer("Drives", i)))
+			return Result{}, Reject(http.StatusBadRequest, m.About(arrayPointer("Drives", i)))
 		}
 		if !slices.Contains(d.Volumes, do.Volume) {
 			do.Drives = append(do.Drives, bay)

@@ -38,7 +38,7 @@ func (o *oem) carryOut(ctx context.Context, q *execution) (resource.Result, erro
 	if e.Reject != nil {
 		property, value := q.condition(e)
 		m := NewMessage(*e.Reject, property, value)
-		return resource.Result{}, resource.Decline(cmp.Or(e.Status, http.StatusBadRequest), m)
+		return resource.Result{}, resource.Reject(cmp.Or(e.Status, http.StatusBadRequest), m)
 	}
 	q.stored = map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(e.Store)) {
@@ -121,17 +121,17 @@ func (o *oem) effect(q *execution) (dialect.Effect, error) {
 		says, err := e.Hook(dialect.ActionCall{HookContext: hookContext(q.v), Body: resource.Clone(whole).(resource.Object), Query: q.c.Request.Query()})
 		var no *dialect.Rejection
 		if errors.As(err, &no) {
-			return e, resource.Decline(cmp.Or(no.Status, http.StatusBadRequest), newMessageWith(no.Message, no.Args...))
+			return e, resource.Reject(cmp.Or(no.Status, http.StatusBadRequest), newMessageWith(no.Message, no.Args...))
 		}
 		return says, err
 	}
 	switch {
 	case unmet != "" && q.write:
-		return dialect.Effect{}, resource.Decline(http.StatusBadRequest, message.PropertyValueError.With(q.subject).About("#/"+q.subject))
+		return dialect.Effect{}, resource.Reject(http.StatusBadRequest, message.PropertyValueError.With(q.subject).About("#/"+q.subject))
 	case unmet != "":
-		return dialect.Effect{}, resource.Decline(http.StatusBadRequest, message.ActionParameterValueError.With(unmet, q.subject).About("#/"+unmet))
+		return dialect.Effect{}, resource.Reject(http.StatusBadRequest, message.ActionParameterValueError.With(unmet, q.subject).About("#/"+unmet))
 	}
-	return dialect.Effect{}, resource.Decline(http.StatusConflict, message.ResourceInUse.With())
+	return dialect.Effect{}, resource.Reject(http.StatusConflict, message.ResourceInUse.With())
 }
 
 // newMessageWith is a message of a vendor's with all arguments that there are.
@@ -224,7 +224,7 @@ func (q *execution) fill(v any) (any, bool) {
 		}
 		return all, true
 	}
-	return resource.Normal(v), true
+	return resource.Normalize(v), true
 }
 
 // text fills in what stands in a text in braces.
@@ -285,8 +285,8 @@ func (q *execution) later(ctx context.Context, e dialect.Effect, steps []dialect
 			if j.State != bmc.TaskRunning {
 				return bmc.CloseTask{Fault: "it was stopped"}
 			}
-			if a := x.Do(ctx, id, resource.Beside, s.Method, s.URI, s.Body); a.Status >= http.StatusBadRequest {
-				return bmc.CloseTask{Fault: a.Why()}
+			if a := x.Do(ctx, id, resource.InnerWithoutLock, s.Method, s.URI, s.Body); a.Status >= http.StatusBadRequest {
+				return bmc.CloseTask{Fault: a.Reason()}
 			}
 		}
 		return bmc.CloseTask{Result: result}
@@ -309,6 +309,6 @@ func resultText(v any) string {
 	case string:
 		return x
 	}
-	o, _ := resource.Normal(v).(resource.Object)
+	o, _ := resource.Normalize(v).(resource.Object)
 	return string(resource.Encode(o))
 }

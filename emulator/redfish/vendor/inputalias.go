@@ -23,13 +23,13 @@ func (r *inputAlias) concerns(q Request) bool {
 }
 
 func (r *inputAlias) read(in resource.Document) resource.Document {
-	v, sent := in.Inside(r.Path)
+	v, sent := in.Lookup(r.Path)
 	switch {
 	case sent:
 		if word, ok := r.Values[fmt.Sprint(v)]; ok {
 			v = sending(word)
 		}
-	case r.Default != nil && (len(r.DefaultWith) == 0 || slices.ContainsFunc(r.DefaultWith, func(p string) bool { _, ok := in.Inside(p); return ok })):
+	case r.Default != nil && (len(r.DefaultWith) == 0 || slices.ContainsFunc(r.DefaultWith, func(p string) bool { _, ok := in.Lookup(p); return ok })):
 		v = sending(r.Default)
 	default:
 		return in
@@ -39,12 +39,12 @@ func (r *inputAlias) read(in resource.Document) resource.Document {
 		to = r.Path
 	}
 	if to != r.Path {
-		in = in.Less(r.Path)
+		in = in.WithoutValue(r.Path)
 	}
 	if to == dialect.Discard {
 		return in
 	}
-	return in.More(to, v)
+	return in.WithValue(to, v)
 }
 
 // sending is a value of a record as a client would have sent it.

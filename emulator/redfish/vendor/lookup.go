@@ -44,7 +44,7 @@ func lookupAt(t *resource.Tree, at *resource.Snapshot) lookup {
 		}
 		o := t.BodyAt(address, at)
 		if o != nil {
-			o = resource.Normalized(o)
+			o = resource.NormalizeObject(o)
 		}
 		seen[address] = o
 		return o

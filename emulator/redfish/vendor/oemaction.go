@@ -18,7 +18,7 @@ func (o *oem) action(a dialect.Action, at string) resource.Action {
 	return resource.Action{
 		Name: a.Name, TargetPath: at, Hidden: a.Hidden, Inputs: vendorInputs(a.Parameters), Slow: true,
 		Apply: func(ctx context.Context, c resource.Call) (resource.Result, error) {
-			return o.carryOut(ctx, &execution{c: c, v: c.View, effects: a.Effects, sent: resource.Normal(c.Body), subject: a.Name, inner: resource.Beside})
+			return o.carryOut(ctx, &execution{c: c, v: c.View, effects: a.Effects, sent: resource.Normalize(c.Body), subject: a.Name, inner: resource.InnerWithoutLock})
 		},
 	}
 }
@@ -114,7 +114,7 @@ func (f *presentation) showActions(o resource.Object, self string) {
 			continue
 		}
 		shown := resource.Object{"target": self + a.target}
-		resource.Listing(shown, a.inputs, resource.View{})
+		resource.AddAllowableValues(shown, a.inputs, resource.View{})
 		all, ok := o["Actions"].(resource.Object)
 		if !ok {
 			all = resource.Object{}

@@ -58,7 +58,7 @@ func merge(o resource.Object, top map[string]any) {
 			merge(below, more)
 			continue
 		}
-		o[name] = resource.Normal(value)
+		o[name] = resource.Normalize(value)
 	}
 }
 
@@ -95,7 +95,7 @@ func (w *oemResource) put(o resource.Object, set dialect.PropertyRule, v resourc
 		}
 	}
 	if ok {
-		resource.SetAt(o, v.Fill(set.Path), MapTexts(resource.Clone(resource.Normal(value)), v.Fill))
+		resource.SetAt(o, v.Fill(set.Path), MapTexts(resource.Clone(resource.Normalize(value)), v.Fill))
 	}
 }
 

@@ -24,7 +24,7 @@ type vendorWrite struct {
 
 // Writes takes the vendor's own writable properties out of a PATCH. It returns how
 // each is to be written, the rest of the PATCH, and what is wrong.
-func (v *Vendor) Writes(m *resource.Match, in resource.Document) (all []*execution, rest resource.Document, bad []resource.Refusal) {
+func (v *Vendor) Writes(m *resource.Match, in resource.Document) (all []*execution, rest resource.Document, bad []resource.InputError) {
 	rest = in
 	if v.oem == nil {
 		return nil, rest, nil
@@ -34,16 +34,16 @@ func (v *Vendor) Writes(m *resource.Match, in resource.Document) (all []*executi
 		if w.ResourceType != resource.TypeName(m.Schema) || w.at != nil && !w.at.holds(m.URI) {
 			continue
 		}
-		value, sent := in.Inside(w.Path)
+		value, sent := in.Lookup(w.Path)
 		if !sent {
 			continue
 		}
-		rest = rest.Less(w.Path)
+		rest = rest.WithoutValue(w.Path)
 		if !isOf(w.Type, value) {
-			bad = append(bad, resource.Refusal{Path: strings.Split(w.Path, "/"), Problem: resource.WrongType, Value: resource.Echo(value)})
+			bad = append(bad, resource.InputError{Path: strings.Split(w.Path, "/"), Problem: resource.WrongType, Value: resource.Echo(value)})
 			continue
 		}
-		q := &execution{effects: w.Effects, sent: resource.Normal(value), subject: w.Path, write: true, inner: resource.Within, whole: resource.Object{}}
+		q := &execution{effects: w.Effects, sent: resource.Normalize(value), subject: w.Path, write: true, inner: resource.InnerHoldingLock, whole: resource.Object{}}
 		resource.SetAt(q.whole, w.Path, q.sent)
 		all = append(all, q)
 	}
@@ -52,7 +52,7 @@ func (v *Vendor) Writes(m *resource.Match, in resource.Document) (all []*executi
 	}
 	for _, f := range in.Fields { // which clients send back as they have read them
 		if strings.HasPrefix(f.Name, "@odata.") {
-			rest = rest.Less(f.Name)
+			rest = rest.WithoutValue(f.Name)
 		}
 	}
 	return all, rest, bad
@@ -110,7 +110,7 @@ func (w *oemResource) allows(path string, value any) bool {
 type sorted struct {
 	changes map[string]any    // by paths
 	rest    resource.Document // for what the resource is like
-	bad     []resource.Refusal
+	bad     []resource.InputError
 }
 
 // sort sorts a PATCH. shown is the part of the resource at the path above.
@@ -123,19 +123,19 @@ func (w *oemResource) sort(in resource.Document, above []string, shown resource.
 		below, isObject := f.Value.(resource.Document)
 		group, isGroup := is.(resource.Object)
 		refuse := func(y resource.Problem) {
-			to.bad = append(to.bad, resource.Refusal{Path: path, Problem: y, Value: resource.Echo(f.Value)})
+			to.bad = append(to.bad, resource.InputError{Path: path, Problem: y, Value: resource.Echo(f.Value)})
 		}
 		switch {
 		case strings.Contains(f.Name, "@odata."):
-		case f.Twice:
+		case f.Duplicate:
 			refuse(resource.Duplicate)
 		case w.changes(at) && known:
-			if y := allowed(f.Value, is, shown[f.Name+resource.Allowable]); y != "" || !w.allows(at, f.Value) {
+			if y := allowed(f.Value, is, shown[f.Name+resource.AllowableValues]); y != "" || !w.allows(at, f.Value) {
 				y = cmp.Or(y, resource.NotListed)
 				refuse(y)
 				continue
 			}
-			to.changes[at] = resource.Normal(f.Value)
+			to.changes[at] = resource.Normalize(f.Value)
 		case isObject && isGroup:
 			if less := w.sort(below, path, group, to); len(less.Fields) > 0 {
 				rest.Put(f.Name, less)
@@ -196,13 +196,13 @@ func (w *oemResource) showWritten(o resource.Object, v resource.View) {
 
 // Patch carries out a PATCH of a vendor's own resource. It returns what was wrong,
 // and whether something was done.
-func (v *Vendor) Patch(ctx context.Context, c resource.Call) (bad []resource.Refusal, done bool, err error) {
+func (v *Vendor) Patch(ctx context.Context, c resource.Call) (bad []resource.InputError, done bool, err error) {
 	w := oemResourceOf(c.Match)
 	to := &sorted{changes: map[string]any{}}
 	to.rest = w.sort(c.Body, nil, c.Match.Object(c.View), to)
 	switch {
 	case len(to.changes)+len(to.rest.Fields)+len(to.bad) == 0:
-		return nil, false, resource.Decline(http.StatusBadRequest, message.NoOperation.With())
+		return nil, false, resource.Reject(http.StatusBadRequest, message.NoOperation.With())
 	case len(to.changes)+len(to.rest.Fields) == 0:
 		return to.bad, false, nil
 	}
@@ -218,8 +218,8 @@ func (v *Vendor) Patch(ctx context.Context, c resource.Call) (bad []resource.Ref
 		}
 	}
 	if len(to.rest.Fields) > 0 {
-		body, _ := resource.Normal(to.rest).(resource.Object)
-		a := c.Request.Do(ctx, "", resource.Within, http.MethodPatch, w.basedOn.Write(c.View.IDs), body)
+		body, _ := resource.Normalize(to.rest).(resource.Object)
+		a := c.Request.Do(ctx, "", resource.InnerHoldingLock, http.MethodPatch, w.basedOn.Write(c.View.IDs), body)
 		if a.Status >= http.StatusBadRequest || a.Status == http.StatusAccepted {
 			return nil, false, &resource.InnerError{InnerResponse: a}
 		}
@@ -239,7 +239,7 @@ func (w *oemResource) remove(ctx context.Context, c resource.Call) (resource.Res
 		_, err := c.Host.ApplyBMC(ctx, bmc.SetOEMValues{Values: map[string]any{c.View.Fill(w.StoredAs): nil}})
 		return resource.Result{}, err
 	}
-	a := c.Request.Do(ctx, "", resource.Within, http.MethodDelete, w.basedOn.Write(c.View.IDs), nil)
+	a := c.Request.Do(ctx, "", resource.InnerHoldingLock, http.MethodDelete, w.basedOn.Write(c.View.IDs), nil)
 	if a.Status >= http.StatusBadRequest {
 		return resource.Result{}, &resource.InnerError{InnerResponse: a}
 	}

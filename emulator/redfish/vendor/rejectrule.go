@@ -46,7 +46,7 @@ func (v *Vendor) Reject(q Request, in resource.Document) *Rejected {
 			continue
 		}
 		value := ""
-		if v, sent := in.Inside(property); sent {
+		if v, sent := in.Lookup(property); sent {
 			value = fmt.Sprint(resource.Echo(v))
 		}
 		m := NewMessage(r.Message, property[strings.LastIndexByte(property, '/')+1:], value)
@@ -99,7 +99,7 @@ func (q Request) isAbout(of, method string, at pattern) bool {
 // sees says whether what was sent is what the rule is about, and which property
 // of it.
 func (r *rejectRule) sees(in resource.Document, bytes int64) (property string, ok bool) {
-	sent := func(path string) bool { _, ok := in.Inside(path); return ok }
+	sent := func(path string) bool { _, ok := in.Lookup(path); return ok }
 	if i := slices.IndexFunc(r.SendsAny, sent); i >= 0 {
 		property = r.SendsAny[i]
 	} else if len(r.SendsAny) > 0 {
@@ -123,7 +123,7 @@ func (r *rejectRule) sees(in resource.Document, bytes int64) (property string, o
 		property = r.Missing[missing]
 	}
 	if r.MaxProperties > 0 {
-		group, _ := in.Inside(r.SendsAny[0])
+		group, _ := in.Lookup(r.SendsAny[0])
 		if d, ok := group.(resource.Document); !ok || len(d.Fields) <= r.MaxProperties {
 			return "", false
 		}
@@ -131,7 +131,7 @@ func (r *rejectRule) sees(in resource.Document, bytes int64) (property string, o
 	if len(r.HasPrefix) > 0 {
 		found := false
 		for _, path := range slices.Sorted(maps.Keys(r.HasPrefix)) {
-			v, _ := in.Inside(path)
+			v, _ := in.Lookup(path)
 			text, ok := v.(string)
 			if ok && slices.ContainsFunc(r.HasPrefix[path], func(p string) bool { return strings.HasPrefix(text, p) }) {
 				found = true
@@ -154,7 +154,7 @@ func (r *rejectRule) sees(in resource.Document, bytes int64) (property string, o
 		}
 		found := false
 		for _, path := range slices.Sorted(maps.Keys(want.of)) {
-			if v, ok := in.Inside(path); ok && slices.Contains(want.of[path], fmt.Sprint(v)) == want.in {
+			if v, ok := in.Lookup(path); ok && slices.Contains(want.of[path], fmt.Sprint(v)) == want.in {
 				property, found = path, true
 				break
 			}
@@ -170,7 +170,7 @@ func (r *rejectRule) sees(in resource.Document, bytes int64) (property string, o
 func (r *rejectRule) repeats(in resource.Document, shown resource.Object) (property string, ok bool) {
 	for _, path := range r.SendsUnchanged {
 		is, known := resource.ValueAt(shown, path)
-		sent, given := in.Inside(path)
+		sent, given := in.Lookup(path)
 		if known && given && fmt.Sprint(is) == fmt.Sprint(sent) {
 			return path, true
 		}

@@ -139,7 +139,7 @@ func (v *Vendor) Render(o resource.Object, at *resource.Snapshot) resource.Objec
 	if v.presentation == nil {
 		return o
 	}
-	return v.presentation.render(resource.Normalized(o), lookupAt(v.tree, at))
+	return v.presentation.render(resource.NormalizeObject(o), lookupAt(v.tree, at))
 }
 
 // DependsOn says on which parts of the state the body of a type depends for its

@@ -14,8 +14,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// mediaRows: the slots are here and nowhere else; the manager links to them
-// (manager.go says why).
+// mediaRows returns the rows of the virtual media slots. They belong to the
+// system only; the manager links to them (see manager).
 func mediaRows() []Row {
 	return []Row{
 		{URI: "/redfish/v1/Systems/{system}/VirtualMedia", Schema: "VirtualMediaCollection", DependsOn: PartMedia,
@@ -25,12 +25,11 @@ func mediaRows() []Row {
 	}
 }
 
-// imageSchemes are the protocols that an image can come by, as
-// TransferProtocolType spells them; otherSchemes are those that other BMCs can
-// fetch by.
+// imageSchemes are the supported values of TransferProtocolType;
+// unsupportedSchemes are those that only other BMCs support.
 var (
-	imageSchemes = []string{"HTTP", "HTTPS"}
-	otherSchemes = []string{"NFS", "CIFS", "SMB", "FTP", "SFTP", "SCP", "TFTP"}
+	imageSchemes       = []string{"HTTP", "HTTPS"}
+	unsupportedSchemes = []string{"NFS", "CIFS", "SMB", "FTP", "SFTP", "SCP", "TFTP"}
 )
 
 func (v View) slot() (bmc.Slot, bmc.SlotSpec) {
@@ -47,8 +46,8 @@ func virtualMedia(v View) Object {
 		"TransferMethod": nil, "TransferProtocolType": nil, "UserName": nil, "Password": nil, "VerifyCertificate": s.Verify,
 		"EjectPolicy": "Persistent",
 	}
-	if s.Inserted { // and not only being fetched
-		o["Image"], o["ConnectedVia"], o["WriteProtected"] = withoutPassword(s.Image), "URI", s.WriteProtected
+	if s.Inserted { // not while the image is being fetched
+		o["Image"], o["ConnectedVia"], o["WriteProtected"] = redactURI(s.Image), "URI", s.WriteProtected
 		o["TransferMethod"] = string(cmp.Or(s.Transfer, bmc.Upload))
 		if s.User != "" {
 			o["UserName"] = s.User
@@ -60,7 +59,7 @@ func virtualMedia(v View) Object {
 	return o
 }
 
-// mediaInputs are what a client says of an image, beside the image.
+// mediaInputs are the properties of an image besides its URI.
 var mediaInputs = []Input{
 	{Name: "WriteProtected", Kind: Boolean},
 	{Name: "TransferMethod", Kind: Text, Allowed: OneOf(string(bmc.Stream), string(bmc.Upload))},
@@ -77,14 +76,14 @@ var virtualMediaActions = []Action{
 	{
 		Name: insertAction,
 		Inputs: append([]Input{
-			{Name: "Image", Kind: Text, Required: true, Form: isMedia},
+			{Name: "Image", Kind: Text, Required: true, Form: isMediaURI},
 			{Name: "Inserted", Kind: Boolean, Allowed: OneOf("true")},
 		}, mediaInputs...),
 		when:   hasMediaActions,
-		Slow:   true, // until the image was fetched
+		Slow:   true, // returns when the image is fetched
 		AsTask: func(v View) bool { return v.Dialect.Media.AsyncInsert },
 		Apply: func(ctx context.Context, c Call) (Result, error) {
-			return c.insert(ctx, message.ActionParameterValueConflict.With)
+			return c.insertMedia(ctx, message.ActionParameterValueConflict.With)
 		},
 	},
 	{
@@ -96,11 +95,12 @@ var virtualMediaActions = []Action{
 	},
 }
 
-// virtualMediaPatch inserts and ejects as the actions do (DSP2046,
-// VirtualMedia.Image and Inserted), and says whom the slot trusts.
+// virtualMediaPatch inserts and ejects media like the actions (DSP2046,
+// VirtualMedia.Image and Inserted), and sets whether the slot verifies
+// certificates.
 var virtualMediaPatch = Patch{
 	Inputs: append([]Input{
-		{Name: "Image", Kind: Text, Form: isMedia, Nullable: true},
+		{Name: "Image", Kind: Text, Form: isMediaURI, Nullable: true},
 		{Name: "Inserted", Kind: Boolean},
 		{Name: "VerifyCertificate", Kind: Boolean},
 	}, mediaInputs...),
@@ -113,16 +113,16 @@ var virtualMediaPatch = Patch{
 		ejects := sent && image == nil || says && !inserted
 		switch {
 		case ejects && image != nil, says && inserted && (sent && image == nil || !sent && s.Image == ""):
-			return Result{}, Decline(http.StatusBadRequest, message.PropertyValueConflict.With("Inserted", "Image").About("#/Inserted"))
+			return Result{}, Reject(http.StatusBadRequest, message.PropertyValueConflict.With("Inserted", "Image").About("#/Inserted"))
 		}
-		if !sent && !ejects { // of an image that there is not; one that goes is not told of
+		if !sent && !ejects { // properties of an image need an image; an eject ignores them
 			for _, in := range mediaInputs {
 				if _, ok := c.Values[in.Name]; ok {
-					return Result{}, Decline(http.StatusBadRequest, message.PropertyValueConflict.With(in.Name, "Image").About("#/"+in.Name))
+					return Result{}, Reject(http.StatusBadRequest, message.PropertyValueConflict.With(in.Name, "Image").About("#/"+in.Name))
 				}
 			}
 		}
-		if verify, ok := c.Values["VerifyCertificate"].(bool); ok { // before the image comes
+		if verify, ok := c.Values["VerifyCertificate"].(bool); ok { // before the image is fetched
 			if _, err := c.Host.ApplyBMC(ctx, bmc.VerifyMedia{Slot: slot, Verify: verify}); err != nil {
 				return Result{}, err
 			}
@@ -132,58 +132,62 @@ var virtualMediaPatch = Patch{
 			_, err := c.Host.ApplyBMC(ctx, bmc.EjectMedia{Slot: slot})
 			return Result{}, err
 		case sent:
-			return c.insert(ctx, func(name, _ string) message.Message { return message.PropertyValueConflict.With(name, "Image") })
+			return c.insertMedia(ctx, func(name, _ string) message.Message { return message.PropertyValueConflict.With(name, "Image") })
 		}
 		return Result{}, nil
 	},
 }
 
+// OneOf returns an Input.Allowed function for fixed values.
 func OneOf(values ...string) func(View) []string {
 	return func(View) []string { return values }
 }
 
-// isImage says whether a text is the address of an image that a BMC can fetch.
-func isImage(raw string) bool { return isAddress(raw, imageSchemes) }
+// isImageURI reports whether a string is a URI from which the BMC can fetch an
+// image.
+func isImageURI(raw string) bool { return isURIWithScheme(raw, imageSchemes) }
 
-// isMedia says whether a text is the address of an image, by a protocol that
-// BMCs fetch by; insert says which of them this one does not.
-func isMedia(raw string) bool { return isAddress(raw, slices.Concat(imageSchemes, otherSchemes)) }
+// isMediaURI reports whether a string is an image URI with a scheme that some
+// BMC supports. insertMedia rejects the schemes that this one does not support.
+func isMediaURI(raw string) bool {
+	return isURIWithScheme(raw, slices.Concat(imageSchemes, unsupportedSchemes))
+}
 
-func isAddress(raw string, schemes []string) bool {
+func isURIWithScheme(raw string, schemes []string) bool {
 	u, err := url.Parse(raw)
 	return err == nil && u.Host != "" && slices.Contains(schemes, strings.ToUpper(u.Scheme))
 }
 
-// insert has the image fetched; conflict words that a value does not go with
-// the image.
-func (c Call) insert(ctx context.Context, conflict func(name, sent string) message.Message) (Result, error) {
+// insertMedia fetches and inserts an image. conflict returns the message for a
+// value that contradicts the image.
+func (c Call) insertMedia(ctx context.Context, conflict func(name, sent string) message.Message) (Result, error) {
 	set := c.Values
 	image := Value(set, "Image", "")
 	scheme, _, _ := strings.Cut(image, ":")
 	scheme = strings.ToUpper(scheme)
 	if !slices.Contains(imageSchemes, scheme) {
-		return Result{}, Decline(http.StatusBadRequest, message.SourceDoesNotSupportProtocol.With(withoutPassword(image), scheme).About("#/Image"))
+		return Result{}, Reject(http.StatusBadRequest, message.SourceDoesNotSupportProtocol.With(redactURI(image), scheme).About("#/Image"))
 	}
 	if p := Value(set, "TransferProtocolType", ""); p != "" && p != scheme {
-		return Result{}, Decline(http.StatusBadRequest, conflict("TransferProtocolType", p).About("#/TransferProtocolType"))
+		return Result{}, Reject(http.StatusBadRequest, conflict("TransferProtocolType", p).About("#/TransferProtocolType"))
 	}
 	_, spec := c.View.slot()
 	protect := Value(set, "WriteProtected", true)
 	if !protect && !slices.ContainsFunc(spec.Types, func(t string) bool { return t == "USBStick" || t == "Floppy" }) {
-		return Result{}, Decline(http.StatusBadRequest, conflict("WriteProtected", "false").About("#/WriteProtected")) // nobody writes to a CD
+		return Result{}, Reject(http.StatusBadRequest, conflict("WriteProtected", "false").About("#/WriteProtected")) // a CD is read-only
 	}
 	_, err := c.Host.ApplyBMC(ctx, bmc.InsertMedia{
 		Slot: c.View.IDs["slot"], Image: image, WriteProtected: protect, Transfer: bmc.Transfer(Value(set, "TransferMethod", "")),
 		User: Value(set, "UserName", ""), Password: Value(set, "Password", ""),
 	})
 	if errors.Is(err, bmc.ErrMedia) {
-		return Result{}, Decline(http.StatusBadRequest, notFetched(err, withoutPassword(image)).About("#/Image"))
+		return Result{}, Reject(http.StatusBadRequest, fetchErrorMessage(err, redactURI(image)).About("#/Image"))
 	}
 	return Result{}, err
 }
 
-// notFetched words why an image could not be had.
-func notFetched(err error, image string) message.Message {
+// fetchErrorMessage returns the message for an image that could not be fetched.
+func fetchErrorMessage(err error, image string) message.Message {
 	var known *bmc.MediaError
 	if !errors.As(err, &known) {
 		return message.CouldNotEstablishConnection.With(image)
@@ -202,9 +206,9 @@ func notFetched(err error, image string) message.Message {
 	return message.CouldNotEstablishConnection.With(image)
 }
 
-// withoutPassword is a text that may be an address, without the password in
-// it.
-func withoutPassword(raw string) string {
+// redactURI returns a string without the password that it contains if it is a
+// URI.
+func redactURI(raw string) string {
 	if !strings.Contains(raw, "@") || !strings.Contains(raw, ":") {
 		return raw
 	}

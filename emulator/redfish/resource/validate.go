@@ -11,23 +11,24 @@ import (
 	"unicode/utf8"
 )
 
-// Accept sorts what a client sent into what the inputs take and what they do
-// not. shown, if not nil, makes the resource as it is read, which tells a
-// property that can only be read from one that is not known.
-func Accept(in Document, inputs []Input, v View, shown func() Object) (Values, []Refusal) {
+// Validate checks the properties that a client sent against the inputs. It
+// returns the valid values and an error for each property that is not valid. If
+// shown is not nil, it returns the resource as a GET shows it; Validate uses it
+// to tell a read-only property from an unknown one.
+func Validate(in Document, inputs []Input, v View, shown func() Object) (Values, []InputError) {
 	set := Values{}
-	bad := in.accept(nil, inputs, v, shown, set)
+	bad := in.validate(nil, inputs, v, shown, set)
 	return set, bad
 }
 
-func (in Document) accept(path []string, inputs []Input, v View, shown func() Object, set Values) []Refusal {
-	var bad []Refusal
+func (in Document) validate(path []string, inputs []Input, v View, shown func() Object, set Values) []InputError {
+	var bad []InputError
 	above := ""
 	for _, name := range path {
 		above += name + "/"
 	}
 	refuse := func(name string, w Problem, value any) {
-		bad = append(bad, Refusal{Path: append(slices.Clone(path), name), Problem: w, Value: Echo(value)})
+		bad = append(bad, InputError{Path: append(slices.Clone(path), name), Problem: w, Value: Echo(value)})
 	}
 	for _, f := range in.Fields {
 		name, value := f.Name, f.Value
@@ -38,7 +39,7 @@ func (in Document) accept(path []string, inputs []Input, v View, shown func() Ob
 		}
 		switch {
 		case strings.Contains(name, "@odata."): // payload annotations are ignored
-		case f.Twice:
+		case f.Duplicate:
 			refuse(name, Duplicate, nil)
 		case i < 0 && known:
 			refuse(name, ReadOnly, nil)
@@ -50,17 +51,17 @@ func (in Document) accept(path []string, inputs []Input, v View, shown func() Ob
 				refuse(name, WrongType, value)
 				continue
 			}
-			worse := below.accept(append(slices.Clone(path), name), inputs[i].Of, v, inside(shown, name), set)
-			if len(worse) > 0 { // it is taken whole or not at all
+			worse := below.validate(append(slices.Clone(path), name), inputs[i].Of, v, groupReader(shown, name), set)
+			if len(worse) > 0 { // a group is applied completely or not at all
 				bad = append(bad, worse...)
 				maps.DeleteFunc(set, func(of string, _ any) bool { return strings.HasPrefix(of, above+name+"/") })
 			}
 		default:
 			var was func() any
-			if shown != nil && inputs[i].Kind == Array { // nothing else asks
+			if shown != nil && inputs[i].Kind == Array { // only arrays use it
 				was = func() any { return shown()[name] }
 			}
-			took, wrong := inputs[i].take(value, v, was)
+			took, wrong := inputs[i].validate(value, v, was)
 			if len(wrong) > 0 {
 				for _, w := range wrong {
 					w.Path = append(slices.Clone(path), name)
@@ -72,15 +73,16 @@ func (in Document) accept(path []string, inputs []Input, v View, shown func() Ob
 		}
 	}
 	for i := range inputs {
-		if i := &inputs[i]; i.Required && in.At(i.Name) < 0 {
+		if i := &inputs[i]; i.Required && in.Index(i.Name) < 0 {
 			refuse(i.Name, Missing, nil)
 		}
 	}
 	return bad
 }
 
-// inside is a group as it is read.
-func inside(shown func() Object, name string) func() Object {
+// groupReader returns a function that reads one group of the resource; nil if
+// shown is nil.
+func groupReader(shown func() Object, name string) func() Object {
 	if shown == nil {
 		return nil
 	}
@@ -90,55 +92,55 @@ func inside(shown func() Object, name string) func() Object {
 	}
 }
 
-// take checks a value, and says what is wrong with it or within it. was, if not
-// nil, makes the value as it is read.
-func (i *Input) take(value any, v View, was func() any) (any, []Refusal) {
+// validate checks a value and returns it in the form that Values holds, or the
+// errors in it and below it. If was is not nil, it returns the current value.
+func (i *Input) validate(value any, v View, was func() any) (any, []InputError) {
 	if value == nil && i.Nullable {
 		return nil, nil
 	}
 	switch i.Kind {
 	case Array:
-		return i.elements(value, v, was)
-	case Free:
-		return i.freely(value)
+		return i.validateArray(value, v, was)
+	case ScalarMap:
+		return i.validateScalarMap(value)
 	}
-	took, r := i.one(value, v)
+	took, r := i.validateValue(value, v)
 	if r.Problem == "" {
 		return took, nil
 	}
 	r.Value = Echo(value)
 	if i.Secret {
-		r.Problem = secret
+		r.Problem = invalidSecret
 	}
-	return nil, []Refusal{r}
+	return nil, []InputError{r}
 }
 
-// elements checks an array. A group among them has no resource to compare with,
-// so that what it does not take is unknown.
-func (i *Input) elements(value any, v View, was func() any) (any, []Refusal) {
+// validateArray checks an array. A group in an array has no resource to compare
+// with, so a property that it does not accept is reported as unknown.
+func (i *Input) validateArray(value any, v View, was func() any) (any, []InputError) {
 	all, ok := value.([]any)
-	if one, isObject := value.(Document); isObject && i.lone {
+	if one, isObject := value.(Document); isObject && i.acceptsSingle {
 		all, ok = []any{one}, true
 	}
 	if !ok {
-		return nil, []Refusal{{Problem: WrongType, Value: Echo(value)}}
+		return nil, []InputError{{Problem: WrongType, Value: Echo(value)}}
 	}
 	var before []any
 	if was != nil {
 		before = Elements(was())
 	}
-	took, bad := []any{}, []Refusal(nil)
+	took, bad := []any{}, []InputError(nil)
 	each := &i.Of[0]
 	for n, x := range all {
 		var old any
 		if n < len(before) {
 			old = before[n]
 		}
-		y, gone, wrong := each.element(x, v, old, n, was != nil)
+		y, gone, wrong := each.validateElement(x, v, old, n, was != nil)
 		for _, w := range wrong {
 			w.Path, w.below = nil, slices.Concat([]string{strconv.Itoa(n)}, w.Path, w.below)
 			if i.Secret {
-				w.Problem = secret
+				w.Problem = invalidSecret
 			}
 			bad = append(bad, w)
 		}
@@ -148,91 +150,94 @@ func (i *Input) elements(value any, v View, was func() any) (any, []Refusal) {
 	}
 	if i.Fixed && len(took) < len(before) {
 		for n, old := range before[len(took):] {
-			took = append(took, each.former(old, len(took)+n))
+			took = append(took, each.previous(old, len(took)+n))
 		}
 	}
 	switch {
 	case len(bad) > 0:
 		return nil, bad
-	case int64(len(took)) > i.most():
-		return nil, []Refusal{{Problem: tooLong, limit: strconv.FormatInt(i.most(), 10)}}
+	case int64(len(took)) > i.maxElements():
+		return nil, []InputError{{Problem: arrayTooLong, limit: strconv.FormatInt(i.maxElements(), 10)}}
 	case int64(len(took)) < i.Min:
-		return nil, []Refusal{{Problem: tooShort, limit: strconv.FormatInt(i.Min, 10)}}
+		return nil, []InputError{{Problem: arrayTooShort, limit: strconv.FormatInt(i.Min, 10)}}
 	}
 	return took, nil
 }
 
-// most is how many elements an array takes.
-func (i *Input) most() int64 {
+// maxElements returns the greatest number of elements that the array accepts.
+func (i *Input) maxElements() int64 {
 	if i.Max == 0 {
 		return MaxElements
 	}
 	return i.Max
 }
 
-// element checks an element of an array, of which old is what was at its place.
-// In a PATCH null removes it, and what is not sent of it stays.
-func (i *Input) element(value any, v View, old any, n int, patch bool) (took any, gone bool, bad []Refusal) {
+// validateElement checks one array element; old is the current element at the
+// same index. In a PATCH, null removes the element (gone), and properties that
+// were not sent keep their values.
+func (i *Input) validateElement(value any, v View, old any, n int, patch bool) (took any, gone bool, bad []InputError) {
 	below, isObject := value.(Document)
 	switch {
 	case patch && value == nil && !i.Nullable:
 		return nil, true, nil
 	case patch && isObject && len(below.Fields) == 0 && old != nil:
-		return i.former(old, n), false, nil
+		return i.previous(old, n), false, nil
 	case i.Kind != Group || !isObject:
-		took, bad = i.take(value, v, nil)
+		took, bad = i.validate(value, v, nil)
 		return took, false, bad
 	}
 	its := Values{}
-	if its, ok := i.former(old, n).(Values); ok && patch {
+	if its, ok := i.previous(old, n).(Values); ok && patch {
 		sent := Values{}
-		bad = slices.DeleteFunc(below.accept(nil, i.Of, v, nil, sent), func(r Refusal) bool {
+		bad = slices.DeleteFunc(below.validate(nil, i.Of, v, nil, sent), func(r InputError) bool {
 			_, there := its[r.Path[0]]
 			return r.Problem == Missing && there
 		})
 		maps.Copy(its, sent)
 		return its, false, bad
 	}
-	bad = below.accept(nil, i.Of, v, nil, its)
+	bad = below.validate(nil, i.Of, v, nil, its)
 	return its, false, bad
 }
 
-// former is an element as it was, in the form in which inputs stand in values:
-// what is shown of it, and where it was.
-func (i *Input) former(old any, n int) any {
+// previous converts an array element as a GET shows it to the form that Values
+// holds. A group also gets its index under PreviousIndex.
+func (i *Input) previous(old any, n int) any {
 	shown, isObject := old.(Object)
 	switch {
 	case i.Kind == Link && isObject:
 		return shown["@odata.id"]
 	case i.Kind == Group && isObject:
-		return i.formerGroup(shown, n)
+		return i.previousGroup(shown, n)
 	case i.Kind == Array:
 		var all []any
 		for n, x := range Elements(old) {
-			all = append(all, i.Of[0].former(x, n))
+			all = append(all, i.Of[0].previous(x, n))
 		}
 		return all
 	case i.Kind == Integer || i.Kind == Number:
-		return i.formerNumber(old)
+		return i.previousNumber(old)
 	}
 	return old
 }
 
-func (i *Input) formerGroup(shown Object, n int) Values {
-	its := Values{Place: n}
+// previousGroup converts a group as a GET shows it to Values. Secret inputs are
+// left out.
+func (i *Input) previousGroup(shown Object, n int) Values {
+	its := Values{PreviousIndex: n}
 	for j := range i.Of {
 		of := &i.Of[j]
 		old, there := shown[of.Name]
 		if !there || of.Secret {
 			continue
 		}
-		was := of.former(old, n)
+		was := of.previous(old, n)
 		below, isGroup := was.(Values)
 		if !isGroup {
 			its[of.Name] = was
 			continue
 		}
-		delete(below, Place)
+		delete(below, PreviousIndex)
 		for name, x := range below {
 			its[of.Name+"/"+name] = x
 		}
@@ -240,7 +245,8 @@ func (i *Input) formerGroup(shown Object, n int) Values {
 	return its
 }
 
-func (i *Input) formerNumber(old any) any {
+// previousNumber converts a number as a GET shows it to int64 or float64.
+func (i *Input) previousNumber(old any) any {
 	if old == nil {
 		return nil
 	}
@@ -253,7 +259,8 @@ func (i *Input) formerNumber(old any) any {
 	return whole
 }
 
-// Elements are those of an array as a body has it.
+// Elements returns the elements of an array property of a body, whatever its Go
+// type.
 func Elements(shown any) []any {
 	switch x := shown.(type) {
 	case []any:
@@ -266,18 +273,19 @@ func Elements(shown any) []any {
 	if shown == nil {
 		return nil
 	}
-	// Of a type that bodies seldom have.
+	// Other types are rare in bodies.
 	all, _ := Decode(Encode(Object{"x": shown}))["x"].([]any)
 	return all
 }
 
-// freely checks an object whose names only its operation knows.
-func (i *Input) freely(value any) (any, []Refusal) {
+// validateScalarMap checks an object whose property names only the operation
+// knows.
+func (i *Input) validateScalarMap(value any) (any, []InputError) {
 	d, ok := value.(Document)
 	if !ok {
-		return nil, []Refusal{{Problem: WrongType, Value: Echo(value)}}
+		return nil, []InputError{{Problem: WrongType, Value: Echo(value)}}
 	}
-	out, bad := map[string]any{}, []Refusal(nil)
+	out, bad := map[string]any{}, []InputError(nil)
 	for _, f := range d.Fields {
 		name := f.Name
 		switch x := f.Value.(type) {
@@ -290,10 +298,10 @@ func (i *Input) freely(value any) (any, []Refusal) {
 				out[name], _ = fraction(x)
 			}
 		default:
-			bad = append(bad, Refusal{below: []string{name}, Problem: WrongType, Value: Echo(x)})
+			bad = append(bad, InputError{below: []string{name}, Problem: WrongType, Value: Echo(x)})
 		}
-		if f.Twice {
-			bad = append(bad, Refusal{below: []string{name}, Problem: Duplicate})
+		if f.Duplicate {
+			bad = append(bad, InputError{below: []string{name}, Problem: Duplicate})
 		}
 	}
 	if len(bad) > 0 {
@@ -302,8 +310,8 @@ func (i *Input) freely(value any) (any, []Refusal) {
 	return out, nil
 }
 
-// one checks a value that is no array and not free.
-func (i *Input) one(value any, v View) (took any, r Refusal) {
+// validateValue checks a value that is neither an Array nor a ScalarMap.
+func (i *Input) validateValue(value any, v View) (took any, r InputError) {
 	switch i.Kind {
 	case Boolean:
 		b, ok := value.(bool)
@@ -323,11 +331,11 @@ func (i *Input) one(value any, v View) (took any, r Refusal) {
 		case i.Allowed != nil && !slices.Contains(i.Allowed(v), t):
 			r.Problem = NotListed
 		case i.Max > 0 && length > i.Max:
-			r.Problem, r.limit = longText, strconv.FormatInt(i.Max, 10)
+			r.Problem, r.limit = stringTooLong, strconv.FormatInt(i.Max, 10)
 		case i.Max > 0 && length < i.Min:
-			r.Problem, r.limit = shortText, strconv.FormatInt(i.Min, 10)
+			r.Problem, r.limit = stringTooShort, strconv.FormatInt(i.Min, 10)
 		case i.Form != nil && !i.Form(t):
-			r.Problem = wrongForm
+			r.Problem = wrongFormat
 		}
 		return value, r
 	case Integer:
@@ -358,7 +366,7 @@ func (i *Input) one(value any, v View) (took any, r Refusal) {
 		case !ok || len(d.Fields) > 1:
 			r.Problem = WrongType
 		case i.Form != nil && !i.Form(uri):
-			r.Problem = wrongForm
+			r.Problem = wrongFormat
 		}
 		return uri, r
 	case AnyObject:
@@ -366,22 +374,23 @@ func (i *Input) one(value any, v View) (took any, r Refusal) {
 		if !ok {
 			r.Problem = WrongType
 		}
-		return Normal(d), r
+		return Normalize(d), r
 	case AnyArray:
 		all, ok := value.([]any)
 		if !ok {
 			r.Problem = WrongType
 		}
-		return Normal(all), r
-	case Named:
-		took, r.Problem = i.texts(value)
+		return Normalize(all), r
+	case StringMap:
+		took, r.Problem = i.validateStringMap(value)
 		return took, r
 	}
-	return nil, Refusal{Problem: WrongType}
+	return nil, InputError{Problem: WrongType}
 }
 
-// texts checks an object of text. Its form, if any, is that of "name: text".
-func (i *Input) texts(value any) (any, Problem) {
+// validateStringMap checks an object whose values are strings. The input's Form,
+// if any, checks "name: value".
+func (i *Input) validateStringMap(value any) (any, Problem) {
 	d, ok := value.(Document)
 	if !ok {
 		return nil, WrongType
@@ -392,15 +401,16 @@ func (i *Input) texts(value any) (any, Problem) {
 		switch {
 		case !ok:
 			return nil, WrongType
-		case f.Twice || i.Form != nil && !i.Form(f.Name+": "+t):
-			return nil, wrongForm
+		case f.Duplicate || i.Form != nil && !i.Form(f.Name+": "+t):
+			return nil, wrongFormat
 		}
 		out[f.Name] = t
 	}
 	return out, ""
 }
 
-// WholeNumber reads a JSON number that is an integer: 30, 30.0 or 3e1.
+// WholeNumber parses a JSON number that is an integer: 30, 30.0 or 3e1. A number
+// beyond int64 becomes the nearest int64.
 func WholeNumber(n json.Number) (int64, bool) {
 	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
 		return i, true
@@ -418,7 +428,8 @@ func WholeNumber(n json.Number) (int64, bool) {
 	return int64(f), f == math.Trunc(f)
 }
 
-// fraction reads a JSON number; false when it is larger than there is room for.
+// fraction parses a JSON number. It returns false for a number that overflows
+// float64.
 func fraction(n json.Number) (float64, bool) {
 	f, err := n.Float64()
 	return f, err == nil

@@ -25,15 +25,16 @@ func (v View) subscription() bmc.Subscription {
 
 func ownSubscription(v View, who Actor) bool { return v.subscription().Owner == who.Account }
 
-// streamsArePlain: a stream can be closed, and that is all.
-func streamsArePlain(v View, method string) bool {
+// refusesStreamPatch refuses PATCH to the subscription of a server-sent event
+// stream. Clients can only delete it.
+func refusesStreamPatch(v View, method string) bool {
 	return method == http.MethodPatch && v.subscription().Stream
 }
 
 func eventDestination(v View) Object {
 	s := v.subscription()
 	o := Object{
-		"Name": "Event Subscription " + s.ID, "Destination": withoutPassword(s.Destination), "Context": s.Context,
+		"Name": "Event Subscription " + s.ID, "Destination": redactURI(s.Destination), "Context": s.Context,
 		"Protocol": "Redfish", "SubscriptionType": "RedfishEvent", "EventFormatType": EventFormat,
 		"IncludeOriginOfCondition": s.IncludeOriginOfCondition, "Status": subscriptionStatus(s),
 	}
@@ -68,8 +69,8 @@ func eventDestination(v View) Object {
 	return o
 }
 
-// subscriptionStatus tells a suspended subscription, and one whose events do
-// not get through.
+// subscriptionStatus returns the Status of a subscription. A suspended
+// subscription is Disabled; Health is not OK while deliveries fail.
 func subscriptionStatus(s bmc.Subscription) Object {
 	o := status("Enabled")
 	if s.Suspended {
@@ -84,18 +85,18 @@ func subscriptionStatus(s bmc.Subscription) Object {
 	return o
 }
 
-// Inputs that a new subscription and a change of it have in common.
+// Inputs of both POST and PATCH.
 var (
 	contextInput = Input{Name: "Context", Kind: Text, Nullable: true}
-	// Clients that know DSP2046 by hearsay send one object with all headers
+	// Some clients send one object with all headers, against DSP2046
 	// (gofish 0.22, schemas/eventdestination.go).
-	headersInput = Input{Name: "HttpHeaders", Kind: Array, Max: 32, Secret: true, Nullable: true, lone: true, Of: []Input{{Kind: Named, Form: isHeader}}}
+	headersInput = Input{Name: "HttpHeaders", Kind: Array, Max: 32, Secret: true, Nullable: true, acceptsSingle: true, Of: []Input{{Kind: StringMap, Form: isHeader}}}
 	retryInput   = Input{Name: "DeliveryRetryPolicy", Kind: Text, Allowed: func(View) []string { return Texts(bmc.Retries) }}
 	verifyInput  = Input{Name: "VerifyCertificate", Kind: Boolean}
 )
 
-// subscriptionCreate is a subscription to events that are posted (DSP0266,
-// "Eventing").
+// subscriptionCreate creates a subscription to events that the service POSTs to
+// a destination (DSP0266, "Eventing").
 var subscriptionCreate = Create{
 	MaxMembers: func(View) int { return bmc.MaxSubscriptions + bmc.MaxStreams },
 	Inputs: []Input{
@@ -103,17 +104,17 @@ var subscriptionCreate = Create{
 		{Name: "Protocol", Kind: Text, Allowed: OneOf("Redfish")},
 		{Name: "SubscriptionType", Kind: Text, Allowed: OneOf("RedfishEvent")},
 		{Name: "EventFormatType", Kind: Text, Allowed: eventFormats},
-		{Name: "Name", Kind: Text}, {Name: "Description", Kind: Text}, {Name: "Id", Kind: Text}, // the service names it
+		{Name: "Name", Kind: Text}, {Name: "Description", Kind: Text}, {Name: "Id", Kind: Text}, // ignored: the service assigns it
 		contextInput, headersInput, retryInput, verifyInput,
-		some("RegistryPrefixes", Input{Kind: Text, Allowed: RegistryPrefixes}),
-		some("ExcludeRegistryPrefixes", Input{Kind: Text, Allowed: RegistryPrefixes}),
-		some("MessageIds", Input{Kind: Text, Form: IsMessage}),
-		some("ExcludeMessageIds", Input{Kind: Text, Form: IsMessage}),
-		some("ResourceTypes", Input{Kind: Text, Allowed: ResourceTypes}),
-		some("EventTypes", Input{Kind: Text, Allowed: OneOf(EventTypes...)}),
-		some("Severities", Input{Kind: Text, Allowed: severityNames}),
-		some("OriginResources", Input{Kind: Link, Form: IsResource}),
-		some("MetricReportDefinitions", Input{Kind: Link, Form: IsResource}),
+		optionalArray("RegistryPrefixes", Input{Kind: Text, Allowed: RegistryPrefixes}),
+		optionalArray("ExcludeRegistryPrefixes", Input{Kind: Text, Allowed: RegistryPrefixes}),
+		optionalArray("MessageIds", Input{Kind: Text, Form: IsMessage}),
+		optionalArray("ExcludeMessageIds", Input{Kind: Text, Form: IsMessage}),
+		optionalArray("ResourceTypes", Input{Kind: Text, Allowed: ResourceTypes}),
+		optionalArray("EventTypes", Input{Kind: Text, Allowed: OneOf(EventTypes...)}),
+		optionalArray("Severities", Input{Kind: Text, Allowed: severityNames}),
+		optionalArray("OriginResources", Input{Kind: Link, Form: IsResource}),
+		optionalArray("MetricReportDefinitions", Input{Kind: Link, Form: IsResource}),
 		{Name: "SubordinateResources", Kind: Boolean},
 		{Name: "IncludeOriginOfCondition", Kind: Boolean},
 		{Name: "SendHeartbeat", Kind: Boolean},
@@ -122,25 +123,27 @@ var subscriptionCreate = Create{
 	Apply: subscribe,
 }
 
-func some(name string, each Input) Input {
+// optionalArray returns the input of a nullable array.
+func optionalArray(name string, each Input) Input {
 	return Input{Name: name, Kind: Array, Nullable: true, Of: []Input{each}}
 }
 
-// isDestination says whether events can be posted to an address.
+// isDestination reports whether a string is an HTTP or HTTPS URL that events can
+// be posted to.
 func isDestination(raw string) bool {
 	u, err := url.Parse(raw)
 	return err == nil && u.Host != "" && u.Hostname() != "" && u.Opaque == "" && slices.Contains([]string{"http", "https"}, u.Scheme)
 }
 
-// IsMessage says whether a text names a message of a registry that the service
-// speaks, with or without the registry's version.
+// IsMessage reports whether a MessageId, with or without a version, belongs to
+// one of the service's registries.
 func IsMessage(id string) bool {
 	registry, key := Unversioned(id)
 	return slices.Contains(RegistryPrefixes(View{}), registry) && key != "" && key != id
 }
 
-// isHeader says whether a text is a header that may be sent along: those of the
-// connection are the service's own.
+// isHeader reports whether a "name: value" string is a header that a
+// subscription may add. The headers of the connection are reserved.
 func isHeader(line string) bool {
 	name, content, _ := strings.Cut(line, ": ")
 	token := strings.Trim(name, "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
@@ -153,44 +156,45 @@ func subscribe(ctx context.Context, c Call) (Result, error) {
 	s := bmc.Subscription{
 		Destination: Value(set, "Destination", ""), Context: Value(set, "Context", ""), Owner: c.Actor.Account,
 		Reports: Value(set, "EventFormatType", EventFormat) == ReportFormat, IncludeOriginOfCondition: Value(set, "IncludeOriginOfCondition", false),
-		Headers: headers(set), Verify: Value(set, "VerifyCertificate", false), Retry: bmc.Retry(Value(set, "DeliveryRetryPolicy", "")),
+		Headers: sentHeaders(set), Verify: Value(set, "VerifyCertificate", false), Retry: bmc.Retry(Value(set, "DeliveryRetryPolicy", "")),
 		Filter: bmc.Filter{
-			Registries: chosen(set, "RegistryPrefixes"), NotRegistries: chosen(set, "ExcludeRegistryPrefixes"),
-			Messages: chosen(set, "MessageIds"), NotMessages: chosen(set, "ExcludeMessageIds"),
-			Types: chosen(set, "ResourceTypes"), Kinds: chosen(set, "EventTypes"), Severities: chosen(set, "Severities"),
-			Origins: chosen(set, "OriginResources"), Subordinate: Value(set, "SubordinateResources", false),
-			Reports: chosen(set, "MetricReportDefinitions"),
+			Registries: sentStrings(set, "RegistryPrefixes"), NotRegistries: sentStrings(set, "ExcludeRegistryPrefixes"),
+			Messages: sentStrings(set, "MessageIds"), NotMessages: sentStrings(set, "ExcludeMessageIds"),
+			Types: sentStrings(set, "ResourceTypes"), Kinds: sentStrings(set, "EventTypes"), Severities: sentStrings(set, "Severities"),
+			Origins: sentStrings(set, "OriginResources"), Subordinate: Value(set, "SubordinateResources", false),
+			Reports: sentStrings(set, "MetricReportDefinitions"),
 		},
 	}
 	for _, pair := range [][2]string{{"RegistryPrefixes", "ExcludeRegistryPrefixes"}, {"MessageIds", "ExcludeMessageIds"}} {
-		if both := chosen(set, pair[1]); slices.ContainsFunc(chosen(set, pair[0]), func(x string) bool { return slices.Contains(both, x) }) {
-			return Result{}, Decline(http.StatusBadRequest, message.PropertyValueConflict.With(pair[1], pair[0]).About("#/"+pair[1]))
+		if both := sentStrings(set, pair[1]); slices.ContainsFunc(sentStrings(set, pair[0]), func(x string) bool { return slices.Contains(both, x) }) {
+			return Result{}, Reject(http.StatusBadRequest, message.PropertyValueConflict.With(pair[1], pair[0]).About("#/"+pair[1]))
 		}
 	}
 	for _, name := range []string{"OriginResources", "MetricReportDefinitions"} {
-		for _, uri := range chosen(set, name) {
+		for _, uri := range sentStrings(set, name) {
 			if m := c.View.Tree.Find(&url.URL{Path: uri}); m == nil || m.Schema == "" || !m.exists(TakeSnapshot(c.Host)) {
-				return Result{}, Decline(http.StatusBadRequest, message.PropertyValueIncorrect.With(name, uri).About("#/"+name))
+				return Result{}, Reject(http.StatusBadRequest, message.PropertyValueIncorrect.With(name, uri).About("#/"+name))
 			}
 		}
 	}
 	minutes := Value(set, "HeartbeatIntervalMinutes", int64(0))
 	switch beats := Value(set, "SendHeartbeat", false); {
 	case minutes > 0 && !beats:
-		return Result{}, Decline(http.StatusBadRequest, message.PropertyValueConflict.With("HeartbeatIntervalMinutes", "SendHeartbeat").About("#/HeartbeatIntervalMinutes"))
+		return Result{}, Reject(http.StatusBadRequest, message.PropertyValueConflict.With("HeartbeatIntervalMinutes", "SendHeartbeat").About("#/HeartbeatIntervalMinutes"))
 	case beats && minutes == 0:
 		minutes = 60
 	}
 	s.Heartbeat = time.Duration(minutes) * time.Minute
 	if c.View.BMC.Subscribers.Off {
-		return Result{}, Decline(http.StatusServiceUnavailable, message.ServiceDisabled.With(EventServiceURI))
+		return Result{}, Reject(http.StatusServiceUnavailable, message.ServiceDisabled.With(EventServiceURI))
 	}
 	evs, err := c.Host.ApplyBMC(ctx, bmc.Subscribe{Subscription: s})
-	return Result{ID: Subscribed(evs)}, err
+	return Result{ID: SubscriptionID(evs)}, err
 }
 
-// Subscribed is the ID of the subscription that a command has made.
-func Subscribed(evs []bmc.Event) string {
+// SubscriptionID returns the ID of the subscription in the events of a command;
+// "" if there is none.
+func SubscriptionID(evs []bmc.Event) string {
 	for _, ev := range evs {
 		if ev, ok := ev.(bmc.Subscribed); ok {
 			return ev.Subscription.ID
@@ -199,8 +203,9 @@ func Subscribed(evs []bmc.Event) string {
 	return ""
 }
 
-// chosen are the elements of an array of text or links that a client sent.
-func chosen(set Values, name string) []string {
+// sentStrings returns the elements of an array of strings or links that a client
+// sent, without duplicates.
+func sentStrings(set Values, name string) []string {
 	var out []string
 	for _, x := range Value(set, name, []any(nil)) {
 		if s, ok := x.(string); ok && !slices.Contains(out, s) {
@@ -210,8 +215,8 @@ func chosen(set Values, name string) []string {
 	return out
 }
 
-// headers are those that a client wants to be sent, by name.
-func headers(set Values) []bmc.Header {
+// sentHeaders returns the HttpHeaders that a client sent, sorted by name.
+func sentHeaders(set Values) []bmc.Header {
 	var out []bmc.Header
 	for _, x := range Value(set, "HttpHeaders", []any(nil)) {
 		all, _ := x.(map[string]string)
@@ -231,7 +236,7 @@ var subscriptionPatch = Patch{
 			do.Context = new(Value(c.Values, "Context", ""))
 		}
 		if _, ok := c.Values["HttpHeaders"]; ok {
-			do.Headers = new(headers(c.Values))
+			do.Headers = new(sentHeaders(c.Values))
 		}
 		if retry, ok := c.Values["DeliveryRetryPolicy"].(string); ok {
 			do.Retry = new(bmc.Retry(retry))
@@ -244,18 +249,19 @@ var subscriptionPatch = Patch{
 	},
 }
 
-// unsubscribe ends a subscription; a stream is closed with it (DSP0266,
-// "Server-sent events").
+// unsubscribe deletes a subscription. That closes its server-sent event stream,
+// if it has one (DSP0266, "Server-sent events").
 func unsubscribe(ctx context.Context, c Call) (Result, error) {
 	_, err := c.Host.ApplyBMC(ctx, bmc.Unsubscribe{ID: c.View.IDs["subscription"]})
 	return Result{}, err
 }
 
-// notStream says whether a subscription can be suspended.
+// notStream reports whether a subscription can be suspended; the subscription of
+// a stream cannot.
 func notStream(v View) bool { return !v.subscription().Stream }
 
-// defaultBuffered is how far back a subscription is told of what it has missed
-// when who resumes it does not say.
+// defaultBuffered is the age of the oldest missed event that ResumeSubscription
+// delivers when the client does not send DeliverBufferedEventDuration.
 const defaultBuffered = 24 * time.Hour
 
 var subscriptionActions = []Action{
@@ -268,10 +274,10 @@ var subscriptionActions = []Action{
 	},
 	{
 		Name: "EventDestination.ResumeSubscription", when: notStream,
-		Inputs: []Input{{Name: "DeliverBufferedEventDuration", Kind: Text, Form: func(s string) bool { _, ok := Duration(s); return ok }}},
+		Inputs: []Input{{Name: "DeliverBufferedEventDuration", Kind: Text, Form: func(s string) bool { _, ok := ParseDuration(s); return ok }}},
 		Apply: func(ctx context.Context, c Call) (Result, error) {
 			buffered := defaultBuffered
-			if d, ok := Duration(Value(c.Values, "DeliverBufferedEventDuration", "")); ok {
+			if d, ok := ParseDuration(Value(c.Values, "DeliverBufferedEventDuration", "")); ok {
 				buffered = d
 			}
 			_, err := c.Host.ApplyBMC(ctx, bmc.ResumeSubscription{ID: c.View.IDs["subscription"], Buffered: buffered})
@@ -290,9 +296,10 @@ const (
 	Other           = "Other"
 )
 
+// EventTypes are all values of Event.EventType.
 var EventTypes = []string{StatusChange, ResourceUpdated, ResourceAdded, ResourceRemoved, Alert, Other}
 
-// Subscription is a subscription as a view shows it.
+// Subscription returns the subscription with an ID from a view of the BMC.
 func Subscription(b *bmc.View, id string) (bmc.Subscription, bool) {
 	for _, s := range b.Subscribers.List {
 		if s.ID == id {
@@ -302,8 +309,8 @@ func Subscription(b *bmc.View, id string) (bmc.Subscription, bool) {
 	return bmc.Subscription{}, false
 }
 
-// Unversioned takes a MessageId apart, whose version does not count:
-// "Base.1.0.Success" and "Base.Success" are of Base, Success.
+// Unversioned splits a MessageId and ignores its version: "Base.1.0.Success" and
+// "Base.Success" give "Base" and "Success".
 func Unversioned(id string) (registry, key string) {
 	registry, _, _ = strings.Cut(id, ".")
 	return registry, id[strings.LastIndexByte(id, '.')+1:]

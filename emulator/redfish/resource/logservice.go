@@ -14,18 +14,18 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// logRows: the event log stands under the system, the audit log under the
-// manager.
+// logRows returns the rows of the event log, which belongs to the system, and of
+// the audit log, which belongs to the manager.
 func logRows() []Row {
 	return slices.Concat(
-		logsBelow("/redfish/v1/Systems/{system}", "systemlog", "entry", componentPrivileges, PartLog),
-		logsBelow("/redfish/v1/Managers/{manager}", "managerlog", "auditentry", managerPrivileges, PartAudit),
+		logServiceRows("/redfish/v1/Systems/{system}", "systemlog", "entry", componentPrivileges, PartLog),
+		logServiceRows("/redfish/v1/Managers/{manager}", "managerlog", "auditentry", managerPrivileges, PartAudit),
 	)
 }
 
-// logsBelow are the rows of a log under a resource: the log is what one
-// variable stands for, its entries what the other does.
-func logsBelow(above, log, entry string, n Privileges, s Parts) []Row {
+// logServiceRows returns the rows of a log below the resource above. log and
+// entry are the path variables of the log and its entries.
+func logServiceRows(above, log, entry string, n Privileges, s Parts) []Row {
 	all := above + "/LogServices"
 	one := all + "/{" + log + "}"
 	entries := one + "/Entries"
@@ -39,28 +39,29 @@ func logsBelow(above, log, entry string, n Privileges, s Parts) []Row {
 			Read: logService, Patch: set, Actions: logActions, Volatile: []string{"DateTime"}},
 		{URI: entries, Schema: "LogEntryCollection", DependsOn: s, Name: "Log Entries", MemberVariable: entry, autoExpand: true},
 		{URI: entries + "/{" + entry + "}", Schema: "LogEntry.v1_21_0", DependsOn: s | PartClock | PartDumps, linksToOrigins: true,
-			Read: logEntry, Patch: &logEntryPatch, Remove: removeEntry, Refuses: sparesEntry},
+			Read: logEntry, Patch: &logEntryPatch, Remove: removeEntry, Refuses: refusesEntryDelete},
 		{URI: entries + "/{" + entry + "}/Attachment", Privileges: n, DependsOn: s | PartDumps, Link: "-",
 			When: hasDump, Raw: attachment},
 	}
 }
 
-// book is the log that the view is in, and how it is kept.
-func (v View) book() (bmc.LogName, *bmc.Log, bmc.LogSpec) {
+// log returns the name, content and specification of the log that the view
+// addresses.
+func (v View) log() (bmc.LogName, *bmc.Log, bmc.LogSpec) {
 	if v.IDs["managerlog"] != "" {
 		return bmc.AuditLog, v.BMC.Audit, v.BMC.Spec.Audit
 	}
 	return bmc.EventLog, v.BMC.Log, v.BMC.Spec.Log
 }
 
-// logPurposes and logNames are what the logs are for.
+// logPurposes and logNames are the LogPurposes and the Name of each log.
 var (
 	logPurposes = map[bmc.LogName][]string{bmc.EventLog: {"Operations"}, bmc.AuditLog: {"Security"}}
 	logNames    = map[bmc.LogName]string{bmc.EventLog: "System Event Log", bmc.AuditLog: "Manager Log"}
 )
 
-// entryType is what the entries of a log are: those of the event log can be
-// records as IPMI has them.
+// entryType returns the LogEntryType of a log. Some vendors show the entries of
+// the event log as IPMI SEL records.
 func (v View) entryType(b bmc.LogName) string {
 	if b == bmc.EventLog && v.Dialect.Logs.SEL {
 		return "SEL"
@@ -69,7 +70,7 @@ func (v View) entryType(b bmc.LogName) string {
 }
 
 func logService(v View) Object {
-	book, log, spec := v.book()
+	book, log, spec := v.log()
 	state := map[bool]string{true: "Enabled", false: "Disabled"}[log.Takes()]
 	o := Object{
 		"Name": logNames[book], "ServiceEnabled": log.Takes(), "Status": status(state),
@@ -78,26 +79,26 @@ func logService(v View) Object {
 		"Persistency": true, "AutoClearResolvedEntries": "None",
 		"DateTime": v.clockTime(), "DateTimeLocalOffset": v.localOffset(),
 	}
-	if collects(v) {
+	if collectsDiagnosticData(v) {
 		o["DiagnosticDataDetails"] = []Object{{"DiagnosticDataType": "Manager", "EstimatedDuration": isoDuration(v.BMC.Spec.Collect)}}
 	}
 	return o
 }
 
-// logPatch switches the event log off, and on: the audit log cannot be.
+// logPatch enables and disables the event log. The audit log is always enabled.
 var logPatch = Patch{
 	Inputs: []Input{{Name: "ServiceEnabled", Kind: Boolean}},
 	Apply: func(ctx context.Context, c Call) (Result, error) {
-		book, log, _ := c.View.book()
+		book, log, _ := c.View.log()
 		_, err := c.Host.ApplyBMC(ctx, bmc.EnableLog{Log: book, On: Value(c.Values, "ServiceEnabled", log.Takes())})
 		return Result{}, err
 	},
 }
 
-// collects says whether diagnostic data can be collected here: of the manager,
-// into its own log.
-func collects(v View) bool {
-	book, _, _ := v.book()
+// collectsDiagnosticData reports whether the log has CollectDiagnosticData: only
+// the manager's log does, for data of the manager.
+func collectsDiagnosticData(v View) bool {
+	book, _, _ := v.log()
 	return book == bmc.AuditLog
 }
 
@@ -106,11 +107,11 @@ var logActions = []Action{
 		Name:   "LogService.ClearLog",
 		Inputs: []Input{{Name: "LogEntriesETag", Kind: Text}},
 		Apply: func(ctx context.Context, c Call) (Result, error) {
-			book, _, _ := c.View.book()
+			book, _, _ := c.View.log()
 			entries := c.View.Tree.Find(&url.URL{Path: c.View.URI + "/Entries"})
 			if tag, ok := c.Values["LogEntriesETag"].(string); ok && !c.Request.HoldsETag(tag, entries) {
-				// As DSP2046 has it (LogService.ClearLog).
-				return Result{}, Decline(http.StatusPreconditionRequired, message.PreconditionRequired.With().About("#/LogEntriesETag"))
+				// DSP2046, LogService.ClearLog.
+				return Result{}, Reject(http.StatusPreconditionRequired, message.PreconditionRequired.With().About("#/LogEntriesETag"))
 			}
 			_, err := c.Host.ApplyBMC(ctx, bmc.ClearLog{Log: book})
 			return Result{}, err
@@ -119,17 +120,18 @@ var logActions = []Action{
 	{
 		Name:   "LogService.CollectDiagnosticData",
 		Inputs: []Input{{Name: "DiagnosticDataType", Kind: Text, Required: true, Allowed: OneOf("Manager")}},
-		when:   collects,
+		when:   collectsDiagnosticData,
 		Apply: func(ctx context.Context, c Call) (Result, error) {
-			book, _, _ := c.View.book()
-			return c.work(ctx, bmc.CollectDump{Task: c.job("Collect diagnostic data"), Log: book})
+			book, _, _ := c.View.log()
+			return c.startTask(ctx, bmc.CollectDump{Task: c.namedTask("Collect diagnostic data"), Log: book})
 		},
 	},
 }
 
-// entry is the log entry that the view is of.
+// entry returns the log entry that the view addresses; an empty one if it does
+// not exist.
 func (v View) entry() *bmc.Entry {
-	_, log, _ := v.book()
+	_, log, _ := v.log()
 	id := v.IDs["entry"]
 	if id == "" {
 		id = v.IDs["auditentry"]
@@ -143,7 +145,7 @@ func (v View) entry() *bmc.Entry {
 
 func logEntry(v View) Object {
 	e := v.entry()
-	book, _, _ := v.book()
+	book, _, _ := v.log()
 	kind := v.entryType(book)
 	w, m := EventMessages[e.Kind], v.EventMessage(e.Note)
 	o := Object{
@@ -181,7 +183,7 @@ func logEntry(v View) Object {
 var logEntryPatch = Patch{
 	Inputs: []Input{{Name: "Resolved", Kind: Boolean}},
 	Apply: func(ctx context.Context, c Call) (Result, error) {
-		book, _, _ := c.View.book()
+		book, _, _ := c.View.log()
 		e := c.View.entry()
 		_, err := c.Host.ApplyBMC(ctx, bmc.ResolveEntry{Log: book, ID: e.ID, Resolved: Value(c.Values, "Resolved", e.Resolved)})
 		return Result{}, err
@@ -189,12 +191,12 @@ var logEntryPatch = Patch{
 }
 
 func removeEntry(ctx context.Context, c Call) (Result, error) {
-	book, _, _ := c.View.book()
+	book, _, _ := c.View.log()
 	_, err := c.Host.ApplyBMC(ctx, bmc.RemoveEntry{Log: book, ID: c.View.entry().ID})
 	return Result{}, err
 }
 
-func sparesEntry(v View, method string) bool {
+func refusesEntryDelete(v View, method string) bool {
 	return method == http.MethodDelete && !v.Dialect.Logs.DeletableEntries
 }
 
@@ -203,13 +205,13 @@ func hasDump(v View) bool {
 	return ok
 }
 
-// attachment is what was collected, as it is downloaded.
+// attachment returns the diagnostic data of a log entry as clients download it.
 func attachment(v View) (MediaType, []byte) {
 	d, _ := v.BMC.Dumps.Find(v.entry().Dump)
 	return gzipType, d.Data
 }
 
-// entryIDs are the IDs of the entries of a log.
+// entryIDs returns the IDs of the entries of a log.
 func entryIDs(l *bmc.Log) []string {
 	ids := make([]string, 0, l.Len())
 	for e := range l.Entries() {
@@ -218,7 +220,7 @@ func entryIDs(l *bmc.Log) []string {
 	return ids
 }
 
-// hasEntry says whether a log has an entry, without looking at all of them.
+// hasEntry reports whether a log has an entry. It does not iterate over the log.
 func hasEntry(l *bmc.Log, id string) bool {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil || strings.HasPrefix(id, "0") || strings.HasPrefix(id, "+") {
@@ -228,11 +230,11 @@ func hasEntry(l *bmc.Log, id string) bool {
 	return ok
 }
 
-// clockTime is what the BMC takes the time for.
+// clockTime returns the BMC's current time by its own clock.
 func (v View) clockTime() string { return v.Local(v.Now.Add(v.BMC.Clock.Skew())) }
 
-// Local is a time of the BMC's clock as it shows it.
+// Local formats a time of the BMC's clock in its time zone.
 func (v View) Local(t time.Time) string { return v.BMC.Clock.Local(t).Format(time.RFC3339) }
 
-// localOffset is how far local time is ahead of UTC.
+// localOffset returns the BMC's offset from UTC.
 func (v View) localOffset() string { return v.BMC.Clock.Local(v.Now).Format("-07:00") }

@@ -9,7 +9,7 @@ import (
 func coolingRows() []Row {
 	const subsystem = "/redfish/v1/Chassis/{chassis}/ThermalSubsystem"
 	return []Row{
-		{URI: "/redfish/v1/Chassis/{chassis}/Thermal", Schema: "Thermal.v1_7_3", When: hasSensors, DependsOn: sensorParts | PartIdentity, Read: oldThermal},
+		{URI: "/redfish/v1/Chassis/{chassis}/Thermal", Schema: "Thermal.v1_7_3", When: hasSensors, DependsOn: sensorParts | PartIdentity, Read: legacyThermal},
 		{URI: subsystem, Schema: "ThermalSubsystem.v1_5_0", When: hasSensors, DependsOn: PartThermal, Read: thermalSubsystem},
 		{URI: subsystem + "/Fans", Schema: "FanCollection", Name: "Fans", MemberVariable: "fan"},
 		{URI: subsystem + "/Fans/{fan}", Schema: "Fan.v1_6_0", DependsOn: sensorParts | PartIdentity, Read: fan},
@@ -29,7 +29,7 @@ func (v View) fanGroup(uri func(id string) string) redundancyGroup {
 	return redundancyGroup{"Fan Redundancy", Map(fanIDs(v), uri), v.Machine.Profile.Thermal.Fans.Needed, v.Machine.Thermal.FanRedundancy()}
 }
 
-// fanHealth is that of a fan.
+// fanHealth returns the Status.Health of fan n, counted from 0.
 func (v View) fanHealth(n int) string {
 	if v.Machine.Thermal.FanFailed(n) {
 		return "Critical"
@@ -37,7 +37,7 @@ func (v View) fanHealth(n int) string {
 	return "OK"
 }
 
-// coolingHealth is the worst of fans and temperatures.
+// coolingHealth returns the worst health of the fans and temperatures.
 func (v View) coolingHealth() string {
 	all := []string{v.fanGroup(func(id string) string { return id }).health()}
 	for n := range v.Machine.Profile.Thermal.Fans.Count {
@@ -46,7 +46,7 @@ func (v View) coolingHealth() string {
 	for _, s := range v.sensors(thermal.Temperature) {
 		all = append(all, levelHealth[v.Machine.Thermal.Level(s.ID).Bad()])
 	}
-	return worst(all...)
+	return worstHealth(all...)
 }
 
 func thermalSubsystem(v View) Object {
@@ -84,13 +84,13 @@ func thermalMetrics(v View) Object {
 	}
 }
 
-// summaries are the properties of ThermalMetrics.TemperatureSummaryCelsius by
-// where it is measured.
+// summaries maps the physical context of a sensor to its property of
+// ThermalMetrics.TemperatureSummaryCelsius.
 var summaries = map[string]string{"Intake": "Intake", "Exhaust": "Exhaust"}
 
-// oldThermal is the resource that ThermalSubsystem and Sensors took the place
-// of, where older clients look.
-func oldThermal(v View) Object {
+// legacyThermal returns the deprecated Thermal resource, which ThermalSubsystem
+// and Sensors replace. Older clients read it.
+func legacyThermal(v View) Object {
 	temperatures, fans := []Object{}, []Object{}
 	for i, s := range v.sensors(thermal.Temperature) {
 		o := Object{
@@ -124,8 +124,8 @@ func oldThermal(v View) Object {
 	}
 }
 
-// worst is the worst of some healths.
-func worst(all ...string) string {
+// worstHealth returns the worst of some Status.Health values.
+func worstHealth(all ...string) string {
 	bad := "OK"
 	for _, h := range all {
 		if h == "Critical" || h == "Warning" && bad == "OK" {

@@ -14,28 +14,28 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// measured is what measurements follow from.
-var measured = PartIdentity | PartFirmware | PartSecureBoot
+// measurementParts are the parts of the state that measurements depend on.
+var measurementParts = PartIdentity | PartFirmware | PartSecureBoot
 
 func integrityRows() []Row {
 	const base = "/redfish/v1/ComponentIntegrity"
 	certificates := "/redfish/v1/Chassis/{chassis}/TrustedComponents/{trusted}/Certificates"
 	return []Row{
 		{URI: base, Schema: "ComponentIntegrityCollection", Name: "Component Integrity", MemberVariable: "integrity"},
-		{URI: base + "/{integrity}", Schema: "ComponentIntegrity.v1_3_2", DependsOn: measured, Read: componentIntegrity, Actions: integrityActions},
+		{URI: base + "/{integrity}", Schema: "ComponentIntegrity.v1_3_2", DependsOn: measurementParts, Read: componentIntegrity, Actions: integrityActions},
 		{URI: certificates, Schema: "CertificateCollection", When: isRoot, Name: "Certificates", MemberVariable: "rootcert"},
 		{URI: certificates + "/{rootcert}", Schema: "Certificate.v1_11_0", When: isRoot, DependsOn: PartIdentity, Read: rootCertificate},
 	}
 }
 
-// rootID is the root of trust, the one component that measures.
+// rootID is the ID of the root of trust, the only component that measures.
 const rootID = "RoT"
 
 func integrityIDs(View) []string { return []string{rootID} }
 
 func rootCertificates(View) []string { return []string{"1"} }
 
-// isRoot says whether a trusted component is the root of trust.
+// isRoot reports whether a trusted component is the root of trust.
 func isRoot(v View) bool { return v.IDs["trusted"] == rootID }
 
 func (v View) rootCertificate() string {
@@ -61,7 +61,7 @@ func rootOfTrust(v View) Object {
 	}
 }
 
-// measurementKinds are the kinds as DSP2046 spells them.
+// measurementKinds maps measurement kinds to MeasurementType (DSP2046).
 var measurementKinds = map[machine.MeasurementKind]string{
 	machine.MeasuredROM: "ImmutableROM", machine.MeasuredFirmware: "MutableFirmware",
 	machine.MeasuredHardware: "HardwareConfiguration", machine.MeasuredSettings: "FirmwareConfiguration",
@@ -118,7 +118,7 @@ var integrityActions = []Action{{
 		}
 		signed, err := c.View.Machine.SignedMeasurements(nonce, answer, indices, 0)
 		if errors.Is(err, machine.ErrUnknown) {
-			err = Decline(http.StatusBadRequest, message.ActionParameterValueError.With("MeasurementIndices", "ComponentIntegrity.SPDMGetSignedMeasurements").About("#/MeasurementIndices"))
+			err = Reject(http.StatusBadRequest, message.ActionParameterValueError.With("MeasurementIndices", "ComponentIntegrity.SPDMGetSignedMeasurements").About("#/MeasurementIndices"))
 		}
 		if err != nil {
 			return Result{}, err

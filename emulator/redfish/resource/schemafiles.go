@@ -12,15 +12,16 @@ import (
 	"strings"
 )
 
-// library is DMTF's files as the user has given them: JSON schemas and CSDL of
-// DSP8010, registries of DSP8011. The layout is that of DMTF's own archives, or
-// any that has them in folders of the same names.
-type library struct {
+// schemaFiles are the DMTF files that the user provides: JSON schemas and CSDL
+// of DSP8010, registries of DSP8011. They lie in the folders of DMTF's archives
+// or in others of the same names.
+type schemaFiles struct {
 	files fs.FS
 	paths map[string]string // by base name
 }
 
-const maxLibraryFile = 8 << 20 // bytes
+// maxSchemaFile is the greatest size of a file, in bytes.
+const maxSchemaFile = 8 << 20 // bytes
 
 var (
 	schemaName   = regexp.MustCompile(`^[A-Za-z0-9-]+(\.v\d+_\d+_\d+)?\.json$`)
@@ -28,9 +29,10 @@ var (
 	csdlName     = regexp.MustCompile(`^[A-Za-z0-9]+(_v\d+)?\.xml$`)
 )
 
-// openLibrary looks for DMTF's files.
-func openLibrary(files fs.FS) (*library, error) {
-	l := &library{files: files, paths: map[string]string{}}
+// openSchemaFiles finds the DMTF files in a file system. It returns an error if
+// there are no JSON schemas.
+func openSchemaFiles(files fs.FS) (*schemaFiles, error) {
+	l := &schemaFiles{files: files, paths: map[string]string{}}
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -53,16 +55,16 @@ func openLibrary(files fs.FS) (*library, error) {
 	return l, nil
 }
 
-// Names are the files that there are, in order.
-func (l *library) Names() []string {
+// Names returns the names of all files, sorted.
+func (l *schemaFiles) Names() []string {
 	if l == nil {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(l.paths))
 }
 
-// Has says whether a file is there.
-func (l *library) Has(name string) bool {
+// Has reports whether a file exists.
+func (l *schemaFiles) Has(name string) bool {
 	if l == nil {
 		return false
 	}
@@ -70,29 +72,31 @@ func (l *library) Has(name string) bool {
 	return ok
 }
 
-// read is a file.
-func (l *library) read(name string) ([]byte, error) {
+// read returns the content of a file. It fails if the file is larger than
+// maxSchemaFile.
+func (l *schemaFiles) read(name string) ([]byte, error) {
 	f, err := l.files.Open(l.paths[name])
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxLibraryFile+1))
-	if err == nil && len(b) > maxLibraryFile {
-		err = fmt.Errorf("%s is larger than %d bytes", name, maxLibraryFile)
+	b, err := io.ReadAll(io.LimitReader(f, maxSchemaFile+1))
+	if err == nil && len(b) > maxSchemaFile {
+		err = fmt.Errorf("%s is larger than %d bytes", name, maxSchemaFile)
 	}
 	return b, err
 }
 
+// SchemaStore is the URI below which the service serves the files.
 const SchemaStore = "/redfish/v1/SchemaStore/en/"
 
-// schemaRows say where the schemas of what the service serves are (DSP0266,
-// "Schema file location").
+// schemaRows returns the rows of the JsonSchemas collection, which names the
+// location of each schema (DSP0266, "Schema file location").
 func schemaRows() []Row {
 	return []Row{
 		{URI: "/redfish/v1/JsonSchemas", Schema: "JsonSchemaFileCollection", Name: "JSON Schemas", MemberVariable: "schema"},
 		{URI: "/redfish/v1/JsonSchemas/{schema}", Schema: "JsonSchemaFile.v1_1_5", Read: jsonSchemaFile},
-		{URI: SchemaStore + "{file}", Privileges: managerPrivileges, Link: "-", Raw: libraryFile},
+		{URI: SchemaStore + "{file}", Privileges: managerPrivileges, Link: "-", Raw: schemaFile},
 	}
 }
 
@@ -107,8 +111,9 @@ func jsonSchemaFile(v View) Object {
 	}
 }
 
-// libraryFile is a file of the library, as it is.
-func libraryFile(v View) (MediaType, []byte) {
+// schemaFile returns a schema file unchanged, or the generated CSDL of an OEM
+// type.
+func schemaFile(v View) (MediaType, []byte) {
 	name := v.IDs["file"]
 	kind := JSON
 	if path.Ext(name) == ".xml" {
@@ -120,7 +125,7 @@ func libraryFile(v View) (MediaType, []byte) {
 		}
 	}
 	b, err := v.Tree.Library.read(name)
-	if err != nil { // it was there when the service began
+	if err != nil { // it existed when the service started
 		v.Tree.log.Warn("schema not read", "file", name, "err", err)
 	}
 	return kind, b
