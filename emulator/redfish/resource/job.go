@@ -145,7 +145,7 @@ var jobCreate = Create{
 				return Result{ID: made.ID}, nil
 			}
 		}
-		return Result{}, fmt.Errorf("redfish: plan of %s: not made", c.Actor.User)
+		return Result{}, fmt.Errorf("redfish: job of %s: not created", c.Actor.User)
 	},
 }
 

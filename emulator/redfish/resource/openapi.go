@@ -33,7 +33,7 @@ func openAPI(v View) (MediaType, []byte) {
 		{"openapi", "3.0.3"},
 		{"info", yamlMapping{
 			{"title", v.Dialect.Product + " Redfish service"}, {"version", v.Dialect.RedfishVersion},
-			{"description", "What this service serves. Resources that a server does not have are not there."},
+			{"description", "The operations of this service. A server without a part does not have its resources."},
 		}},
 		{"security", []yamlMapping{{{"basic", []string{}}}, {{"token", []string{}}}}},
 		{"paths", paths},
@@ -140,14 +140,14 @@ func (t *Route) responses(method string) yamlMapping {
 	case method == http.MethodGet:
 		answer("200", "The resource.", openAPISchema(t.Schema, ""))
 	case method == http.MethodPatch:
-		answer("200", "The resource as it is now.", openAPISchema(t.Schema, ""))
-		answer("202", "The change goes on as a task.", task)
+		answer("200", "The resource after the change.", openAPISchema(t.Schema, ""))
+		answer("202", "The change continues as a task.", task)
 		answer("204", "The resource was changed.", "")
 	case t.Upload != nil:
-		answer("202", "What was sent is put to use as a task.", task)
+		answer("202", "The upload is processed as a task.", task)
 	case t.Action != nil:
-		answer("200", "What the action has to tell.", "")
-		answer("202", "The action goes on as a task.", task)
+		answer("200", "The result of the action.", "")
+		answer("202", "The action continues as a task.", task)
 		answer("204", "The action was carried out.", "")
 	case method == http.MethodPost:
 		answer("201", "The new resource.", openAPISchema(t.memberSchema, ""))

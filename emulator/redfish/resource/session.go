@@ -18,7 +18,7 @@ func sessionRows() []Row {
 		{URI: "/redfish/v1/SessionService/Sessions", Schema: "SessionCollection", DependsOn: PartSessions,
 			Name: "Sessions", MemberVariable: "session", Create: &sessionCreate},
 		{URI: "/redfish/v1/SessionService/Sessions/{session}", Schema: "Session.v1_8_0", DependsOn: PartSessions,
-			Read: session, BelongsTo: isOwnSession, Remove: deleteSession},
+			Read: session, BelongsTo: isSessionOfActor, Remove: deleteSession},
 	}
 }
 
@@ -126,7 +126,7 @@ func session(v View) Object {
 	return o
 }
 
-func isOwnSession(v View, who Actor) bool { return v.session().Account == who.Account }
+func isSessionOfActor(v View, who Actor) bool { return v.session().Account == who.Account }
 
 // deleteSession logs a client out (DSP0266, "Session termination or logout").
 func deleteSession(ctx context.Context, c Call) (Result, error) {

@@ -179,10 +179,10 @@ func validate(tree []Row) error {
 			}
 		}
 		if r.Create != nil && memberRow(tree, r) == nil {
-			return fmt.Errorf("redfish: %s: create: has no row of its members", r.URI)
+			return fmt.Errorf("redfish: %s: Create without a row for the members", r.URI)
 		}
 		if bodies != 1 {
-			return fmt.Errorf("redfish: %s: want one of read, raw, of and upload", r.URI)
+			return fmt.Errorf("redfish: %s: want exactly one of Read, Raw, MemberVariable and Upload", r.URI)
 		}
 	}
 	return nil
