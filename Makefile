@@ -72,14 +72,14 @@ generate:
 kills:
 	METALAB_KILLED_RUNS=200 $(GO) test -count 1 -timeout 60m -run KilledControllers -v ./scenarios/world
 
-# All that there is to test: every row of each slow matrix, also under the race
-# detector.
-check: export METALAB_FULL = 1
 # The API's tests and the reconcile tests without kube.Config.FastPaths: `make test`
 # runs them with it.
 plain:
 	METALAB_KUBE_PLAIN=1 $(GO) test -timeout 40m ./controller/kube/... ./scenarios/world/...
 
+# All that there is to test: every row of each slow matrix, also under the race
+# detector.
+check: export METALAB_FULL = 1
 check: lint test kills plain
 	CGO_ENABLED=1 $(GO) test -race -timeout 90m ./...
 
