@@ -130,7 +130,7 @@ func TestAccountPatchAppliesValidPropertiesOnly(t *testing.T) {
 	converse(t, s, step{"", "GET", sys, "", basic("operator", "fine-secret-5"), 200, ""})
 }
 
-func TestConfigureSelfChangesOwnPasswordOnly(t *testing.T) {
+func TestConfigureSelfChangesOnlyItsAccountsPassword(t *testing.T) {
 	s := newService(t, newHost(t))
 	before, _ := get(t, s, resource.AccountURI("3"))
 	converse(t, s,

@@ -2,7 +2,7 @@ package redfish
 
 import "testing"
 
-func TestETagComparisonMatchesWholeTags(t *testing.T) {
+func TestETagComparisonMatchesEntireTags(t *testing.T) {
 	for _, tt := range []struct {
 		header string
 		how    comparison

@@ -84,7 +84,7 @@ func TestSessionLimitReturns503(t *testing.T) {
 	}
 }
 
-func TestReadOnlyUserReadsOwnSessionAndAccountOnly(t *testing.T) {
+func TestReadOnlyUserReadsOnlyItsSessionAndAccount(t *testing.T) {
 	s := newService(t, newHost(t))
 	mine, mineURI := logIn(t, s, "reader")
 	_, othersURI := logIn(t, s, "operator")
