@@ -11,11 +11,13 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 )
 
 // fence is a block of commands in a document.
@@ -134,7 +136,7 @@ func TestCommandsOfTheDocuments(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	environ := append(os.Environ(), "HOME="+work, "XDG_STATE_HOME=", "XDG_RUNTIME_DIR=", "METALAB_STATE=", "KUBECONFIG=")
+	environ := append(os.Environ(), "HOME="+work, "XDG_STATE_HOME=", "XDG_RUNTIME_DIR=", "METALAB_STATE=", "METALAB_LISTEN=", "KUBECONFIG=")
 	state := filepath.Join(work, ".local", "state", "metalab")
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -145,12 +147,12 @@ func TestCommandsOfTheDocuments(t *testing.T) {
 			}
 		}
 	})
-	sh := func(t *testing.T, commands string) string {
+	sh := func(t *testing.T, commands string, more ...string) string {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "sh", "-e", "-x", "-c", commands)
-		cmd.Dir, cmd.Env = work, environ
+		cmd.Dir, cmd.Env = work, slices.Concat(environ, more)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
@@ -158,6 +160,7 @@ func TestCommandsOfTheDocuments(t *testing.T) {
 		return string(out)
 	}
 	var fill *strings.Replacer
+	port := labtest.Ports(t)
 	for _, b := range blocks {
 		name := fmt.Sprintf("%s:%d", b.page, b.line)
 		ok := t.Run(name, func(t *testing.T) {
@@ -172,6 +175,10 @@ func TestCommandsOfTheDocuments(t *testing.T) {
 			commands := b.text
 			if fill != nil {
 				commands = fill.Replace(commands)
+			}
+			if b.mark == runFirst { // whose lab is stopped and started again, among the labs of other tests
+				sh(t, commands, fmt.Sprintf("METALAB_LISTEN=loopback:%d", port))
+				return
 			}
 			sh(t, commands)
 		})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 )
 
 func TestMain(m *testing.M) {
@@ -26,6 +28,9 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
+			// Labs of other scripts, tests and programs run on this computer.
+			port := labtest.Ports(t)
+			e.Vars = append(e.Vars, fmt.Sprint("PORT=", port), fmt.Sprint("PORT2=", port+1), fmt.Sprint("PORT3=", port+2), fmt.Sprintf("METALAB_LISTEN=loopback:%d", port))
 			e.Vars = append(e.Vars, "STATE="+filepath.Join(e.WorkDir, "state"), "XDG_STATE_HOME="+e.WorkDir, "XDG_RUNTIME_DIR=")
 			e.Defer(func() { endLabs(t, e.WorkDir) })
 			return nil

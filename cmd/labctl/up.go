@@ -95,7 +95,7 @@ as lab-controller.`,
 	fl.StringVar(&f.profile, "profile", "", "model of the servers: "+strings.Join(world.Profiles(), ", ")+", or a file or folder, as labctl record writes it (default: generic)")
 	fl.StringVar(&f.models, "profiles", "", "folder with more models for the file of -f: profiles/, and the registries/ and dialects/ that they name")
 	fl.Uint64Var(&f.settings.Seed, "seed", 0, "seed of all identities and random choices (default: 1)")
-	fl.StringVar(&f.settings.Listen, "listen", "", "where the BMCs are: loopback, loopback:PORT, or ADDRESS[:FIRSTPORT] (default: loopback)")
+	fl.StringVar(&f.settings.Listen, "listen", "", "where the BMCs are: loopback, loopback:PORT, or ADDRESS[:FIRSTPORT] (default: loopback; METALAB_LISTEN)")
 	fl.IntVar(&f.settings.Hosts, "hosts", f.settings.Hosts, "number of servers")
 	fl.StringVar(&f.settings.Speed, "speed", f.settings.Speed, "the lab's time: a factor of real time (60x), or max")
 	fl.BoolVar(&f.noKube, "no-kube", false, "run no Kubernetes API and no controller")
@@ -191,8 +191,14 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) 
 		}
 	}
 	f.settings.Kube = !f.noKube
+	stored, found, err := world.LoadSettings(dir)
+	if err != nil {
+		return world.Settings{}, err
+	}
+	if !found && !c.Flags().Changed("listen") && (f.settings.Rack == nil || f.settings.Rack.Listen == "") {
+		f.settings.Listen = os.Getenv("METALAB_LISTEN")
+	}
 	if f.settings.Kubeconfig != "" { // the lab may be started from another directory the next time
-		var err error
 		if f.settings.Kubeconfig, err = filepath.Abs(f.settings.Kubeconfig); err != nil {
 			return world.Settings{}, fmt.Errorf("--kubeconfig: %w", err)
 		}
@@ -200,9 +206,8 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) 
 	if err := f.settings.Validate(); err != nil {
 		return world.Settings{}, &usageError{err}
 	}
-	stored, found, err := world.LoadSettings(dir)
-	if err != nil || !found {
-		return f.settings, err
+	if !found {
+		return f.settings, nil
 	}
 	asked := stored
 	asked.AddModels(f.settings.Models)

@@ -205,29 +205,9 @@ func TestIpmitoolSOLActivate(t *testing.T) {
 	}
 }
 
-// lowPort returns a free port below 32768: FreeIPMI 1.6.10 accepts no higher one.
-func lowPort(t *testing.T) string {
-	t.Helper()
-	for port := 20000 + os.Getpid()%10000; port < 32768; port++ {
-		at := fmt.Sprintf("127.0.0.1:%d", port)
-		web, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", at)
-		if err != nil {
-			continue
-		}
-		udp, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp4", at)
-		web.Close()
-		if err == nil {
-			udp.Close()
-			return fmt.Sprint(port)
-		}
-	}
-	t.Fatal("no free port below 32768")
-	return ""
-}
-
 func TestFreeIPMIConsole(t *testing.T) {
 	var d diary
-	l := labtest.Start(t, lab.Config{Events: d.event, Listen: "127.0.0.1:" + lowPort(t)})
+	l := labtest.Start(t, lab.Config{Events: d.event, Listen: fmt.Sprintf("127.0.0.1:%d", labtest.Ports(t))})
 	h := l.First()
 	power(t, h, machine.ResetOn)
 	l.Advance(3 * time.Minute)

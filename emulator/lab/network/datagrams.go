@@ -34,11 +34,15 @@ func ListenIPMI(ctx context.Context, web Plan, spec string, last uint16) ([]*Dat
 		}
 		return socks, p, nil
 	}
-	ports := []uint16{last}
+	ports := []uint16{p.first} // the number that the spec gives the web services
 	switch {
-	case last != 0 && strings.HasSuffix(spec, ":0"):
-		ports = append(ports, 0) // any port will do, but clients know the last one
+	case strings.HasSuffix(spec, ":0"): // any port will do, but clients know the last one
+		ports = []uint16{0}
+		if last != 0 {
+			ports = []uint16{last, 0}
+		}
 	case last != 0:
+		ports = []uint16{last}
 	case spec == "":
 		ports = []uint16{ipmiPort}
 		for i := range altPorts {

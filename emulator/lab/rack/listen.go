@@ -9,9 +9,9 @@ import (
 
 // Listen says at which addresses the BMCs are. "loopback" gives each BMC an address of
 // its own on 127/8, at port 443 if the process may open it, else at 8443 or the next
-// free port; "loopback:PORT" is the same at that port. "ADDRESS" or
-// "ADDRESS:FIRSTPORT" gives each BMC one port of that address, counted up from 8443 or
-// FIRSTPORT.
+// free port, and IPMI at 623, else at 6230 or the next free one; "loopback:PORT" is
+// the same with both at that port. "ADDRESS" or "ADDRESS:FIRSTPORT" gives each BMC one
+// port of that address for both, counted up from 8443 or FIRSTPORT.
 type Listen string
 
 // Loopback is the default.
