@@ -49,8 +49,9 @@ type cacheKey struct {
 // cacheEntry is a representation with the state that it was rendered from.
 type cacheEntry struct {
 	*Representation
-	at    resource.Snapshot
-	spans []span // of fragments
+	at       resource.Snapshot
+	spans    []span // of fragments
+	untagged int    // with spans: length of the body before it had its ETag
 }
 
 // Renderer renders the resources of a tree for all vendors. It is safe for
@@ -103,16 +104,17 @@ func (s *Renderer) Representation(m *resource.Match, at *resource.Snapshot) *Rep
 	if known && needs.Same(&old.at, at) {
 		return old.Representation
 	}
-	if !m.IsPresent(at) {
+	v := m.View(at)
+	if !m.PresentIn(v) {
 		return nil
 	}
 	var is *cacheEntry
 	if m.Fragments != nil && vendor.IsStandard() {
-		is = compose(m, at, old)
+		is = compose(m, v, at, old)
 	} else {
-		is = &cacheEntry{s.Render(m, at), *at, nil}
+		is = &cacheEntry{Representation: s.Render(m, at), at: *at}
 	}
-	is.Allow = m.AllowHeader(m.View(at))
+	is.Allow = m.AllowHeader(v)
 	s.cache.Put(k, is)
 	return is.Representation
 }

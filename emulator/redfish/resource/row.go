@@ -290,8 +290,11 @@ func (m *Match) IsPresent(at *Snapshot) bool {
 	if !m.static {
 		v = m.View(at)
 	}
-	return m.MissingVariable(v) == "" && m.ConditionsHold(v)
+	return m.PresentIn(v)
 }
+
+// PresentIn is IsPresent for a caller that has the view already.
+func (t *Route) PresentIn(v View) bool { return t.MissingVariable(v) == "" && t.ConditionsHold(v) }
 
 // ConditionsHold reports whether the row's When and the action's when hold. The caller has
 // checked the variables with MissingVariable.
