@@ -1,6 +1,7 @@
 package features
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -11,9 +12,9 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -58,13 +59,13 @@ func TestStatementsAreCurrent(t *testing.T) {
 			return fs.SkipDir
 		case strings.HasSuffix(name, ".feature"):
 			return found.readFeature(tree, name)
-		case strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, "features/statements"):
+		case strings.HasSuffix(name, "_test.go") && !aboutStatements(name):
 			return found.readTest(tree, name)
 		}
 		return nil
 	})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatal(err) // STATEMENTS.md is not written: its credits would be wrong
 	}
 	known := map[string]bool{}
 	for _, section := range pages.Read(pages.Metal3) {
@@ -117,6 +118,9 @@ func (s sources) readFeature(tree fs.FS, name string) error {
 	if err != nil {
 		return err
 	}
+	if err := refuseRanges(name, b); err != nil {
+		return err
+	}
 	var ofFeature, ofScenario []string
 	for line := range strings.Lines(string(b)) {
 		line = strings.TrimSpace(line)
@@ -140,52 +144,82 @@ func (s sources) readFeature(tree fs.FS, name string) error {
 	return nil
 }
 
-// named matches numbers of statements in comments and texts: B-49, and B-110 to B-112.
-var named = regexp.MustCompile(`\bB-(\d{2,3})(?: to B-(\d{2,3}))?\b`)
+// aboutStatements reports whether the tests of a file are about the pages of
+// statements and their readers. The numbers in them are sample text.
+func aboutStatements(name string) bool {
+	return path.Dir(name) == "features" || strings.HasPrefix(name, "docs/")
+}
 
-// readTest adds the tests of a file to the statements that they name. A number
-// outside of any test is credited to the file.
+// named matches the number of a statement in a comment or a string, but not a
+// tag, @B-49, nor a heading, # B-49: a test that has those in a string holds the
+// text of a feature or of a page.
+var named = regexp.MustCompile(`(?:^|[^@\w-])B-(\d{2,3})\b`)
+
+var heading = regexp.MustCompile(`#+ B-\d+`)
+
+// readTest adds the tests of a file to the statements that they name, each by its
+// number, in a comment or in a string between double quotes: the name of a case
+// or the text of a failure. Raw strings are sample text. A number outside of any
+// test is credited to the file. A range of numbers is an error.
 func (s sources) readTest(tree fs.FS, name string) error {
 	src, err := fs.ReadFile(tree, name)
 	if err != nil {
 		return err
 	}
-	if !named.Match(src) {
-		return nil
+	if err := refuseRanges(name, src); err != nil || !named.Match(src) {
+		return err
 	}
 	files := token.NewFileSet()
 	f, err := parser.ParseFile(files, name, src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return err
 	}
-	within := func(offset int) string {
-		for _, d := range f.Decls {
-			fn, ok := d.(*ast.FuncDecl)
-			if !ok || fn.Recv != nil || !strings.HasPrefix(fn.Name.Name, "Test") && !strings.HasPrefix(fn.Name.Name, "Fuzz") && !strings.HasPrefix(fn.Name.Name, "Benchmark") {
-				continue
-			}
-			from := fn.Pos()
-			if fn.Doc != nil {
-				from = fn.Doc.Pos()
-			}
-			if files.Position(from).Offset <= offset && offset < files.Position(fn.End()).Offset {
-				return fn.Name.Name
-			}
-		}
-		return path.Base(name)
-	}
-	for _, m := range named.FindAllSubmatchIndex(src, -1) {
-		who := path.Dir(name) + " " + within(m[0])
-		from, _ := strconv.Atoi(string(src[m[2]:m[3]]))
-		to := from
-		if m[4] >= 0 {
-			to, _ = strconv.Atoi(string(src[m[4]:m[5]]))
-		}
-		for n := from; n <= to; n++ {
-			add(s.tests, fmt.Sprintf("B-%02d", n), who)
+	credit := func(pos token.Pos, text string) {
+		for _, m := range named.FindAllStringSubmatch(heading.ReplaceAllString(text, ""), -1) {
+			add(s.tests, "B-"+m[1], path.Dir(name)+" "+testAt(f, pos, path.Base(name)))
 		}
 	}
+	for _, group := range f.Comments {
+		for _, c := range group.List {
+			credit(c.Pos(), c.Text)
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && lit.Value[0] == '"' {
+			credit(lit.Pos(), lit.Value)
+		}
+		return true
+	})
 	return nil
+}
+
+// testAt returns the name of the test, benchmark or fuzz target of the file that
+// contains a position, in its doc comment or its body, else otherwise.
+func testAt(f *ast.File, pos token.Pos, otherwise string) string {
+	for _, d := range f.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Recv != nil || !strings.HasPrefix(fn.Name.Name, "Test") && !strings.HasPrefix(fn.Name.Name, "Fuzz") && !strings.HasPrefix(fn.Name.Name, "Benchmark") {
+			continue
+		}
+		from := fn.Pos()
+		if fn.Doc != nil {
+			from = fn.Doc.Pos()
+		}
+		if from <= pos && pos < fn.End() {
+			return fn.Name.Name
+		}
+	}
+	return otherwise
+}
+
+// refuseRanges returns an error with file and line for each range of numbers: it
+// would credit a test with statements that it does not show.
+func refuseRanges(name string, src []byte) error {
+	var errs []error
+	for _, r := range pages.Ranges(string(src)) {
+		errs = append(errs, fmt.Errorf("%s:%d: %q is a range: name each statement that is shown by its number", name, r.Line, r.Text))
+	}
+	return errors.Join(errs...)
 }
 
 // page returns STATEMENTS.md: the text of each statement, with the scenarios and
@@ -228,7 +262,7 @@ func TestStatementNumbersAreFoundInFeaturesAndTests(t *testing.T) {
 	want := sources{
 		scenarios: map[string][]string{"B-01": {"First (some.feature)", "Second (some.feature)"}, "B-49": {"Second (some.feature)"}},
 		tests: map[string][]string{
-			"B-13": {". TestOne"}, "B-110": {". TestOne"}, "B-111": {". TestOne"}, "B-112": {". TestOne"}, "B-20": {". some_test.go.txt"},
+			"B-13": {". TestOne"}, "B-110": {". TestOne"}, "B-112": {". TestOne"}, "B-20": {". some_test.go.txt"},
 		},
 	}
 	if diff := cmp.Diff(want.scenarios, got.scenarios); diff != "" {
@@ -236,6 +270,29 @@ func TestStatementNumbersAreFoundInFeaturesAndTests(t *testing.T) {
 	}
 	if diff := cmp.Diff(want.tests, got.tests); diff != "" {
 		t.Errorf("tests (-want +got):\n%s", diff)
+	}
+}
+
+func TestRangeOfStatementsIsRefusedWithFileAndLine(t *testing.T) {
+	tree := fstest.MapFS{
+		"a_test.go": {Data: []byte("package a\n\n// B-20 and B-21, but not B-30 to\n// B-32 nor B-40–49.\n")},
+		"a.feature": {Data: []byte("Feature: B-20 to 25\n")},
+	}
+	got := sources{map[string][]string{}, map[string][]string{}}
+	for name, tt := range map[string]struct {
+		read func(fs.FS, string) error
+		want string
+	}{
+		"a_test.go": {got.readTest, "a_test.go:3: \"B-30 to B-32\" is a range: name each statement that is shown by its number\n" +
+			"a_test.go:4: \"B-40–49\" is a range: name each statement that is shown by its number"},
+		"a.feature": {got.readFeature, `a.feature:1: "B-20 to 25" is a range: name each statement that is shown by its number`},
+	} {
+		if err := tt.read(tree, name); err == nil || err.Error() != tt.want {
+			t.Errorf("%s: error = %v\nwant %s", name, err, tt.want)
+		}
+	}
+	if len(got.tests)+len(got.scenarios) > 0 {
+		t.Errorf("credits %v, want none", got)
 	}
 }
 

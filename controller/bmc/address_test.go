@@ -11,8 +11,9 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// Every row of the table, with every suffix that it takes (B-131 to B-133), and
-// what it can: RAID at every scheme of Redfish (B-175).
+// Each scheme of today (B-131) and of old (B-133), with each suffix that it
+// permits: the transport and the path of the system that it implies (B-132), and
+// its traits, such as RAID at each scheme of Redfish (B-175).
 func TestSchemes(t *testing.T) {
 	var (
 		ipmi = bmc.Traits{Driver: "ipmi", Hardware: "ipmi", Boot: bmc.MediumPXE, RAID: "no-raid", NeedsNetwork: true}
@@ -108,6 +109,9 @@ func TestSchemes(t *testing.T) {
 	}
 }
 
+// B-130: hosts with and without port, IPv6 literals, scheme:host; without a scheme
+// it is IPMI. B-131: default port and privilege level of IPMI. B-132: the port; an
+// empty path and /redfish/v1 name the only system, except with redfish-uefihttp.
 func TestParseAddress(t *testing.T) {
 	for _, tt := range []struct {
 		in      string
@@ -167,6 +171,7 @@ func TestParseAddress(t *testing.T) {
 	}
 }
 
+// B-112: an unknown scheme, and an empty address. B-130: a host name that is none.
 func TestParseAddressErrors(t *testing.T) {
 	const invalid = "failed to parse BMC address information: "
 	long := strings.Repeat("a", 64)

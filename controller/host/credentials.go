@@ -26,7 +26,7 @@ const (
 )
 
 // credentialsError is an error of the credentials that only the user can fix. The
-// texts are Metal3's (B-110 to B-112).
+// texts are Metal3's (B-110, B-111, B-112).
 type credentialsError struct {
 	text    string
 	missing bool // the secret may be created any moment: retry soon

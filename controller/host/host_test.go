@@ -237,7 +237,7 @@ func TestDeletionAlwaysEnds(t *testing.T) {
 	}
 }
 
-// B-20 B-41: a host without BMC details is left alone.
+// B-21 B-41: a host without BMC details is unmanaged and discovered, and left alone.
 func TestHostWithoutDetailsIsUnmanaged(t *testing.T) {
 	b := newBench(t, 1, func(h *metal3.BareMetalHost) { h.Spec.BMC = metal3.BMCDetails{} })
 	b.until("unmanaged", in(metal3.StateUnmanaged))

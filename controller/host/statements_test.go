@@ -18,7 +18,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/host/phase"
 )
 
-// B-20 to B-32: the states of a host's whole life, by name.
+// B-20, B-22, B-23, B-24, B-25, B-26, B-27, B-28, B-29, B-30, B-31 and B-32: the
+// states that a host has between its creation and its deletion, by name.
 func TestStatesOfAHost(t *testing.T) {
 	b := newBench(t, 1, withImage)
 	var seen []string

@@ -97,3 +97,32 @@ func (s Statement) Anchor(page string) string { return page + "#" + s.ID }
 func (s Statement) Quote() string {
 	return strings.ReplaceAll("> "+strings.ReplaceAll(s.Text, "\n", "\n> "), "> \n", ">\n")
 }
+
+// Range is a range of numbers in a text.
+type Range struct {
+	Line int // from 1
+	Text string
+}
+
+const numbers = `(?:B-\d{2,3}|[A-Z]\d+|tool-\d+|fault-\d+)`
+
+// ranges matches two numbers B-… with a word or a dash between them; numbers of the
+// other pages only after the word "statement". A comment may break the line in
+// between.
+var ranges = regexp.MustCompile(`\b(?:B-\d{2,3}|statements? (?:` + numbers + `(?:, | and ))*` + numbers + `)` +
+	`(?:\s+(?://\s*)?(?:to|through|until)\s+(?://\s*)?|\s*(?:–|—|…|\.\.+)\s*|-)` + `(?:` + numbers + `|\d+\b)`)
+
+var wrapped = regexp.MustCompile(`\s+(?://\s*)?`)
+
+// Ranges returns the ranges of numbers in a text, in order. Sources must name each
+// number that they show: a range also credits those that they do not.
+func Ranges(text string) []Range {
+	var out []Range
+	for _, at := range ranges.FindAllStringIndex(text, -1) {
+		out = append(out, Range{
+			Line: 1 + strings.Count(text[:at[0]], "\n"),
+			Text: wrapped.ReplaceAllString(text[at[0]:at[1]], " "),
+		})
+	}
+	return out
+}

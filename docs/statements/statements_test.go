@@ -20,7 +20,7 @@ const root = "../.."
 
 // cited matches the numbers that sources cite: B-40 anywhere, the numbers of
 // the other pages after the word "statement".
-var cited = regexp.MustCompile(`\b(B-\d{2,3})\b|\bstatements? ((?:[A-Z]\d+|tool-\d+|fault-\d+)(?:(?:, | and | to )(?:[A-Z]\d+|tool-\d+|fault-\d+))*)\b`)
+var cited = regexp.MustCompile(`\b(B-\d{2,3})\b|\bstatements? ((?:[A-Z]\d+|tool-\d+|fault-\d+)(?:(?:, | and )(?:[A-Z]\d+|tool-\d+|fault-\d+))*)\b`)
 
 var number = regexp.MustCompile(`[A-Z]\d+|tool-\d+|fault-\d+`)
 
@@ -63,14 +63,19 @@ func TestEveryCitedNumberIsAStatement(t *testing.T) {
 				return fs.SkipDir
 			}
 			return nil
-		case !slices.Contains(kinds, path.Ext(name)) || name == "docs/statements/statements_test.go":
-			return nil
+		case !slices.Contains(kinds, path.Ext(name)) || name == "docs/statements/statements_test.go" || name == "features/statements_test.go":
+			return nil // samples
 		}
 		text, err := fs.ReadFile(tree, name)
 		if err != nil {
 			return err
 		}
 		read++
+		if ext := path.Ext(name); ext == ".go" || ext == ".feature" {
+			for _, r := range Ranges(string(text)) {
+				t.Errorf("%s:%d: %q is a range: name each statement by its number", name, r.Line, r.Text)
+			}
+		}
 		for _, id := range citedIn(string(text)) {
 			found++
 			if _, ok := known[id]; !ok {
@@ -90,7 +95,7 @@ func TestEveryCitedNumberIsAStatement(t *testing.T) {
 func TestCitationsAreFound(t *testing.T) {
 	for text, want := range map[string][]string{
 		"the order within a pass (B-10)":         {"B-10"},
-		"B-110 to B-112":                         {"B-110", "B-112"},
+		"B-110, B-112":                           {"B-110", "B-112"},
 		"// statement I71":                       {"I71"},
 		"statements I71, tool-19 and A7 say so":  {"I71", "tool-19", "A7"},
 		"ACPI state S0, D0; the board is an X11": nil,
@@ -98,6 +103,22 @@ func TestCitationsAreFound(t *testing.T) {
 	} {
 		if diff := cmp.Diff(want, citedIn(text)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+func TestRangesAreFound(t *testing.T) {
+	for text, want := range map[string][]Range{
+		"B-110 to B-112":                         {{1, "B-110 to B-112"}},
+		"a\n// B-20 to\n// B-32, B-40–49":        {{2, "B-20 to B-32"}, {3, "B-40–49"}},
+		"B-20-22, B-30..B-32, B-40…B-42":         {{1, "B-20-22"}, {1, "B-30..B-32"}, {1, "B-40…B-42"}},
+		"statements A1, A2 to A5":                {{1, "statements A1, A2 to A5"}},
+		"statement fault-1 through fault-8":      {{1, "statement fault-1 through fault-8"}},
+		"from S0 to S5; B-110, B-111 and B-112":  nil,
+		"a wait (B-12) of 10 to 20 s, see B-13.": nil,
+	} {
+		if diff := cmp.Diff(want, Ranges(text)); diff != "" {
+			t.Errorf("Ranges(%q) (-want +got):\n%s", text, diff)
 		}
 	}
 }

@@ -125,7 +125,8 @@ func list(b *strings.Builder, scenarios []string) {
 	}
 }
 
-// TestEveryFaultOfOtherEmulatorsHasAScenario covers fault-1 and those after it.
+// TestEveryFaultOfOtherEmulatorsHasAScenario fails when no scenario has the tag of a
+// statement whose number begins with "fault-".
 func TestEveryFaultOfOtherEmulatorsHasAScenario(t *testing.T) {
 	by := scenarios(t)
 	found := 0

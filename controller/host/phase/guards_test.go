@@ -83,7 +83,8 @@ func TestPowerThatDoesNotChangeIsAnError(t *testing.T) {
 	}
 }
 
-// B-10 to B-126 in single states, beside the whole life of a host.
+// What Decide returns for single facts, each row with the statement that it shows;
+// TestLifecycle runs through all states.
 func TestStatements(t *testing.T) {
 	base := Facts{HasDetails: true, Online: true, Cleaning: true, Media: MediaNone, Power: bmc.On}
 	for _, tt := range []struct {
