@@ -295,23 +295,6 @@ func TestSSEReplaysAfterLastEventID(t *testing.T) {
 	}
 }
 
-// A client that does not read does not delay anybody else.
-func TestSSEDropsSlowReader(t *testing.T) {
-	u := &event.Feed{News: event.NewNews()}
-	for n := uint64(1); n <= event.EventsRetained+1; n++ {
-		u.Add(event.Notification{Number: n})
-	}
-	if _, lost, _ := u.After(0); !lost {
-		t.Error("a stream that has missed an event goes on")
-	}
-	if all, lost, _ := u.After(1); lost || len(all) != event.EventsRetained {
-		t.Errorf("a stream that has just kept up: lost %t, %d events", lost, len(all))
-	}
-	if all, lost, _ := u.After(event.EventsRetained + 1); lost || all != nil {
-		t.Errorf("a stream that is up to date: lost %t, %d events", lost, len(all))
-	}
-}
-
 func TestIdleSSESendsKeepAlive(t *testing.T) {
 	h := newHost(t)
 	c := clock.NewVirtual(h.now)

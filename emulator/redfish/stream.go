@@ -25,7 +25,7 @@ const (
 // stream answers with events as they happen, until the client goes, the
 // subscription is deleted or the service ends (DSP0266, "Server-sent events").
 // The subscription is there as long as the stream is. Nothing waits for a
-// stream: it reads from the host's hub, and has to keep up.
+// stream: it reads from the host's buffer, and has to keep up.
 func (x *request) stream(resource.View) {
 	if a := x.r.Header["Accept"]; len(a) > 0 && !accepts(a, resource.EventStreamType) {
 		x.refuse(http.StatusNotAcceptable, message.HeaderInvalid.With("Accept"))
@@ -45,14 +45,14 @@ func (x *request) stream(resource.View) {
 	}
 	want.Stream, want.Owner, want.Context = true, x.actor.Account, "Server-sent events"
 	want.Destination = "redfish-sse://" + x.r.RemoteAddr
-	u := x.s.events.Hubs.Get(x.host, true) // before there is a subscriber, so that it misses nothing
+	buffer := x.s.events.Buffer(x.host) // before the subscription, so that the stream misses no event
 	evs, err := x.host.ApplyBMC(x.context(), bmc.Subscribe{Subscription: want})
 	if err != nil {
 		x.fail(err)
 		return
 	}
 	want.ID = resource.SubscriptionID(evs)
-	x.streamEvents(u, &want)
+	x.streamEvents(buffer, &want)
 	x.enter()
 	// Whatever ended the stream, the subscription ends with it; it may have
 	// ended before.
@@ -76,8 +76,8 @@ func (x *request) streamSubscription() (bmc.Subscription, bool) {
 }
 
 // streamEvents writes events until there is a reason to end.
-func (x *request) streamEvents(u *event.Feed, to *bmc.Subscription) {
-	cursor := u.Opened(to.ID)
+func (x *request) streamEvents(buffer *event.Buffer, to *bmc.Subscription) {
+	cursor := buffer.Before(to.ID)
 	number, _, _ := strings.Cut(x.r.Header.Get("Last-Event-ID"), ".")
 	if last, err := strconv.ParseUint(number, 10, 64); err == nil {
 		cursor = min(cursor, last) // what it has missed comes first
@@ -95,7 +95,7 @@ func (x *request) streamEvents(u *event.Feed, to *bmc.Subscription) {
 		life = t.C()
 	}
 	for first := true; ; first = false {
-		all, lost, news := u.After(cursor)
+		all, lost, added := buffer.After(cursor)
 		if lost && !first {
 			x.s.log.Warn("stream dropped: its client does not keep up", "bmc", local(x.r), "subscription", to.ID)
 			return
@@ -116,14 +116,14 @@ func (x *request) streamEvents(u *event.Feed, to *bmc.Subscription) {
 			return
 		}
 		select {
-		case <-news:
+		case <-added:
 		case <-life:
 			if !x.writeToStream(": alive\n\n") {
 				return
 			}
 		case <-x.r.Context().Done():
 			return
-		case <-x.s.events.Hubs.Closed:
+		case <-x.s.events.Closed():
 			return
 		}
 	}

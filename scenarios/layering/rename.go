@@ -109,9 +109,6 @@ var stillToRename = map[string][]string{
 	"emulator/redfish": {
 		"Whole", "faced", "kept", "own", "realm", "said", "tells", "told", "whole",
 	},
-	"emulator/redfish/event": {
-		"said",
-	},
 	"emulator/redfish/message": {
 		"Whole",
 	},

@@ -12,19 +12,20 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// Schemas of what subscribers are told.
+// The schemas of event bodies.
 const (
 	EventSchema  = "Event.v1_13_0"
 	reportSchema = "MetricReport.v1_5_2"
 )
 
-// passes says whether a subscription is told of a record (DSP2046,
-// EventDestination).
-func (r *record) passes(s *bmc.Subscription, spoken message.Versions) bool {
+// passes reports whether the filters of a subscription let a record through
+// (DSP2046, EventDestination). MessageIds have the registry versions of the
+// service.
+func (r *record) passes(s *bmc.Subscription, versions message.Versions) bool {
 	if r.subscription != "" {
 		return r.subscription == s.ID
 	}
-	registry, key := resource.Unversioned(r.messageID(spoken))
+	registry, key := resource.Unversioned(r.messageID(versions))
 	f := &s.Filter
 	named := len(f.Registries)+len(f.Messages) == 0 ||
 		slices.Contains(f.Registries, registry) || contains(f.Messages, registry, key)
@@ -35,8 +36,14 @@ func (r *record) passes(s *bmc.Subscription, spoken message.Versions) bool {
 		}))
 }
 
-func allows(all []string, one string) bool { return len(all) == 0 || slices.Contains(all, one) }
+// allows reports whether a list of allowed values, which is empty when every value
+// is allowed, has a value.
+func allows(allowed []string, value string) bool {
+	return len(allowed) == 0 || slices.Contains(allowed, value)
+}
 
+// contains reports whether a list of MessageIds has a message, whatever the
+// versions of the registries.
 func contains(ids []string, registry, key string) bool {
 	return slices.ContainsFunc(ids, func(id string) bool {
 		r, k := resource.Unversioned(id)
@@ -44,23 +51,26 @@ func contains(ids []string, registry, key string) bool {
 	})
 }
 
-func (r *record) messageID(spoken message.Versions) string {
+// messageID returns the MessageId of a record: that of SubmitTestEvent's request, or
+// that of the message in the registry version of the service.
+func (r *record) messageID(versions message.Versions) string {
 	if r.submitted != nil {
 		return resource.Value(resource.Values(r.submitted), "MessageId", "")
 	}
-	return spoken.ID(r.message)
+	return versions.ID(r.message)
 }
 
-// Notification are records with the number of the event that tells them.
+// Notification is one event of a host before the filters of a subscription apply.
 type Notification struct {
-	Number  uint64
-	opens   string // ID of the subscription that was made
-	records []record
-	reports []machine.MetricReport
-	at      *resource.Snapshot // right after
+	Number     uint64 // Event.Id; it grows with each event of the host
+	subscribed string // ID of the subscription that the change created; "" none
+	records    []record
+	reports    []machine.MetricReport
+	at         *resource.Snapshot // the host right after the change
 }
 
-// Payloads are what a subscription is told.
+// Payloads returns the bodies that a subscription receives of an event: at most one
+// Event, or each MetricReport that the subscription asks for.
 func (s *Notifier) Payloads(t *Notification, to *bmc.Subscription) [][]byte {
 	if !to.Reports {
 		if body := s.event(t, to); body != nil {
@@ -80,15 +90,15 @@ func (s *Notifier) Payloads(t *Notification, to *bmc.Subscription) [][]byte {
 	return all
 }
 
-// event is the payload for a subscription; nil when there is nothing for it
-// (DSP2046, Event).
+// event returns the encoded Event with the records that pass a subscription's
+// filters (DSP2046, Event); nil when none does.
 func (s *Notifier) event(t *Notification, to *bmc.Subscription) []byte {
-	spoken := t.at.Dialect.Protocol.Registries
+	versions := t.at.Dialect.Protocol.Registries
 	var all []resource.Object
 	number := strconv.FormatUint(t.Number, 10)
 	for i := range t.records {
 		r := &t.records[i]
-		if !r.passes(to, spoken) {
+		if !r.passes(to, versions) {
 			continue
 		}
 		o := r.object(t.at)
@@ -114,10 +124,10 @@ func (s *Notifier) event(t *Notification, to *bmc.Subscription) []byte {
 	return resource.Encode(s.vendors.Of(t.at.Dialect).Render(o, t.at))
 }
 
-// object is a record as an event holds it.
+// object returns a record as an element of Event.Events.
 func (r *record) object(at *resource.Snapshot) resource.Object {
 	if r.submitted != nil {
-		o := resource.Object{"EventType": resource.Other} // which DSP2046 requires
+		o := resource.Object{"EventType": resource.Other} // DSP2046 requires EventType
 		for name, v := range r.submitted {
 			o[name] = v
 		}
@@ -127,10 +137,10 @@ func (r *record) object(at *resource.Snapshot) resource.Object {
 		return o
 	}
 	v := resource.View{Dialect: at.Dialect, BMC: at.BMC}
-	spoken := v.MessageVersions()
-	m := spoken.In(r.message)
+	versions := v.MessageVersions()
+	m := versions.In(r.message)
 	o := resource.Object{
-		"EventType": r.kind, "EventTimestamp": v.Local(r.at.Add(at.BMC.Clock.Skew())), "MessageId": spoken.ID(m), "Message": m.Text,
+		"EventType": r.kind, "EventTimestamp": v.Local(r.at.Add(at.BMC.Clock.Skew())), "MessageId": versions.ID(m), "Message": m.Text,
 		"MessageSeverity": string(m.Severity), "Severity": string(m.Severity), "Resolution": m.Resolution,
 	}
 	if len(m.Args) > 0 {
@@ -157,8 +167,9 @@ func (r *record) object(at *resource.Snapshot) resource.Object {
 	return o
 }
 
-// originBody is what a link leads to, if the owner of the subscription may read it,
-// else the link.
+// originBody returns the resource that OriginOfCondition links to, or the link itself
+// when the resource does not exist or the owner of the subscription may not read it
+// (DSP2046, EventDestination, IncludeOriginOfCondition).
 func (s *Notifier) originBody(at *resource.Snapshot, to *bmc.Subscription, link resource.Object) resource.Object {
 	uri, _ := link["@odata.id"].(string)
 	m := s.tree.Find(&url.URL{Path: uri})
@@ -166,7 +177,7 @@ func (s *Notifier) originBody(at *resource.Snapshot, to *bmc.Subscription, link 
 		return link
 	}
 	owner := resource.Find(at.BMC.Accounts, to.Owner, func(a bmc.Account) string { return a.ID })
-	if who := resource.NewActor(owner, "", at.BMC); !who.Authorized("GET", m, at) {
+	if reader := resource.NewActor(owner, "", at.BMC); !reader.Authorized("GET", m, at) {
 		return link
 	}
 	return m.Object(m.View(at))

@@ -15,64 +15,65 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// Change is what has happened to a host at once, as its subscribers are told.
+// Change is one change of a host: the model's events, and the views before and
+// after them.
 type Change struct {
-	Number uint64 // of the event that tells it; it grows
+	Number uint64 // of the event that reports it; it grows with each change
 	At     time.Time
-	// The views before and after.
+	// The views before and after the change.
 	WasMachine, Machine *machine.View
 	WasBMC, BMC         *bmc.View
 	Events              []bmc.Event
 }
 
-// Delivery is an event that is to be posted to a subscriber.
+// Delivery is a body to POST to the destination of a subscription.
 type Delivery struct {
-	Subscription string // ID
+	Subscription string // EventDestination.Id
 	At           time.Time
 	Body         []byte
 }
 
-// record is one thing that has happened, as an event tells it.
+// record is one element of Event.Events before it is encoded (DSP2046, Event).
 type record struct {
 	at           time.Time
 	message      message.Message
 	kind         string          // Event.EventType
-	origin       string          // address of the resource that it comes from; "" none
+	origin       string          // URI in OriginOfCondition; "" none
 	resourceType string          // type of that resource, without its version
-	gone         bool            // the resource is not there any longer
-	log          string          // address of the log entry; "" none
-	user         string          // who brought it about; "" nobody
-	from         string          // his address
-	lessSpecific bool            // another record of the step says the same more closely
-	subscription string          // ID of the one subscription that it is for; "" all
-	submitted    resource.Object // properties, instead of all that is above but at
+	gone         bool            // the resource does not exist any longer
+	log          string          // URI in LogEntry; "" none
+	user         string          // Username: who caused it; "" nobody
+	from         string          // address of that user's client
+	lessSpecific bool            // another record of the change describes the same more closely
+	subscription string          // ID of the only subscription that receives it; "" all
+	submitted    resource.Object // properties of SubmitTestEvent, in place of all above but at
 }
 
-// records are what a step tells: what its events say, and then the resources
-// that it has made, changed and removed.
-func (s *Notifier) records(h resource.Host, st Change) []record {
-	was := &resource.Snapshot{Host: h, Dialect: h.Dialect(), Machine: st.WasMachine, BMC: st.WasBMC, Now: st.At.Truncate(time.Second)}
-	is := &resource.Snapshot{Host: h, Dialect: h.Dialect(), Machine: st.Machine, BMC: st.BMC, Now: was.Now}
+// records returns the event records of a change: those of the model's events
+// first, then one for each resource that was created, changed or removed.
+func (s *Notifier) records(h resource.Host, c Change) []record {
+	was := &resource.Snapshot{Host: h, Dialect: h.Dialect(), Machine: c.WasMachine, BMC: c.WasBMC, Now: c.At.Truncate(time.Second)}
+	is := &resource.Snapshot{Host: h, Dialect: h.Dialect(), Machine: c.Machine, BMC: c.BMC, Now: was.Now}
 	var out []record
-	for _, ev := range st.Events {
+	for _, ev := range c.Events {
 		if r, ok := s.modelRecord(was, is, ev); ok {
 			out = append(out, r)
 		}
 	}
-	said := map[string]bool{}
+	reported := map[string]bool{} // origins
 	for _, r := range out {
-		said[r.origin] = true
+		reported[r.origin] = true
 	}
 	for _, r := range s.changes(was, is) {
-		r.at = st.At
-		r.lessSpecific = r.message.Key == message.ResourceChanged.Key && said[r.origin]
-		said[r.origin] = true
+		r.at = c.At
+		r.lessSpecific = r.message.Key == message.ResourceChanged.Key && reported[r.origin]
+		reported[r.origin] = true
 		out = append(out, r)
 	}
 	return out
 }
 
-// taskMessages are the messages that tell of jobs.
+// taskMessages maps the state that a task has entered to its message.
 var taskMessages = map[bmc.TaskState]message.Entry{
 	bmc.TaskRunning:   message.TaskStarted,
 	bmc.TaskCompleted: message.TaskCompletedOK,
@@ -81,27 +82,27 @@ var taskMessages = map[bmc.TaskState]message.Entry{
 	bmc.TaskSuspended: message.TaskPaused,
 }
 
-// modelRecord is the record of an event; false when it speaks of nothing that
-// resources do not show.
+// modelRecord returns the record of an event of the model; false when the records
+// of changed resources already cover the event.
 func (s *Notifier) modelRecord(was, is *resource.Snapshot, ev bmc.Event) (record, bool) {
 	r := record{at: ev.Time(), kind: resource.Other}
 	switch ev := ev.(type) {
 	case bmc.Logged:
 		s.fillLogRecord(&r, was, is, ev.Entry, event.EventEntry)
 	case bmc.Audited:
-		if ev.Entry.Kind == event.RequestAudited { // what came of it is told
+		if ev.Entry.Kind == event.RequestAudited { // the request's effect is reported
 			return r, false
 		}
 		s.fillLogRecord(&r, was, is, ev.Entry, event.AuditEntry)
 	case bmc.TaskChanged:
-		says, ok := taskMessages[ev.Task.State]
+		entry, ok := taskMessages[ev.Task.State]
 		if !ok {
 			return r, false
 		}
 		if ev.Task.State == bmc.TaskRunning && ev.Task.Begun.Before(ev.At) {
-			says = message.TaskResumed
+			entry = message.TaskResumed
 		}
-		r.message, r.origin, r.kind = message.Fill(says, ev.Task.ID), resource.TaskURI(ev.Task.ID), resource.StatusChange
+		r.message, r.origin, r.kind = message.Fill(entry, ev.Task.ID), resource.TaskURI(ev.Task.ID), resource.StatusChange
 	case bmc.Subscribed:
 		r.message, r.origin, r.kind = message.ResourceCreated.With(), resource.SubscriptionsURI+"/"+ev.Subscription.ID, resource.ResourceAdded
 	case bmc.Unsubscribed:
@@ -125,8 +126,9 @@ func (s *Notifier) modelRecord(was, is *resource.Snapshot, ev bmc.Event) (record
 	return r, true
 }
 
-// origin is the address of what something happened to, and whether that is not
-// there any longer.
+// origin returns the URI of an event's subject. It looks the URI up in the
+// snapshot before the change when the one after it has no such resource; gone
+// reports that.
 func (s *Notifier) origin(was, is *resource.Snapshot, of event.Subject) (uri string, gone bool) {
 	if uri, ok := (resource.View{Dialect: is.Dialect, Machine: is.Machine, BMC: is.BMC}).OriginOfCondition(of); ok {
 		return uri, false
@@ -135,7 +137,8 @@ func (s *Notifier) origin(was, is *resource.Snapshot, of event.Subject) (uri str
 	return uri, gone
 }
 
-// fillLogRecord fills the record of an entry of a log.
+// fillLogRecord sets the message, the user and the origin of a record from a log
+// entry, and its link to the entry.
 func (s *Notifier) fillLogRecord(r *record, was, is *resource.Snapshot, e bmc.Entry, in event.Part) {
 	v, w := resource.View{Dialect: is.Dialect, Machine: is.Machine, BMC: is.BMC}, resource.EventMessages[e.Kind]
 	r.message, r.user, r.from = v.EventMessage(e.Note), resource.ExpandArgument(w.User, e.Note), resource.ExpandArgument(w.From, e.Note)
@@ -143,15 +146,15 @@ func (s *Notifier) fillLogRecord(r *record, was, is *resource.Snapshot, e bmc.En
 	r.log, _ = v.OriginOfCondition(event.Subject{Part: in, ID: strconv.FormatUint(e.ID, 10)})
 }
 
-// changes are the resources that differ between two snapshots of a host: made,
-// removed, or changed in more than what changes by itself.
+// changes returns a record for each resource that differs between two snapshots of
+// a host: created, removed, or changed in a property that is not volatile.
 func (s *Notifier) changes(was, is *resource.Snapshot) []record {
 	changed := resource.ChangedParts(was, is)
 	var out []record
 	for i := range s.tree.Rows {
 		r := &s.tree.Rows[i]
-		// A collection changes when its members come and go, which is told of
-		// them, and an entry of a log tells what is told anyway.
+		// A collection changes with its members, and a log entry repeats an event:
+		// both have records already.
 		if r.DependsOn&changed == 0 || r.Read == nil || r.NoEvents || resource.TypeName(r.Schema) == "LogEntry" {
 			continue
 		}
@@ -166,7 +169,7 @@ func (s *Notifier) changes(was, is *resource.Snapshot) []record {
 			case now == nil:
 				at.message, at.kind, at.gone = message.ResourceRemoved.With(), resource.ResourceRemoved, true
 				out = append(out, at)
-			case now.Tag() != old.Tag(), now.Tag() == "" && !bytes.Equal(now.Body, old.Body): // some write none
+			case now.Tag() != old.Tag(), now.Tag() == "" && !bytes.Equal(now.Body, old.Body): // a vendor without ETags
 				out = append(out, statusChanges(at, old, now)...)
 				at.message, at.kind = message.ResourceChanged.With(), resource.ResourceUpdated
 				out = append(out, at)
@@ -176,27 +179,28 @@ func (s *Notifier) changes(was, is *resource.Snapshot) []record {
 	return out
 }
 
-// health says how a turn of a resource's health is told.
+// health maps the health that a resource has entered to its message.
 var health = map[string]message.Entry{
 	"OK":       message.ResourceStatusChangedOK,
 	"Warning":  message.ResourceStatusChangedWarning,
 	"Critical": message.ResourceStatusChangedCritical,
 }
 
-// statusChanges are the statusChanges of a resource's health and state between two pages.
+// statusChanges returns a record for the health and one for the state of a resource
+// where two representations differ in them.
 func statusChanges(at record, was, is *render.Representation) []record {
-	type shown struct {
+	type resourceStatus struct {
 		Name   string
 		Status struct{ State, Health string }
 	}
-	var a, b shown
+	var a, b resourceStatus
 	if json.Unmarshal(was.Body, &a) != nil || json.Unmarshal(is.Body, &b) != nil {
-		return nil // a document of another kind
+		return nil // a representation without Status
 	}
 	at.kind = resource.StatusChange
 	var out []record
-	if says, ok := health[b.Status.Health]; ok && a.Status.Health != b.Status.Health {
-		at.message = message.Fill(says, b.Name, b.Status.Health)
+	if entry, ok := health[b.Status.Health]; ok && a.Status.Health != b.Status.Health {
+		at.message = message.Fill(entry, b.Name, b.Status.Health)
 		out = append(out, at)
 	}
 	if b.Status.State != "" && a.Status.State != b.Status.State {
