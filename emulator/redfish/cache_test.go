@@ -161,7 +161,7 @@ func compareWithUncached(t *testing.T, s *Service, h *host) (compared int) {
 		}
 		matches[m.URI] = m
 		p := s.renderer.Representation(m, at)
-		if p == nil || p.Mime != resource.JSON {
+		if p == nil || p.MediaType != resource.JSON {
 			continue
 		}
 		for _, part := range strings.Split(string(p.Body), `"@odata.id":"`)[1:] {
@@ -176,7 +176,7 @@ func compareWithUncached(t *testing.T, s *Service, h *host) (compared int) {
 	for _, name := range slices.Sorted(maps.Keys(matches)) {
 		m := matches[name]
 		p := s.renderer.Representation(m, at)
-		if p == nil || p.Mime != resource.JSON || len(p.Body) == 0 || m.Raw != nil {
+		if p == nil || p.MediaType != resource.JSON || len(p.Body) == 0 || m.Raw != nil {
 			continue
 		}
 		want := other.renderer.Representation(m, at)

@@ -60,7 +60,7 @@ func gzipQuality(header []string) (gzip float64, plainer bool) {
 func (x *request) showGzip(p *render.Representation) {
 	z := x.s.renderer.Gzip(p)
 	h := x.w.Header()
-	h["Etag"], h["Content-Type"], h["Content-Length"], h["Allow"] = z.ETag, p.Content, z.Length, x.allow(p)
+	h["Etag"], h["Content-Type"], h["Content-Length"], h["Allow"] = z.ETag, p.ContentType, z.ContentLength, x.allow(p)
 	h["Content-Encoding"] = gzipped
 	if p.Link != nil {
 		h["Link"] = p.Link

@@ -363,7 +363,7 @@ func (x *request) read(p *render.Representation) {
 			return
 		}
 	}
-	if a := x.r.Header["Accept"]; len(a) > 0 && !accepts(a, p.Mime) {
+	if a := x.r.Header["Accept"]; len(a) > 0 && !accepts(a, p.MediaType) {
 		x.refuse(http.StatusNotAcceptable, message.HeaderInvalid.With("Accept"))
 		return
 	}
@@ -399,7 +399,7 @@ func (x *request) read(p *render.Representation) {
 // show sends a page.
 func (x *request) show(status int, p *render.Representation) {
 	h := x.w.Header()
-	h["Etag"], h["Content-Type"], h["Content-Length"], h["Allow"] = p.ETag[:], p.Content, p.Length[:], x.allow(p)
+	h["Etag"], h["Content-Type"], h["Content-Length"], h["Allow"] = p.ETag[:], p.ContentType, p.ContentLength[:], x.allow(p)
 	if p.Link != nil {
 		h["Link"] = p.Link
 	}

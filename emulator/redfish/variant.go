@@ -14,7 +14,7 @@ import (
 // that it shows as it is.
 func (x *request) variant(p *render.Representation) *render.Representation {
 	as := &x.host.Dialect().Protocol
-	if len(as.ErrorPrefixes) == 0 && as.EmptyCollectionsAfterBoot == 0 || p.Mime != resource.JSON {
+	if len(as.ErrorPrefixes) == 0 && as.EmptyCollectionsAfterBoot == 0 || p.MediaType != resource.JSON {
 		return nil
 	}
 	if as.EmptyCollectionsAfterBoot > 0 && strings.HasSuffix(resource.TypeName(x.match.Schema), "Collection") && x.justStarted(as) {

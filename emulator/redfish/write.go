@@ -153,7 +153,7 @@ func (x *request) accepted(job string) {
 		x.w.WriteHeader(x.status)
 		return
 	}
-	h["Content-Type"], h["Content-Length"] = p.Content, p.Length[:]
+	h["Content-Type"], h["Content-Length"] = p.ContentType, p.ContentLength[:]
 	x.send(http.StatusAccepted, p.Body)
 }
 

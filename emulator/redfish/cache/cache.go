@@ -1,28 +1,29 @@
-// Package cache holds a bounded cache that is cheap to read from many goroutines.
+// Package cache provides a bounded in-memory cache that many goroutines read at
+// little cost.
 package cache
 
 import "sync"
 
-// Cache is a bounded cache of two generations: when the younger one is full it
-// becomes the older one, and what was in that is dropped. An entry of the older
-// generation that is read moves to the younger. Unlike a least recently used list
-// it keeps no links between entries, and readers share one lock. It is safe for
-// concurrent use.
+// Cache is a bounded cache of two generations. When the younger generation is full
+// it becomes the older one, and the entries of that are dropped. Reading an entry of
+// the older generation moves it to the younger. In contrast to a least recently used
+// list, entries have no links and readers share a lock. It is safe for concurrent
+// use.
 type Cache[K comparable, V any] struct {
 	mu         sync.RWMutex
 	young, old map[K]V
-	limit      int // of the younger generation, in what size counts
-	used       int
+	limit      int // of the younger generation, in the unit of size
+	used       int // by the younger generation, likewise
 	size       func(V) int
 }
 
-// New returns a cache that holds at least limit of what size counts, and at most
-// about twice as much.
+// New returns an empty cache. It holds entries whose sizes, as size returns them, add
+// up to at least limit and to about twice that at most.
 func New[K comparable, V any](limit int, size func(V) int) *Cache[K, V] {
 	return &Cache[K, V]{young: map[K]V{}, limit: limit, size: size}
 }
 
-// Get returns the value of a key; false when it is not there.
+// Get returns the value of a key; false when the cache has none.
 func (c *Cache[K, V]) Get(k K) (V, bool) {
 	c.mu.RLock()
 	v, young := c.young[k]
@@ -37,7 +38,7 @@ func (c *Cache[K, V]) Get(k K) (V, bool) {
 	return v, young || old
 }
 
-// Put adds a value, or replaces that of its key.
+// Put adds a value under a key, or replaces the value of that key.
 func (c *Cache[K, V]) Put(k K, v V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,37 +10,37 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// encodeWithETag encodes a body with its ETag, which depends on all of the body
-// but for what is volatile: it changes if and only if the rest does. Of a
-// collection with more than a page of members the body shows the first page;
-// the ETag is of all members.
-func encodeWithETag(o resource.Object, volatile []string, as dialect.Protocol) ([]byte, string) {
-	lasting, first := o, o
+// encodeWithETag returns the JSON text of a resource with its ETag, and the ETag. The
+// ETag changes if and only if a property that is not volatile changes. The body of
+// a collection with more members than a page holds has the first page alone; its
+// ETag covers all members.
+func encodeWithETag(o resource.Object, volatile []string, p dialect.Protocol) ([]byte, string) {
+	hashed, shown := o, o
 	if len(volatile) > 0 {
-		lasting = resource.Without(o, volatile)
+		hashed = resource.Without(o, volatile)
 	}
-	page, cut := firstPage(o, as.PageSize)
-	if cut {
-		first = page
+	page, paged := firstPage(o, p.PageSize)
+	if paged {
+		shown = page
 	}
 	b := startEncoding()
 	defer b.release()
-	b.text = resource.AppendObject(b.text, lasting)
-	tag := resource.FormatETag(resource.ETag(b.text), as.ETags)
-	if cut || len(volatile) > 0 {
-		b.text = resource.AppendObject(b.text[:0], first)
+	b.text = resource.AppendObject(b.text, hashed)
+	tag := resource.FormatETag(resource.ETag(b.text), p.ETags)
+	if paged || len(volatile) > 0 {
+		b.text = resource.AppendObject(b.text[:0], shown)
 	}
 	return withETag(b.text, tag), tag
 }
 
-// withETag is a copy of a body with its ETag as the first property.
+// withETag returns a copy of a body with @odata.etag as its first property.
 func withETag(body []byte, tag string) []byte {
 	b := make([]byte, 0, len(body)+len(tag)+20)
 	b = append(resource.AppendString(append(b, `{"@odata.etag":`...), tag), ',')
 	return append(b, body[1:]...)
 }
 
-// encoding is a buffer in which a body is encoded before its size is known.
+// encoding is a reused buffer: a body is encoded in it before its size is known.
 type encoding struct{ text []byte }
 
 var encodings = sync.Pool{New: func() any { return &encoding{make([]byte, 0, 16<<10)} }}
@@ -53,8 +53,8 @@ func startEncoding() *encoding {
 
 func (b *encoding) release() { encodings.Put(b) }
 
-// firstPage is a collection with the first members alone; false for one that has
-// no more.
+// firstPage returns a collection with its first size members and a link to the
+// next page; false when it has no more members than that.
 func firstPage(o resource.Object, size int) (resource.Object, bool) {
 	if size <= 0 {
 		return o, false
@@ -78,7 +78,8 @@ func firstPage(o resource.Object, size int) (resource.Object, bool) {
 	return first, true
 }
 
-// StrongETag is an ETag as it was before it was written.
+// StrongETag returns an ETag in quotes and without the prefix W/, whichever form the
+// vendor writes.
 func StrongETag(etag string) string {
 	if rest, weak := strings.CutPrefix(etag, "W/"); weak {
 		return rest

@@ -8,20 +8,21 @@ import (
 	"sync"
 )
 
-// compressed is the gzip of a representation. Its ETag is another: what is sent differs
-// (RFC 9110, §8.8.3.3). A write takes either.
-type compressed struct {
-	Body         []byte
-	ETag, Length []string
+// Compressed is the gzip form of a representation. Its ETag differs from that of the
+// identity form, because the bytes do (RFC 9110, §8.8.3.3). If-Match of a write
+// accepts either.
+type Compressed struct {
+	Body                []byte
+	ETag, ContentLength []string // values of headers
 }
 
 var gzipWriters = sync.Pool{New: func() any {
-	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is one that there is
+	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails for an invalid level only
 	return w
 }}
 
-// GzipETag is the ETag of a packed body, given that of the plain one, which may
-// be empty.
+// GzipETag returns the ETag of the gzip form of a representation whose identity form
+// has an ETag; "" when that has none.
 func GzipETag(etag string) string {
 	begin, quoted := strings.CutSuffix(etag, `"`)
 	if !quoted {
@@ -30,19 +31,19 @@ func GzipETag(etag string) string {
 	return begin + `-gzip"`
 }
 
-// Gzip returns a representation in fewer bytes. It is cached: a resource that
-// changes has another representation.
-func (s *Renderer) Gzip(p *Representation) *compressed {
+// Gzip returns the gzip form of a representation. It is cached by representation: a
+// resource that changes has another one.
+func (s *Renderer) Gzip(p *Representation) *Compressed {
 	if z, ok := s.compressed.Get(p); ok {
 		return z
 	}
 	var b bytes.Buffer
 	w := gzipWriters.Get().(*gzip.Writer)
 	w.Reset(&b)
-	_, _ = w.Write(p.Body) // a buffer takes all
+	_, _ = w.Write(p.Body) // a bytes.Buffer returns no errors
 	_ = w.Close()
 	gzipWriters.Put(w)
-	z := &compressed{Body: b.Bytes(), Length: []string{strconv.Itoa(b.Len())}, ETag: []string{GzipETag(p.Tag())}}
+	z := &Compressed{Body: b.Bytes(), ContentLength: []string{strconv.Itoa(b.Len())}, ETag: []string{GzipETag(p.Tag())}}
 	s.compressed.Put(p, z)
 	return z
 }

@@ -1,5 +1,7 @@
-// Package render makes the representations of resources: the object of a row, the
-// vendor's transforms, JSON and the ETag, and one cache of the results.
+// Package render makes the representations of resources: it takes the object that a
+// row of the resource tree returns, applies the vendor's transforms, encodes it as
+// JSON with its ETag, and caches the result until the state that it depends on
+// changes. It knows no requests.
 package render
 
 import (
@@ -11,47 +13,50 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/vendor"
 )
 
-// Representation is the body of a resource as clients of a vendor see it, with
-// its headers. It is immutable.
+// Representation is the body of a resource as clients of a vendor receive it, with
+// the values of its headers. It is immutable.
 type Representation struct {
-	Body []byte
-	Mime resource.MediaType
-	// The values of headers, made once.
-	Content, Link, Allow []string
-	ETag, Length         [1]string // the ETag with its quotes
+	Body      []byte
+	MediaType resource.MediaType
+	// The values of headers, which requests share.
+	ContentType, Link, Allow []string
+	ETag, ContentLength      [1]string // the ETag in quotes, "" when the vendor sends none
 }
 
+// NewRepresentation returns a representation without Allow. etag is in quotes, or ""
+// for none.
 func NewRepresentation(kind resource.MediaType, body []byte, etag string, link []string) *Representation {
 	return &Representation{
-		Body: body, Mime: kind, Content: kind.Header(), Link: link,
-		ETag: [1]string{etag}, Length: [1]string{strconv.Itoa(len(body))},
+		Body: body, MediaType: kind, ContentType: kind.Header(), Link: link,
+		ETag: [1]string{etag}, ContentLength: [1]string{strconv.Itoa(len(body))},
 	}
 }
 
-// Tag is the ETag.
+// Tag returns the ETag in quotes, or "".
 func (p *Representation) Tag() string { return p.ETag[0] }
 
-// With is the representation with another body.
+// With returns a copy of the representation with another body.
 func (p *Representation) With(body []byte) *Representation {
-	other := NewRepresentation(p.Mime, body, p.Tag(), p.Link)
+	other := NewRepresentation(p.MediaType, body, p.Tag(), p.Link)
 	other.Allow = p.Allow
 	return other
 }
 
-// cacheKey names a cached representation by the machine that the resource is of,
-// or by the machine's model if the resource is alike for all machines of one.
+// cacheKey identifies a cached representation: by URI and machine, or by URI and
+// profile when it depends on the profile alone, so that machines of a profile share
+// it.
 type cacheKey struct {
-	id  *machine.Identity
-	p   *machine.Profile
-	uri string
+	id      *machine.Identity
+	profile *machine.Profile
+	uri     string
 }
 
 // cacheEntry is a representation with the state that it was rendered from.
 type cacheEntry struct {
 	*Representation
 	at       resource.Snapshot
-	spans    []span // of fragments
-	untagged int    // with spans: length of the body before it had its ETag
+	spans    []span // of the fragments, if the resource has any
+	untagged int    // with spans: length of the body without its ETag, in bytes
 }
 
 // Renderer renders the resources of a tree for all vendors. It is safe for
@@ -60,27 +65,29 @@ type Renderer struct {
 	tree       *resource.Tree
 	vendors    *vendor.Vendors
 	cache      *cache.Cache[cacheKey, *cacheEntry]
-	compressed *cache.Cache[*Representation, *compressed]
+	compressed *cache.Cache[*Representation, *Compressed]
 }
 
 const (
-	cachedBytes   = 16 << 20 // of bodies, in each of two generations
-	gzippedBytes  = 4 << 20  // likewise
-	besideTheBody = 1 << 10  // bytes that are held with a body: its headers and views
+	// The bounds of the caches, in bytes of each of two generations.
+	cachedBytes  = 16 << 20
+	gzippedBytes = 4 << 20
+
+	entryOverhead = 1 << 10 // bytes that a cached body holds besides: headers and views
 )
 
-// NewRenderer returns a Renderer.
+// NewRenderer returns a Renderer with empty caches.
 func NewRenderer(t *resource.Tree, v *vendor.Vendors) *Renderer {
 	return &Renderer{
 		tree: t, vendors: v,
-		cache:      cache.New[cacheKey](cachedBytes, func(e *cacheEntry) int { return len(e.Body) + besideTheBody }),
-		compressed: cache.New[*Representation](gzippedBytes, func(z *compressed) int { return len(z.Body) + besideTheBody }),
+		cache:      cache.New[cacheKey](cachedBytes, func(e *cacheEntry) int { return len(e.Body) + entryOverhead }),
+		compressed: cache.New[*Representation](gzippedBytes, func(z *Compressed) int { return len(z.Body) + entryOverhead }),
 	}
 }
 
-// Representation returns the representation of a resource, or nil when the
-// resource does not exist. It is rendered once for as long as the state that it
-// depends on stays the same.
+// Representation returns the representation of a resource; nil when the host has no
+// such resource. It renders the resource again only when state that the row or the
+// vendor's transforms depend on has changed.
 func (s *Renderer) Representation(m *resource.Match, at *resource.Snapshot) *Representation {
 	if m.Base != nil {
 		m = m.Base
@@ -93,34 +100,33 @@ func (s *Renderer) Representation(m *resource.Match, at *resource.Snapshot) *Rep
 		p.Allow = m.Allow
 		return p
 	}
-	needs := m.DependsOn
 	vendor := s.vendors.Of(at.Dialect)
-	needs |= vendor.DependsOn(m.Schema)
+	dependsOn := m.DependsOn | vendor.DependsOn(m.Schema)
 	k := cacheKey{id: at.Machine.Identity, uri: m.URI}
-	if needs == 0 {
-		k = cacheKey{p: at.Machine.Profile, uri: m.URI}
+	if dependsOn == 0 {
+		k = cacheKey{profile: at.Machine.Profile, uri: m.URI}
 	}
 	old, known := s.cache.Get(k)
-	if known && needs.Same(&old.at, at) {
+	if known && dependsOn.Same(&old.at, at) {
 		return old.Representation
 	}
 	v := m.View(at)
 	if !m.PresentIn(v) {
 		return nil
 	}
-	var is *cacheEntry
+	var entry *cacheEntry
 	if m.Fragments != nil && vendor.IsStandard() {
-		is = compose(m, v, at, old)
+		entry = compose(m, v, at, old)
 	} else {
-		is = &cacheEntry{Representation: s.Render(m, at), at: *at}
+		entry = &cacheEntry{Representation: s.Render(m, at), at: *at}
 	}
-	is.Allow = m.AllowHeader(v)
-	s.cache.Put(k, is)
-	return is.Representation
+	entry.Allow = m.AllowHeader(v)
+	s.cache.Put(k, entry)
+	return entry.Representation
 }
 
-// Render makes the representation of a resource: its object as the standard has
-// it, the vendor's transforms, JSON and the ETag, in this order.
+// Render returns the representation of a resource that exists, uncached and without
+// Allow: the standard object, then the vendor's transforms, then JSON and the ETag.
 func (s *Renderer) Render(m *resource.Match, at *resource.Snapshot) *Representation {
 	if m.Upload != nil {
 		return NewRepresentation(resource.JSON, nil, "", nil)
