@@ -224,7 +224,8 @@ func readDialect(from fs.FS, name string) (*dialect.Record, error) {
 	if f.Name != name {
 		return nil, yamlfile.Locate(at, b, yamlfile.Errorf("name", "%q: must be %s, the name of the file", f.Name, name))
 	}
-	return checked(f.Record())
+	r, err := checked(f.Record())
+	return r, yamlfile.Locate(at, b, err)
 }
 
 // checked returns a record when the Redfish service can serve it.

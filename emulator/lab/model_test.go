@@ -65,7 +65,7 @@ func TestBuiltInDialectsAreValid(t *testing.T) {
 			t.Errorf("%s has %d hooks, want 10 at most", name, n)
 		}
 		if err := vendor.Check(r); err != nil {
-			t.Error(err)
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

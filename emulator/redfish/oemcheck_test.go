@@ -31,21 +31,21 @@ func TestInvalidOEMRecordsAreRejected(t *testing.T) {
 		return func(o *dialect.OEM) { r.Type = "A.v1_0_0.A"; o.Resources = []dialect.Resource{r} }
 	}
 	for want, bad := range map[string]func(o *dialect.OEM){
-		"takes no PATCH of /redfish/v1/Systems/{system}/Nothing":       step("PATCH", "/redfish/v1/Systems/{system}/Nothing"),
-		"takes no DELETE of /redfish/v1/Systems/{system}":              step("DELETE", "/redfish/v1/Systems/{system}"),
-		"takes no PATCH of /redfish/v1/Systems/{system}/Storage/{bay}": step("PATCH", "/redfish/v1/Systems/{system}/Storage/{bay}"),
-		"{bay} stands for nothing":                                     like(dialect.Resource{URI: "/redfish/v1/{bay}"}),
-		"the tree has no /redfish/v1/Nothing":                          like(dialect.Resource{URI: "/redfish/v1/A", BasedOn: "/redfish/v1/Nothing"}),
-		"or At not its variables":                                      like(dialect.Resource{URI: "/redfish/v1/A", BasedOn: "/redfish/v1/TaskService/Tasks/{task}"}),
-		"does not take DELETE":                                         like(dialect.Resource{URI: "/redfish/v1/A", BasedOn: "/redfish/v1/TaskService", PassedMethods: []string{"DELETE"}}),
-		"there is no /redfish/v1/Nothing": func(o *dialect.OEM) {
+		"accepts no PATCH of /redfish/v1/Systems/{system}/Nothing":                                                      step("PATCH", "/redfish/v1/Systems/{system}/Nothing"),
+		"oem.actions[0].effects[0].requests[0]: the standard service accepts no DELETE of /redfish/v1/Systems/{system}": step("DELETE", "/redfish/v1/Systems/{system}"),
+		"accepts no PATCH of /redfish/v1/Systems/{system}/Storage/{bay}":                                                step("PATCH", "/redfish/v1/Systems/{system}/Storage/{bay}"),
+		`oem.resources[0].uri: "/redfish/v1/{bay}": {bay} is no variable of standard URIs`:                              like(dialect.Resource{URI: "/redfish/v1/{bay}"}),
+		`oem.resources[0].basedOn: "/redfish/v1/Nothing": must be the standard URI of a resource`:                       like(dialect.Resource{URI: "/redfish/v1/A", BasedOn: "/redfish/v1/Nothing"}),
+		"with no variables but those of uri":                                                                            like(dialect.Resource{URI: "/redfish/v1/A", BasedOn: "/redfish/v1/TaskService/Tasks/{task}"}),
+		"TaskService must accept it":                                                                                    like(dialect.Resource{URI: "/redfish/v1/A", BasedOn: "/redfish/v1/TaskService", PassedMethods: []string{"DELETE"}}),
+		`oem.actions[0].resourceURI: "/redfish/v1/Nothing", of A.B: there is no such resource`: func(o *dialect.OEM) {
 			step("PATCH", "/redfish/v1/Systems/{system}")(o)
 			o.Actions[0].ResourceURI = "/redfish/v1/Nothing"
 		},
-		"Writes: Lamp Oem/A": func(o *dialect.OEM) {
+		`oem.writableProperties[0].resourceType: "Lamp", of Oem/A: must be the type of a resource that accepts PATCH`: func(o *dialect.OEM) {
 			o.WritableProperties = []dialect.WritableProperty{{ResourceType: "Lamp", Path: "Oem/A", Effects: []dialect.Effect{{}}}}
 		},
-		"Also: /redfish/v1/A": func(o *dialect.OEM) {
+		`oem.uriAliases[0].to: "/redfish/v1/B": must be the standard URI of a resource`: func(o *dialect.OEM) {
 			o.URIAliases = []dialect.URIMapping{{From: "/redfish/v1/A", To: "/redfish/v1/B"}}
 		},
 	} {

@@ -118,9 +118,6 @@ var stillToRename = map[string][]string{
 	"emulator/redfish/resource": {
 		"WholeNumber", "isWhole", "kept", "own", "ownAccount", "ownSubscription", "whole",
 	},
-	"emulator/redfish/vendor": {
-		"kept", "keptAs", "own", "sayings", "whole",
-	},
 	"emulator/yamlfile": {
 		"own", "whole",
 	},

@@ -13,13 +13,16 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
+	"github.com/metalab-dev/metalab/emulator/yamlfile"
 )
 
-// standardTree is a tree that serves nobody.
+// standardTree returns a tree without a service, to check records with.
 var standardTree = sync.OnceValues(func() (*resource.Tree, error) { return resource.NewTree(nil, slog.New(slog.DiscardHandler)) })
 
-// Check says what is wrong with what a record has of its own that only the tree
-// can tell: what it is like, what its actions do and where they are.
+// Check checks the OEM of a record against the standard service: the standard URIs
+// that resources are based on, aliases lead to and effects send requests to must
+// exist, and accept the methods. The error joins a yamlfile.Error for each mistake;
+// its Field is the key as a dialect file has it.
 func Check(d *dialect.Record) error {
 	if d.OEM.IsEmpty() {
 		return nil
@@ -28,99 +31,104 @@ func Check(d *dialect.Record) error {
 	if err != nil {
 		return err
 	}
-	c := &checked{o: newOEM(t, d, newPresentation(t, d))}
-	for _, r := range d.OEM.Resources {
-		c.resource(r)
+	c := &checker{o: newOEM(t, d, newPresentation(t, d))}
+	for i, r := range d.OEM.Resources {
+		c.resource(fmt.Sprintf("oem.resources[%d]", i), r)
 	}
-	for _, a := range d.OEM.Actions {
-		c.action(a)
-		c.effects("Actions: "+a.Name, a.Effects, PatternOf(a.ResourceURI, d))
+	for i, a := range d.OEM.Actions {
+		field := fmt.Sprintf("oem.actions[%d]", i)
+		c.action(field, a)
+		c.effects(field, a.Effects, ParsePattern(a.ResourceURI, d))
 	}
-	for _, w := range d.OEM.WritableProperties {
-		known := slices.ContainsFunc(t.Rows, func(r resource.Row) bool { return resource.TypeName(r.Schema) == w.ResourceType && r.Patch != nil })
-		own := slices.ContainsFunc(d.OEM.Resources, func(r dialect.Resource) bool { return resource.TypeName(r.Type) == w.ResourceType })
-		c.need(known || own, "Writes: %s %s: there is no resource of that type that can be changed", w.ResourceType, w.Path)
-		c.effects("Writes: "+w.Path, w.Effects, nil)
+	for i, w := range d.OEM.WritableProperties {
+		field := fmt.Sprintf("oem.writableProperties[%d]", i)
+		standard := slices.ContainsFunc(t.Rows, func(r resource.Row) bool { return resource.TypeName(r.Schema) == w.ResourceType && r.Patch != nil })
+		oem := slices.ContainsFunc(d.OEM.Resources, func(r dialect.Resource) bool { return resource.TypeName(r.Type) == w.ResourceType })
+		c.need(standard || oem, field+".resourceType", "%q, of %s: must be the type of a resource that accepts PATCH", w.ResourceType, w.Path)
+		c.effects(field, w.Effects, nil)
 	}
-	for _, m := range d.OEM.URIAliases {
-		c.need(c.at(m.To, PatternOf(m.From, d)) != nil, "Also: %s: the tree has no %s", m.From, m.To)
+	for i, m := range d.OEM.URIAliases {
+		c.need(c.find(m.To, ParsePattern(m.From, d)) != nil, fmt.Sprintf("oem.uriAliases[%d].to", i), "%q: must be the standard URI of a resource, with no variables but those of from", m.To)
 	}
 	return errors.Join(c.errs...)
 }
 
-type checked struct {
+// checker collects the mistakes of a record.
+type checker struct {
 	o    *oem
 	errs []error
 }
 
-func (c *checked) need(ok bool, form string, args ...any) {
+func (c *checker) need(ok bool, field, form string, args ...any) {
 	if !ok {
-		c.errs = append(c.errs, fmt.Errorf("redfish: %s: Own.%s", c.o.d.Name, fmt.Sprintf(form, args...)))
+		c.errs = append(c.errs, yamlfile.Errorf(field, form, args...))
 	}
 }
 
-var inBraces = regexp.MustCompile(`\{[^{}]*\}`)
+var variableInBraces = regexp.MustCompile(`\{[^{}]*\}`)
 
-// at is what the tree has at addresses of a pattern, whose variables those of
-// another give; nil where there is nothing.
-func (c *checked) at(text string, from pattern) *resource.Match {
-	known := c.o.ids(placeholders(from))
-	for _, name := range inBraces.FindAllString(text, -1) {
+// find returns the match of a standard URI pattern in the tree. It returns nil when
+// there is none, or when the pattern has a variable that neither the pattern from nor
+// singletons have.
+func (c *checker) find(text string, from pattern) *resource.Match {
+	known := c.o.singletons(namesAsValues(from))
+	for _, name := range variableInBraces.FindAllString(text, -1) {
 		name, _, _ = strings.Cut(strings.Trim(name, "{}"), ":")
 		if _, ok := known[name]; !ok && !strings.HasPrefix(name, "$") && !strings.HasPrefix(name, "=") && name != "self" {
 			return nil
 		}
 	}
-	return c.o.tree.Find(&url.URL{Path: inBraces.ReplaceAllString(c.o.patternOf(text).Write(known), "x")})
+	return c.o.tree.Find(&url.URL{Path: variableInBraces.ReplaceAllString(c.o.parseStandard(text).Fill(known), "x")})
 }
 
-func (c *checked) resource(r dialect.Resource) {
-	at := PatternOf(r.URI, c.o.d)
+func (c *checker) resource(field string, r dialect.Resource) {
+	uri := ParsePattern(r.URI, c.o.d)
 	if r.BasedOn == "" {
 		deletes := r.StoredAs != "" && slices.Equal(r.PassedMethods, []string{http.MethodDelete})
-		c.need(len(r.PassedMethods) == 0 || deletes, "Resources: %s: Takes: it is like nothing that takes it", r.URI)
-		for _, name := range at.names() {
-			c.need(resource.Members[name] != nil, "Resources: %s: {%s} stands for nothing in the tree", r.URI, name)
+		c.need(len(r.PassedMethods) == 0 || deletes, field+".passedMethods", "%q: must be empty without basedOn, or [DELETE] with storedAs", r.PassedMethods)
+		for _, name := range uri.variables() {
+			c.need(resource.Members[name] != nil, field+".uri", "%q: {%s} is no variable of standard URIs", r.URI, name)
 		}
 		return
 	}
-	m := c.at(r.BasedOn, at)
+	m := c.find(r.BasedOn, uri)
 	if m == nil || m.Action != nil || m.Members || m.Raw != nil {
-		c.need(false, "Resources: %s: Like: the tree has no %s, or At not its variables", r.URI, r.BasedOn)
+		c.need(false, field+".basedOn", "%q: must be the standard URI of a resource, with no variables but those of uri", r.BasedOn)
 		return
 	}
-	for _, method := range r.PassedMethods {
-		c.need((method == http.MethodPatch || method == http.MethodDelete) && slices.Contains(m.Methods, method), "Resources: %s: Takes: %s does not take %s", r.URI, r.BasedOn, method)
+	for i, method := range r.PassedMethods {
+		c.need((method == http.MethodPatch || method == http.MethodDelete) && slices.Contains(m.Methods, method),
+			fmt.Sprintf("%s.passedMethods[%d]", field, i), "%q: must be PATCH or DELETE, and %s must accept it", method, r.BasedOn)
 	}
 }
 
-func (c *checked) action(a dialect.Action) {
-	on := PatternOf(a.ResourceURI, c.o.d)
-	own := slices.ContainsFunc(c.o.d.OEM.Resources, func(r dialect.Resource) bool { return patternText(PatternOf(r.URI, c.o.d)) == patternText(on) })
-	if own {
+func (c *checker) action(field string, a dialect.Action) {
+	if isOEMResource(c.o.d, a.ResourceURI) {
 		return
 	}
-	at := on.Write(placeholders(on))
+	on := ParsePattern(a.ResourceURI, c.o.d)
+	uri := on.Fill(namesAsValues(on))
 	if c.o.presentation != nil {
-		at = c.o.presentation.toStandardURI(at)
+		uri = c.o.presentation.toStandardURI(uri)
 	}
-	m := c.o.tree.Find(&url.URL{Path: at})
-	c.need(at != "" && m != nil && m.Action == nil, "Actions: %s: there is no %s", a.Name, a.ResourceURI)
+	m := c.o.tree.Find(&url.URL{Path: uri})
+	c.need(uri != "" && m != nil && m.Action == nil, field+".resourceURI", "%q, of %s: there is no such resource", a.ResourceURI, a.Name)
 }
 
-// effects looks at what is done: each step must be one that the tree takes.
-func (c *checked) effects(field string, all []dialect.Effect, on pattern) {
-	for _, e := range all {
-		for _, s := range e.Requests {
+// effects checks the requests of effects. on is the pattern of the URI of the action's
+// resource; nil for a writable property, which any resource of its type may have.
+func (c *checker) effects(field string, all []dialect.Effect, on pattern) {
+	for i, e := range all {
+		for j, s := range e.Requests {
 			if strings.Contains(s.URI, "{$") || strings.Contains(s.URI, "{=") {
-				continue // only a request tells
+				continue // the URI depends on the request
 			}
 			from := on
-			if from == nil { // of a write, whose address any of its type has
-				from = c.o.patternOf(s.URI)
+			if from == nil {
+				from = c.o.parseStandard(s.URI)
 			}
-			m := c.at(s.URI, from)
-			c.need(m != nil && slices.Contains(m.Methods, s.Method), "%s: Steps: the tree takes no %s of %s", field, s.Method, s.URI)
+			m := c.find(s.URI, from)
+			c.need(m != nil && slices.Contains(m.Methods, s.Method), fmt.Sprintf("%s.effects[%d].requests[%d]", field, i, j), "the standard service accepts no %s of %s", s.Method, s.URI)
 		}
 	}
 }

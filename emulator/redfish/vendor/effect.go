@@ -16,74 +16,72 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// execution is a request of a vendor's own, on its way to its effect.
+// execution is a request to an OEM action, or a write of an OEM property, whose
+// effects are to be carried out.
 type execution struct {
-	c       resource.Call
-	v       resource.View
-	effects []dialect.Effect
-	sent    any             // the body of an action, the value of a property
-	whole   resource.Object // the body as hooks see it; nil: sent
-	subject string          // name of the action, path of the property
-	write   bool            // it is a property
-	inner   resource.InnerKind
-	stored  map[string]any // that it sets; nil forgets
+	call       resource.Call
+	view       resource.View
+	effects    []dialect.Effect
+	sent       any             // body of the action, value of the property
+	hookBody   resource.Object // body that hooks get; nil: sent
+	subject    string          // name of the action, path of the property
+	isProperty bool            // a write of a property, and not an action
+	inner      resource.InnerKind
+	stored     map[string]any // values of Effect.Store, by name; nil removes one
 }
 
-// carryOut carries out the first effect whose conditions hold.
-func (o *oem) carryOut(ctx context.Context, q *execution) (resource.Result, error) {
-	e, err := o.effect(q)
+// execute carries out the first effect whose conditions hold.
+func (o *oem) execute(ctx context.Context, q *execution) (resource.Result, error) {
+	e, err := o.selectEffect(q)
 	if err != nil {
 		return resource.Result{}, err
 	}
 	if e.Reject != nil {
-		property, value := q.condition(e)
+		property, value := q.rejectArguments(e)
 		m := NewMessage(*e.Reject, property, value)
 		return resource.Result{}, resource.Reject(cmp.Or(e.Status, http.StatusBadRequest), m)
 	}
 	q.stored = map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(e.Store)) {
-		is, ok := q.fill(e.Store[name])
-		if ok {
-			q.stored[q.text(name)] = is
+		if value, ok := q.expand(e.Store[name]); ok {
+			q.stored[q.expandText(name)] = value
 		}
 	}
-	steps := make([]dialect.StandardRequest, 0, len(e.Requests))
+	requests := make([]dialect.StandardRequest, 0, len(e.Requests))
 	for _, s := range e.Requests {
-		is := dialect.StandardRequest{Method: s.Method, URI: q.text(s.URI)}
+		r := dialect.StandardRequest{Method: s.Method, URI: q.expandText(s.URI)}
 		if s.Body != nil {
-			body, _ := q.fill(s.Body)
-			is.Body, _ = body.(resource.Object)
+			r.Body = q.expandBody(s.Body)
 		}
-		steps = append(steps, is)
+		requests = append(requests, r)
 	}
 	if e.Task != "" {
 		if err := q.store(ctx); err != nil {
 			return resource.Result{}, err
 		}
-		return q.later(ctx, e, steps)
+		return q.startTask(ctx, e, requests)
 	}
 	out := resource.Result{Status: e.Status}
-	for _, s := range steps {
-		a := q.c.Request.Do(ctx, "", q.inner, s.Method, s.URI, s.Body)
+	for _, r := range requests {
+		a := q.call.Request.Do(ctx, "", q.inner, r.Method, r.URI, r.Body)
 		if a.Status >= http.StatusBadRequest {
 			return resource.Result{}, &resource.InnerError{InnerResponse: a}
 		}
 		out.Inner = nil
-		if s.Method == http.MethodPost && len(a.Body) > 0 || a.Status == http.StatusAccepted {
-			out.Inner = a // it says more than that it was done
+		if r.Method == http.MethodPost && len(a.Body) > 0 || a.Status == http.StatusAccepted {
+			out.Inner = a // a created resource or a task, which the client has to see
 		}
 	}
 	if err := q.store(ctx); err != nil {
 		return resource.Result{}, err
 	}
 	if e.EjectAfterBoots != 0 {
-		if _, err := q.c.Host.ApplyBMC(ctx, bmc.EjectMediaAfterBoots{Slot: q.v.IDs["slot"], Boots: max(0, e.EjectAfterBoots)}); err != nil {
+		if _, err := q.call.Host.ApplyBMC(ctx, bmc.EjectMediaAfterBoots{Slot: q.view.IDs["slot"], Boots: max(0, e.EjectAfterBoots)}); err != nil {
 			return resource.Result{}, err
 		}
 	}
 	if e.Body != nil {
-		body, _ := q.fill(e.Body)
-		out.Body, _ = body.(resource.Object)
+		out.Body = q.expandBody(e.Body)
 		out.Inner = nil
 	}
 	if out.Inner != nil && e.Status != 0 {
@@ -92,91 +90,88 @@ func (o *oem) carryOut(ctx context.Context, q *execution) (resource.Result, erro
 	return out, nil
 }
 
-// effect is what is to be done.
-func (o *oem) effect(q *execution) (dialect.Effect, error) {
-	at := q.v.Snapshot()
-	unmet := "" // a property whose value none takes
+// selectEffect returns the first effect whose conditions hold, or what its hook
+// returns. The error is the response when there is none.
+func (o *oem) selectEffect(q *execution) (dialect.Effect, error) {
+	at := q.view.Snapshot()
+	wrong := "" // the first property that an effect has no value for
 	for _, e := range q.effects {
-		if path, ok := q.holds(e); !ok {
-			unmet = cmp.Or(unmet, path)
+		if path, ok := q.whenHolds(e); !ok {
+			wrong = cmp.Or(wrong, path)
 			continue
 		}
-		r := rejectRule{RejectRule: dialect.RejectRule{While: e.While, For: e.For}}
-		m := q.c.Match
+		m := q.call.Match
 		if m.Base != nil {
 			m = m.Base
 		}
-		if !r.during(m, at) {
+		if !conditionHolds(e.While, e.For, m, at) {
 			continue
 		}
 		if e.Hook == nil {
 			return e, nil
 		}
-		whole, ok := q.sent.(resource.Object)
-		if q.whole != nil {
-			whole = q.whole
-		} else if !ok {
-			whole = resource.Object{}
-		}
-		says, err := e.Hook(dialect.ActionCall{HookContext: hookContext(q.v), Body: resource.Clone(whole).(resource.Object), Query: q.c.Request.Query()})
-		var no *dialect.Rejection
-		if errors.As(err, &no) {
-			return e, resource.Reject(cmp.Or(no.Status, http.StatusBadRequest), newMessageWith(no.Message, no.Args...))
-		}
-		return says, err
+		return q.callHook(e)
 	}
 	switch {
-	case unmet != "" && q.write:
+	case wrong != "" && q.isProperty:
 		return dialect.Effect{}, resource.Reject(http.StatusBadRequest, message.PropertyValueError.With(q.subject).About("#/"+q.subject))
-	case unmet != "":
-		return dialect.Effect{}, resource.Reject(http.StatusBadRequest, message.ActionParameterValueError.With(unmet, q.subject).About("#/"+unmet))
+	case wrong != "":
+		return dialect.Effect{}, resource.Reject(http.StatusBadRequest, message.ActionParameterValueError.With(wrong, q.subject).About("#/"+wrong))
 	}
 	return dialect.Effect{}, resource.Reject(http.StatusConflict, message.ResourceInUse.With())
 }
 
-// newMessageWith is a message of a vendor's with all arguments that there are.
-func newMessageWith(s dialect.VendorMessage, args ...string) message.Message {
-	for i := 0; ; i++ {
-		if i == len(args) {
-			if !strings.Contains(s.Text, fmt.Sprintf("%%%d", i+1)) {
-				return NewMessage(s, args...)
-			}
-			args = append(args, "")
-		}
+// callHook returns the effect that the hook of an effect returns, and makes its
+// Rejection a response.
+func (q *execution) callHook(e dialect.Effect) (dialect.Effect, error) {
+	body := q.hookBody
+	if body == nil {
+		body, _ = q.sent.(resource.Object)
 	}
+	if body == nil {
+		body = resource.Object{}
+	}
+	effect, err := e.Hook(dialect.ActionCall{HookContext: hookContext(q.view), Body: resource.Clone(body).(resource.Object), Query: q.call.Request.Query()})
+	var rejected *dialect.Rejection
+	if errors.As(err, &rejected) {
+		return e, resource.Reject(cmp.Or(rejected.Status, http.StatusBadRequest), newHookMessage(rejected.Message, rejected.Args...))
+	}
+	return effect, err
 }
 
-// holds says whether what was sent has the values that an effect is for, or
-// which property has not.
-func (q *execution) holds(e dialect.Effect) (path string, ok bool) {
+// whenHolds reports whether the properties of an effect's When have the values that
+// it asks for, or returns the path of the first that does not.
+func (q *execution) whenHolds(e dialect.Effect) (path string, ok bool) {
 	for _, path := range slices.Sorted(maps.Keys(e.When)) {
-		is := ""
-		if v, sent := q.at(path); sent {
-			is = fmt.Sprint(v)
+		text := ""
+		if v, sent := q.valueAt(path); sent {
+			text = fmt.Sprint(v)
 		}
-		if !slices.Contains(e.When[path], is) {
+		if !slices.Contains(e.When[path], text) {
 			return path, false
 		}
 	}
 	return "", true
 }
 
-// condition is the property that an effect is for, with its value.
-func (q *execution) condition(e dialect.Effect) (property, value string) {
+// rejectArguments returns the arguments of an effect's Reject: the name of the
+// property that the effect is for, and its value.
+func (q *execution) rejectArguments(e dialect.Effect) (property, value string) {
 	property = q.subject
-	if all := slices.Sorted(maps.Keys(e.When)); len(all) > 0 && !q.write {
+	if all := slices.Sorted(maps.Keys(e.When)); len(all) > 0 && !q.isProperty {
 		property = all[0]
-		if v, sent := q.at(property); sent {
+		if v, sent := q.valueAt(property); sent {
 			value = resource.Echo(v)
 		}
-	} else if q.write {
+	} else if q.isProperty {
 		value = resource.Echo(q.sent)
 	}
 	return property[strings.LastIndexByte(property, '/')+1:], value
 }
 
-// at is what was sent at a path; "" is all of it.
-func (q *execution) at(path string) (any, bool) {
+// valueAt returns the value that was sent at a path, and whether it was sent. "" and
+// "$" name the whole of sent.
+func (q *execution) valueAt(path string) (any, bool) {
 	if path == "" || path == "$" {
 		return q.sent, q.sent != nil
 	}
@@ -187,39 +182,42 @@ func (q *execution) at(path string) (any, bool) {
 	return resource.ValueAt(o, path)
 }
 
-// storedValue is what is remembered under a name, or will be.
+// storedValue returns the value that is stored under a name, or that this execution
+// is going to store.
 func (q *execution) storedValue(name string) (any, bool) {
 	if v, ok := q.stored[name]; ok {
 		return v, v != nil
 	}
-	return q.v.OEMValue(name)
+	return q.view.OEMValue(name)
 }
 
-// fill is a value with all that stands for something filled in; false when it
-// stands for what there is not.
-func (q *execution) fill(v any) (any, bool) {
+// expand returns a value of an effect with its references replaced: "$PATH" alone by
+// the value that was sent, "=NAME" alone by the stored value, and the references
+// within texts as in expandText. It returns false when the value refers to one that
+// does not exist; objects and arrays leave such members out.
+func (q *execution) expand(v any) (any, bool) {
 	switch x := v.(type) {
 	case string:
 		if path, ok := strings.CutPrefix(x, "$"); ok {
-			return q.at(q.v.Fill(path))
+			return q.valueAt(q.view.Fill(path))
 		}
 		if name, ok := strings.CutPrefix(x, "="); ok {
-			return q.storedValue(q.v.Fill(name))
+			return q.storedValue(q.view.Fill(name))
 		}
-		return q.text(x), true
+		return q.expandText(x), true
 	case resource.Object:
 		o := make(resource.Object, len(x))
-		for name, below := range x {
-			if is, ok := q.fill(below); ok {
-				o[name] = is
+		for name, member := range x {
+			if value, ok := q.expand(member); ok {
+				o[name] = value
 			}
 		}
 		return o, true
 	case []any:
 		all := []any{}
-		for _, below := range x {
-			if is, ok := q.fill(below); ok {
-				all = append(all, is)
+		for _, member := range x {
+			if value, ok := q.expand(member); ok {
+				all = append(all, value)
 			}
 		}
 		return all, true
@@ -227,9 +225,17 @@ func (q *execution) fill(v any) (any, bool) {
 	return resource.Normalize(v), true
 }
 
-// text fills in what stands in a text in braces.
-func (q *execution) text(s string) string {
-	s = q.v.Fill(s)
+// expandBody is expand for the body of a request or response.
+func (q *execution) expandBody(body map[string]any) resource.Object {
+	value, _ := q.expand(body)
+	o, _ := value.(resource.Object)
+	return o
+}
+
+// expandText fills in variables, {$PATH} and {=NAME} in a text. What does not exist
+// becomes "".
+func (q *execution) expandText(s string) string {
+	s = q.view.Fill(s)
 	var b strings.Builder
 	for {
 		before, rest, ok := strings.Cut(s, "{")
@@ -237,19 +243,19 @@ func (q *execution) text(s string) string {
 		if !ok {
 			return b.String()
 		}
-		name, after, closed := strings.Cut(rest, "}")
-		path, sent := strings.CutPrefix(name, "$")
-		of, kept := strings.CutPrefix(name, "=")
-		if !closed || !sent && !kept {
+		reference, after, closed := strings.Cut(rest, "}")
+		path, isPath := strings.CutPrefix(reference, "$")
+		name, isName := strings.CutPrefix(reference, "=")
+		if !closed || !isPath && !isName {
 			b.WriteByte('{')
 			s = rest
 			continue
 		}
 		var v any
-		if sent {
-			v, ok = q.at(path)
+		if isPath {
+			v, ok = q.valueAt(path)
 		} else {
-			v, ok = q.storedValue(of)
+			v, ok = q.storedValue(name)
 		}
 		if ok {
 			fmt.Fprint(&b, v)
@@ -258,51 +264,52 @@ func (q *execution) text(s string) string {
 	}
 }
 
-// store has the BMC keep what the request sets.
+// store makes the BMC store the values of Effect.Store.
 func (q *execution) store(ctx context.Context) error {
 	if len(q.stored) == 0 {
 		return nil
 	}
-	_, err := q.c.Host.ApplyBMC(ctx, bmc.SetOEMValues{Values: q.stored})
+	_, err := q.call.Host.ApplyBMC(ctx, bmc.SetOEMValues{Values: q.stored})
 	return err
 }
 
-// later carries out steps under a job. It fails with the first of them that
-// does, and does nothing more when it was ended meanwhile.
-func (q *execution) later(ctx context.Context, e dialect.Effect, steps []dialect.StandardRequest) (resource.Result, error) {
-	open := q.c.OpenTask()
-	open.Name, open.Lasts, open.Steps = q.text(e.Task), e.TaskDuration, true
-	result := resultText(e.TaskResult)
-	x := q.c.Request
+// startTask starts a task that carries out the requests, one after the other, and
+// returns it. The task fails with the first request that fails, and sends no further
+// request after it has been ended from outside.
+func (q *execution) startTask(ctx context.Context, e dialect.Effect, requests []dialect.StandardRequest) (resource.Result, error) {
+	open := q.call.OpenTask()
+	open.Name, open.Lasts, open.Steps = q.expandText(e.Task), e.TaskDuration, true
+	result := encodeTaskResult(e.TaskResult)
+	x := q.call.Request
 	x.Expect(http.StatusAccepted)
 	x.Outlive()
-	job, err := q.c.Host.Carry(ctx, open, func(ctx context.Context, id string) bmc.CloseTask {
+	task, err := q.call.Host.Carry(ctx, open, func(ctx context.Context, id string) bmc.CloseTask {
 		if err := x.Wait(ctx, e.TaskDuration); err != nil {
 			return bmc.CloseTask{Fault: "it was stopped"}
 		}
-		for _, s := range steps {
-			j := resource.Find(q.c.Host.BMC().Tasks.All(), id, func(j bmc.Task) string { return j.ID })
-			if j.State != bmc.TaskRunning {
+		for _, r := range requests {
+			t := resource.Find(q.call.Host.BMC().Tasks.All(), id, func(t bmc.Task) string { return t.ID })
+			if t.State != bmc.TaskRunning {
 				return bmc.CloseTask{Fault: "it was stopped"}
 			}
-			if a := x.Do(ctx, id, resource.InnerWithoutLock, s.Method, s.URI, s.Body); a.Status >= http.StatusBadRequest {
+			if a := x.Do(ctx, id, resource.InnerWithoutLock, r.Method, r.URI, r.Body); a.Status >= http.StatusBadRequest {
 				return bmc.CloseTask{Fault: a.Reason()}
 			}
 		}
 		return bmc.CloseTask{Result: result}
 	})
-	out := resource.Result{Task: job.ID}
+	out := resource.Result{Task: task.ID}
 	if e.Body != nil && err == nil {
-		q.v.IDs = maps.Clone(q.v.IDs)
-		q.v.IDs["job"] = job.ID
-		body, _ := q.fill(e.Body)
-		out.Body, _ = body.(resource.Object)
+		q.view.IDs = maps.Clone(q.view.IDs)
+		q.view.IDs["job"] = task.ID
+		out.Body = q.expandBody(e.Body)
 	}
 	return out, err
 }
 
-// resultText is what a job answers.
-func resultText(v any) string {
+// encodeTaskResult returns an Effect.TaskResult as the body of a response: a text as
+// it is, anything else as JSON.
+func encodeTaskResult(v any) string {
 	switch x := v.(type) {
 	case nil:
 		return ""

@@ -1,6 +1,7 @@
 package vendor
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -10,36 +11,30 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// inputAlias is a dialect.Reading, ready for use.
+// inputAlias is a dialect.InputAlias with its pattern parsed.
 type inputAlias struct {
 	dialect.InputAlias
-	at pattern
+	uri pattern
 }
 
-// concerns says whether it is about what a request is about.
-func (r *inputAlias) concerns(q Request) bool {
-	of := rejectRule{dialect.RejectRule{ResourceType: r.ResourceType, Method: r.Method}, r.at}
-	return of.concerns(q)
-}
-
-func (r *inputAlias) read(in resource.Document) resource.Document {
-	v, sent := in.Lookup(r.Path)
+// translate returns the body of a request with the alias's property at the standard's
+// path and with the standard's value.
+func (a *inputAlias) translate(in resource.Document) resource.Document {
+	sent := func(path string) bool { _, ok := in.Lookup(path); return ok }
+	v, given := in.Lookup(a.Path)
 	switch {
-	case sent:
-		if word, ok := r.Values[fmt.Sprint(v)]; ok {
-			v = sending(word)
+	case given:
+		if standard, ok := a.Values[fmt.Sprint(v)]; ok {
+			v = asSent(standard)
 		}
-	case r.Default != nil && (len(r.DefaultWith) == 0 || slices.ContainsFunc(r.DefaultWith, func(p string) bool { _, ok := in.Lookup(p); return ok })):
-		v = sending(r.Default)
+	case a.Default != nil && (len(a.DefaultWith) == 0 || slices.ContainsFunc(a.DefaultWith, sent)):
+		v = asSent(a.Default)
 	default:
 		return in
 	}
-	to := r.To
-	if to == "" {
-		to = r.Path
-	}
-	if to != r.Path {
-		in = in.WithoutValue(r.Path)
+	to := cmp.Or(a.To, a.Path)
+	if to != a.Path {
+		in = in.WithoutValue(a.Path)
 	}
 	if to == dialect.Discard {
 		return in
@@ -47,18 +42,19 @@ func (r *inputAlias) read(in resource.Document) resource.Document {
 	return in.WithValue(to, v)
 }
 
-// sending is a value of a record as a client would have sent it.
-func sending(v any) any {
+// asSent converts a value of a record to the Go type that a parsed request has for
+// it.
+func asSent(v any) any {
 	in, err := resource.Parse(resource.Encode(resource.Object{"": v}))
 	if err != nil {
-		return v // not reached: it is data
+		return v // unreachable: values of records are JSON
 	}
-	sent, _ := in.Get("")
-	return sent
+	parsed, _ := in.Get("")
+	return parsed
 }
 
-// gatherAttributes puts the BIOS attributes that a client found in the resource
-// itself (BIOS.FlatAttributes) where the standard has them.
+// gatherAttributes moves BIOS attributes that a client has sent in the Bios resource
+// itself (BIOS.FlatAttributes) to Attributes, where the standard has them.
 func gatherAttributes(q Request, in resource.Document) resource.Document {
 	if !q.At.Dialect.BIOS.FlatAttributes || q.Method != http.MethodPatch || resource.TypeName(q.Match.Schema) != "Bios" {
 		return in

@@ -1,23 +1,57 @@
 package vendor
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// Reword returns an error's status and messages as this vendor's service has
-// them, with URIs as clients see them.
+// NewMessage returns a message of a vendor's registry. Arguments that its text has no
+// place for are left out.
+func NewMessage(s dialect.VendorMessage, args ...string) message.Message {
+	d := message.Definition{
+		Registry: &message.Registry{Prefix: s.Registry, Version: s.Version}, Key: s.Key,
+		Severity: message.Critical, Text: s.Text, Resolution: s.Resolution,
+	}
+	used := 0
+	for i := range args {
+		if hasPlace(s.Text, i) {
+			used = i + 1
+		}
+	}
+	return d.Make(args[:used]...)
+}
+
+// newHookMessage is NewMessage for the arguments of a hook: those that are missing are
+// empty.
+func newHookMessage(s dialect.VendorMessage, args ...string) message.Message {
+	for hasPlace(s.Text, len(args)) {
+		args = append(args, "")
+	}
+	return NewMessage(s, args...)
+}
+
+// hasPlace reports whether a message text has a place for the argument with an index:
+// %1 for index 0.
+func hasPlace(text string, index int) bool {
+	return strings.Contains(text, fmt.Sprintf("%%%d", index+1))
+}
+
+// Reword returns the status and the messages of an error as this vendor's service has
+// them: messages of the Base registry that Protocol.Messages replaces, and the
+// vendor's URIs in place of standard ones.
 func (v *Vendor) Reword(status int, ms []message.Message) (int, []message.Message) {
 	ms = v.withClientURIs(ms)
-	sayings := v.d.Protocol.Messages
-	if len(sayings) == 0 {
+	replaced := v.d.Protocol.Messages
+	if len(replaced) == 0 {
 		return status, ms
 	}
 	ms = slices.Clone(ms)
 	for i, m := range ms {
-		s, ok := sayings[m.Key]
+		s, ok := replaced[m.Key]
 		if !ok || m.Registry == nil || m.Registry.Prefix != "Base" {
 			continue
 		}
@@ -34,8 +68,8 @@ func (v *Vendor) Reword(status int, ms []message.Message) (int, []message.Messag
 	return status, ms
 }
 
-// withClientURIs are messages about what was sent with URIs as clients see them: a
-// value may be one, which was read as the tree's.
+// withClientURIs replaces standard URIs in messages about a property by the vendor's:
+// the value of the property may have been a URI, which StandardURIs has translated.
 func (v *Vendor) withClientURIs(ms []message.Message) []message.Message {
 	f := v.presentation
 	if f == nil {
@@ -48,13 +82,13 @@ func (v *Vendor) withClientURIs(ms []message.Message) []message.Message {
 			continue
 		}
 		for n, arg := range m.Args {
-			to := f.clientURI(arg)
-			if to == arg {
+			uri := f.clientURI(arg)
+			if uri == arg {
 				continue
 			}
 			m.Args = slices.Clone(m.Args)
-			m.Args[n] = to
-			m.Text, m.Resolution = strings.ReplaceAll(m.Text, arg, to), strings.ReplaceAll(m.Resolution, arg, to)
+			m.Args[n] = uri
+			m.Text, m.Resolution = strings.ReplaceAll(m.Text, arg, uri), strings.ReplaceAll(m.Resolution, arg, uri)
 		}
 	}
 	return ms

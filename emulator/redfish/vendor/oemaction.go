@@ -9,27 +9,27 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// action is a vendor's action as a row has it. at is where it is posted to if
-// the vendor does not say.
-func (o *oem) action(a dialect.Action, at string) resource.Action {
+// action returns an OEM action as rows have actions. target is what its URI has
+// behind that of the resource, unless the dialect has a Target.
+func (o *oem) action(a dialect.Action, target string) resource.Action {
 	if a.Target != "" {
-		at = a.Target
+		target = a.Target
 	}
 	return resource.Action{
-		Name: a.Name, TargetPath: at, Hidden: a.Hidden, Inputs: vendorInputs(a.Parameters), Slow: true,
+		Name: a.Name, TargetPath: target, Hidden: a.Hidden, Inputs: actionInputs(a.Parameters), Slow: true,
 		Apply: func(ctx context.Context, c resource.Call) (resource.Result, error) {
-			return o.carryOut(ctx, &execution{c: c, v: c.View, effects: a.Effects, sent: resource.Normalize(c.Body), subject: a.Name, inner: resource.InnerWithoutLock})
+			return o.execute(ctx, &execution{call: c, view: c.View, effects: a.Effects, sent: resource.Normalize(c.Body), subject: a.Name, inner: resource.InnerWithoutLock})
 		},
 	}
 }
 
-// vendorInputs are the parameters of a vendor's action. A name that is a path
-// is one within an object.
-func vendorInputs(all []dialect.Parameter) []resource.Input {
+// actionInputs returns the parameters of an OEM action as inputs. A parameter whose
+// name is a path becomes an input of an object.
+func actionInputs(all []dialect.Parameter) []resource.Input {
 	var out []resource.Input
-	for _, of := range all {
-		in := vendorInput(of)
-		path := strings.Split(of.Name, "/")
+	for _, p := range all {
+		in := actionInput(p)
+		path := strings.Split(p.Name, "/")
 		to := &out
 		for _, name := range path[:len(path)-1] {
 			i := resource.InputOf(*to, name)
@@ -37,7 +37,7 @@ func vendorInputs(all []dialect.Parameter) []resource.Input {
 				*to = append(*to, resource.Input{Name: name, Kind: resource.Group})
 				i = len(*to) - 1
 			}
-			(*to)[i].Required = (*to)[i].Required || of.Required
+			(*to)[i].Required = (*to)[i].Required || p.Required
 			to = &(*to)[i].Of
 		}
 		in.Name = path[len(path)-1]
@@ -46,13 +46,14 @@ func vendorInputs(all []dialect.Parameter) []resource.Input {
 	return out
 }
 
-func vendorInput(of dialect.Parameter) resource.Input {
-	in := resource.Input{Required: of.Required, Secret: of.Secret}
-	switch of.Type {
+// actionInput returns a parameter as an input without a name.
+func actionInput(p dialect.Parameter) resource.Input {
+	in := resource.Input{Required: p.Required, Secret: p.Secret}
+	switch p.Type {
 	case dialect.StringParameter:
 		in.Kind = resource.Text
-		if len(of.AllowableValues) > 0 {
-			in.Allowed = resource.OneOf(of.AllowableValues...)
+		if len(p.AllowableValues) > 0 {
+			in.Allowed = resource.OneOf(p.AllowableValues...)
 		}
 	case dialect.IntegerParameter:
 		in.Kind, in.Min, in.Max = resource.Integer, math.MinInt64, math.MaxInt64
@@ -62,34 +63,29 @@ func vendorInput(of dialect.Parameter) resource.Input {
 		in.Kind = resource.AnyObject
 	case dialect.ArrayParameter:
 		in.Kind = resource.AnyArray
-		if len(of.AllowableValues) > 0 {
-			in = resource.Input{Required: of.Required, Secret: of.Secret, Kind: resource.Array, Of: []resource.Input{{Kind: resource.Text, Allowed: resource.OneOf(of.AllowableValues...)}}}
+		if len(p.AllowableValues) > 0 {
+			in.Kind, in.Of = resource.Array, []resource.Input{{Kind: resource.Text, Allowed: resource.OneOf(p.AllowableValues...)}}
 		}
 	}
 	return in
 }
 
-// shownAction is a vendor's action that a resource of the standard's shows.
-type shownAction struct {
-	on     pattern
-	name   string
-	target string // behind the address of the resource
-	inputs []resource.Input
+// oemAction is an OEM action that a standard resource shows in Actions/Oem.
+type oemAction struct {
+	resourceURI pattern // as clients see it
+	name        string
+	target      string // what the action's URI has behind that of the resource
+	inputs      []resource.Input
 }
 
-// shownActions are those of a record.
-func shownActions(d *dialect.Record) []shownAction {
-	own := map[string]bool{}
-	for _, r := range d.OEM.Resources {
-		own[patternText(PatternOf(r.URI, d))] = true
-	}
-	var out []shownAction
+// visibleActions returns the OEM actions that standard resources show.
+func visibleActions(d *dialect.Record) []oemAction {
+	var out []oemAction
 	for _, a := range d.OEM.Actions {
-		on := PatternOf(a.ResourceURI, d)
-		if a.Hidden || own[patternText(on)] {
+		if a.Hidden || isOEMResource(d, a.ResourceURI) {
 			continue
 		}
-		s := shownAction{on: on, name: a.Name, target: "/Actions/Oem/" + a.Name, inputs: vendorInputs(a.Parameters)}
+		s := oemAction{resourceURI: ParsePattern(a.ResourceURI, d), name: a.Name, target: "/Actions/Oem/" + a.Name, inputs: actionInputs(a.Parameters)}
 		switch a.Target {
 		case "":
 		case "/":
@@ -102,29 +98,31 @@ func shownActions(d *dialect.Record) []shownAction {
 	return out
 }
 
-// showActions adds a vendor's actions to a resource of the standard's.
+// showActions adds the vendor's actions to the body of the standard resource at the
+// standard URI self.
 func (f *presentation) showActions(o resource.Object, self string) {
 	if len(f.actions) == 0 {
 		return
 	}
-	at, _ := mapURI(f.out, self)
+	uri, _ := mapURI(f.toClient, self)
 	for i := range f.actions {
 		a := &f.actions[i]
-		if _, ok := a.on.Is(at, ExactCase); !ok {
+		if _, ok := a.resourceURI.Match(uri, ExactCase); !ok {
 			continue
 		}
-		shown := resource.Object{"target": self + a.target}
-		resource.AddAllowableValues(shown, a.inputs, resource.View{})
-		all, ok := o["Actions"].(resource.Object)
-		if !ok {
-			all = resource.Object{}
-			o["Actions"] = all
-		}
-		oem, ok := all["Oem"].(resource.Object)
-		if !ok {
-			oem = resource.Object{}
-			all["Oem"] = oem
-		}
-		oem["#"+a.name] = shown
+		body := resource.Object{"target": self + a.target}
+		resource.AddAllowableValues(body, a.inputs, resource.View{})
+		objectIn(objectIn(o, "Actions"), "Oem")["#"+a.name] = body
 	}
+}
+
+// objectIn returns the object that a property holds. It adds the property when it is
+// missing or no object.
+func objectIn(o resource.Object, name string) resource.Object {
+	in, ok := o[name].(resource.Object)
+	if !ok {
+		in = resource.Object{}
+		o[name] = in
+	}
+	return in
 }

@@ -8,18 +8,18 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// body is a vendor's own resource: what it is like, with what the vendor sets,
-// what its hook says, and what clients have written, in this order.
+// body renders an OEM resource: the body of its BasedOn, then Name, Set, Remove, the
+// hook Read, the stored object, and at last what clients have written.
 func (w *oemResource) body(v resource.View) resource.Object {
 	o := resource.Object{}
 	if w.basedOn != nil {
-		o = w.basisBody(v)
+		o = w.baseBody(v)
 	}
 	if w.Name != "" {
 		o["Name"] = w.Name
 	}
 	for _, d := range w.Set {
-		w.put(o, d, v)
+		setProperty(o, d, v)
 	}
 	for _, path := range w.Remove {
 		resource.RemoveAt(o, path)
@@ -28,14 +28,14 @@ func (w *oemResource) body(v resource.View) resource.Object {
 		merge(o, w.Read(hookContext(v)))
 	}
 	if w.StoredAs != "" {
-		is, _ := v.OEMValue(v.Fill(w.StoredAs))
-		top, _ := is.(resource.Object)
-		merge(o, top)
+		value, _ := v.OEMValue(v.Fill(w.StoredAs))
+		stored, _ := value.(resource.Object)
+		merge(o, stored)
 	}
 	if len(w.Writable) > 0 {
-		w.showWritten(o, v)
+		w.setWritten(o, v)
 	}
-	if all, ok := o["Members"].([]any); ok { // of which pages are made
+	if all, ok := o["Members"].([]any); ok { // paging needs a list of objects
 		o["Members@odata.count"] = len(all)
 		members := []resource.Object{}
 		for _, m := range all {
@@ -50,31 +50,29 @@ func (w *oemResource) body(v resource.View) resource.Object {
 	return o
 }
 
-// merge lays an object over another.
+// merge sets the properties of top in an object. Objects that both have are merged.
 func merge(o resource.Object, top map[string]any) {
 	for name, value := range top {
-		more, ok := value.(resource.Object)
-		if below, is := o[name].(resource.Object); ok && is {
-			merge(below, more)
+		object, isObject := value.(resource.Object)
+		if present, ok := o[name].(resource.Object); isObject && ok {
+			merge(present, object)
 			continue
 		}
 		o[name] = resource.Normalize(value)
 	}
 }
 
-// basisBody is the body of what a resource is like, as if it were the vendor's.
-func (w *oemResource) basisBody(v resource.View) resource.Object {
-	m := w.basis(v)
+// baseBody returns the body of the BasedOn with the URIs of the OEM resource, and
+// without the properties that identify it.
+func (w *oemResource) baseBody(v resource.View) resource.Object {
+	m := w.base(v)
 	o := resource.Decode(resource.Encode(m.Object(m.View(v.Snapshot()))))
 	MapTexts(o, func(text string) string {
 		if !strings.HasPrefix(text, "/redfish/v1") {
 			return text
 		}
-		path, tail := text, ""
-		if i := strings.IndexAny(text, "?#"); i >= 0 {
-			path, tail = text[:i], text[i:]
-		}
-		path, _ = mapURIWith(w.moves, path, v.IDs, ExactCase)
+		path, tail := cutTail(text)
+		path, _ = mapURIWith(w.links, path, v.IDs, ExactCase)
 		return path + tail
 	})
 	if o["Id"] == m.URI[strings.LastIndexByte(m.URI, '/')+1:] {
@@ -85,13 +83,12 @@ func (w *oemResource) basisBody(v resource.View) resource.Object {
 	return o
 }
 
-// put sets a property as a vendor's data say.
-func (w *oemResource) put(o resource.Object, set dialect.PropertyRule, v resource.View) {
+// setProperty applies a rule of an OEM resource to its body.
+func setProperty(o resource.Object, set dialect.PropertyRule, v resource.View) {
 	value, ok := set.Value, true
 	if set.From != "" {
-		var is any
-		if is, ok = sourceOf(v, o, set.From); ok {
-			value, ok = mapped(set, is)
+		if value, ok = valueFrom(v, o, set.From); ok {
+			value, ok = mapValue(set, value)
 		}
 	}
 	if ok {
@@ -99,36 +96,33 @@ func (w *oemResource) put(o resource.Object, set dialect.PropertyRule, v resourc
 	}
 }
 
-// sourceOf is where a vendor's data take a value from: a property of another
-// resource, of what is kept, or of the body itself.
-func sourceOf(v resource.View, o resource.Object, from string) (any, bool) {
-	switch name, kept := strings.CutPrefix(from, "="); {
-	case kept:
+// valueFrom returns the value that the From of a rule names, and whether there is
+// one: a stored value, a property of another resource, or one of the body itself.
+func valueFrom(v resource.View, o resource.Object, from string) (any, bool) {
+	switch name, stored := strings.CutPrefix(from, "="); {
+	case stored:
 		return v.OEMValue(v.Fill(name))
 	case strings.HasPrefix(from, "/"):
-		at, path, _ := strings.Cut(v.Fill(from), "#")
-		other := standardBody(v, at)
-		if other == nil {
-			return nil, false
-		}
-		return resource.ValueAt(other, path)
+		uri, path, _ := strings.Cut(v.Fill(from), "#")
+		return resource.ValueAt(standardBody(v, uri), path)
 	}
 	return resource.ValueAt(o, from)
 }
 
-// hookContext is what a hook sees.
+// hookContext returns what a hook may read.
 func hookContext(v resource.View) dialect.HookContext {
-	all := map[string]any{}
+	stored := map[string]any{}
 	for name := range v.BMC.OEM.All() {
-		all[name], _ = v.OEMValue(name)
+		stored[name], _ = v.OEMValue(name)
 	}
 	return dialect.HookContext{
-		Machine: v.Machine, BMC: v.BMC, Now: v.Now, URI: v.URI, Variables: maps.Clone(v.IDs), Stored: all, Standard: func(uri string) resource.Object { return standardBody(v, uri) },
+		Machine: v.Machine, BMC: v.BMC, Now: v.Now, URI: v.URI, Variables: maps.Clone(v.IDs), Stored: stored,
+		Standard: func(uri string) resource.Object { return standardBody(v, uri) },
 	}
 }
 
-// standardBody is a resource of the tree as the standard has it; nil where there
-// is none.
+// standardBody returns the body of the resource at a standard URI, or nil.
 func standardBody(v resource.View, uri string) resource.Object {
-	return lookupAt(v.Tree, v.Snapshot())(uri)
+	s := sources{tree: v.Tree, at: v.Snapshot()}
+	return s.body(uri)
 }

@@ -1,7 +1,6 @@
 package vendor
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,22 +15,23 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// vendorWrite is a dialect.Write, ready for use.
-type vendorWrite struct {
+// writableProperty is a dialect.WritableProperty with its pattern parsed.
+type writableProperty struct {
 	dialect.WritableProperty
-	at pattern
+	uri pattern
 }
 
-// Writes takes the vendor's own writable properties out of a PATCH. It returns how
-// each is to be written, the rest of the PATCH, and what is wrong.
+// Writes takes the vendor's writable properties out of the body of a PATCH. It returns
+// an execution for each, for Write, the rest of the body, and the properties whose
+// values have the wrong type.
 func (v *Vendor) Writes(m *resource.Match, in resource.Document) (all []*execution, rest resource.Document, bad []resource.InputError) {
 	rest = in
 	if v.oem == nil {
 		return nil, rest, nil
 	}
-	for i := range v.oem.writes {
-		w := &v.oem.writes[i]
-		if w.ResourceType != resource.TypeName(m.Schema) || w.at != nil && !w.at.holds(m.URI) {
+	for i := range v.oem.writable {
+		w := &v.oem.writable[i]
+		if w.ResourceType != resource.TypeName(m.Schema) || w.uri != nil && !w.uri.covers(m.URI) {
 			continue
 		}
 		value, sent := in.Lookup(w.Path)
@@ -39,18 +39,18 @@ func (v *Vendor) Writes(m *resource.Match, in resource.Document) (all []*executi
 			continue
 		}
 		rest = rest.WithoutValue(w.Path)
-		if !isOf(w.Type, value) {
+		if !hasType(value, w.Type) {
 			bad = append(bad, resource.InputError{Path: strings.Split(w.Path, "/"), Problem: resource.WrongType, Value: resource.Echo(value)})
 			continue
 		}
-		q := &execution{effects: w.Effects, sent: resource.Normalize(value), subject: w.Path, write: true, inner: resource.InnerHoldingLock, whole: resource.Object{}}
-		resource.SetAt(q.whole, w.Path, q.sent)
+		q := &execution{effects: w.Effects, sent: resource.Normalize(value), subject: w.Path, isProperty: true, inner: resource.InnerHoldingLock, hookBody: resource.Object{}}
+		resource.SetAt(q.hookBody, w.Path, q.sent)
 		all = append(all, q)
 	}
 	if len(all) == 0 {
 		return nil, rest, bad
 	}
-	for _, f := range in.Fields { // which clients send back as they have read them
+	for _, f := range in.Fields { // annotations that clients send back with what they have read
 		if strings.HasPrefix(f.Name, "@odata.") {
 			rest = rest.WithoutValue(f.Name)
 		}
@@ -58,20 +58,20 @@ func (v *Vendor) Writes(m *resource.Match, in resource.Document) (all []*executi
 	return all, rest, bad
 }
 
-// Write writes a property that Writes has returned.
+// Write executes the write of a property that Writes has returned.
 func (v *Vendor) Write(ctx context.Context, c resource.Call, q *execution) (resource.Result, error) {
-	q.c, q.v = c, v.oem.full(c.Match, resource.TakeSnapshot(c.Host))
-	return v.oem.carryOut(ctx, q)
+	q.call, q.view = c, v.oem.fullView(c.Match, resource.TakeSnapshot(c.Host))
+	return v.oem.execute(ctx, q)
 }
 
-// full is a view of all that there is, at the address of a resource of the
-// tree.
-func (o *oem) full(m *resource.Match, at *resource.Snapshot) resource.View {
-	return resource.View{Host: at.Host, Tree: o.tree, Dialect: at.Dialect, Machine: at.Machine, BMC: at.BMC, Now: at.Now, URI: m.URI, IDs: o.ids(m.IDs)}
+// fullView returns a view of the whole state at the URI of a standard resource,
+// with the values of all variables that effects may refer to.
+func (o *oem) fullView(m *resource.Match, at *resource.Snapshot) resource.View {
+	return resource.View{Host: at.Host, Tree: o.tree, Dialect: at.Dialect, Machine: at.Machine, BMC: at.BMC, Now: at.Now, URI: m.URI, IDs: o.singletons(m.IDs)}
 }
 
-// isOf says whether a value has a type.
-func isOf(t dialect.ParameterType, value any) bool {
+// hasType reports whether a value of a parsed request has a JSON type.
+func hasType(value any, t dialect.ParameterType) bool {
 	var ok bool
 	switch t {
 	case dialect.StringParameter:
@@ -91,8 +91,8 @@ func isOf(t dialect.ParameterType, value any) bool {
 	return ok
 }
 
-// changes says whether clients may write the property at a path.
-func (w *oemResource) changes(path string) bool {
+// isWritable reports whether clients may write the property at a path.
+func (w *oemResource) isWritable(path string) bool {
 	if slices.Contains(w.Writable, path) {
 		return true
 	}
@@ -100,71 +100,74 @@ func (w *oemResource) changes(path string) bool {
 	return slash >= 0 && slices.Contains(w.Writable, path[:slash]+"/*")
 }
 
-// allows says whether a vendor lets a property have a value.
+// allows reports whether AllowableValues has a value of a property, or does not
+// restrict the property.
 func (w *oemResource) allows(path string, value any) bool {
 	all, ok := w.AllowableValues[path]
 	return !ok || slices.Contains(all, fmt.Sprint(value))
 }
 
-// sorted is what a client has sent to a vendor's own resource.
-type sorted struct {
-	changes map[string]any    // by paths
-	rest    resource.Document // for what the resource is like
-	bad     []resource.InputError
+// patch is the body of a PATCH of an OEM resource, sorted.
+type patch struct {
+	written map[string]any        // values of Writable properties, by path
+	rest    resource.Document     // properties for the BasedOn
+	bad     []resource.InputError // rejected properties
 }
 
-// sort sorts a PATCH. shown is the part of the resource at the path above.
-func (w *oemResource) sort(in resource.Document, above []string, shown resource.Object, to *sorted) resource.Document {
+// sort adds the properties of an object of the body to p, and returns those for the
+// BasedOn. path is the path of the object, present the same object of the resource.
+func (w *oemResource) sort(in resource.Document, path []string, present resource.Object, p *patch) resource.Document {
 	var rest resource.Document
 	for _, f := range in.Fields {
-		path := append(slices.Clip(above), f.Name)
-		at := strings.Join(path, "/")
-		is, known := shown[f.Name]
-		below, isObject := f.Value.(resource.Document)
-		group, isGroup := is.(resource.Object)
-		refuse := func(y resource.Problem) {
-			to.bad = append(to.bad, resource.InputError{Path: path, Problem: y, Value: resource.Echo(f.Value)})
+		path := append(slices.Clip(path), f.Name)
+		text := strings.Join(path, "/")
+		value, known := present[f.Name]
+		object, sentObject := f.Value.(resource.Document)
+		presentObject, isObject := value.(resource.Object)
+		reject := func(y resource.Problem) {
+			p.bad = append(p.bad, resource.InputError{Path: path, Problem: y, Value: resource.Echo(f.Value)})
 		}
 		switch {
 		case strings.Contains(f.Name, "@odata."):
 		case f.Duplicate:
-			refuse(resource.Duplicate)
-		case w.changes(at) && known:
-			if y := allowed(f.Value, is, shown[f.Name+resource.AllowableValues]); y != "" || !w.allows(at, f.Value) {
-				y = cmp.Or(y, resource.NotListed)
-				refuse(y)
-				continue
+			reject(resource.Duplicate)
+		case w.isWritable(text) && known:
+			if y := checkValue(f.Value, value, present[f.Name+resource.AllowableValues]); y != "" {
+				reject(y)
+			} else if !w.allows(text, f.Value) {
+				reject(resource.NotListed)
+			} else {
+				p.written[text] = resource.Normalize(f.Value)
 			}
-			to.changes[at] = resource.Normalize(f.Value)
-		case isObject && isGroup:
-			if less := w.sort(below, path, group, to); len(less.Fields) > 0 {
-				rest.Put(f.Name, less)
+		case sentObject && isObject:
+			if left := w.sort(object, path, presentObject, p); len(left.Fields) > 0 {
+				rest.Put(f.Name, left)
 			}
 		case w.passesPatch:
 			rest.Put(f.Name, f.Value)
 		case known:
-			refuse(resource.ReadOnly)
+			reject(resource.ReadOnly)
 		default:
-			refuse(resource.Unknown)
+			reject(resource.Unknown)
 		}
 	}
 	return rest
 }
 
-// allowed says what is wrong with a value that is to stand in the place of
-// another; "" nothing is.
-func allowed(value, is, list any) resource.Problem {
-	if is != nil && !alike(value, is) {
+// checkValue returns the problem with a value that is to replace present, or "".
+// allowable is the value of the property's AllowableValues annotation.
+func checkValue(value, present, allowable any) resource.Problem {
+	if present != nil && !sameJSONType(value, present) {
 		return resource.WrongType
 	}
-	if all := resource.Elements(list); len(all) > 0 && !slices.ContainsFunc(all, func(v any) bool { return fmt.Sprint(v) == fmt.Sprint(value) }) {
+	if all := resource.Elements(allowable); len(all) > 0 && !slices.ContainsFunc(all, func(v any) bool { return fmt.Sprint(v) == fmt.Sprint(value) }) {
 		return resource.NotListed
 	}
 	return ""
 }
 
-// alike says whether two JSON values are of one type.
-func alike(a, b any) bool {
+// sameJSONType reports whether two JSON values have the same type.
+func sameJSONType(a, b any) bool {
 	kind := func(v any) string {
 		switch v.(type) {
 		case string:
@@ -183,63 +186,65 @@ func alike(a, b any) bool {
 	return kind(a) == kind(b)
 }
 
-// showWritten shows what clients have written.
-func (w *oemResource) showWritten(o resource.Object, v resource.View) {
-	is, _ := v.OEMValue(v.URI)
-	all, _ := is.(resource.Object)
-	for path, value := range all {
-		if was, known := resource.ValueAt(o, path); known && w.changes(path) && (was == nil || alike(value, was)) {
+// setWritten sets the properties that clients have written, as far as the body still
+// has them with the same type.
+func (w *oemResource) setWritten(o resource.Object, v resource.View) {
+	value, _ := v.OEMValue(v.URI)
+	written, _ := value.(resource.Object)
+	for path, value := range written {
+		if present, known := resource.ValueAt(o, path); known && w.isWritable(path) && (present == nil || sameJSONType(value, present)) {
 			resource.SetAt(o, path, value)
 		}
 	}
 }
 
-// Patch carries out a PATCH of a vendor's own resource. It returns what was wrong,
-// and whether something was done.
+// Patch executes a PATCH of an OEM resource. It returns the properties that it
+// rejects, and whether it has changed anything.
 func (v *Vendor) Patch(ctx context.Context, c resource.Call) (bad []resource.InputError, done bool, err error) {
 	w := oemResourceOf(c.Match)
-	to := &sorted{changes: map[string]any{}}
-	to.rest = w.sort(c.Body, nil, c.Match.Object(c.View), to)
+	p := &patch{written: map[string]any{}}
+	p.rest = w.sort(c.Body, nil, c.Match.Object(c.View), p)
 	switch {
-	case len(to.changes)+len(to.rest.Fields)+len(to.bad) == 0:
+	case len(p.written)+len(p.rest.Fields)+len(p.bad) == 0:
 		return nil, false, resource.Reject(http.StatusBadRequest, message.NoOperation.With())
-	case len(to.changes)+len(to.rest.Fields) == 0:
-		return to.bad, false, nil
+	case len(p.written)+len(p.rest.Fields) == 0:
+		return p.bad, false, nil
 	}
-	if len(to.changes) > 0 {
-		is, _ := c.View.OEMValue(c.View.URI)
-		all, _ := is.(resource.Object)
-		if all == nil {
-			all = resource.Object{}
+	if len(p.written) > 0 {
+		value, _ := c.View.OEMValue(c.View.URI)
+		written, _ := value.(resource.Object)
+		if written == nil {
+			written = resource.Object{}
 		}
-		maps.Copy(all, to.changes)
-		if _, err := c.Host.ApplyBMC(ctx, bmc.SetOEMValues{Values: map[string]any{c.View.URI: all}}); err != nil {
+		maps.Copy(written, p.written)
+		if _, err := c.Host.ApplyBMC(ctx, bmc.SetOEMValues{Values: map[string]any{c.View.URI: written}}); err != nil {
 			return nil, false, err
 		}
 	}
-	if len(to.rest.Fields) > 0 {
-		body, _ := resource.Normalize(to.rest).(resource.Object)
-		a := c.Request.Do(ctx, "", resource.InnerHoldingLock, http.MethodPatch, w.basedOn.Write(c.View.IDs), body)
+	if len(p.rest.Fields) > 0 {
+		body, _ := resource.Normalize(p.rest).(resource.Object)
+		a := c.Request.Do(ctx, "", resource.InnerHoldingLock, http.MethodPatch, w.basedOn.Fill(c.View.IDs), body)
 		if a.Status >= http.StatusBadRequest || a.Status == http.StatusAccepted {
 			return nil, false, &resource.InnerError{InnerResponse: a}
 		}
 	}
-	return to.bad, true, nil
+	return p.bad, true, nil
 }
 
-// oemResourceOf is what the vendor says of a resource; nil for one of the tree.
+// oemResourceOf returns the OEM resource of a match, or nil for a standard one.
 func oemResourceOf(m *resource.Match) *oemResource {
 	w, _ := m.OEM.(*oemResource)
 	return w
 }
 
-// remove deletes what a vendor's resource is like.
+// remove executes a DELETE of an OEM resource: it removes the stored object, or else
+// deletes the BasedOn.
 func (w *oemResource) remove(ctx context.Context, c resource.Call) (resource.Result, error) {
 	if w.StoredAs != "" {
 		_, err := c.Host.ApplyBMC(ctx, bmc.SetOEMValues{Values: map[string]any{c.View.Fill(w.StoredAs): nil}})
 		return resource.Result{}, err
 	}
-	a := c.Request.Do(ctx, "", resource.InnerHoldingLock, http.MethodDelete, w.basedOn.Write(c.View.IDs), nil)
+	a := c.Request.Do(ctx, "", resource.InnerHoldingLock, http.MethodDelete, w.basedOn.Fill(c.View.IDs), nil)
 	if a.Status >= http.StatusBadRequest {
 		return resource.Result{}, &resource.InnerError{InnerResponse: a}
 	}

@@ -15,32 +15,33 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// rejectRule is a dialect.Rule, ready for use.
+// rejectRule is a dialect.RejectRule with its pattern parsed.
 type rejectRule struct {
 	dialect.RejectRule
-	at pattern
+	uri pattern
 }
 
-// Rejected is a write that a vendor's service does not take.
+// Rejected is the response to a request that a RejectRule rejects.
 type Rejected struct {
-	Status    int
+	Status    int // HTTP status
 	Message   message.Message
-	PlainText bool // the body is the message's text alone
+	PlainText bool // the body is the message's text, instead of JSON
 }
 
-// Reject returns why this vendor's service does not take a write; nil when it does.
+// Reject returns the response of the first RejectRule that applies to a request with
+// the body in, or nil.
 func (v *Vendor) Reject(q Request, in resource.Document) *Rejected {
 	if v.presentation == nil {
 		return nil
 	}
 	for i := range v.presentation.rejectRules {
 		r := &v.presentation.rejectRules[i]
-		if !r.concerns(q) || !r.during(q.Match, q.At) {
+		if !q.selects(r.ResourceType, r.Method, r.uri) || !r.stateMatches(q.Match, q.At) {
 			continue
 		}
-		property, ok := r.sees(in, q.BodySize)
+		property, ok := r.bodyMatches(in, q.BodySize)
 		if ok && len(r.SendsUnchanged) > 0 {
-			property, ok = r.repeats(in, q.Match.Object(q.Match.View(q.At)))
+			property, ok = r.sentUnchanged(in, q.Match.Object(q.Match.View(q.At)))
 		}
 		if !ok {
 			continue
@@ -58,146 +59,122 @@ func (v *Vendor) Reject(q Request, in resource.Document) *Rejected {
 	return nil
 }
 
-// NewMessage is a message that a vendor has of his own.
-func NewMessage(s dialect.VendorMessage, args ...string) message.Message {
-	d := message.Definition{
-		Registry: &message.Registry{Prefix: s.Registry, Version: s.Version}, Key: s.Key,
-		Severity: message.Critical, Text: s.Text, Resolution: s.Resolution,
-	}
-	used := 0
-	for i := range args {
-		if strings.Contains(s.Text, fmt.Sprintf("%%%d", i+1)) {
-			used = i + 1
-		}
-	}
-	return d.Make(args[:used]...)
-}
-
-// successMessage is a dialect.Tell, ready for use.
-type successMessage struct {
-	dialect.SuccessMessage
-	at pattern
-}
-
-func (t *successMessage) concerns(q Request) bool { return q.isAbout(t.ResourceType, t.Method, t.at) }
-
-// concerns says whether the rule is about what a request is about.
-func (r *rejectRule) concerns(q Request) bool { return q.isAbout(r.ResourceType, r.Method, r.at) }
-
-// isAbout says whether a request does that to such a resource.
-func (q Request) isAbout(of, method string, at pattern) bool {
-	m, what := q.Match, q.Method
-	if m.Action != nil {
-		what = m.Action.Name
-	}
-	if m.OEM != nil && at != nil && len(at) < len(split(m.URI)) {
-		return false // it is about what the tree has there
-	}
-	return (of == "" || of == resource.TypeName(m.Schema)) && (method == "" || method == what) && (at == nil || at.holds(m.URI))
-}
-
-// sees says whether what was sent is what the rule is about, and which property
-// of it.
-func (r *rejectRule) sees(in resource.Document, bytes int64) (property string, ok bool) {
+// bodyMatches reports whether the conditions of the rule on the request's body hold,
+// except SendsUnchanged, and returns the path of the property that the message is
+// about. size is the body's size in bytes.
+func (r *rejectRule) bodyMatches(in resource.Document, size int64) (property string, ok bool) {
 	sent := func(path string) bool { _, ok := in.Lookup(path); return ok }
+	notSent := func(path string) bool { return !sent(path) }
 	if i := slices.IndexFunc(r.SendsAny, sent); i >= 0 {
 		property = r.SendsAny[i]
 	} else if len(r.SendsAny) > 0 {
 		return "", false
 	}
-	if r.EmptyBody && bytes > 0 {
+	if r.EmptyBody && size > 0 {
 		return "", false
 	}
 	if len(r.SendsIncomplete) > 0 {
-		missing := slices.IndexFunc(r.SendsIncomplete, func(p string) bool { return !sent(p) })
+		missing := slices.IndexFunc(r.SendsIncomplete, notSent)
 		if missing < 0 || !slices.ContainsFunc(r.SendsIncomplete, sent) {
 			return "", false
 		}
 		property = r.SendsIncomplete[missing]
 	}
 	if len(r.Missing) > 0 {
-		missing := slices.IndexFunc(r.Missing, func(p string) bool { return !sent(p) })
+		missing := slices.IndexFunc(r.Missing, notSent)
 		if missing < 0 {
 			return "", false
 		}
 		property = r.Missing[missing]
 	}
 	if r.MaxProperties > 0 {
-		group, _ := in.Lookup(r.SendsAny[0])
-		if d, ok := group.(resource.Document); !ok || len(d.Fields) <= r.MaxProperties {
+		object, _ := in.Lookup(r.SendsAny[0])
+		if d, ok := object.(resource.Document); !ok || len(d.Fields) <= r.MaxProperties {
 			return "", false
 		}
 	}
 	if len(r.HasPrefix) > 0 {
-		found := false
-		for _, path := range slices.Sorted(maps.Keys(r.HasPrefix)) {
-			v, _ := in.Lookup(path)
-			text, ok := v.(string)
-			if ok && slices.ContainsFunc(r.HasPrefix[path], func(p string) bool { return strings.HasPrefix(text, p) }) {
-				found = true
-				if len(r.Missing) == 0 { // which it is about
-					property = path
-				}
-				break
-			}
-		}
+		path, found := r.prefixed(in)
 		if !found {
 			return "", false
+		}
+		if len(r.Missing) == 0 { // otherwise the message is about the missing property
+			property = path
 		}
 	}
-	for _, want := range []struct {
-		of map[string][]string
-		in bool
+	for _, condition := range []struct {
+		values map[string][]string
+		listed bool // the property must have one of the values, or none of them
 	}{{r.NotOneOf, false}, {r.OneOf, true}} {
-		if len(want.of) == 0 {
+		if len(condition.values) == 0 {
 			continue
 		}
-		found := false
-		for _, path := range slices.Sorted(maps.Keys(want.of)) {
-			if v, ok := in.Lookup(path); ok && slices.Contains(want.of[path], fmt.Sprint(v)) == want.in {
-				property, found = path, true
-				break
-			}
-		}
-		if !found {
+		paths := slices.Sorted(maps.Keys(condition.values))
+		i := slices.IndexFunc(paths, func(path string) bool {
+			v, ok := in.Lookup(path)
+			return ok && slices.Contains(condition.values[path], fmt.Sprint(v)) == condition.listed
+		})
+		if i < 0 {
 			return "", false
 		}
+		property = paths[i]
 	}
 	return property, true
 }
 
-// repeats says whether what was sent is so already, and which property.
-func (r *rejectRule) repeats(in resource.Document, shown resource.Object) (property string, ok bool) {
-	for _, path := range r.SendsUnchanged {
-		is, known := resource.ValueAt(shown, path)
-		sent, given := in.Lookup(path)
-		if known && given && fmt.Sprint(is) == fmt.Sprint(sent) {
+// prefixed returns the first property of HasPrefix that begins with one of its texts.
+func (r *rejectRule) prefixed(in resource.Document) (path string, found bool) {
+	for _, path := range slices.Sorted(maps.Keys(r.HasPrefix)) {
+		v, _ := in.Lookup(path)
+		text, ok := v.(string)
+		if ok && slices.ContainsFunc(r.HasPrefix[path], func(p string) bool { return strings.HasPrefix(text, p) }) {
 			return path, true
 		}
 	}
 	return "", false
 }
 
-// during says whether the condition of the rule holds.
-func (r *rejectRule) during(m *resource.Match, at *resource.Snapshot) bool {
+// sentUnchanged returns the first property of SendsUnchanged that the request sends
+// with the value that it has in the body of the resource.
+func (r *rejectRule) sentUnchanged(in resource.Document, body resource.Object) (property string, ok bool) {
+	for _, path := range r.SendsUnchanged {
+		present, known := resource.ValueAt(body, path)
+		sent, given := in.Lookup(path)
+		if known && given && fmt.Sprint(present) == fmt.Sprint(sent) {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// stateMatches reports whether the rule's conditions on the state hold: Stored, While
+// and For.
+func (r *rejectRule) stateMatches(m *resource.Match, at *resource.Snapshot) bool {
 	for name, values := range r.Stored {
 		text := ""
-		if is, ok := resource.OEMValueIn(at.BMC, name); ok {
-			text = fmt.Sprint(is)
+		if value, ok := resource.OEMValueIn(at.BMC, name); ok {
+			text = fmt.Sprint(value)
 		}
 		if !slices.Contains(values, text) {
 			return false
 		}
 	}
-	var up time.Time // zero: it has never been restarted
+	return conditionHolds(r.While, r.For, m, at)
+}
+
+// conditionHolds reports whether a condition holds. lasts is how long a condition
+// that begins with "after" holds.
+func conditionHolds(c dialect.Condition, lasts time.Duration, m *resource.Match, at *resource.Snapshot) bool {
+	var started time.Time // of the BMC; zero: it has never been restarted
 	if at.BMC.Life != nil {
-		up = at.BMC.Life.Up
+		started = at.BMC.Life.Up
 	}
-	recent := func(since time.Time) bool { return !since.IsZero() && at.Now.Sub(since) < r.For }
-	switch r.While {
+	recent := func(since time.Time) bool { return !since.IsZero() && at.Now.Sub(since) < lasts }
+	switch c {
 	case dialect.InPOST, dialect.NotInPOST:
-		in := at.Machine.Phase == machine.Starting || at.Machine.Phase == machine.POST || at.Machine.Phase == machine.Selecting
-		return in == (r.While == dialect.InPOST)
+		phase := at.Machine.Phase
+		inPOST := phase == machine.Starting || phase == machine.POST || phase == machine.Selecting
+		return inPOST == (c == dialect.InPOST)
 	case dialect.SystemOn:
 		return at.Machine.Power == machine.PowerOn
 	case dialect.SystemOff:
@@ -207,9 +184,9 @@ func (r *rejectRule) during(m *resource.Match, at *resource.Snapshot) bool {
 	case dialect.AfterOn:
 		return recent(at.Machine.OnSince)
 	case dialect.AfterStart:
-		return recent(up)
+		return recent(started)
 	case dialect.NeverReset:
-		return up.IsZero()
+		return started.IsZero()
 	case dialect.SettingsDue:
 		p := at.Machine.Firmware.Pending()
 		return p != nil && !p.Held || at.Machine.Firmware.Finishing() != nil
@@ -222,99 +199,4 @@ func (r *rejectRule) during(m *resource.Match, at *resource.Snapshot) bool {
 		return false
 	}
 	return true
-}
-
-// Error is the body of an error response as this vendor's service words it.
-func (v *Vendor) Error(ms ...message.Message) []byte {
-	body := v.Registries().Error(ms...)
-	form := v.d.Presentation.Errors
-	if form.Code == "" && !form.IDsOnly && !form.SingleObject && !form.SingleText && !form.FullVersions {
-		return body
-	}
-	return inForm(body, form, v.d.Protocol.Registries)
-}
-
-// inForm puts an error response into a vendor's form.
-func inForm(body []byte, form dialect.ErrorFormat, versions map[string]string) []byte {
-	const info = "@Message.ExtendedInfo"
-	o := resource.Decode(body)
-	e, _ := o["error"].(resource.Object)
-	if form.Code != "" {
-		e["code"], e["message"] = form.Code, "See @Message.ExtendedInfo for more information."
-	}
-	all, _ := e[info].([]any)
-	if form.FullVersions {
-		e["code"] = withErrata(e["code"], versions)
-		for i := range all {
-			if m, ok := all[i].(resource.Object); ok {
-				m["MessageId"] = withErrata(m["MessageId"], versions)
-			}
-		}
-	}
-	if form.IDsOnly {
-		for i := range all {
-			m, _ := all[i].(resource.Object)
-			less := resource.Object{}
-			for _, name := range []string{"MessageId", "MessageArgs", "RelatedProperties"} {
-				if v, ok := m[name]; ok {
-					less[name] = v
-				}
-			}
-			all[i] = less
-		}
-	}
-	if form.SingleObject && len(all) > 0 {
-		e[info] = all[0]
-	}
-	if form.SingleText && len(all) > 0 {
-		first, _ := all[0].(resource.Object)
-		e[info] = first["Message"]
-	}
-	return resource.Encode(o)
-}
-
-// withErrata is a message ID with the whole version of its registry, if that is
-// one that the vendor speaks a version of.
-func withErrata(id any, versions map[string]string) any {
-	text, _ := id.(string)
-	prefix, rest, _ := strings.Cut(text, ".")
-	version, key := versions[prefix], strings.LastIndexByte(rest, '.')
-	if version == "" || key < 0 {
-		return id
-	}
-	return prefix + "." + version + rest[key:]
-}
-
-// Success is the body of the answer to a write that was done; nil where this
-// vendor's service has none.
-func (v *Vendor) Success(q Request) []byte {
-	form := v.d.Presentation.Errors
-	if form.Success == nil {
-		return nil
-	}
-	says := form.Success
-	f := v.presentation // which has at least that
-	if i := slices.IndexFunc(f.successMessages, func(t successMessage) bool { return t.concerns(q) }); i >= 0 {
-		says = &f.successMessages[i].Message
-	}
-	body, known := f.successBodies.Load(says)
-	if !known {
-		body, _ = f.successBodies.LoadOrStore(says, f.success(*says))
-	}
-	return body.([]byte)
-}
-
-// success is the body of an answer that says that a write was done.
-func (f *presentation) success(as dialect.VendorMessage) []byte {
-	form, versions := f.d.Presentation.Errors, f.d.Protocol.Registries
-	m := NewMessage(as)
-	m.Severity = message.OK
-	if form.SuccessProperty != "" {
-		form.Code = "" // which is of errors
-	}
-	body := inForm(message.Versions(versions).Error(m), form, versions)
-	if form.SuccessProperty != "" {
-		body = resource.Encode(resource.Object{form.SuccessProperty: resource.Decode(body)["error"]})
-	}
-	return body
 }

@@ -1,49 +1,45 @@
 package vendor
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-// pattern is what addresses have in common, segment by segment.
+// pattern is a URI pattern of a dialect, segment by segment: what dialect.URIMapping
+// describes. nil is no pattern.
 type pattern []segment
 
-// segment is a segment of addresses: a text, and variables with texts behind
-// them.
+// segment is one segment of a pattern: a text, and variables with texts behind them.
 type segment struct {
-	lead string // before the first variable; all where there is none
+	lead string // text before the first variable; without variables the whole segment
 	vars []variable
 }
 
-// variable is a part of a segment that differs from address to address.
+// variable is a variable of a segment.
 type variable struct {
 	name  string
-	width int    // to which a number is filled with zeros; 0: as it is
-	tail  string // behind it, up to the next
+	width int    // digits to which a number is padded with zeros; 0: no padding
+	tail  string // text behind it, up to the next variable or the end
 }
 
-// uriMapping puts what is at some addresses, and below them, to others.
-type uriMapping struct {
-	from, to pattern
-	slash    bool // they end with one
-}
-
-// PatternOf reads a pattern; nil where there is none.
-func PatternOf(text string, d *dialect.Record) pattern {
+// ParsePattern parses a pattern, and fills in the IDs of the record for {system},
+// {manager} and {chassis}. It returns nil for "".
+func ParsePattern(text string, d *dialect.Record) pattern {
 	if text == "" {
 		return nil
 	}
 	text = strings.NewReplacer("{system}", d.SystemID, "{manager}", d.ManagerID, "{chassis}", d.ChassisID).Replace(text)
 	var out pattern
 	for s := range strings.SplitSeq(strings.TrimPrefix(text, "/"), "/") {
-		out = append(out, segmentOf(s))
+		out = append(out, parseSegment(s))
 	}
 	return out
 }
 
-func segmentOf(text string) segment {
+func parseSegment(text string) segment {
 	lead, rest, more := strings.Cut(text, "{")
 	s := segment{lead: lead}
 	for more {
@@ -57,34 +53,34 @@ func segmentOf(text string) segment {
 	return s
 }
 
-// caseRule is whether their case matters.
-type caseRule bool
+// letterCase says whether a match regards the case of letters.
+type letterCase bool
 
 const (
-	ExactCase caseRule = false
-	AnyCase   caseRule = true
+	ExactCase  letterCase = false
+	IgnoreCase letterCase = true
 )
 
-// cutLead takes a text off the beginning of another.
-func (f caseRule) cutLead(text, lead string) (rest string, ok bool) {
-	if len(text) < len(lead) || text[:len(lead)] != lead && !(f == AnyCase && strings.EqualFold(text[:len(lead)], lead)) {
+// cutPrefix returns text without prefix, and whether text begins with it.
+func (c letterCase) cutPrefix(text, prefix string) (rest string, ok bool) {
+	if len(text) < len(prefix) || text[:len(prefix)] != prefix && !(c == IgnoreCase && strings.EqualFold(text[:len(prefix)], prefix)) {
 		return "", false
 	}
-	return text[len(lead):], true
+	return text[len(prefix):], true
 }
 
-// index is where a text begins in another; -1 where it does not.
-func (f caseRule) index(text, part string) int {
-	if f == AnyCase {
+// index returns the index of the first part in text, or -1.
+func (c letterCase) index(text, part string) int {
+	if c == IgnoreCase {
 		text, part = strings.ToLower(text), strings.ToLower(part)
 	}
 	return strings.Index(text, part)
 }
 
-// read takes the values of a segment's variables. One that has a value already
-// must have the same.
-func (s segment) read(text string, into map[string]string, f caseRule) bool {
-	rest, ok := f.cutLead(text, s.lead)
+// match adds the values of the segment's variables to vars, and reports whether text
+// matches. A variable that has a value already must have the same one here.
+func (s segment) match(text string, vars map[string]string, c letterCase) bool {
+	rest, ok := c.cutPrefix(text, s.lead)
 	if !ok {
 		return false
 	}
@@ -96,36 +92,43 @@ func (s segment) read(text string, into map[string]string, f caseRule) bool {
 		case v.width > 0:
 			end = v.width
 		default:
-			end = f.index(rest, v.tail)
+			end = c.index(rest, v.tail)
 		}
 		if end <= 0 || end > len(rest) {
 			return false
 		}
 		value := rest[:end]
-		if rest, ok = f.cutLead(rest[end:], v.tail); !ok {
+		if rest, ok = c.cutPrefix(rest[end:], v.tail); !ok {
 			return false
 		}
 		if v.width > 0 {
 			if len(value) != v.width {
 				return false
 			}
-			value = strings.TrimLeft(value[:len(value)-1], "0") + value[len(value)-1:]
+			value = trimZeros(value)
 		}
-		if was, known := into[v.name]; known && was != value {
+		if first, known := vars[v.name]; known && first != value {
 			return false
 		}
-		into[v.name] = value
+		vars[v.name] = value
 	}
 	return rest == ""
 }
 
-func (s segment) write(from map[string]string) string {
+// trimZeros removes the zeros with which a number is padded: "0012" is "12", "0000"
+// is "0".
+func trimZeros(value string) string {
+	last := len(value) - 1
+	return strings.TrimLeft(value[:last], "0") + value[last:]
+}
+
+func (s segment) fill(vars map[string]string) string {
 	if len(s.vars) == 0 {
 		return s.lead
 	}
 	out := s.lead
 	for _, v := range s.vars {
-		value := from[v.name]
+		value := vars[v.name]
 		if n := v.width - len(value); n > 0 {
 			value = strings.Repeat("0", n) + value
 		}
@@ -134,11 +137,11 @@ func (s segment) write(from map[string]string) string {
 	return out
 }
 
-// names are the variables of a pattern, outermost first, each once.
-func (a pattern) names() []string {
+// variables returns the names of the pattern's variables in their order, each once.
+func (p pattern) variables() []string {
 	var out []string
 	seen := map[string]bool{}
-	for _, s := range a {
+	for _, s := range p {
 		for _, v := range s.vars {
 			if !seen[v.name] {
 				seen[v.name] = true
@@ -149,33 +152,47 @@ func (a pattern) names() []string {
 	return out
 }
 
-// Write is the address with these values.
-func (a pattern) Write(vars map[string]string) string {
+// Fill returns the URI in which the variables have these values.
+func (p pattern) Fill(vars map[string]string) string {
 	var b strings.Builder
-	for _, s := range a {
-		b.WriteString("/" + s.write(vars))
+	for _, s := range p {
+		b.WriteString("/" + s.fill(vars))
 	}
 	return b.String()
 }
 
-// split are the segments of an address.
-func split(path string) []string { return strings.Split(strings.TrimPrefix(path, "/"), "/") }
+// String returns the pattern as text, with the record's IDs filled in.
+func (p pattern) String() string {
+	names := map[string]string{}
+	for _, name := range p.variables() {
+		names[name] = "{" + name + "}"
+	}
+	return p.Fill(names)
+}
 
-// holds says whether an address is one of these, or below one.
-func (a pattern) holds(path string) bool {
-	if !a.begins(path) {
+// splitPath returns the segments of a path.
+func splitPath(path string) []string { return strings.Split(strings.TrimPrefix(path, "/"), "/") }
+
+// covers reports whether a URI matches the pattern, or is below a URI that does.
+func (p pattern) covers(path string) bool {
+	if !p.hasPrefixOf(path) {
 		return false
 	}
-	_, _, ok := a.match(split(path), ExactCase)
+	_, _, ok := p.matchPrefix(splitPath(path), ExactCase)
 	return ok
 }
 
-// begins says whether an address can be one of these, or below one: it is like
-// them up to their first variable. Most are not, and this is soon found out.
-func (a pattern) begins(path string) bool {
+// coversAny reports whether one of the patterns covers a URI.
+func coversAny(all []pattern, path string) bool {
+	return slices.ContainsFunc(all, func(p pattern) bool { return p.covers(path) })
+}
+
+// hasPrefixOf reports whether a path begins with the pattern's text up to the first
+// variable. It excludes most paths without splitting them.
+func (p pattern) hasPrefixOf(path string) bool {
 	rest := strings.TrimPrefix(path, "/")
-	for i := range a {
-		s := &a[i]
+	for i := range p {
+		s := &p[i]
 		if !strings.HasPrefix(rest, s.lead) {
 			return false
 		}
@@ -184,7 +201,7 @@ func (a pattern) begins(path string) bool {
 		}
 		rest = rest[len(s.lead):]
 		if rest == "" {
-			return i == len(a)-1
+			return i == len(p)-1
 		}
 		if rest[0] != '/' {
 			return false
@@ -194,65 +211,31 @@ func (a pattern) begins(path string) bool {
 	return true
 }
 
-// Is says whether an address is one of these, and what its variables are.
-func (a pattern) Is(path string, f caseRule) (vars map[string]string, ok bool) {
-	if f == ExactCase && !a.begins(path) {
+// Match reports whether a URI matches the whole pattern, and returns the values of
+// the variables.
+func (p pattern) Match(path string, c letterCase) (vars map[string]string, ok bool) {
+	if c == ExactCase && !p.hasPrefixOf(path) {
 		return nil, false
 	}
-	segments := split(path)
-	if len(segments) != len(a) {
+	segments := splitPath(path)
+	if len(segments) != len(p) {
 		return nil, false
 	}
-	vars, _, ok = a.match(segments, f)
+	vars, _, ok = p.matchPrefix(segments, c)
 	return vars, ok
 }
 
-func (a pattern) match(segments []string, f caseRule) (vars map[string]string, rest []string, ok bool) {
-	if len(segments) < len(a) {
+// matchPrefix matches the pattern with the first segments of a path, and returns the
+// segments behind them.
+func (p pattern) matchPrefix(segments []string, c letterCase) (vars map[string]string, rest []string, ok bool) {
+	if len(segments) < len(p) {
 		return nil, nil, false
 	}
 	vars = map[string]string{}
-	for i, s := range a {
-		if !s.read(segments[i], vars, f) {
+	for i, s := range p {
+		if !s.match(segments[i], vars, c) {
 			return nil, nil, false
 		}
 	}
-	return vars, segments[len(a):], true
-}
-
-// mapURI is the address that an address becomes.
-func mapURI(all []uriMapping, path string) (string, bool) {
-	return mapURIWith(all, path, nil, ExactCase)
-}
-
-// mapURIWith is moved where some variables are known beforehand.
-func mapURIWith(all []uriMapping, path string, known map[string]string, f caseRule) (string, bool) {
-	var segments []string
-	for i := range all {
-		m := &all[i]
-		if f == ExactCase && !m.from.begins(path) {
-			continue
-		}
-		if segments == nil {
-			segments = split(path)
-		}
-		vars, rest, ok := m.from.match(segments, f)
-		if !ok {
-			continue
-		}
-		for name, value := range known {
-			if _, has := vars[name]; !has {
-				vars[name] = value
-			}
-		}
-		at := m.to.Write(vars)
-		for _, s := range rest {
-			at += "/" + s
-		}
-		if m.slash && !strings.HasSuffix(at, "/") {
-			at += "/"
-		}
-		return at, true
-	}
-	return path, false
+	return vars, segments[len(p):], true
 }

@@ -1,6 +1,10 @@
-// Package vendor is all that a dialect changes of the Redfish service, behind
-// Vendor: it routes vendors' URIs, decodes and rejects what clients send, renders
-// bodies and errors, and executes vendors' own requests.
+// Package vendor applies a dialect to the standard Redfish service. A Vendor routes
+// the vendor's URIs, decodes and rejects requests, renders bodies and errors in the
+// vendor's form, and executes OEM actions and writes to OEM properties. It opens no
+// connection and writes no response.
+//
+// gorilla/mux routes OEM resources and OEM actions (router.go). The patterns of
+// URIMapping rewrite URIs, which mux cannot do (urimapping.go).
 package vendor
 
 import (
@@ -15,34 +19,34 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// Vendors are the vendors whose services run on one tree. It is safe for
-// concurrent use.
+// Vendors holds one Vendor for each dialect whose service uses a tree. It is safe
+// for concurrent use.
 type Vendors struct {
-	tree *resource.Tree
-	of   sync.Map // *dialect.Record → *Vendor: as many as there are dialects, not hosts
+	tree     *resource.Tree
+	byRecord sync.Map // *dialect.Record → *Vendor; it grows with the dialects, not with the hosts
 }
 
-// NewVendors returns the vendors of a tree.
+// NewVendors returns an empty set of vendors for a tree.
 func NewVendors(t *resource.Tree) *Vendors { return &Vendors{tree: t} }
 
-// Of returns the vendor of a record.
+// Of returns the vendor of a record. It makes the vendor at the first call.
 func (s *Vendors) Of(d *dialect.Record) *Vendor {
-	if v, ok := s.of.Load(d); ok {
+	if v, ok := s.byRecord.Load(d); ok {
 		return v.(*Vendor)
 	}
-	v, _ := s.of.LoadOrStore(d, newVendor(s.tree, d))
+	v, _ := s.byRecord.LoadOrStore(d, newVendor(s.tree, d))
 	return v.(*Vendor)
 }
 
-// Vendor is what a dialect changes of the service: how requests are routed,
-// decoded, rejected and executed, and how resources and errors are rendered. It
-// is immutable but for its caches, and safe for concurrent use.
+// Vendor applies one dialect to the standard service: it routes, decodes, rejects
+// and executes requests, and renders resources and errors. It is immutable except
+// for its caches, and safe for concurrent use.
 type Vendor struct {
 	d            *dialect.Record
 	tree         *resource.Tree
-	presentation *presentation                         // nil: resources are as the standard has them
-	oem          *oem                                  // nil: there are no others
-	routed       *cache.Cache[string, *resource.Match] // of GET, PATCH and DELETE
+	presentation *presentation                         // nil: resources are rendered as the standard service has them
+	oem          *oem                                  // nil: the vendor has no OEM resources, actions or properties
+	routed       *cache.Cache[string, *resource.Match] // matches of GET, PATCH and DELETE, by path
 }
 
 func newVendor(t *resource.Tree, d *dialect.Record) *Vendor {
@@ -53,21 +57,36 @@ func newVendor(t *resource.Tree, d *dialect.Record) *Vendor {
 	return v
 }
 
-// Request is a request as rules of a vendor see it.
+// Request is a request to the vendor's service after routing. RejectRules,
+// InputAliases and SuccessMessages select requests by it.
 type Request struct {
 	Method   string
 	Match    *resource.Match
-	At       *resource.Snapshot
-	BodySize int64
+	At       *resource.Snapshot // state of the host when the request came in
+	BodySize int64              // bytes
 }
 
-// IsStandard says whether resources are rendered as the standard has them.
+// selects reports whether a rule for a resource type, a method and a URI pattern
+// applies to the request. An empty type, an empty method and a nil pattern match
+// everything. The method of an action is the action's name.
+func (q Request) selects(resourceType, method string, uri pattern) bool {
+	m, called := q.Match, q.Method
+	if m.Action != nil {
+		called = m.Action.Name
+	}
+	if m.OEM != nil && uri != nil && len(uri) < len(splitPath(m.URI)) {
+		return false // the pattern covers an OEM resource only by its own URI, not from above
+	}
+	return (resourceType == "" || resourceType == resource.TypeName(m.Schema)) && (method == "" || method == called) && (uri == nil || uri.covers(m.URI))
+}
+
+// IsStandard reports whether the vendor renders resources as the standard service
+// has them.
 func (v *Vendor) IsStandard() bool { return v.presentation == nil }
 
-// Route returns what is at a URL that a client of this vendor uses; nil when
-// there is nothing.
+// Route returns the resource or action at a URL of the vendor's service, or nil.
 func (v *Vendor) Route(method string, u *url.URL) *resource.Match {
-	if method == http.MethodPost || u.RawPath != "" { // which may lead elsewhere
+	if method == http.MethodPost || u.RawPath != "" { // POST may lead to an action at the URI of a resource
 		return v.route(method, u)
 	}
 	if m, known := v.routed.Get(u.Path); known {
@@ -80,25 +99,26 @@ func (v *Vendor) Route(method string, u *url.URL) *resource.Match {
 	return m
 }
 
+// route is Route without the cache. OEM resources come before standard ones.
 func (v *Vendor) route(method string, u *url.URL) *resource.Match {
 	if v.oem != nil {
-		if m, at := v.oem.find(u.Path, method); m != nil {
+		if m, standard := v.oem.find(u.Path, method); m != nil {
 			return m
-		} else if at != "" {
-			return v.tree.Find(&url.URL{Path: at, RawPath: u.RawPath})
+		} else if standard != "" {
+			return v.tree.Find(&url.URL{Path: standard, RawPath: u.RawPath})
 		}
 	}
 	if v.presentation == nil {
 		return v.tree.Find(u)
 	}
-	at := v.presentation.toStandardURI(u.Path)
-	if at == "" {
+	standard := v.presentation.toStandardURI(u.Path)
+	if standard == "" {
 		return nil
 	}
-	return v.tree.Find(&url.URL{Path: at, RawPath: u.RawPath})
+	return v.tree.Find(&url.URL{Path: standard, RawPath: u.RawPath})
 }
 
-// URI is where clients of this vendor see a resource of the tree.
+// URI returns the vendor's URI of the resource at a standard URI.
 func (v *Vendor) URI(uri string) string {
 	if v.presentation == nil {
 		return uri
@@ -106,44 +126,45 @@ func (v *Vendor) URI(uri string) string {
 	return v.presentation.clientURI(uri)
 }
 
-// StandardURIs replaces the URIs in what a client has sent by those of the tree.
+// StandardURIs replaces the vendor's URIs in the body of a request by standard ones.
 func (v *Vendor) StandardURIs(in resource.Document) {
 	if v.presentation != nil {
 		MapTexts(in, func(text string) string {
 			if !strings.HasPrefix(text, "/redfish/v1/") {
 				return text
 			}
-			if at := v.presentation.toStandardURI(text); at != "" {
-				return at
+			if uri := v.presentation.toStandardURI(text); uri != "" {
+				return uri
 			}
 			return text
 		})
 	}
 }
 
-// Decode returns what a client has sent as the standard has it.
+// Decode translates the body of a request to the standard's properties and values,
+// by the InputAliases of the dialect.
 func (v *Vendor) Decode(q Request, in resource.Document) resource.Document {
 	if v.presentation != nil {
 		for i := range v.presentation.inputAliases {
-			if r := &v.presentation.inputAliases[i]; r.concerns(q) {
-				in = r.read(in)
+			if a := &v.presentation.inputAliases[i]; q.selects(a.ResourceType, a.Method, a.uri) {
+				in = a.translate(in)
 			}
 		}
 	}
 	return gatherAttributes(q, in)
 }
 
-// Render applies the vendor's transforms to a body, and returns it. The body is
-// changed; it may have any types.
+// Render applies the vendor's transforms to a standard body, and returns it. It
+// changes o, which may hold values of any Go type.
 func (v *Vendor) Render(o resource.Object, at *resource.Snapshot) resource.Object {
 	if v.presentation == nil {
 		return o
 	}
-	return v.presentation.render(resource.NormalizeObject(o), lookupAt(v.tree, at))
+	return v.presentation.render(resource.NormalizeObject(o), &sources{tree: v.tree, at: at})
 }
 
-// DependsOn says on which parts of the state the body of a type depends for its
-// vendor's sake.
+// DependsOn returns the parts of the host's state that the vendor's transforms add
+// to the body of a schema.
 func (v *Vendor) DependsOn(schema string) resource.Parts {
 	if v.presentation == nil {
 		return 0
@@ -151,8 +172,8 @@ func (v *Vendor) DependsOn(schema string) resource.Parts {
 	return v.presentation.dependsOn(schema)
 }
 
-// Volatile are the paths of volatile properties, with those that transforms make
-// of them.
+// Volatile returns the paths of a schema's volatile properties in the vendor's body:
+// paths, and those of properties that transforms copy from them.
 func (v *Vendor) Volatile(schema string, paths []string) []string {
 	if v.presentation == nil {
 		return paths
@@ -160,10 +181,10 @@ func (v *Vendor) Volatile(schema string, paths []string) []string {
 	return v.presentation.volatile(schema, paths)
 }
 
-// GzipOnly says whether what is at a URI of the tree is sent compressed only.
+// GzipOnly reports whether the resource at a standard URI is sent compressed only.
 func (v *Vendor) GzipOnly(uri string) bool {
-	return v.presentation != nil && v.presentation.isGzipOnly(uri)
+	return v.presentation != nil && coversAny(v.presentation.gzipOnly, uri)
 }
 
-// Registries are the versions of the message registries that the vendor uses.
+// Registries returns the versions of the message registries that the vendor uses.
 func (v *Vendor) Registries() message.Versions { return v.d.Protocol.Registries }
