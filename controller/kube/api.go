@@ -121,7 +121,12 @@ func (a *API) open(ctx context.Context, c Config) error {
 		return err
 	}
 	a.onClose(func() error { a.etcd.Close(); return nil })
-	a.server, err = startServer(ctx, a.etcd.Config().AdvertiseClientUrls[0].String(), c.FastPaths, ln, keys, a.errors)
+	var fast *inProcessStore
+	if c.FastPaths {
+		fast = newInProcessStore(a.etcd)
+		a.onClose(fast.close)
+	}
+	a.server, err = startServer(ctx, a.etcd.Config().AdvertiseClientUrls[0].String(), fast, ln, keys, a.errors)
 	if err != nil {
 		return err
 	}

@@ -9,9 +9,10 @@ package kube
 //   - etcdquiet changes the logger of etcd's clients before the API server's packages
 //     are initialised, which takes a package of its own. Upgrade check: when a test stops
 //     an API, etcd's clients write warnings to standard error.
-//   - fastpath.go relies on the options of custom resources and on the codec that the API
-//     server passes to their storage. Upgrade check: all API tests run with and without
-//     it, and TestMain compares each cached object with the decoded one.
+//   - fastpath*.go rely on the options of custom resources and events, on the codec that
+//     the API server passes to their storage, and on etcd3.New, which upstream's own
+//     factory calls. Upgrade check: all API tests run with and without them, and TestMain
+//     compares each cached object with the decoded one.
 //   - apiServer.waitReady does not stop the server while its start hooks run, because
 //     upstream exits the process when one of them fails (PostStartHook, klog.Fatalf).
 //     Upgrade check: TestStartReturnsWhenItsContextEnds.
@@ -67,7 +68,7 @@ var buildMutex sync.Mutex
 // sample is no API of a library: its stages (NewConfig, Complete, CreateServerChain,
 // PrepareRun) and the fields between them change with releases. Upgrade check: the
 // compiler, and all API tests.
-func buildServer(ctx context.Context, o *options.Options, fastPaths bool) (run func(context.Context) error, err error) {
+func buildServer(ctx context.Context, o *options.Options, fast *inProcessStore) (run func(context.Context) error, err error) {
 	buildMutex.Lock()
 	defer buildMutex.Unlock()
 	complete, err := o.Complete(ctx, nil, nil)
@@ -92,8 +93,8 @@ func buildServer(ctx context.Context, o *options.Options, fastPaths bool) (run f
 	// 5 s late, so that the other servers have seen it. Upgrade check: BenchmarkStart
 	// takes 5 s longer.
 	c.APIExtensions.ExtraConfig.MasterCount = 1
-	if fastPaths {
-		useFastPaths(c, complete)
+	if fast != nil {
+		useFastPaths(c, complete, fast)
 	}
 	completed, err := c.Complete()
 	if err != nil {
