@@ -153,7 +153,7 @@ func compareWithUncached(t *testing.T, s *Service, h *host) (compared int) {
 	matches := map[string]*resource.Match{}
 	todo, seen := []string{"/redfish/v1/"}, map[string]bool{"/redfish/v1/": true}
 	for len(todo) > 0 {
-		x := &request{s: s, host: h, r: httptest.NewRequest("GET", todo[0], nil)}
+		x := &request{s: s, host: h, vendor: s.vendors.Of(h.Dialect()), r: httptest.NewRequest("GET", todo[0], nil)}
 		todo = todo[1:]
 		m := x.find(x.r.URL)
 		if m == nil || m.Action != nil {

@@ -1,28 +1,32 @@
 package redfish
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
+)
 
 func TestETagComparisonMatchesEntireTags(t *testing.T) {
 	for _, tt := range []struct {
 		header string
-		how    comparison
+		how    resource.ETagComparison
 		want   bool
 	}{
-		{`"a"`, strongly, true},
-		{`"b", "a"`, strongly, true},
-		{`"b","a" , "c"`, strongly, true},
-		{`W/"a"`, strongly, false},
-		{`W/"a"`, weakly, true},
-		{`"a"x`, strongly, false},
-		{`"a"x, "a"`, strongly, false},
-		{`"b"x "a"`, strongly, false},
-		{`a`, strongly, false},
-		{`"a`, strongly, false},
-		{`*`, strongly, true},
-		{``, strongly, false},
+		{`"a"`, resource.StrongComparison, true},
+		{`"b", "a"`, resource.StrongComparison, true},
+		{`"b","a" , "c"`, resource.StrongComparison, true},
+		{`W/"a"`, resource.StrongComparison, false},
+		{`W/"a"`, resource.WeakComparison, true},
+		{`"a"x`, resource.StrongComparison, false},
+		{`"a"x, "a"`, resource.StrongComparison, false},
+		{`"b"x "a"`, resource.StrongComparison, false},
+		{`a`, resource.StrongComparison, false},
+		{`"a`, resource.StrongComparison, false},
+		{`*`, resource.StrongComparison, true},
+		{``, resource.StrongComparison, false},
 	} {
-		if got := matches([]string{tt.header}, `"a"`, tt.how); got != tt.want {
-			t.Errorf("matches(%s) = %v, want %v", tt.header, got, tt.want)
+		if got := resource.MatchesETag([]string{tt.header}, `"a"`, tt.how); got != tt.want {
+			t.Errorf("MatchesETag(%s) = %v, want %v", tt.header, got, tt.want)
 		}
 	}
 }

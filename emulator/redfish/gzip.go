@@ -25,7 +25,7 @@ func (x *request) wantsIdentity(p *render.Representation) bool {
 		return true
 	}
 	gzip, plainer := gzipQuality(x.r.Header["Accept-Encoding"])
-	return gzip == 0 || plainer || !x.host.Dialect().Protocol.Gzip
+	return gzip == 0 || plainer || !x.vendor.SupportsGzip()
 }
 
 // gzipQuality reads an Accept-Encoding header (RFC 9110, §12.5.3): how much gzip is

@@ -69,7 +69,7 @@ func pushMultipart(x *request, c resource.Call) (resource.Result, error) {
 		p.drop()
 		return resource.Result{}, err
 	}
-	x.vendor().StandardURIs(p.parameters)
+	x.vendor.StandardURIs(p.parameters)
 	set, bad := resource.Validate(p.parameters, resource.UpdateParameters, c.View, nil)
 	if len(bad) > 0 {
 		p.drop()
@@ -174,7 +174,7 @@ func (p *pushed) drop() {
 // receive stores an image that comes with a request.
 func (x *request) receive(r io.Reader) (resource.Image, error) {
 	from := &sender{r: r}
-	img, err := x.host.StoreImage(x.context(), from, x.host.Dialect().MaxImageBytes)
+	img, err := x.host.StoreImage(x.context(), from, x.vendor.MaxImageBytes())
 	switch {
 	case errors.Is(err, resource.ErrTooLarge):
 		return resource.Image{}, resource.Reject(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())

@@ -28,7 +28,7 @@ func (x *request) Do(ctx context.Context, job string, kind resource.InnerKind, m
 		r.Header["Content-Type"] = jsonContent
 	}
 	r.RemoteAddr = x.r.RemoteAddr
-	in := &request{s: x.s, w: a, r: r, host: x.host, actor: x.actor, inner: kind, task: job, notInFlight: true}
+	in := &request{s: x.s, w: a, r: r, host: x.host, vendor: x.vendor, actor: x.actor, inner: kind, task: job, notInFlight: true}
 	in.serve()
 	in.leave()
 	a.Messages = in.refused
@@ -84,7 +84,7 @@ func (x *request) Query() url.Values { return x.r.URL.Query() }
 
 // HoldsETag implements request.
 func (x *request) HoldsETag(tag string, m *resource.Match) bool {
-	return matches([]string{tag}, x.s.renderer.Representation(m, resource.TakeSnapshot(x.host)).Tag(), strongly)
+	return resource.MatchesETag([]string{tag}, x.s.renderer.Representation(m, resource.TakeSnapshot(x.host)).Tag(), resource.StrongComparison)
 }
 
 // Outlive implements request.

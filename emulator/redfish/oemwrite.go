@@ -12,8 +12,7 @@ func (x *request) writeOEM(in resource.Document, v resource.View, free func()) b
 	if x.inner != "" {
 		return false
 	}
-	vendor := x.vendor()
-	all, rest, bad := vendor.Writes(x.match, in)
+	all, rest, bad := x.vendor.Writes(x.match, in)
 	switch {
 	case len(bad) > 0:
 		x.refuseAll(bad)
@@ -24,7 +23,7 @@ func (x *request) writeOEM(in resource.Document, v resource.View, free func()) b
 	c := x.call(in, v, nil)
 	var last resource.Result // of one that has more to say than that it was done
 	for _, q := range all {
-		out, err := vendor.Write(x.context(), c, q)
+		out, err := x.vendor.Write(x.context(), c, q)
 		if err != nil {
 			x.fail(err)
 			return true
@@ -55,7 +54,7 @@ func (x *request) writeOEM(in resource.Document, v resource.View, free func()) b
 // patchOEM carries out a PATCH of a vendor's own resource.
 func (x *request) patchOEM(in resource.Document, v resource.View) {
 	c := x.call(in, v, nil)
-	switch bad, done, err := x.vendor().Patch(x.context(), c); {
+	switch bad, done, err := x.vendor.Patch(x.context(), c); {
 	case err != nil:
 		x.fail(err)
 	case !done:

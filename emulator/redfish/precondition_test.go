@@ -17,7 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
-	"github.com/metalab-dev/metalab/emulator/redfish/render"
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
@@ -72,7 +71,7 @@ func TestWritePreconditionsPerETagDialect(t *testing.T) {
 			}
 			var header []string
 			if name, value, ok := strings.Cut(tt.header, ": "); ok {
-				header = []string{name, strings.NewReplacer("E", etag, "e", strings.Trim(render.StrongETag(etag), `"`)).Replace(value)}
+				header = []string{name, strings.NewReplacer("E", etag, "e", strings.Trim(resource.StrongETag(etag), `"`)).Replace(value)}
 			}
 			w := call(t, s, "admin", tt.method, tt.path, tt.body, header...)
 			if w.Code != tt.status {

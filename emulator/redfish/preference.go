@@ -68,7 +68,7 @@ func (x *request) answerMinimal(p *render.Representation) {
 
 // success is a body that says that all went well.
 func (x *request) success() *render.Representation {
-	return x.representationOf(resource.Object{"@Message.ExtendedInfo": x.spoken().ExtendedInfo(message.Success.With())})
+	return x.representationOf(resource.Object{"@Message.ExtendedInfo": x.vendor.Registries().ExtendedInfo(message.Success.With())})
 }
 
 // runAsTask carries out an operation that others need not wait for while the

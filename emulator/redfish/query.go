@@ -6,27 +6,16 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 	"github.com/metalab-dev/metalab/emulator/redfish/odata"
 	"github.com/metalab-dev/metalab/emulator/redfish/render"
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// support is what the service of a vendor makes of query parameters.
-func support(q dialect.Queries) odata.Support {
-	return odata.Support{
-		TopSkip: q.TopSkip, Select: q.Select, Filter: q.Filter, Only: q.Only, Excerpt: q.Excerpt,
-		ExpandAll: q.ExpandAll, ExpandLinks: q.ExpandLinks, ExpandRest: q.ExpandRest, Levels: q.MaxLevels,
-		Lenient: q.Unknown == dialect.Ignored,
-	}
-}
-
 // query is the page that a query asks for, made from the page of the resource;
 // nil when the query was refused.
 func (x *request) query(p *render.Representation) *render.Representation {
-	d := x.host.Dialect()
-	q, err := support(d.Protocol.Queries).Parse(x.r.URL.RawQuery)
+	q, err := x.vendor.QuerySupport().Parse(x.r.URL.RawQuery)
 	if err != nil {
 		x.refuseQuery(err)
 		return nil
@@ -39,8 +28,8 @@ func (x *request) query(p *render.Representation) *render.Representation {
 		return nil
 	}
 	from := x.source()
-	if thin := d.Protocol.ExpandOmits; len(thin) > 0 && q.Expand.Levels > 0 {
-		from.Get = omitProperties(from.Get, x.match.URI, thin)
+	if omitted := x.vendor.ExpandOmits(); len(omitted) > 0 && q.Expand.Levels > 0 {
+		from.Get = omitProperties(from.Get, x.match.URI, omitted)
 	}
 	o, ok := from.Get(x.match.URI)
 	if !ok { // since the last look
@@ -57,7 +46,7 @@ func (x *request) query(p *render.Representation) *render.Representation {
 	// changes with each resource that it shows.
 	tag, _ := out["@odata.etag"].(string)
 	if !q.OfResource() && !q.Only {
-		tag = resource.FormatETag(resource.ETag(body), d.Protocol.ETags)
+		tag = x.vendor.QueryETag(body)
 	}
 	asked := render.NewRepresentation(resource.JSON, body, tag, p.Link)
 	asked.Allow = p.Allow
@@ -96,7 +85,7 @@ func (x *request) source() odata.Source {
 		seen[uri] = o
 		return o, o != nil
 	}
-	return odata.Source{Get: get, Page: at.Dialect.Protocol.PageSize, Excerpts: resource.Excerpts}
+	return odata.Source{Get: get, Page: x.vendor.PageSize(), Excerpts: resource.Excerpts}
 }
 
 // readableBody is the body of a resource as this client would read it, or nil.
@@ -132,10 +121,7 @@ func (x *request) refuseQuery(err error) {
 	var m message.Message
 	switch e.Why {
 	case odata.Unsupported:
-		if x.host.Dialect().Protocol.Queries.Unknown == dialect.NotImplemented {
-			status = http.StatusNotImplemented
-		}
-		m = message.QueryParameterUnsupported.With(e.Parameter)
+		status, m = x.vendor.UnsupportedQueryStatus(), message.QueryParameterUnsupported.With(e.Parameter)
 	case odata.Type:
 		m = message.QueryParameterValueTypeError.With(e.Value, e.Parameter)
 	case odata.Form:

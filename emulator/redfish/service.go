@@ -137,6 +137,7 @@ type request struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	host   resource.Host
+	vendor *vendor.Vendor  // of the host
 	match  *resource.Match // nil when the address is of nothing
 	actor  resource.Actor
 	prefer preference // of a write
@@ -181,7 +182,7 @@ func (x *request) run() {
 		x.refuse(http.StatusNotFound, message.ResourceMissingAtURI.With(x.r.URL.Path))
 		return
 	}
-	x.host = host
+	x.host, x.vendor = host, x.s.vendors.Of(host.Dialect())
 	if x.s.journal != nil {
 		x.began = host.Now()
 	}
@@ -267,7 +268,7 @@ var (
 func (x *request) serve() {
 	h := x.w.Header()
 	h["Odata-Version"], h["Cache-Control"] = odataVersion, noCache
-	if x.host.Dialect().Protocol.CloseAfterResponse {
+	if x.vendor.ClosesConnections() {
 		h["Connection"] = closing
 	}
 	if life := x.host.BMC().Life; !life.Serves() {
@@ -305,7 +306,7 @@ func (x *request) serve() {
 	if reads {
 		p = x.s.renderer.Representation(x.match, at)
 	}
-	if p == nil && (reads || !x.match.IsPresent(at)) || at.Dialect.Tasks.MissingReads > 0 && x.hidesNewTask(at.Dialect.Tasks.MissingReads) {
+	if p == nil && (reads || !x.match.IsPresent(at)) || x.hidesNewTask() {
 		x.refuseMissing(at)
 		return
 	}
@@ -329,7 +330,7 @@ func (x *request) serve() {
 			answer(x, x.match.View(at))
 			return
 		}
-		if at.Dialect.Tasks.LocationIsTask && resource.TypeName(x.match.Schema) == "Task" && x.answerTask(p, at) {
+		if x.vendor.LocationIsTask() && resource.TypeName(x.match.Schema) == "Task" && x.answerTask(p, at) {
 			return
 		}
 		x.read(p)
@@ -368,19 +369,21 @@ func (x *request) read(p *render.Representation) {
 		return
 	}
 	x.w.Header()["Vary"] = varies
-	if other := x.variant(p); other != nil {
-		x.show(http.StatusOK, other)
-		return
+	if p.MediaType == resource.JSON {
+		if body := x.vendor.ReplaceBody(x.host, x.match, p.Body); body != nil {
+			x.show(http.StatusOK, p.With(body))
+			return
+		}
 	}
 	plain := x.wantsIdentity(p)
-	if x.vendor().GzipOnly(x.match.URI) {
+	if x.vendor.GzipOnly(x.match.URI) {
 		plain = false
 		if gzip, _ := gzipQuality(x.r.Header["Accept-Encoding"]); gzip == 0 {
 			x.refuse(http.StatusNotAcceptable, message.HeaderInvalid.With("Accept-Encoding"))
 			return
 		}
 	}
-	if tags := x.r.Header["If-None-Match"]; len(tags) > 0 && ifNoneMatchHolds(tags, p.Tag(), x.host.Dialect().Protocol.ETags) {
+	if tags := x.r.Header["If-None-Match"]; len(tags) > 0 && x.vendor.IfNoneMatchHolds(tags, p.Tag()) {
 		x.w.Header()["Etag"] = p.ETag[:]
 		if !plain {
 			x.w.Header()["Etag"] = x.s.renderer.Gzip(p).ETag
@@ -415,11 +418,11 @@ func (x *request) refuse(status int, ms ...message.Message) {
 		x.refused = ms
 	}
 	var body []byte
-	if x.host == nil {
+	if x.vendor == nil {
 		body = message.Versions(nil).Error(ms...)
 	} else {
-		status, ms = x.vendor().Reword(status, ms)
-		body = x.vendor().Error(ms...)
+		status, ms = x.vendor.Reword(status, ms)
+		body = x.vendor.Error(ms...)
 	}
 	x.w.Header()["Content-Type"] = jsonContent
 	x.send(status, body)
@@ -431,39 +434,28 @@ func (x *request) refusePlain(status int, m message.Message) {
 	x.send(status, []byte(m.Text+"\n"))
 }
 
-// vendor is the vendor of the BMC that the request is for.
-func (x *request) vendor() *vendor.Vendor { return x.s.vendors.Of(x.host.Dialect()) }
-
 // find is what is at a URL; nil when there is nothing.
 func (x *request) find(u *url.URL) *resource.Match {
 	if x.inner != "" {
 		return x.s.tree.Find(u)
 	}
-	return x.vendor().Route(x.r.Method, u)
+	return x.vendor.Route(x.r.Method, u)
 }
 
 // setLocation tells a client an address of the tree.
 func (x *request) setLocation(uri string) {
-	x.w.Header()["Location"] = []string{x.vendor().URI(uri)}
+	x.w.Header()["Location"] = []string{x.vendor.URI(uri)}
 }
 
 // succeed answers that a write was done, with no resource to show.
 func (x *request) succeed() {
-	body := x.vendor().Success(vendor.Request{Method: x.r.Method, Match: x.match})
+	body := x.vendor.Success(vendor.Request{Method: x.r.Method, Match: x.match})
 	if body == nil {
 		x.done()
 		return
 	}
 	x.w.Header()["Content-Type"] = jsonContent
 	x.send(http.StatusOK, body)
-}
-
-// spoken are the message registries as this vendor's service speaks them.
-func (x *request) spoken() message.Versions {
-	if x.host == nil {
-		return nil
-	}
-	return x.host.Dialect().Protocol.Registries
 }
 
 var jsonContent = []string{string(resource.JSON) + ";charset=utf-8"}

@@ -50,7 +50,7 @@ func answerMonitor(x *request, v resource.View) {
 		return
 	}
 	if x.r.Method != http.MethodHead {
-		if _, err := x.host.ApplyBMC(x.context(), bmc.DeliverTask{ID: j.ID, Now: v.Dialect.Tasks.MonitorReadOnce}); err != nil {
+		if _, err := x.host.ApplyBMC(x.context(), bmc.DeliverTask{ID: j.ID, Now: x.vendor.MonitorReadOnce()}); err != nil {
 			x.fail(err)
 			return
 		}
@@ -84,7 +84,11 @@ type taskRead struct {
 
 // hidesNewTask says whether a read of a task is one of the first, which find that there
 // is none.
-func (x *request) hidesNewTask(most int) bool {
+func (x *request) hidesNewTask() bool {
+	most := x.vendor.MissingTaskReads()
+	if most == 0 {
+		return false
+	}
 	id := x.match.IDs["task"]
 	if x.r.Method != http.MethodGet || id == "" || x.inner != "" {
 		return false

@@ -57,11 +57,11 @@ func (x *request) write() {
 		return
 	}
 	if x.inner == "" {
-		if !x.precondition(at) {
+		if !x.checkPrecondition(at) {
 			return
 		}
 		q := vendor.Request{Method: x.r.Method, Match: x.match, At: at, BodySize: x.in}
-		if no := x.vendor().Reject(q, in); no != nil {
+		if no := x.vendor.Reject(q, in); no != nil {
 			if no.PlainText {
 				x.refusePlain(no.Status, no.Message)
 			} else {
@@ -69,7 +69,7 @@ func (x *request) write() {
 			}
 			return
 		}
-		in = x.vendor().Decode(q, in)
+		in = x.vendor.Decode(q, in)
 	}
 	var ok bool
 	if x.when, ok = x.takeApplyTime(&in, v); !ok {
@@ -138,12 +138,12 @@ func (x *request) answer(c resource.Call, out resource.Result, err error, otherw
 // accepted answers that a job goes on (DSP0266, "Asynchronous operations").
 func (x *request) accepted(job string) {
 	h := x.w.Header()
-	if x.host.Dialect().Tasks.LocationIsTask {
+	if x.vendor.LocationIsTask() {
 		x.setLocation(resource.TaskURI(job))
 	} else {
 		x.setLocation(resource.TaskMonitorURI(job))
 	}
-	if !x.host.Dialect().Tasks.LocationIsTask {
+	if !x.vendor.LocationIsTask() {
 		h["Retry-After"] = []string{retryAfter}
 	}
 	m := x.s.tree.Find(&url.URL{Path: resource.TaskURI(job)})
@@ -178,7 +178,7 @@ func (x *request) showURI(status int, uri string) {
 
 // representationOf is a page of a body that is no resource's.
 func (x *request) representationOf(o resource.Object) *render.Representation {
-	body := resource.Encode(x.vendor().Render(o, resource.TakeSnapshot(x.host)))
+	body := resource.Encode(x.vendor.Render(o, resource.TakeSnapshot(x.host)))
 	p := render.NewRepresentation(resource.JSON, body, resource.ETag(body), nil)
 	p.Allow = x.match.Allow
 	return p
@@ -216,7 +216,7 @@ func (x *request) body() (resource.Document, bool) {
 		return bad(http.StatusBadRequest, message.EmptyJSON.With())
 	}
 	if x.inner == "" {
-		x.vendor().StandardURIs(in)
+		x.vendor.StandardURIs(in)
 	}
 	return in, true
 }
@@ -296,7 +296,7 @@ func (x *request) change(in resource.Document, v resource.View, free func()) {
 // answerChange answers a PATCH of which something was done.
 func (x *request) answerChange(c resource.Call, bad []resource.InputError) {
 	at := resource.TakeSnapshot(x.host)
-	if len(bad) == 0 && x.prefer.returns == "" && at.Dialect.Presentation.Errors.Success != nil && x.match.IsPresent(at) {
+	if len(bad) == 0 && x.prefer.returns == "" && x.vendor.HasSuccessMessage() && x.match.IsPresent(at) {
 		if !x.answerWithTask(c) { // the resource is not shown
 			x.succeed()
 		}
@@ -311,7 +311,7 @@ func (x *request) answerChange(c resource.Call, bad []resource.InputError) {
 	case x.answerWithTask(c):
 	case x.prefers(returnMinimal):
 		x.answerMinimal(p)
-	case x.host.Dialect().Presentation.Errors.Success != nil:
+	case x.vendor.HasSuccessMessage():
 		x.succeed()
 	default:
 		x.prefers(returnRepresentation)
@@ -359,14 +359,14 @@ func (x *request) withRefusals(p *render.Representation, bad []resource.InputErr
 		bad = bad[:resource.MaxMessages]
 	}
 	o := resource.Decode(p.Body)
-	o[info] = x.spoken().ExtendedInfo(resource.Map(bad, resource.InputError.PropertyMessage)...)
+	o[info] = x.vendor.Registries().ExtendedInfo(resource.Map(bad, resource.InputError.PropertyMessage)...)
 	for _, r := range bad {
 		in := o
 		for _, name := range r.Path[:len(r.Path)-1] {
 			in, _ = in[name].(resource.Object)
 		}
 		if in != nil { // it is of a group that is shown
-			in[r.Property()+info] = x.spoken().ExtendedInfo(r.PropertyMessage())
+			in[r.Property()+info] = x.vendor.Registries().ExtendedInfo(r.PropertyMessage())
 		}
 	}
 	return p.With(resource.Encode(o))
@@ -375,14 +375,14 @@ func (x *request) withRefusals(p *render.Representation, bad []resource.InputErr
 // withMessages is a page that tells something beside what it shows.
 func (x *request) withMessages(p *render.Representation, ms []message.Message) *render.Representation {
 	o := resource.Decode(p.Body)
-	o["@Message.ExtendedInfo"] = x.spoken().ExtendedInfo(ms...)
+	o["@Message.ExtendedInfo"] = x.vendor.Registries().ExtendedInfo(ms...)
 	return p.With(resource.Encode(o))
 }
 
 // ofMember words a refusal as one of a property of a new member. Before Base
 // 1.14 a property that is missing had a message of its own there.
 func (x *request) ofMember(r resource.InputError) message.Message {
-	if old := message.CreateFailedMissingReqProperties; r.Problem == resource.Missing && x.spoken().Before(old.Registry, 14) {
+	if old := message.CreateFailedMissingReqProperties; r.Problem == resource.Missing && x.vendor.Registries().Before(old.Registry, 14) {
 		return old.With(r.Name()).About(r.Pointer())
 	}
 	return r.PropertyMessage()

@@ -87,6 +87,7 @@ var Table = []Row{
 	{Package: "emulator/dialect/megarac", May: oneVendor},
 	{
 		Package: "emulator/redfish", May: slices.Concat(service, []string{"emulator/redfish/..."}),
+		Never: []string{"emulator/dialect"},                 // emulator/redfish/vendor reads a record
 		Tests: []string{"emulator/dialect/...", "fixtures"}, // a service needs a vendor and a server to show
 	},
 	{Package: "emulator/redfish/odata"},
@@ -94,7 +95,7 @@ var Table = []Row{
 	{Package: "emulator/redfish/cache"},
 	// The rooms of the service, each of which knows those before it.
 	{Package: "emulator/redfish/resource", May: slices.Concat(ofRedfish, []string{"emulator/redfish/odata", "emulator/clock"})},
-	{Package: "emulator/redfish/vendor", May: slices.Concat(ofRedfish, []string{"emulator/redfish/resource"})},
+	{Package: "emulator/redfish/vendor", May: slices.Concat(ofRedfish, []string{"emulator/redfish/odata", "emulator/redfish/resource"})},
 	{Package: "emulator/redfish/render", May: slices.Concat(ofRedfish, []string{"emulator/redfish/resource", "emulator/redfish/vendor"})},
 	{
 		Package: "emulator/redfish/event",

@@ -103,6 +103,30 @@ func TestOneCodeIsForAllVendors(t *testing.T) {
 	}
 }
 
+// TestServiceReadsNoDialectFields holds package redfish to the methods of
+// vendor.Vendor. It may pass a record on, and does not look into it.
+func TestServiceReadsNoDialectFields(t *testing.T) {
+	field := regexp.MustCompile(`\bDialect(\(\))?\.`)
+	files, err := fs.Glob(os.DirFS(root), "emulator/redfish/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("emulator/redfish has %d files, error %v", len(files), err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		src, err := os.ReadFile(root + "/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(src), "\n") {
+			if field.MatchString(line) {
+				t.Errorf("%s:%d: reads a field of a dialect.Record: ask vendor.Vendor", name, i+1)
+			}
+		}
+	}
+}
+
 func TestVendorsAreFoundInWords(t *testing.T) {
 	for line, want := range map[string]int{
 		`if v.d.Name == "dell" {`: 1, "func isDellJob()": 1, "// as iDRAC does": 1, "var HPEPost, ILO = 1, 2": 2, `"Oem/Hpe/PostState"`: 1,

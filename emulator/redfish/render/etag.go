@@ -3,7 +3,6 @@ package render
 import (
 	"fmt"
 	"maps"
-	"strings"
 	"sync"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
@@ -76,13 +75,4 @@ func firstPage(o resource.Object, size int) (resource.Object, bool) {
 	}
 	first["Members@odata.nextLink"] = fmt.Sprintf("%s?$skip=%d", o["@odata.id"], size)
 	return first, true
-}
-
-// StrongETag returns an ETag in quotes and without the prefix W/, whichever form the
-// vendor writes.
-func StrongETag(etag string) string {
-	if rest, weak := strings.CutPrefix(etag, "W/"); weak {
-		return rest
-	}
-	return `"` + strings.Trim(etag, `"`) + `"`
 }

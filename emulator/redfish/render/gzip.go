@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"compress/gzip"
 	"strconv"
-	"strings"
 	"sync"
+
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // Compressed is the gzip form of a representation. Its ETag differs from that of the
@@ -21,16 +22,6 @@ var gzipWriters = sync.Pool{New: func() any {
 	return w
 }}
 
-// GzipETag returns the ETag of the gzip form of a representation whose identity form
-// has an ETag; "" when that has none.
-func GzipETag(etag string) string {
-	begin, quoted := strings.CutSuffix(etag, `"`)
-	if !quoted {
-		return etag
-	}
-	return begin + `-gzip"`
-}
-
 // Gzip returns the gzip form of a representation. It is cached by representation: a
 // resource that changes has another one.
 func (s *Renderer) Gzip(p *Representation) *Compressed {
@@ -43,7 +34,7 @@ func (s *Renderer) Gzip(p *Representation) *Compressed {
 	_, _ = w.Write(p.Body) // a bytes.Buffer returns no errors
 	_ = w.Close()
 	gzipWriters.Put(w)
-	z := &Compressed{Body: b.Bytes(), ContentLength: []string{strconv.Itoa(b.Len())}, ETag: []string{GzipETag(p.Tag())}}
+	z := &Compressed{Body: b.Bytes(), ContentLength: []string{strconv.Itoa(b.Len())}, ETag: []string{resource.GzipETag(p.Tag())}}
 	s.compressed.Put(p, z)
 	return z
 }
