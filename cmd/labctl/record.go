@@ -125,8 +125,8 @@ func (r *recorder) run(ctx context.Context, url string, progress io.Writer) (*re
 	}
 	began, last := time.Now(), time.Time{}
 	c, err := capture.Take(ctx, capture.Config{
-		URL: url, Username: r.username, Password: r.password, CAs: cas, Insecure: r.insecure, Parallel: r.parallel, Requests: r.requests, Within: r.within,
-		Tell: func(done, known int) {
+		URL: url, Username: r.username, Password: r.password, CAs: cas, Insecure: r.insecure, Parallel: r.parallel, MaxRequests: r.requests, Timeout: r.within,
+		Progress: func(done, known int) {
 			if now := time.Now(); now.Sub(last) > time.Second {
 				last = now
 				fmt.Fprintf(progress, "%5.1fs  %d resources of %d that are known\n", now.Sub(began).Seconds(), done, known)
@@ -136,18 +136,18 @@ func (r *recorder) run(ctx context.Context, url string, progress io.Writer) (*re
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(progress, "%5.1fs  %d resources were read; now served, to see what differs\n", time.Since(began).Seconds(), len(c.Pages))
+	fmt.Fprintf(progress, "%5.1fs  %d resources were read; now served, to see what differs\n", time.Since(began).Seconds(), len(c.Resources))
 	made, err := record.Make(ctx, c, r.name)
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(made.Free(r.to)); err != nil {
+	if err := errors.Join(made.CheckFree(r.to)); err != nil {
 		return nil, err
 	}
 	if err := made.Save(r.to); err != nil {
 		return nil, err
 	}
-	out := &recorded{Name: made.Name, Base: made.Base, Resources: len(c.Pages), Refused: len(c.Refused), Notes: made.Notes}
+	out := &recorded{Name: made.Name, Base: made.Base, Resources: len(c.Resources), Refused: len(c.Refused), Notes: made.Notes}
 	for _, name := range slices.Sorted(maps.Keys(made.Files())) {
 		out.Files = append(out.Files, filepath.Join(r.to, filepath.FromSlash(name)))
 	}

@@ -1,8 +1,8 @@
-// Package capture reads what a BMC shows over Redfish, emulated or real, and
-// how it answers: all resources that matter for a model of the server, and the
-// habits of its service. It only asks (GET), a bounded number of times and no
-// more than four at once, opens no session, and takes out what tells one server
-// from its twins. It knows no emulator and no vendor.
+// Package capture reads the resources of an emulated or real BMC over Redfish,
+// as far as a model of the server needs them, and probes how the service
+// behaves. It sends GET requests only, a bounded number of them and at most four
+// at once, and opens no session. It can replace the values that identify a
+// server. It knows no emulator and no vendor.
 package capture
 
 import (
@@ -17,86 +17,90 @@ import (
 	"time"
 )
 
-// Config says what to read, and how much of it at most.
+// Config names the BMC and bounds the capture.
 type Config struct {
 	// URL is the BMC: "https://192.0.2.1", with or without a path.
 	URL                string
 	Username, Password string
-	CAs                *x509.CertPool // whom to trust; nil: whom the system does
-	Insecure           bool           // takes any certificate
-	Parallel           int            // requests at once, 1 to 4; 0 is 2
-	Requests           int            // most that are sent; 0 is 5000
-	Within             time.Duration  // the whole; 0 is 15 minutes
-	Each               time.Duration  // one request; 0 is 60 s
-	Tell               func(done, known int)
+	CAs                *x509.CertPool // trusted authorities; nil means the system's
+	Insecure           bool           // accepts any certificate
+	Parallel           int            // concurrent requests, 1 to 4; 0 means 2
+	MaxRequests        int            // 0 means 5000
+	Timeout            time.Duration  // of the capture; 0 means 15 minutes
+	RequestTimeout     time.Duration  // of one request; 0 means 60 s
+	// Progress, if set, is called with the number of resources that were read and
+	// the number of those known so far.
+	Progress func(done, known int)
 }
 
-// The bounds of what is read.
+// Upper limits of a capture.
 const (
 	maxParallel = 4
 	maxRequests = 20000
-	maxBody     = 16 << 20 // bytes; attribute registries are long
+	maxBody     = 16 << 20 // bytes of one body; attribute registries are long
 )
 
-// ErrLogin means that the BMC did not take the credentials. Only one request
-// that needs them was sent.
+// ErrLogin means that the BMC refused the credentials. Only one request that
+// needs them was sent, so that no account is locked.
 var ErrLogin = errors.New("capture: the BMC refuses the username or the password")
 
-// Capture is what a BMC showed.
+// Capture holds the resources of a BMC and the behavior of its service.
 type Capture struct {
-	// Pages are bodies by their addresses, which have no slash at their end.
-	Pages map[string]map[string]any `json:"pages"`
-	// Refused are the addresses that were linked and did not answer 200, with
-	// what they answered.
+	// Resources holds the bodies by URI. The URIs have no trailing slash.
+	Resources map[string]map[string]any `json:"pages"`
+	// Refused holds the status by URI of each linked resource that was not
+	// answered with 200; 0 means that the request failed.
 	Refused map[string]int `json:"refused,omitempty"`
-	Habits  Habits         `json:"habits"`
-	// Cut says why not all was read; "": it was.
-	Cut string `json:"cut,omitempty"`
+	Habits  Behavior       `json:"habits"`
+	// Incomplete says why some resources were not read; "" means that all
+	// were.
+	Incomplete string `json:"cut,omitempty"`
 }
 
-// Root is where services begin.
+// Root is the URI of the service root.
 const Root = "/redfish/v1"
 
-// Take captures a BMC.
+// Take reads the resources of a BMC and probes its behavior. When a limit of
+// the Config is reached, it returns what it has and sets Incomplete.
 func Take(ctx context.Context, c Config) (*Capture, error) {
 	s, err := newSource(c)
 	if err != nil {
 		return nil, err
 	}
 	defer s.client.CloseIdleConnections()
-	whole, cancel := context.WithTimeout(ctx, s.within)
+	bounded, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	out := &Capture{Pages: map[string]map[string]any{}, Refused: map[string]int{}}
-	if err := s.walk(whole, out); err != nil {
+	out := &Capture{Resources: map[string]map[string]any{}, Refused: map[string]int{}}
+	if err := s.walk(bounded, out); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("capture: %w", err)
 	}
-	if whole.Err() != nil {
-		out.Cut = fmt.Sprintf("it took longer than %v", s.within)
+	if bounded.Err() != nil {
+		out.Incomplete = fmt.Sprintf("it took longer than %v", s.timeout)
 		return out, nil
 	}
-	if out.Cut != "" {
+	if out.Incomplete != "" {
 		return out, nil
 	}
-	out.Habits, err = s.probe(whole, out)
-	if errors.Is(err, errBound) {
-		out.Cut, err = err.Error(), nil
+	out.Habits, err = s.probe(bounded, out)
+	if errors.Is(err, errRequestLimit) {
+		out.Incomplete, err = err.Error(), nil
 	}
 	return out, err
 }
 
-// source is where pages come from.
+// source sends the requests to a BMC.
 type source struct {
-	base     *url.URL
-	user     string
-	password string
-	client   *http.Client
-	parallel int
-	left     chan struct{} // a token for each request that may be sent still
-	within   time.Duration
-	tell     func(done, known int)
+	base      *url.URL
+	user      string
+	password  string
+	client    *http.Client
+	parallel  int
+	remaining chan struct{} // a token for each request that may still be sent
+	timeout   time.Duration
+	progress  func(done, known int)
 }
 
 func newSource(c Config) (*source, error) {
@@ -113,31 +117,31 @@ func newSource(c Config) (*source, error) {
 		}
 		return nil
 	}
-	if err := errors.Join(or(&c.Parallel, 2, maxParallel, "parallel"), or(&c.Requests, 5000, maxRequests, "requests")); err != nil {
+	if err := errors.Join(or(&c.Parallel, 2, maxParallel, "parallel"), or(&c.MaxRequests, 5000, maxRequests, "requests")); err != nil {
 		return nil, err
 	}
-	if c.Within == 0 {
-		c.Within = 15 * time.Minute
+	if c.Timeout == 0 {
+		c.Timeout = 15 * time.Minute
 	}
-	if c.Each == 0 {
-		c.Each = time.Minute
+	if c.RequestTimeout == 0 {
+		c.RequestTimeout = time.Minute
 	}
 	base.Path, base.RawQuery, base.Fragment, base.User = "", "", "", nil
-	s := &source{base: base, user: c.Username, password: c.Password, parallel: c.Parallel, within: c.Within, tell: c.Tell}
-	if s.tell == nil {
-		s.tell = func(int, int) {}
+	s := &source{base: base, user: c.Username, password: c.Password, parallel: c.Parallel, timeout: c.Timeout, progress: c.Progress}
+	if s.progress == nil {
+		s.progress = func(int, int) {}
 	}
-	s.left = make(chan struct{}, c.Requests)
-	for range c.Requests {
-		s.left <- struct{}{}
+	s.remaining = make(chan struct{}, c.MaxRequests)
+	for range c.MaxRequests {
+		s.remaining <- struct{}{}
 	}
 	s.client = &http.Client{
-		Timeout: c.Each,
+		Timeout: c.RequestTimeout,
 		Transport: &http.Transport{
 			TLSClientConfig:     &tls.Config{RootCAs: c.CAs, InsecureSkipVerify: c.Insecure, MinVersion: tls.VersionTLS12},
 			MaxConnsPerHost:     c.Parallel,
 			MaxIdleConnsPerHost: c.Parallel,
-			DisableCompression:  true, // whether it packs is a habit
+			DisableCompression:  true, // probe finds out whether the BMC compresses
 			Proxy:               http.ProxyFromEnvironment,
 		},
 		// The password goes to this BMC and nowhere else.
@@ -151,16 +155,15 @@ func newSource(c Config) (*source, error) {
 	return s, nil
 }
 
-// clean is an address as pages are kept by: without its fragment, its query and
-// the slash at its end.
-func clean(address string) string {
+// trimURI returns a URI without its query, its fragment and a trailing slash.
+func trimURI(address string) string {
 	if i := strings.IndexAny(address, "?#"); i >= 0 {
 		address = address[:i]
 	}
 	return strings.TrimRight(address, "/")
 }
 
-// Type is the type of a body, without its namespace and version.
+// Type returns the @odata.type of a body without namespace and version.
 func Type(body map[string]any) string {
 	kind, _ := body["@odata.type"].(string)
 	kind = strings.TrimPrefix(kind, "#")

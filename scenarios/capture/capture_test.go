@@ -19,7 +19,7 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/capture"
 )
 
-// secrets are what a server must not give away, and where it stands.
+// secrets are values that must not leave a server, by what they are.
 var secrets = map[string]string{
 	"serial":   "SGH123X9QW",
 	"tag":      "7KQ2Z93",
@@ -101,7 +101,7 @@ func pages() map[string]any {
 	}
 }
 
-// bmc serves pages, and notes what it is asked.
+// bmc serves resources and records the requests.
 type bmc struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -157,7 +157,7 @@ func TestCaptureHasAllLinkedResources(t *testing.T) {
 	b := serve(t, pages())
 	b.busy.Store(2)
 	got := take(t, b, capture.Config{Parallel: 4})
-	if d := cmp.Diff(slices.Sorted(maps.Keys(pages())), slices.Sorted(maps.Keys(got.Pages))); d != "" {
+	if d := cmp.Diff(slices.Sorted(maps.Keys(pages())), slices.Sorted(maps.Keys(got.Resources))); d != "" {
 		t.Errorf("pages (-want +got):\n%s", d)
 	}
 	for _, q := range b.asked {
@@ -171,8 +171,8 @@ func TestCaptureHasAllLinkedResources(t *testing.T) {
 	if b.most.Load() > 4 {
 		t.Errorf("%d requests at once", b.most.Load())
 	}
-	want := capture.Habits{
-		ETag: capture.WeakETag, Error: capture.ErrorForm{Status: 404, Code: "iLO.0.10.ExtendedInfo", Terse: true},
+	want := capture.Behavior{
+		ETag: capture.WeakETag, Error: capture.ErrorForm{Status: 404, Code: "iLO.0.10.ExtendedInfo", IDsOnly: true},
 		Queries: map[string]string{"$select": "ignored", "$top": "ignored", "$filter": "ignored", "$expand": "ignored", "only": "ignored", "$nonsense": "ignored"},
 	}
 	if d := cmp.Diff(want, got.Habits); d != "" {
@@ -205,18 +205,18 @@ func TestScrubRemovesSecrets(t *testing.T) {
 	if strings.Contains(low, "public-of-us") {
 		t.Error("the community is still there")
 	}
-	// The same stays the same, and what tells of the model stays.
+	// Equal values have equal placeholders, and the model's values stay.
 	var system map[string]any
-	at := got.Of("ComputerSystem")[0]
-	system = got.Pages[at]
+	at := got.OfType("ComputerSystem")[0]
+	system = got.Resources[at]
 	if system["SerialNumber"] == "" || !strings.HasSuffix(at, "/"+system["SerialNumber"].(string)) || system["@odata.id"] != at {
 		t.Errorf("the serial number is %v in the resource, and at %s", system["SerialNumber"], at)
 	}
-	root := got.Pages["/redfish/v1"]
+	root := got.Resources["/redfish/v1"]
 	if root["UUID"] != system["UUID"] {
 		t.Errorf("the UUID is %v and %v", root["UUID"], system["UUID"])
 	}
-	bios := got.Pages[got.Link(at, "Bios")]["Attributes"].(map[string]any)
+	bios := got.Resources[got.Link(at, "Bios")]["Attributes"].(map[string]any)
 	oem := system["Oem"].(map[string]any)["Dell"].(map[string]any)
 	if bios["SystemServiceTag"] != system["SKU"] || oem["ServiceTag"] != system["SKU"] {
 		t.Errorf("the service tag is %v, %v and %v", bios["SystemServiceTag"], system["SKU"], oem["ServiceTag"])
@@ -226,7 +226,7 @@ func TestScrubRemovesSecrets(t *testing.T) {
 			t.Errorf("%s = %v, want %v", name, system[name], want)
 		}
 	}
-	if m := got.Pages["/redfish/v1/Managers/1"]; m["FirmwareVersion"] != "7.0.30.10" {
+	if m := got.Resources["/redfish/v1/Managers/1"]; m["FirmwareVersion"] != "7.0.30.10" {
 		t.Errorf("FirmwareVersion = %v", m["FirmwareVersion"])
 	}
 	if bios["BootMode"] != "Uefi" {
@@ -237,22 +237,22 @@ func TestScrubRemovesSecrets(t *testing.T) {
 func TestCaptureIsBounded(t *testing.T) {
 	all := pages()
 	b := serve(t, all)
-	if got := take(t, b, capture.Config{Requests: 3}); got.Cut == "" || len(b.asked) > 3 {
-		t.Errorf("%d requests were sent, cut is %q", len(b.asked), got.Cut)
+	if got := take(t, b, capture.Config{MaxRequests: 3}); got.Incomplete == "" || len(b.asked) > 3 {
+		t.Errorf("%d requests were sent, cut is %q", len(b.asked), got.Incomplete)
 	}
 	b = serve(t, all)
 	_, err := capture.Take(t.Context(), capture.Config{URL: b.URL, Username: "u", Password: "wrong"})
 	if !errors.Is(err, capture.ErrLogin) || len(b.asked) != 2 { // the root is open
 		t.Errorf("a wrong password: %v after %d requests", err, len(b.asked))
 	}
-	for _, c := range []capture.Config{{URL: "bmc"}, {URL: b.URL, Parallel: 9}, {URL: b.URL, Requests: -1}, {URL: b.URL, Requests: 1 << 30}} {
+	for _, c := range []capture.Config{{URL: "bmc"}, {URL: b.URL, Parallel: 9}, {URL: b.URL, MaxRequests: -1}, {URL: b.URL, MaxRequests: 1 << 30}} {
 		if _, err := capture.Take(t.Context(), c); err == nil {
 			t.Errorf("Take(%+v) = nil error", c)
 		}
 	}
 	stuck := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer stuck.Close()
-	if _, err := capture.Take(t.Context(), capture.Config{URL: stuck.URL, Each: 20 * time.Millisecond}); err == nil {
+	if _, err := capture.Take(t.Context(), capture.Config{URL: stuck.URL, RequestTimeout: 20 * time.Millisecond}); err == nil {
 		t.Error("a BMC that never answers: nil error")
 	}
 }

@@ -8,51 +8,52 @@ import (
 	"strings"
 )
 
-// Habits are how a service answers, beside what it shows.
-type Habits struct {
-	ETag  ETag `json:"etag"`
-	Slash bool `json:"slash,omitempty"` // addresses in bodies end with a slash
-	Fold  bool `json:"fold,omitempty"`  // addresses are found whatever the case of their letters
-	Close bool `json:"close,omitempty"` // connections end after an answer
-	Gzip  bool `json:"gzip,omitempty"`  // it packs what it sends
-	// Queries are the answers to GETs with these query parameters: "works",
-	// "ignored", or the status of the refusal: "501". What is missing could not
-	// be tried.
+// Behavior is how a service answers, apart from the contents of its resources.
+type Behavior struct {
+	ETag             ETag `json:"etag"`
+	TrailingSlash    bool `json:"slash,omitempty"` // addresses in bodies end with a slash
+	IgnoresCase      bool `json:"fold,omitempty"`  // the case of letters in URIs does not matter
+	ClosesConnection bool `json:"close,omitempty"` // the connection ends after each response
+	Gzip             bool `json:"gzip,omitempty"`  // responses are compressed on request
+	// Queries holds the result by query parameter: "works", "ignored", or the
+	// status of the refusal ("501"). A missing parameter could not be probed.
 	Queries map[string]string `json:"queries,omitempty"`
 	Error   ErrorForm         `json:"error"`
 }
 
-// ETag is how a service writes ETags.
+// ETag is the format of a service's ETags.
 type ETag string
 
-// The ways.
+// The formats of ETags.
 const (
-	NoETag     ETag = "none"
-	StrongETag ETag = "strong"
-	WeakETag   ETag = "weak"
-	TwiceETag  ETag = "twice" // ""x""
-	BareETag   ETag = "bare"  // without quotes
+	NoETag           ETag = "none"
+	StrongETag       ETag = "strong"
+	WeakETag         ETag = "weak"
+	DoubleQuotedETag ETag = "twice" // ""x""
+	UnquotedETag     ETag = "bare"  // without quotes
 )
 
-// ErrorForm is the form of its error responses.
+// ErrorForm is the form of a service's error responses (DSP0266, section
+// "Error responses").
 type ErrorForm struct {
-	Status int    `json:"status,omitempty"` // to a GET of what is not there
-	Code   string `json:"code,omitempty"`   // error.code, when it is no MessageId
-	One    bool   `json:"one,omitempty"`    // @Message.ExtendedInfo is an object, not a list
-	Terse  bool   `json:"terse,omitempty"`  // messages have no text
+	Status       int    `json:"status,omitempty"` // to a GET of what is not there
+	Code         string `json:"code,omitempty"`   // error.code, when it is no MessageId
+	SingleObject bool   `json:"one,omitempty"`    // @Message.ExtendedInfo is an object, not a list
+	IDsOnly      bool   `json:"terse,omitempty"`  // messages have no text
 }
 
-// Nowhere is an address that no BMC has.
-const Nowhere = Root + "/NoSuchResourceHere"
+// MissingURI names no resource of any BMC.
+const MissingURI = Root + "/NoSuchResourceHere"
 
-// probes are queries, and what tells that they were carried out: whole is the
-// answer without.
+// probes lists the query parameters to try, each with the resource type to try
+// it on and a function that reports whether the BMC evaluated it. The function
+// compares the body with full, the body without the parameter.
 var probes = []struct {
 	query string
 	on    string // type of the resource
-	works func(got, whole map[string]any) bool
+	works func(got, full map[string]any) bool
 }{
-	{"$select=Name", "ComputerSystem", func(got, whole map[string]any) bool { return len(got) < len(whole)/2 }},
+	{"$select=Name", "ComputerSystem", func(got, full map[string]any) bool { return len(got) < len(full)/2 }},
 	{"$top=0", "ManagerCollection", func(got, _ map[string]any) bool { return len(list(got["Members"])) == 0 }},
 	{"$filter=Name eq 'no such name'", "ManagerCollection", func(got, _ map[string]any) bool { return len(list(got["Members"])) == 0 }},
 	{"$expand=.($levels=1)", "ManagerCollection", func(got, _ map[string]any) bool {
@@ -63,24 +64,24 @@ var probes = []struct {
 	{"$nonsense=1", "ManagerCollection", func(_, _ map[string]any) bool { return false }},
 }
 
-// probe finds out the habits.
-func (s *source) probe(ctx context.Context, c *Capture) (Habits, error) {
-	h := Habits{Queries: map[string]string{}}
+// probe finds out the behavior of the service.
+func (s *source) probe(ctx context.Context, c *Capture) (Behavior, error) {
+	h := Behavior{Queries: map[string]string{}}
 	r, err := s.get(ctx, first(c, "ComputerSystem"), map[string]string{"Accept-Encoding": "gzip"})
 	if err != nil {
 		return h, err
 	}
-	h.ETag, h.Close, h.Gzip = etag(r.header), r.close, r.header.Get("Content-Encoding") == "gzip"
-	for at, body := range c.Pages {
+	h.ETag, h.ClosesConnection, h.Gzip = etag(r.header), r.close, r.header.Get("Content-Encoding") == "gzip"
+	for at, body := range c.Resources {
 		if at != Root && at != "" {
-			h.Slash = h.Slash || strings.HasSuffix(text(body, "@odata.id"), "/")
+			h.TrailingSlash = h.TrailingSlash || strings.HasSuffix(text(body, "@odata.id"), "/")
 		}
 	}
 	if r, err = s.get(ctx, Root+"/cHASSIS", nil); err != nil {
 		return h, err
 	}
-	h.Fold = r.status == http.StatusOK
-	if r, err = s.get(ctx, Nowhere, nil); err != nil {
+	h.IgnoresCase = r.status == http.StatusOK
+	if r, err = s.get(ctx, MissingURI, nil); err != nil {
 		return h, err
 	}
 	h.Error = errorForm(r)
@@ -98,7 +99,7 @@ func (s *source) probe(ctx context.Context, c *Capture) (Habits, error) {
 		switch {
 		case r.status != http.StatusOK:
 			h.Queries[name] = strconv.Itoa(r.status)
-		case json.Unmarshal(r.raw, &got) == nil && p.works(got, c.Pages[at]):
+		case json.Unmarshal(r.raw, &got) == nil && p.works(got, c.Resources[at]):
 			h.Queries[name] = "works"
 		default:
 			h.Queries[name] = "ignored"
@@ -107,9 +108,9 @@ func (s *source) probe(ctx context.Context, c *Capture) (Habits, error) {
 	return h, nil
 }
 
-// first is the first address of a type; the root where there is none.
+// first returns the first URI of a resource type, or Root if there is none.
 func first(c *Capture, kind string) string {
-	if at := c.Of(kind); len(at) > 0 {
+	if at := c.OfType(kind); len(at) > 0 {
 		return at[0]
 	}
 	return Root
@@ -122,14 +123,14 @@ func etag(h http.Header) ETag {
 	case strings.HasPrefix(v, "W/"):
 		return WeakETag
 	case strings.HasPrefix(v, `""`):
-		return TwiceETag
+		return DoubleQuotedETag
 	case strings.HasPrefix(v, `"`):
 		return StrongETag
 	}
-	return BareETag
+	return UnquotedETag
 }
 
-func errorForm(r reply) ErrorForm {
+func errorForm(r response) ErrorForm {
 	f := ErrorForm{Status: r.status}
 	var body map[string]any
 	if json.Unmarshal(r.raw, &body) != nil {
@@ -140,10 +141,10 @@ func errorForm(r reply) ErrorForm {
 		f.Code = code
 	}
 	info := e["@Message.ExtendedInfo"]
-	_, f.One = info.(map[string]any)
+	_, f.SingleObject = info.(map[string]any)
 	if all := list(info); len(all) > 0 {
 		info = all[0]
 	}
-	f.Terse = info != nil && text(info, "MessageId") != "" && text(info, "Message") == ""
+	f.IDsOnly = info != nil && text(info, "MessageId") != "" && text(info, "Message") == ""
 	return f
 }

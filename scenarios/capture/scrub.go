@@ -10,60 +10,61 @@ import (
 	"sync"
 )
 
-// Scrub takes out of a capture what tells one server, its owner and its network
-// from others: serial numbers, UUIDs, MAC addresses and world wide names,
+// Scrub replaces the values of a capture that identify a server, its owner or
+// its network: serial numbers, UUIDs, MAC addresses, world wide names, IP
 // addresses, host names, service and asset tags, licence keys, names of users,
-// contacts, passwords, and certificates but those of secure boot. Each is
-// replaced by something of its kind, the same by the same wherever it stands:
-// in other texts and in addresses of resources, too.
+// contacts, passwords, and all certificates but those of secure boot. A value is
+// replaced by a placeholder of its kind, and by the same one everywhere: in other
+// texts and in the URIs of resources, too.
 func (c *Capture) Scrub() {
-	s := &scrubber{values: map[string]string{}, counts: map[kind]int{}, taken: map[string]bool{}}
-	for at, body := range c.Pages {
-		s.standIns(at)
-		s.standIns(body)
+	s := &scrubber{replacements: map[string]string{}, counts: map[kind]int{}, taken: map[string]bool{}}
+	for at, body := range c.Resources {
+		s.notePlaceholders(at)
+		s.notePlaceholders(body)
 	}
-	for _, at := range slices.SortedFunc(maps.Keys(c.Pages), Natural) {
-		if isKey(at, Type(c.Pages[at])) {
-			continue // it is the vendor's
+	for _, at := range slices.SortedFunc(maps.Keys(c.Resources), CompareNatural) {
+		if isSecureBootKey(at, Type(c.Resources[at])) {
+			continue // a vendor's key identifies no server
 		}
-		s.collect("", c.Pages[at], c.Pages[at])
+		s.collect("", c.Resources[at], c.Resources[at])
 	}
-	s.ready()
+	s.sortValues()
 	pages, refused := map[string]map[string]any{}, map[string]int{}
-	for at, body := range c.Pages {
-		clean, _ := s.scrubbed("", body, isKey(at, Type(body))).(map[string]any)
-		pages[s.address(at)] = clean
+	for at, body := range c.Resources {
+		clean, _ := s.scrub("", body, isSecureBootKey(at, Type(body))).(map[string]any)
+		pages[s.scrubURI(at)] = clean
 	}
 	for at, status := range c.Refused {
-		refused[s.address(at)] = status
+		refused[s.scrubURI(at)] = status
 	}
-	c.Pages, c.Refused = pages, refused
+	c.Resources, c.Refused = pages, refused
 }
 
-// kind is what a value is, and so what it is replaced by.
+// kind is the kind of a value. It decides about the placeholder.
 type kind string
 
 const (
-	open    kind = "" // it may stay
-	serial  kind = "serial"
-	uuid    kind = "uuid"
-	mac     kind = "mac"
-	wwn     kind = "wwn"
-	ipv4    kind = "ipv4"
-	ipv6    kind = "ipv6"
-	host    kind = "host"
-	tag     kind = "tag"
-	person  kind = "person"
-	removed kind = "removed" // nothing takes its place
+	harmless kind = "" // it may stay
+	serial   kind = "serial"
+	uuid     kind = "uuid"
+	mac      kind = "mac"
+	wwn      kind = "wwn"
+	ipv4     kind = "ipv4"
+	ipv6     kind = "ipv6"
+	host     kind = "host"
+	tag      kind = "tag"
+	person   kind = "person"
+	removed  kind = "removed" // nothing takes its place
 )
 
-// names are properties by which a value is known. The first that fits counts.
+// names tell the kind of a value by the name of its property. The first that
+// matches counts.
 var names = []struct {
 	is *regexp.Regexp
 	of kind
 }{
-	// What looks alike and is none.
-	{regexp.MustCompile(`(?i)(serialconsole|serialinterface|addressorigin|addressstate|macsec|hostname.*status|passwordlength|minpassword|password(change|expiration|exchange)|tokenreq|userlabel|locationindicator|servicelabel|locationtype|locationordinal|part ?location|serialnumber.*(supported|support|format)|^language|type$|mode$|enabled?$|supported$|count$|status$|origin$|format$|length$|policy$|units?$|rank$|source$|timeout|allowable)`), open},
+	// Names that resemble the ones below, but hold nothing that identifies.
+	{regexp.MustCompile(`(?i)(serialconsole|serialinterface|addressorigin|addressstate|macsec|hostname.*status|passwordlength|minpassword|password(change|expiration|exchange)|tokenreq|userlabel|locationindicator|servicelabel|locationtype|locationordinal|part ?location|serialnumber.*(supported|support|format)|^language|type$|mode$|enabled?$|supported$|count$|status$|origin$|format$|length$|policy$|units?$|rank$|source$|timeout|allowable)`), harmless},
 	{regexp.MustCompile(`(?i)(password|passphrase|secret|^token$|authtoken|privatekey|certificatestring|encryptionkey|^key$|fingerprint|thumbprint|^organization(alunit)?$|^displaystring$|bindpw|communitystring|^community)`), removed},
 	{regexp.MustCompile(`(?i)(licen[sc]e|entitlement|activation).*(key|code|string|id|data|number)|^licen[sc]e$|fqdd?licen`), tag},
 	{regexp.MustCompile(`(?i)(serial_?(no|num|number)?$|^sn$|serialnumber|servicetag|chassistag|expressservicecode|nodeid$|ppin|boardserial|deviceserial)`), serial},
@@ -76,8 +77,8 @@ var names = []struct {
 	{regexp.MustCompile(`(?i)(user_?name|^users?$|email|mailaddress|contact|phone|recipient|sender|adminname|createdby|street|postal|^city$|building|territory|country|placement|latitude|longitude)`), person},
 }
 
-// texts are what values of their kind look like, wherever they stand.
-var texts = []struct {
+// valuePatterns tell the kind of a value by its form, whatever its property.
+var valuePatterns = []struct {
 	is *regexp.Regexp
 	of kind
 }{
@@ -88,61 +89,63 @@ var texts = []struct {
 var (
 	v4 = regexp.MustCompile(`\b(?:\d{1,3}\.){3}\d{1,3}\b`)
 	v6 = regexp.MustCompile(`(?i)\b(?:[0-9a-f]{1,4}:){2,7}(?::?[0-9a-f]{1,4}){0,7}(?:::)?`)
-	// versioned are properties in whose values four numbers are a version.
-	versioned = regexp.MustCompile(`(?i)(version|revision|release|level|microcode|build|^name$|^id$|softwareid|description|@odata|help|mask$)`)
-	nothing   = regexp.MustCompile(`(?i)^(|n/?a|none|null|unknown|not ?(available|specified|set|present)|to be filled.*|default.*|system|chassis|0+|[-.: x0]+|ok|true|false|x+|f+|(00[:-]){5}00|(ff[:-]){5}ff|0\.0\.0\.0|::|255\..*|127\.0\.0\.1|::1|localhost|self|root|admin|administrator|operator|[a-z]{1,3}|\d{1,3})$`)
-	// keysOwner is who signs for keys of secure boot: a vendor, not a user.
-	keysOwner = "UefiSignatureOwner"
+	// versionProperty matches properties in whose values four numbers are a
+	// version and no IPv4 address.
+	versionProperty = regexp.MustCompile(`(?i)(version|revision|release|level|microcode|build|^name$|^id$|softwareid|description|@odata|help|mask$)`)
+	meaningless     = regexp.MustCompile(`(?i)^(|n/?a|none|null|unknown|not ?(available|specified|set|present)|to be filled.*|default.*|system|chassis|0+|[-.: x0]+|ok|true|false|x+|f+|(00[:-]){5}00|(ff[:-]){5}ff|0\.0\.0\.0|::|255\..*|127\.0\.0\.1|::1|localhost|self|root|admin|administrator|operator|[a-z]{1,3}|\d{1,3})$`)
+	// signatureOwner names the vendor that signed a key of secure boot. It is no
+	// person.
+	signatureOwner = "UefiSignatureOwner"
 )
 
-// isKey says whether a resource is a key of secure boot.
-func isKey(at, kind string) bool {
+// isSecureBootKey reports whether a resource is a key of secure boot.
+func isSecureBootKey(at, kind string) bool {
 	return strings.Contains(at, "/SecureBootDatabases/") && (kind == "Certificate" || kind == "Signature")
 }
 
 type scrubber struct {
-	values map[string]string // what takes their place
-	order  []string          // values, the longest first
-	counts map[kind]int
-	taken  map[string]bool // what stands for something already
+	replacements map[string]string // what takes their place
+	order        []string          // values, the longest first
+	counts       map[kind]int
+	taken        map[string]bool // placeholders in use
 }
 
-// standIn is what stands for something that was taken out: of a BMC that was
-// recorded and is emulated.
-var standIn = regexp.MustCompile(`(?i)\b(ANON\d{6}|00000000-0000-4000-8000-\d{12}|02[:-]00[:-]00[:-]00[:-][0-9a-f]{2}[:-][0-9a-f]{2}|(0x)?0200000000[0-9a-f]{2}|(0x)?3000000000[0-9a-f]{6}|30([:-]00){4}([:-][0-9a-f]{2}){3}|192\.0\.2\.\d+|2001:db8::[0-9a-f]+|anon-(host|tag|person)-\d+)\b`)
+// placeholder matches the placeholders of an earlier Scrub: an emulated BMC that
+// was recorded from another one shows them.
+var placeholder = regexp.MustCompile(`(?i)\b(ANON\d{6}|00000000-0000-4000-8000-\d{12}|02[:-]00[:-]00[:-]00[:-][0-9a-f]{2}[:-][0-9a-f]{2}|(0x)?0200000000[0-9a-f]{2}|(0x)?3000000000[0-9a-f]{6}|30([:-]00){4}([:-][0-9a-f]{2}){3}|192\.0\.2\.\d+|2001:db8::[0-9a-f]+|anon-(host|tag|person)-\d+)\b`)
 
-// standIns notes those of a value, which stay.
-func (s *scrubber) standIns(v any) {
+// notePlaceholders collects the placeholders in a value. They stay unchanged.
+func (s *scrubber) notePlaceholders(v any) {
 	switch x := v.(type) {
 	case map[string]any:
 		for _, below := range x {
-			s.standIns(below)
+			s.notePlaceholders(below)
 		}
 	case []any:
 		for _, e := range x {
-			s.standIns(e)
+			s.notePlaceholders(e)
 		}
 	case string:
-		for _, found := range standIn.FindAllString(x, -1) {
+		for _, found := range placeholder.FindAllString(x, -1) {
 			s.taken[strings.ToLower(found)] = true
 		}
 	}
 }
 
-// known are the kinds of names that were seen: there are many values of few
-// names.
-var known sync.Map
+// kindsByName caches the kinds of property names: a capture has many values under
+// few names.
+var kindsByName sync.Map
 
-// unknown is a name that says nothing.
+// unknown is the kind of a name that does not tell the kind of its value.
 const unknown kind = "unknown"
 
-// kindOf is what a value under a name is.
+// kindOf returns the kind of a property's value.
 func kindOf(name, value string) kind {
-	if name == keysOwner || strings.HasPrefix(name, "@odata") {
-		return open
+	if name == signatureOwner || strings.HasPrefix(name, "@odata") {
+		return harmless
 	}
 	bare := name[strings.LastIndexAny(name, ".@#")+1:]
-	if of, ok := known.Load(bare); ok {
+	if of, ok := kindsByName.Load(bare); ok {
 		if of.(kind) != unknown {
 			return of.(kind)
 		}
@@ -154,34 +157,34 @@ func kindOf(name, value string) kind {
 				break
 			}
 		}
-		if len(bare) < 40 { // names that are values are many
-			known.Store(bare, of)
+		if len(bare) < 40 { // longer names are values, and there are many
+			kindsByName.Store(bare, of)
 		}
 		if of != unknown {
 			return of
 		}
 	}
-	if a, err := netip.ParseAddr(strings.TrimSuffix(value, "/")); err == nil && !versioned.MatchString(bare) {
+	if a, err := netip.ParseAddr(strings.TrimSuffix(value, "/")); err == nil && !versionProperty.MatchString(bare) {
 		if a.Is4() {
 			return ipv4
 		}
 		return ipv6
 	}
-	return open
+	return harmless
 }
 
-// collect finds the values that must go.
+// collect finds the values that must be replaced.
 func (s *scrubber) collect(name string, v any, page map[string]any) {
 	switch x := v.(type) {
 	case map[string]any:
 		for _, n := range slices.Sorted(maps.Keys(x)) {
 			under := n
 			if len(n) <= 3 || n == "Value" || n == "CurrentValue" || n == "Name" && x["Value"] != nil {
-				under = name // it says nothing of its own
+				under = name // such a name does not tell the kind
 			}
 			s.collect(under, x[n], page)
 		}
-		// Vendors list properties as pairs.
+		// Vendors list properties as pairs of Name and Value.
 		if n, value := text(x, "Name"), text(x, "Value"); n != "" && value != "" {
 			s.collect(n, value, page)
 		}
@@ -192,20 +195,20 @@ func (s *scrubber) collect(name string, v any, page map[string]any) {
 	case string:
 		of := kindOf(name, x)
 		if name == "SKU" && strings.Contains(strings.ToLower(text(page, "Manufacturer")+text(page, "Model")), "dell") {
-			of = serial // it is the service tag there
+			of = serial // Dell shows the service tag as SKU
 		}
-		if of != open && of != removed {
+		if of != harmless && of != removed {
 			s.add(x, of)
 		}
-		for _, t := range texts {
-			if name == keysOwner {
+		for _, t := range valuePatterns {
+			if name == signatureOwner {
 				break
 			}
 			for _, found := range t.is.FindAllString(x, -1) {
 				s.add(found, t.of)
 			}
 		}
-		if !versioned.MatchString(name) {
+		if !versionProperty.MatchString(name) {
 			for _, found := range v4.FindAllString(x, -1) {
 				if _, err := netip.ParseAddr(found); err == nil {
 					s.add(found, ipv4)
@@ -220,33 +223,33 @@ func (s *scrubber) collect(name string, v any, page map[string]any) {
 	}
 }
 
-// add gives a value what takes its place.
+// add assigns a placeholder to a value.
 func (s *scrubber) add(value string, of kind) {
-	if value = strings.TrimSpace(value); nothing.MatchString(value) {
+	if value = strings.TrimSpace(value); meaningless.MatchString(value) {
 		return
 	}
 	key := strings.ToLower(value)
-	if _, known := s.values[key]; known || standIn.FindString(value) == value {
+	if _, known := s.replacements[key]; known || placeholder.FindString(value) == value {
 		return
 	}
-	to := s.next(of, key)
+	to := s.newPlaceholder(of, key)
 	for s.taken[strings.ToLower(to)] {
-		to = s.next(of, key)
+		to = s.newPlaceholder(of, key)
 	}
-	s.values[key] = to
+	s.replacements[key] = to
 	if of == mac || of == wwn {
-		from, into := pairs.ReplaceAllString(key, ""), pairs.ReplaceAllString(to, "")
-		for _, form := range forms {
-			if f := form(from); hexadecimal.MatchString(from) && s.values[f] == "" {
-				s.values[f] = form(into)
+		from, into := separators.ReplaceAllString(key, ""), separators.ReplaceAllString(to, "")
+		for _, form := range notations {
+			if f := form(from); hexadecimal.MatchString(from) && s.replacements[f] == "" {
+				s.replacements[f] = form(into)
 			}
 		}
 	}
 }
 
-// forms are how else an address or a name of numbers is written, in device paths
-// and elsewhere.
-var forms = []func(digits string) string{
+// notations are the other ways to write a MAC address or a world wide name, as
+// in UEFI device paths.
+var notations = []func(digits string) string{
 	func(d string) string { return d },
 	func(d string) string { return "0x" + d },
 	func(d string) string { return inPairs(d, "-") },
@@ -254,7 +257,7 @@ var forms = []func(digits string) string{
 }
 
 var (
-	pairs       = regexp.MustCompile(`[:-]|^0x|^naa\.|^eui\.`)
+	separators  = regexp.MustCompile(`[:-]|^0x|^naa\.|^eui\.`)
 	hexadecimal = regexp.MustCompile(`^([0-9a-f]{2}){6,16}$`)
 )
 
@@ -266,8 +269,8 @@ func inPairs(digits, between string) string {
 	return strings.Join(out, between)
 }
 
-// next is a new one of a kind.
-func (s *scrubber) next(of kind, key string) string {
+// newPlaceholder returns an unused placeholder of a kind.
+func (s *scrubber) newPlaceholder(of kind, key string) string {
 	s.counts[of]++
 	n := s.counts[of]
 	var to string
@@ -303,9 +306,10 @@ func (s *scrubber) next(of kind, key string) string {
 	return to
 }
 
-// ready orders the values: one may be in another.
-func (s *scrubber) ready() {
-	for value := range s.values {
+// sortValues orders the values by length, the longest first, since one may
+// contain another.
+func (s *scrubber) sortValues() {
+	for value := range s.replacements {
 		s.order = append(s.order, value)
 	}
 	slices.SortFunc(s.order, func(a, b string) int {
@@ -316,8 +320,8 @@ func (s *scrubber) ready() {
 	})
 }
 
-// text is a text without what must go.
-func (s *scrubber) text(t string) string {
+// scrubText returns a text with placeholders for the values in it.
+func (s *scrubber) scrubText(t string) string {
 	low := strings.ToLower(t)
 	if len(low) != len(t) { // the folded text has other offsets
 		low = t
@@ -338,7 +342,7 @@ func (s *scrubber) text(t string) string {
 			i++
 			continue
 		}
-		b.WriteString(s.values[hit])
+		b.WriteString(s.replacements[hit])
 		i += len(hit)
 	}
 	return b.String()
@@ -346,22 +350,23 @@ func (s *scrubber) text(t string) string {
 
 func wordByte(c byte) bool { return digit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
-// address is an address without what must go.
-func (s *scrubber) address(at string) string {
+// scrubURI returns a URI with placeholders for the values in its segments.
+func (s *scrubber) scrubURI(at string) string {
 	parts := strings.Split(at, "/")
 	for i := range parts {
-		parts[i] = s.text(parts[i])
+		parts[i] = s.scrubText(parts[i])
 	}
 	return strings.Join(parts, "/")
 }
 
-// scrubbed is a value without what must go.
-func (s *scrubber) scrubbed(name string, v any, keys bool) any {
+// scrub returns a property's value with placeholders for the values in it. With
+// keys it changes URIs only: the resource is a key of secure boot.
+func (s *scrubber) scrub(name string, v any, keys bool) any {
 	switch x := v.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(x))
 		for n, below := range x {
-			out[s.text(n)] = s.scrubbed(n, below, keys)
+			out[s.scrubText(n)] = s.scrub(n, below, keys)
 		}
 		if value := text(x, "Value"); value != "" && kindOf(text(x, "Name"), value) == removed {
 			out["Value"] = "removed"
@@ -370,13 +375,13 @@ func (s *scrubber) scrubbed(name string, v any, keys bool) any {
 	case []any:
 		out := make([]any, len(x))
 		for i := range x {
-			out[i] = s.scrubbed(name, x[i], keys)
+			out[i] = s.scrub(name, x[i], keys)
 		}
 		return out
 	case string:
 		switch {
 		case strings.HasPrefix(x, "/"):
-			return s.address(x)
+			return s.scrubURI(x)
 		case keys:
 			return x
 		case kindOf(name, x) == removed:
@@ -385,7 +390,7 @@ func (s *scrubber) scrubbed(name string, v any, keys bool) any {
 			}
 			return "removed"
 		}
-		return s.text(x)
+		return s.scrubText(x)
 	}
 	return v
 }

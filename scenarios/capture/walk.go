@@ -18,25 +18,26 @@ import (
 	"time"
 )
 
-// leaves are the collections whose members are not read: they are what happened
-// to this server, who uses it, or the same everywhere.
-var leaves = map[string]bool{
+// unreadCollections are the collections whose members are not read: their members
+// record what happened to this server, name its users, or are the same on all
+// servers.
+var unreadCollections = map[string]bool{
 	"LogEntryCollection": true, "SessionCollection": true, "TaskCollection": true, "JobCollection": true,
 	"EventDestinationCollection": true, "ManagerAccountCollection": true, "JsonSchemaFileCollection": true,
 	"MessageRegistryFileCollection": true, "MetricReportCollection": true, "LicenseCollection": true,
 }
 
-// unread are what is not followed at all, by the name of the link.
-var unread = map[string]bool{"JsonSchemas": true, "DataSourceUri": true, "OriginOfCondition": true}
+// unreadLinks are the names of links that are not followed.
+var unreadLinks = map[string]bool{"JsonSchemas": true, "DataSourceUri": true, "OriginOfCondition": true}
 
-// walk reads the tree.
+// walk reads the resources that are reachable by links from the service root.
 func (s *source) walk(ctx context.Context, out *Capture) error {
 	seen := map[string]bool{Root: true}
 	wave := []string{Root}
 	var waiting []string
 	for waves := 0; len(wave) > 0; waves++ {
-		// The root is open to everyone. What shows whether the password is right
-		// is asked for alone: some lock accounts after a few that are wrong.
+		// The root needs no password. The first resource that needs it is read
+		// alone: some BMCs lock an account after a few wrong passwords.
 		if waves == 1 {
 			wave, waiting = wave[:1], wave[1:]
 		}
@@ -54,7 +55,7 @@ func (s *source) walk(ctx context.Context, out *Capture) error {
 				for i := range next {
 					a := &answers[i]
 					a.at = wave[i]
-					a.body, a.status, a.err = s.page(ctx, wave[i])
+					a.body, a.status, a.err = s.read(ctx, wave[i])
 				}
 			})
 		}
@@ -70,14 +71,14 @@ func (s *source) walk(ctx context.Context, out *Capture) error {
 				return a.err
 			case errors.Is(a.err, ErrLogin):
 				return a.err
-			case errors.Is(a.err, errBound):
-				out.Cut = a.err.Error()
+			case errors.Is(a.err, errRequestLimit):
+				out.Incomplete = a.err.Error()
 			case a.err != nil && ctx.Err() == nil:
 				out.Refused[a.at] = 0
 			case a.body == nil:
 				out.Refused[a.at] = a.status
 			default:
-				out.Pages[a.at] = a.body
+				out.Resources[a.at] = a.body
 				for _, to := range links(a.at, a.body) {
 					if !seen[to] {
 						seen[to] = true
@@ -87,7 +88,7 @@ func (s *source) walk(ctx context.Context, out *Capture) error {
 			}
 		}
 		slices.Sort(more)
-		if s.tell(len(out.Pages)+len(out.Refused), len(seen)); out.Cut != "" || ctx.Err() != nil {
+		if s.progress(len(out.Resources)+len(out.Refused), len(seen)); out.Incomplete != "" || ctx.Err() != nil {
 			return nil
 		}
 		wave, waiting = append(waiting, more...), nil
@@ -95,23 +96,24 @@ func (s *source) walk(ctx context.Context, out *Capture) error {
 	return s.registries(ctx, out)
 }
 
-// registries reads the registries of BIOS attributes, which no link leads to.
+// registries reads the attribute registries that Bios resources name. No link
+// leads to them.
 func (s *source) registries(ctx context.Context, out *Capture) error {
 	wanted := map[string]bool{}
-	for _, body := range out.Pages {
+	for _, body := range out.Resources {
 		if name, ok := body["AttributeRegistry"].(string); ok && Type(body) == "Bios" {
 			wanted[name] = true
 		}
 	}
 	var files []string
-	for _, at := range slices.Sorted(maps.Keys(out.Pages)) {
-		if Type(out.Pages[at]) != "MessageRegistryFileCollection" {
+	for _, at := range slices.Sorted(maps.Keys(out.Resources)) {
+		if Type(out.Resources[at]) != "MessageRegistryFileCollection" {
 			continue
 		}
-		for _, m := range list(out.Pages[at]["Members"]) {
-			to := clean(text(m, "@odata.id"))
+		for _, m := range list(out.Resources[at]["Members"]) {
+			to := trimURI(text(m, "@odata.id"))
 			for name := range wanted {
-				// The file's name may leave out the version, which the BIOS names.
+				// The file's name may lack the version that AttributeRegistry has.
 				prefix, _, _ := strings.Cut(name, ".")
 				if strings.HasPrefix(to[strings.LastIndexByte(to, '/')+1:], prefix) {
 					files = append(files, to)
@@ -121,25 +123,25 @@ func (s *source) registries(ctx context.Context, out *Capture) error {
 	}
 	slices.Sort(files)
 	for _, at := range slices.Compact(files) {
-		file, status, err := s.page(ctx, at)
+		file, status, err := s.read(ctx, at)
 		if err != nil || file == nil {
 			out.Refused[at] = status
 			continue
 		}
-		out.Pages[at] = file
+		out.Resources[at] = file
 		locations := list(file["Location"])
 		slices.SortStableFunc(locations, func(a, b any) int { return english(a) - english(b) })
 		for _, l := range locations {
 			uri := text(l, "Uri")
 			if !strings.HasPrefix(uri, "/") {
-				continue // it is on the web
+				continue // it is not on this BMC
 			}
-			body, status, err := s.page(ctx, uri)
+			body, status, err := s.read(ctx, uri)
 			if err != nil || body == nil {
-				out.Refused[clean(uri)] = status
+				out.Refused[trimURI(uri)] = status
 				continue
 			}
-			out.Pages[clean(uri)] = body
+			out.Resources[trimURI(uri)] = body
 			break
 		}
 	}
@@ -153,19 +155,19 @@ func english(location any) int {
 	return 1
 }
 
-// links are the addresses that a body leads to and that are to be read.
+// links returns the URIs that a body links to and that are to be read.
 func links(at string, body map[string]any) []string {
 	kind := Type(body)
-	if leaves[kind] {
+	if unreadCollections[kind] {
 		return nil
 	}
 	var out []string
 	add := func(to string) {
-		to = clean(to)
+		to = trimURI(to)
 		if !strings.HasPrefix(to, Root+"/") || path.Clean(to) != to || strings.Contains(to, "/Actions/") {
 			return
 		}
-		// What certifies this BMC, or its user, is its own.
+		// Certificates of the BMC or of its users identify the server.
 		if kind == "CertificateCollection" && !strings.Contains(at, "/SecureBoot") {
 			return
 		}
@@ -178,7 +180,7 @@ func links(at string, body map[string]any) []string {
 			for _, name := range slices.Sorted(maps.Keys(x)) {
 				to, is := x[name].(string)
 				switch {
-				case unread[name]:
+				case unreadLinks[name]:
 				case is && (name == "@odata.id" || name == "@Redfish.ActionInfo"):
 					add(to)
 				default:
@@ -195,17 +197,18 @@ func links(at string, body map[string]any) []string {
 	return out
 }
 
-var errBound = errors.New("capture: no more requests are allowed")
+var errRequestLimit = errors.New("capture: the limit of requests is reached")
 
-// page reads a resource, all members of a collection. A body that is nil comes
-// with the status of the refusal.
-func (s *source) page(ctx context.Context, at string) (map[string]any, int, error) {
-	body, status, err := s.body(ctx, at)
+// read reads a resource, and a collection with the members of all its pages
+// (Members@odata.nextLink). When the BMC refuses, the body is nil and the status
+// tells why.
+func (s *source) read(ctx context.Context, at string) (map[string]any, int, error) {
+	body, status, err := s.readBody(ctx, at)
 	if err != nil || body == nil {
 		return nil, status, err
 	}
 	for next := text(body, "Members@odata.nextLink"); next != ""; {
-		more, _, err := s.body(ctx, next)
+		more, _, err := s.readBody(ctx, next)
 		if err != nil || more == nil {
 			return nil, status, err
 		}
@@ -220,9 +223,9 @@ func (s *source) page(ctx context.Context, at string) (map[string]any, int, erro
 	return body, status, nil
 }
 
-func (s *source) body(ctx context.Context, at string) (map[string]any, int, error) {
+func (s *source) readBody(ctx context.Context, at string) (map[string]any, int, error) {
 	r, err := s.get(ctx, at, nil)
-	if err == nil && r.status == http.StatusNotAcceptable { // some have long documents packed only
+	if err == nil && r.status == http.StatusNotAcceptable { // some BMCs have long documents only compressed
 		r, err = s.get(ctx, at, map[string]string{"Accept-Encoding": "gzip"})
 	}
 	if err != nil || r.status != http.StatusOK {
@@ -235,27 +238,28 @@ func (s *source) body(ctx context.Context, at string) (map[string]any, int, erro
 	return v, r.status, nil
 }
 
-// reply is an answer.
-type reply struct {
+// response is an HTTP response with its body.
+type response struct {
 	status int
 	header http.Header
 	raw    []byte
 	close  bool // the BMC ended the connection
 }
 
-// patience bounds how often, and how long, a BMC that is busy is waited for.
+// maxAttempts and maxWait bound the requests to a busy BMC and the pause between
+// two of them.
 const (
-	patience = 4
-	maxWait  = 20 * time.Second
+	maxAttempts = 4
+	maxWait     = 20 * time.Second
 )
 
-// get asks once, and again while the BMC says that it is busy.
-func (s *source) get(ctx context.Context, at string, header map[string]string) (reply, error) {
+// get sends a request, and repeats it while the BMC answers 503 or 429.
+func (s *source) get(ctx context.Context, at string, header map[string]string) (response, error) {
 	for try := 1; ; try++ {
 		select {
-		case <-s.left:
+		case <-s.remaining:
 		default:
-			return reply{}, errBound
+			return response{}, errRequestLimit
 		}
 		r, err := s.once(ctx, at, header)
 		if err != nil {
@@ -265,7 +269,7 @@ func (s *source) get(ctx context.Context, at string, header map[string]string) (
 			return r, ErrLogin
 		}
 		busy := r.status == http.StatusServiceUnavailable || r.status == http.StatusTooManyRequests
-		if !busy || try == patience {
+		if !busy || try == maxAttempts {
 			return r, nil
 		}
 		wait := time.Duration(try) * time.Second
@@ -282,17 +286,17 @@ func (s *source) get(ctx context.Context, at string, header map[string]string) (
 	}
 }
 
-func (s *source) once(ctx context.Context, at string, header map[string]string) (reply, error) {
+func (s *source) once(ctx context.Context, at string, header map[string]string) (response, error) {
 	ref, err := s.base.Parse(at)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
 	if ref.Host != s.base.Host || ref.Scheme != s.base.Scheme {
-		return reply{}, fmt.Errorf("%s: is not of this BMC", at)
+		return response{}, fmt.Errorf("%s: not a URI of this BMC", at)
 	}
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, ref.String(), nil)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
 	if s.user != "" {
 		q.SetBasicAuth(s.user, s.password)
@@ -304,7 +308,7 @@ func (s *source) once(ctx context.Context, at string, header map[string]string) 
 	}
 	p, err := s.client.Do(q)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
 	defer p.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(p.Body, maxBody+1))
@@ -315,9 +319,9 @@ func (s *source) once(ctx context.Context, at string, header map[string]string) 
 		}
 	}
 	if err == nil && len(raw) > maxBody {
-		err = fmt.Errorf("the answer is longer than %d bytes", maxBody)
+		err = fmt.Errorf("the body is longer than %d bytes", maxBody)
 	}
-	return reply{p.StatusCode, p.Header, raw, p.Close}, err
+	return response{p.StatusCode, p.Header, raw, p.Close}, err
 }
 
 func list(v any) []any { l, _ := v.([]any); return l }

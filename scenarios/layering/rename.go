@@ -124,9 +124,6 @@ var stillToRename = map[string][]string{
 	"features/steps": {
 		"told",
 	},
-	"scenarios/capture": {
-		"Tell", "tell", "whole",
-	},
 	"scenarios/conformance/ipmi": {
 		"lastSaid", "own", "said", "whole",
 	},
@@ -135,9 +132,6 @@ var stillToRename = map[string][]string{
 	},
 	"scenarios/images": {
 		"mend", "mendChecksums",
-	},
-	"scenarios/record": {
-		"own", "tell", "told", "whole",
 	},
 	"scenarios/world": {
 		"hurry",

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -21,10 +22,11 @@ var (
 	registryID = regexp.MustCompile(`^([A-Za-z0-9]+)\.v?([0-9]+)[._]([0-9]+)[._]([0-9]+)$`)
 )
 
-// registry makes the registry of BIOS attributes: of that which the BMC serves,
-// or, where it serves none, of the settings themselves. Nil: there are none.
+// registry derives the registry of BIOS attributes from the one that the BMC
+// serves, or, if it serves none, from the present settings. It returns nil if
+// there are no settings.
 func (d *deriver) registry(p *machine.Profile) *firmware.Registry {
-	bios := d.page(d.link(d.system, "Bios"))
+	bios := d.resource(d.link(d.system, "Bios"))
 	current := bios.sub("Attributes")
 	if len(current) == 0 {
 		return nil
@@ -34,12 +36,12 @@ func (d *deriver) registry(p *machine.Profile) *firmware.Registry {
 		id = fmt.Sprintf("%s.v%s_%s_%s", m[1], m[2], m[3], m[4])
 	}
 	_, number, _ := strings.Cut(id, ".v")
-	r := &firmware.Registry{ID: id, Name: "BIOS Attribute Registry", Version: strings.ReplaceAll(number, "_", "."), Language: "en", Owner: or(p.Manufacturer, "Unknown")}
-	var entries page
-	for _, at := range d.c.Of("AttributeRegistry") {
-		x := d.page(at)
+	r := &firmware.Registry{ID: id, Name: "BIOS Attribute Registry", Version: strings.ReplaceAll(number, "_", "."), Language: "en", Owner: cmp.Or(p.Manufacturer, "Unknown")}
+	var entries resource
+	for _, at := range d.capture.OfType("AttributeRegistry") {
+		x := d.resource(at)
 		entries = x.sub("RegistryEntries")
-		r.Name, r.Language, r.Owner = or(x.str("Name"), r.Name), or(x.str("Language"), r.Language), or(x.str("OwningEntity"), r.Owner)
+		r.Name, r.Language, r.Owner = cmp.Or(x.str("Name"), r.Name), cmp.Or(x.str("Language"), r.Language), cmp.Or(x.str("OwningEntity"), r.Owner)
 		break
 	}
 	paths := map[string]bool{}
@@ -47,7 +49,7 @@ func (d *deriver) registry(p *machine.Profile) *firmware.Registry {
 		path := m.str("MenuPath")
 		if strings.HasPrefix(path, "./") && !paths[path] && m.str("MenuName") != "" {
 			paths[path] = true
-			r.Menus = append(r.Menus, firmware.Menu{Name: m.str("MenuName"), Path: path, Display: or(m.str("DisplayName"), m.str("MenuName")), Order: m.int("DisplayOrder")})
+			r.Menus = append(r.Menus, firmware.Menu{Name: m.str("MenuName"), Path: path, Display: cmp.Or(m.str("DisplayName"), m.str("MenuName")), Order: m.int("DisplayOrder")})
 		}
 	}
 	left := 0
@@ -68,16 +70,16 @@ func (d *deriver) registry(p *machine.Profile) *firmware.Registry {
 		if known[name] || entries != nil {
 			continue
 		}
-		if a, ok := guessed(name, current[name]); ok && valid(r, a) {
+		if a, ok := guessAttribute(name, current[name]); ok && valid(r, a) {
 			r.Attributes = append(r.Attributes, a)
 		}
 	}
 	if left > 0 {
-		d.note("BIOS: %d attributes cannot be had as their registry describes them: left out", left)
+		d.note("BIOS: left out %d attributes: the emulator cannot represent their registry entries", left)
 	}
 	for i, a := range r.Attributes {
 		if a.Order == i+1 {
-			r.Attributes[i].Order = 0 // it follows from the place
+			r.Attributes[i].Order = 0 // the place in the list implies it
 		}
 	}
 	for i, m := range r.Menus {
@@ -90,27 +92,28 @@ func (d *deriver) registry(p *machine.Profile) *firmware.Registry {
 	return r
 }
 
-// attribute is one setting as a registry describes it.
-func (d *deriver) attribute(p *machine.Profile, x page, is any) (firmware.Attribute, bool) {
+// attribute converts an entry of an attribute registry. It returns false if
+// the emulator cannot represent it.
+func (d *deriver) attribute(p *machine.Profile, x resource, is any) (firmware.Attribute, bool) {
 	flag := func(name string) bool { b, _ := x[name].(bool); return b }
 	a := firmware.Attribute{
-		Name: x.str("AttributeName"), Type: firmware.Type(x.str("Type")), Display: or(x.str("DisplayName"), x.str("AttributeName")),
+		Name: x.str("AttributeName"), Type: firmware.Type(x.str("Type")), Display: cmp.Or(x.str("DisplayName"), x.str("AttributeName")),
 		Help: x.str("HelpText"), Warning: x.str("WarningText"), Menu: x.str("MenuPath"), Order: x.int("DisplayOrder"),
 		Step: int64(x.int("ScalarIncrement")), ReadOnly: flag("ReadOnly"), Immutable: flag("Immutable"), Hidden: flag("Hidden"),
 		GrayOut: flag("GrayOut"), Unique: flag("IsSystemUniqueProperty"), ResetRequired: flag("ResetRequired"),
 	}
 	a.Pattern, _ = x["ValueExpression"].(string)
-	whole := func(name string) *int64 {
+	integer := func(name string) *int64 {
 		if v, ok := x[name].(float64); ok {
 			n := int64(v)
 			return &n
 		}
 		return nil
 	}
-	a.Lower, a.Upper, a.MinLength, a.MaxLength = whole("LowerBound"), whole("UpperBound"), whole("MinLength"), whole("MaxLength")
+	a.Lower, a.Upper, a.MinLength, a.MaxLength = integer("LowerBound"), integer("UpperBound"), integer("MinLength"), integer("MaxLength")
 	for _, v := range x.objects("Value") {
 		if name := v.str("ValueName"); name != "" {
-			a.Values = append(a.Values, firmware.Choice{Name: name, Display: or(v.str("ValueDisplayName"), name)})
+			a.Values = append(a.Values, firmware.Choice{Name: name, Display: cmp.Or(v.str("ValueDisplayName"), name)})
 		}
 	}
 	if a.Fact = d.fact(p, a, is); a.Fact != "" {
@@ -119,20 +122,21 @@ func (d *deriver) attribute(p *machine.Profile, x page, is any) (firmware.Attrib
 	}
 	def := x["DefaultValue"]
 	if def == nil && a.Type != firmware.PasswordType {
-		def = is // as it was found, since nobody knows better
+		def = is // the registry has no default: the present value is taken
 	}
 	var ok bool
 	a.Default, ok = firmware.ValueOf(def)
 	return a, ok
 }
 
-// fact is what of the machine an attribute tells; "": nothing.
+// fact returns the name of the machine's property that a read-only attribute
+// shows; "" if it shows none.
 func (d *deriver) fact(p *machine.Profile, a firmware.Attribute, is any) string {
 	text := fmt.Sprint(is)
 	if !a.ReadOnly || is == nil || text == "" {
 		return ""
 	}
-	s := d.page(d.system)
+	s := d.resource(d.system)
 	for _, f := range []struct{ fact, value string }{
 		{"serial", s.str("SerialNumber")}, {"uuid", s.str("UUID")}, {"biosVersion", p.BIOS.Version}, {"model", p.Model}, {"manufacturer", p.Manufacturer},
 		{"processorModel", p.Processors.Model}, {"memoryMiB", fmt.Sprint(p.MemoryMiB)},
@@ -147,8 +151,9 @@ func (d *deriver) fact(p *machine.Profile, a firmware.Attribute, is any) string 
 	return ""
 }
 
-// guessed is a setting of which nothing but its value is known.
-func guessed(name string, is any) (firmware.Attribute, bool) {
+// guessAttribute derives an attribute from its value alone, for a BMC without
+// a registry.
+func guessAttribute(name string, is any) (firmware.Attribute, bool) {
 	a := firmware.Attribute{Name: name, Display: name, ResetRequired: true, Type: firmware.StringType}
 	v, ok := firmware.ValueOf(is)
 	if !ok {
@@ -171,13 +176,14 @@ func guessed(name string, is any) (firmware.Attribute, bool) {
 	return a, true
 }
 
-// valid says whether a registry may have an attribute.
+// valid reports whether a registry accepts an attribute.
 func valid(r *firmware.Registry, a firmware.Attribute) bool {
 	a.Menu = ""
 	one := firmware.Registry{ID: r.ID, Name: r.Name, Version: r.Version, Language: r.Language, Owner: r.Owner, Attributes: []firmware.Attribute{a}}
 	return parses(&one)
 }
 
+// parses reports whether the emulator reads a registry without an error.
 func parses(r *firmware.Registry) bool {
 	b, err := yamlfile.Write(r)
 	if err != nil {
@@ -187,8 +193,8 @@ func parses(r *firmware.Registry) bool {
 	return err == nil
 }
 
-// dependencies takes those that a registry may have.
-func (d *deriver) dependencies(r *firmware.Registry, entries page) {
+// dependencies adds the dependencies that the registry accepts.
+func (d *deriver) dependencies(r *firmware.Registry, entries resource) {
 	var all []firmware.Dependency
 	for _, x := range entries.objects("Dependencies") {
 		m := x.sub("Dependency")
@@ -214,15 +220,15 @@ func (d *deriver) dependencies(r *firmware.Registry, entries page) {
 		}
 	}
 	before := len(all)
-	r.Dependencies = fitting(r, nil, all)
+	r.Dependencies = acceptedDependencies(r, nil, all)
 	if n := before - len(r.Dependencies); n > 0 {
-		d.note("BIOS: %d dependencies of settings cannot be had: left out", n)
+		d.note("BIOS: left out %d dependencies: the emulator cannot represent them", n)
 	}
 }
 
-// fitting are those of the dependencies that a registry may have beside what it
-// has: halves are tried, so that a few that are wrong cost little.
-func fitting(r *firmware.Registry, have, more []firmware.Dependency) []firmware.Dependency {
+// acceptedDependencies returns have and those of more that the registry
+// accepts beside it. It bisects, so that a few wrong ones cost little.
+func acceptedDependencies(r *firmware.Registry, have, more []firmware.Dependency) []firmware.Dependency {
 	if len(more) == 0 {
 		return have
 	}
@@ -235,11 +241,12 @@ func fitting(r *firmware.Registry, have, more []firmware.Dependency) []firmware.
 		return have
 	}
 	half := len(more) / 2
-	return fitting(r, fitting(r, have, more[:half]), more[half:])
+	return acceptedDependencies(r, acceptedDependencies(r, have, more[:half]), more[half:])
 }
 
-// deeds are settings that do something to a server, as vendors call them.
-var deeds = []struct {
+// namedEffects lists vendors' names of settings that change a server, with the
+// value and its effect.
+var namedEffects = []struct {
 	name, value *regexp.Regexp
 	does        firmware.Does
 	as          string
@@ -251,8 +258,8 @@ var deeds = []struct {
 	{regexp.MustCompile(`(?i)^(sriovglobalenable|sriov)$`), regexp.MustCompile(`(?i)^disabled?$`), firmware.NoSRIOV, ""},
 }
 
-// effects gives settings effects: those that the built-in registries know for
-// settings of that name, or, where none does, what the name says.
+// effects adds the effects of settings: those that a built-in registry has for
+// a setting of the same name, else those of namedEffects.
 func effects(r *firmware.Registry, p *machine.Profile) {
 	byName := map[string]firmware.Attribute{}
 	for _, a := range r.Attributes {
@@ -271,11 +278,11 @@ func effects(r *firmware.Registry, p *machine.Profile) {
 			r.Effects = append(r.Effects, e)
 		}
 	}
-	for _, e := range known(p) {
+	for _, e := range builtInEffects(p) {
 		add(e)
 	}
 	for _, a := range r.Attributes {
-		for _, d := range deeds {
+		for _, d := range namedEffects {
 			if a.Type != firmware.Enumeration || acts[d.does] || !d.name.MatchString(a.Name) {
 				continue
 			}
@@ -288,8 +295,9 @@ func effects(r *firmware.Registry, p *machine.Profile) {
 	}
 }
 
-// known are the effects of all built-in registries, for the parts of a model.
-func known(p *machine.Profile) []firmware.Effect {
+// builtInEffects returns the effects in all built-in registries, for the parts
+// of a model.
+func builtInEffects(p *machine.Profile) []firmware.Effect {
 	files, err := fs.Glob(fixtures.Profiles, "registries/*.yaml")
 	if err != nil {
 		return nil

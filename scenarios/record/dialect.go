@@ -20,51 +20,51 @@ import (
 // built-in dialect; nil when there are none. It serves the model twice: first to
 // find resources with other URIs, then to compare bodies.
 func (d *deriver) dialect(ctx context.Context, p *machine.Profile, of *Recording, base *dialect.Record) (*file.File, error) {
-	says := *base
-	says.Name = of.Name
-	f := &file.File{Name: of.Name, Base: base, WithoutQuirks: &says}
-	on := d.page(d.system).str("PowerState") != "Off"
+	derived := *base
+	derived.Name = of.Name
+	f := &file.File{Name: of.Name, Base: base, WithoutQuirks: &derived}
+	on := d.resource(d.system).str("PowerState") != "Off"
 	shown, err := render(ctx, p, of.Registry, f, on)
 	if err != nil {
 		return nil, err
 	}
-	if d.scalars(&says, newDeriver(shown)) {
+	if d.applyFields(&derived, newDeriver(shown)) {
 		if shown, err = render(ctx, p, of.Registry, f, on); err != nil {
 			return nil, err
 		}
 	}
-	if moves := d.uriMappings(shown, &says); len(moves) > 0 {
-		says.Presentation.URIMappings = append(moves, base.Presentation.URIMappings...)
+	if mappings := d.uriMappings(shown, &derived); len(mappings) > 0 {
+		derived.Presentation.URIMappings = append(mappings, base.Presentation.URIMappings...)
 		if shown, err = render(ctx, p, of.Registry, f, on); err != nil {
 			return nil, err
 		}
 	}
-	c := &comparison{deriver: d, shown: shown, r: &says}
-	if d.c.Cut == "" {
-		says.Presentation.Hidden = append(slices.Clone(base.Presentation.Hidden), c.hidden()...)
+	c := &comparison{deriver: d, shown: shown, r: &derived}
+	if d.capture.Incomplete == "" {
+		derived.Presentation.Hidden = append(slices.Clone(base.Presentation.Hidden), c.hidden()...)
 	}
-	says.Presentation.Transforms = append(slices.Clone(base.Presentation.Transforms), c.transforms()...)
-	says.OEM.Resources = append(c.oemResources(), base.OEM.Resources...)
-	same := says
+	derived.Presentation.Transforms = append(slices.Clone(base.Presentation.Transforms), c.transforms()...)
+	derived.OEM.Resources = append(c.oemResources(), base.OEM.Resources...)
+	same := derived
 	same.Name = base.Name
-	if alike(&same, base) {
+	if equalData(&same, base) {
 		return nil, nil
 	}
 	return f, nil
 }
 
-// alike reports whether two records with the same functions are equal.
-func alike(a, b *dialect.Record) bool {
+// equalData reports whether two records with the same functions are equal.
+func equalData(a, b *dialect.Record) bool {
 	x, y := *a, *b
 	if len(x.OEM.Resources) != len(y.OEM.Resources) {
 		return false
 	}
 	x.OEM, y.OEM = dialect.OEM{}, dialect.OEM{}
-	return reflect.DeepEqual(tidy(x), tidy(y))
+	return reflect.DeepEqual(withNilLists(x), withNilLists(y))
 }
 
-// tidy returns a record whose empty lists are nil.
-func tidy(r dialect.Record) dialect.Record {
+// withNilLists returns a record whose empty lists are nil.
+func withNilLists(r dialect.Record) dialect.Record {
 	if len(r.Presentation.URIMappings) == 0 {
 		r.Presentation.URIMappings = nil
 	}
@@ -88,18 +88,18 @@ func (d *deriver) uriMappings(shown *capture.Capture, r *dialect.Record) []diale
 	moved := func(at string) string {
 		longest := move{}
 		for _, m := range done {
-			if under(at, m.from) && len(m.from) > len(longest.from) {
+			if isUnder(at, m.from) && len(m.from) > len(longest.from) {
 				longest = m
 			}
 		}
 		return longest.to + strings.TrimPrefix(at, longest.from)
 	}
 	var out []dialect.URIMapping
-	trees := slices.SortedFunc(maps.Keys(d.places), func(a, b string) int {
-		return cmp.Or(strings.Count(a, "/")-strings.Count(b, "/"), capture.Natural(a, b))
+	trees := slices.SortedFunc(maps.Keys(d.locations), func(a, b string) int {
+		return cmp.Or(strings.Count(a, "/")-strings.Count(b, "/"), capture.CompareNatural(a, b))
 	})
 	for _, tree := range trees {
-		is, was := d.places[tree], there.places[tree]
+		is, was := d.locations[tree], there.locations[tree]
 		if was == "" || moved(was) == is || strings.ContainsAny(is, "{}") {
 			continue
 		}
@@ -120,49 +120,50 @@ type comparison struct {
 // hidden returns the URIs that the BMC lacks.
 func (c *comparison) hidden() []string {
 	var out []string
-	for _, at := range slices.Sorted(maps.Keys(c.shown.Pages)) {
-		status, refused := c.c.Refused[at]
-		if c.c.Pages[at] != nil || refused && status != 404 || at == "" || strings.Contains(at, "{") {
+	for _, at := range slices.Sorted(maps.Keys(c.shown.Resources)) {
+		status, refused := c.capture.Refused[at]
+		if c.capture.Resources[at] != nil || refused && status != 404 || at == "" || strings.Contains(at, "{") {
 			continue
 		}
-		tree := inTree(c.r, at)
-		if !slices.ContainsFunc(out, func(s string) bool { return under(tree, s) }) {
+		tree := toStandardURI(c.r, at)
+		if !slices.ContainsFunc(out, func(s string) bool { return isUnder(tree, s) }) {
 			out = append(out, tree)
 		}
 	}
 	return out
 }
 
-// maxOEMResources is how many resources that the tree has not a dialect may keep.
+// maxOEMResources bounds the resources outside the standard tree that a
+// dialect stores.
 const maxOEMResources = 3000
 
 // oemResources returns the resources that only the BMC has, with their bodies.
 func (c *comparison) oemResources() []dialect.Resource {
 	var out []dialect.Resource
-	for _, at := range slices.SortedFunc(maps.Keys(c.c.Pages), capture.Natural) {
-		body := c.c.Pages[at]
+	for _, at := range slices.SortedFunc(maps.Keys(c.capture.Resources), capture.CompareNatural) {
+		body := c.capture.Resources[at]
 		kind, _ := body["@odata.type"].(string)
-		if _, file := body["RegistryEntries"]; file || c.shown.Pages[at] != nil || kind == "" || strings.ContainsAny(at, "{}") || len(out) == maxOEMResources {
+		if _, file := body["RegistryEntries"]; file || c.shown.Resources[at] != nil || kind == "" || strings.ContainsAny(at, "{}") || len(out) == maxOEMResources {
 			continue
 		}
-		o := dialect.Resource{URI: at, Type: strings.TrimPrefix(kind, "#"), Name: or(page(body).str("Name"), last(at))}
+		o := dialect.Resource{URI: at, Type: strings.TrimPrefix(kind, "#"), Name: cmp.Or(resource(body).str("Name"), last(at))}
 		for _, name := range slices.Sorted(maps.Keys(body)) {
-			if silent[name] || name == "@odata.type" || name == "Name" || strings.Contains(name, "/") {
+			if ignoredProperties[name] || name == "@odata.type" || name == "Name" || strings.Contains(name, "/") {
 				continue
 			}
-			o.Set = append(o.Set, dialect.PropertyRule{Path: name, Value: c.inTree(body[name])})
+			o.Set = append(o.Set, dialect.PropertyRule{Path: name, Value: c.toStandardURIs(body[name])})
 		}
 		out = append(out, o)
 	}
 	return out
 }
 
-// silent are properties that are no one's to say.
-var silent = map[string]bool{"@odata.id": true, "@odata.etag": true, "@odata.context": true}
+// ignoredProperties are properties that a dialect does not set.
+var ignoredProperties = map[string]bool{"@odata.id": true, "@odata.etag": true, "@odata.context": true}
 
-// live are properties whose values are the model's: what is, not what it is
-// like.
-var live = regexp.MustCompile(`(?i)^(` + strings.Join([]string{
+// liveProperty matches properties whose values are state of the model, which a
+// dialect does not fix.
+var liveProperty = regexp.MustCompile(`(?i)^(` + strings.Join([]string{
 	"powerstate", "health", "healthrollup", "state", "bootsourceoverride(enabled|target|mode)", "bootnext", "uefitargetbootsourceoverride", "httpbooturi",
 	"reading(celsius|volts|rpm)?", "reading", "speedrpm", "readingtime", "peakreading.*", "lowestreading.*", "averagereading", "lifetimereading", "apparentva", "powerfactor",
 	"datetime(localoffset)?", "lastreset(time|cause)", "poweredontime.*", "attributes", "image", "imagename", "inserted", "connectedvia", "writeprotected", "transfer(method|protocoltype)",
@@ -174,54 +175,55 @@ var live = regexp.MustCompile(`(?i)^(` + strings.Join([]string{
 	"(last|line)?(power)?(in|out)put(power)?(watts|voltage|frequencyhz|energykwh|currentamps)?", "powerrequestedwatts", "poweravailablewatts", "predictedmedialifeleftpercent",
 }, "|") + `)$`)
 
-// anonymous are texts that stand for what was taken out.
-var anonymous = regexp.MustCompile(`ANON\d{6}|00000000-0000-4000-8000-\d{12}|02[:-]00[:-]00[:-]00[:-]|0200000000|30[:-]00[:-]00[:-]00|192\.0\.2\.|anon-(host|tag|person)-\d|2001:db8::|3000000000|removed`)
+// placeholder matches the placeholders of capture.Scrub.
+var placeholder = regexp.MustCompile(`ANON\d{6}|00000000-0000-4000-8000-\d{12}|02[:-]00[:-]00[:-]00[:-]|0200000000|30[:-]00[:-]00[:-]00|192\.0\.2\.|anon-(host|tag|person)-\d|2001:db8::|3000000000|removed`)
 
-// fluid are collections whose members come and go.
-var fluid = regexp.MustCompile(`^(LogEntry|Session|Task|Job|EventDestination|ManagerAccount|Volume|Certificate|MetricReport|Signature|JsonSchemaFile|MessageRegistryFile|License)Collection$`)
+// volatileCollection matches collections whose members come and go.
+var volatileCollection = regexp.MustCompile(`^(LogEntry|Session|Task|Job|EventDestination|ManagerAccount|Volume|Certificate|MetricReport|Signature|JsonSchemaFile|MessageRegistryFile|License)Collection$`)
 
-// difference is one way in which resources differ.
+// difference is one difference of resources of one type.
 type difference struct {
 	kind, path string
-	drop       bool
+	remove     bool
 	value      any
 	text       string // the value, to be compared
 	at         []string
 }
 
-// transforms returns how the resources differ that both show.
+// transforms returns the differences of the resources that both show.
 func (c *comparison) transforms() []dialect.Transform {
 	var all []*difference
 	byText := map[string]*difference{}
 	total := map[string]int{}
-	for _, at := range slices.SortedFunc(maps.Keys(c.shown.Pages), capture.Natural) {
-		was, is := c.shown.Pages[at], c.c.Pages[at]
+	for _, at := range slices.SortedFunc(maps.Keys(c.shown.Resources), capture.CompareNatural) {
+		was, is := c.shown.Resources[at], c.capture.Resources[at]
 		kind := capture.Type(was)
-		if kind == "" || strings.HasSuffix(kind, "Metrics") || kind == "MetricReport" || // what was measured
+		if kind == "" || strings.HasSuffix(kind, "Metrics") || kind == "MetricReport" || // measurements
 			at != capture.Root && at == "" {
 			continue
 		}
 		total[kind]++
 		if is == nil {
-			total[kind]-- // it is shut
+			total[kind]-- // it is hidden
 			continue
 		}
 		c.compare(kind, "", is, was, func(d difference) {
 			raw, _ := json.Marshal(d.value)
 			d.kind, d.text = kind, string(raw)
 			key := kind + "\x00" + d.path + "\x00" + d.text
-			if d.drop {
+			if d.remove {
 				key += "\x00drop"
 			}
 			if byText[key] == nil {
 				byText[key] = &d
 				all = append(all, &d)
 			}
-			byText[key].at = append(byText[key].at, inTree(c.r, at))
+			byText[key].at = append(byText[key].at, toStandardURI(c.r, at))
 		})
 	}
-	// One shape for each type, and each address that is unlike the others.
-	byShape := map[string]int{}
+	// One transform for each type, and one for each URI that differs from the
+	// others of its type.
+	index := map[string]int{}
 	var out []dialect.Transform
 	for _, d := range all {
 		places := d.at
@@ -230,13 +232,13 @@ func (c *comparison) transforms() []dialect.Transform {
 		}
 		for _, at := range places {
 			key := d.kind + " " + at
-			i, ok := byShape[key]
+			i, ok := index[key]
 			if !ok {
 				i = len(out)
-				byShape[key] = i
+				index[key] = i
 				out = append(out, dialect.Transform{ResourceType: d.kind, URI: at})
 			}
-			if d.drop {
+			if d.remove {
 				out[i].Remove = append(out[i].Remove, d.path)
 			} else {
 				out[i].Set = append(out[i].Set, dialect.PropertyRule{Path: d.path, Value: d.value})
@@ -247,7 +249,7 @@ func (c *comparison) transforms() []dialect.Transform {
 }
 
 // compare reports the differences of two bodies.
-func (c *comparison) compare(kind, path string, is, was map[string]any, tell func(difference)) {
+func (c *comparison) compare(kind, path string, is, was map[string]any, report func(difference)) {
 	names := map[string]bool{}
 	for n := range is {
 		names[n] = true
@@ -262,29 +264,29 @@ func (c *comparison) compare(kind, path string, is, was map[string]any, tell fun
 		x, isObject := a.(map[string]any)
 		y, wasObject := b.(map[string]any)
 		switch {
-		case silent[n] || strings.Contains(n, "/"):
+		case ignoredProperties[n] || strings.Contains(n, "/"):
 		case !has:
-			tell(difference{path: at, drop: true})
-		case n == "Members" && (fluid.MatchString(kind) || sameSet(a, b)):
+			report(difference{path: at, remove: true})
+		case n == "Members" && (volatileCollection.MatchString(kind) || sameSet(a, b)):
 		case !had:
-			tell(difference{path: at, value: c.inTree(a)})
-		case live.MatchString(n):
+			report(difference{path: at, value: c.toStandardURIs(a)})
+		case liveProperty.MatchString(n):
 		case isObject && wasObject:
-			c.compare(kind, at, x, y, tell)
+			c.compare(kind, at, x, y, report)
 		case !equal(a, b):
-			tell(difference{path: at, value: c.inTree(a)})
+			report(difference{path: at, value: c.toStandardURIs(a)})
 		}
 	}
 }
 
-// sameSet reports whether two lists have the same members in any order: the order
-// is the lab's.
+// sameSet reports whether two lists have the same members in any order: the
+// lab has its own order.
 func sameSet(a, b any) bool {
 	keys := func(v any) []string {
 		var out []string
 		for _, m := range list(v) {
 			o, _ := m.(map[string]any)
-			out = append(out, strings.TrimRight(page(o).str("@odata.id"), "/"))
+			out = append(out, strings.TrimRight(resource(o).str("@odata.id"), "/"))
 		}
 		slices.Sort(out)
 		return out
@@ -292,8 +294,8 @@ func sameSet(a, b any) bool {
 	return slices.Equal(keys(a), keys(b))
 }
 
-// equal reports whether two values are equal, except for live values and for what
-// was taken out of them.
+// equal reports whether two values are equal, apart from live properties and
+// placeholders.
 func equal(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:
@@ -302,15 +304,15 @@ func equal(a, b any) bool {
 			return false
 		}
 		for n := range y {
-			if _, has := x[n]; !has && !silent[n] {
+			if _, has := x[n]; !has && !ignoredProperties[n] {
 				return false
 			}
 		}
 		for n := range x {
-			if silent[n] && n != "@odata.id" {
+			if ignoredProperties[n] && n != "@odata.id" {
 				continue
 			}
-			if v, has := y[n]; !has || !live.MatchString(n) && !equal(x[n], v) {
+			if v, has := y[n]; !has || !liveProperty.MatchString(n) && !equal(x[n], v) {
 				return false
 			}
 		}
@@ -328,7 +330,7 @@ func equal(a, b any) bool {
 		return true
 	case string:
 		y, ok := b.(string)
-		if ok && (anonymous.MatchString(x) || anonymous.MatchString(y)) {
+		if ok && (placeholder.MatchString(x) || placeholder.MatchString(y)) {
 			return true
 		}
 		return ok && strings.TrimRight(x, "/") == strings.TrimRight(y, "/")
@@ -336,21 +338,21 @@ func equal(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// inTree returns a value with standard URIs in place of the BMC's.
-func (c *comparison) inTree(v any) any {
+// toStandardURIs returns a value with standard URIs in place of the BMC's.
+func (c *comparison) toStandardURIs(v any) any {
 	switch x := v.(type) {
 	case map[string]any:
 		out := map[string]any{}
 		for n, below := range x {
-			if !silent[n] || n == "@odata.id" {
-				out[n] = c.inTree(below)
+			if !ignoredProperties[n] || n == "@odata.id" {
+				out[n] = c.toStandardURIs(below)
 			}
 		}
 		return out
 	case []any:
 		out := make([]any, len(x))
 		for i := range x {
-			out[i] = c.inTree(x[i])
+			out[i] = c.toStandardURIs(x[i])
 		}
 		return out
 	case string:
@@ -361,7 +363,7 @@ func (c *comparison) inTree(v any) any {
 		if i := strings.IndexAny(at, "?#"); i >= 0 {
 			at, tail = at[:i], at[i:]
 		}
-		return inTree(c.r, strings.TrimRight(at, "/")) + tail
+		return toStandardURI(c.r, strings.TrimRight(at, "/")) + tail
 	case float64:
 		if x == float64(int(x)) {
 			return int(x)

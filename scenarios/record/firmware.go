@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -13,8 +14,8 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/capture"
 )
 
-// kinds are what components are, by what they are called.
-var kinds = []struct {
+// componentKinds tells the kind of a firmware component by its name or ID.
+var componentKinds = []struct {
 	is *regexp.Regexp
 	of firmware.Kind
 }{
@@ -28,12 +29,14 @@ var kinds = []struct {
 	{regexp.MustCompile(`(?i)(drive|disk|ssd|hdd|nvme)`), firmware.KindDrive},
 }
 
-func kindOf(x page) firmware.Kind {
+// componentKind returns the kind of a component of the firmware inventory; ""
+// if it is unknown.
+func componentKind(x resource) firmware.Kind {
 	kind, _, _ := strings.Cut(x.str("SoftwareId"), ":")
 	if slices.Contains(firmware.Kinds, firmware.Kind(kind)) {
 		return firmware.Kind(kind)
 	}
-	for _, k := range kinds {
+	for _, k := range componentKinds {
 		if k.is.MatchString(x.str("Name")) || k.is.MatchString(x.str("Id")) {
 			return k.of
 		}
@@ -41,12 +44,13 @@ func kindOf(x page) firmware.Kind {
 	return ""
 }
 
-// firmware makes the components of what the BMC says it can update.
-func (d *deriver) firmware(p *machine.Profile, s page) {
-	p.BIOS = machine.BIOS{Vendor: p.Manufacturer, Version: or(s.str("BiosVersion"), "0")}
+// firmware derives the components from the firmware inventory of the
+// UpdateService.
+func (d *deriver) firmware(p *machine.Profile, s resource) {
+	p.BIOS = machine.BIOS{Vendor: p.Manufacturer, Version: cmp.Or(s.str("BiosVersion"), "0")}
 	p.Firmware.Lowest, p.Firmware.Backup = map[string]string{}, map[string]string{}
 	const tree = "/redfish/v1/UpdateService/FirmwareInventory/"
-	service := d.page(d.link(capture.Root, "UpdateService"))
+	service := d.resource(d.link(capture.Root, "UpdateService"))
 	ids := map[string]bool{"BIOS": true, "BMC": true}
 	for _, c := range p.Storage {
 		ids["Storage."+c.ID] = true
@@ -55,26 +59,26 @@ func (d *deriver) firmware(p *machine.Profile, s page) {
 		ids[id] = true
 	}
 	for _, at := range d.members(service, "FirmwareInventory") {
-		x := d.page(at)
-		kind := kindOf(x)
+		x := d.resource(at)
+		kind := componentKind(x)
 		related := append(x.refs("RelatedItem"), x.refs("Links/ActiveTargets")...)
 		id := ""
 		switch kind {
 		case firmware.KindBIOS:
-			if id = "BIOS"; d.places[tree+id] == "" {
-				p.BIOS.Version, p.BIOS.Vendor = or(x.str("Version"), p.BIOS.Version), or(x.str("Manufacturer"), p.BIOS.Vendor)
+			if id = "BIOS"; d.locations[tree+id] == "" {
+				p.BIOS.Version, p.BIOS.Vendor = cmp.Or(x.str("Version"), p.BIOS.Version), cmp.Or(x.str("Manufacturer"), p.BIOS.Vendor)
 				if t, err := time.Parse(time.RFC3339, x.str("ReleaseDate")); err == nil {
 					p.BIOS.Date = t.Format("01/02/2006")
 				}
 			}
 		case firmware.KindBMC:
-			if id = "BMC"; d.places[tree+id] == "" {
-				p.BMCFirmware = or(x.str("Version"), p.BMCFirmware)
+			if id = "BMC"; d.locations[tree+id] == "" {
+				p.BMCFirmware = cmp.Or(x.str("Version"), p.BMCFirmware)
 			}
 		case firmware.KindStorage:
 			for _, r := range related {
 				for _, c := range p.Storage {
-					at := d.places["/redfish/v1/Systems/{system}/Storage/"+c.ID]
+					at := d.locations["/redfish/v1/Systems/{system}/Storage/"+c.ID]
 					if r == at || strings.HasPrefix(r, at+"/") {
 						id = "Storage." + c.ID
 					}
@@ -82,21 +86,21 @@ func (d *deriver) firmware(p *machine.Profile, s page) {
 			}
 		case firmware.KindDrive:
 			for _, r := range related {
-				id = or(id, d.drives[r])
+				id = cmp.Or(id, d.drives[r])
 			}
 		}
-		if id != "" && d.places[tree+id] == "" {
-			d.place(tree+id, at)
+		if id != "" && d.locations[tree+id] == "" {
+			d.locate(tree+id, at)
 			if v := x.str("LowestSupportedVersion"); v != "" {
 				p.Firmware.Lowest[id] = v
 			}
 			continue
 		}
 		if id = last(at); kind == "" || ids[id] || x.str("Version") == "" || kind == firmware.KindBIOS || kind == firmware.KindBMC {
-			continue // the dialect has it as it was
+			continue // the dialect shows it as recorded
 		}
 		ids[id] = true
-		d.place(tree+id, at)
+		d.locate(tree+id, at)
 		p.Firmware.Components = append(p.Firmware.Components, d.component(p, id, kind, x, related))
 		if v := x.str("LowestSupportedVersion"); v != "" {
 			p.Firmware.Lowest[id] = v
@@ -104,14 +108,16 @@ func (d *deriver) firmware(p *machine.Profile, s page) {
 	}
 	for _, at := range d.members(service, "SoftwareInventory") {
 		if id, ok := strings.CutSuffix(last(at), ".Backup"); ok && ids[id] {
-			p.Firmware.Backup[id] = d.page(at).str("Version")
+			p.Firmware.Backup[id] = d.resource(at).str("Version")
 		}
 	}
 }
 
-func (d *deriver) component(p *machine.Profile, id string, kind firmware.Kind, x page, related []string) machine.FirmwarePart {
+// component derives one component, and links it to the network card, the power
+// supplies or the TPM that it belongs to.
+func (d *deriver) component(p *machine.Profile, id string, kind firmware.Kind, x resource, related []string) machine.FirmwarePart {
 	c := machine.FirmwarePart{
-		ID: id, Kind: kind, Name: or(x.str("Name"), id), Vendor: or(x.str("Manufacturer"), p.Manufacturer), Version: x.str("Version"),
+		ID: id, Kind: kind, Name: cmp.Or(x.str("Name"), id), Vendor: cmp.Or(x.str("Manufacturer"), p.Manufacturer), Version: x.str("Version"),
 	}
 	c.Model = c.Name
 	if part := strings.Split(x.str("SoftwareId"), ":"); len(part) == 3 && part[0] == string(kind) {
@@ -125,10 +131,10 @@ func (d *deriver) component(p *machine.Profile, id string, kind firmware.Kind, x
 	}
 	for _, r := range related {
 		if nic := d.nics[r]; nic != "" && kind == firmware.KindNIC {
-			c.Of = or(c.Of, nic)
+			c.Of = cmp.Or(c.Of, nic)
 			for i := range p.Cards {
 				if slices.Contains(p.Cards[i].NICs, nic) {
-					p.Cards[i].Component = or(p.Cards[i].Component, id)
+					p.Cards[i].Component = cmp.Or(p.Cards[i].Component, id)
 				}
 			}
 		}
@@ -136,44 +142,45 @@ func (d *deriver) component(p *machine.Profile, id string, kind firmware.Kind, x
 			p.Thermal.Supplies.Component = id
 			for n := range p.Thermal.Supplies.Count {
 				tree := fmt.Sprintf("/redfish/v1/Chassis/{chassis}/PowerSubsystem/PowerSupplies/PSU%d", n+1)
-				if d.places[tree] == r && c.Of == "" {
+				if d.locations[tree] == r && c.Of == "" {
 					c.Of = "PSU" + strconv.Itoa(n+1)
 				}
 			}
 		}
 	}
+	// Not every BMC links a component to its card: the same version tells it.
 	for at, id := range d.cards { // not every BMC says what it is of
 		for i := range p.Cards {
 			card := &p.Cards[i]
-			if kind == firmware.KindNIC && card.ID == id && len(card.NICs) > 0 && card.Component == "" && d.page(at).str("FirmwareVersion") == c.Version {
+			if kind == firmware.KindNIC && card.ID == id && len(card.NICs) > 0 && card.Component == "" && d.resource(at).str("FirmwareVersion") == c.Version {
 				card.Component = c.ID
 			}
 		}
 	}
 	if kind == firmware.KindTPM && p.TPM != nil {
-		p.TPM.Component = or(p.TPM.Component, id)
+		p.TPM.Component = cmp.Or(p.TPM.Component, id)
 	}
 	return c
 }
 
-// link is where a property of a page leads.
+// link returns the URI to which a property of the resource at a URI links.
 func (d *deriver) link(at, name string) string {
-	return strings.TrimRight(d.page(at).str(name+"/@odata.id"), "/")
+	return strings.TrimRight(d.resource(at).str(name+"/@odata.id"), "/")
 }
 
-// trusted makes the TPM.
-func (d *deriver) trusted(p *machine.Profile) {
-	for _, at := range d.members(d.page(d.chassis), "TrustedComponents") {
-		if x := d.page(at); x.sub("TPM") != nil || last(at) == "TPM" {
-			d.place("/redfish/v1/Chassis/{chassis}/TrustedComponents/TPM", at)
+// tpm derives the TPM.
+func (d *deriver) tpm(p *machine.Profile) {
+	for _, at := range d.members(d.resource(d.chassis), "TrustedComponents") {
+		if x := d.resource(at); x.sub("TPM") != nil || last(at) == "TPM" {
+			d.locate("/redfish/v1/Chassis/{chassis}/TrustedComponents/TPM", at)
 			p.TPM = &machine.TPMModel{
-				Vendor: or(x.str("Manufacturer"), "Unknown"), Product: or(x.str("Model"), "TPM 2.0"),
+				Vendor: cmp.Or(x.str("Manufacturer"), "Unknown"), Product: cmp.Or(x.str("Model"), "TPM 2.0"),
 				VendorID: x.str("TPM/CapabilitiesVendorID"), PCIID: hexID(x.str("TPM/HardwareInterfaceVendorID"), 4),
 			}
 			return
 		}
 	}
-	for _, m := range d.page(d.system).objects("TrustedModules") {
+	for _, m := range d.resource(d.system).objects("TrustedModules") {
 		if strings.HasPrefix(m.str("InterfaceType"), "TPM2") && m.str("Status/State") != "Absent" {
 			p.TPM = &machine.TPMModel{Vendor: "Unknown", Product: "TPM 2.0"}
 			return
@@ -181,22 +188,23 @@ func (d *deriver) trusted(p *machine.Profile) {
 	}
 }
 
-// secureBoot takes the keys that the model came with: those of its maker.
+// secureBoot derives the vendor's keys: the default databases where the BMC
+// shows them, else the current ones.
 func (d *deriver) secureBoot(p *machine.Profile) {
-	x := d.page(d.link(d.system, "SecureBoot"))
+	x := d.resource(d.link(d.system, "SecureBoot"))
 	m := &p.SecureBoot
 	m.Enabled, _ = x["SecureBootEnable"].(bool)
 	byID := map[string]string{}
 	for _, at := range d.members(x, "SecureBootDatabases") {
-		byID[or(d.page(at).str("DatabaseId"), last(at))] = at
+		byID[cmp.Or(d.resource(at).str("DatabaseId"), last(at))] = at
 	}
 	for _, id := range []string{"PK", "KEK", "db", "dbx"} {
-		at := or(byID[id+"Default"], byID[id])
-		keys := append(d.members(d.page(at), "Certificates"), d.members(d.page(at), "Signatures")...)
-		slices.SortFunc(keys, func(a, b string) int { return capture.Natural(last(a), last(b)) })
+		at := cmp.Or(byID[id+"Default"], byID[id])
+		keys := append(d.members(d.resource(at), "Certificates"), d.members(d.resource(at), "Signatures")...)
+		slices.SortFunc(keys, func(a, b string) int { return capture.CompareNatural(last(a), last(b)) })
 		for _, at := range keys {
-			k := d.page(at)
-			m.Owner = or(m.Owner, k.str("UefiSignatureOwner"))
+			k := d.resource(at)
+			m.Owner = cmp.Or(m.Owner, k.str("UefiSignatureOwner"))
 			switch text := k.str("SignatureString"); {
 			case strings.HasPrefix(k.str("CertificateString"), "-----BEGIN CERTIFICATE"):
 				m.Keys = append(m.Keys, machine.ModelKey{Database: id, PEM: k.str("CertificateString") + "\n"})

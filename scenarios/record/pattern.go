@@ -6,20 +6,24 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-func filler(r *dialect.Record) *strings.Replacer {
+// idReplacer replaces {system}, {manager} and {chassis} by the IDs of a
+// dialect's record.
+func idReplacer(r *dialect.Record) *strings.Replacer {
 	return strings.NewReplacer("{system}", r.SystemID, "{manager}", r.ManagerID, "{chassis}", r.ChassisID)
 }
 
-// pattern is an address with names in braces for what can be anything.
-type pattern string
+// uriPattern is a URI with names in braces for variable parts.
+type uriPattern string
 
-func (p pattern) holds(at string) bool {
+// matches reports whether a URI is the pattern's or below it.
+func (p uriPattern) matches(at string) bool {
 	_, _, ok := p.match(at)
 	return ok
 }
 
-// match takes the variables of an address that is this one or below it.
-func (p pattern) match(at string) (vars map[string]string, rest string, ok bool) {
+// match matches a URI that is the pattern's or below it, and returns the values
+// of the variables and the rest of the URI.
+func (p uriPattern) match(at string) (vars map[string]string, rest string, ok bool) {
 	want, have := strings.Split(string(p), "/"), strings.Split(at, "/")
 	if len(have) < len(want) {
 		return nil, "", false
@@ -46,16 +50,17 @@ func (p pattern) match(at string) (vars map[string]string, rest string, ok bool)
 	return vars, strings.TrimPrefix(strings.Join(have[len(want):], "/"), "/"), true
 }
 
-// inTree is the address in the tree of what clients see at an address.
-func inTree(r *dialect.Record, at string) string {
+// toStandardURI returns the standard URI of the resource that clients see at a
+// vendor's URI.
+func toStandardURI(r *dialect.Record, at string) string {
 	for _, m := range r.Presentation.URIMappings {
-		vars, rest, ok := pattern(fill(m.To, r)).match(at)
+		vars, rest, ok := uriPattern(expandIDs(m.To, r)).match(at)
 		if !ok {
 			continue
 		}
-		to := fill(m.From, r)
+		to := expandIDs(m.From, r)
 		for name, v := range vars {
-			// A number that was filled up with zeros is told by them alone.
+			// A number keeps its leading zeros: they alone tell it apart.
 			to = strings.ReplaceAll(to, "{"+name+"}", v)
 		}
 		if rest != "" {

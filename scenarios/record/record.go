@@ -1,12 +1,13 @@
-// Package record makes a server model of what a BMC showed: a profile, the
-// registry of its BIOS attributes, and a dialect that says how the BMC differs
-// from the built-in one that fits it best. The model is alive: what was
-// recorded is where things are and what they are like; what they do is the
-// emulator's. It owns that translation; what to read, and what must not leave
-// the server, is capture's.
+// Package record derives a server model from a capture of a BMC: a profile, the
+// registry of its BIOS attributes, and a dialect with the differences of the BMC
+// from the built-in dialect that fits it best. The recording gives the URIs and
+// the properties; the emulator gives the behavior, so the model carries out
+// requests. What to read and what must not leave the server is decided by
+// package capture.
 package record
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,24 +26,24 @@ import (
 
 // Recording is a server model in files.
 type Recording struct {
-	Name     string // of the profile, and of what belongs to it
-	Profile  []byte // profiles/NAME.yaml
-	Registry []byte // registries/NAME.yaml; nil: the BIOS has no settings
-	Dialect  []byte // dialects/NAME.yaml; nil: it is as a built-in one
-	Base     string // the built-in dialect that fits best
-	Notes    []string
+	Name     string   // of the profile, its registry and its dialect
+	Profile  []byte   // profiles/NAME.yaml
+	Registry []byte   // registries/NAME.yaml; nil: the BIOS has no settings
+	Dialect  []byte   // dialects/NAME.yaml; nil: the profile uses the dialect Base
+	Base     string   // the built-in dialect that fits best
+	Notes    []string // what the model leaves out or assumes
 }
 
-// Name returns a text in the form of profile names: small letters, digits and
-// dashes.
+// Name returns a text in the form of profile names: lower-case letters, digits
+// and dashes.
 func Name(text string) string {
 	return strings.Trim(notName.ReplaceAllString(strings.ToLower(text), "-"), "-")
 }
 
 var notName = regexp.MustCompile(`[^a-z0-9]+`)
 
-// Make makes a server model of a capture, which it scrubs. Without a name the model
-// has that of the server's model.
+// Make derives a server model from a capture, which it scrubs first. An empty
+// name stands for the manufacturer and the model of the server.
 func Make(ctx context.Context, c *capture.Capture, name string) (*Recording, error) {
 	c.Scrub()
 	d := newDeriver(c)
@@ -54,10 +55,10 @@ func Make(ctx context.Context, c *capture.Capture, name string) (*Recording, err
 		name = Name(p.Manufacturer + " " + p.Model)
 	}
 	if name == "" || name != Name(name) {
-		return nil, fmt.Errorf("record: name: %q: use small letters, digits and dashes", name)
+		return nil, fmt.Errorf("record: name: %q: use lower-case letters, digits and dashes", name)
 	}
 	if lab.Dialect(name) != nil {
-		name += "-recorded" // a dialect may not be called as a built-in one
+		name += "-recorded" // the names of built-in dialects are taken
 	}
 	p.Name = name
 	out := &Recording{Name: name}
@@ -69,14 +70,14 @@ func Make(ctx context.Context, c *capture.Capture, name string) (*Recording, err
 	}
 	base, others := best(c)
 	out.Base = base.Name
-	says, err := d.dialect(ctx, p, out, base)
+	dialectFile, err := d.dialect(ctx, p, out, base)
 	if err != nil {
 		return nil, err
 	}
 	p.Dialect = base.Name
-	if says != nil {
+	if dialectFile != nil {
 		p.Dialect = name
-		if out.Dialect, err = file.Format(says); err != nil {
+		if out.Dialect, err = file.Format(dialectFile); err != nil {
 			return nil, err
 		}
 	}
@@ -86,23 +87,24 @@ func Make(ctx context.Context, c *capture.Capture, name string) (*Recording, err
 	if out.Profile, err = yamlfile.Write(p); err != nil {
 		return nil, err
 	}
-	if c.Cut != "" {
-		d.note("not all was read: %s", c.Cut)
+	if c.Incomplete != "" {
+		d.note("the capture is incomplete: %s", c.Incomplete)
 	}
 	out.Notes = d.notes
 	return out, out.check()
 }
 
-// check loads the recording as a lab does, and returns the mistakes.
+// check loads the recording as a lab does and returns the lab's error.
 func (r *Recording) check() error {
 	_, _, err := lab.ReadProfile(r.Files(), r.Name)
 	if err != nil {
-		return fmt.Errorf("record: what was made of the BMC is no model: %w", err)
+		return fmt.Errorf("record: the derived model is not valid: %w", err)
 	}
 	return nil
 }
 
-// Save writes the recording to a folder, as labctl up --profile takes it.
+// Save writes the recording to a folder in the layout that labctl up --profile
+// reads.
 func (r *Recording) Save(dir string) error {
 	for name, b := range r.Files() {
 		to := filepath.Join(dir, filepath.FromSlash(name))
@@ -116,11 +118,11 @@ func (r *Recording) Save(dir string) error {
 	return nil
 }
 
-// Free returns an error when the folder has one of the files already.
-func (r *Recording) Free(dir string) error {
+// CheckFree returns an error if the folder already has one of the recording's files.
+func (r *Recording) CheckFree(dir string) error {
 	for name := range r.Files() {
 		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("record: %s is there already: give the recording another --name", filepath.Join(dir, name))
+			return fmt.Errorf("record: %s exists: give the recording another --name", filepath.Join(dir, name))
 		}
 	}
 	return nil
@@ -137,25 +139,25 @@ func (r *Recording) Files() lab.Files {
 	return out
 }
 
-// deriver makes a server model of a capture.
+// deriver derives a server model from a capture.
 type deriver struct {
-	c                        *capture.Capture
-	system, chassis, manager string // addresses
-	// places are where the tree's resources were found, by their addresses in
-	// the tree, with {system}, {chassis} and {manager} in them.
-	places map[string]string
-	notes  []string
-	// What the parts of the model were made from.
-	nics   map[string]string // ID by address
+	capture                  *capture.Capture
+	system, chassis, manager string // URIs
+	// locations holds the URI on the BMC by standard URI, in which {system},
+	// {chassis} and {manager} stand for the IDs.
+	locations map[string]string
+	notes     []string
+	// IDs of the model's parts, by the URIs of the resources they were made from.
+	nics   map[string]string
 	drives map[string]string
 	cards  map[string]string
 }
 
 func newDeriver(c *capture.Capture) *deriver {
-	d := &deriver{c: c, places: map[string]string{}, nics: map[string]string{}, drives: map[string]string{}, cards: map[string]string{}}
+	d := &deriver{capture: c, locations: map[string]string{}, nics: map[string]string{}, drives: map[string]string{}, cards: map[string]string{}}
 	at := c.Members(d.link(capture.Root, "Systems"))
 	if len(at) == 0 {
-		at = c.Of("ComputerSystem")
+		at = c.OfType("ComputerSystem")
 	}
 	if len(at) > 0 {
 		d.system = at[0]
@@ -164,13 +166,13 @@ func newDeriver(c *capture.Capture) *deriver {
 		}
 	}
 	pick := func(kind, link string) string {
-		links, _ := c.Pages[d.system]["Links"].(map[string]any)
+		links, _ := c.Resources[d.system]["Links"].(map[string]any)
 		for _, l := range list(links[link]) {
-			if at := strings.TrimRight(page(l.(map[string]any)).str("@odata.id"), "/"); c.Pages[at] != nil {
+			if at := strings.TrimRight(resource(l.(map[string]any)).str("@odata.id"), "/"); c.Resources[at] != nil {
 				return at
 			}
 		}
-		if at := c.Of(kind); len(at) > 0 {
+		if at := c.OfType(kind); len(at) > 0 {
 			return at[0]
 		}
 		return ""
@@ -179,33 +181,35 @@ func newDeriver(c *capture.Capture) *deriver {
 	return d
 }
 
+// note adds a note for the user.
 func (d *deriver) note(text string, args ...any) {
 	d.notes = append(d.notes, fmt.Sprintf(text, args...))
 }
 
-// place notes where something of the tree is.
-func (d *deriver) place(tree, at string) {
-	if at != "" && d.places[tree] == "" {
-		d.places[tree] = at
+// locate records the BMC's URI of a resource by its standard URI. The first
+// one counts.
+func (d *deriver) locate(tree, at string) {
+	if at != "" && d.locations[tree] == "" {
+		d.locations[tree] = at
 	}
 }
 
-// profile makes the profile.
+// profile derives the profile.
 func (d *deriver) profile() (*machine.Profile, error) {
-	s := page(d.c.Pages[d.system])
+	s := resource(d.capture.Resources[d.system])
 	if s == nil {
 		return nil, errors.New("record: the BMC shows no system: is the account allowed to read it?")
 	}
-	d.landmarks()
-	m := page(d.c.Pages[d.manager])
+	d.locateLinkedResources()
+	m := resource(d.capture.Resources[d.manager])
 	p := &machine.Profile{
-		Manufacturer: or(s.str("Manufacturer"), page(d.c.Pages[d.chassis]).str("Manufacturer"), page(d.c.Pages[capture.Root]).str("Vendor"), "Unknown"),
-		Model:        or(s.str("Model"), page(d.c.Pages[d.chassis]).str("Model"), "Unknown"),
+		Manufacturer: cmp.Or(s.str("Manufacturer"), resource(d.capture.Resources[d.chassis]).str("Manufacturer"), resource(d.capture.Resources[capture.Root]).str("Vendor"), "Unknown"),
+		Model:        cmp.Or(s.str("Model"), resource(d.capture.Resources[d.chassis]).str("Model"), "Unknown"),
 		SKU:          s.str("SKU"),
-		PartNumber:   or(s.str("PartNumber"), page(d.c.Pages[d.chassis]).str("PartNumber")),
-		BMCFirmware:  or(m.str("FirmwareVersion"), "0"),
+		PartNumber:   cmp.Or(s.str("PartNumber"), resource(d.capture.Resources[d.chassis]).str("PartNumber")),
+		BMCFirmware:  cmp.Or(m.str("FirmwareVersion"), "0"),
 		OS:           machine.OSBehavior{PanicOnNMI: true, RestartOnCrash: true, ForcedAfterTimeout: []machine.ResetKind{machine.GracefulRestart}},
-		Timings:      timings,
+		Timings:      defaultTimings,
 	}
 	d.processors(p, s)
 	d.memory(p, s)
@@ -213,16 +217,17 @@ func (d *deriver) profile() (*machine.Profile, error) {
 	d.storage(p)
 	d.pcie(p)
 	d.thermal(p)
-	d.trusted(p)
+	d.tpm(p)
 	d.secureBoot(p)
 	d.firmware(p, s)
 	d.bootOrder(p, s)
 	return p, nil
 }
 
-// best is the built-in dialect that fits a BMC best, and those that fit too.
+// best returns the built-in dialect that fits a BMC best, and the names of those
+// that fit equally well.
 func best(c *capture.Capture) (*dialect.Record, []string) {
-	root := page(c.Pages[capture.Root])
+	root := resource(c.Resources[capture.Root])
 	score := func(r *dialect.Record) int {
 		n := 0
 		same := func(worth int, got, want string) {
@@ -230,7 +235,7 @@ func best(c *capture.Capture) (*dialect.Record, []string) {
 				n += worth
 			}
 		}
-		manager := page(c.Pages[first(c, "Manager")])
+		manager := resource(c.Resources[first(c, "Manager")])
 		same(50, root.str("Vendor"), r.Vendor)
 		same(50, root.str("Product"), r.Product)
 		same(30, manager.str("Model"), r.ManagerModel)
@@ -246,8 +251,8 @@ func best(c *capture.Capture) (*dialect.Record, []string) {
 			}
 		}
 		for _, m := range r.Presentation.URIMappings {
-			for at := range c.Pages {
-				if pattern(fill(m.To, r)).holds(at) {
+			for at := range c.Resources {
+				if uriPattern(expandIDs(m.To, r)).matches(at) {
 					n++
 					break
 				}
@@ -273,8 +278,9 @@ func best(c *capture.Capture) (*dialect.Record, []string) {
 	return found, others
 }
 
+// first returns the first URI of a resource type; "" if there is none.
 func first(c *capture.Capture, kind string) string {
-	if at := c.Of(kind); len(at) > 0 {
+	if at := c.OfType(kind); len(at) > 0 {
 		return at[0]
 	}
 	return ""

@@ -19,7 +19,8 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/record"
 )
 
-// serve runs a server of a profile.
+// serve starts a lab with one server of a profile. Each test has a seed of its
+// own, so that no two servers are alike.
 func serve(t *testing.T, profiles fs.FS, profile string) *labtest.Lab {
 	t.Helper()
 	r := rack.Default(1)
@@ -35,8 +36,8 @@ func take(t *testing.T, l *labtest.Lab) *capture.Capture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Cut != "" || len(c.Refused) > 0 {
-		t.Fatalf("cut: %q, refused: %v", c.Cut, c.Refused)
+	if c.Incomplete != "" || len(c.Refused) > 0 {
+		t.Fatalf("cut: %q, refused: %v", c.Incomplete, c.Refused)
 	}
 	return c
 }
@@ -81,10 +82,10 @@ func TestRecordedServerIsServedUnchanged(t *testing.T) {
 	}
 }
 
-// sameTree compares two captures, which are scrubbed.
+// sameTree compares two scrubbed captures.
 func sameTree(t *testing.T, a, b *capture.Capture) {
 	t.Helper()
-	if d := cmp.Diff(a.Of(""), b.Of("")); d != "" {
+	if d := cmp.Diff(a.OfType(""), b.OfType("")); d != "" {
 		t.Errorf("addresses (-first +second):\n%s", d)
 	}
 	passing := cmp.FilterPath(func(p cmp.Path) bool {
@@ -103,11 +104,11 @@ func sameTree(t *testing.T, a, b *capture.Capture) {
 		}
 		return false
 	}, cmp.Ignore())
-	for at, body := range a.Pages {
+	for at, body := range a.Resources {
 		if kind := capture.Type(body); kind == "MetricReport" || strings.HasSuffix(kind, "Metrics") {
 			continue
 		}
-		if d := cmp.Diff(body, b.Pages[at], passing); d != "" {
+		if d := cmp.Diff(body, b.Resources[at], passing); d != "" {
 			t.Errorf("%s (-first +second):\n%s", at, d)
 		}
 	}
@@ -144,7 +145,8 @@ func TestRecordedServerCarriesOutRequests(t *testing.T) {
 		`{"RAIDType": "RAID1", "Links": {"Drives": [{"@odata.id": "/redfish/v1/Systems/1/Storage/1/Drives/Disk.0"}, {"@odata.id": "/redfish/v1/Systems/1/Storage/1/Drives/Disk.1"}]}}`, http.StatusCreated)
 }
 
-// aliens is a vendor whose service has other addresses, names and habits.
+// aliens is a dialect with other URIs, names and behavior than the generic
+// one.
 const aliens = `name: aliens
 base: generic
 vendor: Aliens
@@ -202,7 +204,7 @@ func TestVendorDifferencesAreRecordedInTheDialect(t *testing.T) {
 	}
 }
 
-// profiles are a raid server whose BMC is the aliens'.
+// profiles returns the raid profile with the dialect aliens.
 func profiles(t *testing.T) fs.FS {
 	b, err := fs.ReadFile(fixtures.Profiles, "profiles/raid.yaml")
 	if err != nil {
@@ -214,7 +216,8 @@ func profiles(t *testing.T) fs.FS {
 	}
 }
 
-// thin is a BMC that shows little, with what nobody else shall know in it.
+// thin is a capture of a BMC with few resources, which contain values that
+// Scrub must remove.
 func thin(t *testing.T) *capture.Capture {
 	t.Helper()
 	var all map[string]map[string]any
@@ -242,7 +245,7 @@ func thin(t *testing.T) *capture.Capture {
 	for at, body := range all {
 		body["@odata.id"] = at
 	}
-	return &capture.Capture{Pages: all}
+	return &capture.Capture{Resources: all}
 }
 
 func TestRecordingWithFewResourcesIsServed(t *testing.T) {
@@ -253,25 +256,25 @@ func TestRecordingWithFewResourcesIsServed(t *testing.T) {
 	if made.Name != "acme-thin-1" {
 		t.Errorf("Name = %q", made.Name)
 	}
-	whole := string(made.Profile) + string(made.Registry) + string(made.Dialect)
+	all := string(made.Profile) + string(made.Registry) + string(made.Dialect)
 	for _, secret := range []string{"SGH123X9QW", "db-prod-17", "4c4c4544", "ABCD-1234"} {
-		if strings.Contains(whole, secret) {
+		if strings.Contains(all, secret) {
 			t.Errorf("%s has left", secret)
 		}
 	}
 	for _, want := range []string{"sockets: 2", "memoryMiB: 65536", "CPU{n}Temp", "critical: 95.0", "name: BootMode", "resetTypes: [\"On\", ForceOff]"} {
-		if !strings.Contains(whole, want) {
-			t.Errorf("the model does not say %s:\n%s", want, whole)
+		if !strings.Contains(all, want) {
+			t.Errorf("the model does not say %s:\n%s", want, all)
 		}
 	}
 	c := take(t, serve(t, made.Files(), made.Name))
-	for at := range thin(t).Pages {
+	for at := range thin(t).Resources {
 		at = strings.Replace(at, "SGH123X9QW", "ANON000001", 1)
-		if c.Pages[at] == nil {
+		if c.Resources[at] == nil {
 			t.Errorf("%s is not served", at)
 		}
 	}
-	for at := range c.Pages {
+	for at := range c.Resources {
 		if strings.Contains(at, "Storage") || strings.Contains(at, "TelemetryService") || strings.Contains(at, "SessionService") {
 			t.Errorf("%s is served", at)
 		}

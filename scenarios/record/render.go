@@ -17,17 +17,17 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/capture"
 )
 
-// began is when the time of a rendering begins.
-var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+// renderStart is the lab time at which a rendering starts.
+var renderStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // render serves a model with a dialect, in the power state of the server, and
-// captures that: what differs from the server's capture is what the dialect
-// does not say yet.
+// captures it. The differences from the server's capture are what the dialect
+// still lacks.
 func render(ctx context.Context, p *machine.Profile, registry []byte, f *file.File, on bool) (_ *capture.Capture, err error) {
 	r := &Recording{Name: p.Name, Registry: registry}
-	own := *p
-	own.Dialect = f.Name
-	if r.Profile, err = yamlfile.Write(&own); err != nil {
+	served := *p
+	served.Dialect = f.Name
+	if r.Profile, err = yamlfile.Write(&served); err != nil {
 		return nil, err
 	}
 	if r.Dialect, err = file.Format(f); err != nil {
@@ -40,10 +40,10 @@ func render(ctx context.Context, p *machine.Profile, registry []byte, f *file.Fi
 	defer os.RemoveAll(dir)
 	def := rack.Default(1)
 	def.Hosts[0].Profile = p.Name
-	now := clock.NewVirtual(began)
+	now := clock.NewVirtual(renderStart)
 	l, err := lab.Open(ctx, lab.Config{Dir: dir, Rack: &def, Clock: now, Profiles: r.Files(), Listen: "lo:0"})
 	if err != nil {
-		return nil, fmt.Errorf("record: what was made of the BMC is no model: %w", err)
+		return nil, fmt.Errorf("record: the derived model is not valid: %w", err)
 	}
 	defer l.Close()
 	serving, stop := context.WithCancel(ctx)
@@ -62,7 +62,7 @@ func render(ctx context.Context, p *machine.Profile, registry []byte, f *file.Fi
 		return nil, fmt.Errorf("record: %w", err)
 	}
 	admin, _ := h.Admin()
-	c, err := capture.Take(ctx, capture.Config{URL: h.URL(), Username: admin.Name, Password: admin.Password, CAs: l.CAs(), Parallel: 2, Requests: 20000})
+	c, err := capture.Take(ctx, capture.Config{URL: h.URL(), Username: admin.Name, Password: admin.Password, CAs: l.CAs(), Parallel: 2, MaxRequests: 20000})
 	if err != nil {
 		return nil, err
 	}
@@ -70,5 +70,6 @@ func render(ctx context.Context, p *machine.Profile, registry []byte, f *file.Fi
 	return c, nil
 }
 
-// fill puts a record's IDs into a pattern.
-func fill(text string, r *dialect.Record) string { return filler(r).Replace(text) }
+// expandIDs replaces {system}, {manager} and {chassis} in a pattern by the
+// record's IDs.
+func expandIDs(text string, r *dialect.Record) string { return idReplacer(r).Replace(text) }

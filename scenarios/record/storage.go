@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,33 +10,34 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
-// rules are how many drives types of RAID take, as controllers usually have it:
-// BMCs do not tell.
-var rules = map[storage.RAIDType]storage.TypeRule{
+// raidRules bounds the number of drives by RAID type as controllers usually
+// do. No BMC shows the bounds.
+var raidRules = map[storage.RAIDType]storage.TypeRule{
 	"RAID0": {Min: 1, Max: 32}, "RAID1": {Min: 2, Max: 2}, "RAID5": {Min: 3, Max: 32}, "RAID6": {Min: 4, Max: 32},
 	"RAID10": {Min: 2, Max: 2, MaxSpans: 8}, "RAID50": {Min: 3, Max: 32, MaxSpans: 8}, "RAID60": {Min: 4, Max: 32, MaxSpans: 8},
 }
 
-// usualRAID is what BMCs seldom tell of a controller.
-var usualRAID = storage.RAID{
+// defaultRAID holds what BMCs seldom show of a RAID controller.
+var defaultRAID = storage.RAID{
 	Strips: []int64{262144, 65536, 131072, 524288, 1048576}, MaxVolumes: 64, MaxPerGroup: 16, Metadata: 512 << 20, Coercion: 1 << 30,
 	Write: []storage.WritePolicy{storage.ProtectedWriteBack, storage.WriteThrough, storage.UnprotectedWriteBack},
 	Read:  []storage.ReadPolicy{storage.ReadAhead, storage.ReadCacheOff}, Lenient: true, Passthrough: true,
 }
 
+// storage derives the storage controllers and their drives.
 func (d *deriver) storage(p *machine.Profile) {
 	n := 0
-	for _, at := range d.members(d.page(d.system), "Storage") {
-		x := d.page(at)
+	for _, at := range d.members(d.resource(d.system), "Storage") {
+		x := d.resource(at)
 		if x.absent() {
 			continue
 		}
-		c := storage.ControllerModel{ID: last(at), Name: or(x.str("Name"), "Storage")}
+		c := storage.ControllerModel{ID: last(at), Name: cmp.Or(x.str("Name"), "Storage")}
 		tree := "/redfish/v1/Systems/{system}/Storage/" + c.ID
-		d.place(tree, at)
+		d.locate(tree, at)
 		of := d.controller(x, tree)
-		c.Name = or(of.str("Name"), c.Name)
-		c.Vendor, c.Product, c.Firmware = or(of.str("Manufacturer"), "Unknown"), or(of.str("Model"), of.str("Name"), c.Name), or(of.str("FirmwareVersion"), "0")
+		c.Name = cmp.Or(of.str("Name"), c.Name)
+		c.Vendor, c.Product, c.Firmware = cmp.Or(of.str("Manufacturer"), "Unknown"), cmp.Or(of.str("Model"), of.str("Name"), c.Name), cmp.Or(of.str("FirmwareVersion"), "0")
 		bays := map[string]bool{}
 		for _, drive := range x.refs("Drives") {
 			m, ok := d.drive(drive)
@@ -46,15 +48,15 @@ func (d *deriver) storage(p *machine.Profile) {
 			id := fmt.Sprintf("Disk.%d", n)
 			n++
 			d.drives[drive] = id
-			d.place(tree+"/Drives/"+id, drive)
+			d.locate(tree+"/Drives/"+id, drive)
 			c.Bays = append(c.Bays, m)
 		}
 		c.RAID = d.raid(x, of)
 		if volumes := d.members(x, "Volumes"); len(volumes) > 0 && c.RAID != nil {
-			d.note("storage %s has %d volumes, which are not part of a model: create them anew", c.ID, len(volumes))
+			d.note("storage %s has %d volumes, which are not part of a model: create them in the lab", c.ID, len(volumes))
 		}
 		for _, f := range c.Flaws() {
-			d.note("storage %s: %s: must %s: left out", c.ID, f.Field, f.Must)
+			d.note("storage %s: left out: %s must %s", c.ID, f.Field, f.Must)
 			if strings.HasPrefix(f.Field, "raid") {
 				c.RAID = nil
 			}
@@ -65,27 +67,29 @@ func (d *deriver) storage(p *machine.Profile) {
 	}
 }
 
-// controller is the first controller of a storage.
-func (d *deriver) controller(x page, tree string) page {
+// controller returns the first controller of a Storage resource.
+func (d *deriver) controller(x resource, tree string) resource {
 	if at := d.members(x, "Controllers"); len(at) > 0 {
-		d.place(tree+"/Controllers/0", at[0])
-		return d.page(at[0])
+		d.locate(tree+"/Controllers/0", at[0])
+		return d.resource(at[0])
 	}
 	if all := x.objects("StorageControllers"); len(all) > 0 {
 		return all[0]
 	}
-	return page{}
+	return resource{}
 }
 
+// drive derives a drive. It returns false if the resource lacks what a model
+// needs.
 func (d *deriver) drive(at string) (storage.Model, bool) {
-	x := d.page(at)
+	x := d.resource(at)
 	if x == nil || x.absent() || x.num("CapacityBytes") <= 0 {
 		return storage.Model{}, false
 	}
 	m := storage.Model{
-		Vendor: or(x.str("Manufacturer"), "Unknown"), Product: or(x.str("Model"), "Unknown"), Revision: or(x.str("Revision"), x.str("FirmwareVersion"), "0"),
+		Vendor: cmp.Or(x.str("Manufacturer"), "Unknown"), Product: cmp.Or(x.str("Model"), "Unknown"), Revision: cmp.Or(x.str("Revision"), x.str("FirmwareVersion"), "0"),
 		Protocol: storage.Protocol(x.str("Protocol")), Media: storage.MediaType(x.str("MediaType")), Capacity: int64(x.num("CapacityBytes")),
-		RotationRPM: x.int("RotationSpeedRPM"), SpeedGbps: x.num("CapableSpeedGbs"), BlockSize: or(x.int("BlockSizeBytes"), 512), FormFactor: x.str("DriveFormFactor"),
+		RotationRPM: x.int("RotationSpeedRPM"), SpeedGbps: x.num("CapableSpeedGbs"), BlockSize: cmp.Or(x.int("BlockSizeBytes"), 512), FormFactor: x.str("DriveFormFactor"),
 	}
 	if m.Media == "SMR" || !m.Media.Known() {
 		m.Media = storage.SSD
@@ -109,14 +113,15 @@ func (d *deriver) drive(at string) (storage.Model, bool) {
 	return m, true
 }
 
-// allowable are the values that a parameter of an action takes.
-func (d *deriver) allowable(x page, action, parameter string) []string {
+// allowable returns the values that a parameter of an action takes, from its
+// ActionInfo or its AllowableValues annotation.
+func (d *deriver) allowable(x resource, action, parameter string) []string {
 	a, _ := x.sub("Actions")[action].(map[string]any)
-	of := page(a)
+	of := resource(a)
 	if all := of.texts(parameter + "@Redfish.AllowableValues"); len(all) > 0 {
 		return all
 	}
-	for _, p := range d.page(strings.TrimRight(of.str("@Redfish.ActionInfo"), "/")).objects("Parameters") {
+	for _, p := range d.resource(strings.TrimRight(of.str("@Redfish.ActionInfo"), "/")).objects("Parameters") {
 		if p.str("Name") == parameter {
 			return p.texts("AllowableValues")
 		}
@@ -124,13 +129,14 @@ func (d *deriver) allowable(x page, action, parameter string) []string {
 	return nil
 }
 
-// raid is what a controller can do; nil when it makes no volumes.
-func (d *deriver) raid(x, of page) *storage.RAID {
-	r := usualRAID
+// raid derives what a controller can do; it returns nil for one that creates
+// no volumes.
+func (d *deriver) raid(x, of resource) *storage.RAID {
+	r := defaultRAID
 	volumes := strings.TrimRight(x.str("Volumes/@odata.id"), "/")
-	can := d.page(volumes + "/Capabilities")
-	for _, c := range d.page(volumes).objects("@Redfish.CollectionCapabilities/Capabilities") {
-		if x := d.page(strings.TrimRight(c.str("CapabilitiesObject/@odata.id"), "/")); x != nil {
+	can := d.resource(volumes + "/Capabilities")
+	for _, c := range d.resource(volumes).objects("@Redfish.CollectionCapabilities/Capabilities") {
+		if x := d.resource(strings.TrimRight(c.str("CapabilitiesObject/@odata.id"), "/")); x != nil {
 			can = x
 		}
 	}
@@ -139,7 +145,7 @@ func (d *deriver) raid(x, of page) *storage.RAID {
 		types = can.texts("RAIDType@Redfish.AllowableValues")
 	}
 	for _, t := range types {
-		rule, ok := rules[storage.RAIDType(t)]
+		rule, ok := raidRules[storage.RAIDType(t)]
 		if !ok {
 			continue
 		}
@@ -149,13 +155,13 @@ func (d *deriver) raid(x, of page) *storage.RAID {
 	if len(r.Types) == 0 {
 		return nil
 	}
-	if n := d.page(volumes).int("@Redfish.CollectionCapabilities/MaxMembers"); n > 0 {
+	if n := d.resource(volumes).int("@Redfish.CollectionCapabilities/MaxMembers"); n > 0 {
 		r.MaxVolumes = n
 	}
 	var strips []int64
 	for _, name := range []string{"StripSizeBytes@Redfish.AllowableNumbers", "StripSizeBytes@Redfish.AllowableValues"} {
 		for _, v := range list(can[name]) {
-			if n := int64(page{"n": v}.num("n")); n > 0 && !slices.Contains(strips, n) {
+			if n := int64(resource{"n": v}.num("n")); n > 0 && !slices.Contains(strips, n) {
 				strips = append(strips, n)
 			}
 		}
@@ -163,8 +169,8 @@ func (d *deriver) raid(x, of page) *storage.RAID {
 	if len(strips) > 0 {
 		r.Strips = strips
 	}
-	take(&r.Write, can.texts("WriteCachePolicy@Redfish.AllowableValues"))
-	take(&r.Read, can.texts("ReadCachePolicy@Redfish.AllowableValues"))
+	setTexts(&r.Write, can.texts("WriteCachePolicy@Redfish.AllowableValues"))
+	setTexts(&r.Read, can.texts("ReadCachePolicy@Redfish.AllowableValues"))
 	_, r.Spares = can.sub("Links")["DedicatedSpareDrives@Redfish.OptionalOnCreate"]
 	if can == nil {
 		r.Spares = true
@@ -176,8 +182,8 @@ func (d *deriver) raid(x, of page) *storage.RAID {
 	return &r
 }
 
-// take puts texts in place of values.
-func take[T ~string](to *[]T, from []string) {
+// setTexts replaces a list of values, unless there are no new ones.
+func setTexts[T ~string](to *[]T, from []string) {
 	if len(from) == 0 {
 		return
 	}

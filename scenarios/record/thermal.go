@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -11,9 +12,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
 )
 
-// climates are how places in servers warm up, by their context: readings do not
-// tell.
-var climates = map[string]struct {
+// zoneDefaults holds the temperature rise (°C) when idle and at full load, and
+// the lag (s), by PhysicalContext. Readings do not tell them.
+var zoneDefaults = map[string]struct {
 	rise [2]float64
 	lag  float64
 }{
@@ -21,21 +22,22 @@ var climates = map[string]struct {
 	"Exhaust": {[2]float64{5, 20}, 75}, "SystemBoard": {[2]float64{6, 18}, 90},
 }
 
-// contexts are where else sensors are, and what a model has instead.
-var contexts = map[string]string{
+// contextAliases maps other values of PhysicalContext to those that a model
+// has.
+var contextAliases = map[string]string{
 	"CPUSubsystem": "CPU", "MemorySubsystem": "Memory", "Front": "Intake", "Back": "Exhaust", "Rear": "Exhaust", "Room": "Intake",
 }
 
-// works are how busy a server is: a BMC does not tell.
-var works = map[thermal.Work]int{
+// utilization is the load in percent by phase of work. No BMC shows it.
+var utilization = map[thermal.Work]int{
 	thermal.Starting: 20, thermal.Testing: 45, thermal.Waiting: 12, thermal.Loading: 40, thermal.Idling: 4, thermal.Working: 70,
 }
 
-// thermal makes the model of heat, fans and supplies.
+// thermal derives temperature zones, voltage rails, fans and power supplies.
 func (d *deriver) thermal(p *machine.Profile) {
-	x := d.page(d.chassis)
+	x := d.resource(d.chassis)
 	m := &p.Thermal
-	m.Ambient, m.Work = 22, works
+	m.Ambient, m.Work = 22, utilization
 	d.fans(&m.Fans, x)
 	d.supplies(&m.Supplies, x)
 	d.watts(p, x)
@@ -49,8 +51,8 @@ func (d *deriver) thermal(p *machine.Profile) {
 			rails = append(rails, s)
 		}
 	}
-	for _, g := range each(zones, p.Processors.Sockets) {
-		c := climates[g.context]
+	for _, g := range groupBySocket(zones, p.Processors.Sockets) {
+		c := zoneDefaults[g.context]
 		m.Zones = append(m.Zones, thermal.Zone{
 			ID: g.id, Name: g.name, Each: g.each, Context: g.context, Rise: c.rise, Lag: c.lag, Standby: g.standby, Limits: g.limits(),
 		})
@@ -58,7 +60,7 @@ func (d *deriver) thermal(p *machine.Profile) {
 	if len(m.Zones) == 0 {
 		m.Zones = []thermal.Zone{
 			{ID: "InletTemp", Name: "Inlet Temp", Context: "Intake", Lag: 60, Standby: true},
-			{ID: "CPU{n}Temp", Name: "CPU {n} Temp", Each: "socket", Context: "CPU", Rise: climates["CPU"].rise, Lag: climates["CPU"].lag},
+			{ID: "CPU{n}Temp", Name: "CPU {n} Temp", Each: "socket", Context: "CPU", Rise: zoneDefaults["CPU"].rise, Lag: zoneDefaults["CPU"].lag},
 		}
 	}
 	m.Fans.Follows = m.Zones[0].ID
@@ -68,58 +70,59 @@ func (d *deriver) thermal(p *machine.Profile) {
 			break
 		}
 	}
-	for _, g := range each(rails, p.Processors.Sockets) {
+	for _, g := range groupBySocket(rails, p.Processors.Sockets) {
 		if volts := g.volts(); volts > 0 {
 			m.Rails = append(m.Rails, thermal.Rail{ID: g.id, Name: g.name, Each: g.each, Context: g.context, Volts: volts, Droop: 1, Standby: g.standby})
 		}
 	}
 }
 
-// sensor is what a BMC tells of one.
+// sensor holds what a BMC shows of a sensor.
 type sensor struct {
 	at, id, name, kind, context, each string
 	standby                           bool
-	of                                page
+	of                                resource
 }
 
-// sensors are those of the chassis, or what the resources say that were there
-// before there were sensors.
-func (d *deriver) sensors(x page) []sensor {
+// sensors returns the Sensor resources of the chassis, or, on older services,
+// the entries of Thermal and Power.
+func (d *deriver) sensors(x resource) []sensor {
 	var out []sensor
 	seen := map[string]bool{}
-	add := func(at, id, kind, name, context string, of page) {
-		if to := contexts[context]; to != "" {
+	add := func(at, id, kind, name, context string, of resource) {
+		if to := contextAliases[context]; to != "" {
 			context = to
 		}
 		if id == "" || seen[id] {
 			return
 		}
 		seen[id] = true
-		if context != "PowerSupply" && context != "Fan" && climates[context].lag == 0 {
+		if context != "PowerSupply" && context != "Fan" && zoneDefaults[context].lag == 0 {
 			context = "SystemBoard"
 		}
-		standby := of.str("Status/State") == "Enabled" && d.page(d.system).str("PowerState") == "Off" || context == "Intake" || context == "Exhaust"
-		out = append(out, sensor{at: at, id: id, name: or(name, id), kind: kind, context: context, standby: standby, of: of})
+		standby := of.str("Status/State") == "Enabled" && d.resource(d.system).str("PowerState") == "Off" || context == "Intake" || context == "Exhaust"
+		out = append(out, sensor{at: at, id: id, name: cmp.Or(name, id), kind: kind, context: context, standby: standby, of: of})
 	}
 	for _, at := range d.members(x, "Sensors") {
-		s := d.page(at)
-		d.place("/redfish/v1/Chassis/{chassis}/Sensors/"+last(at), at)
+		s := d.resource(at)
+		d.locate("/redfish/v1/Chassis/{chassis}/Sensors/"+last(at), at)
 		add(at, last(at), s.str("ReadingType"), s.str("Name"), s.str("PhysicalContext"), s)
 	}
 	if len(out) > 0 {
 		return out
 	}
-	for _, s := range d.page(strings.TrimRight(x.str("Thermal/@odata.id"), "/")).objects("Temperatures") {
-		add("", plain(s.str("Name")), "Temperature", s.str("Name"), s.str("PhysicalContext"), s)
+	for _, s := range d.resource(strings.TrimRight(x.str("Thermal/@odata.id"), "/")).objects("Temperatures") {
+		add("", segment(s.str("Name")), "Temperature", s.str("Name"), s.str("PhysicalContext"), s)
 	}
-	for _, s := range d.page(strings.TrimRight(x.str("Power/@odata.id"), "/")).objects("Voltages") {
-		add("", plain(s.str("Name")), "Voltage", s.str("Name"), s.str("PhysicalContext"), s)
+	for _, s := range d.resource(strings.TrimRight(x.str("Power/@odata.id"), "/")).objects("Voltages") {
+		add("", segment(s.str("Name")), "Voltage", s.str("Name"), s.str("PhysicalContext"), s)
 	}
 	return out
 }
 
-// plain is a name as a segment of an address.
-func plain(name string) string {
+// segment returns a name without the characters that a URI segment must not
+// have.
+func segment(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
 			return r
@@ -128,8 +131,9 @@ func plain(name string) string {
 	}, name)
 }
 
-// each puts sensors that there are at every socket together.
-func each(all []sensor, sockets int) []sensor {
+// groupBySocket replaces the sensors that every socket has by one whose ID and
+// name contain {n}.
+func groupBySocket(all []sensor, sockets int) []sensor {
 	find := func(id string) bool { return slices.ContainsFunc(all, func(s sensor) bool { return s.id == id }) }
 	done := map[string]bool{}
 	var out []sensor
@@ -138,15 +142,15 @@ func each(all []sensor, sockets int) []sensor {
 			continue
 		}
 		for i := range s.id {
-			// Of all ones in the name it is one that counts sockets.
+			// One of the digits 1 in the ID is the number of the socket.
 			if s.id[i] != '1' || s.context != "CPU" && s.context != "Memory" && sockets < 2 {
 				continue
 			}
-			whole := sockets > 1
+			complete := sockets > 1
 			for n := 1; n <= sockets; n++ {
-				whole = whole && find(s.id[:i]+strconv.Itoa(n)+s.id[i+1:])
+				complete = complete && find(s.id[:i]+strconv.Itoa(n)+s.id[i+1:])
 			}
-			if !whole || find(s.id[:i]+strconv.Itoa(sockets+1)+s.id[i+1:]) || strings.Count(s.name, "1") != strings.Count(s.id, "1") {
+			if !complete || find(s.id[:i]+strconv.Itoa(sockets+1)+s.id[i+1:]) || strings.Count(s.name, "1") != strings.Count(s.id, "1") {
 				continue
 			}
 			for n := 1; n <= sockets; n++ {
@@ -166,7 +170,8 @@ func each(all []sensor, sockets int) []sensor {
 	return out
 }
 
-// limit is a threshold, in the form of sensors or in that of before.
+// limit returns a threshold by its name in Sensor, or else by its older name
+// in Thermal and Power.
 func (s *sensor) limit(name, before string) *float64 {
 	v, ok := s.of.at("Thresholds/" + name + "/Reading").(float64)
 	if !ok {
@@ -178,6 +183,7 @@ func (s *sensor) limit(name, before string) *float64 {
 	return &v
 }
 
+// limits returns the thresholds and the hysteresis.
 func (s *sensor) limits() thermal.Limits {
 	l := thermal.Limits{
 		LowCritical: s.limit("LowerCritical", "LowerThresholdCritical"), LowCaution: s.limit("LowerCaution", "LowerThresholdNonCritical"),
@@ -198,7 +204,7 @@ func (s *sensor) limits() thermal.Limits {
 	before := math.Inf(-1)
 	for _, at := range []**float64{&l.LowCritical, &l.LowCaution, &l.Caution, &l.Critical, &l.Fatal} {
 		if *at != nil && **at <= before {
-			*at = nil // a BMC that has it twice, or has nonsense
+			*at = nil // thresholds that do not ascend are dropped
 		}
 		if *at != nil {
 			before = **at
@@ -207,37 +213,38 @@ func (s *sensor) limits() thermal.Limits {
 	return l
 }
 
-// volts is what a rail has: the limits are a tenth below and above, else it is
-// what reads.
+// volts returns the nominal voltage of a rail: the middle between the critical
+// limits, which are a tenth below and above it, or else the reading.
 func (s *sensor) volts() float64 {
 	round := func(v float64) float64 { return math.Round(v*100) / 100 }
 	low, high := s.limit("LowerCritical", "LowerThresholdCritical"), s.limit("UpperCritical", "UpperThresholdCritical")
 	if low != nil && high != nil {
 		return round((*low + *high) / 2)
 	}
-	return round(or(s.of.num("Reading"), s.of.num("ReadingVolts")))
+	return round(cmp.Or(s.of.num("Reading"), s.of.num("ReadingVolts")))
 }
 
-func (d *deriver) fans(f *thermal.Fans, x page) {
-	sub := d.page(strings.TrimRight(x.str("ThermalSubsystem/@odata.id"), "/"))
+// fans derives the fans.
+func (d *deriver) fans(f *thermal.Fans, x resource) {
+	sub := d.resource(strings.TrimRight(x.str("ThermalSubsystem/@odata.id"), "/"))
 	for _, at := range d.members(sub, "Fans") {
-		one := d.page(at)
+		one := d.resource(at)
 		if one.absent() {
 			continue
 		}
 		f.Count++
-		d.place("/redfish/v1/Chassis/{chassis}/ThermalSubsystem/Fans/"+thermal.FanID(f.Count-1), at)
+		d.locate("/redfish/v1/Chassis/{chassis}/ThermalSubsystem/Fans/"+thermal.FanID(f.Count-1), at)
 		if f.Count == 1 {
 			f.RPM, f.Vendor, f.Product = one.num("RatedSpeedRPM"), one.str("Manufacturer"), one.str("Model")
-			limits := d.page(strings.TrimRight(one.str("SpeedPercent/DataSourceUri"), "/"))
+			limits := d.resource(strings.TrimRight(one.str("SpeedPercent/DataSourceUri"), "/"))
 			f.Least = 2 * limits.num("Thresholds/LowerCritical/Reading")
 		}
 	}
 	if f.Count == 0 {
-		for _, one := range d.page(strings.TrimRight(x.str("Thermal/@odata.id"), "/")).objects("Fans") {
+		for _, one := range d.resource(strings.TrimRight(x.str("Thermal/@odata.id"), "/")).objects("Fans") {
 			if !one.absent() {
 				f.Count++
-				f.Vendor, f.Product, f.RPM = or(f.Vendor, one.str("Manufacturer")), or(f.Product, one.str("Model")), or(f.RPM, one.num("MaxReadingRange"))
+				f.Vendor, f.Product, f.RPM = cmp.Or(f.Vendor, one.str("Manufacturer")), cmp.Or(f.Product, one.str("Model")), cmp.Or(f.RPM, one.num("MaxReadingRange"))
 			}
 		}
 	}
@@ -245,30 +252,31 @@ func (d *deriver) fans(f *thermal.Fans, x page) {
 		return
 	}
 	f.Needed = f.Count
-	old := d.page(strings.TrimRight(x.str("Thermal/@odata.id"), "/"))
+	old := d.resource(strings.TrimRight(x.str("Thermal/@odata.id"), "/"))
 	for _, r := range append(sub.objects("FanRedundancy"), old.objects("Redundancy")...) {
-		if n := or(r.int("MinNeededInGroup"), r.int("MinNumNeeded")); n > 0 {
+		if n := cmp.Or(r.int("MinNeededInGroup"), r.int("MinNumNeeded")); n > 0 {
 			f.Needed = min(n, f.Count)
 			break
 		}
 	}
-	f.RPM, f.Curve = or(max(0, f.RPM), 16000), [2]float64{38, 82}
+	f.RPM, f.Curve = cmp.Or(max(0, f.RPM), 16000), [2]float64{38, 82}
 	if f.Least <= 0 || f.Least > 100 {
 		f.Least = 20
 	}
 }
 
-// mains are voltages by what Redfish calls them.
-var mains = map[string]float64{"AC100To127V": 115, "AC100To277V": 230, "AC120V": 120, "AC100To240V": 230, "AC200To240V": 230, "AC208V": 208, "AC230V": 230, "AC240V": 240, "AC277V": 277, "DCNeg48V": 48, "DC48V": 48, "DC380V": 380}
+// inputVolts holds voltages by Redfish's names of input voltage types.
+var inputVolts = map[string]float64{"AC100To127V": 115, "AC100To277V": 230, "AC120V": 120, "AC100To240V": 230, "AC200To240V": 230, "AC208V": 208, "AC230V": 230, "AC240V": 240, "AC277V": 277, "DCNeg48V": 48, "DC48V": 48, "DC380V": 380}
 
-func (d *deriver) supplies(s *thermal.Supplies, x page) {
-	old := d.page(strings.TrimRight(x.str("Power/@odata.id"), "/"))
-	sub := d.page(strings.TrimRight(x.str("PowerSubsystem/@odata.id"), "/"))
-	var all []page
+// supplies derives the power supplies.
+func (d *deriver) supplies(s *thermal.Supplies, x resource) {
+	old := d.resource(strings.TrimRight(x.str("Power/@odata.id"), "/"))
+	sub := d.resource(strings.TrimRight(x.str("PowerSubsystem/@odata.id"), "/"))
+	var all []resource
 	for _, at := range d.members(sub, "PowerSupplies") {
-		if one := d.page(at); !one.absent() {
+		if one := d.resource(at); !one.absent() {
 			all = append(all, one)
-			d.place(fmt.Sprintf("/redfish/v1/Chassis/{chassis}/PowerSubsystem/PowerSupplies/%s", thermal.SupplyID(len(all)-1)), at)
+			d.locate(fmt.Sprintf("/redfish/v1/Chassis/{chassis}/PowerSubsystem/PowerSupplies/%s", thermal.SupplyID(len(all)-1)), at)
 		}
 	}
 	if len(all) == 0 {
@@ -284,13 +292,13 @@ func (d *deriver) supplies(s *thermal.Supplies, x page) {
 	one := all[0]
 	s.Count, s.Needed = len(all), max(1, len(all)-1)
 	for _, r := range append(sub.objects("PowerSupplyRedundancy"), old.objects("Redundancy")...) {
-		if n := or(r.int("MinNeededInGroup"), r.int("MinNumNeeded")); n > 0 {
+		if n := cmp.Or(r.int("MinNeededInGroup"), r.int("MinNumNeeded")); n > 0 {
 			s.Needed = min(n, s.Count)
 			break
 		}
 	}
-	s.Watts = or(max(0, one.num("PowerCapacityWatts")), 800)
-	s.Volts, s.Hertz, s.Efficiency = or(mains[one.str("InputNominalVoltageType")], mains[one.str("LineInputVoltageType")], 230), 50, 92
+	s.Watts = cmp.Or(max(0, one.num("PowerCapacityWatts")), 800)
+	s.Volts, s.Hertz, s.Efficiency = cmp.Or(inputVolts[one.str("InputNominalVoltageType")], inputVolts[one.str("LineInputVoltageType")], 230), 50, 92
 	if e := one.num("EfficiencyPercent"); e > 0 && e <= 100 {
 		s.Efficiency = e
 	}
@@ -300,21 +308,22 @@ func (d *deriver) supplies(s *thermal.Supplies, x page) {
 	s.Vendor, s.Product, s.PartNumber = one.str("Manufacturer"), one.str("Model"), one.str("PartNumber")
 }
 
-// watts is what the server draws: from what its chassis says that it can, else
-// from what its processors and its supplies can.
-func (d *deriver) watts(p *machine.Profile, x page) {
+// watts derives the power that the server draws from the chassis's figures, or
+// else from its processors.
+func (d *deriver) watts(p *machine.Profile, x resource) {
 	m := &p.Thermal
-	sub := d.page(strings.TrimRight(x.str("PowerSubsystem/@odata.id"), "/"))
-	e := or(m.Supplies.Efficiency, 100) / 100
-	// What the chassis says is of the mains, and a tenth more, rounded up to tens.
+	sub := d.resource(strings.TrimRight(x.str("PowerSubsystem/@odata.id"), "/"))
+	e := cmp.Or(m.Supplies.Efficiency, 100) / 100
+	// The chassis shows the power at the mains plus a tenth, rounded up to
+	// tens.
 	back := func(w float64) float64 { return math.Round((w - 5) * e / 1.1) }
-	old := d.page(strings.TrimRight(x.str("Power/@odata.id"), "/"))
+	old := d.resource(strings.TrimRight(x.str("Power/@odata.id"), "/"))
 	requested := sub.num("Allocation/RequestedWatts")
 	if all := old.objects("PowerControl"); requested == 0 && len(all) > 0 {
 		requested = all[0].num("PowerRequestedWatts")
 	}
-	m.Watts.Full = or(requested, max(0, back(x.num("MaxPowerWatts"))), float64(p.Processors.Sockets*or(p.Processors.Watts, 150)+200))
-	m.Watts.Idle = or(max(0, back(x.num("MinPowerWatts"))), math.Round(m.Watts.Full/5))
+	m.Watts.Full = cmp.Or(requested, max(0, back(x.num("MaxPowerWatts"))), float64(p.Processors.Sockets*cmp.Or(p.Processors.Watts, 150)+200))
+	m.Watts.Idle = cmp.Or(max(0, back(x.num("MinPowerWatts"))), math.Round(m.Watts.Full/5))
 	m.Watts.Standby = 14
 	if m.Watts.Idle <= m.Watts.Standby {
 		m.Watts.Idle = 2 * m.Watts.Standby

@@ -6,9 +6,9 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/capture"
 )
 
-// landmarks are the resources of the tree that there is one of, with the link
-// that leads there from another.
-var landmarks = []struct{ tree, from, link string }{
+// linkedResources lists the resources that exist once, each with the resource
+// and the property that link to it. All URIs are the standard ones.
+var linkedResources = []struct{ tree, from, link string }{
 	{"/redfish/v1/Systems", capture.Root, "Systems"},
 	{"/redfish/v1/Chassis", capture.Root, "Chassis"},
 	{"/redfish/v1/Managers", capture.Root, "Managers"},
@@ -66,32 +66,33 @@ const (
 	chassis = "/redfish/v1/Chassis/{chassis}"
 )
 
-// landmarks finds them.
-func (d *deriver) landmarks() {
-	d.place(capture.Root, capture.Root)
-	d.place(system, d.system)
-	d.place(manager, d.manager)
-	d.place(chassis, d.chassis)
-	for _, l := range landmarks {
-		at := d.link(d.places[l.from], l.link)
-		if d.c.Pages[at] == nil {
+// locateLinkedResources follows the links of linkedResources, and locates their
+// members where the IDs of members are known.
+func (d *deriver) locateLinkedResources() {
+	d.locate(capture.Root, capture.Root)
+	d.locate(system, d.system)
+	d.locate(manager, d.manager)
+	d.locate(chassis, d.chassis)
+	for _, l := range linkedResources {
+		at := d.link(d.locations[l.from], l.link)
+		if d.capture.Resources[at] == nil {
 			continue
 		}
-		d.place(l.tree, at)
+		d.locate(l.tree, at)
 	}
-	// What has a name of its own there, and is what stands in the same place of
-	// the collection here.
-	media := d.places["/redfish/v1/Systems/{system}/VirtualMedia"]
-	for _, at := range d.c.Members(media) {
-		d.place("/redfish/v1/Systems/{system}/VirtualMedia/"+last(at), at)
+	// The IDs of virtual media and of the first network interface may differ from
+	// the emulator's.
+	media := d.locations["/redfish/v1/Systems/{system}/VirtualMedia"]
+	for _, at := range d.capture.Members(media) {
+		d.locate("/redfish/v1/Systems/{system}/VirtualMedia/"+last(at), at)
 	}
 	for at, tree := range map[string]string{d.manager: manager, d.system: system} {
-		of := d.page(at)
+		of := d.resource(at)
 		if all := d.members(of, "EthernetInterfaces"); tree == manager && len(all) > 0 {
-			d.place(tree+"/EthernetInterfaces/1", all[0])
+			d.locate(tree+"/EthernetInterfaces/1", all[0])
 		}
 	}
 }
 
-// under says whether an address is another one or below it.
-func under(at, of string) bool { return at == of || strings.HasPrefix(at, of+"/") }
+// isUnder reports whether a URI equals another one or is below it.
+func isUnder(at, of string) bool { return at == of || strings.HasPrefix(at, of+"/") }

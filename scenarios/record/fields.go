@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,29 +13,30 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/capture"
 )
 
-// change is one thing that a record can say of a BMC.
-type change struct {
-	what string
-	to   func(r *dialect.Record)
+// derivedField sets fields of a dialect's record that belong together.
+type derivedField struct {
+	name string
+	set  func(r *dialect.Record)
 }
 
-// scalars makes of a record what the capture tells of all but addresses and
-// bodies, where that differs from what was shown with it. What a record may not
-// say is left as the base has it. It says whether anything has changed.
-func (d *deriver) scalars(r *dialect.Record, shown *deriver) bool {
-	shown.landmarks()
+// applyFields sets the fields of a dialect's record in which the capture differs
+// from the capture of the model that was served with the record. A value that the
+// record's validation refuses stays as in the base. URIs and bodies are compared
+// elsewhere. It reports whether the record has changed.
+func (d *deriver) applyFields(r *dialect.Record, shown *deriver) bool {
+	shown.locateLinkedResources()
 	base := *r
-	told := shown.changes()
-	for i, c := range d.changes() {
+	shownFields := shown.derivedFields()
+	for i, c := range d.derivedFields() {
 		is, was, try := base, base, *r
-		c.to(&is)
-		told[i].to(&was)
+		c.set(&is)
+		shownFields[i].set(&was)
 		if reflect.DeepEqual(is, was) {
 			continue
 		}
-		c.to(&try)
+		c.set(&try)
 		if err := try.Validate(); err != nil {
-			d.note("%s: as %s has it: %v", c.what, r.Name, err)
+			d.note("%s: kept as in dialect %s: %v", c.name, r.Name, err)
 			continue
 		}
 		*r = try
@@ -42,15 +44,15 @@ func (d *deriver) scalars(r *dialect.Record, shown *deriver) bool {
 	return !reflect.DeepEqual(*r, base)
 }
 
-// changes are all that a record can say so.
-func (d *deriver) changes() []change {
-	root, m, s := d.page(capture.Root), d.page(d.manager), d.page(d.system)
+// derivedFields lists the fields of a record that a capture tells.
+func (d *deriver) derivedFields() []derivedField {
+	root, m, s := d.resource(capture.Root), d.resource(d.manager), d.resource(d.system)
 	text := func(to *string, v string) {
 		if v != "" {
 			*to = v
 		}
 	}
-	return []change{
+	return []derivedField{
 		{"the service", func(r *dialect.Record) {
 			text(&r.Product, root.str("Product"))
 			text(&r.Vendor, root.str("Vendor"))
@@ -76,7 +78,7 @@ func (d *deriver) changes() []change {
 		}},
 		{"virtual media", d.media},
 		{"accounts", func(r *dialect.Record) {
-			a := d.page(d.places["/redfish/v1/AccountService"])
+			a := d.resource(d.locations["/redfish/v1/AccountService"])
 			p := &r.BMC.Accounts.Policy
 			number := func(to *int, name string) {
 				if n := a.int(name); n > 0 {
@@ -86,30 +88,30 @@ func (d *deriver) changes() []change {
 			number(&p.MinPassword, "MinPasswordLength")
 			number(&p.MaxPassword, "MaxPasswordLength")
 			number(&p.LockoutThreshold, "AccountLockoutThreshold")
-			span(&p.LockoutDuration, a, "AccountLockoutDuration")
-			span(&p.LockoutCounterResetAfter, a, "AccountLockoutCounterResetAfter")
+			setSeconds(&p.LockoutDuration, a, "AccountLockoutDuration")
+			setSeconds(&p.LockoutCounterResetAfter, a, "AccountLockoutCounterResetAfter")
 		}},
 		{"sessions", func(r *dialect.Record) {
-			span(&r.BMC.SessionTimeout, d.page(d.places["/redfish/v1/SessionService"]), "SessionTimeout")
+			setSeconds(&r.BMC.SessionTimeout, d.resource(d.locations["/redfish/v1/SessionService"]), "SessionTimeout")
 		}},
 		{"images", func(r *dialect.Record) {
-			if n := int64(d.page(d.places["/redfish/v1/UpdateService"]).num("MaxImageSizeBytes")); n > 0 {
+			if n := int64(d.resource(d.locations["/redfish/v1/UpdateService"]).num("MaxImageSizeBytes")); n > 0 {
 				r.MaxImageBytes = n
 			}
 		}},
 		{"logs", func(r *dialect.Record) {
 			if all := d.members(s, "LogServices"); len(all) > 0 {
-				r.Logs.System = prefer(all, r.Logs.System)
+				r.Logs.System = preferredID(all, r.Logs.System)
 			}
 			if all := d.members(m, "LogServices"); len(all) > 0 {
-				r.Logs.Manager = prefer(all, r.Logs.Manager)
+				r.Logs.Manager = preferredID(all, r.Logs.Manager)
 			}
 		}},
 		{"ETags", func(r *dialect.Record) {
-			switch d.c.Habits.ETag {
+			switch d.capture.Habits.ETag {
 			case capture.WeakETag:
 				r.Protocol.ETags.Format = dialect.Weak
-			case capture.TwiceETag:
+			case capture.DoubleQuotedETag:
 				r.Protocol.ETags.Format = dialect.DoubleQuoted
 			case capture.StrongETag:
 				r.Protocol.ETags.Format = dialect.Strong
@@ -117,11 +119,11 @@ func (d *deriver) changes() []change {
 		}},
 		{"queries", d.queries},
 		{"the protocol", func(r *dialect.Record) {
-			h := d.c.Habits
-			if len(h.Queries) > 0 { // it was probed
-				r.Protocol.Gzip, r.Protocol.CloseAfterResponse, r.Presentation.TrailingSlash, r.Presentation.IgnoreURICase = h.Gzip, h.Close, h.Slash, h.Fold
-				r.Presentation.Errors.SingleObject, r.Presentation.Errors.IDsOnly = h.Error.One, h.Error.Terse
-				if h.Error.Code != "" || strings.Count(r.Presentation.Errors.Code, ".") < 2 { // else it is a message, as is usual
+			h := d.capture.Habits
+			if len(h.Queries) > 0 { // the behavior was probed
+				r.Protocol.Gzip, r.Protocol.CloseAfterResponse, r.Presentation.TrailingSlash, r.Presentation.IgnoreURICase = h.Gzip, h.ClosesConnection, h.TrailingSlash, h.IgnoresCase
+				r.Presentation.Errors.SingleObject, r.Presentation.Errors.IDsOnly = h.Error.SingleObject, h.Error.IDsOnly
+				if h.Error.Code != "" || strings.Count(r.Presentation.Errors.Code, ".") < 2 { // otherwise it is a MessageId, as DSP0266 says
 					r.Presentation.Errors.Code = h.Error.Code
 				}
 			}
@@ -129,9 +131,9 @@ func (d *deriver) changes() []change {
 	}
 }
 
-// prefer is the last segment of that address which has this one, else of the
-// first.
-func prefer(all []string, id string) string {
+// preferredID returns id if one of the URIs ends with it, else the last
+// segment of the first URI.
+func preferredID(all []string, id string) string {
 	for _, at := range all {
 		if last(at) == id {
 			return id
@@ -140,18 +142,22 @@ func prefer(all []string, id string) string {
 	return last(all[0])
 }
 
-func span(to *time.Duration, p page, name string) {
+// setSeconds sets a duration from a property in seconds, if the property is
+// positive.
+func setSeconds(to *time.Duration, p resource, name string) {
 	if n := p.num(name); n > 0 {
 		*to = time.Duration(n) * time.Second
 	}
 }
 
-func (d *deriver) resets(s page, usual []machine.ResetKind) []machine.ResetKind {
+// resets returns the allowable values of ComputerSystem.Reset, or usual where
+// the BMC has none or values that are not Redfish's.
+func (d *deriver) resets(s resource, usual []machine.ResetKind) []machine.ResetKind {
 	var out []machine.ResetKind
 	for _, t := range d.allowable(s, "#ComputerSystem.Reset", "ResetType") {
 		k := machine.ResetKind(t)
 		if !slices.Contains(machine.ResetKinds, k) {
-			return usual // the vendor has words of his own
+			return usual // the vendor uses reset types that Redfish does not define
 		}
 		if !slices.Contains(out, k) {
 			out = append(out, k)
@@ -163,16 +169,18 @@ func (d *deriver) resets(s page, usual []machine.ResetKind) []machine.ResetKind 
 	return out
 }
 
+// media sets the slots of virtual media, and whether media is inserted by
+// PATCH.
 func (d *deriver) media(r *dialect.Record) {
 	var slots []bmc.SlotSpec
 	patched := true
-	for _, at := range d.c.Members(d.places["/redfish/v1/Systems/{system}/VirtualMedia"]) {
-		x := d.page(at)
+	for _, at := range d.capture.Members(d.locations["/redfish/v1/Systems/{system}/VirtualMedia"]) {
+		x := d.resource(at)
 		types := x.texts("MediaTypes")
 		if len(types) == 0 {
 			types = []string{"CD", "DVD"}
 		}
-		slots = append(slots, bmc.SlotSpec{ID: last(at), Name: or(x.str("Name"), last(at)), Types: types})
+		slots = append(slots, bmc.SlotSpec{ID: last(at), Name: cmp.Or(x.str("Name"), last(at)), Types: types})
 		_, acts := x.sub("Actions")["#VirtualMedia.InsertMedia"]
 		patched = patched && !acts
 	}
@@ -181,21 +189,22 @@ func (d *deriver) media(r *dialect.Record) {
 	}
 }
 
+// queries sets the query parameters that were found to work.
 func (d *deriver) queries(r *dialect.Record) {
 	q := &r.Protocol.Queries
 	for name, to := range map[string][]*bool{
 		"$select": {&q.Select}, "$top": {&q.TopSkip}, "$filter": {&q.Filter}, "only": {&q.Only},
 	} {
-		if how, tried := d.c.Habits.Queries[name]; tried {
+		if how, tried := d.capture.Habits.Queries[name]; tried {
 			for _, t := range to {
 				*t = how == "works"
 			}
 		}
 	}
-	if how, tried := d.c.Habits.Queries["$expand"]; tried && how != "works" {
+	if how, tried := d.capture.Habits.Queries["$expand"]; tried && how != "works" {
 		q.ExpandAll, q.ExpandLinks, q.ExpandRest, q.MaxLevels = false, false, false, 0
 	}
-	switch how := d.c.Habits.Queries["$nonsense"]; {
+	switch how := d.capture.Habits.Queries["$nonsense"]; {
 	case how == "ignored":
 		q.Unknown = dialect.Ignored
 	case how == "501":

@@ -5,10 +5,12 @@ import (
 	"strings"
 )
 
-// page is the body of a resource.
-type page map[string]any
+// resource is the body of a Redfish resource.
+type resource map[string]any
 
-func (p page) at(path string) any {
+// at returns the value at a path of property names, separated by slashes; nil
+// if there is none.
+func (p resource) at(path string) any {
 	var v any = map[string]any(p)
 	for _, name := range strings.Split(path, "/") {
 		m, _ := v.(map[string]any)
@@ -19,12 +21,15 @@ func (p page) at(path string) any {
 	return v
 }
 
-func (p page) str(path string) string {
+// str returns the text at a path without surrounding spaces.
+func (p resource) str(path string) string {
 	s, _ := p.at(path).(string)
 	return strings.TrimSpace(s)
 }
 
-func (p page) num(path string) float64 {
+// num returns the number at a path; a text is parsed, and 0 stands for no
+// number.
+func (p resource) num(path string) float64 {
 	switch v := p.at(path).(type) {
 	case float64:
 		return v
@@ -35,17 +40,17 @@ func (p page) num(path string) float64 {
 	return 0
 }
 
-func (p page) int(path string) int { return int(p.num(path)) }
+func (p resource) int(path string) int { return int(p.num(path)) }
 
-// sub is an object in it.
-func (p page) sub(path string) page {
+// sub returns the object at a path.
+func (p resource) sub(path string) resource {
 	m, _ := p.at(path).(map[string]any)
 	return m
 }
 
-// objects are the objects of a list in it.
-func (p page) objects(path string) []page {
-	var out []page
+// objects returns the objects in the list at a path.
+func (p resource) objects(path string) []resource {
+	var out []resource
 	for _, v := range list(p.at(path)) {
 		if m, ok := v.(map[string]any); ok {
 			out = append(out, m)
@@ -54,7 +59,8 @@ func (p page) objects(path string) []page {
 	return out
 }
 
-func (p page) texts(path string) []string {
+// texts returns the texts in the list at a path.
+func (p resource) texts(path string) []string {
 	var out []string
 	for _, v := range list(p.at(path)) {
 		if s, ok := v.(string); ok {
@@ -64,8 +70,8 @@ func (p page) texts(path string) []string {
 	return out
 }
 
-// refs are the addresses that a list of links leads to.
-func (p page) refs(path string) []string {
+// refs returns the URIs in the list of links at a path.
+func (p resource) refs(path string) []string {
 	var out []string
 	for _, l := range p.objects(path) {
 		out = append(out, strings.TrimRight(l.str("@odata.id"), "/"))
@@ -73,24 +79,13 @@ func (p page) refs(path string) []string {
 	return out
 }
 
-// absent says whether what the page is of is not there.
-func (p page) absent() bool {
+// absent reports whether Status/State is Absent.
+func (p resource) absent() bool {
 	s := p.str("Status/State")
 	return s == "Absent"
 }
 
 func list(v any) []any { l, _ := v.([]any); return l }
 
-// last is the last segment of an address.
+// last returns the last segment of a URI.
 func last(at string) string { return at[strings.LastIndexByte(at, '/')+1:] }
-
-// or is the first value that is not zero.
-func or[T comparable](all ...T) T {
-	var zero T
-	for _, v := range all {
-		if v != zero {
-			return v
-		}
-	}
-	return zero
-}
