@@ -14,7 +14,7 @@ func (s *Service) injectDatagramFault(st *bmcState, way string, data []byte, del
 		deliver(data)
 		return
 	}
-	d := s.c.DatagramFault(st.host, way)
+	d := s.c.DatagramFault(st.Host, way)
 	held := st.takeDelayed(way)
 	switch d.Wire {
 	case fault.Lost:

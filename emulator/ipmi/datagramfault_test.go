@@ -11,9 +11,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/fault"
 )
 
-// line is a Socket whose other end is a test.
+// line is a Socket at whose other end is a test.
 type line struct {
-	in   chan []byte // pings; those with odd tags are for the second BMC
+	in   chan []byte // ASF presence pings; those with odd tags are for the second BMC
 	mu   sync.Mutex
 	sent [][]byte
 }
@@ -39,9 +39,9 @@ type pair [2]Host
 
 func (p pair) IPMIAt(at netip.AddrPort) (Host, bool) { return p[at.Addr().As4()[3]-1], true }
 
-// Datagrams that are late come beside those that are not: each has its answer,
-// which bears its own tag (§13.2.4).
-func TestDelayedDatagramsGetTheirOwnResponses(t *testing.T) {
+// Delayed datagrams are handled while others arrive. Each ping gets its pong,
+// which has the ping's message tag (§13.2.4).
+func TestDelayedPingsGetPongsWithTheirTags(t *testing.T) {
 	const pings = 200
 	prompt, slow := newHost(t), newHost(t)
 	c := clock.NewVirtual(time.Unix(1_800_000_000, 0))
@@ -66,11 +66,11 @@ func TestDelayedDatagramsGetTheirOwnResponses(t *testing.T) {
 	seen := map[byte]bool{}
 	for _, b := range l.sent {
 		if len(b) != 28 || b[8] != 0x40 {
-			t.Fatalf("answer [% x] is no pong", b)
+			t.Fatalf("[% x] is not a presence pong", b)
 		}
 		seen[b[9]] = true
 	}
 	if len(seen) != pings {
-		t.Errorf("%d of %d pings have their answers", len(seen), pings)
+		t.Errorf("%d of %d pings got their pongs", len(seen), pings)
 	}
 }

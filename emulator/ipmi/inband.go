@@ -3,7 +3,7 @@ package ipmi
 import (
 	"context"
 
-	"github.com/metalab-dev/metalab/emulator/ipmi/session"
+	"github.com/metalab-dev/metalab/emulator/ipmi/command"
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
 
@@ -23,29 +23,12 @@ func (s *Service) ExecuteInBand(ctx context.Context, h Host, r InBandRequest) (c
 	}
 	st := s.state(h)
 	s.exclusively(st, func() {
-		st.invalidateSessions(s.c.Rand)
-		req := wire.Request{
-			To: bmcAddress, ToLUN: r.LUN & 3, NetFn: wire.NetFn(r.NetFn), From: systemSoftware, FromLUN: softwareLUN, Cmd: r.Cmd, Data: r.Data,
-		}
-		x := &request{
-			ctx: ctx, service: s, host: h, state: st, session: systemSession(), now: h.Now(), fn: req.NetFn, cmd: req.Cmd, lun: req.ToLUN,
-			data: req.Data, source: req.From, inBand: true,
-		}
-		c := s.execute(x, s.lookup(st, &req))
-		data = withDefiningBody(&req, x.out)
-		if code = byte(c); x.after != nil {
-			x.after()
+		st.InvalidateSessions(s.c.Rand)
+		x := command.NewInBand(ctx, &st.State, r.LUN, wire.NetFn(r.NetFn), r.Cmd, r.Data)
+		code = byte(s.execute(x, x.Row()))
+		if data = x.ResponseData(); x.After != nil {
+			x.After()
 		}
 	})
 	return code, data, true
-}
-
-// systemSoftware is the software ID of system software: 41h (table 5-4).
-const systemSoftware = 0x41
-
-// systemSession returns the stand-in for the session that in-band requests do
-// not have; it has every right.
-func systemSession() *session.Session {
-	u := session.User{Limit: wire.Administrator}
-	return &session.Session{User: u, Limit: wire.Administrator, Privilege: wire.Administrator}
 }

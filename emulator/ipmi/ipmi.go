@@ -1,9 +1,10 @@
 // Package ipmi implements IPMI 2.0 for the BMCs of a rack: one Service answers
-// the datagrams of all of them. Requests become commands to the machine and to
-// the BMC, and responses are read from the same views that Redfish shows. The
-// package owns the command table; it stores nothing but sessions and other
-// state that a real BMC loses in a restart. It opens no socket, and knows
-// neither the lab that runs it nor Redfish.
+// the datagrams of all of them. It receives and sends datagrams, passes them
+// through the sessions of their BMC, runs the rows of the command table of
+// package command one request at a time for each BMC, and connects SOL payloads
+// to the machines' consoles. It stores nothing but sessions and other state
+// that a real BMC loses in a restart. It opens no socket, and knows neither the
+// lab that runs it nor Redfish.
 package ipmi
 
 import (
@@ -13,37 +14,19 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/clock"
-	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/fault"
-	"github.com/metalab-dev/metalab/emulator/ipmi/session"
-	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/ipmi/command"
 )
 
-// Host is what the service needs of one host. Views are immutable; commands
-// return after their effect is stored.
-type Host interface {
-	Name() string
-	Dialect() *dialect.Record
-	Machine() *machine.View
-	BMC() *bmc.View
-	Now() time.Time // lab time
-	// Accounts returns the BMC's accounts with their passwords, which RAKP
-	// needs. The slice is never changed.
-	Accounts() []bmc.Account
-	// KG returns the BMC key K_G; nil when there is none.
-	KG() []byte
-	// FactoryCertificate returns the certificate that the BMC came with.
-	FactoryCertificate() (bmc.KeyedCertificate, error)
-	// Login checks credentials and counts the login.
-	Login(c bmc.Credentials) (bmc.Account, bool)
-	Apply(ctx context.Context, c machine.Command) error
-	ApplyBMC(ctx context.Context, c bmc.Command) ([]bmc.Event, error)
-}
+// Host is what the service needs of one host.
+type Host = command.Host
+
+// Trap is an alert to be sent as an SNMP trap over UDP.
+type Trap = command.Trap
 
 // Rack finds the host of a local address.
 type Rack interface {
@@ -94,7 +77,7 @@ type Entry struct {
 	Command   string // name of the command
 	NetFn     byte
 	Cmd       byte
-	Code      Code
+	Code      command.Code
 	User      string // "" outside of a session
 	Session   uint32 // session number since the BMC came up; 0 outside of a session
 	Mutates   bool
@@ -104,14 +87,13 @@ type Entry struct {
 // Service serves IPMI for every BMC of a rack. It is safe for concurrent use.
 type Service struct {
 	c        Config
-	commands map[commandKey]*command
+	commands command.Table
+	alerts   *command.Alerter
 
 	mu        sync.RWMutex
 	states    map[Host]*bmcState
 	mutations sync.WaitGroup
 	ended     bool
-
-	traps atomic.Uint32 // traps made so far, for their sequence numbers
 }
 
 // New returns a Service that serves the rack of c.
@@ -122,46 +104,35 @@ func New(c Config) (*Service, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Service{c: c, commands: map[commandKey]*command{}, states: map[Host]*bmcState{}}
-	for _, row := range commands() {
-		s.commands[commandKey{row.fn, row.cmd, row.group}] = &row
-	}
-	return s, nil
+	return &Service{
+		c: c, commands: command.NewTable(), states: map[Host]*bmcState{},
+		alerts: &command.Alerter{Log: c.Log, SendTrap: c.SendTrap, Acknowledged: c.TrapAcknowledged, AfterFunc: c.AfterFunc},
+	}, nil
 }
 
-// bmcState is the IPMI state of one BMC that a restart of the BMC clears. It is
-// created by the first IPMI datagram.
-type bmcState struct {
-	host Host
-	auth authenticator
+// FilterEvents passes the log entries among evs to platform event filtering.
+// Call it after each step of the host that returned events. It does not act
+// itself: actions and alerts follow later, through Config.AfterFunc.
+func (s *Service) FilterEvents(h Host, now time.Time, evs []bmc.Event) {
+	s.alerts.FilterEvents(h, now, evs)
+}
 
-	mu     sync.Mutex
-	table  *session.Table
-	busy   bool     // a mutating command runs, without holding mu
-	queued []packet // datagrams that came while busy
-	up     time.Time
-	access *bmc.Access
+// bmcState is the IPMI state of one BMC: what its commands store, and what the
+// server needs to run them. It is created by the first IPMI datagram.
+type bmcState struct {
+	service *Service
+
+	mu            sync.Mutex
+	command.State          // whoever holds mu, or runs the mutating command, has it
+	busy          bool     // a mutating command runs, without holding mu
+	queued        []packet // datagrams that came while busy
+	sol           *solConnection
 
 	delayedMu sync.Mutex
 	delayed   map[string]func() // by direction: the datagram that the next one shall overtake
-
-	volatileState
 }
 
-// volatileState is what the groups of commands store until the BMC restarts.
-type volatileState struct {
-	selState
-	messageQueue
-	sdrState
-	dcmiStrings    dcmiStrings
-	acpi           acpiState
-	pef            pefState
-	volatileAccess *volatileAccess // nil: as the stored channel access says
-	info           systemInfoState
-	lan            lanState
-	sol            solState
-	writeBurst     writeBurst
-}
+var _ command.Server = (*bmcState)(nil)
 
 // state returns the IPMI state of a host, which it creates when needed.
 func (s *Service) state(h Host) *bmcState {
@@ -174,49 +145,10 @@ func (s *Service) state(h Host) *bmcState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if st = s.states[h]; st == nil {
-		st = &bmcState{host: h}
-		st.auth = authenticator{h, st}
-		st.reset(s.c.Rand)
+		st = &bmcState{service: s}
+		st.State = command.State{Host: h, Commands: s.commands, Alerts: s.alerts, Server: st}
+		st.Reset(s.c.Rand)
 		s.states[h] = st
 	}
 	return st
-}
-
-// reset sets the state to that of a BMC that has just come up.
-func (st *bmcState) reset(random io.Reader) {
-	st.table = session.New(session.Config{Open: st.host.Dialect().IPMI.MaxSessions, Pending: st.host.Dialect().IPMI.MaxPendingLogins, Rand: random})
-	st.volatileState = volatileState{}
-	st.recordDependencies()
-}
-
-// recordDependencies records the views that the sessions depend on.
-func (st *bmcState) recordDependencies() {
-	v := st.host.BMC()
-	st.up, st.access = upSince(v), v.Access
-}
-
-func upSince(v *bmc.View) time.Time {
-	if v.Life == nil {
-		return time.Time{}
-	}
-	return v.Life.Up
-}
-
-// invalidateSessions ends sessions as changes elsewhere demand: a restart of
-// the BMC clears all state, and an account that was deleted or changed loses
-// its sessions.
-func (st *bmcState) invalidateSessions(random io.Reader) {
-	v := st.host.BMC()
-	if !st.up.Equal(upSince(v)) {
-		st.reset(random)
-		return
-	}
-	if st.access == v.Access {
-		return
-	}
-	st.access = v.Access
-	st.table.Drop(func(s *session.Session) bool {
-		is, ok := st.auth.account(s.User.Account)
-		return !ok || is.Password != s.User.Password || is.Name != s.User.Name || is.Limit < s.Limit
-	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/ipmi/command"
 	"github.com/metalab-dev/metalab/emulator/ipmi/session"
 	"github.com/metalab-dev/metalab/emulator/ipmi/sol"
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
@@ -26,18 +27,11 @@ const solCheckInterval = 5 * time.Second
 // Sessions time out after 60 s.
 const solIdle = 45 * time.Second
 
-// solState is the volatile state of SOL.
-type solState struct {
-	link          *solConnection
-	setInProgress byte // set in progress: a client is setting parameters
-	volatileRate  byte // volatile bit rate; 0: the stored one
-}
-
 // solConnection is the SOL payload that a session has activated.
 type solConnection struct {
 	session *session.Session
 	link    *sol.Link
-	socket  Socket
+	socket  command.Sender
 	local   netip.AddrPort // address that the client has reached
 	wake    chan struct{}
 	cancel  context.CancelFunc
@@ -47,10 +41,10 @@ type solConnection struct {
 // activeSOL returns the active SOL connection; nil when there is none. It ends
 // a connection whose session is gone.
 func (st *bmcState) activeSOL() *solConnection {
-	a := st.sol.link
-	if a != nil && st.table.Find(a.session.ID) != a.session {
+	a := st.sol
+	if a != nil && st.Sessions.Find(a.session.ID) != a.session {
 		a.cancel()
-		st.sol.link, a = nil, nil
+		st.sol, a = nil, nil
 	}
 	return a
 }
@@ -58,14 +52,41 @@ func (st *bmcState) activeSOL() *solConnection {
 // solConfig returns the link's configuration from the SOL parameters.
 func solConfig(s *bmc.SOL) sol.Config {
 	return sol.Config{
-		Size: payloadSize, Accumulate: time.Duration(s.Accumulate) * 5 * time.Millisecond, Threshold: int(s.Threshold),
+		Size: command.PayloadSize, Accumulate: time.Duration(s.Accumulate) * 5 * time.Millisecond, Threshold: int(s.Threshold),
 		Retries: int(s.Retries), Interval: time.Duration(s.Interval) * 10 * time.Millisecond,
+	}
+}
+
+// SOLSession implements command.Server.
+func (st *bmcState) SOLSession() *session.Session {
+	if a := st.activeSOL(); a != nil {
+		return a.session
+	}
+	return nil
+}
+
+// ActivateSOL implements command.Server.
+func (st *bmcState) ActivateSOL(sess *session.Session, c command.Client) {
+	st.service.activateSOL(st, sess, c)
+}
+
+// DeactivateSOL implements command.Server.
+func (st *bmcState) DeactivateSOL(sess *session.Session, notify bool) {
+	if a := st.sol; a != nil && a.session == sess {
+		st.service.deactivateSOL(st, a, notify)
+	}
+}
+
+// ConfigureSOL implements command.Server.
+func (st *bmcState) ConfigureSOL(parameters *bmc.SOL) {
+	if a := st.activeSOL(); a != nil {
+		a.link.Set(solConfig(parameters))
 	}
 }
 
 // activateSOL activates SOL for a session, and ends the connection that was
 // active. The console's output is sent from the start of its current line.
-func (s *Service) activateSOL(st *bmcState, sess *session.Session, sock Socket, at netip.AddrPort) {
+func (s *Service) activateSOL(st *bmcState, sess *session.Session, c command.Client) {
 	if was := st.activeSOL(); was != nil {
 		was.cancel()
 	}
@@ -75,16 +96,16 @@ func (s *Service) activateSOL(st *bmcState, sess *session.Session, sock Socket, 
 	if ended {
 		return
 	}
-	v := st.host.Machine()
+	v := st.Host.Machine()
 	ctx, end := context.WithCancel(context.Background())
 	a := &solConnection{
-		session: sess, link: sol.New(solConfig(st.host.BMC().SOL()), v.Console.LineStart(), serialAvailable(v)),
-		socket: sock, local: at, wake: make(chan struct{}, 1), cancel: end,
+		session: sess, link: sol.New(solConfig(st.Host.BMC().SOL()), v.Console.LineStart(), command.SerialAvailable(v)),
+		socket: c.Socket, local: c.Local, wake: make(chan struct{}, 1), cancel: end,
 	}
-	st.sol.link = a
+	st.sol = a
 	stop := func() {}
 	if s.c.WatchConsole != nil {
-		stop = s.c.WatchConsole(st.host, a.notify)
+		stop = s.c.WatchConsole(st.Host, a.notify)
 	}
 	s.mutations.Go(func() {
 		defer stop()
@@ -96,7 +117,7 @@ func (s *Service) activateSOL(st *bmcState, sess *session.Session, sock Socket, 
 // responds. Sessions time out after a minute of lab time (§6.12.15), which may
 // pass at any speed, so the console is probed before that.
 func (s *Service) keepSOLSessionAlive(st *bmcState, now time.Time) {
-	a := st.sol.link
+	a := st.sol
 	if a == nil || st.activeSOL() != a {
 		return
 	}
@@ -104,8 +125,8 @@ func (s *Service) keepSOLSessionAlive(st *bmcState, now time.Time) {
 	switch {
 	case a.probed && a.link.Unresponsive():
 		a.cancel()
-		st.sol.link = nil
-		st.table.Close(a.session.ID)
+		st.sol = nil
+		st.Sessions.Close(a.session.ID)
 	case idle:
 		a.probed = true
 		a.session.LastUsed = now
@@ -122,16 +143,13 @@ func (a *solConnection) notify() {
 	}
 }
 
-// deactivateSOL ends a connection, and tells its console when told is set.
-func (s *Service) deactivateSOL(st *bmcState, a *solConnection, told bool) {
-	if st.sol.link != a {
-		return
-	}
-	if told {
+// deactivateSOL ends a connection, and tells its console when notify is set.
+func (s *Service) deactivateSOL(st *bmcState, a *solConnection, notify bool) {
+	if notify {
 		s.sendSOLPayload(st, a, a.link.Deactivating())
 	}
 	a.cancel()
-	st.sol.link = nil
+	st.sol = nil
 }
 
 // runSOL sends what the link has to send, until ctx ends.
@@ -139,13 +157,13 @@ func (s *Service) runSOL(ctx context.Context, st *bmcState, a *solConnection) {
 	for {
 		wait := solCheckInterval
 		s.exclusively(st, func() {
-			now := st.host.Now()
-			st.invalidateSessions(s.c.Rand)
-			if !st.host.BMC().Life.Serves() { // a BMC that is down sends nothing
-				st.table.Reset()
+			now := st.Host.Now()
+			st.InvalidateSessions(s.c.Rand)
+			if !st.Host.BMC().Life.Serves() { // a BMC that is down sends nothing
+				st.Sessions.Reset()
 			}
 			s.keepSOLSessionAlive(st, now)
-			st.table.Advance(now)
+			st.Sessions.Advance(now)
 			if st.activeSOL() != a {
 				a.cancel()
 				return
@@ -170,8 +188,8 @@ func (s *Service) runSOL(ctx context.Context, st *bmcState, a *solConnection) {
 
 // sendSOL sends what the link has to send now.
 func (s *Service) sendSOL(st *bmcState, a *solConnection, now time.Time) {
-	v := st.host.Machine()
-	for _, p := range a.link.Send(now, v.Console, serialAvailable(v)) {
+	v := st.Host.Machine()
+	for _, p := range a.link.Send(now, v.Console, command.SerialAvailable(v)) {
 		s.sendSOLPayload(st, a, p)
 	}
 }
@@ -181,8 +199,8 @@ func (s *Service) sendSOLPayload(st *bmcState, a *solConnection, payload []byte)
 	if payload == nil {
 		return
 	}
-	p := packet{from: a.session.From, local: a.local, socket: a.socket}
-	s.send(st, p, st.table.Wrap(st.host.Now(), nil, session.SOLFrame(a.session), wire.PayloadSOL, payload))
+	to := command.Client{Addr: a.session.From, Local: a.local, Socket: a.socket}
+	s.send(st, to, st.Sessions.Wrap(st.Host.Now(), nil, session.SOLFrame(a.session), wire.PayloadSOL, payload))
 }
 
 // exclusively calls f while nothing else uses the BMC's state, and returns
@@ -214,10 +232,10 @@ func (s *Service) receiveSOL(st *bmcState, got session.Received) (act func()) {
 	if err != nil {
 		return nil
 	}
-	now, v := clock.Wall(), st.host.Machine()
+	now, v := clock.Wall(), st.Host.Machine()
 	in := a.link.Receive(now, p, v.Console)
 	if in.Text == nil && !in.Break {
-		s.sendSOLPayload(st, a, a.link.Answer(p, 0, serialAvailable(v)))
+		s.sendSOLPayload(st, a, a.link.Answer(p, 0, command.SerialAvailable(v)))
 		s.sendSOL(st, a, now)
 		a.notify() // its deadline has changed
 		return nil
@@ -225,8 +243,8 @@ func (s *Service) receiveSOL(st *bmcState, got session.Received) (act func()) {
 	p.Data, in.Text = slices.Clone(p.Data), slices.Clone(in.Text)
 	return func() {
 		accepted := s.typeCharacters(st, in)
-		v := st.host.Machine()
-		s.sendSOLPayload(st, a, a.link.Answer(p, accepted, serialAvailable(v)))
+		v := st.Host.Machine()
+		s.sendSOLPayload(st, a, a.link.Answer(p, accepted, command.SerialAvailable(v)))
 		s.sendSOL(st, a, clock.Wall())
 		a.notify()
 	}
@@ -237,7 +255,7 @@ func (s *Service) receiveSOL(st *bmcState, got session.Received) (act func()) {
 // nobody listens to (table 15-2, note 1): if they were refused, FreeIPMI 1.6
 // would retry without a pause.
 func (s *Service) typeCharacters(st *bmcState, in sol.Input) int {
-	if !serialAvailable(st.host.Machine()) {
+	if !command.SerialAvailable(st.Host.Machine()) {
 		return len(in.Text)
 	}
 	var all machine.Transaction
@@ -247,8 +265,8 @@ func (s *Service) typeCharacters(st *bmcState, in sol.Input) int {
 	if in.Text != nil {
 		all = append(all, machine.TypeText{Text: in.Text})
 	}
-	if err := st.host.Apply(context.Background(), all); err != nil {
-		s.c.Log.Warn("nothing typed", "bmc", st.host.Name(), "err", err)
+	if err := st.Host.Apply(context.Background(), all); err != nil {
+		s.c.Log.Warn("nothing typed", "bmc", st.Host.Name(), "err", err)
 		return 0
 	}
 	return len(in.Text)

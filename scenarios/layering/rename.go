@@ -76,15 +76,6 @@ var stillToRename = map[string][]string{
 	"emulator/dialect/xcc": {
 		"face",
 	},
-	"emulator/ipmi": {
-		"TestDelayedDatagramsGetTheirOwnResponses", "kept", "own", "tell", "told", "whole",
-	},
-	"emulator/ipmi/fru": {
-		"own",
-	},
-	"emulator/ipmi/session": {
-		"fakeRealm", "newRealm", "own", "realm",
-	},
 	"emulator/lab": {
 		"TestDefaultPortIsKept", "keptUpdates", "whole",
 	},

@@ -105,6 +105,14 @@ var Table = []Row{
 		Package: "emulator/ipmi", May: slices.Concat(service, []string{"emulator/ipmi/..."}),
 		Tests: []string{"emulator/dialect/...", "fixtures"},
 	},
+	{
+		Package: "emulator/ipmi/command",
+		May: slices.Concat(ofVendor, []string{
+			"emulator/dialect", "emulator/ipmi/wire", "emulator/ipmi/session", "emulator/ipmi/fru", "emulator/ipmi/sdr",
+		}),
+		Never: slices.Concat(noServer, files, []string{"emulator/clock"}),
+		Tests: []string{"emulator/dialect/...", "fixtures"},
+	},
 	{Package: "emulator/ipmi/wire", Never: slices.Concat(sockets, files)},
 	{Package: "emulator/ipmi/fru", Never: slices.Concat(sockets, files)},
 	{Package: "emulator/ipmi/sdr", Never: slices.Concat(sockets, files)},

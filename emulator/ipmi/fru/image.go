@@ -121,10 +121,10 @@ func (i Image) With(place int, text string) Image {
 	if i.Product == nil || place >= len(i.Product.Fields) {
 		return i
 	}
-	own := *i.Product
-	own.Fields = slices.Clone(own.Fields)
-	own.Fields[place] = Text(text)
-	i.Product = &own
+	product := *i.Product
+	product.Fields = slices.Clone(product.Fields)
+	product.Fields[place] = Text(text)
+	i.Product = &product
 	return i
 }
 
@@ -204,11 +204,11 @@ func Parse(b []byte) (Image, error) {
 		if at == 0 {
 			continue
 		}
-		own, err := parseArea(b[min(at, len(b)):], areaLayouts[k].head, areaLayouts[k].must)
+		parsed, err := parseArea(b[min(at, len(b)):], areaLayouts[k].head, areaLayouts[k].must)
 		if err != nil {
 			return Image{}, fmt.Errorf("%w at %d", err, at)
 		}
-		*a = own
+		*a = parsed
 	}
 	if at := int(b[5]) * unit; at != 0 && at < len(b) {
 		i.Records = parseRecords(b[at:])

@@ -62,7 +62,7 @@ func (n *network) noise(of int) {
 }
 
 func (n *network) give(from netip.AddrPort, packet []byte) session.Received {
-	got := n.table.Receive(n.now, from, bytes.Clone(packet), nil, n.realm)
+	got := n.table.Receive(n.now, from, bytes.Clone(packet), nil, n.auth)
 	if got.Session != nil {
 		n.heard[string(got.Body)]++
 	}
@@ -81,8 +81,8 @@ func TestRandomPacketsOpenNoSession(t *testing.T) {
 	for seed := range uint64(rounds) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			w := newWorldWith(t, session.Config{Rand: seeded(seed + 1)})
-			w.realm.types = wire.AuthTypes(0).With(wire.AuthMD5)
-			w.realm.suites = []session.Suite{{ID: 17, Limit: 4}, {ID: 3, Limit: 4}, {ID: 12, Limit: 4}}
+			w.auth.types = wire.AuthTypes(0).With(wire.AuthMD5)
+			w.auth.suites = []session.Suite{{ID: 17, Limit: 4}, {ID: 3, Limit: 4}, {ID: 12, Limit: 4}}
 			n := &network{world: w, r: rand.New(rand.NewPCG(seed, 1)), heard: map[string]int{}, legal: map[string]bool{}}
 			step := func(c *client, packet []byte, payload byte) []byte {
 				n.past = append(n.past, packet)
@@ -131,7 +131,7 @@ func TestRandomPacketsOpenNoSession(t *testing.T) {
 			if got := w.table.Len(); got != 3 {
 				t.Errorf("%d sessions are open, want 3", got)
 			}
-			for _, a := range w.realm.admitted {
+			for _, a := range w.auth.admitted {
 				if a != "ADMIN true" && a != "ADMIN false" {
 					t.Errorf("Admit(%s)", a)
 				}
@@ -162,7 +162,7 @@ func idOf(open []byte) uint32 {
 // nor opens or closes anything, and hears nothing in a session.
 func FuzzReceive(f *testing.F) {
 	w, c := newWorld(f), newClient(17, "ADMIN", "ADMIN")
-	w.realm.types = wire.AuthTypes(0).With(wire.AuthMD5)
+	w.auth.types = wire.AuthTypes(0).With(wire.AuthMD5)
 	w.login(c)
 	c.seq = 100
 	for _, p := range [][]byte{c.openRequest(4), c.rakp1(), c.rakp3(), c.packet(0, message(6, 1, 1)), {6, 0, 0xff, 6, 0, 0, 0x11, 0xbe, 0x80, 1, 0, 0}, setup(0, message(6, 1, 0x38, 0x8e, 4))} {
@@ -170,7 +170,7 @@ func FuzzReceive(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		w, c := newWorld(t), newClient(17, "ADMIN", "ADMIN")
-		w.realm.types = wire.AuthTypes(0).With(wire.AuthMD5)
+		w.auth.types = wire.AuthTypes(0).With(wire.AuthMD5)
 		w.login(c)
 		w.exchange(c, c.request(6, 1))
 		v := newOld(2, "ADMIN", "ADMIN")

@@ -24,8 +24,8 @@ import (
 // The client here is written from the standard, byte by byte, and shares no
 // code with the package: what both get wrong in the same way would be missed.
 
-// fakeRealm is a BMC's accounts and settings.
-type fakeRealm struct {
+// fakeAuthenticator is a BMC's accounts and settings.
+type fakeAuthenticator struct {
 	guid     [16]byte
 	kg       []byte
 	suites   []session.Suite
@@ -37,17 +37,17 @@ type fakeRealm struct {
 	faults   session.Faults
 }
 
-var _ session.FaultyAuthenticator = (*fakeRealm)(nil)
+var _ session.FaultyAuthenticator = (*fakeAuthenticator)(nil)
 
-func (r *fakeRealm) Faults() session.Faults { return r.faults }
+func (r *fakeAuthenticator) Faults() session.Faults { return r.faults }
 
-func (r *fakeRealm) GUID() [16]byte                          { return r.guid }
-func (r *fakeRealm) KG() []byte                              { return r.kg }
-func (r *fakeRealm) Suites() []session.Suite                 { return r.suites }
-func (r *fakeRealm) AuthTypes(wire.Privilege) wire.AuthTypes { return r.types }
-func (r *fakeRealm) Limit() wire.Privilege                   { return r.limit }
+func (r *fakeAuthenticator) GUID() [16]byte                          { return r.guid }
+func (r *fakeAuthenticator) KG() []byte                              { return r.kg }
+func (r *fakeAuthenticator) Suites() []session.Suite                 { return r.suites }
+func (r *fakeAuthenticator) AuthTypes(wire.Privilege) wire.AuthTypes { return r.types }
+func (r *fakeAuthenticator) Limit() wire.Privilege                   { return r.limit }
 
-func (r *fakeRealm) User(name string, role wire.Privilege, byName bool) (session.User, bool) {
+func (r *fakeAuthenticator) User(name string, role wire.Privilege, byName bool) (session.User, bool) {
 	for _, u := range r.users {
 		if u.Name == name && (byName || u.Limit == role) {
 			return u, true
@@ -56,13 +56,13 @@ func (r *fakeRealm) User(name string, role wire.Privilege, byName bool) (session
 	return session.User{}, false
 }
 
-func (r *fakeRealm) Admit(u session.User, proved bool, _ netip.AddrPort) bool {
+func (r *fakeAuthenticator) Admit(u session.User, proved bool, _ netip.AddrPort) bool {
 	r.admitted = append(r.admitted, fmt.Sprintf("%s %t", u.Name, proved))
 	return !r.refuse
 }
 
-func newRealm() *fakeRealm {
-	r := &fakeRealm{limit: wire.Administrator}
+func newAuthenticator() *fakeAuthenticator {
+	r := &fakeAuthenticator{limit: wire.Administrator}
 	for i := range r.guid {
 		r.guid[i] = byte(0xa0 + i)
 	}
@@ -175,11 +175,11 @@ func body(t testing.TB, packet []byte, payload byte) []byte {
 	return packet[16:]
 }
 
-// world is a table, its realm and the time.
+// world is a table, its auth and the time.
 type world struct {
 	testing.TB
 	table *session.Table
-	realm *fakeRealm
+	auth  *fakeAuthenticator
 	now   time.Time
 }
 
@@ -189,7 +189,7 @@ func newWorldWith(t testing.TB, c session.Config) *world {
 	if c.Rand == nil {
 		c.Rand = seeded(1)
 	}
-	return &world{TB: t, table: session.New(c), realm: newRealm(), now: time.Unix(1e9, 0)}
+	return &world{TB: t, table: session.New(c), auth: newAuthenticator(), now: time.Unix(1e9, 0)}
 }
 
 type chance struct{ r *rand.Rand }
@@ -205,7 +205,7 @@ func seeded(n uint64) io.Reader { return chance{rand.New(rand.NewPCG(n, 0))} }
 
 // send gives the table a copy of a packet, as it overwrites them.
 func (w *world) send(c *client, packet []byte) session.Received {
-	return w.table.Receive(w.now, c.from, bytes.Clone(packet), nil, w.realm)
+	return w.table.Receive(w.now, c.from, bytes.Clone(packet), nil, w.auth)
 }
 
 // reply is the answer to a step of the handshake.

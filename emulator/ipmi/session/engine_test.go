@@ -12,12 +12,12 @@ import (
 // engine answers the few commands that clients open and close a session with.
 type engine struct {
 	table *session.Table
-	realm *fakeRealm
+	auth  *fakeAuthenticator
 }
 
 // datagram is the answer to one datagram; nil for none.
 func (e *engine) datagram(now time.Time, from netip.AddrPort, packet []byte) []byte {
-	got := e.table.Receive(now, from, packet, nil, e.realm)
+	got := e.table.Receive(now, from, packet, nil, e.auth)
 	if got.Body == nil {
 		return got.Reply
 	}
@@ -41,22 +41,22 @@ func (e *engine) run(now time.Time, from netip.AddrPort, s *session.Session, q w
 	case q.NetFn != wire.App:
 		return 0xc1, nil
 	case q.Cmd == 0x38:
-		types, versions := byte(e.realm.types), byte(0)
+		types, versions := byte(e.auth.types), byte(0)
 		if q.Data[0]&0x80 != 0 {
 			types, versions = types|0x80, 3
 		}
 		status := byte(4)
-		if e.realm.kg != nil {
+		if e.auth.kg != nil {
 			status |= 0x20
 		}
 		return 0, []byte{1, types, status, versions, 0, 0, 0, 0}
 	case q.Cmd == 0x37:
-		return 0, e.realm.guid[:]
+		return 0, e.auth.guid[:]
 	case q.Cmd == 0x39:
-		id, words, code := e.table.Challenge(now, from, q.Data[0]&0x0f, q.Data[1:17], e.realm)
+		id, words, code := e.table.Challenge(now, from, q.Data[0]&0x0f, q.Data[1:17], e.auth)
 		return code, append(u32(id), words[:]...)
 	case q.Cmd == 0x3a:
-		a, code := e.table.Activate(now, from, s, q.Data, e.realm)
+		a, code := e.table.Activate(now, from, s, q.Data, e.auth)
 		if code != 0 {
 			return code, nil
 		}

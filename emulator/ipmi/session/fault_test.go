@@ -24,7 +24,7 @@ func TestFaultyIPMI15Packets(t *testing.T) {
 			w, c := newOldWorld(t), newOld(2, "ADMIN", "ADMIN")
 			w.begin(c)
 			w.activate(c, c.packet(0, c.activation(4)))
-			w.realm.faults = tt.faults
+			w.auth.faults = tt.faults
 			got := w.old(c, c.packet(c.seq, message(0, 3, 1)))
 			if got.Session == nil {
 				t.Fatal("what the client sends is not heard")

@@ -63,10 +63,10 @@ func TestOpenSessionErrors(t *testing.T) {
 			w, c := newWorld(t), newClient(17, "ADMIN", "ADMIN")
 			c.tag = 0x5b
 			if tt.suites != nil {
-				w.realm.suites = tt.suites
+				w.auth.suites = tt.suites
 			}
 			if tt.limit != 0 {
-				w.realm.limit = 0
+				w.auth.limit = 0
 			}
 			w.refused(c, tt.packet(c), 0x11, c.console, tt.want)
 			if _, ok := w.table.Deadline(); ok {
@@ -88,8 +88,8 @@ func TestOpenSessionAnswersMaximumPrivilege(t *testing.T) {
 		{1, 4, 4, 1}, {2, 4, 4, 2}, {4, 4, 4, 4}, {4, 4, 3, 3}, {5, 5, 5, 5}, {3, 4, 4, 3},
 	} {
 		w, c := newWorld(t), newClient(3, "ADMIN", "ADMIN")
-		w.realm.suites = []session.Suite{{ID: 17, Limit: 5}, {ID: 3, Limit: wire.Privilege(tt.suite)}}
-		w.realm.limit = wire.Privilege(tt.channel)
+		w.auth.suites = []session.Suite{{ID: 17, Limit: 5}, {ID: 3, Limit: wire.Privilege(tt.suite)}}
+		w.auth.limit = wire.Privilege(tt.channel)
 		a := w.reply(c, c.openRequest(tt.asked), 0x11)
 		if a[1] != 0 || a[2] != tt.want || len(a) != 36 {
 			t.Errorf("Open Session with %d asked, suite up to %d, channel up to %d: % x, want privilege %d", tt.asked, tt.suite, tt.channel, a, tt.want)
@@ -115,7 +115,7 @@ func TestBMCChoosesAmongProposals(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w, c := newWorld(t), newClient(17, "", "")
-			w.realm.suites = tt.suites
+			w.auth.suites = tt.suites
 			q := append([]byte{0, tt.privilege, 0, 0}, u32(c.console)...)
 			a := w.reply(c, setup(0x10, append(q, slices.Concat(tt.proposals...)...)), 0x11)
 			if a[1] != 0 || !bytes.Equal([]byte{a[16], a[24], a[32]}, tt.want) {
@@ -174,7 +174,7 @@ func TestRAKP3Errors(t *testing.T) {
 			c.password = "WRONG"
 			w.refused(c, c.rakp3(), 0x15, c.console, wire.StatusInvalidCode)
 			w.refused(c, c.rakp3(), 0x15, c.console, wire.StatusInvalidCode) // a repeated message
-			if diff := cmp.Diff([]string{"ADMIN false"}, w.realm.admitted); diff != "" || w.table.Len() != 0 {
+			if diff := cmp.Diff([]string{"ADMIN false"}, w.auth.admitted); diff != "" || w.table.Len() != 0 {
 				t.Errorf("suite %d: %d sessions; Admit (-want +got):\n%s", suite, w.table.Len(), diff)
 			}
 			c.password, c.tag = "ADMIN", 1
@@ -202,7 +202,7 @@ func TestRAKP3Errors(t *testing.T) {
 	})
 	t.Run("a login that is refused after all", func(t *testing.T) {
 		w, c := newWorld(t), newClient(3, "ADMIN", "ADMIN")
-		w.realm.refuse = true
+		w.auth.refuse = true
 		w.open(c, 0)
 		w.identify(c)
 		w.refused(c, c.rakp3(), 0x15, c.console, wire.StatusInvalidCode)
@@ -216,7 +216,7 @@ func TestRAKP3Errors(t *testing.T) {
 				t.Errorf("it was answered with % x", got.Reply)
 			}
 		}
-		if diff := cmp.Diff([]string{"ADMIN false"}, w.realm.admitted); diff != "" {
+		if diff := cmp.Diff([]string{"ADMIN false"}, w.auth.admitted); diff != "" {
 			t.Errorf("Admit (-want +got):\n%s", diff)
 		}
 		w.refused(c, c.rakp3(), 0x15, c.console, wire.StatusInactiveSession)
@@ -275,7 +275,7 @@ func TestRepeatedHandshakeMessageGetsTheSameResponse(t *testing.T) {
 	if n := w.table.Len(); n != 1 {
 		t.Fatalf("%d sessions, want 1", n)
 	}
-	if diff := cmp.Diff([]string{"ADMIN true"}, w.realm.admitted); diff != "" {
+	if diff := cmp.Diff([]string{"ADMIN true"}, w.auth.admitted); diff != "" {
 		t.Errorf("Admit (-want +got):\n%s", diff)
 	}
 

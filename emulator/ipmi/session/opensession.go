@@ -23,7 +23,7 @@ type pendingSession struct {
 
 	// IPMI 2.0
 	open, first, third exchange
-	client, own        [16]byte // random numbers of RAKP 1 and 2
+	client, local      [16]byte // random numbers of RAKP 1 and 2
 	nameTail           []byte   // role, name length and name, which the codes cover last (§13.31)
 	rakp3Tail          []byte   // the same for the code of RAKP 3
 

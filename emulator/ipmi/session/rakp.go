@@ -41,9 +41,9 @@ func (t *Table) rakp1(now time.Time, from netip.AddrPort, body, out []byte, r Au
 		a.Status = t.findUser(h, m, r)
 	}
 	if a.Status == wire.StatusOK {
-		a.Random, a.GUID = h.own, r.GUID()
+		a.Random, a.GUID = h.local, r.GUID()
 		if alg := h.algorithm(); alg.hash != nil {
-			a.Code = sum(alg.newHMAC(h.password(r)), nil, le32(h.console), le32(h.id), h.client[:], h.own[:], a.GUID[:], h.nameTail)
+			a.Code = sum(alg.newHMAC(h.password(r)), nil, le32(h.console), le32(h.id), h.client[:], h.local[:], a.GUID[:], h.nameTail)
 		}
 		if faults(r).RAKP2ExtraByte {
 			a.Code = append(a.Code, 0)
@@ -95,7 +95,7 @@ func (t *Table) findUser(h *pendingSession, m wire.RAKP1, r Authenticator) wire.
 	if limit < wire.Callback {
 		return wire.StatusUnauthorizedRole
 	}
-	if _, err := io.ReadFull(t.c.Rand, h.own[:]); err != nil {
+	if _, err := io.ReadFull(t.c.Rand, h.local[:]); err != nil {
 		return wire.StatusNoResources
 	}
 	h.client = m.Random
@@ -171,7 +171,7 @@ func (t *Table) verifyRAKP3(now time.Time, h *pendingSession, code []byte, r Aut
 	s, alg := h.session, h.algorithm()
 	var want []byte
 	if alg.hash != nil {
-		want = sum(alg.newHMAC(h.password(r)), nil, h.own[:], le32(h.console), h.rakp3Tail)
+		want = sum(alg.newHMAC(h.password(r)), nil, h.local[:], le32(h.console), h.rakp3Tail)
 	}
 	if subtle.ConstantTimeCompare(code, want) != 1 {
 		r.Admit(s.User, false, h.from)
@@ -185,7 +185,7 @@ func (t *Table) verifyRAKP3(now time.Time, h *pendingSession, code []byte, r Aut
 	}
 	var icv []byte
 	if alg.hash == nil && faults(r).RAKP4Code {
-		icv = h.own[:]
+		icv = h.local[:]
 	}
 	if alg.hash != nil {
 		guid := r.GUID()
@@ -193,9 +193,9 @@ func (t *Table) verifyRAKP3(now time.Time, h *pendingSession, code []byte, r Aut
 		if strings.Trim(key, "\x00") == "" { // "one-key" logins (§13.33)
 			key = h.password(r)
 		}
-		sik := sum(alg.newHMAC(key), nil, h.client[:], h.own[:], h.nameTail)
+		sik := sum(alg.newHMAC(key), nil, h.client[:], h.local[:], h.nameTail)
 		icv = sum(hmac.New(alg.hash, sik), nil, h.client[:], le32(h.id), guid[:])[:alg.icv]
-		if err := s.keys.derive(wire.Suites[s.Suite], sik, s.User.Password, h.own[:]); err != nil {
+		if err := s.keys.derive(wire.Suites[s.Suite], sik, s.User.Password, h.local[:]); err != nil {
 			return wire.StatusNoResources, nil
 		}
 	}

@@ -52,7 +52,7 @@ func TestEverySuiteCarriesMessages(t *testing.T) {
 
 func TestKGChangesTheSessionKeys(t *testing.T) {
 	w := newWorld(t)
-	w.realm.kg = append([]byte("bmc key"), make([]byte, 13)...)
+	w.auth.kg = append([]byte("bmc key"), make([]byte, 13)...)
 	c := newClient(17, "ADMIN", "ADMIN")
 	c.kg = "bmc key"
 	w.login(c)
@@ -61,8 +61,8 @@ func TestKGChangesTheSessionKeys(t *testing.T) {
 
 func TestZeroKGMeansNone(t *testing.T) {
 	w := newWorld(t)
-	w.realm.kg = make([]byte, 20)
+	w.auth.kg = make([]byte, 20)
 	w.login(newClient(3, "ADMIN", "ADMIN"))
 }
 
-var _ session.Authenticator = (*fakeRealm)(nil)
+var _ session.Authenticator = (*fakeAuthenticator)(nil)

@@ -47,7 +47,7 @@ func (r *ready) more(n int) {
 // command takes a packet and wraps an answer.
 func (r *ready) command(i int) bool {
 	p := r.scratch[:copy(r.scratch, r.packets[i])]
-	got := r.table.Receive(r.now, r.from, p, r.out, r.realm)
+	got := r.table.Receive(r.now, r.from, p, r.out, r.auth)
 	if got.Body == nil {
 		return false
 	}
@@ -209,11 +209,11 @@ func BenchmarkLogin(b *testing.B) {
 				w.table.Close(t.id)
 			}
 			from := netip.MustParseAddrPort("127.0.0.1:40000")
-			against(b, chunk, func() { w.realm.admitted = w.realm.admitted[:0] }, func(i int) {
+			against(b, chunk, func() { w.auth.admitted = w.auth.admitted[:0] }, func(i int) {
 				t := &tapes[i]
 				reel.b = t.random
 				for _, p := range t.packets {
-					if w.table.Receive(w.now, from, scratch[:copy(scratch, p)], out, w.realm).Reply == nil {
+					if w.table.Receive(w.now, from, scratch[:copy(scratch, p)], out, w.auth).Reply == nil {
 						b.Fatal("a step was not answered")
 					}
 				}

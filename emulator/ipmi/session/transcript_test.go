@@ -30,7 +30,7 @@ func TestRecordedClientsAreAnswered(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer f.Close()
-			r := newRealm()
+			r := newAuthenticator()
 			r.types = wire.AuthTypes(0).With(wire.AuthNone, wire.AuthMD2, wire.AuthMD5, wire.AuthPassword)
 			if strings.Contains(name, "-kg") {
 				r.kg = append([]byte("bmc key"), make([]byte, 13)...)

@@ -62,14 +62,14 @@ func (c *old) activation(privilege byte) []byte {
 }
 
 func (w *world) old(c *old, packet []byte) session.Received {
-	return w.table.Receive(w.now, c.from, bytes.Clone(packet), nil, w.realm)
+	return w.table.Receive(w.now, c.from, bytes.Clone(packet), nil, w.auth)
 }
 
 func (w *world) begin(c *old) {
 	w.Helper()
 	var name [16]byte
 	copy(name[:], c.name)
-	id, words, code := w.table.Challenge(w.now, c.from, c.auth, name[:], w.realm)
+	id, words, code := w.table.Challenge(w.now, c.from, c.auth, name[:], w.auth)
 	if code != 0 || id == 0 {
 		w.Fatalf("Challenge = %08x, code %02xh", id, code)
 	}
@@ -87,7 +87,7 @@ func (w *world) activate(c *old, packet []byte) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	a, code := w.table.Activate(w.now, c.from, got.Session, q.Data, w.realm)
+	a, code := w.table.Activate(w.now, c.from, got.Session, q.Data, w.auth)
 	if code != 0 || a.ID != c.id || a.Auth != c.auth || a.Sequence == 0 {
 		w.Fatalf("Activate = %+v, code %02xh", a, code)
 	}
@@ -106,7 +106,7 @@ func (w *world) sealed(c *old, f session.Frame, seq uint32) {
 
 func newOldWorld(t testing.TB) *world {
 	w := newWorld(t)
-	w.realm.types = wire.AuthTypes(0).With(wire.AuthNone, wire.AuthMD2, wire.AuthMD5, wire.AuthPassword)
+	w.auth.types = wire.AuthTypes(0).With(wire.AuthNone, wire.AuthMD2, wire.AuthMD5, wire.AuthPassword)
 	return w
 }
 
@@ -130,7 +130,7 @@ func TestIPMI15(t *testing.T) {
 			if s == nil || !s.V15 || s.Privilege != wire.User || s.Limit != wire.Administrator || s.User.ID != 2 || s.Handle != 1 {
 				t.Fatalf("session %+v, want that of user 2 at USER, up to ADMINISTRATOR", s)
 			}
-			if diff := cmp.Diff([]string{"ADMIN true"}, w.realm.admitted); diff != "" {
+			if diff := cmp.Diff([]string{"ADMIN true"}, w.auth.admitted); diff != "" {
 				t.Errorf("Admit (-want +got):\n%s", diff)
 			}
 			q := message(0, 3, 1)
@@ -149,7 +149,7 @@ func TestIPMI15(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a, code := w.table.Activate(w.now, c.from, got.Session, r.Data, w.realm)
+			a, code := w.table.Activate(w.now, c.from, got.Session, r.Data, w.auth)
 			if code != 0 || a.Sequence != c.seq+2 {
 				t.Errorf("Activate in the session = %+v, code %02xh, want number %08x", a, code, c.seq+2)
 			}
@@ -161,7 +161,7 @@ func TestIPMI15(t *testing.T) {
 func TestIPMI15IsDisabledByDefault(t *testing.T) {
 	w := newWorld(t)
 	for _, auth := range everyAuth {
-		if id, _, code := w.table.Challenge(w.now, newOld(auth, "", "").from, auth, make([]byte, 16), w.realm); code != 0xcc || id != 0 {
+		if id, _, code := w.table.Challenge(w.now, newOld(auth, "", "").from, auth, make([]byte, 16), w.auth); code != 0xcc || id != 0 {
 			t.Errorf("Challenge of type %d = %08x, code %02xh, want code CCh", auth, id, code)
 		}
 	}
@@ -175,12 +175,12 @@ func TestChallengeRefusesUsers(t *testing.T) {
 	}{{"nobody", 0x81}, {"long", 0x81}, {"ADMIN", 0}} { // a password of 20 bytes is for IPMI 2.0 (§22.30)
 		var name [16]byte
 		copy(name[:], tt.name)
-		if _, _, code := w.table.Challenge(w.now, newOld(2, "", "").from, 2, name[:], w.realm); code != tt.code {
+		if _, _, code := w.table.Challenge(w.now, newOld(2, "", "").from, 2, name[:], w.auth); code != tt.code {
 			t.Errorf("Challenge(%q): code %02xh, want %02xh", tt.name, code, tt.code)
 		}
 	}
-	w.realm.users = w.realm.users[:4]
-	if _, _, code := w.table.Challenge(w.now, newOld(2, "", "").from, 2, make([]byte, 16), w.realm); code != 0x82 {
+	w.auth.users = w.auth.users[:4]
+	if _, _, code := w.table.Challenge(w.now, newOld(2, "", "").from, 2, make([]byte, 16), w.auth); code != 0x82 {
 		t.Errorf("Challenge without a name: code %02xh, want 82h", code)
 	}
 }
@@ -197,14 +197,14 @@ func TestActivateSessionErrors(t *testing.T) {
 		{"no number for answers", func(_ *world, c *old) { c.out = 0 }, 4, 0x84},
 		{"no level", func(*world, *old) {}, 0, 0xcc},
 		{"a level that nobody has", func(*world, *old) {}, 6, 0xcc},
-		{"above the channel", func(w *world, _ *old) { w.realm.limit = wire.Operator }, 4, 0x86},
+		{"above the channel", func(w *world, _ *old) { w.auth.limit = wire.Operator }, 4, 0x86},
 		{"above the user", func(w *world, _ *old) {}, 5, 0x86},
 		{"no place", func(w *world, _ *old) {
 			for _, c := range many(16) {
 				w.login(c)
 			}
 		}, 4, 0x81},
-		{"refused after all", func(w *world, _ *old) { w.realm.refuse = true }, 4, 0xd4},
+		{"refused after all", func(w *world, _ *old) { w.auth.refuse = true }, 4, 0xd4},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w, c := newOldWorld(t), newOld(2, "ADMIN", "ADMIN")
@@ -215,14 +215,14 @@ func TestActivateSessionErrors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, code := w.table.Activate(w.now, c.from, got.Session, q.Data, w.realm); code != tt.code {
+			if _, code := w.table.Activate(w.now, c.from, got.Session, q.Data, w.auth); code != tt.code {
 				t.Errorf("Activate: code %02xh, want %02xh", code, tt.code)
 			}
 			if open := w.table.Find(c.id) != nil; open != (tt.code == 0) {
 				t.Errorf("session open: %t", open)
 			}
 			w.sealed(c, got.Frame, map[bool]uint32{true: c.out, false: 1}[tt.code == 0]) // in its form
-			if _, code := w.table.Activate(w.now, c.from, nil, q.Data, w.realm); code != 0x85 && tt.code == 0 {
+			if _, code := w.table.Activate(w.now, c.from, nil, q.Data, w.auth); code != 0x85 && tt.code == 0 {
 				t.Errorf("Activate outside of a session: code %02xh, want 85h", code)
 			}
 		})
@@ -238,7 +238,7 @@ func TestIPMI15WrongPasswordIsCountedOnce(t *testing.T) {
 			t.Errorf("it was heard: %+v", got)
 		}
 	}
-	if diff := cmp.Diff([]string{"ADMIN false"}, w.realm.admitted); diff != "" {
+	if diff := cmp.Diff([]string{"ADMIN false"}, w.auth.admitted); diff != "" {
 		t.Errorf("Admit (-want +got):\n%s", diff)
 	}
 	c.password = "ADMIN"
