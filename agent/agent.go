@@ -223,10 +223,10 @@ func (a *agent) run(ctx context.Context, j job.Job) (job.Report, error) {
 		}
 	})
 	done := a.Turn(ctx)
-	told := 0 // quarters of the job, for the log
+	logged := 0 // quarters of the job, for the log
 	report := a.runner.Run(ctx, j, func(percent int) {
-		if quarter := percent / 25; quarter > told && quarter < 4 {
-			told = quarter
+		if quarter := percent / 25; quarter > logged && quarter < 4 {
+			logged = quarter
 			a.Log.Info("job goes on", "job", j.ID, "percent", percent)
 		}
 		select {

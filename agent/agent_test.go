@@ -375,13 +375,13 @@ func TestJobsWithoutProgressAreReported(t *testing.T) {
 // Turn lets agents of one process work in turns. An agent that waits for its turn
 // has not begun, and reports that it is alive.
 func TestJobWaitsForItsTurn(t *testing.T) {
-	var waiting, told atomic.Bool
+	var waiting, reported atomic.Bool
 	var ended atomic.Int32
 	enough := make(chan struct{})
 	url, downloads := images(t, nil)
 	c := startController(t, "", writeJob("1", url, sum(image)))
 	c.onReport = func(_ string, r job.Report, _ http.ResponseWriter) bool {
-		if waiting.Load() && r.State == job.Running && !told.Swap(true) {
+		if waiting.Load() && r.State == job.Running && !reported.Swap(true) {
 			if downloads.Load() != 0 {
 				t.Error("the job has begun before its turn")
 			}

@@ -82,12 +82,12 @@ type CleanSpec struct {
 // Arrays is what cleaning does with software RAID.
 type Arrays string
 
-// The options for software RAID. ArraysKept erases the arrays in place of their
+// The options for software RAID. ArraysPreserved erases the arrays in place of their
 // disks; ArraysOnly erases only the disks of arrays.
 const (
-	ArraysDeleted Arrays = ""
-	ArraysKept    Arrays = "keep"
-	ArraysOnly    Arrays = "only"
+	ArraysDeleted   Arrays = ""
+	ArraysPreserved Arrays = "keep"
+	ArraysOnly      Arrays = "only"
 )
 
 // RAIDSpec is the software RAID of a server: the agent deletes the existing

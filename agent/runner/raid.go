@@ -14,14 +14,14 @@ import (
 // clean erases disks, and deletes or keeps software RAID.
 func clean(ctx context.Context, s sys.System, spec job.CleanSpec, disks []job.Disk, progress func(int)) (job.Report, error) {
 	left, known := map[job.Arrays]func(job.Disk) bool{
-		job.ArraysDeleted: func(d job.Disk) bool { return d.Array != "" },
-		job.ArraysKept:    func(d job.Disk) bool { return d.Member },
-		job.ArraysOnly:    func(d job.Disk) bool { return !d.Member },
+		job.ArraysDeleted:   func(d job.Disk) bool { return d.Array != "" },
+		job.ArraysPreserved: func(d job.Disk) bool { return d.Member },
+		job.ArraysOnly:      func(d job.Disk) bool { return !d.Member },
 	}[spec.Arrays]
 	if !known {
 		return job.Report{}, fmt.Errorf("runner: software RAID is to be treated as %q, want keep, only or none to delete it", spec.Arrays)
 	}
-	if spec.Arrays != job.ArraysKept {
+	if spec.Arrays != job.ArraysPreserved {
 		if err := mdraid.Stop(s); err != nil {
 			return job.Report{}, err
 		}

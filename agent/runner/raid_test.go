@@ -55,9 +55,9 @@ func TestArraysAreCreatedErasedAndDeleted(t *testing.T) {
 	}
 	// Before an image is written disks are erased (B-61), but not the arrays for
 	// it.
-	kept := run(job.Job{ID: "2", Kind: job.Clean, Clean: &job.CleanSpec{Arrays: job.ArraysKept}})
-	if got := devices(kept); got != "/dev/sdb /dev/md127" || kept.State != job.Done {
-		t.Errorf("keeping arrays, it erased %s: %+v", got, kept)
+	preserved := run(job.Job{ID: "2", Kind: job.Clean, Clean: &job.CleanSpec{Arrays: job.ArraysPreserved}})
+	if got := devices(preserved); got != "/dev/sdb /dev/md127" || preserved.State != job.Done {
+		t.Errorf("keeping arrays, it erased %s: %+v", got, preserved)
 	}
 	// A second run starts from the beginning: the result of the first is in the
 	// way.

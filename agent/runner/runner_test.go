@@ -156,7 +156,7 @@ func TestConfig(t *testing.T) {
 // B-156: a method is built in or from Config.Methods.
 func TestCustomMethods(t *testing.T) {
 	var seen job.WriteSpec
-	own := func(_ context.Context, _ sys.System, spec job.WriteSpec, disks []job.Disk, _ func(int)) (job.Report, error) {
+	custom := func(_ context.Context, _ sys.System, spec job.WriteSpec, disks []job.Disk, _ func(int)) (job.Report, error) {
 		seen = spec
 		return job.Report{Written: &job.Written{Device: disks[0].Name}}, nil
 	}
@@ -165,7 +165,7 @@ func TestCustomMethods(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := systest.New(systest.Machine{Disks: []systest.Disk{{Kind: systest.SATA, Size: disk.Size(), Open: func() (sys.Block, error) { return disk, nil }}}})
-	r, err := runner.New(runner.Config{System: s, Methods: map[string]runner.Method{"install_ours": own}})
+	r, err := runner.New(runner.Config{System: s, Methods: map[string]runner.Method{"install_ours": custom}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,10 +14,10 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// ownSchema creates the object of a schema if necessary, and makes a host's
+// addSchemaOwner creates the object of a schema if necessary, and makes a host's
 // settings one of its owners: the object is deleted with the last of them (B-04,
 // B-202).
-func (r *Reconciler) ownSchema(ctx context.Context, h *metal3.BareMetalHost, hfs *metal3.HostFirmwareSettings, s *schema, c bmc.Client) error {
+func (r *Reconciler) addSchemaOwner(ctx context.Context, h *metal3.BareMetalHost, hfs *metal3.HostFirmwareSettings, s *schema, c bmc.Client) error {
 	owner, err := r.ownerRef(hfs)
 	if err != nil {
 		return err

@@ -99,7 +99,7 @@ func (r *Reconciler) refreshSettings(ctx context.Context, h *metal3.BareMetalHos
 	var govern *schema
 	if err == nil && len(b.Settings) > 0 {
 		govern = r.schemas.forBIOS(b)
-		if err := r.ownSchema(ctx, h, hfs, govern, c); err != nil {
+		if err := r.addSchemaOwner(ctx, h, hfs, govern, c); err != nil {
 			return err
 		}
 		status.FirmwareSchema = &metal3.SchemaReference{Namespace: hfs.Namespace, Name: govern.name}

@@ -157,20 +157,20 @@ func TestValidation(t *testing.T) {
 			if got := b.condition(valid, hfs.Status.Conditions); got != (tt.err == "") || !b.condition(changeDetected, hfs.Status.Conditions) {
 				t.Errorf("conditions %+v, want valid: %v", hfs.Status.Conditions, tt.err == "")
 			}
-			var told []string
+			var events []string
 			for _, m := range b.messages() {
 				if strings.HasPrefix(m, "ValidationFailed") {
-					told = append(told, m)
+					events = append(events, m)
 				}
 			}
 			if tt.err == "" {
-				if told != nil {
-					t.Errorf("events %q, want none", told)
+				if events != nil {
+					t.Errorf("events %q, want none", events)
 				}
 				return
 			}
-			if want := []string{"ValidationFailed Invalid BIOS setting: " + tt.err}; !cmp.Equal(told, want) {
-				t.Errorf("events %q, want %q", told, want)
+			if want := []string{"ValidationFailed Invalid BIOS setting: " + tt.err}; !cmp.Equal(events, want) {
+				t.Errorf("events %q, want %q", events, want)
 			}
 			for _, c := range hfs.Status.Conditions {
 				if c.Type == valid && (c.Reason != "ConfigurationError" || c.Message != "Invalid BIOS setting") {

@@ -341,7 +341,7 @@ func (p *Settings) verify(ctx context.Context, s host.Server, w *settingsWanted)
 
 // failAttempt ends an attempt, and reports each attribute that is not as wanted.
 func (p *Settings) failAttempt(ctx context.Context, w *settingsWanted, refused *bmc.SettingsError) error {
-	var told []string
+	var reasons []string
 	for _, name := range slices.Sorted(maps.Keys(w.differ)) {
 		one := fmt.Sprintf("%s is %s, not %s", name, formatValue(w.bios.Settings[name]), formatValue(w.differ[name]))
 		why := w.bios.Failed[name]
@@ -351,8 +351,8 @@ func (p *Settings) failAttempt(ctx context.Context, w *settingsWanted, refused *
 		if why != "" {
 			one += " (" + why + ")"
 		}
-		told = append(told, one)
+		reasons = append(reasons, one)
 	}
-	w.at.Error = "BIOS settings not applied: " + strings.Join(told, "; ")
+	w.at.Error = "BIOS settings not applied: " + strings.Join(reasons, "; ")
 	return p.r.saveAttempt(ctx, w.hfs, w.at)
 }

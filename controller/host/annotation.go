@@ -70,12 +70,12 @@ func observeDetached(h *metal3.BareMetalHost, f *phase.Facts) {
 // restoreStatus restores the status from an annotation, for a host that was moved
 // from another cluster (B-100). It returns true if it wrote the status.
 func (r *Reconciler) restoreStatus(ctx context.Context, h *metal3.BareMetalHost) (bool, error) {
-	kept, ok := h.Annotations[metal3.StatusAnnotation]
+	value, ok := h.Annotations[metal3.StatusAnnotation]
 	if !ok || !h.Status.LastUpdated.IsZero() {
 		return false, nil
 	}
 	var status metal3.BareMetalHostStatus
-	if err := decodeStrictly(kept, &status); err != nil {
+	if err := decodeStrictly(value, &status); err != nil {
 		return false, fmt.Errorf("annotation %s: %w", metal3.StatusAnnotation, err)
 	}
 	var hd metal3.HardwareData
@@ -100,7 +100,7 @@ func (r *Reconciler) restoreStatus(ctx context.Context, h *metal3.BareMetalHost)
 // adoptHardware takes the hardware details from an annotation, if inspection has
 // found none or is disabled (B-99).
 func (r *Reconciler) adoptHardware(ctx context.Context, h *metal3.BareMetalHost) (changed bool, event *[2]string, err error) {
-	kept, ok := h.Annotations[metal3.HardwareDetailsAnnotation]
+	value, ok := h.Annotations[metal3.HardwareDetailsAnnotation]
 	if !ok {
 		return false, nil, nil
 	}
@@ -118,7 +118,7 @@ func (r *Reconciler) adoptHardware(ctx context.Context, h *metal3.BareMetalHost)
 		return false, nil, err
 	default:
 		details = new(metal3.HardwareDetails)
-		if err := decodeStrictly(kept, details); err != nil {
+		if err := decodeStrictly(value, details); err != nil {
 			return false, nil, fmt.Errorf("annotation %s: %w", metal3.HardwareDetailsAnnotation, err)
 		}
 	}

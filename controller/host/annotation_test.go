@@ -162,13 +162,13 @@ func TestDeletionOfADetachedHostTouchesNothing(t *testing.T) { // B-93
 
 func TestStatusAnnotationIsRestored(t *testing.T) { // B-100
 	moved := benchProvisioned(t, nil).host()
-	kept, err := json.Marshal(moved.Status)
+	status, err := json.Marshal(moved.Status)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := newBench(t, 2, func(h *metal3.BareMetalHost) {
 		withImage(h)
-		metav1.SetMetaDataAnnotation(&h.ObjectMeta, metal3.StatusAnnotation, string(kept))
+		metav1.SetMetaDataAnnotation(&h.ObjectMeta, metal3.StatusAnnotation, string(status))
 	})
 	b.bmc.Press(bmc.On)
 	b.passes(10)

@@ -81,10 +81,10 @@ func TestFailuresOfEachTransition(t *testing.T) {
 		ref, name string
 		state     metal3.ProvisioningState
 		// make is called when the host is in state, and makes it fail.
-		make, mend func(*bench)
-		fails      metal3.ErrorType
-		message    string
-		once       bool // the second attempt is in another state
+		make, repair func(*bench)
+		fails        metal3.ErrorType
+		message      string
+		once         bool // the second attempt is in another state
 	}{
 		{"B-46 B-47", "wrong password", metal3.StateInspecting, password, right, metal3.RegistrationError, "bmctest: the BMC refused the credentials", false},
 		{"B-46 B-47", "wrong password", metal3.StateProvisioning, password, right, metal3.RegistrationError, "bmctest: the BMC refused the credentials", false},
@@ -159,7 +159,7 @@ func TestFailuresOfEachTransition(t *testing.T) {
 					t.Errorf("after the second failure: %+v", s)
 				}
 			}
-			tt.mend(b)
+			tt.repair(b)
 			b.until("where it was to go", func(h *metal3.BareMetalHost) bool {
 				return in(goal)(h) && h.Status.ErrorType == "" && h.Status.PoweredOn == h.Spec.Online && b.power() == bmc.On
 			})

@@ -197,7 +197,7 @@ func (r *Reconciler) updateMetadata(ctx context.Context, h *metal3.BareMetalHost
 		h.Spec.Architecture = d.CPU.Arch
 		dirty = true
 	}
-	var told eventList
+	var events eventList
 	adopted, event, err := r.adoptHardware(ctx, h)
 	if err != nil {
 		return false, err
@@ -234,9 +234,9 @@ func (r *Reconciler) updateMetadata(ctx context.Context, h *metal3.BareMetalHost
 	r.read.Wrote(h)
 	h.Status.HardwareDetails = details
 	if event != nil {
-		told.add(event[0], event[1])
+		events.add(event[0], event[1])
 	}
-	r.publish(ctx, h, told)
+	r.publish(ctx, h, events)
 	return false, nil
 }
 

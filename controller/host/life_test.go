@@ -184,11 +184,11 @@ func (b *bench) live(between func()) (v verdict) {
 	if s := b.get("secret"); s != nil {
 		v.Objects = append(v.Objects, fmt.Sprintf("secret: %v", s.Finalizers))
 	}
-	var kept metal3.HardwareDataList
-	if err := b.kube.List(context.Background(), &kept); err != nil {
+	var hardware metal3.HardwareDataList
+	if err := b.kube.List(context.Background(), &hardware); err != nil {
 		b.t.Fatal(err)
 	}
-	for _, hd := range kept.Items { // the fake API has no garbage collector
+	for _, hd := range hardware.Items { // the fake API has no garbage collector
 		v.Objects = append(v.Objects, fmt.Sprintf("%s of %s: %v", hd.Name, hd.OwnerReferences[0].Name, hd.Finalizers))
 	}
 	return v

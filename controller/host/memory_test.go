@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/controller/host/phase"
 )
 
 // fullMemory returns a memory with a value in every field.
@@ -57,6 +59,21 @@ func TestDetachedHostLeavesNoMemory(t *testing.T) {
 	})
 	if len(b.r.memory.hosts) > 0 {
 		t.Errorf("the controller still remembers %+v", b.r.memory.hosts)
+	}
+}
+
+func TestPartsForgetADeletedHost(t *testing.T) {
+	b := newBench(t, 1, nil)
+	part := &scripted{name: "RAID", states: []phase.PartState{phase.PartSettled}}
+	b.r.Parts = []Part{part}
+	b.until("available", in(metal3.StateAvailable))
+	uid := b.host().UID
+	if err := b.kube.Delete(context.Background(), b.host()); err != nil {
+		t.Fatal(err)
+	}
+	b.until("gone", func(h *metal3.BareMetalHost) bool { return h == nil })
+	if !slices.Contains(part.forgot, uid) {
+		t.Errorf("the part was to forget %q, want %q", part.forgot, uid)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/controller/bmc"
@@ -69,6 +70,13 @@ type InBand interface {
 	InBand(h *metal3.BareMetalHost) bool
 }
 
+// Forgetter is a Part that remembers something of hosts between two passes.
+type Forgetter interface {
+	Part
+	// Forget drops what the part remembers of a host that is detached or deleted.
+	Forget(uid types.UID)
+}
+
 // RootProvider is a Part that may create the root device. It is asked for the root
 // device if there are no hints.
 type RootProvider interface {
@@ -111,7 +119,7 @@ func (r *Reconciler) server(h *metal3.BareMetalHost, o *observation) Server {
 
 // softRAID reports whether the status has software RAID volumes, and whether it
 // has a list of them. An empty list means that the volumes are to be deleted.
-func softRAID(h *metal3.BareMetalHost) (some, told bool) {
+func softRAID(h *metal3.BareMetalHost) (some, listed bool) {
 	raid := h.Status.Provisioning.RAID
 	if raid == nil {
 		return false, false
@@ -123,7 +131,7 @@ func softRAID(h *metal3.BareMetalHost) (some, told bool) {
 // status has no operation: by the RAID, by the number of failures and by the
 // operations before.
 func preparingBoot(h *metal3.BareMetalHost) inband.Boot {
-	if _, told := softRAID(h); !told {
+	if _, listed := softRAID(h); !listed {
 		return inband.Boot{}
 	}
 	raid, err := json.Marshal(h.Status.Provisioning.RAID)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalab-dev/metalab/controller/host/phase"
 )
@@ -17,7 +18,10 @@ type scripted struct {
 	name   string
 	states []phase.PartState
 	did    []string
+	forgot []types.UID
 }
+
+func (p *scripted) Forget(uid types.UID) { p.forgot = append(p.forgot, uid) }
 
 func (p *scripted) Name() string { return p.name }
 
@@ -34,13 +38,13 @@ func (p *scripted) next() {
 func (p *scripted) Begin(*metal3.BareMetalHost) { p.did = append(p.did, "begin") }
 
 func (p *scripted) Step(context.Context, Server) error {
-	p.did = append(p.did, "carry")
+	p.did = append(p.did, "step")
 	p.next()
 	return nil
 }
 
 func (p *scripted) Reset(*metal3.BareMetalHost) {
-	p.did = append(p.did, "forget")
+	p.did = append(p.did, "reset")
 	p.next()
 }
 
@@ -56,13 +60,13 @@ func TestPartsArePreparedInOrder(t *testing.T) { // B-52, B-54
 		}
 		return in(metal3.StateAvailable)(h)
 	})
-	if want := []string{"begin", "carry", "carry"}; !cmp.Equal(first.did, want) {
+	if want := []string{"begin", "step", "step"}; !cmp.Equal(first.did, want) {
 		t.Errorf("the first part: %v, want %v", first.did, want)
 	}
-	if want := []string{"begin", "carry"}; !cmp.Equal(second.did, want) {
+	if want := []string{"begin", "step"}; !cmp.Equal(second.did, want) {
 		t.Errorf("the second part: %v, want %v", second.did, want)
 	}
-	if want := []string{"begin carry carry"}; !cmp.Equal(order, want) {
+	if want := []string{"begin step step"}; !cmp.Equal(order, want) {
 		t.Errorf("when the second part began the first had done %v, want %v", order, want)
 	}
 }
@@ -76,7 +80,7 @@ func TestFailedPartIsReportedAndRetried(t *testing.T) { // B-53
 		t.Errorf("status %+v, want a preparation error in preparing", s)
 	}
 	b.until("available", in(metal3.StateAvailable))
-	if want := []string{"begin", "carry", "forget", "begin", "carry"}; !cmp.Equal(p.did, want) {
+	if want := []string{"begin", "step", "reset", "begin", "step"}; !cmp.Equal(p.did, want) {
 		t.Errorf("the part: %v, want %v", p.did, want)
 	}
 	if s := b.host().Status; s.ErrorType != "" || s.ErrorCount != 0 || s.OperationalStatus != metal3.OperationalStatusOK {
@@ -92,7 +96,7 @@ func TestAvailableHostIsPreparedAgain(t *testing.T) { // B-55
 	p.states = []phase.PartState{phase.PartWanted, phase.PartSettled}
 	b.until("preparing", in(metal3.StatePreparing))
 	b.until("available again", in(metal3.StateAvailable))
-	if want := []string{"begin", "carry"}; !cmp.Equal(p.did, want) {
+	if want := []string{"begin", "step"}; !cmp.Equal(p.did, want) {
 		t.Errorf("the part: %v, want %v", p.did, want)
 	}
 }

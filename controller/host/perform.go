@@ -99,7 +99,7 @@ func arrays(h *metal3.BareMetalHost) job.Arrays {
 	some, _ := softRAID(h)
 	switch {
 	case some && h.Status.Provisioning.State == metal3.StateProvisioning:
-		return job.ArraysKept
+		return job.ArraysPreserved
 	case h.Spec.AutomatedCleaningMode == metal3.CleaningModeDisabled:
 		return job.ArraysOnly
 	}
@@ -156,11 +156,16 @@ func (r *Reconciler) powerSoftOff(ctx context.Context, h *metal3.BareMetalHost, 
 }
 
 // forget drops everything that the controller holds for a server: its agent's
-// jobs, its boots and its memory.
+// jobs, its boots, its memory and that of the parts.
 func (r *Reconciler) forget(h *metal3.BareMetalHost) {
 	r.Inband.Forget(string(h.UID))
 	r.Boot.Forget(string(h.UID))
 	r.memory.forget(h.UID)
+	for _, p := range r.Parts {
+		if f, ok := p.(Forgetter); ok {
+			f.Forget(h.UID)
+		}
+	}
 }
 
 // endReboot removes the plain reboot annotation when the reboot is done (B-95).

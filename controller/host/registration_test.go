@@ -103,7 +103,7 @@ func TestMACAddressOfAnotherHostIsRefused(t *testing.T) {
 func TestRegistrationErrors(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*bench)
-		mend   func(*bench)
+		repair func(*bench)
 		want   string
 		event  string
 	}{
@@ -111,29 +111,29 @@ func TestRegistrationErrors(t *testing.T) {
 			change: func(b *bench) {
 				b.change(func(h *metal3.BareMetalHost) { h.Spec.PreprovisioningNetworkDataName = "net" })
 			},
-			mend: func(b *bench) { b.secret("net", corev1.SecretTypeOpaque, map[string]string{"networkData": "{}"}) },
-			want: `failed to read preprovisioningNetworkData: secrets "net" not found`,
+			repair: func(b *bench) { b.secret("net", corev1.SecretTypeOpaque, map[string]string{"networkData": "{}"}) },
+			want:   `failed to read preprovisioningNetworkData: secrets "net" not found`,
 		},
 		"wrong password B-114": {
 			change: func(b *bench) { b.bmc.SetCredentials(bmc.Credentials{Username: "admin", Password: "other"}) },
-			mend:   func(b *bench) { b.password("other") },
+			repair: func(b *bench) { b.password("other") },
 			want:   "bmctest: the BMC refused the credentials",
 		},
 		"silent": {
 			change: func(b *bench) { b.bmc.Unplug() },
-			mend:   func(b *bench) { b.bmc.Plug() },
+			repair: func(b *bench) { b.bmc.Plug() },
 			want:   "bmctest: the BMC does not answer",
 		},
 		"untrusted B-134": {
 			change: func(b *bench) { b.bmc.SelfSigned = true },
-			mend: func(b *bench) {
+			repair: func(b *bench) {
 				b.change(func(h *metal3.BareMetalHost) { h.Spec.BMC.DisableCertificateVerification = true })
 			},
 			want: "bmctest: the BMC's certificate is not trusted",
 		},
 		"unknown system": {
 			change: func(b *bench) { b.bmc.Path = "/redfish/v1/Systems/2" },
-			mend: func(b *bench) {
+			repair: func(b *bench) {
 				b.change(func(h *metal3.BareMetalHost) {
 					h.Spec.BMC.Address = "redfish-virtualmedia://192.0.2.2/redfish/v1/Systems/2"
 				})
@@ -142,7 +142,7 @@ func TestRegistrationErrors(t *testing.T) {
 		},
 		"secret missing B-111": {
 			change: func(b *bench) { b.change(func(h *metal3.BareMetalHost) { h.Spec.BMC.CredentialsName = "late" }) },
-			mend: func(b *bench) {
+			repair: func(b *bench) {
 				b.secret("late", corev1.SecretTypeOpaque, map[string]string{"username": "admin", "password": "good"})
 			},
 			want:  "BMC CredentialsName secret doesn't exist The BMC secret lab/late does not exist",
@@ -150,7 +150,7 @@ func TestRegistrationErrors(t *testing.T) {
 		},
 		"unknown scheme B-112": {
 			change: func(b *bench) { b.change(func(h *metal3.BareMetalHost) { h.Spec.BMC.Address = "foo://192.0.2.2" }) },
-			mend: func(b *bench) {
+			repair: func(b *bench) {
 				b.change(func(h *metal3.BareMetalHost) { h.Spec.BMC.Address = "redfish-virtualmedia://192.0.2.2" })
 			},
 			want:  "Unknown BMC type 'foo' for address foo://192.0.2.2",
@@ -168,7 +168,7 @@ func TestRegistrationErrors(t *testing.T) {
 			if want := cmpOr(tt.event, "RegistrationError"); !slices.Contains(b.reasons(), want) {
 				t.Errorf("events %v, want %s", b.reasons(), want)
 			}
-			tt.mend(b)
+			tt.repair(b)
 			b.until("available", in(metal3.StateAvailable))
 			if s := b.host().Status; s.ErrorType != "" || s.ErrorCount != 0 || s.OperationalStatus != metal3.OperationalStatusOK || s.GoodCredentials.Reference == nil {
 				t.Errorf("afterwards %+v, want no error", s)

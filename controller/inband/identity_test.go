@@ -41,17 +41,17 @@ func verify(t *testing.T, id Identity, ca string, now time.Time, address net.IP)
 	}
 }
 
-func TestAgentsTrustTheNextProcessAtItsOwnAddress(t *testing.T) {
+func TestAgentsTrustTheNextProcessAtAnotherAddress(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	kept, err := NewSecrets(now)
+	secrets, err := NewSecrets(now)
 	if err != nil {
 		t.Fatalf("NewSecrets: %v", err)
 	}
-	one, err := NewIdentity(kept, now, net.IPv4(192, 0, 2, 1))
+	one, err := NewIdentity(secrets, now, net.IPv4(192, 0, 2, 1))
 	if err != nil {
 		t.Fatalf("NewIdentity: %v", err)
 	}
-	two, err := NewIdentity(kept, now, net.IPv4(192, 0, 2, 2))
+	two, err := NewIdentity(secrets, now, net.IPv4(192, 0, 2, 2))
 	if err != nil {
 		t.Fatalf("NewIdentity: %v", err)
 	}

@@ -89,7 +89,7 @@ var (
 	})
 )
 
-func TestFirmwareIsToldWhatItCanBoot(t *testing.T) {
+func TestBootFileMatchesTheFirmwareArchitecture(t *testing.T) {
 	s := known(t, network(Full))
 	tftp := s.cfg.Key.Sign(tftpPurpose, ourBoot) + "/"
 	for _, tt := range []struct {
@@ -218,7 +218,7 @@ func TestProxySaysWhatToBootAndNoAddress(t *testing.T) {
 	}
 }
 
-func TestAddressesAreEachOnesOwn(t *testing.T) {
+func TestEachClientGetsAnotherAddress(t *testing.T) {
 	n := network(Full)
 	n.Pool = netip.MustParsePrefix("198.51.100.0/29") // 6, of which 2 are the router's and the resolver's
 	s := newNetServer(t, n)

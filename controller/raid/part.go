@@ -41,24 +41,28 @@ const resetWait = 20 * time.Minute
 type Part struct {
 	Clock clock.PassiveClock
 
-	mu   sync.Mutex
+	mu sync.Mutex
+	// runs holds the progress of each host in preparation. It is not a field of
+	// host's memory of a server, because package host, which this package imports,
+	// does not know its type; host empties both together, see Forget.
 	runs map[types.UID]*progress
 }
 
-// progress is what this process has seen of a host in preparation. It may be lost
-// without harm: at worst a server is reset once more.
+// progress holds the operations that this process has begun for a host in
+// preparation. It may be lost without harm: at worst a server is reset once more.
 type progress struct {
-	operations []string // IDs of operations that have begun and not ended
-	needsReset bool     // one of them is pending until the next start
-	reset      time.Time
-	made       int // number of volumes requested
-	error      string
+	operations []string  // IDs of operations that have begun and not ended
+	needsReset bool      // one of them is pending until the next start
+	reset      time.Time // of the last reset for pending operations
+	made       int       // number of volumes requested
+	error      string    // of the first operation that failed
 }
 
 var (
 	_ host.Part         = (*Part)(nil)
 	_ host.InBand       = (*Part)(nil)
 	_ host.RootProvider = (*Part)(nil)
+	_ host.Forgetter    = (*Part)(nil)
 )
 
 // Name implements host.Part.
@@ -79,11 +83,16 @@ func (p *Part) progressOf(h *metal3.BareMetalHost) *progress {
 	return r
 }
 
-// dropProgress forgets the progress of a host.
-func (p *Part) dropProgress(h *metal3.BareMetalHost) phase.PartState {
+// Forget implements host.Forgetter: it drops the progress of a host.
+func (p *Part) Forget(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.runs, h.UID)
+	delete(p.runs, uid)
+}
+
+// settle drops the progress of a host whose RAID is as wanted.
+func (p *Part) settle(h *metal3.BareMetalHost) phase.PartState {
+	p.Forget(h.UID)
 	return phase.PartSettled
 }
 
@@ -123,7 +132,7 @@ func (p *Part) Observe(ctx context.Context, s host.Server) (phase.PartState, str
 		return phase.PartWanted, "", nil
 	}
 	if s.Host.Status.Provisioning.State != metal3.StatePreparing {
-		return p.dropProgress(s.Host), "", nil
+		return p.settle(s.Host), "", nil
 	}
 	if err := check(s.Host); err != nil {
 		return phase.PartFailed, err.Error(), nil
@@ -139,7 +148,7 @@ func (p *Part) Observe(ctx context.Context, s host.Server) (phase.PartState, str
 	}
 	hard, _ := recorded(s.Host)
 	if hard == nil {
-		return p.dropProgress(s.Host), "", nil
+		return p.settle(s.Host), "", nil
 	}
 	return p.observeHardware(ctx, s, hard)
 }
@@ -187,7 +196,7 @@ func (p *Part) observeHardware(ctx context.Context, s host.Server, want []metal3
 	case err != nil:
 		return phase.PartFailed, err.Error(), nil
 	case plan.complete():
-		return p.dropProgress(s.Host), "", nil
+		return p.settle(s.Host), "", nil
 	case r.made > 0 && r.made >= len(want) && len(plan.remove)+len(plan.create) > 0:
 		return phase.PartFailed, fmt.Sprintf("what the controller has made is not what was asked for: %s", describe(store)), nil
 	}
@@ -283,7 +292,7 @@ func (p *Part) pollOperations(ctx context.Context, s host.Server, r *progress) e
 
 // Begin implements host.Part (B-52).
 func (p *Part) Begin(h *metal3.BareMetalHost) {
-	p.dropProgress(h)
+	p.Forget(h.UID)
 	_, had := recorded(h)
 	raid := h.Spec.RAID.DeepCopy()
 	if raid == nil {
@@ -301,7 +310,7 @@ func (p *Part) Begin(h *metal3.BareMetalHost) {
 // Reset implements host.Part (B-53). It keeps the empty list of software RAID, the
 // only record that it is to be deleted.
 func (p *Part) Reset(h *metal3.BareMetalHost) {
-	p.dropProgress(h)
+	p.Forget(h.UID)
 	if r := h.Status.Provisioning.RAID; r != nil && len(r.SoftwareRAIDVolumes) > 0 {
 		r.SoftwareRAIDVolumes = []metal3.SoftwareRAIDVolume{}
 	}
@@ -310,7 +319,7 @@ func (p *Part) Reset(h *metal3.BareMetalHost) {
 // Step implements host.Part.
 func (p *Part) Step(ctx context.Context, s host.Server) error {
 	if err := check(s.Host); err != nil {
-		return nil //nolint:nilerr // Look tells of it
+		return nil //nolint:nilerr // Observe reports it
 	}
 	if p.InBand(s.Host) && s.Agent.Jobs[s.JobID(jobRAID)].State != job.Done {
 		if !s.Agent.Up {
@@ -348,7 +357,7 @@ func (p *Part) stepHardware(ctx context.Context, s host.Server, want []metal3.Ha
 	}
 	plan, err := makePlan(want, store)
 	if err != nil {
-		return nil //nolint:nilerr // Look tells of it
+		return nil //nolint:nilerr // Observe reports it
 	}
 	for _, v := range plan.remove {
 		o, err := client.DeleteVolume(ctx, v.ID)

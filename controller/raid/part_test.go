@@ -66,7 +66,7 @@ func (b *bench) prepare() string {
 	for range 100 {
 		state, why, err := b.part.Observe(context.Background(), b.server())
 		if err != nil {
-			b.t.Fatalf("Look: %v", err)
+			b.t.Fatalf("Observe: %v", err)
 		}
 		switch state {
 		case phase.PartSettled:
@@ -370,5 +370,17 @@ func TestTheFirstVolumeIsTheRootDevice(t *testing.T) { // B-163, B-174
 	b.bmc.FailDrive(0)
 	if again, err := b.part.Root(t.Context(), b.server()); err != nil || again != root {
 		t.Errorf("Root of a degraded volume = %+v, %v", again, err)
+	}
+}
+
+func TestForgottenHostLeavesNoProgress(t *testing.T) {
+	b := newBench(t, &metal3.RAIDConfig{HardwareRAIDVolumes: []metal3.HardwareRAIDVolume{{Level: "1"}}})
+	b.part.Begin(b.host)
+	if state, why, err := b.part.Observe(t.Context(), b.server()); err != nil || state != phase.PartRunning || len(b.part.runs) != 1 {
+		t.Fatalf("Observe = %s, %q, %v with the progress of %d hosts, want running with that of one", state, why, err, len(b.part.runs))
+	}
+	b.part.Forget(b.host.UID)
+	if len(b.part.runs) > 0 {
+		t.Errorf("the progress of %d hosts is left, want none", len(b.part.runs))
 	}
 }

@@ -27,13 +27,13 @@ func (s *scenario) inspectionFoundSwitches(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	told := 0
+	withLLDP := 0
 	for i, n := range s.machine().Identity.NICs {
 		port := n.Switch
 		if port == nil {
 			continue
 		}
-		told++
+		withLLDP++
 		got := found[i]
 		if got.LLDP == nil || got.LLDP.SwitchSystemName != port.Name || got.LLDP.SwitchID == "" || got.LLDP.PortID == "" {
 			return fmt.Errorf("NIC %s is cabled to %s; the agent heard %+v", n.Name, port.Name, got.LLDP)
@@ -46,7 +46,7 @@ func (s *scenario) inspectionFoundSwitches(ctx context.Context) error {
 			return fmt.Errorf("NIC %s has the VLANs %+v, the agent heard %d and %+v", n.Name, port, got.VLANID, got.VLANs)
 		}
 	}
-	if told == 0 {
+	if withLLDP == 0 {
 		return errors.New("the server is cabled to nothing that would tell")
 	}
 	return nil

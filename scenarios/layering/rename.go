@@ -4,47 +4,8 @@ package layering
 // renamed, by package. It may only become shorter: TestNoPrivateWords fails when
 // an entry excuses nothing any longer.
 var stillToRename = map[string][]string{
-	"agent": {
-		"told",
-	},
-	"agent/job": {
-		"ArraysKept",
-	},
-	"agent/plugin/disk": {
-		"TestConfigDriveTakesTheImagesOwnPartition", "dress", "own", "readWhole", "said", "whole",
-	},
-	"agent/plugin/inventory": {
-		"told",
-	},
-	"agent/runner": {
-		"kept", "own",
-	},
-	"agent/sys/systest": {
-		"trail", "whole",
-	},
 	"cmd/labctl": {
 		"own",
-	},
-	"controller/bmc/ipmi": {
-		"whole",
-	},
-	"controller/bmc/redfish": {
-		"integerIfWhole", "whole",
-	},
-	"controller/firmware": {
-		"ownSchema", "told",
-	},
-	"controller/host": {
-		"kept", "mend", "told",
-	},
-	"controller/host/phase": {
-		"whole",
-	},
-	"controller/inband": {
-		"TestAgentsTrustTheNextProcessAtItsOwnAddress", "kept",
-	},
-	"controller/netboot": {
-		"TestAddressesAreEachOnesOwn", "TestFirmwareIsToldWhatItCanBoot",
 	},
 	"emulator/bmc": {
 		"kept", "maxKept", "maxKeptName", "maxKeptValue", "own", "said", "tell", "told", "trailKey", "whole",
@@ -111,9 +72,6 @@ var stillToRename = map[string][]string{
 	},
 	"emulator/yamlfile": {
 		"own", "whole",
-	},
-	"features/steps": {
-		"told",
 	},
 	"scenarios/conformance/ipmi": {
 		"lastSaid", "own", "said", "whole",

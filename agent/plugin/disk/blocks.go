@@ -63,8 +63,8 @@ func (b *blocks) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// readWhole fills p from r. It returns an error for a file that ends before.
-func readWhole(r io.ReaderAt, p []byte, off int64) error {
+// readFull fills p from r. It returns an error for a file that ends before.
+func readFull(r io.ReaderAt, p []byte, off int64) error {
 	n, err := r.ReadAt(p, off)
 	if n == len(p) {
 		return nil

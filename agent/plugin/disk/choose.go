@@ -48,7 +48,7 @@ next:
 // created the array in front, if that had one ("host:name").
 func chooseArray(disks []job.Disk, name string) (job.Disk, error) {
 	for _, d := range disks {
-		if _, own, ok := strings.Cut(d.Array, ":"); d.Array == name || ok && own == name {
+		if _, base, ok := strings.Cut(d.Array, ":"); d.Array == name || ok && base == name {
 			return d, nil
 		}
 	}

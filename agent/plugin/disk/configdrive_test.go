@@ -166,7 +166,7 @@ func verifyTable(t *testing.T, name string) {
 	}
 }
 
-func TestConfigDriveTakesTheImagesOwnPartition(t *testing.T) {
+func TestConfigDriveUsesThePartitionOfTheImage(t *testing.T) {
 	table := gptOf(4)
 	table.Partitions = append(table.Partitions, &gpt.Partition{Index: 2, Start: 5 * 2048, End: 7*2048 - 1, Type: gpt.LinuxFilesystem, Name: "cidata"})
 	image := partitioned(t, table, 8*mib)

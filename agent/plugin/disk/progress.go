@@ -4,7 +4,7 @@ package disk
 type progress struct {
 	report   func(percent int)
 	from, to int // range of the current part in percent
-	said     int
+	reported int
 	begun    bool
 }
 
@@ -17,9 +17,9 @@ func (b *progress) part(done, total int64) {
 	if total > 0 {
 		percent += int(float64(b.to-b.from) * float64(done) / float64(total))
 	}
-	if b.report == nil || (b.begun && percent <= b.said) {
+	if b.report == nil || (b.begun && percent <= b.reported) {
 		return
 	}
-	b.said, b.begun = percent, true
+	b.reported, b.begun = percent, true
 	b.report(percent)
 }

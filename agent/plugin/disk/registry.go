@@ -145,12 +145,12 @@ func (g *registry) fetchDocument(ctx context.Context, kind, what, accept string,
 	}
 }
 
-func (g *registry) sendRequest(ctx context.Context, u *url.URL, dress func(*http.Request)) (*http.Response, error) {
+func (g *registry) sendRequest(ctx context.Context, u *url.URL, addHeaders func(*http.Request)) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, permanentError("the request cannot be made")
 	}
-	dress(r)
+	addHeaders(r)
 	resp, err := g.http.Do(r)
 	var quoting *url.Error // it quotes the URL, which redactURL shows without secrets
 	if errors.As(err, &quoting) {

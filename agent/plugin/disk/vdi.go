@@ -53,7 +53,7 @@ func openVDI(r io.ReaderAt, fileSize int64) (sparse, error) {
 	b := &blocks{size: int64(size), unit: block}
 	b.find = func(i int64) (int64, bool, error) {
 		var entry [4]byte
-		if err := readWhole(r, entry[:], tableAt+4*i); err != nil {
+		if err := readFull(r, entry[:], tableAt+4*i); err != nil {
 			return 0, false, err
 		}
 		place := binary.LittleEndian.Uint32(entry[:])
@@ -66,6 +66,6 @@ func openVDI(r io.ReaderAt, fileSize int64) (sparse, error) {
 		}
 		return at, false, nil
 	}
-	b.load = func(_, at, off int64, p []byte) error { return readWhole(r, p, at+off) }
+	b.load = func(_, at, off int64, p []byte) error { return readFull(r, p, at+off) }
 	return sparse{name: formatVDI, size: b.size, unit: block, extent: b.extent, ReaderAt: b}, nil
 }

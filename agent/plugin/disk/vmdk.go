@@ -76,7 +76,7 @@ type extentHeader struct {
 
 func parseExtentHeader(r io.ReaderAt, off int64) (extentHeader, error) {
 	var h [vmdkHeaderSize]byte
-	if err := readWhole(r, h[:], off); err != nil {
+	if err := readFull(r, h[:], off); err != nil {
 		return extentHeader{}, fmt.Errorf("disk: vmdk: header: %w", err)
 	}
 	if string(h[:4]) != "KDMV" {
@@ -116,7 +116,7 @@ func openVMDK(r io.ReaderAt, fileSize int64) (sparse, error) {
 		return sparse{}, errors.New("disk: vmdk: an extent without a descriptor is not supported: it is a part of an image")
 	}
 	text := make([]byte, h.length*sector)
-	if err := readWhole(r, text, h.descriptor*sector); err != nil {
+	if err := readFull(r, text, h.descriptor*sector); err != nil {
 		return sparse{}, fmt.Errorf("disk: vmdk: descriptor: %w", err)
 	}
 	switch kind, parent := parseDescriptor(text); {
@@ -142,7 +142,7 @@ func openVMDK(r io.ReaderAt, fileSize int64) (sparse, error) {
 	b := &blocks{size: h.capacity * sector, unit: h.grain * sector}
 	g := grainFile{r: r, size: fileSize, header: h}
 	b.find = g.find
-	b.load = func(_, at, off int64, p []byte) error { return readWhole(r, p, at+off) }
+	b.load = func(_, at, off int64, p []byte) error { return readFull(r, p, at+off) }
 	if h.flags&vmdkCompressed != 0 {
 		b.load = func(i, at, off int64, p []byte) error {
 			return g.unpack(i, at, p, off, min(b.unit, b.size-i*b.unit))
@@ -178,7 +178,7 @@ func (g *grainFile) find(i int64) (at int64, zero bool, err error) {
 
 func (g *grainFile) entry(table, i int64) (int64, error) {
 	var p [4]byte
-	if err := readWhole(g.r, p[:], table+4*i); err != nil {
+	if err := readFull(g.r, p[:], table+4*i); err != nil {
 		return 0, err
 	}
 	return int64(binary.LittleEndian.Uint32(p[:])), nil
@@ -191,9 +191,9 @@ const grainMarker = 12
 // unpack reads a part of a compressed grain, of which whole bytes belong to the
 // disk. The stream must contain them; its length, and what follows them, do not
 // matter.
-func (g *grainFile) unpack(i, at int64, p []byte, off, whole int64) error {
+func (g *grainFile) unpack(i, at int64, p []byte, off, size int64) error {
 	var m [grainMarker]byte
-	if err := readWhole(g.r, m[:], at); err != nil {
+	if err := readFull(g.r, m[:], at); err != nil {
 		return err
 	}
 	if first := binary.LittleEndian.Uint64(m[:]); first != uint64(i*g.header.grain) {
@@ -219,7 +219,7 @@ func (g *grainFile) unpack(i, at int64, p []byte, off, whole int64) error {
 		return fmt.Errorf("grain %d: %w", i, err)
 	}
 	if _, err := io.ReadFull(z, p); err != nil {
-		return fmt.Errorf("grain %d: it has less than %d bytes: %w", i, whole, err)
+		return fmt.Errorf("grain %d: it has less than %d bytes: %w", i, size, err)
 	}
 	return nil
 }

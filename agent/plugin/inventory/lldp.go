@@ -41,14 +41,14 @@ func Neighbours(ctx context.Context, s sys.System, nics []job.NIC, most time.Dur
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	for name, frame := range hearer.ReceiveFrames(ctx, etherLLDP, names) {
-		told, ok := parseLLDP(frame)
+		neighbour, ok := parseLLDP(frame)
 		if !ok {
 			continue
 		}
 		for i := range nics {
 			if n := &nics[i]; n.Name == name {
-				n.LLDP, n.VLANID = &told.of, told.untagged
-				n.VLANs = mergeVLANs(told.vlans, n.VLANs)
+				n.LLDP, n.VLANID = &neighbour.of, neighbour.untagged
+				n.VLANs = mergeVLANs(neighbour.vlans, n.VLANs)
 			}
 		}
 	}

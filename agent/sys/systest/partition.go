@@ -28,10 +28,10 @@ type part struct {
 // readParts finds the partitions of a disk's GPT, and members of arrays among
 // them, like the kernel and udev. A broken table has none.
 func readParts(disk string, b sys.Block, open func() (sys.Block, error)) []part {
-	whole := part{disk: disk, name: disk, size: b.Size(), open: open}
-	parts := readGPT(whole, b)
+	device := part{disk: disk, name: disk, size: b.Size(), open: open}
+	parts := readGPT(device, b)
 	if len(parts) == 0 {
-		parts = []part{whole}
+		parts = []part{device}
 	}
 	out := parts[:0]
 	for _, p := range parts {
@@ -45,13 +45,13 @@ func readParts(disk string, b sys.Block, open func() (sys.Block, error)) []part 
 
 // readGPT reads the primary table, or the backup if that is broken (UEFI 2.10,
 // §5.3).
-func readGPT(whole part, r io.ReaderAt) []part {
+func readGPT(device part, r io.ReaderAt) []part {
 	const block = 512
 	var mbr [block]byte
 	if _, err := r.ReadAt(mbr[:], 0); err != nil || mbr[510] != 0x55 || mbr[511] != 0xaa || mbr[450] != 0xee {
 		return nil
 	}
-	for _, at := range []int64{1, whole.size/block - 1} {
+	for _, at := range []int64{1, device.size/block - 1} {
 		h := make([]byte, 92)
 		if _, err := r.ReadAt(h, at*block); err != nil || string(h[:8]) != "EFI PART" {
 			continue
@@ -60,7 +60,7 @@ func readGPT(whole part, r io.ReaderAt) []part {
 		sum := le.Uint32(h[16:])
 		clear(h[16:20])
 		first, count, each := le.Uint64(h[72:]), le.Uint32(h[80:]), le.Uint32(h[84:])
-		if crc32.ChecksumIEEE(h) != sum || le.Uint64(h[24:]) != uint64(at) || count > 1024 || each != 128 || first > uint64(whole.size/block) {
+		if crc32.ChecksumIEEE(h) != sum || le.Uint64(h[24:]) != uint64(at) || count > 1024 || each != 128 || first > uint64(device.size/block) {
 			continue
 		}
 		entries := make([]byte, int(count)*int(each))
@@ -71,9 +71,9 @@ func readGPT(whole part, r io.ReaderAt) []part {
 		for i := range int(count) {
 			e := entries[i*int(each):]
 			from, to := le.Uint64(e[32:]), le.Uint64(e[40:])
-			if kind := guidText(e[:16]); kind != guidText(make([]byte, 16)) && from <= to && to < uint64(whole.size/block) {
-				p := whole
-				p.number, p.name, p.kind, p.id = i+1, partName(whole.disk, i+1), kind, guidText(e[16:32])
+			if kind := guidText(e[:16]); kind != guidText(make([]byte, 16)) && from <= to && to < uint64(device.size/block) {
+				p := device
+				p.number, p.name, p.kind, p.id = i+1, partName(device.disk, i+1), kind, guidText(e[16:32])
 				p.off, p.size = int64(from)*block, int64(to-from+1)*block
 				out = append(out, p)
 			}

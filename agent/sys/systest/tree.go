@@ -106,7 +106,7 @@ func (t *tree) find(name string, follow bool) (*node, error) {
 	if !fs.ValidPath(name) {
 		return nil, fs.ErrInvalid
 	}
-	trail := []*node{t.root}
+	nodes := []*node{t.root}
 	todo := strings.Split(name, "/")
 	for links := 0; len(todo) > 0; {
 		part := todo[0]
@@ -115,26 +115,26 @@ func (t *tree) find(name string, follow bool) (*node, error) {
 		case "", ".":
 			continue
 		case "..":
-			trail = trail[:max(1, len(trail)-1)]
+			nodes = nodes[:max(1, len(nodes)-1)]
 			continue
 		}
-		child := trail[len(trail)-1].child(part)
+		child := nodes[len(nodes)-1].child(part)
 		if child == nil {
 			return nil, fs.ErrNotExist
 		}
 		if child.link == "" || (len(todo) == 0 && !follow) {
-			trail = append(trail, child)
+			nodes = append(nodes, child)
 			continue
 		}
 		if links++; links > maxLinks {
 			return nil, fs.ErrNotExist
 		}
 		if strings.HasPrefix(child.link, "/") {
-			trail = trail[:1]
+			nodes = nodes[:1]
 		}
 		todo = append(strings.Split(child.link, "/"), todo...)
 	}
-	return trail[len(trail)-1], nil
+	return nodes[len(nodes)-1], nil
 }
 
 func (t *tree) Open(name string) (fs.File, error) {

@@ -55,12 +55,12 @@ func (s *session) fru(ctx context.Context) (fruInventory, error) {
 		if len(begin) < 2 {
 			continue
 		}
-		whole, err := r.read(ctx, offset, int(begin[1])*8)
+		content, err := r.read(ctx, offset, int(begin[1])*8)
 		if err != nil {
 			return f, err
 		}
-		if len(whole) == int(begin[1])*8 && len(whole) > area.skip && checksum(whole) == 0 {
-			*area.out = parseFields(whole[area.skip : len(whole)-1])
+		if len(content) == int(begin[1])*8 && len(content) > area.skip && checksum(content) == 0 {
+			*area.out = parseFields(content[area.skip : len(content)-1])
 		}
 	}
 	return f, nil

@@ -60,7 +60,7 @@ func (c *client) readSettings(ctx context.Context, uri string) (biosResource, er
 		b.Attributes, b.inline = inlineAttributes(a.body), true
 	}
 	for name, v := range b.Attributes {
-		b.Attributes[name] = integerIfWhole(v)
+		b.Attributes[name] = asInteger(v)
 	}
 	return b, err
 }
@@ -86,8 +86,8 @@ func inlineAttributes(body []byte) map[string]any {
 	return all
 }
 
-// integerIfWhole converts a whole float64 to an int64.
-func integerIfWhole(v any) any {
+// asInteger converts a whole float64 to an int64.
+func asInteger(v any) any {
 	if f, ok := v.(float64); ok && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
 		return int64(f)
 	}

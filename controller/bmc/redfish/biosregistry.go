@@ -164,7 +164,7 @@ func parseRegistry(body []byte) (*bmc.AttributeRegistry, error) {
 	if err := decode(body, &doc); err != nil {
 		return nil, fmt.Errorf("redfish: attribute registry: %w", err)
 	}
-	whole := func(f *float64) *int64 {
+	integer := func(f *float64) *int64 {
 		if f == nil {
 			return nil
 		}
@@ -177,7 +177,7 @@ func parseRegistry(body []byte) (*bmc.AttributeRegistry, error) {
 		}
 		one := bmc.Attribute{
 			Name: a.Name, Type: bmc.AttributeType(a.Type), ReadOnly: a.ReadOnly, Unique: a.Unique,
-			Lower: whole(a.Lower), Upper: whole(a.Upper), MinLength: whole(a.MinLength), MaxLength: whole(a.MaxLength),
+			Lower: integer(a.Lower), Upper: integer(a.Upper), MinLength: integer(a.MinLength), MaxLength: integer(a.MaxLength),
 			ResetRequired: a.ResetRequired == nil || *a.ResetRequired, // default true (DSP2046)
 		}
 		for _, v := range a.Values {

@@ -251,12 +251,12 @@ func (c *client) writeBoot(ctx context.Context, b bmc.Boot, s computerSystem) er
 // bootVariants returns the PATCHes that may set an override, best first.
 func (c *client) bootVariants(ctx context.Context, b bmc.Boot, target string, s computerSystem) []variant {
 	short := c.bootPatchFor(b, target, s.Boot)
-	whole := short
-	if whole.Mode == nil && s.Boot.Mode != "" {
-		whole.Mode = &s.Boot.Mode
+	complete := short
+	if complete.Mode == nil && s.Boot.Mode != "" {
+		complete.Mode = &s.Boot.Mode
 	}
-	if whole.Target == nil {
-		whole.Target = new(string(schemas.NoneBootSource))
+	if complete.Target == nil {
+		complete.Target = new(string(schemas.NoneBootSource))
 	}
 	write := func(all ...bootPatch) func() (response, error) {
 		return func() (response, error) {
@@ -277,7 +277,7 @@ func (c *client) bootVariants(ctx context.Context, b bmc.Boot, target string, s 
 	if s.Boot.Mode != "" {
 		// AMI and ASRock Rack require all three properties together (ironic's
 		// management.py).
-		variants = append(variants, variant{bootAllProperties, write(whole)})
+		variants = append(variants, variant{bootAllProperties, write(complete)})
 	}
 	if short.Mode != nil {
 		rest := short
@@ -305,7 +305,7 @@ func (c *client) bootVariants(ctx context.Context, b bmc.Boot, target string, s 
 				return c.patch(ctx, settings, etag(current), map[string]any{"Boot": ch})
 			}
 		}
-		variants = append(variants, variant{bootInSettings, later(short)}, variant{bootAllInSettings, later(whole)})
+		variants = append(variants, variant{bootInSettings, later(short)}, variant{bootAllInSettings, later(complete)})
 	}
 	return variants
 }

@@ -259,6 +259,6 @@ func Decide(f Facts) Decision {
 // 2^min(count,9) minutes, times a factor in (0.5,1] that jitter in [0,1) chooses
 // (B-13).
 func Backoff(count int, jitter float64) time.Duration {
-	whole := time.Duration(1<<min(max(count, 1), 9)) * time.Minute
-	return whole - time.Duration(jitter*float64(whole)/2)
+	longest := time.Duration(1<<min(max(count, 1), 9)) * time.Minute
+	return longest - time.Duration(jitter*float64(longest)/2)
 }
