@@ -86,7 +86,7 @@ func inlineAttributes(body []byte) map[string]any {
 	return all
 }
 
-// asInteger converts a whole float64 to an int64.
+// asInteger converts a float64 without a fraction to an int64.
 func asInteger(v any) any {
 	if f, ok := v.(float64); ok && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
 		return int64(f)
