@@ -28,9 +28,6 @@ var stillToRename = map[string][]string{
 	"emulator/dialect/megarac": {
 		"keptMedia",
 	},
-	"emulator/dialect/quirk": {
-		"own",
-	},
 	"emulator/dialect/supermicro": {
 		"face", "keptHost", "keptLicence", "keptPassword", "keptPath", "keptUser",
 	},

@@ -7,23 +7,22 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// insertInputs are the parameters of an insertion.
-var insertInputs = []dialect.Parameter{
+// insertParameters are the parameters of InsertMedia.
+var insertParameters = []dialect.Parameter{
 	{Name: "Image"}, {Name: "Inserted", Type: dialect.BooleanParameter}, {Name: "WriteProtected", Type: dialect.BooleanParameter},
 	{Name: "TransferMethod"}, {Name: "TransferProtocolType"}, {Name: "UserName"}, {Name: "Password", Secret: true},
 }
 
-// patchOfSlot rejects a PATCH of a slot, where only a vendor's own action inserts
-// images.
-var patchOfSlot = dialect.RejectRule{ResourceType: "VirtualMedia", Method: "PATCH", Status: 405,
+// rejectSlotPatch rejects a PATCH of a slot where only an OEM action inserts media.
+var rejectSlotPatch = dialect.RejectRule{ResourceType: "VirtualMedia", Method: "PATCH", Status: 405,
 	Message: baseMessage("OperationNotAllowed", "The method of the request is not allowed here.")}
 
-// media are quirks of virtual media that are at another URI, or missing.
+// media are quirks of virtual media at other URIs, or without actions.
 var media = []Quirk{
 	{
-		ID: "vmedia-uri-moved", Does: "virtual media are the system's; where the manager had them with older firmware, inserting is answered 404 with RAC0904",
+		ID: "vmedia-uri-moved", Does: "virtual media slots are below the system; InsertMedia and EjectMedia at their earlier URIs, below the manager, are answered 404 with RAC0904",
 		Seen: "iDRAC 9 from 6.00.00 on", Source: []string{"https://github.com/dell/iDRAC-Redfish-Scripting/issues/265"},
-		Params: []Param{{"slots", "CD,RemovableDisk", Text, "what the slots were called, with commas"}},
+		Params: []Param{{"slots", "CD,RemovableDisk", Text, "earlier IDs of the slots, separated by commas"}},
 		change: func(r *dialect.Record, p values) {
 			var left []dialect.URIMapping
 			for _, m := range r.Presentation.URIMappings {
@@ -33,23 +32,23 @@ var media = []Quirk{
 			}
 			r.Presentation.URIMappings = left
 			gone := vendorMessage("IDRAC", "2.8.0", "RAC0904", "The remote file location is not accessible here.")
-			own := r.OEM.Actions
+			actions := r.OEM.Actions
 			for slot := range strings.SplitSeq(p["slots"], ",") {
 				for _, verb := range []string{"Insert", "Eject"} {
-					own = append(own[:len(own):len(own)], dialect.Action{
-						ResourceURI: "/redfish/v1/Managers/{manager}", Name: "VirtualMedia." + verb + "Media", Hidden: true, Parameters: insertInputs,
+					actions = append(actions[:len(actions):len(actions)], dialect.Action{
+						ResourceURI: "/redfish/v1/Managers/{manager}", Name: "VirtualMedia." + verb + "Media", Hidden: true, Parameters: insertParameters,
 						Target:  "/VirtualMedia/" + slot + "/Actions/VirtualMedia." + verb + "Media",
 						Effects: []dialect.Effect{{Reject: &gone, Status: 404}},
 					})
 				}
 			}
-			r.OEM.Actions = own
+			r.OEM.Actions = actions
 		},
 	},
 	{
-		ID: "vmedia-dead-slots", Does: "the first slots are for the console's user: there is no InsertMedia, or it is refused with 400 or 405",
+		ID: "vmedia-dead-slots", Does: "the first slots, which belong to the remote console, have no InsertMedia action, or InsertMedia is answered 400 or 405",
 		Seen: "Cisco UCS, OpenBMC, Lenovo XCC", Source: []string{"https://bugs.launchpad.net/ironic/+bug/2031595", "https://bugs.launchpad.net/ironic/+bug/2039042"},
-		Params: []Param{{"n", "1", Count, "slots"}, {"how", "missing", Text, "missing, 400 or 405"}},
+		Params: []Param{{"n", "1", Count, "number of such slots"}, {"how", "missing", Text, "how InsertMedia fails: missing, 400 or 405"}},
 		check: func(p values) string {
 			switch p["how"] {
 			case "missing", "400", "405":
@@ -72,15 +71,15 @@ var media = []Quirk{
 		},
 	},
 	{
-		ID: "vmedia-own-way", Does: "there is neither InsertMedia nor EjectMedia, and a PATCH of the slot is answered 405: only what the vendor has of his own inserts images",
+		ID: "vmedia-own-way", Does: "the slots have neither InsertMedia nor EjectMedia, and a PATCH of a slot is answered 405: only the vendor's OEM actions insert media",
 		Seen: "Supermicro X11 with older firmware, whose images are configured at VM1/CfgCD and mounted", Source: []string{"https://github.com/jgato/jgato/blob/main/random_docs/Configuring_SuperMicro_UEFI.md", "https://github.com/redhat-performance/badfish"},
 		change: func(r *dialect.Record, _ values) {
 			r.Presentation.Hidden = append(r.Presentation.Hidden, slots+"/Actions/"+insert, slots+"/Actions/"+eject, slots+"/InsertMediaActionInfo")
-			prependRule(r, patchOfSlot)
+			prependRule(r, rejectSlotPatch)
 		},
 	},
 	{
-		ID: "vmedia-cd-alias", Does: "an override to Cd is taken, and means a drive of the server's own: virtual media boot with UsbCd",
+		ID: "vmedia-cd-alias", Does: "the boot override Cd is accepted and boots from the server's own optical drive; virtual media boot with UsbCd",
 		Seen: "Supermicro, iDRAC 8 and 9", Source: []string{"sushy release notes change-bootdev-smc and supermicro-vmedia-dev-workaround", "https://github.com/dell/iDRAC-Redfish-Scripting/issues/90"},
 		change: func(r *dialect.Record, _ values) {
 			r.Media.BootTarget = machine.UsbCd
@@ -92,7 +91,7 @@ var media = []Quirk{
 // boots are quirks of the boot override.
 var boots = []Quirk{
 	{
-		ID: "boot-silently-ignored", Does: "a boot override is answered 200, and stays what it was",
+		ID: "boot-silently-ignored", Does: "a PATCH of Boot is answered 200 and changes nothing",
 		Seen: "Supermicro AS-1015CS", Source: []string{"https://github.com/bmc-toolbox/bmclib/pull/459"},
 		change: func(r *dialect.Record, _ values) {
 			r.OEM.WritableProperties = append(r.OEM.WritableProperties[:len(r.OEM.WritableProperties):len(r.OEM.WritableProperties)],
@@ -100,7 +99,7 @@ var boots = []Quirk{
 		},
 	},
 	{
-		ID: "boot-readonly-use-settings", Does: "Boot is read-only in the system: it is set in @Redfish.Settings, and only with that one's ETag",
+		ID: "boot-readonly-use-settings", Does: "Boot is read-only in the system: a client changes it with a PATCH of the SettingsObject of @Redfish.Settings, with the ETag of that resource in If-Match",
 		Seen: "iDRAC 10", Source: []string{"https://github.com/stmcginnis/gofish/pull/511"},
 		change: func(r *dialect.Record, _ values) {
 			const system = "/redfish/v1/Systems/{system}"

@@ -8,19 +8,19 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-// protocols are quirks of how responses are sent, and of what they have.
+// protocols are quirks of responses: their encoding, timing and content.
 var protocols = []Quirk{
 	{
-		ID: "identity-406", Does: "registries are sent packed; to a client that does not take gzip the answer is 406",
+		ID: "identity-406", Does: "message registries are sent with gzip only; a GET that does not accept gzip is answered 406",
 		Seen: "HPE Gen10 and later", Source: []string{"sushy, connector.py", "HPE's documentation of the API of iLO, BIOS data model"},
 		change: func(r *dialect.Record, _ values) {
 			r.Protocol.Gzip, r.Protocol.GzipOnly = true, append(r.Protocol.GzipOnly, "/redfish/v1/Registries/{registry}/{document}")
 		},
 	},
 	{
-		ID: "slow-patch-60s", Does: "a PATCH is done at once, and answered after a minute and more",
+		ID: "slow-patch-60s", Does: "a PATCH takes effect at once, and its response takes more than a minute",
 		Seen: "several", Source: []string{"ironic release note redfish-read-timeout"},
-		Params: []Param{{"for", "65s", Span, "how long the answer takes, up to an hour"}},
+		Params: []Param{{"for", "65s", Span, "delay of the response: an hour at most"}},
 		check: func(p values) string {
 			if p.span("for") > time.Hour {
 				return "for: must be an hour at most"
@@ -30,21 +30,21 @@ var protocols = []Quirk{
 		change: func(r *dialect.Record, p values) { r.Protocol.PatchDelay = p.span("for") },
 	},
 	{
-		ID: "expand-broken", Does: "where $expand shows resources they lack Id, Name and what their types cannot do without",
+		ID: "expand-broken", Does: "members in a response to $expand lack Id, Name and required properties of their types",
 		Seen: "AMI, NVIDIA DGX H100 and GB300", Source: []string{"nv-redfish, bmc_quirks.rs"},
 		change: func(r *dialect.Record, _ values) {
 			r.Protocol.ExpandOmits = append(r.Protocol.ExpandOmits, "Id", "Name", "ChassisType", "MemoryDeviceType", "DriveType")
 		},
 	},
 	{
-		ID: "ids-shift-on-reboot", Does: "with each start of the server its network interfaces have the IDs of others",
+		ID: "ids-shift-on-reboot", Does: "the IDs of the system's EthernetInterfaces are exchanged among each other whenever the system boots",
 		Seen: "HPE iLO 6", Source: []string{"nv-redfish, bmc_quirks.rs"},
 		change: func(r *dialect.Record, _ values) { r.NICsRenumberAtBoot = true },
 	},
 	{
-		ID: "license-two-documents", Does: "reading is answered 200 with two documents of JSON in one body: that a licence is missing, and the resource",
+		ID: "license-two-documents", Does: "a GET is answered 200 with two JSON documents in one body: the error that a licence is missing, and the resource",
 		Seen: "iDRAC 8", Source: []string{"https://github.com/bb-Ricardo/check_redfish/issues/151"},
-		Params: []Param{{"of", "Manager", Text, "types of the resources, with commas"}},
+		Params: []Param{{"of", "Manager", Text, "types of the resources, separated by commas"}},
 		change: func(r *dialect.Record, p values) {
 			for of := range strings.SplitSeq(p["of"], ",") {
 				r.Protocol.ErrorPrefixes = append(r.Protocol.ErrorPrefixes, dialect.ErrorPrefix{ResourceType: of,
@@ -60,13 +60,13 @@ var protocols = []Quirk{
 	},
 }
 
-// logins are quirks of BMCs after logins that failed.
+// logins are quirks of failed logins.
 var logins = []Quirk{
 	{
-		ID: "auth-delay", Does: "after logins with a wrong password an account waits; each time that it is wrong again, twice as long",
+		ID: "auth-delay", Does: "after failed logins an account is locked for a while, and twice as long after each further failure",
 		Seen: "HPE iLO", Source: []string{"mockup of iLO in its documentation, AccountService"},
 		Params: []Param{
-			{"after", "1", Count, "logins that may fail before"}, {"for", "10s", Span, "the first delay"}, {"most", "80s", Span, "the longest one"},
+			{"after", "1", Count, "failed logins before the first delay"}, {"for", "10s", Span, "the first delay"}, {"most", "80s", Span, "the longest delay"},
 		},
 		check: func(p values) string {
 			if p.span("most") < p.span("for") {
@@ -83,10 +83,10 @@ var logins = []Quirk{
 		},
 	},
 	{
-		ID: "ip-block", Does: "after some logins with a wrong password nobody gets in from where they came from, whatever the password",
+		ID: "ip-block", Does: "after some failed logins every login from the same IP address is rejected, even with the right password",
 		Seen: "iDRAC", Source: []string{"Dell's documentation of iDRAC, IP blocking"},
 		Params: []Param{
-			{"after", "3", Count, "logins that may fail"}, {"within", "60s", Span, "of one another"}, {"for", "10m", Span, "how long nobody gets in"},
+			{"after", "3", Count, "failed logins before the address is blocked"}, {"within", "60s", Span, "time within which the logins fail"}, {"for", "10m", Span, "how long the address is blocked"},
 		},
 		change: func(r *dialect.Record, p values) {
 			a := &r.BMC.Accounts.Policy

@@ -1,6 +1,6 @@
-// Package quirk has the quirks of real BMCs: what they do wrong, or otherwise than
-// clients expect. Each quirk is a switch that a rack, a dialect file or a scenario
-// turns on, with what it does, where it was seen and the source that shows it. A
+// Package quirk lists the quirks of real BMCs: faults, and behaviour that clients do
+// not expect. Each Quirk is a switch that a rack, a dialect file or a scenario turns
+// on. It says what a client sees, which BMCs have it, and which source shows that. A
 // quirk changes a dialect.Record and nothing else; the package knows no service and
 // no host.
 package quirk
@@ -18,15 +18,16 @@ import (
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
 )
 
-// Quirk is one switch.
+// Quirk is one deviation of real BMCs, as a change of a dialect.
 type Quirk struct {
 	ID     string                `json:"id"`     // "vmedia-strict-payload"
-	Does   string                `json:"does"`   // what a client sees
-	Seen   string                `json:"seen"`   // on which BMCs
-	Source []string              `json:"source"` // addresses and notes that say so
+	Does   string                `json:"does"`   // behaviour that a client sees
+	Seen   string                `json:"seen"`   // BMCs that have it
+	Source []string              `json:"source"` // URLs and documents that show it
 	Params []Param               `json:"params,omitempty"`
-	check  func(p values) string // what is wrong with parameters that are texts; nil: nothing
-	// change makes it part of a record, which is a copy of whoever is asked to.
+	check  func(p values) string // returns the mistake in parameters whose kinds are right, or ""; nil: there is none
+	// change adds the quirk to a record. The record is a copy, but shares its lists
+	// with the original, except those of Presentation and Protocol.
 	change func(r *dialect.Record, p values)
 }
 
@@ -35,11 +36,11 @@ type Param struct {
 	Name    string `json:"name"`
 	Default string `json:"default"`
 	Kind    Kind   `json:"kind"`
-	Means   string `json:"means"`
+	Means   string `json:"means"` // what the value sets
 }
 
-// oneOf returns a check of parameters that have a few values: the first mistake, or
-// "".
+// oneOf returns a Quirk.check for parameters that must have one of the listed
+// values.
 func oneOf(of map[string][]string) func(values) string {
 	return func(p values) string {
 		for _, name := range slices.Sorted(maps.Keys(of)) {
@@ -56,8 +57,8 @@ type Kind string
 
 // The kinds.
 const (
-	Span  Kind = "duration" // as time.ParseDuration takes it, positive
-	Count Kind = "number"   // of 1 to 1000
+	Span  Kind = "duration" // positive, as time.ParseDuration reads it
+	Count Kind = "number"   // from 1 to 1000
 	Text  Kind = "text"
 )
 
@@ -158,7 +159,7 @@ func (p *Param) check(value string) error {
 	switch p.Kind {
 	case Span:
 		if d, err := time.ParseDuration(value); err != nil || d <= 0 || d > 24*time.Hour {
-			return fmt.Errorf("%q: must be a duration up to 24h, as 30s is", value)
+			return fmt.Errorf("%q: must be a duration up to 24h, for example 30s", value)
 		}
 	case Count:
 		if n, err := strconv.Atoi(value); err != nil || n < 1 || n > 1000 {
@@ -186,31 +187,31 @@ func (q *Quirk) with(params map[string]string) values {
 type values map[string]string
 
 func (v values) span(name string) time.Duration {
-	d, _ := time.ParseDuration(v[name]) // it was checked
+	d, _ := time.ParseDuration(v[name]) // Param.check has parsed it
 	return d
 }
 
 func (v values) count(name string) int {
-	n, _ := strconv.Atoi(v[name]) // it was checked
+	n, _ := strconv.Atoi(v[name]) // Param.check has parsed it
 	return n
 }
 
-// Must returns a record with the quirks that every BMC of its vendor has. They are
-// constants of the program: Must panics when one is invalid.
-func Must(r dialect.Record, habits ...string) dialect.Record {
-	all := make([]Setting, len(habits))
-	for i, h := range habits {
-		s, err := Parse(h)
+// Must returns a vendor's record with the quirks that all its BMCs have. The settings
+// are constants of the program: Must panics when one is invalid.
+func Must(r dialect.Record, settings ...string) dialect.Record {
+	all := make([]Setting, len(settings))
+	for i, text := range settings {
+		s, err := Parse(text)
 		if err != nil {
 			panic(err)
 		}
 		all[i] = s
 	}
-	own, err := Apply(&r, all)
+	out, err := Apply(&r, all)
 	if err != nil {
 		panic(err)
 	}
-	return *own
+	return *out
 }
 
 // Apply returns a record with quirks added. It does not change r.
@@ -218,15 +219,15 @@ func Apply(r *dialect.Record, all []Setting) (*dialect.Record, error) {
 	if len(all) == 0 {
 		return r, nil
 	}
-	own := *r
-	own.Presentation = r.Presentation.Clone()
-	own.Protocol = r.Protocol.Clone()
+	out := *r
+	out.Presentation = r.Presentation.Clone()
+	out.Protocol = r.Protocol.Clone()
 	for _, s := range all {
 		if err := s.Validate(); err != nil {
 			return nil, err
 		}
 		q, _ := Find(s.ID)
-		q.change(&own, q.with(s.Params))
+		q.change(&out, q.with(s.Params))
 	}
-	return &own, own.Validate()
+	return &out, out.Validate()
 }
