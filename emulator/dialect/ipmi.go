@@ -66,10 +66,10 @@ type IPMIFaults struct {
 	BigEndianSequence bool // session sequence numbers of IPMI 1.5 have their most significant byte first
 	BadAuthCode       bool // authentication codes of IPMI 1.5 packets are wrong (§22.17.1)
 	BadChecksum       bool // the second checksum of responses within a session is wrong (§13.8)
-	// KeptWrites is how many configuration writes within WriteWindow take effect.
+	// WritesPerWindow is how many configuration writes within WriteWindow take effect.
 	// The BMC confirms the others and loses them. 0: all take effect.
-	KeptWrites  int
-	WriteWindow time.Duration
+	WritesPerWindow int
+	WriteWindow     time.Duration
 	// DiscreteReadings marks the records of threshold sensors as discrete (§43.1).
 	DiscreteReadings bool
 	ForeignOwner     bool // the records of threshold sensors name another controller as the owner
@@ -86,7 +86,7 @@ func (r *Record) validateIPMI(need func(ok bool, field, fix string)) {
 	need(i.MaxPendingLogins >= 0 && i.MaxPendingLogins <= 256, "ipmi.maxPendingLogins", "must be 0 to 256")
 	need(i.AddedSDRBytes >= 0 && i.AddedSDRBytes < 1<<16, "ipmi.addedSDRBytes", "must be 0 to 65535")
 	need(i.ClearSELDuration >= 0 && i.ClearSELDuration <= time.Minute, "ipmi.clearSELDuration", "must be 0 to a minute")
-	need(i.Faults.KeptWrites >= 0 && (i.Faults.KeptWrites == 0 || i.Faults.WriteWindow > 0), "ipmi.faults.keptWrites", "must not be negative, and needs writeWindow")
+	need(i.Faults.WritesPerWindow >= 0 && (i.Faults.WritesPerWindow == 0 || i.Faults.WriteWindow > 0), "ipmi.faults.writesPerWindow", "must not be negative, and needs writeWindow")
 	for s, to := range i.EFIBootDevices {
 		need(s < 16 && slices.Contains(machine.SourceKinds, to), "ipmi.efiBootDevices", fmt.Sprintf("%d: %q: must be a selector from 0 to 15 and one of %v", s, to, machine.SourceKinds))
 	}

@@ -13,27 +13,6 @@ var stillToRename = map[string][]string{
 	"emulator/clock": {
 		"hurry",
 	},
-	"emulator/dialect": {
-		"KeptWrites",
-	},
-	"emulator/dialect/file": {
-		"face", "whole",
-	},
-	"emulator/dialect/idrac": {
-		"kept",
-	},
-	"emulator/dialect/ilo": {
-		"TestServiceRootTellsTheGeneration", "keptAt", "keptGuard", "keptPending", "own",
-	},
-	"emulator/dialect/megarac": {
-		"keptMedia",
-	},
-	"emulator/dialect/supermicro": {
-		"face", "keptHost", "keptLicence", "keptPassword", "keptPath", "keptUser",
-	},
-	"emulator/dialect/xcc": {
-		"face",
-	},
 	"emulator/lab": {
 		"TestDefaultPortIsKept", "keptUpdates", "whole",
 	},

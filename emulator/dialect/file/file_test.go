@@ -83,7 +83,7 @@ func TestParseAppliesTheFileToItsBase(t *testing.T) {
 	if d := cmp.Diff([]machine.ResetKind{machine.ResetOn, machine.ForceOff}, r.ResetTypes); d != "" {
 		t.Error(d)
 	}
-	face := dialect.Presentation{
+	presentation := dialect.Presentation{
 		URIMappings: []dialect.URIMapping{
 			{From: "/redfish/v1/Systems/{system}/VirtualMedia", To: "/redfish/v1/Managers/{manager}/VirtualMedia"},
 			{From: "/redfish/v1/Chassis/{chassis}", To: "/redfish/v1/Chassis/Base"},
@@ -102,17 +102,17 @@ func TestParseAppliesTheFileToItsBase(t *testing.T) {
 		Hidden: []string{"/redfish/v1/JobService", "/redfish/v1/TelemetryService"},
 		Errors: dialect.ErrorFormat{SingleObject: true, Success: &dialect.VendorMessage{Registry: "Base", Version: "1.8.1", Key: "Success", Text: "Done."}},
 	}
-	if d := cmp.Diff(face, r.Presentation); d != "" {
+	if d := cmp.Diff(presentation, r.Presentation); d != "" {
 		t.Errorf("Presentation (-want +got):\n%s", d)
 	}
 	if len(r.OEM.Resources) != 2 || r.OEM.Resources[0].Name != "Acme" || r.Hooks() != 1 {
 		t.Errorf("OEM.Resources = %+v", r.OEM.Resources)
 	}
-	whole, err := f.Record()
+	full, err := f.Record()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(whole.Presentation.RejectRules) <= len(r.Presentation.RejectRules) {
+	if len(full.Presentation.RejectRules) <= len(r.Presentation.RejectRules) {
 		t.Error("the quirk did nothing")
 	}
 	if !reflect.DeepEqual(before, generic.Record) || len(hooked.Presentation.URIMappings) != 1 {

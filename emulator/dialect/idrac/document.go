@@ -84,13 +84,13 @@ func parseProfile(text string) (*profile, error) {
 
 // prune removes the settings that are not to be imported.
 func (c *component) prune() {
-	kept := c.Attributes[:0]
+	left := c.Attributes[:0]
 	for _, a := range c.Attributes {
 		if !strings.EqualFold(a.Set, "False") {
-			kept = append(kept, a)
+			left = append(left, a)
 		}
 	}
-	c.Attributes = kept
+	c.Attributes = left
 	for i := range c.Components {
 		c.Components[i].prune()
 	}

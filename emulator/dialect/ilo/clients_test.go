@@ -152,7 +152,7 @@ func images(t *testing.T) string {
 	return s.URL + "/a.iso"
 }
 
-func TestServiceRootTellsTheGeneration(t *testing.T) {
+func TestServiceRootNamesTheGeneration(t *testing.T) {
 	for _, tt := range generations {
 		t.Run(tt.name, func(t *testing.T) {
 			b := serve(t, tt.profile)

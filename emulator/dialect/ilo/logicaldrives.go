@@ -23,7 +23,7 @@ func writeLogicalDrives(c dialect.ActionCall) (dialect.Effect, error) {
 	if at == "" {
 		return dialect.Effect{}, driveError("There is no controller that makes logical drives.")
 	}
-	guard, _ := c.Stored[keptGuard].(string)
+	guard, _ := c.Stored[storedGuard].(string)
 	sent, _ := c.Body["LogicalDrives"].([]any)
 	there := map[string]string{} // by identifiers
 	var order []string
@@ -60,7 +60,7 @@ func writeLogicalDrives(c dialect.ActionCall) (dialect.Effect, error) {
 	if len(remove) > 0 && guard != "Permissive" && guard != "Disabled" {
 		return dialect.Effect{}, driveError("DataGuard does not let logical drives be deleted.")
 	}
-	e := dialect.Effect{Status: 200, Body: gen5.errorBody("SystemResetRequired"), Store: dict{keptAt: c.Now.UTC().Format(time.RFC3339Nano), keptPending: sent}}
+	e := dialect.Effect{Status: 200, Body: gen5.errorBody("SystemResetRequired"), Store: dict{storedTime: c.Now.UTC().Format(time.RFC3339Nano), storedPending: sent}}
 	for _, id := range remove {
 		e.Requests = append(e.Requests, dialect.StandardRequest{Method: "DELETE", URI: there[id]})
 	}
@@ -191,7 +191,7 @@ func selectDrives(c dialect.ActionCall, array string, want any, prefix string, u
 
 // errorBody returns an error object with one message.
 func (g generation) errorBody(key string) dict {
-	major := g.own[:strings.LastIndexByte(g.own, '.')]
+	major := g.registry[:strings.LastIndexByte(g.registry, '.')]
 	return dict{"error": dict{
 		"code": "iLO.0.10.ExtendedInfo", "message": "See @Message.ExtendedInfo for more information.",
 		"@Message.ExtendedInfo": []any{dict{"MessageId": "iLO." + major + "." + key}},

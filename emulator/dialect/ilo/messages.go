@@ -6,7 +6,7 @@ import "github.com/metalab-dev/metalab/emulator/dialect"
 // ilo5_msgregs304 and those of the other generations: keys, arguments and
 // severities].
 func (g generation) message(key, text string) dialect.VendorMessage {
-	return dialect.VendorMessage{Registry: "iLO", Version: g.own, Key: key, Text: text, Resolution: resolutions[key]}
+	return dialect.VendorMessage{Registry: "iLO", Version: g.registry, Key: key, Text: text, Resolution: resolutions[key]}
 }
 
 var resolutions = map[string]string{

@@ -47,7 +47,7 @@ type generation struct {
 	n           int    // 4 to 7
 	redfish     string // RedfishVersion
 	base        string // version of Base [V docs, msgregs]
-	own         string // version of the registry iLO [V docs, msgregs]
+	registry    string // version of the registry iLO [V docs, msgregs]
 	oem         string // name of the vendor in Oem, and what his types begin with
 	firmware    string // form of Manager.FirmwareVersion
 }
@@ -57,28 +57,28 @@ var (
 		name: "ilo4", model: "iLO 4", n: 4, oem: "Hp", // [K table: Oem.Hp, not Hpe]
 		redfish:  "1.0.0",    // [V table]
 		base:     "0.10.0",   // [V github.com/goldyfruit/ansible-ilo/issues/1: Base.0.10.Success]
-		own:      "0.10.0",   // [V the same: iLO.0.10.InvalidOperationForSystemState]
+		registry: "0.10.0",   // [V the same: iLO.0.10.InvalidOperationForSystemState]
 		firmware: "iLO 4 v%", // [K table: 2.x]
 	}
 	gen5 = generation{
 		name: "ilo5", model: "iLO 5", n: 5, oem: "Hpe", // [V table: Manager.Model]
 		redfish:  "1.6.0", // [V table]
 		base:     "1.18.0",
-		own:      "2.23.0",
+		registry: "2.23.0",
 		firmware: "iLO 5 v%", // [V table: "iLO 5 v2.46"]
 	}
 	gen6 = generation{
 		name: "ilo6", model: "iLO 6", n: 6, oem: "Hpe", // [V table]
 		redfish:  "1.20.0", // [V table]
 		base:     "1.18.0",
-		own:      "2.34.0",
+		registry: "2.34.0",
 		firmware: "iLO 6 v%", // [V table: "iLO 6 v1.66"]
 	}
 	gen7 = generation{
 		name: "ilo7", model: "iLO 7", n: 7, oem: "Hpe", // [V table]
 		redfish:  "1.20.0", // [V table]
 		base:     "1.18.0",
-		own:      "2.31.0",
+		registry: "2.31.0",
 		firmware: "% May 28 2025", // [V table: "1.14.00 May 28 2025", with no name before it]
 	}
 )

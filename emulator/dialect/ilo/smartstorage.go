@@ -21,9 +21,9 @@ const smartStorageURI = "/redfish/v1/systems/{system}/smartstorageconfig"
 // What the BMC remembers: how destructive a change may be, what the last one
 // was, and when it was asked for.
 const (
-	keptGuard   = "SmartStorageConfig/DataGuard"
-	keptPending = "SmartStorageConfig/LogicalDrives"
-	keptAt      = "SmartStorageConfig/Time"
+	storedGuard   = "SmartStorageConfig/DataGuard"
+	storedPending = "SmartStorageConfig/LogicalDrives"
+	storedTime    = "SmartStorageConfig/Time"
 )
 
 // smartConfig returns the resources of SmartStorageConfig.
@@ -50,7 +50,7 @@ var raidTypes = dict{"RAID0": "Raid0", "RAID1": "Raid1", "RAID5": "Raid5", "RAID
 // smartWrites are the properties whose PATCH changes volumes.
 var smartWrites = []dialect.WritableProperty{
 	{ResourceType: "SmartStorageConfig", Path: "DataGuard", Effects: []dialect.Effect{
-		{When: when("$", "Strict", "Permissive", "Disabled"), Store: dict{keptGuard: "$"}},
+		{When: when("$", "Strict", "Permissive", "Disabled"), Store: dict{storedGuard: "$"}},
 	}},
 	{ResourceType: "SmartStorageConfig", Path: "LogicalDrives", Type: dialect.ArrayParameter, Effects: []dialect.Effect{{Hook: writeLogicalDrives}}},
 }
@@ -102,7 +102,7 @@ func driveLocations(l dialect.HookContext, array string) (at []string, of map[st
 
 // config returns the configuration: the present one, or the pending one.
 func config(l dialect.HookContext, settings bool) map[string]any {
-	guard, _ := l.Stored[keptGuard].(string)
+	guard, _ := l.Stored[storedGuard].(string)
 	if guard == "" {
 		guard = "Strict"
 	}
@@ -131,7 +131,7 @@ func config(l dialect.HookContext, settings bool) map[string]any {
 	o["LogicalDrives"], o["PhysicalDrives"] = logical, physical
 	if settings {
 		o["Id"] = "settings"
-		if asked, _ := l.Stored[keptPending].([]any); asked != nil && waitsForReset(l, at) {
+		if asked, _ := l.Stored[storedPending].([]any); asked != nil && waitsForReset(l, at) {
 			o["LogicalDrives"] = asked
 		}
 		return o
@@ -187,7 +187,7 @@ func number(v any) int64 {
 
 // jobs returns the tasks that the last change has made.
 func jobs(l dialect.HookContext, array string) []bmc.Task {
-	text, _ := l.Stored[keptAt].(string)
+	text, _ := l.Stored[storedTime].(string)
 	since, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
 		return nil

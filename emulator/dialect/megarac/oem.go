@@ -5,8 +5,8 @@ import "github.com/metalab-dev/metalab/emulator/dialect"
 const (
 	settings = system + "/SD"
 
-	keptMedia = "RemoteMedia"
-	mediaOff  = "Disabled"
+	storedMedia = "RemoteMedia"
+	mediaOff    = "Disabled"
 )
 
 // extensions is what only a MegaRAC has.
@@ -29,8 +29,8 @@ var extensions = dialect.OEM{
 		// [V: mockup; scripts, which put it on before they insert an image]
 		ResourceURI: manager, Name: "AMIVirtualMedia.EnableRMedia", Parameters: []dialect.Parameter{{Name: "RMediaState", Required: true, AllowableValues: []string{"Enable", "Disable"}}},
 		Effects: []dialect.Effect{
-			{When: map[string][]string{"RMediaState": {"Enable"}}, Store: map[string]any{keptMedia: nil}},
-			{When: map[string][]string{"RMediaState": {"Disable"}}, Store: map[string]any{keptMedia: mediaOff}},
+			{When: map[string][]string{"RMediaState": {"Enable"}}, Store: map[string]any{storedMedia: nil}},
+			{When: map[string][]string{"RMediaState": {"Disable"}}, Store: map[string]any{storedMedia: mediaOff}},
 		},
 	}},
 	WritableProperties: []dialect.WritableProperty{

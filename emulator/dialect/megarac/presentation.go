@@ -27,7 +27,7 @@ var presentation = dialect.Presentation{
 		{ResourceType: "Manager", Set: []dialect.PropertyRule{
 			{Path: "Oem/Ami/@odata.type", Value: "#AMIManager.v1_0_0.AMIManager"}, // [V: mockup]
 			{Path: "Oem/Ami/VirtualMedia/RMediaStatus", Value: "Enabled"},         // [V: scripts]
-			{Path: "Oem/Ami/VirtualMedia/RMediaStatus", From: "=" + keptMedia},
+			{Path: "Oem/Ami/VirtualMedia/RMediaStatus", From: "=" + storedMedia},
 		}}, // [V: mockup]
 		{ResourceType: "SessionService", Set: []dialect.PropertyRule{{Path: "SessionTimeout", Value: 30}}}, // [V: mockup]
 		{ResourceType: "UpdateService", Remove: []string{"HttpPushUri"}},                                   // [V: mockup]
@@ -37,7 +37,7 @@ var presentation = dialect.Presentation{
 	RejectRules: []dialect.RejectRule{
 		// Remote media have to be on [V: scripts; K for the message].
 		{
-			ResourceType: "VirtualMedia", Method: "VirtualMedia.InsertMedia", Stored: map[string][]string{keptMedia: {mediaOff}}, Status: 503,
+			ResourceType: "VirtualMedia", Method: "VirtualMedia.InsertMedia", Stored: map[string][]string{storedMedia: {mediaOff}}, Status: 503,
 			Message: dialect.VendorMessage{Registry: "Ami", Version: "1.0.0", Key: "RemoteMediaDisabled", Text: "Remote media support is disabled.", Resolution: "Enable it by the manager's action AMIVirtualMedia.EnableRMedia."},
 		},
 		// How the image comes has to be said [V: scripts; reference; and sushy 4.3,

@@ -56,7 +56,7 @@ var freeIPMI = []Quirk{
 		Seen: "Supermicro H8QME with SIMSO, Quanta S99Q", Source: freeIPMISource("slowcommit"),
 		Params: []Param{{"n", "2", Count, "how many writes take effect"}, {"within", "500ms", Span, "time within which the logins fail"}},
 		change: func(r *dialect.Record, p values) {
-			r.IPMI.Faults.KeptWrites, r.IPMI.Faults.WriteWindow = p.count("n"), p.span("within")
+			r.IPMI.Faults.WritesPerWindow, r.IPMI.Faults.WriteWindow = p.count("n"), p.span("within")
 		},
 	},
 	{

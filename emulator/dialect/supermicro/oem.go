@@ -12,10 +12,10 @@ const (
 
 // Names of what is kept, and what of the licence.
 const (
-	keptHost, keptPath, keptUser, keptPassword = "CfgCD/Host", "CfgCD/Path", "CfgCD/Username", "CfgCD/Password"
+	storedHost, storedPath, storedUser, storedPassword = "CfgCD/Host", "CfgCD/Path", "CfgCD/Username", "CfgCD/Password"
 
-	keptLicence = "Licence"
-	noLicence   = "none"
+	storedLicence = "Licence"
+	noLicence     = "none"
 )
 
 // licenses returns the resources and actions of licences [V: mockup]. A board comes
@@ -30,14 +30,14 @@ func licenses(name string) (all []dialect.Resource, actions []dialect.Action) {
 			URI: licences + "/QueryLicense", Type: "QueryLicense.v1_0_0.QueryLicense", Name: "LicenseManager",
 			Set: []dialect.PropertyRule{
 				{Path: "Licenses", Value: []any{`{"ProductKey":{"Node":{"LicenseID":"2","LicenseName":"` + name + `"}}}`}},
-				{Path: "Licenses", From: "=" + keptLicence, Map: map[string]any{noLicence: []any{}}, Otherwise: dialect.LeaveUnchanged},
+				{Path: "Licenses", From: "=" + storedLicence, Map: map[string]any{noLicence: []any{}}, Otherwise: dialect.LeaveUnchanged},
 			},
 		},
 	}
 	actions = []dialect.Action{
 		// What it takes is a lead [K]; with a key of any form the licence is there.
-		{ResourceURI: licences, Name: "LicenseManager.ActivateLicense", Parameters: []dialect.Parameter{{Name: "LicenseKey", Required: true}}, Effects: []dialect.Effect{{Store: map[string]any{keptLicence: nil}}}},
-		{ResourceURI: licences, Name: "LicenseManager.ClearLicense", Effects: []dialect.Effect{{Store: map[string]any{keptLicence: noLicence}}}},
+		{ResourceURI: licences, Name: "LicenseManager.ActivateLicense", Parameters: []dialect.Parameter{{Name: "LicenseKey", Required: true}}, Effects: []dialect.Effect{{Store: map[string]any{storedLicence: nil}}}},
+		{ResourceURI: licences, Name: "LicenseManager.ClearLicense", Effects: []dialect.Effect{{Store: map[string]any{storedLicence: noLicence}}}},
 	}
 	return all, actions
 }
@@ -47,7 +47,7 @@ func licenses(name string) (all []dialect.Resource, actions []dialect.Action) {
 var licenseRules = func() (all []dialect.RejectRule) {
 	for _, of := range []string{"VirtualMedia", "SecureBoot", "Bios"} {
 		all = append(all, dialect.RejectRule{
-			ResourceType: of, Stored: map[string][]string{keptLicence: {noLicence}}, Status: 403,
+			ResourceType: of, Stored: map[string][]string{storedLicence: {noLicence}}, Status: 403,
 			Message: dialect.VendorMessage{
 				Registry: "SMC", Version: "1.0.0", Key: "OemLicenseNotPassed", Text: "The request needs a licence that is not activated.",
 				Resolution: "Activate the licence SFT-DCMS-SINGLE or SFT-OOB-LIC.",
@@ -86,9 +86,9 @@ var x11OEM = func() dialect.OEM {
 		Resources: append(all, dialect.Resource{
 			URI: config, Type: "IsoConfig.IsoConfig", Name: "VM1", // [V: jgato]
 			Set: []dialect.PropertyRule{
-				{Path: "Host", Value: ""}, {Path: "Host", From: "=" + keptHost},
-				{Path: "Path", Value: ""}, {Path: "Path", From: "=" + keptPath},
-				{Path: "Username", Value: ""}, {Path: "Username", From: "=" + keptUser},
+				{Path: "Host", Value: ""}, {Path: "Host", From: "=" + storedHost},
+				{Path: "Path", Value: ""}, {Path: "Path", From: "=" + storedPath},
+				{Path: "Username", Value: ""}, {Path: "Username", From: "=" + storedUser},
 				{Path: "Password", Value: "********"}, // [V: jgato]
 			},
 			Writable: []string{"Host", "Path", "Username", "Password"},
@@ -96,13 +96,13 @@ var x11OEM = func() dialect.OEM {
 		Actions: append(actions, acCycle("ForceRestart"),
 			dialect.Action{ResourceURI: config, Name: "IsoConfig.Mount", Effects: []dialect.Effect{{Requests: []dialect.StandardRequest{{
 				Method: "POST", URI: drive + "/Actions/VirtualMedia.InsertMedia",
-				Body: map[string]any{"Image": "{=" + keptHost + "}{=" + keptPath + "}", "UserName": "=" + keptUser, "Password": "=" + keptPassword},
+				Body: map[string]any{"Image": "{=" + storedHost + "}{=" + storedPath + "}", "UserName": "=" + storedUser, "Password": "=" + storedPassword},
 			}}}}},
 			dialect.Action{ResourceURI: config, Name: "IsoConfig.UnMount", Effects: []dialect.Effect{{Requests: []dialect.StandardRequest{{
 				Method: "POST", URI: drive + "/Actions/VirtualMedia.EjectMedia",
 			}}}}},
 		),
-		WritableProperties: []dialect.WritableProperty{storedProperty("Host", keptHost), storedProperty("Path", keptPath), storedProperty("Username", keptUser), storedProperty("Password", keptPassword)},
+		WritableProperties: []dialect.WritableProperty{storedProperty("Host", storedHost), storedProperty("Path", storedPath), storedProperty("Username", storedUser), storedProperty("Password", storedPassword)},
 		// Later firmware has the collection here, too [V: ansible #4839].
 		URIAliases: []dialect.URIMapping{{From: manager + "/VirtualMedia", To: system + "/VirtualMedia"}},
 	}

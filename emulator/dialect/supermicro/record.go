@@ -84,7 +84,7 @@ var X13 = quirk.Must(record("supermicro-x13", "1.9.0" /* [V: root] */, x13Presen
 	r.OEM = x13OEM
 }), "boot-enabled-required") // [V: story 2008547]
 
-func record(name, redfish string, face dialect.Presentation, more func(*dialect.Record)) dialect.Record {
+func record(name, redfish string, presentation dialect.Presentation, more func(*dialect.Record)) dialect.Record {
 	r := generic.Record
 	r.Name, r.Vendor, r.ManagerModel, r.RedfishVersion = name, "Supermicro", "ASPEED" /* [V: mockup] */, redfish
 	r.Product = ""                                       // not shown [V: mockup, root]
@@ -106,7 +106,7 @@ func record(name, redfish string, face dialect.Presentation, more func(*dialect.
 	r.Logs = dialect.Logs{System: "Log1", Manager: "Log1"}                    // [V: mockup]
 	r.BIOS = dialect.BIOS{ApplyTimes: []firmware.ApplyTime{firmware.OnReset}} // [V: mockup: applied on the next reboot]
 	r.Protocol = dialect.Protocol{OEMTypes: oemTypes}
-	r.Presentation = face.Clone()
+	r.Presentation = presentation.Clone()
 	r.IPMI = ipmi(r.IPMI)
 	r.Deviations = []dialect.Deviation{{
 		ResourceType: "ComputerSystem", Path: "Boot/BootSourceOverrideTarget", Evidence: "UsbCd is no boot source of the standard's [V: mockup]",

@@ -63,7 +63,7 @@ var slots = func() (all []bmc.SlotSpec) {
 // holds once or not at all [V: mockup; bmclib providers/lenovo/boot.go].
 var commonQuirks = []string{"vmedia-patch-only", "boot-no-continuous"}
 
-func record(name, model, redfish string, face dialect.Presentation, more func(*dialect.Record), quirks ...string) dialect.Record {
+func record(name, model, redfish string, presentation dialect.Presentation, more func(*dialect.Record), quirks ...string) dialect.Record {
 	r := generic.Record
 	r.Name, r.Vendor, r.ManagerModel, r.RedfishVersion = name, "Lenovo" /* [V: mockup] */, model, redfish
 	r.Product = ""                                       // not shown [V: mockup]
@@ -104,7 +104,7 @@ func record(name, model, redfish string, face dialect.Presentation, more func(*d
 		},
 		OEMTypes: oemTypes,
 	}
-	r.Presentation = face.Clone()
+	r.Presentation = presentation.Clone()
 	r.IPMI = ipmi(r.IPMI)
 	r.OEM = extensions
 	if more != nil {

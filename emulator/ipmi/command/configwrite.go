@@ -25,7 +25,7 @@ type writeBurst struct {
 // because too many preceded it.
 func (x *Request) dropsWrite(row *Row) bool {
 	f := &x.Host.Dialect().IPMI.Faults
-	if f.KeptWrites == 0 || !configurationWrites[commandKey{fn: row.fn, cmd: row.cmd}] {
+	if f.WritesPerWindow == 0 || !configurationWrites[commandKey{fn: row.fn, cmd: row.cmd}] {
 		return false
 	}
 	c := &x.State.writeBurst
@@ -33,5 +33,5 @@ func (x *Request) dropsWrite(row *Row) bool {
 		c.n = 0
 	}
 	c.n, c.last = c.n+1, x.Now
-	return c.n > f.KeptWrites
+	return c.n > f.WritesPerWindow
 }

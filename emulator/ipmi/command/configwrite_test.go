@@ -10,7 +10,7 @@ import (
 func TestBurstOfWritesIsDropped(t *testing.T) {
 	h := newHost(t)
 	d := *h.d
-	d.IPMI.Faults.KeptWrites, d.IPMI.Faults.WriteWindow = 2, time.Second
+	d.IPMI.Faults.WritesPerWindow, d.IPMI.Faults.WriteWindow = 2, time.Second
 	h.d = &d
 	write := func(data ...byte) {
 		t.Helper()
