@@ -11,16 +11,16 @@ type AuditContext struct {
 	ID     uint64 // of the entry; 0: not written yet
 }
 
-type trailKey struct{}
+type auditContextKey struct{}
 
 // WithAudit returns a context with a request's audit entry; nil means none.
 func WithAudit(ctx context.Context, t *AuditContext) context.Context {
-	return context.WithValue(ctx, trailKey{}, t)
+	return context.WithValue(ctx, auditContextKey{}, t)
 }
 
 // AuditOf returns the audit entry of a context's request; nil when there is
 // none.
 func AuditOf(ctx context.Context) *AuditContext {
-	t, _ := ctx.Value(trailKey{}).(*AuditContext)
+	t, _ := ctx.Value(auditContextKey{}).(*AuditContext)
 	return t
 }

@@ -76,9 +76,9 @@ func (c CreateBootstrapAccount) apply(b *BMC, now time.Time) ([]Event, error) {
 	})
 	if err == nil && c.Last {
 		to := b.forkAccess()
-		own := *s
-		own.Closed = true
-		to.Bootstrap = &own
+		closed := *s
+		closed.Closed = true
+		to.Bootstrap = &closed
 		b.setAccess(to)
 	}
 	return evs, err
@@ -97,9 +97,9 @@ func (b *BMC) resetBootstrap(now time.Time) []Event {
 	}
 	if s := b.st.Access.HostBootstrap(); s.Closed && !s.Stays {
 		to := b.forkAccess()
-		own := *s
-		own.Closed = false
-		to.Bootstrap = &own
+		opened := *s
+		opened.Closed = false
+		to.Bootstrap = &opened
 		b.setAccess(to)
 	}
 	return evs

@@ -158,7 +158,7 @@ func TestACPowerLossAndReturn(t *testing.T) {
 }
 
 func TestResetToDefaults(t *testing.T) {
-	for wipe, kept := range map[ResetToDefaultsType]bool{ResetAll: false, PreserveNetwork: false, PreserveNetworkAndUsers: true} {
+	for wipe, preserved := range map[ResetToDefaultsType]bool{ResetAll: false, PreserveNetwork: false, PreserveNetworkAndUsers: true} {
 		b := New(mortal(), []Account{admin}, nil)
 		do(t, b, origin, SetSessions{Timeout: time.Hour})
 		do(t, b, origin, SetZone{UTCOffset: 60, Name: "CET"})
@@ -171,7 +171,7 @@ func TestResetToDefaults(t *testing.T) {
 		}
 		b.Advance(seconds(62))
 		v := b.View()
-		if got := v.SessionTimeout == time.Hour; got != kept || v.Clock.Local(origin).Location() != time.UTC || v.Clock.Skew() != 100*time.Second || v.Tasks.Retention != nil || v.Log.Len() != 1 {
+		if got := v.SessionTimeout == time.Hour; got != preserved || v.Clock.Local(origin).Location() != time.UTC || v.Clock.Skew() != 100*time.Second || v.Tasks.Retention != nil || v.Log.Len() != 1 {
 			t.Errorf("%s: session time-out %v, clock %+v, jobs %+v, %d entries", wipe, v.SessionTimeout, v.Clock, v.Tasks.Retention, v.Log.Len())
 		}
 		if a, ok := b.View().Account("1"); !ok || a.Name != admin.Name {

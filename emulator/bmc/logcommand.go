@@ -19,10 +19,10 @@ const (
 // logs describes the logs: where each is, its size, the part that an entry is,
 // and the event that reports a new entry.
 var logs = map[LogName]struct {
-	in   func(*State) **Log
-	spec func(*Spec) LogSpec
-	part event.Part
-	tell func(at time.Time, e Entry) Event
+	in       func(*State) **Log
+	spec     func(*Spec) LogSpec
+	part     event.Part
+	newEvent func(at time.Time, e Entry) Event
 }{
 	EventLog: {
 		func(st *State) **Log { return &st.Log }, func(s *Spec) LogSpec { return s.Log }, event.EventEntry,
@@ -49,7 +49,7 @@ func (b *BMC) write(name LogName, e Entry) Event {
 	if log := *logs[name].in(&b.st); log != nil && log.Off {
 		at := e.At
 		e.At = at.Add(b.st.Clock.Skew())
-		return logs[name].tell(at, e)
+		return logs[name].newEvent(at, e)
 	}
 	return b.appendEntry(name, e)
 }
@@ -63,7 +63,7 @@ func (b *BMC) appendEntry(name LogName, e Entry) Event {
 	if name == EventLog {
 		b.postpone(at, &e)
 	}
-	return is.tell(at, e)
+	return is.newEvent(at, e)
 }
 
 // log writes a note into the event log.
@@ -90,10 +90,10 @@ func (c ClearLog) apply(b *BMC, now time.Time) ([]Event, error) {
 	*at = empty
 	b.dropDumps()
 	about := event.Subject{Part: event.Log, ID: string(c.Log)}
-	told := event.Note{At: now, Kind: event.LogCleared, Subject: about, Args: []string{string(c.Log)}}
-	evs := []Event{b.audit(told)}
+	note := event.Note{At: now, Kind: event.LogCleared, Subject: about, Args: []string{string(c.Log)}}
+	evs := []Event{b.audit(note)}
 	if c.Mark && c.Log != AuditLog {
-		evs = append(evs, b.write(c.Log, Entry{Note: told}))
+		evs = append(evs, b.write(c.Log, Entry{Note: note}))
 	}
 	return evs, nil
 }

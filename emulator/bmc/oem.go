@@ -17,9 +17,9 @@ type OEMValues struct {
 
 // Limits of OEMValues.
 const (
-	maxKept      = 256
-	maxKeptName  = 1024     // bytes
-	maxKeptValue = 64 << 10 // bytes of JSON
+	maxOEMValues    = 256
+	maxOEMNameSize  = 1024     // bytes
+	maxOEMValueSize = 64 << 10 // bytes of JSON
 )
 
 // All returns the values by name, which must not be changed; nil OEMValues has
@@ -52,15 +52,15 @@ func (c SetOEMValues) apply(b *BMC, _ time.Time) ([]Event, error) {
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("bmc: remember %.64q: %w", name, err)
-		case len(raw) > maxKeptValue || len(name) > maxKeptName:
-			return nil, fmt.Errorf("%w: %.64q: %d bytes, %d at most", ErrFull, name, len(raw), maxKeptValue)
+		case len(raw) > maxOEMValueSize || len(name) > maxOEMNameSize:
+			return nil, fmt.Errorf("%w: %.64q: %d bytes, %d at most", ErrFull, name, len(raw), maxOEMValueSize)
 		}
 		is[name] = raw
 		changed = changed || !bytes.Equal(old, raw)
 	}
 	switch {
-	case len(is) > maxKept:
-		return nil, fmt.Errorf("%w: %d values of the vendor's, %d at most", ErrFull, len(is), maxKept)
+	case len(is) > maxOEMValues:
+		return nil, fmt.Errorf("%w: %d values of the vendor's, %d at most", ErrFull, len(is), maxOEMValues)
 	case !changed:
 	case len(is) == 0:
 		b.st.OEM = nil

@@ -14,9 +14,9 @@ func TestSELRecordsAreStoredUnchanged(t *testing.T) {
 	b := New(&Spec{Log: LogSpec{Size: 2, Full: Stays}}, nil, nil)
 	raw := []byte{2: 2, 7: 0x41, 9: 4, 10: 1, 11: 0x30, 12: 1, 13: 9, 15: 0xff}
 	evs := do(t, b, origin, AddSELRecord{Record: raw, Severity: event.Critical, Subject: event.Subject{Part: event.System}})
-	told := evs[0].(Logged).Entry
-	if told.ID != 1 || told.Kind != event.SELRecordAddedCritical || told.Severity() != event.Critical || !cmp.Equal(told.Record, raw) {
-		t.Errorf("%+v", told)
+	entry := evs[0].(Logged).Entry
+	if entry.ID != 1 || entry.Kind != event.SELRecordAddedCritical || entry.Severity() != event.Critical || !cmp.Equal(entry.Record, raw) {
+		t.Errorf("%+v", entry)
 	}
 	st := b.State()
 	text, err := json.Marshal(st.Log)

@@ -89,14 +89,14 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 // What is kept is kept; what a connection held is gone with it.
 func TestSubscriptionsSurviveARestart(t *testing.T) {
 	b := newBMC()
-	kept := subscribe(t, b, origin, Subscription{
+	stored := subscribe(t, b, origin, Subscription{
 		Destination: "https://a.test/", Retry: Forever, Verify: true, Heartbeat: time.Hour, Headers: []Header{{"X-Key", "secret"}},
 		Filter: Filter{Registries: []string{"Base"}, Origins: []string{"/redfish/v1"}, Subordinate: true},
 	})
 	subscribe(t, b, origin, Subscription{Stream: true})
 	do(t, b, origin, SetDelivery{Attempts: new(7)})
-	do(t, b, origin, SuspendSubscription{kept})
-	told, _ := b.NextEvent()
+	do(t, b, origin, SuspendSubscription{stored})
+	last, _ := b.NextEvent()
 	raw, err := json.Marshal(b.State())
 	if err != nil {
 		t.Fatal(err)
@@ -106,18 +106,18 @@ func TestSubscriptionsSurviveARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := New(spec, nil, &st)
-	was, _ := b.Subscription(kept)
-	is, _ := again.Subscription(kept)
+	was, _ := b.Subscription(stored)
+	is, _ := again.Subscription(stored)
 	if d := cmp.Diff(was, is); d != "" || len(subscribers(again)) != 1 || !is.Suspended {
 		t.Errorf("restored %q (-was +is):\n%s", subscribers(again), d)
 	}
 	if a := again.View().Subscribers; a.Attempts != 7 || a.Interval != DefaultInterval {
 		t.Errorf("restored delivery: %d attempts every %s", a.Attempts, a.Interval)
 	}
-	if n, _ := again.NextEvent(); n != told+1 {
-		t.Errorf("event %d after %d", n, told)
+	if n, _ := again.NextEvent(); n != last+1 {
+		t.Errorf("event %d after %d", n, last)
 	}
-	if id := subscribe(t, again, origin, Subscription{}); id == kept || id == "2" {
+	if id := subscribe(t, again, origin, Subscription{}); id == stored || id == "2" {
 		t.Errorf("ID %s is used again", id)
 	}
 }
@@ -150,16 +150,16 @@ func TestDeliveryRetryPolicies(t *testing.T) {
 		do(t, b, origin, SetDelivery{Attempts: new(2), Interval: new(10 * time.Second)})
 		var got []string
 		for range tt.want {
-			said := "nothing"
+			outcome := "nothing"
 			for _, ev := range do(t, b, origin, DeliveryFailed{id}) {
 				switch ev := ev.(type) {
 				case RetryDelivery:
-					said = fmt.Sprintf("again in %s", ev.After)
+					outcome = fmt.Sprintf("again in %s", ev.After)
 				case Unsubscribed:
-					said = "unsubscribed"
+					outcome = "unsubscribed"
 				}
 			}
-			got = append(got, said)
+			got = append(got, outcome)
 		}
 		if d := cmp.Diff(tt.want, got); d != "" {
 			t.Errorf("%q (-want +got):\n%s", tt.retry, d)

@@ -85,13 +85,13 @@ type Request struct {
 // Percent returns the completed percentage at a time, 0 to 100. It never
 // decreases.
 func (j *Task) Percent(now time.Time) int {
-	switch whole := j.Until.Sub(j.Resumed); {
+	switch duration := j.Until.Sub(j.Resumed); {
 	case j.State == TaskCompleted:
 		return 100
-	case j.State != TaskRunning || whole <= 0 || now.Before(j.Resumed):
+	case j.State != TaskRunning || duration <= 0 || now.Before(j.Resumed):
 		return j.Done
 	default:
-		return min(99, j.Done+int(time.Duration(100-j.Done)*now.Sub(j.Resumed)/whole))
+		return min(99, j.Done+int(time.Duration(100-j.Done)*now.Sub(j.Resumed)/duration))
 	}
 }
 

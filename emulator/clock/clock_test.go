@@ -76,13 +76,13 @@ func TestVirtualFiresInOrderAndAtItsTime(t *testing.T) {
 
 func TestTiesFireInOrderOfCreation(t *testing.T) {
 	c := NewVirtual(origin)
-	lazy, hurry := c.LazyFunc(time.Second, func() {}), c.NewTimer(time.Second)
+	lazy, timer := c.LazyFunc(time.Second, func() {}), c.NewTimer(time.Second)
 	if got := c.first(); got != lazy.w {
 		t.Errorf("first() = wait %d, want %d", got.seq, lazy.w.seq)
 	}
 	lazy.Reset(time.Second) // now it is the younger one
-	if got := c.first(); got != hurry.w {
-		t.Errorf("first() = wait %d, want %d", got.seq, hurry.w.seq)
+	if got := c.first(); got != timer.w {
+		t.Errorf("first() = wait %d, want %d", got.seq, timer.w.seq)
 	}
 }
 

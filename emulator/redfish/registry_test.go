@@ -52,7 +52,7 @@ func TestMessagesMatchDMTFRegistries(t *testing.T) {
 			}
 		}
 		for key, m := range newest.Messages {
-			if ours.Whole && !known[key] && m.Deprecated == "" {
+			if ours.Complete && !known[key] && m.Deprecated == "" {
 				t.Errorf("%s.%s is missing", ours.Prefix, key)
 			}
 		}

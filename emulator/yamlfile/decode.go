@@ -102,17 +102,17 @@ func (d *decoder) mapping(n *yaml.Node, at string) []pair {
 		d.mismatch(n, at, "a mapping, such as {name: value}")
 		return nil
 	}
-	own := map[string]int{}
+	lines := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := target(n.Content[i])
 		if k.Kind != yaml.ScalarNode {
 			d.errorf(k, at, "a key must be a text")
 			continue
 		}
-		if first, twice := own[k.Value]; twice && !isMerge(k) {
+		if first, twice := lines[k.Value]; twice && !isMerge(k) {
 			d.errorf(k, Within(at, k.Value), "is there already in line %d: keep one", first)
 		}
-		own[k.Value] = k.Line
+		lines[k.Value] = k.Line
 	}
 	var out []pair
 	for _, e := range entries(n) {

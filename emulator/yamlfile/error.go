@@ -41,14 +41,14 @@ func (e *Error) Error() string {
 
 // Within puts a field of a part into the whole: Within("faults[2]", "status") is
 // "faults[2].status".
-func Within(whole, field string) string {
+func Within(path, field string) string {
 	switch {
-	case whole == "":
+	case path == "":
 		return field
 	case field == "", field[0] == '[':
-		return whole + field
+		return path + field
 	}
-	return whole + "." + field
+	return path + "." + field
 }
 
 // DidYouMean returns a sentence with the up to three names that are closest to

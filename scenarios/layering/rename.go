@@ -7,12 +7,6 @@ var stillToRename = map[string][]string{
 	"cmd/labctl": {
 		"own",
 	},
-	"emulator/bmc": {
-		"kept", "maxKept", "maxKeptName", "maxKeptValue", "own", "said", "tell", "told", "trailKey", "whole",
-	},
-	"emulator/clock": {
-		"hurry",
-	},
 	"emulator/lab": {
 		"TestDefaultPortIsKept", "keptUpdates", "whole",
 	},
@@ -36,18 +30,6 @@ var stillToRename = map[string][]string{
 	},
 	"emulator/redfish": {
 		"Whole", "faced", "kept", "own", "realm", "said", "tells", "told", "whole",
-	},
-	"emulator/redfish/message": {
-		"Whole",
-	},
-	"emulator/redfish/odata": {
-		"whole",
-	},
-	"emulator/redfish/resource": {
-		"WholeNumber", "isWhole", "kept", "own", "ownAccount", "ownSubscription", "whole",
-	},
-	"emulator/yamlfile": {
-		"own", "whole",
 	},
 	"scenarios/conformance/ipmi": {
 		"lastSaid", "own", "said", "whole",

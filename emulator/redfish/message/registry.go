@@ -36,8 +36,8 @@ var (
 // Contents is a registry with its messages.
 type Contents struct {
 	*Registry
-	Entries []Entry
-	Whole   bool // the entries are all that the registry has and does not advise against
+	Entries  []Entry
+	Complete bool // the entries are all that the registry has and does not advise against
 }
 
 // Registries lists all of them.

@@ -60,8 +60,8 @@ func (q *Query) Apply(o Object, from Source) (Object, error) {
 				return member, nil
 			}
 		}
-		if whole, isObject := members[0].(Object); isObject && !ok { // it stands in the collection
-			return whole, nil
+		if member, isObject := members[0].(Object); isObject && !ok { // it stands in the collection
+			return member, nil
 		}
 	}
 	if isCollection {

@@ -20,7 +20,7 @@ func accountRows() []Row {
 		{URI: "/redfish/v1/AccountService/Accounts", Schema: "ManagerAccountCollection", DependsOn: PartAccess,
 			Name: "Accounts", MemberVariable: "account", Create: &accountCreate, Refuses: slotAccounts},
 		{URI: AccountsURI + "/{account}", Schema: "ManagerAccount.v1_14_1", DependsOn: PartAccess | PartLoginFailures,
-			Read: account, BelongsTo: ownAccount, Patch: &accountPatch, Remove: removeAccount, Refuses: undeletableAccount, Actions: accountActions},
+			Read: account, BelongsTo: isActorsAccount, Patch: &accountPatch, Remove: removeAccount, Refuses: undeletableAccount, Actions: accountActions},
 		{URI: RolesURI, Schema: "RoleCollection", DependsOn: PartAccess, Name: "Roles", MemberVariable: "role", Create: &roleCreate},
 		{URI: RolesURI + "/{role}", Schema: "Role.v1_3_3", DependsOn: PartAccess,
 			Read: accountRole, Patch: &rolePatch, Remove: removeRole, Refuses: predefinedRole},
@@ -89,7 +89,7 @@ func roleIDs(v View) []string {
 	return Map(v.BMC.Roles(), func(r bmc.RoleSpec) string { return string(r.ID) })
 }
 
-func ownAccount(v View, who Actor) bool { return v.account().ID == who.Account }
+func isActorsAccount(v View, who Actor) bool { return v.account().ID == who.Account }
 
 // slotAccounts refuses POST on a BMC with a fixed number of account slots: its
 // clients create and delete accounts by PATCH.

@@ -31,30 +31,30 @@ func NewActor(a bmc.Account, session string, at *bmc.View) Actor {
 }
 
 // hasPrivilege reports whether the actor has one of the privileges.
-// ConfigureSelf counts only when own is true: for the actor's own account or
+// ConfigureSelf counts only when isOwner is true: for the actor's own account or
 // session.
-func (a *Actor) hasPrivilege(one []Privilege, own bool) bool {
+func (a *Actor) hasPrivilege(one []Privilege, isOwner bool) bool {
 	return slices.ContainsFunc(one, func(p Privilege) bool {
-		return slices.Contains(a.privileges, p) && (p != configureSelf || own)
+		return slices.Contains(a.privileges, p) && (p != configureSelf || isOwner)
 	})
 }
 
 // Authorized reports whether the actor may use a method on a resource. A PATCH
 // is authorized if the actor may change at least one of its properties.
 func (a *Actor) Authorized(method string, m *Match, at *Snapshot) bool {
-	own := m.BelongsTo != nil && m.BelongsTo(m.View(at), *a)
+	isOwner := m.BelongsTo != nil && m.BelongsTo(m.View(at), *a)
 	switch {
-	case a.passwordChangeRequired && !(own && m.allowedBeforePasswordChange(method)):
+	case a.passwordChangeRequired && !(isOwner && m.allowedBeforePasswordChange(method)):
 		return false
 	case m.Action != nil && m.Action.writes != "":
-		return a.hasPrivilege(m.Privileges.Properties[m.Action.writes], own)
-	case a.hasPrivilege(m.Privileges.ForMethod(method), own):
+		return a.hasPrivilege(m.Privileges.Properties[m.Action.writes], isOwner)
+	case a.hasPrivilege(m.Privileges.ForMethod(method), isOwner):
 		return true
 	case method != "PATCH":
 		return false
 	}
 	for _, one := range m.Privileges.Properties {
-		if a.hasPrivilege(one, own) {
+		if a.hasPrivilege(one, isOwner) {
 			return true
 		}
 	}
@@ -63,12 +63,12 @@ func (a *Actor) Authorized(method string, m *Match, at *Snapshot) bool {
 
 // AuthorizedToPatch reports whether the actor may change a property with PATCH,
 // according to the property overrides of the privilege mapping.
-func (a *Actor) AuthorizedToPatch(property string, m *Match, own bool) bool {
+func (a *Actor) AuthorizedToPatch(property string, m *Match, isOwner bool) bool {
 	one, ok := m.Privileges.Properties[property]
 	if !ok {
 		one = m.Privileges.Patch
 	}
-	return a.hasPrivilege(one, own)
+	return a.hasPrivilege(one, isOwner)
 }
 
 // allowedBeforePasswordChange reports whether an actor that must change its

@@ -99,8 +99,8 @@ func storeMembers(variable string) func(v View) []string {
 const factoryID = "1"
 
 func httpsCertificateIDs(v View) []string {
-	if own := v.BMC.Certificates.HTTPS; own != nil {
-		return []string{own.ID}
+	if installed := v.BMC.Certificates.HTTPS; installed != nil {
+		return []string{installed.ID}
 	}
 	return []string{factoryID}
 }
@@ -113,8 +113,8 @@ func factoryCertificate(v View, method string) bool {
 
 func httpsCertificate(v View) Object {
 	c := bmc.Certificate{ID: factoryID}
-	if own := v.BMC.Certificates.HTTPS; own != nil {
-		c = own.Certificate
+	if installed := v.BMC.Certificates.HTTPS; installed != nil {
+		c = installed.Certificate
 	} else if factory, err := v.Host.FactoryCertificate(); err == nil {
 		c = factory.Certificate
 	}
@@ -327,8 +327,8 @@ func (c Call) storeCertificate(ctx context.Context, word func() message.Message,
 		return Result{}, Reject(http.StatusBadRequest, word().About("#/CertificateString"))
 	}
 	for _, ev := range evs {
-		if kept, ok := ev.(bmc.CertificateInstalled); ok {
-			return Result{ID: kept.ID}, err
+		if installed, ok := ev.(bmc.CertificateInstalled); ok {
+			return Result{ID: installed.ID}, err
 		}
 	}
 	return Result{}, err

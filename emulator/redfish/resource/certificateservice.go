@@ -372,8 +372,8 @@ var httpsCertificateActions = []Action{
 // certificate.
 func (c Call) renewCSR(ctx context.Context, key bmc.Key) (Result, error) {
 	var now bmc.Certificate
-	if own := c.View.BMC.Certificates.HTTPS; own != nil {
-		now = own.Certificate
+	if installed := c.View.BMC.Certificates.HTTPS; installed != nil {
+		now = installed.Certificate
 	} else {
 		factory, err := c.Host.FactoryCertificate()
 		if err != nil {

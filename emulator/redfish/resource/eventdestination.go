@@ -23,7 +23,7 @@ func (v View) subscription() bmc.Subscription {
 	return s
 }
 
-func ownSubscription(v View, who Actor) bool { return v.subscription().Owner == who.Account }
+func isActorsSubscription(v View, who Actor) bool { return v.subscription().Owner == who.Account }
 
 // refusesStreamPatch refuses PATCH to the subscription of a server-sent event
 // stream. Clients can only delete it.
@@ -147,8 +147,8 @@ func IsMessage(id string) bool {
 func isHeader(line string) bool {
 	name, content, _ := strings.Cut(line, ": ")
 	token := strings.Trim(name, "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
-	own := []string{"connection", "content-length", "content-type", "host", "te", "trailer", "transfer-encoding", "upgrade"}
-	return name != "" && token == "" && !strings.ContainsAny(content, "\r\n\x00") && !slices.Contains(own, strings.ToLower(name))
+	reserved := []string{"connection", "content-length", "content-type", "host", "te", "trailer", "transfer-encoding", "upgrade"}
+	return name != "" && token == "" && !strings.ContainsAny(content, "\r\n\x00") && !slices.Contains(reserved, strings.ToLower(name))
 }
 
 func subscribe(ctx context.Context, c Call) (Result, error) {

@@ -27,7 +27,7 @@ func eventRows() []Row {
 		{URI: SubscriptionsURI, Schema: "EventDestinationCollection", DependsOn: PartSubscribers,
 			Name: "Event Subscriptions", MemberVariable: "subscription", Create: &subscriptionCreate},
 		{URI: SubscriptionsURI + "/{subscription}", Schema: "EventDestination.v1_16_0", DependsOn: PartSubscribers,
-			Read: eventDestination, BelongsTo: ownSubscription, Refuses: refusesStreamPatch, Patch: &subscriptionPatch, Remove: unsubscribe,
+			Read: eventDestination, BelongsTo: isActorsSubscription, Refuses: refusesStreamPatch, Patch: &subscriptionPatch, Remove: unsubscribe,
 			NoEvents: true, Actions: subscriptionActions},
 		{URI: StreamURI, Privileges: managerPrivileges, Link: "-", Raw: noBody, Answer: EventStream},
 	}

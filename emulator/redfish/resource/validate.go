@@ -255,8 +255,8 @@ func (i *Input) previousNumber(old any) any {
 		f, _ := fraction(n)
 		return f
 	}
-	whole, _ := WholeNumber(n)
-	return whole
+	integer, _ := ParseInteger(n)
+	return integer
 }
 
 // Elements returns the elements of an array property of a body, whatever its Go
@@ -292,8 +292,8 @@ func (i *Input) validateScalarMap(value any) (any, []InputError) {
 		case nil, bool, string:
 			out[name] = x
 		case json.Number:
-			if whole, ok := WholeNumber(x); ok {
-				out[name] = whole
+			if integer, ok := ParseInteger(x); ok {
+				out[name] = integer
 			} else {
 				out[name], _ = fraction(x)
 			}
@@ -340,14 +340,14 @@ func (i *Input) validateValue(value any, v View) (took any, r InputError) {
 		return value, r
 	case Integer:
 		n, ok := value.(json.Number)
-		whole, isWhole := WholeNumber(n)
+		integer, isInteger := ParseInteger(n)
 		switch {
-		case !ok || !isWhole:
+		case !ok || !isInteger:
 			r.Problem = WrongType
-		case whole < i.Min || whole > i.Max:
+		case integer < i.Min || integer > i.Max:
 			r.Problem = outOfRange
 		}
-		return whole, r
+		return integer, r
 	case Number:
 		n, ok := value.(json.Number)
 		f, finite := fraction(n)
@@ -409,9 +409,9 @@ func (i *Input) validateStringMap(value any) (any, Problem) {
 	return out, ""
 }
 
-// WholeNumber parses a JSON number that is an integer: 30, 30.0 or 3e1. A number
+// ParseInteger parses a JSON number that is an integer: 30, 30.0 or 3e1. A number
 // beyond int64 becomes the nearest int64.
-func WholeNumber(n json.Number) (int64, bool) {
+func ParseInteger(n json.Number) (int64, bool) {
 	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
 		return i, true
 	}

@@ -85,7 +85,7 @@ func hasType(value any, t dialect.ParameterType) bool {
 	case dialect.IntegerParameter:
 		var n json.Number
 		if n, ok = value.(json.Number); ok {
-			_, ok = resource.WholeNumber(n)
+			_, ok = resource.ParseInteger(n)
 		}
 	}
 	return ok
