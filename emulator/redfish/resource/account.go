@@ -15,14 +15,14 @@ import (
 // roles.
 func accountRows() []Row {
 	return []Row{
-		{URI: "/redfish/v1/AccountService", Schema: "AccountService.v1_18_1", DependsOn: PartAccess,
+		{URI: "/redfish/v1/AccountService", Schema: "AccountService.v1_18_1", DependsOn: partAccess,
 			Read: accountService, Patch: &accountServicePatch},
-		{URI: "/redfish/v1/AccountService/Accounts", Schema: "ManagerAccountCollection", DependsOn: PartAccess,
+		{URI: "/redfish/v1/AccountService/Accounts", Schema: "ManagerAccountCollection", DependsOn: partAccess,
 			Name: "Accounts", MemberVariable: "account", Create: &accountCreate, Refuses: slotAccounts},
-		{URI: AccountsURI + "/{account}", Schema: "ManagerAccount.v1_14_1", DependsOn: PartAccess | PartLoginFailures,
+		{URI: AccountsURI + "/{account}", Schema: "ManagerAccount.v1_14_1", DependsOn: partAccess | partLoginFailures,
 			Read: account, BelongsTo: isActorsAccount, Patch: &accountPatch, Remove: removeAccount, Refuses: undeletableAccount, Actions: accountActions},
-		{URI: RolesURI, Schema: "RoleCollection", DependsOn: PartAccess, Name: "Roles", MemberVariable: "role", Create: &roleCreate},
-		{URI: RolesURI + "/{role}", Schema: "Role.v1_3_3", DependsOn: PartAccess,
+		{URI: RolesURI, Schema: "RoleCollection", DependsOn: partAccess, Name: "Roles", MemberVariable: "role", Create: &roleCreate},
+		{URI: RolesURI + "/{role}", Schema: "Role.v1_3_3", DependsOn: partAccess,
 			Read: accountRole, Patch: &rolePatch, Remove: removeRole, Refuses: predefinedRole},
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // bootParts are the parts of the state that boot options depend on.
-var bootParts = PartIdentity | PartBoot | PartFirmware | PartStorage | PartNICShift
+var bootParts = partIdentity | partBoot | partFirmware | partStorage | partNICShift
 
 func bootRows() []Row {
 	return []Row{

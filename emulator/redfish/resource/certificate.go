@@ -24,13 +24,13 @@ const HTTPSCertificates = "/redfish/v1/Managers/{manager}/NetworkProtocol/HTTPS/
 
 func certificateRows() []Row {
 	rows := []Row{
-		{URI: "/redfish/v1/CertificateService", Schema: "CertificateService.v1_2_1", DependsOn: PartAccess | PartCertificates | PartMedia | PartSubscribers,
+		{URI: "/redfish/v1/CertificateService", Schema: "CertificateService.v1_2_1", DependsOn: partAccess | partCertificates | partMedia | partSubscribers,
 			Read: certificateService, Actions: certificateServiceActions},
 		{URI: "/redfish/v1/CertificateService/CertificateLocations", Schema: "CertificateLocations.v1_0_4",
-			DependsOn: PartAccess | PartCertificates | PartMedia | PartSubscribers, Read: certificateLocations},
-		{URI: HTTPSCertificates, Schema: "CertificateCollection", DependsOn: PartCertificates, Link: "-",
+			DependsOn: partAccess | partCertificates | partMedia | partSubscribers, Read: certificateLocations},
+		{URI: HTTPSCertificates, Schema: "CertificateCollection", DependsOn: partCertificates, Link: "-",
 			Name: "HTTPS Certificates", MemberVariable: "webcert", Create: &httpsCertificateCreate},
-		{URI: HTTPSCertificates + "/{webcert}", Schema: "Certificate.v1_11_0", DependsOn: PartIdentity | PartCertificates,
+		{URI: HTTPSCertificates + "/{webcert}", Schema: "Certificate.v1_11_0", DependsOn: partIdentity | partCertificates,
 			Read: httpsCertificate, Remove: removeHTTPSCertificate, Refuses: factoryCertificate, Actions: httpsCertificateActions},
 	}
 	for _, s := range trustStores {
@@ -53,24 +53,24 @@ type trustStore struct {
 
 // trustStores are all trust stores of a BMC.
 var trustStores = []trustStore{
-	{"/redfish/v1/Systems/{system}/VirtualMedia/{slot}", "slotcert", PartMedia, "", "Virtual Media Certificates", "",
+	{"/redfish/v1/Systems/{system}/VirtualMedia/{slot}", "slotcert", partMedia, "", "Virtual Media Certificates", "",
 		func(v View) bmc.StoreName { return bmc.MediaStore(v.IDs["slot"]) }},
 	{"/redfish/v1/Systems/{system}/Boot", "bootcert", 0, "-", "Boot Certificates", "",
 		func(View) bmc.StoreName { return bmc.BootStore }},
-	{AccountsURI + "/{account}", "usercert", PartAccess, "", "Account Certificates", "User",
+	{AccountsURI + "/{account}", "usercert", partAccess, "", "Account Certificates", "User",
 		func(v View) bmc.StoreName { return bmc.AccountStore(v.IDs["account"]) }},
-	{SubscriptionsURI + "/{subscription}", "subcert", PartSubscribers, "", "Subscription Certificates", "",
+	{SubscriptionsURI + "/{subscription}", "subcert", partSubscribers, "", "Subscription Certificates", "",
 		func(v View) bmc.StoreName { return bmc.SubscriptionStore(v.IDs["subscription"]) }},
 }
 
 func storeRows(s trustStore) []Row {
 	uri := s.parent + "/Certificates"
 	return []Row{
-		{URI: uri, Schema: "CertificateCollection", DependsOn: s.parts | PartCertificates, Link: s.link, Name: s.title, MemberVariable: s.variable,
+		{URI: uri, Schema: "CertificateCollection", DependsOn: s.parts | partCertificates, Link: s.link, Name: s.title, MemberVariable: s.variable,
 			Create: &Create{Inputs: certificateInputs, Apply: func(ctx context.Context, c Call) (Result, error) {
 				return c.trust(ctx, s.name(c.View), "", propertyCertificateError)
 			}}},
-		{URI: uri + "/{" + s.variable + "}", Schema: "Certificate.v1_11_0", DependsOn: s.parts | PartCertificates,
+		{URI: uri + "/{" + s.variable + "}", Schema: "Certificate.v1_11_0", DependsOn: s.parts | partCertificates,
 			Read: func(v View) Object {
 				c := Find(v.BMC.Certificates.Store(s.name(v)), v.IDs[s.variable], certificateID)
 				return certificate(c, s.use)

@@ -12,7 +12,7 @@ func chassisRows() []Row {
 	return []Row{
 		{URI: "/redfish/v1/Chassis", Schema: "ChassisCollection", Name: "Chassis", MemberVariable: "chassis"},
 		{URI: "/redfish/v1/Chassis/{chassis}", Schema: "Chassis.v1_28_0",
-			DependsOn: storageParts | PartPower | PartAsset | PartThermal | PartPhysicalSecurity, Read: chassis, Patch: &chassisPatch},
+			DependsOn: storageParts | partPower | partAsset | partThermal | partPhysicalSecurity, Read: chassis, Patch: &chassisPatch},
 	}
 }
 

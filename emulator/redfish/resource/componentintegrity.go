@@ -15,7 +15,7 @@ import (
 )
 
 // measurementParts are the parts of the state that measurements depend on.
-var measurementParts = PartIdentity | PartFirmware | PartSecureBoot
+var measurementParts = partIdentity | partFirmware | partSecureBoot
 
 func integrityRows() []Row {
 	const base = "/redfish/v1/ComponentIntegrity"
@@ -24,7 +24,7 @@ func integrityRows() []Row {
 		{URI: base, Schema: "ComponentIntegrityCollection", Name: "Component Integrity", MemberVariable: "integrity"},
 		{URI: base + "/{integrity}", Schema: "ComponentIntegrity.v1_3_2", DependsOn: measurementParts, Read: componentIntegrity, Actions: integrityActions},
 		{URI: certificates, Schema: "CertificateCollection", When: isRoot, Name: "Certificates", MemberVariable: "rootcert"},
-		{URI: certificates + "/{rootcert}", Schema: "Certificate.v1_11_0", When: isRoot, DependsOn: PartIdentity, Read: rootCertificate},
+		{URI: certificates + "/{rootcert}", Schema: "Certificate.v1_11_0", When: isRoot, DependsOn: partIdentity, Read: rootCertificate},
 	}
 }
 

@@ -22,11 +22,11 @@ const (
 
 func eventRows() []Row {
 	return []Row{
-		{URI: EventServiceURI, Schema: "EventService.v1_12_0", DependsOn: PartSubscribers | PartClock, Read: eventService,
+		{URI: EventServiceURI, Schema: "EventService.v1_12_0", DependsOn: partSubscribers | partClock, Read: eventService,
 			Patch: &eventServicePatch, Actions: eventServiceActions},
-		{URI: SubscriptionsURI, Schema: "EventDestinationCollection", DependsOn: PartSubscribers,
+		{URI: SubscriptionsURI, Schema: "EventDestinationCollection", DependsOn: partSubscribers,
 			Name: "Event Subscriptions", MemberVariable: "subscription", Create: &subscriptionCreate},
-		{URI: SubscriptionsURI + "/{subscription}", Schema: "EventDestination.v1_16_0", DependsOn: PartSubscribers,
+		{URI: SubscriptionsURI + "/{subscription}", Schema: "EventDestination.v1_16_0", DependsOn: partSubscribers,
 			Read: eventDestination, BelongsTo: isActorsSubscription, Refuses: refusesStreamPatch, Patch: &subscriptionPatch, Remove: unsubscribe,
 			NoEvents: true, Actions: subscriptionActions},
 		{URI: StreamURI, Privileges: managerPrivileges, Link: "-", Raw: noBody, Answer: EventStream},

@@ -11,7 +11,7 @@ func hostInterfaceRows() []Row {
 		{URI: "/redfish/v1/Managers/{manager}/HostInterfaces", Schema: "HostInterfaceCollection",
 			Name: "Host Interfaces", MemberVariable: "hostinterface"},
 		{URI: "/redfish/v1/Managers/{manager}/HostInterfaces/{hostinterface}", Schema: "HostInterface.v1_3_3",
-			DependsOn: PartAccess, Read: hostInterface, Patch: &hostInterfacePatch},
+			DependsOn: partAccess, Read: hostInterface, Patch: &hostInterfacePatch},
 	}
 }
 

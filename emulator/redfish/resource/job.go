@@ -17,10 +17,10 @@ import (
 
 func jobRows() []Row {
 	return []Row{
-		{URI: "/redfish/v1/JobService", Schema: "JobService.v1_1_0", DependsOn: PartTime | PartClock, Read: jobService,
+		{URI: "/redfish/v1/JobService", Schema: "JobService.v1_1_0", DependsOn: partTime | partClock, Read: jobService,
 			Actions: jobServiceActions, Volatile: []string{"DateTime"}},
-		{URI: "/redfish/v1/JobService/Jobs", Schema: "JobCollection", DependsOn: PartJobs, Name: "Jobs", MemberVariable: "plan", Create: &jobCreate},
-		{URI: "/redfish/v1/JobService/Jobs/{plan}", Schema: "Job.v1_3_0", DependsOn: PartJobs, Read: job,
+		{URI: "/redfish/v1/JobService/Jobs", Schema: "JobCollection", DependsOn: partJobs, Name: "Jobs", MemberVariable: "plan", Create: &jobCreate},
+		{URI: "/redfish/v1/JobService/Jobs/{plan}", Schema: "Job.v1_3_0", DependsOn: partJobs, Read: job,
 			Remove: deleteJob, Actions: jobActions},
 	}
 }

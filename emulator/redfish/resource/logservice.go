@@ -18,8 +18,8 @@ import (
 // the audit log, which belongs to the manager.
 func logRows() []Row {
 	return slices.Concat(
-		logServiceRows("/redfish/v1/Systems/{system}", "systemlog", "entry", componentPrivileges, PartLog),
-		logServiceRows("/redfish/v1/Managers/{manager}", "managerlog", "auditentry", managerPrivileges, PartAudit),
+		logServiceRows("/redfish/v1/Systems/{system}", "systemlog", "entry", componentPrivileges, partLog),
+		logServiceRows("/redfish/v1/Managers/{manager}", "managerlog", "auditentry", managerPrivileges, partAudit),
 	)
 }
 
@@ -35,12 +35,12 @@ func logServiceRows(above, log, entry string, n Privileges, s Parts) []Row {
 	}
 	return []Row{
 		{URI: all, Schema: "LogServiceCollection", Name: "Log Services", MemberVariable: log},
-		{URI: one, Schema: "LogService.v1_9_0", DependsOn: s | PartClock | PartTime,
+		{URI: one, Schema: "LogService.v1_9_0", DependsOn: s | partClock | partTime,
 			Read: logService, Patch: set, Actions: logActions, Volatile: []string{"DateTime"}},
 		{URI: entries, Schema: "LogEntryCollection", DependsOn: s, Name: "Log Entries", MemberVariable: entry, autoExpand: true},
-		{URI: entries + "/{" + entry + "}", Schema: "LogEntry.v1_21_0", DependsOn: s | PartClock | PartDumps, linksToOrigins: true,
+		{URI: entries + "/{" + entry + "}", Schema: "LogEntry.v1_21_0", DependsOn: s | partClock | partDumps, linksToOrigins: true,
 			Read: logEntry, Patch: &logEntryPatch, Remove: removeEntry, Refuses: refusesEntryDelete},
-		{URI: entries + "/{" + entry + "}/Attachment", Privileges: n, DependsOn: s | PartDumps, Link: "-",
+		{URI: entries + "/{" + entry + "}/Attachment", Privileges: n, DependsOn: s | partDumps, Link: "-",
 			When: hasDump, Raw: attachment},
 	}
 }

@@ -14,7 +14,7 @@ func managerRows() []Row {
 	return []Row{
 		{URI: "/redfish/v1/Managers", Schema: "ManagerCollection", Name: "Managers", MemberVariable: "manager"},
 		{URI: "/redfish/v1/Managers/{manager}", Schema: "Manager.v1_24_0",
-			DependsOn: PartIdentity | PartFirmware | PartLife | PartClock | PartTime | PartConsole | PartNetwork,
+			DependsOn: partIdentity | partFirmware | partLife | partClock | partTime | partConsole | partNetwork,
 			Read:      manager, Patch: &managerPatch, Actions: managerActions, Volatile: []string{"DateTime"}},
 	}
 }

@@ -16,11 +16,11 @@ import (
 func managerNetworkRows() []Row {
 	return []Row{
 		{URI: "/redfish/v1/Managers/{manager}/NetworkProtocol", Schema: "ManagerNetworkProtocol.v1_12_0",
-			DependsOn: PartIdentity | PartNetwork, Read: networkProtocol, Patch: &networkProtocolPatch},
+			DependsOn: partIdentity | partNetwork, Read: networkProtocol, Patch: &networkProtocolPatch},
 		{URI: "/redfish/v1/Managers/{manager}/EthernetInterfaces", Schema: "EthernetInterfaceCollection",
 			Name: "Ethernet Interfaces", MemberVariable: "managernic"},
 		{URI: "/redfish/v1/Managers/{manager}/EthernetInterfaces/{managernic}", Schema: "EthernetInterface.v1_12_4",
-			DependsOn: PartIdentity | PartNetwork, Read: managerNIC, Patch: &managerNICPatch},
+			DependsOn: partIdentity | partNetwork, Read: managerNIC, Patch: &managerNICPatch},
 	}
 }
 

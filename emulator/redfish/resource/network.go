@@ -9,22 +9,22 @@ import (
 func networkRows() []Row {
 	const adapter = "/redfish/v1/Chassis/{chassis}/NetworkAdapters/{adapter}"
 	return []Row{
-		{URI: "/redfish/v1/Systems/{system}/EthernetInterfaces", Schema: "EthernetInterfaceCollection", DependsOn: PartIdentity,
+		{URI: "/redfish/v1/Systems/{system}/EthernetInterfaces", Schema: "EthernetInterfaceCollection", DependsOn: partIdentity,
 			Name: "Ethernet Interfaces", MemberVariable: "nic"},
 		{URI: "/redfish/v1/Systems/{system}/EthernetInterfaces/{nic}", Schema: "EthernetInterface.v1_12_4",
-			DependsOn: PartIdentity | PartCabling | PartNICShift, Read: ethernetInterface},
+			DependsOn: partIdentity | partCabling | partNICShift, Read: ethernetInterface},
 		{URI: "/redfish/v1/Systems/{system}/NetworkInterfaces", Schema: "NetworkInterfaceCollection",
 			Name: "Network Interfaces", MemberVariable: "adapter"},
 		{URI: "/redfish/v1/Systems/{system}/NetworkInterfaces/{adapter}", Schema: "NetworkInterface.v1_2_3",
 			Read: networkInterface},
 		{URI: "/redfish/v1/Chassis/{chassis}/NetworkAdapters", Schema: "NetworkAdapterCollection",
 			Name: "Network Adapters", MemberVariable: "adapter"},
-		{URI: adapter, Schema: "NetworkAdapter.v1_14_0", DependsOn: PartIdentity | PartFirmware, Read: networkAdapter},
+		{URI: adapter, Schema: "NetworkAdapter.v1_14_0", DependsOn: partIdentity | partFirmware, Read: networkAdapter},
 		{URI: adapter + "/Ports", Schema: "PortCollection", Name: "Ports", MemberVariable: "port"},
-		{URI: adapter + "/Ports/{port}", Schema: "Port.v1_18_0", DependsOn: PartIdentity | PartCabling | PartNICShift, Read: networkPort},
+		{URI: adapter + "/Ports/{port}", Schema: "Port.v1_18_0", DependsOn: partIdentity | partCabling | partNICShift, Read: networkPort},
 		{URI: adapter + "/NetworkDeviceFunctions", Schema: "NetworkDeviceFunctionCollection",
 			Name: "Network Device Functions", MemberVariable: "port"},
-		{URI: adapter + "/NetworkDeviceFunctions/{port}", Schema: "NetworkDeviceFunction.v1_11_1", DependsOn: PartIdentity | PartNICShift,
+		{URI: adapter + "/NetworkDeviceFunctions/{port}", Schema: "NetworkDeviceFunction.v1_11_1", DependsOn: partIdentity | partNICShift,
 			Read: networkDeviceFunction},
 	}
 }

@@ -89,7 +89,7 @@ func addOriginParts(tree []Row) {
 	for i := range tree {
 		for _, pattern := range OriginPatterns {
 			if tree[i].URI == pattern {
-				all |= tree[i].DependsOn &^ PartTime // no resource appears or vanishes with time
+				all |= tree[i].DependsOn &^ partTime // no resource appears or vanishes with time
 			}
 		}
 	}

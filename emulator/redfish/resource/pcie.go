@@ -11,12 +11,12 @@ import (
 func pcieRows() []Row {
 	return []Row{
 		{URI: "/redfish/v1/Chassis/{chassis}/PCIeDevices", Schema: "PCIeDeviceCollection", Name: "PCIe Devices", MemberVariable: "card"},
-		{URI: "/redfish/v1/Chassis/{chassis}/PCIeDevices/{card}", Schema: "PCIeDevice.v1_21_0", DependsOn: PartIdentity | PartFirmware,
+		{URI: "/redfish/v1/Chassis/{chassis}/PCIeDevices/{card}", Schema: "PCIeDevice.v1_21_0", DependsOn: partIdentity | partFirmware,
 			Read: pcieDevice},
 		{URI: "/redfish/v1/Chassis/{chassis}/PCIeDevices/{card}/PCIeFunctions", Schema: "PCIeFunctionCollection",
 			Name: "PCIe Functions", MemberVariable: "function"},
 		{URI: "/redfish/v1/Chassis/{chassis}/PCIeDevices/{card}/PCIeFunctions/{function}", Schema: "PCIeFunction.v1_7_0",
-			DependsOn: PartIdentity | PartNICShift, Read: pcieFunction},
+			DependsOn: partIdentity | partNICShift, Read: pcieFunction},
 	}
 }
 

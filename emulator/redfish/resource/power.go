@@ -10,11 +10,11 @@ import (
 func powerRows() []Row {
 	const supply = "/redfish/v1/Chassis/{chassis}/PowerSubsystem/PowerSupplies/{supply}"
 	return []Row{
-		{URI: "/redfish/v1/Chassis/{chassis}/Power", Schema: "Power.v1_7_3", When: hasSensors, DependsOn: sensorParts | PartIdentity | PartFirmware,
+		{URI: "/redfish/v1/Chassis/{chassis}/Power", Schema: "Power.v1_7_3", When: hasSensors, DependsOn: sensorParts | partIdentity | partFirmware,
 			Read: legacyPower, Patch: &legacyPowerPatch},
-		{URI: "/redfish/v1/Chassis/{chassis}/PowerSubsystem", Schema: "PowerSubsystem.v1_1_3", When: hasSensors, DependsOn: PartThermal, Read: powerSubsystem},
+		{URI: "/redfish/v1/Chassis/{chassis}/PowerSubsystem", Schema: "PowerSubsystem.v1_1_3", When: hasSensors, DependsOn: partThermal, Read: powerSubsystem},
 		{URI: "/redfish/v1/Chassis/{chassis}/PowerSubsystem/PowerSupplies", Schema: "PowerSupplyCollection", Name: "Power Supplies", MemberVariable: "supply"},
-		{URI: supply, Schema: "PowerSupply.v1_6_0", DependsOn: PartThermal | PartIdentity | PartFirmware, Read: powerSupply},
+		{URI: supply, Schema: "PowerSupply.v1_6_0", DependsOn: partThermal | partIdentity | partFirmware, Read: powerSupply},
 		{URI: supply + "/Metrics", Schema: "PowerSupplyMetrics.v1_2_0", DependsOn: sensorParts, Read: powerSupplyMetrics},
 	}
 }

@@ -19,16 +19,16 @@ func secureBootRows() []Row {
 		database = base + "/SecureBootDatabases/{database}"
 	)
 	return []Row{
-		{URI: base, Schema: "SecureBoot.v1_1_2", When: hasSecureBoot, DependsOn: PartSecureBoot, Read: secureBoot, Patch: &secureBootPatch, Actions: secureBootActions},
+		{URI: base, Schema: "SecureBoot.v1_1_2", When: hasSecureBoot, DependsOn: partSecureBoot, Read: secureBoot, Patch: &secureBootPatch, Actions: secureBootActions},
 		{URI: base + "/SecureBootDatabases", Schema: "SecureBootDatabaseCollection", Name: "Secure Boot Databases", MemberVariable: "database"},
-		{URI: database, Schema: "SecureBootDatabase.v1_0_3", DependsOn: PartSecureBoot, Read: keyDatabase, Actions: keyDatabaseActions},
-		{URI: database + "/Certificates", Schema: "CertificateCollection", DependsOn: PartSecureBoot, Name: "Certificates", MemberVariable: "keycert",
+		{URI: database, Schema: "SecureBootDatabase.v1_0_3", DependsOn: partSecureBoot, Read: keyDatabase, Actions: keyDatabaseActions},
+		{URI: database + "/Certificates", Schema: "CertificateCollection", DependsOn: partSecureBoot, Name: "Certificates", MemberVariable: "keycert",
 			Create: &Create{Inputs: keyCertificateInputs, Apply: addKeyCertificate}, Refuses: refusesDefaults},
-		{URI: database + "/Certificates/{keycert}", Schema: "Certificate.v1_11_0", DependsOn: PartSecureBoot, Read: keyCertificate,
+		{URI: database + "/Certificates/{keycert}", Schema: "Certificate.v1_11_0", DependsOn: partSecureBoot, Read: keyCertificate,
 			Remove: removeKey("keycert"), Refuses: refusesDefaults},
-		{URI: database + "/Signatures", Schema: "SignatureCollection", DependsOn: PartSecureBoot, When: holdsSignatures, Name: "Signatures", MemberVariable: "signature",
+		{URI: database + "/Signatures", Schema: "SignatureCollection", DependsOn: partSecureBoot, When: holdsSignatures, Name: "Signatures", MemberVariable: "signature",
 			Create: &Create{Inputs: signatureInputs, Apply: addSignature}, Refuses: refusesDefaults},
-		{URI: database + "/Signatures/{signature}", Schema: "Signature.v1_0_3", DependsOn: PartSecureBoot, Read: keySignature,
+		{URI: database + "/Signatures/{signature}", Schema: "Signature.v1_0_3", DependsOn: partSecureBoot, Read: keySignature,
 			Remove: removeKey("signature"), Refuses: refusesDefaults},
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // sensorParts is the parts of the state that sensor readings depend on.
-var sensorParts = PartThermal | PartTime
+var sensorParts = partThermal | partTime
 
 func sensorRows() []Row {
 	return []Row{

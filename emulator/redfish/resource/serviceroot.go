@@ -17,10 +17,10 @@ import (
 func rootRows() []Row {
 	return []Row{
 		{URI: "/redfish", Unauthenticated: true, Raw: versions},
-		{URI: "/redfish/v1/odata", Unauthenticated: true, DependsOn: PartIdentity, Raw: serviceDocument},
+		{URI: "/redfish/v1/odata", Unauthenticated: true, DependsOn: partIdentity, Raw: serviceDocument},
 		{URI: "/redfish/v1/$metadata", Unauthenticated: true, Raw: metadata},
 		{URI: "/redfish/v1/openapi.yaml", Unauthenticated: true, Raw: openAPI},
-		{URI: "/redfish/v1", Schema: "ServiceRoot.v1_20_0", Unauthenticated: true, DependsOn: PartIdentity, Read: serviceRoot},
+		{URI: "/redfish/v1", Schema: "ServiceRoot.v1_20_0", Unauthenticated: true, DependsOn: partIdentity, Read: serviceRoot},
 	}
 }
 

@@ -13,11 +13,11 @@ import (
 
 func sessionRows() []Row {
 	return []Row{
-		{URI: "/redfish/v1/SessionService", Schema: "SessionService.v1_2_0", DependsOn: PartAccess,
+		{URI: "/redfish/v1/SessionService", Schema: "SessionService.v1_2_0", DependsOn: partAccess,
 			Read: sessionService, Patch: &sessionServicePatch},
-		{URI: "/redfish/v1/SessionService/Sessions", Schema: "SessionCollection", DependsOn: PartSessions,
+		{URI: "/redfish/v1/SessionService/Sessions", Schema: "SessionCollection", DependsOn: partSessions,
 			Name: "Sessions", MemberVariable: "session", Create: &sessionCreate},
-		{URI: "/redfish/v1/SessionService/Sessions/{session}", Schema: "Session.v1_8_0", DependsOn: PartSessions,
+		{URI: "/redfish/v1/SessionService/Sessions/{session}", Schema: "Session.v1_8_0", DependsOn: partSessions,
 			Read: session, BelongsTo: isSessionOfActor, Remove: deleteSession},
 	}
 }

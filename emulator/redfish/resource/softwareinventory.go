@@ -33,7 +33,7 @@ func inventoryRows() []Row {
 
 // componentParts are the parts of the state that the components and their
 // firmware depend on.
-var componentParts = PartIdentity | PartFirmware | PartStorage
+var componentParts = partIdentity | partFirmware | partStorage
 
 // FirmwareURI returns the URI of the active firmware of a component.
 func FirmwareURI(component string) string { return FirmwareInventory + "/" + component }

@@ -9,26 +9,26 @@ import (
 )
 
 // storageParts is the parts of the state that drives and volumes depend on.
-var storageParts = PartIdentity | PartStorage
+var storageParts = partIdentity | partStorage
 
 func storageRows() []Row {
 	return []Row{
-		{URI: "/redfish/v1/Systems/{system}/Storage", Schema: "StorageCollection", DependsOn: PartIdentity,
+		{URI: "/redfish/v1/Systems/{system}/Storage", Schema: "StorageCollection", DependsOn: partIdentity,
 			Name: "Storage", MemberVariable: "storage"},
 		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}", Schema: "Storage.v1_21_0", DependsOn: storageParts,
 			Read: storageSubsystem, Actions: storageActions, ApplyTimes: raidApplyTimes},
-		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Controllers", Schema: "StorageControllerCollection", DependsOn: PartIdentity,
+		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Controllers", Schema: "StorageControllerCollection", DependsOn: partIdentity,
 			Name: "Storage Controllers", MemberVariable: "controller"},
 		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Controllers/{controller}", Schema: "StorageController.v1_11_0",
-			DependsOn: storageParts | PartFirmware, Read: storageController, Patch: &controllerPatch, Refuses: hasNoRates},
-		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Drives/{drive}", Schema: "Drive.v1_22_0", DependsOn: storageParts | PartFirmware | PartTasks | PartTime,
+			DependsOn: storageParts | partFirmware, Read: storageController, Patch: &controllerPatch, Refuses: hasNoRates},
+		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Drives/{drive}", Schema: "Drive.v1_22_0", DependsOn: storageParts | partFirmware | partTasks | partTime,
 			Read: drive, Volatile: []string{"Operations"},
 			Patch: &drivePatch, Actions: driveActions, ApplyTimes: anyApplyTime},
 		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Drives/{drive}/Metrics", Schema: "DriveMetrics.v1_3_0", DependsOn: storageParts,
 			Read: driveMetrics},
 		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Volumes", Schema: "VolumeCollection", DependsOn: storageParts,
 			Name: "Volumes", MemberVariable: "volume", Create: &volumeCreate, Refuses: hasNoRAID, ApplyTimes: raidApplyTimes},
-		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Volumes/{volume}", Schema: "Volume.v1_10_2", DependsOn: storageParts | PartTime,
+		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Volumes/{volume}", Schema: "Volume.v1_10_2", DependsOn: storageParts | partTime,
 			Read: volume, Volatile: []string{"Operations"},
 			Patch: &volumePatch, Remove: volumeRemove, Actions: volumeActions, ApplyTimes: raidApplyTimes},
 		{URI: "/redfish/v1/Chassis/{chassis}/Drives", Schema: "DriveCollection", DependsOn: storageParts, Read: chassisDrives},

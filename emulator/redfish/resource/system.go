@@ -16,8 +16,8 @@ func systemRows() []Row {
 	return []Row{
 		{URI: "/redfish/v1/Systems", Schema: "ComputerSystemCollection", Name: "Systems", MemberVariable: "system"},
 		{URI: "/redfish/v1/Systems/{system}", Schema: "ComputerSystem.v1_27_0",
-			DependsOn: bootParts | PartPower | PartAsset | PartPolicy | PartThermal | PartWatchdog | PartConsole | PartNetwork, Read: system, Patch: &systemPatch,
-			Actions: systemActions, Fragments: systemFragments, FragmentParts: PartPower | PartAsset | PartThermal | PartStorage},
+			DependsOn: bootParts | partPower | partAsset | partPolicy | partThermal | partWatchdog | partConsole | partNetwork, Read: system, Patch: &systemPatch,
+			Actions: systemActions, Fragments: systemFragments, FragmentParts: partPower | partAsset | partThermal | partStorage},
 	}
 }
 
@@ -56,11 +56,11 @@ func system(v View) Object {
 // systemFragments are the properties of a ComputerSystem that change when it is powered,
 // booted or labelled, or when one of its parts fails.
 var systemFragments = []fragment{
-	{Shows: PartPower, Of: systemPower},
-	{Shows: PartAsset, Of: systemAsset},
-	{In: "Status", Shows: PartPower, Of: func(v View) Object { return Object{"State": systemState(v.Machine.Phase), "Health": "OK"} }},
-	{In: "Status", Shows: PartThermal | PartStorage, Of: func(v View) Object { return Object{"HealthRollup": worstHealth(v.chassisHealth(), v.storageHealth())} }},
-	{In: "Boot", Shows: PartPower | PartBoot, Of: bootOverride},
+	{Shows: partPower, Of: systemPower},
+	{Shows: partAsset, Of: systemAsset},
+	{In: "Status", Shows: partPower, Of: func(v View) Object { return Object{"State": systemState(v.Machine.Phase), "Health": "OK"} }},
+	{In: "Status", Shows: partThermal | partStorage, Of: func(v View) Object { return Object{"HealthRollup": worstHealth(v.chassisHealth(), v.storageHealth())} }},
+	{In: "Boot", Shows: partPower | partBoot, Of: bootOverride},
 	{In: "Boot", Shows: bootParts, Of: bootOrder},
 }
 

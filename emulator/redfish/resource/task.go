@@ -13,12 +13,12 @@ import (
 
 func taskRows() []Row {
 	return []Row{
-		{URI: "/redfish/v1/TaskService", Schema: "TaskService.v1_3_0", Link: "Tasks", DependsOn: PartTasks | PartTime,
+		{URI: "/redfish/v1/TaskService", Schema: "TaskService.v1_3_0", Link: "Tasks", DependsOn: partTasks | partTime,
 			Read: taskService, Patch: &taskServicePatch, Actions: taskServiceActions, Volatile: []string{"DateTime"}},
-		{URI: "/redfish/v1/TaskService/Tasks", Schema: "TaskCollection", DependsOn: PartTasks, Name: "Tasks", MemberVariable: "task"},
-		{URI: "/redfish/v1/TaskService/Tasks/{task}", Schema: "Task.v1_7_4", DependsOn: PartTasks | PartTime, linksToOrigins: true,
+		{URI: "/redfish/v1/TaskService/Tasks", Schema: "TaskCollection", DependsOn: partTasks, Name: "Tasks", MemberVariable: "task"},
+		{URI: "/redfish/v1/TaskService/Tasks/{task}", Schema: "Task.v1_7_4", DependsOn: partTasks | partTime, linksToOrigins: true,
 			Read: task, Remove: deleteTask, Volatile: []string{"PercentComplete"}},
-		{URI: "/redfish/v1/TaskService/TaskMonitors/{monitor}", Privileges: taskMonitorPrivileges, DependsOn: PartTasks | PartTime, linksToOrigins: true, Link: "-",
+		{URI: "/redfish/v1/TaskService/TaskMonitors/{monitor}", Privileges: taskMonitorPrivileges, DependsOn: partTasks | partTime, linksToOrigins: true, Link: "-",
 			Raw: taskMonitor, Answer: TaskMonitorAnswer, BelongsTo: ownsTask, Remove: deleteTaskMonitor},
 	}
 }

@@ -21,19 +21,19 @@ const TelemetryURI = "/redfish/v1/TelemetryService"
 
 func telemetryRows() []Row {
 	return []Row{
-		{URI: TelemetryURI, Schema: "TelemetryService.v1_4_1", When: hasSensors, DependsOn: PartTelemetry, Read: telemetryService,
+		{URI: TelemetryURI, Schema: "TelemetryService.v1_4_1", When: hasSensors, DependsOn: partTelemetry, Read: telemetryService,
 			Patch: &telemetryPatch, Actions: telemetryActions},
 		{URI: TelemetryURI + "/MetricDefinitions", Schema: "MetricDefinitionCollection", Name: "Metric Definitions", MemberVariable: "metric"},
 		{URI: TelemetryURI + "/MetricDefinitions/{metric}", Schema: "MetricDefinition.v1_3_5", Read: metricDefinition},
-		{URI: TelemetryURI + "/MetricReportDefinitions", Schema: "MetricReportDefinitionCollection", DependsOn: PartTelemetry,
+		{URI: TelemetryURI + "/MetricReportDefinitions", Schema: "MetricReportDefinitionCollection", DependsOn: partTelemetry,
 			Name: "Metric Report Definitions", MemberVariable: "report", Create: &Create{Inputs: reportInputs, Apply: defineReport}},
-		{URI: TelemetryURI + "/MetricReportDefinitions/{report}", Schema: "MetricReportDefinition.v1_4_7", DependsOn: PartTelemetry | sensorParts,
+		{URI: TelemetryURI + "/MetricReportDefinitions/{report}", Schema: "MetricReportDefinition.v1_4_7", DependsOn: partTelemetry | sensorParts,
 			Read: reportDefinition, Patch: &reportPatch, Remove: deleteReport},
-		{URI: TelemetryURI + "/MetricReports", Schema: "MetricReportCollection", DependsOn: PartTelemetry | sensorParts, Name: "Metric Reports", MemberVariable: "made"},
-		{URI: TelemetryURI + "/MetricReports/{made}", Schema: "MetricReport.v1_5_2", DependsOn: PartTelemetry | sensorParts, Read: metricReport,
+		{URI: TelemetryURI + "/MetricReports", Schema: "MetricReportCollection", DependsOn: partTelemetry | sensorParts, Name: "Metric Reports", MemberVariable: "made"},
+		{URI: TelemetryURI + "/MetricReports/{made}", Schema: "MetricReport.v1_5_2", DependsOn: partTelemetry | sensorParts, Read: metricReport,
 			Volatile: []string{"Timestamp"}},
 		{URI: TelemetryURI + "/Triggers", Schema: "TriggersCollection", Name: "Triggers", MemberVariable: "trigger"},
-		{URI: TelemetryURI + "/Triggers/{trigger}", Schema: "Triggers.v1_4_0", DependsOn: PartThermal, Read: trigger},
+		{URI: TelemetryURI + "/Triggers/{trigger}", Schema: "Triggers.v1_4_0", DependsOn: partThermal, Read: trigger},
 	}
 }
 

@@ -9,10 +9,10 @@ import (
 func coolingRows() []Row {
 	const subsystem = "/redfish/v1/Chassis/{chassis}/ThermalSubsystem"
 	return []Row{
-		{URI: "/redfish/v1/Chassis/{chassis}/Thermal", Schema: "Thermal.v1_7_3", When: hasSensors, DependsOn: sensorParts | PartIdentity, Read: legacyThermal},
-		{URI: subsystem, Schema: "ThermalSubsystem.v1_5_0", When: hasSensors, DependsOn: PartThermal, Read: thermalSubsystem},
+		{URI: "/redfish/v1/Chassis/{chassis}/Thermal", Schema: "Thermal.v1_7_3", When: hasSensors, DependsOn: sensorParts | partIdentity, Read: legacyThermal},
+		{URI: subsystem, Schema: "ThermalSubsystem.v1_5_0", When: hasSensors, DependsOn: partThermal, Read: thermalSubsystem},
 		{URI: subsystem + "/Fans", Schema: "FanCollection", Name: "Fans", MemberVariable: "fan"},
-		{URI: subsystem + "/Fans/{fan}", Schema: "Fan.v1_6_0", DependsOn: sensorParts | PartIdentity, Read: fan},
+		{URI: subsystem + "/Fans/{fan}", Schema: "Fan.v1_6_0", DependsOn: sensorParts | partIdentity, Read: fan},
 		{URI: subsystem + "/ThermalMetrics", Schema: "ThermalMetrics.v1_3_2", DependsOn: sensorParts, Read: thermalMetrics},
 	}
 }

@@ -5,7 +5,7 @@ func trustedRows() []Row {
 		{URI: "/redfish/v1/Chassis/{chassis}/TrustedComponents", Schema: "TrustedComponentCollection",
 			Name: "Trusted Components", MemberVariable: "trusted"},
 		{URI: "/redfish/v1/Chassis/{chassis}/TrustedComponents/{trusted}", Schema: "TrustedComponent.v1_4_0",
-			DependsOn: PartIdentity | PartFirmware, Read: trustedComponent},
+			DependsOn: partIdentity | partFirmware, Read: trustedComponent},
 	}
 }
 

@@ -21,10 +21,10 @@ const UpdateService = "/redfish/v1/UpdateService"
 // as uploads.
 func updateRows() []Row {
 	return []Row{
-		{URI: UpdateService, Schema: "UpdateService.v1_17_0", DependsOn: PartUpdates,
+		{URI: UpdateService, Schema: "UpdateService.v1_17_0", DependsOn: partUpdates,
 			Read: updateService, Patch: &updatePatch, Actions: updateActions},
-		{URI: MultipartPush, Privileges: componentPrivileges, DependsOn: PartUpdates, Link: "-", Upload: &upload{MultipartUpload, UpdateParameters}},
-		{URI: PlainPush, Privileges: componentPrivileges, DependsOn: PartUpdates, Link: "-", Upload: &upload{Kind: PlainUpload}},
+		{URI: MultipartPush, Privileges: componentPrivileges, DependsOn: partUpdates, Link: "-", Upload: &upload{MultipartUpload, UpdateParameters}},
+		{URI: PlainPush, Privileges: componentPrivileges, DependsOn: partUpdates, Link: "-", Upload: &upload{Kind: PlainUpload}},
 	}
 }
 

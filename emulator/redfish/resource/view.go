@@ -38,46 +38,47 @@ func TakeSnapshot(h Host) *Snapshot {
 // the dialect and the profile, which all hosts of a model share.
 type Parts uint64
 
-// The parts of a host's state. A new piece of state is one line here.
+// The parts of a host's state. A new piece of state is one line here. Package vendor
+// reads PartOEM; the others are named by rows alone.
 var (
-	PartIdentity         = part(compared(func(s *Snapshot) **machine.Identity { return &s.Machine.Identity }))                                                                                                                                                 // serial numbers and addresses, which never change
-	PartPower            = part(compared(func(s *Snapshot) **machine.Main { return &s.Machine.Main }), derived(func(s *Snapshot) *machine.Power { return &s.Machine.Power }), derived(func(s *Snapshot) **machine.Source { return &s.Machine.CurrentSource })) // power, boot and the running system
-	PartAsset            = part(compared(func(s *Snapshot) **machine.Asset { return &s.Machine.Asset }))
-	PartBoot             = part(compared(func(s *Snapshot) **machine.BootSettings { return &s.Machine.Boot }), derived(func(s *Snapshot) **machine.BootOptionCache { return &s.Machine.BootOptionCache })) // boot order, boot override and boot mode
-	PartPolicy           = part(compared(func(s *Snapshot) **machine.PowerPolicy { return &s.Machine.Policy }))                                                                                            // power restore policy
-	PartCabling          = part(compared(func(s *Snapshot) **machine.Cabling { return &s.Machine.Cabling }))                                                                                               // which NICs have a link
-	PartFirmware         = part(compared(func(s *Snapshot) *firmware.View { return &s.Machine.Firmware }))                                                                                                 // BIOS settings, versions and updates
-	PartThermal          = part(compared(func(s *Snapshot) *thermal.View { return &s.Machine.Thermal }))                                                                                                   // heat, fans and power supplies; with PartTime the sensor readings
-	PartSecureBoot       = part(compared(func(s *Snapshot) **machine.SecureBoot { return &s.Machine.SecureBoot }))                                                                                         // secure boot and its keys
-	PartWatchdog         = part(compared(func(s *Snapshot) **machine.Watchdog { return &s.Machine.Watchdog }))
-	PartPhysicalSecurity = part(compared(func(s *Snapshot) **machine.PhysicalSecurity { return &s.Machine.PhysicalSecurity }))
-	PartTelemetry        = part(compared(func(s *Snapshot) **machine.Telemetry { return &s.Machine.Telemetry })) // metric reports and their definitions
-	PartStorage          = part(viewField{
+	partIdentity         = part(compared(func(s *Snapshot) **machine.Identity { return &s.Machine.Identity }))                                                                                                                                                 // serial numbers and addresses, which never change
+	partPower            = part(compared(func(s *Snapshot) **machine.Main { return &s.Machine.Main }), derived(func(s *Snapshot) *machine.Power { return &s.Machine.Power }), derived(func(s *Snapshot) **machine.Source { return &s.Machine.CurrentSource })) // power, boot and the running system
+	partAsset            = part(compared(func(s *Snapshot) **machine.Asset { return &s.Machine.Asset }))
+	partBoot             = part(compared(func(s *Snapshot) **machine.BootSettings { return &s.Machine.Boot }), derived(func(s *Snapshot) **machine.BootOptionCache { return &s.Machine.BootOptionCache })) // boot order, boot override and boot mode
+	partPolicy           = part(compared(func(s *Snapshot) **machine.PowerPolicy { return &s.Machine.Policy }))                                                                                            // power restore policy
+	partCabling          = part(compared(func(s *Snapshot) **machine.Cabling { return &s.Machine.Cabling }))                                                                                               // which NICs have a link
+	partFirmware         = part(compared(func(s *Snapshot) *firmware.View { return &s.Machine.Firmware }))                                                                                                 // BIOS settings, versions and updates
+	partThermal          = part(compared(func(s *Snapshot) *thermal.View { return &s.Machine.Thermal }))                                                                                                   // heat, fans and power supplies; with partTime the sensor readings
+	partSecureBoot       = part(compared(func(s *Snapshot) **machine.SecureBoot { return &s.Machine.SecureBoot }))                                                                                         // secure boot and its keys
+	partWatchdog         = part(compared(func(s *Snapshot) **machine.Watchdog { return &s.Machine.Watchdog }))
+	partPhysicalSecurity = part(compared(func(s *Snapshot) **machine.PhysicalSecurity { return &s.Machine.PhysicalSecurity }))
+	partTelemetry        = part(compared(func(s *Snapshot) **machine.Telemetry { return &s.Machine.Telemetry })) // metric reports and their definitions
+	partStorage          = part(viewField{
 		same: func(a, b *Snapshot) bool { return a.Machine.Storage.Same(b.Machine.Storage) },
 		copy: func(to, from *Snapshot) { to.Machine.Storage = from.Machine.Storage },
-	}) // with PartIdentity
-	PartAccess        = part(compared(func(s *Snapshot) **bmc.Access { return &s.BMC.Access })) // accounts and their policy
-	PartMedia         = part(compared(func(s *Snapshot) **bmc.Media { return &s.BMC.Media }))
-	PartSessions      = part(compared(func(s *Snapshot) **bmc.Logins { return &s.BMC.Logins }))
-	PartLog           = part(compared(func(s *Snapshot) **bmc.Log { return &s.BMC.Log }))
-	PartTasks         = part(compared(func(s *Snapshot) **bmc.Tasks { return &s.BMC.Tasks }))
-	PartLoginFailures = part(compared(func(s *Snapshot) **bmc.LoginFailures { return &s.BMC.LoginFailures })) // failed logins
-	PartAudit         = part(compared(func(s *Snapshot) **bmc.Log { return &s.BMC.Audit }))
-	PartDumps         = part(compared(func(s *Snapshot) **bmc.Dumps { return &s.BMC.Dumps }))
-	PartClock         = part(compared(func(s *Snapshot) **bmc.Clock { return &s.BMC.Clock }))
-	PartSubscribers   = part(compared(func(s *Snapshot) **bmc.Subscribers { return &s.BMC.Subscribers }))   // subscriptions to events
-	PartUpdates       = part(compared(func(s *Snapshot) **bmc.Updates { return &s.BMC.Updates }))           // settings of the UpdateService
-	PartCertificates  = part(compared(func(s *Snapshot) **bmc.Certificates { return &s.BMC.Certificates })) // certificates that the BMC holds
-	PartLife          = part(compared(func(s *Snapshot) **bmc.Life { return &s.BMC.Life }))
-	PartNetwork       = part(compared(func(s *Snapshot) **bmc.Network { return &s.BMC.Net }), compared(func(s *Snapshot) **bmc.NetworkDefaults { return &s.BMC.NetworkDefaults }))
-	PartJobs          = part(compared(func(s *Snapshot) **bmc.Jobs { return &s.BMC.Jobs }))
-	PartConsole       = part(compared(func(s *Snapshot) **bmc.SOL { return &s.BMC.Serial }))    // serial over LAN; with PartNetwork
+	}) // with partIdentity
+	partAccess        = part(compared(func(s *Snapshot) **bmc.Access { return &s.BMC.Access })) // accounts and their policy
+	partMedia         = part(compared(func(s *Snapshot) **bmc.Media { return &s.BMC.Media }))
+	partSessions      = part(compared(func(s *Snapshot) **bmc.Logins { return &s.BMC.Logins }))
+	partLog           = part(compared(func(s *Snapshot) **bmc.Log { return &s.BMC.Log }))
+	partTasks         = part(compared(func(s *Snapshot) **bmc.Tasks { return &s.BMC.Tasks }))
+	partLoginFailures = part(compared(func(s *Snapshot) **bmc.LoginFailures { return &s.BMC.LoginFailures })) // failed logins
+	partAudit         = part(compared(func(s *Snapshot) **bmc.Log { return &s.BMC.Audit }))
+	partDumps         = part(compared(func(s *Snapshot) **bmc.Dumps { return &s.BMC.Dumps }))
+	partClock         = part(compared(func(s *Snapshot) **bmc.Clock { return &s.BMC.Clock }))
+	partSubscribers   = part(compared(func(s *Snapshot) **bmc.Subscribers { return &s.BMC.Subscribers }))   // subscriptions to events
+	partUpdates       = part(compared(func(s *Snapshot) **bmc.Updates { return &s.BMC.Updates }))           // settings of the UpdateService
+	partCertificates  = part(compared(func(s *Snapshot) **bmc.Certificates { return &s.BMC.Certificates })) // certificates that the BMC holds
+	partLife          = part(compared(func(s *Snapshot) **bmc.Life { return &s.BMC.Life }))
+	partNetwork       = part(compared(func(s *Snapshot) **bmc.Network { return &s.BMC.Net }), compared(func(s *Snapshot) **bmc.NetworkDefaults { return &s.BMC.NetworkDefaults }))
+	partJobs          = part(compared(func(s *Snapshot) **bmc.Jobs { return &s.BMC.Jobs }))
+	partConsole       = part(compared(func(s *Snapshot) **bmc.SOL { return &s.BMC.Serial }))    // serial over LAN; with partNetwork
 	PartOEM           = part(compared(func(s *Snapshot) **bmc.OEMValues { return &s.BMC.OEM })) // values that OEM resources store
-	PartNICShift      = part(viewField{
+	partNICShift      = part(viewField{
 		same: func(a, b *Snapshot) bool { return nicShift(a) == nicShift(b) },
 		copy: func(to, from *Snapshot) { to.shift = nicShift(from) },
 	}) // shift of the IDs of EthernetInterfaces
-	PartTime = part(viewField{
+	partTime = part(viewField{
 		same: func(a, b *Snapshot) bool { return a.Now.Equal(b.Now) },
 		copy: func(to, from *Snapshot) { to.Now = from.Now },
 	})
@@ -90,10 +91,10 @@ var parts [][]viewField
 func AllParts() Parts { return 1<<len(parts) - 1 }
 
 // ChangedParts returns the parts that differ between two snapshots of a host, except
-// PartTime.
+// partTime.
 func ChangedParts(was, is *Snapshot) (changed Parts) {
 	for i := range parts {
-		if one := Parts(1) << i; one != PartTime && !one.Same(was, is) {
+		if one := Parts(1) << i; one != partTime && !one.Same(was, is) {
 			changed |= one
 		}
 	}
@@ -131,7 +132,7 @@ func (s Parts) Same(a, b *Snapshot) bool {
 	switch {
 	case s == 0:
 		return a.Dialect == b.Dialect && a.Machine.Profile == b.Machine.Profile
-	case a.Machine == b.Machine && a.BMC == b.BMC && s&PartTime == 0: // no part has changed
+	case a.Machine == b.Machine && a.BMC == b.BMC && s&partTime == 0: // no part has changed
 		return a.Dialect == b.Dialect
 	}
 	for rest := s; rest != 0; rest &= rest - 1 {
@@ -153,7 +154,7 @@ type View struct {
 	Machine *machine.View
 	BMC     *bmc.View
 	Tree    *Tree
-	Now     time.Time         // whole seconds; zero for a row without PartTime
+	Now     time.Time         // whole seconds; zero for a row without partTime
 	shift   int               // of the IDs of EthernetInterfaces
 	URI     string            // of the resource
 	IDs     map[string]string // the variables of its pattern

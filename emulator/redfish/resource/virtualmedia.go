@@ -18,9 +18,9 @@ import (
 // system only; the manager links to them (see manager).
 func mediaRows() []Row {
 	return []Row{
-		{URI: "/redfish/v1/Systems/{system}/VirtualMedia", Schema: "VirtualMediaCollection", DependsOn: PartMedia,
+		{URI: "/redfish/v1/Systems/{system}/VirtualMedia", Schema: "VirtualMediaCollection", DependsOn: partMedia,
 			Name: "Virtual Media", MemberVariable: "slot"},
-		{URI: "/redfish/v1/Systems/{system}/VirtualMedia/{slot}", Schema: "VirtualMedia.v1_6_5", DependsOn: PartMedia,
+		{URI: "/redfish/v1/Systems/{system}/VirtualMedia/{slot}", Schema: "VirtualMedia.v1_6_5", DependsOn: partMedia,
 			Read: virtualMedia, Patch: &virtualMediaPatch, Actions: virtualMediaActions},
 	}
 }
