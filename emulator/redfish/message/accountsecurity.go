@@ -1,6 +1,6 @@
 package message
 
-// Of who came and what became of accounts.
+// The messages about logins and accounts.
 var (
 	AccountSecurityInsufficientPrivilege = four{accountSecurity, 0, "InsufficientPrivilege", Critical, "Somebody at %1 tried over %2, with the privileges %3, what takes %4.", "None."}
 	InvalidCredentials                   = two{accountSecurity, 0, "InvalidCredentials", Critical, "Somebody at %1 came over %2 with a wrong name or password.", "None."}

@@ -1,6 +1,6 @@
 package message
 
-// Of requests as a whole.
+// The messages about requests.
 var (
 	Success                    = zero{base, 0, "Success", OK, "The request was carried out.", "None."}
 	GeneralError               = zero{base, 0, "GeneralError", Critical, "The request failed. The extended information says why.", "Act on each message of the extended information."}
@@ -28,7 +28,7 @@ var (
 	PropertyModified           = zero{base, 19, "PropertyModified", OK, "Properties of the resource were changed.", "None."}
 )
 
-// Of query parameters.
+// The messages about query parameters.
 var (
 	QueryParameterValueTypeError   = two{base, 0, "QueryParameterValueTypeError", Warning, "The value %1 is of a type that the query parameter %2 does not take.", "Send a value of the parameter's type."}
 	QueryParameterValueFormatError = two{base, 0, "QueryParameterValueFormatError", Warning, "The value %1 has a form that the query parameter %2 does not take.", "Send a value in the parameter's form."}
@@ -41,7 +41,7 @@ var (
 	QueryParameterUnsupported      = one{base, 15, "QueryParameterUnsupported", Warning, "The query parameter %1 is not supported here.", "Leave the query parameter out."}
 )
 
-// Of actions.
+// The messages about actions.
 var (
 	ActionNotSupported              = one{base, 0, "ActionNotSupported", Critical, "This resource has no action %1.", "Choose one of the actions that the resource lists."}
 	ActionParameterMissing          = two{base, 0, "ActionParameterMissing", Critical, "The action %1 requires the parameter %2.", "Add the parameter."}

@@ -1,6 +1,6 @@
 package message
 
-// Of properties.
+// The messages about properties.
 var (
 	PropertyDuplicate             = one{base, 0, "PropertyDuplicate", Warning, "The request names the property %1 more than once.", "Send each property once."}
 	PropertyUnknown               = one{base, 0, "PropertyUnknown", Warning, "This resource has no property %1.", "Leave the property out, or check how it is spelled."}
@@ -27,7 +27,7 @@ var (
 	PropertyValueDeprecated       = two{base, 10, "PropertyValueDeprecated", Warning, "The value %1 of the property %2 is out of use.", "See the schema for what took its place."}
 )
 
-// Of who may do what.
+// The messages about authentication and authorization.
 var (
 	SessionLimitExceeded            = zero{base, 0, "SessionLimitExceeded", Critical, "As many sessions are open as this service allows.", "Close a session, or wait until one expires."}
 	NoValidSession                  = zero{base, 0, "NoValidSession", Critical, "The request shows no valid session and no valid account.", "Log in, and repeat the request with the session's token or with a user name and password."}

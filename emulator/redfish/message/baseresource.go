@@ -1,6 +1,6 @@
 package message
 
-// Of resources and what they are made of.
+// The messages about resources.
 var (
 	ResourceCannotBeDeleted          = zero{base, 0, "ResourceCannotBeDeleted", Critical, "This resource cannot be deleted.", "Leave the resource in place."}
 	ResourceInUse                    = zero{base, 0, "ResourceInUse", Warning, "The resource is in use or changing, and was left alone.", "Free the resource or wait until it has settled, then repeat the request."}
@@ -25,7 +25,7 @@ var (
 	ResourceDeprecated               = one{base, 10, "ResourceDeprecated", Warning, "The resource %1 is out of use.", "See the schema for what took its place."}
 )
 
-// Of the service and of others that it talks to.
+// The messages about the service and about services that it connects to.
 var (
 	EventSubscriptionLimitExceeded     = zero{base, 0, "EventSubscriptionLimitExceeded", Critical, "As many subscriptions are there as this service allows.", "Delete a subscription, then repeat the request."}
 	ServiceShuttingDown                = zero{base, 0, "ServiceShuttingDown", Critical, "The service is about to stop and takes no more requests.", "Wait until the service is back, then repeat the request."}

@@ -1,6 +1,6 @@
 package message
 
-// Of fans. Readings are told by SensorEvent.
+// The messages about fans. SensorEvent has those about readings.
 var (
 	FanFailed        = one{environmental, 0, "FanFailed", Critical, "The fan %1 has failed.", "Check the fan, and replace what is broken."}
 	FanWarning       = one{environmental, 4, "FanWarning", Warning, "The fan %1 does not work fully.", "Check the fan, and replace what is broken."}

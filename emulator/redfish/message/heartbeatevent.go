@@ -1,6 +1,6 @@
 package message
 
-// Of the Redfish service itself.
+// The messages about the Redfish service.
 var (
 	RedfishServiceFunctional   = zero{heartbeatEvent, 0, "RedfishServiceFunctional", OK, "The Redfish service is alive.", "None."}
 	RedfishServiceStarted      = zero{heartbeatEvent, 1, "RedfishServiceStarted", OK, "The Redfish service has started.", "None."}

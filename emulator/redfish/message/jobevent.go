@@ -1,6 +1,6 @@
 package message
 
-// Of jobs. %1 is the job.
+// The messages about jobs. %1 is the job.
 var (
 	JobStarted            = one{jobEvent, 0, "JobStarted", OK, "The job %1 was started.", "None."}
 	JobCompletedOK        = one{jobEvent, 0, "JobCompletedOK", OK, "The job %1 is done.", "None."}

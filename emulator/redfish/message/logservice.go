@@ -1,6 +1,6 @@
 package message
 
-// Of logs.
+// The messages about logs.
 var (
 	DiagnosticDataCollected = one{logService, 0, "DiagnosticDataCollected", OK, "Diagnostic data of the kind %1 were gathered.", "None."}
 	LogCleared              = one{logService, 1, "LogCleared", OK, "The log %1 was cleared.", "None."}

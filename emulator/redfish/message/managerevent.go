@@ -1,6 +1,6 @@
 package message
 
-// Of the BMC.
+// The messages about the BMC.
 var (
 	ManagerReset                         = two{managerEvent, 0, "ManagerReset", OK, "The manager %1 was reset: %2.", "None."}
 	ManagerResetWatchdogTimer            = two{managerEvent, 0, "ManagerResetWatchdogTimer", Warning, "The watchdog has reset the manager %1: %2.", "Read the diagnostic data, if there are any."}

@@ -1,8 +1,7 @@
-// Package message owns what a Redfish service says besides resources: the
-// messages of the standard's registries (DSP8011), which versions of them a
-// service speaks, and the error response that carries them (DSP0266, "Error
-// responses"). Keys, arguments and severities are the standard's, which
-// clients act upon; the wording is our own. It knows no resource and no HTTP.
+// Package message holds the messages of the standard's message registries (DSP8011),
+// selects the registry version of a service, and encodes error responses (DSP0266,
+// "Error responses"). Keys, arguments and severities are those of the standard, since
+// clients depend on them; the texts are not. It knows neither resources nor HTTP.
 package message
 
 import (
@@ -10,7 +9,7 @@ import (
 	"strings"
 )
 
-// Severity is how bad a message is; the values are Redfish's Resource.Health.
+// Severity is the severity of a message; the values are those of Resource.Health.
 type Severity string
 
 // The severities.
@@ -23,15 +22,15 @@ const (
 // Definition is one message of a registry.
 type Definition struct {
 	Registry   *Registry
-	Since      int    // minor version of the registry that first had it; the major one is 1
+	Since      int    // minor version of the registry that added it; the major version is 1
 	Key        string // "PropertyUnknown"
 	Severity   Severity
-	Text       string // %1 to %5 stand for the arguments
+	Text       string // %1 to %5 are replaced by the arguments
 	Resolution string
 }
 
-// The kinds of message, by the number of their arguments: With takes as many,
-// so that the compiler counts them.
+// The types of definitions by number of arguments: With has as many parameters, so
+// that the compiler checks the number.
 type (
 	zero  Definition
 	one   Definition
@@ -41,22 +40,22 @@ type (
 	five  Definition
 )
 
-// With makes the message.
+// With returns the message.
 func (d zero) With() Message { return Definition(d).Make() }
 
-// With makes the message with its argument.
+// With returns the message with its argument.
 func (d one) With(a string) Message { return Definition(d).Make(a) }
 
-// With makes the message with its arguments.
+// With returns the message with its arguments.
 func (d two) With(a, b string) Message { return Definition(d).Make(a, b) }
 
-// With makes the message with its arguments.
+// With returns the message with its arguments.
 func (d three) With(a, b, c string) Message { return Definition(d).Make(a, b, c) }
 
-// With makes the message with its arguments.
+// With returns the message with its arguments.
 func (d four) With(a, b, c, e string) Message { return Definition(d).Make(a, b, c, e) }
 
-// With makes the message with its arguments.
+// With returns the message with its arguments.
 func (d five) With(a, b, c, e, f string) Message { return Definition(d).Make(a, b, c, e, f) }
 
 // Entry is a definition of a registry with the number of its arguments.
@@ -82,8 +81,8 @@ func (d four) Definition() (Definition, int) { return Definition(d), 4 }
 // Definition implements Entry.
 func (d five) Definition() (Definition, int) { return Definition(d), 5 }
 
-// Fill makes a message whose arguments are data, as those of an event are: one
-// that is missing is empty, one too many is left out.
+// Fill returns a message whose number of arguments is known at run time alone, as for
+// events: missing arguments are empty, excess ones are dropped.
 func Fill(e Entry, args ...string) Message {
 	d, n := e.Definition()
 	all := make([]string, n)
@@ -103,11 +102,11 @@ type Message struct {
 	Related    []string // JSON pointers to properties of the request: "#/Boot"
 }
 
-// maxArg bounds an argument, which often is what a client sent, in bytes.
+// maxArg is the maximum length of an argument in bytes; clients send many of them.
 const maxArg = 256
 
-// Make makes the message with its arguments, of which there must be as many as
-// the text names.
+// Make returns the message with its arguments. Their number must be that of the
+// placeholders in the text.
 func (d Definition) Make(args ...string) Message {
 	var fill []string
 	for i, a := range args {
@@ -123,8 +122,8 @@ func (d Definition) Make(args ...string) Message {
 	}
 }
 
-// About returns the message with a JSON pointer to the property that it is
-// about.
+// About returns the message with a JSON pointer to the property of the request that
+// it refers to (RelatedProperties).
 func (m Message) About(pointer string) Message {
 	m.Related = []string{pointer}
 	return m

@@ -1,6 +1,6 @@
 package message
 
-// Of network adapters: %1 is the adapter, %2 its port, %3 the function.
+// The messages about network adapters: %1 is the adapter, %2 its port, %3 the function.
 var (
 	CableInserted                 = two{networkDevice, 0, "CableInserted", OK, "A cable was put into the adapter %1, port %2.", "None."}
 	CableRemoved                  = two{networkDevice, 0, "CableRemoved", OK, "The cable was taken out of the adapter %1, port %2.", "None."}

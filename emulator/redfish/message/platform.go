@@ -1,6 +1,6 @@
 package message
 
-// Of the server as a whole and of devices in it.
+// The messages about the server and its devices.
 var (
 	UnhandledExceptionDetectedAfterReset  = zero{platform, 0, "UnhandledExceptionDetectedAfterReset", Critical, "An exception that nothing handled has reset the server.", "Read the diagnostic data, if there are any."}
 	OperatingSystemCrash                  = zero{platform, 0, "OperatingSystemCrash", Critical, "The operating system has crashed.", "Read the diagnostic data, if there are any."}

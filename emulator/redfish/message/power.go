@@ -1,6 +1,6 @@
 package message
 
-// Of how a server is supplied with power.
+// The messages about power supplies and power distribution.
 var (
 	PowerSupplyFailed            = one{power, 0, "PowerSupplyFailed", Critical, "The power supply %1 has failed.", "Check the power supply, and replace what is broken."}
 	PowerSupplyPredictiveFailure = one{power, 0, "PowerSupplyPredictiveFailure", Warning, "The power supply %1 expects to fail.", "Check the power supply, and replace what is broken."}

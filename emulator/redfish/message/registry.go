@@ -9,10 +9,10 @@ import (
 // Registry is a message registry.
 type Registry struct {
 	Prefix  string // "Base"
-	Version string // the newest that there is: "1.22.1"
+	Version string // the newest published version: "1.22.1"
 }
 
-// The registries of the standard (DSP8011 2025.4) that a server's BMC speaks.
+// The standard registries (DSP8011 2025.4) with messages of a server's BMC.
 var (
 	base                  = &Registry{"Base", "1.22.1"}
 	accountSecurity       = &Registry{"AccountSecurity", "1.0.1"}
@@ -37,10 +37,10 @@ var (
 type Contents struct {
 	*Registry
 	Entries  []Entry
-	Complete bool // the entries are all that the registry has and does not advise against
+	Complete bool // Entries has every message of the registry that is not deprecated
 }
 
-// Registries lists all of them.
+// Registries lists the standard registries.
 var Registries = []Contents{
 	{base, Base, true},
 	{accountSecurity, AccountSecurity, true},
@@ -61,11 +61,11 @@ var Registries = []Contents{
 	{update, Update, true},
 }
 
-// Versions says which version of a registry a service speaks, by its prefix:
-// "Base": "1.8.4". Of a registry that is not named it speaks the newest.
+// Versions maps the prefix of a registry to the version that a service implements:
+// "Base": "1.8.4". The service implements the newest version of an absent registry.
 type Versions map[string]string
 
-// Of is the version of a registry.
+// Of returns the version of a registry.
 func (v Versions) Of(r *Registry) string {
 	if version, ok := v[r.Prefix]; ok {
 		return version
@@ -73,7 +73,7 @@ func (v Versions) Of(r *Registry) string {
 	return r.Version
 }
 
-// Name is a registry with its version but for errata: "Base.1.22".
+// Name returns a registry's prefix with its version without errata: "Base.1.22".
 func (v Versions) Name(r *Registry) string {
 	version := v.Of(r)
 	if parts := strings.SplitN(version, ".", 3); len(parts) == 3 {
@@ -82,11 +82,11 @@ func (v Versions) Name(r *Registry) string {
 	return r.Prefix + "." + version
 }
 
-// ID is the MessageId of a message: the registry, its version without errata,
+// ID returns the MessageId of a message: the registry, its version without errata,
 // and the key (DSP0266, "MessageId format").
 func (v Versions) ID(m Message) string { return v.Name(m.Registry) + "." + m.Key }
 
-// minor is the minor version of a version.
+// minor returns the minor part of a version; 0 when there is none.
 func minor(version string) int {
 	parts := strings.SplitN(version, ".", 3)
 	if len(parts) < 2 {
@@ -96,15 +96,16 @@ func minor(version string) int {
 	return n
 }
 
-// Before says whether a service speaks a version of a registry that is older
-// than that minor one.
+// Before reports whether the service implements a version of a registry that is older
+// than 1.than.
 func (v Versions) Before(r *Registry, than int) bool { return minor(v.Of(r)) < than }
 
-// In is a message as the service says it: one that its version of the registry
-// does not have is told by an older one, or as a general error that quotes it.
+// In returns a message in the service's version of its registry. A message that was
+// added later is replaced by the older one that means the same, or by GeneralError
+// with the text in its resolution.
 func (v Versions) In(m Message) Message {
-	spoken, newest := minor(v.Of(m.Registry)), m
-	for m.Since > spoken {
+	version, newest := minor(v.Of(m.Registry)), m
+	for m.Since > version {
 		instead, ok := older[m.Key]
 		if m.Registry != base || !ok {
 			return newest.general()
@@ -123,8 +124,8 @@ func (v Versions) In(m Message) Message {
 	return m
 }
 
-// general is a message without a key of its own. Of a message that is no error
-// there is only that all went well.
+// general returns GeneralError, or Success for a message that is no error, with the
+// message's text in the resolution.
 func (m Message) general() Message {
 	d := Definition(GeneralError)
 	if m.Severity == OK {
@@ -138,9 +139,9 @@ func (m Message) general() Message {
 	return out
 }
 
-// older says what a service says that speaks a version of Base from before a
-// message was added. The arguments are those of the older message: %1 is the
-// first of the newer one.
+// older maps a message of Base to the message that a service with an older version
+// of Base sends instead. args are the arguments of the older message: %1 is the
+// first argument of the newer one.
 var older = map[string]struct {
 	is   Entry
 	args []string

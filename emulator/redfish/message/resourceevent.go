@@ -1,6 +1,6 @@
 package message
 
-// Of any resource: it is the one that the event originates from.
+// The messages about any resource: the one in OriginOfCondition.
 var (
 	ResourceCreated                  = zero{resourceEvent, 0, "ResourceCreated", OK, "The resource was created.", "None."}
 	ResourceRemoved                  = zero{resourceEvent, 0, "ResourceRemoved", OK, "The resource was removed.", "None."}

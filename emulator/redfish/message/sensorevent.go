@@ -1,6 +1,6 @@
 package message
 
-// Of sensors: %1 is the sensor, %2 what it reads, %3 the unit, %4 the threshold.
+// The messages about sensors: %1 is the sensor, %2 its reading, %3 the unit, %4 the threshold.
 var (
 	ReadingAboveUpperCautionThreshold  = four{sensorEvent, 0, "ReadingAboveUpperCautionThreshold", Warning, "The sensor %1 reads %2 %3, above the upper caution threshold of %4.", "Look at the parts in RelatedItem."}
 	ReadingAboveUpperCriticalThreshold = four{sensorEvent, 0, "ReadingAboveUpperCriticalThreshold", Critical, "The sensor %1 reads %2 %3, above the upper critical threshold of %4.", "Look at the parts in RelatedItem."}

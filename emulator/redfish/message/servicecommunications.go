@@ -1,6 +1,6 @@
 package message
 
-// Of other services that this one talks to.
+// The messages about services that this one connects to.
 var (
 	NameResolutionFailure = one{serviceCommunications, 0, "NameResolutionFailure", Critical, "The name %1 cannot be resolved.", "Check the name and the name servers."}
 	ConnectionRefused     = two{serviceCommunications, 0, "ConnectionRefused", Critical, "%1 refused a connection to its port %2.", "Check that the service there runs, and its port."}

@@ -1,6 +1,7 @@
 package message
 
-// Of drives, volumes and their controllers. Places are where the part sits.
+// The messages about drives, volumes and their controllers. A location is that of the
+// part in the enclosure.
 var (
 	ControllerOK                  = one{storageDevice, 0, "ControllerOK", OK, "The storage controller in %1 is healthy again.", "None."}
 	ControllerFailure             = one{storageDevice, 0, "ControllerFailure", Critical, "The storage controller in %1 has failed.", "Check that the controller sits firmly, and update its firmware. If that does not help, replace it."}

@@ -1,6 +1,6 @@
 package message
 
-// Of tasks. %1 is the task.
+// The messages about tasks. %1 is the task.
 var (
 	TaskStarted          = one{taskEvent, 0, "TaskStarted", OK, "The task %1 was started.", "None."}
 	TaskCompletedOK      = one{taskEvent, 0, "TaskCompletedOK", OK, "The task %1 is done.", "None."}

@@ -1,6 +1,6 @@
 package message
 
-// Of triggers. %1 is the metric, %2 its value; the trigger comes last.
+// The messages about triggers. %1 is the metric, %2 its value; the trigger comes last.
 var (
 	TriggerNumericAboveUpperWarning  = four{telemetry, 0, "TriggerNumericAboveUpperWarning", Warning, "The metric %1 is at %2, above the upper warning threshold %3 of the trigger %4.", "Look at what the metric stands for."}
 	TriggerNumericAboveUpperCritical = four{telemetry, 0, "TriggerNumericAboveUpperCritical", Critical, "The metric %1 is at %2, above the upper critical threshold %3 of the trigger %4.", "Look at what the metric stands for."}

@@ -1,6 +1,6 @@
 package message
 
-// Of updates of firmware.
+// The messages about firmware updates.
 var (
 	TargetDetermined           = two{update, 0, "TargetDetermined", OK, "%1 will be updated with the image %2.", "None."}
 	AllTargetsDetermined       = zero{update, 0, "AllTargetsDetermined", OK, "It is settled which devices will be updated.", "None."}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// wire is the form of Message.v1_3_0.Message.
+// wire is the JSON form of a Message (Message.v1_3_0).
 type wire struct {
 	Type       string   `json:"@odata.type"`
 	ID         string   `json:"MessageId"`
@@ -13,7 +13,7 @@ type wire struct {
 	Args       []string `json:"MessageArgs,omitempty"`
 	Related    []string `json:"RelatedProperties,omitempty"`
 	Severity   Severity `json:"MessageSeverity"`
-	Old        Severity `json:"Severity"` // before Message 1.1
+	Old        Severity `json:"Severity"` // the property before Message 1.1
 	Resolution string   `json:"Resolution"`
 }
 
@@ -25,7 +25,7 @@ func (v Versions) wire(m Message) wire {
 	}
 }
 
-// ExtendedInfo is the value of an @Message.ExtendedInfo annotation.
+// ExtendedInfo returns the value of an @Message.ExtendedInfo annotation.
 func (v Versions) ExtendedInfo(ms ...Message) any {
 	out := make([]wire, len(ms))
 	for i, m := range ms {
@@ -34,8 +34,8 @@ func (v Versions) ExtendedInfo(ms ...Message) any {
 	return out
 }
 
-// Error is the body of an error response. One message speaks for itself;
-// several stand under GeneralError.
+// Error returns the body of an error response. Its code is that of the message, or
+// GeneralError when there are several.
 func (v Versions) Error(ms ...Message) []byte {
 	head := GeneralError.With()
 	if len(ms) == 1 {
@@ -54,7 +54,7 @@ func (v Versions) Error(ms ...Message) []byte {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(body); err != nil {
-		panic(err) // strings only: they always encode
+		panic(err) // strings always encode
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

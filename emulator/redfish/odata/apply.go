@@ -5,40 +5,40 @@ import (
 	"strings"
 )
 
-// Source is what a query may look at besides the resource that it is of.
+// Source provides the data that a query needs in addition to its resource.
 type Source struct {
-	// Get gives the resource at an address, without a fragment; false when it
-	// is not there or not for this client. It is never changed.
+	// Get returns the resource at a URI without a fragment; false when it does not
+	// exist or this client may not read it. Callers do not change the resource.
 	Get func(uri string) (Object, bool)
-	// Page is how many members an answer shows at most; 0: all.
+	// Page is the maximum number of members in a response; 0: no limit.
 	Page int
-	// Excerpts are the properties that belong to the excerpt of a type, by the
-	// type's name without its version. A type that has none shows all.
+	// Excerpts maps a resource type, without its version, to the properties of its
+	// excerpt. The excerpt of a type that is absent has all properties.
 	Excerpts map[string][]string
-	// Most bounds how many other resources one query may show; 0: DefaultMost.
+	// Most is the maximum number of other resources in a response; 0: DefaultMost.
 	Most int
 }
 
-// DefaultMost is the bound of a Source that names none.
+// DefaultMost is the limit of a Source whose Most is 0.
 const DefaultMost = 4096
 
-// work is one evaluation of a query.
+// work is the evaluation of one query.
 type work struct {
 	*Query
 	Source
-	left int // resources that may still be shown
+	left int // number of resources that may still be added
 }
 
-// errSize means that there is more to show than the service gives. DSP0266
-// asks for 507 then ("The $expand query parameter").
+// errSize returns the error of a query whose response would have too many
+// resources. DSP0266 requires status 507 for it ("The $expand query parameter").
 func (w *work) errSize(parameter string) *Error {
 	return &Error{Parameter: parameter, Why: Size, Detail: "asks for too many resources at once"}
 }
 
-// Apply is the answer to a query: of the resource at hand, which is not
-// changed. Filter, skip and top come before the service's own paging, expand,
-// excerpt and select after it (DSP0266, "Query parameters"). The error is an
-// *Error.
+// Apply returns the response to a query of a resource, and does not change the
+// resource. It applies $filter, $skip and $top before the service's own paging, and
+// $expand, excerpt and $select after it (DSP0266, "Query parameters"). The error is
+// an *Error.
 func (q *Query) Apply(o Object, from Source) (Object, error) {
 	w := &work{Query: q, Source: from, left: from.Most}
 	if w.left <= 0 {
@@ -60,7 +60,7 @@ func (q *Query) Apply(o Object, from Source) (Object, error) {
 				return member, nil
 			}
 		}
-		if member, isObject := members[0].(Object); isObject && !ok { // it stands in the collection
+		if member, isObject := members[0].(Object); isObject && !ok { // the collection contains it, not a link to it
 			return member, nil
 		}
 	}
@@ -93,8 +93,8 @@ const (
 	nextLink = "Members@odata.nextLink"
 )
 
-// page leaves of a collection the members that the query asks for, and of them
-// as many as fit on a page. The count is of all that match.
+// page returns a collection with the members that the query selects, at most a page
+// of them. Members@odata.count counts all members that match the filter.
 func (w *work) page(o Object, all []any) (Object, *Error) {
 	matching := all
 	if w.Filter != nil {
@@ -124,15 +124,15 @@ func (w *work) page(o Object, all []any) (Object, *Error) {
 	out[count] = json.Number(itoa(len(matching)))
 	out[members] = append([]any{}, matching[from:from+show]...) // never null
 	delete(out, nextLink)
-	// $top is the size of a page. Of pages without members there is no end.
+	// $top is the size of a page. $top=0 must not link to another empty page.
 	if uri, ok := o["@odata.id"].(string); ok && show > 0 && from+show < len(matching) {
 		out[nextLink] = uri + "?" + w.link(from+show)
 	}
 	return out, nil
 }
 
-// matches says whether the filter takes a member. One that this client may not
-// read matches nothing: a filter must not tell what a GET does not.
+// matches reports whether a member matches the filter. A member that this client may
+// not read never matches: a filter must not disclose what a GET does not.
 func (w *work) matches(member any) (bool, *Error) {
 	o, _ := member.(Object)
 	if uri, ok := reference(member); ok {
@@ -143,8 +143,8 @@ func (w *work) matches(member any) (bool, *Error) {
 	return w.Filter.Match(o)
 }
 
-// reference is the address that a value links to, when it is a link and
-// nothing else (DSP0266, "Reference properties").
+// reference returns the URI of a value that is a link and nothing else; false for
+// other values (DSP0266, "Reference properties").
 func reference(value any) (string, bool) {
 	o, ok := value.(Object)
 	if !ok || len(o) != 1 {
@@ -154,7 +154,7 @@ func reference(value any) (string, bool) {
 	return uri, ok
 }
 
-// typeOf is the name of an object's type without its version.
+// typeOf returns the type of an object without its version.
 func typeOf(o Object) string {
 	t, _ := o["@odata.type"].(string)
 	name, _, _ := strings.Cut(strings.TrimPrefix(t, "#"), ".")

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// Expand says which links show what they lead to (DSP0266, "The $expand query
-// parameter").
+// Expand selects the links that a response replaces by their resources (DSP0266,
+// "The $expand query parameter").
 type Expand struct {
 	Links  Links
-	Levels int // how deep; 0: not at all
+	Levels int // $levels; 0: no link is expanded
 }
 
-// Links are a set of a resource's links; the values are those of $expand.
+// Links names a set of a resource's links; the values are those of $expand.
 type Links string
 
-// The sets.
+// The sets of links.
 const (
 	AllLinks  Links = "*"
 	RestLinks Links = "." // all but those within a Links property
@@ -53,9 +53,8 @@ func (q *Query) readExpand(p pair, s Support) *Error {
 	return nil
 }
 
-// expand is a copy of a resource in which links show what they lead to. above
-// are the addresses of the resources around it: none shows itself again, for
-// that says nothing new.
+// expand returns a copy of a resource with its links expanded. above lists the URIs
+// of the resources that contain it: links to them are not expanded again.
 func (w *work) expand(o Object, levels int, above []string) (Object, *Error) {
 	out, err := w.within(o, levels, above, w.Expand.Links != OnlyLinks)
 	if err != nil {
@@ -64,8 +63,8 @@ func (w *work) expand(o Object, levels int, above []string) (Object, *Error) {
 	return out.(Object), nil
 }
 
-// within expands the links in a value; wanted says whether links at this place
-// are among those that the query asks for.
+// within expands the links in a value; wanted reports whether the query selects links
+// at this place.
 func (w *work) within(value any, levels int, above []string, wanted bool) (any, *Error) {
 	if uri, ok := reference(value); ok && wanted {
 		return w.follow(value, uri, levels, above)
@@ -82,7 +81,7 @@ func (w *work) within(value any, levels int, above []string, wanted bool) (any, 
 		return out, nil
 	case Object:
 		out := make(Object, len(x))
-		for _, name := range sorted(x) { // so that the same links are left when there are too many
+		for _, name := range sorted(x) { // the order decides which links stay when there are too many
 			inside := wanted
 			if name == "Links" {
 				inside = w.Expand.Links != RestLinks
@@ -97,7 +96,8 @@ func (w *work) within(value any, levels int, above []string, wanted bool) (any, 
 	return value, nil
 }
 
-// follow is what a link leads to, or the link where it leads nowhere.
+// follow returns the resource that a link refers to, expanded in turn; the link itself
+// when there is no such resource or it contains the link.
 func (w *work) follow(link any, to string, levels int, above []string) (any, *Error) {
 	uri, fragment, hasFragment := strings.Cut(to, "#")
 	for _, a := range above {
@@ -128,11 +128,11 @@ func (w *work) follow(link any, to string, levels int, above []string) (any, *Er
 	return w.expand(o, levels-1, append(above[:len(above):len(above)], uri))
 }
 
-// same says whether two addresses are of one resource: a slash at the end makes
-// no other one.
+// same reports whether two URIs address the same resource; a trailing slash makes no
+// difference.
 func same(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }
 
-// pointed is the object that a JSON pointer leads to (RFC 6901).
+// pointed returns the object at a JSON pointer (RFC 6901); false when there is none.
 func pointed(o Object, pointer string) (Object, bool) {
 	var value any = o
 	unescape := strings.NewReplacer("~1", "/", "~0", "~")

@@ -13,7 +13,7 @@ type Filter struct {
 	root condition
 }
 
-// ParseFilter reads a filter. The error is an *Error of $filter.
+// ParseFilter parses a filter. The error is an *Error of $filter.
 func ParseFilter(text string) (*Filter, error) {
 	f, err := parseFilter(text)
 	if err != nil {
@@ -28,7 +28,7 @@ func (q *Query) readFilter(p pair, _ Support) *Error {
 	return err
 }
 
-// Match says whether the condition holds. A property that is not there is
+// Match reports whether a resource meets the condition. An absent property counts as
 // null. An array meets a comparison when one of its elements does.
 func (f *Filter) Match(o Object) (bool, *Error) {
 	ok, wrong := f.root.holds(o)
@@ -42,8 +42,8 @@ func (f *Filter) refused(w Why, detail string) *Error {
 	return &Error{Parameter: "$filter", Value: f.text, Why: w, Detail: detail}
 }
 
-// condition is part of a filter. wrong says what a literal cannot be compared
-// with.
+// condition is a part of a filter. wrong describes a literal that is compared with a
+// property of another type; "" none.
 type condition interface {
 	holds(o Object) (ok bool, wrong string)
 }
@@ -60,8 +60,8 @@ type (
 	}
 )
 
-// Both sides are evaluated always, so that whether a filter is refused does
-// not depend on the order of its parts.
+// holds evaluates both sides in any case, so that the order of the parts does not
+// decide whether the filter is refused.
 func (c both) holds(o Object) (bool, string) {
 	a, wrong := c.a.holds(o)
 	b, worse := c.b.holds(o)
@@ -102,7 +102,7 @@ func (c comparison) holds(o Object) (bool, string) {
 	return ok, ""
 }
 
-// lookUp adds the values at a path to those that were found.
+// lookUp appends the values at a path to found. It descends into arrays.
 func lookUp(value any, path []string, found []any) []any {
 	if all, ok := value.([]any); ok {
 		for _, y := range all {
@@ -121,9 +121,8 @@ func lookUp(value any, path []string, found []any) []any {
 	return found
 }
 
-// meets compares a value with the literal; alike is false when their
-// types differ. Null equals null, and is neither less nor greater than
-// anything.
+// meets compares a value with the literal; alike is false when their types differ.
+// Null equals null, and is neither less nor greater than any value.
 func (c comparison) meets(value any) (ok, alike bool) {
 	if value == nil || c.literal == nil {
 		equal := value == nil && c.literal == nil
@@ -142,7 +141,7 @@ func (c comparison) meets(value any) (ok, alike bool) {
 		return c.op.fits(at.Compare(want)), ok && err == nil
 	case string:
 		got, ok := value.(string)
-		// Instants are written in several ways: with a zone or in UTC.
+		// Times with different UTC offsets can be equal.
 		if a, err := time.Parse(time.RFC3339, got); err == nil {
 			if b, err := time.Parse(time.RFC3339, want); err == nil {
 				return c.op.fits(a.Compare(b)), ok
@@ -153,7 +152,8 @@ func (c comparison) meets(value any) (ok, alike bool) {
 	return false, false
 }
 
-// compareNumbers compares whole numbers to the last digit, others as floats.
+// compareNumbers compares integers exactly and other numbers as float64; false when
+// the value is no number.
 func compareNumbers(value any, with json.Number) (order int, ok bool) {
 	var text string
 	switch x := value.(type) {
@@ -169,7 +169,7 @@ func compareNumbers(value any, with json.Number) (order int, ok bool) {
 	if errA == nil && errB == nil {
 		return compare(a, b), true
 	}
-	// What is out of range is infinite.
+	// ParseFloat returns an infinity for a number out of range.
 	x, _ := strconv.ParseFloat(text, 64)
 	y, _ := strconv.ParseFloat(string(with), 64)
 	return compare(x, y), true
@@ -185,7 +185,7 @@ func compare[T int64 | float64](a, b T) int {
 	return 0
 }
 
-// operator is a comparison as a filter spells it.
+// operator is a comparison operator, spelled as in a filter.
 type operator string
 
 // The operators (DSP0266, "The $filter query parameter").
@@ -198,8 +198,8 @@ const (
 	lessEqual    operator = "le"
 )
 
-// operators gives the orders that each operator holds for: less, equal,
-// greater.
+// operators lists for each operator whether it holds when the property is less than,
+// equal to and greater than the literal.
 var operators = map[operator][3]bool{
 	equals:       {false, true, false},
 	differs:      {true, false, true},
@@ -209,12 +209,12 @@ var operators = map[operator][3]bool{
 	lessEqual:    {true, true, false},
 }
 
-// mirrored is the operator when its sides change places.
+// mirrored maps an operator to its equivalent with the sides exchanged.
 var mirrored = map[operator]operator{
 	equals: equals, differs: differs, greater: less, greaterEqual: lessEqual, less: greater, lessEqual: greaterEqual,
 }
 
 func (op operator) fits(order int) bool { return operators[op][order+1] }
 
-// orders says whether an operator asks which of two is more.
+// orders reports whether an operator depends on which value is greater.
 func (op operator) orders() bool { return op != equals && op != differs }

@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// Bounds of a filter. Deep ones cost stack, long ones time for each member.
+// Limits of a filter: nesting costs stack, length costs time for each member.
 const (
 	maxFilter      = 4 << 10 // bytes
 	maxFilterDepth = 32
 	maxComparisons = 128
 )
 
-// filterParser reads a filter by recursive descent. Its first failure stays.
+// filterParser parses a filter by recursive descent. It records the first error.
 //
 //	or         = and *( "or" and )
 //	and        = unary *( "and" unary )
 //	unary      = "not" unary / "(" or ")" / comparison
 //	comparison = path op literal / literal op path
 //
-// DSP0266 binds not closer than a comparison, as OData does, where a property
-// without a comparison is a condition. Here it is none, so that not can only
-// mean the whole comparison; of booleans both readings are the same.
+// In DSP0266, as in OData, "not" binds closer than a comparison. OData also accepts a
+// bare property as a condition, which this grammar does not: here "not" can only
+// negate the comparison after it. For booleans both readings are equal.
 type filterParser struct {
 	rest        string
 	depth       int
@@ -52,7 +52,7 @@ func (p *filterParser) fail(w Why, wrong string) {
 	if p.wrong == "" {
 		p.why, p.wrong = w, wrong
 	}
-	p.rest = "" // nothing more is read
+	p.rest = "" // stops the parser
 }
 
 func (p *filterParser) or() condition {
@@ -115,7 +115,7 @@ func (p *filterParser) comparison() condition {
 	return c
 }
 
-// keyword reads a word if it is next.
+// keyword consumes a word if it is the next token, and reports that.
 func (p *filterParser) keyword(word string) bool {
 	before := p.rest
 	if t := p.next(); t.kind == aWord && t.text == word {
@@ -125,7 +125,7 @@ func (p *filterParser) keyword(word string) bool {
 	return false
 }
 
-// Kinds of token.
+// The kinds of tokens.
 const (
 	atEnd     = "end"
 	anOpening = "("
@@ -134,20 +134,20 @@ const (
 	aValue    = "value"
 )
 
-// token is a piece of a filter.
+// token is one token of a filter.
 type token struct {
 	kind    string
 	text    string
-	literal any // of a value
+	literal any // the value of an aValue token
 }
 
-// reserved words are no properties.
+// reserved holds the words that cannot be properties.
 var reserved = map[string]bool{"and": true, "or": true, "not": true, "eq": true, "ne": true, "gt": true, "ge": true, "lt": true, "le": true}
 
 func (t token) isPath() bool    { return t.kind == aWord && !reserved[t.text] }
 func (t token) isLiteral() bool { return t.kind == aValue }
 
-// next reads the next token.
+// next consumes the next token.
 func (p *filterParser) next() token {
 	p.rest = strings.TrimLeft(p.rest, " \t")
 	if p.rest == "" {
@@ -186,7 +186,7 @@ func (p *filterParser) next() token {
 	return t
 }
 
-// quoted reads a string. A quote within it is doubled.
+// quoted consumes a string literal, in which a quote is written twice.
 func (p *filterParser) quoted() token {
 	var b strings.Builder
 	rest := p.rest[1:]

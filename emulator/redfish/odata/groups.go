@@ -9,13 +9,13 @@ type Comparison struct {
 	Value    any    // nil, bool, string, json.Number or time.Time
 }
 
-// String is the filter as it was sent.
+// String returns the filter as the client sent it.
 func (f *Filter) String() string { return f.text }
 
-// Groups takes a filter apart into groups of alternatives, one of each of which
-// must hold: (A or B) and C. That is all that fits into lists of allowed values,
-// such as those of an event subscription. False when the filter is of another
-// form.
+// Groups splits a filter of the form (A or B) and C into groups of alternatives: at
+// least one comparison of each group must hold. The lists of allowed values of an
+// event subscription can express this form alone. It returns false for a filter of
+// another form.
 func (f *Filter) Groups() ([][]Comparison, bool) { return groups(f.root) }
 
 func groups(c condition) ([][]Comparison, bool) {

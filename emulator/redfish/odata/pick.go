@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Selection is the properties that an answer shows (DSP0266, "The $select query
-// parameter").
+// Selection is the set of properties that $select asks for (DSP0266, "The $select
+// query parameter").
 type Selection struct {
-	below map[string]*Selection // by name; nil: all
+	below map[string]*Selection // selections within properties, by name; nil: all of the value
 }
 
 const maxSelected = 128 // paths
@@ -32,7 +32,7 @@ func (q *Query) readSelect(p pair, _ Support) *Error {
 			if segment == "" || strings.ContainsAny(segment, " '\"()*$?&=") {
 				return p.refused(Form, "takes names of properties, as in Name,Status/State")
 			}
-			if at.below == nil { // all of it was asked for
+			if at.below == nil { // a shorter path selects all of it
 				break
 			}
 			next := at.below[segment]
@@ -52,13 +52,13 @@ func (q *Query) readSelect(p pair, _ Support) *Error {
 	return nil
 }
 
-// always are the annotations that no selection takes away (DSP0266, "The
-// $select query parameter").
+// always lists the annotations that $select never removes (DSP0266, "The $select
+// query parameter").
 var always = []string{"@odata.id", "@odata.type", "@odata.context", "@odata.etag"}
 
-// of is a copy of a resource with what is selected. The selection is of that
-// resource and of each one expanded within it, which is how the UUIDs of all
-// members are asked for (DSP0266, "The $expand query parameter").
+// of returns a copy of a resource with the selected properties. The selection applies
+// to the resource and to each resource expanded within it, so that a client can ask
+// for the UUIDs of all members (DSP0266, "The $expand query parameter").
 func (s *Selection) of(o Object) Object {
 	out, _ := s.pick(o, s).(Object)
 	if out == nil {
@@ -67,11 +67,11 @@ func (s *Selection) of(o Object) Object {
 	return out
 }
 
-// none selects nothing but what lies deeper.
+// none selects no property, but descends to expanded resources.
 var none = &Selection{below: map[string]*Selection{}}
 
-// pick is what is selected of a value; nil when that is nothing. root is the
-// selection of a resource.
+// pick returns the selected part of a value; nil when nothing of it is selected. root
+// is the selection that applies to expanded resources.
 func (s *Selection) pick(value any, root *Selection) any {
 	if s.below == nil {
 		return value
@@ -107,7 +107,7 @@ func (s *Selection) pick(value any, root *Selection) any {
 				out[name] = picked
 			}
 		}
-		// An annotation goes with its property.
+		// A property's annotations stay with it.
 		for name, y := range x {
 			property, _, annotates := strings.Cut(name, "@")
 			if _, ok := out[property]; ok && annotates && property != "" {
@@ -122,15 +122,16 @@ func (s *Selection) pick(value any, root *Selection) any {
 	return nil
 }
 
-// isResource tells a resource from an object within one and from a link.
+// isResource reports whether an object is a resource, neither a link nor an object
+// within a resource.
 func isResource(o Object) bool {
 	_, id := o["@odata.id"].(string)
 	_, kind := o["@odata.type"].(string)
 	return id && kind
 }
 
-// excerpt is a copy of a resource, and of each one expanded within it, without
-// what does not belong to the excerpt of its type.
+// excerpt returns a copy of a resource, and of each resource expanded within it, with
+// the properties of its type's excerpt alone.
 func (w *work) excerpt(o Object) Object {
 	out := Object{}
 	properties, has := w.Excerpts[typeOf(o)]

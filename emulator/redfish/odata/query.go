@@ -1,6 +1,6 @@
-// Package odata owns the query parameters of a read (DSP0266, "Query
-// parameters"): it parses them and carries them out on decoded JSON objects.
-// Where other resources come from it is told; it knows none, and no HTTP.
+// Package odata implements the query parameters of a GET (DSP0266, "Query
+// parameters"): it parses them and applies them to decoded JSON objects. It reads
+// other resources through a Source, and knows neither the resources nor HTTP.
 package odata
 
 import (
@@ -17,9 +17,8 @@ import (
 // json.Number or float64, []any and Objects.
 type Object = map[string]any
 
-// Support says which query parameters a service carries out. It answers
-// requests and fills ServiceRoot.ProtocolFeaturesSupported, so that the two
-// cannot differ.
+// Support states which query parameters a service supports. The parser and
+// ServiceRoot.ProtocolFeaturesSupported both read it, so that they agree.
 type Support struct {
 	TopSkip     bool // $top and $skip
 	Select      bool // $select
@@ -29,40 +28,40 @@ type Support struct {
 	ExpandAll   bool // $expand=*
 	ExpandLinks bool // $expand=~
 	ExpandRest  bool // $expand=.
-	Levels      int  // most that $levels may ask for; 0: $levels is not supported
-	Lenient     bool // ignores what begins with $ and is not supported, against DSP0266
+	Levels      int  // maximum of $levels; 0: $levels is not supported
+	Lenient     bool // ignores unsupported parameters that begin with $, contrary to DSP0266
 }
 
-// Everything is the support of a service that leaves nothing out.
+// Everything is the Support of a service with all query parameters.
 var Everything = Support{
 	TopSkip: true, Select: true, Filter: true, Only: true, Excerpt: true,
 	ExpandAll: true, ExpandLinks: true, ExpandRest: true, Levels: 6,
 }
 
-// expands says whether $expand is supported at all.
+// expands reports whether $expand is supported in any form.
 func (s Support) expands() bool { return s.ExpandAll || s.ExpandLinks || s.ExpandRest }
 
-// Why says what is wrong with a query.
+// Why is the reason for which a query is refused.
 type Why string
 
-// What can be wrong with a query.
+// The reasons.
 const (
-	Unsupported Why = "unsupported" // the service does not carry out the parameter
+	Unsupported Why = "unsupported" // the service does not support the parameter
 	Type        Why = "type"        // the value is of another type than the parameter's
-	Form        Why = "form"        // the value is of the right type but cannot be read
-	Range       Why = "range"       // the value lies outside of what the parameter takes
-	Combination Why = "combination" // the parameter cannot be used beside another
+	Form        Why = "form"        // the value has the right type but cannot be parsed
+	Range       Why = "range"       // the value is out of range
+	Combination Why = "combination" // the parameter cannot be combined with another
 	Resource    Why = "resource"    // the parameter does not apply to the resource
-	Size        Why = "size"        // the answer would be larger than the service gives
+	Size        Why = "size"        // the response would exceed the limit of the service
 )
 
-// Error is a query that is refused.
+// Error describes why a query is refused.
 type Error struct {
 	Parameter string // "$top"
 	Value     string // as the client sent it, decoded
 	Why       Why
-	Range     string // what the parameter takes, when Why is Range
-	Detail    string // for people: what exactly is wrong; may be empty
+	Range     string // the allowed values, when Why is Range
+	Detail    string // explanation for people; may be empty
 }
 
 // Error implements error.
@@ -76,34 +75,34 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Query is what the query parameters of a read ask for. The zero value, but
-// for Top, asks for nothing.
+// Query holds the parsed query parameters of a GET. The zero value with Top set to
+// All is an empty query.
 type Query struct {
 	Filter  *Filter // nil: every member
 	Skip    int     // members
-	Top     int     // members; All: no bound
+	Top     int     // members; All: no limit
 	Expand  Expand
 	Select  *Selection // nil: every property
 	Only    bool
 	Excerpt bool
 
-	sent []pair // parameters of the query, in the order in which they came
+	sent []pair // the parameters in the order of the URI
 }
 
-// All is a Top without a bound.
+// All is a Top without a limit.
 const All = math.MaxInt
 
-// pair is one parameter as the client sent it, decoded.
+// pair is one decoded parameter.
 type pair struct {
 	name, value string
-	assigned    bool // has a "="
+	assigned    bool // the parameter has a "="
 }
 
-// Plain says whether the query asks for nothing: the resource as it is.
+// Plain reports whether the query is empty: the response is the unchanged resource.
 func (q *Query) Plain() bool { return len(q.sent) == 0 }
 
-// OfResource says whether the answer shows nothing but the resource itself,
-// whole or in part: whether the resource's ETag is the answer's.
+// OfResource reports whether the response has properties of the resource alone, all
+// or some of them, so that the ETag of the resource applies to it.
 func (q *Query) OfResource() bool {
 	return !slices.ContainsFunc(q.sent, func(p pair) bool { return p.name != "$select" && p.name != "excerpt" })
 }
@@ -113,7 +112,7 @@ const (
 	maxParams = 64
 )
 
-// parameters are those that Redfish knows (DSP0266, "Query parameters").
+// parameters holds the query parameters of DSP0266 ("Query parameters").
 var parameters = map[string]struct {
 	has  func(Support) bool
 	read func(*Query, pair, Support) *Error
@@ -127,9 +126,9 @@ var parameters = map[string]struct {
 	"excerpt": {func(s Support) bool { return s.Excerpt }, func(q *Query, p pair, _ Support) *Error { return p.flag(&q.Excerpt) }},
 }
 
-// Parse reads the query of a URI. A parameter that begins with $ is carried
-// out or refused; others that are not known are ignored (DSP0266, "Query
-// parameters"). The error is an *Error.
+// Parse parses the query of a URI. It refuses unsupported parameters that begin with
+// $ and ignores other unknown ones (DSP0266, "Query parameters"). The error is an
+// *Error.
 func (s Support) Parse(rawQuery string) (*Query, error) {
 	q := &Query{Top: All}
 	if len(rawQuery) > maxQuery {
@@ -162,8 +161,8 @@ func (s Support) Parse(rawQuery string) (*Query, error) {
 	return q, nil
 }
 
-// Asks says whether a query has a parameter that Redfish gives a meaning, or
-// keeps for itself by its $.
+// Asks reports whether a query has a parameter that DSP0266 defines, or reserves by its
+// leading $.
 func Asks(rawQuery string) bool {
 	for raw := range strings.SplitSeq(rawQuery, "&") {
 		p, _ := split(raw)
@@ -174,7 +173,7 @@ func Asks(rawQuery string) bool {
 	return false
 }
 
-// split decodes one parameter; false when its value cannot be decoded.
+// split decodes one parameter; false when its value is not encoded correctly.
 func split(raw string) (pair, bool) {
 	name, value, assigned := strings.Cut(raw, "=")
 	p := pair{name: name, value: value, assigned: assigned}
@@ -192,12 +191,12 @@ func (p pair) refused(w Why, detail string) *Error {
 	return &Error{Parameter: p.name, Value: p.value, Why: w, Detail: detail}
 }
 
-// number reads a number of members.
+// number parses a number of members.
 func (p pair) number(into *int) *Error {
 	n, err := strconv.Atoi(p.value)
 	switch {
 	case errors.Is(err, strconv.ErrRange) && !strings.HasPrefix(p.value, "-"):
-		n = All // more than there can be
+		n = All // more than any collection has
 	case err == nil && n < 0, errors.Is(err, strconv.ErrRange):
 		e := p.refused(Range, "")
 		e.Range = "0 and above"
@@ -209,7 +208,7 @@ func (p pair) number(into *int) *Error {
 	return nil
 }
 
-// flag reads a parameter that takes no value.
+// flag parses a parameter that has no value.
 func (p pair) flag(into *bool) *Error {
 	if p.value != "" {
 		return p.refused(Form, "takes no value")
@@ -218,12 +217,12 @@ func (p pair) flag(into *bool) *Error {
 	return nil
 }
 
-// link is the query of the rest of a collection: what was sent, with another
-// $skip.
+// link returns the query of the next page of a collection: the parameters of this
+// query with another $skip.
 func (q *Query) link(skip int) string {
 	var b strings.Builder
 	for _, p := range q.sent {
-		if p.name == "$skip" || p.name == "only" { // of all members, the only one is none of the rest
+		if p.name == "$skip" || p.name == "only" { // "only" takes no other parameter
 			continue
 		}
 		b.WriteString(p.name)
@@ -235,8 +234,8 @@ func (q *Query) link(skip int) string {
 	return b.String() + "$skip=" + strconv.Itoa(skip)
 }
 
-// escape encodes a value of a query (RFC 3986, §3.4). It leaves in place what
-// may stand there and makes a filter readable.
+// escape percent-encodes a value of a query (RFC 3986, §3.4). It leaves the characters
+// that a query may contain, so that a filter stays readable.
 func escape(value string) string {
 	const plain = "-._~!$'()*,;:@/?"
 	var b strings.Builder
