@@ -42,7 +42,7 @@ func compose(m *resource.Match, v resource.View, at *resource.Snapshot, old *cac
 		default:
 			b.text = append(resource.AppendString(append(b.text, ','), f.In), ':', '{')
 		}
-		add(f.Shows, f.Of)
+		add(f.DependsOn, f.Properties)
 		if f.In != "" && (i == len(m.Fragments)-1 || m.Fragments[i+1].In != f.In) {
 			b.text = append(b.text, '}')
 		}

@@ -1,6 +1,6 @@
 package resource
 
-// The values with which a client says when an operation takes effect
+// The values with which a client sets when an operation takes effect
 // (DSP2046, Settings.OperationApplyTime).
 const (
 	Immediate = "Immediate"

@@ -56,7 +56,7 @@ func hasBIOS(v View) bool {
 	return m != nil && m.Read != nil
 }
 
-// applyTime is the annotation in which a client says when settings are applied.
+// applyTime is the annotation with which a client sets when settings are applied.
 const applyTime = "@Redfish.SettingsApplyTime"
 
 func bios(v View) Object {

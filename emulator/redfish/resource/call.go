@@ -42,7 +42,8 @@ type request interface {
 	// Do sends an inner request to a standard URI as the same actor. task is the ID
 	// of the task that it is part of, or "".
 	Do(ctx context.Context, task string, kind InnerKind, method, uri string, body Object) *InnerResponse
-	// Outlive marks the call as in use after the response is sent.
+	// Outlive marks the request as in use after the response is sent, because a task
+	// goes on with it. The server then does not reuse its memory.
 	Outlive()
 	// Wait waits for a duration of the lab's clock, or until the context ends.
 	Wait(ctx context.Context, d time.Duration) error
@@ -83,7 +84,7 @@ func (c Call) startTask(ctx context.Context, do bmc.Command) (Result, error) {
 			return Result{Task: opened.Task.ID}, nil
 		}
 	}
-	return Result{}, fmt.Errorf("redfish: %T opened no job", do)
+	return Result{}, fmt.Errorf("redfish: %T opened no task", do)
 }
 
 // Result is the outcome of a call. The zero Result is a success without a body.
@@ -122,8 +123,8 @@ func (c Call) RecordTask(ctx context.Context) (job string, err error) {
 	return job, err
 }
 
-// InnerKind says whether an inner request runs inside a request that holds the
-// host's lock.
+// InnerKind distinguishes inner requests by whether the outer request holds the host's
+// lock.
 type InnerKind string
 
 const (

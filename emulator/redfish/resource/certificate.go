@@ -300,7 +300,7 @@ func (c Call) parseCertificate() (chain [][]byte, key bmc.Key, err error) {
 	return chain, key, nil
 }
 
-// isCertificateError reports whether an error says that an uploaded certificate
+// isCertificateError reports whether an error means that an uploaded certificate
 // is not valid.
 func isCertificateError(err error) bool {
 	return errors.Is(err, bmc.ErrCertificate) || errors.Is(err, bmc.ErrExpired) || errors.Is(err, bmc.ErrKey) || errors.Is(err, bmc.ErrUse)

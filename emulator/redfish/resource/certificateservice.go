@@ -162,9 +162,9 @@ var certificateServiceActions = []Action{
 	},
 }
 
-// isNameAttribute reports whether a string can stand in a distinguished name:
-// not empty, no control characters, at most 255 bytes (RFC 5280, appendix A.1,
-// has lower bounds for some attributes).
+// isNameAttribute reports whether a string is accepted as an attribute of a
+// distinguished name: it is not empty, has no control characters and at most 255
+// bytes. The upper bounds of some attributes in RFC 5280, appendix A.1, are smaller.
 func isNameAttribute(s string) bool {
 	return s != "" && len(s) <= 255 && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' })
 }
@@ -368,8 +368,8 @@ var httpsCertificateActions = []Action{
 }
 
 // renewCSR returns a certificate signing request with the names and key usages
-// of the current HTTPS certificate. A nil key stands for the key of that
-// certificate.
+// of the current HTTPS certificate. With a nil key the request has the key
+// of that certificate.
 func (c Call) renewCSR(ctx context.Context, key bmc.Key) (Result, error) {
 	var now bmc.Certificate
 	if installed := c.View.BMC.Certificates.HTTPS; installed != nil {

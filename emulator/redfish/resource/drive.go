@@ -128,8 +128,8 @@ func driveOperations(v View) []Object {
 	return all
 }
 
-// hotspareTypes are the values of HotspareType that a client can set. Volumes
-// assign dedicated spares themselves.
+// hotspareTypes returns the values of HotspareType that a PATCH of a drive accepts.
+// Links.DedicatedSpareDrives of a volume sets Dedicated.
 func hotspareTypes(View) []string { return []string{noHotspare, string(storage.GlobalSpare)} }
 
 var drivePatch = Patch{

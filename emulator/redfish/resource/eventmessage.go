@@ -8,7 +8,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// eventMessage says which registry message reports a kind of event.
+// eventMessage is the registry message that reports a kind of event.
 type eventMessage struct {
 	Message message.Entry
 	// Args are the arguments of the message: %1 is the first argument of the note, %0 the part

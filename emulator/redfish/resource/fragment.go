@@ -2,12 +2,12 @@ package resource
 
 import "maps"
 
-// fragment is a group of properties of a body that depends on some parts of the
-// state only. It is rendered separately from the rest.
+// fragment is a group of properties that package render encodes on its own, because
+// it depends on few parts of the state.
 type fragment struct {
-	In    string // the object property that holds them; "": the body itself. Fragments of one property are adjacent
-	Shows Parts
-	Of    func(v View) Object
+	In         string              // the object property that contains the group; "": the body itself. Fragments of one property are adjacent
+	DependsOn  Parts               // the parts of the state that the properties depend on
+	Properties func(v View) Object // returns the properties
 }
 
 // addFragments adds the properties of all fragments to a body.
@@ -20,6 +20,6 @@ func (m *Match) addFragments(o Object, v View) {
 			}
 			below = o[f.In].(Object)
 		}
-		maps.Copy(below, f.Of(v))
+		maps.Copy(below, f.Properties(v))
 	}
 }

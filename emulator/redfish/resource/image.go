@@ -18,7 +18,7 @@ type Image struct {
 	Defect firmware.Defect
 }
 
-// ImageSource says where to fetch a firmware image.
+// ImageSource names the server and the credentials to download a firmware image.
 type ImageSource struct {
 	URL            string // http or https
 	User, Password string

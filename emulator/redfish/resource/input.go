@@ -93,7 +93,7 @@ func Value[T any](set Values, name string, otherwise T) T {
 	return otherwise
 }
 
-// Problem says why a value that a client sent is not valid.
+// Problem is the reason for which a value that a client sent is not valid.
 type Problem string
 
 const (
@@ -110,7 +110,7 @@ const (
 	stringTooLong  Problem = "long text"
 	stringTooShort Problem = "short text"
 	invalidSecret  Problem = "secret"   // invalid, and not to be quoted
-	CustomMessage  Problem = "outright" // as the refusal says itself
+	CustomMessage  Problem = "outright" // InputError.Message describes the problem
 )
 
 // InputError is a property or parameter that a client sent and that is not
@@ -122,7 +122,7 @@ type InputError struct {
 	Value   string
 	limit   string // that the length of the array or string exceeds
 
-	Message message.Message // of one that is outright
+	Message message.Message // of a CustomMessage
 	Status  int             // of the response when this is the only error; 0: 400
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// ErrLogin says that a user name or a password is wrong.
+// ErrLogin means that the user name or the password is wrong.
 var ErrLogin = errors.New("redfish: wrong name or password")
 
 // RequestError is an error of a request that only the operation itself detects.

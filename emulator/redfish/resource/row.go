@@ -9,55 +9,59 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-// Row is a row of the resource tree: it says what is at the URIs of one pattern, who may do
-// what there, and how.
+// Row declares the resources at the URIs of one pattern. Exactly one of Read, Raw,
+// MemberVariable and Upload is set. A field is exported if another package reads or
+// sets it: package redfish answers requests by it, package vendor makes rows of OEM
+// resources, and packages render and event read representations through it.
 type Row struct {
-	URI             string                                           // pattern: "/redfish/v1/Systems/{system}"
-	Schema          string                                           // with its version: "ComputerSystem.v1_27_0"; "" for a document of the protocol
-	Unauthenticated bool                                             // can be read without authentication
-	Privileges      Privileges                                       // set from the entity (privilege.go); rows without an entity, documents and OEM resources, state them
-	DependsOn       Parts                                            // the parts of the state that the body depends on
-	When            func(v View) bool                                // whether the resource exists; nil: always
-	Link            string                                           // property of the parent resource that links here; "": the last segment; "-": none
-	Read            func(v View) Object                              // the body, without the properties that follow from the row
-	finish          func(v View, o Object, etag func(Object) string) // adds the properties that depend on the rest of the body, with its ETag
-	Raw             func(v View) (MediaType, []byte)                 // a document of the protocol, not a resource
-	Answer          AnswerKind                                       // to a GET or HEAD; "": the representation
-	linksToOrigins  bool                                             // the body calls OriginOfCondition
-	Name            string                                           // of a collection
-	MemberVariable  string                                           // of a collection: the URI variable of its members
-	BelongsTo       func(v View, who Actor) bool                     // whether the resource is the actor's own, for ConfigureSelf
+	// The resource and its URIs.
+
+	URI       string            // pattern: "/redfish/v1/Systems/{system}"
+	Schema    string            // with its version: "ComputerSystem.v1_27_0"; "" for a document of the protocol
+	ODataType string            // @odata.type, if it does not follow from Schema
+	Link      string            // property of the parent resource that links here; "": the last segment of URI; "-": none
+	When      func(v View) bool // reports whether the resource exists; nil: always
+	OEM       any               // of an OEM resource: data of package vendor
+
+	// GET.
+
+	Read           func(v View) Object                              // returns the body without the properties that follow from the row
+	finish         func(v View, o Object, etag func(Object) string) // adds the properties that depend on the rest of the body, or on its ETag
+	Raw            func(v View) (MediaType, []byte)                 // returns a document of the protocol, which is not a resource
+	Name           string                                           // of a collection: its Name
+	MemberVariable string                                           // of a collection: the URI variable of its members
+	autoExpand     bool                                             // of a collection: it contains its members in full, not links to them (OData.AutoExpand)
+	Answer         AnswerKind                                       // of a GET or HEAD, if it is not the representation
+	Fragments      []fragment                                       // properties in addition to those of Read (fragment.go)
+	FragmentParts  Parts                                            // the parts in DependsOn that Read itself does not depend on
+
+	// The cache, ETags and events.
+
+	DependsOn      Parts    // the parts of the state that the body depends on
+	linksToOrigins bool     // the body calls OriginOfCondition, so it depends on more parts
+	Uncached       bool     // the body depends on the entire state and is rendered for each request
+	Volatile       []string // paths of properties that change without a request and that the ETag omits, so that If-Match of a client stays valid (DSP0266, "ETags")
+	NoEvents       bool     // no ResourceEvent reports a change, because other events do
+
+	// Authorization.
+
+	Unauthenticated bool                         // GET needs no authentication
+	Privileges      Privileges                   // follow from the entity (privilege.go); rows without an entity, documents and OEM resources, state them
+	BelongsTo       func(v View, who Actor) bool // reports whether the resource is the actor's own, for ConfigureSelf
+
+	// The other methods. The row has no method whose field is nil.
+
 	Patch           *Patch
-	Create          *Create
-	Upload          *upload // not a resource: the URI only accepts uploads
-	Remove          func(ctx context.Context, c Call) (Result, error)
-	// RequiresIfMatch refuses changes without If-Match.
-	RequiresIfMatch bool
-	// ApplyTimes lists when POST, DELETE and actions can take effect; nil,
-	// or an empty list: immediately.
-	ApplyTimes func(v View) []string
-	// Unadvertised lists methods that the resource accepts without listing them in Allow:
-	// its schema does not have them, and clients use them all the same.
-	Unadvertised []string
-	// Refuses reports whether this resource does not accept a method that its
-	// row has; nil: it accepts all.
-	Refuses func(v View, method string) bool
-	// Volatile lists the paths of properties that change without a request and that
-	// the ETag leaves out, so that a client's If-Match stays valid (DSP0266,
-	// "ETags").
-	Volatile []string
-	// Fragments are properties in addition to those of Read. FragmentParts is what
-	// the properties of Read do not depend on (fragment.go).
-	Fragments     []fragment
-	FragmentParts Parts
-	Actions       []Action
+	Create          *Create                                           // POST to a collection
+	Upload          *upload                                           // POST of a file: the URI is no resource and only accepts uploads
+	Remove          func(ctx context.Context, c Call) (Result, error) // DELETE
+	Actions         []Action
+	RequiresIfMatch bool                             // a change without If-Match is refused
+	ApplyTimes      func(v View) []string            // returns the supported values of OperationApplyTime for POST, DELETE and actions; nil, or an empty list: Immediate alone
+	Refuses         func(v View, method string) bool // reports whether this resource refuses a method that the row has; nil: it refuses none
+	Unadvertised    []string                         // methods that the resource accepts and Allow omits: its schema does not have them, but clients use them
 
-	OEM       any    // of an OEM resource: what package vendor stores about it
-	Uncached  bool   // the body is rendered for every request, from the whole state
-	ODataType string // @odata.type, where it does not follow from Schema
-
-	NoEvents   bool // no ResourceEvent reports its changes: other events do
-	autoExpand bool // a collection that contains its members in full, not links to them (OData.AutoExpand)
+	// Derived by NewTree from the other rows.
 
 	memberRow    *Row   // of an autoExpand collection: the row of its members
 	subordinates []*Row // the rows that the body links to
@@ -82,8 +86,8 @@ func (m MediaType) contentType() string {
 	return string(m) + ";charset=utf-8"
 }
 
-// contentTypes holds the Content-Type headers of the known media types, so that a response
-// does not allocate one.
+// contentTypes holds the Content-Type headers of the known media types. Responses share
+// them, so callers do not change them.
 var contentTypes = map[MediaType][]string{
 	JSON: {JSON.contentType()}, XML: {XML.contentType()}, gzipType: {gzipType.contentType()},
 }
@@ -126,7 +130,7 @@ const (
 	MultipartUpload UploadKind = "multipart"
 )
 
-// AnswerKind says how a GET is answered where the answer is not the representation.
+// AnswerKind names an answer to a GET that is not the representation of a resource.
 type AnswerKind string
 
 const (
@@ -138,16 +142,16 @@ const (
 type Action struct {
 	Name              string // "ComputerSystem.Reset"
 	TargetPath        string // the target URI, relative to the resource; "": /Actions/Name, as in the standard; "/": the resource itself
-	Hidden            bool   // the resource does not show it
-	Internal          bool   // only vendors' requests are translated to it: the standard has no such action
+	Hidden            bool   // the body of the resource omits the action
+	Internal          bool   // the standard has no such action; package vendor translates OEM requests to it
 	Inputs            []Input
-	AsTask            func(v View) bool // of a slow action: it is always answered with 202 and a task; nil: only with Prefer: respond-async
+	AsTask            func(v View) bool // reports whether the action is always answered with 202 and a task; nil: only with Prefer: respond-async
 	writes            string            // property that the action writes: it requires the privileges of a PATCH of that property; "": none
 	Slow              bool              // may wait for other machines, so it runs without the write lock
 	SupportsApplyTime bool              // accepts @Redfish.OperationApplyTime, with the resource's ApplyTimes
-	when              func(v View) bool // whether the resource has the action; nil: always
+	when              func(v View) bool // reports whether the resource has the action; nil: always
 	Apply             func(ctx context.Context, c Call) (Result, error)
-	extraProperties   func(v View) Object // properties of the action in the body, in addition to those of its inputs
+	extraProperties   func(v View) Object // returns properties of the action in the body, in addition to those of its inputs
 }
 
 // target returns the URI that requests of the match's kind are sent to.
@@ -178,8 +182,8 @@ func (a *Action) verb() string {
 	return verb
 }
 
-// Route is what the URIs of one pattern lead to: a resource, or the target of an action, or
-// the Members of a collection.
+// Route is the target of the URIs of one pattern: a resource, an action of one, or the
+// Members of a collection.
 type Route struct {
 	*Row
 	Tree         *Tree
@@ -273,7 +277,7 @@ func Variables(pattern string) []string {
 type Match struct {
 	*Route
 	URI string            // of the resource
-	IDs map[string]string // never changed
+	IDs map[string]string // the values of the pattern's variables; never changed
 	// Base is the resource in the tree that an OEM action belongs to; nil: none.
 	Base *Match
 }

@@ -137,8 +137,8 @@ func (v View) softwareObject(x firmware.Inventory, r firmware.Release) Object {
 	return o
 }
 
-// softwareID returns the SoftwareId of a component's images. Components with the
-// same ID accept the same images.
+// softwareID returns the SoftwareId of a component: its kind, vendor and model.
+// Components with the same SoftwareId accept the same images.
 func softwareID(c *firmware.Component) string {
 	return string(c.Kind) + ":" + strings.ReplaceAll(c.Vendor+":"+c.Model, " ", "-")
 }

@@ -56,12 +56,12 @@ func system(v View) Object {
 // systemFragments are the properties of a ComputerSystem that change when it is powered,
 // booted or labelled, or when one of its parts fails.
 var systemFragments = []fragment{
-	{Shows: partPower, Of: systemPower},
-	{Shows: partAsset, Of: systemAsset},
-	{In: "Status", Shows: partPower, Of: func(v View) Object { return Object{"State": systemState(v.Machine.Phase), "Health": "OK"} }},
-	{In: "Status", Shows: partThermal | partStorage, Of: func(v View) Object { return Object{"HealthRollup": worstHealth(v.chassisHealth(), v.storageHealth())} }},
-	{In: "Boot", Shows: partPower | partBoot, Of: bootOverride},
-	{In: "Boot", Shows: bootParts, Of: bootOrder},
+	{DependsOn: partPower, Properties: systemPower},
+	{DependsOn: partAsset, Properties: systemAsset},
+	{In: "Status", DependsOn: partPower, Properties: func(v View) Object { return Object{"State": systemState(v.Machine.Phase), "Health": "OK"} }},
+	{In: "Status", DependsOn: partThermal | partStorage, Properties: func(v View) Object { return Object{"HealthRollup": worstHealth(v.chassisHealth(), v.storageHealth())} }},
+	{In: "Boot", DependsOn: partPower | partBoot, Properties: bootOverride},
+	{In: "Boot", DependsOn: bootParts, Properties: bootOrder},
 }
 
 func systemPower(v View) Object {

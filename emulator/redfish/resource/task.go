@@ -34,7 +34,8 @@ func TaskURI(job string) string { return "/redfish/v1/TaskService/Tasks/" + job 
 // task (DSP0266, "Asynchronous operations").
 func TaskMonitorURI(job string) string { return "/redfish/v1/TaskService/TaskMonitors/" + job }
 
-// taskRetention returns how long tasks are stored after their end.
+// taskRetention returns how long the TaskService stores a task after its end, and a task
+// monitor after it has delivered the result.
 func (v View) taskRetention() bmc.TaskRetention {
 	if j := v.BMC.Tasks; j != nil && j.Retention != nil {
 		return *j.Retention

@@ -100,7 +100,7 @@ var updatePatch = Patch{
 	},
 }
 
-// The annotations with which a client says when an operation takes effect (DSP0266,
+// The annotations with which a client sets when an operation takes effect (DSP0266,
 // "Operation apply time").
 const (
 	OperationApplyTime = "@Redfish.OperationApplyTime"
@@ -109,7 +109,7 @@ const (
 
 func updateTimes(View) []string { return Texts(firmware.UpdateTimes) }
 
-// operationInputs are the annotations that say when an update takes effect.
+// operationInputs are the annotations that set when an update takes effect.
 var operationInputs = []Input{
 	{Name: OperationApplyTime, Kind: Text, Allowed: updateTimes},
 	{Name: operationWindow, Kind: Group, Of: maintenanceWindowInputs},

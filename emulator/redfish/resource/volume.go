@@ -317,7 +317,8 @@ func volumeRemove(ctx context.Context, c Call) (Result, error) {
 // canCheckConsistency reports whether the volume has redundancy to check.
 func canCheckConsistency(v View) bool { return v.volume().Array != nil && v.volume().Type.Redundant() }
 
-// hasFailed reports whether the volume has lost too many drives.
+// hasFailed reports whether a volume of an array has lost more drives than its RAID
+// type can. ForceEnable is offered then alone.
 func hasFailed(v View) bool { return v.volume().Array != nil && v.volume().Failed }
 
 var volumeActions = []Action{
