@@ -1,5 +1,5 @@
-// Package generic has the dialect of a BMC that follows DSP0266 to the letter and
-// has no quirks.
+// Package generic has the dialect of a BMC that follows DSP0266 in every point
+// and has no quirks.
 package generic
 
 import (
@@ -34,7 +34,7 @@ var Record = dialect.Record{
 		Collect:        30 * time.Second,
 		TaskRetention:  bmc.TaskRetention{Ended: 7 * 24 * time.Hour, Delivered: 30 * time.Second},
 		Key:            bmc.P256,
-		// On is what somebody answers to.
+		// On is true for the services that the lab implements.
 		Network: bmc.Network{
 			HTTPS: bmc.Service{On: true}, SSH: bmc.Service{Port: 22}, IPMI: bmc.Service{On: true}, KVM: bmc.Service{Port: 5900},
 			Media: bmc.Service{On: true, Port: 627}, SNMP: bmc.Service{Port: 161}, SSDP: bmc.Service{Port: 1900}, NTP: bmc.Service{Port: 123},
@@ -42,7 +42,7 @@ var Record = dialect.Record{
 		},
 		Accounts: bmc.AccountSpec{
 			Most:    15,
-			NameMax: 32, NameNot: ":", // which would end the name in Basic authentication (RFC 7617, §2)
+			NameMax: 32, NameNot: ":", // a colon ends the name in Basic authentication (RFC 7617, §2)
 			Types: []bmc.TypeSpec{
 				{Type: bmc.ForRedfish},
 				{Type: bmc.ForIPMI, Name: 16, Password: 20}, // IPMI v2.0 rev 1.1, §22.28 and §22.30
@@ -54,7 +54,7 @@ var Record = dialect.Record{
 			},
 		},
 	},
-	// What suspends and pauses machines is a hypervisor.
+	// Suspend, Pause and Resume are missing: only hypervisors have them.
 	ResetTypes: []machine.ResetKind{
 		machine.ResetOn, machine.ForceOff, machine.ForceOn, machine.GracefulShutdown, machine.GracefulRestart,
 		machine.ForceRestart, machine.PowerCycle, machine.PushPowerButton, machine.Nmi,
@@ -68,9 +68,9 @@ var Record = dialect.Record{
 	Logs:           dialect.Logs{System: "SEL", Manager: "Log", DeletableEntries: true},
 	Protocol:       dialect.Protocol{Queries: dialect.AllQueries, Gzip: true},
 	IPMI: dialect.IPMI{
-		Manufacturer: 32473, // that of examples (RFC 5612)
+		Manufacturer: 32473, // reserved for documentation (RFC 5612)
 		Product:      0x4d4c, DeviceID: 0x20, Revision: 1, FirstUser: 2, CipherSuites: []byte{17, 3}, RejectResetWhileOff: true,
 		DisabledSuites: []byte{16, 15, 12, 11, 8, 7, 6, 2, 1, 0},
-		MaxSessions:    128, MaxPendingLogins: 128, // 64 scripts at once are taken in
+		MaxSessions:    128, MaxPendingLogins: 128, // enough for 64 scripts at the same time
 	},
 }

@@ -16,18 +16,17 @@ const (
 	fruControl  = "ComputerSystem.FruControl"
 )
 
-// extensions returns what only this vendor's service has and provisioning needs.
-// Left out are configuration files that are imported and exported by their names on
-// a server, Smart Provisioning, logs that are collected into files, and the
-// vendor's own resources of NTP, SNMP, SMTP and syslog.
+// extensions returns the OEM resources and actions that provisioning uses. A real iBMC
+// also imports and exports configuration files, collects logs into files, and has Smart
+// Provisioning and OEM resources of NTP, SNMP, SMTP and syslog.
 func extensions() dialect.OEM {
 	return dialect.OEM{Actions: []dialect.Action{
 		{
-			// [V] cmdlets: Deploy.ps1; collection: api_deploy_os_by_service_cd.py. The
-			// lab fetches by HTTPS alone: an image of NFS or CIFS is taken, and its
-			// task fails.
+			// [V] cmdlets: Deploy.ps1; collection: api_deploy_os_by_service_cd.py. An
+			// image on NFS or CIFS is accepted, and its task fails: only HTTPS is
+			// implemented.
 			ResourceURI: "/redfish/v1/Managers/{manager}/VirtualMedia/{slot}",
-			Name:        vmmControl, Target: "/Oem/Huawei/Actions/" + vmmControl, Hidden: true, // where it is shown see presentation.go
+			Name:        vmmControl, Target: "/Oem/Huawei/Actions/" + vmmControl, Hidden: true, // presentation.go shows it
 			Parameters: []dialect.Parameter{
 				{Name: "VmmControlType", Required: true, AllowableValues: []string{"Connect", "Disconnect"}}, {Name: "Image", Secret: true},
 			},
@@ -65,7 +64,7 @@ func extensions() dialect.OEM {
 				{Name: oem + "/AccessPolicy", AllowableValues: []string{"ReadWrite", "ReadOnly", "Blocked"}},
 				{Name: oem + "/InitializationMode", AllowableValues: []string{"UnInit", "QuickInit", "FullInit"}},
 				{Name: oem + "/DriveCachePolicy", AllowableValues: []string{"Unchanged", "Enabled", "Disabled"}},
-				// What the standard has is taken as well [K].
+				// A standard body is accepted as well [K].
 				{Name: "RAIDType"}, {Name: "Name"}, {Name: "DisplayName"}, {Name: "StripSizeBytes", Type: dialect.IntegerParameter},
 				{Name: "Links", Type: dialect.ObjectParameter}, {Name: "VolumeType"}, {Name: "InitializeMethod"},
 				{Name: "ReadCachePolicy"}, {Name: "WriteCachePolicy"}, {Name: "MediaSpanCount", Type: dialect.IntegerParameter},
@@ -75,7 +74,7 @@ func extensions() dialect.OEM {
 	}}
 }
 
-// Policies as the standard calls them.
+// Volume policies, from the OEM values to the standard's.
 var (
 	reads  = map[string]string{"NoReadAhead": "Off", "ReadAhead": "ReadAhead"}
 	writes = map[string]string{"WriteThrough": "WriteThrough", "WriteBackWithBBU": "ProtectedWriteBack", "WriteBack": "UnprotectedWriteBack"}
@@ -121,7 +120,7 @@ func createVolume(c dialect.ActionCall) (dialect.Effect, error) {
 			body["MediaSpanCount"] = len(all) / spans
 		}
 	}
-	if v, ok := body["OptimumIOSizeBytes"]; ok { // which here is the size of a strip
+	if v, ok := body["OptimumIOSizeBytes"]; ok { // here the size of a strip
 		body["StripSizeBytes"] = v
 		delete(body, "OptimumIOSizeBytes")
 	}

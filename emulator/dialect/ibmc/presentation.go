@@ -26,7 +26,7 @@ func baseMessage(key, text string) dialect.VendorMessage {
 	return dialect.VendorMessage{Registry: "Base", Version: "1.0.0", Key: key, Text: text, Resolution: "Change the request and send it again."}
 }
 
-// presentation returns the URIs and bodies in which iBMC differs from the standard.
+// presentation returns the Presentation of iBMC.
 func presentation() dialect.Presentation {
 	done := baseMessage("Success", "The request was carried out.")
 	done.Resolution = "None"
@@ -42,8 +42,7 @@ func presentation() dialect.Presentation {
 			{From: systems + "/VirtualMedia", To: "/redfish/v1/Managers/{manager}/VirtualMedia"},
 		},
 		Hidden: []string{
-			// [V] client: redfish.json, system-v5.json, manager.json: what there is no
-			// link to.
+			// [V] client: redfish.json, system-v5.json, manager.json have no links to these.
 			"/redfish/v1/CertificateService", "/redfish/v1/JobService", "/redfish/v1/ComponentIntegrity", "/redfish/v1/TelemetryService",
 			"/redfish/v1/UpdateService/SoftwareInventory", "/redfish/v1/AccountService/Accounts/{account}/Certificates",
 			"/redfish/v1/EventService/Subscriptions/{subscription}/Certificates",
@@ -53,7 +52,7 @@ func presentation() dialect.Presentation {
 			chassis + "/Controls", chassis + "/TrustedComponents", chassis + "/Sensors", chassis + "/PowerSubsystem", chassis + "/ThermalSubsystem",
 			chassis + "/EnvironmentMetrics", systems + "/Processors/{processor}/EnvironmentMetrics", systems + "/Memory/{dimm}/EnvironmentMetrics",
 			volumes + "/Capabilities", storage + "/{storage}/Controllers",
-			// [V] the slot has no actions of the standard's.
+			// [V] the slot has no standard actions.
 			slot + "/Actions", slot + "/InsertMediaActionInfo", slot + "/Certificates",
 		},
 		Transforms: []dialect.Transform{
@@ -65,7 +64,7 @@ func presentation() dialect.Presentation {
 				ResourceType: "ComputerSystem",
 				Set: []dialect.PropertyRule{
 					{Path: "Name", Value: "Computer System"},
-					{Path: "Links/Managers", From: "Links/ManagedBy"}, // [V] client: system-v5.json: so it calls ManagedBy
+					{Path: "Links/Managers", From: "Links/ManagedBy"}, // [V] client: system-v5.json: its name for ManagedBy
 					{Path: oem + "/ProductName", From: "Model"},
 					{Path: "Actions/Oem/Huawei/#" + fruControl, Value: map[string]any{"target": "{self}/Actions/Oem/Huawei/" + fruControl}}, // [V] client: system-v5.json
 					{Path: oem + "/StorageSummary/Count", From: storage + "#Members@odata.count"},
@@ -73,7 +72,7 @@ func presentation() dialect.Presentation {
 				},
 				Remove: []string{
 					"Links/ManagedBy", "HostingRoles",
-					"Actions/#ComputerSystem.Reset/ResetType@Redfish.AllowableValues", // [V] its ActionInfo tells
+					"Actions/#ComputerSystem.Reset/ResetType@Redfish.AllowableValues", // [V] only the ActionInfo has them
 					"Boot/BootSourceOverrideEnabled@Redfish.AllowableValues", "Boot/BootSourceOverrideMode@Redfish.AllowableValues",
 					"Boot/BootOrder", "Boot/BootOptions", "Boot/BootNext", "Boot/BootOrderPropertySelection", "Boot/AliasBootOrder",
 					"Boot/AliasBootOrder@Redfish.AllowableValues", "Boot/AutomaticRetryConfig", "Boot/AutomaticRetryConfig@Redfish.AllowableValues",
@@ -83,7 +82,7 @@ func presentation() dialect.Presentation {
 			{ResourceType: "ActionInfo", URI: resetURI, Set: []dialect.PropertyRule{
 				{Path: "Parameters/0/AllowableValues", Value: []any{"On", "ForceOff", "GracefulShutdown", "ForceRestart", "Nmi", cycle}}, // [V]
 			}},
-			// [V] client: bios.json: a version without its v.
+			// [V] client: bios.json: the version has no v.
 			{ResourceType: "Bios", Set: []dialect.PropertyRule{{Path: "AttributeRegistry", Value: "BiosAttributeRegistry.1.8.7"}}},
 			{ResourceType: "Manager", Set: []dialect.PropertyRule{{Path: oem + "/HostName", From: systems + "#HostName"}, {Path: oem + "/LanguageSet", Value: "en,zh,ja"}}},
 			{

@@ -1,11 +1,11 @@
-// Package ibmc is the dialect of Huawei's iBMC, of servers of generation V5.
+// Package ibmc has the dialect of Huawei's iBMC on servers of generation V5.
 //
-// Sources, named beside each datum: client is
-// https://github.com/IamFive/python-ibmcclient (what its tests replay was read
-// from servers), cmdlets is https://github.com/IamFive/Huawei-iBMC-Cmdlets,
+// The evidence is beside each datum. Sources by short names: client is
+// https://github.com/IamFive/python-ibmcclient (its tests replay responses of
+// servers), cmdlets is https://github.com/IamFive/Huawei-iBMC-Cmdlets,
 // collection is https://github.com/Huawei/Server_Management_Plugin_Ansible. [V]
-// was read there or in the table of vendors; [K] is from experience and a lead
-// only. xFusion's and H3C's kin call their own Oem.xFusion and Oem.Public.
+// was read there or in docs/vendors.md; [K] is known from use and has no such source.
+// xFusion's and H3C's variants have Oem.xFusion and Oem.Public.
 package ibmc
 
 import (
@@ -19,17 +19,16 @@ import (
 
 // Record is the dialect of iBMC.
 //
-// It has nothing of these rows of docs/statements: licences, which nothing in the
-// lab asks for; secure boot, which V5 has among its BIOS settings (OemSecureBoot)
-// and no resource for; and the protocols from which SimpleUpdate takes images
-// (SFTP, SCP, NFS, CIFS and others), of which the lab fetches HTTP and HTTPS. Which
-// volume boots (BootEnable) is left to the boot order.
+// It lacks licences, which no client reads; SecureBoot, which V5 has only as a BIOS
+// setting (OemSecureBoot); protocols of SimpleUpdate other than HTTP and HTTPS (SFTP,
+// SCP, NFS, CIFS and others); and BootEnable of volumes: the boot order says which
+// volume boots.
 var Record = dialect.Record{
-	Name: "ibmc", Product: "iBMC", Vendor: "Huawei", // neither is shown: see presentation.go
+	Name: "ibmc", Product: "iBMC", Vendor: "Huawei", // bodies omit product and vendor: see presentation.go
 	RedfishVersion: "1.0.2",                             // [V] client: redfish.json
 	SystemID:       "1", ManagerID: "1", ChassisID: "1", // [V] client
 	ManagerModel: "iBMC", // [V] client: manager.json
-	ResetTypes: []machine.ResetKind{ // [V] cmdlets: PowerControl.ps1; what a power cycle is called see presentation.go
+	ResetTypes: []machine.ResetKind{ // [V] cmdlets: PowerControl.ps1; presentation.go renames PowerCycle
 		machine.ResetOn, machine.ForceOff, machine.GracefulShutdown, machine.ForceRestart, machine.Nmi, machine.PowerCycle,
 	},
 	BootTargets:    []machine.SourceKind{machine.None, machine.Pxe, machine.Floppy, machine.Cd, machine.Hdd, machine.BiosSetup}, // [V] client: system-v5.json
@@ -39,7 +38,7 @@ var Record = dialect.Record{
 	Protocol:       protocol(),
 	Presentation:   presentation(),
 	OEM:            extensions(),
-	Media:          dialect.Media{},                                                  // its own action answers 202 with a task: oem.go
+	Media:          dialect.Media{},                                                  // the OEM action answers 202 with a task: oem.go
 	BIOS:           dialect.BIOS{ApplyTimes: []firmware.ApplyTime{firmware.OnReset}}, // [V] client: bios.json names none
 	Logs:           dialect.Logs{System: "Log1", Manager: "OperateLog"},              // [V] collection: api_manage_logs.py takes the first
 	IPMI:           ipmi(),
@@ -63,7 +62,7 @@ func bmcSpec() bmc.Spec {
 		Audit:          bmc.LogSpec{Size: 1000, Full: bmc.Wraps},
 		Life:           bmc.LifeSpec{Leave: 5 * time.Second, Offline: 120 * time.Second, Start: 40 * time.Second}, // [K]
 		Collect:        90 * time.Second,
-		TaskRetention:  bmc.TaskRetention{Ended: time.Hour, Delivered: 10 * time.Minute}, // [K] few tasks are remembered
+		TaskRetention:  bmc.TaskRetention{Ended: time.Hour, Delivered: 10 * time.Minute}, // [K] a BMC has few tasks
 		Key:            bmc.RSA2048,                                                      // [K]
 		Network: bmc.Network{
 			HTTPS: bmc.Service{On: true}, SSH: bmc.Service{Port: 22}, IPMI: bmc.Service{On: true}, KVM: bmc.Service{Port: 2198},
@@ -77,7 +76,7 @@ func bmcSpec() bmc.Spec {
 			Policy: bmc.Policy{
 				MinPassword: 8, MaxPassword: 20, // [V] collection: ibmc_create_account.py
 				FailureLogThreshold: 3, AbsoluteSessionTimeout: 24 * time.Hour,
-				LockoutThreshold: 5, LockoutDuration: 5 * time.Minute, LockoutCounterResetAfter: 5 * time.Minute, // [V] five, by the table; [K] the minutes
+				LockoutThreshold: 5, LockoutDuration: 5 * time.Minute, LockoutCounterResetAfter: 5 * time.Minute, // [V] docs/vendors.md for 5; [K] for the minutes
 			},
 		},
 	}
@@ -97,10 +96,10 @@ func protocol() dialect.Protocol {
 		Registries: map[string]string{"Base": "1.0.0"}, // [V] client: reset-system.json
 		// [K] nothing but $expand of collections; the rest is ignored.
 		Queries: dialect.Queries{ExpandAll: true, ExpandRest: true, MaxLevels: 1, TopSkip: true, Unknown: dialect.Ignored},
-		// [V] client: storage.py, cmdlets: Redfish.ps1: a PATCH needs If-Match, a
-		// DELETE does not: so volumes and accounts, which have both, are not here.
-		// Clients that send none, as sushy before 4.6 does for BIOS settings, cannot
-		// change those here, nor on a real one [V] gofish#174, ansible#60031 (whose
+		// [V] client: storage.py, cmdlets: Redfish.ps1: a PATCH needs If-Match, a DELETE
+		// does not, so that volumes and accounts, which have both, are missing here.
+		// Clients that send no If-Match, such as sushy before 4.6 for BIOS settings,
+		// cannot change those, nor on a real iBMC [V] gofish#174, ansible#60031 (whose
 		// iBMC 3.31 answers 412). ETags are weak [V] gofish#175, gofish#177.
 		ETags: dialect.ETags{Format: dialect.Weak, IfMatchRequired: []string{
 			"ComputerSystem", "Bios", "Manager", "ManagerNetworkProtocol", "EthernetInterface", "Chassis", "Storage", "Drive",

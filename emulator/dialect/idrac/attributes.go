@@ -11,15 +11,15 @@ import (
 type attribute struct {
 	name  string
 	value any
-	takes []string // values; none: any
+	takes []string // allowable values; empty: any
 	fixed bool     // clients cannot write it
 }
 
 var onOff = []string{"Disabled", "Enabled"}
 
-// groups are the attributes of the controller, the system and the Lifecycle
-// Controller by their names. Of the real ones the groups have those that clients
-// set [V: the names; the list is a choice].
+// groups are the attributes of the BMC, the system and the Lifecycle Controller, by the
+// names of their groups. Of the real groups they have the attributes that clients set
+// [V: the names].
 var groups = map[string][]attribute{
 	"iDRAC.Embedded.1": {
 		{name: "Info.1.Product", value: "Integrated Dell Remote Access Controller", fixed: true},
@@ -77,7 +77,7 @@ var groups = map[string][]attribute{
 	},
 }
 
-// Attributes that do something when they are written.
+// Attributes whose PATCH has an effect.
 const (
 	bootDevice = "ServerBoot.1.FirstBootDevice"
 	bootOnce   = "ServerBoot.1.BootOnce"
@@ -91,7 +91,7 @@ var bootDevices = []struct{ name, target string }{
 	{"SD", "SDCard"}, {"F10", "Utilities"}, {"UEFIDevicePath", "UefiTarget"},
 }
 
-// virtualCD stands for the boot target that boots virtual media.
+// virtualCD is the FirstBootDevice that boots virtual media.
 const virtualCD = "virtual CD"
 
 // targetOf returns the boot target of a boot device; "" for none.
@@ -167,7 +167,7 @@ func (g generation) attributeWrites() []dialect.WritableProperty {
 		}}
 	}
 	return []dialect.WritableProperty{
-		of(bootOnce, dialect.Effect{When: map[string][]string{"": onOff}, Store: map[string]any{bootOnce: "$"}}), // before the device
+		of(bootOnce, dialect.Effect{When: map[string][]string{"": onOff}, Store: map[string]any{bootOnce: "$"}}), // before FirstBootDevice, which reads it
 		of(bootDevice, dialect.Effect{Hook: g.bootFirst}),
 		of(lanEnable, lan("Enabled", true), lan("Disabled", false)),
 	}

@@ -30,7 +30,7 @@ type component struct {
 type setting struct {
 	Name  string `xml:"Name,attr" json:"Name"`
 	Value string `xml:",chardata" json:"Value"`
-	Set   string `xml:"-" json:"Set On Import"` // "False": an import leaves it
+	Set   string `xml:"-" json:"Set On Import"` // "False": an import skips it
 	Note  string `xml:"-" json:"Comment"`
 }
 
@@ -41,7 +41,7 @@ func (c *component) set(name, value string) {
 // json returns the profile in its JSON form.
 func (p *profile) json() map[string]any {
 	var all []any
-	raw, _ := json.Marshal(p.Components) // of texts only
+	raw, _ := json.Marshal(p.Components) // cannot fail: all fields are strings
 	_ = json.Unmarshal(raw, &all)
 	return map[string]any{"SystemConfiguration": map[string]any{
 		"Model": p.Model, "ServiceTag": p.Tag, "TimeStamp": p.Time, "Components": all,
@@ -51,7 +51,7 @@ func (p *profile) json() map[string]any {
 
 // xml returns the profile in its XML form, without whitespace between elements.
 func (p *profile) xml() string {
-	raw, _ := xml.Marshal(p) // of texts only
+	raw, _ := xml.Marshal(p) // cannot fail: all fields are strings
 	return string(raw)
 }
 
@@ -82,7 +82,7 @@ func parseProfile(text string) (*profile, error) {
 	return &p, nil
 }
 
-// prune removes the settings that are not to be imported.
+// prune removes the settings that an import skips.
 func (c *component) prune() {
 	left := c.Attributes[:0]
 	for _, a := range c.Attributes {

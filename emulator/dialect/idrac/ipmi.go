@@ -1,17 +1,16 @@
 // Package idrac has the dialects of Dell's iDRAC 8, 9 and 10.
 //
-// Evidence stands beside each datum: [V] is what a public source shows, named
-// behind the mark where it is not the table of vendors; [K] is known from use and
-// has no such source.
+// The evidence is beside each datum: [V] was read in a public source, which follows
+// the mark unless it is docs/vendors.md; [K] is known from use and has no such source.
 package idrac
 
 import "github.com/metalab-dev/metalab/emulator/dialect"
 
 // Numbers under which commands store bytes (OEMCommand.StoreAs).
 const (
-	storedNIC    = 1 // the port that the BMC shares, and the one that it fails over to
-	storedOldNIC = 2 // the same, as older clients send it
-	storedLight  = 3 // bay, slot and state of the light that was set last
+	storedNIC    = 1 // NIC selection: the shared port, and the failover port
+	storedOldNIC = 2 // NIC selection in the form of older clients
+	storedLight  = 3 // bay, slot and state of the drive LED that was set last
 )
 
 const (
@@ -28,7 +27,7 @@ var OEMCommands = []dialect.OEMCommand{
 	{NetFn: oem, Cmd: 0x24, Name: "Set NIC Selection", Privilege: administrator, MinLength: 1, MaxLength: 1, StoreAs: storedOldNIC},
 	{NetFn: oem, Cmd: 0x29, Name: "Get NIC Selection And Failover", Privilege: user, Response: []dialect.OEMField{{Stored: storedNIC, Bytes: []byte{1, 0}}}},
 	{NetFn: oem, Cmd: 0x28, Name: "Set NIC Selection And Failover", Privilege: administrator, MinLength: 2, MaxLength: 2, StoreAs: storedNIC},
-	// The port of its own is active, and has a link.
+	// The dedicated port is active, and has a link.
 	{NetFn: oem, Cmd: 0xc1, Name: "Get Active NIC", Privilege: user, Prefix: []byte{0}, MinLength: 3, MaxLength: 3, Response: []dialect.OEMField{{Bytes: []byte{0}}}},
 	{NetFn: oem, Cmd: 0xc1, Name: "Get Active NIC Link", Privilege: user, Prefix: []byte{1}, MinLength: 3, MaxLength: 3, Response: []dialect.OEMField{{Bytes: []byte{0, 1}}}},
 	{
@@ -51,9 +50,9 @@ var OEMCommands = []dialect.OEMCommand{
 	{NetFn: oem, Cmd: 0xd5, Name: "Set Drive Status", Privilege: operator, Prefix: []byte{0, 4, 0x0e, 0, 0, 0, 0x0e, 0}, MinLength: 20, MaxLength: 20, StoreAs: storedLight},
 }
 
-// OEMSystemInfo are parameters of Get System Info Parameters: the service tag
-// (C5h), the model (D1h), the network ports (DAh) and the kind of controller (DDh):
-// 20h is that of a rack server of the thirteenth generation [V: as above].
+// OEMSystemInfo are parameters of Get System Info Parameters: the service tag (C5h),
+// the model (D1h), the network ports (DAh) and the type of the iDRAC (DDh), where 20h
+// is a rack server of the thirteenth generation [V: as above].
 var OEMSystemInfo = []dialect.OEMInfo{
 	{Param: 0xc5, Text: dialect.OEMSerial},
 	{Param: 0xd1, Text: dialect.OEMModel},
@@ -67,7 +66,7 @@ func ipmi(g generation) dialect.IPMI {
 	return dialect.IPMI{
 		Manufacturer: 674, // Dell (IANA)
 		Product:      g.product, DeviceID: 0x20, Revision: 1,
-		FirstUser:    1, // accounts are IPMI's users, of which the second is root [V]
+		FirstUser:    1, // account IDs are IPMI user IDs; root has 2 [V]
 		CipherSuites: []byte{17, 3}, DisabledSuites: []byte{16, 15, 12, 11, 8, 7, 6, 2, 1, 0},
 		RejectResetWhileOff: true, OEMCommands: OEMCommands, OEMSystemInfo: OEMSystemInfo,
 	}

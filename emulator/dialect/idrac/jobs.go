@@ -8,8 +8,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-// Jobs are the tasks of the standard, at addresses of their own [V: all three
-// from 4.x on; the first alone on iDRAC 8].
+// Jobs are the standard's tasks at further URIs [V: all three from 4.x on; the first
+// alone on iDRAC 8].
 const (
 	oldJobs    = manager + "/Jobs"
 	jobs       = manager + "/Oem/Dell/Jobs"
@@ -20,8 +20,8 @@ const (
 	biosJob = "Configure: BIOS.Setup.1-1" // [V]
 )
 
-// jobTypes are the JobTypes by the names of jobs [V: sushy, JobType]. Jobs of
-// storage run while the system is on.
+// jobTypes maps names of jobs to JobType [V: sushy, JobType]. Storage jobs run while
+// the system is on.
 var jobTypes = map[string]any{
 	biosJob: "BIOSConfiguration", importJob: "ImportConfiguration", exportJob: "ExportConfiguration",
 	rebootJob: "RebootForce",
@@ -36,7 +36,7 @@ func jobData(at string) []dialect.PropertyRule {
 		{Path: at + "Id", From: "Id"},
 		{Path: at + "Name", From: "Name"},
 		{Path: at + "Description", Value: "Job Instance"},
-		// [V: the list of sushy; a job that was cancelled has failed]
+		// [V: the list of sushy; a cancelled job is Failed]
 		{Path: at + "JobState", From: "TaskState", Value: "Running", Map: map[string]any{
 			"New": "Scheduled", "Pending": "Scheduled", "Running": "Running", "Suspended": "Paused", "Interrupted": "Waiting",
 			"Completed": "Completed", "Exception": "Failed", "Cancelled": "Failed",
@@ -60,7 +60,7 @@ func jobData(at string) []dialect.PropertyRule {
 	}
 }
 
-// taskOnlyProperties are what a task has and a job has not.
+// taskOnlyProperties are the properties of a task that a job lacks.
 var taskOnlyProperties = []string{
 	"TaskState", "TaskStatus", "HidePayload", "Messages", "Messages@odata.count", "TaskMonitor", "Payload", "EstimatedDuration", "Links", "Oem",
 }
@@ -73,8 +73,8 @@ func (g generation) queue(at string) ([]dialect.Resource, dialect.Action) {
 			}},
 			{URI: at + "/JID_{task:12}", Type: strings.TrimPrefix(jobType, "#"), BasedOn: task, Remove: taskOnlyProperties, Set: jobData(""), PassedMethods: []string{"DELETE"}},
 		}, dialect.Action{
-			// A job of settings that were sent before [V: scripts of Dell's, which
-			// take 200 and find the job in Location].
+			// Creates the job that applies pending settings [V: Dell's scripts, which
+			// expect 200 with the job in Location].
 			ResourceURI: at, Name: "DellJobCollection.Create", Target: "/", Hidden: true,
 			Parameters: []dialect.Parameter{
 				{Name: "TargetSettingsURI", Required: true}, {Name: "StartTime"}, {Name: "EndTime"}, {Name: "RebootJobType"},
@@ -89,7 +89,7 @@ func (g generation) queue(at string) ([]dialect.Resource, dialect.Action) {
 		}
 }
 
-// jobServiceResource returns the service that makes and deletes jobs, with its
+// jobServiceResource returns the service that creates and deletes jobs, and its
 // actions.
 func (g generation) jobServiceResource() (dialect.Resource, []dialect.Action) {
 	reboot := func(kind, reset string) dialect.Effect {
@@ -122,7 +122,7 @@ func (g generation) deleteJobs(c dialect.ActionCall) (dialect.Effect, error) {
 		case j.State.Ended():
 			out.Requests = append(out.Requests, dialect.StandardRequest{Method: "DELETE", URI: at})
 		case j.State == bmc.TaskNew || j.State == bmc.TaskPending:
-			// It ends with the first, and goes with the second.
+			// The first request ends the task, the second removes it.
 			out.Requests = append(out.Requests, dialect.StandardRequest{Method: "DELETE", URI: at}, dialect.StandardRequest{Method: "DELETE", URI: at})
 		case id == all:
 			continue
@@ -136,7 +136,7 @@ func (g generation) deleteJobs(c dialect.ActionCall) (dialect.Effect, error) {
 	if len(out.Requests) == 0 && id != all && id != force {
 		return out, &dialect.Rejection{Message: g.message("SUP020", "There is no job %1."), Args: []string{id}} // [V: the id]
 	}
-	if id == force { // all that waits goes, with or without a job
+	if id == force { // discards all pending settings, with or without a job
 		out.Requests = append(out.Requests, dialect.StandardRequest{Method: "DELETE", URI: biosSettings})
 	}
 	// [V: 200 with SUP020 for success too]

@@ -4,7 +4,7 @@ import "github.com/metalab-dev/metalab/emulator/dialect"
 
 // message returns a message of the vendor's registry, in the version of the
 // generation: "IDRAC.2.8.RAC0904" [V]. The texts are ours, except where clients
-// look for the vendor's.
+// search for the vendor's.
 func (g generation) message(key, text string) dialect.VendorMessage {
 	return dialect.VendorMessage{Registry: "IDRAC", Version: g.registry, Key: key, Text: text, Resolution: "Mend what the message tells of, and send the request again."}
 }
@@ -21,10 +21,10 @@ func messages(g generation) map[string]dialect.VendorMessage {
 		// [V: gofish#75, badfish#447: 503]
 		"SessionLimitExceeded": withStatus(503, g.message("RAC0218", "No further session can be opened: as many as there can be are open.")),
 		"OperationNotAllowed":  withStatus(405, g.message("SYS402", "The method of the request is not allowed for this address.")), // [V]
-		"PropertyNotWritable":  g.message("SYS428", "The property %1 is read-only and cannot be set."),                             // [V: SYS428, SYS410 are of properties]
+		"PropertyNotWritable":  g.message("SYS428", "The property %1 is read-only and cannot be set."),                             // [V: SYS428 and SYS410 are about properties]
 		"PropertyUnknown":      g.message("SYS409", "The property %1 is not known to this service."),
 		"MalformedJSON":        g.message("SYS405", "The body of the request is not JSON that can be read."),
-		// [V: SYS518 while the sources of data are not there]
+		// [V: SYS518 while data sources are unavailable]
 		"ServiceTemporarilyUnavailable": withStatus(503, g.message("SYS518", "The sources of the data are not available yet.")),
 		// Images that cannot be fetched [V: RAC0904].
 		"CouldNotEstablishConnection": g.message("RAC0904", "The image at %1 cannot be reached."),
@@ -35,7 +35,7 @@ func messages(g generation) map[string]dialect.VendorMessage {
 	}
 }
 
-// The words that scripts of the vendor's look for in a job [V: dell,
+// Texts of jobs that the vendor's scripts search for [V: dell,
 // iDRAC-Redfish-Scripting, BiosSetAttributeREDFISH.py].
 const (
 	jobScheduled = "Task successfully scheduled."

@@ -6,7 +6,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-// Services of the vendor's own [V: sushy, oem/dell, asks for the first four].
+// URIs of OEM services [V: sushy, oem/dell, reads the first four].
 const (
 	lifecycleService = manager + "/Oem/Dell/DellLCService"
 	cardService      = manager + "/Oem/Dell/DelliDRACCardService"
@@ -14,12 +14,10 @@ const (
 	raidService      = system + "/Oem/Dell/DellRaidService"
 )
 
-// extensions is what only these controllers have: the older ones a queue of jobs,
-// profiles and attributes, those from 4.x on the services as well. Of what the
-// real ones have these are what provisioning asks for. Left out are the boot
-// sources of the vendor's oem (the standard's boot order says the same), the
-// attributes of network ports, and updates from a catalogue, which there is
-// none of here.
+// extensions returns the OEM resources and actions that provisioning uses: on all
+// generations the job queue, profiles and attributes, and from 4.x on the services.
+// A real iDRAC also has OEM boot sources, which duplicate the standard's boot order,
+// attributes of network ports, and updates from a catalogue.
 func extensions(g generation) dialect.OEM {
 	o := dialect.OEM{WritableProperties: g.attributeWrites(), Resources: g.attributeGroups(), Actions: g.profileActions()}
 	queues := []string{oldJobs}
@@ -30,12 +28,12 @@ func extensions(g generation) dialect.OEM {
 		all, queued := g.queue(at)
 		o.Resources, o.Actions = append(o.Resources, all...), append(o.Actions, queued)
 	}
-	o.URIAliases = []dialect.URIMapping{{From: manager + "/LogServices/Sel", To: system + "/LogServices/Sel"}} // where the event log of these controllers stands
+	o.URIAliases = []dialect.URIMapping{{From: manager + "/LogServices/Sel", To: system + "/LogServices/Sel"}} // clients look for the event log below the manager
 	if g.old {
 		return o
 	}
 	o.URIAliases = append(o.URIAliases,
-		// Sessions and virtual media are where they were, too [V].
+		// Sessions and virtual media are at their earlier URIs as well [V].
 		dialect.URIMapping{From: "/redfish/v1/Sessions", To: "/redfish/v1/SessionService/Sessions"},
 		dialect.URIMapping{From: managersMedia, To: media},
 		dialect.URIMapping{From: system + "/SecureBoot/Oem/Dell/Certificates/{database}", To: system + "/SecureBoot/SecureBootDatabases/{database}/Certificates"}, // [V]
@@ -46,7 +44,7 @@ func extensions(g generation) dialect.OEM {
 	return o
 }
 
-// jobServiceResources is the standard's service of jobs, which shows the same.
+// jobServiceResources returns the standard JobService, which lists the same jobs.
 func jobServiceResources() []dialect.Resource {
 	return []dialect.Resource{
 		{URI: "/redfish/v1/JobService", Type: "JobService.v1_0_4.JobService", Name: "Job Service", Set: []dialect.PropertyRule{
@@ -60,7 +58,7 @@ func jobServiceResources() []dialect.Resource {
 			Remove: []string{"TaskState", "TaskStatus", "TaskMonitor", "EstimatedDuration", "Links", "Oem"},
 			Set: []dialect.PropertyRule{
 				{Path: "JobState", From: "TaskState"},
-				{Path: "JobState", From: "TaskState", Map: map[string]any{"Cancelling": "Stopping"}, Otherwise: dialect.LeaveUnchanged}, // which jobs have no word for
+				{Path: "JobState", From: "TaskState", Map: map[string]any{"Cancelling": "Stopping"}, Otherwise: dialect.LeaveUnchanged}, // JobState has no Cancelling
 				{Path: "JobStatus", From: "TaskStatus"},
 			}},
 	}
@@ -76,8 +74,8 @@ func services() []dialect.Resource {
 	}
 }
 
-// lifecycleActions returns the actions that report whether the controller is ready,
-// for which clients wait after a reset [V: sushy: "Ready", up to 96 times 10 s].
+// lifecycleActions returns the actions that report whether the controller is ready.
+// Clients poll them after a reset [V: sushy: "Ready", up to 96 times 10 s].
 func (g generation) lifecycleActions() []dialect.Action {
 	status := func(lc, server, overall string) map[string]any {
 		return map[string]any{"LCStatus": lc, "RTStatus": lc, "ServerStatus": server, "Status": overall, "TelemetryStatus": lc}
@@ -90,7 +88,7 @@ func (g generation) lifecycleActions() []dialect.Action {
 	}}}
 }
 
-const ready = 60e9 // after which the Lifecycle Controller is, once the controller answers [K]
+const ready = 60e9 // time from the first response of the BMC until the Lifecycle Controller is ready [K]
 
 // cardActions returns the action that resets the controller.
 func (g generation) cardActions() []dialect.Action {
@@ -106,7 +104,7 @@ func (g generation) cardActions() []dialect.Action {
 }
 
 // chassisActions returns the action that cycles the power feeds, and with them the
-// controller [V]; it discards what waits in Bios/Settings [V].
+// BMC [V]. It discards the pending BIOS settings [V].
 func (g generation) chassisActions() []dialect.Action {
 	reset := func(kind string) []dialect.StandardRequest {
 		return []dialect.StandardRequest{

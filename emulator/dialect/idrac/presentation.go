@@ -2,7 +2,7 @@ package idrac
 
 import "github.com/metalab-dev/metalab/emulator/dialect"
 
-// Addresses.
+// Standard URIs.
 const (
 	system        = "/redfish/v1/Systems/{system}"
 	manager       = "/redfish/v1/Managers/{manager}"
@@ -16,13 +16,13 @@ const (
 	task          = tasks + "/{task}"
 )
 
-// presentation returns the URIs and bodies in which these controllers differ from
-// the standard.
+// presentation returns the Presentation of a generation.
 func presentation(g generation) dialect.Presentation {
 	return dialect.Presentation{URIMappings: uriMappings(), Transforms: transforms(g), RejectRules: rejectRules(g), InputAliases: inputAliases()}
 }
 
-// uriMappings returns the URIs, which name a part by its place: FQDDs [V].
+// uriMappings returns the URI mappings: URIs have FQDDs, which name a part by its
+// place [V].
 func uriMappings() []dialect.URIMapping {
 	firmware := "/redfish/v1/UpdateService/FirmwareInventory/"
 	return []dialect.URIMapping{
@@ -38,11 +38,10 @@ func uriMappings() []dialect.URIMapping {
 		{From: subsystem + "/Drives/Disk.{drive}", To: subsystem + "/Drives/Disk.Bay.{drive}:Enclosure.Internal.0-1:{storage}"},
 		{From: subsystem + "/Volumes/{volume}", To: subsystem + "/Volumes/Disk.Virtual.{volume}:{storage}"}, // [V]
 		{From: subsystem + "/Controllers/0", To: subsystem + "/Controllers/{storage}"},                      // [V]
-		// The registry of BIOS attributes [V].
+		// The BIOS attribute registry [V].
 		{From: "/redfish/v1/Registries/BiosAttributeRegistry.v1_0_0/BiosAttributeRegistry.v1_0_0.json", To: bios + "/BiosRegistry"},
-		// Installed-… says what runs [V]; the version that stands in the middle
-		// of the real name is no part of an address here, which would change with
-		// every update.
+		// Installed-… is the running firmware [V]. A real ID also has the version, with
+		// which the URI would change at every update.
 		{From: firmware + "BIOS", To: firmware + "Installed-159__BIOS.Setup.1-1"},
 		{From: firmware + "BMC", To: firmware + "Installed-25227__iDRAC.Embedded.1-1"},
 		{From: firmware + "Storage.{storage}", To: firmware + "Installed-0__{storage}"},
@@ -50,8 +49,7 @@ func uriMappings() []dialect.URIMapping {
 	}
 }
 
-// inputAliases returns the properties of requests that have other names than the
-// standard's [V: POST to Volumes].
+// inputAliases returns the aliases of a new volume's properties [V: POST to Volumes].
 func inputAliases() []dialect.InputAlias {
 	of := func(path, to string) dialect.InputAlias {
 		return dialect.InputAlias{ResourceType: "VolumeCollection", Method: "POST", Path: path, To: to}
@@ -59,13 +57,13 @@ func inputAliases() []dialect.InputAlias {
 	return []dialect.InputAlias{of("OptimumIOSizeBytes", "StripSizeBytes"), of("Oem/Dell/DellVolume/DiskCachePolicy", dialect.Discard)}
 }
 
-// rejectRules returns what these controllers reject.
+// rejectRules returns the RejectRules of a generation.
 func rejectRules(g generation) []dialect.RejectRule {
 	return []dialect.RejectRule{
-		// While a job of settings waits, no others are taken [V: SYS011; badfish#30].
+		// While a job waits to apply settings, others are rejected [V: SYS011; badfish#30].
 		{ResourceType: "Bios", URI: biosSettings, Method: "PATCH", While: dialect.SettingsDue,
 			Message: g.message("SYS011", "Settings that a job has taken wait to be applied: no others can be set until then.")},
-		// [V: dellemc.openmanage: a UefiTarget cannot stay]
+		// [V: dellemc.openmanage: UefiTarget cannot be Continuous]
 		{ResourceType: "ComputerSystem", Method: "PATCH", OneOf: map[string][]string{enabled: {"Continuous"}}, HasPrefix: map[string][]string{target: {"UefiTarget"}},
 			Message: g.message("SYS428", "An override of %1 cannot be continuous.")},
 		// [K: PSU501 and PSU502]

@@ -39,7 +39,7 @@ func (g generation) profileActions() []dialect.Action {
 			Parameters: []dialect.Parameter{
 				{Name: "ExportFormat", AllowableValues: []string{"XML", "JSON"}},
 				{Name: "ExportUse", AllowableValues: []string{"Default", "Clone", "Replace"}},
-				{Name: "IncludeInExport"}, // of which clients send several with commas between them [V: sushy]
+				{Name: "IncludeInExport"}, // clients send several, separated by commas [V: sushy]
 				{Name: "ShareParameters/Target", Type: dialect.ArrayParameter, AllowableValues: profileTargets, Required: true},
 				{Name: "ShareParameters/ShareType", AllowableValues: []string{"LOCAL"}},
 			},
@@ -56,7 +56,7 @@ func (g generation) profileActions() []dialect.Action {
 				{Name: "ShareParameters/ShareType", AllowableValues: []string{"LOCAL"}},
 			},
 			Effects: []dialect.Effect{
-				// [V: sushy waits for what is pending, and for jobs that run]
+				// [V: sushy waits for pending settings and running jobs]
 				{While: dialect.SettingsDue, Reject: new(g.message("LC068", "Settings wait to be applied: a profile can be imported once they are, or given up."))},
 				{Hook: g.importProfile},
 			},
@@ -135,12 +135,13 @@ func (g generation) cardComponent(c dialect.ActionCall) component {
 // storedAttributes returns the attributes of a group that clients have written, by
 // their paths.
 func (g generation) storedAttributes(c dialect.ActionCall, group string) map[string]any {
-	all, _ := c.Stored[g.groupAddress(group)].(map[string]any)
+	all, _ := c.Stored[g.storedName(group)].(map[string]any)
 	return all
 }
 
-// groupAddress is where a group of attributes is.
-func (g generation) groupAddress(group string) string {
+// storedName returns the name under which the written attributes of a group are stored:
+// its URI, with the manager's ID filled in.
+func (g generation) storedName(group string) string {
 	return strings.Replace(g.groupURI(group), "{manager}", "iDRAC.Embedded.1", 1)
 }
 
@@ -166,7 +167,8 @@ func biosComponent(m *machine.View) component {
 	return out
 }
 
-// nicComponents returns which ports boot by PXE, which ironic reads [V: sushy].
+// nicComponents returns the network ports with the setting that makes them boot by
+// PXE, which ironic reads [V: sushy].
 func nicComponents(m *machine.View) []component {
 	var out []component
 	for _, n := range m.Identity.NICs {
@@ -180,8 +182,8 @@ func nicComponents(m *machine.View) []component {
 	return out
 }
 
-// importProfile changes the server as a profile says. BIOS settings wait for a
-// reset, which the job performs unless the client asks to reset the system itself.
+// importProfile applies a profile to the server. BIOS settings wait for a reset, which
+// the job performs unless the request leaves it to the client.
 func (g generation) importProfile(c dialect.ActionCall) (dialect.Effect, error) {
 	if err := g.busy(c); err != nil {
 		return dialect.Effect{}, err
@@ -193,7 +195,7 @@ func (g generation) importProfile(c dialect.ActionCall) (dialect.Effect, error) 
 	}
 	out := dialect.Effect{Task: importJob, TaskDuration: 10 * time.Second, Store: map[string]any{}}
 	asked := targets(c)
-	due := false // a reset
+	due := false // whether a reset is needed
 	for _, x := range p.Components {
 		switch {
 		case x.FQDD == biosFQDD && asked("BIOS"):
@@ -219,7 +221,7 @@ func (g generation) importProfile(c dialect.ActionCall) (dialect.Effect, error) 
 		switch {
 		case c.Machine.Power == machine.PowerOff:
 			kind = "On"
-		case shutdown == "Forced" && !g.old: // which has no other
+		case shutdown == "Forced" && !g.old: // iDRAC 8 has no ForceRestart
 			kind = "ForceRestart"
 		}
 		out.Requests = append(out.Requests, dialect.StandardRequest{Method: "POST", URI: system + "/Actions/ComputerSystem.Reset", Body: map[string]any{"ResetType": kind}})
@@ -280,7 +282,7 @@ func (g generation) cardChanges(c dialect.ActionCall, x component, keep map[stri
 		}
 	}
 	if len(written) > 0 {
-		keep[g.groupAddress(x.FQDD)] = written
+		keep[g.storedName(x.FQDD)] = written
 	}
 	if once != "" {
 		keep[bootOnce] = once
@@ -297,14 +299,14 @@ func (g generation) cardChanges(c dialect.ActionCall, x component, keep map[stri
 	return []dialect.StandardRequest{step}, nil
 }
 
-// text returns a value as profiles have it.
+// text returns a value in the form of profiles.
 func text(v any) string {
 	switch x := v.(type) {
 	case string:
 		return x
 	case int:
 		return strconv.Itoa(x)
-	case interface{ String() string }: // a number of JSON
+	case interface{ String() string }: // a JSON number
 		return x.String()
 	case float64:
 		return strconv.FormatFloat(x, 'f', -1, 64)

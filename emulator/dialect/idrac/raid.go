@@ -79,8 +79,8 @@ func raidComponents(m *machine.View) []component {
 	return out
 }
 
-// raidChanges returns the requests that make and delete the volumes of a controller
-// as a profile says.
+// raidChanges returns the requests that create and delete volumes of a controller as a
+// profile asks.
 func raidChanges(m *machine.View, x component) []dialect.StandardRequest {
 	var out []dialect.StandardRequest
 	one := func(c component, name string) string {
@@ -131,8 +131,8 @@ func reset(controller string) dialect.StandardRequest {
 	return dialect.StandardRequest{Method: "POST", URI: storageURI(controller, "Actions", "Storage.ResetToDefaults"), Body: map[string]any{"ResetType": "ResetAll"}}
 }
 
-// raidActions returns the actions of the RAID service that have a meaning for the
-// lab: the other actions of the real service look values up or encrypt.
+// raidActions returns the actions of the RAID service that change storage. The other
+// actions of a real one return values or encrypt.
 func (g generation) raidActions() []dialect.Action {
 	fqdd := []dialect.Parameter{{Name: "TargetFQDD", Required: true}}
 	spare := func(kind string) func(dialect.ActionCall) (dialect.Effect, error) {
@@ -147,9 +147,9 @@ func (g generation) raidActions() []dialect.Action {
 			}}, nil
 		}
 	}
-	// A drive that no volume uses is shown to the system as it is, and can be used
-	// by volumes at once: that is both of the real one's states, so that a change
-	// is refused for drives in use, and otherwise a job that finds all done.
+	// A drive that no volume uses is visible to the system, and volumes can use it at
+	// once: it is both RAID-ready and non-RAID. A conversion is rejected for drives in
+	// use, and otherwise starts a job that changes nothing.
 	convert := func(c dialect.ActionCall) (dialect.Effect, error) {
 		all, _ := c.Body["PDArray"].([]any)
 		on := ""
@@ -201,7 +201,7 @@ func (g generation) raidActions() []dialect.Action {
 	}
 }
 
-const realtime = 10e9 // that a job of storage takes while the server runs [K]
+const realtime = 10e9 // duration of a storage job while the system is on [K]
 
 func (g generation) noSuch(fqdd string) error {
 	return &dialect.Rejection{Message: g.message("STOR003", "There is no %1 that this could be done to."), Args: []string{fqdd}}

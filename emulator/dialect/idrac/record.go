@@ -11,32 +11,31 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
 
-// generation has the data that differ from one generation to the next.
+// generation has the data in which the generations differ.
 type generation struct {
 	name     string
 	redfish  string // version of the protocol
-	registry string // version of the vendor's messages
-	base     string // of the standard's
-	product  uint16 // of IPMI
+	registry string // version of the registry IDRAC
+	base     string // version of the registry Base
+	product  uint16 // IPMI product ID
 	model    string
-	profile  string // first part of the names of actions of profiles
-	old      bool   // of the thirteenth generation, which lacks most of what is the vendor's own
+	profile  string // prefix of the actions that export and import profiles
+	old      bool   // iDRAC 8, which lacks most of the OEM resources
 }
 
-// The records, the newest firmware of each generation. [V: ironic,
-// drivers/modules/drac: a Manager.Model of "13G Monolithic" is an iDRAC 8, 14G
-// to 16G an iDRAC 9, anything later an iDRAC 10.] Profiles say which of them
-// their BMC is.
+// The records, for the newest firmware of each generation. A profile names the one of
+// its BMC. [V: ironic, drivers/modules/drac: a Manager.Model of "13G Monolithic" is an
+// iDRAC 8, 14G to 16G an iDRAC 9, anything later an iDRAC 10.]
 var (
 	Eight = eight(generation{"idrac8", "1.4.0", "1.6.0", "1.0.0", 0x0100, "13G Monolithic", "EID_674_Manager", true})
-	// NineFive is iDRAC 9 before 6.00, which has its media at the manager.
+	// NineFive is iDRAC 9 before 6.00, which has virtual media below the manager.
 	NineFive = nineFive(generation{"idrac9-5", "1.11.0", "2.4.0", "1.8.1", 0x0100, "14G Monolithic", "EID_674_Manager", false})
 	Nine     = record(generation{"idrac9", "1.17.0", "2.8.0", "1.12.1", 0x0100, "15G Monolithic", "OemManager", false})
 	Ten      = ten(generation{"idrac10", "1.20.1", "2.11.0", "1.18.1", 0x0100, "17G Monolithic", "OemManager", false})
 )
 
-// record returns what the generations have in common, which is what iDRAC 9 has
-// from 6.00 on. A datum without a mark of its own is from the table of vendors.
+// record returns the record that all generations begin with: that of iDRAC 9 from 6.00
+// on. A datum without a mark is from docs/vendors.md.
 func record(g generation) dialect.Record {
 	return dialect.Record{
 		Name:           g.name,
@@ -58,7 +57,7 @@ func record(g generation) dialect.Record {
 			machine.None, machine.Pxe, machine.Floppy, machine.Cd, machine.Hdd, machine.BiosSetup, machine.Utilities,
 			machine.UefiTarget, machine.SDCard, machine.UefiHTTP,
 		},
-		RedundantReset: dialect.RejectRedundant, // [K: PSU501 where the server is on already]
+		RedundantReset: dialect.RejectRedundant, // [K: PSU501 while the server is on already]
 		MaxImageBytes:  1 << 30,
 		Logs:           dialect.Logs{System: "Sel", Manager: "Lclog"}, // [V: dellemc.openmanage asks for LogServices/Lclog/Entries]
 		Protocol: dialect.Protocol{
@@ -76,7 +75,7 @@ func record(g generation) dialect.Record {
 		Presentation: presentation(g),
 		OEM:          extensions(g),
 		BIOS:         biosRules,
-		Tasks:        dialect.Tasks{LocationIsTask: true}, // Location is that of the task [V]
+		Tasks:        dialect.Tasks{LocationIsTask: true}, // Location names the task [V]
 		IPMI:         ipmi(g),
 		Deviations: []dialect.Deviation{
 			{ResourceType: "DellJobCollection", Path: "Id", Evidence: "it is JobQueue [V: sushy, sample of a queue]"},
@@ -85,15 +84,15 @@ func record(g generation) dialect.Record {
 	}
 }
 
-// biosRules: settings are applied by a job alone: a PATCH without an apply time
-// makes none, and a client makes it by POST to the jobs; with an apply time the
-// answer is 202 [V]. Immediate is not among the apply times [V].
+// biosRules describes BIOS settings, which only a job applies. A PATCH without an apply
+// time starts none, and the client creates it with a POST to the jobs; a PATCH with an
+// apply time is answered 202 [V]. Immediate is not among the apply times [V].
 var biosRules = dialect.BIOS{
 	WaitForApplyTime: true, TaskForApplyTime: true, TaskName: biosJob, ApplyDuration: time.Minute,
 	ApplyTimes: []firmware.ApplyTime{firmware.OnReset, firmware.AtMaintenanceWindowStart, firmware.InMaintenanceWindowOnReset},
 }
 
-// spec returns the BMC of the record.
+// spec returns the bmc.Spec of the record.
 func spec() bmc.Spec {
 	return bmc.Spec{
 		// [V: from 6.00 on, as numbers]
@@ -105,8 +104,8 @@ func spec() bmc.Spec {
 		SessionTimeout: 30 * time.Minute, // [V: 1800 s]
 		Log:            bmc.LogSpec{Size: 1024, Full: bmc.Wraps},
 		Audit:          bmc.LogSpec{Size: 4000, Full: bmc.Wraps},
-		// A reset of an iDRAC takes some minutes, after which sushy waits for
-		// its services for up to 16 more [V: sushy, oem/dell].
+		// A reset of an iDRAC takes some minutes; sushy then waits up to 16 minutes for
+		// its services [V: sushy, oem/dell].
 		Life:          bmc.LifeSpec{Leave: 5 * time.Second, Offline: 100 * time.Second, Start: 60 * time.Second},
 		Collect:       2 * time.Minute,
 		TaskRetention: bmc.TaskRetention{Ended: 7 * 24 * time.Hour, Delivered: 10 * time.Minute},
@@ -116,7 +115,7 @@ func spec() bmc.Spec {
 			Media: bmc.Service{On: true, Port: 627}, SNMP: bmc.Service{Port: 161}, SSDP: bmc.Service{Port: 1900}, NTP: bmc.Service{Port: 123},
 			DHCP: true, Use: bmc.DHCPUse{DNS: true, NTP: true, Domain: true, Gateway: true}, VLAN: bmc.VLAN{ID: 1},
 		},
-		// 16 slots, changed by PATCH; nobody can use the first [V: nv-redfish].
+		// 16 slots, changed by PATCH; the first is reserved [V: nv-redfish].
 		Accounts: bmc.AccountSpec{
 			Most: 16, Fixed: true, Reserved: []string{"1"}, NameMax: 16, NameNot: ":",
 			Types: []bmc.TypeSpec{{Type: bmc.ForRedfish}, {Type: bmc.ForIPMI, Name: 16, Password: 20}},
@@ -138,7 +137,7 @@ func nineFive(g generation) dialect.Record {
 		{ID: "RemovableDisk", Name: "Virtual Removable Disk", Types: []string{"Floppy", "USBStick"}},
 	}
 	r.Presentation.URIMappings = append(r.Presentation.URIMappings, dialect.URIMapping{From: media, To: managersMedia})
-	r.Presentation.Hidden = append(r.Presentation.Hidden, media+"/{slot}/Certificates") // the standard has none at a manager's
+	r.Presentation.Hidden = append(r.Presentation.Hidden, media+"/{slot}/Certificates") // a manager's virtual media have no Certificates in the standard
 	r.OEM.URIAliases = slices.DeleteFunc(r.OEM.URIAliases, func(m dialect.URIMapping) bool { return m.To == media })
 	r.Presentation.RejectRules = slices.DeleteFunc(r.Presentation.RejectRules, func(u dialect.RejectRule) bool { return u.ResourceType == "Volume" }) // from 6.00.02 on [V]
 	return r
@@ -148,8 +147,7 @@ func nineFive(g generation) dialect.Record {
 func eight(g generation) dialect.Record {
 	r := nineFive(g)
 	r.Product, r.Vendor = "Integrated Remote Access Controller", "" // no Vendor on old ones [K]
-	// [K: no ForceRestart on some servers of the 13th generation, and no
-	// PowerCycle]
+	// [K: some servers of the 13th generation have neither ForceRestart nor PowerCycle]
 	r.ResetTypes = []machine.ResetKind{
 		machine.ResetOn, machine.ForceOff, machine.GracefulRestart, machine.GracefulShutdown, machine.PushPowerButton, machine.Nmi,
 	}
@@ -157,11 +155,11 @@ func eight(g generation) dialect.Record {
 		machine.None, machine.Pxe, machine.Floppy, machine.Cd, machine.Hdd, machine.BiosSetup, machine.Utilities, machine.UefiTarget, machine.SDCard,
 	}
 	r.Protocol.Queries = dialect.Queries{TopSkip: true, ExpandAll: true, ExpandLinks: true, ExpandRest: true, MaxLevels: 1, Unknown: dialect.Ignored}
-	r.Protocol.ETags = dialect.ETags{} // [V: none that anybody asks for]
+	r.Protocol.ETags = dialect.ETags{} // [V: no client sends If-Match]
 	r.Protocol.Gzip = false
-	// Cd is a drive of the server's own: virtual media boot by the attribute
-	// FirstBootDevice alone, which profiles set [V: sushy; issue 90 of Dell's
-	// scripts]. No client sees UsbCd.
+	// Cd is an optical drive of the server. Virtual media boot only by the attribute
+	// FirstBootDevice, which profiles set [V: sushy; issue 90 of Dell's scripts]. No
+	// client sees UsbCd.
 	r.Media.BootTarget = machine.UsbCd
 	targets := make([]any, len(r.BootTargets))
 	for i, t := range r.BootTargets {
@@ -179,7 +177,7 @@ func eight(g generation) dialect.Record {
 		Message: g.message("SYS428", "The property %1 does not take %2.")})
 	r.BMC.Sessions = 4
 	r.Presentation.Errors.SingleObject = true // ExtendedInfo is an object at times [V]
-	// Settings have no apply times: a job is made of what was sent [K].
+	// Settings have no apply times: a client creates a job for a PATCH [K].
 	r.Presentation.RejectRules = append(r.Presentation.RejectRules,
 		// [V: POST to Sessions is 405: Basic]
 		dialect.RejectRule{ResourceType: "SessionCollection", Method: "POST", Status: 405, Message: g.message("SYS402", "The method of the request is not there for this address.")},
@@ -193,9 +191,9 @@ func eight(g generation) dialect.Record {
 		dialect.URIMapping{From: "/redfish/v1/SessionService/Sessions", To: "/redfish/v1/Sessions"},
 		dialect.URIMapping{From: "/redfish/v1/JsonSchemas", To: "/redfish/v1/JSONSchemas"},
 	)
-	r.Deviations = slices.DeleteFunc(r.Deviations, func(b dialect.Deviation) bool { return b.ResourceType == "DellJobService" }) // which it has not
+	r.Deviations = slices.DeleteFunc(r.Deviations, func(b dialect.Deviation) bool { return b.ResourceType == "DellJobService" }) // iDRAC 8 has none
 	r.Deviations = append(r.Deviations, dialect.Deviation{ResourceType: "DellAttributes", Path: "Id", Evidence: "before 4.x it is the name of the group, which its address has in another place [V]"})
-	// What the moves bring with them.
+	// Deviations that follow from the URI mappings.
 	at := func(of, why string) dialect.Deviation {
 		return dialect.Deviation{ResourceType: of, Path: "@odata.id", Evidence: why}
 	}
@@ -218,12 +216,12 @@ func ten(g generation) dialect.Record {
 	r.BMC.Slots = r.BMC.Slots[:1] // [V: only the first is of use to ironic]
 	// [V: gofish#511 and sushy; launchpad 2162995]
 	r = quirk.Must(r, "boot-readonly-use-settings", "power-settle-409 for=5s")
-	for i, o := range r.OEM.Resources { // its boot options are the system's
+	for i, o := range r.OEM.Resources { // boot options are those of the system
 		if o.BasedOn == system {
 			r.OEM.Resources[i].Remove = append(slices.Clip(o.Remove), "Boot/BootOptions", "Boot/Certificates")
 		}
 	}
-	// [V: Bios.ClearPending in the place of DellManager.ClearPending]
+	// [V: Bios.ClearPending replaces DellManager.ClearPending]
 	for i, a := range r.OEM.Actions {
 		if a.Name == "DellManager.ClearPending" {
 			r.OEM.Actions[i].Name, r.OEM.Actions[i].Target = "Bios.ClearPending", "/Actions/Bios.ClearPending"

@@ -2,9 +2,9 @@ package idrac
 
 import "github.com/metalab-dev/metalab/emulator/dialect"
 
-// Links and objects that the vendor adds [V: sushy, samples of a root, a manager
-// and a system of the 14th generation; what is not there but here is K].
-
+// transforms returns the transforms of a generation, which add links and OEM objects
+// [V: sushy, samples of a root, a manager and a system of the 14th generation; what
+// those lack is K].
 func transforms(g generation) []dialect.Transform {
 	all := commonTransforms(g)
 	if !g.old {
@@ -49,7 +49,7 @@ func commonTransforms(g generation) []dialect.Transform {
 		}},
 		{ResourceType: "StorageController", Set: []dialect.PropertyRule{
 			{Path: "Oem/Dell", Value: map[string]any{"@odata.type": "#DellOemStorageController.v1_1_0.DellOemStorageController"}},
-			// PERC 11 and above know no other mode [V: sushy].
+			// PERC 11 and later have no other mode [V: sushy].
 			{Path: "Oem/Dell/DellStorageController", Value: map[string]any{
 				"@odata.type": "#DellStorageController.v1_1_0.DellStorageController", "Id": "{self}", "ControllerMode": "RAID", "RealtimeCapability": "Capable",
 			}},
@@ -66,7 +66,7 @@ func commonTransforms(g generation) []dialect.Transform {
 	}
 }
 
-// managerLinks returns the links of the manager to the vendor's own resources.
+// managerLinks returns the links of the manager to OEM resources.
 func (g generation) managerLinks() map[string]any {
 	link := func(to string) map[string]any { return map[string]any{"@odata.id": to} }
 	var all []any

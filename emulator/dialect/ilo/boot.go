@@ -7,12 +7,12 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-// The boot order is written here, below the BIOS, and only shown by the system
-// [V table: PersistentBootConfigOrder; docs, HpeServerBootSettings and
-// ComputerSystem.Boot.BootOrder, which is read-only]. What was written holds at
-// once, where iLO has it wait for a reset.
+// Clients write the boot order in a resource below the BIOS. The system's BootOrder is
+// read-only [V table: PersistentBootConfigOrder; docs, HpeServerBootSettings and
+// ComputerSystem.Boot.BootOrder]. A write takes effect at once, where a real iLO waits
+// for a reset.
 
-// bootURI returns the URI of the boot settings: iLO 6 has moved it [V docs,
+// bootURI returns the URI of the boot settings, which iLO 6 has moved [V docs,
 // ilo6_adaptation].
 func (g generation) bootURI() string {
 	if g.n < 6 {
@@ -31,7 +31,7 @@ func bootSettings(g generation) []dialect.Resource {
 				"SettingsObject": dict{"@odata.id": at + "/settings"},
 			}},
 		}},
-		// Which storage and which ports come first by default is kept [V docs].
+		// The default order of storage and of network ports is stored [V docs].
 		{URI: at + "/settings", Type: kind, Name: "Boot Order Pending Settings", Read: bootSources, Writable: []string{"DefaultBootOrder"}, Privilege: "ConfigureComponents"},
 	}
 }
@@ -40,14 +40,14 @@ func bootWrites(g generation) dialect.WritableProperty {
 	return dialect.WritableProperty{ResourceType: g.oem + "ServerBootSettings", Path: "PersistentBootConfigOrder", Type: dialect.ArrayParameter, Effects: []dialect.Effect{{Hook: writeBootOrder(g)}}}
 }
 
-// source is a boot option by the name that iLO has for it [V docs:
-// StructuredBootString; K: how it is made up].
+// source is a boot option with iLO's name for it [V docs: StructuredBootString; K:
+// the form of the name].
 type source struct {
 	id, name string
 	option   dict
 }
 
-// bootStringPrefixes has the beginnings of these names, by the kind of boot source.
+// bootStringPrefixes has the prefixes of these names, by the kind of boot source.
 var bootStringPrefixes = map[string]string{
 	"Hdd": "HD.EmbRAID.1.%d", "Pxe": "NIC.LOM.1.%d.IPv4", "UefiHttp": "NIC.LOM.1.%d.Httpv4", "Cd": "CD.Virtual.2.%d", "Usb": "Generic.USB.1.%d",
 }

@@ -14,10 +14,9 @@ func driveError(text string, args ...any) error {
 	return &dialect.Rejection{Message: gen5.message("PropertyValueBadParam", fmt.Sprintf(text, args...))}
 }
 
-// writeLogicalDrives makes the logical drives those that were sent: present ones
-// that are not named, or marked for deletion, are deleted as far as DataGuard
-// permits, and those without an identifier are made [V docs, smartstorage:
-// "DataGuard rules"].
+// writeLogicalDrives configures the logical drives of a request: it deletes present
+// ones that the request omits or marks for deletion, as far as DataGuard permits, and
+// creates those without an identifier [V docs, smartstorage: "DataGuard rules"].
 func writeLogicalDrives(c dialect.ActionCall) (dialect.Effect, error) {
 	at := array(c.HookContext)
 	if at == "" {
@@ -125,7 +124,7 @@ func volume(c dialect.ActionCall, array string, d dict, used map[string]bool) (d
 	if name, _ := d["LogicalDriveName"].(string); name != "" {
 		body["DisplayName"] = name
 	}
-	if n := number(d["CapacityGiB"]); n > 0 { // -1 is all there is
+	if n := number(d["CapacityGiB"]); n > 0 { // -1 is the largest capacity
 		body["CapacityBytes"] = n << 30
 	} else if n := number(d["CapacityBlocks"]); n > 0 {
 		body["CapacityBytes"] = n * max(512, number(d["BlockSizeBytes"]))

@@ -2,7 +2,7 @@ package ilo
 
 import "github.com/metalab-dev/metalab/emulator/dialect"
 
-// message returns a message of iLO's own registry, in our words [V docs,
+// message returns a message of the registry iLO, with a text of ours [V docs,
 // ilo5_msgregs304 and those of the other generations: keys, arguments and
 // severities].
 func (g generation) message(key, text string) dialect.VendorMessage {

@@ -16,7 +16,7 @@ func when(path string, values ...string) map[string][]string {
 	return map[string][]string{path: values}
 }
 
-// extensions returns what all generations have of their own.
+// extensions returns the OEM resources, actions and properties of all generations.
 func extensions(g generation) dialect.OEM {
 	ext, disc := g.oem+"ComputerSystemExt.", g.oem+"iLOVirtualMedia."
 	slot := manager + "/VirtualMedia/{slot}"
@@ -34,7 +34,7 @@ func extensions(g generation) dialect.OEM {
 		dialect.Effect{When: when("PushType", "PressAndHold"), Reject: &state},
 	)
 	button.Parameters = []dialect.Parameter{{Name: "PushType", Required: true, AllowableValues: []string{"Press", "PressAndHold"}}}
-	// AuxCycle takes the mains away for a moment, from iLO as well.
+	// AuxCycle interrupts the auxiliary power, so that iLO restarts as well.
 	cycle := act(system, ext+"SystemReset",
 		dialect.Effect{When: when("ResetType", "ColdBoot"), While: off, Reject: &state},
 		dialect.Effect{When: when("ResetType", "ColdBoot"), Requests: []dialect.StandardRequest{post(resets, dict{"ResetType": "PowerCycle"})}},
@@ -45,7 +45,7 @@ func extensions(g generation) dialect.OEM {
 	)
 	cycle.Parameters = []dialect.Parameter{{Name: "ResetType", Required: true, AllowableValues: []string{"ColdBoot", "AuxCycle"}}}
 	in, out := post(inTree+"InsertMedia", dict{"Image": "$Image"}), post(inTree+"EjectMedia", dict{})
-	if g.n < 5 { // whose tree has no actions for it
+	if g.n < 5 { // iLO 4 inserts media by PATCH
 		at := system + "/VirtualMedia/{slot}"
 		in, out = patch(at, dict{"Image": "$Image"}), patch(at, dict{"Image": nil})
 	}
@@ -53,8 +53,8 @@ func extensions(g generation) dialect.OEM {
 	insert.Parameters = []dialect.Parameter{{Name: "Image", Required: true}}
 	eject := act(slot, disc+"EjectVirtualMedia", dialect.Effect{Requests: []dialect.StandardRequest{out}})
 
-	// What is uploaded is installed, and kept nowhere [V docs, updateService:
-	// UpdateTarget and UpdateRepository].
+	// An uploaded image is installed, and not stored in a repository [V docs,
+	// updateService: UpdateTarget and UpdateRepository].
 	add := act("/redfish/v1/UpdateService", g.oem+"iLOUpdateServiceExt.AddFromUri",
 		dialect.Effect{When: when("UpdateTarget", "true"), Requests: []dialect.StandardRequest{
 			post("/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate", dict{"ImageURI": "$ImageURI"}),
@@ -68,7 +68,7 @@ func extensions(g generation) dialect.OEM {
 	}
 
 	actions := []dialect.Action{button, cycle, insert, eject}
-	if g.n > 4 { // which has another service for it
+	if g.n > 4 { // iLO 4 updates through flashService
 		actions = append(actions, add)
 	}
 
@@ -76,8 +76,8 @@ func extensions(g generation) dialect.OEM {
 	return dialect.OEM{
 		Actions: actions,
 		WritableProperties: []dialect.WritableProperty{
-			// The image is the next boot's, and ejected at the second reset [V table;
-			// docs, VirtualMedia].
+			// The system boots from the image once, and the image is ejected at the second
+			// reset [V table; docs, VirtualMedia].
 			{ResourceType: "VirtualMedia", URI: system + "/VirtualMedia/2", Path: once, Type: dialect.BooleanParameter, Effects: []dialect.Effect{
 				{When: when("$", "true"), EjectAfterBoots: 2, Requests: []dialect.StandardRequest{patch(system, dict{"Boot": dict{"BootSourceOverrideTarget": "Cd", "BootSourceOverrideEnabled": "Once"}})}},
 				{EjectAfterBoots: -1, Requests: []dialect.StandardRequest{patch(system, dict{"Boot": dict{"BootSourceOverrideTarget": "None", "BootSourceOverrideEnabled": "Disabled"}})}},
@@ -143,8 +143,8 @@ func writePrivileges(g generation) func(dialect.ActionCall) (dialect.Effect, err
 	}
 }
 
-// licenses returns the installed licence [V docs, licenseService: there is one
-// member, always; table].
+// licenses returns the collection of licences, which always has one member [V docs,
+// licenseService; table].
 func licenses(g generation) []dialect.Resource {
 	all := manager + "/LicenseService"
 	features := dict{}
@@ -209,8 +209,8 @@ func resourceDirectory(g generation) dialect.Resource {
 	}
 }
 
-// directoryEntries are what the resource directory lists, with their members; writable
-// what clients can do there.
+// directoryEntries are the URIs in the resource directory; collections are listed with
+// their members. writable has the methods that change a resource, by its URI.
 var (
 	directoryEntries = []string{
 		"/redfish/v1/AccountService", "/redfish/v1/AccountService/Accounts", "/redfish/v1/Chassis", "/redfish/v1/EventService",
@@ -225,8 +225,7 @@ var (
 	}
 )
 
-// flashService is the service by which iLO 4 takes its own firmware [V docs of iLO
-// 4, HpiLOFirmwareUpdate].
+// flashService updates the firmware of iLO 4 [V docs of iLO 4, HpiLOFirmwareUpdate].
 var (
 	flashService = dialect.Resource{
 		URI: manager + "/UpdateService", Type: "HpiLOFirmwareUpdate.v1_0_0.HpiLOFirmwareUpdate", Name: "Firmware Update",

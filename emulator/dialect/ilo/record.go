@@ -1,32 +1,30 @@
-// Package ilo is how HPE's iLO speaks: 4 (Gen8 and Gen9), 5 (Gen10), 6 (Gen11)
-// and 7 (Gen12). It is data, with what it is known from beside each datum: [V]
-// is what a public source says, [K] what is only said to be so. It knows no
+// Package ilo has the dialects of HPE's iLO 4 (Gen8 and Gen9), 5 (Gen10), 6 (Gen11)
+// and 7 (Gen12). The evidence is beside each datum: [V] was read in a public
+// source, [K] is known from use and has no such source. The package knows no
 // handler and no host.
 //
-// The sources, by the names that stand beside the data: "docs" is HPE's public
-// Redfish reference (github.com/HPEDevCom/redfishdocs: iLO 5 3.04, iLO 6 1.70,
+// Sources by short names: "docs" is HPE's public Redfish reference (github.com/HPEDevCom/redfishdocs: iLO 5 3.04, iLO 6 1.70,
 // iLO 7 1.14) and, of iLO 4, github.com/HewlettPackard/ilo-rest-api-docs;
-// "table" is the table of vendors' dialects that this project began with, whose
-// own sources are named there.
+// "table" is docs/vendors.md, which names its sources.
 //
-// What is as it is here and not as it is there, for all four: types have the
-// versions of the service's own schemas, which are newer, and properties that
-// came with them [V docs name older ones]; a message of
-// @Redfish.Settings is that of Base which the service speaks, where a system
-// ROM says Base.1.0 [V table]; a login with a wrong password is refused at once,
-// and the delay is that nobody can log in to the account for so long.
-//
-// What of the table is not here: the ETag in @Redfish.Settings has its quotes,
-// where iLO 6 and 7 leave them out; HttpPushUri takes an image as it is, and not
-// a form with a session's key at /cgi-bin/uploadFile; there is no repository of
-// components, no install set and no queue of updates; RAID1Triple and
-// RAID10Triple are types that no controller of the model makes, and volumes
-// count from 1, where an MR counts from 239 down; HttpsCert and
-// SanitizeDrive of the vendor's own are left to the standard's CertificateService
-// and Drive.SecureErase; the backup and restore service, remote support,
-// federation, and RIBCL, which is no Redfish, are not there. A licence is always
-// installed: license-denied is the quirk for one that is not, and
-// boot-minimal-request that of the DL160, which no profile here is.
+// In all four dialects these differ from a real iLO:
+//   - Types have the versions of the service's schemas, which are newer [V docs],
+//     and properties that those versions added.
+//   - Messages in @Redfish.Settings are of the service's version of Base, where a
+//     system ROM has Base.1.0 [V table].
+//   - A login with a wrong password is rejected at once. The delay locks the account
+//     for that time.
+//   - The ETag in @Redfish.Settings has quotes, which iLO 6 and 7 omit.
+//   - HttpPushUri accepts the image alone, and not a form with a session key at
+//     /cgi-bin/uploadFile.
+//   - Volumes are numbered from 1, where an MR controller numbers them from 239 down.
+//     No controller makes RAID1Triple and RAID10Triple.
+//   - There is no component repository, install set, update queue, backup and restore
+//     service, remote support, federation or RIBCL, which is no Redfish. The standard's
+//     CertificateService and Drive.SecureErase do the work of the OEM HttpsCert and
+//     SanitizeDrive.
+//   - A licence is always installed. The quirk license-denied removes it, and
+//     boot-minimal-request is that of the DL160, for which there is no profile.
 package ilo
 
 import (
@@ -48,8 +46,8 @@ type generation struct {
 	redfish     string // RedfishVersion
 	base        string // version of Base [V docs, msgregs]
 	registry    string // version of the registry iLO [V docs, msgregs]
-	oem         string // name of the vendor in Oem, and what his types begin with
-	firmware    string // form of Manager.FirmwareVersion
+	oem         string // property of Oem, and the prefix of OEM types
+	firmware    string // format of Manager.FirmwareVersion; % is the version
 }
 
 var (
@@ -93,27 +91,27 @@ var (
 
 // commonQuirks are the quirks of all generations.
 var commonQuirks = []string{
-	// One login may fail; after the next one the account waits for ten seconds.
-	// There is no other lock [V table: AuthFailuresBeforeDelay 1,
+	// The second failed login locks the account for ten seconds. There is no other
+	// lockout [V table: AuthFailuresBeforeDelay 1,
 	// AuthFailureDelayTimeSeconds 10, AuthFailureLoggingThreshold 3].
 	"auth-delay after=1 for=10s most=10s",
-	// The registry of BIOS attributes is there as gzip only; who wants it
-	// otherwise is answered 406 [V docs, concepts/biosdatamodel; table, from sushy].
+	// The BIOS attribute registry is sent with gzip only; a client that does not
+	// accept it is answered 406 [V docs, concepts/biosdatamodel; table, from sushy].
 	"identity-406",
 }
 
-// common returns what all generations have.
+// common returns the record that all generations begin with.
 func common(g generation) dialect.Record {
 	r := generic.Record
 	r.Name, r.ManagerModel, r.RedfishVersion = g.name, g.model, g.redfish
-	r.Vendor, r.Product = "HPE", "ProLiant"              // the root says which ProLiant
+	r.Vendor, r.Product = "HPE", "ProLiant"              // the service root names the model
 	r.SystemID, r.ManagerID, r.ChassisID = "1", "1", "1" // [V table]
 	r.BMC.Slots = []bmc.SlotSpec{                        // [V table; docs, VirtualMedia.MediaTypes]
 		{ID: "1", Name: "VirtualMedia", Types: []string{"Floppy", "USBStick"}},
 		{ID: "2", Name: "VirtualMedia", Types: []string{"CD", "DVD"}},
 	}
 	r.BMC.Sessions, r.BMC.SessionTimeout = 24, 30*time.Minute // [K], [V table]
-	// It is away for about a minute and a half after a reset [K].
+	// A reset takes about a minute and a half [K].
 	r.BMC.Life = bmc.LifeSpec{Leave: 2 * time.Second, Offline: 60 * time.Second, Start: 30 * time.Second}
 	a := &r.BMC.Accounts
 	a.Most, a.NameMax = 12, 39                         // [K: HPE's user guides say 12 local accounts]; [V docs, ManagerAccount.UserName]
@@ -122,28 +120,29 @@ func common(g generation) dialect.Record {
 	r.ResetTypes = []machine.ResetKind{                // [V table]: neither PowerCycle nor ForceOn
 		machine.ResetOn, machine.ForceOff, machine.GracefulShutdown, machine.ForceRestart, machine.Nmi,
 		machine.PushPowerButton, machine.GracefulRestart,
-		machine.PowerCycle, // for the vendor's own SystemReset
+		machine.PowerCycle, // for the OEM action SystemReset
 	}
 	r.BootTargets = []machine.SourceKind{ // [V table]
 		machine.None, machine.Cd, machine.Hdd, machine.Usb, machine.SDCard, machine.Utilities, machine.Diags,
 		machine.BiosSetup, machine.Pxe, machine.UefiShell, machine.UefiHTTP, machine.UefiTarget,
 	}
-	r.RedundantReset = dialect.RejectRedundant // rules.go says how
-	// A change of BIOS settings makes no task and takes no apply time [V table].
-	// Its settings are shown whole, as they will be [V docs, biosDoc].
+	r.RedundantReset = dialect.RejectRedundant // see rejectRules
+	// A PATCH of the BIOS settings starts no task and accepts no apply time [V table].
+	// The settings resource shows all attributes with their future values [V docs,
+	// biosDoc].
 	r.BIOS.ApplyTimes, r.BIOS.SettingsShowAll = []firmware.ApplyTime{firmware.OnReset}, true
 	r.Logs = dialect.Logs{System: "IML", Manager: "IEL"} // [V docs, resmap: LogServices/IML, LogServices/IEL]
 	r.Protocol = dialect.Protocol{
 		Registries: map[string]string{"Base": g.base},
-		// Levels is 1, and what else begins with $ is taken for nothing [V docs,
-		// odataqueryoptions: every $expand is one level of what is not a link].
+		// $levels is 1 at most, and other parameters that begin with $ are ignored [V
+		// docs, odataqueryoptions: every $expand is one level of subordinate resources].
 		Queries:  dialect.Queries{Select: true, Filter: true, Only: true, TopSkip: true, ExpandAll: true, ExpandRest: true, MaxLevels: 1, Unknown: dialect.Ignored},
 		ETags:    dialect.ETags{Format: dialect.Weak}, // [V table: W/"1C210906" everywhere, and no If-Match is needed]
 		Gzip:     true,
 		OEMTypes: oemTypes(g),
 	}
 	r.Presentation, r.OEM = presentation(g), extensions(g)
-	if g.n > 4 { // whose attributes leave no room for what is below them
+	if g.n > 4 { // iLO 4 has BIOS attributes in Bios itself, without resources below it
 		r.OEM.Resources = append(r.OEM.Resources, bootSettings(g)...)
 		r.OEM.WritableProperties = append(r.OEM.WritableProperties, bootWrites(g))
 	}
@@ -169,16 +168,16 @@ func fourth() dialect.Record {
 		ResourceType: "ComputerSystem", Method: reset, OneOf: when("ResetType", "GracefulShutdown", "GracefulRestart"), // [K table]
 		Message: baseMessage(gen4, "ActionParameterValueNotInList", "The value %2 of the parameter %1 is not in the list of those that are taken."),
 	}}, f.RejectRules...)
-	// Images are inserted by PATCH, or by the vendor's own actions [K table; V docs].
+	// Media are inserted by PATCH, or by OEM actions [K table; V docs].
 	r.Media.InsertByPatch = true
 	r.BIOS.FlatAttributes = true // [K table]
 	r.OEM.Resources = append(r.OEM.Resources, smartArrays(gen4)...)
 	r.OEM.Resources = append(r.OEM.Resources, flashService)
 	r.OEM.Actions = append(r.OEM.Actions, flash)
-	// The API before Redfish is there as well [K table], and sessions are made at
-	// either place [K table].
+	// The API before Redfish is served as well, and a client can log in at either URI
+	// [K table].
 	r.OEM.URIAliases = append(r.OEM.URIAliases, dialect.URIMapping{From: "/rest/v1", To: "/redfish/v1"}, dialect.URIMapping{From: "/redfish/v1/Sessions", To: "/redfish/v1/SessionService/Sessions"})
-	// It knows no query [K].
+	// It implements no query parameters [K].
 	r.Protocol.Queries = dialect.Queries{Unknown: dialect.Ignored}
 	r.Deviations = append(r.Deviations, dialect.Deviation{ResourceType: "ManagerNetworkProtocol", Path: "@odata.id", Evidence: "it is NetworkService [V docs of iLO 4]"})
 	return r
@@ -193,7 +192,7 @@ func fifth() dialect.Record {
 	r.Presentation.RejectRules = append(slices.Clone(readOnlyVolumes), r.Presentation.RejectRules...)
 	r.OEM.Resources = append(append(r.OEM.Resources, smartArrays(gen5)...), smartConfig()...)
 	r.OEM.WritableProperties = append(r.OEM.WritableProperties, smartWrites...)
-	// It is the settings that are reset [V table].
+	// ResetBios resets the settings resource [V table].
 	for _, act := range []string{"ResetBios", "ChangePassword"} {
 		r.OEM.URIAliases = append(r.OEM.URIAliases, dialect.URIMapping{From: "/redfish/v1/systems/{system}/bios/settings/Actions/Bios." + act, To: system + "/Bios/Actions/Bios." + act})
 		r.Deviations = append(r.Deviations, dialect.Deviation{ResourceType: "Bios", Path: "Actions/#Bios." + act + "/target", Evidence: "it is the settings that are reset [V table]"})
@@ -201,9 +200,8 @@ func fifth() dialect.Record {
 	return r
 }
 
-// sixth returns the record of iLO 6 [V table, docs ilo6_170]. Volumes are made at
-// once, of the types that the controller has. They are numbered from 1, where the
-// vendor numbers them from 239 down.
+// sixth returns the record of iLO 6 [V table, docs ilo6_170]. Volumes are created at
+// once, of the RAID types that the controller supports.
 func sixth() dialect.Record {
 	r := common(gen6)
 	r.Presentation.URIMappings = append(r.Presentation.URIMappings, biosMappings...)

@@ -6,8 +6,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-// smartArrays returns controllers, drives and volumes as iLO showed them before the
-// standard had resources for them [V table: until iLO 5; docs, HpeSmartStorage…].
+// smartArrays returns the SmartStorage resources of controllers, drives and volumes,
+// which are older than the standard's Storage [V table: until iLO 5; docs,
+// HpeSmartStorage…].
 func smartArrays(g generation) []dialect.Resource {
 	const array = system + "/SmartStorage/ArrayControllers"
 	kind := func(of, version string) string {

@@ -11,15 +11,16 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-// SmartStorageConfig is how volumes of a Smart Array are made: what is written
-// to its settings is carried out when the system starts next [V table; docs,
-// smartstorage]. The volumes are the tree's, and changes of them wait there.
+// SmartStorageConfig creates and deletes the volumes of a Smart Array: a PATCH of its
+// settings resource is applied when the system starts next [V table; docs,
+// smartstorage]. The volumes are those of the standard service, where the changes wait
+// as tasks.
 
 // smartStorageURI is the URI of SmartStorageConfig; its settings are below it.
 const smartStorageURI = "/redfish/v1/systems/{system}/smartstorageconfig"
 
-// What the BMC remembers: how destructive a change may be, what the last one
-// was, and when it was asked for.
+// Names of stored values: DataGuard, which says how destructive a change may be, the
+// logical drives of the last change, and its time.
 const (
 	storedGuard   = "SmartStorageConfig/DataGuard"
 	storedPending = "SmartStorageConfig/LogicalDrives"
@@ -37,7 +38,8 @@ func smartConfig() []dialect.Resource {
 	}
 	return []dialect.Resource{
 		{URI: smartStorageURI, Type: kind, Name: "Smart Storage Config", Read: func(l dialect.HookContext) map[string]any { return config(l, false) }},
-		// What tunes the array is kept, and has no effect [V docs: names and defaults].
+		// Settings that tune the array are stored, and have no effect [V docs: names and
+		// defaults].
 		{URI: smartStorageURI + "/settings", Type: kind, Name: "Smart Storage Config Settings", Writable: tunable, Privilege: "ConfigureComponents",
 			Read: func(l dialect.HookContext) map[string]any { return config(l, true) }},
 	}
@@ -55,8 +57,8 @@ var smartWrites = []dialect.WritableProperty{
 	{ResourceType: "SmartStorageConfig", Path: "LogicalDrives", Type: dialect.ArrayParameter, Effects: []dialect.Effect{{Hook: writeLogicalDrives}}},
 }
 
-// array returns the standard URI of the storage that the configuration is of: the
-// first that has volumes; "" is none.
+// array returns the standard URI of the Storage resource that SmartStorageConfig
+// configures: the first with volumes. It returns "" when there is none.
 func array(l dialect.HookContext) string {
 	all := l.Standard("/redfish/v1/Systems/" + l.Variables["system"] + "/Storage")
 	for _, at := range ids(all["Members"]) {

@@ -44,15 +44,15 @@ func discoveryStates(done, before string) dict {
 	return out
 }
 
-// action sets one of the vendor's actions of a resource, which are in Oem rather
-// than in Actions.Oem [V docs, concepts/performing_actions].
+// action sets an OEM action of a resource in Oem, where iLO has them instead of
+// Actions.Oem [V docs, concepts/performing_actions].
 func (g generation) action(name string, more dict) datum {
 	a := dict{"target": "{self}/Actions/Oem/" + g.oem + "/" + name}
 	maps.Copy(a, more)
 	return datum{Path: g.oemPath("Actions/#" + name), Value: a}
 }
 
-// transforms are what all generations show otherwise.
+// transforms returns the transforms of all generations.
 func transforms(g generation) []shape {
 	powers := dict{"PoweringOn": "On", "PoweringOff": "On", "Paused": "On"} // [V docs, ComputerSystem.PowerState: On, Off, Unknown, Reset]
 	ext := "ComputerSystemExt"
@@ -85,13 +85,13 @@ func transforms(g generation) []shape {
 			{Path: g.oemPath("Sessions/ServerName"), From: system + "#HostName"},
 		}},
 		{ResourceType: "ComputerSystem", Remove: []string{
-			// What iLO has not, or has in Oem [V docs, ComputerSystem].
+			// Properties that iLO lacks, or has in Oem [V docs, ComputerSystem].
 			"PowerRestorePolicy", "PowerRestorePolicy@Redfish.AllowableValues", "PowerOnDelaySeconds", "PowerCycleDelaySeconds",
 			"HostWatchdogTimer", "SerialConsole", "LastResetTime", "LastResetCause", "VirtualMedia", "PartNumber",
 			"Boot/AutomaticRetryConfig", "Boot/AutomaticRetryConfig@Redfish.AllowableValues", "Boot/AutomaticRetryAttempts",
 			"Boot/RemainingAutomaticRetryAttempts", "Boot/AliasBootOrder", "Boot/AliasBootOrder@Redfish.AllowableValues", "Boot/BootNext",
 			"Boot/HttpBootUri", "Boot/BootOrderPropertySelection", "Boot/StopBootOnFault",
-			// There are no lists of these two [V table].
+			// These two have no allowable values [V table].
 			"Boot/BootSourceOverrideEnabled@Redfish.AllowableValues", "Boot/BootSourceOverrideMode@Redfish.AllowableValues",
 		}, Set: []datum{
 			g.oemType(ext),
@@ -112,11 +112,11 @@ func transforms(g generation) []shape {
 			{Path: g.oemPath("PostMode"), Value: "Normal"},
 			{Path: g.oemPath("EndOfPostDelaySeconds"), Value: nil},
 			{Path: g.oemPath("ServerFQDN"), From: "HostName", Map: dict{"<nil>": ""}, Otherwise: dialect.LeaveUnchanged},
-			// PowerCycle is not offered: SystemReset does it.
+			// PowerCycle is missing: SystemReset does it.
 			{Path: "Actions/#ComputerSystem.Reset/ResetType@Redfish.AllowableValues", Value: resetTypes},
 			g.action(g.oem+ext+".PowerButton", dict{"PushType@Redfish.AllowableValues": []any{"Press", "PressAndHold"}}),
 			g.action(g.oem+ext+".SystemReset", dict{"ResetType@Redfish.AllowableValues": []any{"ColdBoot", "AuxCycle"}}),
-			// The system ROM tells what the boot mode is [V table].
+			// The boot mode is read from the BIOS attributes [V table].
 			{Path: "PowerState", From: "PowerState", Map: powers, Otherwise: dialect.LeaveUnchanged},
 		}},
 		{ResourceType: "ActionInfo", URI: system + "/ResetActionInfo", Set: []datum{{Path: "Parameters/0/AllowableValues", Value: resetTypes}}},
@@ -178,9 +178,9 @@ func transforms(g generation) []shape {
 		{ResourceType: "UpdateService", Remove: []string{"MultipartHttpPushUri"}, // [V table]
 			Set: []datum{
 				g.oemType("iLOUpdateServiceExt"),
-				// While a component that everybody has is written [V table: State,
-				// FlashProgressPercent, Result; docs, UpdateService.Oem.Hpe.State]. How
-				// far that is the task tells.
+				// The state of the update of the BMC or the BIOS [V table: State,
+				// FlashProgressPercent, Result; docs, UpdateService.Oem.Hpe.State]. The
+				// task has its progress.
 				{Path: g.oemPath("State"), From: "/redfish/v1/UpdateService/FirmwareInventory/BMC#Status/State", Map: dict{"Updating": "Updating"}, Value: "Idle"},
 				{Path: g.oemPath("State"), From: "/redfish/v1/UpdateService/FirmwareInventory/BIOS#Status/State", Map: dict{"Updating": "Updating"}, Otherwise: dialect.LeaveUnchanged},
 				{Path: g.oemPath("FlashProgressPercent"), Value: nil},
@@ -188,7 +188,7 @@ func transforms(g generation) []shape {
 				{Path: g.oemPath("Accept3rdPartyFirmware"), Value: false},
 				{Path: g.oemPath("DowngradePolicy"), Value: "AllowDowngrade"},
 			}},
-		// The root of trust is iLO's own [K]: there are no TrustedComponents [V docs].
+		// iLO itself is the root of trust [K]: there are no TrustedComponents [V docs].
 		{ResourceType: "ComponentIntegrity", Set: []datum{{Path: "TargetComponentURI", Value: manager}}},
 		{ResourceType: "Bios", Set: []datum{ // [V docs, Bios; table]
 			{Path: g.oemPath("Links/Boot/@odata.id"), Value: g.bootURI()},
@@ -197,10 +197,10 @@ func transforms(g generation) []shape {
 	}
 }
 
-// resetTypes are the resets that clients are resetTypes [V table].
+// resetTypes are the allowable values of Reset [V table].
 var resetTypes = []any{"On", "ForceOff", "GracefulShutdown", "ForceRestart", "Nmi", "PushPowerButton", "GracefulRestart"}
 
-// privileges are Oem.Hpe.Privileges by the role [V docs, managingUsers:
+// privileges sets Oem.Hpe.Privileges by the account's role [V docs, managingUsers:
 // Administrator has all, Operator all but those for iLO, users and recovery,
 // ReadOnly the login alone].
 func privileges(g generation) []datum {
@@ -222,11 +222,11 @@ var allPrivileges = []struct {
 	{"SystemRecoveryConfigPriv", false}, {"UserConfigPriv", false}, {"iLOConfigPriv", false},
 }
 
-// transformsILO5 are the differences of iLO 5 alone.
+// transformsILO5 are the transforms of iLO 5 alone.
 var transformsILO5 = []shape{
 	{ResourceType: "ComputerSystem", Remove: []string{"BootProgress"}},  // [V docs: of systems with a DPU only]
 	{ResourceType: "AccountService", Remove: []string{"HTTPBasicAuth"}}, // [V docs: AccountService.v1_5_0]
-	// It is the settings that are reset, as the BIOS itself tells [V table; docs,
+	// ResetBios is an action of the settings resource, which Bios shows [V table; docs,
 	// ilo5_adaptation].
 	{ResourceType: "Bios", Set: []datum{
 		{Path: "Actions/#Bios.ResetBios/target", Value: system + "/Bios/Settings/Actions/Bios.ResetBios"},
@@ -234,10 +234,10 @@ var transformsILO5 = []shape{
 	}},
 }
 
-// resetTypesILO4 are the resets of iLO 4 [K table].
+// resetTypesILO4 are the allowable values of Reset on iLO 4 [K table].
 var resetTypesILO4 = []any{"On", "ForceOff", "ForceRestart", "Nmi", "PushPowerButton"}
 
-// transformsILO4 returns the differences of iLO 4.
+// transformsILO4 returns the transforms of iLO 4 alone.
 func transformsILO4() []shape {
 	return []shape{
 		{ResourceType: "ServiceRoot", Remove: []string{"Vendor", "Product", "ProtocolFeaturesSupported", "Links/ManagerProvidingService"}, Set: []datum{ // [K table]

@@ -8,20 +8,20 @@ const (
 	chassis = "/redfish/v1/Chassis/{chassis}"
 )
 
-// mediaMappings: virtual media are below the manager and nowhere else [V table;
-// docs, resmap].
+// mediaMappings moves virtual media below the manager [V table; docs, resmap].
 var mediaMappings = []dialect.URIMapping{{From: system + "/VirtualMedia", To: manager + "/VirtualMedia"}}
 
-// biosMappings: the URI of the BIOS is in small letters and ends with a slash [V
-// table, docs, concepts/biosdatamodel].
+// biosMappings writes the URI of the BIOS in small letters and with a slash at its end
+// [V table, docs, concepts/biosdatamodel].
 var biosMappings = []dialect.URIMapping{
 	{From: system + "/Bios", To: "/redfish/v1/systems/{system}/bios", TrailingSlash: true},
 	{From: system + "/Bios/Settings", To: "/redfish/v1/systems/{system}/bios/settings", TrailingSlash: true},
 }
 
-// hidden is what no iLO has [V docs: resmap of iLO 5, 6 and 7 lists none of it].
+// hidden has the URIs that no iLO has [V docs: resmap of iLO 5, 6 and 7 lists none of
+// them].
 var hidden = []string{
-	"/redfish/v1/AccountService/Accounts/{account}/Actions", // the type of its accounts has none: transforms.go
+	"/redfish/v1/AccountService/Accounts/{account}/Actions", // the version of ManagerAccount has none: transforms.go
 	"/redfish/v1/JobService", "/redfish/v1/EventService/SSE", "/redfish/v1/UpdateService/MultipartUpload",
 	system + "/Actions/ComputerSystem.SetDefaultBootOrder", chassis + "/Controls", chassis + "/TrustedComponents", chassis + "/Drives",
 	system + "/Boot/Certificates", system + "/Memory/{dimm}/EnvironmentMetrics", system + "/Processors/{processor}/EnvironmentMetrics",

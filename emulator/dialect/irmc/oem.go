@@ -19,16 +19,16 @@ const (
 	reset    = systems + "/Actions/ComputerSystem.Reset"
 )
 
-// resetKinds are the values of the vendor's own reset [V] collection:
+// resetKinds maps the values of the OEM reset to reset types [V] collection:
 // irmc_powerstate.
 var resetKinds = []struct{ is, means string }{
 	{"PowerOn", "On"}, {"PowerOff", "ForceOff"}, {"PowerCycle", "PowerCycle"}, {"GracefulPowerOff", "GracefulShutdown"},
 	{"ImmediateReset", "ForceRestart"}, {"GracefulReset", "GracefulRestart"}, {"PulseNmi", "Nmi"}, {"PressPowerButton", "PushPowerButton"},
 }
 
-// extensions returns what only this vendor's service has. Left out are its
-// attributes (iRMCConfiguration/Attributes), certificates of its own form, SCCI,
-// and updates by FWUpdate and TFTP; firmware comes by SimpleUpdate.
+// extensions returns the OEM resources and actions that provisioning uses. A real iRMC
+// also has attributes (iRMCConfiguration/Attributes), OEM certificates, SCCI, and
+// updates by FWUpdate and TFTP; here SimpleUpdate updates the firmware.
 func extensions(n names) dialect.OEM {
 	oem := systems + "/Oem/" + n.oem
 	media := oem + "/VirtualMedia"
@@ -66,15 +66,15 @@ func extensions(n names) dialect.OEM {
 			}, Writable: []string{"RemoteMountEnabled", "CDImage/*", "HDImage/*"}},
 			// [V] provider: storage_volume_helpers.go.
 			{URI: systems + "/Storage/{storage}/Oem/" + n.oem + "/RAIDCapabilities", Type: typed("RAIDCapabilities"), Name: "RAID Capabilities", Read: raidCapabilities},
-			// [V] provider: task.go; what the log is made of is [K].
+			// [V] provider: task.go; [K] for the content of the log.
 			{URI: task + "/Oem/" + n.oem + "/Logs", Type: typed("TaskLogs"), Name: "Logs", Set: []dialect.PropertyRule{{Path: "Entries", From: task + "#Messages"}}},
-			// [V] provider: common_bios.go: while settings wait, those are what the
-			// settings are; while none do, all that can be written are.
+			// [V] provider: common_bios.go: the settings resource has the pending settings,
+			// or, while none is pending, all that can be written.
 			{URI: settings, Type: "Bios.v1_2_3.Bios", BasedOn: settings, PassedMethods: []string{"PATCH", "DELETE"}, Read: writableSettings},
 		},
 		Actions: []dialect.Action{
 			{ResourceURI: systems, Name: n.prefix + "ComputerSystem.Reset", Parameters: []dialect.Parameter{{Name: n.prefix + "ResetType", Required: true}}},
-			{ // [V] collection: irmc_connectvm. Which of the words fit at a time is not told.
+			{ // [V] collection: irmc_connectvm. The allowable values are not shown.
 				ResourceURI: systems, Name: n.prefix + "ComputerSystem.VirtualMedia",
 				Parameters: []dialect.Parameter{{Name: n.prefix + "VirtualMediaAction", Required: true, AllowableValues: []string{"ConnectCD", "DisconnectCD", "ConnectHD", "DisconnectHD"}}},
 				Effects:    []dialect.Effect{{Hook: mount(n)}},
@@ -87,7 +87,7 @@ func extensions(n names) dialect.OEM {
 					{Name: "ReadMode", AllowableValues: []string{"NoReadAhead", "ReadAhead", "Adaptive"}},
 					{Name: "WriteMode", AllowableValues: []string{"WriteThrough", "WriteBack", "AlwaysWriteBack"}},
 					{Name: "DriveCacheMode", AllowableValues: []string{"Enabled", "Disabled", "Unchanged"}},
-					// What the standard has is taken as well.
+					// A standard body is accepted as well.
 					{Name: "DisplayName"}, {Name: "StripSizeBytes", Type: dialect.IntegerParameter}, {Name: "Links", Type: dialect.ObjectParameter}, {Name: "VolumeType"},
 					{Name: "InitializeMethod"}, {Name: "ReadCachePolicy"}, {Name: "WriteCachePolicy"}, {Name: "MediaSpanCount", Type: dialect.IntegerParameter},
 					{Name: "Encrypted", Type: dialect.BooleanParameter}, {Name: "@Redfish.OperationApplyTime"},
@@ -121,9 +121,8 @@ func image() map[string]any {
 	}
 }
 
-// mount inserts the image that the vendor's own resource of virtual media names.
-// The lab fetches by HTTP and HTTPS: a share of NFS or SMB is rejected with an
-// error.
+// mount inserts the image that the OEM resource of virtual media names. Images are
+// fetched by HTTP and HTTPS: an NFS or SMB share is rejected.
 func mount(n names) func(dialect.ActionCall) (dialect.Effect, error) {
 	return func(c dialect.ActionCall) (dialect.Effect, error) {
 		action, _ := c.Body[n.prefix+"VirtualMediaAction"].(string)
@@ -172,8 +171,8 @@ func raidCapabilities(l dialect.HookContext) map[string]any {
 	return map[string]any{"RAIDLevels": levels}
 }
 
-// writableSettings returns what the settings resource shows while no settings wait
-// to be applied.
+// writableSettings returns the content of the settings resource while no setting is
+// pending.
 func writableSettings(l dialect.HookContext) map[string]any {
 	if l.Machine.Firmware.Pending() != nil || l.Machine.Profile.Firmware.Model == nil {
 		return nil
@@ -188,7 +187,7 @@ func writableSettings(l dialect.HookContext) map[string]any {
 	return map[string]any{"Attributes": out}
 }
 
-// Words of volumes as the standard has them.
+// Volume policies, from the OEM values to the standard's.
 var (
 	reads  = map[string]string{"NoReadAhead": "Off", "ReadAhead": "ReadAhead", "Adaptive": "AdaptiveReadAhead"}
 	writes = map[string]string{"WriteThrough": "WriteThrough", "WriteBack": "ProtectedWriteBack", "AlwaysWriteBack": "UnprotectedWriteBack"}
@@ -197,7 +196,7 @@ var (
 
 // createVolume translates a volume in the vendor's properties into a POST to the
 // standard collection of volumes. Drives are named by enclosure and slot, "0-3", or
-// by slot, in groups of which each is a span.
+// by slot; each group of drives is a span.
 func createVolume(c dialect.ActionCall) (dialect.Effect, error) {
 	body := map[string]any{}
 	for name, v := range c.Body {
@@ -239,8 +238,8 @@ func createVolume(c dialect.ActionCall) (dialect.Effect, error) {
 	return dialect.Effect{Requests: []dialect.StandardRequest{{Method: "POST", URI: volumes, Body: body}}}, nil
 }
 
-// drive returns a link to the standard resource of a drive of the controller that a
-// call is about.
+// drive returns a link to the standard resource of a drive of the controller whose
+// action is called.
 func drive(c dialect.ActionCall, slot string) map[string]any {
 	return map[string]any{"@odata.id": strings.NewReplacer("{system}", c.Variables["system"], "{storage}", c.Variables["storage"]).Replace(drives) + "/Disk." + slot}
 }

@@ -12,20 +12,20 @@ const (
 	drives  = systems + "/Storage/{storage}/Drives"
 )
 
-// applyTimes are the apply times of BIOS settings: [V] common_bios.go knows no
-// other.
+// applyTimes are the apply times of BIOS settings [V] common_bios.go.
 var applyTimes = []firmware.ApplyTime{firmware.OnReset}
 
 func protocol() dialect.Protocol {
 	q := dialect.AllQueries
-	q.Excerpt, q.MaxLevels = false, 1 // [V] collection: $expand=Members is asked for; what it does not know is ignored
+	q.Excerpt, q.MaxLevels = false, 1 // [V] collection sends $expand=Members; unknown parameters are ignored
 	q.Unknown = dialect.Ignored
 	return dialect.Protocol{
 		Queries: q,
-		// [V] provider: If-Match goes with every PATCH of these, and gofish#174 says
-		// what comes without it. It goes with those of accounts, too, which are not
-		// here because their DELETE goes without. Clients that send none, as sushy
-		// does for BIOS settings, cannot change those here, nor on a real one.
+		// [V] provider sends If-Match with every PATCH of these types, and gofish#174 has
+		// the response without it. It sends If-Match with a PATCH of accounts too; they
+		// are missing here because it deletes them without. Clients that send no
+		// If-Match, such as sushy for BIOS settings, cannot change those, nor on a real
+		// iRMC.
 		ETags: dialect.ETags{IfMatchRequired: []string{"ComputerSystem", "Bios", "UpdateService",
 			"FTSBootConfig", "FsasBootConfig", "FTSVirtualMedia", "FsasVirtualMedia"}},
 	}
@@ -35,22 +35,22 @@ func presentation(n names) dialect.Presentation {
 	oem := "Oem/" + n.oem
 	return dialect.Presentation{
 		URIMappings: []dialect.URIMapping{
-			// [V] provider: the manager has them.
+			// [V] provider: virtual media are below the manager.
 			{From: systems + "/VirtualMedia", To: "/redfish/v1/Managers/{manager}/VirtualMedia"},
-			// [K] drives are numbers.
+			// [K] IDs of drives are numbers.
 			{From: drives + "/Disk.{n}", To: drives + "/{n}"},
 		},
 		Hidden: []string{
 			"/redfish/v1/JobService", "/redfish/v1/ComponentIntegrity", // [K]
 			"/redfish/v1/UpdateService/SoftwareInventory", "/redfish/v1/Chassis/{chassis}/TrustedComponents", "/redfish/v1/Chassis/{chassis}/Controls", // [K]
 			systems + "/Boot/Certificates", systems + "/VirtualMedia/{slot}/Certificates", // [K]
-			// [V] common_bios.go: who wants a boot order writes the attribute
-			// PersistentBootConfigOrder. It is not among the attributes here, whose
-			// values are texts and numbers; the order is that of BootOptions.
+			// [V] common_bios.go: clients write the boot order in the BIOS attribute
+			// PersistentBootConfigOrder, whose value is a list. BIOS attributes are texts
+			// and numbers here, so that it is missing; the boot order is in BootOrder.
 		},
 		Transforms: []dialect.Transform{
 			{ResourceType: "ServiceRoot", Set: []dialect.PropertyRule{{Path: oem, Value: map[string]any{
-				"@odata.type": "#" + n.prefix + "ServiceRoot.v1_0_0." + n.prefix + "ServiceRoot", // [V] provider: whether Oem.Fsas is there tells the generations
+				"@odata.type": "#" + n.prefix + "ServiceRoot.v1_0_0." + n.prefix + "ServiceRoot", // [V] provider distinguishes the generations by Oem.Fsas
 			}}}},
 			{ResourceType: "ComputerSystem", Set: []dialect.PropertyRule{
 				{Path: oem, Value: map[string]any{
@@ -65,7 +65,7 @@ func presentation(n names) dialect.Presentation {
 				{Path: oem + "/MainBoard/SerialNumber", From: "SerialNumber"},
 			}, Remove: []string{"Boot/HttpBootUri", "Boot/AliasBootOrder", "Boot/AliasBootOrder@Redfish.AllowableValues", "Boot/AutomaticRetryConfig",
 				"Boot/AutomaticRetryConfig@Redfish.AllowableValues", "Boot/AutomaticRetryAttempts", "Boot/RemainingAutomaticRetryAttempts"}}, // [K]
-			// [V] host_reset.go waits until this is true, and then until it is false.
+			// [V] host_reset.go waits until this becomes true, and then false.
 			{ResourceType: "Bios", Set: []dialect.PropertyRule{
 				{Path: oem + "/IsBiosInPostPhase", From: systems + "#BootProgress/LastState", Value: true, Map: map[string]any{
 					"None": false, "OSBootStarted": false, "OSRunning": false, "SetupEntered": false, "OEM": false,
@@ -77,7 +77,7 @@ func presentation(n names) dialect.Presentation {
 			}},
 			{ResourceType: "Drive", Set: []dialect.PropertyRule{{Path: "Location", From: "Id", Map: driveLocations(), Otherwise: dialect.LeaveUnchanged}}},
 			{ResourceType: "VirtualMedia", Remove: []string{"EjectPolicy", "VerifyCertificate"}}, // [K]
-			// [V] collection: irmc_task; task.go: logs are at an address of their own.
+			// [V] collection: irmc_task; task.go: a task has a URI for its log.
 			{ResourceType: "Task", Set: []dialect.PropertyRule{
 				{Path: oem + "/StatusOEM", From: "TaskState", Map: map[string]any{"Completed": "Completed", "Exception": "Failed", "Cancelled": "Cancelled", "New": "Pending"}, Value: "Running"},
 				{Path: oem + "/TotalProgressPercent", From: "PercentComplete"},
@@ -86,7 +86,7 @@ func presentation(n names) dialect.Presentation {
 			}},
 		},
 		RejectRules: []dialect.RejectRule{
-			// [V] collection: irmc_setnextboot: with None nothing else may be sent.
+			// [V] collection: irmc_setnextboot: None excludes other properties.
 			{ResourceType: "ComputerSystem", Method: "PATCH", OneOf: map[string][]string{"Boot/BootSourceOverrideTarget": {"None"}},
 				SendsAny: []string{"Boot/BootSourceOverrideEnabled", "Boot/BootSourceOverrideMode"}, Status: 500,
 				Message: baseMessage("InternalError", "The service has failed; %1 cannot be sent with this target.")},

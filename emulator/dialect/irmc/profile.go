@@ -12,11 +12,11 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
-// Profiles are how eLCM reads and sets what a server is configured as: one is
-// made on request, kept, read, and deleted; another one is carried out. Both are
-// sessions, which are jobs here [V] collection: irmc_profiles, irmc_raid,
-// module_utils/irmc.py. BIOS and RAID are what they are of here; a real one
-// starts the server to have its settings applied, which here somebody else does.
+// eLCM reads and writes the configuration of a server as profiles: a client makes it
+// store a profile, reads it and deletes it, or makes it apply another one. Both start
+// eLCM sessions, which are tasks here [V] collection: irmc_profiles, irmc_raid,
+// module_utils/irmc.py. Profiles have BIOS and RAID here. A real eLCM starts the
+// server to apply BIOS settings; here the client has to start it.
 
 const (
 	elcm    = "/rest/v1/Oem/eLCM"
@@ -24,8 +24,7 @@ const (
 	session = "/sessionInformation/{task}"
 )
 
-// profileStores has the profiles by their paths, with the names under which they
-// are stored.
+// profileStores has the names under which profiles are stored, by their paths.
 var profileStores = map[string]string{
 	"Server/SystemConfig/BiosConfig":                  "BiosConfig",
 	"Server/HWConfigurationIrmc":                      "HWConfigurationIrmc",
@@ -104,7 +103,7 @@ func makeProfile(c dialect.ActionCall) (dialect.Effect, error) {
 	return opened(dialect.Effect{Store: map[string]any{storedAs(name): map[string]any{"Server": server}}}, "read "+name), nil
 }
 
-// groups are the parts of a BIOS configuration, by the menus of its attributes.
+// groups are the parts of a BIOS configuration, by the menus of the attributes.
 var groups = []struct{ menu, name string }{
 	{"./Advanced/CPU", "CpuConfig"}, {"./Advanced/Memory", "MemoryConfig"}, {"./Advanced/PCI", "PciConfig"}, {"./Advanced/Onboard", "OnboardDevicesConfig"},
 	{"./Advanced/Console", "ConsoleRedirectionConfig"}, {"./Advanced/USB", "UsbConfig"}, {"./Advanced/Network", "NetworkStackConfig"},
@@ -216,9 +215,9 @@ func applyProfile(c dialect.ActionCall) (dialect.Effect, error) {
 	return opened(dialect.Effect{Requests: steps}, "apply"), nil
 }
 
-// adapterRequests returns the requests that configure one controller as a profile
-// says: volumes are deleted before others are made, which take unused drives where
-// the profile names none.
+// adapterRequests returns the requests that configure one controller as a profile asks.
+// They delete volumes before they create others. A volume for which the profile names
+// no drives gets unused ones.
 func adapterRequests(c dialect.ActionCall, a any) ([]dialect.StandardRequest, error) {
 	id, _ := lookup(a, "@AdapterId").(string)
 	id = strings.TrimPrefix(id, "RAIDAdapter")

@@ -1,10 +1,10 @@
-// Package irmc is the dialect of Fujitsu's iRMC: S5, and S6, which Fsas
-// Technologies sells and whose names are those of Fsas.
+// Package irmc has the dialects of Fujitsu's iRMC S5, and of iRMC S6, which Fsas
+// Technologies sells and which has OEM names of Fsas.
 //
-// Sources, named beside each datum: provider is
+// The evidence is beside each datum. Sources by short names: provider is
 // https://github.com/fujitsu/terraform-provider-irmc-redfish, collection is
 // https://github.com/fujitsu/fujitsu-ansible-irmc-integration. [V] was read
-// there or in the table of vendors; [K] is from experience and a lead only.
+// there or in docs/vendors.md; [K] is known from use and has no such source.
 package irmc
 
 import (
@@ -15,14 +15,14 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// Of the rows of the table of vendors the records say nothing about: the licence
-// of virtual media, without which a real one refuses to mount [K]; eLCM's is
-// there, and its status says so. HTTP is off in both generations. Secure boot is
-// as the standard has it, and timings are those of the profiles.
+// These differ from a real iRMC: virtual media need no licence, without which a real
+// one rejects a mount [K]; the licence of eLCM is installed, as its status shows. HTTP
+// is disabled in both generations. Secure boot is the standard's, and timings are those
+// of the profiles.
 
 // names are the names that differ between the two generations.
 type names struct {
-	oem    string // property of Oem, and segment of addresses
+	oem    string // property of Oem, and segment of URIs
 	prefix string // of actions and their parameters
 }
 
@@ -42,8 +42,8 @@ var S6 = record(names{"Fsas", "Fsas"}, func(r *dialect.Record) { // [V] provider
 	r.RedfishVersion = "1.15.0"                                 // [K]
 	r.Protocol.Registries = map[string]string{"Base": "1.13.0"} // [K]
 	r.BMC.Key = bmc.P256                                        // [K]
-	// [V] release notes of 2.00: IPMI over LAN is off until somebody switches it
-	// on, and HTTP is gone.
+	// [V] release notes of 2.00: IPMI over LAN is disabled by default, and HTTP is
+	// removed.
 	r.BMC.Network.IPMI.On = false
 	r.IPMI.CipherSuites, r.IPMI.DisabledSuites = []byte{17}, []byte{3}
 })
@@ -51,21 +51,21 @@ var S6 = record(names{"Fsas", "Fsas"}, func(r *dialect.Record) { // [V] provider
 func record(n names, change func(r *dialect.Record)) dialect.Record {
 	r := dialect.Record{
 		SystemID: "0", ManagerID: "iRMC", ChassisID: "0", // [V] provider, collection
-		ResetTypes: []machine.ResetKind{ // [K]; the vendor's own action is [V]
+		ResetTypes: []machine.ResetKind{ // [K]; those of the OEM action are [V]
 			machine.ResetOn, machine.ForceOff, machine.GracefulShutdown, machine.GracefulRestart, machine.ForceRestart,
 			machine.Nmi, machine.PushPowerButton, machine.PowerCycle,
 		},
 		BootTargets:    []machine.SourceKind{machine.None, machine.Pxe, machine.Cd, machine.Hdd, machine.BiosSetup}, // [V] collection: irmc_setnextboot
-		RedundantReset: dialect.RejectRedundant,                                                                     // [K] "not allowed now": what the state of power lets be done is listed alone
+		RedundantReset: dialect.RejectRedundant,                                                                     // [K] the allowable values are those that the power state allows
 		MaxImageBytes:  256 << 20,
 		BMC:            bmcSpec(),
 		Protocol:       protocol(),
 		Presentation:   presentation(n),
 		OEM:            extensions(n),
-		// [V] resource_virtual_media.go polls Inserted after a 2xx: the image is
-		// there a little later, but no task tells of it.
+		// [V] resource_virtual_media.go polls Inserted after a 2xx: the image is inserted
+		// a little later, without a task.
 		Media: dialect.Media{},
-		// [V] common_bios.go: settings are applied during POST, nothing else is told.
+		// [V] common_bios.go: settings are applied during POST.
 		BIOS: dialect.BIOS{ApplyTimes: applyTimes},
 		Logs: dialect.Logs{System: "SystemEventLog", Manager: "InternalEventLog"}, // [V] collection: irmc_eventlog
 		IPMI: ipmi(),
@@ -76,7 +76,7 @@ func record(n names, change func(r *dialect.Record)) dialect.Record {
 
 func bmcSpec() bmc.Spec {
 	return bmc.Spec{
-		// [V] resource_virtual_media.go: .iso goes to 0, .img to 1.
+		// [V] resource_virtual_media.go: slot 0 is for .iso, slot 1 for .img.
 		Slots: []bmc.SlotSpec{
 			{ID: "0", Name: "Virtual CD", Types: []string{"CD", "DVD"}},
 			{ID: "1", Name: "Virtual HD", Types: []string{"USBStick"}},
@@ -85,7 +85,7 @@ func bmcSpec() bmc.Spec {
 		SessionTimeout: 5 * time.Minute, // [K]
 		Log:            bmc.LogSpec{Size: 2000, Full: bmc.Wraps},
 		Audit:          bmc.LogSpec{Size: 1000, Full: bmc.Wraps},
-		// [V] common.go: a client waits for up to ten minutes until it is back.
+		// [V] common.go: a client waits up to ten minutes for the restarted BMC.
 		Life:          bmc.LifeSpec{Leave: 3 * time.Second, Offline: 90 * time.Second, Start: 40 * time.Second},
 		Collect:       60 * time.Second,
 		TaskRetention: bmc.TaskRetention{Ended: 24 * time.Hour, Delivered: 10 * time.Minute}, // [K]
@@ -102,7 +102,7 @@ func bmcSpec() bmc.Spec {
 			Policy: bmc.Policy{
 				MinPassword: 12, MaxPassword: 32, // [V] user_account.md: 12 at least
 				FailureLogThreshold: 3, AbsoluteSessionTimeout: 24 * time.Hour,
-				// [K] nothing is locked as new.
+				// [K] lockout is disabled by default.
 			},
 		},
 	}

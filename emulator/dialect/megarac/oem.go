@@ -9,12 +9,12 @@ const (
 	mediaOff    = "Disabled"
 )
 
-// extensions is what only a MegaRAC has.
+// extensions returns the OEM resources and properties of a MegaRAC.
 var extensions = dialect.OEM{
 	Resources: []dialect.Resource{{
-		// The system as it will be: boots are set here as well as there [V: mockup;
-		// libredfish, set_boot_order]. What is set is so at once, and counts at the
-		// next start.
+		// The settings resource of the system, in which clients can set the boot override
+		// and boot order too [V: mockup; libredfish, set_boot_order]. A PATCH takes effect
+		// at once, and counts at the next start.
 		URI: settings, Type: "ComputerSystem.v1_17_0.ComputerSystem", Name: "System Settings", Privilege: "ConfigureComponents",
 		Set: []dialect.PropertyRule{
 			{Path: "Boot", From: system + "#Boot"}, {Path: "AssetTag", From: system + "#AssetTag"},
@@ -26,7 +26,7 @@ var extensions = dialect.OEM{
 		Writable: []string{"AssetTag"},
 	}},
 	Actions: []dialect.Action{{
-		// [V: mockup; scripts, which put it on before they insert an image]
+		// [V: mockup; scripts, which enable it before they insert an image]
 		ResourceURI: manager, Name: "AMIVirtualMedia.EnableRMedia", Parameters: []dialect.Parameter{{Name: "RMediaState", Required: true, AllowableValues: []string{"Enable", "Disable"}}},
 		Effects: []dialect.Effect{
 			{When: map[string][]string{"RMediaState": {"Enable"}}, Store: map[string]any{storedMedia: nil}},

@@ -23,7 +23,7 @@ var presentation = dialect.Presentation{
 				"@odata.type": "#Settings.v1_2_2.Settings", "SettingsObject": map[string]any{"@odata.id": settings},
 			}}, {Path: "Oem/Ami", Value: map[string]any{"@odata.type": "#AMIBIOSInventoryCRC.v1_0_0.AMIBIOSInventoryCRC", "RtpVersion": "13.03"}}}, // [V: mockup]
 		},
-		{ResourceType: "ComputerSystem", URI: settings, Remove: []string{"@Redfish.Settings", "Oem"}}, // it is those
+		{ResourceType: "ComputerSystem", URI: settings, Remove: []string{"@Redfish.Settings", "Oem"}}, // it is the settings resource
 		{ResourceType: "Manager", Set: []dialect.PropertyRule{
 			{Path: "Oem/Ami/@odata.type", Value: "#AMIManager.v1_0_0.AMIManager"}, // [V: mockup]
 			{Path: "Oem/Ami/VirtualMedia/RMediaStatus", Value: "Enabled"},         // [V: scripts]
@@ -35,13 +35,13 @@ var presentation = dialect.Presentation{
 		{ResourceType: "VirtualMedia", Remove: []string{"VerifyCertificate", "Certificates"}},              // [K]
 	},
 	RejectRules: []dialect.RejectRule{
-		// Remote media have to be on [V: scripts; K for the message].
+		// Remote media must be enabled [V: scripts; K for the message].
 		{
 			ResourceType: "VirtualMedia", Method: "VirtualMedia.InsertMedia", Stored: map[string][]string{storedMedia: {mediaOff}}, Status: 503,
 			Message: dialect.VendorMessage{Registry: "Ami", Version: "1.0.0", Key: "RemoteMediaDisabled", Text: "Remote media support is disabled.", Resolution: "Enable it by the manager's action AMIVirtualMedia.EnableRMedia."},
 		},
-		// How the image comes has to be said [V: scripts; reference; and sushy 4.3,
-		// which goes by this very message of Base 1.5].
+		// The transfer protocol is required [V: scripts; reference; sushy 4.3 looks for
+		// this message of Base 1.5].
 		{
 			ResourceType: "VirtualMedia", Method: "VirtualMedia.InsertMedia", Missing: []string{"TransferProtocolType"},
 			Message: dialect.VendorMessage{Registry: "Base", Version: "1.5.0", Key: "ActionParameterMissing", Text: "The action needs the parameter %1, which was not sent.", Resolution: "Send the parameter."},

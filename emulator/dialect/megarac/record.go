@@ -1,8 +1,8 @@
-// Package megarac is the dialect of AMI's MegaRAC SP-X, which BMCs of several
-// makers run: Gigabyte, ASRock Rack, Lenovo's SR635 and SR655, NVIDIA's DGX.
+// Package megarac has the dialect of AMI's MegaRAC SP-X, which BMCs of several makers
+// run: Gigabyte, ASRock Rack, Lenovo's SR635 and SR655, NVIDIA's DGX.
 //
-// Evidence stands behind each datum: [V] was read in a public source, [K] is a
-// lead. Sources by short names:
+// The evidence is beside each datum: [V] was read in a public source, [K] is known
+// from use and has no such source. Sources by short names:
 //
 //	mockup    NVIDIA/libredfish, tests/mockups/nvidia_viking: a DGX H100, whose
 //	          Redfish is AMI's
@@ -13,11 +13,11 @@
 //	ironic    openstack/ironic, drivers/modules/redfish/management.py
 //	reference docs/vendors.md, the tables of features by vendor
 //
-// What is of a real one and not here, and why:
-//   - $expand that drops required properties, and dates of the year 0: switches
-//     of their own (quirks), not habits of each board.
-//   - UserName and Password that InsertMedia needs on DGX: of one model.
-//   - Storage is limited (reference): a controller without RAID.
+// These differ from some boards:
+//   - $expand keeps required properties, and dates are valid: the quirks expand-broken
+//     and dates-bad are for boards on which they are not.
+//   - InsertMedia needs no UserName and Password, as it does on DGX alone.
+//   - Storage is a controller without RAID: on real boards it is limited (reference).
 package megarac
 
 import (
@@ -48,7 +48,7 @@ func record() dialect.Record {
 	r.BMC.Life = bmc.LifeSpec{Leave: 2 * time.Second, Offline: 80 * time.Second, Start: 60 * time.Second} // [K]
 	a := &r.BMC.Accounts
 	a.Most, a.NameMax = 15, 16                         // [K: IPMI's users]
-	a.Policy.MinPassword, a.Policy.MaxPassword = 8, 20 // [V: mockup for the most; the least there is the site's]
+	a.Policy.MinPassword, a.Policy.MaxPassword = 8, 20 // [V: mockup for the maximum; its minimum is configured by the site]
 	// [V: mockup, AccountService]
 	a.Policy.LockoutThreshold, a.Policy.LockoutDuration, a.Policy.LockoutCounterResetAfter, a.Policy.FailureLogThreshold = 5, 30*time.Second, 30*time.Second, 3
 	r.ResetTypes = []machine.ResetKind{ // [K]
@@ -58,23 +58,23 @@ func record() dialect.Record {
 		machine.None, machine.Pxe, machine.Cd, machine.Usb, machine.Hdd, machine.BiosSetup, machine.UefiTarget, machine.UefiBootNext, machine.UefiHTTP,
 	}
 	r.Logs = dialect.Logs{System: "BIOS" /* [K] */, Manager: "SEL" /* [V: libredfish] */}
-	// Settings are shown as all will be [V: mockup, Bios/SD].
+	// The settings resource shows all attributes with their future values [V: mockup,
+	// Bios/SD].
 	r.BIOS = dialect.BIOS{ApplyTimes: []firmware.ApplyTime{firmware.OnReset}, SettingsShowAll: true}
 	r.Media.AsyncInsert = true // insertions are tasks [V: scripts]
 	r.Protocol = dialect.Protocol{
-		// [V: mockup, Registries; Base there is 1.12.0, and 1.5 is what sushy 4.3 has
-		// met]
+		// [V: mockup, Registries, but with Base 1.12.0; sushy 4.3 expects Base 1.5]
 		Registries: map[string]string{"Base": "1.5.0", "TaskEvent": "1.0.1", "Update": "1.0.1"},
 		// [V: mockup, ProtocolFeaturesSupported]
 		Queries: dialect.Queries{
 			Select: true, Filter: true, Only: true, Excerpt: true, ExpandAll: true, ExpandLinks: true, ExpandRest: true, MaxLevels: 5,
 			Unknown: dialect.Ignored, // [K]
 		},
-		// A PATCH without If-Match is refused [V: gofish #171, of an SR655; libredfish,
+		// A PATCH without If-Match is rejected [V: gofish #171, of an SR655; libredfish,
 		// which sends * with every PATCH, that of Bios/SD and SecureBoot too; ansible
-		// #6434, of Bios/SD of a Gigabyte]. A DELETE is not [K]. Clients that write
-		// BIOS or SecureBoot without it, as sushy before 4.6 does, are refused here as
-		// there.
+		// #6434, of Bios/SD of a Gigabyte]. A DELETE is not [K]. Clients that write BIOS
+		// or SecureBoot without it, such as sushy before 4.6, are rejected, as by a real
+		// BMC.
 		ETags: dialect.ETags{IfMatchRequired: []string{"*"}, DeleteWithoutIfMatch: true},
 		Messages: map[string]dialect.VendorMessage{"PreconditionRequired": {
 			Registry: "Ami", Version: "1.0.0", Key: "PreconditionHeaderMissing", // [V: gofish #171]

@@ -2,11 +2,11 @@ package openbmc
 
 import "github.com/metalab-dev/metalab/emulator/dialect"
 
-// extensions returns what only bmcweb has.
+// extensions returns the URIs that bmcweb adds.
 func extensions() dialect.OEM {
 	return dialect.OEM{
-		// [V] storage.hpp: the collection of storage is at the root as well, and
-		// Redfish 1.9 allows it there.
+		// [V] storage.hpp: the Storage collection is below the service root as well,
+		// where Redfish 1.9 allows it.
 		URIAliases: []dialect.URIMapping{{From: "/redfish/v1/Storage", To: systems + "/Storage"}},
 	}
 }

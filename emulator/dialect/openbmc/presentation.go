@@ -12,7 +12,7 @@ const (
 
 func uriMappings() []dialect.URIMapping {
 	return []dialect.URIMapping{
-		// [V] virtual_media.hpp: the manager has them, and the manager alone.
+		// [V] virtual_media.hpp: only the manager has virtual media.
 		{From: systems + "/VirtualMedia", To: slots},
 		// [V] update_service.hpp.
 		{From: updates + "/Upload", To: updates + "/update"},
@@ -28,8 +28,8 @@ func hidden() []string {
 		"/redfish/v1/AccountService/Accounts/{account}/Certificates",
 		"/redfish/v1/EventService/Subscriptions/{subscription}/Certificates",
 		updates + "/SoftwareInventory",
-		// systems.hpp: a system links to processors, memory, storage, logs and its
-		// BIOS; of its ports only fabric adapters are told.
+		// systems.hpp: a system links to processors, memory, storage, logs and its BIOS,
+		// and of its network ports only to fabric adapters.
 		systems + "/BootOptions",
 		systems + "/Boot/Certificates",
 		systems + "/SecureBoot",
@@ -37,10 +37,10 @@ func hidden() []string {
 		systems + "/NetworkInterfaces",
 		systems + "/Actions/ComputerSystem.SetDefaultBootOrder",
 		systems + "/VirtualMedia/{slot}/Certificates",
-		// The first slot is the browser's: it can only be told to let go.
+		// The first slot belongs to the browser: clients can only eject it.
 		systems + "/VirtualMedia/Slot_0/Actions/VirtualMedia.InsertMedia",
 		systems + "/VirtualMedia/Slot_0/InsertMediaActionInfo",
-		// virtual_media.hpp has no resource of the action's inputs.
+		// virtual_media.hpp has no ActionInfo.
 		systems + "/VirtualMedia/Slot_1/InsertMediaActionInfo",
 		// bios.hpp: ResetBios and nothing else.
 		systems + "/Bios/Settings",
@@ -61,47 +61,46 @@ func hidden() []string {
 	}
 }
 
-// registry is the attribute registry of the servers' BIOS, which the service does
-// not show.
+// registry is the URI of the BIOS attribute registry, which is hidden.
 const registry = "BiosAttributeRegistryOpenBMC.v1_0_0"
 
 func transforms() []dialect.Transform {
 	return []dialect.Transform{
-		// [V] service_root.hpp: neither vendor nor product is told.
+		// [V] service_root.hpp: there is neither Vendor nor Product.
 		{ResourceType: "ServiceRoot", Remove: []string{"Vendor", "Product"}},
 		{
 			ResourceType: "ComputerSystem",
 			Remove: []string{
-				// [V] systems.hpp: what there is of Boot is the override, the retries and
-				// StopBootOnFault.
+				// [V] systems.hpp: Boot has the override, the retries and StopBootOnFault
+				// alone.
 				"Boot/BootOrder", "Boot/BootOrder@Redfish.AllowableValues", "Boot/BootOptions", "Boot/BootNext", "Boot/BootOrderPropertySelection",
 				"Boot/AliasBootOrder", "Boot/AliasBootOrder@Redfish.AllowableValues", "Boot/HttpBootUri", "Boot/Certificates",
 				"Boot/UefiTargetBootSourceOverride", "Boot/BootSourceOverrideEnabled@Redfish.AllowableValues",
-				// [V] resets are told of by their ActionInfo alone.
+				// [V] only the ActionInfo lists the reset types.
 				"Actions/#ComputerSystem.Reset/ResetType@Redfish.AllowableValues",
 				"HostName", "HostingRoles", "PowerOnDelaySeconds", "PowerCycleDelaySeconds", "TrustedModules", "Links/TrustedComponents",
 				"Links/TrustedComponents@odata.count", "VirtualMedia",
 			},
 			Set: []dialect.PropertyRule{
 				{Path: "Name", Value: "{system}"}, {Path: "Description", Value: "Computer System"},
-				// [V] systems.hpp: the console is that of SSH as well.
+				// [V] systems.hpp: the serial console is reached by SSH as well.
 				{Path: "SerialConsole/SSH", Value: map[string]any{"ServiceEnabled": true, "Port": 2200, "HotKeySequenceDisplay": "Press ~. to exit console"}},
 				{Path: "SerialConsole/MaxConcurrentSessions", Value: 15},
 			},
 		},
-		// [V] bios.hpp: a BIOS without attributes.
+		// [V] bios.hpp: Bios has no attributes.
 		{ResourceType: "Bios", Remove: []string{"Attributes", "AttributeRegistry", "@Redfish.Settings", "ResetBiosToDefaultsPending"}, Set: []dialect.PropertyRule{
 			{Path: "Name", Value: "BIOS Configuration"}, {Path: "Description", Value: "BIOS Configuration Service"},
-			{Path: "Id", Value: "BIOS"}, // against DSP0266, "Id": the address ends with Bios
+			{Path: "Id", Value: "BIOS"}, // against DSP0266, "Id": the URI ends with Bios
 		}},
 		{ResourceType: "Manager", Set: []dialect.PropertyRule{
 			{Path: "Name", Value: "OpenBmc Manager"}, {Path: "Description", Value: "Baseboard Management Controller"},
 			{Path: "GraphicalConsole", Value: map[string]any{"ServiceEnabled": true, "MaxConcurrentSessions": 4, "ConnectTypesSupported": []any{"KVMIP"}}},
-		}, Remove: []string{"Actions/#Manager.ResetToDefaults/@Redfish.ActionInfo"}}, // [V] managers.hpp: inline here, and only here
+		}, Remove: []string{"Actions/#Manager.ResetToDefaults/@Redfish.ActionInfo"}}, // [V] managers.hpp: only this action has allowable values inline
 		{ResourceType: "Manager", Set: []dialect.PropertyRule{{Path: "Actions/#Manager.ResetToDefaults/ResetType@Redfish.AllowableValues", Value: []any{"ResetAll"}}}},
 		{
 			ResourceType: "VirtualMedia",
-			// [V] virtual_media.hpp: what it says of a slot is this and no more.
+			// [V] virtual_media.hpp: a slot has no other properties.
 			Remove: []string{
 				"Password", "UserName", "VerifyCertificate", "EjectPolicy", "Status", "TransferMethod@Redfish.AllowableValues",
 				"TransferProtocolType@Redfish.AllowableValues", "Actions/#VirtualMedia.InsertMedia/TransferMethod@Redfish.AllowableValues",
@@ -116,7 +115,7 @@ func transforms() []dialect.Transform {
 		{ResourceType: "VirtualMedia", URI: systems + "/VirtualMedia/Slot_0", Set: []dialect.PropertyRule{
 			{Path: "TransferProtocolType", Value: "OEM"}, {Path: "Oem/OpenBMC/WebSocketEndpoint", Value: "/nbd/0"},
 		}},
-		// [V] task.hpp: the oldest of a hundred makes room; no time is told.
+		// [V] task.hpp: the oldest of a hundred tasks is removed; there is no timeout.
 		{ResourceType: "TaskService", Remove: []string{"TaskAutoDeleteTimeoutMinutes", "TaskMonitorAutoExpirySeconds", "Actions/#TaskService.DeleteAllCompletedTasks"}},
 		{ResourceType: "Storage", Remove: []string{"@Redfish.OperationApplyTimeSupport", "HotspareActivationPolicy"}},
 		{ResourceType: "UpdateService", Remove: []string{

@@ -1,9 +1,9 @@
-// Package openbmc is the dialect of OpenBMC: bmcweb and phosphor-ipmi-net as
-// their projects build them. Vendors who build their own from it may differ.
+// Package openbmc has the dialect of OpenBMC: bmcweb and phosphor-ipmi-net as their
+// projects build them. Firmware that vendors build from them may differ.
 //
-// Sources, named beside each datum: bmcweb is https://github.com/openbmc/bmcweb
-// (redfish-core/lib where no folder is named); [V] was read there, [K] is from
-// experience and a lead only.
+// The evidence is beside each datum: [V] was read in https://github.com/openbmc/bmcweb
+// (redfish-core/lib where no folder is named), [K] is known from use and has no such
+// source.
 package openbmc
 
 import (
@@ -16,27 +16,27 @@ import (
 
 // Record is the dialect of OpenBMC.
 //
-// It has no licences, because there are none, and no BIOS settings, which bmcweb
-// does not have without a BIOS manager of the platform.
+// It has no licences, and no BIOS settings: bmcweb has those only with a BIOS manager
+// of the platform.
 var Record = dialect.Record{
 	Name:           "openbmc",
 	Product:        "OpenBMC",
-	Vendor:         "OpenBMC",    // bodies show neither: see presentation.go
+	Vendor:         "OpenBMC",    // bodies omit product and vendor: see presentation.go
 	RedfishVersion: "1.17.0",     // [V] service_root.hpp
 	SystemID:       "system",     // [V] meson.options: redfish-system-uri-name
 	ManagerID:      "bmc",        // [V] meson.options: redfish-manager-uri-name
-	ChassisID:      "chassis",    // [V] mockups; boards name their own
+	ChassisID:      "chassis",    // [V] mockups; it differs by board
 	ManagerModel:   "OpenBmc",    // [V] managers.hpp
-	ResetTypes:     resetTypes(), // [V] systems.hpp: On and ForceOff, and what the board's chassis can do
+	ResetTypes:     resetTypes(), // [V] systems.hpp: On and ForceOff, and those that the chassis of the board supports
 	BootTargets:    bootTargets(),
-	RedundantReset: dialect.AcceptRedundant, // [K] D-Bus takes a transition that leads nowhere
+	RedundantReset: dialect.AcceptRedundant, // [K] D-Bus accepts a transition to the present state
 	MaxImageBytes:  64 << 20,                // [V] meson.options: http-body-limit, 30 MiB as built; boards raise it
 	BMC:            bmcSpec(),
 	Protocol:       protocol(),
 	Presentation: dialect.Presentation{
 		URIMappings: uriMappings(), Hidden: hidden(), Transforms: transforms(), RejectRules: rejectRules(),
-		// [V] redfish-core/src/error_messages.cpp: the first message is the error's
-		// code as well, which is what the standard's form has.
+		// [V] redfish-core/src/error_messages.cpp: error.code is the first message's, as
+		// in the standard.
 	},
 	OEM:   extensions(),
 	Media: dialect.Media{}, // [V] virtual_media.hpp: InsertMedia answers once the image is mounted
@@ -62,8 +62,8 @@ func bootTargets() []machine.SourceKind {
 func bmcSpec() bmc.Spec {
 	return bmc.Spec{
 		// [V] virtual_media.hpp, vmItemTemplate: both are CD and USBStick. The first
-		// is of the browser (proxy), the second takes a URI (legacy); their names
-		// are those of the service for virtual media [K].
+		// belongs to the browser (proxy), the second accepts a URI (legacy); the names
+		// are those of the virtual media service [K].
 		Slots: []bmc.SlotSpec{
 			{ID: "Slot_0", Name: "Virtual Removable Media", Types: []string{"CD", "USBStick"}},
 			{ID: "Slot_1", Name: "Virtual Removable Media", Types: []string{"CD", "USBStick"}},
@@ -74,10 +74,10 @@ func bmcSpec() bmc.Spec {
 		Audit:          bmc.LogSpec{Size: 1000, Full: bmc.Wraps},
 		Life:           bmc.LifeSpec{Leave: 3 * time.Second, Offline: 75 * time.Second, Start: 45 * time.Second}, // [K] an AST2600 with systemd
 		Collect:        60 * time.Second,
-		// [V] task.hpp: tasks are kept until a hundred newer ones are there; the
-		// service tells no time after which it forgets one.
+		// [V] task.hpp: a task remains until there are a hundred newer ones, and
+		// TaskService has no TaskAutoDeleteTimeoutMinutes.
 		TaskRetention: bmc.TaskRetention{Ended: 30 * 24 * time.Hour, Delivered: 5 * time.Minute},
-		Key:           bmc.P256, // [V] include/ssl_key_handler.hpp: secp384r1; one curve is as good as the other here
+		Key:           bmc.P256, // [V] include/ssl_key_handler.hpp: secp384r1; the curve makes no difference here
 		Network: bmc.Network{
 			HTTPS: bmc.Service{On: true}, SSH: bmc.Service{Port: 22}, IPMI: bmc.Service{On: true}, KVM: bmc.Service{Port: 5900},
 			Media: bmc.Service{On: true, Port: 627}, SNMP: bmc.Service{Port: 161}, SSDP: bmc.Service{Port: 1900}, NTP: bmc.Service{Port: 123},
@@ -85,7 +85,7 @@ func bmcSpec() bmc.Spec {
 		},
 		Accounts: bmc.AccountSpec{
 			Most: 15, // [V] account_service.hpp: POST; phosphor-user-manager: maxSystemUsers less one
-			// [V] phosphor-user-manager: names that useradd takes; of IPMI 16.
+			// [V] phosphor-user-manager: names that useradd accepts; 16 bytes for IPMI.
 			NameMax: 30, NameNot: ":/@",
 			Types: []bmc.TypeSpec{{Type: bmc.ForRedfish}, {Type: bmc.ForIPMI, Name: 16, Password: 20}},
 			Policy: bmc.Policy{
@@ -93,7 +93,7 @@ func bmcSpec() bmc.Spec {
 				FailureLogThreshold: 3,
 				LockoutThreshold:    0, // [V] account_service.hpp; faillock's deny is 0 as built
 				LockoutDuration:     0,
-				// Sessions end when nobody uses them, and not before.
+				// Sessions end only when they are idle.
 				AbsoluteSessionTimeout: 24 * time.Hour,
 			},
 		},
@@ -103,9 +103,9 @@ func bmcSpec() bmc.Spec {
 func ipmi() dialect.IPMI {
 	return dialect.IPMI{
 		Manufacturer: 49871,  // [V] IANA: OpenBMC Project
-		Product:      0x0000, // [K] each board sets its own in dev_id.json
+		Product:      0x0000, // [K] boards set it in dev_id.json
 		DeviceID:     0x00, Revision: 0,
-		FirstUser:          2,                       // [K] user 1 is root there; here it is that of nobody
+		FirstUser:          2,                       // [K] a real one has root as user 1, which is the user without a name here
 		CipherSuites:       []byte{17},              // [V] https://github.com/bmc-toolbox/bmclib/pull/324; phosphor-ipmi-net: cipher_list.json
 		MissingBootOptions: []byte{3},               // [V] phosphor-host-ipmid, chassishandler.cpp: no parameter 3; https://github.com/bmc-toolbox/bmclib/pull/324
 		MaxSessions:        15, MaxPendingLogins: 5, // [V] phosphor-ipmi-net, sessions_manager.hpp: maxSessionCountPerChannel

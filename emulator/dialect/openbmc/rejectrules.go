@@ -8,7 +8,8 @@ func baseMessage(key, text string) dialect.VendorMessage {
 
 const insert = "VirtualMedia.InsertMedia"
 
-// rejectRules returns what bmcweb rejects although the standard allows it.
+// rejectRules returns the requests that bmcweb rejects although the standard allows
+// them.
 func rejectRules() []dialect.RejectRule {
 	readOnly := baseMessage("OperationNotAllowed", "The method of the request is not allowed here.")
 	return []dialect.RejectRule{
@@ -27,12 +28,12 @@ func rejectRules() []dialect.RejectRule {
 		{ResourceType: "Storage", Method: "PATCH", Status: 405, Message: readOnly},
 		{ResourceType: "Drive", Method: "PATCH", Status: 405, Message: readOnly},
 		{ResourceType: "StorageController", Method: "PATCH", Status: 405, Message: readOnly},
-		// [V] systems.hpp, handleComputerSystemPatch: properties that it does not read.
+		// [V] systems.hpp, handleComputerSystemPatch: it rejects these properties.
 		{ResourceType: "ComputerSystem", Method: "PATCH", SendsAny: []string{
 			"HostName", "PowerOnDelaySeconds", "PowerCycleDelaySeconds", "Boot/BootOrder", "Boot/BootNext", "Boot/HttpBootUri", "Boot/AliasBootOrder",
 			"Boot/UefiTargetBootSourceOverride", "Boot/BootOrderPropertySelection",
 		}, Message: baseMessage("PropertyUnknown", "The property %1 is not known.")},
-		// [V] managers.hpp: everything goes, or nothing.
+		// [V] managers.hpp: ResetAll is the only reset type.
 		{ResourceType: "Manager", Method: "Manager.ResetToDefaults", NotOneOf: map[string][]string{"ResetType": {"ResetAll"}},
 			Message: baseMessage("ActionParameterNotSupported", "The parameter %1 cannot have the value %2 here.")},
 	}

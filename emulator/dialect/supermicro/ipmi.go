@@ -15,16 +15,16 @@ const (
 	administrator = 4
 )
 
-// ipmi changes the generic IPMI to that of a Supermicro.
+// ipmi returns the generic IPMI with the values of a Supermicro BMC.
 func ipmi(i dialect.IPMI) dialect.IPMI {
 	i.Manufacturer = 10876 // [V: IANA, Super Micro Computer]
 	i.Product = 0x1b47     // [K]
 	i.DisabledSuites = []byte{12, 11, 8, 7, 6, 2, 1}
 	i.MaxSessions, i.MaxPendingLogins = 36, 16
-	// By UEFI a disk is 24h in the boot flags; 08h is a disk of legacy mode, and
-	// a boot by UEFI passes over it [V: ironic, ipmitool: 0x00 0x08 0x05 0xe0 0x24].
+	// With UEFI, disk is 24h in the boot flags. 08h is the disk of legacy mode, which a
+	// UEFI boot skips [V: ironic, ipmitool: 0x00 0x08 0x05 0xe0 0x24].
 	i.EFIBootDevices = map[byte]machine.SourceKind{0x2: machine.None, 0x9: machine.Hdd}
-	// How fans run: 00h standard, 01h full, 02h optimal, 04h heavy I/O [K: 30h 45h].
+	// Fan mode: 00h standard, 01h full, 02h optimal, 04h heavy I/O [K: 30h 45h].
 	i.OEMCommands = []dialect.OEMCommand{
 		{NetFn: oem, Cmd: 0x45, Name: "Get Fan Mode", Privilege: user, Prefix: []byte{0}, MinLength: 1, MaxLength: 1, Response: []dialect.OEMField{{Stored: storedFanMode, Bytes: []byte{2}}}},
 		{NetFn: oem, Cmd: 0x45, Name: "Set Fan Mode", Privilege: administrator, Prefix: []byte{1}, MinLength: 2, MaxLength: 2, StoreAs: storedFanMode},

@@ -10,7 +10,7 @@ const (
 	drive    = system + "/VirtualMedia/CD1"
 )
 
-// Names of what is kept, and what of the licence.
+// Names of stored values, and the value of a licence that is missing.
 const (
 	storedHost, storedPath, storedUser, storedPassword = "CfgCD/Host", "CfgCD/Path", "CfgCD/Username", "CfgCD/Password"
 
@@ -18,8 +18,8 @@ const (
 	noLicence     = "none"
 )
 
-// licenses returns the resources and actions of licences [V: mockup]. A board comes
-// with one. The text of an entry is JSON, as the vendor's is.
+// licenses returns the resources and actions of licences [V: mockup]. A board has one
+// from the factory. An entry is JSON in a string, as on a real BMC.
 func licenses(name string) (all []dialect.Resource, actions []dialect.Action) {
 	all = []dialect.Resource{
 		{
@@ -35,15 +35,15 @@ func licenses(name string) (all []dialect.Resource, actions []dialect.Action) {
 		},
 	}
 	actions = []dialect.Action{
-		// What it takes is a lead [K]; with a key of any form the licence is there.
+		// [K: the parameter]; any key installs the licence.
 		{ResourceURI: licences, Name: "LicenseManager.ActivateLicense", Parameters: []dialect.Parameter{{Name: "LicenseKey", Required: true}}, Effects: []dialect.Effect{{Store: map[string]any{storedLicence: nil}}}},
 		{ResourceURI: licences, Name: "LicenseManager.ClearLicense", Effects: []dialect.Effect{{Store: map[string]any{storedLicence: noLicence}}}},
 	}
 	return all, actions
 }
 
-// licenseRules reject what needs a licence on a board that has lost its licence [V:
-// ironic, OemLicenseNotPassed; which functions need it: reference].
+// licenseRules reject requests that need a licence while none is installed [V: ironic,
+// OemLicenseNotPassed; which functions need it: reference].
 var licenseRules = func() (all []dialect.RejectRule) {
 	for _, of := range []string{"VirtualMedia", "SecureBoot", "Bios"} {
 		all = append(all, dialect.RejectRule{
@@ -57,9 +57,9 @@ var licenseRules = func() (all []dialect.RejectRule) {
 	return all
 }()
 
-// acCycle is the AC cycle of a board, by ResetType ACCycle [V: libredfish
-// supermicro.rs]; no body shows it [V: mockup]. The power feeds are the lab's: a
-// client sees the system and the BMC restart.
+// acCycle returns the action with ResetType ACCycle [V: libredfish supermicro.rs], which
+// no body shows [V: mockup]. It leaves the power feeds alone: a client sees the system
+// and the BMC restart.
 func acCycle(reset string) dialect.Action {
 	restart := dialect.StandardRequest{Method: "POST", URI: manager + "/Actions/Manager.Reset", Body: map[string]any{"ResetType": "GracefulRestart"}}
 	return dialect.Action{
@@ -77,9 +77,9 @@ func storedProperty(path, name string) dialect.WritableProperty {
 	return dialect.WritableProperty{ResourceType: "IsoConfig", Path: path, Effects: []dialect.Effect{{Store: map[string]any{name: "$"}}}}
 }
 
-// x11OEM is what only an X11 has: an image is configured by PATCH of Host, with the
-// protocol, and Path, and then mounted [V: jgato, badfish; a Host without protocol
-// is an SMB share, which the lab does not fetch].
+// x11OEM returns the OEM resources of X11: a client configures an image with a PATCH of
+// Host, which begins with the protocol, and Path, and then mounts it [V: jgato, badfish;
+// a Host without protocol is an SMB share, which the BMC does not fetch].
 var x11OEM = func() dialect.OEM {
 	all, actions := licenses("SFT-OOB-LIC") // [K]
 	return dialect.OEM{
@@ -103,13 +103,13 @@ var x11OEM = func() dialect.OEM {
 			}}}}},
 		),
 		WritableProperties: []dialect.WritableProperty{storedProperty("Host", storedHost), storedProperty("Path", storedPath), storedProperty("Username", storedUser), storedProperty("Password", storedPassword)},
-		// Later firmware has the collection here, too [V: ansible #4839].
+		// The URI of the collection in later firmware [V: ansible #4839].
 		URIAliases: []dialect.URIMapping{{From: manager + "/VirtualMedia", To: system + "/VirtualMedia"}},
 	}
 }()
 
-// x13OEM is what only an X13 has [V: mockup]. Its lockdown covers what the system
-// itself could change, which is nothing in the lab.
+// x13OEM returns the OEM resources of X13 [V: mockup]. Lockdown has no effect: it
+// rejects changes from the system itself, of which there are none.
 var x13OEM = func() dialect.OEM {
 	all, actions := licenses("SFT-DCMS-SINGLE") // [V: mockup]
 	return dialect.OEM{

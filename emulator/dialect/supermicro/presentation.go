@@ -16,8 +16,8 @@ const (
 	allowed = "@Redfish.AllowableValues"
 )
 
-// targets are the boot targets that clients see. Virtual media are a USB CD drive:
-// Cd is accepted too, and boots none of them [V: sushy, BootSource.USB_CD and
+// targets are the boot targets that clients see. Virtual media are a USB CD drive. Cd
+// is accepted too, and does not boot them [V: sushy, BootSource.USB_CD and
 // supermicro-vmedia-dev-workaround; mockup for the list].
 var targets = []any{"None", "Pxe", "Floppy", "Cd", "Usb", "Hdd", "BiosSetup", "UsbCd", "UefiBootNext"}
 
@@ -25,8 +25,8 @@ func vendorMessage(version, key, text string) dialect.VendorMessage {
 	return dialect.VendorMessage{Registry: "Base", Version: version, Key: key, Text: text, Resolution: "Correct the request and send it again."}
 }
 
-// bootOverride returns how both generations show the boot override, what they
-// reject of it, and how they read it.
+// bootOverride returns the transform, the reject rule and the input alias of the boot
+// override, for both generations.
 func bootOverride(version string, targets []any) (s dialect.Transform, u dialect.RejectRule, g dialect.InputAlias) {
 	texts := make([]string, len(targets))
 	for i, t := range targets {
@@ -34,7 +34,7 @@ func bootOverride(version string, targets []any) (s dialect.Transform, u dialect
 	}
 	s = dialect.Transform{
 		ResourceType: "ComputerSystem",
-		// AliasBootOrder and retries are not there [V: mockup].
+		// AliasBootOrder and retries are missing [V: mockup].
 		Remove: []string{
 			"Boot/AliasBootOrder", "Boot/AliasBootOrder" + allowed, "Boot/AutomaticRetryConfig", "Boot/AutomaticRetryConfig" + allowed,
 			"Boot/AutomaticRetryAttempts", "Boot/RemainingAutomaticRetryAttempts", "Boot/UefiTargetBootSourceOverride", "Boot/BootOrderPropertySelection",
@@ -52,8 +52,8 @@ func bootOverride(version string, targets []any) (s dialect.Transform, u dialect
 	return s, u, g
 }
 
-// uriMappings are the URIs of both generations that differ from the standard's.
-// Settings are at SD [V: mockup; K for X11].
+// uriMappings are the URI mappings of both generations. Settings resources are named SD
+// [V: mockup; K for X11].
 var uriMappings = []dialect.URIMapping{
 	{From: "/redfish/v1/UpdateService/MultipartUpload", To: "/redfish/v1/UpdateService/upload"}, // [V: mockup]
 	{From: system + "/Bios/Settings", To: system + "/Bios/SD"},
@@ -63,8 +63,8 @@ var uriMappings = []dialect.URIMapping{
 }
 
 var transforms = []dialect.Transform{
-	// Without Attributes as long as none is pending [V: mockup, Bios/SD], and
-	// nothing says when they are applied [V: mockup, Bios].
+	// Bios/SD has no Attributes while none is pending [V: mockup], and Bios does not say
+	// when settings are applied [V: mockup].
 	{ResourceType: "Bios", URI: system + "/Bios/Settings", OmitEmpty: []string{"Attributes"}, Remove: []string{"@Redfish.SettingsApplyTime"}},
 	{ResourceType: "Bios", Remove: []string{"@Redfish.Settings/SupportedApplyTimes"}},
 	{ResourceType: "UpdateService", Remove: []string{"HttpPushUri"}}, // [V: mockup]
@@ -81,8 +81,8 @@ var x11Presentation = func() dialect.Presentation {
 	const version = "1.4.0"
 	s, u, g := bootOverride(version, targets)
 	return dialect.Presentation{
-		// Both addresses are of X11: the collection is VM1 [V: jgato, badfish], and
-		// later VirtualMedia [V: ansible #4839], which is answered too (oem.go).
+		// X11 has two URIs: the collection is VM1 [V: jgato, badfish], and in later
+		// firmware VirtualMedia [V: ansible #4839], an alias (oem.go).
 		URIMappings: append(slices.Clone(uriMappings), dialect.URIMapping{From: system + "/VirtualMedia", To: manager + "/VM1"}),
 		Transforms: append(slices.Clone(transforms), s,
 			dialect.Transform{ResourceType: "ServiceRoot", Remove: []string{"Product", "Vendor"}, Set: []dialect.PropertyRule{{Path: "Oem", Value: map[string]any{}}}}, // [V: reference, of X10]
@@ -96,7 +96,7 @@ var x11Presentation = func() dialect.Presentation {
 		RejectRules: append([]dialect.RejectRule{u}, licenseRules...),
 		InputAliases: []dialect.InputAlias{
 			g,
-			// The mode flips to Legacy when nobody says it [V: story 2008252].
+			// The mode becomes Legacy when a request does not send it [V: story 2008252].
 			{ResourceType: "ComputerSystem", Method: "PATCH", Path: mode, Default: "Legacy", DefaultWith: []string{target, enabled}},
 		},
 		Hidden: []string{system + "/VirtualMedia/{slot}/Certificates", "/redfish/v1/TelemetryService"}, // [K]
@@ -115,7 +115,7 @@ var x13Presentation = func() dialect.Presentation {
 		URIMappings: append(slices.Clone(uriMappings), dialect.URIMapping{From: system + "/VirtualMedia", To: manager + "/VirtualMedia"}), // [V: mockup]
 		Transforms: append(slices.Clone(transforms), s,
 			dialect.Transform{ResourceType: "ServiceRoot", Remove: []string{"Product"}}, // [V: root]
-			// What resets there are only ActionInfo says [V: mockup].
+			// Only the ActionInfo lists the reset types [V: mockup].
 			dialect.Transform{ResourceType: "ComputerSystem", Remove: []string{"Actions/#ComputerSystem.Reset/ResetType" + allowed}, Set: []dialect.PropertyRule{
 				{Path: "Oem/Supermicro/@odata.type", Value: "#SmcSystemExtensions.v1_0_0.System"}, // [V: mockup]
 			}},
@@ -129,7 +129,7 @@ var x13Presentation = func() dialect.Presentation {
 		),
 		RejectRules:  append([]dialect.RejectRule{u}, licenseRules...),
 		InputAliases: []dialect.InputAlias{g},
-		Hidden:       []string{system + "/VirtualMedia/{slot}/Certificates"}, // the standard has none at a manager's
+		Hidden:       []string{system + "/VirtualMedia/{slot}/Certificates"}, // a manager's virtual media have no Certificates in the standard
 		Errors: dialect.ErrorFormat{
 			Code:    "Base.1.10.GeneralError",                                                                                                                                             // [K]
 			Success: &dialect.VendorMessage{Registry: "Base", Version: version, Key: "Success", Text: "Successfully Completed Request.", Resolution: "None."}, SuccessProperty: "Success", // [K]

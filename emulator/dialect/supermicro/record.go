@@ -1,8 +1,8 @@
-// Package supermicro is the dialect of Supermicro's BMCs: of the eleventh
-// generation of boards (X11, H11) and of the thirteenth (X13, H13).
+// Package supermicro has the dialects of Supermicro's BMCs on boards of the eleventh
+// generation (X11, H11) and of the thirteenth (X13, H13).
 //
-// Evidence stands behind each datum: [V] was read in a public source, [K] is a
-// lead. Sources by short names:
+// The evidence is beside each datum: [V] was read in a public source, [K] is known
+// from use and has no such source. Sources by short names:
 //
 //	mockup    NVIDIA/libredfish, tests/mockups/supermicro: a SYS-821GE-TNHR
 //	          (X13), BMC 11.01.01
@@ -16,22 +16,20 @@
 //	ansible   ansible-collections/community.general, issues and pull requests
 //	reference docs/vendors.md, the tables of features by vendor
 //
-// What is of a real one and not here, and why:
-//   - ImageName stays after an image was ejected (ansible #6969): clients that
-//     go by Inserted or ConnectedVia never see it.
-//   - Firmware of X11 comes by CGI, which is no Redfish; here it is an upload as
-//     anyone's.
-//   - FixedBootOrder lists boot options by groups of the firmware's; the order
-//     is ComputerSystem.Boot.BootOrder, which X13 has as well (mockup).
-//   - SimpleStorage and the HA-RAID OEM objects: storage is shown by Storage,
-//     with the same names.
-//   - InsertMedia of X13 takes Inserted and WriteProtected: its ActionInfo lists
-//     them (mockup), though some firmware of X12 and X13 refuses them (reference);
-//     vmedia-strict-payload is the switch.
-//   - Basic authentication that fails now and then (X10), and the password on a
-//     sticker: accounts are the rack's.
-//   - A boot device that IPMI has set reverts by itself on some boards: nobody
-//     says when.
+// These differ from a real BMC:
+//   - ImageName is cleared by an eject, where it stays on a real BMC (ansible #6969).
+//     Clients that read Inserted or ConnectedVia do not see that.
+//   - X11 accepts firmware as an upload; a real one uses CGI, which is no Redfish.
+//   - There is no FixedBootOrder, which groups boot options: the boot order is
+//     ComputerSystem.Boot.BootOrder, which X13 has as well (mockup).
+//   - There are no SimpleStorage and HA-RAID OEM objects: Storage has the same names.
+//   - InsertMedia of X13 accepts Inserted and WriteProtected: its ActionInfo lists
+//     them (mockup), although some firmware of X12 and X13 rejects them (reference).
+//     That is the quirk vmedia-strict-payload.
+//   - Basic authentication never fails by chance, as it does on X10, and passwords are
+//     those of the rack file, not of a sticker.
+//   - A boot device that IPMI has set does not revert, as it does on some boards: no
+//     source says when.
 package supermicro
 
 import (
@@ -45,9 +43,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
 
-// X11 is the dialect of X11 and H11 boards. They mount an image by the vendor's own
-// configuration of a drive and, with later firmware, by an InsertMedia that knows
-// Image alone [V: sushy fix-insert-media-payload; ansible #4839].
+// X11 is the dialect of X11 and H11 boards. They mount an image by an OEM
+// configuration of a drive and, with later firmware, by an InsertMedia whose only
+// parameter is Image [V: sushy fix-insert-media-payload; ansible #4839].
 var X11 = quirk.Must(record("supermicro-x11", "1.0.1" /* [V: jgato] */, x11Presentation, func(r *dialect.Record) {
 	r.BMC.Slots = []bmc.SlotSpec{{ID: "CD1", Name: "Virtual Removable Media", Types: []string{"CD", "DVD"}}} // [V: jgato]
 	r.ResetTypes = []machine.ResetKind{                                                                      // [K]
@@ -98,8 +96,9 @@ func record(name, redfish string, presentation dialect.Presentation, more func(*
 	a.Policy.MinPassword, a.Policy.MaxPassword = 8, 20 // [V: mockup, AccountService]
 	// [V: mockup, AccountService]
 	a.Policy.LockoutThreshold, a.Policy.LockoutDuration, a.Policy.LockoutCounterResetAfter, a.Policy.FailureLogThreshold = 3, 30*time.Second, 30*time.Second, 3
-	// What the tree calls Cd is the virtual one: theirs is UsbCd, and their Cd, a
-	// drive in the server, is RemoteDrive here, which no server has (presentation.go).
+	// The standard service's Cd is the virtual drive, which clients see as UsbCd. The
+	// clients' Cd, an optical drive in the server, is RemoteDrive here, which no server
+	// has (presentation.go).
 	r.BootTargets = []machine.SourceKind{
 		machine.None, machine.Pxe, machine.Floppy, machine.Cd, machine.Usb, machine.Hdd, machine.BiosSetup, machine.RemoteDrive, machine.UefiBootNext,
 	}

@@ -14,8 +14,7 @@ const (
 	document = system + "/VirtualMedia/RDOC1"
 )
 
-// licence is the resource of an installed licence. The standard's schema describes
-// it.
+// licence returns an installed licence, as a resource of the standard's schema.
 func licence(id, name string) dialect.Resource {
 	return dialect.Resource{
 		URI: licences + "/Licenses/" + id, Type: "License.v1_0_0.License", Name: name,
@@ -26,11 +25,11 @@ func licence(id, name string) dialect.Resource {
 	}
 }
 
-// extensions is what only an XCC has.
+// extensions returns the OEM resources and actions of both generations.
 var extensions = dialect.OEM{
 	Resources: []dialect.Resource{
-		// The boot order of the next start [V: mockup]. Here it is the order at once:
-		// nothing reads it before the next start.
+		// The boot order of the next start [V: mockup]. A PATCH takes effect at once,
+		// which no client can tell from the next start.
 		{
 			URI: pending, Type: "ComputerSystem.v1_17_0.ComputerSystem", Name: "Pending", Privilege: "ConfigureComponents",
 			Set:      []dialect.PropertyRule{{Path: "Boot/BootOrder", From: system + "#Boot/BootOrder"}},
@@ -53,8 +52,7 @@ var extensions = dialect.OEM{
 		},
 		licence("XCC_Advanced", "Lenovo XClarity Controller Advanced Upgrade"),
 		licence("XCC_Enterprised", "Lenovo XClarity Controller Enterprise Upgrade"),
-		// Images that are brought to the controller (RDOC), and mounted by an action
-		// of their own [V: mockup; scripts, lenovo_mount_virtual_media.py].
+		// Images that are uploaded to the XCC (RDOC), and mounted by an OEM action [V: mockup; scripts, lenovo_mount_virtual_media.py].
 		{
 			URI: control, Type: "LenovoRemoteControlService.v1_0_0.LenovoRemoteControlService", Name: "Remote Control Service",
 			Set: []dialect.PropertyRule{{Path: "ServiceEnabled", Value: true}},
@@ -66,8 +64,8 @@ var extensions = dialect.OEM{
 	},
 	Actions: []dialect.Action{
 		{
-			// [V: mockup; libredfish] The mains are the lab's: what a client sees of
-			// it is that the system starts anew, and that the controller does.
+			// [V: mockup; libredfish] It leaves the power feeds alone: a client sees the
+			// system and the XCC restart.
 			ResourceURI: system, Name: "LenovoComputerSystem.SystemReset", Privilege: "ConfigureComponents",
 			Parameters: []dialect.Parameter{{Name: "ResetType", Required: true, AllowableValues: []string{"ACPowerCycle"}}},
 			Effects: []dialect.Effect{
@@ -106,7 +104,7 @@ var extensions = dialect.OEM{
 			Effects: []dialect.Effect{{Requests: []dialect.StandardRequest{{Method: "PATCH", URI: document, Body: map[string]any{"Image": nil}}}}},
 		},
 	},
-	// Images are pushed there, outside of Redfish [V: mockup, UpdateService].
+	// The push URIs, which are outside of Redfish [V: mockup, UpdateService].
 	URIAliases: []dialect.URIMapping{
 		{From: "/fwupdate", To: "/redfish/v1/UpdateService/Upload"}, {From: "/mfwupdate", To: "/redfish/v1/UpdateService/MultipartUpload"},
 	},

@@ -12,7 +12,7 @@ const (
 	images  = "/redfish/v1/UpdateService/FirmwareInventory"
 )
 
-// uriMappings are the URIs of an XCC that differ from the standard's.
+// uriMappings are the URI mappings of both generations.
 var uriMappings = []dialect.URIMapping{
 	{From: system + "/Bios/Settings", To: system + "/Bios/Pending"},                           // [V: mockup]
 	{From: images + "/BIOS", To: images + "/UEFI"},                                            // [V: mockup]
@@ -21,7 +21,7 @@ var uriMappings = []dialect.URIMapping{
 	{From: manager + "/EthernetInterfaces/1", To: manager + "/EthernetInterfaces/NIC"},        // [V: mockup]; a BMC has one
 }
 
-// transforms are the differences of its bodies.
+// transforms are the transforms of both generations.
 var transforms = []dialect.Transform{
 	{ResourceType: "ServiceRoot", Remove: []string{"Product"}, Set: []dialect.PropertyRule{{Path: "LicenseService/@odata.id", Value: licences}}}, // [V: mockup]
 	{
@@ -103,12 +103,12 @@ var oemTypes = []dialect.OEMType{
 	},
 }
 
-// errorForm is the form of errors: the code is that of a general error in all of
-// them [V: pastebin.com/dLZ2vLWN].
+// errorForm is the form of error responses: error.code is always that of a general
+// error [V: pastebin.com/dLZ2vLWN].
 var errorForm = dialect.ErrorFormat{Code: "Base.1.12.GeneralError"}
 
 // firstPresentation has virtual media below the manager, without certificates of
-// the image servers [V: reference, which has VerifyCertificate of XCC2].
+// image servers [V: reference, where only XCC2 has VerifyCertificate].
 var firstPresentation = dialect.Presentation{
 	URIMappings: append(slices.Clone(uriMappings), dialect.URIMapping{From: system + "/VirtualMedia", To: manager + "/VirtualMedia"}),
 	Transforms: append(slices.Clone(transforms),

@@ -1,8 +1,8 @@
-// Package xcc is the dialect of Lenovo's XClarity Controller: of the first
-// generation (ThinkSystem SR650, SR650 V2) and of the second (V3).
+// Package xcc has the dialects of Lenovo's XClarity Controller: the first generation
+// (ThinkSystem SR650, SR650 V2) and the second (V3).
 //
-// Evidence stands behind each datum: [V] was read in a public source, [K] is a
-// lead. Sources by short names:
+// The evidence is beside each datum: [V] was read in a public source, [K] is known
+// from use and has no such source. Sources by short names:
 //
 //	mockup    NVIDIA/libredfish, tests/mockups/lenovo: a ThinkSystem SR670 V2,
 //	          XCC TGBT42S 2.83
@@ -12,11 +12,11 @@
 //	gofish, bmclib, community.general: issues and pull requests of these
 //	reference docs/vendors.md, the tables of features by vendor
 //
-// What is of a real XCC and not here, and why:
-//   - SimpleUpdate by TFTP and SFTP: the lab fetches by HTTP and HTTPS.
-//   - ForceRestart that hangs is of one model (SR675) and no habit of XCC's.
-//   - Feature on demand keys (Oem/Lenovo/FoD): the licences are installed, and
-//     shown; who wants to see what happens without has the quirk license-denied.
+// These differ from a real XCC:
+//   - SimpleUpdate fetches by HTTP and HTTPS, not by TFTP and SFTP.
+//   - ForceRestart does not hang: only one model (SR675) has that quirk.
+//   - There are no Feature on Demand keys (Oem/Lenovo/FoD): the licences are installed.
+//     The quirk license-denied removes them.
 package xcc
 
 import (
@@ -38,13 +38,13 @@ var First = record("xcc", "Lenovo XClarity Controller" /* [V: mockup] */, "1.15.
 var Second = record("xcc2", "Lenovo XClarity Controller 2" /* [K] */, "1.17.0" /* [K] */, secondPresentation, func(r *dialect.Record) {
 	// HTTP boot is offered [K].
 	r.BootTargets = append(r.BootTargets[:len(r.BootTargets):len(r.BootTargets)], machine.UefiHTTP)
-	// IPMI over LAN is off as it comes [V: mockup, NetworkProtocol/IPMI; K for
-	// V3]: PATCH of NetworkProtocol puts it on.
+	// IPMI over LAN is disabled by default [V: mockup, NetworkProtocol/IPMI; K for V3];
+	// a PATCH of NetworkProtocol enables it.
 	r.BMC.Network.IPMI.On = false
 	r.OEM = withManagerMedia(r.OEM)
-	// The ETag that it sends of readings is over before it comes back [V:
-	// community.general #11261, #11270: 412 for Chassis/1/Power; of other
-	// resources that happens more rarely, for which there is etag-mismatch-own].
+	// The ETag of a resource with readings has changed before the client sends it back
+	// [V: community.general #11261, #11270: 412 for Chassis/1/Power; other resources
+	// have that more rarely: the quirk etag-mismatch-own].
 	r.Protocol.ETags.Volatile = []string{"Power"}
 })
 
@@ -77,7 +77,7 @@ func record(name, model, redfish string, presentation dialect.Presentation, more
 	a := &r.BMC.Accounts
 	a.Most, a.NameMax = 12, 16                                                                   // [K: twelve local users]
 	a.Policy.MinPassword, a.Policy.MaxPassword = 10, 32                                          // [V: mockup, AccountService]
-	a.Policy.LockoutThreshold = 5                                                                // [K]; the mockup's was set to 0 by who made it
+	a.Policy.LockoutThreshold = 5                                                                // [K]; in the mockup somebody has set 0
 	a.Policy.LockoutDuration, a.Policy.LockoutCounterResetAfter = 60*time.Second, 60*time.Second // [V: mockup]
 	// [V: mockup, Systems/1]
 	r.ResetTypes = []machine.ResetKind{
@@ -93,7 +93,7 @@ func record(name, model, redfish string, presentation dialect.Presentation, more
 		ApplyTimes:      []firmware.ApplyTime{firmware.OnReset}, // [V: mockup, Bios]
 		SettingsShowAll: true,                                   // [V: mockup, Bios/Pending]
 	}
-	// A finished task is gone once its monitor was read [V: bmclib providers/lenovo].
+	// The first read of the monitor of an ended task removes the task [V: bmclib providers/lenovo].
 	r.Tasks = dialect.Tasks{MonitorReadOnce: true}
 	r.Protocol = dialect.Protocol{
 		Registries: map[string]string{"Base": "1.12.1", "TaskEvent": "1.0.3", "ResourceEvent": "1.2.0", "LogService": "1.0.0"}, // [V: mockup, Registries]

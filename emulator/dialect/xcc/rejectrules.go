@@ -11,18 +11,18 @@ var (
 	notWritable = vendorMessage("PropertyNotWritable", "The property %1 cannot be written.", "Leave the property out.")
 )
 
-// rejectRules are what an XCC rejects.
+// rejectRules are the RejectRules of both generations.
 var rejectRules = []dialect.RejectRule{
-	// Images go into EXT alone [V: reference; scripts, which pass over all other
-	// members]. Which message it is is a lead.
+	// Only EXT accepts images [V: reference; scripts, which skip all other members; K for
+	// the message].
 	{ResourceType: "VirtualMedia", URI: system + "/VirtualMedia/RDOC{slot}", Method: "PATCH", SendsAny: []string{"Image"}, Message: notWritable},
 	{ResourceType: "VirtualMedia", URI: system + "/VirtualMedia/Remote{slot}", Method: "PATCH", SendsAny: []string{"Image"}, Message: notWritable},
 	// [V: mockup, which has neither]
 	{ResourceType: "ComputerSystem", Method: "PATCH", SendsAny: []string{"Boot/HttpBootUri", "Boot/AliasBootOrder"}, Message: unknown},
 }
 
-// inputAliases translate a new volume: cache policies have names of Lenovo's, and
-// further properties have no meaning for the lab [V: scripts,
+// inputAliases translate a POST of a volume: cache policies have Lenovo's names, and
+// other OEM properties are ignored [V: scripts,
 // lenovo_create_raid_volume.py, which has both names for each policy].
 var inputAliases = []dialect.InputAlias{
 	{ResourceType: "VolumeCollection", Method: "POST", Path: "Oem/Lenovo/ReadPolicy", To: "ReadCachePolicy", Values: map[string]any{"NoReadAhead": "Off"}},
