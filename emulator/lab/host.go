@@ -233,7 +233,7 @@ func (h *Host) resume() ([]store.Image, []store.Image, error) {
 		}
 		st.bmc = append(st.bmc, evs...)
 	}
-	images := h.keptUpdates(st)
+	images := h.imagesInUse(st)
 	evs, err := h.bmc.Apply(st.now, bmc.EndOrphanedTasks{Works: func(task string) bool {
 		return h.machine.RunsTask(task) || h.lab.faults.Holds(h.Name(), task)
 	}})

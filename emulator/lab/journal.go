@@ -12,7 +12,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
+	"github.com/metalab-dev/metalab/emulator/machine/thermal"
 	"github.com/metalab-dev/metalab/emulator/redfish"
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
@@ -73,28 +75,40 @@ func (h *Host) recordEvents(st *step) {
 }
 
 // describe returns the kind and the text of an event's journal entry. The kind is ""
-// for events that another event covers.
+// for events that another event covers, or that the machine itself handles.
 func describe(ev event.Event) (what, text string) {
 	switch ev := ev.(type) {
 	case bmc.Logged:
 		return string(ev.Entry.Kind), ev.Entry.Text()
 	case event.Note, event.Boot, event.TaskRunning, event.TaskWaiting, event.TaskPaused, event.TaskMessage, event.TaskDone, bmc.Audited, bmc.MediaRequested, storage.Work,
-		bmc.CertificateRequested, bmc.RetryDelivery, bmc.HeartbeatDue:
+		bmc.CertificateRequested, bmc.RetryDelivery, bmc.HeartbeatDue, thermal.Fed, thermal.Overheated:
 		return "", ""
 	case bmc.LifeChanged:
 		return "bmc.life", string(ev.Phase)
 	case bmc.AccountCreated:
-		return "account.made", "account " + ev.ID
+		return "account.created", "account " + ev.ID
 	case bmc.CertificateInstalled:
-		return "certificate.kept", "certificate " + ev.ID
+		return "certificate.installed", "certificate " + ev.ID
 	case bmc.Subscribed:
-		return "subscription.made", "subscription " + ev.Subscription.ID
+		return "subscription.created", "subscription " + ev.Subscription.ID
+	case bmc.TestEvent:
+		return "event.test", ""
+	case bmc.PostponeExpired:
+		return "pef.postpone.expired", fmt.Sprintf("log entries from %d", ev.First)
+	case bmc.JobCreated:
+		return "job.created", "job " + ev.ID
+	case bmc.JobDue:
+		return "job.due", "job " + ev.Job.ID
 	case bmc.Unsubscribed:
 		return "subscription.ended", "subscription " + ev.ID
 	case bmc.SubscriptionResumed:
 		return "subscription.resumed", "subscription " + ev.ID
 	case event.ACPower:
 		return "mains", map[bool]string{true: "on", false: "off"}[ev.On]
+	case firmware.ResetWanted:
+		return "reset.wanted", "a maintenance window has begun"
+	case machine.MetricReportReady:
+		return "report.ready", "metric report " + ev.Report.ID
 	case event.Restart:
 		return "part.restarted", strings.TrimSpace(string(ev.Subject.Part) + " " + ev.Subject.ID)
 	case machine.SystemPaused:
@@ -120,9 +134,8 @@ func describe(ev event.Event) (what, text string) {
 	case bmc.TaskChanged:
 		return "task.changed", strings.TrimSuffix(fmt.Sprintf("task %s: %s: %s", ev.Task.ID, ev.Task.State, ev.Task.Fault), ": ")
 	}
-	// Events that are not in this table have the name of their type.
-	_, kind, _ := strings.Cut(fmt.Sprintf("%T", ev), ".")
-	return strings.ToLower(kind), ""
+	// TestEveryEventHasAJournalName keeps this table complete.
+	return fmt.Sprintf("%T", ev), ""
 }
 
 func sourceName(s machine.Source) string {

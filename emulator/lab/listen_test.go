@@ -97,7 +97,7 @@ func TestOpenRefusesATakenPort(t *testing.T) {
 }
 
 // By default a lab takes the standard port or the next free one, and keeps it.
-func TestDefaultPortIsKept(t *testing.T) {
+func TestDefaultPortStaysAfterRestart(t *testing.T) {
 	open := func(dir string) *lab.Lab {
 		t.Helper()
 		l, err := lab.Open(t.Context(), lab.Config{Dir: dir, Clock: clock.NewVirtual(labtest.Origin)})

@@ -130,9 +130,9 @@ func (h *Host) forgetImages(st *step) {
 	}
 }
 
-// keptUpdates returns the images of updates in progress. It cancels an update whose
+// imagesInUse returns the images of updates in progress. It cancels an update whose
 // image was lost, when the machine allows that.
-func (h *Host) keptUpdates(st *step) []store.Image {
+func (h *Host) imagesInUse(st *step) []store.Image {
 	var images []store.Image
 	for _, u := range h.machine.View().Firmware.Updates() {
 		if u.Restore {

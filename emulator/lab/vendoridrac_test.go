@@ -29,9 +29,9 @@ const (
 const vcd = `{"ShareParameters":{"Target":["ALL"]},"ImportBuffer":"<SystemConfiguration><Component FQDD=\"iDRAC.Embedded.1\">` +
 	`<Attribute Name=\"ServerBoot.1#BootOnce\">Enabled</Attribute><Attribute Name=\"ServerBoot.1#FirstBootDevice\">VCD-DVD</Attribute></Component></SystemConfiguration>"}`
 
-// whole is a server configuration profile that changes the BIOS and creates a
+// scpImport is a server configuration profile that changes the BIOS and creates a
 // volume.
-const whole = `{"ShareParameters":{"Target":["ALL"]},"ShutdownType":"Forced","ImportBuffer":"{\"SystemConfiguration\":{\"Components\":[` +
+const scpImport = `{"ShareParameters":{"Target":["ALL"]},"ShutdownType":"Forced","ImportBuffer":"{\"SystemConfiguration\":{\"Components\":[` +
 	`{\"FQDD\":\"BIOS.Setup.1-1\",\"Attributes\":[{\"Name\":\"NumLock\",\"Value\":\"Off\"},{\"Name\":\"AcPwrRcvry\",\"Value\":\"On\"},{\"Name\":\"MemTest\",\"Value\":\"Enabled\",\"Set On Import\":\"False\"}]},` +
 	`{\"FQDD\":\"RAID.SL.3-1\",\"Attributes\":[],\"Components\":[{\"FQDD\":\"Disk.Virtual.0:RAID.SL.3-1\",\"Attributes\":[{\"Name\":\"RAIDaction\",\"Value\":\"Create\"},` +
 	`{\"Name\":\"RAIDTypes\",\"Value\":\"RAID 1\"},{\"Name\":\"Name\",\"Value\":\"os\"},{\"Name\":\"IncludedPhysicalDiskID\",\"Value\":\"Disk.Bay.4` + r650Disk + `\"},` +
@@ -98,7 +98,7 @@ var idracHabits = []struct {
 			dellS + "#Boot/BootSourceOverrideTarget": "Cd", dellS + "#Boot/BootSourceOverrideEnabled": "Once", toGroup + "#Attributes/ServerBoot.1.FirstBootDevice": "VCD-DVD",
 		}},
 		{source: "sushy: whitespace that means nothing", method: "POST", path: dellM + "/Actions/Oem/OemManager.ImportSystemConfiguration", body: strings.Replace(vcd, "<Attribute", "  <Attribute", 1), status: 400, says: "SYS051"},
-		{source: "reference: SCP changes BIOS and RAID", method: "POST", path: dellM + "/Actions/Oem/OemManager.ImportSystemConfiguration", body: whole, status: 202},
+		{source: "reference: SCP changes BIOS and RAID", method: "POST", path: dellM + "/Actions/Oem/OemManager.ImportSystemConfiguration", body: scpImport, status: 202},
 		{source: "reference: SCP changes BIOS and RAID", method: "GET", path: dellTask + "4", status: 200, says: `"JobState":"Completed"`, wait: 20 * time.Minute, shows: map[string]any{
 			dellS + "/Bios#Attributes/NumLock": "Off", dellS + "/Bios#Attributes/AcPwrRcvry": "On", dellS + "/Bios#Attributes/MemTest": "Disabled",
 			r650RAID + "/Volumes#Members@odata.count": 1, r650RAID + "/Volumes/Disk.Virtual.1:RAID.SL.3-1#RAIDType": "RAID1",

@@ -264,10 +264,10 @@ func (v *View) version(id, came string) string {
 // operating system.
 func (v *View) Processors() Processors {
 	p := v.Profile.Processors
-	whole := p.Cores
+	cores := p.Cores
 	if as, ok := v.Firmware.Acts(firmware.Cores, ""); ok {
 		if n, err := strconv.Atoi(as); err == nil && n > 0 && n < p.Cores {
-			p.Threads, p.Cores = p.Threads/whole*n, n
+			p.Threads, p.Cores = p.Threads/cores*n, n
 		}
 	}
 	if _, ok := v.Firmware.Acts(firmware.OneThread, ""); ok {
@@ -357,15 +357,15 @@ func (m *Machine) bootFirmware(now time.Time) []Event {
 
 // firmwareRunsTask reports whether a task waits for settings to be applied or
 // belongs to an update.
-func firmwareRunsTask(m *Machine, job string) bool { return m.fw.View().Works(job) }
+func firmwareRunsTask(m *Machine, task string) bool { return m.fw.View().Works(task) }
 
 // stopFirmwareTask cancels the work of such a task while that is possible.
-func stopFirmwareTask(m *Machine, now time.Time, job string) ([]Event, error) {
-	var c firmware.Command = firmware.CancelUpdate{Task: job}
-	if p := m.fw.View().Pending(); p != nil && slices.Contains(p.Tasks, job) {
+func stopFirmwareTask(m *Machine, now time.Time, task string) ([]Event, error) {
+	var c firmware.Command = firmware.CancelUpdate{Task: task}
+	if p := m.fw.View().Pending(); p != nil && slices.Contains(p.Tasks, task) {
 		c = firmware.ClearPending{}
 	}
-	if e := m.fw.View().Finishing(); e != nil && slices.Contains(e.Tasks, job) {
+	if e := m.fw.View().Finishing(); e != nil && slices.Contains(e.Tasks, task) {
 		return nil, fmt.Errorf("%w: the settings were applied", ErrUnstoppable)
 	}
 	evs, err := Firmware{c}.apply(m, now)

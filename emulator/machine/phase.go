@@ -184,20 +184,20 @@ func (m *Machine) step(now time.Time, on trigger) []Event {
 		return nil
 	}
 	m.printShutdown(on, now)
-	from, own := m.st.Phase, m.main()
-	own.Phase, own.Since, own.Deadline = to, now, time.Time{}
+	from, main := m.st.Phase, m.main()
+	main.Phase, main.Since, main.Deadline = to, now, time.Time{}
 	if phases[to].power != PowerOn || to == POST {
-		own.PendingReset = nil
+		main.PendingReset = nil
 	}
 	if lasts := phases[to].lasts; lasts != nil {
 		if d := lasts(m); d != never {
-			own.Deadline = now.Add(d)
+			main.Deadline = now.Add(d)
 		}
 	}
 	if p := phases[to].progress; p != "" {
-		own.setProgress(p, now)
+		main.setProgress(p, now)
 	}
-	own.countPoweredOn(now)
+	main.countPoweredOn(now)
 	m.stopWatchdogIn(to, now)
 	evs := append(m.leavePhase(to, now), m.updateLoad(now)...)
 	return append(evs, m.enterPhase(from, to, now)...)

@@ -44,11 +44,11 @@ func (m *Machine) newStorage() error {
 func (m *Machine) restoreStorage() { m.disks.Restore(storagePowered(m.st.Phase), m.st.Storage) }
 
 // storageRunsTask reports whether a task belongs to work on drives or volumes.
-func storageRunsTask(m *Machine, job string) bool { return m.disks.View().Works(job) }
+func storageRunsTask(m *Machine, task string) bool { return m.disks.View().Works(task) }
 
 // stopStorageTask cancels the work of such a task while that is possible.
-func stopStorageTask(m *Machine, now time.Time, job string) ([]Event, error) {
-	evs, err := Storage{storage.CancelTask{Task: job}}.apply(m, now)
+func stopStorageTask(m *Machine, now time.Time, task string) ([]Event, error) {
+	evs, err := Storage{storage.CancelTask{Task: task}}.apply(m, now)
 	if errors.Is(err, storage.ErrState) {
 		err = fmt.Errorf("%w: %w", ErrUnstoppable, err)
 	}

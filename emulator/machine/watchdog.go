@@ -274,14 +274,14 @@ func (m *Machine) watchdogDue() (time.Time, bool) {
 // fireWatchdog warns or expires.
 func (m *Machine) fireWatchdog(at time.Time) (evs []Event) {
 	w := *m.watchdog()
-	tell := func(kind event.Kind, args ...string) {
+	log := func(kind event.Kind, args ...string) {
 		if !w.DontLog {
 			evs = append(evs, note(at, kind, args...))
 		}
 	}
 	if w.Warning != NoWarning && !w.Warned {
 		m.updateWatchdog(func(w *Watchdog) { w.Warned, w.PreTimeoutFlag = true, true })
-		tell(event.WatchdogWarned, string(w.Warning), string(w.Use))
+		log(event.WatchdogWarned, string(w.Warning), string(w.Use))
 		if w.Warning == WarnByInterrupt {
 			more, err := m.reset(at, Nmi, CauseCrash)
 			if err == nil { // otherwise nothing runs that could be interrupted
@@ -297,7 +297,7 @@ func (m *Machine) fireWatchdog(at time.Time) (evs []Event) {
 			w.Expired = append(slices.Clip(w.Expired), w.Use)
 		}
 	})
-	tell(event.WatchdogExpired, string(w.Action), string(w.Use), string(w.Warning))
+	log(event.WatchdogExpired, string(w.Action), string(w.Use), string(w.Warning))
 	if kind, ok := timeoutResets[w.Action]; ok {
 		more, err := m.reset(at, kind, CauseWatchdog)
 		if err == nil { // otherwise it is off already

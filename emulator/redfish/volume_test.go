@@ -309,7 +309,7 @@ func TestVolumeOperationsAreTasks(t *testing.T) {
 			continue
 		}
 		x, _ := h.Machine().Storage.Volume("1", "1")
-		h.pass(x.Ops[0].Whole / 10)
+		h.pass(x.Ops[0].Duration / 10)
 		if later, same := get(t, s, at); same != tag || cmp.Equal(later["Operations"], v["Operations"]) {
 			t.Errorf("after a while: ETag %s, want %s; operations %v, before %v", same, tag, later["Operations"], v["Operations"])
 		}

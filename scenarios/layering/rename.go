@@ -7,27 +7,6 @@ var stillToRename = map[string][]string{
 	"cmd/labctl": {
 		"own",
 	},
-	"emulator/lab": {
-		"TestDefaultPortIsKept", "keptUpdates", "whole",
-	},
-	"emulator/lab/network": {
-		"ownAddresses",
-	},
-	"emulator/lab/rack": {
-		"hurry", "own",
-	},
-	"emulator/machine": {
-		"own", "tell", "whole",
-	},
-	"emulator/machine/firmware": {
-		"TestImagesTellTheDefect", "kept", "own", "tell", "tells", "told",
-	},
-	"emulator/machine/storage": {
-		"TestRulesAreKept", "Whole", "kept", "mend", "own", "tells", "told", "whole",
-	},
-	"emulator/machine/thermal": {
-		"Tell", "TestEventsThatAreNotTold", "TestPolicyTellsAndNothingMore", "TestRearmTellsAgain", "own", "told",
-	},
 	"emulator/redfish": {
 		"Whole", "faced", "kept", "own", "realm", "said", "tells", "told", "whole",
 	},

@@ -188,7 +188,7 @@ func setThermalLimit(x *Request) error {
 	case does&cutOff != 0:
 		p.Do = thermal.CutOff
 	case does != 0:
-		p.Do = thermal.Tell
+		p.Do = thermal.Log
 	}
 	return x.applyMachine(machine.Thermal{Command: thermal.SetPolicy{Policy: p}})
 }
@@ -200,7 +200,7 @@ func getThermalLimit(x *Request) error {
 		return err
 	}
 	p := x.machine().Thermal.Policy(s.numeric.ID)
-	x.put(map[thermal.Act]byte{thermal.CutOff: cutOff, thermal.Tell: logOnly}[p.Do], s.factors.Raw(p.Limit))
+	x.put(map[thermal.Act]byte{thermal.CutOff: cutOff, thermal.Log: logOnly}[p.Do], s.factors.Raw(p.Limit))
 	x.put16(uint16(p.After / time.Second))
 	return nil
 }

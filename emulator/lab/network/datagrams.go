@@ -26,7 +26,7 @@ type Datagrams struct {
 // last is the first port that the lab used the last time, or 0.
 func ListenIPMI(ctx context.Context, web Plan, spec string, last uint16) ([]*Datagrams, Plan, error) {
 	p := web
-	if !p.ownAddresses {
+	if !p.loopbackAddresses {
 		// TCP and UDP ports are independent: a BMC has the same number for both.
 		socks, err := ipmiRow(ctx, p)
 		if err != nil {

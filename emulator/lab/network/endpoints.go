@@ -130,7 +130,7 @@ func (e *Endpoints) Find(at netip.AddrPort) (Endpoint, bool) {
 
 // shared reports whether a shared socket receives what is sent to an address.
 func (e *Endpoints) shared(at netip.AddrPort) bool {
-	if e.plan.ownAddresses {
+	if e.plan.loopbackAddresses {
 		return at.Port() == e.plan.first && loopbacks.Contains(at.Addr())
 	}
 	_, ok := e.plan.Index(at)
@@ -181,7 +181,7 @@ func (e *Endpoints) checkAddress(host int, addr netip.Addr) error {
 	}
 	last := addr.AsSlice()
 	switch {
-	case !e.plan.ownAddresses:
+	case !e.plan.loopbackAddresses:
 		return fmt.Errorf("%w: %s: all BMCs of this lab are at %s, each at its port", bmc.ErrAddress, addr, e.plan.addr)
 	case !loopbacks.Contains(addr) || reserved.Contains(addr) || last[3] == 0 || last[3] == 255:
 		return fmt.Errorf("%w: a BMC of this lab cannot have %s: use an address of %s outside of %s", bmc.ErrAddress, addr, loopbacks, reserved)

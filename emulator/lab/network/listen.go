@@ -112,7 +112,7 @@ func listenLoopback(ctx context.Context, hosts int, ports []uint16) ([]*Listener
 		var ln net.Listener
 		ln, err = lc.Listen(ctx, "tcp4", fmt.Sprintf("0.0.0.0:%d", port))
 		if err == nil {
-			p := Plan{ownAddresses: true, first: uint16(ln.Addr().(*net.TCPAddr).Port), hosts: hosts}
+			p := Plan{loopbackAddresses: true, first: uint16(ln.Addr().(*net.TCPAddr).Port), hosts: hosts}
 			return []*Listener{{Listener: ln}}, p, nil
 		}
 		if bindErr != nil {

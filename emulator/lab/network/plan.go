@@ -14,15 +14,15 @@ const hostsPerBlock = 254
 
 // Plan assigns an address and a port to each BMC of a lab.
 type Plan struct {
-	ownAddresses bool       // each BMC has its own loopback address, and all have one port
-	addr         netip.Addr // address of all BMCs when ownAddresses is false
-	first        uint16     // port of all BMCs, or of the first one when they share addr
-	hosts        int
+	loopbackAddresses bool       // each BMC has its own loopback address, and all have one port
+	addr              netip.Addr // address of all BMCs when loopbackAddresses is false
+	first             uint16     // port of all BMCs, or of the first one when they share addr
+	hosts             int
 }
 
 // Address returns the endpoint of the i-th BMC, counted from 0.
 func (p Plan) Address(i int) netip.AddrPort {
-	if !p.ownAddresses {
+	if !p.loopbackAddresses {
 		return netip.AddrPortFrom(p.addr, p.first+uint16(i))
 	}
 	block := i / hostsPerBlock
@@ -38,7 +38,7 @@ func (p Plan) FirstPort() uint16 { return p.first }
 func (p Plan) Index(at netip.AddrPort) (int, bool) {
 	addr := at.Addr().Unmap()
 	i := int(at.Port()) - int(p.first)
-	if p.ownAddresses {
+	if p.loopbackAddresses {
 		if !addr.Is4() || i != 0 {
 			return 0, false
 		}

@@ -9,7 +9,7 @@ import (
 func TestPlanAddressAndIndexAreInverse(t *testing.T) {
 	const maxHosts = 100_000 // rack.MaxHosts
 	plans := []Plan{
-		{ownAddresses: true, first: 8443, hosts: maxHosts},
+		{loopbackAddresses: true, first: 8443, hosts: maxHosts},
 		{addr: netip.MustParseAddr("127.0.0.1"), first: 9000, hosts: 1000},
 		{addr: netip.MustParseAddr("::1"), first: 9000, hosts: 3},
 	}
@@ -21,7 +21,7 @@ func TestPlanAddressAndIndexAreInverse(t *testing.T) {
 				t.Fatalf("%+v: Index(%v) = %d, %v, want %d, and each address once", p, at, got, ok, i)
 			}
 			seen[at] = true
-			if b := at.Addr().As16(); p.ownAddresses && (b[15] == 0 || b[15] == 255 || b[13] < 64 || b[13] > 127) {
+			if b := at.Addr().As16(); p.loopbackAddresses && (b[15] == 0 || b[15] == 255 || b[13] < 64 || b[13] > 127) {
 				t.Fatalf("host %d has the address %v", i, at)
 			}
 		}

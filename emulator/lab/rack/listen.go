@@ -28,11 +28,11 @@ type Place struct {
 
 // Parse parses a Listen.
 func (l Listen) Parse() (Place, error) {
-	port, own := strings.CutPrefix(string(l), string(Loopback)+":")
+	port, loopback := strings.CutPrefix(string(l), string(Loopback)+":")
 	switch {
 	case l == "", l == Loopback:
 		return Place{}, nil
-	case own:
+	case loopback:
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 {
 			return Place{}, fmt.Errorf("%q: the port must be from 1 to 65535", string(l))

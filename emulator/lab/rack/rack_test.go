@@ -164,8 +164,8 @@ func TestSpeedFactor(t *testing.T) {
 	for in, want := range map[Speed]string{
 		"1x": "1 false <nil>", "60x": "60 false <nil>", "0.5x": "0.5 false <nil>", "max": "1 true <nil>",
 	} {
-		f, hurry, err := in.Factor()
-		if got := fmt.Sprint(f, hurry, err); got != want {
+		f, skipIdle, err := in.Factor()
+		if got := fmt.Sprint(f, skipIdle, err); got != want {
 			t.Errorf("Factor(%s) = %s, want %s", in, got, want)
 		}
 	}

@@ -16,9 +16,9 @@ const (
 	Max      Speed = "max"
 )
 
-// Factor returns how much faster than real time the lab runs. For max, hurry is true
+// Factor returns how much faster than real time the lab runs. For max, skipIdle is true
 // and the factor is 1.
-func (s Speed) Factor() (factor float64, hurry bool, err error) {
+func (s Speed) Factor() (factor float64, skipIdle bool, err error) {
 	if s == Max {
 		return 1, true, nil
 	}

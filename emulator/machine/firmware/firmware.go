@@ -89,11 +89,11 @@ func New(m *Model, st *State) (*Firmware, error) {
 	if st == nil {
 		return f, nil
 	}
-	own := *st
-	own.Values = slices.DeleteFunc(slices.Clone(own.Values), func(s Setting) bool { return f.model.Registry().Attribute(s.Name) == nil })
-	own.Slots = slices.DeleteFunc(slices.Clone(own.Slots), func(s Slots) bool { return f.model.component(s.ID) == nil })
-	own.Passwords = slices.DeleteFunc(slices.Clone(own.Passwords), func(s Secret) bool { return f.model.Registry().Attribute(s.Name) == nil })
-	for _, u := range own.Updates {
+	known := *st
+	known.Values = slices.DeleteFunc(slices.Clone(known.Values), func(s Setting) bool { return f.model.Registry().Attribute(s.Name) == nil })
+	known.Slots = slices.DeleteFunc(slices.Clone(known.Slots), func(s Slots) bool { return f.model.component(s.ID) == nil })
+	known.Passwords = slices.DeleteFunc(slices.Clone(known.Passwords), func(s Secret) bool { return f.model.Registry().Attribute(s.Name) == nil })
+	for _, u := range known.Updates {
 		if _, known := moves[move{u.Phase, cancelled}]; !known && lasts[u.Phase] == nil {
 			return nil, fmt.Errorf("firmware: stored update %s: phase %q: %w", u.ID, u.Phase, ErrUnknown)
 		}
@@ -103,12 +103,12 @@ func New(m *Model, st *State) (*Firmware, error) {
 			}
 		}
 	}
-	if own.Pending != nil {
-		p := *own.Pending
+	if known.Pending != nil {
+		p := *known.Pending
 		p.Settings = slices.DeleteFunc(slices.Clone(p.Settings), func(s Setting) bool { return f.model.Registry().Attribute(s.Name) == nil })
-		own.Pending = &p
+		known.Pending = &p
 	}
-	f.st = &own
+	f.st = &known
 	return f, nil
 }
 
@@ -319,14 +319,14 @@ func (v View) Finishing() *Finishing {
 
 // Works reports whether a task waits for settings to be applied, or belongs to
 // an update in progress.
-func (v View) Works(job string) bool {
-	if p := v.Pending(); p != nil && slices.Contains(p.Tasks, job) {
+func (v View) Works(task string) bool {
+	if p := v.Pending(); p != nil && slices.Contains(p.Tasks, task) {
 		return true
 	}
-	if e := v.Finishing(); e != nil && slices.Contains(e.Tasks, job) {
+	if e := v.Finishing(); e != nil && slices.Contains(e.Tasks, task) {
 		return true
 	}
-	return slices.ContainsFunc(v.Updates(), func(u Update) bool { return u.Task == job })
+	return slices.ContainsFunc(v.Updates(), func(u Update) bool { return u.Task == task })
 }
 
 // Updates returns the updates in progress, oldest first.

@@ -68,7 +68,7 @@ func TestTamperedImagesAreRefused(t *testing.T) {
 	}
 }
 
-func TestImagesTellTheDefect(t *testing.T) {
+func TestParseImageNamesTheDefect(t *testing.T) {
 	good := build(t, nicImage, "payload")
 	other := build(t, Image{Kind: KindNIC, Vendor: "Other", Model: "ML25G", Version: "2.0.0"}, "payload")
 	foreign := bytes.Replace(other, []byte(`"Other"`), []byte(`"Metal"`), 1) // signed by another vendor

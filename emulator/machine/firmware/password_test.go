@@ -17,7 +17,7 @@ func TestAPasswordProtectsTheSettings(t *testing.T) {
 		}
 	}
 	off := set("NumLock", "Off")
-	b.tells(b.do(ChangePassword{Name: "UserPassword", New: "user secret"}), "bios.password")
+	b.expect(b.do(ChangePassword{Name: "UserPassword", New: "user secret"}), "bios.password")
 	refused(SetAttributes{Settings: off}, PasswordError{"UserPassword", true})
 	refused(SetAttributes{Settings: off, Password: "guess"}, PasswordError{"UserPassword", false})
 	b.do(SetAttributes{Settings: off, Password: "user secret"})

@@ -51,7 +51,7 @@ func (f *Firmware) enter(now time.Time, u Update, fault ...string) []event.Event
 	if c != nil {
 		subject = c.ID
 	}
-	evs := f.tell(now, u, told[u.Phase], subject)
+	evs := f.taskMessage(now, u, phaseMessages[u.Phase], subject)
 	if u.Task == "" {
 		return evs
 	}
@@ -156,7 +156,7 @@ func (f *Firmware) wantReset(at time.Time, u Update) []event.Event {
 // verified decides how an update continues after the verification of its image.
 func (f *Firmware) verified(at time.Time, u Update) []event.Event {
 	if u.Defect != "" {
-		evs := f.tell(at, u, event.UpdateNotVerified, "")
+		evs := f.taskMessage(at, u, event.UpdateNotVerified, "")
 		return append(evs, f.step(at, u, refused, "the image was refused: "+string(u.Defect))...)
 	}
 	var evs []event.Event
@@ -170,22 +170,22 @@ func (f *Firmware) verified(at time.Time, u Update) []event.Event {
 		x := f.View().inventory(c)
 		switch {
 		case x.Update != "":
-			evs = append(evs, f.tell(at, u, event.UpdateSkipped, c.ID)...)
+			evs = append(evs, f.taskMessage(at, u, event.UpdateSkipped, c.ID)...)
 			return append(evs, f.step(at, u, refused, "component "+c.ID+" is being updated already")...)
 		case u.Restore || u.Force:
 			u.Targets = append(u.Targets, c.ID)
 		case x.Active.Lowest != "" && compare(u.Image.Version, x.Active.Lowest) < 0:
 			low = true
-			evs = append(evs, f.tell(at, u, event.UpdateTooLow, c.ID)...)
+			evs = append(evs, f.taskMessage(at, u, event.UpdateTooLow, c.ID)...)
 		case x.Active.Version == u.Image.Version && !x.Broken && !x.Saved:
-			evs = append(evs, f.tell(at, u, event.UpdateSame, c.ID)...)
+			evs = append(evs, f.taskMessage(at, u, event.UpdateSame, c.ID)...)
 		default:
 			u.Targets = append(u.Targets, c.ID)
 		}
 	}
 	switch {
 	case !fits:
-		evs = append(evs, f.tell(at, u, event.UpdateNotApplicable, strings.Join(u.Only, ", "))...)
+		evs = append(evs, f.taskMessage(at, u, event.UpdateNotApplicable, strings.Join(u.Only, ", "))...)
 		return append(evs, f.step(at, u, refused, "no component takes images for "+u.Image.Model+" of "+u.Image.Vendor)...)
 	case len(u.Targets) == 0 && low:
 		return append(evs, f.step(at, u, refused, "version "+u.Image.Version+" is below the lowest that is supported")...)
@@ -232,7 +232,7 @@ func (f *Firmware) written(at time.Time, u Update) []event.Event {
 	}
 	switch {
 	case u.Stage:
-		return f.step(at, u, kept, "")
+		return f.step(at, u, notActivated, "")
 	case c.Activation == ByHost && !u.InPOST:
 		evs := f.step(at, u, needsHost, "")
 		if u.When.Apply == AtMaintenanceWindowStart {
@@ -261,7 +261,7 @@ func (f *Firmware) fail(at time.Time, u Update, on trigger) []event.Event {
 		Received: event.UpdateNotTransferred, Verifying: event.UpdateNotVerified,
 		Applying: event.UpdateNotInstalled, Restarting: event.UpdateNotActivated,
 	}[u.Phase]
-	evs := f.tell(at, u, kind, c.ID)
+	evs := f.taskMessage(at, u, kind, c.ID)
 	if u.Phase == Applying || u.Phase == Restarting {
 		x := f.st.slots(c.ID)
 		x.Staged, x.Broken = nil, true
@@ -325,7 +325,7 @@ func (f *Firmware) activate(now time.Time, u Update, c *Component) []event.Event
 	st := f.edit()
 	st.set(x)
 	f.keep(st)
-	evs := f.tell(now, u, event.UpdateDone, c.ID)
+	evs := f.taskMessage(now, u, event.UpdateDone, c.ID)
 	return append(evs, f.note(now, event.ComponentUpdated, subject(c), c.ID, old.Version, runs.Version)...)
 }
 
@@ -356,8 +356,8 @@ func (f *Firmware) put(u Update) {
 	f.keep(st)
 }
 
-// tell returns a message of an update's task.
-func (f *Firmware) tell(at time.Time, u Update, k event.Kind, component string) []event.Event {
+// taskMessage returns a message of an update's task.
+func (f *Firmware) taskMessage(at time.Time, u Update, k event.Kind, component string) []event.Event {
 	if u.Task == "" || k == "" {
 		return nil
 	}

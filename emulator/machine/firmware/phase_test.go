@@ -3,7 +3,7 @@ package firmware
 import "testing"
 
 var triggers = []trigger{
-	elapsed, refused, needless, atOnce, atReset, atTime, atRequest, hostReset, started, further, restarts, needsHost, kept, broke, cutOff, expired, cancelled,
+	elapsed, refused, needless, atOnce, atReset, atTime, atRequest, hostReset, started, further, restarts, needsHost, notActivated, broke, cutOff, expired, cancelled,
 }
 
 var phases = []Phase{Received, Verifying, Scheduled, Waiting, Held, Applying, Restarting, Awaiting, Finished, Failed, Cancelled}
@@ -32,8 +32,8 @@ func TestEveryPhaseIsReachableAndLeadsToAnEnd(t *testing.T) {
 		if leaves == p.ended() {
 			t.Errorf("phase %s: leads on: %v, is an end: %v", p, leaves, p.ended())
 		}
-		if (told[p] == "") != p.ended() {
-			t.Errorf("phase %s tells %q", p, told[p])
+		if (phaseMessages[p] == "") != p.ended() {
+			t.Errorf("phase %s tells %q", p, phaseMessages[p])
 		}
 	}
 	if len(seen) != len(phases) {

@@ -212,16 +212,16 @@ func (f *Firmware) pending() Pending {
 }
 
 // wait stores p as pending, or nothing when p changes nothing.
-func (f *Firmware) wait(now time.Time, p Pending, when When, job string) []event.Event {
+func (f *Firmware) wait(now time.Time, p Pending, when When, task string) []event.Event {
 	st := f.edit()
 	if p.Settings == nil && !p.Defaults {
 		st.Pending = nil
 		f.keep(st)
-		return append(give(now, p.Tasks, ""), done(now, job, "")...)
+		return append(give(now, p.Tasks, ""), done(now, task, "")...)
 	}
 	p.When, p.Due, p.Since = when, false, now
-	if job != "" {
-		p.Tasks = append(p.Tasks, job)
+	if task != "" {
+		p.Tasks = append(p.Tasks, task)
 	}
 	st.Pending = &p
 	f.keep(st)
@@ -439,9 +439,9 @@ func give(now time.Time, jobs []string, fault string) []event.Event {
 	return evs
 }
 
-func done(now time.Time, job, fault string) []event.Event {
-	if job == "" {
+func done(now time.Time, task, fault string) []event.Event {
+	if task == "" {
 		return nil
 	}
-	return []event.Event{event.TaskDone{At: now, Task: job, Fault: fault}}
+	return []event.Event{event.TaskDone{At: now, Task: task, Fault: fault}}
 }

@@ -131,7 +131,7 @@ func kinds(evs []event.Event) string {
 	return strings.Join(out, ", ")
 }
 
-func (b *bench) tells(evs []event.Event, want string) {
+func (b *bench) expect(evs []event.Event, want string) {
 	b.t.Helper()
 	if got := kinds(evs); got != want {
 		b.t.Errorf("events = %s\nwant %s", got, want)
@@ -140,14 +140,14 @@ func (b *bench) tells(evs []event.Event, want string) {
 
 func TestSettingsAreAppliedByAReset(t *testing.T) {
 	b := newBench(t)
-	b.tells(b.do(SetAttributes{Settings: set("BootMode", "LegacyBios", "AssetTag", "A1"), Task: "7"}), "bios.pending")
+	b.expect(b.do(SetAttributes{Settings: set("BootMode", "LegacyBios", "AssetTag", "A1"), Task: "7"}), "bios.pending")
 	b.values(map[string]string{"BootMode": "Uefi", "AssetTag": ""})
 	if got := b.f.View().Pending().Settings; len(got) != 2 {
 		t.Errorf("pending = %v", got)
 	}
 	b.pass(time.Hour)
 	b.values(map[string]string{"BootMode": "Uefi"})
-	b.tells(b.boot(), "bios.applied, 7 done ")
+	b.expect(b.boot(), "bios.applied, 7 done ")
 	b.values(map[string]string{"BootMode": "LegacyBios", "AssetTag": "A1", "HttpBoot": "Disabled"})
 	if p := b.f.View().Pending(); p != nil {
 		t.Errorf("pending = %+v after the reset", p)
@@ -156,12 +156,12 @@ func TestSettingsAreAppliedByAReset(t *testing.T) {
 	if a == nil || !a.At.Equal(b.now) || len(a.Settings) != 2 {
 		t.Errorf("applied = %+v", a)
 	}
-	b.tells(b.boot(), "") // once
+	b.expect(b.boot(), "") // once
 }
 
 func TestASettingThatIsSoAlreadyIsNotPending(t *testing.T) {
 	b := newBench(t)
-	b.tells(b.do(SetAttributes{Settings: set("BootMode", "Uefi"), Task: "1"}), "1 done ")
+	b.expect(b.do(SetAttributes{Settings: set("BootMode", "Uefi"), Task: "1"}), "1 done ")
 	if st := b.f.State(); st != nil {
 		t.Errorf("state = %+v, want none", st)
 	}
@@ -327,13 +327,13 @@ func TestDefaultsComeBackByAReset(t *testing.T) {
 	b.do(SetAttributes{Settings: set("BootMode", "LegacyBios", "AssetTag", "A1", "NumLock", "Off")})
 	b.boot()
 	b.do(SetAttributes{Settings: set("MemoryTest", "Enabled"), Task: "1"})
-	b.tells(b.do(ResetBIOS{Task: "2"}), "1 done replaced by a reset to the defaults, bios.defaults.pending")
+	b.expect(b.do(ResetBIOS{Task: "2"}), "1 done replaced by a reset to the defaults, bios.defaults.pending")
 	if p := b.f.View().Pending(); !p.Defaults || p.Settings != nil {
 		t.Errorf("pending = %+v", p)
 	}
 	b.do(SetAttributes{Settings: set("NumLock", "Off", "BootMode", "Uefi")}) // on top of the defaults
 	b.values(map[string]string{"BootMode": "LegacyBios"})
-	b.tells(b.boot(), "bios.defaults.applied, bios.applied, 2 done ")
+	b.expect(b.boot(), "bios.defaults.applied, bios.applied, 2 done ")
 	b.values(map[string]string{"BootMode": "Uefi", "AssetTag": "A1", "NumLock": "Off", "MemoryTest": "Disabled"})
 	b.do(ResetBIOS{})
 	b.boot()
@@ -352,11 +352,11 @@ func render(s Settings) string {
 
 func TestWhatIsPendingCanBeGivenUp(t *testing.T) {
 	b := newBench(t)
-	b.tells(b.do(ClearPending{}), "")
+	b.expect(b.do(ClearPending{}), "")
 	b.do(SetAttributes{Settings: set("BootMode", "LegacyBios"), Task: "1"})
 	b.do(SetAttributes{Settings: set("NumLock", "Off"), Task: "2"})
-	b.tells(b.do(ClearPending{}), "bios.cleared, 1 done cancelled, 2 done cancelled")
-	b.tells(b.boot(), "")
+	b.expect(b.do(ClearPending{}), "bios.cleared, 1 done cancelled, 2 done cancelled")
+	b.expect(b.boot(), "")
 	if b.f.State() != nil {
 		t.Errorf("state = %+v, want none", b.f.State())
 	}
@@ -370,12 +370,12 @@ func TestSomeSettingsNeedNoReset(t *testing.T) {
 	if !errors.As(err, &bad) || len(bad) != 1 || bad[0].Name != "BootMode" || bad[0].Fault != NeedsReset {
 		t.Errorf("Apply() = %v, want that BootMode needs a reset", err)
 	}
-	b.tells(b.do(SetAttributes{Settings: set("AssetTag", "now"), When: When{Apply: Immediate}, Task: "2"}), "bios.applied, 2 done ")
+	b.expect(b.do(SetAttributes{Settings: set("AssetTag", "now"), When: When{Apply: Immediate}, Task: "2"}), "bios.applied, 2 done ")
 	b.values(map[string]string{"AssetTag": "now", "NumLock": "On"})
 	b.boot()
 	b.values(map[string]string{"AssetTag": "now", "NumLock": "Off"}) // the newer wish counts
 	b.do(SetAttributes{Settings: set("AssetTag", "later"), Task: "3"})
-	b.tells(b.do(SetAttributes{Settings: set("AssetTag", "sooner"), When: When{Apply: Immediate}}), "bios.applied, 3 done ")
+	b.expect(b.do(SetAttributes{Settings: set("AssetTag", "sooner"), When: When{Apply: Immediate}}), "bios.applied, 3 done ")
 }
 
 func TestMaintenanceWindows(t *testing.T) {
@@ -384,28 +384,28 @@ func TestMaintenanceWindows(t *testing.T) {
 	t.Run("at its start", func(t *testing.T) {
 		b := newBench(t)
 		b.do(SetAttributes{Settings: legacy, When: window(AtMaintenanceWindowStart), Task: "1"})
-		b.tells(b.boot(), "") // before it
+		b.expect(b.boot(), "") // before it
 		if at, ok := b.f.Deadline(); !ok || !at.Equal(origin.Add(time.Hour)) {
 			t.Errorf("Deadline() = %v, %v", at, ok)
 		}
-		b.tells(b.pass(time.Hour), "reset wanted")
+		b.expect(b.pass(time.Hour), "reset wanted")
 		b.values(map[string]string{"BootMode": "Uefi"})
-		b.tells(b.pass(5*time.Hour), "") // the host was off
-		b.tells(b.boot(), "bios.applied, 1 done ")
+		b.expect(b.pass(5*time.Hour), "") // the host was off
+		b.expect(b.boot(), "bios.applied, 1 done ")
 		b.values(map[string]string{"BootMode": "LegacyBios"})
 	})
 	t.Run("at a reset in it", func(t *testing.T) {
 		b := newBench(t)
 		b.do(SetAttributes{Settings: legacy, When: window(InMaintenanceWindowOnReset), Task: "1"})
-		b.tells(b.boot(), "")
-		b.tells(b.pass(90*time.Minute), "")
-		b.tells(b.boot(), "bios.applied, 1 done ")
+		b.expect(b.boot(), "")
+		b.expect(b.pass(90*time.Minute), "")
+		b.expect(b.boot(), "bios.applied, 1 done ")
 	})
 	t.Run("without a reset in it", func(t *testing.T) {
 		b := newBench(t)
 		b.do(SetAttributes{Settings: legacy, When: window(InMaintenanceWindowOnReset), Task: "1"})
-		b.tells(b.pass(2*time.Hour), "bios.expired, 1 done the maintenance window ended before a reset")
-		b.tells(b.boot(), "")
+		b.expect(b.pass(2*time.Hour), "bios.expired, 1 done the maintenance window ended before a reset")
+		b.expect(b.boot(), "")
 		if a := b.f.View().Applied(); a == nil || !a.Expired {
 			t.Errorf("applied = %+v, want that it has expired", a)
 		}

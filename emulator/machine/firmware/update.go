@@ -58,23 +58,23 @@ const (
 type trigger string
 
 const (
-	elapsed   trigger = "time is up"
-	refused   trigger = "image refused"
-	needless  trigger = "nothing to do"
-	atOnce    trigger = "to be written now"
-	atReset   trigger = "to be written at a reset"
-	atTime    trigger = "to be written at a time"
-	atRequest trigger = "to be written on request"
-	hostReset trigger = "host was reset"
-	started   trigger = "start requested"
-	further   trigger = "written, and more components to come"
-	restarts  trigger = "written, and the component restarts"
-	needsHost trigger = "written, and the host has to be reset"
-	kept      trigger = "written, to be activated later"
-	broke     trigger = "it went wrong"
-	cutOff    trigger = "the power went"
-	expired   trigger = "the maintenance window has ended"
-	cancelled trigger = "cancelled"
+	elapsed      trigger = "time is up"
+	refused      trigger = "image refused"
+	needless     trigger = "nothing to do"
+	atOnce       trigger = "to be written now"
+	atReset      trigger = "to be written at a reset"
+	atTime       trigger = "to be written at a time"
+	atRequest    trigger = "to be written on request"
+	hostReset    trigger = "host was reset"
+	started      trigger = "start requested"
+	further      trigger = "written, and more components to come"
+	restarts     trigger = "written, and the component restarts"
+	needsHost    trigger = "written, and the host has to be reset"
+	notActivated trigger = "written, to be activated later"
+	broke        trigger = "it went wrong"
+	cutOff       trigger = "the power went"
+	expired      trigger = "the maintenance window has ended"
+	cancelled    trigger = "cancelled"
 )
 
 type move struct {
@@ -85,36 +85,36 @@ type move struct {
 // moves is the state machine of updates. A missing pair does not happen; a
 // command that needs it answers ErrBusy.
 var moves = map[move]Phase{
-	{Received, elapsed}:    Verifying,
-	{Received, broke}:      Failed,
-	{Verifying, refused}:   Failed,
-	{Verifying, broke}:     Failed,
-	{Verifying, needless}:  Finished,
-	{Verifying, atOnce}:    Applying,
-	{Verifying, atReset}:   Waiting,
-	{Verifying, atTime}:    Scheduled,
-	{Verifying, atRequest}: Held,
-	{Scheduled, elapsed}:   Applying,
-	{Scheduled, atReset}:   Waiting, // the component has no power
-	{Held, started}:        Applying,
-	{Held, atReset}:        Waiting,
-	{Waiting, hostReset}:   Applying,
-	{Waiting, expired}:     Failed,
-	{Applying, further}:    Applying,
-	{Applying, restarts}:   Restarting,
-	{Applying, needsHost}:  Awaiting,
-	{Applying, kept}:       Finished,
-	{Applying, broke}:      Failed,
-	{Applying, cutOff}:     Failed,
-	{Awaiting, hostReset}:  Finished,
-	{Restarting, elapsed}:  Finished,
-	{Restarting, broke}:    Failed,
-	{Received, cancelled}:  Cancelled,
-	{Verifying, cancelled}: Cancelled,
-	{Scheduled, cancelled}: Cancelled,
-	{Held, cancelled}:      Cancelled,
-	{Waiting, cancelled}:   Cancelled,
-	{Awaiting, cancelled}:  Cancelled,
+	{Received, elapsed}:      Verifying,
+	{Received, broke}:        Failed,
+	{Verifying, refused}:     Failed,
+	{Verifying, broke}:       Failed,
+	{Verifying, needless}:    Finished,
+	{Verifying, atOnce}:      Applying,
+	{Verifying, atReset}:     Waiting,
+	{Verifying, atTime}:      Scheduled,
+	{Verifying, atRequest}:   Held,
+	{Scheduled, elapsed}:     Applying,
+	{Scheduled, atReset}:     Waiting, // the component has no power
+	{Held, started}:          Applying,
+	{Held, atReset}:          Waiting,
+	{Waiting, hostReset}:     Applying,
+	{Waiting, expired}:       Failed,
+	{Applying, further}:      Applying,
+	{Applying, restarts}:     Restarting,
+	{Applying, needsHost}:    Awaiting,
+	{Applying, notActivated}: Finished,
+	{Applying, broke}:        Failed,
+	{Applying, cutOff}:       Failed,
+	{Awaiting, hostReset}:    Finished,
+	{Restarting, elapsed}:    Finished,
+	{Restarting, broke}:      Failed,
+	{Received, cancelled}:    Cancelled,
+	{Verifying, cancelled}:   Cancelled,
+	{Scheduled, cancelled}:   Cancelled,
+	{Held, cancelled}:        Cancelled,
+	{Waiting, cancelled}:     Cancelled,
+	{Awaiting, cancelled}:    Cancelled,
 }
 
 // lasts returns a phase's duration for a component; nil lasts until an event.
@@ -125,8 +125,8 @@ var lasts = map[Phase]func(Timings) time.Duration{
 	Restarting: func(t Timings) time.Duration { return t.Restart },
 }
 
-// told maps phases to the messages of an update's task.
-var told = map[Phase]event.Kind{
+// phaseMessages maps phases to the messages of an update's task.
+var phaseMessages = map[Phase]event.Kind{
 	Received:   event.UpdateTransferring,
 	Verifying:  event.UpdateVerifying,
 	Applying:   event.UpdateInstalling,

@@ -61,14 +61,14 @@ func (b *bench) runs(want string) {
 
 func TestAnUpdateThatTheHostActivates(t *testing.T) {
 	b := newRack(t, true)
-	b.tells(b.do(Stage{ID: "u", Task: "1", Image: bios("2.4.0")}), "1:update.transferring(BIOS), 1 for 1m45s")
-	b.tells(b.pass(5*time.Second), "1:update.verifying(BIOS), 1 for 1m40s")
-	b.tells(b.pass(10*time.Second), "1:update.installing(BIOS), 1 for 1m30s")
+	b.expect(b.do(Stage{ID: "u", Task: "1", Image: bios("2.4.0")}), "1:update.transferring(BIOS), 1 for 1m45s")
+	b.expect(b.pass(5*time.Second), "1:update.verifying(BIOS), 1 for 1m40s")
+	b.expect(b.pass(10*time.Second), "1:update.installing(BIOS), 1 for 1m30s")
 	b.runs("")
-	b.tells(b.pass(60*time.Second), "1:update.awaits.activation(BIOS), 1 waits")
+	b.expect(b.pass(60*time.Second), "1:update.awaits.activation(BIOS), 1 waits")
 	b.runs("BIOS 2.3.1 staged 2.4.0")
-	b.tells(b.pass(time.Hour), "")
-	b.tells(b.boot(), "1:update.done(BIOS), component.updated, 1 done ")
+	b.expect(b.pass(time.Hour), "")
+	b.expect(b.boot(), "1:update.done(BIOS), component.updated, 1 done ")
 	b.runs("BIOS 2.4.0")
 	x, _ := b.f.View().Component("BIOS")
 	if x.Backup.Version != "2.3.1" || x.Active.At.IsZero() {
@@ -82,16 +82,16 @@ func TestAnUpdateThatTheHostActivates(t *testing.T) {
 func TestAnUpdateOfTheBMCRestartsIt(t *testing.T) {
 	b := newRack(t, false)
 	b.do(Stage{ID: "u", Task: "1", Image: image(KindBMC, "Metalab", "MLBMC", "1.5.0")})
-	b.tells(b.pass(75*time.Second), "1:update.verifying(BMC), 1 for 1m40s, 1:update.installing(BMC), 1 for 1m30s, "+
+	b.expect(b.pass(75*time.Second), "1:update.verifying(BMC), 1 for 1m40s, 1:update.installing(BMC), 1 for 1m30s, "+
 		"1:update.activating(BMC), 1 for 30s, restart bmc")
-	b.tells(b.pass(30*time.Second), "1:update.done(BMC), component.updated, 1 done ")
+	b.expect(b.pass(30*time.Second), "1:update.done(BMC), component.updated, 1 done ")
 	b.runs("BMC 1.5.0")
 }
 
 func TestAnUpdateTakesAllComponentsThatItFits(t *testing.T) {
 	b := newRack(t, true)
 	b.do(Stage{ID: "u", Task: "1", Image: nic("2.0.0")})
-	b.tells(b.pass(3*time.Minute), "1:update.verifying(NIC.1), 1 for 1m40s, 1:update.installing(NIC.1), 1 for 2m30s, "+
+	b.expect(b.pass(3*time.Minute), "1:update.verifying(NIC.1), 1 for 1m40s, 1:update.installing(NIC.1), 1 for 2m30s, "+
 		"1:update.installing(NIC.2), 1 for 1m30s, 1:update.awaits.activation(NIC.2), 1 waits")
 	b.runs("NIC.1 1.0.0 staged 2.0.0, NIC.2 1.0.0 staged 2.0.0")
 	b.boot()
@@ -110,14 +110,14 @@ func TestAnUpdateTakesAllComponentsThatItFits(t *testing.T) {
 func TestAnUpdateAtAResetIsWrittenDuringPOST(t *testing.T) {
 	b := newRack(t, true)
 	b.do(Stage{ID: "u", Task: "1", Image: bios("2.4.0"), When: When{Apply: OnReset}})
-	b.tells(b.pass(time.Hour), "1:update.verifying(BIOS), 1 for 1m40s, 1:update.awaits.reset(BIOS), 1 waits")
+	b.expect(b.pass(time.Hour), "1:update.verifying(BIOS), 1 for 1m40s, 1:update.awaits.reset(BIOS), 1 waits")
 	evs, hold := b.f.Boot(b.now)
-	b.tells(evs, "1:update.installing(BIOS), 1 for 1m30s")
+	b.expect(evs, "1:update.installing(BIOS), 1 for 1m30s")
 	if hold != 90*time.Second {
 		t.Errorf("POST waits %v, want 90 s", hold)
 	}
 	b.runs("")
-	b.tells(b.pass(hold), "1:update.activating(BIOS), 1 for 30s, 1:update.done(BIOS), component.updated, 1 done ")
+	b.expect(b.pass(hold), "1:update.activating(BIOS), 1 for 30s, 1:update.done(BIOS), component.updated, 1 done ")
 	b.runs("BIOS 2.4.0")
 }
 
@@ -138,14 +138,14 @@ func TestUpdatesWaitForTheirTime(t *testing.T) {
 	t.Run("start of a window", func(t *testing.T) {
 		b := newRack(t, true)
 		b.do(Stage{ID: "u", Task: "1", Image: bios("2.4.0"), When: window(AtMaintenanceWindowStart)})
-		b.tells(b.pass(59*time.Minute), "1:update.verifying(BIOS), 1 for 1m40s, 1:update.awaits.time(BIOS), 1 waits")
-		b.tells(b.pass(2*time.Minute), "1:update.installing(BIOS), 1 for 1m30s, 1:update.awaits.activation(BIOS), 1 waits, reset wanted")
+		b.expect(b.pass(59*time.Minute), "1:update.verifying(BIOS), 1 for 1m40s, 1:update.awaits.time(BIOS), 1 waits")
+		b.expect(b.pass(2*time.Minute), "1:update.installing(BIOS), 1 for 1m30s, 1:update.awaits.activation(BIOS), 1 waits, reset wanted")
 	})
 	t.Run("start of a window without power", func(t *testing.T) {
 		b := newRack(t, false)
 		b.do(Stage{ID: "u", Task: "1", Image: nic("2.0.0"), When: window(AtMaintenanceWindowStart)})
 		b.pass(59 * time.Minute)
-		b.tells(b.pass(time.Minute), "1:update.awaits.reset(NIC.1), 1 waits, reset wanted")
+		b.expect(b.pass(time.Minute), "1:update.awaits.reset(NIC.1), 1 waits, reset wanted")
 	})
 	t.Run("reset in a window", func(t *testing.T) {
 		b := newRack(t, true)
@@ -161,15 +161,15 @@ func TestUpdatesWaitForTheirTime(t *testing.T) {
 		b := newRack(t, true)
 		b.do(Stage{ID: "u", Task: "1", Image: bios("2.4.0"), When: window(InMaintenanceWindowOnReset)})
 		b.pass(time.Hour)
-		b.tells(b.pass(time.Hour), "update.failed, 1 done the maintenance window ended before a reset")
+		b.expect(b.pass(time.Hour), "update.failed, 1 done the maintenance window ended before a reset")
 		b.runs("")
 	})
 	t.Run("a request", func(t *testing.T) {
 		b := newRack(t, true)
 		b.do(Stage{ID: "u", Task: "1", Image: bios("2.4.0"), When: When{Apply: OnStartUpdateRequest}})
-		b.tells(b.pass(time.Hour), "1:update.verifying(BIOS), 1 for 1m40s, 1:update.awaits.start(BIOS), 1 waits")
-		b.tells(b.do(StartUpdates{}), "1:update.installing(BIOS), 1 for 1m30s")
-		b.tells(b.do(StartUpdates{}), "")
+		b.expect(b.pass(time.Hour), "1:update.verifying(BIOS), 1 for 1m40s, 1:update.awaits.start(BIOS), 1 waits")
+		b.expect(b.do(StartUpdates{}), "1:update.installing(BIOS), 1 for 1m30s")
+		b.expect(b.do(StartUpdates{}), "")
 	})
 }
 
@@ -242,7 +242,7 @@ func TestPowerLossWhileWriting(t *testing.T) {
 		return b
 	}
 	b := writing(nic("2.0.0"))
-	b.tells(b.f.Cut(b.now, false), "1:update.failed.installation(NIC.1), component.broken, update.failed, 1 done writing the image was interrupted")
+	b.expect(b.f.Cut(b.now, false), "1:update.failed.installation(NIC.1), component.broken, update.failed, 1 done writing the image was interrupted")
 	b.runs("NIC.1 1.0.0 broken")
 	if got := b.f.View().Version("NIC.1"); got != "" {
 		t.Errorf("a broken component runs %s", got)
@@ -254,7 +254,7 @@ func TestPowerLossWhileWriting(t *testing.T) {
 	b.runs("NIC.1 2.0.0, NIC.2 2.0.0")
 
 	b = writing(bios("2.4.0"))
-	b.tells(b.f.Cut(b.now, true), "1:update.failed.installation(BIOS), component.saved, update.failed, 1 done writing the image was interrupted")
+	b.expect(b.f.Cut(b.now, true), "1:update.failed.installation(BIOS), component.saved, update.failed, 1 done writing the image was interrupted")
 	b.runs("BIOS 2.2.0 saved")
 	b.do(Stage{ID: "v", Image: bios("2.3.1")}) // the version that it came with is not what it runs
 	b.pass(time.Hour)
@@ -262,7 +262,7 @@ func TestPowerLossWhileWriting(t *testing.T) {
 	b.runs("")
 
 	b = writing(bios("2.4.0")) // it has standby power, and goes on
-	b.tells(b.f.Cut(b.now, false), "")
+	b.expect(b.f.Cut(b.now, false), "")
 	b.pass(time.Hour)
 	b.runs("BIOS 2.3.1 staged 2.4.0")
 }
@@ -273,7 +273,7 @@ func TestAResetDuringPOSTInterruptsWhatIsWrittenThen(t *testing.T) {
 	b.pass(time.Minute)
 	b.boot()
 	b.pass(time.Second)
-	b.tells(b.boot(), "1:update.failed.installation(BIOS), component.saved, update.failed, 1 done writing the image was interrupted")
+	b.expect(b.boot(), "1:update.failed.installation(BIOS), component.saved, update.failed, 1 done writing the image was interrupted")
 }
 
 func TestPhasesThatBreak(t *testing.T) {
@@ -333,7 +333,7 @@ func TestUpdatesCanBeCancelledUntilTheyAreWritten(t *testing.T) {
 		if err != nil {
 			t.Errorf("after %v: %v", tt.after, err)
 		}
-		b.tells(evs, "1 done cancelled")
+		b.expect(evs, "1 done cancelled")
 		b.runs("")
 		if b.f.State() != nil {
 			t.Errorf("after %v: state = %+v, want none", tt.after, b.f.State())
@@ -348,12 +348,12 @@ func TestWhatIsStagedAndWhatWasThereBeforeCanBeActivated(t *testing.T) {
 	b := newRack(t, true)
 	b.do(Stage{ID: "u", Task: "1", Image: nic("2.0.0"), Keep: true})
 	evs := b.pass(time.Hour)
-	b.tells(evs[len(evs)-1:], "1 done ")
+	b.expect(evs[len(evs)-1:], "1 done ")
 	b.boot()
 	b.runs("NIC.1 1.0.0 staged 2.0.0, NIC.2 1.0.0 staged 2.0.0")
 	b.do(Activate{ID: "v", Task: "2", Slot: StagedSlot, On: []string{"NIC.2"}})
 	b.pass(time.Minute)
-	b.tells(b.boot(), "2:update.done(NIC.2), component.updated, 2 done ")
+	b.expect(b.boot(), "2:update.done(NIC.2), component.updated, 2 done ")
 	b.runs("NIC.1 1.0.0 staged 2.0.0, NIC.2 2.0.0")
 
 	b.do(Activate{ID: "w", Slot: BackupSlot, On: []string{"BIOS"}})
@@ -394,7 +394,7 @@ func TestUpdatesThatCannotBegin(t *testing.T) {
 	b.pass(15 * time.Second)
 	b.do(Stage{ID: "v", Task: "2", Image: bios("2.5.0")}) // the first is being written
 	evs := b.pass(15 * time.Second)
-	b.tells(evs[len(evs)-1:], "2 done component BIOS is being updated already")
+	b.expect(evs[len(evs)-1:], "2 done component BIOS is being updated already")
 	for i := range maxUpdates {
 		_, err := b.f.Apply(b.now, Stage{ID: strings.Repeat("x", i+1), Image: nic("2.0.0"), When: When{Apply: OnStartUpdateRequest}})
 		if want := i == maxUpdates-1; errors.Is(err, ErrBusy) != want {

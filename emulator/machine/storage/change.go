@@ -14,7 +14,7 @@ type InitializeVolume struct {
 	Controller, Volume string
 	Fast               bool
 	Method             InitMethod // "": Foreground; ignored with Fast
-	Job                string
+	Task               string     `json:"Job"`
 }
 
 func (c InitializeVolume) apply(s *step) error {
@@ -30,7 +30,7 @@ func (c InitializeVolume) apply(s *step) error {
 	if c.Fast {
 		s.work(Work{Kind: WorkWipe, Array: a.clone()})
 		s.noteVolume(event.VolumeInitialized, a)
-		s.done(c.Job, "")
+		s.done(c.Task, "")
 		return nil
 	}
 	method := cmp.Or(c.Method, Foreground)
@@ -38,20 +38,20 @@ func (c InitializeVolume) apply(s *step) error {
 		return against(FieldMethod, method, Unsupported)
 	}
 	a.Method = method
-	s.initialize(ctl, a, method, c.Job, false)
+	s.initialize(ctl, a, method, c.Task, false)
 	return nil
 }
 
 // initialize begins to initialize a volume; made says whether the same task
 // created it. The bytes change at once; the work takes its time.
-func (s *step) initialize(c *Controller, a *Array, method InitMethod, job string, made bool) {
+func (s *step) initialize(c *Controller, a *Array, method InitMethod, task string, made bool) {
 	if method != Foreground { // it is usable at once
 		if made {
-			s.made(job, a)
+			s.made(task, a)
 		} else {
-			s.done(job, "")
+			s.done(task, "")
 		}
-		job, made = "", false
+		task, made = "", false
 	}
 	if method == Skip || method == Background && !a.Type.Redundant() {
 		return
@@ -61,7 +61,7 @@ func (s *step) initialize(c *Controller, a *Array, method InitMethod, job string
 		kind = WorkSync
 	}
 	s.work(Work{Kind: kind, Array: a.clone()})
-	s.begin(Op{Kind: OpInitialize, Task: job, Made: made, On: a.WWN}, s.takes(c, OpInitialize, a.Rows*a.Strip))
+	s.begin(Op{Kind: OpInitialize, Task: task, Made: made, On: a.WWN}, s.takes(c, OpInitialize, a.Rows*a.Strip))
 }
 
 // idle returns a volume that is usable and without work in progress.
@@ -86,7 +86,7 @@ func (s *step) idle(controller, volume string) (*Controller, *Array, error) {
 // repairs it.
 type CheckConsistency struct {
 	Controller, Volume string
-	Job                string
+	Task               string `json:"Job"`
 }
 
 func (c CheckConsistency) apply(s *step) error {
@@ -99,7 +99,7 @@ func (c CheckConsistency) apply(s *step) error {
 	case !a.optimal():
 		return fmt.Errorf("%w: volume %s is degraded", ErrState, c.Volume)
 	}
-	s.begin(Op{Kind: OpCheck, Task: c.Job, On: a.WWN}, s.takes(ctl, OpCheck, a.Rows*a.Strip))
+	s.begin(Op{Kind: OpCheck, Task: c.Task, On: a.WWN}, s.takes(ctl, OpCheck, a.Rows*a.Strip))
 	return nil
 }
 
@@ -125,7 +125,7 @@ type ExpandVolume struct {
 	Capacity           int64    // bytes, at least; 0: the maximum
 	Drives             []string // bays to add
 	Type               RAIDType // "": unchanged
-	Job                string
+	Task               string   `json:"Job"`
 }
 
 func (c ExpandVolume) apply(s *step) error {
@@ -146,7 +146,7 @@ func (c ExpandVolume) apply(s *step) error {
 		return err
 	}
 	s.st.Made++
-	o := Op{Kind: OpExpand, Task: c.Job, On: a.WWN, To: &to, Place: s.st.Made}
+	o := Op{Kind: OpExpand, Task: c.Task, On: a.WWN, To: &to, Place: s.st.Made}
 	s.begin(o, s.takes(ctl, OpExpand, to.Rows*to.Strip))
 	return nil
 }

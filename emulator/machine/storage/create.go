@@ -23,7 +23,7 @@ type CreateVolume struct {
 	Read       ReadPolicy
 	Spares     []string   // bays of dedicated hot spares
 	Method     InitMethod // "": Background
-	Job        string
+	Task       string     `json:"Job"`
 }
 
 func (c CreateVolume) apply(s *step) error {
@@ -80,7 +80,7 @@ func (c CreateVolume) apply(s *step) error {
 		}
 	}
 	s.noteVolume(event.VolumeCreated, &a)
-	s.initialize(ctl, &a, a.Method, c.Job, true)
+	s.initialize(ctl, &a, a.Method, c.Task, true)
 	return nil
 }
 
@@ -325,7 +325,7 @@ func largestGap(group []*Array, end int64, enough func(room int64) bool) (from, 
 // DeleteVolume deletes a volume. Its data stays on the drives.
 type DeleteVolume struct {
 	Controller, Volume string
-	Job                string
+	Task               string `json:"Job"`
 }
 
 func (c DeleteVolume) apply(s *step) error {
@@ -340,7 +340,7 @@ func (c DeleteVolume) apply(s *step) error {
 		return fmt.Errorf("%w: volume %s is being expanded", ErrBusy, c.Volume)
 	}
 	s.remove(a.WWN)
-	s.done(c.Job, "")
+	s.done(c.Task, "")
 	return nil
 }
 

@@ -20,27 +20,27 @@ func (c ImportForeign) apply(s *step) error {
 	if err != nil {
 		return err
 	}
-	var told []Array // the latest configuration of each volume on any drive
+	var latest []Array // the latest configuration of each volume on any drive
 	for _, x := range s.slots(s.st, ctl) {
 		if !x.unit.Foreign {
 			continue
 		}
 		for _, cfg := range x.unit.Config {
-			i := slices.IndexFunc(told, func(a Array) bool { return a.WWN == cfg.WWN })
+			i := slices.IndexFunc(latest, func(a Array) bool { return a.WWN == cfg.WWN })
 			switch {
 			case i < 0:
-				told = append(told, cfg.clone())
-			case told[i].Version < cfg.Version:
-				told[i] = cfg.clone()
+				latest = append(latest, cfg.clone())
+			case latest[i].Version < cfg.Version:
+				latest[i] = cfg.clone()
 			}
 		}
 	}
-	if len(told) == 0 {
+	if len(latest) == 0 {
 		return fmt.Errorf("%w: controller %s has no foreign configuration", ErrState, ctl.ID)
 	}
 	var refused error
 	taken := 0
-	for _, a := range told {
+	for _, a := range latest {
 		if err := s.take(ctl, a); err != nil {
 			refused = err
 			continue
@@ -80,7 +80,7 @@ func (s *step) take(c *Controller, a Array) error {
 		if ok {
 			m.Bay = x.bay.ID
 		}
-		if !ok || !tells(x.unit, a.WWN, at >= 0) || x.unit.Failed || m.State == Rebuilding || c.RAID.Usable(x.model) < a.end() {
+		if !ok || !configures(x.unit, a.WWN, at >= 0) || x.unit.Failed || m.State == Rebuilding || c.RAID.Usable(x.model) < a.end() {
 			m.State = Missing
 		}
 	}
@@ -108,7 +108,7 @@ func (s *step) take(c *Controller, a Array) error {
 		if !ok || !x.unit.Foreign {
 			continue
 		}
-		u := s.own(x.bay.ID).Unit
+		u := s.mutableBay(x.bay.ID).Unit
 		u.Config = slices.DeleteFunc(slices.Clone(u.Config), func(cfg Array) bool { return cfg.WWN == a.WWN })
 		u.Foreign = len(u.Config) > 0
 	}
@@ -119,9 +119,9 @@ func (s *step) take(c *Controller, a Array) error {
 	return nil
 }
 
-// tells reports whether a drive's configuration names a volume; a drive that
+// configures reports whether a drive's configuration names a volume; a drive that
 // never left a volume of this server needs none.
-func tells(u *Unit, wwn string, here bool) bool {
+func configures(u *Unit, wwn string, here bool) bool {
 	if !u.Foreign {
 		return here
 	}
@@ -144,7 +144,7 @@ func (c ClearForeign) apply(s *step) error {
 		if !x.unit.Foreign {
 			continue
 		}
-		s.disown(s.own(x.bay.ID).Unit)
+		s.disown(s.mutableBay(x.bay.ID).Unit)
 		cleared++
 	}
 	if cleared == 0 {
@@ -187,7 +187,7 @@ func (c ForceEnable) apply(s *step) error {
 	}
 	there := func(m Member) bool {
 		x, ok := s.seated(ctl, m.Serial)
-		return ok && tells(x.unit, a.WWN, true) && !x.unit.Failed
+		return ok && configures(x.unit, a.WWN, true) && !x.unit.Failed
 	}
 	for i, m := range a.Members {
 		if !there(m) {

@@ -64,10 +64,10 @@ func (s *step) takes(c *Controller, kind OpKind, bytes int64) time.Duration {
 }
 
 // begin adds work, which runs while the power is on.
-func (s *step) begin(o Op, whole time.Duration) {
-	o.Whole, o.Left = whole, whole
+func (s *step) begin(o Op, duration time.Duration) {
+	o.Duration, o.Left = duration, duration
 	if s.on {
-		s.start(&o, whole)
+		s.start(&o, duration)
 	}
 	s.st.Ops = append(s.st.Ops, o)
 }
@@ -169,7 +169,7 @@ func (s *step) expanded(o Op) {
 		s.work(Work{Kind: WorkGrow, Array: a.clone(), To: to})
 	case !o.Saved:
 		s.work(Work{Kind: WorkSave, Array: a.clone(), To: to, Place: o.Place})
-		o.Saved, o.Whole, o.Until = true, settleTime, s.now.Add(settleTime)
+		o.Saved, o.Duration, o.Until = true, settleTime, s.now.Add(settleTime)
 		s.st.Ops = append(s.st.Ops, o)
 		return
 	default:
@@ -204,7 +204,7 @@ func (c CancelTask) apply(s *step) error {
 	i := slices.IndexFunc(s.st.Ops, func(o Op) bool { return o.Task == c.Task && c.Task != "" })
 	switch {
 	case i < 0:
-		return fmt.Errorf("%w: job %s", ErrNotFound, c.Task)
+		return fmt.Errorf("%w: task %s", ErrNotFound, c.Task)
 	case s.st.Ops[i].Kind == OpExpand || s.st.Ops[i].Kind == OpErase:
 		return fmt.Errorf("%w: %s must go on to its end", ErrState, s.st.Ops[i].Kind)
 	}

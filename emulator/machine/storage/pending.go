@@ -26,8 +26,8 @@ type Pending struct {
 const maxPending = 128
 
 // pend returns a Pending for a command; false when it cannot wait.
-func pend(job string, c Command) (Pending, bool) {
-	p := Pending{Task: job}
+func pend(task string, c Command) (Pending, bool) {
+	p := Pending{Task: task}
 	switch c := c.(type) {
 	case CreateVolume:
 		p.Create = &c
@@ -113,10 +113,10 @@ func (c Soon) apply(s *step) error {
 }
 
 // wait appends a command to those that wait.
-func (s *step) wait(c Command, job string, due time.Time) error {
-	p, ok := pend(job, c)
+func (s *step) wait(c Command, task string, due time.Time) error {
+	p, ok := pend(task, c)
 	switch {
-	case !ok || job == "":
+	case !ok || task == "":
 		return fmt.Errorf("%w: %T cannot wait", ErrUnsupported, c)
 	case len(s.st.Pending) >= maxPending:
 		return fmt.Errorf("%w: %d commands wait", ErrBusy, maxPending)
@@ -131,11 +131,11 @@ func (s *step) wait(c Command, job string, due time.Time) error {
 
 // rehearse returns the error that a command would have.
 func (s *step) rehearse(c Command) error {
-	own := *s.Subsystem
-	own.on = true
-	try := &step{Subsystem: &own, now: s.now, st: s.st.clone()}
+	trial := *s.Subsystem
+	trial.on = true
+	try := &step{Subsystem: &trial, now: s.now, st: s.st.clone()}
 	for i := range s.st.Pending {
-		next := &step{Subsystem: &own, now: s.now, st: try.st.clone()}
+		next := &step{Subsystem: &trial, now: s.now, st: try.st.clone()}
 		if before := s.st.Pending[i].command(); before != nil && before.apply(next) == nil {
 			try = next
 		}
@@ -196,8 +196,8 @@ func (s *step) putOff() {
 }
 
 // unpend removes a waiting command; false when there is none.
-func (s *step) unpend(job string) bool {
-	i := slices.IndexFunc(s.st.Pending, func(p Pending) bool { return p.Task == job && job != "" })
+func (s *step) unpend(task string) bool {
+	i := slices.IndexFunc(s.st.Pending, func(p Pending) bool { return p.Task == task && task != "" })
 	if i < 0 {
 		return false
 	}

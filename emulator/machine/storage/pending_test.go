@@ -13,13 +13,13 @@ import (
 func TestCommandsWaitForAStart(t *testing.T) {
 	b := newBench(t)
 	b.hear(b.Power(b.now, false))
-	create := CreateVolume{Controller: "1", Type: RAID1, Drives: bays(0, 2), Method: Foreground, Job: "a"}
+	create := CreateVolume{Controller: "1", Type: RAID1, Drives: bays(0, 2), Method: Foreground, Task: "a"}
 	b.do(OnReset{create, "a"})
-	create.Job = "b"
+	create.Task = "b"
 	if r := b.refuse(OnReset{create, "b"}, ErrRule); r.Why != InUse { // by the one before
 		t.Errorf("rule = %+v", r)
 	}
-	b.do(OnReset{DeleteVolume{Controller: "1", Volume: "1", Job: "c"}, "c"})
+	b.do(OnReset{DeleteVolume{Controller: "1", Volume: "1", Task: "c"}, "c"})
 	b.do(OnReset{SecureErase{Drive: "Disk.8", Task: "d"}, "d"})
 	_ = b.refuse(OnReset{PullDrive{"Disk.0"}, "e"}, ErrUnsupported)
 	b.do(CancelTask{"c"})
@@ -49,12 +49,12 @@ func TestControllerJobDuration(t *testing.T) {
 	b := newBench(t)
 	b.controllers[0].RAID.JobSeconds = 40
 	soon := func(c Command, job string) { b.do(Soon{"1", c, job}) }
-	soon(CreateVolume{Controller: "1", Type: RAID1, Drives: bays(0, 2), Job: "a"}, "a")
-	soon(CreateVolume{Controller: "1", Type: RAID1, Drives: bays(2, 2), Job: "b"}, "b")
-	if r := b.refuse(Soon{"1", CreateVolume{Controller: "1", Type: RAID1, Drives: bays(1, 2), Job: "c"}, "c"}, ErrRule); r.Why != InUse {
+	soon(CreateVolume{Controller: "1", Type: RAID1, Drives: bays(0, 2), Task: "a"}, "a")
+	soon(CreateVolume{Controller: "1", Type: RAID1, Drives: bays(2, 2), Task: "b"}, "b")
+	if r := b.refuse(Soon{"1", CreateVolume{Controller: "1", Type: RAID1, Drives: bays(1, 2), Task: "c"}, "c"}, ErrRule); r.Why != InUse {
 		t.Errorf("rule = %+v", r)
 	}
-	_ = b.refuse(Soon{"2", CreateVolume{Controller: "2", Type: RAID1, Drives: bays(8, 2), Job: "c"}, "c"}, ErrUnsupported)
+	_ = b.refuse(Soon{"2", CreateVolume{Controller: "2", Type: RAID1, Drives: bays(8, 2), Task: "c"}, "c"}, ErrUnsupported)
 	made := func(want int) {
 		t.Helper()
 		c, _ := b.View().Controller("1")

@@ -37,7 +37,7 @@ func (c PullDrive) apply(s *step) error {
 	}
 	out.Foreign = false
 	s.st.Shelf = append(s.st.Shelf, Loose{Unit: out, From: c.Drive})
-	s.own(c.Drive).Unit = nil
+	s.mutableBay(c.Drive).Unit = nil
 	s.noteDrive(event.DriveRemoved, c.Drive)
 	return nil
 }
@@ -65,7 +65,7 @@ type InsertDrive struct {
 }
 
 func (c InsertDrive) apply(s *step) error {
-	b := s.own(c.Drive)
+	b := s.mutableBay(c.Drive)
 	switch {
 	case b == nil:
 		return fmt.Errorf("%w: bay %s", ErrNotFound, c.Drive)
@@ -87,7 +87,7 @@ func (c InsertDrive) apply(s *step) error {
 		u.Model = nil
 	}
 	u.New = true
-	s.own(c.Drive).Unit = u
+	s.mutableBay(c.Drive).Unit = u
 	s.noteDrive(event.DriveInserted, c.Drive)
 	if u.Failed {
 		s.noteDrive(event.DriveFailed, c.Drive)
@@ -238,7 +238,7 @@ type SetIndicator struct {
 }
 
 func (c SetIndicator) apply(s *step) error {
-	b := s.own(c.Drive)
+	b := s.mutableBay(c.Drive)
 	if b == nil {
 		return fmt.Errorf("%w: bay %s", ErrNotFound, c.Drive)
 	}

@@ -107,8 +107,8 @@ func (m *model) open(t *rapid.T) {
 	m.volume = v
 }
 
-// whole compares everything that can be read with what was written.
-func (m *model) whole(t *rapid.T) {
+// readsBack compares everything that can be read with what was written.
+func (m *model) readsBack(t *rapid.T) {
 	if m.failed {
 		return
 	}
@@ -138,7 +138,7 @@ func TestVolumesReadBackWhatWasWritten(t *testing.T) {
 		m.open(t)
 		drive := rapid.IntRange(0, len(m.drives)-1)
 		t.Repeat(map[string]func(*rapid.T){
-			"": m.whole,
+			"": m.readsBack,
 			"write": func(t *rapid.T) {
 				if m.failed {
 					t.Skip("there is no volume")

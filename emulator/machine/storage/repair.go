@@ -66,8 +66,8 @@ func (v *Volume) Check() (wrong int64, err error) {
 		err := v.eachRow(s, func(at place) error {
 			bad := false
 			err := v.pieces(at, v.Strip, func(at place, _, n int64) error {
-				mended, err := v.mend(&b, at, n)
-				bad = bad || mended
+				repaired, err := v.repairRow(&b, at, n)
+				bad = bad || repaired
 				return err
 			})
 			if bad {
@@ -82,8 +82,8 @@ func (v *Volume) Check() (wrong int64, err error) {
 	return wrong, nil
 }
 
-// mend checks and repairs n bytes of one row.
-func (v *Volume) mend(b *buffers, at place, n int64) (bad bool, err error) {
+// repairRow checks and repairs n bytes of one row.
+func (v *Volume) repairRow(b *buffers, at place, n int64) (bad bool, err error) {
 	var want [][]byte // of the drives from column first on
 	from := 1
 	if levels[v.Type].mirror {

@@ -8,7 +8,7 @@ import (
 )
 
 // What is against a rule is refused, and the error names it.
-func TestRulesAreKept(t *testing.T) {
+func TestCreateVolumeNamesTheBrokenRule(t *testing.T) {
 	create := func(of CreateVolume) CreateVolume {
 		of.Controller = "1"
 		return of

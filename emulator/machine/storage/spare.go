@@ -56,7 +56,7 @@ func (s *step) assign(c *Controller, bay string, index int, of []*Array) error {
 			return bad(why)
 		}
 	}
-	u := s.own(bay).Unit
+	u := s.mutableBay(bay).Unit
 	if len(of) == 0 {
 		u.Spare, u.For = GlobalSpare, nil
 		return nil
@@ -87,7 +87,7 @@ func (c SetSpares) apply(s *step) error {
 	}
 	for _, x := range s.slots(s.st, ctl) {
 		if x.unit.Spare == DedicatedSpare && slices.Contains(x.unit.For, a.WWN) && !slices.Contains(c.Drives, x.bay.ID) {
-			s.release(s.own(x.bay.ID).Unit, a.WWN)
+			s.release(s.mutableBay(x.bay.ID).Unit, a.WWN)
 		}
 	}
 	for i, bay := range c.Drives {
@@ -152,7 +152,7 @@ func (c ResetController) apply(s *step) error {
 			}
 		}
 		for _, x := range s.slots(s.st, ctl) {
-			u := s.own(x.bay.ID).Unit
+			u := s.mutableBay(x.bay.ID).Unit
 			u.Spare, u.For, u.Config, u.Foreign = "", nil, nil, false
 		}
 	}

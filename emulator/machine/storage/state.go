@@ -127,13 +127,13 @@ const (
 
 // Op is work in progress. It stops while the power is off.
 type Op struct {
-	Kind  OpKind        `json:"kind"`
-	Task  string        `json:"job,omitempty"`
-	On    string        `json:"on"` // WWN of a volume, or serial number of a drive
-	Whole time.Duration `json:"whole"`
-	Until time.Time     `json:"until,omitzero"`
-	Left  time.Duration `json:"left,omitempty"` // while it is stopped
-	To    *Array        `json:"to,omitempty"`   // result of an expansion
+	Kind     OpKind        `json:"kind"`
+	Task     string        `json:"job,omitempty"`
+	On       string        `json:"on"` // WWN of a volume, or serial number of a drive
+	Duration time.Duration `json:"whole"`
+	Until    time.Time     `json:"until,omitzero"`
+	Left     time.Duration `json:"left,omitempty"` // while it is stopped
+	To       *Array        `json:"to,omitempty"`   // result of an expansion
 	// Saved says that all data of an expansion is in its safe place and is
 	// being written back: the volume is unusable meanwhile.
 	Saved bool `json:"saved,omitempty"`
@@ -148,10 +148,10 @@ func (o *Op) Percent(now time.Time) int {
 	if !o.Until.IsZero() {
 		left = o.Until.Sub(now)
 	}
-	if o.Whole <= 0 {
+	if o.Duration <= 0 {
 		return 99
 	}
-	return int(min(99, max(0, 100*(o.Whole-left)/o.Whole)))
+	return int(min(99, max(0, 100*(o.Duration-left)/o.Duration)))
 }
 
 // clone returns a copy that can be changed, except for the content of its

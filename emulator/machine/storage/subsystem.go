@@ -230,8 +230,8 @@ func (s *step) powered() error {
 	return nil
 }
 
-// own returns a bay for this step to change; nil when there is no such bay.
-func (s *step) own(id string) *Bay {
+// mutableBay returns a mutableBay for this step to change; nil when there is no such mutableBay.
+func (s *step) mutableBay(id string) *Bay {
 	_, d := s.find(id)
 	if d == nil {
 		return nil
@@ -259,7 +259,7 @@ func (s *Subsystem) order(bay string) int {
 
 // drive returns the drive in a bay for this step to change.
 func (s *step) drive(bay string) (*Unit, *Model, error) {
-	b := s.own(bay)
+	b := s.mutableBay(bay)
 	if b == nil || b.Unit == nil {
 		return nil, nil, fmt.Errorf("%w: drive %s", ErrNotFound, bay)
 	}
@@ -291,9 +291,9 @@ func (s *step) note(k event.Kind, on event.Subject, args ...string) {
 }
 
 // done reports that a task has ended.
-func (s *step) done(job, fault string) {
-	if job != "" {
-		s.evs = append(s.evs, event.TaskDone{At: s.now, Task: job, Fault: fault})
+func (s *step) done(task, fault string) {
+	if task != "" {
+		s.evs = append(s.evs, event.TaskDone{At: s.now, Task: task, Fault: fault})
 	}
 }
 
@@ -307,9 +307,9 @@ func (s *step) array(controller, id string) (*Array, error) {
 }
 
 // made reports that a task that created a volume has ended.
-func (s *step) made(job string, a *Array) {
-	if job != "" {
-		s.evs = append(s.evs, event.TaskDone{At: s.now, Task: job, Made: &event.Subject{Part: event.Volume, ID: a.ID, In: a.Controller}})
+func (s *step) made(task string, a *Array) {
+	if task != "" {
+		s.evs = append(s.evs, event.TaskDone{At: s.now, Task: task, Made: &event.Subject{Part: event.Volume, ID: a.ID, In: a.Controller}})
 	}
 }
 

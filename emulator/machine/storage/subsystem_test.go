@@ -36,7 +36,7 @@ func TestNothingIsStoredOfTheProfile(t *testing.T) {
 // is replaced, and the data is there all the time.
 func TestHotSpareReplacesFailedDrive(t *testing.T) {
 	b := newBench(t)
-	b.do(CreateVolume{Controller: "1", Type: RAID5, Drives: bays(0, 3), Spares: []string{"Disk.3"}, Name: "data", Job: "7"})
+	b.do(CreateVolume{Controller: "1", Type: RAID5, Drives: bays(0, 3), Spares: []string{"Disk.3"}, Name: "data", Task: "7"})
 	if v := b.volume("1"); v.Name != "data" || v.Write != ProtectedWriteBack || v.Size() != 2*(4<<20-128<<10) || v.Health() != event.OK {
 		t.Errorf("volume = %+v, %d bytes, %s", v, v.Size(), v.Health())
 	}
@@ -56,8 +56,8 @@ func TestHotSpareReplacesFailedDrive(t *testing.T) {
 	if v.Health() != event.Warning || len(v.Ops) != 1 || v.Ops[0].Kind != OpRebuild || b.drive("Disk.3").State != DriveRebuilding {
 		t.Errorf("volume = %+v, drive %s", v, b.drive("Disk.3").State)
 	}
-	whole := v.Ops[0].Whole
-	if got := v.Ops[0].Percent(b.now.Add(whole / 2)); got < 45 || got > 50 {
+	total := v.Ops[0].Duration
+	if got := v.Ops[0].Percent(b.now.Add(total / 2)); got < 45 || got > 50 {
 		t.Errorf("half way: %d%%", got)
 	}
 	b.filled("1", 1, v.Size()) // degraded
@@ -194,7 +194,7 @@ func TestConsistencyCheckRepairs(t *testing.T) {
 
 func TestInitializing(t *testing.T) {
 	b := newBench(t)
-	b.do(CreateVolume{Controller: "1", Type: RAID10, Drives: bays(0, 4), Method: Foreground, Job: "a"})
+	b.do(CreateVolume{Controller: "1", Type: RAID10, Drives: bays(0, 4), Method: Foreground, Task: "a"})
 	if v := b.volume("1"); v.Usable() || len(b.ended) != 0 {
 		t.Errorf("volume in initialisation = %+v, ended %v", v, b.ended)
 	}
@@ -203,14 +203,14 @@ func TestInitializing(t *testing.T) {
 		t.Errorf("volume = %+v", v)
 	}
 	b.fill("1", 1)
-	b.do(InitializeVolume{Controller: "1", Volume: "1", Fast: true, Job: "b"})
+	b.do(InitializeVolume{Controller: "1", Volume: "1", Fast: true, Task: "b"})
 	v := b.open("1")
 	head := make([]byte, 1<<20)
 	if _, err := v.ReadAt(head, 0); err != nil || !zeros(head) {
 		t.Errorf("the head of the volume is not clear: %v", err)
 	}
 	b.fill("1", 2)
-	b.do(InitializeVolume{Controller: "1", Volume: "1", Job: "c"})
+	b.do(InitializeVolume{Controller: "1", Volume: "1", Task: "c"})
 	if at, err := b.open("1").NextData(0); err == nil {
 		t.Errorf("NextData(0) = %d after an initialisation", at)
 	}
@@ -274,7 +274,7 @@ func TestExpanding(t *testing.T) {
 		}
 	}
 	n := b.open("1").Size()
-	b.do(ExpandVolume{Controller: "1", Volume: "1", Capacity: 3 << 20, Job: "a"})
+	b.do(ExpandVolume{Controller: "1", Volume: "1", Capacity: 3 << 20, Task: "a"})
 	if got := b.open("1").Size(); got != n {
 		t.Errorf("the volume has %d bytes at once", got)
 	}
@@ -288,7 +288,7 @@ func TestExpanding(t *testing.T) {
 	}
 	b.fill("1", 2)
 	n = b.open("1").Size()
-	b.do(ExpandVolume{Controller: "1", Volume: "1", Drives: []string{"Disk.3"}, Type: RAID6, Job: "b"})
+	b.do(ExpandVolume{Controller: "1", Volume: "1", Drives: []string{"Disk.3"}, Type: RAID6, Task: "b"})
 	if b.drive("Disk.3").State != DriveReserved {
 		t.Errorf("drive = %+v", b.drive("Disk.3"))
 	}
@@ -324,7 +324,7 @@ func TestExpanding(t *testing.T) {
 
 	b.do(CreateVolume{Controller: "1", Type: RAID1, Drives: bays(4, 2), Method: Skip})
 	b.fill("2", 3)
-	b.do(ExpandVolume{Controller: "1", Volume: "2", Drives: []string{"Disk.6"}, Type: RAID5, Job: "c"})
+	b.do(ExpandVolume{Controller: "1", Volume: "2", Drives: []string{"Disk.6"}, Type: RAID5, Task: "c"})
 	b.do(PullDrive{"Disk.6"})
 	b.pass()
 	b.filled("2", 3, b.open("2").Size())

@@ -9,7 +9,7 @@ import (
 // slot is a drive in its bay.
 type slot struct {
 	bay   *Drive // the profile's
-	unit  *Unit  // read-only: step.own returns one to change
+	unit  *Unit  // read-only: step.mutableBay returns one to change
 	model *Model
 }
 
@@ -115,7 +115,7 @@ func (s *step) meet(c *Controller) {
 		if !x.unit.New {
 			continue
 		}
-		u := s.own(x.bay.ID).Unit
+		u := s.mutableBay(x.bay.ID).Unit
 		u.New = false
 		if c.RAID == nil || u.Config == nil || u.Failed {
 			continue
@@ -269,7 +269,7 @@ func (s *step) replace(c *Controller, lost Member) {
 		bytes += a.Rows * a.Strip
 		s.noteVolume(event.VolumeRebuilding, a)
 	}
-	u := s.own(x.bay.ID).Unit
+	u := s.mutableBay(x.bay.ID).Unit
 	u.Spare, u.For = "", nil
 	s.noteDrive(event.RebuildStarted, x.bay.ID)
 	s.begin(Op{Kind: OpRebuild, On: u.Serial}, s.takes(c, OpRebuild, bytes))

@@ -247,10 +247,10 @@ func (v View) Devices() []Device {
 }
 
 // Works reports whether the work of a task is in progress or waits.
-func (v View) Works(job string) bool {
+func (v View) Works(task string) bool {
 	st := v.st.all()
-	return job != "" && (slices.ContainsFunc(st.Ops, func(o Op) bool { return o.Task == job }) ||
-		slices.ContainsFunc(st.Pending, func(p Pending) bool { return p.Task == job }))
+	return task != "" && (slices.ContainsFunc(st.Ops, func(o Op) bool { return o.Task == task }) ||
+		slices.ContainsFunc(st.Pending, func(p Pending) bool { return p.Task == task }))
 }
 
 // Shelf returns the pulled drives, oldest first, which must not be changed.

@@ -126,12 +126,12 @@ var complete = []byte("complete")
 // move copies a volume to its safe place, or back.
 func (w *Work) move(m Media, v *Volume) error {
 	size := w.Array.Size()
-	kept, err := m.Safe(w.Safe(), size+int64(len(complete)))
+	safe, err := m.Safe(w.Safe(), size+int64(len(complete)))
 	if err != nil {
 		return err
 	}
 	mark := make([]byte, len(complete))
-	if err := read(kept, mark, size); err != nil {
+	if err := read(safe, mark, size); err != nil {
 		return err
 	}
 	full := string(mark) == string(complete)
@@ -142,19 +142,19 @@ func (w *Work) move(m Media, v *Volume) error {
 		if err := v.Discard(0, v.Size()); err != nil {
 			return err
 		}
-		return Copy(v, kept, size)
+		return Copy(v, safe, size)
 	}
 	if full {
 		return nil
 	}
-	if err := Copy(kept, v, size); err != nil {
+	if err := Copy(safe, v, size); err != nil {
 		return err
 	}
-	if err := flush(kept); err != nil {
+	if err := flush(safe); err != nil {
 		return err
 	}
-	_, err = kept.WriteAt(complete, size)
-	return errors.Join(err, flush(kept))
+	_, err = safe.WriteAt(complete, size)
+	return errors.Join(err, flush(safe))
 }
 
 // flush makes everything written durable, where the Medium can.

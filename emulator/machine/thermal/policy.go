@@ -24,7 +24,7 @@ type Act string
 // The acts.
 const (
 	Nothing Act = ""
-	Tell    Act = "tell"
+	Log     Act = "tell"
 	CutOff  Act = "off" // power off, and log
 )
 
@@ -46,7 +46,7 @@ func (c SetPolicy) apply(in *Inputs, m *Model) error {
 		return err
 	case m.Sensors[i].Kind != Temperature:
 		return fmt.Errorf("%w: policy of sensor %q: must be a temperature", ErrUnknown, c.Sensor)
-	case !slices.Contains([]Act{Nothing, Tell, CutOff}, c.Do) || c.After < 0:
+	case !slices.Contains([]Act{Nothing, Log, CutOff}, c.Do) || c.After < 0:
 		return fmt.Errorf("%w: policy %+v", ErrUnknown, c.Policy)
 	}
 	in.Policies = slices.DeleteFunc(slices.Clone(in.Policies), func(p Policy) bool { return p.Sensor == c.Sensor })

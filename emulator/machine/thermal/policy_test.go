@@ -59,10 +59,10 @@ func TestPolicyCutsOffAfterItsTime(t *testing.T) {
 	}
 }
 
-func TestPolicyTellsAndNothingMore(t *testing.T) {
+func TestLogPolicyOnlyLogs(t *testing.T) {
 	b := newBench(t)
 	b.do(Drive{On, Idling})
-	b.do(SetPolicy{Policy{"Inlet", 30, 0, Tell}})
+	b.do(SetPolicy{Policy{"Inlet", 30, 0, Log}})
 	if evs, _ := b.heats(35); len(evs) != 1 || !slices.Equal(kinds(evs), []event.Kind{event.SensorTooHigh}) {
 		t.Errorf("it does %v", evs)
 	}
@@ -76,7 +76,7 @@ func TestPolicyTellsAndNothingMore(t *testing.T) {
 	}
 	// It is switched on when it has long been too hot.
 	n := len(b.all)
-	b.do(SetPolicy{Policy{"Inlet", 30, time.Minute, Tell}})
+	b.do(SetPolicy{Policy{"Inlet", 30, time.Minute, Log}})
 	b.pass(59 * time.Second)
 	if got := b.all[n:]; len(got) != 0 {
 		t.Errorf("too early: %v", got)

@@ -41,23 +41,23 @@ func (c Adjust) apply(in *Inputs, m *Model) error {
 	if err != nil {
 		return err
 	}
-	own, s := c.Setting, &m.Sensors[i]
-	if own.Limits != nil {
-		if err := s.takes(own.Limits); err != nil {
+	setting, s := c.Setting, &m.Sensors[i]
+	if setting.Limits != nil {
+		if err := s.takes(setting.Limits); err != nil {
 			return err
 		}
-		if reflect.DeepEqual(*own.Limits, s.Limits) {
-			own.Limits = nil
+		if reflect.DeepEqual(*setting.Limits, s.Limits) {
+			setting.Limits = nil
 		}
 	}
-	for _, levels := range []*[]Level{&own.Reached, &own.Left} {
+	for _, levels := range []*[]Level{&setting.Reached, &setting.Left} {
 		if *levels, err = s.watches(*levels); err != nil {
 			return err
 		}
 	}
 	in.Settings = slices.DeleteFunc(slices.Clone(in.Settings), func(o Setting) bool { return o.Sensor == c.Sensor })
-	if !own.plain() {
-		in.Settings = append(in.Settings, own)
+	if !setting.plain() {
+		in.Settings = append(in.Settings, setting)
 		slices.SortFunc(in.Settings, func(a, b Setting) int { return m.places[a.Sensor] - m.places[b.Sensor] })
 	}
 	if len(in.Settings) == 0 {
@@ -118,8 +118,8 @@ func (v View) Thresholds(id string) *Limits {
 // limits returns a sensor's present thresholds.
 func (v View) limits(s *Sensor) *Limits {
 	for i := range v.state().Settings {
-		if own := &v.st.Settings[i]; own.Sensor == s.ID && own.Limits != nil {
-			return own.Limits
+		if setting := &v.st.Settings[i]; setting.Sensor == s.ID && setting.Limits != nil {
+			return setting.Limits
 		}
 	}
 	return &s.Limits
@@ -146,19 +146,19 @@ func (st State) unmarked(sensor string) *State {
 // model may differ.
 func (m *Model) known(all []Setting) []Setting {
 	var out []Setting
-	for _, own := range all {
-		s := m.Sensor(own.Sensor)
+	for _, setting := range all {
+		s := m.Sensor(setting.Sensor)
 		if s == nil {
 			continue
 		}
-		if own.Limits != nil && s.takes(own.Limits) != nil {
-			own.Limits = nil
+		if setting.Limits != nil && s.takes(setting.Limits) != nil {
+			setting.Limits = nil
 		}
 		var bad [2]error
-		own.Reached, bad[0] = s.watches(own.Reached)
-		own.Left, bad[1] = s.watches(own.Left)
-		if !own.plain() && bad == [2]error{} {
-			out = append(out, own)
+		setting.Reached, bad[0] = s.watches(setting.Reached)
+		setting.Left, bad[1] = s.watches(setting.Left)
+		if !setting.plain() && bad == [2]error{} {
+			out = append(out, setting)
 		}
 	}
 	return out

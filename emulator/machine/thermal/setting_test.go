@@ -90,16 +90,16 @@ func TestSensorThatIsNotRead(t *testing.T) {
 	}
 }
 
-func TestEventsThatAreNotTold(t *testing.T) {
+func TestSensorSettingsSuppressEvents(t *testing.T) {
 	b := newBench(t)
 	b.do(Drive{On, Idling})
-	told := func(set Setting) []event.Kind {
+	events := func(set Setting) []event.Kind {
 		set.Sensor = "Inlet"
 		b.do(Adjust{set})
 		return append(kinds(b.do(Force{"Inlet", to(50)})), kinds(b.do(Force{"Inlet", to(20)}))...)
 	}
-	if got := told(Setting{Silent: true}); got != nil {
-		t.Errorf("told of a silent one: %v", got)
+	if got := events(Setting{Silent: true}); got != nil {
+		t.Errorf("events of a silent one: %v", got)
 	}
 	for want, set := range map[event.Kind]Setting{
 		event.SensorHigh: {Reached: []Level{Caution}}, event.SensorTooHigh: {Reached: []Level{Critical}},
@@ -107,8 +107,8 @@ func TestEventsThatAreNotTold(t *testing.T) {
 	} {
 		all := []event.Kind{event.SensorHigh, event.SensorTooHigh, event.SensorBetter, event.SensorNormal}
 		all = slices.DeleteFunc(all, func(k event.Kind) bool { return k == want })
-		if got := told(set); !slices.Equal(got, all) {
-			t.Errorf("%+v: told %v, want %v", set, got, all)
+		if got := events(set); !slices.Equal(got, all) {
+			t.Errorf("%+v: events %v, want %v", set, got, all)
 		}
 	}
 	if _, err := b.th.Apply(b.now, Adjust{Setting{Sensor: "Inlet", Left: []Level{Fatal}}}); !errors.Is(err, ErrUnknown) {
@@ -116,7 +116,7 @@ func TestEventsThatAreNotTold(t *testing.T) {
 	}
 }
 
-func TestRearmTellsAgain(t *testing.T) {
+func TestRearmRepeatsEvents(t *testing.T) {
 	b := newBench(t)
 	b.do(Drive{On, Idling})
 	if got := b.do(Rearm{"Inlet"}); got != nil {

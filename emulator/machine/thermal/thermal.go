@@ -104,20 +104,20 @@ type Thermal struct {
 func New(m *Model, seed uint64, st *State) Thermal {
 	t := Thermal{model: m, seed: seed, which: -1}
 	if st != nil {
-		own := *st
-		if len(own.Values) != m.lagging { // stored with another release's model: start at the goals
-			own.Values = nil
+		known := *st
+		if len(known.Values) != m.lagging { // stored with another release's model: start at the goals
+			known.Values = nil
 		}
-		own.Marks = slices.DeleteFunc(slices.Clone(own.Marks), func(k Mark) bool {
+		known.Marks = slices.DeleteFunc(slices.Clone(known.Marks), func(k Mark) bool {
 			s := m.Sensor(k.Sensor)
 			return s == nil || s.Limits.at(k.Level) == nil
 		})
-		if len(own.Marks) == 0 {
-			own.Marks = nil
+		if len(known.Marks) == 0 {
+			known.Marks = nil
 		}
-		own.Settings = m.known(own.Settings)
-		own.Policies = slices.DeleteFunc(slices.Clone(own.Policies), func(p Policy) bool { return m.Sensor(p.Sensor) == nil })
-		t.st = &own
+		known.Settings = m.known(known.Settings)
+		known.Policies = slices.DeleteFunc(slices.Clone(known.Policies), func(p Policy) bool { return m.Sensor(p.Sensor) == nil })
+		t.st = &known
 	}
 	return t
 }
@@ -180,7 +180,7 @@ func (t *Thermal) Apply(now time.Time, c Command) ([]event.Event, error) {
 	if rearm {
 		t.st = t.st.unmarked(again.Sensor)
 	}
-	evs = append(evs, t.told(now, v)...)
+	evs = append(evs, t.immediateEvents(now, v)...)
 	return append(evs, t.Advance(now)...), nil
 }
 
@@ -256,8 +256,8 @@ func (t *Thermal) mark(at time.Time, which int, to Level) []event.Event {
 		t.st.Marks = append(t.st.Marks, Mark{s.ID, to})
 		slices.SortFunc(t.st.Marks, func(a, b Mark) int { return t.model.places[a.Sensor] - t.model.places[b.Sensor] })
 	}
-	evs, own := t.crossed(at, s, from, to, v), v.Setting(s.ID)
-	if !own.mutes(from, to) {
+	evs, setting := t.crossed(at, s, from, to, v), v.Setting(s.ID)
+	if !setting.mutes(from, to) {
 		return evs
 	}
 	return slices.DeleteFunc(evs, func(ev event.Event) bool {

@@ -202,7 +202,7 @@ func createVolume(ctx context.Context, c Call) (Result, error) {
 		return Result{}, err
 	}
 	if c.ApplyTime == onReset || do.Method == storage.Foreground || queuesJobs(v) {
-		return c.beginStorageTask(ctx, "Create volume", func(job string) storage.Command { do.Job = job; return do })
+		return c.beginStorageTask(ctx, "Create volume", func(job string) storage.Command { do.Task = job; return do })
 	}
 	before := Members["volume"](v)
 	if err := c.applyStorage(ctx, do); err != nil {
@@ -299,7 +299,7 @@ var volumePatch = Patch{
 			return Result{}, c.storageError(c.Host.Apply(ctx, do))
 		}
 		out, err := c.BeginTask(ctx, "Expand volume "+id, func(job string) machine.Command {
-			expand := storage.ExpandVolume{Controller: controller, Volume: id, Capacity: size, Job: job}
+			expand := storage.ExpandVolume{Controller: controller, Volume: id, Capacity: size, Task: job}
 			return append(do, machine.Storage{Command: expand})
 		})
 		return out, c.storageError(err)
@@ -311,7 +311,7 @@ func volumeRemove(ctx context.Context, c Call) (Result, error) {
 	if c.ApplyTime == Immediate && !queuesJobs(c.View) {
 		return Result{}, c.applyStorage(ctx, do)
 	}
-	return c.beginStorageTask(ctx, "Delete volume "+do.Volume, func(job string) storage.Command { do.Job = job; return do })
+	return c.beginStorageTask(ctx, "Delete volume "+do.Volume, func(job string) storage.Command { do.Task = job; return do })
 }
 
 // canCheckConsistency reports whether the volume has redundancy to check.
@@ -333,14 +333,14 @@ var volumeActions = []Action{
 				Controller: c.View.IDs["storage"], Volume: c.View.IDs["volume"], Fast: Value(c.Values, "InitializeType", "") == "Fast",
 				Method: storage.InitMethod(Value(c.Values, "InitializeMethod", "")),
 			}
-			return c.beginStorageTask(ctx, "Initialize volume "+do.Volume, func(job string) storage.Command { do.Job = job; return do })
+			return c.beginStorageTask(ctx, "Initialize volume "+do.Volume, func(job string) storage.Command { do.Task = job; return do })
 		},
 	},
 	{
 		Name: "Volume.CheckConsistency", when: canCheckConsistency, SupportsApplyTime: true,
 		Apply: func(ctx context.Context, c Call) (Result, error) {
 			do := storage.CheckConsistency{Controller: c.View.IDs["storage"], Volume: c.View.IDs["volume"]}
-			return c.beginStorageTask(ctx, "Check consistency of volume "+do.Volume, func(job string) storage.Command { do.Job = job; return do })
+			return c.beginStorageTask(ctx, "Check consistency of volume "+do.Volume, func(job string) storage.Command { do.Task = job; return do })
 		},
 	},
 	{
@@ -374,5 +374,5 @@ func changeLayout(ctx context.Context, c Call) (Result, error) {
 			do.Drives = append(do.Drives, bay)
 		}
 	}
-	return c.beginStorageTask(ctx, "Change layout of volume "+do.Volume, func(job string) storage.Command { do.Job = job; return do })
+	return c.beginStorageTask(ctx, "Change layout of volume "+do.Volume, func(job string) storage.Command { do.Task = job; return do })
 }

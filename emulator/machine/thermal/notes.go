@@ -147,9 +147,9 @@ var supplyNotes = map[Fault]struct{ begins, ends event.Kind }{
 	Absent:  {event.SupplyRemoved, event.SupplyInserted},
 }
 
-// told returns the events of a command's immediate changes. was is the view
+// immediateEvents returns the events of a command's immediate changes. was is the view
 // before it.
-func (t *Thermal) told(at time.Time, was View) []event.Event {
+func (t *Thermal) immediateEvents(at time.Time, was View) []event.Event {
 	var evs []event.Event
 	is := t.View()
 	for n := range t.model.Supplies.Count {
