@@ -81,7 +81,7 @@ func describe(ev event.Event) (what, text string) {
 	case bmc.Logged:
 		return string(ev.Entry.Kind), ev.Entry.Text()
 	case event.Note, event.Boot, event.TaskRunning, event.TaskWaiting, event.TaskPaused, event.TaskMessage, event.TaskDone, bmc.Audited, bmc.MediaRequested, storage.Work,
-		bmc.CertificateRequested, bmc.RetryDelivery, bmc.HeartbeatDue, thermal.Fed, thermal.Overheated:
+		bmc.CertificateRequested, bmc.RetryDelivery, bmc.HeartbeatDue, firmware.ResetWanted, thermal.Fed, thermal.Overheated:
 		return "", ""
 	case bmc.LifeChanged:
 		return "bmc.life", string(ev.Phase)
@@ -105,8 +105,6 @@ func describe(ev event.Event) (what, text string) {
 		return "subscription.resumed", "subscription " + ev.ID
 	case event.ACPower:
 		return "mains", map[bool]string{true: "on", false: "off"}[ev.On]
-	case firmware.ResetWanted:
-		return "reset.wanted", "a maintenance window has begun"
 	case machine.MetricReportReady:
 		return "report.ready", "metric report " + ev.Report.ID
 	case event.Restart:
