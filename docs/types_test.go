@@ -61,8 +61,26 @@ func (f *fields) table(b *strings.Builder, t reflect.Type) {
 		if key == "" {
 			continue
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s |\n", key, f.value(field.Type), cell(comments[field.Name]))
+		meaning := comments[field.Name]
+		if meaning == "" {
+			meaning = f.summary(field.Type)
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", key, f.value(field.Type), cell(meaning))
 	}
+}
+
+// summary returns the first sentence of the doc comment of a field's type, for a field
+// without a comment; "" for types of other modules.
+func (f *fields) summary(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && t.Name() == "" {
+		t = t.Elem()
+	}
+	if !strings.HasPrefix(t.PkgPath(), strings.TrimSuffix(module, "/")) {
+		return ""
+	}
+	_, doc := f.find(t)
+	first, _, _ := strings.Cut(oneLine(doc), ". ")
+	return strings.TrimSuffix(first, ".")
 }
 
 var (

@@ -40,9 +40,9 @@ type AccountType string
 
 // The account types.
 const (
-	ForRedfish AccountType = "Redfish"
-	ForIPMI    AccountType = "IPMI"
-	ForWebUI   AccountType = "WebUI"
+	ForRedfish AccountType = "Redfish" // Redfish
+	ForIPMI    AccountType = "IPMI"    // IPMI over LAN
+	ForWebUI   AccountType = "WebUI"   // the web interface
 )
 
 // TypeSpec is an account type of a kind of BMC. The limits are in bytes; 0
@@ -71,7 +71,7 @@ type AccountSpec struct {
 // Policy is the account policy.
 type Policy struct {
 	MinPassword int `json:"minPassword"` // bytes
-	MaxPassword int `json:"maxPassword"`
+	MaxPassword int `json:"maxPassword"` // bytes
 	// PasswordLifetime is how long a new password is valid; 0: for ever.
 	PasswordLifetime time.Duration `json:"passwordLife,omitempty"`
 	// History is the number of earlier passwords that cannot be used again.
@@ -92,13 +92,13 @@ type Policy struct {
 	// BlockAfter is the number of failed logins from one address within
 	// BlockWithin that block the address for BlockFor; 0: never.
 	BlockAfter  int           `json:"blockAfter,omitempty"`
-	BlockWithin time.Duration `json:"blockWithin,omitempty"`
-	BlockFor    time.Duration `json:"blockFor,omitempty"`
+	BlockWithin time.Duration `json:"blockWithin,omitempty"` // see BlockAfter
+	BlockFor    time.Duration `json:"blockFor,omitempty"`    // see BlockAfter
 	// FailureLogThreshold is the number of failed logins of an account per log
 	// entry; 0: no entries.
 	FailureLogThreshold int `json:"noteEvery,omitempty"`
 
-	Basic                         BasicAuth     `json:"basic,omitempty"`
+	Basic                         BasicAuth     `json:"basic,omitempty"`      // HTTP basic authentication
 	Lockdown                      bool          `json:"closed,omitempty"`     // accounts cannot be changed and no session can be opened
 	NoSessions                    bool          `json:"noSessions,omitempty"` // sessions can neither be opened nor closed
 	AbsoluteSessionTimeout        time.Duration `json:"sessionEnd,omitempty"` // regardless of use
@@ -112,9 +112,9 @@ type BasicAuth string
 
 // The values of BasicAuth.
 const (
-	BasicEnabled      BasicAuth = "Enabled"
+	BasicEnabled      BasicAuth = "Enabled"      // accepted
 	BasicUnadvertised BasicAuth = "Unadvertised" // accepted, without a WWW-Authenticate header
-	BasicDisabled     BasicAuth = "Disabled"
+	BasicDisabled     BasicAuth = "Disabled"     // rejected
 )
 
 // Access holds accounts, roles and the policy.

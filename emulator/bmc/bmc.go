@@ -53,18 +53,18 @@ type Slot struct {
 
 // Spec describes a kind of BMC.
 type Spec struct {
-	Slots          []SlotSpec
+	Slots          []SlotSpec    // virtual media
 	VerifyMedia    bool          // initial value of Slot.Verify
 	Sessions       int           // maximum number of sessions
 	SessionTimeout time.Duration // without use
 	TaskRetention  TaskRetention // of jobs
-	Accounts       AccountSpec
+	Accounts       AccountSpec   // local accounts and their policy
 	Log, Audit     LogSpec
 	Collect        time.Duration // duration of collecting a dump
 	Key            KeyKind       // of the factory certificate
-	Life           LifeSpec
-	Network        Network // as new
-	Channel        Channel // as new
+	Life           LifeSpec      // durations of a restart
+	Network        Network       // as new
+	Channel        Channel       // as new
 }
 
 // BMC is one management controller. It is not safe for concurrent use.

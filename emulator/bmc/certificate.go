@@ -62,8 +62,8 @@ type KeyKind string
 
 // The kinds of factory keys.
 const (
-	P256    KeyKind = "P-256" // ECDSA
-	RSA2048 KeyKind = "RSA-2048"
+	P256    KeyKind = "P-256"    // ECDSA
+	RSA2048 KeyKind = "RSA-2048" // RSA
 )
 
 // Errors of certificates.

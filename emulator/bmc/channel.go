@@ -16,7 +16,7 @@ type Channel struct {
 	// OffAfterReset disables the channel at the next reset of the machine,
 	// OnAfterReset enables it.
 	OffAfterReset bool `json:"off,omitempty"`
-	OnAfterReset  bool `json:"back,omitempty"`
+	OnAfterReset  bool `json:"back,omitempty"` // see OffAfterReset
 	// AuthTypes are the enabled authentication types of IPMI 1.5, by privilege
 	// level from callback up; nil: none.
 	AuthTypes []byte `json:"authTypes,omitempty"`
@@ -36,10 +36,10 @@ type Channel struct {
 
 // Parameter is a stored IPMI parameter.
 type Parameter struct {
-	Table byte   `json:"table"` // table of parameters: one per Set command
-	Param byte   `json:"param"`
-	Set   byte   `json:"set,omitempty"`
-	Data  []byte `json:"data"`
+	Table byte   `json:"table"`         // table of parameters: one per Set command
+	Param byte   `json:"param"`         // parameter selector
+	Set   byte   `json:"set,omitempty"` // set selector
+	Data  []byte `json:"data"`          // parameter data
 }
 
 // IPMIUser holds what IPMI stores of a user besides its account.
@@ -48,13 +48,13 @@ type IPMIUser struct {
 	// Name, Enabled and Role belong to a user without password, who has no
 	// account yet.
 	Name    string `json:"name,omitempty"`
-	Enabled bool   `json:"enabled,omitempty"`
+	Enabled bool   `json:"enabled,omitempty"` // see Name
 	Role    Role   `json:"role,omitempty"`
 	// Limit is a privilege limit that no role expresses; 0: the role's.
 	Limit              byte `json:"limit,omitempty"`
 	Callback           bool `json:"callback,omitempty"` // restricted to callback
 	LinkAuthentication bool `json:"link,omitempty"`     // link authentication is enabled
-	NoSOL              bool `json:"noSOL,omitempty"`
+	NoSOL              bool `json:"noSOL,omitempty"`    // serial over LAN is forbidden
 	// LongPassword means that the password was set as a 20-byte one.
 	LongPassword bool `json:"long,omitempty"`
 }

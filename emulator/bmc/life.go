@@ -64,8 +64,8 @@ var ResetToDefaultsTypes = []ResetToDefaultsType{ResetAll, PreserveNetworkAndUse
 // LifeSpec holds the durations of the phases of a restart.
 type LifeSpec struct {
 	Leave   time.Duration // from the request until it is down
-	Offline time.Duration
-	Start   time.Duration
+	Offline time.Duration // while it boots, without network
+	Start   time.Duration // while it is on the network and its services are not ready
 	// KeepsMedia keeps virtual media inserted over a restart.
 	KeepsMedia bool
 }

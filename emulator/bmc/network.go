@@ -19,23 +19,23 @@ var (
 
 // Network holds a BMC's network settings and services.
 type Network struct {
-	HTTPS Service `json:"https"`
-	HTTP  Service `json:"http"` // redirects to HTTPS
-	SSH   Service `json:"ssh"`
-	IPMI  Service `json:"ipmi"`
-	KVM   Service `json:"kvm"`
-	Media Service `json:"media"`
-	SNMP  Service `json:"snmp"`
-	SSDP  Service `json:"ssdp"`
-	NTP   Service `json:"ntp"`
+	HTTPS Service `json:"https"` // Redfish
+	HTTP  Service `json:"http"`  // redirects to HTTPS
+	SSH   Service `json:"ssh"`   // serial console by SSH
+	IPMI  Service `json:"ipmi"`  // IPMI over LAN
+	KVM   Service `json:"kvm"`   // remote console
+	Media Service `json:"media"` // virtual media of the remote console
+	SNMP  Service `json:"snmp"`  // SNMP agent
+	SSDP  Service `json:"ssdp"`  // discovery (DSP0266, "Discovery")
+	NTP   Service `json:"ntp"`   // time from TimeServers
 
-	TimeServers []string `json:"timeServers,omitempty"`
-	NameServers []string `json:"nameServers,omitempty"`
-	HostName    string   `json:"hostName,omitempty"`
-	Domain      string   `json:"domain,omitempty"`
+	TimeServers []string `json:"timeServers,omitempty"` // NTP servers
+	NameServers []string `json:"nameServers,omitempty"` // DNS servers
+	HostName    string   `json:"hostName,omitempty"`    // without domain
+	Domain      string   `json:"domain,omitempty"`      // DNS domain
 
-	DHCP   bool    `json:"dhcp"`
-	Static *IPv4   `json:"static,omitempty"`
+	DHCP   bool    `json:"dhcp"`             // the IPv4 address comes from DHCP
+	Static *IPv4   `json:"static,omitempty"` // static IPv4 address; nil: none
 	V6     IPv6    `json:"v6"`
 	VLAN   VLAN    `json:"vlan"`
 	Use    DHCPUse `json:"use"`
@@ -43,15 +43,15 @@ type Network struct {
 
 // Service is a network service of a BMC.
 type Service struct {
-	On   bool   `json:"on"`
+	On   bool   `json:"on"`   // the service is enabled
 	Port uint16 `json:"port"` // 0: the default port of the BMC's network
 }
 
 // IPv4 is a static address.
 type IPv4 struct {
-	Addr    netip.Addr `json:"addr"`
-	Mask    string     `json:"mask,omitempty"`
-	Gateway string     `json:"gateway,omitempty"`
+	Addr    netip.Addr `json:"addr"`              // address
+	Mask    string     `json:"mask,omitempty"`    // subnet mask: "255.255.255.0"
+	Gateway string     `json:"gateway,omitempty"` // address of the default gateway
 	Reach   Reach      `json:"reach,omitempty"`
 }
 
@@ -67,33 +67,33 @@ const (
 
 // IPv6 holds the IPv6 settings.
 type IPv6 struct {
-	On       bool         `json:"on"`
-	Static   []IPv6Static `json:"static,omitempty"`
-	Gateways []string     `json:"gateways,omitempty"`
-	DHCP     string       `json:"dhcp,omitempty"` // Redfish's DHCPv6OperatingMode; "" is Disabled
-	Auto     bool         `json:"auto,omitempty"`
+	On       bool         `json:"on"`                 // IPv6 is enabled
+	Static   []IPv6Static `json:"static,omitempty"`   // static addresses
+	Gateways []string     `json:"gateways,omitempty"` // static default gateways
+	DHCP     string       `json:"dhcp,omitempty"`     // Redfish's DHCPv6OperatingMode; "" is Disabled
+	Auto     bool         `json:"auto,omitempty"`     // stateless address autoconfiguration
 }
 
 // IPv6Static is a static IPv6 address.
 type IPv6Static struct {
-	Addr   netip.Addr `json:"addr"`
-	Prefix int        `json:"prefix"`
+	Addr   netip.Addr `json:"addr"`           // address
+	Prefix int        `json:"prefix"`         // prefix length
 	Slot   int        `json:"slot,omitempty"` // preferred slot
 }
 
 // VLAN is the VLAN tag of a BMC's frames.
 type VLAN struct {
-	On       bool `json:"on"`
-	ID       int  `json:"id"`
-	Priority int  `json:"priority,omitempty"`
+	On       bool `json:"on"`                 // frames have the tag
+	ID       int  `json:"id"`                 // 1 to 4094
+	Priority int  `json:"priority,omitempty"` // 0 to 7
 }
 
 // DHCPUse says what a BMC takes from DHCP besides its address.
 type DHCPUse struct {
-	DNS     bool `json:"dns"`
-	NTP     bool `json:"ntp"`
-	Domain  bool `json:"domain"`
-	Gateway bool `json:"gateway"`
+	DNS     bool `json:"dns"`     // DNS servers
+	NTP     bool `json:"ntp"`     // NTP servers
+	Domain  bool `json:"domain"`  // DNS domain
+	Gateway bool `json:"gateway"` // default gateway
 }
 
 // NetworkDefaults are a BMC's address by DHCP and its default ports.

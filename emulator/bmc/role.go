@@ -14,9 +14,9 @@ type Role string
 
 // The roles that are predefined.
 const (
-	Administrator Role = "Administrator"
-	Operator      Role = "Operator"
-	ReadOnly      Role = "ReadOnly"
+	Administrator Role = "Administrator" // all privileges
+	Operator      Role = "Operator"      // Login, ConfigureComponents and ConfigureSelf
+	ReadOnly      Role = "ReadOnly"      // Login and ConfigureSelf
 )
 
 // Privilege is a right to operate (DSP0266, "Privilege model").

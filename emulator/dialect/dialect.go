@@ -43,8 +43,8 @@ type Record struct {
 	ResetTypes      []machine.ResetKind  // allowable values of ComputerSystem.Reset
 	HangsAfterReset []machine.ResetKind  // resets after which the system hangs in POST until it is powered off
 	BootTargets     []machine.SourceKind // allowable values of Boot.BootSourceOverrideTarget
-	RedundantReset  RedundantReset
-	MaxImageBytes   int64 // largest firmware image that the UpdateService accepts, in bytes
+	RedundantReset  RedundantReset       // answer to a reset to the present power state
+	MaxImageBytes   int64                // largest firmware image that the UpdateService accepts, in bytes
 	Protocol        Protocol
 	Presentation    Presentation
 	OEM             OEM

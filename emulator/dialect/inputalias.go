@@ -24,7 +24,7 @@ type InputAlias struct {
 	// if not empty, has paths of which at least one must have been sent for the
 	// default to apply.
 	Default     any
-	DefaultWith []string
+	DefaultWith []string // see Default
 }
 
 // Discard is the InputAlias.To of a property that is accepted and ignored.

@@ -69,7 +69,7 @@ type IPMIFaults struct {
 	// WritesPerWindow is how many configuration writes within WriteWindow take effect.
 	// The BMC confirms the others and loses them. 0: all take effect.
 	WritesPerWindow int
-	WriteWindow     time.Duration
+	WriteWindow     time.Duration // see WritesPerWindow
 	// DiscreteReadings marks the records of threshold sensors as discrete (§43.1).
 	DiscreteReadings bool
 	ForeignOwner     bool // the records of threshold sensors name another controller as the owner

@@ -83,18 +83,18 @@ type ParameterType string
 
 // The types.
 const (
-	StringParameter  ParameterType = "" // a string
-	IntegerParameter ParameterType = "integer"
-	BooleanParameter ParameterType = "boolean"
-	ObjectParameter  ParameterType = "object"
-	ArrayParameter   ParameterType = "array"
+	StringParameter  ParameterType = ""        // a string
+	IntegerParameter ParameterType = "integer" // a number without fraction
+	BooleanParameter ParameterType = "boolean" // true or false
+	ObjectParameter  ParameterType = "object"  // an object
+	ArrayParameter   ParameterType = "array"   // a list
 )
 
 // Parameter is a parameter of an action.
 type Parameter struct {
 	Name            string // "ShareParameters/Target" is Target in the object ShareParameters
 	Type            ParameterType
-	Required        bool
+	Required        bool     // a request without it is rejected
 	AllowableValues []string // of a string, or of the strings of an array; empty: any
 	Secret          bool     // error messages and action info do not show the value
 }
@@ -150,9 +150,9 @@ type Effect struct {
 
 // StandardRequest is a request to a standard URI.
 type StandardRequest struct {
-	Method string // "PATCH", "POST", "DELETE"
-	URI    string // "/redfish/v1/Systems/{system}/Actions/ComputerSystem.Reset"
-	Body   map[string]any
+	Method string         // "PATCH", "POST", "DELETE"
+	URI    string         // "/redfish/v1/Systems/{system}/Actions/ComputerSystem.Reset"
+	Body   map[string]any // body of the request
 }
 
 // HookContext is what a hook may read. It must not change any of it.

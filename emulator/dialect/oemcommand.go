@@ -8,9 +8,9 @@ import (
 // OEMCommand is an IPMI command that the vendor has added. Its response, and the
 // bytes that it stores, are data.
 type OEMCommand struct {
-	NetFn, Cmd byte // network function, even, from 0x2e to 0x3e (§5.1); command number
-	Name       string
-	Privilege  byte // privilege level as on the wire: 2 User, 3 Operator, 4 Administrator
+	NetFn, Cmd byte   // network function, even, from 0x2e to 0x3e (§5.1); command number
+	Name       string // name in logs
+	Privilege  byte   // privilege level as on the wire: 2 User, 3 Operator, 4 Administrator
 	// Prefix has the bytes that the request begins with: of commands with the same
 	// NetFn and Cmd the first whose prefix fits is carried out.
 	Prefix               []byte
@@ -31,7 +31,7 @@ type OEMInfo struct {
 // OEMField is a part of a response: constant bytes, a value of the server, or bytes
 // that an OEMCommand has stored.
 type OEMField struct {
-	Bytes  []byte
+	Bytes  []byte // constant bytes
 	Value  OEMValue
 	Size   int  // length of Value in bytes, least significant first
 	Stored byte // StoreAs of the command that stores the bytes; while nothing is stored, Bytes is sent
@@ -42,9 +42,9 @@ type OEMText string
 
 // The texts.
 const (
-	OEMSerial OEMText = "serial number"
-	OEMModel  OEMText = "model"
-	OEMAsset  OEMText = "asset tag"
+	OEMSerial OEMText = "serial number" // serial number of the system
+	OEMModel  OEMText = "model"         // model of the system
+	OEMAsset  OEMText = "asset tag"     // asset tag of the system
 )
 
 // OEMValue is a measured or counted value of the server.

@@ -18,9 +18,9 @@ type OEMType struct {
 
 // OEMProperty is a property of an OEMType.
 type OEMProperty struct {
-	Name        string
+	Name        string // name of the property
 	Type        EdmType
-	Description string
+	Description string        // text of the schema
 	Properties  []OEMProperty // of a property whose Type is EdmObject
 }
 
@@ -29,14 +29,14 @@ type EdmType string
 
 // The types that vendors' properties have.
 const (
-	EdmString  EdmType = "Edm.String"
-	EdmBoolean EdmType = "Edm.Boolean"
-	EdmInt64   EdmType = "Edm.Int64"
-	EdmDecimal EdmType = "Edm.Decimal"
-	EdmInstant EdmType = "Edm.DateTimeOffset"
-	EdmStrings EdmType = "Collection(Edm.String)"
-	EdmLink    EdmType = "Resource.Item" // to another resource
-	EdmObject  EdmType = "object"        // of a type with the name of the property
+	EdmString  EdmType = "Edm.String"             // text
+	EdmBoolean EdmType = "Edm.Boolean"            // true or false
+	EdmInt64   EdmType = "Edm.Int64"              // number without fraction
+	EdmDecimal EdmType = "Edm.Decimal"            // number
+	EdmInstant EdmType = "Edm.DateTimeOffset"     // date and time
+	EdmStrings EdmType = "Collection(Edm.String)" // list of texts
+	EdmLink    EdmType = "Resource.Item"          // to another resource
+	EdmObject  EdmType = "object"                 // of a type with the name of the property
 )
 
 var edmTypes = []EdmType{EdmString, EdmBoolean, EdmInt64, EdmDecimal, EdmInstant, EdmStrings, EdmLink, EdmObject}

@@ -129,16 +129,16 @@ type Condition string
 
 // The conditions.
 const (
-	Always      Condition = ""
+	Always      Condition = ""             // no condition
 	InPOST      Condition = "in POST"      // between power on and the boot, including a search for a boot source that finds none
-	NotInPOST   Condition = "not in POST"  //
+	NotInPOST   Condition = "not in POST"  // at any other time than InPOST
 	AfterOff    Condition = "after off"    // for For after the system went off
 	AfterOn     Condition = "after on"     // for For after the system came on
 	AfterEject  Condition = "after eject"  // for For after the media was ejected
 	AfterStart  Condition = "after start"  // for For after the BMC started
 	SettingsDue Condition = "settings due" // BIOS settings will be applied at the next reset
-	SystemOn    Condition = "system on"    //
-	SystemOff   Condition = "system off"   //
+	SystemOn    Condition = "system on"    // the system is powered on
+	SystemOff   Condition = "system off"   // the system is powered off
 	NeverReset  Condition = "never reset"  // the BMC has never been restarted
 )
 

@@ -20,20 +20,20 @@ type SourceKind string
 
 // The boot targets.
 const (
-	None         SourceKind = "None"
-	Pxe          SourceKind = "Pxe"
-	Floppy       SourceKind = "Floppy"
-	Cd           SourceKind = "Cd"
-	Usb          SourceKind = "Usb"
-	Hdd          SourceKind = "Hdd"
-	BiosSetup    SourceKind = "BiosSetup"
-	Utilities    SourceKind = "Utilities"
-	Diags        SourceKind = "Diags"
-	UefiShell    SourceKind = "UefiShell"
-	UefiTarget   SourceKind = "UefiTarget" // Override.Path says which
-	SDCard       SourceKind = "SDCard"
-	UefiHTTP     SourceKind = "UefiHttp"
-	RemoteDrive  SourceKind = "RemoteDrive"
+	None         SourceKind = "None"         // no override: the boot order decides
+	Pxe          SourceKind = "Pxe"          // network, by PXE
+	Floppy       SourceKind = "Floppy"       // floppy drive
+	Cd           SourceKind = "Cd"           // CD or DVD drive, virtual media included
+	Usb          SourceKind = "Usb"          // USB device
+	Hdd          SourceKind = "Hdd"          // hard drive
+	BiosSetup    SourceKind = "BiosSetup"    // BIOS setup program
+	Utilities    SourceKind = "Utilities"    // utilities of the firmware
+	Diags        SourceKind = "Diags"        // diagnostics of the firmware
+	UefiShell    SourceKind = "UefiShell"    // UEFI shell
+	UefiTarget   SourceKind = "UefiTarget"   // Override.Path says which
+	SDCard       SourceKind = "SDCard"       // SD card
+	UefiHTTP     SourceKind = "UefiHttp"     // network, by UEFI HTTP boot
+	RemoteDrive  SourceKind = "RemoteDrive"  // drive on the network, such as iSCSI
 	UsbCd        SourceKind = "UsbCd"        // the BMC's virtual CD, which some vendors name besides Cd; not in DSP2046
 	UefiBootNext SourceKind = "UefiBootNext" // Override.BootNext says which
 )

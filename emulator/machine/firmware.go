@@ -41,23 +41,23 @@ type FirmwareModel struct {
 // FirmwarePart is a firmware component that no other section of a profile
 // describes.
 type FirmwarePart struct {
-	ID       string        `json:"id"`
+	ID       string        `json:"id"` // ID of the SoftwareInventory resource
 	Kind     firmware.Kind `json:"kind"`
-	Name     string        `json:"name"`
-	Vendor   string        `json:"vendor"`
-	Model    string        `json:"model"`
-	Version  string        `json:"version"`
-	Released string        `json:"released"`
-	Of       string        `json:"of"` // ID of the part that it runs on: a NIC, a power supply
-	Fixed    bool          `json:"fixed"`
+	Name     string        `json:"name"`     // for display
+	Vendor   string        `json:"vendor"`   // manufacturer
+	Model    string        `json:"model"`    // model of the device
+	Version  string        `json:"version"`  // installed version
+	Released string        `json:"released"` // release date of that version
+	Of       string        `json:"of"`       // ID of the part that it runs on: a NIC, a power supply
+	Fixed    bool          `json:"fixed"`    // clients cannot update the component
 }
 
 // FirmwareTimings are the durations of the steps of an update.
 type FirmwareTimings struct {
-	Transfer Duration `json:"transfer"`
-	Verify   Duration `json:"verify"`
-	Apply    Duration `json:"apply"`
-	Restart  Duration `json:"restart"`
+	Transfer Duration `json:"transfer"` // of the image to the component
+	Verify   Duration `json:"verify"`   // of the image
+	Apply    Duration `json:"apply"`    // writing of the image
+	Restart  Duration `json:"restart"`  // of the component
 }
 
 // kindDefaults holds the part, activation method and timings of each kind of

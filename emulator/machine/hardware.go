@@ -10,19 +10,19 @@ import (
 
 // Processors describes a server's processors, which are all alike.
 type Processors struct {
-	Sockets   int      `json:"sockets"`
-	Cores     int      `json:"cores"`   // per socket
-	Threads   int      `json:"threads"` // per socket
-	Vendor    string   `json:"vendor"`
-	Model     string   `json:"model"`
-	MHz       int      `json:"mhz"`
+	Sockets   int      `json:"sockets"`   // number of processors
+	Cores     int      `json:"cores"`     // per socket
+	Threads   int      `json:"threads"`   // per socket
+	Vendor    string   `json:"vendor"`    // as /proc/cpuinfo has it: "GenuineIntel"
+	Model     string   `json:"model"`     // as /proc/cpuinfo has it
+	MHz       int      `json:"mhz"`       // base frequency
 	TurboMHz  int      `json:"turboMHz"`  // maximum turbo frequency
 	Watts     int      `json:"watts"`     // thermal design power, per socket
 	Family    string   `json:"family"`    // CPUID: "6"
 	CPUModel  string   `json:"cpuModel"`  // CPUID: "143"
 	Stepping  string   `json:"stepping"`  // CPUID: "8"
 	Signature string   `json:"signature"` // CPUID 1.EAX: "0x000806f8"
-	Microcode string   `json:"microcode"`
+	Microcode string   `json:"microcode"` // revision of the microcode: "0x0d0003e7"
 	Caches    []Cache  `json:"caches"`
 	Arch      string   `json:"arch"`  // as uname -m prints it
 	Flags     []string `json:"flags"` // as /proc/cpuinfo spells them
@@ -30,38 +30,38 @@ type Processors struct {
 
 // Cache is one level of a processor's cache.
 type Cache struct {
-	Level int `json:"level"`
-	KiB   int `json:"kib"` // per socket
+	Level int `json:"level"` // 1, 2 or 3
+	KiB   int `json:"kib"`   // per socket
 }
 
 // Memory describes a server's memory modules, which are all alike.
 type Memory struct {
-	Modules    int    `json:"modules"`
-	MiB        int    `json:"mib"`  // of each module
-	Type       string `json:"type"` // DDR5
-	Form       string `json:"form"` // RDIMM
-	MHz        int    `json:"mhz"`
-	Ranks      int    `json:"ranks"`
-	Vendor     string `json:"vendor"`
-	PartNumber string `json:"partNumber"`
+	Modules    int    `json:"modules"`    // number of modules
+	MiB        int    `json:"mib"`        // of each module
+	Type       string `json:"type"`       // DDR5
+	Form       string `json:"form"`       // RDIMM
+	MHz        int    `json:"mhz"`        // operating speed
+	Ranks      int    `json:"ranks"`      // of each module
+	Vendor     string `json:"vendor"`     // of the modules
+	PartNumber string `json:"partNumber"` // of the modules
 }
 
 // Card is a PCI Express device. A card with NICs has one function per NIC, any
 // other card one function.
 type Card struct {
-	ID         string   `json:"id"`    // unique within the server
-	Class      string   `json:"class"` // as Redfish spells it (DSP2046, PCIeFunction.DeviceClass)
-	ClassCode  string   `json:"classCode"`
-	Vendor     string   `json:"vendor"`
-	Product    string   `json:"product"`
-	PartNumber string   `json:"partNumber"`
-	Component  string   `json:"component"` // ID of its firmware component; "" when it cannot be updated
-	Gen        int      `json:"gen"`       // PCI Express generation
-	Lanes      int      `json:"lanes"`
-	Slot       string   `json:"slot"`     // slot label
-	SlotType   string   `json:"slotType"` // as Redfish spells it; "" when it is on the board
-	PCIVendor  string   `json:"pciVendor"`
-	PCIDevice  string   `json:"pciDevice"`
+	ID         string   `json:"id"`         // unique within the server
+	Class      string   `json:"class"`      // as Redfish spells it (DSP2046, PCIeFunction.DeviceClass)
+	ClassCode  string   `json:"classCode"`  // PCI class code: "0x020000"
+	Vendor     string   `json:"vendor"`     // manufacturer
+	Product    string   `json:"product"`    // model name
+	PartNumber string   `json:"partNumber"` // of the manufacturer
+	Component  string   `json:"component"`  // ID of its firmware component; "" when it cannot be updated
+	Gen        int      `json:"gen"`        // PCI Express generation
+	Lanes      int      `json:"lanes"`      // PCI Express lanes
+	Slot       string   `json:"slot"`       // slot label
+	SlotType   string   `json:"slotType"`   // as Redfish spells it; "" when it is on the board
+	PCIVendor  string   `json:"pciVendor"`  // PCI vendor ID: "0x8086"
+	PCIDevice  string   `json:"pciDevice"`  // PCI device ID
 	PCIAddress string   `json:"pciAddress"` // of function 0
 	NICs       []string `json:"nics"`       // IDs of its ports
 	Storage    string   `json:"storage"`    // ID of the storage controller that it is
@@ -69,12 +69,12 @@ type Card struct {
 
 // NICModel is a network port of a server model.
 type NICModel struct {
-	ID         string `json:"id"`   // ID of the Redfish resource: "1"
-	Name       string `json:"name"` // Linux interface name: "eno1"
-	PCIVendor  string `json:"pciVendor"`
-	PCIDevice  string `json:"pciDevice"`
+	ID         string `json:"id"`         // ID of the Redfish resource: "1"
+	Name       string `json:"name"`       // Linux interface name: "eno1"
+	PCIVendor  string `json:"pciVendor"`  // PCI vendor ID: "0x8086"
+	PCIDevice  string `json:"pciDevice"`  // PCI device ID
 	PCIAddress string `json:"pciAddress"` // 0000:3b:00.0
-	SpeedMbps  int    `json:"speedMbps"`
+	SpeedMbps  int    `json:"speedMbps"`  // link speed
 	// Switch is the switch port that the NIC is cabled to, as LLDP describes
 	// it; nil: a neighbour without LLDP.
 	Switch *SwitchPort `json:"switch,omitempty"`
@@ -89,8 +89,8 @@ type SwitchPort struct {
 
 // VLAN is a virtual LAN of a switch.
 type VLAN struct {
-	ID   int    `json:"id"`
-	Name string `json:"name,omitempty"`
+	ID   int    `json:"id"`             // 1 to 4094
+	Name string `json:"name,omitempty"` // as LLDP has it
 }
 
 const (
@@ -111,8 +111,8 @@ func (p *SwitchPort) check(need func(ok bool, field, must string)) {
 
 // TPMModel is a trusted platform module.
 type TPMModel struct {
-	Vendor    string `json:"vendor"`
-	Product   string `json:"product"`
+	Vendor    string `json:"vendor"`    // manufacturer
+	Product   string `json:"product"`   // model name
 	Component string `json:"component"` // ID of its firmware component
 	VendorID  string `json:"vendorID"`  // in its capabilities (TPM 2.0, TPM_PT_MANUFACTURER): "IFX"
 	PCIID     string `json:"pciID"`     // of its interface (TCG PC Client, TPM_DID_VID): "0x15d1"

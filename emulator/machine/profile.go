@@ -11,17 +11,17 @@ import (
 // Profile is a server model: what all servers of the model share. It is parsed
 // once and immutable.
 type Profile struct {
-	Name         string                    `json:"name"`
-	Dialect      string                    `json:"dialect"` // of its BMC
-	Manufacturer string                    `json:"manufacturer"`
-	Model        string                    `json:"model"`
-	SKU          string                    `json:"sku"`
-	PartNumber   string                    `json:"partNumber"`
+	Name         string                    `json:"name"`         // name that rack files refer to
+	Dialect      string                    `json:"dialect"`      // of its BMC
+	Manufacturer string                    `json:"manufacturer"` // of the system
+	Model        string                    `json:"model"`        // of the system
+	SKU          string                    `json:"sku"`          // of the system
+	PartNumber   string                    `json:"partNumber"`   // of the system
 	BIOS         BIOS                      `json:"bios"`
-	BMCFirmware  string                    `json:"bmcFirmware"`
-	BMCModel     string                    `json:"bmcModel"` // "": the dialect's
+	BMCFirmware  string                    `json:"bmcFirmware"` // version of the BMC firmware
+	BMCModel     string                    `json:"bmcModel"`    // "": the dialect's
 	Processors   Processors                `json:"processors"`
-	MemoryMiB    int                       `json:"memoryMiB"`
+	MemoryMiB    int                       `json:"memoryMiB"` // total size of the memory
 	Memory       Memory                    `json:"memory"`
 	NICs         []NICModel                `json:"nics"`
 	Cards        []Card                    `json:"cards"`
@@ -29,7 +29,7 @@ type Profile struct {
 	Storage      []storage.ControllerModel `json:"storage"`
 	Thermal      thermal.Model             `json:"thermal"`
 	SecureBoot   SecureBootModel           `json:"secureBoot"`
-	BootOrder    []SourceKind              `json:"bootOrder"`
+	BootOrder    []SourceKind              `json:"bootOrder"` // default boot order
 	OS           OSBehavior                `json:"os"`
 	Timings      Timings                   `json:"timings"`
 	Telemetry    Telemetry                 `json:"-"` // initial definitions; built from the sensors
@@ -38,9 +38,9 @@ type Profile struct {
 
 // BIOS identifies the system firmware (SMBIOS type 0).
 type BIOS struct {
-	Vendor  string `json:"vendor"`
-	Version string `json:"version"`
-	Date    string `json:"date"` // MM/DD/YYYY
+	Vendor  string `json:"vendor"`  // as SMBIOS has it
+	Version string `json:"version"` // version of the BIOS firmware
+	Date    string `json:"date"`    // MM/DD/YYYY
 }
 
 // Timings are a model's delays in lab time.
@@ -57,9 +57,9 @@ type Timings struct {
 // OSBehavior says what operating systems on a model do, and how the model
 // treats them.
 type OSBehavior struct {
-	PanicOnNMI         bool        `json:"panicOnNMI"`
-	RestartOnCrash     bool        `json:"restartOnCrash"`
-	ForcedAfterTimeout []ResetKind `json:"forces"` // graceful resets that become forced ones when the system ignores them
+	PanicOnNMI         bool        `json:"panicOnNMI"`     // an NMI crashes the operating system
+	RestartOnCrash     bool        `json:"restartOnCrash"` // the operating system restarts after a crash
+	ForcedAfterTimeout []ResetKind `json:"forces"`         // graceful resets that become forced ones when the system ignores them
 }
 
 // Duration is a time.Duration that is written like Go's ("90s").

@@ -14,18 +14,18 @@ type ResetKind string
 
 // The resets.
 const (
-	ResetOn          ResetKind = "On"
-	ForceOn          ResetKind = "ForceOn"
-	ForceOff         ResetKind = "ForceOff"
-	GracefulShutdown ResetKind = "GracefulShutdown"
-	GracefulRestart  ResetKind = "GracefulRestart"
-	ForceRestart     ResetKind = "ForceRestart"
-	PowerCycle       ResetKind = "PowerCycle"
-	PushPowerButton  ResetKind = "PushPowerButton"
-	Nmi              ResetKind = "Nmi"
-	Suspend          ResetKind = "Suspend"
-	Pause            ResetKind = "Pause"
-	Resume           ResetKind = "Resume"
+	ResetOn          ResetKind = "On"               // power on
+	ForceOn          ResetKind = "ForceOn"          // power on at once
+	ForceOff         ResetKind = "ForceOff"         // power off at once
+	GracefulShutdown ResetKind = "GracefulShutdown" // ask the operating system to shut down, then power off
+	GracefulRestart  ResetKind = "GracefulRestart"  // ask the operating system to shut down, then restart
+	ForceRestart     ResetKind = "ForceRestart"     // restart at once, without power off
+	PowerCycle       ResetKind = "PowerCycle"       // power off and on at once
+	PushPowerButton  ResetKind = "PushPowerButton"  // press of the power button
+	Nmi              ResetKind = "Nmi"              // non-maskable interrupt
+	Suspend          ResetKind = "Suspend"          // suspend to disk
+	Pause            ResetKind = "Pause"            // stop execution
+	Resume           ResetKind = "Resume"           // resume from Pause or Suspend
 )
 
 // resets holds, for each kind, the triggers and whether the machine restarts

@@ -18,17 +18,17 @@ import (
 
 // SecureBootModel is the factory state of secure boot.
 type SecureBootModel struct {
-	Enabled bool       `json:"enabled"`
-	Keys    []ModelKey `json:"keys"`
-	Owner   string     `json:"owner"` // UUID of the owner of the factory keys
+	Enabled bool       `json:"enabled"` // secure boot is enabled by default
+	Keys    []ModelKey `json:"keys"`    // factory content of the key databases
+	Owner   string     `json:"owner"`   // UUID of the owner of the factory keys
 }
 
 // ModelKey is a factory entry of a key database: a certificate or a program's
 // digest.
 type ModelKey struct {
-	Database string `json:"database"`
-	PEM      string `json:"pem"`    // certificate
-	SHA256   string `json:"sha256"` // digest of a program, in hexadecimal
+	Database string `json:"database"` // PK, KEK, db or dbx
+	PEM      string `json:"pem"`      // certificate
+	SHA256   string `json:"sha256"`   // digest of a program, in hexadecimal
 }
 
 // KeyDatabases lists the databases of secure boot (UEFI 2.10, §32.3 and

@@ -15,7 +15,7 @@ import (
 type Listen string
 
 // Loopback is the default.
-const Loopback Listen = "loopback"
+const Loopback Listen = "loopback" // each BMC has an address of its own in 127.0.0.0/8
 
 // firstPort is the port of the first BMC at an address without a port.
 const firstPort = 8443

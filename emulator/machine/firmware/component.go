@@ -13,14 +13,14 @@ type Kind string
 
 // The kinds of components.
 const (
-	KindBIOS    Kind = "bios"
-	KindBMC     Kind = "bmc"
-	KindNIC     Kind = "nic"
-	KindStorage Kind = "storage"
-	KindDrive   Kind = "drive"
-	KindSupply  Kind = "psu"
-	KindCPLD    Kind = "cpld"
-	KindTPM     Kind = "tpm"
+	KindBIOS    Kind = "bios"    // BIOS of the system
+	KindBMC     Kind = "bmc"     // firmware of the BMC
+	KindNIC     Kind = "nic"     // network adapter
+	KindStorage Kind = "storage" // storage controller
+	KindDrive   Kind = "drive"   // drive
+	KindSupply  Kind = "psu"     // power supply
+	KindCPLD    Kind = "cpld"    // programmable logic of the board
+	KindTPM     Kind = "tpm"     // trusted platform module
 )
 
 // Kinds lists all kinds of components.

@@ -16,11 +16,11 @@ type ApplyTime string
 
 // The apply times.
 const (
-	Immediate                  ApplyTime = "Immediate"
-	OnReset                    ApplyTime = "OnReset"
-	AtMaintenanceWindowStart   ApplyTime = "AtMaintenanceWindowStart"
-	InMaintenanceWindowOnReset ApplyTime = "InMaintenanceWindowOnReset"
-	OnStartUpdateRequest       ApplyTime = "OnStartUpdateRequest" // updates only
+	Immediate                  ApplyTime = "Immediate"                  // at once
+	OnReset                    ApplyTime = "OnReset"                    // at the next reset of the system
+	AtMaintenanceWindowStart   ApplyTime = "AtMaintenanceWindowStart"   // when the maintenance window begins
+	InMaintenanceWindowOnReset ApplyTime = "InMaintenanceWindowOnReset" // at a reset within the maintenance window
+	OnStartUpdateRequest       ApplyTime = "OnStartUpdateRequest"       // updates only
 )
 
 // SettingsTimes lists the apply times of settings in the order in which

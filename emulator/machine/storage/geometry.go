@@ -6,13 +6,13 @@ type RAIDType string
 
 // The supported types.
 const (
-	RAID0  RAIDType = "RAID0"
-	RAID1  RAIDType = "RAID1"
-	RAID5  RAIDType = "RAID5"
-	RAID6  RAIDType = "RAID6"
-	RAID10 RAIDType = "RAID10"
-	RAID50 RAIDType = "RAID50"
-	RAID60 RAIDType = "RAID60"
+	RAID0  RAIDType = "RAID0"  // striping
+	RAID1  RAIDType = "RAID1"  // mirroring
+	RAID5  RAIDType = "RAID5"  // striping with one parity block
+	RAID6  RAIDType = "RAID6"  // striping with two parity blocks
+	RAID10 RAIDType = "RAID10" // striping over mirrors
+	RAID50 RAIDType = "RAID50" // striping over RAID5 spans
+	RAID60 RAIDType = "RAID60" // striping over RAID6 spans
 )
 
 // levels describes the layout of each type within a span, and whether it

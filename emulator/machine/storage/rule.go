@@ -10,17 +10,17 @@ import (
 // hardware profile.
 type RAID struct {
 	Types        []TypeRule    `json:"types"`
-	Strips       []int64       `json:"strips"` // bytes; the default first
-	MaxVolumes   int           `json:"maxVolumes"`
-	MaxPerGroup  int           `json:"maxPerGroup,omitempty"` // volumes on the same drives; 0: one
-	MixProtocols bool          `json:"mixProtocols,omitempty"`
-	MixMedia     bool          `json:"mixMedia,omitempty"`
-	Metadata     int64         `json:"metadata,omitempty"` // bytes at the end of each drive for the configuration
-	Coercion     int64         `json:"coercion,omitempty"` // drive sizes are rounded down to multiples of this, so that similar drives match
-	CacheMiB     int           `json:"cacheMiB,omitempty"` // of the controller's own memory
-	Write        []WritePolicy `json:"write"`              // the default first
-	Read         []ReadPolicy  `json:"read"`               // the default first
-	Spares       bool          `json:"spares,omitempty"`   // supports hot spares
+	Strips       []int64       `json:"strips"`                 // bytes; the default first
+	MaxVolumes   int           `json:"maxVolumes"`             // largest number of volumes
+	MaxPerGroup  int           `json:"maxPerGroup,omitempty"`  // volumes on the same drives; 0: one
+	MixProtocols bool          `json:"mixProtocols,omitempty"` // a volume may have drives of several protocols
+	MixMedia     bool          `json:"mixMedia,omitempty"`     // a volume may have drives of several media types
+	Metadata     int64         `json:"metadata,omitempty"`     // bytes at the end of each drive for the configuration
+	Coercion     int64         `json:"coercion,omitempty"`     // drive sizes are rounded down to multiples of this, so that similar drives match
+	CacheMiB     int           `json:"cacheMiB,omitempty"`     // of the controller's own memory
+	Write        []WritePolicy `json:"write"`                  // the default first
+	Read         []ReadPolicy  `json:"read"`                   // the default first
+	Spares       bool          `json:"spares,omitempty"`       // supports hot spares
 	// Lenient accepts a capacity that includes the controller's own space on
 	// the drives, because clients only know the drives' sizes.
 	Lenient     bool `json:"lenient,omitempty"`
@@ -29,7 +29,7 @@ type RAID struct {
 	// volumes, default first; none means both. JobSeconds is how long such a
 	// job takes; 0: it is done at once.
 	Times      []ApplyTime `json:"times,omitempty"`
-	JobSeconds int         `json:"jobSeconds,omitempty"`
+	JobSeconds int         `json:"jobSeconds,omitempty"` // see Times
 }
 
 // ApplyTime is when a change takes effect; the values are Redfish's (DSP2046,
@@ -38,8 +38,8 @@ type ApplyTime string
 
 // The times.
 const (
-	AtOnce      ApplyTime = "Immediate"
-	AtNextStart ApplyTime = "OnReset"
+	AtOnce      ApplyTime = "Immediate" // when the request comes in
+	AtNextStart ApplyTime = "OnReset"   // at the next start of the system
 )
 
 var anyTime = []ApplyTime{AtOnce, AtNextStart}
@@ -55,19 +55,19 @@ func (r *RAID) When() []ApplyTime {
 // TypeRule says how many drives a type takes; with a nested type, per span.
 type TypeRule struct {
 	Type     RAIDType `json:"type"`
-	Min      int      `json:"min"`
-	Max      int      `json:"max"`
+	Min      int      `json:"min"`                // smallest number of drives
+	Max      int      `json:"max"`                // largest number of drives
 	MaxSpans int      `json:"maxSpans,omitempty"` // of a nested type
 }
 
 // Rates are a controller's full speeds through a drive, in bytes per second; 0:
 // 200 MB/s.
 type Rates struct {
-	Rebuild    int64 `json:"rebuild,omitempty"`
-	Check      int64 `json:"check,omitempty"`
-	Initialize int64 `json:"initialize,omitempty"`
-	Expand     int64 `json:"expand,omitempty"`
-	Erase      int64 `json:"erase,omitempty"`
+	Rebuild    int64 `json:"rebuild,omitempty"`    // of a rebuild onto a drive
+	Check      int64 `json:"check,omitempty"`      // of a consistency check
+	Initialize int64 `json:"initialize,omitempty"` // of the initialization of a volume
+	Expand     int64 `json:"expand,omitempty"`     // of the expansion of a volume
+	Erase      int64 `json:"erase,omitempty"`      // of the erasure of a drive
 }
 
 const defaultRate = 200e6
@@ -78,10 +78,10 @@ type WritePolicy string
 
 // The write policies.
 const (
-	WriteThrough         WritePolicy = "WriteThrough"
-	ProtectedWriteBack   WritePolicy = "ProtectedWriteBack"
-	UnprotectedWriteBack WritePolicy = "UnprotectedWriteBack"
-	WriteCacheOff        WritePolicy = "Off"
+	WriteThrough         WritePolicy = "WriteThrough"         // to the drives before a write is confirmed
+	ProtectedWriteBack   WritePolicy = "ProtectedWriteBack"   // write cache that survives a loss of power
+	UnprotectedWriteBack WritePolicy = "UnprotectedWriteBack" // write cache that a loss of power empties
+	WriteCacheOff        WritePolicy = "Off"                  // no write cache
 )
 
 // ReadPolicy is a volume's read cache policy; the values are Redfish's
@@ -90,9 +90,9 @@ type ReadPolicy string
 
 // The read policies.
 const (
-	ReadAhead         ReadPolicy = "ReadAhead"
-	AdaptiveReadAhead ReadPolicy = "AdaptiveReadAhead"
-	ReadCacheOff      ReadPolicy = "Off"
+	ReadAhead         ReadPolicy = "ReadAhead"         // always
+	AdaptiveReadAhead ReadPolicy = "AdaptiveReadAhead" // when reads are sequential
+	ReadCacheOff      ReadPolicy = "Off"               // no read-ahead
 )
 
 // Rule returns the rule of a type; false when the controller does not support

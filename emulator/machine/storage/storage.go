@@ -22,9 +22,9 @@ type Protocol string
 
 // The drive protocols, as Redfish spells them.
 const (
-	SATA Protocol = "SATA"
-	SAS  Protocol = "SAS"
-	NVMe Protocol = "NVMe"
+	SATA Protocol = "SATA" // serial ATA
+	SAS  Protocol = "SAS"  // serial-attached SCSI
+	NVMe Protocol = "NVMe" // NVM Express
 )
 
 // Known reports whether a protocol is one of these.
@@ -35,8 +35,8 @@ type MediaType string
 
 // The media types.
 const (
-	HDD MediaType = "HDD"
-	SSD MediaType = "SSD"
+	HDD MediaType = "HDD" // rotating disk
+	SSD MediaType = "SSD" // solid-state drive
 )
 
 // Known reports whether a media type is one of these.
@@ -44,17 +44,17 @@ func (m MediaType) Known() bool { return m == HDD || m == SSD }
 
 // Model is a drive model; a hardware profile has one per bay.
 type Model struct {
-	Vendor      string     `json:"vendor"`
-	Product     string     `json:"product"` // model name
-	Revision    string     `json:"revision"`
+	Vendor      string     `json:"vendor"`   // manufacturer
+	Product     string     `json:"product"`  // model name
+	Revision    string     `json:"revision"` // firmware revision
 	Protocol    Protocol   `json:"protocol"`
 	Media       MediaType  `json:"media"`
-	Capacity    int64      `json:"capacity"` // bytes
-	RotationRPM int        `json:"rotationRPM,omitempty"`
-	SpeedGbps   float64    `json:"speedGbps,omitempty"`
-	BlockSize   int        `json:"blockSize"`            // bytes
-	FormFactor  string     `json:"formFactor,omitempty"` // DSP2046, Drive.DriveFormFactor
-	Sanitize    []Sanitize `json:"sanitize,omitempty"`   // sanitization types, default first; none: those of its media type
+	Capacity    int64      `json:"capacity"`              // bytes
+	RotationRPM int        `json:"rotationRPM,omitempty"` // of a rotating disk
+	SpeedGbps   float64    `json:"speedGbps,omitempty"`   // of the interface
+	BlockSize   int        `json:"blockSize"`             // bytes
+	FormFactor  string     `json:"formFactor,omitempty"`  // DSP2046, Drive.DriveFormFactor
+	Sanitize    []Sanitize `json:"sanitize,omitempty"`    // sanitization types, default first; none: those of its media type
 }
 
 // Sanitize is a sanitization type (DSP2046, Drive.SecureErase,
@@ -63,9 +63,9 @@ type Sanitize string
 
 // The sanitization types.
 const (
-	BlockErase         Sanitize = "BlockErase"
-	CryptographicErase Sanitize = "CryptographicErase"
-	Overwrite          Sanitize = "Overwrite"
+	BlockErase         Sanitize = "BlockErase"         // erases the blocks of the medium
+	CryptographicErase Sanitize = "CryptographicErase" // destroys the encryption key
+	Overwrite          Sanitize = "Overwrite"          // overwrites the medium
 )
 
 // sanitizes holds the default sanitization types by media type.
@@ -90,12 +90,12 @@ type Drive struct {
 
 // ControllerModel is a storage controller model with its bays.
 type ControllerModel struct {
-	ID       string  `json:"id"` // unique within the server: "1"
-	Name     string  `json:"name"`
-	Vendor   string  `json:"vendor"`
-	Product  string  `json:"product"`
-	Firmware string  `json:"firmware"`
-	Bays     []Model `json:"bays"`
+	ID       string  `json:"id"`             // unique within the server: "1"
+	Name     string  `json:"name"`           // for display
+	Vendor   string  `json:"vendor"`         // manufacturer
+	Product  string  `json:"product"`        // model name
+	Firmware string  `json:"firmware"`       // firmware version
+	Bays     []Model `json:"bays"`           // factory content of the bays, in their order
 	RAID     *RAID   `json:"raid,omitempty"` // nil: an HBA without RAID
 	Rates    Rates   `json:"rates,omitzero"`
 }

@@ -53,10 +53,10 @@ var Works = []Work{Starting, Testing, Waiting, Loading, Idling, Working}
 // Zone is a place in the server. Its temperature rises above ambient with the
 // load and with missing airflow.
 type Zone struct {
-	ID      string     `json:"id"`   // of its sensor; {n} is replaced by the socket number
-	Name    string     `json:"name"` // likewise
-	Each    string     `json:"each"` // "socket": one per socket; "": one
-	Context string     `json:"context"`
+	ID      string     `json:"id"`      // of its sensor; {n} is replaced by the socket number
+	Name    string     `json:"name"`    // likewise
+	Each    string     `json:"each"`    // "socket": one per socket; "": one
+	Context string     `json:"context"` // PhysicalContext of its sensor (DSP2046, Sensor.PhysicalContext)
 	Rise    [2]float64 `json:"rise"`    // °C above ambient, idle and at full load
 	Lag     float64    `json:"lag"`     // time constant, in seconds
 	Standby bool       `json:"standby"` // its sensor has a reading while the server is off
@@ -65,50 +65,50 @@ type Zone struct {
 
 // Fans describes a server's fans, which are all alike.
 type Fans struct {
-	Count   int        `json:"count"`
-	Needed  int        `json:"needed"` // number that suffices
-	RPM     float64    `json:"rpm"`    // maximum speed
-	Least   float64    `json:"least"`  // minimum speed, in percent of RPM
-	Follows string     `json:"follows"`
-	Curve   [2]float64 `json:"curve"` // temperatures of that zone at minimum and at maximum speed, in °C
-	Vendor  string     `json:"vendor"`
-	Product string     `json:"product"`
+	Count   int        `json:"count"`   // number of fans
+	Needed  int        `json:"needed"`  // number that suffices
+	RPM     float64    `json:"rpm"`     // maximum speed
+	Least   float64    `json:"least"`   // minimum speed, in percent of RPM
+	Follows string     `json:"follows"` // ID of the zone whose temperature sets the speed
+	Curve   [2]float64 `json:"curve"`   // temperatures of that zone at minimum and at maximum speed, in °C
+	Vendor  string     `json:"vendor"`  // manufacturer
+	Product string     `json:"product"` // model name
 }
 
 // Supplies describes a server's power supplies, which are all alike and share
 // the load.
 type Supplies struct {
-	Count      int     `json:"count"`
+	Count      int     `json:"count"`      // number of power supplies
 	Needed     int     `json:"needed"`     // number that suffices
 	Watts      float64 `json:"watts"`      // rated output power of each
 	Volts      float64 `json:"volts"`      // input voltage
 	Hertz      float64 `json:"hertz"`      // input frequency
 	Efficiency float64 `json:"efficiency"` // in percent
-	Vendor     string  `json:"vendor"`
-	Product    string  `json:"product"`
-	PartNumber string  `json:"partNumber"`
-	Component  string  `json:"component"` // ID of their firmware component; "" when it cannot be updated
+	Vendor     string  `json:"vendor"`     // manufacturer
+	Product    string  `json:"product"`    // model name
+	PartNumber string  `json:"partNumber"` // of the manufacturer
+	Component  string  `json:"component"`  // ID of their firmware component; "" when it cannot be updated
 }
 
 // Rail is a voltage rail.
 type Rail struct {
-	ID      string  `json:"id"`
-	Name    string  `json:"name"`
-	Each    string  `json:"each"` // as in Zone
-	Context string  `json:"context"`
-	Volts   float64 `json:"volts"`
-	Droop   float64 `json:"droop"` // drop at full load, in percent
-	Standby bool    `json:"standby"`
+	ID      string  `json:"id"`      // of its sensor
+	Name    string  `json:"name"`    // of its sensor
+	Each    string  `json:"each"`    // as in Zone
+	Context string  `json:"context"` // PhysicalContext of its sensor
+	Volts   float64 `json:"volts"`   // nominal voltage
+	Droop   float64 `json:"droop"`   // drop at full load, in percent
+	Standby bool    `json:"standby"` // its sensor has a reading while the server is off
 }
 
 // Limits are a sensor's thresholds; nil: none.
 type Limits struct {
-	LowCritical *float64 `json:"lowCritical"`
-	LowCaution  *float64 `json:"lowCaution"`
-	Caution     *float64 `json:"caution"`
-	Critical    *float64 `json:"critical"`
-	Fatal       *float64 `json:"fatal"`      // at which the server powers off
-	Hysteresis  float64  `json:"hysteresis"` // distance by which a reading must return before it leaves a level
+	LowCritical *float64 `json:"lowCritical"` // lower critical threshold
+	LowCaution  *float64 `json:"lowCaution"`  // lower caution threshold
+	Caution     *float64 `json:"caution"`     // upper caution threshold
+	Critical    *float64 `json:"critical"`    // upper critical threshold
+	Fatal       *float64 `json:"fatal"`       // at which the server powers off
+	Hysteresis  float64  `json:"hysteresis"`  // distance by which a reading must return before it leaves a level
 	// LowHysteresis applies to the low thresholds; nil: Hysteresis.
 	LowHysteresis *float64 `json:"lowHysteresis,omitempty"`
 }
