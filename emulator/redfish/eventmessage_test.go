@@ -54,17 +54,6 @@ func TestEveryEventKindHasMessage(t *testing.T) {
 	}
 }
 
-// A part is shown by one resource, never by the collection that it is in.
-func TestOriginsOfConditionAreResources(t *testing.T) {
-	rows := resource.Rows()
-	for part, pattern := range resource.OriginPatterns {
-		i := slices.IndexFunc(rows, func(r resource.Row) bool { return r.URI == pattern })
-		if i < 0 || rows[i].MemberVariable != "" || rows[i].Schema == "" {
-			t.Errorf("%s: %s is not the row of a resource", part, pattern)
-		}
-	}
-}
-
 func TestOriginOfConditionExists(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)

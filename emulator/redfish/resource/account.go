@@ -181,7 +181,7 @@ func sentDate(set Values, name string) *time.Time {
 
 var accountCreate = Create{
 	Inputs:     accountInputs(true),
-	MaxMembers: func(v View) int { return v.BMC.Spec.Accounts.Most },
+	maxMembers: func(v View) int { return v.BMC.Spec.Accounts.Most },
 	Apply: func(ctx context.Context, c Call) (Result, error) {
 		evs, err := c.Host.ApplyBMC(ctx, bmc.CreateAccount{AccountChange: accountChange(c.Values)})
 		var wrong *bmc.FieldError

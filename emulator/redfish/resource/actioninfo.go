@@ -23,9 +23,9 @@ func (i *Input) allowableValues(v View) []string {
 	return of.Allowed(v)
 }
 
-// AnnotateAllowableValues adds @Redfish.AllowableValues to the writable
+// annotateAllowableValues adds @Redfish.AllowableValues to the writable
 // properties in a body that do not have it.
-func AnnotateAllowableValues(o Object, inputs []Input, v View) {
+func annotateAllowableValues(o Object, inputs []Input, v View) {
 	for i := range inputs {
 		in := &inputs[i]
 		shown, there := o[in.Name]
@@ -34,7 +34,7 @@ func AnnotateAllowableValues(o Object, inputs []Input, v View) {
 		}
 		if below, ok := shown.(Object); ok && in.Kind == Group {
 			below = maps.Clone(below) // other bodies may share it
-			AnnotateAllowableValues(below, in.Of, v)
+			annotateAllowableValues(below, in.Of, v)
 			o[in.Name] = below
 			continue
 		}

@@ -76,7 +76,7 @@ func bios(v View) Object {
 		"ResetBiosToDefaultsPending": v.defaultsPending(), "@Redfish.Settings": settings,
 		"Links": Object{
 			"ActiveSoftwareImage": Ref(FirmwareURI("BIOS")),
-			"SoftwareImages":      Refs(v.softwareImages("BIOS")...), "SoftwareImages@odata.count": len(v.softwareImages("BIOS")),
+			"SoftwareImages":      refs(v.softwareImages("BIOS")...), "SoftwareImages@odata.count": len(v.softwareImages("BIOS")),
 		},
 	}
 }

@@ -56,7 +56,7 @@ func (m *Match) Stable(v View) Object {
 		}
 		o["Members@odata.count"] = len(members)
 		o["Members"] = append([]Object{}, members...) // never null
-		if capable := m.CapabilitiesAnnotation(v); capable != nil {
+		if capable := m.capabilitiesAnnotation(v); capable != nil {
 			o["@Redfish.CollectionCapabilities"] = capable
 		}
 	} else {
@@ -69,7 +69,7 @@ func (m *Match) Stable(v View) Object {
 		o[operationApplyTimeSupport] = times
 	}
 	if m.Patch != nil {
-		AnnotateAllowableValues(o, m.Patch.Inputs, v)
+		annotateAllowableValues(o, m.Patch.Inputs, v)
 	}
 	if _, ok := o["@odata.id"]; !ok {
 		o["@odata.id"] = v.URI

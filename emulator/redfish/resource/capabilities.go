@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Capabilities returns the row of the resource that describes how to create a
+// capabilities returns the row of the resource that describes how to create a
 // member of a collection (DSP0266, "Collection capabilities annotation"). It has
 // the member's type and shows annotations instead of values.
-func Capabilities(r, member *Row) *Row {
+func capabilities(r, member *Row) *Row {
 	var changes []Input
 	if member.Patch != nil {
 		changes = member.Patch.Inputs
@@ -52,20 +52,20 @@ func capabilityAnnotations(inputs, changes []Input, v View) Object {
 	return o
 }
 
-// CapabilitiesAnnotation returns the @Redfish.CollectionCapabilities of a
+// capabilitiesAnnotation returns the @Redfish.CollectionCapabilities of a
 // collection, or nil. The schema defines few use cases
 // (CollectionCapabilities.UseCase); other collections show MaxMembers alone.
-func (r *Row) CapabilitiesAnnotation(v View) Object {
-	if !r.acceptsMembers(v) || r.Create.UseCase == "" && r.Create.MaxMembers == nil {
+func (r *Row) capabilitiesAnnotation(v View) Object {
+	if !r.acceptsMembers(v) || r.Create.useCase == "" && r.Create.maxMembers == nil {
 		return nil
 	}
 	o := Object{"@odata.type": "#" + capabilitiesSchema + ".CollectionCapabilities"}
-	if r.Create.MaxMembers != nil {
-		o["MaxMembers"] = max(1, r.Create.MaxMembers(v)) // the schema's minimum
+	if r.Create.maxMembers != nil {
+		o["MaxMembers"] = max(1, r.Create.maxMembers(v)) // the schema's minimum
 	}
-	if r.Create.UseCase != "" {
+	if r.Create.useCase != "" {
 		o["Capabilities"] = []Object{{
-			"CapabilitiesObject": Ref(v.URI + "/Capabilities"), "UseCase": r.Create.UseCase,
+			"CapabilitiesObject": Ref(v.URI + "/Capabilities"), "UseCase": r.Create.useCase,
 			"Links": Object{"TargetCollection": Ref(v.URI)},
 		}}
 	}

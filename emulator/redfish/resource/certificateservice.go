@@ -43,7 +43,7 @@ func certificateLocations(v View) Object {
 	}
 	return Object{
 		"Name":  "Certificate Locations",
-		"Links": Object{"Certificates@odata.count": len(uris), "Certificates": Refs(uris...)},
+		"Links": Object{"Certificates@odata.count": len(uris), "Certificates": refs(uris...)},
 	}
 }
 

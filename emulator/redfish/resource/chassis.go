@@ -28,7 +28,7 @@ func chassis(v View) Object {
 		"SerialNumber": id.ChassisSerial, "UUID": id.UUID, "PowerState": string(v.Machine.Power), "PoweredByParent": false, "ThermalDirection": "FrontToBack",
 		"Status": Object{"State": "Enabled", "Health": "OK", "HealthRollup": worstHealth(v.chassisHealth(), v.storageHealth())},
 		"Links": Object{
-			"ComputerSystems": Refs(v.system()), "ManagedBy": Refs(v.manager()), "ManagersInChassis": Refs(v.manager()),
+			"ComputerSystems": refs(v.system()), "ManagedBy": refs(v.manager()), "ManagersInChassis": refs(v.manager()),
 			"Drives": v.driveLinks(), "Storage": append([]Object{}, subsystems...),
 			"Processors": Map(cpuIDs(p), func(id string) Object { return Ref(v.system("Processors", id)) }),
 			"Fans":       Map(fanIDs(v), func(id string) Object { return Ref(v.chassis("ThermalSubsystem", "Fans", id)) }),

@@ -55,8 +55,8 @@ func rootOfTrust(v View) Object {
 		"Name": "Root of Trust", "TrustedComponentType": "Integrated", "Manufacturer": v.Machine.Profile.Manufacturer, "Model": v.Machine.Profile.Model,
 		"SerialNumber": v.Machine.Identity.SerialOf("rot", 0), "UUID": v.Machine.Identity.UUIDOf("rot", 0), "Status": status("Enabled"),
 		"Links": Object{
-			"IntegratedInto": Ref(v.manager()), "ComponentsProtected": Refs(v.manager(), v.system()), "ComponentsProtected@odata.count": 2,
-			"ComponentIntegrity": Refs("/redfish/v1/ComponentIntegrity/" + rootID), "ComponentIntegrity@odata.count": 1,
+			"IntegratedInto": Ref(v.manager()), "ComponentsProtected": refs(v.manager(), v.system()), "ComponentsProtected@odata.count": 2,
+			"ComponentIntegrity": refs("/redfish/v1/ComponentIntegrity/" + rootID), "ComponentIntegrity@odata.count": 1,
 		},
 	}
 }
@@ -84,7 +84,7 @@ func componentIntegrity(v View) Object {
 			},
 			"MeasurementSet": Object{"MeasurementSpecification": "DMTF", "Measurements": all},
 		},
-		"Links": Object{"ComponentsProtected": Refs(v.manager(), v.system()), "ComponentsProtected@odata.count": 2},
+		"Links": Object{"ComponentsProtected": refs(v.manager(), v.system()), "ComponentsProtected@odata.count": 2},
 	}
 }
 

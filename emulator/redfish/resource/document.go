@@ -18,9 +18,9 @@ type Field struct {
 	Duplicate bool // it was sent more than once
 }
 
-// IndexThreshold is the number of fields above which a Document keeps an index.
+// indexThreshold is the number of fields above which a Document keeps an index.
 // Fewer fields are found faster without one.
-const IndexThreshold = 16
+const indexThreshold = 16
 
 // Index returns the index of the field with a name; -1 when there is none.
 func (in *Document) Index(name string) int {
@@ -52,7 +52,7 @@ func (in *Document) Put(name string, value any) {
 	switch n := len(in.Fields); {
 	case in.index != nil:
 		in.index[name] = n - 1
-	case n > IndexThreshold:
+	case n > indexThreshold:
 		in.index = map[string]int{}
 		for i := range in.Fields {
 			in.index[in.Fields[i].Name] = i
@@ -82,14 +82,14 @@ func (in Document) Redacted(m *Match) (body string, hidden bool) {
 	if len(in.Fields) == 0 {
 		return "", false
 	}
-	less := in.RedactSecrets(inputs, &hidden)
+	less := in.redactSecrets(inputs, &hidden)
 	return string(Encode(less)), hidden
 }
 
-// RedactSecrets returns the document as an object without secret inputs and
+// redactSecrets returns the document as an object without secret inputs and
 // without properties that no input accepts. It sets *hidden when it removes a
 // secret.
-func (in Document) RedactSecrets(inputs []Input, hidden *bool) Object {
+func (in Document) redactSecrets(inputs []Input, hidden *bool) Object {
 	o := Object{}
 	for _, f := range in.Fields {
 		i := InputOf(inputs, f.Name)
@@ -119,7 +119,7 @@ func (i *Input) redact(value any, hidden *bool) any {
 			}
 			return o
 		}
-		return x.RedactSecrets(i.Of, hidden)
+		return x.redactSecrets(i.Of, hidden)
 	case []any:
 		if i.Kind == AnyArray {
 			return Echo(x)

@@ -11,9 +11,9 @@ import (
 // minutes and seconds.
 var durationPattern = regexp.MustCompile(`^P(?:(\d+)D)?(T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$`)
 
-// ParseDuration parses a DSP0266 duration: P1D, PT1H30M, PT0.5S. It returns
+// parseDuration parses a DSP0266 duration: P1D, PT1H30M, PT0.5S. It returns
 // false for a string that is not one or overflows time.Duration.
-func ParseDuration(s string) (time.Duration, bool) {
+func parseDuration(s string) (time.Duration, bool) {
 	m := durationPattern.FindStringSubmatch(s)
 	if m == nil || m[1] == "" && m[2] == "" || m[2] == "T" {
 		return 0, false

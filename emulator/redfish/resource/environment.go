@@ -96,8 +96,8 @@ func control(v View) Object {
 	o["Name"], o["ControlType"], o["SetPointType"], o["SetPointUnits"] = "Chassis Power Limit", "Power", "Single", "W"
 	o["Implementation"], o["PhysicalContext"], o["Increment"], o["Status"] = "Programmable", "Chassis", 1, status("Enabled")
 	o["Sensor"] = v.excerpt(total)
-	o["AssociatedSensors"], o["AssociatedSensors@odata.count"] = Refs(v.chassis("Sensors", total.ID)), 1
-	o["RelatedItem"], o["RelatedItem@odata.count"] = Refs(v.chassis()), 1
+	o["AssociatedSensors"], o["AssociatedSensors@odata.count"] = refs(v.chassis("Sensors", total.ID)), 1
+	o["RelatedItem"], o["RelatedItem@odata.count"] = refs(v.chassis()), 1
 	return o
 }
 

@@ -51,11 +51,11 @@ func eventDestination(v View) Object {
 		}
 	}
 	if len(f.Origins) > 0 {
-		o["OriginResources"], o["OriginResources@odata.count"] = Refs(f.Origins...), len(f.Origins)
+		o["OriginResources"], o["OriginResources@odata.count"] = refs(f.Origins...), len(f.Origins)
 		o["SubordinateResources"] = f.Subordinate
 	}
 	if len(f.Reports) > 0 {
-		o["MetricReportDefinitions"], o["MetricReportDefinitions@odata.count"] = Refs(f.Reports...), len(f.Reports)
+		o["MetricReportDefinitions"], o["MetricReportDefinitions@odata.count"] = refs(f.Reports...), len(f.Reports)
 	}
 	if s.Stream {
 		o["SubscriptionType"] = "SSE"
@@ -98,7 +98,7 @@ var (
 // subscriptionCreate creates a subscription to events that the service POSTs to
 // a destination (DSP0266, "Eventing").
 var subscriptionCreate = Create{
-	MaxMembers: func(View) int { return bmc.MaxSubscriptions + bmc.MaxStreams },
+	maxMembers: func(View) int { return bmc.MaxSubscriptions + bmc.MaxStreams },
 	Inputs: []Input{
 		{Name: "Destination", Kind: Text, Required: true, Form: isDestination},
 		{Name: "Protocol", Kind: Text, Allowed: OneOf("Redfish")},
@@ -274,10 +274,10 @@ var subscriptionActions = []Action{
 	},
 	{
 		Name: "EventDestination.ResumeSubscription", when: notStream,
-		Inputs: []Input{{Name: "DeliverBufferedEventDuration", Kind: Text, Form: func(s string) bool { _, ok := ParseDuration(s); return ok }}},
+		Inputs: []Input{{Name: "DeliverBufferedEventDuration", Kind: Text, Form: func(s string) bool { _, ok := parseDuration(s); return ok }}},
 		Apply: func(ctx context.Context, c Call) (Result, error) {
 			buffered := defaultBuffered
-			if d, ok := ParseDuration(Value(c.Values, "DeliverBufferedEventDuration", "")); ok {
+			if d, ok := parseDuration(Value(c.Values, "DeliverBufferedEventDuration", "")); ok {
 				buffered = d
 			}
 			_, err := c.Host.ApplyBMC(ctx, bmc.ResumeSubscription{ID: c.View.IDs["subscription"], Buffered: buffered})

@@ -34,7 +34,7 @@ func hostInterface(v View) Object {
 		},
 		"NetworkProtocol": Ref(v.manager("NetworkProtocol")),
 		"Links": Object{
-			"ComputerSystems": Refs(v.system()), "ComputerSystems@odata.count": 1,
+			"ComputerSystems": refs(v.system()), "ComputerSystems@odata.count": 1,
 			"CredentialBootstrappingRole": Ref(RolesURI + "/" + string(s.AccountRole())),
 		},
 	}

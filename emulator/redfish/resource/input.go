@@ -55,7 +55,7 @@ const (
 	// element is a Values. It is applied completely or not at all. In a PATCH,
 	// Values holds the resulting array: null elements are removed, empty objects
 	// keep the current element, and a partial group is completed from it
-	// (DSP0266, "PATCH (update)"). PreviousIndex in it is its former index.
+	// (DSP0266, "PATCH (update)"). previousIndex in it is its former index.
 	Array kind = "array"
 	// Link is a reference to a resource; Values holds its URI.
 	Link kind = "link"
@@ -71,9 +71,9 @@ const (
 	ScalarMap kind = "free"
 )
 
-// PreviousIndex is the key in the Values of an array element for its former
+// previousIndex is the key in the Values of an array element for its former
 // index, an int. It lets an operation find properties that a GET does not show.
-const PreviousIndex = "@place"
+const previousIndex = "@place"
 
 // MaxElements is the greatest number of elements of an array whose input has no
 // Max.

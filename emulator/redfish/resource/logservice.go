@@ -174,7 +174,7 @@ func logEntry(v View) Object {
 	}
 	if uri, ok := v.OriginOfCondition(e.Subject); ok {
 		o["Links"] = Object{"OriginOfCondition": Ref(uri)}
-	} else if OriginPatterns[e.Subject.Part] != "" {
+	} else if originPatterns[e.Subject.Part] != "" {
 		o["OriginOfConditionUnavailable"] = true
 	}
 	return o

@@ -31,7 +31,7 @@ func manager(v View) Object {
 		"UUID": v.serviceUUID(), "ServiceEntryPointUUID": v.serviceUUID(),
 		"VirtualMedia": Ref(v.system("VirtualMedia")), "SerialConsole": managerConsole(v),
 		"Links": Object{
-			"ManagerForServers": Refs(v.system()), "ManagerForChassis": Refs(v.chassis()), "ManagerInChassis": Ref(v.chassis()),
+			"ManagerForServers": refs(v.system()), "ManagerForChassis": refs(v.chassis()), "ManagerInChassis": Ref(v.chassis()),
 		},
 	}
 	if c := v.BMC.Clock; c != nil && c.Zone != "" {

@@ -91,9 +91,9 @@ func ethernetInterface(v View) Object {
 	n := v.nicOfInterface(v.IDs["nic"])
 	links := Object{"Chassis": Ref(v.chassis())}
 	if c, ok := v.Machine.Profile.CardOf(n.ID); ok {
-		links["NetworkDeviceFunctions"] = Refs(v.chassis("NetworkAdapters", c.ID, "NetworkDeviceFunctions", n.ID))
+		links["NetworkDeviceFunctions"] = refs(v.chassis("NetworkAdapters", c.ID, "NetworkDeviceFunctions", n.ID))
 		links["NetworkDeviceFunctions@odata.count"] = 1
-		links["Ports"], links["Ports@odata.count"] = Refs(v.chassis("NetworkAdapters", c.ID, "Ports", n.ID)), 1
+		links["Ports"], links["Ports@odata.count"] = refs(v.chassis("NetworkAdapters", c.ID, "Ports", n.ID)), 1
 	}
 	o := Object{
 		"Name": "Ethernet Interface " + v.IDs["nic"], "EthernetInterfaceType": "Physical", "InterfaceEnabled": true,
@@ -129,7 +129,7 @@ func networkAdapter(v View) Object {
 		"FirmwarePackageVersion": v.firmwareVersion(c.Component), "PCIeInterface": pcieInterface(c),
 		"ControllerCapabilities": Object{"NetworkPortCount": n, "NetworkDeviceFunctionCount": n},
 		"Links": Object{
-			"PCIeDevices": Refs(v.chassis("PCIeDevices", c.ID)), "PCIeDevices@odata.count": 1,
+			"PCIeDevices": refs(v.chassis("PCIeDevices", c.ID)), "PCIeDevices@odata.count": 1,
 			"Ports": below("Ports"), "Ports@odata.count": n,
 			"NetworkDeviceFunctions": below("NetworkDeviceFunctions"), "NetworkDeviceFunctions@odata.count": n,
 		},
@@ -152,7 +152,7 @@ func networkPort(v View) Object {
 		"InterfaceEnabled": true, "LinkState": "Enabled", "LinkStatus": linkStatus(v, n.ID), "SignalDetected": v.Machine.Cabling.Linked(n.ID),
 		"MaxSpeedGbps": speed, "CurrentSpeedGbps": speed, "MaxFrameSize": maxMTU, "ActiveWidth": 1, "Width": 1, "Status": status("Enabled"),
 		"Ethernet": Object{"AssociatedMACAddresses": []string{n.MAC}, "FlowControlStatus": "None"},
-		"Links":    Object{"EthernetInterfaces": Refs(v.interfaceURI(n.ID)), "EthernetInterfaces@odata.count": 1},
+		"Links":    Object{"EthernetInterfaces": refs(v.interfaceURI(n.ID)), "EthernetInterfaces@odata.count": 1},
 	}
 	if !v.Machine.Cabling.Linked(n.ID) {
 		o["CurrentSpeedGbps"] = 0
@@ -164,7 +164,7 @@ func networkDeviceFunction(v View) Object {
 	n, c := v.nic(v.IDs["port"]), v.adapter()
 	port := v.chassis("NetworkAdapters", c.ID, "Ports", n.ID)
 	links := Object{
-		"EthernetInterfaces": Refs(v.interfaceURI(n.ID)), "EthernetInterfaces@odata.count": 1,
+		"EthernetInterfaces": refs(v.interfaceURI(n.ID)), "EthernetInterfaces@odata.count": 1,
 		"PhysicalNetworkPortAssignment": Ref(port),
 	}
 	for _, f := range v.Machine.Profile.Functions(c) {
@@ -176,7 +176,7 @@ func networkDeviceFunction(v View) Object {
 		"Name": "Function of port " + n.ID, "NetDevFuncType": "Ethernet", "NetDevFuncCapabilities": []string{"Ethernet"}, "DeviceEnabled": true,
 		"BootMode": "PXE", "VirtualFunctionsEnabled": false, "MaxVirtualFunctions": 0, "Status": status("Enabled"),
 		"Ethernet":                       Object{"MACAddress": n.MAC, "PermanentMACAddress": n.MAC, "MTUSize": 1500, "MTUSizeMaximum": maxMTU},
-		"AssignablePhysicalNetworkPorts": Refs(port), "AssignablePhysicalNetworkPorts@odata.count": 1,
+		"AssignablePhysicalNetworkPorts": refs(port), "AssignablePhysicalNetworkPorts@odata.count": 1,
 		"Links": links,
 	}
 }

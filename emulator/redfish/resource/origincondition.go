@@ -7,11 +7,11 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// OriginPatterns maps each part of a server that an event can be about to the URI pattern
+// originPatterns maps each part of a server that an event can be about to the URI pattern
 // of its resource. The last variable of the pattern is the ID of the part, and the one
 // before it, where there is one, the ID of what contains the part. A part that is not
 // listed has no resource.
-var OriginPatterns = map[event.Part]string{
+var originPatterns = map[event.Part]string{
 	event.System:     "/redfish/v1/Systems/{system}",
 	event.Chassis:    "/redfish/v1/Chassis/{chassis}",
 	event.BMC:        "/redfish/v1/Managers/{manager}",
@@ -36,7 +36,7 @@ var OriginPatterns = map[event.Part]string{
 // exists. A row that calls it sets linksToOrigins, so that its body depends on what those
 // resources depend on.
 func (v View) OriginOfCondition(s event.Subject) (string, bool) {
-	pattern, ok := OriginPatterns[s.Part]
+	pattern, ok := originPatterns[s.Part]
 	if !ok {
 		return "", false
 	}
@@ -87,7 +87,7 @@ func (v View) subjectName(s event.Subject) string {
 func addOriginParts(tree []Row) {
 	var all Parts
 	for i := range tree {
-		for _, pattern := range OriginPatterns {
+		for _, pattern := range originPatterns {
 			if tree[i].URI == pattern {
 				all |= tree[i].DependsOn &^ partTime // no resource appears or vanishes with time
 			}

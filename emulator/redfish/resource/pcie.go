@@ -39,7 +39,7 @@ func pcieDevice(v View) Object {
 		"Name": c.Product, "Manufacturer": c.Vendor, "Model": c.Product, "PartNumber": orNull(c.PartNumber),
 		"SerialNumber": v.cardSerial(c), "FirmwareVersion": v.firmwareVersion(c.Component), "DeviceType": kind, "Status": status("Enabled"),
 		"PCIeInterface": pcieInterface(c),
-		"Links":         Object{"Chassis": Refs(v.chassis()), "Chassis@odata.count": 1},
+		"Links":         Object{"Chassis": refs(v.chassis()), "Chassis@odata.count": 1},
 	}
 	if c.SlotType != "" {
 		o["Slot"] = Object{
@@ -74,12 +74,12 @@ func pcieFunction(v View) Object {
 	f := Find(v.functions(), v.IDs["function"], functionID)
 	links := Object{"PCIeDevice": Ref(v.chassis("PCIeDevices", c.ID))}
 	if f.NIC != "" {
-		links["EthernetInterfaces"], links["EthernetInterfaces@odata.count"] = Refs(v.interfaceURI(f.NIC)), 1
-		links["NetworkDeviceFunctions"] = Refs(v.chassis("NetworkAdapters", c.ID, "NetworkDeviceFunctions", f.NIC))
+		links["EthernetInterfaces"], links["EthernetInterfaces@odata.count"] = refs(v.interfaceURI(f.NIC)), 1
+		links["NetworkDeviceFunctions"] = refs(v.chassis("NetworkAdapters", c.ID, "NetworkDeviceFunctions", f.NIC))
 		links["NetworkDeviceFunctions@odata.count"] = 1
 	}
 	if c.Storage != "" {
-		links["StorageControllers"] = Refs(v.system("Storage", c.Storage) + "#/StorageControllers/0")
+		links["StorageControllers"] = refs(v.system("Storage", c.Storage) + "#/StorageControllers/0")
 		links["StorageControllers@odata.count"] = 1
 	}
 	o := Object{

@@ -69,7 +69,7 @@ func (g redundancyGroup) redundantGroup() []Object {
 	}
 	return []Object{{
 		"RedundancyType": kind, "MinNeededInGroup": g.needed, "MaxSupportedInGroup": len(g.parts), "GroupName": g.name,
-		"RedundancyGroup": Refs(g.parts...), "RedundancyGroup@odata.count": len(g.parts),
+		"RedundancyGroup": refs(g.parts...), "RedundancyGroup@odata.count": len(g.parts),
 		"Status": Object{"State": "Enabled", "Health": g.health()},
 	}}
 }
@@ -83,7 +83,7 @@ func (g redundancyGroup) legacyRedundancy(v View) []Object {
 	}
 	return []Object{{
 		"@odata.id": v.URI + "#/Redundancy/0", "MemberId": "0", "Name": g.name, "Mode": mode,
-		"MinNumNeeded": g.needed, "MaxNumSupported": len(g.parts), "RedundancySet": Refs(g.parts...), "RedundancySet@odata.count": len(g.parts),
+		"MinNumNeeded": g.needed, "MaxNumSupported": len(g.parts), "RedundancySet": refs(g.parts...), "RedundancySet@odata.count": len(g.parts),
 		"Status": Object{"State": "Enabled", "Health": g.health()},
 	}}
 }
@@ -130,7 +130,7 @@ func powerSupply(v View) Object {
 		"EfficiencyRatings": []Object{{"LoadPercent": 50, "EfficiencyPercent": s.Efficiency}},
 		"OutputRails":       []Object{{"NominalVoltage": 12, "PhysicalContext": "SystemBoard"}},
 		"LineInputStatus":   "Normal", "Status": supplyStates[fault], "Location": partLocation(v.IDs["supply"], "Slot", n),
-		"Links": Object{"PoweringChassis": Refs(v.chassis()), "PoweringChassis@odata.count": 1},
+		"Links": Object{"PoweringChassis": refs(v.chassis()), "PoweringChassis@odata.count": 1},
 	}
 	if fault == thermal.NoInput {
 		o["LineInputStatus"] = "LossOfInput"
@@ -167,7 +167,7 @@ func legacyPower(v View) Object {
 			"MaxConsumedWatts": rounded(usage.Most),
 		},
 		"PowerLimit":  Object{"LimitInWatts": powerLimitWatts(t), "LimitException": "NoAction"},
-		"RelatedItem": Refs(v.chassis()), "RelatedItem@odata.count": 1, "Status": status("Enabled"),
+		"RelatedItem": refs(v.chassis()), "RelatedItem@odata.count": 1, "Status": status("Enabled"),
 	}
 	voltages := []Object{}
 	for i, s := range v.sensors(thermal.Voltage, thermal.Board, thermal.Processor, thermal.Chassis, thermal.Memory) {
@@ -224,8 +224,8 @@ func (v View) legacyPowerSupply(n int) Object {
 		"InputRanges": []Object{{
 			"InputType": "AC", "MinimumVoltage": 200, "MaximumVoltage": 240, "MinimumFrequencyHz": 47, "MaximumFrequencyHz": 63, "OutputWattage": s.Watts,
 		}},
-		"Status": supplyStates[fault], "RelatedItem": Refs(v.chassis()), "RelatedItem@odata.count": 1,
-		"Redundancy": Refs(v.URI + "#/Redundancy/0"), "Redundancy@odata.count": 1,
+		"Status": supplyStates[fault], "RelatedItem": refs(v.chassis()), "RelatedItem@odata.count": 1,
+		"Redundancy": refs(v.URI + "#/Redundancy/0"), "Redundancy@odata.count": 1,
 	}
 	if fault != thermal.Absent {
 		o["Manufacturer"], o["Model"], o["PartNumber"] = orNull(s.Vendor), orNull(s.Product), orNull(s.PartNumber)

@@ -127,7 +127,7 @@ func dimm(v View) Object {
 		"MemoryLocation": Object{"Socket": socket, "MemoryController": channel / 2, "Channel": channel, "Slot": 0},
 		"Location":       partLocation(name, "Slot", n), "Status": status("Enabled"), "Enabled": true,
 		"Links": Object{
-			"Chassis": Ref(v.chassis()), "Processors": Refs(v.system("Processors", fmt.Sprint("CPU", socket+1))), "Processors@odata.count": 1,
+			"Chassis": Ref(v.chassis()), "Processors": refs(v.system("Processors", fmt.Sprint("CPU", socket+1))), "Processors@odata.count": 1,
 		},
 	}
 }

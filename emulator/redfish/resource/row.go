@@ -111,8 +111,8 @@ type Patch struct {
 type Create struct {
 	unauthenticated bool // without authentication
 	Inputs          []Input
-	UseCase         string           // CollectionCapabilities.UseCase; "" when the schema has none
-	MaxMembers      func(v View) int // the most members the collection can have; nil: unknown
+	useCase         string           // CollectionCapabilities.UseCase; "" when the schema has none
+	maxMembers      func(v View) int // the most members the collection can have; nil: unknown
 	Apply           func(ctx context.Context, c Call) (Result, error)
 }
 
@@ -224,8 +224,8 @@ func Routes(tree []Row, all *Tree) []*Route {
 		}
 		if r.Create != nil { // before the members themselves
 			add(r, "/Members", nil, true)
-			if r.Create.UseCase != "" {
-				add(Capabilities(r, memberRow(tree, r)), "", nil, false)
+			if r.Create.useCase != "" {
+				add(capabilities(r, memberRow(tree, r)), "", nil, false)
 			}
 		}
 		add(r, "", nil, false)

@@ -129,11 +129,11 @@ func energyResetTime(v View) any {
 func (v View) relatedItems(s thermal.Sensor) []Object {
 	switch s.Part {
 	case thermal.Processor:
-		return Refs(v.system("Processors", fmt.Sprint("CPU", s.N+1)))
+		return refs(v.system("Processors", fmt.Sprint("CPU", s.N+1)))
 	case thermal.Fan:
-		return Refs(v.chassis("ThermalSubsystem", "Fans", s.ID))
+		return refs(v.chassis("ThermalSubsystem", "Fans", s.ID))
 	case thermal.Supply:
-		return Refs(v.chassis("PowerSubsystem", "PowerSupplies", thermal.SupplyID(s.N)))
+		return refs(v.chassis("PowerSubsystem", "PowerSupplies", thermal.SupplyID(s.N)))
 	case thermal.Memory:
 		modules := []Object{}
 		for _, id := range dimmIDs(v.Machine.Profile) {
@@ -143,7 +143,7 @@ func (v View) relatedItems(s thermal.Sensor) []Object {
 		}
 		return modules
 	}
-	return Refs(v.chassis())
+	return refs(v.chassis())
 }
 
 // excerpt returns the excerpt of a sensor that other resources contain (DSP0266,

@@ -97,7 +97,7 @@ func firmwareItem(v View) Object {
 	}
 	o["Status"] = Object{"State": state, "Health": health}
 	if targets := v.relatedURIs(x.Subject); !x.Broken && len(targets) > 0 {
-		o["Links"] = Object{"ActiveTargets": Refs(targets...), "ActiveTargets@odata.count": len(targets)}
+		o["Links"] = Object{"ActiveTargets": refs(targets...), "ActiveTargets@odata.count": len(targets)}
 	}
 	return o
 }
@@ -112,7 +112,7 @@ func softwareItem(v View) Object {
 		o["Active"], o["Status"] = true, status("Enabled")
 	}
 	if targets := v.relatedURIs(s.of.Subject); s.slot == firmware.StagedSlot && len(targets) > 0 {
-		o["Links"] = Object{"StagedTargets": Refs(targets...), "StagedTargets@odata.count": len(targets)}
+		o["Links"] = Object{"StagedTargets": refs(targets...), "StagedTargets@odata.count": len(targets)}
 	}
 	return o
 }
@@ -122,7 +122,7 @@ func (v View) softwareObject(x firmware.Inventory, r firmware.Release) Object {
 	related := v.relatedURIs(x.Subject)
 	o := Object{
 		"Description": "Firmware of " + x.Name + ".", "SoftwareId": softwareID(x.Component), "Manufacturer": x.Vendor, "Version": r.Version,
-		"RelatedItem": Refs(related...), "RelatedItem@odata.count": len(related),
+		"RelatedItem": refs(related...), "RelatedItem@odata.count": len(related),
 		"ReleaseType": "Production", "WriteProtected": x.Fixed, "ResetRequiredOnUpdate": x.Activation == firmware.ByHost,
 	}
 	if r.Lowest != "" {

@@ -116,7 +116,7 @@ func storageSubsystem(v View) Object {
 		"Drives": drives, "Drives@odata.count": len(drives),
 		// Older clients read the controllers here: Storage 1.9 moved them to Controllers.
 		"StorageControllers": []Object{inline}, "StorageControllers@odata.count": 1,
-		"Links": Object{"Enclosures": Refs(v.chassis()), "Enclosures@odata.count": 1},
+		"Links": Object{"Enclosures": refs(v.chassis()), "Enclosures@odata.count": 1},
 	}
 	if c.RAID != nil && c.RAID.Spares {
 		o["HotspareActivationPolicy"] = "OnDriveFailure"

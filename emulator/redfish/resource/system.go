@@ -34,7 +34,7 @@ func system(v View) Object {
 		"TrustedModules":   trustedModules(v), "HostWatchdogTimer": watchdog(v),
 		"SerialConsole": serialConsole(v),
 	}
-	links := Object{"Chassis": Refs(v.chassis()), "ManagedBy": Refs(v.manager())}
+	links := Object{"Chassis": refs(v.chassis()), "ManagedBy": refs(v.manager())}
 	o["Links"] = links
 	if trusted := trustedIDs(v); len(trusted) > 0 {
 		links["TrustedComponents"] = Map(trusted, func(id string) Object { return Ref(v.chassis("TrustedComponents", id)) })

@@ -112,7 +112,7 @@ func task(v View) Object {
 		o["Payload"] = Object{"HttpOperation": r.Method, "TargetUri": r.Target, "JsonBody": r.Body}
 	}
 	if uri, ok := v.CreatedResource(j); ok {
-		o["Links"] = Object{"CreatedResources": Refs(uri)}
+		o["Links"] = Object{"CreatedResources": refs(uri)}
 	}
 	return o
 }

@@ -180,7 +180,7 @@ func reportKinds(View) []string { return Texts(machine.MetricReportTypes) }
 
 // isDuration reports whether a text is a duration as DSP0266 writes durations.
 func isDuration(s string) bool {
-	_, ok := ParseDuration(s)
+	_, ok := parseDuration(s)
 	return ok
 }
 
@@ -211,7 +211,7 @@ var reportInputs = append([]Input{
 func withReportChanges(c Call, d machine.MetricReportDefinition) machine.MetricReportDefinition {
 	d.Kind = machine.MetricReportType(Value(c.Values, "MetricReportDefinitionType", string(d.Kind)))
 	d.Enabled = Value(c.Values, "MetricReportDefinitionEnabled", d.Enabled)
-	if every, ok := ParseDuration(Value(c.Values, "Schedule/RecurrenceInterval", "")); ok {
+	if every, ok := parseDuration(Value(c.Values, "Schedule/RecurrenceInterval", "")); ok {
 		d.Interval = machine.Duration{Duration: every}
 	}
 	if actions, ok := c.Values["ReportActions"].([]any); ok {

@@ -109,7 +109,7 @@ func legacyThermal(v View) Object {
 			"LowerThresholdCritical": int(*v.Machine.Thermal.Thresholds(s.ID).LowCritical), "PhysicalContext": "Chassis",
 			"Manufacturer": orNull(f.Vendor), "Model": orNull(f.Product), "SerialNumber": v.Machine.Identity.SerialOf("fan", n),
 			"Status":      Object{"State": "Enabled", "Health": v.fanHealth(n)},
-			"RelatedItem": Refs(v.chassis()), "RelatedItem@odata.count": 1, "Redundancy": Refs(v.URI + "#/Redundancy/0"), "Redundancy@odata.count": 1,
+			"RelatedItem": refs(v.chassis()), "RelatedItem@odata.count": 1, "Redundancy": refs(v.URI + "#/Redundancy/0"), "Redundancy@odata.count": 1,
 		}
 		if rpm, ok := v.Machine.Thermal.Reading(s.ID, v.Now); ok {
 			o["Reading"] = int(rpm)

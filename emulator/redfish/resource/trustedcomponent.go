@@ -49,6 +49,6 @@ func trustedComponent(v View) Object {
 		"FirmwareVersion": v.firmwareVersion(t.Component), "SerialNumber": v.Machine.Identity.SerialOf("tpm", 0), "UUID": v.Machine.Identity.UUIDOf("tpm", 0),
 		"Status": status(trustedState(v)),
 		"TPM":    Object{"CapabilitiesVendorID": orNull(t.VendorID), "HardwareInterfaceVendorID": orNull(t.PCIID)},
-		"Links":  Object{"ComponentsProtected": Refs(v.system()), "ComponentsProtected@odata.count": 1},
+		"Links":  Object{"ComponentsProtected": refs(v.system()), "ComponentsProtected@odata.count": 1},
 	}
 }

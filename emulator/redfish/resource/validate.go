@@ -201,7 +201,7 @@ func (i *Input) validateElement(value any, v View, old any, n int, patch bool) (
 }
 
 // previous converts an array element as a GET shows it to the form that Values
-// holds. A group also gets its index under PreviousIndex.
+// holds. A group also gets its index under previousIndex.
 func (i *Input) previous(old any, n int) any {
 	shown, isObject := old.(Object)
 	switch {
@@ -224,7 +224,7 @@ func (i *Input) previous(old any, n int) any {
 // previousGroup converts a group as a GET shows it to Values. Secret inputs are
 // left out.
 func (i *Input) previousGroup(shown Object, n int) Values {
-	its := Values{PreviousIndex: n}
+	its := Values{previousIndex: n}
 	for j := range i.Of {
 		of := &i.Of[j]
 		old, there := shown[of.Name]
@@ -237,7 +237,7 @@ func (i *Input) previousGroup(shown Object, n int) Values {
 			its[of.Name] = was
 			continue
 		}
-		delete(below, PreviousIndex)
+		delete(below, previousIndex)
 		for name, x := range below {
 			its[of.Name+"/"+name] = x
 		}

@@ -320,8 +320,8 @@ func address(collection, id string, below []string) string {
 // Ref returns a link to a resource (DSP0266, "Reference properties").
 func Ref(uri string) Object { return Object{"@odata.id": uri} }
 
-// Refs returns links to resources.
-func Refs(uris ...string) []Object { return Map(uris, Ref) }
+// refs returns links to resources.
+func refs(uris ...string) []Object { return Map(uris, Ref) }
 
 // status returns a Resource.Status with the health OK.
 func status(state string) Object { return Object{"State": state, "Health": "OK"} }

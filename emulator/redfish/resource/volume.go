@@ -37,7 +37,7 @@ func volume(v View) Object {
 		"Links": Object{
 			"Drives": drives, "Drives@odata.count": len(drives),
 			"DedicatedSpareDrives": spares, "DedicatedSpareDrives@odata.count": len(spares),
-			"Controllers": Refs(v.subsystem("Controllers", "0")), "Controllers@odata.count": 1,
+			"Controllers": refs(v.subsystem("Controllers", "0")), "Controllers@odata.count": 1,
 			"OwningStorageResource": Ref(v.subsystem()),
 		},
 	}
@@ -152,8 +152,8 @@ func drivesInput(name string) Input {
 }
 
 var volumeCreate = Create{
-	UseCase: "VolumeCreation",
-	MaxMembers: func(v View) int {
+	useCase: "VolumeCreation",
+	maxMembers: func(v View) int {
 		if r := v.storage().RAID; r != nil {
 			return r.MaxVolumes
 		}

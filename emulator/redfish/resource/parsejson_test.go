@@ -1,4 +1,4 @@
-package redfish
+package resource
 
 import (
 	"bytes"
@@ -9,14 +9,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // plain converts a parsed document without duplicate names to encoding/json's types.
 func plain(v any) any {
 	switch x := v.(type) {
-	case resource.Document:
+	case Document:
 		o := map[string]any{}
 		for _, f := range x.Fields {
 			o[f.Name] = plain(f.Value)
@@ -35,8 +33,8 @@ func plain(v any) any {
 // manyNames is an object of many names, each twice.
 func manyNames() string {
 	b := []byte("{")
-	for i := range 4 * resource.IndexThreshold {
-		b = fmt.Appendf(b, `"n%d":%d,`, i%(2*resource.IndexThreshold), i)
+	for i := range 4 * indexThreshold {
+		b = fmt.Appendf(b, `"n%d":%d,`, i%(2*indexThreshold), i)
 	}
 	return string(b[:len(b)-1]) + "}"
 }
@@ -45,17 +43,17 @@ func manyNames() string {
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		`{}`, ` { "a" : [ 1 , -2.5e+3 , true , false , null ] , "b":{"c":"\u00e9\n\ud83d\ude00"} } `, `[]`, `"x"`, `{"a":1,"a":2}`, `{"":[[],{}]}`,
-		"{\"a\":\"\xff\"}", `{"a":0}x`, `{` + strings.Repeat(`"a":1,"b":2,`, resource.IndexThreshold) + `"c":3}`, manyNames(), strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 40),
+		"{\"a\":\"\xff\"}", `{"a":0}x`, `{` + strings.Repeat(`"a":1,"b":2,`, indexThreshold) + `"c":3}`, manyNames(), strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 40),
 	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		in, err := resource.Parse(b)
+		in, err := Parse(b)
 		d := json.NewDecoder(bytes.NewReader(b))
 		d.UseNumber()
 		var want map[string]any
 		switch wrong := d.Decode(&want); {
-		case errors.Is(err, resource.ErrMalformed):
+		case errors.Is(err, ErrMalformed):
 			if json.Valid(b) {
 				t.Fatalf("parse(%q) = %v, and it is JSON", b, err)
 			}
@@ -71,7 +69,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func TestParseReportsDuplicateNames(t *testing.T) {
-	in, err := resource.Parse([]byte(`{"b":1,"a":2,"b":3}`))
+	in, err := Parse([]byte(`{"b":1,"a":2,"b":3}`))
 	if err != nil || len(in.Fields) != 2 {
 		t.Fatalf("parse() = %+v, %v", in, err)
 	}
@@ -83,7 +81,7 @@ func TestParseReportsDuplicateNames(t *testing.T) {
 func BenchmarkParse(b *testing.B) {
 	body := []byte(`{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Pxe"}}`)
 	for b.Loop() {
-		if _, err := resource.Parse(body); err != nil {
+		if _, err := Parse(body); err != nil {
 			b.Fatal(err)
 		}
 	}
