@@ -25,7 +25,7 @@ func bootSettings(g generation) []dialect.Resource {
 	kind := g.oem + "ServerBootSettings.v2_0_0." + g.oem + "ServerBootSettings"
 	at := g.bootURI()
 	return []dialect.Resource{
-		{URI: at, Type: kind, Name: "Boot Order Current Settings", Read: bootSources, Set: []datum{
+		{URI: at, Type: kind, Name: "Boot Order Current Settings", Read: bootSources, Set: []propertyRule{
 			{Path: "@Redfish.Settings", Value: dict{
 				"@odata.type": "#Settings.v1_0_0.Settings", "ETag": "", "Time": "", "Messages": []any{dict{"MessageId": "Base.1.0.Success"}},
 				"SettingsObject": dict{"@odata.id": at + "/settings"},

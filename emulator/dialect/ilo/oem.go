@@ -155,10 +155,10 @@ func licenses(g generation) []dialect.Resource {
 		features[name] = true
 	}
 	return []dialect.Resource{
-		{URI: all, Type: g.oem + "iLOLicenseCollection." + g.oem + "iLOLicenseCollection", Name: "iLO License Collection", Set: []datum{
+		{URI: all, Type: g.oem + "iLOLicenseCollection." + g.oem + "iLOLicenseCollection", Name: "iLO License Collection", Set: []propertyRule{
 			{Path: "Members", Value: []any{dict{"@odata.id": all + "/1"}}},
 		}},
-		{URI: all + "/1", Type: g.oem + "iLOLicense.v2_3_0." + g.oem + "iLOLicense", Name: "iLO License", Set: []datum{
+		{URI: all + "/1", Type: g.oem + "iLOLicense.v2_3_0." + g.oem + "iLOLicense", Name: "iLO License", Set: []propertyRule{
 			{Path: "License", Value: "iLO Advanced"}, {Path: "LicenseClass", Value: "FQL"}, {Path: "LicenseErr", Value: "None"},
 			{Path: "LicenseTier", Value: "ADV"}, {Path: "LicenseType", Value: "Perpetual"}, {Path: "LicenseKey", Value: "XXXXX-XXXXX-XXXXX-XXXXX-XXXXX"},
 			{Path: "LicenseFeatures", Value: features},
@@ -168,7 +168,7 @@ func licenses(g generation) []dialect.Resource {
 
 // dateTime returns the resource of the BMC's clock [V docs, HpeiLODateTime].
 func dateTime(g generation) dialect.Resource {
-	return dialect.Resource{URI: manager + "/DateTime", Type: g.oem + "iLODateTime.v2_0_0." + g.oem + "iLODateTime", Name: "iLO Date and Time Settings", Set: []datum{
+	return dialect.Resource{URI: manager + "/DateTime", Type: g.oem + "iLODateTime.v2_0_0." + g.oem + "iLODateTime", Name: "iLO Date and Time Settings", Set: []propertyRule{
 		{Path: "DateTime", From: manager + "#DateTime"}, {Path: "ConfigurationSettings", Value: "Current"}, {Path: "PropagateTimeToHost", Value: false},
 		{Path: "TimeZone/UtcOffset", From: manager + "#DateTimeLocalOffset"}, {Path: "StaticNTPServers", From: manager + "/NetworkProtocol#NTP/NTPServers"},
 	}}
@@ -229,7 +229,7 @@ var (
 var (
 	flashService = dialect.Resource{
 		URI: manager + "/UpdateService", Type: "HpiLOFirmwareUpdate.v1_0_0.HpiLOFirmwareUpdate", Name: "Firmware Update",
-		Set: []datum{
+		Set: []propertyRule{
 			{Path: "State", From: "/redfish/v1/UpdateService/FirmwareInventory/BMC#Status/State", Map: dict{"Updating": "PROGRESSING"}, Value: "IDLE"},
 			{Path: "ProgressPercent", Value: 0}, {Path: "Flags", Value: nil},
 		},

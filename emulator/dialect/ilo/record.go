@@ -205,8 +205,8 @@ func fifth() dialect.Record {
 func sixth() dialect.Record {
 	r := common(gen6)
 	r.Presentation.URIMappings = append(r.Presentation.URIMappings, biosMappings...)
-	r.Presentation.Transforms = append(r.Presentation.Transforms, shape{ResourceType: "Manager", Remove: []string{"PowerState"}}) // [V github.com/ironcore-dev/metal-operator/issues/594]
-	r.BMC.Accounts.Policy.Basic = bmc.BasicUnadvertised                                                                           // [V table]
+	r.Presentation.Transforms = append(r.Presentation.Transforms, transform{ResourceType: "Manager", Remove: []string{"PowerState"}}) // [V github.com/ironcore-dev/metal-operator/issues/594]
+	r.BMC.Accounts.Policy.Basic = bmc.BasicUnadvertised                                                                               // [V table]
 	return r
 }
 

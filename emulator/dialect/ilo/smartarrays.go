@@ -19,7 +19,7 @@ func smartArrays(g generation) []dialect.Resource {
 		return of + "." + version + "." + of
 	}
 	return []dialect.Resource{
-		{URI: system + "/SmartStorage", Type: kind("", "v2_0_0"), Name: "HpeSmartStorage", Set: []datum{
+		{URI: system + "/SmartStorage", Type: kind("", "v2_0_0"), Name: "HpeSmartStorage", Set: []propertyRule{
 			{Path: "Links/ArrayControllers", Value: dict{"@odata.id": array}}, {Path: "Status/Health", Value: "OK"},
 		}},
 		{URI: array, Type: kind("ArrayControllerCollection", ""), Name: "HpeSmartStorageArrayControllers",
@@ -28,7 +28,7 @@ func smartArrays(g generation) []dialect.Resource {
 			Name: "HpeSmartStorageArrayController", Remove: []string{
 				"Drives", "Drives@odata.count", "StorageControllers", "StorageControllers@odata.count", "Controllers", "Volumes", "HotspareActivationPolicy",
 				"Links/Enclosures", "Links/Enclosures@odata.count", "Actions", "@Redfish.OperationApplyTimeSupport",
-			}, Set: []datum{
+			}, Set: []propertyRule{
 				{Path: "AdapterType", Value: "SmartArray"}, {Path: "BackupPowerSourceStatus", Value: "Present"}, {Path: "CurrentOperatingMode", Value: "Mixed"},
 				{Path: "Model", From: "StorageControllers/0/Model"}, {Path: "SerialNumber", From: "StorageControllers/0/SerialNumber"},
 				{Path: "FirmwareVersion/Current/VersionString", From: "StorageControllers/0/FirmwareVersion"},
@@ -43,7 +43,7 @@ func smartArrays(g generation) []dialect.Resource {
 				"RAIDType", "OptimumIOSizeBytes", "Encrypted", "VolumeUsage", "ReadCachePolicy", "WriteCachePolicy", "WriteCacheState", "InitializeMethod",
 				"RecoverableCapacitySourceCount", "Operations", "Actions", "Links", "DisplayName", "Identifiers", "CapacityBytes", "MediaSpanCount",
 				"@Redfish.OperationApplyTimeSupport",
-			}, Set: []datum{
+			}, Set: []propertyRule{
 				{Path: "LogicalDriveName", From: "DisplayName"}, {Path: "Raid", From: "RAIDType", Map: raidTypes, Value: "Unknown"},
 				{Path: "VolumeUniqueIdentifier", From: "Identifiers/0/DurableName"}, {Path: "LogicalDriveType", Value: "Data"},
 				{Path: "MediaType", Value: "HDD"}, {Path: "InterfaceType", Value: "SAS"},
@@ -58,7 +58,7 @@ func smartArrays(g generation) []dialect.Resource {
 			}},
 		{URI: array + "/{storage}/DiskDrives/{drive}", BasedOn: system + "/Storage/{storage}/Drives/{drive}", Name: "HpeSmartStorageDiskDrive",
 			Type: kind("DiskDrive", "v2_1_0"), Remove: []string{"Actions", "Links", "Operations", "Metrics", "Identifiers", "PhysicalLocation", "HotspareType", "StatusIndicator", "@Redfish.OperationApplyTimeSupport"},
-			Set: []datum{
+			Set: []propertyRule{
 				{Path: "InterfaceType", From: "Protocol"}, {Path: "DiskDriveUse", Value: "Data"}, {Path: "LocationFormat", Value: "ControllerPort:Box:Bay"},
 			}},
 	}

@@ -7,17 +7,17 @@ import (
 )
 
 type (
-	datum = dialect.PropertyRule
-	shape = dialect.Transform
-	dict  = map[string]any
+	propertyRule = dialect.PropertyRule
+	transform    = dialect.Transform
+	dict         = map[string]any
 )
 
 // oemPath returns the path of a property in the vendor's object.
 func (g generation) oemPath(path string) string { return "Oem/" + g.oem + "/" + path }
 
 // oemType sets the type of the vendor's object in a resource.
-func (g generation) oemType(of string) datum {
-	return datum{Path: g.oemPath("@odata.type"), Value: "#" + g.oem + of + ".v2_0_0." + g.oem + of}
+func (g generation) oemType(of string) propertyRule {
+	return propertyRule{Path: g.oemPath("@odata.type"), Value: "#" + g.oem + of + ".v2_0_0." + g.oem + of}
 }
 
 // postStates has Oem.Hpe.PostState by the progress of the boot [V table: PowerOff
@@ -46,18 +46,18 @@ func discoveryStates(done, before string) dict {
 
 // action sets an OEM action of a resource in Oem, where iLO has them instead of
 // Actions.Oem [V docs, concepts/performing_actions].
-func (g generation) action(name string, more dict) datum {
+func (g generation) action(name string, more dict) propertyRule {
 	a := dict{"target": "{self}/Actions/Oem/" + g.oem + "/" + name}
 	maps.Copy(a, more)
-	return datum{Path: g.oemPath("Actions/#" + name), Value: a}
+	return propertyRule{Path: g.oemPath("Actions/#" + name), Value: a}
 }
 
 // transforms returns the transforms of all generations.
-func transforms(g generation) []shape {
+func transforms(g generation) []transform {
 	powers := dict{"PoweringOn": "On", "PoweringOff": "On", "Paused": "On"} // [V docs, ComputerSystem.PowerState: On, Off, Unknown, Reset]
 	ext := "ComputerSystemExt"
-	return []shape{
-		{ResourceType: "ServiceRoot", Set: []datum{ // [V table; docs, ServiceRoot]
+	return []transform{
+		{ResourceType: "ServiceRoot", Set: []propertyRule{ // [V table; docs, ServiceRoot]
 			{Path: "Name", Value: "HPE RESTful Root Service"},
 			{Path: "Product", From: system + "#Model"},
 			g.oemType("iLOServiceExt"),
@@ -93,7 +93,7 @@ func transforms(g generation) []shape {
 			"Boot/HttpBootUri", "Boot/BootOrderPropertySelection", "Boot/StopBootOnFault",
 			// These two have no allowable values [V table].
 			"Boot/BootSourceOverrideEnabled@Redfish.AllowableValues", "Boot/BootSourceOverrideMode@Redfish.AllowableValues",
-		}, Set: []datum{
+		}, Set: []propertyRule{
 			g.oemType(ext),
 			{Path: g.oemPath("PostState"), From: "BootProgress/LastState", Map: postStates, Value: "Unknown"},
 			{Path: g.oemPath("PostState"), From: "PowerState", Map: dict{"Off": "PowerOff"}, Otherwise: dialect.LeaveUnchanged},
@@ -119,11 +119,11 @@ func transforms(g generation) []shape {
 			// The boot mode is read from the BIOS attributes [V table].
 			{Path: "PowerState", From: "PowerState", Map: powers, Otherwise: dialect.LeaveUnchanged},
 		}},
-		{ResourceType: "ActionInfo", URI: system + "/ResetActionInfo", Set: []datum{{Path: "Parameters/0/AllowableValues", Value: resetTypes}}},
+		{ResourceType: "ActionInfo", URI: system + "/ResetActionInfo", Set: []propertyRule{{Path: "Parameters/0/AllowableValues", Value: resetTypes}}},
 		{ResourceType: "VirtualMedia", Remove: []string{
 			"TransferMethod", "UserName", "Password", "VerifyCertificate", "EjectPolicy", "Status", "Certificates",
 			"TransferMethod@Redfish.AllowableValues", "TransferProtocolType@Redfish.AllowableValues",
-		}, Set: []datum{
+		}, Set: []propertyRule{
 			g.oemType("iLOVirtualMedia"),
 			{Path: "Description", Value: "Virtual Removable Media"},
 			{Path: "Image", From: "Image", Map: dict{"<nil>": ""}, Otherwise: dialect.LeaveUnchanged},                     // [V table: "", not null]
@@ -132,11 +132,11 @@ func transforms(g generation) []shape {
 			g.action(g.oem+"iLOVirtualMedia.EjectVirtualMedia", nil),
 			g.action(g.oem+"iLOVirtualMedia.InsertVirtualMedia", nil),
 		}},
-		{ResourceType: "VirtualMedia", URI: system + "/VirtualMedia/2", Set: []datum{ // [V table: on the CD only]
+		{ResourceType: "VirtualMedia", URI: system + "/VirtualMedia/2", Set: []propertyRule{ // [V table: on the CD only]
 			{Path: g.oemPath("BootOnNextServerReset"), From: system + "#Boot/BootSourceOverrideTarget", Map: dict{"Cd": true}, Value: false},
 		}},
 		{ResourceType: "Manager", Remove: []string{"SerialConsole", "LastResetTime", "ServiceEntryPointUUID", "DateTimeLocalOffset", "TimeZoneName"},
-			Set: []datum{
+			Set: []propertyRule{
 				g.oemType("iLO"),
 				{Path: g.oemPath("Firmware/Current/VersionString"), From: "FirmwareVersion", Format: g.firmware},
 				{Path: "FirmwareVersion", From: "FirmwareVersion", Format: g.firmware},
@@ -151,7 +151,7 @@ func transforms(g generation) []shape {
 			"AccountLockoutThreshold", "AccountLockoutDuration", "AccountLockoutCounterResetAfter", "AccountLockoutCounterResetEnabled",
 			"AuthFailureLoggingThreshold", "PasswordExpirationDays", "EnforcePasswordHistoryCount", "RequireChangePasswordAction",
 			"SupportedAccountTypes", "MaxPasswordLength",
-		}, Set: []datum{
+		}, Set: []propertyRule{
 			g.oemType("iLOAccountService"),
 			{Path: g.oemPath("AuthFailureDelayTimeSeconds"), From: "AccountLockoutDuration"},
 			{Path: g.oemPath("AuthFailureLoggingThreshold"), From: "AuthFailureLoggingThreshold"},
@@ -161,7 +161,7 @@ func transforms(g generation) []shape {
 		}},
 		{ResourceType: "ManagerAccount", Remove: []string{ // [V docs, ManagerAccount]
 			"Locked", "AccountTypes", "AccountTypes@Redfish.AllowableValues", "StrictAccountTypes", "PasswordExpiration", "AccountExpiration", "Actions",
-		}, Set: append([]datum{
+		}, Set: append([]propertyRule{
 			// The last type without AccountTypes, which later ones require [V docs;
 			// K of iLO 6 and 7, which have a later one].
 			{Path: "@odata.type", Value: "#ManagerAccount.v1_3_0.ManagerAccount"},
@@ -170,13 +170,13 @@ func transforms(g generation) []shape {
 			{Path: g.oemPath("LoginName"), From: "UserName"},
 			{Path: g.oemPath("ServiceAccount"), Value: false},
 		}, privileges(g)...)},
-		{ResourceType: "SessionService", Remove: []string{"AbsoluteSessionTimeout", "AbsoluteSessionTimeoutEnabled"}, Set: []datum{
+		{ResourceType: "SessionService", Remove: []string{"AbsoluteSessionTimeout", "AbsoluteSessionTimeoutEnabled"}, Set: []propertyRule{
 			{Path: "SessionTimeout", From: "SessionTimeout", Map: dict{"1800": 30}, Otherwise: dialect.LeaveUnchanged}, // [V table: 30, as if it were minutes]
 		}},
 		{ResourceType: "Session", Remove: []string{"@odata.type"}},                                             // [V table]
 		{ResourceType: "EventService", Remove: []string{"ServerSentEventUri", "SSEFilterPropertiesSupported"}}, // [V table]
 		{ResourceType: "UpdateService", Remove: []string{"MultipartHttpPushUri"}, // [V table]
-			Set: []datum{
+			Set: []propertyRule{
 				g.oemType("iLOUpdateServiceExt"),
 				// The state of the update of the BMC or the BIOS [V table: State,
 				// FlashProgressPercent, Result; docs, UpdateService.Oem.Hpe.State]. The
@@ -189,8 +189,8 @@ func transforms(g generation) []shape {
 				{Path: g.oemPath("DowngradePolicy"), Value: "AllowDowngrade"},
 			}},
 		// iLO itself is the root of trust [K]: there are no TrustedComponents [V docs].
-		{ResourceType: "ComponentIntegrity", Set: []datum{{Path: "TargetComponentURI", Value: manager}}},
-		{ResourceType: "Bios", Set: []datum{ // [V docs, Bios; table]
+		{ResourceType: "ComponentIntegrity", Set: []propertyRule{{Path: "TargetComponentURI", Value: manager}}},
+		{ResourceType: "Bios", Set: []propertyRule{ // [V docs, Bios; table]
 			{Path: g.oemPath("Links/Boot/@odata.id"), Value: g.bootURI()},
 			{Path: "Oem/" + g.oem + "/@odata.type", Value: "#HpeBiosExt.v2_0_0.HpeBiosExt"},
 		}},
@@ -203,12 +203,12 @@ var resetTypes = []any{"On", "ForceOff", "GracefulShutdown", "ForceRestart", "Nm
 // privileges sets Oem.Hpe.Privileges by the account's role [V docs, managingUsers:
 // Administrator has all, Operator all but those for iLO, users and recovery,
 // ReadOnly the login alone].
-func privileges(g generation) []datum {
-	var out []datum
+func privileges(g generation) []propertyRule {
+	var out []propertyRule
 	for _, p := range allPrivileges {
-		out = append(out, datum{Path: g.oemPath("Privileges/" + p.name), From: "RoleId", Map: dict{"Administrator": true, "Operator": p.operator}, Value: false})
+		out = append(out, propertyRule{Path: g.oemPath("Privileges/" + p.name), From: "RoleId", Map: dict{"Administrator": true, "Operator": p.operator}, Value: false})
 	}
-	return append(out, datum{Path: g.oemPath("Privileges/LoginPriv"), Value: true})
+	return append(out, propertyRule{Path: g.oemPath("Privileges/LoginPriv"), Value: true})
 }
 
 // allPrivileges has the privileges besides the login, and whether operators have
@@ -223,12 +223,12 @@ var allPrivileges = []struct {
 }
 
 // transformsILO5 are the transforms of iLO 5 alone.
-var transformsILO5 = []shape{
+var transformsILO5 = []transform{
 	{ResourceType: "ComputerSystem", Remove: []string{"BootProgress"}},  // [V docs: of systems with a DPU only]
 	{ResourceType: "AccountService", Remove: []string{"HTTPBasicAuth"}}, // [V docs: AccountService.v1_5_0]
 	// ResetBios is an action of the settings resource, which Bios shows [V table; docs,
 	// ilo5_adaptation].
-	{ResourceType: "Bios", Set: []datum{
+	{ResourceType: "Bios", Set: []propertyRule{
 		{Path: "Actions/#Bios.ResetBios/target", Value: system + "/Bios/Settings/Actions/Bios.ResetBios"},
 		{Path: "Actions/#Bios.ChangePassword/target", Value: system + "/Bios/Settings/Actions/Bios.ChangePassword"},
 	}},
@@ -238,20 +238,20 @@ var transformsILO5 = []shape{
 var resetTypesILO4 = []any{"On", "ForceOff", "ForceRestart", "Nmi", "PushPowerButton"}
 
 // transformsILO4 returns the transforms of iLO 4 alone.
-func transformsILO4() []shape {
-	return []shape{
-		{ResourceType: "ServiceRoot", Remove: []string{"Vendor", "Product", "ProtocolFeaturesSupported", "Links/ManagerProvidingService"}, Set: []datum{ // [K table]
+func transformsILO4() []transform {
+	return []transform{
+		{ResourceType: "ServiceRoot", Remove: []string{"Vendor", "Product", "ProtocolFeaturesSupported", "Links/ManagerProvidingService"}, Set: []propertyRule{ // [K table]
 			{Path: "Name", Value: "HP RESTful Root Service"},
 		}},
 		{ResourceType: "ComputerSystem", Remove: []string{"BootProgress", "LocationIndicatorActive", "Boot/BootOptions", "Boot/BootOrder", "Boot/BootSourceOverrideMode", "HostingRoles"}}, // [V docs]
-		{ResourceType: "ComputerSystem", Set: []datum{{Path: "Actions/#ComputerSystem.Reset/ResetType@Redfish.AllowableValues", Value: resetTypesILO4}}},
-		{ResourceType: "ActionInfo", URI: system + "/ResetActionInfo", Set: []datum{{Path: "Parameters/0/AllowableValues", Value: resetTypesILO4}}},
+		{ResourceType: "ComputerSystem", Set: []propertyRule{{Path: "Actions/#ComputerSystem.Reset/ResetType@Redfish.AllowableValues", Value: resetTypesILO4}}},
+		{ResourceType: "ActionInfo", URI: system + "/ResetActionInfo", Set: []propertyRule{{Path: "Parameters/0/AllowableValues", Value: resetTypesILO4}}},
 		{ResourceType: "AccountService", Remove: []string{"HTTPBasicAuth", "LocalAccountAuth", "MinPasswordLength"}},
-		{ResourceType: "ManagerAccount", Remove: []string{"RoleId", "RoleId@Redfish.AllowableValues", "Links/Role", "PasswordChangeRequired"}, Set: []datum{ // [V docs: privileges, and no role]
+		{ResourceType: "ManagerAccount", Remove: []string{"RoleId", "RoleId@Redfish.AllowableValues", "Links/Role", "PasswordChangeRequired"}, Set: []propertyRule{ // [V docs: privileges, and no role]
 			{Path: "@odata.type", Value: "#ManagerAccount.v1_0_0.ManagerAccount"},
 		}},
-		{ResourceType: "Bios", Remove: []string{"Oem/Hp/Links"}, Set: []datum{{Path: "@odata.type", Value: "#HpBios.v1_2_0.HpBios"}}}, // [V docs]
-		{ResourceType: "Manager", Set: []datum{{Path: "Oem/Hp/Links/UpdateService", Value: dict{"@odata.id": manager + "/UpdateService"}}}},
+		{ResourceType: "Bios", Remove: []string{"Oem/Hp/Links"}, Set: []propertyRule{{Path: "@odata.type", Value: "#HpBios.v1_2_0.HpBios"}}}, // [V docs]
+		{ResourceType: "Manager", Set: []propertyRule{{Path: "Oem/Hp/Links/UpdateService", Value: dict{"@odata.id": manager + "/UpdateService"}}}},
 	}
 }
 
