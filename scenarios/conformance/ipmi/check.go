@@ -9,39 +9,39 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Severity says what a failed check means.
+// Severity is the weight of a failed check.
 type Severity string
 
 // The severities.
 const (
-	Must   Severity = "must"   // the standard demands it, and clients or safety need it
-	Should Severity = "should" // the standard says so, and clients live without it
+	Must   Severity = "must"   // the standard requires it, and clients or security depend on it
+	Should Severity = "should" // the standard requires it, but clients work without it
 )
 
-// Verdict is what came of a check.
+// Verdict is the outcome of a check.
 type Verdict string
 
 // The verdicts.
 const (
 	Pass   Verdict = "pass"
 	Fail   Verdict = "fail"
-	Warn   Verdict = "warn"  // as Fail, of a check that only should hold
+	Warn   Verdict = "warn"  // failed, with severity Should
 	Skip   Verdict = "skip"  // there was nothing to check
-	Broken Verdict = "error" // the check could not be made: nothing against the BMC
+	Broken Verdict = "error" // the check could not be made; the BMC is not at fault
 )
 
-// Check is one thing that a BMC must do. It changes nothing that outlives its
-// own sessions.
+// Check is one requirement on a BMC. It changes nothing that outlives its own
+// sessions.
 type Check struct {
 	Name      string // short and stable
-	Title     string // what holds
-	Reference string // where IPMI v2.0 rev 1.1 says so
+	Title     string // the requirement
+	Reference string // section of IPMI v2.0 rev 1.1
 	Severity  Severity
 
 	run func(context.Context, *probe) error
 }
 
-// Result is what came of a check.
+// Result is the outcome of one check of a BMC.
 type Result struct {
 	Check
 	Verdict Verdict
@@ -49,27 +49,27 @@ type Result struct {
 	Took    time.Duration
 }
 
-// Account is an account of the BMC.
+// Account is a user of the BMC.
 type Account struct {
 	Name, Password string
 }
 
 // Target is a BMC under test.
 type Target struct {
-	Address  string // host:port
-	Admin    Account
-	Operator Account // limited to that level; zero: its checks are skipped
-	User     Account // likewise
-	KG       []byte  // as the BMC has it; nil: it has none
-	Insecure bool    // cipher suite 0 and sessions without a password are wanted
-	Patient  bool    // also make checks that take more than a minute
+	Address     string // host:port
+	Admin       Account
+	Operator    Account // an account with that level; zero skips the checks that need it
+	User        Account // likewise
+	KG          []byte  // the BMC's K_g; nil: it has none
+	Insecure    bool    // cipher suite 0 and sessions without a password are allowed
+	IncludeSlow bool    // also run checks that take more than a minute
 
 	Timeout time.Duration // of one try; 0: 1 s
 	Tries   int           // of each request; 0: 4
 	Clock   clock.Clock   // for checks that wait; nil: the real one
 }
 
-// Checks are all checks, in the order in which they are best made.
+// Checks returns all checks in the order in which they run best.
 func Checks() []Check {
 	var all []Check
 	for _, group := range [][]Check{outsideChecks, suiteChecks, openChecks, rakpChecks, sessionChecks, windowChecks, commandChecks, v15Checks} {
@@ -78,7 +78,8 @@ func Checks() []Check {
 	return all
 }
 
-// Run makes checks one after another. It ends early only when ctx does.
+// Run makes checks one after another and returns their results. It ends early
+// only when ctx does.
 func Run(ctx context.Context, t Target, checks []Check) []Result {
 	if t.Clock == nil {
 		t.Clock = clock.RealClock{}
@@ -120,29 +121,30 @@ func verdict(c Check, err error) Verdict {
 	return Fail
 }
 
-// finding is what is wrong with a BMC.
+// finding is an error that describes a defect of the BMC.
 type finding struct{ text string }
 
 func (f *finding) Error() string { return f.text }
 
-func found(format string, args ...any) error { return &finding{fmt.Sprintf(format, args...)} }
+func findingf(format string, args ...any) error { return &finding{fmt.Sprintf(format, args...)} }
 
-// skipped is why there is nothing to check.
+// skipped is an error that says why there is nothing to check.
 type skipped string
 
 func (s skipped) Error() string { return string(s) }
 
-// demand makes a finding of an error of a step that had to succeed.
-func demand(err error, what string) error {
+// requireStep turns the error of a step that must succeed into a finding.
+func requireStep(err error, what string) error {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
 		errors.As(err, new(skipped)), errors.As(err, new(*finding)):
 		return err
 	}
-	return found("%s: %v", what, err)
+	return findingf("%s: %v", what, err)
 }
 
-// refused demands that err is one of some codes or statuses.
+// refused returns nil if err is one of the completion codes or statuses, else
+// a finding.
 func refused[E interface {
 	error
 	comparable
@@ -150,28 +152,28 @@ func refused[E interface {
 	var got E
 	switch {
 	case err == nil:
-		return found("%s: was not refused", what)
+		return findingf("%s: was not refused", what)
 	case !errors.As(err, &got) || errors.Is(err, ErrMalformed):
-		return demand(err, what)
+		return requireStep(err, what)
 	}
 	for _, a := range allowed {
 		if got == a {
 			return nil
 		}
 	}
-	return found("%s: %v, want %v", what, got, allowed[0])
+	return findingf("%s: %v, want %v", what, got, allowed[0])
 }
 
-// probe is a BMC under test and what one check has open there.
+// probe is the BMC under test, with what one check has open there.
 type probe struct {
 	Target
 	conns    []*Conn
 	sessions []*Session
 }
 
-// grace is how long a packet that must not be answered is given to be answered
-// after all: the answer to the next request has come by then.
-const grace = 40 * time.Millisecond
+// silenceTimeout is the time to wait for a response that must not come. The
+// response to the next request has arrived by then.
+const silenceTimeout = 40 * time.Millisecond
 
 func (p *probe) dial(ctx context.Context) (*Conn, error) {
 	c, err := Dial(ctx, p.Address)
@@ -183,8 +185,9 @@ func (p *probe) dial(ctx context.Context) (*Conn, error) {
 	return c, nil
 }
 
-// alive fails when nobody is there: then nothing that follows is a fault of the
-// BMC's, but of an earlier check that killed it, or of the network.
+// alive returns an error if the BMC does not answer. Then the failure of the
+// next check is not its own: an earlier check has stopped the BMC, or the
+// network is down.
 func (p *probe) alive(ctx context.Context) error {
 	c, err := p.dial(ctx)
 	if err != nil {
@@ -208,21 +211,21 @@ func (p *probe) close(ctx context.Context) {
 	}
 }
 
-// keep closes a session after the check.
-func (p *probe) keep(s *Session, err error) (*Session, error) {
+// closeAfter closes a session at the end of the check.
+func (p *probe) closeAfter(s *Session, err error) (*Session, error) {
 	if err == nil {
 		p.sessions = append(p.sessions, s)
 	}
 	return s, err
 }
 
-// login says how the administrator logs in.
+// login returns the login of the administrator with a cipher suite.
 func (p *probe) login(suite byte) Login {
 	return Login{Name: p.Admin.Name, Password: p.Admin.Password, KG: p.KG, Suite: suite}
 }
 
-// best is the suite that checks use which need any: 17, or else 3.
-func (p *probe) best(ctx context.Context, c *Conn) (byte, error) {
+// anySuite returns the cipher suite for checks that need any: 17, or else 3.
+func (p *probe) anySuite(ctx context.Context, c *Conn) (byte, error) {
 	offered, err := c.CipherSuites(ctx, V15, thisChannel)
 	if err != nil {
 		return 0, err
@@ -243,15 +246,16 @@ func (p *probe) open(ctx context.Context) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := p.best(ctx, c)
+	id, err := p.anySuite(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	return p.keep(c.Login(ctx, p.login(id)))
+	return p.closeAfter(c.Login(ctx, p.login(id)))
 }
 
-// as opens a session of another account, if there is one.
-func (p *probe) as(ctx context.Context, who Account, role Privilege, byRole bool) (*Session, error) {
+// openAs opens a session of another account, or skips the check if the target
+// has none.
+func (p *probe) openAs(ctx context.Context, who Account, role Privilege, byRole bool) (*Session, error) {
 	if who.Name == "" {
 		return nil, skipped("no such account is known")
 	}
@@ -259,16 +263,17 @@ func (p *probe) as(ctx context.Context, who Account, role Privilege, byRole bool
 	if err != nil {
 		return nil, err
 	}
-	id, err := p.best(ctx, c)
+	id, err := p.anySuite(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	return p.keep(c.Login(ctx, Login{
+	return p.closeAfter(c.Login(ctx, Login{
 		Name: who.Name, Password: who.Password, KG: p.KG, Suite: id, Role: role, ByRole: byRole,
 	}))
 }
 
-// administrator opens a session and raises it.
+// administrator opens a session of the administrator and raises it to that
+// level.
 func (p *probe) administrator(ctx context.Context) (*Session, error) {
 	s, err := p.open(ctx)
 	if err != nil {
@@ -278,9 +283,10 @@ func (p *probe) administrator(ctx context.Context) (*Session, error) {
 	return s, err
 }
 
-// beside sends what send sends, which must stay without an answer, and then a
-// right request, which must be answered: nothing else may come.
-func (p *probe) beside(ctx context.Context, s *Session, what string, send func() error) error {
+// expectSilence calls send, whose packet must stay without a response, and
+// then sends a valid request, whose response must be the only packet that
+// arrives.
+func (p *probe) expectSilence(ctx context.Context, s *Session, what string, send func() error) error {
 	c := s.conn
 	tamper := c.Tamper
 	if err := send(); err != nil {
@@ -290,7 +296,7 @@ func (p *probe) beside(ctx context.Context, s *Session, what string, send func()
 	defer func() { c.Tamper = tamper }()
 	m := c.request(GetDeviceID)
 	replies := 0
-	err := c.exchange(ctx, "the request after", func() ([]byte, error) { return s.message(m) }, func(b []byte) (bool, error) {
+	err := c.roundTrip(ctx, "the request after", func() ([]byte, error) { return s.message(m) }, func(b []byte) (bool, error) {
 		a, ok := s.answer(b)
 		if ok && a.answers(m) {
 			return true, nil
@@ -299,10 +305,10 @@ func (p *probe) beside(ctx context.Context, s *Session, what string, send func()
 		return false, nil
 	})
 	if err != nil {
-		return demand(err, what+" ended the session")
+		return requireStep(err, what+" ended the session")
 	}
 	for {
-		b, err := c.Receive(ctx, grace)
+		b, err := c.Receive(ctx, silenceTimeout)
 		if errors.Is(err, ErrNoAnswer) {
 			break
 		}
@@ -314,28 +320,29 @@ func (p *probe) beside(ctx context.Context, s *Session, what string, send func()
 		}
 	}
 	if replies > 0 {
-		return found("%s was answered with %d packets", what, replies)
+		return findingf("%s was answered with %d packets", what, replies)
 	}
 	return nil
 }
 
-// quiet sends datagrams that must stay without an answer, and then pings.
-func (p *probe) quiet(ctx context.Context, c *Conn, what string, datagrams ...[]byte) error {
+// expectNoAnswer sends datagrams that must stay without a response, and then a
+// ping.
+func (p *probe) expectNoAnswer(ctx context.Context, c *Conn, what string, datagrams ...[]byte) error {
 	for _, d := range datagrams {
 		if err := c.Send(d); err != nil {
 			return err
 		}
 	}
 	if _, err := c.Ping(ctx); err != nil {
-		return demand(err, "the ping after "+what)
+		return requireStep(err, "the ping after "+what)
 	}
 	if len(c.dropped) > 0 {
-		return found("%s was answered: %s", what, c.dropped[0])
+		return findingf("%s was answered: %s", what, c.dropped[0])
 	}
-	b, err := c.Receive(ctx, grace)
+	b, err := c.Receive(ctx, silenceTimeout)
 	switch {
 	case err == nil:
-		return found("%s was answered: % X", what, b)
+		return findingf("%s was answered: % X", what, b)
 	case errors.Is(err, ErrNoAnswer):
 		return nil
 	}

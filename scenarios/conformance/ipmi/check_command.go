@@ -9,10 +9,10 @@ import (
 
 // Checks of commands.
 var commandChecks = []Check{
-	{"privileges", "commands above the session's level are refused with D4h, unknown ones with C1h", "appendix G, §5.2", Must, checkPrivileges},
-	{"answer lengths", "each answer has the length that its command has", "§20–§35", Must, checkLengths},
+	{"privileges", "commands above the session's privilege level are refused with D4h, unknown commands with C1h", "appendix G, §5.2", Must, checkPrivileges},
+	{"answer lengths", "each response has the length that its command specifies", "§20–§35", Must, checkLengths},
 	{"request lengths", "a request that is too long is refused with C7h", "§5.2", Should, checkRequestLengths},
-	{"header", "answers come from where the request went", "§13.8", Must, checkHeader},
+	{"header", "a response comes from the address of the request", "§13.8", Must, checkHeader},
 }
 
 // Commands that tell a level from another: they change nothing.
@@ -50,7 +50,7 @@ func checkPrivileges(ctx context.Context, p *probe) error {
 			return err
 		}
 		if excess(r, data) {
-			return found("%s is refused with % X behind the code", r, data)
+			return findingf("%s is refused with % X behind the code", r, data)
 		}
 	}
 	for _, r := range []Request{getUserAccess, noSuchControl} {
@@ -59,14 +59,14 @@ func checkPrivileges(ctx context.Context, p *probe) error {
 			return err
 		}
 		if len(data) > 0 {
-			return found("%s is refused with % X behind the code", r, data)
+			return findingf("%s is refused with % X behind the code", r, data)
 		}
 	}
 	if _, err := s.Raise(ctx, Administrator); err != nil {
 		return err
 	}
 	if _, err := s.Do(ctx, getUserAccess); err != nil {
-		return demand(err, getUserAccess.String()+" at ADMINISTRATOR level")
+		return requireStep(err, getUserAccess.String()+" at ADMINISTRATOR level")
 	}
 	_, err = s.Do(ctx, noSuchControl)
 	return refused(err, noSuchControl.String()+" with a reserved value", InvalidField, 0xC9)
@@ -128,18 +128,18 @@ func checkLengths(ctx context.Context, p *probe) error {
 		data, err := s.Do(ctx, c.Request)
 		switch code := Code(0); {
 		case errors.As(err, &code) && excess(c.Request, data):
-			return found("%s: %v, and % X behind it", c.Request, code, data)
+			return findingf("%s: %v, and % X behind it", c.Request, code, data)
 		case errors.As(err, &code):
 			continue
 		case err != nil:
-			return demand(err, c.String())
+			return requireStep(err, c.String())
 		case !slices.Contains(c.bytes, len(data)):
-			return found("%s: %d bytes, want %v (%s): % X", c.Request, len(data), c.bytes, c.where, data)
+			return findingf("%s: %d bytes, want %v (%s): % X", c.Request, len(data), c.bytes, c.where, data)
 		}
 	}
 	for _, r := range []Request{GetDeviceID, GetChassisStatus, GetSystemGUID} {
 		if _, err := s.Do(ctx, r); err != nil {
-			return demand(err, fmt.Sprintf("%s, which every BMC has", r))
+			return requireStep(err, fmt.Sprintf("%s, which every BMC has", r))
 		}
 	}
 	return nil
@@ -172,18 +172,18 @@ func checkHeader(ctx context.Context, p *probe) error {
 	for _, tt := range []struct{ from, lun byte }{{addressConsole, 0}, {addressConsole, 2}, {0x8F, 1}} {
 		m.From, m.FromLUN = tt.from, tt.lun
 		m.Sequence = s.conn.nextSequence()
-		err := s.conn.exchange(ctx, GetDeviceID.String(), func() ([]byte, error) { return s.message(m) }, func(b []byte) (bool, error) {
+		err := s.conn.roundTrip(ctx, GetDeviceID.String(), func() ([]byte, error) { return s.message(m) }, func(b []byte) (bool, error) {
 			a, ok := s.answer(b)
 			if !ok || !a.answers(m) {
 				return false, nil
 			}
 			if a.ToLUN != tt.lun || a.From != addressBMC || a.FromLUN != 0 {
-				return false, found("asked by %02Xh/%d, answered to %02Xh/%d by %02Xh/%d", tt.from, tt.lun, a.To, a.ToLUN, a.From, a.FromLUN)
+				return false, findingf("asked by %02Xh/%d, answered to %02Xh/%d by %02Xh/%d", tt.from, tt.lun, a.To, a.ToLUN, a.From, a.FromLUN)
 			}
 			return true, nil
 		})
 		if err != nil {
-			return demand(err, "a request of software "+fmt.Sprintf("%02Xh, LUN %d", tt.from, tt.lun))
+			return requireStep(err, "a request of software "+fmt.Sprintf("%02Xh, LUN %d", tt.from, tt.lun))
 		}
 	}
 	return nil

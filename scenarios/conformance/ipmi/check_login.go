@@ -9,11 +9,11 @@ import (
 
 // Checks of the Open Session Request.
 var openChecks = []Check{
-	{"open: level", "the Open Session Response tells the level that is granted", "§13.18", Must, checkOpenLevel},
-	{"open: role", "a level that there is none of is refused", "§13.18, §13.24", Should, checkOpenRole},
-	{"open: algorithms", "algorithms that are no suite's are refused in 8 bytes", "§13.18, §13.24", Must, checkOpenAlgorithms},
-	{"half open", "thirty sessions that were never finished do not keep anybody out", "§6.12a", Must, checkHalfOpen},
-	{"same console ID", "two consoles may choose the same session ID and the same tags", "§13.18", Must, checkSameConsole},
+	{"open: level", "the Open Session Response has the granted privilege level", "§13.18", Must, checkOpenLevel},
+	{"open: role", "a reserved privilege level is refused", "§13.18, §13.24", Should, checkOpenRole},
+	{"open: algorithms", "algorithms that no cipher suite combines are refused in 8 bytes", "§13.18, §13.24", Must, checkOpenAlgorithms},
+	{"half open", "thirty unfinished handshakes do not prevent a login", "§6.12a", Must, checkHalfOpen},
+	{"same console ID", "two consoles can use the same session ID and message tags", "§13.18", Must, checkSameConsole},
 }
 
 // handshake prepares a login of the administrator with the best suite.
@@ -22,7 +22,7 @@ func (p *probe) handshake(ctx context.Context) (*Handshake, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := p.best(ctx, c)
+	id, err := p.anySuite(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -38,13 +38,13 @@ func checkOpenLevel(ctx context.Context, p *probe) error {
 		h.login.Limit = asked
 		what := "asked for " + asked.String()
 		if err := h.Open(ctx); err != nil {
-			return demand(err, what)
+			return requireStep(err, what)
 		}
 		if h.Limit == 0 || h.Limit > 5 || asked != 0 && h.Limit > asked {
-			return found("%s: granted %s", what, h.Limit)
+			return findingf("%s: granted %s", what, h.Limit)
 		}
 		if asked == 0 && h.Limit < Administrator {
-			return found("%s: granted %s, which %s exceeds", what, h.Limit, p.Admin.Name)
+			return findingf("%s: granted %s, which %s exceeds", what, h.Limit, p.Admin.Name)
 		}
 	}
 	return nil
@@ -90,15 +90,15 @@ func checkHalfOpen(ctx context.Context, p *probe) error {
 			return err
 		}
 		if err := h.Open(ctx); err != nil && !errors.Is(err, NoResources) {
-			return demand(err, "open")
+			return requireStep(err, "open")
 		}
 	}
 	s, err := p.open(ctx)
 	if err != nil {
-		return demand(err, "the login after")
+		return requireStep(err, "the login after")
 	}
 	_, err = s.Do(ctx, GetDeviceID)
-	return demand(err, "the command after")
+	return requireStep(err, "the command after")
 }
 
 func checkSameConsole(ctx context.Context, p *probe) error {
@@ -116,7 +116,7 @@ func checkSameConsole(ctx context.Context, p *probe) error {
 		func(h *Handshake) error { return h.Open(ctx) },
 		func(h *Handshake) error { return h.Challenge(ctx) },
 		func(h *Handshake) error {
-			s, err := p.keep(h.Prove(ctx))
+			s, err := p.closeAfter(h.Prove(ctx))
 			if err != nil {
 				return err
 			}
@@ -126,12 +126,12 @@ func checkSameConsole(ctx context.Context, p *probe) error {
 	} {
 		for n, h := range handshakes {
 			if err := step(h); err != nil {
-				return demand(err, fmt.Sprintf("console %d, step %d", n+1, i+1))
+				return requireStep(err, fmt.Sprintf("console %d, step %d", n+1, i+1))
 			}
 		}
 	}
 	if handshakes[0].ID == handshakes[1].ID {
-		return found("both have session ID %08X", handshakes[0].ID)
+		return findingf("both have session ID %08X", handshakes[0].ID)
 	}
 	return nil
 }
@@ -141,12 +141,12 @@ var rakpChecks = []Check{
 	{"RAKP 1: name", "an unknown name is refused in 8 bytes", "§13.21, §13.24", Must, checkUnknownName},
 	{"RAKP 1: session", "an unknown session is refused in 8 bytes, for console 0", "§13.21", Should, checkUnknownSession},
 	{"RAKP 1: name length", "a name of 17 bytes is refused", "§13.20, §13.24", Should, checkNameLength},
-	{"RAKP 3: code", "a wrong code is refused in 8 bytes, and opens nothing", "§13.23, §13.24", Must, checkWrongCode},
+	{"RAKP 3: code", "a wrong key exchange code is refused in 8 bytes and opens no session", "§13.23, §13.24", Must, checkWrongCode},
 	{"RAKP 3: session", "an unknown session is refused in 8 bytes", "§13.23", Should, checkUnknownProof},
-	{"wrong password", "who does not know the password gets no session", "§13.31", Must, checkWrongPassword},
-	{"retries", "each message of the handshake that comes again gets the same answer again", "§13.17–13.23", Must, checkRetries},
-	{"lookup", "a name is found alone, or only with its level, as it is asked for", "§13.20", Should, checkLookup},
-	{"K_g", "a session opens with the BMC's K_g alone", "§13.31", Must, checkKG},
+	{"wrong password", "a login with a wrong password opens no session", "§13.31", Must, checkWrongPassword},
+	{"retries", "a repeated message of the handshake gets the same response again", "§13.17–13.23", Must, checkRetries},
+	{"lookup", "a user is looked up by name, or by name and privilege level, as requested", "§13.20", Should, checkLookup},
+	{"K_g", "a session opens only with the BMC's K_g", "§13.31", Must, checkKG},
 }
 
 // opened is a handshake that waits for RAKP 1.
@@ -176,8 +176,8 @@ func checkUnknownSession(ctx context.Context, p *probe) error {
 	if err := refused(h.Challenge(ctx), "an unknown session", InvalidSessionID, InactiveSession); err != nil {
 		return err
 	}
-	if console := h.lastSaid[4:8]; !bytes.Equal(console, make([]byte, 4)) {
-		return found("console session ID % X, which nobody can know", console)
+	if console := h.lastResponse[4:8]; !bytes.Equal(console, make([]byte, 4)) {
+		return findingf("console session ID % X, which nobody can know", console)
 	}
 	return nil
 }
@@ -220,7 +220,7 @@ func (p *probe) unopened(ctx context.Context, h *Handshake) error {
 	h.conn.Tamper = Tamper{}
 	h.conn.Tries = 1
 	if _, err := s.Do(ctx, GetDeviceID); err == nil {
-		return found("the session takes commands all the same")
+		return findingf("the session takes commands all the same")
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ func checkWrongPassword(ctx context.Context, p *probe) error {
 	}
 	h.login.Password = "not-" + p.Admin.Password
 	if err := h.Challenge(ctx); !errors.Is(err, ErrPassword) {
-		return found("RAKP 2 does not show that the password is wrong: %v", err)
+		return findingf("RAKP 2 does not show that the password is wrong: %v", err)
 	}
 	_, err = h.Prove(ctx)
 	if err := refused(err, "RAKP 3 of a wrong password", InvalidICV); err != nil {
@@ -260,20 +260,20 @@ func checkRetries(ctx context.Context, p *probe) error {
 		return err
 	}
 	again := func(what string, kind PayloadType) error {
-		said := h.lastSaid
+		response := h.lastResponse
 		for range 2 {
 			var second []byte
-			tag := h.lastAsked[16]
-			err := h.conn.exchange(ctx, what+" again", func() ([]byte, error) { return h.lastAsked, nil }, func(b []byte) (bool, error) {
+			tag := h.lastRequest[16]
+			err := h.conn.roundTrip(ctx, what+" again", func() ([]byte, error) { return h.lastRequest, nil }, func(b []byte) (bool, error) {
 				var ok bool
-				second, ok = h.said(b, kind, tag)
+				second, ok = h.response(b, kind, tag)
 				return ok, nil
 			})
 			if err != nil {
-				return demand(err, what)
+				return requireStep(err, what)
 			}
-			if !bytes.Equal(said, second) {
-				return found("%s: first % X, then % X", what, said, second)
+			if !bytes.Equal(response, second) {
+				return findingf("%s: first % X, then % X", what, response, second)
 			}
 		}
 		return nil
@@ -285,33 +285,33 @@ func checkRetries(ctx context.Context, p *probe) error {
 		return err
 	}
 	if err := h.Challenge(ctx); err != nil {
-		return demand(err, "RAKP 1 after a repeated Open Session Request")
+		return requireStep(err, "RAKP 1 after a repeated Open Session Request")
 	}
 	if err := again("RAKP 1", PayloadRAKP2); err != nil {
 		return err
 	}
-	s, err := p.keep(h.Prove(ctx))
+	s, err := p.closeAfter(h.Prove(ctx))
 	if err != nil {
-		return demand(err, "RAKP 3 after a repeated RAKP 1")
+		return requireStep(err, "RAKP 3 after a repeated RAKP 1")
 	}
 	if err := again("RAKP 3", PayloadRAKP4); err != nil {
 		return err
 	}
 	_, err = s.Do(ctx, GetDeviceID)
-	return demand(err, "a command after a repeated RAKP 3")
+	return requireStep(err, "a command after a repeated RAKP 3")
 }
 
 func checkLookup(ctx context.Context, p *probe) error {
-	if _, err := p.as(ctx, p.Admin, Administrator, true); err != nil {
-		return demand(err, "the administrator by name and level")
+	if _, err := p.openAs(ctx, p.Admin, Administrator, true); err != nil {
+		return requireStep(err, "the administrator by name and level")
 	}
-	if _, err := p.as(ctx, p.Operator, Operator, true); err != nil {
+	if _, err := p.openAs(ctx, p.Operator, Operator, true); err != nil {
 		if errors.As(err, new(skipped)) {
 			return err
 		}
-		return demand(err, "the operator by name and level")
+		return requireStep(err, "the operator by name and level")
 	}
-	_, err := p.as(ctx, p.Operator, Administrator, true)
+	_, err := p.openAs(ctx, p.Operator, Administrator, true)
 	return refused(err, "the operator by its name and ADMINISTRATOR", UnknownName, UnauthorizedRole)
 }
 
@@ -328,19 +328,19 @@ func checkKG(ctx context.Context, p *probe) error {
 			return err
 		}
 		if _, err := h.Prove(ctx); !errors.Is(err, ErrKey) {
-			return found("RAKP 4 proves a K_g that the BMC does not have: %v", err)
+			return findingf("RAKP 4 proves a K_g that the BMC does not have: %v", err)
 		}
 		h.login.KG = nil
 		h.keys()
-		_, err = p.keep(h.session()) // it is open: do not leave it behind
+		_, err = p.closeAfter(h.session()) // it is open: do not leave it behind
 		return err
 	}
 	s, err := p.open(ctx)
 	if err != nil {
-		return demand(err, "with K_g")
+		return requireStep(err, "with K_g")
 	}
 	if _, err := s.Do(ctx, GetDeviceID); err != nil {
-		return demand(err, "with K_g")
+		return requireStep(err, "with K_g")
 	}
 	h, err := p.opened(ctx)
 	if err != nil {
@@ -351,7 +351,7 @@ func checkKG(ctx context.Context, p *probe) error {
 		return err
 	}
 	if _, err := h.Prove(ctx); !errors.Is(err, ErrKey) {
-		return found("without K_g: %v", err)
+		return findingf("without K_g: %v", err)
 	}
 	return p.unopened(ctx, h)
 }

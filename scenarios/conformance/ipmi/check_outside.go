@@ -9,13 +9,13 @@ import (
 
 // Checks of what a BMC says to who has no session.
 var outsideChecks = []Check{
-	{"ping", "a presence ping is answered", "§13.2.3, §13.2.4", Must, checkPing},
-	{"acknowledgements", "acknowledgements of RMCP are taken without a word, and none is sent for IPMI", "§13.2.2", Must, checkACK},
-	{"garbage", "packets that are no packets are not answered", "§13.1.3", Must, checkGarbage},
-	{"capabilities", "authentication capabilities have the form that was asked for, in both framings", "§22.13", Must, checkCapabilities},
+	{"ping", "a presence ping gets a presence pong", "§13.2.3, §13.2.4", Must, checkPing},
+	{"acknowledgements", "RMCP acknowledgements get no response, and IPMI messages get no acknowledgement", "§13.2.2", Must, checkACK},
+	{"garbage", "malformed packets get no response", "§13.1.3", Must, checkGarbage},
+	{"capabilities", "authentication capabilities have the requested form, in v1.5 and RMCP+ packets", "§22.13", Must, checkCapabilities},
 	{"capabilities of nothing", "authentication capabilities of a reserved channel or level are refused", "§22.13", Should, checkNoCapabilities},
-	{"GUID", "the system's GUID is told before any session, and is that of RAKP 2", "§22.14", Must, checkGUID},
-	{"unknown before login", "other commands outside of a session are refused or not answered", "§6.8, appendix G", Must, checkOutsideCommands},
+	{"GUID", "the system GUID is readable outside of sessions and equals that in RAKP 2", "§22.14", Must, checkGUID},
+	{"unknown before login", "other commands outside of a session are refused or get no response", "§6.8, appendix G", Must, checkOutsideCommands},
 }
 
 func checkPing(ctx context.Context, p *probe) error {
@@ -25,19 +25,19 @@ func checkPing(ctx context.Context, p *probe) error {
 	}
 	pong, err := c.Ping(ctx)
 	if err != nil {
-		return demand(err, "ping")
+		return requireStep(err, "ping")
 	}
 	want := append(rmcp(classASF), 0, 0, 0x11, 0xBE, 0x40)
 	const size = 28
 	switch {
 	case len(pong.Raw) != size || !bytes.HasPrefix(pong.Raw, want):
-		return found("the pong is % X", pong.Raw)
+		return findingf("the pong is % X", pong.Raw)
 	case !pong.IPMI || pong.ASF != 1:
-		return found("supported entities are %02Xh, not 81h", pong.Raw[20])
+		return findingf("supported entities are %02Xh, not 81h", pong.Raw[20])
 	case pong.Interactions&0x5F != 0 || !bytes.Equal(pong.Raw[22:], make([]byte, 6)):
-		return found("reserved bits are set: % X", pong.Raw[21:])
+		return findingf("reserved bits are set: % X", pong.Raw[21:])
 	case pong.Enterprise == enterpriseASF && pong.OEM != [4]byte{}:
-		return found("OEM-defined bytes % X of nobody", pong.OEM)
+		return findingf("OEM-defined bytes % X of nobody", pong.OEM)
 	}
 	return nil
 }
@@ -47,7 +47,7 @@ func checkACK(ctx context.Context, p *probe) error {
 	if err != nil {
 		return err
 	}
-	if err := p.quiet(ctx, c, "an RMCP acknowledgement", []byte{6, 0, 0, classACK | classASF}, []byte{6, 0, 0, classACK | classIPMI}); err != nil {
+	if err := p.expectNoAnswer(ctx, c, "an RMCP acknowledgement", []byte{6, 0, 0, classACK | classASF}, []byte{6, 0, 0, classACK | classIPMI}); err != nil {
 		return err
 	}
 	// A sequence number other than FFh asks for an acknowledgement.
@@ -57,9 +57,9 @@ func checkACK(ctx context.Context, p *probe) error {
 	}
 	_, err = c.AuthCapabilities(ctx, V15, thisChannel, Administrator, false)
 	for _, d := range c.dropped {
-		return found("an IPMI message was acknowledged: %s", d)
+		return findingf("an IPMI message was acknowledged: %s", d)
 	}
-	return demand(err, "a message with an RMCP sequence number")
+	return requireStep(err, "a message with an RMCP sequence number")
 }
 
 func checkGarbage(ctx context.Context, p *probe) error {
@@ -71,22 +71,22 @@ func checkGarbage(ctx context.Context, p *probe) error {
 	if err != nil {
 		return err
 	}
-	whole, err := c.bare(Header{Payload: PayloadOpenRequest}, h.openRequest(h.suite))
+	valid, err := c.bare(Header{Payload: PayloadOpenRequest}, h.openRequest(h.suite))
 	if err != nil {
 		return err
 	}
 	var bad [][]byte
-	for cut := range len(whole) {
-		bad = append(bad, whole[:cut])
+	for cut := range len(valid) {
+		bad = append(bad, valid[:cut])
 	}
 	bad = append(bad,
-		append([]byte{5}, whole[1:]...),                // another version of RMCP
-		append([]byte{6, 0, 0xFF, 8}, whole[4:]...),    // another class
-		append([]byte{6, 0, 0xFF, 7, 3}, whole[5:]...), // no authentication type
+		append([]byte{5}, valid[1:]...),                // another version of RMCP
+		append([]byte{6, 0, 0xFF, 8}, valid[4:]...),    // another class
+		append([]byte{6, 0, 0xFF, 7, 3}, valid[5:]...), // no authentication type
 		bytes.Repeat([]byte{0xFF}, 64),
 		bytes.Repeat([]byte{0}, 1400),
 	)
-	return p.quiet(ctx, c, "garbage", bad...)
+	return p.expectNoAnswer(ctx, c, "garbage", bad...)
 }
 
 func checkCapabilities(ctx context.Context, p *probe) error {
@@ -99,30 +99,30 @@ func checkCapabilities(ctx context.Context, p *probe) error {
 			what := fmt.Sprintf("in %s, extended: %v", f, extended)
 			a, err := c.AuthCapabilities(ctx, f, thisChannel, Administrator, extended)
 			if err != nil {
-				return demand(err, what)
+				return requireStep(err, what)
 			}
 			switch {
 			case a.Extended != extended:
-				return found("%s: bit 7 of the types is %v", what, a.Extended)
+				return findingf("%s: bit 7 of the types is %v", what, a.Extended)
 			case !extended && (a.V20 || a.V15 || a.TwoKey):
-				return found("%s: bits of the extended form are set: %+v", what, a)
+				return findingf("%s: bits of the extended form are set: %+v", what, a)
 			case extended && !a.V20:
-				return found("%s: no RMCP+ sessions: %+v", what, a)
+				return findingf("%s: no RMCP+ sessions: %+v", what, a)
 			case a.Reserved != [3]byte{}:
-				return found("%s: reserved bits are set: % X", what, a.Reserved)
+				return findingf("%s: reserved bits are set: % X", what, a.Reserved)
 			case a.Channel == thisChannel || a.Channel > 0x0B:
-				return found("%s: the channel is %02Xh, which is no number of one", what, a.Channel)
+				return findingf("%s: the channel is %02Xh, which is no number of one", what, a.Channel)
 			case extended && a.TwoKey != (p.KG != nil):
-				return found("%s: K_g is set: %v, which is not so", what, a.TwoKey)
+				return findingf("%s: K_g is set: %v, which is not so", what, a.TwoKey)
 			case a.Names&4 == 0:
-				return found("%s: no users with names, though %s is one", what, p.Admin.Name)
+				return findingf("%s: no users with names, though %s is one", what, p.Admin.Name)
 			}
 			same, err := c.AuthCapabilities(ctx, f, a.Channel, Administrator, extended)
 			if err != nil {
-				return demand(err, what+", by number")
+				return requireStep(err, what+", by number")
 			}
 			if same != a {
-				return found("%s: %+v by its number, %+v as Eh", what, same, a)
+				return findingf("%s: %+v by its number, %+v as Eh", what, same, a)
 			}
 		}
 	}
@@ -131,7 +131,7 @@ func checkCapabilities(ctx context.Context, p *probe) error {
 		return err
 	}
 	if a, err := s.AuthCapabilities(ctx, thisChannel, Administrator, true); err != nil || !a.V20 {
-		return found("within a session: %+v, %v", a, err)
+		return findingf("within a session: %+v, %v", a, err)
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func checkGUID(ctx context.Context, p *probe) error {
 		return err
 	}
 	if s.GUID == [16]byte{} {
-		return found("RAKP 2 has GUID 0")
+		return findingf("RAKP 2 has GUID 0")
 	}
 	c, err := p.dial(ctx)
 	if err != nil {
@@ -173,14 +173,14 @@ func checkGUID(ctx context.Context, p *probe) error {
 	for _, f := range []Framing{V15, V20} {
 		g, err := c.GUID(ctx, f)
 		if err != nil {
-			return demand(err, f.String())
+			return requireStep(err, f.String())
 		}
 		if g != s.GUID {
-			return found("in %s: % X, but in RAKP 2 % X", f, g, s.GUID)
+			return findingf("in %s: % X, but in RAKP 2 % X", f, g, s.GUID)
 		}
 	}
 	if g, err := s.SystemGUID(ctx); err != nil || g != s.GUID {
-		return found("within a session: % X, %v; in RAKP 2 % X", g, err, s.GUID)
+		return findingf("within a session: % X, %v; in RAKP 2 % X", g, err, s.GUID)
 	}
 	return nil
 }
@@ -198,23 +198,23 @@ func checkOutsideCommands(ctx context.Context, p *probe) error {
 			data, err := c.Ask(ctx, f, r)
 			switch {
 			case err == nil:
-				return found("%s in %s outside of a session: % X", r, f, data)
+				return findingf("%s in %s outside of a session: % X", r, f, data)
 			case !errors.As(err, new(Code)) && !errors.Is(err, ErrNoAnswer):
-				return demand(err, r.String())
+				return requireStep(err, r.String())
 			case len(data) > 0:
-				return found("%s is refused, and % X told all the same", r, data)
+				return findingf("%s is refused, and % X told all the same", r, data)
 			}
 		}
 	}
 	_, err = c.Ping(ctx)
-	return demand(err, "the ping after")
+	return requireStep(err, "the ping after")
 }
 
 // Checks of the list of cipher suites.
 var suiteChecks = []Check{
-	{"suites listed", "the list of cipher suites is the same in both framings and in a session", "§22.15", Must, checkSuiteList},
-	{"suites true", "a session opens with each suite that is listed, and with no other", "§13.17, §22.15", Must, checkSuites},
-	{"suite 0", "there is no way in without a password", "§13.28.2", Must, checkSuite0},
+	{"suites listed", "the list of cipher suites is the same in v1.5 and RMCP+ packets and in a session", "§22.15", Must, checkSuiteList},
+	{"suites true", "a session opens with each listed cipher suite and with no other", "§13.17, §22.15", Must, checkSuites},
+	{"suite 0", "cipher suite 0 opens no session without a password", "§13.28.2", Must, checkSuite0},
 }
 
 func checkSuiteList(ctx context.Context, p *probe) error {
@@ -226,17 +226,17 @@ func checkSuiteList(ctx context.Context, p *probe) error {
 	for _, ask := range []asker{s.conn.outside(V15), s.conn.outside(V20), s.Do} {
 		l, err := cipherSuites(ctx, ask, thisChannel)
 		if err != nil {
-			return demand(err, "the list")
+			return requireStep(err, "the list")
 		}
 		for _, one := range l {
 			if std, err := suite(one.ID); err == nil && std != one {
-				return found("suite %d is listed with algorithms %d, %d, %d", one.ID, one.Auth, one.Integrity, one.Crypt)
+				return findingf("suite %d is listed with algorithms %d, %d, %d", one.ID, one.Auth, one.Integrity, one.Crypt)
 			}
 		}
 		lists = append(lists, fmt.Sprint(l))
 	}
 	if lists[0] != lists[1] || lists[0] != lists[2] {
-		return found("v1.5 framing lists %s, RMCP+ framing %s, a session %s", lists[0], lists[1], lists[2])
+		return findingf("v1.5 framing lists %s, RMCP+ framing %s, a session %s", lists[0], lists[1], lists[2])
 	}
 	return nil
 }
@@ -248,7 +248,7 @@ func checkSuites(ctx context.Context, p *probe) error {
 	}
 	offered, err := c.CipherSuites(ctx, V15, thisChannel)
 	if err != nil {
-		return demand(err, "the list")
+		return requireStep(err, "the list")
 	}
 	listed := map[byte]bool{}
 	for _, s := range offered {
@@ -266,12 +266,12 @@ func checkSuites(ctx context.Context, p *probe) error {
 			}
 			continue
 		}
-		session, err := p.keep(c.Login(ctx, p.login(s.ID)))
+		session, err := p.closeAfter(c.Login(ctx, p.login(s.ID)))
 		if err != nil {
-			return demand(err, what)
+			return requireStep(err, what)
 		}
 		if _, err := session.Do(ctx, GetDeviceID); err != nil {
-			return demand(err, what)
+			return requireStep(err, what)
 		}
 	}
 	return nil
@@ -286,6 +286,6 @@ func checkSuite0(ctx context.Context, p *probe) error {
 		return err
 	}
 	c.Tries = 2
-	_, err = p.keep(c.Login(ctx, p.login(0)))
+	_, err = p.closeAfter(c.Login(ctx, p.login(0)))
 	return refused(err, "cipher suite 0", NoSuite, InvalidAuth, InvalidIntegrity, InvalidCrypt, NoAuthMatch, NoIntegrityMatch)
 }

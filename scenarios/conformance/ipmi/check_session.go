@@ -10,12 +10,12 @@ import (
 
 // Checks of what a session is.
 var sessionChecks = []Check{
-	{"level", "a session begins at USER, and goes to the level that it asks for", "§22.18", Must, checkLevel},
-	{"level limit", "no session goes above what its user may", "§22.18", Must, checkLevelLimit},
-	{"close", "a closed session is silent, and closing an unknown one is an error", "§22.19", Must, checkClose},
-	{"session info", "a session is told about itself", "§22.20", Must, checkSessionInfo},
-	{"session limit", "four sessions are open at once, and one too many is refused until another ends", "§6.12.16, §13.24", Must, checkSessionLimit},
-	{"idle", "a session ends 60 s after its last packet, give or take 3 s", "§6.12.15", Must, checkIdle},
+	{"level", "a session begins at USER level and changes to the requested level", "§22.18", Must, checkLevel},
+	{"level limit", "a session cannot exceed its user's privilege limit", "§22.18", Must, checkLevelLimit},
+	{"close", "a closed session gets no response, and closing an unknown session fails", "§22.19", Must, checkClose},
+	{"session info", "Get Session Info describes the session that sends it", "§22.20", Must, checkSessionInfo},
+	{"session limit", "at least four sessions can be open, and a session beyond the limit is refused until another ends", "§6.12.16, §13.24", Must, checkSessionLimit},
+	{"idle", "an idle session ends 60 s (± 3 s) after its last packet", "§6.12.15", Must, checkIdle},
 }
 
 func checkLevel(ctx context.Context, p *probe) error {
@@ -28,10 +28,10 @@ func checkLevel(ctx context.Context, p *probe) error {
 	} {
 		got, err := s.Raise(ctx, step.ask)
 		if err != nil {
-			return demand(err, "to "+step.ask.String())
+			return requireStep(err, "to "+step.ask.String())
 		}
 		if got != step.want {
-			return found("asked for %s: the session is at %s, not %s", step.ask, got, step.want)
+			return findingf("asked for %s: the session is at %s, not %s", step.ask, got, step.want)
 		}
 	}
 	for _, level := range []Privilege{Callback, 0x0F} {
@@ -51,7 +51,7 @@ func checkLevelLimit(ctx context.Context, p *probe) error {
 		if who.account.Name == "" {
 			continue
 		}
-		s, err := p.as(ctx, who.account, Administrator, false)
+		s, err := p.openAs(ctx, who.account, Administrator, false)
 		if err != nil {
 			// Some BMCs refuse the role at once.
 			return refused(err, who.account.Name+" as ADMINISTRATOR", UnauthorizedRole, UnknownName)
@@ -61,13 +61,13 @@ func checkLevelLimit(ctx context.Context, p *probe) error {
 			return err
 		}
 		if got, err := s.Raise(ctx, who.most); err != nil || got != who.most {
-			return found("%s to %s: %s, %v", who.account.Name, who.most, got, err)
+			return findingf("%s to %s: %s, %v", who.account.Name, who.most, got, err)
 		}
 	}
 	// A role asked for in RAKP 1 is a limit too.
-	s, err := p.as(ctx, p.Admin, User, false)
+	s, err := p.openAs(ctx, p.Admin, User, false)
 	if err != nil {
-		return demand(err, "the administrator as USER")
+		return requireStep(err, "the administrator as USER")
 	}
 	_, err = s.Raise(ctx, Administrator)
 	return refused(err, "ADMINISTRATOR in a session of role USER", LevelExceeds, LevelUnavailable)
@@ -83,11 +83,11 @@ func checkClose(ctx context.Context, p *probe) error {
 		return err
 	}
 	if err := s.Close(ctx); err != nil {
-		return demand(err, "its own")
+		return requireStep(err, "its own")
 	}
 	s.conn.Tries = 1
 	if _, err := s.Do(ctx, GetDeviceID); !errors.Is(err, ErrNoAnswer) {
-		return found("a command in the closed session: %v", err)
+		return findingf("a command in the closed session: %v", err)
 	}
 	return nil
 }
@@ -102,34 +102,34 @@ func checkSessionInfo(ctx context.Context, p *probe) error {
 	if err != nil {
 		return err
 	}
-	const own, byHandle, byID = 0x00, 0xFE, 0xFF
-	info, err := s.Do(ctx, sessionInfo(own))
+	const self, byHandle, byID = 0x00, 0xFE, 0xFF
+	info, err := s.Do(ctx, sessionInfo(self))
 	if err != nil {
-		return demand(err, "its own")
+		return requireStep(err, "its own")
 	}
 	if len(info) != 6 && len(info) != 18 {
-		return found("%d bytes, not 6 or 18: % X", len(info), info)
+		return findingf("%d bytes, not 6 or 18: % X", len(info), info)
 	}
 	slots, active, level, protocol := info[1], info[2], Privilege(info[4]&0x0F), info[5]>>4
 	switch {
 	case info[0] == 0 || active == 0 || active > slots:
-		return found("handle %d, %d of %d sessions", info[0], active, slots)
+		return findingf("handle %d, %d of %d sessions", info[0], active, slots)
 	case level != Administrator || protocol != 1:
-		return found("level %s, protocol %d", level, protocol)
+		return findingf("level %s, protocol %d", level, protocol)
 	}
 	for _, r := range []Request{sessionInfo(byHandle, info[0]), sessionInfo(byID, le32(s.ID)...)} {
 		same, err := s.Do(ctx, r)
 		if err != nil {
-			return demand(err, "by handle or ID")
+			return requireStep(err, "by handle or ID")
 		}
 		if len(same) != len(info) || same[0] != info[0] {
-			return found("% X tells % X, not % X", r.Data, same, info)
+			return findingf("% X tells % X, not % X", r.Data, same, info)
 		}
 	}
 	if slots < 0x3F {
 		none, err := s.Do(ctx, sessionInfo(slots+1))
 		if err == nil && len(none) != 3 {
-			return found("beyond the last: % X, want 3 bytes", none)
+			return findingf("beyond the last: % X, want 3 bytes", none)
 		}
 	}
 	return nil
@@ -138,7 +138,7 @@ func checkSessionInfo(ctx context.Context, p *probe) error {
 // checkSessionLimit keeps others out for a moment, so it is for those who have
 // the BMC for themselves.
 func checkSessionLimit(ctx context.Context, p *probe) error {
-	if !p.Patient {
+	if !p.IncludeSlow {
 		return skipped("it takes all sessions for a while")
 	}
 	const least, most = 4, 260 // there are 254 handles (§22.20)
@@ -151,26 +151,26 @@ func checkSessionLimit(ctx context.Context, p *probe) error {
 	open := len(p.sessions)
 	switch {
 	case refusal != nil && !errors.Is(refusal, NoResources):
-		return demand(refusal, fmt.Sprintf("a login beside %d sessions", open))
+		return requireStep(refusal, fmt.Sprintf("a login beside %d sessions", open))
 	case open < least:
-		return found("%d sessions are all, want %d", open, least)
+		return findingf("%d sessions are all, want %d", open, least)
 	case refusal == nil:
 		return skipped(fmt.Sprintf("it takes %d sessions and more", open))
 	}
 	// The oldest still works, and makes room.
 	if _, err := p.sessions[0].Do(ctx, GetDeviceID); err != nil {
-		return demand(err, "the first session when all are taken")
+		return requireStep(err, "the first session when all are taken")
 	}
 	if err := p.sessions[0].Close(ctx); err != nil {
-		return demand(err, "to close the first session")
+		return requireStep(err, "to close the first session")
 	}
 	p.sessions = p.sessions[1:]
 	_, err := p.open(ctx)
-	return demand(err, "a login after one session has ended")
+	return requireStep(err, "a login after one session has ended")
 }
 
 func checkIdle(ctx context.Context, p *probe) error {
-	if !p.Patient {
+	if !p.IncludeSlow {
 		return skipped("it takes two minutes")
 	}
 	wait := func(d time.Duration) error {
@@ -192,31 +192,31 @@ func checkIdle(ctx context.Context, p *probe) error {
 		return err
 	}
 	if _, err := s.Do(ctx, GetDeviceID); err != nil {
-		return demand(err, "after "+least.String())
+		return requireStep(err, "after "+least.String())
 	}
 	if err := wait(most); err != nil {
 		return err
 	}
 	s.conn.Tries = 1
 	if _, err := s.Do(ctx, GetDeviceID); !errors.Is(err, ErrNoAnswer) {
-		return found("after %s it still answers: %v", most, err)
+		return findingf("after %s it still answers: %v", most, err)
 	}
 	return nil
 }
 
 // Checks of the packets of a session.
 var windowChecks = []Check{
-	{"duplicate", "a packet that comes twice is answered once", "§6.12.13", Must, checkDuplicate},
-	{"replay", "a packet that comes again much later is not answered", "§6.12.13, §6.12.14", Must, checkReplay},
-	{"order", "packets that overtake each other are answered", "§6.12.14", Must, checkOrder},
-	{"far ahead", "a packet from far ahead is not answered, and ends nothing", "§6.12.14", Must, checkFarAhead},
-	{"AuthCode", "a packet with a wrong AuthCode is not answered, and moves no window", "§6.12.13", Must, checkAuthCode},
-	{"unsigned", "a packet without AuthCode is not answered", "§6.12.13, §13.28.4", Must, checkUnsigned},
-	{"pad", "a packet with a wrong pad is not answered", "§13.29", Must, checkPad},
-	{"checksum", "a message with a wrong checksum is not answered", "§13.8", Must, checkChecksum},
-	{"wrong session", "a packet of another session is not answered", "§13.6", Must, checkWrongSession},
-	{"repeated request", "a request that comes again in a new packet is answered, and not carried out again", "§6.12.13", Should, checkRepeated},
-	{"first number", "a session may begin with another number than 1", "§6.12.14", Should, checkFirstNumber},
+	{"duplicate", "a duplicate packet gets no second response", "§6.12.13", Must, checkDuplicate},
+	{"replay", "a packet that is replayed much later gets no response", "§6.12.13, §6.12.14", Must, checkReplay},
+	{"order", "packets out of order get responses", "§6.12.14", Must, checkOrder},
+	{"far ahead", "a packet far ahead of the window gets no response, and the session stays open", "§6.12.14", Must, checkFarAhead},
+	{"AuthCode", "a packet with a wrong AuthCode gets no response and does not move the window", "§6.12.13", Must, checkAuthCode},
+	{"unsigned", "a packet without AuthCode gets no response", "§6.12.13, §13.28.4", Must, checkUnsigned},
+	{"pad", "a packet with a wrong pad gets no response", "§13.29", Must, checkPad},
+	{"checksum", "a message with a wrong checksum gets no response", "§13.8", Must, checkChecksum},
+	{"wrong session", "a packet with another session ID gets no response", "§13.6", Must, checkWrongSession},
+	{"repeated request", "a repeated request in a new packet gets a response and is not carried out again", "§6.12.13", Should, checkRepeated},
+	{"first number", "the first sequence number of a session need not be 1", "§6.12.14", Should, checkFirstNumber},
 }
 
 func checkDuplicate(ctx context.Context, p *probe) error {
@@ -226,9 +226,9 @@ func checkDuplicate(ctx context.Context, p *probe) error {
 	}
 	s.conn.Tamper.Wire = func(b []byte) [][]byte { return [][]byte{b, b, b} }
 	if _, err := s.Do(ctx, GetDeviceID); err != nil {
-		return demand(err, "a packet sent three times")
+		return requireStep(err, "a packet sent three times")
 	}
-	return p.beside(ctx, s, "a duplicate", func() error { return nil })
+	return p.expectSilence(ctx, s, "a duplicate", func() error { return nil })
 }
 
 func checkReplay(ctx context.Context, p *probe) error {
@@ -244,7 +244,7 @@ func checkReplay(ctx context.Context, p *probe) error {
 		if _, err := s.Do(ctx, GetDeviceID); err != nil {
 			return err
 		}
-		if err := p.beside(ctx, s, "a replayed packet", func() error { return s.conn.Send(old) }); err != nil {
+		if err := p.expectSilence(ctx, s, "a replayed packet", func() error { return s.conn.Send(old) }); err != nil {
 			return err
 		}
 	}
@@ -264,7 +264,7 @@ func checkOrder(ctx context.Context, p *probe) error {
 		s.SetSequence(first + ahead - 1)
 		s.conn.Tries = 1
 		if _, err := s.Do(ctx, GetDeviceID); err != nil {
-			return demand(err, fmt.Sprintf("number %d after %d", first+ahead, first))
+			return requireStep(err, fmt.Sprintf("number %d after %d", first+ahead, first))
 		}
 	}
 	s.SetSequence(first + 20)
@@ -281,7 +281,7 @@ func checkFarAhead(ctx context.Context, p *probe) error {
 	}
 	for _, ahead := range []uint32{windowAhead + 2, 1000, 1 << 31, 1<<32 - windowBehind - 2} {
 		here := s.Sequence()
-		err := p.beside(ctx, s, fmt.Sprintf("a packet %d ahead", ahead), func() error {
+		err := p.expectSilence(ctx, s, fmt.Sprintf("a packet %d ahead", ahead), func() error {
 			s.SetSequence(here + ahead - 1)
 			b, err := s.message(s.conn.request(GetDeviceID))
 			s.SetSequence(here)
@@ -299,13 +299,13 @@ func checkFarAhead(ctx context.Context, p *probe) error {
 
 // spoilt sends one packet with a Tamper, which must stay without an answer.
 func (p *probe) spoilt(ctx context.Context, s *Session, what string, t Tamper) error {
-	return p.beside(ctx, s, what, func() error {
+	return p.expectSilence(ctx, s, what, func() error {
 		s.conn.Tamper = t
 		b, err := s.message(s.conn.request(GetDeviceID))
 		if err != nil {
 			return err
 		}
-		return s.conn.put(b)
+		return s.conn.sendTampered(b)
 	})
 }
 
@@ -328,7 +328,7 @@ func checkAuthCode(ctx context.Context, p *probe) error {
 	for _, at := range []int{len(b) - 1, len(b) - 12, 20, 30} {
 		bad := append([]byte(nil), b...)
 		bad[at] ^= 0x40
-		err := p.beside(ctx, s, fmt.Sprintf("a packet with byte %d changed", at), func() error { return s.conn.Send(bad) })
+		err := p.expectSilence(ctx, s, fmt.Sprintf("a packet with byte %d changed", at), func() error { return s.conn.Send(bad) })
 		if err != nil {
 			return err
 		}
@@ -337,7 +337,7 @@ func checkAuthCode(ctx context.Context, p *probe) error {
 	s.SetSequence(spoilt - 1)
 	s.conn.Tries = 1
 	_, err = s.Do(ctx, GetDeviceID)
-	return demand(err, "the number that the spoilt packets had")
+	return requireStep(err, "the number that the spoilt packets had")
 }
 
 func checkUnsigned(ctx context.Context, p *probe) error {
@@ -443,17 +443,17 @@ func checkRepeated(ctx context.Context, p *probe) error {
 	m := s.conn.request(reserve)
 	var answers []uint16
 	for range 3 {
-		data, err := s.converse(ctx, reserve.String(), m, m)
+		data, err := s.roundTrip(ctx, reserve.String(), m, m)
 		if err != nil {
-			return demand(err, "a repeated request")
+			return requireStep(err, "a repeated request")
 		}
 		if len(data) != 3 {
-			return found("%s is answered % X", reserve, data)
+			return findingf("%s is answered % X", reserve, data)
 		}
 		answers = append(answers, binary.LittleEndian.Uint16(data[1:]))
 	}
 	if answers[0] != answers[1] || answers[0] != answers[2] {
-		return found("one request in three packets made reservations %d", answers)
+		return findingf("one request in three packets made reservations %d", answers)
 	}
 	return nil
 }
@@ -466,5 +466,5 @@ func checkFirstNumber(ctx context.Context, p *probe) error {
 	s.SetSequence(2) // ipmitool begins with 3
 	s.conn.Tries = 1
 	_, err = s.Do(ctx, GetDeviceID)
-	return demand(err, "number 3 first")
+	return requireStep(err, "number 3 first")
 }

@@ -18,7 +18,7 @@ func TestChecksPass(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, target := newFake(t, change)
-			target.Patient, target.Clock = true, &bmctest.Clock{}
+			target.IncludeSlow, target.Clock = true, &bmctest.Clock{}
 			for _, r := range Run(t.Context(), target, Checks()) {
 				if r.Verdict != Pass && r.Name != "idle" { // a fake has no time
 					t.Errorf("%s: %s: %s", r.Name, r.Verdict, r.Detail)
@@ -104,7 +104,7 @@ func TestChecksFail(t *testing.T) {
 			if len(check) != 1 {
 				t.Fatalf("%d checks are called %q", len(check), tt.check)
 			}
-			target.Patient, target.Clock = true, &bmctest.Clock{}
+			target.IncludeSlow, target.Clock = true, &bmctest.Clock{}
 			got := Run(t.Context(), target, check)[0]
 			want := Fail
 			if got.Severity == Should {

@@ -7,10 +7,10 @@ import (
 
 // Checks of IPMI v1.5 sessions.
 var v15Checks = []Check{
-	{"v1.5 sessions", "sessions open with each type that is offered, and with no other", "§22.16, §22.17", Must, checkV15},
-	{"v1.5 without a password", "no type needs no password", "§22.17", Must, checkV15None},
-	{"v1.5 activation", "an Activate Session that comes again is answered again, until the session is used", "§22.17", Should, checkV15Activation},
-	{"v1.5 packets", "packets of a v1.5 session that are spoilt, doubled or from far are not answered", "§6.12.8–6.12.12, §22.17.1", Must, checkV15Packets},
+	{"v1.5 sessions", "sessions open with each offered authentication type and with no other", "§22.16, §22.17", Must, checkV15},
+	{"v1.5 without a password", "no authentication type opens a session without a password", "§22.17", Must, checkV15None},
+	{"v1.5 activation", "a repeated Activate Session gets the same response until the session is used", "§22.17", Should, checkV15Activation},
+	{"v1.5 packets", "corrupt, duplicate and far-off packets of a v1.5 session get no response", "§6.12.8–6.12.12, §22.17.1", Must, checkV15Packets},
 }
 
 func checkV15(ctx context.Context, p *probe) error {
@@ -20,7 +20,7 @@ func checkV15(ctx context.Context, p *probe) error {
 	}
 	a, err := c.AuthCapabilities(ctx, V15, thisChannel, Administrator, false)
 	if err != nil {
-		return demand(err, "capabilities")
+		return requireStep(err, "capabilities")
 	}
 	const longest = 16
 	for _, t := range []AuthType{AuthNone, AuthMD2, AuthMD5, AuthPassword} {
@@ -29,10 +29,10 @@ func checkV15(ctx context.Context, p *probe) error {
 			c.Tries = 2
 			_, _, err := c.Challenge15(ctx, l)
 			if err == nil {
-				return found("%s is not offered, and challenged all the same", t)
+				return findingf("%s is not offered, and challenged all the same", t)
 			}
 			if !errors.As(err, new(Code)) && !errors.Is(err, ErrNoAnswer) {
-				return demand(err, t.String())
+				return requireStep(err, t.String())
 			}
 			continue
 		}
@@ -40,16 +40,16 @@ func checkV15(ctx context.Context, p *probe) error {
 		if len(p.Admin.Password) > longest {
 			continue
 		}
-		s, err := p.keep(c.Login15(ctx, l))
+		s, err := p.closeAfter(c.Login15(ctx, l))
 		if err != nil {
-			return demand(err, t.String())
+			return requireStep(err, t.String())
 		}
 		if got, err := s.Raise(ctx, Administrator); err != nil || got != Administrator {
-			return found("%s: raised to %s, %v", t, got, err)
+			return findingf("%s: raised to %s, %v", t, got, err)
 		}
 		for range 20 {
 			if _, err := s.Do(ctx, GetDeviceID); err != nil {
-				return demand(err, t.String())
+				return requireStep(err, t.String())
 			}
 		}
 		if t == AuthNone {
@@ -57,8 +57,8 @@ func checkV15(ctx context.Context, p *probe) error {
 		}
 		l.Password = "not-it"
 		c.Tries = 1
-		if _, err := p.keep(c.Login15(ctx, l)); err == nil {
-			return found("%s: a wrong password opens a session", t)
+		if _, err := p.closeAfter(c.Login15(ctx, l)); err == nil {
+			return findingf("%s: a wrong password opens a session", t)
 		}
 	}
 	return nil
@@ -76,9 +76,9 @@ func checkV15None(ctx context.Context, p *probe) error {
 		a, err := c.AuthCapabilities(ctx, V15, thisChannel, level, false)
 		switch {
 		case err != nil && !errors.As(err, new(Code)):
-			return demand(err, level.String())
+			return requireStep(err, level.String())
 		case err == nil && a.Has(AuthNone):
-			return found("sessions at %s are offered without a password", level)
+			return findingf("sessions at %s are offered without a password", level)
 		}
 	}
 	return nil
@@ -96,7 +96,7 @@ func (p *probe) open15(ctx context.Context) (*Session, error) {
 	}
 	for _, t := range []AuthType{AuthMD5, AuthMD2, AuthPassword} {
 		if a.Has(t) {
-			return p.keep(c.Login15(ctx, Login15{Name: p.Admin.Name, Password: p.Admin.Password, Auth: t}))
+			return p.closeAfter(c.Login15(ctx, Login15{Name: p.Admin.Name, Password: p.Admin.Password, Auth: t}))
 		}
 	}
 	return nil, skipped("no v1.5 sessions with a password are offered")
@@ -112,7 +112,7 @@ func checkV15Activation(ctx context.Context, p *probe) error {
 		if err := s.conn.Send(activate); err != nil {
 			return false, err
 		}
-		b, err := s.conn.Receive(ctx, max(p.Timeout, 4*grace))
+		b, err := s.conn.Receive(ctx, max(p.Timeout, 4*silenceTimeout))
 		if errors.Is(err, ErrNoAnswer) {
 			return false, nil
 		}
@@ -121,22 +121,22 @@ func checkV15Activation(ctx context.Context, p *probe) error {
 		}
 		q, err := parsePacket(b)
 		if err != nil {
-			return false, found("it is answered % X", b)
+			return false, findingf("it is answered % X", b)
 		}
 		m, err := parseMessage(q.body)
 		if err != nil || m.Command != 0x3A || len(m.Data) == 0 || Code(m.Data[0]) != OK {
-			return false, found("it is answered % X", q.body)
+			return false, findingf("it is answered % X", q.body)
 		}
 		return true, nil
 	}
 	if answered, err := again(); err != nil || !answered {
-		return errors.Join(err, found("an Activate Session that comes again, before the session is used: answered: %v", answered))
+		return errors.Join(err, findingf("an Activate Session that comes again, before the session is used: answered: %v", answered))
 	}
 	if _, err := s.Do(ctx, GetDeviceID); err != nil {
-		return demand(err, "the session after that")
+		return requireStep(err, "the session after that")
 	}
 	if answered, err := again(); err != nil || answered {
-		return errors.Join(err, found("an Activate Session that comes again, after the session was used: answered: %v", answered))
+		return errors.Join(err, findingf("an Activate Session that comes again, after the session was used: answered: %v", answered))
 	}
 	return nil
 }

@@ -154,7 +154,7 @@ func FuzzOpen(f *testing.F) {
 		f.Fatal(err)
 	}
 	s := &Session{ID: 1, console: 1, conn: &Conn{}, block: block, sums: newIntegrity(integritySHA1, []byte("k1"), nil)}
-	b, err := s.seal(PayloadIPMI, unhex(f, "2018c88100388e04b5"))
+	b, err := s.encode(PayloadIPMI, unhex(f, "2018c88100388e04b5"))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestSeal(t *testing.T) {
 		}
 		for n := range 70 {
 			body := bytes.Repeat([]byte{0xA5}, n)
-			sealed, err := a.seal(PayloadIPMI, body)
+			sealed, err := a.encode(PayloadIPMI, body)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Conn is a UDP socket to one BMC. Its fields may be changed at any time by
-// who uses it. It and its sessions are for one goroutine.
+// Conn is a UDP socket to one BMC. Its fields may be changed between requests.
+// A Conn and its sessions are for one goroutine.
 type Conn struct {
 	Timeout time.Duration // of one try; 0: 1 s
 	Tries   int           // of each request; 0: 4
@@ -33,7 +33,7 @@ const (
 	maxDropped     = 8
 )
 
-// Dial makes a socket to host:port. Nothing is sent.
+// Dial opens a socket to host:port. It sends nothing.
 func Dial(ctx context.Context, address string) (*Conn, error) {
 	var d net.Dialer
 	socket, err := d.DialContext(ctx, "udp", address)
@@ -43,14 +43,14 @@ func Dial(ctx context.Context, address string) (*Conn, error) {
 	return &Conn{socket: socket}, nil
 }
 
-// Close closes the socket. The BMC learns nothing of it.
+// Close closes the socket. It sends nothing to the BMC.
 func (c *Conn) Close() error { return c.socket.Close() }
 
-// Sent is the last packet that was made, as it was before Tamper.Wire: for who
-// wants to send it once more with Send.
+// Sent returns the last packet as it was before Tamper.Wire, for a caller that
+// sends it again with Send.
 func (c *Conn) Sent() []byte { return bytes.Clone(c.sent) }
 
-// Send sends a datagram as it is, past Tamper.
+// Send sends a datagram unchanged: Tamper does not apply.
 func (c *Conn) Send(datagram []byte) error {
 	if _, err := c.socket.Write(datagram); err != nil {
 		return fmt.Errorf("ipmi: send: %w", err)
@@ -58,8 +58,8 @@ func (c *Conn) Send(datagram []byte) error {
 	return nil
 }
 
-// put sends a packet through Tamper.Wire.
-func (c *Conn) put(datagram []byte) error {
+// sendTampered sends a packet after Tamper.Wire has changed it.
+func (c *Conn) sendTampered(datagram []byte) error {
 	c.sent = datagram
 	if c.Tamper.Wire == nil {
 		return c.Send(datagram)
@@ -72,8 +72,8 @@ func (c *Conn) put(datagram []byte) error {
 	return nil
 }
 
-// Receive waits for the next datagram, whatever it is, at most for d.
-// ErrNoAnswer says that none came.
+// Receive waits at most d for the next datagram of any kind. It returns
+// ErrNoAnswer if none arrives.
 func (c *Conn) Receive(ctx context.Context, d time.Duration) ([]byte, error) {
 	return c.receive(ctx, time.Now().Add(d))
 }
@@ -103,18 +103,18 @@ func (c *Conn) receive(ctx context.Context, until time.Time) ([]byte, error) {
 	return nil, fmt.Errorf("%w: %w", ErrNoAnswer, err)
 }
 
-// drop notes why a packet was not taken.
+// drop records why a packet was ignored, for error texts.
 func (c *Conn) drop(format string, args ...any) {
 	if len(c.dropped) < maxDropped {
 		c.dropped = append(c.dropped, fmt.Sprintf(format, args...))
 	}
 }
 
-// exchange sends what build gives until take has its answer. build is called
-// anew for each try: a repeated command has another session sequence number. An
-// error of take ends the exchange; to leave a packet to nobody it returns
-// false.
-func (c *Conn) exchange(ctx context.Context, step string, build func() ([]byte, error), take func([]byte) (bool, error)) error {
+// roundTrip sends the packet that build returns until take accepts the
+// response. It calls build for each try, since a repeated command has another
+// session sequence number. take returns false to ignore a packet; its error
+// ends the round trip.
+func (c *Conn) roundTrip(ctx context.Context, step string, build func() ([]byte, error), take func([]byte) (bool, error)) error {
 	c.dropped = nil
 	tries, timeout := c.Tries, c.Timeout
 	if tries <= 0 {
@@ -128,7 +128,7 @@ func (c *Conn) exchange(ctx context.Context, step string, build func() ([]byte, 
 		if err != nil {
 			return &Error{step, err}
 		}
-		if err := c.put(datagram); err != nil {
+		if err := c.sendTampered(datagram); err != nil {
 			return &Error{step, err}
 		}
 		done, err := c.await(ctx, time.Now().Add(timeout), take)
@@ -152,7 +152,7 @@ func (c *Conn) exchange(ctx context.Context, step string, build func() ([]byte, 
 	return &Error{step, err}
 }
 
-// await shows datagrams to take until one is the last.
+// await passes datagrams to take until it accepts one or the time is over.
 func (c *Conn) await(ctx context.Context, until time.Time, take func([]byte) (bool, error)) (bool, error) {
 	for {
 		b, err := c.receive(ctx, until)
@@ -166,19 +166,20 @@ func (c *Conn) await(ctx context.Context, until time.Time, take func([]byte) (bo
 	}
 }
 
-// nextSequence is the next rqSeq.
+// nextSequence returns the next rqSeq.
 func (c *Conn) nextSequence() byte {
 	c.sequence = (c.sequence + 1) & 0x3F
 	return c.sequence
 }
 
-// nextTag is a message tag that the last handshake messages did not have.
+// nextTag returns a message tag that the last messages of a handshake did not
+// have.
 func (c *Conn) nextTag() byte {
 	c.tag++
 	return c.tag
 }
 
-// request makes a message of a request.
+// request returns the LAN message of a request.
 func (c *Conn) request(r Request) message {
 	return message{
 		To: addressBMC, ToLUN: r.LUN, NetFn: r.NetFn, From: addressConsole,
@@ -186,8 +187,8 @@ func (c *Conn) request(r Request) message {
 	}
 }
 
-// plain makes the payload of a message, through Tamper.Message.
-func (c *Conn) plain(m message) ([]byte, error) {
+// payload encodes a message and applies Tamper.Message.
+func (c *Conn) payload(m message) ([]byte, error) {
 	b, err := m.AppendBinary(nil)
 	if err == nil && c.Tamper.Message != nil {
 		b = c.Tamper.Message(b)
@@ -195,8 +196,8 @@ func (c *Conn) plain(m message) ([]byte, error) {
 	return b, err
 }
 
-// result splits the data of an answer: what follows the completion code, and
-// an error if that is not 00h.
+// result returns the data that follows the completion code, and an error if
+// the code is not 00h.
 func result(step string, data []byte) ([]byte, error) {
 	if code := Code(data[0]); code != OK {
 		return data[1:], &Error{step, code}

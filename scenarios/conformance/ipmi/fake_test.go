@@ -55,7 +55,7 @@ type fakeSession struct {
 	level     Privilege
 	challenge [16]byte
 	last      []byte // request
-	said      []byte // its answer
+	response  []byte // its answer
 	begun     bool
 }
 
@@ -235,17 +235,17 @@ func (f *fake) inside(b []byte, p packet) [][]byte {
 	if err != nil {
 		return nil
 	}
-	data := s.said
+	data := s.response
 	if !bytes.Equal(s.last, body) || f.quirk == "carries out again" {
 		data = f.command(s, p, m)
-		s.last, s.said = body, data
+		s.last, s.response = body, data
 	}
 	f.numbers = append(f.numbers, [2]uint32{p.Sequence, uint32(m.Sequence)})
 	if m.NetFn == App && m.Command == 0x34 && len(m.Data) > 1 {
 		return f.bridge(s, m)
 	}
-	said, _ := f.answer(m, data).AppendBinary(nil)
-	out, _ := s.seal(PayloadIPMI, said)
+	response, _ := f.answer(m, data).AppendBinary(nil)
+	out, _ := s.encode(PayloadIPMI, response)
 	if f.lose > 0 {
 		f.lose--
 		return nil
@@ -341,7 +341,7 @@ func (f *fake) inside15(b []byte, p packet) []byte {
 		return nil
 	}
 	data := f.command(s, p, m)
-	said, _ := f.answer(m, data).AppendBinary(nil)
-	out, _ := s.seal15(said)
+	response, _ := f.answer(m, data).AppendBinary(nil)
+	out, _ := s.seal15(response)
 	return out
 }

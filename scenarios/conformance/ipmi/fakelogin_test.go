@@ -30,8 +30,8 @@ func (f *fake) halfOpen(id uint32) *fakeSession {
 // handshake answers the messages that open a session, each once.
 func (f *fake) handshake(b []byte, p packet, from string) []byte {
 	key := from + string(b)
-	if said, ok := f.answered[key]; ok && f.quirk != "forgets what it answered" {
-		return said
+	if response, ok := f.answered[key]; ok && f.quirk != "forgets what it answered" {
+		return response
 	}
 	if len(p.body) < 8 || len(p.trailer) > 0 {
 		return nil

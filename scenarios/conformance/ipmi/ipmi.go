@@ -1,10 +1,9 @@
-// Package ipmi is a raw client for IPMI over LAN, and the checks that are made
-// with it: whether a BMC, real or emulated, speaks RMCP, IPMI v1.5 sessions and
-// RMCP+ as IPMI v2.0 rev 1.1 has them. It can do what a decent client never
-// does (every cipher suite, K_g, spoilt and repeated packets), because that is
-// what it is for. It owns its own codecs and shares none with the emulator, or
-// a common mistake would be invisible; it knows no command but those that it
-// needs, and nothing of how a BMC is built.
+// Package ipmi is a raw client for IPMI over LAN, with checks that a BMC, real or
+// emulated, implements RMCP, IPMI v1.5 sessions and RMCP+ as IPMI v2.0 rev 1.1
+// specifies them. The client can do what others do not: use every cipher suite
+// and K_g, and send corrupt and repeated packets. It shares no codec with the
+// emulator, since a common mistake would be invisible. It knows only the commands
+// that the checks need.
 package ipmi
 
 import (
@@ -12,8 +11,8 @@ import (
 	"fmt"
 )
 
-// NetFn is a network function of a request (IPMI v2.0 rev 1.1, §5.1). That of
-// its answer is one more.
+// NetFn is the network function of a request (IPMI v2.0 rev 1.1, §5.1). The
+// response has the next number.
 type NetFn byte
 
 // The network functions.
@@ -54,7 +53,7 @@ const (
 	addressConsole = 0x81 // software ID of a remote console
 )
 
-// Code is a completion code (§5.2). As an error it is one that is not 00h.
+// Code is a completion code (§5.2). As an error it is never 00h.
 type Code byte
 
 // Completion codes that checks ask for.
@@ -86,8 +85,7 @@ func (c Code) Error() string {
 	return fmt.Sprintf("completion code %02Xh", byte(c))
 }
 
-// Status is an RMCP+ status code (§13.24). As an error it is one that is not
-// 00h.
+// Status is an RMCP+ status code (§13.24). As an error it is never 00h.
 type Status byte
 
 // The statuses.
@@ -132,12 +130,12 @@ func (s Status) Error() string {
 var (
 	ErrNoAnswer  = errors.New("no answer")
 	ErrMalformed = errors.New("malformed answer")
-	ErrPassword  = errors.New("the BMC does not know the password") // its RAKP 2 proves another
-	ErrKey       = errors.New("the BMC has another K_g")            // its RAKP 4 proves another
+	ErrPassword  = errors.New("the BMC does not know the password") // RAKP 2 has a code of another one
+	ErrKey       = errors.New("the BMC has another K_g")            // RAKP 4 has a code of another one
 )
 
-// Error is what came of a step: "RAKP 1", "App 01h". Err is a Code, a Status,
-// or wraps one of the errors above.
+// Error is the failure of a step such as "RAKP 1" or "App 01h". Err is a Code
+// or a Status, or wraps one of the errors above.
 type Error struct {
 	Step string
 	Err  error
@@ -147,7 +145,7 @@ func (e *Error) Error() string { return "ipmi: " + e.Step + ": " + e.Err.Error()
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Request is a command.
+// Request is an IPMI command.
 type Request struct {
 	NetFn   NetFn
 	Command byte
@@ -170,7 +168,7 @@ var (
 	GetChassisStatus = Request{NetFn: Chassis, Command: 0x01, Name: "Get Chassis Status"}
 )
 
-// with is the request with data.
+// with returns the request with data.
 func (r Request) with(data ...byte) Request {
 	r.Data = data
 	return r

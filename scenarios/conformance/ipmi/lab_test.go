@@ -49,7 +49,7 @@ hosts: [{count: 1, ipmi: {%s}}]
 	}
 	return l, Target{
 		Address: at.String(), Admin: fakeAdmin, Operator: fakeOperator, User: fakeUser, Timeout: 500 * time.Millisecond,
-		Patient: true, Clock: labClock{&bmctest.Clock{}, l},
+		IncludeSlow: true, Clock: labClock{&bmctest.Clock{}, l},
 	}
 }
 
@@ -150,9 +150,9 @@ func TestBridgeOfTheEmulator(t *testing.T) {
 	if err != nil || len(data) < 11 {
 		t.Fatalf("Bridge() = % X, %v", data, err)
 	}
-	own, err := s.Do(t.Context(), GetDeviceID)
-	if err != nil || string(own) == string(data) {
-		t.Errorf("the BMC is % X, the controller behind it % X, %v", own, data, err)
+	device, err := s.Do(t.Context(), GetDeviceID)
+	if err != nil || string(device) == string(data) {
+		t.Errorf("the BMC is % X, the controller behind it % X, %v", device, data, err)
 	}
 	s.conn.Tries = 1
 	if data, err := s.Bridge(t.Context(), ipmb, 0x52, GetDeviceID); err == nil {

@@ -10,7 +10,7 @@ import (
 	"fmt"
 )
 
-// Login says who opens an RMCP+ session, and how.
+// Login holds the credentials and the parameters of an RMCP+ login.
 type Login struct {
 	Name, Password string
 	KG             []byte    // nil: none
@@ -20,26 +20,26 @@ type Login struct {
 	Limit          Privilege // asked in the Open Session Request; 0: the highest
 }
 
-// Handshake is an RMCP+ session on its way, step by step: Open, Challenge,
-// Prove. Each may be called again.
+// Handshake opens an RMCP+ session step by step: Open, Challenge, Prove. Each
+// may be called again.
 type Handshake struct {
-	Console   uint32    // our session ID
-	ID        uint32    // the BMC's, after Open
-	Limit     Privilege // what the BMC grants, after Open
-	GUID      [16]byte  // after Challenge
-	login     Login
-	suite     Suite
-	rakp      rakp
-	conn      *Conn
-	ours      [16]byte // random numbers
-	theirs    [16]byte
-	sik, k1   []byte
-	proof     []byte // what RAKP 4 must hold
-	lastAsked []byte // the last request of the handshake, a whole packet
-	lastSaid  []byte // the payload of its answer
+	Console      uint32    // our session ID
+	ID           uint32    // the BMC's, after Open
+	Limit        Privilege // what the BMC grants, after Open
+	GUID         [16]byte  // after Challenge
+	login        Login
+	suite        Suite
+	rakp         rakp
+	conn         *Conn
+	ours         [16]byte // random numbers
+	theirs       [16]byte
+	sik, k1      []byte
+	proof        []byte // what RAKP 4 must hold
+	lastRequest  []byte // the last request of the handshake, a whole packet
+	lastResponse []byte // the payload of its answer
 }
 
-// Login opens a session. It is at USER level at first (§22.18).
+// Login opens a session. It begins at USER level (§22.18).
 func (c *Conn) Login(ctx context.Context, l Login) (*Session, error) {
 	h, err := c.Handshake(l)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *Conn) Login(ctx context.Context, l Login) (*Session, error) {
 	return h.Prove(ctx)
 }
 
-// Handshake prepares a login. Nothing is sent.
+// Handshake prepares a login. It sends nothing.
 func (c *Conn) Handshake(l Login) (*Handshake, error) {
 	s, err := suite(l.Suite)
 	if err != nil {
@@ -72,7 +72,8 @@ func (c *Conn) Handshake(l Login) (*Handshake, error) {
 	return h, nil
 }
 
-// role is the whole role byte of RAKP 1, which the codes are over too.
+// role returns the role byte of RAKP 1, which the key exchange codes cover in
+// full.
 func (h *Handshake) role() byte {
 	if h.login.ByRole {
 		return byte(h.login.Role)
@@ -80,8 +81,8 @@ func (h *Handshake) role() byte {
 	return byte(h.login.Role) | 0x10
 }
 
-// setup sends a message of the handshake and gives the payload of the answer,
-// whose status is 00h.
+// setup sends a message of the handshake and returns the payload of the
+// response if its status is 00h.
 func (h *Handshake) setup(ctx context.Context, step string, kind PayloadType, body []byte) ([]byte, error) {
 	if change := h.conn.Tamper.Message; change != nil {
 		body = change(bytes.Clone(body))
@@ -90,31 +91,32 @@ func (h *Handshake) setup(ctx context.Context, step string, kind PayloadType, bo
 	if err != nil {
 		return nil, &Error{step, err}
 	}
-	h.lastAsked, h.lastSaid = asked, nil
-	err = h.conn.exchange(ctx, step, func() ([]byte, error) { return asked, nil }, func(b []byte) (bool, error) {
-		said, ok := h.said(b, kind+1, body[0])
-		h.lastSaid = said
+	h.lastRequest, h.lastResponse = asked, nil
+	err = h.conn.roundTrip(ctx, step, func() ([]byte, error) { return asked, nil }, func(b []byte) (bool, error) {
+		response, ok := h.response(b, kind+1, body[0])
+		h.lastResponse = response
 		return ok, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	said := h.lastSaid
-	if status := Status(said[1]); status != 0 {
+	response := h.lastResponse
+	if status := Status(response[1]); status != 0 {
 		// Nothing follows the console's session ID on errors (§13.18–23), and
 		// a client must not be made to believe so by random bytes.
-		if len(said) != refusal {
-			return nil, &Error{step, fmt.Errorf("%w, but in %d bytes, not %d: %w", status, len(said), refusal, ErrMalformed)}
+		if len(response) != refusal {
+			return nil, &Error{step, fmt.Errorf("%w, but in %d bytes, not %d: %w", status, len(response), refusal, ErrMalformed)}
 		}
 		return nil, &Error{step, status}
 	}
-	return said, nil
+	return response, nil
 }
 
 const refusal = 8 // bytes of an answer whose status is not 00h
 
-// said is the payload of a datagram, if it is of a kind and has a tag.
-func (h *Handshake) said(b []byte, kind PayloadType, tag byte) ([]byte, bool) {
+// response returns the payload of a datagram if it has the payload type and
+// the message tag.
+func (h *Handshake) response(b []byte, kind PayloadType, tag byte) ([]byte, bool) {
 	p, err := parsePacket(b)
 	if err != nil || p.V15 || p.Payload != kind || p.Session != 0 || p.Sequence != 0 || len(p.trailer) > 0 ||
 		len(p.body) < 2 || p.body[0] != tag {
@@ -129,14 +131,14 @@ func (h *Handshake) Open(ctx context.Context) error {
 	return h.OpenWith(ctx, h.suite)
 }
 
-// OpenWith is Open with algorithms that need be no suite's.
+// OpenWith is Open with any algorithms, even if no cipher suite combines them.
 func (h *Handshake) OpenWith(ctx context.Context, s Suite) error {
 	const step = "Open Session Request"
-	said, err := h.setup(ctx, step, PayloadOpenRequest, h.openRequest(s))
+	response, err := h.setup(ctx, step, PayloadOpenRequest, h.openRequest(s))
 	if err != nil {
 		return err
 	}
-	r := reader{b: said}
+	r := reader{b: response}
 	r.bytes(2) // tag and status
 	h.Limit = Privilege(r.u8())
 	r.u8()
@@ -182,7 +184,7 @@ func (h *Handshake) openRequest(s Suite) []byte {
 	return b
 }
 
-// Challenge sends RAKP 1, and checks that the BMC knows the password (§13.20,
+// Challenge sends RAKP 1 and checks that the BMC knows the password (§13.20,
 // §13.21).
 func (h *Handshake) Challenge(ctx context.Context) error {
 	const step = "RAKP 1"
@@ -194,18 +196,18 @@ func (h *Handshake) Challenge(ctx context.Context) error {
 	body = append(body, h.ours[:]...)
 	body = append(body, h.role(), 0, 0, byte(len(h.login.Name)))
 	body = append(body, h.login.Name...)
-	said, err := h.setup(ctx, step, PayloadRAKP1, body)
+	response, err := h.setup(ctx, step, PayloadRAKP1, body)
 	if err != nil {
 		return err
 	}
-	r := reader{b: said}
+	r := reader{b: response}
 	r.bytes(4)
 	console := r.u32()
 	h.theirs = [16]byte(r.bytes(16))
 	h.GUID = [16]byte(r.bytes(16))
 	code := r.rest()
 	kuid := padded(h.login.Password, 20)
-	want := h.rakp.sum(kuid, le32(h.Console), le32(h.ID), h.ours[:], h.theirs[:], h.GUID[:], h.whom())
+	want := h.rakp.sum(kuid, le32(h.Console), le32(h.ID), h.ours[:], h.theirs[:], h.GUID[:], h.roleAndName())
 	err = r.end()
 	switch {
 	case err != nil:
@@ -222,20 +224,21 @@ func (h *Handshake) Challenge(ctx context.Context) error {
 	return nil
 }
 
-// whom is role, length of the name, and name, as the codes are over them.
-func (h *Handshake) whom() []byte {
+// roleAndName returns the role, the length of the name and the name, as the
+// key exchange codes cover them.
+func (h *Handshake) roleAndName() []byte {
 	return append([]byte{h.role(), byte(len(h.login.Name))}, h.login.Name...)
 }
 
 func le32(n uint32) []byte { return binary.LittleEndian.AppendUint32(nil, n) }
 
-// keys makes the session's keys (§13.31, §13.32).
+// keys derives the session's keys (§13.31, §13.32).
 func (h *Handshake) keys() {
 	key := padded(h.login.Password, 20)
 	if h.login.KG != nil {
 		key = padded(string(h.login.KG), 20)
 	}
-	h.sik = h.rakp.sum(key, h.ours[:], h.theirs[:], h.whom())
+	h.sik = h.rakp.sum(key, h.ours[:], h.theirs[:], h.roleAndName())
 	h.k1 = h.rakp.sum(h.sik, constant(1))
 	h.proof = h.rakp.sum(h.sik, h.ours[:], le32(h.ID), h.GUID[:])
 	if h.rakp.hash != nil {
@@ -243,18 +246,18 @@ func (h *Handshake) keys() {
 	}
 }
 
-// Prove sends RAKP 3, and checks that the BMC has the same keys (§13.22,
+// Prove sends RAKP 3 and checks that the BMC has the same keys (§13.22,
 // §13.23).
 func (h *Handshake) Prove(ctx context.Context) (*Session, error) {
 	const step = "RAKP 3"
 	h.keys()
 	body := append([]byte{h.conn.nextTag(), 0, 0, 0}, le32(h.ID)...)
-	body = append(body, h.rakp.sum(padded(h.login.Password, 20), h.theirs[:], le32(h.Console), h.whom())...)
-	said, err := h.setup(ctx, step, PayloadRAKP3, body)
+	body = append(body, h.rakp.sum(padded(h.login.Password, 20), h.theirs[:], le32(h.Console), h.roleAndName())...)
+	response, err := h.setup(ctx, step, PayloadRAKP3, body)
 	if err != nil {
 		return nil, err
 	}
-	r := reader{b: said}
+	r := reader{b: response}
 	r.bytes(4)
 	console := r.u32()
 	code := r.rest()

@@ -9,14 +9,15 @@ import (
 	"fmt"
 )
 
-// Login15 says who opens an IPMI v1.5 session, and how.
+// Login15 holds the credentials and the parameters of an IPMI v1.5 login.
 type Login15 struct {
 	Name, Password string // of 16 bytes at most
 	Auth           AuthType
 	Role           Privilege // 0: Administrator
 }
 
-// authCode gives the AuthCode of a packet (§22.17.1); nil: none.
+// authCode returns the AuthCode of a packet (§22.17.1). A nil authCode means
+// that packets have none.
 type authCode func(session, sequence uint32, data []byte) []byte
 
 func newAuthCode(t AuthType, password string) (authCode, error) {
@@ -40,8 +41,8 @@ func newAuthCode(t AuthType, password string) (authCode, error) {
 	return nil, fmt.Errorf("ipmi: authentication type %02Xh is none of v1.5's", byte(t))
 }
 
-// Challenge15 is Get Session Challenge (§22.16): a temporary session ID and
-// what to return in Activate Session.
+// Challenge15 sends Get Session Challenge (§22.16). It returns a temporary
+// session ID and the challenge for Activate Session.
 func (c *Conn) Challenge15(ctx context.Context, l Login15) (temporary uint32, challenge [16]byte, err error) {
 	r := Request{NetFn: App, Command: 0x39, Name: "Get Session Challenge"}
 	r.Data = append([]byte{byte(l.Auth)}, padded(l.Name, 16)...)
@@ -58,7 +59,7 @@ func (c *Conn) Challenge15(ctx context.Context, l Login15) (temporary uint32, ch
 	return temporary, challenge, nil
 }
 
-// Login15 opens a v1.5 session. It is at USER level at first.
+// Login15 opens a v1.5 session. It begins at USER level.
 func (c *Conn) Login15(ctx context.Context, l Login15) (*Session, error) {
 	temporary, challenge, err := c.Challenge15(ctx, l)
 	if err != nil {
@@ -67,7 +68,7 @@ func (c *Conn) Login15(ctx context.Context, l Login15) (*Session, error) {
 	return c.Activate15(ctx, l, temporary, challenge)
 }
 
-// Activate15 is Activate Session (§22.17).
+// Activate15 sends Activate Session (§22.17).
 func (c *Conn) Activate15(ctx context.Context, l Login15, temporary uint32, challenge [16]byte) (*Session, error) {
 	if l.Role == 0 {
 		l.Role = Administrator
@@ -87,8 +88,8 @@ func (c *Conn) Activate15(ctx context.Context, l Login15, temporary uint32, chal
 	r.Data = append(r.Data, first[:]...)
 	m := c.request(r)
 	var data []byte
-	err = c.exchange(ctx, r.String(), func() ([]byte, error) {
-		body, err := c.plain(m)
+	err = c.roundTrip(ctx, r.String(), func() ([]byte, error) {
+		body, err := c.payload(m)
 		if err != nil {
 			return nil, err
 		}

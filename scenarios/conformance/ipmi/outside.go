@@ -28,8 +28,8 @@ func (c *Conn) Ask(ctx context.Context, f Framing, r Request) ([]byte, error) {
 	m := c.request(r)
 	var data []byte
 	step := r.String() + " in " + f.String()
-	err := c.exchange(ctx, step, func() ([]byte, error) {
-		body, err := c.plain(m)
+	err := c.roundTrip(ctx, step, func() ([]byte, error) {
+		body, err := c.payload(m)
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +80,7 @@ func (c *Conn) Ping(ctx context.Context) (Pong, error) {
 	tag := c.nextTag() & 0x7F // FFh would want no answer
 	ping := append(rmcp(classASF), 0, 0, 0x11, 0xBE, 0x80, tag, 0, 0)
 	var p Pong
-	err := c.exchange(ctx, "presence ping", func() ([]byte, error) { return ping, nil }, func(b []byte) (bool, error) {
+	err := c.roundTrip(ctx, "presence ping", func() ([]byte, error) { return ping, nil }, func(b []byte) (bool, error) {
 		r := reader{b: b}
 		if [4]byte(r.bytes(4)) != [4]byte(rmcp(classASF)) || binary.BigEndian.Uint32(r.bytes(4)) != enterpriseASF ||
 			r.u8() != 0x40 || r.u8() != tag {

@@ -12,10 +12,10 @@ const (
 	classACK  = 0x80 // bit
 )
 
-// rmcp is the RMCP header of a message that wants no acknowledgement.
+// rmcp returns the RMCP header of a message that requests no acknowledgement.
 func rmcp(class byte) []byte { return []byte{0x06, 0x00, 0xFF, class} }
 
-// packet is an IPMI packet as it is on the wire (§13.6).
+// packet is an IPMI packet (§13.6).
 type packet struct {
 	Header
 	code    []byte // AuthCode of v1.5; nil: none
@@ -24,8 +24,7 @@ type packet struct {
 	trailer []byte // session trailer of RMCP+; v1.5: a pad of at most one byte
 }
 
-// AppendBinary appends the packet. The length is that of body, whatever the
-// rest is.
+// AppendBinary appends the packet. Its length field is the length of body.
 func (p packet) AppendBinary(out []byte) ([]byte, error) {
 	out = append(out, rmcp(classIPMI)...)
 	if p.V15 {
@@ -59,7 +58,7 @@ func (p packet) AppendBinary(out []byte) ([]byte, error) {
 	return append(out, p.trailer...), nil
 }
 
-// parsePacket reads a packet.
+// parsePacket parses an IPMI packet.
 func parsePacket(b []byte) (packet, error) {
 	r := reader{b: b}
 	var p packet
@@ -91,7 +90,7 @@ func parsePacket(b []byte) (packet, error) {
 	return p, r.end()
 }
 
-// checksum makes the sum of b and itself zero (§13.8).
+// checksum returns the byte that makes the sum of b and itself zero (§13.8).
 func checksum(b []byte) byte {
 	var sum byte
 	for _, x := range b {
@@ -100,8 +99,8 @@ func checksum(b []byte) byte {
 	return sum
 }
 
-// message is a LAN message (§13.8), or an IPMB message, which looks the same.
-// In an answer To is the requester and From the responder.
+// message is a LAN message (§13.8), or an IPMB message, which has the same
+// form. In a response, To is the requester and From the responder.
 type message struct {
 	To, ToLUN     byte
 	NetFn         NetFn
@@ -122,7 +121,7 @@ func (m message) AppendBinary(out []byte) ([]byte, error) {
 	return append(out, checksum(out[second:])), nil
 }
 
-// parseMessage reads a message and checks its checksums.
+// parseMessage parses a message and checks its checksums.
 func parseMessage(b []byte) (message, error) {
 	const least = 7
 	if len(b) < least {
@@ -145,8 +144,8 @@ func parseMessage(b []byte) (message, error) {
 	return m, r.end()
 }
 
-// answers reports whether m is the answer to a request of ours. A bridged one
-// may have been answered in the BMC's name (§6.13.4).
+// answers reports whether m is the response to a request. The BMC may respond
+// to a bridged request on behalf of the other controller (§6.13.4).
 func (m message) answers(r message) bool {
 	return m.NetFn == r.NetFn|1 && m.Command == r.Command && m.Sequence == r.Sequence &&
 		m.To == r.From && len(m.Data) > 0

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// reader is a cursor over the bytes of a packet. It remembers its first
-// failure, and reads zeros after that.
+// reader reads the bytes of a packet in order. After its first failure it
+// returns zeros.
 type reader struct {
 	b   []byte
 	err error
@@ -28,14 +28,14 @@ func (r *reader) u8() byte    { return r.bytes(1)[0] }
 func (r *reader) u16() uint16 { return binary.LittleEndian.Uint16(r.bytes(2)) }
 func (r *reader) u32() uint32 { return binary.LittleEndian.Uint32(r.bytes(4)) }
 
-// rest is all that is left.
+// rest returns all unread bytes.
 func (r *reader) rest() []byte {
 	out := r.b
 	r.b = nil
 	return out
 }
 
-// end is the reader's failure; bytes that nobody read are one.
+// end returns the reader's failure. Unread bytes are one.
 func (r *reader) end() error {
 	if r.err == nil && len(r.b) > 0 {
 		r.err = fmt.Errorf("%w: %d bytes too many", ErrMalformed, len(r.b))

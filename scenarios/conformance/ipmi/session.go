@@ -31,17 +31,17 @@ type Session struct {
 	sums15 authCode
 }
 
-// Sequence is the session sequence number of the last packet sent.
+// Sequence returns the session sequence number of the last packet sent.
 func (s *Session) Sequence() uint32 { return s.sequence }
 
-// SetSequence makes the next packet's number n+1.
+// SetSequence sets the number of the last packet sent: the next one has n+1.
 func (s *Session) SetSequence(n uint32) { s.sequence = n }
 
-// Conn is the session's socket.
+// Conn returns the session's socket.
 func (s *Session) Conn() *Conn { return s.conn }
 
-// next is the next session sequence number. 0 marks packets outside of
-// sessions.
+// next returns the next session sequence number. It skips 0, which marks
+// packets outside of sessions.
 func (s *Session) next() uint32 {
 	if s.sequence++; s.sequence == 0 {
 		s.sequence = 1
@@ -49,8 +49,9 @@ func (s *Session) next() uint32 {
 	return s.sequence
 }
 
-// seal makes a packet of a payload.
-func (s *Session) seal(kind PayloadType, body []byte) ([]byte, error) {
+// encode returns the packet of a payload: encrypted and authenticated as the
+// session is.
+func (s *Session) encode(kind PayloadType, body []byte) ([]byte, error) {
 	if s.v15 {
 		return s.seal15(body)
 	}
@@ -75,7 +76,7 @@ func (s *Session) seal(kind PayloadType, body []byte) ([]byte, error) {
 	return p.AppendBinary(nil)
 }
 
-// encrypt makes the encrypted payload of a plain one (§13.29).
+// encrypt returns the encrypted form of a payload (§13.29).
 func (s *Session) encrypt(body []byte) ([]byte, error) {
 	plain := bytes.Clone(body)
 	pad := (aes.BlockSize - (len(plain)+1)%aes.BlockSize) % aes.BlockSize
@@ -119,8 +120,9 @@ func (s *Session) decrypt(body []byte) ([]byte, error) {
 
 const nextHeader = 0x07 // fixed value before the AuthCode (§13.6)
 
-// sign appends the session trailer: what is signed, from the authentication
-// type to the next header, is a multiple of four bytes long.
+// sign appends the session trailer. The authenticated part, from the
+// authentication type to the next header, is padded to a multiple of four
+// bytes.
 func (s *Session) sign(p packet) ([]byte, error) {
 	out, err := p.AppendBinary(nil)
 	if err != nil {
@@ -152,7 +154,8 @@ func (s *Session) verify(datagram []byte, p packet) error {
 	return nil
 }
 
-// open gives the payload of a packet of the BMC, once.
+// open returns the payload of a packet from the BMC. It refuses a sequence
+// number that it has seen or that is out of the window.
 func (s *Session) open(datagram []byte) (PayloadType, []byte, error) {
 	if s.v15 {
 		body, err := s.open15(datagram)
@@ -185,7 +188,7 @@ func (s *Session) open(datagram []byte) (PayloadType, []byte, error) {
 	return p.Payload, p.body, err
 }
 
-// window is the sliding window of the packets that came (§6.12.14).
+// window is the sliding window of received sequence numbers (§6.12.14).
 type window struct {
 	top  uint32 // highest number so far; 0: none
 	seen uint64 // bit i: top-i came
@@ -196,7 +199,7 @@ const (
 	windowBehind = 16
 )
 
-// take reports whether a number is new and near, and notes it.
+// take reports whether a number is new and within the window, and records it.
 func (w *window) take(n uint32) bool {
 	switch ahead := n - w.top; {
 	case n == 0:
@@ -216,23 +219,23 @@ func (w *window) take(n uint32) bool {
 	return true
 }
 
-// Do sends a command and gives the data after the completion code. An Error
-// with a Code comes with the data too. A repeated request has the same message
-// sequence number and another session sequence number.
+// Do sends a command and returns the data after the completion code. With an
+// Error that has a Code it returns the data, too. A repeated request has the
+// same message sequence number and another session sequence number.
 func (s *Session) Do(ctx context.Context, r Request) ([]byte, error) {
 	m := s.conn.request(r)
-	data, err := s.converse(ctx, r.String(), m, m)
+	data, err := s.roundTrip(ctx, r.String(), m, m)
 	if err != nil {
 		return nil, err
 	}
 	return result(r.String(), data)
 }
 
-// converse sends one message and waits for the answer to another, or to the
-// same.
-func (s *Session) converse(ctx context.Context, step string, send, want message) ([]byte, error) {
+// roundTrip sends one message and waits for the response to want, which may be
+// the same message.
+func (s *Session) roundTrip(ctx context.Context, step string, send, want message) ([]byte, error) {
 	var data []byte
-	err := s.conn.exchange(ctx, step, func() ([]byte, error) {
+	err := s.conn.roundTrip(ctx, step, func() ([]byte, error) {
 		return s.message(send)
 	}, func(b []byte) (bool, error) {
 		a, ok := s.answer(b)
@@ -249,16 +252,17 @@ func (s *Session) converse(ctx context.Context, step string, send, want message)
 	return data, err
 }
 
-// message makes a packet of a message.
+// message returns the packet of a message.
 func (s *Session) message(m message) ([]byte, error) {
-	body, err := s.conn.plain(m)
+	body, err := s.conn.payload(m)
 	if err != nil {
 		return nil, err
 	}
-	return s.seal(PayloadIPMI, body)
+	return s.encode(PayloadIPMI, body)
 }
 
-// answer reads a packet of the BMC. SOL payloads go to who reads the console.
+// answer parses a packet from the BMC. It stores SOL payloads for the reader
+// of the console.
 func (s *Session) answer(datagram []byte) (message, bool) {
 	kind, body, err := s.open(datagram)
 	if err == nil && kind == PayloadSOL {
@@ -276,8 +280,8 @@ func (s *Session) answer(datagram []byte) (message, bool) {
 	return a, true
 }
 
-// Raise asks for a privilege level, 0 for the present one, and gives what it
-// is then (§22.18).
+// Raise requests a privilege level, 0 for the present one, and returns the
+// resulting level (§22.18).
 func (s *Session) Raise(ctx context.Context, p Privilege) (Privilege, error) {
 	r := Request{NetFn: App, Command: 0x3B, Data: []byte{byte(p)}, Name: "Set Session Privilege Level"}
 	data, err := s.Do(ctx, r)
@@ -290,7 +294,7 @@ func (s *Session) Raise(ctx context.Context, p Privilege) (Privilege, error) {
 	return Privilege(data[0]), nil
 }
 
-// closing is the request that ends the session with an ID.
+// closing returns the Close Session request for a session ID.
 func closing(id uint32) Request {
 	return Request{NetFn: App, Command: 0x3C, Data: binary.LittleEndian.AppendUint32(nil, id), Name: "Close Session"}
 }
@@ -301,22 +305,22 @@ func (s *Session) Close(ctx context.Context) error {
 	return err
 }
 
-// AuthCapabilities asks for the authentication capabilities of a channel.
+// AuthCapabilities requests the authentication capabilities of a channel.
 func (s *Session) AuthCapabilities(ctx context.Context, channel byte, p Privilege, extended bool) (Capabilities, error) {
 	return capabilities(ctx, s.Do, channel, p, extended)
 }
 
-// CipherSuites asks for the cipher suites of a channel.
+// CipherSuites requests the cipher suites of a channel.
 func (s *Session) CipherSuites(ctx context.Context, channel byte) ([]Suite, error) {
 	return cipherSuites(ctx, s.Do, channel)
 }
 
-// SystemGUID asks for the system's GUID.
+// SystemGUID requests the system's GUID.
 func (s *Session) SystemGUID(ctx context.Context) ([16]byte, error) { return guid(ctx, s.Do) }
 
 // Bridge sends a command to a controller behind the BMC (§6.13.3, §22.7), such
-// as the one at 2Ch on channel 0, and gives its data. The answer may come as a
-// message of its own or inside that of Send Message: BMCs do both.
+// as the one at 2Ch on channel 0, and returns its data. BMCs differ: the
+// response arrives as a separate message or within that of Send Message.
 func (s *Session) Bridge(ctx context.Context, channel, address byte, r Request) ([]byte, error) {
 	const track = 0x40
 	step := fmt.Sprintf("%s for %02Xh on channel %d", r, address, channel)
@@ -332,7 +336,7 @@ func (s *Session) Bridge(ctx context.Context, channel, address byte, r Request) 
 	outer.Data = body
 	var data []byte
 	sent := false // Send Message itself succeeded
-	err = s.conn.exchange(ctx, step, func() ([]byte, error) {
+	err = s.conn.roundTrip(ctx, step, func() ([]byte, error) {
 		return s.message(outer)
 	}, func(b []byte) (bool, error) {
 		a, ok := s.answer(b)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Console is an active SOL payload (§15). Data goes in packets that are
-// acknowledged one by one, both ways.
+// Console is an active SOL payload (§15). In both directions each packet with
+// data is acknowledged before the next is sent.
 type Console struct {
 	Port              uint16 // where the BMC wants the payload to go on
 	Inbound, Outbound uint16 // the largest payloads that it takes and sends
@@ -18,8 +18,8 @@ type Console struct {
 	ours     byte   // sequence number of our last packet with data
 	theirs   byte   // of the BMC's
 	taken    int    // how much of the BMC's last packet has been read
-	unread   []byte // what came while something else was waited for
-	Ended    bool   // the BMC has said that it deactivates the payload
+	unread   []byte // received during other round trips
+	Ended    bool   // the BMC has announced that it deactivates the payload
 }
 
 // Bits of a SOL packet's operation and status (Table 15-2).
@@ -32,11 +32,12 @@ const (
 	SOLFlushOut    = 0x01
 )
 
-// ErrUnavailable says that the system takes no characters now: it is off.
+// ErrUnavailable means that the system takes no characters now, as when it is
+// off.
 var ErrUnavailable = errors.New("the console takes no characters")
 
-// Console activates SOL (§24.1), instance 1 being the first. The session must
-// be at a level that may.
+// Console activates SOL (§24.1); the first instance is 1. The session's level
+// must allow it.
 func (s *Session) Console(ctx context.Context, instance byte) (*Console, error) {
 	const (
 		authenticate = 0x40
@@ -93,7 +94,7 @@ func parseSOL(b []byte) (solPacket, error) {
 	return p, nil
 }
 
-// next is the next sequence number of a packet with data: 1 to 15.
+// next returns the next sequence number of a packet with data, 1 to 15.
 func (c *Console) next() byte {
 	if c.ours++; c.ours > 0x0F {
 		c.ours = 1
@@ -104,7 +105,7 @@ func (c *Console) next() byte {
 // Write sends characters to the system and waits until the BMC has accepted
 // them.
 func (c *Console) Write(ctx context.Context, text []byte) error {
-	const patience = 20 // packets in a row of which nothing is accepted
+	const patience = 20 // consecutive packets without an accepted character
 	most := min(int(c.Inbound)-solHeader, 0xFF)
 	for full := 0; len(text) > 0; {
 		n, err := c.send(ctx, 0, text[:min(len(text), most)])
@@ -119,7 +120,7 @@ func (c *Console) Write(ctx context.Context, text []byte) error {
 		if full++; full == patience {
 			return &Error{"SOL packet", fmt.Errorf("%w for %d packets", ErrUnavailable, full)}
 		}
-		// The BMC's buffer is full. What it prints meanwhile is kept.
+		// The BMC's buffer is full. What it prints meanwhile is stored.
 		if b, err := c.session.conn.Receive(ctx, busyWait); err == nil {
 			c.session.answer(b)
 			c.arrived()
@@ -130,23 +131,25 @@ func (c *Console) Write(ctx context.Context, text []byte) error {
 	return nil
 }
 
-// busyWait is how long a BMC that takes no characters is left alone.
+// busyWait is the pause before the next packet to a BMC that takes no
+// characters.
 const busyWait = 50 * time.Millisecond
 
-// Control sends operations, such as SOLBreak, and waits until the BMC has them.
+// Control sends operations such as SOLBreak and waits for the BMC's
+// acknowledgement.
 func (c *Console) Control(ctx context.Context, operations byte) error {
 	_, err := c.send(ctx, operations, nil)
 	return err
 }
 
-// send sends a packet until it is acknowledged, and gives how many characters
-// were accepted. A repeated packet has the same SOL number and another session
-// sequence number (§15.11).
+// send sends a packet until it is acknowledged, and returns the number of
+// accepted characters. A repeated packet has the same SOL number and another
+// session sequence number (§15.11).
 func (c *Console) send(ctx context.Context, operations byte, text []byte) (int, error) {
 	p := solPacket{sequence: c.next(), status: operations, data: text}
 	const step = "SOL packet"
 	accepted := -1
-	err := c.session.conn.exchange(ctx, step, func() ([]byte, error) {
+	err := c.session.conn.roundTrip(ctx, step, func() ([]byte, error) {
 		return c.packet(p)
 	}, func(b []byte) (bool, error) {
 		if _, ok := c.session.answer(b); ok {
@@ -174,11 +177,11 @@ func (c *Console) packet(p solPacket) ([]byte, error) {
 	if change := c.session.conn.Tamper.Message; change != nil {
 		body = change(body)
 	}
-	return c.session.seal(PayloadSOL, body)
+	return c.session.encode(PayloadSOL, body)
 }
 
-// arrived takes what came: it acknowledges packets with data, keeps what is
-// new in them, and gives them all.
+// arrived acknowledges the packets with data that have arrived, stores their
+// new characters, and returns all SOL packets.
 func (c *Console) arrived() []solPacket {
 	var all []solPacket
 	for _, body := range c.session.sol {
@@ -202,7 +205,7 @@ func (c *Console) arrived() []solPacket {
 		}
 		ack, err := c.packet(solPacket{ack: p.sequence, accepted: byte(len(p.data))})
 		if err == nil {
-			err = c.session.conn.put(ack)
+			err = c.session.conn.sendTampered(ack)
 		}
 		if err != nil {
 			c.session.conn.drop("acknowledgement: %v", err)
@@ -212,8 +215,8 @@ func (c *Console) arrived() []solPacket {
 	return all
 }
 
-// Read gives what the system has printed since the last Read; if that is
-// nothing it waits for d. ErrNoAnswer says that nothing came.
+// Read returns what the system has printed since the last Read. If that is
+// nothing, it waits for d, and returns ErrNoAnswer if nothing arrives.
 func (c *Console) Read(ctx context.Context, d time.Duration) ([]byte, error) {
 	c.arrived()
 	until := time.Now().Add(d)

@@ -74,7 +74,7 @@ func (f *fake) serial(s *fakeSession, body []byte) [][]byte {
 	answer.accepted = byte(n)
 	c.typed.Write(p.data[:n])
 	c.queue = append(c.queue, strings.ToUpper(string(p.data[:n]))...)
-	sealed, _ := s.seal(PayloadSOL, answer.bytes())
+	sealed, _ := s.encode(PayloadSOL, answer.bytes())
 	return append([][]byte{sealed}, c.show(s)...)
 }
 
@@ -87,7 +87,7 @@ func (c *fakeConsole) show(s *fakeSession) [][]byte {
 	c.number = c.number%0x0F + 1
 	var all [][]byte
 	packet := func(text []byte) {
-		b, _ := s.seal(PayloadSOL, solPacket{sequence: c.number, data: text}.bytes())
+		b, _ := s.encode(PayloadSOL, solPacket{sequence: c.number, data: text}.bytes())
 		all = append(all, b)
 	}
 	if c.grows && len(c.out) > 1 {
@@ -101,8 +101,8 @@ func (c *fakeConsole) show(s *fakeSession) [][]byte {
 func (f *fake) bridge(s *fakeSession, outer message) [][]byte {
 	inner, err := parseMessage(outer.Data[1:])
 	if err != nil || inner.To != 0x2C {
-		said, _ := f.answer(outer, []byte{0x83}).AppendBinary(nil)
-		out, _ := s.seal(PayloadIPMI, said)
+		response, _ := f.answer(outer, []byte{0x83}).AppendBinary(nil)
+		out, _ := s.encode(PayloadIPMI, response)
 		return [][]byte{out}
 	}
 	reply := message{
@@ -113,12 +113,12 @@ func (f *fake) bridge(s *fakeSession, outer message) [][]byte {
 	if f.behind {
 		data = append(data, wrapped...)
 	}
-	said, _ := f.answer(outer, data).AppendBinary(nil)
-	first, _ := s.seal(PayloadIPMI, said)
+	response, _ := f.answer(outer, data).AppendBinary(nil)
+	first, _ := s.encode(PayloadIPMI, response)
 	if f.behind {
 		return [][]byte{first}
 	}
-	second, _ := s.seal(PayloadIPMI, wrapped)
+	second, _ := s.encode(PayloadIPMI, wrapped)
 	return [][]byte{first, second}
 }
 

@@ -9,7 +9,7 @@ import (
 	"hash"
 )
 
-// Suite is a cipher suite: three algorithms by their numbers (§13.28).
+// Suite is a cipher suite: three algorithms by number (§13.28).
 type Suite struct {
 	ID        byte
 	Auth      byte // Table 13-17
@@ -34,7 +34,7 @@ const (
 	cryptAES  = 0x01
 )
 
-// Suites are the standard's cipher suites but for those with xRC4 (Table
+// Suites are the standard's cipher suites, without those that use xRC4 (Table
 // 22-20).
 var Suites = []Suite{
 	{0, authNone, integrityNone, cryptNone},
@@ -51,7 +51,7 @@ var Suites = []Suite{
 	{17, authSHA256, integritySHA256, cryptAES},
 }
 
-// suite finds a suite by its number.
+// suite returns the suite with a number.
 func suite(id byte) (Suite, error) {
 	for _, s := range Suites {
 		if s.ID == id {
@@ -61,8 +61,8 @@ func suite(id byte) (Suite, error) {
 	return Suite{}, fmt.Errorf("ipmi: cipher suite %d is none of the standard's without xRC4", id)
 }
 
-// rakp is an authentication algorithm: its hash, and how many bytes of it an
-// RAKP 4 carries (§13.28.1–3).
+// rakp is an authentication algorithm: its hash, and how many bytes of it RAKP
+// 4 contains (§13.28.1–3).
 type rakp struct {
 	hash func() hash.Hash // nil: none
 	icv  int
@@ -75,7 +75,7 @@ var rakps = map[byte]rakp{
 	authSHA256: {sha256.New, 16},
 }
 
-// sum is the code over the parts, nothing for an algorithm that has none.
+// sum returns the HMAC over the parts; nil for the algorithm none.
 func (a rakp) sum(key []byte, parts ...[]byte) []byte {
 	if a.hash == nil {
 		return nil
@@ -87,7 +87,8 @@ func (a rakp) sum(key []byte, parts ...[]byte) []byte {
 	return m.Sum(nil)
 }
 
-// constant is the 20 bytes that an additional key is made of (§13.32).
+// constant returns the 20 bytes from which an additional key is derived
+// (§13.32).
 func constant(n byte) []byte {
 	c := make([]byte, 20)
 	for i := range c {
@@ -96,12 +97,12 @@ func constant(n byte) []byte {
 	return c
 }
 
-// integrity is an integrity algorithm with its key (§13.28.4): it gives the
-// code over data. Nil is none.
+// integrity computes the integrity code over data with the session's key
+// (§13.28.4). nil means none.
 type integrity func(data []byte) []byte
 
-// newIntegrity makes the algorithm of a session. password is padded to 20
-// bytes.
+// newIntegrity returns the integrity algorithm of a session. The password is
+// padded to 20 bytes.
 func newIntegrity(algorithm byte, k1, password []byte) integrity {
 	keyed := func(h func() hash.Hash, size int) integrity {
 		return func(data []byte) []byte {
@@ -129,7 +130,7 @@ func newIntegrity(algorithm byte, k1, password []byte) integrity {
 	return nil
 }
 
-// padded is a password or name, filled with zeros to n bytes and cut there.
+// padded returns a password or name, padded with zeros or cut to n bytes.
 func padded(s string, n int) []byte {
 	b := make([]byte, n)
 	copy(b, s)

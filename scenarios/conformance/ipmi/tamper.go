@@ -1,23 +1,23 @@
 package ipmi
 
-// Tamper spoils packets on their way out, at the layer where each mistake
-// belongs: what is outside of a layer is made after it, so that a wrong session
-// ID still has a right integrity code. A nil field changes nothing.
+// Tamper corrupts outgoing packets at one layer. The layers around it are
+// computed after the change: a wrong session ID still has a valid integrity
+// code. A nil field changes nothing.
 type Tamper struct {
-	// Message changes a payload before it is encrypted: its checksums, its
-	// sequence number.
+	// Message changes a payload before it is encrypted, such as its checksums
+	// or its sequence number.
 	Message func([]byte) []byte
-	// Padding changes what is about to be encrypted: payload, pad, pad length.
-	// It must stay a multiple of 16 bytes to be decrypted at all.
+	// Padding changes the bytes that are encrypted: payload, pad, pad length.
+	// Their number must stay a multiple of 16.
 	Padding func([]byte) []byte
 	// Header changes the session header.
 	Header func(*Header)
-	// Wire takes the finished packet and gives what to send: nothing, a
+	// Wire gets the finished packet and returns the datagrams to send: none, a
 	// damaged one, several, an old one.
 	Wire func([]byte) [][]byte
 }
 
-// Header is a session header: RMCP+ (§13.6), or IPMI v1.5 where V15 is set.
+// Header is a session header of RMCP+ (§13.6), or of IPMI v1.5 if V15 is set.
 type Header struct {
 	Payload       PayloadType // RMCP+ only
 	Encrypted     bool        // likewise
@@ -44,7 +44,7 @@ const (
 	PayloadRAKP4        PayloadType = 0x15
 )
 
-// AuthType is an authentication type of IPMI v1.5 (§22.13). 06h in its place
+// AuthType is an authentication type of IPMI v1.5 (§22.13). The value 06h
 // marks an RMCP+ packet.
 type AuthType byte
 

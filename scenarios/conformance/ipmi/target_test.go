@@ -24,7 +24,7 @@ func TestTarget(t *testing.T) {
 	}
 	for _, r := range Run(t.Context(), Target{
 		Address: *targetFlag, Admin: account(*adminFlag), Operator: account(*operatorFlag), User: account(*userFlag),
-		Patient: *patientFlag, Insecure: *insecureFlag,
+		IncludeSlow: *patientFlag, Insecure: *insecureFlag,
 	}, Checks()) {
 		t.Logf("%-5s %s (%s, %s) %s %s", r.Verdict, r.Name, r.Title, r.Reference, r.Took, r.Detail)
 		if r.Verdict == Fail {
