@@ -26,8 +26,8 @@ At the beginning of a line on a terminal, ~. leaves, ~B sends a break, ~~ types 
 ~ and ~? shows this list. Input from a pipe is typed unchanged; labctl ends when the
 input has ended and the host has answered.`,
 		Example: `  labctl console node-0
-  labctl console node-0 </dev/null          # what it has shown last
-  labctl console node-0 --until 'login: '    # until it has shown that
+  labctl console node-0 </dev/null          # its latest output
+  labctl console node-0 --until 'login: '    # until it has printed that
   printf 'root\n' | labctl console node-0`,
 		ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {

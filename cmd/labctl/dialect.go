@@ -10,15 +10,16 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 )
 
-// newDialect tells of the dialects that there are.
+// newDialect makes the command that shows the built-in dialects.
 func newDialect(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dialect",
-		Short: "Vendors' BMCs: what they are called, where they have what, what they refuse",
-		Long: `Vendors' BMCs: what they are called, where they have what, what they refuse.
+		Short: "Show how vendors' BMCs differ from the Redfish standard",
+		Long: `Show how vendors' BMCs differ from the Redfish standard: identifiers, URIs, OEM
+resources, rejected requests.
 
-A dialect of your own is a file beside your profiles, dialects/NAME.yaml, which
-says how the BMC differs from a built-in one:
+To add a dialect, write a file dialects/NAME.yaml beside your profiles. It has the
+differences of the BMC from a built-in dialect:
 
   name: acme
   base: generic
@@ -33,7 +34,7 @@ says how the BMC differs from a built-in one:
     transforms: [{resourceType: ComputerSystem, remove: [HostName], set: [{path: Oem/Acme/Mode, value: Normal}]}]
     hidden: [/redfish/v1/TelemetryService]
 
-dialect show NAME -o yaml prints all fields that are set, by their names.`,
+labctl dialect show NAME -o yaml prints a built-in dialect in this form.`,
 		Example: "  labctl dialect ls\n  labctl dialect show generic -o yaml",
 	}
 	c.AddCommand(&cobra.Command{
@@ -51,7 +52,7 @@ dialect show NAME -o yaml prints all fields that are set, by their names.`,
 				Differs string `json:"differs"`
 			}
 			all := []line{}
-			rows := [][]string{{"DIALECT", "VENDOR", "PRODUCT", "REDFISH", "SYSTEM", "MANAGER", "CHASSIS", "NOT AS THE STANDARD HAS IT"}}
+			rows := [][]string{{"DIALECT", "VENDOR", "PRODUCT", "REDFISH", "SYSTEM", "MANAGER", "CHASSIS", "DIFFERENCES"}}
 			for _, name := range lab.Dialects() {
 				r := lab.Dialect(name)
 				l := line{r.Name, r.Vendor, r.Product, r.RedfishVersion, r.SystemID, r.ManagerID, r.ChassisID, differs(r)}
@@ -61,7 +62,7 @@ dialect show NAME -o yaml prints all fields that are set, by their names.`,
 			return o.output.print(c.OutOrStdout(), all, rows)
 		},
 	}, &cobra.Command{
-		Use: "show NAME", Short: "Show all of a dialect", Args: arguments("NAME"),
+		Use: "show NAME", Short: "Show a dialect in full", Args: arguments("NAME"),
 		Example: "  labctl dialect show generic -o yaml",
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return lab.Dialects(), cobra.ShellCompDirectiveNoFileComp
@@ -77,19 +78,24 @@ dialect show NAME -o yaml prints all fields that are set, by their names.`,
 	return c
 }
 
-// differs counts what a dialect has otherwise.
+// differs counts the differences of a dialect from the standard.
 func differs(r *dialect.Record) string {
 	var out []string
 	for _, x := range []struct {
 		n    int
-		what string
+		one  string
+		many string
 	}{
-		{len(r.Presentation.URIMappings), "addresses"}, {len(r.Presentation.Transforms), "shapes"}, {len(r.Presentation.RejectRules), "refusals"}, {len(r.Presentation.Hidden), "absent"},
-		{len(r.OEM.Resources), "resources of its own"}, {len(r.OEM.Actions), "actions of its own"}, {len(r.OEM.WritableProperties), "properties of its own"},
-		{r.Hooks(), "hooks"},
+		{len(r.Presentation.URIMappings), "URI mapping", "URI mappings"}, {len(r.Presentation.Transforms), "transform", "transforms"},
+		{len(r.Presentation.RejectRules), "reject rule", "reject rules"}, {len(r.Presentation.Hidden), "hidden resource", "hidden resources"},
+		{len(r.OEM.Resources), "OEM resource", "OEM resources"}, {len(r.OEM.Actions), "OEM action", "OEM actions"},
+		{len(r.OEM.WritableProperties), "writable OEM property", "writable OEM properties"}, {r.Hooks(), "hook", "hooks"},
 	} {
-		if x.n > 0 {
-			out = append(out, fmt.Sprintf("%d %s", x.n, x.what))
+		switch {
+		case x.n == 1:
+			out = append(out, "1 "+x.one)
+		case x.n > 1:
+			out = append(out, fmt.Sprintf("%d %s", x.n, x.many))
 		}
 	}
 	if len(out) == 0 {
@@ -98,24 +104,24 @@ func differs(r *dialect.Record) string {
 	return strings.Join(out, ", ")
 }
 
-// dialectRows are a dialect for people.
+// dialectRows returns a dialect as a table.
 func dialectRows(r *dialect.Record) [][]string {
 	rows := [][]string{
 		{"DIALECT", r.Name}, {"vendor", r.Vendor}, {"product", r.Product}, {"Redfish", r.RedfishVersion},
 		{"system", "/redfish/v1/Systems/" + r.SystemID}, {"manager", "/redfish/v1/Managers/" + r.ManagerID}, {"chassis", "/redfish/v1/Chassis/" + r.ChassisID},
-		{"reset types", texts(r.ResetTypes)}, {"boot targets", texts(r.BootTargets)}, {"a redundant reset", string(r.RedundantReset)},
+		{"reset types", texts(r.ResetTypes)}, {"boot targets", texts(r.BootTargets)}, {"redundant reset", string(r.RedundantReset)},
 	}
 	for _, s := range r.BMC.Slots {
 		rows = append(rows, []string{"virtual media", fmt.Sprintf("%s (%s): %s", s.ID, s.Name, strings.Join(s.Types, ", "))})
 	}
-	rows = append(rows, []string{"sessions", fmt.Sprintf("%d, for %v", r.BMC.Sessions, r.BMC.SessionTimeout)},
+	rows = append(rows, []string{"sessions", fmt.Sprintf("%d, time-out %v", r.BMC.Sessions, r.BMC.SessionTimeout)},
 		[]string{"accounts", fmt.Sprintf("%d, locked after %d failures for %v", r.BMC.Accounts.Most, r.BMC.Accounts.Policy.LockoutThreshold, r.BMC.Accounts.Policy.LockoutDuration)},
-		[]string{"logs", r.Logs.System + " of the system, " + r.Logs.Manager + " of the manager"})
+		[]string{"logs", r.Logs.System + " (system), " + r.Logs.Manager + " (manager)"})
 	if e := r.Protocol.ETags; len(e.IfMatchRequired) > 0 || e.Format != "" || e.Comparison != "" {
-		rows = append(rows, []string{"ETags", strings.TrimSpace(fmt.Sprintf("%s %s required of %s", e.Format, e.Comparison, or(strings.Join(e.IfMatchRequired, ", "), "nothing")))})
+		rows = append(rows, []string{"ETags", strings.TrimSpace(fmt.Sprintf("%s %s If-Match required for %s", e.Format, e.Comparison, or(strings.Join(e.IfMatchRequired, ", "), "nothing")))})
 	}
 	for _, m := range r.Presentation.URIMappings {
-		rows = append(rows, []string{"moved", m.From + " is " + m.To})
+		rows = append(rows, []string{"URI mapping", m.From + " -> " + m.To})
 	}
 	for _, s := range r.Presentation.Transforms {
 		var what []string
@@ -123,25 +129,27 @@ func dialectRows(r *dialect.Record) [][]string {
 			what = append(what, d.Path)
 		}
 		for _, d := range s.Remove {
-			what = append(what, "no "+d)
+			what = append(what, "without "+d)
 		}
-		rows = append(rows, []string{"shape of " + s.ResourceType, strings.Join(what, ", ")})
+		rows = append(rows, []string{"transform " + s.ResourceType, strings.Join(what, ", ")})
 	}
 	for _, u := range r.Presentation.RejectRules {
-		rows = append(rows, []string{"refuses", strings.Join(strings.Fields(fmt.Sprintf("%s %s %s: %s", u.ResourceType, u.Method, u.While, u.Message.Text)), " ")})
+		on := strings.Join(strings.Fields(fmt.Sprintf("%s %s %s", u.Method, u.ResourceType, u.While)), " ")
+		rows = append(rows, []string{"reject rule", on + ": " + u.Message.Text})
 	}
 	for _, s := range r.Presentation.Hidden {
-		rows = append(rows, []string{"has no", s})
+		rows = append(rows, []string{"hidden", s})
 	}
 	for _, x := range r.OEM.Resources {
-		rows = append(rows, []string{"has", x.URI})
+		rows = append(rows, []string{"OEM resource", x.URI})
 	}
 	for _, a := range r.OEM.Actions {
-		rows = append(rows, []string{"does", a.Name})
+		rows = append(rows, []string{"OEM action", a.Name})
 	}
 	return rows
 }
 
+// texts joins values with commas.
 func texts[T ~string](all []T) string {
 	var out []string
 	for _, t := range all {

@@ -77,7 +77,7 @@ func newImageBuild(o *options) *cobra.Command {
 	f.StringVar(&b.profile, "profile", "generic", "server model of --component")
 	f.StringVar(&b.component, "component", "", "component that the image is for: BIOS, BMC, NIC.1 …; sets kind, vendor and model")
 	f.StringVar((*string)(&b.head.Kind), "kind", "", "kind of component: "+fmt.Sprint(firmware.Kinds))
-	f.StringVar(&b.head.Vendor, "vendor", "", "vendor of the component, who signs the image")
+	f.StringVar(&b.head.Vendor, "vendor", "", "vendor of the component; the image is signed with this vendor's key")
 	f.StringVar(&b.head.Model, "model", "", "model of the component")
 	f.StringVar(&b.head.Version, "version", "", "version of the firmware (required)")
 	f.StringVar(&b.head.Lowest, "lowest", "", "lowest version that a component with this firmware accepts afterwards")

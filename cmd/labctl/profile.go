@@ -20,27 +20,27 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
-// newProfile tells of the server models that there are.
+// newProfile makes the command that shows the server models.
 func newProfile(o *options) *cobra.Command {
 	var at string
 	c := &cobra.Command{
 		Use:   "profile",
-		Short: "Server models: what hardware there is, and how its BMC speaks",
-		Long: `Server models: what hardware there is, and how its BMC speaks.
+		Short: "Show server models: hardware, firmware and the dialect of the BMC",
+		Long: `Show server models: hardware, firmware and the dialect of the BMC.
 
-There are built-in ones, those of the lab, and those of a folder (--profiles):
+Models are built in, part of the lab, or in a folder (--profiles):
 
-  profiles/NAME.yaml     hardware, firmware, timings; dialect: NAME
-  registries/NAME.yaml   BIOS settings, where the profile names it
-  dialects/NAME.yaml     a BMC that differs from a built-in dialect
+  profiles/NAME.yaml     hardware, firmware, timings, and the name of the dialect
+  registries/NAME.yaml   BIOS settings, if the profile names a registry
+  dialects/NAME.yaml     differences of the BMC from a built-in dialect
 
-labctl record makes all three of a BMC. To write them by hand, begin with what
-profile show NAME -o yaml and dialect show NAME -o yaml print.`,
+labctl record makes all three from a BMC. To write them by hand, begin with the
+output of labctl profile show NAME -o yaml and labctl dialect show NAME -o yaml.`,
 		Example: `  labctl profile ls
   labctl profile show raid -o yaml
   labctl profile ls --profiles ./models`,
 	}
-	c.PersistentFlags().StringVar(&at, "profiles", "", "folder, or profile, whose models are shown, too")
+	c.PersistentFlags().StringVar(&at, "profiles", "", "folder with further models, or a profile")
 	must(c.MarkPersistentFlagDirname("profiles"))
 	complete := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		names, _, err := models(o, at)
@@ -71,7 +71,7 @@ profile show NAME -o yaml and dialect show NAME -o yaml print.`,
 			return o.output.print(c.OutOrStdout(), all, rows)
 		},
 	}, &cobra.Command{
-		Use: "show NAME", Short: "Show all of a server model", Args: arguments("NAME"), ValidArgsFunction: complete,
+		Use: "show NAME", Short: "Show a server model in full", Args: arguments("NAME"), ValidArgsFunction: complete,
 		Example: "  labctl profile show raid\n  labctl profile show raid -o yaml > mine.yaml",
 		RunE: func(c *cobra.Command, args []string) error {
 			_, from, err := models(o, at)
@@ -91,11 +91,11 @@ profile show NAME -o yaml and dialect show NAME -o yaml print.`,
 	return c
 }
 
-// models are the names of the models that there are, and where they are.
+// models returns the names of all models and the file system to read them from.
 func models(o *options, at string) ([]string, fs.FS, error) {
 	names, from := world.Profiles(), lab.Models(o.state)
-	if own, err := fs.ReadDir(os.DirFS(o.state), "models/profiles"); err == nil {
-		for _, e := range own {
+	if stored, err := fs.ReadDir(os.DirFS(o.state), "models/profiles"); err == nil {
+		for _, e := range stored {
 			names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
 		}
 	}

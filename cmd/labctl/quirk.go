@@ -11,27 +11,27 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 )
 
-// newQuirk tells of the quirks that there are; fault quirk switches them.
+// newQuirk makes the command that shows the built-in quirks.
 func newQuirk(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "quirk",
-		Short: "What real BMCs do wrong, as switches",
+		Short: "Show the known defects of real BMCs, which labctl fault quirk switches on",
 		Example: `  labctl quirk ls
   labctl quirk show power-settle-409
   labctl fault quirk add node-0 power-settle-409 for=30s`,
 	}
 	c.AddCommand(&cobra.Command{
-		Use: "ls", Short: "List the quirks that there are", Args: cobra.NoArgs,
+		Use: "ls", Short: "List the quirks", Args: cobra.NoArgs,
 		Example: "  labctl quirk ls -o json",
 		RunE: func(c *cobra.Command, _ []string) error {
-			rows := [][]string{{"QUIRK", "SEEN ON", "A CLIENT SEES THAT"}}
+			rows := [][]string{{"QUIRK", "SEEN ON", "BEHAVIOR"}}
 			for _, q := range quirk.All {
 				rows = append(rows, []string{q.ID, q.Seen, q.Does})
 			}
 			return o.output.print(c.OutOrStdout(), quirk.All, rows)
 		},
 	}, &cobra.Command{
-		Use: "show QUIRK", Short: "Tell what a quirk is, where it was seen and how one knows", Args: cobra.ExactArgs(1),
+		Use: "show QUIRK", Short: "Show a quirk: behavior, BMCs, sources, parameters", Args: cobra.ExactArgs(1),
 		Example:           "  labctl quirk show etag-required",
 		ValidArgsFunction: completeQuirks,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -39,7 +39,7 @@ func newQuirk(o *options) *cobra.Command {
 			if !ok {
 				return &usageError{fmt.Errorf("there is no quirk %q: see labctl quirk ls", args[0])}
 			}
-			rows := [][]string{{"QUIRK", q.ID}, {"does", q.Does}, {"seen on", q.Seen}}
+			rows := [][]string{{"QUIRK", q.ID}, {"behavior", q.Does}, {"seen on", q.Seen}}
 			for _, s := range q.Source {
 				rows = append(rows, []string{"source", s})
 			}
@@ -60,16 +60,17 @@ func completeQuirks(*cobra.Command, []string, string) ([]string, cobra.ShellComp
 	return ids, cobra.ShellCompDirectiveNoFileComp
 }
 
-// newFaultQuirk switches quirks of hosts.
+// newFaultQuirk makes the command that switches the quirks of hosts.
 func newFaultQuirk(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "quirk",
-		Short: "Switch what a BMC does wrong, as real ones do",
+		Short: "Switch quirks of a BMC on and off",
 		Example: `  labctl fault quirk add node-0 power-settle-409 for=30s
   labctl fault quirk ls node-0
   labctl fault quirk rm node-0 power-settle-409`,
 	}
-	// change gives the host other quirks and shows them.
+	// change sets the host's quirks to what to returns, and shows them. A nil to
+	// only shows them.
 	change := func(c *cobra.Command, host string, to func([]quirk.Setting) ([]quirk.Setting, error)) error {
 		lab := control.NewClient(o.state)
 		all, err := lab.Quirks(c.Context(), host)
@@ -84,7 +85,7 @@ func newFaultQuirk(o *options) *cobra.Command {
 				return err
 			}
 		}
-		rows := [][]string{{"QUIRK", "A CLIENT SEES THAT"}}
+		rows := [][]string{{"QUIRK", "BEHAVIOR"}}
 		for _, s := range all {
 			q, _ := quirk.Find(s.ID)
 			rows = append(rows, []string{s.String(), q.Does})
@@ -92,7 +93,7 @@ func newFaultQuirk(o *options) *cobra.Command {
 		return o.output.print(c.OutOrStdout(), all, rows)
 	}
 	c.AddCommand(&cobra.Command{
-		Use: "add HOST QUIRK [NAME=VALUE]...", Short: "Switch a quirk on, or give it other parameters", Args: cobra.MinimumNArgs(2),
+		Use: "add HOST QUIRK [NAME=VALUE]...", Short: "Switch a quirk on, or change its parameters", Args: cobra.MinimumNArgs(2),
 		Example: "  labctl fault quirk add node-0 session-limit most=2",
 		RunE: func(c *cobra.Command, args []string) error {
 			return change(c, args[0], func(all []quirk.Setting) ([]quirk.Setting, error) {
