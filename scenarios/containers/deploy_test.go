@@ -192,7 +192,7 @@ func (d deployment) mustComplete(what string) {
 // TestDisruptedDeploymentCompletesOnce disrupts a deployment in the middle, by one
 // kind of failure after the other.
 func TestDisruptedDeploymentCompletesOnce(t *testing.T) {
-	troubles := []struct {
+	disruptions := []struct {
 		name       string
 		begin, end func(*deployedLab)
 		blind      bool // the host cannot be read meanwhile
@@ -204,11 +204,11 @@ func TestDisruptedDeploymentCompletesOnce(t *testing.T) {
 		{name: "controller paused", begin: func(s *deployedLab) { s.control.pause() }, end: func(s *deployedLab) { s.control.unpause() }},
 		{name: "API killed", begin: func(s *deployedLab) { s.api.kill() }, end: func(s *deployedLab) { s.api.start() }, blind: true},
 	}
-	s := startLab(t, len(troubles)+1)
+	s := startLab(t, len(disruptions)+1)
 	quiet := time.Now()
 	s.begin("node-0").mustComplete("nothing")
 	t.Logf("undisturbed: %s", time.Since(quiet).Round(time.Second))
-	for i, tt := range troubles {
+	for i, tt := range disruptions {
 		d := s.begin(fmt.Sprintf("node-%d", i+1))
 		tt.begin(s)
 		s.sleep(disruption)

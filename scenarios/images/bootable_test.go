@@ -195,10 +195,10 @@ func FuzzBootable(f *testing.F) {
 	f.Add(small, true)
 	f.Add(build(f)[:sectorSize], false)
 	f.Add([]byte{}, false)
-	f.Fuzz(func(t *testing.T, disk []byte, mend bool) {
-		if mend && len(disk) >= 2*sectorSize {
+	f.Fuzz(func(t *testing.T, disk []byte, fix bool) {
+		if fix && len(disk) >= 2*sectorSize {
 			disk = slices.Clone(disk)
-			mendChecksums(disk)
+			fixChecksums(disk)
 		}
 		what, ok, err := Bootable(bytes.NewReader(disk), int64(len(disk)))
 		if err != nil {
@@ -210,9 +210,9 @@ func FuzzBootable(f *testing.F) {
 	})
 }
 
-// mendChecksums computes the checksums of a primary header and of the entries that
+// fixChecksums computes the checksums of a primary header and of the entries that
 // it names, if they are on the disk.
-func mendChecksums(disk []byte) {
+func fixChecksums(disk []byte) {
 	le := binary.LittleEndian
 	h := disk[sectorSize : 2*sectorSize]
 	copy(h, gptSignature)

@@ -28,11 +28,20 @@ type Finding struct {
 // String is the finding as compilers print them.
 func (f Finding) String() string { return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Text) }
 
-// Check judges every Go file of a module, whose root tree is. It skips what
-// the go command skips: testdata, and names that begin with a dot or an
-// underscore.
+// Check compares every Go file of a module with the table. It skips what the go
+// command skips: testdata, and names that begin with a dot or an underscore.
 func Check(tree fs.FS) ([]Finding, error) {
 	var found []Finding
+	err := eachGoFile(tree, func(name string, src []byte) error {
+		found = append(found, checkFile(name, src)...)
+		return nil
+	})
+	return found, err
+}
+
+// eachGoFile calls do with the name and the source of every Go file of a module,
+// but for those that the go command skips.
+func eachGoFile(tree fs.FS, do func(name string, src []byte) error) error {
 	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		switch base := d.Name(); {
 		case err != nil:
@@ -49,16 +58,15 @@ func Check(tree fs.FS) ([]Finding, error) {
 		if err != nil {
 			return err
 		}
-		found = append(found, checkFile(name, src)...)
-		return nil
+		return do(name, src)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("layering: %w", err)
+		return fmt.Errorf("layering: %w", err)
 	}
-	return found, nil
+	return nil
 }
 
-// file is one Go file under judgement.
+// file is one Go file that is checked.
 type file struct {
 	name  string // from the root of the module
 	pkg   string // the package that it belongs to, likewise

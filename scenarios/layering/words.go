@@ -91,30 +91,12 @@ func (w Word) String() string {
 // module declare. It skips what Check skips.
 func CheckWords(tree fs.FS) ([]Word, error) {
 	var found []Word
-	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
-		switch base := d.Name(); {
-		case err != nil:
-			return err
-		case name != "." && (base[0] == '.' || base[0] == '_' || base == "testdata"):
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		case d.IsDir() || path.Ext(name) != ".go":
-			return nil
-		}
-		src, err := fs.ReadFile(tree, name)
-		if err != nil {
-			return err
-		}
+	err := eachGoFile(tree, func(name string, src []byte) error {
 		in, err := wordsIn(name, src)
 		found = append(found, in...)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("layering: %w", err)
-	}
-	return found, nil
+	return found, err
 }
 
 // wordsIn finds the private words of one file.

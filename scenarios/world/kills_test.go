@@ -126,7 +126,7 @@ func runSeeds(t *testing.T, first, end uint64) {
 	for i := range w.Hosts() {
 		b.names = append(b.names, fmt.Sprintf("host-%02d", i))
 	}
-	m.take(t, w, b.names)
+	m.wrapClients(t, w, b.names)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- m.run(ctx) }()
@@ -332,7 +332,7 @@ func (b *batch) look(what string) stage {
 			b.uids[name] = h.UID
 		}
 		o := outcome{Disks: b.disks(server, b.uids[name]), Server: b.server(server)}
-		o.Downloads, o.Jobs = b.killer.done(name)
+		o.Downloads, o.Jobs = b.killer.takeCounts(name)
 		if h := all[name]; h != nil {
 			o.Status, o.Hardware = &h.Status, b.hardware(name)
 		} else {

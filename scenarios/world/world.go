@@ -145,11 +145,11 @@ func (w *World) startLab(ctx context.Context) error {
 		origin = last
 	}
 	definition := w.cfg.Settings.Definition()
-	factor, hurry, err := definition.Speed.Factor()
+	factor, maxSpeed, err := definition.Speed.Factor()
 	if err != nil {
 		return err
 	}
-	if w.clock = clock.NewScaled(origin, factor); hurry {
+	if w.clock = clock.NewScaled(origin, factor); maxSpeed {
 		w.clock = clock.NewJumping(origin)
 	}
 	w.agents = newAgents(w.clock, w.cfg.Log, filepath.Join(w.cfg.Dir, networkBootDir))

@@ -32,9 +32,9 @@ type killer struct {
 	dead bool
 	// restarted is closed when there are controllers again.
 	restarted chan struct{}
-	calm      bool                 // no kills: the points of a life are counted
+	counting  bool                 // no kills: the points of a life are counted
 	plans     map[string]*killPlan // by the names of object and server, and by BMC address
-	each      []*killPlan          // in the order of the servers
+	byServer  []*killPlan          // in the order of the servers
 	kills     int
 }
 
@@ -44,8 +44,8 @@ type killPlan struct {
 	way            int
 	points         int    // of this way, so far
 	duringDownload bool   // they are killed in the middle of the image, too
-	calm           [2]int // of each way, without a death
-	due            []int  // points at which they are killed, the next first
+	baseline       [2]int // of each way, without a death
+	killPoints     []int  // points at which they are killed, the next first
 
 	images int                        // downloads
 	jobs   map[string]map[string]bool // IDs of those that the agent has begun, by kind
@@ -59,8 +59,8 @@ func newKiller() *killer {
 	return &killer{killed: make(chan struct{}, 1), plans: map[string]*killPlan{}}
 }
 
-// take wraps the clients of a world that has no controllers yet.
-func (m *killer) take(t *testing.T, w *World, objects []string) {
+// wrapClients wraps the clients of a world that has no controllers yet.
+func (m *killer) wrapClients(t *testing.T, w *World, objects []string) {
 	t.Helper()
 	m.world = w
 	for i, h := range w.Hosts() {
@@ -69,7 +69,7 @@ func (m *killer) take(t *testing.T, w *World, objects []string) {
 			t.Fatal(err)
 		}
 		f := &killPlan{object: objects[i], jobs: map[string]map[string]bool{}}
-		m.each = append(m.each, f)
+		m.byServer = append(m.byServer, f)
 		for _, name := range []string{objects[i], h.Name, address.Host} {
 			m.plans[name] = f
 		}
@@ -88,10 +88,10 @@ func (m *killer) run(ctx context.Context) error {
 		m.mu.Lock()
 		m.dead = false
 		m.mu.Unlock()
-		if err := m.world.StartControllers(ctx); err != nil && !m.isDead() {
+		if err := m.world.StartControllers(ctx); err != nil && !m.controllersDead() {
 			return err
 		}
-		m.up()
+		m.signalRestart()
 		select {
 		case <-ctx.Done():
 			return nil
@@ -101,8 +101,8 @@ func (m *killer) run(ctx context.Context) error {
 	}
 }
 
-// up closes restarted, unless the new controllers have been killed already.
-func (m *killer) up() {
+// signalRestart closes restarted, unless the new controllers have been killed already.
+func (m *killer) signalRestart() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.restarted != nil && !m.dead {
@@ -111,7 +111,7 @@ func (m *killer) up() {
 	}
 }
 
-func (m *killer) isDead() bool {
+func (m *killer) controllersDead() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.dead
@@ -123,20 +123,20 @@ func (m *killer) isDead() bool {
 func (m *killer) begin(way int, seeds []uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for i, f := range m.each {
-		f.way, f.points, f.due = way, 0, nil
+	for i, f := range m.byServer {
+		f.way, f.points, f.killPoints = way, 0, nil
 		if seeds == nil {
-			f.calm[way] = 0
+			f.baseline[way] = 0
 			continue
 		}
 		chance := rand.New(rand.NewPCG(seeds[i], uint64(way)))
 		for range 1 + chance.IntN(maxKills) {
-			f.due = append(f.due, 1+chance.IntN(f.calm[way]))
+			f.killPoints = append(f.killPoints, 1+chance.IntN(f.baseline[way]))
 		}
-		slices.Sort(f.due)
+		slices.Sort(f.killPoints)
 		f.duringDownload = seeds[i]%4 == 0 && way == 0
 	}
-	m.calm = seeds == nil
+	m.counting = seeds == nil
 }
 
 const maxKills = 5
@@ -160,13 +160,13 @@ func (m *killer) step(f *killPlan) error {
 		return nil
 	}
 	f.points++
-	if m.calm {
-		f.calm[f.way] = f.points
+	if m.counting {
+		f.baseline[f.way] = f.points
 	}
-	if len(f.due) == 0 || f.points < f.due[0] {
+	if len(f.killPoints) == 0 || f.points < f.killPoints[0] {
 		return nil
 	}
-	f.due = f.due[1:]
+	f.killPoints = f.killPoints[1:]
 	return m.kill()
 }
 
@@ -181,9 +181,9 @@ func (m *killer) kill() error {
 	return errKilled
 }
 
-// around makes a call between two points: the controllers may be killed before the call,
+// call makes a call between two points: the controllers may be killed before the call,
 // or after it but before they get its result.
-func (m *killer) around(f *killPlan, call func() error) error {
+func (m *killer) call(f *killPlan, call func() error) error {
 	if err := m.step(f); err != nil {
 		return err
 	}
@@ -194,8 +194,8 @@ func (m *killer) around(f *killPlan, call func() error) error {
 	return err
 }
 
-// of returns the plan of the host whose name is in a text.
-func (m *killer) of(text []byte) *killPlan {
+// planIn returns the plan planIn the host whose name is in a text.
+func (m *killer) planIn(text []byte) *killPlan {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.plans[string(objectName.Find(text))]
@@ -203,8 +203,8 @@ func (m *killer) of(text []byte) *killPlan {
 
 var objectName = regexp.MustCompile(`host-[0-9]{2}`)
 
-// begun records a job that an agent has begun.
-func (m *killer) begun(f *killPlan, kind, id string) {
+// recordJob records a job that an agent has recordJob.
+func (m *killer) recordJob(f *killPlan, kind, id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if f.jobs[kind] == nil {
@@ -213,9 +213,9 @@ func (m *killer) begun(f *killPlan, kind, id string) {
 	f.jobs[kind][id] = true
 }
 
-// done returns the number of downloads of the image for a host, and of its jobs by kind,
+// takeCounts returns the number of downloads of the image for a host, and of its jobs by kind,
 // since the last call.
-func (m *killer) done(object string) (downloads int, jobs map[string]int) {
+func (m *killer) takeCounts(object string) (downloads int, jobs map[string]int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f := m.plans[object]
@@ -233,16 +233,16 @@ func (m *killer) api(next http.RoundTripper) http.RoundTripper {
 		if req.Method == http.MethodGet {
 			return next.RoundTrip(req)
 		}
-		f := m.of([]byte(req.URL.Path))
+		f := m.planIn([]byte(req.URL.Path))
 		if f == nil && req.Body != nil { // a creation: the name is in the body
 			b, err := io.ReadAll(req.Body)
 			req.Body.Close()
 			if err != nil {
 				return nil, err
 			}
-			f, req.Body = m.of(b), io.NopCloser(bytes.NewReader(b))
+			f, req.Body = m.planIn(b), io.NopCloser(bytes.NewReader(b))
 		}
-		err = m.around(f, func() error {
+		err = m.call(f, func() error {
 			resp, err = next.RoundTrip(req)
 			return err
 		})
@@ -261,8 +261,8 @@ func (m *killer) bmc(open bmc.Open) bmc.Open {
 		if err != nil {
 			return nil, err
 		}
-		mortal := killingClient{Client: client, m: m, f: m.named(c.Address.Host)}
-		more, can := client.(capable)
+		mortal := killingClient{Client: client, m: m, f: m.planOf(c.Address.Host)}
+		more, can := client.(fullClient)
 		if !can {
 			return mortal, nil
 		}
@@ -276,14 +276,14 @@ func (m *killer) bmc(open bmc.Open) bmc.Open {
 	}
 }
 
-func (m *killer) named(name string) *killPlan {
+func (m *killer) planOf(name string) *killPlan {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.plans[name]
 }
 
-// capable is a client with all optional interfaces.
-type capable interface {
+// fullClient is a client with all optional interfaces.
+type fullClient interface {
 	bmc.Setup
 	bmc.Updater
 	bmc.Storer
@@ -297,26 +297,26 @@ type killingClient struct {
 }
 
 func (c killingClient) SetPower(ctx context.Context, a bmc.PowerAction) error {
-	return c.m.around(c.f, func() error { return c.Client.SetPower(ctx, a) })
+	return c.m.call(c.f, func() error { return c.Client.SetPower(ctx, a) })
 }
 
 func (c killingClient) SetBoot(ctx context.Context, b bmc.Boot) error {
-	return c.m.around(c.f, func() error { return c.Client.SetBoot(ctx, b) })
+	return c.m.call(c.f, func() error { return c.Client.SetBoot(ctx, b) })
 }
 
 func (c killingClient) InsertMedia(ctx context.Context, urls ...string) error {
-	return c.m.around(c.f, func() error { return c.Client.InsertMedia(ctx, urls...) })
+	return c.m.call(c.f, func() error { return c.Client.InsertMedia(ctx, urls...) })
 }
 
 func (c killingClient) EjectMedia(ctx context.Context) error {
-	return c.m.around(c.f, func() error { return c.Client.EjectMedia(ctx) })
+	return c.m.call(c.f, func() error { return c.Client.EjectMedia(ctx) })
 }
 
 // imageServer wraps the image server: each download is a point of its host. A download
 // during which the controllers are killed continues after others have been started.
 func (m *killer) imageServer(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		f := m.of([]byte(r.URL.RawQuery))
+		f := m.planIn([]byte(r.URL.RawQuery))
 		if f == nil || r.Method != http.MethodGet || r.URL.Path != images.PathPrefix+DemoImage {
 			next.ServeHTTP(w, r)
 			return
@@ -383,12 +383,12 @@ var steps = map[string]bool{"registered with the controller": true, "job started
 func (h agentSteps) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelInfo }
 
 func (h agentSteps) Handle(_ context.Context, r slog.Record) error {
-	f := h.m.named(h.machine)
+	f := h.m.planOf(h.machine)
 	if f == nil || !steps[r.Message] {
 		return nil
 	}
 	if r.Message == "job started" {
-		h.m.begun(f, h.kind, h.job)
+		h.m.recordJob(f, h.kind, h.job)
 	}
 	_ = h.m.step(f) // the agent lives
 	return nil
