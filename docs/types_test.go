@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"net/netip"
 	"os"
 	"path"
 	"path/filepath"
@@ -93,6 +94,8 @@ func (f *fields) value(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
 		return "duration (`90s`)"
+	case t == reflect.TypeFor[netip.Addr]():
+		return "IP address"
 	case t.Kind() == reflect.Pointer:
 		return f.value(t.Elem())
 	case strings.HasPrefix(t.PkgPath(), strings.TrimSuffix(module, "/")):

@@ -48,9 +48,10 @@ const (
 // TypeSpec is an account type of a kind of BMC. The limits are in bytes; 0
 // means no limit.
 type TypeSpec struct {
-	Type           AccountType
-	Name, Password int           // longest that the service supports
-	Implies        []AccountType // types that come with it
+	Type     AccountType
+	Name     int           // longest user name that the service supports
+	Password int           // longest password that the service supports
+	Implies  []AccountType // types that come with it
 }
 
 // AccountSpec says how a kind of BMC stores accounts.
@@ -65,13 +66,13 @@ type AccountSpec struct {
 	// LastAdmin allows removing the last enabled administrator, after which
 	// only a reset to defaults helps.
 	LastAdmin bool
-	Policy    Policy // default
+	Policy    Policy // default policy
 }
 
 // Policy is the account policy.
 type Policy struct {
-	MinPassword int `json:"minPassword"` // bytes
-	MaxPassword int `json:"maxPassword"` // bytes
+	MinPassword int `json:"minPassword"` // shortest password, in bytes
+	MaxPassword int `json:"maxPassword"` // longest password, in bytes
 	// PasswordLifetime is how long a new password is valid; 0: for ever.
 	PasswordLifetime time.Duration `json:"passwordLife,omitempty"`
 	// History is the number of earlier passwords that cannot be used again.
@@ -80,8 +81,8 @@ type Policy struct {
 	OldPassword bool `json:"oldPassword,omitempty"`
 
 	LockoutThreshold         int           `json:"lockAfter,omitempty"`   // failed logins that lock an account; 0: never
-	LockoutDuration          time.Duration `json:"lockFor,omitempty"`     // 0: no lock
-	LockoutCounterResetAfter time.Duration `json:"forgetAfter,omitempty"` // after the last failure
+	LockoutDuration          time.Duration `json:"lockFor,omitempty"`     // how long an account is locked; 0: not at all
+	LockoutCounterResetAfter time.Duration `json:"forgetAfter,omitempty"` // time after the last failure that resets the count of failed logins
 	// LockForever locks until somebody unlocks; LockoutDuration and
 	// LockoutCounterResetAfter are ignored.
 	LockForever bool `json:"lockForever,omitempty"`
@@ -101,7 +102,7 @@ type Policy struct {
 	Basic                         BasicAuth     `json:"basic,omitempty"`      // HTTP basic authentication
 	Lockdown                      bool          `json:"closed,omitempty"`     // accounts cannot be changed and no session can be opened
 	NoSessions                    bool          `json:"noSessions,omitempty"` // sessions can neither be opened nor closed
-	AbsoluteSessionTimeout        time.Duration `json:"sessionEnd,omitempty"` // regardless of use
+	AbsoluteSessionTimeout        time.Duration `json:"sessionEnd,omitempty"` // time after which a session ends, even when it is used
 	AbsoluteSessionTimeoutEnabled bool          `json:"endSession,omitempty"` // AbsoluteSessionTimeout applies
 }
 

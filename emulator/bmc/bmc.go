@@ -54,17 +54,18 @@ type Slot struct {
 // Spec describes a kind of BMC.
 type Spec struct {
 	Slots          []SlotSpec    // virtual media
-	VerifyMedia    bool          // initial value of Slot.Verify
+	VerifyMedia    bool          // slots verify the certificates of image servers by default
 	Sessions       int           // maximum number of sessions
-	SessionTimeout time.Duration // without use
-	TaskRetention  TaskRetention // of jobs
+	SessionTimeout time.Duration // idle time after which a session ends
+	TaskRetention  TaskRetention // how long ended tasks remain
 	Accounts       AccountSpec   // local accounts and their policy
-	Log, Audit     LogSpec
+	Log            LogSpec       // event log
+	Audit          LogSpec       // audit log
 	Collect        time.Duration // duration of collecting a dump
-	Key            KeyKind       // of the factory certificate
+	Key            KeyKind       // key of the factory certificate
 	Life           LifeSpec      // durations of a restart
-	Network        Network       // as new
-	Channel        Channel       // as new
+	Network        Network       // default settings
+	Channel        Channel       // default settings
 }
 
 // BMC is one management controller. It is not safe for concurrent use.

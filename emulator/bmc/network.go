@@ -44,7 +44,7 @@ type Network struct {
 // Service is a network service of a BMC.
 type Service struct {
 	On   bool   `json:"on"`   // the service is enabled
-	Port uint16 `json:"port"` // 0: the default port of the BMC's network
+	Port uint16 `json:"port"` // TCP or UDP port; 0: the default port of the BMC's network
 }
 
 // IPv4 is a static address.

@@ -5,10 +5,12 @@ import "fmt"
 // VendorMessage is a message of a vendor's registry. It replaces one of the
 // standard's.
 type VendorMessage struct {
-	Registry, Version string // "IDRAC", "2.8.0"
-	Key               string // "RAC0218"
-	Text, Resolution  string // Message and Resolution; %1 is the first argument of the standard's message
-	Status            int    // HTTP status of a response with this message alone; 0: that of the standard's message
+	Registry   string // prefix of the registry: "IDRAC"
+	Version    string // version of the registry: "2.8.0"
+	Key        string // key of the message in the registry: "RAC0218"
+	Text       string // property Message; %1 is the first argument of the standard's message
+	Resolution string // property Resolution, with the same arguments
+	Status     int    // HTTP status of a response with this message alone; 0: that of the standard's message
 }
 
 // validateMessages checks Protocol.Messages.

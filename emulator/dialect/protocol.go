@@ -112,11 +112,16 @@ const (
 
 // Queries are query parameters (DSP0266, "Query parameters").
 type Queries struct {
-	TopSkip, Select, Filter, Only, Excerpt bool // $top and $skip, $select, $filter, only, excerpt
-	// ExpandAll, ExpandLinks and ExpandRest are the *, ~ and . of $expand.
-	ExpandAll, ExpandLinks, ExpandRest bool
-	MaxLevels                          int // largest $levels of $expand; 0: $levels is not implemented
-	Unknown                            UnknownQuery
+	TopSkip     bool // $top and $skip
+	Select      bool // $select
+	Filter      bool // $filter
+	Only        bool // only
+	Excerpt     bool // excerpt
+	ExpandAll   bool // $expand=*
+	ExpandLinks bool // $expand=~
+	ExpandRest  bool // $expand=.
+	MaxLevels   int  // largest $levels of $expand; 0: $levels is not implemented
+	Unknown     UnknownQuery
 }
 
 // AllQueries has every query parameter of DSP0266.

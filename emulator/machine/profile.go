@@ -12,14 +12,14 @@ import (
 // once and immutable.
 type Profile struct {
 	Name         string                    `json:"name"`         // name that rack files refer to
-	Dialect      string                    `json:"dialect"`      // of its BMC
+	Dialect      string                    `json:"dialect"`      // name of the dialect of its BMC
 	Manufacturer string                    `json:"manufacturer"` // of the system
 	Model        string                    `json:"model"`        // of the system
 	SKU          string                    `json:"sku"`          // of the system
 	PartNumber   string                    `json:"partNumber"`   // of the system
 	BIOS         BIOS                      `json:"bios"`
 	BMCFirmware  string                    `json:"bmcFirmware"` // version of the BMC firmware
-	BMCModel     string                    `json:"bmcModel"`    // "": the dialect's
+	BMCModel     string                    `json:"bmcModel"`    // Manager.Model; "" is that of the dialect
 	Processors   Processors                `json:"processors"`
 	MemoryMiB    int                       `json:"memoryMiB"` // total size of the memory
 	Memory       Memory                    `json:"memory"`
