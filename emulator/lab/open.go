@@ -178,7 +178,10 @@ func listenSpec(l rack.Listen) (string, error) {
 
 // makeServices makes the Redfish and IPMI services that answer for all BMCs.
 func (l *Lab) makeServices(schemas fs.FS) (err error) {
-	rc := redfish.Config{Rack: l, Log: l.log, Enter: l.clock.Begin, Leave: l.clock.End, Journal: l.recordRequest, Whole: network.Coalesce, Clock: l.clock, Schemas: schemas}
+	rc := redfish.Config{
+		Rack: l, Log: l.log, OnRequestStart: l.clock.Begin, OnRequestEnd: l.clock.End, Journal: l.recordRequest,
+		OnLongResponse: network.Coalesce, Clock: l.clock, Schemas: schemas,
+	}
 	if l.service, err = redfish.New(rc); err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}

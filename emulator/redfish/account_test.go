@@ -21,14 +21,14 @@ func basic(name, password string) []string {
 	return []string{"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte(name+":"+password))}
 }
 
-// step is a request and the response that is expected to it.
+// step is a request with the expected response.
 type step struct {
 	who          as
 	method, path string
 	body         string
 	header       []string
 	want         int
-	key          string // of the first message, when it is an error
+	key          string // of the first message of an error response
 }
 
 func converse(t *testing.T, s http.Handler, steps ...step) *httptest.ResponseRecorder {
@@ -167,11 +167,11 @@ func TestPasswordChangeRequiredRestrictsAccount(t *testing.T) {
 	s := newService(t, newHost(t))
 	converse(t, s, step{"admin", "PATCH", resource.AccountURI("1"), `{"PasswordChangeRequired":true}`, nil, 200, ""})
 	w := converse(t, s, step{"", "POST", sessions, `{"UserName":"admin","Password":"adm-secret-1"}`, nil, 201, ""})
-	var told struct {
+	var response struct {
 		Info []info `json:"@Message.ExtendedInfo"`
 	}
-	must(t, json.Unmarshal(w.Body.Bytes(), &told))
-	if len(told.Info) != 1 || !strings.HasSuffix(told.Info[0].ID, ".PasswordChangeRequired") || told.Info[0].Args[0] != resource.AccountURI("1") {
+	must(t, json.Unmarshal(w.Body.Bytes(), &response))
+	if len(response.Info) != 1 || !strings.HasSuffix(response.Info[0].ID, ".PasswordChangeRequired") || response.Info[0].Args[0] != resource.AccountURI("1") {
 		t.Errorf("%s", shape("POST", sessions, "", w))
 	}
 	token, uri := w.Header().Get("X-Auth-Token"), w.Header().Get("Location")
@@ -190,14 +190,14 @@ func TestPasswordChangeRequiredRestrictsAccount(t *testing.T) {
 		step{"", "DELETE", resource.AccountURI("1"), "", signed, 405, ""},
 		step{"", "GET", "/redfish/v1/", "", signed, 200, ""},
 		step{"", "PATCH", resource.AccountURI("1"), `{"Password":"other-secret-1"}`, signed, 200, ""},
-		step{"", "GET", sys, "", signed, 200, ""}, // the same session, freed
+		step{"", "GET", sys, "", signed, 200, ""}, // the same session, after the password change
 	)
 	if body, _ := read(t, s, resource.AccountURI("1"), signed); body["PasswordChangeRequired"] != false {
 		t.Errorf("PasswordChangeRequired = %v after the change", body["PasswordChangeRequired"])
 	}
 	converse(t, s,
 		step{"", "PATCH", resource.AccountURI("1"), `{"PasswordChangeRequired":true}`, signed, 200, ""},
-		step{"", "DELETE", uri, "", signed, 204, ""}, // logging out is always possible
+		step{"", "DELETE", uri, "", signed, 204, ""}, // a session can always be deleted
 	)
 }
 
@@ -397,7 +397,7 @@ func TestHTTPBasicAuthDisabled(t *testing.T) {
 	set("Disabled")
 	converse(t, s,
 		step{"admin", "GET", sys, "", nil, 401, "NoValidSession"},
-		// A token wins over a password, and a session is still to be had.
+		// A token takes precedence over a password, and a session can still be created.
 		step{"admin", "GET", sys, "", signed, 200, ""},
 		step{"", "POST", sessions, `{"UserName":"admin","Password":"adm-secret-1"}`, nil, 201, ""},
 	)

@@ -10,7 +10,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// acts are the requests in the audit log of a host.
+// acts returns the requests in the audit log of a host.
 func acts(h *host) []string {
 	var out []string
 	for e := range h.BMC().Audit.Entries() {

@@ -8,21 +8,23 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// usual is the status of a request when all goes well.
-var usual = map[string]int{
+// successStatus is the status of a write that succeeds, by its method.
+var successStatus = map[string]int{
 	http.MethodPost: http.StatusNoContent, http.MethodPatch: http.StatusOK, http.MethodPut: http.StatusOK, http.MethodDelete: http.StatusNoContent,
 }
 
-// startAudit begins the trail of a request that can change something.
+// startAudit begins the audit record of a write. The first change that the write makes
+// stores the record with it.
 func (x *request) startAudit() {
-	status, writes := usual[x.r.Method]
+	status, writes := successStatus[x.r.Method]
 	if !writes {
 		return
 	}
-	x.auditContext = &bmc.AuditContext{Record: bmc.AuditRecord{Method: x.r.Method, Target: x.r.URL.Path, Status: status, From: x.from()}}
+	x.auditContext = &bmc.AuditContext{Record: bmc.AuditRecord{Method: x.r.Method, Target: x.r.URL.Path, Status: status, From: x.clientAddress()}}
 }
 
-// context is that of the request, for what carries it out.
+// context returns the context of the request for the host's methods; that of a write
+// carries the audit record.
 func (x *request) context() context.Context {
 	if x.auditContext == nil {
 		return x.r.Context()
@@ -30,35 +32,36 @@ func (x *request) context() context.Context {
 	return bmc.WithAudit(x.r.Context(), x.auditContext)
 }
 
-// signIn says who the request is of.
-func (x *request) signIn(who resource.Actor) {
-	x.actor = who
+// setActor sets the user that sent the request, in the audit record as well.
+func (x *request) setActor(actor resource.Actor) {
+	x.actor = actor
 	if x.auditContext != nil {
-		x.auditContext.Record.Account, x.auditContext.Record.User, x.auditContext.Record.Session = who.Account, who.User, who.Session
+		x.auditContext.Record.Account, x.auditContext.Record.User, x.auditContext.Record.Session = actor.Account, actor.User, actor.Session
 	}
 }
 
-// expectStatus says how the request will be answered if all goes well.
+// expectStatus sets the status in the audit record for the case that the write succeeds.
 func (x *request) expectStatus(status int) {
 	if x.auditContext != nil {
 		x.auditContext.Record.Status = status
 	}
 }
 
-// audit completes the trail: a request that changed nothing is told too, and
-// one that was answered otherwise than expected is put right.
+// audit completes the audit log after the response: it adds the record of a write that
+// changed nothing, and corrects the status of one whose response differs from the
+// expected one.
 func (x *request) audit() {
-	t := x.auditContext
-	if t == nil || t.ID != 0 && t.Record.Status == x.status {
+	a := x.auditContext
+	if a == nil || a.ID != 0 && a.Record.Status == x.status {
 		return
 	}
-	t.Record.Status = x.status
-	var c bmc.Command = bmc.AddAuditRecord{AuditRecord: t.Record}
-	if t.ID != 0 {
-		c = bmc.AmendAuditRecord{ID: t.ID, Status: x.status}
+	a.Record.Status = x.status
+	var c bmc.Command = bmc.AddAuditRecord{AuditRecord: a.Record}
+	if a.ID != 0 {
+		c = bmc.AmendAuditRecord{ID: a.ID, Status: x.status}
 	}
-	ctx := context.WithoutCancel(x.r.Context()) // which leaves no trail
+	ctx := context.WithoutCancel(x.r.Context()) // without the audit record: this change is not audited
 	if _, err := x.host.ApplyBMC(ctx, c); err != nil {
-		x.s.log.Warn("request not audited", "bmc", local(x.r), "method", t.Record.Method, "path", t.Record.Target, "err", err)
+		x.s.log.Warn("request not audited", "bmc", localAddress(x.r), "method", a.Record.Method, "path", a.Record.Target, "err", err)
 	}
 }

@@ -2,21 +2,21 @@ package redfish
 
 import (
 	"context"
-	"net"
+	"net/http"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// authenticate finds out who sent the request: the holder of a session, or of
-// an account (DSP0266, "Authentication"). A token takes precedence.
+// authenticate returns the user that sent the request, by a session's token or by
+// HTTP basic authentication (DSP0266, "Authentication"). A token takes precedence.
 func (x *request) authenticate() (resource.Actor, bool) {
 	if x.inner != "" {
 		return x.actor, true
 	}
-	if who, is, ok := x.impersonated(); is {
-		return who, ok
+	if actor, is, ok := x.impersonatedActor(); is {
+		return actor, ok
 	}
 	if tokens := x.r.Header["X-Auth-Token"]; len(tokens) > 0 {
 		s, ok := x.host.Resume(tokens[0])
@@ -31,48 +31,39 @@ func (x *request) authenticate() (resource.Actor, bool) {
 	if !ok || x.host.BMC().Policy.Basic == bmc.BasicDisabled {
 		return resource.Actor{}, false
 	}
-	a, ok := x.host.Login(bmc.Credentials{Name: name, Password: password, To: bmc.ForRedfish, From: x.from()})
+	a, ok := x.host.Login(bmc.Credentials{Name: name, Password: password, To: bmc.ForRedfish, From: x.clientAddress()})
 	if !ok {
 		return resource.Actor{}, false
 	}
 	return resource.NewActor(a, "", x.host.BMC()), true
 }
 
-// from is the address of the client.
-func (x *request) from() string {
-	host, _, _ := net.SplitHostPort(x.r.RemoteAddr)
-	return host
-}
+// wwwAuthenticate is the challenge of HTTP basic authentication (RFC 7617, §2).
+var wwwAuthenticate = []string{`Basic realm="Redfish"`}
 
-// public says whether a request needs no login: reading the fixed documents,
-// and logging in.
-func (x *request) public() bool {
-	return x.match != nil && x.match.Public(x.r.Method)
-}
-
-// challenge asks for a login.
+// challenge sends 401. The challenge of basic authentication comes with it unless the
+// account service does not advertise that.
 func (x *request) challenge(m message.Message) {
 	if b := x.host.BMC().Policy.Basic; b != bmc.BasicUnadvertised && b != bmc.BasicDisabled {
-		x.w.Header()["Www-Authenticate"] = realm
+		x.w.Header()["Www-Authenticate"] = wwwAuthenticate
 	}
-	x.refuse(401, m)
+	x.sendError(http.StatusUnauthorized, m)
 }
 
-var realm = []string{`Basic realm="Redfish"`}
-
-// forbid refuses what an actor may not do.
-func (x *request) forbid() { x.refuse(403, x.actor.Forbidden()) }
+// forbid sends 403 to an actor that lacks the privileges.
+func (x *request) forbid() { x.sendError(http.StatusForbidden, x.actor.Forbidden()) }
 
 type actAs struct{}
 
-// ActAs is the context of a request that is carried out in the name of an
-// account, as that is then.
+// ActAs returns the context of a request that the service carries out as an account,
+// with the privileges that the account has at that time. account is an ID.
 func ActAs(ctx context.Context, account string) context.Context {
 	return context.WithValue(ctx, actAs{}, account)
 }
 
-// impersonated is in whose name a request is carried out that nobody has sent.
-func (x *request) impersonated() (who resource.Actor, is, ok bool) {
+// impersonatedActor returns the actor of a request whose context is of ActAs. is
+// reports whether it is; ok, whether the account exists and is enabled.
+func (x *request) impersonatedActor() (actor resource.Actor, is, ok bool) {
 	id, is := x.r.Context().Value(actAs{}).(string)
 	if !is {
 		return resource.Actor{}, false, false

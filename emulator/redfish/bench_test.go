@@ -17,7 +17,7 @@ func (s *sink) Write(b []byte) (int, error) { return len(b), nil }
 func (s *sink) WriteHeader(int)             {}
 
 // BenchmarkGet measures reading a ComputerSystem against a handler that writes
-// the same bytes and knows nothing.
+// the same bytes and does nothing else.
 func BenchmarkGet(b *testing.B) {
 	h := newHost(b)
 	s := newService(b, h)
@@ -77,8 +77,8 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// BenchmarkRender measures one rendering of a ComputerSystem, as the standard and
-// as each vendor has it.
+// BenchmarkRender measures one rendering of a ComputerSystem, in the standard's form
+// and in that of each vendor.
 func BenchmarkRender(b *testing.B) {
 	bench := func(name string, s *Service, h *host) {
 		at := resource.TakeSnapshot(h)

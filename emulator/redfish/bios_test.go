@@ -27,7 +27,7 @@ func setting(name string, value any) firmware.SetAttributes {
 	return firmware.SetAttributes{Settings: []firmware.Setting{{Name: name, Value: v}}}
 }
 
-// bench is a host and its service, used by one administrator.
+// bench is a host and its service, for requests of one administrator.
 type bench struct {
 	t *testing.T
 	h *host
@@ -40,8 +40,7 @@ func newBench(t *testing.T) *bench {
 	return &bench{t: t, h: h, s: newService(t, h)}
 }
 
-// send sends a request that must be answered with a status, and returns the
-// body.
+// send sends a request whose response must have a status, and returns the body.
 func (b *bench) send(want int, method, path, body string, header ...string) map[string]any {
 	b.t.Helper()
 	w := call(b.t, b.s, "admin", method, path, body, header...)
@@ -73,7 +72,7 @@ func (b *bench) attributes(uri string) map[string]any {
 	return at(b.get(uri), "Attributes").(map[string]any)
 }
 
-// restart switches the system off and on, and lets POST pass.
+// restart switches the system off and on, and waits until POST is over.
 func (b *bench) restart() {
 	b.t.Helper()
 	if b.h.Machine().Power != machine.PowerOff {
@@ -147,8 +146,8 @@ func TestBIOSSettingsApplyAtReset(t *testing.T) {
 	}
 }
 
-// The ETag of the settings stays that of their application, whatever the BIOS
-// shows since.
+// The ETag in @Redfish.Settings is that of the settings at their application; later
+// changes of the BIOS resource do not change it.
 func TestSettingsAnnotationETagIsThatOfApplication(t *testing.T) {
 	b := newBench(t)
 	b.send(200, "PATCH", settingsURI, `{"Attributes":{"NumLock":"Off"}}`)
@@ -227,7 +226,7 @@ func TestPendingBIOSSettingsAreDiscarded(t *testing.T) {
 		}
 	}
 	b := newBench(t)
-	b.send(405, "PATCH", biosURI, `{"Attributes":{"NumLock":"Off"}}`) // only its settings are changed
+	b.send(405, "PATCH", biosURI, `{"Attributes":{"NumLock":"Off"}}`) // a PATCH goes to the settings resource
 	b.send(405, "DELETE", biosURI, "")
 }
 
@@ -299,7 +298,7 @@ func TestBIOSPasswordProtectsSettings(t *testing.T) {
 			t.Errorf("the answer repeats a password: %s", w.Body)
 		}
 		var out map[string]any
-		_ = json.Unmarshal(w.Body.Bytes(), &out) // there may be none
+		_ = json.Unmarshal(w.Body.Bytes(), &out) // a response may have no body
 		return messages(out)
 	}
 	change(400, "Colour", "", "secret-1")
@@ -347,7 +346,7 @@ func TestAttributeRegistryDescribesEveryAttribute(t *testing.T) {
 	}
 	values := b.attributes(biosURI)
 	if len(values) != len(known) || len(known) < 60 {
-		t.Errorf("%d attributes, and the registry tells of %d", len(values), len(known))
+		t.Errorf("%d attributes, but the registry has %d", len(values), len(known))
 	}
 	types := map[string]string{"Enumeration": "string", "String": "string", "Integer": "float64", "Boolean": "bool", "Password": "<nil>"}
 	for name, v := range values {

@@ -48,7 +48,7 @@ func TestHeldBIOSSettingsAreAppliedByTask(t *testing.T) {
 	if got := b.attributes(biosURI); got["NumLock"] != "Off" || got["BootMode"] != "LegacyBios" {
 		t.Errorf("after the job: %v, %v", got["NumLock"], got["BootMode"])
 	}
-	b.send(400, "PATCH", settingsURI, onReset) // nothing waits
+	b.send(400, "PATCH", settingsURI, onReset) // no settings are pending
 	if got := at(b.get(biosURI), "@Redfish.Settings", "SupportedApplyTimes").([]any); len(got) != 1 || got[0] != "OnReset" {
 		t.Errorf("SupportedApplyTimes = %v", got)
 	}

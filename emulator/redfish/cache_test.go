@@ -21,7 +21,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// mutations are changes that a host can take, or refuse.
+// mutations are changes of a host, which it may reject.
 var mutations = []func(h *host, r *rand.Rand) error{
 	func(h *host, r *rand.Rand) error {
 		all := h.d.ResetTypes
@@ -96,21 +96,21 @@ var mutations = []func(h *host, r *rand.Rand) error{
 		return err
 	},
 	func(h *host, r *rand.Rand) error {
-		kept := map[string]any{}
+		values := map[string]any{}
 		for _, shape := range h.d.Presentation.Transforms {
 			for _, set := range shape.Set {
 				if name, is := strings.CutPrefix(set.From, "="); is {
-					kept[name] = []any{"Enabled", "Disabled", nil}[r.IntN(3)]
+					values[name] = []any{"Enabled", "Disabled", nil}[r.IntN(3)]
 				}
 			}
 		}
-		_, err := h.ApplyBMC(context.Background(), bmc.SetOEMValues{Values: kept})
+		_, err := h.ApplyBMC(context.Background(), bmc.SetOEMValues{Values: values})
 		return err
 	},
 }
 
-// TestCachedRepresentationsEqualFreshOnes compares each body of every model, over
-// many changes, with what a service that has cached nothing renders.
+// TestCachedRepresentationsEqualFreshOnes compares each body of every model, after each
+// of many changes, with the body that a service with an empty cache renders.
 func TestCachedRepresentationsEqualFreshOnes(t *testing.T) {
 	standard := vendors[0]
 	standard.record, standard.profiles = &generic.Record, []string{"generic"}
@@ -125,7 +125,7 @@ func TestCachedRepresentationsEqualFreshOnes(t *testing.T) {
 				r := rand.New(rand.NewPCG(7, uint64(len(profile))))
 				taken, compared := map[int]bool{}, 0
 				for round := range 6 {
-					must(t, h.Apply(t.Context(), machine.SetAsset{Asset: machine.Asset{HostName: []string{"x", "y"}[round%2]}})) // others show it
+					must(t, h.Apply(t.Context(), machine.SetAsset{Asset: machine.Asset{HostName: []string{"x", "y"}[round%2]}})) // other resources show it
 					for range 4 {
 						if i := r.IntN(len(mutations)); mutations[i](h, r) == nil {
 							taken[i] = true
@@ -155,7 +155,7 @@ func compareWithUncached(t *testing.T, s *Service, h *host) (compared int) {
 	for len(todo) > 0 {
 		x := &request{s: s, host: h, vendor: s.vendors.Of(h.Dialect()), r: httptest.NewRequest("GET", todo[0], nil)}
 		todo = todo[1:]
-		m := x.find(x.r.URL)
+		m := x.route(x.r.URL)
 		if m == nil || m.Action != nil {
 			continue
 		}
@@ -197,12 +197,12 @@ func compareWithUncached(t *testing.T, s *Service, h *host) (compared int) {
 	return compared
 }
 
-// TestEachSystemChangeHasDistinctETag: and what is rendered does not depend
-// on what was before.
+// TestEachSystemChangeHasDistinctETag also checks that a representation does not depend
+// on the one before.
 func TestEachSystemChangeHasDistinctETag(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
-	tags := map[string]string{} // what they are of
+	tags := map[string]string{} // by ETag: the change that led to it
 	for _, step := range []struct {
 		name string
 		do   machine.Command

@@ -22,8 +22,7 @@ const (
 )
 
 // verified checks signed measurements as a verifier does (DSP0274 1.1,
-// §10.11), who knows nothing but the certificate, and returns the digests by
-// index.
+// §10.11) that has only the certificate, and returns the digests by index.
 func verified(t *testing.T, s *Service, body, nonce string) map[int]string {
 	t.Helper()
 	w := call(t, s, "admin", "POST", attest, body)

@@ -14,9 +14,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// typeSet are DMTF's types as their CSDL has them: all versions of each, where
-// the bundle has the JSON schemas of the newest alone, and with what JSON schemas
-// do not say: what type a link leads to, what methods an address takes.
+// typeSet has DMTF's types from CSDL. The bundle has the CSDL of all versions, and JSON
+// schemas of the newest only; besides, CSDL has the types of links' targets and the
+// methods of resources, which JSON schemas lack.
 type typeSet struct {
 	b     *bundle
 	files map[string]*typeFile // by the first part of the namespace
@@ -27,10 +27,10 @@ type typeSet struct {
 type typeFile struct {
 	objects map[string]csdlObject
 	words   map[string]*words // enumerations and definitions
-	actions map[string]string // since which version there are
+	actions map[string]string // version that added the action
 }
 
-// The elements of CSDL that matter here (OData CSDL 4.01, DSP0266 "Schema
+// The elements of CSDL that the tests read (OData CSDL 4.01, DSP0266 "Schema
 // modification rules" and the terms of RedfishExtensions).
 type (
 	csdlSchema struct {
@@ -85,7 +85,7 @@ func (all csdlTerms) find(term string) *csdlTerm {
 	return nil
 }
 
-// revised is the version in which something was added, or is no more to be used.
+// revised is the version that added or deprecated an element.
 func (all csdlTerms) revised(how string) string {
 	if term := all.find("Redfish.Revisions"); term != nil {
 		for _, r := range term.Each {
@@ -109,12 +109,12 @@ func (r csdlRecord) value(name string) string {
 // objectType is a structured type, including the members of its base types.
 type objectType struct {
 	name       string
-	lines      []string // itself, and what it is based on
+	lines      []string // the type and its base types
 	properties map[string]*property
-	others     *property // what is called as pattern says
+	others     *property // properties whose names match pattern
 	pattern    *regexp.Regexp
 	uris       []string
-	methods    []string // that its address may take besides reading; nil: it does not say
+	methods    []string // allowed besides GET; nil: CSDL does not say
 }
 
 func (k *objectType) is(name string) bool { return slices.Contains(k.lines, name) }
@@ -123,10 +123,10 @@ type property struct {
 	of                              string
 	array, nullable, link, embedded bool
 	required, hidden                bool
-	words                           // bounds of the property's own
+	words                           // bounds in the annotations of the property itself
 	copies                          *string
 	excerpt, excerptOnly            bool
-	kinds                           []string // of excerpts that it is in; none: of all
+	kinds                           []string // of excerpts that have the property; none: all
 }
 
 // words are the constraints on values of a simple type.
@@ -138,7 +138,7 @@ type words struct {
 	min, max *float64
 }
 
-// simple are the types of OData, as JSON has them, and how they are written.
+// simple maps the primitive types of OData to those of JSON and their formats.
 var simple = map[string]words{
 	"Edm.SByte": {basic: "integer"}, "Edm.Int16": {basic: "integer"}, "Edm.Int32": {basic: "integer"}, "Edm.Int64": {basic: "integer"},
 	"Edm.Decimal": {basic: "number"}, "Edm.Double": {basic: "number"}, "Edm.String": {basic: "string"}, "Edm.Boolean": {basic: "boolean"},
@@ -149,17 +149,17 @@ var simple = map[string]words{
 	"Edm.Guid":           {basic: "string", pattern: regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)},
 }
 
-// newTypes are DMTF's types and those that a vendor's service has a schema for.
-func newTypes(t testing.TB, own []dialect.OEMType) *typeSet {
+// newTypes returns DMTF's types and the OEM types of a vendor.
+func newTypes(t testing.TB, oemTypes []dialect.OEMType) *typeSet {
 	t.Helper()
 	set := &typeSet{b: dmtf(t), files: map[string]*typeFile{}, kinds: map[string]*objectType{}}
-	for _, o := range own {
+	for _, o := range oemTypes {
 		set.files[o.Namespace] = declared(t, resource.CSDL(o))
 	}
 	return set
 }
 
-var declarations sync.Map // of DMTF's files, which are the same for all
+var declarations sync.Map // parsed CSDL files of DMTF, which all tests share
 
 func (s *typeSet) file(t testing.TB, name string) *typeFile {
 	space, _, _ := strings.Cut(name, ".")
@@ -170,7 +170,7 @@ func (s *typeSet) file(t testing.TB, name string) *typeFile {
 	if !ok {
 		raw, err := s.b.read("data/csdl/" + space + "_v1.xml")
 		if err != nil {
-			raw = nil // a vendor's, which nobody publishes
+			raw = nil // a vendor's type without a published schema
 		}
 		f, _ = declarations.LoadOrStore(space, declared(t, raw))
 	}
@@ -264,8 +264,8 @@ func (s *typeSet) kind(t testing.TB, name string) *objectType {
 	return k
 }
 
-// inherited are the properties that the protocol gives to types (DSP0266,
-// "Resource properties").
+// inherited has the properties that the protocol adds to types (DSP0266, "Resource
+// properties").
 var inherited = map[string][]string{
 	"Resource.v1_0_0.Resource":            {"@odata.id", "@odata.type"},
 	"Resource.v1_0_0.ResourceCollection":  {"@odata.id", "@odata.type"},
@@ -321,8 +321,8 @@ func newProperty(c csdlProperty, link bool) *property {
 	return p
 }
 
-// newest is the newest type of a name that there is in the version of a
-// resource, if it is of the resource's own namespace, or at all.
+// newest returns the newest type of a name: for one of the resource's namespace, the
+// newest up to the resource's version.
 func (s *typeSet) newest(t testing.TB, resource, name string) *objectType {
 	space, _, _ := strings.Cut(name, ".")
 	last := name[strings.LastIndexByte(name, '.')+1:]
@@ -348,12 +348,12 @@ func (s *typeSet) newest(t testing.TB, resource, name string) *objectType {
 
 var versionPart = regexp.MustCompile(`v(\d+)_(\d+)_(\d+)`)
 
-// versionOf is the version in a name, or nil, which is before all others.
+// versionOf returns the version in a name, or nil, which sorts first.
 func versionOf(name string) []int {
 	var out []int
 	if m := versionPart.FindStringSubmatch(name); m != nil {
 		for _, n := range m[1:] {
-			i, _ := strconv.Atoi(n) // the pattern has digits alone
+			i, _ := strconv.Atoi(n) // the pattern matches digits only
 			out = append(out, i)
 		}
 	}

@@ -17,12 +17,12 @@ import (
 type vendorAsk struct {
 	source             string
 	method, path, body string
-	tagged             bool // If-Match goes with it
+	tagged             bool // the request has If-Match
 	want               int
-	says               string // stands in the answer
+	says               string // part of the response
 }
 
-// asks sends requests in their order and lets time pass after each.
+// asks sends requests in order and advances the clock after each.
 func asks(t *testing.T, d *dialect.Record, profile string, all ...vendorAsk) (*Service, *host) {
 	t.Helper()
 	s, h := newVendorHost(t, d, profile)
@@ -79,7 +79,7 @@ func TestOpenBMCDialect(t *testing.T) {
 	is, _ := get(t, s, system)
 	action := is["Actions"].(map[string]any)["#ComputerSystem.Reset"].(map[string]any)
 	if action["ResetType@Redfish.AllowableValues"] != nil || action["@Redfish.ActionInfo"] != system+"/ResetActionInfo" {
-		t.Errorf("systems.hpp: the reset is told as %v", action)
+		t.Errorf("systems.hpp: the reset action is %v", action)
 	}
 	one, _ := get(t, s, slot+"1")
 	if one["TransferMethod"] != "Stream" || one["TransferProtocolType"] != "HTTPS" || one["Image"] == nil {
@@ -121,7 +121,7 @@ func TestIBMCDialect(t *testing.T) {
 		vendorAsk{"get-drive-0.json", "GET", "/redfish/v1/Chassis/1/Drives/HDDPlaneDisk1", "", false, 200, `"FirmwareStatus":"Online"`},
 		vendorAsk{"create-volume-task-exception-response.json", "POST", volumes, strings.Replace(volume, "[0,1]", "[77]", 1), false, 400, "iBMC.1.0.PhysicalDiskIdInvalid"},
 		vendorAsk{"volumes as the standard has them", "POST", volumes, `{"RAIDType":"RAID1","Links":{"Drives":[{"@odata.id":"/redfish/v1/Chassis/1/Drives/HDDPlaneDisk2"},{"@odata.id":"/redfish/v1/Chassis/1/Drives/HDDPlaneDisk3"}]}}`, false, 202, ""},
-		vendorAsk{"a value is told as it was sent", "POST", volumes, `{"RAIDType":"RAID1","Links":{"Drives":[{"@odata.id":"/redfish/v1/Chassis/1/Drives/HDDPlaneDisk2"},{"@odata.id":"/redfish/v1/Chassis/1/Drives/HDDPlaneDisk4"}]}}`, false, 409, "The value /redfish/v1/Chassis/1/Drives/HDDPlaneDisk2 "},
+		vendorAsk{"error shows the value as it was sent", "POST", volumes, `{"RAIDType":"RAID1","Links":{"Drives":[{"@odata.id":"/redfish/v1/Chassis/1/Drives/HDDPlaneDisk2"},{"@odata.id":"/redfish/v1/Chassis/1/Drives/HDDPlaneDisk4"}]}}`, false, 409, "The value /redfish/v1/Chassis/1/Drives/HDDPlaneDisk2 "},
 		vendorAsk{"volumes as the standard has them", "DELETE", volumes + "/LogicalDrive2", "", false, 202, ""},
 		vendorAsk{"the table: http, by PATCH", "PATCH", "/redfish/v1/Managers/1/VirtualMedia/CD", `{"Image":"http://images.test/a.iso"}`, false, 400, "iBMC.1.0.FileTransferProtocolMismatch"},
 		vendorAsk{"volume.py: initialize", "POST", volumes + "/LogicalDrive1/Actions/Volume.Initialize", `{"Type":"QuickInit"}`, false, 202, ""},
@@ -152,17 +152,17 @@ func TestIRMCDialect(t *testing.T) {
 	} {
 		t.Run(g.record.Name, func(t *testing.T) {
 			const volumes = "/redfish/v1/Systems/0/Storage/0/Volumes"
-			own := "/redfish/v1/Systems/0/Oem/" + g.oem
-			media := own + "/VirtualMedia"
+			oem := "/redfish/v1/Systems/0/Oem/" + g.oem
+			media := oem + "/VirtualMedia"
 			action := "/redfish/v1/Systems/0/Actions/Oem/" + g.prefix
 			profiles := "/rest/v1/Oem/eLCM/ProfileManagement"
 			s, h := asks(t, g.record, g.profile,
 				vendorAsk{"provider: the generations", "GET", "/redfish/v1", "", false, 200, `"Oem":{"` + g.oem + `"`},
-				vendorAsk{"provider: BootConfig needs If-Match", "PATCH", own + "/BootConfig", `{"BootDevice":"Pxe","NextBootOnlyEnabled":true}`, false, 428, ""},
-				vendorAsk{"provider: BootConfig", "PATCH", own + "/BootConfig", `{"BootDevice":"Pxe","NextBootOnlyEnabled":false,"@odata.etag":"x"}`, true, 200, `"BootDevice":"Pxe"`},
+				vendorAsk{"provider: BootConfig needs If-Match", "PATCH", oem + "/BootConfig", `{"BootDevice":"Pxe","NextBootOnlyEnabled":true}`, false, 428, ""},
+				vendorAsk{"provider: BootConfig", "PATCH", oem + "/BootConfig", `{"BootDevice":"Pxe","NextBootOnlyEnabled":false,"@odata.etag":"x"}`, true, 200, `"BootDevice":"Pxe"`},
 				vendorAsk{"provider: BootConfig is the override", "GET", "/redfish/v1/Systems/0", "", false, 200, `"BootSourceOverrideEnabled":"Continuous"`},
-				vendorAsk{"provider: BootConfig, once", "PATCH", own + "/BootConfig", `{"BootDevice":"Cd","NextBootOnlyEnabled":true}`, true, 200, `"NextBootOnlyEnabled":true`},
-				vendorAsk{"provider: BootConfig, unknown", "PATCH", own + "/BootConfig", `{"BootDevice":"Tape"}`, true, 400, ""},
+				vendorAsk{"provider: BootConfig, once", "PATCH", oem + "/BootConfig", `{"BootDevice":"Cd","NextBootOnlyEnabled":true}`, true, 200, `"NextBootOnlyEnabled":true`},
+				vendorAsk{"provider: BootConfig, unknown", "PATCH", oem + "/BootConfig", `{"BootDevice":"Tape"}`, true, 400, ""},
 				vendorAsk{"irmc_setnextboot: If-Match", "PATCH", "/redfish/v1/Systems/0", `{"Boot":{"BootSourceOverrideTarget":"Pxe"}}`, false, 428, ""},
 				vendorAsk{"irmc_setnextboot: None alone", "PATCH", "/redfish/v1/Systems/0", `{"Boot":{"BootSourceOverrideTarget":"None","BootSourceOverrideEnabled":"Disabled"}}`, true, 500, "InternalError"},
 				vendorAsk{"irmc_powerstate: unknown", "POST", action + "ComputerSystem.Reset", `{"` + g.prefix + `ResetType":"On"}`, false, 400, ""},

@@ -14,92 +14,95 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// ErrBusy is what Apply and ApplyBMC answer when the host can take no command
-// now but soon will: the client is asked to come again.
+// ErrBusy is the error of Host.Apply and Host.ApplyBMC when the host can take no
+// command now but soon will. The response is 503 with Retry-After.
 var ErrBusy = errors.New("redfish: host is busy")
 
-// answers says how an error of the model is answered; the first that fits.
-var answers = []struct {
+// errorResponses maps errors of the model to responses. The first that matches
+// applies.
+var errorResponses = []struct {
 	err     error
 	status  int
 	message func(path string) message.Message
 }{
-	{machine.ErrPower, http.StatusConflict, always(message.ResourceInUse.With())},
-	{machine.ErrStale, http.StatusConflict, always(message.ResourceInUse.With())},
-	{bmc.ErrInUse, http.StatusConflict, always(message.ResourceInUse.With())},
-	{storage.ErrBusy, http.StatusConflict, always(message.ResourceInUse.With())},
-	{storage.ErrState, http.StatusConflict, always(message.ResourceInUse.With())},
-	{storage.ErrUnsupported, http.StatusConflict, always(message.ResourceInUse.With())},
+	{machine.ErrPower, http.StatusConflict, fixed(message.ResourceInUse.With())},
+	{machine.ErrStale, http.StatusConflict, fixed(message.ResourceInUse.With())},
+	{bmc.ErrInUse, http.StatusConflict, fixed(message.ResourceInUse.With())},
+	{storage.ErrBusy, http.StatusConflict, fixed(message.ResourceInUse.With())},
+	{storage.ErrState, http.StatusConflict, fixed(message.ResourceInUse.With())},
+	{storage.ErrUnsupported, http.StatusConflict, fixed(message.ResourceInUse.With())},
 	{storage.ErrNotFound, http.StatusNotFound, message.ResourceMissingAtURI.With},
-	{machine.ErrUnstoppable, http.StatusConflict, always(message.ResourceInUse.With())},
+	{machine.ErrUnstoppable, http.StatusConflict, fixed(message.ResourceInUse.With())},
 	{firmware.ErrUnknown, http.StatusNotFound, message.ResourceMissingAtURI.With},
-	{firmware.ErrNothing, http.StatusBadRequest, always(message.NoOperation.With())},
-	{firmware.ErrWhen, http.StatusBadRequest, always(message.PropertyValueError.With("ApplyTime").About("#/" + resource.OperationApplyTime))},
-	{firmware.ErrBusy, http.StatusServiceUnavailable, always(message.ResourceInUse.With())},
-	{bmc.ErrTooManyJobs, http.StatusBadRequest, always(message.CreateLimitReachedForResource.With())},
-	{bmc.ErrFollows, http.StatusConflict, always(message.PropertyValueConflict.With("DateTime", "NTP").About("#/DateTime"))},
-	{bmc.ErrDown, http.StatusServiceUnavailable, always(message.ServiceTemporarilyUnavailable.With(retryAfter))},
-	{bmc.ErrUnderWay, http.StatusConflict, always(message.ResourceInUse.With())},
-	{bmc.ErrEnded, http.StatusConflict, always(message.ResourceInUse.With())},
-	{bmc.ErrTooManyTasks, http.StatusServiceUnavailable, always(message.ResourceExhaustion.With("The task service"))},
-	{bmc.ErrTooManySessions, http.StatusServiceUnavailable, always(message.SessionLimitExceeded.With())},
-	{bmc.ErrFull, http.StatusBadRequest, always(message.CreateLimitReachedForResource.With())},
+	{firmware.ErrNothing, http.StatusBadRequest, fixed(message.NoOperation.With())},
+	{firmware.ErrWhen, http.StatusBadRequest, fixed(message.PropertyValueError.With("ApplyTime").About("#/" + resource.OperationApplyTime))},
+	{firmware.ErrBusy, http.StatusServiceUnavailable, fixed(message.ResourceInUse.With())},
+	{bmc.ErrTooManyJobs, http.StatusBadRequest, fixed(message.CreateLimitReachedForResource.With())},
+	{bmc.ErrFollows, http.StatusConflict, fixed(message.PropertyValueConflict.With("DateTime", "NTP").About("#/DateTime"))},
+	{bmc.ErrDown, http.StatusServiceUnavailable, fixed(message.ServiceTemporarilyUnavailable.With(retryAfter))},
+	{bmc.ErrUnderWay, http.StatusConflict, fixed(message.ResourceInUse.With())},
+	{bmc.ErrEnded, http.StatusConflict, fixed(message.ResourceInUse.With())},
+	{bmc.ErrTooManyTasks, http.StatusServiceUnavailable, fixed(message.ResourceExhaustion.With("The task service"))},
+	{bmc.ErrTooManySessions, http.StatusServiceUnavailable, fixed(message.SessionLimitExceeded.With())},
+	{bmc.ErrFull, http.StatusBadRequest, fixed(message.CreateLimitReachedForResource.With())},
 	{bmc.ErrDisabled, http.StatusServiceUnavailable, func(path string) message.Message { return message.ServiceDisabled.With(serviceOf(path)) }},
-	{bmc.ErrTooManySubscriptions, http.StatusServiceUnavailable, always(message.EventSubscriptionLimitExceeded.With())},
+	{bmc.ErrTooManySubscriptions, http.StatusServiceUnavailable, fixed(message.EventSubscriptionLimitExceeded.With())},
 	{bmc.ErrNotFound, http.StatusNotFound, message.ResourceMissingAtURI.With},
-	{ErrBusy, http.StatusServiceUnavailable, always(message.ServiceTemporarilyUnavailable.With(retryAfter))},
-	{context.Canceled, http.StatusServiceUnavailable, always(message.ServiceTemporarilyUnavailable.With(retryAfter))},
-	{context.DeadlineExceeded, http.StatusServiceUnavailable, always(message.OperationTimeout.With())},
+	{ErrBusy, http.StatusServiceUnavailable, fixed(message.ServiceTemporarilyUnavailable.With(retryAfter))},
+	{context.Canceled, http.StatusServiceUnavailable, fixed(message.ServiceTemporarilyUnavailable.With(retryAfter))},
+	{context.DeadlineExceeded, http.StatusServiceUnavailable, fixed(message.OperationTimeout.With())},
 }
 
-const retryAfter = "1" // seconds
+const retryAfter = "1" // seconds; the value of Retry-After
 
-func always(m message.Message) func(string) message.Message {
+// fixed returns a function that returns a message for every path.
+func fixed(m message.Message) func(string) message.Message {
 	return func(string) message.Message { return m }
 }
 
-// serviceOf is the address of the service that something belongs to:
+// serviceOf returns the URI of the service that a URI is below:
 // /redfish/v1/AccountService.
 func serviceOf(path string) string {
-	at := strings.SplitN(path, "/", 5)
-	return strings.Join(at[:min(4, len(at))], "/")
+	segments := strings.SplitN(path, "/", 5)
+	return strings.Join(segments[:min(4, len(segments))], "/")
 }
 
-// answered is what an error is answered with; 500 for one that nobody knows.
-func answered(err error, path string) (status int, ms []message.Message) {
-	var d *resource.RequestError
-	if errors.As(err, &d) {
-		return d.Status, d.Messages
+// errorResponse returns the status and the messages of the response to an error; 500
+// for one that is not in the table.
+func errorResponse(err error, path string) (status int, ms []message.Message) {
+	var rejected *resource.RequestError
+	if errors.As(err, &rejected) {
+		return rejected.Status, rejected.Messages
 	}
-	var f *resource.InnerError
-	if errors.As(err, &f) && len(f.Messages) > 0 {
-		return f.Status, f.Messages
+	var inner *resource.InnerError
+	if errors.As(err, &inner) && len(inner.Messages) > 0 {
+		return inner.Status, inner.Messages
 	}
-	for _, a := range answers {
-		if errors.Is(err, a.err) {
-			return a.status, []message.Message{a.message(path)}
+	for _, r := range errorResponses {
+		if errors.Is(err, r.err) {
+			return r.status, []message.Message{r.message(path)}
 		}
 	}
 	return http.StatusInternalServerError, []message.Message{message.InternalError.With()}
 }
 
-// fail answers with an error.
+// fail sends the response to an error. A response of 500 is logged.
 func (x *request) fail(err error) {
 	if errors.Is(err, resource.ErrLogin) {
 		x.challenge(message.ResourceAtURIUnauthorized.With(x.r.URL.Path, "wrong user name or password"))
 		return
 	}
-	var failed *resource.InnerError
-	if errors.As(err, &failed) {
-		x.relay(failed.InnerResponse)
+	var inner *resource.InnerError
+	if errors.As(err, &inner) {
+		x.sendInnerResponse(inner.InnerResponse)
 		return
 	}
-	status, ms := answered(err, x.r.URL.Path)
+	status, ms := errorResponse(err, x.r.URL.Path)
 	switch status {
 	case http.StatusServiceUnavailable:
 		x.w.Header()["Retry-After"] = []string{retryAfter}
 	case http.StatusInternalServerError:
-		x.s.log.Error("request failed", "bmc", local(x.r), "method", x.r.Method, "path", x.r.URL.Path, "err", err)
+		x.s.log.Error("request failed", "bmc", localAddress(x.r), "method", x.r.Method, "path", x.r.URL.Path, "err", err)
 	}
-	x.refuse(status, ms...)
+	x.sendError(status, ms...)
 }

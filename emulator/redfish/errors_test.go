@@ -44,7 +44,7 @@ func TestHostFailureReturns500AndIsLogged(t *testing.T) {
 	entered, left := 0, 0
 	s, err := New(Config{
 		Rack: rack{h}, Log: slog.New(slog.NewTextHandler(&log, nil)), Journal: func(_ context.Context, e Entry) { entries = append(entries, e) },
-		Enter: func() { entered++ }, Leave: func() { left++ },
+		OnRequestStart: func() { entered++ }, OnRequestEnd: func() { left++ },
 	})
 	must(t, err)
 	w := call(t, s, "operator", "PATCH", sys, `{"Boot":{"BootSourceOverrideTarget":"Cd"}}`)

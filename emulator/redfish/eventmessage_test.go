@@ -24,7 +24,7 @@ func TestEveryEventKindHasMessage(t *testing.T) {
 	for kind, row := range event.Kinds {
 		w, ok := resource.EventMessages[kind]
 		if !ok {
-			t.Errorf("no message tells %s", kind)
+			t.Errorf("event kind %s has no message", kind)
 			continue
 		}
 		d, n := w.Message.Definition()

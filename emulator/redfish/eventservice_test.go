@@ -17,7 +17,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// subscribeTo makes a subscription as admin and returns its address and ID.
+// subscribeTo creates a subscription as admin and returns its URI and ID.
 func subscribeTo(t testing.TB, s *Service, body string) (uri, id string) {
 	t.Helper()
 	w := call(t, s, "admin", "POST", resource.SubscriptionsURI, body)
@@ -138,8 +138,8 @@ func (h *host) powerOn() event.Note {
 	return event.Note{At: h.now, Kind: event.PowerOn, Subject: event.Subject{Part: event.System}}
 }
 
-// posted are the events that were to be posted to a subscription, and forgets
-// them; the schema is checked.
+// posted returns the records of the events to post to a subscription since its last
+// call, and checks them against the schema.
 func posted(t testing.TB, h *host, id string) (out []map[string]any) {
 	t.Helper()
 	for _, l := range h.posted {
@@ -151,8 +151,8 @@ func posted(t testing.TB, h *host, id string) (out []map[string]any) {
 	return out
 }
 
-// payload are the records of an event. DSP2046 asks for whole resources in
-// words, but its schema does not allow them.
+// payload returns the records of an event. The text of DSP2046 requires complete
+// resources in OriginOfCondition; its schema does not allow them.
 func payload(t testing.TB, body []byte) (out []map[string]any) {
 	t.Helper()
 	if _, err := openBundle(); err == nil && !strings.Contains(string(body), `"OriginOfCondition":{"@odata.id":"/redfish/v1/Systems/1","@odata.type"`) {
@@ -168,8 +168,8 @@ func payload(t testing.TB, body []byte) (out []map[string]any) {
 	return e.Events
 }
 
-// said returns records in short: message, severity, and the end of the origin.
-func said(records []map[string]any) []string {
+// summaries returns the records in short: message, severity, and the end of the origin.
+func summaries(records []map[string]any) []string {
 	var out []string
 	for _, r := range records {
 		id, _ := r["MessageId"].(string)
@@ -186,8 +186,8 @@ func TestEventsAreDelivered(t *testing.T) {
 	s := newService(t, h)
 	_, id := subscribeTo(t, s, `{"Destination":"https://a.test","Context":"mine"}`)
 	first := posted(t, h, id)
-	if diff := cmp.Diff([]string{"ResourceCreated " + id}, said(first)); diff != "" {
-		t.Errorf("of its own making it is told (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"ResourceCreated " + id}, summaries(first)); diff != "" {
+		t.Errorf("events of the creation of the subscription (-want +got):\n%s", diff)
 	}
 	for _, tt := range []struct {
 		name string
@@ -208,14 +208,14 @@ func TestEventsAreDelivered(t *testing.T) {
 		{"job", func() { begin(t, h, bmc.Request{}) }, []string{"ResourceCreated 1"}},
 	} {
 		tt.do()
-		got := said(posted(t, h, id))
+		got := summaries(posted(t, h, id))
 		for _, want := range tt.want {
 			if !slices.Contains(got, want) {
-				t.Errorf("%s: told %q, want %q among it", tt.name, got, want)
+				t.Errorf("%s: events %q do not contain %q", tt.name, got, want)
 			}
 		}
 		if len(tt.want) == 0 && len(got) > 0 {
-			t.Errorf("%s: told %q", tt.name, got)
+			t.Errorf("%s: events %q", tt.name, got)
 		}
 	}
 }
@@ -260,7 +260,7 @@ func TestEventRecordProperties(t *testing.T) {
 func TestSubscriptionFiltersSelectEvents(t *testing.T) {
 	for _, tt := range []struct {
 		filter string
-		want   []string // keys of what is told of a power-on and a login
+		want   []string // keys of the records of a power-on and a login
 	}{
 		{`"Severities":["Critical"]`, nil},
 		{`"Severities":["OK"],"ResourceTypes":["Session"]`, []string{"ResourceCreated"}},
@@ -282,12 +282,12 @@ func TestSubscriptionFiltersSelectEvents(t *testing.T) {
 		h.hear(h.powerOn())
 		logIn(t, s, "reader")
 		var got []string
-		for _, r := range said(posted(t, h, id)) {
+		for _, r := range summaries(posted(t, h, id)) {
 			key, _, _ := strings.Cut(r, " ")
 			got = append(got, key)
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s: told (-want +got):\n%s", tt.filter, diff)
+			t.Errorf("%s: events (-want +got):\n%s", tt.filter, diff)
 		}
 	}
 }
@@ -302,7 +302,7 @@ func TestIncludeOriginOfCondition(t *testing.T) {
 	h.posted = nil
 	logIn(t, s, "admin")
 	if got := posted(t, h, id)[0]["OriginOfCondition"].(map[string]any); len(got) != 1 {
-		t.Errorf("an operator is told of another's session: %v", got)
+		t.Errorf("an operator receives another user's session: %v", got)
 	}
 	must(t, h.Apply(t.Context(), machine.Reset{Kind: machine.ResetOn}))
 	if got := posted(t, h, id)[0]["OriginOfCondition"].(map[string]any); got["PowerState"] != "PoweringOn" || got["@odata.id"] != sys {
@@ -317,27 +317,27 @@ func TestSubmitTestEvent(t *testing.T) {
 	_, deaf := subscribeTo(t, s, `{"Destination":"https://b.test","Severities":["Critical"],"RegistryPrefixes":["Base"]}`)
 	h.posted = nil
 	submit := resource.EventServiceURI + "/Actions/EventService.SubmitTestEvent"
-	whole := map[string]any{
+	complete := map[string]any{
 		"MessageId": "Base.1.0.Success", "EventGroupId": 7.0, "EventId": "my-id", "EventTimestamp": "2030-01-02T03:04:05+06:00", "EventType": "Alert",
 		"Message": "Hello", "MessageArgs": []any{"a", "b"}, "MessageSeverity": "Warning", "OriginOfCondition": sys, "Severity": "Warning",
 	}
-	body, err := json.Marshal(whole)
+	body, err := json.Marshal(complete)
 	must(t, err)
 	if w := call(t, s, "admin", "POST", submit, string(body)); w.Code != 204 {
 		t.Fatalf("%s", shape("POST", submit, string(body), w))
 	}
-	whole["OriginOfCondition"], whole["MemberId"] = map[string]any{"@odata.id": sys}, "0"
-	if diff := cmp.Diff([]map[string]any{whole}, posted(t, h, id)); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+	complete["OriginOfCondition"], complete["MemberId"] = map[string]any{"@odata.id": sys}, "0"
+	if diff := cmp.Diff([]map[string]any{complete}, posted(t, h, id)); diff != "" {
+		t.Errorf("test event (-want +got):\n%s", diff)
 	}
 	if got := posted(t, h, deaf); got != nil {
-		t.Errorf("told to who does not want it: %v", got)
+		t.Errorf("a subscription receives an event that its filter excludes: %v", got)
 	}
 	call(t, s, "admin", "POST", submit, `{"MessageId":"Base.1.0.Success"}`)
 	got := posted(t, h, id)[0]
 	delete(got, "EventId")
 	if diff := cmp.Diff(map[string]any{"MessageId": "Base.1.0.Success", "MemberId": "0", "EventType": "Other"}, got); diff != "" {
-		t.Errorf("a bare one is told as (-want +got):\n%s", diff)
+		t.Errorf("a test event without parameters (-want +got):\n%s", diff)
 	}
 	for _, bad := range []struct{ body, key, parameter string }{
 		{`{}`, "ActionParameterMissing", "MessageId"},
@@ -353,7 +353,7 @@ func TestSubmitTestEvent(t *testing.T) {
 			t.Errorf("%s; want %s", shape("POST", submit, bad.body, w), bad.key)
 		}
 	}
-	if w := call(t, s, "admin", "POST", resource.EventServiceURI+"/Actions/EventService.TestEventSubscription", ""); w.Code != 204 || said(posted(t, h, id))[0] != "TestMessage " {
+	if w := call(t, s, "admin", "POST", resource.EventServiceURI+"/Actions/EventService.TestEventSubscription", ""); w.Code != 204 || summaries(posted(t, h, id))[0] != "TestMessage " {
 		t.Errorf("%s", shape("POST", "TestEventSubscription", "", w))
 	}
 	if w := call(t, s, "operator", "POST", submit, string(body)); w.Code != 403 {
@@ -401,7 +401,7 @@ func TestEventServicePatch(t *testing.T) {
 	h.posted = nil
 	logIn(t, s, "admin")
 	if got := posted(t, h, id); got != nil {
-		t.Errorf("switched off it tells %v", got)
+		t.Errorf("while the service is disabled, events %v are sent", got)
 	}
 	w = call(t, s, "admin", "POST", resource.SubscriptionsURI, `{"Destination":"https://b.test"}`)
 	if keys, _ := errorOf(t, w); w.Code != 503 || keys[0] != "ServiceDisabled" {
@@ -410,6 +410,6 @@ func TestEventServicePatch(t *testing.T) {
 	call(t, s, "admin", "PATCH", resource.EventServiceURI, `{"ServiceEnabled":true}`)
 	logIn(t, s, "admin")
 	if got := posted(t, h, id); got == nil {
-		t.Error("switched on again it tells nothing")
+		t.Error("after the service is enabled again, no event is sent")
 	}
 }

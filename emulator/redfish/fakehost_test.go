@@ -32,8 +32,8 @@ var accounts = []bmc.Account{
 	{ID: "4", Name: "gone", Password: "gone-secret-4", Role: bmc.Administrator},
 }
 
-// host is a Host with a real machine and a real BMC, whose clock stands still
-// until a test moves it.
+// host is a Host with a real machine and a real BMC. Its clock advances only when a test
+// says so.
 type host struct {
 	audits   bool // whether requests are audited: a walk of the log must not write into it
 	mu       sync.Mutex
@@ -44,13 +44,13 @@ type host struct {
 	mv       *machine.View
 	bv       *bmc.View
 	fail     error                   // of every Apply
-	fetch    func() error            // of an image; nil: it arrives
-	boots    bool                    // the first source that is tried holds a system
-	service  *Service                // that tells what happens; nil: none
+	fetch    func() error            // result of fetching an image; nil: success
+	boots    bool                    // the first boot source holds an operating system
+	service  *Service                // whose Notify gets each change; nil: none
 	posted   []redfishevent.Delivery // by it
 	images   images
-	carrying sync.WaitGroup // of jobs that no model does
-	clock    *clock.Clock   // in which they are work in flight; nil: none
+	carrying sync.WaitGroup // of tasks that run in the background
+	clock    *clock.Clock   // that counts those as work in flight; nil: none
 }
 
 func newHost(t testing.TB) *host {
@@ -88,7 +88,7 @@ func newHostOf(t testing.TB, profile string) *host {
 func (h *host) machineChanged() { v := h.machine.View(); h.mv = &v }
 func (h *host) bmcChanged()     { v := h.bmc.View(); h.bv = &v }
 
-// changed ends a step: it is seen, then told.
+// changed ends a step: it publishes the views, then notifies the service.
 func (h *host) changed(evs ...bmc.Event) {
 	number, listened := h.bmc.NextEvent()
 	st := redfishevent.Change{Number: number, At: h.now, WasMachine: h.mv, WasBMC: h.bv, Events: evs}
@@ -100,7 +100,7 @@ func (h *host) changed(evs ...bmc.Event) {
 	}
 }
 
-// hear passes events of the machine to the BMC.
+// hear passes events of the machine on to the BMC.
 func (h *host) hear(evs ...event.Event) {
 	defer h.locked()()
 	h.changed(h.bmc.ObserveMachine(h.now, evs)...)
@@ -225,7 +225,7 @@ func (h *host) ApplyBMC(_ context.Context, c bmc.Command) ([]bmc.Event, error) {
 		}
 		fetch := h.fetch
 		h.changed(evs...)
-		h.mu.Unlock() // fetching takes time, and others go on meanwhile
+		h.mu.Unlock() // other requests go on during the fetch
 		var failed error
 		if fetch != nil {
 			failed = fetch()
@@ -250,34 +250,34 @@ func (h *host) ApplyBMC(_ context.Context, c bmc.Command) ([]bmc.Event, error) {
 	return evs, err
 }
 
-// pass lets time go by, from one thing that happens to the next. Boot sources
-// that are tried turn out not bootable, unless h.boots.
+// pass advances the clock, from one deadline to the next. Boot sources are not bootable,
+// unless h.boots is set.
 func (h *host) pass(d time.Duration) {
 	defer h.locked()()
 	end := h.now.Add(d)
-	var told []bmc.Event
+	var events []bmc.Event
 	for {
 		if at, ok := h.machine.Deadline(); ok && at.Before(end) {
 			h.now = at
 		} else {
 			h.now = end
 		}
-		told = append(told, h.happen(h.machine.Advance(h.now))...)
+		events = append(events, h.happen(h.machine.Advance(h.now))...)
 		if h.now.Equal(end) {
 			break
 		}
 	}
-	h.changed(append(told, h.bmc.Advance(h.now)...)...)
+	h.changed(append(events, h.bmc.Advance(h.now)...)...)
 }
 
-// happen simulates the surroundings' reaction to events.
-func (h *host) happen(evs []machine.Event) (told []bmc.Event) {
+// happen simulates the lab's reaction to events.
+func (h *host) happen(evs []machine.Event) (events []bmc.Event) {
 	for len(evs) > 0 {
 		ev := evs[0]
 		evs = evs[1:]
-		told = append(told, h.bmc.ObserveMachine(h.now, []machine.Event{ev})...)
+		events = append(events, h.bmc.ObserveMachine(h.now, []machine.Event{ev})...)
 		if _, ok := ev.(machine.MetricReportReady); ok {
-			told = append(told, ev)
+			events = append(events, ev)
 		}
 		tried, ok := ev.(machine.BootAttempted)
 		if !ok {
@@ -293,7 +293,7 @@ func (h *host) happen(evs []machine.Event) (told []bmc.Event) {
 		}
 		evs = append(evs, more...)
 	}
-	return told
+	return events
 }
 
 // rack is a Rack of one host, at every address.

@@ -16,7 +16,7 @@ import (
 // images are the firmware images of a host under test.
 type images struct {
 	last   int
-	kept   map[string]bool
+	stored map[string]bool
 	remote map[string][]byte    // by URL
 	from   resource.ImageSource // of the last fetch
 }
@@ -36,16 +36,16 @@ func (h *host) StoreImage(_ context.Context, r io.Reader, most int64) (resource.
 	if bad := (*firmware.ImageError)(nil); errors.As(err, &bad) {
 		img.Defect = bad.Defect
 	}
-	if h.images.kept == nil {
-		h.images.kept = map[string]bool{}
+	if h.images.stored == nil {
+		h.images.stored = map[string]bool{}
 	}
-	h.images.kept[img.ID] = true
+	h.images.stored[img.ID] = true
 	return img, nil
 }
 
 func (h *host) DropImage(id string) {
 	defer h.locked()()
-	delete(h.images.kept, id)
+	delete(h.images.stored, id)
 }
 
 func (h *host) FetchUpdate(ctx context.Context, o bmc.OpenTask, from resource.ImageSource, stage firmware.Stage) (bmc.Task, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// exchanged is a Rack of one host, which tests replace.
+// exchanged is a Rack of one host that tests can replace.
 type exchanged struct{ *host }
 
 func (r *exchanged) At(netip.AddrPort) (resource.Host, bool) { return r.host, true }
@@ -23,8 +23,8 @@ type target struct {
 	inputs      []resource.Input
 }
 
-// targets are all resources that can be changed, collections that members can
-// be added to, and actions, with things in the place of variables.
+// targets returns all writable resources, collections that accept POST, and actions, with
+// existing IDs in the place of variables.
 func targets(t testing.TB, s *Service, h *host) (changes, actions []target) {
 	t.Helper()
 	at := resource.TakeSnapshot(h)
@@ -44,8 +44,8 @@ func targets(t testing.TB, s *Service, h *host) (changes, actions []target) {
 	return changes, actions
 }
 
-// addresses are those of a pattern at which something is: for each variable the
-// first thing that it can stand for.
+// addresses returns the URIs of a pattern that exist: with the first valid ID for each
+// variable.
 func addresses(s *Service, at *resource.Snapshot, r *resource.Route) []string {
 	uri := r.Pattern
 	ids := map[string]string{}
@@ -64,9 +64,8 @@ func addresses(s *Service, at *resource.Snapshot, r *resource.Route) []string {
 	return []string{uri}
 }
 
-// fuzzed sends a body and checks that the answer is one that DSP0266 knows:
-// never a failure of the service, and when it is an error, an error response
-// that names what is wrong.
+// fuzzed sends a body and checks that DSP0266 allows the response: its status is never
+// 500, and an error has an error response with messages.
 func fuzzed(t testing.TB, s *Service, to target, body string) {
 	t.Helper()
 	w := call(t, s, "admin", to.method, to.uri, body)
@@ -92,8 +91,8 @@ var spoiled = []string{
 	`{"@odata.id":7}`, `{"@odata.id":"/redfish/v1/Nowhere"}`, `{"":null}`, `[{"@odata.id":"/redfish/v1"},1]`, `{"a":{"b":[{"c":null}]}}`,
 }
 
-// TestInvalidInputIsRejectedForEveryProperty sends to everything that takes a body what it does not
-// take, property by property.
+// TestInvalidInputIsRejectedForEveryProperty sends invalid values for every property and
+// parameter of every target, one at a time.
 func TestInvalidInputIsRejectedForEveryProperty(t *testing.T) {
 	h := newHost(t)
 	here := &exchanged{h}
@@ -105,7 +104,7 @@ func TestInvalidInputIsRejectedForEveryProperty(t *testing.T) {
 	}
 	sent := 0
 	for _, to := range append(changes, actions...) {
-		here.host = newHost(t) // what was taken before must not be in the way
+		here.host = newHost(t) // an accepted body must not affect the next
 		for _, body := range []string{``, `{`, `[]`, `null`, `7`, `{}`, `{"":1}`, `{"Nothing":1}`, `{"@odata.id":1}`, `{"@Redfish.Nothing":{}}`, "{\"\xff\":1}"} {
 			fuzzed(t, s, to, body)
 		}
@@ -129,8 +128,8 @@ func TestInvalidInputIsRejectedForEveryProperty(t *testing.T) {
 	t.Logf("%d bodies were sent to %d targets", sent, len(changes)+len(actions))
 }
 
-// whole returns a body with every input, in the order of the inputs.
-func whole(inputs []resource.Input, v resource.View) string {
+// completeBody returns a body with every input, in the order of the inputs.
+func completeBody(inputs []resource.Input, v resource.View) string {
 	var b strings.Builder
 	for i, in := range inputs {
 		if i > 0 {
@@ -144,7 +143,7 @@ func whole(inputs []resource.Input, v resource.View) string {
 func example(in resource.Input, v resource.View) string {
 	switch in.Kind {
 	case resource.Group:
-		return whole(in.Of, v)
+		return completeBody(in.Of, v)
 	case resource.Array:
 		return "[" + example(in.Of[0], v) + "]"
 	case resource.Boolean:
@@ -166,7 +165,7 @@ func fuzzTargets(f *testing.F, pick func(changes, actions []target) []target) {
 	must(f, err)
 	all := pick(targets(f, s, h))
 	for i, to := range all {
-		f.Add(uint16(i), whole(to.inputs, resource.View{}))
+		f.Add(uint16(i), completeBody(to.inputs, resource.View{}))
 	}
 	for _, body := range []string{
 		`{"Boot":{"BootSourceOverrideEnabled":"Once"},"X/~":[{}]}`, `{"SessionTimeout":3e1}`, `{"@odata.id":1}`, `{"":{}}`, `{"Boot":{"":null}}`, `[]`, `{"a":1,"a":2}`,
@@ -177,7 +176,7 @@ func fuzzTargets(f *testing.F, pick func(changes, actions []target) []target) {
 	f.Fuzz(func(t *testing.T, which uint16, body string) {
 		before := [2]any{here.Machine(), here.BMC()}
 		fuzzed(t, s, all[int(which)%len(all)], body)
-		if before != [2]any{here.Machine(), here.BMC()} { // what was taken must not be in the way of the next
+		if before != [2]any{here.Machine(), here.BMC()} { // an accepted body must not affect the next
 			here.host = newHost(t)
 		}
 	})
@@ -232,7 +231,7 @@ func FuzzPush(f *testing.F) {
 	s, err := New(Config{Rack: here})
 	must(f, err)
 	f.Fuzz(func(t *testing.T, plain bool, body string) {
-		if len(here.BMC().Tasks.All()) > 0 { // what was taken must not be in the way of the next
+		if len(here.BMC().Tasks.All()) > 0 { // an accepted body must not affect the next
 			here.host = newHost(t)
 		}
 		uri, mime := resource.MultipartPush, "multipart/form-data; boundary=x"

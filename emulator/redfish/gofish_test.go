@@ -42,7 +42,7 @@ func TestGofishReadsEveryResource(t *testing.T) {
 	}
 }
 
-// gofisher calls every method of gofish's resources that reads others.
+// gofisher calls every method of gofish's resources that reads other resources.
 type gofisher struct {
 	t    *testing.T
 	seen map[string]bool
@@ -99,7 +99,7 @@ func (r *gofisher) read(v reflect.Value) {
 	}
 }
 
-// call calls a method; an error is one unless there is nothing to read.
+// call calls a method. An error fails the test unless the resource has no such link.
 func (r *gofisher) call(what string, m reflect.Value) reflect.Value {
 	r.t.Helper()
 	out := m.Call(nil)

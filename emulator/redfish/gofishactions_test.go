@@ -25,15 +25,15 @@ func on[T any, PT schemas.GenericSchemaObjectPointer[T]](do func(*T) error) func
 	}
 }
 
-// linkAsText: gofish 0.22 sends the text of an address where DSP2046 has a
+// linkAsText marks parameters for which gofish 0.22 sends a URI where DSP2046 has a
 // reference object.
 const linkAsText = "ActionParameterValueTypeError"
 
-// gofishActions are the actions for which gofish has a method, as it calls them.
+// gofishActions lists the actions for which gofish has a method, with a call of it.
 var gofishActions = map[string]struct {
 	of  any // the method's receiver
 	do  func(c schemas.Client, uri string) error
-	bad string // what is wrong with what it sends, as the answer says it; "": nothing
+	bad string // part of the error response to an invalid request of gofish; "": gofish's request is valid
 }{
 	"Bios.ResetBios":      {&schemas.Bios{}, on(func(b *schemas.Bios) error { _, err := b.ResetBios(); return err }), ""},
 	"Bios.ChangePassword": {&schemas.Bios{}, on(func(b *schemas.Bios) error { _, err := b.ChangePassword("n3w-Secret", "", "AdminPassword"); return err }), ""},
@@ -95,7 +95,7 @@ var gofishActions = map[string]struct {
 	"TelemetryService.SubmitTestMetricReport": {&schemas.TelemetryService{}, on(func(s *schemas.TelemetryService) error {
 		_, err := s.SubmitTestMetricReport([]schemas.MetricValue{}, "Test", "")
 		return err
-	}), "MetricReportValues"}, // it sends text for the older of the two arrays
+	}), "MetricReportValues"}, // gofish sends text for the older of the two arrays
 	"CertificateService.GenerateCSR": {&schemas.CertificateService{}, on(func(s *schemas.CertificateService) error {
 		_, err := s.GenerateCSR(&schemas.CertificateServiceGenerateCSRParameters{
 			CommonName: "bmc.test", Country: "CH", City: "Bern", State: "Bern", Organization: "Lab", OrganizationalUnit: "Test",
@@ -112,8 +112,8 @@ var gofishActions = map[string]struct {
 	"EventService.TestEventSubscription": {&schemas.EventService{}, on(func(e *schemas.EventService) error { _, err := e.TestEventSubscription(); return err }), ""},
 }
 
-// elsewhere are actions that other tests have gofish carry out, or why none
-// does.
+// elsewhere lists the actions that other tests invoke with gofish, or the reason why no
+// test does.
 var elsewhere = map[string]string{
 	"Volume.Initialize":       "TestGofishManagesStorage",
 	"Volume.CheckConsistency": "TestGofishManagesStorage",
@@ -124,8 +124,8 @@ var elsewhere = map[string]string{
 	"Volume.ChangeRAIDLayout": "gofish 0.22 sends drives as text, where DSP2046 has links",
 }
 
-// An action of the tree for which gofish has a method and the table no row
-// fails the test.
+// TestEveryActionWithGofishMethodIsCovered fails for an action of the tree for which
+// gofish has a method and gofishActions no row.
 func TestEveryActionWithGofishMethodIsCovered(t *testing.T) {
 	types := map[string]reflect.Type{}
 	for name, a := range gofishActions {

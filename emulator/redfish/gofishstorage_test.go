@@ -54,7 +54,7 @@ func TestGofishManagesStorage(t *testing.T) {
 	do("CheckConsistency()", task, err)
 	task, err = v.Initialize(schemas.ForegroundInitializeMethod, schemas.SlowInitializeType)
 	do("Initialize()", task, err)
-	_, v = read() // as it is now, or its ETag is another
+	_, v = read() // gofish sends the ETag that it has read: read the present one
 	v.DisplayName = "renamed"
 	must(t, v.Update())
 	if _, v = read(); v.DisplayName != "renamed" {

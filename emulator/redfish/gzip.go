@@ -9,28 +9,30 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// worthPacking is from how many bytes on a body is smaller when it is packed.
-const worthPacking = 512
+// minGzipBody is the size from which on bodies are compressed, in bytes. Shorter ones
+// hardly become smaller.
+const minGzipBody = 512
 
 // The values of headers.
 var (
-	varies  = []string{"Accept-Encoding"}
-	gzipped = []string{"gzip"}
+	varyAcceptEncoding  = []string{"Accept-Encoding"}
+	contentEncodingGzip = []string{"gzip"}
 )
 
-// wantsIdentity says whether a client wants a page as it is. Otherwise the page may
-// be packed.
+// wantsIdentity reports whether the response to a client is the identity form of a
+// representation. Otherwise it may be the gzip form.
 func (x *request) wantsIdentity(p *render.Representation) bool {
-	if len(x.r.Header["Accept-Encoding"]) == 0 || len(p.Body) < worthPacking {
+	if len(x.r.Header["Accept-Encoding"]) == 0 || len(p.Body) < minGzipBody {
 		return true
 	}
-	gzip, plainer := gzipQuality(x.r.Header["Accept-Encoding"])
-	return gzip == 0 || plainer || !x.vendor.SupportsGzip()
+	gzip, prefersIdentity := gzipQuality(x.r.Header["Accept-Encoding"])
+	return gzip == 0 || prefersIdentity || !x.vendor.SupportsGzip()
 }
 
-// gzipQuality reads an Accept-Encoding header (RFC 9110, §12.5.3): how much gzip is
-// wanted, 0 for not at all, and whether the plain body is said to be liked better.
-func gzipQuality(header []string) (gzip float64, plainer bool) {
+// gzipQuality parses an Accept-Encoding header (RFC 9110, §12.5.3). It returns the
+// weight of gzip, 0 when gzip is not acceptable, and whether identity has a larger
+// one.
+func gzipQuality(header []string) (gzip float64, prefersIdentity bool) {
 	var rest, identity float64
 	named := false
 	for _, line := range header {
@@ -56,19 +58,19 @@ func gzipQuality(header []string) (gzip float64, plainer bool) {
 	return gzip, identity > gzip
 }
 
-// showGzip sends a page in fewer bytes.
-func (x *request) showGzip(p *render.Representation) {
+// sendGzip sends the gzip form of a representation.
+func (x *request) sendGzip(p *render.Representation) {
 	z := x.s.renderer.Gzip(p)
 	h := x.w.Header()
 	h["Etag"], h["Content-Type"], h["Content-Length"], h["Allow"] = z.ETag, p.ContentType, z.ContentLength, x.allow(p)
-	h["Content-Encoding"] = gzipped
+	h["Content-Encoding"] = contentEncodingGzip
 	if p.Link != nil {
 		h["Link"] = p.Link
 	}
 	x.send(http.StatusOK, z.Body)
 }
 
-// accepts says whether a client takes a media type (RFC 9110, §12.5.1).
+// accepts reports whether an Accept header allows a media type (RFC 9110, §12.5.1).
 func accepts(header []string, m resource.MediaType) bool {
 	kind, _, _ := strings.Cut(string(m), "/")
 	for _, line := range header {

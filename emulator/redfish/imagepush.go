@@ -18,17 +18,21 @@ import (
 const (
 	parametersPart = "UpdateParameters"
 	filePart       = "UpdateFile"
-	oemPart        = "Oem" // and what follows
+	oemPart        = "Oem" // prefix
 )
 
-// maxBeside bounds what a multipart push has beside the image, in bytes.
-const maxBeside = 1 << 20
+// maxOtherParts is the largest size of the parts of a multipart push beside the image,
+// in bytes.
+const maxOtherParts = 1 << 20
 
-// uploads take bodies that are no JSON.
-var uploads = map[resource.UploadKind]func(x *request, c resource.Call) (resource.Result, error){resource.PlainUpload: pushPlain, resource.MultipartUpload: pushMultipart}
+// uploads serve the requests whose bodies are not JSON.
+var uploads = map[resource.UploadKind]func(x *request, c resource.Call) (resource.Result, error){
+	resource.PlainUpload:     pushPlain,
+	resource.MultipartUpload: pushMultipart,
+}
 
-// pushPlain takes an image that is the body of a request, and installs it as
-// the service's options say.
+// pushPlain installs the image that is the body of a request, with the options of the
+// update service (HttpPushUriOptions and HttpPushUriTargets).
 func pushPlain(x *request, c resource.Call) (resource.Result, error) {
 	if err := c.RequireUpdatesEnabled(); err != nil {
 		return resource.Result{}, err
@@ -48,14 +52,15 @@ func pushPlain(x *request, c resource.Call) (resource.Result, error) {
 		return resource.Result{}, err
 	}
 	stage.When = resource.PushTime(u)
-	img, err := x.receive(x.r.Body)
+	img, err := x.receiveImage(x.r.Body)
 	if err != nil {
 		return resource.Result{}, err
 	}
-	return x.install(c, img, stage, "Update with a pushed image")
+	return x.installImage(c, img, stage, "Update with a pushed image")
 }
 
-// pushMultipart takes an image with what is to be done with it.
+// pushMultipart installs the image of a multipart request, with the options that come
+// with it.
 func pushMultipart(x *request, c resource.Call) (resource.Result, error) {
 	if err := c.RequireUpdatesEnabled(); err != nil {
 		return resource.Result{}, err
@@ -64,60 +69,61 @@ func pushMultipart(x *request, c resource.Call) (resource.Result, error) {
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
 		return resource.Result{}, resource.Reject(http.StatusUnsupportedMediaType, message.UnrecognizedRequestBody.With())
 	}
-	p := pushed{x: x, r: multipart.NewReader(x.r.Body, params["boundary"]), beside: maxBeside}
+	p := multipartPush{x: x, r: multipart.NewReader(x.r.Body, params["boundary"]), otherBytes: maxOtherParts}
 	if err := p.read(); err != nil {
-		p.drop()
+		p.dropImage()
 		return resource.Result{}, err
 	}
 	x.vendor.StandardURIs(p.parameters)
 	set, bad := resource.Validate(p.parameters, resource.UpdateParameters, c.View, nil)
 	if len(bad) > 0 {
-		p.drop()
+		p.dropImage()
 		return resource.Result{}, resource.Reject(http.StatusBadRequest, resource.Map(bad, resource.InputError.PropertyMessage)...)
 	}
 	c.Body = p.parameters
 	stage, err := c.Stage("MultipartHttpPushUri", set)
 	if err != nil {
-		p.drop()
+		p.dropImage()
 		return resource.Result{}, err
 	}
 	name := "a pushed image"
 	if p.name != "" {
 		name = p.name
 	}
-	return x.install(c, *p.image, stage, "Update with "+name)
+	return x.installImage(c, *p.image, stage, "Update with "+name)
 }
 
-// pushed are the parts of a multipart push, as they come.
-type pushed struct {
-	x          *request
-	r          *multipart.Reader
-	beside     int64 // bytes that may still come beside the image
-	parameters resource.Document
-	given      bool // the parameters were
-	image      *resource.Image
-	name       string // of the file
+// multipartPush reads the parts of a multipart push.
+type multipartPush struct {
+	x             *request
+	r             *multipart.Reader
+	otherBytes    int64 // bytes that may still come beside the image
+	parameters    resource.Document
+	hasParameters bool
+	image         *resource.Image // stored; nil before its part
+	name          string          // of the file
 }
 
-func (p *pushed) read() error {
+// read reads all parts, and fails if a required one is missing.
+func (p *multipartPush) read() error {
 	for {
 		part, err := p.r.NextRawPart()
 		switch {
 		case errors.Is(err, io.EOF):
-			return p.complete()
+			return p.checkComplete()
 		case err != nil:
 			return resource.Reject(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
 		}
-		if err := p.take(part); err != nil {
+		if err := p.readPart(part); err != nil {
 			return err
 		}
 	}
 }
 
-// complete says which part is missing.
-func (p *pushed) complete() error {
+// checkComplete returns an error that names the missing parts.
+func (p *multipartPush) checkComplete() error {
 	var missing []message.Message
-	if !p.given {
+	if !p.hasParameters {
 		missing = append(missing, message.PropertyMissing.With(parametersPart))
 	}
 	if p.image == nil {
@@ -129,31 +135,32 @@ func (p *pushed) complete() error {
 	return nil
 }
 
-func (p *pushed) take(part *multipart.Part) error {
+// readPart reads one part. It stores an image at once.
+func (p *multipartPush) readPart(part *multipart.Part) error {
 	name := part.FormName()
 	switch {
 	case name == filePart && p.image == nil:
-		img, err := p.x.receive(part)
+		img, err := p.x.receiveImage(part)
 		if err != nil {
 			return err
 		}
 		p.image, p.name = &img, part.FileName()
 		return nil
-	case name == filePart || name == parametersPart && p.given:
+	case name == filePart || name == parametersPart && p.hasParameters:
 		return resource.Reject(http.StatusBadRequest, message.PropertyDuplicate.With(name))
 	}
-	b, err := io.ReadAll(io.LimitReader(part, p.beside+1))
-	switch p.beside -= int64(len(b)); {
+	b, err := io.ReadAll(io.LimitReader(part, p.otherBytes+1))
+	switch p.otherBytes -= int64(len(b)); {
 	case err != nil:
 		return resource.Reject(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
-	case p.beside < 0:
+	case p.otherBytes < 0:
 		return resource.Reject(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())
-	case strings.HasPrefix(name, oemPart): // of vendors that this one is not
+	case strings.HasPrefix(name, oemPart): // of another vendor: ignored
 		return nil
 	case name != parametersPart:
 		return resource.Reject(http.StatusBadRequest, message.PropertyUnknown.With(name))
 	}
-	p.given = true
+	p.hasParameters = true
 	p.parameters, err = resource.Parse(b)
 	switch {
 	case errors.Is(err, resource.ErrMalformed):
@@ -164,46 +171,48 @@ func (p *pushed) take(part *multipart.Part) error {
 	return nil
 }
 
-// drop forgets the image.
-func (p *pushed) drop() {
+// dropImage deletes the stored image, if there is one.
+func (p *multipartPush) dropImage() {
 	if p.image != nil {
 		p.x.host.DropImage(p.image.ID)
 	}
 }
 
-// receive stores an image that comes with a request.
-func (x *request) receive(r io.Reader) (resource.Image, error) {
-	from := &sender{r: r}
-	img, err := x.host.StoreImage(x.context(), from, x.vendor.MaxImageBytes())
+// receiveImage stores an image that a client sends. The error of a client that stops
+// sending differs from one of the store.
+func (x *request) receiveImage(r io.Reader) (resource.Image, error) {
+	body := &clientReader{r: r}
+	img, err := x.host.StoreImage(x.context(), body, x.vendor.MaxImageBytes())
 	switch {
 	case errors.Is(err, resource.ErrTooLarge):
 		return resource.Image{}, resource.Reject(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())
-	case from.err != nil:
+	case body.err != nil:
 		return resource.Image{}, resource.Reject(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
 	}
 	return img, err
 }
 
-// sender is a client that sends an image; it remembers what went wrong there.
-type sender struct {
+// clientReader reads what a client sends, and holds the error of the connection.
+type clientReader struct {
 	r   io.Reader
 	err error
 }
 
 // Read implements io.Reader.
-func (s *sender) Read(p []byte) (int, error) {
-	n, err := s.r.Read(p)
+func (c *clientReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		s.err = err
+		c.err = err
 	}
 	return n, err
 }
 
-// install begins the update with an image that was stored.
-func (x *request) install(c resource.Call, img resource.Image, stage firmware.Stage, name string) (resource.Result, error) {
+// installImage opens the task that installs a stored image. On failure it deletes the
+// image.
+func (x *request) installImage(c resource.Call, img resource.Image, stage firmware.Stage, name string) (resource.Result, error) {
 	stage.ID, stage.Image, stage.Defect = img.ID, img.Image, img.Defect
-	out, err := c.BeginTask(x.context(), name, func(job string) machine.Command {
-		stage.Task = job
+	out, err := c.BeginTask(x.context(), name, func(taskID string) machine.Command {
+		stage.Task = taskID
 		return machine.Firmware{Command: stage}
 	})
 	if err != nil {

@@ -10,50 +10,51 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// Do implements request: the request is the standard's, which no rule of the
-// vendor's stands before. Its answer has the vendor's form all the same.
-func (x *request) Do(ctx context.Context, job string, kind resource.InnerKind, method, at string, body resource.Object) *resource.InnerResponse {
-	a := &resource.InnerResponse{Headers: http.Header{}}
-	var sent []byte
+// Do sends an inner request, of the resource.Call's request. Its URI and body are the
+// standard's, and the vendor's reject rules do not apply; its response has the vendor's
+// form all the same.
+func (x *request) Do(ctx context.Context, taskID string, kind resource.InnerKind, method, uri string, body resource.Object) *resource.InnerResponse {
+	response := &resource.InnerResponse{Headers: http.Header{}}
+	var content []byte
 	if body != nil {
-		sent = resource.Encode(body)
+		content = resource.Encode(body)
 	}
-	r, err := http.NewRequestWithContext(ctx, method, "https://"+x.r.Host+at, bytes.NewReader(sent))
-	if err != nil { // no address, with what was filled in
+	r, err := http.NewRequestWithContext(ctx, method, "https://"+x.r.Host+uri, bytes.NewReader(content))
+	if err != nil { // not a URI, after a value was filled in: let it be answered 404
 		r = x.r.Clone(ctx)
-		r.Method, r.URL.Path, r.URL.RawPath, r.URL.RawQuery, r.Body, r.ContentLength = method, at, "", "", http.NoBody, 0
+		r.Method, r.URL.Path, r.URL.RawPath, r.URL.RawQuery, r.Body, r.ContentLength = method, uri, "", "", http.NoBody, 0
 	}
 	r.Header = http.Header{}
-	if sent != nil {
+	if content != nil {
 		r.Header["Content-Type"] = jsonContent
 	}
 	r.RemoteAddr = x.r.RemoteAddr
-	in := &request{s: x.s, w: a, r: r, host: x.host, vendor: x.vendor, actor: x.actor, inner: kind, task: job, notInFlight: true}
-	in.serve()
-	in.leave()
-	a.Messages = in.refused
-	return a
+	inner := &request{s: x.s, w: response, r: r, host: x.host, vendor: x.vendor, actor: x.actor, inner: kind, taskID: taskID}
+	inner.serve()
+	inner.endInFlight() // an event stream leaves it in flight
+	response.Messages = inner.messages
+	return response
 }
 
-// relay answers with the answer to a step.
-func (x *request) relay(a *resource.InnerResponse) {
+// sendInnerResponse sends the response to an inner request to the client.
+func (x *request) sendInnerResponse(response *resource.InnerResponse) {
 	h := x.w.Header()
-	for name, values := range a.Headers {
+	for name, values := range response.Headers {
 		h[name] = values
 	}
-	x.send(a.Status, a.Body)
+	x.send(response.Status, response.Body)
 }
 
-// wait returns after some of the lab's time, or with the context's error. Who
-// carries a job counts as work in flight, for which time waits: meanwhile it
-// does not.
+// wait returns after a duration of lab time, or with the context's error. Its caller
+// counts as work in flight, for which the clock waits: during the wait it does not
+// count.
 func (s *Service) wait(ctx context.Context, d time.Duration) error {
 	if s.clock == nil || d <= 0 {
 		return context.Cause(ctx)
 	}
 	fired := make(chan struct{})
 	t := s.clock.AfterFunc(d, func() {
-		s.clock.Begin() // before others see that it is time
+		s.clock.Begin() // before the clock can advance further
 		close(fired)
 	})
 	s.clock.End()
@@ -70,25 +71,26 @@ func (s *Service) wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Expect implements request.
+// Expect sets the status of the response if the call succeeds.
 func (x *request) Expect(status int) { x.expectStatus(status) }
 
-// SignedIn implements request.
-func (x *request) SignedIn(who resource.Actor) { x.signIn(who) }
+// SignedIn records the user that the request has authenticated.
+func (x *request) SignedIn(actor resource.Actor) { x.setActor(actor) }
 
-// Task implements request.
-func (x *request) Task() string { return x.task }
+// Task returns the ID of the task that runs the request; "" for none.
+func (x *request) Task() string { return x.taskID }
 
-// Query implements request.
+// Query returns the query parameters of the URL.
 func (x *request) Query() url.Values { return x.r.URL.Query() }
 
-// HoldsETag implements request.
-func (x *request) HoldsETag(tag string, m *resource.Match) bool {
-	return resource.MatchesETag([]string{tag}, x.s.renderer.Representation(m, resource.TakeSnapshot(x.host)).Tag(), resource.StrongComparison)
+// HoldsETag reports whether an ETag matches the present one of a resource.
+func (x *request) HoldsETag(etag string, m *resource.Match) bool {
+	present := x.s.renderer.Representation(m, resource.TakeSnapshot(x.host)).Tag()
+	return resource.MatchesETag([]string{etag}, present, resource.StrongComparison)
 }
 
-// Outlive implements request.
+// Outlive marks the request as in use after its response.
 func (x *request) Outlive() { x.outlives = true }
 
-// Wait implements request.
+// Wait waits for a duration of the lab's clock, or until the context ends.
 func (x *request) Wait(ctx context.Context, d time.Duration) error { return x.s.wait(ctx, d) }

@@ -15,7 +15,7 @@ import (
 
 func TestInputAliases(t *testing.T) {
 	const target, mode = "Boot/BootSourceOverrideTarget", "Boot/BootSourceOverrideMode"
-	s, h := faced(t, dialect.Presentation{InputAliases: []dialect.InputAlias{
+	s, h := newPresentedService(t, dialect.Presentation{InputAliases: []dialect.InputAlias{
 		{ResourceType: "ComputerSystem", Method: "PATCH", Path: target, Values: map[string]any{"AcmeDisc": "Cd", "Cd": "Usb"}},
 		{ResourceType: "ComputerSystem", Method: "PATCH", Path: mode, Default: "Legacy", DefaultWith: []string{target}},
 		{ResourceType: "ComputerSystem", Method: "PATCH", Path: "Oem/Acme/Label", To: "AssetTag"},
@@ -49,7 +49,7 @@ func TestInputAliases(t *testing.T) {
 }
 
 func TestTransformOmitsEmptyProperty(t *testing.T) {
-	s, _ := faced(t, dialect.Presentation{Transforms: []dialect.Transform{{ResourceType: "Bios", URI: sys + "/Bios/Settings", OmitEmpty: []string{"Attributes"}}}})
+	s, _ := newPresentedService(t, dialect.Presentation{Transforms: []dialect.Transform{{ResourceType: "Bios", URI: sys + "/Bios/Settings", OmitEmpty: []string{"Attributes"}}}})
 	body, _ := get(t, s, sys+"/Bios/Settings")
 	if _, has := body["Attributes"]; has {
 		t.Errorf("nothing is pending, and the settings show Attributes: %v", body)
@@ -100,7 +100,7 @@ func TestBIOSSettingsShowAllAttributes(t *testing.T) {
 }
 
 func TestVendorSuccessProperty(t *testing.T) {
-	s, _ := faced(t, dialect.Presentation{Errors: dialect.ErrorFormat{SuccessProperty: "Success", Success: &dialect.VendorMessage{Registry: "Base", Version: "1.4.0", Key: "Success", Text: "Done."}}})
+	s, _ := newPresentedService(t, dialect.Presentation{Errors: dialect.ErrorFormat{SuccessProperty: "Success", Success: &dialect.VendorMessage{Registry: "Base", Version: "1.4.0", Key: "Success", Text: "Done."}}})
 	w := call(t, s, "admin", "PATCH", sys, `{"AssetTag":"a"}`)
 	if is, ok := decoded(t, w)["Success"].(map[string]any); !ok || is["code"] != "Base.1.4.Success" || w.Code != 200 {
 		t.Errorf("%d %s, want 200 and the success", w.Code, w.Body)
@@ -157,7 +157,7 @@ func TestVolatileETagReturns412(t *testing.T) {
 }
 
 func TestMessageIDsWithFullVersions(t *testing.T) {
-	s, h := faced(t, dialect.Presentation{Errors: dialect.ErrorFormat{
+	s, h := newPresentedService(t, dialect.Presentation{Errors: dialect.ErrorFormat{
 		FullVersions: true, SuccessProperty: "Success", Success: &dialect.VendorMessage{Registry: "Base", Version: "1.4.0", Key: "Success", Text: "Done."},
 	}})
 	h.d.Protocol.Registries = map[string]string{"Base": "1.4.0"}

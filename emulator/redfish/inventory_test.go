@@ -7,11 +7,11 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// Every part has a serial number of its own, wherever it is shown.
+// Every part has a distinct serial number, the same in each resource that shows it.
 func TestSerialNumbersAreUnique(t *testing.T) {
 	s := newService(t, newHost(t))
-	kinds := map[string]string{} // of a serial number
-	count := map[string]int{}    // of parts of a type
+	kinds := map[string]string{} // serial number → type of the part
+	count := map[string]int{}    // type → number of parts
 	for _, uri := range walk(t, s, nil) {
 		body, _ := get(t, s, uri)
 		serial, _ := body["SerialNumber"].(string)
@@ -19,12 +19,12 @@ func TestSerialNumbersAreUnique(t *testing.T) {
 			continue
 		}
 		kind, _, _ := strings.Cut(strings.TrimPrefix(body["@odata.type"].(string), "#"), ".")
-		if kind == "Certificate" { // which authorities number
+		if kind == "Certificate" { // its serial number is that of the issuer
 			continue
 		}
 		count[kind]++
-		// The system and its chassis are one box; a network adapter and a
-		// controller are PCIe devices.
+		// The system and its chassis are the same enclosure; a network adapter and a
+		// controller are PCIe devices as well.
 		same := map[string]string{"ComputerSystem": "box", "Chassis": "box", "NetworkAdapter": "PCIeDevice"}
 		if k, ok := same[kind]; ok {
 			kind = k

@@ -16,7 +16,7 @@ func TestJobSchedulesRequest(t *testing.T) {
 	for _, tt := range []struct {
 		body   string
 		status int
-		tells  string
+		text   string
 	}{
 		{`{"Name":"x"}`, 400, "#/Payload"},
 		{`{"Payload":{"HttpOperation":"GET","TargetUri":"/redfish/v1/Systems/1"}}`, 400, "#/Payload/HttpOperation"},
@@ -28,8 +28,8 @@ func TestJobSchedulesRequest(t *testing.T) {
 			"Schedule":{"InitialStartTime":"2026-03-02T02:00:00Z","RecurrenceInterval":"P1D","MaxOccurrences":3}}`, 201, `"JobState":"Pending"`},
 	} {
 		w := call(t, s, "admin", "POST", jobs, tt.body)
-		if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.tells) || strings.Contains(w.Body.String(), "hidden-") && tt.status == 201 {
-			t.Errorf("%s; want %d %s", shape("POST", jobs, tt.body, w), tt.status, tt.tells)
+		if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.text) || strings.Contains(w.Body.String(), "hidden-") && tt.status == 201 {
+			t.Errorf("%s; want %d %s", shape("POST", jobs, tt.body, w), tt.status, tt.text)
 		}
 	}
 	if w := call(t, s, "operator", "POST", jobs, `{}`); w.Code != 403 {

@@ -177,7 +177,7 @@ func TestLongLogIsPaged(t *testing.T) {
 	h.d.Protocol.PageSize = 100
 	h.d.Protocol.Queries = dialect.AllQueries
 	s := newService(t, h)
-	for range 2500 { // more than fit
+	for range 2500 { // more than the log holds
 		h.bmc.ObserveMachine(h.now, []event.Event{event.Note{At: h.now, Kind: event.PowerOn, Subject: event.Subject{Part: event.System}}})
 	}
 	h.bmcChanged()

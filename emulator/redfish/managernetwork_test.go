@@ -13,7 +13,7 @@ const (
 	bmcNIC    = mgr + "/EthernetInterfaces/1"
 )
 
-// placed returns a host whose BMC has a location.
+// placed returns a host whose BMC has a Location.
 func placed(t *testing.T) *host {
 	t.Helper()
 	h := newHost(t)
@@ -32,7 +32,7 @@ func TestNetworkProtocolsAreEnabledAndDisabled(t *testing.T) {
 	for _, tt := range []struct {
 		body   string
 		status int
-		tells  string
+		text   string
 	}{
 		{`{"HTTPS":{"Port":8444},"IPMI":{"ProtocolEnabled":true}}`, 200, `"Port":8444,"ProtocolEnabled":true},"Host`},
 		{`{"HTTPS":{"Port":0}}`, 400, "#/HTTPS/Port"},
@@ -42,8 +42,8 @@ func TestNetworkProtocolsAreEnabledAndDisabled(t *testing.T) {
 		{`{"NTP":{"NTPServers":["0.pool.test","","192.0.2.1"],"ProtocolEnabled":true}}`, 200, `["0.pool.test","192.0.2.1"]`},
 		{`{"NTP":{"NTPServers":["not a host"]}}`, 400, "#/NTP/NTPServers/0"},
 	} {
-		if w := call(t, s, "admin", "PATCH", protocols, tt.body); w.Code != tt.status || !strings.Contains(w.Body.String(), tt.tells) {
-			t.Errorf("%s; want %d %s", shape("PATCH", protocols, tt.body, w), tt.status, tt.tells)
+		if w := call(t, s, "admin", "PATCH", protocols, tt.body); w.Code != tt.status || !strings.Contains(w.Body.String(), tt.text) {
+			t.Errorf("%s; want %d %s", shape("PATCH", protocols, tt.body, w), tt.status, tt.text)
 		}
 	}
 	if n := h.BMC().Network(); !n.IPMI.On || n.HTTPS.Port != 8444 {
@@ -52,7 +52,7 @@ func TestNetworkProtocolsAreEnabledAndDisabled(t *testing.T) {
 	if w := call(t, s, "operator", "PATCH", protocols, `{"IPMI":{"ProtocolEnabled":false}}`); w.Code != 403 {
 		t.Errorf("%s", shape("PATCH", protocols, "", w))
 	}
-	// A clock that NTP sets is right, and cannot be set by PATCH.
+	// A clock that NTP sets cannot be set by PATCH.
 	if w := call(t, s, "admin", "PATCH", mgr, `{"DateTime":"2030-01-01T00:00:00Z"}`); w.Code != 409 || !strings.Contains(w.Body.String(), "#/DateTime") {
 		t.Errorf("%s", shape("PATCH", mgr, "", w))
 	}
@@ -82,9 +82,9 @@ func TestManagerEthernetInterfacePatch(t *testing.T) {
 	for _, tt := range []struct {
 		body   string
 		status int
-		tells  string
+		text   string
 	}{
-		{`{"DHCPv4":{"DHCPEnabled":false}}`, 400, "#/DHCPv4/DHCPEnabled"}, // there would be no address
+		{`{"DHCPv4":{"DHCPEnabled":false}}`, 400, "#/DHCPv4/DHCPEnabled"}, // the interface would have no address
 		{`{"IPv4StaticAddresses":[{"Address":"127.70.0.9","SubnetMask":"255.0.0.0","Gateway":"127.64.0.254"}],"DHCPv4":{"DHCPEnabled":false}}`, 200, `"AddressOrigin":"Static"`},
 		{`{"IPv4StaticAddresses":[{"Address":"127.70.0.300"}]}`, 400, "#/IPv4StaticAddresses/0/Address"},
 		{`{"IPv4StaticAddresses":[{"Address":"127.70.0.3","SubnetMask":"255.0.255.0"}]}`, 400, "#/IPv4StaticAddresses/0/SubnetMask"},
@@ -97,8 +97,8 @@ func TestManagerEthernetInterfacePatch(t *testing.T) {
 		{`{"IPv6StaticAddresses":[{"Address":"192.0.2.1"}]}`, 400, "#/IPv6StaticAddresses/0/Address"},
 		{`{"MACAddress":"02:00:00:00:00:01"}`, 400, "PropertyNotWritable"},
 	} {
-		if w := call(t, s, "admin", "PATCH", bmcNIC, tt.body); w.Code != tt.status || !strings.Contains(w.Body.String(), tt.tells) {
-			t.Errorf("%s; want %d %s", shape("PATCH", bmcNIC, tt.body, w), tt.status, tt.tells)
+		if w := call(t, s, "admin", "PATCH", bmcNIC, tt.body); w.Code != tt.status || !strings.Contains(w.Body.String(), tt.text) {
+			t.Errorf("%s; want %d %s", shape("PATCH", bmcNIC, tt.body, w), tt.status, tt.text)
 		}
 	}
 	if _, err := openBundle(); err == nil {

@@ -57,7 +57,7 @@ func TestMediaInsertByPatch(t *testing.T) {
 		if body, _ := get(t, s, slot); body["Image"] != "http://images.test/a.iso" || body["Inserted"] != true {
 			t.Errorf("after the insertion: %v", body)
 		}
-		// gofish sends the last one where there is no EjectMedia.
+		// gofish sends the last of these to a slot without EjectMedia.
 		for _, eject := range []string{`{"Image":null}`, `{"Inserted":false}`, `{"Inserted":false,"WriteProtected":false}`} {
 			converse(t, s,
 				step{"admin", "PATCH", slot, eject, nil, 200, ""},
@@ -107,10 +107,10 @@ func TestAsyncInsertMediaReturnsTask(t *testing.T) {
 		close(hold)
 		want := 204
 		if fault != nil {
-			want = 500 // OperationFailed, with what the answer would have been
+			want = 500 // OperationFailed, with the message of the synchronous response
 		}
 		var end int
-		for range 10_000 { // until the work beside has ended
+		for range 10_000 { // until the background work has ended
 			w = call(t, s, "admin", "GET", monitor, "")
 			if end = w.Code; end != 202 {
 				break
@@ -120,7 +120,7 @@ func TestAsyncInsertMediaReturnsTask(t *testing.T) {
 			t.Errorf("%v: %s; want %d", fault, shape("GET", monitor, "", w), want)
 		}
 		if strings.Contains(w.Body.String(), "hush") {
-			t.Errorf("a secret is told: %s", w.Body)
+			t.Errorf("the response shows a secret: %s", w.Body)
 		}
 	}
 }

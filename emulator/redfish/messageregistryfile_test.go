@@ -62,8 +62,8 @@ func TestEveryLocalRegistryIsServed(t *testing.T) {
 		}
 		newSchemas(t).check(t, uri, strings.TrimPrefix(doc.Type[:strings.LastIndexByte(doc.Type, '.')], "#"), w.Body.Bytes())
 	}
-	if local < 2 { // privileges and the BIOS
-		t.Errorf("%d registries are served whole", local)
+	if local < 2 { // at least the privilege registry and the attribute registry
+		t.Errorf("%d registries are served by the service itself", local)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestPrivilegeRegistryEqualsDMTF(t *testing.T) {
 	entity := func(m any) string { return m.(resource.Object)["Entity"].(string) }
 	byEntity := func(a, b any) int { return strings.Compare(entity(a), entity(b)) }
 	slices.SortFunc(theirs, byEntity)
-	for _, m := range theirs { // of which a HEAD asks for less
+	for _, m := range theirs { // DMTF lists fewer privileges for HEAD
 		if entity(m) == "ManagerAccount" || entity(m) == "Session" {
 			o := m.(resource.Object)["OperationMap"].(resource.Object)
 			o["HEAD"] = o["GET"]

@@ -12,7 +12,7 @@ import (
 
 const acmeJobs = "/redfish/v1/Managers/1/Oem/Acme/Jobs"
 
-// owned returns a service whose only host has OEM resources and actions.
+// owned returns a service whose only host has OEM resources and OEM actions.
 func owned(t testing.TB, o dialect.OEM, f dialect.Presentation) (*Service, *host) {
 	t.Helper()
 	h := newHost(t)
@@ -23,7 +23,7 @@ func owned(t testing.TB, o dialect.OEM, f dialect.Presentation) (*Service, *host
 	return newService(t, h), h
 }
 
-// acme is an invented vendor: it has jobs of its own form, and actions.
+// acme is an invented vendor with OEM jobs and OEM actions.
 var acme = dialect.OEM{
 	Resources: []dialect.Resource{
 		{URI: "/redfish/v1/Managers/{manager}/Oem/Acme/Jobs", Type: "AcmeJobCollection.AcmeJobCollection", Name: "Jobs",

@@ -35,7 +35,7 @@ func TestStoredOEMResourceExistsUntilDeleted(t *testing.T) {
 		t.Errorf("%v", o)
 	}
 	answersWith(t, s, step{"reader", "DELETE", at, "", nil, 403, ""}, step{"admin", "DELETE", at, "", nil, 204, ""}, step{"admin", "GET", at, "", nil, 404, ""},
-		// A client may send back the whole representation that it has read.
+		// A client may send back the complete representation that it has read.
 		step{"admin", "PATCH", "/redfish/v1/Managers/1/Oem/Acme/Mood", `{"@odata.etag":"x","Is":"good"}`, nil, 200, ""})
 	if o, _ := get(t, s, "/redfish/v1/Managers/1/Oem/Acme/Mood"); o["Is"] != "good" || o["Last"] != "/redfish/v1/AccountService/Roles/ReadOnly" {
 		t.Errorf("%v", o)

@@ -6,24 +6,25 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// writeOEM carries out what a PATCH sets of a vendor's own properties, and then
-// the rest. It says whether it has answered.
-func (x *request) writeOEM(in resource.Document, v resource.View, free func()) bool {
+// patchOEMProperties applies the OEM properties of a PATCH, and then the other
+// properties. It returns false, and sends no response, when the PATCH has no OEM
+// properties that the vendor's record makes writable.
+func (x *request) patchOEMProperties(in resource.Document, v resource.View, unlock func()) bool {
 	if x.inner != "" {
 		return false
 	}
-	all, rest, bad := x.vendor.Writes(x.match, in)
+	writes, rest, bad := x.vendor.Writes(x.match, in)
 	switch {
 	case len(bad) > 0:
-		x.refuseAll(bad)
+		x.sendInputErrors(bad)
 		return true
-	case len(all) == 0:
+	case len(writes) == 0:
 		return false
 	}
 	c := x.call(in, v, nil)
-	var last resource.Result // of one that has more to say than that it was done
-	for _, q := range all {
-		out, err := x.vendor.Write(x.context(), c, q)
+	var last resource.Result // of the last write with a response to send
+	for _, w := range writes {
+		out, err := x.vendor.Write(x.context(), c, w)
 		if err != nil {
 			x.fail(err)
 			return true
@@ -32,34 +33,34 @@ func (x *request) writeOEM(in resource.Document, v resource.View, free func()) b
 			last = out
 		}
 	}
-	says := last.Task != "" || last.Inner != nil || last.Body != nil
+	hasResponse := last.Task != "" || last.Inner != nil || last.Body != nil
 	switch {
-	case len(rest.Fields) == 0 && says:
-		x.answer(c, last, nil, nil)
+	case len(rest.Fields) == 0 && hasResponse:
+		x.sendResult(c, last, nil, nil)
 	case len(rest.Fields) == 0:
-		x.answerChange(c, nil)
-	case says && x.match.OEM == nil:
+		x.sendPatchResult(c, nil)
+	case hasResponse && x.match.OEM == nil:
 		body, _ := resource.Normalize(rest).(resource.Object)
-		if a := x.Do(x.context(), "", resource.InnerHoldingLock, http.MethodPatch, x.match.URI, body); a.Status >= http.StatusBadRequest {
-			x.relay(a)
+		if r := x.Do(x.context(), "", resource.InnerHoldingLock, http.MethodPatch, x.match.URI, body); r.Status >= http.StatusBadRequest {
+			x.sendInnerResponse(r)
 		} else {
-			x.answer(c, last, nil, nil)
+			x.sendResult(c, last, nil, nil)
 		}
 	default:
-		x.change(rest, x.match.View(resource.TakeSnapshot(x.host)), free)
+		x.patch(rest, x.match.View(resource.TakeSnapshot(x.host)), unlock)
 	}
 	return true
 }
 
-// patchOEM carries out a PATCH of a vendor's own resource.
-func (x *request) patchOEM(in resource.Document, v resource.View) {
+// patchOEMResource serves a PATCH of an OEM resource.
+func (x *request) patchOEMResource(in resource.Document, v resource.View) {
 	c := x.call(in, v, nil)
-	switch bad, done, err := x.vendor.Patch(x.context(), c); {
+	switch bad, changed, err := x.vendor.Patch(x.context(), c); {
 	case err != nil:
 		x.fail(err)
-	case !done:
-		x.refuseAll(bad)
+	case !changed:
+		x.sendInputErrors(bad)
 	default:
-		x.answerChange(c, bad)
+		x.sendPatchResult(c, bad)
 	}
 }

@@ -18,7 +18,7 @@ const acmeSettings = "/redfish/v1/Managers/1/Oem/Acme/Settings"
 
 var ouch = dialect.VendorMessage{Registry: "Acme", Version: "1.0.0", Key: "Ouch", Text: "%1 cannot be %2."}
 
-// settings is an invented vendor whose clients set things of its own.
+// settings is an invented vendor with writable OEM properties.
 var settings = dialect.OEM{
 	Resources: []dialect.Resource{
 		{URI: "/redfish/v1/Managers/{manager}/Oem/Acme/Settings", Type: "AcmeSettings.v1_0_0.AcmeSettings", Name: "Settings",
@@ -106,7 +106,7 @@ func TestOEMPropertyWritesAreStored(t *testing.T) {
 	func() {
 		defer func() {
 			if recover() == nil {
-				t.Error("what panics is not told")
+				t.Error("a panic is not logged")
 			}
 		}()
 		call(t, s, "admin", "PATCH", sys, `{"Oem":{"Acme":{"Mood":"mad"}}}`)
@@ -141,7 +141,7 @@ func TestOEMResourceBasedOnStandardResource(t *testing.T) {
 	}
 }
 
-// timed is a vendor whose action takes its time.
+// timed is an invented vendor with an action that takes time.
 var timed = dialect.OEM{Actions: []dialect.Action{{
 	ResourceURI: "/redfish/v1/Systems/{system}", Name: "AcmeSystem.Later",
 	Effects: []dialect.Effect{{Task: "later", TaskDuration: time.Minute, Store: map[string]any{"Asked": true}, Requests: []dialect.StandardRequest{

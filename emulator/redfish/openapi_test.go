@@ -44,18 +44,18 @@ func TestOpenAPIDocumentDescribesRequests(t *testing.T) {
 	if !strings.HasPrefix(doc.OpenAPI, "3.0.") || doc.Info.Title == "" || doc.Info.Version == "" || len(doc.Components.Security) != 2 {
 		t.Errorf("openapi %s: info %+v, security %v", doc.OpenAPI, doc.Info, doc.Components.Security)
 	}
-	seen, told := map[string]bool{}, 0
+	seen, documented := map[string]bool{}, 0
 	for _, route := range resource.Routes(s.tree.Rows, s.tree) {
 		p, ok := doc.Paths[route.Pattern]
 		if route.Action != nil && route.Action.Internal {
 			if ok {
-				t.Errorf("%s is told, and is for no client", route.Pattern)
+				t.Errorf("%s is documented, and is for no client", route.Pattern)
 			}
 			continue
 		}
-		told++
+		documented++
 		if !ok {
-			t.Errorf("%s is not told", route.Pattern)
+			t.Errorf("%s is not documented", route.Pattern)
 			continue
 		}
 		var named []string
@@ -70,7 +70,7 @@ func TestOpenAPIDocumentDescribesRequests(t *testing.T) {
 		}
 		for method, o := range map[string]*operation{"GET": p.Get, "PATCH": p.Patch, "POST": p.Post, "DELETE": p.Delete} {
 			if takes := slices.Contains(route.Methods, method); takes != (o != nil) {
-				t.Errorf("%s %s is taken: %t, told: %t", method, route.Pattern, takes, o != nil)
+				t.Errorf("%s %s is accepted: %t, documented: %t", method, route.Pattern, takes, o != nil)
 			}
 			if o == nil {
 				continue
@@ -80,15 +80,15 @@ func TestOpenAPIDocumentDescribesRequests(t *testing.T) {
 			}
 			seen[o.ID] = true
 			if open := o.Security != nil && len(*o.Security) == 0; open != route.Public(method) {
-				t.Errorf("%s %s needs no login: %t, told: %t", method, route.Pattern, route.Public(method), open)
+				t.Errorf("%s %s needs no authentication: %t, documented: %t", method, route.Pattern, route.Public(method), open)
 			}
 			if writes := method == "PATCH" || method == "POST"; writes != (o.Body != nil) {
 				t.Errorf("%s %s has a body: %t", method, route.Pattern, o.Body != nil)
 			}
 		}
 	}
-	if len(doc.Paths) != told {
-		t.Errorf("%d paths are told, want %d", len(doc.Paths), told)
+	if len(doc.Paths) != documented {
+		t.Errorf("%d paths are documented, want %d", len(doc.Paths), documented)
 	}
 	for _, ref := range regexp.MustCompile(`"\$ref": "([^"]+)"`).FindAllStringSubmatch(w.Body.String(), -1) {
 		if local, ok := strings.CutPrefix(ref[1], "#/components/"); ok {

@@ -8,9 +8,10 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// takeApplyTime takes the annotation out of what a client sent. It is false if the
-// request was refused for it.
-func (x *request) takeApplyTime(in *resource.Document, v resource.View) (when string, ok bool) {
+// takeApplyTime removes @Redfish.OperationApplyTime from a body and returns it, or the
+// default (DSP0266, "Operation apply time"). When it is invalid, it sends the error
+// response and returns false.
+func (x *request) takeApplyTime(in *resource.Document, v resource.View) (applyTime string, ok bool) {
 	value, sent := in.Get(resource.OperationApplyTime)
 	if a := x.match.Action; a != nil && !a.SupportsApplyTime || x.r.Method == http.MethodPatch || x.match.OperationApplyTimes(v) == nil {
 		return resource.Immediate, true
@@ -18,11 +19,11 @@ func (x *request) takeApplyTime(in *resource.Document, v resource.View) (when st
 	if !sent {
 		return x.match.ApplyTimes(v)[0], true
 	}
-	when, _ = value.(string)
-	if in.Fields[in.Index(resource.OperationApplyTime)].Duplicate || !slices.Contains(x.match.ApplyTimes(v), when) {
-		x.refuse(http.StatusBadRequest, message.PropertyValueNotInList.With(resource.Echo(value), resource.OperationApplyTime).About("#/"+resource.OperationApplyTime))
+	applyTime, _ = value.(string)
+	if in.Fields[in.Index(resource.OperationApplyTime)].Duplicate || !slices.Contains(x.match.ApplyTimes(v), applyTime) {
+		x.sendError(http.StatusBadRequest, message.PropertyValueNotInList.With(resource.Echo(value), resource.OperationApplyTime).About("#/"+resource.OperationApplyTime))
 		return "", false
 	}
 	*in = in.DeleteFunc(func(f resource.Field) bool { return f.Name == resource.OperationApplyTime })
-	return when, true
+	return applyTime, true
 }

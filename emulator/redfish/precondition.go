@@ -14,13 +14,13 @@ func (x *request) checkPrecondition(at *resource.Snapshot) bool {
 	ifMatch, ifNoneMatch := x.r.Header["If-Match"], x.r.Header["If-None-Match"]
 	if len(ifMatch) == 0 && len(ifNoneMatch) == 0 {
 		if x.vendor.IfMatchRequired(x.r.Method, x.match) {
-			x.refuse(http.StatusPreconditionRequired, message.PreconditionRequired.With())
+			x.sendError(http.StatusPreconditionRequired, message.PreconditionRequired.With())
 			return false
 		}
 		return true
 	}
 	if x.vendor.RejectsIfMatch(x.match) {
-		x.refuse(http.StatusPreconditionFailed, message.PreconditionFailed.With())
+		x.sendError(http.StatusPreconditionFailed, message.PreconditionFailed.With())
 		return false
 	}
 	etag := ""
@@ -28,7 +28,7 @@ func (x *request) checkPrecondition(at *resource.Snapshot) bool {
 		etag = x.s.renderer.Representation(x.match, at).Tag()
 	}
 	if len(ifMatch) > 0 && !x.vendor.IfMatchHolds(ifMatch, etag) || len(ifNoneMatch) > 0 && x.vendor.IfNoneMatchHolds(ifNoneMatch, etag) {
-		x.refuse(http.StatusPreconditionFailed, message.PreconditionFailed.With())
+		x.sendError(http.StatusPreconditionFailed, message.PreconditionFailed.With())
 		return false
 	}
 	return true

@@ -215,7 +215,7 @@ func TestConcurrentPatchesWithSameETagOneSucceeds(t *testing.T) {
 	for i := range cap(codes) {
 		wg.Go(func() {
 			target := []string{"Pxe", "Cd", "Hdd"}[i%3]
-			call(t, s, "reader", "GET", sys, "") // beside the writers
+			call(t, s, "reader", "GET", sys, "") // concurrently with the writers
 			codes <- call(t, s, "admin", "PATCH", sys, fmt.Sprintf(`{"Boot":{"BootSourceOverrideTarget":%q}}`, target), "If-Match", etag).Code
 		})
 	}
@@ -234,7 +234,7 @@ func TestETagChangesOnlyWithRepresentation(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	_, before := get(t, s, sys)
-	logIn(t, s, "admin") // changes the BMC, which the system does not show
+	logIn(t, s, "admin") // changes a part of the BMC that the system does not show
 	if _, now := get(t, s, sys); now != before {
 		t.Errorf("ETag of the system after a login %s, before %s", now, before)
 	}

@@ -11,19 +11,19 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// preference is what a client would rather have (RFC 7240; DSP0266, "Request
-// headers"). Who writes gets it where it makes sense.
+// preference is a Prefer header (RFC 7240; DSP0266, "Request headers"). Writes follow
+// it where it makes sense.
 type preference struct {
-	returns string // "minimal" or "representation"; "" none of them
-	async   bool   // not to wait
+	returns string // "minimal" or "representation"; "" for no preference
+	async   bool   // respond-async
 }
 
-// preferences reads a Prefer header. Of one that is there twice the first
+// parsePrefer parses a Prefer header. Of a preference that is there twice the first
 // counts (RFC 7240, §2).
-func preferences(header []string) (p preference) {
+func parsePrefer(header []string) (p preference) {
 	for _, line := range header {
 		for part := range strings.SplitSeq(line, ",") {
-			part, _, _ = strings.Cut(part, ";") // parameters, of which none is known
+			part, _, _ = strings.Cut(part, ";") // the service knows no parameters
 			name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
 			value = strings.ToLower(strings.Trim(strings.TrimSpace(value), `"`))
 			switch strings.ToLower(strings.TrimSpace(name)) {
@@ -39,43 +39,43 @@ func preferences(header []string) (p preference) {
 	return p
 }
 
-// The values of return.
+// The values of the preference return.
 const (
 	returnMinimal        = "minimal"
 	returnRepresentation = "representation"
 )
 
-// applyPreference tells a preference that the answer follows.
+// applyPreference adds a preference to the Preference-Applied header.
 func (x *request) applyPreference(name string) {
 	x.w.Header()["Preference-Applied"] = append(x.w.Header()["Preference-Applied"], name)
 }
 
-// prefers says whether the client prefers that form of an answer, which is then
-// told to follow it.
-func (x *request) prefers(form string) bool {
-	if x.prefer.returns != form {
+// applyReturn reports whether the client prefers a form of response, which is
+// returnMinimal or returnRepresentation, and adds it to Preference-Applied if so.
+func (x *request) applyReturn(form string) bool {
+	if x.preference.returns != form {
 		return false
 	}
 	x.applyPreference("return=" + form)
 	return true
 }
 
-// answerMinimal answers a change with less than the resource.
-func (x *request) answerMinimal(p *render.Representation) {
+// sendMinimal sends 204 with the ETag of the changed resource.
+func (x *request) sendMinimal(p *render.Representation) {
 	x.w.Header()["Etag"] = p.ETag[:]
-	x.done()
+	x.sendNoContent()
 }
 
-// success is a body that says that all went well.
-func (x *request) success() *render.Representation {
+// successBody returns a body with the message Success.
+func (x *request) successBody() *render.Representation {
 	return x.representationOf(resource.Object{"@Message.ExtendedInfo": x.vendor.Registries().ExtendedInfo(message.Success.With())})
 }
 
-// runAsTask carries out an operation that others need not wait for while the
-// client goes on, under a job of its own.
+// runAsTask runs an operation in the background, as a task, and sends 202. The host must
+// not be locked.
 func (x *request) runAsTask(c resource.Call, do func(context.Context, resource.Call) (resource.Result, error)) {
 	x.outlives = true
-	job, err := c.Host.Carry(x.context(), c.OpenTask(), func(ctx context.Context, _ string) bmc.CloseTask {
+	task, err := c.Host.Carry(x.context(), c.OpenTask(), func(ctx context.Context, _ string) bmc.CloseTask {
 		if _, err := do(ctx, c); err != nil {
 			return bmc.CloseTask{Fault: errorText(err)}
 		}
@@ -85,30 +85,31 @@ func (x *request) runAsTask(c resource.Call, do func(context.Context, resource.C
 		x.fail(err)
 		return
 	}
-	if x.prefer.async {
+	if x.preference.async {
 		x.applyPreference("respond-async")
 	}
-	x.accepted(job.ID)
+	x.sendAccepted(task.ID)
 }
 
-// answerWithTask answers an operation that is done with a job that is done, for a
-// client that prefers to look for the outcome of all its requests in one way.
-func (x *request) answerWithTask(c resource.Call) bool {
-	if !x.prefer.async {
+// sendCompletedTask sends 202 with a completed task for an operation that is completed
+// already, if the client prefers respond-async. Otherwise it returns false.
+func (x *request) sendCompletedTask(c resource.Call) bool {
+	if !x.preference.async {
 		return false
 	}
-	job, err := c.RecordTask(x.context())
-	if err != nil { // as many as there can be: it is not worth failing for
+	id, err := c.RecordTask(x.context())
+	if err != nil { // there are too many tasks: the operation has succeeded all the same
 		return false
 	}
 	x.applyPreference("respond-async")
-	x.accepted(job)
+	x.sendAccepted(id)
 	return true
 }
 
-// errorText is an error for people: what the client would have been errorText.
+// errorText returns the text of an error for a task's messages: that of the response
+// which the client would have received.
 func errorText(err error) string {
-	status, ms := answered(err, "")
+	status, ms := errorResponse(err, "")
 	if status == http.StatusInternalServerError {
 		return "the service failed"
 	}

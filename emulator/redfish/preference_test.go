@@ -19,8 +19,8 @@ func TestPreferHeaderParsing(t *testing.T) {
 		"return=all, wait=10, handling=lenient": {},
 		", =,;":                                 {},
 	} {
-		if got := preferences([]string{header}); got != want {
-			t.Errorf("preferences(%q) = %+v, want %+v", header, got, want)
+		if got := parsePrefer([]string{header}); got != want {
+			t.Errorf("parsePrefer(%q) = %+v, want %+v", header, got, want)
 		}
 	}
 }
@@ -33,7 +33,7 @@ func TestPreferHeaderSelectsResponse(t *testing.T) {
 		prefer             string
 		status             int
 		applied            string
-		shows              string // in the body; "" for no body
+		shows              string // part of the body; "" for no body
 	}{
 		{"PATCH", sys, pxe, "", 200, "", `"Pxe"`},
 		{"PATCH", sys, pxe, "return=minimal", 204, "return=minimal", ""},

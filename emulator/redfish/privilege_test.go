@@ -34,7 +34,7 @@ func (o operations) needs(t *testing.T, what string) resource.Privileges {
 	return resource.Privileges{Get: to("GET"), Patch: to("PATCH"), Post: to("POST"), Delete: to("DELETE")}
 }
 
-// privilegeRegistry is the registry that the table is made from.
+// privilegeRegistry is DMTF's registry, the source of the table of privileges.
 type privilegeRegistry struct {
 	Mappings []struct {
 		Entity       string
@@ -98,8 +98,8 @@ func TestPrivilegesMatchRegistry(t *testing.T) {
 			places := []struct {
 				above []string
 				want  resource.Privileges
-			}{{above, under}, {above[:len(above)-2], want}} // all of the targets, and all but the last
-			if len(o.Targets) > 1 { // the first of them comes last
+			}{{above, under}, {above[:len(above)-2], want}} // for all targets, and for all but the last
+			if len(o.Targets) > 1 { // in another order
 				places = append(places, struct {
 					above []string
 					want  resource.Privileges

@@ -138,7 +138,7 @@ func TestInvalidRequestsReturnErrors(t *testing.T) {
 		{name: "apply time", who: "admin", method: "PATCH", path: sys, body: `{"@Redfish.SettingsApplyTime":{"ApplyTime":"OnReset"}}`, status: 400, keys: []string{"PropertyUnknown"}},
 		{name: "below the range", who: "admin", method: "PATCH", path: "/redfish/v1/SessionService", body: `{"SessionTimeout":29}`, status: 400, keys: []string{"PropertyValueOutOfRange"}, args: []string{"29", "SessionTimeout"}},
 		{name: "above the range", who: "admin", method: "PATCH", path: "/redfish/v1/SessionService", body: `{"SessionTimeout":1e300}`, status: 400, keys: []string{"PropertyValueOutOfRange"}},
-		{name: "no whole number", who: "admin", method: "PATCH", path: "/redfish/v1/SessionService", body: `{"SessionTimeout":30.5}`, status: 400, keys: []string{"PropertyValueTypeError"}},
+		{name: "not an integer", who: "admin", method: "PATCH", path: "/redfish/v1/SessionService", body: `{"SessionTimeout":30.5}`, status: 400, keys: []string{"PropertyValueTypeError"}},
 		{name: "text for a number", who: "admin", method: "PATCH", path: "/redfish/v1/SessionService", body: `{"SessionTimeout":"60"}`, status: 400, keys: []string{"PropertyValueTypeError"}},
 
 		{name: "action without its parameter", who: "admin", method: "POST", path: reset, body: `{}`, status: 400, keys: []string{"ActionParameterMissing"}, args: []string{"ComputerSystem.Reset", "ResetType"}},

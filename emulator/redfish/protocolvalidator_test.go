@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// untested are the assertions that DMTF's Protocol Validator (1.2.9) does not
-// test on a BMC of the generic dialect, with why that is and which test of ours
-// shows what they assert.
+// untested lists the assertions that DMTF's Protocol Validator (1.2.9) does not test on a
+// BMC of the generic dialect, with the reason and the test of this package that shows
+// what they assert.
 var untested = []struct{ assertion, why, file, test string }{
 	{
 		"PROTO_REDIRECT_ENFORCES_TARGET_PRIVS", "nothing is redirected but HTTP to HTTPS, where it is a request like any other",
@@ -26,9 +26,9 @@ var untested = []struct{ assertion, why, file, test string }{
 		"SERV_SSE_JSON_METRIC_REPORT_FORMAT", "it opens no stream of reports",
 		"sse_test.go", "TestSSEDeliversMetricReports",
 	},
-	// It searches on the network device of the default route, and only a rack with
-	// --ssdp answers, on the device of that name: a search there finds the BMC, and
-	// all seven pass.
+	// The validator searches on the network device of the default route. A rack
+	// responds with --ssdp only, on the device of that name: a search there finds the
+	// BMC, and all seven pass.
 	{"SERV_SSDP_CAN_BE_DISABLED", "nobody is asked", "../lab/internal_test.go", "TestSSDPOffHidesABMC"},
 	{"SERV_SSDP_MSEARCH_RESPONDS_TO_REDFISH_OR_ALL", "nobody is asked", "../lab/ssdp/ssdp_test.go", "TestSearchFindsServices"},
 	{"SERV_SSDP_M_SEARCH_RESPONSE_FORMAT", "nobody is asked", "../lab/ssdp/ssdp_test.go", "TestSearchFindsServices"},

@@ -12,68 +12,69 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// query is the page that a query asks for, made from the page of the resource;
-// nil when the query was refused.
+// query applies the query parameters of the request to a representation and returns
+// the result. When they are invalid, it sends the error response and returns nil.
 func (x *request) query(p *render.Representation) *render.Representation {
 	q, err := x.vendor.QuerySupport().Parse(x.r.URL.RawQuery)
 	if err != nil {
-		x.refuseQuery(err)
+		x.sendQueryError(err)
 		return nil
 	}
 	if q.Plain() {
 		return p
 	}
 	if x.match.Raw != nil {
-		x.refuseQuery(&odata.Error{Why: odata.Resource})
+		x.sendQueryError(&odata.Error{Why: odata.Resource})
 		return nil
 	}
-	from := x.source()
+	source := x.querySource()
 	if omitted := x.vendor.ExpandOmits(); len(omitted) > 0 && q.Expand.Levels > 0 {
-		from.Get = omitProperties(from.Get, x.match.URI, omitted)
+		source.Get = omitProperties(source.Get, x.match.URI, omitted)
 	}
-	o, ok := from.Get(x.match.URI)
-	if !ok { // since the last look
-		x.refuseMissing(resource.TakeSnapshot(x.host))
+	o, ok := source.Get(x.match.URI)
+	if !ok { // deleted in the meantime
+		x.sendNotFound(resource.TakeSnapshot(x.host))
 		return nil
 	}
-	out, err := q.Apply(o, from)
+	out, err := q.Apply(o, source)
 	if err != nil {
-		x.refuseQuery(err)
+		x.sendQueryError(err)
 		return nil
 	}
 	body := resource.Encode(out)
-	// Of the resource, or of the only member, the ETag stays what it is. More
-	// changes with each resource that it shows.
+	// A response that shows one resource, or a part of it, has the resource's ETag.
+	// Any other changes with each resource that it shows.
 	tag, _ := out["@odata.etag"].(string)
 	if !q.OfResource() && !q.Only {
 		tag = x.vendor.QueryETag(body)
 	}
-	asked := render.NewRepresentation(resource.JSON, body, tag, p.Link)
-	asked.Allow = p.Allow
-	return asked
+	result := render.NewRepresentation(resource.JSON, body, tag, p.Link)
+	result.Allow = p.Allow
+	return result
 }
 
-// omitProperties is get, but that other resources than one lack some properties.
-func omitProperties(get func(string) (resource.Object, bool), whole string, names []string) func(string) (resource.Object, bool) {
+// omitProperties returns a function that leaves some properties out of what get
+// returns, except for one URI.
+func omitProperties(get func(string) (resource.Object, bool), exceptURI string, names []string) func(string) (resource.Object, bool) {
 	return func(uri string) (resource.Object, bool) {
 		o, ok := get(uri)
-		if !ok || uri == whole {
+		if !ok || uri == exceptURI {
 			return o, ok
 		}
-		less := maps.Clone(o)
+		reduced := maps.Clone(o)
 		for _, name := range names {
-			delete(less, name)
+			delete(reduced, name)
 		}
-		return less, true
+		return reduced, true
 	}
 }
 
-// source shows queries what this client may read, all of it as of one time.
-func (x *request) source() odata.Source {
+// querySource returns the resources that the client may read, as of one time.
+func (x *request) querySource() odata.Source {
 	at := resource.TakeSnapshot(x.host)
-	if x.public() { // which needs no login, but what it links to does
-		if who, ok := x.authenticate(); ok {
-			x.actor = who
+	if x.isPublic() { // $expand shows resources that need authentication
+		if actor, ok := x.authenticate(); ok {
+			x.actor = actor
 		}
 	}
 	seen := map[string]resource.Object{}
@@ -88,10 +89,11 @@ func (x *request) source() odata.Source {
 	return odata.Source{Get: get, Page: x.vendor.PageSize(), Excerpts: resource.Excerpts}
 }
 
-// readableBody is the body of a resource as this client would read it, or nil.
+// readableBody returns the body of a resource, or nil if the client may not read it.
+// A collection has all of its members.
 func (x *request) readableBody(uri string, at *resource.Snapshot) resource.Object {
-	m := x.find(&url.URL{Path: uri})
-	if m == nil { // an address of ours
+	m := x.route(&url.URL{Path: uri})
+	if m == nil { // a standard URI
 		m = x.s.tree.Find(&url.URL{Path: uri})
 	}
 	if m == nil || m.Raw != nil || m.Action != nil || m.Members {
@@ -102,16 +104,16 @@ func (x *request) readableBody(uri string, at *resource.Snapshot) resource.Objec
 		return nil
 	}
 	o := resource.Decode(p.Body)
-	if _, cut := o["Members@odata.nextLink"]; cut {
+	if _, paged := o["Members@odata.nextLink"]; paged {
 		o = resource.Decode(resource.Encode(m.Object(m.View(at))))
-		o["@odata.etag"] = p.Tag() // which is of all members
+		o["@odata.etag"] = p.Tag() // the ETag of all members
 	}
 	return o
 }
 
-// refuseQuery answers a query that is not carried out (DSP0266, "Query
+// sendQueryError sends the error response to invalid query parameters (DSP0266, "Query
 // parameters").
-func (x *request) refuseQuery(err error) {
+func (x *request) sendQueryError(err error) {
 	var e *odata.Error
 	if !errors.As(err, &e) {
 		x.fail(err)
@@ -138,5 +140,5 @@ func (x *request) refuseQuery(err error) {
 	if e.Detail != "" {
 		m.Resolution += " " + e.Parameter + " " + e.Detail + "."
 	}
-	x.refuse(status, m)
+	x.sendError(status, m)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// hostOf returns a host whose dialect's protocol is changed by the test.
+// hostOf returns a host with a changed dialect.Protocol.
 func hostOf(t testing.TB, change func(p *dialect.Protocol)) *host {
 	h := newHost(t)
 	change(&h.d.Protocol)
@@ -70,10 +70,10 @@ func TestPagesAddUpToCollection(t *testing.T) {
 }
 
 func TestCollectionETagCoversAllMembers(t *testing.T) {
-	whole := newService(t, newHost(t))
+	unpaged := newService(t, newHost(t))
 	inPages := newService(t, hostOf(t, func(p *dialect.Protocol) { p.PageSize = 1 }))
 	uri := "/redfish/v1/AccountService/Roles"
-	want := call(t, whole, "admin", "GET", uri, "").Header().Get("ETag")
+	want := call(t, unpaged, "admin", "GET", uri, "").Header().Get("ETag")
 	for _, query := range []string{"", "?$skip=1", "?$top=1&$skip=2"} {
 		o := resource.Decode(call(t, inPages, "admin", "GET", uri+query, "").Body.Bytes())
 		if o["@odata.etag"] != want {
@@ -124,7 +124,7 @@ func TestQueriesRespectPrivileges(t *testing.T) {
 	accounts := asked(t, s, "reader", "/redfish/v1/AccountService/Accounts", "$expand=.")["Members"].([]any)
 	for i, m := range accounts {
 		_, name := m.(map[string]any)["UserName"]
-		if own := i == 2; name != own {
+		if readable := i == 2; name != readable {
 			t.Errorf("a reader sees the account %d: %t", i+1, name)
 		}
 	}
@@ -242,5 +242,5 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// odataCount is a number as decode reads it.
+// odataCount returns a number in the type that decoding JSON gives.
 func odataCount(n int) any { return resource.Decode(resource.Encode(resource.Object{"n": n}))["n"] }

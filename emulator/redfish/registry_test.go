@@ -16,8 +16,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// forgotten is a message that some versions of Base lack though older ones have
-// it; their errata put it back.
+// forgotten is a message that some versions of Base lack although older ones have it;
+// their errata add it again.
 const forgotten = "PropertyValueOutOfRange"
 
 func TestMessagesMatchDMTFRegistries(t *testing.T) {
@@ -57,7 +57,7 @@ func TestMessagesMatchDMTFRegistries(t *testing.T) {
 			}
 		}
 	}
-	// Older versions of a registry show since when it has each message.
+	// The older versions of a registry show which one added each message.
 	for name := range dmtf(t).files {
 		file, version, _ := strings.Cut(strings.TrimSuffix(path.Base(name), ".json"), ".")
 		i := slices.IndexFunc(message.Registries, func(r message.Contents) bool { return r.Prefix == file })
@@ -148,10 +148,10 @@ func TestServiceDocumentListsRootLinks(t *testing.T) {
 func TestProtocolFeaturesSupportedAreTrue(t *testing.T) {
 	s := newService(t, newHost(t))
 	root, _ := get(t, s, "/redfish/v1/")
-	said := root["ProtocolFeaturesSupported"].(map[string]any)
+	features := root["ProtocolFeaturesSupported"].(map[string]any)
 	for option, feature := range map[string]any{
-		"$top=1": said["TopSkipQuery"], "$skip=0": said["TopSkipQuery"], "$filter=Name%20eq%20'x'": said["FilterQuery"], "$select=Name": said["SelectQuery"],
-		"$expand=.": said["ExpandQuery"].(map[string]any)["NoLinks"],
+		"$top=1": features["TopSkipQuery"], "$skip=0": features["TopSkipQuery"], "$filter=Name%20eq%20'x'": features["FilterQuery"], "$select=Name": features["SelectQuery"],
+		"$expand=.": features["ExpandQuery"].(map[string]any)["NoLinks"],
 	} {
 		if w := call(t, s, "admin", "GET", "/redfish/v1/Systems?"+option, ""); (w.Code == 200) != feature.(bool) || !feature.(bool) && w.Code != 501 {
 			t.Errorf("?%s = %d, but the root says %v", option, w.Code, feature)

@@ -14,10 +14,10 @@ func TestResetChangesPower(t *testing.T) {
 	type step struct {
 		kind   machine.ResetKind
 		status int
-		key    string // of the refusal
+		key    string // of the error response
 		power  string // right after it
 	}
-	// Between two steps the machine settles.
+	// Between two steps the machine reaches a stable power state.
 	tests := []struct {
 		policy dialect.RedundantReset
 		steps  []step

@@ -23,15 +23,14 @@ import (
 // are not part of this repository.
 type bundle struct {
 	files map[string]*zip.File
-	// absent are the definitions that schemas ask for of files that the bundle
-	// does not have, by file.
+	// absent has the definitions that schemas refer to and the bundle lacks, by file.
 	absent map[string]map[string]any
 }
 
-const bundlePath = "../../../shared/data/dmtf-2025.4.zip" // beside the repository
+const bundlePath = "../../../shared/data/dmtf-2025.4.zip" // next to the repository
 
 var openBundle = sync.OnceValues(func() (*bundle, error) {
-	if raced { // it watches the service: to check bodies under it, too, takes ten minutes and finds nothing more
+	if raced { // with the race detector the check takes ten minutes and finds nothing more
 		return nil, fmt.Errorf("bodies are not checked under the race detector: %w", fs.ErrNotExist)
 	}
 	z, err := zip.OpenReader(filepath.FromSlash(bundlePath))
@@ -71,8 +70,8 @@ func (b *bundle) read(name string) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// Load implements jsonschema.URLLoader: what is published under
-// redfish.dmtf.org comes out of the bundle.
+// Load implements jsonschema.URLLoader. It reads the files of redfish.dmtf.org from the
+// bundle.
 func (b *bundle) Load(address string) (any, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host != "redfish.dmtf.org" {
@@ -80,19 +79,19 @@ func (b *bundle) Load(address string) (any, error) {
 	}
 	name := path.Base(u.Path)
 	raw, err := b.read(schemaFolder + name)
-	if err != nil { // of another type's, of which this service shows nothing
+	if err != nil { // a schema of a type that this service does not have
 		return map[string]any{"definitions": b.absent[name]}, nil
 	}
 	file, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
 	if err != nil {
 		return nil, err
 	}
-	b.narrow(file, name == "LogEntry.json") // whose collections hold them whole
+	b.narrow(file, name == "LogEntry.json") // the collections of log entries hold complete entries
 	b.note(file)
 	return file, nil
 }
 
-// note remembers what a schema asks for that the bundle does not have.
+// note records a definition that the bundle lacks.
 func (b *bundle) note(schema any) {
 	switch x := schema.(type) {
 	case []any:
@@ -116,15 +115,14 @@ func (b *bundle) note(schema any) {
 
 const schemaFolder = "data/json-schema-latest/"
 
-// narrow takes out of a schema what only matters to other services: where a
-// link can also be the resource itself, which this service does not put in its
-// place but where it is whole, and versions of a type other than the newest,
-// which the bundle has.
-func (b *bundle) narrow(schema any, whole bool) {
+// narrow removes the alternatives of a schema that this service does not use: a complete
+// resource in the place of a link, unless complete is set, and the versions of a type
+// other than the newest, which the bundle has.
+func (b *bundle) narrow(schema any, complete bool) {
 	switch x := schema.(type) {
 	case []any:
 		for _, y := range x {
-			b.narrow(y, whole)
+			b.narrow(y, complete)
 		}
 	case map[string]any:
 		var links, known []any
@@ -140,19 +138,19 @@ func (b *bundle) narrow(schema any, whole bool) {
 			}
 		}
 		switch {
-		case len(known) > 0 && known[0].(map[string]any)["$ref"] == nil: // of a collection
+		case len(known) > 0 && known[0].(map[string]any)["$ref"] == nil: // the schema of a collection
 			x["anyOf"] = append(links, known...)
-		case len(links) > 0 && whole:
+		case len(links) > 0 && complete:
 			x["anyOf"] = append(links, known...)
 		case len(known) > 0 && strings.Contains(fmt.Sprint(known[0]), "/Redundancy.v"):
-			x["anyOf"] = append(links, known...) // which stands in the resource that it is of
+			x["anyOf"] = append(links, known...) // an object inside its resource
 		case len(links) > 0:
 			x["anyOf"] = links
 		case len(known) > 0:
 			x["anyOf"] = known
 		}
 		for _, y := range x {
-			b.narrow(y, whole)
+			b.narrow(y, complete)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func TestDMTFArchiveHasEverySchema(t *testing.T) {
 	defer z.Close()
 	s := newServiceWith(t, newHost(t), Config{Schemas: z})
 	for _, schema := range s.tree.Schemas {
-		if strings.HasPrefix(schema, "Volume") { // SNIA's, which DSP8010 does not have whole
+		if strings.HasPrefix(schema, "Volume") { // SNIA's: DSP8010 has only a part of them
 			continue
 		}
 		if !s.tree.Library.Has(schema + ".json") {

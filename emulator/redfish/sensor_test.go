@@ -122,7 +122,7 @@ func TestHealthRollup(t *testing.T) {
 		uri   string
 		path  string
 		want  string
-		above string // HealthRollup of chassis and system
+		above string // expected HealthRollup of chassis and system
 	}{
 		{"fan", thermal.FailFan{ID: "Fan1", Failed: true}, box + "/ThermalSubsystem/Fans/Fan1", "Status/Health", "Critical", "Critical"},
 		{"fans", thermal.FailFan{ID: "Fan1", Failed: true}, box + "/ThermalSubsystem", "FanRedundancy/0/Status/Health", "Warning", "Critical"},

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// System and manager show the same console, which is there as long as IPMI is.
+// System and manager show the same console, which exists while IPMI is enabled.
 func TestSerialConsole(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)

@@ -12,7 +12,7 @@ import (
 
 const sessions = "/redfish/v1/SessionService/Sessions"
 
-// logIn opens a session and returns its token and address.
+// logIn creates a session and returns its token and URI.
 func logIn(t testing.TB, s http.Handler, who as) (token, uri string) {
 	t.Helper()
 	for _, a := range accounts {

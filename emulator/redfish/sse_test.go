@@ -77,7 +77,7 @@ func (r *reader) next() (id string, records []map[string]any) {
 	return id, payload(r.t, []byte(data))
 }
 
-// ended waits for the end of the stream.
+// ended waits until the stream ends.
 func (r *reader) ended() {
 	for r.lines.Scan() {
 	}
@@ -100,8 +100,8 @@ func TestSSEDeliversEvents(t *testing.T) {
 		t.Fatalf("subscriptions: %v", h.BMC().Subscribers.List)
 	}
 	id := h.BMC().Subscribers.List[0].ID
-	if diff := cmp.Diff([]string{"ResourceCreated " + id}, said(opening)); diff != "" {
-		t.Errorf("at first it tells (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"ResourceCreated " + id}, summaries(opening)); diff != "" {
+		t.Errorf("the first events (-want +got):\n%s", diff)
 	}
 	uri := resource.SubscriptionsURI + "/" + id
 	body, _ := get(t, s, uri)
@@ -114,7 +114,7 @@ func TestSSEDeliversEvents(t *testing.T) {
 	}
 	logIn(t, s, "reader")
 	second, login := stream.next()
-	if diff := cmp.Diff([]string{"SuccessfulLogin 3", "ResourceCreated 1"}, said(login)); diff != "" || second <= first {
+	if diff := cmp.Diff([]string{"SuccessfulLogin 3", "ResourceCreated 1"}, summaries(login)); diff != "" || second <= first {
 		t.Errorf("event %s after %s (-want +got):\n%s", second, first, diff)
 	}
 	if w := call(t, s, "admin", "DELETE", uri, ""); w.Code != 204 {
@@ -126,15 +126,15 @@ func TestSSEDeliversEvents(t *testing.T) {
 func TestSSEDisconnectDeletesSubscription(t *testing.T) {
 	h := newHost(t)
 	left := make(chan bool, 100)
-	s, err := New(Config{Rack: rack{h}, Leave: func() { left <- true }})
+	s, err := New(Config{Rack: rack{h}, OnRequestEnd: func() { left <- true }})
 	must(t, err)
 	h.service = s
 	server := serve(t, s)
 	stream := openStream(t, server, "")
 	stream.next()
-	<-left // though the stream is open, nothing is in flight
+	<-left // an open stream is not in flight
 	stream.close()
-	<-left // it was closed
+	<-left // after the disconnect the request is in flight again, and ends
 	if n := len(h.BMC().Subscribers.List); n != 0 {
 		t.Errorf("%d subscriptions are left", n)
 	}
@@ -143,8 +143,8 @@ func TestSSEDisconnectDeletesSubscription(t *testing.T) {
 func TestSSEFilter(t *testing.T) {
 	for _, tt := range []struct {
 		filter string
-		show   map[string]any // of the subscription
-		want   []string       // the first event
+		show   map[string]any // properties of the subscription
+		want   []string       // the first event of the stream
 	}{
 		{"RegistryPrefix eq 'ResourceEvent'", map[string]any{"RegistryPrefixes": []any{"ResourceEvent"}}, nil},
 		{"MessageId eq 'ResourceEvent.1.4.ResourcePoweredOn' or MessageId eq 'Base.Success'",
@@ -166,13 +166,14 @@ func TestSSEFilter(t *testing.T) {
 		}
 		h.hear(h.powerOn())
 		logIn(t, s, "reader")
-		if _, got := stream.next(); tt.want != nil && !slices.Equal(said(got), tt.want) {
-			t.Errorf("%s: told %q, want %q", tt.filter, said(got), tt.want)
+		if _, got := stream.next(); tt.want != nil && !slices.Equal(summaries(got), tt.want) {
+			t.Errorf("%s: events %q, want %q", tt.filter, summaries(got), tt.want)
 		}
 	}
 }
 
-// What DMTF's Protocol Validator asserts of reports in streams, and asks for none.
+// DMTF's Protocol Validator has assertions about metric reports in streams, but never
+// makes the service send one.
 func TestSSEDeliversMetricReports(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
@@ -183,14 +184,14 @@ func TestSSEDeliversMetricReports(t *testing.T) {
 		t.Fatalf("%s", shape("POST", "MetricReportDefinitions", "", made))
 	}
 	h.pass(90 * time.Second)
-	stream.line() // its id
+	stream.line() // the event's ID
 	data, _ := strings.CutPrefix(stream.line(), "data: ")
 	var body map[string]any
 	d := json.NewDecoder(strings.NewReader(data))
 	d.UseNumber()
 	must(t, d.Decode(&body))
 	if body["Id"] != "p" || pluck(t, body, "MetricValues/0/MetricId") != "TotalPower" {
-		t.Errorf("told %s", data)
+		t.Errorf("event %s", data)
 	}
 	if _, err := openBundle(); err == nil {
 		for _, bad := range newTypeCheck(t, s, nil).faults(shown{uri: resource.TelemetryURI + "/MetricReports/p", body: body}) {
@@ -270,15 +271,15 @@ func TestSSEReplaysAfterLastEventID(t *testing.T) {
 	stream.ended()
 	logIn(t, s, "reader") // meanwhile
 	again := openStream(t, server, "?$filter=ResourceType%20eq%20'Session'", "Last-Event-ID", last)
-	if _, got := again.next(); !slices.Equal(said(got), []string{"ResourceCreated 1"}) {
-		t.Errorf("missed: %q", said(got))
+	if _, got := again.next(); !slices.Equal(summaries(got), []string{"ResourceCreated 1"}) {
+		t.Errorf("missed: %q", summaries(got))
 	}
 	// A future ID replays nothing, and an ID older than the buffer replays all of it.
 	fresh := openStream(t, server, "", "Last-Event-ID", "999999")
-	if _, got := fresh.next(); len(got) != 1 || !strings.HasPrefix(said(got)[0], "ResourceCreated ") {
-		t.Errorf("from the future: %q", said(got))
+	if _, got := fresh.next(); len(got) != 1 || !strings.HasPrefix(summaries(got)[0], "ResourceCreated ") {
+		t.Errorf("from the future: %q", summaries(got))
 	}
-	for _, is := range h.BMC().Subscribers.List { // lest they are dropped, which is told
+	for _, is := range h.BMC().Subscribers.List { // otherwise the lab drops them, which is an event, too
 		call(t, s, "admin", "DELETE", resource.SubscriptionsURI+"/"+is.ID, "")
 	}
 	again.ended()
@@ -287,7 +288,7 @@ func TestSSEReplaysAfterLastEventID(t *testing.T) {
 		call(t, s, "admin", "PATCH", "/redfish/v1/SessionService", fmt.Sprintf(`{"SessionTimeout":%d}`, 100+h.bmc.State().Subscriptions.LastEventID))
 	}
 	old := openStream(t, server, "?$filter=ResourceType%20eq%20'SessionService'", "Last-Event-ID", last)
-	newest := h.bmc.State().Subscriptions.LastEventID - 1 // before its own
+	newest := h.bmc.State().Subscriptions.LastEventID - 1 // without the event of this subscription
 	for n := newest - event.EventsRetained + 2; n <= newest; n++ {
 		if id, _ := old.next(); id != fmt.Sprint(n) {
 			t.Fatalf("replayed %s, want %d", id, n)
@@ -314,7 +315,7 @@ func TestIdleSSESendsKeepAlive(t *testing.T) {
 		close(alive)
 	}()
 	for {
-		c.Advance(signOfLife) // once the stream has its ticker
+		c.Advance(keepAliveInterval) // when the stream has its ticker
 		select {
 		case line := <-alive:
 			if line != ": alive" {
@@ -334,7 +335,7 @@ func TestSSEEndsOnShutdown(t *testing.T) {
 	stream := openStream(t, serve(t, s), "")
 	s.CloseStreams()
 	stream.ended()
-	call(t, s, "admin", "GET", resource.StreamURI, "") // another ends at once
+	call(t, s, "admin", "GET", resource.StreamURI, "") // a new stream ends at once
 }
 
 func TestSSEEndsWhenEventServiceIsDisabled(t *testing.T) {
@@ -362,17 +363,17 @@ func TestSSEEndsWhenAccountIsDeleted(t *testing.T) {
 
 func TestJournalRecordsSSEWhenItOpens(t *testing.T) {
 	h := newHost(t)
-	told := make(chan Entry, 10)
-	s, err := New(Config{Rack: rack{h}, Journal: func(_ context.Context, e Entry) { told <- e }})
+	entries := make(chan Entry, 10)
+	s, err := New(Config{Rack: rack{h}, Journal: func(_ context.Context, e Entry) { entries <- e }})
 	must(t, err)
 	h.service = s
 	stream := openStream(t, serve(t, s), "")
-	if e := <-told; e.Path != resource.StreamURI || e.Status != 200 || e.User != "admin" {
+	if e := <-entries; e.Path != resource.StreamURI || e.Status != 200 || e.User != "admin" {
 		t.Errorf("journal: %+v", e)
 	}
 	s.CloseStreams()
 	stream.ended()
-	if len(told) > 0 {
-		t.Errorf("told again: %+v", <-told)
+	if len(entries) > 0 {
+		t.Errorf("in the journal again: %+v", <-entries)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
-// raidStates are states of a host with a RAID controller.
+// raidStates lists states of a host with a RAID controller.
 var raidStates = []struct {
 	name string
 	make func(t *testing.T, h *host)

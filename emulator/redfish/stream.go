@@ -15,23 +15,24 @@ import (
 )
 
 const (
-	// signOfLife is how long a stream is silent at most, in lab time.
-	signOfLife = time.Minute
-	// slowest is how long, in real time, a client may take to read an event
-	// that does not fit into the buffers on the way.
-	slowest = 5 * time.Second
+	// keepAliveInterval is the time between the comments that keep a stream alive, in
+	// lab time.
+	keepAliveInterval = time.Minute
+	// streamWriteTimeout is how long a client may take to read an event that does not
+	// fit into the buffers on the way, in real time.
+	streamWriteTimeout = 5 * time.Second
 )
 
-// stream answers with events as they happen, until the client goes, the
-// subscription is deleted or the service ends (DSP0266, "Server-sent events").
-// The subscription is there as long as the stream is. Nothing waits for a
-// stream: it reads from the host's buffer, and has to keep up.
+// stream sends events as they happen, until the client disconnects, the subscription
+// is deleted or the service ends (DSP0266, "Server-sent events"). The subscription
+// exists as long as the stream. No change of a host waits for a stream: the stream
+// reads from the host's buffer and ends when it falls too far behind.
 func (x *request) stream(resource.View) {
 	if a := x.r.Header["Accept"]; len(a) > 0 && !accepts(a, resource.EventStreamType) {
-		x.refuse(http.StatusNotAcceptable, message.HeaderInvalid.With("Accept"))
+		x.sendError(http.StatusNotAcceptable, message.HeaderInvalid.With("Accept"))
 		return
 	}
-	want, ok := x.streamSubscription()
+	sub, ok := x.streamSubscription()
 	if !ok {
 		return
 	}
@@ -40,71 +41,73 @@ func (x *request) stream(resource.View) {
 		return
 	}
 	if x.host.BMC().Subscribers.Off {
-		x.refuse(http.StatusServiceUnavailable, message.ServiceDisabled.With(resource.EventServiceURI))
+		x.sendError(http.StatusServiceUnavailable, message.ServiceDisabled.With(resource.EventServiceURI))
 		return
 	}
-	want.Stream, want.Owner, want.Context = true, x.actor.Account, "Server-sent events"
-	want.Destination = "redfish-sse://" + x.r.RemoteAddr
+	sub.Stream, sub.Owner, sub.Context = true, x.actor.Account, "Server-sent events"
+	sub.Destination = "redfish-sse://" + x.r.RemoteAddr
 	buffer := x.s.events.Buffer(x.host) // before the subscription, so that the stream misses no event
-	evs, err := x.host.ApplyBMC(x.context(), bmc.Subscribe{Subscription: want})
+	evs, err := x.host.ApplyBMC(x.context(), bmc.Subscribe{Subscription: sub})
 	if err != nil {
 		x.fail(err)
 		return
 	}
-	want.ID = resource.SubscriptionID(evs)
-	x.streamEvents(buffer, &want)
-	x.enter()
-	// Whatever ended the stream, the subscription ends with it; it may have
-	// ended before.
-	_, _ = x.host.ApplyBMC(context.WithoutCancel(x.r.Context()), bmc.Unsubscribe{ID: want.ID})
+	sub.ID = resource.SubscriptionID(evs)
+	x.streamEvents(buffer, &sub)
+	x.startInFlight()
+	// The subscription ends with the stream, whatever ended that. An error means that
+	// it was deleted before.
+	_, _ = x.host.ApplyBMC(context.WithoutCancel(x.r.Context()), bmc.Unsubscribe{ID: sub.ID})
 }
 
-// streamSubscription is the subscription that the query asks for; false when it was refused.
+// streamSubscription returns the subscription that the query parameters describe. When
+// they are invalid, it sends the error response and returns false.
 func (x *request) streamSubscription() (bmc.Subscription, bool) {
-	var want bmc.Subscription
-	f, whole, err := streamQuery(x.r.URL.RawQuery)
+	var sub bmc.Subscription
+	filter, includeOrigin, err := streamQuery(x.r.URL.RawQuery)
 	if err != nil {
-		x.refuseQuery(err)
-		return want, false
+		x.sendQueryError(err)
+		return sub, false
 	}
-	want.IncludeOriginOfCondition = whole
-	if err := narrow(&want, f, x.match.Tree); err != nil {
-		x.refuseQuery(err)
-		return want, false
+	sub.IncludeOriginOfCondition = includeOrigin
+	if err := applyFilter(&sub, filter, x.match.Tree); err != nil {
+		x.sendQueryError(err)
+		return sub, false
 	}
-	return want, true
+	return sub, true
 }
 
-// streamEvents writes events until there is a reason to end.
+// streamEvents writes events until the stream ends. The request is not in flight
+// meanwhile.
 func (x *request) streamEvents(buffer *event.Buffer, to *bmc.Subscription) {
 	cursor := buffer.Before(to.ID)
 	number, _, _ := strings.Cut(x.r.Header.Get("Last-Event-ID"), ".")
 	if last, err := strconv.ParseUint(number, 10, 64); err == nil {
-		cursor = min(cursor, last) // what it has missed comes first
+		cursor = min(cursor, last) // the events that the client has missed come first
 	}
 	x.startStream()
 	if !x.writeToStream(": open\n\n") {
 		return
 	}
 	x.writeJournal()
-	x.leave()
-	var life <-chan time.Time
+	x.endInFlight()
+	var keepAlive <-chan time.Time
 	if x.s.clock != nil {
-		t := x.s.clock.NewTicker(signOfLife)
+		t := x.s.clock.NewTicker(keepAliveInterval)
 		defer t.Stop()
-		life = t.C()
+		keepAlive = t.C()
 	}
 	for first := true; ; first = false {
 		all, lost, added := buffer.After(cursor)
 		if lost && !first {
-			x.s.log.Warn("stream dropped: its client does not keep up", "bmc", local(x.r), "subscription", to.ID)
+			x.s.log.Warn("stream dropped: its client does not keep up", "bmc", localAddress(x.r), "subscription", to.ID)
 			return
 		}
 		for i := range all {
 			cursor = all[i].Number
 			for n, body := range x.s.events.Payloads(&all[i], to) {
 				id := strconv.FormatUint(cursor, 10)
-				if n > 0 { // of several reports, each has an id of its own
+				if n > 0 { // several reports of one event have different IDs
 					id += "." + strconv.Itoa(n)
 				}
 				if !x.writeToStream("id: " + id + "\ndata: " + string(body) + "\n\n") {
@@ -117,7 +120,7 @@ func (x *request) streamEvents(buffer *event.Buffer, to *bmc.Subscription) {
 		}
 		select {
 		case <-added:
-		case <-life:
+		case <-keepAlive:
 			if !x.writeToStream(": alive\n\n") {
 				return
 			}
@@ -129,41 +132,32 @@ func (x *request) streamEvents(buffer *event.Buffer, to *bmc.Subscription) {
 	}
 }
 
-// mayStream says whether a stream may go on: its subscription is there, and its
-// owner's account is. A session that ends does not end it: while a stream is
-// open its client has no reason to use the session.
+// mayStream reports whether a stream may go on: its subscription exists, and its
+// owner's account exists and is enabled. The end of the session does not end the stream:
+// while a stream is open its client has no reason to use the session.
 func (x *request) mayStream(to *bmc.Subscription) bool {
 	b := x.host.BMC()
-	_, there := resource.Subscription(b, to.ID)
+	_, exists := resource.Subscription(b, to.ID)
 	owner := resource.Find(b.Accounts, to.Owner, func(a bmc.Account) string { return a.ID })
-	return there && owner.Enabled
+	return exists && owner.Enabled
 }
 
 // startStream sends the headers of a stream.
 func (x *request) startStream() {
 	h := x.w.Header()
 	h["Content-Type"], h["Allow"] = []string{string(resource.EventStreamType)}, x.match.Allow
-	h["X-Accel-Buffering"] = []string{"no"} // proxies shall pass it on at once
+	h["X-Accel-Buffering"] = []string{"no"} // keeps proxies from buffering the stream
 	x.status = http.StatusOK
 	x.w.WriteHeader(x.status)
 }
 
-// writeToStream writes to a stream; false when the client is gone, or does not read.
+// writeToStream writes text to a stream. It returns false when the client is gone or
+// does not read within streamWriteTimeout.
 func (x *request) writeToStream(text string) bool {
 	c := http.NewResponseController(x.w)
-	_ = c.SetWriteDeadline(clock.Wall().Add(slowest)) // a writer without deadlines does not wait either
+	_ = c.SetWriteDeadline(clock.Wall().Add(streamWriteTimeout)) // a writer without deadlines, as in tests, does not block
 	if _, err := x.w.Write([]byte(text)); err != nil {
 		return false
 	}
 	return c.Flush() == nil
-}
-
-// CloseStreams ends all streams, and lets no further one live: the service ends.
-func (s *Service) CloseStreams() { s.events.Close() }
-
-// Notify tells the subscribers of a host what has happened to it: those with a
-// stream at once, for the others the events to be posted are returned. It must
-// be called step by step in their order.
-func (s *Service) Notify(h resource.Host, st event.Change) []event.Delivery {
-	return s.events.Notify(h, st)
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// streamQuery reads the query of a stream: $filter and includeoriginofcondition
-// (DSP0266, "Server-sent events").
-func streamQuery(raw string) (f *odata.Filter, whole bool, err error) {
+// streamQuery parses the query parameters of a stream: $filter and
+// includeoriginofcondition (DSP0266, "Server-sent events").
+func streamQuery(raw string) (f *odata.Filter, includeOrigin bool, err error) {
 	q, err := odata.Support{Filter: true}.Parse(raw)
 	if err != nil {
 		return nil, false, err
@@ -22,19 +22,19 @@ func streamQuery(raw string) (f *odata.Filter, whole bool, err error) {
 		if name, _ = url.QueryUnescape(name); name != "includeoriginofcondition" {
 			continue
 		}
-		if whole = value == "" || value == "true"; !whole && value != "false" {
+		if includeOrigin = value == "" || value == "true"; !includeOrigin && value != "false" {
 			return nil, false, &odata.Error{Parameter: name, Value: value, Why: odata.Type, Detail: "takes true or false"}
 		}
 	}
-	return q.Filter, whole, nil
+	return q.Filter, includeOrigin, nil
 }
 
-// filters are the properties that the filter of a stream can name, and what of
-// a subscription they stand for.
-var filters = map[string]struct {
-	list  func(s *bmc.Subscription) *[]string
-	not   func(s *bmc.Subscription) *[]string // of ne; nil: there is none
-	takes func(value string, types []string) bool
+// streamFilters maps the properties that the $filter of a stream can name to the lists
+// of a subscription's filter.
+var streamFilters = map[string]struct {
+	list     func(s *bmc.Subscription) *[]string // for eq
+	excluded func(s *bmc.Subscription) *[]string // for ne; nil: ne is not supported
+	valid    func(value string, types []string) bool
 }{
 	"RegistryPrefix": {
 		func(s *bmc.Subscription) *[]string { return &s.Filter.Registries },
@@ -48,28 +48,28 @@ var filters = map[string]struct {
 	},
 	"ResourceType": {
 		list:  func(s *bmc.Subscription) *[]string { return &s.Filter.Types },
-		takes: func(v string, types []string) bool { return slices.Contains(types, v) },
+		valid: func(v string, types []string) bool { return slices.Contains(types, v) },
 	},
 	"EventType": {
 		list: func(s *bmc.Subscription) *[]string { return &s.Filter.Kinds },
-		takes: func(v string, _ []string) bool {
+		valid: func(v string, _ []string) bool {
 			return slices.Contains(append(resource.EventTypes, resource.ReportFormat), v)
 		},
 	},
 	"OriginResource": {
 		list:  func(s *bmc.Subscription) *[]string { return &s.Filter.Origins },
-		takes: func(v string, _ []string) bool { return resource.IsResource(v) },
+		valid: func(v string, _ []string) bool { return resource.IsResource(v) },
 	},
 	"MetricReportDefinition": {
 		list:  func(s *bmc.Subscription) *[]string { return &s.Filter.Reports },
-		takes: func(v string, _ []string) bool { return resource.IsResource(v) },
+		valid: func(v string, _ []string) bool { return resource.IsResource(v) },
 	},
 }
 
-// narrow makes a filter that of a subscription. It takes what can be told of a
-// subscription: for each property a list of values, one of which must be there
-// (DSP0266 joins the values of a property by or, and properties by and).
-func narrow(s *bmc.Subscription, f *odata.Filter, tree *resource.Tree) error {
+// applyFilter converts a $filter to the filter of a subscription. It supports what a
+// subscription can express: for each property a list of values, one of which must
+// match (DSP0266 joins the values of a property by or, and properties by and).
+func applyFilter(s *bmc.Subscription, f *odata.Filter, tree *resource.Tree) error {
 	if f == nil {
 		return nil
 	}
@@ -88,12 +88,12 @@ func narrow(s *bmc.Subscription, f *odata.Filter, tree *resource.Tree) error {
 			if c.Property != name || c.Operator != op {
 				return bad(odata.Form, "joins different properties by or")
 			}
-			if err := narrowBy(s, c, types, bad); err != nil {
+			if err := applyComparison(s, c, types, bad); err != nil {
 				return err
 			}
 		}
 		switch {
-		case op == "ne" && len(g) > 1: // is always true
+		case op == "ne" && len(g) > 1: // such a condition is always true
 			return bad(odata.Form, "joins exclusions by or")
 		case name == "EventFormatType" && len(g) > 1:
 			return bad(odata.Form, "wants a stream to have two formats")
@@ -105,8 +105,8 @@ func narrow(s *bmc.Subscription, f *odata.Filter, tree *resource.Tree) error {
 	return nil
 }
 
-// narrowBy narrows a subscription by one comparison.
-func narrowBy(s *bmc.Subscription, c odata.Comparison, types []string, bad func(odata.Why, string) error) error {
+// applyComparison adds one comparison to the filter of a subscription.
+func applyComparison(s *bmc.Subscription, c odata.Comparison, types []string, bad func(odata.Why, string) error) error {
 	if c.Property == "SubordinateResources" {
 		on, ok := c.Value.(bool)
 		if !ok || c.Operator != "eq" {
@@ -123,10 +123,10 @@ func narrowBy(s *bmc.Subscription, c odata.Comparison, types []string, bad func(
 		s.Reports = text == resource.ReportFormat
 		return nil
 	}
-	p, known := filters[c.Property]
+	p, known := streamFilters[c.Property]
 	list := p.list
 	if c.Operator == "ne" {
-		list = p.not
+		list = p.excluded
 	}
 	switch {
 	case !known:
@@ -135,7 +135,7 @@ func narrowBy(s *bmc.Subscription, c odata.Comparison, types []string, bad func(
 		return bad(odata.Type, c.Property+" is text")
 	case list == nil || c.Operator != "eq" && c.Operator != "ne":
 		return bad(odata.Form, c.Property+" does not take "+c.Operator)
-	case !p.takes(text, types):
+	case !p.valid(text, types):
 		return bad(odata.Form, c.Property+" has no value "+text)
 	}
 	*list(s) = append(*list(s), text)

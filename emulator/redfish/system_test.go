@@ -34,7 +34,7 @@ func pluck(t testing.TB, body any, path string) any {
 	return body
 }
 
-// bodyOf returns a body with a value at a path.
+// bodyOf returns a body with a value at a path: "Boot/BootOrder".
 func bodyOf(t testing.TB, path string, value any) string {
 	t.Helper()
 	names := strings.Split(path, "/")
@@ -103,7 +103,7 @@ func TestIntrusionSensorRearm(t *testing.T) {
 	s := newService(t, h)
 	for _, tt := range []struct {
 		open   bool
-		status int // of setting it to Normal
+		status int // of the PATCH that sets Normal
 		want   string
 	}{{true, http.StatusConflict, "HardwareIntrusion"}, {false, http.StatusOK, "Normal"}} {
 		must(t, h.Apply(t.Context(), machine.OpenCover{Open: tt.open}))
@@ -120,7 +120,7 @@ func TestIntrusionSensorRearm(t *testing.T) {
 	}
 }
 
-// System, chassis and old properties show the same indicator.
+// System, chassis and deprecated properties show the same indicator.
 func TestIndicatorIsSameInEveryResource(t *testing.T) {
 	s := newService(t, newHost(t))
 	for _, tt := range []struct {
@@ -203,7 +203,7 @@ func TestBootOptionsFollowHttpBootUri(t *testing.T) {
 	}
 }
 
-// Every advertised reset type works in the power state that it is for.
+// Every allowable reset type works in the power state that it applies to.
 func TestEveryAllowableResetTypeWorks(t *testing.T) {
 	type state func(t *testing.T, h *host)
 	off := func(*testing.T, *host) {}
@@ -218,13 +218,13 @@ func TestEveryAllowableResetTypeWorks(t *testing.T) {
 	}
 	rows := map[machine.ResetKind]struct {
 		from  state
-		power machine.Power // in the end
+		power machine.Power // after the reset
 		boots uint64
 	}{
 		machine.ResetOn: {off, machine.PowerOn, 1}, machine.ForceOn: {off, machine.PowerOn, 1}, machine.PushPowerButton: {off, machine.PowerOn, 1},
 		machine.ForceOff: {running, machine.PowerOff, 1}, machine.GracefulShutdown: {running, machine.PowerOff, 1},
 		machine.GracefulRestart: {running, machine.PowerOn, 2}, machine.ForceRestart: {running, machine.PowerOn, 2},
-		machine.PowerCycle: {running, machine.PowerOn, 2}, machine.Nmi: {running, machine.PowerOn, 2}, // it dumps, and restarts
+		machine.PowerCycle: {running, machine.PowerOn, 2}, machine.Nmi: {running, machine.PowerOn, 2}, // the system dumps its memory and restarts
 		machine.Suspend: {running, machine.PowerOff, 1}, machine.Pause: {running, machine.PowerPaused, 1}, machine.Resume: {paused, machine.PowerOn, 1},
 	}
 	for _, kind := range machine.ResetKinds {
@@ -258,7 +258,7 @@ func TestBootProgress(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	call(t, s, "operator", "POST", sys+"/Actions/ComputerSystem.Reset", `{"ResetType":"On"}`)
-	h.pass(2*time.Second + 20*time.Second) // into the training of memory
+	h.pass(2*time.Second + 20*time.Second) // during memory initialization
 	got, etag := get(t, s, sys)
 	want := map[string]any{"LastState": "MemoryInitializationStarted", "LastStateTime": "2026-03-01T12:00:11Z"}
 	if d := cmp.Diff(want, got["BootProgress"]); d != "" {

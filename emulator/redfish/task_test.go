@@ -15,7 +15,7 @@ import (
 
 const taskService1 = "/redfish/v1/TaskService"
 
-// begin opens a job as a request of the operator did, and lets it run a minute.
+// begin opens a task of a request by operator, and advances the clock by a minute.
 func begin(t testing.TB, h *host, r bmc.Request) (id string) {
 	t.Helper()
 	evs, err := h.ApplyBMC(t.Context(), bmc.OpenTask{Name: "Work", User: "operator", Account: "2", Request: r})
@@ -68,22 +68,22 @@ func messageIDs(messages any) string {
 // The task monitor returns the response of the operation once it has ended.
 func TestTaskMonitorReturnsFinalResponse(t *testing.T) {
 	drive := &event.Subject{Part: event.Drive, ID: "Disk.0", In: "RAID.0"}
-	told := []event.Note{{Kind: event.PowerOn, Subject: event.Subject{Part: event.System}}}
+	notes := []event.Note{{Kind: event.PowerOn, Subject: event.Subject{Part: event.System}}}
 	for name, tt := range map[string]struct {
 		request  bmc.Request
 		end      bmc.CloseTask
 		status   int
 		location string
-		body     string // part of it
+		body     string // part of the response
 	}{
 		"made":      {bmc.Request{Method: "POST", Target: sys + "/Storage"}, bmc.CloseTask{Made: drive}, 201, sys + "/Storage/RAID.0/Drives/Disk.0", `"@odata.type":"#Drive.`},
 		"gone":      {bmc.Request{Method: "POST"}, bmc.CloseTask{Made: &event.Subject{Part: event.Drive, ID: "Disk.9", In: "RAID.0"}}, 204, "", ""},
 		"action":    {bmc.Request{Method: "POST", Target: sys + "/Actions/X.Y"}, bmc.CloseTask{}, 204, "", ""},
-		"told":      {bmc.Request{Method: "POST"}, bmc.CloseTask{Messages: told}, 200, "", "ResourcePoweredOn"},
+		"messages":  {bmc.Request{Method: "POST"}, bmc.CloseTask{Messages: notes}, 200, "", "ResourcePoweredOn"},
 		"changed":   {bmc.Request{Method: "PATCH", Target: sys}, bmc.CloseTask{}, 200, "", `"@odata.id":"` + sys + `"`},
 		"deleted":   {bmc.Request{Method: "DELETE", Target: sys}, bmc.CloseTask{}, 204, "", ""},
 		"failed":    {bmc.Request{Method: "POST"}, bmc.CloseTask{Fault: "no drive answers"}, 500, "", "no drive answers"},
-		"explained": {bmc.Request{Method: "POST"}, bmc.CloseTask{Fault: "no drive answers", Messages: told}, 500, "", "ResourcePoweredOn"},
+		"explained": {bmc.Request{Method: "POST"}, bmc.CloseTask{Fault: "no drive answers", Messages: notes}, 500, "", "ResourcePoweredOn"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t)
@@ -98,7 +98,7 @@ func TestTaskMonitorReturnsFinalResponse(t *testing.T) {
 			}
 			tt.end.ID = id
 			closeJob(t, h, tt.end)
-			for range 2 { // a client whose connection broke asks again
+			for range 2 { // a client whose connection broke reads again
 				w = call(t, s, "reader", "GET", monitor, "")
 				if w.Code != tt.status || w.Header().Get("Location") != tt.location || !strings.Contains(w.Body.String(), tt.body) || tt.body == "" && w.Body.Len() > 0 {
 					t.Errorf("%s; want %d %s %s", shape("GET", monitor, "", w), tt.status, tt.location, tt.body)
@@ -177,7 +177,7 @@ func TestTaskDelete(t *testing.T) {
 	del(resource.TaskURI(ids[0]), 404)
 	del(resource.TaskMonitorURI(ids[1]), 204)
 	del(resource.TaskMonitorURI(ids[1]), 404)
-	del(resource.TaskURI(ids[3]), 202) // under way: cancelled
+	del(resource.TaskURI(ids[3]), 202) // still running: cancelled
 	all := taskService1 + "/Actions/TaskService.DeleteAllCompletedTasks"
 	if w := call(t, s, "admin", "POST", all, ""); w.Code != 204 {
 		t.Errorf("%s", shape("POST", all, "", w))
@@ -229,8 +229,8 @@ func TestTaskPayloadHidesSecrets(t *testing.T) {
 	} {
 		in, err := resource.Parse([]byte(body))
 		must(t, err)
-		if kept, hidden := in.Redacted(m); hidden != want || strings.Contains(kept, `"p"`) || strings.Contains(kept, ":p@") {
-			t.Errorf("redacted(%s) = %s, %t, want %t", body, kept, hidden, want)
+		if redacted, hidden := in.Redacted(m); hidden != want || strings.Contains(redacted, `"p"`) || strings.Contains(redacted, ":p@") {
+			t.Errorf("redacted(%s) = %s, %t, want %t", body, redacted, hidden, want)
 		}
 	}
 }

@@ -8,29 +8,28 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// answerers answer a GET that the representation is not the answer to.
-var answerers = map[resource.AnswerKind]func(x *request, v resource.View){resource.EventStream: (*request).stream, resource.TaskMonitorAnswer: answerMonitor}
-
-// answerTask answers the reading of a task as that of its monitor, but that a task
-// that has ended is shown where the operation has no answer of its own. It says
-// whether it has answered.
-func (x *request) answerTask(p *render.Representation, at *resource.Snapshot) bool {
-	j := x.match.View(at).Task()
+// readTask sends the response to a read of a task whose URI a vendor's service gives
+// out in the place of the task monitor: 202 until the task has ended, and then the
+// operation's response. It returns false for a task without one: the task itself is
+// shown.
+func (x *request) readTask(p *render.Representation, at *resource.Snapshot) bool {
+	t := x.match.View(at).Task()
 	switch {
-	case !j.State.Ended():
-		x.show(http.StatusAccepted, p)
-	case j.State == bmc.TaskCompleted && j.Result != "":
-		x.answerTaskResult(j)
+	case !t.State.Ended():
+		x.sendRepresentation(http.StatusAccepted, p)
+	case t.State == bmc.TaskCompleted && t.Result != "":
+		x.sendTaskResult(t)
 	default:
 		return false
 	}
 	return true
 }
 
-// answerTaskResult answers with what a job has answered.
-func (x *request) answerTaskResult(j bmc.Task) {
+// sendTaskResult sends the response of the operation that a task ran. Its media type
+// follows from the first character.
+func (x *request) sendTaskResult(t bmc.Task) {
 	kind := resource.JSON
-	switch j.Result[0] {
+	switch t.Result[0] {
 	case '{':
 	case '<':
 		kind = resource.XML
@@ -38,55 +37,56 @@ func (x *request) answerTaskResult(j bmc.Task) {
 		kind = "text/plain"
 	}
 	x.w.Header()["Content-Type"] = []string{string(kind) + ";charset=utf-8"}
-	x.send(http.StatusOK, []byte(j.Result))
+	x.send(http.StatusOK, []byte(t.Result))
 }
 
-// answerMonitor answers the reading of a task monitor: with 202 until the job
-// has ended, then as the operation would have been answered.
-func answerMonitor(x *request, v resource.View) {
-	j := v.Task()
-	if !j.State.Ended() {
-		x.accepted(j.ID)
+// readTaskMonitor sends the response to a read of a task monitor: 202 until the task
+// has ended, and then the response that the operation would have had (DSP0266,
+// "Asynchronous operations"). A HEAD does not count as reading the result.
+func (x *request) readTaskMonitor(v resource.View) {
+	t := v.Task()
+	if !t.State.Ended() {
+		x.sendAccepted(t.ID)
 		return
 	}
 	if x.r.Method != http.MethodHead {
-		if _, err := x.host.ApplyBMC(x.context(), bmc.DeliverTask{ID: j.ID, Now: x.vendor.MonitorReadOnce()}); err != nil {
+		if _, err := x.host.ApplyBMC(x.context(), bmc.DeliverTask{ID: t.ID, Now: x.vendor.MonitorReadOnce()}); err != nil {
 			x.fail(err)
 			return
 		}
 	}
-	if j.State == bmc.TaskCompleted && j.Result != "" {
-		x.answerTaskResult(j)
+	if t.State == bmc.TaskCompleted && t.Result != "" {
+		x.sendTaskResult(t)
 		return
 	}
-	told := resource.Map(j.Messages, v.EventMessage)
-	made, ok := v.CreatedResource(j)
+	messages := resource.Map(t.Messages, v.EventMessage)
+	created, ok := v.CreatedResource(t)
 	switch {
-	case j.State == bmc.TaskException:
-		x.refuse(http.StatusInternalServerError, append(told, resource.FailureMessage(j))...)
+	case t.State == bmc.TaskException:
+		x.sendError(http.StatusInternalServerError, append(messages, resource.FailureMessage(t))...)
 	case ok:
-		x.setLocation(made)
-		x.showURI(http.StatusCreated, made)
-	case j.Request.Method == http.MethodPatch || j.Request.Method == http.MethodPut:
-		x.showURI(http.StatusOK, j.Request.Target)
-	case len(told) > 0:
-		x.refuse(http.StatusOK, told...)
+		x.setLocation(created)
+		x.sendResource(http.StatusCreated, created)
+	case t.Request.Method == http.MethodPatch || t.Request.Method == http.MethodPut:
+		x.sendResource(http.StatusOK, t.Request.Target)
+	case len(messages) > 0:
+		x.sendError(http.StatusOK, messages...)
 	default:
-		x.done()
+		x.sendNoContent()
 	}
 }
 
-// taskRead is a task that clients have looked for.
+// taskRead names a task in the cache of reads by clients.
 type taskRead struct {
 	host resource.Host
-	job  string
+	id   string
 }
 
-// hidesNewTask says whether a read of a task is one of the first, which find that there
-// is none.
+// hidesNewTask reports whether a read of a task is one of the first, which a vendor's
+// service answers with 404 although the task exists. It counts the read.
 func (x *request) hidesNewTask() bool {
-	most := x.vendor.MissingTaskReads()
-	if most == 0 {
+	hidden := x.vendor.MissingTaskReads()
+	if hidden == 0 {
 		return false
 	}
 	id := x.match.IDs["task"]
@@ -95,7 +95,7 @@ func (x *request) hidesNewTask() bool {
 	}
 	k := taskRead{x.host, id}
 	n, _ := x.s.taskReads.Get(k)
-	if n >= most {
+	if n >= hidden {
 		return false
 	}
 	x.s.taskReads.Put(k, n+1)

@@ -37,7 +37,7 @@ func TestMetricReports(t *testing.T) {
 			t.Errorf("%v is %v in the report, the sensor reads %v", pluck(t, x, "MetricId"), read, sensor["Reading"])
 		}
 	}
-	// A Periodic report has the readings of when it was due.
+	// A Periodic report has the readings at its due time.
 	made := do("POST", definitions, `{"Id":"p","Name":"Power","MetricReportDefinitionType":"Periodic","Schedule":{"RecurrenceInterval":"PT1M"},
 		"Metrics":[{"MetricId":"TotalPower"},{"MetricProperties":["/redfish/v1/Chassis/1/Sensors/CPU1Temp/Reading"]}],"ReportActions":["LogToMetricReportsCollection","RedfishEvent"]}`, 201)
 	if pluck(t, made, "Metrics/1/MetricId") != "CPU1Temp" || pluck(t, made, "Schedule/RecurrenceInterval") != "PT60S" {
@@ -59,7 +59,7 @@ func TestMetricReports(t *testing.T) {
 	if second["Timestamp"] != began.Add(2*time.Minute).Format(time.RFC3339) || cmp.Equal(first["MetricValues"], second["MetricValues"]) {
 		t.Errorf("the second: %v", second)
 	}
-	// On change.
+	// An OnChange report has the reading that changed.
 	do("POST", definitions, `{"Id":"c","MetricReportDefinitionType":"OnChange","Metrics":[{"MetricId":"TotalPower"}]}`, 201)
 	h.pass(time.Hour)
 	if w := call(t, s, "admin", "GET", reports+"/c", ""); w.Code != 404 {

@@ -6,8 +6,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
 )
 
-// A threshold that was moved is shown wherever it is shown, and is the one that
-// is crossed.
+// A changed threshold is the same in each resource that shows it, and readings are
+// compared with it.
 func TestThresholdPatch(t *testing.T) {
 	h, s := running(t)
 	const inlet = box + "/Sensors/InletTemp"

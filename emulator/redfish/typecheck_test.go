@@ -23,40 +23,40 @@ type shown struct {
 	body  map[string]any
 }
 
-// typed returns the beginning of a body's @odata.type; "" is none.
+// typed returns the beginning of a body's @odata.type; "" for none.
 func (r shown) typed() string {
 	name, _ := r.body["@odata.type"].(string)
 	return strings.TrimPrefix(name, "#")
 }
 
-// typeCheck compares resources with their types, each in its own version.
+// typeCheck compares resources with the types that their @odata.type names.
 type typeCheck struct {
 	t     testing.TB
 	types *typeSet
 	found map[string]shown
 	read  func(uri string) (shown, bool)
-	// settings and capabilities are addresses that an annotation led to: they are
-	// as the resource is that has it (DSP0266, "Settings resource"), and of
-	// capabilities nothing is required.
+	// settings and capabilities are the URIs that annotations link to: these resources
+	// have the type of the annotated resource (DSP0266, "Settings resource"), and
+	// capabilities have no required properties.
 	settings, capabilities map[string]bool
-	meant                  map[string]string // types that links say a resource has
+	meant                  map[string]string // the types of resources by the links to them
 	at                     shown
-	resource               string // type of the resource, or of the one that stands in it
+	resource               string // type of the resource, or of an object in it
 	out                    []fault
 }
 
-// checkTypes finds what is not as DMTF's types, and the vendor's own, have it.
-// Faults that are allowed are no faults.
-func checkTypes(t testing.TB, s *Service, own []dialect.OEMType, uris []string, allowed func(of, path string) bool) {
+// checkTypes reports what differs from DMTF's types and the vendor's OEM types.
+// allowed excuses properties.
+func checkTypes(t testing.TB, s *Service, oemTypes []dialect.OEMType, uris []string, allowed func(of, path string) bool) {
 	t.Helper()
-	c := newTypeCheck(t, s, own)
+	c := newTypeCheck(t, s, oemTypes)
 	var queue []shown
 	for _, uri := range uris {
 		if r, ok := c.get(uri); ok {
 			queue = append(queue, r)
 		}
 	}
-	for i := 0; i < len(queue); i++ { // what is not followed for itself: registries
+	for i := 0; i < len(queue); i++ { // registries are not followed
 		for _, uri := range documents(queue[i].body) {
 			if _, known := c.found[uri]; !known {
 				if r, ok := c.get(uri); ok {
@@ -90,12 +90,12 @@ func checkTypes(t testing.TB, s *Service, own []dialect.OEMType, uris []string, 
 	}
 }
 
-func newTypeCheck(t testing.TB, s *Service, own []dialect.OEMType) *typeCheck {
+func newTypeCheck(t testing.TB, s *Service, oemTypes []dialect.OEMType) *typeCheck {
 	c := &typeCheck{
-		t: t, types: newTypes(t, own), found: map[string]shown{}, settings: map[string]bool{}, capabilities: map[string]bool{}, meant: map[string]string{},
+		t: t, types: newTypes(t, oemTypes), found: map[string]shown{}, settings: map[string]bool{}, capabilities: map[string]bool{}, meant: map[string]string{},
 	}
 	c.read = func(uri string) (shown, bool) {
-		w := call(t, s, "admin", "GET", uri, "", "Accept-Encoding", "gzip") // some documents come in no other way
+		w := call(t, s, "admin", "GET", uri, "", "Accept-Encoding", "gzip") // some documents are sent compressed only
 		r := shown{uri: uri, allow: w.Header().Get("Allow")}
 		if w.Code >= 300 || !strings.HasPrefix(w.Header().Get("Content-Type"), "application/json") {
 			return r, false
@@ -114,7 +114,7 @@ func newTypeCheck(t testing.TB, s *Service, own []dialect.OEMType) *typeCheck {
 	return c
 }
 
-// documents are the addresses in a body of what is no resource.
+// documents returns the URIs in a body that name documents, not resources.
 func documents(value any) (out []string) {
 	switch x := value.(type) {
 	case []any:
@@ -167,8 +167,8 @@ func (c *typeCheck) wrong(path, text string, args ...any) {
 	c.out = append(c.out, fault{path, fmt.Sprintf(text, args...)})
 }
 
-// faults are what is wrong with a resource. Of a type that nobody has a schema
-// of nothing is known.
+// faults returns the differences between a resource and its type. A type without a schema
+// is not checked.
 func (c *typeCheck) faults(r shown) []fault {
 	c.at, c.resource, c.out = r, r.typed(), nil
 	k := c.types.kind(c.t, r.typed())
@@ -190,8 +190,8 @@ func (c *typeCheck) faults(r shown) []fault {
 	return c.out
 }
 
-// address checks that a resource is where resources of its type are, and called
-// as its address is.
+// address checks that a resource's URI is one of its type, and that Id is the last
+// segment of the URI.
 func (c *typeCheck) address(k *objectType) {
 	uri, _ := c.at.body["@odata.id"].(string)
 	uri = strings.TrimSuffix(uri, "/")
@@ -212,7 +212,7 @@ func (c *typeCheck) address(k *objectType) {
 
 func below(path, name string) string { return strings.TrimPrefix(path+"/"+name, "/") }
 
-// object checks an object that is of a type, or the excerpt of one.
+// object checks an object of a type, or an excerpt of it.
 func (c *typeCheck) object(path string, body map[string]any, k *objectType, excerpt *string) {
 	for _, name := range slices.Sorted(maps.Keys(body)) {
 		at, p := below(path, name), k.properties[name]
@@ -221,7 +221,7 @@ func (c *typeCheck) object(path string, body map[string]any, k *objectType, exce
 		case strings.HasPrefix(name, "#") && (strings.HasSuffix("/"+path, "/Actions") || strings.HasSuffix("/"+path, "/Actions/Oem")):
 			c.action(at, name[1:], body[name])
 			continue
-		case strings.Contains(name, "@"): // annotations, and what the protocol has
+		case strings.Contains(name, "@"): // annotations and properties of the protocol
 			continue
 		case k.others != nil && k.pattern.MatchString(name):
 			p = k.others
@@ -264,7 +264,7 @@ func (c *typeCheck) object(path string, body map[string]any, k *objectType, exce
 	}
 }
 
-// action checks what a resource shows of an action (DSP0266, "Actions property").
+// action checks the object of an action in a resource (DSP0266, "Actions property").
 func (c *typeCheck) action(path, name string, value any) {
 	body, ok := value.(map[string]any)
 	if !ok {
@@ -272,7 +272,7 @@ func (c *typeCheck) action(path, name string, value any) {
 		return
 	}
 	if strings.Contains(path, "Actions/Oem/") {
-		return // whose actions nobody has a schema of
+		return // an OEM resource whose actions have no schema
 	}
 	since, ok := c.types.file(c.t, name).actions[name]
 	if !ok || resource.TypeName(name) != resource.TypeName(c.resource) || slices.Compare(versionOf(c.resource), versionOf(since)) < 0 {
@@ -300,7 +300,7 @@ func (c *typeCheck) value(path string, value any, in map[string]any, p *property
 		return
 	}
 	is := p.words
-	values := "" // the type that says which there are
+	values := "" // the type that declares the values
 	if is.basic == "" {
 		w := c.types.file(c.t, p.of).words[p.of]
 		if w == nil {
@@ -344,7 +344,7 @@ func (c *typeCheck) value(path string, value any, in map[string]any, p *property
 	}
 }
 
-// durable are the forms of worldwide names (DSP0268, Resource,
+// durable has the formats of worldwide names (DSP0268, Resource,
 // "DurableNameFormat").
 var durable = map[string]*regexp.Regexp{
 	"NAA": regexp.MustCompile(`^([0-9A-Fa-f]{16}){1,2}$`), "NGUID": regexp.MustCompile(`^[0-9A-Fa-f]{32}$`), "UUID": simple["Edm.Guid"].pattern,
@@ -367,7 +367,7 @@ func isBasic(want string, value any) bool {
 	return false
 }
 
-// part checks an object in a property: one that is whole, an excerpt, or a link.
+// part checks an object in a property: a complete one, an excerpt, or a link.
 func (c *typeCheck) part(path string, value any, p *property) {
 	k := c.types.newest(c.t, c.resource, p.of)
 	body, ok := value.(map[string]any)
@@ -384,15 +384,15 @@ func (c *typeCheck) part(path string, value any, p *property) {
 	}
 	before := c.resource
 	if of, _ := body["@odata.type"].(string); of != "" {
-		own := c.types.kind(c.t, strings.TrimPrefix(of, "#"))
+		declared := c.types.kind(c.t, strings.TrimPrefix(of, "#"))
 		switch {
-		case own == nil && p.of == "Resource.OemObject":
-			return // nobody knows it
-		case own == nil || !own.is(p.of):
+		case declared == nil && p.of == "Resource.OemObject":
+			return // a type without a schema
+		case declared == nil || !declared.is(p.of):
 			c.wrong(below(path, "@odata.type"), "%s is no %s", of, p.of)
 			return
 		}
-		k, c.resource = own, own.name
+		k, c.resource = declared, declared.name
 	} else if p.of == "Resource.OemObject" {
 		return
 	}
@@ -400,8 +400,8 @@ func (c *typeCheck) part(path string, value any, p *property) {
 	c.resource = before
 }
 
-// link checks that a link is nothing but that, and that a resource of the type
-// is there.
+// link checks that a link has no other properties, and that it leads to a resource of the
+// type.
 func (c *typeCheck) link(path string, body map[string]any, of string) {
 	uri, _ := body["@odata.id"].(string)
 	if len(body) != 1 || uri == "" {
@@ -413,7 +413,7 @@ func (c *typeCheck) link(path string, body map[string]any, of string) {
 	}
 	to, ok := c.get(uri)
 	if !ok {
-		if !strings.HasSuffix("/"+path, "/OriginOfCondition") { // which may have gone
+		if !strings.HasSuffix("/"+path, "/OriginOfCondition") { // the origin may have been deleted
 			c.wrong(path, "leads to %s, where nothing is", uri)
 		}
 		return

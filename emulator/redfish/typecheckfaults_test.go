@@ -10,10 +10,10 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-// nothing is what a property is spoiled with that shall not be there.
+// nothing is the value of a property that is to be removed.
 type nothing struct{}
 
-// TestTypeCheckFindsFaults spoils bodies that are right, each in one place.
+// TestTypeCheckFindsFaults changes one place of a valid body at a time.
 func TestTypeCheckFindsFaults(t *testing.T) {
 	lamp := dialect.OEMType{Namespace: "AcmeSystem", Version: "v1_0_0", Name: "System", Properties: []dialect.OEMProperty{
 		{Name: "Lamp", Type: dialect.EdmObject, Properties: []dialect.OEMProperty{{Name: "On", Type: dialect.EdmBoolean}}},
@@ -27,7 +27,7 @@ func TestTypeCheckFindsFaults(t *testing.T) {
 	for _, x := range []struct {
 		uri, path string
 		value     any
-		want      string // path of the fault; "": there is none
+		want      string // path of the expected fault; "": none
 	}{
 		{sys, "Bogus", 1, "Bogus"}, {sys, "powerState", "On", "powerState"}, {sys, "Name", nothing{}, "Name"}, {sys, "Name", nil, "Name"},
 		{sys, "@odata.type", "#ComputerSystem.v1_99_0.ComputerSystem", "@odata.type"}, {sys, "Links/Chassis", link("/redfish/v1/Chassis/1"), "Links/Chassis"},

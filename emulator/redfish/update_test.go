@@ -46,8 +46,8 @@ func newUpdate(t *testing.T) *bench {
 	return b
 }
 
-// begins sends a request that must be answered with a task, and returns its
-// address.
+// begins sends a request whose response must be 202 with a task, and returns the task's
+// URI.
 func (b *bench) begins(w *httptest.ResponseRecorder) string {
 	b.t.Helper()
 	if w.Code != http.StatusAccepted || !strings.HasPrefix(w.Header().Get("Location"), "/redfish/v1/TaskService/TaskMonitors/") {
@@ -83,8 +83,8 @@ func (b *bench) version(component string) any {
 	return b.get(resource.FirmwareURI(component))["Version"]
 }
 
-// The whole way of an update that needs a reset: sent, verified, written,
-// waiting, running; and what the inventory says meanwhile.
+// All steps of an update that needs a reset: sent, verified, written,
+// waiting, running; with the inventory at each step.
 func TestSimpleUpdateOfTheBIOS(t *testing.T) {
 	b := newUpdate(t)
 	task := b.simple(`{"ImageURI":"http://images.test/bios.img"}`)
@@ -243,7 +243,7 @@ func TestUpdateApplyTime(t *testing.T) {
 	b.task(task, "Pending")
 	b.h.pass(61 * time.Minute)
 	b.task(task, "Running")
-	b.send(409, "DELETE", task, "") // it is being written
+	b.send(409, "DELETE", task, "") // the image is being written
 
 	b = newUpdate(t)
 	task = b.simple(`{"ImageURI":"http://images.test/bios.img","@Redfish.OperationApplyTime":"OnReset"}`)
@@ -305,7 +305,7 @@ func TestHTTPPushUsesServiceOptions(t *testing.T) {
 	if got := b.version("BIOS"); got != "2.4.0" {
 		t.Errorf("version = %v", got)
 	}
-	task = b.begins(push(t, b, "application/octet-stream", built(t, nicImage), resource.PlainPush)) // it is not for the BIOS
+	task = b.begins(push(t, b, "application/octet-stream", built(t, nicImage), resource.PlainPush)) // the image is not for the target BIOS
 	b.h.pass(time.Hour)
 	b.task(task, "Exception")
 	for _, mime := range []string{"application/json", "multipart/form-data; boundary=x"} {
@@ -377,7 +377,7 @@ func TestMultipartPush(t *testing.T) {
 		{"no object", b, []form{parameters(`[]`), file}, 400, "UnrecognizedRequestBody"},
 		{"unknown parameter", b, []form{parameters(`{"Colour":1}`), file}, 400, "PropertyUnknown Colour"},
 		{"unknown target", b, []form{parameters(`{"Targets":["x"]}`), file}, 400, "ActionParameterValueNotInList x Targets"},
-		{"other parts too large", b, []form{{"OemX", "text/plain", "", make([]byte, maxBeside+1)}}, 413, "PayloadTooLarge"},
+		{"other parts too large", b, []form{{"OemX", "text/plain", "", make([]byte, maxOtherParts+1)}}, 413, "PayloadTooLarge"},
 		{"image too large", small, []form{parameters(`{}`), file}, 413, "PayloadTooLarge"},
 	} {
 		w := multipartPushOf(t, tt.b, tt.in...)
@@ -386,8 +386,8 @@ func TestMultipartPush(t *testing.T) {
 		if got := messages(body); w.Code != tt.code || len(got) == 0 || !strings.HasPrefix(got[0], tt.want) {
 			t.Errorf("%s: %d %q, want %d %q", tt.name, w.Code, got, tt.code, tt.want)
 		}
-		if len(tt.b.h.images.kept) > 1 { // that of the update above is forgotten by nobody here
-			t.Errorf("%s: images are kept: %v", tt.name, tt.b.h.images.kept)
+		if len(tt.b.h.images.stored) > 1 { // nothing in this test deletes the image of the update above
+			t.Errorf("%s: images are still stored: %v", tt.name, tt.b.h.images.stored)
 		}
 	}
 	if w := push(t, b, "multipart/form-data", file.body, resource.MultipartPush); w.Code != http.StatusUnsupportedMediaType {
@@ -444,7 +444,7 @@ func TestUpdateTargets(t *testing.T) {
 		`,"Targets":["` + bmcURI + `"]`:  "1.5.0",
 		`,"Targets":["` + manager + `"]`: "1.5.0",
 		`,"Targets":["` + resource.FirmwareInventory + `"]`:                 "1.5.0",
-		`,"Targets":["` + sys + `"]`:                                        "1.4.2", // the BMC is no part of the system
+		`,"Targets":["` + sys + `"]`:                                        "1.4.2", // the BMC is not part of the system
 		`,"ExcludeTargets":["` + manager + `"]`:                             "1.4.2",
 		`,"ExcludeTargets":["` + sys + `"]`:                                 "1.5.0",
 		`,"Targets":["` + bmcURI + `"],"ExcludeTargets":["` + bmcURI + `"]`: "1.5.0",

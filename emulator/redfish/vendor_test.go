@@ -29,7 +29,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/vendor"
 )
 
-// vendors are the dialects, each with profiles of its servers.
+// vendors lists the dialects with the profiles of their servers.
 var vendors = []struct {
 	record   *dialect.Record
 	profiles []string
@@ -66,14 +66,13 @@ func newVendorHost(t testing.TB, d *dialect.Record, profile string) (*Service, *
 	return newService(t, h), h
 }
 
-// TestEveryDialectHasValidLinksAndSchemas follows every link of every vendor's tree: what is
-// there says of itself where it is, no address that the face has moved or shut
-// is left in a body, and bodies are as DMTF's schemas have them but for what
-// the record names.
+// TestEveryDialectHasValidLinksAndSchemas follows every link of every vendor's tree. Each
+// resource shows the URI at which it was read, no body has a URI that the presentation
+// maps or hides, and bodies conform to DMTF's schemas except where the record says so.
 func TestEveryDialectHasValidLinksAndSchemas(t *testing.T) {
 	for _, vendor := range vendors {
 		used, profiles := map[int]bool{}, vendor.profiles
-		if raced { // it makes each walk a long one, and models of a dialect differ in data alone
+		if raced { // walks take long with the race detector, and the models of a dialect differ in data only
 			profiles = profiles[:1]
 		}
 		for _, profile := range profiles {
@@ -99,8 +98,8 @@ func TestEveryDialectHasValidLinksAndSchemas(t *testing.T) {
 	}
 }
 
-// inUse is a BMC that people work with: with sessions, an image that is booted
-// next, a subscription, volumes, and settings that wait.
+// inUse brings a BMC into the state of one in use: it has sessions, virtual media to boot
+// from, a subscription, volumes, and pending settings.
 func inUse(t *testing.T, h *host, d *dialect.Record) {
 	t.Helper()
 	for _, a := range accounts[:2] {
@@ -121,7 +120,7 @@ func inUse(t *testing.T, h *host, d *dialect.Record) {
 	}
 	if model := h.machine.View().Profile.Firmware.Model; model != nil {
 		for _, a := range model.Registry().Attributes {
-			for _, v := range a.Values { // the first that can be set
+			for _, v := range a.Values { // the first settable value
 				c := setting(a.Name, v.Name)
 				if !a.ReadOnly && c.Settings[0].Value != a.Default && h.Apply(t.Context(), machine.Firmware{Command: c}) == nil {
 					return
@@ -166,7 +165,7 @@ func walkVendor(t *testing.T, s *Service, d *dialect.Record, used map[int]bool) 
 		body := decoded(t, w)
 		odata, _ := body["@odata.type"].(string)
 		if odata == "" {
-			continue // what its type would be those say that link to it: checkTypes
+			continue // checkTypes compares its type with the links to it
 		}
 		schema := strings.TrimPrefix(odata[:max(0, strings.LastIndexByte(odata, '.'))], "#")
 		of := resource.TypeName(schema)
@@ -209,7 +208,7 @@ func walkVendor(t *testing.T, s *Service, d *dialect.Record, used map[int]bool) 
 // fault is a violation of a schema in a body.
 type fault struct{ path, text string }
 
-// has reports whether DMTF has a schema.
+// has reports whether DMTF publishes a schema.
 func (s *schemaSet) has(schema string) bool {
 	return s.b.files[schemaFolder+schema+".json"] != nil
 }

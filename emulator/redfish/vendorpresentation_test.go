@@ -23,8 +23,8 @@ func answersWith(t *testing.T, s *Service, all ...step) {
 	}
 }
 
-// faced returns a service whose only host has a vendor's presentation.
-func faced(t *testing.T, f dialect.Presentation) (*Service, *host) {
+// newPresentedService returns a service whose only host has a vendor's presentation.
+func newPresentedService(t *testing.T, f dialect.Presentation) (*Service, *host) {
 	t.Helper()
 	h := newHost(t)
 	h.d.Presentation = f
@@ -35,7 +35,7 @@ func faced(t *testing.T, f dialect.Presentation) (*Service, *host) {
 }
 
 func TestURIMappingsMoveResources(t *testing.T) {
-	s, _ := faced(t, dialect.Presentation{
+	s, _ := newPresentedService(t, dialect.Presentation{
 		URIMappings: []dialect.URIMapping{
 			{From: "/redfish/v1/Systems/{system}/VirtualMedia", To: "/redfish/v1/Managers/{manager}/VirtualMedia"},
 			{From: "/redfish/v1/Systems/{system}/Bios/Settings", To: "/redfish/v1/Systems/{system}/Bios/Pending"},
@@ -79,7 +79,7 @@ func TestURIMappingsMoveResources(t *testing.T) {
 
 func TestHiddenResourcesAreNotLinked(t *testing.T) {
 	insert := "/redfish/v1/Systems/{system}/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia"
-	s, _ := faced(t, dialect.Presentation{
+	s, _ := newPresentedService(t, dialect.Presentation{
 		Hidden: []string{"/redfish/v1/TelemetryService", insert, "/redfish/v1/AccountService/Roles/Operator", "/redfish/v1/Systems/{system}/ResetActionInfo"},
 	})
 	root, _ := get(t, s, "/redfish/v1")
@@ -97,7 +97,7 @@ func TestHiddenResourcesAreNotLinked(t *testing.T) {
 	}
 	roles, _ := get(t, s, "/redfish/v1/AccountService/Roles")
 	if n := len(roles["Members"].([]any)); n != 2 || roles["Members@odata.count"] != 2.0 {
-		t.Errorf("%d roles, said to be %v", n, roles["Members@odata.count"])
+		t.Errorf("%d roles, but the count is %v", n, roles["Members@odata.count"])
 	}
 	converse(t, s,
 		step{"admin", "POST", sys + "/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia", `{"Image":"http://images.test/a.iso"}`, nil, 404, ""},
@@ -106,7 +106,7 @@ func TestHiddenResourcesAreNotLinked(t *testing.T) {
 }
 
 func TestTransformsSetAndRemoveProperties(t *testing.T) {
-	s, _ := faced(t, dialect.Presentation{Transforms: []dialect.Transform{{
+	s, _ := newPresentedService(t, dialect.Presentation{Transforms: []dialect.Transform{{
 		ResourceType: "ComputerSystem", Remove: []string{"PowerOnDelaySeconds", "Boot/BootOrder"},
 		Set: []dialect.PropertyRule{
 			{Path: "Oem/Acme/PowerIs", From: "PowerState", Map: map[string]any{"Off": "dark"}, Value: "bright"},
@@ -139,7 +139,7 @@ func TestRejectRules(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		rule   dialect.RejectRule
-		refuse string // PATCH of the system
+		refuse string // message of a PATCH of the system
 		take   string
 	}{
 		{"a property", dialect.RejectRule{SendsAny: []string{"AssetTag"}}, `{"AssetTag":"a"}`, `{"HostName":"a"}`},
@@ -150,7 +150,7 @@ func TestRejectRules(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.rule.ResourceType, tt.rule.Method, tt.rule.Message = "ComputerSystem", "PATCH", refusal400
-			s, _ := faced(t, dialect.Presentation{RejectRules: []dialect.RejectRule{tt.rule}})
+			s, _ := newPresentedService(t, dialect.Presentation{RejectRules: []dialect.RejectRule{tt.rule}})
 			answersWith(t, s, step{"admin", "PATCH", sys, tt.refuse, nil, 400, "Busy"}, step{"admin", "PATCH", sys, tt.take, nil, 200, ""})
 		})
 	}
@@ -159,7 +159,7 @@ func TestRejectRules(t *testing.T) {
 func TestRejectRulesDuringState(t *testing.T) {
 	on, offNow := `{"ResetType":"On"}`, `{"ResetType":"ForceOff"}`
 	reset := sys + "/Actions/ComputerSystem.Reset"
-	s, h := faced(t, dialect.Presentation{RejectRules: []dialect.RejectRule{
+	s, h := newPresentedService(t, dialect.Presentation{RejectRules: []dialect.RejectRule{
 		{ResourceType: "ComputerSystem", Method: "ComputerSystem.Reset", OneOf: map[string][]string{"ResetType": {"On"}}, While: dialect.AfterOff, For: 20 * time.Second, Status: 409, Message: refusal400},
 		{ResourceType: "ComputerSystem", Method: "PATCH", While: dialect.InPOST, Message: refusal400},
 		{ResourceType: "VirtualMedia", Method: "VirtualMedia.InsertMedia", While: dialect.AfterEject, For: 5 * time.Second, Status: 500, Message: refusal400},
@@ -187,7 +187,7 @@ func TestRejectRulesDuringState(t *testing.T) {
 
 func TestVendorErrorFormat(t *testing.T) {
 	done := dialect.VendorMessage{Registry: "Base", Version: "1.4.0", Key: "Success", Text: "Done."}
-	s, _ := faced(t, dialect.Presentation{Errors: dialect.ErrorFormat{Code: "Acme.0.10.ExtendedInfo", IDsOnly: true, SingleObject: true, Success: &done}})
+	s, _ := newPresentedService(t, dialect.Presentation{Errors: dialect.ErrorFormat{Code: "Acme.0.10.ExtendedInfo", IDsOnly: true, SingleObject: true, Success: &done}})
 	w := call(t, s, "admin", "PATCH", sys, `{"Nonsense":1}`)
 	e := decoded(t, w)["error"].(map[string]any)
 	info := e["@Message.ExtendedInfo"].(map[string]any)
@@ -202,7 +202,7 @@ func TestVendorErrorFormat(t *testing.T) {
 }
 
 func TestTransformCopiesPropertiesOfOtherResources(t *testing.T) {
-	s, h := faced(t, dialect.Presentation{Transforms: []dialect.Transform{{
+	s, h := newPresentedService(t, dialect.Presentation{Transforms: []dialect.Transform{{
 		ResourceType: "ServiceRoot", Set: []dialect.PropertyRule{
 			{Path: "Product", From: "/redfish/v1/Systems/{system}#Model"},
 			{Path: "Oem/Acme/Managers", Value: []any{map[string]any{"Kind": "Acme"}}},
@@ -231,7 +231,7 @@ func TestTransformCopiesPropertiesOfOtherResources(t *testing.T) {
 }
 
 func TestURIMappingWithTrailingSlash(t *testing.T) {
-	s, _ := faced(t, dialect.Presentation{IgnoreURICase: true, URIMappings: []dialect.URIMapping{
+	s, _ := newPresentedService(t, dialect.Presentation{IgnoreURICase: true, URIMappings: []dialect.URIMapping{
 		{From: "/redfish/v1/Systems/{system}/Bios", To: "/redfish/v1/systems/{system}/bios", TrailingSlash: true},
 		{From: "/redfish/v1/Systems/{system}/Bios/Settings", To: "/redfish/v1/systems/{system}/bios/settings", TrailingSlash: true},
 	}})
@@ -255,7 +255,7 @@ func TestVendorSuccessMessagePerResource(t *testing.T) {
 		return dialect.VendorMessage{Registry: "Acme", Version: "1.2.0", Key: key, Text: "Done.", Resolution: "None."}
 	}
 	done := say("Success")
-	s, _ := faced(t, dialect.Presentation{Errors: dialect.ErrorFormat{Success: &done, SuccessMessages: []dialect.SuccessMessage{
+	s, _ := newPresentedService(t, dialect.Presentation{Errors: dialect.ErrorFormat{Success: &done, SuccessMessages: []dialect.SuccessMessage{
 		{ResourceType: "Bios", URI: "/redfish/v1/Systems/{system}/Bios/Settings", Method: "PATCH", Message: say("Restart")},
 	}}})
 	answersWith(t, s,

@@ -21,7 +21,7 @@ const (
 	volumes = raid + "/Volumes"
 )
 
-// raiding returns a host with a RAID controller that is switched on.
+// raiding returns a host, switched on, that has a RAID controller.
 func raiding(t testing.TB) (*host, *Service) {
 	t.Helper()
 	h := newHostOf(t, "raid")
@@ -50,7 +50,7 @@ func disk(t testing.TB, h *host, c storage.Command) {
 	must(t, h.Apply(t.Context(), machine.Storage{Command: c}))
 }
 
-// ended waits for a task to end and returns it.
+// ended waits until a task ends, and returns the task.
 func ended(t testing.TB, h *host, s *Service, w *httptest.ResponseRecorder) map[string]any {
 	t.Helper()
 	var task map[string]any
@@ -59,7 +59,7 @@ func ended(t testing.TB, h *host, s *Service, w *httptest.ResponseRecorder) map[
 		t.Fatalf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 	uri, _ := task["@odata.id"].(string)
-	for range 1000 { // a task that has ended is not kept for long
+	for range 1000 { // a task that has ended is deleted soon
 		if task, _ = get(t, s, uri); task["TaskState"] != "Running" {
 			break
 		}
@@ -68,9 +68,9 @@ func ended(t testing.TB, h *host, s *Service, w *httptest.ResponseRecorder) map[
 	return task
 }
 
-// A POST makes one volume, answers with it, and leaves the others alone. An
-// emulator that answers 200 with the collection, calls every volume 1 and puts
-// it in the place of the last is of no use to who tests RAID.
+// A POST creates one volume, responds with it, and does not change the others. (An
+// emulator that responds with 200 and the collection, gives every volume the ID 1 and
+// replaces the last one by it is useless for tests of RAID.)
 func TestVolumeCreate(t *testing.T) {
 	h, s := raiding(t)
 	type made struct{ id, wwn string }
@@ -130,8 +130,8 @@ func TestVolumeCreate(t *testing.T) {
 	}
 }
 
-// What provisioning software sends: older names beside the new ones, when it
-// shall be done, and sizes that take drives for what is printed on them.
+// Provisioning software sends deprecated names together with the new ones, an apply time,
+// and sizes computed from the drives' nominal capacity.
 func TestVolumeCreateByProvisioners(t *testing.T) {
 	h, s := raiding(t)
 	collection, _ := get(t, s, volumes)
@@ -220,7 +220,7 @@ func TestVolumeCreateRequiresPowerAndRAID(t *testing.T) {
 			t.Errorf("%s", shape("POST", at, "", w))
 		}
 		if body, _ := get(t, s, at); body["@Redfish.CollectionCapabilities"] != nil {
-			t.Errorf("a collection that takes no members tells what they are made of: %v", body)
+			t.Errorf("a collection without POST has capabilities: %v", body)
 		}
 	}
 	body, _ := get(t, s, volumes)
@@ -234,8 +234,8 @@ func TestVolumeCreateRequiresPowerAndRAID(t *testing.T) {
 	}
 }
 
-// Controllers differ in when they change volumes: one knows the next reset only,
-// another makes a job of everything.
+// Controllers differ in when they change volumes: some at the next reset only, others
+// always in a task.
 func TestVolumeOperationApplyTime(t *testing.T) {
 	h := newHostOf(t, "raid2")
 	must(t, h.Apply(t.Context(), machine.Reset{Kind: machine.ResetOn}))
@@ -387,13 +387,13 @@ func TestDriveFailureAndReplacement(t *testing.T) {
 	if w := call(t, s, "admin", "PATCH", sys+"/Storage/2/Drives/Disk.8", `{"HotspareType":"Global"}`); w.Code != 400 {
 		t.Errorf("%s", shape("PATCH", "Disk.8", "", w))
 	}
-	said := ""
+	text := ""
 	for e := range h.BMC().Log.Entries() {
-		said += string(e.Kind) + " "
+		text += string(e.Kind) + " "
 	}
 	for _, kind := range []string{"drive.failed", "volume.degraded", "drive.rebuild.finished", "volume.optimal", "drive.removed", "drive.inserted"} {
-		if !strings.Contains(said, kind) {
-			t.Errorf("the log has no %s: %s", kind, said)
+		if !strings.Contains(text, kind) {
+			t.Errorf("the log has no %s: %s", kind, text)
 		}
 	}
 }

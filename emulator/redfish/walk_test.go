@@ -20,7 +20,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// states are states of a host in which a client may find it.
+// states lists states of a host that clients may see.
 var states = []struct {
 	name string
 	make func(t *testing.T, h *host)
@@ -85,12 +85,12 @@ var states = []struct {
 		}
 	}},
 	{"certificates", func(t *testing.T, h *host) {
-		own, err := h.FactoryCertificate()
+		factory, err := h.FactoryCertificate()
 		must(t, err)
-		_, err = h.ApplyBMC(t.Context(), bmc.InstallHTTPS{Chain: [][]byte{own.Chain[0], own.Chain[0]}, Key: own.Key})
+		_, err = h.ApplyBMC(t.Context(), bmc.InstallHTTPS{Chain: [][]byte{factory.Chain[0], factory.Chain[0]}, Key: factory.Key})
 		must(t, err)
 		for _, store := range []bmc.StoreName{bmc.BootStore, bmc.MediaStore("Cd"), bmc.AccountStore("3")} {
-			_, err := h.ApplyBMC(t.Context(), bmc.Trust{Store: store, Chain: own.Chain})
+			_, err := h.ApplyBMC(t.Context(), bmc.Trust{Store: store, Chain: factory.Chain})
 			must(t, err)
 		}
 	}},
@@ -182,7 +182,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// links are all @odata.id in a body, and the addresses of its actions.
+// links returns all @odata.id in a body, and the targets of its actions.
 func links(value any) (resources, targets []string) {
 	switch x := value.(type) {
 	case []any:
@@ -221,7 +221,7 @@ func TestEveryLinkLeadsToValidResource(t *testing.T) {
 			seen := walk(t, s, check)
 			for _, r := range s.tree.Rows {
 				reached := slices.ContainsFunc(seen, func(uri string) bool { return fits([]string{r.URI, r.URI + "/"}, uri) })
-				if r.URI == resource.HTTPSCertificates { // until NetworkProtocol is there, which links to it
+				if r.URI == resource.HTTPSCertificates { // NetworkProtocol links to it, if the tree has that
 					reached = reached || !slices.ContainsFunc(s.tree.Rows, func(r resource.Row) bool { return strings.HasSuffix(r.URI, "/NetworkProtocol") })
 				}
 				if r.Schema != "" && !reached && !empty(h, &r) {
@@ -232,7 +232,7 @@ func TestEveryLinkLeadsToValidResource(t *testing.T) {
 	}
 }
 
-// empty says whether there is nothing in a host that a row could stand for.
+// empty reports whether a host has no resource of a row.
 func empty(h *host, r *resource.Row) bool {
 	at := resource.TakeSnapshot(h)
 	var some func(vars []string, ids map[string]string) bool
@@ -250,8 +250,7 @@ func empty(h *host, r *resource.Row) bool {
 	return !some(resource.Variables(r.URI), map[string]string{})
 }
 
-// walk follows every link from the root, checks what it finds, and returns the
-// addresses.
+// walk follows every link from the root, checks each resource, and returns the URIs.
 func walk(t *testing.T, s *Service, check *schemaSet) []string {
 	t.Helper()
 	todo, seen := []string{"/redfish/v1/"}, []string{}
@@ -335,9 +334,9 @@ func visit(t *testing.T, s *Service, uri string, check *schemaSet) map[string]an
 	if want := "<" + resource.JSONSchema(schema) + ">; rel=describedby"; w.Header().Get("Link") != want {
 		t.Errorf("%s: Link = %s, want %s", uri, w.Header().Get("Link"), want)
 	}
-	if check != nil && !strings.HasSuffix(uri, "/Capabilities") { // of which DSP0266 asks for no values
+	if check != nil && !strings.HasSuffix(uri, "/Capabilities") { // DSP0266 does not require values there
 		check.check(t, uri, schema, w.Body.Bytes())
-		// A settings resource stands below the resource whose settings it has.
+		// A settings resource is below the resource whose settings it has.
 		if known := check.uris(t, name); len(known) > 0 && !fits(known, strings.TrimSuffix(uri, "/Settings")) {
 			t.Errorf("%s: no address of a %s; want one of %q", uri, name, known)
 		}
@@ -364,8 +363,8 @@ func fits(patterns []string, uri string) bool {
 	})
 }
 
-// truthful checks an Allow header: a method that it names gets as far as the
-// precondition, any other is refused.
+// truthful checks an Allow header: a method in it gets as far as the precondition, any
+// other has the response 405.
 func truthful(t *testing.T, s *Service, uri, allow string) {
 	t.Helper()
 	allowed := strings.Split(allow, ", ")
@@ -410,7 +409,7 @@ func TestReadOnlyUserReadsAllButOthersAccounts(t *testing.T) {
 	for _, uri := range walk(t, s, nil) {
 		want := http.StatusOK
 		if slices.Contains(others, uri) || strings.Contains(uri+"/", "/Certificates/") && !strings.HasSuffix(uri, "ActionInfo") || strings.HasSuffix(uri, "/CertificateLocations") {
-			want = http.StatusForbidden // of certificates managers, and who configures the system, read all
+			want = http.StatusForbidden // only managers and users who configure the system may read certificates
 		}
 		if w := call(t, s, "reader", "GET", uri, ""); w.Code != want {
 			t.Errorf("%s; want %d", shape("GET", uri, "", w), want)

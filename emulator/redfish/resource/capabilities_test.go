@@ -48,6 +48,6 @@ func TestCollectionCapabilitiesDescribeCreateBody(t *testing.T) {
 		t.Errorf("annotation (-want +got):\n%s", diff)
 	}
 	if sessions := Find(Rows(), "/redfish/v1/SessionService/Sessions", func(r Row) string { return r.URI }); sessions.capabilitiesAnnotation(View{}) != nil {
-		t.Errorf("a collection that has nothing to tell tells %v", sessions.capabilitiesAnnotation(View{}))
+		t.Errorf("a collection without POST has capabilities %v", sessions.capabilitiesAnnotation(View{}))
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// plain converts a parsed document without duplicate names to encoding/json's types.
+// plain converts a document without duplicate names to encoding/json's types.
 func plain(v any) any {
 	switch x := v.(type) {
 	case Document:
@@ -30,7 +30,7 @@ func plain(v any) any {
 	return v
 }
 
-// manyNames is an object of many names, each twice.
+// manyNames returns an object with many names, each of them twice.
 func manyNames() string {
 	b := []byte("{")
 	for i := range 4 * indexThreshold {
@@ -57,7 +57,7 @@ func FuzzParse(f *testing.F) {
 			if json.Valid(b) {
 				t.Fatalf("parse(%q) = %v, and it is JSON", b, err)
 			}
-		case err != nil: // no object, or too deep
+		case err != nil: // not an object, or nested too deep
 		case wrong != nil:
 			t.Fatalf("parse(%q) = %v, the library says %v", b, in, wrong)
 		default:
