@@ -43,13 +43,13 @@ var Record = dialect.Record{
 	Logs:           dialect.Logs{System: "Log1", Manager: "OperateLog"},              // [V] collection: api_manage_logs.py takes the first
 	IPMI:           ipmi(),
 	Deviations: []dialect.Deviation{
-		{ResourceType: "ComputerSystem", Path: "Links/Managers", Evidence: "Links.ManagedBy is called so: client, system-v5.json"},
-		{ResourceType: "Task", Path: "Messages", Evidence: "it is an object once the task has ended: client, create-volume-task-exception-response.json"},
-		{ResourceType: "ComputerSystem", Path: "Actions/Oem/Huawei", Evidence: "the vendor's actions are in an object of his: client, system-v5.json"},
-		{ResourceType: "StorageCollection", Path: "@odata.id", Evidence: "it is Storages, with an s: client, get-raid-storage-0.json"},
-		{ResourceType: "Storage", Path: "@odata.id", Evidence: "it is below Storages"},
-		{ResourceType: "VolumeCollection", Path: "@odata.id", Evidence: "it is below Storages: client, get-volume-0.json"},
-		{ResourceType: "Volume", Path: "@odata.id", Evidence: "it is below Storages: client, get-volume-0.json"},
+		{ResourceType: "ComputerSystem", Path: "Links/Managers", Evidence: "Links.ManagedBy has the name Managers: client, system-v5.json"},
+		{ResourceType: "Task", Path: "Messages", Evidence: "Messages of an ended task is an object: client, create-volume-task-exception-response.json"},
+		{ResourceType: "ComputerSystem", Path: "Actions/Oem/Huawei", Evidence: "OEM actions are in an object Huawei: client, system-v5.json"},
+		{ResourceType: "StorageCollection", Path: "@odata.id", Evidence: "the URI ends with Storages: client, get-raid-storage-0.json"},
+		{ResourceType: "Storage", Path: "@odata.id", Evidence: "the URI is below Storages"},
+		{ResourceType: "VolumeCollection", Path: "@odata.id", Evidence: "the URI is below Storages: client, get-volume-0.json"},
+		{ResourceType: "Volume", Path: "@odata.id", Evidence: "the URI is below Storages: client, get-volume-0.json"},
 	},
 }
 

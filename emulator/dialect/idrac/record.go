@@ -78,8 +78,8 @@ func record(g generation) dialect.Record {
 		Tasks:        dialect.Tasks{LocationIsTask: true}, // Location names the task [V]
 		IPMI:         ipmi(g),
 		Deviations: []dialect.Deviation{
-			{ResourceType: "DellJobCollection", Path: "Id", Evidence: "it is JobQueue [V: sushy, sample of a queue]"},
-			{ResourceType: "DellJobService", Path: "Id", Evidence: "it is Job Service [V: sushy, sample of it]"},
+			{ResourceType: "DellJobCollection", Path: "Id", Evidence: "Id is JobQueue [V: sushy, sample of a queue]"},
+			{ResourceType: "DellJobService", Path: "Id", Evidence: "Id is Job Service [V: sushy, sample of it]"},
 		},
 	}
 }
@@ -192,16 +192,16 @@ func eight(g generation) dialect.Record {
 		dialect.URIMapping{From: "/redfish/v1/JsonSchemas", To: "/redfish/v1/JSONSchemas"},
 	)
 	r.Deviations = slices.DeleteFunc(r.Deviations, func(b dialect.Deviation) bool { return b.ResourceType == "DellJobService" }) // iDRAC 8 has none
-	r.Deviations = append(r.Deviations, dialect.Deviation{ResourceType: "DellAttributes", Path: "Id", Evidence: "before 4.x it is the name of the group, which its address has in another place [V]"})
+	r.Deviations = append(r.Deviations, dialect.Deviation{ResourceType: "DellAttributes", Path: "Id", Evidence: "before 4.x Id is the name of the group, which is not the last segment of the URI [V]"})
 	// Deviations that follow from the URI mappings.
-	at := func(of, why string) dialect.Deviation {
-		return dialect.Deviation{ResourceType: of, Path: "@odata.id", Evidence: why}
+	moved := func(resourceType, evidence string) dialect.Deviation {
+		return dialect.Deviation{ResourceType: resourceType, Path: "@odata.id", Evidence: evidence}
 	}
 	r.Deviations = append(r.Deviations,
-		at("AccountService", "it is below the manager [V]"), at("ManagerAccountCollection", "it is below the manager [V]"),
-		at("ManagerAccount", "it is below the manager [V]"), at("RoleCollection", "it is below the manager [V]"), at("Role", "it is below the manager [V]"),
-		at("SessionCollection", "it is below the root [V]"), at("Session", "it is below the root [V]"),
-		at("JsonSchemaFileCollection", "it is JSONSchemas [K]"), at("JsonSchemaFile", "it is below JSONSchemas [K]"),
+		moved("AccountService", "the URI is below the manager [V]"), moved("ManagerAccountCollection", "the URI is below the manager [V]"),
+		moved("ManagerAccount", "the URI is below the manager [V]"), moved("RoleCollection", "the URI is below the manager [V]"), moved("Role", "the URI is below the manager [V]"),
+		moved("SessionCollection", "the URI is below the root [V]"), moved("Session", "the URI is below the root [V]"),
+		moved("JsonSchemaFileCollection", "the URI ends with JSONSchemas [K]"), moved("JsonSchemaFile", "the URI is below JSONSchemas [K]"),
 	)
 	r.Presentation.Hidden = append(r.Presentation.Hidden,
 		"/redfish/v1/TelemetryService", "/redfish/v1/ComponentIntegrity", "/redfish/v1/Systems/{system}/SecureBoot/SecureBootDatabases",

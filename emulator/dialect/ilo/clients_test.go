@@ -30,7 +30,7 @@ func serve(t *testing.T, profile string) *bench {
 	return &bench{t, l, l.First()}
 }
 
-// answer is what a client got.
+// answer is a response that a client got.
 type answer struct {
 	status int
 	header http.Header

@@ -148,10 +148,10 @@ func common(g generation) dialect.Record {
 	}
 	r.IPMI = ipmi()
 	r.Deviations = []dialect.Deviation{
-		{ResourceType: "Session", Path: "@odata.type", Evidence: "sessions do not say of which type they are [V table: the public mock-ups]"},
+		{ResourceType: "Session", Path: "@odata.type", Evidence: "sessions have no @odata.type [V table: the public mock-ups]"},
 	}
 	if g.n > 4 {
-		r.Deviations = append(r.Deviations, dialect.Deviation{ResourceType: "Bios", Path: "@odata.id", Evidence: "it is below systems, in small letters [V table, docs]"})
+		r.Deviations = append(r.Deviations, dialect.Deviation{ResourceType: "Bios", Path: "@odata.id", Evidence: "the URI is in small letters, below systems [V table, docs]"})
 	}
 	return r
 }
@@ -179,7 +179,7 @@ func fourth() dialect.Record {
 	r.OEM.URIAliases = append(r.OEM.URIAliases, dialect.URIMapping{From: "/rest/v1", To: "/redfish/v1"}, dialect.URIMapping{From: "/redfish/v1/Sessions", To: "/redfish/v1/SessionService/Sessions"})
 	// It implements no query parameters [K].
 	r.Protocol.Queries = dialect.Queries{Unknown: dialect.Ignored}
-	r.Deviations = append(r.Deviations, dialect.Deviation{ResourceType: "ManagerNetworkProtocol", Path: "@odata.id", Evidence: "it is NetworkService [V docs of iLO 4]"})
+	r.Deviations = append(r.Deviations, dialect.Deviation{ResourceType: "ManagerNetworkProtocol", Path: "@odata.id", Evidence: "the URI ends with NetworkService [V docs of iLO 4]"})
 	return r
 }
 
@@ -195,7 +195,7 @@ func fifth() dialect.Record {
 	// ResetBios resets the settings resource [V table].
 	for _, act := range []string{"ResetBios", "ChangePassword"} {
 		r.OEM.URIAliases = append(r.OEM.URIAliases, dialect.URIMapping{From: "/redfish/v1/systems/{system}/bios/settings/Actions/Bios." + act, To: system + "/Bios/Actions/Bios." + act})
-		r.Deviations = append(r.Deviations, dialect.Deviation{ResourceType: "Bios", Path: "Actions/#Bios." + act + "/target", Evidence: "it is the settings that are reset [V table]"})
+		r.Deviations = append(r.Deviations, dialect.Deviation{ResourceType: "Bios", Path: "Actions/#Bios." + act + "/target", Evidence: "the target is below the settings resource [V table]"})
 	}
 	return r
 }

@@ -43,7 +43,7 @@ var Record = dialect.Record{
 	Logs:  dialect.Logs{System: "EventLog", Manager: "Journal", DeletableEntries: true},
 	IPMI:  ipmi(),
 	Deviations: []dialect.Deviation{
-		{ResourceType: "Bios", Path: "Id", Evidence: "the address ends with Bios, the Id is BIOS: bmcweb, bios.hpp"},
+		{ResourceType: "Bios", Path: "Id", Evidence: "the URI ends with Bios, and Id is BIOS: bmcweb, bios.hpp"},
 	},
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// table is that of the quirks of real BMCs which this package began with, by the
+// table is the table of real BMCs' quirks with which this package began, by the
 // numbers of its rows: what they name, and "=" the switch where that is called
 // otherwise.
 var table = map[int][]string{

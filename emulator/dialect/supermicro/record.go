@@ -57,10 +57,10 @@ var X11 = quirk.Must(record("supermicro-x11", "1.0.1" /* [V: jgato] */, x11Prese
 	r.IPMI.CipherSuites = []byte{3, 17}                            // [K]
 	r.OEM = x11OEM
 	r.Deviations = append(r.Deviations,
-		dialect.Deviation{ResourceType: "Bios", Path: "Attributes", Evidence: "names of attributes have a hash [K: reference]"},
-		dialect.Deviation{ResourceType: "AttributeRegistry", Path: "RegistryEntries", Evidence: "names of attributes have a hash [K: reference]"},
-		dialect.Deviation{ResourceType: "VirtualMediaCollection", Path: "@odata.id", Evidence: "it is VM1 [V: badfish]"},
-		dialect.Deviation{ResourceType: "VirtualMedia", Path: "@odata.id", Evidence: "it is below VM1 [V: badfish]"},
+		dialect.Deviation{ResourceType: "Bios", Path: "Attributes", Evidence: "names of BIOS attributes contain # [K: reference]"},
+		dialect.Deviation{ResourceType: "AttributeRegistry", Path: "RegistryEntries", Evidence: "names of BIOS attributes contain # [K: reference]"},
+		dialect.Deviation{ResourceType: "VirtualMediaCollection", Path: "@odata.id", Evidence: "the URI ends with VM1 [V: badfish]"},
+		dialect.Deviation{ResourceType: "VirtualMedia", Path: "@odata.id", Evidence: "the URI is below VM1 [V: badfish]"},
 	)
 }), "boot-enabled-required" /* [V: story 2008547] */, "vmedia-strict-payload")
 
@@ -108,7 +108,7 @@ func record(name, redfish string, presentation dialect.Presentation, more func(*
 	r.Presentation = presentation.Clone()
 	r.IPMI = ipmi(r.IPMI)
 	r.Deviations = []dialect.Deviation{{
-		ResourceType: "ComputerSystem", Path: "Boot/BootSourceOverrideTarget", Evidence: "UsbCd is no boot source of the standard's [V: mockup]",
+		ResourceType: "ComputerSystem", Path: "Boot/BootSourceOverrideTarget", Evidence: "UsbCd is no BootSource of the standard [V: mockup]",
 	}}
 	more(&r)
 	return r

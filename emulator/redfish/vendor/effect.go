@@ -170,7 +170,7 @@ func (q *execution) rejectArguments(e dialect.Effect) (property, value string) {
 }
 
 // valueAt returns the value that was sent at a path, and whether it was sent. "" and
-// "$" name the whole of sent.
+// "$" name all of sent.
 func (q *execution) valueAt(path string) (any, bool) {
 	if path == "" || path == "$" {
 		return q.sent, q.sent != nil

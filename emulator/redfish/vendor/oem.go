@@ -14,9 +14,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// oem is a dialect.OEM with parsed patterns: rows like those of the tree, with a
-// router of their own. The URIs of OEM resources are the vendor's, those of their
-// BasedOn standard.
+// oem is a dialect.OEM with parsed patterns: rows like those of the tree, and a router.
+// OEM resources have the vendor's URIs, and their BasedOn standard ones.
 type oem struct {
 	tree         *resource.Tree
 	presentation *presentation
@@ -36,7 +35,7 @@ type oemRoute struct {
 	ofStandard bool // an action of a standard resource
 }
 
-// place is what a URI of the vendor's leads to.
+// place is the resource or action that a URI of the vendor's service leads to.
 type place struct {
 	m        *resource.Match // nil: no OEM resource or action
 	post     *resource.Match // what a POST leads to; m, unless an action is posted to the URI of a resource
