@@ -19,7 +19,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// watched is a host whose alerts and actions are kept.
+// watched is a host whose traps and scheduled actions a test can see.
 type watched struct {
 	*host
 	traps []Trap
@@ -44,7 +44,7 @@ func watch(t *testing.T) *watched {
 	return w
 }
 
-// settle does what was to be done later, and what follows from it.
+// settle runs the scheduled functions, and those that they schedule.
 func (w *watched) settle(t *testing.T) {
 	for len(w.later) > 0 {
 		next := w.later[0]
@@ -54,7 +54,7 @@ func (w *watched) settle(t *testing.T) {
 	}
 }
 
-// happens has a note told, as a lab does.
+// happens logs a note and passes it to the event filters, as a lab does.
 func (w *watched) happens(t *testing.T, n event.Note) {
 	t.Helper()
 	n.At = w.now
@@ -76,7 +76,7 @@ var tooHot = event.Note{
 	Kind: event.SensorTooHigh, Subject: event.Subject{Part: event.Sensor, ID: "InletTemp"}, Args: []string{"Inlet Temp", "43", "Cel", "42"},
 }
 
-func TestEventsAlert(t *testing.T) {
+func TestMatchingEventsSendTraps(t *testing.T) {
 	w := watch(t)
 	w.happens(t, tooHot)
 	if len(w.later) != 0 {
@@ -116,7 +116,7 @@ func TestEventsAlert(t *testing.T) {
 		t.Errorf("fields (-want +got):\n%s", d)
 	}
 
-	// What does not match goes to nobody, nor what ends.
+	// An event that matches no filter sends no alert, nor does a deassertion.
 	w.traps = nil
 	w.happens(t, event.Note{Kind: event.PowerOn, Subject: systemSubject})
 	w.happens(t, event.Note{Kind: event.SensorBetter, Subject: tooHot.Subject, Args: []string{"Inlet Temp", "41", "Cel", "critical", "42"}})
@@ -124,17 +124,18 @@ func TestEventsAlert(t *testing.T) {
 	if len(w.traps) != 0 {
 		t.Errorf("%d alerts", len(w.traps))
 	}
-	// A channel that is mute alerts nobody.
+	// A channel whose alerting is disabled sends no alert.
 	_, err := w.ApplyBMC(t.Context(), bmc.SetChannel{Channel: bmc.Channel{AlertsDisabled: true}})
 	must(t, err)
 	w.happens(t, tooHot)
 	w.settle(t)
 	if len(w.traps) != 0 {
-		t.Errorf("%d alerts on a channel that is mute", len(w.traps))
+		t.Errorf("%d alerts on a channel whose alerting is disabled", len(w.traps))
 	}
 }
 
-// Who comes next in a policy depends on whether an alert has come.
+// The next entry of a policy depends on whether the last alert was delivered
+// (table 17-4).
 func TestAlertPolicyContinuesWithTheNextEntry(t *testing.T) {
 	for _, tt := range []struct {
 		second string // rule of the second entry
@@ -168,7 +169,7 @@ func TestAlertPolicyContinuesWithTheNextEntry(t *testing.T) {
 	}
 }
 
-// Filters act on the system, in the order of §17.6.
+// Filter actions reset the system, in the priority of §17.6.
 func TestFilterActions(t *testing.T) {
 	for _, tt := range []struct {
 		acts, enabled byte
@@ -206,12 +207,13 @@ func TestFilterActions(t *testing.T) {
 			}
 		}
 		if acts := tt.acts&tt.enabled != 0; acts != (e != nil && e.Record != nil && e.Record[14] == tt.acts&tt.enabled) {
-			t.Errorf("actions %02x of %02x: the log tells %+v", tt.acts, tt.enabled, e)
+			t.Errorf("actions %02x of %02x: the log has %+v", tt.acts, tt.enabled, e)
 		}
 	}
 }
 
-// After a start of the system actions and alerts wait, if that is wanted.
+// After a start of the system, actions and alerts wait for the startup delays
+// when they are enabled (§17.4).
 func TestActionsAreDelayed(t *testing.T) {
 	w := watch(t)
 	w.running(t)
@@ -226,7 +228,7 @@ func TestActionsAreDelayed(t *testing.T) {
 	if len(w.later) != 2 || w.later[0].after != 250*time.Second || w.later[1].after != 5*time.Second {
 		t.Errorf("%+v", w.later)
 	}
-	// Who switches PEF off meanwhile ends that.
+	// Disabling PEF cancels the actions and alerts that wait.
 	w.set(t, wire.SensorEvent, 0x12, "01 00")
 	w.settle(t)
 	if len(w.traps) != 0 || w.Machine().Phase != machine.Running {
@@ -234,7 +236,8 @@ func TestActionsAreDelayed(t *testing.T) {
 	}
 }
 
-// What software was given time for is acted on when that is over.
+// Events that software has not processed are filtered when the postpone timer
+// expires (§30.2).
 func TestPostponedEventsAlertAfterTheTimer(t *testing.T) {
 	w := watch(t)
 	w.set(t, wire.SensorEvent, 0x12, "01 01")
@@ -244,7 +247,7 @@ func TestPostponedEventsAlertAfterTheTimer(t *testing.T) {
 	w.set(t, wire.SensorEvent, 0x11, "05")
 	w.happens(t, tooHot)
 	if len(w.later) != 0 {
-		t.Error("it acts at once")
+		t.Error("PEF acts before the postpone timer expires")
 	}
 	w.now = w.now.Add(5 * time.Second)
 	evs := w.bmc.Advance(w.now)

@@ -217,7 +217,7 @@ func TestSystemInfoErrors(t *testing.T) {
 	}.try(t, h, wire.App, 0x59)
 }
 
-// A text of which a block is missing is none yet.
+// A system info text is stored when its last block has come, not before.
 func TestSystemInfoNeedsAllBlocks(t *testing.T) {
 	h := newHost(t)
 	b := encodeInfo(strings.Repeat("n", 20))

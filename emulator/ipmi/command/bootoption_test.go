@@ -101,7 +101,7 @@ func TestBootOptionsAsSpecified(t *testing.T) {
 	h.reads(t, "marked valid", 1, "07")
 }
 
-// Flags are read as they were written, and Redfish shows the override.
+// Boot flags read as they were written, and Redfish shows the override.
 func TestBootFlagsSetTheRedfishOverride(t *testing.T) {
 	for _, tt := range []struct {
 		flags, read string // "": as written

@@ -10,7 +10,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// inBand asks over the system interface.
+// inBand sends the requests over the system interface, and compares the
+// responses.
 func (all exchanges) inBand(t *testing.T, h *host, fn wire.NetFn, cmd byte) {
 	t.Helper()
 	for _, e := range all {
@@ -166,9 +167,9 @@ func TestMessagesAreBridged(t *testing.T) {
 	}
 }
 
-// A message goes through one controller to another, and the answer comes back in
-// that to the command which sent it.
-func TestMessagesAreBridgedTwice(t *testing.T) {
+// A Send Message within a Send Message reaches a second controller; its response
+// is the data of the first one's response.
+func TestNestedSendMessage(t *testing.T) {
 	h := newHost(t)
 	inner := "20 18 c8 2c 18 01 bb" // Get Device ID, from 2Ch to 20h
 	outer := seal(t, "2c 18", "81 18 34 40 "+inner)
@@ -208,8 +209,9 @@ func seal(t *testing.T, head, body string) []byte {
 	return append(sum(unhex(t, head)), sum(unhex(t, body))...)
 }
 
-// System software has its own LUN; what is for it waits until it asks.
-func TestMessagesForSystemSoftware(t *testing.T) {
+// Messages for LUN 2 wait in the receive message queue until system software
+// gets them (§6.13.1).
+func TestReceiveMessageQueue(t *testing.T) {
 	h := newHost(t)
 	exchanges{{"none", "", bufferEmpty, ""}}.inBand(t, h, wire.App, 0x33)
 	code, out, more := askMore(t, h, wire.Operator, softwareLUN, wire.OEMGroup, 0x01, 0xaa)
@@ -241,7 +243,7 @@ func TestMessagesForSystemSoftware(t *testing.T) {
 	exchanges{{"all of them", "01", Completed, ""}}.inBand(t, h, wire.App, 0x30)
 	exchanges{{"none", "", bufferEmpty, ""}}.inBand(t, h, wire.App, 0x33)
 
-	// An answer over IPMB waits there as well.
+	// Responses over IPMB are queued, too.
 	exchanges{{"sent", "00 2c 18 bc 22 1a 04 c0", Completed, ""}}.inBand(t, h, wire.App, 0x34)
 	exchanges{{"answered", "", Completed, "00 1e c0 2c 18 04 00 55 00 63"}}.inBand(t, h, wire.App, 0x33)
 }
@@ -299,7 +301,8 @@ func TestFirewallListsSupportedCommands(t *testing.T) {
 	exchanges{{"no such command", "0e 06 00 ee", InvalidDataField, ""}, {"reserved", "0e 46 00 01", InvalidDataField, ""}, {"another LUN", "0e 06 02 01", InvalidDataField, ""}}.try(t, h, wire.App, 0x0b)
 }
 
-// A record that tells of one of the server's own sensors is about that.
+// A SEL record whose sensor is one of this server has that sensor's part as its
+// subject.
 func TestSELRecordNamesItsSensorsPart(t *testing.T) {
 	h := newHost(t)
 	of := event.Subject{Part: event.Supply, ID: "PSU1"}
@@ -307,11 +310,12 @@ func TestSELRecordNamesItsSensorsPart(t *testing.T) {
 	r := logged.Record()
 	_, _ = ask(t, h, wire.Storage, 0x44, r[:]...)
 	if e, ok := h.BMC().Log.Last(); !ok || logged.Number == 0 || e.Subject != of {
-		t.Errorf("it is about %+v", e.Subject)
+		t.Errorf("the entry's subject is %+v, want %+v", e.Subject, of)
 	}
 }
 
-// Who looks for extensions of others is told that there are none, whoever it is.
+// Clients look for extensions of other vendors (PICMG, HPM.1): the response is
+// Invalid Command at every privilege level.
 func TestUnknownOEMGroupReturnsInvalidCommand(t *testing.T) {
 	h := newHost(t)
 	for _, who := range []wire.Privilege{wire.Callback, wire.User, wire.Administrator} {

@@ -72,7 +72,7 @@ func TestChannelAccess(t *testing.T) {
 	}.try(t, h, wire.App, 0x41)
 }
 
-// The switch of the channel is Redfish's NetworkProtocol.IPMI.
+// The access mode of the LAN channel is ManagerNetworkProtocol.IPMI of Redfish.
 func TestChannelSwitchAgreesWithRedfish(t *testing.T) {
 	h := newHost(t).running(t)
 	on := func() bool { return h.BMC().Network().IPMI.On }
@@ -147,7 +147,7 @@ func TestSetChannelSecurityKeys(t *testing.T) {
 	}
 }
 
-// System software can do what an administrator can, on channels that it names.
+// System software has the rights of an administrator; it names the channel.
 func TestUsersAndChannelsInBand(t *testing.T) {
 	h := newHost(t)
 	for _, tt := range []struct {

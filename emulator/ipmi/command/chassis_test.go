@@ -97,8 +97,8 @@ func TestChassisControlResetsLikeRedfish(t *testing.T) {
 	}
 }
 
-// A machine that goes down to come up again is not as somebody wants it who
-// wants it off.
+// Power Down is not redundant during a power cycle, although the machine is off
+// for a moment: it is refused.
 func TestPowerOffDuringPowerCycleIsRefused(t *testing.T) {
 	h := newHost(t).running(t)
 	answers(t, h, "cycle", wire.Chassis, 0x02, "02", "")

@@ -81,8 +81,8 @@ func TestAssetTagAgreesWithRedfish(t *testing.T) {
 	}
 }
 
-// A tag that the board's memory has in another coding is told with a code that
-// says so.
+// An asset tag that the FRU data holds in another encoding is answered with the
+// completion code of that encoding (DCMI 1.5, §6.4.2).
 func TestAssetTagInAnotherEncoding(t *testing.T) {
 	h := newHost(t)
 	h.do(t, machine.SetAsset{Asset: machine.Asset{Tag: "12345678"}})
@@ -196,7 +196,7 @@ func TestPowerReadingAgreesWithRedfish(t *testing.T) {
 	}.tryDCMI(t, h, 0x02)
 }
 
-// The limit is the one that Redfish's control shows and sets.
+// The power limit of DCMI is the one that Redfish's Control shows and sets.
 func TestDCMIPowerLimit(t *testing.T) {
 	h := newHost(t)
 	least, most := h.Machine().Profile.Thermal.Limits()

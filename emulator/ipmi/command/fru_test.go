@@ -48,7 +48,7 @@ func writeAll(t *testing.T, h *host, b []byte) {
 	}
 }
 
-// Parts say over IPMI what Redfish shows of them.
+// FRU data has the same serial numbers, models and parts as Redfish.
 func TestFRUDataAgreesWithRedfish(t *testing.T) {
 	h := newHostOf(t, "raid")
 	must(t, h.Apply(t.Context(), machine.SetAsset{Asset: machine.Asset{Tag: "Größe 7"}}))
@@ -119,8 +119,8 @@ func TestReadingFRUs(t *testing.T) {
 	}
 }
 
-// What is written over what a server says that it is shows everywhere, as soon
-// as it can be read.
+// FRU data that a client writes changes what Redfish shows, as soon as the areas
+// can be parsed.
 func TestWriteBaseboardFRUData(t *testing.T) {
 	h := newHost(t)
 	made := *h.Machine().Identity

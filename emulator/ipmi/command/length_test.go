@@ -7,9 +7,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
 
-// lengths say how many bytes each command answers with beside the completion
-// code and the group, as the tables of the specification have it. A command
-// that appears several times changes what it answers with what it is asked.
+// lengths holds the length of each command's response data in bytes, without
+// completion code and defining body, from the tables of the specification. A
+// command that is listed several times has responses of several lengths.
 var lengths = []struct {
 	fn   wire.NetFn
 	cmd  byte
@@ -304,8 +304,8 @@ func TestPrivilegesAsSpecified(t *testing.T) {
 	}
 }
 
-// What a BMC does not know it says to everybody who has a session in the same
-// way: programs ask for more than there is (PICMG, HPM, VSO) at any privilege.
+// The response to an unknown command is Invalid Command at every privilege level:
+// programs look for extensions (PICMG, HPM, VSO) at any.
 func TestUnknownCommandsAreUnknownAtAnyPrivilege(t *testing.T) {
 	h := newHost(t)
 	for _, who := range []wire.Privilege{wire.Callback, wire.User, wire.Operator, wire.Administrator, system} {

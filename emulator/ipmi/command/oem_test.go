@@ -11,7 +11,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// vendor is a host whose vendor has commands and parameters of its own.
+// vendor returns a host whose dialect has OEM commands and OEM system info
+// parameters.
 func vendor(t *testing.T) *host {
 	t.Helper()
 	h := newHost(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
 
-// Every parameter of table 26-5 is read as it was set.
+// Every parameter of table 26-5 reads as it was set.
 func TestSOLParameters(t *testing.T) {
 	h := newHost(t)
 	get := func(n byte) []byte {

@@ -89,7 +89,7 @@ func TestPEFParameters(t *testing.T) {
 		{"string 0", "0d 00 01", Completed, "11 00 01 78 79" + zeros[6:]},
 	}
 	want.try(t, h, wire.SensorEvent, 0x13)
-	// The BMC forgets only what is said to be volatile.
+	// A restart of the BMC clears only the volatile parameters.
 	_, err := h.ApplyBMC(t.Context(), bmc.Restart{Kind: bmc.ForceRestart})
 	must(t, err)
 	h.advance(time.Hour)

@@ -19,8 +19,8 @@ func TestRepositoryIsShared(t *testing.T) {
 	}
 }
 
-// Every record is well formed, no number is used twice, and the IDs are in
-// order.
+// Every record is well formed, no sensor number is used twice, and record IDs
+// ascend.
 func TestRecords(t *testing.T) {
 	for _, profile := range []string{"generic", "raid"} {
 		r := newRepository(profileOf(t, profile))
@@ -43,7 +43,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// A server with more parts than there are numbers has some without a sensor.
+// A server with more parts than sensor numbers has parts without a sensor.
 func TestSensorNumbersRunOut(t *testing.T) {
 	p := *profileOf(t, "generic")
 	p.Memory.Modules = 400

@@ -44,7 +44,7 @@ func TestCommandsNeedTheirPrivilegeAndLength(t *testing.T) {
 	}
 }
 
-// Whatever a client sends, it gets an answer that fits into a packet.
+// Every request gets a response that fits into a packet.
 func FuzzCommands(f *testing.F) {
 	for _, row := range commands() {
 		data := make([]byte, row.least)
@@ -60,7 +60,7 @@ func FuzzCommands(f *testing.F) {
 		if on {
 			h.running(t)
 		}
-		for range 2 { // what the first has left the second finds
+		for range 2 { // the second request finds what the first has stored
 			p := wire.Privilege(who % 7)
 			if p > wire.OEMPrivilege {
 				p = system

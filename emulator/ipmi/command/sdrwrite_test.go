@@ -7,7 +7,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
 
-// hex16 is a number as it goes over the wire, in hex.
+// hex16 returns a number as on the wire, in hex.
 func hex16(n int) string { return tohex([]byte{byte(n), byte(n >> 8)}) }
 
 func TestRecordsAreWritten(t *testing.T) {
@@ -74,7 +74,7 @@ func TestRecordsAreWritten(t *testing.T) {
 	count("added again", 1, 100-12, true)
 }
 
-// A command that a BMC does not know is not among those that it tells of.
+// Get Command Support does not list a command that the BMC does not have.
 func TestUnsupportedSDRCommandsAreNotListed(t *testing.T) {
 	h := newHost(t)
 	const add = 0x24

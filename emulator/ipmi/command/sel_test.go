@@ -12,10 +12,11 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event/sel"
 )
 
-// march1 is the time at which a host under test stands, as timestamps have it.
+// march1 is the time of the host under test as a SEL timestamp.
 const march1 = "40 2a a4 69"
 
-// aRecord is one that somebody adds: an upper critical temperature.
+// aRecord is a SEL record that a client adds: a temperature above its upper
+// critical threshold.
 const aRecord = "00 00 02 00 00 00 00 41 00 04 01 30 01 09 ff ff"
 
 func TestSELInfo(t *testing.T) {
@@ -75,8 +76,8 @@ func TestSELEntries(t *testing.T) {
 	}.try(t, h, wire.Storage, 0x43)
 }
 
-// A reservation ends with the next one, and when entries come or go, whoever
-// does it.
+// A reservation is canceled by the next one, and by each entry that is added or
+// removed, over IPMI or not (§31.4).
 func TestSELReservationIsCanceled(t *testing.T) {
 	redfish := func(c bmc.Command) func(*testing.T, *host) {
 		return func(t *testing.T, h *host) {
@@ -193,7 +194,8 @@ func TestClearSEL(t *testing.T) {
 	}.try(t, h, wire.Storage, 0x43)
 }
 
-// IDs have 16 bits and come again; entries that are there are found by theirs.
+// Record IDs have 16 bits and wrap around; present entries are found by their
+// IDs.
 func TestSELRecordIDsWrapAround(t *testing.T) {
 	h := newHost(t)
 	st := h.bmc.State()
@@ -256,7 +258,7 @@ func TestSELTime(t *testing.T) {
 	exchanges{{"it follows time servers", march1, NotSupportedInState, ""}}.try(t, h, wire.Storage, 0x49)
 }
 
-// What happens to a server is in the log that both services show.
+// Events of the server are log entries of IPMI and of Redfish.
 func TestEventsAreLoggedAsSELRecords(t *testing.T) {
 	h := newHost(t)
 	notes := []event.Note{

@@ -61,7 +61,7 @@ func TestSensorReadings(t *testing.T) {
 	}.try(t, h, wire.SensorEvent, 0x2d)
 }
 
-// The comparison of a reading knows no hysteresis, the status of events does
+// Get Sensor Reading compares without hysteresis; the event status has it
 // (§35.13).
 func TestHysteresisOfSensors(t *testing.T) {
 	h := newHost(t).running(t)
@@ -216,8 +216,7 @@ func TestSetSensorTypeAndReadingAreRefused(t *testing.T) {
 	}.try(t, h, wire.SensorEvent, 0x23)
 }
 
-// What sensors read over IPMI is what Redfish shows of them, within half a
-// count.
+// A sensor's reading over IPMI is Redfish's, within half a count.
 func TestSensorReadingsAgreeWithRedfish(t *testing.T) {
 	for _, profile := range []string{"generic", "raid"} {
 		h := newHostOf(t, profile).running(t)
@@ -292,8 +291,8 @@ func TestDiscreteSensorStates(t *testing.T) {
 	check("off", sel.ACPI, system, stateBits(6))
 }
 
-// A record of an event has the number of its sensor, what that read and which
-// threshold that crossed, in its bytes.
+// The SEL record of a threshold event has the sensor's number, and its reading
+// and the threshold as raw bytes.
 func TestEventRecordsNameTheirSensors(t *testing.T) {
 	h := newHostOf(t, "raid").running(t)
 	force(t, h, "CPU2Temp", 94)

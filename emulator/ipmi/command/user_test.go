@@ -32,13 +32,13 @@ func (h *host) applyBMCCommand(t *testing.T, c bmc.Command) {
 	must(t, err)
 }
 
-// found says with which limit somebody can log in; 0: not at all.
+// found returns the privilege limit with which a user can log in; 0: not at all.
 func (h *host) found(name string) wire.Privilege {
 	u, _ := authenticator{h.state}.User(name, 0, true)
 	return u.Limit
 }
 
-// This is what ipmitool sends for
+// The requests are those that ipmitool sends for
 //
 //	user set name 6 lab
 //	user set password 6 secret 20

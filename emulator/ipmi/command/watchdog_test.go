@@ -90,7 +90,7 @@ func TestWatchdogActsAndIsLogged(t *testing.T) {
 	}
 }
 
-// The timer is one, whichever way it is looked at.
+// IPMI's watchdog timer is Redfish's HostWatchdogTimer.
 func TestWatchdogAgreesWithRedfish(t *testing.T) {
 	h := newHost(t).running(t)
 	h.do(t, machine.SetWatchdog{Enabled: true, Action: machine.WatchdogCycle, Warning: machine.WarnByInterrupt})

@@ -74,7 +74,7 @@ func TestSupplyRecord(t *testing.T) {
 	}
 }
 
-func TestImagesSurvive(t *testing.T) {
+func TestImagesSurviveEncodingAndParsing(t *testing.T) {
 	b, err := sample().Append([]byte("before"), 256)
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestImagesSurvive(t *testing.T) {
 	}
 }
 
-func TestImagesThatAreNone(t *testing.T) {
+func TestParseRefusesInvalidImages(t *testing.T) {
 	good, err := sample().Append(nil, 256)
 	if err != nil {
 		t.Fatal(err)
@@ -138,8 +138,8 @@ func TestImagesThatAreNone(t *testing.T) {
 	}
 }
 
-// A text of one character looks like the end of an area, and is none where more
-// must follow.
+// The type/length byte of a text of one character is the end-of-area marker C1h;
+// it is read as text where mandatory fields must follow.
 func TestTextOfOneCharacter(t *testing.T) {
 	i := sample()
 	i.Product.Fields[ProductSerial] = Field{Latin, []byte("X")}
@@ -182,7 +182,7 @@ func TestFieldsOfText(t *testing.T) {
 	}
 }
 
-// What parses is the same when it is written again and read.
+// An image that parses is equal after it is encoded and parsed again.
 func FuzzParse(f *testing.F) {
 	b, err := sample().Append(nil, 256)
 	if err != nil {

@@ -53,8 +53,8 @@ func TestBytesAndReadings(t *testing.T) {
 	}
 }
 
-// Every reading in range is met within half a step, and every byte means a
-// reading that is that byte.
+// Raw and the conversion back agree: a reading in range is within half a step of
+// that of its byte, and each byte survives the round trip.
 func FuzzFactors(f *testing.F) {
 	f.Add(13.2, 0.01, 12.0)
 	f.Add(17661.0, 60.0, 1740.0)

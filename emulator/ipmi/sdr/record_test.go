@@ -54,8 +54,9 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// A record follows what is there already, and its length is its own.
-func TestRecordsAreAppended(t *testing.T) {
+// Append adds a record after the bytes that the buffer has already; the length
+// in its header counts that record alone.
+func TestAppendKeepsEarlierRecords(t *testing.T) {
 	one := Controller{Address: 0x20, Name: "BMC"}
 	all := one.Append(one.Append(nil, 1), 2)
 	if half := len(all) / 2; all[4] != all[half+4] || all[half] != 2 || int(all[4]) != half-HeaderSize {

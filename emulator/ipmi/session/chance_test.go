@@ -69,10 +69,9 @@ func (n *network) give(from netip.AddrPort, packet []byte) session.Received {
 	return got
 }
 
-// TestRandomPacketsOpenNoSession has clients log in and work while
-// the network brings every kind of rubbish. No session opens but theirs, no
-// message is heard twice, none that they have not sent is heard, and all of
-// theirs are.
+// TestRandomPacketsOpenNoSession lets clients log in and send requests while the
+// network adds random, changed and repeated packets. Only their sessions open;
+// each of their messages is executed once, and no other message is.
 func TestRandomPacketsOpenNoSession(t *testing.T) {
 	rounds := 60
 	if testing.Short() {
@@ -97,10 +96,10 @@ func TestRandomPacketsOpenNoSession(t *testing.T) {
 				in := false
 				for try := 0; !in; try++ {
 					if try == 30 {
-						t.Fatalf("client %d is not let in", who)
+						t.Fatalf("client %d cannot log in", who)
 					}
-					// A changed copy of its own messages can spoil a handshake
-					// (§13.22): it begins anew, and says so with the tag.
+					// A changed copy of the client's messages can spoil a handshake
+					// (§13.22): the client starts it again with another message tag.
 					c.tag = byte(try)
 					in = n.login(c, step)
 				}
@@ -158,8 +157,8 @@ func idOf(open []byte) uint32 {
 	return uint32(open[8]) | uint32(open[9])<<8 | uint32(open[10])<<16 | uint32(open[11])<<24
 }
 
-// FuzzReceive gives a table with open sessions any datagram: it neither fails
-// nor opens or closes anything, and hears nothing in a session.
+// FuzzReceive passes any datagram to a table with open sessions: it does not
+// panic, opens and closes no session, and accepts no message of a session.
 func FuzzReceive(f *testing.F) {
 	w, c := newWorld(f), newClient(17, "ADMIN", "ADMIN")
 	w.auth.types = wire.AuthTypes(0).With(wire.AuthMD5)

@@ -21,10 +21,11 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
 
-// The client here is written from the standard, byte by byte, and shares no
-// code with the package: what both get wrong in the same way would be missed.
+// The client here is written from the standard, byte by byte. It shares no code
+// with the package, because a mistake in shared code would not be seen.
 
-// fakeAuthenticator is a BMC's accounts and settings.
+// fakeAuthenticator is a session.Authenticator with accounts and settings that a
+// test sets.
 type fakeAuthenticator struct {
 	guid     [16]byte
 	kg       []byte
@@ -324,7 +325,8 @@ func (c *client) numbered(payload byte, seq uint32, body []byte) []byte {
 	return c.signed(payload, seq, body)
 }
 
-// encrypt is table 13-20; pad replaces what is padded with.
+// encrypt encrypts a payload as table 13-20 defines; pad, when not nil, replaces
+// the confidentiality pad.
 func (c *client) encrypt(body, pad []byte) []byte {
 	plain := bytes.Clone(body)
 	if pad == nil {
@@ -412,7 +414,7 @@ func (c *client) parse(t testing.TB, b []byte) (payload byte, seq uint32, out []
 	return payload & 0x3f, seq, plain[:len(plain)-1-pad]
 }
 
-// request is an IPMI message with a number of its own.
+// request returns an IPMI message with the next requester sequence number.
 func (c *client) request(fn, cmd byte, data ...byte) []byte {
 	c.rqSeq = (c.rqSeq + 1) & 0x3f
 	return message(fn, c.rqSeq, cmd, data...)

@@ -30,7 +30,7 @@ func altered(packet []byte, at int, b ...byte) []byte {
 	return packet
 }
 
-// cut is a packet of the handshake with the first bytes of its body.
+// cut returns a packet of the handshake with only the first bytes of its body.
 func cut(packet []byte, n int) []byte { return setup(packet[5], packet[16:16+n]) }
 
 func TestOpenSessionErrors(t *testing.T) {

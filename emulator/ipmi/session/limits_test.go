@@ -68,7 +68,7 @@ func TestOneBMCHasManyClientsAtOnce(t *testing.T) {
 		w.login(c)
 	}
 	if n, most := w.table.Len(), w.table.Max(); n != 254 || most != 63 {
-		t.Errorf("%d sessions of %d, want 254, which have handles, and 63, which can be told", n, most)
+		t.Errorf("%d sessions of %d, want 254, which have handles, and 63, which can be reported", n, most)
 	}
 	w.refused(all[254], all[254].openRequest(0), 0x11, all[254].console, wire.StatusNoResources)
 }

@@ -65,8 +65,8 @@ func TestInvalidPacketsAreDropped(t *testing.T) {
 		for i := range len(good) * 8 {
 			bad := bytes.Clone(good)
 			bad[i/8] ^= 1 << (i % 8)
-			// The reserved byte of the RMCP header, and what is reserved in the
-			// class and the format, say nothing.
+			// Receivers ignore the reserved byte of the RMCP header, and the reserved
+			// bits of the class and of the format.
 			if i/8 == 1 || i/8 == 2 || i/8 == 3 && i%8 > 4 && i%8 < 7 {
 				continue
 			}

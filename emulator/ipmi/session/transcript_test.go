@@ -15,9 +15,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
 
-// Sessions of real clients (ipmitool 1.8.19, FreeIPMI 1.6.9), recorded with
-// random numbers of a seed: what they were answered then, and have taken, they
-// are answered still.
+// Recorded sessions of real clients (ipmitool 1.8.19, FreeIPMI 1.6.9), whose
+// random numbers come from a seed, get the responses that they accepted when
+// they were recorded.
 func TestRecordedClientsAreAnswered(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {

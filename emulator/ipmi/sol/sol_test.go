@@ -85,7 +85,8 @@ func ack(seq byte, n int) wire.SOL { return wire.SOL{Ack: seq, Accepted: byte(n)
 
 func (b *bench) receive(p wire.SOL) Input { return b.l.Receive(b.now, p, &b.s) }
 
-// Few characters wait for more, for as long as they may; many do not.
+// Characters below the threshold wait for the accumulate interval; at the
+// threshold they are sent at once (table 26-5, parameters 3 and 4).
 func TestOutputIsAccumulated(t *testing.T) {
 	b := newBench(t)
 	b.want(b.sends(0))
@@ -114,7 +115,8 @@ func TestOutputIsAccumulated(t *testing.T) {
 	b.want(b.sends(config.Accumulate), data(5, strings.Repeat("y", 98), 0))
 }
 
-// A packet goes again, unchanged, until it is acknowledged or given up.
+// A packet is sent again, unchanged, until it is acknowledged or its retries are
+// used up.
 func TestRetries(t *testing.T) {
 	b := newBench(t)
 	b.s.show("text")
@@ -134,7 +136,7 @@ func TestRetries(t *testing.T) {
 	b.want(b.sends(time.Hour))
 }
 
-// What a console says of a packet (table 15-3).
+// The fields of acknowledgements from a console (table 15-3).
 func TestAcknowledgements(t *testing.T) {
 	text := data(1, "text", 0)
 	tests := []struct {
@@ -210,8 +212,8 @@ func TestTyping(t *testing.T) {
 	b.want([]wire.SOL{b.parse(b.l.Answer(data(4, "x", 0), 1, false))}, wire.SOL{Ack: 4, Accepted: 1, Flags: wire.SOLNack | wire.SOLUnavailable})
 }
 
-// Whether characters can be taken is told when it changes, once.
-func TestAvailability(t *testing.T) {
+// A change of whether the system accepts characters is sent to the console once.
+func TestCharacterTransferUnavailableIsSentOnce(t *testing.T) {
 	b := newBench(t)
 	b.open = false
 	off := wire.SOL{Flags: wire.SOLNack | wire.SOLUnavailable}
@@ -225,8 +227,8 @@ func TestAvailability(t *testing.T) {
 	b.want([]wire.SOL{b.parse(b.l.Deactivating())}, wire.SOL{Flags: wire.SOLNack | wire.SOLDeactivating})
 }
 
-// What the screen has forgotten is told to be lost.
-func TestOverrun(t *testing.T) {
+// Output that the console buffer has dropped is reported as a transmit overrun.
+func TestDroppedOutputIsReportedAsOverrun(t *testing.T) {
 	b := newBench(t)
 	b.s.show(strings.Repeat("x", 1000))
 	b.s.text, b.s.first = b.s.text[900:], 900
@@ -267,9 +269,9 @@ func TestProbe(t *testing.T) {
 	b.want(b.sends(0), data(3, "suspended", 0))
 }
 
-// A network that loses and doubles packets: what is shown arrives whole and in
-// order as long as no packet is given up, and what is typed is typed once.
-func TestLossyNetwork(t *testing.T) {
+// Over a network that loses and doubles packets, output arrives completely and in
+// order while no packet is given up, and input is typed once.
+func TestOutputAndInputSurviveALossyNetwork(t *testing.T) {
 	for seed := range uint64(20) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		c := config

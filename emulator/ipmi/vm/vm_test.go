@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// fake is a BMC that answers with what it was asked.
+// fake is a BMC that answers each request with the request's data.
 type fake struct {
 	silent bool
 	asked  []string
@@ -93,7 +93,7 @@ func TestOperationNeedsCapability(t *testing.T) {
 	if err := l.Do(PowerOff); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("Do of a machine that has said nothing = %v", err)
 	}
-	// As QEMU begins, and what it says after a reset.
+	// The bytes with which QEMU begins, and those after a reset.
 	if _, err := machine.Write(unhex(t, "ff 01 a1 08 3f a1 04 a1")); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestOperationNeedsCapability(t *testing.T) {
 	}
 }
 
-// Whatever is in a frame comes out of it, and whatever comes in does no harm.
+// Each frame decodes to the bytes that were encoded, and no input panics.
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte{0xa0, 0xa1, 0xaa, 0xb0, 0})
 	f.Add([]byte("\xaa\xa0\x07\x18\x01\xe0\xa0"))
