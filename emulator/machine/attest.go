@@ -39,8 +39,8 @@ type Measurement struct {
 	Digest [sha256.Size]byte
 }
 
-// Measurements returns the root of trust's measurements. They depend only on
-// what is measured.
+// Measurements returns the root of trust's measurements. They depend on nothing
+// but the measured parts.
 func (v *View) Measurements() []Measurement {
 	var out []Measurement
 	add := func(kind MeasurementKind, name string, of ...string) {

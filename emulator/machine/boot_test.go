@@ -98,8 +98,8 @@ func TestBootFollowsTheOrder(t *testing.T) {
 	}
 }
 
-// What comes after an order was set comes last, and what the order knew and
-// left out stays out.
+// Boot options that appear after the boot order was set come last in it; options
+// that existed then and were left out stay out.
 func TestBootOrderIncludesNewOptions(t *testing.T) {
 	small, large := *profile, *profile
 	small.NICs = profile.NICs[:1]
@@ -237,7 +237,7 @@ func TestAutomaticBootRetry(t *testing.T) {
 	}
 }
 
-// A model whose POST takes no time does not try for ever.
+// A model whose POST takes no time does not retry the boot forever.
 func TestRetryAlwaysEnds(t *testing.T) {
 	b := benchOf(t, func(p *Profile) { p.Timings.POST, p.BootOrder = Duration{}, nil })
 	b.do(SetRetry{Retry: RetryAlways})

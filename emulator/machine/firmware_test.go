@@ -196,8 +196,8 @@ func TestPowerLossBreaksUpdates(t *testing.T) {
 	}
 }
 
-// A BIOS that is broken in both slots shows nothing; a BIOS with a good second
-// one starts from that.
+// A machine whose BIOS is broken in both slots prints nothing; with a good second
+// slot, it starts from that one.
 func TestABrokenBIOSHangs(t *testing.T) {
 	for _, backup := range []string{"2.2.4", ""} {
 		b := newServer(t)

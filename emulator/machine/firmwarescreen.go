@@ -9,8 +9,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
-// What the firmware prints on the serial console, unless a BIOS setting
-// disables it.
+// This file has what the firmware prints on the serial console, unless a BIOS
+// setting disables it.
 
 // consoleQuiet reports whether a BIOS setting keeps the firmware off the serial
 // console.

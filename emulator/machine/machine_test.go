@@ -73,7 +73,7 @@ func (b *bench) next() []Event {
 	return unnoted(b.m.Advance(at))
 }
 
-// unnoted are events without what is only for the log.
+// unnoted returns events without log notes.
 func unnoted(evs []Event) []Event {
 	return slices.DeleteFunc(evs, func(ev Event) bool { _, ok := ev.(event.Note); return ok })
 }
@@ -138,7 +138,7 @@ func TestBootFromDisk(t *testing.T) {
 	}
 }
 
-// One Advance over several deadlines gives each event its own time.
+// An Advance over several deadlines gives each event the time of its deadline.
 func TestAdvanceCatchesUp(t *testing.T) {
 	b := newBench(t)
 	b.do(Reset{Kind: ResetOn})
@@ -199,7 +199,7 @@ func TestOverride(t *testing.T) {
 	}
 }
 
-// An override of a kind that the boot order has too does not try it twice.
+// A boot override of a kind that the boot order contains does not try it twice.
 func TestOverrideDuplicatingBootOrder(t *testing.T) {
 	b := newBench(t)
 	b.do(SetOverride{Override{Enabled: Once, Target: Pxe, Mode: UEFI}})
@@ -285,7 +285,7 @@ func TestResetsOfARunningMachine(t *testing.T) {
 	}
 }
 
-// A cut that overtakes a graceful restart stays off.
+// A forced power off during a graceful restart leaves the machine off.
 func TestForceOffEndsAGracefulRestart(t *testing.T) {
 	b := newBench(t)
 	b.do(Reset{Kind: ResetOn})
@@ -321,8 +321,8 @@ func TestExit(t *testing.T) {
 	}
 }
 
-// An answer about a boot that is over, or a source that is not being tried,
-// changes nothing.
+// NotBootable and Loaded change nothing when they name an earlier boot, or a
+// source that is not being tried.
 func TestStaleAnswers(t *testing.T) {
 	b := newBench(t)
 	b.do(Reset{Kind: ResetOn})
@@ -348,8 +348,8 @@ func TestStaleAnswers(t *testing.T) {
 	}
 }
 
-// What is stored restores the same machine, wherever it was stopped, and it
-// goes on as if it had not been.
+// A machine that is restored from its stored state, at any moment, continues
+// like the one that was not stopped.
 func TestStateSurvivesJSON(t *testing.T) {
 	script := []func(b *bench){
 		func(*bench) {},
@@ -401,7 +401,7 @@ func TestStateSurvivesJSON(t *testing.T) {
 	}
 }
 
-// A view is of its time: later changes do not show in it.
+// A view is a snapshot: later changes do not appear in it.
 func TestViewsDoNotChange(t *testing.T) {
 	b := newBench(t)
 	b.do(Reset{Kind: ResetOn})
@@ -451,7 +451,8 @@ func TestIdentitiesDifferAndAreStable(t *testing.T) {
 	}
 }
 
-// These are in clients' databases: they must not change with a release.
+// Clients store these identities in their databases: they must not change with a
+// release.
 func TestIdentityIsStableAcrossReleases(t *testing.T) {
 	id := NewIdentity(1, 0, "node-0", profile)
 	got := []string{id.Serial, id.UUID, id.NICs[0].MAC, id.NICs[1].MAC, id.Storage[0].Drives[0].Serial, id.Storage[0].Drives[1].WWN}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// What a loaded operating system prints on the console. The code that stands
-// for the system adds its own lines with Print.
+// This file has what a loaded operating system prints on the console. The code
+// that runs in the system's place adds lines with Print.
 
 // loginText follows the host name in a login prompt.
 const loginText = " login: "

@@ -28,8 +28,9 @@ func in(t *testing.T, p Phase) *Machine {
 	return m
 }
 
-// The moves are the machine: every pair is answered as they say, a move that
-// they lack changes nothing, and what a phase lasts is its deadline.
+// Every pair of a phase and a trigger leads to the phase in the transition table;
+// a pair that is not in it changes nothing, and a phase's duration is its
+// deadline.
 func TestEveryPhaseAnswersEveryTrigger(t *testing.T) {
 	for p := range phases {
 		for _, on := range triggers {
@@ -89,8 +90,8 @@ func TestEveryPhaseIsReachable(t *testing.T) {
 	}
 }
 
-// Every phase has a power state that resets can judge, and time leads out of
-// exactly those that last for a time.
+// Every phase has a power state, and time ends exactly the phases that have a
+// duration.
 func TestPhasesAndMovesAgree(t *testing.T) {
 	for p, is := range phases {
 		_, byTime := transitions[transition{p, elapsed}]
@@ -103,8 +104,8 @@ func TestPhasesAndMovesAgree(t *testing.T) {
 	}
 }
 
-// Each reset either moves the machine, is not heard, or is refused for its
-// power state; a refusal changes nothing.
+// Each reset changes the phase, has no effect, or is refused because of the power
+// state; a refusal changes nothing.
 func TestEveryPhaseAnswersEveryReset(t *testing.T) {
 	quiet := map[Phase][]ResetKind{
 		POST:      osResets,

@@ -299,8 +299,8 @@ func TestPOSTSteps(t *testing.T) {
 	}
 }
 
-// A machine that was asked at once, and one that was asked now and then, have
-// gone through the same.
+// One Advance over a span of time, and many over its parts, lead to the same
+// state and events.
 func TestAdvanceInOneStepOrMany(t *testing.T) {
 	a, b := newBench(t), newBench(t)
 	a.do(Reset{Kind: ResetOn})

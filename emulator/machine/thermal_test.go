@@ -118,7 +118,7 @@ func TestMachineWithoutWorkingSuppliesLosesPower(t *testing.T) {
 	}
 }
 
-// All that a rollback puts back, it puts back.
+// A rollback restores the complete thermal state.
 func TestRestoreIncludesThermal(t *testing.T) {
 	b := benchOf(t, warm).running()
 	before := b.m.State()

@@ -96,7 +96,7 @@ func TestWatchdogErrors(t *testing.T) {
 	}
 }
 
-// programmed is a watchdog of a minute that warns 10 s before.
+// programmed is a watchdog of one minute with a pre-timeout interrupt 10 s before.
 func programmed(a TimeoutAction, by WarningAction) ProgramWatchdog {
 	return ProgramWatchdog{Use: WatchdogSMSOS, Action: a, Warning: by, PreTimeout: 10 * time.Second, Countdown: time.Minute}
 }

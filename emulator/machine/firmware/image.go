@@ -51,7 +51,7 @@ type Image struct {
 	SHA256   string `json:"sha256"`             // of the payload, lower case
 }
 
-// Defect is what is wrong with an image.
+// Defect is a reason to refuse an image.
 type Defect string
 
 // The defects.

@@ -47,7 +47,7 @@ func TestImagesOfOneContentAreTheSame(t *testing.T) {
 	}
 }
 
-// Every bit of an image counts: whichever is changed, it is refused.
+// An image with any one bit changed is refused.
 func TestTamperedImagesAreRefused(t *testing.T) {
 	good := build(t, nicImage, "payload")
 	for i := range good {

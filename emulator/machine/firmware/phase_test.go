@@ -41,8 +41,8 @@ func TestEveryPhaseIsReachableAndLeadsToAnEnd(t *testing.T) {
 	}
 }
 
-// Every pair of a phase and a trigger is answered as the moves say, and one
-// that they lack changes nothing.
+// Every pair of a phase and a trigger leads to the phase in the table moves; a
+// pair that is not in it changes nothing.
 func TestEveryPhaseAnswersEveryTrigger(t *testing.T) {
 	for _, p := range phases {
 		if p.ended() {

@@ -26,7 +26,7 @@ func generic(t testing.TB) *Registry {
 	return r
 }
 
-// held is a registry that was read.
+// held is a parsed registry.
 func held(r *Registry) func() *Registry { return func() *Registry { return r } }
 
 func TestBuiltInRegistriesAreValid(t *testing.T) {

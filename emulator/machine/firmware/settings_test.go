@@ -232,8 +232,8 @@ func TestAChangeMayAllowWhatItAsksFor(t *testing.T) {
 	b.values(map[string]string{"MemoryMode": "PartialMirror", "MirrorPercent": "40"})
 }
 
-// A strict registry unlocks by what was applied, not by what is asked for: two
-// resets where another takes one.
+// With a strict registry, an applied value unlocks a dependent attribute, and a
+// pending one does not: the change takes two resets instead of one.
 func TestAStrictRegistryTakesTwoResets(t *testing.T) {
 	raw, err := fixtures.Profiles.ReadFile("registries/dense.yaml")
 	if err != nil {
@@ -373,7 +373,7 @@ func TestSomeSettingsNeedNoReset(t *testing.T) {
 	b.expect(b.do(SetAttributes{Settings: set("AssetTag", "now"), When: When{Apply: Immediate}, Task: "2"}), "bios.applied, 2 done ")
 	b.values(map[string]string{"AssetTag": "now", "NumLock": "On"})
 	b.boot()
-	b.values(map[string]string{"AssetTag": "now", "NumLock": "Off"}) // the newer wish counts
+	b.values(map[string]string{"AssetTag": "now", "NumLock": "Off"}) // the later request counts
 	b.do(SetAttributes{Settings: set("AssetTag", "later"), Task: "3"})
 	b.expect(b.do(SetAttributes{Settings: set("AssetTag", "sooner"), When: When{Apply: Immediate}}), "bios.applied, 3 done ")
 }

@@ -170,13 +170,14 @@ func (c *check) value(field, name string, p Property, v Value) {
 	c.need(v.kind == kind, field+".value", "be of the kind "+string(kind))
 }
 
-// fits says what is wrong with a value, whatever dependencies say.
+// fits returns the fault of a value, without regard to dependencies; "" when it
+// has none.
 func (a *Attribute) fits(v Value) Fault {
 	u := Rules{r: &Registry{index: map[string]int{a.Name: 0}, Attributes: []Attribute{*a}}}
 	return u.fits(a, v)
 }
 
-// fits says what is wrong with a value of an attribute; "" when nothing is.
+// fits returns the fault of a value of an attribute; "" when it has none.
 func (u Rules) fits(a *Attribute, v Value) Fault {
 	if v.kind != a.Type.kind() {
 		return WrongType

@@ -54,7 +54,7 @@ func TestDoubleMatchesProduct(t *testing.T) {
 	}
 }
 
-// Whichever two columns a row lacks, the others tell what they held.
+// Any two lost columns of a row are reconstructed from the others.
 func TestAnyTwoColumnsAreSolved(t *testing.T) {
 	const seed, width, size = 7, 10, 129
 	rnd := rand.New(rand.NewPCG(seed, 0))
@@ -101,8 +101,8 @@ func TestAnyTwoColumnsAreSolved(t *testing.T) {
 	}
 }
 
-// A byte of a volume is where locate says, and nowhere else; no two share a
-// place, and parity has the rest.
+// locate gives each byte of a volume one place, which no other byte has; the
+// remaining places hold parity.
 func TestGeometryIsABijection(t *testing.T) {
 	for _, g := range []Geometry{
 		{Type: RAID0, Strip: 4, Spans: 1, Width: 3}, {Type: RAID1, Strip: 4, Spans: 1, Width: 2},

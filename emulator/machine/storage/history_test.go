@@ -176,8 +176,8 @@ func (h *history) write() {
 	}
 }
 
-// Whatever is done to drives and volumes, in whatever order, a volume that can
-// be read holds what was written to it, also if the lab is killed in between.
+// After any sequence of commands to drives and volumes, a readable volume has the
+// bytes that were written to it, also when the lab is killed in between.
 func TestVolumesKeepTheirBytesThroughAnything(t *testing.T) {
 	total := map[string]int{}
 	for seed := range uint64(10) {

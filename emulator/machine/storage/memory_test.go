@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A Memory behaves as a plain byte slice does, whatever is done to it.
+// A Memory behaves like a byte slice under any sequence of operations.
 func TestMemoryIsLikeBytes(t *testing.T) {
 	const size, seed = 3*memoryBlock + 777, 1
 	rnd := rand.New(rand.NewPCG(seed, 0))

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is to happen at the next start waits for it, and is refused at once if
-// it could not happen then.
+// A command that is to apply at the next start waits for it; it is refused at
+// once when it could not apply then.
 func TestCommandsWaitForAStart(t *testing.T) {
 	b := newBench(t)
 	b.hear(b.Power(b.now, false))
@@ -43,8 +43,8 @@ func TestCommandsWaitForAStart(t *testing.T) {
 	}
 }
 
-// A controller that makes jobs of changes takes its time over each, one after
-// the other; what the power cuts short is done at the next start.
+// A controller with RAID.JobSeconds executes changes one after the other; a
+// change that a power loss interrupts is applied at the next start.
 func TestControllerJobDuration(t *testing.T) {
 	b := newBench(t)
 	b.controllers[0].RAID.JobSeconds = 40
@@ -89,8 +89,7 @@ func TestControllerJobDuration(t *testing.T) {
 	}
 }
 
-// A volume that lost more than it can is brought back by force, with what its
-// drives hold.
+// Forcing a failed volume online brings it back with the content of its drives.
 func TestForceEnable(t *testing.T) {
 	b := newBench(t)
 	b.do(CreateVolume{Controller: "1", Type: RAID1, Drives: bays(0, 2), Method: Skip})

@@ -7,8 +7,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// What people do to drives, and what drives do on their own. None of it needs
-// power.
+// The commands of this file are what people do to drives (pull, insert, replace)
+// and what drives do (fail, wear). None needs power.
 
 // maxShelf is the number of pulled drives that a server's shelf holds.
 const maxShelf = 256

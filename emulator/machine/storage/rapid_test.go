@@ -107,7 +107,7 @@ func (m *model) open(t *rapid.T) {
 	m.volume = v
 }
 
-// readsBack compares everything that can be read with what was written.
+// readsBack compares the volume's content with the bytes that were written.
 func (m *model) readsBack(t *rapid.T) {
 	if m.failed {
 		return
@@ -125,8 +125,8 @@ func (m *model) readsBack(t *rapid.T) {
 	}
 }
 
-// Whatever is written, lost, replaced and rebuilt, in whatever order: what is
-// read is what was written, or it is an error. Never other bytes.
+// After any sequence of writes, lost and replaced drives and rebuilds, a read
+// returns the bytes that were written or an error, never other bytes.
 func TestVolumesReadBackWhatWasWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{g: anyGeometry(t), at: Extent{Offset: 16 << 10, Rows: rapid.Int64Range(1, 9).Draw(t, "rows")}}
@@ -220,8 +220,8 @@ func TestVolumesReadBackWhatWasWritten(t *testing.T) {
 	})
 }
 
-// Beyond what a level makes up for there is no volume, whichever drives are
-// lost; up to it there is.
+// A volume opens with any set of lost drives that its RAID level covers, and with
+// no larger set.
 func TestFailedVolumeReturnsErrors(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := anyGeometry(t)

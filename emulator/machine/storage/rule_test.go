@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is against a rule is refused, and the error names it.
+// CreateVolume refuses what breaks a rule of the controller, and its RuleError
+// names the field, the value and the limit.
 func TestCreateVolumeNamesTheBrokenRule(t *testing.T) {
 	create := func(of CreateVolume) CreateVolume {
 		of.Controller = "1"
@@ -108,7 +109,8 @@ func TestWhatIsNotSupportedIsRefused(t *testing.T) {
 	}
 }
 
-// The controller takes as few drives as will do.
+// Without drives in the command, the controller takes the smallest number that
+// suffices.
 func TestDrivesAreChosen(t *testing.T) {
 	for _, tt := range []struct {
 		kind     RAIDType

@@ -11,7 +11,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// A server like its profile has no state, and comes back to that.
+// A server that equals its profile stores no state, also after changes that were
+// undone.
 func TestNothingIsStoredOfTheProfile(t *testing.T) {
 	b := newBench(t)
 	b.do(SetIndicator{"Disk.3", true})
@@ -32,8 +33,8 @@ func TestNothingIsStoredOfTheProfile(t *testing.T) {
 	b.expect("drive.removed Disk.3", "drive.inserted Disk.3")
 }
 
-// The life of a mirror: a drive fails, a spare takes its place, the failed one
-// is replaced, and the data is there all the time.
+// A mirror keeps its data while a drive fails, a spare replaces it, and the
+// failed drive is replaced.
 func TestHotSpareReplacesFailedDrive(t *testing.T) {
 	b := newBench(t)
 	b.do(CreateVolume{Controller: "1", Type: RAID5, Drives: bays(0, 3), Spares: []string{"Disk.3"}, Name: "data", Task: "7"})
@@ -91,7 +92,8 @@ func TestHotSpareReplacesFailedDrive(t *testing.T) {
 	}
 }
 
-// What a volume cannot outlive makes it fail, and its drives bring it back.
+// A volume that loses more drives than its redundancy covers fails; importing
+// its drives restores it.
 func TestAFailedVolumeComesBackByImport(t *testing.T) {
 	b := newBench(t)
 	b.do(CreateVolume{Controller: "1", Type: RAID1, Drives: bays(0, 2), Method: Skip})
@@ -124,7 +126,7 @@ func TestAFailedVolumeComesBackByImport(t *testing.T) {
 	}
 }
 
-// While the power is off nobody notices that drives are taken out and put back.
+// Drives that are pulled and put back while the power is off cause no event.
 func TestNothingHappensWhileOff(t *testing.T) {
 	b := newBench(t)
 	b.do(CreateVolume{Controller: "1", Type: RAID5, Drives: bays(0, 3), Method: Skip})
@@ -333,7 +335,7 @@ func TestExpanding(t *testing.T) {
 	}
 }
 
-// Drives that carry another server's volume bring it along.
+// Drives with another server's volume offer it as a foreign configuration.
 func TestForeignDrives(t *testing.T) {
 	b := newBench(t)
 	b.do(CreateVolume{Controller: "1", Type: RAID5, Drives: bays(0, 3), Method: Skip, Name: "moved"})
@@ -424,7 +426,7 @@ func TestFailurePredictions(t *testing.T) {
 	}
 }
 
-// Volumes can share drives, one behind the other.
+// Volumes can share drives: each has an extent of them.
 func TestVolumesShareDrives(t *testing.T) {
 	b := newBench(t)
 	create := CreateVolume{Controller: "1", Type: RAID5, Drives: bays(0, 3), Capacity: 2 << 20, Method: Skip}

@@ -57,7 +57,7 @@ func (a *array) newDrive() *Memory {
 	return m
 }
 
-// intact fails if the array has touched what is not its own.
+// intact fails when the array has written outside of its extents.
 func (a *array) intact() {
 	a.Helper()
 	for i, m := range a.drives {
@@ -183,8 +183,8 @@ func (a *array) replace() {
 	}
 }
 
-// A volume is a flat run of bytes whatever is done to it, while its drives
-// fail, are replaced and rebuilt.
+// A volume reads as the bytes that were written, while its drives fail, are
+// replaced and rebuilt.
 func TestVolumeMatchesByteSlice(t *testing.T) {
 	for seed := range uint64(3) {
 		for _, g := range geometries {
@@ -221,7 +221,8 @@ func TestVolumeMatchesByteSlice(t *testing.T) {
 	}
 }
 
-// Every set of drives that the redundancy covers can be lost; one more cannot.
+// A volume survives the loss of every set of drives that its redundancy covers,
+// and fails with one more.
 func TestVolumesSurviveAllowedFailures(t *testing.T) {
 	for _, g := range geometries {
 		t.Run(g.name(), func(t *testing.T) {
@@ -254,8 +255,9 @@ func TestVolumesSurviveAllowedFailures(t *testing.T) {
 	}
 }
 
-// A consistency check finds what is wrong, mends it and leaves the data.
-func TestCheckMends(t *testing.T) {
+// A consistency check finds wrong copies and parity, repairs them, and does not
+// change the data.
+func TestConsistencyCheckRepairsRedundancy(t *testing.T) {
 	for _, g := range geometries {
 		if !g.Type.Redundant() {
 			continue
@@ -284,13 +286,13 @@ func TestCheckMends(t *testing.T) {
 			got := []byte{0}
 			a.must(drive.ReadAt(got, at))
 			if got[0] != b[0] {
-				t.Error("the check did not mend the drive")
+				t.Error("the check did not repair the drive")
 			}
 		})
 	}
 }
 
-// counted counts what is read and written.
+// counted counts the bytes that are read and written.
 type counted struct {
 	*Memory
 	bytes *int64
@@ -306,7 +308,7 @@ func (c counted) WriteAt(p []byte, off int64) (int, error) {
 	return c.Memory.WriteAt(p, off)
 }
 
-// Four terabytes of holes cost nothing, whatever is done to them.
+// Operations on four terabytes of holes read and write next to nothing.
 func TestHolesCostNothing(t *testing.T) {
 	for _, g := range geometries {
 		if !g.Type.Redundant() {

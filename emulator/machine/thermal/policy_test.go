@@ -49,7 +49,7 @@ func TestPolicyCutsOffAfterItsTime(t *testing.T) {
 	if evs, _ := b.heats(36); len(evs) != 0 {
 		t.Errorf("it has acted, and does %v", evs)
 	}
-	// Having read less for a while, it begins anew.
+	// A reading below the limit restarts the policy's time.
 	b.heats(20)
 	if st := b.th.State(); st.Over != nil {
 		t.Errorf("cool: %+v", st.Over)
@@ -91,7 +91,7 @@ func TestLogPolicyOnlyLogs(t *testing.T) {
 	}
 }
 
-// A server that is too hot for a moment only goes on.
+// A server whose temperature exceeds the limit only for a moment keeps running.
 func TestPolicyWaits(t *testing.T) {
 	b := newBench(t)
 	b.do(Drive{On, Idling})

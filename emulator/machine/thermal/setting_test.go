@@ -23,7 +23,8 @@ func (b *bench) adjust(how func(*Limits)) {
 	b.do(Adjust{Setting{Sensor: "Inlet", Limits: &l}})
 }
 
-// A threshold that was set is the one that is crossed, at once if need be.
+// A threshold that a client sets applies at once: the present reading may cross
+// it.
 func TestThresholdsCanBeSet(t *testing.T) {
 	b := newBench(t)
 	b.do(Drive{On, Idling})
@@ -135,7 +136,7 @@ func TestRearmRepeatsEvents(t *testing.T) {
 	}
 }
 
-// What was drawn in the last minute is known however often it has changed.
+// The power usage of the last minute (least, most, mean) covers all its changes.
 func TestUsageOfTheLastMinute(t *testing.T) {
 	b := newBench(t)
 	watts := func() float64 { return b.th.View().Watts() }

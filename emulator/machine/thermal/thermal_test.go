@@ -135,7 +135,7 @@ func TestReadingsFollowTheLoad(t *testing.T) {
 	}
 }
 
-// What is read does not depend on how often it was looked at.
+// Readings do not depend on how often the model is advanced.
 func TestReadingsDependOnTimeOnly(t *testing.T) {
 	a, b := newBench(t), newBench(t)
 	for _, x := range []*bench{a, b} {
@@ -181,7 +181,7 @@ func TestServersDifferAndAreStable(t *testing.T) {
 	}
 }
 
-// A threshold is crossed exactly when the reading shows it.
+// The event of a threshold has the time at which the reading crosses it.
 func TestThresholdsAreCrossedWhenReadingsShowIt(t *testing.T) {
 	b := newBench(t)
 	b.do(Drive{On, Idling})
@@ -224,7 +224,8 @@ func TestThresholdsAreCrossedWhenReadingsShowIt(t *testing.T) {
 	}
 }
 
-// A reading that hovers at a threshold does not chatter.
+// A reading that varies around a threshold causes one event, because of the
+// hysteresis.
 func TestHysteresis(t *testing.T) {
 	b := newBench(t)
 	read := func(x float64) []event.Kind { return kinds(b.do(Force{"Inlet", to(x)})) }
@@ -283,7 +284,7 @@ func TestFanFails(t *testing.T) {
 	}
 }
 
-// Fans that come up from standing still have not failed.
+// Fans that start from a standstill cause no failure event.
 func TestFansThatStartHaveNotFailed(t *testing.T) {
 	b := newBench(t)
 	for range 3 {
@@ -384,7 +385,7 @@ func TestEnergyIsPowerOverTime(t *testing.T) {
 	}
 }
 
-// What is stored goes on as if it had not been.
+// A model that is restored from its stored state continues like the original.
 func TestStateSurvivesJSON(t *testing.T) {
 	b := newBench(t)
 	for i, step := range []func(){
@@ -418,7 +419,7 @@ func TestStateSurvivesJSON(t *testing.T) {
 	}
 }
 
-// A state that was handed out does not change.
+// A state that State has returned does not change.
 func TestStateIsImmutable(t *testing.T) {
 	b := newBench(t)
 	b.do(Drive{On, Working})

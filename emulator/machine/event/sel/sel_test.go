@@ -8,8 +8,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// audited are the beginnings of those kinds that no log of events holds: who
-// comes and what becomes of accounts, and what an update tells in its job.
+// audited holds the prefixes of the kinds that no event log holds: logins,
+// changes of accounts, and the messages of an update's task.
 var audited = []string{"asked", "login", "account.", "role.", "update.", "record"}
 
 func TestEveryKindIsRecorded(t *testing.T) {
