@@ -19,7 +19,7 @@ Feature: Firmware settings and versions
     When the operator sets the firmware settings "<setting>"
     Then the firmware settings are applied
     And the server's BIOS has "<setting>"
-    And the server has booted 1 time for it
+    And the server has booted 1 time for the change
     And the host reports no error
 
     Examples:
@@ -69,7 +69,7 @@ Feature: Firmware settings and versions
     When the operator sets the firmware settings "MemoryMode=Mirror, MirrorPercent=25"
     Then the firmware settings are applied
     And the server's BIOS has "MemoryMode=Mirror, MirrorPercent=25"
-    And the server has booted 2 times for it
+    And the server has booted 2 times for the change
 
   @B-53
   Scenario: A setting that stays locked is named in the error

@@ -16,7 +16,7 @@ Feature: Network boot
     Then the host becomes "provisioned"
     And the server's first disk begins with the image
     And the server runs from its first disk
-    And the server has run "agent from <source>, agent from <source>, disk from Hdd Disk.0"
+    And the server has booted "agent from <source>, agent from <source>, disk from Hdd Disk.0"
     And the BMC has received no request for virtual media
     When the operator removes the image
     Then the host becomes "available"
@@ -62,7 +62,7 @@ Feature: Network boot
     When the operator registers the server by "<scheme>"
     Then the host becomes "available"
     And the inspection found the server's hardware
-    And the server has run "agent from Pxe 1"
+    And the server has booted "agent from Pxe 1"
     And the BMC has received no request for virtual media
 
     Examples:
@@ -80,7 +80,7 @@ Feature: Network boot
   Scenario: A server without bootMACAddress is recognised by its UUID
     When the operator registers the server by "ipmi" without its MAC address
     Then the host becomes "available"
-    And the server has run "agent from Pxe 1"
+    And the server has booted "agent from Pxe 1"
 
   @B-47 @B-141
   Scenario: A second host with the same MAC address is refused

@@ -173,8 +173,8 @@ Feature: RAID
     And the operator has registered the server
     When the operator sets RAID level 1, the settings "ProcCores=8" and the firmware "bios=2.4.0, nic:1=22.40.1" together
     And controllers are killed and the BMC restarts, 5 times, at points drawn from the seed <seed>
-    Then the host has all three
-    And it was never available with a part of them
+    Then the host has the RAID, the settings and the firmware
+    And it was never available with only some of them
 
     Examples:
       | seed |

@@ -64,7 +64,7 @@ type Options struct {
 	Progress io.Writer // a line for each scenario, unless Format is Pretty; nil: none
 }
 
-// ErrFailed says that a scenario did not pass.
+// ErrFailed is the error of Run when a scenario did not pass.
 var ErrFailed = errors.New("features: not all scenarios passed")
 
 // UsageError is an error in the Options.

@@ -11,10 +11,10 @@ Feature: inspect.metal3.io/hardwaredetails
       metadata:
         annotations:
           inspect.metal3.io: disabled
-          inspect.metal3.io/hardwaredetails: '{"hostname":"told-by-hand","ramMebibytes":4096,"cpu":{"arch":"x86_64","count":8}}'
+          inspect.metal3.io/hardwaredetails: '{"hostname":"set-by-hand","ramMebibytes":4096,"cpu":{"arch":"x86_64","count":8}}'
       """
     Then the host becomes "available"
-    And the host's status field "hardware.hostname" is "told-by-hand"
+    And the host's status field "hardware.hostname" is "set-by-hand"
     And the host's status field "hardware.cpu.count" is "8"
     And the annotation "inspect.metal3.io/hardwaredetails" is removed
     And the events include "UpdateHardwareDetails"
@@ -23,5 +23,5 @@ Feature: inspect.metal3.io/hardwaredetails
   @B-99 @B-270
   Scenario: Hardware details are refused while inspection is enabled
     Given the operator has registered the server
-    Then annotating the host with "inspect.metal3.io/hardwaredetails" set to '{"hostname":"told-by-hand"}' is refused with "inspection must be disabled"
+    Then annotating the host with "inspect.metal3.io/hardwaredetails" set to '{"hostname":"set-by-hand"}' is refused with "inspection must be disabled"
     And the inspection found the server's hardware

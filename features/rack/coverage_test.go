@@ -66,7 +66,7 @@ func scenarios(t *testing.T) map[string][]string {
 // pages are the pages whose statements scenarios of this directory name.
 var pages = []string{statements.Redfish, statements.IPMI, statements.Quirks}
 
-// ofDialects is the tag of scenarios about what is particular to one vendor;
+// ofDialects is the tag of scenarios about deviations of a single vendor;
 // docs/vendors.md has the table.
 const ofDialects = "dialect"
 

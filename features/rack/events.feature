@@ -9,19 +9,19 @@ Feature: Events
     Given an event receiver subscribes with {}
     When the client resets the system with ResetType On
     And 10 minutes pass
-    Then the receiver has got the message ResourcePoweredOn
+    Then the receiver has received the message ResourcePoweredOn
     When the client creates a session
-    Then the receiver has got the message SuccessfulLogin
-    And the receiver has got the message ResourceCreated
+    Then the receiver has received the message SuccessfulLogin
+    And the receiver has received the message ResourceCreated
 
   @E8
   Scenario: RegistryPrefixes restricts a subscription
     Given an event receiver subscribes with {"RegistryPrefixes": ["AccountSecurity"]}
     When the client resets the system with ResetType On
     And the client creates a session
-    Then the receiver has got the message SuccessfulLogin
-    And the receiver has not got the message ResourcePoweredOn
-    And the receiver has not got the message ResourceChanged
+    Then the receiver has received the message SuccessfulLogin
+    And the receiver has not received the message ResourcePoweredOn
+    And the receiver has not received the message ResourceChanged
 
   @E8
   Scenario: A subscription with an unsupported Protocol is refused
@@ -33,11 +33,11 @@ Feature: Events
     Given an event receiver subscribes with {}
     And the receiver answers with 503
     When the client submits a test event
-    Then the receiver has not got the message SuccessfulLogin
+    Then the receiver has not received the message SuccessfulLogin
     And GET SUBSCRIPTION is answered with 200
     When the receiver answers with 200
     And 30 seconds pass
-    Then the receiver has got the message Success
+    Then the receiver has received the message Success
 
   @E8
   Scenario: A subscription ends when its receiver stays unreachable
@@ -54,33 +54,33 @@ Feature: Events
     Given an event receiver subscribes with {}
     When the lab is restarted
     And the client submits a test event
-    Then the receiver has got the message Success
+    Then the receiver has received the message Success
 
   @E8
   Scenario: SendHeartbeat delivers RedfishServiceFunctional
     Given an event receiver subscribes with {"SendHeartbeat": true, "HeartbeatIntervalMinutes": 1}
     When 1 minute passes
-    Then the receiver has got the message RedfishServiceFunctional
+    Then the receiver has received the message RedfishServiceFunctional
 
   @E9
   Scenario: ServerSentEventUri streams events until its subscription is deleted
     When the client opens the SSE stream
-    Then the stream brings the message ResourceCreated
+    Then the stream delivers the message ResourceCreated
     When the client resets the system with ResetType On
     And 10 minutes pass
-    Then the stream brings the message ResourcePoweredOn
+    Then the stream delivers the message ResourcePoweredOn
     When the client deletes the stream's subscription
     Then the stream has ended
 
   @E9
-  Scenario: Last-Event-ID brings the events that a client has missed
+  Scenario: Last-Event-ID: the stream delivers the events that a client has missed
     Given the client opens the SSE stream
-    And the stream brings the message ResourceCreated
+    And the stream delivers the message ResourceCreated
     When the client closes the stream
     And the client resets the system with ResetType On
     And 10 minutes pass
     And the client opens the SSE stream with the Last-Event-ID
-    Then the stream brings the message ResourcePoweredOn
+    Then the stream delivers the message ResourcePoweredOn
 
   @E9
   Scenario: An unsupported $filter of the stream returns 400

@@ -15,7 +15,7 @@ Feature: Faults, persistence and identities
   @F1
   Scenario: A BMC is offline, and its neighbour is not
     Given the fault {"offline": true}
-    When the client tries GET Systems/1
+    When the client sends, response or not: GET Systems/1
     Then there is no response
     And GET Systems/1 of the second BMC is answered with 200
     When the fault is removed
@@ -24,7 +24,7 @@ Feature: Faults, persistence and identities
   @F1
   Scenario Outline: The fault <fault> breaks the JSON of a response
     Given the fault <fault>
-    When the client tries GET Systems/1
+    When the client sends, response or not: GET Systems/1
     Then the response is not valid JSON
 
     Examples:
@@ -61,7 +61,7 @@ Feature: Faults, persistence and identities
   @C8 @F10
   Scenario: The same definition gives the same serial numbers, UUIDs and MAC addresses
     Given the client saves the identities of the servers
-    When the lab is created anew from the same definition
+    When the lab is created again from the same definition
     Then the servers have the saved identities
     And no two servers share a serial number, a UUID or a MAC address
 

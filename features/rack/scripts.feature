@@ -15,11 +15,11 @@ Feature: Latency and fault timelines
     And the journal has requests for Systems/1 that took 20 seconds
 
   @F2 @F3
-  Scenario: Latency percentiles are kept, and repeat with the seed
+  Scenario: Latencies have the given percentiles, and repeat with the seed
     Given a rack of 1 server with the fault {"path": "/redfish/v1/Systems/1", "latency": "p50=300ms,p99=4s"}
     When the client repeats GET Systems/1 40 times, each up to a minute
     Then half of the requests took less than 300 ms, and at most one in twenty more than 4 seconds
-    When the lab is created anew from the same definition
+    When the lab is created again from the same definition
     And the client repeats GET Systems/1 40 times, each up to a minute
     Then each request took as long as before
 
@@ -29,7 +29,7 @@ Feature: Latency and fault timelines
     When 1 minute passes
     Then GET Systems/1 is answered with 200
     When 1 minute passes
-    And the client tries GET Systems/1
+    And the client sends, response or not: GET Systems/1
     Then there is no response
     And GET Systems/1 of the second BMC is answered with 200
     When 1 minute passes
@@ -41,6 +41,6 @@ Feature: Latency and fault timelines
     Given a rack of 1 server with the fault {"path": "/redfish/v1/Systems/1", "status": 503, "probability": 0.5}
     When the client repeats GET Systems/1 40 times
     Then the journal has responses of 200 and of 503
-    When the lab is created anew from the same definition
+    When the lab is created again from the same definition
     And the client repeats GET Systems/1 40 times
     Then the statuses are the same as before

@@ -16,7 +16,7 @@ Feature: ComputerSystem
     Then GET Systems/1 has "PowerState": "Off"
 
   @C1
-  Scenario: ResetType GracefulShutdown has the operating system switch off
+  Scenario: ResetType GracefulShutdown: the operating system powers off
     Given the client sends POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}
     And the client sends PATCH Systems/1 {"Boot": {"BootSourceOverrideEnabled": "Once", "BootSourceOverrideTarget": "Cd"}}
     When the client resets the system with ResetType On

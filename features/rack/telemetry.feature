@@ -62,7 +62,7 @@ Feature: Power limit and telemetry
     Given a receiver subscribes to metric reports
     When the client creates a Periodic report of TotalPower with RecurrenceInterval PT1M
     And 3 minutes pass
-    Then the receiver has got 3 reports, a minute apart
+    Then the receiver has received 3 reports, a minute apart
 
   @E10
   Scenario: A definition with an impossible interval or an unknown MetricId is refused

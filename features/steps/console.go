@@ -10,7 +10,7 @@ import (
 	"github.com/cucumber/godog"
 )
 
-// consoleText returns what the server's console has shown.
+// consoleText returns the text that the server's console has shown.
 func (s *scenario) consoleText() string {
 	text, _ := s.machine().Console.Since(0)
 	return strings.ReplaceAll(string(text), "\r\n", "\n")

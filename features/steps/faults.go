@@ -70,7 +70,7 @@ func (s *scenario) registerFaults(sc *stepRegistry) {
 	sc.Step(`^requests to the BMC are counted$`, "counts requests to the BMC from now on", func() { s.requestsFrom = s.mark() })
 	sc.Step(`^the BMC has received no request$`, "asserts that the journal has no request to the BMC since the count began", func() error {
 		if all := s.requests(s.requestsFrom, journal.Query{}); len(all) > 0 {
-			return fmt.Errorf("it was asked %d times: %s %s …", len(all), all[0].Method, all[0].Path)
+			return fmt.Errorf("the BMC has received %d requests: %s %s …", len(all), all[0].Method, all[0].Path)
 		}
 		return nil
 	})

@@ -33,7 +33,7 @@ const sharedServers = 64
 // resetTimeout is how long, in real time, testLab.reset may take.
 const resetTimeout = 20 * time.Second
 
-// labKind tells labs apart: scenarios that need different kinds share no lab.
+// labKind identifies a kind of lab: scenarios that need different kinds share no lab.
 type labKind struct {
 	profile         string
 	preprovisioning bool      // the controllers build pre-provisioning images

@@ -20,7 +20,7 @@ func (s *scenario) registerNetboot(sc *stepRegistry) {
 			return s.registerWithScheme(ctx, scheme, func(h *metal3.BareMetalHost) { h.Spec.BootMACAddress = "" })
 		})
 	sc.Step(`^a second host has the MAC address of the server$`, "registers the same server by IPMI under another name, and waits until it is available", s.registerSecondHost)
-	sc.Step(`^the server has run "([^"]*)"$`, "asserts which systems the server has booted, and from which boot sources, in order", s.hasStarted)
+	sc.Step(`^the server has booted "([^"]*)"$`, "asserts which systems the server has booted, and from which boot sources, in order", s.hasStarted)
 	sc.Step(`^the BMC has received no request for virtual media$`, "asserts that the journal has no request for a VirtualMedia path", s.mediaUntouched)
 }
 

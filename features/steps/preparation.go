@@ -24,8 +24,8 @@ func (s *scenario) registerPreparation(sc *stepRegistry) {
 		"writes all three while no controller runs, so that the next one finds them together", s.requestPreparation)
 	sc.Step(`^controllers are killed and the BMC restarts, (\d+) times, at points drawn from the seed (\d+)$`,
 		"starts a controller; after a number of requests to the BMC kills it and starts another, or restarts the BMC, or both", s.injectFaults)
-	sc.Step(`^the host has all three$`, "waits until the host is available and the server has RAID, settings and firmware", s.preparationDone)
-	sc.Step(`^it was never available with a part of them$`,
+	sc.Step(`^the host has the RAID, the settings and the firmware$`, "waits until the host is available and the server has RAID, settings and firmware", s.preparationDone)
+	sc.Step(`^it was never available with only some of them$`,
 		"asserts that the server had none of them while the host was available before, and all of them after", s.preparationNeverPartial)
 }
 
@@ -130,7 +130,7 @@ func (c *preparation) check(ctx context.Context, s *scenario) error {
 	return nil
 }
 
-// disruptions are what injectFaults draws from.
+// disruptions lists the faults from which injectFaults draws.
 var disruptions = []struct{ controller, bmc bool }{{true, false}, {false, true}, {true, true}}
 
 // injectFaults kills controllers and restarts the BMC, each time after a number of

@@ -212,7 +212,7 @@ func (r *recorder) hadErrorType(kind string) bool {
 	return false
 }
 
-// String returns what was recorded, for the report of a failed scenario.
+// String returns the record as text, for the report of a failed scenario.
 func (r *recorder) String() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -23,7 +23,7 @@ type stepRegistry struct {
 	steps []Step
 }
 
-// Step binds a pattern to a function. doc says in a line what the step does.
+// Step binds a pattern to a function. doc is one line: what the step does or asserts.
 func (b *stepRegistry) Step(pattern, doc string, does any) {
 	if b.sc == nil {
 		b.steps = append(b.steps, Step{About: b.about, Phrase: phrase(pattern), Pattern: pattern, Doc: doc})
@@ -59,7 +59,7 @@ func phrase(pattern string) string {
 	return optional.ReplaceAllStringFunc(p, func(s string) string { return "[" + s[:1] + "]" })
 }
 
-// Catalogue returns all steps, grouped by what they are about.
+// Catalogue returns all steps, grouped by their subject.
 func Catalogue() []Step {
 	b := &stepRegistry{}
 	new(scenario).register(b)

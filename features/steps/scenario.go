@@ -1,8 +1,8 @@
 // Package steps binds the steps of the feature files to a live lab. Its files are
-// named by what their steps are about: hosts (what an operator sees in the
-// Kubernetes API), servers (what stands in the rack), images, controllers. The
-// package owns how scenarios share labs: each gets servers that no other has used,
-// and a lab runs as fast as there is work. It knows no formatter and no test.
+// named by the subject of their steps: hosts (the objects of the Kubernetes API),
+// servers (the hardware in the rack), images, controllers. The package decides how
+// scenarios share labs: each scenario gets servers that no other has used, and a
+// lab's time runs as fast as its work allows. It knows no formatter and no test.
 //
 // Other suites register these steps beside their own:
 //
@@ -34,7 +34,7 @@ import (
 // timeout is how long a step waits, in real time.
 const timeout = 60 * time.Second
 
-// scenario is what the steps of one scenario share.
+// scenario is the state that the steps of one scenario share.
 type scenario struct {
 	labs           *Labs // that the scenario takes its lab from; nil: it starts one for itself
 	testLab        *testLab

@@ -27,7 +27,7 @@ func (s *scenario) registerServers(sc *stepRegistry) {
 	sc.Step(`^the server's operating system ignores the power button$`, "lets the running system ignore a graceful shutdown", s.ignorePowerButton)
 	sc.Step(`^the server's operating system crashes$`, "lets the running system panic", func(ctx context.Context) error { return s.host().Apply(ctx, machine.Crash{}) })
 	sc.Step(`^the server's agent will not report$`, "lets the agent's system boot without its agent", func() { s.world.SilenceAgent(s.server.Name, true) })
-	sc.Step(`^the server's agent will report again$`, "ends the last change of this kind", func() { s.world.SilenceAgent(s.server.Name, false) })
+	sc.Step(`^the server's agent will report again$`, "lets the agent's system boot with its agent again", func() { s.world.SilenceAgent(s.server.Name, false) })
 	sc.Step(`^the server was not reset$`, "asserts that the BMC has confirmed no reset since the count began", func() error {
 		if n := s.resets(); n != 0 {
 			return fmt.Errorf("it was reset %d times", n)

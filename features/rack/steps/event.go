@@ -17,7 +17,7 @@ import (
 
 const subscriptionsURI = root + "/EventService/Subscriptions"
 
-// eventReceiver is a server that keeps the events that are posted to it.
+// eventReceiver is an HTTP server that stores the events posted to it.
 type eventReceiver struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -82,10 +82,10 @@ func (s *scenario) registerEvents(sc *godog.ScenarioContext) {
 		s.saved["SUBSCRIPTION"] = s.response.header.Get("Location")
 		return err
 	})
-	sc.Step(`^the receiver (has got|has not got) the message (\w+)$`, func(how, key string) error {
+	sc.Step(`^the receiver (has received|has not received) the message (\w+)$`, func(how, key string) error {
 		s.lab.Settle()
-		if s.receiver.has(key) != (how == "has got") {
-			return fmt.Errorf("it has got %q", s.receiver.got)
+		if s.receiver.has(key) != (how == "has received") {
+			return fmt.Errorf("it has received %q", s.receiver.got)
 		}
 		return nil
 	})
@@ -95,7 +95,7 @@ func (s *scenario) registerEvents(sc *godog.ScenarioContext) {
 	})
 	sc.Step(`^the client opens the SSE stream$`, func() error { return s.openStream("") })
 	sc.Step(`^the client opens the SSE stream with the Last-Event-ID$`, func() error { return s.openStream(s.stream().lastID) })
-	sc.Step(`^the stream brings the message (\w+)$`, func(key string) error { return s.stream().readUntil(key) })
+	sc.Step(`^the stream delivers the message (\w+)$`, func(key string) error { return s.stream().readUntil(key) })
 	sc.Step(`^no event of the stream has "([^"]*)"$`, func(name string) error { return s.stream().lacksProperty(name) })
 	sc.Step(`^the client closes the stream$`, func() error {
 		s.stream().close()

@@ -6,7 +6,7 @@ import (
 	"github.com/cucumber/godog"
 )
 
-// registerIdentities binds the steps about what tells servers apart.
+// registerIdentities binds the steps about the values that identify a server.
 func (s *scenario) registerIdentities(sc *godog.ScenarioContext) {
 	sc.Step(`^the client saves the identities of the servers$`, func() error {
 		return s.identities(func(host string, identity []string) error {

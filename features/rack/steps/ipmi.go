@@ -16,8 +16,8 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/conformance/ipmi"
 )
 
-// ipmiClient holds what the usual programs do not let a step hold: sessions,
-// unfinished logins and a SOL console.
+// ipmiClient holds connections, sessions and a SOL console open between steps,
+// which ipmitool and FreeIPMI cannot do.
 type ipmiClient struct {
 	conns    []*ipmi.Conn
 	sessions []*ipmi.Session

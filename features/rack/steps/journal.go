@@ -93,8 +93,8 @@ func (s *scenario) journalHas(method, path, user, from string) error {
 	return nil
 }
 
-// journaledRequests returns what the journal has of the requests for a path to
-// the first BMC, in their order: how long each took, and its status.
+// journaledRequests returns the duration and the status of each request for a path
+// to the first BMC, from the journal and in its order.
 func (s *scenario) journaledRequests(path string) (took []time.Duration, statuses []int, err error) {
 	all, _, err := s.lab.Journal().Select(journal.Query{Host: s.server(1).Name()})
 	for _, e := range all {

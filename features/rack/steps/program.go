@@ -253,7 +253,7 @@ func (s *scenario) programSucceeded() error {
 	return nil
 }
 
-// squeeze makes blanks alike: programs align what they print.
+// squeeze replaces each run of white space by one blank: programs align columns.
 func squeeze(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func (s *scenario) outputContains(text string) error {

@@ -27,7 +27,7 @@ type credentials struct{ name, password string }
 // anonymous stands for a client without credentials.
 const anonymous = "anonymous"
 
-// response is what a BMC answers.
+// response is the HTTP response of a BMC.
 type response struct {
 	status int
 	header http.Header
@@ -227,8 +227,8 @@ func (s *scenario) saveLocation(r request) {
 	}
 }
 
-// expand replaces the words of a request body that stand for what a scenario
-// cannot know: addresses and times.
+// expand replaces words of a request body by values that a feature file cannot
+// contain: addresses, times and certificates.
 func (s *scenario) expand(body string) string {
 	live := []byte(liveImage)
 	for _, word := range []struct {
@@ -354,7 +354,7 @@ const requestText = `((?:GET|HEAD|OPTIONS|POST|PUT|PATCH|DELETE|BREW) .+)`
 func (s *scenario) registerRequests(sc *godog.ScenarioContext) {
 	sc.Step(`^the client sends `+requestText+`$`, func(text string) error { return s.do(1, text) })
 	sc.Step(`^the client sends to the second BMC: `+requestText+`$`, func(text string) error { return s.do(2, text) })
-	sc.Step(`^the client tries `+requestText+`$`, func(text string) error {
+	sc.Step(`^the client sends, response or not: `+requestText+`$`, func(text string) error {
 		s.transportError = s.do(1, text)
 		return nil
 	})
@@ -396,7 +396,7 @@ func (s *scenario) registerPendingRequests(sc *godog.ScenarioContext) {
 		if r.body != "" {
 			body = rawBody(s.expand(r.body))
 		}
-		client, before := *s, s.lab.Waiting() // a client of its own: the scenario goes on
+		client, before := *s, s.lab.Waiting() // a separate client: the scenario goes on
 		go func() {
 			err := client.sendTo(1, r.method, r.path, body)
 			answered <- outcome{client.response, err}
@@ -437,8 +437,8 @@ func (s *scenario) registerPendingRequests(sc *godog.ScenarioContext) {
 	})
 }
 
-// eventually repeats a check, for 2 s of real time at most, of what a BMC does
-// after its response.
+// eventually repeats a check until it passes, for at most 2 s of real time. Use it
+// for effects that follow a BMC's response.
 func eventually(check func() error) (err error) {
 	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()

@@ -3,8 +3,8 @@
 // clients, as a BMC engineer does, and check what the BMCs answer. Each scenario
 // has a lab of its own, whose clock stands still until a step lets time pass.
 //
-// Steps see a BMC over the wire alone. Of the lab they use what stands beside a
-// BMC: addresses, credentials, journal, faults, drives and cables.
+// Steps see a BMC over the wire only. From the lab they use things that a BMC does
+// not show: addresses, credentials, the journal, faults, drives and cables.
 package steps
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// scenario is what the steps of one scenario share.
+// scenario is the state that the steps of one scenario share.
 type scenario struct {
 	t      testing.TB
 	config lab.Config
@@ -57,7 +57,7 @@ func Register(sc *godog.ScenarioContext, t testing.TB) {
 	sc.Step(`^a rack of (\d+) servers? of the profile "([^"]*)"$`, func(n int, profile string) { s.start(profile, n) })
 	sc.Step(`^(\d+) (seconds?|minutes?|hours?) pass(?:es)?$`, s.advance)
 	sc.Step(`^the lab is restarted$`, s.restart)
-	sc.Step(`^the lab is created anew from the same definition$`, s.recreate)
+	sc.Step(`^the lab is created again from the same definition$`, s.recreate)
 	for _, register := range []func(*godog.ScenarioContext){
 		s.registerRequests, s.registerSessions, s.registerCollections, s.registerSystem, s.registerMedia, s.registerEvents, s.registerFaults,
 		s.registerJournal, s.registerUpdates, s.registerIdentities, s.registerStorage, s.registerManager, s.registerPrograms, s.registerConsoles,
@@ -97,8 +97,8 @@ func (s *scenario) open() {
 	}
 }
 
-// answerBoot tells a machine what the boot source holds that it tries: a virtual
-// CD boots if its image begins as a live image does, and nothing else boots.
+// answerBoot answers the attempt of a machine to boot from a source: a virtual CD
+// boots if its image begins with liveImageMark, and nothing else boots.
 func (s *scenario) answerBoot(h *lab.Host, ev machine.Event) {
 	tried, ok := ev.(machine.BootAttempted)
 	if !ok {
@@ -119,7 +119,7 @@ func (s *scenario) answerBoot(h *lab.Host, ev machine.Event) {
 	}
 }
 
-// end closes what the scenario has opened.
+// end closes the streams, servers and sessions that the scenario has opened.
 func (s *scenario) end() error {
 	for _, st := range s.streams {
 		st.close()

@@ -30,7 +30,7 @@ func (r response) report() (report, error) {
 	return report{at: at, watts: fmt.Sprint(o["MetricValue"])}, err
 }
 
-// reportReceiver is a server that keeps the reports that are posted to it.
+// reportReceiver is an HTTP server that stores the metric reports posted to it.
 type reportReceiver struct {
 	*httptest.Server
 	mu  sync.Mutex
@@ -105,7 +105,7 @@ func (s *scenario) registerTelemetry(sc *godog.ScenarioContext) {
 		receiver = newReportReceiver()
 		return s.sendOK("POST", subscriptionsURI, object{"Destination": receiver.URL, "Protocol": "Redfish", "EventFormatType": "MetricReport"})
 	})
-	sc.Step(`^the receiver has got (\d+) reports, a minute apart$`, func(n int) error {
+	sc.Step(`^the receiver has received (\d+) reports, a minute apart$`, func(n int) error {
 		s.lab.Settle()
 		receiver.mu.Lock()
 		defer receiver.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 
 const updateURI = root + "/UpdateService"
 
-// What a push is for, as its UpdateParameters name it.
+// The UpdateParameters of a multipart push: its targets.
 var (
 	biosTargets = object{"Targets": []string{updateURI + "/FirmwareInventory/BIOS"}}
 	bmcTargets  = object{"Targets": []string{updateURI + "/FirmwareInventory/BMC"}}

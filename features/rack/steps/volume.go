@@ -16,8 +16,9 @@ const (
 	volumesURI = raidURI + "/Volumes"
 )
 
-// registerStorage binds the steps about drives and volumes. What happens to a
-// drive in its bay, and what bytes a volume holds, is not seen by Redfish.
+// registerStorage binds the steps about drives and volumes. Steps that fail, pull or
+// insert a drive, or access the bytes of a volume, use the lab: Redfish has no
+// request for that.
 func (s *scenario) registerStorage(sc *godog.ScenarioContext) {
 	sc.Step(`^the client creates a volume of RAIDType (\w+) on drives ([\d, ]+)$`, func(kind, drives string) error {
 		if err := s.unchecked(); err != nil {
