@@ -276,7 +276,7 @@ func TestUntrustedController(t *testing.T) {
 	}
 }
 
-func TestStop(t *testing.T) {
+func TestStopInterruptsWaitJobAndRequest(t *testing.T) {
 	inJob := make(chan struct{})
 	stuck := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.(http.Flusher).Flush()

@@ -121,7 +121,7 @@ func TestBuildRefuses(t *testing.T) {
 	}
 }
 
-func TestIs(t *testing.T) {
+func TestIsRecognizesConfigDrives(t *testing.T) {
 	fat := make([]byte, 512)
 	copy(fat[43:], "CONFIG-2   FAT16   ")
 	fat32 := make([]byte, 512)

@@ -28,8 +28,8 @@ const MaxBody = 6 << 20
 // MediaConfigPath is the path of the agent's Media document on boot media.
 const MediaConfigPath = "/metalab/agent.json"
 
-// Media tells a freshly booted agent where its controller is. It lies on the boot
-// ISO as JSON at MediaConfigPath.
+// Media holds the address of the controller for a freshly booted agent. It is on
+// the boot ISO as JSON at MediaConfigPath.
 type Media struct {
 	Server string `json:"server"` // base URL, https://HOST:PORT
 	CA     string `json:"ca"`     // PEM certificates that the server's must chain to
@@ -42,7 +42,7 @@ type Lease struct {
 	Agent string `json:"agent"` // version of the agent
 }
 
-// Kind is what a job does.
+// Kind is the kind of work of a job.
 type Kind string
 
 // The kinds of jobs. An agent reports an unknown kind as Failed.
@@ -79,7 +79,7 @@ type CleanSpec struct {
 	Arrays Arrays `json:"arrays,omitempty"`
 }
 
-// Arrays is what cleaning does with software RAID.
+// Arrays is how cleaning treats software RAID.
 type Arrays string
 
 // The options for software RAID. ArraysPreserved erases the arrays in place of their
@@ -94,10 +94,10 @@ const (
 // arrays, erases every disk's metadata, and creates these. The list may be empty.
 type RAIDSpec struct {
 	Arrays []ArraySpec `json:"arrays,omitempty"`
-	// ID is what the identifiers of arrays, members and partitions are derived
-	// from: the same for the same job, and never used for another.
+	// ID is the seed of the identifiers of arrays, members and partitions. It is
+	// the same for the same job, and never used for another.
 	ID   string `json:"id"`
-	Made int64  `json:"made"` // time of the job, in seconds since 1970: the server's own clock may be wrong
+	Made int64  `json:"made"` // time of the job, in seconds since 1970: the server's clock may be wrong
 }
 
 // ArraySpec describes one array.
@@ -116,7 +116,7 @@ type Erase string
 const (
 	EraseMetadata Erase = ""       // tables, file system and RAID signatures; seconds
 	EraseFull     Erase = "full"   // every byte, with zeros
-	EraseSecure   Erase = "secure" // also what writes cannot reach
+	EraseSecure   Erase = "secure" // including blocks that writes cannot reach
 )
 
 // WriteSpec describes an image and its root device.
@@ -242,7 +242,7 @@ type BIOS struct {
 
 // CPU describes the processors; Count is the number of logical CPUs.
 type CPU struct {
-	Arch  string   `json:"arch"` // as uname -m says
+	Arch  string   `json:"arch"` // as uname -m prints
 	Model string   `json:"model"`
 	MHz   float64  `json:"mhz"`
 	Count int      `json:"count"`
@@ -271,7 +271,8 @@ type VLAN struct {
 	Name string `json:"name,omitempty"`
 }
 
-// LLDP is what a switch sends about itself and the port of a NIC.
+// LLDP holds the identity of a switch and of its port that a NIC is connected to,
+// from the frames that the switch sends.
 type LLDP struct {
 	SwitchID   string `json:"switchID,omitempty"` // of the chassis
 	PortID     string `json:"portID,omitempty"`

@@ -169,7 +169,7 @@ func attachLoop(t *testing.T) string {
 	return name
 }
 
-func TestOpenBlockRefusesWhatIsNoBlockDevice(t *testing.T) {
+func TestOpenBlockRefusesOtherFiles(t *testing.T) {
 	for _, name := range []string{"", "null", "no-such-disk", "../dev/null", ".", "..", "/dev/null"} {
 		b, err := sys.Linux{}.OpenBlock(name)
 		if !errors.Is(err, sys.ErrNoDevice) {

@@ -213,8 +213,8 @@ func TestParseAddressErrors(t *testing.T) {
 	}
 }
 
-// What parses is written so that it parses to the same address, and its URL
-// leads to its host and nowhere else.
+// An address that parses has a String that parses to the same address, and a URL
+// with the same host and path and without credentials.
 func FuzzParseAddress(f *testing.F) {
 	for _, seed := range []string{
 		"192.0.2.1", "bmc.example:623", "[2001:db8::1]:623", "fe80::1%eth0", "ipmi:192.0.2.1",

@@ -160,7 +160,8 @@ func TestPoolErrors(t *testing.T) {
 		t.Errorf("Get() without a driver: error = %v, want ErrUnsupported", err)
 	}
 
-	// Who waits for another's login can give up, and who logs in too.
+	// A caller that waits for the login of another can give up, and so can the one
+	// that logs in.
 	arrived, resume := f.Stall()
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error, 2)

@@ -10,7 +10,8 @@ const (
 	MediumHTTP Medium = "uefi http"     // an ISO that the firmware fetches itself
 )
 
-// Traits holds what the scheme of a BMC address determines.
+// Traits holds the properties of a host that the scheme of its BMC address
+// determines.
 type Traits struct {
 	Driver   string // driver of this project: "redfish" or "ipmi"
 	Hardware string // Metal3's name of the driver, used in its messages

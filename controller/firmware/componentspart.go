@@ -44,7 +44,7 @@ const (
 
 // updateAttempt is the progress of an attempt at several updates.
 type updateAttempt struct {
-	Of    string                  `json:"of"` // digest of what is wanted
+	Of    string                  `json:"of"` // digest of the wanted updates
 	List  []metal3.FirmwareUpdate `json:"list"`
 	Done  int                     `json:"done"` // number of updates done
 	Error string                  `json:"error,omitempty"`
@@ -57,7 +57,7 @@ type updateAttempt struct {
 	Reset  time.Time  `json:"reset,omitzero"`   // time of the last reset for this update
 }
 
-// updateOrder is what is wanted of a host's components.
+// updateOrder holds the updates that a host's specification asks for, and their state.
 type updateOrder struct {
 	hfc   *metal3.HostFirmwareComponents // nil if there is none
 	at    *updateAttempt                 // nil if nothing is in progress
@@ -133,8 +133,8 @@ func (p *Components) Step(ctx context.Context, s host.Server) error {
 	if err != nil {
 		return err
 	}
-	// An update that the BMC has begun cannot be cancelled: what is wanted now
-	// waits for it.
+	// An update that the BMC has begun cannot be cancelled: a new specification
+	// waits for its end.
 	if o.at == nil || o.at.Error != "" || o.aborted() && o.at.Step == stepNone {
 		if !o.valid || o.at == nil && len(o.list) == 0 {
 			return p.r.saveAttempt(ctx, o.hfc, nil)
@@ -185,7 +185,7 @@ func (p *Components) recordVersions(ctx context.Context, s host.Server, o *updat
 }
 
 // start requests the next update. It saves the request and the present version
-// before, so that a new controller can tell what came of it.
+// first, so that a new controller can find out whether the update was installed.
 func (p *Components) start(ctx context.Context, s host.Server, o *updateOrder, u bmc.Updater) error {
 	next := o.at.List[o.at.Done]
 	is, err := u.Component(ctx, next.Component)

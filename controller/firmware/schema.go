@@ -29,8 +29,8 @@ type schemas struct {
 	entries map[schemaKey]*schema
 }
 
-// schemaKey identifies what a schema is made of: a registry, and how the settings
-// of the BIOS differ from those of the registry.
+// schemaKey identifies the input of a schema: a registry, and how the settings of
+// the BIOS differ from those of the registry.
 type schemaKey struct {
 	registry *bmc.AttributeRegistry
 	differ   string

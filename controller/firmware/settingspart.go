@@ -26,7 +26,8 @@ const (
 	// resetAgain is the time after which a restart without effect is repeated. It
 	// is longer than any POST that BMCs do not report.
 	resetAgain = 15 * time.Minute
-	// applyGrace bounds how long a BMC may take to show what a POST has applied.
+	// applyGrace bounds the time from the end of a POST until the BMC shows the
+	// settings that the POST has applied.
 	applyGrace = time.Minute
 )
 
@@ -43,7 +44,7 @@ func (*Settings) Name() string { return "BIOS" }
 
 // settingsAttempt is the progress of an attempt at settings.
 type settingsAttempt struct {
-	Of    string    `json:"of"`              // digest of what is wanted
+	Of    string    `json:"of"`              // digest of the wanted settings
 	Round int       `json:"round"`           // counted from 1
 	Names []string  `json:"names"`           // settings that differed when the round began
 	Reset bool      `json:"reset,omitempty"` // the system was restarted for it, or is about to be

@@ -26,7 +26,7 @@ func model(settings int) ([]byte, func([]byte) (*bmc.AttributeRegistry, error), 
 	}, values
 }
 
-// rack does what each pass does for this many hosts of one model: it finds the
+// rack repeats the work of one pass for this many hosts of one model: it finds the
 // registry and the schema, and validates ten settings. It returns the number of
 // schemas.
 func rack(tb testing.TB, hosts, settings int) int {

@@ -57,7 +57,7 @@ type bench struct {
 	network *netboot.Network // nil if there is none
 	parts   []Part
 
-	// What the agent remembers: it lasts for the boot, not for the controller.
+	// The agent's memory, which lasts for the boot, not for the controller.
 	boot      string
 	resets    int // resets of the server so far
 	done      map[string]job.Report
@@ -194,7 +194,7 @@ func in(s metal3.ProvisioningState) func(*metal3.BareMetalHost) bool {
 	return func(h *metal3.BareMetalHost) bool { return h != nil && h.Status.Provisioning.State == s }
 }
 
-// agent does what a server does in its turn that has booted the current medium.
+// agent runs one step of the agent on a server that has booted the current medium.
 func (b *bench) agent() {
 	h := b.host()
 	sys, _ := b.bmc.Now()

@@ -1,9 +1,9 @@
 // Package host reconciles BareMetalHosts: it observes the object, the BMC and the
 // agent, lets package phase decide, records the intent in the status and only then
-// performs it, through a driver of controller/bmc or a job for the agent. What an
-// operation needs to be resumed by another process is derived from the status;
-// between two passes the reconciler remembers only a hostMemory, which no decision
-// needs to be right. It makes no choices itself: the rules are in phase.
+// performs it, through a driver of controller/bmc or a job for the agent. Another
+// process resumes an operation from the status alone: between two passes the
+// reconciler remembers only a hostMemory, without which every decision is the same
+// or comes later. It makes no choices itself: the rules are in phase.
 package host
 
 import (
@@ -45,7 +45,7 @@ type Config struct {
 	Clock  clock.WithTicker   // waits and backoffs
 	Wall   clock.PassiveClock // Kubernetes timestamps; nil means the real clock
 	Chance func() float64     // random number in [0,1) that spreads backoffs
-	Parts  []Part             // what a host is prepared with, in this order
+	Parts  []Part             // parts of the preparation, in this order
 
 	// Limit is the number of hosts that boot their agent over the network and are
 	// inspected, provisioned or deprovisioned at a time (B-73). 0 means 20, a

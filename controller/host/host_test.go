@@ -250,7 +250,7 @@ func TestHostWithoutDetailsIsUnmanaged(t *testing.T) {
 }
 
 // B-123: first a soft power off; a system that ignores it is powered off hard.
-func TestDeafSystemIsSwitchedOffAfterThreeMinutes(t *testing.T) {
+func TestSystemThatIgnoresSoftOffIsPoweredOffAfterThreeMinutes(t *testing.T) {
 	b := newBench(t, 1, withImage)
 	b.bmc.Deaf = true
 	b.until("provisioned", in(metal3.StateProvisioned))

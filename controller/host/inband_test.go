@@ -116,7 +116,7 @@ func TestSoftwareRAIDThatFails(t *testing.T) {
 
 // However often the controller is killed, no available host has arrays in its
 // status that were not created.
-func TestKilledControllersLeaveNoRAIDHalfMade(t *testing.T) {
+func TestAnotherControllerCompletesSoftwareRAID(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()

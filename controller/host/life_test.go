@@ -121,7 +121,7 @@ func (c *mortalBMC) EjectMedia(ctx context.Context) error {
 	return c.m.around(ctx, func() error { return c.Client.EjectMedia(ctx) })
 }
 
-// verdict holds what must not depend on the number of deaths.
+// verdict holds the results of a life that must not depend on the number of deaths.
 type verdict struct {
 	Disk     []string // after each stage: the content of the disk and the number of writes
 	Statuses []metal3.BareMetalHostStatus

@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// hostMemory is what the reconciler remembers of one host between two passes.
+// hostMemory is the state of one host that the reconciler remembers between two
+// passes.
 // It is lost when the controller restarts, and every decision must be right
 // without it: it only measures waits and saves requests.
 type hostMemory struct {

@@ -54,7 +54,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		invalid:      count("credentials_invalid", "BMC details that cannot be used.", hostLabels...),
 		updated:      count("credentials_updated", "Credentials that are others than before.", hostLabels...),
 		noAccess:     count("credentials_no_management_access", "BMCs that could not be worked with.", hostLabels...),
-		// Never incremented: what upstream waits for is part of this process.
+		// Never incremented: upstream waits for Ironic, which this process does not need.
 		notReady:                     count("provisioner_not_ready", "Passes that had to wait for the provisioner."),
 		unhandled:                    count("credentials_unhandled_error", "Secrets that could not be read, for another reason.", hostLabels...),
 		delayed:                      count("delayed__provisioning", "Inspections and provisionings that had to wait for a place.", hostLabels...),

@@ -159,8 +159,7 @@ func TestDisablePowerOffIsNeverViolatedWithNetworkBoot(t *testing.T) {
 	}
 }
 
-// As with virtual media: what shows which system a server runs is not lost with
-// the controller.
+// As with virtual media: another controller finds out which system a server runs.
 func TestKilledControllersDoNothingTwiceWithNetworkBoot(t *testing.T) {
 	for seed := range uint64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

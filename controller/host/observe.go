@@ -21,7 +21,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/inband"
 )
 
-// observation holds what one pass has observed.
+// observation holds the results of one pass of observe.
 type observation struct {
 	facts      phase.Facts
 	client     bmc.Client
@@ -53,7 +53,8 @@ func jobID(b inband.Boot, what ...string) string {
 	return b.ID + "-" + strings.Join(what, "-")
 }
 
-// observe reads what phase needs to know in the host's state, and nothing else.
+// observe reads the facts on which phase.Decide depends in the host's provisioning
+// state, and no others.
 func (r *Reconciler) observe(ctx context.Context, h *metal3.BareMetalHost) (*observation, error) {
 	o := &observation{facts: phase.Facts{
 		State:              h.Status.Provisioning.State,

@@ -33,14 +33,13 @@ type Server struct {
 // JobID returns the ID of a job of the server's boot.
 func (s Server) JobID(what string) string { return jobID(s.Boot, what) }
 
-// Part is a part of what a host is prepared with beside its image: RAID, BIOS
-// settings or firmware (B-52). It owns the objects that ask for it and the BMC
-// methods that bring it about; package phase decides when it runs and which state
-// the host is in.
+// Part is one part of a host's preparation: RAID, BIOS settings or firmware (B-52).
+// It reads the objects that specify it and calls the BMC methods that apply it;
+// package phase decides when it runs and which state the host is in.
 //
-// A Part stores what it must know after a restart of the controller in the host's
-// status, in an object of its own or on the BMC. Nothing that it only remembers
-// may decide what is done to a server.
+// A Part stores the state that it needs after a restart of the controller in the
+// host's status, in a separate object or on the BMC. State that it only holds in
+// memory must not decide which change is made to a server.
 type Part interface {
 	// Name returns the name for messages, such as "RAID".
 	Name() string
@@ -50,7 +49,7 @@ type Part interface {
 	// because every host is observed every minute. An error is temporary (B-14);
 	// failures for the user are PartFailed.
 	Observe(ctx context.Context, s Server) (phase.PartState, string, error)
-	// Begin records in the host's status what the part is about to do. The status
+	// Begin records in the host's status the change that the part makes. The status
 	// is written before the first Step. Begin starts every attempt and ends the
 	// failed state of the part.
 	Begin(h *metal3.BareMetalHost)

@@ -92,7 +92,7 @@ func (r *Reconciler) perform(ctx context.Context, h *metal3.BareMetalHost, o *ob
 	return do(r, ctx, h, o)
 }
 
-// arrays returns what cleaning does with software RAID: a host keeps the arrays
+// arrays returns how cleaning treats software RAID: a host keeps the arrays
 // that it was prepared with until deprovisioning, which deletes them in any case
 // (B-170).
 func arrays(h *metal3.BareMetalHost) job.Arrays {
@@ -181,7 +181,8 @@ func (r *Reconciler) endReboot(ctx context.Context, h *metal3.BareMetalHost, _ *
 	return nil
 }
 
-// release removes the finalizers of the object and of what belongs to it (B-71).
+// release removes the finalizers of the object and of the objects that belong to it
+// (B-71).
 func (r *Reconciler) release(ctx context.Context, h *metal3.BareMetalHost, _ *observation) error {
 	r.forget(h)
 	r.read.Forget(h)

@@ -73,8 +73,8 @@ func (r *Reconciler) observePower(uid types.UID, f *phase.Facts) {
 	})
 }
 
-// restartReason identifies what a server is restarted for: the agent of a boot,
-// or the system that the agent has installed.
+// restartReason identifies the system into which a server is restarted: the agent of
+// a boot, or the system that the agent has installed.
 func restartReason(o *observation) string {
 	if o.facts.OpEnded {
 		return o.boot.ID + " ended"

@@ -26,7 +26,7 @@ type bmcReading struct {
 	media  phase.Media
 }
 
-// readingKey identifies what a reading is valid for: it ends with another boot,
+// readingKey identifies the inputs of a reading, which is invalid with another boot,
 // specification or secret.
 type readingKey struct {
 	boot       string

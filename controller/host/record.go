@@ -214,10 +214,10 @@ func (r *Reconciler) recordCredentials(ctx context.Context, h *metal3.BareMetalH
 }
 
 // reportsPower reports whether the status shows the power of this pass. It shows
-// it between operations, and not the power cycles within one. For a host that
-// boots over the network it shows what phase needs to know which system runs: that
-// the host was seen off, and that it is on when an operation begins or has ended
-// its in-band work.
+// the power between operations, and not the power cycles within one. For a host that
+// boots over the network it also shows that the host was seen off, and that it is on
+// when an operation begins or has ended its in-band work: phase derives from this
+// which system runs.
 func reportsPower(o *observation, d phase.Decision) bool {
 	state := o.facts.State
 	_, bootsAgent := agentStates[state]
@@ -244,7 +244,8 @@ func recordPower(h *metal3.BareMetalHost, p bmc.Power) {
 	h.Status.PoweredOn = p == bmc.On || p == bmc.PoweringOff
 }
 
-// move changes the state and applies what leaving and entering a state entails.
+// move changes the state, ends the operation of the former state and calls the entry
+// action of the new one.
 func (r *Reconciler) move(h *metal3.BareMetalHost, o *observation, to phase.State, events *eventList) error {
 	s := &h.Status
 	from := s.Provisioning.State
@@ -298,7 +299,7 @@ func (r *Reconciler) move(h *metal3.BareMetalHost, o *observation, to phase.Stat
 // latest.
 var needsProfile = map[phase.State]bool{metal3.StatePreparing: true, metal3.StateExternallyProvisioned: true}
 
-// entryActions holds what entering a state writes into the status.
+// entryActions holds the functions that change the status when a state is entered.
 var entryActions = map[phase.State]func(*metal3.BareMetalHost) error{
 	metal3.StateUnmanaged: func(h *metal3.BareMetalHost) error {
 		h.SetOperationalStatus(metal3.OperationalStatusDiscovered)

@@ -34,9 +34,9 @@ func byNetwork(h *metal3.BareMetalHost) bool {
 	return err == nil && a.Boot == bmc.MediumPXE
 }
 
-// slotState is what the cached objects do not show of a host's slot, or do not
-// show yet. The other slots follow from the states of the hosts: after a restart
-// every host in a served state counts as one that has a slot.
+// slotState is the state of a host's slot where the cached objects do not show it,
+// or do not show it yet. The other slots follow from the states of the hosts: after
+// a restart every host in a served state counts as one that has a slot.
 type slotState int
 
 const (

@@ -27,7 +27,7 @@ func TestIdentityIsTheSameAfterARestart(t *testing.T) {
 	}
 }
 
-// verify does what an agent does that trusts a CA.
+// verify verifies a certificate as an agent does that trusts a CA.
 func verify(t *testing.T, id Identity, ca string, now time.Time, address net.IP) {
 	t.Helper()
 	pool := x509.NewCertPool()

@@ -129,7 +129,7 @@ func TestOnlyTheTokenOfTheCurrentBootIsValid(t *testing.T) {
 }
 
 // After a restart the controller does not know which jobs it has offered. An agent that
-// works on one is neither told to stop nor to start again.
+// works on one is asked neither to stop nor to start again.
 func TestJobFromBeforeARestartGoesOn(t *testing.T) {
 	s, _, _ := newServer(t)
 	b := Boot{"h", "b"}

@@ -67,8 +67,8 @@ func (c *decodeCache) digest(data []byte) digest {
 	return digest{maphash.Bytes(c.seeds[0], data), maphash.Bytes(c.seeds[1], data)}
 }
 
-// Encode implements runtime.Encoder. It caches the object, because what is written is read
-// next. The schema has been applied to it when it was decoded from the request.
+// Encode implements runtime.Encoder. It caches the object, because an object that is written
+// is read next. The schema has been applied to it when it was decoded from the request.
 func (c *decodeCache) Encode(object runtime.Object, w io.Writer) error {
 	u, isUnstructured := object.(*unstructured.Unstructured)
 	buffer, isBuffer := w.(*bytes.Buffer)

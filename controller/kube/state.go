@@ -154,7 +154,7 @@ func reachable(ip net.IP) net.IP {
 // replaceFile writes a file with mode 0600 atomically: after kill -9 or a power cut the
 // path has either the old contents or all of the new ones.
 func replaceFile(path string, data []byte) error {
-	part := path + ".part" // a fixed name, under the lock: a later call overwrites what a crash has left
+	part := path + ".part" // a fixed name, under the lock: a later call overwrites the file of a crashed one
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("kube: %w", err)

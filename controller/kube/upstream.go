@@ -111,8 +111,8 @@ func buildServer(ctx context.Context, o *options.Options, fast *inProcessStore) 
 	return prepared.Run, nil
 }
 
-// watchGrace is how long watches get to end when the server stops: upstream tells them at
-// once then. With a grace of 0 it does not tell them, and the stop waits a minute for
+// watchGrace is how long watches get to end when the server stops: upstream asks them to
+// end at once. With a grace of 0 it does not ask them, and the stop waits a minute for
 // them. Upgrade check: TestStopEndsWithOpenWatch.
 const watchGrace = time.Second
 

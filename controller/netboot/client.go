@@ -69,8 +69,8 @@ func (s *Server) unlink(c *client) {
 // boot.
 func (s *Server) Open(b inband.Boot) { s.allow(b.Host, b) }
 
-// Close withdraws what Open has allowed: the server still gets an address, but nothing to
-// boot.
+// Close withdraws the permission of Open: the server still gets an address, but no boot
+// file.
 func (s *Server) Close(host string) { s.allow(host, inband.Boot{}) }
 
 func (s *Server) allow(host string, b inband.Boot) {

@@ -134,8 +134,8 @@ func TestBootFileMatchesTheFirmwareArchitecture(t *testing.T) {
 	}
 }
 
-// Nobody gets anything by asking who is not known, and a known one gets nothing
-// to boot but while it shall boot.
+// A client that is not registered gets no answer; a registered one gets a boot file
+// only while its boot is open.
 func TestUnknownClientsGetNothing(t *testing.T) {
 	s := known(t, network(Full))
 	for name, m := range map[string]*dhcpv4.DHCPv4{
@@ -203,7 +203,7 @@ func TestTwoHostsCannotHaveOneMAC(t *testing.T) {
 	}
 }
 
-func TestProxySaysWhatToBootAndNoAddress(t *testing.T) {
+func TestProxyOffersABootFileAndNoAddress(t *testing.T) {
 	s := known(t, network(Proxy))
 	reply, e := s.dhcp(message(t, dhcpv4.MessageTypeDiscover, ourMAC, biosROM))
 	if reply == nil {
@@ -264,7 +264,7 @@ func TestEachClientGetsAnotherAddress(t *testing.T) {
 	}
 }
 
-func TestAnswersGoWhereClientsHear(t *testing.T) {
+func TestResponsesAreSentToRelayClientOrBroadcast(t *testing.T) {
 	for _, tt := range []struct{ relay, from, want string }{
 		{"0.0.0.0", "0.0.0.0:68", "255.255.255.255:68"},
 		{"0.0.0.0", "127.0.0.1:4444", "127.0.0.1:4444"},
@@ -278,8 +278,8 @@ func TestAnswersGoWhereClientsHear(t *testing.T) {
 	}
 }
 
-// FuzzDHCP: whatever comes, an answer is a message, it goes to a MAC address
-// that is known, and it names nothing but that host's boot.
+// FuzzDHCP: the response to any packet is a valid message to a registered MAC
+// address, and its boot file belongs to the open boot of that host.
 func FuzzDHCP(f *testing.F) {
 	for _, m := range []*dhcpv4.DHCPv4{
 		message(f, dhcpv4.MessageTypeDiscover, ourMAC, uefiROM), message(f, dhcpv4.MessageTypeRequest, ourMAC, biosROM, ipxe),

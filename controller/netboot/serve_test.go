@@ -131,8 +131,8 @@ func TestScriptNamesWhatTheServerServes(t *testing.T) {
 	}
 }
 
-// What one host is told opens nothing of another's.
-func TestNamesOpenNothingElse(t *testing.T) {
+// The signed names that one host gets do not open the files of another.
+func TestSignedNamesOfAHostDoNotOpenFilesOfAnother(t *testing.T) {
 	s := known(t, network(Full))
 	victim := inband.Boot{Host: "victim", ID: "b1"}
 	if err := s.Know(Client{Host: "victim", Name: "node-1", MAC: "02:00:00:00:00:03"}); err != nil {
@@ -189,8 +189,7 @@ func FuzzTFTP(f *testing.F) {
 	})
 }
 
-// FuzzHTTP: no path finds anything that does not carry the signature of what it
-// finds.
+// FuzzHTTP: only a path with the right signature of a file finds the file.
 func FuzzHTTP(f *testing.F) {
 	s := known(f, network(Full))
 	good := pathPrefix + s.cfg.Key.Sign(mediaPurpose, ourBoot) + "/"

@@ -1,7 +1,7 @@
-// Package queue holds what all controllers share about their work queues: the queue
-// waits on the clock that it is given, which in a lab is virtual, and a controller
-// that only watches wake treats the result of a reconcile in one way. The package
-// does not know what the controllers reconcile.
+// Package queue configures the work queues of all controllers: a queue waits on the
+// given clock, which in a lab is virtual. It also converts the result of a reconcile
+// for controllers that only a watch triggers. The package does not know which
+// objects the controllers reconcile.
 package queue
 
 import (

@@ -4,7 +4,7 @@
 // next step. It knows no protocol, and package host decides when a host is
 // prepared.
 //
-// What it must know after a restart is in the host's status or on the BMC, where
+// State that must survive a restart is in the host's status or on the BMC, from which
 // it reads volumes and unfinished operations.
 package raid
 

@@ -305,7 +305,7 @@ func TestBMCWithoutStorage(t *testing.T) {
 	}
 }
 
-func TestSoftwareRAIDIsTheAgents(t *testing.T) { // B-163, B-170, B-173
+func TestSoftwareRAIDIsCreatedByTheAgent(t *testing.T) { // B-163, B-170, B-173
 	half := 20
 	b := newBench(t, &metal3.RAIDConfig{SoftwareRAIDVolumes: []metal3.SoftwareRAIDVolume{
 		{Level: "1", SizeGibibytes: &half, PhysicalDisks: []metal3.RootDeviceHints{{SerialNumber: "S1"}, {SerialNumber: "S2"}}}, {Level: "0"},

@@ -37,7 +37,7 @@ func diskCount(v metal3.HardwareRAIDVolume) int {
 	return levels[bmc.Level(v.Level)].disks
 }
 
-// plan is what remains to be done to a server's volumes. Creations wait until all
+// plan holds the remaining changes of a server's volumes. Creations wait until all
 // deletions are done.
 type plan struct {
 	remove []bmc.Volume

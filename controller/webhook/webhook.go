@@ -30,7 +30,7 @@ import (
 // Path is the URL path of the webhook.
 const Path = "/validate-metal3-io-v1alpha1-baremetalhost"
 
-// fieldManager is the field manager of what Register applies.
+// fieldManager is the field manager of the objects that Register applies.
 const fieldManager = "metalab-controller"
 
 // Handler returns the webhook's HTTP handler. It answers on any path.

@@ -12,7 +12,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys"
 )
 
-// endSize is the size of what is wiped at both ends of a disk and of each
+// endSize is the size of the range wiped at both ends of a disk and of each
 // partition. It covers at the beginning: MBR, GPT, boot sectors, the superblocks
 // of ext, XFS, Btrfs (64 KiB), F2FS, the labels of LVM, LUKS, swap, ZFS (512 KiB),
 // bcache and MD 1.1 and 1.2; at the end: the backup GPT, MD 0.90 (64 to 128 KiB
@@ -33,7 +33,7 @@ var innerSignatures = []struct {
 	{4 << 20, "SKUL\xba\xbe", 0},
 }
 
-// innerSize is the size of what is wiped at an inner signature: the largest
+// innerSize is the size of the range wiped at an inner signature: the largest
 // superblock.
 const innerSize = 4 << 10
 
@@ -81,8 +81,8 @@ func kernelName(name string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(name, "/dev/"), "/", "!")
 }
 
-// eraseDisk erases the data, then the metadata: that takes no time, and what a
-// device shows after an erasure of its own is up to the device.
+// eraseDisk erases the data, then the metadata. The second takes no time, and is
+// needed after a secure erasure too: its result is up to the device.
 func eraseDisk(ctx context.Context, s sys.System, name string, do erasure, progress func(done, total int64)) (by string, err error) {
 	block, err := s.OpenBlock(kernelName(name))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 const mib = 1 << 20
 
-// recorder is a block device that records what is erased.
+// recorder is a block device that records the erased ranges.
 type recorder struct {
 	*systest.Memory
 	erased  int64

@@ -11,7 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// source is what an image is read from.
+// source is the input of an image.
 type source interface {
 	read(ctx context.Context, p []byte) (int, error)
 }

@@ -294,7 +294,7 @@ func TestOCITokensStayWithTheRegistry(t *testing.T) {
 		t.Fatal(err)
 	}
 	if g.leaked.Load() {
-		t.Error("the store that blobs lie in was told the password")
+		t.Error("the blob store was sent the password")
 	}
 }
 

@@ -160,7 +160,7 @@ func (t *target) sync() error {
 	return nil
 }
 
-// verify reads back what was written.
+// verify reads the written ranges back and compares their checksums.
 func (t *target) verify(ctx context.Context, progress func(done, total int64)) error {
 	var total, done int64
 	for _, r := range t.data {

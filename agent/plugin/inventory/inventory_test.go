@@ -256,7 +256,7 @@ func TestInventoryOfSystest(t *testing.T) {
 	}
 }
 
-func TestOrder(t *testing.T) {
+func TestDisksAreSortedAsTheKernelNamesThem(t *testing.T) {
 	want := []string{"hda", "mmcblk0", "nvme0n1", "nvme0n2", "nvme2n1", "nvme10n1", "sda", "sdb", "sdz", "sdaa", "sdab", "sdaaa", "vda", "vdb"}
 	got := slices.Clone(want)
 	slices.Reverse(got)

@@ -21,7 +21,7 @@ const (
 	etherVLAN = 0x8100
 )
 
-// Neighbours adds what switches report by LLDP about the ports of the NICs. It
+// Neighbours adds the LLDP data of the switch ports that the NICs are connected to. It
 // listens for at most this long; missing information stays empty, as on a system
 // that cannot receive frames.
 func Neighbours(ctx context.Context, s sys.System, nics []job.NIC, most time.Duration) {

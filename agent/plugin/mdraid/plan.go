@@ -37,7 +37,7 @@ type Volume struct {
 	Members []job.Disk
 }
 
-// plan is what is written to a set of disks.
+// plan holds the data to write to a set of disks.
 type plan struct {
 	disks  []*diskPlan // in the order in which arrays name them first
 	arrays []job.Array

@@ -9,7 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys"
 )
 
-// layout is what the kernel has found on the disks.
+// layout holds the arrays and members that the kernel has found on the disks.
 type layout struct {
 	parts  []*part
 	arrays []*array
@@ -137,7 +137,7 @@ func (s *System) readDisks() {
 	s.assemble(true)
 }
 
-// render writes the files for what the disks hold now.
+// render writes the sysfs files for the present contents of the disks.
 func (s *System) render() {
 	t := newTree()
 	renderProc(t, s.machine)

@@ -34,8 +34,8 @@ func server(m *systest.Memory) systest.Machine {
 	}
 }
 
-// TestLinks compares the links with those of real servers.
-func TestLinks(t *testing.T) {
+// TestSysfsLinksEqualThoseOfRealServers compares the links with those of real servers.
+func TestSysfsLinksEqualThoseOfRealServers(t *testing.T) {
 	s := systest.New(server(systest.NewMemory(1 << 20)))
 	for name, want := range map[string]string{
 		"sys/block/sda":                                    "../devices/pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0/block/sda",
@@ -129,7 +129,7 @@ func TestOpenBlockIsExclusive(t *testing.T) {
 	}
 }
 
-func TestMemoryGivesZerosBack(t *testing.T) {
+func TestZeroFreesTheMemoryOfAllBlocks(t *testing.T) {
 	m := systest.NewMemory(4 << 40)
 	for _, off := range []int64{0, 1 << 30, 4<<40 - 512} {
 		if _, err := m.WriteAt(make([]byte, 512), off); err != nil {

@@ -158,7 +158,7 @@ func (f *Fake) Forget() {
 	f.calls = nil
 }
 
-// SetIdentity sets what System returns, except for power, light and boot override.
+// SetIdentity sets the result of System, except for power, light and boot override.
 func (f *Fake) SetIdentity(s bmc.System) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -166,7 +166,7 @@ func (f *Fake) SetIdentity(s bmc.System) {
 	f.system = s
 }
 
-// SetSensors sets what Sensors returns.
+// SetSensors sets the result of Sensors.
 func (f *Fake) SetSensors(s ...bmc.Sensor) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,7 +1,7 @@
 // Package ipmi is the BMC driver for IPMI v2.0 over LAN, on go-ipmi. It owns the
 // protocol and the workarounds for go-ipmi and for BMCs that deviate from it. It
-// knows nothing of hosts, and returns an UnsupportedError for what IPMI has no
-// command for (virtual media, secure boot).
+// knows nothing of hosts, and returns an UnsupportedError for verbs without an
+// IPMI command (virtual media, secure boot).
 //
 // Of go-ipmi it uses the messages of the handshake, the session's packets and raw
 // commands. Each go-ipmi client serves one call of this driver, in one goroutine,
@@ -10,7 +10,7 @@
 // second Close. Its Connect starts a goroutine and hides the BMC's status, so the
 // driver takes the steps of Connect one by one. A verifiedConn stands between
 // go-ipmi and the socket, because go-ipmi checks neither the integrity nor the
-// lengths of what it reads.
+// lengths of packets.
 package ipmi
 
 import (

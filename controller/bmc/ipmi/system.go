@@ -21,7 +21,7 @@ var (
 	readFRU   = request{fn: types.NetFnStorageRequest, cmd: 0x11, name: "Read FRU Data"}
 )
 
-// identity holds what identifies a system. It takes dozens of requests to read and
+// identity identifies a system and its BMC. It takes dozens of requests to read and
 // does not change, so a client reads it once.
 type identity struct {
 	uuid         string

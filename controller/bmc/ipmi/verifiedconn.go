@@ -85,7 +85,7 @@ func (a algorithm) mac(key []byte, parts ...[]byte) []byte {
 	return m.Sum(nil)
 }
 
-// Write sends a packet and records what the answer must match.
+// Write sends a packet and records the fields that the response must match.
 func (g *verifiedConn) Write(b []byte) (int, error) {
 	g.mu.Lock()
 	if len(b) >= headerSize {

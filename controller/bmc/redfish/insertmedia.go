@@ -161,8 +161,8 @@ func (c *client) insertInto(ctx context.Context, d virtualDrive, url string) err
 	})
 }
 
-// isInUse reports whether the service says that the drive holds an image (iDRAC:
-// VRM0012).
+// isInUse reports whether the service refused a request because the drive holds an
+// image: 409, VRM0012 (iDRAC) or ResourceInUse.
 func isInUse(err error) bool {
 	e := new(statusError)
 	return errors.As(err, &e) && (e.status == http.StatusConflict || e.has("VRM0012", "ResourceInUse"))

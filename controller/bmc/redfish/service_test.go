@@ -169,8 +169,8 @@ func (s *server) insert(body map[string]any) []string {
 	return nil
 }
 
-// action returns a handler for an action, which runs at once or after as many
-// polls as pending says. Like an iDRAC it refuses If-Match.
+// action returns a handler for an action, which runs at once or after s.pending
+// polls. Like an iDRAC it refuses If-Match.
 func (s *server) action(run func(body map[string]any) []string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, ok := object(w, r)

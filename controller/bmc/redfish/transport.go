@@ -37,8 +37,8 @@ const (
 var errTooLarge = errors.New("the response is too large")
 
 // transport carries every request of a client, gofish's included. It bounds their
-// time and size, retries what is safe to retry, and records the headers of error
-// responses, which gofish discards.
+// time and size, retries those that are safe to repeat, and records the headers of
+// error responses, which gofish discards.
 type transport struct {
 	base        *http.Transport
 	timeout     time.Duration

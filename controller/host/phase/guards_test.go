@@ -83,7 +83,7 @@ func TestPowerThatDoesNotChangeIsAnError(t *testing.T) {
 	}
 }
 
-// What Decide returns for single facts, each row with the statement that it shows;
+// Results of Decide for single facts, each row with the statement that it shows.
 // TestLifecycle runs through all states.
 func TestStatements(t *testing.T) {
 	base := Facts{HasDetails: true, Online: true, Cleaning: true, Media: MediaNone, Power: bmc.On}

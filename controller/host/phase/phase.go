@@ -1,4 +1,4 @@
-// Package phase decides what to do with a BareMetalHost. Decide is a pure function
+// Package phase decides the next action for a BareMetalHost. Decide is a pure function
 // of the facts. The table of rules is the state machine, the source of its
 // documentation (STATES.md) and of its test. The package knows no client and no
 // network, neither how facts are observed nor how a decision is performed.
@@ -39,8 +39,8 @@ const (
 	MediaForeign Media = "foreign" // nothing of ours
 )
 
-// PartState is the state of a part of what a host is prepared with: RAID, BIOS
-// settings or firmware (B-52).
+// PartState is the state of one part of a host's preparation: RAID, BIOS settings or
+// firmware (B-52).
 type PartState string
 
 // The states of a part.
@@ -72,7 +72,7 @@ const (
 	DataWaits   Data = "waits"   // a change has failed and is retried later
 )
 
-// Reboot is what the reboot annotations request (B-95, B-96).
+// Reboot is the request of the reboot annotations (B-95, B-96).
 type Reboot int
 
 // The values; of several annotations the highest applies.
@@ -82,8 +82,8 @@ const (
 	RebootHeld Reboot = 2 // off until the annotation is removed
 )
 
-// Facts holds what is known of a host: from the object, the BMC and the agent. The
-// fields that restart with the controller are remembered from earlier passes.
+// Facts is the input of Decide: the state of a host from its object, its BMC and its
+// agent. Fields that a restart of the controller clears come from earlier passes.
 type Facts struct {
 	State    State
 	Deleting bool // deletionTimestamp is set
@@ -133,8 +133,8 @@ type Facts struct {
 	// BootNone means virtual media; the rules about media apply only then.
 	NetBoot bmc.Device
 	// SeenOff, for a host that boots over the network: the status last showed it
-	// powered off. During an operation this means that what runs was booted for
-	// the operation.
+	// powered off. During an operation this means that the running system was
+	// booted for the operation.
 	SeenOff bool
 
 	// From the agent of this operation's boot.
@@ -167,7 +167,7 @@ type Facts struct {
 	Data Data
 
 	// Restarted, for a server that must stay on: it was restarted into the agent
-	// of this boot or, if the work has ended, into what is deployed. A restarted
+	// of this boot or, if the work has ended, into the deployed system. A restarted
 	// controller does not know it.
 	Restarted bool
 	// SoftOff is the time since a soft power-off was requested; 0 for none, or if
@@ -202,7 +202,7 @@ const (
 	EndReboot     Action = "end reboot"      // remove the annotation
 	Restart       Action = "restart"         // reset without power off
 	RestartBoot   Action = "restart to boot" // the same, for the next step of the operation
-	BeginPart     Action = "begin part"      // change the server; the status records what was begun
+	BeginPart     Action = "begin part"      // change the server; the status records it
 	StepPart      Action = "step part"       // next step of a change in progress
 	BeginService  Action = "begin service"   // of a host in use; the status records it
 	EndService    Action = "end service"     //
@@ -212,7 +212,7 @@ const (
 	Attach        Action = "attach"          // manage it again
 )
 
-// Decision is what to do next.
+// Decision is the result of Decide: the next action and the change of the status.
 type Decision struct {
 	Rule  string        // name of the rule that decided
 	Do    Action        // performed after the status is recorded

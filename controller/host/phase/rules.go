@@ -110,12 +110,12 @@ func wantsHardOff(f Facts) bool {
 // detachable reports whether the detached annotation applies (B-91).
 func detachable(f Facts) bool { return f.Detach && (settled.has(f.State) || f.DetachForce) }
 
-// Leaves reports whether a server is left alone: its host is detached, or about to
-// be.
+// Leaves reports whether the controller must not touch a server: its host is
+// detached, or about to be.
 func Leaves(f Facts) bool { return f.IsDetached || attached.has(f.State) && detachable(f) }
 
-// imageDiffers reports whether what is deployed differs from what is wanted
-// (B-62).
+// imageDiffers reports whether the deployed image or method differs from the one of
+// the specification (B-62).
 func imageDiffers(f Facts) bool {
 	return f.HaveImage != f.WantImage || f.HaveDeploy != f.WantDeploy
 }
@@ -150,7 +150,7 @@ func runsAgent(f Facts) bool {
 	switch {
 	case !byNetwork(f):
 		return hasAgentMedium(f)
-	case mustStayOn(f): // nothing shows what it was restarted into
+	case mustStayOn(f): // nothing shows into which system it was restarted
 		return false
 	case f.State == provisioning || f.State == deprovisioning && f.Cleaning:
 		return on(f) && !f.SeenOff
@@ -169,8 +169,8 @@ const unknownAgentWait = time.Minute
 // agentNotHeard reports whether a running agent would have reported by now.
 func agentNotHeard(f Facts) bool { return f.AgentWait >= unknownAgentWait }
 
-// runsUndeployedAgent reports whether a server that must stay on has not been
-// restarted into what is deployed, as far as is known.
+// runsUndeployedAgent reports whether a server that must stay on has not yet been
+// restarted from the agent into the deployed system. It is true if that is unknown.
 func runsUndeployedAgent(f Facts) bool { return hasAgentMedium(f) || byNetwork(f) && !f.Restarted }
 
 func onMedia(f Facts) bool { return !byNetwork(f) }
@@ -228,8 +228,8 @@ func data(is Data) func(Facts) bool { return func(f Facts) bool { return f.Data 
 // WantsAgent reports whether a state needs an agent that is not up.
 func WantsAgent(f Facts) bool { return withWork.has(f.State) && working(f) && !f.AgentUp }
 
-// TakesData reports whether a host is about to be powered on with what was written
-// to its disks: only then is its data image attached or detached (B-230).
+// TakesData reports whether a host is about to be powered on and to boot the deployed
+// system: its data image is attached or detached only then (B-230).
 func TakesData(f Facts) bool {
 	return bootable.has(f.State) && off(f) && f.Online && f.Reboot == RebootNone
 }

@@ -25,7 +25,7 @@ func names(entries []Entry) string {
 	return strings.Join(out, " ")
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestReadReturnsTheAppendedEntries(t *testing.T) {
 	b := Append(nil, sample...)
 	b = append(b, 0, 0, 0, 0)
 	b = Append(b, Entry{Name: "/a/b/c", Mode: File, Content: []byte("newer")})
@@ -48,8 +48,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 }
 
-// The format is not ours: GNU cpio lists the same.
-func TestOthersReadIt(t *testing.T) {
+// GNU cpio, another implementation, lists the same names.
+func TestGNUCpioListsTheArchive(t *testing.T) {
 	cpio, err := exec.LookPath("cpio")
 	if err != nil {
 		t.Skip("cpio is not installed")

@@ -53,8 +53,8 @@ func packages(t *testing.T) []string {
 	return found
 }
 
-// server is a real one as far as software can tell: a PC that QEMU emulates,
-// whose network leads to this test.
+// server is a PC that QEMU emulates, independently of package emulator. Its network
+// ends in this test.
 type server struct {
 	name string
 	args func(r *rig) []string
@@ -62,7 +62,7 @@ type server struct {
 }
 
 const (
-	// What QEMU's own network calls the machine that it runs on.
+	// The address of this machine in QEMU's user network.
 	gateway    = "10.0.2.2"
 	diskSerial = "METALABDISK1"
 	diskSize   = 64 << 20
@@ -156,8 +156,8 @@ func (r *rig) disk() string {
 	return name
 }
 
-// The agent boots on what is no emulated server of ours, and reports what that
-// is made of to a controller.
+// The agent boots on a PC that is not emulated by this project, and reports its
+// hardware to a controller.
 func TestAgentBootsOnARealLinux(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: QEMU takes a while")

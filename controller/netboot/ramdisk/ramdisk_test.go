@@ -57,7 +57,7 @@ func deb(t testing.TB, files map[string][]byte) string {
 	return name
 }
 
-// driver makes an ELF file that says of itself what a driver does.
+// driver returns an ELF file with these lines in .modinfo, as a kernel module has.
 func driver(lines ...string) []byte {
 	const header, sections = 64, 3
 	text := strings.Join(lines, "\x00") + "\x00"

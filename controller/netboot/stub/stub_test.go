@@ -49,7 +49,7 @@ func TestEFIIsAPEFile(t *testing.T) {
 	}
 }
 
-func TestLineIsReadBack(t *testing.T) {
+func TestLineReturnsTheTextOfBothStubs(t *testing.T) {
 	sector, err := BootSector("hello")
 	if err != nil {
 		t.Fatal(err)
