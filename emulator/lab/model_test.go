@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/fault"
@@ -94,5 +95,13 @@ func TestBuiltInRegistriesAreParsedOnDemand(t *testing.T) {
 	wrong := layers{Files{"registries/generic.yaml": append(raw, "nonsense: 1\n"...)}, fixtures.Profiles}
 	if _, _, err := ReadProfile(wrong, "generic"); err == nil || !strings.Contains(err.Error(), "nonsense") {
 		t.Errorf("ReadProfile() with a registry that is wrong = %v, want what is wrong with it", err)
+	}
+}
+
+func TestOEMMistakesNameFileLineAndKey(t *testing.T) {
+	files := fstest.MapFS{"dialects/acme.yaml": {Data: []byte("name: acme\nbase: generic\noem:\n  uriAliases:\n  - {from: /redfish/v1/Alias, to: /redfish/v1/Nothing}\n")}}
+	_, err := readDialect(files, "acme")
+	if want := `dialects/acme.yaml:5: oem.uriAliases[0].to: "/redfish/v1/Nothing": must be the standard URI of a resource`; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("readDialect() = %v, want %s", err, want)
 	}
 }
