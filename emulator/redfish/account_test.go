@@ -217,10 +217,10 @@ func TestPasswordExpirationRequiresChange(t *testing.T) {
 		step{"admin", "PATCH", "/redfish/v1/AccountService", `{"PasswordExpirationDays":30}`, nil, 200, ""},
 		step{"admin", "PATCH", resource.AccountURI("3"), `{"Password":"good-secret-1"}`, nil, 200, ""},
 	)
-	if got, want := decoded(t, w)["PasswordExpiration"], h.Now().Add(30*resource.Day).Format(time.RFC3339); got != want {
+	if got, want := decoded(t, w)["PasswordExpiration"], h.Now().Add(30*24*time.Hour).Format(time.RFC3339); got != want {
 		t.Errorf("PasswordExpiration = %v, want %s", got, want)
 	}
-	h.pass(30*resource.Day - time.Second)
+	h.pass(30*24*time.Hour - time.Second)
 	converse(t, s, step{"", "GET", sys, "", basic("reader", "good-secret-1"), 200, ""})
 	h.pass(time.Second)
 	converse(t, s,
@@ -229,7 +229,7 @@ func TestPasswordExpirationRequiresChange(t *testing.T) {
 		step{"", "GET", sys, "", basic("reader", "next-secret-1"), 200, ""},
 		step{"admin", "PATCH", resource.AccountURI("3"), `{"PasswordExpiration":null,"AccountExpiration":"2026-05-01T00:00:00Z"}`, nil, 200, ""},
 	)
-	h.pass(60 * resource.Day)
+	h.pass(60 * 24 * time.Hour)
 	converse(t, s, step{"", "GET", sys, "", basic("reader", "next-secret-1"), 401, "NoValidSession"})
 	if body, _ := get(t, s, resource.AccountURI("3")); body["Enabled"] != false || body["PasswordExpiration"] != nil {
 		t.Errorf("after the account's time: Enabled %v, PasswordExpiration %v", body["Enabled"], body["PasswordExpiration"])

@@ -11,7 +11,6 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/machine"
-	"github.com/metalab-dev/metalab/emulator/redfish/vendor"
 )
 
 const acmeSettings = "/redfish/v1/Managers/1/Oem/Acme/Settings"
@@ -189,30 +188,6 @@ func TestOEMTaskDurationFollowsLabClock(t *testing.T) {
 				t.Errorf("after its time the tag is %q, want %q", tag, tt.tag)
 			}
 		})
-	}
-}
-
-func TestURIPatternWithSeveralVariables(t *testing.T) {
-	d := &dialect.Record{SystemID: "S", ManagerID: "M", ChassisID: "C"}
-	p := vendor.ParsePattern("/a/Disk.Bay.{drive}:Enclosure.Internal.0-1:{controller}/{job:4}x{n}", d)
-	vars, ok := p.Match("/a/Disk.Bay.12:Enclosure.Internal.0-1:RAID.1/0012x7", vendor.ExactCase)
-	if !ok || vars["drive"] != "12" || vars["controller"] != "RAID.1" || vars["job"] != "12" || vars["n"] != "7" {
-		t.Errorf("%v %v", vars, ok)
-	}
-	if at := vendor.ParsePattern("/{drive}/b{controller}-{drive}", d).Fill(vars); at != "/12/bRAID.1-12" {
-		t.Errorf("written %s", at)
-	}
-	for _, no := range []string{"/a/Disk.Bay.:Enclosure.Internal.0-1:R/0012x7", "/a/Disk.Bay.1:Enclosure.Internal.0-2:R/0012x7", "/a/Disk.Bay.1:Enclosure.Internal.0-1:/0012x7", "/a/Disk.Bay.1:Enclosure.Internal.0-1:R/012x7", "/a"} {
-		if _, ok := p.Match(no, vendor.ExactCase); ok {
-			t.Errorf("%s is one", no)
-		}
-	}
-	twice := vendor.ParsePattern("/{a}/{a}", d)
-	if _, ok := twice.Match("/1/2", vendor.ExactCase); ok {
-		t.Error("a variable has two values")
-	}
-	if _, ok := vendor.ParsePattern("/Disk.{a}:R", d).Match("/dISK.1:r", vendor.IgnoreCase); !ok {
-		t.Error("letters have a case that have none")
 	}
 }
 

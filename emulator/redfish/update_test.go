@@ -26,7 +26,7 @@ var (
 	bmcImage  = firmware.Image{Kind: "bmc", Vendor: "Metalab", Model: "Generic Server G1", Version: "1.5.0"}
 )
 
-const simpleURI = resource.UpdateService + "/Actions/" + resource.SimpleUpdateAction
+const simpleURI = resource.UpdateService + "/Actions/" + "UpdateService.SimpleUpdate"
 
 func built(t testing.TB, h firmware.Image) []byte {
 	t.Helper()
@@ -443,7 +443,7 @@ func TestUpdateTargets(t *testing.T) {
 		`,"Targets":[]`:                  "1.5.0",
 		`,"Targets":["` + bmcURI + `"]`:  "1.5.0",
 		`,"Targets":["` + manager + `"]`: "1.5.0",
-		`,"Targets":["` + resource.FirmwareInventory + `"]`:                 "1.5.0",
+		`,"Targets":["/redfish/v1/UpdateService/FirmwareInventory"]`:        "1.5.0",
 		`,"Targets":["` + sys + `"]`:                                        "1.4.2", // the BMC is not part of the system
 		`,"ExcludeTargets":["` + manager + `"]`:                             "1.4.2",
 		`,"ExcludeTargets":["` + sys + `"]`:                                 "1.5.0",

@@ -18,10 +18,10 @@ func accountRows() []Row {
 		{URI: "/redfish/v1/AccountService", Schema: "AccountService.v1_18_1", DependsOn: partAccess,
 			Read: accountService, Patch: &accountServicePatch},
 		{URI: "/redfish/v1/AccountService/Accounts", Schema: "ManagerAccountCollection", DependsOn: partAccess,
-			Name: "Accounts", MemberVariable: "account", Create: &accountCreate, Refuses: slotAccounts},
+			collectionName: "Accounts", memberVariable: "account", Create: &accountCreate, Refuses: slotAccounts},
 		{URI: AccountsURI + "/{account}", Schema: "ManagerAccount.v1_14_1", DependsOn: partAccess | partLoginFailures,
 			Read: account, BelongsTo: isActorsAccount, Patch: &accountPatch, Remove: removeAccount, Refuses: undeletableAccount, Actions: accountActions},
-		{URI: RolesURI, Schema: "RoleCollection", DependsOn: partAccess, Name: "Roles", MemberVariable: "role", Create: &roleCreate},
+		{URI: RolesURI, Schema: "RoleCollection", DependsOn: partAccess, collectionName: "Roles", memberVariable: "role", Create: &roleCreate},
 		{URI: RolesURI + "/{role}", Schema: "Role.v1_3_3", DependsOn: partAccess,
 			Read: accountRole, Patch: &rolePatch, Remove: removeRole, Refuses: predefinedRole},
 	}
@@ -127,8 +127,8 @@ func accountInputs(ofNew bool) []Input {
 		{Name: "RoleId", Kind: Text, Required: ofNew, Allowed: roleIDs},
 		{Name: "Enabled", Kind: Boolean},
 		{Name: "PasswordChangeRequired", Kind: Boolean},
-		{Name: "PasswordExpiration", Kind: Text, Form: isDate, Nullable: true},
-		{Name: "AccountExpiration", Kind: Text, Form: isDate, Nullable: true},
+		{Name: "PasswordExpiration", Kind: Text, form: isDate, nullable: true},
+		{Name: "AccountExpiration", Kind: Text, form: isDate, nullable: true},
 		{Name: "AccountTypes", Kind: Array, Of: []Input{{Kind: Text, Allowed: supportedTypes}}},
 		{Name: "StrictAccountTypes", Kind: Boolean},
 	}
@@ -179,7 +179,7 @@ func sentDate(set Values, name string) *time.Time {
 	return &at
 }
 
-var accountCreate = Create{
+var accountCreate = create{
 	Inputs:     accountInputs(true),
 	maxMembers: func(v View) int { return v.BMC.Spec.Accounts.Most },
 	Apply: func(ctx context.Context, c Call) (Result, error) {

@@ -9,8 +9,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// Day is 24 hours, the unit of PasswordExpirationDays.
-const Day = 24 * time.Hour
+// day is 24 hours, the unit of PasswordExpirationDays.
+const day = 24 * time.Hour
 
 func accountService(v View) Object {
 	p := v.BMC.Policy
@@ -32,7 +32,7 @@ func accountService(v View) Object {
 		"AccountLockoutCounterResetEnabled": !p.LockForever,
 	}
 	if p.PasswordLifetime > 0 {
-		o["PasswordExpirationDays"] = int(p.PasswordLifetime / Day)
+		o["PasswordExpirationDays"] = int(p.PasswordLifetime / day)
 	}
 	return o
 }
@@ -49,7 +49,7 @@ var accountServicePatch = Patch{
 		{Name: "HTTPBasicAuth", Kind: Text, Allowed: OneOf(string(bmc.BasicEnabled), string(bmc.BasicUnadvertised), string(bmc.BasicDisabled))},
 		{Name: "MinPasswordLength", Kind: Integer, Min: 1, Max: maxPassword},
 		{Name: "MaxPasswordLength", Kind: Integer, Min: 1, Max: maxPassword},
-		{Name: "PasswordExpirationDays", Kind: Integer, Min: 0, Max: 36500, Nullable: true},
+		{Name: "PasswordExpirationDays", Kind: Integer, Min: 0, Max: 36500, nullable: true},
 		{Name: "EnforcePasswordHistoryCount", Kind: Integer, Min: 0, Max: 24},
 		{Name: "RequireChangePasswordAction", Kind: Boolean},
 		{Name: "AuthFailureLoggingThreshold", Kind: Integer, Min: 0, Max: math.MaxInt32},
@@ -100,7 +100,7 @@ func policy(p bmc.Policy, set Values) bmc.Policy {
 	p.MaxPassword = int(Value(set, "MaxPasswordLength", int64(p.MaxPassword)))
 	if days, ok := set["PasswordExpirationDays"]; ok {
 		n, _ := days.(int64) // 0 of null
-		p.PasswordLifetime = time.Duration(n) * Day
+		p.PasswordLifetime = time.Duration(n) * day
 	}
 	p.History = int(Value(set, "EnforcePasswordHistoryCount", int64(p.History)))
 	p.OldPassword = Value(set, "RequireChangePasswordAction", p.OldPassword)

@@ -158,7 +158,7 @@ const maxWindow = 365 * 24 * 3600
 // maintenanceWindowInputs are the properties of a maintenance window (DSP2046,
 // Settings.MaintenanceWindow).
 var maintenanceWindowInputs = []Input{
-	{Name: windowStart, Kind: Text, Form: isTime},
+	{Name: windowStart, Kind: Text, form: isTime},
 	{Name: windowLength, Kind: Integer, Min: 1, Max: maxWindow},
 }
 

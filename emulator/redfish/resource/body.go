@@ -16,7 +16,7 @@ func (m *Match) memberObject(v View, id string) Object {
 	if ids == nil {
 		ids = map[string]string{}
 	}
-	ids[m.MemberVariable] = id
+	ids[m.memberVariable] = id
 	v.URI, v.IDs = uri, ids
 	return (&Match{Route: &Route{Row: m.memberRow}, URI: uri, IDs: ids}).Object(v)
 }
@@ -48,10 +48,10 @@ func (m *Match) Standard(v View) Object {
 // Stable returns the body of Standard without fragments.
 func (m *Match) Stable(v View) Object {
 	var o Object
-	if m.MemberVariable != "" {
-		o = Object{"Name": m.Name}
+	if m.memberVariable != "" {
+		o = Object{"Name": m.collectionName}
 		var members []Object
-		for _, id := range Members[m.MemberVariable](v) {
+		for _, id := range Members[m.memberVariable](v) {
 			members = append(members, m.memberObject(v, id))
 		}
 		o["Members@odata.count"] = len(members)

@@ -16,7 +16,7 @@ var bootParts = partIdentity | partBoot | partFirmware | partStorage | partNICSh
 func bootRows() []Row {
 	return []Row{
 		{URI: "/redfish/v1/Systems/{system}/BootOptions", Schema: "BootOptionCollection", DependsOn: bootParts,
-			Link: "-", Name: "Boot Options", MemberVariable: "option"},
+			Link: "-", collectionName: "Boot Options", memberVariable: "option"},
 		{URI: "/redfish/v1/Systems/{system}/BootOptions/{option}", Schema: "BootOption.v1_0_6", DependsOn: bootParts,
 			Read: bootOption, Patch: &bootOptionPatch},
 	}
@@ -92,9 +92,9 @@ var bootInputs = []Input{
 	{Name: "BootSourceOverrideEnabled", Kind: Text, Allowed: bootEnableds},
 	{Name: "BootSourceOverrideTarget", Kind: Text, Allowed: bootTargets},
 	{Name: "BootSourceOverrideMode", Kind: Text, Allowed: bootModes},
-	{Name: "UefiTargetBootSourceOverride", Kind: Text, Nullable: true, Form: machine.ValidText},
-	{Name: "BootNext", Kind: Text, Nullable: true, Allowed: bootOptionIDs},
-	{Name: "HttpBootUri", Kind: Text, Nullable: true, Form: isBootURI},
+	{Name: "UefiTargetBootSourceOverride", Kind: Text, nullable: true, form: machine.ValidText},
+	{Name: "BootNext", Kind: Text, nullable: true, Allowed: bootOptionIDs},
+	{Name: "HttpBootUri", Kind: Text, nullable: true, form: isBootURI},
 	{Name: "BootOrder", Kind: Array, Of: []Input{{Kind: Text, Allowed: bootOptionIDs}}},
 	{Name: "AliasBootOrder", Kind: Array, Of: []Input{{Kind: Text, Allowed: bootAliases}}},
 	{Name: "BootOrderPropertySelection", Kind: Text, Allowed: OneOf("BootOrder")},

@@ -18,7 +18,7 @@ func capabilities(r, member *Row) *Row {
 		When: func(v View) bool { return (r.When == nil || r.When(v)) && r.acceptsMembers(v) },
 		Read: func(v View) Object {
 			o := capabilityAnnotations(r.Create.Inputs, changes, v)
-			o["Name"] = "Capabilities of " + r.Name
+			o["Name"] = "Capabilities of " + r.collectionName
 			return o
 		},
 	}

@@ -17,8 +17,8 @@ func TestCollectionCapabilitiesDescribeCreateBody(t *testing.T) {
 		{Name: "Label", Kind: Text}, {Name: "Links", Kind: Group, Of: []Input{{Name: "Owner", Kind: Text}}},
 	}}}
 	r := Row{
-		URI: "/x", Name: "Volumes", MemberVariable: "volume",
-		Create: &Create{Inputs: inputs, useCase: "VolumeCreation", maxMembers: func(View) int { return 7 }},
+		URI: "/x", collectionName: "Volumes", memberVariable: "volume",
+		Create: &create{Inputs: inputs, useCase: "VolumeCreation", maxMembers: func(View) int { return 7 }},
 	}
 	row := capabilities(&r, &member)
 	if row.URI != "/x/Capabilities" || row.Schema != member.Schema {

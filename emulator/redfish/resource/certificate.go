@@ -18,9 +18,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// HTTPSCertificates is the URI pattern of the collection with the BMC's HTTPS
+// httpsCertificatesURI is the URI pattern of the collection with the BMC's HTTPS
 // certificate. It always has one member.
-const HTTPSCertificates = "/redfish/v1/Managers/{manager}/NetworkProtocol/HTTPS/Certificates"
+const httpsCertificatesURI = "/redfish/v1/Managers/{manager}/NetworkProtocol/HTTPS/Certificates"
 
 func certificateRows() []Row {
 	rows := []Row{
@@ -28,9 +28,9 @@ func certificateRows() []Row {
 			Read: certificateService, Actions: certificateServiceActions},
 		{URI: "/redfish/v1/CertificateService/CertificateLocations", Schema: "CertificateLocations.v1_0_4",
 			DependsOn: partAccess | partCertificates | partMedia | partSubscribers, Read: certificateLocations},
-		{URI: HTTPSCertificates, Schema: "CertificateCollection", DependsOn: partCertificates, Link: "-",
-			Name: "HTTPS Certificates", MemberVariable: "webcert", Create: &httpsCertificateCreate},
-		{URI: HTTPSCertificates + "/{webcert}", Schema: "Certificate.v1_11_0", DependsOn: partIdentity | partCertificates,
+		{URI: httpsCertificatesURI, Schema: "CertificateCollection", DependsOn: partCertificates, Link: "-",
+			collectionName: "HTTPS Certificates", memberVariable: "webcert", Create: &httpsCertificateCreate},
+		{URI: httpsCertificatesURI + "/{webcert}", Schema: "Certificate.v1_11_0", DependsOn: partIdentity | partCertificates,
 			Read: httpsCertificate, Remove: removeHTTPSCertificate, Refuses: factoryCertificate, Actions: httpsCertificateActions},
 	}
 	for _, s := range trustStores {
@@ -66,8 +66,8 @@ var trustStores = []trustStore{
 func storeRows(s trustStore) []Row {
 	uri := s.parent + "/Certificates"
 	return []Row{
-		{URI: uri, Schema: "CertificateCollection", DependsOn: s.parts | partCertificates, Link: s.link, Name: s.title, MemberVariable: s.variable,
-			Create: &Create{Inputs: certificateInputs, Apply: func(ctx context.Context, c Call) (Result, error) {
+		{URI: uri, Schema: "CertificateCollection", DependsOn: s.parts | partCertificates, Link: s.link, collectionName: s.title, memberVariable: s.variable,
+			Create: &create{Inputs: certificateInputs, Apply: func(ctx context.Context, c Call) (Result, error) {
 				return c.trust(ctx, s.name(c.View), "", propertyCertificateError)
 			}}},
 		{URI: uri + "/{" + s.variable + "}", Schema: "Certificate.v1_11_0", DependsOn: s.parts | partCertificates,
@@ -351,7 +351,7 @@ func (c Call) install(ctx context.Context, word func() message.Message) (Result,
 
 // httpsCertificateCreate replaces the HTTPS certificate: a service shows one at
 // a time.
-var httpsCertificateCreate = Create{
+var httpsCertificateCreate = create{
 	Inputs: certificateInputs,
 	Apply:  func(ctx context.Context, c Call) (Result, error) { return c.install(ctx, propertyCertificateError) },
 }

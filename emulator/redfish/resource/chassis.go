@@ -10,7 +10,7 @@ import (
 
 func chassisRows() []Row {
 	return []Row{
-		{URI: "/redfish/v1/Chassis", Schema: "ChassisCollection", Name: "Chassis", MemberVariable: "chassis"},
+		{URI: "/redfish/v1/Chassis", Schema: "ChassisCollection", collectionName: "Chassis", memberVariable: "chassis"},
 		{URI: "/redfish/v1/Chassis/{chassis}", Schema: "Chassis.v1_28_0",
 			DependsOn: storageParts | partPower | partAsset | partThermal | partPhysicalSecurity, Read: chassis, Patch: &chassisPatch},
 	}
@@ -76,7 +76,7 @@ func (v View) chassisHealth() string {
 
 var chassisPatch = Patch{
 	Inputs: []Input{
-		{Name: "AssetTag", Kind: Text, Nullable: true, Form: machine.ValidText},
+		{Name: "AssetTag", Kind: Text, nullable: true, form: machine.ValidText},
 		{Name: "LocationIndicatorActive", Kind: Boolean},
 		{Name: "IndicatorLED", Kind: Text, Allowed: indicatorStates},
 		{Name: "PhysicalSecurity", Kind: Group, Of: []Input{

@@ -21,9 +21,9 @@ func integrityRows() []Row {
 	const base = "/redfish/v1/ComponentIntegrity"
 	certificates := "/redfish/v1/Chassis/{chassis}/TrustedComponents/{trusted}/Certificates"
 	return []Row{
-		{URI: base, Schema: "ComponentIntegrityCollection", Name: "Component Integrity", MemberVariable: "integrity"},
+		{URI: base, Schema: "ComponentIntegrityCollection", collectionName: "Component Integrity", memberVariable: "integrity"},
 		{URI: base + "/{integrity}", Schema: "ComponentIntegrity.v1_3_2", DependsOn: measurementParts, Read: componentIntegrity, Actions: integrityActions},
-		{URI: certificates, Schema: "CertificateCollection", When: isRoot, Name: "Certificates", MemberVariable: "rootcert"},
+		{URI: certificates, Schema: "CertificateCollection", When: isRoot, collectionName: "Certificates", memberVariable: "rootcert"},
 		{URI: certificates + "/{rootcert}", Schema: "Certificate.v1_11_0", When: isRoot, DependsOn: partIdentity, Read: rootCertificate},
 	}
 }
@@ -91,7 +91,7 @@ func componentIntegrity(v View) Object {
 var integrityActions = []Action{{
 	Name: "ComponentIntegrity.SPDMGetSignedMeasurements",
 	Inputs: []Input{
-		{Name: "Nonce", Kind: Text, Form: regexp.MustCompile(`^[0-9a-fA-F]{64}$`).MatchString},
+		{Name: "Nonce", Kind: Text, form: regexp.MustCompile(`^[0-9a-fA-F]{64}$`).MatchString},
 		{Name: "MeasurementIndices", Kind: Array, Min: 1, Max: 255, Of: []Input{{Kind: Integer, Min: 0, Max: 255}}},
 		{Name: "SlotId", Kind: Integer, Min: 0, Max: 0},
 	},

@@ -18,7 +18,7 @@ func environmentRows() []Row {
 			DependsOn: sensorParts, Read: processorEnvironment},
 		{URI: "/redfish/v1/Systems/{system}/Memory/{dimm}/EnvironmentMetrics", Schema: "EnvironmentMetrics.v1_5_0", When: hasSensors,
 			DependsOn: sensorParts, Read: memoryEnvironment},
-		{URI: "/redfish/v1/Chassis/{chassis}/Controls", Schema: "ControlCollection", When: hasSensors, Name: "Controls", MemberVariable: "control"},
+		{URI: "/redfish/v1/Chassis/{chassis}/Controls", Schema: "ControlCollection", When: hasSensors, collectionName: "Controls", memberVariable: "control"},
 		{URI: "/redfish/v1/Chassis/{chassis}/Controls/{control}", Schema: "Control.v1_7_0", DependsOn: sensorParts, Read: control,
 			Patch: &controlPatch, Actions: controlActions},
 	}
@@ -105,7 +105,7 @@ func controlModes(View) []string { return []string{"Automatic", "Disabled"} }
 
 // powerLimitInputs are the writable properties of the power limit.
 var powerLimitInputs = []Input{
-	{Name: "SetPoint", Kind: Number, Nullable: true},
+	{Name: "SetPoint", Kind: Number, nullable: true},
 	{Name: "ControlMode", Kind: Text, Allowed: controlModes},
 }
 

@@ -87,20 +87,20 @@ func subscriptionStatus(s bmc.Subscription) Object {
 
 // Inputs of both POST and PATCH.
 var (
-	contextInput = Input{Name: "Context", Kind: Text, Nullable: true}
+	contextInput = Input{Name: "Context", Kind: Text, nullable: true}
 	// Some clients send one object with all headers, against DSP2046
 	// (gofish 0.22, schemas/eventdestination.go).
-	headersInput = Input{Name: "HttpHeaders", Kind: Array, Max: 32, Secret: true, Nullable: true, acceptsSingle: true, Of: []Input{{Kind: StringMap, Form: isHeader}}}
+	headersInput = Input{Name: "HttpHeaders", Kind: Array, Max: 32, Secret: true, nullable: true, acceptsSingle: true, Of: []Input{{Kind: StringMap, form: isHeader}}}
 	retryInput   = Input{Name: "DeliveryRetryPolicy", Kind: Text, Allowed: func(View) []string { return Texts(bmc.Retries) }}
 	verifyInput  = Input{Name: "VerifyCertificate", Kind: Boolean}
 )
 
 // subscriptionCreate creates a subscription to events that the service POSTs to
 // a destination (DSP0266, "Eventing").
-var subscriptionCreate = Create{
+var subscriptionCreate = create{
 	maxMembers: func(View) int { return bmc.MaxSubscriptions + bmc.MaxStreams },
 	Inputs: []Input{
-		{Name: "Destination", Kind: Text, Required: true, Form: isDestination},
+		{Name: "Destination", Kind: Text, Required: true, form: isDestination},
 		{Name: "Protocol", Kind: Text, Allowed: OneOf("Redfish")},
 		{Name: "SubscriptionType", Kind: Text, Allowed: OneOf("RedfishEvent")},
 		{Name: "EventFormatType", Kind: Text, Allowed: eventFormats},
@@ -108,13 +108,13 @@ var subscriptionCreate = Create{
 		contextInput, headersInput, retryInput, verifyInput,
 		optionalArray("RegistryPrefixes", Input{Kind: Text, Allowed: RegistryPrefixes}),
 		optionalArray("ExcludeRegistryPrefixes", Input{Kind: Text, Allowed: RegistryPrefixes}),
-		optionalArray("MessageIds", Input{Kind: Text, Form: IsMessage}),
-		optionalArray("ExcludeMessageIds", Input{Kind: Text, Form: IsMessage}),
+		optionalArray("MessageIds", Input{Kind: Text, form: IsMessage}),
+		optionalArray("ExcludeMessageIds", Input{Kind: Text, form: IsMessage}),
 		optionalArray("ResourceTypes", Input{Kind: Text, Allowed: ResourceTypes}),
 		optionalArray("EventTypes", Input{Kind: Text, Allowed: OneOf(EventTypes...)}),
 		optionalArray("Severities", Input{Kind: Text, Allowed: severityNames}),
-		optionalArray("OriginResources", Input{Kind: Link, Form: IsResource}),
-		optionalArray("MetricReportDefinitions", Input{Kind: Link, Form: IsResource}),
+		optionalArray("OriginResources", Input{Kind: Link, form: IsResource}),
+		optionalArray("MetricReportDefinitions", Input{Kind: Link, form: IsResource}),
 		{Name: "SubordinateResources", Kind: Boolean},
 		{Name: "IncludeOriginOfCondition", Kind: Boolean},
 		{Name: "SendHeartbeat", Kind: Boolean},
@@ -125,7 +125,7 @@ var subscriptionCreate = Create{
 
 // optionalArray returns the input of a nullable array.
 func optionalArray(name string, each Input) Input {
-	return Input{Name: name, Kind: Array, Nullable: true, Of: []Input{each}}
+	return Input{Name: name, Kind: Array, nullable: true, Of: []Input{each}}
 }
 
 // isDestination reports whether a string is an HTTP or HTTPS URL that events can
@@ -274,7 +274,7 @@ var subscriptionActions = []Action{
 	},
 	{
 		Name: "EventDestination.ResumeSubscription", when: notStream,
-		Inputs: []Input{{Name: "DeliverBufferedEventDuration", Kind: Text, Form: func(s string) bool { _, ok := parseDuration(s); return ok }}},
+		Inputs: []Input{{Name: "DeliverBufferedEventDuration", Kind: Text, form: func(s string) bool { _, ok := parseDuration(s); return ok }}},
 		Apply: func(ctx context.Context, c Call) (Result, error) {
 			buffered := defaultBuffered
 			if d, ok := parseDuration(Value(c.Values, "DeliverBufferedEventDuration", "")); ok {

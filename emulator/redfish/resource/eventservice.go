@@ -25,7 +25,7 @@ func eventRows() []Row {
 		{URI: EventServiceURI, Schema: "EventService.v1_12_0", DependsOn: partSubscribers | partClock, Read: eventService,
 			Patch: &eventServicePatch, Actions: eventServiceActions},
 		{URI: SubscriptionsURI, Schema: "EventDestinationCollection", DependsOn: partSubscribers,
-			Name: "Event Subscriptions", MemberVariable: "subscription", Create: &subscriptionCreate},
+			collectionName: "Event Subscriptions", memberVariable: "subscription", Create: &subscriptionCreate},
 		{URI: SubscriptionsURI + "/{subscription}", Schema: "EventDestination.v1_16_0", DependsOn: partSubscribers,
 			Read: eventDestination, BelongsTo: isActorsSubscription, Refuses: refusesStreamPatch, Patch: &subscriptionPatch, Remove: unsubscribe,
 			NoEvents: true, Actions: subscriptionActions},
@@ -108,15 +108,15 @@ var eventServiceActions = []Action{
 	{
 		Name: "EventService.SubmitTestEvent",
 		Inputs: []Input{
-			{Name: "MessageId", Kind: Text, Required: true, Form: messageIDForm.MatchString},
+			{Name: "MessageId", Kind: Text, Required: true, form: messageIDForm.MatchString},
 			{Name: "EventGroupId", Kind: Integer, Min: 0, Max: 1<<53 - 1},
 			{Name: "EventId", Kind: Text},
-			{Name: "EventTimestamp", Kind: Text, Form: isTime},
+			{Name: "EventTimestamp", Kind: Text, form: isTime},
 			{Name: "EventType", Kind: Text, Allowed: OneOf(EventTypes...)},
 			{Name: "Message", Kind: Text},
 			{Name: "MessageArgs", Kind: Array, Of: []Input{{Kind: Text}}},
 			{Name: "MessageSeverity", Kind: Text, Allowed: severityNames},
-			{Name: "OriginOfCondition", Kind: Text, Form: IsResource},
+			{Name: "OriginOfCondition", Kind: Text, form: IsResource},
 			{Name: "Severity", Kind: Text, Allowed: severityNames},
 		},
 		Apply: func(ctx context.Context, c Call) (Result, error) {

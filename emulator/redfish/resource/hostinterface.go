@@ -9,7 +9,7 @@ import (
 func hostInterfaceRows() []Row {
 	return []Row{
 		{URI: "/redfish/v1/Managers/{manager}/HostInterfaces", Schema: "HostInterfaceCollection",
-			Name: "Host Interfaces", MemberVariable: "hostinterface"},
+			collectionName: "Host Interfaces", memberVariable: "hostinterface"},
 		{URI: "/redfish/v1/Managers/{manager}/HostInterfaces/{hostinterface}", Schema: "HostInterface.v1_3_3",
 			DependsOn: partAccess, Read: hostInterface, Patch: &hostInterfacePatch},
 	}

@@ -10,23 +10,24 @@ import (
 )
 
 // Input describes a value that a client may send: a writable property, a
-// property of a new resource, or an action parameter.
+// property of a new resource, or an action parameter. Package vendor declares the
+// inputs of OEM actions with the exported fields.
 type Input struct {
 	Name     string
 	Kind     kind
 	Required bool
 	Secret   bool                  // never repeated in a response
 	Allowed  func(v View) []string // allowed values as strings; nil: any
-	Form     func(string) bool     // of a string; nil: any
+	form     func(string) bool     // of a string; nil: any
 	// Min and Max bound an Integer; a Number, unless both are 0; the number of
 	// elements of an Array (Max 0: MaxElements); the characters of a Text (Max 0:
 	// unbounded).
 	Min, Max int64
 	Of       []Input // the properties of a Group; the one input of each element of an Array
-	Nullable bool    // accepts null, which is nil in Values
-	// Fixed marks a fixed-length array, whose elements keep their indexes (DSP0266,
+	nullable bool    // accepts null, which is nil in Values
+	// fixed marks a fixed-length array, whose elements keep their indexes (DSP0266,
 	// "Array properties"): null empties an element, which is nil in Values.
-	Fixed         bool
+	fixed         bool
 	acceptsSingle bool // an array of objects for which a single one may stand
 }
 

@@ -9,14 +9,14 @@ import (
 
 // inputs of every kind that stands within another.
 var nested = []Input{
-	{Name: "Names", Kind: Array, Max: 3, Of: []Input{{Kind: Text, Form: func(s string) bool { return s != "x" }}}},
+	{Name: "Names", Kind: Array, Max: 3, Of: []Input{{Kind: Text, form: func(s string) bool { return s != "x" }}}},
 	{Name: "Levels", Kind: Array, Min: 1, Of: []Input{{Kind: Integer, Min: 0, Max: 5}}},
 	{Name: "Of", Kind: Array, Of: []Input{{Kind: Link}}},
 	{Name: "People", Kind: Array, Of: []Input{{Kind: Group, Of: []Input{
 		{Name: "Name", Kind: Text, Required: true}, {Name: "Pin", Kind: Integer, Max: 9, Secret: true},
 	}}}},
-	{Name: "Headers", Kind: Array, Secret: true, Of: []Input{{Kind: StringMap, Form: func(s string) bool { return s != "a: b" }}}},
-	{Name: "Note", Kind: Text, Nullable: true},
+	{Name: "Headers", Kind: Array, Secret: true, Of: []Input{{Kind: StringMap, form: func(s string) bool { return s != "a: b" }}}},
+	{Name: "Note", Kind: Text, nullable: true},
 }
 
 func TestNestedArraysAreAccepted(t *testing.T) {
@@ -83,7 +83,7 @@ var listed = []Input{
 		{Name: "At", Kind: Group, Of: []Input{{Name: "Town", Kind: Text}, {Name: "Street", Kind: Text}}},
 		{Name: "Pets", Kind: Array, Of: []Input{{Kind: Text}}},
 	}}}},
-	{Name: "Places", Kind: Array, Fixed: true, Max: 4, Of: []Input{{Kind: Text, Nullable: true}}},
+	{Name: "Places", Kind: Array, fixed: true, Max: 4, Of: []Input{{Kind: Text, nullable: true}}},
 }
 
 func TestArrayPatchKeepsUnsentElements(t *testing.T) {
@@ -138,7 +138,7 @@ func TestArrayPatchKeepsUnsentElements(t *testing.T) {
 func TestInputValuesAreValidated(t *testing.T) {
 	inputs := []Input{
 		{Name: "Watts", Kind: Number, Min: 1, Max: 100}, {Name: "Any", Kind: Number}, {Name: "Tag", Kind: Text, Min: 2, Max: 4},
-		{Name: "Pin", Kind: Text, Min: 2, Max: 4, Secret: true}, {Name: "Group", Kind: Group, Nullable: true, Of: []Input{{Name: "X", Kind: Boolean}}},
+		{Name: "Pin", Kind: Text, Min: 2, Max: 4, Secret: true}, {Name: "Group", Kind: Group, nullable: true, Of: []Input{{Name: "X", Kind: Boolean}}},
 		{Name: "Attributes", Kind: ScalarMap},
 	}
 	for _, tt := range []struct{ body, key, pointer string }{

@@ -19,7 +19,7 @@ func jobRows() []Row {
 	return []Row{
 		{URI: "/redfish/v1/JobService", Schema: "JobService.v1_1_0", DependsOn: partTime | partClock, Read: jobService,
 			Actions: jobServiceActions, Volatile: []string{"DateTime"}},
-		{URI: "/redfish/v1/JobService/Jobs", Schema: "JobCollection", DependsOn: partJobs, Name: "Jobs", MemberVariable: "plan", Create: &jobCreate},
+		{URI: "/redfish/v1/JobService/Jobs", Schema: "JobCollection", DependsOn: partJobs, collectionName: "Jobs", memberVariable: "plan", Create: &jobCreate},
 		{URI: "/redfish/v1/JobService/Jobs/{plan}", Schema: "Job.v1_3_0", DependsOn: partJobs, Read: job,
 			Remove: deleteJob, Actions: jobActions},
 	}
@@ -97,19 +97,19 @@ func jobMessages(p bmc.Job) []message.Message {
 	return ms
 }
 
-var jobCreate = Create{
+var jobCreate = create{
 	Inputs: []Input{
 		{Name: "Name", Kind: Text, Max: 128},
 		{Name: "Payload", Kind: Group, Required: true, Of: []Input{
 			{Name: "HttpOperation", Kind: Text, Required: true, Allowed: OneOf("POST", "PATCH", "DELETE")},
-			{Name: "TargetUri", Kind: Text, Required: true, Form: isServiceURI},
-			{Name: "JsonBody", Kind: Text, Secret: true, Form: isJSONObject},
+			{Name: "TargetUri", Kind: Text, Required: true, form: isServiceURI},
+			{Name: "JsonBody", Kind: Text, Secret: true, form: isJSONObject},
 		}},
 		{Name: "Schedule", Kind: Group, Of: []Input{
-			{Name: "InitialStartTime", Kind: Text, Form: isDateTime},
-			{Name: "RecurrenceInterval", Kind: Text, Form: isRecurrenceInterval},
+			{Name: "InitialStartTime", Kind: Text, form: isDateTime},
+			{Name: "RecurrenceInterval", Kind: Text, form: isRecurrenceInterval},
 			{Name: "MaxOccurrences", Kind: Integer, Min: 1, Max: 1 << 20},
-			{Name: "Lifetime", Kind: Text, Form: isRecurrenceInterval},
+			{Name: "Lifetime", Kind: Text, form: isRecurrenceInterval},
 		}},
 	},
 	Apply: func(ctx context.Context, c Call) (Result, error) {

@@ -34,10 +34,10 @@ func logServiceRows(above, log, entry string, n Privileges, s Parts) []Row {
 		set = &logPatch
 	}
 	return []Row{
-		{URI: all, Schema: "LogServiceCollection", Name: "Log Services", MemberVariable: log},
+		{URI: all, Schema: "LogServiceCollection", collectionName: "Log Services", memberVariable: log},
 		{URI: one, Schema: "LogService.v1_9_0", DependsOn: s | partClock | partTime,
 			Read: logService, Patch: set, Actions: logActions, Volatile: []string{"DateTime"}},
-		{URI: entries, Schema: "LogEntryCollection", DependsOn: s, Name: "Log Entries", MemberVariable: entry, autoExpand: true},
+		{URI: entries, Schema: "LogEntryCollection", DependsOn: s, collectionName: "Log Entries", memberVariable: entry, autoExpand: true},
 		{URI: entries + "/{" + entry + "}", Schema: "LogEntry.v1_21_0", DependsOn: s | partClock | partDumps, linksToOrigins: true,
 			Read: logEntry, Patch: &logEntryPatch, Remove: removeEntry, Refuses: refusesEntryDelete},
 		{URI: entries + "/{" + entry + "}/Attachment", Privileges: n, DependsOn: s | partDumps, Link: "-",

@@ -12,7 +12,7 @@ import (
 
 func managerRows() []Row {
 	return []Row{
-		{URI: "/redfish/v1/Managers", Schema: "ManagerCollection", Name: "Managers", MemberVariable: "manager"},
+		{URI: "/redfish/v1/Managers", Schema: "ManagerCollection", collectionName: "Managers", memberVariable: "manager"},
 		{URI: "/redfish/v1/Managers/{manager}", Schema: "Manager.v1_24_0",
 			DependsOn: partIdentity | partFirmware | partLife | partClock | partTime | partConsole | partNetwork,
 			Read:      manager, Patch: &managerPatch, Actions: managerActions, Volatile: []string{"DateTime"}},
@@ -56,9 +56,9 @@ func managerState(l *bmc.Life) string {
 // Manager.TimeZoneName).
 var managerPatch = Patch{
 	Inputs: []Input{
-		{Name: "DateTime", Kind: Text, Form: isDateTime},
-		{Name: "DateTimeLocalOffset", Kind: Text, Form: isOffset},
-		{Name: "TimeZoneName", Kind: Text, Form: isZone},
+		{Name: "DateTime", Kind: Text, form: isDateTime},
+		{Name: "DateTimeLocalOffset", Kind: Text, form: isOffset},
+		{Name: "TimeZoneName", Kind: Text, form: isZone},
 		{Name: "SerialConsole", Kind: Group, Of: managerConsoleInputs},
 	},
 	Apply: func(ctx context.Context, c Call) (Result, error) {

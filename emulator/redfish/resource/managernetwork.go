@@ -18,7 +18,7 @@ func managerNetworkRows() []Row {
 		{URI: "/redfish/v1/Managers/{manager}/NetworkProtocol", Schema: "ManagerNetworkProtocol.v1_12_0",
 			DependsOn: partIdentity | partNetwork, Read: networkProtocol, Patch: &networkProtocolPatch},
 		{URI: "/redfish/v1/Managers/{manager}/EthernetInterfaces", Schema: "EthernetInterfaceCollection",
-			Name: "Ethernet Interfaces", MemberVariable: "managernic"},
+			collectionName: "Ethernet Interfaces", memberVariable: "managernic"},
 		{URI: "/redfish/v1/Managers/{manager}/EthernetInterfaces/{managernic}", Schema: "EthernetInterface.v1_12_4",
 			DependsOn: partIdentity | partNetwork, Read: managerNIC, Patch: &managerNICPatch},
 	}
@@ -97,7 +97,7 @@ func networkInputs() []Input {
 			{Name: "ProtocolEnabled", Kind: Boolean}, {Name: "Port", Kind: Integer, Min: 1, Max: 65535},
 		}}
 		if s.name == "NTP" {
-			in.Of = append(in.Of, Input{Name: "NTPServers", Kind: Array, Max: 4, Of: []Input{{Kind: Text, Form: isHost}}})
+			in.Of = append(in.Of, Input{Name: "NTPServers", Kind: Array, Max: 4, Of: []Input{{Kind: Text, form: isHost}}})
 		}
 		all = append(all, in)
 	}
@@ -242,27 +242,27 @@ func isMask(s string) bool {
 
 var managerNICPatch = Patch{
 	Inputs: []Input{
-		{Name: "HostName", Kind: Text, Form: isHostName},
-		{Name: "FQDN", Kind: Text, Form: isHost},
+		{Name: "HostName", Kind: Text, form: isHostName},
+		{Name: "FQDN", Kind: Text, form: isHost},
 		{Name: "DHCPv4", Kind: Group, Of: []Input{
 			{Name: "DHCPEnabled", Kind: Boolean}, {Name: "UseDNSServers", Kind: Boolean}, {Name: "UseNTPServers", Kind: Boolean},
 			{Name: "UseDomainName", Kind: Boolean}, {Name: "UseGateway", Kind: Boolean},
 		}},
 		{Name: "IPv4StaticAddresses", Kind: Array, Max: 1, Of: []Input{{Kind: Group, Of: []Input{
-			{Name: "Address", Kind: Text, Required: true, Form: isIPv4},
-			{Name: "SubnetMask", Kind: Text, Nullable: true, Form: isMask},
-			{Name: "Gateway", Kind: Text, Nullable: true, Form: isIPv4},
+			{Name: "Address", Kind: Text, Required: true, form: isIPv4},
+			{Name: "SubnetMask", Kind: Text, nullable: true, form: isMask},
+			{Name: "Gateway", Kind: Text, nullable: true, form: isIPv4},
 		}}}},
-		{Name: "StaticNameServers", Kind: Array, Max: 4, Of: []Input{{Kind: Text, Form: func(s string) bool { return s == "" || isIPv4(s) || isIPv6(s) }}}},
+		{Name: "StaticNameServers", Kind: Array, Max: 4, Of: []Input{{Kind: Text, form: func(s string) bool { return s == "" || isIPv4(s) || isIPv6(s) }}}},
 		{Name: "VLAN", Kind: Group, Of: []Input{
 			{Name: "VLANEnable", Kind: Boolean}, {Name: "VLANId", Kind: Integer, Min: 1, Max: 4094}, {Name: "VLANPriority", Kind: Integer, Max: 7},
 		}},
 		{Name: "IPv6Enabled", Kind: Boolean},
 		{Name: "IPv6StaticAddresses", Kind: Array, Max: maxIPv6Addresses, Of: []Input{{Kind: Group, Of: []Input{
-			{Name: "Address", Kind: Text, Required: true, Form: isIPv6}, {Name: "PrefixLength", Kind: Integer, Max: 128},
+			{Name: "Address", Kind: Text, Required: true, form: isIPv6}, {Name: "PrefixLength", Kind: Integer, Max: 128},
 		}}}},
 		{Name: "IPv6StaticDefaultGateways", Kind: Array, Max: maxIPv6Addresses, Of: []Input{{Kind: Group, Of: []Input{
-			{Name: "Address", Kind: Text, Required: true, Form: isIPv6},
+			{Name: "Address", Kind: Text, Required: true, form: isIPv6},
 		}}}},
 		{Name: "DHCPv6", Kind: Group, Of: []Input{{Name: "OperatingMode", Kind: Text, Allowed: OneOf("Disabled", "Enabled")}}},
 		{Name: "StatelessAddressAutoConfig", Kind: Group, Of: []Input{{Name: "IPv6AutoConfigEnabled", Kind: Boolean}}},

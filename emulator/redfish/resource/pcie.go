@@ -10,11 +10,11 @@ import (
 
 func pcieRows() []Row {
 	return []Row{
-		{URI: "/redfish/v1/Chassis/{chassis}/PCIeDevices", Schema: "PCIeDeviceCollection", Name: "PCIe Devices", MemberVariable: "card"},
+		{URI: "/redfish/v1/Chassis/{chassis}/PCIeDevices", Schema: "PCIeDeviceCollection", collectionName: "PCIe Devices", memberVariable: "card"},
 		{URI: "/redfish/v1/Chassis/{chassis}/PCIeDevices/{card}", Schema: "PCIeDevice.v1_21_0", DependsOn: partIdentity | partFirmware,
 			Read: pcieDevice},
 		{URI: "/redfish/v1/Chassis/{chassis}/PCIeDevices/{card}/PCIeFunctions", Schema: "PCIeFunctionCollection",
-			Name: "PCIe Functions", MemberVariable: "function"},
+			collectionName: "PCIe Functions", memberVariable: "function"},
 		{URI: "/redfish/v1/Chassis/{chassis}/PCIeDevices/{card}/PCIeFunctions/{function}", Schema: "PCIeFunction.v1_7_0",
 			DependsOn: partIdentity | partNICShift, Read: pcieFunction},
 	}

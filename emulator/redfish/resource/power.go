@@ -13,7 +13,7 @@ func powerRows() []Row {
 		{URI: "/redfish/v1/Chassis/{chassis}/Power", Schema: "Power.v1_7_3", When: hasSensors, DependsOn: sensorParts | partIdentity | partFirmware,
 			Read: legacyPower, Patch: &legacyPowerPatch},
 		{URI: "/redfish/v1/Chassis/{chassis}/PowerSubsystem", Schema: "PowerSubsystem.v1_1_3", When: hasSensors, DependsOn: partThermal, Read: powerSubsystem},
-		{URI: "/redfish/v1/Chassis/{chassis}/PowerSubsystem/PowerSupplies", Schema: "PowerSupplyCollection", Name: "Power Supplies", MemberVariable: "supply"},
+		{URI: "/redfish/v1/Chassis/{chassis}/PowerSubsystem/PowerSupplies", Schema: "PowerSupplyCollection", collectionName: "Power Supplies", memberVariable: "supply"},
 		{URI: supply, Schema: "PowerSupply.v1_6_0", DependsOn: partThermal | partIdentity | partFirmware, Read: powerSupply},
 		{URI: supply + "/Metrics", Schema: "PowerSupplyMetrics.v1_2_0", DependsOn: sensorParts, Read: powerSupplyMetrics},
 	}
@@ -236,7 +236,7 @@ func (v View) legacyPowerSupply(n int) Object {
 
 var legacyPowerPatch = Patch{
 	Inputs: []Input{{Name: "PowerControl", Kind: Array, Min: 1, Max: 1, Of: []Input{{Kind: Group, Of: []Input{
-		{Name: "PowerLimit", Kind: Group, Of: []Input{{Name: "LimitInWatts", Kind: Number, Nullable: true}}},
+		{Name: "PowerLimit", Kind: Group, Of: []Input{{Name: "LimitInWatts", Kind: Number, nullable: true}}},
 	}}}}},
 	Apply: func(ctx context.Context, c Call) (Result, error) {
 		all, _ := c.Values["PowerControl"].([]any)

@@ -9,10 +9,10 @@ import (
 
 func processorRows() []Row {
 	return []Row{
-		{URI: "/redfish/v1/Systems/{system}/Processors", Schema: "ProcessorCollection", Name: "Processors", MemberVariable: "processor"},
+		{URI: "/redfish/v1/Systems/{system}/Processors", Schema: "ProcessorCollection", collectionName: "Processors", memberVariable: "processor"},
 		{URI: "/redfish/v1/Systems/{system}/Processors/{processor}", Schema: "Processor.v1_22_0", DependsOn: partIdentity | partFirmware,
 			Read: processor},
-		{URI: "/redfish/v1/Systems/{system}/Memory", Schema: "MemoryCollection", Name: "Memory", MemberVariable: "dimm"},
+		{URI: "/redfish/v1/Systems/{system}/Memory", Schema: "MemoryCollection", collectionName: "Memory", memberVariable: "dimm"},
 		{URI: "/redfish/v1/Systems/{system}/Memory/{dimm}", Schema: "Memory.v1_23_0", DependsOn: partIdentity,
 			Read: dimm},
 	}

@@ -11,7 +11,7 @@ import (
 // registries that it serves as documents.
 func registryRows() []Row {
 	return []Row{
-		{URI: "/redfish/v1/Registries", Schema: "MessageRegistryFileCollection", Name: "Registries", MemberVariable: "registry"},
+		{URI: "/redfish/v1/Registries", Schema: "MessageRegistryFileCollection", collectionName: "Registries", memberVariable: "registry"},
 		{URI: "/redfish/v1/Registries/{registry}", Schema: "MessageRegistryFile.v1_1_5", Read: registryFile},
 		{URI: "/redfish/v1/Registries/{registry}/{document}", Privileges: managerPrivileges, Link: "-",
 			Raw: func(v View) (MediaType, []byte) {

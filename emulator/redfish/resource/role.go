@@ -27,7 +27,7 @@ func predefinedRole(v View, method string) bool {
 
 var rolePrivileges = []Input{
 	{Name: "AssignedPrivileges", Kind: Array, Of: []Input{{Kind: Text, Allowed: func(View) []string { return Texts(bmc.Privileges) }}}},
-	{Name: "OemPrivileges", Kind: Array, Of: []Input{{Kind: Text, Form: isPrivilegeName}}},
+	{Name: "OemPrivileges", Kind: Array, Of: []Input{{Kind: Text, form: isPrivilegeName}}},
 }
 
 // isPrivilegeName reports whether a text can be the name of an OEM privilege: it has 1 to
@@ -53,7 +53,7 @@ func roleSpec(r bmc.RoleSpec, set Values) bmc.RoleSpec {
 	return r
 }
 
-var roleCreate = Create{
+var roleCreate = create{
 	Inputs: append([]Input{{Name: "RoleId", Kind: Text, Required: true}}, rolePrivileges...),
 	Apply: func(ctx context.Context, c Call) (Result, error) {
 		id := Value(c.Values, "RoleId", "")

@@ -10,7 +10,7 @@ import (
 )
 
 // Row declares the resources at the URIs of one pattern. Exactly one of Read, Raw,
-// MemberVariable and Upload is set. A field is exported if another package reads or
+// memberVariable and Upload is set. A field is exported if another package reads or
 // sets it: package redfish answers requests by it, package vendor makes rows of OEM
 // resources, and packages render and event read representations through it.
 type Row struct {
@@ -28,8 +28,8 @@ type Row struct {
 	Read           func(v View) Object                              // returns the body without the properties that follow from the row
 	finish         func(v View, o Object, etag func(Object) string) // adds the properties that depend on the rest of the body, or on its ETag
 	Raw            func(v View) (MediaType, []byte)                 // returns a document of the protocol, which is not a resource
-	Name           string                                           // of a collection: its Name
-	MemberVariable string                                           // of a collection: the URI variable of its members
+	collectionName string                                           // of a collection: its Name
+	memberVariable string                                           // of a collection: the URI variable of its members
 	autoExpand     bool                                             // of a collection: it contains its members in full, not links to them (OData.AutoExpand)
 	Answer         AnswerKind                                       // of a GET or HEAD, if it is not the representation
 	Fragments      []fragment                                       // properties in addition to those of Read (fragment.go)
@@ -52,7 +52,7 @@ type Row struct {
 	// The other methods. The row has no method whose field is nil.
 
 	Patch           *Patch
-	Create          *Create                                           // POST to a collection
+	Create          *create                                           // POST to a collection
 	Upload          *upload                                           // POST of a file: the URI is no resource and only accepts uploads
 	Remove          func(ctx context.Context, c Call) (Result, error) // DELETE
 	Actions         []Action
@@ -107,8 +107,8 @@ type Patch struct {
 	Apply  func(ctx context.Context, c Call) (Result, error)
 }
 
-// Create describes how a member is added to a collection (DSP0266, "POST (create)").
-type Create struct {
+// create describes how a member is added to a collection (DSP0266, "POST (create)").
+type create struct {
 	unauthenticated bool // without authentication
 	Inputs          []Input
 	useCase         string           // CollectionCapabilities.UseCase; "" when the schema has none

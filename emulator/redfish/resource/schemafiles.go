@@ -94,7 +94,7 @@ const SchemaStore = "/redfish/v1/SchemaStore/en/"
 // location of each schema (DSP0266, "Schema file location").
 func schemaRows() []Row {
 	return []Row{
-		{URI: "/redfish/v1/JsonSchemas", Schema: "JsonSchemaFileCollection", Name: "JSON Schemas", MemberVariable: "schema"},
+		{URI: "/redfish/v1/JsonSchemas", Schema: "JsonSchemaFileCollection", collectionName: "JSON Schemas", memberVariable: "schema"},
 		{URI: "/redfish/v1/JsonSchemas/{schema}", Schema: "JsonSchemaFile.v1_1_5", Read: jsonSchemaFile},
 		{URI: SchemaStore + "{file}", Privileges: managerPrivileges, Link: "-", Raw: schemaFile},
 	}

@@ -20,14 +20,14 @@ func secureBootRows() []Row {
 	)
 	return []Row{
 		{URI: base, Schema: "SecureBoot.v1_1_2", When: hasSecureBoot, DependsOn: partSecureBoot, Read: secureBoot, Patch: &secureBootPatch, Actions: secureBootActions},
-		{URI: base + "/SecureBootDatabases", Schema: "SecureBootDatabaseCollection", Name: "Secure Boot Databases", MemberVariable: "database"},
+		{URI: base + "/SecureBootDatabases", Schema: "SecureBootDatabaseCollection", collectionName: "Secure Boot Databases", memberVariable: "database"},
 		{URI: database, Schema: "SecureBootDatabase.v1_0_3", DependsOn: partSecureBoot, Read: keyDatabase, Actions: keyDatabaseActions},
-		{URI: database + "/Certificates", Schema: "CertificateCollection", DependsOn: partSecureBoot, Name: "Certificates", MemberVariable: "keycert",
-			Create: &Create{Inputs: keyCertificateInputs, Apply: addKeyCertificate}, Refuses: refusesDefaults},
+		{URI: database + "/Certificates", Schema: "CertificateCollection", DependsOn: partSecureBoot, collectionName: "Certificates", memberVariable: "keycert",
+			Create: &create{Inputs: keyCertificateInputs, Apply: addKeyCertificate}, Refuses: refusesDefaults},
 		{URI: database + "/Certificates/{keycert}", Schema: "Certificate.v1_11_0", DependsOn: partSecureBoot, Read: keyCertificate,
 			Remove: removeKey("keycert"), Refuses: refusesDefaults},
-		{URI: database + "/Signatures", Schema: "SignatureCollection", DependsOn: partSecureBoot, When: holdsSignatures, Name: "Signatures", MemberVariable: "signature",
-			Create: &Create{Inputs: signatureInputs, Apply: addSignature}, Refuses: refusesDefaults},
+		{URI: database + "/Signatures", Schema: "SignatureCollection", DependsOn: partSecureBoot, When: holdsSignatures, collectionName: "Signatures", memberVariable: "signature",
+			Create: &create{Inputs: signatureInputs, Apply: addSignature}, Refuses: refusesDefaults},
 		{URI: database + "/Signatures/{signature}", Schema: "Signature.v1_0_3", DependsOn: partSecureBoot, Read: keySignature,
 			Remove: removeKey("signature"), Refuses: refusesDefaults},
 	}
@@ -140,7 +140,7 @@ func keySignature(v View) Object {
 
 var ownerPattern = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
-var ownerInput = Input{Name: "UefiSignatureOwner", Kind: Text, Form: ownerPattern.MatchString}
+var ownerInput = Input{Name: "UefiSignatureOwner", Kind: Text, form: ownerPattern.MatchString}
 
 // keyCertificateInputs accepts one certificate per request.
 var keyCertificateInputs = []Input{
@@ -150,7 +150,7 @@ var keyCertificateInputs = []Input{
 }
 
 var signatureInputs = []Input{
-	{Name: "SignatureString", Kind: Text, Required: true, Form: regexp.MustCompile(`^([0-9a-fA-F]{2}){32,64}$`).MatchString},
+	{Name: "SignatureString", Kind: Text, Required: true, form: regexp.MustCompile(`^([0-9a-fA-F]{2}){32,64}$`).MatchString},
 	{Name: "SignatureType", Kind: Text, Required: true, Allowed: func(View) []string { return Texts(machine.SignatureTypes) }},
 	{Name: "SignatureTypeRegistry", Kind: Text, Required: true, Allowed: OneOf("UEFI")},
 	ownerInput,

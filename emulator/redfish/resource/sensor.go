@@ -14,7 +14,7 @@ var sensorParts = partThermal | partTime
 
 func sensorRows() []Row {
 	return []Row{
-		{URI: "/redfish/v1/Chassis/{chassis}/Sensors", Schema: "SensorCollection", When: hasSensors, Name: "Sensors", MemberVariable: "sensor"},
+		{URI: "/redfish/v1/Chassis/{chassis}/Sensors", Schema: "SensorCollection", When: hasSensors, collectionName: "Sensors", memberVariable: "sensor"},
 		{URI: "/redfish/v1/Chassis/{chassis}/Sensors/{sensor}", Schema: "Sensor.v1_12_0", DependsOn: sensorParts, Read: sensor,
 			Patch: &sensorPatch, Volatile: []string{"ReadingTime"}},
 	}

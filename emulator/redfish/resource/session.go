@@ -16,7 +16,7 @@ func sessionRows() []Row {
 		{URI: "/redfish/v1/SessionService", Schema: "SessionService.v1_2_0", DependsOn: partAccess,
 			Read: sessionService, Patch: &sessionServicePatch},
 		{URI: "/redfish/v1/SessionService/Sessions", Schema: "SessionCollection", DependsOn: partSessions,
-			Name: "Sessions", MemberVariable: "session", Create: &sessionCreate},
+			collectionName: "Sessions", memberVariable: "session", Create: &sessionCreate},
 		{URI: "/redfish/v1/SessionService/Sessions/{session}", Schema: "Session.v1_8_0", DependsOn: partSessions,
 			Read: session, BelongsTo: isSessionOfActor, Remove: deleteSession},
 	}
@@ -64,12 +64,12 @@ func seconds(set Values, name string, otherwise time.Duration) time.Duration {
 
 // sessionCreate logs a client in (DSP0266, "Session login"). Only its answer contains the
 // token.
-var sessionCreate = Create{
+var sessionCreate = create{
 	unauthenticated: true,
 	Inputs: []Input{
 		{Name: "UserName", Kind: Text, Required: true},
 		{Name: "Password", Kind: Text, Required: true, Secret: true},
-		{Name: "Context", Kind: Text, Form: func(s string) bool { return len(s) <= maxContext }},
+		{Name: "Context", Kind: Text, form: func(s string) bool { return len(s) <= maxContext }},
 	},
 	Apply: func(ctx context.Context, c Call) (Result, error) {
 		a, ok := c.Host.Login(bmc.Credentials{

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	FirmwareInventory = "/redfish/v1/UpdateService/FirmwareInventory"
+	firmwareInventory = "/redfish/v1/UpdateService/FirmwareInventory"
 	SoftwareInventory = "/redfish/v1/UpdateService/SoftwareInventory"
 )
 
@@ -20,12 +20,12 @@ const (
 // waits to be activated.
 func inventoryRows() []Row {
 	return []Row{
-		{URI: FirmwareInventory, Schema: "SoftwareInventoryCollection", DependsOn: componentParts,
-			Name: "Firmware Inventory", MemberVariable: "firmware"},
-		{URI: FirmwareInventory + "/{firmware}", Schema: "SoftwareInventory.v1_13_0", DependsOn: componentParts,
+		{URI: firmwareInventory, Schema: "SoftwareInventoryCollection", DependsOn: componentParts,
+			collectionName: "Firmware Inventory", memberVariable: "firmware"},
+		{URI: firmwareInventory + "/{firmware}", Schema: "SoftwareInventory.v1_13_0", DependsOn: componentParts,
 			Read: firmwareItem},
 		{URI: SoftwareInventory, Schema: "SoftwareInventoryCollection", DependsOn: componentParts,
-			Name: "Software Inventory", MemberVariable: "software"},
+			collectionName: "Software Inventory", memberVariable: "software"},
 		{URI: SoftwareInventory + "/{software}", Schema: "SoftwareInventory.v1_13_0", DependsOn: componentParts,
 			Read: softwareItem, Actions: softwareActions},
 	}
@@ -36,7 +36,7 @@ func inventoryRows() []Row {
 var componentParts = partIdentity | partFirmware | partStorage
 
 // FirmwareURI returns the URI of the active firmware of a component.
-func FirmwareURI(component string) string { return FirmwareInventory + "/" + component }
+func FirmwareURI(component string) string { return firmwareInventory + "/" + component }
 
 // components returns the IDs of the components.
 func (v View) components() []string {
@@ -162,7 +162,7 @@ func (v View) relatedURIs(s event.Subject) []string {
 
 var softwareActions = []Action{{
 	Name:            "SoftwareInventory.Activate",
-	Inputs:          append([]Input{{Name: "Targets", Kind: Array, Of: []Input{{Kind: Link}}, Nullable: true}}, operationInputs...),
+	Inputs:          append([]Input{{Name: "Targets", Kind: Array, Of: []Input{{Kind: Link}}, nullable: true}}, operationInputs...),
 	extraProperties: applyTimeAnnotation,
 	Apply: func(ctx context.Context, c Call) (Result, error) {
 		s := Find(c.View.inactiveImages(), c.View.IDs["software"], func(s inactiveImage) string { return s.id })

@@ -14,11 +14,11 @@ var storageParts = partIdentity | partStorage
 func storageRows() []Row {
 	return []Row{
 		{URI: "/redfish/v1/Systems/{system}/Storage", Schema: "StorageCollection", DependsOn: partIdentity,
-			Name: "Storage", MemberVariable: "storage"},
+			collectionName: "Storage", memberVariable: "storage"},
 		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}", Schema: "Storage.v1_21_0", DependsOn: storageParts,
 			Read: storageSubsystem, Actions: storageActions, ApplyTimes: raidApplyTimes},
 		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Controllers", Schema: "StorageControllerCollection", DependsOn: partIdentity,
-			Name: "Storage Controllers", MemberVariable: "controller"},
+			collectionName: "Storage Controllers", memberVariable: "controller"},
 		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Controllers/{controller}", Schema: "StorageController.v1_11_0",
 			DependsOn: storageParts | partFirmware, Read: storageController, Patch: &controllerPatch, Refuses: hasNoRates},
 		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Drives/{drive}", Schema: "Drive.v1_22_0", DependsOn: storageParts | partFirmware | partTasks | partTime,
@@ -27,7 +27,7 @@ func storageRows() []Row {
 		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Drives/{drive}/Metrics", Schema: "DriveMetrics.v1_3_0", DependsOn: storageParts,
 			Read: driveMetrics},
 		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Volumes", Schema: "VolumeCollection", DependsOn: storageParts,
-			Name: "Volumes", MemberVariable: "volume", Create: &volumeCreate, Refuses: hasNoRAID, ApplyTimes: raidApplyTimes},
+			collectionName: "Volumes", memberVariable: "volume", Create: &volumeCreate, Refuses: hasNoRAID, ApplyTimes: raidApplyTimes},
 		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Volumes/{volume}", Schema: "Volume.v1_10_2", DependsOn: storageParts | partTime,
 			Read: volume, Volatile: []string{"Operations"},
 			Patch: &volumePatch, Remove: volumeRemove, Actions: volumeActions, ApplyTimes: raidApplyTimes},

@@ -14,7 +14,7 @@ import (
 
 func systemRows() []Row {
 	return []Row{
-		{URI: "/redfish/v1/Systems", Schema: "ComputerSystemCollection", Name: "Systems", MemberVariable: "system"},
+		{URI: "/redfish/v1/Systems", Schema: "ComputerSystemCollection", collectionName: "Systems", memberVariable: "system"},
 		{URI: "/redfish/v1/Systems/{system}", Schema: "ComputerSystem.v1_27_0",
 			DependsOn: bootParts | partPower | partAsset | partPolicy | partThermal | partWatchdog | partConsole | partNetwork, Read: system, Patch: &systemPatch,
 			Actions: systemActions, Fragments: systemFragments, FragmentParts: partPower | partAsset | partThermal | partStorage},
@@ -118,8 +118,8 @@ func Texts[T ~string](all []T) []string {
 
 var systemPatch = Patch{
 	Inputs: []Input{
-		{Name: "AssetTag", Kind: Text, Nullable: true, Form: machine.ValidText},
-		{Name: "HostName", Kind: Text, Nullable: true, Form: isHostName},
+		{Name: "AssetTag", Kind: Text, nullable: true, form: machine.ValidText},
+		{Name: "HostName", Kind: Text, nullable: true, form: isHostName},
 		{Name: "LocationIndicatorActive", Kind: Boolean},
 		{Name: "IndicatorLED", Kind: Text, Allowed: indicatorStates},
 		{Name: "PowerRestorePolicy", Kind: Text, Allowed: restorePolicies},

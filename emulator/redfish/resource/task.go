@@ -15,7 +15,7 @@ func taskRows() []Row {
 	return []Row{
 		{URI: "/redfish/v1/TaskService", Schema: "TaskService.v1_3_0", Link: "Tasks", DependsOn: partTasks | partTime,
 			Read: taskService, Patch: &taskServicePatch, Actions: taskServiceActions, Volatile: []string{"DateTime"}},
-		{URI: "/redfish/v1/TaskService/Tasks", Schema: "TaskCollection", DependsOn: partTasks, Name: "Tasks", MemberVariable: "task"},
+		{URI: "/redfish/v1/TaskService/Tasks", Schema: "TaskCollection", DependsOn: partTasks, collectionName: "Tasks", memberVariable: "task"},
 		{URI: "/redfish/v1/TaskService/Tasks/{task}", Schema: "Task.v1_7_4", DependsOn: partTasks | partTime, linksToOrigins: true,
 			Read: task, Remove: deleteTask, Volatile: []string{"PercentComplete"}},
 		{URI: "/redfish/v1/TaskService/TaskMonitors/{monitor}", Privileges: taskMonitorPrivileges, DependsOn: partTasks | partTime, linksToOrigins: true, Link: "-",

@@ -23,16 +23,16 @@ func telemetryRows() []Row {
 	return []Row{
 		{URI: TelemetryURI, Schema: "TelemetryService.v1_4_1", When: hasSensors, DependsOn: partTelemetry, Read: telemetryService,
 			Patch: &telemetryPatch, Actions: telemetryActions},
-		{URI: TelemetryURI + "/MetricDefinitions", Schema: "MetricDefinitionCollection", Name: "Metric Definitions", MemberVariable: "metric"},
+		{URI: TelemetryURI + "/MetricDefinitions", Schema: "MetricDefinitionCollection", collectionName: "Metric Definitions", memberVariable: "metric"},
 		{URI: TelemetryURI + "/MetricDefinitions/{metric}", Schema: "MetricDefinition.v1_3_5", Read: metricDefinition},
 		{URI: TelemetryURI + "/MetricReportDefinitions", Schema: "MetricReportDefinitionCollection", DependsOn: partTelemetry,
-			Name: "Metric Report Definitions", MemberVariable: "report", Create: &Create{Inputs: reportInputs, Apply: defineReport}},
+			collectionName: "Metric Report Definitions", memberVariable: "report", Create: &create{Inputs: reportInputs, Apply: defineReport}},
 		{URI: TelemetryURI + "/MetricReportDefinitions/{report}", Schema: "MetricReportDefinition.v1_4_7", DependsOn: partTelemetry | sensorParts,
 			Read: reportDefinition, Patch: &reportPatch, Remove: deleteReport},
-		{URI: TelemetryURI + "/MetricReports", Schema: "MetricReportCollection", DependsOn: partTelemetry | sensorParts, Name: "Metric Reports", MemberVariable: "made"},
+		{URI: TelemetryURI + "/MetricReports", Schema: "MetricReportCollection", DependsOn: partTelemetry | sensorParts, collectionName: "Metric Reports", memberVariable: "made"},
 		{URI: TelemetryURI + "/MetricReports/{made}", Schema: "MetricReport.v1_5_2", DependsOn: partTelemetry | sensorParts, Read: metricReport,
 			Volatile: []string{"Timestamp"}},
-		{URI: TelemetryURI + "/Triggers", Schema: "TriggersCollection", Name: "Triggers", MemberVariable: "trigger"},
+		{URI: TelemetryURI + "/Triggers", Schema: "TriggersCollection", collectionName: "Triggers", memberVariable: "trigger"},
 		{URI: TelemetryURI + "/Triggers/{trigger}", Schema: "Triggers.v1_4_0", DependsOn: partThermal, Read: trigger},
 	}
 }
@@ -197,13 +197,13 @@ var reportChanges = []Input{
 	{Name: "MetricReportDefinitionEnabled", Kind: Boolean},
 	{Name: "ReportActions", Kind: Array, Of: []Input{{Kind: Text, Allowed: OneOf("LogToMetricReportsCollection", "RedfishEvent")}}},
 	{Name: "ReportUpdates", Kind: Text, Allowed: OneOf("Overwrite")},
-	{Name: "Schedule", Kind: Group, Of: []Input{{Name: "RecurrenceInterval", Kind: Text, Form: isDuration}}},
+	{Name: "Schedule", Kind: Group, Of: []Input{{Name: "RecurrenceInterval", Kind: Text, form: isDuration}}},
 	metricsInput,
 }
 
 // reportInputs are the properties of a new MetricReportDefinition.
 var reportInputs = append([]Input{
-	{Name: "Id", Kind: Text, Form: regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`).MatchString},
+	{Name: "Id", Kind: Text, form: regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`).MatchString},
 	{Name: "Name", Kind: Text, Min: 1, Max: 128},
 }, reportChanges...)
 
@@ -283,7 +283,7 @@ var telemetryActions = []Action{{
 		{Name: "MetricReportName", Kind: Text, Required: true, Min: 1, Max: 128},
 		{Name: "GeneratedMetricReportValues", Kind: Array, Required: true, Min: 1, Max: 256, Of: []Input{{Kind: Group, Of: []Input{
 			{Name: "MetricId", Kind: Text, Required: true, Allowed: metricIDs},
-			{Name: "MetricValue", Kind: Text, Required: true, Form: isReading},
+			{Name: "MetricValue", Kind: Text, Required: true, form: isReading},
 			{Name: "MetricProperty", Kind: Text}, {Name: "Timestamp", Kind: Text},
 		}}}},
 	},

@@ -11,7 +11,7 @@ func coolingRows() []Row {
 	return []Row{
 		{URI: "/redfish/v1/Chassis/{chassis}/Thermal", Schema: "Thermal.v1_7_3", When: hasSensors, DependsOn: sensorParts | partIdentity, Read: legacyThermal},
 		{URI: subsystem, Schema: "ThermalSubsystem.v1_5_0", When: hasSensors, DependsOn: partThermal, Read: thermalSubsystem},
-		{URI: subsystem + "/Fans", Schema: "FanCollection", Name: "Fans", MemberVariable: "fan"},
+		{URI: subsystem + "/Fans", Schema: "FanCollection", collectionName: "Fans", memberVariable: "fan"},
 		{URI: subsystem + "/Fans/{fan}", Schema: "Fan.v1_6_0", DependsOn: sensorParts | partIdentity, Read: fan},
 		{URI: subsystem + "/ThermalMetrics", Schema: "ThermalMetrics.v1_3_2", DependsOn: sensorParts, Read: thermalMetrics},
 	}

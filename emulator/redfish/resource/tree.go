@@ -131,7 +131,7 @@ func (t *Tree) Find(u *url.URL) *Match {
 func linkMembers(tree []Row) {
 	for i := range tree {
 		r := &tree[i]
-		j := slices.IndexFunc(tree, func(m Row) bool { return r.autoExpand && m.URI == r.URI+"/{"+r.MemberVariable+"}" })
+		j := slices.IndexFunc(tree, func(m Row) bool { return r.autoExpand && m.URI == r.URI+"/{"+r.memberVariable+"}" })
 		if j >= 0 {
 			r.memberRow = &tree[j]
 			r.DependsOn |= r.memberRow.DependsOn
@@ -150,7 +150,7 @@ func linkSubordinates(tree []Row) {
 		r := &tree[i]
 		slash := strings.LastIndexByte(r.URI, '/')
 		above, last := at[r.URI[:slash]], r.URI[slash+1:]
-		if r.Link == "-" || r.Schema == "" || above == nil || above.MemberVariable != "" || strings.HasPrefix(last, "{") {
+		if r.Link == "-" || r.Schema == "" || above == nil || above.memberVariable != "" || strings.HasPrefix(last, "{") {
 			continue
 		}
 		if r.Link == "" {
@@ -167,13 +167,13 @@ func linkSubordinates(tree []Row) {
 func validate(tree []Row) error {
 	for i := range tree {
 		r := &tree[i]
-		for _, v := range append(Variables(r.URI), r.MemberVariable) {
+		for _, v := range append(Variables(r.URI), r.memberVariable) {
 			if v != "" && Members[v] == nil {
 				return fmt.Errorf("redfish: %s: unknown variable %s", r.URI, v)
 			}
 		}
 		bodies := 0
-		for _, has := range []bool{r.Read != nil, r.Raw != nil, r.MemberVariable != "", r.Upload != nil} {
+		for _, has := range []bool{r.Read != nil, r.Raw != nil, r.memberVariable != "", r.Upload != nil} {
 			if has {
 				bodies++
 			}
@@ -182,7 +182,7 @@ func validate(tree []Row) error {
 			return fmt.Errorf("redfish: %s: Create without a row for the members", r.URI)
 		}
 		if bodies != 1 {
-			return fmt.Errorf("redfish: %s: want exactly one of Read, Raw, MemberVariable and Upload", r.URI)
+			return fmt.Errorf("redfish: %s: want exactly one of Read, Raw, memberVariable and Upload", r.URI)
 		}
 	}
 	return nil

@@ -3,7 +3,7 @@ package resource
 func trustedRows() []Row {
 	return []Row{
 		{URI: "/redfish/v1/Chassis/{chassis}/TrustedComponents", Schema: "TrustedComponentCollection",
-			Name: "Trusted Components", MemberVariable: "trusted"},
+			collectionName: "Trusted Components", memberVariable: "trusted"},
 		{URI: "/redfish/v1/Chassis/{chassis}/TrustedComponents/{trusted}", Schema: "TrustedComponent.v1_4_0",
 			DependsOn: partIdentity | partFirmware, Read: trustedComponent},
 	}

@@ -126,12 +126,12 @@ func applyTimeAnnotation(View) Object {
 	return Object{"@Redfish.OperationApplyTimeSupport": applyTimeSupport()}
 }
 
-// SimpleUpdateAction is the name of the action that downloads and installs an image.
-const SimpleUpdateAction = "UpdateService.SimpleUpdate"
+// simpleUpdateAction is the name of the action that downloads and installs an image.
+const simpleUpdateAction = "UpdateService.SimpleUpdate"
 
 var updateActions = []Action{
 	{
-		Name: SimpleUpdateAction,
+		Name: simpleUpdateAction,
 		Inputs: append([]Input{
 			{Name: "ImageURI", Kind: Text, Required: true, Max: 2048},
 			{Name: "TransferProtocol", Kind: Text, Allowed: OneOf(imageSchemes...)},
@@ -175,10 +175,10 @@ func simpleUpdate(ctx context.Context, c Call) (Result, error) {
 		uri = strings.ToLower(Value(c.Values, "TransferProtocol", "HTTP")) + "://" + uri
 	}
 	if !isImageURI(uri) {
-		m := message.ActionParameterValueFormatError.With(redactURI(uri), "ImageURI", SimpleUpdateAction)
+		m := message.ActionParameterValueFormatError.With(redactURI(uri), "ImageURI", simpleUpdateAction)
 		return Result{}, Reject(http.StatusBadRequest, m.About("#/ImageURI"))
 	}
-	stage, err := c.Stage(SimpleUpdateAction, c.Values)
+	stage, err := c.Stage(simpleUpdateAction, c.Values)
 	if err != nil {
 		return Result{}, err
 	}
@@ -237,7 +237,7 @@ func (c Call) targets() map[string][]string {
 	at, out := TakeSnapshot(c.Host), map[string][]string{}
 	for _, x := range at.Machine.Components() {
 		v := c.View.Tree.Find(&url.URL{Path: FirmwareURI(x.ID)}).View(at)
-		for _, uri := range append(v.relatedURIs(x.Subject), FirmwareURI(x.ID), FirmwareInventory, v.system()) {
+		for _, uri := range append(v.relatedURIs(x.Subject), FirmwareURI(x.ID), firmwareInventory, v.system()) {
 			if !slices.Contains(out[uri], x.ID) && (x.Kind != firmware.KindBMC || uri != v.system()) {
 				out[uri] = append(out[uri], x.ID)
 			}

@@ -45,7 +45,7 @@ func (in Document) validate(path []string, inputs []Input, v View, shown func() 
 			refuse(name, ReadOnly, nil)
 		case i < 0:
 			refuse(name, Unknown, nil)
-		case inputs[i].Kind == Group && (value != nil || !inputs[i].Nullable):
+		case inputs[i].Kind == Group && (value != nil || !inputs[i].nullable):
 			below, ok := value.(Document)
 			if !ok {
 				refuse(name, WrongType, value)
@@ -95,7 +95,7 @@ func groupReader(shown func() Object, name string) func() Object {
 // validate checks a value and returns it in the form that Values holds, or the
 // errors in it and below it. If was is not nil, it returns the current value.
 func (i *Input) validate(value any, v View, was func() any) (any, []InputError) {
-	if value == nil && i.Nullable {
+	if value == nil && i.nullable {
 		return nil, nil
 	}
 	switch i.Kind {
@@ -144,11 +144,11 @@ func (i *Input) validateArray(value any, v View, was func() any) (any, []InputEr
 			}
 			bad = append(bad, w)
 		}
-		if !gone || i.Fixed {
+		if !gone || i.fixed {
 			took = append(took, y)
 		}
 	}
-	if i.Fixed && len(took) < len(before) {
+	if i.fixed && len(took) < len(before) {
 		for n, old := range before[len(took):] {
 			took = append(took, each.previous(old, len(took)+n))
 		}
@@ -178,7 +178,7 @@ func (i *Input) maxElements() int64 {
 func (i *Input) validateElement(value any, v View, old any, n int, patch bool) (took any, gone bool, bad []InputError) {
 	below, isObject := value.(Document)
 	switch {
-	case patch && value == nil && !i.Nullable:
+	case patch && value == nil && !i.nullable:
 		return nil, true, nil
 	case patch && isObject && len(below.Fields) == 0 && old != nil:
 		return i.previous(old, n), false, nil
@@ -334,7 +334,7 @@ func (i *Input) validateValue(value any, v View) (took any, r InputError) {
 			r.Problem, r.limit = stringTooLong, strconv.FormatInt(i.Max, 10)
 		case i.Max > 0 && length < i.Min:
 			r.Problem, r.limit = stringTooShort, strconv.FormatInt(i.Min, 10)
-		case i.Form != nil && !i.Form(t):
+		case i.form != nil && !i.form(t):
 			r.Problem = wrongFormat
 		}
 		return value, r
@@ -365,7 +365,7 @@ func (i *Input) validateValue(value any, v View) (took any, r InputError) {
 		switch {
 		case !ok || len(d.Fields) > 1:
 			r.Problem = WrongType
-		case i.Form != nil && !i.Form(uri):
+		case i.form != nil && !i.form(uri):
 			r.Problem = wrongFormat
 		}
 		return uri, r
@@ -401,7 +401,7 @@ func (i *Input) validateStringMap(value any) (any, Problem) {
 		switch {
 		case !ok:
 			return nil, WrongType
-		case f.Duplicate || i.Form != nil && !i.Form(f.Name+": "+t):
+		case f.Duplicate || i.form != nil && !i.form(f.Name+": "+t):
 			return nil, wrongFormat
 		}
 		out[f.Name] = t

@@ -19,7 +19,7 @@ import (
 func mediaRows() []Row {
 	return []Row{
 		{URI: "/redfish/v1/Systems/{system}/VirtualMedia", Schema: "VirtualMediaCollection", DependsOn: partMedia,
-			Name: "Virtual Media", MemberVariable: "slot"},
+			collectionName: "Virtual Media", memberVariable: "slot"},
 		{URI: "/redfish/v1/Systems/{system}/VirtualMedia/{slot}", Schema: "VirtualMedia.v1_6_5", DependsOn: partMedia,
 			Read: virtualMedia, Patch: &virtualMediaPatch, Actions: virtualMediaActions},
 	}
@@ -76,7 +76,7 @@ var virtualMediaActions = []Action{
 	{
 		Name: insertAction,
 		Inputs: append([]Input{
-			{Name: "Image", Kind: Text, Required: true, Form: isMediaURI},
+			{Name: "Image", Kind: Text, Required: true, form: isMediaURI},
 			{Name: "Inserted", Kind: Boolean, Allowed: OneOf("true")},
 		}, mediaInputs...),
 		when:   hasMediaActions,
@@ -100,7 +100,7 @@ var virtualMediaActions = []Action{
 // certificates.
 var virtualMediaPatch = Patch{
 	Inputs: append([]Input{
-		{Name: "Image", Kind: Text, Form: isMediaURI, Nullable: true},
+		{Name: "Image", Kind: Text, form: isMediaURI, nullable: true},
 		{Name: "Inserted", Kind: Boolean},
 		{Name: "VerifyCertificate", Kind: Boolean},
 	}, mediaInputs...),

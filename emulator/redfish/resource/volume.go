@@ -151,7 +151,7 @@ func drivesInput(name string) Input {
 	return Input{Name: name, Kind: Array, Max: 256, Of: []Input{{Kind: Link}}}
 }
 
-var volumeCreate = Create{
+var volumeCreate = create{
 	useCase: "VolumeCreation",
 	maxMembers: func(v View) int {
 		if r := v.storage().RAID; r != nil {

@@ -38,7 +38,7 @@ func Check(d *dialect.Record) error {
 	for i, a := range d.OEM.Actions {
 		field := fmt.Sprintf("oem.actions[%d]", i)
 		c.action(field, a)
-		c.effects(field, a.Effects, ParsePattern(a.ResourceURI, d))
+		c.effects(field, a.Effects, parsePattern(a.ResourceURI, d))
 	}
 	for i, w := range d.OEM.WritableProperties {
 		field := fmt.Sprintf("oem.writableProperties[%d]", i)
@@ -48,7 +48,7 @@ func Check(d *dialect.Record) error {
 		c.effects(field, w.Effects, nil)
 	}
 	for i, m := range d.OEM.URIAliases {
-		c.need(c.find(m.To, ParsePattern(m.From, d)) != nil, fmt.Sprintf("oem.uriAliases[%d].to", i), "%q: must be the standard URI of a resource, with no variables but those of from", m.To)
+		c.need(c.find(m.To, parsePattern(m.From, d)) != nil, fmt.Sprintf("oem.uriAliases[%d].to", i), "%q: must be the standard URI of a resource, with no variables but those of from", m.To)
 	}
 	return errors.Join(c.errs...)
 }
@@ -78,11 +78,11 @@ func (c *checker) find(text string, from pattern) *resource.Match {
 			return nil
 		}
 	}
-	return c.o.tree.Find(&url.URL{Path: variableInBraces.ReplaceAllString(c.o.parseStandard(text).Fill(known), "x")})
+	return c.o.tree.Find(&url.URL{Path: variableInBraces.ReplaceAllString(c.o.parseStandard(text).fill(known), "x")})
 }
 
 func (c *checker) resource(field string, r dialect.Resource) {
-	uri := ParsePattern(r.URI, c.o.d)
+	uri := parsePattern(r.URI, c.o.d)
 	if r.BasedOn == "" {
 		deletes := r.StoredAs != "" && slices.Equal(r.PassedMethods, []string{http.MethodDelete})
 		c.need(len(r.PassedMethods) == 0 || deletes, field+".passedMethods", "%q: must be empty without basedOn, or [DELETE] with storedAs", r.PassedMethods)
@@ -106,8 +106,8 @@ func (c *checker) action(field string, a dialect.Action) {
 	if isOEMResource(c.o.d, a.ResourceURI) {
 		return
 	}
-	on := ParsePattern(a.ResourceURI, c.o.d)
-	uri := on.Fill(namesAsValues(on))
+	on := parsePattern(a.ResourceURI, c.o.d)
+	uri := on.fill(namesAsValues(on))
 	if c.o.presentation != nil {
 		uri = c.o.presentation.toStandardURI(uri)
 	}

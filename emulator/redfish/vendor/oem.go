@@ -66,7 +66,7 @@ func newOEM(t *resource.Tree, d *dialect.Record, f *presentation) *oem {
 	slices.SortStableFunc(o.routes, func(a, b oemRoute) int { return cmp.Compare(len(a.uri.variables()), len(b.uri.variables())) })
 	o.router = sync.OnceValue(o.newRouter)
 	for _, m := range d.OEM.URIAliases {
-		o.aliases = append(o.aliases, uriMapping{from: ParsePattern(m.From, d), to: o.parseStandard(m.To)})
+		o.aliases = append(o.aliases, uriMapping{from: parsePattern(m.From, d), to: o.parseStandard(m.To)})
 	}
 	sortByLength(o.aliases)
 	sortByLength(o.below)
@@ -78,14 +78,14 @@ func newOEM(t *resource.Tree, d *dialect.Record, f *presentation) *oem {
 
 // isOEMResource reports whether a URI pattern is that of an OEM resource.
 func isOEMResource(d *dialect.Record, uri string) bool {
-	text := ParsePattern(uri, d).String()
-	return slices.ContainsFunc(d.OEM.Resources, func(r dialect.Resource) bool { return ParsePattern(r.URI, d).String() == text })
+	text := parsePattern(uri, d).String()
+	return slices.ContainsFunc(d.OEM.Resources, func(r dialect.Resource) bool { return parsePattern(r.URI, d).String() == text })
 }
 
 // parseStandard parses a pattern of standard URIs, and fills in the IDs of the
 // record's logs, of the manager's NIC and of its host interface.
 func (o *oem) parseStandard(text string) pattern {
-	return ParsePattern(strings.NewReplacer("{systemlog}", o.d.Logs.System, "{managerlog}", o.d.Logs.Manager,
+	return parsePattern(strings.NewReplacer("{systemlog}", o.d.Logs.System, "{managerlog}", o.d.Logs.Manager,
 		"{managernic}", resource.ManagerNICID, "{hostinterface}", resource.HostInterfaceID).Replace(text), o.d)
 }
 
@@ -97,7 +97,7 @@ func oemPrivileges(change string) resource.Privileges {
 
 // addResource adds the routes of an OEM resource and of its actions.
 func (o *oem) addResource(r dialect.Resource) {
-	uri := ParsePattern(r.URI, o.d)
+	uri := parsePattern(r.URI, o.d)
 	w := &oemResource{Resource: r, oem: o, basedOn: o.parseStandard(r.BasedOn)}
 	schema := r.Type
 	if i := strings.LastIndexByte(schema, '.'); i > 0 {
@@ -110,7 +110,7 @@ func (o *oem) addResource(r dialect.Resource) {
 	if w.basedOn != nil {
 		w.links = o.linkMappings(uri, w.basedOn)
 		o.below = append(o.below, uriMapping{from: uri, to: w.basedOn})
-		if m := o.tree.Find(&url.URL{Path: w.basedOn.Fill(namesAsValues(w.basedOn))}); m != nil {
+		if m := o.tree.Find(&url.URL{Path: w.basedOn.fill(namesAsValues(w.basedOn))}); m != nil {
 			row.Volatile, row.Unadvertised = m.Volatile, m.Unadvertised
 		}
 	} else {
@@ -126,7 +126,7 @@ func (o *oem) addResource(r dialect.Resource) {
 	}
 	privileges := map[string]string{} // of the actions, by name
 	for _, a := range o.d.OEM.Actions {
-		if ParsePattern(a.ResourceURI, o.d).String() == uri.String() {
+		if parsePattern(a.ResourceURI, o.d).String() == uri.String() {
 			row.Actions = append(row.Actions, o.action(a, ""))
 			privileges[a.Name] = a.Privilege
 		}
@@ -138,7 +138,7 @@ func (o *oem) addResource(r dialect.Resource) {
 			actionRow.Privileges = oemPrivileges(privileges[t.Action.Name])
 			t.Row = &actionRow
 		}
-		o.routes = append(o.routes, oemRoute{Route: t, uri: ParsePattern(t.Pattern, o.d)})
+		o.routes = append(o.routes, oemRoute{Route: t, uri: parsePattern(t.Pattern, o.d)})
 	}
 }
 
@@ -147,7 +147,7 @@ func (o *oem) addStandardAction(a dialect.Action) {
 	row := resource.Row{URI: a.ResourceURI, Privileges: oemPrivileges(a.Privilege), Uncached: true, Actions: []resource.Action{o.action(a, "/Actions/Oem/"+a.Name)}}
 	for _, t := range resource.Routes([]resource.Row{row}, o.tree) {
 		if t.Action != nil {
-			o.routes = append(o.routes, oemRoute{Route: t, uri: ParsePattern(t.Pattern, o.d), ofStandard: true})
+			o.routes = append(o.routes, oemRoute{Route: t, uri: parsePattern(t.Pattern, o.d), ofStandard: true})
 		}
 	}
 }
@@ -168,7 +168,7 @@ func namesAsValues(p pattern) map[string]string {
 func (o *oem) linkMappings(uri, basedOn pattern) []uriMapping {
 	all := []uriMapping{{from: basedOn, to: uri}}
 	for _, r := range o.d.OEM.Resources {
-		m := uriMapping{from: o.parseStandard(r.BasedOn), to: ParsePattern(r.URI, o.d)}
+		m := uriMapping{from: o.parseStandard(r.BasedOn), to: parsePattern(r.URI, o.d)}
 		if len(m.from) > len(basedOn) && len(m.to) > len(uri) &&
 			m.from[:len(basedOn)].String() == basedOn.String() && m.to[:len(uri)].String() == uri.String() {
 			all = append(all, m)
@@ -192,7 +192,7 @@ func (o *oem) singletons(vars map[string]string) map[string]string {
 // base returns the standard resource that the resource is based on, or nil when it
 // does not exist.
 func (w *oemResource) base(v resource.View) *resource.Match {
-	m := w.oem.tree.Find(&url.URL{Path: w.basedOn.Fill(v.IDs)})
+	m := w.oem.tree.Find(&url.URL{Path: w.basedOn.fill(v.IDs)})
 	if m == nil || m.Action != nil || m.Members || m.Raw != nil || !m.IsPresent(v.Snapshot()) {
 		return nil
 	}

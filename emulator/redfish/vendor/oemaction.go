@@ -85,7 +85,7 @@ func visibleActions(d *dialect.Record) []oemAction {
 		if a.Hidden || isOEMResource(d, a.ResourceURI) {
 			continue
 		}
-		s := oemAction{resourceURI: ParsePattern(a.ResourceURI, d), name: a.Name, target: "/Actions/Oem/" + a.Name, inputs: actionInputs(a.Parameters)}
+		s := oemAction{resourceURI: parsePattern(a.ResourceURI, d), name: a.Name, target: "/Actions/Oem/" + a.Name, inputs: actionInputs(a.Parameters)}
 		switch a.Target {
 		case "":
 		case "/":
@@ -107,7 +107,7 @@ func (f *presentation) showActions(o resource.Object, self string) {
 	uri, _ := mapURI(f.toClient, self)
 	for i := range f.actions {
 		a := &f.actions[i]
-		if _, ok := a.resourceURI.Match(uri, ExactCase); !ok {
+		if _, ok := a.resourceURI.match(uri, exactCase); !ok {
 			continue
 		}
 		body := resource.Object{"target": self + a.target}

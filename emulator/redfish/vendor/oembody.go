@@ -72,7 +72,7 @@ func (w *oemResource) baseBody(v resource.View) resource.Object {
 			return text
 		}
 		path, tail := cutTail(text)
-		path, _ = mapURIWith(w.links, path, v.IDs, ExactCase)
+		path, _ = mapURIWith(w.links, path, v.IDs, exactCase)
 		return path + tail
 	})
 	if o["Id"] == m.URI[strings.LastIndexByte(m.URI, '/')+1:] {

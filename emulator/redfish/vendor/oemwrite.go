@@ -223,7 +223,7 @@ func (v *Vendor) Patch(ctx context.Context, c resource.Call) (bad []resource.Inp
 	}
 	if len(p.rest.Fields) > 0 {
 		body, _ := resource.Normalize(p.rest).(resource.Object)
-		a := c.Request.Do(ctx, "", resource.InnerHoldingLock, http.MethodPatch, w.basedOn.Fill(c.View.IDs), body)
+		a := c.Request.Do(ctx, "", resource.InnerHoldingLock, http.MethodPatch, w.basedOn.fill(c.View.IDs), body)
 		if a.Status >= http.StatusBadRequest || a.Status == http.StatusAccepted {
 			return nil, false, &resource.InnerError{InnerResponse: a}
 		}
@@ -244,7 +244,7 @@ func (w *oemResource) remove(ctx context.Context, c resource.Call) (resource.Res
 		_, err := c.Host.ApplyBMC(ctx, bmc.SetOEMValues{Values: map[string]any{c.View.Fill(w.StoredAs): nil}})
 		return resource.Result{}, err
 	}
-	a := c.Request.Do(ctx, "", resource.InnerHoldingLock, http.MethodDelete, w.basedOn.Fill(c.View.IDs), nil)
+	a := c.Request.Do(ctx, "", resource.InnerHoldingLock, http.MethodDelete, w.basedOn.fill(c.View.IDs), nil)
 	if a.Status >= http.StatusBadRequest {
 		return resource.Result{}, &resource.InnerError{InnerResponse: a}
 	}

@@ -39,34 +39,34 @@ func newPresentation(t *resource.Tree, d *dialect.Record) *presentation {
 	}
 	f := &presentation{d: d, tree: t, transforms: map[string][]transform{}, standardURIs: cache.New[string](1<<12, func(string) int { return 1 })}
 	for _, m := range d.Presentation.URIMappings {
-		from, to := ParsePattern(m.From, d), ParsePattern(m.To, d)
+		from, to := parsePattern(m.From, d), parsePattern(m.To, d)
 		f.toClient = append(f.toClient, uriMapping{from, to, m.TrailingSlash})
 		f.toStandard = append(f.toStandard, uriMapping{from: to, to: from})
 	}
 	sortByLength(f.toClient)
 	sortByLength(f.toStandard)
 	for _, p := range d.Presentation.Hidden {
-		f.hidden = append(f.hidden, ParsePattern(p, d))
+		f.hidden = append(f.hidden, parsePattern(p, d))
 	}
 	for _, s := range d.Presentation.Transforms {
-		f.transforms[s.ResourceType] = append(f.transforms[s.ResourceType], transform{s, ParsePattern(s.URI, d)})
+		f.transforms[s.ResourceType] = append(f.transforms[s.ResourceType], transform{s, parsePattern(s.URI, d)})
 	}
 	for _, r := range d.Presentation.RejectRules {
-		f.rejectRules = append(f.rejectRules, rejectRule{r, ParsePattern(r.URI, d)})
+		f.rejectRules = append(f.rejectRules, rejectRule{r, parsePattern(r.URI, d)})
 	}
 	for _, a := range d.Presentation.InputAliases {
-		f.inputAliases = append(f.inputAliases, inputAlias{a, ParsePattern(a.URI, d)})
+		f.inputAliases = append(f.inputAliases, inputAlias{a, parsePattern(a.URI, d)})
 	}
 	for _, p := range d.Protocol.GzipOnly {
-		f.gzipOnly = append(f.gzipOnly, ParsePattern(p, d))
+		f.gzipOnly = append(f.gzipOnly, parsePattern(p, d))
 	}
 	for _, m := range d.Presentation.Errors.SuccessMessages {
-		f.successMessages = append(f.successMessages, successMessage{m, ParsePattern(m.URI, d)})
+		f.successMessages = append(f.successMessages, successMessage{m, parsePattern(m.URI, d)})
 	}
 	f.actions = visibleActions(d)
 	if d.Presentation.IgnoreURICase {
 		for _, r := range t.All {
-			f.treePatterns = append(f.treePatterns, ParsePattern(r.Pattern, &dialect.Record{SystemID: "{system}", ManagerID: "{manager}", ChassisID: "{chassis}"}))
+			f.treePatterns = append(f.treePatterns, parsePattern(r.Pattern, &dialect.Record{SystemID: "{system}", ManagerID: "{manager}", ChassisID: "{chassis}"}))
 		}
 	}
 	return f

@@ -51,7 +51,7 @@ func (o *oem) newRouter() *router {
 func muxTemplate(p pattern, c letterCase) string {
 	var b strings.Builder
 	addText := func(text string) {
-		if c == IgnoreCase && text != "" {
+		if c == ignoreCase && text != "" {
 			fmt.Fprintf(&b, "{%d:(?i:%s)}", b.Len(), regexp.QuoteMeta(text))
 			return
 		}
@@ -95,7 +95,7 @@ func (o *oem) match(method, path string) *resource.Match {
 			}
 		}
 	}
-	uri := t.uri.Fill(vars) // with the letter case of the pattern
+	uri := t.uri.fill(vars) // with the letter case of the pattern
 	if !strings.EqualFold(uri, path) {
 		return nil // a variable that occurs twice has two values, of which mux returns the last
 	}

@@ -27,7 +27,7 @@ func sortByLength(all []uriMapping) {
 // mapURI rewrites a URI by the first mapping that matches it, and reports whether
 // one does.
 func mapURI(all []uriMapping, path string) (string, bool) {
-	return mapURIWith(all, path, nil, ExactCase)
+	return mapURIWith(all, path, nil, exactCase)
 }
 
 // mapURIWith is mapURI with values for variables that only the target pattern has.
@@ -35,7 +35,7 @@ func mapURIWith(all []uriMapping, path string, known map[string]string, c letter
 	var segments []string
 	for i := range all {
 		m := &all[i]
-		if c == ExactCase && !m.from.hasPrefixOf(path) {
+		if c == exactCase && !m.from.hasPrefixOf(path) {
 			continue
 		}
 		if segments == nil {
@@ -50,7 +50,7 @@ func mapURIWith(all []uriMapping, path string, known map[string]string, c letter
 				vars[name] = value
 			}
 		}
-		uri := m.to.Fill(vars)
+		uri := m.to.fill(vars)
 		for _, s := range rest {
 			uri += "/" + s
 		}

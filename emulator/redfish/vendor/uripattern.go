@@ -25,9 +25,9 @@ type variable struct {
 	tail  string // text behind it, up to the next variable or the end
 }
 
-// ParsePattern parses a pattern, and fills in the IDs of the record for {system},
+// parsePattern parses a pattern, and fills in the IDs of the record for {system},
 // {manager} and {chassis}. It returns nil for "".
-func ParsePattern(text string, d *dialect.Record) pattern {
+func parsePattern(text string, d *dialect.Record) pattern {
 	if text == "" {
 		return nil
 	}
@@ -57,13 +57,13 @@ func parseSegment(text string) segment {
 type letterCase bool
 
 const (
-	ExactCase  letterCase = false
-	IgnoreCase letterCase = true
+	exactCase  letterCase = false
+	ignoreCase letterCase = true
 )
 
 // cutPrefix returns text without prefix, and whether text begins with it.
 func (c letterCase) cutPrefix(text, prefix string) (rest string, ok bool) {
-	if len(text) < len(prefix) || text[:len(prefix)] != prefix && !(c == IgnoreCase && strings.EqualFold(text[:len(prefix)], prefix)) {
+	if len(text) < len(prefix) || text[:len(prefix)] != prefix && !(c == ignoreCase && strings.EqualFold(text[:len(prefix)], prefix)) {
 		return "", false
 	}
 	return text[len(prefix):], true
@@ -71,7 +71,7 @@ func (c letterCase) cutPrefix(text, prefix string) (rest string, ok bool) {
 
 // index returns the index of the first part in text, or -1.
 func (c letterCase) index(text, part string) int {
-	if c == IgnoreCase {
+	if c == ignoreCase {
 		text, part = strings.ToLower(text), strings.ToLower(part)
 	}
 	return strings.Index(text, part)
@@ -152,8 +152,8 @@ func (p pattern) variables() []string {
 	return out
 }
 
-// Fill returns the URI in which the variables have these values.
-func (p pattern) Fill(vars map[string]string) string {
+// fill returns the URI in which the variables have these values.
+func (p pattern) fill(vars map[string]string) string {
 	var b strings.Builder
 	for _, s := range p {
 		b.WriteString("/" + s.fill(vars))
@@ -167,7 +167,7 @@ func (p pattern) String() string {
 	for _, name := range p.variables() {
 		names[name] = "{" + name + "}"
 	}
-	return p.Fill(names)
+	return p.fill(names)
 }
 
 // splitPath returns the segments of a path.
@@ -178,7 +178,7 @@ func (p pattern) covers(path string) bool {
 	if !p.hasPrefixOf(path) {
 		return false
 	}
-	_, _, ok := p.matchPrefix(splitPath(path), ExactCase)
+	_, _, ok := p.matchPrefix(splitPath(path), exactCase)
 	return ok
 }
 
@@ -211,10 +211,10 @@ func (p pattern) hasPrefixOf(path string) bool {
 	return true
 }
 
-// Match reports whether a URI matches the whole pattern, and returns the values of
+// match reports whether a URI matches the whole pattern, and returns the values of
 // the variables.
-func (p pattern) Match(path string, c letterCase) (vars map[string]string, ok bool) {
-	if c == ExactCase && !p.hasPrefixOf(path) {
+func (p pattern) match(path string, c letterCase) (vars map[string]string, ok bool) {
+	if c == exactCase && !p.hasPrefixOf(path) {
 		return nil, false
 	}
 	segments := splitPath(path)
