@@ -25,16 +25,16 @@ func TestBackgroundWorkRunsAtItsTime(t *testing.T) {
 		t.Errorf("what is due after a minute was done after %v", at)
 	}
 	e.stop()
-	e.after(0, func(context.Context) { t.Error("an errand was done after the end") })
+	e.after(0, func(context.Context) { t.Error("a function ran after stop") })
 	if err := c.Walk(t.Context(), time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	if len(done) != 0 {
-		t.Error("an errand of after the end was done")
+		t.Error("a function that was scheduled after stop ran")
 	}
 }
 
-// Who ends waits for what is in work.
+// stop waits for the functions that are running.
 func TestStopWaitsForBackgroundWork(t *testing.T) {
 	e := background{clock: clock.NewVirtual(time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC))}
 	begun, goOn, done := make(chan bool), make(chan bool), false

@@ -2,8 +2,8 @@
 // every machine its deadlines and disks, stores what must survive a restart, and
 // implements the Host interfaces that the Redfish and IPMI services call. The
 // models below it are stepped and know none of this. The package does not know
-// what a disk or an image holds and runs nothing on a machine: its user does, told
-// by events.
+// what a disk or an image holds, and runs nothing on a machine: its user does, when
+// events report a boot.
 package lab
 
 import (

@@ -20,7 +20,7 @@ type Trap struct {
 	Acknowledged bool          // delivered when acknowledged; otherwise when sent
 	Attempts     int           // sendings in all; at most, when Acknowledged is set
 	Interval     time.Duration // of lab time, between two attempts
-	Done         func(came bool)
+	Done         func(delivered bool)
 }
 
 // alertStatus is the state of the alert that Alert Immediate sends.
@@ -44,8 +44,8 @@ func (s *alertStatus) code() byte {
 	return alertInProgress
 }
 
-func (s *alertStatus) finish(came bool) {
-	if came {
+func (s *alertStatus) finish(delivered bool) {
+	if delivered {
 		s.state.Store(alertDelivered)
 	} else {
 		s.state.Store(alertFailed)
@@ -93,13 +93,13 @@ type Alerter struct {
 }
 
 // send sends an alert and calls done with whether it was delivered.
-func (s *Alerter) send(a *alert, r alertDestination, done func(delivered bool)) {
-	if s.SendTrap == nil || !r.to.IsValid() || r.to.IsUnspecified() || a.host.BMC().Channel.AlertsDisabled {
+func (al *Alerter) send(a *alert, r alertDestination, done func(delivered bool)) {
+	if al.SendTrap == nil || !r.to.IsValid() || r.to.IsUnspecified() || a.host.BMC().Channel.AlertsDisabled {
 		done(false)
 		return
 	}
-	sequence := uint16(s.sequence.Add(1))
-	s.SendTrap(a.host, Trap{
+	sequence := uint16(al.sequence.Add(1))
+	al.SendTrap(a.host, Trap{
 		To: r.to, Packet: a.trap(sequence), Sequence: sequence, Acknowledged: r.acknowledged, Attempts: r.attempts, Interval: r.interval, Done: done,
 	})
 }
@@ -116,9 +116,9 @@ type filterResult struct {
 
 // FilterEvents passes the log entries among evs to platform event filtering.
 // Call it after each step of the host that returned events. It does not act
-// itself: actions and alerts follow later, through s.AfterFunc.
-func (s *Alerter) FilterEvents(h Host, now time.Time, evs []bmc.Event) {
-	if s.AfterFunc == nil || len(evs) == 0 {
+// itself: actions and alerts follow later, through AfterFunc.
+func (al *Alerter) FilterEvents(h Host, now time.Time, evs []bmc.Event) {
+	if al.AfterFunc == nil || len(evs) == 0 {
 		return
 	}
 	v := h.BMC()
@@ -130,12 +130,12 @@ func (s *Alerter) FilterEvents(h Host, now time.Time, evs []bmc.Event) {
 		switch ev := ev.(type) {
 		case bmc.Logged:
 			if !v.PEF.Postponed(ev.Entry.ID) {
-				s.filterEntry(h, now, control, &ev.Entry)
+				al.filterEntry(h, now, control, &ev.Entry)
 			}
 		case bmc.PostponeExpired:
 			for e := range v.Log.Entries() {
 				if e.ID >= ev.First {
-					s.filterEntry(h, now, control, e)
+					al.filterEntry(h, now, control, e)
 				}
 			}
 		}
@@ -144,7 +144,7 @@ func (s *Alerter) FilterEvents(h Host, now time.Time, evs []bmc.Event) {
 
 // filterEntry matches an entry against the event filters and starts their
 // actions (§17.6, §17.13).
-func (s *Alerter) filterEntry(h Host, now time.Time, control byte, e *bmc.Entry) {
+func (al *Alerter) filterEntry(h Host, now time.Time, control byte, e *bmc.Entry) {
 	r, v := recordOf(h, e), h.BMC()
 	is, ok := sel.Parse(r[:])
 	if !ok {
@@ -173,17 +173,17 @@ func (s *Alerter) filterEntry(h Host, now time.Time, control byte, e *bmc.Entry)
 	}
 	power, alerts := pefDelays(v, h.Machine(), now, control)
 	if d.actions&^actAlert != 0 {
-		s.AfterFunc(power, func(ctx context.Context) { s.applyAction(ctx, h, &d) })
+		al.AfterFunc(power, func(ctx context.Context) { al.applyAction(ctx, h, &d) })
 	}
 	if d.policy != 0 {
-		s.AfterFunc(alerts, func(context.Context) { s.alertByPolicy(h, &d, 1, false) })
+		al.AfterFunc(alerts, func(context.Context) { al.alertByPolicy(h, &d, 1, false) })
 	}
 	if control&pefLogsActions != 0 && !(is.Sensor == sel.System && is.Offset() == pefActionOffset) {
-		s.AfterFunc(0, func(ctx context.Context) { s.logActions(ctx, h, d.actions) })
+		al.AfterFunc(0, func(ctx context.Context) { al.logActions(ctx, h, d.actions) })
 	}
 }
 
-// pefDelaysOn returns how long actions and alerts wait after a start of the
+// pefDelays returns how long actions and alerts wait after a start of the
 // system (§17.4).
 func pefDelays(v *bmc.View, m *machine.View, now time.Time, control byte) (power, alerts time.Duration) {
 	if m.Reset == nil {
@@ -210,7 +210,7 @@ var pefResets = []struct {
 // applyAction resets the machine as the filters want, unless the action was
 // disabled in the meantime. An action that finds the power in another state has
 // no effect.
-func (s *Alerter) applyAction(ctx context.Context, h Host, d *filterResult) {
+func (al *Alerter) applyAction(ctx context.Context, h Host, d *filterResult) {
 	v := h.BMC()
 	if pefValue(v, pefControl, 0)[0]&pefOn == 0 {
 		return
@@ -221,7 +221,7 @@ func (s *Alerter) applyAction(ctx context.Context, h Host, d *filterResult) {
 			continue
 		}
 		if err := h.Apply(ctx, machine.Reset{Kind: a.kind, ByPEF: true}); err != nil {
-			s.Log.Debug("no action on an event", "bmc", h.Name(), "reset", string(a.kind), "err", err)
+			al.Log.Debug("no action on an event", "bmc", h.Name(), "reset", string(a.kind), "err", err)
 		}
 		return
 	}
@@ -233,18 +233,18 @@ const pefActionOffset = 0x04
 
 // logActions writes a log entry for the actions that filters have taken (table
 // 30-6, PEF control).
-func (s *Alerter) logActions(ctx context.Context, h Host, acts byte) {
+func (al *Alerter) logActions(ctx context.Context, h Host, acts byte) {
 	e := sel.Event{Generator: sel.BMC, Sensor: sel.System, Type: sel.Specific, Data: [3]byte{0xc0 | pefActionOffset, acts, sel.Unspecified}}
 	r := e.Record()
 	c := bmc.AddSELRecord{Record: r[:], Severity: e.Severity(), Subject: systemSubject, Event: true}
 	if _, err := h.ApplyBMC(ctx, c); err != nil {
-		s.Log.Debug("action on an event not logged", "bmc", h.Name(), "err", err)
+		al.Log.Debug("action on an event not logged", "bmc", h.Name(), "err", err)
 	}
 }
 
 // alertByPolicy sends the alerts of a policy, beginning at an entry of the
-// alert policy table. came says whether the previous alert was delivered.
-func (s *Alerter) alertByPolicy(h Host, d *filterResult, from byte, came bool) {
+// alert policy table. delivered says whether the previous alert was delivered.
+func (al *Alerter) alertByPolicy(h Host, d *filterResult, from byte, delivered bool) {
 	v := h.BMC()
 	if pefValue(v, pefControl, 0)[0]&pefOn == 0 {
 		return
@@ -256,20 +256,20 @@ func (s *Alerter) alertByPolicy(h Host, d *filterResult, from byte, came bool) {
 			continue
 		}
 		switch rule := p[0] & 7; {
-		case rule == always || !came:
+		case rule == always || !delivered:
 		case rule == skip:
 			continue
 		default: // any other destination: skipped, since all are on one channel and of one type
 			return
 		}
 		if !onLAN(p[1] >> 4) {
-			came = false
+			delivered = false
 			continue
 		}
 		x := Request{Host: h, State: new(State)}
 		a := alert{host: h, entry: d.entry, at: d.entry.At, event: d.event, severity: d.severity, text: d.alertString(v, p[2])}
-		s.send(&a, x.alertDestination(p[1]&0x0f), func(came bool) {
-			s.AfterFunc(0, func(context.Context) { s.alertByPolicy(h, d, n+1, came) })
+		al.send(&a, x.alertDestination(p[1]&0x0f), func(delivered bool) {
+			al.AfterFunc(0, func(context.Context) { al.alertByPolicy(h, d, n+1, delivered) })
 		})
 		return
 	}
