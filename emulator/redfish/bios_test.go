@@ -198,7 +198,7 @@ func TestInvalidBIOSAttributeIsRejected(t *testing.T) {
 			t.Errorf("PATCH %s repeats the password", body)
 		}
 		if w.Code == http.StatusBadRequest && len(b.attributes(settingsURI)) > 0 {
-			t.Errorf("PATCH %s was refused, and something waits", body)
+			t.Errorf("PATCH %s was rejected, but settings are pending", body)
 		}
 	}
 }
@@ -295,7 +295,7 @@ func TestBIOSPasswordProtectsSettings(t *testing.T) {
 			t.Errorf("%s", shape("POST", "ChangePassword", string(body), w))
 		}
 		if strings.Contains(w.Body.String(), "secret") {
-			t.Errorf("the answer repeats a password: %s", w.Body)
+			t.Errorf("the response repeats a password: %s", w.Body)
 		}
 		var out map[string]any
 		_ = json.Unmarshal(w.Body.Bytes(), &out) // a response may have no body

@@ -17,7 +17,7 @@ func TestCollectionCapabilitiesMaxMembers(t *testing.T) {
 	} {
 		o, _ := get(t, s, uri)
 		if capable, _ := o["@Redfish.CollectionCapabilities"].(map[string]any); capable["MaxMembers"] != float64(want) {
-			t.Errorf("%s takes %v, want %d", uri, capable, want)
+			t.Errorf("%s has capabilities %v, want MaxMembers %d", uri, capable, want)
 		}
 	}
 }

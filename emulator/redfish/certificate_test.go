@@ -101,7 +101,7 @@ func csrOf(t *testing.T, w *httptest.ResponseRecorder) string {
 	t.Helper()
 	s, _ := decoded(t, w)["CSRString"].(string)
 	if strings.Contains(w.Body.String(), "PRIVATE") {
-		t.Errorf("an answer shows a private key: %s", w.Body)
+		t.Errorf("a response shows a private key: %s", w.Body)
 	}
 	return s
 }

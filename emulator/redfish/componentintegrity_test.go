@@ -48,7 +48,7 @@ func verified(t *testing.T, s *Service, body, nonce string) map[int]string {
 	}
 	answer := signed[37:]
 	if answer[0] != 0x11 || answer[1] != 0x60 {
-		t.Fatalf("the answer begins with % x", answer[:2])
+		t.Fatalf("the measurements begin with % x", answer[:2])
 	}
 	blocks := answer[8 : 8+int(answer[5])+int(answer[6])<<8]
 	out := map[int]string{}

@@ -29,7 +29,7 @@ func TestPatchWithSomeInvalidPropertiesReturns200WithExtendedInfo(t *testing.T) 
 		t.Fatalf("%s", shape("PATCH", sys, "", w))
 	}
 	if _, etag := get(t, s, sys); etag != got.ETag || etag != w.Header().Get("ETag") {
-		t.Errorf("ETag %s, in the answer %s and %s", etag, got.ETag, w.Header().Get("ETag"))
+		t.Errorf("ETag %s, in the response %s and %s", etag, got.ETag, w.Header().Get("ETag"))
 	}
 	if _, err := openBundle(); err == nil {
 		newSchemas(t).check(t, "partial success", "ComputerSystem.v1_27_0", w.Body.Bytes())

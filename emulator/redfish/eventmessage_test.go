@@ -32,7 +32,7 @@ func TestEveryEventKindHasMessage(t *testing.T) {
 			t.Errorf("%s is %s, its message %s is %s", kind, row.Severity, d.Key, d.Severity)
 		}
 		if w.Args != nil && len(w.Args) != n {
-			t.Errorf("%s: %s takes %d arguments, not %q", kind, d.Key, n, w.Args)
+			t.Errorf("%s: %s has %d arguments, not %q", kind, d.Key, n, w.Args)
 		}
 		for _, a := range w.Args {
 			if at, err := strconv.Atoi(strings.TrimPrefix(a, "%")); strings.HasPrefix(a, "%") && (err != nil || at > strings.Count(row.Text, "%")) {

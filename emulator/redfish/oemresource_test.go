@@ -74,7 +74,7 @@ func TestOEMResources(t *testing.T) {
 		t.Errorf("%v", info)
 	}
 	if w := call(t, s, "admin", "GET", "/redfish/v1/Managers/1/Oem/Acme", "", "If-None-Match", tag); w.Code != http.StatusNotModified {
-		t.Errorf("with its ETag it is answered %d", w.Code)
+		t.Errorf("with its ETag the status is %d", w.Code)
 	}
 	w := call(t, s, "admin", "POST", "/redfish/v1/Managers/1/Oem/Acme/Jobs", `{}`)
 	if at := w.Header().Get("Location"); w.Code != 202 || !strings.HasPrefix(at, "/redfish/v1/TaskService/TaskMonitors/1") {
@@ -153,7 +153,7 @@ func TestOEMActions(t *testing.T) {
 		step{"operator", "POST", "/redfish/v1/Managers/1/hidden", "", nil, 403, ""},
 	)
 	if w := call(t, s, "admin", "POST", "/redfish/v1/Managers/1/hidden", "", "If-Match", `"0"`); w.Code != http.StatusPreconditionFailed {
-		t.Errorf("an action on what is no longer as it was is answered %d", w.Code)
+		t.Errorf("an action with a stale ETag has status %d", w.Code)
 	}
 }
 

@@ -226,7 +226,7 @@ func TestConcurrentPatchesWithSameETagOneSucceeds(t *testing.T) {
 		got[c]++
 	}
 	if diff := cmp.Diff(map[int]int{200: 1, 412: cap(codes) - 1}, got); diff != "" {
-		t.Errorf("answers (-want +got):\n%s", diff)
+		t.Errorf("statuses (-want +got):\n%s", diff)
 	}
 }
 

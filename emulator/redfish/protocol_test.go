@@ -173,7 +173,7 @@ func TestInvalidRequestsReturnErrors(t *testing.T) {
 				t.Fatalf("%s; want %d", shape(tt.method, tt.path, tt.body, w), tt.status)
 			}
 			if before != standing() {
-				t.Error("a refused request changed the host")
+				t.Error("a rejected request changed the host")
 			}
 			if challenged := w.Header().Get("WWW-Authenticate") != ""; challenged != (tt.status == 401) {
 				t.Errorf("%d with WWW-Authenticate %q", w.Code, w.Header().Get("WWW-Authenticate"))

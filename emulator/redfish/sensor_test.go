@@ -87,7 +87,7 @@ func TestThermalAndPowerEqualSubsystems(t *testing.T) {
 	power, _ := get(t, s, box+"/Power")
 	metrics, _ := get(t, s, box+"/EnvironmentMetrics")
 	if a, b := pluck(t, power, "PowerControl/0/PowerConsumedWatts"), pluck(t, metrics, "PowerWatts/Reading"); a != b {
-		t.Errorf("it takes %v W, or %v", a, b)
+		t.Errorf("the power is %v W in one resource and %v W in another", a, b)
 	}
 }
 
@@ -164,7 +164,7 @@ func TestPowerLimitIsSameInEveryResource(t *testing.T) {
 			}
 		}
 		if w, ok := want.(float64); ok && math.Abs(h.Machine().Thermal.Watts()-w) > 1 || !ok && h.Machine().Thermal.Watts() != free {
-			t.Errorf("%s: it takes %v W, free %v", what, h.Machine().Thermal.Watts(), free)
+			t.Errorf("%s: the power is %v W, unlimited %v W", what, h.Machine().Thermal.Watts(), free)
 		}
 	}
 	for _, tt := range []struct {

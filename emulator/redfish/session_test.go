@@ -39,7 +39,7 @@ func TestSessionIsValidFromLoginToLogout(t *testing.T) {
 		}
 		read := call(t, s, "", "GET", uri, "", "X-Auth-Token", token)
 		if read.Code != 200 || read.Body.String() != w.Body.String() {
-			t.Errorf("%s; want what the login answered:\n%s", shape("GET", uri, "", read), w.Body)
+			t.Errorf("%s; want the response to the login:\n%s", shape("GET", uri, "", read), w.Body)
 		}
 		if strings.Contains(w.Body.String(), token) || strings.Contains(w.Body.String(), "secret") {
 			t.Errorf("the session shows a secret: %s", w.Body)

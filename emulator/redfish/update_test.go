@@ -168,7 +168,7 @@ func TestInvalidSimpleUpdateParameterIsRejected(t *testing.T) {
 			t.Errorf("SimpleUpdate %s: %q, want %q", body, got, want)
 		}
 		if n := len(b.h.BMC().Tasks.All()); n > 0 {
-			t.Errorf("SimpleUpdate %s: refused, and %d jobs", body, n)
+			t.Errorf("SimpleUpdate %s: rejected, but %d tasks", body, n)
 		}
 	}
 }
@@ -261,7 +261,7 @@ func TestSimpleUpdateHonoursIfMatch(t *testing.T) {
 	body := `{"ImageURI":"http://images.test/bios.img"}`
 	b.send(412, "POST", simpleURI, body, "If-Match", `"bogus"`)
 	if n := len(b.h.BMC().Tasks.All()); n > 0 {
-		t.Errorf("refused, and %d jobs", n)
+		t.Errorf("rejected, but %d tasks", n)
 	}
 	b.simple(body, "If-Match", b.get(resource.UpdateService)["@odata.etag"].(string))
 	b.simple(strings.Replace(body, "bios", "nic", 1), "If-Match", "*")

@@ -86,7 +86,7 @@ func TestVolumeCreate(t *testing.T) {
 		at := w.Header().Get("Location")
 		read, tag := get(t, s, at)
 		if d := cmp.Diff(read, v); d != "" || tag != w.Header().Get("ETag") || v["@odata.id"] != at {
-			t.Errorf("the answer is not the volume at %s: %s", at, d)
+			t.Errorf("the response is not the volume at %s: %s", at, d)
 		}
 		names := v["Identifiers"].([]any)[0].(map[string]any)
 		all = append(all, made{v["Id"].(string), names["DurableName"].(string)})
