@@ -1,19 +1,14 @@
 package clients
 
 import (
-	"bytes"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -73,56 +68,27 @@ type testServer struct {
 	lab    *labtest.Lab
 	server *lab.Host
 	vendor vendorSettings
-	files  string // URL of a server of images, by HTTP or HTTPS as the BMC needs it
-
-	mu      sync.Mutex
-	sources []machine.SourceKind // from which the server has booted
+	files  string         // URL of a server of images, by HTTP or HTTPS as the BMC needs it
+	boots  *labtest.Boots // the sources from which the server has booted
 }
 
 func newBench(t *testing.T, profile string) *testServer {
 	t.Helper()
-	b := &testServer{T: t}
+	b := &testServer{T: t, boots: labtest.NewBoots(t)}
 	r := rack.Default(1)
 	r.Hosts[0].Profile = profile
-	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.ServeContent(w, r, r.URL.Path, time.Time{}, bytes.NewReader(make([]byte, 64<<10)))
-	})
-	files, secure := httptest.NewServer(serve), httptest.NewTLSServer(serve)
-	t.Cleanup(files.Close)
-	t.Cleanup(secure.Close)
-	roots := x509.NewCertPool()
-	roots.AddCert(secure.Certificate())
-	b.lab = labtest.Start(t, lab.Config{Rack: &r, Events: b.answerBoot, Media: outbound.Config{RootCAs: roots}})
+	files, secure, roots := labtest.ServeImages(t)
+	b.lab = labtest.Start(t, lab.Config{Rack: &r, Events: b.boots.Answer, Media: outbound.Config{RootCAs: roots}})
 	b.server = b.lab.First()
 	b.vendor = settingsOf(b.dialect())
-	b.files = files.URL
+	b.files = files
 	if b.vendor.https {
-		b.files = secure.URL
+		b.files = secure
 	}
 	return b
 }
 
 func (b *testServer) dialect() string { return b.server.Dialect().Name }
-
-// answerBoot lets the server boot the first source that it tries, and records it.
-func (b *testServer) answerBoot(h *lab.Host, ev machine.Event) {
-	try, ok := ev.(machine.BootAttempted)
-	if !ok {
-		return
-	}
-	b.mu.Lock()
-	b.sources = append(b.sources, try.Source.Kind)
-	b.mu.Unlock()
-	if err := h.Apply(b.Context(), machine.Loaded{Boot: try.Boot, Source: try.Source, Name: "test"}); err != nil {
-		b.Logf("boot: %v", err)
-	}
-}
-
-func (b *testServer) bootSources() []machine.SourceKind {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Clone(b.sources)
-}
 
 // until advances the clock until a condition holds.
 func (b *testServer) until(what string, is func() bool) error {
@@ -149,14 +115,14 @@ func (b *testServer) power(c client, reset string, want machine.Power) error {
 
 // start resets the system through a client and returns what it has booted from.
 func (b *testServer) start(c client, reset string) (machine.SourceKind, error) {
-	before := len(b.bootSources())
+	before := len(b.boots.Sources())
 	if err := b.power(c, reset, machine.PowerOn); err != nil {
 		return "", err
 	}
-	if err := b.until("booted after "+reset, func() bool { return len(b.bootSources()) > before }); err != nil {
+	if err := b.until("booted after "+reset, func() bool { return len(b.boots.Sources()) > before }); err != nil {
 		return "", err
 	}
-	return b.bootSources()[before], nil
+	return b.boots.Sources()[before], nil
 }
 
 // reset switches the server off and ejects its images, without a client.

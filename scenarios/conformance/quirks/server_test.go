@@ -1,13 +1,9 @@
 package quirks
 
 import (
-	"bytes"
 	"crypto/x509"
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -36,31 +32,22 @@ type testServer struct {
 	// retryFor is how long, in the lab's time, an operation is retried for which the
 	// BMC is not ready, as a controller does.
 	retryFor      time.Duration
-	slowResponses bool // responses take lab time, which the test must advance
-
-	mu      sync.Mutex
-	sources []machine.SourceKind // that the server has booted from
+	slowResponses bool           // responses take lab time, which the test must advance
+	boots         *labtest.Boots // the sources from which the server has booted
 }
 
 func newBench(t *testing.T, profile, quirk string) *testServer {
 	t.Helper()
-	b := &testServer{T: t, retryFor: 15 * time.Minute}
+	b := &testServer{T: t, boots: labtest.NewBoots(t), retryFor: 15 * time.Minute}
 	r := rack.Default(1)
 	r.Hosts[0].Profile = profile
 	if quirk != "" {
 		r.Hosts[0].Quirks = []string{quirk}
 	}
-	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.ServeContent(w, r, r.URL.Path, time.Time{}, bytes.NewReader(make([]byte, 64<<10)))
-	})
-	files, secure := httptest.NewServer(serve), httptest.NewTLSServer(serve)
-	t.Cleanup(files.Close)
-	t.Cleanup(secure.Close)
-	b.httpFiles, b.httpsFiles = files.URL, secure.URL
-	roots := x509.NewCertPool()
-	roots.AddCert(secure.Certificate())
+	var roots *x509.CertPool
+	b.httpFiles, b.httpsFiles, roots = labtest.ServeImages(t)
 	b.slowResponses = strings.HasPrefix(quirk, "slow-")
-	b.lab = labtest.Start(t, lab.Config{Rack: &r, Events: b.answerBoot, Media: outbound.Config{RootCAs: roots}})
+	b.lab = labtest.Start(t, lab.Config{Rack: &r, Events: b.boots.Answer, Media: outbound.Config{RootCAs: roots}})
 	b.server = b.lab.First()
 	scheme := "redfish-virtualmedia"
 	b.pool = &bmc.Pool{Drivers: map[string]bmc.Open{"redfish": redfish.Open, "ipmi": ipmi.Open}, Clock: labClock{b.lab}}
@@ -83,26 +70,6 @@ func newBench(t *testing.T, profile, quirk string) *testServer {
 		RootCAs: b.lab.CAs(), Clock: labClock{b.lab},
 	}
 	return b
-}
-
-// answerBoot lets the server boot the first source that it tries, and records it.
-func (b *testServer) answerBoot(h *lab.Host, ev machine.Event) {
-	try, ok := ev.(machine.BootAttempted)
-	if !ok {
-		return
-	}
-	b.mu.Lock()
-	b.sources = append(b.sources, try.Source.Kind)
-	b.mu.Unlock()
-	if err := h.Apply(b.Context(), machine.Loaded{Boot: try.Boot, Source: try.Source, Name: "test"}); err != nil {
-		b.Logf("boot: %v", err)
-	}
-}
-
-func (b *testServer) bootSources() []machine.SourceKind {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return append([]machine.SourceKind(nil), b.sources...)
 }
 
 // retry runs work with a client from the pool until it does not fail with
@@ -176,14 +143,14 @@ func (b *testServer) power(a bmc.PowerAction, want bmc.Power) error {
 // start performs a power action and returns what the system has booted from.
 func (b *testServer) start(a bmc.PowerAction) (machine.SourceKind, error) {
 	b.Helper()
-	before := len(b.bootSources())
+	before := len(b.boots.Sources())
 	var err error
 	for range 2 { // as controllers do whose agent does not come up
 		if err := b.power(a, bmc.On); err != nil {
 			return "", err
 		}
-		if err = b.until("running", func(bmc.System) bool { return len(b.bootSources()) > before }); err == nil {
-			return b.bootSources()[before], nil
+		if err = b.until("running", func(bmc.System) bool { return len(b.boots.Sources()) > before }); err == nil {
+			return b.boots.Sources()[before], nil
 		}
 	}
 	return "", err
