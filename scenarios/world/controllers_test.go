@@ -33,7 +33,10 @@ func (h held) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-func TestKillCutsTheControllersOffTheKubernetesAPI(t *testing.T) {
+// startWithoutControllers starts a world with one server and a Kubernetes API, and
+// returns it with a client that has all rights.
+func startWithoutControllers(t *testing.T) (*World, client.WithWatch) {
+	t.Helper()
 	w, err := Start(t.Context(), Config{
 		Dir: t.TempDir(), Settings: Settings{Hosts: 1, Speed: "max", Kube: true, NoController: true}, Listen: AnyPort,
 	})
@@ -49,6 +52,11 @@ func TestKillCutsTheControllersOffTheKubernetesAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return w, admin
+}
+
+func TestKillCutsTheControllersOffTheKubernetesAPI(t *testing.T) {
+	w, admin := startWithoutControllers(t)
 	inFlight := held{name: "held", arrived: make(chan struct{}, 1)}
 	w.kube.api = rest.CopyConfig(w.kube.api)
 	w.kube.api.Wrap(inFlight.wrap)

@@ -41,17 +41,17 @@ type killer struct {
 // killPlan holds the points of a host at which the controllers are killed.
 type killPlan struct {
 	object         string // name
-	way            int
-	points         int    // of this way, so far
-	duringDownload bool   // they are killed in the middle of the image, too
-	baseline       [2]int // of each way, without a death
-	killPoints     []int  // points at which they are killed, the next first
+	way            int    // in or out, as in batch.live
+	points         int    // counted since begin
+	duringDownload bool   // the controllers are also killed in the middle of the image
+	baseline       [2]int // points of each way in a life without a kill
+	killPoints     []int  // points at which the controllers are killed, in order
 
-	images int                        // downloads
-	jobs   map[string]map[string]bool // IDs of those that the agent has begun, by kind
+	images int                        // downloads of the image
+	jobs   map[string]map[string]bool // IDs of the jobs that the agent has begun, by kind
 }
 
-var errKilled = errors.New("the controller is dead")
+var errKilled = errors.New("the controller was killed")
 
 // newKiller returns a killer. The Config of its world has to include log and imageServer;
 // take wraps the clients of the Kubernetes API and of the BMCs.
@@ -117,9 +117,9 @@ func (m *killer) controllersDead() bool {
 	return m.dead
 }
 
-// begin begins a way of all hosts: in, or out. The controllers are killed one to maxKills
-// times at points of each host, which its seed determines. Without seeds they are not
-// killed, and the points of the way are counted.
+// begin begins the way in or the way out of all hosts. The controllers are killed one to
+// maxKills times at points of each host, which its seed determines. Without seeds begin
+// plans no kills, and the points of the way are counted.
 func (m *killer) begin(way int, seeds []uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -141,7 +141,7 @@ func (m *killer) begin(way int, seeds []uint64) {
 
 const maxKills = 5
 
-// killCount returns so far.
+// killCount returns the number of kills so far.
 func (m *killer) killCount() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -149,7 +149,7 @@ func (m *killer) killCount() int {
 }
 
 // step counts a point of a host; f is nil when the point belongs to none. It kills the
-// controllers when the plan says so, and returns errKilled when they are dead.
+// controllers when the plan says so, and returns errKilled while none run.
 func (m *killer) step(f *killPlan) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -390,7 +390,7 @@ func (h agentSteps) Handle(_ context.Context, r slog.Record) error {
 	if r.Message == "job started" {
 		h.m.recordJob(f, h.kind, h.job)
 	}
-	_ = h.m.step(f) // the agent lives
+	_ = h.m.step(f) // the agent is not killed
 	return nil
 }
 

@@ -167,11 +167,11 @@ func mustBeComplete(t *testing.T, name string, l life) {
 	deployed := map[string]int{string(job.Inventory): 1, string(job.Clean): 1, string(job.Write): 1}
 	switch {
 	case in.Downloads != 1 || !cmp.Equal(in.Jobs, deployed):
-		t.Fatalf("%s without a death: %d downloads, jobs %v; want one, and %v", name, in.Downloads, in.Jobs, deployed)
+		t.Fatalf("%s without a kill: %d downloads, jobs %v; want one, and %v", name, in.Downloads, in.Jobs, deployed)
 	case out.Jobs[string(job.Clean)] != 1 || len(gone.Left) > 0:
-		t.Fatalf("%s without a death: jobs %v on its way out; %v are left", name, out.Jobs, gone.Left)
+		t.Fatalf("%s without a kill: jobs %v on its way out; %v are left", name, out.Jobs, gone.Left)
 	case cmp.Equal(in.Disks, out.Disks) || len(in.Server) == 0 || len(l[0].events[name]) == 0:
-		t.Fatalf("%s without a death: disks %v, then %v; its server %v; events %v", name, in.Disks, out.Disks, in.Server, l[0].events[name])
+		t.Fatalf("%s without a kill: disks %v, then %v; its server %v; events %v", name, in.Disks, out.Disks, in.Server, l[0].events[name])
 	}
 }
 
@@ -188,7 +188,7 @@ func compare(t *testing.T, name string, want, got life) {
 	t.Helper()
 	for i, s := range got {
 		if diff := cmp.Diff(want[i].came[name], s.came[name], sameLife); diff != "" {
-			t.Errorf("%s, %s; without a death (-), with deaths (+):\n%s", name, s.name, diff)
+			t.Errorf("%s, %s; without a kill (-), with kills (+):\n%s", name, s.name, diff)
 		}
 		for text, n := range s.events[name] {
 			if once := want[i].events[name][text]; n > once {

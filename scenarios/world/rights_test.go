@@ -38,21 +38,7 @@ const (
 // account that they have in a cluster, with RBAC, from the registration of a host
 // to its deletion.
 func TestControllersWorkWithTheRightsOfTheManifests(t *testing.T) {
-	w, err := Start(t.Context(), Config{
-		Dir: t.TempDir(), Settings: Settings{Hosts: 1, Speed: "max", Kube: true, NoController: true}, Listen: AnyPort,
-	})
-	if err != nil {
-		t.Fatalf("Start: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := w.Stop(); err != nil {
-			t.Errorf("Stop: %v", err)
-		}
-	})
-	admin, err := w.Kubernetes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, admin := startWithoutControllers(t)
 	grant(t, admin)
 	var refused refusals
 	as := rest.CopyConfig(w.kube.api)
@@ -110,8 +96,8 @@ func grant(t *testing.T, c client.Client) {
 	}
 }
 
-// mustBeRefused checks that RBAC is enforced.
-func mustBeRefused(t *testing.T, api *rest.Config) {
+// newClient returns a client with the kinds that the controllers use.
+func newClient(t *testing.T, api *rest.Config) client.Client {
 	t.Helper()
 	scheme, err := Scheme()
 	if err != nil {
@@ -121,6 +107,13 @@ func mustBeRefused(t *testing.T, api *rest.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return c
+}
+
+// mustBeRefused checks that RBAC is enforced.
+func mustBeRefused(t *testing.T, api *rest.Config) {
+	t.Helper()
+	c := newClient(t, api)
 	host := &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Name: "of-a-user", Namespace: Namespace}}
 	if err := c.Create(t.Context(), host); !apierrors.IsForbidden(err) {
 		t.Fatalf("the service account makes a host: %v, want it forbidden", err)
@@ -135,14 +128,7 @@ func mustBeRefused(t *testing.T, api *rest.Config) {
 // stops them and returns when they have ended.
 func runController(t *testing.T, w *World, api *rest.Config, cfg manager.Config) (end func()) {
 	t.Helper()
-	scheme, err := Scheme()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.New(api, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := newClient(t, api)
 	at := client.ObjectKey{Namespace: accountNamespace, Name: "lab-controller-identity"}
 	id, err := manager.Identity(t.Context(), c, at, time.Now(), net.IPv4(127, 0, 0, 1))
 	if err != nil {
