@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/controller/queue"
 	"github.com/metalab-dev/metalab/controller/readafterwrite"
 )
 
@@ -52,6 +53,8 @@ type Config struct {
 	// Enter, if set, is called before each pass and leave after it: see the lab's
 	// clock.
 	Enter func() (leave func())
+	// Queues, when set, knows the work queue: see queue.Monitor.
+	Queues *queue.Monitor
 }
 
 // Reconciler reconciles the firmware objects of hosts.

@@ -61,6 +61,8 @@ type Config struct {
 	// Enter, if set, is called before each pass and leave after it: see the lab's
 	// clock.
 	Enter func() (leave func())
+	// Queues, when set, knows the work queue: see queue.Monitor.
+	Queues *queue.Monitor
 }
 
 // Reconciler reconciles BareMetalHosts.
@@ -104,7 +106,7 @@ func New(c Config) (*Reconciler, error) {
 // Options returns the options of the controller: its queue waits on the
 // Reconciler's clock instead of real time.
 func (r *Reconciler) Options() controller.Options {
-	return queue.Options(r.Clock, r.Workers)
+	return queue.Options(r.Clock, r.Workers, r.Queues)
 }
 
 // Reconcile makes one pass over a host.

@@ -39,6 +39,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/host"
 	"github.com/metalab-dev/metalab/controller/inband"
 	"github.com/metalab-dev/metalab/controller/netboot"
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 // Scheme returns a scheme with every kind that the controllers read or write.
@@ -85,6 +86,8 @@ type Config struct {
 	// Enter, when set, is called before each reconcile and each HTTP request, and its
 	// result after it. A lab's virtual clock counts the work in progress this way.
 	Enter func() (leave func())
+	// Queues, when set, knows the controllers' work queues: see queue.Monitor.
+	Queues *queue.Monitor
 
 	// Election, when set, makes one of several processes the leader. The others stand
 	// by.

@@ -15,15 +15,15 @@ import (
 )
 
 // Options returns the options of a controller that reconciles up to workers objects
-// at a time and whose queue waits on c.
-func Options(c clock.WithTicker, workers int) controller.Options {
+// at a time and whose queue waits on c. m knows the queue; nil means nobody does.
+func Options(c clock.WithTicker, workers int, m *Monitor) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: workers,
 		SkipNameValidation:      ptr.To(true), // a process may hold several labs, or a controller that was replaced
 		NewQueue: func(name string, limit workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-			return workqueue.NewTypedRateLimitingQueueWithConfig(limit, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{
+			return m.monitor(workqueue.NewTypedRateLimitingQueueWithConfig(limit, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{
 				Name: name, Clock: c,
-			})
+			}))
 		},
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 // Config configures a Reconciler.
@@ -34,6 +35,8 @@ type Config struct {
 	// Enter, when set, is called before each reconcile, and its result after it. A lab's
 	// virtual clock counts the work in progress this way.
 	Enter func() (leave func())
+	// Queues, when set, knows the work queue: see queue.Monitor.
+	Queues *queue.Monitor
 }
 
 // Reconciler reconciles BMCEventSubscriptions, one at a time, so that two objects

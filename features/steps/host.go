@@ -61,7 +61,7 @@ func (s *scenario) registerHosts(sc *stepRegistry) {
 	sc.Step(`^the operator changes the password of the Secret to "([^"]*)"$`, "edits the password in the BMC's Secret", s.setPassword)
 	sc.Step(`^the operator deletes the host$`, "deletes the BareMetalHost without waiting", s.deleteHost)
 	sc.Step(`^the host becomes "([^"]*)"$`, "waits until the host is in this provisioning state, or was since the state last waited for", s.awaitState)
-	sc.Step(`^the host stays "([^"]*)"$`, "asserts that the stored provisioning state is this one", s.hasState)
+	sc.Step(`^the host stays "([^"]*)"$`, "asserts, once each controller has reconciled every object, that the provisioning state is this one and was no other since time passed or the state last waited for", s.staysInState)
 	sc.Step(`^the host reports "([^"]*)"$`, "waits until the host has, or has had, this errorType", s.awaitErrorType)
 	sc.Step(`^the host reports no error$`, "waits until errorType, errorMessage and errorCount are clear and operationalStatus is OK", s.awaitNoError)
 	sc.Step(`^the host has reported the error message "([^"]*)"$`, "waits until errorMessage contains, or has contained, this text", s.errorMessageContained)
@@ -299,13 +299,26 @@ func (s *scenario) awaitState(ctx context.Context, state string) error {
 	})
 }
 
-func (s *scenario) hasState(ctx context.Context, state string) error {
+// staysInState reads the state throughout: neither the host as it is stored nor any
+// version of it since the last mark may have another one.
+func (s *scenario) staysInState(ctx context.Context, state string) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if err := s.world.Pass(ctx, 0); err != nil {
+		return err
+	}
 	h, err := s.read(ctx)
 	if err != nil {
 		return err
 	}
 	if got := string(h.Status.Provisioning.State); got != state {
 		return fmt.Errorf("the host is %q, want %q", got, state)
+	}
+	if err := s.catchUp(ctx, h.ResourceVersion); err != nil {
+		return err
+	}
+	if got := s.recorder.statesSinceMark(); slices.ContainsFunc(got, func(s metal3.ProvisioningState) bool { return string(s) != state }) {
+		return fmt.Errorf("the host was %q meanwhile, want %q throughout", got, state)
 	}
 	return nil
 }

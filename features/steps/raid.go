@@ -57,7 +57,7 @@ func (s *scenario) registerRAID(sc *stepRegistry) {
 	sc.Step(`^volume (\d+) is (healthy|degraded)$`, "waits until the volume is healthy or degraded", s.volumeHasHealth)
 	sc.Step(`^(\d+) of the (?:other )?drives of volume (\d+) fail$`, "lets so many healthy drives of the volume fail", s.failDrives)
 	sc.Step(`^the failed drives are replaced$`, "pulls each failed drive, and inserts a new one into its bay", s.replaceDrives)
-	sc.Step(`^100 hours pass$`, "lets a hundred hours of the lab's time pass", func() { s.world.Clock().Advance(100 * time.Hour) })
+	sc.Step(`^100 hours pass$`, "lets a hundred hours of the lab's time pass, likewise", func(ctx context.Context) error { return s.pass(ctx, 100*time.Hour) })
 	sc.Step(`^all disks hold the image at the data offset of md$`, "compares each disk's bytes at the data offset of the first array with the image", s.disksHoldMirror)
 	sc.Step(`^the first disk is pulled$`, "takes the first disk out of its bay", func(ctx context.Context) error {
 		return s.host().PullDrive(ctx, s.machine().Identity.Storage[0].Drives[0].ID)

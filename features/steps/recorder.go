@@ -22,6 +22,7 @@ type recorder struct {
 	latest        *metal3.BareMetalHost // nil while there is none
 	states        []metal3.ProvisioningState
 	lastAwaited   int // index in states of the one last waited for
+	marked        int // index in states of the one at the last mark
 	errors        []metal3.ErrorType
 	status        map[metal3.OperationalStatus]bool // that it had
 	messages      []string                          // messages of errors
@@ -165,7 +166,7 @@ func (r *recorder) hadMessage(text string) bool {
 func (r *recorder) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.latest, r.states, r.errors, r.messages, r.lastAwaited = nil, nil, nil, nil, 0
+	r.latest, r.states, r.errors, r.messages, r.lastAwaited, r.marked = nil, nil, nil, nil, 0, 0
 }
 
 // caughtUp reports whether this version of the host, or a later one, has been seen.
@@ -174,6 +175,21 @@ func (r *recorder) caughtUp(version string) bool {
 	defer r.mu.Unlock()
 	want, err := strconv.ParseUint(version, 10, 64)
 	return err == nil && r.latestVersion >= want
+}
+
+// mark remembers the state that the host is in now.
+func (r *recorder) mark() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.marked = max(0, len(r.states)-1)
+}
+
+// statesSinceMark returns the state at the last mark, or the one last waited for if that
+// came later, and all states since.
+func (r *recorder) statesSinceMark() []metal3.ProvisioningState {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.states[min(len(r.states), max(r.marked, r.lastAwaited)):])
 }
 
 // reached reports whether the host is in a state, or was since the state that was

@@ -45,9 +45,18 @@ func (s *scenario) registerServers(sc *stepRegistry) {
 	sc.Step(`^the server has booted (\d+) times since, and was never off$`, "asserts how many boots the server has begun since, and that its log has no power off", s.hasRestarted)
 	sc.Step(`^the server's console has shown, in this order:$`, "waits until the console has shown these lines in this order, where … is any text", s.consoleShows)
 	sc.Step(`^the server's console shows no token$`, "asserts that the console has shown no token of an agent", s.consoleHoldsNoToken)
-	sc.Step(`^(\d+) minutes pass$`, "lets minutes of the lab's time pass", func(n int) { s.world.Clock().Advance(time.Duration(n) * time.Minute) })
-	sc.Step(`^a minute passes$`, "lets a minute of the lab's time pass", func() { s.world.Clock().Advance(time.Minute) })
-	sc.Step(`^ten minutes pass$`, "lets ten minutes of the lab's time pass", func() { s.world.Clock().Advance(10 * time.Minute) })
+	sc.Step(`^(\d+) minutes pass$`, "lets minutes of the lab's time pass, and waits until each controller has reconciled every object after that", func(ctx context.Context, n int) error { return s.pass(ctx, time.Duration(n)*time.Minute) })
+	sc.Step(`^a minute passes$`, "lets a minute of the lab's time pass, likewise", func(ctx context.Context) error { return s.pass(ctx, time.Minute) })
+	sc.Step(`^ten minutes pass$`, "lets ten minutes of the lab's time pass, likewise", func(ctx context.Context) error { return s.pass(ctx, 10*time.Minute) })
+}
+
+// pass lets time pass: see world.Pass. What the host shows from now on is what "stays"
+// is about.
+func (s *scenario) pass(ctx context.Context, d time.Duration) error {
+	s.recorder.mark()
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return s.world.Pass(ctx, d)
 }
 
 // starts counts the boots that the server has begun, and the entries about power

@@ -18,6 +18,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/inband"
 	"github.com/metalab-dev/metalab/controller/manager"
 	"github.com/metalab-dev/metalab/controller/netboot"
+	"github.com/metalab-dev/metalab/controller/queue"
 	"github.com/metalab-dev/metalab/scenarios/world/pxe"
 )
 
@@ -53,6 +54,7 @@ type controllers struct {
 	link   apiConnection
 	pool   *bmc.Pool
 	set    *manager.Set
+	queues *queue.Monitor
 	inband net.Listener
 	boot   net.Listener
 	secure net.Listener // of boot media over HTTPS
@@ -65,7 +67,7 @@ type controllers struct {
 // startControllers starts a set of controllers. It returns when all its servers listen and
 // its manager runs.
 func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, err error) {
-	s := &controllers{ended: make(chan struct{}), pool: manager.BMCs()}
+	s := &controllers{ended: make(chan struct{}), pool: manager.BMCs(), queues: &queue.Monitor{}}
 	if c.Drivers != nil {
 		s.pool.Drivers = maps.Clone(c.Drivers)
 	}
@@ -99,7 +101,7 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 		Agents: manager.Endpoint{URL: "https://" + s.inband.Addr().String(), Listener: s.inband},
 		Media:  manager.Endpoint{URL: "http://" + s.boot.Addr().String(), Listener: s.boot},
 		Secure: manager.Endpoint{URL: "https://" + s.secure.Addr().String(), Listener: s.secure, Certificate: c.Certificate},
-		Clock:  c.Clock, Enter: c.Enter, Chance: c.Chance, Log: logr.FromSlogHandler(c.Log.Handler()),
+		Clock:  c.Clock, Enter: c.Enter, Queues: s.queues, Chance: c.Chance, Log: logr.FromSlogHandler(c.Log.Handler()),
 		BuildPreprovisioningImage: c.BuildPreprovisioningImage,
 		Image:                     c.Image, Network: &manager.Network{
 			Network: netboot.Network{Server: loopback.Addr(), Pool: addresses}, Sockets: s.net, OnDHCP: c.Net.ReportExchange,
