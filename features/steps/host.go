@@ -300,7 +300,8 @@ func (s *scenario) awaitState(ctx context.Context, state string) error {
 }
 
 // staysInState reads the state throughout: neither the host as it is stored nor any
-// version of it since the last mark may have another one.
+// version of it since it came to the state may have another one. A host that was in the
+// state at the last mark may not have left it.
 func (s *scenario) staysInState(ctx context.Context, state string) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -317,7 +318,9 @@ func (s *scenario) staysInState(ctx context.Context, state string) error {
 	if err := s.catchUp(ctx, h.ResourceVersion); err != nil {
 		return err
 	}
-	if got := s.recorder.statesSinceMark(); slices.ContainsFunc(got, func(s metal3.ProvisioningState) bool { return string(s) != state }) {
+	got := s.recorder.statesSinceMark()
+	first := slices.Index(got, metal3.ProvisioningState(state))
+	if first < 0 || slices.ContainsFunc(got[first:], func(s metal3.ProvisioningState) bool { return string(s) != state }) {
 		return fmt.Errorf("the host was %q meanwhile, want %q throughout", got, state)
 	}
 	return nil
