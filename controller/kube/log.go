@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	// It replaces the logger of etcd's clients before they are initialised.
 	_ "github.com/metalab-dev/metalab/controller/kube/etcdquiet"
 )
 

@@ -18,8 +18,8 @@ type PowerLimit struct {
 	SamplingPeriod time.Duration `json:"sampling"` // averaging period
 }
 
-// DHCP discovery settings (DCMI 1.5, §6.1.3). The lab has no DHCP server for
-// BMCs.
+// Discovery holds the settings of DHCP discovery (DCMI 1.5, §6.1.3). The lab has no
+// DHCP server for BMCs.
 type Discovery struct {
 	Options byte          `json:"options,omitempty"` // options to send
 	First   time.Duration `json:"first"`             // initial timeout

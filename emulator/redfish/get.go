@@ -9,14 +9,14 @@ import (
 )
 
 // getters serve a GET whose response is not the representation of the resource.
-var getters = map[resource.AnswerKind]func(x *request, v resource.View){
-	resource.EventStream:       (*request).stream,
-	resource.TaskMonitorAnswer: (*request).readTaskMonitor,
+var getters = map[resource.ResponseKind]func(x *request, v resource.View){
+	resource.EventStreamResponse: (*request).stream,
+	resource.TaskMonitorResponse: (*request).readTaskMonitor,
 }
 
 // get serves a GET or HEAD of a resource with its representation.
 func (x *request) get(p *render.Representation, at *resource.Snapshot) {
-	if getter := getters[x.match.Answer]; getter != nil {
+	if getter := getters[x.match.Response]; getter != nil {
 		getter(x, x.match.View(at))
 		return
 	}

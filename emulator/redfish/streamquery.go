@@ -80,7 +80,7 @@ func applyFilter(s *bmc.Subscription, f *odata.Filter, tree *resource.Tree) erro
 	if !ok {
 		return bad(odata.Form, "joins values of one property by or, and properties by and")
 	}
-	types := resource.ResourceTypes(resource.View{Tree: tree})
+	types := resource.EventResourceTypes(resource.View{Tree: tree})
 	seen := map[string]bool{}
 	for _, g := range groups {
 		name, op := g[0].Property, g[0].Operator

@@ -94,7 +94,7 @@ func (f *File) Has(field string) bool {
 // Field, and returns err. The line of a field that the file does not have is the
 // line of the closest field around it.
 func (f *File) Locate(err error) error {
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // it visits every wrapped error itself
 	case nil:
 	case *Error:
 		if e.File == "" {

@@ -22,7 +22,7 @@ type host struct {
 	Codes   map[byte]string
 	Next    *host
 	Oldest  uint64
-	hidden  int
+	hidden  int //nolint:unused // that unexported fields are no keys
 	Hook    func()
 	SystemID, BMC,
 	NICs string
@@ -174,7 +174,8 @@ func TestLocateFindsTheClosestField(t *testing.T) {
 	} {
 		e := yamlfile.Errorf(field, "is wrong")
 		wrapped := errors.Join(errors.New("other"), errors.Join(e))
-		if err := f.Locate(wrapped); err != wrapped || e.Line != want || e.File != "f.yaml" {
+		if err := f.Locate(wrapped); err != wrapped || //nolint:errorlint // it returns its argument
+			e.Line != want || e.File != "f.yaml" {
 			t.Errorf("Locate(%q) = %s:%d, want line %d", field, e.File, e.Line, want)
 		}
 	}

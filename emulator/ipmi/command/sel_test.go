@@ -87,22 +87,22 @@ func TestSELReservationIsCanceled(t *testing.T) {
 	}
 	for name, does := range map[string]func(*testing.T, *host){
 		"an event":             func(t *testing.T, h *host) { h.observe(event.Note{At: h.now, Kind: event.PowerOn}) },
-		"a record":             func(t *testing.T, h *host) { ask(t, h, wire.Storage, 0x44, unhex(t, aRecord)...) },
-		"another reservation":  func(t *testing.T, h *host) { ask(t, h, wire.Storage, 0x42) },
+		"a record":             func(t *testing.T, h *host) { _, _ = ask(t, h, wire.Storage, 0x44, unhex(t, aRecord)...) },
+		"another reservation":  func(t *testing.T, h *host) { _, _ = ask(t, h, wire.Storage, 0x42) },
 		"Redfish removes one":  redfish(bmc.RemoveEntry{Log: bmc.EventLog, ID: 1}),
 		"Redfish clears":       redfish(bmc.ClearLog{Log: bmc.EventLog}),
 		"the BMC restarts":     func(t *testing.T, h *host) { redfish(bmc.Restart{Kind: bmc.ForceRestart})(t, h); h.advance(time.Hour) },
 		"":                     func(*testing.T, *host) {},
 		" (resolved)":          redfish(bmc.ResolveEntry{Log: bmc.EventLog, ID: 2, Resolved: true}),
-		" (that is refused)":   func(t *testing.T, h *host) { ask(t, h, wire.Storage, 0x46, 9, 9, 1, 0) },
+		" (that is refused)":   func(t *testing.T, h *host) { _, _ = ask(t, h, wire.Storage, 0x46, 9, 9, 1, 0) },
 		" (of the other log)":  redfish(bmc.ClearLog{Log: bmc.AuditLog}),
-		" (that was answered)": func(t *testing.T, h *host) { ask(t, h, wire.Storage, 0x40) },
+		" (that was answered)": func(t *testing.T, h *host) { _, _ = ask(t, h, wire.Storage, 0x40) },
 	} {
 		h := newHost(t)
 		for range 3 {
-			ask(t, h, wire.Storage, 0x44, unhex(t, aRecord)...)
+			_, _ = ask(t, h, wire.Storage, 0x44, unhex(t, aRecord)...)
 		}
-		ask(t, h, wire.Storage, 0x42)
+		_, _ = ask(t, h, wire.Storage, 0x42)
 		does(t, h)
 		want := ReservationCanceled
 		if name == "" || strings.HasPrefix(name, " ") {
@@ -117,7 +117,7 @@ func TestSELReservationIsCanceled(t *testing.T) {
 func TestSELPartialAdd(t *testing.T) {
 	h := newHost(t)
 	exchanges{{"without reservation", "00 00 00 00 00 00 aa", ReservationCanceled, ""}}.try(t, h, wire.Storage, 0x45)
-	ask(t, h, wire.Storage, 0x42)
+	_, _ = ask(t, h, wire.Storage, 0x42)
 	exchanges{
 		{"first part", "01 00 00 00 00 00 00 00 02 00 00 00 00 41", Completed, "01 00"},
 		{"gap", "01 00 01 00 09 00 00", ParameterOutOfRange, ""},
@@ -126,7 +126,7 @@ func TestSELPartialAdd(t *testing.T) {
 	}.try(t, h, wire.Storage, 0x45)
 	exchanges{{"it is there", "00 00 00 00 00 ff", Completed, "ff ff 01 00 02 " + march1 + " 41 00 04 01 30 01 09 ff ff"}}.try(t, h, wire.Storage, 0x43)
 	exchanges{{"the reservation is over", "01 00 00 00 00 00 00", ReservationCanceled, ""}}.try(t, h, wire.Storage, 0x45)
-	ask(t, h, wire.Storage, 0x42)
+	_, _ = ask(t, h, wire.Storage, 0x42)
 	exchanges{
 		{"too short at the end", "02 00 00 00 00 01 00 00 02", selPartialLength, ""},
 		{"first part", "02 00 00 00 00 00 " + aRecord, Completed, "02 00"},
@@ -143,7 +143,7 @@ func TestSELPartialAdd(t *testing.T) {
 func TestDeleteSELEntry(t *testing.T) {
 	h := newHost(t)
 	for range 4 {
-		ask(t, h, wire.Storage, 0x44, unhex(t, aRecord)...)
+		_, _ = ask(t, h, wire.Storage, 0x44, unhex(t, aRecord)...)
 	}
 	reserve := func() { ask(t, h, wire.Storage, 0x42) }
 	exchanges{{"without reservation", "00 00 01 00", ReservationCanceled, ""}}.try(t, h, wire.Storage, 0x46)
@@ -161,10 +161,10 @@ func TestDeleteSELEntry(t *testing.T) {
 func TestClearSEL(t *testing.T) {
 	h := newHost(t)
 	h.d.IPMI.ClearSELDuration = time.Second
-	ask(t, h, wire.Storage, 0x44, unhex(t, aRecord)...)
+	_, _ = ask(t, h, wire.Storage, 0x44, unhex(t, aRecord)...)
 	const clr = " 43 4c 52 "
 	exchanges{{"without reservation", "00 00" + clr + "aa", ReservationCanceled, ""}, {"progress without", "00 00" + clr + "00", ReservationCanceled, ""}}.try(t, h, wire.Storage, 0x47)
-	ask(t, h, wire.Storage, 0x42)
+	_, _ = ask(t, h, wire.Storage, 0x42)
 	exchanges{
 		{"another word", "01 00 43 4c 53 aa", InvalidDataField, ""},
 		{"another operation", "01 00" + clr + "ab", InvalidDataField, ""},

@@ -13,7 +13,7 @@ type SOL struct {
 // direction.
 type SOLFlags byte
 
-// SOLNack, in both directions, means that not all characters were accepted.
+// SOLNack means, in both directions, that not all characters were accepted.
 const SOLNack SOLFlags = 1 << 6
 
 // Operations of the console (table 15-2).

@@ -185,13 +185,13 @@ func TestConsistencyCheckRepairs(t *testing.T) {
 	b.do(CancelTask{"e"})
 	b.do(CheckConsistency{"1", "1", "f"})
 	b.do(PullDrive{"Disk.0"})
-	b.refuse(CheckConsistency{"1", "1", "g"}, ErrState)
+	_ = b.refuse(CheckConsistency{"1", "1", "g"}, ErrState)
 	want := []string{"c", "e cancelled", "fa drive of the volume was lost"}
 	if d := cmp.Diff(want, b.ended); d != "" {
 		t.Errorf("jobs ended (-want +got):\n%s", d)
 	}
 	b.do(CreateVolume{Controller: "1", Type: RAID0, Drives: bays(4, 2)})
-	b.refuse(CheckConsistency{"1", "2", "h"}, ErrUnsupported)
+	_ = b.refuse(CheckConsistency{"1", "2", "h"}, ErrUnsupported)
 }
 
 func TestInitializing(t *testing.T) {
@@ -250,8 +250,8 @@ func TestErasing(t *testing.T) {
 	if b.drive("Disk.8").State != DriveErasing || len(b.View().Devices()) != 9 {
 		t.Errorf("drive = %+v, devices %d", b.drive("Disk.8"), len(b.View().Devices()))
 	}
-	b.refuse(SecureErase{Drive: "Disk.8"}, ErrBusy)
-	b.refuse(CancelTask{"e"}, ErrState)
+	_ = b.refuse(SecureErase{Drive: "Disk.8"}, ErrBusy)
+	_ = b.refuse(CancelTask{"e"}, ErrState)
 	b.pass()
 	b.do(SecureErase{Drive: "Disk.8", Task: "f"})
 	b.do(PullDrive{"Disk.8"})
@@ -259,7 +259,7 @@ func TestErasing(t *testing.T) {
 		t.Errorf("jobs ended (-want +got):\n%s", d)
 	}
 	b.do(CreateVolume{Controller: "1", Type: RAID0, Drives: bays(0, 1)})
-	b.refuse(SecureErase{Drive: "Disk.0"}, ErrState)
+	_ = b.refuse(SecureErase{Drive: "Disk.0"}, ErrState)
 }
 
 func TestExpanding(t *testing.T) {
@@ -386,7 +386,7 @@ func TestForeignDrives(t *testing.T) {
 	if d := b.drive("Disk.1"); d.State != DriveUnused {
 		t.Errorf("drive = %+v", d)
 	}
-	b.refuse(ClearForeign{Controller: "1"}, ErrState)
+	_ = b.refuse(ClearForeign{Controller: "1"}, ErrState)
 	// An adapter without RAID takes no notice.
 	b.do(PullDrive{"Disk.8"})
 	b.do(InsertDrive{Drive: "Disk.8", What: InsertForeign})
@@ -439,7 +439,7 @@ func TestVolumesShareDrives(t *testing.T) {
 	}
 	b.fill("1", 1)
 	b.fill("2", 2)
-	b.refuse(create, ErrRule) // not three
+	_ = b.refuse(create, ErrRule) // not three
 	b.do(AssignSpare{Controller: "1", Drive: "Disk.5"})
 	b.do(PullDrive{"Disk.1"})
 	b.pass()

@@ -27,9 +27,8 @@ func accountRows() []Row {
 	}
 }
 
+// URIs of the collections of the AccountService.
 const (
-	// AccountsURI and RolesURI are the URIs of the collections of the
-	// AccountService.
 	AccountsURI = "/redfish/v1/AccountService/Accounts"
 	RolesURI    = "/redfish/v1/AccountService/Roles"
 )

@@ -127,6 +127,7 @@ func (c Call) RecordTask(ctx context.Context) (job string, err error) {
 // lock.
 type InnerKind string
 
+// Kinds of inner requests.
 const (
 	InnerHoldingLock InnerKind = "within" // inside a request that holds the host's lock
 	InnerWithoutLock InnerKind = "beside"

@@ -110,7 +110,7 @@ var subscriptionCreate = create{
 		optionalArray("ExcludeRegistryPrefixes", Input{Kind: Text, Allowed: RegistryPrefixes}),
 		optionalArray("MessageIds", Input{Kind: Text, form: IsMessage}),
 		optionalArray("ExcludeMessageIds", Input{Kind: Text, form: IsMessage}),
-		optionalArray("ResourceTypes", Input{Kind: Text, Allowed: ResourceTypes}),
+		optionalArray("ResourceTypes", Input{Kind: Text, Allowed: EventResourceTypes}),
 		optionalArray("EventTypes", Input{Kind: Text, Allowed: OneOf(EventTypes...)}),
 		optionalArray("Severities", Input{Kind: Text, Allowed: severityNames}),
 		optionalArray("OriginResources", Input{Kind: Link, form: IsResource}),

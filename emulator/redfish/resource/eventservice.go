@@ -12,9 +12,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
+// URIs of the event service, its subscriptions and its server-sent event stream.
 const (
-	// EventServiceURI, SubscriptionsURI and StreamURI are the URIs of the event
-	// service, its subscriptions and its server-sent event stream.
 	EventServiceURI  = "/redfish/v1/EventService"
 	SubscriptionsURI = EventServiceURI + "/Subscriptions"
 	StreamURI        = EventServiceURI + "/SSE"
@@ -29,7 +28,7 @@ func eventRows() []Row {
 		{URI: SubscriptionsURI + "/{subscription}", Schema: "EventDestination.v1_16_0", DependsOn: partSubscribers,
 			Read: eventDestination, BelongsTo: isActorsSubscription, Refuses: refusesStreamPatch, Patch: &subscriptionPatch, Remove: unsubscribe,
 			NoEvents: true, Actions: subscriptionActions},
-		{URI: StreamURI, Privileges: managerPrivileges, Link: "-", Raw: noBody, Answer: EventStream},
+		{URI: StreamURI, Privileges: managerPrivileges, Link: "-", Raw: noBody, Response: EventStreamResponse},
 	}
 }
 
@@ -39,7 +38,7 @@ func eventService(v View) Object {
 		"Name": "Event Service", "ServiceEnabled": !a.Off, "Status": status("Enabled"),
 		"DeliveryRetryAttempts": a.Attempts, "DeliveryRetryIntervalSeconds": int(a.Interval / time.Second),
 		"EventFormatTypes": eventFormats(v), "EventTypesForSubscription": EventTypes,
-		"RegistryPrefixes": RegistryPrefixes(v), "ResourceTypes": ResourceTypes(v), "Severities": severityNames(v),
+		"RegistryPrefixes": RegistryPrefixes(v), "ResourceTypes": EventResourceTypes(v), "Severities": severityNames(v),
 		"ExcludeMessageId": true, "ExcludeRegistryPrefix": true, "IncludeOriginOfConditionSupported": true,
 		"OriginResourcesSupported": true, "SubordinateResourcesSupported": true,
 		"ServerSentEventUri": StreamURI, "SSEIncludeOriginOfConditionSupported": true,
@@ -68,8 +67,8 @@ func RegistryPrefixes(View) []string {
 	return out
 }
 
-// ResourceTypes returns the resource types that events can originate from.
-func ResourceTypes(v View) []string {
+// EventResourceTypes returns the resource types that events can originate from.
+func EventResourceTypes(v View) []string {
 	var out []string
 	for _, schema := range v.Tree.Schemas {
 		if name := TypeName(schema); !strings.HasSuffix(name, "Collection") {

@@ -44,6 +44,7 @@ func InputOf(inputs []Input, name string) int {
 // kind is the type of an input.
 type kind string
 
+// Kinds of inputs.
 const (
 	Text    kind = "string"
 	Boolean kind = "boolean"
@@ -60,15 +61,15 @@ const (
 	Array kind = "array"
 	// Link is a reference to a resource; Values holds its URI.
 	Link kind = "link"
-	// Named is an object of text under names of the client's choice, which
-	// stands in values as map[string]string.
+	// StringMap is an object of strings under names of the client's choice; Values
+	// holds a map[string]string.
 	StringMap kind = "strings"
 	// AnyObject and AnyArray accept any object and any array; Values holds a
 	// map[string]any and a []any.
 	AnyObject kind = "any object"
 	AnyArray  kind = "any array"
-	// Free is an object of strings, numbers, booleans and nulls under names
-	// that its operation knows, which stands in values as map[string]any.
+	// ScalarMap is an object of strings, numbers, booleans and nulls under names
+	// that its operation knows; Values holds a map[string]any.
 	ScalarMap kind = "free"
 )
 
@@ -97,6 +98,7 @@ func Value[T any](set Values, name string, otherwise T) T {
 // Problem is the reason for which a value that a client sent is not valid.
 type Problem string
 
+// Problems of values.
 const (
 	Unknown        Problem = "unknown"
 	ReadOnly       Problem = "read-only"

@@ -11,6 +11,7 @@ import (
 // Privilege is a right to operate (DSP0266, "Privilege model").
 type Privilege = bmc.Privilege
 
+// Privileges of the standard.
 const (
 	Login               = bmc.PrivLogin
 	ConfigureManager    = bmc.PrivConfigureManager

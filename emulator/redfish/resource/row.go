@@ -31,7 +31,7 @@ type Row struct {
 	collectionName string                                           // of a collection: its Name
 	memberVariable string                                           // of a collection: the URI variable of its members
 	autoExpand     bool                                             // of a collection: it contains its members in full, not links to them (OData.AutoExpand)
-	Answer         AnswerKind                                       // of a GET or HEAD, if it is not the representation
+	Response       ResponseKind                                     // of a GET or HEAD, if it is not the representation
 	Fragments      []fragment                                       // properties in addition to those of Read (fragment.go)
 	FragmentParts  Parts                                            // the parts in DependsOn that Read itself does not depend on
 
@@ -70,6 +70,7 @@ type Row struct {
 // MediaType is a media type.
 type MediaType string
 
+// Media types of bodies.
 const (
 	JSON     MediaType = "application/json"
 	XML      MediaType = "application/xml"
@@ -125,17 +126,19 @@ type upload struct {
 // UploadKind is what an upload contains.
 type UploadKind string
 
+// Kinds of uploads.
 const (
 	PlainUpload     UploadKind = "image"
 	MultipartUpload UploadKind = "multipart"
 )
 
-// AnswerKind names an answer to a GET that is not the representation of a resource.
-type AnswerKind string
+// ResponseKind names a response to a GET that is not the representation of a resource.
+type ResponseKind string
 
+// Kinds of such responses.
 const (
-	EventStream       AnswerKind = "event stream"
-	TaskMonitorAnswer AnswerKind = "task monitor"
+	EventStreamResponse ResponseKind = "event stream"
+	TaskMonitorResponse ResponseKind = "task monitor"
 )
 
 // Action is an action of a resource (DSP0266, "POST (action)").

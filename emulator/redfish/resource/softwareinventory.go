@@ -9,6 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
 
+// URIs of the inventories of the UpdateService.
 const (
 	firmwareInventory = "/redfish/v1/UpdateService/FirmwareInventory"
 	SoftwareInventory = "/redfish/v1/UpdateService/SoftwareInventory"

@@ -19,7 +19,7 @@ func taskRows() []Row {
 		{URI: "/redfish/v1/TaskService/Tasks/{task}", Schema: "Task.v1_7_4", DependsOn: partTasks | partTime, linksToOrigins: true,
 			Read: task, Remove: deleteTask, Volatile: []string{"PercentComplete"}},
 		{URI: "/redfish/v1/TaskService/TaskMonitors/{monitor}", Privileges: taskMonitorPrivileges, DependsOn: partTasks | partTime, linksToOrigins: true, Link: "-",
-			Raw: taskMonitor, Answer: TaskMonitorAnswer, BelongsTo: ownsTask, Remove: deleteTaskMonitor},
+			Raw: taskMonitor, Response: TaskMonitorResponse, BelongsTo: ownsTask, Remove: deleteTaskMonitor},
 	}
 }
 

@@ -16,9 +16,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// execution is a request to an OEM action, or a write of an OEM property, whose
+// Execution is a request to an OEM action, or a write of an OEM property, whose
 // effects are to be carried out.
-type execution struct {
+type Execution struct {
 	call       resource.Call
 	view       resource.View
 	effects    []dialect.Effect
@@ -31,7 +31,7 @@ type execution struct {
 }
 
 // execute carries out the first effect whose conditions hold.
-func (o *oem) execute(ctx context.Context, q *execution) (resource.Result, error) {
+func (o *oem) execute(ctx context.Context, q *Execution) (resource.Result, error) {
 	e, err := o.selectEffect(q)
 	if err != nil {
 		return resource.Result{}, err
@@ -92,7 +92,7 @@ func (o *oem) execute(ctx context.Context, q *execution) (resource.Result, error
 
 // selectEffect returns the first effect whose conditions hold, or what its hook
 // returns. The error is the response when there is none.
-func (o *oem) selectEffect(q *execution) (dialect.Effect, error) {
+func (o *oem) selectEffect(q *Execution) (dialect.Effect, error) {
 	at := q.view.Snapshot()
 	wrong := "" // the first property that an effect has no value for
 	for _, e := range q.effects {
@@ -123,7 +123,7 @@ func (o *oem) selectEffect(q *execution) (dialect.Effect, error) {
 
 // callHook returns the effect that the hook of an effect returns, and makes its
 // Rejection a response.
-func (q *execution) callHook(e dialect.Effect) (dialect.Effect, error) {
+func (q *Execution) callHook(e dialect.Effect) (dialect.Effect, error) {
 	body := q.hookBody
 	if body == nil {
 		body, _ = q.sent.(resource.Object)
@@ -141,7 +141,7 @@ func (q *execution) callHook(e dialect.Effect) (dialect.Effect, error) {
 
 // whenHolds reports whether the properties of an effect's When have the values that
 // it asks for, or returns the path of the first that does not.
-func (q *execution) whenHolds(e dialect.Effect) (path string, ok bool) {
+func (q *Execution) whenHolds(e dialect.Effect) (path string, ok bool) {
 	for _, path := range slices.Sorted(maps.Keys(e.When)) {
 		text := ""
 		if v, sent := q.valueAt(path); sent {
@@ -156,7 +156,7 @@ func (q *execution) whenHolds(e dialect.Effect) (path string, ok bool) {
 
 // rejectArguments returns the arguments of an effect's Reject: the name of the
 // property that the effect is for, and its value.
-func (q *execution) rejectArguments(e dialect.Effect) (property, value string) {
+func (q *Execution) rejectArguments(e dialect.Effect) (property, value string) {
 	property = q.subject
 	if all := slices.Sorted(maps.Keys(e.When)); len(all) > 0 && !q.isProperty {
 		property = all[0]
@@ -171,7 +171,7 @@ func (q *execution) rejectArguments(e dialect.Effect) (property, value string) {
 
 // valueAt returns the value that was sent at a path, and whether it was sent. "" and
 // "$" name all of sent.
-func (q *execution) valueAt(path string) (any, bool) {
+func (q *Execution) valueAt(path string) (any, bool) {
 	if path == "" || path == "$" {
 		return q.sent, q.sent != nil
 	}
@@ -184,7 +184,7 @@ func (q *execution) valueAt(path string) (any, bool) {
 
 // storedValue returns the value that is stored under a name, or that this execution
 // is going to store.
-func (q *execution) storedValue(name string) (any, bool) {
+func (q *Execution) storedValue(name string) (any, bool) {
 	if v, ok := q.stored[name]; ok {
 		return v, v != nil
 	}
@@ -195,7 +195,7 @@ func (q *execution) storedValue(name string) (any, bool) {
 // the value that was sent, "=NAME" alone by the stored value, and the references
 // within texts as in expandText. It returns false when the value refers to one that
 // does not exist; objects and arrays leave such members out.
-func (q *execution) expand(v any) (any, bool) {
+func (q *Execution) expand(v any) (any, bool) {
 	switch x := v.(type) {
 	case string:
 		if path, ok := strings.CutPrefix(x, "$"); ok {
@@ -226,7 +226,7 @@ func (q *execution) expand(v any) (any, bool) {
 }
 
 // expandBody is expand for the body of a request or response.
-func (q *execution) expandBody(body map[string]any) resource.Object {
+func (q *Execution) expandBody(body map[string]any) resource.Object {
 	value, _ := q.expand(body)
 	o, _ := value.(resource.Object)
 	return o
@@ -234,7 +234,7 @@ func (q *execution) expandBody(body map[string]any) resource.Object {
 
 // expandText fills in variables, {$PATH} and {=NAME} in a text. What does not exist
 // becomes "".
-func (q *execution) expandText(s string) string {
+func (q *Execution) expandText(s string) string {
 	s = q.view.Fill(s)
 	var b strings.Builder
 	for {
@@ -265,7 +265,7 @@ func (q *execution) expandText(s string) string {
 }
 
 // store makes the BMC store the values of Effect.Store.
-func (q *execution) store(ctx context.Context) error {
+func (q *Execution) store(ctx context.Context) error {
 	if len(q.stored) == 0 {
 		return nil
 	}
@@ -276,7 +276,7 @@ func (q *execution) store(ctx context.Context) error {
 // startTask starts a task that carries out the requests, one after the other, and
 // returns it. The task fails with the first request that fails, and sends no further
 // request after it has been ended from outside.
-func (q *execution) startTask(ctx context.Context, e dialect.Effect, requests []dialect.StandardRequest) (resource.Result, error) {
+func (q *Execution) startTask(ctx context.Context, e dialect.Effect, requests []dialect.StandardRequest) (resource.Result, error) {
 	open := q.call.OpenTask()
 	open.Name, open.Lasts, open.Steps = q.expandText(e.Task), e.TaskDuration, true
 	result := encodeTaskResult(e.TaskResult)

@@ -18,7 +18,7 @@ func (o *oem) action(a dialect.Action, target string) resource.Action {
 	return resource.Action{
 		Name: a.Name, TargetPath: target, Hidden: a.Hidden, Inputs: actionInputs(a.Parameters), Slow: true,
 		Apply: func(ctx context.Context, c resource.Call) (resource.Result, error) {
-			return o.execute(ctx, &execution{call: c, view: c.View, effects: a.Effects, sent: resource.Normalize(c.Body), subject: a.Name, inner: resource.InnerWithoutLock})
+			return o.execute(ctx, &Execution{call: c, view: c.View, effects: a.Effects, sent: resource.Normalize(c.Body), subject: a.Name, inner: resource.InnerWithoutLock})
 		},
 	}
 }

@@ -24,7 +24,7 @@ type writableProperty struct {
 // Writes takes the vendor's writable properties out of the body of a PATCH. It returns
 // an execution for each, for Write, the rest of the body, and the properties whose
 // values have the wrong type.
-func (v *Vendor) Writes(m *resource.Match, in resource.Document) (all []*execution, rest resource.Document, bad []resource.InputError) {
+func (v *Vendor) Writes(m *resource.Match, in resource.Document) (all []*Execution, rest resource.Document, bad []resource.InputError) {
 	rest = in
 	if v.oem == nil {
 		return nil, rest, nil
@@ -43,7 +43,7 @@ func (v *Vendor) Writes(m *resource.Match, in resource.Document) (all []*executi
 			bad = append(bad, resource.InputError{Path: strings.Split(w.Path, "/"), Problem: resource.WrongType, Value: resource.Echo(value)})
 			continue
 		}
-		q := &execution{effects: w.Effects, sent: resource.Normalize(value), subject: w.Path, isProperty: true, inner: resource.InnerHoldingLock, hookBody: resource.Object{}}
+		q := &Execution{effects: w.Effects, sent: resource.Normalize(value), subject: w.Path, isProperty: true, inner: resource.InnerHoldingLock, hookBody: resource.Object{}}
 		resource.SetAt(q.hookBody, w.Path, q.sent)
 		all = append(all, q)
 	}
@@ -59,7 +59,7 @@ func (v *Vendor) Writes(m *resource.Match, in resource.Document) (all []*executi
 }
 
 // Write executes the write of a property that Writes has returned.
-func (v *Vendor) Write(ctx context.Context, c resource.Call, q *execution) (resource.Result, error) {
+func (v *Vendor) Write(ctx context.Context, c resource.Call, q *Execution) (resource.Result, error) {
 	q.call, q.view = c, v.oem.fullView(c.Match, resource.TakeSnapshot(c.Host))
 	return v.oem.execute(ctx, q)
 }

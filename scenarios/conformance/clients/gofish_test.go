@@ -199,7 +199,7 @@ func (f *gofishClient) store() (*schemas.Storage, error) {
 	slices.SortFunc(all, func(a, b *schemas.Storage) int { return strings.Compare(a.ODataID, b.ODataID) })
 	for _, store := range all {
 		var types []schemas.RAIDType
-		for _, c := range store.StorageControllers {
+		for _, c := range store.StorageControllers { //nolint:staticcheck // BMCs of older vendors have no Controllers
 			types = append(types, c.SupportedRAIDTypes...)
 		}
 		controllers, err := store.Controllers()
