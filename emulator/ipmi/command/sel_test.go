@@ -145,7 +145,7 @@ func TestDeleteSELEntry(t *testing.T) {
 	for range 4 {
 		_, _ = ask(t, h, wire.Storage, 0x44, unhex(t, aRecord)...)
 	}
-	reserve := func() { ask(t, h, wire.Storage, 0x42) }
+	reserve := func() { _, _ = ask(t, h, wire.Storage, 0x42) }
 	exchanges{{"without reservation", "00 00 01 00", ReservationCanceled, ""}}.try(t, h, wire.Storage, 0x46)
 	reserve()
 	exchanges{{"first", "01 00 00 00", Completed, "01 00"}, {"the reservation is over", "01 00 02 00", ReservationCanceled, ""}}.try(t, h, wire.Storage, 0x46)
