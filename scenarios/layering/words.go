@@ -176,35 +176,22 @@ func parts(name string) []string {
 	return out
 }
 
-// Unexcused returns the findings that nothing excuses, and the entries of
-// allowed and of stillToRename that excuse nothing. stillToRename lists the
-// identifiers of packages that are yet to be renamed.
-func Unexcused(found []Word, allowed []Allowed, stillToRename map[string][]string) (open []Word, unused []string) {
-	usedAllowed := make([]bool, len(allowed))
-	usedStill := map[string]bool{}
+// Unexcused returns the findings that allowed does not excuse, and the entries of allowed
+// that excuse nothing.
+func Unexcused(found []Word, allowed []Allowed) (open []Word, unused []string) {
+	used := make([]bool, len(allowed))
 	for _, w := range found {
 		i := slices.IndexFunc(allowed, func(a Allowed) bool { return matches(a.In, w.Package) && a.Name == w.Name })
-		switch {
-		case i >= 0:
-			usedAllowed[i] = true
-		case slices.Contains(stillToRename[w.Package], w.Name):
-			usedStill[w.Package+" "+w.Name] = true
-		default:
+		if i < 0 {
 			open = append(open, w)
+			continue
 		}
+		used[i] = true
 	}
 	for i, a := range allowed {
-		if !usedAllowed[i] {
+		if !used[i] {
 			unused = append(unused, a.In+" "+a.Name)
 		}
 	}
-	for pkg, names := range stillToRename {
-		for _, name := range names {
-			if !usedStill[pkg+" "+name] {
-				unused = append(unused, pkg+" "+name)
-			}
-		}
-	}
-	slices.Sort(unused)
 	return open, unused
 }
