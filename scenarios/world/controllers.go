@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -118,7 +119,7 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 	if !s.set.Wait(ctx) {
 		s.stop()
 		<-s.ended
-		return nil, fmt.Errorf("world: the controllers did not start: %w", s.err)
+		return nil, fmt.Errorf("world: the controllers did not start: %w", cmp.Or(s.err, context.Cause(ctx)))
 	}
 	return s, nil
 }

@@ -2,6 +2,7 @@ package world
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -124,5 +125,17 @@ func mustBeCutOff(t *testing.T, w *World, admin client.Client, inFlight held) {
 		case <-soon.Done():
 			t.Fatal("the watch of a killed controller is still open")
 		}
+	}
+}
+
+func TestStartOfControllersEndsWithItsContext(t *testing.T) {
+	w, _ := startWithoutControllers(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.StartControllers(ctx); !errors.Is(err, context.Canceled) || w.ControllersRunning() {
+		t.Errorf("StartControllers() = %v, running %t, want %v", err, w.ControllersRunning(), context.Canceled)
+	}
+	if err := w.StartControllers(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

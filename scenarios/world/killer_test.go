@@ -88,7 +88,7 @@ func (m *killer) run(ctx context.Context) error {
 		m.mu.Lock()
 		m.dead = false
 		m.mu.Unlock()
-		if err := m.world.StartControllers(ctx); err != nil && !m.controllersDead() {
+		if err := m.world.StartControllers(ctx); err != nil && ctx.Err() == nil && !m.controllersDead() {
 			return err
 		}
 		m.signalRestart()
