@@ -46,7 +46,7 @@ func (x *request) query(p *render.Representation) *render.Representation {
 	// Any other changes with each resource that it shows.
 	tag, _ := out["@odata.etag"].(string)
 	if !q.OfResource() && !q.Only {
-		tag = x.vendor.QueryETag(body)
+		tag = x.vendor.ETag(body)
 	}
 	result := render.NewRepresentation(resource.JSON, body, tag, p.Link)
 	result.Allow = p.Allow

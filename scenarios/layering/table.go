@@ -46,7 +46,7 @@ var (
 var service = slices.Concat(model, []string{"emulator/clock", "emulator/dialect", "emulator/bmc"})
 
 // ofRedfish is what each room of the Redfish service may know.
-var ofRedfish = slices.Concat(model, []string{"emulator/dialect", "emulator/bmc", "emulator/redfish/cache", "emulator/redfish/message"})
+var ofRedfish = slices.Concat(model, []string{"emulator/bmc", "emulator/redfish/cache", "emulator/redfish/message"})
 
 // Table is the architecture: a package without a row does not exist. Packages
 // that it names and nobody has written yet have rows already.
@@ -94,8 +94,8 @@ var Table = []Row{
 	{Package: "emulator/redfish/message"},
 	{Package: "emulator/redfish/cache"},
 	// The rooms of the service, each of which knows those before it.
-	{Package: "emulator/redfish/resource", May: slices.Concat(ofRedfish, []string{"emulator/redfish/odata", "emulator/clock"})},
-	{Package: "emulator/redfish/vendor", May: slices.Concat(ofRedfish, []string{"emulator/redfish/odata", "emulator/redfish/resource"})},
+	{Package: "emulator/redfish/resource", May: slices.Concat(ofRedfish, []string{"emulator/dialect", "emulator/redfish/odata", "emulator/clock"})},
+	{Package: "emulator/redfish/vendor", May: slices.Concat(ofRedfish, []string{"emulator/dialect", "emulator/redfish/odata", "emulator/redfish/resource"})},
 	{Package: "emulator/redfish/render", May: slices.Concat(ofRedfish, []string{"emulator/redfish/resource", "emulator/redfish/vendor"})},
 	{
 		Package: "emulator/redfish/event",

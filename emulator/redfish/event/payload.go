@@ -93,7 +93,7 @@ func (s *Notifier) Payloads(t *Notification, to *bmc.Subscription) [][]byte {
 // event returns the encoded Event with the records that pass a subscription's
 // filters (DSP2046, Event); nil when none does.
 func (s *Notifier) event(t *Notification, to *bmc.Subscription) []byte {
-	versions := t.at.Dialect.Protocol.Registries
+	versions := s.vendors.Of(t.at.Dialect).Registries()
 	var all []resource.Object
 	number := strconv.FormatUint(t.Number, 10)
 	for i := range t.records {

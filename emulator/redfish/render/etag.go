@@ -5,27 +5,27 @@ import (
 	"maps"
 	"sync"
 
-	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
+	"github.com/metalab-dev/metalab/emulator/redfish/vendor"
 )
 
 // encodeWithETag returns the JSON text of a resource with its ETag, and the ETag. The
 // ETag changes if and only if a property that is not volatile changes. The body of
 // a collection with more members than a page holds has the first page alone; its
 // ETag covers all members.
-func encodeWithETag(o resource.Object, volatile []string, p dialect.Protocol) ([]byte, string) {
+func encodeWithETag(o resource.Object, volatile []string, v *vendor.Vendor) ([]byte, string) {
 	hashed, shown := o, o
 	if len(volatile) > 0 {
 		hashed = resource.Without(o, volatile)
 	}
-	page, paged := firstPage(o, p.PageSize)
+	page, paged := firstPage(o, v.PageSize())
 	if paged {
 		shown = page
 	}
 	b := startEncoding()
 	defer b.release()
 	b.text = resource.AppendObject(b.text, hashed)
-	tag := resource.FormatETag(resource.ETag(b.text), p.ETags)
+	tag := v.ETag(b.text)
 	if paged || len(volatile) > 0 {
 		b.text = resource.AppendObject(b.text[:0], shown)
 	}

@@ -2,6 +2,7 @@ package render
 
 import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
+	"github.com/metalab-dev/metalab/emulator/redfish/vendor"
 )
 
 // Fragments exist for speed alone: after a change of a system, only the properties
@@ -16,7 +17,7 @@ type span struct{ from, to int32 }
 
 // compose renders a resource that has fragments, with the same result as Render. It
 // copies unchanged fragments from the previous representation, which may be nil.
-func compose(m *resource.Match, v resource.View, at *resource.Snapshot, old *cacheEntry) *cacheEntry {
+func compose(vendor *vendor.Vendor, m *resource.Match, v resource.View, at *resource.Snapshot, old *cacheEntry) *cacheEntry {
 	spans := make([]span, 0, len(m.Fragments)+1)
 	b := startEncoding()
 	defer b.release()
@@ -48,6 +49,6 @@ func compose(m *resource.Match, v resource.View, at *resource.Snapshot, old *cac
 		}
 	}
 	b.text = append(b.text, '}')
-	tag := resource.FormatETag(resource.ETag(b.text), at.Dialect.Protocol.ETags)
+	tag := vendor.ETag(b.text)
 	return &cacheEntry{NewRepresentation(resource.JSON, withETag(b.text, tag), tag, m.DescribedBy), *at, spans, len(b.text)}
 }

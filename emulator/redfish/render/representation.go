@@ -116,7 +116,7 @@ func (s *Renderer) Representation(m *resource.Match, at *resource.Snapshot) *Rep
 	}
 	var entry *cacheEntry
 	if m.Fragments != nil && vendor.IsStandard() {
-		entry = compose(m, v, at, old)
+		entry = compose(vendor, m, v, at, old)
 	} else {
 		entry = &cacheEntry{Representation: s.Render(m, at), at: *at}
 	}
@@ -134,7 +134,7 @@ func (s *Renderer) Render(m *resource.Match, at *resource.Snapshot) *Representat
 	vendor, v := s.vendors.Of(at.Dialect), m.View(at)
 	if m.Raw != nil {
 		kind, body := m.Raw(v)
-		tag := resource.FormatETag(resource.ETag(body), at.Dialect.Protocol.ETags)
+		tag := vendor.ETag(body)
 		if kind == resource.JSON && len(body) > 0 && !vendor.IsStandard() {
 			body = resource.Encode(vendor.Render(resource.Decode(body), at))
 		}
@@ -142,6 +142,6 @@ func (s *Renderer) Render(m *resource.Match, at *resource.Snapshot) *Representat
 	}
 	o, volatile := vendor.Render(m.Standard(v), at), vendor.Volatile(m.Schema, m.Volatile)
 	m.AddETag(v, o, volatile)
-	body, tag := encodeWithETag(o, volatile, at.Dialect.Protocol)
+	body, tag := encodeWithETag(o, volatile, vendor)
 	return NewRepresentation(resource.JSON, body, tag, m.DescribedBy)
 }

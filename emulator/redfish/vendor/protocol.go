@@ -8,6 +8,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
 	"github.com/metalab-dev/metalab/emulator/redfish/odata"
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
@@ -23,6 +24,9 @@ func (v *Vendor) SupportsGzip() bool { return v.d.Protocol.Gzip }
 // MaxImageBytes returns the size of the largest firmware image that the service
 // accepts, in bytes.
 func (v *Vendor) MaxImageBytes() int64 { return v.d.MaxImageBytes }
+
+// Registries returns the versions of the message registries that the vendor uses.
+func (v *Vendor) Registries() message.Versions { return v.d.Protocol.Registries }
 
 // HasSuccessMessage reports whether the service answers a write with a message
 // instead of the resource.
@@ -111,8 +115,8 @@ func (v *Vendor) UnsupportedQueryStatus() int {
 	return http.StatusBadRequest
 }
 
-// QueryETag returns the ETag of the response to a query, in the vendor's format.
-func (v *Vendor) QueryETag(body []byte) string {
+// ETag returns the ETag of a body, in the vendor's format.
+func (v *Vendor) ETag(body []byte) string {
 	return resource.FormatETag(resource.ETag(body), v.d.Protocol.ETags)
 }
 

@@ -15,7 +15,6 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/redfish/cache"
-	"github.com/metalab-dev/metalab/emulator/redfish/message"
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
@@ -185,6 +184,3 @@ func (v *Vendor) Volatile(schema string, paths []string) []string {
 func (v *Vendor) GzipOnly(uri string) bool {
 	return v.presentation != nil && coversAny(v.presentation.gzipOnly, uri)
 }
-
-// Registries returns the versions of the message registries that the vendor uses.
-func (v *Vendor) Registries() message.Versions { return v.d.Protocol.Registries }
