@@ -186,6 +186,7 @@ func TestIpmitoolRestartsTheBMC(t *testing.T) {
 	l, tools := startTool(t, "- {count: 1}\n")
 	c := tools[0]
 	c.want("Sent cold reset command to MC", "mc", "reset", "cold")
+	l.AwaitCommand("Cold Reset")
 	l.Advance(10 * time.Second)
 	c.with("lanplus", "ADMIN", "ADMIN", "-R", "1", "-N", "1").refused("mc", "guid")
 	l.Advance(time.Minute)

@@ -346,7 +346,8 @@ Feature: ipmitool
     When the client runs `ipmitool mc reset cold`
     Then it succeeds
     And it prints "Sent cold reset command to MC"
-    When 10 seconds pass
+    When the BMC has executed Cold Reset
+    And 10 seconds pass
     And the client runs `ipmitool -R 1 -N 1 mc guid`
     Then it fails
     When 5 minutes pass

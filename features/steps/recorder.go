@@ -2,6 +2,7 @@ package steps
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -29,6 +30,7 @@ type recorder struct {
 	traps         []trap
 	latestVersion uint64 // resourceVersion
 	springing     int    // traps whose functions run
+	trapErrors    []error
 }
 
 // trap is a function that runs when the host is next seen in a state.
@@ -63,8 +65,20 @@ func (r *recorder) trapSprung(err error) {
 	defer r.mu.Unlock()
 	r.springing--
 	if err != nil {
-		r.messages = append(r.messages, "a trap failed: "+err.Error())
+		r.trapErrors = append(r.trapErrors, err)
 	}
+}
+
+// trapProblems returns an error for each trap that has failed, and for each whose state
+// never came: what the scenario says would happen then has not.
+func (r *recorder) trapProblems() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	problems := slices.Clone(r.trapErrors)
+	for _, t := range r.traps {
+		problems = append(problems, fmt.Errorf("as soon as the host is %q: it never was, or not since the step", t.state))
+	}
+	return errors.Join(problems...)
 }
 
 // trapsPending reports whether a trap is set or runs.

@@ -89,7 +89,11 @@ func bind(sc *godog.ScenarioContext, s *scenario) *Scenario {
 		if err != nil {
 			err = fmt.Errorf("%w\n%s", err, s.recorder.String())
 		}
-		return ctx, errors.Join(err, s.end(context.WithoutCancel(ctx), err == nil))
+		err = errors.Join(err, s.end(context.WithoutCancel(ctx), err == nil))
+		if err == nil {
+			err = s.recorder.trapProblems()
+		}
+		return ctx, err
 	})
 	return &Scenario{s}
 }

@@ -7,12 +7,14 @@ import (
 	"crypto/tls"
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/journal"
 )
 
 // Origin is the time at which a lab begins. It is far from real time, so that nobody
@@ -98,6 +100,28 @@ func (l *Lab) Advance(d time.Duration) {
 	l.t.Helper()
 	if err := l.clock.Walk(l.t.Context(), d); err != nil {
 		l.t.Fatalf("the lab does not settle: %v", err)
+	}
+}
+
+// AwaitCommand returns when a BMC has executed an IPMI command, which it takes by the name
+// in the journal: "Cold Reset". A client that does not wait for the response, such as
+// `ipmitool mc reset cold`, may end before the BMC has the request. The test fails after
+// a minute.
+func (l *Lab) AwaitCommand(name string) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.t.Context(), time.Minute)
+	defer cancel()
+	for {
+		found, mark, err := l.Journal().Select(journal.Query{Method: "IPMI"})
+		if slices.ContainsFunc(found, func(e journal.Entry) bool { return e.Path == name }) {
+			return
+		}
+		if err == nil {
+			err = l.Journal().Wait(ctx, mark)
+		}
+		if err != nil {
+			l.t.Fatalf("no BMC has executed %s: %v", name, err)
+		}
 	}
 }
 

@@ -2,4 +2,4 @@
 
 package clients
 
-const raced = true
+const raceDetector = true
