@@ -142,7 +142,7 @@ var Table = []Row{
 		May:     []string{"emulator/lab", "emulator/lab/rack", "emulator/lab/journal", "emulator/lab/snapshot", "emulator/dialect/quirk", "emulator/fault", "emulator/bmc", "emulator/machine/..."},
 	},
 	{Package: "emulator/lab/ssdp", May: []string{"emulator/clock"}},
-	{Package: "emulator/lab/labtest", May: []string{"emulator/lab", "emulator/lab/rack", "emulator/clock", "emulator/fault", "emulator/machine"}},
+	{Package: "emulator/lab/labtest", May: []string{"emulator/lab", "emulator/lab/journal", "emulator/lab/rack", "emulator/clock", "emulator/fault", "emulator/machine"}},
 
 	// The controllers, which work on real servers.
 	{Package: "controller/api/...", Only: []string{"k8s.io/apimachinery/..."}},
