@@ -31,7 +31,7 @@ func pass(ctx context.Context, m *Monitor) <-chan error {
 	return done
 }
 
-// work reconciles what a queue has, until the queue is shut down.
+// work reconciles the objects of a queue until the queue is shut down.
 func work(q workqueue.TypedRateLimitingInterface[reconcile.Request], reconcile func(reconcile.Request)) {
 	for {
 		r, shutdown := q.Get()

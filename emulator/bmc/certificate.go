@@ -42,7 +42,7 @@ type Store struct {
 	Certificates []Certificate `json:"certificates"`
 }
 
-// StoreName says what a store's certificates are for.
+// StoreName is the name of a certificate store, by the use of its certificates.
 type StoreName string
 
 // BootStore holds certificates of HTTPS boot servers.

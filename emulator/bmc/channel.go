@@ -45,7 +45,7 @@ type Parameter struct {
 // IPMIUser holds what IPMI stores of a user besides its account.
 type IPMIUser struct {
 	Account string `json:"account"` // ID of the account that it has or will have
-	// Name, Enabled and Role belong to a user without password, who has no
+	// Name, Enabled and Role belong to a user without a password. Such a user has no
 	// account yet.
 	Name    string `json:"name,omitempty"`
 	Enabled bool   `json:"enabled,omitempty"` // see Name

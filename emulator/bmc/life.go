@@ -153,7 +153,7 @@ func (b *BMC) forkLife() *Life {
 	return new(*b.st.Life)
 }
 
-// goDown ends what a restart ends: sessions, the BMC's own work, work of others
+// goDown ends sessions, the BMC's jobs, and the jobs of others
 // for it, and virtual media. The machine's work continues.
 func (b *BMC) goDown(now time.Time) []Event {
 	b.closeSessions(func(*Session) bool { return true })

@@ -47,7 +47,7 @@ type LogSpec struct {
 	Full Full // what happens to further entries
 }
 
-// Full says what a full log does.
+// Full is the policy of a log that is full.
 type Full string
 
 // The values are Redfish's OverWritePolicy (DSP2046, LogService).

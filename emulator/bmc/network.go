@@ -88,7 +88,7 @@ type VLAN struct {
 	Priority int  `json:"priority,omitempty"` // 0 to 7
 }
 
-// DHCPUse says what a BMC takes from DHCP besides its address.
+// DHCPUse lists the settings that a BMC takes from DHCP besides its address.
 type DHCPUse struct {
 	DNS     bool `json:"dns"`     // DNS servers
 	NTP     bool `json:"ntp"`     // NTP servers

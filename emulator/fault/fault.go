@@ -68,7 +68,7 @@ var dropSites = map[Drop]Site{
 	BeforeTLS: Connect, Unanswered: Connect, Reset: Request, HalfClose: Request, Hang: Request, MidBody: Request,
 }
 
-// Wire says what happens to a datagram.
+// Wire is a fault of a datagram on its way.
 type Wire string
 
 // The ways.
@@ -82,7 +82,7 @@ const (
 
 var wires = []Wire{Lost, Doubled, Swapped, Spoiled, Late}
 
-// TLS says how a handshake fails, or what is wrong with the certificate.
+// TLS is a fault of a handshake or of its certificate.
 type TLS string
 
 // The failures.
@@ -97,7 +97,7 @@ const (
 
 var tlsFaults = []TLS{Refused, Expired, WrongName, SelfSigned, NotYet, SHA1}
 
-// Decision says what shall go wrong. The zero value means nothing.
+// Decision lists the faults to inject. The zero value means none.
 type Decision struct {
 	Rules   []string // IDs of the rules that hit, in order of the plan
 	Counted bool     // a rule with After or Count changed its tally: a stored State must be stored again

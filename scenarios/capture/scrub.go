@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/metalab-dev/metalab/emulator/natural"
 )
 
 // Scrub replaces the values of a capture that identify a server, its owner or
@@ -22,7 +24,7 @@ func (c *Capture) Scrub() {
 		s.notePlaceholders(at)
 		s.notePlaceholders(body)
 	}
-	for _, at := range slices.SortedFunc(maps.Keys(c.Resources), CompareNatural) {
+	for _, at := range slices.SortedFunc(maps.Keys(c.Resources), natural.Compare) {
 		if isSecureBootKey(at, Type(c.Resources[at])) {
 			continue // a vendor's key identifies no server
 		}
@@ -348,7 +350,9 @@ func (s *scrubber) scrubText(t string) string {
 	return b.String()
 }
 
-func wordByte(c byte) bool { return digit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+func wordByte(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
 
 // scrubURI returns a URI with placeholders for the values in its segments.
 func (s *scrubber) scrubURI(at string) string {

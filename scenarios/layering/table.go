@@ -55,13 +55,14 @@ var Table = []Row{
 	{Package: "emulator", May: []string{"emulator/...", "emulator/lab/labtest"}},
 	{Package: "emulator/clock", Never: sockets},
 	{Package: "emulator/yamlfile", Never: noWorld},
+	{Package: "emulator/natural", Never: noWorld},
 	{Package: "emulator/fault", May: []string{"emulator/yamlfile"}, Never: slices.Concat(sockets, []string{"emulator/clock"})},
 	{Package: "emulator/machine", May: model, Never: noWorld, Tests: []string{"fixtures"}},
 	{Package: "emulator/machine/console", Never: noWorld},
 	{Package: "emulator/machine/event", Never: noWorld},
 	{Package: "emulator/machine/event/sel", May: []string{"emulator/machine/event"}, Never: noWorld},
 	{Package: "emulator/machine/storage", May: []string{"emulator/machine/event"}, Never: noWorld},
-	{Package: "emulator/machine/firmware", May: []string{"emulator/machine/event", "emulator/yamlfile"}, Never: noWorld, Tests: []string{"fixtures"}},
+	{Package: "emulator/machine/firmware", May: []string{"emulator/machine/event", "emulator/natural", "emulator/yamlfile"}, Never: noWorld, Tests: []string{"fixtures"}},
 	{Package: "emulator/machine/thermal", May: []string{"emulator/machine/event"}, Never: noWorld},
 	{Package: "emulator/bmc", May: []string{"emulator/machine/..."}, Never: []string{"net/http/...", "emulator/clock"}},
 	{
@@ -302,12 +303,12 @@ var Table = []Row{
 			"emulator/bmc", "emulator/lab", "emulator/lab/control", "emulator/lab/labtest", "emulator/lab/rack", "emulator/machine/storage",
 		},
 	},
-	{Package: "scenarios/capture"}, // it sees a BMC as any client does
+	{Package: "scenarios/capture", May: []string{"emulator/natural"}}, // it sees a BMC as any client does
 	{
 		// It serves what it makes, to see what of the BMC is missing still.
 		Package: "scenarios/record",
 		May: []string{
-			"scenarios/capture", "emulator/clock", "emulator/lab", "emulator/lab/rack", "emulator/dialect", "emulator/dialect/file",
+			"scenarios/capture", "emulator/natural", "emulator/clock", "emulator/lab", "emulator/lab/rack", "emulator/dialect", "emulator/dialect/file",
 			"emulator/bmc", "emulator/machine/...", "emulator/yamlfile", "fixtures",
 		},
 	},

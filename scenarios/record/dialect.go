@@ -13,6 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/file"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/natural"
 	"github.com/metalab-dev/metalab/scenarios/capture"
 )
 
@@ -96,7 +97,7 @@ func (d *deriver) uriMappings(shown *capture.Capture, r *dialect.Record) []diale
 	}
 	var out []dialect.URIMapping
 	trees := slices.SortedFunc(maps.Keys(d.locations), func(a, b string) int {
-		return cmp.Or(strings.Count(a, "/")-strings.Count(b, "/"), capture.CompareNatural(a, b))
+		return cmp.Or(strings.Count(a, "/")-strings.Count(b, "/"), natural.Compare(a, b))
 	})
 	for _, tree := range trees {
 		is, was := d.locations[tree], there.locations[tree]
@@ -140,7 +141,7 @@ const maxOEMResources = 3000
 // oemResources returns the resources that only the BMC has, with their bodies.
 func (c *comparison) oemResources() []dialect.Resource {
 	var out []dialect.Resource
-	for _, at := range slices.SortedFunc(maps.Keys(c.capture.Resources), capture.CompareNatural) {
+	for _, at := range slices.SortedFunc(maps.Keys(c.capture.Resources), natural.Compare) {
 		body := c.capture.Resources[at]
 		kind, _ := body["@odata.type"].(string)
 		if _, file := body["RegistryEntries"]; file || c.shown.Resources[at] != nil || kind == "" || strings.ContainsAny(at, "{}") || len(out) == maxOEMResources {
@@ -195,7 +196,7 @@ func (c *comparison) transforms() []dialect.Transform {
 	var all []*difference
 	byText := map[string]*difference{}
 	total := map[string]int{}
-	for _, at := range slices.SortedFunc(maps.Keys(c.shown.Resources), capture.CompareNatural) {
+	for _, at := range slices.SortedFunc(maps.Keys(c.shown.Resources), natural.Compare) {
 		was, is := c.shown.Resources[at], c.capture.Resources[at]
 		kind := capture.Type(was)
 		if kind == "" || strings.HasSuffix(kind, "Metrics") || kind == "MetricReport" || // measurements

@@ -11,6 +11,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+	"github.com/metalab-dev/metalab/emulator/natural"
 	"github.com/metalab-dev/metalab/scenarios/capture"
 )
 
@@ -201,7 +202,7 @@ func (d *deriver) secureBoot(p *machine.Profile) {
 	for _, id := range []string{"PK", "KEK", "db", "dbx"} {
 		at := cmp.Or(byID[id+"Default"], byID[id])
 		keys := append(d.members(d.resource(at), "Certificates"), d.members(d.resource(at), "Signatures")...)
-		slices.SortFunc(keys, func(a, b string) int { return capture.CompareNatural(last(a), last(b)) })
+		slices.SortFunc(keys, func(a, b string) int { return natural.Compare(last(a), last(b)) })
 		for _, at := range keys {
 			k := d.resource(at)
 			m.Owner = cmp.Or(m.Owner, k.str("UefiSignatureOwner"))

@@ -115,6 +115,16 @@ func (x *Request) fruDevice() (*fruDevice, error) {
 	return nil, NotPresent
 }
 
+// requestedFRU returns the FRU device with the requested ID, and its bytes.
+func (x *Request) requestedFRU() (*fruDevice, []byte, error) {
+	d, err := x.fruDevice()
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := x.fruData(d)
+	return d, b, err
+}
+
 // fruData returns the bytes of a FRU device. Bytes that a client wrote are
 // returned as written, except for the asset tag, which other commands can
 // change.
@@ -143,11 +153,7 @@ func (x *Request) fruData(d *fruDevice) ([]byte, error) {
 
 // getFRUInventoryAreaInfo handles Get FRU Inventory Area Info (§34.1).
 func getFRUInventoryAreaInfo(x *Request) error {
-	d, err := x.fruDevice()
-	if err != nil {
-		return err
-	}
-	b, err := x.fruData(d)
+	_, b, err := x.requestedFRU()
 	if err != nil {
 		return err
 	}
@@ -159,11 +165,7 @@ func getFRUInventoryAreaInfo(x *Request) error {
 // readFRUData handles Read FRU Data (§34.2). At the end it returns fewer bytes
 // than requested.
 func readFRUData(x *Request) error {
-	d, err := x.fruDevice()
-	if err != nil {
-		return err
-	}
-	b, err := x.fruData(d)
+	_, b, err := x.requestedFRU()
 	if err != nil {
 		return err
 	}
@@ -182,11 +184,7 @@ func readFRUData(x *Request) error {
 
 // writeFRUData handles Write FRU Data (§34.3).
 func writeFRUData(x *Request) error {
-	d, err := x.fruDevice()
-	if err != nil {
-		return err
-	}
-	old, err := x.fruData(d)
+	d, old, err := x.requestedFRU()
 	if err != nil {
 		return err
 	}

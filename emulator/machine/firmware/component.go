@@ -2,7 +2,6 @@ package firmware
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/machine/event"
@@ -90,37 +89,6 @@ type Inventory struct {
 	Broken bool   // no slot runs
 	Saved  bool   // it runs the backup, because Active is broken
 	Update string // ID of its update in progress; "": none
-}
-
-// compare compares versions: runs of digits by value, everything else by
-// character; a prefix is less.
-func compare(a, b string) int {
-	for a != "" && b != "" {
-		x, restA := word(a)
-		y, restB := word(b)
-		if digit(x[0]) && digit(y[0]) {
-			x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
-			if len(x) != len(y) {
-				return len(x) - len(y)
-			}
-		}
-		if n := strings.Compare(x, y); n != 0 {
-			return n
-		}
-		a, b = restA, restB
-	}
-	return len(a) - len(b)
-}
-
-func digit(c byte) bool { return '0' <= c && c <= '9' }
-
-// word splits off the run of digits, or of other characters, at the start of s.
-func word(s string) (first, rest string) {
-	i := 1
-	for i < len(s) && digit(s[i]) == digit(s[0]) {
-		i++
-	}
-	return s[:i], s[i:]
 }
 
 // alike reports whether two components take the same images.

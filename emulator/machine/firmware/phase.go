@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/machine/event"
+	"github.com/metalab-dev/metalab/emulator/natural"
 )
 
 // step makes one transition of an update; only it assigns the phase. A missing
@@ -19,7 +20,7 @@ func (f *Firmware) step(now time.Time, u Update, on trigger, fault string) []eve
 	return f.enter(now, u, fault)
 }
 
-// enter does what a new phase of an update begins with.
+// enter carries out the beginning of a new phase of an update.
 func (f *Firmware) enter(now time.Time, u Update, fault ...string) []event.Event {
 	why := strings.Join(fault, "")
 	if u.Phase.ended() {
@@ -174,7 +175,7 @@ func (f *Firmware) verified(at time.Time, u Update) []event.Event {
 			return append(evs, f.step(at, u, refused, "component "+c.ID+" is being updated already")...)
 		case u.Restore || u.Force:
 			u.Targets = append(u.Targets, c.ID)
-		case x.Active.Lowest != "" && compare(u.Image.Version, x.Active.Lowest) < 0:
+		case x.Active.Lowest != "" && natural.Compare(u.Image.Version, x.Active.Lowest) < 0:
 			low = true
 			evs = append(evs, f.taskMessage(at, u, event.UpdateTooLow, c.ID)...)
 		case x.Active.Version == u.Image.Version && !x.Broken && !x.Saved:
@@ -212,7 +213,7 @@ func (f *Firmware) write(at time.Time, u Update, on trigger) []event.Event {
 	return f.step(at, u, on, "")
 }
 
-// written stages what was written to one component, and continues with the next
+// written stages the image of one component, and continues with the next
 // or activates all.
 func (f *Firmware) written(at time.Time, u Update) []event.Event {
 	c := f.now(u)

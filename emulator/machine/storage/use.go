@@ -46,7 +46,7 @@ func (s *step) seated(c *Controller, serial string) (slot, bool) {
 	return all[i], true
 }
 
-// DriveState is what a drive is used for.
+// DriveState is the use of a drive.
 type DriveState string
 
 // The states of a drive.
@@ -62,7 +62,7 @@ const (
 	DriveFailed     DriveState = "failed"
 )
 
-// use returns what a drive is used for.
+// use returns the use of a drive.
 func (st *State) use(u *Unit) DriveState {
 	if u.Failed {
 		return DriveFailed

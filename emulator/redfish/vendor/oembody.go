@@ -109,7 +109,7 @@ func valueFrom(v resource.View, o resource.Object, from string) (any, bool) {
 	return resource.ValueAt(o, from)
 }
 
-// hookContext returns what a hook may read.
+// hookContext returns the values that a hook may read.
 func hookContext(v resource.View) dialect.HookContext {
 	stored := map[string]any{}
 	for name := range v.BMC.OEM.All() {
