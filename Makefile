@@ -21,14 +21,17 @@ export METALAB_SEED
 DOCKER ?= docker
 IMAGE  ?= metalab
 
-.PHONY: build image demo test race bench fuzz features lint generate kills plain check clean
+.PHONY: build release image demo test race bench fuzz mutants features lint generate kills plain check clean
 
 # Only the linker is told anything, so that tests use what was compiled here:
 # Kubernetes takes minutes, and must not be compiled twice.
 build:
-	$(GO) build -ldflags '-s -w' -o $(BIN)/labctl ./cmd/labctl
-	$(GO) build -ldflags '-s -w' -o $(BIN)/lab-controller ./cmd/lab-controller
-	$(GO) build -ldflags '-s -w' -o $(BIN)/lab-agent ./cmd/lab-agent
+	@GO='$(GO)' cmd/build.sh $(BIN)
+
+# Archives for the platforms, their checksums and the image, all with the version.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+release:
+	@GO='$(GO)' DOCKER='$(DOCKER)' IMAGE='$(IMAGE)' cmd/release.sh '$(VERSION)' dist
 
 # One image with the three of them, from scratch.
 image: build
@@ -38,11 +41,15 @@ image: build
 demo: build
 	$(BIN)/labctl demo $(flags)
 
-# With GOFLAGS=-v each test prints the sample that it runs.
+# With GOFLAGS=-v each test prints the sample that it runs. go test says nothing of the
+# tests that a package skips: what is missing, and what is skipped for it, is said first,
+# and last in short.
 test:
+	@GOFLAGS= $(GO) run ./scenarios/prerequisites/missing
 	@echo "$(if $(METALAB_FULL),every row of the slow matrices,a sample of the slow matrices: METALAB_SEED=$(METALAB_SEED))"
 	$(GO) vet ./...
 	$(GO) test -timeout 60m ./...
+	@GOFLAGS= $(GO) run ./scenarios/prerequisites/missing -short
 
 # All packages that do not link the embedded Kubernetes API.
 race:
@@ -61,6 +68,16 @@ fuzz:
 	  for t in $$($(GO) test -list '^Fuzz' $$p 2>/dev/null | grep '^Fuzz'); do \
 	    echo "$$p $$t"; $(GO) test -run '^$$' -fuzz "^$$t$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$p || exit 1; \
 	  done; done
+
+# Changes the product in COUNT places, one at a time, and tells which changes no
+# test sees. FAMILY is a group of packages (scenarios/mutants/families.go), AT one
+# file or line of it, as FILE or FILE:LINE.
+FAMILY ?=
+SEED   ?= $(METALAB_SEED)
+COUNT  ?= 40
+AT     ?=
+mutants:
+	$(GO) run ./scenarios/mutants -family '$(FAMILY)' -seed '$(SEED)' -count '$(COUNT)' -at '$(AT)'
 
 lint:
 	golangci-lint run
@@ -84,4 +101,4 @@ check: lint test kills plain
 	CGO_ENABLED=1 $(GO) test -race -timeout 90m ./...
 
 clean:
-	rm -rf $(BIN)
+	rm -rf $(BIN) dist

@@ -6,7 +6,9 @@ package agent
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -35,10 +37,13 @@ type Clock interface {
 type Config struct {
 	Media  job.Media
 	System sys.System
-	Clock  Clock         // nil means real time
-	HTTP   *http.Client  // for images; nil means Go's defaults
-	Log    *slog.Logger  // nil means slog.Default
-	Poll   time.Duration // between two requests for work, or two reports; 0 means 5 seconds
+	// Key identifies the agent to the controller. Agents of one boot have the same: see
+	// LoadKey. Nil means a new one, which ends with Run.
+	Key   ed25519.PrivateKey
+	Clock Clock         // nil means real time
+	HTTP  *http.Client  // for images; nil means Go's defaults
+	Log   *slog.Logger  // nil means slog.Default
+	Poll  time.Duration // between two requests for work, or two reports; 0 means 5 seconds
 	// Enter, if set, is called before each request and each job, and the function
 	// that it returns afterwards, so that a virtual clock stands still meanwhile.
 	// It is not held while the agent waits on Clock: the timer is created before.
@@ -82,7 +87,17 @@ func Run(ctx context.Context, c Config) error {
 		defer t.CloseIdleConnections()
 		c.HTTP = &http.Client{Transport: t}
 	}
-	controller, err := newClient(c.Media)
+	if c.Key == nil {
+		var err error
+		if c.Key, err = newKey(); err != nil {
+			return fmt.Errorf("agent: key: %w", err)
+		}
+	}
+	identity, err := certificate(c.Key)
+	if err != nil {
+		return err
+	}
+	controller, err := newClient(c.Media, identity)
 	if err != nil {
 		return err
 	}
@@ -91,7 +106,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	c.Log.Info("agent started", "controller", c.Media.Server, "boot", c.Media.Boot)
+	c.Log.Info("agent started", "controller", c.Media.Server, "boot", c.Media.Boot, "key", job.Fingerprint(identity.Leaf))
 	a := &agent{Config: c, controller: controller, runner: run}
 	a.loop(ctx)
 	return nil

@@ -53,8 +53,9 @@ type client struct {
 	token string
 }
 
-// newClient validates media and returns a client that trusts exactly its CA.
-func newClient(m job.Media) (*client, error) {
+// newClient validates media and returns a client that trusts exactly its CA and identifies
+// itself by a certificate.
+func newClient(m job.Media, identity tls.Certificate) (*client, error) {
 	u, err := url.Parse(m.Server)
 	if err != nil || u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("agent: media: server %q is no https URL", m.Server)
@@ -71,7 +72,7 @@ func newClient(m job.Media) (*client, error) {
 		token: m.Token,
 		http: &http.Client{
 			Transport: &http.Transport{
-				TLSClientConfig:     &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+				TLSClientConfig:     &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{identity}, MinVersion: tls.VersionTLS12},
 				TLSHandshakeTimeout: requestTimeout,
 				MaxIdleConns:        2,
 				IdleConnTimeout:     2 * time.Minute,

@@ -6,6 +6,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
@@ -16,6 +17,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -40,6 +42,7 @@ type controller struct {
 	mu       sync.Mutex
 	jobs     []job.Job // the first is offered until its final report has arrived
 	leases   int
+	keys     []string // fingerprints of the keys that have been used, in order
 	reports  map[string][]job.Report
 	onLease  func(n int, w http.ResponseWriter) (answered bool)
 	onReport func(id string, r job.Report, w http.ResponseWriter) (answered bool)
@@ -69,6 +72,7 @@ func startController(t *testing.T, addr string, jobs ...job.Job) *controller {
 		}
 	}
 	c.Config.ErrorLog = log.New(io.Discard, "", 0)
+	c.TLS = &tls.Config{ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12}
 	c.StartTLS()
 	t.Cleanup(c.Close)
 	return c
@@ -85,12 +89,20 @@ func (c *controller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no", http.StatusUnauthorized)
 		return
 	}
+	if len(r.TLS.PeerCertificates) != 1 {
+		c.t.Errorf("%s %s with %d client certificates, want the agent's", r.Method, r.URL, len(r.TLS.PeerCertificates))
+		http.Error(w, "no", http.StatusUnauthorized)
+		return
+	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return // the agent has disconnected
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if key := job.Fingerprint(r.TLS.PeerCertificates[0]); !slices.Contains(c.keys, key) {
+		c.keys = append(c.keys, key)
+	}
 	if r.URL.Path == job.LeasePath {
 		c.lease(w, body)
 		return

@@ -6,7 +6,7 @@ Feature: BMC addresses
   Background:
     Given a lab with 1 server
 
-  @B-131 @B-132 @B-133 @sample-3
+  @B-131 @B-132 @B-133 @C7 @sample-3
   Scenario Outline: Virtual media: <address>
     When the operator registers the server at the address "<address>"
     Then the host becomes "available"
@@ -67,16 +67,31 @@ Feature: BMC addresses
       | ilo5+https://HOST:PORT                |
       | irmc://HOST:PORT                      |
 
+  @B-131
+  Scenario: An operator's IPMI session, whose boot overrides are for one boot only
+    When the operator registers the server at the address "ipmi://IPMI?privilegelevel=OPERATOR"
+    Then the host becomes "available"
+    And the inspection found the server's hardware
+    When the operator sets the image
+    Then the host becomes "provisioned"
+    And it passed through "available, provisioning, provisioned"
+    And it was never "deprovisioning"
+    And the host reports no error
+    And the server runs from its first disk
+    When the operator annotates the host with "reboot.metal3.io"
+    Then the annotation "reboot.metal3.io" is removed
+    And the server runs from its first disk
+    When the operator deletes the host
+    Then the host is deleted
+    And the server's disks have no partition table
+    And the server is off
+
   @B-131 @B-190
-  Scenario: Network boot: libvirt, whose hardware profile expects another disk
+  Scenario: Network boot: libvirt, of a server that is none of libvirt's
     When the operator registers the server at the address "libvirt://IPMI"
     Then the host becomes "available"
-    And the host's status field "hardwareProfile" is "libvirt"
-    When the operator edits the host:
-      """
-      spec: {rootDeviceHints: {deviceName: /dev/sda}}
-      """
-    And the operator sets the image
+    And the host's status field "hardwareProfile" is "unknown"
+    When the operator sets the image
     Then the host becomes "provisioned"
     And the server runs from its first disk
     When the operator deletes the host

@@ -3,61 +3,93 @@ package features
 import (
 	"context"
 	_ "embed"
-	"fmt"
-	"io"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
+	"time"
 
 	"github.com/cucumber/godog"
 
+	"github.com/metalab-dev/metalab/features/step"
+	"github.com/metalab-dev/metalab/features/step/falseclaim"
 	"github.com/metalab-dev/metalab/features/steps"
 )
 
 //go:embed testdata/falseclaims.gherkin
 var falseClaims []byte
 
-// Steps that say that nothing happens fail when something does: each scenario of the
-// file ends with such a step, and its effect is present.
-func TestStepsThatSayNothingHappensFailWhenItDoes(t *testing.T) {
+// patience is how long a false last step waits for what it says, in real time.
+const patience = 2 * time.Second
+
+// noController is the tag of scenarios in which no controller runs. A step that says that
+// nothing happens must not fail for that reason in others.
+const noController = "no-controller"
+
+// TestFalseClaimsFail runs scenarios whose last step is false: the effect that it denies
+// is there, or what it reports happened before its cause.
+func TestFalseClaimsFail(t *testing.T) {
 	var labs steps.Labs
-	var mu sync.Mutex
-	claims := map[string]string{}   // the last step of each scenario
-	failed := map[string][]string{} // texts of the steps that failed, by scenario
-	suite := godog.TestSuite{
-		ScenarioInitializer: func(sc *godog.ScenarioContext) {
-			var scenario *godog.Scenario
-			sc.Before(func(ctx context.Context, s *godog.Scenario) (context.Context, error) {
-				mu.Lock()
-				defer mu.Unlock()
-				scenario, claims[s.Name] = s, s.Steps[len(s.Steps)-1].Text
-				return ctx, nil
-			})
-			sc.StepContext().After(func(ctx context.Context, s *godog.Step, status godog.StepResultStatus, err error) (context.Context, error) {
-				if status != godog.StepPassed && status != godog.StepSkipped {
-					mu.Lock()
-					defer mu.Unlock()
-					failed[scenario.Name] = append(failed[scenario.Name], fmt.Sprintf("%s: %v", s.Text, err))
-				}
-				return ctx, nil
-			})
-			labs.Register(sc)
-		},
-		Options: &godog.Options{
-			Format: "progress", Output: io.Discard, Strict: true, NoColors: true, Concurrency: labsAtATime,
-			FeatureContents: []godog.Feature{{Name: "falseclaims.feature", Contents: falseClaims}},
-		},
-	}
-	suite.Run() // fails, as the scenarios do
-	if len(claims) < 9 {
-		t.Errorf("%d scenarios ran", len(claims))
-	}
-	for name, claim := range claims {
-		if got := failed[name]; len(got) != 1 || !strings.HasPrefix(got[0], claim) {
-			t.Errorf("%s: the failed steps are %q, want %q alone", name, got, claim)
-		}
-	}
+	soon := func(ctx context.Context) context.Context { return steps.WithPatience(ctx, patience) }
+	claims := falseclaim.Run(t, falseClaims, labsAtATime, func(sc *godog.ScenarioContext) { labs.Register(sc) }, soon)
 	if err := labs.Close(); err != nil {
 		t.Error(err)
 	}
+	for _, c := range claims {
+		if errors.Is(c.Err, steps.ErrNotReconciled) != slices.Contains(c.Tags, noController) {
+			t.Errorf("%s: %s: %v", c.Scenario, c.Step, c.Err)
+		}
+	}
+	all := steps.Definitions()
+	for _, d := range all {
+		claimed := slices.ContainsFunc(claims, func(c falseclaim.Claim) bool { return d.Pattern.MatchString(c.Step) })
+		if d.Negative && !claimed {
+			t.Errorf("no scenario of falseclaims.gherkin ends with the step %s", d.Pattern)
+		}
+	}
+	for file, denials := range negativeSteps(t, all) {
+		tag := strings.TrimSuffix(file, path.Ext(file))
+		claimed := slices.ContainsFunc(claims, func(c falseclaim.Claim) bool {
+			return slices.Contains(c.Tags, tag) && slices.ContainsFunc(denials, func(d step.Definition) bool { return d.Pattern.MatchString(c.Step) })
+		})
+		if !claimed {
+			t.Errorf("no scenario of falseclaims.gherkin has the tag @%s and ends with a negative step that %s has", tag, file)
+		}
+	}
+}
+
+// everywhere is a negative step that most scenarios end with. It does not make a file need
+// a false scenario.
+const everywhere = "the host reports no error"
+
+// negativeSteps returns the negative steps that each feature file has.
+func negativeSteps(t *testing.T, all step.Definitions) map[string][]step.Definition {
+	t.Helper()
+	out := map[string][]step.Definition{}
+	err := fs.WalkDir(Files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		suite := godog.TestSuite{Options: &godog.Options{FS: Files, Paths: []string{name}}}
+		found, err := suite.RetrieveFeatures()
+		if err != nil {
+			return err
+		}
+		for _, f := range found {
+			for _, pickle := range f.Pickles {
+				for _, st := range pickle.Steps {
+					if d, ok := all.Find(st.Text); ok && d.Negative && st.Text != everywhere {
+						out[name] = append(out[name], d)
+					}
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil || len(out) == 0 {
+		t.Fatalf("%d files have negative steps, %v", len(out), err)
+	}
+	return out
 }

@@ -79,6 +79,9 @@ func TestEveryStepMatchesOnePattern(t *testing.T) {
 				if len(matching) != 1 {
 					t.Errorf("%s: %s: %q matches %q, want one pattern", f.Uri, pickle.Name, step.Text, matching)
 				}
+				if err := steps.Definitions().Check(step); err != nil {
+					t.Errorf("%s: %s: %v", f.Uri, pickle.Name, err)
+				}
 			}
 		}
 	}

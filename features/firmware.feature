@@ -119,11 +119,30 @@ Feature: Firmware settings and versions
     And the FirmwareSchema of server 3 still exists
 
   @B-262
-  Scenario: spec.firmware is applied to an iDRAC
-    Given a lab with 1 server
-    When the operator registers the server as an iDRAC, with virtualization off
+  Scenario Outline: spec.firmware is applied by the vendor's names: <address>
+    Given a server of the model "<model>" in a lab of all models
+    When the operator registers the server at the address "<address>" with:
+      """
+      spec: {firmware: {virtualizationEnabled: false, simultaneousMultithreadingEnabled: false, sriovEnabled: false}}
+      """
     Then the host becomes "available"
-    And the server's BIOS has "ProcVirtualization=Disabled"
+    And the server's BIOS has "<settings>"
+    And the host reports no error
+    When the operator edits the host:
+      """
+      spec: {firmware: {virtualizationEnabled: true, sriovEnabled: true}}
+      """
+    Then the host becomes "preparing"
+    And the host becomes "available"
+    And the server's BIOS has "<changed>"
+
+    Examples:
+      | address                              | model             | settings                                                                                              | changed                                                           |
+      | idrac://HOST:PORT                    | dell-r650         | ProcVirtualization=Disabled, LogicalProc=Disabled, SriovGlobalEnable=Disabled                         | ProcVirtualization=Enabled, SriovGlobalEnable=Enabled             |
+      | idrac-virtualmedia://HOST:PORT/SYSTEM | dell-r650         | ProcVirtualization=Disabled, LogicalProc=Disabled, SriovGlobalEnable=Disabled                         | ProcVirtualization=Enabled, SriovGlobalEnable=Enabled             |
+      | ilo4://HOST:PORT                     | hpe-dl360-gen9    | ProcVirtualization=Disabled, ProcHyperthreading=Disabled, Sriov=Disabled                              | ProcVirtualization=Enabled, Sriov=Enabled                         |
+      | ilo5://HOST:PORT                     | hpe-dl360-gen10   | ProcVirtualization=Disabled, ProcHyperthreading=Disabled, Sriov=Disabled                              | ProcVirtualization=Enabled, Sriov=Enabled                         |
+      | irmc://HOST:PORT                     | fujitsu-rx2530-m6 | CpuVtEnabled=false, HyperThreadingEnabled=false, SingleRootIOVirtualizationSupportEnabled=false       | CpuVtEnabled=true, SingleRootIOVirtualizationSupportEnabled=true  |
 
   @B-52 @B-211 @B-212
   Scenario: Firmware is updated

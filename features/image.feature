@@ -13,6 +13,14 @@ Feature: Images and configuration
     And the server runs from its first disk
     And the server's first disk ends with a config drive that holds "#cloud-config" and "web-0"
 
+  @B-115 @B-155
+  Scenario: The config drive holds data from Secrets of another namespace
+    When the operator sets user data "#cloud-config" and the name "web-0" from Secrets of another namespace
+    And the operator sets the image
+    Then the host becomes "provisioned"
+    And the server's first disk ends with a config drive that holds "#cloud-config" and "web-0"
+    And the host reports no error
+
   @B-155 @B-14
   Scenario: Provisioning waits for a Secret with user data
     When the operator refers to user data that does not exist
@@ -28,9 +36,11 @@ Feature: Images and configuration
     Then the host becomes "provisioned"
     And the server runs from its virtual CD
     And the server's disks have no partition table
+    And the server's boot override is continuous
     When the operator removes the image
     Then the host becomes "available"
     And the server's virtual CD is empty
+    And the server has no boot override
 
   @B-156 @B-59
   Scenario: An unknown deployment method is reported

@@ -5,7 +5,7 @@ Feature: Network boot
   Background:
     Given a lab with 1 server
 
-  @B-40 @B-43 @B-48 @B-58 @B-65 @B-70 @B-131 @B-250
+  @B-40 @B-43 @B-48 @B-58 @B-65 @B-70 @B-131 @B-250 @C7
   Scenario Outline: A server is registered, provisioned, deprovisioned and deleted
     When the operator registers the server by "<scheme>"
     Then the host becomes "available"
@@ -50,7 +50,7 @@ Feature: Network boot
     And the server's disks have no partition table
     When the operator deletes the host
     Then the host is deleted
-    And the server is on
+    And the server stays on
 
     Examples:
       | scheme  |

@@ -171,6 +171,7 @@ Feature: Quirks of real BMCs
       | quirk               | workaround |
       | members-null        |            |
       | expand-broken       |            |
+      | collections-paged   |            |
       | ids-shift-on-reboot |            |
 
     @Q29

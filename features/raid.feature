@@ -96,7 +96,7 @@ Feature: RAID
     And 1 of the drives of volume 1 fail
     Then volume 1 cannot be read
 
-  # B-55 B-163 B-170 B-173 B-174 B-65
+  # B-55 B-163 B-170 B-173 B-174 B-65 and statement D3
   Scenario: The first volume is the root device
     Given a lab with 1 server of the model "raid"
     And the operator has registered the server
@@ -141,7 +141,7 @@ Feature: RAID
 
     Examples:
       | kind     | volume                                                              | message                                                            |
-      | hardware | {level: "2"}                                                        | level 2 is not supported: Redfish has no such RAID type            |
+      | hardware | {level: "2"}                                                        | level 2 is not offered: use one of the levels 0, 1, 5, 6, 1+0      |
       | hardware | {level: "5", numberOfPhysicalDisks: 2}                              | level 5 needs 3 physical disks, not 2                              |
       | hardware | {level: "5+0"}                                                      | level 5+0 needs 6 physical disks of one kind, and 4 are free       |
       | hardware | {level: "6+0", rotational: true}                                    | level 6+0 needs 8 physical disks of one kind (hdd), and 4 are free |
@@ -150,6 +150,33 @@ Feature: RAID
       | hardware | {level: "1", controller: "1", physicalDisks: [Disk.0, Disk.99]}     | controller 1 has no physical disk Disk.99                          |
       | software | {level: "1", sizeGibibytes: 90000}                                  | on each of 12 disks                                                |
       | software | {level: "1", physicalDisks: [{serialNumber: x}, {serialNumber: y}]} | no disk matches the root device hints                              |
+
+  # B-53 B-171 B-172
+  Scenario Outline: RAID that the server can never have is reported once: <message>
+    Given a lab with 1 server of the model "raid"
+    And the operator has registered the server
+    When the operator sets hardware RAID:
+      """
+      - <volume>
+      """
+    Then the host reports "preparation error"
+    And the host's error message contains "<message>"
+    When 100 hours pass
+    Then its error count is 1
+    And the host stays "preparing"
+    And the server has no volumes
+    When the operator sets hardware RAID:
+      """
+      - {level: "1"}
+      """
+    Then the host is prepared with the RAID
+    And the host reports no error
+    And the server has the volumes "1"
+
+    Examples:
+      | volume                                 | message                                                       |
+      | {level: "2"}                           | level 2 is not offered: use one of the levels 0, 1, 5, 6, 1+0 |
+      | {level: "5", numberOfPhysicalDisks: 2} | level 5 needs 3 physical disks, not 2                         |
 
   # B-52 B-53
   Scenario: The controller is killed while volumes are created
@@ -207,6 +234,30 @@ Feature: RAID
     And it passed through "deprovisioning, available, preparing, available"
     When the operator deletes the host
     Then the host is deleted
+
+  # B-170
+  Scenario: Software RAID that the host was not prepared with is deleted
+    Given a lab with 1 server
+    And the operator has registered the server
+    When the operator sets software RAID:
+      """
+      - {level: "1"}
+      """
+    Then the host is prepared with the RAID
+    And the server's disks hold software RAID
+    When the operator annotates the host with "baremetalhost.metal3.io/detached"
+    And the operator deletes the host
+    Then the host is deleted
+    And the Secret is deleted
+    And the server's disks hold software RAID
+    When the operator registers the server again with:
+      """
+      spec: {automatedCleaningMode: disabled}
+      """
+    Then the host becomes "available"
+    And it passed through "inspecting, match profile, preparing, available"
+    And the server's disks hold no software RAID
+    And the host reports no error
 
   # B-170
   Scenario: Software RAID is deleted even with cleaning disabled

@@ -12,8 +12,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -48,7 +46,7 @@ var renderers = map[Format]struct {
 	formatter string
 	render    func(io.Writer, []byte) error
 }{
-	Pretty: {formatter: "pretty"},
+	Pretty: {formatter: prettyName},
 	JUnit:  {formatter: "junit"},
 	HTML:   {"cucumber", writeHTML},
 }
@@ -56,7 +54,7 @@ var renderers = map[Format]struct {
 // Options configure a run.
 type Options struct {
 	Paths    []string // files, optionally with :LINE, or directories; none: Files
-	Tags     string   // tag expression: "@B-91 && ~@network"; "": every scenario
+	Tags     string   // tag expression: "@B-91 and not @network"; "": every scenario
 	Format   Format
 	Parallel int       // scenarios at the same time; 0 means 1
 	Out      io.Writer // the results
@@ -65,12 +63,12 @@ type Options struct {
 }
 
 // ErrFailed is the error of Run when a scenario did not pass.
-var ErrFailed = errors.New("features: not all scenarios passed")
+var ErrFailed = errors.New("not all scenarios passed")
 
 // UsageError is an error in the Options.
 type UsageError struct{ err error }
 
-func (e *UsageError) Error() string { return "features: " + e.err.Error() }
+func (e *UsageError) Error() string { return e.err.Error() }
 func (e *UsageError) Unwrap() error { return e.err }
 
 func usage(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
@@ -82,11 +80,22 @@ func Run(ctx context.Context, o Options) error {
 	if !ok {
 		return usage("format %q: use one of %s", o.Format, formats())
 	}
+	registerPretty()
 	var labs steps.Labs
 	t := &progress{out: o.Progress, began: time.Now()}
 	var raw bytes.Buffer
+	files, err := selected(o)
+	if err != nil {
+		return err
+	}
+	if err := undefinedSteps(files); err != nil {
+		return err
+	}
+	for _, f := range files {
+		t.total += len(f.chosen())
+	}
 	options := godog.Options{
-		Format: r.formatter, Tags: o.Tags, Strict: true, NoColors: !o.Colors, Concurrency: max(o.Parallel, 1),
+		Format: r.formatter, FeatureContents: featureContents(files), Strict: true, NoColors: !o.Colors, Concurrency: max(o.Parallel, 1),
 		Output: o.Out, DefaultContext: ctx,
 	}
 	if r.render != nil {
@@ -102,19 +111,6 @@ func Run(ctx context.Context, o Options) error {
 		t.watch(sc)
 		labs.Register(sc)
 	}}
-	if err := choose(&options, o.Paths); err != nil {
-		return err
-	}
-	found, err := suite.RetrieveFeatures()
-	if err != nil {
-		return &UsageError{err}
-	}
-	for _, f := range found {
-		t.total += len(f.Pickles)
-	}
-	if t.total == 0 {
-		return usage("there is no scenario with the tags %q", o.Tags)
-	}
 	status := suite.Run()
 	err = labs.Close()
 	if r.render != nil {
@@ -135,33 +131,6 @@ func formats() string {
 		all = append(all, string(f))
 	}
 	return strings.Join(all, ", ")
-}
-
-var line = regexp.MustCompile(`:\d+$`)
-
-// choose sets the paths to run. A path that does not exist may be one of Files.
-func choose(o *godog.Options, paths []string) error {
-	if len(paths) == 0 {
-		o.FS, o.Paths = Files, []string{"."}
-		return nil
-	}
-	o.Paths = paths
-	var missing []string
-	for _, p := range paths {
-		if _, err := os.Stat(line.ReplaceAllString(p, "")); err != nil {
-			missing = append(missing, p)
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	o.FS = Files
-	for _, p := range paths {
-		if _, err := fs.Stat(Files, line.ReplaceAllString(p, "")); err != nil {
-			return usage("%s: there is no such file or directory, and none of ours has this name: they are %s", missing[0], strings.Join(ours(), ", "))
-		}
-	}
-	return nil
 }
 
 // ours returns the names of Files.

@@ -13,6 +13,7 @@ import (
 	"github.com/diskfs/go-diskfs/filesystem/iso9660"
 
 	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 func full() job.ConfigDrive {
@@ -77,10 +78,7 @@ func TestBuild(t *testing.T) {
 
 // Guests find the volume with util-linux.
 func TestBlkidRecognizesTheDrive(t *testing.T) {
-	tool, err := exec.LookPath("blkid")
-	if err != nil {
-		t.Skip("blkid is not here (Debian: util-linux)")
-	}
+	tool := prerequisites.Need(t, "blkid")
 	p, err := Build(full())
 	if err != nil {
 		t.Fatal(err)

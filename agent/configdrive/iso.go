@@ -203,12 +203,6 @@ func pathTable(tree []folder, n names, order binary.AppendByteOrder) []byte {
 // directory returns the block of the folder with index at (§9.1).
 func directory(tree []folder, at int, files []file, n names) ([]byte, error) {
 	self := tree[at]
-	folders := 0
-	for i, f := range tree {
-		if i > 0 && f.parent == at {
-			folders++
-		}
-	}
 	extra := func(name string, dir bool, links int) []byte {
 		if n.joliet {
 			return nil
@@ -217,12 +211,12 @@ func directory(tree []folder, at int, files []file, n names) ([]byte, error) {
 	}
 	var first []byte
 	if at == 0 && !n.joliet { // the entries that identify Rock Ridge (RRIP §4.1, SUSP §5.3, §5.5)
-		first = slices.Concat([]byte("SP\x07\x01\xbe\xef\x00"), extra("", true, 2+folders), []byte("ER\x12\x01\x0a\x00\x00\x01RRIP_1991A"))
+		first = slices.Concat([]byte("SP\x07\x01\xbe\xef\x00"), extra("", true, links(tree, at)), []byte("ER\x12\x01\x0a\x00\x00\x01RRIP_1991A"))
 	} else {
-		first = extra("", true, 2+folders)
+		first = extra("", true, links(tree, at))
 	}
 	p := record(self.at, block, true, []byte{0}, first)
-	p = append(p, record(tree[self.parent].at, block, true, []byte{1}, extra("", true, 2))...)
+	p = append(p, record(tree[self.parent].at, block, true, []byte{1}, extra("", true, links(tree, self.parent)))...)
 	type entry struct {
 		id, rec []byte
 	}
@@ -232,7 +226,7 @@ func directory(tree []folder, at int, files []file, n names) ([]byte, error) {
 		if i > 0 && f.parent == at {
 			leaf = false
 			id := n.dir(f.name)
-			entries = append(entries, entry{id, record(f.at, block, true, id, extra(f.name, true, 2))})
+			entries = append(entries, entry{id, record(f.at, block, true, id, extra(f.name, true, links(tree, i)))})
 		}
 	}
 	for _, f := range files {
@@ -249,6 +243,18 @@ func directory(tree []folder, at int, files []file, n names) ([]byte, error) {
 		return nil, fmt.Errorf("configdrive: folder %q does not fit a block", self.name)
 	}
 	return p, nil
+}
+
+// links returns the number of names of a folder, as file systems count them: its
+// own, its ".", and the ".." of each folder in it.
+func links(tree []folder, at int) int {
+	n := 2
+	for i, f := range tree {
+		if i > 0 && f.parent == at {
+			n++
+		}
+	}
+	return n
 }
 
 // record returns an entry of a directory (§9.1).

@@ -1,19 +1,32 @@
 // Package job is the wire contract between the in-band agent and the controller:
 // jobs, leases and reports. It knows neither side; both import it. The transport
-// is JSON over HTTPS, authenticated by a bearer token that is valid for one boot
-// of one host.
+// is JSON over HTTPS.
 //
 //	POST /v1/lease            Lease    → 200 Job | 204 nothing to do
 //	POST /v1/jobs/{id}/report Report   → 204 noted | 410 cancelled: stop working on it
 //
-// An invalid token gets 401, a token of another host or an earlier boot 403. 503
-// means that the controller does not know the boot yet, because it has just
+// An agent authenticates itself by two things. The bearer token, from its boot
+// medium, is valid for one boot of one host; but whoever could read the medium has
+// it, too. So the agent makes a key when its system boots, and shows a client
+// certificate of it, which nobody has signed, in the TLS handshake. The first agent
+// that leases with a token binds the token to its key (as RFC 8705, §3, binds
+// tokens to certificates): from then on the token is worth nothing without it.
+//
+// An invalid token and a missing certificate get 401; a token of another host, of
+// an earlier boot, or that is bound to another key, 403. 503 means that the
+// controller does not know the boot or the binding yet, because it has just
 // started: ask again later. Errors are text/plain.
 //
 // A lease is not exclusive and needs no return: only the agent of a boot can ask.
 // A restarted controller may offer the same job again; the agent reports a
 // finished job from memory, by ID, without doing it twice.
 package job
+
+import (
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+)
 
 // Paths of the two calls; ReportPath takes the job's ID.
 const (
@@ -24,6 +37,13 @@ const (
 // MaxBody is the maximum size of a body in bytes. A Secret has at most 1 MiB, a
 // config drive is made of three, and bytes take a third more in JSON.
 const MaxBody = 6 << 20
+
+// Fingerprint identifies an agent by the key of its certificate, as OpenSSH prints
+// keys: SHA256: and the digest of the SubjectPublicKeyInfo in base64.
+func Fingerprint(c *x509.Certificate) string {
+	sum := sha256.Sum256(c.RawSubjectPublicKeyInfo)
+	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
+}
 
 // MediaConfigPath is the path of the agent's Media document on boot media.
 const MediaConfigPath = "/metalab/agent.json"

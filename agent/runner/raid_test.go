@@ -59,6 +59,11 @@ func TestArraysAreCreatedErasedAndDeleted(t *testing.T) {
 	if got := devices(preserved); got != "/dev/sdb /dev/md127" || preserved.State != job.Done {
 		t.Errorf("keeping arrays, it erased %s: %+v", got, preserved)
 	}
+	// Members of an array that is to be replaced can be chosen by hints.
+	again := run(raidJob("replace", job.ArraySpec{Name: "data", Level: "1", Disks: []job.Hints{{SerialNumber: "S1"}, {SerialNumber: "S2"}}}))
+	if again.State != job.Done || !slices.Equal(again.Arrays[0].Disks, []string{"/dev/sda", "/dev/sdb"}) {
+		t.Errorf("on members of another: %+v", again)
+	}
 	// A second run starts from the beginning: the result of the first is in the
 	// way.
 	if rep := run(raidJob("3", job.ArraySpec{Name: "root", Level: "1"})); rep.State != job.Done || len(rep.Arrays[0].Disks) != 3 {

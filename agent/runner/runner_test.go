@@ -49,7 +49,7 @@ func TestJobs(t *testing.T) {
 	digest := hex.EncodeToString(sum[:])
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, image) }))
 	defer s.Close()
-	hint := job.Hints{SerialNumber: "s1"}
+	hint := job.Hints{SerialNumber: "S1"}
 	for _, tt := range []struct {
 		name string
 		job  job.Job

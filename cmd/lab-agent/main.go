@@ -25,6 +25,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/agent/plugin/inventory"
 	"github.com/metalab-dev/metalab/agent/sys"
+	"github.com/metalab-dev/metalab/version"
 )
 
 func main() {
@@ -43,7 +44,24 @@ func main() {
 		select {} // a kernel whose first process ends panics and hides the error on the screen
 	}
 	stop()
+	if wrong := new(usageError); errors.As(err, &wrong) {
+		os.Exit(2)
+	}
 	os.Exit(1)
+}
+
+// usageError is an error in the command line.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() + " (see --help)" }
+func (e *usageError) Unwrap() error { return e.err }
+
+// noArguments refuses arguments.
+func noArguments(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return &usageError{fmt.Errorf("%s takes no argument %q", c.CommandPath(), args[0])}
+	}
+	return nil
 }
 
 // prepare sets up the system if this process is the first one.
@@ -65,10 +83,11 @@ const (
 )
 
 func command() *cobra.Command {
-	var flag, scratch string
+	var flag, key, scratch string
 	root := &cobra.Command{
 		Use:           "lab-agent",
 		Short:         "Do the controller's work on this machine: inventory, cleaning, writing images",
+		Version:       version.Read().String(),
 		Args:          rootArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -81,8 +100,13 @@ func command() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			private, err := agent.LoadKey(key)
+			if err != nil {
+				return err
+			}
 			return agent.Run(cmd.Context(), agent.Config{
 				Media:  media,
+				Key:    private,
 				System: sys.Linux{ScratchDir: scratch},
 				Log:    slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)),
 			})
@@ -90,12 +114,13 @@ func command() *cobra.Command {
 	}
 	root.Flags().StringVar(&flag, "media", "", "file that tells where the controller is (default $"+
 		mediaEnv+", or "+mediaParam+"= on the kernel's command line)")
+	root.Flags().StringVar(&key, "key", "/run/metalab/agent.key", "file, in memory, with the key that identifies the agent during this boot; it is made if it does not exist")
 	root.Flags().StringVar(&scratch, "scratch", "", "directory for downloads (default $TMPDIR or /tmp)")
 	var listen time.Duration
 	show := &cobra.Command{
 		Use:   "inventory",
 		Short: "Print what the agent would report of this machine, as JSON",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			hardware, err := inventory.Collect(cmd.Context(), sys.Linux{})
 			if err != nil {
@@ -109,6 +134,8 @@ func command() *cobra.Command {
 	}
 	show.Flags().DurationVar(&listen, "listen", 0, "how long to listen for what switches tell of themselves (LLDP; most do every 30s)")
 	root.AddCommand(show)
+	root.SetVersionTemplate("lab-agent {{.Version}}\n")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	return root
 }
 
@@ -118,7 +145,7 @@ func rootArgs(c *cobra.Command, args []string) error {
 	if boot.IsFirstProcess() {
 		return nil
 	}
-	return cobra.NoArgs(c, args)
+	return noArguments(c, args)
 }
 
 // mediaPath returns the first of the three that is set.

@@ -70,7 +70,7 @@ func TestCommands(t *testing.T) {
 	if err := os.WriteFile(media, []byte(`{"server":"http://192.0.2.1"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run("--media", media); err == nil || !strings.Contains(err.Error(), "is no https URL") {
+	if _, err := run("--media", media, "--key", filepath.Join(t.TempDir(), "agent.key")); err == nil || !strings.Contains(err.Error(), "is no https URL") {
 		t.Errorf("lab-agent --media = %v, want the server refused", err)
 	}
 	for _, args := range [][]string{{"write"}, {"inventory", "x"}, {"--media", filepath.Join(t.TempDir(), "none")}} {

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -17,6 +18,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/metalab-dev/metalab/controller/manager"
+	"github.com/metalab-dev/metalab/version"
 )
 
 func main() {
@@ -25,9 +27,18 @@ func main() {
 	if err := newCommand(run).ExecuteContext(ctx); err != nil {
 		stop()
 		fmt.Fprintln(os.Stderr, "lab-controller:", err)
+		if wrong := new(usageError); errors.As(err, &wrong) {
+			os.Exit(2)
+		}
 		os.Exit(1)
 	}
 }
+
+// usageError is an error in the command line.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() + " (see --help)" }
+func (e *usageError) Unwrap() error { return e.err }
 
 // newCommand returns the command, which calls work with its options.
 func newCommand(work func(context.Context, options) error) *cobra.Command {
@@ -42,19 +53,27 @@ Servers have to reach this process: their agents by HTTPS at the address and por
 after. Of several processes one leads and the others stand by, unless
 --leader-elect=false.
 
-The exit status is 0 after SIGINT or SIGTERM, and 1 after an error or when another
-process has become the leader: restart it then.`,
+The exit status is 0 after SIGINT or SIGTERM, 2 for a wrong command line, and 1 after
+another error or when another process has become the leader: restart it then.`,
 		Example: `  lab-controller --provisioning-address 192.0.2.5                # in a cluster
   lab-controller --kubeconfig ~/.kube/config --provisioning-address 192.0.2.5:7000`,
-		Args:         cobra.NoArgs,
+		Version: version.Read().String(),
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &usageError{fmt.Errorf("%s takes no argument %q", c.Name(), args[0])}
+			}
+			return nil
+		},
 		SilenceUsage: true, SilenceErrors: true,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.resolve(); err != nil {
-				return err
+				return &usageError{err}
 			}
 			return work(c.Context(), *o)
 		},
 	}
+	c.SetVersionTemplate("lab-controller {{.Version}}\n")
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	o.bind(c.Flags())
 	return c
 }

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -115,14 +117,56 @@ func TestInvalidFlagsNameTheFix(t *testing.T) {
 		{"--provisioning-address=192.0.2.5 --listen=x", `--listen "x": use IP or IP:PORT`},
 		{"--provisioning-address=192.0.2.5 --controllers=host,gost", `there is no controller "gost": use some of host`},
 		{"--provisioning-address=192.0.2.5 --controllers=", "no controller is selected: use some of host"},
-		{"--provisioning-address=192.0.2.5 --concurrency=0", "--concurrency 0: use 1 or more"},
+		{"--provisioning-address=192.0.2.5 --controller-concurrency=0", "--controller-concurrency 0: use 1 or more"},
+		{"--provisioning-address=192.0.2.5 --concurrency=0", "--controller-concurrency 0: use 1 or more"},
+		{"--provisioning-address=192.0.2.5 --kube-api-qps=-1", "--kube-api-qps -1, --kube-api-burst 30: use 1 or more of both"},
+		{"--provisioning-address=192.0.2.5 --kube-api-burst=0", "--kube-api-qps 20, --kube-api-burst 0: use 1 or more of both"},
 		{"--provisioning-address=192.0.2.5 --provisioning-limit=0", "--provisioning-limit 0: use 1 or more, or -1"},
 		{"--provisioning-address=192.0.2.5 --lease-duration=1s", "--lease-duration 1s: use 3s or more"},
-		{"--provisioning-address=192.0.2.5 host", "unknown command"},
+		{"--provisioning-address=192.0.2.5 host", `lab-controller takes no argument "host"`},
+		{"--provisioning-adress=192.0.2.5", "unknown flag: --provisioning-adress"},
 	} {
 		if _, err := parse(t, strings.Fields(tt.args)...); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("lab-controller %s: %v, want %q in it", tt.args, err, tt.want)
 		}
+		if _, err := parse(t, strings.Fields(tt.args)...); !errors.As(err, new(*usageError)) {
+			t.Errorf("lab-controller %s: %T, want a usage error, which exits with 2", tt.args, err)
+		}
+	}
+}
+
+// B-07 B-73: the limits of upstream's controller, and where they come from.
+func TestLimitsComeFromFlagsTheEnvironmentOrUpstreamsDefaults(t *testing.T) {
+	processors := manager.DefaultWorkers(runtime.NumCPU())
+	for _, tt := range []struct {
+		concurrency, limit string // of the environment
+		args               string
+		want               manager.Config
+	}{
+		{"", "", "", manager.Config{Workers: processors, Limit: 20, Requests: manager.RequestLimit{PerSecond: 20, Burst: 30}}},
+		{"5", "7", "", manager.Config{Workers: 5, Limit: 7, Requests: manager.RequestLimit{PerSecond: 20, Burst: 30}}},
+		{"5", "7", "--controller-concurrency=3 --provisioning-limit=-1 --kube-api-qps=0", manager.Config{Workers: 3, Limit: -1, Requests: manager.RequestLimit{Burst: 30}}},
+		{"", "", "--concurrency=3 --kube-api-qps=50 --kube-api-burst=60", manager.Config{Workers: 3, Limit: 20, Requests: manager.RequestLimit{PerSecond: 50, Burst: 60}}},
+	} {
+		t.Setenv(concurrencyEnv, tt.concurrency)
+		t.Setenv(limitEnv, tt.limit)
+		o, err := parse(t, append(strings.Fields(tt.args), "--provisioning-address=192.0.2.5")...)
+		if err != nil {
+			t.Errorf("%q: %v", tt.args, err)
+			continue
+		}
+		got := manager.Config{Workers: o.concurrency, Limit: o.limit, Requests: o.requests}
+		if got.Workers != tt.want.Workers || got.Limit != tt.want.Limit || got.Requests != tt.want.Requests {
+			t.Errorf("BMO_CONCURRENCY=%s PROVISIONING_LIMIT=%s lab-controller %s: %+v, want %+v", tt.concurrency, tt.limit, tt.args, got, tt.want)
+		}
+	}
+	for env, want := range map[string]string{concurrencyEnv: "BMO_CONCURRENCY=many in the environment is no number", limitEnv: "PROVISIONING_LIMIT=many"} {
+		t.Run(env, func(t *testing.T) {
+			t.Setenv(env, "many")
+			if _, err := parse(t, "--provisioning-address=192.0.2.5"); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s=many: %v, want %q in it", env, err, want)
+			}
+		})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -31,8 +32,10 @@ type options struct {
 	controllers   []string
 	provisioning  string
 	listen        string
+	flags         *pflag.FlagSet
 	concurrency   int
 	limit         int
+	requests      manager.RequestLimit
 	ca            string
 	secure        bool
 	certificate   string
@@ -65,26 +68,35 @@ const (
 
 func defaults() *options {
 	return &options{
-		controllers: manager.Names(), concurrency: 8, limit: 20, elect: true, secure: true, leaseDuration: 15 * time.Second,
+		controllers: manager.Names(), concurrency: manager.DefaultWorkers(runtime.NumCPU()), limit: 20, requests: manager.RequestLimit{PerSecond: 20, Burst: 30}, elect: true, secure: true, leaseDuration: 15 * time.Second,
 		metrics: "127.0.0.1:8085", health: "127.0.0.1:9440", identity: "lab-controller-identity",
 	}
 }
 
 func (o *options) bind(f *pflag.FlagSet) {
+	o.flags = f
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default: $KUBECONFIG, else that of the pod)")
 	f.StringVar(&o.namespace, "namespace", "", "namespace of the lease and of the identity Secret (default: the pod's, else "+defaultNamespace+")")
 	f.StringSliceVar(&o.controllers, "controllers", o.controllers, "controllers to run")
 	f.StringVar(&o.provisioning, "provisioning-address", "", fmt.Sprintf("IP[:PORT] at which servers reach this process; agents use PORT (default: %d), BMCs the next two", agentPort))
 	f.StringVar(&o.listen, "listen", "", "IP[:PORT] to listen on for servers, where it differs (default: the provisioning address)")
-	f.IntVar(&o.concurrency, "concurrency", o.concurrency, "objects that each controller reconciles at a time")
-	f.IntVar(&o.limit, "provisioning-limit", o.limit, "hosts that boot by the network at a time; the others are delayed (-1: no limit)")
+	f.IntVar(&o.concurrency, concurrencyFlag, o.concurrency, "objects that each controller reconciles at a time, also $"+concurrencyEnv)
+	f.IntVar(&o.limit, limitFlag, o.limit, "hosts that boot by the network at a time, also $"+limitEnv+"; the others are delayed (-1: no limit)")
+	f.Float32Var(&o.requests.PerSecond, "kube-api-qps", o.requests.PerSecond, "requests to the cluster's API per second, on average (0: no limit)")
+	f.IntVar(&o.requests.Burst, "kube-api-burst", o.requests.Burst, "requests to the cluster's API at once, before the average counts")
+	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "concurrency" { // its former name
+			name = concurrencyFlag
+		}
+		return pflag.NormalizedName(name)
+	})
 	f.StringVar(&o.ca, "ca", "", "file of PEM certificates that are trusted for BMCs in addition to the system's")
 	f.BoolVar(&o.secure, "media-https", o.secure, "serve boot media by HTTPS, too, for BMCs that do not fetch over HTTP: two ports after the agents'")
 	f.StringVar(&o.certificate, "media-certificate", "", "PEM file with the certificate and key of that server (default: a certificate of the controller's own authority, for BMCs that do not verify it)")
 	f.BoolVar(&o.elect, "leader-elect", o.elect, "elect a leader among several processes; the others stand by")
 	f.DurationVar(&o.leaseDuration, "lease-duration", o.leaseDuration, "how long to wait for a leader that does not renew its lease")
-	f.StringVar(&o.metrics, "metrics-address", o.metrics, "address of /metrics, HTTP; 0 for none")
-	f.StringVar(&o.health, "health-address", o.health, "address of /healthz and /readyz, HTTP; 0 for none")
+	f.StringVar(&o.metrics, "metrics-address", o.metrics, "address of /metrics: by HTTP on loopback, elsewhere by HTTPS for accounts of the cluster that may get the path; 0 for none")
+	f.StringVar(&o.health, "health-address", o.health, "address of /healthz and /readyz, likewise; 0 for none")
 	f.StringVar(&o.identity, "identity-secret", o.identity, "Secret with the controllers' identity for agents; it is created if it does not exist")
 	f.StringVar(&o.image, "agent-image", "", "directory that labctl image build agent has made; without it only emulated servers run an agent")
 	o.dhcp.bind(f)
@@ -115,11 +127,8 @@ func (o *options) resolve() error {
 	if err := manager.Check(o.controllers); err != nil {
 		return fmt.Errorf("--controllers: %w", err)
 	}
-	if o.concurrency < 1 {
-		return fmt.Errorf("--concurrency %d: use 1 or more", o.concurrency)
-	}
-	if o.limit == 0 || o.limit < -1 {
-		return fmt.Errorf("--provisioning-limit %d: use 1 or more, or -1 for no limit", o.limit)
+	if err := o.resolveLimits(); err != nil {
+		return err
 	}
 	if o.certificate != "" && !o.secure {
 		return errors.New("--media-certificate needs HTTPS: remove --media-https=false")
@@ -142,6 +151,36 @@ func (o *options) resolve() error {
 		default:
 			return fmt.Errorf("--namespace: %w", err)
 		}
+	}
+	return nil
+}
+
+// Flags, and the variables of the environment that upstream's controller reads for them.
+const (
+	concurrencyFlag, concurrencyEnv = "controller-concurrency", "BMO_CONCURRENCY"
+	limitFlag, limitEnv             = "provisioning-limit", "PROVISIONING_LIMIT"
+)
+
+// resolveLimits validates the limits, which the environment sets where a flag does not (B-07,
+// B-73).
+func (o *options) resolveLimits() error {
+	for flag, env := range map[string]string{concurrencyFlag: concurrencyEnv, limitFlag: limitEnv} { // each alone: the order cannot be seen
+		text := os.Getenv(env)
+		if text == "" || o.flags.Changed(flag) {
+			continue
+		}
+		if err := o.flags.Set(flag, text); err != nil {
+			return fmt.Errorf("%s=%s in the environment is no number, as --%s needs one", env, text, flag)
+		}
+	}
+	if o.concurrency < 1 {
+		return fmt.Errorf("--%s %d: use 1 or more", concurrencyFlag, o.concurrency)
+	}
+	if o.limit == 0 || o.limit < -1 {
+		return fmt.Errorf("--%s %d: use 1 or more, or -1 for no limit", limitFlag, o.limit)
+	}
+	if o.requests.PerSecond < 0 || o.requests.PerSecond > 0 && o.requests.Burst < 1 {
+		return fmt.Errorf("--kube-api-qps %v, --kube-api-burst %d: use 1 or more of both, or --kube-api-qps 0 for no limit", o.requests.PerSecond, o.requests.Burst)
 	}
 	return nil
 }
@@ -193,7 +232,7 @@ func (o *options) mediaCertificate() (*tls.Certificate, error) {
 
 // config returns the configuration of the controllers.
 func (o *options) config(ctx context.Context, log logr.Logger) (manager.Config, error) {
-	c := manager.Config{Controllers: o.controllers, Workers: o.concurrency, Limit: o.limit, Metrics: o.metrics, Health: o.health, Log: log}
+	c := manager.Config{Controllers: o.controllers, Requests: o.requests, Workers: o.concurrency, Limit: o.limit, Metrics: o.metrics, Health: o.health, Log: log}
 	c.Agents, c.Media, c.Secure = o.endpoints()
 	c.Network = o.network
 	c.BuildPreprovisioningImage = o.preprov

@@ -16,6 +16,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/controller/bmc/redfish"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/emulator/suggest"
 )
 
 // redfishClient is the Redfish driver's client with all its methods.
@@ -100,10 +101,19 @@ func chosen[V any](all map[string]V, names []string) ([]string, error) {
 	}
 	for _, n := range names {
 		if _, ok := all[n]; !ok {
-			return nil, fmt.Errorf("there is no setting %s: labctl host bios get lists them", n)
+			return nil, fmt.Errorf("there is no setting %s: labctl host bios get lists them%s", n, suggest.DidYouMean(n, slices.Sorted(maps.Keys(all))))
 		}
 	}
 	return names, nil
+}
+
+// settingsOf completes the BIOS settings of a host.
+func (o *options) settingsOf(c *cobra.Command, args []string) []string {
+	b, _, err := readBIOS(c.Context(), o, args[0])
+	if err != nil {
+		return nil // a completion has no errors to show
+	}
+	return slices.Sorted(maps.Keys(b.Settings))
 }
 
 // hostAndMore makes a command accept a host and any number of further arguments.
@@ -118,73 +128,90 @@ func hostAndMore(least int, needs string) cobra.PositionalArgs {
 
 func newBIOSGet(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "get HOST [SETTING...]", Short: "Show BIOS settings, with pending values",
+		Use: "get HOST [SETTING...]", Aliases: []string{"ls"}, Short: "Show BIOS settings, with pending values",
 		Example: "  labctl host bios get node-0\n  labctl host bios get node-0 BootMode -o json",
-		Args:    hostAndMore(1, "HOST"), ValidArgsFunction: completeHosts(o),
+		Args:    hostAndMore(1, "HOST"), ValidArgsFunction: completeAfterHost(o, o.settingsOf),
 		RunE: func(c *cobra.Command, args []string) error {
-			b, pending, err := readBIOS(c.Context(), o, args[0])
-			if err != nil {
-				return err
-			}
-			names, err := chosen(b.Settings, args[1:])
-			if err != nil {
-				return err
-			}
-			return printSettings(c, o, names, b.Settings, pending)
+			return forHosts(c, o, args[0], func(_ *control.Client, host string) ([]biosSetting, error) {
+				b, pending, err := readBIOS(c.Context(), o, host)
+				if err != nil {
+					return nil, err
+				}
+				names, err := chosen(b.Settings, args[1:])
+				if err != nil {
+					return nil, err
+				}
+				return settings(names, b.Settings, pending), nil
+			}, settingRows)
 		},
 	}
 }
 
-func printSettings(c *cobra.Command, o *options, names []string, is, pending bmc.Settings) error {
-	all, rows := []biosSetting{}, [][]string{{"NAME", "VALUE", "PENDING"}}
+func settings(names []string, is, pending bmc.Settings) []biosSetting {
+	all := []biosSetting{}
 	for _, n := range names {
 		all = append(all, biosSetting{n, is[n], pending[n]})
-		rows = append(rows, []string{n, value(is[n]), value(pending[n])})
 	}
-	return o.output.print(c.OutOrStdout(), all, rows)
+	return all
+}
+
+func settingRows(all []biosSetting) [][]string {
+	rows := [][]string{{"NAME", "VALUE", "PENDING"}}
+	for _, s := range all {
+		rows = append(rows, []string{s.Name, value(s.Value), value(s.Pending)})
+	}
+	return rows
 }
 
 func newBIOSSet(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "set HOST SETTING=VALUE...", Short: "Change BIOS settings from the next boot on",
 		Example: "  labctl host bios set node-0 ProcCores=8\n  labctl host power node-0 ForceRestart",
-		Args:    hostAndMore(2, "HOST and SETTING=VALUE"), ValidArgsFunction: completeHosts(o),
+		Args:    hostAndMore(2, "HOST and SETTING=VALUE"), ValidArgsFunction: completeAfterHost(o, o.settingsOf),
 		RunE: func(c *cobra.Command, args []string) error {
-			client, err := dial(c.Context(), o, args[0])
-			if err != nil {
-				return err
-			}
-			defer client.Close()
-			b, err := client.BIOS(c.Context())
-			if err != nil {
-				return err
-			}
-			ask := bmc.Settings{}
-			for _, one := range args[1:] {
-				name, text, ok := strings.Cut(one, "=")
-				if !ok {
-					return &usageError{fmt.Errorf("%q: write SETTING=VALUE", one)}
-				}
-				ask[name] = bmc.Setting(text, b.Registry.Attribute(name), b.Settings[name])
-			}
-			if err := client.SetBIOS(c.Context(), ask); err != nil {
-				refused := new(bmc.SettingsError)
-				if errors.As(err, &refused) {
-					var refusals []error
-					for _, n := range refused.Names() {
-						refusals = append(refusals, fmt.Errorf("%s: %s", n, refused.Refused[n]))
-					}
-					return errors.Join(refusals...)
-				}
-				return err
-			}
-			pending, err := client.PendingBIOS(c.Context())
-			if err != nil {
-				return err
-			}
-			return printSettings(c, o, slices.Sorted(maps.Keys(ask)), b.Settings, pending)
+			return forHosts(c, o, args[0], func(_ *control.Client, host string) ([]biosSetting, error) {
+				return setBIOS(c.Context(), o, host, args[1:])
+			}, settingRows)
 		},
 	}
+}
+
+// setBIOS asks a host's BMC for other BIOS settings, each written NAME=VALUE, and
+// returns them with what is pending then.
+func setBIOS(ctx context.Context, o *options, host string, asked []string) ([]biosSetting, error) {
+	client, err := dial(ctx, o, host)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	b, err := client.BIOS(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ask := bmc.Settings{}
+	for _, one := range asked {
+		name, text, ok := strings.Cut(one, "=")
+		if !ok {
+			return nil, &usageError{fmt.Errorf("%q: write SETTING=VALUE", one)}
+		}
+		ask[name] = bmc.Setting(text, b.Registry.Attribute(name), b.Settings[name])
+	}
+	if err := client.SetBIOS(ctx, ask); err != nil {
+		refused := new(bmc.SettingsError)
+		if errors.As(err, &refused) {
+			var refusals []error
+			for _, n := range refused.Names() {
+				refusals = append(refusals, fmt.Errorf("%s: %s", n, refused.Refused[n]))
+			}
+			return nil, errors.Join(refusals...)
+		}
+		return nil, err
+	}
+	pending, err := client.PendingBIOS(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return settings(slices.Sorted(maps.Keys(ask)), b.Settings, pending), nil
 }
 
 // limits describes the allowed values of a setting.
@@ -218,37 +245,43 @@ func newBIOSSchema(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "schema HOST [SETTING...]", Short: "Show the attribute registry: types and allowed values",
 		Example: "  labctl host bios schema node-0 BootMode",
-		Args:    hostAndMore(1, "HOST"), ValidArgsFunction: completeHosts(o),
+		Args:    hostAndMore(1, "HOST"), ValidArgsFunction: completeAfterHost(o, o.settingsOf),
 		RunE: func(c *cobra.Command, args []string) error {
-			b, _, err := readBIOS(c.Context(), o, args[0])
-			if err != nil {
-				return err
-			}
-			known := map[string]*bmc.Attribute{}
-			if b.Registry != nil {
-				for i := range b.Registry.Attributes {
-					known[b.Registry.Attributes[i].Name] = &b.Registry.Attributes[i]
+			return forHosts(c, o, args[0], func(_ *control.Client, host string) ([]*bmc.Attribute, error) {
+				b, _, err := readBIOS(c.Context(), o, host)
+				if err != nil {
+					return nil, err
 				}
-			}
-			names, err := chosen(known, args[1:])
-			if err != nil {
-				return err
-			}
-			all, rows := []*bmc.Attribute{}, [][]string{{"NAME", "TYPE", "LIMITS", "IS"}}
-			for _, n := range names {
-				a := known[n]
-				var is []string
-				for word, yes := range map[string]bool{"read-only": a.ReadOnly, "unique": a.Unique, "at reset": a.ResetRequired} {
-					if yes {
-						is = append(is, word)
+				known := map[string]*bmc.Attribute{}
+				if b.Registry != nil {
+					for i := range b.Registry.Attributes {
+						known[b.Registry.Attributes[i].Name] = &b.Registry.Attributes[i]
 					}
 				}
-				slices.Sort(is)
-				all, rows = append(all, a), append(rows, []string{n, string(a.Type), limits(a), strings.Join(is, ", ")})
-			}
-			return o.output.print(c.OutOrStdout(), all, rows)
+				names, err := chosen(known, args[1:])
+				all := []*bmc.Attribute{}
+				for _, n := range names {
+					all = append(all, known[n])
+				}
+				return all, err
+			}, attributeRows)
 		},
 	}
+}
+
+func attributeRows(all []*bmc.Attribute) [][]string {
+	rows := [][]string{{"NAME", "TYPE", "LIMITS", "IS"}}
+	for _, a := range all {
+		var is []string
+		for word, yes := range map[string]bool{"read-only": a.ReadOnly, "unique": a.Unique, "at reset": a.ResetRequired} {
+			if yes {
+				is = append(is, word)
+			}
+		}
+		slices.Sort(is)
+		rows = append(rows, []string{a.Name, string(a.Type), limits(a), strings.Join(is, ", ")})
+	}
+	return rows
 }
 
 func newBIOSDiff(o *options) *cobra.Command {
@@ -257,26 +290,31 @@ func newBIOSDiff(o *options) *cobra.Command {
 		Example: "  labctl host bios diff node-0 node-1",
 		Args:    arguments("HOST", "OTHER"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
-			a, _, err := readBIOS(c.Context(), o, args[0])
-			if err != nil {
-				return err
+			var read [2]bmc.Settings
+			for i, pattern := range args {
+				host, err := one(c.Context(), control.NewClient(o.state), pattern)
+				if err != nil {
+					return err
+				}
+				b, _, err := readBIOS(c.Context(), o, host)
+				if err != nil {
+					return err
+				}
+				args[i], read[i] = host, b.Settings
 			}
-			b, _, err := readBIOS(c.Context(), o, args[1])
-			if err != nil {
-				return err
-			}
+			a, b := read[0], read[1]
 			names := map[string]bool{}
-			for n := range a.Settings {
+			for n := range a {
 				names[n] = true
 			}
-			for n := range b.Settings {
+			for n := range b {
 				names[n] = true
 			}
 			differ, rows := map[string][2]any{}, [][]string{{"NAME", args[0], args[1]}}
 			for _, n := range slices.Sorted(maps.Keys(names)) {
-				if a.Settings[n] != b.Settings[n] {
-					differ[n] = [2]any{a.Settings[n], b.Settings[n]}
-					rows = append(rows, []string{n, value(a.Settings[n]), value(b.Settings[n])})
+				if a[n] != b[n] {
+					differ[n] = [2]any{a[n], b[n]}
+					rows = append(rows, []string{n, value(a[n]), value(b[n])})
 				}
 			}
 			return o.output.print(c.OutOrStdout(), differ, rows)

@@ -31,8 +31,11 @@ input has ended and the host has answered.`,
   printf 'root\n' | labctl console node-0`,
 		ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
-			lab, host, out := control.NewClient(o.state), args[0], c.OutOrStdout()
+			lab, out := control.NewClient(o.state), c.OutOrStdout()
+			host, err := one(c.Context(), lab, args[0])
 			switch {
+			case err != nil:
+				return err
 			case until != "":
 				return waitFor(c.Context(), lab, host, until, out)
 			case follow:

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
 // readyLine is the last progress line of a lab that has started.
@@ -44,8 +47,11 @@ func launch(ctx context.Context, o *options, args []string, progress io.Writer) 
 	if err := os.MkdirAll(o.state, 0o700); err != nil {
 		return fmt.Errorf("detach: %w", err)
 	}
-	name := filepath.Join(o.state, logFile)
+	name := filepath.Join(o.state, world.LogFile)
 	log, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if errors.Is(err, syscall.EISDIR) {
+		return fmt.Errorf("%s is a directory: move it away: the lab makes a file there", name)
+	}
 	if err != nil {
 		return fmt.Errorf("detach: %w", err)
 	}

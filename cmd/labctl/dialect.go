@@ -8,6 +8,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/suggest"
 )
 
 // newDialect makes the command that shows the built-in dialects.
@@ -52,7 +53,7 @@ labctl dialect show NAME -o yaml prints a built-in dialect in this form.`,
 				Differs string `json:"differs"`
 			}
 			all := []line{}
-			rows := [][]string{{"DIALECT", "VENDOR", "PRODUCT", "REDFISH", "SYSTEM", "MANAGER", "CHASSIS", "DIFFERENCES"}}
+			rows := [][]string{{"DIALECT", "VENDOR", "PRODUCT", "REDFISH", "+SYSTEM", "+MANAGER", "+CHASSIS", "DIFFERENCES"}}
 			for _, name := range lab.Dialects() {
 				r := lab.Dialect(name)
 				l := line{r.Name, r.Vendor, r.Product, r.RedfishVersion, r.SystemID, r.ManagerID, r.ChassisID, differs(r)}
@@ -70,7 +71,7 @@ labctl dialect show NAME -o yaml prints a built-in dialect in this form.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			r := lab.Dialect(args[0])
 			if r == nil {
-				return &usageError{fmt.Errorf("there is no dialect %q: see labctl dialect ls", args[0])}
+				return &usageError{fmt.Errorf("there is no dialect %q: see labctl dialect ls%s", args[0], suggest.DidYouMean(args[0], lab.Dialects()))}
 			}
 			return show(o, c, r, dialectRows(r))
 		},

@@ -15,28 +15,26 @@ func newDisk(o *options) *cobra.Command {
 		Short:   "List, pull, insert and fail drives",
 		Example: "  labctl disk ls node-0\n  labctl disk pull node-0 Disk.0",
 	}
-	show := func(c *cobra.Command, d control.Disks, err error) error {
-		if err != nil {
-			return err
-		}
-		return o.output.print(c.OutOrStdout(), d, diskRows(d))
+	each := func(c *cobra.Command, pattern string, do func(lab *control.Client, host string) (control.Disks, error)) error {
+		return forHosts(c, o, pattern, do, diskRows)
 	}
-	lab := func() *control.Client { return control.NewClient(o.state) }
 
 	ls := &cobra.Command{
 		Use: "ls HOST", Short: "List the drives and volumes of a server", Example: "  labctl disk ls node-0 -o json",
 		Args: arguments("HOST"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
-			d, err := lab().Disks(c.Context(), args[0])
-			return show(c, d, err)
+			return each(c, args[0], func(lab *control.Client, host string) (control.Disks, error) {
+				return lab.Disks(c.Context(), host)
+			})
 		},
 	}
 	pull := &cobra.Command{
 		Use: "pull HOST DISK", Short: "Pull a drive out of its bay, also while the server runs", Example: "  labctl disk pull node-0 Disk.0",
-		Args: arguments("HOST", "DISK"), ValidArgsFunction: completeHosts(o),
+		Args: arguments("HOST", "DISK"), ValidArgsFunction: completeAfterHost(o, o.disksOf),
 		RunE: func(c *cobra.Command, args []string) error {
-			d, err := lab().PullDisk(c.Context(), args[0], args[1])
-			return show(c, d, err)
+			return each(c, args[0], func(lab *control.Client, host string) (control.Disks, error) {
+				return lab.PullDisk(c.Context(), host, args[1])
+			})
 		},
 	}
 	in := control.DiskInsertion{}
@@ -45,13 +43,15 @@ func newDisk(o *options) *cobra.Command {
 		Example: `  labctl disk insert node-0 Disk.0                 # the one that was pulled from there
   labctl disk insert node-0 Disk.0 --what new      # as it comes from the factory
   labctl disk insert node-0 Disk.0 --what foreign  # that was part of another server's volume`,
-		Args: arguments("HOST", "DISK"), ValidArgsFunction: completeHosts(o),
+		Args: arguments("HOST", "DISK"), ValidArgsFunction: completeAfterHost(o, o.disksOf),
 		RunE: func(c *cobra.Command, args []string) error {
-			d, err := lab().InsertDisk(c.Context(), args[0], args[1], in)
-			return show(c, d, err)
+			return each(c, args[0], func(lab *control.Client, host string) (control.Disks, error) {
+				return lab.InsertDisk(c.Context(), host, args[1], in)
+			})
 		},
 	}
-	insert.Flags().StringVar(&in.What, "what", "same", "same, new or foreign")
+	in.What = "same"
+	choiceFlag(insert, &in.What, "what", []string{"same", "new", "foreign"}, "same, new or foreign")
 	insert.Flags().StringVar(&in.Serial, "serial", "", "serial number of a drive on the shelf (default: the one pulled from this bay)")
 	how := control.DiskFailure{}
 	fail := &cobra.Command{
@@ -59,15 +59,32 @@ func newDisk(o *options) *cobra.Command {
 		Example: `  labctl disk fail node-0 Disk.0
   labctl disk fail node-0 Disk.0 --how predict   # it says that it will fail
   labctl disk fail node-0 Disk.0 --how revive`,
-		Args: arguments("HOST", "DISK"), ValidArgsFunction: completeHosts(o),
+		Args: arguments("HOST", "DISK"), ValidArgsFunction: completeAfterHost(o, o.disksOf),
 		RunE: func(c *cobra.Command, args []string) error {
-			d, err := lab().FailDisk(c.Context(), args[0], args[1], how)
-			return show(c, d, err)
+			return each(c, args[0], func(lab *control.Client, host string) (control.Disks, error) {
+				return lab.FailDisk(c.Context(), host, args[1], how)
+			})
 		},
 	}
-	fail.Flags().StringVar(&how.How, "how", "fail", "fail, predict, unpredict or revive")
+	how.How = "fail"
+	choiceFlag(fail, &how.How, "how", []string{"fail", "predict", "unpredict", "revive"}, "fail, predict, unpredict or revive")
 	c.AddCommand(ls, pull, insert, fail, newDiskReplace(o))
 	return c
+}
+
+// disksOf completes the bays of a host.
+func (o *options) disksOf(c *cobra.Command, args []string) (ids []string) {
+	if len(args) > 1 {
+		return nil
+	}
+	d, err := control.NewClient(o.state).Disks(c.Context(), args[0])
+	if err != nil {
+		return nil // a completion has no errors to show
+	}
+	for _, b := range d.Bays {
+		ids = append(ids, b.ID)
+	}
+	return ids
 }
 
 func newDiskReplace(o *options) *cobra.Command {
@@ -78,20 +95,18 @@ func newDiskReplace(o *options) *cobra.Command {
 volumes of the old one; --watch shows the progress. Rebuilding takes the lab's time,
 and needs the server to be on.`,
 		Example: "  labctl disk replace node-0 Disk.0 --watch",
-		Args:    arguments("HOST", "DISK"), ValidArgsFunction: completeHosts(o),
+		Args:    arguments("HOST", "DISK"), ValidArgsFunction: completeAfterHost(o, o.disksOf),
 		RunE: func(c *cobra.Command, args []string) error {
-			lab := control.NewClient(o.state)
-			if _, err := lab.PullDisk(c.Context(), args[0], args[1]); err != nil {
-				return err
-			}
-			d, err := lab.InsertDisk(c.Context(), args[0], args[1], control.DiskInsertion{What: "new"})
-			if err == nil && watch {
-				d, err = watchWork(c.Context(), c.ErrOrStderr(), lab, args[0])
-			}
-			if err != nil {
-				return err
-			}
-			return o.output.print(c.OutOrStdout(), d, diskRows(d))
+			return forHosts(c, o, args[0], func(lab *control.Client, host string) (control.Disks, error) {
+				if _, err := lab.PullDisk(c.Context(), host, args[1]); err != nil {
+					return control.Disks{}, err
+				}
+				d, err := lab.InsertDisk(c.Context(), host, args[1], control.DiskInsertion{What: "new"})
+				if err == nil && watch {
+					d, err = watchWork(c.Context(), c.ErrOrStderr(), lab, host, args[1])
+				}
+				return d, err
+			}, diskRows)
 		},
 	}
 	c.Flags().BoolVar(&watch, "watch", false, "wait until it is rebuilt, and show the progress")
@@ -99,7 +114,7 @@ and needs the server to be on.`,
 }
 
 func diskRows(d control.Disks) [][]string {
-	rows := [][]string{{"DISK", "SERIAL", "MODEL", "SIZE", "STATE", "HEALTH", "PART OF"}}
+	rows := [][]string{{"DISK", "SERIAL", "+MODEL", "SIZE", "STATE", "HEALTH", "PART OF"}}
 	for _, x := range d.Bays {
 		health := x.Health
 		if x.Predicted {

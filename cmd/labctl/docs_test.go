@@ -18,6 +18,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 // fence is a block of commands in a document.
@@ -165,12 +166,7 @@ func TestCommandsOfTheDocuments(t *testing.T) {
 		name := fmt.Sprintf("%s:%d", b.page, b.line)
 		ok := t.Run(name, func(t *testing.T) {
 			if program, with := strings.CutPrefix(b.mark, runWith); with {
-				if _, err := exec.LookPath(program); err != nil {
-					if os.Getenv("METALAB_NEED_PROGRAMS") != "" {
-						t.Fatal(err)
-					}
-					t.Skip(err)
-				}
+				prerequisites.Need(t, program)
 			}
 			commands := b.text
 			if fill != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,9 +64,9 @@ rules come from a file: a YAML list, as under faults: in a rack file.`,
 			if err != nil {
 				return err
 			}
-			rows := [][]string{{"ID", "WHERE", "WHAT"}}
+			rows := [][]string{{"ID", "WHERE", "=RULE"}}
 			for _, r := range added {
-				rows = append(rows, []string{r.ID, where(r), strings.Join(r.Effects(), " ")})
+				rows = append(rows, []string{r.ID, where(r), ruleText(r)})
 			}
 			return o.output.print(c.OutOrStdout(), added, rows)
 		},
@@ -88,8 +89,8 @@ rules come from a file: a YAML list, as under faults: in a rack file.`,
 	fl.StringVar(&r.MessageID, "message-id", "", "MessageId of that answer's error")
 	fl.BoolVar(&r.Performed, "performed", false, "with --status or --drop: carry out the request all the same")
 	fl.StringVar((*string)(&r.Limit), "limit", "", "answer 429 to requests beyond a rate: 10/s, 100/5m")
-	fl.StringVar((*string)(&r.Drop), "drop", "", "end the connection: connect, silent, reset, close, hang or body")
-	fl.StringVar((*string)(&r.TLS), "tls", "", "fail the handshake: refused, expired, wrong-name or self-signed")
+	choiceFlag(c, (*string)(&r.Drop), "drop", fault.Drops(), "end the connection: connect, silent, reset, close, hang or body")
+	choiceFlag(c, (*string)(&r.TLS), "tls", fault.TLSFaults(), "fail the handshake: refused, expired, wrong-name, self-signed, not-yet or sha1")
 	fl.BoolVar(&r.Offline, "offline", false, "the BMC is not on the network")
 	fl.BoolVar(&r.Stale, "stale", false, "reads show the state before the last change")
 	fl.BoolVar(&r.Stuck, "stuck", false, "tasks do not end")
@@ -99,16 +100,12 @@ rules come from a file: a YAML list, as under faults: in a rack file.`,
 	fl.StringVar(&f.patch, "patch", "", "JSON that is merged into the body (RFC 7396)")
 	fl.StringArrayVar(&f.set, "set", nil, "value of the body by JSON pointer: /PowerState=null; can be given more than once")
 	fl.StringVar(&f.body, "body", "", "text instead of the body")
-	fl.StringVar((*string)(&r.Wire), "wire", "", "IPMI datagrams: lose, double, swap, spoil or late (by --latency); --method IN or OUT selects a direction")
+	choiceFlag(c, (*string)(&r.Wire), "wire", fault.Wires(), "IPMI datagrams: lose, double, swap, spoil or late (by --latency); --method IN or OUT selects a direction")
 	fl.Uint8Var(&r.Code, "code", 0, "completion code of IPMI commands: 0xc0; --path /ipmi/00/02 selects a command by NetFn and number")
 	fl.StringVar(&r.ContentType, "content-type", "", "Content-Type of that text")
 	must(c.RegisterFlagCompletionFunc("bmc", completeHosts(o)))
-	for name, values := range map[string][]string{
-		"drop": {"connect", "silent", "reset", "close", "hang", "body"}, "tls": {"refused", "expired", "wrong-name", "self-signed"},
-		"method": {"GET", "POST", "PATCH", "PUT", "DELETE", "IN", "OUT"}, "wire": {"lose", "double", "swap", "spoil", "late"},
-	} {
-		must(c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)))
-	}
+	methods := []string{"GET", "POST", "PATCH", "PUT", "DELETE", "IN", "OUT"}
+	must(c.RegisterFlagCompletionFunc("method", cobra.FixedCompletions(methods, cobra.ShellCompDirectiveNoFileComp)))
 	return c
 }
 
@@ -201,6 +198,30 @@ func where(r fault.Rule) string {
 	return strings.Join(parts, " ")
 }
 
+// ruleText is a rule but for its ID and where it applies: each field with its value,
+// as a rack file has them.
+func ruleText(r fault.Rule) string {
+	r.ID, r.BMC, r.Path, r.Method = "", "", "", nil
+	b, err := json.Marshal(r)
+	if err != nil {
+		return err.Error()
+	}
+	in := json.NewDecoder(bytes.NewReader(b)) // an ordered reader: a map has no order
+	var fields []string
+	for _, err = in.Token(); in.More(); {
+		name, err := in.Token()
+		if err != nil {
+			return err.Error()
+		}
+		var value json.RawMessage
+		if err := in.Decode(&value); err != nil {
+			return err.Error()
+		}
+		fields = append(fields, fmt.Sprintf("%s=%s", name, strings.Trim(string(value), `"`)))
+	}
+	return strings.Join(fields, " ")
+}
+
 func newFaultLs(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "ls", Short: "List the rules", Example: "  labctl fault ls\n  labctl fault ls -o yaml",
@@ -209,9 +230,9 @@ func newFaultLs(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			rows := [][]string{{"ID", "WHERE", "WHAT", "PHASE", "HITS"}}
+			rows := [][]string{{"ID", "PHASE", "HITS", "=WHERE", "=RULE"}}
 			for _, r := range all {
-				rows = append(rows, []string{r.ID, where(r.Rule), strings.Join(r.Effects(), " "), string(r.Phase), strconv.FormatUint(r.Hits, 10)})
+				rows = append(rows, []string{r.ID, string(r.Phase), strconv.FormatUint(r.Hits, 10), where(r.Rule), ruleText(r.Rule)})
 			}
 			return o.output.print(c.OutOrStdout(), all, rows)
 		},

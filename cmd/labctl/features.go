@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -15,7 +16,7 @@ import (
 
 func newFeatures(o *options) *cobra.Command {
 	run := features.Options{Format: features.Pretty}
-	form := string(run.Format)
+	form, list := string(run.Format), false
 	c := &cobra.Command{
 		Use:   "features [PATH]...",
 		Short: "Run feature files, built-in or yours, in temporary labs",
@@ -23,12 +24,18 @@ func newFeatures(o *options) *cobra.Command {
 built-in features run: how hosts are registered, provisioned and deprovisioned, and
 what can go wrong. PATH is a feature file, a file and line (FILE:LINE) or a
 directory; a PATH that does not exist may name a built-in feature, such as
-state/available.feature. labctl features steps lists the steps.
+state/available.feature. A line selects the scenario, or the row of its Examples,
+that it is in. labctl features steps lists the steps.
+
+Tags are selected with and, or, not and parentheses; &&, ||, ! and ~ are the same,
+and "@a,@b" is "(@a or @b)". Nothing runs when a scenario has a step that does not
+exist.
 
 Results go to standard output; with junit and html, one line per scenario goes to
 standard error. The exit code is 1 when a scenario fails.`,
 		Example: `  labctl features
-  labctl features --tags '@B-91 || @B-93'
+  labctl features --tags '@B-91 or @B-93'
+  labctl features --list --tags '@fault and not @slow'
   labctl features my.feature --format html > report.html
   labctl features steps`,
 		Args: cobra.ArbitraryArgs,
@@ -39,6 +46,9 @@ standard error. The exit code is 1 when a scenario fails.`,
 			if run.Parallel < 1 {
 				return &usageError{fmt.Errorf("--parallel %d: use 1 or more", run.Parallel)}
 			}
+			if list {
+				return listScenarios(c.OutOrStdout(), o.output, run)
+			}
 			err := features.Run(c.Context(), run)
 			if bad := new(features.UsageError); errors.As(err, &bad) {
 				return &usageError{err}
@@ -47,12 +57,24 @@ standard error. The exit code is 1 when a scenario fails.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&run.Tags, "tags", "", "only scenarios with these tags: '@B-91', '@B-91 || @B-93', '@fault && ~@slow'")
-	f.StringVar(&form, "format", form, "format of the results: pretty, junit or html")
+	f.StringVar(&run.Tags, "tags", "", "only scenarios with these tags: '@B-91', '@B-91 or @B-93', '@fault and not @slow'")
+	choiceFlag(c, &form, "format", []string{string(features.Pretty), string(features.JUnit), string(features.HTML)}, "format of the results: pretty, junit or html")
+	f.BoolVar(&list, "list", false, "list the scenarios and their tags instead of running them")
 	f.IntVar(&run.Parallel, "parallel", 1, "number of labs at a time")
-	must(c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"pretty", "junit", "html"}, cobra.ShellCompDirectiveNoFileComp)))
 	c.AddCommand(newFeaturesSteps(o))
 	return c
+}
+
+func listScenarios(w io.Writer, output format, run features.Options) error {
+	all, err := features.List(run)
+	if err != nil {
+		return &usageError{err}
+	}
+	rows := [][]string{{"=SCENARIO", "NAME", "=TAGS"}}
+	for _, s := range all {
+		rows = append(rows, []string{fmt.Sprintf("%s:%d", s.File, s.Line), s.Name, strings.Join(s.Tags, " ")})
+	}
+	return output.print(w, all, rows)
 }
 
 func newFeaturesSteps(o *options) *cobra.Command {
@@ -64,7 +86,7 @@ func newFeaturesSteps(o *options) *cobra.Command {
 		Example: "  labctl features steps\n  labctl features steps -o json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			all := steps.Catalogue()
-			if o.output != table {
+			if !o.output.text() {
 				return o.output.print(c.OutOrStdout(), all, nil)
 			}
 			about := ""

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/emulator/lab/control"
 )
 
 func newHostFirmware(o *options) *cobra.Command {
@@ -32,29 +33,44 @@ func newFirmwareList(o *options) *cobra.Command {
 		Use: "ls HOST", Short: "List components and their versions", Example: "  labctl host firmware ls node-0 -o json",
 		Args: arguments("HOST"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
-			client, err := dial(c.Context(), o, args[0])
-			if err != nil {
-				return err
-			}
-			defer client.Close()
-			found, err := client.Components(c.Context())
-			if err != nil {
-				return err
-			}
-			all, rows := []bmc.Component{}, [][]string{{"COMPONENT", "VERSION", "HEALTH", "UPDATE"}}
-			for _, one := range found {
-				if one, err = client.Component(c.Context(), one.Name); err != nil {
-					return err
-				}
-				under := ""
-				if one.Updating {
-					under = "under way"
-				}
-				all, rows = append(all, one), append(rows, []string{one.Name, one.Version, one.Health, under})
-			}
-			return o.output.print(c.OutOrStdout(), all, rows)
+			return forHosts(c, o, args[0], func(_ *control.Client, host string) ([]bmc.Component, error) {
+				return components(c.Context(), o, host)
+			}, componentRows)
 		},
 	}
+}
+
+// components reads the firmware components of a host.
+func components(ctx context.Context, o *options, host string) ([]bmc.Component, error) {
+	client, err := dial(ctx, o, host)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	found, err := client.Components(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := []bmc.Component{}
+	for _, one := range found {
+		if one, err = client.Component(ctx, one.Name); err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func componentRows(all []bmc.Component) [][]string {
+	rows := [][]string{{"COMPONENT", "VERSION", "HEALTH", "UPDATE"}}
+	for _, one := range all {
+		under := ""
+		if one.Updating {
+			under = "under way"
+		}
+		rows = append(rows, []string{one.Name, one.Version, one.Health, under})
+	}
+	return rows
 }
 
 // updated is a firmware update for output.
@@ -76,27 +92,26 @@ the server continues after one: labctl host power HOST ForceRestart.`,
 		Example: "  labctl host firmware update node-0 bios http://192.0.2.1/bios.img --wait",
 		Args:    arguments("HOST", "COMPONENT", "IMAGE"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
-			client, err := dial(c.Context(), o, args[0])
-			if err != nil {
-				return err
+			failed := false
+			err := forHosts(c, o, args[0], func(_ *control.Client, host string) (updated, error) {
+				client, err := dial(c.Context(), o, host)
+				if err != nil {
+					return updated{}, err
+				}
+				defer client.Close()
+				task, err := install(c.Context(), client, args[1], args[2])
+				if err != nil {
+					return updated{}, err
+				}
+				return followTask(c.Context(), client, task, wait)
+			}, func(out updated) [][]string {
+				failed = failed || out.State == string(bmc.TaskFailed)
+				return [][]string{{"TASK", "STATE", "PERCENT", "TEXT"}, {out.Task, out.State, strconv.Itoa(out.Percent), out.Text}}
+			})
+			if failed {
+				err = errors.Join(err, errors.New("the update has failed"))
 			}
-			defer client.Close()
-			task, err := install(c.Context(), client, args[1], args[2])
-			if err != nil {
-				return err
-			}
-			out, err := followTask(c.Context(), client, task, wait)
-			if err != nil {
-				return err
-			}
-			rows := [][]string{{"TASK", "STATE", "PERCENT", "TEXT"}, {out.Task, out.State, strconv.Itoa(out.Percent), out.Text}}
-			if err := o.output.print(c.OutOrStdout(), out, rows); err != nil {
-				return err
-			}
-			if out.State == string(bmc.TaskFailed) {
-				return errors.New("the update has failed")
-			}
-			return nil
+			return err
 		},
 	}
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the update has completed, has failed or waits for a restart of the server")

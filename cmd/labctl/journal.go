@@ -11,6 +11,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
+	"github.com/metalab-dev/metalab/version"
 )
 
 func newJournal(o *options) *cobra.Command {
@@ -19,19 +20,25 @@ func newJournal(o *options) *cobra.Command {
 		Use:   "journal",
 		Short: "Show requests to BMCs and events of servers",
 		Long: `Show the lab's journal since its start: every request to a BMC, and the events of
-BMCs and their machines. Times are the lab's.`,
+BMCs and their machines. TIME, TOOK and --since are of the lab's clock, REAL TIME is
+of this computer's.`,
 		Example: `  labctl journal --host node-0 --last 20
   labctl journal --status 5xx --since 10m
   labctl journal --kind event --what 'power.*'
   labctl journal --follow -o json | jq .path`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			lab, out := control.NewClient(o.state), c.OutOrStdout()
+			if q.Host != "" {
+				if _, err := matching(c.Context(), lab, q.Host); err != nil {
+					return err
+				}
+			}
 			if !follow {
 				all, err := lab.Journal(c.Context(), q)
 				if err != nil {
 					return err
 				}
-				rows := [][]string{{"TIME", "HOST", "WHAT", "STATUS", "USER", "TOOK", "FAULTS"}}
+				rows := [][]string{{"TIME", "REAL TIME", "HOST", "WHAT", "STATUS", "+USER", "+TOOK", "FAULTS"}}
 				for _, e := range all {
 					rows = append(rows, journalRow(e))
 				}
@@ -43,7 +50,7 @@ BMCs and their machines. Times are the lab's.`,
 	f := c.Flags()
 	f.BoolVar(&follow, "follow", false, "show further entries as they come, until Ctrl-C")
 	f.StringVar(&q.Host, "host", "", "host, or a pattern such as 'node-*'")
-	f.StringVar(&q.Kind, "kind", "", "request, event or control")
+	choiceFlag(c, &q.Kind, "kind", []string{"request", "event", "control"}, "request, event or control")
 	f.StringVar(&q.Method, "method", "", "method of requests")
 	f.StringVar(&q.Path, "path", "", "path of requests; * and ** as in faults")
 	f.StringVar(&q.Status, "status", "", "status of requests: 404, 5xx, none")
@@ -52,7 +59,6 @@ BMCs and their machines. Times are the lab's.`,
 	f.StringVar(&q.Since, "since", "", "a time of the lab, or a duration before now: 5m")
 	f.IntVar(&q.Last, "last", 0, "number of latest entries")
 	must(c.RegisterFlagCompletionFunc("host", completeHosts(o)))
-	must(c.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions([]string{"request", "event", "control"}, cobra.ShellCompDirectiveNoFileComp)))
 	return c
 }
 
@@ -72,15 +78,19 @@ func printEntry(w io.Writer, f format, e journal.Entry) error {
 }
 
 func journalRow(e journal.Entry) []string {
-	at := e.At.Format("2006-01-02T15:04:05.000Z07:00")
+	const layout = "2006-01-02T15:04:05.000Z07:00"
+	at, real := e.At.Format(layout), ""
+	if !e.Real.IsZero() {
+		real = e.Real.Format(layout)
+	}
 	if e.Kind != journal.Request {
-		return []string{at, e.Host, strings.TrimSpace(e.What + "  " + e.Text), "", "", "", strings.Join(e.Faults, " ")}
+		return []string{at, real, e.Host, strings.TrimSpace(e.What + "  " + e.Text), "", "", "", strings.Join(e.Faults, " ")}
 	}
 	status := strconv.Itoa(e.Status)
 	if e.Status == 0 {
 		status = "none"
 	}
-	return []string{at, e.Host, e.Method + " " + e.Path, status, e.User, e.Took.String(), strings.Join(e.Faults, " ")}
+	return []string{at, real, e.Host, e.Method + " " + e.Path, status, e.User, e.Took.String(), strings.Join(e.Faults, " ")}
 }
 
 func newMetrics(o *options) *cobra.Command {
@@ -101,12 +111,10 @@ curl --unix-socket STATE/control.sock http://lab/metrics`,
 
 func newVersion(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Show the version of labctl", Example: "  labctl version -o json",
+		Use: "version", Short: "Show the version of labctl, its commit and its Kubernetes API", Example: "  labctl version -o json",
 		RunE: func(c *cobra.Command, _ []string) error {
-			v := struct {
-				Version string `json:"version"`
-			}{control.Version()}
-			return o.output.print(c.OutOrStdout(), v, [][]string{{"labctl " + v.Version}})
+			v := version.Read()
+			return o.output.print(c.OutOrStdout(), v, [][]string{{"labctl " + v.String()}})
 		},
 	}
 }

@@ -35,12 +35,16 @@ func newStatus(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			storage := st.Storage
+			if storage == "" {
+				storage = "OK"
+			}
 			return o.output.print(c.OutOrStdout(), st, [][]string{
 				{"pid", strconv.Itoa(st.PID)}, {"state", st.State}, {"kubeconfig", st.Kubeconfig},
 				{"hosts", strconv.Itoa(st.Hosts)}, {"speed", st.Speed}, {"images", st.Images},
 				{"images by HTTPS", st.SecureImages},
 				{"name", st.Name}, {"seed", strconv.FormatUint(st.Seed, 10)}, {"time", st.Time.Format(time.RFC3339)},
-				{"faults", strconv.Itoa(st.Faults)}, {"version", st.Version},
+				{"faults", strconv.Itoa(st.Faults)}, {"storage", storage}, {"version", st.Version},
 			})
 		},
 	}
@@ -63,7 +67,7 @@ func newHosts(o *options) *cobra.Command {
 
 // hostRows formats hosts as a table.
 func hostRows(hosts []control.Host) [][]string {
-	rows := [][]string{{"NAME", "PROFILE", "POWER", "BOOT", "REDFISH", "MAC", "USER", "PASSWORD"}}
+	rows := [][]string{{"NAME", "PROFILE", "POWER", "+BOOT", "=REDFISH", "+MAC", "USER", "PASSWORD"}}
 	for _, h := range hosts {
 		power := h.Power
 		if h.Reach != "reachable" {
@@ -85,19 +89,27 @@ func newDown(o *options) *cobra.Command {
 			if err != nil && !(remove && errors.Is(err, control.ErrNoLab)) {
 				return err
 			}
+			out := c.ErrOrStderr()
 			if !remove {
+				fmt.Fprintf(out, "The lab in %s is stopped: labctl up starts it again.\n", o.state)
 				return nil
 			}
-			if _, found, err := world.LoadSettings(o.state); err != nil || !found {
+			if !world.HoldsLab(o.state) {
 				if _, statErr := os.Stat(o.state); errors.Is(statErr, os.ErrNotExist) {
-					return nil
+					fmt.Fprintf(out, "There is no lab in %s.\n", o.state)
+					return forgetLab(o.state)
 				}
 				return fmt.Errorf("%s contains no lab and was not removed", o.state)
 			}
 			if err := os.RemoveAll(o.state); err != nil {
 				return fmt.Errorf("remove the lab: %w", err)
 			}
-			return nil
+			how := "stopped and removed"
+			if errors.Is(err, control.ErrNoLab) {
+				how = "removed"
+			}
+			fmt.Fprintf(out, "The lab in %s is %s.\n", o.state, how)
+			return forgetLab(o.state)
 		},
 	}
 	c.Flags().BoolVar(&remove, "delete", false, "remove the state directory, with all disks and objects")

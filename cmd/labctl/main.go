@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"regexp"
 	"syscall"
 )
 
@@ -30,13 +31,21 @@ func run() int {
 	if errors.As(err, &code) {
 		return int(code)
 	}
-	fmt.Fprintln(os.Stderr, "labctl:", err)
+	fmt.Fprintln(os.Stderr, "labctl:", withoutPackages(err.Error()))
 	var usage *usageError
 	if errors.As(err, &usage) {
 		return 2
 	}
 	return 1
 }
+
+// packagePrefix matches the names of packages that errors begin with: they help who
+// reads the code, not who uses it. Names that say something to users stay: redfish,
+// ipmi, bmc.
+var packagePrefix = regexp.MustCompile(`(?m)(^|: )(?:(?:lab|control|store|world|kube|rack|snapshot|journal|outbound|yamlfile|capture|netboot|inband|demo|detach|features): )+`)
+
+// withoutPackages returns the text of an error as users read it.
+func withoutPackages(text string) string { return packagePrefix.ReplaceAllString(text, "$1") }
 
 // exitCode makes labctl exit with this code and print nothing more.
 type exitCode int

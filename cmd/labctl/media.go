@@ -17,23 +17,19 @@ func newMedia(o *options) *cobra.Command {
 		Short:   "List, insert and eject virtual media",
 		Example: "  labctl media ls node-0\n  labctl media insert node-0 http://192.0.2.1/boot.iso",
 	}
-	lab := func() *control.Client { return control.NewClient(o.state) }
-	show := func(c *cobra.Command, m []control.Media, err error) error {
-		if err != nil {
-			return err
-		}
+	rows := func(m []control.Media) [][]string {
 		rows := [][]string{{"SLOT", "INSERTED", "SIZE", "IMAGE"}}
 		for _, x := range m {
 			rows = append(rows, []string{x.Slot, fmt.Sprint(x.Inserted), size(x.Size), x.Image})
 		}
-		return o.output.print(c.OutOrStdout(), m, rows)
+		return rows
 	}
 	// first returns the slot to use when none is named.
-	first := func(c *cobra.Command, host, slot string) (string, error) {
+	first := func(c *cobra.Command, lab *control.Client, host, slot string) (string, error) {
 		if slot != "" {
 			return slot, nil
 		}
-		m, err := lab().Media(c.Context(), host)
+		m, err := lab.Media(c.Context(), host)
 		if err == nil && len(m) == 0 {
 			err = fmt.Errorf("%s has no virtual media", host)
 		}
@@ -48,8 +44,9 @@ func newMedia(o *options) *cobra.Command {
 		Use: "ls HOST", Short: "List the slots of virtual media of a server", Example: "  labctl media ls node-0",
 		Args: arguments("HOST"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
-			m, err := lab().Media(c.Context(), args[0])
-			return show(c, m, err)
+			return forHosts(c, o, args[0], func(lab *control.Client, host string) ([]control.Media, error) {
+				return lab.Media(c.Context(), host)
+			}, rows)
 		},
 	}
 	insert := &cobra.Command{
@@ -68,12 +65,13 @@ the image, or with the error of the BMC.`,
 				image.Password = strings.TrimRight(line, "\r\n")
 			}
 			image.URL = args[1]
-			slot, err := first(c, args[0], slot)
-			if err != nil {
-				return err
-			}
-			m, err := lab().InsertMedia(c.Context(), args[0], slot, image)
-			return show(c, m, err)
+			return forHosts(c, o, args[0], func(lab *control.Client, host string) ([]control.Media, error) {
+				slot, err := first(c, lab, host, slot)
+				if err != nil {
+					return nil, err
+				}
+				return lab.InsertMedia(c.Context(), host, slot, image)
+			}, rows)
 		},
 	}
 	insert.Flags().BoolVar(&image.WriteProtected, "write-protected", true, "the server can only read the media")
@@ -83,12 +81,13 @@ the image, or with the error of the BMC.`,
 		Use: "eject HOST", Short: "Eject an image", Example: "  labctl media eject node-0\n  labctl media eject node-0 --slot Usb",
 		Args: arguments("HOST"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
-			slot, err := first(c, args[0], slot)
-			if err != nil {
-				return err
-			}
-			m, err := lab().EjectMedia(c.Context(), args[0], slot)
-			return show(c, m, err)
+			return forHosts(c, o, args[0], func(lab *control.Client, host string) ([]control.Media, error) {
+				slot, err := first(c, lab, host, slot)
+				if err != nil {
+					return nil, err
+				}
+				return lab.EjectMedia(c.Context(), host, slot)
+			}, rows)
 		},
 	}
 	for _, x := range []*cobra.Command{insert, eject} {

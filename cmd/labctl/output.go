@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
 )
@@ -15,9 +16,13 @@ type format string
 
 const (
 	table      format = "table"
+	wide       format = "wide" // a table with every column, cells in full
 	jsonFormat format = "json"
 	yamlFormat format = "yaml"
 )
+
+// formats are all formats.
+var formats = []string{string(table), string(wide), string(jsonFormat), string(yamlFormat)}
 
 // String implements pflag.Value.
 func (f *format) String() string { return string(*f) }
@@ -27,15 +32,29 @@ func (f *format) Type() string { return "format" }
 
 // Set implements pflag.Value.
 func (f *format) Set(s string) error {
-	switch v := format(s); v {
-	case table, jsonFormat, yamlFormat:
-		*f = v
-		return nil
+	v, err := choice("--output", s, formats)
+	if err != nil {
+		return notAllowed("--output", s, formats)
 	}
-	return fmt.Errorf("use table, json or yaml")
+	*f = format(v)
+	return nil
 }
 
-// print writes v as JSON or YAML, or the rows as a table.
+// text reports whether the output is a table, and not for programs.
+func (f format) text() bool { return f == table || f == wide }
+
+// Marks that begin the header of a column.
+const (
+	onlyWide = "+" // only a wide table has it
+	uncut    = "=" // its cells are never cut
+)
+
+// tableWidth is the width of a table in characters: a terminal's, and what fits a
+// mail or an issue.
+const tableWidth = 100
+
+// print writes v as JSON or YAML, or the rows as a table. The first row is the
+// header; headers that begin with onlyWide are of columns that only -o wide shows.
 func (f format) print(w io.Writer, v any, rows [][]string) error {
 	switch f {
 	case jsonFormat:
@@ -50,9 +69,97 @@ func (f format) print(w io.Writer, v any, rows [][]string) error {
 		_, err = w.Write(b)
 		return err
 	}
+	rows = columns(rows, f == wide)
+	if f != wide && len(rows) > 0 && len(rows[0]) > 2 { // two columns are a name and its value
+		rows = fit(rows, tableWidth)
+	}
 	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	for _, row := range rows {
-		fmt.Fprintln(tw, strings.Join(row, "\t"))
+		fmt.Fprintln(tw, strings.TrimRight(strings.Join(row, "\t"), "\t"))
 	}
 	return tw.Flush()
+}
+
+// columns returns the rows with the columns that a table has, or a wide one.
+func columns(rows [][]string, all bool) [][]string {
+	if len(rows) == 0 {
+		return nil
+	}
+	hidden := map[int]bool{}
+	for i, name := range rows[0] {
+		hidden[i] = !all && strings.HasPrefix(name, onlyWide)
+	}
+	out := make([][]string, len(rows))
+	for n, row := range rows {
+		for i, cell := range row {
+			if n == 0 {
+				cell = strings.TrimPrefix(cell, onlyWide)
+				if all {
+					cell = strings.TrimPrefix(cell, uncut)
+				}
+			}
+			if !hidden[i] {
+				out[n] = append(out[n], cell)
+			}
+		}
+	}
+	return out
+}
+
+// least is the width in characters below which a column is not cut.
+const least = 16
+
+// fit cuts the widest columns until the rows are at most so many characters wide. It
+// never cuts the first column, which names the thing, nor one marked uncut.
+func fit(rows [][]string, width int) [][]string {
+	if len(rows) == 0 {
+		return nil
+	}
+	fixed := map[int]bool{0: true}
+	for i, name := range rows[0] {
+		if short, ok := strings.CutPrefix(name, uncut); ok {
+			fixed[i], rows[0][i] = true, short
+		}
+	}
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	total := 2 * (len(widths) - 1)
+	for _, n := range widths {
+		total += n
+	}
+	for total > width {
+		widest := 0
+		for i := range widths {
+			if !fixed[i] && (widest == 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest == 0 || widths[widest] <= least {
+			break
+		}
+		widths[widest]--
+		total--
+	}
+	out := make([][]string, len(rows))
+	for n, row := range rows {
+		for i, cell := range row {
+			out[n] = append(out[n], cut(cell, widths[i]))
+		}
+	}
+	return out
+}
+
+// cut shortens a text to so many characters.
+func cut(text string, width int) string {
+	if utf8.RuneCountInString(text) <= width {
+		return text
+	}
+	return string([]rune(text)[:width-1]) + "…"
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/suggest"
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
@@ -58,7 +59,7 @@ output of labctl profile show NAME -o yaml and labctl dialect show NAME -o yaml.
 				return err
 			}
 			all := []summaryOf{}
-			rows := [][]string{{"PROFILE", "DIALECT", "MODEL", "PROCESSORS", "MEMORY", "PORTS", "DRIVES", "BIOS SETTINGS"}}
+			rows := [][]string{{"PROFILE", "DIALECT", "MODEL", "+PROCESSORS", "MEMORY", "+PORTS", "DRIVES", "+BIOS SETTINGS"}}
 			for _, name := range names {
 				p, _, err := lab.ReadProfile(from, name)
 				if err != nil {
@@ -74,13 +75,13 @@ output of labctl profile show NAME -o yaml and labctl dialect show NAME -o yaml.
 		Use: "show NAME", Short: "Show a server model in full", Args: arguments("NAME"), ValidArgsFunction: complete,
 		Example: "  labctl profile show raid\n  labctl profile show raid -o yaml > mine.yaml",
 		RunE: func(c *cobra.Command, args []string) error {
-			_, from, err := models(o, at)
+			names, from, err := models(o, at)
 			if err != nil {
 				return err
 			}
 			p, r, err := lab.ReadProfile(from, args[0])
 			if errors.Is(err, fs.ErrNotExist) {
-				return &usageError{fmt.Errorf("there is no profile %q: see labctl profile ls", args[0])}
+				return &usageError{fmt.Errorf("there is no profile %q: see labctl profile ls%s", args[0], suggest.DidYouMean(args[0], names))}
 			}
 			if err != nil {
 				return err

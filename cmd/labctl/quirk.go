@@ -9,6 +9,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/emulator/suggest"
 )
 
 // newQuirk makes the command that shows the built-in quirks.
@@ -21,7 +22,7 @@ func newQuirk(o *options) *cobra.Command {
   labctl fault quirk add node-0 power-settle-409 for=30s`,
 	}
 	c.AddCommand(&cobra.Command{
-		Use: "ls", Short: "List the quirks", Args: cobra.NoArgs,
+		Use: "ls", Short: "List the quirks", Args: noArguments,
 		Example: "  labctl quirk ls -o json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			rows := [][]string{{"QUIRK", "SEEN ON", "BEHAVIOR"}}
@@ -31,13 +32,13 @@ func newQuirk(o *options) *cobra.Command {
 			return o.output.print(c.OutOrStdout(), quirk.All, rows)
 		},
 	}, &cobra.Command{
-		Use: "show QUIRK", Short: "Show a quirk: behavior, BMCs, sources, parameters", Args: cobra.ExactArgs(1),
+		Use: "show QUIRK", Short: "Show a quirk: behavior, BMCs, sources, parameters", Args: arguments("QUIRK"),
 		Example:           "  labctl quirk show etag-required",
 		ValidArgsFunction: completeQuirks,
 		RunE: func(c *cobra.Command, args []string) error {
 			q, ok := quirk.Find(args[0])
 			if !ok {
-				return &usageError{fmt.Errorf("there is no quirk %q: see labctl quirk ls", args[0])}
+				return &usageError{fmt.Errorf("there is no quirk %q: see labctl quirk ls%s", args[0], suggest.DidYouMean(args[0], quirk.IDs()))}
 			}
 			rows := [][]string{{"QUIRK", q.ID}, {"behavior", q.Does}, {"seen on", q.Seen}}
 			for _, s := range q.Source {
@@ -52,12 +53,28 @@ func newQuirk(o *options) *cobra.Command {
 	return c
 }
 
-func completeQuirks(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	var ids []string
+func completeQuirks(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return quirkNames(c, args), cobra.ShellCompDirectiveNoFileComp
+}
+
+// quirkNames completes the quirks that there are.
+func quirkNames(*cobra.Command, []string) (ids []string) {
 	for _, q := range quirk.All {
 		ids = append(ids, q.ID+"\t"+q.Does)
 	}
-	return ids, cobra.ShellCompDirectiveNoFileComp
+	return ids
+}
+
+// quirksOf completes the quirks of a host.
+func (o *options) quirksOf(c *cobra.Command, args []string) (ids []string) {
+	all, err := control.NewClient(o.state).Quirks(c.Context(), args[0])
+	if err != nil {
+		return nil // a completion has no errors to show
+	}
+	for _, s := range all {
+		ids = append(ids, s.ID)
+	}
+	return ids
 }
 
 // newFaultQuirk makes the command that switches the quirks of hosts.
@@ -71,32 +88,30 @@ func newFaultQuirk(o *options) *cobra.Command {
 	}
 	// change sets the host's quirks to what to returns, and shows them. A nil to
 	// only shows them.
-	change := func(c *cobra.Command, host string, to func([]quirk.Setting) ([]quirk.Setting, error)) error {
-		lab := control.NewClient(o.state)
-		all, err := lab.Quirks(c.Context(), host)
-		if err != nil {
-			return err
-		}
-		if to != nil {
-			if all, err = to(all); err != nil {
-				return &usageError{err}
+	change := func(c *cobra.Command, pattern string, to func(string, []quirk.Setting) ([]quirk.Setting, error)) error {
+		return forHosts(c, o, pattern, func(lab *control.Client, host string) ([]quirk.Setting, error) {
+			all, err := lab.Quirks(c.Context(), host)
+			if err != nil || to == nil {
+				return all, err
 			}
-			if all, err = lab.SetQuirks(c.Context(), host, all); err != nil {
-				return err
+			if all, err = to(host, all); err != nil {
+				return nil, &usageError{err}
 			}
-		}
-		rows := [][]string{{"QUIRK", "BEHAVIOR"}}
-		for _, s := range all {
-			q, _ := quirk.Find(s.ID)
-			rows = append(rows, []string{s.String(), q.Does})
-		}
-		return o.output.print(c.OutOrStdout(), all, rows)
+			return lab.SetQuirks(c.Context(), host, all)
+		}, func(all []quirk.Setting) [][]string {
+			rows := [][]string{{"QUIRK", "BEHAVIOR"}}
+			for _, s := range all {
+				q, _ := quirk.Find(s.ID)
+				rows = append(rows, []string{s.String(), q.Does})
+			}
+			return rows
+		})
 	}
 	c.AddCommand(&cobra.Command{
-		Use: "add HOST QUIRK [NAME=VALUE]...", Short: "Switch a quirk on, or change its parameters", Args: cobra.MinimumNArgs(2),
+		Use: "add HOST QUIRK [NAME=VALUE]...", Short: "Switch a quirk on, or change its parameters", Args: hostAndMore(2, "HOST and QUIRK"), ValidArgsFunction: completeAfterHost(o, quirkNames),
 		Example: "  labctl fault quirk add node-0 session-limit most=2",
 		RunE: func(c *cobra.Command, args []string) error {
-			return change(c, args[0], func(all []quirk.Setting) ([]quirk.Setting, error) {
+			return change(c, args[0], func(_ string, all []quirk.Setting) ([]quirk.Setting, error) {
 				s, err := quirk.Parse(strings.Join(args[1:], " "))
 				if err != nil {
 					return nil, err
@@ -105,18 +120,18 @@ func newFaultQuirk(o *options) *cobra.Command {
 			})
 		},
 	}, &cobra.Command{
-		Use: "ls HOST", Short: "List the quirks of a host", Args: cobra.ExactArgs(1),
+		Use: "ls HOST", Short: "List the quirks of a host", Args: arguments("HOST"),
 		Example: "  labctl fault quirk ls node-0", ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error { return change(c, args[0], nil) },
 	}, &cobra.Command{
-		Use: "rm HOST QUIRK...", Short: "Switch quirks off", Args: cobra.MinimumNArgs(2),
+		Use: "rm HOST QUIRK...", Short: "Switch quirks off", Args: hostAndMore(2, "HOST and QUIRK"), ValidArgsFunction: completeAfterHost(o, o.quirksOf),
 		Example: "  labctl fault quirk rm node-0 session-limit",
 		RunE: func(c *cobra.Command, args []string) error {
-			return change(c, args[0], func(all []quirk.Setting) ([]quirk.Setting, error) {
+			return change(c, args[0], func(host string, all []quirk.Setting) ([]quirk.Setting, error) {
 				for _, id := range args[1:] {
 					less := without(all, id)
 					if len(less) == len(all) {
-						return nil, fmt.Errorf("%s has no quirk %q: see labctl fault quirk ls %s", args[0], id, args[0])
+						return nil, fmt.Errorf("%s has no quirk %q: see labctl fault quirk ls %s", host, id, host)
 					}
 					all = less
 				}

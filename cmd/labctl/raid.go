@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,9 @@ import (
 // raidLevels are the RAID levels of BareMetalHosts.
 var raidLevels = map[string]string{"0": "RAID0", "1": "RAID1", "5": "RAID5", "6": "RAID6", "1+0": "RAID10", "5+0": "RAID50", "6+0": "RAID60"}
 
+// levelNames are its keys, in the order of a message.
+var levelNames = []string{"0", "1", "5", "6", "1+0", "5+0", "6+0"}
+
 func newHostRAID(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "raid",
@@ -23,7 +27,7 @@ func newHostRAID(o *options) *cobra.Command {
 		Long: `Show, create and delete the volumes of a server's RAID controllers, as at the
 server's console: the server must be on. Operators use spec.raid of a BareMetalHost
 instead.`,
-		Example: "  labctl host raid create node-0 5 --disk Disk.0 --disk Disk.1 --disk Disk.2\n  labctl host raid show node-0 --watch",
+		Example: "  labctl host raid create node-0 5 --disk Disk.0 --disk Disk.1 --disk Disk.2\n  labctl host raid ls node-0 --watch",
 	}
 	c.AddCommand(newRAIDShow(o), newRAIDCreate(o), newRAIDRemove(o))
 	return c
@@ -32,15 +36,15 @@ instead.`,
 func newRAIDShow(o *options) *cobra.Command {
 	watch := false
 	c := &cobra.Command{
-		Use: "show HOST", Short: "Show the volumes of a server", Example: "  labctl host raid show node-0\n  labctl host raid show node-0 --watch",
+		Use: "ls HOST", Aliases: []string{"show"}, Short: "Show the volumes of a server", Example: "  labctl host raid ls node-0\n  labctl host raid ls node-0 --watch",
 		Args: arguments("HOST"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
-			lab := control.NewClient(o.state)
-			d, err := lab.Disks(c.Context(), args[0])
-			if err == nil && watch {
-				d, err = watchWork(c.Context(), c.ErrOrStderr(), lab, args[0])
-			}
-			return o.printVolumes(c, d, err)
+			return o.eachVolumes(c, args[0], func(lab *control.Client, host string) (control.Disks, error) {
+				if watch {
+					return watchWork(c.Context(), c.ErrOrStderr(), lab, host, "")
+				}
+				return lab.Disks(c.Context(), host)
+			})
 		},
 	}
 	c.Flags().BoolVar(&watch, "watch", false, "wait for work on the volumes to end, and show the progress")
@@ -55,18 +59,20 @@ func newRAIDCreate(o *options) *cobra.Command {
 		Example: `  labctl host raid create node-0 1                       # of the first two drives that are alike and free
   labctl host raid create node-0 6 --size 500 --name data
   labctl host raid create node-0 1 --disk Disk.4 --disk Disk.5`,
-		Args: arguments("HOST", "LEVEL"), ValidArgsFunction: completeHosts(o, "0", "1", "5", "6", "1+0", "5+0", "6+0"),
+		Args: arguments("HOST", "LEVEL"), ValidArgsFunction: completeHosts(o, levelNames...),
 		RunE: func(c *cobra.Command, args []string) error {
-			known := false
-			if in.RAID, known = raidLevels[args[1]]; !known {
-				return &usageError{fmt.Errorf("%q is no RAID level: use 0, 1, 5, 6, 1+0, 5+0 or 6+0", args[1])}
+			level, err := choice("LEVEL", args[1], levelNames)
+			if err != nil {
+				return err
 			}
+			in.RAID = raidLevels[level]
 			if gib < 0 {
 				return &usageError{errors.New("--size is negative")}
 			}
 			in.Capacity = int64(gib) << 30
-			d, err := control.NewClient(o.state).CreateVolume(c.Context(), args[0], in)
-			return o.printVolumes(c, d, err)
+			return o.eachVolumes(c, args[0], func(lab *control.Client, host string) (control.Disks, error) {
+				return lab.CreateVolume(c.Context(), host, in)
+			})
 		},
 	}
 	c.Flags().StringVar(&in.Controller, "controller", "1", "storage controller")
@@ -85,21 +91,28 @@ func newRAIDRemove(o *options) *cobra.Command {
 			if !ok || controller == "" || volume == "" {
 				return &usageError{fmt.Errorf("%q is no volume: use CONTROLLER/VOLUME, such as 1/1", args[1])}
 			}
-			d, err := control.NewClient(o.state).DeleteVolume(c.Context(), args[0], controller, volume)
-			return o.printVolumes(c, d, err)
+			return o.eachVolumes(c, args[0], func(lab *control.Client, host string) (control.Disks, error) {
+				return lab.DeleteVolume(c.Context(), host, controller, volume)
+			})
 		},
 	}
 }
 
-func (o *options) printVolumes(c *cobra.Command, d control.Disks, err error) error {
-	if err != nil {
-		return err
-	}
+// eachVolumes calls a function for every host that a pattern selects, and prints the
+// volumes.
+func (o *options) eachVolumes(c *cobra.Command, pattern string, do func(lab *control.Client, host string) (control.Disks, error)) error {
+	return forHosts(c, o, pattern, func(lab *control.Client, host string) ([]control.Volume, error) {
+		d, err := do(lab, host)
+		return d.Volumes, err
+	}, volumeRows)
+}
+
+func volumeRows(all []control.Volume) [][]string {
 	rows := [][]string{{"VOLUME", "NAME", "RAID", "SIZE", "HEALTH", "DISKS", "AT WORK"}}
-	for _, v := range d.Volumes {
+	for _, v := range all {
 		rows = append(rows, []string{v.Controller + "/" + v.ID, v.Name, v.RAID, size(v.Capacity), v.Health, strings.Join(v.Disks, " "), working(v)})
 	}
-	return o.output.print(c.OutOrStdout(), d.Volumes, rows)
+	return rows
 }
 
 // working describes the work on a volume.
@@ -114,10 +127,11 @@ func working(v control.Volume) string {
 // watchPause is the polling interval in real time.
 const watchPause = 200 * time.Millisecond
 
-// watchWork prints the progress of work on a server's volumes, a line for each
-// change, until there is none.
-func watchWork(ctx context.Context, w io.Writer, lab *control.Client, host string) (control.Disks, error) {
-	last := ""
+// watchWork shows the progress of work on a server's volumes, or on those that a
+// disk is part of, until there is none.
+func watchWork(ctx context.Context, w io.Writer, lab *control.Client, host, disk string) (control.Disks, error) {
+	shown := newStatusLine(w)
+	defer shown.end()
 	for {
 		d, err := lab.Disks(ctx, host)
 		if err != nil {
@@ -125,17 +139,17 @@ func watchWork(ctx context.Context, w io.Writer, lab *control.Client, host strin
 		}
 		var now []string
 		for _, v := range d.Volumes {
+			if disk != "" && !slices.Contains(v.Disks, disk) {
+				continue
+			}
 			if text := working(v); text != "" {
-				now = append(now, fmt.Sprintf("volume %s/%s: %s", v.Controller, v.ID, text))
+				now = append(now, fmt.Sprintf("%s: volume %s/%s: %s", host, v.Controller, v.ID, text))
 			}
 		}
 		if len(now) == 0 {
 			return d, nil
 		}
-		if text := strings.Join(now, "; "); text != last {
-			fmt.Fprintln(w, text)
-			last = text
-		}
+		shown.set(strings.Join(now, "; "))
 		select {
 		case <-ctx.Done():
 			return d, ctx.Err()

@@ -1,14 +1,18 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/emulator/suggest"
+	"github.com/metalab-dev/metalab/version"
 )
 
 // options are the flags of all commands.
@@ -41,20 +45,21 @@ command line.`,
   labctl fault add --bmc node-0 --status 503 --retry-after 30s --count 3
   labctl journal --follow                  # which client did what, and what happened
   labctl kubectl get bmh -w                # upstream's kubectl, talking to the lab`,
-		Version:      control.Version(),
+		Version:      version.Read().String(),
 		SilenceUsage: true, SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return o.resolve(cmd) },
 	}
 	root.SetVersionTemplate("labctl {{.Version}}\n") // as labctl version prints it
 	f := root.PersistentFlags()
 	f.StringVar(&o.state, "state", "", "directory that the lab lives in (default: one lab per user; METALAB_STATE)")
-	f.VarP(&o.output, "output", "o", "output format: table, json or yaml")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	must(root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp)))
+	f.VarP(&o.output, "output", "o", "output format: table, wide, json or yaml")
+	root.SetFlagErrorFunc(flagError)
+	must(root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)))
 	root.AddCommand(
-		newUp(o), newDown(o), newStatus(o), newHosts(o), newHost(o), newConsole(o), newDisk(o), newMedia(o), newSEL(o), newFault(o), newQuirk(o), newProfile(o), newDialect(o), newRecord(o), newJournal(o),
+		newUp(o), newDown(o), newList(o), newStatus(o), newHosts(o), newHost(o), newConsole(o), newDisk(o), newMedia(o), newSEL(o), newFault(o), newQuirk(o), newProfile(o), newDialect(o), newRecord(o), newJournal(o),
 		newImage(o), newSnapshot(o), newMetrics(o), newVersion(o), newDemo(o), newFeatures(o), newKubectl(o), newKube(o),
 	)
+	group(root)
 	strict(root)
 	return root
 }
@@ -66,16 +71,61 @@ func strict(c *cobra.Command) {
 			sub.Args = noArguments
 		}
 		if sub.RunE == nil && sub.HasSubCommands() {
-			sub.RunE = func(c *cobra.Command, args []string) error {
-				if len(args) > 0 {
-					return &usageError{fmt.Errorf("%s has no command %q", c.CommandPath(), args[0])}
-				}
-				return c.Help()
-			}
-			sub.Args = cobra.ArbitraryArgs
+			group(sub)
 		}
 		strict(sub)
 	}
+}
+
+// group makes a command that has commands refuse those that it has not.
+func group(c *cobra.Command) {
+	c.Args = cobra.ArbitraryArgs
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return c.Help()
+		}
+		var names []string
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() {
+				names = append(names, append(sub.Aliases, sub.Name())...)
+			}
+		}
+		return &usageError{fmt.Errorf("%s has no command %q%s", c.CommandPath(), args[0], suggest.DidYouMean(args[0], names))}
+	}
+}
+
+// unknownFlag matches pflag's error for a flag that a command has not.
+var unknownFlag = regexp.MustCompile(`^unknown flag: --([^=]+)`)
+
+// valueForms are the forms of the values of a flag, by pflag's type.
+var valueForms = map[string]string{
+	"int": "a whole number", "uint": "a whole number", "uint8": "a number from 0 to 255, such as 0xc0", "uint64": "a whole number",
+	"float64": "a number", "bool": "true or false", "duration": "a duration, such as 30s or 5m",
+}
+
+// flagError returns the usage error for a flag, with the flag that may be meant.
+func flagError(c *cobra.Command, err error) error {
+	if bad := new(pflag.InvalidValueError); errors.As(err, &bad) {
+		if strings.HasPrefix(bad.Unwrap().Error(), "--") {
+			return &usageError{bad.Unwrap()} // it names the flag already
+		}
+		if form := valueForms[bad.GetFlag().Value.Type()]; form != "" {
+			return &usageError{fmt.Errorf("--%s %q is not %s", bad.GetFlag().Name, bad.GetValue(), form)}
+		}
+	}
+	near := ""
+	if m := unknownFlag.FindStringSubmatch(err.Error()); m != nil {
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, f.Name)
+			}
+		})
+		if all := suggest.Near(m[1], names); len(all) > 0 {
+			near = ". Did you mean --" + strings.Join(all, " or --") + "?"
+		}
+	}
+	return &usageError{fmt.Errorf("%w%s", err, near)}
 }
 
 // must panics on an error in the definition of a command.

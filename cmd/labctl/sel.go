@@ -13,24 +13,16 @@ func newSEL(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "sel",
 		Short:   "Read and clear the logs of a BMC",
-		Example: "  labctl sel list node-0\n  labctl sel list node-0 --log audit\n  labctl sel clear node-0",
+		Example: "  labctl sel ls node-0\n  labctl sel ls node-0 --log audit\n  labctl sel clear node-0",
 	}
 	log := control.Events
 	list := &cobra.Command{
-		Use: "list HOST", Short: "List a log, oldest entry first", Example: "  labctl sel list node-0 -o json",
+		Use: "ls HOST", Aliases: []string{"list"}, Short: "List a log, oldest entry first", Example: "  labctl sel ls node-0 -o json",
 		Args: arguments("HOST"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
-			entries, err := control.NewClient(o.state).Log(c.Context(), args[0], log)
-			if err != nil {
-				return err
-			}
-			rows := [][]string{{"ID", "TIME", "SEVERITY", "KIND", "SUBJECT", "TEXT"}}
-			for _, e := range entries {
-				rows = append(rows, []string{
-					strconv.FormatUint(e.ID, 10), e.Time.Format(time.RFC3339), string(e.Severity), e.Kind, e.Subject, e.Text,
-				})
-			}
-			return o.output.print(c.OutOrStdout(), entries, rows)
+			return forHosts(c, o, args[0], func(lab *control.Client, host string) ([]control.LogEntry, error) {
+				return lab.Log(c.Context(), host, log)
+			}, logRows)
 		},
 	}
 	wipe := &cobra.Command{
@@ -45,8 +37,18 @@ func newSEL(o *options) *cobra.Command {
 		},
 	}
 	for _, x := range []*cobra.Command{list, wipe} {
-		x.Flags().StringVar(&log, "log", log, "events (of the machine) or audit (requests and logins)")
+		choiceFlag(x, &log, "log", []string{control.Events, control.Audit}, "events (of the machine) or audit (requests and logins)")
 	}
 	c.AddCommand(list, wipe)
 	return c
+}
+
+func logRows(entries []control.LogEntry) [][]string {
+	rows := [][]string{{"ID", "TIME", "SEVERITY", "+KIND", "SUBJECT", "TEXT"}}
+	for _, e := range entries {
+		rows = append(rows, []string{
+			strconv.FormatUint(e.ID, 10), e.Time.Format(time.RFC3339), string(e.Severity), e.Kind, e.Subject, e.Text,
+		})
+	}
+	return rows
 }

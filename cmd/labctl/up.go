@@ -17,6 +17,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/kube"
 	"github.com/metalab-dev/metalab/controller/netboot"
 	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/lab/ssdp"
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
@@ -38,9 +39,6 @@ type upFlags struct {
 	models   string
 	ready    int // file descriptor for progress; hidden
 }
-
-// logFile is the log of a detached lab.
-const logFile = "lab.log"
 
 func newUp(o *options) *cobra.Command {
 	f := &upFlags{settings: world.DefaultSettings()}
@@ -84,6 +82,9 @@ as lab-controller.`,
 			if err != nil {
 				return err
 			}
+			if st, err := control.NewClient(o.state).Status(c.Context()); err == nil {
+				return f.isUp(c, o, st)
+			}
 			if f.detach {
 				return detach(c.Context(), o, c, os.Stderr)
 			}
@@ -113,6 +114,23 @@ as lab-controller.`,
 	must(c.MarkFlagDirname("profiles"))
 	must(c.RegisterFlagCompletionFunc("speed", cobra.FixedCompletions([]string{"1x", "60x", "max"}, cobra.ShellCompDirectiveNoFileComp)))
 	return c
+}
+
+// atStart are the flags that a lab does not remember: they count when it starts.
+var atStart = []string{"schemas", "http2", "ssdp", "agent-image"}
+
+// isUp shows a lab that is up already, which is as the flags ask.
+func (f *upFlags) isUp(c *cobra.Command, o *options, st control.Status) error {
+	for _, name := range atStart {
+		if c.Flags().Changed(name) {
+			return fmt.Errorf("the lab in %s is up already, in process %d, and --%s counts when it starts: stop it first, with labctl down", o.state, st.PID, name)
+		}
+	}
+	if speed := string(f.settings.Speed); c.Flags().Changed("speed") && speed != st.Speed {
+		return fmt.Errorf("the lab in %s is up already, in process %d, at speed %s: stop it first, with labctl down", o.state, st.PID, st.Speed)
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "The lab in %s is up already, in process %d.\n", o.state, st.PID)
+	return summary(c.Context(), o, c.OutOrStdout())
 }
 
 // define reads the racks from the file, and adds what the flags say.
@@ -191,6 +209,9 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) 
 		}
 	}
 	f.settings.Kube = !f.noKube
+	if err := world.CheckSettings(dir); err != nil {
+		return world.Settings{}, err
+	}
 	stored, found, err := world.LoadSettings(dir)
 	if err != nil {
 		return world.Settings{}, err
@@ -264,6 +285,9 @@ func (f *upFlags) run(ctx context.Context, o *options, s world.Settings, out, pr
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Stop()) }()
+	if err := rememberLab(o.state); err != nil { // such as in a container whose file system cannot be written
+		fmt.Fprintln(os.Stderr, "labctl: labctl ls will not list this lab:", err)
+	}
 	if f.ready > 0 {
 		fmt.Fprintln(progress, readyLine)
 		progress.(io.Closer).Close()
@@ -285,7 +309,7 @@ func summary(ctx context.Context, o *options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.output != table {
+	if !o.output.text() {
 		return o.output.print(out, st, nil)
 	}
 	fmt.Fprintf(out, "\nThe lab is up, at speed %s. Its BMCs:\n\n", st.Speed)

@@ -102,7 +102,7 @@ const (
 type Boot struct {
 	Device     Device
 	Mode       BootMode
-	Persistent bool   // otherwise the override is for the next boot only
+	Persistent bool   // otherwise the override is for the next boot only; see System.BootOnce
 	URL        string // for BootHTTP; "" leaves the choice to DHCP
 	DHCP       bool   // a DHCP server offers URL, too, so that a BMC that takes no URL can boot it
 }
@@ -120,7 +120,10 @@ type System struct {
 	Identify     bool   // the identification light is on
 	Health       string // OK, Warning, Critical or ""
 	Boot         Boot   // the current boot override
-	POST         bool   // the firmware tests and configures the hardware; false if the BMC does not report it
+	// BootOnce: SetBoot cannot make an override persistent. It sets one for the next
+	// boot instead.
+	BootOnce bool
+	POST     bool // the firmware tests and configures the hardware; false if the BMC does not report it
 }
 
 // Entry is an entry of the BMC's event log.

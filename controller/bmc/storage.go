@@ -12,6 +12,7 @@ type Level string
 const (
 	Level0  Level = "0"
 	Level1  Level = "1"
+	Level2  Level = "2" // of BareMetalHost; Redfish has no such RAID type (DSP2046, RAIDType)
 	Level5  Level = "5"
 	Level6  Level = "6"
 	Level10 Level = "1+0"
@@ -40,12 +41,18 @@ type Controller struct {
 type Drive struct {
 	ID         string
 	Names      []string // names that users may give: its ID in the service, name and serial number
+	Name       string
+	Vendor     string
+	Model      string
+	Serial     string
+	WWN        string // as the operating system shows it; "" if unknown
 	Rotational bool
 	Protocol   string // SATA, SAS, NVMe
 	Bytes      int64
 	Healthy    bool // enabled, and not failed
 	Spare      bool // a hot spare
 	Used       bool // belongs to a volume
+	Absent     bool // the bay is empty
 }
 
 // Volume is a logical drive of a controller.

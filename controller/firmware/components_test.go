@@ -8,11 +8,13 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/controller/bmc/bmctest"
@@ -28,6 +30,35 @@ func serverOf(b *bench, h *metal3.BareMetalHost) host.Server {
 		b.t.Fatal(err)
 	}
 	return host.Server{Host: h, Client: b.bmc, System: s}
+}
+
+// TestPreparationWaitsForTheFirmwareObjects lets only the host controller work at
+// first: the host, which was not inspected, must not become available before its
+// HostFirmwareSettings and HostFirmwareComponents exist (B-43).
+func TestPreparationWaitsForTheFirmwareObjects(t *testing.T) {
+	b := newBench(t, nil)
+	woken := ""
+	b.r.Changed = func(uid string) { woken = uid }
+	for range 20 {
+		if _, err := b.hosts.Reconcile(b.ctx, b.request()); err != nil {
+			t.Fatal(err)
+		}
+		b.clock.Step(time.Minute)
+	}
+	h := b.host()
+	if got := h.Status.Provisioning.State; got != metal3.StatePreparing {
+		t.Errorf("before its firmware was read the host is %q, want preparing", got)
+	}
+	b.look()
+	if woken != string(h.UID) {
+		t.Errorf("the host %q was woken, want %q", woken, h.UID)
+	}
+	b.until("available", b.settled)
+	for _, o := range []client.Object{&metal3.HostFirmwareSettings{}, &metal3.HostFirmwareComponents{}} {
+		if err := b.kube.Get(b.ctx, b.request().NamespacedName, o); err != nil {
+			t.Errorf("%T: %v", o, err)
+		}
+	}
 }
 
 var (

@@ -92,6 +92,9 @@ func (o *updateOrder) aborted() bool { return o.at != nil && o.at.Of != o.digest
 
 // Observe implements host.Part.
 func (p *Components) Observe(ctx context.Context, s host.Server) (phase.PartState, string, error) {
+	if s.Host.Status.Provisioning.State == metal3.StatePreparing && !p.r.wasRead(s.Host) {
+		return phase.PartStale, "", nil // no host is available before its firmware objects exist (B-43, B-54)
+	}
 	o, err := p.readWanted(ctx, s.Host)
 	switch {
 	case err != nil || o.hfc == nil:

@@ -11,10 +11,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -102,7 +104,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if r.Enter != nil {
 		defer r.Enter()()
 	}
-	after, err := r.pass(ctx, req.NamespacedName)
+	uid, after, err := r.pass(ctx, req.NamespacedName)
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		return ctrl.Result{RequeueAfter: time.Nanosecond}, nil // an update conflict
@@ -111,34 +113,58 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		ctrl.LoggerFrom(ctx).V(1).Info("firmware not read", "error", err.Error())
 		after = retry
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if after > 0 {
-		r.next[req.NamespacedName] = r.Clock.Now().Add(after)
-	} else {
-		delete(r.next, req.NamespacedName)
+	if first := r.schedule(req.NamespacedName, after); first && after > 0 {
+		r.Changed(uid) // a host that is being prepared waits for it: see wasRead
 	}
 	return ctrl.Result{}, nil
 }
 
-// pass reads the firmware of a host. It returns the delay until the next pass; 0
-// for none.
-func (r *Reconciler) pass(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
+// schedule sets the time of the next pass over a host; with a delay of 0 there is
+// none. It reports whether no pass had been made before.
+func (r *Reconciler) schedule(key types.NamespacedName, after time.Duration) (first bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, known := r.next[key]
+	if after > 0 {
+		r.next[key] = r.Clock.Now().Add(after)
+	} else {
+		delete(r.next, key)
+	}
+	return !known
+}
+
+// wasRead reports whether this controller has read the firmware of a host, or tried
+// to. From then on the host has the objects that its BMC has something for.
+func (r *Reconciler) wasRead(h *metal3.BareMetalHost) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, known := r.next[client.ObjectKeyFromObject(h)]
+	return known
+}
+
+// pass reads the firmware of a host. It returns the host's UID and the delay until
+// the next pass; 0 for none.
+func (r *Reconciler) pass(ctx context.Context, key types.NamespacedName) (uid string, after time.Duration, err error) {
 	var h metal3.BareMetalHost
 	if err := r.read.Get(ctx, key, &h); err != nil {
-		return 0, client.IgnoreNotFound(err)
+		return "", 0, client.IgnoreNotFound(err)
 	}
-	if !isRegistered(&h) {
+	after, err = r.readFirmware(ctx, key, &h)
+	return string(h.UID), after, err
+}
+
+func (r *Reconciler) readFirmware(ctx context.Context, key types.NamespacedName, h *metal3.BareMetalHost) (time.Duration, error) {
+	if !isRegistered(h) {
 		return 0, nil
 	}
-	if err := r.adoptPolicy(ctx, &h); err != nil {
+	if err := r.adoptPolicy(ctx, h); err != nil {
 		return 0, err
 	}
-	hfs, err := r.ensureSettings(ctx, &h)
+	hfs, err := r.ensureSettings(ctx, h)
 	if err != nil {
 		return 0, err
 	}
-	hfc, err := r.components(ctx, &h)
+	hfc, err := r.components(ctx, h)
 	if err != nil {
 		return 0, err
 	}
@@ -146,14 +172,14 @@ func (r *Reconciler) pass(ctx context.Context, key types.NamespacedName) (time.D
 	if !due && isObserved(hfs.Status.Conditions, hfs.Generation) && (hfc == nil || isObserved(hfc.Status.Conditions, hfc.Generation)) {
 		return r.untilDue(key), nil
 	}
-	c, err := r.BMC(ctx, &h)
+	c, err := r.BMC(ctx, h)
 	if err != nil {
 		return 0, err
 	}
-	if err := r.refreshSettings(ctx, &h, hfs, c); err != nil {
+	if err := r.refreshSettings(ctx, h, hfs, c); err != nil {
 		return 0, err
 	}
-	if hfc, err = r.refreshComponents(ctx, &h, hfc, c); err != nil {
+	if hfc, err = r.refreshComponents(ctx, h, hfc, c); err != nil {
 		return 0, err
 	}
 	if isTrue(hfs.Status.Conditions, changeDetected) || hfc != nil && isTrue(hfc.Status.Conditions, changeDetected) {
@@ -210,6 +236,23 @@ func (r *Reconciler) adopt(ctx context.Context, h *metal3.BareMetalHost, o clien
 	}
 	if err := controllerutil.SetOwnerReference(h, o, r.Client.Scheme()); err != nil {
 		return fmt.Errorf("firmware: adopt %s: %w", o.GetName(), err)
+	}
+	return r.update(ctx, o)
+}
+
+// control makes a host the controller of its HostFirmwareSettings, as the
+// specification's example has it. An object that another one controls gets the host
+// as an owner only.
+func (r *Reconciler) control(ctx context.Context, h *metal3.BareMetalHost, o client.Object) error {
+	if c := metav1.GetControllerOf(o); c != nil && c.UID != h.UID {
+		return r.adopt(ctx, h, o)
+	}
+	before := slices.Clone(o.GetOwnerReferences())
+	if err := controllerutil.SetControllerReference(h, o, r.Client.Scheme()); err != nil {
+		return fmt.Errorf("firmware: control %s: %w", o.GetName(), err)
+	}
+	if !o.GetDeletionTimestamp().IsZero() || equality.Semantic.DeepEqual(before, o.GetOwnerReferences()) {
+		return nil
 	}
 	return r.update(ctx, o)
 }

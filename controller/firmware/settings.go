@@ -65,7 +65,7 @@ func (r *Reconciler) ensureSettings(ctx context.Context, h *metal3.BareMetalHost
 	var hfs metal3.HostFirmwareSettings
 	err := r.read.Get(ctx, client.ObjectKeyFromObject(h), &hfs)
 	if err == nil {
-		return &hfs, r.adopt(ctx, h, &hfs)
+		return &hfs, r.control(ctx, h, &hfs)
 	}
 	if !apierrors.IsNotFound(err) {
 		return nil, err
@@ -74,7 +74,7 @@ func (r *Reconciler) ensureSettings(ctx context.Context, h *metal3.BareMetalHost
 		ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.Name},
 		Spec:       metal3.HostFirmwareSettingsSpec{Settings: metal3.DesiredSettingsMap{}},
 	}
-	if err := controllerutil.SetOwnerReference(h, &hfs, r.Client.Scheme()); err != nil {
+	if err := controllerutil.SetControllerReference(h, &hfs, r.Client.Scheme()); err != nil {
 		return nil, fmt.Errorf("firmware: settings of %s: %w", h.Name, err)
 	}
 	if err := r.Client.Create(ctx, &hfs); err != nil {

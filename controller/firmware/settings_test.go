@@ -29,8 +29,8 @@ func TestObjectsOfARegisteredHost(t *testing.T) {
 	if d := cmp.Diff(want, hfs.Status.Settings); d != "" {
 		t.Errorf("status.settings (-want +got):\n%s", d)
 	}
-	if len(hfs.OwnerReferences) != 1 || hfs.OwnerReferences[0].Kind != "BareMetalHost" || hfs.OwnerReferences[0].Controller != nil || hfs.Status.LastUpdated == nil {
-		t.Errorf("owners %+v, lastUpdated %v: want the host, not as its controller (B-04)", hfs.OwnerReferences, hfs.Status.LastUpdated)
+	if len(hfs.OwnerReferences) != 1 || hfs.OwnerReferences[0].Kind != "BareMetalHost" || !metav1.IsControlledBy(&hfs, new(b.host())) || !*hfs.OwnerReferences[0].BlockOwnerDeletion || hfs.Status.LastUpdated == nil {
+		t.Errorf("owners %+v, lastUpdated %v: want the host, as its controller (B-04)", hfs.OwnerReferences, hfs.Status.LastUpdated)
 	}
 	for kind, is := range map[string]metav1.ConditionStatus{changeDetected: metav1.ConditionFalse, valid: metav1.ConditionTrue} {
 		i := slices.IndexFunc(hfs.Status.Conditions, func(c metav1.Condition) bool { return c.Type == kind })

@@ -135,7 +135,7 @@ func (p *Settings) Observe(ctx context.Context, s host.Server) (phase.PartState,
 	case w.stale:
 		return phase.PartStale, "", nil
 	case fieldsChanged && w.bad != "":
-		return phase.PartFailed, w.bad, nil
+		return phase.PartImpossible, w.bad, nil
 	case fieldsChanged:
 		return phase.PartWanted, "", nil
 	case isIdle(h) && (asked || w.at != nil):
@@ -149,8 +149,10 @@ func (p *Settings) Observe(ctx context.Context, s host.Server) (phase.PartState,
 	switch {
 	case w.at != nil && w.at.Error != "" && w.at.Of == w.digest():
 		return phase.PartFailed, w.at.Error, nil
+	case w.bad != "" && len(w.want) > 0 && w.setup != nil && len(w.bios.Settings) == 0:
+		return phase.PartFailed, w.bad, nil // the BMC may show its settings later
 	case w.bad != "" && len(w.want) > 0:
-		return phase.PartFailed, w.bad, nil
+		return phase.PartImpossible, w.bad, nil
 	case w.at == nil && len(w.differ) == 0 && !asked:
 		return phase.PartSettled, "", nil
 	case w.at == nil && len(w.differ) > 0, w.at != nil && w.at.Of != w.digest():

@@ -19,13 +19,13 @@ type vendorNames struct {
 var (
 	iloNames = vendorNames{"ProcVirtualization", "ProcHyperthreading", "Sriov", "Enabled", "Disabled"}
 
-	// fieldNames maps the driver's name of the hardware to the names (B-262).
-	// Other hardware does not have these settings.
+	// fieldNames maps the driver's name of the hardware to the names that its BMC has
+	// for them in Redfish (B-262). Other hardware does not have these settings.
 	fieldNames = map[string]vendorNames{
 		"ilo":   iloNames,
 		"ilo5":  iloNames,
 		"idrac": {"ProcVirtualization", "LogicalProc", "SriovGlobalEnable", "Enabled", "Disabled"},
-		"irmc":  {"cpu_vt_enabled", "hyper_threading_enabled", "single_root_io_virtualization_support_enabled", "True", "False"},
+		"irmc":  {"CpuVtEnabled", "HyperThreadingEnabled", "SingleRootIOVirtualizationSupportEnabled", "true", "false"},
 	}
 )
 

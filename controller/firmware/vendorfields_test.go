@@ -22,7 +22,7 @@ func TestFirmwareFieldsByVendor(t *testing.T) {
 		{"ilo5://bmc", metal3.DesiredSettingsMap{"ProcVirtualization": str("Disabled"), "ProcHyperthreading": str("Enabled"), "Sriov": str("Enabled")}, ""},
 		{"idrac://bmc", metal3.DesiredSettingsMap{"ProcVirtualization": str("Disabled"), "LogicalProc": str("Enabled"), "SriovGlobalEnable": str("Enabled")}, ""},
 		{"idrac-virtualmedia://bmc/redfish/v1/Systems/1", metal3.DesiredSettingsMap{"ProcVirtualization": str("Disabled"), "LogicalProc": str("Enabled"), "SriovGlobalEnable": str("Enabled")}, ""},
-		{"irmc://bmc", metal3.DesiredSettingsMap{"cpu_vt_enabled": str("False"), "hyper_threading_enabled": str("True"), "single_root_io_virtualization_support_enabled": str("True")}, ""},
+		{"irmc://bmc", metal3.DesiredSettingsMap{"CpuVtEnabled": str("false"), "HyperThreadingEnabled": str("true"), "SingleRootIOVirtualizationSupportEnabled": str("true")}, ""},
 		{"redfish://bmc", nil, "firmware settings for redfish are not supported"},
 		{"ipmi://bmc", nil, "firmware settings for ipmi are not supported"},
 	} {

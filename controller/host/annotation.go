@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/metalab-dev/metalab/controller/host/phase"
 )
@@ -21,8 +23,13 @@ type rebootArguments struct {
 	Force bool              `json:"force"`
 }
 
+// rebootsWithoutForce lists the states in which a reboot annotation needs no force
+// (B-95).
+var rebootsWithoutForce = map[phase.State]bool{metal3.StateProvisioned: true, metal3.StateExternallyProvisioned: true}
+
 // observeReboot reads the reboot annotations: those with a key override the plain
-// one, and one hard mode applies to all (B-95, B-96).
+// one, and one hard mode applies to all (B-95, B-96). In most states only those with
+// force count.
 func observeReboot(h *metal3.BareMetalHost, o *observation) {
 	f := &o.facts
 	for key, value := range h.Annotations { // independent of the order
@@ -35,6 +42,9 @@ func observeReboot(h *metal3.BareMetalHost, o *observation) {
 			if err := json.Unmarshal([]byte(value), &args); err != nil {
 				o.invalidAnnotations = append(o.invalidAnnotations, key)
 			}
+		}
+		if !args.Force && !rebootsWithoutForce[h.Status.Provisioning.State] {
+			continue
 		}
 		f.RebootHard = f.RebootHard || args.Mode == metal3.RebootModeHard
 		if suffix == "" {
@@ -68,14 +78,17 @@ func observeDetached(h *metal3.BareMetalHost, f *phase.Facts) {
 }
 
 // restoreStatus restores the status from an annotation, for a host that was moved
-// from another cluster (B-100). It returns true if it wrote the status.
+// from another cluster (B-100). It ignores fields that it does not know, with an
+// event: the cluster may have run a later release. It returns true if it wrote the
+// status.
 func (r *Reconciler) restoreStatus(ctx context.Context, h *metal3.BareMetalHost) (bool, error) {
 	value, ok := h.Annotations[metal3.StatusAnnotation]
 	if !ok || !h.Status.LastUpdated.IsZero() {
 		return false, nil
 	}
 	var status metal3.BareMetalHostStatus
-	if err := decodeStrictly(value, &status); err != nil {
+	unknown, err := kjson.UnmarshalStrict([]byte(value), &status)
+	if err != nil {
 		return false, fmt.Errorf("annotation %s: %w", metal3.StatusAnnotation, err)
 	}
 	var hd metal3.HardwareData
@@ -94,6 +107,9 @@ func (r *Reconciler) restoreStatus(ctx context.Context, h *metal3.BareMetalHost)
 		return false, err
 	}
 	r.read.Wrote(h)
+	if len(unknown) > 0 { // of a later release, or of a fork
+		r.warn(ctx, h, "UnknownStatusFields", "ignored in the annotation "+metal3.StatusAnnotation+": "+errors.Join(unknown...).Error())
+	}
 	return true, nil
 }
 

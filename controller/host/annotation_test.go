@@ -2,6 +2,7 @@ package host
 
 import (
 	"encoding/json"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/controller/host/phase"
 )
 
 // benchProvisioned returns a bench whose host is provisioned and on.
@@ -179,6 +181,69 @@ func TestStatusAnnotationIsRestored(t *testing.T) { // B-100
 	if _, still := h.Annotations[metal3.StatusAnnotation]; still {
 		t.Error("the annotation is still there")
 	}
+}
+
+func TestRebootsThatCountInAState(t *testing.T) { // B-95, B-96
+	const force, hard, forceHard = `{"force":true}`, `{"mode":"hard"}`, `{"force":true,"mode":"hard"}`
+	key := metal3.RebootAnnotationPrefix + "/fencing"
+	for _, tt := range []struct {
+		name  string
+		state metal3.ProvisioningState
+		plain *string
+		keyed *string
+		want  phase.Reboot
+		hard  bool
+	}{
+		{"provisioned", metal3.StateProvisioned, new(""), nil, phase.RebootOnce, false},
+		{"externally provisioned, held", metal3.StateExternallyProvisioned, nil, new(hard), phase.RebootHeld, true},
+		{"available", metal3.StateAvailable, new(""), new(hard), phase.RebootNone, false},
+		{"available, with force", metal3.StateAvailable, new(force), nil, phase.RebootOnce, false},
+		{"available, held with force", metal3.StateAvailable, new(force), new(forceHard), phase.RebootHeld, true},
+		{"available, held without force", metal3.StateAvailable, new(force), new(hard), phase.RebootOnce, false},
+		{"inspecting", metal3.StateInspecting, new(hard), nil, phase.RebootNone, false},
+		{"inspecting, with force", metal3.StateInspecting, new(forceHard), nil, phase.RebootOnce, true},
+	} {
+		h := &metal3.BareMetalHost{}
+		h.Status.Provisioning.State = tt.state
+		for k, v := range map[string]*string{metal3.RebootAnnotationPrefix: tt.plain, key: tt.keyed} {
+			if v != nil {
+				metav1.SetMetaDataAnnotation(&h.ObjectMeta, k, *v)
+			}
+		}
+		var o observation
+		if observeReboot(h, &o); o.facts.Reboot != tt.want || o.facts.RebootHard != tt.hard {
+			t.Errorf("%s: reboot %d, hard %v, want %d, %v", tt.name, o.facts.Reboot, o.facts.RebootHard, tt.want, tt.hard)
+		}
+	}
+}
+
+// TestStatusOfALaterReleaseIsRestored restores a status with fields, a kind of list
+// and an operational status that this release does not know.
+func TestStatusOfALaterReleaseIsRestored(t *testing.T) { // B-100
+	later, err := os.ReadFile("testdata/status-of-a-later-release.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(t, 1, func(h *metal3.BareMetalHost) {
+		withImage(h)
+		metav1.SetMetaDataAnnotation(&h.ObjectMeta, metal3.StatusAnnotation, string(later))
+	})
+	b.bmc.Press(bmc.On)
+	b.passes(10)
+	h := b.host()
+	if !in(metal3.StateProvisioned)(h) || len(b.ran) != 0 || h.Status.Provisioning.ID != "6f3d6f0e-8f4e-4f51-a5a6-0d9fb3a3c111" {
+		t.Errorf("state %q, %v run, ID %q; want the state and the ID of the annotation", h.Status.Provisioning.State, b.ran, h.Status.Provisioning.ID)
+	}
+	var events corev1.EventList
+	if err := b.kube.List(t.Context(), &events); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events.Items {
+		if e.Reason == "UnknownStatusFields" && e.Type == corev1.EventTypeWarning && strings.Contains(e.Message, `"healthReport"`) && strings.Contains(e.Message, `"provisioning.attempts"`) {
+			return
+		}
+	}
+	t.Errorf("no event of the type Warning names healthReport and provisioning.attempts: %v", events.Items)
 }
 
 func TestHardwareDetailsAnnotation(t *testing.T) { // B-99

@@ -3,6 +3,8 @@ package host
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,6 +61,7 @@ type bench struct {
 
 	// The agent's memory, which lasts for the boot, not for the controller.
 	boot      string
+	keys      int // keys that agents have made: each boot of the server makes one
 	resets    int // resets of the server so far
 	done      map[string]job.Report
 	deaf      bool // the agent does not report
@@ -66,6 +69,8 @@ type bench struct {
 	last      job.Job // last job that it ran
 	answers   map[job.Kind]job.Report
 	agentDoes func(job.Job) // effect of a finished job on the server
+
+	beforeAgent func() // called in each pass before the agent
 }
 
 func newBench(t *testing.T, seed uint64, change func(*metal3.BareMetalHost)) *bench {
@@ -171,6 +176,9 @@ func (b *bench) pass() (ctrl.Result, error) {
 	if ctx.Err() != nil {
 		b.replace()
 	}
+	if b.beforeAgent != nil {
+		b.beforeAgent()
+	}
 	b.agent()
 	b.clock.Step(max(res.RequeueAfter, time.Second))
 	return res, err
@@ -222,6 +230,7 @@ func (b *bench) agent() {
 	}
 	if b.boot != boot.ID {
 		b.boot, b.done = boot.ID, map[string]job.Report{}
+		b.keys++
 	}
 	token := b.r.Inband.Media(boot).Token
 	for {
@@ -248,12 +257,18 @@ func (b *bench) agent() {
 }
 
 func (b *bench) post(path, token string, in, out any) int {
+	return b.postAs(fmt.Sprint(b.keys), path, token, in, out)
+}
+
+// postAs posts as the agent with a key.
+func (b *bench) postAs(key, path, token string, in, out any) int {
 	raw, err := json.Marshal(in)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	req := httptest.NewRequest(http.MethodPost, path, bytes.NewReader(raw))
 	req.Header.Set("Authorization", "Bearer "+token)
+	req.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{RawSubjectPublicKeyInfo: []byte(key)}}}
 	w := httptest.NewRecorder()
 	b.r.Inband.ServeHTTP(w, req)
 	if out != nil && w.Code == http.StatusOK {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,17 +82,16 @@ func (r *Reconciler) configDrive(ctx context.Context, h *metal3.BareMetalHost) (
 // errNoObject replaces the parser's error, which would quote the Secret.
 var errNoObject = errors.New("it is neither a YAML nor a JSON object")
 
-// configData reads one of the Secrets. A missing key is counted, and is an error
+// configData reads one of the Secrets, which may be in another namespace than the host:
+// whoever refers to it may read it, which an admission policy of controller/config
+// checks. A missing key is counted, and is an error
 // if must is true (B-115).
 func (r *Reconciler) configData(ctx context.Context, h *metal3.BareMetalHost, ref *corev1.SecretReference, key string, must bool) ([]byte, error) {
 	if ref == nil {
 		return nil, nil
 	}
-	if ref.Namespace != "" && ref.Namespace != h.Namespace {
-		return nil, fmt.Errorf("%s secret must be in same namespace as host %s/%s", key, h.Namespace, h.Name)
-	}
 	var s corev1.Secret
-	name := client.ObjectKey{Namespace: h.Namespace, Name: ref.Name}
+	name := client.ObjectKey{Namespace: cmp.Or(ref.Namespace, h.Namespace), Name: ref.Name}
 	if err := r.read.Get(ctx, name, &s); err != nil {
 		return nil, fmt.Errorf("failed to fetch %s secret %s: %w", key, name, err)
 	}

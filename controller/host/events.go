@@ -4,6 +4,7 @@ import (
 	"context"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/metalab-dev/metalab/controller/host/phase"
@@ -62,5 +63,14 @@ func (r *Reconciler) publish(ctx context.Context, h *metal3.BareMetalHost, l eve
 		if err := r.Client.Create(ctx, &ev); err != nil {
 			ctrl.LoggerFrom(ctx).Info("event not published", "reason", e.reason, "error", err.Error())
 		}
+	}
+}
+
+// warn publishes an event of the type Warning, for what the user may want to mend.
+func (r *Reconciler) warn(ctx context.Context, h *metal3.BareMetalHost, reason, message string) {
+	ev := h.NewEvent(reason, message)
+	ev.Type = corev1.EventTypeWarning
+	if err := r.Client.Create(ctx, &ev); err != nil {
+		ctrl.LoggerFrom(ctx).Info("event not published", "reason", reason, "error", err.Error())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,13 +17,21 @@ import (
 
 const hardwareFinalizer = metal3.BareMetalHostFinalizer + "/hardwareData"
 
-// storeHardware creates the host's HardwareData from the result of the inspection,
-// replacing an earlier one, and copies it to the status (B-48, B-250).
+// storeHardware creates the host's HardwareData from the result of the inspection, or
+// from what the BMC of an externally provisioned host shows. It replaces an earlier
+// one, and copies it to the status (B-48, B-250, B-260).
 func (r *Reconciler) storeHardware(ctx context.Context, h *metal3.BareMetalHost, o *observation, events *eventList) error {
-	if o.inventory == nil {
+	details, reason, message := o.hardware, "UpdateHardwareDetails", "Hardware details changed: read from the BMC"
+	switch {
+	case details != nil && h.Status.HardwareDetails == nil:
+		reason, message = "InspectionComplete", "Hardware details read from the BMC"
+	case details != nil:
+	case o.inventory == nil:
 		return fmt.Errorf("host: inspection of %s is done but brought no inventory", h.Name)
+	default:
+		details, reason, message = hardwareDetails(o.inventory), "InspectionComplete", "Hardware inspection completed"
+		recordForeignArrays(h, o.inventory)
 	}
-	details := hardwareDetails(o.inventory)
 	hd := &metal3.HardwareData{
 		ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.Name, Finalizers: []string{hardwareFinalizer}},
 		Spec:       metal3.HardwareDataSpec{HardwareDetails: details},
@@ -38,8 +47,27 @@ func (r *Reconciler) storeHardware(ctx context.Context, h *metal3.BareMetalHost,
 		return fmt.Errorf("hardware data: %w", err)
 	}
 	h.Status.HardwareDetails = details
-	events.add("InspectionComplete", "Hardware inspection completed")
+	events.add(reason, message)
 	return nil
+}
+
+// recordForeignArrays records that software RAID which the inspection has found, and
+// which this host was not prepared with, is to be deleted: software RAID always is
+// (B-170). See softRAID for the meaning of an empty list.
+func recordForeignArrays(h *metal3.BareMetalHost, found *job.Hardware) {
+	if some, _ := softRAID(h); some {
+		return
+	}
+	any := slices.ContainsFunc(found.Disks, func(d job.Disk) bool { return d.Array != "" || d.Member })
+	raid := &h.Status.Provisioning.RAID
+	switch {
+	case any && *raid == nil:
+		*raid = &metal3.RAIDConfig{SoftwareRAIDVolumes: []metal3.SoftwareRAIDVolume{}}
+	case any:
+		(*raid).SoftwareRAIDVolumes = []metal3.SoftwareRAIDVolume{}
+	case *raid != nil:
+		(*raid).SoftwareRAIDVolumes = nil // they have gone
+	}
 }
 
 // replaceHardware replaces the HardwareData of an earlier inspection. Most hosts

@@ -144,6 +144,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
+	r.reportRefusals(ctx, &h)
 	d := phase.Decide(o.facts)
 	if o.cached && !d.Awaits { // the wait has ended, so decide by the present state
 		r.dropReading(h.UID)
@@ -165,6 +166,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return requeueOnConflict(err)
 	}
 	r.storeReading(&h, o, d)
+	r.storeInventoryReading(&h, o, d)
 	r.metrics.countDecision(&h, from, d)
 	r.countCredentials(&h, o)
 	r.updateSlot(&h, d)

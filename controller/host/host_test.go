@@ -160,10 +160,12 @@ func TestRegistrationErrorsHaveUpstreamsTexts(t *testing.T) {
 		change func(*metal3.BareMetalHost)
 		secret map[string][]byte
 		want   string
+		state  metal3.ProvisioningState // registering if empty
+		status metal3.OperationalStatus // error if empty
 	}{
-		"no secret B-111":       {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.CredentialsName = "x" }, want: "BMC CredentialsName secret doesn't exist The BMC secret lab/x does not exist"},
-		"no name B-112":         {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.CredentialsName = "" }, want: "No BMC CredentialsName defined The BMC secret reference is empty"},
-		"no address B-112":      {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.Address = "" }, want: "Empty BMC address Missing BMC connection detail 'Address'"},
+		"no secret B-111":       {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.CredentialsName = "x" }, want: "BMC CredentialsName secret doesn't exist The BMC secret lab/x does not exist", status: metal3.OperationalStatusDiscovered},
+		"no name B-112":         {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.CredentialsName = "" }, want: "No BMC CredentialsName defined The BMC secret reference is empty", status: metal3.OperationalStatusDiscovered},
+		"no address B-112":      {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.Address = "" }, want: "Empty BMC address Missing BMC connection detail 'Address'", state: metal3.StateUnmanaged, status: metal3.OperationalStatusDiscovered},
 		"scheme B-112":          {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.Address = "foo://192.0.2.2" }, want: "Unknown BMC type 'foo' for address foo://192.0.2.2"},
 		"ipmi B-47":             {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.Address = "ipmi://192.0.2.2" }, want: "BMC driver ipmi requires a provisioning network"},
 		"pxe B-47":              {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.Address = "redfish://192.0.2.2/redfish/v1/Systems/1" }, want: "BMC driver redfish requires a provisioning network"},
@@ -172,8 +174,8 @@ func TestRegistrationErrorsHaveUpstreamsTexts(t *testing.T) {
 		"legacy mode by HTTP": {change: func(h *metal3.BareMetalHost) {
 			h.Spec.BMC.Address, h.Spec.BootMode = "redfish-uefihttp://192.0.2.2/redfish/v1/Systems/1", metal3.Legacy
 		}, want: "BMC type redfish-uefihttp boots by HTTP, which legacy firmware cannot: set bootMode to UEFI"},
-		"no user B-110":     {secret: map[string][]byte{"password": []byte("x")}, want: "Validation error with BMC credentials: Missing BMC connection detail 'username' in credentials"},
-		"no password B-110": {secret: map[string][]byte{"username": []byte("x"), "password": []byte(" \n")}, want: "Validation error with BMC credentials: Missing BMC connection details 'password' in credentials"},
+		"no user B-110":     {secret: map[string][]byte{"password": []byte("x")}, want: "Validation error with BMC credentials: Missing BMC connection detail 'username' in credentials", status: metal3.OperationalStatusDiscovered},
+		"no password B-110": {secret: map[string][]byte{"username": []byte("x"), "password": []byte(" \n")}, want: "Validation error with BMC credentials: Missing BMC connection details 'password' in credentials", status: metal3.OperationalStatusDiscovered},
 		"profile B-190":     {change: func(h *metal3.BareMetalHost) { h.Spec.HardwareProfile = "toaster" }, want: `no hardware profile named "toaster"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -190,8 +192,9 @@ func TestRegistrationErrorsHaveUpstreamsTexts(t *testing.T) {
 			}
 			b.until("error", func(h *metal3.BareMetalHost) bool { return h.Status.ErrorType != "" })
 			s := b.host().Status
-			if s.ErrorType != metal3.RegistrationError || s.ErrorMessage != tt.want || s.Provisioning.State != metal3.StateRegistering {
-				t.Errorf("%s in %s: %q\nwant %q", s.ErrorType, s.Provisioning.State, s.ErrorMessage, tt.want)
+			state, status := cmpOr(tt.state, metal3.StateRegistering), cmpOr(tt.status, metal3.OperationalStatusError)
+			if s.ErrorType != metal3.RegistrationError || s.ErrorMessage != tt.want || s.Provisioning.State != state || s.OperationalStatus != status || s.ErrorCount != 1 {
+				t.Errorf("%s %s in %s, count %d: %q\nwant %s in %s: %q", s.OperationalStatus, s.ErrorType, s.Provisioning.State, s.ErrorCount, s.ErrorMessage, status, state, tt.want)
 			}
 		})
 	}

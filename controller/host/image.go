@@ -21,11 +21,7 @@ const liveISO = "live-iso"
 // writeSpec returns the specification of the write job without secrets. Its errors
 // are for the user to fix. A custom deployment needs no image (B-156).
 func writeSpec(h *metal3.BareMetalHost) (job.WriteSpec, error) {
-	hints, err := rootHints(h)
-	if err != nil {
-		return job.WriteSpec{}, err
-	}
-	root := JobHints(hints)
+	root := JobHints(rootHints(h))
 	img := h.Spec.Image
 	if img == nil || img.URL == "" {
 		return job.WriteSpec{Root: root}, nil

@@ -84,7 +84,7 @@ func TestConfigDrive(t *testing.T) {
 			spec: func(s *metal3.BareMetalHostSpec) {
 				s.MetaData = &corev1.SecretReference{Name: "m", Namespace: "kube-system"}
 			},
-			err: "metaData secret must be in same namespace as host lab/node-0",
+			err: "failed to fetch metaData secret kube-system/m",
 		},
 		{
 			name: "metadata of garbage", secrets: map[string]map[string]string{"m": {"metaData": "pass: [word"}},

@@ -19,6 +19,7 @@ type hostMemory struct {
 	restartedFor string       // reason of the last restart of a server that must stay on
 	reading      *bmcReading  // the BMC's state while the host waits for its agent
 	slot         slotState    // place among the hosts that are served at a time
+	inventory    *inventoryReading
 }
 
 // memories holds a hostMemory for each host that has something to remember. The

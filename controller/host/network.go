@@ -44,19 +44,6 @@ func (r *Reconciler) observeNetwork(h *metal3.BareMetalHost, o *observation) err
 	})
 }
 
-// openNetwork permits the server to boot its agent over the network while it needs
-// the agent, and no longer: another machine with its MAC address must get nothing.
-func (r *Reconciler) openNetwork(h *metal3.BareMetalHost, o *observation) {
-	f := &o.facts
-	switch {
-	case f.NetBoot == bmc.BootNone || !r.Boot.HasNetwork():
-	case f.AgentUp || f.OpEnded:
-		r.Boot.Close(string(h.UID))
-	default:
-		r.Boot.Open(o.boot)
-	}
-}
-
 func (r *Reconciler) bootNetwork(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
 	b := bmc.Boot{Device: o.facts.NetBoot, Mode: agentMode(h)}
 	if b.Device == bmc.BootHTTP {

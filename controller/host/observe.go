@@ -10,9 +10,7 @@ import (
 	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	"github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1/profile"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/metalab-dev/metalab/agent/job"
@@ -31,15 +29,17 @@ type observation struct {
 	writeJob   job.Job     // job that the specification asks for
 	cleanJobID string      // ID of the cleaning job for it
 	inventory  *job.Hardware
+	hardware   *metal3.HardwareDetails // what the BMC of an externally provisioned host shows; subject of facts.HardwareChanged
 	agent      inband.Status
 	part       Part              // subject of facts.Part; nil if all parts are settled
 	data       *metal3.DataImage // subject of facts.Data; nil if there is none
 
-	invalidAnnotations []string // keys of reboot annotations with unreadable values
-	registrationError  error    // reason of facts.RegistrationError
-	cached             bool     // system and media are the reading of an earlier pass
-	credentialsChanged bool     // the credentials differ from those tried last
-	reregistered       bool     // new credentials have worked, in a state after registering
+	hardwareRead       *inventoryReading // nil if the hardware was not read in this pass
+	invalidAnnotations []string          // keys of reboot annotations with unreadable values
+	registrationError  error             // reason of facts.RegistrationError
+	cached             bool              // system and media are the reading of an earlier pass
+	credentialsChanged bool              // the credentials differ from those tried last
+	reregistered       bool              // new credentials have worked, in a state after registering
 }
 
 // Suffixes of job IDs: an ID is the boot's ID with one of these.
@@ -59,7 +59,7 @@ func (r *Reconciler) observe(ctx context.Context, h *metal3.BareMetalHost) (*obs
 	o := &observation{facts: phase.Facts{
 		State:              h.Status.Provisioning.State,
 		Deleting:           !h.DeletionTimestamp.IsZero(),
-		HasDetails:         h.HasBMCDetails(),
+		HasAddress:         h.Spec.BMC.Address != "",
 		Online:             h.Spec.Online,
 		External:           h.Spec.ExternallyProvisioned,
 		DisablePowerOff:    h.Spec.DisablePowerOff,
@@ -67,7 +67,9 @@ func (r *Reconciler) observe(ctx context.Context, h *metal3.BareMetalHost) (*obs
 		InspectRequested:   inspectRequested(h),
 		Cleaning:           h.Spec.AutomatedCleaningMode != metal3.CleaningModeDisabled,
 		HaveImage:          h.Status.Provisioning.Image.URL,
+		DeployedLive:       h.Status.Provisioning.Image.IsLiveISO(),
 		ErrorType:          h.Status.ErrorType,
+		ErrorMessage:       h.Status.ErrorMessage,
 		ErrorCount:         h.Status.ErrorCount,
 		NeverRegistered:    h.Status.GoodCredentials.Reference == nil,
 		HintsChanged:       hintsChanged(h),
@@ -90,7 +92,12 @@ func (r *Reconciler) observe(ctx context.Context, h *metal3.BareMetalHost) (*obs
 	observeReboot(h, o)
 	observeDetached(h, f)
 	switch f.State {
-	case metal3.StateNone, metal3.StateUnmanaged, metal3.StateMatchProfile, metal3.StateDeleting:
+	case metal3.StateUnmanaged:
+		if !f.HasAddress && h.Spec.BMC.CredentialsName != "" {
+			f.RegistrationError, o.registrationError = bmc.ErrNoAddress.Error(), bmc.ErrNoAddress
+		}
+		return o, nil
+	case metal3.StateNone, metal3.StateMatchProfile, metal3.StateDeleting:
 		return o, nil
 	}
 	if phase.Leaves(*f) { // the BMC is not managed by this controller now
@@ -110,7 +117,11 @@ func (r *Reconciler) observe(ctx context.Context, h *metal3.BareMetalHost) (*obs
 		if err := r.observeData(ctx, h, o); err != nil {
 			return nil, err
 		}
+		if err := r.observeInventory(ctx, h, o); err != nil {
+			return nil, err
+		}
 	}
+	r.openBoot(h, o)
 	r.observeSoftOff(h, o)
 	r.observeRestart(h.UID, o)
 	return o, nil
@@ -136,7 +147,7 @@ func (r *Reconciler) observeBMC(ctx context.Context, h *metal3.BareMetalHost, o 
 		err = r.observeMedia(ctx, h, o)
 	}
 	if err == nil && f.State == metal3.StateRegistering {
-		_, err = hardwareProfile(h)
+		_, _, err = requestedProfile(h)
 	}
 	transient := false
 	if errors.Is(err, bmc.ErrUnreachable) {
@@ -156,8 +167,8 @@ func (r *Reconciler) observeBMC(ctx context.Context, h *metal3.BareMetalHost, o 
 		f.SystemError = errors.Is(err, bmc.ErrNoSystem) || o.client != nil && !slices.ContainsFunc(refusals, func(r error) bool { return errors.Is(err, r) })
 		return nil
 	}
-	f.Power, f.NextBoot, f.BootPersistent = o.system.Power, o.system.Boot.Device, o.system.Boot.Persistent
-	if b, op := currentBoot(h); f.NetBoot == bmc.BootHTTP && f.NextBoot == f.NetBoot && op != nil && o.system.Boot.URL != r.Boot.ISO(b) && (o.system.Boot.URL != "" || !r.Boot.HasNetwork()) {
+	f.Power, f.NextBoot, f.BootPersistent, f.BootOnce = o.system.Power, o.system.Boot.Device, o.system.Boot.Persistent, o.system.BootOnce
+	if b, op := currentBoot(h); f.NetBoot == bmc.BootHTTP && f.NextBoot == f.NetBoot && op != nil && !r.Boot.IsMedia(b, o.system.Boot.URL) && (o.system.Boot.URL != "" || !r.Boot.HasNetwork()) {
 		f.NextBoot = bmc.BootNone // the override is for an earlier boot
 	}
 	r.observePower(h.UID, f)
@@ -182,7 +193,7 @@ func (r *Reconciler) observeMedia(ctx context.Context, h *metal3.BareMetalHost, 
 	switch {
 	case m.Image == "":
 		o.facts.Media = phase.MediaNone
-	case b.ID != "" && m.Inserted && slices.Contains(r.Boot.Media(b), m.Image):
+	case b.ID != "" && m.Inserted && r.Boot.IsMedia(b, m.Image):
 		o.facts.Media = phase.MediaCurrent
 	case r.Boot.Ours(m.Image):
 		o.facts.Media = phase.MediaOld
@@ -222,10 +233,10 @@ func (r *Reconciler) observeAgent(h *metal3.BareMetalHost, o *observation) {
 	}
 	f := &o.facts
 	o.boot, f.OpEnded = b, !op.End.IsZero()
-	st := r.Inband.Expect(b)
+	st := r.Inband.Expect(b, boundKey(h, b))
 	o.agent = st
 	f.AgentUp, f.AgentWait, f.AgentSilent = st.Up, st.Expected, st.Silent
-	r.openNetwork(h, o)
+	f.AgentBound, f.AgentRefused = st.Key != "", st.Refused
 	inspect := st.Jobs[jobID(b, jobInspect)]
 	o.inventory = inspect.Inventory
 	f.Inspect = jobState(st.Jobs, jobID(b, jobInspect), &f.JobError)
@@ -305,48 +316,4 @@ func (r *Reconciler) observeSoftOff(h *metal3.BareMetalHost, o *observation) {
 func inspectRequested(h *metal3.BareMetalHost) bool {
 	v, ok := h.Annotations[metal3.InspectAnnotationPrefix]
 	return ok && v != metal3.InspectAnnotationValueDisabled //nolint:staticcheck // deprecated upstream, and still a user's to write (B-98)
-}
-
-// hardwareProfile returns the profile that chooses the root device if no hints do
-// (B-190).
-func hardwareProfile(h *metal3.BareMetalHost) (profile.Profile, error) {
-	name := h.Spec.HardwareProfile
-	if h.Status.HardwareProfile != "" {
-		name = h.Status.HardwareProfile
-	}
-	if name == "" {
-		name = profile.DefaultProfileName
-		if strings.HasPrefix(h.Spec.BMC.Address, "libvirt") { // its disks have different names
-			name = "libvirt"
-		}
-	}
-	p, err := profile.GetProfile(name)
-	if err != nil {
-		return profile.Profile{}, fmt.Errorf("no hardware profile named %q", name)
-	}
-	return p, nil
-}
-
-// hintsChanged reports whether the root device hints differ from those that the
-// host was prepared with (B-55).
-func hintsChanged(h *metal3.BareMetalHost) bool {
-	hints, err := rootHints(h)
-	return err == nil && !equality.Semantic.DeepEqual(hints, h.Status.Provisioning.RootDeviceHints)
-}
-
-// rootHints returns the root device hints of the specification, else those of the
-// profile. It returns nil for a host with RAID volumes, whose first volume is the
-// root device (B-163).
-func rootHints(h *metal3.BareMetalHost) (*metal3.RootDeviceHints, error) {
-	if h.Spec.RootDeviceHints != nil {
-		return h.Spec.RootDeviceHints.DeepCopy(), nil
-	}
-	if raid := h.Status.Provisioning.RAID; raid != nil && len(raid.HardwareRAIDVolumes)+len(raid.SoftwareRAIDVolumes) > 0 {
-		return nil, nil
-	}
-	p, err := hardwareProfile(h)
-	if err != nil {
-		return nil, err
-	}
-	return p.RootDeviceHints.DeepCopy(), nil
 }

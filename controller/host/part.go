@@ -43,11 +43,13 @@ func (s Server) JobID(what string) string { return jobID(s.Boot, what) }
 type Part interface {
 	// Name returns the name for messages, such as "RAID".
 	Name() string
-	// Observe returns the state of the part, and the reason if it is PartFailed.
+	// Observe returns the state of the part, and the reason if it is PartFailed or
+	// PartImpossible.
 	// It changes nothing. In state preparing it reads the server; a host that is
 	// available is compared with the status, and only seldom with the server,
 	// because every host is observed every minute. An error is temporary (B-14);
-	// failures for the user are PartFailed.
+	// failures for the user are PartFailed, or PartImpossible if no attempt can
+	// succeed until the specification or the server changes.
 	Observe(ctx context.Context, s Server) (phase.PartState, string, error)
 	// Begin records in the host's status the change that the part makes. The status
 	// is written before the first Step. Begin starts every attempt and ends the

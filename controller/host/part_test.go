@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -83,6 +84,33 @@ func TestFailedPartIsReportedAndRetried(t *testing.T) { // B-53
 	if want := []string{"begin", "step", "reset", "begin", "step"}; !cmp.Equal(p.did, want) {
 		t.Errorf("the part: %v, want %v", p.did, want)
 	}
+	if s := b.host().Status; s.ErrorType != "" || s.ErrorCount != 0 || s.OperationalStatus != metal3.OperationalStatusOK {
+		t.Errorf("status %+v, want no error", s)
+	}
+}
+
+// B-53 B-172: what a server can never have is reported once, and waits for a change of
+// the specification or of the server.
+func TestImpossiblePartIsReportedOnce(t *testing.T) {
+	b := newBench(t, 1, nil)
+	p := &scripted{name: "RAID", states: []phase.PartState{phase.PartImpossible}}
+	b.r.Parts = []Part{p}
+	b.until("an error", func(h *metal3.BareMetalHost) bool { return h.Status.ErrorType != "" })
+	at := b.clock.Now()
+	b.until("two days later", func(*metal3.BareMetalHost) bool { return b.clock.Since(at) > 48*time.Hour })
+	if s := b.host().Status; s.ErrorType != metal3.PreparationError || s.ErrorMessage != "RAID broke" || s.ErrorCount != 1 || s.Provisioning.State != metal3.StatePreparing {
+		t.Errorf("status %+v, want one preparation error in preparing", s)
+	}
+	if want := []string{"reset"}; !cmp.Equal(p.did, want) {
+		t.Errorf("the part: %v, want %v", p.did, want)
+	}
+	p.name = "BIOS" // another error
+	b.until("another error", func(h *metal3.BareMetalHost) bool { return h.Status.ErrorMessage == "BIOS broke" })
+	if s := b.host().Status; s.ErrorCount != 2 {
+		t.Errorf("status %+v, want two errors", s)
+	}
+	p.states = []phase.PartState{phase.PartWanted, phase.PartSettled}
+	b.until("available", in(metal3.StateAvailable))
 	if s := b.host().Status; s.ErrorType != "" || s.ErrorCount != 0 || s.OperationalStatus != metal3.OperationalStatusOK {
 		t.Errorf("status %+v, want no error", s)
 	}

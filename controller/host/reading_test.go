@@ -41,14 +41,15 @@ func waiting(t *testing.T) *bench {
 	return b
 }
 
-// B-12 B-121: the agent is checked every ten seconds, and the BMC every minute.
+// B-12 B-121: the agent is checked every ten seconds or a little more, and the BMC every
+// minute.
 func TestBMCIsReadOnceAMinuteDuringAWait(t *testing.T) {
 	b := waiting(t)
 	before, start, passes := reads(b), b.clock.Now(), 0
 	for ; b.clock.Since(start) < 10*time.Minute; passes++ {
 		res, err := b.pass()
-		if err != nil || res.RequeueAfter != 10*time.Second {
-			t.Fatalf("pass = %+v, %v, want another one in 10s", res, err)
+		if err != nil || res.RequeueAfter < 10*time.Second || res.RequeueAfter > 12500*time.Millisecond {
+			t.Fatalf("pass = %+v, %v, want another one in 10s to 12.5s", res, err)
 		}
 	}
 	n := reads(b) - before

@@ -24,7 +24,7 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 	if err := r.recordCredentials(ctx, h, o, &events); err != nil {
 		return 0, err
 	}
-	after := d.After
+	after := phase.Spread(d.After, r.Chance)
 	if h.Status.OperationalStatus == metal3.OperationalStatusDelayed {
 		clearOperationalStatus(h)
 	}
@@ -37,6 +37,9 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 	case d.Clear != "" && (h.Status.ErrorType == d.Clear || d.Moved):
 		h.Status.ErrorType, h.Status.ErrorMessage, h.Status.ErrorCount = "", "", 0
 		h.SetOperationalStatus(metal3.OperationalStatusOK)
+		if h.Status.Provisioning.State == metal3.StateUnmanaged {
+			h.SetOperationalStatus(metal3.OperationalStatusDiscovered)
+		}
 	}
 	if o.system.Power != "" && reportsPower(o, d) {
 		recordPower(h, o.system.Power)
@@ -45,6 +48,9 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 	case phase.StoreHardware:
 		if err := r.storeHardware(ctx, h, o, &events); err != nil {
 			return 0, err
+		}
+		if !d.Moved { // otherwise it is compared when the next state begins
+			setProfile(h, &events)
 		}
 	case phase.Detach:
 		h.SetOperationalStatus(metal3.OperationalStatusDetached)
@@ -56,11 +62,7 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 	case phase.BeginPart:
 		o.part.Begin(h)
 		if h.Status.Provisioning.State == metal3.StatePreparing {
-			hints, err := rootHints(h)
-			if err != nil {
-				return 0, err
-			}
-			h.Status.Provisioning.RootDeviceHints = hints // the part may create the root device (B-163)
+			h.Status.Provisioning.RootDeviceHints = rootHints(h) // the part may create the root device (B-163)
 		}
 		if x, ok := o.part.(InBand); ok && x.InBand(h) && o.facts.NetBoot != bmc.BootNone && o.system.Power != "" {
 			recordPower(h, o.system.Power) // the server does not run an agent of this part: see reportsPower
@@ -104,7 +106,9 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 	}
 	setConditions(h, o.system.Health)
 	setWorkaroundsCondition(h, o.client)
+	setAgentCondition(h, o, d)
 	if equality.Semantic.DeepEqual(before, &h.Status) {
+		r.confirmAgent(h, o)
 		r.publish(ctx, h, events)
 		return after, nil
 	}
@@ -114,6 +118,7 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 		return 0, fmt.Errorf("record: %w", err)
 	}
 	r.read.Wrote(h)
+	r.confirmAgent(h, o)
 	r.closeBoot(h, d)
 	r.publish(ctx, h, events)
 	return after, nil
@@ -146,6 +151,9 @@ func (r *Reconciler) begin(op *metal3.OperationMetric) {
 func (r *Reconciler) recordFailure(h *metal3.BareMetalHost, o *observation, d phase.Decision, events *eventList) time.Duration {
 	s := &h.Status
 	s.OperationalStatus, s.ErrorType, s.ErrorMessage = metal3.OperationalStatusError, d.Fail, d.Message
+	if d.Fail == metal3.RegistrationError && lacksDetails(o.registrationError) { // B-80
+		s.OperationalStatus = metal3.OperationalStatusDiscovered
+	}
 	s.ErrorCount++
 	if d.Fail == metal3.RegistrationError && isCredentialsError(o.registrationError) {
 		events.add("BMCCredentialError", d.Message)
@@ -177,6 +185,9 @@ func (r *Reconciler) recordFailure(h *metal3.BareMetalHost, o *observation, d ph
 		return missingSecretWait // B-111: the secret may be created at any moment
 	case needsEdit(o.registrationError) && h.DeletionTimestamp.IsZero():
 		return 0 // B-112: an edit triggers a pass; a deletion does not wait for one
+	}
+	if d.After > 0 {
+		return d.After
 	}
 	return phase.Backoff(s.ErrorCount, r.Chance())
 }
@@ -276,27 +287,16 @@ func (r *Reconciler) move(h *metal3.BareMetalHost, o *observation, to phase.Stat
 			s.Provisioning.RAID.SoftwareRAIDVolumes = nil
 		}
 	}
-	if s.HardwareProfile == "" && needsProfile[to] {
-		p, err := hardwareProfile(h)
-		if err != nil {
-			return err
-		}
-		s.HardwareProfile = p.Name
-		events.add("ProfileSet", "Hardware profile set: "+p.Name)
-	}
 	if needsProfile[to] { // B-43, B-52
-		hints, err := rootHints(h)
-		if err != nil {
-			return err
-		}
-		s.Provisioning.RootDeviceHints = hints
+		setProfile(h, events)
+		s.Provisioning.RootDeviceHints = rootHints(h)
 	}
 	events.addTransition(h, from, to)
 	return nil
 }
 
-// needsProfile lists the states in which a host has a hardware profile at the
-// latest.
+// needsProfile lists the states at whose beginning the hardware is compared with the
+// profiles.
 var needsProfile = map[phase.State]bool{metal3.StatePreparing: true, metal3.StateExternallyProvisioned: true}
 
 // entryActions holds the functions that change the status when a state is entered.
@@ -308,11 +308,7 @@ var entryActions = map[phase.State]func(*metal3.BareMetalHost) error{
 	metal3.StateRegistering: setBootMode, // B-75
 	metal3.StateInspecting:  setBootMode,
 	metal3.StateProvisioning: func(h *metal3.BareMetalHost) error {
-		hints, err := rootHints(h)
-		if err != nil {
-			return err
-		}
-		h.Status.Provisioning.RootDeviceHints = hints
+		h.Status.Provisioning.RootDeviceHints = rootHints(h)
 		return setBootMode(h)
 	},
 	metal3.StateProvisioned: func(h *metal3.BareMetalHost) error {

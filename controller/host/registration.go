@@ -96,6 +96,14 @@ func needsEdit(err error) bool {
 		errors.Is(err, bmc.ErrNoAddress) || errors.Is(err, bmc.ErrNoCredentials)
 }
 
+// lacksDetails reports whether an error means that the address of the BMC or its
+// credentials are not known, because a field of the host, its Secret or a key of that
+// is missing or empty (B-80).
+func lacksDetails(err error) bool {
+	var bad *credentialsError
+	return errors.As(err, &bad) || errors.Is(err, bmc.ErrNoAddress) || errors.Is(err, bmc.ErrNoCredentials)
+}
+
 // isCredentialsError reports whether an error is about the BMC details of the
 // host, and not about the BMC (B-111, B-112).
 func isCredentialsError(err error) bool {

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,14 +79,13 @@ func (r *Reconciler) Setup(ctx context.Context, mgr manager.Manager) error {
 	if err := mgr.Add(manager.RunnableFunc(r.poll)); err != nil {
 		return err
 	}
-	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, deletionStarted)
 	b := ctrl.NewControllerManagedBy(mgr)
 	if r.BuildPreprovisioningImage {
 		b = b.Owns(&metal3.PreprovisioningImage{}) // B-07
 	}
 	return b.
 		Named("baremetalhost").
-		For(&metal3.BareMetalHost{}, builder.WithPredicates(changed)).
+		For(&metal3.BareMetalHost{}, builder.WithPredicates(hostChanged)).
 		Watches(&metal3.DataImage{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})). // with the host's name
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.hostsOfSecret), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WatchesRawSource(source.Channel(r.wake, handler.EnqueueRequestsFromMapFunc(r.hostsOfEvent))).
@@ -93,15 +93,17 @@ func (r *Reconciler) Setup(ctx context.Context, mgr manager.Manager) error {
 		Complete(r)
 }
 
-// deletionStarted accepts the update that sets deletionTimestamp.
-var deletionStarted = predicate.Funcs{
+// hostChanged accepts the changes of a host that begin a pass: those of its specification,
+// annotations and finalizers, and its deletion. The status is the controller's own (B-07).
+var hostChanged = predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
-		return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
+		return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero() ||
+			!slices.Equal(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers())
 	},
 	CreateFunc:  func(event.CreateEvent) bool { return true },
 	DeleteFunc:  func(event.DeleteEvent) bool { return false },
 	GenericFunc: func(event.GenericEvent) bool { return false },
-}
+})
 
 // Wake requests a pass over the host with this UID. It does not block: a request
 // that does not fit into the channel is lost, and the delay that every pass

@@ -111,7 +111,7 @@ func TestHostWithoutASlotIsDelayed(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.until("registering", in(metal3.StateRegistering))
-	h, o := b.host(), &observation{facts: phase.Facts{State: metal3.StateRegistering, HasDetails: true, NoSlot: true}, system: bmc.System{ID: "x"}}
+	h, o := b.host(), &observation{facts: phase.Facts{State: metal3.StateRegistering, HasAddress: true, NoSlot: true}, system: bmc.System{ID: "x"}}
 	d := phase.Decide(o.facts)
 	after, err := b.r.record(t.Context(), h, o, d)
 	if err != nil || after < time.Minute || after > 2*time.Minute {

@@ -71,7 +71,7 @@ func NewIdentity(stored map[string][]byte, now time.Time, addresses ...net.IP) (
 	}
 	authority, err := tls.X509KeyPair(stored[authorityFile], stored[authorityFile])
 	if err != nil {
-		return Identity{}, fmt.Errorf("inband: %s: %w", authorityFile, err)
+		return Identity{}, fmt.Errorf("inband: %s: %w: remove it to make a new authority, which running agents do not trust", authorityFile, err)
 	}
 	cert, err := newCertificate(authority, now, addresses)
 	if err != nil {
@@ -93,7 +93,11 @@ func LoadIdentity(dir string, now time.Time, addresses ...net.IP) (Identity, err
 		}
 		stored[s.name] = b
 	}
-	return NewIdentity(stored, now, addresses...)
+	id, err := NewIdentity(stored, now, addresses...)
+	if err != nil {
+		return Identity{}, fmt.Errorf("%s: %w", dir, err)
+	}
+	return id, nil
 }
 
 // load reads a file, or creates it atomically with the bytes that build returns.

@@ -1,16 +1,21 @@
 package kube
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
@@ -42,6 +47,47 @@ func denied(t *testing.T, what string, err error, words ...string) {
 			t.Errorf("%s: error = %v, want %q", what, err, w)
 		}
 	}
+}
+
+// TestPoliciesRefuseInTheFormOfWebhooks compares the whole error with that of
+// upstream's webhook, and with that of a policy that is not ours.
+func TestPoliciesRefuseInTheFormOfWebhooks(t *testing.T) { // B-270
+	c := clientFor(t, sharedAPI(t).RESTConfig())
+	ns := freshNamespace(t, c)
+	err := c.Create(t.Context(), object(t, "BareMetalHost", ns, `{"metadata":{"name":"dark"},"spec":{"online":false,"disablePowerOff":true}}`))
+	want := `admission webhook "baremetalhost.metal3.io" denied the request: `
+	if !apierrors.IsForbidden(err) || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
+		t.Errorf("Create: %v, want it forbidden with %q", err, want)
+	}
+
+	name := "labels." + ns // of this test alone: the API is shared
+	for _, text := range []string{
+		`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicy","metadata":{"name":"` + name + `"},"spec":{
+			"matchConstraints":{"resourceRules":[{"apiGroups":["metal3.io"],"apiVersions":["v1alpha1"],"operations":["CREATE"],"resources":["dataimages"]}],
+			"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"` + ns + `"}}},
+			"validations":[{"expression":"false","message":"none here"}]}}`,
+		`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicyBinding","metadata":{"name":"` + name + `"},"spec":{"policyName":"` + name + `","validationActions":["Deny"]}}`,
+	} {
+		o := new(unstructured.Unstructured)
+		if err := json.Unmarshal([]byte(text), &o.Object); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Delete(context.Background(), o) }) // the API ends after the tests anyway
+	}
+	for range 10_000 {
+		err := c.Create(t.Context(), object(t, "DataImage", ns, `{"metadata":{"generateName":"x-"},"spec":{"url":"http://192.0.2.1/x.iso"}}`), client.DryRunAll)
+		if err == nil { // the policy is not in force yet
+			continue
+		}
+		if !strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"+name+"'") || !strings.Contains(err.Error(), "none here") {
+			t.Errorf("a policy of somebody else refuses with %v", err)
+		}
+		return
+	}
+	t.Error("the policy of somebody else refuses nothing")
 }
 
 // Objects that the schema or a policy denies, and similar ones that they allow.
@@ -110,7 +156,12 @@ func TestAdmissionOfNewObjects(t *testing.T) {
 		{"B-171", host, spec(`"raid":{"hardwareRAIDVolumes":[{"level":"1"},{"level":"1","physicalDisks":["a","b"]}]}`), []string{"'physicalDisks' specified without 'controller' in hardware RAID volume 1"}},
 		{"B-171", host, spec(`"raid":{"hardwareRAIDVolumes":[{"level":"1","controller":"c","physicalDisks":["a","b"],"numberOfPhysicalDisks":3}]}`), []string{"the 'numberOfPhysicalDisks'[3] and number of 'physicalDisks'[2] is not same for volume 0"}},
 		{"B-171", host, spec(`"raid":{"hardwareRAIDVolumes":[{"level":"1","controller":"c","physicalDisks":["a","b"],"numberOfPhysicalDisks":2}]}`), nil},
-		{"B-171", host, spec(`"bmc":{"address":"ipmi://a","credentialsName":"s"},"raid":{"hardwareRAIDVolumes":[{"level":"1"}]}`), []string{"BMC driver ipmi does not support configuring RAID"}},
+		{"B-171", host, spec(`"bmc":{"address":"ipmi://a","credentialsName":"s"},"raid":{"hardwareRAIDVolumes":[{"level":"1"}]}`), []string{"raid settings are defined, but the node's driver ipmi does not support RAID."}},
+		{"B-171", host, spec(`"bootMACAddress":"00:11:22:33:44:55","bmc":{"address":"ilo4-virtualmedia://a","credentialsName":"s"},"raid":{"softwareRAIDVolumes":[{"level":"1"}]}`), []string{"raid settings are defined, but the node's driver ilo does not support RAID."}},
+		{"B-171", host, spec(`"bmc":{"address":"idrac://a","credentialsName":"s"},"raid":{"softwareRAIDVolumes":[{"level":"1"}]}`), []string{"node's driver idrac does not support software RAID."}},
+		{"B-171", host, spec(`"bmc":{"address":"idrac://a","credentialsName":"s"},"raid":{"hardwareRAIDVolumes":[{"level":"2"}]}`), nil},
+		{"B-171", host, spec(`"bmc":{"address":"ipmi://a","credentialsName":"s"},"raid":{"hardwareRAIDVolumes":[{"level":"1"}]},"externallyProvisioned":true`), nil},
+		{"B-171", host, spec(`"bmc":{"address":"ipmi://a","credentialsName":"s"},"raid":{"hardwareRAIDVolumes":[]}`), nil},
 
 		// Firmware is taken with a warning, see below; its components need URLs.
 		{"B-262", host, spec(`"firmware":{"sriovEnabled":true}`), nil},
@@ -145,7 +196,6 @@ func TestAdmissionOfNewObjects(t *testing.T) {
 		{"B-270", host, spec(`"bmc":{"address":"ipmi://a","credentialsName":"s"},"bootMACAddress":"00:11:22:33:44:55:66:77"`), nil},
 		{"B-270", host, spec(`"bmc":{"address":"ipmi://a","credentialsName":"s"},"bootMode":"UEFISecureBoot"`), []string{"BMC driver ipmi does not support secure boot"}},
 		{"B-270", host, spec(`"bmc":{"address":"redfish://a","credentialsName":"s"},"inspectionMode":"disabled"`), []string{"BMC driver redfish requires a BootMACAddress value"}},
-		{"B-270", host, spec(`"networkData":{"name":"s","namespace":"elsewhere"}`), []string{`baremetalhosts.metal3.io "checked" is forbidden: networkData: cross-namespace Secret references are not allowed`}},
 		{"B-270", host, spec(`"userData":{"name":"s","namespace":"` + ns + `"},"metaData":{"name":"s"}`), nil},
 
 		// Annotations.
@@ -245,6 +295,7 @@ func TestAdmissionParsesBMCAddressesAsDriversDo(t *testing.T) {
 			"address": {`"bootMACAddress":"00:11:22:33:44:aa"`, false},
 			"no MAC":  {`"online":true`, parsed.NeedsMAC},
 			"RAID":    {`"bootMACAddress":"00:11:22:33:44:aa","raid":{"hardwareRAIDVolumes":[{"level":"1"}]}`, parsed.RAID == "no-raid"},
+			"md":      {`"bootMACAddress":"00:11:22:33:44:aa","raid":{"softwareRAIDVolumes":[{"level":"1"}]}`, slices.Contains([]string{"no-raid", "idrac-wsman", "ilo5", "irmc"}, parsed.RAID)},
 			"secure":  {`"bootMACAddress":"00:11:22:33:44:aa","bootMode":"UEFISecureBoot"`, !parsed.SecureBoot},
 		} {
 			if parseErr != nil && name != "address" {
@@ -259,6 +310,60 @@ func TestAdmissionParsesBMCAddressesAsDriversDo(t *testing.T) {
 				t.Errorf("%s: admission: %v, want Forbidden", address, err)
 			}
 		}
+	}
+}
+
+// Data may be in a Secret of another namespace if whoever refers to it may read it. An
+// edit of something else by another user changes nothing.
+func TestAdmissionOfSecretsInOtherNamespaces(t *testing.T) {
+	admin := clientFor(t, sharedAPI(t).RESTConfig())
+	ns, other := freshNamespace(t, admin), freshNamespace(t, admin)
+	create(t, admin, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "hosts-" + ns}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"metal3.io"}, Resources: []string{"baremetalhosts"}, Verbs: []string{"get", "create", "patch"}},
+	}})
+	create(t, admin, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: other, Name: "reader"}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"shared"}, Verbs: []string{"get"}},
+	}})
+	users := []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: "jane"}, {Kind: "User", APIGroup: rbacv1.GroupName, Name: "joe"}}
+	create(t, admin, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "hosts"}, Subjects: users,
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "hosts-" + ns}})
+	create(t, admin, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: other, Name: "reader"}, Subjects: users[:1],
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "reader"}})
+	as := func(user string) client.Client {
+		config := rest.CopyConfig(sharedAPI(t).RESTConfig())
+		config.Impersonate.UserName = user
+		return clientFor(t, config)
+	}
+	jane, joe := as("jane"), as("joe")
+	for _, field := range []string{"userData", "networkData", "metaData"} {
+		cannot := func(user, secret string) []string {
+			return []string{fmt.Sprintf("baremetalhosts.metal3.io \"checked\" is forbidden: %s: user %q cannot get Secret %q in the namespace %q", field, user, secret, other)}
+		}
+		for _, tt := range []struct {
+			who    client.Client
+			secret string // name and namespace
+			in     string
+			want   []string
+		}{
+			{jane, "shared", other, nil},
+			{jane, "another", other, cannot("jane", "another")},
+			{joe, "shared", other, cannot("joe", "shared")},
+			{joe, "shared", ns, nil},
+			{joe, "shared", "", nil},
+			{admin, "another", other, nil},
+		} {
+			o := object(t, "BareMetalHost", ns, `{"spec":{"online":true,"`+field+`":{"name":"`+tt.secret+`","namespace":"`+tt.in+`"}}}`)
+			denied(t, field+" "+tt.secret+" in "+tt.in, tt.who.Create(t.Context(), o, client.DryRunAll), tt.want...)
+		}
+		o := object(t, "BareMetalHost", ns, `{"metadata":{"name":"of-`+strings.ToLower(field)+`"},"spec":{"online":true,"`+field+`":{"name":"shared","namespace":"`+other+`"}}}`)
+		if err := jane.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		edit := func(patch string) error {
+			return joe.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll)
+		}
+		denied(t, "joe's edit of something else", edit(`{"spec":{"online":false}}`))
+		denied(t, "joe's edit of the reference", edit(`{"spec":{"`+field+`":{"name":"another"}}}`), `user "joe" cannot get Secret "another"`)
 	}
 }
 

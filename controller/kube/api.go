@@ -44,6 +44,16 @@ type Config struct {
 	// chooses a free one when that port is in use.
 	Listen string
 
+	// Space, if not nil, returns an error while there is too little space on the disk. The
+	// API then refuses requests that change something, with that error's text and status
+	// 507: etcd cannot go on when a write fails.
+	Space func() error
+
+	// Fatal, if not nil, is called with the reason when etcd cannot go on, such as a disk
+	// that does not take its writes any more. It must end the process: etcd would. Without
+	// Fatal the process panics.
+	Fatal func(error)
+
 	// FastPaths serves custom resources with the code in fastpath*.go. Without it the API
 	// is upstream's: it behaves the same, but takes more processor time and memory.
 	FastPaths bool
@@ -82,7 +92,7 @@ const bootTimeout = 2 * time.Minute
 // one of them is interrupted.
 func Start(ctx context.Context, c Config) (*API, error) {
 	ctx, stop := context.WithCancel(ctx)
-	a := &API{errors: &reporter{log: c.Log}, stop: stop, done: make(chan struct{})}
+	a := &API{errors: &reporter{log: c.Log, fatal: c.Fatal, dir: c.Dir}, stop: stop, done: make(chan struct{})}
 	if err := a.open(ctx, c); err != nil {
 		stop()
 		return nil, errors.Join(err, a.close())
@@ -116,17 +126,23 @@ func (a *API) open(ctx context.Context, c Config) error {
 		return err
 	}
 
-	a.etcd, err = startEtcd(ctx, etcdConfig(filepath.Join(dir, "etcd"), sockets, c.Fsync, a.errors))
+	data := filepath.Join(dir, "etcd")
+	if err := checkEtcd(data); err != nil {
+		return err
+	}
+	a.etcd, err = startEtcd(ctx, etcdConfig(data, sockets, c.Fsync, a.errors))
 	if err != nil {
 		return err
 	}
 	a.onClose(func() error { a.etcd.Close(); return nil })
+	room := newEtcdRoom(data, c.Space)
+	a.onClose(room.stop)
 	var fast *inProcessStore
 	if c.FastPaths {
 		fast = newInProcessStore(a.etcd)
 		a.onClose(fast.close)
 	}
-	a.server, err = startServer(ctx, a.etcd.Config().AdvertiseClientUrls[0].String(), fast, ln, keys, a.errors)
+	a.server, err = startServer(ctx, a.etcd.Config().AdvertiseClientUrls[0].String(), fast, ln, keys, a.errors, room.err)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,9 @@
 package kube
 
 import (
+	"errors"
+	"fmt"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 
@@ -19,6 +22,26 @@ import (
 type reporter struct {
 	log   logr.Logger
 	ready atomic.Bool
+	fatal func(error) // Config.Fatal; nil for none
+	dir   string      // state folder
+}
+
+// OnWrite implements zapcore.CheckWriteHook for the entries after which etcd ends the
+// process, by a panic or by its exit, because its data can no longer be what it has
+// answered.
+func (r *reporter) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
+	_, err := split(fields)
+	if err == nil {
+		err = errors.New("see the log")
+	}
+	err = fmt.Errorf("etcd, which stores the objects of the Kubernetes API, cannot go on: %s: %w", e.Message, err)
+	if !r.ready.Load() {
+		err = fmt.Errorf("%w: "+etcdFix, err, filepath.Join(r.dir, "etcd"))
+	}
+	if r.fatal != nil {
+		r.fatal(err)
+	}
+	panic(err)
 }
 
 func (r *reporter) report(name string, err error, msg string, values []any) {
@@ -72,7 +95,7 @@ func (s errorSink) WithName(name string) logr.LogSink {
 
 // etcdLog returns a zap logger that passes errors to r and drops everything else.
 func etcdLog(r *reporter) *zap.Logger {
-	return zap.New(etcdCore{LevelEnabler: zap.ErrorLevel, log: r.logger().WithName("etcd")})
+	return zap.New(etcdCore{LevelEnabler: zap.ErrorLevel, log: r.logger().WithName("etcd")}, zap.WithFatalHook(r), zap.WithPanicHook(r))
 }
 
 // etcdCore is a zapcore.Core that logs to a logr.Logger.

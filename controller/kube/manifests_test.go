@@ -193,6 +193,9 @@ func TestManifestsReferToExistingObjects(t *testing.T) {
 			}
 		}
 		for _, rule := range role.Rules {
+			if len(rule.NonResourceURLs) > 0 { // it is about URLs, not about resources
+				continue
+			}
 			served := func(group string) bool {
 				return !slices.ContainsFunc(rule.Resources, func(r string) bool { return !known[group+" "+r] })
 			}

@@ -103,16 +103,24 @@ func openPair(file string, issuer *pair, now time.Time, template *x509.Certifica
 	if err != nil {
 		return pair{}, err
 	}
-	if len(b) > 0 {
+	if b != nil {
 		old, err := parsePair(file, b)
 		if err != nil {
-			return pair{}, err
+			return pair{}, fmt.Errorf("%w: %s", err, pairFix(issuer))
 		}
 		if old.valid(issuer, now, template) {
 			return old, nil
 		}
 	}
 	return newPair(file, issuer, now, template)
+}
+
+// pairFix says what the user can do about a damaged pair.
+func pairFix(issuer *pair) string {
+	if issuer == nil {
+		return "put it back, or remove it to have a new one made: copies of the kubeconfig are then of no use"
+	}
+	return "remove it, and a new one is made"
 }
 
 // valid reports whether p can be used further: issuer has signed it, it has the IP
@@ -195,9 +203,9 @@ func openKey(file string) error {
 	if err != nil {
 		return err
 	}
-	if len(b) > 0 {
+	if b != nil {
 		if _, err := keyutil.ParsePrivateKeyPEM(b); err != nil {
-			return fmt.Errorf("kube: %s: %w", file, err)
+			return fmt.Errorf("kube: %s: %w: put it back, or remove it to have a new one made: tokens of service accounts are then of no use", file, err)
 		}
 		return nil
 	}

@@ -164,18 +164,25 @@ func replaceFile(path string, data []byte) error {
 	if err == nil {
 		err = os.Rename(part, path)
 	}
+	if st, statErr := os.Stat(path); err != nil && statErr == nil && st.IsDir() {
+		return fmt.Errorf("kube: %s is a directory: move it away: the API makes a file there", path)
+	}
 	if err != nil {
 		return fmt.Errorf("kube: %w", err)
 	}
 	return nil
 }
 
-// readFile is os.ReadFile, but returns no contents and no error for a file that does not
-// exist.
+// readFile is os.ReadFile, but returns nil and no error for a file that does not exist.
+// The contents of a file that exists are not nil: replaceFile leaves none that is empty,
+// so an empty one is damaged.
 func readFile(path string) ([]byte, error) {
 	b, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("kube: %w", err)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	return b, nil
+	if err != nil {
+		return nil, fmt.Errorf("kube: %w: move it away", err)
+	}
+	return append([]byte{}, b...), nil
 }

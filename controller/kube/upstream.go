@@ -26,11 +26,13 @@ package kube
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.etcd.io/etcd/server/v3/storage/wal"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
@@ -38,6 +40,7 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	apimachineryversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/generic"
+	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/component-base/compatibility"
@@ -68,9 +71,14 @@ var buildMutex sync.Mutex
 // sample is no API of a library: its stages (NewConfig, Complete, CreateServerChain,
 // PrepareRun) and the fields between them change with releases. Upgrade check: the
 // compiler, and all API tests.
-func buildServer(ctx context.Context, o *options.Options, fast *inProcessStore) (run func(context.Context) error, err error) {
+func buildServer(ctx context.Context, o *options.Options, fast *inProcessStore, space func() error) (run func(context.Context) error, err error) {
 	buildMutex.Lock()
 	defer buildMutex.Unlock()
+	wording, err := webhookRefusals()
+	if err != nil {
+		return nil, err
+	}
+	o.Admission.GenericAdmission.Decorators = append(o.Admission.GenericAdmission.Decorators, wording)
 	complete, err := o.Complete(ctx, nil, nil)
 	if err != nil {
 		return nil, err
@@ -96,6 +104,12 @@ func buildServer(ctx context.Context, o *options.Options, fast *inProcessStore) 
 	if fast != nil {
 		useFastPaths(c, complete, fast)
 	}
+	// The aggregator is the first of the three servers, and the only one that serves the
+	// chain. Upgrade check: TestWritesAreRefusedWithoutSpace.
+	build := c.Aggregator.GenericConfig.BuildHandlerChainFunc
+	c.Aggregator.GenericConfig.BuildHandlerChainFunc = func(h http.Handler, c *genericserver.Config) http.Handler {
+		return refuseWithoutSpace(space, build(h, c))
+	}
 	completed, err := c.Complete()
 	if err != nil {
 		return nil, err
@@ -109,6 +123,16 @@ func buildServer(ctx context.Context, o *options.Options, fast *inProcessStore) 
 		return nil, err
 	}
 	return prepared.Run, nil
+}
+
+// walSegment is the size in bytes of the files of etcd's write-ahead log. etcd allocates
+// two of them before it writes: with upstream's 64 MB, an API without objects would take
+// 128 MB of the disk. Each write of more is a file of its own. Upgrade check:
+// TestDiskUsageOfAnEmptyAPI.
+const walSegment = 8 << 20
+
+func init() {
+	wal.SegmentSizeBytes = walSegment // upstream has no option for it
 }
 
 // watchGrace is how long watches get to end when the server stops: upstream asks them to

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -21,17 +22,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	kuberuntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/controller/bmc/ipmi"
@@ -43,8 +42,8 @@ import (
 )
 
 // Scheme returns a scheme with every kind that the controllers read or write.
-func Scheme() (*runtime.Scheme, error) {
-	s := runtime.NewScheme()
+func Scheme() (*kuberuntime.Scheme, error) {
+	s := kuberuntime.NewScheme()
 	return s, errors.Join(corev1.AddToScheme(s), admissionv1.AddToScheme(s), metal3.AddToScheme(s))
 }
 
@@ -56,9 +55,11 @@ func BMCs() *bmc.Pool {
 // Config configures a Set.
 type Config struct {
 	API *rest.Config
+	// Requests limits the requests to the API; the zero value means no limit.
+	Requests RequestLimit
 	// Controllers selects controllers by their Names; nil selects all.
 	Controllers []string
-	Workers     int // objects that each controller reconciles at a time; 0 means 8
+	Workers     int // objects that each controller reconciles at a time; 0 means DefaultWorkers
 	Limit       int // see host.Config.Limit
 
 	// Identity holds the key and certificate by which agents know the controllers. It
@@ -92,11 +93,25 @@ type Config struct {
 	// Election, when set, makes one of several processes the leader. The others stand
 	// by.
 	Election *Election
-	Metrics  string // HTTP address of the metrics; "" means none
-	Health   string // HTTP address of the health probes; "" means none
+	// Metrics and Health are the addresses of the metrics and of the health probes; ""
+	// means none. They are served by HTTP on loopback, and elsewhere by HTTPS to accounts of
+	// the cluster that may get their paths.
+	Metrics, Health string
+	// ProtectLoopback makes loopback an address like any other.
+	ProtectLoopback bool
 
 	Log logr.Logger
 }
+
+// RequestLimit limits the requests of a client to an API server.
+type RequestLimit struct {
+	PerSecond float32 // on average; 0 means no limit
+	Burst     int     // at once, before the average counts
+}
+
+// DefaultWorkers returns how many objects a controller reconciles at a time on a machine
+// with so many processors: as many, but at least two and at most eight (B-07).
+func DefaultWorkers(processors int) int { return min(max(processors, 2), 8) }
 
 // Election names the Lease that the leader holds.
 type Election struct {
@@ -134,7 +149,7 @@ func New(ctx context.Context, c Config) (*Set, error) {
 	if s.mgr, err = newManager(c); err != nil {
 		return nil, err
 	}
-	if err := s.addProbes(); err != nil {
+	if err := s.addProbes(c.api()); err != nil {
 		return nil, fmt.Errorf("manager: %w", err)
 	}
 	for _, c := range selected {
@@ -153,7 +168,7 @@ func (s *Set) Cache() client.Reader { return s.mgr.GetClient() }
 
 func (c *Config) defaults() {
 	if c.Workers == 0 {
-		c.Workers = 8
+		c.Workers = DefaultWorkers(runtime.NumCPU())
 	}
 	if c.BMCs == nil {
 		c.BMCs = BMCs()
@@ -171,18 +186,15 @@ func newManager(c Config) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("manager: %w", err)
 	}
-	api := rest.CopyConfig(c.API)
-	api.QPS = -1 // no client-side limit: the API server limits requests where it needs to
 	o := ctrl.Options{
 		Scheme:                  scheme,
 		Logger:                  c.Log,
-		Metrics:                 server.Options{BindAddress: "0"},
-		HealthProbeBindAddress:  c.Health,
+		Metrics:                 c.metricsOptions(),
 		GracefulShutdownTimeout: ptr.To(shutdownTimeout),
 		Cache:                   cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 	}
-	if c.Metrics != "" {
-		o.Metrics.BindAddress = c.Metrics
+	if !c.protects(c.Health) {
+		o.HealthProbeBindAddress = c.Health
 	}
 	if e := c.Election; e != nil {
 		o.LeaderElection, o.LeaderElectionNamespace, o.LeaderElectionID = true, e.Namespace, e.Name
@@ -192,11 +204,20 @@ func newManager(c Config) (ctrl.Manager, error) {
 			o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = ptr.To(d), ptr.To(d*2/3), ptr.To(d*2/15)
 		}
 	}
-	mgr, err := ctrl.NewManager(api, o)
+	mgr, err := ctrl.NewManager(c.api(), o)
 	if err != nil {
 		return nil, fmt.Errorf("manager: %w", err)
 	}
 	return mgr, nil
+}
+
+// api returns the configuration of the clients of the API.
+func (c *Config) api() *rest.Config {
+	api := rest.CopyConfig(c.API)
+	if api.QPS, api.Burst = c.Requests.PerSecond, c.Requests.Burst; api.QPS == 0 {
+		api.QPS = -1 // no client-side limit: the API server limits requests where it needs to
+	}
+	return api
 }
 
 // registry returns where the controllers register their own metrics, nil when metrics
@@ -206,16 +227,6 @@ func (c *Config) registry() prometheus.Registerer {
 		return nil
 	}
 	return metrics.Registry
-}
-
-// addProbes adds /healthz, which succeeds while the process serves, and /readyz, which
-// succeeds once the caches are filled. A process that stands by is ready, too: ready to
-// take over.
-func (s *Set) addProbes() error {
-	if err := s.mgr.AddHealthzCheck("serves", healthz.Ping); err != nil {
-		return err
-	}
-	return s.mgr.AddReadyzCheck("objects", s.ready)
 }
 
 // standby is a Runnable that also runs while this process does not lead.

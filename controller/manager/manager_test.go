@@ -100,3 +100,32 @@ func TestErrorNamesTheBrokenIdentitySecret(t *testing.T) {
 		t.Errorf("Identity of an empty secret = %v, want %s in it", err, at)
 	}
 }
+
+// B-07: as many objects at a time as there are processors, from two to eight.
+func TestDefaultWorkersFollowTheProcessors(t *testing.T) {
+	for processors, want := range map[int]int{1: 2, 2: 2, 5: 5, 8: 8, 64: 8} {
+		if got := DefaultWorkers(processors); got != want {
+			t.Errorf("DefaultWorkers(%d) = %d, want %d", processors, got, want)
+		}
+	}
+}
+
+// B-07: the requests to the API are limited as the configuration says.
+func TestRequestsToTheAPIAreLimited(t *testing.T) {
+	for _, tt := range []struct {
+		limit RequestLimit
+		qps   float32
+		burst int
+	}{
+		{RequestLimit{PerSecond: 20, Burst: 30}, 20, 30},
+		{RequestLimit{}, -1, 0},
+	} {
+		mgr, err := newManager(Config{API: &rest.Config{Host: "http://127.0.0.1:1"}, Requests: tt.limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := mgr.GetConfig(); c.QPS != tt.qps || c.Burst != tt.burst {
+			t.Errorf("%+v: the client has %v requests per second and %d at once, want %v and %d", tt.limit, c.QPS, c.Burst, tt.qps, tt.burst)
+		}
+	}
+}

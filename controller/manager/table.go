@@ -86,7 +86,7 @@ func addHosts(ctx context.Context, s *Set) error {
 		return err
 	}
 	boot := netboot.Config{
-		Key: c.Identity.Key, URL: c.Media.URL, Secure: c.Secure.URL, Media: agents.Media, Image: c.Image, Enter: c.Enter,
+		Key: c.Identity.Key, URL: c.Media.URL, Secure: c.Secure.URL, Media: agents.Media, Image: c.Image, Public: preprovisioned, Enter: c.Enter,
 	}
 	if c.Network != nil {
 		boot.Net, boot.OnDHCP = &c.Network.Network, c.Network.OnDHCP
@@ -123,8 +123,8 @@ func addHosts(ctx context.Context, s *Set) error {
 	return errors.Join(
 		hosts.Setup(ctx, s.mgr),
 		parts.Setup(s.mgr),
-		s.serve("agents", c.Agents, secure, c.Identity.Certificate),
-		s.serve("media", c.Media, media),
+		s.serveAgents(secure),
+		s.serve("media", c.Media, media, nil),
 		s.serveSecure(media),
 		s.serveNetwork(media),
 	)

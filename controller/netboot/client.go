@@ -16,10 +16,7 @@ type Client struct {
 	UUID string // of the system, as its BMC reports it
 }
 
-type client struct {
-	Client
-	boot inband.Boot // the boot that it may fetch; none when Host is ""
-}
+type client struct{ Client }
 
 // Know registers a server, so that DHCP gives it an address. It returns an error for an
 // invalid MAC address and for one of another host; the text is Metal3's (B-47, B-141).
@@ -65,26 +62,48 @@ func (s *Server) unlink(c *client) {
 	delete(s.macs, c.MAC)
 }
 
-// Open allows the registered server of a host to boot b from the network, and no other
-// boot.
+// Open serves the files of boot b, and those of no other boot of its host: from the time at
+// which the host is about to boot until its agent is up. To a registered client DHCP names
+// a boot file.
 func (s *Server) Open(b inband.Boot) { s.allow(b.Host, b) }
 
-// Close withdraws the permission of Open: the server still gets an address, but no boot
-// file.
+// Close ends what Open has begun. A registered client still gets an address.
 func (s *Server) Close(host string) { s.allow(host, inband.Boot{}) }
 
 func (s *Server) allow(host string, b inband.Boot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.clients[host]; c != nil {
-		c.boot = b
-	}
+	s.open[host] = b
 }
 
-// Forget removes the registered server of a host.
+// access is whether the files of a boot are served now.
+type access int
+
+const (
+	denied  access = iota // nobody awaits the boot
+	allowed               //
+	unknown               // this process has not looked at the host yet
+)
+
+// access returns whether the files of a boot are served now.
+func (s *Server) access(b inband.Boot) access {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	open, known := s.open[b.Host]
+	switch {
+	case open == b, b.ID == s.cfg.Public && b.ID != "":
+		return allowed
+	case !known:
+		return unknown
+	}
+	return denied
+}
+
+// Forget removes what is known of a host.
 func (s *Server) Forget(host string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	delete(s.open, host)
 	if c := s.clients[host]; c != nil {
 		s.unlink(c)
 		delete(s.clients, host)

@@ -146,23 +146,25 @@ func (s *Server) leaseFor(m *dhcpv4.DHCPv4, mac string) (mods []dhcpv4.Modifier,
 	return append(mods, dhcpv4.WithYourIP(a.AsSlice()), dhcpv4.WithLeaseTime(uint32(n.lease().Seconds()))), false, nil
 }
 
-// bootFile returns the boot file for a client, "" when there is none for its firmware.
+// bootFile returns the boot file for a client, "" when there is none for its firmware. The
+// caller holds s.mu.
 func (s *Server) bootFile(c *client, m *dhcpv4.DHCPv4) string {
-	if c.boot == (inband.Boot{}) {
+	boot := s.open[c.Host]
+	if boot == (inband.Boot{}) {
 		return ""
 	}
 	class := m.ClassIdentifier()
 	switch {
 	case slices.Contains(m.UserClass(), userIPXE):
-		return s.url(c.boot, scriptFile)
+		return s.url(boot, scriptFile)
 	case strings.HasPrefix(class, classHTTP):
 		if slices.ContainsFunc(m.ClientArch(), func(a iana.Arch) bool { return slices.Contains(httpArchs, a) }) {
-			return s.url(c.boot, ISOFile)
+			return s.url(boot, ISOFile)
 		}
 	case strings.HasPrefix(class, classPXE):
 		for _, a := range m.ClientArch() {
 			if p := programs[a]; p != "" {
-				return s.cfg.Key.Sign(tftpPurpose, c.boot) + "/" + p
+				return s.cfg.Key.Sign(tftpPurpose, boot) + "/" + p
 			}
 		}
 	}

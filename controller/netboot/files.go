@@ -16,12 +16,14 @@ const (
 	configFile = "agent.cpio" // a second initrd
 )
 
-// files are all files that are served over HTTP, by the name that follows a boot's token
-// in the path.
-var files = map[string]struct {
+// served is a file that is served over HTTP.
+type served struct {
 	kind    string // media type
 	content func(*Server, inband.Boot) (io.ReadSeeker, error)
-}{
+}
+
+// files are all of them, by the name that follows a boot in the path.
+var files = map[string]served{
 	ISOFile: {"application/x-iso9660-image", func(s *Server, b inband.Boot) (io.ReadSeeker, error) {
 		config, err := slotOf(s.cfg.Media(b))
 		if err != nil {

@@ -1,15 +1,18 @@
 // Package netboot serves the agent's boot image to servers: as an ISO image that a BMC
 // fetches for its virtual media or that firmware boots over HTTP, and over the network
 // with DHCP (RFC 2131, PXE 2.1), TFTP and iPXE. Each image is made for one boot of one
-// host and contains that boot's token, so its URLs cannot be guessed. DHCP gives them to
-// the NIC of that host only, and only until its agent is up. The package does not make
-// servers boot: controller/host does.
+// host and contains that boot's token, so its URLs cannot be guessed. It is served only
+// while that boot is awaited: until the agent is up, and to nobody afterwards. DHCP gives
+// the URLs to the NIC of that host only. The package does not make servers boot:
+// controller/host does.
 package netboot
 
 import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -37,6 +40,9 @@ type Config struct {
 	Media  func(inband.Boot) job.Media // returns the agent's configuration for a boot
 	Image  *Image                      // nil means an image without a kernel, for emulated servers
 	Net    *Network                    // the provisioning network; nil means none
+	// Public is the ID of boots that no host ever expects: their tokens are worth nothing,
+	// and their files are always served. "" means that there are none.
+	Public string
 	// Enter, when set, is called before each request, and its result after it. A lab's
 	// virtual clock counts the work in progress this way.
 	Enter func() (leave func())
@@ -51,8 +57,9 @@ type Server struct {
 	image *Image
 
 	mu      sync.Mutex
-	clients map[string]*client // by host
-	macs    map[string]*client // by MAC address, where it is known
+	clients map[string]*client     // by host
+	macs    map[string]*client     // by MAC address, where it is known
+	open    map[string]inband.Boot // by host: the boot that is served; the zero Boot for none
 	leases  leases
 }
 
@@ -66,7 +73,7 @@ func New(c Config) (*Server, error) {
 	case c.Media == nil:
 		return nil, errors.New("netboot: Media is nil")
 	}
-	s := &Server{cfg: c, image: c.Image, clients: map[string]*client{}, macs: map[string]*client{}}
+	s := &Server{cfg: c, image: c.Image, clients: map[string]*client{}, macs: map[string]*client{}, open: map[string]inband.Boot{}}
 	if c.Net != nil {
 		if err := c.Net.validate(); err != nil {
 			return nil, err
@@ -105,8 +112,24 @@ func (s *Server) url(b inband.Boot, file string) string {
 	return s.cfg.URL + s.path(b, file)
 }
 
+// tokenParam is the query parameter of a URL that has the boot's signature. BMCs show the
+// URL of their virtual media to every user, and some hide the query.
+const tokenParam = "token"
+
+// path returns the path and query of a file. The last parameter is for BMCs that take a URL
+// for that of an image by how it ends; nobody reads it (Ironic does the same: its
+// image_utils appends filename=).
 func (s *Server) path(b inband.Boot, file string) string {
-	return pathPrefix + s.cfg.Key.Sign(mediaPurpose, b) + "/" + file
+	return pathPrefix + b.String() + "/" + file + "?" + tokenParam + "=" + s.cfg.Key.Signature(mediaPurpose, b) + "&filename=" + file
+}
+
+// IsMedia reports whether a URL is one of those of Media, even if its query is hidden.
+func (s *Server) IsMedia(b inband.Boot, url string) bool {
+	path, _, _ := strings.Cut(url, "?")
+	return slices.ContainsFunc(s.Media(b), func(of string) bool {
+		known, _, _ := strings.Cut(of, "?")
+		return path == known
+	})
 }
 
 // Ours reports whether a URL is that of an image of this server, for any boot.
@@ -123,17 +146,26 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.cfg.Enter != nil {
 		defer s.cfg.Enter()()
 	}
+	if r.ContentLength != 0 && r.ProtoMajor == 1 {
+		w.Header().Set("Connection", "close") // else net/http reads the body, which no request here has, before it sends the response
+	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
 		return
 	}
-	rest, ok := strings.CutPrefix(r.URL.Path, pathPrefix)
-	token, name, _ := strings.Cut(rest, "/")
-	b, err := s.cfg.Key.Verify(mediaPurpose, token)
-	serve := files[name]
-	if !ok || err != nil || serve.content == nil {
+	b, serve, ok := s.fileOf(r.URL)
+	if !ok {
 		http.NotFound(w, r)
+		return
+	}
+	switch s.access(b) {
+	case denied:
+		http.NotFound(w, r)
+		return
+	case unknown: // until the controller has looked at the host
+		w.Header().Set("Retry-After", "5")
+		http.Error(w, "the controller does not know this host yet", http.StatusServiceUnavailable)
 		return
 	}
 	content, err := serve.content(s, b)
@@ -144,4 +176,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", serve.kind)
 	w.Header().Set("Cache-Control", "no-store")
 	http.ServeContent(w, r, "", time.Time{}, content)
+}
+
+// fileOf returns the boot and the file that a URL names, and whether its signature is that of
+// the boot.
+func (s *Server) fileOf(u *url.URL) (inband.Boot, served, bool) {
+	rest, ok := strings.CutPrefix(u.Path, pathPrefix)
+	name, of, _ := strings.Cut(rest, "/")
+	tokens := u.Query()[tokenParam]
+	f := files[of]
+	if !ok || f.content == nil || len(tokens) != 1 {
+		return inband.Boot{}, served{}, false
+	}
+	b, err := s.cfg.Key.Verify(mediaPurpose, name+"."+tokens[0])
+	return b, f, err == nil
 }

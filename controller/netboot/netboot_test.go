@@ -52,6 +52,7 @@ func TestMediumHoldsTheAgentsConfiguration(t *testing.T) {
 		t.Errorf("Ours(%s) = %v, and a foreign one %v", url, s.Ours(url), s.Ours("http://127.0.0.1:9/boot/x"))
 	}
 	path := strings.TrimPrefix(url, "http://127.0.0.1:1")
+	s.Open(b)
 	resp := get(t, s, path)
 	iso, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
@@ -99,15 +100,103 @@ func TestMediumHoldsTheAgentsConfiguration(t *testing.T) {
 
 func TestMediumOfAForgedURLIsNotFound(t *testing.T) {
 	s := newServer(t)
-	good := strings.TrimPrefix(s.ISO(inband.Boot{Host: "h1", ID: "b1"}), "http://127.0.0.1:1")
-	for _, path := range []string{
+	b, other := inband.Boot{Host: "h1", ID: "b1"}, inband.Boot{Host: "h2", ID: "b1"}
+	s.Open(b)
+	s.Open(other)
+	good := strings.TrimPrefix(s.ISO(b), "http://127.0.0.1:1")
+	path, query, _ := strings.Cut(good, "?")
+	code := s.cfg.Key.Signature(mediaPurpose, b)
+	for _, bad := range []string{
 		strings.Replace(good, "h1_b1", "h2_b1", 1),
-		"/boot/" + s.cfg.Key.Sign("agent", inband.Boot{Host: "h1", ID: "b1"}) + "/agent.iso", // signed for another purpose
-		strings.TrimSuffix(good, "/agent.iso"),
+		path + "?token=" + s.cfg.Key.Signature("agent", b), // signed for another purpose
+		path, path + "?", path + "?token=", path + "?Token=" + code, path + "?token=" + code + "=", path + "?token=" + code + "%0A",
+		path + "?token=" + code[:len(code)-1], good + "&token=" + code, path + "?token=x&" + query,
+		"/boot/" + s.cfg.Key.Sign(mediaPurpose, b) + "/agent.iso",
+		strings.Replace(good, "/agent.iso", "", 1), strings.Replace(good, "/agent.iso", "/../agent.iso", 1),
 		"/", "/boot/", "/boot/../etc/passwd",
 	} {
-		if got := get(t, s, path).StatusCode; got != http.StatusNotFound {
-			t.Errorf("GET %s = %d, want 404", path, got)
+		if got := get(t, s, bad).StatusCode; got != http.StatusNotFound {
+			t.Errorf("GET %s = %d, want 404", bad, got)
+		}
+	}
+	if got := get(t, s, good).StatusCode; got != http.StatusOK {
+		t.Errorf("GET %s = %d, want 200", good, got)
+	}
+}
+
+// A medium has the token of its boot. It is served while the boot is awaited, as often and
+// in such parts as the BMC likes, and to nobody before and after.
+func TestMediumIsServedOnlyWhileItsBootIsAwaited(t *testing.T) {
+	s := newServer(t)
+	one, two, other := inband.Boot{Host: "h1", ID: "b1"}, inband.Boot{Host: "h1", ID: "b2"}, inband.Boot{Host: "h2", ID: "b1"}
+	statuses := func(b inband.Boot) map[int]bool {
+		got := map[int]bool{}
+		for name := range files {
+			path := strings.TrimPrefix(s.url(b, name), s.cfg.URL)
+			for range 2 {
+				got[get(t, s, path).StatusCode] = true
+				if part := get(t, s, path, "Range", "bytes=0-0").StatusCode; part != http.StatusPartialContent {
+					got[part] = true
+				}
+			}
+			r := httptest.NewRequest(http.MethodHead, path, nil)
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, r)
+			got[w.Code] = true
+		}
+		return got
+	}
+	check := func(when string, b inband.Boot, want int) {
+		t.Helper()
+		if got := statuses(b); len(got) != 1 || !got[want] {
+			t.Errorf("%s, the files of %s answer %v, want %d", when, b, got, want)
+		}
+	}
+	check("before the controller has looked at the host", one, http.StatusServiceUnavailable)
+	s.Open(one)
+	check("while it is awaited", one, http.StatusOK)
+	check("while another boot is awaited", two, http.StatusNotFound)
+	check("while another host boots", other, http.StatusServiceUnavailable)
+	s.Open(two)
+	check("after the next boot has begun", one, http.StatusNotFound)
+	check("while it is awaited", two, http.StatusOK)
+	s.Close("h1")
+	check("after the agent is up", two, http.StatusNotFound)
+	s.Forget("h1")
+	check("after the host is gone", two, http.StatusServiceUnavailable)
+
+	s.cfg.Public = "spare"
+	check("of a boot that nobody expects", inband.Boot{Host: "h1", ID: "spare"}, http.StatusOK)
+	s.Close("h1")
+	check("of a boot that nobody expects", inband.Boot{Host: "h1", ID: "spare"}, http.StatusOK)
+	check("after the agent is up", two, http.StatusNotFound)
+}
+
+// Some BMCs hide the query of the URL that they show: it is the boot's medium all the same.
+func TestMediumIsKnownWithoutItsToken(t *testing.T) {
+	s := newServer(t)
+	s.cfg.Secure = "https://127.0.0.1:3"
+	b := inband.Boot{Host: "h1", ID: "b1"}
+	for _, url := range s.Media(b) {
+		bare, token, _ := strings.Cut(url, "?")
+		if !strings.Contains(token, s.cfg.Key.Signature(mediaPurpose, b)) || strings.Contains(bare, s.cfg.Key.Signature(mediaPurpose, b)) {
+			t.Errorf("%s: want the token in the query alone", url)
+		}
+		if !strings.HasSuffix(url, ".iso") || !strings.HasSuffix(bare, ".iso") {
+			t.Errorf("%s does not end as an ISO's URL does: some BMCs refuse it", url)
+		}
+		for _, shown := range []string{url, bare, bare + "?...", bare + "?"} {
+			if !s.IsMedia(b, shown) {
+				t.Errorf("IsMedia(%s, %s) = false", b, shown)
+			}
+			if s.IsMedia(inband.Boot{Host: "h1", ID: "b2"}, shown) {
+				t.Errorf("IsMedia of another boot with %s = true", shown)
+			}
+		}
+	}
+	for _, foreign := range []string{"", "http://127.0.0.1:1/boot/h1_b1/agent.iso2", "http://127.0.0.1:9/boot/h1_b1/agent.iso"} {
+		if s.IsMedia(b, foreign) {
+			t.Errorf("IsMedia(%s, %q) = true", b, foreign)
 		}
 	}
 }

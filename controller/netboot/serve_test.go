@@ -120,7 +120,7 @@ func TestScriptNamesWhatTheServerServes(t *testing.T) {
 		if err != nil || resp.StatusCode != http.StatusOK {
 			t.Fatalf("GET %s = %d, %v", path, resp.StatusCode, err)
 		}
-		if strings.HasSuffix(path, ".cpio") {
+		if strings.Contains(path, ".cpio?") {
 			initrd = body
 		}
 	}
@@ -160,7 +160,7 @@ func TestSignedNamesOfAHostDoNotOpenFilesOfAnother(t *testing.T) {
 		t.Errorf("TFTP after Close = %v, want %v", err, errNoFile)
 	}
 	for _, path := range []string{
-		"/boot/" + mine + "/" + configFile, // of TFTP
+		"/boot/" + ourBoot.String() + "/" + configFile + "?token=" + s.cfg.Key.Signature(tftpPurpose, ourBoot), // of TFTP
 		strings.TrimPrefix(s.url(ourBoot, "agent.json"), baseURL),
 		strings.TrimPrefix(s.url(ourBoot, "../"+victim.String()), baseURL),
 	} {
@@ -174,7 +174,7 @@ func TestSignedNamesOfAHostDoNotOpenFilesOfAnother(t *testing.T) {
 func FuzzTFTP(f *testing.F) {
 	s := known(f, network(Full))
 	good := s.cfg.Key.Sign(tftpPurpose, ourBoot) + "/"
-	for _, name := range []string{good + UEFIPXE, good + "../x", "/", "..\\x", "/etc/passwd"} {
+	for _, name := range []string{good + UEFIPXE, strings.TrimSuffix(good, "/") + "\n/" + UEFIPXE, good + "../x", "/", "..\\x", "/etc/passwd"} {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
@@ -192,19 +192,24 @@ func FuzzTFTP(f *testing.F) {
 // FuzzHTTP: only a path with the right signature of a file finds the file.
 func FuzzHTTP(f *testing.F) {
 	s := known(f, network(Full))
-	good := pathPrefix + s.cfg.Key.Sign(mediaPurpose, ourBoot) + "/"
+	good, code := pathPrefix+ourBoot.String()+"/", s.cfg.Key.Signature(mediaPurpose, ourBoot)
 	for name := range files {
-		f.Add(good + name)
+		f.Add(good+name, "token="+code)
+		f.Add(good+name, "token="+code+"=")
+		f.Add(good+name, "token="+code+"%0a")
+		f.Add(good+name, "")
 	}
-	f.Add(good + "../../etc/passwd")
-	f.Fuzz(func(t *testing.T, path string) {
+	f.Add(good+"../../etc/passwd", "token="+code)
+	f.Fuzz(func(t *testing.T, path, query string) {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
-		r.URL.Path = path
+		r.URL.Path, r.URL.RawQuery = path, query
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, r)
-		name, signed := strings.CutPrefix(path, good)
-		if _, known := files[name]; w.Code != http.StatusNotFound && !(signed && known) {
-			t.Fatalf("GET %q = %d", path, w.Code)
+		name, ours := strings.CutPrefix(path, good)
+		_, known := files[name]
+		tokens := r.URL.Query()["token"]
+		if signed := len(tokens) == 1 && tokens[0] == code; w.Code != http.StatusNotFound && !(ours && signed && known) {
+			t.Fatalf("GET %q ? %q = %d", path, query, w.Code)
 		}
 	})
 }

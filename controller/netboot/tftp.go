@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/pin/tftp/v3"
-
-	"github.com/metalab-dev/metalab/controller/inband"
 )
 
 // Limits of TFTP. A block has to fit into an Ethernet frame.
@@ -62,17 +60,9 @@ func (s *Server) newTFTP() *tftp.Server {
 func (s *Server) program(name string) (*io.SectionReader, error) {
 	token, file, _ := strings.Cut(strings.TrimPrefix(name, "/"), "/")
 	b, err := s.cfg.Key.Verify(tftpPurpose, token)
-	if err != nil || !slices.Contains([]string{LegacyPXE, UEFIPXE}, file) || !s.opened(b) {
+	if err != nil || !slices.Contains([]string{LegacyPXE, UEFIPXE}, file) || s.access(b) != allowed {
 		return nil, errNoFile
 	}
 	f := s.image.files[file]
 	return io.NewSectionReader(f.r, 0, f.size), nil
-}
-
-// opened reports whether a server may boot b.
-func (s *Server) opened(b inband.Boot) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.clients[b.Host]
-	return c != nil && c.boot == b
 }

@@ -20,12 +20,12 @@ var (
 	hardwareAlone = []string{"idrac-wsman", "ilo5", "irmc"}
 )
 
-// unsupported lists the texts of B-172 and of the specification.
+// The specification's texts (B-172). The last is for servers whose driver does RAID.
 const (
-	noneSupported     = "RAID settings are defined, but the node's driver %s does not support RAID."
-	hardwareMissing   = "hardware RAID settings are defined, but the node's driver %s only supports software RAID: node's driver %[1]s does not support hardware RAID."
-	softwareMissing   = "software RAID settings are defined, but node's driver %s does not support software RAID."
-	controllerMissing = "hardware RAID settings are defined, but the server has no RAID controller that its BMC knows: node's driver %s does not support hardware RAID."
+	noneSupported     = "raid settings are defined, but the node's driver %s does not support RAID."
+	hardwareMissing   = "node's driver %s does not support hardware RAID."
+	softwareMissing   = "node's driver %s does not support software RAID."
+	controllerMissing = "hardware RAID settings are defined, but the BMC shows no RAID controller of the server: remove spec.raid.hardwareRAIDVolumes"
 )
 
 // Check returns the errors of a RAID specification for a server with this kind of
@@ -63,10 +63,8 @@ func checkHardware(all []metal3.HardwareRAIDVolume) error {
 		case len(v.PhysicalDisks) > 0 && v.NumberOfPhysicalDisks != nil && *v.NumberOfPhysicalDisks != len(v.PhysicalDisks):
 			return fmt.Errorf("the 'numberOfPhysicalDisks'[%d] and number of 'physicalDisks'[%d] is not same for volume %d: the numberOfPhysicalDisks[%[1]d] is not same as number of items in physicalDisks[%[2]d]",
 				*v.NumberOfPhysicalDisks, len(v.PhysicalDisks), i)
-		case v.Level == "2":
-			return fmt.Errorf("hardware RAID volume %d: level 2 is not supported: Redfish has no such RAID type", i)
 		case !known:
-			return fmt.Errorf("hardware RAID volume %d: level %q is not supported: use 0, 1, 5, 6, 1+0, 5+0 or 6+0", i, v.Level)
+			return fmt.Errorf("hardware RAID volume %d: level %q is not supported: use 0, 1, 2, 5, 6, 1+0, 5+0 or 6+0", i, v.Level)
 		}
 		switch n := diskCount(v); {
 		case n < l.disks:

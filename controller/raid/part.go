@@ -127,7 +127,7 @@ func begun(h *metal3.BareMetalHost) bool {
 func (p *Part) Observe(ctx context.Context, s host.Server) (phase.PartState, string, error) {
 	if !begun(s.Host) {
 		if err := check(s.Host); err != nil {
-			return phase.PartFailed, err.Error(), nil
+			return phase.PartImpossible, err.Error(), nil
 		}
 		return phase.PartWanted, "", nil
 	}
@@ -135,7 +135,7 @@ func (p *Part) Observe(ctx context.Context, s host.Server) (phase.PartState, str
 		return p.settle(s.Host), "", nil
 	}
 	if err := check(s.Host); err != nil {
-		return phase.PartFailed, err.Error(), nil
+		return phase.PartImpossible, err.Error(), nil
 	}
 	if p.InBand(s.Host) {
 		switch rep := s.Agent.Jobs[s.JobID(jobRAID)]; rep.State {
@@ -171,10 +171,10 @@ func check(h *metal3.BareMetalHost) error {
 func (p *Part) observeHardware(ctx context.Context, s host.Server, want []metal3.HardwareRAIDVolume) (phase.PartState, string, error) {
 	r := p.progressOf(s.Host)
 	store, err := p.read(ctx, s)
-	var refused *failure
+	var never *impossible
 	switch {
-	case errors.As(err, &refused):
-		return phase.PartFailed, refused.Error(), nil
+	case errors.As(err, &never):
+		return phase.PartImpossible, never.Error(), nil
 	case err != nil:
 		return "", "", err
 	}
@@ -193,6 +193,8 @@ func (p *Part) observeHardware(ctx context.Context, s host.Server, want []metal3
 	}
 	plan, err := makePlan(want, store)
 	switch {
+	case errors.As(err, &never):
+		return phase.PartImpossible, never.Error(), nil
 	case err != nil:
 		return phase.PartFailed, err.Error(), nil
 	case plan.complete():
@@ -228,17 +230,17 @@ func volumes(s bmc.Storage) (out []bmc.Volume) {
 	return out
 }
 
-// failure is an error for the user to fix, or one that a new attempt may pass;
-// other errors are temporary.
-type failure struct{ error }
+// impossible is an error that a new attempt would meet again: the specification or
+// the server has to change.
+type impossible struct{ error }
 
-func (f *failure) Unwrap() error { return f.error }
+func (e *impossible) Unwrap() error { return e.error }
 
-// read reads the storage of a server. The error is a failure if the BMC reports
+// read reads the storage of a server. The error is an impossible if the BMC reports
 // none.
 func (p *Part) read(ctx context.Context, s host.Server) (bmc.Storage, error) {
 	store := bmc.StorerOf(s.Client)
-	missing := &failure{fmt.Errorf(controllerMissing, driver(s.Host))} //nolint:staticcheck // Metal3's text
+	missing := &impossible{errors.New(controllerMissing)}
 	if store == nil {
 		return bmc.Storage{}, missing
 	}
@@ -258,14 +260,6 @@ func (p *Part) read(ctx context.Context, s host.Server) (bmc.Storage, error) {
 		return out, missing
 	}
 	return out, nil
-}
-
-func driver(h *metal3.BareMetalHost) string {
-	address, err := bmc.ParseAddress(h.Spec.BMC.Address)
-	if err != nil {
-		return ""
-	}
-	return address.Hardware
 }
 
 // pollOperations reads the state of the operations that have begun.
@@ -325,6 +319,9 @@ func (p *Part) Step(ctx context.Context, s host.Server) error {
 		if !s.Agent.Up {
 			return nil
 		}
+		if _, soft := recorded(s.Host); len(soft) == 0 { // disks without arrays stay as they are
+			return s.Offer(job.Job{ID: s.JobID(jobRAID), Kind: job.Clean, Clean: &job.CleanSpec{Arrays: job.ArraysOnly}})
+		}
 		return s.Offer(job.Job{ID: s.JobID(jobRAID), Kind: job.RAID, RAID: softSpec(s)})
 	}
 	hard, _ := recorded(s.Host)
@@ -340,7 +337,7 @@ func (p *Part) stepHardware(ctx context.Context, s host.Server, want []metal3.Ha
 	r := p.progressOf(s.Host)
 	store, err := p.read(ctx, s)
 	if err != nil {
-		return ignoreFailure(err)
+		return ignoreImpossible(err)
 	}
 	client := bmc.StorerOf(s.Client)
 	if client == nil || r.error != "" {
@@ -383,10 +380,10 @@ func (p *Part) stepHardware(ctx context.Context, s host.Server, want []metal3.Ha
 	return nil
 }
 
-// ignoreFailure drops errors that Observe reports.
-func ignoreFailure(err error) error {
-	var refused *failure
-	if errors.As(err, &refused) {
+// ignoreImpossible drops errors that Observe reports.
+func ignoreImpossible(err error) error {
+	var never *impossible
+	if errors.As(err, &never) {
 		return nil
 	}
 	return err

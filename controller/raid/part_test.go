@@ -34,6 +34,7 @@ type bench struct {
 	agent inband.Status
 	jobs  []job.Job
 	kills func() bool // called after each step; true replaces the controller
+	never bool        // the last failure was PartImpossible
 }
 
 func newBench(t *testing.T, raid *metal3.RAIDConfig) *bench {
@@ -71,8 +72,9 @@ func (b *bench) prepare() string {
 		switch state {
 		case phase.PartSettled:
 			return ""
-		case phase.PartFailed:
+		case phase.PartFailed, phase.PartImpossible:
 			b.part.Reset(b.host)
+			b.never = state == phase.PartImpossible
 			return why
 		case phase.PartWanted:
 			b.part.Begin(b.host)
@@ -262,19 +264,22 @@ func TestImpossibleVolumesLeaveTheOthers(t *testing.T) {
 		raid    *metal3.RAIDConfig
 		address string
 		want    string
+		again   bool // another attempt may succeed
 	}{
 		"both (B-171)":               {raid: &metal3.RAIDConfig{HardwareRAIDVolumes: hard(sized("1", 1)).HardwareRAIDVolumes, SoftwareRAIDVolumes: soft(metal3.SoftwareRAIDVolume{Level: "1"}).SoftwareRAIDVolumes}, want: "hardwareRAIDVolumes and softwareRAIDVolumes can not be set at the same time"},
 		"no controller (B-171)":      {raid: hard(metal3.HardwareRAIDVolume{Level: "1", PhysicalDisks: []string{"a", "b"}}), want: "'physicalDisks' specified without 'controller' in hardware RAID volume 0: 'controller' must be specified if 'physicalDisks' are used"},
 		"numbers (B-171, B-172)":     {raid: hard(metal3.HardwareRAIDVolume{Level: "1", Controller: "1", NumberOfPhysicalDisks: &three, PhysicalDisks: []string{"a", "b"}}), want: "the 'numberOfPhysicalDisks'[3] and number of 'physicalDisks'[2] is not same for volume 0: the numberOfPhysicalDisks[3] is not same as number of items in physicalDisks[2]"},
 		"names (B-172)":              {raid: hard(metal3.HardwareRAIDVolume{Level: "1", Name: "a"}, metal3.HardwareRAIDVolume{Level: "1", Name: "a"}), want: "the names(a) of volume[0] and volume[1] are repeated"},
 		"first is no mirror (B-172)": {raid: soft(metal3.SoftwareRAIDVolume{Level: "0"}), want: "the level in first volume of software raid must be RAID1"},
-		"driver (B-172)":             {raid: hard(sized("1", 1)), address: "ibmc://192.0.2.2/redfish/v1/Systems/1", want: "RAID settings are defined, but the node's driver ibmc does not support RAID."},
-		"no software (B-172)":        {raid: soft(metal3.SoftwareRAIDVolume{Level: "1"}), address: "irmc://192.0.2.2", want: "software RAID settings are defined, but node's driver irmc does not support software RAID."},
-		"level 2":                    {raid: hard(metal3.HardwareRAIDVolume{Level: "2"}), want: "hardware RAID volume 0: level 2 is not supported: Redfish has no such RAID type"},
+		"driver (B-172)":             {raid: hard(sized("1", 1)), address: "ibmc://192.0.2.2/redfish/v1/Systems/1", want: "raid settings are defined, but the node's driver ibmc does not support RAID."},
+		"no software (B-172)":        {raid: soft(metal3.SoftwareRAIDVolume{Level: "1"}), address: "irmc://192.0.2.2", want: "node's driver irmc does not support software RAID."},
+		"level 2":                    {raid: hard(metal3.HardwareRAIDVolume{Level: "2"}), want: "hardware RAID volume 0: level 2 is not offered: use one of the levels 0, 1, 5, 6, 1+0, 5+0"},
+		"level 2 of a controller":    {raid: hard(metal3.HardwareRAIDVolume{Level: "2", Controller: "1"}), want: "hardware RAID volume 0: level 2 is not offered by controller 1: use one of the levels 0, 1, 5, 6, 1+0, 5+0"},
+		"controller":                 {raid: hard(metal3.HardwareRAIDVolume{Level: "1", Controller: "7"}), want: "hardware RAID volume 0: there is no controller 7: use one of 1"},
 		"odd (B-176)":                {raid: hard(metal3.HardwareRAIDVolume{Level: "1+0", Controller: "1", PhysicalDisks: []string{"a", "b", "c", "d", "e"}}), want: "hardware RAID volume 0: level 1+0 needs an even number of physical disks, not 5"},
-		"too few (B-176)":            {raid: hard(metal3.HardwareRAIDVolume{Level: "5+0"}), want: "hardware RAID volume 0: level 5+0 needs 6 physical disks of one kind, and 4 are free"},
-		"too small (B-176)":          {raid: hard(sized("1", 5000)), want: "hardware RAID volume 0: no 2 free physical disks are large enough for 5000 GiB at level 1"},
-		"level of the controller":    {raid: hard(metal3.HardwareRAIDVolume{Level: "6+0"}), want: "hardware RAID volume 0: no controller makes level 6+0"},
+		"too few (B-176)":            {raid: hard(metal3.HardwareRAIDVolume{Level: "5+0"}), want: "hardware RAID volume 0: level 5+0 needs 6 physical disks of one kind, and 4 are free", again: true},
+		"too small (B-176)":          {raid: hard(sized("1", 5000)), want: "hardware RAID volume 0: no 2 free physical disks are large enough for 5000 GiB at level 1", again: true},
+		"level of the controller":    {raid: hard(metal3.HardwareRAIDVolume{Level: "6+0"}), want: "hardware RAID volume 0: level 6+0 is not offered: use one of the levels 0, 1, 5, 6, 1+0, 5+0"},
 		"room for two":               {raid: soft(metal3.SoftwareRAIDVolume{Level: "1"}, metal3.SoftwareRAIDVolume{Level: "0"}), want: "software RAID volume 0: sizeGibibytes must be set where the second volume shall have room on the same disks"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -286,17 +291,21 @@ func TestImpossibleVolumesLeaveTheOthers(t *testing.T) {
 			if why := b.prepare(); why != tt.want {
 				t.Errorf("it failed as %q, want %q", why, tt.want)
 			}
+			if b.never == tt.again {
+				t.Errorf("impossible is %t", b.never)
+			}
 			b.expect("0 of 6, 900 GiB")
 		})
 	}
 }
 
-// A BMC without storage gives an error with the specification's text.
+// A server without a RAID controller gives none of the specification's texts, which
+// are about drivers.
 func TestBMCWithoutStorage(t *testing.T) {
 	b := newBench(t, hard(sized("1", 1)))
 	b.bmc.Fail(bmctest.ReadStorage, &bmc.UnsupportedError{Verb: "Storage", Why: "there is none"})
-	if why := b.prepare(); !strings.Contains(why, "node's driver redfish does not support hardware RAID.") {
-		t.Errorf("it failed as %q", why)
+	if why := b.prepare(); why != "hardware RAID settings are defined, but the BMC shows no RAID controller of the server: remove spec.raid.hardwareRAIDVolumes" || !b.never {
+		t.Errorf("it failed as %q, impossible %t", why, b.never)
 	}
 	b = newBench(t, hard())
 	b.bmc.Fail(bmctest.ReadStorage, &bmc.UnsupportedError{Verb: "Storage", Why: "there is none"})
@@ -348,8 +357,9 @@ func TestSoftwareRAIDIsCreatedByTheAgent(t *testing.T) { // B-163, B-170, B-173
 		t.Fatalf("Look = %s when it is not asked for", state)
 	}
 	b.part.Begin(b.host)
-	if err := b.part.Step(t.Context(), b.server()); err != nil || len(b.jobs) != 1 || len(b.jobs[0].RAID.Arrays) > 0 {
-		t.Errorf("Carry = %v, offered %+v", err, b.jobs)
+	gone := job.Job{ID: "b-raid", Kind: job.Clean, Clean: &job.CleanSpec{Arrays: job.ArraysOnly}}
+	if err := b.part.Step(t.Context(), b.server()); err != nil || !cmp.Equal(b.jobs, []job.Job{gone}) {
+		t.Errorf("Step = %v, offered %+v, want %+v", err, b.jobs, gone)
 	}
 	b.part.Reset(b.host) // the job has failed: the array is still to be deleted
 	if state, _, _ := b.part.Observe(t.Context(), b.server()); state != phase.PartRunning || !b.part.InBand(b.host) {

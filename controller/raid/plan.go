@@ -19,6 +19,7 @@ var levels = map[bmc.Level]struct {
 }{
 	bmc.Level0:  {1, false, func(n int64) int64 { return n }},
 	bmc.Level1:  {2, false, func(int64) int64 { return 1 }},
+	bmc.Level2:  {3, false, func(n int64) int64 { return n - 1 }},
 	bmc.Level5:  {3, false, func(n int64) int64 { return n - 1 }},
 	bmc.Level6:  {4, false, func(n int64) int64 { return n - 2 }},
 	bmc.Level10: {4, true, func(n int64) int64 { return n / 2 }},
@@ -148,7 +149,7 @@ func reserve(want []metal3.HardwareRAIDVolume, have bmc.Storage) (map[string]boo
 		}
 		k := slices.IndexFunc(have.Controllers, func(c bmc.Controller) bool { return hasName(c.Names, w.Controller) })
 		if k < 0 {
-			return nil, fmt.Errorf("hardware RAID volume %d: there is no controller %s: use one of %s", i, w.Controller, names(have.Controllers, func(c bmc.Controller) []string { return c.Names }))
+			return nil, &impossible{fmt.Errorf("hardware RAID volume %d: there is no controller %s: use one of %s", i, w.Controller, names(have.Controllers, func(c bmc.Controller) []string { return c.Names }))}
 		}
 		c := have.Controllers[k]
 		for _, name := range w.PhysicalDisks {
@@ -199,11 +200,25 @@ func placeVolume(i int, w metal3.HardwareRAIDVolume, have bmc.Storage, named, ta
 	}
 	switch {
 	case !able:
-		return out, fmt.Errorf("hardware RAID volume %d: no controller%s makes level %s", i, prefixed(" ", w.Controller), w.Level)
+		return out, &impossible{fmt.Errorf("hardware RAID volume %d: level %s is not offered%s: use one of the levels %s", i, w.Level, prefixed(" by controller ", w.Controller), offeredLevels(w, have))}
 	case most < diskCount(w):
 		return out, fmt.Errorf("hardware RAID volume %d: level %s needs %d physical disks of one kind%s, and %d are free", i, w.Level, diskCount(w), mediaKind(w), most)
 	}
 	return out, fmt.Errorf("hardware RAID volume %d: no %d free physical disks%s are large enough for %d GiB at level %s", i, diskCount(w), mediaKind(w), *w.SizeGibibytes, w.Level)
+}
+
+// offeredLevels lists the levels of the controllers that a volume may be on.
+func offeredLevels(w metal3.HardwareRAIDVolume, have bmc.Storage) string {
+	var all []string
+	for level := range levels {
+		if slices.ContainsFunc(have.Controllers, func(c bmc.Controller) bool {
+			return slices.Contains(c.Levels, level) && (w.Controller == "" || hasName(c.Names, w.Controller))
+		}) {
+			all = append(all, string(level))
+		}
+	}
+	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	return cmp.Or(strings.Join(all, ", "), "of another controller: it makes no volumes")
 }
 
 func prefixed(by, text string) string {

@@ -1,13 +1,14 @@
 // Package statements reads the numbered statements of the pages beside it:
 // what Metal3, Redfish and IPMI demand of the product, and the quirks of real
-// BMCs. Tests use it to show each statement beside the scenarios and tests that
-// name it. It knows no code that cites a number.
+// BMCs. It also reads the scenarios and tests that name them, so that tests can
+// show each statement beside those. It knows nothing of what they check.
 package statements
 
 import (
 	"embed"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -16,6 +17,11 @@ type Statement struct {
 	ID    string // "B-40", "A7", "I42", "Q17", "tool-10", "fault-1"
 	Title string
 	Text  string // Markdown: paragraphs, and at times a table
+
+	// NotBuilt says what of the text the product does not do, and why. It is the
+	// paragraph that begins with "Not built: ", without these words and in one
+	// line, and is not part of Text. Empty: all is built.
+	NotBuilt string
 }
 
 // Section is a heading of a page with its statements, in order. A section
@@ -61,7 +67,7 @@ func Parse(text string) []Section {
 	var current *Statement
 	end := func() {
 		if current != nil {
-			current.Text = strings.TrimSpace(strings.Join(body, "\n"))
+			current.Text, current.NotBuilt = splitNotBuilt(strings.Join(body, "\n"))
 		}
 		current, body = nil, nil
 	}
@@ -87,6 +93,22 @@ func Parse(text string) []Section {
 	}
 	end()
 	return sections
+}
+
+const notBuilt = "Not built: "
+
+// splitNotBuilt returns the text of a statement without its paragraph that begins
+// with "Not built: ", and the reason that the paragraph gives.
+func splitNotBuilt(body string) (text, reason string) {
+	paragraphs := strings.Split(strings.TrimSpace(body), "\n\n")
+	paragraphs = slices.DeleteFunc(paragraphs, func(p string) bool {
+		why, found := strings.CutPrefix(strings.TrimSpace(p), notBuilt)
+		if found {
+			reason = strings.Join(strings.Fields(why), " ")
+		}
+		return found
+	})
+	return strings.TrimSpace(strings.Join(paragraphs, "\n\n")), reason
 }
 
 // Anchor is the address of a statement in its page, from the directory of the

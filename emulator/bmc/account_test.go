@@ -87,9 +87,9 @@ func TestFailedLoginsLockTheAccountForATime(t *testing.T) {
 	if try(b, at, "admin", "secret").OK {
 		t.Error("a locked account logs in")
 	}
-	due, ok := b.Deadline()
+	due, ok := b.ClientDeadline()
 	if !ok || !due.Equal(at.Add(5*time.Minute)) {
-		t.Errorf("Deadline() = %v, %t, want the end of the lock", due, ok)
+		t.Errorf("ClientDeadline() = %v, %t, want the end of the lock", due, ok)
 	}
 	b.Advance(due)
 	if b.View().LoginFailures.Locked("1") || !try(b, due, "admin", "secret").OK {
@@ -131,7 +131,7 @@ func TestFailureCountResets(t *testing.T) {
 			if got := b.View().LoginFailures.Locked("1"); got != tt.locked {
 				t.Errorf("locked = %t, want %t", got, tt.locked)
 			}
-			if _, ends := b.Deadline(); ends && p.LockForever {
+			if _, ends := b.ClientDeadline(); ends && p.LockForever {
 				t.Error("a lock for ever has an end")
 			}
 		})

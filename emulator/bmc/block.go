@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// AddressBlock counts the failed logins from an address.
+// AddressBlock counts the failed logins from an address. Its times are client
+// times.
 type AddressBlock struct {
 	Address  string    `json:"address"`
 	Failures int       `json:"failures"`
@@ -26,8 +27,8 @@ func (l *LoginFailures) suspects(address string) bool {
 	return l != nil && slices.ContainsFunc(l.ByAddress, func(o AddressBlock) bool { return o.Address == address })
 }
 
-// countAddressFailure counts a failed login from an address.
-func (b *BMC) countAddressFailure(now time.Time, address string) {
+// countAddressFailure counts a failed login from an address at a client time.
+func (b *BMC) countAddressFailure(client time.Time, address string) {
 	p := b.policy()
 	if p.BlockAfter == 0 || address == "" || b.st.LoginFailures.Blocked(address) {
 		return
@@ -38,11 +39,11 @@ func (b *BMC) countAddressFailure(now time.Time, address string) {
 		is = l.ByAddress[i]
 		l.ByAddress = slices.Delete(l.ByAddress, i, i+1)
 	}
-	if is.Failures == 0 || now.Sub(is.First) >= p.BlockWithin {
-		is.Failures, is.First = 0, now
+	if is.Failures == 0 || client.Sub(is.First) >= p.BlockWithin {
+		is.Failures, is.First = 0, client
 	}
 	if is.Failures++; is.Failures >= p.BlockAfter {
-		is.Until = now.Add(p.BlockFor)
+		is.Until = client.Add(p.BlockFor)
 	}
 	if len(l.ByAddress) >= maxBlocks {
 		l.ByAddress = l.ByAddress[1:]

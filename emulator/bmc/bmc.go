@@ -4,6 +4,11 @@
 // it the machine's events. It does not know the protocols above it, and fetches
 // nothing: MediaRequested asks for an image, MediaFetched or MediaFetchFailed
 // answers.
+//
+// Events, log entries and what the BMC does itself have lab time. What a client
+// must do in time has client time (see package clock), which SetClientTime gives:
+// the time-outs of sessions, the locks of accounts and addresses, the retention
+// of tasks that have ended, and heartbeats.
 package bmc
 
 import (
@@ -20,6 +25,8 @@ var (
 	ErrNotFound = errors.New("bmc: no such thing")
 	// ErrInUse means that a slot already holds an image.
 	ErrInUse = errors.New("bmc: in use")
+	// ErrStorageFull means that there is no space to store a change.
+	ErrStorageFull = errors.New("bmc: no space left to store the change")
 	// ErrFull means that there is no room for another one.
 	ErrFull = errors.New("bmc: no room")
 	// ErrMedia means that an image could not be fetched; the text says why.
@@ -77,6 +84,7 @@ type BMC struct {
 	secrets         [][sha256.Size]byte // digests of st.Access.Accounts, in order
 	// accountsDue is when an account next changes by time; zero: never.
 	accountsDue time.Time
+	client      time.Time // client time; zero: it is lab time
 	sessions    []Session // lost in a restart, as on real BMCs
 	logins      uint64
 	streams     []Subscription // likewise
@@ -264,27 +272,45 @@ func (b *BMC) AwaitedDeadline() (time.Time, bool) {
 	return first, !first.IsZero()
 }
 
-// Deadline returns when the BMC next changes without a command; false when it
-// does not.
+// Deadline returns the lab time at which the BMC next changes without a command;
+// false when there is none.
 func (b *BMC) Deadline() (time.Time, bool) {
 	first, _ := b.AwaitedDeadline()
 	_, again := b.jobsDue()
 	first = earlier(first, again)
-	first = earlier(earlier(first, b.nextTaskDeadline()), earlier(earlier(b.accountsDue, b.locksDue()), b.pefDue()))
-	first = earlier(first, b.SessionsDue())
+	first = earlier(first, earlier(b.accountsDue, b.pefDue()))
+	return first, !first.IsZero()
+}
+
+// ClientDeadline is Deadline for what happens at a client time.
+func (b *BMC) ClientDeadline() (time.Time, bool) {
+	first := earlier(earlier(b.SessionsDue(), b.locksDue()), b.nextTaskDeadline())
 	if beat, ok := b.nextBeat(); ok {
 		first = earlier(first, beat)
 	}
 	return first, !first.IsZero()
 }
 
-// Advance moves the BMC to now: work ends, it goes down and comes up, sessions,
-// passwords, accounts and locks expire, tasks are forgotten, heartbeats fall
-// due.
+// SetClientTime sets the client time at which the BMC is advanced next, and at
+// which the commands until then are applied. A BMC that has never got one takes
+// lab time for client time.
+func (b *BMC) SetClientTime(client time.Time) { b.client = client }
+
+// clientTime returns the client time of a step at a lab time.
+func (b *BMC) clientTime(now time.Time) time.Time {
+	if b.client.IsZero() {
+		return now
+	}
+	return b.client
+}
+
+// Advance moves the BMC to now, and to the client time that was set: work ends,
+// it goes down and comes up, sessions, passwords, accounts and locks expire,
+// tasks are forgotten, heartbeats fall due.
 func (b *BMC) Advance(now time.Time) []Event {
 	evs := append(b.age(now), b.carryOut(now)...)
-	b.expireSessions(now)
-	b.expireTasks(now)
+	b.expireSessions(b.clientTime(now))
+	b.expireTasks(b.clientTime(now))
 	return slices.Concat(evs, b.advancePEF(now), b.expireLocks(now), b.expireAccounts(now), b.heartbeats(now))
 }
 

@@ -48,8 +48,8 @@ func refused(t *testing.T, b *BMC, now time.Time, c Command, want error) {
 
 func TestSessions(t *testing.T) {
 	b := newBMC()
-	if at, ok := b.Deadline(); ok {
-		t.Errorf("Deadline() without a session = %v", at)
+	if at, ok := b.ClientDeadline(); ok {
+		t.Errorf("ClientDeadline() without a session = %v", at)
 	}
 	evs := do(t, b, origin, OpenSession{Account: admin, Token: "one", From: "10.0.0.1"})
 	first := evs[0].(SessionOpened).Session
@@ -62,8 +62,8 @@ func TestSessions(t *testing.T) {
 	if s, ok := b.Resume(origin.Add(50*time.Second), "one"); !ok || s.ID != "1" {
 		t.Errorf("Resume(one) = %+v, %v", s, ok)
 	}
-	if at, ok := b.Deadline(); !ok || !at.Equal(origin.Add(61*time.Second)) {
-		t.Errorf("Deadline() = %v, %v, want that of the session that nobody used", at, ok)
+	if at, ok := b.ClientDeadline(); !ok || !at.Equal(origin.Add(61*time.Second)) {
+		t.Errorf("ClientDeadline() = %v, %v, want that of the session that nobody used", at, ok)
 	}
 	b.Advance(origin.Add(61 * time.Second))
 	if _, ok := b.Resume(origin.Add(61*time.Second), "two"); ok {

@@ -9,7 +9,7 @@ import (
 )
 
 // LoginFailures counts failed logins. It is a separate part, so that guessing
-// passwords does not rewrite the accounts.
+// passwords does not rewrite the accounts. Its times are client times.
 type LoginFailures struct {
 	ByAccount []AccountLock `json:"of"`
 	// ByAddress are failed logins by source address, latest last.
@@ -142,8 +142,8 @@ type loginFailed struct {
 }
 
 func (c loginFailed) apply(b *BMC, now time.Time) ([]Event, error) {
-	p := b.policy()
-	b.countAddressFailure(now, c.from)
+	p, client := b.policy(), b.clientTime(now)
+	b.countAddressFailure(client, c.from)
 	a, known := b.st.Access.Account(c.account)
 	if !known {
 		if p.FailureLogThreshold == 0 {
@@ -156,12 +156,12 @@ func (c loginFailed) apply(b *BMC, now time.Time) ([]Event, error) {
 	if lock.Locked {
 		return nil, nil
 	}
-	if !p.LockForever && p.LockoutCounterResetAfter > 0 && lock.Failures > 0 && now.Sub(lock.Last) >= p.LockoutCounterResetAfter {
+	if !p.LockForever && p.LockoutCounterResetAfter > 0 && lock.Failures > 0 && client.Sub(lock.Last) >= p.LockoutCounterResetAfter {
 		lock.Failures, lock.Consecutive = 0, 0
 	}
 	lock.Failures++
 	lock.Unlogged++
-	lock.Last = now
+	lock.Last = client
 	var evs []Event
 	if p.FailureLogThreshold > 0 && lock.Unlogged >= p.FailureLogThreshold {
 		lock.Unlogged = 0
@@ -170,7 +170,7 @@ func (c loginFailed) apply(b *BMC, now time.Time) ([]Event, error) {
 	if p.LockoutThreshold > 0 && lock.Failures >= p.LockoutThreshold && (p.LockForever || p.LockoutDuration > 0) {
 		lock.Locked = true
 		if !p.LockForever {
-			lock.Until = now.Add(p.lockFor(lock.Consecutive))
+			lock.Until = client.Add(p.lockFor(lock.Consecutive))
 			lock.Consecutive++
 		}
 		evs = append(evs, b.auditAccount(now, event.AccountLocked, a.ID, a.Name))
@@ -211,7 +211,7 @@ func (b *BMC) unlock(account string) bool {
 	return was.Locked
 }
 
-// locksDue returns when the next lock ends; zero: none does.
+// locksDue returns the client time at which the next lock ends; zero: none does.
 func (b *BMC) locksDue() time.Time {
 	var due time.Time
 	if b.st.LoginFailures != nil {
@@ -225,20 +225,21 @@ func (b *BMC) locksDue() time.Time {
 	return due
 }
 
-// expireLocks ends the locks whose time has come.
+// expireLocks ends the locks whose client time has come.
 func (b *BMC) expireLocks(now time.Time) []Event {
-	if due := b.locksDue(); due.IsZero() || now.Before(due) {
+	client := b.clientTime(now)
+	if due := b.locksDue(); due.IsZero() || client.Before(due) {
 		return nil
 	}
 	var evs []Event
 	l := &LoginFailures{}
 	for _, o := range b.st.LoginFailures.ByAddress {
-		if o.Until.IsZero() || now.Before(o.Until) {
+		if o.Until.IsZero() || client.Before(o.Until) {
 			l.ByAddress = append(l.ByAddress, o)
 		}
 	}
 	for _, o := range b.st.LoginFailures.ByAccount {
-		if o.Until.IsZero() || now.Before(o.Until) {
+		if o.Until.IsZero() || client.Before(o.Until) {
 			l.ByAccount = append(l.ByAccount, o)
 			continue
 		}
@@ -246,7 +247,7 @@ func (b *BMC) expireLocks(now time.Time) []Event {
 			l.ByAccount = append(l.ByAccount, AccountLock{Account: o.Account, Failures: max(1, p.LockoutThreshold-1), Last: o.Until, Consecutive: o.Consecutive})
 		}
 		a, _ := b.st.Access.Account(o.Account)
-		evs = append(evs, b.auditAccount(o.Until, event.LockExpired, a.ID, a.Name))
+		evs = append(evs, b.auditAccount(now, event.LockExpired, a.ID, a.Name))
 	}
 	b.st.LoginFailures = l
 	return evs

@@ -72,6 +72,7 @@ type IPv6 struct {
 	Gateways []string     `json:"gateways,omitempty"` // static default gateways
 	DHCP     string       `json:"dhcp,omitempty"`     // Redfish's DHCPv6OperatingMode; "" is Disabled
 	Auto     bool         `json:"auto,omitempty"`     // stateless address autoconfiguration
+	Use      DHCPv6Use    `json:"use"`
 }
 
 // IPv6Static is a static IPv6 address.
@@ -94,6 +95,15 @@ type DHCPUse struct {
 	NTP     bool `json:"ntp"`     // NTP servers
 	Domain  bool `json:"domain"`  // DNS domain
 	Gateway bool `json:"gateway"` // default gateway
+}
+
+// DHCPv6Use lists the settings that a BMC takes from DHCPv6 besides its address, and
+// how it asks for one (DSP2046, EthernetInterface.DHCPv6).
+type DHCPv6Use struct {
+	DNS         bool `json:"dns"`         // DNS servers
+	NTP         bool `json:"ntp"`         // NTP servers
+	Domain      bool `json:"domain"`      // DNS domain
+	RapidCommit bool `json:"rapidCommit"` // rapid commit (RFC 8415, §18.2.1)
 }
 
 // NetworkDefaults are a BMC's address by DHCP and its default ports.

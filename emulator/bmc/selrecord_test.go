@@ -37,6 +37,16 @@ func TestSELRecordsAreStoredUnchanged(t *testing.T) {
 	}
 }
 
+func TestSELRecordsHaveTheSeverityThatTheirWriterGives(t *testing.T) {
+	b := New(&Spec{Log: LogSpec{Size: 9, Full: Wraps}}, nil, nil)
+	for _, want := range []event.Severity{event.OK, event.Warning, event.Critical} {
+		entry := do(t, b, origin, AddSELRecord{Record: make([]byte, SELRecordSize), Severity: want})[0].(Logged).Entry
+		if got := entry.Severity(); got != want {
+			t.Errorf("a record of severity %s is kept as %s", want, got)
+		}
+	}
+}
+
 func TestDisabledLogDropsEvents(t *testing.T) {
 	b := New(&Spec{Log: LogSpec{Size: 9, Full: Wraps}}, nil, nil)
 	do(t, b, origin, EnableLog{Log: EventLog, On: true})

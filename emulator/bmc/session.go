@@ -23,35 +23,38 @@ var (
 // Session is a login with a token.
 type Session struct {
 	ID      string
-	Account string // ID of its account
-	User    string // name of its account
-	Role    Role   // of its account
-	Since   time.Time
-	Used    time.Time // last use of its token, as far as the copy knows
+	Account string    // ID of its account
+	User    string    // name of its account
+	Role    Role      // of its account
+	Since   time.Time // lab time
 	From    string    // address of the client
 	Context string    // chosen by the client
-	End     time.Time // regardless of use; zero: no such end
-	token   [sha256.Size]byte
-	idle    time.Duration // inactivity timeout, as far as the copy knows
-	used    *use
+	// End is the lab time at which the session ends at the earliest, regardless of
+	// use; zero: no such end.
+	End    time.Time
+	token  [sha256.Size]byte
+	opened time.Time     // client time
+	end    time.Time     // client time of End
+	idle   time.Duration // inactivity timeout, as far as the copy knows
+	used   *use
 }
 
-// use is the time of a session's last use, in Unix nanoseconds. All copies of a
-// session share it, and it alone is not stepped: any holder of a copy may
+// use is the client time of a session's last use, in Unix nanoseconds. All copies
+// of a session share it, and it alone is not stepped: any holder of a copy may
 // record a use.
 type use struct{ at atomic.Int64 }
 
 // Equal reports whether two times are equal.
 func (u *use) Equal(o *use) bool { return u == o || u.at.Load() == o.at.Load() }
 
-// Use records a use of the session's token like Resume; it is false when the
-// session had ended. Unlike Resume, it may run concurrently with steps of the
-// BMC.
-func (s *Session) Use(now time.Time) bool {
-	at := now.UnixNano()
+// Use records a use of the session's token at a client time like Resume; it is
+// false when the session had ended. Unlike Resume, it may run concurrently with
+// steps of the BMC.
+func (s *Session) Use(client time.Time) bool {
+	at := client.UnixNano()
 	for {
 		last := s.used.at.Load()
-		if at >= last+int64(s.idle) || !s.End.IsZero() && !now.Before(s.End) {
+		if at >= last+int64(s.idle) || !s.end.IsZero() && !client.Before(s.end) {
 			return false
 		}
 		if at <= last || s.used.at.CompareAndSwap(last, at) {
@@ -60,7 +63,7 @@ func (s *Session) Use(now time.Time) bool {
 	}
 }
 
-// lastUsed returns the last use of the token.
+// lastUsed returns the client time of the last use of the token.
 func (s *Session) lastUsed() time.Time { return time.Unix(0, s.used.at.Load()).UTC() }
 
 // Logins are the open sessions.
@@ -82,23 +85,25 @@ func (b *BMC) publishSessions() {
 
 // setEnd stores in a copy of a session when it ends.
 func (b *BMC) setEnd(s *Session) {
-	s.Used, s.End, s.idle = s.lastUsed(), b.end(s), b.st.Access.SessionTimeout
+	s.End, s.end, s.idle = b.sessionEnd(s.Since), b.sessionEnd(s.opened), b.st.Access.SessionTimeout
 }
 
-// end returns when a session ends regardless of use; zero: never.
-func (b *BMC) end(s *Session) time.Time {
+// sessionEnd returns when a session that was opened at a time ends regardless of
+// use; zero: never.
+func (b *BMC) sessionEnd(opened time.Time) time.Time {
 	if p := b.policy(); p.AbsoluteSessionTimeoutEnabled {
-		return s.Since.Add(p.AbsoluteSessionTimeout)
+		return opened.Add(p.AbsoluteSessionTimeout)
 	}
 	return time.Time{}
 }
 
-// sessionDue returns when a session expires.
+// sessionDue returns the client time at which a session expires.
 func (b *BMC) sessionDue(s *Session) time.Time {
-	return earlier(s.lastUsed().Add(b.st.Access.SessionTimeout), b.end(s))
+	return earlier(s.lastUsed().Add(b.st.Access.SessionTimeout), b.sessionEnd(s.opened))
 }
 
-// SessionsDue returns when a session expires if none is used; zero: never.
+// SessionsDue returns the client time at which a session expires if none is used;
+// zero: never.
 func (b *BMC) SessionsDue() time.Time {
 	var first time.Time
 	for i := range b.sessions {
@@ -107,9 +112,9 @@ func (b *BMC) SessionsDue() time.Time {
 	return first
 }
 
-// expireSessions closes the expired sessions.
-func (b *BMC) expireSessions(now time.Time) {
-	b.closeSessions(func(s *Session) bool { return !now.Before(b.sessionDue(s)) })
+// expireSessions closes the sessions that have expired at a client time.
+func (b *BMC) expireSessions(client time.Time) {
+	b.closeSessions(func(s *Session) bool { return !client.Before(b.sessionDue(s)) })
 }
 
 // endSessions closes the sessions of an account except one.
@@ -164,10 +169,10 @@ func (c OpenSession) apply(b *BMC, now time.Time) ([]Event, error) {
 	b.logins++
 	s := Session{
 		ID: fmt.Sprint(b.logins), Account: c.Account.ID, User: c.Account.Name, Role: c.Account.Role,
-		Since: now, Used: now, From: c.From, Context: c.Context, token: sha256.Sum256([]byte(c.Token)),
-		used: new(use),
+		Since: now, From: c.From, Context: c.Context, token: sha256.Sum256([]byte(c.Token)),
+		opened: b.clientTime(now), used: new(use),
 	}
-	s.used.at.Store(now.UnixNano())
+	s.used.at.Store(s.opened.UnixNano())
 	b.sessions = append(b.sessions, s)
 	b.publishSessions()
 	return []Event{SessionOpened{At: now, Session: s}, b.auditAccount(now, event.LoggedIn, s.Account, s.User, s.From)}, nil
@@ -203,16 +208,15 @@ func (c SetSessions) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// Resume returns the session of a token, and counts as its use.
-func (b *BMC) Resume(now time.Time, token string) (Session, bool) {
-	b.expireSessions(now)
+// Resume returns the session of a token, and counts as its use at a client time.
+func (b *BMC) Resume(client time.Time, token string) (Session, bool) {
+	b.expireSessions(client)
 	sum := sha256.Sum256([]byte(token))
 	for i := range b.sessions {
 		if subtle.ConstantTimeCompare(b.sessions[i].token[:], sum[:]) == 1 {
 			s := b.sessions[i]
 			b.setEnd(&s)
-			s.Use(now)
-			s.Used = now
+			s.Use(client)
 			return s, true
 		}
 	}

@@ -25,7 +25,7 @@ type Subscription struct {
 	Filter                   Filter        `json:"filter,omitzero"`
 	IncludeOriginOfCondition bool          `json:"whole,omitempty"`     // events contain the resource that they originate from
 	Heartbeat                time.Duration `json:"heartbeat,omitempty"` // interval; 0: no heartbeats
-	NextHeartbeat            time.Time     `json:"beat,omitzero"`       // when the next is due
+	NextHeartbeat            time.Time     `json:"beat,omitzero"`       // client time at which the next is due
 	Headers                  []Header      `json:"headers,omitempty"`   // sent with events; may hold secrets
 	Verify                   bool          `json:"verify,omitempty"`    // verify the destination's certificate
 	Retry                    Retry         `json:"retry,omitempty"`
@@ -210,7 +210,7 @@ func (c Subscribe) apply(b *BMC, now time.Time) ([]Event, error) {
 	if c.Stream {
 		b.setStreams(append(slices.Clone(b.streams), c.Subscription))
 	} else {
-		c.NextHeartbeat = now.Add(c.Heartbeat)
+		c.NextHeartbeat = b.clientTime(now).Add(c.Heartbeat)
 		s.List = append(s.List, c.Subscription)
 	}
 	shown := c.Subscription
@@ -288,7 +288,7 @@ type ResumeSubscription struct {
 
 func (c ResumeSubscription) apply(b *BMC, now time.Time) ([]Event, error) {
 	err := b.changeSubscription(c.ID, func(s *Subscription) {
-		s.Suspended, s.Failures, s.NextHeartbeat = false, 0, now.Add(s.Heartbeat)
+		s.Suspended, s.Failures, s.NextHeartbeat = false, 0, b.clientTime(now).Add(s.Heartbeat)
 	})
 	if err != nil {
 		return nil, err
@@ -361,13 +361,14 @@ func (c DeliveryFailed) apply(b *BMC, now time.Time) ([]Event, error) {
 
 // heartbeats returns the heartbeats that are due.
 func (b *BMC) heartbeats(now time.Time) []Event {
-	if at, ok := b.nextBeat(); !ok || now.Before(at) {
+	client := b.clientTime(now)
+	if at, ok := b.nextBeat(); !ok || client.Before(at) {
 		return nil
 	}
 	var evs []Event
 	for i, s := range b.forkSubscriptions().List {
-		if s.hasHeartbeat() && !now.Before(s.NextHeartbeat) {
-			b.st.Subscriptions.List[i].NextHeartbeat = now.Add(s.Heartbeat)
+		if s.hasHeartbeat() && !client.Before(s.NextHeartbeat) {
+			b.st.Subscriptions.List[i].NextHeartbeat = client.Add(s.Heartbeat)
 			evs = append(evs, HeartbeatDue{At: now, ID: s.ID})
 		}
 	}
@@ -377,7 +378,7 @@ func (b *BMC) heartbeats(now time.Time) []Event {
 // hasHeartbeat reports whether a subscription gets heartbeats.
 func (s *Subscription) hasHeartbeat() bool { return s.Heartbeat > 0 && !s.Suspended }
 
-// nextBeat returns when the next heartbeat is due.
+// nextBeat returns the client time at which the next heartbeat is due.
 func (b *BMC) nextBeat() (first time.Time, ok bool) {
 	if b.st.Subscriptions == nil || b.st.Subscriptions.Off {
 		return first, false
@@ -432,7 +433,7 @@ type SubscriptionResumed struct {
 type RetryDelivery struct {
 	At    time.Time
 	ID    string
-	After time.Duration
+	After time.Duration // of client time
 }
 
 // HeartbeatDue asks for a heartbeat to a subscription.

@@ -203,16 +203,16 @@ func TestHeartbeats(t *testing.T) {
 			t.Errorf("after %s: %v, want %d signs of life", step.at, got, step.want)
 		}
 	}
-	if at, ok := b.Deadline(); !ok || !at.Equal(origin.Add(11*time.Minute)) {
-		t.Errorf("Deadline() = %v, %t", at, ok)
+	if at, ok := b.ClientDeadline(); !ok || !at.Equal(origin.Add(11*time.Minute)) {
+		t.Errorf("ClientDeadline() = %v, %t", at, ok)
 	}
 	do(t, b, origin.Add(10*time.Minute), SuspendSubscription{id})
-	if at, ok := b.Deadline(); ok {
-		t.Errorf("Deadline() with the subscription suspended = %v", at)
+	if at, ok := b.ClientDeadline(); ok {
+		t.Errorf("ClientDeadline() with the subscription suspended = %v", at)
 	}
 	do(t, b, origin.Add(time.Hour), ResumeSubscription{ID: id})
-	if at, _ := b.Deadline(); !at.Equal(origin.Add(61 * time.Minute)) {
-		t.Errorf("Deadline() after it was resumed = %v", at)
+	if at, _ := b.ClientDeadline(); !at.Equal(origin.Add(61 * time.Minute)) {
+		t.Errorf("ClientDeadline() after it was resumed = %v", at)
 	}
 }
 
@@ -224,7 +224,7 @@ func TestDisabledEventServiceSendsNothing(t *testing.T) {
 	if d := cmp.Diff([]Event{Unsubscribed{At: origin, ID: stream, Stream: true}}, evs); d != "" {
 		t.Errorf("events (-want +got):\n%s", d)
 	}
-	if _, ok := b.Deadline(); ok {
+	if _, ok := b.ClientDeadline(); ok {
 		t.Error("signs of life fall due all the same")
 	}
 	do(t, b, origin, SetDelivery{Off: new(false)})

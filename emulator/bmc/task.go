@@ -49,6 +49,8 @@ type Task struct {
 	Created time.Time `json:"created"`
 	Begun   time.Time `json:"begun,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
+	// EndedClient is the client time of the end, from which the retention counts.
+	EndedClient time.Time `json:"endedClient,omitzero"`
 
 	// Since Resumed the task runs; it was Done percent complete then, and is
 	// expected to end at Until.
@@ -70,7 +72,7 @@ type Task struct {
 	// Steps means that the task has several parts, and ends with the last one.
 	Steps     bool      `json:"steps,omitempty"`
 	Request   Request   `json:"request"`
-	Delivered time.Time `json:"heard,omitzero"`   // when the task monitor first answered its end
+	Delivered time.Time `json:"heard,omitzero"`   // client time at which the task monitor first answered its end
 	Closed    bool      `json:"closed,omitempty"` // the task monitor is gone
 }
 
@@ -102,7 +104,7 @@ type Tasks struct {
 	Retention *TaskRetention `json:"keep,omitempty"` // nil: the Spec's
 }
 
-// TaskRetention says how long tasks are kept.
+// TaskRetention says how long tasks are kept, in client time.
 type TaskRetention struct {
 	Ended     time.Duration `json:"ended"` // a task, after its end; 0: until its slot is needed
 	Delivered time.Duration `json:"heard"` // the task monitor, after it was read
@@ -216,6 +218,7 @@ func (b *BMC) taskMessage(ev event.TaskMessage) []Event {
 func (b *BMC) taskDone(ev event.TaskDone) []Event {
 	return b.change(ev.Task, ev.At, func(j *Task) {
 		j.suspendProgress(ev.At)
+		j.EndedClient = b.clientTime(ev.At)
 		j.Ended, j.Fault, j.Made, j.Messages = ev.At, ev.Fault, ev.Made, append(slices.Clip(j.Messages), ev.Messages...)
 		switch {
 		case ev.Cancelled:

@@ -110,15 +110,15 @@ func TestEndedTasksAreDeletedAfterRetention(t *testing.T) {
 	do(t, b, origin, SetTaskRetention{TaskRetention{Ended: time.Hour, Delivered: time.Minute}})
 	id := openJob(t, b, origin)
 	do(t, b, origin, RunTask{ID: id})
-	if at, ok := b.Deadline(); ok {
-		t.Errorf("Deadline() with a job under way = %v", at)
+	if at, ok := b.ClientDeadline(); ok {
+		t.Errorf("ClientDeadline() with a job under way = %v", at)
 	}
 	do(t, b, origin, CloseTask{ID: id})
 	now := origin.Add(10 * time.Minute)
 	do(t, b, now, DeliverTask{ID: id})
 	do(t, b, now.Add(30*time.Second), DeliverTask{ID: id}) // told again
-	if at, ok := b.Deadline(); !ok || !at.Equal(now.Add(time.Minute)) {
-		t.Errorf("Deadline() = %v, %v, want a minute after its end was told first", at, ok)
+	if at, ok := b.ClientDeadline(); !ok || !at.Equal(now.Add(time.Minute)) {
+		t.Errorf("ClientDeadline() = %v, %v, want a minute after its end was told first", at, ok)
 	}
 	b.Advance(now.Add(59 * time.Second))
 	if j, _ := b.task(id); j.Closed {
@@ -128,8 +128,8 @@ func TestEndedTasksAreDeletedAfterRetention(t *testing.T) {
 	if j, _ := b.task(id); !j.Closed {
 		t.Error("the end is still told after its time")
 	}
-	if at, ok := b.Deadline(); !ok || !at.Equal(origin.Add(time.Hour)) {
-		t.Errorf("Deadline() = %v, %v, want an hour after the end", at, ok)
+	if at, ok := b.ClientDeadline(); !ok || !at.Equal(origin.Add(time.Hour)) {
+		t.Errorf("ClientDeadline() = %v, %v, want an hour after the end", at, ok)
 	}
 	b.Advance(origin.Add(time.Hour))
 	if jobs := b.View().Tasks.All(); len(jobs) != 0 {

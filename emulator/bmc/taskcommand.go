@@ -148,7 +148,7 @@ func (c DeliverTask) apply(b *BMC, now time.Time) ([]Event, error) {
 	all := b.forkTasks()
 	for i := range all.List {
 		if j := &all.List[i]; j.ID == c.ID {
-			j.Delivered = now
+			j.Delivered = b.clientTime(now)
 			j.Closed = c.Now || b.keep().Delivered == 0
 		}
 	}
@@ -196,7 +196,18 @@ func (b *BMC) taskEvents(id string, evs []Event) ([]Event, error) {
 	return evs, nil
 }
 
-// nextTaskDeadline returns when a task next changes by time; zero: never.
+// deletionDue returns the client time at which an ended task is deleted. A task
+// that an older release has stored has no EndedClient: its client time was lab
+// time.
+func (k TaskRetention) deletionDue(j *Task) time.Time {
+	if j.EndedClient.IsZero() {
+		return j.Ended.Add(k.Ended)
+	}
+	return j.EndedClient.Add(k.Ended)
+}
+
+// nextTaskDeadline returns the client time at which a task next changes; zero:
+// never.
 func (b *BMC) nextTaskDeadline() (first time.Time) {
 	keep := b.keep()
 	for _, j := range b.st.Tasks.All() {
@@ -204,7 +215,7 @@ func (b *BMC) nextTaskDeadline() (first time.Time) {
 			continue
 		}
 		if keep.Ended > 0 {
-			first = earlier(first, j.Ended.Add(keep.Ended))
+			first = earlier(first, keep.deletionDue(&j))
 		}
 		if !j.Closed && !j.Delivered.IsZero() {
 			first = earlier(first, j.Delivered.Add(keep.Delivered))
@@ -213,14 +224,14 @@ func (b *BMC) nextTaskDeadline() (first time.Time) {
 	return first
 }
 
-// expireTasks deletes tasks whose retention has ended.
-func (b *BMC) expireTasks(now time.Time) {
+// expireTasks deletes tasks whose retention has ended at a client time.
+func (b *BMC) expireTasks(client time.Time) {
 	keep := b.keep()
 	if keep.Ended > 0 {
-		b.forget(func(j *Task) bool { return j.State.Ended() && !now.Before(j.Ended.Add(keep.Ended)) })
+		b.forget(func(j *Task) bool { return j.State.Ended() && !client.Before(keep.deletionDue(j)) })
 	}
 	expired := func(j Task) bool {
-		return !j.Closed && !j.Delivered.IsZero() && !now.Before(j.Delivered.Add(keep.Delivered))
+		return !j.Closed && !j.Delivered.IsZero() && !client.Before(j.Delivered.Add(keep.Delivered))
 	}
 	if !slices.ContainsFunc(b.st.Tasks.All(), expired) {
 		return

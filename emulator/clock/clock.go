@@ -3,10 +3,19 @@
 // a factor faster; Jumping jumps to the next timer whenever no work is in
 // flight; Virtual stands still until it is advanced.
 //
+// Beside lab time, a Clock has client time, for the time-outs between a BMC and
+// its clients, such as that of a session: a client that pauses for a second has
+// no other clock than its own. Client time runs with the slower of lab time and
+// real time. What moves lab time by hand (Advance, Walk) moves client time as
+// far. So it is lab time on a Virtual clock and at a factor of at most 1, and
+// otherwise real time from the lab's beginning on, plus what Advance has added.
+// It never jumps by itself: the hosts of a lab do not end each other's sessions.
+//
 // Timers make a Jumping clock jump, tickers and LazyFunc do not: they are for
-// housekeeping (a power poll every minute, a login that expires), for which an
-// idle lab must not race through time. They fire when the clock passes them for
-// another reason, or in real time.
+// housekeeping (a power poll every minute, a password that expires), for which
+// an idle lab must not race through time. They fire when the clock passes them
+// for another reason, or in real time. ClientFunc and client tickers wait for
+// client time and never make the clock jump.
 //
 // Each jump costs a little real time, in which the clock makes sure that
 // nothing is in flight (Quiet). A few timers are jumped to one by one. A
@@ -38,11 +47,14 @@ type Clock struct {
 	mu      sync.Mutex
 	mode    mode
 	factor  float64    // of Scaled; 1 for Wall and Jumping
-	base    time.Time  // lab time at anchor
+	origin  time.Time  // lab time at started
+	started time.Time  // real time, with its monotonic reading
+	base    time.Time  // lab time at anchor, without added
 	anchor  time.Time  // real time, with its monotonic reading
 	timers  Due[*wait] // they make a Jumping clock jump
 	crowd   int        // number of timers, with those that Stand added
 	lazy    Due[*wait] // these do not
+	clients Due[*wait] // these wait for client time, where that is not lab time
 	seq     uint64
 	active  time.Time       // real time of the last activity
 	settled []chan struct{} // closed when busy drops to 0
@@ -53,6 +65,11 @@ type Clock struct {
 	// would contend for mu.
 	busy     atomic.Int64
 	settling atomic.Bool // Settle is waiting
+
+	// What Advance has added to lab time and to client time, in nanoseconds. A
+	// Virtual clock moves its base instead.
+	added, clientAdded atomic.Int64
+	lag                atomic.Int64 // by how much SetClientLag has set back client time, in nanoseconds
 }
 
 type mode string
@@ -104,8 +121,9 @@ func newClock(m mode, origin time.Time, factor float64) *Clock {
 	if m == scaled && !(factor > 0) {
 		panic(fmt.Sprintf("clock: factor %v: must be positive", factor))
 	}
-	// Round(0) strips the monotonic reading, which lab time must not have.
-	return &Clock{mode: m, factor: factor, base: origin.Round(0), anchor: time.Now(), wake: make(chan struct{}, 1)}
+	now := time.Now()
+	origin = origin.Round(0) // without the monotonic reading, which lab time must not have
+	return &Clock{mode: m, factor: factor, origin: origin, started: now, base: origin, anchor: now, wake: make(chan struct{}, 1)}
 }
 
 // Now returns lab time.
@@ -122,7 +140,7 @@ func (c *Clock) now() time.Time {
 	if c.mode == virtual {
 		return c.base
 	}
-	return c.base.Add(time.Duration(float64(time.Since(c.anchor)) * c.factor))
+	return c.base.Add(time.Duration(float64(time.Since(c.anchor))*c.factor) + time.Duration(c.added.Load()))
 }
 
 // Since returns the lab time elapsed since t.
@@ -212,18 +230,24 @@ func (c *Clock) Settle(ctx context.Context) error {
 	}
 }
 
-// Advance moves the clock forward by d. A Virtual clock fires due timers, in
-// order and each at its time, before Advance returns; the others leave that to
-// Run.
-func (c *Clock) Advance(d time.Duration) {
+// Advance moves lab time and client time forward by d; a negative d does
+// nothing. A Virtual clock fires due timers, in order and each at its time,
+// before Advance returns; the others leave that to Run.
+func (c *Clock) Advance(d time.Duration) { c.advance(d, d) }
+
+// advance is Advance with a distance for each of the two times. On a Virtual
+// clock the first counts for both.
+func (c *Clock) advance(lab, client time.Duration) {
+	lab, client = max(lab, 0), max(client, 0)
 	c.mu.Lock()
 	if c.mode != virtual {
-		c.base = c.base.Add(d)
+		c.added.Add(int64(lab))
+		c.clientAdded.Add(int64(client))
 		c.mu.Unlock()
 		c.poke()
 		return
 	}
-	end := c.base.Add(d)
+	end := c.base.Add(lab)
 	for w := c.first(); w != nil && !w.at.After(end); w = c.first() {
 		c.base = w.at
 		c.fire(w)
@@ -232,11 +256,12 @@ func (c *Clock) Advance(d time.Duration) {
 	c.mu.Unlock()
 }
 
-// Walk moves a Virtual clock forward by d. It stops at each time at which
-// something is due until nothing that it triggered is in flight. It returns
-// when nothing is in flight, or with the context's error.
+// Walk moves the clock forward by d. It stops at each time at which something is
+// due until nothing that it triggered is in flight. It returns when nothing is in
+// flight, or with the context's error. Where a Jumping clock has gone a part of
+// the way by itself, client time goes all of it nevertheless.
 func (c *Clock) Walk(ctx context.Context, d time.Duration) error {
-	end := c.Now().Add(d)
+	end, client := c.Now().Add(d), c.ClientNow().Add(d)
 	for {
 		if err := c.Settle(ctx); err != nil {
 			return err
@@ -247,7 +272,7 @@ func (c *Clock) Walk(ctx context.Context, d time.Duration) error {
 		}
 		c.Advance(next.Sub(c.Now()))
 	}
-	c.Advance(end.Sub(c.Now()))
+	c.advance(end.Sub(c.Now()), client.Sub(c.ClientNow()))
 	return c.Settle(ctx)
 }
 
@@ -262,8 +287,8 @@ func (c *Clock) Next() (time.Time, bool) {
 	return c.timers[0].at, true
 }
 
-// First returns when anything is due, including tickers and LazyFunc; false
-// when nothing is.
+// First returns when anything is due in lab time, including tickers and
+// LazyFunc; false when nothing is.
 func (c *Clock) First() (time.Time, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -291,7 +316,10 @@ func (c *Clock) slack() time.Duration {
 }
 
 func (c *Clock) heap(w *wait) *Due[*wait] {
-	if w.lazy {
+	switch {
+	case w.client:
+		return &c.clients
+	case w.lazy:
 		return &c.lazy
 	}
 	return &c.timers
@@ -331,11 +359,12 @@ func (c *Clock) round() time.Duration {
 		c.fire(w)
 		c.active = time.Now()
 	}
-	w := c.first()
-	if w == nil {
-		return -1
+	client := c.clientNow()
+	for len(c.clients) > 0 && !c.clients[0].at.After(client) {
+		c.fire(c.clients[0])
+		c.active = time.Now()
 	}
-	sleep := max(0, time.Duration(float64(w.at.Sub(now))/c.factor))
+	sleep := c.untilNext(now, client)
 	if c.mode != jumping || c.busy.Load() > 0 || len(c.timers) == 0 {
 		return sleep
 	}
@@ -343,8 +372,23 @@ func (c *Clock) round() time.Duration {
 	if quiet := time.Since(c.active); quiet < pause {
 		return min(pause-quiet, sleep)
 	}
-	c.base, c.anchor = c.timers[0].at.Add(c.slack()), time.Now()
+	c.base, c.anchor = c.timers[0].at.Add(c.slack()-time.Duration(c.added.Load())), time.Now()
 	return 0
+}
+
+// untilNext returns the real time until something is due if the clock does not
+// jump; negative: nothing will be.
+func (c *Clock) untilNext(now, client time.Time) time.Duration {
+	sleep := time.Duration(-1)
+	if w := c.first(); w != nil {
+		sleep = max(0, time.Duration(float64(w.at.Sub(now))/c.factor))
+	}
+	if len(c.clients) > 0 { // client time that is not lab time runs with real time
+		if left := max(0, c.clients[0].at.Sub(client)); sleep < 0 || left < sleep {
+			sleep = left
+		}
+	}
+	return sleep
 }
 
 func (c *Clock) poke() {
@@ -360,6 +404,7 @@ type wait struct {
 	seq    uint64        // order of creation, which breaks ties
 	every  time.Duration // of a ticker
 	lazy   bool          // does not make a Jumping clock jump
+	client bool          // at is client time, which is not lab time
 	others int           // further timers that it stands for
 	c      chan time.Time
 	f      func()
@@ -384,7 +429,7 @@ func (c *Clock) fire(w *wait) {
 	c.remove(w)
 	if w.every > 0 {
 		w.at = w.at.Add(w.every)
-		if now := c.now(); w.at.Before(now) { // missed ticks are dropped
+		if now := c.nowOf(w); w.at.Before(now) { // missed ticks are dropped
 			w.at = now.Add(w.every)
 		}
 		c.add(w)
@@ -412,7 +457,7 @@ func (c *Clock) set(w *wait, d time.Duration) bool {
 	default:
 	}
 	c.seq++
-	w.seq, w.at = c.seq, c.now().Add(max(d, 0))
+	w.seq, w.at = c.seq, c.nowOf(w).Add(max(d, 0))
 	c.active = time.Now()
 	c.add(w)
 	if c.mode == virtual && d <= 0 {
@@ -443,7 +488,7 @@ func (c *Clock) add(w *wait) {
 	c.count(w, w.others+1)
 }
 
-// count maintains the number of timers, without tickers and LazyFunc.
+// count maintains the number of timers, without those that are lazy.
 func (c *Clock) count(w *wait, n int) {
 	if !w.lazy {
 		c.crowd += n

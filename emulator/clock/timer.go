@@ -57,11 +57,13 @@ type Ticker struct {
 }
 
 // NewTicker returns a ticker of period d.
-func (c *Clock) NewTicker(d time.Duration) *Ticker {
+func (c *Clock) NewTicker(d time.Duration) *Ticker { return c.newTicker(d, false) }
+
+func (c *Clock) newTicker(d time.Duration, client bool) *Ticker {
 	if d <= 0 {
 		panic("clock: ticker without a period")
 	}
-	t := &Ticker{clock: c, w: &wait{c: make(chan time.Time, 1), every: d, lazy: true, index: -1}}
+	t := &Ticker{clock: c, w: &wait{c: make(chan time.Time, 1), every: d, lazy: true, client: client, index: -1}}
 	c.set(t.w, d)
 	return t
 }

@@ -27,7 +27,7 @@ type IPMI struct {
 	MaxPendingLogins    int           // handshakes under way at the same time, of which a new one ends the oldest; 0 is 16
 	ClearSELDuration    time.Duration // how long Clear SEL takes: at most a minute
 	AddedSDRBytes       int           // bytes of sensor data records that clients may add; 0: clients cannot write any (§33)
-	RejectResetWhileOff bool          // reject power cycle and reset while the system is off (§28.3)
+	RejectResetWhileOff bool          // reject power cycle and reset while the system is off (§28.3), instead of switching it on
 	RejectOffWhileOff   bool          // reject power off while the system is off (§28.3)
 	// AdvertisedSuites are what Get Channel Cipher Suites lists; empty: CipherSuites
 	// (§22.15).
@@ -79,7 +79,7 @@ type IPMIFaults struct {
 // validateIPMI checks IPMI.
 func (r *Record) validateIPMI(need func(ok bool, field, fix string)) {
 	i := &r.IPMI
-	need(i.Manufacturer < 1<<20, "ipmi.manufacturer", "must fit 20 bits (§20.1)")
+	need(i.Manufacturer > 0 && i.Manufacturer < 1<<20, "ipmi.manufacturer", "must be an IANA enterprise number that fits 20 bits (§20.1)")
 	need(i.Revision < 16, "ipmi.revision", "must fit 4 bits (§20.1)")
 	need(i.FirstUser >= 1 && i.FirstUser <= 63, "ipmi.firstUser", "must be 1 to 63")
 	need(i.MaxSessions >= 0 && i.MaxSessions <= 255, "ipmi.maxSessions", "must be 0 to 255")

@@ -3,6 +3,7 @@ package dialect
 import (
 	"fmt"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -40,9 +41,12 @@ type Resource struct {
 	// begins with, and without which it does not exist. Its links to URIs below
 	// BasedOn become links to URIs below URI. "": the body begins empty.
 	BasedOn string
-	Remove  []string                         // paths of properties to remove from BasedOn
-	Set     []PropertyRule                   // properties to set
-	Read    func(HookContext) map[string]any // hook: properties to set on top of Set; nil is none
+	// RequiredProperty is the path of a property of BasedOn without which the resource
+	// does not exist. A collection shows no members that do not exist.
+	RequiredProperty string
+	Remove           []string                         // paths of properties to remove from BasedOn
+	Set              []PropertyRule                   // properties to set
+	Read             func(HookContext) map[string]any // hook: properties to set on top of Set; nil is none
 	// StoredAs is the name of an object that an Effect has stored, whose properties
 	// are set on top of all others. While nothing is stored under the name the
 	// resource does not exist; a DELETE, if PassedMethods has it, removes the object.
@@ -186,19 +190,20 @@ func (r *Rejection) Error() string {
 	return r.Message.Registry + "." + r.Message.Key + ": " + r.Message.Text
 }
 
-// Hooks returns the number of hooks of a record.
+// Hooks returns the number of hooks of a record: of functions, which several resources
+// and effects may use.
 func (r *Record) Hooks() int {
-	n := 0
+	hooks := map[uintptr]bool{}
 	count := func(all []Effect) {
 		for _, e := range all {
 			if e.Hook != nil {
-				n++
+				hooks[reflect.ValueOf(e.Hook).Pointer()] = true
 			}
 		}
 	}
 	for _, o := range r.OEM.Resources {
 		if o.Read != nil {
-			n++
+			hooks[reflect.ValueOf(o.Read).Pointer()] = true
 		}
 	}
 	for _, a := range r.OEM.Actions {
@@ -207,7 +212,7 @@ func (r *Record) Hooks() int {
 	for _, w := range r.OEM.WritableProperties {
 		count(w.Effects)
 	}
-	return n
+	return len(hooks)
 }
 
 // maxHooks is how many hooks a dialect may have. A vendor that needs more belongs in
@@ -249,6 +254,7 @@ func (r *Record) validateOEM(need func(ok bool, field, fix string)) {
 		if o.BasedOn != "" {
 			pattern(at+".basedOn", o.BasedOn)
 		}
+		need(o.RequiredProperty == "" || o.BasedOn != "", at+".requiredProperty", "needs basedOn")
 	}
 	for i, a := range r.OEM.Actions {
 		at := item("oem.actions", i)

@@ -24,17 +24,20 @@ type OEMCommand struct {
 type OEMInfo struct {
 	Param    byte       // parameter selector, from 0xc0
 	Text     OEMText    // a text, in blocks as the standard's parameters have them
+	Short    bool       // Text is not in blocks: its length in one byte, and its characters
 	NICs     bool       // a list of the network ports, which clients read in pieces
 	Response []OEMField // a record
+	Blocks   bool       // Response is read in blocks of 16 bytes, which the set selector names
 }
 
-// OEMField is a part of a response: constant bytes, a value of the server, or bytes
-// that an OEMCommand has stored.
+// OEMField is a part of a response: constant bytes, a value or a text of the server,
+// or bytes that an OEMCommand has stored.
 type OEMField struct {
 	Bytes  []byte // constant bytes
 	Value  OEMValue
-	Size   int  // length of Value in bytes, least significant first
-	Stored byte // StoreAs of the command that stores the bytes; while nothing is stored, Bytes is sent
+	Text   OEMText // followed by zeros up to Size
+	Size   int     // length of Value in bytes, least significant first, or of Text
+	Stored byte    // StoreAs of the command that stores the bytes; while nothing is stored, Bytes is sent
 }
 
 // OEMText is a text that describes the server.
@@ -45,6 +48,7 @@ const (
 	OEMSerial OEMText = "serial number" // serial number of the system
 	OEMModel  OEMText = "model"         // model of the system
 	OEMAsset  OEMText = "asset tag"     // asset tag of the system
+	OEMBMC    OEMText = "bmc version"   // version of the BMC's firmware
 )
 
 // OEMValue is a measured or counted value of the server.
@@ -61,11 +65,13 @@ const (
 	OEMPower        OEMValue = "power"         // W
 	OEMHeadroom     OEMValue = "headroom"      // W that the power supplies can deliver beyond the present draw
 	OEMPeakHeadroom OEMValue = "peak headroom" // W beyond the peak
+	OEMAddress      OEMValue = "address"       // IPv4 address of the BMC: its first byte is the least significant
+	OEMStatic       OEMValue = "static"        // 1: the address is static, 0: of DHCP
 )
 
 var (
-	oemTexts  = []OEMText{"", OEMSerial, OEMModel, OEMAsset}
-	oemValues = []OEMValue{"", OEMEnergy, OEMEnergySince, OEMPeak, OEMPeakAmps, OEMPeakSince, OEMNow, OEMPower, OEMHeadroom, OEMPeakHeadroom}
+	oemTexts  = []OEMText{"", OEMSerial, OEMModel, OEMAsset, OEMBMC}
+	oemValues = []OEMValue{"", OEMEnergy, OEMEnergySince, OEMPeak, OEMPeakAmps, OEMPeakSince, OEMNow, OEMPower, OEMHeadroom, OEMPeakHeadroom, OEMAddress, OEMStatic}
 )
 
 func validateFields(list string, fields []OEMField, need func(ok bool, field, fix string)) {
@@ -73,6 +79,8 @@ func validateFields(list string, fields []OEMField, need func(ok bool, field, fi
 		at := item(list, i)
 		need(slices.Contains(oemValues, f.Value), at+".value", fmt.Sprintf("%q: must be one of %q", f.Value, oemValues))
 		need(f.Value == "" || f.Size >= 1 && f.Size <= 4, at+".size", fmt.Sprintf("%d: must be 1 to 4 where value is given", f.Size))
-		need(f.Value != "" || f.Stored != 0 || len(f.Bytes) > 0, at, "needs bytes, value or stored")
+		need(slices.Contains(oemTexts, f.Text), at+".text", fmt.Sprintf("%q: must be one of %q", f.Text, oemTexts))
+		need(f.Text == "" || f.Size >= 1 && f.Size <= 64, at+".size", fmt.Sprintf("%d: must be 1 to 64 where text is given", f.Size))
+		need(f.Value != "" || f.Text != "" || f.Stored != 0 || len(f.Bytes) > 0, at, "needs bytes, value, text or stored")
 	}
 }

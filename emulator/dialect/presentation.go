@@ -23,6 +23,9 @@ type Presentation struct {
 	// TrailingSlash ends the URIs in bodies with a slash. Requests may have the slash
 	// or not in either case (DSP0266, "URIs").
 	TrailingSlash bool
+	// TrailingSlashAsRequested ends the URIs in the body of a response to a GET with a
+	// slash when the URI of the request has one.
+	TrailingSlashAsRequested bool
 	// IgnoreURICase finds URIs whatever the case of their letters.
 	IgnoreURICase  bool
 	DateTimeFormat DateTimeFormat
@@ -79,9 +82,14 @@ type PropertyRule struct {
 	// have.
 	Map       map[string]any
 	Otherwise Otherwise
+	// Match is a regular expression: the value becomes what its first group matches, or
+	// "" when it does not match.
+	Match string
 	// Format is a text into which the value of From is put, in place of its one %:
 	// "rev. %".
 	Format string
+	// Number makes a number of a value that is a text: "0x5c" becomes 92.
+	Number bool
 }
 
 // Otherwise is what a PropertyRule sets when Map does not have the value of From.
@@ -177,7 +185,7 @@ type SuccessMessage struct {
 
 // IsStandard reports whether the Presentation changes nothing.
 func (f *Presentation) IsStandard() bool {
-	return !f.TrailingSlash && !f.IgnoreURICase && f.DateTimeFormat == ISO8601 && len(f.URIMappings)+len(f.Transforms)+len(f.RejectRules)+len(f.InputAliases)+len(f.Hidden) == 0 && f.Errors.isStandard()
+	return !f.TrailingSlash && !f.TrailingSlashAsRequested && !f.IgnoreURICase && f.DateTimeFormat == ISO8601 && len(f.URIMappings)+len(f.Transforms)+len(f.RejectRules)+len(f.InputAliases)+len(f.Hidden) == 0 && f.Errors.isStandard()
 }
 
 func (e *ErrorFormat) isStandard() bool {
@@ -220,6 +228,10 @@ func (r *Record) validatePresentation(need func(ok bool, field, fix string)) {
 			need(d.Path != "", set+".path", "must not be empty")
 			need(d.Map == nil && d.Format == "" || d.From != "", set+".from", "must not be empty where map or format is given")
 			need(d.Format == "" || strings.Count(d.Format, "%") == 1, set+".format", fmt.Sprintf("%q", d.Format)+": must have one % for the value")
+			if d.Match != "" {
+				of, err := regexp.Compile(d.Match)
+				need(err == nil && of.NumSubexp() == 1, set+".match", fmt.Sprintf("%q: must be a regular expression with one group", d.Match))
+			}
 		}
 	}
 	need(f.Errors.SuccessProperty == "" || f.Errors.Success != nil, "presentation.errors.successProperty", "needs presentation.errors.success")

@@ -97,6 +97,24 @@ const (
 
 var tlsFaults = []TLS{Refused, Expired, WrongName, SelfSigned, NotYet, SHA1}
 
+var drops = []Drop{BeforeTLS, Unanswered, Reset, HalfClose, Hang, MidBody}
+
+// Drops returns the values of a rule's drop.
+func Drops() []string { return texts(drops) }
+
+// TLSFaults returns the values of a rule's tls.
+func TLSFaults() []string { return texts(tlsFaults) }
+
+// Wires returns the values of a rule's wire.
+func Wires() []string { return texts(wires) }
+
+func texts[T ~string](all []T) (out []string) {
+	for _, t := range all {
+		out = append(out, string(t))
+	}
+	return out
+}
+
 // Decision lists the faults to inject. The zero value means none.
 type Decision struct {
 	Rules   []string // IDs of the rules that hit, in order of the plan

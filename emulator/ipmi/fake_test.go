@@ -71,6 +71,8 @@ func (h *host) BMC() *bmc.View { return &h.bv }
 
 func (h *host) Now() time.Time { return h.now }
 
+func (h *host) ClientNow() time.Time { return h.now }
+
 func (h *host) Accounts() []bmc.Account { return nil }
 
 func (h *host) KG() []byte { return nil }

@@ -148,10 +148,10 @@ func (s *Service) drainWaiting(st *bmcState) {
 // afterwards.
 func (s *Service) process(st *bmcState, p packet, out []byte) (act func()) {
 	st.InvalidateSessions(s.c.Rand)
-	now := st.Host.Now()
-	s.keepSOLSessionAlive(st, now)
-	st.Sessions.Advance(now)
-	got := st.Sessions.Receive(now, p.client.Addr, p.data, out[:0], st.Authenticator())
+	now, client := st.Host.Now(), st.Host.ClientNow()
+	s.keepSOLSessionAlive(st, client)
+	st.Sessions.Advance(client)
+	got := st.Sessions.Receive(client, p.client.Addr, p.data, out[:0], st.Authenticator())
 	st.Traffic().CountReceived(got.Reply != nil || got.Body != nil)
 	if a := st.sol; a != nil && a.session == got.Session {
 		a.probed = false
@@ -172,7 +172,7 @@ func (s *Service) process(st *bmcState, p packet, out []byte) (act func()) {
 	}
 	if got.Session != nil {
 		if again, ok := got.Session.Repeat(got.Body); ok {
-			s.send(st, p.client, st.Sessions.Wrap(now, out[:0], got.Frame, wire.PayloadIPMI, again))
+			s.send(st, p.client, st.Sessions.Wrap(out[:0], got.Frame, wire.PayloadIPMI, again))
 			return nil
 		}
 	}
@@ -200,9 +200,9 @@ func (s *Service) finish(st *bmcState, x *command.Request, row *command.Row, out
 	if x.Session != nil && x.FollowUps == nil { // a repeated request gets only the response, without its follow-ups
 		x.Session.Remember(x.Message, body)
 	}
-	s.send(st, x.Client, st.Sessions.Wrap(x.Now, out[:0], x.Frame, wire.PayloadIPMI, body))
+	s.send(st, x.Client, st.Sessions.Wrap(out[:0], x.Frame, wire.PayloadIPMI, body))
 	for _, m := range x.FollowUps {
-		s.send(st, x.Client, st.Sessions.Wrap(x.Now, out[:0], x.Frame, wire.PayloadIPMI, m))
+		s.send(st, x.Client, st.Sessions.Wrap(out[:0], x.Frame, wire.PayloadIPMI, m))
 	}
 	if x.After != nil {
 		x.After()

@@ -16,14 +16,16 @@ import (
 )
 
 // A SOL connection's timers use real time, like everything that goes over a
-// network: the other end has no other clock. While it is active, a connection
-// has one goroutine, which sends what the machine prints.
+// network: the other end has no other clock. Client time would not do, because it
+// stands still in a lab whose time does, and the console shows output there, too.
+// While it is active, a connection has one goroutine, which sends what the machine
+// prints.
 
 // solCheckInterval is the longest time between two checks that a connection's
 // session still exists.
 const solCheckInterval = 5 * time.Second
 
-// solIdle is the lab time without a packet after which a console is probed.
+// solIdle is the client time without a packet after which a console is probed.
 // Sessions time out after 60 s.
 const solIdle = 45 * time.Second
 
@@ -114,14 +116,14 @@ func (s *Service) activateSOL(st *bmcState, sess *session.Session, c command.Cli
 }
 
 // keepSOLSessionAlive keeps a SOL session from timing out while its console
-// responds. Sessions time out after a minute of lab time (§6.12.15), which may
-// pass at any speed, so the console is probed before that.
-func (s *Service) keepSOLSessionAlive(st *bmcState, now time.Time) {
+// responds. Sessions time out after a minute of client time (§6.12.15), so the
+// console is probed before that.
+func (s *Service) keepSOLSessionAlive(st *bmcState, client time.Time) {
 	a := st.sol
 	if a == nil || st.activeSOL() != a {
 		return
 	}
-	idle := now.Sub(a.session.LastUsed) >= solIdle
+	idle := client.Sub(a.session.LastUsed) >= solIdle
 	switch {
 	case a.probed && a.link.Unresponsive():
 		a.cancel()
@@ -129,7 +131,7 @@ func (s *Service) keepSOLSessionAlive(st *bmcState, now time.Time) {
 		st.Sessions.Close(a.session.ID)
 	case idle:
 		a.probed = true
-		a.session.LastUsed = now
+		a.session.LastUsed = client
 		s.sendSOLPayload(st, a, a.link.Probe(clock.Wall()))
 		a.notify()
 	}
@@ -157,13 +159,13 @@ func (s *Service) runSOL(ctx context.Context, st *bmcState, a *solConnection) {
 	for {
 		wait := solCheckInterval
 		s.exclusively(st, func() {
-			now := st.Host.Now()
+			client := st.Host.ClientNow()
 			st.InvalidateSessions(s.c.Rand)
 			if !st.Host.BMC().Life.Serves() { // a BMC that is down sends nothing
 				st.Sessions.Reset()
 			}
-			s.keepSOLSessionAlive(st, now)
-			st.Sessions.Advance(now)
+			s.keepSOLSessionAlive(st, client)
+			st.Sessions.Advance(client)
 			if st.activeSOL() != a {
 				a.cancel()
 				return
@@ -200,7 +202,7 @@ func (s *Service) sendSOLPayload(st *bmcState, a *solConnection, payload []byte)
 		return
 	}
 	to := command.Client{Addr: a.session.From, Local: a.local, Socket: a.socket}
-	s.send(st, to, st.Sessions.Wrap(st.Host.Now(), nil, session.SOLFrame(a.session), wire.PayloadSOL, payload))
+	s.send(st, to, st.Sessions.Wrap(nil, session.SOLFrame(a.session), wire.PayloadSOL, payload))
 }
 
 // exclusively calls f while nothing else uses the BMC's state, and returns

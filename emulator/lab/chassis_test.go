@@ -12,6 +12,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 // runTool runs an IPMI client (ipmitool or one of FreeIPMI's programs) against a
@@ -32,14 +33,6 @@ func runTool(t *testing.T, l *labtest.Lab, h *lab.Host, line string) (string, er
 	return string(out), err
 }
 
-// needsTool skips a test when a program is not installed.
-func needsTool(t *testing.T, name string) {
-	t.Helper()
-	if _, err := exec.LookPath(name); err != nil {
-		t.Skipf("%s is not installed: Debian has it in ipmitool or freeipmi-tools", name)
-	}
-}
-
 // at returns the value at a path of a body: "Boot/BootSourceOverrideTarget".
 func at(body map[string]any, path string) string {
 	var v any = body
@@ -54,8 +47,8 @@ const chassisPath = "/redfish/v1/Chassis/1"
 
 // A change through one protocol is visible in the other at once.
 func TestIPMIAndRedfishShowOneChassis(t *testing.T) {
-	needsTool(t, "ipmitool")
-	needsTool(t, "ipmi-chassis")
+	prerequisites.Need(t, "ipmitool")
+	prerequisites.Need(t, "ipmi-chassis")
 	l := labtest.Start(t, lab.Config{})
 	h := l.First()
 	for _, s := range []struct {
@@ -166,7 +159,7 @@ func TestIPMIAndRedfishShowOneChassis(t *testing.T) {
 }
 
 func TestIPMIAndRedfishSeeTheCoverOpen(t *testing.T) {
-	needsTool(t, "ipmitool")
+	prerequisites.Need(t, "ipmitool")
 	l := labtest.Start(t, lab.Config{})
 	h := l.First()
 	prints := func(line, want string) {
@@ -211,7 +204,7 @@ func TestBMCRestartCancelsPendingPowerActions(t *testing.T) {
 }
 
 func TestIPMIChassisControlWaitsForPowerDown(t *testing.T) {
-	needsTool(t, "ipmipower")
+	prerequisites.Need(t, "ipmipower")
 	l := labtest.Start(t, lab.Config{Clock: clock.NewJumping(labtest.Origin)})
 	for _, line := range []string{"--on --wait-until-on", "--cycle", "--reset", "--off --wait-until-off", "--stat"} {
 		want := ": ok"

@@ -235,7 +235,7 @@ func TestMoveDriveKeepsItsContent(t *testing.T) {
 }
 
 // While a volume is expanded, its data is in a temporary file. Secure erase removes
-// the bytes from the drive's file.
+// the bytes from the drive's file (statement D3).
 func TestExpandVolumeAndSecureErase(t *testing.T) {
 	dir := t.TempDir()
 	l, h := raiding(t, dir, 1)

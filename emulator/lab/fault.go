@@ -17,14 +17,14 @@ func (l *Lab) openFaults(replace bool) (err error) {
 	}
 	l.faults, err = faults.Open(faults.Config{
 		Seed: l.rack.Seed, Rules: l.rack.Faults, Replace: replace, BMCs: names,
-		Clock: l.clock, Store: l.store, Journal: l.journal, Log: l.log,
+		Clock: l.clock, Store: faultStore{l}, Journal: l.journal, Log: l.log,
 		Disconnect: l.connections.Reset,
 		EndTask: func(t faults.HeldTask) error {
 			h := l.byName[t.Host]
 			if h == nil {
 				return nil
 			}
-			return h.endHeldTask(t)
+			return l.untilStored(func() error { return h.endHeldTask(t) })
 		},
 	})
 	return err

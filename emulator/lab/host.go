@@ -50,7 +50,7 @@ type Host struct {
 	tokens       atomic.Pointer[tokenCache]   // of sessions in use; nil when there are none
 	installedTLS atomic.Pointer[installedTLS] // nil until TLS was spoken with an installed certificate
 
-	machineDue, bmcDue deadline
+	machineDue, bmcDue, clientDue deadline
 }
 
 var (
@@ -85,7 +85,9 @@ func newHost(l *Lab, r rack.Host, m model, accounts []bmc.Account, st *hostState
 	h.record.Store(record)
 	h.bmc = bmc.New(&record.BMC, accounts, bs)
 	h.bmc.SetNetworkDefaults(network.FactoryPlace(l.webEndpoints.Plan(), l.ipmiEndpoints.Plan(), r.Index, l.searchable))
-	h.machineDue, h.bmcDue = deadline{host: h, pos: -1}, deadline{host: h, pos: -1}
+	for _, d := range []*deadline{&h.machineDue, &h.bmcDue, &h.clientDue} {
+		*d = deadline{host: h, pos: -1}
+	}
 	h.publish()
 	return h, nil
 }
@@ -110,6 +112,9 @@ func (h *Host) BMC() *bmc.View { return h.bmcView.Load() }
 
 // Now returns the lab's time.
 func (h *Host) Now() time.Time { return h.lab.clock.Now() }
+
+// ClientNow returns the client time (see package clock).
+func (h *Host) ClientNow() time.Time { return h.lab.clock.ClientNow() }
 
 // Admin returns the first enabled administrator, with the password.
 func (h *Host) Admin() (bmc.Account, bool) {
@@ -152,8 +157,8 @@ func (h *Host) account(is func(bmc.Account) bool) (bmc.Account, bool) {
 func (h *Host) Login(c bmc.Credentials) (bmc.Account, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if now := h.Now(); due(h.bmc, now) { // an account may no longer be locked
-		if err := h.commit(h.begin()); err != nil {
+	if due(h.bmc, h.Now(), h.ClientNow()) { // an account may no longer be locked
+		if err := h.commit(h.begin()); err != nil && !errors.Is(err, bmc.ErrStorageFull) {
 			h.lab.log.Error("login refused: the step before it was not stored", "host", h.Name(), "err", err)
 			return bmc.Account{}, false
 		}
@@ -165,7 +170,11 @@ func (h *Host) Login(c bmc.Credentials) (bmc.Account, bool) {
 	st := h.begin()
 	evs, err := h.bmc.Apply(st.now, v.Record)
 	st.bmc = append(st.bmc, evs...)
-	if err = errors.Join(err, h.commit(st)); err != nil {
+	err = errors.Join(err, h.commit(st))
+	if errors.Is(err, bmc.ErrStorageFull) && v.OK { // on a full disk clients can read
+		return v.Account, v.OK
+	}
+	if err != nil {
 		// A login that cannot be counted is refused.
 		h.lab.log.Error("login refused: it was not stored", "host", h.Name(), "err", err)
 		return bmc.Account{}, false
@@ -216,7 +225,7 @@ func (h *Host) advance() error {
 func (h *Host) resume() ([]store.Image, []store.Image, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	st := &step{now: h.Now(), was: h.state()}
+	st := h.newStep()
 	var slots []store.Image
 	for _, s := range st.was.BMC.Media.Slots {
 		switch {

@@ -17,9 +17,11 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
-// The server's own software sees the same BMC state as the network.
+// The server's own software sees the same BMC state as the network
+// (statements F8 and I76).
 func TestInBandIPMISharesStateWithLAN(t *testing.T) {
 	l := labtest.Start(t, lab.Config{})
 	h := l.First()
@@ -205,11 +207,9 @@ func (k *kcs) ask(request ...byte) (answer []byte) {
 	}
 }
 
+// TestQEMUExternBMC shows statement I75.
 func TestQEMUExternBMC(t *testing.T) {
-	qemu, err := exec.LookPath("qemu-system-x86_64")
-	if err != nil {
-		t.Skip("QEMU is not installed")
-	}
+	qemu := prerequisites.Need(t, "QEMU")
 	l := labtest.Start(t, lab.Config{})
 	h := l.First()
 	dir := t.TempDir()

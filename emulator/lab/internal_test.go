@@ -56,7 +56,7 @@ func TestScheduleReturnsHostsByDeadline(t *testing.T) {
 	const n, seed = 300, 1
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	c := clock.NewVirtual(origin)
-	s := &schedule{clock: c}
+	s := &schedule{now: c.Now, after: c.AfterFunc}
 	hosts := make([]*Host, n)
 	want := map[int]time.Time{}
 	for i := range hosts {

@@ -3,7 +3,6 @@ package lab_test
 import (
 	"fmt"
 	"net"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 // events returns what ipmitool prints of the event log.
@@ -125,11 +125,10 @@ func TestIpmitoolBridgesToASatellite(t *testing.T) {
 	}
 }
 
-// An event filter that matches sends a trap from the address of the BMC.
+// An event filter that matches sends a trap from the address of the BMC
+// (statement I45).
 func TestAlertsArriveAsSNMPTraps(t *testing.T) {
-	if _, err := exec.LookPath("ipmitool"); err != nil {
-		t.Skip("ipmitool is not installed")
-	}
+	prerequisites.Need(t, "ipmitool")
 	station, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 // tool runs ipmitool against a BMC.
@@ -68,9 +69,7 @@ func (c tool) refused(args ...string) {
 // startTool starts a lab with the hosts of a rack file, and returns a tool for each.
 func startTool(t *testing.T, hosts string) (*labtest.Lab, []tool) {
 	t.Helper()
-	if _, err := exec.LookPath("ipmitool"); err != nil {
-		t.Skip("ipmitool is not installed")
-	}
+	prerequisites.Need(t, "ipmitool")
 	r, err := rack.Parse("rack.yaml", []byte("kind: Lab\naccounts: [{name: ADMIN, password: ADMIN}, {name: op, password: op, role: Operator}]\nhosts:\n"+hosts))
 	if err != nil {
 		t.Fatal(err)
@@ -215,9 +214,7 @@ func TestFreeIPMI(t *testing.T) {
 	_, tools := startTool(t, "- {count: 1, ipmi: {v15: [md5]}}\n")
 	c := tools[0]
 	free := func(program string, more ...string) (string, error) {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skip(program + " is not installed")
-		}
+		prerequisites.Need(t, program)
 		args := append([]string{"-h", c.at.String(), "-u", c.user, "-p", c.pass, "-l", "ADMIN"}, more...)
 		out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
 		return string(out), err

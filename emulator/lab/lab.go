@@ -13,14 +13,17 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/ipmi"
 	"github.com/metalab-dev/metalab/emulator/lab/faults"
+	"github.com/metalab-dev/metalab/emulator/lab/integrity"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/lab/network"
 	"github.com/metalab-dev/metalab/emulator/lab/outbound"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/space"
 	"github.com/metalab-dev/metalab/emulator/lab/ssdp"
 	"github.com/metalab-dev/metalab/emulator/lab/store"
 	"github.com/metalab-dev/metalab/emulator/machine"
@@ -67,12 +70,20 @@ type Config struct {
 	Schemas fs.FS
 	// HTTP2 lets clients speak HTTP/2, which few BMCs do.
 	HTTP2 bool
+	// BodyPace is how fast clients must send the bodies of requests; zero means
+	// network.DefaultBodyPace.
+	BodyPace network.BodyPace
 	// SSDP is the network device on which clients can search for the BMCs
 	// (DSP0266, "Discovery"): "lo" for this computer only, "" for none.
 	SSDP string
 	// Traps is the UDP port of this computer that BMCs send their alerts to; 0 is
 	// the port of SNMP traps.
 	Traps uint16
+	// Files are the files in Dir that the lab's user keeps there. They are compared
+	// with what they were when the lab was closed, as the lab's own.
+	Files []integrity.Rule
+	// Space, if not nil, knows whether there is space to store changes. Serve runs it.
+	Space *space.Watch
 	// Journal bounds the journal.
 	Journal journal.Config
 	Log     *slog.Logger // nil: none
@@ -85,7 +96,12 @@ type Lab struct {
 	clock *clock.Clock
 	log   *slog.Logger
 	store *store.Store
-	lock  *os.File // of dir
+	space *space.Watch // nil: nobody watches
+	full  atomic.Bool  // the last change could not be stored for lack of space
+	lock  *os.File     // of dir
+	files []integrity.Rule
+	// unsealed means that files may have changed since their list was written.
+	unsealed bool
 
 	// Network.
 	authority     *network.Authority
@@ -95,6 +111,7 @@ type Lab struct {
 	ipmiSockets   []*network.Datagrams // that BMCs share
 	ipmiEndpoints *network.Endpoints
 	connections   network.Connections
+	bodyPace      network.BodyPace
 	plainConns    *network.HandedListener // connections to BMCs that speak HTTP without TLS
 	searchable    bool                    // clients can search for the BMCs
 	ssdp          *ssdp.Responder         // nil when they cannot
@@ -121,7 +138,8 @@ type Lab struct {
 	// Deadlines of machines, and those of BMCs that somebody waits for. A clock
 	// that jumps goes to the next of these.
 	machines schedule
-	bmcs     schedule // all deadlines of BMCs; the clock does not jump to them
+	bmcs     schedule // all deadlines of BMCs in lab time; the clock does not jump to them
+	clients  schedule // deadlines in client time, likewise
 	ticks    chan chan struct{}
 	stopped  chan struct{} // closed when Serve takes no more ticks
 	delivery eventDelivery
@@ -129,7 +147,8 @@ type Lab struct {
 	background background
 	tasks      sync.WaitGroup // tasks and jobs of BMCs
 
-	releaseClock func() // Open holds the clock until Serve runs
+	storedLag    atomic.Int64 // of client time, in nanoseconds, as the store has it
+	releaseClock func()       // Open holds the clock until Serve runs
 	closing      sync.Once
 }
 

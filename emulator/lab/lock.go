@@ -40,6 +40,9 @@ const (
 // dies.
 func lockDir(ctx context.Context, dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	if errors.Is(err, syscall.EISDIR) {
+		return nil, fmt.Errorf("%s is a directory: move it away: the lab makes a file there", filepath.Join(dir, lockFile))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("lab: %w", err)
 	}
@@ -98,6 +101,12 @@ func isLocked(dir string) (held bool, pid int, err error) {
 		return true, lockOwner(f), nil
 	}
 	return false, 0, err
+}
+
+// Running reports whether a process has the lab in dir open.
+func Running(dir string) (bool, error) {
+	held, _, err := isLocked(dir)
+	return held, err
 }
 
 // Released returns when no process has the lab in dir open, or with the context's

@@ -46,6 +46,7 @@ func (h *Host) applyBMC(ctx context.Context, c bmc.Command, begin func() context
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	st := h.beginRequest(ctx)
+	st.refusable = st.refusable && needsSpace(c)
 	if h.closesHeldTask(c) {
 		return nil, nil, h.commit(st)
 	}
@@ -125,17 +126,28 @@ func (h *Host) fetch(ctx context.Context, f *fetch) ([]bmc.Event, error) {
 	h.mu.Lock()
 	h.forgetFetch(f)
 	h.mu.Unlock()
-	evs, _, lost := h.applyBMC(context.Background(), bmc.MediaFetchFailed{Slot: f.slot.ID, Fetch: f.slot.Fetch}, nil)
+	failed := func() (lost error) {
+		evs, _, lost = h.applyBMC(context.Background(), bmc.MediaFetchFailed{Slot: f.slot.ID, Fetch: f.slot.Fetch}, nil)
+		return lost
+	}
+	lost := failed()
+	if errors.Is(lost, bmc.ErrStorageFull) { // the request is answered before
+		h.lab.tasks.Go(func() {
+			if err := h.lab.untilStored(failed); err != nil && !errors.Is(err, bmc.ErrNotFound) {
+				h.lab.log.Error("slot of virtual media not emptied", "host", h.Name(), "slot", f.slot.ID, "err", err)
+			}
+		})
+	}
 	if lost != nil && !errors.Is(lost, bmc.ErrNotFound) { // not found: the slot was emptied before
 		err = errors.Join(err, lost)
 	}
-	return evs, err
+	return nil, err
 }
 
 func (h *Host) download(ctx context.Context, f *fetch) ([]bmc.Event, error) {
 	in, err := h.lab.store.NewMedia(h.Name(), f.slot.ID, f.slot.Fetch)
 	if err != nil {
-		return nil, fmt.Errorf("lab: %w: %w", bmc.ErrMedia, err)
+		return nil, fmt.Errorf("lab: %w: %w", bmc.ErrMedia, storageFull(err))
 	}
 	img := outbound.Image{URL: f.slot.Image, User: f.slot.User, Password: f.slot.Password, Unverified: !f.slot.Verify}
 	for _, c := range h.BMC().Certificates.Store(bmc.MediaStore(f.slot.ID)) {
@@ -143,7 +155,7 @@ func (h *Host) download(ctx context.Context, f *fetch) ([]bmc.Event, error) {
 	}
 	size, err := h.lab.fetcher.Fetch(ctx, img, in)
 	if err != nil {
-		return nil, fmt.Errorf("lab: %s: %w", h.Name(), errors.Join(err, in.Drop()))
+		return nil, fmt.Errorf("lab: %s: %w", h.Name(), errors.Join(storageFull(err), in.Drop()))
 	}
 	return h.mediaArrived(f, in, size)
 }
@@ -159,7 +171,7 @@ func (h *Host) mediaArrived(f *fetch, in *store.Incoming, size int64) ([]bmc.Eve
 	// The file comes first: a lab that is killed in between finds a slot whose image
 	// has not arrived, and empties it.
 	if err := in.Keep(); err != nil {
-		return nil, fmt.Errorf("lab: %s: %w: %w", h.Name(), bmc.ErrMedia, err)
+		return nil, fmt.Errorf("lab: %s: %w: %w", h.Name(), bmc.ErrMedia, storageFull(err))
 	}
 	st := h.begin()
 	evs, err := h.bmc.Apply(st.now, bmc.MediaFetched{Slot: f.slot.ID, Fetch: f.slot.Fetch, Size: size})

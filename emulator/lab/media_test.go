@@ -16,6 +16,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/integrity"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/lab/outbound"
 )
@@ -124,7 +125,8 @@ func TestInsertMediaFetchesTheImage(t *testing.T) {
 	}
 }
 
-// A slot whose image file was lost is empty after a restart.
+// A slot whose image file was lost is empty after a restart, once the user goes on with
+// the files as they are.
 func TestMediaWithLostImageIsEjectedAtStart(t *testing.T) {
 	url, _ := images(t)
 	dir := t.TempDir()
@@ -134,6 +136,9 @@ func TestMediaWithLostImageIsEjectedAtStart(t *testing.T) {
 	}
 	l.Stop()
 	if err := os.Truncate(filepath.Join(dir, "media", "node-0-Cd"), 3); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, integrity.File)); err != nil {
 		t.Fatal(err)
 	}
 	l = labtest.Start(t, lab.Config{Dir: dir})

@@ -25,6 +25,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/redfish/vendor"
+	"github.com/metalab-dev/metalab/emulator/suggest"
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
 	"github.com/metalab-dev/metalab/fixtures"
 )
@@ -86,7 +87,7 @@ func CheckNames(from fs.FS, of *rack.Lab) error {
 // noProfile is the error about a profile that does not exist.
 func noProfile(field, name string, from fs.FS) error {
 	names := profileNames(from)
-	return yamlfile.Errorf(field, "%s: there is no such profile: use one of %s%s", name, strings.Join(names, ", "), yamlfile.DidYouMean(name, names))
+	return yamlfile.Errorf(field, "%s: there is no such profile: use one of %s%s", name, strings.Join(names, ", "), suggest.DidYouMean(name, names))
 }
 
 // loadModels makes the models that a rack names.
@@ -213,7 +214,7 @@ func readDialect(from fs.FS, name string) (*dialect.Record, error) {
 		return checked(built, built.Validate())
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrInvalid):
 		return nil, yamlfile.Errorf("dialect", "%q: there is no such dialect: use one of %s, or write %s%s",
-			name, strings.Join(Dialects(), ", "), at, yamlfile.DidYouMean(name, Dialects()))
+			name, strings.Join(Dialects(), ", "), at, suggest.DidYouMean(name, Dialects()))
 	case err != nil:
 		return nil, err
 	}

@@ -12,14 +12,13 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect/idrac"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 // ipmitool's commands for one vendor work with a BMC that has that vendor's
 // commands, and fail at once with another (statements I71 and tool-19).
 func TestVendorIPMICommands(t *testing.T) {
-	if _, err := exec.LookPath("ipmitool"); err != nil {
-		t.Skip(err)
-	}
+	prerequisites.Need(t, "ipmitool")
 	r := rack.Default(2)
 	r.Accounts = []rack.Account{{Name: "ADMIN", Password: "ADMIN-1", Role: "Administrator"}}
 	l := open(t, Config{Rack: &r})

@@ -18,10 +18,12 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/ipmi"
+	"github.com/metalab-dev/metalab/emulator/lab/integrity"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/lab/network"
 	"github.com/metalab-dev/metalab/emulator/lab/outbound"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/space"
 	"github.com/metalab-dev/metalab/emulator/lab/ssdp"
 	"github.com/metalab-dev/metalab/emulator/lab/store"
 	"github.com/metalab-dev/metalab/emulator/machine"
@@ -60,15 +62,18 @@ func Open(ctx context.Context, c Config) (*Lab, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	l := &Lab{
-		dir: c.Dir, clock: c.Clock, searchable: c.SSDP != "", log: c.Log, byName: map[string]*Host{},
+		dir: c.Dir, clock: c.Clock, space: c.Space, searchable: c.SSDP != "", bodyPace: c.BodyPace, log: c.Log, byName: map[string]*Host{},
 		ticks: make(chan chan struct{}), stopped: make(chan struct{}),
 	}
 	l.tls = network.TLS{HTTP2: c.HTTP2, Host: func(i int) network.TLSHost { return l.hosts[i] }}
-	l.machines.clock, l.bmcs.clock, l.bmcs.lazy = c.Clock, c.Clock, true
+	l.machines.now, l.machines.after = c.Clock.Now, c.Clock.AfterFunc
+	l.bmcs.now, l.bmcs.after, l.bmcs.lazy = c.Clock.Now, c.Clock.LazyFunc, true
+	l.clients.now, l.clients.after, l.clients.lazy = c.Clock.ClientNow, c.Clock.ClientFunc, true
 	l.delivery = eventDelivery{clock: c.Clock, handle: c.Events, queues: map[*Host][]machine.Event{}}
 	l.poster = outbound.NewPoster(outbound.PostConfig{Clock: c.Clock, RootCAs: c.Media.RootCAs})
 	l.trapper = outbound.NewTrapper(outbound.TrapConfig{Clock: c.Clock, Port: c.Traps, Log: l.log})
 	l.background.clock = c.Clock
+	c.Journal.Real = c.Clock.Real
 	l.journal = journal.New(c.Journal)
 	l.releaseClock = c.Clock.Enter()
 	if err := l.open(ctx, c); err != nil {
@@ -85,12 +90,18 @@ func (l *Lab) open(ctx context.Context, c Config) (err error) {
 	if l.lock, err = lockDir(ctx, c.Dir); err != nil {
 		return err
 	}
-	if l.store, err = store.Open(store.Config{Dir: c.Dir, Fsync: c.Fsync}); err != nil {
-		return fmt.Errorf("lab: %w", err)
+	if err := l.checkFiles(c.Files); err != nil {
+		return err
+	}
+	if l.store, err = store.Open(store.Config{Dir: c.Dir, Fsync: c.Fsync, Log: l.log, Use: l.space.Use}); err != nil {
+		return err
 	}
 	if now, last := l.clock.Now(), l.store.Last(); now.Before(last) {
 		return fmt.Errorf("lab: the clock is at %v, behind the time %[3]v of the lab in %[2]s: start the clock at LastTime or later",
 			now, c.Dir, last)
+	}
+	if err := l.loadClientTime(); err != nil {
+		return err
 	}
 	known, faults, err := l.loadRack(c.Rack)
 	if err != nil {
@@ -117,7 +128,7 @@ func (l *Lab) open(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	now := meta{Rack: l.rack, Listen: c.Listen, Port: l.webEndpoints.Plan().FirstPort(), IPMI: l.ipmiEndpoints.Plan().FirstPort()}
-	if err := l.store.Save(l.clock.Now(), store.Put{Kind: store.Meta, Key: metaKey, Value: now}); err != nil {
+	if err := l.save(l.clock.Now(), store.Put{Kind: store.Meta, Key: metaKey, Value: now}); err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
 	if err := l.openFaults(faults); err != nil {
@@ -139,7 +150,7 @@ func (l *Lab) open(ctx context.Context, c Config) (err error) {
 			return fmt.Errorf("lab: %w", err)
 		}
 	}
-	return nil
+	return integrity.Seal(l.dir, fileRules, true)
 }
 
 // listen opens the listeners and sockets of the BMCs, and routes accepted
@@ -325,7 +336,11 @@ func (l *Lab) Close() error {
 			h.cancelWork()
 		}
 		l.tasks.Wait()
-		err = errors.Join(l.faults.Save(), l.store.Save(l.clock.Now()), l.release())
+		if err = errors.Join(l.faults.Save(), l.save(l.clock.Now())); space.Full(err) {
+			l.log.Warn("the time and the hits of faults are those of the last save", "err", err)
+			err = nil
+		}
+		err = errors.Join(err, l.release())
 	})
 	if err != nil {
 		return fmt.Errorf("lab: %w", err)
@@ -360,6 +375,12 @@ func (l *Lab) release() error {
 	if l.store != nil {
 		err = errors.Join(err, l.store.Close())
 	}
+	if l.unsealed && err == nil {
+		if err = integrity.Seal(l.dir, l.files, false); space.Full(err) { // the old list is right, too
+			l.log.Warn("the files of the lab are not listed", "err", err)
+			err = nil
+		}
+	}
 	if l.lock != nil {
 		err = errors.Join(err, l.lock.Close())
 	}
@@ -376,9 +397,5 @@ func LastTime(dir string) (time.Time, error) {
 	if held {
 		return time.Time{}, &HeldError{Dir: dir, PID: pid}
 	}
-	at, err := store.LastTime(dir)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("lab: %w", err)
-	}
-	return at, nil
+	return store.LastTime(dir)
 }

@@ -104,7 +104,7 @@ func (h *Host) SetQuirks(all []quirk.Setting) error {
 	}
 	was, had := q.set[h.Name()]
 	q.set[h.Name()] = append([]quirk.Setting{}, all...) // an empty list is stored too
-	if err := l.store.Save(l.clock.Now(), store.Put{Kind: store.Meta, Key: quirksKey, Value: q.set}); err != nil {
+	if err := l.save(l.clock.Now(), store.Put{Kind: store.Meta, Key: quirksKey, Value: q.set}); err != nil {
 		if q.set[h.Name()] = was; !had {
 			delete(q.set, h.Name())
 		}

@@ -10,13 +10,12 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 // The DMTF's redfishtool works with a BMC.
 func TestRedfishtool(t *testing.T) {
-	if _, err := exec.LookPath("redfishtool"); err != nil {
-		t.Skip("redfishtool is not installed: Debian has a package of that name")
-	}
+	prerequisites.Need(t, "redfishtool")
 	l := labtest.Start(t, lab.Config{})
 	h := l.First()
 	user, password := l.Credentials(h)

@@ -10,8 +10,9 @@ import (
 
 // schedule is a heap of hosts by deadline, with one timer for the first of them.
 type schedule struct {
-	clock *clock.Clock
-	lazy  bool // a clock that jumps does not jump to these deadlines
+	now   func() time.Time                             // lab time or client time, in which the deadlines are
+	after func(d time.Duration, f func()) *clock.Timer // makes a timer in that time
+	lazy  bool                                         // a clock that jumps does not jump to these deadlines
 
 	mu    sync.Mutex
 	heap  clock.Due[*deadline]
@@ -84,14 +85,11 @@ func (s *schedule) arm() {
 		}
 	default:
 		s.armed = s.heap[0].at
-		d := s.heap[0].at.Sub(s.clock.Now())
-		switch {
-		case s.timer != nil:
+		d := s.heap[0].at.Sub(s.now())
+		if s.timer != nil {
 			s.timer.Reset(d)
-		case s.lazy:
-			s.timer = s.clock.LazyFunc(d, s.tick)
-		default:
-			s.timer = s.clock.AfterFunc(d, s.tick)
+		} else {
+			s.timer = s.after(d, s.tick)
 		}
 		s.timer.Stand(len(s.heap))
 	}

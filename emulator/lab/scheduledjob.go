@@ -21,7 +21,11 @@ func (h *Host) runJob(p bmc.Job) {
 	h.lab.tasks.Go(func() {
 		defer leave()
 		end := bmc.EndJob{ID: p.ID, Status: h.jobStatus(p)}
-		if _, _, err := h.applyBMC(context.Background(), end, nil); err != nil && !errors.Is(err, bmc.ErrNotFound) { // not found: the job was deleted
+		err := h.lab.untilStored(func() error {
+			_, _, err := h.applyBMC(context.Background(), end, nil)
+			return err
+		})
+		if err != nil && !errors.Is(err, bmc.ErrNotFound) { // not found: the job was deleted
 			h.lab.log.Error("scheduled job not ended", "host", h.Name(), "job", p.ID, "err", err)
 		}
 	})

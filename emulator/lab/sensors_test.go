@@ -13,6 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 // tooled is a host that is on, with the programs that read it.
@@ -25,7 +26,7 @@ type tooled struct {
 func startTooled(t *testing.T, c lab.Config) tooled {
 	t.Helper()
 	for _, name := range []string{"ipmitool", "ipmi-sensors", "ipmi-fru", "ipmi-dcmi"} {
-		needsTool(t, name)
+		prerequisites.Need(t, name)
 	}
 	l := labtest.Start(t, c)
 	b := tooled{t, l, l.First()}
@@ -68,7 +69,7 @@ func (b tooled) patch(uri, body string) {
 
 const sensorsPath = chassisPath + "/Sensors/"
 
-// ipmitool and Redfish show the same sensors with the same readings.
+// ipmitool and Redfish show the same sensors with the same readings (statement F8).
 func TestIPMIAndRedfishReadTheSameSensors(t *testing.T) {
 	b := startTooled(t, lab.Config{})
 	apply(t, b.h, machine.Thermal{Command: thermal.SetLoad{Load: new(0.7)}})
@@ -122,7 +123,7 @@ func TestIPMIAndRedfishReadTheSameSensors(t *testing.T) {
 }
 
 // A threshold that one protocol sets is visible in the other, survives a restart of
-// the lab, and is crossed by the reading.
+// the lab, and is crossed by the reading (statement F8).
 func TestIPMIAndRedfishHaveTheSameThresholds(t *testing.T) {
 	dir := t.TempDir()
 	b := startTooled(t, lab.Config{Dir: dir})
@@ -146,7 +147,7 @@ func TestIPMIAndRedfishHaveTheSameThresholds(t *testing.T) {
 	b.says("ipmitool sdr elist full", "CPU 1 Temp       | 02h | ns")
 }
 
-// Serial numbers and asset data are the same in both protocols.
+// Serial numbers and asset data are the same in both protocols (statement F8).
 func TestIPMIAndRedfishShowTheSameInventory(t *testing.T) {
 	b := startTooled(t, lab.Config{})
 	const system = "/redfish/v1/Systems/1"

@@ -14,10 +14,12 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/lab/network"
+	"github.com/metalab-dev/metalab/emulator/lab/space"
 )
 
 // Bounds of the HTTPS service, in real time. A request as a whole has no time
-// limit: inserting media takes as long as fetching the image.
+// limit: inserting media takes as long as fetching the image. Its body has
+// that of Config.BodyPace.
 const (
 	headerTimeout   = 10 * time.Second
 	idleTimeout     = 2 * time.Minute
@@ -77,6 +79,9 @@ func (l *Lab) Serve(ctx context.Context) error {
 			}
 		})
 	})
+	if l.space != nil {
+		children.Go(func() { _ = l.space.Run(failed) }) // ends with its context
+	}
 	if l.ssdp != nil {
 		children.Go(func() {
 			if err := l.ssdp.Serve(failed); err != nil {
@@ -95,6 +100,7 @@ func (l *Lab) Serve(ctx context.Context) error {
 	l.delivery.start()
 	l.machines.start(l.tick)
 	l.bmcs.start(l.tick)
+	l.clients.start(l.tick)
 	l.releaseClock()
 
 	<-failed.Done()
@@ -123,6 +129,7 @@ func (l *Lab) Serve(ctx context.Context) error {
 	}
 	l.machines.stop()
 	l.bmcs.stop()
+	l.clients.stop()
 	stopDriving()
 	close(l.stopped)
 	children.Wait()
@@ -143,7 +150,7 @@ func (l *Lab) server(requests context.Context, handler http.Handler) *http.Serve
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(l.tls.HTTP2)
 	return &http.Server{
-		Handler:           handler,
+		Handler:           l.bodyPace.Handler(handler),
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
@@ -176,12 +183,18 @@ func (l *Lab) drive(ctx context.Context) error {
 			return nil
 		case done := <-l.ticks:
 			err := l.advance()
+			if errors.Is(err, bmc.ErrStorageFull) { // what is due stays due
+				pauseBriefly(ctx)
+				err = nil
+			}
 			close(done)
 			if err != nil {
 				return err
 			}
 		case <-save.C():
-			if err := errors.Join(l.faults.Save(), l.store.Save(l.clock.Now())); err != nil {
+			err := errors.Join(l.faults.Save(), l.save(l.clock.Now()))
+			l.reportSpace(err)
+			if err != nil && !space.Full(err) {
 				return fmt.Errorf("lab: %w", err)
 			}
 		}
@@ -191,7 +204,7 @@ func (l *Lab) drive(ctx context.Context) error {
 // advance advances all hosts that are due.
 func (l *Lab) advance() error {
 	now := l.clock.Now()
-	hosts := append(l.machines.due(now), l.bmcs.due(now)...)
+	hosts := slices.Concat(l.machines.due(now), l.bmcs.due(now), l.clients.due(l.clock.ClientNow()))
 	work := make(chan *Host)
 	errs := make([]error, min(advancers, len(hosts)))
 	var all sync.WaitGroup

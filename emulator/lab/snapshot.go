@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/metalab-dev/metalab/emulator/lab/integrity"
 	"github.com/metalab-dev/metalab/emulator/lab/network"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/lab/snapshot"
@@ -41,7 +42,7 @@ func (l *Lab) SaveSnapshot(ctx context.Context, to string, report snapshot.Progr
 	thaw, err := l.faults.Freeze()
 	defer thaw()
 	now := l.clock.Now()
-	if err := errors.Join(err, l.store.Save(now)); err != nil {
+	if err := errors.Join(err, l.save(now)); err != nil {
 		return snapshot.Info{}, err
 	}
 	info := snapshot.Info{Name: l.rack.Name, Seed: l.rack.Seed, Hosts: len(l.hosts), Time: now.UTC()}
@@ -53,7 +54,7 @@ func (l *Lab) SaveSnapshot(ctx context.Context, to string, report snapshot.Progr
 
 // SaveSnapshot saves the lab in a directory that is not open.
 func SaveSnapshot(ctx context.Context, dir, to string, report snapshot.Progress) (snapshot.Info, error) {
-	err := withStoppedLab(ctx, dir, func(s *store.Store) error {
+	err := withStoppedLab(ctx, dir, nil, func(s *store.Store) error {
 		r, at, err := storedRack(s)
 		if err != nil {
 			return err
@@ -103,6 +104,12 @@ func RestoreSnapshot(ctx context.Context, dir, from string, report snapshot.Prog
 	if err = errors.Join(err, os.RemoveAll(fresh)); err != nil {
 		return info, fmt.Errorf("lab: restore: %w", err)
 	}
+	// The old list is of the old files; that of others' files may be damaged, too.
+	if err := integrity.Seal(dir, fileRules, false); err != nil {
+		if err := errors.Join(os.RemoveAll(filepath.Join(dir, integrity.File)), integrity.Seal(dir, fileRules, false)); err != nil {
+			return info, fmt.Errorf("lab: restore: %w", err)
+		}
+	}
 	return info, nil
 }
 
@@ -121,7 +128,8 @@ func labFiles(dir string) ([]string, error) {
 // ResetHosts resets hosts of the lab in a directory, which must not be open, to what
 // their profile says, with empty disks. Without names it resets all hosts.
 func ResetHosts(ctx context.Context, dir string, names ...string) error {
-	return withStoppedLab(ctx, dir, func(s *store.Store) error {
+	meant := func(host string) bool { return len(names) == 0 || slices.Contains(names, host) }
+	return withStoppedLab(ctx, dir, meant, func(s *store.Store) error {
 		r, at, err := storedRack(s)
 		if err != nil {
 			return err
@@ -135,7 +143,6 @@ func ResetHosts(ctx context.Context, dir string, names ...string) error {
 				return fmt.Errorf("lab: there is no host %s", n)
 			}
 		}
-		meant := func(host string) bool { return len(names) == 0 || slices.Contains(names, host) }
 		var puts []store.Put
 		err = s.Each(store.Hosts, func(key string, _ []byte) error {
 			if host, _, _ := strings.Cut(key, "/"); meant(host) {
@@ -171,8 +178,9 @@ func emptyDisks(dir string, meant func(host string) bool) error {
 	return nil
 }
 
-// withStoppedLab calls do with the store of a lab that is not open.
-func withStoppedLab(ctx context.Context, dir string, do func(*store.Store) error) (err error) {
+// withStoppedLab calls do with the store of a lab that is not open. The disks and images
+// of the hosts that emptied, if not nil, accepts may be damaged.
+func withStoppedLab(ctx context.Context, dir string, emptied func(host string) bool, do func(*store.Store) error) (err error) {
 	if _, err := os.Stat(filepath.Join(dir, lockFile)); err != nil {
 		return fmt.Errorf("lab: there is no lab in %s: %w", dir, err)
 	}
@@ -181,11 +189,21 @@ func withStoppedLab(ctx context.Context, dir string, do func(*store.Store) error
 		return err
 	}
 	defer held.Close()
+	err = integrity.Check(dir, fileRules, func(name string) bool { return emptied != nil && fileOfHost(name, emptied) })
+	if err == nil {
+		err = integrity.Forget(dir, fileRules)
+	}
+	if err != nil {
+		return err
+	}
 	s, err := store.Open(store.Config{Dir: dir, Fsync: true})
 	if err != nil {
-		return fmt.Errorf("lab: %w", err)
+		return err
 	}
-	return errors.Join(do(s), s.Close())
+	if err := errors.Join(do(s), s.Close()); err != nil {
+		return err
+	}
+	return integrity.Seal(dir, fileRules, false)
 }
 
 // storedRack returns the rack that a store holds, and the lab's time.
@@ -203,7 +221,7 @@ func storedRack(s *store.Store) (rack.Lab, time.Time, error) {
 
 // StoredRack returns the rack of the lab in a directory that is not open.
 func StoredRack(ctx context.Context, dir string) (r rack.Lab, err error) {
-	err = withStoppedLab(ctx, dir, func(s *store.Store) error {
+	err = withStoppedLab(ctx, dir, nil, func(s *store.Store) error {
 		r, _, err = storedRack(s)
 		return err
 	})

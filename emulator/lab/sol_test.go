@@ -20,6 +20,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 // patience bounds, in real time, how long a test waits for a program.
@@ -40,11 +41,8 @@ type talk struct {
 // pseudo-terminals.
 func converse(t *testing.T, program string, args ...string) *talk {
 	t.Helper()
-	for _, p := range []string{"script", program} {
-		if _, err := exec.LookPath(p); err != nil {
-			t.Skipf("%s is not installed: Debian's packages are bsdutils, ipmitool and freeipmi-tools", p)
-		}
-	}
+	prerequisites.Need(t, "script")
+	prerequisites.Need(t, program)
 	line := "exec " + program
 	for _, a := range args {
 		line += " '" + strings.ReplaceAll(a, "'", `'\''`) + "'"
@@ -157,6 +155,7 @@ func once(t *testing.T, l *labtest.Lab, h *lab.Host, args ...string) string {
 	return string(out)
 }
 
+// TestIpmitoolSOLActivate shows statements C11 and F8.
 func TestIpmitoolSOLActivate(t *testing.T) {
 	var d diary
 	l := labtest.Start(t, lab.Config{Events: d.event})
@@ -230,9 +229,7 @@ func TestFreeIPMIConsole(t *testing.T) {
 }
 
 func TestIpmitoolSetsSOLParameters(t *testing.T) {
-	if _, err := exec.LookPath("ipmitool"); err != nil {
-		t.Skip("ipmitool is not installed")
-	}
+	prerequisites.Need(t, "ipmitool")
 	l := labtest.Start(t, lab.Config{})
 	h := l.First()
 	info := once(t, l, h, "sol", "info", "1")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/lab/space"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
@@ -34,17 +35,28 @@ type step struct {
 	heardByBMC   int               // how many of machine the BMC knows already
 	released     []machine.Event   // that a fault withheld from the BMC until now
 	auditContext *bmc.AuditContext // of the request that asked for the step; nil for none
+	refusable    bool              // it is refused when little space is left
 	auditEntry   uint64            // ID of the audit log's entry for that request; 0 for none
 	eventNumber  uint64            // number of the Redfish event of the step; 0 when nobody subscribes
 	wasMachine   *machine.View     // views from before the step
 	wasBMC       *bmc.View
 }
 
+// newStep returns a step at the current time, which the models get to know. The
+// caller holds h.mu.
+func (h *Host) newStep() *step {
+	client := h.ClientNow()
+	h.machine.SetClientTime(client)
+	h.bmc.SetClientTime(client)
+	st := &step{now: h.Now(), was: h.state()}
+	st.overdue = due(h.machine, st.now, client) || due(h.bmc, st.now, client)
+	return st
+}
+
 // begin starts a step. It advances the models to the current time first. The
 // caller holds h.mu.
 func (h *Host) begin() *step {
-	st := &step{now: h.Now(), was: h.state()}
-	st.overdue = due(h.machine, st.now) || due(h.bmc, st.now)
+	st := h.newStep()
 	if st.overdue {
 		st.machine = h.machine.Advance(st.now)
 		st.bmc = h.bmc.Advance(st.now)
@@ -57,13 +69,23 @@ func (h *Host) begin() *step {
 func (h *Host) beginRequest(ctx context.Context) *step {
 	st := h.begin()
 	st.auditContext = bmc.AuditOf(ctx)
+	st.refusable = st.auditContext != nil
 	return st
 }
 
+// deadlines is a model with deadlines in lab time and in client time.
+type deadlines interface {
+	Deadline() (time.Time, bool)
+	ClientDeadline() (time.Time, bool)
+}
+
 // due reports whether a model must be advanced.
-func due(m interface{ Deadline() (time.Time, bool) }, now time.Time) bool {
-	at, ok := m.Deadline()
-	return ok && !now.Before(at)
+func due(m deadlines, now, client time.Time) bool {
+	if at, ok := m.Deadline(); ok && !now.Before(at) {
+		return true
+	}
+	at, ok := m.ClientDeadline()
+	return ok && !client.Before(at)
 }
 
 func (h *Host) state() hostState {
@@ -75,6 +97,12 @@ func (h *Host) state() hostState {
 // views, and only then tells anybody: a step that cannot be stored has not
 // happened. The caller holds h.mu.
 func (h *Host) commit(st *step) error {
+	if st.refusable {
+		if err := h.lab.space.Writable(); err != nil {
+			h.rollBack(st)
+			return fmt.Errorf("lab: %s: %w: %w", h.Name(), bmc.ErrStorageFull, err)
+		}
+	}
 	unlockDrives, err := h.workOnDrives(st)
 	defer unlockDrives()
 	h.complete(st)
@@ -154,7 +182,12 @@ func (h *Host) save(st *step) error {
 	if len(puts) == 0 {
 		return nil
 	}
-	if err := h.lab.store.Save(st.now, puts...); err != nil {
+	err := h.lab.save(st.now, puts...)
+	h.lab.reportSpace(err)
+	if space.Full(err) {
+		return fmt.Errorf("lab: %s: %w: %w", h.Name(), bmc.ErrStorageFull, err)
+	}
+	if err != nil {
 		return fmt.Errorf("lab: %s: %w", h.Name(), err)
 	}
 	return nil
@@ -207,6 +240,11 @@ func (h *Host) schedule() {
 	h.lab.machines.set(&h.machineDue, at, ok)
 	at, ok = h.bmc.Deadline()
 	h.lab.bmcs.set(&h.bmcDue, at, ok)
+	at, ok = h.machine.ClientDeadline()
+	if soon, waits := h.bmc.ClientDeadline(); waits && (!ok || soon.Before(at)) {
+		at, ok = soon, true
+	}
+	h.lab.clients.set(&h.clientDue, at, ok)
 }
 
 // applyNetworkSettings moves the BMC's endpoints when its network settings have

@@ -117,7 +117,11 @@ func (h *Host) finishTask(id string, end bmc.CloseTask, why error) {
 	}
 	end.ID = id
 	end.Cancelled = end.Cancelled || errors.Is(why, errCancelled) && end.Fault != ""
-	if _, _, err := h.applyBMC(context.Background(), end, nil); err != nil && !errors.Is(err, bmc.ErrNotFound) { // not found: closed already
+	err := h.lab.untilStored(func() error {
+		_, _, err := h.applyBMC(context.Background(), end, nil)
+		return err
+	})
+	if err != nil && !errors.Is(err, bmc.ErrNotFound) { // not found: closed already
 		h.lab.log.Error("task not closed", "host", h.Name(), "task", id, "err", err)
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/fault"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 // certificate makes a self-signed certificate for a host's address, and its key.
@@ -78,6 +79,7 @@ func probe(t *testing.T, conn *tls.Conn) {
 	}
 }
 
+// TestReplaceCertificateTakesEffectAtOnce shows statement B7.
 func TestReplaceCertificateTakesEffectAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	l := labtest.Start(t, lab.Config{Dir: dir, Rack: hosts(2)})
@@ -165,11 +167,8 @@ func TestCertificateFaults(t *testing.T) {
 
 // curl and openssl accept the certificates, before and after a replacement.
 func TestCurlAndOpenSSLAcceptCertificates(t *testing.T) {
-	for _, tool := range []string{"curl", "openssl"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("%s is not here", tool)
-		}
-	}
+	prerequisites.Need(t, "curl")
+	prerequisites.Need(t, "openssl")
 	l := labtest.Start(t, lab.Config{})
 	h := l.First()
 	user, password := l.Credentials(h)

@@ -22,7 +22,7 @@ const maxCachedTokens = 16
 // sessions.
 type tokenCache struct {
 	logins *bmc.Logins   // open sessions; when they change, the cache is void
-	until  time.Time     // when the first of them may time out
+	until  time.Time     // client time at which the first of them may time out
 	all    []cachedToken // latest first
 }
 
@@ -33,7 +33,7 @@ type cachedToken struct {
 
 // Resume finds the session of a token, and counts as a use of it.
 func (h *Host) Resume(token string) (bmc.Session, bool) {
-	now := h.Now()
+	now := h.ClientNow()
 	if p := h.tokens.Load(); p != nil && p.logins == h.BMC().Logins && now.Before(p.until) {
 		for i := range p.all {
 			if x := &p.all[i]; subtle.ConstantTimeCompare([]byte(x.token), []byte(token)) == 1 && x.session.Use(now) {
@@ -43,8 +43,9 @@ func (h *Host) Resume(token string) (bmc.Session, bool) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	now = h.Now()
-	overdue := due(h.bmc, now)
+	now = h.ClientNow()
+	at, waits := h.bmc.ClientDeadline()
+	overdue := waits && !now.Before(at)
 	s, ok := h.bmc.Resume(now, token)
 	if overdue {
 		h.publish()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/integrity"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/lab/outbound"
 	"github.com/metalab-dev/metalab/emulator/machine"
@@ -254,6 +255,9 @@ func TestFirmwareUpdateFailsWhenItsImageIsLost(t *testing.T) {
 		if err := os.Remove(filepath.Join(dir, "updates", name)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.Remove(filepath.Join(dir, integrity.File)); err != nil { // the user goes on with the files as they are
+		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "updates", "node-0-7.part"), nil, 0o600); err != nil { // as a killed lab leaves it
 		t.Fatal(err)

@@ -185,6 +185,7 @@ var habits = []struct {
 	}},
 }
 
+// TestVendorDialectsAnswerAsTheirBMCs shows statement E17.
 func TestVendorDialectsAnswerAsTheirBMCs(t *testing.T) {
 	for _, of := range slices.Concat(habits, idracHabits) {
 		t.Run(of.profile, func(t *testing.T) {

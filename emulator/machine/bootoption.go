@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,6 +93,18 @@ func bootURI(set *BootSettings, fw firmware.View) string {
 	return uri
 }
 
+// withoutPassword returns a URI as boot options show it.
+func withoutPassword(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil {
+		return ""
+	}
+	if _, has := u.User.Password(); has {
+		return u.Redacted()
+	}
+	return uri
+}
+
 func options(p *Profile, id *Identity, set *BootSettings, fw firmware.View, disks storage.View) []BootOption {
 	var out []BootOption
 	devices := disks.Devices()
@@ -106,7 +119,8 @@ func options(p *Profile, id *Identity, set *BootSettings, fw firmware.View, disk
 	add(usbOption, Source{Kind: Usb}, "Virtual USB Drive", usbPath)
 	if uri := bootURI(set, fw); uri != "" && len(id.NICs) > 0 {
 		n := id.NICs[0]
-		add(uriOption, Source{Kind: UefiHTTP, Device: n.ID, URI: uri}, "HTTP Boot: "+uri, n.Path()+anyIPv4+"/Uri("+uri+")")
+		text := withoutPassword(uri)
+		add(uriOption, Source{Kind: UefiHTTP, Device: n.ID, URI: uri}, "HTTP Boot: "+text, n.Path()+anyIPv4+"/Uri("+text+")")
 	}
 	used := map[int]bool{}
 	for _, d := range devices {

@@ -39,7 +39,8 @@ type Machine struct {
 	factoryIdentity  *Identity
 	appliedOverrides *FRUOverrides // that identity was made of
 	st               State
-	mainOwned        bool // st.Main is a copy made in this step, which nobody else has seen
+	client           time.Time // client time; zero: it is lab time
+	mainOwned        bool      // st.Main is a copy made in this step, which nobody else has seen
 	fw               firmware.Firmware
 	disks            storage.Subsystem
 	heat             thermal.Thermal

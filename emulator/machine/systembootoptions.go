@@ -16,7 +16,7 @@ type SystemBootOptions struct {
 	// ends when a boot has used it, at Until, at a start whose cause is not in
 	// KeepOnCauses, or when the override is set in another way.
 	Active       bool         `json:"ours,omitempty"`
-	Until        time.Time    `json:"until,omitzero"` // zero: no time limit
+	Until        time.Time    `json:"until,omitzero"` // client time; zero: no time limit
 	KeepOnCauses []ResetCause `json:"spares,omitempty"`
 	// NoTimeout means that a request gets no Until.
 	NoTimeout      bool    `json:"waits,omitempty"`
@@ -45,7 +45,8 @@ const (
 	// AcknowledgedByFirmware is the bit of InfoAcknowledge that the firmware
 	// clears when it has handled a request.
 	AcknowledgedByFirmware = 1 << 0
-	// bootOptionsTimeout is how long a request waits for a start (§28.12).
+	// bootOptionsTimeout is how long a request waits for the client's next command,
+	// which starts the machine (§28.12), in client time.
 	bootOptionsTimeout = time.Minute
 )
 
@@ -88,7 +89,7 @@ func (c SetSystemBootOptions) apply(m *Machine, now time.Time) ([]Event, error) 
 	if c.Request != nil {
 		b.Active, b.Until = c.Request.Enabled != Disabled, time.Time{}
 		if b.Active {
-			b.Until = now.Add(bootOptionsTimeout)
+			b.Until = m.clientTime(now).Add(bootOptionsTimeout)
 		}
 	}
 	if b.NoTimeout {
@@ -125,7 +126,7 @@ func (m *Machine) extendBootOptions(now time.Time) {
 	if m.systemBootOptions().Until.IsZero() {
 		return
 	}
-	until := now.Add(bootOptionsTimeout)
+	until := m.clientTime(now).Add(bootOptionsTimeout)
 	if m.st.RestartAfterOff || slices.Contains([]Phase{Delaying, Starting, POST}, m.st.Phase) {
 		until = time.Time{}
 	}

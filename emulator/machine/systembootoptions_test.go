@@ -40,6 +40,36 @@ func TestBootRequestExpiresUnlessNoTimeout(t *testing.T) {
 	}
 }
 
+// The client that has asked for a boot has a minute of its own time to start it,
+// and as long again after each power command.
+func TestBootRequestExpiresInClientTime(t *testing.T) {
+	b, client := newBench(t).running(), time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	override := func(labTime, clientTime time.Duration) Enabled {
+		b.m.SetClientTime(client.Add(clientTime))
+		b.m.Advance(b.now.Add(labTime))
+		return b.m.View().Override.Enabled
+	}
+	b.m.SetClientTime(client)
+	b.do(SetSystemBootOptions{Request: onceFromNIC})
+	if at, ok := b.m.ClientDeadline(); !ok || !at.Equal(client.Add(time.Minute)) {
+		t.Errorf("ClientDeadline() = %v, %t, want %v", at, ok, client.Add(time.Minute))
+	}
+	if got := override(time.Hour, 59*time.Second); got != Once {
+		t.Errorf("after an hour of lab time and 59 s of client time: override %s, want %s", got, Once)
+	}
+	b.now = b.now.Add(time.Hour)
+	b.do(Reset{Kind: ForceOff})
+	if got := override(2*time.Hour, 118*time.Second); got != Once {
+		t.Errorf("59 s of client time after a power command: override %s, want %s", got, Once)
+	}
+	if got := override(2*time.Hour, 119*time.Second); got != Disabled {
+		t.Errorf("a minute of client time after a power command: override %s, want %s", got, Disabled)
+	}
+	if at, ok := b.m.ClientDeadline(); ok {
+		t.Errorf("ClientDeadline() without a request = %v", at)
+	}
+}
+
 func TestPowerCommandRestartsBootRequestTimeout(t *testing.T) {
 	b := newBench(t).running()
 	b.do(SetSystemBootOptions{Request: onceFromNIC})

@@ -49,10 +49,6 @@ var timers = []struct {
 		due:  func(m *Machine) (time.Time, bool) { at := m.asset().IndicatorUntil; return at, !at.IsZero() },
 		fire: func(m *Machine, _ time.Time) []Event { m.endIdentify(); return nil },
 	},
-	{
-		due:  func(m *Machine) (time.Time, bool) { at := m.systemBootOptions().Until; return at, !at.IsZero() },
-		fire: func(m *Machine, _ time.Time) []Event { m.invalidateBootOptions(); return nil },
-	},
 }
 
 // nextTimer returns the timer that is due first.
@@ -65,21 +61,45 @@ func (m *Machine) nextTimer() (timer int, at time.Time, ok bool) {
 	return timer, at, ok
 }
 
-// Deadline returns when the machine next changes without a command; false when
-// it does not.
+// Deadline returns the lab time at which the machine next changes without a
+// command; false when there is none.
 func (m *Machine) Deadline() (time.Time, bool) {
 	_, at, ok := m.nextTimer()
 	return at, ok
 }
 
-// Advance moves the machine to now.
+// ClientDeadline is Deadline for what happens at a client time: the end of a
+// request for a boot that nobody has started.
+func (m *Machine) ClientDeadline() (time.Time, bool) {
+	at := m.systemBootOptions().Until
+	return at, !at.IsZero()
+}
+
+// SetClientTime sets the client time (see package clock) to which the machine is
+// advanced next, and at which the commands until then are applied. A machine that
+// has never got one takes lab time for client time.
+func (m *Machine) SetClientTime(client time.Time) { m.client = client }
+
+// clientTime returns the client time of a step at a lab time.
+func (m *Machine) clientTime(now time.Time) time.Time {
+	if m.client.IsZero() {
+		return now
+	}
+	return m.client
+}
+
+// Advance moves the machine to now, and to the client time that was set.
 func (m *Machine) Advance(now time.Time) []Event {
 	var evs []Event
 	for {
 		i, at, ok := m.nextTimer()
 		if !ok || now.Before(at) {
-			return evs
+			break
 		}
 		evs = append(evs, timers[i].fire(m, at)...)
 	}
+	if at, ok := m.ClientDeadline(); ok && !m.clientTime(now).Before(at) {
+		m.invalidateBootOptions()
+	}
+	return evs
 }

@@ -49,10 +49,10 @@ func (x *request) expectStatus(status int) {
 
 // audit completes the audit log after the response: it adds the record of a write that
 // changed nothing, and corrects the status of one whose response differs from the
-// expected one.
+// expected one. When nothing can be stored, the record cannot be either.
 func (x *request) audit() {
 	a := x.auditContext
-	if a == nil || a.ID != 0 && a.Record.Status == x.status {
+	if a == nil || a.ID != 0 && a.Record.Status == x.status || x.status == http.StatusInsufficientStorage {
 		return
 	}
 	a.Record.Status = x.status

@@ -47,11 +47,24 @@ func (x *request) challenge(m message.Message) {
 	if b := x.host.BMC().Policy.Basic; b != bmc.BasicUnadvertised && b != bmc.BasicDisabled {
 		x.w.Header()["Www-Authenticate"] = wwwAuthenticate
 	}
+	x.refuseBody()
 	x.sendError(http.StatusUnauthorized, m)
 }
 
 // forbid sends 403 to an actor that lacks the privileges.
-func (x *request) forbid() { x.sendError(http.StatusForbidden, x.actor.Forbidden()) }
+func (x *request) forbid() {
+	x.refuseBody()
+	x.sendError(http.StatusForbidden, x.actor.Forbidden())
+}
+
+// refuseBody makes the response not wait for the request's body, of which nothing has
+// been read: the connection ends after it. Otherwise net/http reads up to 256 KiB
+// before it sends the response. HTTP/2 resets the stream instead.
+func (x *request) refuseBody() {
+	if x.inner == "" && x.r.ContentLength != 0 && x.r.ProtoMajor == 1 {
+		x.w.Header()["Connection"] = connectionClose
+	}
+}
 
 type actAs struct{}
 

@@ -267,6 +267,7 @@ func TestSettingsApplyTime(t *testing.T) {
 	}
 }
 
+// TestResetBiosRestoresDefaults shows statement C6.
 func TestResetBiosRestoresDefaults(t *testing.T) {
 	b := newBench(t)
 	b.send(200, "PATCH", settingsURI, `{"Attributes":{"NumLock":"Off","AssetTag":"A7"}}`)
@@ -284,6 +285,7 @@ func TestResetBiosRestoresDefaults(t *testing.T) {
 	}
 }
 
+// TestBIOSPasswordProtectsSettings shows statement C6.
 func TestBIOSPasswordProtectsSettings(t *testing.T) {
 	b := newBench(t)
 	change := func(want int, name, was, is string) []string {

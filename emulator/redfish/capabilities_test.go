@@ -41,7 +41,7 @@ func TestActionInfoDescribesParameters(t *testing.T) {
 		want resource.Object
 	}{
 		{resource.Input{Name: "A", Kind: resource.Text, Required: true}, resource.Object{"Name": "A", "Required": true, "DataType": "String"}},
-		{resource.Input{Name: "A", Kind: resource.Boolean, Allowed: resource.OneOf("true")}, resource.Object{"Name": "A", "Required": false, "DataType": "Boolean", "AllowableValues": []string{"true"}}},
+		{resource.Input{Name: "A", Kind: resource.Boolean, Allowed: resource.OneOf("true")}, resource.Object{"Name": "A", "Required": false, "DataType": "Boolean"}},
 		{resource.Input{Name: "A", Kind: resource.Integer, Min: 1, Max: 9}, resource.Object{"Name": "A", "Required": false, "DataType": "Number", "MinimumValue": int64(1), "MaximumValue": int64(9)}},
 		{resource.Input{Name: "A", Kind: resource.Number}, resource.Object{"Name": "A", "Required": false, "DataType": "Number"}},
 		{

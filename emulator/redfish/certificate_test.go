@@ -106,6 +106,7 @@ func csrOf(t *testing.T, w *httptest.ResponseRecorder) string {
 	return s
 }
 
+// TestGenerateCSRAndReplaceCertificate shows statement B7.
 func TestGenerateCSRAndReplaceCertificate(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -276,6 +277,7 @@ func TestInvalidCertificateIsRejected(t *testing.T) {
 	)
 }
 
+// TestTrustedCertificates shows statement B7.
 func TestTrustedCertificates(t *testing.T) {
 	s, ca := newService(t, newHost(t)), newTestCA(t)
 	text := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.cert.Raw}))

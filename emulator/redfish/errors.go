@@ -39,7 +39,8 @@ var errorResponses = []struct {
 	{firmware.ErrBusy, http.StatusServiceUnavailable, fixed(message.ResourceInUse.With())},
 	{bmc.ErrTooManyJobs, http.StatusBadRequest, fixed(message.CreateLimitReachedForResource.With())},
 	{bmc.ErrFollows, http.StatusConflict, fixed(message.PropertyValueConflict.With("DateTime", "NTP").About("#/DateTime"))},
-	{bmc.ErrDown, http.StatusServiceUnavailable, fixed(message.ServiceTemporarilyUnavailable.With(retryAfter))},
+	{bmc.ErrDown, http.StatusServiceUnavailable, fixed(message.ServiceTemporarilyUnavailable.With(retrySoon))},
+	{bmc.ErrStorageFull, http.StatusInsufficientStorage, fixed(message.InsufficientStorage.With())},
 	{bmc.ErrUnderWay, http.StatusConflict, fixed(message.ResourceInUse.With())},
 	{bmc.ErrEnded, http.StatusConflict, fixed(message.ResourceInUse.With())},
 	{bmc.ErrTooManyTasks, http.StatusServiceUnavailable, fixed(message.ResourceExhaustion.With("The task service"))},
@@ -48,12 +49,12 @@ var errorResponses = []struct {
 	{bmc.ErrDisabled, http.StatusServiceUnavailable, func(path string) message.Message { return message.ServiceDisabled.With(serviceOf(path)) }},
 	{bmc.ErrTooManySubscriptions, http.StatusServiceUnavailable, fixed(message.EventSubscriptionLimitExceeded.With())},
 	{bmc.ErrNotFound, http.StatusNotFound, message.ResourceMissingAtURI.With},
-	{ErrBusy, http.StatusServiceUnavailable, fixed(message.ServiceTemporarilyUnavailable.With(retryAfter))},
-	{context.Canceled, http.StatusServiceUnavailable, fixed(message.ServiceTemporarilyUnavailable.With(retryAfter))},
+	{ErrBusy, http.StatusServiceUnavailable, fixed(message.ServiceTemporarilyUnavailable.With(retrySoon))},
+	{context.Canceled, http.StatusServiceUnavailable, fixed(message.ServiceTemporarilyUnavailable.With(retrySoon))},
 	{context.DeadlineExceeded, http.StatusServiceUnavailable, fixed(message.OperationTimeout.With())},
 }
 
-const retryAfter = "1" // seconds; the value of Retry-After
+const retrySoon = "1" // seconds; the Retry-After of what is over as soon as it can be
 
 // fixed returns a function that returns a message for every path.
 func fixed(m message.Message) func(string) message.Message {
@@ -100,7 +101,7 @@ func (x *request) fail(err error) {
 	status, ms := errorResponse(err, x.r.URL.Path)
 	switch status {
 	case http.StatusServiceUnavailable:
-		x.w.Header()["Retry-After"] = []string{retryAfter}
+		x.w.Header()["Retry-After"] = []string{retrySoon}
 	case http.StatusInternalServerError:
 		x.s.log.Error("request failed", "bmc", localAddress(x.r), "method", x.r.Method, "path", x.r.URL.Path, "err", err)
 	}

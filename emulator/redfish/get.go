@@ -2,6 +2,7 @@ package redfish
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 	"github.com/metalab-dev/metalab/emulator/redfish/render"
@@ -14,8 +15,18 @@ var getters = map[resource.ResponseKind]func(x *request, v resource.View){
 	resource.TaskMonitorResponse: (*request).readTaskMonitor,
 }
 
+// readable returns a resource's representation as the client may read it: the secrets of
+// URIs are hidden from those who may not change the resource.
+func (x *request) readable(p *render.Representation, m *resource.Match, at *resource.Snapshot) *render.Representation {
+	if p == nil || len(p.Body) == 0 || m.Raw != nil || m.Upload != nil || x.actor.ReadsURISecrets(m, at) {
+		return p
+	}
+	return x.s.renderer.WithoutURISecrets(p)
+}
+
 // get serves a GET or HEAD of a resource with its representation.
 func (x *request) get(p *render.Representation, at *resource.Snapshot) {
+	p = x.readable(p, x.match, at)
 	if getter := getters[x.match.Response]; getter != nil {
 		getter(x, x.match.View(at))
 		return
@@ -27,6 +38,9 @@ func (x *request) get(p *render.Representation, at *resource.Snapshot) {
 		if p = x.query(p); p == nil {
 			return
 		}
+	}
+	if p.MediaType == resource.JSON && x.vendor.EchoesTrailingSlash() && strings.HasSuffix(x.r.URL.Path, "/") {
+		p = x.s.renderer.WithTrailingSlashes(p)
 	}
 	if a := x.r.Header["Accept"]; len(a) > 0 && !accepts(a, p.MediaType) {
 		x.sendError(http.StatusNotAcceptable, message.HeaderInvalid.With("Accept"))

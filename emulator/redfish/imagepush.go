@@ -6,6 +6,7 @@ import (
 	mimetype "mime"
 	"mime/multipart"
 	"net/http"
+	"os"
 	"strings"
 
 	"github.com/metalab-dev/metalab/emulator/machine"
@@ -112,7 +113,7 @@ func (p *multipartPush) read() error {
 		case errors.Is(err, io.EOF):
 			return p.checkComplete()
 		case err != nil:
-			return resource.Reject(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
+			return rejectBody(err)
 		}
 		if err := p.readPart(part); err != nil {
 			return err
@@ -152,7 +153,7 @@ func (p *multipartPush) readPart(part *multipart.Part) error {
 	b, err := io.ReadAll(io.LimitReader(part, p.otherBytes+1))
 	switch p.otherBytes -= int64(len(b)); {
 	case err != nil:
-		return resource.Reject(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
+		return rejectBody(err)
 	case p.otherBytes < 0:
 		return resource.Reject(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())
 	case strings.HasPrefix(name, oemPart): // of another vendor: ignored
@@ -187,9 +188,19 @@ func (x *request) receiveImage(r io.Reader) (resource.Image, error) {
 	case errors.Is(err, resource.ErrTooLarge):
 		return resource.Image{}, resource.Reject(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())
 	case body.err != nil:
-		return resource.Image{}, resource.Reject(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
+		return resource.Image{}, rejectBody(body.err)
 	}
 	return img, err
+}
+
+// rejectBody returns the error of a body that could not be read: the client has stopped
+// sending it, or sends it so slowly that the server has cut it.
+func rejectBody(err error) error {
+	status := http.StatusBadRequest
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		status = http.StatusRequestTimeout
+	}
+	return resource.Reject(status, message.UnrecognizedRequestBody.With())
 }
 
 // clientReader reads what a client sends, and holds the error of the connection.

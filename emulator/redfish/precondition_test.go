@@ -22,6 +22,7 @@ import (
 
 const pxe, cd = `{"Boot":{"BootSourceOverrideTarget":"Pxe"}}`, `{"Boot":{"BootSourceOverrideTarget":"Cd"}}`
 
+// TestWritePreconditionsPerETagDialect shows statement A7.
 func TestWritePreconditionsPerETagDialect(t *testing.T) {
 	reset := sys + "/Actions/ComputerSystem.Reset"
 	for _, tt := range []struct {
@@ -119,6 +120,7 @@ func TestConcurrentWritersWithSameETagRepeatedly(t *testing.T) {
 	}
 }
 
+// TestGzipForClientsThatAcceptIt shows statement A23.
 func TestGzipForClientsThatAcceptIt(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
@@ -168,6 +170,7 @@ func TestGzipForClientsThatAcceptIt(t *testing.T) {
 	}
 }
 
+// TestVendorClosesConnection shows statement A23.
 func TestVendorClosesConnection(t *testing.T) {
 	for _, closes := range []bool{false, true} {
 		server := httptest.NewServer(newService(t, hostOf(t, func(p *dialect.Protocol) { p.CloseAfterResponse = closes })))
@@ -207,6 +210,7 @@ func TestIfMatchAndIfNoneMatch(t *testing.T) {
 	}
 }
 
+// TestConcurrentPatchesWithSameETagOneSucceeds shows statement A7.
 func TestConcurrentPatchesWithSameETagOneSucceeds(t *testing.T) {
 	s := newService(t, newHost(t))
 	_, etag := get(t, s, sys)
@@ -230,6 +234,7 @@ func TestConcurrentPatchesWithSameETagOneSucceeds(t *testing.T) {
 	}
 }
 
+// TestETagChangesOnlyWithRepresentation shows statement A6.
 func TestETagChangesOnlyWithRepresentation(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)

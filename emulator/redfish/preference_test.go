@@ -25,6 +25,7 @@ func TestPreferHeaderParsing(t *testing.T) {
 	}
 }
 
+// TestPreferHeaderSelectsResponse shows statement A17.
 func TestPreferHeaderSelectsResponse(t *testing.T) {
 	reset := sys + "/Actions/ComputerSystem.Reset"
 	login := `{"UserName":"reader","Password":"read-secret-3"}`
@@ -67,6 +68,7 @@ func TestPreferHeaderSelectsResponse(t *testing.T) {
 	}
 }
 
+// TestRespondAsyncReturnsTaskDuringImageFetch shows statements A17 and A18.
 func TestRespondAsyncReturnsTaskDuringImageFetch(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		h := newHost(t)

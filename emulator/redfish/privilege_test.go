@@ -2,7 +2,10 @@ package redfish
 
 import (
 	"encoding/json"
+	"io"
 	"maps"
+	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -172,5 +175,66 @@ func TestEveryResourceRequiresItsEntityPrivileges(t *testing.T) {
 		if got := strings.Join(resource.Texts(all[i].Privileges.ForMethod(tt.method)), " "); got != tt.want {
 			t.Errorf("%s of %s needs %s, want %s", tt.method, tt.uri, got, tt.want)
 		}
+	}
+}
+
+// watchedBody is the body of a request that knows whether it was read.
+type watchedBody struct{ read bool }
+
+// Read implements io.Reader.
+func (b *watchedBody) Read([]byte) (int, error) {
+	b.read = true
+	return 0, io.ErrUnexpectedEOF
+}
+
+// Every write is refused before its body is read: with 401 when it has no credentials or
+// wrong ones, and with 403 when the account lacks the privilege.
+func TestWriteWithoutRightsIsRefusedWithoutItsBody(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	var targets [][2]string
+	for _, uri := range walk(t, s, nil) {
+		for _, method := range []string{"POST", "PATCH", "PUT", "DELETE"} {
+			targets = append(targets, [2]string{method, uri})
+		}
+		if m := s.tree.Find(&url.URL{Path: uri}); m == nil || m.Raw != nil {
+			continue
+		}
+		body, _ := get(t, s, uri)
+		_, actions := links(body)
+		for _, target := range actions {
+			targets = append(targets, [2]string{"POST", target})
+		}
+	}
+	refused := map[int]int{}
+	for _, x := range targets {
+		method, uri := x[0], x[1]
+		for header, want := range map[string]int{"": 401, "X-Auth-Token: 00112233445566778899aabbccddeeff": 401, "Authorization: Basic YWRtaW46d3Jvbmc=": 401, "reader": 403} {
+			if uri == sessions && method == "POST" {
+				continue // logs in
+			}
+			body := new(watchedBody)
+			r := httptest.NewRequest(method, "https://bmc.test"+uri, body)
+			r.ContentLength = 100
+			if name, content, ok := strings.Cut(header, ": "); ok {
+				r.Header.Set(name, content)
+			} else if header != "" {
+				r.SetBasicAuth("reader", "read-secret-3")
+			}
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, r)
+			switch {
+			case w.Code == want:
+				refused[want]++
+				if body.read || w.Header().Get("Connection") != "close" { // net/http would read it
+					t.Errorf("%s with %q: the body is read before the response", shape(method, uri, "", w), header)
+				}
+			case want == 401:
+				t.Errorf("%s with %q, want %d", shape(method, uri, "", w), header, want)
+			}
+		}
+	}
+	if refused[401] < 1000 || refused[403] < 100 {
+		t.Errorf("%v writes were refused of %d, want all without credentials, and most of a reader", refused, len(targets))
 	}
 }

@@ -55,6 +55,7 @@ func errorOf(t testing.TB, w *httptest.ResponseRecorder) (keys []string, infos [
 
 const sys = "/redfish/v1/Systems/1"
 
+// TestInvalidRequestsReturnErrors shows statements A3, A5, A8, A10 and A15.
 func TestInvalidRequestsReturnErrors(t *testing.T) {
 	reset := sys + "/Actions/ComputerSystem.Reset"
 	insert := sys + "/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia"
@@ -198,6 +199,7 @@ func TestInvalidRequestsReturnErrors(t *testing.T) {
 	}
 }
 
+// TestUnauthenticatedResources shows statements A1 and A2.
 func TestUnauthenticatedResources(t *testing.T) {
 	s := newService(t, newHost(t))
 	for path, want := range map[string]string{

@@ -103,6 +103,7 @@ func (x *request) readableBody(uri string, at *resource.Snapshot) resource.Objec
 	if p == nil || !m.Unauthenticated && !x.actor.Authorized(http.MethodGet, m, at) {
 		return nil
 	}
+	p = x.readable(p, m, at)
 	o := resource.Decode(p.Body)
 	if _, paged := o["Members@odata.nextLink"]; paged {
 		o = resource.Decode(resource.Encode(m.Object(m.View(at))))

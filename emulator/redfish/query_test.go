@@ -32,6 +32,7 @@ func asked(t testing.TB, s *Service, who as, uri, query string) map[string]any {
 	return resource.Decode(w.Body.Bytes())
 }
 
+// TestPagesAddUpToCollection shows statement A11.
 func TestPagesAddUpToCollection(t *testing.T) {
 	for _, page := range []int{0, 1, 3, 100} {
 		h := hostOf(t, func(p *dialect.Protocol) { p.PageSize = page })
@@ -82,6 +83,7 @@ func TestCollectionETagCoversAllMembers(t *testing.T) {
 	}
 }
 
+// TestExpandEqualsSeparateReads shows statement A12.
 func TestExpandEqualsSeparateReads(t *testing.T) {
 	s := newService(t, newHost(t))
 	for _, tt := range []struct {
@@ -141,6 +143,7 @@ func TestQueriesRespectPrivileges(t *testing.T) {
 	}
 }
 
+// TestQueryResponsesHaveETags shows statements A4 and A6.
 func TestQueryResponsesHaveETags(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
@@ -164,6 +167,7 @@ func TestQueryResponsesHaveETags(t *testing.T) {
 	}
 }
 
+// TestUnsupportedQueryReturns501 shows statements A12 and A15.
 func TestUnsupportedQueryReturns501(t *testing.T) {
 	for _, tt := range []struct {
 		queries dialect.Queries
@@ -183,6 +187,7 @@ func TestUnsupportedQueryReturns501(t *testing.T) {
 	}
 }
 
+// TestProtocolFeaturesSupportedPerDialect shows statement A16.
 func TestProtocolFeaturesSupportedPerDialect(t *testing.T) {
 	of := func(change func(p *dialect.Protocol)) map[string]any {
 		root, _ := get(t, newService(t, hostOf(t, change)), "/redfish/v1/")

@@ -145,6 +145,7 @@ func TestServiceDocumentListsRootLinks(t *testing.T) {
 	}
 }
 
+// TestProtocolFeaturesSupportedAreTrue shows statement A16.
 func TestProtocolFeaturesSupportedAreTrue(t *testing.T) {
 	s := newService(t, newHost(t))
 	root, _ := get(t, s, "/redfish/v1/")

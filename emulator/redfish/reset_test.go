@@ -3,6 +3,8 @@ package redfish
 import (
 	"fmt"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,7 +25,7 @@ func TestResetChangesPower(t *testing.T) {
 		steps  []step
 	}{
 		{dialect.AcceptRedundant, []step{
-			{"ForceOff", 204, "", "Off"}, {"GracefulShutdown", 204, "", "Off"}, {"ForceRestart", 409, "ChassisPowerStateOnRequired", "Off"},
+			{"ForceOff", 204, "", "Off"}, {"GracefulShutdown", 204, "", "Off"},
 			{"Nmi", 409, "ChassisPowerStateOnRequired", "Off"}, {"On", 204, "", "PoweringOn"}, {"On", 204, "", "On"}, {"ForceOn", 204, "", "On"},
 			{"Nmi", 204, "", "On"}, {"ForceRestart", 204, "", "On"}, {"PowerCycle", 204, "", "PoweringOff"}, {"ForceOff", 204, "", "PoweringOff"},
 			{"PushPowerButton", 204, "", "PoweringOn"},
@@ -54,6 +56,40 @@ func TestResetChangesPower(t *testing.T) {
 				h.pass(10 * time.Minute)
 			}
 		})
+	}
+}
+
+// TestRestartWhileOffPowersOn checks the restarts that each dialect offers on a system that
+// is off: it is then switched on (DSP2046, Resource.ResetType: "If currently in the power
+// off state, the resource will transition to a power on state"). Only iLO refuses them
+// (emulator/dialect/ilo, rejectRules).
+func TestRestartWhileOffPowersOn(t *testing.T) {
+	for _, m := range everyModel() {
+		for _, kind := range []string{"ForceRestart", "GracefulRestart", "PowerCycle", "ForcePowerCycle"} { // the last is iBMC's name of PowerCycle
+			s, h := newVendorHost(t, m.record, m.profile)
+			uri := "/redfish/v1/Systems/" + m.record.SystemID
+			system, _ := get(t, s, uri)
+			reset := system["Actions"].(map[string]any)["#ComputerSystem.Reset"].(map[string]any)
+			offered := reset["ResetType@Redfish.AllowableValues"]
+			if info, ok := reset["@Redfish.ActionInfo"].(string); ok && offered == nil {
+				body, _ := get(t, s, info)
+				offered = body["Parameters"].([]any)[0].(map[string]any)["AllowableValues"]
+			}
+			if all, _ := offered.([]any); !slices.Contains(all, any(kind)) {
+				continue
+			}
+			w := call(t, s, "admin", "POST", reset["target"].(string), `{"ResetType":"`+kind+`"}`)
+			h.pass(10 * time.Minute)
+			if strings.HasPrefix(m.record.Name, "ilo") {
+				if w.Code != 400 || !strings.Contains(w.Body.String(), "InvalidOperationForSystemState") || h.machine.View().Power != machine.PowerOff {
+					t.Errorf("%s: %s", m.record.Name, shape("POST", "Reset", kind, w))
+				}
+				continue
+			}
+			if w.Code >= 300 || h.machine.View().Power != machine.PowerOn {
+				t.Errorf("%s: power is %s after %s", m.record.Name, h.machine.View().Power, shape("POST", "Reset", kind, w))
+			}
+		}
 	}
 }
 

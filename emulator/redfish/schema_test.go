@@ -3,13 +3,11 @@ package redfish
 import (
 	"archive/zip"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"net/url"
 	"path"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 // bundle is DMTF's schemas and registries (DSP8010 and DSP8011 2025.4), which
@@ -27,13 +26,15 @@ type bundle struct {
 	absent map[string]map[string]any
 }
 
-const bundlePath = "../../../shared/data/dmtf-2025.4.zip" // next to the repository
-
 var openBundle = sync.OnceValues(func() (*bundle, error) {
 	if raced { // with the race detector the check takes ten minutes and finds nothing more
 		return nil, fmt.Errorf("bodies are not checked under the race detector: %w", fs.ErrNotExist)
 	}
-	z, err := zip.OpenReader(filepath.FromSlash(bundlePath))
+	name, err := prerequisites.Find("DMTF archive")
+	if err != nil {
+		return nil, err
+	}
+	z, err := zip.OpenReader(name)
 	if err != nil {
 		return nil, err
 	}
@@ -47,10 +48,8 @@ var openBundle = sync.OnceValues(func() (*bundle, error) {
 // dmtf returns the bundle, and skips the test when there is none.
 func dmtf(t testing.TB) *bundle {
 	t.Helper()
+	prerequisites.Need(t, "DMTF archive")
 	b, err := openBundle()
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("%v: DSP8010 and DSP8011 2025.4 belong at %s", err, bundlePath)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,13 +2,13 @@ package redfish
 
 import (
 	"archive/zip"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 func newServiceWith(t testing.TB, h *host, c Config) *Service {
@@ -75,8 +75,7 @@ func TestArchiveWithoutSchemasIsRejected(t *testing.T) {
 }
 
 func TestDMTFArchiveHasEverySchema(t *testing.T) {
-	dmtf(t)
-	z, err := zip.OpenReader(filepath.FromSlash(bundlePath))
+	z, err := zip.OpenReader(prerequisites.Need(t, "DMTF archive"))
 	must(t, err)
 	defer z.Close()
 	s := newServiceWith(t, newHost(t), Config{Schemas: z})

@@ -6,7 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// System and manager show the same console, which exists while IPMI is enabled.
+// System and manager show the same console, which exists while IPMI is enabled
+// (statement C11).
 func TestSerialConsole(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)

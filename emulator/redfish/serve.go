@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
@@ -106,14 +107,23 @@ func (x *request) isPublic() bool {
 	return x.match != nil && x.match.Public(x.r.Method)
 }
 
-// maxRetryAfter is the longest Retry-After, in seconds: the lab's time may pass
-// faster than the client's.
+// maxRetryAfter is the longest Retry-After, in seconds: what the client waits for
+// may end sooner than is known, such as a task that is cancelled.
 const maxRetryAfter = 10
+
+// retryAfter returns the Retry-After of a client that waits for a lab time: the
+// seconds until then by the client's clock, which the lab's time may outrun.
+func (x *request) retryAfter(until time.Time) string {
+	left := until.Sub(x.host.Now())
+	if x.s.clock != nil {
+		left = x.s.clock.ClientWait(left)
+	}
+	return strconv.Itoa(min(max(int(math.Ceil(left.Seconds())), 1), maxRetryAfter))
+}
 
 // sendStarting sends 503 with Retry-After while the BMC starts.
 func (x *request) sendStarting(l *bmc.Life) {
-	left := int(math.Ceil(l.Until.Sub(x.host.Now()).Seconds()))
-	seconds := strconv.Itoa(min(max(left, 1), maxRetryAfter))
+	seconds := x.retryAfter(l.Until)
 	x.w.Header()["Retry-After"] = []string{seconds}
 	x.sendError(http.StatusServiceUnavailable, message.ServiceTemporarilyUnavailable.With(seconds))
 }

@@ -1,6 +1,8 @@
 package redfish
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"net/http"
 	"strings"
@@ -50,6 +52,29 @@ func TestSessionIsValidFromLoginToLogout(t *testing.T) {
 		if w := call(t, s, "", "GET", sys, "", "X-Auth-Token", token); w.Code != 401 {
 			t.Errorf("after logout %s", shape("GET", sys, "", w))
 		}
+	}
+}
+
+// A token is text: another notation of the same bytes is no token, nor is one of two in
+// the header.
+func TestSessionTokenInAnotherNotationReturns401(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	token, _ := logIn(t, s, "admin")
+	raw, err := hex.DecodeString(token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range []string{
+		strings.ToUpper(token), base64.StdEncoding.EncodeToString(raw), base64.RawURLEncoding.EncodeToString(raw),
+		token + "=", token + "\n", " " + token, token + "00", token[:len(token)-1], token + "," + token, "Bearer " + token,
+	} {
+		if w := call(t, s, "", "GET", sys, "", "X-Auth-Token", other); w.Code != 401 {
+			t.Errorf("X-Auth-Token %q: %s", other, shape("GET", sys, "", w))
+		}
+	}
+	if w := call(t, s, "", "GET", sys, "", "X-Auth-Token", token); w.Code != 200 {
+		t.Errorf("%s", shape("GET", sys, "", w))
 	}
 }
 

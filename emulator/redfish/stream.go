@@ -16,7 +16,7 @@ import (
 
 const (
 	// keepAliveInterval is the time between the comments that keep a stream alive, in
-	// lab time.
+	// client time.
 	keepAliveInterval = time.Minute
 	// streamWriteTimeout is how long a client may take to read an event that does not
 	// fit into the buffers on the way, in real time.
@@ -93,7 +93,7 @@ func (x *request) streamEvents(buffer *event.Buffer, to *bmc.Subscription) {
 	x.endInFlight()
 	var keepAlive <-chan time.Time
 	if x.s.clock != nil {
-		t := x.s.clock.NewTicker(keepAliveInterval)
+		t := x.s.clock.NewClientTicker(keepAliveInterval)
 		defer t.Stop()
 		keepAlive = t.C()
 	}

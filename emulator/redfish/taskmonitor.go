@@ -18,7 +18,7 @@ func (x *request) readTask(p *render.Representation, at *resource.Snapshot) bool
 	case !t.State.Ended():
 		x.sendRepresentation(http.StatusAccepted, p)
 	case t.State == bmc.TaskCompleted && t.Result != "":
-		x.sendTaskResult(t)
+		x.sendTaskResult(t, at)
 	default:
 		return false
 	}
@@ -27,7 +27,7 @@ func (x *request) readTask(p *render.Representation, at *resource.Snapshot) bool
 
 // sendTaskResult sends the response of the operation that a task ran. Its media type
 // follows from the first character.
-func (x *request) sendTaskResult(t bmc.Task) {
+func (x *request) sendTaskResult(t bmc.Task, at *resource.Snapshot) {
 	kind := resource.JSON
 	switch t.Result[0] {
 	case '{':
@@ -37,7 +37,11 @@ func (x *request) sendTaskResult(t bmc.Task) {
 		kind = "text/plain"
 	}
 	x.w.Header()["Content-Type"] = []string{string(kind) + ";charset=utf-8"}
-	x.send(http.StatusOK, []byte(t.Result))
+	result := t.Result
+	if !x.actor.ReadsURISecrets(x.match, at) {
+		result = resource.HideURISecrets(result)
+	}
+	x.send(http.StatusOK, []byte(result))
 }
 
 // readTaskMonitor sends the response to a read of a task monitor: 202 until the task
@@ -56,7 +60,7 @@ func (x *request) readTaskMonitor(v resource.View) {
 		}
 	}
 	if t.State == bmc.TaskCompleted && t.Result != "" {
-		x.sendTaskResult(t)
+		x.sendTaskResult(t, resource.TakeSnapshot(x.host))
 		return
 	}
 	messages := resource.Map(t.Messages, v.EventMessage)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
@@ -80,7 +81,7 @@ func (x *request) write() {
 	case x.r.Method == http.MethodDelete:
 		var deleted *render.Representation
 		if x.preference.returns == returnRepresentation {
-			deleted = x.s.renderer.Representation(x.match, at)
+			deleted = x.readable(x.s.renderer.Representation(x.match, at), x.match, at)
 		}
 		c := x.call(in, v, nil)
 		out, err := x.match.Remove(x.context(), c)
@@ -125,6 +126,8 @@ func (x *request) readBody() (resource.Document, bool) {
 	switch {
 	case errors.As(err, &tooLarge):
 		return bad(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())
+	case errors.Is(err, os.ErrDeadlineExceeded): // the server cuts a client that is too slow
+		return bad(http.StatusRequestTimeout, message.UnrecognizedRequestBody.With())
 	case err != nil:
 		return bad(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
 	case len(b) == 0 && (x.match.Action != nil || x.r.Method == http.MethodDelete):
@@ -272,7 +275,8 @@ func (x *request) create(in resource.Document, v resource.View) {
 		h["X-Auth-Token"], h["Cache-Control"] = []string{created.Token}, []string{"no-store"}
 	}
 	x.match = x.s.tree.Find(&url.URL{Path: uri})
-	p := x.s.renderer.Representation(x.match, resource.TakeSnapshot(x.host))
+	at := resource.TakeSnapshot(x.host)
+	p := x.readable(x.s.renderer.Representation(x.match, at), x.match, at)
 	if p == nil { // deleted in the meantime
 		x.fail(bmc.ErrNotFound)
 		return

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 	"github.com/metalab-dev/metalab/emulator/redfish/render"
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
@@ -45,17 +46,19 @@ func (x *request) sendResult(c resource.Call, out resource.Result, err error, re
 }
 
 // sendAccepted sends 202 with a running task and the Location of its monitor (DSP0266,
-// "Asynchronous operations").
+// "Asynchronous operations"). Retry-After is the time until the task's expected end.
 func (x *request) sendAccepted(taskID string) {
 	h := x.w.Header()
 	if x.vendor.LocationIsTask() {
 		x.setLocation(resource.TaskURI(taskID))
 	} else {
 		x.setLocation(resource.TaskMonitorURI(taskID))
-		h["Retry-After"] = []string{retryAfter}
+		t := resource.Find(x.host.BMC().Tasks.All(), taskID, func(t bmc.Task) string { return t.ID })
+		h["Retry-After"] = []string{x.retryAfter(t.Until)}
 	}
 	m := x.s.tree.Find(&url.URL{Path: resource.TaskURI(taskID)})
-	p := x.s.renderer.Representation(m, resource.TakeSnapshot(x.host))
+	at := resource.TakeSnapshot(x.host)
+	p := x.readable(x.s.renderer.Representation(m, at), m, at)
 	if p == nil { // deleted in the meantime
 		x.sendStatus(http.StatusAccepted)
 		return
@@ -72,7 +75,7 @@ func (x *request) sendResource(status int, uri string) {
 	if m != nil && m.Action == nil {
 		if p := x.s.renderer.Representation(m, at); p != nil && x.actor.Authorized(http.MethodGet, m, at) {
 			x.match = m
-			x.sendRepresentation(status, p)
+			x.sendRepresentation(status, x.readable(p, m, at))
 			return
 		}
 	}
@@ -101,7 +104,7 @@ func (x *request) sendPatchResult(c resource.Call, bad []resource.InputError) {
 		}
 		return
 	}
-	p := x.s.renderer.Representation(x.match, at)
+	p := x.readable(x.s.renderer.Representation(x.match, at), x.match, at)
 	switch {
 	case p == nil: // the change has removed the resource
 		x.sendNoContent()

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/metalab-dev/metalab/emulator/suggest"
 )
 
 // ScalarUnmarshaler is implemented by lists and mappings that a file may also
@@ -259,7 +261,7 @@ func (d *decoder) fields(n *yaml.Node, v reflect.Value, at string) {
 					}
 				}
 			}
-			d.errorf(e.key, field, "there is no such field: use one of %s%s", strings.Join(keys, ", "), DidYouMean(key, keys))
+			d.errorf(e.key, field, "there is no such field: use one of %s%s", strings.Join(keys, ", "), suggest.DidYouMean(key, keys))
 			continue
 		}
 		d.decode(e.value, f, field)

@@ -1,9 +1,7 @@
 package yamlfile
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -49,61 +47,4 @@ func Within(path, field string) string {
 		return path + field
 	}
 	return path + "." + field
-}
-
-// DidYouMean returns a sentence with the up to three names that are closest to
-// one that does not exist: " Did you mean generic?". It is empty when none is
-// close. It begins with a blank.
-func DidYouMean(name string, names []string) string {
-	near := nearest(name, names)
-	if len(near) == 0 {
-		return ""
-	}
-	return ". Did you mean " + strings.Join(near, " or ") + "?"
-}
-
-// nearest lists up to three names that are close to a name, the closest first.
-func nearest(name string, names []string) []string {
-	type scored struct {
-		name     string
-		distance int
-	}
-	var near []scored
-	for _, n := range names {
-		// A third of the letters may differ; the beginning of a name is close too.
-		d := distance(strings.ToLower(name), strings.ToLower(n))
-		if part := min(len(name), len(n)); part >= 3 && (strings.HasPrefix(n, name) || strings.HasPrefix(name, n)) {
-			d = min(d, 1)
-		}
-		if d <= max(1, (min(len(name), len(n))+1)/3) {
-			near = append(near, scored{n, d})
-		}
-	}
-	slices.SortStableFunc(near, func(a, b scored) int { return cmp.Or(a.distance-b.distance, strings.Compare(a.name, b.name)) })
-	var out []string
-	for _, n := range near[:min(len(near), 3)] {
-		out = append(out, n.name)
-	}
-	return out
-}
-
-// distance is the Levenshtein distance of two strings, in bytes.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -196,17 +196,6 @@ func TestTakeHidesAKeyFromDecode(t *testing.T) {
 	}
 }
 
-func TestDidYouMean(t *testing.T) {
-	names := []string{"generic", "dell-r750", "dell-r760", "raid"}
-	for name, want := range map[string]string{
-		"genric": ". Did you mean generic?", "dell-r770": ". Did you mean dell-r750 or dell-r760?", "toaster": "", "Raid": ". Did you mean raid?", "gen": ". Did you mean generic?", "": "",
-	} {
-		if got := yamlfile.DidYouMean(name, names); got != want {
-			t.Errorf("DidYouMean(%q) = %q, want %q", name, got, want)
-		}
-	}
-}
-
 func TestWriteIsReadBack(t *testing.T) {
 	in := lab{Name: "yes", Hosts: []host{{Profile: "1", Suites: []byte{3}, Delay: time.Minute, On: true, Ratio: 2, Any: map[string]any{"a": []any{1, 2.5, nil, "x"}}, Codes: map[byte]string{7: "seven"}, Next: &host{Count: -1}}}}
 	b, err := yamlfile.Write(in)

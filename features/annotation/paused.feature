@@ -21,7 +21,7 @@ Feature: baremetalhost.metal3.io/paused
     And requests to the BMC are counted
     And ten minutes pass
     Then the BMC has received no request
-    And the server is off
+    And the server stays off
     When the operator resumes the host
     Then the server is on
 

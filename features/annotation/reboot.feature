@@ -38,7 +38,7 @@ Feature: reboot.metal3.io
     And the operator annotates the host with "reboot.metal3.io/repair"
     And the operator removes the annotation "reboot.metal3.io/fencing"
     And ten minutes pass
-    Then the server is off
+    Then the server stays off
     And the annotation "reboot.metal3.io/repair" is still there
     When the operator removes the annotation "reboot.metal3.io/repair"
     Then the server runs from its first disk
@@ -59,7 +59,7 @@ Feature: reboot.metal3.io
     And the server is off
     When the operator annotates the host with "reboot.metal3.io"
     Then the annotation "reboot.metal3.io" is removed
-    And the server is off
+    And the server stays off
 
   @B-95 @B-65
   Scenario: A host without an image is not rebooted
@@ -71,6 +71,30 @@ Feature: reboot.metal3.io
     And ten minutes pass
     Then the server was not reset
     And the annotation "reboot.metal3.io" is still there
+
+  @B-95
+  Scenario: With force a host without an image is rebooted
+    Given the operator removes the image
+    And the host becomes "available"
+    And the server has nothing to boot
+    And resets of the server are counted
+    When the operator annotates the host with "reboot.metal3.io" set to '{"force":true,"mode":"hard"}'
+    Then the annotation "reboot.metal3.io" is removed
+    And the server has nothing to boot
+    And the server was reset 2 times
+
+  @B-96
+  Scenario: With force a host without an image is held off
+    Given the operator removes the image
+    And the host becomes "available"
+    And the server has nothing to boot
+    When the operator annotates the host with "reboot.metal3.io/fencing" set to '{"force":true}'
+    Then the server is off
+    When ten minutes pass
+    Then the server stays off
+    And the annotation "reboot.metal3.io/fencing" is still there
+    When the operator removes the annotation "reboot.metal3.io/fencing"
+    Then the server has nothing to boot
 
   @B-124 @B-95 @fault
   Scenario: The BMC refuses to change the power

@@ -10,6 +10,7 @@ Feature: DataImage
   @B-230 @B-03 @B-04
   Scenario: A DataImage is attached and detached at a reboot
     When the operator sets the DataImage "tools.iso"
+    And ten minutes pass
     Then the DataImage is owned by the host
     And the server's virtual CD is empty
     When the operator sets online to false
@@ -51,7 +52,7 @@ Feature: DataImage
     When the operator sets a DataImage that does not exist
     And the operator sets online to true
     Then the DataImage shows an error
-    And the server is off
+    And the server stays off
     And the host reports no error
     When the operator sets the DataImage "tools.iso"
     Then the DataImage "tools.iso" is attached

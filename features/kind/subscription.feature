@@ -11,7 +11,7 @@ Feature: BMCEventSubscription
     Then the subscription is active
     When the operator sets online to false
     And the server is off
-    Then the receiver gets an event of the server
+    Then the receiver gets the event "ResourcePoweredOff"
     When the operator deletes the subscription
     Then the subscription is deleted
 

@@ -46,7 +46,9 @@ Feature: Admission
       | spec: {raid: {hardwareRAIDVolumes: [{level: "1"}], softwareRAIDVolumes: [{level: "1"}]}}                            | hardwareRAIDVolumes and softwareRAIDVolumes can not be set at the same time              |
       | spec: {raid: {hardwareRAIDVolumes: [{level: "1", physicalDisks: [a, b]}]}}                                          | 'physicalDisks' specified without 'controller' in hardware RAID volume 0                 |
       | spec: {raid: {hardwareRAIDVolumes: [{level: "1", controller: c, physicalDisks: [a, b], numberOfPhysicalDisks: 3}]}} | the 'numberOfPhysicalDisks'[3] and number of 'physicalDisks'[2] is not same for volume 0 |
-      | spec: {bmc: {address: "ipmi://a"}, raid: {hardwareRAIDVolumes: [{level: "1"}]}}                                     | BMC driver ipmi does not support configuring RAID                                        |
+      | spec: {bmc: {address: "ipmi://a"}, raid: {hardwareRAIDVolumes: [{level: "1"}]}}                                     | raid settings are defined, but the node's driver ipmi does not support RAID.             |
+      | spec: {bmc: {address: "ilo4-virtualmedia://a"}, raid: {softwareRAIDVolumes: [{level: "1"}]}}                        | raid settings are defined, but the node's driver ilo does not support RAID.              |
+      | spec: {bmc: {address: "idrac://a"}, raid: {softwareRAIDVolumes: [{level: "1"}]}}                                    | node's driver idrac does not support software RAID.                                      |
 
     @B-270
     Examples: everything else
@@ -56,7 +58,6 @@ Feature: Admission
       | spec: {bmc: {address: "libvirt://a"}, bootMACAddress: null}                                   | BMC driver libvirt requires a BootMACAddress value                                   |
       | spec: {bmc: {address: "ipmi://a"}, bootMode: UEFISecureBoot}                                  | BMC driver ipmi does not support secure boot                                         |
       | spec: {bootMACAddress: "00:11:22:33:44:55:66"}                                                | address 00:11:22:33:44:55:66: invalid MAC address                                    |
-      | spec: {userData: {name: a, namespace: b}}                                                     | userData: cross-namespace Secret references are not allowed                          |
       | metadata: {name: 0e8e1b6c-1b7c-4a52-b5c3-3f0e5b8a7d11}                                        | BareMetalHost resource name cannot be a UUID                                         |
       | metadata: {annotations: {inspect.metal3.io: twice}}                                           | invalid value for the inspect.metal3.io annotation, allowed are "disabled" or ""     |
       | metadata: {annotations: {inspect.metal3.io/hardwaredetails: "{}"}}                            | when hardware details are provided, inspection must be disabled                      |
@@ -129,3 +130,27 @@ Feature: Admission
       """
     Then kubectl prints the Firmware field is no longer supported, use HostFirmwareSettings resource instead
     And kubectl prints baremetalhost.metal3.io/SERVER created (server dry run)
+
+  @B-115 @B-270
+  Scenario: A Secret of another namespace is for users who may read it
+    Given the operator runs kubectl create namespace SERVER-data
+    And the operator runs kubectl create role hosts-SERVER --verb=get,create --resource=baremetalhosts.metal3.io
+    And the operator runs kubectl create rolebinding hosts-SERVER --role=hosts-SERVER --user=jane-SERVER
+    When the operator fails to run kubectl create --dry-run=server --as=jane-SERVER -f FILE:
+      """
+      apiVersion: metal3.io/v1alpha1
+      kind: BareMetalHost
+      metadata: {name: SERVER}
+      spec: {online: true, userData: {name: user-data, namespace: SERVER-data}}
+      """
+    Then kubectl prints userData: user "jane-SERVER" cannot get Secret "user-data" in the namespace "SERVER-data"
+    When the operator runs kubectl create role reader -n SERVER-data --verb=get --resource=secrets --resource-name=user-data
+    And the operator runs kubectl create rolebinding reader -n SERVER-data --role=reader --user=jane-SERVER
+    And the operator runs kubectl create --dry-run=server --as=jane-SERVER -f FILE:
+      """
+      apiVersion: metal3.io/v1alpha1
+      kind: BareMetalHost
+      metadata: {name: SERVER}
+      spec: {online: true, userData: {name: user-data, namespace: SERVER-data}}
+      """
+    Then kubectl prints baremetalhost.metal3.io/SERVER created (server dry run)

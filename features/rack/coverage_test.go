@@ -1,7 +1,6 @@
 package rack
 
 import (
-	"bufio"
 	"flag"
 	"fmt"
 	"os"
@@ -23,89 +22,112 @@ var update = flag.Bool("update", false, "write ../COVERAGE.md")
 
 const coverageFile = "../COVERAGE.md"
 
-// scenarios returns the scenarios of the feature files by their tags.
-func scenarios(t *testing.T) map[string][]string {
-	t.Helper()
-	files, err := filepath.Glob("*.feature")
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[string][]string{}
-	for _, file := range files {
-		f, err := os.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var tags []string
-		for in := bufio.NewScanner(f); in.Scan(); {
-			line := strings.TrimSpace(in.Text())
-			if strings.HasPrefix(line, "@") {
-				tags = append(tags, strings.Fields(line)...)
-				continue
-			}
-			_, name, ok := strings.Cut(line, ": ")
-			if !ok || !strings.HasPrefix(line, "Scenario") {
-				continue
-			}
-			if len(tags) == 0 {
-				t.Errorf("%s: %q has no tag of a statement", file, name)
-			}
-			for _, tag := range tags {
-				tag = strings.TrimPrefix(tag, "@")
-				out[tag] = append(out[tag], fmt.Sprintf("%s (%s)", name, file))
-			}
-			tags = nil
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return out
-}
+// root is the module's root directory, from this package.
+const root = "../.."
 
-// pages are the pages whose statements scenarios of this directory name.
+// pages are the pages whose statements COVERAGE.md lists.
 var pages = []string{statements.Redfish, statements.IPMI, statements.Quirks}
 
 // ofDialects is the tag of scenarios about deviations of a single vendor;
 // docs/vendors.md has the table.
 const ofDialects = "dialect"
 
+// kinds are the kinds of the statements by the beginnings of their numbers.
+var kinds = []struct{ numbers, title string }{
+	{"ABCDEF", "Redfish, A1 to F10"},
+	{"fault-", "Faults of other emulators, fault-1 to fault-8"},
+	{"I", "IPMI, I1 to I80"},
+	{"tool-", "What ipmitool and FreeIPMI see, tool-1 to tool-27"},
+	{"Q", "Quirks of real BMCs, Q1 to Q35"},
+}
+
+// kindOf returns the index of the kind of a statement.
+func kindOf(id string) int {
+	return slices.IndexFunc(kinds, func(k struct{ numbers, title string }) bool {
+		return strings.HasPrefix(id, k.numbers) || strings.HasSuffix(k.numbers, "F") && strings.Contains(k.numbers, id[:1])
+	})
+}
+
+// count counts statements by whether they are shown.
+type count struct{ shown, inPart, notBuilt, all int }
+
+func (c *count) add(s statements.Statement, shown bool) {
+	c.all++
+	switch {
+	case s.NotBuilt == "":
+		c.shown++
+	case shown:
+		c.inPart++
+	default:
+		c.notBuilt++
+	}
+}
+
+func (c count) String() string {
+	out := fmt.Sprintf("%d of %d shown", c.shown, c.all)
+	if c.inPart > 0 {
+		out += fmt.Sprintf(", %d in part", c.inPart)
+	}
+	if c.notBuilt > 0 {
+		out += fmt.Sprintf(", %d not built", c.notBuilt)
+	}
+	return out
+}
+
+// TestCoverageIsCurrent fails when no scenario and no test shows a statement that
+// does not say that it is not built, and when COVERAGE.md differs from what the
+// sources say.
 func TestCoverageIsCurrent(t *testing.T) {
-	by := scenarios(t)
-	var b strings.Builder
-	b.WriteString("# What the scenarios of features/rack cover\n\nMade by `go generate ./features/rack`; do not edit. The texts are those of [docs/statements](../docs/statements).\n")
-	known := map[string]bool{ofDialects: true}
+	credits, err := statements.ReadCredits(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err) // COVERAGE.md is not written: its credits would be wrong
+	}
+	var body strings.Builder
+	known := map[string]bool{}
+	totals := make([]count, len(kinds))
 	for _, page := range pages {
 		for _, section := range statements.Read(page) {
-			covered := 0
-			for _, s := range section.Statements {
-				if len(by[s.ID]) > 0 {
-					covered++
-				}
-			}
-			if covered == 0 {
-				t.Errorf("%s: no scenario is of the section %q", page, section.Title)
-			}
-			fmt.Fprintf(&b, "\n## %s: %d of %d\n", section.Title, covered, len(section.Statements))
+			var of count
+			var b strings.Builder
 			for _, s := range section.Statements {
 				known[s.ID] = true
+				if !credits.Shown(s.ID) && s.NotBuilt == "" {
+					t.Errorf("%s, %s: no scenario has the tag @%s, no test names it, and no paragraph of it begins with \"Not built: \"", s.ID, s.Title, s.ID)
+				}
+				of.add(s, credits.Shown(s.ID))
+				totals[kindOf(s.ID)].add(s, credits.Shown(s.ID))
 				fmt.Fprintf(&b, "\n### [%s](../docs/statements/%s) %s\n\n%s\n\n", s.ID, s.Anchor(page), s.Title, s.Quote())
-				list(&b, by[s.ID])
+				for _, name := range credits.Scenarios[s.ID] {
+					fmt.Fprintf(&b, "- scenario: %s\n", name)
+				}
+				for _, name := range credits.Tests[s.ID] {
+					fmt.Fprintf(&b, "- test: `%s`\n", name)
+				}
+				if s.NotBuilt != "" {
+					fmt.Fprintf(&b, "- not built: %s\n", s.NotBuilt)
+				}
 			}
+			fmt.Fprintf(&body, "\n## %s: %s\n%s", section.Title, of, &b)
 		}
 	}
-	b.WriteString("\n## Dialects of vendors\n\nWhat a naive client meets, and how a good one copes; [docs/vendors.md](../docs/vendors.md) has the table.\n\n")
-	list(&b, by[ofDialects])
-	if len(by[ofDialects]) == 0 {
-		t.Errorf("no scenario has the tag @%s", ofDialects)
-	}
-	for tag, names := range by {
-		if !known[tag] {
-			t.Errorf("%q has the tag @%s, which is not a statement", names, tag)
+	for id, names := range credits.Scenarios {
+		if !strings.HasPrefix(id, "B-") && !known[id] {
+			t.Errorf("%q name %s, which is not a statement", names, id)
 		}
 	}
+	body.WriteString("\n## Dialects of vendors\n\nWhat a naive client meets, and how a good one copes; [docs/vendors.md](../docs/vendors.md) has the table.\n\n")
+	for _, s := range scenarios(t) {
+		if slices.Contains(s.Tags, ofDialects) {
+			fmt.Fprintf(&body, "- scenario: %s (rack/%s)\n", s.Title, s.File)
+		}
+	}
+	want := "# What shows the statements on Redfish, IPMI and quirks\n\nMade by `go generate ./features/rack`; do not edit. The texts are those of [docs/statements](../docs/statements). Scenarios are below `features`; tests are named by their packages.\n\n"
+	for i, k := range kinds {
+		want += fmt.Sprintf("- %s: %s\n", k.title, totals[i])
+	}
+	want += body.String()
 	if *update {
-		if err := os.WriteFile(coverageFile, []byte(b.String()), 0o644); err != nil {
+		if err := os.WriteFile(coverageFile, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -114,21 +136,63 @@ func TestCoverageIsCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(strings.Split(b.String(), "\n"), strings.Split(string(is), "\n")); diff != "" {
+	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(string(is), "\n")); diff != "" {
 		t.Errorf("%s is not current: run go generate ./features/rack (-want +is):\n%s", coverageFile, diff)
 	}
 }
 
-func list(b *strings.Builder, scenarios []string) {
-	for _, name := range scenarios {
-		fmt.Fprintf(b, "- scenario: %s\n", name)
+// scenarios returns the scenarios of this directory.
+func scenarios(t *testing.T) []statements.Scenario {
+	t.Helper()
+	files, err := filepath.Glob("*.feature")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []statements.Scenario
+	for _, file := range files {
+		all, err := statements.Scenarios(os.DirFS("."), file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, all...)
+	}
+	if len(out) == 0 {
+		t.Fatal("no scenario was found")
+	}
+	return out
+}
+
+// TestEveryScenarioNamesAStatementOrADialect fails when a scenario of this
+// directory has no tag of a statement.
+func TestEveryScenarioNamesAStatementOrADialect(t *testing.T) {
+	dialects := 0
+	for _, s := range scenarios(t) {
+		switch {
+		case slices.Contains(s.Tags, ofDialects):
+			dialects++
+		case len(s.Names()) == 0:
+			t.Errorf("%s: %q has no tag of a statement", s.File, s.Title)
+		}
+		for _, tag := range s.Tags {
+			if tag != ofDialects && !slices.Contains(s.Names(), tag) {
+				t.Errorf("%s: the tag @%s of %q is not the number of a statement", s.File, tag, s.Title)
+			}
+		}
+	}
+	if dialects == 0 {
+		t.Errorf("no scenario has the tag @%s", ofDialects)
 	}
 }
 
-// TestEveryFaultOfOtherEmulatorsHasAScenario fails when no scenario has the tag of a
+// TestEveryFaultOfOtherEmulatorsHasAScenario fails when no scenario names a
 // statement whose number begins with "fault-".
 func TestEveryFaultOfOtherEmulatorsHasAScenario(t *testing.T) {
-	by := scenarios(t)
+	named := map[string]bool{}
+	for _, s := range scenarios(t) {
+		for _, id := range s.Names() {
+			named[id] = true
+		}
+	}
 	found := 0
 	for _, section := range statements.Read(statements.Redfish) {
 		for _, s := range section.Statements {
@@ -136,7 +200,7 @@ func TestEveryFaultOfOtherEmulatorsHasAScenario(t *testing.T) {
 				continue
 			}
 			found++
-			if len(by[s.ID]) == 0 {
+			if !named[s.ID] {
 				t.Errorf("no scenario has the tag @%s (%s)", s.ID, s.Title)
 			}
 		}

@@ -12,11 +12,11 @@ Feature: Dialect of Lenovo's XClarity Controller
 
     Examples:
       | request                                                                                                  | status | message                | retry                                                                                              | status of the retry |
-      | POST Managers/1/VirtualMedia/EXT1/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}                    | 404    |                        | PATCH Managers/1/VirtualMedia/EXT1 {"Image": "IMAGE", "Inserted": true}                            | 200                 |
+      | POST Managers/1/VirtualMedia/EXT1/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}                    | 404    | ActionNotSupported     | PATCH Managers/1/VirtualMedia/EXT1 {"Image": "IMAGE", "Inserted": true}                            | 200                 |
       | PATCH Managers/1/VirtualMedia/EXT1 {"Image": "IMAGE"}                                                    | 400    | PropertyMissing        | PATCH Managers/1/VirtualMedia/EXT1 {"Image": "IMAGE", "Inserted": true}                            | 200                 |
       | PATCH Managers/1/VirtualMedia/RDOC1 {"Image": "IMAGE", "Inserted": true}                                 | 400    | PropertyNotWritable    | PATCH Managers/1/VirtualMedia/EXT1 {"Image": "IMAGE", "Inserted": true}                            | 200                 |
       | PATCH Systems/1 {"Boot": {"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Continuous"}} | 400    | PropertyValueNotInList | PATCH Systems/1 {"Boot": {"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Once"}} | 200                 |
-      | PATCH Systems/1/Bios/Settings {"Attributes": {"Processors_HyperThreading": "Disabled"}}                  | 404    |                        | PATCH Systems/1/Bios/Pending {"Attributes": {"Processors_HyperThreading": "Disabled"}}             | 200                 |
+      | PATCH Systems/1/Bios/Settings {"Attributes": {"Processors_HyperThreading": "Disabled"}}                  | 404    | ResourceMissingAtURI   | PATCH Systems/1/Bios/Pending {"Attributes": {"Processors_HyperThreading": "Disabled"}}             | 200                 |
 
   @dialect
   Scenario: XCC2 answers 412 to the ETag that it has just shown for Power

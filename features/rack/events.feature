@@ -33,7 +33,7 @@ Feature: Events
     Given an event receiver subscribes with {}
     And the receiver answers with 503
     When the client submits a test event
-    Then the receiver has not received the message SuccessfulLogin
+    Then the receiver has not received the message Success
     And GET SUBSCRIPTION is answered with 200
     When the receiver answers with 200
     And 30 seconds pass

@@ -81,9 +81,20 @@ Feature: FreeIPMI
       | what                                                    |
       | ipmi-sel                                                |
       | ipmi-sel --info                                         |
-      | ipmi-sel --clear                                        |
       | ipmi-sensors --sdr-cache-recreate --output-sensor-state |
       | ipmi-fru --sdr-cache-recreate                           |
+
+  @tool-24 @I48
+  Scenario: The SEL is cleared
+    When the client runs `ipmipower --on`
+    And 10 minutes pass
+    And the client runs `ipmi-sel --info`
+    Then it prints a match of "Number of log entries +: ([2-9]|[1-9][0-9])"
+    When the client runs `ipmi-sel --clear`
+    Then it exits with 0
+    When the client runs `ipmi-sel --info`
+    Then it exits with 0
+    And it prints "Number of log entries : 1"
 
   @tool-26 @I45 @I66 @I67 @I68
   Scenario Outline: DCMI and PEF: <what>

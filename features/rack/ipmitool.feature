@@ -142,15 +142,70 @@ Feature: ipmitool
     And it prints "Set chassis power restore policy to always-on"
     When the client runs `ipmitool chassis status`
     Then it prints "Power Restore Policy : always-on"
+    And GET Systems/1 has "PowerRestorePolicy": "AlwaysOn"
+    When the client runs `ipmitool raw 0x00 0x06 0x03`
+    Then it prints a match of "(?m)^ 07$"
+    When the client runs `ipmitool chassis status`
+    Then it prints "Power Restore Policy : always-on"
+
+  @I37
+  Scenario Outline: Power restore policy <policy>: a server that was on is <after> after an outage
+    When the client runs `ipmitool chassis power on`
+    And 10 minutes pass
+    And the client runs `ipmitool chassis policy <policy>`
+    Then it succeeds
+    When the mains power fails
+    And 1 minute passes
+    And the mains power is back
+    And 30 minutes pass
+    And the client runs `ipmitool chassis status`
+    Then it prints "System Power : <after>"
+    And it prints "Last Power Event : ac-failed"
+
+    Examples:
+      | policy     | after |
+      | always-off | off   |
+      | always-on  | on    |
+      | previous   | on    |
+
+  @I37
+  Scenario: Set Chassis Capabilities and Set Front Panel Enables read back
+    When the client runs `ipmitool raw 0x00 0x05 0x03 0x20 0x20 0x22 0x20 0x24`
+    Then it succeeds
+    When the client runs `ipmitool raw 0x00 0x00`
+    Then it prints a match of "(?m)^ 07 20 20 22 20 24$"
+    When the client runs `ipmitool raw 0x00 0x0a 0x03`
+    Then it succeeds
+    When the client runs `ipmitool raw 0x00 0x01`
+    Then it prints a match of "(?m)^ .. .. .. 73$"
 
   @tool-9 @I36
-  Scenario: Chassis Identify
+  Scenario: Chassis Identify blinks for 15 seconds, or for ever, or not at all
     When the client runs `ipmitool chassis identify 15`
     Then it succeeds
     And it prints "Chassis identify interval: 15 seconds"
+    And GET Systems/1 has "IndicatorLED": "Blinking"
+    When the client runs `ipmitool raw 0x00 0x01`
+    Then it prints a match of "^ .. .. 5. .."
+    When 14 seconds pass
+    Then GET Systems/1 has "IndicatorLED": "Blinking"
+    When 1 second passes
+    Then GET Systems/1 has "IndicatorLED": "Off"
+    When the client runs `ipmitool raw 0x00 0x01`
+    Then it prints a match of "^ .. .. 4. .."
     When the client runs `ipmitool chassis identify force`
     Then it succeeds
     And it prints "indefinite"
+    When 1 hour passes
+    And the client runs `ipmitool raw 0x00 0x01`
+    Then it prints a match of "^ .. .. 6. .."
+    And GET Systems/1 has "IndicatorLED": "Blinking"
+    When the client runs `ipmitool chassis identify 0`
+    Then it prints "Chassis identify interval: off"
+    And GET Systems/1 has "IndicatorLED": "Off"
+    When the client sends PATCH Systems/1 {"IndicatorLED": "Lit"}
+    And the client runs `ipmitool raw 0x00 0x01`
+    Then it prints a match of "^ .. .. 6. .."
 
   @tool-10 @I40 @I41 @I42
   Scenario: Boot flags, which expire after 60 seconds
@@ -187,6 +242,82 @@ Feature: ipmitool
     And the client runs `ipmitool chassis bootparam get 5`
     Then it prints "Boot Flag Invalid"
 
+  @I43
+  Scenario: The boot initiator mailbox has blocks of 16 bytes, the first with an IANA number
+    When the client runs `ipmitool chassis bootmbox set text 674 "a text that needs more than one block"`
+    Then it exits with 0
+    When the client runs `ipmitool chassis bootmbox get text`
+    Then it succeeds
+    And it prints:
+      """
+      IANA PEN : 674 [Dell Inc.]
+      Block 0 Data : 'a text that n'
+      Block 1 Data : 'eeds more than o'
+      Block 2 Data : 'ne block'
+      """
+    When the client runs `ipmitool chassis bootparam get 7`
+    Then it prints a match of "Boot parameter data: 00a202006120746578742074686174206e"
+    When the client runs `ipmitool raw 0x00 0x08 0x06 0x01 0xc3 0xb2 0xa1 0x02 0x04 0x03 0x02 0x01`
+    Then it succeeds
+    When the client runs `ipmitool raw 0x00 0x09 0x06 0x00 0x00`
+    Then it prints "01 06 01 c3 b2 a1 02 04 03 02 01"
+    When the client runs `ipmitool raw 0x00 0x08 0x07 0x10 0x00`
+    Then it fails
+    And it prints "rsp=0xc9"
+
+  @I31 @tool-11
+  Scenario: System info parameters are set and read in blocks of 16 bytes
+    When the client runs `ipmitool mc setsysinfo system_name a-name-that-is-longer-than-one-block`
+    Then it exits with 0
+    And GET Systems/1 has "HostName": "a-name-that-is-longer-than-one-block"
+    When the client runs `ipmitool mc getsysinfo system_name`
+    Then it prints "a-name-that-is-longer-than-one-block"
+    When the client runs `ipmitool raw 0x06 0x59 0x00 0x02 0x01 0x00`
+    Then it prints "11 01 2d 6c 6f 6e 67 65 72 2d 74 68 61 6e 2d 6f 6e 65"
+    When the client runs `ipmitool mc getsysinfo system_fw_version`
+    Then it prints "2.3.1"
+    When the client runs `ipmitool mc setsysinfo primary_os_name Linux`
+    And the client runs `ipmitool mc getsysinfo primary_os_name`
+    Then it prints "Linux"
+    When the client runs `ipmitool raw 0x06 0x59 0x00 0x06 0x00 0x00`
+    Then it prints a match of "^ 11 00 0. .. 68 74 74 70 73 3a 2f 2f"
+
+  @I31
+  Scenario Outline: System info parameters: <request> is answered with <code>
+    When the client runs `ipmitool raw 0x06 0x58 0x00 0x01`
+    And the client runs `ipmitool raw <request>`
+    Then it fails
+    And it prints "rsp=<code>"
+
+    Examples:
+      | request                                                                                             | code |
+      | 0x06 0x59 0x00 0x08 0x00 0x00                                                                       | 0x80 |
+      | 0x06 0x59 0x00 0xc5 0x00 0x00                                                                       | 0x80 |
+      | 0x06 0x58 0x00 0x01                                                                                 | 0x81 |
+      | 0x06 0x58 0x01 0x00 0x00 0x00 0x00 0x00 0x00 0x00 0x00 0x00 0x00 0x00 0x00 0x00 0x00 0x00 0x00 0x00 | 0x82 |
+
+  @I31 @I71
+  Scenario: System info parameters of Dell
+    Given a rack of 1 server of the profile "dell-r730" whose users are ADMIN, op and usr
+    When the client runs `ipmi-oem dell get-system-info service-tag`
+    Then it succeeds
+    And it prints the SKU of Systems/System.Embedded.1
+    When the client runs `ipmi-oem dell get-system-info platform-model-name`
+    Then it succeeds
+    And it prints the Model of Systems/System.Embedded.1
+    When the client runs `ipmi-oem dell get-system-info idrac-info`
+    Then it succeeds
+    And it prints:
+      """
+      IP Address : 127.64.0.1
+      IP Configuration : DHCP
+      iDRAC Firmware Version : 2.8
+      """
+    When the client sends PATCH Systems/System.Embedded.1 {"AssetTag": "row 7"}
+    And the client runs `ipmi-oem dell get-system-info asset-tag`
+    Then it succeeds
+    And it prints "row 7"
+
   @tool-11 @I27 @I29 @I30 @I31 @I38 @I39 @I43
   Scenario Outline: Commands that read: <what>
     When the client runs `ipmitool <what>`
@@ -194,14 +325,21 @@ Feature: ipmitool
     And it prints "<says>"
 
     Examples:
-      | what                      | says                 |
-      | chassis bootmbox get      |                      |
-      | chassis restart_cause     | System restart cause |
-      | chassis poh               | POH Counter          |
-      | mc selftest               | Selftest: passed     |
-      | mc getenables             | System Event Logging |
-      | mc watchdog get           | Watchdog Timer       |
-      | mc getsysinfo system_name |                      |
+      | what                  | says                 |
+      | chassis bootmbox get  | Block 7 Data         |
+      | chassis restart_cause | System restart cause |
+      | chassis poh           | POH Counter          |
+      | mc selftest           | Selftest: passed     |
+      | mc getenables         | System Event Logging |
+      | mc watchdog get       | Watchdog Timer       |
+
+  @tool-11
+  Scenario: The system name is set and read
+    When the client runs `ipmitool mc setsysinfo system_name web-0`
+    Then it succeeds
+    When the client runs `ipmitool mc getsysinfo system_name`
+    Then it succeeds
+    And it prints "web-0"
 
   @tool-12 @I57 @I58 @I60 @I62
   Scenario: LAN configuration parameters
@@ -257,13 +395,13 @@ Feature: ipmitool
     And it prints "<says>"
 
     Examples:
-      | what                              | says                            |
-      | channel info 1                    | Channel Medium Type : 802.3 LAN |
-      | channel getaccess 1 2             | User Name : ADMIN               |
-      | channel setaccess 1 4 privilege=2 |                                 |
-      | channel getciphers ipmi 1         | 17                              |
-      | channel authcap 1 4               |                                 |
-      | session info active               | ADMIN                           |
+      | what                              | says                                         |
+      | channel info 1                    | Channel Medium Type : 802.3 LAN              |
+      | channel getaccess 1 2             | User Name : ADMIN                            |
+      | channel setaccess 1 4 privilege=2 | Set User Access (channel 1 id 4) successful. |
+      | channel getciphers ipmi 1         | 17                                           |
+      | channel authcap 1 4               | Channel supports IPMI v2.0 : yes             |
+      | session info active               | ADMIN                                        |
 
   @tool-15 @I44 @I47 @I48 @I49 @I50
   Scenario: SEL
@@ -317,6 +455,21 @@ Feature: ipmitool
     And it prints "Product Serial : X"
     And it does not print "checksum"
 
+  @I66
+  Scenario: DCMI capabilities need no session
+    Then DCMI capabilities 1, 2, 3, 4, 5 are read without a session, of version 01 05 02
+    When the client runs `ipmitool dcmi discover`
+    Then it succeeds
+    And it prints:
+      """
+      Power management available
+      2000 SEL entries
+      In-band KCS channel available
+      """
+    When the client runs `ipmitool raw 0x2c 0x01 0xdc 0x06`
+    Then it fails
+    And it prints "rsp=0xcc"
+
   @tool-18 @I66 @I67 @I68 @I69
   Scenario Outline: DCMI, PEF, bridging and firewall: <what>
     When the client runs `ipmitool <what>`
@@ -333,13 +486,81 @@ Feature: ipmitool
       | -t 0x2c raw 6 1       |
       | firewall info         |
 
-  @tool-19 @I70 @I71
-  Scenario: OEM commands of other vendors are answered with C1h
+  @tool-19 @I71
+  Scenario: delloem reads and sets what an iDRAC has
+    Given a rack of 1 server of the profile "dell-r730" whose users are ADMIN, op and usr
+    When the client runs `ipmitool chassis power on`
+    And 10 minutes pass
+    And the client runs `ipmitool delloem mac list`
+    Then it exits with 0
+    And it prints the MAC addresses of the server's network interfaces
+    When the client runs `ipmitool delloem lan get`
+    Then it exits with 0
+    And it prints "dedicated"
+    When the client runs `ipmitool delloem lan set shared with lom2`
+    Then it exits with 0
+    When the client runs `ipmitool delloem lan get`
+    Then it prints "shared with lom2"
+    When the client runs `ipmitool raw 0x30 0x24 0x01`
+    Then it succeeds
+    When the client runs `ipmitool raw 0x30 0x25`
+    Then it prints a match of "(?m)^ 01$"
+    When the client runs `ipmitool delloem powermonitor`
+    Then it exits with 0
+    And it prints "System Peak Power"
+    And it prints a match of "Peak Reading +: [1-9]\d+ W"
+    When the client runs `ipmi-oem dell get-power-head-room`
+    Then it succeeds
+    And it prints a match of "Instantaneous Head Room +: [1-9]\d+ W"
+    When the client runs `ipmitool delloem setled 0:0.0 online`
+    Then it exits with 0
     When the client runs `ipmitool raw 0x30 0x70`
     Then it fails
     And it prints "rsp=0xc1"
-    When the client runs `ipmitool delloem lan get`
+
+  @tool-19 @I70 @I71
+  Scenario Outline: Commands of Dell are answered with C1h by other BMCs: <command>
+    When the client runs `ipmitool <command>`
     Then it fails
+    And it prints a match of "rsp=0xc1|Invalid command|Command not supported"
+
+    Examples:
+      | command                 |
+      | raw 0x30 0x70           |
+      | raw 0x30 0x25           |
+      | raw 0x30 0x29           |
+      | raw 0x30 0x9c 0x07 0x01 |
+      | raw 0x30 0xbb           |
+      | delloem lan get         |
+      | delloem powermonitor    |
+
+  @I72 @I70
+  Scenario Outline: <profile> has GUID, serial number and sensors, and answers OEM commands with C1h
+    Given a rack of 1 server of the profile "<profile>" whose users are ADMIN, op and usr
+    When the client runs `ipmitool mc guid`
+    Then it succeeds
+    And it prints the UUID of Systems/1
+    When the client runs `ipmitool fru print 0`
+    Then it succeeds
+    And it prints the SerialNumber of Systems/1
+    When the client runs `ipmitool chassis power on`
+    And 10 minutes pass
+    And the client runs `ipmitool sdr elist full`
+    Then it succeeds
+    And it prints "degrees C"
+    And it prints "Watts"
+    When the client runs `ipmitool raw <command>`
+    Then it fails
+    And it prints "rsp=0xc1"
+
+    Examples:
+      | profile          | command             |
+      | hpe-dl360-gen9   | 0x2e 0x36 0x0b 0x00 |
+      | hpe-dl360-gen10  | 0x2e 0x36 0x0b 0x00 |
+      | hpe-dl360-gen10  | 0x30 0x01           |
+      | hpe-dl360-gen11  | 0x36 0x02           |
+      | supermicro-1029u | 0x30 0x68           |
+      | supermicro-621c  | 0x3c 0x01           |
 
   @tool-20 @I26
   Scenario: A BMC does not answer while mc reset cold restarts it

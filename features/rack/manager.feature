@@ -65,17 +65,3 @@ Feature: Manager, logs and firmware updates
     When the client resets the system with ResetType On
     And 30 minutes pass
     Then the CPUs read at least 5 degrees more than the intake
-
-  @B7
-  Scenario: CertificateLocations links to the certificate of the service
-    Then CertificateLocations links to a certificate without its private key
-
-  @C10
-  Scenario: PowerRestorePolicy AlwaysOn starts the server after an outage
-    Given the client sends PATCH Systems/1 {"PowerRestorePolicy": "AlwaysOn"}
-    When the mains power fails
-    And the client sends, response or not: GET Systems/1
-    Then there is no response
-    When the mains power is back
-    And 30 minutes pass
-    Then GET Systems/1 has "PowerState": "On"

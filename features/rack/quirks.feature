@@ -17,11 +17,10 @@ Feature: Quirks of real BMCs
     Examples:
       | quirk                             | before                                                                                                                                             | request                                                                                                                                        | status | message                     | retry                                                                                                                                                                          | status of the retry |
       | vmedia-strict-payload             | none                                                                                                                                               | POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE", "Inserted": true}                                           | 400    | ActionParameterUnknown      | POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}                                                                                             | 204                 |
-      | vmedia-patch-only                 | none                                                                                                                                               | POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}                                                             | 404    |                             | PATCH Systems/1/VirtualMedia/Cd {"Image": "IMAGE", "Inserted": true}                                                                                                           | 200                 |
+      | vmedia-patch-only                 | none                                                                                                                                               | POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}                                                             | 404    | ActionNotSupported          | PATCH Systems/1/VirtualMedia/Cd {"Image": "IMAGE", "Inserted": true}                                                                                                           | 200                 |
       | vmedia-patch-only                 | none                                                                                                                                               | PATCH Systems/1/VirtualMedia/Cd {"Image": "IMAGE"}                                                                                             | 400    | PropertyMissing             | PATCH Systems/1/VirtualMedia/Cd {"Image": "IMAGE", "Inserted": true}                                                                                                           | 200                 |
       | vmedia-missing-params             | none                                                                                                                                               | POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}                                                             | 400    | ActionParameterMissing      | POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE", "TransferMethod": "Stream", "TransferProtocolType": "HTTP"}                                 | 204                 |
       | vmedia-missing-params account=yes | none                                                                                                                                               | POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE", "TransferMethod": "Stream", "TransferProtocolType": "HTTP"} | 400    | ActionParameterMissing      | POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE", "UserName": "", "Password": "", "TransferMethod": "Stream", "TransferProtocolType": "HTTP"} | 204                 |
-      | vmedia-missing-params error=text  | none                                                                                                                                               | POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}                                                             | 400    |                             | POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE", "TransferMethod": "Stream", "TransferProtocolType": "HTTP"}                                 | 204                 |
       | vmedia-no-http but=nfs            | none                                                                                                                                               | POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "https://127.0.0.1:1/none.iso"}                                      | 400    | ActionParameterNotSupported | POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.EjectMedia                                                                                                                 | 204                 |
       | vmedia-eject-needs-body           | POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}                                                                 | POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.EjectMedia                                                                                 | 400    | MalformedJSON               | POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.EjectMedia {}                                                                                                              | 204                 |
       | vmedia-no-http                    | none                                                                                                                                               | POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}                                                             | 400    | ActionParameterNotSupported | POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.EjectMedia                                                                                                                 | 204                 |
@@ -119,7 +118,7 @@ Feature: Quirks of real BMCs
   Scenario Outline: ETags: <quirk>
     Given the BMC has the quirk "<quirk>"
     When the client sends <request>
-    Then the response is <status> with ""
+    Then the response is <status>
     When the client sends <retry>
     Then the response is <status of the retry>
 
@@ -179,6 +178,21 @@ Feature: Quirks of real BMCs
     Given the BMC has the quirk "members-null"
     Then GET EventService/Subscriptions has "Members": null
 
+  @Q28
+  Scenario: collections-paged shows a part of a collection and a nextLink
+    Given the BMC has the quirk "collections-paged size=2"
+    When the client sends GET AccountService/Roles
+    Then the response is 200
+    And the response has 2 members
+    And the response has "Members@odata.count": 3
+    And the response has "Members@odata.nextLink": "/redfish/v1/AccountService/Roles?$skip=2"
+    When the client sends GET AccountService/Roles?$skip=2
+    Then the response has 1 member
+    And the response has no "Members@odata.nextLink"
+    Given the BMC has no quirk
+    When the client sends GET AccountService/Roles
+    Then the response has 3 members
+
   @Q3 @Q6
   Scenario Outline: Virtual media at another URI: <quirk>
     Given the BMC has the quirk "<quirk>"
@@ -188,11 +202,21 @@ Feature: Quirks of real BMCs
     Then the response is 204
 
     Examples:
-      | quirk                         | request                                                                             | status | message             | retry                                                                               |
-      | vmedia-uri-moved              | POST Managers/1/VirtualMedia/CD/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"} | 404    | RAC0904             | POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}  |
-      | vmedia-dead-slots             | POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}  | 404    |                     | POST Systems/1/VirtualMedia/Usb/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"} |
-      | vmedia-dead-slots n=1 how=400 | POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}  | 400    | ActionNotSupported  | POST Systems/1/VirtualMedia/Usb/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"} |
-      | vmedia-dead-slots n=1 how=405 | POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}  | 405    | OperationNotAllowed | POST Systems/1/VirtualMedia/Usb/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"} |
+      | quirk                         | request                                                                             | status | message              | retry                                                                               |
+      | vmedia-uri-moved              | POST Managers/1/VirtualMedia/CD/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"} | 404    | RAC0904              | POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}  |
+      | vmedia-dead-slots             | POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}  | 404    | ResourceMissingAtURI | POST Systems/1/VirtualMedia/Usb/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"} |
+      | vmedia-dead-slots n=1 how=400 | POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}  | 400    | ActionNotSupported   | POST Systems/1/VirtualMedia/Usb/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"} |
+      | vmedia-dead-slots n=1 how=405 | POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}  | 405    | OperationNotAllowed  | POST Systems/1/VirtualMedia/Usb/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"} |
+
+  @Q7
+  Scenario: vmedia-missing-params error=text names the missing parameter in a text alone
+    Given the BMC has the quirk "vmedia-missing-params error=text"
+    When the client sends POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}
+    Then the response is 400
+    And the response is not valid JSON
+    And the response contains 'The action needs the parameter TransferProtocolType'
+    When the client sends POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE", "TransferMethod": "Stream", "TransferProtocolType": "HTTP"}
+    Then the response is 204
 
   @Q10
   Scenario: vmedia-cd-alias boots virtual media as UsbCd

@@ -53,6 +53,12 @@ Feature: Faults, persistence and identities
   Scenario: Each BMC of a rack has an address of its own
     Then every BMC answers at a different address with a different SerialNumber
 
+  @F5
+  Scenario: A rack of 10,000 BMCs runs in one process
+    Given a rack of 10000 servers
+    Then the BMCs have 10000 addresses, which IPMI shares
+    And every 100th BMC answers Redfish and IPMI at its address with its UUID
+
   @F7
   Scenario: The journal records the user and the address of a reset
     When the client resets the system with ResetType On

@@ -13,7 +13,7 @@ Feature: deprovisioning
     And the host becomes "available"
     And the server's disks have no partition table
     And the server's virtual CD is empty
-    And the host's status field "provisioning.image.url" is ""
+    And the host has lost its status field "provisioning.image.url"
     And the events include "DeprovisioningStarted, DeprovisioningComplete"
     And the server is on
 

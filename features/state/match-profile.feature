@@ -36,30 +36,31 @@ Feature: match profile
       spec: {hardwareProfile: <profile>}
       """
     And the host becomes "available"
-    And the operator sets the image
+    Then the host's status field "hardwareProfile" is "unknown"
+    When the operator sets the image
     Then the host reports "provisioning error"
     And the host has reported the error message "no disk matches the root device hints"
     And the server's disks have no partition table
     When the operator edits the host:
       """
-      spec: {rootDeviceHints: {deviceName: /dev/sdb}}
+      spec: {<repair>}
       """
     Then the host becomes "provisioned"
-    And the server's second disk begins with the image
+    And the server's <disk> disk begins with the image
 
     Examples:
-      | profile   |
-      | libvirt   |
-      | dell-raid |
-      | openstack |
+      | profile   | repair                                  | disk   |
+      | libvirt   | rootDeviceHints: {deviceName: /dev/sdb} | second |
+      | dell-raid | hardwareProfile: dell                   | first  |
+      | openstack | hardwareProfile: default                | first  |
 
-  @B-190
-  Scenario: The profile of an available host does not change
+  @B-55 @B-190
+  Scenario: Another profile prepares an available host again
     Given the operator has registered the server
     When the operator edits the host:
       """
-      spec: {hardwareProfile: libvirt}
+      spec: {hardwareProfile: dell}
       """
-    And the operator sets the image
-    Then the host becomes "provisioned"
-    And the host's status field "hardwareProfile" is "unknown"
+    Then the host's status field "hardwareProfile" is "dell"
+    And it passed through "available, preparing, available"
+    And the host's status field "provisioning.rootDeviceHints.hctl" is "0:0:0:0"

@@ -22,7 +22,7 @@ Feature: powering off before delete
     And the server is on
     When the operator deletes the host
     Then the host is deleted
-    And the server is on
+    And the server stays on
 
   @B-70 @fault
   Scenario: A host whose server cannot be switched off is deleted in the end
@@ -31,14 +31,14 @@ Feature: powering off before delete
     When the operator deletes the host
     Then the host reports "power management error"
     And the host is deleted
-    And the server is on
+    And the server stays on
 
   @B-70 @fault
   Scenario: A host whose BMC is offline is deleted
     Given the BMC is offline
     When the operator deletes the host
     Then the host is deleted
-    And the server is on
+    And the server stays on
 
   @B-70 @B-14 @fault
   Scenario: The BMC restarts meanwhile

@@ -26,39 +26,52 @@ Feature: registering
     Then the host becomes "available"
     And the host reports no error
 
-  @B-111
+  @B-80 @B-111
   Scenario: A Secret that is created later
     When the operator registers the server without its Secret
     Then the host reports "registration error"
     And the host has reported the error message "BMC CredentialsName secret doesn't exist The BMC secret default/"
+    And the host's operational status is "discovered"
     And the events include "BMCCredentialError"
     When the operator creates the Secret
     Then the host becomes "available"
     And the host reports no error
 
-  @B-110
+  @B-80 @B-110
   Scenario: Whitespace around a password is ignored
     When the operator registers the server with a wrong password
     Then the host reports "registration error"
+    And the host's operational status is "error"
     When the operator changes the password of the Secret to "   "
     Then the host has reported the error message "Validation error with BMC credentials: Missing BMC connection details 'password' in credentials"
+    And the host's operational status is "discovered"
     When the operator corrects the password, with whitespace around it
     Then the host becomes "available"
 
-  @B-112
-  Scenario Outline: BMC details that are incomplete: <what>
+  @B-80 @B-112
+  Scenario: A host without the name of its Secret
     When the operator registers the server with:
       """
-      spec: {bmc: <bmc>}
+      spec: {bmc: {credentialsName: ""}}
       """
     Then the host reports "registration error"
-    And the host has reported the error message "<message>"
+    And the host has reported the error message "No BMC CredentialsName defined The BMC secret reference is empty"
+    And the host's operational status is "discovered"
     And the host stays "registering"
+    When the operator edits the host's BMC details
+    Then the host becomes "available"
+    And the host reports no error
 
-    Examples:
-      | what       | bmc                   | message                                                          |
-      | no secret  | {credentialsName: ""} | No BMC CredentialsName defined The BMC secret reference is empty |
-      | no address | {address: ""}         | Empty BMC address Missing BMC connection detail 'Address'        |
+  @B-80 @B-110 @B-114
+  Scenario: A key of the Secret is emptied while the host is in use
+    Given the operator has provisioned the server
+    When the operator changes the password of the Secret to ""
+    Then the host reports "registration error"
+    And the host has reported the error message "Validation error with BMC credentials: Missing BMC connection details 'password' in credentials"
+    And the host's operational status is "discovered"
+    And the host stays "provisioned"
+    When the operator corrects the password
+    Then the host reports no error
 
   @B-47 @B-190
   Scenario: An unknown hardware profile is reported

@@ -2,6 +2,7 @@ package steps
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -18,7 +19,12 @@ func (s *scenario) registerAdmission(sc *stepRegistry) {
 	sc.Step(`^the operator tries to create a (\w+) with '([^']*)'$`, "creates an object with this YAML in a dry run; a BareMetalHost is the server's, with the YAML merged into it", s.tryObject)
 	sc.Step(`^the operator tries to change the host to '([^']*)'$`, "applies this merge patch to the BareMetalHost in a dry run", s.tryChange)
 	sc.Step(`^it is refused with: (.+)$`, "asserts that the last dry run was refused with this text", s.isRefused)
-	sc.Step(`^it is accepted$`, "asserts that the last dry run was accepted", func() error { return s.admissionError })
+	sc.Step(`^it is accepted$`, "asserts that the last dry run was accepted", func() error {
+		if !s.dryRun {
+			return errors.New("nothing has been tried")
+		}
+		return s.admissionError
+	})
 }
 
 func (s *scenario) tryObject(ctx context.Context, kind, text string) error {
@@ -37,6 +43,7 @@ func (s *scenario) tryObject(ctx context.Context, kind, text string) error {
 	}
 	o := &unstructured.Unstructured{Object: overlay(object, patch)}
 	o.SetGroupVersionKind(metal3.GroupVersion.WithKind(kind))
+	s.dryRun = true
 	s.admissionError = s.kube.Create(ctx, o, client.DryRunAll)
 	return nil
 }
@@ -47,6 +54,7 @@ func (s *scenario) tryChange(ctx context.Context, text string) error {
 		return fmt.Errorf("the step's YAML: %w", err)
 	}
 	_, host := world.Objects(s.server)
+	s.dryRun = true
 	s.admissionError = s.kube.Patch(ctx, host, client.RawPatch("application/merge-patch+json", patch), client.DryRunAll)
 	return nil
 }

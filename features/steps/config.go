@@ -27,6 +27,7 @@ const (
 
 func (s *scenario) registerConfig(sc *stepRegistry) {
 	sc.Step(`^the operator sets user data "([^"]*)" and the name "([^"]*)"$`, "creates Secrets with user data and metadata, and sets spec.userData and spec.metaData", s.createConfigSecrets)
+	sc.Step(`^the operator sets user data "([^"]*)" and the name "([^"]*)" from Secrets of another namespace$`, "creates the Secrets in a namespace of their own, and sets spec.userData and spec.metaData with it", s.createForeignConfigSecrets)
 	sc.Step(`^the operator refers to user data that does not exist$`, "sets spec.userData and spec.metaData to Secrets that do not exist", s.referToConfigSecrets)
 	sc.Step(`^the server's first disk ends with a config drive that holds "([^"]*)" and "([^"]*)"$`, "looks for a config drive with these texts at the end of the first disk", s.diskEndsWithDrive)
 	sc.Step(`^the operator sets a live ISO$`, "sets spec.image to a bootable ISO with the format live-iso",
@@ -37,24 +38,45 @@ func (s *scenario) registerConfig(sc *stepRegistry) {
 	sc.Step(`^the operator sets the deployment method "([^"]*)"$`, "sets customDeploy.method", s.requestDeployMethod)
 }
 
-func (s *scenario) referToConfigSecrets(ctx context.Context) error {
+func (s *scenario) referToConfigSecrets(ctx context.Context) error { return s.referToConfig(ctx, "") }
+
+func (s *scenario) referToConfig(ctx context.Context, namespace string) error {
 	return s.change(ctx, func(h *metal3.BareMetalHost) {
-		h.Spec.UserData = &corev1.SecretReference{Name: userDataSecret}
-		h.Spec.MetaData = &corev1.SecretReference{Name: metaDataSecret}
+		h.Spec.UserData = &corev1.SecretReference{Name: userDataSecret, Namespace: namespace}
+		h.Spec.MetaData = &corev1.SecretReference{Name: metaDataSecret, Namespace: namespace}
 	})
 }
 
 func (s *scenario) createConfigSecrets(ctx context.Context, userData, name string) error {
 	_, host := world.Objects(s.server)
+	if err := s.createConfig(ctx, host.Namespace, userData, name); err != nil {
+		return err
+	}
+	return s.referToConfigSecrets(ctx)
+}
+
+func (s *scenario) createForeignConfigSecrets(ctx context.Context, userData, name string) error {
+	namespace := s.server.Name + "-data"
+	if err := s.create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+		return err
+	}
+	if err := s.createConfig(ctx, namespace, userData, name); err != nil {
+		return err
+	}
+	return s.referToConfig(ctx, namespace)
+}
+
+// createConfig creates the Secrets with user data and metadata.
+func (s *scenario) createConfig(ctx context.Context, namespace, userData, name string) error {
 	for secret, data := range map[string]map[string]string{ // each alone: the order cannot be seen
 		userDataSecret: {"userData": userData}, metaDataSecret: {"metaData": "name: " + name},
 	} {
-		o := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: secret, Namespace: host.Namespace}, StringData: data}
+		o := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: secret, Namespace: namespace}, StringData: data}
 		if err := s.create(ctx, o); err != nil {
 			return err
 		}
 	}
-	return s.referToConfigSecrets(ctx)
+	return nil
 }
 
 // configDriveRange is how many bytes at the end of a disk are searched for a config

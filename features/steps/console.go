@@ -20,6 +20,9 @@ func (s *scenario) consoleShows(ctx context.Context, want *godog.DocString) erro
 	return eventually(ctx, "the console shows it", func(context.Context) (bool, string, error) {
 		rest := s.consoleText()
 		for line := range strings.Lines(want.Content) {
+			if strings.Trim(line, " \n…") == "" {
+				return false, "", fmt.Errorf("the line %q of the step is on every console: write a text", line)
+			}
 			pattern, err := regexp.Compile(strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(line)), "…", `\S*`))
 			if err != nil {
 				return false, "", err

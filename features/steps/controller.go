@@ -8,8 +8,8 @@ import (
 func (s *scenario) registerControllers(sc *stepRegistry) {
 	sc.Step(`^the controller is killed$`, "cuts the controller's connections and ends it, as kill -9 does", func() { s.world.KillControllers() })
 	sc.Step(`^the controller will be killed when the host becomes "([^"]*)"$`, "kills the controller when the host is next seen in this provisioning state",
-		func(state string) {
-			s.recorder.trap(state, func() error { s.world.KillControllers(); return nil })
+		func(state string) error {
+			return s.trap(state, func() error { s.world.KillControllers(); return nil })
 		})
 	sc.Step(`^another controller starts$`, "waits until the former controller is dead, and starts one without its memory", func(ctx context.Context) error {
 		err := eventually(ctx, "the controller is dead", func(context.Context) (bool, string, error) {
@@ -20,7 +20,10 @@ func (s *scenario) registerControllers(sc *stepRegistry) {
 		}
 		return s.world.StartControllers(context.WithoutCancel(ctx))
 	})
-	sc.Step(`^the server has booted (\d+) times in total$`, "asserts how many boots the server has begun in all", func(n int) error {
+	sc.NegativeStep(`^the server has booted (\d+) times in total$`, "asserts, once each controller has reconciled every object, how many boots the server has begun in all", func(ctx context.Context, n int) error {
+		if err := s.letControllersAct(ctx); err != nil {
+			return err
+		}
 		if got := s.machine().Boots; got != uint64(n) {
 			return fmt.Errorf("it came up %d times", got)
 		}

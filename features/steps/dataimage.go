@@ -23,8 +23,8 @@ func (s *scenario) registerDataImages(sc *stepRegistry) {
 	sc.Step(`^the server's virtual CD holds "([^"]*)"$`, "waits until the virtual CD holds this ISO of the lab", s.cdHolds)
 	sc.Step(`^the DataImage "([^"]*)" is attached$`, "waits for status.attachedImage, without an error", s.dataAttached)
 	sc.Step(`^the DataImage shows an error$`, "waits for status.error", s.dataFailed)
-	sc.Step(`^the DataImage is still there$`, "asserts that the DataImage exists", s.dataStays)
-	sc.Step(`^the DataImage is deleted$`, "waits until the DataImage does not exist", s.dataGone)
+	sc.NegativeStep(`^the DataImage is still there$`, "asserts, once each controller has reconciled every object, that the DataImage exists", s.dataStays)
+	sc.Step(`^the DataImage is deleted$`, "waits until the DataImage does not exist, which existed before", func(ctx context.Context) error { return s.isDeleted(ctx, "DataImage") })
 	sc.Step(`^the DataImage is owned by the host$`, "waits until the DataImage has the host as owner, and a finalizer", s.dataOwned)
 }
 
@@ -96,15 +96,11 @@ func (s *scenario) dataFailed(ctx context.Context) error {
 }
 
 func (s *scenario) dataStays(ctx context.Context) error {
+	if err := s.letControllersAct(ctx); err != nil {
+		return err
+	}
 	_, err := s.readData(ctx)
 	return err
-}
-
-func (s *scenario) dataGone(ctx context.Context) error {
-	return eventually(ctx, "the data image is gone", func(ctx context.Context) (bool, string, error) {
-		d, err := s.readData(ctx)
-		return apierrors.IsNotFound(err), fmt.Sprintf("%+v", d.Status), client.IgnoreNotFound(err)
-	})
 }
 
 func (s *scenario) dataOwned(ctx context.Context) error {

@@ -68,7 +68,10 @@ func (s *scenario) registerFaults(sc *stepRegistry) {
 	})
 	sc.Step(`^the BMC works again$`, "removes the faults of the scenario", s.removeFaults)
 	sc.Step(`^requests to the BMC are counted$`, "counts requests to the BMC from now on", func() { s.requestsFrom = s.mark() })
-	sc.Step(`^the BMC has received no request$`, "asserts that the journal has no request to the BMC since the count began", func() error {
+	sc.NegativeStep(`^the BMC has received no request$`, "asserts, once each controller has reconciled every object, that the journal has no request to the BMC since the count began", func(ctx context.Context) error {
+		if err := s.letControllersAct(ctx); err != nil {
+			return err
+		}
 		if all := s.requests(s.requestsFrom, journal.Query{}); len(all) > 0 {
 			return fmt.Errorf("the BMC has received %d requests: %s %s …", len(all), all[0].Method, all[0].Path)
 		}
@@ -80,9 +83,9 @@ func (s *scenario) registerFaults(sc *stepRegistry) {
 // does so as soon as the host is in a state.
 func (s *scenario) registerTrigger(sc *stepRegistry, phrase, doc string, does func(context.Context) error) {
 	sc.Step(`^the BMC `+phrase+`$`, doc, does)
-	sc.Step(`^the BMC `+phrase+` as soon as the host is "([^"]*)"$`, "does so when the host is next seen in this provisioning state", func(ctx context.Context, state string) {
+	sc.Step(`^the BMC `+phrase+` as soon as the host is "([^"]*)"$`, "does so when the host is next seen in this provisioning state", func(ctx context.Context, state string) error {
 		ctx = context.WithoutCancel(ctx)
-		s.recorder.trap(state, func() error { return does(ctx) })
+		return s.trap(state, func() error { return does(ctx) })
 	})
 }
 

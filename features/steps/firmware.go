@@ -3,6 +3,7 @@ package steps
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,7 +38,7 @@ func (s *scenario) registerFirmware(sc *stepRegistry) {
 	sc.Step(`^the firmware settings show all settings of the server$`, "waits until status.settings equals the server's BIOS settings, without passwords", s.settingsAreTheServers)
 	sc.Step(`^their FirmwareSchema has the server's vendor and model$`, "asserts vendor and model of the FirmwareSchema that the settings refer to", s.schemaIsOfModel)
 	sc.Step(`^the firmware components are "([^"]*)"$`, "waits for status.components", s.componentsAre)
-	sc.Step(`^the server has booted (\d+) times? for the change$`, "asserts how many boots the server has begun since the last change of settings or updates", s.startedFor)
+	sc.NegativeStep(`^the server has booted (\d+) times? for the change$`, "asserts, once each controller has reconciled every object, how many boots the server has begun since the last change of settings or updates", s.startedFor)
 	sc.Step(`^the server's attribute registry lacks "([^"]*)"$`, "hides an attribute from the BMC's attribute registry", s.registryLags)
 	sc.Step(`^the attribute registry is complete again$`, "shows the hidden attribute in the BMC's attribute registry again", s.registryCatchesUp)
 	sc.Step(`^the operator updates the firmware "([^"]*)"$`, "serves images, and edits spec.updates of the HostFirmwareComponents: component=version, …", s.updateFirmware)
@@ -52,20 +54,23 @@ func (s *scenario) registerFirmware(sc *stepRegistry) {
 	sc.Step(`^the operator has registered all servers$`, "registers all servers, and waits until they are available and have FirmwareSchemas", s.registerAll)
 	sc.Step(`^servers (\d+) and (\d+) (share a|have different) FirmwareSchemas?$`, "compares the FirmwareSchemas of two servers", s.compareSchemas)
 	sc.Step(`^the operator deletes the host of server (\d+)$`, "deletes a BareMetalHost, and waits until it does not exist", s.deleteServer)
-	sc.Step(`^the FirmwareSchema of server (\d+) (still exists|is deleted)$`, "waits until the FirmwareSchema that the server had exists, or does not", s.schemaOf)
-	sc.Step(`^the operator registers the server as an iDRAC, with virtualization (on|off)$`, "applies a BareMetalHost with an idrac-virtualmedia address and spec.firmware.virtualizationEnabled", s.registerIDRAC)
+	sc.Step(`^the FirmwareSchema of server (\d+) is deleted$`, "waits until the FirmwareSchema that the server had does not exist", s.schemaIsDeleted)
+	sc.NegativeStep(`^the FirmwareSchema of server (\d+) still exists$`, "asserts, once the settings of deleted hosts and all references to them are deleted, that the FirmwareSchema that the server had exists", s.schemaExists)
 	sc.Step(`^the HostUpdatePolicy allows changes on reboot$`, "creates a HostUpdatePolicy with onReboot for settings and updates", s.allowServicing)
-	sc.Step(`^the host has been serviced$`, "waits until operationalStatus was servicing and is OK", s.hasBeenServiced)
+	sc.Step(`^the host has been serviced$`, "waits until operationalStatus is OK and was servicing since the last Given or When", s.hasBeenServiced)
 }
 
 // pairs parses "a=b, c=d".
-func pairs(list string) [][2]string {
+func pairs(list string) ([][2]string, error) {
 	var out [][2]string
 	for one := range strings.SplitSeq(list, ", ") {
-		name, value, _ := strings.Cut(one, "=")
+		name, value, ok := strings.Cut(one, "=")
+		if !ok || name == "" || value == "" {
+			return nil, fmt.Errorf("%q is not of the form name=value", one)
+		}
 		out = append(out, [2]string{name, value})
 	}
-	return out
+	return out, nil
 }
 
 func (s *scenario) object(ctx context.Context, o client.Object) error {
@@ -95,23 +100,35 @@ func edit[T client.Object](ctx context.Context, s *scenario, o T, change func(T)
 	})
 }
 
-func desired(list string) metal3.DesiredSettingsMap {
+func desired(list string) (metal3.DesiredSettingsMap, error) {
+	all, err := pairs(list)
+	if err != nil {
+		return nil, err
+	}
 	out := metal3.DesiredSettingsMap{}
-	for _, p := range pairs(list) {
+	for _, p := range all {
 		out[p[0]] = intstr.Parse(p[1]) // an integer stays one
 	}
-	return out
+	return out, nil
 }
 
 func (s *scenario) setSettings(ctx context.Context, list string) error {
-	return edit(ctx, s, &metal3.HostFirmwareSettings{}, func(o *metal3.HostFirmwareSettings) { o.Spec.Settings = desired(list) })
+	settings, err := desired(list)
+	if err != nil {
+		return err
+	}
+	return edit(ctx, s, &metal3.HostFirmwareSettings{}, func(o *metal3.HostFirmwareSettings) { o.Spec.Settings = settings })
 }
 
 func (s *scenario) createSettings(ctx context.Context, list string) error {
+	settings, err := desired(list)
+	if err != nil {
+		return err
+	}
 	_, h := world.Objects(s.server)
 	return s.create(ctx, &metal3.HostFirmwareSettings{
 		ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.Name},
-		Spec:       metal3.HostFirmwareSettingsSpec{Settings: desired(list)},
+		Spec:       metal3.HostFirmwareSettingsSpec{Settings: settings},
 	})
 }
 
@@ -180,10 +197,14 @@ func (s *scenario) bios() map[string]string {
 }
 
 func (s *scenario) biosHas(list string) error {
+	all, err := pairs(list)
+	if err != nil {
+		return err
+	}
 	is := s.bios()
-	for _, p := range pairs(list) {
-		if is[p[0]] != p[1] {
-			return fmt.Errorf("%s is %s, want %s", p[0], is[p[0]], p[1])
+	for _, p := range all {
+		if value, ok := is[p[0]]; !ok || value != p[1] {
+			return fmt.Errorf("%s is %q, want %s", p[0], value, p[1])
 		}
 	}
 	return nil
@@ -209,12 +230,15 @@ func (s *scenario) schemaIsOfModel(ctx context.Context) error {
 	if err := s.object(ctx, &o); err != nil {
 		return err
 	}
+	if o.Status.FirmwareSchema == nil {
+		return errors.New("the settings refer to no FirmwareSchema")
+	}
 	var schema metal3.FirmwareSchema
 	if err := s.objectOf(ctx, o.Status.FirmwareSchema.Name, &schema); err != nil {
 		return err
 	}
 	v := s.machine()
-	if schema.Spec.HardwareVendor != v.Profile.Manufacturer || schema.Spec.HardwareModel != v.Profile.Model || len(schema.Spec.Schema) != len(o.Status.Settings) {
+	if len(schema.Spec.Schema) == 0 || schema.Spec.HardwareVendor != v.Profile.Manufacturer || schema.Spec.HardwareModel != v.Profile.Model || len(schema.Spec.Schema) != len(o.Status.Settings) {
 		return fmt.Errorf("schema %s is of %s %s with %d settings", schema.Name, schema.Spec.HardwareVendor, schema.Spec.HardwareModel, len(schema.Spec.Schema))
 	}
 	return nil
@@ -238,7 +262,10 @@ func (s *scenario) componentsAre(ctx context.Context, list string) error {
 	})
 }
 
-func (s *scenario) startedFor(want string) error {
+func (s *scenario) startedFor(ctx context.Context, want string) error {
+	if err := s.letControllersAct(ctx); err != nil {
+		return err
+	}
 	if got := s.machine().Boots - s.bootsBefore; strconv.FormatUint(got, 10) != want {
 		return fmt.Errorf("the server has been started %d times, want %s", got, want)
 	}
@@ -299,8 +326,12 @@ func (s *scenario) running(component string) (firmware.Inventory, bool) {
 }
 
 func (s *scenario) updateFirmware(ctx context.Context, list string) error {
+	all, err := pairs(list)
+	if err != nil {
+		return err
+	}
 	var want []metal3.FirmwareUpdate
-	for _, p := range pairs(list) {
+	for _, p := range all {
 		url, err := s.serve(p[0], p[1])
 		if err != nil {
 			return err
@@ -343,11 +374,15 @@ func (s *scenario) componentsInvalid(ctx context.Context, why string) error {
 }
 
 func (s *scenario) serverRuns(ctx context.Context, list string) error {
+	all, err := pairs(list)
+	if err != nil {
+		return err
+	}
 	var o metal3.HostFirmwareComponents
 	if err := s.object(ctx, &o); err != nil {
 		return err
 	}
-	for _, p := range pairs(list) {
+	for _, p := range all {
 		x, _ := s.running(p[0])
 		i := slices.IndexFunc(o.Status.Components, func(c metal3.FirmwareComponentStatus) bool { return c.Component == p[0] })
 		if x.Active.Version != p[1] || x.Broken || i < 0 || o.Status.Components[i].CurrentVersion != p[1] || o.Status.Components[i].LastVersionFlashed != p[1] {
@@ -423,11 +458,37 @@ func (s *scenario) compareSchemas(ctx context.Context, a, b int, how string) err
 	return nil
 }
 
-func (s *scenario) schemaOf(ctx context.Context, server int, how string) error {
-	return eventually(ctx, "the schema of server "+strconv.Itoa(server)+" "+how, func(ctx context.Context) (bool, string, error) {
+func (s *scenario) schemaIsDeleted(ctx context.Context, server int) error {
+	return eventually(ctx, "the schema of server "+strconv.Itoa(server)+" is deleted", func(ctx context.Context) (bool, string, error) {
 		var o metal3.FirmwareSchema
 		err := s.objectOf(ctx, s.schemas[server], &o)
-		return apierrors.IsNotFound(err) == (how == "is deleted"), fmt.Sprintf("owners %+v", o.OwnerReferences), client.IgnoreNotFound(err)
+		return apierrors.IsNotFound(err), fmt.Sprintf("owners %+v", o.OwnerReferences), client.IgnoreNotFound(err)
+	})
+}
+
+// schemaExists waits for the garbage collector: it deletes the settings of a host that does
+// not exist, and then their references in the schema, or the schema.
+func (s *scenario) schemaExists(ctx context.Context, server int) error {
+	return eventually(ctx, "nothing refers to deleted hosts", func(ctx context.Context) (bool, string, error) {
+		settings := map[types.UID]bool{}
+		for _, one := range s.servers {
+			var h metal3.BareMetalHost
+			var o metal3.HostFirmwareSettings
+			hostErr, err := s.objectOf(ctx, one.Name, &h), s.objectOf(ctx, one.Name, &o)
+			if failed := errors.Join(client.IgnoreNotFound(hostErr), client.IgnoreNotFound(err)); failed != nil {
+				return false, "", failed
+			}
+			if apierrors.IsNotFound(hostErr) && err == nil {
+				return false, "the settings of " + one.Name + " exist", nil
+			}
+			settings[o.UID] = err == nil
+		}
+		var o metal3.FirmwareSchema
+		if err := s.objectOf(ctx, s.schemas[server], &o); err != nil {
+			return false, "", err
+		}
+		gone := slices.ContainsFunc(o.OwnerReferences, func(r metav1.OwnerReference) bool { return !settings[r.UID] })
+		return !gone && len(o.OwnerReferences) > 0, fmt.Sprintf("owners %+v", o.OwnerReferences), nil
 	})
 }
 
@@ -467,13 +528,6 @@ func (s *scenario) deleteServer(ctx context.Context, n int) error {
 	})
 }
 
-func (s *scenario) registerIDRAC(ctx context.Context, virtualization string) error {
-	secret, host := world.Objects(s.server)
-	host.Spec.BMC.Address = strings.Replace(host.Spec.BMC.Address, "redfish-virtualmedia", "idrac-virtualmedia", 1)
-	host.Spec.Firmware = &metal3.FirmwareConfig{VirtualizationEnabled: new(virtualization == "on")} //nolint:staticcheck // the specification has it
-	return s.create(ctx, secret, host)
-}
-
 func (s *scenario) allowServicing(ctx context.Context) error {
 	_, h := world.Objects(s.server)
 	return s.create(ctx, &metal3.HostUpdatePolicy{
@@ -485,7 +539,8 @@ func (s *scenario) allowServicing(ctx context.Context) error {
 func (s *scenario) hasBeenServiced(ctx context.Context) error {
 	return eventually(ctx, "the host has been serviced", func(context.Context) (bool, string, error) {
 		h := s.recorder.host()
-		return h != nil && s.recorder.hadStatus(metal3.OperationalStatusServicing) && h.Status.OperationalStatus == metal3.OperationalStatusOK,
+		servicing := s.recorder.hasReported(func(r report) bool { return r.status == metal3.OperationalStatusServicing })
+		return h != nil && servicing && h.Status.OperationalStatus == metal3.OperationalStatusOK,
 			s.recorder.String(), nil
 	})
 }

@@ -3,17 +3,18 @@ package steps
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,6 +29,7 @@ func (s *scenario) registerHosts(sc *stepRegistry) {
 	sc.Step(`^the operator registers the server without its Secret$`, "applies the BareMetalHost alone", s.registerWithoutSecret)
 	sc.Step(`^the operator registers the server without its BMC$`, "applies a BareMetalHost without spec.bmc", s.registerWithoutBMC)
 	sc.Step(`^the operator adds the BMC$`, "applies the Secret, and edits the host's BMC details", s.addBMC)
+	sc.Step(`^the operator edits the host's BMC details$`, "edits the host's BMC details to those of the server", s.setBMC)
 	sc.Step(`^the host's operational status is "([^"]*)"$`, "waits for status.operationalStatus", s.hasStatus)
 	sc.Step(`^the operator registers the server at the address "([^"]*)"$`, "applies its Secret and its BareMetalHost with a BMC address in which HOST:PORT stands for the BMC's Redfish, IPMI for its IPMI and SYSTEM for the system's path", s.registerWithAddress)
 	sc.Step(`^the operator creates the Secret$`, "applies the Secret", s.createSecret)
@@ -43,42 +45,46 @@ func (s *scenario) registerHosts(sc *stepRegistry) {
 	sc.Step(`^the operator corrects the password, with whitespace around it$`, "edits the Secret to the right password, with blanks and a newline", func(ctx context.Context) error {
 		return s.setPassword(ctx, " "+s.server.Password+" \n")
 	})
-	sc.Step(`^the Secret is deleted$`, "waits until the BMC's Secret does not exist", func(ctx context.Context) error {
-		secret, _ := world.Objects(s.server)
-		return s.awaitDeletion(ctx, secret)
-	})
-	sc.Step(`^the Secret is still there$`, "asserts that the BMC's Secret exists", func(ctx context.Context) error {
+	sc.Step(`^the Secret is deleted$`, "waits until the BMC's Secret does not exist, which existed before", func(ctx context.Context) error { return s.isDeleted(ctx, "Secret") })
+	sc.NegativeStep(`^the Secret is still there$`, "asserts, once each controller has reconciled every object, that the BMC's Secret exists", func(ctx context.Context) error {
+		if err := s.letControllersAct(ctx); err != nil {
+			return err
+		}
 		secret, _ := world.Objects(s.server)
 		return s.kube.Get(ctx, client.ObjectKeyFromObject(secret), secret)
 	})
-	sc.Step(`^the HardwareData is deleted$`, "waits until the host's HardwareData does not exist", func(ctx context.Context) error {
-		return s.awaitDeletion(ctx, &metal3.HardwareData{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: s.server.Name}})
-	})
+	sc.Step(`^the HardwareData is deleted$`, "waits until the host's HardwareData does not exist, which existed before", func(ctx context.Context) error { return s.isDeleted(ctx, "HardwareData") })
 	sc.Step(`^the operator gives the host a BMC address without a path$`, "edits spec.bmc.address so that it names no system", s.shortenAddress)
 	sc.Step(`^the operator deletes the Secret$`, "deletes the BMC's Secret without waiting", s.deleteSecret)
 	sc.Step(`^the operator changes the password of the Secret to a wrong one$`, "edits the password in the BMC's Secret", func(ctx context.Context) error { return s.setPassword(ctx, wrongPassword) })
 	sc.Step(`^the BMC's password becomes "([^"]*)"$`, "changes the password of the BMC's account, and not the Secret", s.changeBMCPassword)
-	sc.Step(`^the operator changes the password of the Secret to "([^"]*)"$`, "edits the password in the BMC's Secret", s.setPassword)
+	sc.StepWithOptionalText(`^the operator changes the password of the Secret to "([^"]*)"$`, "edits the password in the BMC's Secret", s.setPassword)
 	sc.Step(`^the operator deletes the host$`, "deletes the BareMetalHost without waiting", s.deleteHost)
 	sc.Step(`^the host becomes "([^"]*)"$`, "waits until the host is in this provisioning state, or was since the state last waited for", s.awaitState)
-	sc.Step(`^the host stays "([^"]*)"$`, "asserts, once each controller has reconciled every object, that the provisioning state is this one and was no other since time passed or the state last waited for", s.staysInState)
-	sc.Step(`^the host reports "([^"]*)"$`, "waits until the host has, or has had, this errorType", s.awaitErrorType)
-	sc.Step(`^the host reports no error$`, "waits until errorType, errorMessage and errorCount are clear and operationalStatus is OK", s.awaitNoError)
-	sc.Step(`^the host has reported the error message "([^"]*)"$`, "waits until errorMessage contains, or has contained, this text", s.errorMessageContained)
-	sc.Step(`^it was never "([^"]*)"$`, "asserts that the host has not had this provisioning state", s.neverWas)
+	sc.NegativeStep(`^the host stays ""$`, "asserts likewise that the host has no provisioning state", func(ctx context.Context) error { return s.staysInState(ctx, "") })
+	sc.NegativeStep(`^the host stays "([^"]+)"$`, "asserts, once each controller has reconciled every object, that the provisioning state is this one and was no other since time passed or the state last waited for", s.staysInState)
+	sc.Step(`^the host reports "([^"]*)"$`, "waits until the host has this errorType, or has had it since the last Given or When", s.awaitErrorType)
+	sc.NegativeStep(`^the host reports no error$`, "waits until errorType, errorMessage and errorCount are clear and operationalStatus is OK, and asserts that they stay so while each controller reconciles every object", s.awaitNoError)
+	sc.Step(`^the host has reported the error message "([^"]*)"$`, "waits until errorMessage contains this text, or has contained it since the last Given or When", s.errorMessageContained)
+	sc.NegativeStep(`^it was never "([^"]*)"$`, "asserts, once each controller has reconciled every object, that the host has not had this provisioning state", s.neverWas)
 	sc.Step(`^its error count is (\d+)$`, "waits for status.errorCount", func(ctx context.Context, n int) error {
 		return s.awaitValue(ctx, "errorCount", fmt.Sprint(n), func(h *metal3.BareMetalHost) string { return fmt.Sprint(h.Status.ErrorCount) })
 	})
-	sc.Step(`^the host is deleted$`, "waits until the BareMetalHost does not exist", s.isGone)
+	sc.Step(`^the host is deleted$`, "waits until the BareMetalHost does not exist, which existed before", s.isGone)
 	sc.Step(`^it passed through "([^"]*)"$`, "waits until the host has had these provisioning states in this order", s.passedThrough)
 	sc.Step(`^the inspection found the server's hardware$`, "compares the HardwareData with the emulated server", s.inspectionMatches)
 	sc.Step(`^the inspection found the LLDP data of the server's switch ports$`, "compares LLDP data and VLANs of the HardwareData with the rack's cabling", s.inspectionFoundSwitches)
 	sc.Step(`^the inspection found that the server booted from (no NIC|"[^"]*")$`, "asserts which NIC of the HardwareData has pxe: true", s.inspectionFoundPXE)
+	sc.Step(`^the host shows the hardware that its BMC shows$`, "waits until status.hardware and the HardwareData have the NICs, disks, processors and memory of the emulated server", s.showsBMCHardware)
+	sc.Step(`^the host shows what IPMI tells of its hardware$`, "waits until status.hardware and the HardwareData have manufacturer, product, serial number and BIOS version of the emulated server", s.showsIPMIHardware)
 	sc.Step(`^the error message contains no password$`, "asserts that errorMessage contains none of the passwords", s.messageHoldsNoPassword)
-	sc.Step(`^the events include "([^"]*)"$`, "waits for events with these reasons", s.hasEvents)
-	sc.Step(`^the event "([^"]*)" is related to "([^"]*)"$`, "waits for an event with this reason whose related object has this name", s.eventRelatesTo)
+	sc.Step(`^the events include "([^"]*)"$`, "waits for events with these reasons since the last Given or When", s.hasEvents)
+	sc.Step(`^the event "([^"]*)" is related to "([^"]*)"$`, "waits for an event with this reason since the last Given or When whose related object has this name", s.eventRelatesTo)
 	sc.Step(`^the host is no longer written$`, "waits until the BareMetalHost is not written for a second of real time", s.settles)
-	sc.Step(`^the host has not been written again$`, "asserts that the BareMetalHost has the resourceVersion of then", func(ctx context.Context) error {
+	sc.NegativeStep(`^the host has not been written again$`, "asserts, once each controller has reconciled every object, that the BareMetalHost has the resourceVersion of then", func(ctx context.Context) error {
+		if err := s.letControllersAct(ctx); err != nil {
+			return err
+		}
 		h, err := s.read(ctx)
 		if err == nil && h.ResourceVersion != s.settledVersion {
 			err = fmt.Errorf("it was: %s", s.recorder.String())
@@ -116,12 +122,20 @@ func (s *scenario) registerWithoutSecret(ctx context.Context) error {
 // registerWithAddress registers the server with another form of BMC address.
 func (s *scenario) registerWithAddress(ctx context.Context, address string) error {
 	secret, host := world.Objects(s.server)
-	u, err := url.Parse(host.Spec.BMC.Address)
+	if err := s.setAddress(host, address); err != nil {
+		return err
+	}
+	return s.create(ctx, secret, host)
+}
+
+// setAddress sets the BMC address of the server's host.
+func (s *scenario) setAddress(host *metal3.BareMetalHost, address string) error {
+	u, err := url.Parse(s.server.BMCAddress)
 	if err != nil {
 		return err
 	}
 	host.Spec.BMC.Address = strings.NewReplacer("HOST:PORT", u.Host, "IPMI", s.server.IPMI, "/SYSTEM", u.Path).Replace(address)
-	return s.create(ctx, secret, host)
+	return nil
 }
 
 func (s *scenario) registerWithoutBMC(ctx context.Context) error {
@@ -134,6 +148,10 @@ func (s *scenario) addBMC(ctx context.Context) error {
 	if err := s.createSecret(ctx); err != nil {
 		return err
 	}
+	return s.setBMC(ctx)
+}
+
+func (s *scenario) setBMC(ctx context.Context) error {
 	_, host := world.Objects(s.server)
 	return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.BMC = host.Spec.BMC })
 }
@@ -176,14 +194,6 @@ func (s *scenario) setPassword(ctx context.Context, password string) error {
 func (s *scenario) deleteSecret(ctx context.Context) error {
 	secret, _ := world.Objects(s.server)
 	return s.kube.Delete(ctx, secret)
-}
-
-// awaitDeletion waits until an object does not exist.
-func (s *scenario) awaitDeletion(ctx context.Context, o client.Object) error {
-	return eventually(ctx, o.GetName()+" is gone", func(ctx context.Context) (bool, string, error) {
-		err := s.kube.Get(ctx, client.ObjectKeyFromObject(o), o)
-		return apierrors.IsNotFound(err), fmt.Sprint(o.GetFinalizers()), client.IgnoreNotFound(err)
-	})
 }
 
 func (s *scenario) shortenAddress(ctx context.Context) error {
@@ -293,7 +303,37 @@ func (s *scenario) deleteHost(ctx context.Context) error {
 	return s.kube.Delete(ctx, host)
 }
 
+// stateNames are all provisioning states.
+var stateNames = []metal3.ProvisioningState{
+	metal3.StateNone, metal3.StateUnmanaged, metal3.StateRegistering, metal3.StateMatchProfile, metal3.StatePreparing, metal3.StateReady,
+	metal3.StateAvailable, metal3.StateProvisioning, metal3.StateProvisioned, metal3.StateExternallyProvisioned, metal3.StateDeprovisioning,
+	metal3.StateInspecting, metal3.StatePoweringOffBeforeDelete, metal3.StateDeleting,
+}
+
+// checkStates returns an error when a name is not that of a provisioning state: a step that
+// says that the host never has it could not fail.
+func checkStates(names ...string) error {
+	for _, name := range names {
+		if !slices.Contains(stateNames, metal3.ProvisioningState(name)) {
+			return fmt.Errorf("%q is not one of the provisioning states %q", name, stateNames)
+		}
+	}
+	return nil
+}
+
+// trap runs a function when the host is next seen in a state.
+func (s *scenario) trap(state string, spring func() error) error {
+	if err := checkStates(state); err != nil {
+		return err
+	}
+	s.recorder.trap(state, spring)
+	return nil
+}
+
 func (s *scenario) awaitState(ctx context.Context, state string) error {
+	if err := checkStates(state); err != nil {
+		return err
+	}
 	return eventually(ctx, "the host becomes "+state, func(context.Context) (bool, string, error) {
 		return s.recorder.reached(state), s.recorder.String(), nil
 	})
@@ -303,9 +343,7 @@ func (s *scenario) awaitState(ctx context.Context, state string) error {
 // version of it since it came to the state may have another one. A host that was in the
 // state at the last mark may not have left it.
 func (s *scenario) staysInState(ctx context.Context, state string) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	if err := s.world.Pass(ctx, 0); err != nil {
+	if err := errors.Join(checkStates(state), s.letControllersAct(ctx)); err != nil {
 		return err
 	}
 	h, err := s.read(ctx)
@@ -328,12 +366,12 @@ func (s *scenario) staysInState(ctx context.Context, state string) error {
 
 func (s *scenario) awaitErrorType(ctx context.Context, kind string) error {
 	return eventually(ctx, "the host reports "+kind, func(context.Context) (bool, string, error) {
-		return s.recorder.hadErrorType(kind), s.recorder.String(), nil
+		return s.recorder.hasReported(func(r report) bool { return string(r.kind) == kind }), s.recorder.String(), nil
 	})
 }
 
 func (s *scenario) awaitNoError(ctx context.Context) error {
-	return eventually(ctx, "the host reports no error", func(context.Context) (bool, string, error) {
+	err := eventually(ctx, "the host reports no error", func(context.Context) (bool, string, error) {
 		h := s.recorder.host()
 		if h == nil {
 			return false, "no host", nil
@@ -342,29 +380,53 @@ func (s *scenario) awaitNoError(ctx context.Context) error {
 		return st.ErrorType == "" && st.ErrorMessage == "" && st.ErrorCount == 0 && st.OperationalStatus == metal3.OperationalStatusOK,
 			fmt.Sprintf("%s %q %q %d", st.OperationalStatus, st.ErrorType, st.ErrorMessage, st.ErrorCount), nil
 	})
+	if err != nil {
+		return err
+	}
+	before := s.recorder.reportCount()
+	if err := s.letControllersAct(ctx); err != nil {
+		return err
+	}
+	if late := s.recorder.errorsSince(before); len(late) > 0 {
+		return fmt.Errorf("the host reported no error, and then %+v", late)
+	}
+	return nil
 }
 
 func (s *scenario) isGone(ctx context.Context) error {
-	return eventually(ctx, "the host is gone", func(ctx context.Context) (bool, string, error) {
+	err := eventually(ctx, "the host is gone", func(ctx context.Context) (bool, string, error) {
 		var h metal3.BareMetalHost
 		err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, &h)
 		return apierrors.IsNotFound(err), string(h.Status.Provisioning.State), client.IgnoreNotFound(err)
 	})
+	if err != nil {
+		return err
+	}
+	return eventually(ctx, "the watch brings the deletion", func(context.Context) (bool, string, error) {
+		return s.recorder.existed() && s.recorder.host() == nil, "there was no host", nil
+	})
 }
 
 func (s *scenario) passedThrough(ctx context.Context, list string) error {
+	states := strings.Split(list, ", ")
+	if err := checkStates(states...); err != nil {
+		return err
+	}
 	return eventually(ctx, "it passed through "+list, func(context.Context) (bool, string, error) {
-		return s.recorder.passedThrough(strings.Split(list, ", ")), s.recorder.String(), nil
+		return s.recorder.passedThrough(states), s.recorder.String(), nil
 	})
 }
 
 func (s *scenario) errorMessageContained(ctx context.Context, text string) error {
 	return eventually(ctx, "the host's error says "+text, func(context.Context) (bool, string, error) {
-		return s.recorder.hadMessage(text), s.recorder.String(), nil
+		return s.recorder.hasReported(func(r report) bool { return strings.Contains(r.message, text) }), s.recorder.String(), nil
 	})
 }
 
-func (s *scenario) neverWas(state string) error {
+func (s *scenario) neverWas(ctx context.Context, state string) error {
+	if err := errors.Join(checkStates(state), s.letControllersAct(ctx)); err != nil {
+		return err
+	}
 	if s.recorder.passedThrough([]string{state}) {
 		return fmt.Errorf("it was: %s", s.recorder.String())
 	}
@@ -422,10 +484,14 @@ func (s *scenario) inspectionMatches(ctx context.Context) error {
 	return nil
 }
 
+// events returns the events of the server's objects since the last cause began.
 func (s *scenario) events(ctx context.Context) ([]corev1.Event, error) {
 	var l corev1.EventList
 	err := s.kube.List(ctx, &l, client.InNamespace(world.Namespace))
-	return slices.DeleteFunc(l.Items, func(e corev1.Event) bool { return e.InvolvedObject.Name != s.server.Name }), err
+	return slices.DeleteFunc(l.Items, func(e corev1.Event) bool {
+		version, err := strconv.ParseUint(e.ResourceVersion, 10, 64)
+		return e.InvolvedObject.Name != s.server.Name || err != nil || version <= s.cause.events
+	}), err
 }
 
 func (s *scenario) hasEvents(ctx context.Context, list string) error {

@@ -40,7 +40,12 @@ func (s *scenario) registerImages(sc *stepRegistry) {
 	sc.Step(`^the image server stalls in the middle of the image$`, "stalls downloads of the image after 1 MiB", func() { s.testLab.downloads.hold() })
 	sc.Step(`^the image server continues$`, "lets stalled downloads continue", func() { s.testLab.downloads.release() })
 	sc.Step(`^the image is being written$`, "waits until a download is stalled", func(ctx context.Context) error { return s.testLab.downloads.waitHeld(ctx) })
-	sc.Step(`^the image was downloaded once$`, "asserts one download in this scenario, or since the image server stalled", func() error { return s.testLab.downloads.downloadedOnce() })
+	sc.NegativeStep(`^the image was downloaded once$`, "asserts, once each controller has reconciled every object, one download in this scenario, or since the image server stalled", func(ctx context.Context) error {
+		if err := s.letControllersAct(ctx); err != nil {
+			return err
+		}
+		return s.testLab.downloads.downloadedOnce()
+	})
 }
 
 func (s *scenario) url() string { return s.world.ImagesURL() + world.DemoImage }

@@ -2,6 +2,7 @@ package steps
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,8 +21,8 @@ func (s *scenario) registerNetboot(sc *stepRegistry) {
 			return s.registerWithScheme(ctx, scheme, func(h *metal3.BareMetalHost) { h.Spec.BootMACAddress = "" })
 		})
 	sc.Step(`^a second host has the MAC address of the server$`, "registers the same server by IPMI under another name, and waits until it is available", s.registerSecondHost)
-	sc.Step(`^the server has booted "([^"]*)"$`, "asserts which systems the server has booted, and from which boot sources, in order", s.hasStarted)
-	sc.Step(`^the BMC has received no request for virtual media$`, "asserts that the journal has no request for a VirtualMedia path", s.mediaUntouched)
+	sc.NegativeStep(`^the server has booted "([^"]*)"$`, "asserts, once each controller has reconciled every object, which systems the server has booted, and from which boot sources, in order", s.hasStarted)
+	sc.NegativeStep(`^the BMC has received no request for virtual media$`, "asserts, once each controller has reconciled every object, that the journal has requests to the BMC, and none for a VirtualMedia path", s.mediaUntouched)
 }
 
 // addressWithScheme returns the address of the server's BMC with a scheme.
@@ -64,7 +65,10 @@ func (s *scenario) journal() ([]journal.Entry, error) {
 	return all, err
 }
 
-func (s *scenario) hasStarted(list string) error {
+func (s *scenario) hasStarted(ctx context.Context, list string) error {
+	if err := s.letControllersAct(ctx); err != nil {
+		return err
+	}
 	all, err := s.journal()
 	if err != nil {
 		return err
@@ -81,10 +85,16 @@ func (s *scenario) hasStarted(list string) error {
 	return nil
 }
 
-func (s *scenario) mediaUntouched() error {
+func (s *scenario) mediaUntouched(ctx context.Context) error {
+	if err := s.letControllersAct(ctx); err != nil {
+		return err
+	}
 	all, err := s.journal()
 	if err != nil {
 		return err
+	}
+	if !slices.ContainsFunc(all, func(e journal.Entry) bool { return e.Kind == journal.Request }) {
+		return errors.New("the journal has no request to the BMC")
 	}
 	for _, e := range all {
 		if strings.Contains(e.Path, "VirtualMedia") {

@@ -21,16 +21,21 @@ import (
 // registerObjects binds the steps that edit and read a BareMetalHost by its fields.
 func (s *scenario) registerObjects(sc *stepRegistry) {
 	sc.Step(`^the operator registers the server with:$`, "applies the Secret, and the BareMetalHost with this YAML merged into it", s.registerWith)
+	sc.Step(`^the operator registers the server again with:$`, "the same, once its former BareMetalHost is deleted, whose states no longer count", func(ctx context.Context, text *godog.DocString) error {
+		s.recorder.forget()
+		return s.registerWith(ctx, text)
+	})
+	sc.Step(`^the operator registers the server at the address "([^"]*)" with:$`, "the same, with a BMC address in which HOST:PORT, IPMI and SYSTEM stand for those of the server", s.registerAtAddressWith)
 	sc.Step(`^the operator edits the host:$`, "merges this YAML into the BareMetalHost; null removes a field", s.edit)
 	sc.Step(`^the operator annotates the host with "([^"]*)"$`, "sets an annotation to the empty string",
 		func(ctx context.Context, name string) error { return s.annotate(ctx, name, "") })
-	sc.Step(`^the operator annotates the host with "([^"]*)" set to '([^']*)'$`, "sets an annotation to this text", s.annotate)
+	sc.StepWithOptionalText(`^the operator annotates the host with "([^"]+)" set to '([^']*)'$`, "sets an annotation to this text", s.annotate)
 	sc.Step(`^annotating the host with "([^"]*)" set to '([^']*)' is refused with "([^"]*)"$`, "asserts that the API refuses an annotation with this text", s.cannotAnnotate)
 	sc.Step(`^the operator removes the annotation "([^"]*)"$`, "removes an annotation", s.unannotate)
-	sc.Step(`^the annotation "([^"]*)" is removed$`, "waits until the host does not have the annotation",
-		func(ctx context.Context, name string) error { return s.annotated(ctx, name, false) })
-	sc.Step(`^the annotation "([^"]*)" is still there$`, "asserts that the host has the annotation", s.keepsAnnotation)
-	sc.Step(`^the host's status field "([^"]*)" is "([^"]*)"$`, "waits for the value at a path of the status, such as provisioning.bootMode; empty: there is none", s.statusHas)
+	sc.Step(`^the annotation "([^"]*)" is removed$`, "waits until the host does not have the annotation, which it has had", s.hasLostAnnotation)
+	sc.NegativeStep(`^the annotation "([^"]*)" is still there$`, "asserts, once each controller has reconciled every object, that the host has the annotation", s.keepsAnnotation)
+	sc.Step(`^the host's status field "([^"]*)" is "([^"]*)"$`, "waits for the value at a path of the status, such as provisioning.bootMode", s.statusHas)
+	sc.Step(`^the host has lost its status field "([^"]*)"$`, "waits until there is no value, or an empty one, at a path of the status where there was one", s.statusLost)
 	sc.Step(`^the conditions "([^"]*)" are (true|false)$`, "waits until all these conditions have this status", s.conditionsAre)
 	sc.Step(`^the condition "([^"]*)" is (True|False|Unknown) with reason "([^"]*)"$`, "waits until a condition has this status and reason", s.conditionIs)
 }
@@ -81,6 +86,17 @@ func (s *scenario) registerWith(ctx context.Context, text *godog.DocString) erro
 	return s.create(ctx, secret, host)
 }
 
+func (s *scenario) registerAtAddressWith(ctx context.Context, address string, text *godog.DocString) error {
+	secret, host := world.Objects(s.server)
+	if err := merge(host, text.Content); err != nil {
+		return err
+	}
+	if err := s.setAddress(host, address); err != nil {
+		return err
+	}
+	return s.create(ctx, secret, host)
+}
+
 func (s *scenario) edit(ctx context.Context, text *godog.DocString) error {
 	patch, err := yaml.YAMLToJSONStrict([]byte(text.Content))
 	if err != nil {
@@ -112,18 +128,22 @@ func (s *scenario) unannotate(ctx context.Context, name string) error {
 	return s.change(ctx, func(h *metal3.BareMetalHost) { delete(h.Annotations, name) })
 }
 
-func (s *scenario) annotated(ctx context.Context, name string, want bool) error {
-	return eventually(ctx, "annotation "+name, func(context.Context) (bool, string, error) {
+func (s *scenario) hasLostAnnotation(ctx context.Context, name string) error {
+	return eventually(ctx, "the annotation "+name+" is removed", func(context.Context) (bool, string, error) {
 		h := s.recorder.host()
 		if h == nil {
 			return false, "no host", nil
 		}
 		_, is := h.Annotations[name]
-		return is == want, fmt.Sprint(h.Annotations), nil
+		had := s.recorder.hadAnnotation(name)
+		return had && !is, fmt.Sprintf("had it: %t, has: %v", had, h.Annotations), nil
 	})
 }
 
 func (s *scenario) keepsAnnotation(ctx context.Context, name string) error {
+	if err := s.letControllersAct(ctx); err != nil {
+		return err
+	}
 	h, err := s.read(ctx)
 	if err != nil {
 		return err
@@ -135,24 +155,38 @@ func (s *scenario) keepsAnnotation(ctx context.Context, name string) error {
 }
 
 func (s *scenario) statusHas(ctx context.Context, path, want string) error {
-	return s.awaitValue(ctx, path, want, func(h *metal3.BareMetalHost) string {
-		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&h.Status)
-		if err != nil {
-			return err.Error()
-		}
-		var at any = object
-		for part := range strings.SplitSeq(path, ".") {
-			m, ok := at.(map[string]any)
-			if !ok {
-				return ""
-			}
-			at = m[part]
-		}
-		if at == nil {
+	return s.awaitValue(ctx, path, want, func(h *metal3.BareMetalHost) string { return statusAt(h, path) })
+}
+
+func (s *scenario) statusLost(ctx context.Context, path string) error {
+	had := func(h *metal3.BareMetalHost) bool { return statusAt(h, path) != "" }
+	if !s.recorder.any(had) {
+		return fmt.Errorf("the status never had a value at %s", path)
+	}
+	return eventually(ctx, path+" is empty", func(context.Context) (bool, string, error) {
+		h := s.recorder.host()
+		return h != nil && !had(h), fmt.Sprintf("%+v", h), nil
+	})
+}
+
+// statusAt returns the value at a path of a host's status as text; "" when there is none.
+func statusAt(h *metal3.BareMetalHost, path string) string {
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&h.Status)
+	if err != nil {
+		return err.Error()
+	}
+	var at any = object
+	for part := range strings.SplitSeq(path, ".") {
+		m, ok := at.(map[string]any)
+		if !ok {
 			return ""
 		}
-		return fmt.Sprint(at)
-	})
+		at = m[part]
+	}
+	if at == nil {
+		return ""
+	}
+	return fmt.Sprint(at)
 }
 
 func (s *scenario) conditionsAre(ctx context.Context, list, want string) error {

@@ -68,7 +68,11 @@ func (s *scenario) requestPreparation(ctx context.Context, level, settings, upda
 
 // hasVersions compares firmware versions with those of the server.
 func (s *scenario) hasVersions(list string) error {
-	for _, p := range pairs(list) {
+	all, err := pairs(list)
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
 		if x, _ := s.running(p[0]); x.Active.Version != p[1] || x.Broken {
 			return fmt.Errorf("%s is %s, want %s", p[0], x.Active.Version, p[1])
 		}

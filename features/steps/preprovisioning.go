@@ -8,7 +8,6 @@ import (
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,7 +23,7 @@ func (s *scenario) registerPreprovisioning(sc *stepRegistry) {
 		return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.PreprovisioningNetworkDataName = "" })
 	})
 	sc.Step(`^the PreprovisioningImage has the error "([^"]*)" with reason "([^"]*)"$`, "waits for the condition Error of the PreprovisioningImage", s.imageFails)
-	sc.Step(`^the PreprovisioningImage is deleted$`, "waits until the PreprovisioningImage does not exist", s.imageGone)
+	sc.Step(`^the PreprovisioningImage is deleted$`, "waits until the PreprovisioningImage does not exist, which existed before", func(ctx context.Context) error { return s.isDeleted(ctx, "PreprovisioningImage") })
 }
 
 func (s *scenario) preprovisioningImage(ctx context.Context) (*metal3.PreprovisioningImage, error) {
@@ -92,11 +91,4 @@ func (s *scenario) registerWithNetwork(ctx context.Context) error {
 func (s *scenario) imageFails(ctx context.Context, message, reason string) error {
 	_, err := s.awaitImageCondition(ctx, metal3.ConditionImageError, reason, message)
 	return err
-}
-
-func (s *scenario) imageGone(ctx context.Context) error {
-	return eventually(ctx, "the image is gone", func(ctx context.Context) (bool, string, error) {
-		p, err := s.preprovisioningImage(ctx)
-		return apierrors.IsNotFound(err), fmt.Sprint(p.Finalizers), client.IgnoreNotFound(err)
-	})
 }

@@ -12,7 +12,7 @@ import (
 
 func (s *scenario) registerQuirks(sc *stepRegistry) {
 	sc.Step(`^the server's BMC has the quirk "([^"]*)"$`, "switches on a quirk of the BMC: see labctl quirk ls", s.setQuirk)
-	sc.Step(`^the host reports the workaround "([^"]*)"$`, "waits until the message of the condition BMCWorkarounds contains this text; empty: there is no such condition", s.reportsWorkaround)
+	sc.StepWithOptionalText(`^the host reports the workaround "([^"]*)"$`, "waits until the message of the condition BMCWorkarounds contains this text; empty: asserts, once each controller has reconciled every object, that there is no such condition", s.reportsWorkaround)
 }
 
 func (s *scenario) setQuirk(ctx context.Context, text string) error {
@@ -25,6 +25,11 @@ func (s *scenario) setQuirk(ctx context.Context, text string) error {
 }
 
 func (s *scenario) reportsWorkaround(ctx context.Context, want string) error {
+	if want == "" {
+		if err := s.letControllersAct(ctx); err != nil {
+			return err
+		}
+	}
 	return eventually(ctx, "the workaround", func(ctx context.Context) (bool, string, error) {
 		h, err := s.read(ctx)
 		if err != nil {

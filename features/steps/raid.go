@@ -32,16 +32,21 @@ func (s *scenario) registerRAID(sc *stepRegistry) {
 	sc.Step(`^the operator disables cleaning$`, "sets spec.automatedCleaningMode", func(ctx context.Context) error {
 		return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.AutomatedCleaningMode = metal3.CleaningModeDisabled })
 	})
-	sc.Step(`^preparing has begun$`, "waits until the host has gone from available to preparing", func(ctx context.Context) error {
+	sc.Step(`^preparing has begun$`, "waits until the host has come to the state preparing since the last Given or When", func(ctx context.Context) error {
 		return eventually(ctx, "preparing has begun", func(context.Context) (bool, string, error) {
-			return s.recorder.passedThrough([]string{"available", "preparing"}), s.recorder.String(), nil
+			return s.recorder.hasBegun(metal3.StatePreparing), s.recorder.String(), nil
 		})
 	})
 	sc.Step(`^the host is prepared with the RAID$`, "waits until the host is available and status.provisioning.raid equals spec.raid", s.isPrepared)
 	sc.Step(`^the host has no root device hints$`, "asserts that status.provisioning.rootDeviceHints is empty", s.hasNoHints)
 	sc.Step(`^the host's error message contains "([^"]*)"$`, "waits until errorMessage contains this text", s.errorMessageContains)
 	sc.Step(`^the server has the volumes "([^"]*)"$`, "asserts the levels of the volumes of the server's RAID controllers, in order", s.hasVolumes)
-	sc.Step(`^the server has no volumes$`, "asserts that the server's RAID controllers have no volumes", func() error { return s.hasVolumes("") })
+	sc.NegativeStep(`^the server has no volumes$`, "asserts, once each controller has reconciled every object, that the server's RAID controllers have no volumes", func(ctx context.Context) error {
+		if err := s.letControllersAct(ctx); err != nil {
+			return err
+		}
+		return s.hasVolumes("")
+	})
 	sc.Step(`^volume (\d+) has the drives "([^"]*)"$`, "asserts the bays of the volume's drives", s.volumeHasDrives)
 	sc.Step(`^volume (\d+) begins with the image$`, "compares the first bytes of the volume with the image", s.volumeHoldsImage)
 	sc.Step(`^the server runs from volume (\d+)$`, "waits until the server has booted from the volume", func(ctx context.Context, n int) error {
@@ -59,6 +64,7 @@ func (s *scenario) registerRAID(sc *stepRegistry) {
 	sc.Step(`^the failed drives are replaced$`, "pulls each failed drive, and inserts a new one into its bay", s.replaceDrives)
 	sc.Step(`^100 hours pass$`, "lets a hundred hours of the lab's time pass, likewise", func(ctx context.Context) error { return s.pass(ctx, 100*time.Hour) })
 	sc.Step(`^all disks hold the image at the data offset of md$`, "compares each disk's bytes at the data offset of the first array with the image", s.disksHoldMirror)
+	sc.Step(`^the server's disks hold (no )?software RAID$`, "looks for the superblock of the first array of md on each disk", func(no string) error { return s.disksHoldArray(no == "") })
 	sc.Step(`^the first disk is pulled$`, "takes the first disk out of its bay", func(ctx context.Context) error {
 		return s.host().PullDrive(ctx, s.machine().Identity.Storage[0].Drives[0].ID)
 	})
@@ -104,15 +110,16 @@ func (s *scenario) isPrepared(ctx context.Context) error {
 			return false, fmt.Sprintf("%s, %+v", h.Status.Provisioning.State, have), nil
 		}
 		return reflect.DeepEqual(want.HardwareRAIDVolumes, have.HardwareRAIDVolumes) &&
-			len(want.SoftwareRAIDVolumes) == len(have.SoftwareRAIDVolumes), fmt.Sprintf("%+v", have), nil
+			reflect.DeepEqual(want.SoftwareRAIDVolumes, have.SoftwareRAIDVolumes), fmt.Sprintf("%+v", have), nil
 	})
 }
 
-func (s *scenario) hasNoHints() error {
-	if h := s.recorder.host(); h == nil || h.Status.Provisioning.RootDeviceHints != nil {
-		return fmt.Errorf("the host has %+v", h.Status.Provisioning.RootDeviceHints)
+func (s *scenario) hasNoHints(ctx context.Context) error {
+	h, err := s.read(ctx)
+	if err == nil && h.Status.Provisioning.RootDeviceHints != nil {
+		err = fmt.Errorf("the host has %+v", h.Status.Provisioning.RootDeviceHints)
 	}
-	return nil
+	return err
 }
 
 func (s *scenario) errorMessageContains(ctx context.Context, text string) error {
@@ -252,6 +259,9 @@ func (s *scenario) failDrives(ctx context.Context, count, n int) error {
 	if err != nil {
 		return err
 	}
+	if count < 1 {
+		return errors.New("no drive would fail")
+	}
 	for _, m := range v.Members {
 		if d, ok := s.machine().Storage.Drive(m.Bay); count > 0 && ok && d.State != storage.DriveFailed && !s.testLab.replaced[m.Bay] {
 			if err := s.host().FailDrive(ctx, m.Bay); err != nil {
@@ -287,12 +297,31 @@ func (s *scenario) replaceDrives(ctx context.Context) error {
 // the partition table, the boot partition, and 1 MiB for superblocks.
 const mirrorOffset = (1 + 550 + 1) << 20
 
+// superblock is the magic number of md's metadata, version 1.2, which is 4 KiB behind
+// the beginning of a member.
+var superblock = []byte{0xfc, 0x4e, 0x2b, 0xa9}
+
+const superblockOffset = (1+550)<<20 + 4096
+
+func (s *scenario) disksHoldArray(want bool) error {
+	for _, d := range s.machine().Identity.Storage[0].Drives {
+		if err := s.deviceHolds(d.ID, superblockOffset, superblock); (err == nil) != want {
+			return fmt.Errorf("%s: it holds a superblock of md: %t", d.ID, !want)
+		}
+	}
+	return nil
+}
+
 func (s *scenario) disksHoldMirror() error {
 	want, err := s.imageBytes()
 	if err != nil {
 		return err
 	}
-	for _, d := range s.machine().Identity.Storage[0].Drives {
+	drives := s.machine().Identity.Storage[0].Drives
+	if len(drives) == 0 {
+		return errors.New("the server has no disk")
+	}
+	for _, d := range drives {
 		if err := s.deviceHolds(d.ID, mirrorOffset, want); err != nil {
 			return err
 		}

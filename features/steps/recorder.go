@@ -20,17 +20,26 @@ type recorder struct {
 	done chan struct{}
 
 	mu            sync.Mutex
-	latest        *metal3.BareMetalHost // nil while there is none
+	latest        *metal3.BareMetalHost   // nil while there is none
+	versions      []*metal3.BareMetalHost // all that were seen
 	states        []metal3.ProvisioningState
 	lastAwaited   int // index in states of the one last waited for
 	marked        int // index in states of the one at the last mark
-	errors        []metal3.ErrorType
-	status        map[metal3.OperationalStatus]bool // that it had
-	messages      []string                          // messages of errors
+	reports       []report
+	causeStates   int             // number of states when the last cause began
+	causeReports  int             // number of reports when the last cause began
+	annotations   map[string]bool // names of all annotations that it had
 	traps         []trap
 	latestVersion uint64 // resourceVersion
 	springing     int    // traps whose functions run
 	trapErrors    []error
+}
+
+// report is what the status says of errors.
+type report struct {
+	status  metal3.OperationalStatus
+	kind    metal3.ErrorType
+	message string
 }
 
 // trap is a function that runs when the host is next seen in a state.
@@ -125,22 +134,87 @@ func (r *recorder) record(kind watch.EventType, h *metal3.BareMetalHost) {
 		return
 	}
 	r.latest = h
+	r.versions = append(r.versions, h)
 	if v, err := strconv.ParseUint(h.ResourceVersion, 10, 64); err == nil {
 		r.latestVersion = max(r.latestVersion, v)
 	}
 	if s := h.Status.Provisioning.State; len(r.states) == 0 || r.states[len(r.states)-1] != s {
 		r.states = append(r.states, s)
 	}
-	if r.status == nil {
-		r.status = map[metal3.OperationalStatus]bool{}
+	now := report{h.Status.OperationalStatus, h.Status.ErrorType, h.Status.ErrorMessage}
+	if n := len(r.reports); n == 0 || r.reports[n-1] != now {
+		r.reports = append(r.reports, now)
 	}
-	r.status[h.Status.OperationalStatus] = true
-	if e := h.Status.ErrorType; e != "" {
-		r.errors = append(r.errors, e)
-		if m := h.Status.ErrorMessage; !slices.Contains(r.messages, m) {
-			r.messages = append(r.messages, m)
+	if r.annotations == nil {
+		r.annotations = map[string]bool{}
+	}
+	for name := range h.Annotations {
+		r.annotations[name] = true
+	}
+}
+
+// beginCause remembers that a cause begins now.
+func (r *recorder) beginCause() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.causeStates, r.causeReports = len(r.states), len(r.reports)
+}
+
+// hasReported reports whether ok accepts what the host reports now, or has reported since
+// the last cause began.
+func (r *recorder) hasReported(ok func(report) bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.reports)
+	return slices.ContainsFunc(r.reports[r.causeReports:], ok) || n > 0 && r.latest != nil && ok(r.reports[n-1])
+}
+
+// hasBegun reports whether the host is in a state, or came to it since the last cause
+// began.
+func (r *recorder) hasBegun(state metal3.ProvisioningState) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Contains(r.states[r.causeStates:], state) || r.latest != nil && r.latest.Status.Provisioning.State == state
+}
+
+// errorsSince returns the errors among the reports after the first n.
+func (r *recorder) errorsSince(n int) (out []report) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, one := range r.reports[min(n, len(r.reports)):] {
+		if one.kind != "" || one.status == metal3.OperationalStatusError {
+			out = append(out, one)
 		}
 	}
+	return out
+}
+
+// reportCount returns the number of reports so far.
+func (r *recorder) reportCount() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.reports)
+}
+
+// hadAnnotation reports whether the host has ever had an annotation.
+func (r *recorder) hadAnnotation(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.annotations[name]
+}
+
+// any reports whether ok accepts a version of the host that was seen.
+func (r *recorder) any(ok func(*metal3.BareMetalHost) bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.versions, ok)
+}
+
+// existed reports whether the host has been seen.
+func (r *recorder) existed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.states) > 0
 }
 
 func (r *recorder) wait() {
@@ -169,18 +243,12 @@ func (r *recorder) passedThrough(want []string) bool {
 	return len(want) == 0
 }
 
-// hadMessage reports whether an error message contained this text.
-func (r *recorder) hadMessage(text string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.messages, func(m string) bool { return strings.Contains(m, text) })
-}
-
 // forget drops all that was recorded, before another object of the same name.
 func (r *recorder) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.latest, r.states, r.errors, r.messages, r.lastAwaited, r.marked = nil, nil, nil, nil, 0, 0
+	r.latest, r.versions, r.states, r.reports, r.annotations = nil, nil, nil, nil, nil
+	r.lastAwaited, r.marked, r.causeStates, r.causeReports = 0, 0, 0, 0
 }
 
 // caughtUp reports whether this version of the host, or a later one, has been seen.
@@ -224,30 +292,17 @@ func (r *recorder) reached(state string) bool {
 	return false
 }
 
-// hadStatus reports whether the host has had an operational status.
-func (r *recorder) hadStatus(status metal3.OperationalStatus) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.status[status]
-}
-
-func (r *recorder) hadErrorType(kind string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, e := range r.errors {
-		if string(e) == kind {
-			return true
-		}
-	}
-	return false
-}
-
 // String returns the record as text, for the report of a failed scenario.
 func (r *recorder) String() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var b strings.Builder
-	fmt.Fprintf(&b, "states: %q\nerrors: %q\nmessages: %q\n", r.states, r.errors, r.messages)
+	fmt.Fprintf(&b, "states: %q\n", r.states)
+	for _, one := range r.reports {
+		if one.kind != "" || one.message != "" {
+			fmt.Fprintf(&b, "reported: %s, %s: %s\n", one.status, one.kind, one.message)
+		}
+	}
 	if r.latest != nil {
 		fmt.Fprintf(&b, "status: %s, %s: %s\n", r.latest.Status.OperationalStatus, r.latest.Status.ErrorType, r.latest.Status.ErrorMessage)
 	}

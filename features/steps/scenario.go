@@ -18,9 +18,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/cucumber/godog"
+	messages "github.com/cucumber/messages/go/v21"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -53,8 +56,17 @@ type scenario struct {
 	settledVersion string       // resourceVersion of the host when it was no longer written
 	bootsBefore    uint64       // of the server, when the image, settings or updates were last set
 
+	stepType       messages.PickleStepType // of the last step
+	cause          cause
+	checksDeletion bool // the scenario has a step that an object is deleted
+
+	stranger     *world.Stranger // nil: there is none yet
+	mediumURL    string          // of the medium that the stranger has read
+	releaseClock func()          // lets the lab's time go on; nil: it goes on
+
 	receiver       *receiver // of events; nil: nobody has subscribed
 	kubectlOutput  string
+	dryRun         bool           // there was one
 	admissionError error          // of the last dry run; nil: it was accepted
 	schemas        map[int]string // names of FirmwareSchemas, by the number of the server
 }
@@ -70,6 +82,7 @@ func (s *scenario) register(b *stepRegistry) {
 		{"network boot", s.registerNetboot}, {"RAID", s.registerRAID},
 		{"data image", s.registerDataImages}, {"subscription", s.registerSubscriptions},
 		{"pre-provisioning image", s.registerPreprovisioning}, {"admission", s.registerAdmission}, {"kubectl", s.registerKubectl},
+		{"stranger", s.registerStrangers},
 		{"firmware", s.registerFirmware}, {"preparation", s.registerPreparation}, {"quirk", s.registerQuirks},
 	} {
 		b.about = noun.about
@@ -85,11 +98,20 @@ func Register(sc *godog.ScenarioContext) *Scenario {
 
 func bind(sc *godog.ScenarioContext, s *scenario) *Scenario {
 	s.register(&stepRegistry{sc: sc})
-	sc.After(func(ctx context.Context, _ *godog.Scenario, err error) (context.Context, error) {
-		if err != nil {
-			err = fmt.Errorf("%w\n%s", err, s.recorder.String())
+	sc.Before(func(ctx context.Context, pickle *godog.Scenario) (context.Context, error) {
+		s.checksDeletion = slices.ContainsFunc(pickle.Steps, func(st *godog.Step) bool { return strings.HasSuffix(st.Text, "is deleted") })
+		return ctx, nil
+	})
+	sc.StepContext().Before(func(ctx context.Context, st *godog.Step) (context.Context, error) {
+		return ctx, errors.Join(Definitions().Check(st), s.beginStep(ctx, st))
+	})
+	// godog joins what this returns with the error of the step.
+	sc.After(func(ctx context.Context, _ *godog.Scenario, failed error) (context.Context, error) {
+		var record error
+		if failed != nil {
+			record = errors.New(s.recorder.String())
 		}
-		err = errors.Join(err, s.end(context.WithoutCancel(ctx), err == nil))
+		err := errors.Join(record, s.end(context.WithoutCancel(ctx), failed == nil))
 		if err == nil {
 			err = s.recorder.trapProblems()
 		}
@@ -153,6 +175,7 @@ func (s *scenario) end(ctx context.Context, well bool) error {
 	if s.testLab == nil {
 		return nil
 	}
+	s.releaseTime()
 	if s.receiver != nil {
 		s.receiver.Close()
 	}
@@ -199,9 +222,22 @@ func Eventually(ctx context.Context, what string, ok func(context.Context) (done
 	return eventually(ctx, what, ok)
 }
 
+// patience is the key of WithPatience.
+type patience struct{}
+
+// WithPatience returns a context in which a step waits no longer than d, in real time, for
+// what it says. The default is a minute.
+func WithPatience(ctx context.Context, d time.Duration) context.Context {
+	return context.WithValue(ctx, patience{}, d)
+}
+
 func eventually(ctx context.Context, what string, ok func(context.Context) (bool, string, error)) error {
+	most := timeout
+	if d, set := ctx.Value(patience{}).(time.Duration); set {
+		most = d
+	}
 	last := ""
-	err := wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, timeout, true, func(ctx context.Context) (done bool, err error) {
+	err := wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, most, true, func(ctx context.Context) (done bool, err error) {
 		done, last, err = ok(ctx)
 		return done, err
 	})

@@ -12,37 +12,40 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 	"github.com/metalab-dev/metalab/scenarios/images"
+	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
 func (s *scenario) registerServers(sc *stepRegistry) {
 	sc.Step(`^the server is off$`, "waits until the server has no power", s.isOff)
 	sc.Step(`^the server runs from its first disk$`, "waits until the server has booted from its first disk", s.runsDisk)
 	sc.Step(`^the server's virtual CD is empty$`, "asserts that no virtual media slot has an image", s.cdIsEmpty)
+	sc.Step(`^the server has no boot override$`, "asserts that the boot order alone decides", func() error { return s.override(machine.Disabled) })
+	sc.Step(`^the server's boot override is continuous$`, "asserts that the boot override is for every boot", func() error { return s.override(machine.Continuous) })
 	sc.Step(`^the server's disks have no partition table$`, "asserts that the first and last mebibyte of each disk are zero", s.disksAreBlank)
 	sc.Step(`^the server's first disk does not boot$`, "asserts that the disk's bytes are not bootable", s.firstDiskDoesNotBoot)
-	sc.Step(`^the server booted the agent once for the image$`, "asserts two boots since the image was set: agent and image", s.bootedOnce)
+	sc.NegativeStep(`^the server booted the agent once for the image$`, "asserts, once each controller has reconciled every object, two boots since the image was set: agent and image", s.bootedOnce)
 	sc.Step(`^somebody powers the server off at its BMC$`, "switches the server off at its BMC, and not by spec.online", s.switchOffAtBMC)
 	sc.Step(`^the server is on$`, "waits until the server has power", s.isOn)
+	sc.NegativeStep(`^the server stays (on|off)$`, "asserts, once each controller has reconciled every object, that the server has power, or has none", s.staysPowered)
 	sc.Step(`^the server has nothing to boot$`, "waits until the server has tried every boot source in vain", s.hasNothingToBoot)
 	sc.Step(`^the server's operating system ignores the power button$`, "lets the running system ignore a graceful shutdown", s.ignorePowerButton)
 	sc.Step(`^the server's operating system crashes$`, "lets the running system panic", func(ctx context.Context) error { return s.host().Apply(ctx, machine.Crash{}) })
 	sc.Step(`^the server's agent will not report$`, "lets the agent's system boot without its agent", func() { s.world.SilenceAgent(s.server.Name, true) })
 	sc.Step(`^the server's agent will report again$`, "lets the agent's system boot with its agent again", func() { s.world.SilenceAgent(s.server.Name, false) })
-	sc.Step(`^the server was not reset$`, "asserts that the BMC has confirmed no reset since the count began", func() error {
-		if n := s.resets(); n != 0 {
-			return fmt.Errorf("it was reset %d times", n)
-		}
-		return nil
+	sc.Step(`^the server's agent runs without secure boot$`, "waits until the server has booted the agent, with secure boot disabled", func(ctx context.Context) error { return s.runsSecurely(ctx, world.AgentOS, false) })
+	sc.Step(`^the server runs its disk with secure boot$`, "waits until the server has booted its disk, with secure boot enabled", func(ctx context.Context) error { return s.runsSecurely(ctx, world.DiskOS, true) })
+	sc.Step(`^the server's next boot is without secure boot$`, "waits until secure boot is disabled for the next boot", func(ctx context.Context) error {
+		return eventually(ctx, "secure boot is disabled", func(context.Context) (bool, string, error) {
+			v := s.machine()
+			return !v.SecureBoot.Enable, fmt.Sprintf("%+v", v.SecureBoot.Enable), nil
+		})
 	})
+	sc.NegativeStep(`^the server was not reset$`, "asserts, once each controller has reconciled every object, that the BMC has confirmed no reset since the count began",
+		func(ctx context.Context) error { return s.wasReset(ctx, 0) })
 	sc.Step(`^resets of the server are counted$`, "counts resets from now on", func() { s.resetsFrom = s.mark() })
-	sc.Step(`^the server was reset (\d+) times?$`, "asserts how many resets the BMC has confirmed since the count began", func(want int) error {
-		if n := s.resets(); n != want {
-			return fmt.Errorf("it was reset %d times", n)
-		}
-		return nil
-	})
+	sc.NegativeStep(`^the server was reset (\d+) times?$`, "asserts, once each controller has reconciled every object, how many resets the BMC has confirmed since the count began", s.wasReset)
 	sc.Step(`^boots of the server are counted$`, "waits until the server has nothing to boot, and counts boots from then on", s.countStarts)
-	sc.Step(`^the server has booted (\d+) times since, and was never off$`, "asserts how many boots the server has begun since, and that its log has no power off", s.hasRestarted)
+	sc.NegativeStep(`^the server has booted (\d+) times since, and was never off$`, "asserts, once each controller has reconciled every object, how many boots the server has begun since, and that its log has no power off", s.hasRestarted)
 	sc.Step(`^the server's console has shown, in this order:$`, "waits until the console has shown these lines in this order, where … is any text", s.consoleShows)
 	sc.Step(`^the server's console shows no token$`, "asserts that the console has shown no token of an agent", s.consoleHoldsNoToken)
 	sc.Step(`^(\d+) minutes pass$`, "lets minutes of the lab's time pass, and waits until each controller has reconciled every object after that", func(ctx context.Context, n int) error { return s.pass(ctx, time.Duration(n)*time.Minute) })
@@ -84,7 +87,10 @@ func (s *scenario) countStarts(ctx context.Context) error {
 	return nil
 }
 
-func (s *scenario) hasRestarted(n int) error {
+func (s *scenario) hasRestarted(ctx context.Context, n int) error {
+	if err := s.letControllersAct(ctx); err != nil {
+		return err
+	}
 	now := s.starts()
 	if now.boots != s.startsBefore.boots+uint64(n) || now.offs != s.startsBefore.offs {
 		return fmt.Errorf("it has started %d times, and was off %d times", now.boots-s.startsBefore.boots, now.offs-s.startsBefore.offs)
@@ -114,6 +120,41 @@ func (s *scenario) isOn(ctx context.Context) error {
 	return eventually(ctx, "the server is on", func(context.Context) (bool, string, error) {
 		v := s.machine()
 		return v.Power == machine.PowerOn, string(v.Phase), nil
+	})
+}
+
+// override asserts how long the boot override of the server applies.
+func (s *scenario) override(want machine.Enabled) error {
+	if o := s.machine().Override; o.Enabled != want {
+		return fmt.Errorf("the boot override is %s of %s, want %s", o.Enabled, o.Target, want)
+	}
+	return nil
+}
+
+func (s *scenario) staysPowered(ctx context.Context, how string) error {
+	if err := s.letControllersAct(ctx); err != nil {
+		return err
+	}
+	if v := s.machine(); (v.Power == machine.PowerOn) != (how == "on") {
+		return fmt.Errorf("the power is %s", v.Power)
+	}
+	return nil
+}
+
+func (s *scenario) wasReset(ctx context.Context, times int) error {
+	if err := s.letControllersAct(ctx); err != nil {
+		return err
+	}
+	if n := s.resets(); n != times {
+		return fmt.Errorf("it was reset %d times", n)
+	}
+	return nil
+}
+
+func (s *scenario) runsSecurely(ctx context.Context, os string, secure bool) error {
+	return eventually(ctx, fmt.Sprintf("the server runs %s, secure boot %t", os, secure), func(context.Context) (bool, string, error) {
+		v := s.machine()
+		return v.Phase == machine.Running && v.OS.Name == os && v.SecureBoot.Current == secure, fmt.Sprintf("%s, %+v, secure boot %t", v.Phase, v.OS, v.SecureBoot.Current), nil
 	})
 }
 
@@ -152,7 +193,11 @@ func (s *scenario) runsDisk(ctx context.Context) error {
 }
 
 func (s *scenario) cdIsEmpty() error {
-	for _, slot := range s.host().BMC().Slots {
+	slots := s.host().BMC().Slots
+	if len(slots) == 0 {
+		return errors.New("the BMC has no virtual media")
+	}
+	for _, slot := range slots {
 		if slot.Image != "" {
 			return fmt.Errorf("slot %s holds %s", slot.ID, slot.Image)
 		}
@@ -167,7 +212,11 @@ func (s *scenario) disk(i int) (io.ReaderAt, int64, error) {
 }
 
 func (s *scenario) disksAreBlank() error {
-	for i := range s.machine().Identity.Storage[0].Drives {
+	drives := s.machine().Identity.Storage[0].Drives
+	if len(drives) == 0 {
+		return errors.New("the server has no disk")
+	}
+	for i := range drives {
 		m, size, err := s.disk(i)
 		if err != nil {
 			return err
@@ -203,7 +252,10 @@ func (s *scenario) firstDiskDoesNotBoot() error {
 }
 
 // bootedOnce asserts two boots since the image was set: of the agent and the image.
-func (s *scenario) bootedOnce() error {
+func (s *scenario) bootedOnce(ctx context.Context) error {
+	if err := s.letControllersAct(ctx); err != nil {
+		return err
+	}
 	if got := s.machine().Boots - s.bootsBefore; got != 2 {
 		return fmt.Errorf("the server came up %d times since, want 2", got)
 	}

@@ -3,14 +3,16 @@ package steps
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"sync"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,15 +35,15 @@ func (s *scenario) registerSubscriptions(sc *stepRegistry) {
 	sc.Step(`^the subscription is active$`, "waits for status.subscriptionID, and asserts that the BMC has this subscription alone", s.subscribed)
 	sc.Step(`^the subscription shows the error "([^"]*)"$`, "waits until status.error is this text", s.subscriptionHasError)
 	sc.Step(`^the subscription shows that its host does not exist$`, "waits until status.error says that the host does not exist", s.subscriptionHasUnknownHost)
-	sc.Step(`^the subscription is deleted$`, "waits until the BMCEventSubscription does not exist, and asserts that the BMC has none", s.subscriptionGone)
-	sc.Step(`^the receiver gets an event of the server$`, "waits for an event with the subscription's context and header", s.receiverGotEvent)
+	sc.Step(`^the subscription is deleted$`, "waits until the BMCEventSubscription does not exist, which existed before, and asserts that the BMC has none", s.subscriptionGone)
+	sc.Step(`^the receiver gets the event "([^"]*)"$`, "waits for an event with this message key, and the subscription's context and header, since the last Given or When", s.receiverGotEvent)
 }
 
 // receiver is a server that BMCs post events to.
 type receiver struct {
 	*httptest.Server
 	mu   sync.Mutex
-	got  int
+	keys []string // of the messages of all events with the subscription's context and header
 	last string
 }
 
@@ -56,11 +58,21 @@ func newReceiver() *receiver {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.last = fmt.Sprintf("%+v, %q, %v", e, q.Header.Get(eventHeader), err)
-		if err == nil && e.Context == eventContext && len(e.Events) > 0 && q.Header.Get(eventHeader) == eventToken {
-			r.got++
+		if err != nil || e.Context != eventContext || q.Header.Get(eventHeader) != eventToken {
+			return
+		}
+		for _, one := range e.Events {
+			r.keys = append(r.keys, one.MessageId[strings.LastIndexByte(one.MessageId, '.')+1:])
 		}
 	}))
 	return r
+}
+
+// count returns the number of events that the receiver has got.
+func (r *receiver) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.keys)
 }
 
 func (s *scenario) subscription() *metal3.BMCEventSubscription {
@@ -129,27 +141,28 @@ func (s *scenario) subscriptionHasError(ctx context.Context, text string) error 
 }
 
 func (s *scenario) subscriptionHasUnknownHost(ctx context.Context) error {
-	return s.awaitSubscription(ctx, "misses its host", func(st metal3.BMCEventSubscriptionStatus) bool {
-		return st.Error == fmt.Sprintf("baremetal host %q does not exist", s.server.Name) || st.Error == `baremetal host "nobody" does not exist`
-	})
+	o := s.subscription()
+	if err := s.kube.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+		return err
+	}
+	return s.subscriptionHasError(ctx, fmt.Sprintf("baremetal host %q does not exist", o.Spec.HostName))
 }
 
 func (s *scenario) subscriptionGone(ctx context.Context) error {
-	err := eventually(ctx, "the subscription is gone", func(ctx context.Context) (bool, string, error) {
-		o := s.subscription()
-		err := s.kube.Get(ctx, client.ObjectKeyFromObject(o), o)
-		return apierrors.IsNotFound(err), fmt.Sprintf("%+v", o.Status), client.IgnoreNotFound(err)
-	})
+	err := s.isDeleted(ctx, "BMCEventSubscription")
 	if l := s.host().BMC().Subscribers.List; err == nil && len(l) > 0 {
 		return fmt.Errorf("the BMC still has the subscriptions %+v", l)
 	}
 	return err
 }
 
-func (s *scenario) receiverGotEvent(ctx context.Context) error {
+func (s *scenario) receiverGotEvent(ctx context.Context, key string) error {
+	if s.receiver == nil {
+		return errors.New("nobody has subscribed")
+	}
 	return eventually(ctx, "the receiver is told", func(context.Context) (bool, string, error) {
 		s.receiver.mu.Lock()
 		defer s.receiver.mu.Unlock()
-		return s.receiver.got > 0, s.receiver.last, nil
+		return slices.Contains(s.receiver.keys[min(s.cause.received, len(s.receiver.keys)):], key), fmt.Sprintf("%q, the last: %s", s.receiver.keys, s.receiver.last), nil
 	})
 }

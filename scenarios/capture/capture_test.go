@@ -180,6 +180,7 @@ func TestCaptureHasAllLinkedResources(t *testing.T) {
 	}
 }
 
+// TestScrubRemovesSecrets shows statement E19.
 func TestScrubRemovesSecrets(t *testing.T) {
 	got := take(t, serve(t, pages()), capture.Config{})
 	before, err := json.Marshal(got)
@@ -257,14 +258,26 @@ func TestCaptureIsBounded(t *testing.T) {
 	}
 }
 
+// The last page of some services links to one that was read before.
 func TestPagesOfACollectionAreJoined(t *testing.T) {
-	all := pages()
-	m := all["/redfish/v1/Managers"].(map[string]any)
-	m["Members@odata.nextLink"] = "/redfish/v1/More"
-	all["/redfish/v1/More"] = map[string]any{"Members": []any{map[string]any{"@odata.id": "/redfish/v1/Managers/2"}}}
-	all["/redfish/v1/Managers/2"] = map[string]any{"@odata.type": "#Manager.v1_9_0.Manager"}
-	got := take(t, serve(t, all), capture.Config{})
-	if d := cmp.Diff([]string{"/redfish/v1/Managers/1", "/redfish/v1/Managers/2"}, got.Members("/redfish/v1/Managers")); d != "" {
-		t.Error(d)
+	for _, last := range []string{"", "/redfish/v1/More", "/redfish/v1/Managers", "/redfish/v1/Most"} {
+		all := pages()
+		m := all["/redfish/v1/Managers"].(map[string]any)
+		m["Members@odata.nextLink"] = "/redfish/v1/More"
+		all["/redfish/v1/More"] = map[string]any{
+			"Members":                []any{map[string]any{"@odata.id": "/redfish/v1/Managers/2"}},
+			"Members@odata.nextLink": "/redfish/v1/Most",
+		}
+		all["/redfish/v1/Most"] = map[string]any{
+			"Members": []any{map[string]any{"@odata.id": "/redfish/v1/Managers/3"}}, "Members@odata.nextLink": last,
+		}
+		for _, id := range []string{"2", "3"} {
+			all["/redfish/v1/Managers/"+id] = map[string]any{"@odata.type": "#Manager.v1_9_0.Manager"}
+		}
+		got := take(t, serve(t, all), capture.Config{MaxRequests: 100})
+		want := []string{"/redfish/v1/Managers/1", "/redfish/v1/Managers/2", "/redfish/v1/Managers/3"}
+		if d := cmp.Diff(want, got.Members("/redfish/v1/Managers")); d != "" || got.Incomplete != "" {
+			t.Errorf("the last page links to %q: incomplete %q, members (-want +got):\n%s", last, got.Incomplete, d)
+		}
 	}
 }

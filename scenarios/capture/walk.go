@@ -207,17 +207,16 @@ func (s *source) read(ctx context.Context, at string) (map[string]any, int, erro
 	if err != nil || body == nil {
 		return nil, status, err
 	}
-	for next := text(body, "Members@odata.nextLink"); next != ""; {
+	// Some services link their last page to one before it.
+	read := map[string]bool{at: true}
+	for next := text(body, "Members@odata.nextLink"); next != "" && !read[next]; {
+		read[next] = true
 		more, _, err := s.readBody(ctx, next)
 		if err != nil || more == nil {
 			return nil, status, err
 		}
 		body["Members"] = append(list(body["Members"]), list(more["Members"])...)
-		if to := text(more, "Members@odata.nextLink"); to != next {
-			next = to
-			continue
-		}
-		break
+		next = text(more, "Members@odata.nextLink")
 	}
 	delete(body, "Members@odata.nextLink")
 	return body, status, nil

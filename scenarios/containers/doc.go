@@ -3,6 +3,5 @@
 // engine pauses, kills and disconnects them. The tests use what an operator uses:
 // commands in containers, and kubectl.
 //
-// Its tests need a container engine and that image, and are skipped without
-// them; with METALAB_NEED_PROGRAMS set they fail instead.
+// Its tests need a container engine and that image: see scenarios/prerequisites.
 package containers

@@ -2,7 +2,6 @@ package containers
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -15,12 +14,8 @@ import (
 
 	"github.com/ory/dockertest/v3"
 	"github.com/ory/dockertest/v3/docker"
-)
 
-// Environment of the tests.
-const (
-	needPrograms = "METALAB_NEED_PROGRAMS" // set where nothing may be missing
-	imageEnv     = "METALAB_IMAGE"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 // engine is a container engine with the containers of one test.
@@ -38,26 +33,18 @@ type engine struct {
 // image is missing.
 func newEngine(t *testing.T) *engine {
 	t.Helper()
-	missing := func(format string, args ...any) {
-		t.Helper()
-		if os.Getenv(needPrograms) != "" {
-			t.Fatalf(format, args...)
-		}
-		t.Skipf(format, args...)
-	}
+	prerequisites.Need(t, "container engine")
+	image := prerequisites.Need(t, "container image")
 	pool, err := dockertest.NewPool("")
 	if err == nil {
 		err = pool.Client.Ping()
 	}
 	if err != nil {
-		missing("no container engine answers: %v: start one, or set DOCKER_HOST", err)
+		t.Fatal(err)
 	}
 	id := make([]byte, 4)
 	rand.Read(id) // it does not fail
-	e := &engine{t: t, client: pool.Client, image: cmp.Or(os.Getenv(imageEnv), "metalab:latest"), prefix: "metalab-test-" + hex.EncodeToString(id) + "-"}
-	if _, err := e.client.InspectImage(e.image); err != nil {
-		missing("the engine has no image %s: %v: run make image, or set %s", e.image, err, imageEnv)
-	}
+	e := &engine{t: t, client: pool.Client, image: image, prefix: "metalab-test-" + hex.EncodeToString(id) + "-"}
 	// go test caches a result until a file changes that the test has opened or
 	// checked: the image is made of these.
 	for _, name := range []string{"labctl", "lab-controller", "lab-agent"} {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/lima-vm/go-qcow2reader"
+
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 // disks returns raw disks to convert.
@@ -46,10 +48,7 @@ func TestQCOW2ReadsBack(t *testing.T) {
 }
 
 func TestQCOW2PassesQemuImgCheck(t *testing.T) {
-	tool, err := exec.LookPath("qemu-img")
-	if err != nil {
-		t.Skip("qemu-img is not installed")
-	}
+	tool := prerequisites.Need(t, "qemu-img")
 	for name, raw := range disks(t) {
 		t.Run(name, func(t *testing.T) {
 			b, err := QCOW2(raw)

@@ -5,12 +5,12 @@ import (
 	"context"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/metalab-dev/metalab/controller/netboot"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 // isoLine is the end of what an agent's medium without a kernel prints.
@@ -25,10 +25,7 @@ func TestQEMUBoots(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: QEMU takes seconds")
 	}
-	qemu, err := exec.LookPath("qemu-system-x86_64")
-	if err != nil {
-		t.Skip("qemu-system-x86_64 is not installed")
-	}
+	qemu := prerequisites.Need(t, "QEMU")
 	raw := build(t)
 	qcow, err := QCOW2(raw)
 	if err != nil {
@@ -54,7 +51,7 @@ func TestQEMUBoots(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			args := legacy
 			if tt.uefi {
-				args = []string{"-m", "256", "-display", "none", "-drive", "if=pflash,format=raw,readonly=on,file=" + firmware(t)}
+				args = []string{"-m", "256", "-display", "none", "-drive", "if=pflash,format=raw,readonly=on,file=" + prerequisites.Need(t, "OVMF")}
 			}
 			path := writeFile(t, tt.file, tt.content)
 			args = append(args[:len(args):len(args)], "-accel", "tcg", "-nic", "none", "-monitor", "none",
@@ -62,26 +59,6 @@ func TestQEMUBoots(t *testing.T) {
 			boot(t, qemu, args, tt.line)
 		})
 	}
-}
-
-// firmware returns the file name of EDK II, built without stored variables, or skips
-// the test.
-func firmware(t *testing.T) string {
-	t.Helper()
-	for _, pattern := range []string{
-		"/usr/share/OVMF/OVMF_CODE_4M.fd", // Debian, Ubuntu
-		"/usr/share/OVMF/OVMF_CODE.fd",
-		"/usr/share/edk2/ovmf/OVMF_CODE.fd",   // Fedora
-		"/usr/share/edk2/x64/OVMF_CODE.4m.fd", // Arch
-		"/usr/share/qemu/ovmf-x86_64-code.bin",
-		"/usr/share/qemu/edk2-x86_64-code.fd", // QEMU's own
-	} {
-		if found, _ := filepath.Glob(pattern); len(found) > 0 {
-			return found[0]
-		}
-	}
-	t.Skip("OVMF, UEFI firmware for QEMU, is not installed")
-	return ""
 }
 
 // boot runs QEMU until its serial port shows the line.

@@ -1,6 +1,7 @@
 package images
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -17,6 +18,9 @@ const (
 	DemoQCOW2 = "metalab-demo.qcow2"
 )
 
+// DemoSpace is how many bytes the files that Ensure creates take at most.
+const DemoSpace = 8 << 20
+
 // Image is an image file.
 type Image struct {
 	Name   string
@@ -27,8 +31,9 @@ type Image struct {
 }
 
 // Ensure writes the demo image to a directory in both formats, and describes the
-// files. It does not change a file that exists: a user may have put it there. Files
-// are written atomically.
+// files. It does not change a file of another image: a user may have put it there. A
+// demo image that is empty, cut off or changed in places is written again. Files are
+// written atomically.
 func Ensure(dir string) ([]Image, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("images: %w", err)
@@ -50,7 +55,11 @@ func Ensure(dir string) ([]Image, error) {
 		{DemoQCOW2, "qcow2", qcow},
 	} {
 		target := filepath.Join(dir, f.name)
-		if _, err := os.Stat(target); errors.Is(err, fs.ErrNotExist) {
+		missing, err := missingOrDamaged(target, f.content)
+		if err != nil {
+			return nil, fmt.Errorf("images: %w", err)
+		}
+		if missing {
 			if err := writeAtomically(target, f.content); err != nil {
 				return nil, fmt.Errorf("images: %s: %w", f.name, err)
 			}
@@ -63,6 +72,40 @@ func Ensure(dir string) ([]Image, error) {
 		made = append(made, m)
 	}
 	return made, nil
+}
+
+// missingOrDamaged reports whether a file has to be written: it is not there, empty, or
+// most of its blocks are those of content but not all.
+func missingOrDamaged(target string, content []byte) (bool, error) {
+	st, err := os.Stat(target)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return true, nil
+	case err != nil:
+		return false, err
+	case st.IsDir():
+		return false, fmt.Errorf("%s is a directory: move it away: the lab makes a file there", target)
+	case st.Size() > int64(len(content)):
+		return false, nil
+	}
+	b, err := os.ReadFile(target)
+	if err != nil || bytes.Equal(b, content) {
+		return false, err
+	}
+	const block = 4096
+	zeros := make([]byte, block)
+	same, all := 0, 0
+	for at := 0; at < len(b); at += block {
+		end := min(at+block, len(b))
+		is, want := b[at:end], content[at:end]
+		if equal := bytes.Equal(is, want); !equal || !bytes.Equal(is, zeros[:len(is)]) { // zeros are in any image
+			all++
+			if equal {
+				same++
+			}
+		}
+	}
+	return 2*same > all || all == 0, nil
 }
 
 // writeAtomically writes a file under a hidden name, which Server does not serve,

@@ -35,9 +35,9 @@ var (
 	ofVendor = []string{"emulator/dialect", "emulator/bmc", "emulator/machine/..."}
 	noServer = []string{"net/http/...", "github.com/gorilla/mux"}
 
-	// A vendor's record may begin with the generic one, and have quirks for
-	// habits.
-	oneVendor = slices.Concat(ofVendor, []string{"emulator/dialect/generic", "emulator/dialect/quirk"})
+	// A vendor's record may begin with the template, but with no other dialect's
+	// record, and have quirks for habits.
+	oneVendor = slices.Concat(ofVendor, []string{"emulator/dialect/template", "emulator/dialect/quirk"})
 	ofRack    = []string{"emulator/lab", "emulator/lab/rack"} // that vendors' tests run their record in
 )
 
@@ -51,10 +51,13 @@ var ofRedfish = slices.Concat(model, []string{"emulator/bmc", "emulator/redfish/
 // Table is the architecture: a package without a row does not exist. Packages
 // that it names and nobody has written yet have rows already.
 var Table = []Row{
+	{Package: "version", Never: noWorld}, // which build a program is
+
 	// The emulated servers.
 	{Package: "emulator", May: []string{"emulator/...", "emulator/lab/labtest"}},
 	{Package: "emulator/clock", Never: sockets},
-	{Package: "emulator/yamlfile", Never: noWorld},
+	{Package: "emulator/suggest", Never: noWorld},
+	{Package: "emulator/yamlfile", May: []string{"emulator/suggest"}, Never: noWorld},
 	{Package: "emulator/natural", Never: noWorld},
 	{Package: "emulator/fault", May: []string{"emulator/yamlfile"}, Never: slices.Concat(sockets, []string{"emulator/clock"})},
 	{Package: "emulator/machine", May: model, Never: noWorld, Tests: []string{"fixtures"}},
@@ -69,10 +72,11 @@ var Table = []Row{
 		Package: "emulator/dialect", May: []string{"emulator/bmc", "emulator/machine/...", "emulator/yamlfile"}, Never: noServer,
 		Tests: []string{"emulator/dialect/..."}, // that each vendor's record is valid
 	},
-	{Package: "emulator/dialect/generic", May: ofVendor},
-	{Package: "emulator/dialect/quirk", May: slices.Concat(ofVendor, []string{"emulator/yamlfile"}), Tests: []string{"emulator/dialect/generic"}},
+	{Package: "emulator/dialect/template", May: ofVendor},
+	{Package: "emulator/dialect/generic", May: slices.Concat(ofVendor, []string{"emulator/dialect/template"})},
+	{Package: "emulator/dialect/quirk", May: slices.Concat(ofVendor, []string{"emulator/suggest", "emulator/yamlfile"}), Tests: []string{"emulator/dialect/generic"}},
 	{
-		Package: "emulator/dialect/file", May: slices.Concat(ofVendor, []string{"emulator/dialect/quirk", "emulator/yamlfile"}),
+		Package: "emulator/dialect/file", May: slices.Concat(ofVendor, []string{"emulator/dialect/quirk", "emulator/suggest", "emulator/yamlfile"}),
 		Never: noServer, Tests: []string{"emulator/dialect/generic"},
 	},
 	{
@@ -127,12 +131,14 @@ var Table = []Row{
 	{Package: "emulator/lab/rack", May: []string{"emulator/fault", "emulator/yamlfile"}},
 	{Package: "emulator/lab/journal", May: []string{"emulator/fault"}, Never: slices.Concat(sockets, files)},
 	{Package: "emulator/lab/snapshot", Never: sockets},
+	{Package: "emulator/lab/integrity", Never: sockets},
+	{Package: "emulator/lab/space", Never: sockets},
 	{Package: "emulator/lab/network", May: []string{"emulator/bmc", "emulator/clock", "emulator/fault"}},
 	{
 		Package: "emulator/lab/faults",
 		May: []string{
 			"emulator/clock", "emulator/fault", "emulator/lab/faulthttp", "emulator/lab/journal", "emulator/lab/store",
-			"emulator/machine/event", "emulator/redfish/message",
+			"emulator/machine/event", "emulator/redfish/message", "emulator/suggest", "emulator/yamlfile",
 		},
 	},
 	{Package: "emulator/lab/faulthttp", May: []string{"emulator/fault", "emulator/clock", "emulator/lab/network", "emulator/redfish/message"}},
@@ -140,7 +146,8 @@ var Table = []Row{
 	{Package: "emulator/lab/outbound", May: []string{"emulator/bmc", "emulator/clock"}},
 	{
 		Package: "emulator/lab/control",
-		May:     []string{"emulator/lab", "emulator/lab/rack", "emulator/lab/journal", "emulator/lab/snapshot", "emulator/dialect/quirk", "emulator/fault", "emulator/bmc", "emulator/machine/..."},
+		May:     []string{"emulator/lab", "emulator/lab/network", "emulator/lab/rack", "emulator/lab/journal", "emulator/lab/snapshot", "emulator/dialect/quirk", "emulator/fault", "emulator/bmc", "emulator/machine/...", "emulator/suggest", "version"},
+		Tests:   []string{"emulator/clock"},
 	},
 	{Package: "emulator/lab/ssdp", May: []string{"emulator/clock"}},
 	{Package: "emulator/lab/labtest", May: []string{"emulator/lab", "emulator/lab/journal", "emulator/lab/rack", "emulator/clock", "emulator/fault", "emulator/machine"}},
@@ -196,7 +203,10 @@ var Table = []Row{
 	{Package: "controller/netboot/cpio", Never: slices.Concat(sockets, files)},
 	{Package: "controller/netboot/stub", Never: slices.Concat(sockets, files)},
 	// It links no Kubernetes server: it works with any.
-	{Package: "controller/manager", May: []string{"controller/..."}, Never: []string{"controller/kube", "controller/config"}},
+	{
+		Package: "controller/manager", May: []string{"controller/..."}, Never: []string{"controller/kube", "controller/config"},
+		Tests: []string{"agent/job"}, // whose requests its servers answer
+	},
 	{Package: "controller/provider", May: []string{"controller/api/..."}},
 	{Package: "controller/lcm", May: []string{"controller/api/..."}},
 	{Package: "controller/hostos", May: []string{"controller/api/..."}},
@@ -236,20 +246,23 @@ var Table = []Row{
 	{
 		// Its tests see to it that no dialect and no scheme is left out.
 		Package: "features",
-		May:     []string{"features/steps", "scenarios/..."},
-		Tests:   []string{"docs/statements", "controller/bmc", "emulator/lab", "emulator/dialect", "emulator/machine", "fixtures"},
+		May:     []string{"features/steps", "scenarios/...", "emulator/suggest"},
+		Tests:   []string{"features/step/...", "docs/statements", "controller/bmc", "emulator/lab", "emulator/dialect", "emulator/machine", "fixtures"},
 	},
-	{Package: "features/rack", May: []string{"features/rack/steps"}, Tests: []string{"docs/statements", "emulator/dialect/quirk"}},
+	{Package: "features/step", Never: kubernetes},
+	{Package: "features/step/falseclaim", Never: kubernetes},
+	{Package: "features/rack", May: []string{"features/rack/steps"}, Tests: []string{"features/step/...", "docs/statements", "emulator/dialect/quirk"}},
 	{
 		// These steps see BMCs over the wire, and of the lab what stands beside it.
 		Package: "features/rack/steps",
-		May:     []string{"emulator/lab/...", "emulator/lab/labtest", "emulator/machine/...", "emulator/dialect/quirk", "emulator/clock", "emulator/fault", "scenarios/conformance/ipmi"},
+		May:     []string{"features/step", "scenarios/prerequisites", "emulator/lab/...", "emulator/lab/labtest", "emulator/machine/...", "emulator/dialect/quirk", "emulator/clock", "emulator/fault", "fixtures", "scenarios/conformance/ipmi"},
 		Never:   kubernetes, But: utilsClock,
 	},
 	{
 		// Steps do what operators do and look at what servers then are.
 		Package: "features/steps",
-		May:     []string{"scenarios/...", "emulator/lab/...", "emulator/machine/...", "emulator/bmc", "emulator/dialect/quirk", "emulator/fault", "fixtures"},
+		May:     []string{"features/step", "scenarios/...", "emulator/lab/...", "emulator/machine/...", "emulator/bmc", "emulator/dialect/quirk", "emulator/fault", "fixtures"},
+		Tests:   []string{"controller/inband"}, // whose tokens no console may show
 	},
 	{
 		// An agent in process runs over systest, backed by a machine's disks.
@@ -267,7 +280,7 @@ var Table = []Row{
 		// Its tests check the emulator, and the driver on it.
 		Package: "scenarios/conformance/ipmi",
 		Tests: []string{
-			"emulator/ipmi", "emulator/lab", "emulator/lab/journal", "emulator/lab/labtest", "emulator/lab/rack", "emulator/bmc", "emulator/machine",
+			"emulator/clock", "emulator/ipmi", "emulator/lab", "emulator/lab/journal", "emulator/lab/labtest", "emulator/lab/rack", "emulator/bmc", "emulator/machine",
 			"controller/bmc", "controller/bmc/ipmi", "controller/bmc/redfish",
 		},
 	},
@@ -318,13 +331,16 @@ var Table = []Row{
 		Package: "scenarios/images", May: []string{"controller/netboot/stub"},
 		Tests: []string{"controller/netboot"}, // that its media boot, too
 	},
-	{Package: "scenarios/containers"}, // it sees an image, and what commands in it print
-	{Package: "scenarios/sample"},     // it chooses among names, and knows nothing of what they name
+	{Package: "scenarios/containers"},    // it sees an image, and what commands in it print
+	{Package: "scenarios/prerequisites"}, // it finds programs, and knows no test
+	{Package: "scenarios/prerequisites/missing", May: []string{"scenarios/prerequisites"}},
+	{Package: "scenarios/sample"},  // it chooses among names, and knows nothing of what they name
+	{Package: "scenarios/mutants"}, // it reads sources and runs the go command
 	{Package: "scenarios/layering"},
 	{Package: "fixtures"},
-	{Package: "cmd/labctl", May: []string{"emulator/...", "controller/...", "agent/...", "scenarios/...", "fixtures", "features", "features/steps"}},
-	{Package: "cmd/lab-controller", May: []string{"controller/..."}, Never: []string{"controller/kube"}},
-	{Package: "cmd/lab-agent", May: []string{"agent/..."}},
+	{Package: "cmd/labctl", May: []string{"emulator/...", "controller/...", "agent/...", "scenarios/...", "fixtures", "features", "features/steps", "version"}},
+	{Package: "cmd/lab-controller", May: []string{"controller/...", "version"}, Never: []string{"controller/kube"}},
+	{Package: "cmd/lab-agent", May: []string{"agent/...", "version"}},
 }
 
 // Border is a line that no row can open.
@@ -348,7 +364,7 @@ var Borders = []Border{
 
 // kits are packages for tests: every test file on their side of the borders may
 // use them, other code only if its row names them in full.
-var kits = []string{"emulator/lab/labtest", "controller/bmc/bmctest", "agent/sys/systest"}
+var kits = []string{"emulator/lab/labtest", "controller/bmc/bmctest", "agent/sys/systest", "scenarios/prerequisites"}
 
 // badNames say nothing of what a package owns.
 var badNames = []string{"util", "common", "helper", "types", "internal", "pkg"}

@@ -42,6 +42,7 @@ func take(t *testing.T, l *labtest.Lab) *capture.Capture {
 	return c
 }
 
+// TestRecordedServerIsServedUnchanged shows statement E19.
 func TestRecordedServerIsServedUnchanged(t *testing.T) {
 	for _, profile := range []string{"generic", "raid", "openbmc-mtjade", "huawei-2288h-v5", "fujitsu-rx2540-m7"} {
 		t.Run(profile, func(t *testing.T) {
@@ -114,6 +115,7 @@ func sameTree(t *testing.T, a, b *capture.Capture) {
 	}
 }
 
+// TestRecordedServerCarriesOutRequests shows statement E19.
 func TestRecordedServerCarriesOutRequests(t *testing.T) {
 	made, err := record.Make(t.Context(), take(t, serve(t, nil, "raid")), "again")
 	if err != nil {

@@ -23,9 +23,9 @@ import (
 
 // Names of the operating systems that a machine can run.
 const (
-	osAgent = "agent"
-	osDisk  = "disk"
-	osLive  = "live" // from a CD that is not the agent's
+	AgentOS = "agent"
+	DiskOS  = "disk"
+	liveOS  = "live" // from a CD that is not the agent's
 )
 
 // maxBusyAgents is how many agents do a job at the same time. All share this
@@ -88,11 +88,12 @@ func (a *agents) event(h *lab.Host, ev machine.Event) {
 			a.tryLocalBoot(h, ev)
 		}
 	case machine.SystemStarted:
-		if ev.OS.Name == osAgent {
+		if ev.OS.Name == AgentOS {
 			a.run(h, ev.OS)
 		}
 	case machine.SystemStopped:
 		a.stopAgent(h, ev.OS.Boot)
+		a.deleteKey(h, ev.OS.Boot)
 		if overNetwork[ev.OS.Source.Kind] {
 			a.deleteNetworkBoot(h)
 		}
@@ -111,10 +112,10 @@ func (a *agents) tryLocalBoot(h *lab.Host, ev machine.BootAttempted) {
 func (a *agents) reply(h *lab.Host, ev machine.BootAttempted, name, why string) {
 	var answer machine.Command = machine.NotBootable{Boot: ev.Boot, Source: ev.Source}
 	if name != "" {
-		answer = machine.Loaded{Boot: ev.Boot, Source: ev.Source, Name: name, Busy: name == osAgent}
+		answer = machine.Loaded{Boot: ev.Boot, Source: ev.Source, Name: name, Busy: name == AgentOS}
 	}
 	a.log.Debug("boot source tried", "machine", h.Name(), "source", ev.Source, "holds", name, "why", why)
-	if err := h.Apply(context.Background(), answer); err != nil && !errors.Is(err, machine.ErrStale) {
+	if err := h.Await(context.Background(), answer); err != nil && !errors.Is(err, machine.ErrStale) {
 		a.log.Error("boot not answered", "machine", h.Name(), "error", err)
 	}
 }
@@ -125,11 +126,11 @@ func bootContent(h *lab.Host, s machine.Source) (name, why string) {
 	case machine.Cd:
 		if _, err := readAgentMedia(h); err != nil {
 			if hasBootableCD(h) {
-				return osLive, ""
+				return liveOS, ""
 			}
 			return "", err.Error()
 		}
-		return osAgent, ""
+		return AgentOS, ""
 	case machine.Hdd:
 		m, err := h.Medium(s.Device)
 		if err != nil {
@@ -142,7 +143,7 @@ func bootContent(h *lab.Host, s machine.Source) (name, why string) {
 		case !ok:
 			return "", what
 		}
-		return osDisk, ""
+		return DiskOS, ""
 	}
 	return "", "nobody answers there"
 }
@@ -213,6 +214,11 @@ func (a *agents) run(h *lab.Host, os machine.OS) {
 		a.log.Warn("agent lost its medium", "machine", h.Name(), "error", err)
 		return
 	}
+	key, err := agent.LoadKey(a.keyFile(h, os.Boot))
+	if err != nil {
+		a.log.Error("agent without a key", "machine", h.Name(), "error", err)
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.stopped || a.silent[h.Name()] {
@@ -228,7 +234,7 @@ func (a *agents) run(h *lab.Host, os machine.OS) {
 			return
 		}
 		err := agent.Run(ctx, agent.Config{
-			Media: from.Media, System: systemOf(h, os.Boot, from.Cmdline), Clock: labClock{a.clock},
+			Media: from.Media, Key: key, System: systemOf(h, os.Boot, from.Cmdline), Clock: labClock{a.clock},
 			Log: a.agentLog(h, os.Boot), Enter: a.clock.Enter, Turn: a.acquireTurn,
 		})
 		if err != nil {

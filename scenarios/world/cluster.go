@@ -44,6 +44,7 @@ func (w *World) startEmbeddedAPI(ctx context.Context) (cluster, error) {
 	// Not ctx: the API outlives the controllers, and Stop ends it.
 	api, err := kube.Start(context.WithoutCancel(ctx), kube.Config{
 		Dir: filepath.Join(w.cfg.Dir, KubeDir), Fsync: w.cfg.Fsync, FastPaths: kube.FastPathsWanted(), Log: logr.FromSlogHandler(w.cfg.Log.Handler()),
+		Space: w.space.Writable, Fatal: w.cfg.Fatal,
 	})
 	if err != nil {
 		return cluster{}, err

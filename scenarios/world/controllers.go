@@ -23,6 +23,10 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world/pxe"
 )
 
+// workers is how many objects each controller reconciles at a time, whatever the processors:
+// reconciles mostly wait for emulated BMCs.
+const workers = 8
+
 // Scheme returns a scheme with every kind that the controllers read or write.
 func Scheme() (*runtime.Scheme, error) { return manager.Scheme() }
 
@@ -98,7 +102,8 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 	s.api = rest.CopyConfig(c.API)
 	s.api.Wrap(s.link.wrap)
 	s.set, err = manager.New(ctx, manager.Config{
-		API: s.api, Identity: c.Identity, BMCs: s.pool, RootCAs: c.RootCAs,
+		Workers: workers,
+		API:     s.api, Identity: c.Identity, BMCs: s.pool, RootCAs: c.RootCAs,
 		Agents: manager.Endpoint{URL: "https://" + s.inband.Addr().String(), Listener: s.inband},
 		Media:  manager.Endpoint{URL: "http://" + s.boot.Addr().String(), Listener: s.boot},
 		Secure: manager.Endpoint{URL: "https://" + s.secure.Addr().String(), Listener: s.secure, Certificate: c.Certificate},

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/metalab-dev/metalab/agent/job"
@@ -40,7 +41,7 @@ func (a *agents) tryNetworkBoot(h *lab.Host, ev machine.BootAttempted) {
 			a.reply(h, ev, "", err.Error())
 			return
 		}
-		a.reply(h, ev, osAgent, "")
+		a.reply(h, ev, AgentOS, "")
 	})
 }
 
@@ -119,6 +120,19 @@ func (a *agents) loadNetworkBoot(h *lab.Host, boot uint64) (networkBoot, error) 
 // deleteNetworkBoot removes what a server has loaded.
 func (a *agents) deleteNetworkBoot(h *lab.Host) {
 	if err := os.Remove(a.networkBootFile(h)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		a.log.Warn("memory of a server is not empty", "machine", h.Name(), "error", err)
+	}
+}
+
+// keyFile returns the file of the key that a server's agent has made in a boot. Like what
+// the server has loaded, it survives a restart of the lab, in which the server goes on.
+func (a *agents) keyFile(h *lab.Host, boot uint64) string {
+	return filepath.Join(a.dir, h.Name(), strconv.FormatUint(boot, 10)+".key")
+}
+
+// deleteKey removes the key of a boot that has ended.
+func (a *agents) deleteKey(h *lab.Host, boot uint64) {
+	if err := os.Remove(a.keyFile(h, boot)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		a.log.Warn("memory of a server is not empty", "machine", h.Name(), "error", err)
 	}
 }

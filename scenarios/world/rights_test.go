@@ -2,6 +2,8 @@ package world
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -15,11 +17,15 @@ import (
 
 	"github.com/go-logr/logr"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -56,21 +62,109 @@ func TestControllersWorkWithTheRightsOfTheManifests(t *testing.T) {
 
 	health, metrics := freeAddress(t), freeAddress(t)
 	end := runController(t, w, as, manager.Config{
-		Agents: endpoint(t, "https"), Media: endpoint(t, "http"), Health: health, Metrics: metrics,
+		Agents: endpoint(t, "https"), Media: endpoint(t, "http"), Health: health, Metrics: metrics, ProtectLoopback: true,
 	})
 	status := live(t, w, admin)
-	if text := body(t, "http://"+health+"/readyz"); text != "ok" {
-		t.Errorf("/readyz = %q, want ok", text)
-	}
-	for _, want := range []string{`metal3_provisioning_state_change_total{new_state="provisioned",prev_state="provisioning"} 1`, "controller_runtime_reconcile_total"} {
-		if text := body(t, "http://"+metrics+"/metrics"); !strings.Contains(text, want) {
-			t.Errorf("/metrics does not have %s", want)
-		}
-	}
+	readStatus(t, w, admin, health, metrics)
 	if status.HardwareDetails == nil {
 		t.Error("the provisioned host has no hardware details: nothing was inspected")
 	}
 	standBy(t, w, as, end)
+}
+
+// readStatus reads the metrics and the health probes, which are protected, with and without
+// the rights for that.
+func readStatus(t *testing.T, w *World, admin client.Client, health, metrics string) {
+	t.Helper()
+	id, err := manager.Identity(t.Context(), admin, client.ObjectKey{Namespace: accountNamespace, Name: "lab-controller-identity"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(id.CA))
+	c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
+	defer c.CloseIdleConnections()
+	get := func(url, token string) (int, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		resp, err := c.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(b)
+	}
+	prometheus, other := newToken(t, w, admin, "prometheus"), newToken(t, w, admin, "other")
+	bind := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "prometheus"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "lab-controller-metrics-reader"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: accountNamespace, Name: "prometheus"}},
+	}
+	b, err := runtime.DefaultUnstructuredConverter.ToUnstructured(bind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b["apiVersion"], b["kind"] = rbacv1.SchemeGroupVersion.String(), "ClusterRoleBinding"
+	if err := admin.Create(t.Context(), &unstructured.Unstructured{Object: b}); err != nil {
+		t.Fatal(err)
+	}
+	awaitThat(t, "the account may read metrics", func() bool { code, _ := get("https://"+metrics+"/metrics", prometheus); return code == http.StatusOK })
+	for _, tt := range []struct {
+		url, token string
+		want       int
+	}{
+		{"https://" + metrics + "/metrics", "", 401}, {"https://" + metrics + "/metrics", "guessed", 401}, {"https://" + metrics + "/metrics", other, 403},
+		{"https://" + health + "/readyz", "", 401}, {"https://" + health + "/healthz", "guessed", 401}, {"https://" + health + "/healthz/serves", "", 401},
+		{"https://" + health + "/readyz", other, 200}, {"https://" + health + "/healthz", prometheus, 200}, // as the API's own: system:public-info-viewer
+	} {
+		if code, text := get(tt.url, tt.token); code != tt.want || code != 200 && strings.Contains(text, "controller_runtime") {
+			t.Errorf("GET %s with token %.9q = %d, want %d", tt.url, tt.token, code, tt.want)
+		}
+	}
+	_, text := get("https://"+metrics+"/metrics", prometheus)
+	for _, want := range []string{`metal3_provisioning_state_change_total{new_state="provisioned",prev_state="provisioning"} 1`, "controller_runtime_reconcile_total"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("/metrics does not have %s", want)
+		}
+	}
+	for _, at := range []string{metrics, health} {
+		if resp, err := http.Get("http://" + at + "/metrics"); err == nil {
+			resp.Body.Close()
+			if resp.StatusCode != http.StatusBadRequest { // net/http's answer to HTTP on a port for HTTPS
+				t.Errorf("http://%s = %s, want HTTPS alone", at, resp.Status)
+			}
+		}
+	}
+}
+
+// newToken creates a service account and returns a token of it.
+func newToken(t *testing.T, w *World, admin client.Client, name string) string {
+	t.Helper()
+	account := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"namespace": accountNamespace, "name": name},
+	}}
+	if err := admin.Create(t.Context(), account); err != nil {
+		t.Fatal(err)
+	}
+	clients, err := corev1client.NewForConfig(w.kube.api)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := clients.ServiceAccounts(accountNamespace).CreateToken(t.Context(), name, new(authenticationv1.TokenRequest), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token.Status.Token
 }
 
 // grant applies namespaces, service accounts and RBAC of the manifests, as kubectl
@@ -312,20 +406,6 @@ func awaitThat(t *testing.T, what string, ok func() bool) {
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-}
-
-func body(t *testing.T, url string) string {
-	t.Helper()
-	resp, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }
 
 // refusals are the requests that the API has answered with 403.

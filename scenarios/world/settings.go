@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/integrity"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/fixtures"
 )
@@ -42,7 +43,9 @@ type Settings struct {
 }
 
 // DefaultSettings returns the settings of `labctl up` without flags.
-func DefaultSettings() Settings { return Settings{Hosts: 4, Speed: "60x", Kube: true} }
+func DefaultSettings() Settings {
+	return Settings{Hosts: 4, Speed: string(rack.DefaultSpeed), Kube: true}
+}
 
 // AddModels adds profiles that are not built in.
 func (s *Settings) AddModels(models lab.Files) {
@@ -148,7 +151,7 @@ func LoadSettings(dir string) (s Settings, found bool, err error) {
 		err = json.Unmarshal(b, &s)
 	}
 	if err != nil {
-		return Settings{}, false, fmt.Errorf("world: %s: %w", filepath.Join(dir, settingsFile), err)
+		return Settings{}, false, damagedSettings(dir, err)
 	}
 	return s, true, nil
 }
@@ -157,8 +160,15 @@ func LoadSettings(dir string) (s Settings, found bool, err error) {
 // it keeps the settings in it if they are of this rack, and else writes new ones.
 func AdoptState(dir string, r rack.Lab, kube bool) error {
 	s, found, err := LoadSettings(dir)
-	if err != nil {
-		return err
+	if err == nil {
+		err = CheckSettings(dir)
+	}
+	if err != nil { // a snapshot is restored because of damage, too
+		if err := os.RemoveAll(filepath.Join(dir, settingsFile)); err != nil {
+			return fmt.Errorf("world: %w", err)
+		}
+		_, statErr := os.Stat(filepath.Join(dir, KubeDir))
+		s, found, kube = Settings{}, false, kube && statErr == nil
 	}
 	if found && len(rack.Diff(s.Definition(), r)) == 0 {
 		return nil
@@ -167,7 +177,10 @@ func AdoptState(dir string, r rack.Lab, kube bool) error {
 		s = Settings{Kube: kube}
 	}
 	s.Define(r)
-	return s.save(dir)
+	if err := s.save(dir); err != nil {
+		return err
+	}
+	return integrity.Forget(dir, stateFiles[:1])
 }
 
 func (s Settings) save(dir string) error { return writeJSON(filepath.Join(dir, settingsFile), s) }
@@ -195,7 +208,7 @@ func loadPorts(dir string) (ports, error) {
 		err = json.Unmarshal(b, &p)
 	}
 	if err != nil {
-		return p, fmt.Errorf("world: %s: %w", portsFile, err)
+		return p, fmt.Errorf("world: %s: %w: remove it, and the lab uses free ports", filepath.Join(dir, portsFile), err)
 	}
 	return p, nil
 }

@@ -30,7 +30,9 @@ import (
 	"github.com/metalab-dev/metalab/controller/netboot"
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/network"
 	"github.com/metalab-dev/metalab/emulator/lab/outbound"
+	"github.com/metalab-dev/metalab/emulator/lab/space"
 	"github.com/metalab-dev/metalab/scenarios/images"
 )
 
@@ -68,6 +70,9 @@ type Config struct {
 	Image *netboot.Image
 	// BuildPreprovisioningImage has the meaning of manager.Config.
 	BuildPreprovisioningImage bool
+	// Fatal, if not nil, is called with the reason when a part of the world cannot go on
+	// and ends the process. It must do that.
+	Fatal func(error)
 	// Step, when set, is told what is being done, for people.
 	Progress func(text string)
 	// Images, when set, wraps the handler of the image server.
@@ -78,6 +83,7 @@ type Config struct {
 type World struct {
 	cfg      Config
 	clock    *clock.Clock
+	space    *space.Watch
 	lab      *lab.Lab
 	agents   *agents
 	ports    ports
@@ -119,7 +125,6 @@ func Start(ctx context.Context, c Config) (_ *World, err error) {
 			err = errors.Join(err, w.Stop())
 		}
 	}()
-	ctrl.SetLogger(logr.FromSlogHandler(c.Log.Handler()))
 	for _, start := range []func(context.Context) error{w.startLab, w.startImages, w.startControl, w.startKube, w.startAgents} {
 		if err := start(w.ctx); err != nil {
 			return nil, err
@@ -130,7 +135,10 @@ func Start(ctx context.Context, c Config) (_ *World, err error) {
 			return nil, err
 		}
 	}
-	return w, w.writeFiles()
+	if err := w.writeFiles(); err != nil {
+		return nil, err
+	}
+	return w, w.lab.SealFiles()
 }
 
 // startLab opens the lab and serves its BMCs.
@@ -152,14 +160,19 @@ func (w *World) startLab(ctx context.Context) error {
 	if w.clock = clock.NewScaled(origin, factor); maxSpeed {
 		w.clock = clock.NewJumping(origin)
 	}
+	w.cfg.Log = slog.New(labTimeHandler{Handler: w.cfg.Log.Handler(), clock: w.clock})
+	ctrl.SetLogger(logr.FromSlogHandler(w.cfg.Log.Handler()))
 	w.agents = newAgents(w.clock, w.cfg.Log, filepath.Join(w.cfg.Dir, networkBootDir))
 	if err := lab.KeepModels(w.cfg.Dir, w.cfg.Settings.Models); err != nil {
 		return err
 	}
+	if err := w.watchSpace(); err != nil {
+		return err
+	}
 	c := lab.Config{
-		Dir: w.cfg.Dir, Rack: &definition, Clock: w.clock, Fsync: w.cfg.Fsync,
+		Space: w.space, Dir: w.cfg.Dir, Rack: &definition, Clock: w.clock, Fsync: w.cfg.Fsync,
 		Listen: w.cfg.Listen, Media: outbound.Config{}, Events: w.agents.event, Log: w.cfg.Log,
-		HTTP2: w.cfg.HTTP2, SSDP: w.cfg.SSDP,
+		HTTP2: w.cfg.HTTP2, SSDP: w.cfg.SSDP, Files: stateFiles,
 	}
 	if w.cfg.Schemas != "" {
 		schemas, err := zip.OpenReader(w.cfg.Schemas)
@@ -243,7 +256,7 @@ func (w *World) certificate(name string) (*tls.Certificate, error) {
 
 // serve serves HTTP until the world ends.
 func (w *World) serve(l net.Listener, h http.Handler) {
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: 30 * time.Second,
+	srv := &http.Server{Handler: network.DefaultBodyPace.Handler(h), ReadHeaderTimeout: 30 * time.Second,
 		ErrorLog: slog.NewLogLogger(w.cfg.Log.Handler(), slog.LevelDebug)}
 	w.run(func(ctx context.Context) error {
 		stop := context.AfterFunc(ctx, func() { srv.Close() })

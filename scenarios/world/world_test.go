@@ -4,16 +4,20 @@ import (
 	"context"
 	"crypto/tls"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/metalab-dev/metalab/scenarios/images"
@@ -186,5 +190,62 @@ func TestDownOfTheControlAPIEndsTheWorld(t *testing.T) {
 	}
 	if err := <-ended; err != nil {
 		t.Errorf("Wait = %v, want nil: somebody asked for it", err)
+	}
+}
+
+// The state of a world holds passwords, keys and tokens. Nobody else can read it, but for
+// the certificate of the lab's authority, which clients need.
+func TestFilesOfAWorldArePrivate(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	w, err := Start(t.Context(), Config{Dir: dir, Settings: Settings{Hosts: 1, Speed: "max", Kube: true}, Listen: AnyPort})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kube, err := w.Kubernetes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, host := Objects(w.Hosts()[0])
+	for _, o := range []client.Object{secret, host} {
+		if err := kube.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitAgentKey(t, filepath.Join(dir, networkBootDir))
+	if err := w.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	files := 0
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		st, err := e.Info()
+		if err != nil || e.Type()&fs.ModeSymlink != 0 {
+			return err
+		}
+		public := strings.HasPrefix(path, filepath.Join(dir, ImagesDir)) || e.Name() == "ca.crt"
+		if st.Mode().Perm()&0o077 != 0 && !public {
+			t.Errorf("%s has mode %v: others can use it", path, st.Mode().Perm())
+		}
+		files++
+		return nil
+	})
+	if err != nil || files < 20 {
+		t.Errorf("%d files, %v", files, err)
+	}
+}
+
+// awaitAgentKey returns when a server's agent has made its key.
+func awaitAgentKey(t *testing.T, dir string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	err := wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(context.Context) (bool, error) {
+		found, err := filepath.Glob(filepath.Join(dir, "*", "*.key"))
+		return len(found) > 0, err
+	})
+	if err != nil {
+		t.Fatalf("no agent has made a key: %v", err)
 	}
 }

@@ -75,8 +75,9 @@ type criterion struct {
 	matches func(job.Disk) bool
 }
 
-// criteria lists the hints that are set. Strings are compared case-insensitively,
-// and sizes in whole GiB (ironic/common/utils: match_root_device_hints).
+// criteria lists the hints that are set. Model and vendor are substrings of the
+// disk's; all other texts are equal to its. Sizes are compared in whole GiB
+// (ironic/common/utils: match_root_device_hints).
 func criteria(h job.Hints) []criterion {
 	var out []criterion
 	text := func(name, want string, match func(have, want string) bool, have func(job.Disk) []string) {
@@ -85,7 +86,7 @@ func criteria(h job.Hints) []criterion {
 		}
 		out = append(out, criterion{fmt.Sprintf("%s=%q", name, want), func(d job.Disk) bool {
 			for _, s := range have(d) {
-				if s != "" && match(strings.ToLower(s), strings.ToLower(want)) {
+				if s != "" && match(s, want) {
 					return true
 				}
 			}

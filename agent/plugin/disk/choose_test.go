@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,24 +28,32 @@ func TestChoose(t *testing.T) {
 	}{
 		{"no hints: the smallest of 4 GiB", job.Hints{}, "/dev/sda"},
 		{"deviceName", job.Hints{DeviceName: "/dev/sdb"}, "/dev/sdb"},
-		{"deviceName, case", job.Hints{DeviceName: "/DEV/SDB"}, "/dev/sdb"},
+		{"deviceName, case", job.Hints{DeviceName: "/DEV/SDB"}, ""},
 		{"deviceName, part of one", job.Hints{DeviceName: "/dev/sd"}, ""},
 		{"deviceName by path", job.Hints{DeviceName: "/dev/disk/by-path/pci-0000:00:17.0-ata-1.0"}, "/dev/sda"},
 		{"hctl", job.Hints{HCTL: "1:0:1:0"}, "/dev/sdc"},
 		{"hctl, part", job.Hints{HCTL: "1:0"}, ""},
-		{"model, part", job.Hints{Model: "st900"}, "/dev/sdb"},
-		{"vendor, part", job.Hints{Vendor: "eag"}, "/dev/sdb"},
+		{"model", job.Hints{Model: "ST900MP0146"}, "/dev/sdb"},
+		{"model, part", job.Hints{Model: "900MP"}, "/dev/sdb"},
+		{"model, case", job.Hints{Model: "st900"}, ""},
+		{"vendor, part", job.Hints{Vendor: "EAG"}, "/dev/sdb"},
+		{"vendor, case", job.Hints{Vendor: "eag"}, ""},
 		{"vendor that a disk does not tell", job.Hints{Vendor: "DELL"}, ""},
-		{"serial", job.Hints{SerialNumber: "wfk2"}, "/dev/sdc"},
+		{"serial", job.Hints{SerialNumber: "WFK2"}, "/dev/sdc"},
+		{"serial, case", job.Hints{SerialNumber: "wfk2"}, ""},
 		{"serial, part", job.Hints{SerialNumber: "WFK"}, ""},
 		{"size in whole GiB, rounded down", job.Hints{MinSizeGigabytes: 900, Rotational: &yes}, "/dev/sdc"},
 		{"size, first in order", job.Hints{MinSizeGigabytes: 900}, "/dev/nvme0n1"},
 		{"size too large", job.Hints{MinSizeGigabytes: 100000}, ""},
-		{"wwn", job.Hints{WWN: "0x5002538E00000001"}, "/dev/sda"},
+		{"wwn", job.Hints{WWN: "0x5002538e00000001"}, "/dev/sda"},
+		{"wwn, case", job.Hints{WWN: "0x5002538E00000001"}, ""},
+		{"wwn, part", job.Hints{WWN: "0x5002538e"}, ""},
 		{"wwnWithExtension", job.Hints{WWNWithExtension: "0x6f4ee080000000010a0b"}, "/dev/sdc"},
-		{"wwnVendorExtension", job.Hints{WWNVendorExtension: "0x0A0B"}, "/dev/sdc"},
+		{"wwnWithExtension, part", job.Hints{WWNWithExtension: "0x6f4ee08000000001"}, ""},
+		{"wwnVendorExtension", job.Hints{WWNVendorExtension: "0x0a0b"}, "/dev/sdc"},
+		{"wwnVendorExtension, case", job.Hints{WWNVendorExtension: "0x0A0B"}, ""},
 		{"rotational", job.Hints{Rotational: &yes}, "/dev/sdb"},
-		{"not rotational", job.Hints{Rotational: &no, Vendor: "ata"}, "/dev/sda"},
+		{"not rotational", job.Hints{Rotational: &no, Vendor: "ATA"}, "/dev/sda"},
 		{"all must match", job.Hints{Vendor: "SEAGATE", HCTL: "0:0:0:0"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -53,6 +62,63 @@ func TestChoose(t *testing.T) {
 				t.Errorf("Choose(%+v) = %q, %v; want %q", tt.hints, got.Name, err, tt.want)
 			}
 		})
+	}
+}
+
+// A disk that an array uses holds a part of it: no hint chooses it, however
+// exactly it describes it, and neither does its size.
+func TestChooseSkipsMembersOfSoftwareRAID(t *testing.T) {
+	yes, no := true, false
+	for _, tt := range []struct {
+		name    string
+		hints   job.Hints
+		members []string
+		want    string // "" means an error
+	}{
+		{"the smallest", job.Hints{}, []string{"/dev/sda"}, "/dev/sdb"},
+		{"the two smallest", job.Hints{}, []string{"/dev/sda", "/dev/sdb"}, "/dev/sdc"},
+		{"all", job.Hints{}, []string{"/dev/nvme0n1", "/dev/sda", "/dev/sdb", "/dev/sdc", "/dev/sdd"}, ""},
+		{"deviceName", job.Hints{DeviceName: "/dev/sdb"}, []string{"/dev/sdb"}, ""},
+		{"deviceName by path", job.Hints{DeviceName: "/dev/disk/by-path/pci-0000:00:17.0-ata-1.0"}, []string{"/dev/sda"}, ""},
+		{"hctl", job.Hints{HCTL: "1:0:1:0"}, []string{"/dev/sdc"}, ""},
+		{"model", job.Hints{Model: "ST900"}, []string{"/dev/sdb"}, "/dev/sdc"},
+		{"vendor", job.Hints{Vendor: "SEAGATE"}, []string{"/dev/sdb", "/dev/sdc"}, ""},
+		{"serialNumber", job.Hints{SerialNumber: "WFK2"}, []string{"/dev/sdc"}, ""},
+		{"minSizeGigabytes", job.Hints{MinSizeGigabytes: 900}, []string{"/dev/nvme0n1"}, "/dev/sdc"},
+		{"wwn", job.Hints{WWN: "eui.5cd2e4aa00000001"}, []string{"/dev/nvme0n1"}, ""},
+		{"wwnWithExtension", job.Hints{WWNWithExtension: "0x5002538e00000001"}, []string{"/dev/sda"}, ""},
+		{"wwnVendorExtension", job.Hints{WWNVendorExtension: "0x0a0b"}, []string{"/dev/sdc"}, ""},
+		{"rotational", job.Hints{Rotational: &yes}, []string{"/dev/sdb"}, "/dev/sdc"},
+		{"not rotational", job.Hints{Rotational: &no}, []string{"/dev/nvme0n1"}, "/dev/sda"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			disks := slices.Clone(server)
+			for i := range disks {
+				disks[i].Member = slices.Contains(tt.members, disks[i].Name)
+			}
+			got, err := Choose(disks, tt.hints)
+			if got.Name != tt.want || (err == nil) != (tt.want != "") {
+				t.Errorf("Choose(%+v) = %q, %v; want %q", tt.hints, got.Name, err, tt.want)
+			}
+		})
+	}
+}
+
+// The array itself is a disk, and no member of one.
+func TestChooseTakesTheArrayThatUsesTheDisks(t *testing.T) {
+	disks := slices.Clone(server)
+	for i := range disks {
+		disks[i].Member = true
+	}
+	disks = append(disks, job.Disk{Name: "/dev/md127", Type: "SSD", Array: "node-1:root", SizeBytes: 400 * gib})
+	for name, choose := range map[string]func() (job.Disk, error){
+		"without hints": func() (job.Disk, error) { return Choose(disks, job.Hints{}) },
+		"by a hint":     func() (job.Disk, error) { return Choose(disks, job.Hints{MinSizeGigabytes: 100}) },
+		"by its name":   func() (job.Disk, error) { return chooseArray(disks, "root") },
+	} {
+		if got, err := choose(); err != nil || got.Name != "/dev/md127" {
+			t.Errorf("%s: %q, %v; want the array", name, got.Name, err)
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/configdrive"
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/agent/sys/systest"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 var drive = job.ConfigDrive{MetaData: []byte(`{"name":"node-0"}`), UserData: []byte("#cloud-config\n")}
@@ -153,17 +154,15 @@ func TestWriteConfigDrive(t *testing.T) {
 	}
 }
 
-// verifyTable checks the table with util-linux, if that is installed.
+// verifyTable checks the table with util-linux.
 func verifyTable(t *testing.T, name string) {
 	t.Helper()
-	tool, err := exec.LookPath("sfdisk")
-	if err != nil {
-		return
-	}
-	out, err := exec.CommandContext(t.Context(), tool, "--verify", name).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "No errors detected") {
-		t.Errorf("sfdisk --verify: %v: %s", err, out)
-	}
+	t.Run("sfdisk", func(t *testing.T) {
+		out, err := exec.CommandContext(t.Context(), prerequisites.Need(t, "sfdisk"), "--verify", name).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "No errors detected") {
+			t.Errorf("sfdisk --verify: %v: %s", err, out)
+		}
+	})
 }
 
 func TestConfigDriveUsesThePartitionOfTheImage(t *testing.T) {

@@ -11,15 +11,13 @@ import (
 	"testing"
 
 	"github.com/metalab-dev/metalab/agent/sys/systest"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 // qemu returns an image file of a disk's content, in a format by QEMU's name.
 func qemu(t testing.TB, disk []byte, format, options string) []byte {
 	t.Helper()
-	tool, err := exec.LookPath("qemu-img")
-	if err != nil {
-		t.Skip("qemu-img is not here (Debian: qemu-utils)")
-	}
+	tool := prerequisites.Need(t, "qemu-img")
 	from, to := filepath.Join(t.TempDir(), "raw"), filepath.Join(t.TempDir(), "image")
 	if err := os.WriteFile(from, disk, 0o600); err != nil {
 		t.Fatal(err)

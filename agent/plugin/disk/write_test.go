@@ -70,7 +70,8 @@ func cannotBoot(t *testing.T, m *systest.Memory) bool {
 
 var firstDisk = job.Hints{DeviceName: "/dev/sda"}
 
-// write runs a Writer on one disk and returns its progress, too.
+// write runs a Writer on one disk and returns its progress, too. It fails the test
+// when the Writer keeps the disk, a response or a scratch file open.
 func write(t *testing.T, b sys.Block, spec job.WriteSpec) (job.Written, []int, error) {
 	t.Helper()
 	return writeStall(t, b, spec, 0)
@@ -80,12 +81,14 @@ func writeStall(t *testing.T, b sys.Block, spec job.WriteSpec, stall time.Durati
 	t.Helper()
 	s, disks := machine(b)
 	var percents []int
+	var held resources
 	w := Writer{
-		System: s, HTTP: http.DefaultClient, Stall: stall, Pause: time.Microsecond,
+		System: countedSystem{s, &held}, HTTP: &http.Client{Transport: &held}, Stall: stall, Pause: time.Microsecond,
 		Progress: func(p int) { percents = append(percents, p) },
 	}
 	spec.Root = firstDisk
 	got, err := w.Write(t.Context(), spec, disks)
+	held.checkReleased(t)
 	if again, openErr := s.OpenBlock("sda"); openErr != nil {
 		t.Errorf("the disk was not closed: %v", openErr)
 	} else {

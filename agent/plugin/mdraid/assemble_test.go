@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/metalab-dev/metalab/agent/sys/systest"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 // The kernel runs the agent's arrays: mdadm assembles the members of each level,
@@ -16,7 +17,7 @@ import (
 // was written through systest. The test needs root, loop devices and a kernel with
 // the md driver.
 func TestKernelRunsTheArrays(t *testing.T) {
-	program := mdadm(t)
+	program := prerequisites.Need(t, "mdadm")
 	needMd(t)
 	t.Setenv("MDADM_NO_UDEV", "1") // without udev mdadm creates the device node itself
 	for _, tt := range places {
@@ -110,13 +111,14 @@ func loop(t *testing.T, disk *systest.Memory) string {
 	if err := os.Truncate(file, disk.Size()-off-1<<20); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("losetup", "--find", "--show", file).CombinedOutput()
+	losetup := prerequisites.Need(t, "losetup")
+	out, err := exec.Command(losetup, "--find", "--show", file).CombinedOutput()
 	if err != nil {
 		t.Skipf("this kernel has no md driver that could be tried: losetup: %v: %s", err, out)
 	}
 	device := strings.TrimSpace(string(out))
 	t.Cleanup(func() {
-		if out, err := exec.Command("losetup", "--detach", device).CombinedOutput(); err != nil {
+		if out, err := exec.Command(losetup, "--detach", device).CombinedOutput(); err != nil {
 			t.Errorf("losetup --detach %s: %v: %s", device, err, out)
 		}
 	})

@@ -19,6 +19,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/plugin/mdraid"
 	"github.com/metalab-dev/metalab/agent/sys"
 	"github.com/metalab-dev/metalab/agent/sys/systest"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 const gib = 1 << 30
@@ -171,7 +172,7 @@ func examined(t *testing.T, disk *systest.Memory, off int64, want ...string) {
 	if err := f.Truncate(disk.Size() - off - 1<<20); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(mdadm(t), "--examine", file).CombinedOutput()
+	out, err := exec.Command(prerequisites.Need(t, "mdadm"), "--examine", file).CombinedOutput()
 	if err != nil {
 		t.Fatalf("mdadm --examine: %v: %s", err, out)
 	}
@@ -180,21 +181,6 @@ func examined(t *testing.T, disk *systest.Memory, off int64, want ...string) {
 			t.Errorf("mdadm --examine does not say %q:\n%s", text, out)
 		}
 	}
-}
-
-// mdadm is the real program; METALAB_NEED_PROGRAMS makes its absence a failure.
-func mdadm(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"mdadm", "/usr/sbin/mdadm", "/sbin/mdadm"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	if os.Getenv("METALAB_NEED_PROGRAMS") != "" {
-		t.Fatal("mdadm is not installed")
-	}
-	t.Skip("mdadm is not installed")
-	return ""
 }
 
 func TestTwoArraysShareDisks(t *testing.T) {

@@ -3,6 +3,7 @@ package mdraid
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 	"unicode/utf16"
 )
 
@@ -23,6 +24,14 @@ var (
 	typeESP  = [16]byte{0x28, 0x73, 0x2a, 0xc1, 0x1f, 0xf8, 0xd2, 0x11, 0xba, 0x4b, 0x00, 0xa0, 0xc9, 0x3e, 0xc9, 0x3b}
 	typeRAID = [16]byte{0x0f, 0x88, 0x9d, 0xa1, 0xfc, 0x05, 0x3b, 0x4d, 0xa0, 0x06, 0x74, 0x3f, 0x0f, 0x84, 0x91, 0x1e}
 )
+
+// guid returns a UUID as GPTs store it: like the types above.
+func guid(id [16]byte) []byte {
+	slices.Reverse(id[0:4])
+	slices.Reverse(id[4:6])
+	slices.Reverse(id[6:8])
+	return id[:]
+}
 
 // partition is a part of a disk; off and size are bytes in whole MiB.
 type partition struct {
@@ -51,7 +60,7 @@ func (t table) pieces() []piece {
 	for i, p := range t.all {
 		e := entries[i*entrySize:]
 		copy(e, p.kind[:])
-		copy(e[16:], p.id[:])
+		copy(e[16:], guid(p.id))
 		binary.LittleEndian.PutUint64(e[32:], uint64(p.off/t.block))
 		binary.LittleEndian.PutUint64(e[40:], uint64((p.off+p.size)/t.block-1))
 		for j, u := range utf16.Encode([]rune(p.name)) {
@@ -81,7 +90,7 @@ func (t table) header(my, other, entries int64, sum uint32) []byte {
 	le.PutUint64(b[32:], uint64(other))
 	le.PutUint64(b[40:], uint64(2+tableSize/t.block))
 	le.PutUint64(b[48:], uint64(t.size/t.block-2-tableSize/t.block))
-	copy(b[56:], t.id[:])
+	copy(b[56:], guid(t.id))
 	le.PutUint64(b[72:], uint64(entries))
 	le.PutUint32(b[80:], tableEntries)
 	le.PutUint32(b[84:], entrySize)

@@ -80,6 +80,7 @@ type Fake struct {
 	stall    *stall
 	calls    []Call
 	firmware *Firmware // nil: no settings and no components
+	hardware *bmc.Inventory
 
 	subscriptions []bmc.Subscription
 	subscribed    int // number of subscriptions so far
@@ -124,7 +125,7 @@ func (f *Fake) Plug() {
 
 // Unplug makes every verb fail with bmc.ErrUnreachable.
 func (f *Fake) Unplug() {
-	for _, v := range slices.Concat(verbs, firmwareVerbs, subscriberVerbs) {
+	for _, v := range slices.Concat(verbs, firmwareVerbs, subscriberVerbs, []Verb{ReadInventory}) {
 		f.Fail(v, fmt.Errorf("bmctest: %w", bmc.ErrUnreachable))
 	}
 }

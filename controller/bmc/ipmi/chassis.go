@@ -215,7 +215,7 @@ func (c *client) SetBoot(ctx context.Context, b bmc.Boot) error {
 		if err != nil {
 			return err
 		}
-		want := bootFlags{valid: true, persistent: b.Persistent && selector != 0, efi: now.efi, selector: selector}
+		want := bootFlags{valid: true, persistent: b.Persistent && selector != 0 && !c.bootOnce(), efi: now.efi, selector: selector}
 		if b.Mode != bmc.BootModeAny {
 			want.efi = b.Mode == bmc.UEFI
 		}
@@ -231,6 +231,11 @@ func (c *client) SetBoot(ctx context.Context, b bmc.Boot) error {
 		return s.verifyBoot(ctx, want)
 	})
 }
+
+// bootOnce reports whether the session may set boot flags for the next boot only:
+// the persistent bit needs ADMIN (IPMI v2.0 rev 1.1, table 28-14, boot flags, and
+// appendix G, note 6).
+func (c *client) bootOnce() bool { return c.level < types.PrivilegeLevelAdministrator }
 
 func isRefusal(err error) bool { return errors.As(err, new(*codeError)) }
 

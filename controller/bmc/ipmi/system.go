@@ -119,6 +119,19 @@ func formatUUID(u [16]byte) string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
+// Inventory implements bmc.Inspector. IPMI identifies the system; it knows neither
+// processors nor memory, NICs or disks.
+func (c *client) Inventory(ctx context.Context) (out bmc.Inventory, err error) {
+	if out.System, err = c.System(ctx); err != nil {
+		return bmc.Inventory{}, err
+	}
+	err = c.do(ctx, "inventory", func(s *session) error {
+		out.Hostname, err = s.systemInfo(ctx, infoSystemName)
+		return err
+	})
+	return out, err
+}
+
 // System reads identity, power and boot flags.
 func (c *client) System(ctx context.Context) (bmc.System, error) {
 	var out bmc.System
@@ -141,7 +154,7 @@ func (c *client) System(ctx context.Context) (bmc.System, error) {
 		}
 		out = bmc.System{
 			ID: "chassis", UUID: id.uuid, Manufacturer: id.manufacturer, Model: id.model, Serial: id.serial,
-			BIOSVersion: bios, BMCVersion: id.bmcVersion, Power: bmc.Off, Identify: now.lit, Health: "OK", Boot: boot.boot(id),
+			BIOSVersion: bios, BMCVersion: id.bmcVersion, Power: bmc.Off, Identify: now.lit, Health: "OK", Boot: boot.boot(id), BootOnce: c.bootOnce(),
 		}
 		if now.on {
 			out.Power = bmc.On
@@ -154,13 +167,21 @@ func (c *client) System(ctx context.Context) (bmc.System, error) {
 	return out, err
 }
 
+// System info parameters (IPMI v2.0 rev 1.1, table 22-16c).
+const (
+	infoFirmwareVersion = 1
+	infoSystemName      = 2
+)
+
 // biosVersion reads the version of the system firmware, if the firmware has stored
-// it in the BMC (§22.14a, parameter 1).
+// it in the BMC.
 func (s *session) biosVersion(ctx context.Context) (string, error) {
-	const (
-		parameter = 1
-		blocks    = 4 // of 16 bytes; the first begins with encoding and length
-	)
+	return s.systemInfo(ctx, infoFirmwareVersion)
+}
+
+// systemInfo reads a text that the system has stored in the BMC; "" if there is none.
+func (s *session) systemInfo(ctx context.Context, parameter byte) (string, error) {
+	const blocks = 4 // of 16 bytes; the first begins with encoding and length
 	var text []byte
 	length := 0
 	for block := range byte(blocks) {

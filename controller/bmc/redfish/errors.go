@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -145,15 +146,22 @@ func isUntrusted(err error) bool {
 	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &host) || errors.As(err, &invalid)
 }
 
+// The user information and the query of a URL in a text.
+var (
+	userInformation = regexp.MustCompile(`(://)[^\s"'<>/?#@]*@`)
+	query           = regexp.MustCompile(`(://[^\s"'<>?]+\?)[^\s"'<>]+`)
+)
+
 // sanitize makes text fit for the status of a host: one line of printable text, at
-// most maxErrorText bytes, without the account's password, which some services
-// repeat in their errors.
+// most maxErrorText bytes, without the account's password and the secrets of URLs,
+// such as the token of a boot medium, which some services repeat in their errors.
 func (c *client) sanitize(text string) string {
 	for _, secret := range []string{c.credentials.Password, basicToken(c.credentials)} {
 		if secret != "" {
 			text = strings.ReplaceAll(text, secret, "…")
 		}
 	}
+	text = query.ReplaceAllString(userInformation.ReplaceAllString(text, "${1}…@"), "${1}…")
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '

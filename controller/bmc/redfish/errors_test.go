@@ -47,6 +47,7 @@ func TestErrorTextAndKind(t *testing.T) {
 		{"a web page", 502, "<html>Bad gateway</html>", bmc.ErrUnreachable, ": 502 Bad Gateway"},
 		{"nothing", 500, "", nil, ": 500 Internal Server Error"},
 		{"the password", 400, `{"error":{"message":"login admin:s3cret-Pa55 failed"}}`, nil, "login admin:… failed"},
+		{"a medium's token", 400, `{"error":{"message":"cannot fetch http://192.0.2.1/boot/b/agent.iso?token=abc&filename=agent.iso, nor https://u:p@h/x"}}`, nil, "cannot fetch http://192.0.2.1/boot/b/agent.iso?… nor https://…@h/x"},
 		{"long", 500, strings.Repeat("ä", 1000), nil, "ä…"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

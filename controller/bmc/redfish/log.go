@@ -2,7 +2,6 @@ package redfish
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"path"
 	"slices"
@@ -147,28 +146,6 @@ func (c *client) Log(ctx context.Context) ([]bmc.Entry, error) {
 		return x - y
 	})
 	return out, nil
-}
-
-// memberObjects reads the members of a collection as it shows them, page by page.
-// Logs show their entries in full.
-func (c *client) memberObjects(ctx context.Context, uri string) ([]json.RawMessage, error) {
-	const pages = 256
-	var all []json.RawMessage
-	for range pages {
-		var page struct {
-			Members []json.RawMessage `json:"Members"`
-			Next    string            `json:"Members@odata.nextLink"`
-		}
-		if _, err := c.get(ctx, uri, &page); err != nil {
-			return nil, err
-		}
-		all = append(all, page.Members...)
-		if page.Next == "" {
-			break
-		}
-		uri = page.Next
-	}
-	return all, nil
 }
 
 // ClearLog empties the event log.

@@ -153,27 +153,50 @@ type link struct {
 	ID string `json:"@odata.id"`
 }
 
-// members reads the URIs of a collection's members, page by page.
-func (c *client) members(ctx context.Context, uri string) ([]string, error) {
-	const pages = 16 // the collections read here have few members
-	var uris []string
-	for range pages {
-		var page struct {
-			Members []link `json:"Members"`
-			Next    string `json:"Members@odata.nextLink"`
+// maxPages bounds the pages of one collection. Some services show a page of one
+// member, and logs of thousands of entries 50 a page.
+const maxPages = 1024
+
+// memberObjects reads the members of a collection as it shows them, page by page
+// (DSP0266, "Collection resource response"). Logs show their entries in full, other
+// collections as links. A nextLink to a page that was read is an error: a part of
+// the members would pass for all of them.
+func (c *client) memberObjects(ctx context.Context, uri string) ([]json.RawMessage, error) {
+	var all []json.RawMessage
+	read := map[string]bool{}
+	for next := uri; next != ""; {
+		at := localPath(next)
+		switch {
+		case read[at]:
+			return nil, fmt.Errorf("redfish: GET %s: Members@odata.nextLink leads back to %s, a page that was read before", uri, at)
+		case len(read) == maxPages:
+			return nil, fmt.Errorf("redfish: GET %s: the collection has more than %d pages; the next is %s", uri, maxPages, at)
 		}
-		if _, err := c.get(ctx, uri, &page); err != nil {
+		read[at] = true
+		var page struct {
+			Members []json.RawMessage `json:"Members"`
+			Next    string            `json:"Members@odata.nextLink"`
+		}
+		if _, err := c.get(ctx, next, &page); err != nil {
 			return nil, err
 		}
-		for _, m := range page.Members {
-			if m.ID != "" {
-				uris = append(uris, m.ID)
-			}
+		all, next = append(all, page.Members...), page.Next
+	}
+	return all, nil
+}
+
+// members reads the URIs of a collection's members.
+func (c *client) members(ctx context.Context, uri string) ([]string, error) {
+	all, err := c.memberObjects(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	var uris []string
+	for _, member := range all {
+		var l link
+		if err := ignoreTypeErrors(json.Unmarshal(member, &l)); err == nil && l.ID != "" {
+			uris = append(uris, l.ID)
 		}
-		if page.Next == "" {
-			break
-		}
-		uri = page.Next
 	}
 	return uris, nil
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -62,6 +63,7 @@ type server struct {
 	logAt      string // parent of the logs: Systems/1 or Managers/1
 	oldSensors bool   // sensors are in Thermal and Power
 	bare       bool   // has no light, logs, sensors and subscriptions
+	paged      bool   // collections come in pages: an empty one, then one per member
 	system     map[string]any
 	resets     []string
 }
@@ -297,11 +299,41 @@ func (s *server) tag(v any) string {
 
 // show returns a handler for GET of a resource.
 func (s *server) show(v func() map[string]any) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
 		if !s.noTags {
 			w.Header().Set("ETag", s.tag(v()))
 		}
-		reply(w, http.StatusOK, v())
+		body := v()
+		if s.paged {
+			s.page(body, r)
+		}
+		reply(w, http.StatusOK, body)
+	}
+}
+
+// page leaves one member in a collection, and none on its first page. Members that
+// a client needs are on later pages, whichever they are.
+func (s *server) page(body map[string]any, r *http.Request) {
+	raw, err := json.Marshal(body["Members"])
+	if err != nil {
+		s.t.Error(err)
+	}
+	var members []any
+	if json.Unmarshal(raw, &members) != nil || len(members) == 0 {
+		return
+	}
+	at := 0
+	if skip := r.URL.Query().Get("$skip"); skip == "" {
+		body["Members"] = []any{}
+	} else if at, err = strconv.Atoi(skip); err != nil || at >= len(members) {
+		s.t.Errorf("GET %s: no nextLink leads there", r.URL)
+		return
+	} else {
+		body["Members"] = members[at : at+1]
+		at++
+	}
+	if at < len(members) {
+		body["Members@odata.nextLink"] = fmt.Sprintf("%s?$skip=%d", r.URL.Path, at)
 	}
 }
 

@@ -107,7 +107,7 @@ func (c *client) diskDrive(ctx context.Context, uri string) (bmc.Drive, error) {
 	}
 	return bmc.Drive{
 		ID: localPath(uri), Names: []string{d.ID, d.Name, d.Serial}, Rotational: d.Media == string(schemas.HDDMediaType),
-		Protocol: d.Interface, Bytes: d.Bytes, Spare: d.Use == "Spare",
+		Name: d.Name, Vendor: d.Vendor, Model: d.Model, Serial: d.Serial, Protocol: d.Interface, Bytes: d.Bytes, Spare: d.Use == "Spare",
 		Healthy: (d.Status.State == "" || d.Status.State == string(schemas.EnabledState)) && d.Status.Health != string(schemas.CriticalHealth),
 	}, nil
 }

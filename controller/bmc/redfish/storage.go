@@ -56,19 +56,44 @@ type storageController struct {
 type driveResource struct {
 	ID       string `json:"Id"`
 	Name     string `json:"Name"`
+	Vendor   string `json:"Manufacturer"`
+	Model    string `json:"Model"`
 	Serial   string `json:"SerialNumber"`
 	Media    string `json:"MediaType"`
 	Protocol string `json:"Protocol"`
 	Bytes    int64  `json:"CapacityBytes"`
 	Spare    string `json:"HotspareType"`
 	Failing  bool   `json:"FailurePredicted"`
-	Status   struct {
+	identifiers
+	Status struct {
 		State  string `json:"State"`
 		Health string `json:"Health"`
 	} `json:"Status"`
 	Links struct {
 		Volumes []link `json:"Volumes"`
 	} `json:"Links"`
+}
+
+// identifiers holds the identifiers of a Drive or a Volume.
+type identifiers struct {
+	Identifiers []struct {
+		Name   string `json:"DurableName"`
+		Format string `json:"DurableNameFormat"`
+	} `json:"Identifiers"`
+}
+
+// wwn returns the worldwide name as operating systems show it; "" if there is none.
+func (i identifiers) wwn() (name string) {
+	for _, one := range i.Identifiers {
+		switch {
+		case one.Name == "":
+		case one.Format == string(schemas.NAADurableNameFormat):
+			name = formatNAA(one.Name)
+		case one.Format == string(schemas.EUIDurableNameFormat) && name == "":
+			name = "eui." + strings.ToLower(strings.NewReplacer("eui.", "", "-", "", ":", "").Replace(one.Name))
+		}
+	}
+	return name
 }
 
 // volumeResource holds the properties that the driver reads of a Volume.
@@ -82,10 +107,7 @@ type volumeResource struct {
 		State  string `json:"State"`
 		Health string `json:"Health"`
 	} `json:"Status"`
-	Identifiers []struct {
-		Name   string `json:"DurableName"`
-		Format string `json:"DurableNameFormat"`
-	} `json:"Identifiers"`
+	identifiers
 	Operations []struct {
 		Percent float64 `json:"PercentageComplete"`
 	} `json:"Operations"`
@@ -206,8 +228,9 @@ func (c *client) physicalDrive(ctx context.Context, uri string) (bmc.Drive, erro
 	state := schemas.State(d.Status.State)
 	return bmc.Drive{
 		ID: localPath(uri), Names: []string{d.ID, d.Name, d.Serial}, Rotational: d.Media == string(schemas.HDDMediaType),
-		Protocol: d.Protocol, Bytes: d.Bytes, Used: len(d.Links.Volumes) > 0,
+		Name: d.Name, Vendor: d.Vendor, Model: d.Model, Serial: d.Serial, WWN: d.wwn(), Protocol: d.Protocol, Bytes: d.Bytes, Used: len(d.Links.Volumes) > 0,
 		Spare:   d.Spare != "" && d.Spare != string(schemas.NoneHotspareType) || state == schemas.StandbySpareState,
+		Absent:  state == schemas.AbsentState,
 		Healthy: (state == schemas.EnabledState || state == "") && d.Status.Health != string(schemas.CriticalHealth) && !d.Failing,
 	}, nil
 }
@@ -235,11 +258,7 @@ func (c *client) volume(ctx context.Context, uri string) (_ bmc.Volume, is bool,
 	for _, d := range v.Links.Drives {
 		out.Drives = append(out.Drives, localPath(d.ID))
 	}
-	for _, i := range v.Identifiers {
-		if i.Format == string(schemas.NAADurableNameFormat) {
-			out.WWN = formatNAA(i.Name)
-		}
-	}
+	out.WWN = v.wwn()
 	state := schemas.State(v.Status.State)
 	out.Healthy = (v.Status.Health == "" || v.Status.Health == string(schemas.OKHealth)) && state != schemas.DegradedState
 	out.Ready = state == "" || state == schemas.EnabledState || state == schemas.DegradedState

@@ -138,8 +138,8 @@ func TestStorage(t *testing.T) {
 			Controllers: []bmc.Controller{{
 				ID: storagePath, Names: []string{"RAID.1", "RAID Controller", "PERC", "H755"}, Levels: []bmc.Level{bmc.Level1, bmc.Level10},
 				Drives: []bmc.Drive{
-					{ID: storagePath + "/Drives/0", Names: []string{"0", "Bay 0", "S0"}, Rotational: true, Protocol: "SAS", Bytes: 2e12, Healthy: true, Used: true},
-					{ID: storagePath + "/Drives/1", Names: []string{"1", "Bay 1", ""}, Protocol: "SATA", Bytes: 960e9, Spare: true},
+					{ID: storagePath + "/Drives/0", Names: []string{"0", "Bay 0", "S0"}, Name: "Bay 0", Serial: "S0", Rotational: true, Protocol: "SAS", Bytes: 2e12, Healthy: true, Used: true},
+					{ID: storagePath + "/Drives/1", Names: []string{"1", "Bay 1", ""}, Name: "Bay 1", Protocol: "SATA", Bytes: 960e9, Spare: true},
 				},
 				Volumes: []bmc.Volume{{
 					ID: volumesPath + "/1", Name: "system", Level: bmc.Level10, Bytes: 100e9, Drives: []string{storagePath + "/Drives/0"},

@@ -28,6 +28,7 @@ func TestSuite(t *testing.T) {
 			s.led, s.logAt, s.oldSensors = true, "Managers/1", true
 		}},
 		{"no light, no log, no sensors", func(s *server) { s.bare = true }},
+		{"collections in pages", func(s *server) { s.paged = true }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bmctest.Run(t, bmctest.Fixture{Open: redfish.Open, New: func(t *testing.T) bmctest.BMC {

@@ -36,7 +36,17 @@ type computerSystem struct {
 	Bios         link   `json:"Bios"`
 	LogServices  link   `json:"LogServices"`
 	Storage      link   `json:"Storage"`
-	Links        struct {
+	HostName     string `json:"HostName"`
+	Processors   struct {
+		Model   string `json:"Model"`
+		Logical int    `json:"LogicalProcessorCount"`
+	} `json:"ProcessorSummary"`
+	Memory struct {
+		GiB float64 `json:"TotalSystemMemoryGiB"`
+	} `json:"MemorySummary"`
+	ProcessorList link `json:"Processors"`
+	Interfaces    link `json:"EthernetInterfaces"`
+	Links         struct {
 		ManagedBy []link `json:"ManagedBy"`
 		Chassis   []link `json:"Chassis"`
 	} `json:"Links"`

@@ -13,7 +13,7 @@ import (
 // B-73 B-11: without a slot none of the three operations begins, and everything
 // that needs none continues.
 func TestHostWithoutASlotWaits(t *testing.T) {
-	base := Facts{HasDetails: true, Online: true, Cleaning: true, Media: MediaNone, Power: bmc.On, NoSlot: true}
+	base := Facts{HasAddress: true, Online: true, Cleaning: true, Media: MediaNone, Power: bmc.On, NoSlot: true}
 	for name, tt := range map[string]struct {
 		state  State
 		change func(*Facts)
@@ -50,7 +50,7 @@ func TestHostWithoutASlotWaits(t *testing.T) {
 // B-124: a power change that the BMC accepts and does not make is an error of the
 // host's operation.
 func TestPowerThatDoesNotChangeIsAnError(t *testing.T) {
-	base := Facts{HasDetails: true, Online: true, Cleaning: true, Media: MediaNone, Power: bmc.Off, WantImage: "u", HaveImage: "u"}
+	base := Facts{HasAddress: true, Online: true, Cleaning: true, Media: MediaNone, Power: bmc.Off, WantImage: "u", HaveImage: "u"}
 	for name, tt := range map[string]struct {
 		state  State
 		change func(*Facts)
@@ -86,7 +86,7 @@ func TestPowerThatDoesNotChangeIsAnError(t *testing.T) {
 // Results of Decide for single facts, each row with the statement that it shows.
 // TestLifecycle runs through all states.
 func TestStatements(t *testing.T) {
-	base := Facts{HasDetails: true, Online: true, Cleaning: true, Media: MediaNone, Power: bmc.On}
+	base := Facts{HasAddress: true, Online: true, Cleaning: true, Media: MediaNone, Power: bmc.On}
 	for _, tt := range []struct {
 		ref     string
 		state   State
@@ -135,6 +135,34 @@ func TestStatements(t *testing.T) {
 		d := Decide(f)
 		if d.Do != tt.do || d.To != tt.to || d.Fail != tt.fail || tt.message != d.Message || d.Clear != tt.clear && tt.clear != "" {
 			t.Errorf("%s: Decide(%+v)\n got %+v\nwant do %q, to %q, fail %q %q, clear %q", tt.ref, f, d, tt.do, tt.to, tt.fail, tt.message, tt.clear)
+		}
+	}
+}
+
+// A BMC whose overrides are for one boot only would start a provisioned server by
+// its boot order: the disk is chosen before each start (B-58).
+func TestOverrideForOneBootIsSetBeforeEachStart(t *testing.T) {
+	ready := Facts{State: provisioned, Online: true, Power: bmc.Off, BootOnce: true, WantImage: "a", HaveImage: "a"}
+	for _, tt := range []struct {
+		name string
+		edit func(*Facts)
+		want Action
+	}{
+		{"is off", func(*Facts) {}, BootDisk},
+		{"would boot its disk", func(f *Facts) { f.NextBoot = bmc.BootDisk }, PowerOn},
+		{"the BMC keeps overrides", func(f *Facts) { f.BootOnce = false }, PowerOn},
+		{"boots a live ISO", func(f *Facts) { f.DeployedLive = true }, PowerOn},
+		{"shall be off", func(f *Facts) { f.Online = false }, None},
+		{"is held off", func(f *Facts) { f.Reboot = RebootHeld }, None},
+		{"is on", func(f *Facts) { f.Power = bmc.On }, None},
+		{"is on, and shall be rebooted without being off", func(f *Facts) { f.Power, f.Reboot, f.DisablePowerOff = bmc.On, RebootOnce, true }, BootDisk},
+		{"is on, and shall be rebooted", func(f *Facts) { f.Power, f.Reboot = bmc.On, RebootOnce }, SoftOff},
+		{"is provisioned by others", func(f *Facts) { f.State, f.External = external, true }, PowerOn},
+	} {
+		f := ready
+		tt.edit(&f)
+		if d := Decide(f); d.Do != tt.want {
+			t.Errorf("a host that %s: Decide(%+v) = %+v, want %q", tt.name, f, d, tt.want)
 		}
 	}
 }

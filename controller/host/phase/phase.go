@@ -50,6 +50,9 @@ const (
 	PartWanted  PartState = "wanted"  // the server has to be changed
 	PartRunning PartState = "running" // the change is in progress
 	PartFailed  PartState = "failed"  // the change has failed
+	// PartImpossible: the server cannot have what is specified. Another attempt
+	// would fail in the same way.
+	PartImpossible PartState = "impossible"
 )
 
 // Part is the first part, in order of preparation, that is not settled; zero if
@@ -57,7 +60,7 @@ const (
 type Part struct {
 	Name  string // as in "RAID"
 	State PartState
-	Error string // reason of a failure
+	Error string // reason of a failure, or why it is impossible
 	Agent bool   // it needs the agent while it runs
 }
 
@@ -72,7 +75,8 @@ const (
 	DataWaits   Data = "waits"   // a change has failed and is retried later
 )
 
-// Reboot is the request of the reboot annotations (B-95, B-96).
+// Reboot is the request of the reboot annotations that count in the state (B-95,
+// B-96).
 type Reboot int
 
 // The values; of several annotations the highest applies.
@@ -89,7 +93,7 @@ type Facts struct {
 	Deleting bool // deletionTimestamp is set
 
 	// From the specification.
-	HasDetails         bool   // BMC address or credentialsName is given
+	HasAddress         bool   // BMC address is given
 	Online             bool   // spec.online
 	External           bool   // spec.externallyProvisioned
 	DisablePowerOff    bool   // spec.disablePowerOff
@@ -100,6 +104,7 @@ type Facts struct {
 	HaveImage          string // status.provisioning.image.url
 	Secure             bool   // status.provisioning.bootMode is UEFISecureBoot
 	Live               bool   // the image is a live ISO: booted, never written (B-153)
+	DeployedLive       bool   // the deployed image is a live ISO
 	WantDeploy         string // spec.customDeploy.method
 	HaveDeploy         string // status.provisioning.customDeploy.method
 	ImageChanged       bool   // the offered write job is for another image than spec.image
@@ -115,10 +120,11 @@ type Facts struct {
 	DetachDelays bool // a deletion waits until the annotation is removed
 
 	// From the status.
-	IsDetached bool // operationalStatus
-	ErrorType  metal3.ErrorType
-	ErrorCount int
-	OpEnded    bool // the in-band work of this state's operation has ended
+	IsDetached   bool // operationalStatus
+	ErrorType    metal3.ErrorType
+	ErrorMessage string
+	ErrorCount   int
+	OpEnded      bool // the in-band work of this state's operation has ended
 
 	// From the BMC, in this pass.
 	RegistrationError string // why the BMC cannot be managed; "" if it can
@@ -128,6 +134,7 @@ type Facts struct {
 	Media             Media
 	NextBoot          bmc.Device // boot override
 	BootPersistent    bool       // the override is persistent
+	BootOnce          bool       // the BMC takes overrides for the next boot only
 
 	// NetBoot is how the agent boots over the network: BootPXE or BootHTTP.
 	// BootNone means virtual media; the rules about media apply only then.
@@ -140,6 +147,10 @@ type Facts struct {
 	// From the agent of this operation's boot.
 	AgentUp   bool
 	AgentWait time.Duration // time since it was expected; restarts with the controller
+	// AgentBound: an agent has the boot, even if it has not been heard of since the
+	// controller started. AgentRefused: another one has had its token, too.
+	AgentBound   bool
+	AgentRefused bool
 	// AgentSilent is the time since the last report of an agent that is up.
 	AgentSilent time.Duration
 	Inspect     JobState
@@ -162,6 +173,10 @@ type Facts struct {
 
 	// AwaitsImage: the pre-provisioning image of the agent is not built yet.
 	AwaitsImage bool
+
+	// HardwareChanged: the BMC of a host that others provision shows other hardware
+	// than the status.
+	HardwareChanged bool
 
 	// Data is the state of the data image of a host that takes one: see TakesData.
 	Data Data
@@ -196,7 +211,7 @@ const (
 	OfferInspect  Action = "offer inspect"   // an inventory job for the agent
 	OfferClean    Action = "offer clean"     //
 	OfferWrite    Action = "offer write"     //
-	StoreHardware Action = "store hardware"  // the result of the inspection, before the state is left
+	StoreHardware Action = "store hardware"  // the result of the inspection, or what the BMC shows
 	EndOperation  Action = "end operation"   // record that the in-band work is done
 	BeginAgain    Action = "begin again"     // restart the operation, with a new boot of the agent
 	EndReboot     Action = "end reboot"      // remove the annotation
@@ -253,6 +268,17 @@ func Decide(f Facts) Decision {
 		return guard(f, d)
 	}
 	return Decision{Rule: "nothing to do"}
+}
+
+// Spread returns the delay of a decision as the queue gets it: a wait for a BMC or an agent
+// is longer by up to a quarter, which chance, a function that returns a number in [0,1),
+// chooses (B-12). Hosts that began together do not stay in step. Other delays are as they
+// are.
+func Spread(after time.Duration, chance func() float64) time.Duration {
+	if after == shortWait || after == longWait {
+		after += time.Duration(chance() * float64(after) / 4)
+	}
+	return after
 }
 
 // Backoff returns the wait after the count-th consecutive failure, counted from 1:

@@ -24,26 +24,27 @@ func anyFacts(r *rand.Rand, s State) Facts {
 	errs := []metal3.ErrorType{"", metal3.RegistrationError, metal3.InspectionError, metal3.PreparationError, metal3.ProvisioningError, metal3.ProvisionedRegistrationError, metal3.PowerManagementError, metal3.ServicingError}
 	return Facts{
 		State: s, Deleting: r.IntN(4) == 0,
-		HasDetails: flip(), Online: flip(), External: r.IntN(4) == 0, DisablePowerOff: r.IntN(4) == 0,
+		HasAddress: flip(), Online: flip(), External: r.IntN(4) == 0, DisablePowerOff: r.IntN(4) == 0,
 		InspectionDisabled: flip(), InspectRequested: flip(), Cleaning: flip(),
 		WantImage: text("", "a", "b"), HaveImage: text("", "a"), ImageChanged: r.IntN(8) == 0, ValidationError: text("", "", "", "bad"),
-		ErrorType: errs[r.IntN(len(errs))], ErrorCount: r.IntN(6), OpEnded: flip(),
+		ErrorType: errs[r.IntN(len(errs))], ErrorMessage: text("broke", "another"), ErrorCount: r.IntN(6), OpEnded: flip(),
 		RegistrationError: text("", "", "", "no"), NeverRegistered: flip(),
 		Power: []bmc.Power{bmc.On, bmc.Off, bmc.PoweringOn, bmc.PoweringOff}[r.IntN(4)],
 		Media: []Media{MediaNone, MediaCurrent, MediaOld, MediaForeign, MediaLive}[r.IntN(5)],
-		Live:  flip(), WantDeploy: text("", "", "m", "n"), HaveDeploy: text("", "", "m"), BootPersistent: flip(),
-		NextBoot: []bmc.Device{bmc.BootNone, bmc.BootCD, bmc.BootDisk, bmc.BootPXE}[r.IntN(4)],
-		AgentUp:  flip(), AgentWait: time.Duration(r.IntN(2)) * time.Hour, AgentSilent: time.Duration(r.IntN(4)/3) * time.Hour,
+		Live:  flip(), WantDeploy: text("", "", "m", "n"), HaveDeploy: text("", "", "m"), BootPersistent: flip(), BootOnce: flip(), DeployedLive: flip(),
+		NextBoot:   []bmc.Device{bmc.BootNone, bmc.BootCD, bmc.BootDisk, bmc.BootPXE}[r.IntN(4)],
+		AgentBound: flip(), AgentRefused: r.IntN(4) == 0,
+		AgentUp: flip(), AgentWait: time.Duration(r.IntN(2)) * time.Hour, AgentSilent: time.Duration(r.IntN(4)/3) * time.Hour,
 		Inspect: jobs[r.IntN(4)], Clean: jobs[r.IntN(4)], Write: jobs[r.IntN(4)], JobError: text("broke", "", "it was aborted"),
 		HintsChanged: r.IntN(4) == 0, Secure: flip(), Restarted: flip(), SystemError: flip(), NoSlot: r.IntN(4) == 0, Resting: r.IntN(8) == 0,
 		PowerAsked: time.Duration(r.IntN(4)/3) * time.Hour,
 		Reboot:     Reboot(r.IntN(8) / 6 * (1 + r.IntN(2))), RebootHard: flip(), RebootForce: flip(),
 		Detach: r.IntN(6) == 0, DetachForce: flip(), DetachDelays: flip(), IsDetached: r.IntN(6) == 0,
-		Part:        Part{Name: "RAID", State: []PartState{PartSettled, PartSettled, PartStale, PartWanted, PartRunning, PartFailed}[r.IntN(6)], Error: "broke", Agent: flip()},
-		AwaitsImage: r.IntN(6) == 0,
-		Data:        []Data{DataSettled, DataSettled, DataMissing, DataOther, DataWaits}[r.IntN(5)],
-		SoftOff:     time.Duration(r.IntN(3)) * 100 * time.Second,
-		NetBoot:     []bmc.Device{bmc.BootNone, bmc.BootPXE, bmc.BootHTTP}[r.IntN(3)], SeenOff: flip(), Servicing: r.IntN(4) == 0,
+		Part:        Part{Name: "RAID", State: []PartState{PartSettled, PartSettled, PartStale, PartWanted, PartRunning, PartFailed, PartImpossible}[r.IntN(7)], Error: "broke", Agent: flip()},
+		AwaitsImage: r.IntN(6) == 0, HardwareChanged: r.IntN(8) == 0,
+		Data:    []Data{DataSettled, DataSettled, DataMissing, DataOther, DataWaits}[r.IntN(5)],
+		SoftOff: time.Duration(r.IntN(3)) * 100 * time.Second,
+		NetBoot: []bmc.Device{bmc.BootNone, bmc.BootPXE, bmc.BootHTTP}[r.IntN(3)], SeenOff: flip(), Servicing: r.IntN(4) == 0,
 	}
 }
 
@@ -136,7 +137,7 @@ func TestUnfinishedStatesAlwaysHaveARule(t *testing.T) {
 }
 
 func TestLifecycle(t *testing.T) {
-	base := Facts{HasDetails: true, Online: true, Cleaning: true, Media: MediaNone, Power: bmc.Off}
+	base := Facts{HasAddress: true, Online: true, Cleaning: true, Media: MediaNone, Power: bmc.Off}
 	with := func(s State, change func(*Facts)) Facts {
 		f := base
 		f.State = s
@@ -151,7 +152,20 @@ func TestLifecycle(t *testing.T) {
 		fail metal3.ErrorType
 	}{
 		{ref: "B-40", f: with(stateNone, func(*Facts) {}), to: "registering"},
-		{ref: "B-41", f: with(stateNone, func(f *Facts) { f.HasDetails = false }), to: "unmanaged"},
+		{ref: "B-41", f: with(stateNone, func(f *Facts) { f.HasAddress = false }), to: "unmanaged"},
+		{ref: "B-21", f: with(registering, func(f *Facts) { f.HasAddress = false }), to: "unmanaged"},
+		{ref: "B-112", f: with(unmanaged, func(f *Facts) { f.HasAddress, f.RegistrationError = false, "no address" }), fail: metal3.RegistrationError},
+		{ref: "B-112", f: with(unmanaged, func(f *Facts) {
+			f.HasAddress, f.RegistrationError, f.ErrorType = false, "no address", metal3.RegistrationError
+		}), do: None},
+		{ref: "B-53 B-172", f: with(preparing, func(f *Facts) { f.Part = Part{State: PartImpossible, Error: "x"} }), fail: metal3.PreparationError},
+		{ref: "B-53 B-172", f: with(preparing, func(f *Facts) {
+			f.Part, f.ErrorType, f.ErrorMessage = Part{State: PartImpossible, Error: "x"}, metal3.PreparationError, "x"
+		}), do: None},
+		{ref: "B-53 B-172", f: with(preparing, func(f *Facts) {
+			f.Part, f.ErrorType, f.ErrorMessage = Part{State: PartImpossible, Error: "y"}, metal3.PreparationError, "x"
+		}), fail: metal3.PreparationError},
+		{ref: "B-260", f: with(external, func(f *Facts) { f.External, f.HardwareChanged = true, true }), do: StoreHardware},
 		{ref: "B-42", f: with(unmanaged, func(*Facts) {}), to: "registering"},
 		{ref: "B-44", f: with(registering, func(*Facts) {}), to: "inspecting"},
 		{ref: "B-44", f: with(registering, func(f *Facts) { f.External = true }), to: "externally provisioned"},
@@ -208,6 +222,7 @@ func TestLifecycle(t *testing.T) {
 		}), do: PowerOn},
 		{ref: "B-153", f: with(provisioning, func(f *Facts) { f.WantImage, f.Live, f.OpEnded, f.Power, f.Media = "u", true, true, bmc.On, MediaLive }), to: "provisioned"},
 		{ref: "B-153", f: with(deprovisioning, func(f *Facts) { f.OpEnded, f.Media = true, MediaLive }), do: EjectMedia},
+		{ref: "B-153", f: with(deprovisioning, func(f *Facts) { f.Cleaning, f.NextBoot, f.BootPersistent = false, bmc.BootCD, true }), do: BootAny},
 		{ref: "B-156", f: with(available, func(f *Facts) { f.WantDeploy = "m" }), to: "provisioning"},
 		{ref: "B-156", f: with(available, func(f *Facts) { f.WantDeploy, f.Online = "m", false }), do: None},
 		{ref: "B-156", f: with(provisioning, func(f *Facts) { f.WantDeploy, f.AgentUp, f.Clean = "m", true, JobDone }), do: OfferWrite},
@@ -231,7 +246,10 @@ func TestLifecycle(t *testing.T) {
 		{ref: "B-93", f: with(provisioned, func(f *Facts) { f.Deleting, f.IsDetached = true, true }), do: Attach},
 		{ref: "B-95", f: with(provisioned, func(f *Facts) { f.Power, f.Reboot = bmc.On, RebootOnce }), do: SoftOff},
 		{ref: "B-95", f: with(provisioned, func(f *Facts) { f.Power, f.Reboot, f.RebootHard = bmc.On, RebootOnce, true }), do: PowerOff},
-		{ref: "B-95", f: with(available, func(f *Facts) { f.Power, f.Reboot = bmc.On, RebootOnce }), do: None},
+		{ref: "B-95", f: with(available, func(f *Facts) { f.Power, f.Reboot = bmc.On, RebootOnce }), do: SoftOff}, // with force: see observeReboot
+		{ref: "B-95", f: with(available, func(f *Facts) { f.Power, f.Reboot = bmc.Off, RebootOnce }), do: EndReboot},
+		{ref: "B-96", f: with(available, func(f *Facts) { f.Power, f.Reboot, f.RebootHard = bmc.On, RebootHeld, true }), do: PowerOff},
+		{ref: "B-96", f: with(available, func(f *Facts) { f.Power, f.Reboot = bmc.Off, RebootHeld }), do: None},
 		{ref: "B-97", f: with(provisioned, func(f *Facts) { f.Reboot = RebootOnce }), do: EndReboot},
 		{ref: "B-96", f: with(provisioned, func(f *Facts) { f.Reboot = RebootHeld }), do: None},
 		{ref: "B-125", f: with(provisioned, func(f *Facts) { f.Power, f.Reboot, f.DisablePowerOff = bmc.On, RebootOnce, true }), do: Restart},

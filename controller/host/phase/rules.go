@@ -30,11 +30,13 @@ const (
 	longWait       = 10 * time.Second // until the next look at the agent (B-12)
 	softOffWait    = 180 * time.Second
 	agentSilence   = 15 * time.Minute // an agent reports every few seconds, whatever it does
+	usurpedSilence = 2 * time.Minute  // the same, when another agent has the token of its boot
 	agentWait      = 30 * time.Minute // POST of a slow server and download of the agent
 	staleWait      = time.Minute      // for the validation of a part (B-12, B-54)
 	servicedWait   = time.Minute      // B-12
 	dataWait       = 30 * time.Second // B-230
 	imageWait      = 5 * time.Minute  // B-12
+	impossibleWait = 10 * time.Minute // until the next look whether the server can by now have what it could not
 	deleteAttempts = 3                // failures after which a deletion goes on regardless (B-69, B-70)
 )
 
@@ -51,7 +53,7 @@ var (
 	attached = states{inspecting, matching, preparing, available, ready, provisioning, provisioned, external, deprovisioning} // states that can be detached
 	settled  = states{available, ready, provisioned, external}
 	idle     = states{available, ready}
-	bootable = states{provisioned, external}                               // states whose system can be rebooted
+	bootable = states{provisioned, external}                               // states whose system runs
 	withWork = states{inspecting, preparing, provisioning, deprovisioning} // states that boot the agent
 	serving  = states{inspecting, provisioning, deprovisioning}            // states that always boot the agent
 )
@@ -99,12 +101,12 @@ func needsProvisioning(f Facts) bool {
 
 // wantsOff is true for a while when a reboot is requested.
 func wantsOff(f Facts) bool {
-	return !f.DisablePowerOff && (!f.Online || f.Reboot != RebootNone && bootable.has(f.State))
+	return !f.DisablePowerOff && (!f.Online || f.Reboot != RebootNone && settled.has(f.State))
 }
 
 // wantsHardOff reports whether to power off without asking the operating system.
 func wantsHardOff(f Facts) bool {
-	return f.ErrorCount > 0 || f.RebootHard && f.Reboot != RebootNone && bootable.has(f.State)
+	return f.ErrorCount > 0 || f.RebootHard && f.Reboot != RebootNone && settled.has(f.State)
 }
 
 // detachable reports whether the detached annotation applies (B-91).
@@ -201,8 +203,15 @@ func moving(f Facts) bool { return f.Power == bmc.PoweringOn || f.Power == bmc.P
 
 func agentUp(f Facts) bool { return f.AgentUp }
 
+func agentBound(f Facts) bool { return f.AgentBound }
+
 func failed(t metal3.ErrorType) func(Facts) bool {
 	return func(f Facts) bool { return f.ErrorType == t }
+}
+
+// reported reports whether the status has the part's error.
+func reported(t metal3.ErrorType) func(Facts) bool {
+	return func(f Facts) bool { return f.ErrorType == t && f.ErrorMessage == f.Part.Error }
 }
 
 func job(which func(Facts) JobState, is JobState) func(Facts) bool {
@@ -280,8 +289,11 @@ var rules = []rule{
 	{in: states{deprovisioning}, name: GaveUpDeprovisioning, ref: "B-69", when: func(f Facts) bool { return f.Deleting && f.ErrorCount > deleteAttempts }, to: to(poweringOff)},
 	{in: states{poweringOff}, name: "cannot be powered off", ref: "B-70", when: func(f Facts) bool { return f.ErrorCount > deleteAttempts }, to: to(deleting)},
 
-	{in: states{stateNone, unmanaged}, name: "has BMC details", ref: "B-40 B-42", when: func(f Facts) bool { return f.HasDetails }, to: to(registering)},
-	{in: states{stateNone}, name: "has no BMC details", ref: "B-41", when: always, to: to(unmanaged)},
+	{in: states{stateNone, unmanaged}, name: "has a BMC address", ref: "B-40 B-42", when: func(f Facts) bool { return f.HasAddress }, to: to(registering)},
+	{in: states{stateNone}, name: "has no BMC address", ref: "B-21 B-41", when: always, to: to(unmanaged)},
+	{in: states{registering}, name: "has no BMC address any more", ref: "B-21", when: func(f Facts) bool { return !f.HasAddress }, to: to(unmanaged)},
+	{in: states{unmanaged}, name: "has credentials and no BMC address", ref: "B-112", when: and(unregistered, not(failed(metal3.RegistrationError))), fail: registrationFails},
+	{in: states{unmanaged}, name: "has neither credentials nor a BMC address any more", ref: "B-41", when: and(not(unregistered), failed(metal3.RegistrationError)), clear: metal3.RegistrationError},
 
 	{in: managed, name: "cannot be registered", ref: "B-45 B-46", when: unregistered, fail: registrationFails},
 	{in: managed, name: "is registered again", ref: "B-46 B-114", when: func(f Facts) bool { return f.ErrorType == metal3.RegistrationError && f.State != registering }, clear: metal3.RegistrationError, after: 1},
@@ -299,6 +311,8 @@ var rules = []rule{
 
 	{in: withWork, name: AwaitsImage, ref: "B-240", when: and(WantsAgent, func(f Facts) bool { return f.AwaitsImage }), after: imageWait},
 	{in: withWork, name: rulePowerChanging, when: moving, after: shortWait},
+	// Its memory is gone, and with it the agent that has the boot's token.
+	{in: serving, name: "has lost the agent that its boot is bound to", when: and(working, not(agentUp), agentBound, off), do: BeginAgain, after: 1},
 	// A server that must stay on is restarted instead (B-125). The boot override
 	// is set before the medium is inserted: that it is used up shows that the
 	// agent was booted.
@@ -317,6 +331,9 @@ var rules = []rule{
 	{in: withWork, name: "is ready to boot its agent", when: and(working, not(agentUp), off), do: PowerOn, after: shortWait},
 	{in: withWork, name: "has booted no agent in time", when: and(working, not(agentUp), func(f Facts) bool { return f.AgentWait > agentWait }), fail: func(f Facts) (metal3.ErrorType, string) {
 		return FailsAs(f.State), "the agent did not report within " + agentWait.String() + " of the boot"
+	}},
+	{in: withWork, name: "has an agent that has fallen silent, and another one has its token", when: and(working, agentUp, func(f Facts) bool { return f.AgentRefused && f.AgentSilent > usurpedSilence }), fail: func(f Facts) (metal3.ErrorType, string) {
+		return FailsAs(f.State), "the agent has not been heard of for " + usurpedSilence.String() + ", and another one with its token was refused: the server was restarted, or a stranger has read its boot medium"
 	}},
 	{in: withWork, name: "has an agent that has fallen silent", when: and(working, agentUp, func(f Facts) bool { return f.AgentSilent > agentSilence }), fail: func(f Facts) (metal3.ErrorType, string) {
 		return FailsAs(f.State), "the agent has not been heard of for " + agentSilence.String()
@@ -339,6 +356,7 @@ var rules = []rule{
 	{in: states{provisioning}, name: "writing failed", ref: "B-59", when: and(working, not(live), job(writeJob, JobFailed)), fail: jobFails(metal3.ProvisioningError, "", "Image provisioning failed")},
 	{in: states{provisioning}, name: "writing runs", when: and(working, not(live), job(writeJob, JobPending)), after: longWait},
 	{in: states{deprovisioning}, name: "would still boot its image securely", ref: "B-140", when: and(not(ended), func(f Facts) bool { return f.Secure && f.BootPersistent }), do: BootAny, after: shortWait},
+	{in: states{deprovisioning}, name: "would still boot its live medium", ref: "B-153", when: and(not(ended), func(f Facts) bool { return f.NextBoot == bmc.BootCD && f.BootPersistent }), do: BootAny, after: shortWait},
 	{in: states{provisioning, deprovisioning}, name: "in-band work is done", ref: "B-58 B-65", when: not(ended), do: EndOperation, after: 1},
 
 	{in: states{provisioning}, name: "must not be off, and would not boot its disk", ref: "B-125", when: and(not(working), not(live), mustStayOn, runsUndeployedAgent, nextBootIsNot(bmc.BootDisk)), do: BootDisk, after: 1},
@@ -354,6 +372,8 @@ var rules = []rule{
 	{in: states{deprovisioning, poweringOff}, name: "still has its live medium", ref: "B-153", when: liveMedium, do: EjectMedia, after: 1},
 
 	{in: states{preparing}, name: "waits for a part's validation", ref: "B-54", when: part(PartStale), after: staleWait},
+	{in: states{preparing}, name: "cannot be prepared as specified, and waits for a change", ref: "B-53 B-172", when: and(part(PartImpossible), reported(metal3.PreparationError)), after: impossibleWait},
+	{in: states{preparing}, name: "cannot be prepared as specified", ref: "B-53 B-172", when: part(PartImpossible), fail: func(f Facts) (metal3.ErrorType, string) { return metal3.PreparationError, f.Part.Error }, after: impossibleWait},
 	{in: states{preparing}, name: "could not be prepared, and is tried again", ref: "B-53", when: and(part(PartFailed), failed(metal3.PreparationError)), do: BeginPart, after: shortWait},
 	{in: states{preparing}, name: "could not be prepared", ref: "B-53", when: part(PartFailed), fail: func(f Facts) (metal3.ErrorType, string) { return metal3.PreparationError, f.Part.Error }},
 	{in: states{preparing}, name: "has a part to prepare", ref: "B-52", when: part(PartWanted), do: BeginPart, after: shortWait},
@@ -378,16 +398,23 @@ var rules = []rule{
 	{in: idle, name: "shall be provisioned", ref: "B-55 B-56 B-156", when: needsProvisioning, to: to(provisioning), clear: metal3.PowerManagementError, after: 1},
 	{in: states{provisioned}, name: "has another image than wanted", ref: "B-62 B-156", when: imageDiffers, to: to(deprovisioning), after: 1},
 
+	{in: states{external}, name: "has other hardware than recorded", ref: "B-260", when: func(f Facts) bool { return f.HardwareChanged }, do: StoreHardware, after: 1},
 	{in: settled, name: rulePowerChanging, ref: "B-120", when: moving, after: shortWait},
 	{in: bootable, name: "waits for the validation of what it is serviced with", ref: "B-54 B-220", when: and(servicing, part(PartStale)), after: staleWait},
+	{in: bootable, name: "cannot be serviced as specified, and waits for a change", ref: "B-220", when: and(servicing, part(PartImpossible), reported(metal3.ServicingError)), after: impossibleWait},
+	{in: bootable, name: "cannot be serviced as specified", ref: "B-220", when: and(servicing, part(PartImpossible)), fail: func(f Facts) (metal3.ErrorType, string) { return metal3.ServicingError, f.Part.Error }, after: impossibleWait},
 	{in: bootable, name: "could not be serviced, and is tried again", ref: "B-220", when: and(servicing, part(PartFailed), failed(metal3.ServicingError)), do: BeginPart, after: shortWait},
 	{in: bootable, name: "could not be serviced", ref: "B-220", when: and(servicing, part(PartFailed)), fail: func(f Facts) (metal3.ErrorType, string) { return metal3.ServicingError, f.Part.Error }},
 	{in: bootable, name: "has a part to be serviced", ref: "B-220", when: and(servicing, part(PartWanted)), do: BeginPart, after: shortWait},
 	{in: bootable, name: "services a part", ref: "B-220", when: and(servicing, part(PartRunning)), do: StepPart, after: longWait},
 	{in: bootable, name: "is serviced", ref: "B-220", when: servicing, do: EndService, clear: metal3.ServicingError, after: servicedWait},
-	{in: bootable, name: "was off before it could be rebooted, or is for it", ref: "B-95 B-97", when: func(f Facts) bool { return off(f) && f.Reboot == RebootOnce }, do: EndReboot, after: 1},
-	{in: bootable, name: "is held off", ref: "B-96", when: func(f Facts) bool { return off(f) && f.Reboot == RebootHeld }},
-	{in: bootable, name: "shall be rebooted, but never be off", ref: "B-125", when: func(f Facts) bool { return on(f) && f.Reboot == RebootOnce && f.DisablePowerOff }, do: Restart, after: 1},
+	{in: settled, name: "was off before it could be rebooted, or is for it", ref: "B-95 B-97", when: func(f Facts) bool { return off(f) && f.Reboot == RebootOnce }, do: EndReboot, after: 1},
+	{in: settled, name: "is held off", ref: "B-96", when: func(f Facts) bool { return off(f) && f.Reboot == RebootHeld }},
+	{in: states{provisioned}, name: "would not boot its disk, which its BMC takes for one boot only", ref: "B-58 B-131", when: func(f Facts) bool {
+		starts := off(f) && f.Online && f.Reboot == RebootNone || on(f) && f.Reboot == RebootOnce && f.DisablePowerOff
+		return starts && f.BootOnce && !f.DeployedLive && f.NextBoot != bmc.BootDisk
+	}, do: BootDisk, after: 1},
+	{in: settled, name: "shall be rebooted, but never be off", ref: "B-125", when: func(f Facts) bool { return on(f) && f.Reboot == RebootOnce && f.DisablePowerOff }, do: Restart, after: 1},
 	{in: bootable, name: "shall be serviced before it is on", ref: "B-220", when: func(f Facts) bool {
 		return off(f) && f.Online && f.Part.State != PartSettled && f.Part.State != PartStale
 	}, do: BeginService, after: 1},

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 var sample = []Entry{
@@ -50,10 +52,7 @@ func TestReadReturnsTheAppendedEntries(t *testing.T) {
 
 // GNU cpio, another implementation, lists the same names.
 func TestGNUCpioListsTheArchive(t *testing.T) {
-	cpio, err := exec.LookPath("cpio")
-	if err != nil {
-		t.Skip("cpio is not installed")
-	}
+	cpio := prerequisites.Need(t, "cpio")
 	cmd := exec.CommandContext(t.Context(), cpio, "-t", "--quiet")
 	cmd.Stdin = bytes.NewReader(Append(nil, sample...))
 	out, err := cmd.Output()

@@ -22,33 +22,15 @@ import (
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/controller/inband"
 	"github.com/metalab-dev/metalab/controller/netboot"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
-
-// packagesEnv names a directory with the packages that an image is made of;
-// needEnv makes it a failure that they, or QEMU, are missing.
-const (
-	packagesEnv = "METALAB_BOOT_PACKAGES"
-	needEnv     = "METALAB_NEED_PROGRAMS"
-)
-
-func missing(t *testing.T, what string) {
-	t.Helper()
-	if os.Getenv(needEnv) != "" {
-		t.Fatal(what)
-	}
-	t.Skip(what)
-}
 
 // packages are those that .ci/run gets with apt-get download.
 func packages(t *testing.T) []string {
 	t.Helper()
-	dir := os.Getenv(packagesEnv)
-	found, err := filepath.Glob(filepath.Join(dir, "*.deb"))
+	found, err := filepath.Glob(filepath.Join(prerequisites.Need(t, "packages of an agent's image"), "*.deb"))
 	if err != nil {
 		t.Fatal(err)
-	}
-	if dir == "" || len(found) == 0 {
-		missing(t, "no packages: "+packagesEnv+" must name a directory with those of linux-image, isolinux, syslinux-common and systemd-boot-efi")
 	}
 	return found
 }
@@ -89,7 +71,7 @@ func newRig(t *testing.T, image *netboot.Image) *rig {
 	serve := func(h func() http.Handler, secure bool) string {
 		srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { h().ServeHTTP(w, q) }))
 		if secure {
-			srv.TLS = &tls.Config{Certificates: []tls.Certificate{id.Certificate}, MinVersion: tls.VersionTLS12}
+			srv.TLS = &tls.Config{Certificates: []tls.Certificate{id.Certificate}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12}
 			srv.StartTLS()
 		} else {
 			srv.Start()
@@ -162,22 +144,20 @@ func TestAgentBootsOnARealLinux(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: QEMU takes a while")
 	}
-	qemu, err := exec.LookPath("qemu-system-x86_64")
-	if err != nil {
-		missing(t, "qemu-system-x86_64 is not installed")
-	}
+	qemu := prerequisites.Need(t, "QEMU")
 	image := build(t)
 	for _, s := range []server{
 		{"ISO on PC BIOS", func(r *rig) []string { return []string{"-boot", "d", "-cdrom", r.iso()} }, nil},
 		{"ISO on UEFI", func(r *rig) []string { return append(firmware(r), "-cdrom", r.iso()) }, nil},
 		// QEMU's NICs have iPXE in them, and its DHCP names the script.
 		{"iPXE", func(*rig) []string { return []string{"-boot", "n"} }, func(r *rig) string {
-			return strings.TrimSuffix(r.media.ISO(r.boot), netboot.ISOFile) + "boot.ipxe"
+			return strings.Replace(r.media.ISO(r.boot), netboot.ISOFile, "boot.ipxe", 1)
 		}},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			r := newRig(t, image)
-			r.agents.Expect(r.boot)
+			r.agents.Expect(r.boot, "")
+			r.media.Open(r.boot)
 			const inventory = "b1-inspect"
 			if err := r.agents.Offer(r.boot, job.Job{ID: inventory, Kind: job.Inventory, Inspect: &job.InspectSpec{ListenSeconds: 1}}); err != nil {
 				t.Fatal(err)
@@ -227,13 +207,7 @@ func build(t *testing.T) *netboot.Image {
 
 // firmware finds EDK II, built without variables to keep.
 func firmware(r *rig) []string {
-	for _, name := range []string{"/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/share/OVMF/OVMF_CODE.fd", "/usr/share/edk2/ovmf/OVMF_CODE.fd"} {
-		if _, err := os.Stat(name); err == nil {
-			return []string{"-drive", "if=pflash,format=raw,readonly=on,file=" + name}
-		}
-	}
-	missing(r.T, "OVMF, UEFI firmware for QEMU, is not installed")
-	return nil
+	return []string{"-drive", "if=pflash,format=raw,readonly=on,file=" + prerequisites.Need(r.T, "OVMF")}
 }
 
 // run runs a server until its agent has reported a job.
@@ -253,7 +227,9 @@ func (r *rig) run(qemu, id string, args []string) job.Report {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	for {
-		if rep := r.agents.Expect(r.boot).Jobs[id]; rep.State == job.Done || rep.State == job.Failed {
+		st := r.agents.Expect(r.boot, "")
+		r.agents.Confirm(r.boot, st.Key)
+		if rep := st.Jobs[id]; rep.State == job.Done || rep.State == job.Failed {
 			cancel()
 			r.Logf("QEMU is ended: %v", <-ended)
 			if rep.State == job.Failed {

@@ -49,6 +49,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
+	"github.com/metalab-dev/metalab/emulator/suggest"
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
 )
 
@@ -82,7 +83,7 @@ func Parse(name string, b []byte, bases map[string]*dialect.Record) (*File, erro
 	}
 	if f.Base = bases[base]; f.Base == nil {
 		names := slices.Sorted(maps.Keys(bases))
-		return nil, in.Locate(yamlfile.Errorf("base", "%q: there is no such dialect: use one of %s%s", base, strings.Join(names, ", "), yamlfile.DidYouMean(base, names)))
+		return nil, in.Locate(yamlfile.Errorf("base", "%q: there is no such dialect: use one of %s%s", base, strings.Join(names, ", "), suggest.DidYouMean(base, names)))
 	}
 	var errs []error
 	for i, text := range quirks {

@@ -50,14 +50,20 @@ var OEMCommands = []dialect.OEMCommand{
 	{NetFn: oem, Cmd: 0xd5, Name: "Set Drive Status", Privilege: operator, Prefix: []byte{0, 4, 0x0e, 0, 0, 0, 0x0e, 0}, MinLength: 20, MaxLength: 20, StoreAs: storedLight},
 }
 
-// OEMSystemInfo are parameters of Get System Info Parameters: the service tag (C5h),
-// the model (D1h), the network ports (DAh) and the type of the iDRAC (DDh), where 20h
-// is a rack server of the thirteenth generation [V: as above].
+// OEMSystemInfo are parameters of Get System Info Parameters: the asset tag (C4h), the
+// service tag (C5h), the model (D1h), the network ports (DAh) and the iDRAC (DDh): its
+// address, its firmware, and its type, where 20h is a rack server of the thirteenth
+// generation [V: as above; FreeIPMI 1.6.9, ipmi-oem-dell.c].
 var OEMSystemInfo = []dialect.OEMInfo{
-	{Param: 0xc5, Text: dialect.OEMSerial},
+	{Param: 0xc4, Text: dialect.OEMAsset, Short: true},
+	{Param: 0xc5, Text: dialect.OEMSerial, Short: true},
 	{Param: 0xd1, Text: dialect.OEMModel},
 	{Param: 0xda, NICs: true},
-	{Param: 0xdd, Response: []dialect.OEMField{{Bytes: []byte{0, 0, 0, 0, 0, 0, 0, 0, 0, 0x20}}}},
+	{Param: 0xdd, Blocks: true, Response: []dialect.OEMField{
+		{Bytes: []byte{0, 39, 0}}, // ASCII, bytes that follow, IPv4
+		{Value: dialect.OEMStatic, Size: 1}, {Value: dialect.OEMAddress, Size: 4}, {Bytes: make([]byte, 12)},
+		{Text: dialect.OEMBMC, Size: 20}, {Bytes: []byte{0x20}},
+	}},
 }
 
 // ipmi returns the IPMI of these controllers [V: table of dialects and IPMI

@@ -66,10 +66,13 @@ func rejectRules(g generation) []dialect.RejectRule {
 		// [V: dellemc.openmanage: UefiTarget cannot be Continuous]
 		{ResourceType: "ComputerSystem", Method: "PATCH", OneOf: map[string][]string{enabled: {"Continuous"}}, HasPrefix: map[string][]string{target: {"UefiTarget"}},
 			Message: g.message("SYS428", "An override of %1 cannot be continuous.")},
-		// [K: PSU501 and PSU502]
+		// [V: dellemc-openmanage-ansible-modules#132: 409 and PSU501]
 		{ResourceType: "ComputerSystem", Method: "ComputerSystem.Reset", OneOf: map[string][]string{"ResetType": {"On"}}, While: dialect.SystemOn, Status: 409,
 			Message: g.message("PSU501", "The server is on already.")},
-		{ResourceType: "ComputerSystem", Method: "ComputerSystem.Reset", OneOf: map[string][]string{"ResetType": {"ForceOff", "GracefulShutdown", "ForceRestart", "GracefulRestart", "PowerCycle", "Nmi"}},
+		// [V: openstack-k8s-operators/infra-operator#434: 409; NVIDIA/libredfish,
+		// tests/mockups/dell, EEMIRegistry: PSU502 answers a request to power off, and
+		// no restart]
+		{ResourceType: "ComputerSystem", Method: "ComputerSystem.Reset", OneOf: map[string][]string{"ResetType": {"ForceOff", "GracefulShutdown"}},
 			While: dialect.SystemOff, Status: 409, Message: g.message("PSU502", "The server is off already.")},
 		// [V: sushy, fix-volume-delete: from 6.00.02 on]
 		{ResourceType: "Volume", Method: "DELETE", SendsAny: []string{"@Redfish.OperationApplyTime"},

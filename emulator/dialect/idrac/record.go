@@ -57,7 +57,7 @@ func record(g generation) dialect.Record {
 			machine.None, machine.Pxe, machine.Floppy, machine.Cd, machine.Hdd, machine.BiosSetup, machine.Utilities,
 			machine.UefiTarget, machine.SDCard, machine.UefiHTTP,
 		},
-		RedundantReset: dialect.RejectRedundant, // [K: PSU501 while the server is on already]
+		RedundantReset: dialect.RejectRedundant, // [V: PSU501 while the server is on already: presentation.go]
 		MaxImageBytes:  1 << 30,
 		Logs:           dialect.Logs{System: "Sel", Manager: "Lclog"}, // [V: dellemc.openmanage asks for LogServices/Lclog/Entries]
 		Protocol: dialect.Protocol{
@@ -67,7 +67,9 @@ func record(g generation) dialect.Record {
 			Queries: dialect.Queries{
 				TopSkip: true, Select: true, Filter: true, Only: true, ExpandAll: true, ExpandLinks: true, ExpandRest: true, MaxLevels: 1,
 			},
-			Gzip: true,
+			// [V: iDRAC-Redfish-Scripting#12: nextLink after 50 log entries]
+			PageSize: 50,
+			Gzip:     true,
 			// [V: metal-operator#1015: an action with If-Match is answered 412]
 			ETags:    dialect.ETags{RejectIfMatchOnActions: true},
 			OEMTypes: oemTypes,
@@ -114,6 +116,7 @@ func spec() bmc.Spec {
 			HTTPS: bmc.Service{On: true}, SSH: bmc.Service{Port: 22}, IPMI: bmc.Service{On: true}, KVM: bmc.Service{Port: 5900},
 			Media: bmc.Service{On: true, Port: 627}, SNMP: bmc.Service{Port: 161}, SSDP: bmc.Service{Port: 1900}, NTP: bmc.Service{Port: 123},
 			DHCP: true, Use: bmc.DHCPUse{DNS: true, NTP: true, Domain: true, Gateway: true}, VLAN: bmc.VLAN{ID: 1},
+			V6: bmc.IPv6{Use: bmc.DHCPv6Use{DNS: true, NTP: true, Domain: true}},
 		},
 		// 16 slots, changed by PATCH; the first is reserved [V: nv-redfish].
 		Accounts: bmc.AccountSpec{

@@ -33,7 +33,7 @@ var generations = []struct {
 const smart = system + "/SmartStorageConfig"
 
 // Volumes of a Smart Array are made at the next start [HPE's Redfish reference,
-// "SmartStorage configuration"].
+// "SmartStorage configuration"] (statements D4 and E18).
 func TestSmartStorageConfigMakesVolumesAtTheNextReset(t *testing.T) {
 	b := serve(t, "hpe-dl360-gen10")
 	const drives = `{"Raid":"Raid1","LogicalDriveName":"root","DataDrives":["1I:1:1","1I:1:2"]}`

@@ -2,12 +2,12 @@ package ilo
 
 import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
-	"github.com/metalab-dev/metalab/emulator/dialect/generic"
+	"github.com/metalab-dev/metalab/emulator/dialect/template"
 )
 
 // ipmi returns the IPMI of iLO.
 func ipmi() dialect.IPMI {
-	i := generic.Record.IPMI
+	i := template.Record().IPMI
 	i.Manufacturer = 11              // Hewlett-Packard (IANA, enterprise numbers)
 	i.Product = 0x2020               // [K]
 	i.DeviceID, i.Revision = 0x11, 1 // [K]

@@ -166,14 +166,6 @@ func licenses(g generation) []dialect.Resource {
 	}
 }
 
-// dateTime returns the resource of the BMC's clock [V docs, HpeiLODateTime].
-func dateTime(g generation) dialect.Resource {
-	return dialect.Resource{URI: manager + "/DateTime", Type: g.oem + "iLODateTime.v2_0_0." + g.oem + "iLODateTime", Name: "iLO Date and Time Settings", Set: []propertyRule{
-		{Path: "DateTime", From: manager + "#DateTime"}, {Path: "ConfigurationSettings", Value: "Current"}, {Path: "PropagateTimeToHost", Value: false},
-		{Path: "TimeZone/UtcOffset", From: manager + "#DateTimeLocalOffset"}, {Path: "StaticNTPServers", From: manager + "/NetworkProtocol#NTP/NTPServers"},
-	}}
-}
-
 // resourceDirectory lists URIs by types; HPE's clients look there first [V table:
 // python-ilorest, proliantutils; docs, HpeiLOResourceDirectory].
 func resourceDirectory(g generation) dialect.Resource {

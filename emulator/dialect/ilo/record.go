@@ -33,8 +33,8 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/dialect"
-	"github.com/metalab-dev/metalab/emulator/dialect/generic"
 	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
+	"github.com/metalab-dev/metalab/emulator/dialect/template"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
@@ -102,7 +102,7 @@ var commonQuirks = []string{
 
 // common returns the record that all generations begin with.
 func common(g generation) dialect.Record {
-	r := generic.Record
+	r := template.Record()
 	r.Name, r.ManagerModel, r.RedfishVersion = g.name, g.model, g.redfish
 	r.Vendor, r.Product = "HPE", "ProLiant"              // the service root names the model
 	r.SystemID, r.ManagerID, r.ChassisID = "1", "1", "1" // [V table]
@@ -144,8 +144,12 @@ func common(g generation) dialect.Record {
 	r.Presentation, r.OEM = presentation(g), extensions(g)
 	if g.n > 4 { // iLO 4 has BIOS attributes in Bios itself, without resources below it
 		r.OEM.Resources = append(r.OEM.Resources, bootSettings(g)...)
+		r.OEM.Resources = append(r.OEM.Resources, devices(g)...)
+		r.Presentation.Transforms = append(r.Presentation.Transforms, transformsILO5To7(g)...)
 		r.OEM.WritableProperties = append(r.OEM.WritableProperties, bootWrites(g))
 	}
+	r.Presentation.Transforms = append(r.Presentation.Transforms, nicTransform(g))
+	r.OEM.WritableProperties = slices.Concat(r.OEM.WritableProperties, nicWrites(g), dateTimeWrites(g))
 	r.IPMI = ipmi()
 	r.Deviations = []dialect.Deviation{
 		{ResourceType: "Session", Path: "@odata.type", Evidence: "sessions have no @odata.type [V table: the public mock-ups]"},
@@ -186,6 +190,7 @@ func fourth() dialect.Record {
 // fifth returns the record of iLO 5 [V table, docs ilo5_304].
 func fifth() dialect.Record {
 	r := common(gen5)
+	r.Presentation.TrailingSlashAsRequested = true // [V docs, ilo5_changelog, "Trailing slashes on URIs": from 1.40 on]
 	r.Presentation.URIMappings = append(r.Presentation.URIMappings, biosMappings...)
 	r.Presentation.Hidden = append(r.Presentation.Hidden, hiddenBeforeILO6...)
 	r.Presentation.Transforms = append(r.Presentation.Transforms, transformsILO5...)
@@ -204,6 +209,7 @@ func fifth() dialect.Record {
 // once, of the RAID types that the controller supports.
 func sixth() dialect.Record {
 	r := common(gen6)
+	r.Presentation.TrailingSlashAsRequested = true // [V as for iLO 5]
 	r.Presentation.URIMappings = append(r.Presentation.URIMappings, biosMappings...)
 	r.Presentation.Transforms = append(r.Presentation.Transforms, transform{ResourceType: "Manager", Remove: []string{"PowerState"}}) // [V github.com/ironcore-dev/metal-operator/issues/594]
 	r.BMC.Accounts.Policy.Basic = bmc.BasicUnadvertised                                                                               // [V table]
@@ -213,6 +219,7 @@ func sixth() dialect.Record {
 // seventh returns the record of iLO 7 [V table, docs ilo7_114 and ilo7_adaptation].
 func seventh() dialect.Record {
 	r := common(gen7)
+	r.Presentation.TrailingSlashAsRequested = true // [V as for iLO 5]
 	r.Presentation.URIMappings = append(r.Presentation.URIMappings, biosMappings...)
 	r.Presentation.Hidden = append(r.Presentation.Hidden, chassis+"/PowerSubsystem") // [V docs: its resmap has none]
 	r.BMC.Accounts.Policy.Basic = bmc.BasicUnadvertised                              // [V table]

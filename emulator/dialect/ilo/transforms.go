@@ -192,9 +192,14 @@ func transforms(g generation) []transform {
 		{ResourceType: "ComponentIntegrity", Set: []propertyRule{{Path: "TargetComponentURI", Value: manager}}},
 		{ResourceType: "Bios", Set: []propertyRule{ // [V docs, Bios; table]
 			{Path: g.oemPath("Links/Boot/@odata.id"), Value: g.bootURI()},
-			{Path: "Oem/" + g.oem + "/@odata.type", Value: "#HpeBiosExt.v2_0_0.HpeBiosExt"},
-		}},
+			g.oemType("BiosExt"),
+		}, Remove: []string{"@Redfish.Settings/SupportedApplyTimes"}}, // [V NVIDIA/libredfish, tests/mockups/hpe: none; an apply time is refused]
 	}
+}
+
+// transformsILO5To7 returns the transforms of iLO 5, 6 and 7.
+func transformsILO5To7(g generation) []transform {
+	return []transform{{ResourceType: "ComputerSystem", Set: []propertyRule{deviceLinks(g)}}}
 }
 
 // resetTypes are the allowable values of Reset [V table].

@@ -2,7 +2,7 @@ package megarac
 
 import "github.com/metalab-dev/metalab/emulator/dialect"
 
-// ipmi returns the generic IPMI with the values of a MegaRAC.
+// ipmi returns the template's IPMI with the values of a MegaRAC.
 func ipmi(i dialect.IPMI) dialect.IPMI {
 	i.Manufacturer = 20974         // [V: IANA, American Megatrends]
 	i.Product = 0x0104             // [K]

@@ -29,6 +29,10 @@ var presentation = dialect.Presentation{
 			{Path: "Oem/Ami/VirtualMedia/RMediaStatus", Value: "Enabled"},         // [V: scripts]
 			{Path: "Oem/Ami/VirtualMedia/RMediaStatus", From: "=" + storedMedia},
 		}}, // [V: mockup]
+		{ResourceType: "EthernetInterface", URI: manager + "/EthernetInterfaces/{nic}", Remove: []string{ // [V: mockup, eth0]
+			"DHCPv4/UseDNSServers", "DHCPv4/UseDomainName", "DHCPv4/UseNTPServers", "DHCPv4/UseGateway",
+			"DHCPv6/UseDNSServers", "DHCPv6/UseDomainName", "DHCPv6/UseNTPServers", "DHCPv6/UseRapidCommit",
+		}},
 		{ResourceType: "SessionService", Set: []dialect.PropertyRule{{Path: "SessionTimeout", Value: 30}}}, // [V: mockup]
 		{ResourceType: "UpdateService", Remove: []string{"HttpPushUri"}},                                   // [V: mockup]
 		{ResourceType: "Bios", Remove: []string{"@Redfish.Settings/SupportedApplyTimes"}},                  // [V: mockup]

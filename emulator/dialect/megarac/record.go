@@ -25,8 +25,8 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/dialect"
-	"github.com/metalab-dev/metalab/emulator/dialect/generic"
 	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
+	"github.com/metalab-dev/metalab/emulator/dialect/template"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
@@ -35,7 +35,7 @@ import (
 var Record = quirk.Must(record(), "boot-full-request") // [V: ironic, of ami and asrockrack]
 
 func record() dialect.Record {
-	r := generic.Record
+	r := template.Record()
 	r.Name, r.Vendor, r.Product, r.RedfishVersion = "megarac", "AMI", "AMI Redfish Server", "1.11.0" // [V: mockup]
 	r.ManagerModel = "MegaRAC SP-X"                                                                  // [K]
 	r.SystemID, r.ManagerID, r.ChassisID = "Self", "Self", "Self"                                    // [V: reference; ansible #6434]

@@ -88,6 +88,8 @@ func transforms() []dialect.Transform {
 				{Path: "SerialConsole/MaxConcurrentSessions", Value: 15},
 			},
 		},
+		// [V] ethernet.hpp: DHCP gives neither a gateway to choose nor rapid commit.
+		{ResourceType: "EthernetInterface", Remove: []string{"DHCPv4/UseGateway", "DHCPv6/UseRapidCommit"}},
 		// [V] bios.hpp: Bios has no attributes.
 		{ResourceType: "Bios", Remove: []string{"Attributes", "AttributeRegistry", "@Redfish.Settings", "ResetBiosToDefaultsPending"}, Set: []dialect.PropertyRule{
 			{Path: "Name", Value: "BIOS Configuration"}, {Path: "Description", Value: "BIOS Configuration Service"},

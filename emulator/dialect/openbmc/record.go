@@ -82,6 +82,7 @@ func bmcSpec() bmc.Spec {
 			HTTPS: bmc.Service{On: true}, SSH: bmc.Service{Port: 22}, IPMI: bmc.Service{On: true}, KVM: bmc.Service{Port: 5900},
 			Media: bmc.Service{On: true, Port: 627}, SNMP: bmc.Service{Port: 161}, SSDP: bmc.Service{Port: 1900}, NTP: bmc.Service{Port: 123},
 			DHCP: true, Use: bmc.DHCPUse{DNS: true, NTP: true, Domain: true, Gateway: true}, VLAN: bmc.VLAN{ID: 1},
+			V6: bmc.IPv6{Use: bmc.DHCPv6Use{DNS: true, NTP: true, Domain: true}},
 		},
 		Accounts: bmc.AccountSpec{
 			Most: 15, // [V] account_service.hpp: POST; phosphor-user-manager: maxSystemUsers less one
@@ -110,5 +111,8 @@ func ipmi() dialect.IPMI {
 		MissingBootOptions: []byte{3},               // [V] phosphor-host-ipmid, chassishandler.cpp: no parameter 3; https://github.com/bmc-toolbox/bmclib/pull/324
 		MaxSessions:        15, MaxPendingLogins: 5, // [V] phosphor-ipmi-net, sessions_manager.hpp: maxSessionCountPerChannel
 		ClearSELDuration: 0,
+		// [V] phosphor-host-ipmid, chassishandler.cpp: power cycle and hard reset are
+		// transitions of the host that start it when it is off.
+		RejectResetWhileOff: false,
 	}
 }

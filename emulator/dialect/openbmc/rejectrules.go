@@ -33,6 +33,9 @@ func rejectRules() []dialect.RejectRule {
 			"HostName", "PowerOnDelaySeconds", "PowerCycleDelaySeconds", "Boot/BootOrder", "Boot/BootNext", "Boot/HttpBootUri", "Boot/AliasBootOrder",
 			"Boot/UefiTargetBootSourceOverride", "Boot/BootOrderPropertySelection",
 		}, Message: baseMessage("PropertyUnknown", "The property %1 is not known.")},
+		// [V] ethernet.hpp, parseDHCPConfiguration and handleEthernetInterfacePatch.
+		{ResourceType: "EthernetInterface", Method: "PATCH", SendsAny: []string{"DHCPv4/UseGateway", "DHCPv6/UseRapidCommit"},
+			Message: baseMessage("PropertyUnknown", "The property %1 is not known.")},
 		// [V] managers.hpp: ResetAll is the only reset type.
 		{ResourceType: "Manager", Method: "Manager.ResetToDefaults", NotOneOf: map[string][]string{"ResetType": {"ResetAll"}},
 			Message: baseMessage("ActionParameterNotSupported", "The parameter %1 cannot have the value %2 here.")},

@@ -88,6 +88,8 @@ var media = []Quirk{
 	},
 }
 
+const applyTime = "@Redfish.SettingsApplyTime/ApplyTime"
+
 // boots are quirks of the boot override.
 var boots = []Quirk{
 	{
@@ -107,7 +109,12 @@ var boots = []Quirk{
 				Message: baseMessage("PropertyNotWritable", "The property %1 is read-only here.")})
 			r.Presentation.Transforms = append(r.Presentation.Transforms, dialect.Transform{ResourceType: "ComputerSystem", URI: system, Set: []dialect.PropertyRule{{Path: "@Redfish.Settings", Value: map[string]any{
 				"@odata.type": "#Settings.v1_4_0.Settings", "SettingsObject": map[string]any{"@odata.id": system + "/Settings"}, "SupportedApplyTimes": []any{"OnReset"},
-			}}}})
+			}}}}, dialect.Transform{ResourceType: "ComputerSystem", URI: system + "/Settings", Remove: []string{"@Redfish.Settings"}})
+			prependRule(r, dialect.RejectRule{ResourceType: "ComputerSystem", URI: system + "/Settings", Method: "PATCH", NotOneOf: map[string][]string{applyTime: {"OnReset"}},
+				Message: baseMessage("PropertyValueNotInList", "The value %2 is none that the property %1 takes.")})
+			// A change counts at the next start, whether a client says so or not.
+			r.Presentation.InputAliases = append(r.Presentation.InputAliases[:len(r.Presentation.InputAliases):len(r.Presentation.InputAliases)],
+				dialect.InputAlias{ResourceType: "ComputerSystem", URI: system + "/Settings", Method: "PATCH", Path: "@Redfish.SettingsApplyTime", To: dialect.Discard})
 			r.OEM.Resources = append(r.OEM.Resources[:len(r.OEM.Resources):len(r.OEM.Resources)], dialect.Resource{
 				URI: system + "/Settings", Type: "ComputerSystem.v1_27_0.ComputerSystem", Name: "System Settings", BasedOn: system,
 				PassedMethods: []string{"PATCH"}, RequiresIfMatch: true, Privilege: "ConfigureComponents",

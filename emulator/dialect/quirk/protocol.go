@@ -37,6 +37,12 @@ var protocols = []Quirk{
 		},
 	},
 	{
+		ID: "collections-paged", Does: "a response has one member of a collection, or size of them, and a nextLink to the others",
+		Seen: "iDRAC, with 50 members", Source: []string{"https://github.com/stmcginnis/gofish/pull/243", "https://github.com/dell/iDRAC-Redfish-Scripting/issues/12"},
+		Params: []Param{{"size", "1", Count, "members of one response"}},
+		change: func(r *dialect.Record, p values) { r.Protocol.PageSize = p.count("size") },
+	},
+	{
 		ID: "ids-shift-on-reboot", Does: "the IDs of the system's EthernetInterfaces are exchanged among each other whenever the system boots",
 		Seen: "HPE iLO 6", Source: []string{"nv-redfish, bmc_quirks.rs"},
 		change: func(r *dialect.Record, _ values) { r.NICsRenumberAtBoot = true },

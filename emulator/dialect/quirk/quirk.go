@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
-	"github.com/metalab-dev/metalab/emulator/yamlfile"
+	"github.com/metalab-dev/metalab/emulator/suggest"
 )
 
 // Quirk is one deviation of real BMCs, as a change of a dialect.
@@ -113,7 +113,7 @@ func Find(id string) (Quirk, bool) {
 func (s Setting) Validate() error {
 	q, ok := Find(s.ID)
 	if !ok {
-		return fmt.Errorf("%s: there is no such quirk: see labctl quirk ls%s", s.ID, yamlfile.DidYouMean(s.ID, IDs()))
+		return fmt.Errorf("%s: there is no such quirk: see labctl quirk ls%s", s.ID, suggest.DidYouMean(s.ID, IDs()))
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(s.Params)) {

@@ -59,8 +59,8 @@ var table = map[int][]string{
 }
 
 // beside are switches of no row: what older boards and BMCs without TLS are
-// like.
-var beside = []string{"http-only", "vmedia-own-way"}
+// like, and what the standard allows and clients forget.
+var beside = []string{"collections-paged", "http-only", "vmedia-own-way"}
 
 func TestEveryRowOfTheQuirkTableIsAQuirk(t *testing.T) {
 	const rows = 35

@@ -15,7 +15,7 @@ const (
 	administrator = 4
 )
 
-// ipmi returns the generic IPMI with the values of a Supermicro BMC.
+// ipmi returns the template's IPMI with the values of a Supermicro BMC.
 func ipmi(i dialect.IPMI) dialect.IPMI {
 	i.Manufacturer = 10876 // [V: IANA, Super Micro Computer]
 	i.Product = 0x1b47     // [K]

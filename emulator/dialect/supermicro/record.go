@@ -37,8 +37,8 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/dialect"
-	"github.com/metalab-dev/metalab/emulator/dialect/generic"
 	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
+	"github.com/metalab-dev/metalab/emulator/dialect/template"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
@@ -83,7 +83,7 @@ var X13 = quirk.Must(record("supermicro-x13", "1.9.0" /* [V: root] */, x13Presen
 }), "boot-enabled-required") // [V: story 2008547]
 
 func record(name, redfish string, presentation dialect.Presentation, more func(*dialect.Record)) dialect.Record {
-	r := generic.Record
+	r := template.Record()
 	r.Name, r.Vendor, r.ManagerModel, r.RedfishVersion = name, "Supermicro", "ASPEED" /* [V: mockup] */, redfish
 	r.Product = ""                                       // not shown [V: mockup, root]
 	r.SystemID, r.ManagerID, r.ChassisID = "1", "1", "1" // [V: mockup]

@@ -2,7 +2,7 @@ package xcc
 
 import "github.com/metalab-dev/metalab/emulator/dialect"
 
-// ipmi returns the generic IPMI with the values of an XCC.
+// ipmi returns the template's IPMI with the values of an XCC.
 func ipmi(i dialect.IPMI) dialect.IPMI {
 	i.Manufacturer = 19046         // [V: IANA, Lenovo Enterprise Business Group]
 	i.Product = 0x01a4             // [K]

@@ -24,8 +24,8 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/dialect"
-	"github.com/metalab-dev/metalab/emulator/dialect/generic"
 	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
+	"github.com/metalab-dev/metalab/emulator/dialect/template"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
@@ -64,7 +64,7 @@ var slots = func() (all []bmc.SlotSpec) {
 var commonQuirks = []string{"vmedia-patch-only", "boot-no-continuous"}
 
 func record(name, model, redfish string, presentation dialect.Presentation, more func(*dialect.Record), quirks ...string) dialect.Record {
-	r := generic.Record
+	r := template.Record()
 	r.Name, r.Vendor, r.ManagerModel, r.RedfishVersion = name, "Lenovo" /* [V: mockup] */, model, redfish
 	r.Product = ""                                       // not shown [V: mockup]
 	r.SystemID, r.ManagerID, r.ChassisID = "1", "1", "1" // [V: mockup]

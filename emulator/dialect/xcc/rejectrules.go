@@ -19,12 +19,19 @@ var rejectRules = []dialect.RejectRule{
 	{ResourceType: "VirtualMedia", URI: system + "/VirtualMedia/Remote{slot}", Method: "PATCH", SendsAny: []string{"Image"}, Message: notWritable},
 	// [V: mockup, which has neither]
 	{ResourceType: "ComputerSystem", Method: "PATCH", SendsAny: []string{"Boot/HttpBootUri", "Boot/AliasBootOrder"}, Message: unknown},
+	// The one apply time that the system offers for its settings [V: mockup].
+	{
+		ResourceType: "ComputerSystem", URI: pending, Method: "PATCH", NotOneOf: map[string][]string{"@Redfish.SettingsApplyTime/ApplyTime": {"OnReset"}},
+		Message: vendorMessage("PropertyValueNotInList", "The value %2 for the property %1 is not in the list of acceptable values.", "Send OnReset."),
+	},
 }
 
-// inputAliases translate a POST of a volume: cache policies have Lenovo's names, and
+// inputAliases accept the apply time of the pending boot order, and translate a POST of a
+// volume: cache policies have Lenovo's names, and
 // other OEM properties are ignored [V: scripts,
 // lenovo_create_raid_volume.py, which has both names for each policy].
 var inputAliases = []dialect.InputAlias{
+	{ResourceType: "ComputerSystem", URI: pending, Method: "PATCH", Path: "@Redfish.SettingsApplyTime", To: dialect.Discard},
 	{ResourceType: "VolumeCollection", Method: "POST", Path: "Oem/Lenovo/ReadPolicy", To: "ReadCachePolicy", Values: map[string]any{"NoReadAhead": "Off"}},
 	{
 		ResourceType: "VolumeCollection", Method: "POST", Path: "Oem/Lenovo/WritePolicy", To: "WriteCachePolicy",

@@ -76,6 +76,7 @@ var tooHot = event.Note{
 	Kind: event.SensorTooHigh, Subject: event.Subject{Part: event.Sensor, ID: "InletTemp"}, Args: []string{"Inlet Temp", "43", "Cel", "42"},
 }
 
+// TestMatchingEventsSendTraps shows statement I45.
 func TestMatchingEventsSendTraps(t *testing.T) {
 	w := watch(t)
 	w.happens(t, tooHot)
@@ -134,8 +135,56 @@ func TestMatchingEventsSendTraps(t *testing.T) {
 	}
 }
 
+// The severity of a trap is that of the filter: of several with one policy the
+// worst, and of several policies that of the lowest number (§17.7). A filter whose
+// severity is unspecified leaves it to the log entry.
+func TestTrapHasTheSeverityOfTheFilterOrTheEntry(t *testing.T) {
+	filters := func(policyAndSeverity ...byte) (all []string) {
+		for i := 0; i < len(policyAndSeverity); i += 2 {
+			all = append(all, fmt.Sprintf("06 %02x 80 01 %02x %02x ff ff ff ff ff ff ff 00 00 00 00 00 00 00 00 00", 0x0f+i/2, policyAndSeverity[i], policyAndSeverity[i+1]))
+		}
+		return all
+	}
+	for _, tt := range []struct {
+		name    string
+		filters []string
+		kind    event.Kind
+		want    byte
+	}{
+		{"OK", filters(1, severityUnspecified), event.PowerOn, severityOK},
+		{"Warning", filters(1, severityUnspecified), event.LinkDown, severityNonCritical},
+		{"Critical", filters(1, severityUnspecified), event.BootFailed, severityCritical},
+		{"the filter's", filters(1, severityInformation), event.BootFailed, severityInformation},
+		{"the worse of two", filters(1, severityNonCritical, 1, severityCritical), event.PowerOn, severityCritical},
+		{"the worse of two, in the other order", filters(1, severityCritical, 1, severityNonCritical), event.PowerOn, severityCritical},
+		{"the lower policy's", filters(2, severityCritical, 1, severityNonCritical), event.PowerOn, severityNonCritical},
+		{"the lower policy's, in the other order", filters(1, severityNonCritical, 2, severityCritical), event.PowerOn, severityNonCritical},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := watch(t)
+			w.set(t, wire.SensorEvent, 0x12, "01 01")          // PEF
+			w.set(t, wire.SensorEvent, 0x12, "02 01")          // alerts
+			w.set(t, wire.SensorEvent, 0x12, "09 01 18 11 00") // policy 1 alerts destination 1
+			w.set(t, wire.SensorEvent, 0x12, "09 02 28 11 00") // and so does policy 2
+			w.set(t, wire.Transport, 0x01, "01 13 01 00 00 7f 00 00 07 00 00 00 00 00 00")
+			for _, f := range tt.filters {
+				w.set(t, wire.SensorEvent, 0x12, f)
+			}
+			w.happens(t, event.Note{Kind: tt.kind, Subject: systemSubject, Args: []string{"1", "NIC.1"}})
+			w.settle(t)
+			if len(w.traps) != 1 {
+				t.Fatalf("%d alerts, want 1", len(w.traps))
+			}
+			const severityField = 26 // after GUID, sequence number, time, UTC offset and two sources (table 17-7)
+			if _, _, fields := parsePET(t, w.traps[0].Packet); fields[severityField] != tt.want {
+				t.Errorf("severity %02x, want %02x", fields[severityField], tt.want)
+			}
+		})
+	}
+}
+
 // The next entry of a policy depends on whether the last alert was delivered
-// (table 17-4).
+// (table 17-4) (statement I45).
 func TestAlertPolicyContinuesWithTheNextEntry(t *testing.T) {
 	for _, tt := range []struct {
 		second string // rule of the second entry
@@ -169,7 +218,7 @@ func TestAlertPolicyContinuesWithTheNextEntry(t *testing.T) {
 	}
 }
 
-// Filter actions reset the system, in the priority of §17.6.
+// Filter actions reset the system, in the priority of §17.6 (statement I45).
 func TestFilterActions(t *testing.T) {
 	for _, tt := range []struct {
 		acts, enabled byte
@@ -237,7 +286,7 @@ func TestActionsAreDelayed(t *testing.T) {
 }
 
 // Events that software has not processed are filtered when the postpone timer
-// expires (§30.2).
+// expires (§30.2) (statement I45).
 func TestPostponedEventsAlertAfterTheTimer(t *testing.T) {
 	w := watch(t)
 	w.set(t, wire.SensorEvent, 0x12, "01 01")
@@ -259,6 +308,7 @@ func TestPostponedEventsAlertAfterTheTimer(t *testing.T) {
 	}
 }
 
+// TestAlertImmediate shows statement I46.
 func TestAlertImmediate(t *testing.T) {
 	w := watch(t)
 	exchanges{
@@ -299,6 +349,7 @@ func TestAlertImmediate(t *testing.T) {
 	}
 }
 
+// TestPETAcknowledge shows statement I46.
 func TestPETAcknowledge(t *testing.T) {
 	h := newHost(t)
 	var came []uint16

@@ -129,6 +129,7 @@ func readInfo(t *testing.T, h *host, param byte) string {
 	return decodeInfo(b[0], b[infoHeader:infoHeader+int(b[1])])
 }
 
+// TestSystemInfoAgreesWithRedfish shows statement I31.
 func TestSystemInfoAgreesWithRedfish(t *testing.T) {
 	h := newHost(t)
 	h.bmc.SetNetworkDefaults(spot)
@@ -156,6 +157,7 @@ func TestSystemInfoAgreesWithRedfish(t *testing.T) {
 	}
 }
 
+// TestSystemInfoSurvivesARestart shows statement I31.
 func TestSystemInfoSurvivesARestart(t *testing.T) {
 	h := newHost(t).running(t)
 	if got := readInfo(t, h, 4); got != h.Machine().OS.Name {
@@ -180,6 +182,7 @@ func TestSystemInfoSurvivesARestart(t *testing.T) {
 	}
 }
 
+// TestSystemInfoErrors shows statement I31.
 func TestSystemInfoErrors(t *testing.T) {
 	h := newHost(t)
 	block := strings.Repeat(" 00", 16)
@@ -217,7 +220,8 @@ func TestSystemInfoErrors(t *testing.T) {
 	}.try(t, h, wire.App, 0x59)
 }
 
-// A system info text is stored when its last block has come, not before.
+// A system info text is stored when its last block has come, not before
+// (statement I31).
 func TestSystemInfoNeedsAllBlocks(t *testing.T) {
 	h := newHost(t)
 	b := encodeInfo(strings.Repeat("n", 20))

@@ -55,6 +55,7 @@ func TestVendorBootDeviceSelectors(t *testing.T) {
 	h.reads(t, "set by others", 5, "a0 24 00 00 00")
 }
 
+// TestBootOptionsAsSpecified shows statements I40, I41 and I43.
 func TestBootOptionsAsSpecified(t *testing.T) {
 	h := newHost(t)
 	for n, want := range []string{"00", "00", "00", "00", "00 00", "00 00 00 00 00", "00 00 00 00 00 00 00 00 00"} {
@@ -101,7 +102,8 @@ func TestBootOptionsAsSpecified(t *testing.T) {
 	h.reads(t, "marked valid", 1, "07")
 }
 
-// Boot flags read as they were written, and Redfish shows the override.
+// Boot flags read as they were written, and Redfish shows the override
+// (statement I42).
 func TestBootFlagsSetTheRedfishOverride(t *testing.T) {
 	for _, tt := range []struct {
 		flags, read string // "": as written
@@ -162,6 +164,7 @@ func TestBootFlagsFollowWhatRedfishSets(t *testing.T) {
 	h.reads(t, "what Redfish has set does not expire", 5, "a0 14 80 00 00")
 }
 
+// TestBootFlagsExpireUnlessClearingIsDisabled shows statements I41 and I42.
 func TestBootFlagsExpireUnlessClearingIsDisabled(t *testing.T) {
 	h := newHost(t)
 	h.writes(t, "05 a0 04 00 00 00")
@@ -178,6 +181,7 @@ func TestBootFlagsExpireUnlessClearingIsDisabled(t *testing.T) {
 	h.reads(t, "an hour later", 5, "a0 04 00 00 00")
 }
 
+// TestOneTimeBootFlagsAreClearedByTheBoot shows statement I42.
 func TestOneTimeBootFlagsAreClearedByTheBoot(t *testing.T) {
 	for _, tt := range []struct{ flags, want string }{
 		{"a0 04 00 00 00", "00 00 00 00 00"}, {"e0 08 00 00 00", "e0 08 00 00 00"},

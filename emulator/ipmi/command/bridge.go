@@ -240,7 +240,7 @@ func (x *Request) sendToSession(handle byte, message []byte) error {
 		return DestinationUnavailable
 	}
 	h := x.State.peers[i]
-	x.State.Server.Send(h.client, x.State.Sessions.Wrap(x.Now, nil, h.frame, wire.PayloadIPMI, message))
+	x.State.Server.Send(h.client, x.State.Sessions.Wrap(nil, h.frame, wire.PayloadIPMI, message))
 	return nil
 }
 

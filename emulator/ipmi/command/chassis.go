@@ -148,7 +148,9 @@ var chassisControls = []struct {
 }
 
 // chassisControl handles Chassis Control (§28.3). It uses the same reset as
-// Redfish's ComputerSystem.Reset.
+// Redfish's ComputerSystem.Reset. While the system is off, power cycle and reset
+// do nothing and are answered D5h, as §28.3 recommends, or switch it on, as the
+// dialect says.
 func chassisControl(x *Request) error {
 	if int(x.data[0]) >= len(chassisControls) {
 		return InvalidDataField
@@ -163,10 +165,8 @@ func chassisControl(x *Request) error {
 		return err
 	case slices.Contains(c.wanted, v.Power) && !(v.Power == machine.PoweringOff && v.RestartAfterOff):
 		return nil
-	case v.Power == machine.PowerOff && c.kind == machine.PowerCycle: // some vendors' BMCs switch the server on
+	case v.Power == machine.PowerOff && (c.kind == machine.PowerCycle || c.kind == machine.ForceRestart): // some vendors' BMCs switch the server on
 		return x.applyMachine(machine.Reset{Kind: machine.ResetOn})
-	case v.Power == machine.PowerOff && c.kind == machine.ForceRestart: // the reset line is pulsed, but nothing is on
-		return nil
 	}
 	return err
 }

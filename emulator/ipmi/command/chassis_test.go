@@ -19,6 +19,7 @@ func answers(t *testing.T, h *host, what string, fn wire.NetFn, cmd byte, data, 
 	}
 }
 
+// TestChassisStatusShowsFaults shows statements I34 and I36.
 func TestChassisStatusShowsFaults(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -55,6 +56,7 @@ func TestChassisStatusShowsFaults(t *testing.T) {
 	answers(t, h, "fan failed", wire.Chassis, 0x01, "", "21 10 48 70")
 }
 
+// TestChassisControlResetsLikeRedfish shows statement I35.
 func TestChassisControlResetsLikeRedfish(t *testing.T) {
 	off, on := func(t *testing.T) *host { return newHost(t) }, func(t *testing.T) *host { return newHost(t).running(t) }
 	for _, tt := range []struct {
@@ -75,7 +77,7 @@ func TestChassisControlResetsLikeRedfish(t *testing.T) {
 		{"cycle while off, lax", off, 2, false, Completed, machine.Running, 1},
 		{"reset", on, 3, true, Completed, machine.Running, 2},
 		{"reset while off", off, 3, true, NotSupportedInState, machine.Off, 0},
-		{"reset while off, lax", off, 3, false, Completed, machine.Off, 0},
+		{"reset while off, lax", off, 3, false, Completed, machine.Running, 1},
 		{"interrupt", on, 4, true, Completed, machine.Running, 2},
 		{"interrupt while off", off, 4, false, NotSupportedInState, machine.Off, 0},
 		{"soft", on, 5, true, Completed, machine.Off, 1},
@@ -107,6 +109,7 @@ func TestPowerOffDuringPowerCycleIsRefused(t *testing.T) {
 	}
 }
 
+// TestChassisCommandsAsSpecified shows statement I37.
 func TestChassisCommandsAsSpecified(t *testing.T) {
 	h := newHost(t)
 	exchanges{{"as built", "", Completed, "07 20 20 20 20 20"}}.try(t, h, wire.Chassis, 0x00)
@@ -129,6 +132,7 @@ func TestChassisCommandsAsSpecified(t *testing.T) {
 	answers(t, h, "buttons disabled", wire.Chassis, 0x01, "", "40 00 42 77")
 }
 
+// TestChassisIdentifyTimesOut shows statement I36.
 func TestChassisIdentifyTimesOut(t *testing.T) {
 	h := newHost(t)
 	for _, tt := range []struct {
@@ -148,6 +152,7 @@ func TestChassisIdentifyTimesOut(t *testing.T) {
 	exchanges{{"reserved bits", "05 02", InvalidDataField, ""}, {"too long", "05 00 00", DataLengthInvalid, ""}}.try(t, h, wire.Chassis, 0x04)
 }
 
+// TestRestartCauseAgreesWithRedfish shows statement I38.
 func TestRestartCauseAgreesWithRedfish(t *testing.T) {
 	policy := func(p machine.RestorePolicy) machine.Command {
 		return machine.SetPowerPolicy{PowerPolicy: machine.PowerPolicy{Restore: p}}
@@ -186,6 +191,7 @@ func TestRestartCauseAgreesWithRedfish(t *testing.T) {
 	answers(t, h, "restarted by the watchdog", wire.Chassis, 0x07, "", "04 00")
 }
 
+// TestPOHCounterCountsWhileOn shows statement I39.
 func TestPOHCounterCountsWhileOn(t *testing.T) {
 	h := newHost(t)
 	h.advance(5 * time.Hour)
@@ -197,6 +203,7 @@ func TestPOHCounterCountsWhileOn(t *testing.T) {
 	answers(t, h, "an hour more", wire.Chassis, 0x0f, "", "01 8b 46 00 00")
 }
 
+// TestACPIStateHoldsUntilThePowerChanges shows statement I28.
 func TestACPIStateHoldsUntilThePowerChanges(t *testing.T) {
 	h := newHost(t)
 	answers(t, h, "off", wire.App, 0x07, "", "05 00")

@@ -71,6 +71,7 @@ var codes = []struct {
 	{bmc.ErrFollows, NotSupportedInState},
 	{bmc.ErrDisabled, NotSupportedInState},
 	{bmc.ErrFull, OutOfSpace},
+	{bmc.ErrStorageFull, OutOfSpace},
 	{bmc.ErrNotFound, NotPresent},
 	{bmc.ErrAddress, InvalidDataField},
 	{bmc.ErrPort, InvalidDataField},

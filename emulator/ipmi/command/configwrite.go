@@ -18,7 +18,7 @@ var configurationWrites = map[commandKey]bool{
 // for a BMC that loses writes when too many come at a time.
 type writeBurst struct {
 	n    int
-	last time.Time
+	last time.Time // client time
 }
 
 // dropsWrite reports whether a write is answered as completed but not stored,
@@ -28,10 +28,10 @@ func (x *Request) dropsWrite(row *Row) bool {
 	if f.WritesPerWindow == 0 || !configurationWrites[commandKey{fn: row.fn, cmd: row.cmd}] {
 		return false
 	}
-	c := &x.State.writeBurst
-	if c.last.IsZero() || x.Now.Sub(c.last) >= f.WriteWindow {
+	c, now := &x.State.writeBurst, x.Host.ClientNow()
+	if c.last.IsZero() || now.Sub(c.last) >= f.WriteWindow {
 		c.n = 0
 	}
-	c.n, c.last = c.n+1, x.Now
+	c.n, c.last = c.n+1, now
 	return c.n > f.WritesPerWindow
 }

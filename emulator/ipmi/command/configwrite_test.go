@@ -31,6 +31,10 @@ func TestBurstOfWritesIsDropped(t *testing.T) {
 	h.advance(999 * time.Millisecond)
 	write(11, 8) // since the last one, kept or not
 	arp(6)
+	h.clientLag = time.Hour
+	h.advance(time.Hour) // in which no client time passes
+	write(11, 8)
+	arp(6)
 	h.advance(time.Second)
 	write(11, 9)
 	arp(9)

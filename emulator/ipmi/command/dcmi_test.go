@@ -27,6 +27,7 @@ func (all exchanges) tryDCMI(t *testing.T, h *host, cmd byte) {
 	all.try(t, h, wire.Group, cmd)
 }
 
+// TestGetDCMICapabilities shows statement I66.
 func TestGetDCMICapabilities(t *testing.T) {
 	h := newHost(t)
 	exchanges{
@@ -45,6 +46,7 @@ func TestGetDCMICapabilities(t *testing.T) {
 	}
 }
 
+// TestAssetTagAgreesWithRedfish shows statement I68.
 func TestAssetTagAgreesWithRedfish(t *testing.T) {
 	h := newHost(t)
 	tag := func() string { return h.Machine().Asset.Tag }
@@ -108,6 +110,7 @@ func TestAssetTagInAnotherEncoding(t *testing.T) {
 	}
 }
 
+// TestManagementControllerIdentifier shows statement I68.
 func TestManagementControllerIdentifier(t *testing.T) {
 	h := newHost(t)
 	exchanges{
@@ -164,6 +167,7 @@ func TestGetDCMISensorInfo(t *testing.T) {
 	exchanges{{"processors", "0141 0001", Completed, "0202 5001 7f02"}, {"the first", "0103 0100", Completed, "0201 5001"}, {"fans", "041d 0000", InvalidDataField, ""}}.tryDCMI(t, h, 0x10)
 }
 
+// TestPowerReadingAgreesWithRedfish shows statement I67.
 func TestPowerReadingAgreesWithRedfish(t *testing.T) {
 	h := newHost(t)
 	off := "0000 0000 0000 0000 %s 60ea0000 00"
@@ -196,7 +200,8 @@ func TestPowerReadingAgreesWithRedfish(t *testing.T) {
 	}.tryDCMI(t, h, 0x02)
 }
 
-// The power limit of DCMI is the one that Redfish's Control shows and sets.
+// The power limit of DCMI is the one that Redfish's Control shows and sets
+// (statement I67).
 func TestDCMIPowerLimit(t *testing.T) {
 	h := newHost(t)
 	least, most := h.Machine().Profile.Thermal.Limits()

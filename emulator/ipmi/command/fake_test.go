@@ -30,17 +30,18 @@ var accounts = []bmc.Account{
 // host is a Host with a real machine and a real BMC, whose clock advances only
 // when a test sets it.
 type host struct {
-	mu      sync.Mutex
-	d       *dialect.Record
-	now     time.Time
-	machine *machine.Machine
-	bmc     *bmc.BMC
-	mv      *machine.View
-	bv      *bmc.View
-	fail    error // returned by Apply and ApplyBMC when not nil
-	boots   bool  // the first boot source that is tried holds an operating system
-	state   *State
-	server  *server
+	mu        sync.Mutex
+	d         *dialect.Record
+	now       time.Time
+	clientLag time.Duration // of client time behind now
+	machine   *machine.Machine
+	bmc       *bmc.BMC
+	mv        *machine.View
+	bv        *bmc.View
+	fail      error // returned by Apply and ApplyBMC when not nil
+	boots     bool  // the first boot source that is tried holds an operating system
+	state     *State
+	server    *server
 }
 
 var _ Host = (*host)(nil)
@@ -134,6 +135,8 @@ func (h *host) Machine() *machine.View { defer h.locked()(); return h.mv }
 func (h *host) BMC() *bmc.View { defer h.locked()(); return h.bv }
 
 func (h *host) Now() time.Time { defer h.locked()(); return h.now }
+
+func (h *host) ClientNow() time.Time { return h.Now().Add(-h.clientLag) }
 
 func (h *host) Accounts() []bmc.Account { defer h.locked()(); return h.bmc.State().Access.Accounts }
 

@@ -16,7 +16,8 @@ type Host interface {
 	Dialect() *dialect.Record
 	Machine() *machine.View
 	BMC() *bmc.View
-	Now() time.Time // lab time
+	Now() time.Time       // lab time
+	ClientNow() time.Time // client time (see package clock)
 	// Accounts returns the BMC's accounts with their passwords, which RAKP
 	// needs. The slice is never changed.
 	Accounts() []bmc.Account

@@ -266,7 +266,7 @@ func TestLANAddressAgreesWithRedfish(t *testing.T) {
 		t.Errorf("VLAN (-want +got):\n%s", d)
 	}
 	v6 := bmc.IPv6{
-		On: true, Auto: true, Gateways: []string{"fe80::1"},
+		On: true, Auto: true, Gateways: []string{"fe80::1"}, Use: bmc.DHCPv6Use{DNS: true, NTP: true, Domain: true},
 		Static: []bmc.IPv6Static{{Addr: netip.MustParseAddr("2001:db8::5"), Prefix: 64, Slot: 1}},
 	}
 	if d := cmp.Diff(v6, n.V6); d != "" {

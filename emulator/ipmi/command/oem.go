@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"strings"
 
@@ -45,6 +46,10 @@ func putOEMFields(x *Request, fields []dialect.OEMField) error {
 		switch stored := x.bmc().Channel.Parameter(oemTable, f.Stored, 0); {
 		case f.Stored != 0 && stored != nil:
 			x.put(stored...)
+		case f.Text != "":
+			text := make([]byte, f.Size)
+			copy(text, oemTexts[f.Text](x))
+			x.put(text...)
 		case f.Value != "":
 			n := oemValues[f.Value](x)
 			for range f.Size {
@@ -74,6 +79,8 @@ var oemValues = map[dialect.OEMValue]func(x *Request) uint64{
 	dialect.OEMPower:        func(x *Request) uint64 { return uint64(powerUsage(x).Is) },
 	dialect.OEMHeadroom:     func(x *Request) uint64 { return headroom(x, powerUsage(x).Is) },
 	dialect.OEMPeakHeadroom: func(x *Request) uint64 { return headroom(x, powerUsage(x).Most) },
+	dialect.OEMAddress:      func(x *Request) uint64 { return uint64(binary.LittleEndian.Uint32(x.address().AsSlice())) },
+	dialect.OEMStatic:       func(x *Request) uint64 { return uint64(flag(x.bmc().Network().Static != nil)) },
 }
 
 func powerUsage(x *Request) thermal.Usage { return x.machine().Thermal.Usage(x.Now, thermal.Window) }
@@ -113,15 +120,33 @@ func (p *oemParameter) get(x *Request) error {
 		return nil
 	case p.NICs:
 		return oemNICs(x)
-	case p.Text == "":
-		return putOEMFields(x, p.Response)
+	case p.Short:
+		text := oemTexts[p.Text](x)
+		text = text[:min(len(text), infoBlock)]
+		x.put(byte(len(text)))
+		x.put([]byte(text)...)
+		return nil
+	case p.Text != "":
+		return x.putInfoBlock(encodeInfo(oemTexts[p.Text](x)))
 	}
-	text, set := encodeInfo(oemTexts[p.Text](x)), int(x.data[2])
-	if set >= len(text)/infoBlock {
+	head := len(x.out)
+	if err := putOEMFields(x, p.Response); err != nil || !p.Blocks {
+		return err
+	}
+	all := bytes.Clone(x.out[head:])
+	x.out = x.out[:head]
+	return x.putInfoBlock(all)
+}
+
+// putInfoBlock appends the block of 16 bytes of a parameter that the set selector
+// names, the last of which may be shorter.
+func (x *Request) putInfoBlock(all []byte) error {
+	set := int(x.data[2])
+	if set*infoBlock >= len(all) {
 		return ParameterOutOfRange
 	}
 	x.put(byte(set))
-	x.put(text[set*infoBlock : (set+1)*infoBlock]...)
+	x.put(all[set*infoBlock : min((set+1)*infoBlock, len(all))]...)
 	return nil
 }
 
@@ -130,6 +155,7 @@ var oemTexts = map[dialect.OEMText]func(x *Request) string{
 	dialect.OEMSerial: func(x *Request) string { return x.machine().Identity.Serial },
 	dialect.OEMModel:  func(x *Request) string { return x.machine().Profile.Model },
 	dialect.OEMAsset:  func(x *Request) string { return x.machine().Asset.Tag },
+	dialect.OEMBMC:    func(x *Request) string { return x.machine().BMCVersion() },
 }
 
 // oemNICs answers a list of network ports, 8 bytes each: kind and state,

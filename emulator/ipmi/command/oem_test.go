@@ -25,12 +25,17 @@ func vendor(t *testing.T) *host {
 	}
 	d.IPMI.OEMSystemInfo = []dialect.OEMInfo{
 		{Param: 0xc5, Text: dialect.OEMSerial}, {Param: 0xda, NICs: true}, {Param: 0xdd, Response: []dialect.OEMField{{Bytes: []byte{0x20}}}},
+		{Param: 0xc4, Text: dialect.OEMSerial, Short: true},
+		{Param: 0xde, Blocks: true, Response: []dialect.OEMField{
+			{Bytes: []byte{1, 2}}, {Value: dialect.OEMStatic, Size: 1}, {Value: dialect.OEMAddress, Size: 4}, {Text: dialect.OEMBMC, Size: 10}, {Bytes: []byte{7}},
+		}},
 	}
 	must(t, d.Validate())
 	h.d = &d
 	return h
 }
 
+// TestOEMCommandsFromDialect shows statement I73.
 func TestOEMCommandsFromDialect(t *testing.T) {
 	h := vendor(t)
 	for _, tt := range []struct {
@@ -65,6 +70,7 @@ func TestOEMCommandsFromDialect(t *testing.T) {
 	}
 }
 
+// TestOEMSystemInfoFromDialect shows statements I31 and I71.
 func TestOEMSystemInfoFromDialect(t *testing.T) {
 	h := vendor(t)
 	id := h.Machine().Identity
@@ -81,7 +87,19 @@ func TestOEMSystemInfoFromDialect(t *testing.T) {
 	if mac := strings.ReplaceAll(id.NICs[1].MAC, ":", ""); code != Completed || len(got) != 9 || hex.EncodeToString(got[3:]) != mac {
 		t.Errorf("DAh, second = %v [% x], want %s", code, got, mac)
 	}
-	for _, bad := range [][]byte{{0, 0xda, 0, 0, 16, 8}, {0, 0xc5, 9, 0}} {
+	if code, got := ask(t, h, wire.App, 0x59, 0, 0xc4, 0, 0); code != Completed || string(got) != "\x11"+string(rune(len(id.Serial)))+id.Serial {
+		t.Errorf("C4h = %v %q, want the length of %q and the text", code, got, id.Serial)
+	}
+	h.bmc.SetNetworkDefaults(spot)
+	h.changed()
+	version := h.Machine().BMCVersion()
+	record := "\x01\x02\x00\x7f\x40\x00\x01" + version + strings.Repeat("\x00", 10-len(version)) + "\x07"
+	for set, want := range []string{"\x11\x00" + record[:16], "\x11\x01" + record[16:]} {
+		if code, got := ask(t, h, wire.App, 0x59, 0, 0xde, byte(set), 0); code != Completed || string(got) != want {
+			t.Errorf("DEh, block %d = %v % x, want % x", set, code, got, want)
+		}
+	}
+	for _, bad := range [][]byte{{0, 0xda, 0, 0, 16, 8}, {0, 0xc5, 9, 0}, {0, 0xde, 2, 0}} {
 		if code, _ := ask(t, h, wire.App, 0x59, bad...); code != ParameterOutOfRange {
 			t.Errorf("06/59 [% x] = %v, want out of range", bad, code)
 		}

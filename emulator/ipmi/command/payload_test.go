@@ -84,6 +84,7 @@ func TestSOLParameters(t *testing.T) {
 	}
 }
 
+// TestPayloadCommands shows statements I24, I63 and I65.
 func TestPayloadCommands(t *testing.T) {
 	h := newHost(t)
 	for _, tt := range []struct {

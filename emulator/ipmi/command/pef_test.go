@@ -11,6 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event/sel"
 )
 
+// TestPEFParameters shows statement I45.
 func TestPEFParameters(t *testing.T) {
 	h := newHost(t)
 	exchanges{{"capabilities", "", Completed, "51 2f 14"}}.try(t, h, wire.SensorEvent, 0x10)
@@ -104,6 +105,7 @@ func TestPEFSetInProgressEndsWithARestart(t *testing.T) {
 	exchanges{{"complete", "00 00 00", Completed, "11 00"}}.try(t, h, wire.SensorEvent, 0x13)
 }
 
+// TestPostponeTimer shows statement I45.
 func TestPostponeTimer(t *testing.T) {
 	h := newHost(t)
 	exchanges{{"nobody has armed it", "ff", Completed, "00"}, {"armed", "3c", Completed, "3c"}}.try(t, h, wire.SensorEvent, 0x11)
@@ -115,6 +117,7 @@ func TestPostponeTimer(t *testing.T) {
 	exchanges{{"it stands", "ff", Completed, "3c"}, {"all off", "fe", Completed, "fe"}, {"asked", "ff", Completed, "fe"}, {"on", "00", Completed, "00"}}.try(t, h, wire.SensorEvent, 0x11)
 }
 
+// TestLastProcessedEvent shows statement I46.
 func TestLastProcessedEvent(t *testing.T) {
 	h := newHost(t)
 	exchanges{{"empty", "", Completed, "ff ff ff ff ff ff ff ff ff ff"}}.try(t, h, wire.SensorEvent, 0x15)
@@ -133,6 +136,7 @@ func TestLastProcessedEvent(t *testing.T) {
 	exchanges{{"cleared", "", Completed, march1 + " ff ff ff ff ff ff"}}.try(t, h, wire.SensorEvent, 0x15)
 }
 
+// TestFilters shows statement I45.
 func TestFilters(t *testing.T) {
 	e := sel.Event{Generator: 0x0020, Sensor: sel.Temperature, Number: 0x30, Type: sel.Threshold, Data: [3]byte{0x59, 0x5c, 0x5a}}
 	for _, tt := range []struct {

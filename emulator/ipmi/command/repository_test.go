@@ -61,6 +61,7 @@ func TestSensorNumbersRunOut(t *testing.T) {
 	}
 }
 
+// TestRepositoryCommands shows statements I51, I52 and I53.
 func TestRepositoryCommands(t *testing.T) {
 	h := newHost(t)
 	r := repositoryOf(h.Machine().Profile)
@@ -114,5 +115,8 @@ func TestRepositoryCommands(t *testing.T) {
 	if code != Completed || len(now) != 4 || int64(le32(now)) != h.Now().Unix() {
 		t.Errorf("time: %v % x", code, now)
 	}
+	exchanges{{"another time", "00112233", Completed, ""}, {"short", "001122", DataLengthInvalid, ""}}.try(t, h, wire.Storage, 0x29)
+	h.advance(time.Second)
+	exchanges{{"a second after it was set", "", Completed, "01112233"}}.try(t, h, wire.Storage, 0x28)
 	h.advance(time.Second)
 }

@@ -149,7 +149,7 @@ func recordAt(all [][]byte, id uint16) (int, bool) {
 // getSDRRepositoryTime handles Get SDR Repository Time (§33.17), which is also
 // the SEL's.
 func getSDRRepositoryTime(x *Request) error {
-	x.put32(selTimestamp(x.bmc().Clock, x.Now))
+	x.put32(selTimestamp(x.bmc().Clock, x.clock()))
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 // hex16 returns a number as on the wire, in hex.
 func hex16(n int) string { return tohex([]byte{byte(n), byte(n >> 8)}) }
 
+// TestRecordsAreWritten shows statement I52.
 func TestRecordsAreWritten(t *testing.T) {
 	h := newHost(t)
 	for cmd, data := range map[byte]string{0x24: "0000510000", 0x25: "00000000000100", 0x26: "00000100", 0x27: "0000434c52aa"} {
@@ -74,7 +75,8 @@ func TestRecordsAreWritten(t *testing.T) {
 	count("added again", 1, 100-12, true)
 }
 
-// Get Command Support does not list a command that the BMC does not have.
+// Get Command Support does not list a command that the BMC does not have
+// (statement I52).
 func TestUnsupportedSDRCommandsAreNotListed(t *testing.T) {
 	h := newHost(t)
 	const add = 0x24

@@ -130,7 +130,7 @@ func getCipherSuites(x *Request) error {
 // activateSession Activate Session (§22.17): the two steps of an IPMI 1.5
 // login.
 func getSessionChallenge(x *Request) error {
-	id, words, code := x.State.Sessions.Challenge(x.Now, x.Client.Addr, x.data[0]&0x0f, x.data[1:17], authenticator{x.State})
+	id, words, code := x.State.Sessions.Challenge(x.Host.ClientNow(), x.Client.Addr, x.data[0]&0x0f, x.data[1:17], authenticator{x.State})
 	if code != 0 {
 		return Code(code)
 	}
@@ -140,7 +140,7 @@ func getSessionChallenge(x *Request) error {
 }
 
 func activateSession(x *Request) error {
-	a, code := x.State.Sessions.Activate(x.Now, x.Client.Addr, x.Session, x.data, authenticator{x.State})
+	a, code := x.State.Sessions.Activate(x.Host.ClientNow(), x.Client.Addr, x.Session, x.data, authenticator{x.State})
 	if code != 0 {
 		return Code(code)
 	}

@@ -247,7 +247,7 @@ func setSystemInfo(x *Request) error {
 
 // getSystemInfo handles Get System Info Parameters (§22.14b).
 func getSystemInfo(x *Request) error {
-	param, set, i := x.data[1], int(x.data[2]), &x.State.info
+	param, i := x.data[1], &x.State.info
 	if p := oemInfo(x, param); p != nil && x.data[0]&^onlyRevision == 0 {
 		return p.get(x)
 	}
@@ -273,10 +273,5 @@ func getSystemInfo(x *Request) error {
 	if p := i.part[param]; p != nil { // reads return blocks that were written already
 		text = p.data[:max(p.blocks(), 1)*infoBlock]
 	}
-	if set >= len(text)/infoBlock {
-		return ParameterOutOfRange
-	}
-	x.put(byte(set))
-	x.put(text[set*infoBlock : (set+1)*infoBlock]...)
-	return nil
+	return x.putInfoBlock(text)
 }

@@ -26,7 +26,7 @@ func (e *engine) datagram(now time.Time, from netip.AddrPort, packet []byte) []b
 		return nil
 	}
 	code, data := e.run(now, from, got.Session, q)
-	out := e.table.Wrap(now, nil, got.Frame, got.Payload, q.AppendResponse(nil, code, data))
+	out := e.table.Wrap(nil, got.Frame, got.Payload, q.AppendResponse(nil, code, data))
 	if got.Session != nil && q.NetFn == wire.App && q.Cmd == 0x3c {
 		e.table.Close(got.Session.ID)
 	}

@@ -31,7 +31,7 @@ func TestFaultyIPMI15Packets(t *testing.T) {
 			}
 			who, seq := tt.sent(*c, c.out+1)
 			body := []byte("an answer")
-			is, want := w.table.Wrap(w.now, nil, got.Frame, wire.PayloadIPMI, body), who.packet(seq, body)
+			is, want := w.table.Wrap(nil, got.Frame, wire.PayloadIPMI, body), who.packet(seq, body)
 			if tt.wrong {
 				const code = 4 + 1 + 4 + 4 // RMCP, authentication type, number, ID
 				want[code] ^= 0xff

@@ -368,7 +368,7 @@ func TestMessagesOutsideOfSessions(t *testing.T) {
 			t.Errorf("%s: Receive = %+v, want the body % x and no session", name, got, q)
 			continue
 		}
-		back := w.table.Wrap(w.now, nil, got.Frame, wire.PayloadIPMI, q)
+		back := w.table.Wrap(nil, got.Frame, wire.PayloadIPMI, q)
 		if !bytes.Equal(back, packet) {
 			t.Errorf("%s: answer % x, want it in the same form: % x", name, back, packet)
 		}

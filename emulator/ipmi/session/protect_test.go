@@ -157,7 +157,7 @@ func TestVectorsNeverRepeat(t *testing.T) {
 	seen := map[string]bool{}
 	for i := range 1000 {
 		f := session.SOLFrame(s)
-		b := w.table.Wrap(w.now, nil, f, wire.PayloadSOL, []byte("the same"))
+		b := w.table.Wrap(nil, f, wire.PayloadSOL, []byte("the same"))
 		iv := string(b[16:32])
 		if seen[iv] {
 			t.Fatalf("packet %d has the vector % x of another", i, iv)
@@ -174,7 +174,7 @@ func TestSerialOverLAN(t *testing.T) {
 	if got.Session != s || got.Payload != wire.PayloadSOL || !bytes.Equal(got.Body, data) {
 		t.Fatalf("Receive = %+v, want the payload % x", got, data)
 	}
-	payload, _, back := c.parse(t, w.table.Wrap(w.now, nil, session.SOLFrame(s), wire.PayloadSOL, data))
+	payload, _, back := c.parse(t, w.table.Wrap(nil, session.SOLFrame(s), wire.PayloadSOL, data))
 	if payload != 1 || !bytes.Equal(back, data) {
 		t.Errorf("SOLFrame: payload %d, % x, want 1, % x", payload, back, data)
 	}
@@ -193,13 +193,13 @@ func TestSerialOverLAN(t *testing.T) {
 	}
 	want := append([]byte{6, 0, 0xff, 7, 6, 1}, u32(c.console)...)
 	want = append(append(append(want, u32(1)...), byte(len(data)), 0), data...)
-	if b := w.table.Wrap(w.now, nil, session.SOLFrame(s), wire.PayloadSOL, data); !bytes.Equal(b, want) {
+	if b := w.table.Wrap(nil, session.SOLFrame(s), wire.PayloadSOL, data); !bytes.Equal(b, want) {
 		t.Errorf("plain payload % x, want % x", b, want)
 	}
 	w.exchange(c, c.request(6, 1)) // commands are protected all the same
 
 	s.ProtectSOL(true, false)
-	b := w.table.Wrap(w.now, nil, session.SOLFrame(s), wire.PayloadSOL, data)
+	b := w.table.Wrap(nil, session.SOLFrame(s), wire.PayloadSOL, data)
 	if b[5] != 0x41 || !bytes.Equal(c.code(b[4:len(b)-16]), b[len(b)-16:]) {
 		t.Errorf("signed payload % x, want type 41h and its code", b)
 	}
@@ -213,7 +213,7 @@ func TestAuthenticatedAndPlainPacketsHaveSeparateSequences(t *testing.T) {
 	s := w.login(c)
 	s.ProtectSOL(false, false)
 	for want := uint32(1); want < 4; want++ {
-		b := w.table.Wrap(w.now, nil, session.SOLFrame(s), wire.PayloadSOL, nil)
+		b := w.table.Wrap(nil, session.SOLFrame(s), wire.PayloadSOL, nil)
 		if got := binary.LittleEndian.Uint32(b[10:]); got != want {
 			t.Errorf("plain packet has number %d, want %d (§6.12.13)", got, want)
 		}
@@ -241,7 +241,7 @@ func TestResponseAfterCloseSessionIsProtected(t *testing.T) {
 	if !w.table.Close(c.managed) || w.table.Close(c.managed) {
 		t.Error("Close is not true once")
 	}
-	if _, _, b := c.parse(t, w.table.Wrap(w.now, nil, got.Frame, wire.PayloadIPMI, q)); !bytes.Equal(b, q) {
+	if _, _, b := c.parse(t, w.table.Wrap(nil, got.Frame, wire.PayloadIPMI, q)); !bytes.Equal(b, q) {
 		t.Errorf("answer % x, want % x", b, q)
 	}
 	if w.hears(c, c.packet(0, q)) {

@@ -180,7 +180,7 @@ func (s *Session) nextSequence(signed bool) uint32 {
 
 // Wrap wraps a message and appends the datagram to out. The session may have
 // ended in the meantime.
-func (t *Table) Wrap(now time.Time, out []byte, f Frame, p wire.PayloadType, body []byte) []byte {
+func (t *Table) Wrap(out []byte, f Frame, p wire.PayloadType, body []byte) []byte {
 	from := len(out) + rmcpSize
 	out = wire.AppendIPMI(out)
 	if !f.rmcpPlus {

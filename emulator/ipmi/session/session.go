@@ -2,7 +2,8 @@
 // 1.5 and 2.0, packet integrity and encryption, sequence windows, time-outs and
 // limits. It is stepped: packets and time go in, message bodies and responses
 // come out. It knows neither commands nor accounts, which an Authenticator
-// provides, and has no socket, goroutine or clock.
+// provides, and has no socket, goroutine or clock. All its times are client times
+// (see package clock): nothing in a session waits for the machine.
 //
 // Sections are those of IPMI v2.0 rev 1.1.
 //

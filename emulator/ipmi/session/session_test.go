@@ -19,7 +19,7 @@ func (w *world) exchange(c *client, q []byte) []byte {
 	if got.Session == nil || got.Session.ID != c.managed || got.Payload != wire.PayloadIPMI || !bytes.Equal(got.Body, q) {
 		w.Fatalf("Receive = %+v, want the body % x in session %08x", got, q, c.managed)
 	}
-	return w.table.Wrap(w.now, nil, got.Frame, wire.PayloadIPMI, reversed(q))
+	return w.table.Wrap(nil, got.Frame, wire.PayloadIPMI, reversed(q))
 }
 
 func reversed(b []byte) []byte {

@@ -59,7 +59,7 @@ func (r *ready) command(i int) bool {
 		return false
 	}
 	got.Session.Remember(got.Body, r.answer)
-	return len(r.table.Wrap(r.now, q.AppendResponse(r.out, 0, nil)[:0], got.Frame, wire.PayloadIPMI, r.answer)) > 0
+	return len(r.table.Wrap(q.AppendResponse(r.out, 0, nil)[:0], got.Frame, wire.PayloadIPMI, r.answer)) > 0
 }
 
 // floor is the cryptography of a command on bytes alone: states that are made

@@ -99,7 +99,7 @@ func (w *world) activate(c *old, packet []byte) {
 func (w *world) sealed(c *old, f session.Frame, seq uint32) {
 	w.Helper()
 	body := []byte("an answer")
-	if got, want := w.table.Wrap(w.now, nil, f, wire.PayloadIPMI, body), c.packet(seq, body); !bytes.Equal(got, want) {
+	if got, want := w.table.Wrap(nil, f, wire.PayloadIPMI, body), c.packet(seq, body); !bytes.Equal(got, want) {
 		w.Errorf("answer % x, want % x", got, want)
 	}
 }

@@ -7,8 +7,9 @@ package control
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
+
+	"github.com/metalab-dev/metalab/version"
 )
 
 // ErrNoLab means that no lab runs in a directory.
@@ -40,31 +41,13 @@ type Status struct {
 	Time         time.Time `json:"time"`    // the lab's time
 	Faults       int       `json:"faults"`  // number of fault rules
 	Version      string    `json:"version"` // of the program that runs the lab
+	// Storage says why changes cannot be stored: there is no space left. "" is as it
+	// should be.
+	Storage string `json:"storage,omitempty"`
 }
 
 // Version returns the version of this program from its build information.
-func Version() string {
-	b, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	revision, dirty := "", ""
-	for _, s := range b.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			revision = s.Value[:min(len(s.Value), 12)]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			dirty = "+changes"
-		}
-	}
-	switch v := b.Main.Version; {
-	case v != "" && v != "(devel)":
-		return v
-	case revision != "":
-		return "devel " + revision + dirty
-	}
-	return "devel"
-}
+func Version() string { return version.Read().Version }
 
 // errorBody is the body of an error response.
 type errorBody struct {

@@ -106,7 +106,7 @@ func TestStatusWithoutInfo(t *testing.T) {
 	l := labtest.Start(t, lab.Config{})
 	start(t, control.Config{Lab: l.Lab})
 	c := control.NewClient(l.Dir())
-	if st, err := c.Status(t.Context()); err != nil || st.Speed != "1x" || st.Kubeconfig != "" {
+	if st, err := c.Status(t.Context()); err != nil || st.Speed != "60x" || st.Kubeconfig != "" {
 		t.Errorf("Status() = %+v, %v", st, err)
 	}
 	if err := c.Down(t.Context()); err == nil || !strings.Contains(err.Error(), "belongs to another program") {

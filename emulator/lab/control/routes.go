@@ -9,12 +9,14 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"syscall"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/fault"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
+	"github.com/metalab-dev/metalab/emulator/suggest"
 )
 
 // apiRequest is a request to the control API.
@@ -79,6 +81,8 @@ var statuses = []struct {
 	{bmc.ErrDown, http.StatusConflict},
 	{bmc.ErrInUse, http.StatusConflict},
 	{fault.ErrTaken, http.StatusConflict},
+	{bmc.ErrStorageFull, http.StatusInsufficientStorage},
+	{syscall.ENOSPC, http.StatusInsufficientStorage},
 }
 
 var (
@@ -128,11 +132,18 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, do func(*apiReque
 	s.answer(w, status, errorBody{err.Error()})
 }
 
+func hostNames(l *lab.Lab) (names []string) {
+	for _, h := range l.Hosts() {
+		names = append(names, h.Name())
+	}
+	return names
+}
+
 func (c *apiRequest) answer(do func(*apiRequest) (any, error)) (any, error) {
 	if name := c.PathValue("host"); name != "" {
 		var ok bool
 		if c.host, ok = c.lab.Host(name); !ok {
-			return nil, &refusal{errNotFound, "there is no host " + name}
+			return nil, &refusal{errNotFound, "there is no host " + name + suggest.DidYouMean(name, hostNames(c.lab))}
 		}
 	}
 	if c.Method != http.MethodGet { // the clock waits for the change
@@ -166,6 +177,9 @@ func (s *Server) status() Status {
 	}
 	r := s.c.Lab.Rack()
 	st.PID, st.State, st.Hosts = os.Getpid(), s.c.Lab.Dir(), len(s.c.Lab.Hosts())
+	if err := s.c.Lab.Storage(); err != nil {
+		st.Storage = err.Error()
+	}
 	st.Name, st.Seed, st.Time, st.Faults, st.Version = r.Name, r.Seed, s.c.Lab.Clock().Now().UTC(), len(s.c.Lab.Faults()), Version()
 	if st.Speed == "" {
 		st.Speed = string(r.Speed)

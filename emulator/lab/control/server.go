@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/network"
 )
 
 // Bounds of the server, in real time.
@@ -31,7 +32,10 @@ type Config struct {
 	// Down stops the lab and returns at once. Without it, requests to stop the lab
 	// are refused.
 	Down func()
-	Log  *slog.Logger // nil: none
+	// BodyPace is how fast clients must send the bodies of requests; zero means
+	// network.DefaultBodyPace.
+	BodyPace network.BodyPace
+	Log      *slog.Logger // nil: none
 }
 
 // Server answers on a lab's control socket.
@@ -59,7 +63,7 @@ func New(c Config) (*Server, error) {
 // Serve answers until ctx ends, and closes the socket.
 func (s *Server) Serve(ctx context.Context) error {
 	srv := &http.Server{
-		Handler: s.handler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		Handler: s.c.BodyPace.Handler(s.handler()), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog:    slog.NewLogLogger(s.c.Log.Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return ctx }, // ends requests that follow the journal
 	}

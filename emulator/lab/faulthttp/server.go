@@ -53,8 +53,14 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, d fault.Decision,
 		}
 	}
 	if (d.Status != 0 || replacesResponse(d.Drop)) && !d.Performed {
-		_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, maxDrained)) // so that the server notices when the client leaves
-		return s.send(w, r, d, fabricate(d, v, r.URL.Path), work)
+		a := fabricate(d, v, r.URL.Path)
+		switch {
+		case d.Drop == "" && (d.Status == http.StatusUnauthorized || d.Status == http.StatusForbidden) && r.ContentLength != 0 && r.ProtoMajor == 1:
+			a.header.Set("Connection", "close") // as a service that reads no body of a client without rights
+		default:
+			_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, maxDrained)) // so that the server notices when the client leaves
+		}
+		return s.send(w, r, d, a, work)
 	}
 	next := s.Next
 	if d.Stale && (r.Method == http.MethodGet || r.Method == http.MethodHead) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/fault"
 )
 
@@ -309,5 +310,29 @@ func TestHTTP2StreamIsReset(t *testing.T) {
 	}
 	if err == nil || !strings.Contains(err.Error(), "INTERNAL_ERROR") {
 		t.Errorf("Post() = %v, want the stream reset", err)
+	}
+}
+
+// A fault that answers 401 or 403 does not wait for the body, as the service would not.
+func TestRefusalInPlaceOfTheServiceDoesNotWaitForTheBody(t *testing.T) {
+	for _, status := range []int{401, 403} {
+		b := serve(t, fault.Rule{Status: status})
+		c, err := tls.Dial("tcp", b.Listener.Addr().String(), b.Client().Transport.(*http.Transport).TLSClientConfig)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if err := c.SetDeadline(clock.Wall().Add(20 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(c, "PATCH / HTTP/1.1\r\nHost: bmc\r\nContent-Length: 1000\r\n\r\n{")
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatalf("a fault of %d, and 1 of 1000 bytes: %v, want a response", status, err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != status || !resp.Close {
+			t.Errorf("a fault of %d, and 1 of 1000 bytes = %s, close %t, want %d and the connection's end", status, resp.Status, resp.Close, status)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/fault"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/lab/store"
+	"github.com/metalab-dev/metalab/emulator/suggest"
+	"github.com/metalab-dev/metalab/emulator/yamlfile"
 )
 
 // Config says whose faults to open.
@@ -26,13 +29,19 @@ type Config struct {
 	Replace bool         // Rules are others than the last time: they replace those
 	BMCs    []string     // names, by index
 	Clock   *clock.Clock
-	Store   *store.Store
+	Store   Store
 	Journal *journal.Journal
 	Log     *slog.Logger
 	// Disconnect is called when a rule takes a BMC off the network.
 	Disconnect func(bmc int)
 	// EndTask gives a BMC the end of a task that no rule withholds any longer.
 	EndTask func(t HeldTask) error
+}
+
+// Store keeps values when the lab stops, as store.Store does.
+type Store interface {
+	Load(k store.Kind, key string, v any) (bool, error)
+	Save(at time.Time, puts ...store.Put) error
 }
 
 // Faults are the fault rules of a lab. They are safe for concurrent use.
@@ -93,13 +102,30 @@ func (f *Faults) replaceDefined(rules []fault.Rule) error {
 	}
 	f.defined = nil
 	for i, r := range rules {
-		r, err := f.plan.Add(f.c.Clock.Now(), r)
+		err := f.someBMC(r)
+		if err == nil {
+			r, err = f.plan.Add(f.c.Clock.Now(), r)
+		}
 		if err != nil {
 			return fmt.Errorf("lab: faults[%d]: %w", i, err)
 		}
 		f.defined = append(f.defined, r.ID)
 	}
 	return nil
+}
+
+// someBMC returns an error when a rule is about no BMC of the lab: it would never
+// apply.
+func (f *Faults) someBMC(r fault.Rule) error {
+	if r.BMC == "" {
+		return nil
+	}
+	for _, name := range f.c.BMCs {
+		if ok, err := path.Match(r.BMC, name); ok || err != nil { // plan.Add tells what is wrong with a pattern
+			return nil
+		}
+	}
+	return yamlfile.Errorf("bmc", "%q matches no host: labctl hosts lists them%s", r.BMC, suggest.DidYouMean(r.BMC, f.c.BMCs))
 }
 
 // planChanged notes which sites have rules now, and sets the timer to the plan's
@@ -154,6 +180,9 @@ func (f *Faults) List() []fault.Listed {
 
 // Add adds a rule. It returns the rule with its ID when it is stored and in force.
 func (f *Faults) Add(r fault.Rule) (fault.Rule, error) {
+	if err := f.someBMC(r); err != nil {
+		return fault.Rule{}, err
+	}
 	f.mu.Lock()
 	r, err := f.plan.Add(f.c.Clock.Now(), r)
 	if err == nil {

@@ -5,8 +5,8 @@
 //
 // Two labs with the same seed and the same commands on a virtual clock have the same
 // journal, byte for byte: entries are sorted by the lab's time, then by host, and
-// entries of one host keep their order. So nothing in an entry may be random or come
-// from real time.
+// entries of one host keep their order. So nothing in an entry may be random, or come
+// from real time except Real, which a virtual clock does not have.
 package journal
 
 import (
@@ -36,7 +36,8 @@ var Kinds = []Kind{Request, Event, Control}
 
 // Entry is one request or event.
 type Entry struct {
-	At   time.Time `json:"time"` // the lab's time; of a request, when it was answered
+	At   time.Time `json:"time"`              // the lab's time; of a request, when it was answered
+	Real time.Time `json:"realTime,omitzero"` // real time when the entry was added; zero on a virtual clock
 	Host string    `json:"host,omitempty"`
 	Kind Kind      `json:"kind"`
 
@@ -72,6 +73,9 @@ func (e *Entry) trim() {
 type Config struct {
 	Entries int // at most; 0 means 50,000
 	Bytes   int // of memory, approximately; 0 means 8 MiB
+	// Real returns real time, for Entry.Real; false when there is none. nil: there is
+	// none.
+	Real func() (time.Time, bool)
 }
 
 // entriesPerRow is how many entries are dropped at once.
@@ -96,8 +100,13 @@ func New(c Config) *Journal {
 	return &Journal{c: c}
 }
 
-// Add adds an entry.
+// Add adds an entry. It sets Real when the journal's Config has a source of it.
 func (j *Journal) Add(e Entry) {
+	if j.c.Real != nil {
+		if at, ok := j.c.Real(); ok {
+			e.Real = at
+		}
+	}
 	e.trim()
 	var room [512]byte
 	b, at := pack(room[:0], &e), e.At.UnixNano()

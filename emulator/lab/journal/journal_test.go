@@ -188,7 +188,7 @@ func TestWaitReturnsWhenAnEntryIsAdded(t *testing.T) {
 // Packing and unpacking keeps every field of an entry.
 func TestPackedEntriesUnpackUnchanged(t *testing.T) {
 	full := Entry{
-		At: time.Date(1969, 12, 31, 23, 0, 0, 5, time.UTC), Host: "a", Kind: Request, From: "::1", Method: "GET", Path: "/ä", Status: 200,
+		At: time.Date(1969, 12, 31, 23, 0, 0, 5, time.UTC), Real: time.Date(2024, 1, 2, 3, 4, 5, 6, time.UTC), Host: "a", Kind: Request, From: "::1", Method: "GET", Path: "/ä", Status: 200,
 		User: "u", Session: "s", Took: fault.Duration{Duration: time.Hour}, In: 1 << 40, Out: 7, Faults: []string{"f", ""}, What: "w", Text: "t",
 	}
 	v := reflect.ValueOf(full)
@@ -218,6 +218,31 @@ func TestLines(t *testing.T) {
 `
 	if d := cmp.Diff(want, string(got)); d != "" || err != nil {
 		t.Errorf("Lines() (-want +got):\n%s%v", d, err)
+	}
+}
+
+// On a clock with real time, each entry has it beside the lab's time.
+func TestEntriesHaveRealTime(t *testing.T) {
+	real := time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)
+	for _, has := range []bool{true, false} {
+		j := New(Config{Real: func() (time.Time, bool) { return real.Local(), has }})
+		j.Add(get(1, "a", "/x", 200))
+		got, _, err := j.Select(Query{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := get(1, "a", "/x", 200)
+		text := `{"time":"2031-01-02T03:04:06Z",`
+		if has {
+			want.Real = real
+			text += `"realTime":"2024-05-06T07:08:09Z",`
+		}
+		if d := cmp.Diff([]Entry{want}, got); d != "" {
+			t.Errorf("real time %t: Select() (-want +got):\n%s", has, d)
+		}
+		if lines, err := Lines(got); err != nil || !strings.HasPrefix(string(lines), text+`"host":"a"`) {
+			t.Errorf("real time %t: Lines() = %s, %v, want %s…", has, lines, err, text)
+		}
 	}
 }
 

@@ -53,6 +53,11 @@ func (r *row) size() int { return cap(r.b) + 40*cap(r.entries) }
 // pack appends an entry without its time.
 func pack(b []byte, e *Entry) []byte {
 	b = append(b, e.Host...)
+	real := int64(0)
+	if !e.Real.IsZero() {
+		real = e.Real.UnixNano()
+	}
+	b = binary.AppendVarint(b, real)
 	b = binary.AppendVarint(b, int64(e.Status))
 	b = binary.AppendVarint(b, int64(e.Took.Duration))
 	b = binary.AppendVarint(b, e.In)
@@ -86,6 +91,9 @@ func (r *row) unpack(p packed) Entry {
 		return s
 	}
 	e := Entry{At: time.Unix(0, p.at).UTC(), Host: text(uint64(p.host))}
+	if real := i(); real != 0 {
+		e.Real = time.Unix(0, real).UTC()
+	}
 	e.Status, e.Took = int(i()), fault.Duration{Duration: time.Duration(i())}
 	e.In, e.Out = i(), i()
 	for _, s := range []*string{(*string)(&e.Kind), &e.From, &e.Method, &e.Path, &e.User, &e.Session, &e.What, &e.Text} {

@@ -26,7 +26,7 @@ import (
 const (
 	CACertFile = "ca.crt"
 	CAKeyFile  = "ca.key"
-	rsaKeyFile = "bmc-rsa.key"
+	RSAKeyFile = "bmc-rsa.key" // of the BMCs that have an RSA key
 )
 
 const (
@@ -68,19 +68,20 @@ func OpenAuthority(dir, name string) (*Authority, error) {
 	} else {
 		err = errors.Join(err, keyErr)
 	}
+	const fix = "restore a snapshot (labctl snapshot restore FILE), or remove both to have new ones made, which clients have to trust"
 	if err != nil {
-		return nil, fmt.Errorf("lab: certificate authority: %w", err)
+		return nil, fmt.Errorf("certificate authority: %s and %s: %w: %s", certFile, keyFile, err, fix)
 	}
 	pair, err := tls.X509KeyPair(certPEM, keyPEM)
 	if err != nil {
-		return nil, fmt.Errorf("lab: certificate authority: %s and %s: %w: remove both to have new ones made", certFile, keyFile, err)
+		return nil, fmt.Errorf("certificate authority: %s and %s: %w: %s", certFile, keyFile, err, fix)
 	}
 	secret, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
 	if err != nil {
 		return nil, fmt.Errorf("lab: certificate authority: %w", err)
 	}
 	return &Authority{
-		cert: pair.Leaf, key: pair.PrivateKey.(crypto.Signer), secret: secret, rsaFile: filepath.Join(dir, rsaKeyFile),
+		cert: pair.Leaf, key: pair.PrivateKey.(crypto.Signer), secret: secret, rsaFile: filepath.Join(dir, RSAKeyFile),
 		certs: map[ServerCertificate]*tls.Certificate{},
 	}, nil
 }

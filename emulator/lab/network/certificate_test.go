@@ -94,7 +94,7 @@ func TestRSACertificatesShareOneKey(t *testing.T) {
 	if again, err := ca.Issue(of); err != nil || !parsed(t, again).Equal(parsed(t, one)) {
 		t.Errorf("the certificate differs after the authority was opened again: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, rsaKeyFile), []byte("nonsense"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, RSAKeyFile), []byte("nonsense"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if ca, err = OpenAuthority(dir, "lab"); err != nil {

@@ -107,15 +107,23 @@ func (c Config) client(roots *x509.CertPool, unverified bool) *http.Client {
 				return fmt.Errorf("more than %d redirects", c.Redirects)
 			}
 			if r.URL.Scheme != "http" && r.URL.Scheme != "https" {
-				return fmt.Errorf("redirected to %s: %w", r.URL.Redacted(), errScheme)
+				return fmt.Errorf("redirected to %s: %w", public(r.URL), errScheme)
 			}
 			return nil
 		},
 	}
 }
 
+// public returns a URL without what may be secret in it: the user information and the
+// query.
+func public(u *url.URL) string {
+	of := *u
+	of.User, of.RawQuery, of.Fragment = nil, "", ""
+	return of.String()
+}
+
 // Fetch writes an image to w and returns its size in bytes. Its error wraps
-// bmc.ErrMedia and names the URL without its password.
+// bmc.ErrMedia and names the URL without its secrets.
 func (f *Fetcher) Fetch(ctx context.Context, img Image, w io.Writer) (int64, error) {
 	u, err := url.Parse(img.URL)
 	if err != nil {
@@ -127,9 +135,9 @@ func (f *Fetcher) Fetch(ctx context.Context, img Image, w io.Writer) (int64, err
 			err = ue.Err // without the URL, which the message has already
 		}
 		if f := mediaFault(err); f != "" {
-			return 0, fmt.Errorf("outbound: %s: %w", u.Redacted(), &bmc.MediaError{Fault: f, Err: err})
+			return 0, fmt.Errorf("outbound: %s: %w", public(u), &bmc.MediaError{Fault: f, Err: err})
 		}
-		return 0, fmt.Errorf("outbound: %s: %w: %w", u.Redacted(), bmc.ErrMedia, err)
+		return 0, fmt.Errorf("outbound: %s: %w: %w", public(u), bmc.ErrMedia, err)
 	}
 	return n, nil
 }

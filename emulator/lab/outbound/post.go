@@ -28,7 +28,7 @@ type EventSource interface {
 	// use or that may sign for it. Without any, PostConfig.RootCAs applies.
 	TrustedCertificates(id string) [][]byte
 	// DeliveryAttempted notes the result of an attempt to deliver an event. After a
-	// failure it returns whether to try again, and when.
+	// failure it returns whether to try again, and after how much client time.
 	DeliveryAttempted(id string, failed error) (after time.Duration, again bool)
 }
 
@@ -221,8 +221,8 @@ func (p *Poster) run(a destination, q *queue) {
 			q.events = q.events[1:]
 		case again:
 			q.state = awaitingRetry
-			if q.timer == nil { // lazy: the clock does not jump to a retry
-				q.timer = p.c.Clock.LazyFunc(after, func() { p.retry(a, q) })
+			if q.timer == nil { // the subscriber gets the time that its BMC promises to wait
+				q.timer = p.c.Clock.ClientFunc(after, func() { p.retry(a, q) })
 			} else {
 				q.timer.Reset(after)
 			}

@@ -31,7 +31,7 @@ type Trap struct {
 	Sequence     uint16        // that an acknowledgement names
 	Acknowledged bool          // delivered when acknowledged, else when sent
 	Attempts     int           // how often it is sent; at most, when it is acknowledged
-	Interval     time.Duration // between attempts
+	Interval     time.Duration // between attempts, in client time
 	Done         func(came bool)
 }
 
@@ -119,7 +119,7 @@ func (t *Trapper) attempt(key trapKey) {
 	}
 	x.Attempts--
 	if again := err == nil && (x.Attempts > 0 || x.Acknowledged); again {
-		x.timer = t.c.Clock.AfterFunc(x.Interval, func() { t.timeout(key) })
+		x.timer = t.c.Clock.ClientFunc(x.Interval, func() { t.timeout(key) })
 		t.mu.Unlock()
 		return
 	}

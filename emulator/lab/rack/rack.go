@@ -39,7 +39,7 @@ type Lab struct {
 	Kind     string       `json:"kind"`             // must be Lab
 	Name     string       `json:"name"`             // up to 63 of a-z, 0-9 and -; default lab
 	Seed     uint64       `json:"seed"`             // all identities (serial numbers, MAC addresses, UUIDs) and all chance follow from it; default 1
-	Speed    Speed        `json:"speed"`            // default 1x
+	Speed    Speed        `json:"speed"`            // default 60x
 	Listen   Listen       `json:"listen,omitempty"` // default loopback
 	Accounts []Account    `json:"accounts"`         // accounts of every BMC, at least one an Administrator; default admin
 	Hosts    []Group      `json:"hosts"`            // hosts outside of racks
@@ -125,7 +125,7 @@ func (l *Lab) fill() {
 		}
 	}
 	or(&l.Name, "lab")
-	or((*string)(&l.Speed), string(RealTime))
+	or((*string)(&l.Speed), string(DefaultSpeed))
 	if l.Seed == 0 {
 		l.Seed = 1
 	}

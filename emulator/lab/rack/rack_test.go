@@ -15,7 +15,6 @@ import (
 const full = `kind: Lab
 name: demo
 seed: 18446744073709551615
-speed: 60x
 accounts:
   - name: root
     password: calvin

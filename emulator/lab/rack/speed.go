@@ -12,8 +12,8 @@ type Speed string
 
 // The speeds that have a name.
 const (
-	RealTime Speed = "1x"  // lab time runs as real time
-	Max      Speed = "max" // idle time is skipped
+	DefaultSpeed Speed = "60x"
+	Max          Speed = "max" // idle time is skipped
 )
 
 // Factor returns how much faster than real time the lab runs. For max, skipIdle is true

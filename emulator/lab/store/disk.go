@@ -110,6 +110,9 @@ func (d *Disk) WriteAt(p []byte, off int64) (int, error) {
 		return 0, err
 	}
 	defer d.store.files.release(f)
+	if err := d.store.use(len(p)); err != nil {
+		return 0, fmt.Errorf("store: write: %w", err)
+	}
 	n, err := f.WriteAt(p, off)
 	if err != nil {
 		return n, fmt.Errorf("store: write: %w", err)
@@ -246,6 +249,12 @@ func (f *openFiles) acquire(path string, size int64, create bool) (*diskFile, er
 		return nil, err
 	}
 	if st, err := file.Stat(); err != nil || st.Size() < size { // new, or its process was killed before the Truncate
+		if err == nil && st.Size() > 0 {
+			err = &DamageError{
+				Path: path, Offset: st.Size(), Detail: fmt.Sprintf("it ends there, and the drive has %d bytes", size),
+				Fix: "restore a snapshot (labctl snapshot restore FILE), or reset the server (labctl snapshot reset HOST), which empties its disks",
+			}
+		}
 		if err == nil {
 			err = file.Truncate(size)
 		}

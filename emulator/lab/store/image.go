@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -48,6 +49,23 @@ func (s *Store) incoming(of imageDir, final, part string, flag int) (*Incoming, 
 		return nil, of.failed(err)
 	}
 	return &Incoming{File: f, store: s, of: of, final: final}, nil
+}
+
+// Write implements io.Writer.
+func (i *Incoming) Write(p []byte) (int, error) {
+	if err := i.store.use(len(p)); err != nil {
+		return 0, i.of.failed(err)
+	}
+	return i.File.Write(p)
+}
+
+// WriteString implements io.StringWriter by Write: that of the file would not ask for
+// space.
+func (i *Incoming) WriteString(s string) (int, error) { return i.Write([]byte(s)) }
+
+// ReadFrom implements io.ReaderFrom, in the same way.
+func (i *Incoming) ReadFrom(r io.Reader) (int64, error) {
+	return io.Copy(struct{ io.Writer }{i}, r)
 }
 
 // Keep closes the image and gives it its final name.

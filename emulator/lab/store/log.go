@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,18 +17,33 @@ import (
 // The write-ahead log takes a batch of saves with one write, where a commit of bbolt
 // takes many. When it has grown, it is flushed to bbolt and emptied. Its content is
 // part of the store: Open reads it first.
+//
+// The file begins with a header: logMagic, the number of the first batch that the log
+// can hold, and a checksum of both. Batches follow, each after its length and its
+// checksum. A log of an earlier release has no header.
 
 const (
-	logFile = "state.log"
-	maxLog  = 4 << 20 // bytes; a larger log is flushed
-	maxRow  = 1 << 30 // bytes of a batch; a larger length is no batch of this log
+	logFile  = "state.log"
+	logMagic = "MLABLOG\x02"
+	logHead  = len(logMagic) + 8 + 4 // bytes of the header
+	rowHead  = 8                     // bytes before a batch: its length and its checksum
+	maxLog   = 4 << 20               // bytes; a larger log is flushed
+	maxRow   = 1 << 30               // bytes of a batch; a larger length is no batch of this log
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// logStorage is where the log is: a file.
+type logStorage interface {
+	io.WriterAt
+	io.Closer
+	Truncate(size int64) error
+	Sync() error
+}
+
 // writeAheadLog is the open log.
 type writeAheadLog struct {
-	f      *os.File
+	f      logStorage
 	fsync  bool
 	size   int64
 	batch  uint64 // number of the last batch; the numbers continue after the log was emptied
@@ -35,12 +51,37 @@ type writeAheadLog struct {
 	buf    []byte
 }
 
-func openLog(dir string, fsync bool) (*writeAheadLog, error) {
-	f, err := os.OpenFile(filepath.Join(dir, logFile), os.O_RDWR|os.O_CREATE, 0o600)
+// openLog opens a log, and empties it but for its header. With create it makes the file,
+// also where a log without a header is: a rename replaces that at once.
+func openLog(dir string, fsync bool, batch uint64, create bool) (*writeAheadLog, error) {
+	path := filepath.Join(dir, logFile)
+	if create {
+		if err := os.WriteFile(path+".part", logHeader(batch), 0o600); err != nil {
+			return nil, err
+		}
+		if err := os.Rename(path+".part", path); err != nil {
+			return nil, err
+		}
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
-	return &writeAheadLog{f: f, fsync: fsync}, nil
+	j := &writeAheadLog{f: f, fsync: fsync, batch: batch}
+	err = j.empty()
+	if err == nil && fsync {
+		err = errors.Join(f.Sync(), syncDir(dir))
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return j, nil
+}
+
+// logHeader returns the header of a log whose batches follow batch.
+func logHeader(batch uint64) []byte {
+	head := binary.LittleEndian.AppendUint64([]byte(logMagic), batch+1)
+	return binary.LittleEndian.AppendUint32(head, crc32.Checksum(head, castagnoli))
 }
 
 // add appends a batch. When it fails, the log is as before.
@@ -66,61 +107,131 @@ func (j *writeAheadLog) add(at time.Time, puts []rawPut) error {
 	return nil
 }
 
-// empty removes all batches, which are in bbolt.
+// empty removes all batches, which are in bbolt. The header comes first: a log whose
+// process is killed in between still begins with a header, and bbolt has its batches.
 func (j *writeAheadLog) empty() error {
-	if err := j.f.Truncate(0); err != nil {
+	if _, err := j.f.WriteAt(logHeader(j.batch), 0); err != nil {
 		return err
 	}
-	j.size = 0
+	if err := j.f.Truncate(int64(logHead)); err != nil {
+		return err
+	}
+	j.size = int64(logHead)
 	return nil
 }
 
-// each calls f with every batch, oldest first. It stops at the end of the log, or at
-// a batch that was cut when its process was killed.
-func (j *writeAheadLog) each(f func(batch uint64, at time.Time, puts []rawPut) error) error {
-	all, err := io.ReadAll(io.NewSectionReader(j.f, 0, 1<<62))
-	if err != nil {
-		return err
-	}
-	for len(all) >= 8 {
-		n, sum := binary.LittleEndian.Uint32(all), binary.LittleEndian.Uint32(all[4:])
-		if n > maxRow || uint64(len(all)-8) < uint64(n) {
-			break
-		}
-		row := all[8 : 8+n]
-		if crc32.Checksum(row, castagnoli) != sum {
-			break
-		}
-		batch, at, puts, err := parseBatch(row)
-		if err != nil {
-			return err
-		}
-		if err := f(batch, at, puts); err != nil {
-			return err
-		}
-		all = all[8+n:]
-	}
-	return nil
+// loggedBatch is a batch that was read from a log.
+type loggedBatch struct {
+	number uint64
+	at     time.Time
+	puts   []rawPut
 }
 
-// lastTime returns the highest time in the log of a directory, or zero when there is
-// none.
-func lastTime(dir string) (last time.Time, err error) {
-	f, err := os.Open(filepath.Join(dir, logFile))
+// logContent is what a log holds.
+type logContent struct {
+	first   uint64 // number of the first batch that the log can hold; 0 in a log of an earlier release
+	batches []loggedBatch
+	end     int64 // offset at which the last complete batch ends
+	torn    int64 // bytes of a batch after that, which was cut when its process was killed
+}
+
+// readLog reads the log in a directory. found is false when there is no file. The error is
+// a *DamageError for a file that no kill leaves: every batch but the last must be complete.
+func readLog(dir string) (c logContent, found bool, err error) {
+	path := filepath.Join(dir, logFile)
+	all, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return last, nil
+		return c, false, nil
 	}
 	if err != nil {
-		return last, err
+		return c, true, unreadable(path, err)
 	}
-	defer f.Close()
-	err = (&writeAheadLog{f: f}).each(func(_ uint64, at time.Time, _ []rawPut) error {
-		if at.After(last) {
-			last = at
+	c, err = parseLog(path, all)
+	return c, true, err
+}
+
+func parseLog(path string, all []byte) (c logContent, err error) {
+	damaged := func(at int, format string, args ...any) error {
+		fix := "restore a snapshot (labctl snapshot restore FILE); or move the file away, and the lab goes on without the changes in it"
+		if at > 0 {
+			fix += fmt.Sprintf("; or cut it (truncate -s %d %s), and the lab goes on without the changes from there on", at, path)
 		}
-		return nil
-	})
-	return last, err
+		return &DamageError{Path: path, Offset: int64(at), Detail: fmt.Sprintf(format, args...), Fix: fix}
+	}
+	at := 0
+	if bytes.HasPrefix(all, []byte(logMagic)) {
+		sum := 0
+		if len(all) >= logHead {
+			sum = logHead - 4
+		}
+		if sum == 0 || crc32.Checksum(all[:sum], castagnoli) != binary.LittleEndian.Uint32(all[sum:]) {
+			return c, damaged(0, "the header is not complete, or its checksum is wrong")
+		}
+		c.first, at = binary.LittleEndian.Uint64(all[len(logMagic):]), logHead
+	}
+	for at < len(all) {
+		row, ok := rowAt(all[at:])
+		if !ok {
+			if lost, why := damageAt(all[at:]); lost {
+				return c, damaged(at, "%s", why)
+			}
+			c.torn = int64(len(all) - at)
+			break
+		}
+		b := loggedBatch{}
+		if b.number, b.at, b.puts, err = parseBatch(row); err != nil {
+			return c, err
+		}
+		if n := len(c.batches); n > 0 && b.number != c.batches[n-1].number+1 {
+			return c, damaged(at, "batch %d follows batch %d", b.number, c.batches[n-1].number)
+		}
+		c.batches = append(c.batches, b)
+		at += rowHead + len(row)
+	}
+	c.end = int64(at)
+	return c, nil
+}
+
+// rowAt returns the batch at the beginning of b, if it is complete.
+func rowAt(b []byte) ([]byte, bool) {
+	if len(b) < rowHead {
+		return nil, false
+	}
+	n, sum := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
+	if n == 0 || n > maxRow || uint64(len(b)-rowHead) < uint64(n) {
+		return nil, false
+	}
+	row := b[rowHead : rowHead+n]
+	return row, crc32.Checksum(row, castagnoli) == sum
+}
+
+// damageAt reports whether the bytes that follow the last readable batch are damaged, and
+// how. Otherwise they are the beginning of a batch whose write did not end: a prefix of
+// it, or after a power cut blocks of zeros in place of those that were not written.
+func damageAt(rest []byte) (damaged bool, why string) {
+	for i := 1; i+rowHead < len(rest); i++ {
+		if row, ok := rowAt(rest[i:]); ok {
+			if _, _, _, err := parseBatch(row); err == nil {
+				return true, fmt.Sprintf("a batch is damaged, and %d bytes later a complete one follows", i)
+			}
+		}
+	}
+	if len(rest) < rowHead {
+		return false, ""
+	}
+	n, sum := binary.LittleEndian.Uint32(rest), binary.LittleEndian.Uint32(rest[4:])
+	const block = 512 // bytes: the smallest that a disk writes
+	switch {
+	case len(bytes.TrimRight(rest, "\x00"))+block <= len(rest), len(bytes.Trim(rest, "\x00")) == 0:
+		return false, ""
+	case crc32.Checksum(rest[rowHead:], castagnoli) == sum:
+		return true, "the length of the last batch is wrong"
+	case n > maxRow:
+		return true, "no batch begins here"
+	case uint64(len(rest)-rowHead) >= uint64(n):
+		return true, "the last batch is complete, but its checksum is wrong"
+	}
+	return false, ""
 }
 
 // appendBatch encodes a batch: its number and time, then kind, key and value of each

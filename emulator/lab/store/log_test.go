@@ -5,12 +5,15 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
 )
 
 // killed abandons a store as a kill does: nothing is flushed, and its lock is
@@ -42,6 +45,7 @@ func TestLogIsReplayedAfterAKill(t *testing.T) {
 	if at, err := LastTime(dir); err != nil || !at.Equal(origin.Add(9*time.Hour)) {
 		t.Errorf("LastTime() = %v, %v, want what the log says", at, err)
 	}
+	at := batchOffsets(t, all)
 	for _, cut := range []struct {
 		name string
 		log  []byte
@@ -49,9 +53,10 @@ func TestLogIsReplayedAfterAKill(t *testing.T) {
 	}{
 		{"complete", all, 9},
 		{"cut within the last batch", all[:len(all)-3], 8},
-		{"cut within a length", all[:len(all)*9/10+5], -1},
-		{"a byte of the last batch changed", append(bytes.Clone(all[:len(all)-1]), all[len(all)-1]^1), 8},
-		{"followed by garbage", append(bytes.Clone(all), 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4, 5), 9},
+		{"cut within a length", all[:at[9]+2], 8},
+		{"cut within a checksum", all[:at[9]+6], 8},
+		{"followed by zeros, as after a power cut", append(bytes.Clone(all), make([]byte, 4096)...), 9},
+		{"the last batch ends in zeros, as after a power cut", append(bytes.Clone(all[:at[9]+20]), make([]byte, 600)...), 8},
 	} {
 		into := t.TempDir()
 		db, err := os.ReadFile(filepath.Join(dir, file))
@@ -79,6 +84,155 @@ func TestLogIsReplayedAfterAKill(t *testing.T) {
 		if _, err := s.Load(Hosts, "a", &got); err != nil || got.N != 99 {
 			t.Errorf("%s: after another kill Load(a) = %v, %v, want 99", cut.name, got, err)
 		}
+	}
+}
+
+// batchOffsets returns where the batches of a log begin.
+func batchOffsets(t *testing.T, log []byte) (at []int) {
+	t.Helper()
+	for off := logHead; off < len(log); {
+		row, ok := rowAt(log[off:])
+		if !ok {
+			t.Fatalf("no batch at byte %d", off)
+		}
+		at, off = append(at, off), off+rowHead+len(row)
+	}
+	return at
+}
+
+// A log that no kill leaves is refused, with the byte at which it is damaged and a way to
+// go on. The file stays as it is.
+func TestDamagedLogIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	s := newStore(t, Config{Dir: dir})
+	for i := range 5 {
+		if err := s.Save(origin.Add(time.Duration(i)*time.Hour), Put{Kind: Hosts, Key: "a", Value: value{i}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	killed(t, s)
+	path := filepath.Join(dir, logFile)
+	all, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := batchOffsets(t, all)
+	flip := func(i int) []byte {
+		b := bytes.Clone(all)
+		b[i] ^= 0x10
+		return b
+	}
+	for _, tt := range []struct {
+		name   string
+		log    []byte
+		offset int
+	}{
+		{"a byte in the middle", flip(len(all) / 2), at[2]},
+		{"a byte of the first batch", flip(at[0] + 20), at[0]},
+		{"a byte of the last batch", flip(at[4] + 20), at[4]},
+		{"a length that is too small", flip(at[1]), at[1]},
+		{"a length beyond the end", flip(at[1] + 2), at[1]},
+		{"the length of the last batch", flip(at[4] + 1), at[4]},
+		{"a checksum", flip(at[1] + 5), at[1]},
+		{"the checksum of the last batch", flip(at[4] + 5), at[4]},
+		{"the magic number", flip(0), 0},
+		{"the number in the header", flip(len(logMagic)), 0},
+		{"a batch is missing", append(bytes.Clone(all[:at[1]]), all[at[2]:]...), at[1]},
+		{"the beginning is missing", all[at[1]:], 0},
+		{"garbage follows", append(bytes.Clone(all), 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4, 5), len(all)},
+		{"it is empty", nil, 0},
+		{"a part of the header", all[:logHead-3], 0},
+	} {
+		if err := os.WriteFile(path, tt.log, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, lastErr := LastTime(dir)
+		s, err := Open(Config{Dir: dir})
+		if err == nil {
+			err = s.Close()
+			t.Errorf("%s: Open() works, and Close() = %v", tt.name, err)
+			continue
+		}
+		for _, err := range []error{err, lastErr} {
+			var damage *DamageError
+			if !errors.As(err, &damage) || damage.Path != path || damage.Offset != int64(tt.offset) || damage.Fix == "" {
+				t.Errorf("%s: %v, want a DamageError of %s at byte %d", tt.name, err, path, tt.offset)
+			}
+		}
+		if is, err := os.ReadFile(path); err != nil || !bytes.Equal(is, tt.log) {
+			t.Errorf("%s: the refused log was changed (%v)", tt.name, err)
+		}
+	}
+
+	// What the message says to do works.
+	if err := os.WriteFile(path, flip(at[3]+20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, int64(at[3])); err != nil {
+		t.Fatal(err)
+	}
+	var got value
+	s = newStore(t, Config{Dir: dir})
+	if _, err := s.Load(Hosts, "a", &got); err != nil || got.N != 2 {
+		t.Errorf("cut before the damage: Load(a) = %v, %v, want 2", got, err)
+	}
+}
+
+// A lab goes on without a log that the user has moved away, and says so.
+func TestMissingLogIsReported(t *testing.T) {
+	dir := t.TempDir()
+	s := newStore(t, Config{Dir: dir})
+	for i := range 2 {
+		if err := s.Save(origin, Put{Kind: Hosts, Key: "a", Value: value{i}}); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			if _, err := s.Load(Hosts, "a", new(value)); err != nil { // flushes the log
+				t.Fatal(err)
+			}
+		}
+	}
+	killed(t, s)
+	if err := os.Remove(filepath.Join(dir, logFile)); err != nil {
+		t.Fatal(err)
+	}
+	var messages bytes.Buffer
+	s = newStore(t, Config{Dir: dir, Log: slog.New(slog.NewTextHandler(&messages, nil))})
+	var got value
+	if _, err := s.Load(Hosts, "a", &got); err != nil || got.N != 0 || !strings.Contains(messages.String(), "changes since then are lost") {
+		t.Errorf("Load(a) = %v, %v, and the log says %q", got, err, messages.String())
+	}
+}
+
+// A log without a header, of an earlier release.
+func TestLogWithoutHeaderIsReplayed(t *testing.T) {
+	dir := t.TempDir()
+	if err := newStore(t, Config{Dir: dir}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := open(dir, &bbolt.Options{NoFreelistSync: true})
+	if err == nil {
+		err = db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte(Meta)).Delete([]byte(phaseKey)) })
+	}
+	if err = errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var log []byte
+	for i := range 3 {
+		row := appendBatch(nil, uint64(i+1), origin, []rawPut{{kind: Hosts, key: "a", value: []byte{'0' + byte(i)}}})
+		log = binary.LittleEndian.AppendUint32(log, uint32(len(row)))
+		log = append(binary.LittleEndian.AppendUint32(log, crc32.Checksum(row, castagnoli)), row...)
+	}
+	if err := os.WriteFile(filepath.Join(dir, logFile), log, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := newStore(t, Config{Dir: dir})
+	got := 0
+	if _, err := s.Load(Hosts, "a", &got); err != nil || got != 2 {
+		t.Errorf("Load(a) = %d, %v, want 2", got, err)
+	}
+	if c, _, err := readLog(dir); err != nil || c.first != 4 {
+		t.Errorf("the log now begins with batch %d, %v, want 4", c.first, err)
 	}
 }
 
@@ -190,7 +344,7 @@ func TestLogOfAnotherFormatIsRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, logFile), append(b, row...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lastTime(dir); !errors.Is(err, errBatch) {
-		t.Errorf("lastTime() error = %v, want %v", err, errBatch)
+	if _, _, err := readLog(dir); !errors.Is(err, errBatch) {
+		t.Errorf("readLog() error = %v, want %v", err, errBatch)
 	}
 }

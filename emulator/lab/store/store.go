@@ -12,12 +12,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -38,6 +40,13 @@ const (
 	// Keys in Meta.
 	timeKey  = "time"
 	batchKey = "batch" // number of the last batch of the log that was flushed to bbolt
+	phaseKey = "phase" // phaseOpen or phaseClosed; none from an earlier release
+)
+
+// Values of phaseKey.
+const (
+	phaseOpen   = "open"   // the store is open, or its process was killed: the log may hold more
+	phaseClosed = "closed" // the store was closed: all is in bbolt
 )
 
 // patience is how long Open waits for another process to close the file.
@@ -49,14 +58,20 @@ type Config struct {
 	// Fsync makes every save survive a power cut of the computer that the lab
 	// runs on. Without it a save survives the death of the process only.
 	Fsync bool
+	Log   *slog.Logger // nil: none
+	// Use, if not nil, is called before n bytes of a disk or an image are written. Its
+	// error refuses the write.
+	Use func(n int) error
 }
 
 // Store is the durable state of one lab. It is safe for concurrent use.
 type Store struct {
-	dir   string
-	fsync bool
-	db    *bbolt.DB
-	files *openFiles
+	dir      string
+	fsync    bool
+	messages *slog.Logger
+	use      func(n int) error
+	db       *bbolt.DB
+	files    *openFiles
 
 	mu      sync.Mutex
 	pending []*save    // not written yet
@@ -112,11 +127,25 @@ type rawPut struct {
 	more  bool   // value is appended to what the key holds
 }
 
-// Open opens the store in a directory, and makes it when there is none.
+// Open opens the store in a directory, and makes it when there is none. The error is a
+// *DamageError when a file of the store does not hold what was written to it.
 func Open(c Config) (*Store, error) {
-	for _, d := range []string{c.Dir, filepath.Join(c.Dir, disksDir), filepath.Join(c.Dir, string(mediaDir)), filepath.Join(c.Dir, string(updatesDir))} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
-			return nil, fmt.Errorf("store: %w", err)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	found, err := checkFiles(c.Dir)
+	if err == nil && !found {
+		err = create(c.Dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range []string{disksDir, string(mediaDir), string(updatesDir)} {
+		if err := makeDir(filepath.Join(c.Dir, d)); err != nil {
+			return nil, err
 		}
 	}
 	db, err := open(c.Dir, &bbolt.Options{
@@ -125,48 +154,127 @@ func Open(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: c.Dir, fsync: c.Fsync, db: db, files: newFiles(openDisks, c.Fsync), unflushed: map[valueKey]*pendingValue{}}
-	err = db.Update(func(tx *bbolt.Tx) error {
-		for _, k := range []Kind{Meta, Hosts} {
-			if _, err := tx.CreateBucketIfNotExists([]byte(k)); err != nil {
-				return err
-			}
-		}
-		s.last, err = readTime(tx)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("store: %s: %w", filepath.Join(c.Dir, file), errors.Join(err, db.Close()))
+	if c.Use == nil {
+		c.Use = func(int) error { return nil }
 	}
+	s := &Store{dir: c.Dir, fsync: c.Fsync, messages: c.Log, use: c.Use, db: db, files: newFiles(openDisks, c.Fsync), unflushed: map[valueKey]*pendingValue{}}
 	if err := s.replay(); err != nil {
-		return nil, fmt.Errorf("store: %s: %w", filepath.Join(c.Dir, logFile), errors.Join(err, db.Close()))
+		return nil, errors.Join(err, db.Close())
 	}
 	return s, nil
 }
 
-// replay flushes to bbolt what the last process left in the log.
-func (s *Store) replay() (err error) {
-	if s.log, err = openLog(s.dir, s.fsync); err != nil {
-		return err
-	}
-	err = s.db.View(func(tx *bbolt.Tx) error {
-		s.log.batch, _ = binary.Uvarint(tx.Bucket([]byte(Meta)).Get([]byte(batchKey)))
-		return nil
-	})
+// create makes an empty database. Its file has its name when it is complete, so that no
+// kill leaves a part of it.
+func create(dir string) error {
+	path := filepath.Join(dir, file)
+	part := path + ".part"
+	err := os.RemoveAll(part)
 	if err == nil {
-		err = s.log.each(func(batch uint64, at time.Time, puts []rawPut) error {
-			if batch > s.log.batch { // else the process was killed before it emptied the log
-				s.log.batch = batch
-				s.remember(at, puts)
-			}
-			return nil
-		})
+		var db *bbolt.DB
+		if db, err = bbolt.Open(part, 0o600, &bbolt.Options{Timeout: patience, NoFreelistSync: true}); err == nil {
+			err = db.Close()
+		}
 	}
 	if err == nil {
-		err = s.flush()
+		err = os.Rename(part, path)
 	}
 	if err != nil {
-		return errors.Join(err, s.log.f.Close())
+		return fmt.Errorf("store: %s: %w", path, err)
+	}
+	return nil
+}
+
+// makeDir makes a directory of the store.
+func makeDir(path string) error {
+	err := os.MkdirAll(path, 0o700)
+	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrExist) {
+		return &DamageError{Path: path, Offset: -1, Detail: "it is no directory", Fix: "move it away, and " + restoreFix}
+	}
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}
+
+// content is what the files of a store say when it is opened.
+type content struct {
+	batch    uint64 // number of the last batch in bbolt
+	last     time.Time
+	replayed []loggedBatch // of the log, later than batch
+	torn     int64         // bytes at the end of the log: a batch that was cut
+	log      bool          // there is a log with a header
+	lost     bool          // the store was not closed, and its log is gone
+}
+
+// inspect reads the last batch and time of a database, and what the log adds.
+func inspect(dir string, db *bbolt.DB) (c content, err error) {
+	phase := ""
+	err = db.View(func(tx *bbolt.Tx) error {
+		meta := tx.Bucket([]byte(Meta))
+		if meta == nil { // the store was just created
+			return nil
+		}
+		phase = string(meta.Get([]byte(phaseKey)))
+		c.batch, _ = binary.Uvarint(meta.Get([]byte(batchKey)))
+		c.last, err = readTime(tx)
+		return err
+	})
+	if err != nil {
+		return c, fmt.Errorf("store: %s: %w", filepath.Join(dir, file), err)
+	}
+	logged, found, err := readLog(dir)
+	path := filepath.Join(dir, logFile)
+	var damage *DamageError
+	switch {
+	case errors.As(err, &damage) && phase == phaseClosed && damage.Offset >= 0:
+		return c, nil // everything is in bbolt: the log is made anew
+	case err != nil:
+		return c, err
+	case logged.first > c.batch+1:
+		return c, &DamageError{
+			Path: filepath.Join(dir, file), Offset: -1, Fix: restoreFix,
+			Detail: fmt.Sprintf("it is older than %s: it ends with batch %d, and the log begins with batch %d", path, c.batch, logged.first),
+		}
+	case phase == phaseOpen && found && logged.first == 0:
+		return c, &DamageError{
+			Path: path, Offset: 0, Detail: "its beginning is missing",
+			Fix: "restore a snapshot (labctl snapshot restore FILE); or move the file away, and the lab goes on without the changes in it",
+		}
+	}
+	c.log, c.lost, c.torn = logged.first > 0, !found && phase == phaseOpen, logged.torn
+	for _, b := range logged.batches {
+		if b.number > c.batch { // else the process was killed before it emptied the log
+			c.replayed = append(c.replayed, b)
+		}
+	}
+	return c, nil
+}
+
+// replay flushes to bbolt what the last process left in the log.
+func (s *Store) replay() error {
+	c, err := inspect(s.dir, s.db)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(s.dir, logFile)
+	if c.torn > 0 {
+		s.messages.Warn("the last change was not stored completely before the lab was killed: it is left out", "file", path, "bytes", c.torn)
+	}
+	if c.lost {
+		s.messages.Warn("the log of a lab that was killed is gone: changes since then are lost", "file", path, "time", c.last)
+	}
+	s.last = c.last
+	batch := c.batch
+	for _, b := range c.replayed {
+		batch = b.number
+		s.remember(b.at, b.puts)
+	}
+	if err := s.flushTo(batch, phaseOpen); err != nil {
+		return fmt.Errorf("store: %s: %w", filepath.Join(s.dir, file), err)
+	}
+	if s.log, err = openLog(s.dir, s.fsync, batch, !c.log); err != nil {
+		return fmt.Errorf("store: %w", err)
 	}
 	return nil
 }
@@ -192,12 +300,28 @@ func (s *Store) remember(at time.Time, puts []rawPut) {
 }
 
 // flush moves what the log holds to bbolt, and empties the log. The caller holds
-// s.commit, or nobody else knows of s yet.
+// s.commit.
 func (s *Store) flush() error {
-	if len(s.unflushed) == 0 && s.log.size == 0 {
-		return s.log.empty()
+	if s.log == nil {
+		return fs.ErrClosed
 	}
+	if len(s.unflushed) == 0 && s.log.size == int64(logHead) {
+		return nil
+	}
+	if err := s.flushTo(s.log.batch, phaseOpen); err != nil {
+		return err
+	}
+	return s.log.empty()
+}
+
+// flushTo moves to bbolt what is in the log up to a batch.
+func (s *Store) flushTo(batch uint64, phase string) error {
 	err := s.db.Update(func(tx *bbolt.Tx) error {
+		for _, k := range []Kind{Meta, Hosts} {
+			if _, err := tx.CreateBucketIfNotExists([]byte(k)); err != nil {
+				return err
+			}
+		}
 		for _, at := range slices.SortedFunc(maps.Keys(s.unflushed), valueKey.compare) {
 			bucket := tx.Bucket([]byte(at.kind))
 			if bucket == nil {
@@ -212,13 +336,17 @@ func (s *Store) flush() error {
 			return err
 		}
 		meta := tx.Bucket([]byte(Meta))
-		return errors.Join(meta.Put([]byte(timeKey), v), meta.Put([]byte(batchKey), binary.AppendUvarint(nil, s.log.batch)))
+		return errors.Join(
+			meta.Put([]byte(timeKey), v),
+			meta.Put([]byte(batchKey), binary.AppendUvarint(nil, batch)),
+			meta.Put([]byte(phaseKey), []byte(phase)),
+		)
 	})
 	if err != nil {
 		return err
 	}
 	clear(s.unflushed)
-	return s.log.empty()
+	return nil
 }
 
 // flush does to a key in bbolt what the log says.
@@ -252,30 +380,21 @@ func open(dir string, o *bbolt.Options) (*bbolt.DB, error) {
 // LastTime returns the highest lab time that was saved in a directory, which no
 // process may have open. It is zero when there is none.
 func LastTime(dir string) (time.Time, error) {
-	if _, err := os.Stat(filepath.Join(dir, file)); errors.Is(err, fs.ErrNotExist) {
-		return time.Time{}, nil
+	if found, err := checkFiles(dir); err != nil || !found {
+		return time.Time{}, err
 	}
 	db, err := open(dir, &bbolt.Options{Timeout: patience, ReadOnly: true})
 	if err != nil {
 		return time.Time{}, err
 	}
 	defer db.Close()
-	var at time.Time
-	err = db.View(func(tx *bbolt.Tx) error {
-		at, err = readTime(tx)
-		return err
-	})
-	if err != nil {
-		return at, err
+	c, err := inspect(dir, db)
+	for _, b := range c.replayed {
+		if b.at.After(c.last) {
+			c.last = b.at
+		}
 	}
-	late, err := lastTime(dir)
-	if err != nil {
-		return at, fmt.Errorf("store: %s: %w", filepath.Join(dir, logFile), err)
-	}
-	if late.After(at) {
-		at = late
-	}
-	return at, nil
+	return c.last, err
 }
 
 func readTime(tx *bbolt.Tx) (at time.Time, err error) {
@@ -452,14 +571,22 @@ func (s *Store) Each(k Kind, f func(key string, value []byte) error) error {
 }
 
 // Close closes the store and its disks after the calls that are under way. Later
-// calls fail.
+// calls fail. On a full disk, what the log holds stays there until the next Open.
 func (s *Store) Close() error {
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	if s.log == nil { // closed already
 		return nil
 	}
-	err := errors.Join(s.flush(), s.log.f.Close(), s.files.close(), s.db.Close())
+	err := s.flushTo(s.log.batch, phaseClosed)
+	if err == nil {
+		err = s.log.empty()
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		s.messages.Warn("the log is kept: there is no space to empty it", "err", err)
+		err = nil
+	}
+	err = errors.Join(err, s.log.f.Close(), s.files.close(), s.db.Close())
 	s.log = nil
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
@@ -467,9 +594,17 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// DisksDir is the directory of the disks in a store's directory. It holds a directory
-// for each host, whose name is the host's, escaped as in a URL path.
-const DisksDir = disksDir
+// Names in a store's directory.
+const (
+	DatabaseFile = file
+	// DisksDir holds a directory for each host, whose name is the host's, escaped as in
+	// a URL path.
+	DisksDir = disksDir
+	// MediaDir and UpdatesDir hold images, whose names are the host's and the ID,
+	// escaped in the same way, with a dash between them.
+	MediaDir   = string(mediaDir)
+	UpdatesDir = string(updatesDir)
+)
 
 // Holds reports whether a file in a store's directory belongs to the store. The name
 // is relative to that directory and has slashes.

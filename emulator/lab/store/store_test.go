@@ -1,7 +1,9 @@
 package store
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,6 +68,48 @@ func TestSaveAndLoad(t *testing.T) {
 		}
 		if found, err := s.Load(Hosts, "b", new(string)); found || err == nil || !strings.Contains(err.Error(), "host b") {
 			t.Errorf("Load() into a wrong type = %v, %v, want an error that names it", found, err)
+		}
+	}
+}
+
+// Each stops at the first error, and names the value.
+func TestEachReturnsTheFirstError(t *testing.T) {
+	s := newStore(t, Config{})
+	if err := s.Save(origin, Put{Kind: Hosts, Key: "a", Value: 1}, Put{Kind: Hosts, Key: "b", Value: 2}, Put{Kind: Hosts, Key: "c", Value: 3}); err != nil {
+		t.Fatal(err)
+	}
+	wrong := errors.New("wrong")
+	var seen []string
+	err := s.Each(Hosts, func(key string, _ []byte) error {
+		seen = append(seen, key)
+		if key == "b" {
+			return wrong
+		}
+		return nil
+	})
+	if !errors.Is(err, wrong) || err.Error() != "store: host b: wrong" || len(seen) != 2 {
+		t.Errorf("Each() error = %v after %q, want that of b", err, seen)
+	}
+}
+
+func TestCallsOfAClosedStoreFail(t *testing.T) {
+	s := newStore(t, Config{})
+	if err := s.Save(origin, Put{Kind: Hosts, Key: "a", Value: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // closed again, it stays closed
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, call := range map[string]func() error{
+		"Save":   func() error { return s.Save(origin, Put{Kind: Hosts, Key: "a", Value: 2}) },
+		"Load":   func() error { _, err := s.Load(Hosts, "a", new(int)); return err },
+		"Each":   func() error { return s.Each(Hosts, func(string, []byte) error { return nil }) },
+		"Frozen": func() error { return s.Frozen(func() error { return nil }) },
+	} {
+		if err := call(); !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("%s: error = %v, want %v", name, err, fs.ErrClosed)
 		}
 	}
 }

@@ -173,12 +173,20 @@ func (r *record) object(at *resource.Snapshot) resource.Object {
 func (s *Notifier) originBody(at *resource.Snapshot, to *bmc.Subscription, link resource.Object) resource.Object {
 	uri, _ := link["@odata.id"].(string)
 	m := s.tree.Find(&url.URL{Path: uri})
+	if m == nil {
+		m = s.vendors.Of(at.Dialect).Route("GET", &url.URL{Path: uri}) // an OEM resource
+	}
 	if m == nil || m.Read == nil || m.Action != nil || m.Members || s.renderer.Representation(m, at) == nil {
 		return link
 	}
 	owner := resource.Find(at.BMC.Accounts, to.Owner, func(a bmc.Account) string { return a.ID })
-	if reader := resource.NewActor(owner, "", at.BMC); !reader.Authorized("GET", m, at) {
+	reader := resource.NewActor(owner, "", at.BMC)
+	if !reader.Authorized("GET", m, at) {
 		return link
 	}
-	return m.Object(m.View(at))
+	o := m.Object(m.View(at))
+	if !reader.ReadsURISecrets(m, at) {
+		o = resource.Decode(resource.HideURISecretsInBody(resource.Encode(o)))
+	}
+	return o
 }

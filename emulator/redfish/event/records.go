@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
@@ -149,32 +150,43 @@ func (s *Notifier) fillLogRecord(r *record, was, is *resource.Snapshot, e bmc.En
 // changes returns a record for each resource that differs between two snapshots of
 // a host: created, removed, or changed in a property that is not volatile.
 func (s *Notifier) changes(was, is *resource.Snapshot) []record {
-	changed := resource.ChangedParts(was, is)
+	changed, vendor := resource.ChangedParts(was, is), s.vendors.Of(is.Dialect)
 	var out []record
 	for i := range s.tree.Rows {
 		r := &s.tree.Rows[i]
 		// A collection changes with its members, and a log entry repeats an event:
 		// both have records already.
-		if r.DependsOn&changed == 0 || r.Read == nil || r.NoEvents || resource.TypeName(r.Schema) == "LogEntry" {
+		if (r.DependsOn|vendor.DependsOn(r.Schema))&changed == 0 || r.Read == nil || r.NoEvents || resource.TypeName(r.Schema) == "LogEntry" {
 			continue
 		}
 		for _, m := range s.tree.Instances(r, was, is) {
-			at := record{origin: m.URI, resourceType: resource.TypeName(r.Schema)}
-			old, now := s.renderer.Representation(m, was), s.renderer.Representation(m, is)
-			switch {
-			case old == nil && now == nil:
-			case old == nil:
-				at.message, at.kind = message.ResourceCreated.With(), resource.ResourceAdded
-				out = append(out, at)
-			case now == nil:
-				at.message, at.kind, at.gone = message.ResourceRemoved.With(), resource.ResourceRemoved, true
-				out = append(out, at)
-			case now.Tag() != old.Tag(), now.Tag() == "" && !bytes.Equal(now.Body, old.Body): // a vendor without ETags
-				out = append(out, statusChanges(at, old, now)...)
-				at.message, at.kind = message.ResourceChanged.With(), resource.ResourceUpdated
-				out = append(out, at)
-			}
+			out = append(out, s.change(m, was, is)...)
 		}
+	}
+	for _, m := range vendor.OEMInstances(changed, was, is) {
+		if !strings.HasSuffix(resource.TypeName(m.Schema), "Collection") {
+			out = append(out, s.change(m, was, is)...)
+		}
+	}
+	return out
+}
+
+// change returns the records of a resource that differs between two snapshots.
+func (s *Notifier) change(m *resource.Match, was, is *resource.Snapshot) (out []record) {
+	at := record{origin: m.URI, resourceType: resource.TypeName(m.Schema)}
+	old, now := s.renderer.Representation(m, was), s.renderer.Representation(m, is)
+	switch {
+	case old == nil && now == nil:
+	case old == nil:
+		at.message, at.kind = message.ResourceCreated.With(), resource.ResourceAdded
+		out = append(out, at)
+	case now == nil:
+		at.message, at.kind, at.gone = message.ResourceRemoved.With(), resource.ResourceRemoved, true
+		out = append(out, at)
+	case now.Tag() != old.Tag(), now.Tag() == "" && !bytes.Equal(now.Body, old.Body): // a vendor without ETags
+		out = append(out, statusChanges(at, old, now)...)
+		at.message, at.kind = message.ResourceChanged.With(), resource.ResourceUpdated
+		out = append(out, at)
 	}
 	return out
 }

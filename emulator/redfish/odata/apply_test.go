@@ -43,6 +43,7 @@ func source(t testing.TB, shown map[string]Object) Source {
 	}
 }
 
+// TestQueryResults shows statements A11, A12, A13 and A14.
 func TestQueryResults(t *testing.T) {
 	const head = `"@odata.id":"%s","@odata.type":"%s"`
 	system := func(n string) string { return fmt.Sprintf(head, "/s/"+n, "#System.v1_0_0.System") }

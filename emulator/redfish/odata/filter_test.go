@@ -24,6 +24,7 @@ func decode(t testing.TB, text string) Object {
 	return o
 }
 
+// TestFilters shows statement A14.
 func TestFilters(t *testing.T) {
 	o := decode(t, server)
 	for _, tt := range []struct {

@@ -66,12 +66,16 @@ type Renderer struct {
 	vendors    *vendor.Vendors
 	cache      *cache.Cache[cacheKey, *cacheEntry]
 	compressed *cache.Cache[*Representation, *Compressed]
+	slashed    *cache.Cache[*Representation, *Representation]
+	reduced    *cache.Cache[*Representation, *Representation] // without the secrets of URIs
 }
 
 const (
 	// The bounds of the caches, in bytes of each of two generations.
 	cachedBytes  = 16 << 20
 	gzippedBytes = 4 << 20
+	slashedBytes = 4 << 20
+	reducedBytes = 4 << 20
 
 	entryOverhead = 1 << 10 // bytes that a cached body holds besides: headers and views
 )
@@ -82,6 +86,8 @@ func NewRenderer(t *resource.Tree, v *vendor.Vendors) *Renderer {
 		tree: t, vendors: v,
 		cache:      cache.New[cacheKey](cachedBytes, func(e *cacheEntry) int { return len(e.Body) + entryOverhead }),
 		compressed: cache.New[*Representation](gzippedBytes, func(z *Compressed) int { return len(z.Body) + entryOverhead }),
+		slashed:    cache.New[*Representation](slashedBytes, func(p *Representation) int { return len(p.Body) + entryOverhead }),
+		reduced:    cache.New[*Representation](reducedBytes, func(p *Representation) int { return len(p.Body) + entryOverhead }),
 	}
 }
 
@@ -125,6 +131,21 @@ func (s *Renderer) Representation(m *resource.Match, at *resource.Snapshot) *Rep
 	return entry.Representation
 }
 
+// WithoutURISecrets returns a representation for those who may not read the secrets of the
+// URIs in it: see resource.HideURISecrets. Its ETag is the same, because it changes when the
+// resource does. It is cached by representation, as the gzip form is.
+func (s *Renderer) WithoutURISecrets(p *Representation) *Representation {
+	if less, ok := s.reduced.Get(p); ok {
+		return less
+	}
+	less := p
+	if body := resource.HideURISecretsInBody(p.Body); len(body) != len(p.Body) || &body[0] != &p.Body[0] {
+		less = p.With(body)
+	}
+	s.reduced.Put(p, less)
+	return less
+}
+
 // Render returns the representation of a resource that exists, uncached and without
 // Allow: the standard object, then the vendor's transforms, then JSON and the ETag.
 func (s *Renderer) Render(m *resource.Match, at *resource.Snapshot) *Representation {
@@ -144,4 +165,15 @@ func (s *Renderer) Render(m *resource.Match, at *resource.Snapshot) *Representat
 	m.AddETag(v, o, volatile)
 	body, tag := encodeWithETag(o, volatile, vendor)
 	return NewRepresentation(resource.JSON, body, tag, m.DescribedBy)
+}
+
+// WithTrailingSlashes returns a representation whose URIs end with slashes. It is cached by
+// representation: a resource that changes has another one.
+func (s *Renderer) WithTrailingSlashes(p *Representation) *Representation {
+	if slashed, ok := s.slashed.Get(p); ok {
+		return slashed
+	}
+	slashed := p.With(resource.Encode(vendor.WithTrailingSlashes(resource.Decode(p.Body))))
+	s.slashed.Put(p, slashed)
+	return slashed
 }

@@ -101,8 +101,8 @@ func (i *Input) ParameterInfo(v View) Object {
 		}
 		p["ArraySizeMinimum"], p["ArraySizeMaximum"] = i.Min, i.maxElements()
 	}
-	if of.Allowed != nil {
-		p["AllowableValues"] = of.Allowed(v)
+	if values := i.allowableValues(v); values != nil { // of strings alone (DSP2046, ActionInfo.AllowableValues)
+		p["AllowableValues"] = values
 	}
 	if of.Kind == Integer || of.Kind == Number && (of.Min != 0 || of.Max != 0) {
 		p["MinimumValue"], p["MaximumValue"] = of.Min, of.Max

@@ -40,7 +40,7 @@ func bootOrder(v View) Object {
 		"BootSourceOverrideEnabled@Redfish.AllowableValues": bootEnableds(v),
 		"BootSourceOverrideTarget@Redfish.AllowableValues":  bootTargets(v),
 		"BootSourceOverrideMode@Redfish.AllowableValues":    bootModes(v),
-		"HttpBootUri": orNull(set.HTTPURI),
+		"HttpBootUri": orNull(RedactURI(set.HTTPURI)),
 		"BootOptions": Ref(v.system("BootOptions")), "Certificates": Ref(v.system("Boot", "Certificates")), "BootOrderPropertySelection": "BootOrder",
 		"BootOrder": Map(order, bootOptionID), "AliasBootOrder": bootAliasesOf(order), "AliasBootOrder@Redfish.AllowableValues": bootAliases(v),
 		"AutomaticRetryConfig": string(retryConfig(set)), "AutomaticRetryConfig@Redfish.AllowableValues": retryConfigs(v),

@@ -132,9 +132,9 @@ func (i *Input) redact(value any, hidden *bool) any {
 		}
 		return all
 	case string:
-		less := redactURI(x)
+		less := RedactURI(x)
 		*hidden = *hidden || less != x
-		return less
+		return HideURISecrets(less)
 	}
 	return value
 }

@@ -34,7 +34,7 @@ func refusesStreamPatch(v View, method string) bool {
 func eventDestination(v View) Object {
 	s := v.subscription()
 	o := Object{
-		"Name": "Event Subscription " + s.ID, "Destination": redactURI(s.Destination), "Context": s.Context,
+		"Name": "Event Subscription " + s.ID, "Destination": RedactURI(s.Destination), "Context": s.Context,
 		"Protocol": "Redfish", "SubscriptionType": "RedfishEvent", "EventFormatType": EventFormat,
 		"IncludeOriginOfCondition": s.IncludeOriginOfCondition, "Status": subscriptionStatus(s),
 	}

@@ -195,13 +195,13 @@ func (r InputError) ParameterMessage(action string) message.Message {
 	return m[r.Problem]().About(r.Pointer())
 }
 
-// Echo returns a value as messages quote it, without the password of a URL.
+// Echo returns a value as messages quote it, without the secrets of a URI.
 func Echo(value any) string {
 	switch x := value.(type) {
 	case nil:
 		return "null"
 	case string:
-		return redactURI(x)
+		return HideURISecrets(x)
 	case Document:
 		return "{…}"
 	case []any:

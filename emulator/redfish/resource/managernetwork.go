@@ -163,7 +163,10 @@ func managerNIC(v View) Object {
 		"NameServers": append([]string{}, n.NameServers...), "StaticNameServers": append([]string{}, n.NameServers...),
 		"VLAN":        Object{"VLANEnable": n.VLAN.On, "VLANId": n.VLAN.ID, "VLANPriority": n.VLAN.Priority},
 		"IPv6Enabled": n.V6.On, "MaxIPv6StaticAddresses": maxIPv6Addresses,
-		"DHCPv6":                     Object{"OperatingMode": or(n.V6.DHCP, "Disabled")},
+		"DHCPv6": Object{
+			"OperatingMode": or(n.V6.DHCP, "Disabled"), "UseDNSServers": n.V6.Use.DNS, "UseNTPServers": n.V6.Use.NTP,
+			"UseDomainName": n.V6.Use.Domain, "UseRapidCommit": n.V6.Use.RapidCommit,
+		},
 		"StatelessAddressAutoConfig": Object{"IPv6AutoConfigEnabled": n.V6.Auto},
 		"Links":                      Object{"Chassis": Ref(v.chassis())},
 	}
@@ -264,7 +267,10 @@ var managerNICPatch = Patch{
 		{Name: "IPv6StaticDefaultGateways", Kind: Array, Max: maxIPv6Addresses, Of: []Input{{Kind: Group, Of: []Input{
 			{Name: "Address", Kind: Text, Required: true, form: isIPv6},
 		}}}},
-		{Name: "DHCPv6", Kind: Group, Of: []Input{{Name: "OperatingMode", Kind: Text, Allowed: OneOf("Disabled", "Enabled")}}},
+		{Name: "DHCPv6", Kind: Group, Of: []Input{
+			{Name: "OperatingMode", Kind: Text, Allowed: OneOf("Disabled", "Enabled")}, {Name: "UseDNSServers", Kind: Boolean},
+			{Name: "UseNTPServers", Kind: Boolean}, {Name: "UseDomainName", Kind: Boolean}, {Name: "UseRapidCommit", Kind: Boolean},
+		}},
 		{Name: "StatelessAddressAutoConfig", Kind: Group, Of: []Input{{Name: "IPv6AutoConfigEnabled", Kind: Boolean}}},
 	},
 	Apply: func(ctx context.Context, c Call) (Result, error) {
@@ -314,6 +320,10 @@ func patchIPv6(n *bmc.IPv6, set Values) error {
 	n.On = Value(set, "IPv6Enabled", n.On)
 	n.Auto = Value(set, "StatelessAddressAutoConfig/IPv6AutoConfigEnabled", n.Auto)
 	n.DHCP = Value(set, "DHCPv6/OperatingMode", n.DHCP)
+	n.Use = bmc.DHCPv6Use{
+		DNS: Value(set, "DHCPv6/UseDNSServers", n.Use.DNS), NTP: Value(set, "DHCPv6/UseNTPServers", n.Use.NTP),
+		Domain: Value(set, "DHCPv6/UseDomainName", n.Use.Domain), RapidCommit: Value(set, "DHCPv6/UseRapidCommit", n.Use.RapidCommit),
+	}
 	if all, ok := set["IPv6StaticAddresses"].([]any); ok {
 		n.Static = nil
 		for _, x := range all {

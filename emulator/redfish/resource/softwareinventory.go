@@ -97,7 +97,7 @@ func firmwareItem(v View) Object {
 		health = "Warning"
 	}
 	o["Status"] = Object{"State": state, "Health": health}
-	if targets := v.relatedURIs(x.Subject); !x.Broken && len(targets) > 0 {
+	if targets := v.relatedURIs(x); !x.Broken && len(targets) > 0 {
 		o["Links"] = Object{"ActiveTargets": refs(targets...), "ActiveTargets@odata.count": len(targets)}
 	}
 	return o
@@ -112,7 +112,7 @@ func softwareItem(v View) Object {
 	if s.slot == firmware.BackupSlot && s.of.Saved {
 		o["Active"], o["Status"] = true, status("Enabled")
 	}
-	if targets := v.relatedURIs(s.of.Subject); s.slot == firmware.StagedSlot && len(targets) > 0 {
+	if targets := v.relatedURIs(s.of); s.slot == firmware.StagedSlot && len(targets) > 0 {
 		o["Links"] = Object{"StagedTargets": refs(targets...), "StagedTargets@odata.count": len(targets)}
 	}
 	return o
@@ -120,7 +120,7 @@ func softwareItem(v View) Object {
 
 // softwareObject returns the properties that both inventories have in common.
 func (v View) softwareObject(x firmware.Inventory, r firmware.Release) Object {
-	related := v.relatedURIs(x.Subject)
+	related := v.relatedURIs(x)
 	o := Object{
 		"Description": "Firmware of " + x.Name + ".", "SoftwareId": softwareID(x.Component), "Manufacturer": x.Vendor, "Version": r.Version,
 		"RelatedItem": refs(related...), "RelatedItem@odata.count": len(related),
@@ -144,18 +144,30 @@ func softwareID(c *firmware.Component) string {
 	return string(c.Kind) + ":" + strings.ReplaceAll(c.Vendor+":"+c.Model, " ", "-")
 }
 
-// relatedURIs returns the URIs of the resources that firmware belongs to: for a
-// NIC also its network adapter.
-func (v View) relatedURIs(s event.Subject) []string {
-	uri, ok := v.OriginOfCondition(s)
+// relatedURIs returns the URIs of the resources that the firmware of a component
+// belongs to: for a NIC also its network adapter, for a storage subsystem its
+// controller, for a card its PCIe device, for a TPM its trusted component.
+func (v View) relatedURIs(x firmware.Inventory) []string {
+	uri, ok := v.OriginOfCondition(x.Subject)
 	if !ok {
 		return nil
 	}
 	out := []string{uri}
-	if s.Part != event.NIC {
+	if x.Subject.Part == event.Controller {
+		out = append(out, uri+"/Controllers/0")
+	}
+	for _, c := range v.Machine.Profile.Cards {
+		if c.Component != "" && c.Component == x.ID {
+			out = append(out, v.chassis("PCIeDevices", c.ID))
+		}
+	}
+	if t := v.Machine.Profile.TPM; t != nil && t.Component == x.ID {
+		out = append(out, v.chassis("TrustedComponents", tpmID))
+	}
+	if x.Subject.Part != event.NIC {
 		return out
 	}
-	if c, ok := v.Machine.Profile.CardOf(s.ID); ok {
+	if c, ok := v.Machine.Profile.CardOf(x.Subject.ID); ok {
 		out = append(out, v.chassis("NetworkAdapters", c.ID))
 	}
 	return out

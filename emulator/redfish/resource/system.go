@@ -196,6 +196,9 @@ var systemActions = []Action{{
 	Apply: func(ctx context.Context, c Call) (Result, error) {
 		kind := machine.ResetKind(Value(c.Values, "ResetType", ""))
 		err := c.Host.Apply(ctx, machine.Reset{Kind: kind, HangInPOST: slices.Contains(c.View.Dialect.HangsAfterReset, kind)})
+		if errors.Is(err, machine.ErrPower) && slices.Contains(restarts, kind) && c.Host.Machine().Power == machine.PowerOff {
+			err = c.Host.Apply(ctx, machine.Reset{Kind: machine.ForceOn})
+		}
 		if errors.Is(err, machine.ErrPower) {
 			err = refuseReset(kind, c.Host.Machine().Power, c.View)
 		}
@@ -207,6 +210,11 @@ var systemActions = []Action{{
 		return Result{}, c.Host.Apply(ctx, machine.SetBootOrder{})
 	},
 }}
+
+// restarts are the resets that end in the power state On, also when they begin in Off: a
+// system that is off is switched on (DSP2046, Resource.ResetType). The model refuses them
+// then, as IPMI recommends (IPMI v2.0 rev 1.1, §28.3).
+var restarts = []machine.ResetKind{machine.ForceRestart, machine.GracefulRestart, machine.PowerCycle}
 
 // resetEndStates lists the power states in which a reset has nothing to do.
 var resetEndStates = map[machine.ResetKind][]machine.Power{

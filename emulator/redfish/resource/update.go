@@ -175,7 +175,7 @@ func simpleUpdate(ctx context.Context, c Call) (Result, error) {
 		uri = strings.ToLower(Value(c.Values, "TransferProtocol", "HTTP")) + "://" + uri
 	}
 	if !isImageURI(uri) {
-		m := message.ActionParameterValueFormatError.With(redactURI(uri), "ImageURI", simpleUpdateAction)
+		m := message.ActionParameterValueFormatError.With(HideURISecrets(uri), "ImageURI", simpleUpdateAction)
 		return Result{}, Reject(http.StatusBadRequest, m.About("#/ImageURI"))
 	}
 	stage, err := c.Stage(simpleUpdateAction, c.Values)
@@ -237,7 +237,7 @@ func (c Call) targets() map[string][]string {
 	at, out := TakeSnapshot(c.Host), map[string][]string{}
 	for _, x := range at.Machine.Components() {
 		v := c.View.Tree.Find(&url.URL{Path: FirmwareURI(x.ID)}).View(at)
-		for _, uri := range append(v.relatedURIs(x.Subject), FirmwareURI(x.ID), firmwareInventory, v.system()) {
+		for _, uri := range append(v.relatedURIs(x), FirmwareURI(x.ID), firmwareInventory, v.system()) {
 			if !slices.Contains(out[uri], x.ID) && (x.Kind != firmware.KindBMC || uri != v.system()) {
 				out[uri] = append(out[uri], x.ID)
 			}

@@ -47,7 +47,7 @@ func virtualMedia(v View) Object {
 		"EjectPolicy": "Persistent",
 	}
 	if s.Inserted { // not while the image is being fetched
-		o["Image"], o["ConnectedVia"], o["WriteProtected"] = redactURI(s.Image), "URI", s.WriteProtected
+		o["Image"], o["ConnectedVia"], o["WriteProtected"] = RedactURI(s.Image), "URI", s.WriteProtected
 		o["TransferMethod"] = string(cmp.Or(s.Transfer, bmc.Upload))
 		if s.User != "" {
 			o["UserName"] = s.User
@@ -166,7 +166,7 @@ func (c Call) insertMedia(ctx context.Context, conflict func(name, sent string) 
 	scheme, _, _ := strings.Cut(image, ":")
 	scheme = strings.ToUpper(scheme)
 	if !slices.Contains(imageSchemes, scheme) {
-		return Result{}, Reject(http.StatusBadRequest, message.SourceDoesNotSupportProtocol.With(redactURI(image), scheme).About("#/Image"))
+		return Result{}, Reject(http.StatusBadRequest, message.SourceDoesNotSupportProtocol.With(HideURISecrets(image), scheme).About("#/Image"))
 	}
 	if p := Value(set, "TransferProtocolType", ""); p != "" && p != scheme {
 		return Result{}, Reject(http.StatusBadRequest, conflict("TransferProtocolType", p).About("#/TransferProtocolType"))
@@ -180,8 +180,8 @@ func (c Call) insertMedia(ctx context.Context, conflict func(name, sent string) 
 		Slot: c.View.IDs["slot"], Image: image, WriteProtected: protect, Transfer: bmc.Transfer(Value(set, "TransferMethod", "")),
 		User: Value(set, "UserName", ""), Password: Value(set, "Password", ""),
 	})
-	if errors.Is(err, bmc.ErrMedia) {
-		return Result{}, Reject(http.StatusBadRequest, fetchErrorMessage(err, redactURI(image)).About("#/Image"))
+	if errors.Is(err, bmc.ErrMedia) && !errors.Is(err, bmc.ErrStorageFull) {
+		return Result{}, Reject(http.StatusBadRequest, fetchErrorMessage(err, HideURISecrets(image)).About("#/Image"))
 	}
 	return Result{}, err
 }
@@ -204,20 +204,4 @@ func fetchErrorMessage(err error, image string) message.Message {
 		return message.ResourceAtURIInUnknownFormat.With(image)
 	}
 	return message.CouldNotEstablishConnection.With(image)
-}
-
-// redactURI returns a string without the password that it contains if it is a
-// URI.
-func redactURI(raw string) string {
-	if !strings.Contains(raw, "@") || !strings.Contains(raw, ":") {
-		return raw
-	}
-	u, err := url.Parse(raw)
-	if err != nil {
-		return "…"
-	}
-	if _, has := u.User.Password(); !has {
-		return raw
-	}
-	return u.Redacted()
 }

@@ -50,6 +50,8 @@ type oemResource struct {
 	links       []uriMapping // rewrites URIs in the body of BasedOn
 	variables   []string     // of a resource without BasedOn
 	passesPatch bool         // a PATCH of properties that are not Writable is passed on to BasedOn
+	dependsOn   resource.Parts
+	someMembers bool // of a collection: its members may have a RequiredProperty
 }
 
 func newOEM(t *resource.Tree, d *dialect.Record, f *presentation) *oem {
@@ -109,13 +111,18 @@ func (o *oem) addResource(r dialect.Resource) {
 	}
 	if w.basedOn != nil {
 		w.links = o.linkMappings(uri, w.basedOn)
+		w.someMembers = slices.ContainsFunc(o.d.OEM.Resources, func(m dialect.Resource) bool {
+			return m.RequiredProperty != "" && strings.HasPrefix(m.URI, r.URI+"/{")
+		})
 		o.below = append(o.below, uriMapping{from: uri, to: w.basedOn})
-		if m := o.tree.Find(&url.URL{Path: w.basedOn.fill(namesAsValues(w.basedOn))}); m != nil {
+		if m := o.source(w.basedOn); m != nil {
 			row.Volatile, row.Unadvertised = m.Volatile, m.Unadvertised
 		}
 	} else {
 		w.variables = uri.variables()
 	}
+	w.dependsOn = o.dependsOn(w)
+	row.Volatile = append(slices.Clip(row.Volatile), o.volatileOf(r)...)
 	w.passesPatch = slices.Contains(r.PassedMethods, http.MethodPatch)
 	writable := slices.ContainsFunc(o.d.OEM.WritableProperties, func(w dialect.WritableProperty) bool { return w.ResourceType == resource.TypeName(schema) })
 	if len(r.Writable) > 0 || w.passesPatch || writable {
@@ -208,7 +215,12 @@ func (w *oemResource) exists(v resource.View) bool {
 		}
 	}
 	if w.basedOn != nil {
-		return w.base(v) != nil
+		m := w.base(v)
+		if m == nil || w.RequiredProperty == "" {
+			return m != nil
+		}
+		_, has := resource.ValueAt(resource.NormalizeObject(m.Object(m.View(v.Snapshot()))), w.RequiredProperty)
+		return has
 	}
 	for _, name := range w.variables {
 		if resource.Members[name] == nil || !v.Has(name, v.IDs[name]) {

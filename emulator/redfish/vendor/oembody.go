@@ -2,6 +2,8 @@ package vendor
 
 import (
 	"maps"
+	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
@@ -75,6 +77,14 @@ func (w *oemResource) baseBody(v resource.View) resource.Object {
 		path, _ = mapURIWith(w.links, path, v.IDs, exactCase)
 		return path + tail
 	})
+	if all, ok := o["Members"].([]any); ok && w.someMembers {
+		o["Members"] = slices.DeleteFunc(all, func(member any) bool {
+			link, _ := member.(resource.Object)
+			uri, _ := link["@odata.id"].(string)
+			to := w.oem.match(http.MethodGet, uri)
+			return to != nil && !to.IsPresent(v.Snapshot())
+		})
+	}
 	if o["Id"] == m.URI[strings.LastIndexByte(m.URI, '/')+1:] {
 		delete(o, "Id")
 	}

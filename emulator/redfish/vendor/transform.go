@@ -2,8 +2,11 @@ package vendor
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
@@ -139,10 +142,36 @@ func mapValue(set dialect.PropertyRule, from any) (any, bool) {
 	case set.Otherwise == dialect.LeaveUnchanged:
 		return nil, false
 	}
+	if set.Match != "" {
+		v = firstGroup(set.Match, fmt.Sprint(v))
+	}
 	if set.Format != "" {
 		v = strings.Replace(set.Format, "%", fmt.Sprint(v), 1)
 	}
+	if set.Number {
+		n, err := strconv.ParseInt(fmt.Sprint(v), 0, 64)
+		if err != nil {
+			return nil, true // not a number: the device does not say
+		}
+		return n, true
+	}
 	return v, true
+}
+
+// matchers has the compiled regular expressions of rules, by their text. It grows with
+// the dialects.
+var matchers sync.Map
+
+// firstGroup returns what the first group of a regular expression matches, or "".
+func firstGroup(expression, text string) string {
+	of, known := matchers.Load(expression)
+	if !known {
+		of, _ = matchers.LoadOrStore(expression, regexp.MustCompile(expression)) // Record.Validate has compiled it
+	}
+	if found := of.(*regexp.Regexp).FindStringSubmatch(text); found != nil {
+		return found[1]
+	}
+	return ""
 }
 
 // isEmpty reports whether a JSON value is null, "", [] or {}.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // uriMapping rewrites the URIs that match one pattern, and all URIs below them, to
@@ -134,10 +136,34 @@ func (f *presentation) clientURI(text string) string {
 	}
 	path, tail := cutTail(text)
 	path, _ = mapURI(f.toClient, path)
-	if f.d.Presentation.TrailingSlash && !strings.HasSuffix(path, "/") && !strings.Contains(path[strings.LastIndexByte(path, '/'):], ".json") {
-		path += "/"
+	if f.d.Presentation.TrailingSlash {
+		path = withTrailingSlash(path)
 	}
 	return path + tail
+}
+
+// withTrailingSlash returns a path with a slash at its end, unless it names a file.
+func withTrailingSlash(path string) string {
+	if strings.HasSuffix(path, "/") || strings.Contains(path[strings.LastIndexByte(path, '/'):], ".json") {
+		return path
+	}
+	return path + "/"
+}
+
+// EchoesTrailingSlash reports whether the URIs in the response to a GET end with a
+// slash when the URI of the request does.
+func (v *Vendor) EchoesTrailingSlash() bool { return v.d.Presentation.TrailingSlashAsRequested }
+
+// WithTrailingSlashes ends all URIs in a body with a slash, and returns the body.
+func WithTrailingSlashes(o resource.Object) resource.Object {
+	MapTexts(o, func(text string) string {
+		if !strings.HasPrefix(text, "/redfish/v1") {
+			return text
+		}
+		path, tail := cutTail(text)
+		return withTrailingSlash(path) + tail
+	})
+	return o
 }
 
 // cutTail cuts a URI before its query or fragment.

@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/cucumber/godog"
 )
 
-func (s *scenario) registerCollections(sc *godog.ScenarioContext) {
+func (s *scenario) registerCollections(sc *stepRegistry) {
 	sc.Step(`^GET ACCOUNT equals the response to POST$`, func() error {
 		r, err := s.get(s.uri("ACCOUNT"))
 		if err != nil {
@@ -27,6 +26,7 @@ func (s *scenario) registerCollections(sc *godog.ScenarioContext) {
 		for i := range 1000 {
 			err := s.send("POST", accountsURI, object{"UserName": fmt.Sprint("user-", i), "Password": "user-password", "RoleId": "ReadOnly"})
 			if err != nil || s.response.status != 201 {
+				s.mustBeChecked("POST", accountsURI)
 				return err
 			}
 		}
@@ -41,8 +41,12 @@ func (s *scenario) registerCollections(sc *godog.ScenarioContext) {
 	})
 	sc.Step(`^each RAIDType of the capabilities object can be created, and no other$`, s.createEachRAIDType)
 	sc.Step(`^every resource has an @odata\.type that JsonSchemas and \$metadata list$`, s.schemasAreListed)
+	sc.Step(`^every resource has a strong ETag, which is its @odata\.etag, and is answered with 304 to If-None-Match$`, s.resourcesHaveETags)
 	sc.Step(`^the response has (\d+) members?$`, func(n int) error {
-		all, _ := s.last().at("Members").([]any)
+		all, ok := s.last().at("Members").([]any)
+		if !ok {
+			return fmt.Errorf("the response has no Members: %s", s.response)
+		}
 		return equal("the number of members", len(all), n)
 	})
 	sc.Step(`^GET (\S+) has (\d+) members, which are links$`, func(path string, n int) error {
@@ -168,17 +172,9 @@ func (s *scenario) schemasAreListed() error {
 		return err
 	}
 	metadata := r.text
-	seen, todo := map[string]bool{}, []string{root + "/"}
-	for len(todo) > 0 {
-		uri := todo[0]
-		todo = todo[1:]
-		if seen[uri] || !strings.HasPrefix(uri, root+"/") || strings.Contains(uri, "#") {
-			continue
-		}
-		seen[uri] = true
-		if r, err = s.get(uri); err != nil {
-			return err
-		}
+	n := 0
+	err = s.eachResource(func(uri string, r response) error {
+		n++
 		kind, _ := r.body["@odata.type"].(string)
 		schema := strings.TrimPrefix(kind[:max(0, strings.LastIndexByte(kind, '.'))], "#")
 		if !listed[schema] || !strings.Contains(metadata, `Namespace="`+schema+`"`) {
@@ -187,12 +183,64 @@ func (s *scenario) schemasAreListed() error {
 		if name, version, ok := strings.Cut(schema, "."); !strings.HasSuffix(kind, "."+name) || ok == strings.HasSuffix(name, "Collection") || ok && !strings.HasPrefix(version, "v1_") {
 			return fmt.Errorf("%s is a %q", uri, kind)
 		}
+		return nil
+	})
+	if err == nil && n < 100 {
+		err = fmt.Errorf("there are %d resources", n)
+	}
+	return err
+}
+
+// eachResource follows every link from the service root and calls do for each
+// resource, until do returns an error.
+func (s *scenario) eachResource(do func(uri string, r response) error) error {
+	seen, todo := map[string]bool{}, []string{root + "/"}
+	for len(todo) > 0 {
+		uri := todo[0]
+		todo = todo[1:]
+		if seen[uri] || !strings.HasPrefix(uri, root+"/") || strings.Contains(uri, "#") {
+			continue
+		}
+		seen[uri] = true
+		r, err := s.get(uri)
+		if err == nil {
+			err = do(uri, r)
+		}
+		if err != nil {
+			return err
+		}
 		todo = append(todo, links(r.body)...)
 	}
-	if len(seen) < 100 {
-		return fmt.Errorf("there are %d resources", len(seen))
-	}
 	return nil
+}
+
+// strongETag is the form of a strong entity tag (RFC 9110, 8.8.3).
+var strongETag = regexp.MustCompile(`^"[\x21\x23-\x7e]+"$`)
+
+// resourcesHaveETags checks the ETag of every resource.
+func (s *scenario) resourcesHaveETags() error {
+	byTag := map[string]string{}
+	err := s.eachResource(func(uri string, r response) error {
+		tag := r.header.Get("ETag")
+		if !strongETag.MatchString(tag) || r.body["@odata.etag"] != tag {
+			return fmt.Errorf("%s has ETag %s and @odata.etag %v", uri, tag, r.body["@odata.etag"])
+		}
+		if other := byTag[tag]; other != "" {
+			return fmt.Errorf("%s and %s have the same ETag", uri, other)
+		}
+		byTag[tag] = uri
+		if err := s.send("GET", uri, nil, "If-None-Match", tag); err != nil {
+			return err
+		}
+		if is := s.last(); is.status != 304 || is.text != "" || is.header.Get("ETag") != tag {
+			return fmt.Errorf("GET %s with If-None-Match: %s is answered with %s", uri, tag, is)
+		}
+		return nil
+	})
+	if err == nil && len(byTag) < 100 {
+		err = fmt.Errorf("there are %d resources", len(byTag))
+	}
+	return err
 }
 
 // links returns the URIs of all @odata.id within a value, in a fixed order.

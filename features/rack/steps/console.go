@@ -12,11 +12,9 @@ import (
 	"os/exec"
 	"strings"
 	"sync/atomic"
-
-	"github.com/cucumber/godog"
 )
 
-func (s *scenario) registerConsoles(sc *godog.ScenarioContext) {
+func (s *scenario) registerConsoles(sc *stepRegistry) {
 	sc.Step("^the client runs `ipmiconsole ([^`]+)` until it prints \"([^\"]+)\", and disconnects$", s.runConsole)
 	sc.Step(`^the IPMI port is below 32768$`, s.moveIPMIPort)
 }
@@ -57,12 +55,8 @@ func (s *scenario) runConsole(options, text string) error {
 		return errIPMIOff
 	}
 	for _, program := range []string{"ipmiconsole", "script"} {
-		if _, err := exec.LookPath(program); err != nil {
-			if os.Getenv(needPrograms) != "" {
-				return err
-			}
-			s.t.Logf("skipped: %v", err)
-			return godog.ErrSkip
+		if _, err := s.findProgram(program); err != nil {
+			return err
 		}
 	}
 	ctx, cancel := context.WithTimeout(s.t.Context(), timeout)
@@ -104,6 +98,9 @@ func (s *scenario) runConsole(options, text string) error {
 	s.output = programRun{line: line, out: shown.String(), status: cmd.ProcessState.ExitCode()}
 	if ctx.Err() != nil {
 		return fmt.Errorf("the program has not ended: %s", s.output)
+	}
+	if !left {
+		return fmt.Errorf("the program has ended and did not print %q: %s", text, s.output)
 	}
 	return nil
 }

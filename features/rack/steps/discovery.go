@@ -17,7 +17,10 @@ const (
 	printerTarget = "urn:schemas-upnp-org:device:Printer:1"
 )
 
-func (s *scenario) registerDiscovery(sc *godog.ScenarioContext) {
+// afterLast is how long the client waits for responses that must not come, in real time.
+const afterLast = 500 * time.Millisecond
+
+func (s *scenario) registerDiscovery(sc *stepRegistry) {
 	var found map[string]string // address and UUID, by URL
 	sc.Step(`^a rack of (\d+) servers with SSDP$`, func(n int) error {
 		// Another process may have port 1900 of the loopback device.
@@ -62,6 +65,12 @@ func (s *scenario) registerDiscovery(sc *godog.ScenarioContext) {
 				return fmt.Errorf("the response is %q", text)
 			}
 			found[between(text, "\r\nAL:", "\r\n")] = from.Addr().String() + " " + between(text, "\r\nUSN:uuid:", "::")
+		}
+		if err := c.SetReadDeadline(time.Now().Add(afterLast)); err != nil {
+			return err
+		}
+		if n, from, err := c.ReadFromUDPAddrPort(b); err == nil {
+			return fmt.Errorf("%v sends another response: %q", from, b[:n])
 		}
 		return nil
 	})

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/cucumber/godog"
 )
 
 const subscriptionsURI = root + "/EventService/Subscriptions"
@@ -22,6 +20,7 @@ type eventReceiver struct {
 	*httptest.Server
 	mu   sync.Mutex
 	got  []string // keys of messages
+	from int      // number of them when the last cause began
 	down bool
 }
 
@@ -65,13 +64,21 @@ func (h *eventReceiver) setDown(down bool) {
 	h.down = down
 }
 
-func (h *eventReceiver) has(key string) bool {
+// beginCause remembers that a cause begins now.
+func (h *eventReceiver) beginCause() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Contains(h.got, key)
+	h.from = len(h.got)
 }
 
-func (s *scenario) registerEvents(sc *godog.ScenarioContext) {
+// received returns the keys of all messages, and of those since the last cause began.
+func (h *eventReceiver) received() (all, since []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.got), slices.Clone(h.got[h.from:])
+}
+
+func (s *scenario) registerEvents(sc *stepRegistry) {
 	sc.Step(`^an event receiver subscribes with (\{.*\})$`, func(text string) error {
 		s.receiver = newEventReceiver()
 		body := object{"Destination": s.receiver.URL, "Protocol": "Redfish", "Context": "feature"}
@@ -82,10 +89,17 @@ func (s *scenario) registerEvents(sc *godog.ScenarioContext) {
 		s.saved["SUBSCRIPTION"] = s.response.header.Get("Location")
 		return err
 	})
-	sc.Step(`^the receiver (has received|has not received) the message (\w+)$`, func(how, key string) error {
+	sc.Step(`^the receiver has received the message (\w+)$`, func(key string) error {
 		s.lab.Settle()
-		if s.receiver.has(key) != (how == "has received") {
-			return fmt.Errorf("it has received %q", s.receiver.got)
+		if all, since := s.receiver.received(); !slices.Contains(since, key) {
+			return fmt.Errorf("it has received %q, of which %q since the cause", all, since)
+		}
+		return nil
+	})
+	sc.NegativeStep(`^the receiver has not received the message (\w+)$`, func(key string) error {
+		s.lab.Settle()
+		if all, _ := s.receiver.received(); slices.Contains(all, key) {
+			return fmt.Errorf("it has received %q", all)
 		}
 		return nil
 	})
@@ -96,7 +110,7 @@ func (s *scenario) registerEvents(sc *godog.ScenarioContext) {
 	sc.Step(`^the client opens the SSE stream$`, func() error { return s.openStream("") })
 	sc.Step(`^the client opens the SSE stream with the Last-Event-ID$`, func() error { return s.openStream(s.stream().lastID) })
 	sc.Step(`^the stream delivers the message (\w+)$`, func(key string) error { return s.stream().readUntil(key) })
-	sc.Step(`^no event of the stream has "([^"]*)"$`, func(name string) error { return s.stream().lacksProperty(name) })
+	sc.NegativeStep(`^no event of the stream has "([^"]*)"$`, func(name string) error { return s.stream().lacksProperty(name) })
 	sc.Step(`^the client closes the stream$`, func() error {
 		s.stream().close()
 		return eventually(func() error {

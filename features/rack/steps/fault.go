@@ -5,15 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/cucumber/godog"
-
 	"github.com/metalab-dev/metalab/emulator/fault"
 )
 
 // registerFaults binds the steps about fault rules, which features write as JSON
 // with the fields of fault.Rule. A rule is about the first server's BMC unless it
 // names another.
-func (s *scenario) registerFaults(sc *godog.ScenarioContext) {
+func (s *scenario) registerFaults(sc *stepRegistry) {
 	sc.Step(`^the fault (\{.*\})$`, func(text string) error {
 		r, err := parseFault(text)
 		if err != nil {

@@ -8,18 +8,17 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"maps"
 	"math/big"
 	"strings"
-
-	"github.com/cucumber/godog"
 )
 
 const integrityURI = root + "/ComponentIntegrity/RoT"
 
 // registerIntegrity binds the steps about SPDM measurements and the TPM.
-func (s *scenario) registerIntegrity(sc *godog.ScenarioContext) {
+func (s *scenario) registerIntegrity(sc *stepRegistry) {
 	var before, signed map[int]string // digests by index
 	measure := func(nonce byte) (err error) {
 		before = signed
@@ -45,7 +44,12 @@ func (s *scenario) registerIntegrity(sc *godog.ScenarioContext) {
 		}
 		return nil
 	})
-	sc.Step(`^the measurements are the same as before$`, func() error { return equal("the measurements", signed, before) })
+	sc.Step(`^the measurements are the same as before$`, func() error {
+		if len(before) == 0 {
+			return errors.New("no measurements were signed before")
+		}
+		return equal("the measurements", signed, before)
+	})
 	sc.Step(`^one measurement differs from before$`, func() error {
 		differ := 0
 		for i := range signed {
@@ -126,6 +130,9 @@ func (s *scenario) verifiedMeasurements(nonce string) (map[int]string, error) {
 		}
 		out[int(blocks[0])] = base64.StdEncoding.EncodeToString(blocks[7:end])
 		blocks = blocks[end:]
+	}
+	if len(out) == 0 {
+		return nil, errors.New("no measurement is signed")
 	}
 	return out, nil
 }

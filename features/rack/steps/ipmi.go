@@ -29,7 +29,7 @@ type ipmiClient struct {
 // answer at once.
 const responseTimeout = 2 * time.Second
 
-func (s *scenario) registerIPMI(sc *godog.ScenarioContext) {
+func (s *scenario) registerIPMI(sc *stepRegistry) {
 	sc.Step(`^the BMC passes the conformance checks$`, s.passesChecks)
 	sc.Step(`^the BMC has executed (Cold Reset)$`, func(name string) { s.lab.AwaitCommand(name) })
 	sc.Step(`^(?:a|another) client opens an IPMI session$`, func() error { return s.openSession(17) })
@@ -42,7 +42,8 @@ func (s *scenario) registerIPMI(sc *godog.ScenarioContext) {
 		return nil
 	})
 	sc.Step(`^its IPMI session answers$`, func() error { return s.sessionAnswers(true) })
-	sc.Step(`^its IPMI session is closed$`, func() error { return s.sessionAnswers(false) })
+	sc.NegativeStep(`^its IPMI session is closed$`, func() error { return s.sessionAnswers(false) })
+	sc.Step(`^DCMI capabilities ([\d, ]+) are read without a session, of version ([0-9a-f ]+)$`, s.dcmiCapabilities)
 	sc.Step(`^the client sends Close Session$`, func() error { return s.ipmi.sessions[0].Close(s.t.Context()) })
 	sc.Step(`^(\d+) logins stop after RAKP message 2$`, s.beginLogins)
 	sc.Step("^the client runs `([^`]+)` against the former IPMI port$", func(line string) error {
@@ -91,6 +92,28 @@ func (s *scenario) address() (string, error) {
 		return "", errors.New("IPMI is switched off")
 	}
 	return at.String(), nil
+}
+
+// dcmiCapabilities asks for parameters of Get DCMI Capabilities (DCMI 1.5, 6.1.1)
+// outside of a session, in both framings.
+func (s *scenario) dcmiCapabilities(parameters, version string) error {
+	c, err := s.dial()
+	if err != nil {
+		return err
+	}
+	for _, framing := range []ipmi.Framing{ipmi.V15, ipmi.V20} {
+		for _, p := range strings.Split(parameters, ", ") {
+			get := ipmi.Request{NetFn: 0x2c, Command: 0x01, Data: []byte{0xdc, byte(number(p))}, Name: "Get DCMI Capabilities"}
+			data, err := c.Ask(s.t.Context(), framing, get)
+			if err != nil {
+				return err
+			}
+			if len(data) < 5 || fmt.Sprintf("% x", data[:4]) != "dc "+version {
+				return fmt.Errorf("parameter %s is % x", p, data)
+			}
+		}
+	}
+	return nil
 }
 
 // checksNotRun are the conformance checks that a check of the generic BMC skips: two are

@@ -4,11 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
-
-	"github.com/cucumber/godog"
 )
 
-func (s *scenario) registerJobs(sc *godog.ScenarioContext) {
+func (s *scenario) registerJobs(sc *stepRegistry) {
 	schedule := func(resetType string, schedule object) error {
 		body, err := json.Marshal(object{"ResetType": resetType})
 		if err != nil {

@@ -5,12 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cucumber/godog"
-
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 )
 
-func (s *scenario) registerJournal(sc *godog.ScenarioContext) {
+func (s *scenario) registerJournal(sc *stepRegistry) {
 	sc.Step(`^the journal has (GET|POST|PATCH|DELETE) (\S+) by "([^"]*)" from (\S+)$`, s.journalHas)
 	sc.Step(`^the journal has requests for (\S+) that took (\d+) seconds$`, func(path string, n int) error {
 		took, _, err := s.journaledRequests(s.uri(path))

@@ -2,14 +2,13 @@ package steps
 
 import (
 	"crypto/sha256"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-
-	"github.com/cucumber/godog"
 )
 
 // liveImageMark is how an image begins that the rack's servers boot, and
@@ -54,6 +53,12 @@ func (i *images) secureURL(name string, content []byte) string {
 	return i.secure.URL + "/" + name
 }
 
+// certificate returns the certificate of the server by HTTPS, in PEM.
+func (i *images) certificate() string {
+	i.secureURL("", nil)
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.secure.Certificate().Raw}))
+}
+
 func (i *images) close() {
 	if i.secure != nil {
 		i.secure.Close()
@@ -63,7 +68,7 @@ func (i *images) close() {
 	}
 }
 
-func (s *scenario) registerMedia(sc *godog.ScenarioContext) {
+func (s *scenario) registerMedia(sc *stepRegistry) {
 	sc.Step(`^the server's virtual CD has the bytes of the image$`, func() error {
 		m, ok := s.server(1).Media("Cd")
 		if !ok {

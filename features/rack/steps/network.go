@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
-
-	"github.com/cucumber/godog"
 )
 
 const (
@@ -16,7 +14,7 @@ const (
 )
 
 // registerNetwork binds the steps about where a BMC listens.
-func (s *scenario) registerNetwork(sc *godog.ScenarioContext) {
+func (s *scenario) registerNetwork(sc *stepRegistry) {
 	var before, plain netip.AddrPort // where the BMC was; where it serves HTTP
 	sc.Step(`^the client changes HTTPS/Port of the NetworkProtocol to a free port$`, func() error {
 		before = s.server(1).Address()
@@ -44,7 +42,7 @@ func (s *scenario) registerNetwork(sc *godog.ScenarioContext) {
 		}
 		return equal("the SerialNumber there", r.body["SerialNumber"], s.server(1).Machine().Identity.Serial)
 	})
-	sc.Step(`^connections to the old address are refused$`, func() error { return refusesConnections(before) })
+	sc.NegativeStep(`^connections to the old address are refused$`, func() error { return refusesConnections(before) })
 	sc.Step(`^the client enables HTTP at a free port$`, func() error {
 		at := s.server(1).Address()
 		port, err := freePort(at.Addr())
@@ -55,7 +53,7 @@ func (s *scenario) registerNetwork(sc *godog.ScenarioContext) {
 		return s.sendOK("PATCH", protocolsURI, object{"HTTP": object{"ProtocolEnabled": true, "Port": port}})
 	})
 	sc.Step(`^GET of the service root by HTTP is answered with (\d+) to HTTPS$`, func(status int) error { return s.redirects(plain, status) })
-	sc.Step(`^connections by HTTP are refused$`, func() error { return refusesConnections(plain) })
+	sc.NegativeStep(`^connections by HTTP are refused$`, func() error { return refusesConnections(plain) })
 	sc.Step(`^the BMC serves (HTTP|HTTPS) alone$`, func(protocol string) error {
 		for _, scheme := range []string{"http", "https"} {
 			serves, err := s.serves(scheme)

@@ -18,15 +18,12 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 // timeout is how long, in real time, a program may run. BMCs answer at once; a
 // program that waits for a response gives up after 20 s.
 const timeout = 60 * time.Second
-
-// needPrograms is an environment variable. When it is set, a scenario whose
-// program is missing fails; otherwise it is skipped, and the log says why.
-const needPrograms = "METALAB_NEED_PROGRAMS"
 
 // programRun is a run of a program.
 type programRun struct {
@@ -49,7 +46,7 @@ var connectionOptions = map[string]func(host, port string) []string{
 
 // freeIPMI are the programs of FreeIPMI, which all take the same options.
 var freeIPMI = []string{
-	"bmc-info", "bmc-device", "ipmipower", "ipmi-chassis", "ipmi-sel", "ipmi-sensors", "ipmi-fru", "ipmi-dcmi", "ipmi-pef-config", "ipmi-config", "ipmi-raw",
+	"bmc-info", "bmc-device", "ipmipower", "ipmi-chassis", "ipmi-sel", "ipmi-sensors", "ipmi-fru", "ipmi-dcmi", "ipmi-pef-config", "ipmi-config", "ipmi-raw", "ipmi-oem",
 }
 
 // withSDRCache are those of them that cache the SDR repository in a directory.
@@ -67,15 +64,17 @@ func connection(program, host, port string) ([]string, error) {
 	return nil, fmt.Errorf("there are no connection options for %s", program)
 }
 
-func (s *scenario) registerPrograms(sc *godog.ScenarioContext) {
-	sc.Step(`^a rack of (\d+) servers? whose users are ADMIN, op and usr$`, func(n int) {
-		s.define("generic", n)
+func (s *scenario) registerPrograms(sc *stepRegistry) {
+	users := func(n int, profile string) {
+		s.define(profile, n)
 		s.config.Rack.Accounts = []rack.Account{
 			{Name: "ADMIN", Password: "ADMIN", Role: "Administrator"}, {Name: "op", Password: "op", Role: "Operator"},
 			{Name: "usr", Password: "usr", Role: "ReadOnly"},
 		}
 		s.open()
-	})
+	}
+	sc.Step(`^a rack of (\d+) servers? whose users are ADMIN, op and usr$`, func(n int) { users(n, "generic") })
+	sc.Step(`^a rack of (\d+) servers? of the profile "([^"]*)" whose users are ADMIN, op and usr$`, users)
 	sc.Step(`^a rack of (\d+) servers? on the real clock$`, func(n int) {
 		s.define("generic", n)
 		s.config.Rack.Accounts = []rack.Account{{Name: "ADMIN", Password: "ADMIN", Role: "Administrator"}}
@@ -87,7 +86,9 @@ func (s *scenario) registerPrograms(sc *godog.ScenarioContext) {
 	sc.Step("^the client runs `([^`]+)` against all BMCs$", func(line string) error { return s.runProgramAgainst(0, line) })
 	sc.Step("^the client runs `([^`]+)` until it exits with 0$", s.runProgramUntilSuccess)
 	sc.Step(`^it succeeds$`, s.programSucceeded)
-	sc.Step(`^it exits with 0$`, func() error { return equal("the exit status", s.output.status, 0) }) // stderr may have progress
+	sc.Step(`^it exits with 0$`, func() error { // stderr may have progress
+		return errors.Join(s.programRan(), equal("the exit status", s.output.status, 0))
+	})
 	sc.Step(`^it fails$`, func() error {
 		if s.output.status == 0 {
 			return fmt.Errorf("it succeeds: %s", s.output)
@@ -111,13 +112,19 @@ func (s *scenario) registerPrograms(sc *godog.ScenarioContext) {
 	sc.Step(`^it prints "([^"]*)"$`, s.outputContains)
 	sc.Step(`^it prints:$`, func(doc *godog.DocString) error {
 		for _, line := range strings.Split(doc.Content, "\n") {
+			if strings.TrimSpace(line) == "" {
+				return errors.New("a line of the step is empty: every program prints it")
+			}
 			if err := s.outputContains(strings.TrimSpace(line)); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	sc.Step(`^it does not print "([^"]*)"$`, func(text string) error {
+	sc.NegativeStep(`^it does not print "([^"]*)"$`, func(text string) error {
+		if squeeze(s.output.out+s.output.err) == "" {
+			return errors.New("it prints nothing")
+		}
 		if strings.Contains(squeeze(s.output.out+s.output.err), squeeze(text)) {
 			return fmt.Errorf("it does: %s", s.output)
 		}
@@ -128,15 +135,20 @@ func (s *scenario) registerPrograms(sc *godog.ScenarioContext) {
 		if err != nil {
 			return err
 		}
+		if re.MatchString("") {
+			return fmt.Errorf("%q matches any text", pattern)
+		}
 		if !re.MatchString(s.output.out + s.output.err) {
 			return fmt.Errorf("it does not: %s", s.output)
 		}
 		return nil
 	})
 	sc.Step(`^it prints (\d+) lines?$`, func(n int) error {
-		return equal("the number of lines", len(strings.Split(strings.TrimSpace(s.output.out), "\n")), n)
+		return equal("the number of lines", len(slices.Collect(strings.Lines(strings.TrimSpace(s.output.out)))), n)
 	})
-	sc.Step(`^it prints the (UUID|SerialNumber) of Systems/1$`, func(property string) error { return s.outputContainsProperty(systemURI, property) })
+	sc.Step(`^it prints the (UUID|SerialNumber|SKU|Model) of (\S+)$`, func(property, of string) error {
+		return s.outputContainsProperty(s.uri(of), property)
+	})
 }
 
 func (s *scenario) runProgram(line string) error { return s.runProgramAgainst(1, line) }
@@ -155,6 +167,17 @@ func (s *scenario) runProgramAgainst(server int, line string) error {
 	return s.runProgramAt(line, host, fmt.Sprint(at.Port()))
 }
 
+// findProgram returns the path of a program. When it is missing, the scenario is skipped, or
+// fails where that is a failure.
+func (s *scenario) findProgram(name string) (string, error) {
+	path, err := prerequisites.Find(name)
+	if err != nil && !prerequisites.Required() {
+		s.t.Logf("skipped: %v", err)
+		return "", godog.ErrSkip
+	}
+	return path, err
+}
+
 // runProgramAt runs a program with an address.
 func (s *scenario) runProgramAt(line, host, port string) error {
 	words := fields(line)
@@ -162,13 +185,9 @@ func (s *scenario) runProgramAt(line, host, port string) error {
 	if err != nil {
 		return err
 	}
-	path, err := exec.LookPath(words[0])
+	path, err := s.findProgram(words[0])
 	if err != nil {
-		if os.Getenv(needPrograms) != "" {
-			return err
-		}
-		s.t.Logf("skipped: %v", err)
-		return godog.ErrSkip
+		return err
 	}
 	ctx, cancel := context.WithTimeout(s.t.Context(), timeout)
 	defer cancel()
@@ -246,7 +265,18 @@ func fields(line string) []string {
 	return out
 }
 
+// programRan returns an error when no program has run.
+func (s *scenario) programRan() error {
+	if s.output.line == "" {
+		return errors.New("no program has run")
+	}
+	return nil
+}
+
 func (s *scenario) programSucceeded() error {
+	if err := s.programRan(); err != nil {
+		return err
+	}
 	if s.output.status != 0 || s.output.err != "" {
 		return fmt.Errorf("it does not succeed: %s", s.output)
 	}

@@ -1,12 +1,10 @@
 package steps
 
 import (
-	"github.com/cucumber/godog"
-
 	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
 )
 
-func (s *scenario) registerQuirks(sc *godog.ScenarioContext) {
+func (s *scenario) registerQuirks(sc *stepRegistry) {
 	sc.Step(`^the BMC has the quirk "([^"]*)"$`, func(text string) error {
 		q, err := quirk.Parse(text)
 		if err != nil {

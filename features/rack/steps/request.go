@@ -11,8 +11,6 @@ import (
 	"regexp"
 	"strings"
 	"time"
-
-	"github.com/cucumber/godog"
 )
 
 // URIs that every dialect of the generic profile has.
@@ -214,16 +212,17 @@ func (s *scenario) uri(path string) string {
 // saveLocation saves where a request has created something.
 func (s *scenario) saveLocation(r request) {
 	location := s.response.header.Get("Location")
+	if s.response.status == http.StatusAccepted && location != "" {
+		s.saved["MONITOR"], s.saved["TASK"] = location, fmt.Sprint(s.response.at("@odata.id"))
+	}
 	if r.method != "POST" || location == "" {
 		return
 	}
+	s.saved["LOCATION"] = location
 	collection := strings.TrimSuffix(r.path, "/Members")
 	if word, ok := locations[collection[strings.LastIndexByte(collection, '/')+1:]]; ok {
 		s.saved[word] = location
 		s.created = s.response
-	}
-	if s.response.status == http.StatusAccepted {
-		s.saved["MONITOR"], s.saved["TASK"] = location, fmt.Sprint(s.response.at("@odata.id"))
 	}
 }
 
@@ -235,14 +234,19 @@ func (s *scenario) expand(body string) string {
 		name  string
 		value func() string
 	}{
+		{"IMAGE-SERVER-CERTIFICATE", s.images.certificate},
 		{"SECURE-IMAGE", func() string { return s.images.secureURL("live.iso", live) }},
 		{"MISSING-IMAGE", func() string { return s.images.url("missing.iso", nil) }},
 		{"IMAGE-SERVER", func() string { return strings.TrimSuffix(s.images.url("live.iso", live), "/live.iso") }},
 		{"IMAGE", func() string { return s.images.url("live.iso", live) }},
 		{"DAMAGED-FIRMWARE", func() string { return s.images.url("damaged.img", damagedFirmware()) }},
+		{"OLD-FIRMWARE", func() string { return s.images.url("old.img", firmwareOf("1.9.0")) }},
 		{"FIRMWARE", func() string { return s.images.url("firmware.img", biosFirmware()) }},
 		{"IN-AN-HOUR", func() string { return s.lab.Clock().Now().Add(time.Hour).UTC().Format(time.RFC3339) }},
 		{"SECOND-BMC", func() string { return s.server(2).Address().Addr().String() }},
+		{"AUTHORITY-CERTIFICATE", s.authorityPEM},
+		{"SIGNED-CERTIFICATE", func() string { return s.certificates.signed }},
+		{"CERTIFICATE-URI", func() string { return s.saved["CERTIFICATE-URI"] }},
 		{"KEK-CERTIFICATE", func() string { return s.saved["certificate"] }},
 	} {
 		if strings.Contains(body, word.name) {
@@ -284,6 +288,7 @@ func (s *scenario) do(server int, text string) error {
 	if err := s.unchecked(); err != nil {
 		return err
 	}
+	s.transportError = nil
 	r, err := s.parseRequest(text)
 	if err != nil {
 		return err
@@ -315,6 +320,12 @@ func (s *scenario) unchecked() error {
 		return nil
 	}
 	return fmt.Errorf("%s %s: no step has expected the response %s", s.sent.method, s.sent.path, s.response)
+}
+
+// mustBeChecked makes a step after this one look at the last response, to a request that
+// was not sent by do.
+func (s *scenario) mustBeChecked(method, path string) {
+	s.sent, s.response.checked = request{method: method, path: path}, false
 }
 
 // last returns the response to the last request, for a step that checks it.
@@ -351,12 +362,20 @@ func (s *scenario) succeed(requests string) error {
 
 const requestText = `((?:GET|HEAD|OPTIONS|POST|PUT|PATCH|DELETE|BREW) .+)`
 
-func (s *scenario) registerRequests(sc *godog.ScenarioContext) {
+func (s *scenario) registerRequests(sc *stepRegistry) {
 	sc.Step(`^the client sends `+requestText+`$`, func(text string) error { return s.do(1, text) })
 	sc.Step(`^the client sends to the second BMC: `+requestText+`$`, func(text string) error { return s.do(2, text) })
 	sc.Step(`^the client sends, response or not: `+requestText+`$`, func(text string) error {
 		s.transportError = s.do(1, text)
 		return nil
+	})
+	sc.Step(`^the client sends (\d+) times GET (\S+)$`, func(n int, path string) error { return s.countConnections(n, path, false) })
+	sc.Step(`^an HTTP/2 client sends (\d+) times GET (\S+)$`, func(n int, path string) error { return s.countConnections(n, path, true) })
+	sc.Step(`^the client has opened (\d+) connections?, and speaks (HTTP/[12]\.[01])$`, func(n int, proto string) error {
+		if err := equal("the protocol", s.proto, proto); err != nil {
+			return err
+		}
+		return equal("the number of connections", s.connections, n)
 	})
 	sc.Step(`^these requests succeed: (.*)$`, s.succeed)
 	sc.Step(`^the client resets the system with ResetType (\w+)$`, func(kind string) error {
@@ -381,7 +400,7 @@ func (s *scenario) registerRequests(sc *godog.ScenarioContext) {
 }
 
 // registerPendingRequests binds the steps of a client that waits for a response.
-func (s *scenario) registerPendingRequests(sc *godog.ScenarioContext) {
+func (s *scenario) registerPendingRequests(sc *stepRegistry) {
 	type outcome struct {
 		response response
 		err      error
@@ -415,7 +434,7 @@ func (s *scenario) registerPendingRequests(sc *godog.ScenarioContext) {
 		}
 	}
 	sc.Step(`^the client begins `+requestText+`$`, begin)
-	sc.Step(`^the request is still pending$`, func() error {
+	sc.NegativeStep(`^the request is still pending$`, func() error {
 		s.lab.Settle()
 		if len(answered) > 0 {
 			return errors.New("it has been answered")

@@ -9,21 +9,19 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/cucumber/godog"
 )
 
-func (s *scenario) registerResponses(sc *godog.ScenarioContext) {
+func (s *scenario) registerResponses(sc *stepRegistry) {
 	sc.Step(`^the response is (\d+)$`, func(status int) error { return s.responseIs(status, "") })
 	sc.Step(`^the response is (\d+) with "([^"]*)"$`, s.responseIs)
-	sc.Step(`^there is no response$`, func() error {
+	sc.NegativeStep(`^there is no response$`, func() error {
 		if s.response.status != 0 || s.transportError == nil {
 			return fmt.Errorf("the response is %s", s.last())
 		}
 		return nil
 	})
-	sc.Step(`^the response is not valid JSON$`, func() error {
-		if r := s.last(); s.transportError == nil && json.Valid([]byte(r.text)) {
+	sc.NegativeStep(`^the response is not valid JSON$`, func() error {
+		if r := s.last(); r.text == "" || s.transportError == nil && json.Valid([]byte(r.text)) {
 			return fmt.Errorf("the response is %s", r)
 		}
 		return nil
@@ -31,7 +29,13 @@ func (s *scenario) registerResponses(sc *godog.ScenarioContext) {
 	sc.Step(`^the response has the header ([A-Za-z-]+): (.+)$`, func(name, want string) error {
 		return equal(name, s.last().header.Get(name), want)
 	})
-	sc.Step(`^the response has no body$`, func() error { return equal("the body", s.last().text, "") })
+	sc.NegativeStep(`^the response has no header ([A-Za-z-]+)$`, func(name string) error {
+		if r := s.last(); r.status == 0 || r.header.Get(name) != "" {
+			return fmt.Errorf("the response is %s with %v", r, r.header)
+		}
+		return nil
+	})
+	sc.NegativeStep(`^the response has no body$`, func() error { return equal("the body", s.last().text, "") })
 	sc.Step(`^the response contains '([^']*)'$`, func(text string) error {
 		if r := s.last(); !strings.Contains(r.text, text) {
 			return fmt.Errorf("the response is %s", r)
@@ -45,14 +49,15 @@ func (s *scenario) registerResponses(sc *godog.ScenarioContext) {
 		}
 		return nil
 	})
-	sc.Step(`^the response has no "([^"]*)"$`, func(path string) error {
-		if _, ok := lookUp(s.last().body, path); ok {
-			return fmt.Errorf("the response is %s", s.response)
+	sc.NegativeStep(`^the response has no "([^"]*)"$`, func(path string) error {
+		r := s.last()
+		if _, ok := lookUp(r.body, path); ok || r.status >= 300 || len(r.body) == 0 {
+			return fmt.Errorf("the response is %s", r)
 		}
 		return nil
 	})
-	sc.Step(`^the response does not contain '([^']*)'$`, func(text string) error {
-		if r := s.last(); strings.Contains(r.text, text) {
+	sc.NegativeStep(`^the response does not contain '([^']*)'$`, func(text string) error {
+		if r := s.last(); r.status >= 300 || r.text == "" || strings.Contains(r.text, text) {
 			return fmt.Errorf("the response is %s", r)
 		}
 		return nil
@@ -101,12 +106,31 @@ func (s *scenario) registerResponses(sc *godog.ScenarioContext) {
 	sc.Step(`^the client saves the headers of the response$`, func() { s.headers = s.last().header })
 	sc.Step(`^the ETag and Content-Length are the saved ones$`, func() error {
 		for _, name := range []string{"ETag", "Content-Length"} {
+			if s.headers.Get(name) == "" {
+				return fmt.Errorf("the saved headers have no %s", name)
+			}
 			if err := equal(name, s.last().header.Get(name), s.headers.Get(name)); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+	sc.Step(`^the headers are the saved ones$`, func() error {
+		is, was := s.last().header.Clone(), s.headers.Clone()
+		is.Del("Date")
+		was.Del("Date")
+		if !reflect.DeepEqual(is, was) {
+			return fmt.Errorf("the headers are %v, want %v", is, was)
+		}
+		return nil
+	})
+	sc.Step(`^the header ([A-Za-z-]+) is the saved one$`, func(name string) error {
+		if s.headers.Get(name) == "" {
+			return fmt.Errorf("there is no saved %s", name)
+		}
+		return equal(name, s.last().header.Get(name), s.headers.Get(name))
+	})
+	sc.Step(`^the response has the saved "([^"]*)"$`, func(name string) error { return s.equalsSaved(name, s.last().at(name)) })
 	sc.Step(`^the response is compressed with gzip and has the saved "([^"]*)"$`, func(name string) error {
 		z, err := gzip.NewReader(strings.NewReader(s.last().text))
 		if err != nil {
@@ -156,7 +180,7 @@ func hasValue(r response, path, want string) error {
 	return nil
 }
 
-func (s *scenario) registerProperties(sc *godog.ScenarioContext) {
+func (s *scenario) registerProperties(sc *stepRegistry) {
 	get := func(path string) (response, error) {
 		if err := s.unchecked(); err != nil {
 			return response{}, err
@@ -179,12 +203,15 @@ func (s *scenario) registerProperties(sc *godog.ScenarioContext) {
 		if err != nil {
 			return err
 		}
-		if v, ok := lookUp(r.body, name); !ok || !re.MatchString(fmt.Sprint(v)) {
+		if re.MatchString("") && pattern != "^$" {
+			return fmt.Errorf("%q matches any value", pattern)
+		}
+		if v, ok := lookUp(r.body, name); !ok || v == nil || !re.MatchString(fmt.Sprint(v)) {
 			return fmt.Errorf("%s is %v in %s", name, v, r)
 		}
 		return nil
 	})
-	sc.Step(`^GET (\S+) has no "([^"]*)"$`, func(path, name string) error {
+	sc.NegativeStep(`^GET (\S+) has no "([^"]*)"$`, func(path, name string) error {
 		r, err := get(path)
 		if err != nil {
 			return err
@@ -212,7 +239,7 @@ func (s *scenario) registerProperties(sc *godog.ScenarioContext) {
 		}
 		return s.responseIs(status, "")
 	})
-	sc.Step(`^within (\d+) minutes GET (\S+) has "([^"]*)": (.+)$`, func(n int, path, name, want string) (err error) {
+	sc.Step(`^within ([1-9]\d*) minutes GET (\S+) has "([^"]*)": (.+)$`, func(n int, path, name, want string) (err error) {
 		for range n * 60 {
 			r, e := get(path)
 			if e != nil {
@@ -225,9 +252,9 @@ func (s *scenario) registerProperties(sc *godog.ScenarioContext) {
 		}
 		return err
 	})
-	sc.Step(`^(AssetTag|BootProgress/LastState) of the system is not "([^"]*)"$`, func(name, not string) error {
+	sc.NegativeStep(`^(AssetTag|BootProgress/LastState) of the system is not "([^"]*)"$`, func(name, not string) error {
 		r, err := get(systemURI)
-		if err == nil && r.at(name) == not {
+		if v, ok := lookUp(r.body, name); err == nil && (!ok || v == not) {
 			err = fmt.Errorf("%s is %v", name, not)
 		}
 		return err
@@ -240,35 +267,49 @@ func (s *scenario) registerProperties(sc *godog.ScenarioContext) {
 		s.save(name, r.at(name))
 		return err
 	})
-	sc.Step(`^GET (\S+) (has|lacks) the saved "([^"]*)"$`, func(path, how, name string) error {
+	sc.Step(`^GET (\S+) has the saved "([^"]*)"$`, func(path, name string) error {
 		r, err := get(path)
 		if err != nil {
 			return err
 		}
-		err = s.equalsSaved(name, r.at(name))
-		if how == "lacks" {
-			if err == nil {
-				return fmt.Errorf("%s is %v, as saved", name, r.at(name))
-			}
-			return nil
-		}
-		return err
+		return s.equalsSaved(name, r.at(name))
 	})
-	sc.Step(`^every member of GET (\S+) (has|lacks) "([^"]*)"$`, func(path, how, name string) error {
+	sc.NegativeStep(`^GET (\S+) lacks the saved "([^"]*)"$`, func(path, name string) error {
 		r, err := get(path)
 		if err != nil {
 			return err
 		}
-		all, _ := r.at("Members").([]any)
-		for _, m := range all {
-			o, _ := m.(object)
-			if _, has := o[name]; has != (how == "has") || len(o) < 2 {
-				return fmt.Errorf("a member is %v", o)
-			}
+		if _, saved := s.saved[name]; !saved || r.at(name) == nil {
+			return fmt.Errorf("%s was saved: %t, and is %v", name, saved, r.at(name))
 		}
-		if len(all) == 0 {
-			return fmt.Errorf("there is no member: %s", r)
+		if s.equalsSaved(name, r.at(name)) == nil {
+			return fmt.Errorf("%s is %v, as saved", name, r.at(name))
 		}
 		return nil
 	})
+	sc.Step(`^every member of GET (\S+) has "([^"]*)"$`, func(path, name string) error { return s.membersHave(path, name, true) })
+	sc.NegativeStep(`^every member of GET (\S+) lacks "([^"]*)"$`, func(path, name string) error { return s.membersHave(path, name, false) })
+}
+
+// membersHave checks whether each member of a collection has a property, and that there are
+// members with other properties.
+func (s *scenario) membersHave(path, name string, want bool) error {
+	if err := s.unchecked(); err != nil {
+		return err
+	}
+	r, err := s.get(s.uri(path))
+	if err != nil {
+		return err
+	}
+	all, _ := r.at("Members").([]any)
+	for _, m := range all {
+		o, _ := m.(object)
+		if _, has := o[name]; has != want || len(o) < 2 {
+			return fmt.Errorf("a member is %v", o)
+		}
+	}
+	if len(all) == 0 {
+		return fmt.Errorf("there is no member: %s", r)
+	}
+	return nil
 }

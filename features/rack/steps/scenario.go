@@ -12,16 +12,21 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/cucumber/godog"
+	messages "github.com/cucumber/messages/go/v21"
 
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/fixtures"
 )
 
 // scenario is the state that the steps of one scenario share.
@@ -39,7 +44,13 @@ type scenario struct {
 	headers        http.Header // that were saved
 	transportError error       // of a request that may fail
 	bmcWasReset    bool
+	connections    int    // that the last client with connections of its own has opened
+	proto          string // that it has spoken
 
+	certificates certificates
+	outage       time.Duration // how long a system was off after one
+
+	stepType messages.PickleStepType // of the last step
 	images   images
 	receiver *eventReceiver
 	streams  []*stream
@@ -53,19 +64,11 @@ type scenario struct {
 // Register binds all steps to a scenario.
 func Register(sc *godog.ScenarioContext, t testing.TB) {
 	s := &scenario{t: t, saved: map[string]string{}}
-	sc.Step(`^a rack of (\d+) servers?$`, func(n int) { s.start("generic", n) })
-	sc.Step(`^a rack of (\d+) servers? of the profile "([^"]*)"$`, func(n int, profile string) { s.start(profile, n) })
-	sc.Step(`^(\d+) (seconds?|minutes?|hours?) pass(?:es)?$`, s.advance)
-	sc.Step(`^the lab is restarted$`, s.restart)
-	sc.Step(`^the lab is created again from the same definition$`, s.recreate)
-	for _, register := range []func(*godog.ScenarioContext){
-		s.registerRequests, s.registerSessions, s.registerCollections, s.registerSystem, s.registerMedia, s.registerEvents, s.registerFaults,
-		s.registerJournal, s.registerUpdates, s.registerIdentities, s.registerStorage, s.registerManager, s.registerPrograms, s.registerConsoles,
-		s.registerIPMI, s.registerDiscovery, s.registerSecureBoot, s.registerIntegrity, s.registerNetwork, s.registerPowerLimit,
-		s.registerTelemetry, s.registerJobs, s.registerQuirks,
-	} {
-		register(sc)
-	}
+	s.register(&stepRegistry{sc: sc})
+	sc.StepContext().Before(func(ctx context.Context, st *godog.Step) (context.Context, error) {
+		s.beginStep(st)
+		return ctx, Definitions().Check(st)
+	})
 	sc.After(func(ctx context.Context, _ *godog.Scenario, err error) (context.Context, error) {
 		if err != nil && s.response.status != 0 {
 			s.t.Logf("last response: %s", s.response)
@@ -75,6 +78,41 @@ func Register(sc *godog.ScenarioContext, t testing.TB) {
 		}
 		return ctx, errors.Join(err, s.end())
 	})
+}
+
+// register binds all steps.
+func (s *scenario) register(sc *stepRegistry) {
+	sc.Step(`^a rack of (\d+) servers?$`, func(n int) { s.start("generic", n) })
+	sc.Step(`^a rack of (\d+) servers? of the profile "([^"]*)"$`, func(n int, profile string) { s.start(profile, n) })
+	sc.Step(`^a rack of (\d+) servers? with HTTP/2$`, func(n int) {
+		s.define("generic", n)
+		s.config.HTTP2 = true
+		s.open()
+	})
+	sc.Step(`^a rack of (\d+) servers? of the dialect file:$`, s.startDialectFile)
+	sc.Step(`^(\d+) (seconds?|minutes?|hours?) pass(?:es)?$`, s.advance)
+	sc.Step(`^the lab is restarted$`, s.restart)
+	sc.Step(`^the lab is created again from the same definition$`, s.recreate)
+	for _, register := range []func(*stepRegistry){
+		s.registerRequests, s.registerSessions, s.registerCollections, s.registerSystem, s.registerMedia, s.registerEvents, s.registerFaults,
+		s.registerJournal, s.registerUpdates, s.registerIdentities, s.registerStorage, s.registerManager, s.registerPrograms, s.registerConsoles,
+		s.registerIPMI, s.registerDiscovery, s.registerSecureBoot, s.registerIntegrity, s.registerNetwork, s.registerPowerLimit,
+		s.registerTelemetry, s.registerJobs, s.registerQuirks, s.registerQueries, s.registerOutages, s.registerCertificates,
+		s.registerInventory,
+	} {
+		register(sc)
+	}
+}
+
+// beginStep begins a cause when a step is the first of a Given or a When: messages that the
+// receiver has received before do not count.
+func (s *scenario) beginStep(st *godog.Step) {
+	begins := st.Type != s.stepType && st.Type != messages.PickleStepType_OUTCOME
+	s.stepType = st.Type
+	if begins && s.receiver != nil {
+		s.lab.Settle()
+		s.receiver.beginCause()
+	}
 }
 
 func (s *scenario) start(profile string, servers int) {
@@ -90,7 +128,40 @@ func (s *scenario) define(profile string, servers int) {
 	s.config = lab.Config{Dir: s.t.TempDir(), Rack: &r, Events: s.answerBoot}
 }
 
+// startDialectFile starts a lab whose servers are like those of the profile generic,
+// with BMCs of a dialect file.
+func (s *scenario) startDialectFile(servers int, dialect *godog.DocString) error {
+	name, _, _ := strings.Cut(strings.TrimPrefix(dialect.Content, "name: "), "\n")
+	profile, err := fixtures.Profiles.ReadFile("profiles/generic.yaml")
+	if err != nil {
+		return err
+	}
+	of := strings.NewReplacer("name: generic\n", "name: "+name+"\n", "dialect: generic\n", "dialect: "+name+"\n").Replace(string(profile))
+	dir := s.t.TempDir()
+	for file, text := range map[string]string{"profiles": of, "dialects": dialect.Content} {
+		if err := os.Mkdir(filepath.Join(dir, file), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, file, name+".yaml"), []byte(text+"\n"), 0o644); err != nil {
+			return err
+		}
+	}
+	models, err := lab.LoadModels(dir)
+	if err != nil {
+		return err
+	}
+	s.define(name, servers)
+	if err := lab.KeepModels(s.config.Dir, models); err != nil {
+		return err
+	}
+	s.open()
+	return nil
+}
+
 func (s *scenario) open() {
+	if s.lab != nil {
+		s.lab.Stop()
+	}
 	s.lab = labtest.Start(s.t, s.config)
 	if at, ok := s.server(1).IPMI(); ok {
 		s.save("ipmi", at)
@@ -139,10 +210,7 @@ func (s *scenario) advance(n int, unit string) {
 	s.lab.Advance(time.Duration(n) * each)
 }
 
-func (s *scenario) restart() {
-	s.lab.Stop()
-	s.open()
-}
+func (s *scenario) restart() { s.open() }
 
 // recreate starts a lab of the same definition in an empty directory.
 func (s *scenario) recreate() {
@@ -158,7 +226,11 @@ func (s *scenario) server(n int) *lab.Host { return s.lab.Hosts()[n-1] }
 func (s *scenario) save(name string, value any) { s.saved[name] = fmt.Sprint(value) }
 
 func (s *scenario) equalsSaved(name string, value any) error {
-	if was := s.saved[name]; was != fmt.Sprint(value) {
+	was, ok := s.saved[name]
+	if !ok {
+		return fmt.Errorf("no step has saved %s", name)
+	}
+	if was != fmt.Sprint(value) {
 		return fmt.Errorf("%s is %v, and was %s", name, value, was)
 	}
 	return nil

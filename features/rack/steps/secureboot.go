@@ -1,10 +1,9 @@
 package steps
 
 import (
+	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/cucumber/godog"
 )
 
 const (
@@ -12,7 +11,7 @@ const (
 	dbURI        = databasesURI + "/db/Certificates"
 )
 
-func (s *scenario) registerSecureBoot(sc *godog.ScenarioContext) {
+func (s *scenario) registerSecureBoot(sc *stepRegistry) {
 	sc.Step(`^the client adds the certificate of the KEK database to db$`, func() error {
 		r, err := s.get(databasesURI + "/KEK/Certificates/1")
 		if err != nil {
@@ -26,7 +25,11 @@ func (s *scenario) registerSecureBoot(sc *godog.ScenarioContext) {
 		s.saved["CERTIFICATE-URI"] = s.response.header.Get("Location")
 		return equal("the status", s.response.status, 201)
 	})
-	sc.Step(`^db (has|does not have) the certificate$`, func(how string) error {
+	db := func(want bool) error {
+		certificate := strings.TrimSpace(s.saved["certificate"])
+		if certificate == "" {
+			return errors.New("no step has saved a certificate")
+		}
 		r, err := s.get(dbURI + "?$expand=.")
 		if err != nil {
 			return err
@@ -36,11 +39,13 @@ func (s *scenario) registerSecureBoot(sc *godog.ScenarioContext) {
 		for _, x := range all {
 			o, _ := x.(map[string]any)
 			text, _ := o["CertificateString"].(string)
-			has = has || strings.TrimSpace(text) == strings.TrimSpace(s.saved["certificate"])
+			has = has || strings.TrimSpace(text) == certificate
 		}
-		if len(all) < 2 || has != (how == "has") {
+		if len(all) < 2 || has != want {
 			return fmt.Errorf("db is %s", r)
 		}
 		return nil
-	})
+	}
+	sc.Step(`^db has the certificate$`, func() error { return db(true) })
+	sc.NegativeStep(`^db does not have the certificate$`, func() error { return db(false) })
 }

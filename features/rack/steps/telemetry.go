@@ -58,7 +58,7 @@ func newReportReceiver() *reportReceiver {
 	return r
 }
 
-func (s *scenario) registerTelemetry(sc *godog.ScenarioContext) {
+func (s *scenario) registerTelemetry(sc *stepRegistry) {
 	var defined time.Time // when the report was defined
 	var receiver *reportReceiver
 	sc.After(func(ctx context.Context, _ *godog.Scenario, _ error) (context.Context, error) {
@@ -105,7 +105,7 @@ func (s *scenario) registerTelemetry(sc *godog.ScenarioContext) {
 		receiver = newReportReceiver()
 		return s.sendOK("POST", subscriptionsURI, object{"Destination": receiver.URL, "Protocol": "Redfish", "EventFormatType": "MetricReport"})
 	})
-	sc.Step(`^the receiver has received (\d+) reports, a minute apart$`, func(n int) error {
+	sc.Step(`^the receiver has received ([1-9]\d*) reports, a minute apart$`, func(n int) error {
 		s.lab.Settle()
 		receiver.mu.Lock()
 		defer receiver.mu.Unlock()

@@ -8,8 +8,6 @@ import (
 	"net/textproto"
 	"strings"
 
-	"github.com/cucumber/godog"
-
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
 
@@ -23,7 +21,7 @@ var (
 
 // registerUpdates binds the steps about firmware updates. SimpleUpdate is a
 // request like others: its body names an image by FIRMWARE or DAMAGED-FIRMWARE.
-func (s *scenario) registerUpdates(sc *godog.ScenarioContext) {
+func (s *scenario) registerUpdates(sc *stepRegistry) {
 	sc.Step(`^the response is 202 with a task monitor$`, func() error {
 		if r := s.last(); r.status != 202 || r.header.Get("Location") == "" || r.header.Get("Retry-After") == "" {
 			return fmt.Errorf("the response is %s", r)
@@ -123,9 +121,11 @@ func (s *scenario) push(uri, contentType string, body []byte) error {
 }
 
 // biosFirmware returns a BIOS image of version 2.4.0 for the generic profile.
-func biosFirmware() []byte {
+func biosFirmware() []byte { return firmwareOf("2.4.0") }
+
+func firmwareOf(version string) []byte {
 	var b bytes.Buffer
-	h := firmware.Image{Kind: "bios", Vendor: "Metalab", Model: "Generic Server G1", Version: "2.4.0", Lowest: "2.1.0", Released: "2026-02-01"}
+	h := firmware.Image{Kind: "bios", Vendor: "Metalab", Model: "Generic Server G1", Version: version, Lowest: "2.1.0", Released: "2026-02-01"}
 	if _, err := firmware.BuildImage(&b, h, strings.NewReader(strings.Repeat("payload ", 1000))); err != nil {
 		panic(err) // the image is ours
 	}

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cucumber/godog"
-
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
@@ -19,7 +17,7 @@ const (
 // registerStorage binds the steps about drives and volumes. Steps that fail, pull or
 // insert a drive, or access the bytes of a volume, use the lab: Redfish has no
 // request for that.
-func (s *scenario) registerStorage(sc *godog.ScenarioContext) {
+func (s *scenario) registerStorage(sc *stepRegistry) {
 	sc.Step(`^the client creates a volume of RAIDType (\w+) on drives ([\d, ]+)$`, func(kind, drives string) error {
 		if err := s.unchecked(); err != nil {
 			return err
@@ -75,8 +73,8 @@ func (s *scenario) volumesAre(ids string) error {
 			return err
 		}
 		id := fmt.Sprint(v.body["Identifiers"])
-		if slices.Contains(identifiers, id) {
-			return fmt.Errorf("two volumes have the Identifiers %s", id)
+		if v.body["Identifiers"] == nil || slices.Contains(identifiers, id) {
+			return fmt.Errorf("the Identifiers of %s are %s: it has none, or shares them", uri, id)
 		}
 		identifiers = append(identifiers, id)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 // programTimeout is how long a program may run, in real time.
@@ -17,10 +18,7 @@ const programTimeout = 2 * time.Minute
 
 // IPMI has neither virtual media nor BIOS settings nor RAID.
 func TestIpmitoolManagesEveryModel(t *testing.T) {
-	program, err := exec.LookPath("ipmitool")
-	if err != nil {
-		skipMissing(t, "ipmitool is not installed: Debian has a package of that name")
-	}
+	program := prerequisites.Need(t, "ipmitool")
 	runOnModels(t, "ipmitool", []string{"inventory", "power", "boot"}, func(b *testServer) client { return &ipmitoolClient{b: b, program: program} })
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 func TestRedfishtoolManagesEveryModel(t *testing.T) {
-	s := startScript(t, "testdata/withredfishtool.py", "redfishtoollib", "redfishtool")
+	s := startScript(t, "testdata/withredfishtool.py", "redfishtoollib")
 	runOnModels(t, "redfishtool", allOperations, func(b *testServer) client {
 		x := &redfishtoolClient{script: s}
 		x.rawClient = rawClient{b: b, send: x.raw}

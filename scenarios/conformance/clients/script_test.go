@@ -9,32 +9,9 @@ import (
 	"os/exec"
 	"sync"
 	"testing"
+
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
-
-// pythons are the interpreters to try. Debian's packages are of the second one,
-// which need not be first in the path.
-var pythons = []string{"python3", "/usr/bin/python3"}
-
-var (
-	found   = map[string]string{} // interpreters by module; "" is none
-	finding sync.Mutex
-)
-
-// pythonWith returns an interpreter that has a module, or "".
-func pythonWith(module string) string {
-	finding.Lock()
-	defer finding.Unlock()
-	if _, known := found[module]; !known {
-		found[module] = ""
-		for _, python := range pythons {
-			if exec.Command(python, "-c", "import "+module).Run() == nil {
-				found[module] = python
-				break
-			}
-		}
-	}
-	return found[module]
-}
 
 // script is a running program of testdata. It reads requests and writes responses,
 // each a line of JSON.
@@ -45,34 +22,30 @@ type script struct {
 	stderr stderr
 }
 
-// startScript starts a script that runs until the test ends. It needs a Python
-// module, which is in a package of Debian.
-func startScript(t *testing.T, file, module, debian string) *script {
+// startScript starts a script that runs until the test ends. It needs a Python module.
+func startScript(t *testing.T, file, module string) *script {
 	t.Helper()
-	if python := pythonWith(module); python != "" {
-		s := &script{}
-		cmd := exec.CommandContext(t.Context(), python, "-W", "ignore", file)
-		cmd.Stderr = &s.stderr
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		s.in, s.out = in, bufio.NewReader(out)
-		t.Cleanup(func() {
-			_ = in.Close()
-			_ = cmd.Wait()
-		})
-		return s
+	python := prerequisites.Need(t, module)
+	s := &script{}
+	cmd := exec.CommandContext(t.Context(), python, "-W", "ignore", file)
+	cmd.Stderr = &s.stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
 	}
-	skipMissing(t, "Python has no module "+module+": Debian's package "+debian+" has it")
-	return nil
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.in, s.out = in, bufio.NewReader(out)
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	})
+	return s
 }
 
 // ask sends a request and reads the response.

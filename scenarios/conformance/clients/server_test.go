@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -21,19 +20,6 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 	"github.com/metalab-dev/metalab/fixtures"
 )
-
-// needPrograms is an environment variable. When it is set, a test whose program is
-// missing fails; otherwise it is skipped, and the log says why.
-const needPrograms = "METALAB_NEED_PROGRAMS"
-
-// skipMissing skips a test whose program is missing, or fails it.
-func skipMissing(t *testing.T, why string) {
-	t.Helper()
-	if os.Getenv(needPrograms) != "" {
-		t.Fatal(why)
-	}
-	t.Skip(why)
-}
 
 var dialectOf = regexp.MustCompile(`(?m)^dialect: (\S+)`)
 

@@ -7,7 +7,7 @@ import (
 
 func TestSushyManagesEveryModel(t *testing.T) {
 	runOnModels(t, "sushy", allOperations, func(b *testServer) client {
-		s := &sushyClient{script: startScript(b.T, "testdata/withsushy.py", "sushy", "python3-sushy")}
+		s := &sushyClient{script: startScript(b.T, "testdata/withsushy.py", "sushy")}
 		user, password := b.lab.Credentials(b.server)
 		if err := s.do(nil, "open", b.server.URL(), user, password, b.lab.CAFile()); err != nil {
 			b.Fatal(err)

@@ -244,6 +244,41 @@ func TestDriverLevels(t *testing.T) {
 	}
 }
 
+// An operator may set boot flags, but not the bit that makes them persistent (IPMI
+// v2.0 rev 1.1, table 28-14): the driver asks for the next boot only, and says so.
+func TestDriverAsOperatorSetsBootFlagsForOneBoot(t *testing.T) {
+	_, target := emulated(t, "")
+	for _, tt := range []struct {
+		who   Account
+		level string
+		once  bool
+	}{
+		{target.Operator, "OPERATOR", true},
+		{target.Admin, "OPERATOR", true},
+		{target.Admin, "ADMINISTRATOR", false},
+	} {
+		a, err := bmc.ParseAddress("ipmi://" + target.Address + "?privilegelevel=" + tt.level)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := driver.Open(t.Context(), bmc.Config{
+			Address: a, Credentials: bmc.Credentials{Username: tt.who.Name, Password: tt.who.Password}, Clock: &bmctest.Clock{},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.SetBoot(t.Context(), bmc.Boot{Device: bmc.BootDisk, Mode: bmc.UEFI, Persistent: true}); err != nil {
+			t.Errorf("SetBoot(disk, persistent) as %s at %s: error = %v, want none", tt.who.Name, tt.level, err)
+		}
+		got, err := c.System(t.Context())
+		want := bmc.Boot{Device: bmc.BootDisk, Mode: bmc.UEFI, Persistent: !tt.once}
+		if err != nil || got.Boot != want || got.BootOnce != tt.once {
+			t.Errorf("System() as %s at %s: boot %+v, once %t, error %v, want %+v, %t", tt.who.Name, tt.level, got.Boot, got.BootOnce, err, want, tt.once)
+		}
+		c.Close()
+	}
+}
+
 // boots lets machines boot whatever they try first.
 func boots(t *testing.T) func(*lab.Host, machine.Event) {
 	return func(h *lab.Host, ev machine.Event) {

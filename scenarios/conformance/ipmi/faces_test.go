@@ -72,6 +72,7 @@ func login(t *testing.T, address string, a Account) (*Session, error) {
 	return s, err
 }
 
+// TestWrongPasswordsCountInBothProtocols shows statement F8.
 func TestWrongPasswordsCountInBothProtocols(t *testing.T) {
 	l, target := emulated(t, "")
 	changed(t, l, http.MethodPatch, "AccountService", `{"AccountLockoutThreshold":4,"AccountLockoutDuration":600,"AccountLockoutCounterResetAfter":600}`)

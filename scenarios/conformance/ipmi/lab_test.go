@@ -53,7 +53,7 @@ hosts: [{count: 1, ipmi: {%s}}]
 	}
 }
 
-// The emulator does all that a BMC must, however it is set up.
+// The emulator does all that a BMC must, however it is set up (statement F9).
 func TestEmulator(t *testing.T) {
 	for _, tt := range []struct {
 		name, how string

@@ -2,6 +2,7 @@ package pxe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,10 +16,17 @@ const requestTimeout = time.Minute
 // client keeps no connections: boots are rare.
 var client = &http.Client{Timeout: requestTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 
+// public returns a URL for messages: its query has the boot's token.
+func public(at *url.URL) string {
+	without := *at
+	without.RawQuery = ""
+	return without.Redacted()
+}
+
 // get makes a request and checks its status.
 func get(ctx context.Context, method string, at *url.URL, header, value string, want int) (*http.Response, error) {
 	if at.Scheme != "http" && at.Scheme != "https" {
-		return nil, fmt.Errorf("pxe: %s: only http and https are known", at.Redacted())
+		return nil, fmt.Errorf("pxe: %s: only http and https are known", public(at))
 	}
 	req, err := http.NewRequestWithContext(ctx, method, at.String(), nil)
 	if err != nil {
@@ -29,12 +37,19 @@ func get(ctx context.Context, method string, at *url.URL, header, value string, 
 		req.Header.Set(header, value)
 	}
 	resp, err := client.Do(req)
+	if of := (*url.Error)(nil); errors.As(err, &of) { // it names the URL
+		err = of.Err
+	}
 	if err != nil {
-		return nil, fmt.Errorf("pxe: %w", err)
+		return nil, fmt.Errorf("pxe: %s: %w", public(at), err)
 	}
 	if resp.StatusCode != want {
 		resp.Body.Close()
-		return nil, fmt.Errorf("pxe: %s: %s", at.Redacted(), resp.Status)
+		err := errors.New(resp.Status)
+		if resp.StatusCode == http.StatusServiceUnavailable { // the controller has just started
+			err = ErrSilent
+		}
+		return nil, fmt.Errorf("pxe: %s: %w", public(at), err)
 	}
 	return resp, nil
 }
@@ -49,9 +64,9 @@ func fetch(ctx context.Context, at *url.URL, most int) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(resp.Body, int64(most)+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("pxe: %s: %w", at.Redacted(), err)
+		return nil, fmt.Errorf("pxe: %s: %w", public(at), err)
 	case len(b) > most:
-		return nil, fmt.Errorf("pxe: %s: longer than %d bytes", at.Redacted(), most)
+		return nil, fmt.Errorf("pxe: %s: longer than %d bytes", public(at), most)
 	}
 	return b, nil
 }
@@ -82,7 +97,7 @@ func open(ctx context.Context, uri string) (*remoteFile, error) {
 	}
 	resp.Body.Close()
 	if resp.ContentLength <= 0 {
-		return nil, fmt.Errorf("pxe: %s: the server does not say how long it is", at.Redacted())
+		return nil, fmt.Errorf("pxe: %s: the server does not say how long it is", public(at))
 	}
 	return &remoteFile{ctx: ctx, at: at, size: resp.ContentLength, chunks: map[int64][]byte{}}, nil
 }
@@ -116,7 +131,7 @@ func (r *remoteFile) chunk(i int64) ([]byte, error) {
 	defer resp.Body.Close()
 	b := make([]byte, to-from)
 	if _, err := io.ReadFull(resp.Body, b); err != nil {
-		return nil, fmt.Errorf("pxe: %s: %w", r.at.Redacted(), err)
+		return nil, fmt.Errorf("pxe: %s: %w", public(r.at), err)
 	}
 	if len(r.chunks) >= maxChunks {
 		clear(r.chunks)

@@ -264,3 +264,23 @@ func FuzzScript(f *testing.F) {
 		}
 	})
 }
+
+// A controller that has just started does not know the host yet: the boot can be tried
+// again. No error shows the token.
+func TestBootFromAControllerThatHasJustStartedIsTriedAgain(t *testing.T) {
+	r := newRig(t, netboot.Full)
+	url := r.ISO(boot)
+	_, err := r.net.HTTP(t.Context(), ours, url)
+	_, token, _ := strings.Cut(url, "token=")
+	if !errors.Is(err, ErrSilent) || strings.Contains(err.Error(), token[:20]) {
+		t.Errorf("HTTP boot = %v, want %v, without the token", err, ErrSilent)
+	}
+	r.know(t, ours.MAC)
+	if _, err := r.net.HTTP(t.Context(), ours, url); err != nil {
+		t.Errorf("HTTP boot = %v", err)
+	}
+	r.Close(boot.Host)
+	if _, err = r.net.HTTP(t.Context(), ours, url); err == nil || errors.Is(err, ErrSilent) || strings.Contains(err.Error(), token[:20]) {
+		t.Errorf("HTTP boot after the agent is up = %v, want an error for good, without the token", err)
+	}
+}

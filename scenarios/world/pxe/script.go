@@ -76,7 +76,7 @@ func runScript(ctx context.Context, at string, nic NIC) (System, error) {
 	}
 	config, ok := cpio.Find(l.initrds, job.MediaConfigPath)
 	if !ok {
-		return System{}, fmt.Errorf("pxe: %s: %s is in no initrd", base.Redacted(), job.MediaConfigPath)
+		return System{}, fmt.Errorf("pxe: %s: %s is in no initrd", public(base), job.MediaConfigPath)
 	}
 	m, err := parseMedia(config)
 	return System{Media: m, Cmdline: l.cmdline}, err

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestTableFitsItsWidth(t *testing.T) {
+	long := strings.Repeat("ä", 90)
+	for name, tt := range map[string]struct {
+		format format
+		rows   [][]string
+		want   string
+	}{
+		"short":      {table, [][]string{{"A", "+B", "C"}, {"a", "b", "c"}}, "A  C\na  c\n"},
+		"wide":       {wide, [][]string{{"A", "+B", "=C"}, {"a", "b", long + long}}, "A  B  C\na  b  " + long + long + "\n"},
+		"cut":        {table, [][]string{{"A", "B", "C"}, {"a", long, long}}, ""},
+		"first":      {table, [][]string{{"A", "B", "C"}, {long + long, "b", "c"}}, ""},
+		"uncut":      {table, [][]string{{"A", "=B", "C"}, {"a", long, long}}, ""},
+		"name value": {table, [][]string{{"NAME", "VALUE"}, {"a", long + long}}, "NAME  VALUE\na     " + long + long + "\n"},
+		"none":       {table, nil, ""},
+	} {
+		var b bytes.Buffer
+		if err := tt.format.print(&b, nil, tt.rows); err != nil {
+			t.Fatal(err)
+		}
+		switch name {
+		case "cut":
+			for line := range strings.Lines(b.String()) {
+				if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > tableWidth {
+					t.Errorf("%s: a line has %d characters: %s", name, n, line)
+				}
+			}
+			if strings.Count(b.String(), "…") != 2 {
+				t.Errorf("%s: %s", name, &b)
+			}
+		case "first":
+			if !strings.Contains(b.String(), long+long) {
+				t.Errorf("%s: the name is cut: %s", name, &b)
+			}
+		case "uncut":
+			if !strings.Contains(b.String(), "  "+long+"  ") || strings.Count(b.String(), "…") != 1 {
+				t.Errorf("%s: %s", name, &b)
+			}
+		default:
+			if diff := cmp.Diff(tt.want, b.String()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		}
+	}
+}
+
+func TestChoiceFoldsCaseAndNamesWhatIsAllowed(t *testing.T) {
+	if got, err := choice("RESET", "forceoff", resetTypes); got != "ForceOff" || err != nil {
+		t.Errorf("choice = %q, %v", got, err)
+	}
+	_, err := choice("RESET", "Onn", []string{"On", "ForceOff"})
+	want := `RESET "Onn" is not one of On, ForceOff. Did you mean On? (see --help)`
+	if bad := new(usageError); !errors.As(err, &bad) || err.Error() != want {
+		t.Errorf("choice: %v, want %s", err, want)
+	}
+}
+
+func TestErrorsBeginWithoutNamesOfPackages(t *testing.T) {
+	for in, want := range map[string]string{
+		"world: lab: open: no room":           "open: no room",
+		"node-1: control: no lab is running":  "node-1: no lab is running",
+		"kube: a\nstore: b":                   "a\nb",
+		"redfish: 401: no session":            "redfish: 401: no session",
+		"faults[0].bmc: x":                    "faults[0].bmc: x",
+		"image x.lab: what the store: it has": "image x.lab: what the store: it has",
+	} {
+		if got := withoutPackages(in); got != want {
+			t.Errorf("withoutPackages(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestProgressIsSparseInAPipe(t *testing.T) {
+	var b bytes.Buffer
+	now := time.Unix(0, 0)
+	p := newProgress(&b, "hosts", 100)
+	p.now, p.began = func() time.Time { return now }, now
+	for range 100 {
+		now = now.Add(300 * time.Millisecond)
+		p.add(1)
+	}
+	p.end()
+	if diff := cmp.Diff("4 of 100 hosts\n38 of 100 hosts\n72 of 100 hosts\n100 of 100 hosts\n", b.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	b.Reset()
+	p = newProgress(&b, "hosts", 2)
+	p.add(2)
+	if p.end(); b.Len() > 0 {
+		t.Errorf("work that takes no time shows %q", &b)
+	}
+}

@@ -1,0 +1,117 @@
+package kube
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
+	"go.uber.org/zap"
+)
+
+// etcdFix says what the user can do about damaged data of etcd.
+const etcdFix = "put back a copy of %s, or move that directory away: the API then begins without objects"
+
+// checkEtcd returns an error that names the file when etcd's data in a directory are
+// damaged. etcd ends the process over most damage, without a word of the file; and a
+// write-ahead log that was cut off it takes for that of a crash, although the database has
+// later changes.
+func checkEtcd(data string) error {
+	logs, db := filepath.Join(data, "member", "wal"), filepath.Join(data, "member", "snap", "db")
+	damaged := func(path string, err error) error {
+		return fmt.Errorf("kube: etcd: %s: %w: "+etcdFix, path, err, data)
+	}
+	entries, err := os.ReadDir(logs)
+	if errors.Is(err, fs.ErrNotExist) {
+		// A new etcd, or one that was killed before it had anything: it makes the database
+		// first.
+		if applied, err := lastApplied(db); err == nil && applied > 0 {
+			return damaged(logs, fmt.Errorf("is missing, and the database has entry %d", applied))
+		}
+		return nil
+	}
+	if err != nil {
+		return damaged(logs, err)
+	}
+	if len(entries) == 0 {
+		return damaged(logs, errors.New("is empty"))
+	}
+	last, err := lastLogged(logs)
+	if err != nil {
+		return damaged(logs, err)
+	}
+	applied, err := lastApplied(db)
+	if err != nil {
+		return damaged(db, err)
+	}
+	if applied > last {
+		return damaged(logs, fmt.Errorf("ends with entry %d, and the database has entry %d", last, applied))
+	}
+	return nil
+}
+
+// lastLogged returns the index of the last entry in etcd's write-ahead log, and checks the
+// checksums of all.
+func lastLogged(dir string) (uint64, error) {
+	log := zap.NewNop()
+	snaps, err := wal.ValidSnapshotEntries(log, dir)
+	if err != nil {
+		return 0, err
+	}
+	from := &walpb.Snapshot{}
+	if len(snaps) > 0 {
+		from = snaps[len(snaps)-1]
+	}
+	w, err := wal.OpenForRead(log, dir, from)
+	if err != nil {
+		return 0, err
+	}
+	defer w.Close()
+	_, _, entries, err := w.ReadAll()
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) { // the last write may have been cut by a crash
+		return 0, err
+	}
+	if n := len(entries); n > 0 {
+		return entries[n-1].GetIndex(), nil
+	}
+	return from.GetIndex(), nil
+}
+
+// lastApplied returns the index of the last entry that is in etcd's database. It does not
+// read the pages of a file that was cut off: bbolt maps the file, and such a page ends
+// the process.
+func lastApplied(path string) (uint64, error) {
+	st, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return 0, err
+	case !st.Mode().IsRegular():
+		return 0, errors.New("is no file")
+	case st.Size() == 0:
+		return 0, errors.New("is empty")
+	}
+	db, err := bbolt.Open(path, 0, &bbolt.Options{ReadOnly: true, Timeout: lockGrace})
+	if err != nil {
+		return 0, err
+	}
+	defer db.Close()
+	var index uint64
+	err = db.View(func(tx *bbolt.Tx) error {
+		if tx.Size() > st.Size() {
+			return fmt.Errorf("has %d bytes of %d", st.Size(), tx.Size())
+		}
+		if meta := tx.Bucket([]byte("meta")); meta != nil {
+			if v := meta.Get([]byte("consistent_index")); len(v) == 8 {
+				index = binary.BigEndian.Uint64(v)
+			}
+		}
+		return nil
+	})
+	return index, err
+}

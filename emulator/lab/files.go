@@ -1,0 +1,63 @@
+package lab
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/lab/integrity"
+	"github.com/metalab-dev/metalab/emulator/lab/network"
+	"github.com/metalab-dev/metalab/emulator/lab/store"
+)
+
+// fileRules are the files of a lab that are compared with what they were when it was
+// closed. The log of the store is not among them: the store checks it, and all of it is
+// in the database of a lab that was closed.
+var fileRules = []integrity.Rule{
+	{Pattern: store.DatabaseFile, Fix: "restore a snapshot (labctl snapshot restore FILE)"},
+	{Pattern: network.CACertFile, Running: true, Fix: "restore a snapshot (labctl snapshot restore FILE), or remove " + network.CACertFile + " and " + network.CAKeyFile + ", and a new authority is made, which clients have to trust"},
+	{Pattern: network.CAKeyFile, Running: true, Fix: "restore a snapshot (labctl snapshot restore FILE), or remove " + network.CACertFile + " and " + network.CAKeyFile + ", and a new authority is made, which clients have to trust"},
+	{Pattern: network.RSAKeyFile, Running: true, Fix: "remove it, and a new one is made"},
+	{Pattern: modelsDir + "/*/*", Running: true, Fix: "restore a snapshot (labctl snapshot restore FILE)"},
+	{Pattern: store.DisksDir + "/*/*", SizeOnly: true, Fix: "restore a snapshot (labctl snapshot restore FILE), or reset the server (labctl snapshot reset HOST), which empties its disks"},
+	{Pattern: store.MediaDir + "/*", Large: true, Fix: "restore a snapshot (labctl snapshot restore FILE), or reset the server (labctl snapshot reset HOST)"},
+	{Pattern: store.UpdatesDir + "/*", Large: true, Fix: "restore a snapshot (labctl snapshot restore FILE), or reset the server (labctl snapshot reset HOST)"},
+	{Pattern: lockFile, Unlisted: true},
+}
+
+// checkFiles compares the files of a lab that is about to open with what they were when
+// it was closed.
+func (l *Lab) checkFiles(others []integrity.Rule) error {
+	files := slices.Concat(fileRules, others)
+	if err := integrity.Check(l.dir, files, nil); err != nil {
+		return err
+	}
+	if err := integrity.Forget(l.dir, files); err != nil {
+		return err
+	}
+	l.files, l.unsealed = files, true
+	return nil
+}
+
+// SealFiles lists the files that do not change while the lab runs. Should it be killed,
+// they are compared with the list when it opens again.
+func (l *Lab) SealFiles() error { return integrity.Seal(l.dir, l.files, true) }
+
+// fileOfHost reports whether a file in a lab's directory, with slashes, is a disk or an
+// image of one of some hosts.
+func fileOfHost(name string, meant func(host string) bool) bool {
+	dir, rest, _ := strings.Cut(name, "/")
+	host, _, _ := strings.Cut(rest, "/")
+	if dir == store.MediaDir || dir == store.UpdatesDir { // HOST-ID: both may have dashes
+		for i := range len(rest) {
+			if rest[i] == '-' {
+				if host, err := url.PathUnescape(rest[:i]); err == nil && meant(host) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	host, err := url.PathUnescape(host)
+	return dir == store.DisksDir && err == nil && meant(host)
+}

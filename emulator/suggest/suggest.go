@@ -1,0 +1,80 @@
+// Package suggest finds the names that somebody may have meant who wrote one that
+// does not exist. It knows no kind of name: callers give those that there are.
+package suggest
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// DidYouMean returns a sentence with the up to three names that are closest to
+// one that does not exist: ". Did you mean generic?". It is empty when none is
+// close. It follows a text without a full stop.
+func DidYouMean(name string, names []string) string {
+	near := Near(name, names)
+	if len(near) == 0 {
+		return ""
+	}
+	return ". Did you mean " + strings.Join(near, " or ") + "?"
+}
+
+type scored struct {
+	name     string
+	distance int
+}
+
+// Near returns up to three names that are close to a name, the closest first. A
+// third of the letters may differ, and case does not matter; the beginning of a
+// name is close, too.
+func Near(name string, names []string) []string {
+	var near []scored
+	for _, n := range names {
+		d := distance(strings.ToLower(name), strings.ToLower(n))
+		if part := min(len(name), len(n)); part >= 3 && (strings.HasPrefix(n, name) || strings.HasPrefix(name, n)) {
+			d = min(d, 1)
+		}
+		if d < len(name) && d <= max(1, (min(len(name), len(n))+1)/3) {
+			near = append(near, scored{n, d})
+		}
+	}
+	slices.SortStableFunc(near, func(a, b scored) int { return cmp.Or(a.distance-b.distance, strings.Compare(a.name, b.name)) })
+	var out []string
+	for _, n := range near[:min(len(near), 3)] {
+		out = append(out, n.name)
+	}
+	return out
+}
+
+// Closest returns the index of the text that differs least from another, however
+// much that is, and -1 when there is no text.
+func Closest(text string, texts []string) int {
+	best, index := 0, -1
+	for i, t := range texts {
+		if d := distance(strings.ToLower(text), strings.ToLower(t)); index < 0 || d < best {
+			best, index = d, i
+		}
+	}
+	return index
+}
+
+// distance is the Levenshtein distance of two strings, in bytes.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,91 @@
+// Package falseclaim tests steps that check: it runs scenarios whose last step is false,
+// and fails when one of them passes, or fails earlier.
+package falseclaim
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cucumber/godog"
+)
+
+// Claim is a scenario that has failed at its last step.
+type Claim struct {
+	Scenario string
+	Tags     []string // without @
+	Step     string   // its last step
+	Err      error    // of that step
+}
+
+// Run runs the scenarios of a feature, several at the same time, and returns those that
+// were not skipped. It reports an error for each that does not fail at its last step, and
+// at no other. bind registers the steps; lastStep makes the context of a last step from that
+// of the steps before it.
+func Run(t *testing.T, feature []byte, atATime int, bind func(*godog.ScenarioContext), lastStep func(context.Context) context.Context) []Claim {
+	t.Helper()
+	type result struct {
+		claim   Claim
+		lastID  string // of the last step
+		failed  []string
+		skipped bool
+	}
+	var mu sync.Mutex
+	var results []*result
+	suite := godog.TestSuite{
+		ScenarioInitializer: func(sc *godog.ScenarioContext) {
+			r := &result{}
+			sc.Before(func(ctx context.Context, s *godog.Scenario) (context.Context, error) {
+				last := s.Steps[len(s.Steps)-1]
+				r.claim, r.lastID = Claim{Scenario: s.Name, Step: last.Text}, last.Id
+				for _, tag := range s.Tags {
+					r.claim.Tags = append(r.claim.Tags, strings.TrimPrefix(tag.Name, "@"))
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				results = append(results, r)
+				return ctx, nil
+			})
+			sc.StepContext().Before(func(ctx context.Context, s *godog.Step) (context.Context, error) {
+				if s.Id == r.lastID {
+					ctx = lastStep(ctx)
+				}
+				return ctx, nil
+			})
+			sc.StepContext().After(func(ctx context.Context, s *godog.Step, status godog.StepResultStatus, err error) (context.Context, error) {
+				switch {
+				case status == godog.StepSkipped && len(r.failed) == 0:
+					r.skipped = true // a program is missing
+				case status != godog.StepPassed && status != godog.StepSkipped:
+					r.failed = append(r.failed, fmt.Sprintf("%s: %v", s.Text, err))
+					r.claim.Err = err
+				}
+				return ctx, nil
+			})
+			bind(sc)
+		},
+		Options: &godog.Options{
+			Format: "progress", Output: io.Discard, Strict: true, NoColors: true, Concurrency: atATime,
+			FeatureContents: []godog.Feature{{Name: "falseclaims.feature", Contents: feature}},
+		},
+	}
+	suite.Run() // fails, as the scenarios do
+	if len(results) == 0 {
+		t.Error("no scenario ran")
+	}
+	var claims []Claim
+	for _, r := range results {
+		if r.skipped {
+			t.Logf("skipped: %s", r.claim.Scenario)
+			continue
+		}
+		claims = append(claims, r.claim)
+		if len(r.failed) != 1 || !strings.HasPrefix(r.failed[0], r.claim.Step+": ") {
+			t.Errorf("%s: the failed steps are %q, want %q alone", r.claim.Scenario, r.failed, r.claim.Step)
+		}
+	}
+	return claims
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Family is a group of packages that is mutated together.
+type Family struct {
+	Name     string
+	Packages []string // patterns of the go command, from the root of the module
+	// Suites are the packages, nearest first, that test these from outside. They
+	// run for what the tests of the mutated package itself do not see.
+	Suites []string
+}
+
+// families are all that `make mutants` mutates. The embedded Kubernetes API is
+// not in it: its tests take minutes each.
+var families = []Family{
+	{
+		Name: "emulator",
+		Packages: []string{
+			"./emulator/machine/...", "./emulator/bmc", "./emulator/dialect/...", "./emulator/fault", "./emulator/natural",
+			"./emulator/yamlfile", "./emulator/clock",
+		},
+		Suites: []string{"./emulator/machine", "./emulator/redfish", "./emulator/ipmi/command", "./emulator/lab", "./features/rack"},
+	},
+	{
+		Name:     "ipmi",
+		Packages: []string{"./emulator/ipmi/..."},
+		Suites:   []string{"./emulator/ipmi/command", "./emulator/ipmi", "./emulator/lab", "./scenarios/conformance/ipmi", "./features/rack"},
+	},
+	{
+		Name:     "redfish",
+		Packages: []string{"./emulator/redfish/..."},
+		Suites:   []string{"./emulator/redfish", "./emulator/lab", "./features/rack"},
+	},
+	{
+		Name:     "lab",
+		Packages: []string{"./emulator", "./emulator/lab/..."},
+		Suites:   []string{"./emulator/lab", "./emulator/lab/control", "./emulator", "./features/rack"},
+	},
+	{
+		Name: "controller",
+		Packages: []string{
+			"./controller/bmc/...", "./controller/dataimage", "./controller/firmware", "./controller/host/...", "./controller/inband",
+			"./controller/netboot/...", "./controller/preprovisioning", "./controller/queue", "./controller/raid",
+			"./controller/readafterwrite", "./controller/subscription",
+		},
+		Suites: []string{
+			"./controller/bmc/redfish", "./controller/bmc/ipmi", "./controller/host", "./scenarios/raid", "./scenarios/conformance/firmware",
+			"./scenarios/conformance/quirks", "./scenarios/world",
+		},
+	},
+	{
+		Name:     "agent",
+		Packages: []string{"./agent/..."},
+		Suites:   []string{"./agent/plugin/disk", "./agent/runner", "./agent", "./controller/raid", "./scenarios/world"},
+	},
+	{
+		Name:     "models",
+		Packages: []string{"./scenarios/capture", "./scenarios/images", "./scenarios/record"},
+		Suites:   []string{"./scenarios/record"},
+	},
+}
+
+// choose returns the families of a list of names, separated by commas: all when
+// it is empty.
+func choose(from []Family, names string) ([]Family, error) {
+	if names == "" {
+		return from, nil
+	}
+	var chosen []Family
+	for name := range strings.SplitSeq(names, ",") {
+		i := slices.IndexFunc(from, func(f Family) bool { return f.Name == name })
+		if i < 0 {
+			var all []string
+			for _, f := range from {
+				all = append(all, f.Name)
+			}
+			return nil, fmt.Errorf("family %q is not one of %s", name, strings.Join(all, ", "))
+		}
+		chosen = append(chosen, from[i])
+	}
+	return chosen, nil
+}

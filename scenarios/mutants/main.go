@@ -1,0 +1,225 @@
+// Mutants tests the tests: it negates a condition or leaves out a statement of the
+// product, one at a time, runs the tests that should see it, and reports what none
+// of them saw. `make mutants` runs it. It owns the choice of mutations and of the
+// tests for each; the sources stay as they are, for the mutated file reaches the
+// compiler as an overlay (go help build, -overlay).
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/tools/cover"
+)
+
+// minimum is the shortest time-out of a package: a mutation may make a loop
+// endless, and most packages take seconds.
+const minimum = time.Minute
+
+// The tests are good enough when at most `allowed` of `outOf` mutations survive:
+// some change nothing that can be seen, such as the size of a buffer.
+const (
+	allowed = 2
+	outOf   = 40
+)
+
+// config is what one run tries.
+type config struct {
+	families []Family
+	seed     string
+	count    int
+	at       string // the only place to mutate, as FILE or FILE:LINE; "" for any
+}
+
+func main() {
+	var c config
+	names := flag.String("family", "", "comma-separated `families` of packages to mutate; all without it")
+	flag.StringVar(&c.seed, "seed", cmp.Or(os.Getenv("METALAB_SEED"), "1"), "`text` that chooses the mutations")
+	flag.IntVar(&c.count, "count", outOf, "number of mutations")
+	flag.StringVar(&c.at, "at", "", "mutate only `FILE[:LINE]`, as the report names it")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	var err error
+	if c.families, err = choose(families, *names); err == nil {
+		err = run(ctx, ".", c, minimum, os.Stdout)
+	}
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// run tries mutations of the module in a directory and reports each on a line. Its
+// error says that too many survive, or why nothing can be said.
+func run(ctx context.Context, dir string, c config, minimum time.Duration, out io.Writer) error {
+	t, err := newTester(ctx, dir, c.seed, minimum)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(t.work)
+	var all []candidate
+	for _, f := range c.families {
+		found, err := t.candidates(ctx, f, c.at)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "family %s: %d mutations of covered code\n", f.Name, len(found))
+		all = append(all, found...)
+	}
+	r := report{out: out}
+	for _, i := range order(c.seed, len(all)) {
+		if r.seen+len(r.survivors) == c.count {
+			break
+		}
+		if err := t.try(ctx, all[i], &r); err != nil {
+			return err
+		}
+	}
+	return r.end(c.seed)
+}
+
+func newTester(ctx context.Context, dir, seed string, minimum time.Duration) (*tester, error) {
+	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Path}}\n{{.Dir}}")
+	list.Dir = dir
+	text, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list -m: %w", err)
+	}
+	module, root, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	work, err := os.MkdirTemp("", "mut") // short: tests put sockets below it
+	if err != nil {
+		return nil, err
+	}
+	return &tester{
+		root: root, module: module, work: work, minimum: minimum, clean: map[string]time.Duration{},
+		// Mutated and unmutated, a package runs the same sample of its slow matrices.
+		env: []string{"METALAB_SEED=" + seed},
+	}, nil
+}
+
+// candidate is a mutation with the family that it is drawn for.
+type candidate struct {
+	Mutation
+	family Family
+}
+
+// candidates lists the mutations of what the tests of a family cover.
+func (t *tester) candidates(ctx context.Context, f Family, only string) (all []candidate, err error) {
+	file, err := t.cover(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	profiles, err := cover.ParseProfiles(file) // sorted by the names of files
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range profiles {
+		name := strings.TrimPrefix(p.FileName, t.module+"/")
+		src, err := os.ReadFile(filepath.Join(t.root, name))
+		if err != nil {
+			return nil, err
+		}
+		found, err := Find(name, src, func(line, column int) bool { return covers(p.Blocks, line, column) })
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range found {
+			if only == "" || only == m.File || only == fmt.Sprintf("%s:%d", m.File, m.Line) {
+				all = append(all, candidate{m, f})
+			}
+		}
+	}
+	return all, nil
+}
+
+// covers tells whether the block at a place has run. Blocks do not overlap.
+func covers(blocks []cover.ProfileBlock, line, column int) bool {
+	for _, b := range blocks {
+		after := line > b.StartLine || line == b.StartLine && column >= b.StartCol
+		before := line < b.EndLine || line == b.EndLine && column < b.EndCol
+		if after && before {
+			return b.Count > 0
+		}
+	}
+	return false
+}
+
+// order draws an order of n mutations by the seed.
+func order(seed string, n int) []int {
+	h := fnv.New64a()
+	h.Write([]byte(seed))
+	return rand.New(rand.NewPCG(h.Sum64(), 0)).Perm(n)
+}
+
+// try runs the package of a mutation, then the suites of its family, until one
+// sees it.
+func (t *tester) try(ctx context.Context, c candidate, r *report) error {
+	local := path.Join(t.module, path.Dir(c.File))
+	tried := map[string]bool{}
+	for _, pkg := range append([]string{local}, c.family.Suites...) {
+		pkg = path.Join(t.module, strings.TrimPrefix(strings.TrimPrefix(pkg, t.module), "/"))
+		if tried[pkg] {
+			continue
+		}
+		tried[pkg] = true
+		v, err := t.judge(ctx, pkg, c.Mutation)
+		switch {
+		case err != nil:
+			return err
+		case v.Broken:
+			r.skip(c.Mutation)
+			return nil
+		case v.Failed != "":
+			r.see(c.Mutation, strings.TrimPrefix(pkg, t.module+"/")+": "+v.Failed)
+			return nil
+		}
+	}
+	r.survive(c.Mutation)
+	return nil
+}
+
+// report counts mutations and prints a line for each.
+type report struct {
+	out       io.Writer
+	seen      int
+	survivors []Mutation
+}
+
+func (r *report) see(m Mutation, by string) {
+	r.seen++
+	fmt.Fprintf(r.out, "seen      %v (by %s)\n", m, by)
+}
+
+func (r *report) skip(m Mutation) { fmt.Fprintf(r.out, "skipped   %v (it does not compile)\n", m) }
+
+func (r *report) survive(m Mutation) {
+	r.survivors = append(r.survivors, m)
+	fmt.Fprintf(r.out, "survived  %v\n", m)
+}
+
+func (r *report) end(seed string) error {
+	tried := r.seen + len(r.survivors)
+	if tried == 0 {
+		return errors.New("there is nothing to mutate: no test covers a condition or statement there")
+	}
+	fmt.Fprintf(r.out, "seed %s: tests saw %d of %d mutations\n", seed, r.seen, tried)
+	if len(r.survivors)*outOf > allowed*tried {
+		return fmt.Errorf("%d of %d mutations survived; %d of %d may", len(r.survivors), tried, allowed, outOf)
+	}
+	return nil
+}
