@@ -98,7 +98,7 @@ func (r *Reconciler) offerWrite(ctx context.Context, h *metal3.BareMetalHost, o 
 		}
 		spec.Root, spec.Array = root.Hints, root.Array
 	}
-	return r.Inband.Offer(o.boot, j)
+	return r.offer(h, o, j)
 }
 
 // isLive reports whether a medium is the live ISO of an image.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/controller/host/phase"
@@ -21,7 +22,7 @@ func (softPart) Name() string { return "RAID" }
 
 func (softPart) Observe(_ context.Context, s Server) (phase.PartState, string, error) {
 	some, _ := softRAID(s.Host)
-	if s.Host.Spec.RAID != nil && !some {
+	if s.Host.Spec.RAID != nil && !(some && equality.Semantic.DeepEqual(s.Host.Spec.RAID, s.Host.Status.Provisioning.RAID)) {
 		return phase.PartWanted, "", nil
 	}
 	if s.Host.Status.Provisioning.State != metal3.StatePreparing || !some {
@@ -38,9 +39,12 @@ func (softPart) Observe(_ context.Context, s Server) (phase.PartState, string, e
 
 func (softPart) Begin(h *metal3.BareMetalHost) { h.Status.Provisioning.RAID = h.Spec.RAID.DeepCopy() }
 
-func (softPart) Reset(h *metal3.BareMetalHost) { h.Status.Provisioning.RAID = nil }
+// Reset leaves an empty list, for which the agent is booted, too.
+func (softPart) Reset(h *metal3.BareMetalHost) {
+	h.Status.Provisioning.RAID = &metal3.RAIDConfig{SoftwareRAIDVolumes: []metal3.SoftwareRAIDVolume{}}
+}
 
-func (softPart) InBand(h *metal3.BareMetalHost) bool { some, _ := softRAID(h); return some }
+func (softPart) InBand(h *metal3.BareMetalHost) bool { _, listed := softRAID(h); return listed }
 
 func (softPart) HasRoot(h *metal3.BareMetalHost) bool { some, _ := softRAID(h); return some }
 
@@ -104,13 +108,39 @@ func TestSoftwareRAIDThatFails(t *testing.T) {
 	b.parts = []Part{softPart{}}
 	b.replace()
 	b.until("an error", func(h *metal3.BareMetalHost) bool { return h.Status.ErrorType != "" })
-	if s := b.host().Status; s.ErrorType != metal3.PreparationError || s.ErrorMessage != "no disk matches" || s.Provisioning.RAID != nil {
+	if s := b.host().Status; s.ErrorType != metal3.PreparationError || s.ErrorMessage != "no disk matches" || len(s.Provisioning.RAID.SoftwareRAIDVolumes) > 0 {
 		t.Errorf("status %s, %q, %+v", s.ErrorType, s.ErrorMessage, s.Provisioning.RAID)
 	}
 	b.answers[job.RAID] = job.Report{State: job.Done}
-	b.until("available", in(metal3.StateAvailable))
+	b.until("available", func(h *metal3.BareMetalHost) bool {
+		if m := h.Status.ErrorMessage; m != "" && m != "no disk matches" {
+			t.Errorf("error %q", m)
+		}
+		return in(metal3.StateAvailable)(h)
+	})
 	if s := b.host().Status; s.ErrorType != "" || s.ErrorCount != 0 {
 		t.Errorf("status %s, count %d", s.ErrorType, s.ErrorCount)
+	}
+}
+
+// B-53: RAID that changes while the agent of the old one runs begins again, with an agent
+// of its own and without an error.
+func TestSoftwareRAIDThatChangesWhileItsAgentRuns(t *testing.T) {
+	b := newBench(t, 1, withSoftRAID)
+	b.answers[job.RAID] = job.Report{State: job.Running}
+	b.parts = []Part{softPart{}}
+	b.replace()
+	b.until("the agent has its job", func(*metal3.BareMetalHost) bool { return slices.Contains(b.ran, job.RAID) })
+	b.answers[job.RAID] = job.Report{State: job.Done}
+	b.change(func(h *metal3.BareMetalHost) { h.Spec.RAID.SoftwareRAIDVolumes[0].Level = "0" })
+	b.until("available", func(h *metal3.BareMetalHost) bool {
+		if m := h.Status.ErrorMessage; m != "" {
+			t.Errorf("error %q", m)
+		}
+		return in(metal3.StateAvailable)(h)
+	})
+	if want := []job.Kind{job.Inventory, job.RAID, job.RAID}; !cmp.Equal(b.ran, want) {
+		t.Errorf("the agent ran %v, want %v", b.ran, want)
 	}
 }
 

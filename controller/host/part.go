@@ -114,7 +114,7 @@ func (r *Reconciler) rootProvider(h *metal3.BareMetalHost) RootProvider {
 func (r *Reconciler) server(h *metal3.BareMetalHost, o *observation) Server {
 	return Server{
 		Host: h, Client: o.client, System: o.system, Now: r.Wall.Now(), Boot: o.boot, Agent: o.agent,
-		Offer: func(j job.Job) error { return r.Inband.Offer(o.boot, j) },
+		Offer: func(j job.Job) error { return r.offer(h, o, j) },
 	}
 }
 

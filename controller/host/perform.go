@@ -35,11 +35,11 @@ var performers = map[phase.Action]func(*Reconciler, context.Context, *metal3.Bar
 	phase.BootAny: func(_ *Reconciler, ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
 		return o.client.SetBoot(ctx, bmc.Boot{Mode: agentMode(h)})
 	},
-	phase.OfferInspect: func(r *Reconciler, _ context.Context, _ *metal3.BareMetalHost, o *observation) error {
-		return r.Inband.Offer(o.boot, job.Job{ID: jobID(o.boot, jobInspect), Kind: job.Inventory, Inspect: &job.InspectSpec{ListenSeconds: listenSeconds}})
+	phase.OfferInspect: func(r *Reconciler, _ context.Context, h *metal3.BareMetalHost, o *observation) error {
+		return r.offer(h, o, job.Job{ID: jobID(o.boot, jobInspect), Kind: job.Inventory, Inspect: &job.InspectSpec{ListenSeconds: listenSeconds}})
 	},
 	phase.OfferClean: func(r *Reconciler, _ context.Context, h *metal3.BareMetalHost, o *observation) error {
-		return r.Inband.Offer(o.boot, job.Job{ID: o.cleanJobID, Kind: job.Clean, Clean: &job.CleanSpec{Arrays: arrays(h)}})
+		return r.offer(h, o, job.Job{ID: o.cleanJobID, Kind: job.Clean, Clean: &job.CleanSpec{Arrays: arrays(h)}})
 	},
 	phase.OfferWrite: (*Reconciler).offerWrite,
 	phase.InsertLive: (*Reconciler).insertLive,
@@ -90,6 +90,16 @@ func (r *Reconciler) perform(ctx context.Context, h *metal3.BareMetalHost, o *ob
 		return nil
 	}
 	return do(r, ctx, h, o)
+}
+
+// offer offers a job to the agent of the boot that the pass has begun with. It does
+// nothing if the pass has ended that boot by what it wrote to the status: the next pass
+// offers the job to the agent of the next boot.
+func (r *Reconciler) offer(h *metal3.BareMetalHost, o *observation, j job.Job) error {
+	if now, _ := currentBoot(h); now != o.boot {
+		return nil
+	}
+	return r.Inband.Offer(o.boot, j)
 }
 
 // arrays returns how cleaning treats software RAID: a host keeps the arrays

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cucumber/godog"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -110,7 +111,7 @@ func (s *scenario) isPrepared(ctx context.Context) error {
 			return false, fmt.Sprintf("%s, %+v", h.Status.Provisioning.State, have), nil
 		}
 		return reflect.DeepEqual(want.HardwareRAIDVolumes, have.HardwareRAIDVolumes) &&
-			reflect.DeepEqual(want.SoftwareRAIDVolumes, have.SoftwareRAIDVolumes), fmt.Sprintf("%+v", have), nil
+			equality.Semantic.DeepEqual(want.SoftwareRAIDVolumes, have.SoftwareRAIDVolumes), fmt.Sprintf("%+v", have), nil
 	})
 }
 
