@@ -16,12 +16,14 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/lab/space"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 // On a full disk BMCs answer, refuse what changes something, and machines stop where
 // they are; when there is space again, all goes on. Nobody watches the space here: the
 // file system itself refuses the writes.
 func TestFullDisk(t *testing.T) {
+	prerequisites.Need(t, "small file system")
 	labtest.OnSmallDisk(t, 16<<20, func(dir string) {
 		d := &diary{}
 		l := labtest.Start(t, lab.Config{Dir: dir, Rack: hosts(2), Events: d.event, Clock: clock.NewScaled(labtest.Origin, 500)})

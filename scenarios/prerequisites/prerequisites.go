@@ -1,7 +1,7 @@
-// Package prerequisites is the table of what tests need beyond Go and Linux: programs,
-// modules of Python, and files. A test whose prerequisite is missing is skipped, or fails
-// where METALAB_NEED_PROGRAMS is set. `make test` says beforehand what is missing and which
-// tests are skipped for it. The package knows no test.
+// Package prerequisites is the table of programs, modules of Python, files and features of
+// the kernel that tests need beyond Go and Linux. A test whose prerequisite is missing is
+// skipped, or fails where METALAB_NEED_PROGRAMS is set. `make test` says beforehand what is
+// missing and which tests are skipped for it. The package knows no test.
 package prerequisites
 
 import (
@@ -63,12 +63,14 @@ var Table = []Prerequisite{
 	{Name: "openssl", Get: "Debian: openssl"},
 	{Name: "OVMF", Get: "Debian: ovmf", find: func() (string, error) { return oneOf(ovmf) }},
 	{Name: "packages of an agent's image", Get: "Debian: apt-get download linux-image-cloud-amd64's kernel, isolinux, syslinux-common, systemd-boot-efi and ipxe to the directory that METALAB_BOOT_PACKAGES names", find: bootPackages},
+	{Name: "preallocation", Get: "a directory of temporary files (TMPDIR) on ext4, XFS, Btrfs or tmpfs", find: preallocation},
 	{Name: "QEMU", Commands: []string{"qemu-system-x86_64"}, Get: "Debian: qemu-system-x86"},
 	{Name: "qemu-img", Get: "Debian: qemu-utils"},
 	{Name: "redfishtool", Get: "Debian: redfishtool"},
 	{Name: "redfishtoollib", Get: "Debian: redfishtool", find: pythonWith("redfishtoollib")},
 	{Name: "script", Get: "Debian: bsdutils"},
 	{Name: "sfdisk", Admin: true, Get: "Debian: fdisk"},
+	{Name: "small file system", Get: "Linux, as root or with user namespaces (sysctl user.max_user_namespaces)", find: smallFileSystem},
 	{Name: "sushy", Get: "Debian: python3-sushy", find: pythonWith("sushy")},
 }
 

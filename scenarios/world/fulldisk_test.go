@@ -13,11 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 // A full disk ends neither the BMCs nor the Kubernetes API: both answer, refuse what
 // changes something, and go on when there is space again.
 func TestWorldOnAFullDisk(t *testing.T) {
+	prerequisites.Need(t, "small file system")
 	labtest.OnSmallDisk(t, 256<<20, func(dir string) {
 		w, err := Start(t.Context(), Config{Dir: dir, Settings: Settings{Hosts: 1, Speed: "60x", Kube: true}, Listen: AnyPort})
 		if err != nil {
@@ -91,6 +93,7 @@ func TestWorldOnAFullDisk(t *testing.T) {
 
 // A world for which there is too little space is refused before it writes anything.
 func TestStartWithoutSpaceIsRefused(t *testing.T) {
+	prerequisites.Need(t, "small file system")
 	labtest.OnSmallDisk(t, 20<<20, func(dir string) {
 		w, err := Start(t.Context(), Config{Dir: dir, Settings: Settings{Hosts: 1, Speed: "60x", Kube: true}, Listen: AnyPort})
 		if err == nil {

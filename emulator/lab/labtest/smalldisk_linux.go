@@ -18,9 +18,9 @@ import (
 // smallDiskVar names the directory of the small disk in the process that has one.
 const smallDiskVar = "METALAB_SMALL_DISK"
 
-// OnSmallDisk runs a test, which must call it first and is not a subtest, in a process
-// of its own with a file system of some bytes, and calls f with its directory there. It
-// skips the test where the kernel allows no such file system.
+// OnSmallDisk runs a test in a process of its own with a file system of some bytes, and
+// calls f with its directory there. The test is no subtest, and first calls
+// prerequisites.Need(t, "small file system"): OnSmallDisk fails where the kernel allows none.
 func OnSmallDisk(t *testing.T, size int64, f func(dir string)) {
 	t.Helper()
 	if dir := os.Getenv(smallDiskVar); dir != "" {
@@ -29,7 +29,7 @@ func OnSmallDisk(t *testing.T, size int64, f func(dir string)) {
 			err = unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+strconv.FormatInt(size, 10))
 		}
 		if err != nil {
-			t.Skipf("no small file system: %v", err)
+			t.Fatalf("mount a small file system: %v", err)
 		}
 		f(dir)
 		return
@@ -47,12 +47,10 @@ func OnSmallDisk(t *testing.T, size int64, f func(dir string)) {
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
 	if err := c.Start(); err != nil {
-		t.Skipf("no process with a small file system: %v", err)
+		t.Fatalf("start a process with a mount namespace: %v", err)
 	}
 	err := c.Wait()
 	switch {
-	case strings.Contains(out.String(), "--- SKIP: "+t.Name()):
-		t.Skip(out.String())
 	case err != nil:
 		t.Errorf("on a disk of %d bytes: %v\n%s", size, err, out.String())
 	case !strings.Contains(out.String(), "--- PASS: "+t.Name()):

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 func TestWatchRefusesBelowTheReserve(t *testing.T) {
@@ -75,12 +77,13 @@ func TestRequire(t *testing.T) {
 
 // The ballast takes blocks of the disk.
 func TestBallastTakesSpace(t *testing.T) {
+	prerequisites.Need(t, "preallocation")
 	dir := t.TempDir()
 	w := New(Config{Dir: dir, Reserve: 1, Ballast: 1 << 20})
 	w.Look()
 	st, err := os.Stat(filepath.Join(dir, BallastFile))
 	if err != nil {
-		t.Skip("this file system allocates nothing in advance:", err)
+		t.Fatal(err)
 	}
 	if blocks := st.Sys().(*syscall.Stat_t).Blocks * 512; blocks < 1<<20 {
 		t.Errorf("the ballast takes %d bytes of the disk", blocks)
