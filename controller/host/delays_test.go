@@ -3,12 +3,12 @@ package host
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
@@ -110,47 +110,35 @@ func TestPollWakesHostsEveryMinuteOrEveryTen(t *testing.T) {
 		"detached":  {metal3.BareMetalHostStatus{Provisioning: metal3.ProvisionStatus{State: metal3.StateProvisioned}, OperationalStatus: metal3.OperationalStatusDetached}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, 1, nil)
-			h := b.host()
-			h.Status = tt.status
-			if err := b.kube.Status().Update(t.Context(), h); err != nil {
-				t.Fatal(err)
-			}
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan error, 1)
-			go func() { ended <- b.r.poll(ctx) }()
-			for !b.clock.HasWaiters() {
-				time.Sleep(time.Millisecond)
-			}
-			looks := &countingList{Client: b.r.Client, done: make(chan struct{}, 1)}
-			b.r.Client = looks
-			for range 20 {
-				b.clock.Step(time.Minute)
-				<-looks.done
-			}
-			cancel()
-			if err := <-ended; err != nil {
-				t.Fatal(err)
-			}
-			if got := len(b.r.wake); got != tt.want {
-				t.Errorf("it is woken %d times in twenty minutes, want %d", got, tt.want)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, 1, nil)
+				h := b.host()
+				h.Status = tt.status
+				if err := b.kube.Status().Update(t.Context(), h); err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- b.r.poll(ctx) }()
+				for range 20 {
+					synctest.Wait() // poll waits for its clock
+					b.clock.Step(time.Minute)
+				}
+				synctest.Wait()
+				cancel()
+				if err := <-ended; err != nil {
+					t.Fatal(err)
+				}
+				if got := len(b.r.wake); got != tt.want {
+					t.Errorf("it is woken %d times in twenty minutes, want %d", got, tt.want)
+				}
+			})
 		})
 	}
 }
 
-// countingList tells when hosts have been listed.
-type countingList struct {
-	client.Client
-	done chan struct{}
-}
-
-func (c *countingList) List(ctx context.Context, l client.ObjectList, opts ...client.ListOption) error {
-	defer func() { c.done <- struct{}{} }()
-	return c.Client.List(ctx, l, opts...)
-}
-
-// B-07: what begins a pass over a host, and what does not.
+// B-07: changes of the specification, annotations, finalizers and Secrets begin a pass over
+// a host; changes of the status and of labels do not.
 func TestChangesThatBeginAPass(t *testing.T) {
 	now := metav1.Now()
 	for name, tt := range map[string]struct {

@@ -80,7 +80,7 @@ func checkFile(name string, src []byte) []Finding {
 	f := &file{name: name, pkg: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), set: token.NewFileSet()}
 	mode := parser.ImportsOnly
 	timed := !f.test && matches("emulator/...", f.pkg) && f.pkg != "emulator/clock"
-	if timed {
+	if timed || f.test {
 		mode = 0
 	}
 	var err error
@@ -101,8 +101,11 @@ func checkFile(name string, src []byte) []Finding {
 		}
 		f.checkImport(row, spec.Pos(), imported)
 	}
-	if timed {
-		f.checkTime()
+	switch {
+	case timed:
+		f.checkTime(realTime, "under emulator/ only emulator/clock reads the real clock")
+	case f.test && !slices.ContainsFunc(f.ast.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"testing/synctest"` }):
+		f.checkTime([]string{"Sleep"}, "a test waits for a condition, or sleeps in a bubble of testing/synctest")
 	}
 	return f.found
 }
@@ -153,10 +156,10 @@ func (f *file) mayImport(row *Row, name string) bool {
 	return matchesAny(row.May, name)
 }
 
-// checkTime looks for uses of the real clock, under whatever name package time
-// was imported. It takes no notice of scopes: a variable that hides the package
-// and has a method Now is reported, and better called something else.
-func (f *file) checkTime() {
+// checkTime reports uses of some functions of package time, under any name that the file
+// imports it by. It takes no notice of scopes: a variable that hides the package and has a
+// method Now is reported, and better called something else.
+func (f *file) checkTime(functions []string, rule string) {
 	for _, spec := range f.ast.Imports {
 		if spec.Path.Value != `"time"` {
 			continue
@@ -166,7 +169,7 @@ func (f *file) checkTime() {
 			local = spec.Name.Name
 		}
 		if local == "." {
-			f.report(spec.Pos(), "time must be imported under a name: only emulator/clock reads the real clock")
+			f.report(spec.Pos(), "time must be imported under a name: %s", rule)
 			continue
 		}
 		ast.Inspect(f.ast, func(n ast.Node) bool {
@@ -174,8 +177,8 @@ func (f *file) checkTime() {
 			if !ok {
 				return true
 			}
-			if x, ok := s.X.(*ast.Ident); ok && x.Name == local && slices.Contains(realTime, s.Sel.Name) {
-				f.report(s.Pos(), "time.%s: under emulator/ only emulator/clock reads the real clock", s.Sel.Name)
+			if x, ok := s.X.(*ast.Ident); ok && x.Name == local && slices.Contains(functions, s.Sel.Name) {
+				f.report(s.Pos(), "time.%s: %s", s.Sel.Name, rule)
 			}
 			return true
 		})

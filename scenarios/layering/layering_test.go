@@ -189,7 +189,7 @@ func TestSeededClocks(t *testing.T) {
 		{"renamed", "emulator/lab/a.go", "package lab; import t \"time\"\nvar now = t.Now()", []string{clocked}},
 		{"in a function", "emulator/lab/a.go", "package lab; import \"time\"\nfunc f() { go func() { _ = time.Now() }() }", []string{clocked}},
 		{"dot", "emulator/lab/a.go", "package lab; import . \"time\"", []string{
-			"emulator/lab/a.go:1: time must be imported under a name: only emulator/clock reads the real clock",
+			"emulator/lab/a.go:1: time must be imported under a name: under emulator/ only emulator/clock reads the real clock",
 		}},
 		{"others", "emulator/lab/a.go", "package lab; import \"time\"\nvar a, b = time.After(1), time.NewTicker(time.Second)", []string{
 			"emulator/lab/a.go:2: time.After: under emulator/ only emulator/clock reads the real clock",
@@ -199,6 +199,10 @@ func TestSeededClocks(t *testing.T) {
 		{"another package called time", "emulator/lab/a.go", "package lab; import \"example.org/time\"\nvar a = time.Now()", nil},
 		{"method", "emulator/lab/a.go", "package lab; import \"time\"\nfunc f(c interface{ Now() time.Time }) { c.Now() }", nil},
 		{"the clock itself", "emulator/clock/a.go", "package clock; import \"time\"\nvar now = time.Now()", nil},
+		{"sleep in a test", "controller/kube/a_test.go", "package kube; import \"time\"\nfunc f() { time.Sleep(1) }", []string{
+			"controller/kube/a_test.go:2: time.Sleep: a test waits for a condition, or sleeps in a bubble of testing/synctest",
+		}},
+		{"sleep in a bubble", "controller/kube/a_test.go", "package kube; import (\"testing/synctest\"; \"time\")\nfunc f() { synctest.Test(t, func() { time.Sleep(1) }) }", nil},
 		{"test", "emulator/lab/a_test.go", "package lab; import \"time\"\nvar now = time.Now()", nil},
 		{"elsewhere", "controller/kube/a.go", "package kube; import \"time\"\nvar now = time.Now()", nil},
 	} {
