@@ -21,15 +21,15 @@ import (
 //go:embed testdata/falseclaims.gherkin
 var falseClaims []byte
 
-// patience is how long a false last step waits for what it says, in real time.
+// patience is the time-out of a false last step, in real time.
 const patience = 2 * time.Second
 
 // noController is the tag of scenarios in which no controller runs. A step that says that
 // nothing happens must not fail for that reason in others.
 const noController = "no-controller"
 
-// TestFalseClaimsFail runs scenarios whose last step is false: the effect that it denies
-// is there, or what it reports happened before its cause.
+// TestFalseClaimsFail runs scenarios whose last step is false: it denies an effect that is
+// there, or reports one that happened before its cause.
 func TestFalseClaimsFail(t *testing.T) {
 	var labs steps.Labs
 	soon := func(ctx context.Context) context.Context { return steps.WithPatience(ctx, patience) }

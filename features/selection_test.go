@@ -58,7 +58,7 @@ func write(t *testing.T, text string) string {
 	return name
 }
 
-// lines returns the lines of what is selected.
+// lines returns the lines of the selected scenarios.
 func lines(all []Scenario) (out []int) {
 	for _, s := range all {
 		out = append(out, s.Line)

@@ -24,8 +24,8 @@ const statementsFile = "STATEMENTS.md"
 const root = ".."
 
 // TestStatementsAreCurrent fails when no scenario and no test shows a statement
-// of docs/statements/metal3.md that does not say that it is not built, and when
-// STATEMENTS.md differs from what the sources say.
+// of docs/statements/metal3.md that is not marked as not built, and when STATEMENTS.md is
+// not generated from the current sources.
 func TestStatementsAreCurrent(t *testing.T) {
 	found, err := pages.ReadCredits(os.DirFS(root))
 	if err != nil {

@@ -18,7 +18,7 @@ var operatorWords = map[string]string{"&&": "and", "||": "or", "~": "not", "!": 
 
 // parseTags reads a tag expression: Cucumber's ("@a and not (@b or @c)") with &&, ||,
 // ~ and ! as further operators, and godog's comma, an "or" that binds tighter than
-// "and". The error names what is wrong.
+// "and". The error names the position and the mistake.
 func parseTags(text string) (tagExpression, error) {
 	p := tagParser{tokens: tagToken.FindAllString(text, -1)}
 	e, err := p.anyOf()

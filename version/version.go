@@ -1,5 +1,5 @@
 // Package version tells which build of Metalab a program is. It reads what the Go
-// toolchain writes into programs, and knows nothing of what they do.
+// toolchain writes into programs, and knows no program.
 package version
 
 import (
@@ -11,8 +11,8 @@ import (
 // says between releases. Without it the version is the toolchain's.
 var release string
 
-// commit is the commit that make build gives: the toolchain writes none where it is
-// told so (-buildvcs=false), nor in some checkouts.
+// commit is the commit that make build gives: the toolchain writes none with
+// -buildvcs=false, nor in some checkouts.
 var commit string
 
 // Info is a build.

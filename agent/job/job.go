@@ -6,8 +6,8 @@
 //	POST /v1/jobs/{id}/report Report   → 204 noted | 410 cancelled: stop working on it
 //
 // An agent authenticates itself by two things. The bearer token, from its boot
-// medium, is valid for one boot of one host; but whoever could read the medium has
-// it, too. So the agent makes a key when its system boots, and shows a client
+// medium, is valid for one boot of one host; but every user who can read the medium
+// can read it. So the agent makes a key when its system boots, and shows a client
 // certificate of it, which nobody has signed, in the TLS handshake. The first agent
 // that leases with a token binds the token to its key (as RFC 8705, §3, binds
 // tokens to certificates): from then on the token is worth nothing without it.

@@ -176,8 +176,8 @@ func newBIOSSet(o *options) *cobra.Command {
 	}
 }
 
-// setBIOS asks a host's BMC for other BIOS settings, each written NAME=VALUE, and
-// returns them with what is pending then.
+// setBIOS changes BIOS settings of a host, each written NAME=VALUE. It returns these
+// settings, with their current and pending values.
 func setBIOS(ctx context.Context, o *options, host string, asked []string) ([]biosSetting, error) {
 	client, err := dial(ctx, o, host)
 	if err != nil {

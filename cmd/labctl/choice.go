@@ -9,8 +9,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/suggest"
 )
 
-// choice returns the allowed value that a text names, in any case. The error is a
-// usage error that names what is allowed and what is nearest.
+// choice returns the allowed value that equals a text, in any case. The error is a
+// usage error that lists the allowed values and names the nearest.
 func choice(name, text string, allowed []string) (string, error) {
 	for _, a := range allowed {
 		if strings.EqualFold(a, text) {

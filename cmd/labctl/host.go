@@ -147,7 +147,7 @@ func newHostBoot(o *options) *cobra.Command {
 	return c
 }
 
-// shownHost is a server in full, with what the controllers know of it.
+// shownHost is a server in full, with the BareMetalHost that refers to it.
 type shownHost struct {
 	control.Detail
 	Controller *provisioning `json:"controller,omitempty"`

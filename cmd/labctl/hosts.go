@@ -75,7 +75,7 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// result is what a command did with one host.
+// result is the outcome of a command for one host.
 type result[T any] struct {
 	host  string
 	value T
@@ -149,13 +149,13 @@ func forHosts[T any](c *cobra.Command, o *options, pattern string, do func(lab *
 	return errors.Join(err, o.output.print(c.OutOrStdout(), byHost, joined))
 }
 
-// completeHosts completes the names of hosts of a running lab, and what may follow.
+// completeHosts completes the names of hosts of a running lab, and further arguments.
 func completeHosts(o *options, then ...string) cobra.CompletionFunc {
 	return completeAfterHost(o, func(*cobra.Command, []string) []string { return then })
 }
 
-// completeAfterHost completes the names of hosts of a running lab; a function tells
-// what may follow them.
+// completeAfterHost completes the names of hosts of a running lab. A function returns
+// the completions of further arguments.
 func completeAfterHost(o *options, then func(c *cobra.Command, args []string) []string) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if o.resolve(c) != nil {

@@ -17,8 +17,8 @@ import (
 )
 
 // A lab lives in any directory. So that labctl ls finds all of a user's labs, each
-// has a file in one directory, beside the default state directory. Its name is made
-// of the lab's directory, which is what the file contains.
+// has a file in one directory, beside the default state directory. The file contains
+// the path of the lab's directory, and its name is made of that path.
 
 // labsDir returns the directory that has a file for each lab of this user.
 func labsDir() (string, error) {

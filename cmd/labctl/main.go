@@ -39,9 +39,8 @@ func run() int {
 	return 1
 }
 
-// packagePrefix matches the names of packages that errors begin with: they help who
-// reads the code, not who uses it. Names that say something to users stay: redfish,
-// ipmi, bmc.
+// packagePrefix matches the names of packages that errors begin with: they help
+// developers, not users. Names of protocols stay: redfish, ipmi, bmc.
 var packagePrefix = regexp.MustCompile(`(?m)(^|: )(?:(?:lab|control|store|world|kube|rack|snapshot|journal|outbound|yamlfile|capture|netboot|inband|demo|detach|features): )+`)
 
 // withoutPackages returns the text of an error as users read it.

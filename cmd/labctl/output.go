@@ -49,8 +49,7 @@ const (
 	uncut    = "=" // its cells are never cut
 )
 
-// tableWidth is the width of a table in characters: a terminal's, and what fits a
-// mail or an issue.
+// tableWidth is the width of a table in characters, as wide as most terminals.
 const tableWidth = 100
 
 // print writes v as JSON or YAML, or the rows as a table. The first row is the

@@ -6,7 +6,7 @@ import "context"
 // agent. A field that the BMC does not show is zero.
 type Inventory struct {
 	System     System
-	Hostname   string // of the operating system, if that has told the BMC
+	Hostname   string // of the operating system, if that has set it at the BMC
 	Processors Processors
 	MemoryMiB  int
 	NICs       []NIC

@@ -42,10 +42,9 @@ func boundKey(h *metal3.BareMetalHost, b inband.Boot) string {
 	return key
 }
 
-// startsAgain lists the actions that end what a server runs and boot it again. An agent
-// that nobody has heard of since the controller started has gone then, and the next one
-// makes another key.
-var startsAgain = map[phase.Action]bool{phase.PowerOn: true, phase.RestartBoot: true}
+// bootsServer lists the actions that boot the server. They end an agent that runs there,
+// and the agent of the next boot makes another key.
+var bootsServer = map[phase.Action]bool{phase.PowerOn: true, phase.RestartBoot: true}
 
 // setAgentCondition records which agent the boot that the status names is bound to, or
 // removes the condition if it is bound to none.
@@ -55,7 +54,7 @@ func setAgentCondition(h *metal3.BareMetalHost, o *observation, d phase.Decision
 	if b == o.boot && o.agent.Key != "" {
 		key = o.agent.Key
 	}
-	if startsAgain[d.Do] && !o.facts.AgentUp {
+	if bootsServer[d.Do] && !o.facts.AgentUp {
 		key = ""
 	}
 	if b.ID == "" || key == "" {
@@ -68,8 +67,8 @@ func setAgentCondition(h *metal3.BareMetalHost, o *observation, d phase.Decision
 	})
 }
 
-// confirmAgent tells the agents' server what the status says now about the boot that the
-// pass has begun with.
+// confirmAgent passes the agent's key that the status has for the boot of this pass to the
+// agents' server.
 func (r *Reconciler) confirmAgent(h *metal3.BareMetalHost, o *observation) {
 	switch now, _ := currentBoot(h); {
 	case o.boot.ID == "" || now == o.boot && o.agent.Key == "":

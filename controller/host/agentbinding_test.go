@@ -24,8 +24,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/netboot"
 )
 
-// thief is somebody who reads boot media, and runs an agent elsewhere.
-type thief struct {
+// rogueAgent runs an agent on another machine, with the token of a boot medium that it has read.
+type rogueAgent struct {
 	*bench
 	key   string
 	token string // of the last medium that it has read
@@ -35,7 +35,7 @@ type thief struct {
 var tokenOnMedium = regexp.MustCompile(`"token": "([^"]+)"`)
 
 // fetch reads the medium of a boot, and returns the status of the answer.
-func (x *thief) fetch(b inband.Boot) int {
+func (x *rogueAgent) fetch(b inband.Boot) int {
 	x.t.Helper()
 	at, err := url.Parse(x.r.Boot.ISO(b))
 	if err != nil {
@@ -54,7 +54,7 @@ func (x *thief) fetch(b inband.Boot) int {
 }
 
 // lease asks for work with the stolen token.
-func (x *thief) lease() int {
+func (x *rogueAgent) lease() int {
 	x.t.Helper()
 	var j job.Job
 	code := x.postAs(x.key, job.LeasePath, x.token, job.Lease{}, &j)
@@ -79,9 +79,9 @@ func (b *bench) events(reason string) (messages []string) {
 	return messages
 }
 
-// A user of the BMC who may read the medium's URL gets the medium while the server boots,
-// and the token with it. That is worth nothing once the server's agent is there, whichever
-// process the controller is; after that there is no medium, either.
+// While the server boots, a user of the BMC can read the medium's URL, the medium, and the
+// token in it. Once the server's agent has leased, every process of the controller refuses
+// other agents with the token, and the medium is no longer served.
 func TestStolenTokenIsWorthNothingOnceTheAgentIsUp(t *testing.T) {
 	for _, scheme := range []string{"redfish-virtualmedia", "redfish", "redfish-uefihttp", "ipmi"} {
 		t.Run(scheme, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestStolenTokenIsWorthNothingOnceTheAgentIsUp(t *testing.T) {
 			if scheme != "redfish-virtualmedia" {
 				b = newNetBench(t, 1, scheme, withImage)
 			}
-			x := &thief{bench: b, key: "thief"}
+			x := &rogueAgent{bench: b, key: "rogue"}
 			b.answers[job.Inventory] = job.Report{State: job.Running}
 			booting := func(*metal3.BareMetalHost) bool { sys, _ := b.bmc.Now(); return sys.Power == bmc.On }
 			b.until("inspecting", in(metal3.StateInspecting))
@@ -111,7 +111,7 @@ func TestStolenTokenIsWorthNothingOnceTheAgentIsUp(t *testing.T) {
 					if code := x.lease(); code != http.StatusServiceUnavailable {
 						t.Errorf("lease after a restart, before a pass = %d, want 503", code)
 					}
-					b.deaf = true // the thief comes first
+					b.deaf = true // the server's agent leases after the rogue agent
 					if _, err := b.pass(); err != nil {
 						t.Fatal(err)
 					}
@@ -129,7 +129,7 @@ func TestStolenTokenIsWorthNothingOnceTheAgentIsUp(t *testing.T) {
 			}
 			refusals := b.events("AgentRefused")
 			if len(refusals) != 2 || !strings.Contains(refusals[0], boot.ID) || !strings.Contains(refusals[0], "192.0.2.1") { // once in each process
-				t.Errorf("AgentRefused events %q, want two, with the boot and the thief's address", refusals)
+				t.Errorf("AgentRefused events %q, want two, with the boot and the rogue agent's address", refusals)
 			}
 			b.answers[job.Inventory] = job.Report{State: job.Done, Inventory: &job.Hardware{Hostname: hostName}}
 			b.done = map[string]job.Report{}
@@ -141,7 +141,7 @@ func TestStolenTokenIsWorthNothingOnceTheAgentIsUp(t *testing.T) {
 				t.Errorf("the medium after provisioning = %d, want 404", code)
 			}
 			if len(x.got) != 0 {
-				t.Errorf("the thief got %+v", x.got)
+				t.Errorf("the rogue agent got %+v", x.got)
 			}
 			if c := meta.FindStatusCondition(b.host().Status.Conditions, AgentBoundCondition); c != nil {
 				t.Errorf("a provisioned host has the condition %+v", c)
@@ -150,11 +150,11 @@ func TestStolenTokenIsWorthNothingOnceTheAgentIsUp(t *testing.T) {
 	}
 }
 
-// A thief who is faster than the server's agent gets the boot. The server's agent is
-// refused, and the host says so.
-func TestThiefThatIsFasterIsReported(t *testing.T) {
+// A rogue agent that leases before the server's agent is bound to the boot. The
+// server's agent is refused, and an event of the host reports it.
+func TestRogueAgentThatLeasesFirstIsReported(t *testing.T) {
 	b := newBench(t, 1, nil)
-	x := &thief{bench: b, key: "thief"}
+	x := &rogueAgent{bench: b, key: "rogue"}
 	b.until("inspecting", in(metal3.StateInspecting))
 	boot, _ := currentBoot(b.host())
 	if code := x.fetch(boot); code == http.StatusOK {
@@ -166,35 +166,35 @@ func TestThiefThatIsFasterIsReported(t *testing.T) {
 	b.until("booting", func(*metal3.BareMetalHost) bool { sys, _ := b.bmc.Now(); return sys.Power == bmc.On })
 	x.fetch(boot)
 	if code := x.lease(); code != http.StatusNoContent {
-		t.Fatalf("lease of the thief = %d, want 204", code)
+		t.Fatalf("lease of the rogue agent = %d, want 204", code)
 	}
 	b.deaf = false
 	b.until("told", func(*metal3.BareMetalHost) bool { return len(b.events("AgentRefused")) > 0 })
 	if len(b.ran) != 0 {
 		t.Errorf("the server's agent ran %v, want nothing", b.ran)
 	}
-	// A thief who does nothing more falls silent: the next boot has another token.
+	// The rogue agent leases no more, so the boot times out. The next one has another token.
 	b.until("a new boot", func(h *metal3.BareMetalHost) bool { now, _ := currentBoot(h); return now != boot })
 	if h := b.host(); h.Status.ErrorType != metal3.InspectionError || !strings.Contains(h.Status.ErrorMessage, "another one with its token was refused") {
 		t.Errorf("%s: %s, want that two agents had the token", h.Status.ErrorType, h.Status.ErrorMessage)
 	}
 	if code := x.lease(); code == http.StatusOK || code == http.StatusNoContent {
-		t.Errorf("lease of the thief in the next boot = %d, want a refusal", code)
+		t.Errorf("lease of the rogue agent in the next boot = %d, want a refusal", code)
 	}
 	b.until("available", in(metal3.StateAvailable))
 }
 
-// However often the controller is killed: once an agent can have a job, a thief is refused,
-// and also when he comes first to the next process.
-func TestThiefGetsNothingThoughControllersAreKilled(t *testing.T) {
+// Once an agent can lease a job, other agents with its token are refused, though the
+// controller is killed at every step, and though they lease first from the next process.
+func TestRogueAgentIsRefusedThoughControllersAreKilled(t *testing.T) {
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, seed, withImage)
 			m := &mortality{die: func(int) bool { return b.chance.IntN(12) == 0 }}
 			m.take(b)
-			x := &thief{bench: b, key: "thief"}
-			boots := map[string]bool{} // in which the thief has tried it
+			x := &rogueAgent{bench: b, key: "rogue"}
+			boots := map[string]bool{} // in which the rogue agent has tried it
 			b.beforeAgent = func() {
 				h := b.host()
 				if boot, _ := currentBoot(h); boundKey(h, boot) != "" {
@@ -209,7 +209,7 @@ func TestThiefGetsNothingThoughControllersAreKilled(t *testing.T) {
 			b.change(func(h *metal3.BareMetalHost) { h.Spec.Image = nil })
 			b.until("available", in(metal3.StateAvailable))
 			if len(x.got) > 0 || len(boots) < 3 {
-				t.Errorf("seed %d: in %d boots the thief got %+v", seed, len(boots), x.got)
+				t.Errorf("seed %d: in %d boots the rogue agent got %+v", seed, len(boots), x.got)
 			}
 		})
 	}

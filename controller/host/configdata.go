@@ -82,10 +82,9 @@ func (r *Reconciler) configDrive(ctx context.Context, h *metal3.BareMetalHost) (
 // errNoObject replaces the parser's error, which would quote the Secret.
 var errNoObject = errors.New("it is neither a YAML nor a JSON object")
 
-// configData reads one of the Secrets, which may be in another namespace than the host:
-// whoever refers to it may read it, which an admission policy of controller/config
-// checks. A missing key is counted, and is an error
-// if must is true (B-115).
+// configData reads one of the Secrets. It may be in another namespace than the host: an
+// admission policy of controller/config refuses the reference of a user who may not read
+// the Secret. configData counts a missing key, which is an error if must is true (B-115).
 func (r *Reconciler) configData(ctx context.Context, h *metal3.BareMetalHost, ref *corev1.SecretReference, key string, must bool) ([]byte, error) {
 	if ref == nil {
 		return nil, nil

@@ -66,7 +66,7 @@ func (r *Reconciler) publish(ctx context.Context, h *metal3.BareMetalHost, l eve
 	}
 }
 
-// warn publishes an event of the type Warning, for what the user may want to mend.
+// warn publishes an event of the type Warning: the user may want to act.
 func (r *Reconciler) warn(ctx context.Context, h *metal3.BareMetalHost, reason, message string) {
 	ev := h.NewEvent(reason, message)
 	ev.Type = corev1.EventTypeWarning

@@ -18,7 +18,7 @@ import (
 const hardwareFinalizer = metal3.BareMetalHostFinalizer + "/hardwareData"
 
 // storeHardware creates the host's HardwareData from the result of the inspection, or
-// from what the BMC of an externally provisioned host shows. It replaces an earlier
+// from the inventory of an externally provisioned host's BMC. It replaces an earlier
 // one, and copies it to the status (B-48, B-250, B-260).
 func (r *Reconciler) storeHardware(ctx context.Context, h *metal3.BareMetalHost, o *observation, events *eventList) error {
 	details, reason, message := o.hardware, "UpdateHardwareDetails", "Hardware details changed: read from the BMC"

@@ -73,8 +73,8 @@ func (r *Reconciler) storeInventoryReading(h *metal3.BareMetalHost, o *observati
 	}
 }
 
-// inventoryDetails returns the hardware that a BMC shows. Of an earlier inspection it
-// keeps what the BMC does not show: flags of the processors, and the names that an
+// inventoryDetails returns the hardware of a BMC's inventory. It copies the properties that
+// no BMC has from an earlier inspection: flags of the processors, and the names that an
 // operating system gives to NICs and disks.
 func inventoryDetails(in bmc.Inventory, before *metal3.HardwareDetails) *metal3.HardwareDetails {
 	out := &metal3.HardwareDetails{}

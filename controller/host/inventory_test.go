@@ -150,7 +150,7 @@ func TestHardwareIsNotReadWithInspectionDisabled(t *testing.T) {
 	}
 }
 
-// What only an agent sees stays: flags, and the names of NICs and disks.
+// The inventory of a BMC has no flags of processors and no names of NICs and disks.
 func TestBMCsHardwareKeepsWhatTheAgentFound(t *testing.T) {
 	found := &metal3.HardwareDetails{
 		SystemVendor: metal3.HardwareSystemVendor{Manufacturer: "Contoso", ProductName: "C3500", SerialNumber: "SN"},

@@ -29,7 +29,7 @@ type observation struct {
 	writeJob   job.Job     // job that the specification asks for
 	cleanJobID string      // ID of the cleaning job for it
 	inventory  *job.Hardware
-	hardware   *metal3.HardwareDetails // what the BMC of an externally provisioned host shows; subject of facts.HardwareChanged
+	hardware   *metal3.HardwareDetails // the inventory of an externally provisioned host's BMC; subject of facts.HardwareChanged
 	agent      inband.Status
 	part       Part              // subject of facts.Part; nil if all parts are settled
 	data       *metal3.DataImage // subject of facts.Data; nil if there is none

@@ -89,8 +89,8 @@ func TestFailedPartIsReportedAndRetried(t *testing.T) { // B-53
 	}
 }
 
-// B-53 B-172: what a server can never have is reported once, and waits for a change of
-// the specification or of the server.
+// B-53 B-172: a setting that the server can never have is reported once. The host waits
+// for a change of the specification or of the server.
 func TestImpossiblePartIsReportedOnce(t *testing.T) {
 	b := newBench(t, 1, nil)
 	p := &scripted{name: "RAID", states: []phase.PartState{phase.PartImpossible}}

@@ -22,7 +22,7 @@ type trace struct {
 	list  []string
 }
 
-// traced has the bench's controllers use a client that lists what they do.
+// traced has the bench's controllers use a client that records their requests.
 func traced(b *bench) *trace {
 	tr := &trace{b: b}
 	b.api, b.open = interceptor.NewClient(b.kube, interceptor.Funcs{
@@ -64,7 +64,7 @@ func (tr *trace) addCalls() {
 	}
 }
 
-// pass makes a pass and returns what it did.
+// pass makes a pass and returns its requests.
 func (tr *trace) pass() (ctrl.Result, []string) {
 	tr.b.t.Helper()
 	tr.list = nil

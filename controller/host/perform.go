@@ -93,8 +93,8 @@ func (r *Reconciler) perform(ctx context.Context, h *metal3.BareMetalHost, o *ob
 }
 
 // offer offers a job to the agent of the boot that the pass has begun with. It does
-// nothing if the pass has ended that boot by what it wrote to the status: the next pass
-// offers the job to the agent of the next boot.
+// nothing if the status that the pass has written ends that boot: the next pass offers the
+// job to the agent of the next boot.
 func (r *Reconciler) offer(h *metal3.BareMetalHost, o *observation, j job.Job) error {
 	if now, _ := currentBoot(h); now != o.boot {
 		return nil

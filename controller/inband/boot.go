@@ -44,8 +44,7 @@ func (k Key) Sign(purpose string, b Boot) string {
 	return b.String() + "." + k.code(purpose, b)
 }
 
-// Signature returns the part of Sign's token that is secret: what follows the boot and a
-// dot.
+// Signature returns the secret part of Sign's token, after the boot and a dot.
 func (k Key) Signature(purpose string, b Boot) string { return k.code(purpose, b) }
 
 // Verify checks a token for purpose in constant time and returns its boot.

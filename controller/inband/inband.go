@@ -72,7 +72,7 @@ type boot struct {
 	untold    []Refusal // of refused, those that Refusals has not returned yet
 }
 
-// maxRefused bounds the other agents of a boot that are told apart.
+// maxRefused bounds the refused agents of a boot that are counted apart.
 const maxRefused = 8
 
 // Refusal is an agent that had the token of a boot and was refused, because the boot is

@@ -268,8 +268,8 @@ func (b *watchedBody) Read([]byte) (int, error) {
 	return 0, os.ErrDeadlineExceeded
 }
 
-// Whoever has read the boot medium has the token. The first agent that shows it has the
-// boot; every other one is refused, and told of once.
+// The first agent that leases with the token of a boot medium is bound to the boot. Every
+// other agent is refused, and reported once.
 func TestTokenIsBoundToItsFirstAgent(t *testing.T) {
 	s, clk, changes := newServer(t)
 	b := Boot{"h", "b"}

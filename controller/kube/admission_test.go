@@ -313,8 +313,8 @@ func TestAdmissionParsesBMCAddressesAsDriversDo(t *testing.T) {
 	}
 }
 
-// Data may be in a Secret of another namespace if whoever refers to it may read it. An
-// edit of something else by another user changes nothing.
+// A user may refer to a Secret of another namespace if the user may read it. Another user,
+// who may not read it, may change other fields of the object.
 func TestAdmissionOfSecretsInOtherNamespaces(t *testing.T) {
 	admin := clientFor(t, sharedAPI(t).RESTConfig())
 	ns, other := freshNamespace(t, admin), freshNamespace(t, admin)

@@ -15,7 +15,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// etcdFix says what the user can do about damaged data of etcd.
+// etcdFix is the end of errors about damaged data of etcd: the user's choices.
 const etcdFix = "put back a copy of %s, or move that directory away: the API then begins without objects"
 
 // checkEtcd returns an error that names the file when etcd's data in a directory are

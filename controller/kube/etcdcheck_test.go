@@ -37,7 +37,7 @@ func copyTree(t *testing.T, to, from string) {
 }
 
 // An etcd whose data were damaged after a kill does not start, and the error has the file
-// and what to do. Whether it would start says checkEtcd; Start is slow.
+// and the fix. The test calls checkEtcd, because Start is slow.
 func TestDamagedEtcdIsRefused(t *testing.T) {
 	live := t.TempDir()
 	api := start(t, Config{Dir: live})
@@ -109,7 +109,7 @@ func TestDamagedEtcdIsRefused(t *testing.T) {
 	start(t, Config{Dir: killed}) // undamaged, it starts
 }
 
-// Keys and certificates that are not what the API has written to their files are refused.
+// Files of keys and certificates that were changed or swapped are refused.
 func TestDamagedKeysAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	stop(t, start(t, Config{Dir: dir}))

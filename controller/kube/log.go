@@ -27,8 +27,8 @@ type reporter struct {
 }
 
 // OnWrite implements zapcore.CheckWriteHook for the entries after which etcd ends the
-// process, by a panic or by its exit, because its data can no longer be what it has
-// answered.
+// process, by a panic or by its exit, because it could not write data that it has
+// acknowledged.
 func (r *reporter) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
 	_, err := split(fields)
 	if err == nil {

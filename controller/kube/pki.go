@@ -115,7 +115,7 @@ func openPair(file string, issuer *pair, now time.Time, template *x509.Certifica
 	return newPair(file, issuer, now, template)
 }
 
-// pairFix says what the user can do about a damaged pair.
+// pairFix is the end of errors about a damaged pair: the user's choices.
 func pairFix(issuer *pair) string {
 	if issuer == nil {
 		return "put it back, or remove it to have a new one made: copies of the kubeconfig are then of no use"

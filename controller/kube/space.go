@@ -13,16 +13,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// etcdAhead is how many bytes of the disk etcd's database has beyond what it holds. etcd
-// ends the process when it cannot write. What it writes by itself, without a request that
-// could be refused, finds room there.
+// etcdAhead is the number of bytes that are allocated beyond the end of etcd's database.
+// etcd ends the process when it cannot write, and it also writes without a request that
+// could be refused, as for a compaction: these writes use the allocated space.
 const etcdAhead = 8 << 20
 
 // roomPeriod is how often the room is looked after.
 const roomPeriod = 500 * time.Millisecond
 
-// etcdRoom sees to it that etcd's database has blocks of the disk for what is written
-// next.
+// etcdRoom allocates blocks of the disk for the next writes of etcd's database.
 type etcdRoom struct {
 	space   func() error // Config.Space; nil for none
 	lacking atomic.Pointer[error]

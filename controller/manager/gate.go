@@ -19,15 +19,15 @@ import (
 // gate lets clients pass whose bearer token the API knows and whose account may get the
 // path of the request. It is controller-runtime's filters.WithAuthenticationAndAuthorization
 // without k8s.io/apiserver, which would make lab-controller 94 MB instead of 51 MB, and
-// without a cache: who reads metrics comes a few times a minute.
+// without a cache: metrics are read a few times a minute.
 type gate struct {
 	tokens  authenticationclient.TokenReviewInterface
 	access  authorizationclient.SubjectAccessReviewInterface
 	reviews chan struct{} // holds a token for each review that the API works on
 }
 
-// maxReviews bounds the reviews that the API works on at a time for clients who are nobody
-// yet.
+// maxReviews bounds the concurrent reviews at the API, which clients cause before they are
+// authenticated.
 const maxReviews = 8
 
 // newGate is a server.Options.FilterProvider.

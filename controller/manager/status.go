@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// The metrics name hosts and tell what becomes of them, and the health probes tell when a
-// controller is busy. On loopback they are served in clear to whoever asks: the kubelet's
+// The metrics name hosts and count their states, and the health probes show when a
+// controller is busy. On loopback they are served in clear to every client: the kubelet's
 // probes have no credentials. On any other address they are served by HTTPS to clients whose
 // bearer token the cluster's API knows (TokenReview) and whose account may get the path
 // (SubjectAccessReview of a nonResourceURL).
@@ -94,8 +94,8 @@ func (s *Set) addProbes(api *rest.Config) error {
 	}})
 }
 
-// protect returns a handler that asks the API who a client is, and whether it may get the
-// path.
+// protect returns a handler that authenticates and authorizes clients at the API before it
+// calls h.
 func protect(api *rest.Config, c Config, h http.Handler) (http.Handler, error) {
 	client, err := rest.HTTPClientFor(api)
 	if err != nil {

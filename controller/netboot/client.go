@@ -67,7 +67,7 @@ func (s *Server) unlink(c *client) {
 // a boot file.
 func (s *Server) Open(b inband.Boot) { s.allow(b.Host, b) }
 
-// Close ends what Open has begun. A registered client still gets an address.
+// Close ends the boot that Open has allowed. A registered client still gets an address.
 func (s *Server) Close(host string) { s.allow(host, inband.Boot{}) }
 
 func (s *Server) allow(host string, b inband.Boot) {
@@ -99,7 +99,7 @@ func (s *Server) access(b inband.Boot) access {
 	return denied
 }
 
-// Forget removes what is known of a host.
+// Forget removes the boot and the NICs of a host.
 func (s *Server) Forget(host string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

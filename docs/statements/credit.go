@@ -17,8 +17,8 @@ import (
 	messages "github.com/cucumber/messages/go/v21"
 )
 
-// Credits lists what shows each statement, by its number: the scenarios that name
-// it in a tag or a comment, and the Go tests that name it.
+// Credits lists the scenarios and tests that show each statement, by its number: a
+// scenario names it in a tag or a comment, a Go test in a comment.
 type Credits struct {
 	Scenarios map[string][]string // "Title (file below features)", sorted
 	Tests     map[string][]string // "directory TestName", sorted
@@ -129,7 +129,7 @@ func Scenarios(tree fs.FS, name string) ([]Scenario, error) {
 // featureReader collects the scenarios of a feature file.
 type featureReader struct {
 	file        string
-	sharedUntil int64 // the last line of what all scenarios share
+	sharedUntil int64 // the last line of the header that all scenarios share
 	scenarios   []Scenario
 	ends        []int64 // the line of the last step, or row of examples, of each
 }

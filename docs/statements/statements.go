@@ -18,7 +18,7 @@ type Statement struct {
 	Title string
 	Text  string // Markdown: paragraphs, and at times a table
 
-	// NotBuilt says what of the text the product does not do, and why. It is the
+	// NotBuilt names the parts of the text that are not built, and why. It is the
 	// paragraph that begins with "Not built: ", without these words and in one
 	// line, and is not part of Text. Empty: all is built.
 	NotBuilt string

@@ -139,7 +139,7 @@ func TestPagesAreWellFormed(t *testing.T) {
 	}
 }
 
-// Each page has all numbers of its kinds, whether what they demand is built or not.
+// Each page has all numbers of its kinds, built or not.
 func TestPagesHaveEachNumber(t *testing.T) {
 	known := all()
 	for kind, last := range map[string]int{

@@ -5,10 +5,10 @@
 // nothing: MediaRequested asks for an image, MediaFetched or MediaFetchFailed
 // answers.
 //
-// Events, log entries and what the BMC does itself have lab time. What a client
-// must do in time has client time (see package clock), which SetClientTime gives:
-// the time-outs of sessions, the locks of accounts and addresses, the retention
-// of tasks that have ended, and heartbeats.
+// Events, log entries and the BMC's own work have lab time. Deadlines of clients
+// have client time (see package clock), which SetClientTime sets: the time-outs
+// of sessions, the locks of accounts and addresses, the retention of tasks that
+// have ended, and heartbeats.
 package bmc
 
 import (
@@ -282,7 +282,8 @@ func (b *BMC) Deadline() (time.Time, bool) {
 	return first, !first.IsZero()
 }
 
-// ClientDeadline is Deadline for what happens at a client time.
+// ClientDeadline returns the next client time at which something is due, as Deadline does
+// for lab time.
 func (b *BMC) ClientDeadline() (time.Time, bool) {
 	first := earlier(earlier(b.SessionsDue(), b.locksDue()), b.nextTaskDeadline())
 	if beat, ok := b.nextBeat(); ok {

@@ -150,7 +150,7 @@ func TestHeartbeatsFollowClientTime(t *testing.T) {
 	}
 }
 
-// What the BMC does itself takes lab time.
+// The BMC's tasks and its restart take lab time.
 func TestWorkAndLifeFollowLabTime(t *testing.T) {
 	b := newBMC()
 	b.SetClientTime(origin)

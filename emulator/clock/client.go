@@ -24,8 +24,8 @@ func (c *Clock) clientFollowsLab() bool {
 	return c.mode == virtual || c.mode == scaled && c.factor <= 1
 }
 
-// realClientNow returns client time that runs with real time. None of what it
-// reads needs c.mu.
+// realClientNow returns client time that runs with real time. It reads no field that
+// c.mu guards.
 func (c *Clock) realClientNow() time.Time {
 	return c.origin.Add(time.Since(c.started) + time.Duration(c.clientAdded.Load()-c.lag.Load()))
 }

@@ -6,8 +6,7 @@
 // Beside lab time, a Clock has client time, for the time-outs between a BMC and
 // its clients, such as that of a session: a client that pauses for a second has
 // no other clock than its own. Client time runs with the slower of lab time and
-// real time. What moves lab time by hand (Advance, Walk) moves client time as
-// far. So it is lab time on a Virtual clock and at a factor of at most 1, and
+// real time. Advance and Walk move client time as far as lab time. So it is lab time on a Virtual clock and at a factor of at most 1, and
 // otherwise real time from the lab's beginning on, plus what Advance has added.
 // It never jumps by itself: the hosts of a lab do not end each other's sessions.
 //
@@ -66,7 +65,7 @@ type Clock struct {
 	busy     atomic.Int64
 	settling atomic.Bool // Settle is waiting
 
-	// What Advance has added to lab time and to client time, in nanoseconds. A
+	// The sums of Advance's steps in lab time and in client time, in nanoseconds. A
 	// Virtual clock moves its base instead.
 	added, clientAdded atomic.Int64
 	lag                atomic.Int64 // by how much SetClientLag has set back client time, in nanoseconds

@@ -82,8 +82,8 @@ type PropertyRule struct {
 	// have.
 	Map       map[string]any
 	Otherwise Otherwise
-	// Match is a regular expression: the value becomes what its first group matches, or
-	// "" when it does not match.
+	// Match is a regular expression. The value becomes the text of its first group, or ""
+	// when it does not match.
 	Match string
 	// Format is a text into which the value of From is put, in place of its one %:
 	// "rev. %".

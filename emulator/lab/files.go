@@ -10,8 +10,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/store"
 )
 
-// fileRules are the files of a lab that are compared with what they were when it was
-// closed. The log of the store is not among them: the store checks it, and all of it is
+// fileRules are the files of a lab that checkFiles checks. The log of the store is not among them: the store checks it, and all of it is
 // in the database of a lab that was closed.
 var fileRules = []integrity.Rule{
 	{Pattern: store.DatabaseFile, Fix: "restore a snapshot (labctl snapshot restore FILE)"},
@@ -25,8 +24,8 @@ var fileRules = []integrity.Rule{
 	{Pattern: lockFile, Unlisted: true},
 }
 
-// checkFiles compares the files of a lab that is about to open with what they were when
-// it was closed.
+// checkFiles checks the files of a lab that is about to open: they are as they were when
+// the lab was closed.
 func (l *Lab) checkFiles(others []integrity.Rule) error {
 	files := slices.Concat(fileRules, others)
 	if err := integrity.Check(l.dir, files, nil); err != nil {

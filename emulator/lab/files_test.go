@@ -16,7 +16,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// damages are what can happen to a file.
+// damages are the ways to damage a file.
 var damages = map[string]func(name string) error{
 	"empty": func(name string) error { return os.Truncate(name, 0) },
 	"half": func(name string) error {
@@ -50,8 +50,8 @@ var damages = map[string]func(name string) error{
 	},
 }
 
-// copyLab copies the files of a lab, with the holes of its disks: those hold what mark
-// has written.
+// copyLab copies the files of a lab. It keeps the disks sparse: only mark has written to
+// them.
 func copyLab(t *testing.T, to, from string) {
 	t.Helper()
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
@@ -89,8 +89,8 @@ func copyLab(t *testing.T, to, from string) {
 	}
 }
 
-// A lab whose files were damaged while it was down opens without a loss, or is refused
-// with the file and what to do, and stays as it is.
+// A lab whose files were damaged while it was down opens without a loss, or is not opened
+// and not changed. The error has the file and the fix.
 func TestDamagedFilesOfAClosedLab(t *testing.T) {
 	url, _ := images(t)
 	folder, _ := folder(t)
@@ -192,7 +192,7 @@ func checkDamage(t *testing.T, c lab.Config, name, damage string, do func(string
 // A lab that was killed has its authority and its models as before, or is refused.
 func TestMissingAuthorityOfAKilledLabIsRefused(t *testing.T) {
 	c := lab.Config{Dir: t.TempDir(), Rack: hosts(1)}
-	labtest.Start(t, c) // runs: what a kill leaves is what is there now
+	labtest.Start(t, c) // the files of a running lab are those that a kill leaves
 	dir := filepath.Join(t.TempDir(), "lab")
 	copyLab(t, dir, c.Dir)
 	if err := os.Remove(filepath.Join(dir, "ca.crt")); err != nil {
@@ -204,7 +204,7 @@ func TestMissingAuthorityOfAKilledLabIsRefused(t *testing.T) {
 	}
 }
 
-// What the message says to do works.
+// The fix that the error names works.
 func TestResetHostOfADamagedDisk(t *testing.T) {
 	c := lab.Config{Dir: t.TempDir(), Rack: hosts(2)}
 	l := labtest.Start(t, c)

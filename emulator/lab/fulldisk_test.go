@@ -19,8 +19,8 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
-// On a full disk BMCs answer, refuse what changes something, and machines stop where
-// they are; when there is space again, all goes on. Nobody watches the space here: the
+// On a full disk BMCs answer, refuse requests that change a resource, and machines stop in
+// their state; when there is space again, all goes on. The lab watches no space here: the
 // file system itself refuses the writes.
 func TestFullDisk(t *testing.T) {
 	prerequisites.Need(t, "small file system")
@@ -100,8 +100,7 @@ func await(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// Below the reserve requests are refused, while there is space for what happens by
-// itself.
+// Below the reserve requests are refused, and machines still change their states.
 func TestLittleSpaceRefusesRequests(t *testing.T) {
 	free := int64(0)
 	dir := t.TempDir()

@@ -79,8 +79,8 @@ type Config struct {
 	// Traps is the UDP port of this computer that BMCs send their alerts to; 0 is
 	// the port of SNMP traps.
 	Traps uint16
-	// Files are the files in Dir that the lab's user keeps there. They are compared
-	// with what they were when the lab was closed, as the lab's own.
+	// Files are files in Dir that the caller owns. Open checks that they are as they
+	// were when the lab was closed, as it does for the lab's files.
 	Files []integrity.Rule
 	// Space, if not nil, knows whether there is space to store changes. Serve runs it.
 	Space *space.Watch

@@ -14,8 +14,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// checkPrivate checks that nobody but this user can read a directory and what is in it,
-// except the certificate of the lab's authority, which clients need, and returns the files.
+// checkPrivate checks that only this user can read a directory and its files, except the
+// certificate of the lab's authority, which clients need, and returns the files.
 func checkPrivate(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -38,8 +38,8 @@ func checkPrivate(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// A lab's directory and its snapshots hold what they need in clear: passwords, keys, the
-// URLs of media with their tokens. Nobody else can read them.
+// A lab's directory and its snapshots hold secrets in clear: passwords, keys, the URLs of
+// media with their tokens. No other user can read them.
 func TestFilesOfALabArePrivate(t *testing.T) {
 	root := t.TempDir()
 	images, _, _ := labtest.ServeImages(t)

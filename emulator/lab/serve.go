@@ -183,7 +183,7 @@ func (l *Lab) drive(ctx context.Context) error {
 			return nil
 		case done := <-l.ticks:
 			err := l.advance()
-			if errors.Is(err, bmc.ErrStorageFull) { // what is due stays due
+			if errors.Is(err, bmc.ErrStorageFull) { // the step stays due
 				pauseBriefly(ctx)
 				err = nil
 			}

@@ -10,9 +10,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// A full disk ends nothing: a step that cannot be stored has not happened, its request is
-// refused, and what happens by itself happens when there is space again. The space is
-// asked for again after pauses of real time.
+// A full disk ends nothing: a step that cannot be stored is not made, and its request is
+// refused. Steps without a request, as those of a timer, are tried again after pauses of
+// real time, until there is space.
 
 // needsSpace reports whether a command to the BMC is refused when little space is left. A
 // client needs a session to read, and an ejected medium gives space.

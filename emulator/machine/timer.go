@@ -68,8 +68,8 @@ func (m *Machine) Deadline() (time.Time, bool) {
 	return at, ok
 }
 
-// ClientDeadline is Deadline for what happens at a client time: the end of a
-// request for a boot that nobody has started.
+// ClientDeadline returns the client time at which a boot override expires that no boot
+// has used, as Deadline does for lab time.
 func (m *Machine) ClientDeadline() (time.Time, bool) {
 	at := m.systemBootOptions().Until
 	return at, !at.IsZero()

@@ -54,7 +54,7 @@ var errorResponses = []struct {
 	{context.DeadlineExceeded, http.StatusServiceUnavailable, fixed(message.OperationTimeout.With())},
 }
 
-const retrySoon = "1" // seconds; the Retry-After of what is over as soon as it can be
+const retrySoon = "1" // seconds; the Retry-After of states that last a moment
 
 // fixed returns a function that returns a message for every path.
 func fixed(m message.Message) func(string) message.Message {

@@ -101,7 +101,7 @@ func eachObject(value any, path string, visit func(path string, o map[string]any
 }
 
 // checkAllowableValues checks that only strings have lists of allowable values: they are
-// lists of strings, which clients compare with what they are going to send (DSP2046,
+// lists of strings, which clients compare with the value that they send (DSP2046,
 // ActionInfo.AllowableValues; DSP0266, "Allowable values"). Ansible's redfish_command sends
 // no true where ["true"] is listed.
 func checkAllowableValues(t *testing.T, _ model, uri string, body map[string]any) {

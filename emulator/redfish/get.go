@@ -15,8 +15,8 @@ var getters = map[resource.ResponseKind]func(x *request, v resource.View){
 	resource.TaskMonitorResponse: (*request).readTaskMonitor,
 }
 
-// readable returns a resource's representation as the client may read it: the secrets of
-// URIs are hidden from those who may not change the resource.
+// readable returns a resource's representation as the client may read it: secrets in URIs
+// are hidden from users who may not change the resource.
 func (x *request) readable(p *render.Representation, m *resource.Match, at *resource.Snapshot) *render.Representation {
 	if p == nil || len(p.Body) == 0 || m.Raw != nil || m.Upload != nil || x.actor.ReadsURISecrets(m, at) {
 		return p

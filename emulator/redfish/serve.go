@@ -107,8 +107,8 @@ func (x *request) isPublic() bool {
 	return x.match != nil && x.match.Public(x.r.Method)
 }
 
-// maxRetryAfter is the longest Retry-After, in seconds: what the client waits for
-// may end sooner than is known, such as a task that is cancelled.
+// maxRetryAfter is the longest Retry-After, in seconds: a task may end before its
+// estimated time, as when it is cancelled.
 const maxRetryAfter = 10
 
 // retryAfter returns the Retry-After of a client that waits for a lab time: the

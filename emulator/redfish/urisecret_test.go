@@ -16,8 +16,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
-// The marks of what may not be read: by nobody, and by those who may not change the
-// resource.
+// Secrets in URIs: a password, which nobody reads, and a query, which users read who may
+// change the resource.
 const (
 	secretPassword = "pa55w0rd"
 	secretToken    = "t0ken-of-others"
@@ -167,7 +167,7 @@ func TestEventsHideURISecretsFromTheOwnersWhoMayNotReadThem(t *testing.T) {
 	}
 }
 
-// Whoever has made a subscription reads its destination.
+// The owner of a subscription, who may change it, reads its destination.
 func TestOwnerReadsTheDestinationOfASubscription(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)

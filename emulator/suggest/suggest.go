@@ -1,5 +1,5 @@
-// Package suggest finds the names that somebody may have meant who wrote one that
-// does not exist. It knows no kind of name: callers give those that there are.
+// Package suggest finds the existing names that are nearest to a misspelled one. It
+// knows no kind of name: callers pass those that exist.
 package suggest
 
 import (

@@ -75,8 +75,8 @@ func (c count) String() string {
 }
 
 // TestCoverageIsCurrent fails when no scenario and no test shows a statement that
-// does not say that it is not built, and when COVERAGE.md differs from what the
-// sources say.
+// is not marked as not built, and when COVERAGE.md is not generated from the current
+// sources.
 func TestCoverageIsCurrent(t *testing.T) {
 	credits, err := statements.ReadCredits(os.DirFS(root))
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package step defines the steps of feature files as data, and checks their use: it
 // refuses an empty argument where a step needs a text, since a check for an empty text
-// cannot fail. It knows neither a lab nor what any step does.
+// cannot fail. It knows no lab and no step.
 package step
 
 import (
@@ -15,7 +15,7 @@ import (
 type Definition struct {
 	Pattern *regexp.Regexp // of the whole text of the step
 
-	// OptionalText allows empty arguments: the step says what they mean.
+	// OptionalText allows empty arguments: the step's text gives their meaning.
 	OptionalText bool
 
 	// Negative marks a step that says that something does not happen: a false scenario

@@ -17,8 +17,8 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
-// cause is what there was when the last cause began: the first step of a Given or a When.
-// Steps that report what has happened look at what came after it.
+// cause is the state of the lab when the last cause began: the first step of a Given or a
+// When. Steps that assert an effect accept only later ones.
 type cause struct {
 	events   uint64          // resourceVersion of the API
 	existing map[string]bool // objects of the server, by kind
@@ -90,8 +90,8 @@ func (s *scenario) awaitDeletion(ctx context.Context, o client.Object) error {
 }
 
 // letControllersAct returns when each controller has reconciled every object in a reconcile
-// that began now or later, and the recorder has seen what that did to the host: a step that
-// says that nothing happens must look only then.
+// that began now or later, and the recorder has read the host after that. A step that
+// asserts that nothing happens calls it before it looks.
 func (s *scenario) letControllersAct(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(WithPatience(ctx, timeout), timeout)
 	defer cancel()

@@ -35,7 +35,7 @@ type recorder struct {
 	trapErrors    []error
 }
 
-// report is what the status says of errors.
+// report has the error fields of a host's status.
 type report struct {
 	status  metal3.OperationalStatus
 	kind    metal3.ErrorType
@@ -160,8 +160,8 @@ func (r *recorder) beginCause() {
 	r.causeStates, r.causeReports = len(r.states), len(r.reports)
 }
 
-// hasReported reports whether ok accepts what the host reports now, or has reported since
-// the last cause began.
+// hasReported reports whether ok accepts the host's current report, or one since the last
+// cause began.
 func (r *recorder) hasReported(ok func(report) bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -27,14 +27,14 @@ type stepRegistry struct {
 	definitions step.Definitions
 }
 
-// Step binds a pattern to a function. doc is one line: what the step does or asserts. An
-// empty argument is refused.
+// Step binds a pattern to a function. doc is one line about the step's action or assertion.
+// An empty argument is refused.
 func (b *stepRegistry) Step(pattern, doc string, does any) {
 	b.bind(pattern, doc, does, step.Definition{})
 }
 
-// StepWithOptionalText binds a step whose arguments may be empty. Its doc says what that
-// means.
+// StepWithOptionalText binds a step whose arguments may be empty. Its doc has the meaning
+// of an empty one.
 func (b *stepRegistry) StepWithOptionalText(pattern, doc string, does any) {
 	b.bind(pattern, doc, does, step.Definition{OptionalText: true})
 }
@@ -104,5 +104,5 @@ var collected = sync.OnceValue(func() *stepRegistry {
 // Catalogue returns all steps, grouped by their subject.
 func Catalogue() []Step { return slices.Clone(collected().steps) }
 
-// Definitions returns what godog needs to know of all steps.
+// Definitions returns the definitions of all steps for godog.
 func Definitions() step.Definitions { return collected().definitions }

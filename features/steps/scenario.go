@@ -105,7 +105,7 @@ func bind(sc *godog.ScenarioContext, s *scenario) *Scenario {
 	sc.StepContext().Before(func(ctx context.Context, st *godog.Step) (context.Context, error) {
 		return ctx, errors.Join(Definitions().Check(st), s.beginStep(ctx, st))
 	})
-	// godog joins what this returns with the error of the step.
+	// godog joins the error of the hook with that of the step.
 	sc.After(func(ctx context.Context, _ *godog.Scenario, failed error) (context.Context, error) {
 		var record error
 		if failed != nil {
@@ -225,8 +225,8 @@ func Eventually(ctx context.Context, what string, ok func(context.Context) (done
 // patience is the key of WithPatience.
 type patience struct{}
 
-// WithPatience returns a context in which a step waits no longer than d, in real time, for
-// what it says. The default is a minute.
+// WithPatience returns a context in which steps time out after d, in real time. The default
+// is a minute.
 func WithPatience(ctx context.Context, d time.Duration) context.Context {
 	return context.WithValue(ctx, patience{}, d)
 }

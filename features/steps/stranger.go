@@ -16,7 +16,7 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
-// The user of the BMC who may only read.
+// A user of the BMC with the role ReadOnly.
 const (
 	readerName     = "reader"
 	readerPassword = "Read-0nly-please"

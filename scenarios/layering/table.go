@@ -331,10 +331,10 @@ var Table = []Row{
 		Package: "scenarios/images", May: []string{"controller/netboot/stub"},
 		Tests: []string{"controller/netboot"}, // that its media boot, too
 	},
-	{Package: "scenarios/containers"},    // it sees an image, and what commands in it print
+	{Package: "scenarios/containers"},    // it reads an image, and the output of its commands
 	{Package: "scenarios/prerequisites"}, // it finds programs, and knows no test
 	{Package: "scenarios/prerequisites/missing", May: []string{"scenarios/prerequisites"}},
-	{Package: "scenarios/sample"},  // it chooses among names, and knows nothing of what they name
+	{Package: "scenarios/sample"},  // it chooses among names, and knows no kind of name
 	{Package: "scenarios/mutants"}, // it reads sources and runs the go command
 	{Package: "scenarios/layering"},
 	{Package: "fixtures"},

@@ -11,7 +11,7 @@ type Family struct {
 	Name     string
 	Packages []string // patterns of the go command, from the root of the module
 	// Suites are the packages, nearest first, that test these from outside. They
-	// run for what the tests of the mutated package itself do not see.
+	// run when the tests of the mutated package pass.
 	Suites []string
 }
 

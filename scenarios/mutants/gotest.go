@@ -20,7 +20,7 @@ import (
 type tester struct {
 	root    string        // of the module
 	module  string        // its path
-	work    string        // a directory for what tests and this program write
+	work    string        // a directory for files of tests and of this program
 	env     []string      // of the go command
 	minimum time.Duration // the shortest time-out of a package
 	// clean has the duration of each package's tests without a mutation, by its
@@ -28,7 +28,7 @@ type tester struct {
 	clean map[string]time.Duration
 }
 
-// verdict is what the tests of one package say of a mutation.
+// verdict is the result of one package's tests with a mutation.
 type verdict struct {
 	Broken bool   // the mutated package does not compile
 	Failed string // the test that failed, or how the package did; "" when all pass
@@ -43,8 +43,8 @@ type event struct {
 // timedOut finds the test that a time-out ends, in the output of package testing.
 var timedOut = regexp.MustCompile(`panic: test timed out after [^\n]*\n\s*running tests:\n\s*(\S+)`)
 
-// cover runs the tests of a family and returns the profile of what they cover in
-// it. It remembers how long each package took.
+// cover runs the tests of a family and returns their coverage profile of it. It
+// records the duration of each package's tests.
 func (t *tester) cover(ctx context.Context, f Family) (profile string, err error) {
 	profile = filepath.Join(t.work, "cover-"+f.Name)
 	args := append([]string{"-count=1", "-timeout=30m", "-coverprofile=" + profile, "-coverpkg=" + strings.Join(f.Packages, ",")}, f.Packages...)

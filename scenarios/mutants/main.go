@@ -1,6 +1,6 @@
 // Mutants tests the tests: it negates a condition or leaves out a statement of the
-// product, one at a time, runs the tests that should see it, and reports what none
-// of them saw. `make mutants` runs it. It owns the choice of mutations and of the
+// product, one at a time, runs the tests that should see it, and reports the mutations
+// that none of them saw. `make mutants` runs it. It owns the choice of mutations and of the
 // tests for each; the sources stay as they are, for the mutated file reaches the
 // compiler as an overlay (go help build, -overlay).
 package main
@@ -37,7 +37,7 @@ const (
 	outOf   = 40
 )
 
-// config is what one run tries.
+// config selects the mutations of a run.
 type config struct {
 	families []Family
 	seed     string
@@ -118,7 +118,7 @@ type candidate struct {
 	family Family
 }
 
-// candidates lists the mutations of what the tests of a family cover.
+// candidates lists the mutations of the code that the tests of a family cover.
 func (t *tester) candidates(ctx context.Context, f Family, only string) (all []candidate, err error) {
 	file, err := t.cover(ctx, f)
 	if err != nil {

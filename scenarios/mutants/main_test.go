@@ -13,7 +13,7 @@ import (
 )
 
 // module is a module whose tests see some mutations and not others. Package b
-// tests what a's own tests cover and do not check.
+// checks functions of a that a's tests call and do not check.
 var module = map[string]string{
 	"go.mod": "module example.com/m\n\ngo 1.26\n",
 	"a/a.go": `package a

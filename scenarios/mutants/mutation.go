@@ -17,7 +17,7 @@ type Mutation struct {
 	File   string // from the root of the module
 	Line   int
 	Column int
-	Change string // what becomes what, on one line
+	Change string // the old and the new text, on one line
 	edits  []edit
 }
 
@@ -44,8 +44,8 @@ func (m Mutation) Apply(src []byte) []byte {
 // Find lists the mutations of a file in the order of their places: the negation
 // of each condition (of if, for, and the cases of a switch without a tag) and of
 // each operand of && and ||, and each call and assignment left out. It skips
-// places that are not covered, generated files, methods String, and what only
-// logs.
+// places that are not covered, generated files, methods String, and calls that only
+// log.
 func Find(name string, src []byte, covered func(line, column int) bool) ([]Mutation, error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, src, parser.ParseComments|parser.SkipObjectResolution)
@@ -142,7 +142,7 @@ func (f *finder) dropEach(list []ast.Stmt) {
 		default:
 			continue
 		}
-		// What it names stays used, so that the file compiles.
+		// The variables of the statement stay used, so that the file compiles.
 		f.add(stmt, fmt.Sprintf("%s is left out", f.text(stmt)), "if false { ", " }")
 	}
 }

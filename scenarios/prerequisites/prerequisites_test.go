@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// recorder records what Need does to a test.
+// recorder records the call by which Need ends a test.
 type recorder struct {
 	testing.TB
 	did string

@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// Uses returns what is skipped for want of each prerequisite, by its name, from the sources
-// of the repository: tests ("emulator/lab: TestRedfishtool"), scenarios
+// Uses returns the uses of each prerequisite, by its name, from the sources of the
+// repository: tests ("emulator/lab: TestRedfishtool"), scenarios
 // ("features/rack/ipmi.feature: Smaller commands: <what>") and commands of documents.
 func Uses(tree fs.FS) (map[string][]string, error) {
 	out := map[string][]string{}

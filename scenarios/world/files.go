@@ -20,8 +20,8 @@ const (
 	keysFix     = "remove the directory " + KubeDir + "/pki: the Kubernetes API then makes new keys and a new kubeconfig"
 )
 
-// stateFiles are the files in the state directory that are compared with what they were
-// when the world stopped, in addition to the lab's.
+// stateFiles are the files in the state directory that must be as they were when the world
+// stopped, in addition to the lab's.
 var stateFiles = []integrity.Rule{
 	{Pattern: settingsFile, Running: true, Fix: settingsFix},
 	{Pattern: portsFile, Running: true, Fix: "remove it: the servers of images and of the agent then listen on other ports"},

@@ -17,7 +17,7 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/images"
 )
 
-// damages are what can happen to a file with content b.
+// damages are the ways to damage a file with content b.
 var damages = map[string]func(name string, b []byte) error{
 	"empty":   func(name string, _ []byte) error { return os.Truncate(name, 0) },
 	"half":    func(name string, b []byte) error { return os.Truncate(name, int64(len(b)/2)) },
@@ -45,8 +45,9 @@ func imageSum(t *testing.T, dir, name string) string {
 	return fmt.Sprintf("%x", sha256.Sum256(b))
 }
 
-// A world one of whose files was damaged while it was down starts without a loss, or is
-// refused with the file and what to do. Once the file is as it was, it starts.
+// A world one of whose files was damaged while it was down starts without a loss, or does
+// not start, with an error that has the file and the fix. It starts once the file is as it
+// was.
 func TestDamagedFilesOfAStoppedWorld(t *testing.T) {
 	c := Config{Dir: t.TempDir(), Settings: Settings{Hosts: 1, Speed: "max", Kube: true}, Listen: AnyPort}
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kept"}, Data: map[string]string{"a": "b"}}

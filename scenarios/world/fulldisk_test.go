@@ -16,8 +16,8 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
-// A full disk ends neither the BMCs nor the Kubernetes API: both answer, refuse what
-// changes something, and go on when there is space again.
+// A full disk ends neither the BMCs nor the Kubernetes API: both answer, refuse requests
+// that change something, and go on when there is space again.
 func TestWorldOnAFullDisk(t *testing.T) {
 	prerequisites.Need(t, "small file system")
 	labtest.OnSmallDisk(t, 256<<20, func(dir string) {

@@ -124,8 +124,8 @@ func (a *agents) deleteNetworkBoot(h *lab.Host) {
 	}
 }
 
-// keyFile returns the file of the key that a server's agent has made in a boot. Like what
-// the server has loaded, it survives a restart of the lab, in which the server goes on.
+// keyFile returns the file of the key that a server's agent has made in a boot. It survives
+// a restart of the lab, as the server's memory does.
 func (a *agents) keyFile(h *lab.Host, boot uint64) string {
 	return filepath.Join(a.dir, h.Name(), strconv.FormatUint(boot, 10)+".key")
 }

@@ -18,13 +18,13 @@ const (
 	kubeReserve = 48 << 20
 	// kubeBallast is let go when the reserve is used up: two files of etcd's log fit in.
 	kubeBallast = 16 << 20
-	// kubeSpace is what a new Kubernetes API takes.
+	// kubeSpace is the size of a new Kubernetes API on disk, in bytes.
 	kubeSpace = 32 << 20
-	// hostSpace is what a new server takes.
+	// hostSpace is the size of a new server on disk, in bytes.
 	hostSpace = 16 << 10
 )
 
-// watchSpace checks that there is space for the world, and makes what watches it.
+// watchSpace checks that there is space for the world, and makes the watch of it.
 func (w *World) watchSpace() (err error) {
 	c := space.Config{Dir: w.cfg.Dir, Reserve: reserve, Log: w.cfg.Log}
 	need := int64(0)
@@ -43,14 +43,14 @@ func (w *World) watchSpace() (err error) {
 	return err
 }
 
-// WatchKubeSpace checks that there is space for a Kubernetes API alone, and returns what
-// watches it. The caller runs it.
+// WatchKubeSpace checks that there is space for a Kubernetes API alone, and returns a watch
+// of the space, which the caller runs.
 func WatchKubeSpace(dir string) (*space.Watch, error) {
 	return watchSpace(space.Config{Dir: dir, Reserve: kubeReserve, Ballast: kubeBallast}, spaceOfKube(dir))
 }
 
-// spaceOfKube returns how many bytes the Kubernetes API in a state directory takes in
-// addition to what it has.
+// spaceOfKube returns the number of bytes that the Kubernetes API in a state directory needs
+// in addition to its files.
 func spaceOfKube(dir string) int64 {
 	if fileExists(filepath.Join(dir, KubeDir, "etcd")) {
 		return 0
@@ -58,7 +58,7 @@ func spaceOfKube(dir string) int64 {
 	return kubeSpace
 }
 
-// watchSpace makes a watch where need bytes are free in addition to what it keeps.
+// watchSpace makes a watch. It fails unless need bytes are free besides the watch's reserve.
 func watchSpace(c space.Config, need int64) (*space.Watch, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)

@@ -19,16 +19,16 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world/pxe"
 )
 
-// Stranger is somebody on the network who wants the work of a server's agent, and with it
-// the user data. He runs an agent with a key of his own.
+// Stranger is a client on the network that runs an agent with another key, to lease the jobs
+// of a server's agent, and to read the user data in them.
 type Stranger struct {
 	world *World
 	host  *lab.Host
-	local tls.Certificate // of the key of his agent
-	media job.Media       // what he has read of the server's boot medium
+	local tls.Certificate // of its agent's key
+	media job.Media       // read from the server's boot medium
 }
 
-// NewStranger returns a Stranger who wants the work of a host of the lab.
+// NewStranger returns a Stranger that leases for a host of the lab.
 func (w *World) NewStranger(host string) (*Stranger, error) {
 	h, ok := w.lab.Host(host)
 	if !ok {
@@ -92,8 +92,8 @@ func (x *Stranger) BootByNetwork(ctx context.Context) error {
 	return err
 }
 
-// ReadBooted reads the token of the agent that the server has booted, as one can who has
-// fetched its medium while the server booted.
+// ReadBooted reads the token of the agent that the server has booted, as a client can that
+// has fetched the medium while the server booted.
 func (x *Stranger) ReadBooted() (err error) {
 	v := x.host.Machine()
 	if v.OS == nil || v.OS.Name != AgentOS {

@@ -10,7 +10,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys/systest"
 )
 
-// resources counts what a Writer holds: bodies of HTTP responses, each of which
+// resources counts the open resources of a Writer: bodies of HTTP responses, each of which
 // occupies a connection, and scratch files, each of which occupies the ramdisk's
 // memory until it is closed.
 type resources struct {

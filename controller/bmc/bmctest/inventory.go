@@ -15,8 +15,8 @@ var (
 	_ bmc.Inspector = (*login)(nil)
 )
 
-// SetHardware sets what the BMC shows of the hardware beside its System. nil means
-// that it cannot show any, like before the first call.
+// SetHardware sets the inventory that the BMC returns. With nil, as before the first
+// call, the BMC has none.
 func (f *Fake) SetHardware(i *bmc.Inventory) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -50,7 +50,7 @@ const (
 	PartWanted  PartState = "wanted"  // the server has to be changed
 	PartRunning PartState = "running" // the change is in progress
 	PartFailed  PartState = "failed"  // the change has failed
-	// PartImpossible: the server cannot have what is specified. Another attempt
+	// PartImpossible: the server does not offer the specified settings. Another attempt
 	// would fail in the same way.
 	PartImpossible PartState = "impossible"
 )
@@ -211,7 +211,7 @@ const (
 	OfferInspect  Action = "offer inspect"   // an inventory job for the agent
 	OfferClean    Action = "offer clean"     //
 	OfferWrite    Action = "offer write"     //
-	StoreHardware Action = "store hardware"  // the result of the inspection, or what the BMC shows
+	StoreHardware Action = "store hardware"  // of the inspection, or of the BMC's inventory
 	EndOperation  Action = "end operation"   // record that the in-band work is done
 	BeginAgain    Action = "begin again"     // restart the operation, with a new boot of the agent
 	EndReboot     Action = "end reboot"      // remove the annotation

@@ -36,7 +36,7 @@ const (
 	servicedWait   = time.Minute      // B-12
 	dataWait       = 30 * time.Second // B-230
 	imageWait      = 5 * time.Minute  // B-12
-	impossibleWait = 10 * time.Minute // until the next look whether the server can by now have what it could not
+	impossibleWait = 10 * time.Minute // until the next comparison of an impossible part with the server
 	deleteAttempts = 3                // failures after which a deletion goes on regardless (B-69, B-70)
 )
 

@@ -1,6 +1,6 @@
 // Package template has the record that records of dialects begin with: a BMC without
 // a vendor that follows DSP0266 in every point. It is no dialect: it has no name, no
-// product and no OEM, so that what one vendor's dialect adds appears in no other.
+// product and no OEM, so that no vendor's property appears in another's dialect.
 package template
 
 import (

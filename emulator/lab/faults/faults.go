@@ -121,7 +121,7 @@ func (f *Faults) someBMC(r fault.Rule) error {
 		return nil
 	}
 	for _, name := range f.c.BMCs {
-		if ok, err := path.Match(r.BMC, name); ok || err != nil { // plan.Add tells what is wrong with a pattern
+		if ok, err := path.Match(r.BMC, name); ok || err != nil { // plan.Add returns the error of a pattern
 			return nil
 		}
 	}

@@ -1,6 +1,6 @@
 // Package integrity notices that files of a lab were cut off, changed or removed while
 // no lab used them: Seal lists the files with their sizes and checksums in a file of
-// their directory, and Check compares them. It does not know what the files hold.
+// their directory, and Check compares them. It does not interpret the files.
 package integrity
 
 import (
@@ -28,7 +28,7 @@ const format = 1
 // count: it would take too long to read all of them at each start.
 const large = 64 << 20
 
-// Rule says which files are listed, and what to do when one is damaged.
+// Rule selects files for the list, and has the fix for a damaged one.
 type Rule struct {
 	// Pattern is that of path.Match, for names relative to the directory, with slashes.
 	Pattern string
@@ -41,11 +41,11 @@ type Rule struct {
 	// Unlisted files are not listed, because the lab makes them anew. They must not be
 	// directories.
 	Unlisted bool
-	// Fix says what the user can do about a damaged file, apart from putting it back.
+	// Fix is the user's choice when a file is damaged, besides putting back a copy of it.
 	Fix string
 }
 
-// entry is what the list says about a file.
+// entry is the line of a file in the list.
 type entry struct {
 	Size int64  `json:"size"` // bytes
 	Sum  string `json:"crc32c,omitempty"`
@@ -68,7 +68,7 @@ type DamageError struct {
 // Error implements error.
 func (e *DamageError) Error() string { return fmt.Sprintf("%s %s: %s", e.Path, e.Detail, e.Fix) }
 
-// Check compares the listed files that match a rule with what is there. It returns a
+// Check compares the listed files that match a rule with the list. It returns a
 // *DamageError for each that differs. Without a list there is nothing to compare. A file
 // that skip, if not nil, accepts is not compared.
 func Check(dir string, rules []Rule, skip func(name string) bool) error {
@@ -181,7 +181,7 @@ func Forget(dir string, rules []Rule) error {
 	return write(dir, l)
 }
 
-// entry describes a file. ok is false for a file that is gone, and for what is no file.
+// entry describes a file. ok is false when there is no regular file of that name.
 func (r Rule) entry(name string) (e entry, ok bool, err error) {
 	st, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !st.Mode().IsRegular() {

@@ -93,7 +93,7 @@ func remove(t *testing.T, dir, name string) {
 	}
 }
 
-// A lab that was killed has changed what it changes while it runs, and nothing else.
+// A kill can leave changes in files that a running lab writes, and in no others.
 func TestSealOfARunningLabListsWhatItDoesNotChange(t *testing.T) {
 	dir := sealed(t, true)
 	put(t, dir, "state.db", "later")
@@ -109,7 +109,7 @@ func TestSealOfARunningLabListsWhatItDoesNotChange(t *testing.T) {
 	}
 }
 
-// Who knows of some rules leaves the other files in the list.
+// Seal and Forget with some of the rules leave the other files in the list.
 func TestSealAndForgetKeepTheFilesOfOthers(t *testing.T) {
 	dir := sealed(t, false)
 	if err := Forget(dir, rules[:1]); err != nil {

@@ -60,8 +60,8 @@ func OnSmallDisk(t *testing.T, size int64, f func(dir string)) {
 	}
 }
 
-// Fill fills the file system of a directory but for some bytes, and returns what makes
-// room again.
+// Fill fills the file system of a directory and leaves some bytes free. empty frees the
+// space again.
 func Fill(t testing.TB, dir string, leave int64) (empty func()) {
 	t.Helper()
 	name := fmt.Sprintf("%s/filler", dir)

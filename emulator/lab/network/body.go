@@ -52,9 +52,9 @@ type pacedBody struct {
 	left int64 // bytes until the deadline moves
 }
 
-// Read implements io.Reader. The deadline ends with the body: what the handler does
-// afterwards may take any time, and net/http goes on reading, to notice when the client
-// leaves.
+// Read implements io.Reader. The deadline ends with the body: the handler may take any
+// time after it, and net/http goes on reading, to notice that the client has closed the
+// connection.
 func (b *pacedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	switch b.left -= int64(n); {

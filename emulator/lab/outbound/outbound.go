@@ -114,7 +114,7 @@ func (c Config) client(roots *x509.CertPool, unverified bool) *http.Client {
 	}
 }
 
-// public returns a URL without what may be secret in it: the user information and the
+// public returns a URL without the parts that may be secret: the user information and the
 // query.
 func public(u *url.URL) string {
 	of := *u

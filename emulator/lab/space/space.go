@@ -1,6 +1,6 @@
 // Package space watches the free space of the file system that a lab is on, and keeps a
-// reserve of it. Below the reserve the lab refuses what its clients ask for and writes
-// only what it must. It knows neither what is written nor who asks.
+// reserve of it. Below the reserve the lab refuses the requests of its clients and stores
+// only steps of its own. The package knows neither the data nor the clients.
 package space
 
 import (
@@ -22,8 +22,8 @@ const period = 500 * time.Millisecond
 // step is how many bytes are written in bulk between two looks.
 const step = 8 << 20
 
-// BallastFile is a file in the watched directory that takes space while there is enough,
-// and is emptied when there is not: what must be written then finds room.
+// BallastFile is a file in the watched directory that takes space while there is enough.
+// Below the reserve it is emptied, which makes room for the writes that cannot be refused.
 const BallastFile = "ballast"
 
 // FullError means that the file system of a directory is full, or nearly so. It is
@@ -55,7 +55,7 @@ func Size(n int64) string {
 	return fmt.Sprintf("%d MB", n>>20)
 }
 
-// Config says what to watch.
+// Config has the directory to watch and its limits.
 type Config struct {
 	Dir     string
 	Reserve int64 // bytes that stay free, apart from the ballast

@@ -27,7 +27,7 @@ func TestWatchRefusesBelowTheReserve(t *testing.T) {
 		{100, false, 10, ""},
 		{40, false, 10, ""},
 		{39, true, 0, "no space left"},
-		{49, true, 0, ""}, // that is what the ballast gave
+		{49, true, 0, ""}, // the ballast was emptied
 		{59, true, 0, ""},
 		{60, false, 10, "there is space again"},
 		{50, false, 10, ""},
@@ -53,7 +53,7 @@ func TestWatchRefusesBelowTheReserve(t *testing.T) {
 	}
 }
 
-// Who writes much does not wait for the next look.
+// Use looks at the disk after 8 MB, before the next regular look.
 func TestUseLooksAfterManyBytes(t *testing.T) {
 	free := int64(100 << 20)
 	w := New(Config{Dir: t.TempDir(), Reserve: 40 << 20, Free: func() (int64, error) { return free, nil }})

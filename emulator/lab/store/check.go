@@ -108,7 +108,7 @@ type boltMeta struct {
 	tx       uint64
 }
 
-// run returns what is wrong, with c.at the offset of the page.
+// run returns the first damage, and sets c.at to the offset of its page.
 func (c *databaseCheck) run() error {
 	m, err := c.newestMeta()
 	if err != nil {

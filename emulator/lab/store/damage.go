@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// DamageError means that a file of the store does not hold what the store has written
-// to it.
+// DamageError means that a file of the store was changed, cut or removed by another
+// program.
 type DamageError struct {
 	Path   string
 	Offset int64 // byte at which the damage was found; -1 when it is the file as a whole
 	Detail string
-	Fix    string // what the user can do
+	Fix    string // the user's choices
 }
 
 // Error implements error.

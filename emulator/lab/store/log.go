@@ -127,7 +127,7 @@ type loggedBatch struct {
 	puts   []rawPut
 }
 
-// logContent is what a log holds.
+// logContent is the content of a log.
 type logContent struct {
 	first   uint64 // number of the first batch that the log can hold; 0 in a log of an earlier release
 	batches []loggedBatch

@@ -164,7 +164,7 @@ func TestDamagedLogIsRefused(t *testing.T) {
 		}
 	}
 
-	// What the message says to do works.
+	// The fix that the error names works.
 	if err := os.WriteFile(path, flip(at[3]+20), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -128,7 +128,7 @@ type rawPut struct {
 }
 
 // Open opens the store in a directory, and makes it when there is none. The error is a
-// *DamageError when a file of the store does not hold what was written to it.
+// *DamageError when another program has changed a file of the store.
 func Open(c Config) (*Store, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -197,7 +197,7 @@ func makeDir(path string) error {
 	return nil
 }
 
-// content is what the files of a store say when it is opened.
+// content is read from the files of a store when it is opened.
 type content struct {
 	batch    uint64 // number of the last batch in bbolt
 	last     time.Time
@@ -207,7 +207,7 @@ type content struct {
 	lost     bool          // the store was not closed, and its log is gone
 }
 
-// inspect reads the last batch and time of a database, and what the log adds.
+// inspect reads the last batch and time of a database and its log.
 func inspect(dir string, db *bbolt.DB) (c content, err error) {
 	phase := ""
 	err = db.View(func(tx *bbolt.Tx) error {
@@ -314,7 +314,7 @@ func (s *Store) flush() error {
 	return s.log.empty()
 }
 
-// flushTo moves to bbolt what is in the log up to a batch.
+// flushTo moves the batches of the log up to a given one to bbolt.
 func (s *Store) flushTo(batch uint64, phase string) error {
 	err := s.db.Update(func(tx *bbolt.Tx) error {
 		for _, k := range []Kind{Meta, Hosts} {
@@ -571,7 +571,7 @@ func (s *Store) Each(k Kind, f func(key string, value []byte) error) error {
 }
 
 // Close closes the store and its disks after the calls that are under way. Later
-// calls fail. On a full disk, what the log holds stays there until the next Open.
+// calls fail. On a full disk the batches of the log stay there until the next Open.
 func (s *Store) Close() error {
 	s.commit.Lock()
 	defer s.commit.Unlock()

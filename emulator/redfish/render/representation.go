@@ -131,7 +131,7 @@ func (s *Renderer) Representation(m *resource.Match, at *resource.Snapshot) *Rep
 	return entry.Representation
 }
 
-// WithoutURISecrets returns a representation for those who may not read the secrets of the
+// WithoutURISecrets returns a representation for users who may not read the secrets of the
 // URIs in it: see resource.HideURISecrets. Its ETag is the same, because it changes when the
 // resource does. It is cached by representation, as the gzip form is.
 func (s *Renderer) WithoutURISecrets(p *Representation) *Representation {

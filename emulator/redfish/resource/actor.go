@@ -61,8 +61,8 @@ func (a *Actor) Authorized(method string, m *Match, at *Snapshot) bool {
 	return false
 }
 
-// ReadsURISecrets reports whether the actor may read what a URI in a resource hides from
-// others: whoever may change the resource may.
+// ReadsURISecrets reports whether the actor may read the secrets of URIs in a resource:
+// actors that may change the resource may.
 func (a *Actor) ReadsURISecrets(m *Match, at *Snapshot) bool { return a.Authorized("PATCH", m, at) }
 
 // AuthorizedToPatch reports whether the actor may change a property with PATCH,

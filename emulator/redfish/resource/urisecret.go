@@ -9,11 +9,11 @@ import (
 
 // A URI can contain secrets of others: the password of its user information, and a token in
 // its query, as in that of a presigned image or of an event receiver. Nobody reads a
-// password (RedactURI). Who may not change a resource reads neither the user information
-// nor the query (HideURISecrets); nor do messages, logs, events and the payloads of tasks
-// show them, because others read those.
+// password (RedactURI). Users who may not change a resource read neither the user
+// information nor the query (HideURISecrets). Messages, logs, events and the payloads of
+// tasks do not show them either, because other users read those.
 
-// hidden replaces what is hidden of a URI. It is made of characters that a URI may have.
+// hidden replaces the hidden parts of a URI. URIs may contain its characters.
 const hidden = "..."
 
 // inURI matches a character of a URI in a text, in JSON text that the text contains as

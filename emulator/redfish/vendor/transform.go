@@ -162,7 +162,7 @@ func mapValue(set dialect.PropertyRule, from any) (any, bool) {
 // the dialects.
 var matchers sync.Map
 
-// firstGroup returns what the first group of a regular expression matches, or "".
+// firstGroup returns the text of a regular expression's first group, or "".
 func firstGroup(expression, text string) string {
 	of, known := matchers.Load(expression)
 	if !known {

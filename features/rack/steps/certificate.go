@@ -23,7 +23,7 @@ const (
 	httpsCertificatesURI  = managerURI + "/NetworkProtocol/HTTPS/Certificates"
 )
 
-// certificates are what the steps about certificates share.
+// certificates is the state that the steps about certificates share.
 type certificates struct {
 	authority *x509.Certificate
 	key       *ecdsa.PrivateKey

@@ -112,8 +112,8 @@ func (s *scenario) uuidsAgree(n int) error {
 	return equal("the GUID", fmt.Sprintf("%x", guid), strings.ReplaceAll(want, "-", ""))
 }
 
-// identifying are the indices of what identifies a server, among its identity: serial
-// number, UUID, MAC address.
+// identifying are the indices of the unique values in a server's identity: serial number,
+// UUID, MAC address.
 var identifying = []int{0, 1, 6}
 
 // identities calls f with the identity of each server: four properties of its

@@ -7,8 +7,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// registerOutages binds the steps about mains power, and about what the system's
-// software does: the watchdog timer, and boots.
+// registerOutages binds the steps about mains power and about the system's software: the
+// watchdog timer, and boots.
 func (s *scenario) registerOutages(sc *stepRegistry) {
 	sc.Step(`^the mains power fails$`, func() error {
 		s.bmcWasReset = true

@@ -39,7 +39,7 @@ func (r *stepRegistry) bind(does any, d step.Definition) {
 	r.sc.Step(d.Pattern, does)
 }
 
-// After registers what is done after a scenario.
+// After registers a hook that runs after each scenario.
 func (r *stepRegistry) After(h godog.AfterScenarioHook) {
 	if r.sc != nil {
 		r.sc.After(h)

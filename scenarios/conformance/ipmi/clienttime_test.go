@@ -11,9 +11,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 )
 
-// A client takes its time between the steps of a login and between two commands:
-// hours by the lab's clock, a fraction of a second by its own. What it has left
-// half open, and its session, end a minute later (IPMI v2.0 rev 1.1, §6.12.15).
+// A client pauses between the steps of a login and between two commands for hours of lab
+// time, a fraction of a second of real time. Its half-open login and its session time out
+// after a minute of client time (IPMI v2.0 rev 1.1, §6.12.15).
 func TestLoginsAndSessionsOutlastAPauseInAFastLab(t *testing.T) {
 	login, login15 := Login{Name: "ADMIN", Password: "secret", Suite: 17}, Login15{Name: "ADMIN", Password: "secret", Auth: AuthMD5}
 	for name, c := range map[string]*clock.Clock{"36000x": clock.NewScaled(labtest.Origin, 36_000), "max": clock.NewJumping(labtest.Origin)} {

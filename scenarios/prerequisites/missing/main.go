@@ -1,5 +1,5 @@
-// Missing prints what tests need and this machine does not have, and which tests and
-// scenarios are skipped for it. `make test` runs it first and last.
+// Missing prints the prerequisites of tests that this machine does not have, and the tests
+// and scenarios that are skipped for them. `make test` runs it first and last.
 package main
 
 import (

@@ -96,7 +96,7 @@ func TestSeverityOfEveryEvent(t *testing.T) {
 				if want != event.OK {
 					found++
 				}
-				// The upper half of event data byte 1 says what bytes 2 and 3 have.
+				// The upper half of event data byte 1 has the types of bytes 2 and 3.
 				for _, data := range []byte{byte(offset), 0xa0 | byte(offset)} {
 					e := Event{Sensor: Sensor(sensor), Type: Type(kind), Data: [3]byte{data, 0xff, 0xff}}
 					if got := e.Severity(); got != want {
