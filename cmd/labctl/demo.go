@@ -32,6 +32,7 @@ server, provision it with the lab's own image, and show each state.`,
 			defer cancel()
 			out := c.OutOrStdout()
 			if _, err := control.NewClient(o.state).Status(ctx); errors.Is(err, control.ErrNoLab) {
+				o.showEnding(c.ErrOrStderr())
 				args := []string{"up"}
 				if speed != "" {
 					args = append(args, "--speed="+speed)

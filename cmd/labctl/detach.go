@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/metalab-dev/metalab/cmd/labctl/crash"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
@@ -89,6 +90,9 @@ func launch(ctx context.Context, o *options, args []string, progress io.Writer) 
 		return child.Process.Release()
 	}
 	err = child.Wait()
+	if e, last := crash.Last(o.state); last == nil && e != nil && e.PID == child.Process.Pid && e.Report != "" {
+		return fmt.Errorf("the lab did not come up: %s: %s", e, e.Fix) // the log ends with the stack
+	}
 	return fmt.Errorf("the lab did not come up (%w): %s\nits log is %s", err, lastLine(name), name)
 }
 

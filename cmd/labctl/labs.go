@@ -98,6 +98,9 @@ type labLine struct {
 	Hosts  int    `json:"hosts"`
 	Speed  string `json:"speed"`
 	PID    int    `json:"pid,omitempty"`
+	// Ended says how the last process ended, and what to do, unless that needs no
+	// explanation.
+	Ended string `json:"ended,omitempty"`
 }
 
 func newList(o *options) *cobra.Command {
@@ -122,13 +125,24 @@ directory and whose directory still exists.`,
 				} else {
 					l.Status = err.Error()
 				}
+				if e := (&options{state: state}).ending(); e != nil && l.PID == 0 {
+					l.Ended = fmt.Sprintf("%s: %s", e, e.Fix)
+				}
 				pid := ""
 				if l.PID != 0 {
 					pid = strconv.Itoa(l.PID)
 				}
 				all, rows = append(all, l), append(rows, []string{l.State, l.Status, strconv.Itoa(l.Hosts), l.Speed, pid})
 			}
-			return o.output.print(c.OutOrStdout(), all, rows)
+			if err := o.output.print(c.OutOrStdout(), all, rows); err != nil || !o.output.text() {
+				return err
+			}
+			for _, l := range all {
+				if l.Ended != "" {
+					fmt.Fprintf(c.ErrOrStderr(), "The lab in %s has stopped: %s.\n", l.State, l.Ended)
+				}
+			}
+			return nil
 		},
 	}
 }

@@ -61,6 +61,7 @@ command line.`,
 	)
 	group(root)
 	strict(root)
+	o.explainEnds(root)
 	return root
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"syscall"
 	"testing"
@@ -12,13 +14,38 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/metalab-dev/metalab/cmd/labctl/crash"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"labctl": func() { os.Exit(run()) }})
+	testscript.Main(m, map[string]func(){"labctl": func() {
+		go panicOnSignal()
+		go panicAtStart()
+		os.Exit(run())
+	}})
+}
+
+// panicAtStart panics, if PANIC_AT_START is set, as soon as this process has described
+// itself in the directory METALAB_STATE.
+func panicAtStart() {
+	for os.Getenv("PANIC_AT_START") != "" {
+		if e, err := crash.Last(os.Getenv("METALAB_STATE")); err == nil && e != nil && e.PID == os.Getpid() {
+			panic("injected at the start")
+		}
+		runtime.Gosched()
+	}
+}
+
+// panicOnSignal panics in a goroutine when this process gets SIGUSR1, as a mistake of
+// labctl or of etcd would.
+func panicOnSignal() {
+	got := make(chan os.Signal, 1)
+	signal.Notify(got, syscall.SIGUSR1)
+	<-got
+	panic("injected by the test")
 }
 
 // TestScripts runs testdata/*.txtar: each runs labctl in processes, as a user does.
@@ -35,23 +62,37 @@ func TestScripts(t *testing.T) {
 			e.Defer(func() { endLabs(t, e.WorkDir) })
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"kill-9": killLab},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"kill-9": killLab, "end-by": endBy},
 	})
 }
 
 // killLab kills the lab of a state directory with SIGKILL, and returns when it is
 // dead.
 func killLab(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
+	if len(args) != 1 {
 		ts.Fatalf("usage: kill-9 STATE")
+	}
+	endBy(ts, neg, []string{"KILL", args[0]})
+}
+
+// signals are the arguments of end-by.
+var signals = map[string]syscall.Signal{
+	"KILL": syscall.SIGKILL, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "QUIT": syscall.SIGQUIT, "USR1": syscall.SIGUSR1,
+}
+
+// endBy sends a signal to the lab of a state directory, and returns when the process
+// has ended.
+func endBy(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 || signals[args[0]] == 0 {
+		ts.Fatalf("usage: end-by SIGNAL STATE")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	st, err := control.NewClient(args[0]).Status(ctx)
+	st, err := control.NewClient(args[1]).Status(ctx)
 	ts.Check(err)
-	ts.Check(syscall.Kill(st.PID, syscall.SIGKILL))
-	ts.Logf("killed %s", strconv.Itoa(st.PID))
-	ts.Check(lab.Released(ctx, args[0]))
+	ts.Check(syscall.Kill(st.PID, signals[args[0]]))
+	ts.Logf("sent %s to %s", args[0], strconv.Itoa(st.PID))
+	ts.Check(lab.Released(ctx, args[1]))
 }
 
 // endLabs stops the labs that a script has left running.

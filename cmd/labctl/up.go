@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 
 	"github.com/metalab-dev/metalab/controller/kube"
 	"github.com/metalab-dev/metalab/controller/netboot"
@@ -84,6 +85,9 @@ as lab-controller.`,
 			}
 			if st, err := control.NewClient(o.state).Status(c.Context()); err == nil {
 				return f.isUp(c, o, st)
+			}
+			if f.ready == 0 { // else the process that starts this one has shown it
+				o.showEnding(c.ErrOrStderr())
 			}
 			if f.detach {
 				return detach(c.Context(), o, c, os.Stderr)
@@ -257,17 +261,23 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) 
 
 // run keeps the lab up until ctx ends or it fails.
 func (f *upFlags) run(ctx context.Context, o *options, s world.Settings, out, progress io.Writer) (err error) {
-	level, logs := slog.LevelWarn, io.Writer(os.Stderr)
+	level, logs, logFile := slog.LevelWarn, io.Writer(os.Stderr), ""
 	if f.ready > 0 {
 		pipe := os.NewFile(uintptr(f.ready), "progress")
 		if pipe == nil {
 			return &usageError{errors.New("--progress-fd is not an open file descriptor")}
 		}
 		defer pipe.Close()
-		progress, level = pipe, slog.LevelInfo
+		progress, level, logFile = pipe, slog.LevelInfo, filepath.Join(o.state, world.LogFile)
 	}
+	watch, err := watchProcess(o.state, logFile)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, endProcess(ctx, o.state, watch, err)) }()
 	if s.Kube {
 		kube.TrimCollector()
+		klog.OsExit = func(int) { panic("a part of Kubernetes ends the process: see the log") }
 	}
 	var image *netboot.Image // nil: the image for emulated servers
 	if f.image != "" {

@@ -359,6 +359,9 @@ func (w *World) Wait(ctx context.Context) error {
 		return nil
 	case <-w.done:
 	}
+	if ctx.Err() != nil { // both have ended: w.ctx is its child
+		return nil
+	}
 	if err := context.Cause(w.ctx); !errors.Is(err, errStopped) && !errors.Is(err, context.Canceled) {
 		return err
 	}

@@ -1,0 +1,155 @@
+package crash
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// endPrefix begins the report of a process that ended with an error.
+const endPrefix = "error: "
+
+// fatalPrefix begins the message of a fatal error, such as of a deadlock. The runtime
+// writes it to standard error alone, and only the stack to the report.
+const fatalPrefix = "fatal error: "
+
+// outcomes are the ends of a process by how its report begins, in which the Go runtime
+// (package runtime, panic.go and signal_unix.go) names panics, fatal errors and signals.
+var outcomes = []struct {
+	prefix, text string
+	stack        bool // the report has the stack
+}{
+	{prefix: "panic: ", text: "panicked: ", stack: true},
+	{prefix: fatalPrefix, text: "ended by a fatal error of the Go runtime: ", stack: true},
+	{prefix: "SIG", text: "ended by the signal SIG", stack: true},
+	{prefix: endPrefix, text: "ended: "},
+}
+
+// Ending is how the process of a lab ended, when neither labctl down nor an orderly end
+// of labctl up was the cause.
+type Ending struct {
+	PID  int
+	Time time.Time // zero when it is not known
+	How  string    // continues "the process"
+	// Report is the file with the stack; "" for none.
+	Report string
+	Log    string // file; "" for none
+	Fix    string
+}
+
+// String describes the ending in one line.
+func (e *Ending) String() string {
+	text := fmt.Sprintf("its process %d %s", e.PID, e.How)
+	var details []string
+	if !e.Time.IsZero() {
+		details = append(details, "at "+e.Time.UTC().Format(time.RFC3339))
+	}
+	if e.Report != "" {
+		details = append(details, "stack: "+e.Report)
+	}
+	if e.Log != "" {
+		details = append(details, "log: "+e.Log)
+	}
+	if len(details) > 0 {
+		text += " (" + strings.Join(details, "; ") + ")"
+	}
+	return text
+}
+
+// Last returns how the last process of the lab in a directory ended. It returns nil for
+// a lab whose end needs no explanation. The caller has checked that no process runs the
+// lab.
+func Last(dir string) (*Ending, error) { return last(dir, bootID(), outOfMemoryKills()) }
+
+// last is Last on a computer that was started as boot, and whose kernel has killed some
+// processes since for lack of memory.
+func last(dir, boot string, outOfMemory int64) (*Ending, error) {
+	b, err := os.ReadFile(filepath.Join(dir, ProcessFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("description of the last process: %w", err)
+	}
+	var p process
+	if err := json.Unmarshal(b, &p); err != nil || p.Report != filepath.Base(p.Report) {
+		return nil, fmt.Errorf("%s is damaged: remove it", filepath.Join(dir, ProcessFile))
+	}
+	e := &Ending{PID: p.PID, Log: p.Log, Fix: "start it again with labctl up"}
+	if e.readReport(filepath.Join(dir, p.Report)) {
+		if strings.Contains(e.How, syscall.ENOSPC.Error()) || strings.Contains(e.How, syscall.EDQUOT.Error()) || strings.Contains(e.How, "no space left") {
+			e.Fix = "make room on the file system of " + dir + ", and start it again with labctl up"
+		}
+		return e, nil
+	}
+	switch n := outOfMemory - p.OutOfMemory; {
+	case boot != p.Boot:
+		e.How = "ended when the computer did"
+	case n > 0:
+		e.How = fmt.Sprintf("was killed, probably by the kernel, which has killed %d since for lack of memory", n)
+		e.Fix = "give the computer more memory, or the lab fewer hosts, and start it again with labctl up"
+	default:
+		e.How = "was killed (SIGKILL)"
+	}
+	return e, nil
+}
+
+// readReport takes how the process ended from its report, and reports whether that has
+// it. A process that was killed leaves an empty one.
+func (e *Ending) readReport(name string) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	first := ""
+	for lines := bufio.NewScanner(f); first == "" && lines.Scan(); {
+		first = strings.TrimSpace(lines.Text())
+	}
+	if first == "" {
+		return false
+	}
+	if strings.HasPrefix(first, "goroutine ") {
+		first = fatalPrefix + "see the stack"
+		if text := lastFatalError(e.Log); text != "" {
+			first = text
+		}
+	}
+	if st, err := f.Stat(); err == nil {
+		e.Time = st.ModTime()
+	}
+	e.How, e.Report = "ended: "+first, name
+	for _, o := range outcomes {
+		if rest, ok := strings.CutPrefix(first, o.prefix); ok {
+			e.How = o.text + rest
+			if !o.stack {
+				e.Report = ""
+			}
+			break
+		}
+	}
+	return true
+}
+
+// lastFatalError returns the last message of a fatal error in a log, or "".
+func lastFatalError(log string) string {
+	f, err := os.Open(log)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	last := ""
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), fatalPrefix) {
+			last = lines.Text()
+		}
+	}
+	return last
+}

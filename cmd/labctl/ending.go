@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metalab-dev/metalab/cmd/labctl/crash"
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/scenarios/world"
+)
+
+// watchProcess describes this process, which is about to run the lab in a directory. A
+// directory that another process has open remains as it is: the lab refuses to start.
+func watchProcess(state, log string) (*crash.Watch, error) {
+	running, err := lab.Running(state)
+	if err != nil || running {
+		return nil, err
+	}
+	return crash.Begin(state, log, time.Now())
+}
+
+// endProcess writes why the process has ended the lab: an error of the lab, or the
+// signal that has ended ctx.
+func endProcess(ctx context.Context, state string, w *crash.Watch, err error) error {
+	switch {
+	case w == nil, errors.As(err, new(*lab.HeldError)):
+		return nil
+	case !world.HoldsLab(state): // it has never started, and the error has been shown
+		err = nil
+	case err == nil && ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case err != nil:
+		err = errors.New(withoutPackages(err.Error()))
+	}
+	return w.End(err)
+}
+
+// ending returns how the process of a lab that does not run ended, or nil when that
+// needs no explanation.
+func (o *options) ending() *crash.Ending {
+	if running, err := lab.Running(o.state); err != nil || running {
+		return nil
+	}
+	e, err := crash.Last(o.state)
+	if err != nil {
+		return &crash.Ending{How: "ended in an unknown way: " + err.Error(), Fix: "start it again with labctl up"}
+	}
+	return e
+}
+
+// showEnding prints how the process of a lab ended that is about to start again.
+func (o *options) showEnding(w io.Writer) {
+	if e := o.ending(); e != nil {
+		fmt.Fprintf(w, "The lab in %s had stopped: %s. It starts again as it was.\n", o.state, e)
+	}
+}
+
+// endedError is control.ErrNoLab for a lab that does not run any more.
+type endedError struct {
+	dir   string
+	cause string
+	err   error
+}
+
+// Error implements error.
+func (e *endedError) Error() string {
+	return fmt.Sprintf("%s in %s: %s", control.ErrNoLab, e.dir, e.cause)
+}
+
+func (e *endedError) Unwrap() error { return e.err }
+
+// explain returns an error for a lab that does not run which says why.
+func (o *options) explain(err error) error {
+	if !errors.Is(err, control.ErrNoLab) {
+		return err
+	}
+	if running, failed := lab.Running(o.state); failed == nil && running {
+		return &endedError{dir: o.state, cause: "it is starting or stopping: try again in a moment", err: err}
+	}
+	if e := o.ending(); e != nil {
+		return &endedError{dir: o.state, cause: fmt.Sprintf("%s: %s", e, e.Fix), err: err}
+	}
+	return err
+}
+
+// explainEnds makes all commands that find no running lab say why.
+func (o *options) explainEnds(c *cobra.Command) {
+	if do := c.RunE; do != nil {
+		c.RunE = func(c *cobra.Command, args []string) error { return o.explain(do(c, args)) }
+	}
+	for _, sub := range c.Commands() {
+		o.explainEnds(sub)
+	}
+}
