@@ -9,6 +9,7 @@ import (
 // the common part of VDI and VMDK.
 type blocks struct {
 	size, unit int64 // bytes of the disk, and of a block
+	packed     bool  // the file has the blocks compressed
 	// find looks up block i. zero means that the file does not contain it and that
 	// it reads as zeros.
 	find func(i int64) (at int64, zero bool, err error)
@@ -20,21 +21,23 @@ type blocks struct {
 var errOutside = errors.New("it would lie outside the file")
 
 // extent returns how many of the following bytes are all data or all zeros.
-func (b *blocks) extent(at, most int64) (n int64, zero bool, err error) {
-	for n < most {
-		_, z, err := b.find((at + n) / b.unit)
-		if err != nil && n == 0 {
-			return 0, false, err
+func (b *blocks) extent(at, most int64) (extent, error) {
+	e := extent{packed: b.packed}
+	for e.n < most {
+		_, z, err := b.find((at + e.n) / b.unit)
+		if err != nil && e.n == 0 {
+			return extent{}, err
 		}
-		if n == 0 {
-			zero = z
+		if e.n == 0 {
+			e.zero = z
 		}
-		if err != nil || z != zero { // the next call reports it
+		if err != nil || z != e.zero { // the next call reports it
 			break
 		}
-		n += b.unit
+		e.n += b.unit
 	}
-	return min(n, most), zero, nil
+	e.n = min(e.n, most)
+	return e, nil
 }
 
 // ReadAt implements io.ReaderAt.

@@ -70,7 +70,11 @@ func openQcow2(r io.ReaderAt, fileSize int64) (sparse, error) {
 			l2Entry = 16
 		}
 	}
-	img := sparse{name: formatQcow2, size: int64(size), unit: 1 << bits}
+	img := sparse{name: formatQcow2, size: int64(size), unit: 1 << bits, ratio: deflateRatio}
+	if version == 3 && u64(72)&featureCompression != 0 {
+		img.ratio = zstdRatio // the other type that the library accepts
+	}
+	img.loose = l2Entry == 16                 // the library does not look at the bitmaps of subclusters
 	mapped := img.unit * (img.unit / l2Entry) // bytes that one L1 entry maps
 	switch {
 	case int64(l1Entries)*8 > maxL1Bytes:
@@ -91,9 +95,9 @@ func openQcow2(r io.ReaderAt, fileSize int64) (sparse, error) {
 		}
 		img.ReaderAt = opened
 		// The library miscounts extents that begin within a cluster.
-		img.extent = func(at, most int64) (int64, bool, error) {
+		img.extent = func(at, most int64) (extent, error) {
 			ext, err := opened.Extent(at, most)
-			return ext.Length, ext.Zero, err
+			return extent{n: ext.Length, zero: ext.Zero, packed: ext.Compressed}, err
 		}
 		return nil
 	})

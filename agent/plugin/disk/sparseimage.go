@@ -1,11 +1,13 @@
 package disk
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/metalab-dev/metalab/agent/sys"
 )
@@ -54,11 +56,14 @@ func (s *scratchSink) finish(ctx context.Context, fileSize int64) (int64, error)
 	if img.size > s.block.Size() {
 		return 0, fmt.Errorf("disk: the image has %d bytes, %s only %d", img.size, s.name, s.block.Size())
 	}
+	if err := recoverPanic(s.format, func() error { return img.checkContent(ctx, fileSize) }); err != nil {
+		return 0, err
+	}
 	if err := s.begin(); err != nil {
 		return 0, err
 	}
 	s.bar.next(75)
-	if err := img.copyTo(ctx, s.target, s.bar); err != nil {
+	if err := img.copyTo(ctx, s.target, s.bar, fileSize); err != nil {
 		return 0, err
 	}
 	return img.size, s.target.finish(img.size)
@@ -70,10 +75,88 @@ type sparse struct {
 	name string // of the format
 	size int64  // of the disk in bytes
 	unit int64  // granularity of the tables in bytes; a power of two, at most 2 MiB
-	// extent returns how far the disk from at on, up to most bytes, is all zeros
-	// or all data, and which. at is a multiple of unit.
-	extent      func(at, most int64) (n int64, zero bool, err error)
+	// ratio is how many bytes of the disk one byte of compressed data can make.
+	ratio int64
+	// loose means that extents of data may be zeros that the file does not contain.
+	loose bool
+	// extent describes the disk from at on, up to most bytes. at is a multiple of
+	// unit.
+	extent      func(at, most int64) (extent, error)
 	io.ReaderAt // of the disk; safe for concurrent use
+}
+
+// extent is a part of the disk that is the same throughout.
+type extent struct {
+	n      int64 // bytes
+	zero   bool  // else the file has data
+	packed bool  // the data is compressed
+}
+
+// The most bytes that one byte of compressed data can make.
+const (
+	deflateRatio = 1032     // 258 bytes from a length and a distance of a bit each (RFC 1951, section 3.2.5)
+	zstdRatio    = 32 << 10 // 128 KiB from an RLE block of 4 bytes (RFC 8878, section 3.1.1.2)
+)
+
+// checkContent walks the tables, and returns an error when they describe more data than
+// the file can contain. Tables of a few bytes, which map all clusters to the same one,
+// would else fill the disk. No program that makes images maps a cluster twice.
+func (q sparse) checkContent(ctx context.Context, fileSize int64) error {
+	most := []int64{fileSize + q.unit, fileSize} // the last cluster may be cut off
+	var have [2]int64
+	for at := int64(0); at < q.size; {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		e, err := q.next(at)
+		if err != nil {
+			return err
+		}
+		if at += e.n; e.zero || q.loose && !e.packed {
+			continue
+		}
+		kind, per := 0, int64(1)
+		if e.packed {
+			kind, per = 1, q.ratio
+		}
+		if have[kind] += e.n; have[kind]/per > most[kind] {
+			return q.excess(have[kind], fileSize)
+		}
+	}
+	return nil
+}
+
+func (q sparse) excess(have, fileSize int64) error {
+	return fmt.Errorf("disk: %s: the image is malformed: its tables describe %d bytes of data or more for a disk of %d bytes, but the file of %d bytes cannot contain them",
+		q.name, have, q.size, fileSize)
+}
+
+// next returns the extent at a byte of the disk, which it checks.
+func (q sparse) next(at int64) (extent, error) {
+	e, err := q.extent(at, min(q.size-at, maxExtent))
+	if err != nil {
+		return extent{}, fmt.Errorf("disk: %s: tables for byte %d: %w", q.name, at, err)
+	}
+	if e.n <= 0 || e.n > q.size-at {
+		return extent{}, fmt.Errorf("disk: %s: the tables are wrong for byte %d", q.name, at)
+	}
+	return e, nil
+}
+
+// piece is data that a worker copies.
+type piece struct {
+	run
+	packed bool // the file has it compressed
+}
+
+// dataSectors counts the sectors that are not zeros.
+func dataSectors(p []byte) (n int64) {
+	for ; len(p) > 0; p = p[min(sector, len(p)):] {
+		if part := p[:min(sector, len(p))]; !bytes.Equal(part, zeros[:len(part)]) {
+			n++
+		}
+	}
+	return n
 }
 
 // maxWorkers bounds the number of decompressing goroutines; each needs a buffer.
@@ -84,16 +167,23 @@ const maxExtent = 1 << 30
 
 // copyTo writes the image to a disk: this goroutine walks the tables and passes
 // ranges of data to workers, which decompress and write them.
-func (q sparse) copyTo(ctx context.Context, t *target, bar *progress) error {
+func (q sparse) copyTo(ctx context.Context, t *target, bar *progress, fileSize int64) error {
+	var data atomic.Int64 // bytes that are not zeros and not compressed
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	pieces := make(chan run)
+	pieces := make(chan piece)
 	var workers sync.WaitGroup
 	for range min(maxWorkers, runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
 			buf := make([]byte, max(chunk, q.unit))
 			for p := range pieces {
-				if err := recoverPanic(q.name, func() error { return q.copyPiece(t, p, buf) }); err != nil {
+				err := recoverPanic(q.name, func() error { return q.copyPiece(t, p.run, buf) })
+				if err == nil && q.loose && !p.packed {
+					if n := data.Add(dataSectors(buf[:p.n]) * sector); n > fileSize+q.unit {
+						err = q.excess(n, fileSize)
+					}
+				}
+				if err != nil {
 					cancel(err)
 				}
 			}
@@ -119,31 +209,28 @@ func recoverPanic(format string, do func() error) (err error) {
 	return do()
 }
 
-func (q sparse) walk(ctx context.Context, t *target, pieces chan<- run, bar *progress) error {
+func (q sparse) walk(ctx context.Context, t *target, pieces chan<- piece, bar *progress) error {
 	step := max(chunk, q.unit)
 	for at := int64(0); at < q.size; {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		length, zero, err := q.extent(at, min(q.size-at, maxExtent))
+		e, err := q.next(at)
 		if err != nil {
-			return fmt.Errorf("disk: %s: tables for byte %d: %w", q.name, at, err)
+			return err
 		}
-		if length <= 0 || length > q.size-at {
-			return fmt.Errorf("disk: %s: the tables are wrong for byte %d", q.name, at)
-		}
-		if zero {
-			if err := t.zero(at, length); err != nil {
+		if e.zero {
+			if err := t.zero(at, e.n); err != nil {
 				return err
 			}
-			at += length
+			at += e.n
 			bar.part(at, q.size)
 			continue
 		}
-		for end := at + length; at < end; {
+		for end := at + e.n; at < end; {
 			n := min(step, end-at)
 			select {
-			case pieces <- run{off: at, n: n}:
+			case pieces <- piece{run: run{off: at, n: n}, packed: e.packed}:
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}

@@ -144,11 +144,12 @@ func openVMDK(r io.ReaderAt, fileSize int64) (sparse, error) {
 	b.find = g.find
 	b.load = func(_, at, off int64, p []byte) error { return readFull(r, p, at+off) }
 	if h.flags&vmdkCompressed != 0 {
+		b.packed = true
 		b.load = func(i, at, off int64, p []byte) error {
 			return g.unpack(i, at, p, off, min(b.unit, b.size-i*b.unit))
 		}
 	}
-	return sparse{name: formatVMDK, size: b.size, unit: b.unit, extent: b.extent, ReaderAt: b}, nil
+	return sparse{name: formatVMDK, size: b.size, unit: b.unit, ratio: deflateRatio, extent: b.extent, ReaderAt: b}, nil
 }
 
 // grainFile looks up grains in a file.
