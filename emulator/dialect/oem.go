@@ -21,7 +21,7 @@ type OEM struct {
 	Actions            []Action
 	WritableProperties []WritableProperty
 	// URIAliases are more URIs at which clients find resources: From is the alias,
-	// To the standard URI. No body shows them.
+	// To the standard URI, or that of an OEM resource. No body shows them.
 	URIAliases []URIMapping
 }
 
@@ -100,6 +100,7 @@ type Parameter struct {
 	Type            ParameterType
 	Required        bool     // a request without it is rejected
 	AllowableValues []string // of a string, or of the strings of an array; empty: any
+	AcceptsSingle   bool     // of an array: a text with the elements, and commas between them, may be sent in its place
 	Secret          bool     // error messages and action info do not show the value
 }
 

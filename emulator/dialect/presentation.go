@@ -157,10 +157,16 @@ var timedConditions = []Condition{AfterOff, AfterOn, AfterEject, AfterStart}
 
 // ErrorFormat is the form of error responses (DSP0266, "Error responses").
 type ErrorFormat struct {
-	Code         string // error.code; "" is the standard's
-	IDsOnly      bool   // messages have their MessageId and MessageArgs alone
-	SingleObject bool   // @Message.ExtendedInfo is an object, instead of a list
-	SingleText   bool   // @Message.ExtendedInfo is the text of the first message
+	Code string // error.code; "" is the standard's
+	// KeepReplaced shows, behind each message of Protocol.Messages, the message of the
+	// Base registry that it replaces.
+	KeepReplaced bool
+	// Counts shows MessageArgs and RelatedProperties of every message, with
+	// @odata.count, even when they are empty.
+	Counts       bool
+	IDsOnly      bool // messages have their MessageId and MessageArgs alone
+	SingleObject bool // @Message.ExtendedInfo is an object, instead of a list
+	SingleText   bool // @Message.ExtendedInfo is the text of the first message
 	// FullVersions writes the full version of the registry into message IDs:
 	// "Base.1.4.0.Success". DSP0266, "MessageId format", omits the errata version.
 	FullVersions bool
@@ -189,7 +195,7 @@ func (f *Presentation) IsStandard() bool {
 }
 
 func (e *ErrorFormat) isStandard() bool {
-	return e.Code == "" && !e.IDsOnly && !e.SingleObject && !e.SingleText && !e.FullVersions && e.Success == nil && len(e.SuccessMessages) == 0
+	return e.Code == "" && !e.KeepReplaced && !e.Counts && !e.IDsOnly && !e.SingleObject && !e.SingleText && !e.FullVersions && e.Success == nil && len(e.SuccessMessages) == 0
 }
 
 // Clone returns a copy whose lists can be appended to.

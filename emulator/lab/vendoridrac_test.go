@@ -92,7 +92,7 @@ var idracHabits = []struct {
 		{source: "reference: ClearPending", method: "POST", path: dellBIOS + "/Actions/Oem/DellManager.ClearPending", body: `{}`, status: 204,
 			shows: map[string]any{dellBIOS + "#Attributes/NumLock": nil}},
 
-		{source: "sushy: boot from virtual media", method: "POST", path: dellM + "/Actions/Oem/OemManager.ImportSystemConfiguration", body: vcd, status: 202},
+		{source: "issue 90 of Dell's scripts: Target is a text", method: "POST", path: dellM + "/Actions/Oem/OemManager.ImportSystemConfiguration", body: strings.Replace(vcd, `["ALL"]`, `"ALL"`, 1), status: 202},
 		{source: "sushy: one job at a time", method: "POST", path: dellM + "/Actions/Oem/OemManager.ImportSystemConfiguration", body: vcd, status: 400, says: "RAC0679"},
 		{source: "sushy: boot from virtual media", method: "GET", path: dellTask + "3", status: 200, says: `"JobState":"Completed"`, wait: time.Minute, shows: map[string]any{
 			dellS + "#Boot/BootSourceOverrideTarget": "Cd", dellS + "#Boot/BootSourceOverrideEnabled": "Once", toGroup + "#Attributes/ServerBoot.1.FirstBootDevice": "VCD-DVD",
@@ -106,7 +106,7 @@ var idracHabits = []struct {
 		}},
 		{source: "sushy: a profile is the task's answer", method: "POST", path: dellM + "/Actions/Oem/OemManager.ExportSystemConfiguration", body: exported("JSON"), status: 202},
 		{source: "sushy: a profile is the task's answer", method: "GET", path: dellTask + "5", status: 200, wait: time.Minute, says: `"FQDD":"Disk.Virtual.1:RAID.SL.3-1"`},
-		{source: "Dell's scripts: and in XML", method: "POST", path: dellM + "/Actions/Oem/OemManager.ExportSystemConfiguration", body: exported("XML"), status: 202},
+		{source: "Dell's scripts: and in XML", method: "POST", path: dellM + "/Actions/Oem/OemManager.ExportSystemConfiguration", body: strings.Replace(exported("XML"), `["ALL"]`, `"IDRAC, BIOS"`, 1), status: 202},
 		{source: "Dell's scripts: and in XML", method: "GET", path: dellTask + "6", status: 200, wait: time.Minute, says: `<Component FQDD="BIOS.Setup.1-1"><Attribute Name="MemTest">Disabled</Attribute>`},
 		{source: "sushy fix-volume-delete", method: "DELETE", path: r650RAID + "/Volumes/Disk.Virtual.1:RAID.SL.3-1", body: `{"@Redfish.OperationApplyTime":"OnReset"}`, status: 400},
 		{source: "sushy fix-volume-delete", method: "DELETE", path: r650RAID + "/Volumes/Disk.Virtual.1:RAID.SL.3-1", status: 202},
@@ -120,6 +120,24 @@ var idracHabits = []struct {
 		{source: "reference: attributes are written", method: "PATCH", path: toGroup, body: `{"Attributes":{"VNCServer.1.Enable":"Enabled","ServerBoot.1.FirstBootDevice":"PXE","ServerBoot.1.BootOnce":"Disabled"}}`, status: 200, shows: map[string]any{
 			toGroup + "#Attributes/VNCServer.1.Enable": "Enabled", dellS + "#Boot/BootSourceOverrideTarget": "Pxe", dellS + "#Boot/BootSourceOverrideEnabled": "Continuous",
 		}},
+		{source: "community.general, idrac_redfish_config: iDRAC 9 has them at the manager too", method: "PATCH", path: dellM + "/Attributes", status: 200,
+			body: `{"Attributes":{"NTPConfigGroup.1.NTPEnable":"Enabled","NTPConfigGroup.1.NTP2":"ntp2.test","NTPConfigGroup.1.NTP3":"ntp3.test"}}`, shows: map[string]any{
+				dellM + "/Attributes#Attributes/NTPConfigGroup.1.NTP2": "ntp2.test", toGroup + "#Attributes/NTPConfigGroup.1.NTP1": "", toGroup + "#Attributes/NTPConfigGroup.1.NTP3": "ntp3.test",
+				toGroup + "#Attributes/NTPConfigGroup.1.NTPEnable": "Enabled", dellM + "/NetworkProtocol#NTP/NTPServers": "[ntp2.test ntp3.test]", dellM + "/NetworkProtocol#NTP/ProtocolEnabled": true,
+				"/redfish/v1/Managers/System.Embedded.1/Attributes#Id": "System.Embedded.1", "/redfish/v1/Managers/LifecycleController.Embedded.1/Attributes#Id": "LifecycleController.Embedded.1",
+			}},
+		{source: "the standard's property is the same", method: "PATCH", path: dellM + "/NetworkProtocol", status: 200, body: `{"NTP":{"NTPServers":["ntp9.test"],"ProtocolEnabled":false}}`, shows: map[string]any{
+			toGroup + "#Attributes/NTPConfigGroup.1.NTP1": "ntp9.test", toGroup + "#Attributes/NTPConfigGroup.1.NTP2": "", toGroup + "#Attributes/NTPConfigGroup.1.NTPEnable": "Disabled",
+		}},
+		{source: "libredfish, mockup; dellemc.openmanage", method: "GET", path: toGroup, status: 200, shows: map[string]any{
+			toGroup + "#Attributes/Info.1.Type": "15G Monolithic", toGroup + "#Attributes/Info.1.ServerGen": "15G", toGroup + "#Attributes/Info.1.HWModel": "iDRAC 9",
+			dellM + "#Oem/Dell/@odata.type": "#DellManager.v1_2_0.DellManager",
+		}},
+		{source: "iDRAC-Redfish-Scripting#262: the code, and both messages", method: "GET", path: "/redfish/v1/Nothing", status: 404, says: `"code":"Base.1.12.GeneralError"`},
+		{source: "iDRAC-Redfish-Scripting#262: lists with counts", method: "GET", path: "/redfish/v1/Nothing", status: 404, says: `"RelatedProperties@odata.count":0`},
+		{source: "iDRAC-Redfish-Scripting#262: IDRAC", method: "GET", path: "/redfish/v1/Nothing", status: 404, says: `"IDRAC.2.8.SYS403"`},
+		{source: "iDRAC-Redfish-Scripting#262: Base", method: "GET", path: "/redfish/v1/Nothing", status: 404, says: `"Base.1.12.ResourceMissingAtURI"`},
+		{source: "dellemc.openmanage#132: IDRAC alone", method: "POST", path: dellS + resetting, body: `{"ResetType":"On"}`, status: 409, says: `IDRAC.2.8.PSU501","MessageSeverity":"Critical","RelatedProperties":["#/ResetType"],"RelatedProperties@odata.count":1,"Resolution":"Mend what the message tells of, and send the request again.","Severity":"Critical"}],"code":"Base.1.12.GeneralError"`},
 		{source: "attributes have their values", method: "PATCH", path: toGroup, body: `{"Attributes":{"VNCServer.1.Enable":"Perhaps"}}`, status: 400, says: "PropertyValueNotInList"},
 		{source: "and some nobody writes", method: "PATCH", path: toGroup, body: `{"Attributes":{"Info.1.Name":"x"}}`, status: 400},
 		{source: "IPMI is switched by one", method: "PATCH", path: toGroup, body: `{"Attributes":{"IPMILan.1.Enable":"Disabled"}}`, status: 200,
@@ -155,6 +173,7 @@ var idracHabits = []struct {
 		{source: "gofish#511: but in the settings", method: "PATCH", path: dellS + "/Settings", body: `{"Boot":{"BootSourceOverrideTarget":"Pxe","BootSourceOverrideEnabled":"Once"}}`, status: 428},
 		{source: "gofish#511: with their ETag", method: "PATCH", path: dellS + "/Settings", body: `{"Boot":{"BootSourceOverrideTarget":"Pxe","BootSourceOverrideEnabled":"Once"}}`, match: "ETAG", status: 200,
 			shows: map[string]any{dellS + "#Boot/BootSourceOverrideTarget": "Pxe", dellM + "#Model": "17G Monolithic"}},
+		{source: "gone: attributes at the manager", method: "GET", path: dellM + "/Attributes", status: 404, shows: map[string]any{toGroup + "#Attributes/Info.1.HWModel": "iDRAC 10"}},
 		{source: "reference: one slot", method: "GET", path: dellS + "/VirtualMedia", status: 200, shows: map[string]any{dellS + "/VirtualMedia#Members@odata.count": 1}},
 		{source: "launchpad 2162995", method: "POST", path: dellS + resetting, body: `{"ResetType":"On"}`, status: 204},
 		{source: "launchpad 2162995", method: "POST", path: dellS + resetting, body: `{"ResetType":"ForceOff"}`, status: 204, wait: 5 * time.Minute},

@@ -45,7 +45,7 @@ func TestInvalidOEMRecordsAreRejected(t *testing.T) {
 		`oem.writableProperties[0].resourceType: "Lamp", of Oem/A: must be the type of a resource that accepts PATCH`: func(o *dialect.OEM) {
 			o.WritableProperties = []dialect.WritableProperty{{ResourceType: "Lamp", Path: "Oem/A", Effects: []dialect.Effect{{}}}}
 		},
-		`oem.uriAliases[0].to: "/redfish/v1/B": must be the standard URI of a resource`: func(o *dialect.OEM) {
+		`oem.uriAliases[0].to: "/redfish/v1/B": must be the standard URI of a resource, or that of an OEM resource`: func(o *dialect.OEM) {
 			o.URIAliases = []dialect.URIMapping{{From: "/redfish/v1/A", To: "/redfish/v1/B"}}
 		},
 	} {

@@ -105,15 +105,15 @@ func (x *request) setLocation(uri string) {
 // Members URI which the request names.
 func (x *request) allow(p *render.Representation) []string {
 	if x.match.Action != nil || x.match.Members {
-		return x.match.Allow
+		return x.vendor.Allow(x.match, x.match.Allow)
 	}
-	return p.Allow
+	return x.vendor.Allow(x.match, p.Allow)
 }
 
 // allowAt returns the Allow header of the request's URI at a time.
 func (x *request) allowAt(at *resource.Snapshot) []string {
 	if x.match.Action != nil || x.match.Members {
-		return x.match.Allow
+		return x.vendor.Allow(x.match, x.match.Allow)
 	}
-	return x.s.renderer.Representation(x.match, at).Allow
+	return x.vendor.Allow(x.match, x.s.renderer.Representation(x.match, at).Allow)
 }

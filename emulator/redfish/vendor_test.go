@@ -192,6 +192,11 @@ func walkVendor(t *testing.T, s *Service, d *dialect.Record, used map[int]bool) 
 			}
 			return text
 		})
+		for _, text := range untypedOEM(body, "") {
+			if !typeless[d.Name] {
+				t.Errorf("%s: %s has no @odata.type (DSP0266, OEM property format and content)", at, text)
+			}
+		}
 		resources, targets := links(body)
 		todo = append(todo, resources...)
 		for _, target := range targets {
@@ -203,6 +208,35 @@ func walkVendor(t *testing.T, s *Service, d *dialect.Record, used map[int]bool) 
 	if check != nil {
 		checkTypes(t, s, d.Protocol.OEMTypes, slices.Sorted(maps.Keys(seen)), allowed)
 	}
+}
+
+// typeless has the dialects of whose OEM objects no source shows the types.
+var typeless = map[string]bool{"ibmc": true, "irmc-s5": true, "irmc-s6": true, "supermicro-x11": true}
+
+// untypedOEM returns the paths of the vendors' objects in Oem that lack @odata.type.
+func untypedOEM(value any, path string) []string {
+	var all []string
+	switch x := value.(type) {
+	case resource.Object:
+		for _, name := range slices.Sorted(maps.Keys(x)) {
+			at := strings.TrimPrefix(path+"/"+name, "/")
+			all = append(all, untypedOEM(x[name], at)...)
+			if name != "Oem" || strings.HasSuffix(path, "Actions") {
+				continue
+			}
+			vendors, _ := x[name].(resource.Object)
+			for _, vendor := range slices.Sorted(maps.Keys(vendors)) {
+				if object, ok := vendors[vendor].(resource.Object); ok && object["@odata.type"] == nil {
+					all = append(all, at+"/"+vendor)
+				}
+			}
+		}
+	case []any:
+		for i, element := range x {
+			all = append(all, untypedOEM(element, fmt.Sprint(path, "/", i))...)
+		}
+	}
+	return all
 }
 
 // fault is a violation of a schema in a body.

@@ -55,6 +55,9 @@ func (x *request) write() {
 		}
 		q := vendor.Request{Method: x.r.Method, Match: x.match, At: at, BodySize: x.bytesIn}
 		if rejection := x.vendor.Reject(q, in); rejection != nil {
+			if rejection.Status == http.StatusMethodNotAllowed {
+				x.w.Header()["Allow"] = x.allowAt(at)
+			}
 			if rejection.PlainText {
 				x.sendPlainTextError(rejection.Status, rejection.Message)
 			} else {

@@ -17,6 +17,9 @@ type attribute struct {
 
 var onOff = []string{"Disabled", "Enabled"}
 
+// groupNames are the names of groups, in the order in which the manager links to them.
+var groupNames = []string{"iDRAC.Embedded.1", "System.Embedded.1", "LifecycleController.Embedded.1"}
+
 // groups are the attributes of the BMC, the system and the Lifecycle Controller, by the
 // names of their groups. Of the real groups they have the attributes that clients set
 // [V: the names].
@@ -33,9 +36,12 @@ var groups = map[string][]attribute{
 		{name: "IPBlocking.1.PenaltyTime", value: 600},
 		{name: "IPBlocking.1.RangeEnable", value: "Disabled", takes: onOff},
 		{name: "Lockdown.1.SystemLockdown", value: "Disabled", takes: onOff},
-		{name: "NTPConfigGroup.1.NTPEnable", value: "Disabled", takes: onOff},
-		{name: "NTPConfigGroup.1.NTP1", value: ""},
-		{name: "NTPConfigGroup.1.NTP2", value: ""},
+		// [V: libredfish, tests/mockups/dell]; NTPEnable and the servers are those of the
+		// NetworkProtocol (ntp.go).
+		{name: "NTPConfigGroup.1.NTPMaxDist", value: 16},
+		{name: "NTPConfigGroup.1.NTP1SecurityType", value: "Disabled", fixed: true},
+		{name: "NTPConfigGroup.1.NTP2SecurityType", value: "Disabled", fixed: true},
+		{name: "NTPConfigGroup.1.NTP3SecurityType", value: "Disabled", fixed: true},
 		{name: "OS-BMC.1.AdminState", value: "Disabled", takes: onOff},
 		{name: "RFS.1.Status", value: "Not Connected", fixed: true},
 		{name: "Redfish.1.Enable", value: "Enabled", takes: onOff},
@@ -121,7 +127,7 @@ func (g generation) groupURI(name string) string {
 // attributeGroups returns the groups of attributes as resources [V].
 func (g generation) attributeGroups() []dialect.Resource {
 	var out []dialect.Resource
-	for _, name := range []string{"iDRAC.Embedded.1", "System.Embedded.1", "LifecycleController.Embedded.1"} {
+	for _, name := range groupNames {
 		r := dialect.Resource{
 			URI: g.groupURI(name), Type: "DellAttributes.v1_0_0.DellAttributes", Name: "OEMAttributeRegistry",
 			AllowableValues: map[string][]string{},
@@ -143,6 +149,10 @@ func (g generation) attributeGroups() []dialect.Resource {
 		if name == "iDRAC.Embedded.1" {
 			r.Set = append(r.Set,
 				dialect.PropertyRule{Path: "Attributes/Info.1.Version", From: manager + "#FirmwareVersion"},
+				// "15G Monolithic", as Manager.Model is [V: libredfish, tests/mockups/dell].
+				dialect.PropertyRule{Path: "Attributes/Info.1.Type", From: manager + "#Model"},
+				dialect.PropertyRule{Path: "Attributes/Info.1.ServerGen", From: manager + "#Model", Match: `^(\d+G)`},
+				dialect.PropertyRule{Path: "Attributes/" + ntpEnable, From: manager + "/NetworkProtocol#NTP/ProtocolEnabled", Map: map[string]any{"true": "Enabled"}, Value: "Disabled"},
 				dialect.PropertyRule{Path: "Attributes/NIC.1.MACAddress", From: manager + "/EthernetInterfaces/1#MACAddress"},
 				dialect.PropertyRule{Path: "Attributes/" + bootDevice, Value: "Normal"},
 				dialect.PropertyRule{Path: "Attributes/" + bootDevice, From: "=" + bootDevice},
@@ -150,10 +160,25 @@ func (g generation) attributeGroups() []dialect.Resource {
 				dialect.PropertyRule{Path: "Attributes/" + bootOnce, From: "=" + bootOnce},
 				dialect.PropertyRule{Path: "Attributes/" + lanEnable, From: manager + "/NetworkProtocol#IPMI/ProtocolEnabled", Map: map[string]any{"true": "Enabled"}, Value: "Disabled"},
 			)
+			r.Read = readTimeServers
+			if g.hardware != "" {
+				r.Set = append(r.Set, dialect.PropertyRule{Path: "Attributes/Info.1.HWModel", Value: g.hardware})
+			}
 		}
 		out = append(out, r)
 	}
 	return out
+}
+
+// attributeAliases returns the URIs at which iDRAC 9 has the groups too: those of
+// iDRAC 8. iDRAC 10 has them no longer [V: ansible, community.general, idrac_redfish_config
+// reads and writes Managers/…/Attributes of iDRAC 9].
+func attributeAliases() []dialect.URIMapping {
+	var all []dialect.URIMapping
+	for _, name := range groupNames {
+		all = append(all, dialect.URIMapping{From: "/redfish/v1/Managers/" + name + "/Attributes", To: attributes + "/" + name})
+	}
+	return all
 }
 
 // attributeWrites returns the attributes whose PATCH has an effect.
@@ -161,22 +186,38 @@ func (g generation) attributeWrites() []dialect.WritableProperty {
 	of := func(name string, does ...dialect.Effect) dialect.WritableProperty {
 		return dialect.WritableProperty{ResourceType: "DellAttributes", URI: g.groupURI("iDRAC.Embedded.1"), Path: "Attributes/" + name, Effects: does}
 	}
-	lan := func(is string, on bool) dialect.Effect {
-		return dialect.Effect{When: map[string][]string{"": {is}}, Requests: []dialect.StandardRequest{
-			{Method: "PATCH", URI: manager + "/NetworkProtocol", Body: map[string]any{"IPMI": map[string]any{"ProtocolEnabled": on}}},
-		}}
+	enable := func(service string) func(is string, on bool) dialect.Effect {
+		return func(is string, on bool) dialect.Effect {
+			return dialect.Effect{When: map[string][]string{"": {is}}, Requests: []dialect.StandardRequest{
+				{Method: "PATCH", URI: manager + "/NetworkProtocol", Body: map[string]any{service: map[string]any{"ProtocolEnabled": on}}},
+			}}
+		}
 	}
-	return []dialect.WritableProperty{
+	lan, ntp := enable("IPMI"), enable("NTP")
+	all := []dialect.WritableProperty{
 		of(bootOnce, dialect.Effect{When: map[string][]string{"": onOff}, Store: map[string]any{bootOnce: "$"}}), // before FirstBootDevice, which reads it
-		of(bootDevice, dialect.Effect{Hook: g.bootFirst}),
+		of(bootDevice, dialect.Effect{Hook: g.writeAttribute}),
 		of(lanEnable, lan("Enabled", true), lan("Disabled", false)),
+		of(ntpEnable, ntp("Enabled", true), ntp("Disabled", false)),
 	}
+	for _, name := range ntpServers {
+		all = append(all, of(name, dialect.Effect{Hook: g.writeAttribute}))
+	}
+	return all
+}
+
+// writeAttribute carries out the write of an attribute: of a boot device, or of a time
+// server.
+func (g generation) writeAttribute(c dialect.ActionCall) (dialect.Effect, error) {
+	all, _ := c.Body["Attributes"].(map[string]any)
+	if device, ok := all[bootDevice].(string); ok {
+		return g.bootFirst(c, device)
+	}
+	return writeTimeServers(c.HookContext, all), nil
 }
 
 // bootFirst sets the boot device of the system, once or continuously.
-func (g generation) bootFirst(c dialect.ActionCall) (dialect.Effect, error) {
-	all, _ := c.Body["Attributes"].(map[string]any)
-	device, _ := all[bootDevice].(string)
+func (g generation) bootFirst(c dialect.ActionCall, device string) (dialect.Effect, error) {
 	once, _ := c.Stored[bootOnce].(string)
 	step, ok := g.bootRequest(device, cmp.Or(once, "Disabled"))
 	if !ok {

@@ -38,6 +38,7 @@ func extensions(g generation) dialect.OEM {
 		dialect.URIMapping{From: managersMedia, To: media},
 		dialect.URIMapping{From: system + "/SecureBoot/Oem/Dell/Certificates/{database}", To: system + "/SecureBoot/SecureBootDatabases/{database}/Certificates"}, // [V]
 	)
+	o.URIAliases = append(o.URIAliases, attributeAliases()...)
 	service, acts := g.jobServiceResource()
 	o.Resources = slices.Concat(o.Resources, jobServiceResources(), []dialect.Resource{service}, services())
 	o.Actions = slices.Concat(o.Actions, acts, g.lifecycleActions(), g.cardActions(), g.chassisActions(), g.raidActions())

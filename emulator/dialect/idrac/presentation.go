@@ -18,7 +18,14 @@ const (
 
 // presentation returns the Presentation of a generation.
 func presentation(g generation) dialect.Presentation {
-	return dialect.Presentation{URIMappings: uriMappings(), Transforms: transforms(g), RejectRules: rejectRules(g), InputAliases: inputAliases()}
+	return dialect.Presentation{
+		URIMappings: uriMappings(), Transforms: transforms(g), RejectRules: rejectRules(g), InputAliases: inputAliases(),
+		// The code is always GeneralError. A message of IDRAC stands before the one of Base
+		// that means the same, if there is one; each has lists with their counts [V:
+		// iDRAC-Redfish-Scripting#262; dellemc.openmanage#132, and its samples of
+		// idrac_system_erase].
+		Errors: dialect.ErrorFormat{Code: "Base." + short(g.base) + ".GeneralError", KeepReplaced: true, Counts: true},
+	}
 }
 
 // uriMappings returns the URI mappings: URIs have FQDDs, which name a part by its

@@ -40,7 +40,9 @@ func (g generation) profileActions() []dialect.Action {
 				{Name: "ExportFormat", AllowableValues: []string{"XML", "JSON"}},
 				{Name: "ExportUse", AllowableValues: []string{"Default", "Clone", "Replace"}},
 				{Name: "IncludeInExport"}, // clients send several, separated by commas [V: sushy]
-				{Name: "ShareParameters/Target", Type: dialect.ArrayParameter, AllowableValues: profileTargets, Required: true},
+				// A list, or a text [V: issue 90 of Dell's scripts sends "ALL"; its help of
+				// ExportSystemConfigurationLocalREDFISH.py separates several by commas].
+				{Name: "ShareParameters/Target", Type: dialect.ArrayParameter, AcceptsSingle: true, AllowableValues: profileTargets, Required: true},
 				{Name: "ShareParameters/ShareType", AllowableValues: []string{"LOCAL"}},
 			},
 			Effects: []dialect.Effect{{Hook: g.exportProfile}},
@@ -52,7 +54,7 @@ func (g generation) profileActions() []dialect.Action {
 				{Name: "ShutdownType", AllowableValues: []string{"Graceful", "Forced", "NoReboot"}},
 				{Name: "HostPowerState", AllowableValues: []string{"On", "Off"}},
 				{Name: "TimeToWait", Type: dialect.IntegerParameter},
-				{Name: "ShareParameters/Target", Type: dialect.ArrayParameter, AllowableValues: profileTargets},
+				{Name: "ShareParameters/Target", Type: dialect.ArrayParameter, AcceptsSingle: true, AllowableValues: profileTargets},
 				{Name: "ShareParameters/ShareType", AllowableValues: []string{"LOCAL"}},
 			},
 			Effects: []dialect.Effect{
@@ -124,6 +126,9 @@ func (g generation) cardComponent(c dialect.ActionCall) component {
 			v = is
 		}
 		out.set(profileName(a.name), text(v))
+	}
+	for i, server := range timeServers(c.HookContext) {
+		out.set(profileName(ntpServers[i]), server)
 	}
 	for _, name := range []string{bootDevice, bootOnce} {
 		is, _ := c.Stored[name].(string)
@@ -262,6 +267,8 @@ func (g generation) cardChanges(c dialect.ActionCall, x component, keep map[stri
 		written = map[string]any{}
 	}
 	device, once := "", ""
+	servers := map[string]string{}
+	var steps []dialect.StandardRequest
 	for _, a := range x.Attributes {
 		name := attributeName(a.Name)
 		switch of, ok := isAttribute(x.FQDD, name); {
@@ -269,6 +276,12 @@ func (g generation) cardChanges(c dialect.ActionCall, x component, keep map[stri
 			device = a.Value
 		case name == bootOnce:
 			once = a.Value
+		case slices.Contains(ntpServers, name):
+			servers[name] = a.Value
+		case serviceOf[name] != "" && slices.Contains(onOff, a.Value):
+			steps = append(steps, dialect.StandardRequest{Method: "PATCH", URI: manager + "/NetworkProtocol", Body: map[string]any{
+				serviceOf[name]: map[string]any{"ProtocolEnabled": a.Value == "Enabled"},
+			}})
 		case !ok:
 			return nil, &dialect.Rejection{Message: g.message("SYS428", "%1 is no attribute that can be set."), Args: []string{a.Name}}
 		case len(of.takes) > 0 && !slices.Contains(of.takes, a.Value):
@@ -287,8 +300,13 @@ func (g generation) cardChanges(c dialect.ActionCall, x component, keep map[stri
 	if once != "" {
 		keep[bootOnce] = once
 	}
+	if len(servers) > 0 {
+		stored, step := setTimeServers(c.HookContext, servers)
+		keep[storedServers] = stored
+		steps = append(steps, step)
+	}
 	if device == "" {
-		return nil, nil
+		return steps, nil
 	}
 	was, _ := c.Stored[bootOnce].(string)
 	step, ok := g.bootRequest(device, cmp.Or(once, was, "Disabled"))
@@ -296,8 +314,12 @@ func (g generation) cardChanges(c dialect.ActionCall, x component, keep map[stri
 		return nil, &dialect.Rejection{Message: g.message("SYS428", "%1 is no device that the server can boot from."), Args: []string{device}}
 	}
 	keep[bootDevice] = device
-	return []dialect.StandardRequest{step}, nil
+	return append(steps, step), nil
 }
+
+// serviceOf has the services that attributes of the controller switch on and off, by the
+// attributes' names.
+var serviceOf = map[string]string{lanEnable: "IPMI", ntpEnable: "NTP"}
 
 // text returns a value in the form of profiles.
 func text(v any) string {

@@ -2,6 +2,7 @@ package idrac
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
@@ -21,17 +22,21 @@ type generation struct {
 	model    string
 	profile  string // prefix of the actions that export and import profiles
 	old      bool   // iDRAC 8, which lacks most of the OEM resources
+	hardware string // attribute Info.1.HWModel; "": it has none
 }
 
 // The records, for the newest firmware of each generation. A profile names the one of
 // its BMC. [V: ironic, drivers/modules/drac: a Manager.Model of "13G Monolithic" is an
-// iDRAC 8, 14G to 16G an iDRAC 9, anything later an iDRAC 10.]
+// iDRAC 8, 14G to 16G an iDRAC 9, anything later an iDRAC 10. dellemc.openmanage,
+// plugins/module_utils/idrac_redfish.py, reads Info.1.HWModel, and takes a BMC without
+// DellAttributes for an iDRAC 8. Firmware 6.00.30 lacks Info.1.HWModel (libredfish,
+// tests/mockups/dell); here all of iDRAC 9 has it.]
 var (
-	Eight = eight(generation{"idrac8", "1.4.0", "1.6.0", "1.0.0", 0x0100, "13G Monolithic", "EID_674_Manager", true})
+	Eight = eight(generation{"idrac8", "1.4.0", "1.6.0", "1.0.0", 0x0100, "13G Monolithic", "EID_674_Manager", true, ""})
 	// NineFive is iDRAC 9 before 6.00, which has virtual media below the manager.
-	NineFive = nineFive(generation{"idrac9-5", "1.11.0", "2.4.0", "1.8.1", 0x0100, "14G Monolithic", "EID_674_Manager", false})
-	Nine     = record(generation{"idrac9", "1.17.0", "2.8.0", "1.12.1", 0x0100, "15G Monolithic", "OemManager", false})
-	Ten      = ten(generation{"idrac10", "1.20.1", "2.11.0", "1.18.1", 0x0100, "17G Monolithic", "OemManager", false})
+	NineFive = nineFive(generation{"idrac9-5", "1.11.0", "2.4.0", "1.8.1", 0x0100, "14G Monolithic", "EID_674_Manager", false, "iDRAC 9"})
+	Nine     = record(generation{"idrac9", "1.17.0", "2.8.0", "1.12.1", 0x0100, "15G Monolithic", "OemManager", false, "iDRAC 9"})
+	Ten      = ten(generation{"idrac10", "1.20.1", "2.11.0", "1.18.1", 0x0100, "17G Monolithic", "OemManager", false, "iDRAC 10"})
 )
 
 // record returns the record that all generations begin with: that of iDRAC 9 from 6.00
@@ -224,6 +229,7 @@ func ten(g generation) dialect.Record {
 			r.OEM.Resources[i].Remove = append(slices.Clip(o.Remove), "Boot/BootOptions", "Boot/Certificates")
 		}
 	}
+	r.OEM.URIAliases = slices.DeleteFunc(r.OEM.URIAliases, func(m dialect.URIMapping) bool { return strings.HasPrefix(m.To, attributes) })
 	// [V: Bios.ClearPending replaces DellManager.ClearPending]
 	for i, a := range r.OEM.Actions {
 		if a.Name == "DellManager.ClearPending" {

@@ -43,6 +43,7 @@ func commonTransforms(g generation) []dialect.Transform {
 		{ResourceType: "Chassis", Set: []dialect.PropertyRule{{Path: "SKU", From: "SerialNumber"}, {Path: "SerialNumber", From: "SerialNumber", Format: "CN%"}}},
 		{ResourceType: "Manager", Set: []dialect.PropertyRule{
 			{Path: "Links/Oem/Dell", Value: g.managerLinks()},
+			{Path: "Oem/Dell/@odata.type", Value: "#DellManager.v1_2_0.DellManager"}, // [V: libredfish, tests/mockups/dell]
 			{Path: "Oem/Dell/DelliDRACCard", Value: map[string]any{
 				"@odata.type": "#DelliDRACCard.v1_1_0.DelliDRACCard", "Id": "iDRAC.Embedded.1-1_0x23_IDRACinfo", "Name": "DelliDRACCard", "IPMIVersion": "2.0",
 			}},
@@ -70,7 +71,7 @@ func commonTransforms(g generation) []dialect.Transform {
 func (g generation) managerLinks() map[string]any {
 	link := func(to string) map[string]any { return map[string]any{"@odata.id": to} }
 	var all []any
-	for _, name := range []string{"iDRAC.Embedded.1", "System.Embedded.1", "LifecycleController.Embedded.1"} {
+	for _, name := range groupNames {
 		all = append(all, link(g.groupURI(name)))
 	}
 	out := map[string]any{

@@ -90,7 +90,7 @@ var (
 	contextInput = Input{Name: "Context", Kind: Text, nullable: true}
 	// Some clients send one object with all headers, against DSP2046
 	// (gofish 0.22, schemas/eventdestination.go).
-	headersInput = Input{Name: "HttpHeaders", Kind: Array, Max: 32, Secret: true, nullable: true, acceptsSingle: true, Of: []Input{{Kind: StringMap, form: isHeader}}}
+	headersInput = Input{Name: "HttpHeaders", Kind: Array, Max: 32, Secret: true, nullable: true, AcceptsSingle: true, Of: []Input{{Kind: StringMap, form: isHeader}}}
 	retryInput   = Input{Name: "DeliveryRetryPolicy", Kind: Text, Allowed: func(View) []string { return Texts(bmc.Retries) }}
 	verifyInput  = Input{Name: "VerifyCertificate", Kind: Boolean}
 )

@@ -28,7 +28,7 @@ type Input struct {
 	// fixed marks a fixed-length array, whose elements keep their indexes (DSP0266,
 	// "Array properties"): null empties an element, which is nil in Values.
 	fixed         bool
-	acceptsSingle bool // an array of objects for which a single one may stand
+	AcceptsSingle bool // an array for which a single object may stand, or a text with the elements and commas between them
 }
 
 // InputOf returns the index of the input with a name; -1 when there is none.

@@ -119,8 +119,15 @@ func (i *Input) validate(value any, v View, was func() any) (any, []InputError) 
 // with, so a property that it does not accept is reported as unknown.
 func (i *Input) validateArray(value any, v View, was func() any) (any, []InputError) {
 	all, ok := value.([]any)
-	if one, isObject := value.(Document); isObject && i.acceptsSingle {
-		all, ok = []any{one}, true
+	if i.AcceptsSingle && !ok {
+		switch x := value.(type) {
+		case Document:
+			all, ok = []any{x}, true
+		case string:
+			for element := range strings.SplitSeq(x, ",") {
+				all, ok = append(all, strings.TrimSpace(element)), true
+			}
+		}
 	}
 	if !ok {
 		return nil, []InputError{{Problem: WrongType, Value: Echo(value)}}

@@ -48,7 +48,7 @@ func Check(d *dialect.Record) error {
 		c.effects(field, w.Effects, nil)
 	}
 	for i, m := range d.OEM.URIAliases {
-		c.need(c.find(m.To, parsePattern(m.From, d)) != nil, fmt.Sprintf("oem.uriAliases[%d].to", i), "%q: must be the standard URI of a resource, with no variables but those of from", m.To)
+		c.need(isOEMResource(d, m.To) || c.find(m.To, parsePattern(m.From, d)) != nil, fmt.Sprintf("oem.uriAliases[%d].to", i), "%q: must be the standard URI of a resource, or that of an OEM resource, with no variables but those of from", m.To)
 	}
 	return errors.Join(c.errs...)
 }

@@ -14,7 +14,7 @@ import (
 func (v *Vendor) Error(ms ...message.Message) []byte {
 	body := v.Registries().Error(ms...)
 	form := v.d.Presentation.Errors
-	if form.Code == "" && !form.IDsOnly && !form.SingleObject && !form.SingleText && !form.FullVersions {
+	if form.Code == "" && !form.Counts && !form.IDsOnly && !form.SingleObject && !form.SingleText && !form.FullVersions {
 		return body
 	}
 	return reformatError(body, form, v.d.Protocol.Registries)
@@ -38,6 +38,13 @@ func reformatError(body []byte, form dialect.ErrorFormat, versions map[string]st
 			}
 		}
 	}
+	if form.Counts {
+		for i := range all {
+			if m, ok := all[i].(resource.Object); ok {
+				addCounts(m)
+			}
+		}
+	}
 	if form.IDsOnly {
 		for i := range all {
 			m, _ := all[i].(resource.Object)
@@ -58,6 +65,17 @@ func reformatError(body []byte, form dialect.ErrorFormat, versions map[string]st
 		e[info] = first["Message"]
 	}
 	return resource.Encode(o)
+}
+
+// addCounts adds the lists that a message lacks, and the counts of their elements.
+func addCounts(m resource.Object) {
+	for _, name := range []string{"MessageArgs", "RelatedProperties"} {
+		list, _ := m[name].([]any)
+		if list == nil {
+			list = []any{}
+		}
+		m[name], m[name+"@odata.count"] = list, len(list)
+	}
 }
 
 // withErrata returns a message ID with the full version of its registry. An ID of a

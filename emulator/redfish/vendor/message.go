@@ -49,23 +49,28 @@ func (v *Vendor) Reword(status int, ms []message.Message) (int, []message.Messag
 	if len(replaced) == 0 {
 		return status, ms
 	}
-	ms = slices.Clone(ms)
-	for i, m := range ms {
+	alone := len(ms) == 1
+	out := make([]message.Message, 0, 2*len(ms))
+	for _, m := range ms {
 		s, ok := replaced[m.Key]
 		if !ok || m.Registry == nil || m.Registry.Prefix != "Base" {
+			out = append(out, m)
 			continue
 		}
 		d := message.Definition{
 			Registry: &message.Registry{Prefix: s.Registry, Version: s.Version}, Key: s.Key,
 			Severity: m.Severity, Text: s.Text, Resolution: s.Resolution,
 		}
-		ms[i] = d.Make(slices.Clone(m.Args)...)
-		ms[i].Related = m.Related
-		if s.Status != 0 && len(ms) == 1 {
+		worded := d.Make(slices.Clone(m.Args)...)
+		worded.Related = m.Related
+		if out = append(out, worded); v.d.Presentation.Errors.KeepReplaced {
+			out = append(out, m)
+		}
+		if s.Status != 0 && alone {
 			status = s.Status
 		}
 	}
-	return status, ms
+	return status, out
 }
 
 // withClientURIs replaces standard URIs in messages about a property by the vendor's:

@@ -64,6 +64,7 @@ func actionInput(p dialect.Parameter) resource.Input {
 	case dialect.ArrayParameter:
 		in.Kind = resource.AnyArray
 		if len(p.AllowableValues) > 0 {
+			in.AcceptsSingle = p.AcceptsSingle
 			in.Kind, in.Of = resource.Array, []resource.Input{{Kind: resource.Text, Allowed: resource.OneOf(p.AllowableValues...)}}
 		}
 	}

@@ -1,6 +1,7 @@
 package vendor
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +23,7 @@ type presentation struct {
 	hidden          []pattern
 	transforms      map[string][]transform // by resource type
 	rejectRules     []rejectRule
+	refusedMethods  []rejectRule // those that answer a method of a resource 405 always
 	gzipOnly        []pattern
 	successMessages []successMessage
 	inputAliases    []inputAlias
@@ -52,7 +54,11 @@ func newPresentation(t *resource.Tree, d *dialect.Record) *presentation {
 		f.transforms[s.ResourceType] = append(f.transforms[s.ResourceType], transform{s, parsePattern(s.URI, d)})
 	}
 	for _, r := range d.Presentation.RejectRules {
-		f.rejectRules = append(f.rejectRules, rejectRule{r, parsePattern(r.URI, d)})
+		rule := rejectRule{r, parsePattern(r.URI, d)}
+		f.rejectRules = append(f.rejectRules, rule)
+		if r.Status == http.StatusMethodNotAllowed && rule.isUnconditional() {
+			f.refusedMethods = append(f.refusedMethods, rule)
+		}
 	}
 	for _, a := range d.Presentation.InputAliases {
 		f.inputAliases = append(f.inputAliases, inputAlias{a, parsePattern(a.URI, d)})

@@ -59,6 +59,33 @@ func (v *Vendor) Reject(q Request, in resource.Document) *Rejected {
 	return nil
 }
 
+// Allow returns an Allow header without the methods that a RejectRule answers 405
+// whatever the request holds and whatever state the server is in (RFC 9110, §15.5.6).
+func (v *Vendor) Allow(m *resource.Match, header []string) []string {
+	if v.presentation == nil || len(v.presentation.refusedMethods) == 0 || len(header) == 0 || m.Action != nil {
+		return header
+	}
+	all := strings.Split(header[0], ", ")
+	left := slices.DeleteFunc(slices.Clone(all), func(method string) bool { return v.refuses(m, method) })
+	if len(left) == len(all) {
+		return header
+	}
+	return []string{strings.Join(left, ", ")}
+}
+
+// refuses reports whether a RejectRule answers a method of a resource 405 always.
+func (v *Vendor) refuses(m *resource.Match, method string) bool {
+	return slices.ContainsFunc(v.presentation.refusedMethods, func(r rejectRule) bool {
+		return r.Method == method && Request{Method: method, Match: m}.selects(r.ResourceType, r.Method, r.uri)
+	})
+}
+
+// isUnconditional reports whether the rule rejects every request with its method.
+func (r *rejectRule) isUnconditional() bool {
+	return len(r.SendsAny)+len(r.SendsIncomplete)+len(r.Missing)+r.MaxProperties+len(r.NotOneOf)+len(r.OneOf)+len(r.HasPrefix)+len(r.SendsUnchanged)+len(r.Stored) == 0 &&
+		!r.EmptyBody && r.While == dialect.Always
+}
+
 // bodyMatches reports whether the conditions of the rule on the request's body hold,
 // except SendsUnchanged, and returns the path of the property that the message is
 // about. size is the body's size in bytes.

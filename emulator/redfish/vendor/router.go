@@ -155,7 +155,9 @@ func (o *oem) locate(path string) place {
 		return p
 	}
 	if standard, ok := mapURIWith(o.aliases, path, o.singletons(nil), o.uriCase()); ok {
-		p.standard = standard
+		if p.m = o.match(http.MethodGet, standard); p.m == nil {
+			p.standard = standard
+		}
 		return p
 	}
 	for _, m := range o.below {
