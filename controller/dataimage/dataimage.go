@@ -38,6 +38,8 @@ type Config struct {
 	// Enter, when set, is called before each reconcile, and its result after it. A lab's
 	// virtual clock counts the work in progress this way.
 	Enter func() (leave func())
+	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
+	ClientClock queue.ClientClock
 	// Queues, when set, knows the work queue: see queue.Monitor.
 	Queues *queue.Monitor
 }
@@ -67,7 +69,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Named("dataimage").
 		For(&metal3.DataImage{}).
 		Watches(&metal3.BareMetalHost{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(hosts)). // of the same name
-		WithOptions(queue.Options(r.Clock, r.Workers, r.Queues)).
+		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues})).
 		Complete(r)
 }
 

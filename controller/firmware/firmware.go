@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/controller/events"
 	"github.com/metalab-dev/metalab/controller/queue"
 	"github.com/metalab-dev/metalab/controller/readafterwrite"
 )
@@ -55,6 +56,8 @@ type Config struct {
 	// Enter, if set, is called before each pass and leave after it: see the lab's
 	// clock.
 	Enter func() (leave func())
+	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
+	ClientClock queue.ClientClock
 	// Queues, when set, knows the work queue: see queue.Monitor.
 	Queues *queue.Monitor
 }
@@ -63,6 +66,7 @@ type Config struct {
 type Reconciler struct {
 	Config
 	read    *readafterwrite.Reader
+	events  *events.Recorder
 	schemas *schemas
 	wake    chan event.GenericEvent
 	joiners ownerQueue
@@ -83,6 +87,9 @@ func New(c Config) (*Reconciler, error) {
 	if c.Wall == nil {
 		c.Wall = clock.RealClock{}
 	}
+	if c.ClientClock == nil {
+		c.ClientClock = clock.RealClock{}
+	}
 	if c.Changed == nil {
 		c.Changed = func(string) {}
 	}
@@ -93,7 +100,7 @@ func New(c Config) (*Reconciler, error) {
 		c.Workers = 4
 	}
 	return &Reconciler{
-		Config: c, read: &readafterwrite.Reader{Cached: c.Client, Live: c.Reader}, schemas: newSchemas(),
+		Config: c, read: &readafterwrite.Reader{Cached: c.Client, Live: c.Reader}, events: events.New(c.Client, c.ClientClock), schemas: newSchemas(),
 		wake: make(chan event.GenericEvent, 1024), next: map[types.NamespacedName]time.Time{},
 		joiners: ownerQueue{of: map[types.NamespacedName][]metav1.OwnerReference{}, wake: make(chan event.GenericEvent, 64)},
 	}, nil

@@ -89,7 +89,7 @@ func (r *Reconciler) setupOwners(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("firmwareschema").
 		WatchesRawSource(source.Channel(r.joiners.wake, later)).
-		WithOptions(queue.Options(r.Clock, 1, r.Queues)).
+		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: 1, Monitor: r.Queues})).
 		Complete(reconcile.Func(func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 			if r.Enter != nil {
 				defer r.Enter()()

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -160,8 +159,7 @@ func setConditions(hfs *metal3.HostFirmwareSettings, status *metal3.HostFirmware
 	return bad
 }
 
-// publish creates an event about an invalid specification (B-204, B-281). It logs
-// an event that cannot be created and goes on.
+// publish publishes an event about an invalid specification (B-204, B-281).
 func (r *Reconciler) publish(ctx context.Context, o client.Object, kind, from, message string) {
 	const reason = "ValidationFailed"
 	now := r.now()
@@ -174,7 +172,5 @@ func (r *Reconciler) publish(ctx context.Context, o client.Object, kind, from, m
 		Source:              corev1.EventSource{Component: "metal3-" + from + "-controller"},
 		ReportingController: "metal3.io/" + from + "-controller",
 	}
-	if err := r.Client.Create(ctx, &ev); err != nil {
-		ctrl.LoggerFrom(ctx).Info("event not published", "reason", reason, "error", err.Error())
-	}
+	r.events.Publish(ctx, ev)
 }

@@ -34,7 +34,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Watches(&metal3.HostFirmwareComponents{}, sameName, wanted).
 		Watches(&metal3.HostUpdatePolicy{}, sameName, wanted).
 		WatchesRawSource(source.Channel(r.wake, sameName)).
-		WithOptions(queue.Options(r.Clock, r.Workers, r.Queues)).
+		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues})).
 		Complete(r)
 }
 

@@ -49,6 +49,7 @@ func (b *bench) passes(n int) (seen []bmc.Power) {
 	return seen
 }
 
+// reasons returns the reason of each event, as often as it counts.
 func (b *bench) reasons() (out []string) {
 	b.t.Helper()
 	var all corev1.EventList
@@ -56,7 +57,7 @@ func (b *bench) reasons() (out []string) {
 		b.t.Fatal(err)
 	}
 	for _, e := range all.Items {
-		out = append(out, e.Reason)
+		out = append(out, slices.Repeat([]string{e.Reason}, int(e.Count))...)
 	}
 	return out
 }

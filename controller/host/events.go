@@ -5,7 +5,6 @@ import (
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/metalab-dev/metalab/controller/host/phase"
 )
@@ -56,13 +55,10 @@ func (l *eventList) addTransition(h *metal3.BareMetalHost, from, to phase.State)
 	}
 }
 
-// publish creates the events. It logs an event that cannot be created and goes on.
+// publish publishes the events, see package events.
 func (r *Reconciler) publish(ctx context.Context, h *metal3.BareMetalHost, l eventList) {
 	for _, e := range l {
-		ev := h.NewEvent(e.reason, e.message)
-		if err := r.Client.Create(ctx, &ev); err != nil {
-			ctrl.LoggerFrom(ctx).Info("event not published", "reason", e.reason, "error", err.Error())
-		}
+		r.events.Publish(ctx, h.NewEvent(e.reason, e.message))
 	}
 }
 
@@ -70,7 +66,5 @@ func (r *Reconciler) publish(ctx context.Context, h *metal3.BareMetalHost, l eve
 func (r *Reconciler) warn(ctx context.Context, h *metal3.BareMetalHost, reason, message string) {
 	ev := h.NewEvent(reason, message)
 	ev.Type = corev1.EventTypeWarning
-	if err := r.Client.Create(ctx, &ev); err != nil {
-		ctrl.LoggerFrom(ctx).Info("event not published", "reason", reason, "error", err.Error())
-	}
+	r.events.Publish(ctx, ev)
 }

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/controller/events"
 	"github.com/metalab-dev/metalab/controller/host/phase"
 	"github.com/metalab-dev/metalab/controller/inband"
 	"github.com/metalab-dev/metalab/controller/netboot"
@@ -61,6 +62,9 @@ type Config struct {
 	// Enter, if set, is called before each pass and leave after it: see the lab's
 	// clock.
 	Enter func() (leave func())
+	// ClientClock bounds retries and the writes of events: see queue.Config. Nil means
+	// the real clock.
+	ClientClock queue.ClientClock
 	// Queues, when set, knows the work queue: see queue.Monitor.
 	Queues *queue.Monitor
 }
@@ -71,6 +75,8 @@ type Reconciler struct {
 	wake    chan event.GenericEvent
 	read    *readafterwrite.Reader
 	metrics *metrics
+	events  *events.Recorder
+	retries queue.Retries
 
 	memory memories
 }
@@ -88,6 +94,9 @@ func New(c Config) (*Reconciler, error) {
 	if c.Wall == nil {
 		c.Wall = clock.RealClock{}
 	}
+	if c.ClientClock == nil {
+		c.ClientClock = clock.RealClock{}
+	}
 	if c.Workers == 0 {
 		c.Workers = 4
 	}
@@ -99,14 +108,14 @@ func New(c Config) (*Reconciler, error) {
 		return nil, fmt.Errorf("host: Config.Metrics: %w", err)
 	}
 	return &Reconciler{
-		Config: c, metrics: m, read: &readafterwrite.Reader{Cached: c.Client, Live: c.Reader, ReadMissesLive: true}, wake: make(chan event.GenericEvent, 1024),
+		Config: c, metrics: m, events: events.New(c.Client, c.ClientClock), read: &readafterwrite.Reader{Cached: c.Client, Live: c.Reader, ReadMissesLive: true}, wake: make(chan event.GenericEvent, 1024),
 	}, nil
 }
 
 // Options returns the options of the controller: its queue waits on the
 // Reconciler's clock instead of real time.
 func (r *Reconciler) Options() controller.Options {
-	return queue.Options(r.Clock, r.Workers, r.Queues)
+	return queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues, Retries: &r.retries})
 }
 
 // Reconcile makes one pass over a host.

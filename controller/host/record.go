@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/controller/host/phase"
@@ -19,6 +21,7 @@ import (
 // something changed, then publishes the events. It returns the delay until the
 // next pass.
 func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *observation, d phase.Decision) (time.Duration, error) {
+	r.countRetry(h, d)
 	before := h.Status.DeepCopy()
 	var events eventList
 	if err := r.recordCredentials(ctx, h, o, &events); err != nil {
@@ -122,6 +125,16 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 	r.closeBoot(h, d)
 	r.publish(ctx, h, events)
 	return after, nil
+}
+
+// countRetry counts a decision whose pass is only to be repeated, see queue.Retries.
+func (r *Reconciler) countRetry(h *metal3.BareMetalHost, d phase.Decision) {
+	req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(h)}
+	if d.Fail == "" && !d.Stuck {
+		r.retries.Succeeded(req)
+		return
+	}
+	r.retries.Failed(req, h.Status.ErrorCount+1)
 }
 
 // clearOperationalStatus ends an operational status that overrides the usual one.

@@ -82,8 +82,11 @@ type Config struct {
 	BMCs    *bmc.Pool      // nil means the pool that BMCs returns
 	RootCAs *x509.CertPool // trusted for BMCs; nil means the system's
 
-	Clock  clock.WithTicker // for waits and backoffs; nil means the real clock
-	Chance func() float64   // returns a number in [0,1) to spread backoffs; nil means random
+	Clock clock.WithTicker // for waits and backoffs; nil means the real clock
+	// ClientClock bounds what fails and is tried again, see queue.Config; nil means the
+	// real clock.
+	ClientClock queue.ClientClock
+	Chance      func() float64 // returns a number in [0,1) to spread backoffs; nil means random
 	// Enter, when set, is called before each reconcile and each HTTP request, and its
 	// result after it. A lab's virtual clock counts the work in progress this way.
 	Enter func() (leave func())

@@ -96,7 +96,7 @@ func addHosts(ctx context.Context, s *Set) error {
 		return err
 	}
 	parts, err := firmware.New(firmware.Config{
-		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Clock: c.Clock, Enter: c.Enter, Queues: c.Queues, Workers: c.Workers,
+		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Clock: c.Clock, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers,
 		BMC:     func(ctx context.Context, h *metal3.BareMetalHost) (bmc.Client, error) { return hosts.Connect(ctx, h) },
 		Changed: func(uid string) { hosts.Wake(uid) },
 	})
@@ -105,7 +105,7 @@ func addHosts(ctx context.Context, s *Set) error {
 	}
 	hosts, err = host.New(host.Config{
 		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), BMCs: c.BMCs, Inband: agents, Boot: media,
-		Clock: c.Clock, Chance: c.Chance, RootCAs: c.RootCAs, Enter: c.Enter, Queues: c.Queues, Workers: c.Workers, Limit: c.Limit, Metrics: c.registry(),
+		Clock: c.Clock, Chance: c.Chance, RootCAs: c.RootCAs, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers, Limit: c.Limit, Metrics: c.registry(),
 		BuildPreprovisioningImage: c.BuildPreprovisioningImage,
 		Parts:                     []host.Part{&raid.Part{Clock: c.Clock}, parts.Settings(), parts.Components()}, // in the order of B-52
 	})
@@ -133,7 +133,7 @@ func addHosts(ctx context.Context, s *Set) error {
 // addDataImages adds the controller of DataImages.
 func addDataImages(_ context.Context, s *Set) error {
 	images, err := dataimage.New(dataimage.Config{
-		Client: s.mgr.GetClient(), Clock: s.cfg.Clock, Enter: s.cfg.Enter, Queues: s.cfg.Queues, Workers: s.cfg.Workers,
+		Client: s.mgr.GetClient(), Clock: s.cfg.Clock, Enter: s.cfg.Enter, ClientClock: s.cfg.ClientClock, Queues: s.cfg.Queues, Workers: s.cfg.Workers,
 	})
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func addSubscriptions(ctx context.Context, s *Set) error {
 		return errors.New("it connects to BMCs through the controller host: select host, too")
 	}
 	events, err := subscription.New(subscription.Config{
-		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Connect: s.hosts.Connect, Clock: s.cfg.Clock, Enter: s.cfg.Enter, Queues: s.cfg.Queues,
+		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Connect: s.hosts.Connect, Clock: s.cfg.Clock, Enter: s.cfg.Enter, ClientClock: s.cfg.ClientClock, Queues: s.cfg.Queues,
 	})
 	if err != nil {
 		return err

@@ -73,6 +73,8 @@ type Config struct {
 	// Enter, when set, is called before each reconcile, and its result after it. A lab's
 	// virtual clock counts the work in progress this way.
 	Enter func() (leave func())
+	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
+	ClientClock queue.ClientClock
 	// Queues, when set, knows the work queue: see queue.Monitor.
 	Queues *queue.Monitor
 }
@@ -104,7 +106,7 @@ func (r *Reconciler) Setup(ctx context.Context, mgr manager.Manager) error {
 		Named("preprovisioningimage").
 		For(&metal3.PreprovisioningImage{}).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.imagesUsing)).
-		WithOptions(queue.Options(r.Clock, r.Workers, r.Queues)).
+		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues})).
 		Complete(r)
 }
 

@@ -1,5 +1,6 @@
 // Package queue configures the work queues of all controllers: a queue waits on the
-// given clock, which in a lab is virtual. It also converts the result of a reconcile
+// given clock, which in a lab is virtual, and bounds the retries of failing work in real
+// time. It also converts the result of a reconcile
 // for controllers that only a watch triggers. The package does not know which
 // objects the controllers reconcile.
 package queue
@@ -14,16 +15,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Options returns the options of a controller that reconciles up to workers objects
-// at a time and whose queue waits on c. m knows the queue; nil means nobody does.
-func Options(c clock.WithTicker, workers int, m *Monitor) controller.Options {
+// Config holds the parameters of Options.
+type Config struct {
+	Clock   clock.WithTicker // waits
+	Client  ClientClock      // retries wait on it, too; nil means the real clock
+	Workers int              // objects reconciled at a time
+	Monitor *Monitor         // knows the queue; nil means nobody does
+	Retries *Retries         // failures that the controller does not return as errors; may be nil
+}
+
+// Options returns the options of a controller.
+func Options(c Config) controller.Options {
+	if c.Client == nil {
+		c.Client = clock.RealClock{}
+	}
 	return controller.Options{
-		MaxConcurrentReconciles: workers,
+		MaxConcurrentReconciles: c.Workers,
 		SkipNameValidation:      ptr.To(true), // a process may hold several labs, or a controller that was replaced
 		NewQueue: func(name string, limit workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-			return m.monitor(workqueue.NewTypedRateLimitingQueueWithConfig(limit, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{
-				Name: name, Clock: c,
-			}))
+			q := workqueue.NewTypedRateLimitingQueueWithConfig(limit, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{Name: name, Clock: c.Clock})
+			return c.Monitor.monitor(&retryQueue{
+				TypedRateLimitingInterface: q, clock: c.Clock, client: c.Client, limit: limit, retries: c.Retries, held: map[reconcile.Request]clock.Timer{},
+			})
 		},
 	}
 }

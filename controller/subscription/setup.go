@@ -51,7 +51,7 @@ func (r *Reconciler) Setup(ctx context.Context, mgr manager.Manager) error {
 		For(&metal3.BMCEventSubscription{}, builder.WithPredicates(specOrDeletion)).
 		Watches(&metal3.BareMetalHost{}, r.enqueueBy(byHost), builder.WithPredicates(hostChanged)).
 		Watches(&corev1.Secret{}, r.enqueueBy(bySecret), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
-		WithOptions(queue.Options(r.Clock, 1, r.Queues)).
+		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: 1, Monitor: r.Queues})).
 		Complete(r)
 }
 

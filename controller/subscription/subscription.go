@@ -35,6 +35,8 @@ type Config struct {
 	// Enter, when set, is called before each reconcile, and its result after it. A lab's
 	// virtual clock counts the work in progress this way.
 	Enter func() (leave func())
+	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
+	ClientClock queue.ClientClock
 	// Queues, when set, knows the work queue: see queue.Monitor.
 	Queues *queue.Monitor
 }

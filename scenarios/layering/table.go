@@ -161,6 +161,7 @@ var Table = []Row{
 	},
 	{Package: "controller/webhook", May: []string{"controller/config"}},
 	{Package: "controller/queue"},
+	{Package: "controller/events"},
 	{Package: "controller/readafterwrite"},
 	{Package: "controller/dataimage", May: []string{"controller/queue"}},
 	{Package: "controller/preprovisioning", May: []string{"controller/queue"}},
@@ -172,7 +173,7 @@ var Table = []Row{
 	{Package: "controller/bmc/bmctest", May: []string{"controller/bmc"}, Never: kubernetes, But: utilsClock},
 	{Package: "controller/host", May: []string{
 		"controller/api/...", "controller/bmc", "controller/inband", "controller/netboot",
-		"controller/host/phase", "controller/queue", "controller/readafterwrite", "agent/job",
+		"controller/events", "controller/host/phase", "controller/queue", "controller/readafterwrite", "agent/job",
 	}},
 	{
 		// It decides on the verbs and values of BMC work, and does none.
@@ -186,7 +187,7 @@ var Table = []Row{
 	},
 	// It is a part of preparing a host: host knows it as one, not by name.
 	{
-		Package: "controller/firmware", May: []string{"controller/api/...", "controller/bmc", "controller/host", "controller/host/phase", "controller/queue", "controller/readafterwrite"},
+		Package: "controller/firmware", May: []string{"controller/api/...", "controller/bmc", "controller/events", "controller/host", "controller/host/phase", "controller/queue", "controller/readafterwrite"},
 		Tests: []string{"controller/inband", "controller/netboot"}, // that a host is prepared with it
 	},
 	{Package: "controller/inband", May: []string{"agent/job"}},

@@ -24,6 +24,15 @@ func (l labClock) NewTicker(d time.Duration) k8sclock.Ticker { return l.c.NewTic
 func (l labClock) Sleep(d time.Duration)                     { <-l.c.NewTimer(d).C() }
 func (l labClock) Tick(d time.Duration) <-chan time.Time     { return l.c.NewTicker(d).C() }
 
+// clientClock is the lab's client time as controllers have it.
+type clientClock struct{ c *clock.Clock }
+
+func (l clientClock) Now() time.Time                  { return l.c.ClientNow() }
+func (l clientClock) Since(t time.Time) time.Duration { return l.Now().Sub(t) }
+func (l clientClock) AfterFunc(d time.Duration, f func()) k8sclock.Timer {
+	return l.c.ClientFunc(d, f)
+}
+
 // driverClock is the lab's clock for the drivers of BMCs. A driver waits within a
 // reconcile, which counts as work in flight. While it waits, the reconcile must not
 // count, or a lab whose time jumps when no work is in flight would wait for it.

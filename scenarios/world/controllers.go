@@ -107,7 +107,7 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 		Agents: manager.Endpoint{URL: "https://" + s.inband.Addr().String(), Listener: s.inband},
 		Media:  manager.Endpoint{URL: "http://" + s.boot.Addr().String(), Listener: s.boot},
 		Secure: manager.Endpoint{URL: "https://" + s.secure.Addr().String(), Listener: s.secure, Certificate: c.Certificate},
-		Clock:  c.Clock, Enter: c.Enter, Queues: s.queues, Chance: c.Chance, Log: logr.FromSlogHandler(c.Log.Handler()),
+		Clock:  c.Clock, ClientClock: clientClock{c.Clock.c}, Enter: c.Enter, Queues: s.queues, Chance: c.Chance, Log: logr.FromSlogHandler(c.Log.Handler()),
 		BuildPreprovisioningImage: c.BuildPreprovisioningImage,
 		Image:                     c.Image, Network: &manager.Network{
 			Network: netboot.Network{Server: loopback.Addr(), Pool: addresses}, Sockets: s.net, OnDHCP: c.Net.ReportExchange,

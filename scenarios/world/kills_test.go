@@ -119,7 +119,7 @@ func runSeeds(t *testing.T, first, end uint64) {
 			t.Errorf("Stop: %v", err)
 		}
 	})
-	b := &batch{t: t, world: w, killer: m, seen: map[types.UID]bool{}, uids: map[string]types.UID{}}
+	b := &batch{t: t, world: w, killer: m, seen: map[types.UID]int32{}, uids: map[string]types.UID{}}
 	if b.kube, err = w.Kubernetes(); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ type batch struct {
 	uids   map[string]types.UID // of the last objects
 
 	since journal.Mark
-	seen  map[types.UID]bool // events of earlier stages and lives
+	seen  map[types.UID]int32 // counts of the events of earlier stages and lives
 }
 
 // live registers and provisions all hosts, deprovisions them to available, and deletes
@@ -451,9 +451,9 @@ func (b *batch) published(s stage) stage {
 		if s.events[name] == nil {
 			s.events[name] = map[string]int{}
 		}
-		if !b.seen[e.UID] {
-			b.seen[e.UID] = true
-			s.events[name][e.Reason+": "+e.Message] += max(1, int(e.Count))
+		if n := e.Count - b.seen[e.UID]; n > 0 {
+			b.seen[e.UID] = e.Count
+			s.events[name][e.Reason+": "+e.Message] += int(n)
 		}
 	}
 	return s

@@ -239,6 +239,10 @@ type Decision struct {
 	// a pass.
 	Awaits bool
 
+	// Stuck: there is nothing to do until somebody else changes something; the pass after
+	// the delay is to see whether that has happened.
+	Stuck bool
+
 	// Fail records an error of this type, retried after a Backoff. In a state that
 	// boots the agent it begins a new attempt with a new boot.
 	Fail    metal3.ErrorType
@@ -258,7 +262,7 @@ func Decide(f Facts) Decision {
 		if !r.in.has(f.State) || !r.when(f) {
 			continue
 		}
-		d := Decision{Rule: r.name, Do: r.do, After: r.after, Clear: r.clear, Awaits: r.awaits()}
+		d := Decision{Rule: r.name, Do: r.do, After: r.after, Clear: r.clear, Awaits: r.awaits(), Stuck: r.stuck()}
 		if r.to != nil {
 			d.To, d.Moved = *r.to, true
 		}

@@ -77,6 +77,11 @@ func (r *rule) awaits() bool {
 	return r.after == longWait && r.do == None && r.to == nil && r.fail == nil
 }
 
+// stuck reports whether the rule only waits, and not for the agent or the BMC.
+func (r *rule) stuck() bool {
+	return r.after > longWait && r.do == None && r.to == nil && r.fail == nil
+}
+
 func to(s State) *State { return &s }
 
 func always(Facts) bool { return true }
