@@ -5,25 +5,19 @@
 package store
 
 import (
-	"bytes"
-	"cmp"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
 )
 
 // Kind is a kind of value. Each kind has a bucket.
@@ -82,18 +76,6 @@ type Store struct {
 	log       *writeAheadLog
 	unflushed map[valueKey]*pendingValue // what is in the log and not in bbolt yet
 	fail      error                      // of the last flush
-}
-
-// pendingValue is what the log says about a value of bbolt.
-type pendingValue struct {
-	value []byte // empty: the key is removed
-	more  bool   // value is appended to what bbolt holds
-}
-
-// valueKey identifies a value.
-type valueKey struct {
-	kind Kind
-	key  string
 }
 
 // Put is one value to store.
@@ -162,254 +144,6 @@ func Open(c Config) (*Store, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	return s, nil
-}
-
-// create makes an empty database. Its file has its name when it is complete, so that no
-// kill leaves a part of it.
-func create(dir string) error {
-	path := filepath.Join(dir, file)
-	part := path + ".part"
-	err := os.RemoveAll(part)
-	if err == nil {
-		var db *bbolt.DB
-		if db, err = bbolt.Open(part, 0o600, &bbolt.Options{Timeout: patience, NoFreelistSync: true}); err == nil {
-			err = db.Close()
-		}
-	}
-	if err == nil {
-		err = os.Rename(part, path)
-	}
-	if err != nil {
-		return fmt.Errorf("store: %s: %w", path, err)
-	}
-	return nil
-}
-
-// makeDir makes a directory of the store.
-func makeDir(path string) error {
-	err := os.MkdirAll(path, 0o700)
-	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrExist) {
-		return &DamageError{Path: path, Offset: -1, Detail: "it is no directory", Fix: "move it away, and " + restoreFix}
-	}
-	if err != nil {
-		return fmt.Errorf("store: %w", err)
-	}
-	return nil
-}
-
-// content is read from the files of a store when it is opened.
-type content struct {
-	batch    uint64 // number of the last batch in bbolt
-	last     time.Time
-	replayed []loggedBatch // of the log, later than batch
-	torn     int64         // bytes at the end of the log: a batch that was cut
-	log      bool          // there is a log with a header
-	lost     bool          // the store was not closed, and its log is gone
-}
-
-// inspect reads the last batch and time of a database and its log.
-func inspect(dir string, db *bbolt.DB) (c content, err error) {
-	phase := ""
-	err = db.View(func(tx *bbolt.Tx) error {
-		meta := tx.Bucket([]byte(Meta))
-		if meta == nil { // the store was just created
-			return nil
-		}
-		phase = string(meta.Get([]byte(phaseKey)))
-		c.batch, _ = binary.Uvarint(meta.Get([]byte(batchKey)))
-		c.last, err = readTime(tx)
-		return err
-	})
-	if err != nil {
-		return c, fmt.Errorf("store: %s: %w", filepath.Join(dir, file), err)
-	}
-	logged, found, err := readLog(dir)
-	path := filepath.Join(dir, logFile)
-	var damage *DamageError
-	switch {
-	case errors.As(err, &damage) && phase == phaseClosed && damage.Offset >= 0:
-		return c, nil // everything is in bbolt: the log is made anew
-	case err != nil:
-		return c, err
-	case logged.first > c.batch+1:
-		return c, &DamageError{
-			Path: filepath.Join(dir, file), Offset: -1, Fix: restoreFix,
-			Detail: fmt.Sprintf("it is older than %s: it ends with batch %d, and the log begins with batch %d", path, c.batch, logged.first),
-		}
-	case phase == phaseOpen && found && logged.first == 0:
-		return c, &DamageError{
-			Path: path, Offset: 0, Detail: "its beginning is missing",
-			Fix: "restore a snapshot (labctl snapshot restore FILE); or move the file away, and the lab goes on without the changes in it",
-		}
-	}
-	c.log, c.lost, c.torn = logged.first > 0, !found && phase == phaseOpen, logged.torn
-	for _, b := range logged.batches {
-		if b.number > c.batch { // else the process was killed before it emptied the log
-			c.replayed = append(c.replayed, b)
-		}
-	}
-	return c, nil
-}
-
-// replay flushes to bbolt what the last process left in the log.
-func (s *Store) replay() error {
-	c, err := inspect(s.dir, s.db)
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(s.dir, logFile)
-	if c.torn > 0 {
-		s.messages.Warn("the last change was not stored completely before the lab was killed: it is left out", "file", path, "bytes", c.torn)
-	}
-	if c.lost {
-		s.messages.Warn("the log of a lab that was killed is gone: changes since then are lost", "file", path, "time", c.last)
-	}
-	s.last = c.last
-	batch := c.batch
-	for _, b := range c.replayed {
-		batch = b.number
-		s.remember(b.at, b.puts)
-	}
-	if err := s.flushTo(batch, phaseOpen); err != nil {
-		return fmt.Errorf("store: %s: %w", filepath.Join(s.dir, file), err)
-	}
-	if s.log, err = openLog(s.dir, s.fsync, batch, !c.log); err != nil {
-		return fmt.Errorf("store: %w", err)
-	}
-	return nil
-}
-
-// remember adds a batch of the log to what is not in bbolt yet. It copies the values:
-// those of replay are parts of one buffer.
-func (s *Store) remember(at time.Time, puts []rawPut) {
-	for _, p := range puts {
-		at := valueKey{p.kind, p.key}
-		is := s.unflushed[at]
-		switch {
-		case is == nil:
-			s.unflushed[at] = &pendingValue{value: bytes.Clone(p.value), more: p.more}
-		case p.more:
-			is.value = append(is.value, p.value...)
-		default:
-			is.value, is.more = bytes.Clone(p.value), false
-		}
-	}
-	if at.After(s.last) {
-		s.last = at
-	}
-}
-
-// flush moves what the log holds to bbolt, and empties the log. The caller holds
-// s.commit.
-func (s *Store) flush() error {
-	if s.log == nil {
-		return fs.ErrClosed
-	}
-	if len(s.unflushed) == 0 && s.log.size == int64(logHead) {
-		return nil
-	}
-	if err := s.flushTo(s.log.batch, phaseOpen); err != nil {
-		return err
-	}
-	return s.log.empty()
-}
-
-// flushTo moves the batches of the log up to a given one to bbolt.
-func (s *Store) flushTo(batch uint64, phase string) error {
-	err := s.db.Update(func(tx *bbolt.Tx) error {
-		for _, k := range []Kind{Meta, Hosts} {
-			if _, err := tx.CreateBucketIfNotExists([]byte(k)); err != nil {
-				return err
-			}
-		}
-		for _, at := range slices.SortedFunc(maps.Keys(s.unflushed), valueKey.compare) {
-			bucket := tx.Bucket([]byte(at.kind))
-			if bucket == nil {
-				return fmt.Errorf("%s %s: there is no such kind", at.kind, at.key)
-			}
-			if err := s.unflushed[at].flush(bucket, []byte(at.key)); err != nil {
-				return fmt.Errorf("%s %s: %w", at.kind, at.key, err)
-			}
-		}
-		v, err := json.Marshal(s.last)
-		if err != nil {
-			return err
-		}
-		meta := tx.Bucket([]byte(Meta))
-		return errors.Join(
-			meta.Put([]byte(timeKey), v),
-			meta.Put([]byte(batchKey), binary.AppendUvarint(nil, batch)),
-			meta.Put([]byte(phaseKey), []byte(phase)),
-		)
-	})
-	if err != nil {
-		return err
-	}
-	clear(s.unflushed)
-	return nil
-}
-
-// flush does to a key in bbolt what the log says.
-func (v *pendingValue) flush(bucket *bbolt.Bucket, key []byte) error {
-	switch {
-	case v.more: // bbolt keeps a reference to the value until the commit
-		return bucket.Put(key, slices.Concat(bucket.Get(key), v.value))
-	case len(v.value) == 0:
-		return bucket.Delete(key)
-	}
-	return bucket.Put(key, v.value)
-}
-
-// compare orders keys as bbolt does.
-func (p valueKey) compare(q valueKey) int {
-	return cmp.Or(strings.Compare(string(p.kind), string(q.kind)), strings.Compare(p.key, q.key))
-}
-
-func open(dir string, o *bbolt.Options) (*bbolt.DB, error) {
-	path := filepath.Join(dir, file)
-	db, err := bbolt.Open(path, 0o600, o)
-	switch {
-	case errors.Is(err, berrors.ErrTimeout):
-		return nil, fmt.Errorf("store: %s: another process has it open", path)
-	case err != nil:
-		return nil, fmt.Errorf("store: %s: %w", path, err)
-	}
-	return db, nil
-}
-
-// LastTime returns the highest lab time that was saved in a directory, which no
-// process may have open. It is zero when there is none.
-func LastTime(dir string) (time.Time, error) {
-	if found, err := checkFiles(dir); err != nil || !found {
-		return time.Time{}, err
-	}
-	db, err := open(dir, &bbolt.Options{Timeout: patience, ReadOnly: true})
-	if err != nil {
-		return time.Time{}, err
-	}
-	defer db.Close()
-	c, err := inspect(dir, db)
-	for _, b := range c.replayed {
-		if b.at.After(c.last) {
-			c.last = b.at
-		}
-	}
-	return c.last, err
-}
-
-func readTime(tx *bbolt.Tx) (at time.Time, err error) {
-	b := tx.Bucket([]byte(Meta))
-	if b == nil {
-		return at, nil
-	}
-	v := b.Get([]byte(timeKey))
-	if v == nil {
-		return at, nil
-	}
-	if err := json.Unmarshal(v, &at); err != nil {
-		return at, fmt.Errorf("store: saved time: %w", err)
-	}
-	return at, nil
 }
 
 // Last returns the highest lab time that was saved, or zero when there is none.
@@ -490,40 +224,6 @@ func (s *Store) write(batch []*save) error {
 		s.fail = s.flush() // what was saved is in the log even if this fails
 	}
 	return nil
-}
-
-// changed returns the puts whose values the store does not hold already. A recent
-// value is likely to be unflushed, which is the cheaper place to look.
-func (s *Store) changed(puts []rawPut) ([]rawPut, error) {
-	out := puts[:0]
-	var tx *bbolt.Tx
-	for _, p := range puts {
-		if !p.more {
-			var was []byte
-			is := s.unflushed[valueKey{p.kind, p.key}]
-			if is != nil {
-				was = is.value
-			} else {
-				if tx == nil {
-					var err error
-					if tx, err = s.db.Begin(false); err != nil {
-						return nil, fmt.Errorf("store: %w", err)
-					}
-				}
-				was = tx.Bucket([]byte(p.kind)).Get([]byte(p.key))
-			}
-			if (is == nil || !is.more) && bytes.Equal(was, p.value) {
-				continue
-			}
-		}
-		out = append(out, p)
-	}
-	if tx != nil {
-		if err := tx.Rollback(); err != nil {
-			return nil, fmt.Errorf("store: %w", err)
-		}
-	}
-	return out, nil
 }
 
 // viewFlushed calls f with a view of bbolt that holds everything that was saved.

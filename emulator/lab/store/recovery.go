@@ -1,0 +1,181 @@
+package store
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+// A store is recovered when it is opened: its database is compared with its log, and
+// what a process that was killed has left in the log goes to the database.
+
+// create makes an empty database. Its file has its name when it is complete, so that no
+// kill leaves a part of it.
+func create(dir string) error {
+	path := filepath.Join(dir, file)
+	part := path + ".part"
+	err := os.RemoveAll(part)
+	if err == nil {
+		var db *bbolt.DB
+		if db, err = bbolt.Open(part, 0o600, &bbolt.Options{Timeout: patience, NoFreelistSync: true}); err == nil {
+			err = db.Close()
+		}
+	}
+	if err == nil {
+		err = os.Rename(part, path)
+	}
+	if err != nil {
+		return fmt.Errorf("store: %s: %w", path, err)
+	}
+	return nil
+}
+
+// makeDir makes a directory of the store.
+func makeDir(path string) error {
+	err := os.MkdirAll(path, 0o700)
+	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrExist) {
+		return &DamageError{Path: path, Offset: -1, Detail: "it is no directory", Fix: "move it away, and " + restoreFix}
+	}
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}
+
+// content is read from the files of a store when it is opened.
+type content struct {
+	batch    uint64 // number of the last batch in bbolt
+	last     time.Time
+	replayed []loggedBatch // of the log, later than batch
+	torn     int64         // bytes at the end of the log: a batch that was cut
+	log      bool          // there is a log with a header
+	lost     bool          // the store was not closed, and its log is gone
+}
+
+// inspect reads the last batch and time of a database and its log.
+func inspect(dir string, db *bbolt.DB) (c content, err error) {
+	phase := ""
+	err = db.View(func(tx *bbolt.Tx) error {
+		meta := tx.Bucket([]byte(Meta))
+		if meta == nil { // the store was just created
+			return nil
+		}
+		phase = string(meta.Get([]byte(phaseKey)))
+		c.batch, _ = binary.Uvarint(meta.Get([]byte(batchKey)))
+		c.last, err = readTime(tx)
+		return err
+	})
+	if err != nil {
+		return c, fmt.Errorf("store: %s: %w", filepath.Join(dir, file), err)
+	}
+	logged, found, err := readLog(dir)
+	path := filepath.Join(dir, logFile)
+	var damage *DamageError
+	switch {
+	case errors.As(err, &damage) && phase == phaseClosed && damage.Offset >= 0:
+		return c, nil // everything is in bbolt: the log is made anew
+	case err != nil:
+		return c, err
+	case logged.first > c.batch+1:
+		return c, &DamageError{
+			Path: filepath.Join(dir, file), Offset: -1, Fix: restoreFix,
+			Detail: fmt.Sprintf("it is older than %s: it ends with batch %d, and the log begins with batch %d", path, c.batch, logged.first),
+		}
+	case phase == phaseOpen && found && logged.first == 0:
+		return c, &DamageError{
+			Path: path, Offset: 0, Detail: "its beginning is missing",
+			Fix: "restore a snapshot (labctl snapshot restore FILE); or move the file away, and the lab goes on without the changes in it",
+		}
+	}
+	c.log, c.lost, c.torn = logged.first > 0, !found && phase == phaseOpen, logged.torn
+	for _, b := range logged.batches {
+		if b.number > c.batch { // else the process was killed before it emptied the log
+			c.replayed = append(c.replayed, b)
+		}
+	}
+	return c, nil
+}
+
+// replay flushes to bbolt what the last process left in the log.
+func (s *Store) replay() error {
+	c, err := inspect(s.dir, s.db)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(s.dir, logFile)
+	if c.torn > 0 {
+		s.messages.Warn("the last change was not stored completely before the lab was killed: it is left out", "file", path, "bytes", c.torn)
+	}
+	if c.lost {
+		s.messages.Warn("the log of a lab that was killed is gone: changes since then are lost", "file", path, "time", c.last)
+	}
+	s.last = c.last
+	batch := c.batch
+	for _, b := range c.replayed {
+		batch = b.number
+		s.remember(b.at, b.puts)
+	}
+	if err := s.flushTo(batch, phaseOpen); err != nil {
+		return fmt.Errorf("store: %s: %w", filepath.Join(s.dir, file), err)
+	}
+	if s.log, err = openLog(s.dir, s.fsync, batch, !c.log); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}
+
+func open(dir string, o *bbolt.Options) (*bbolt.DB, error) {
+	path := filepath.Join(dir, file)
+	db, err := bbolt.Open(path, 0o600, o)
+	switch {
+	case errors.Is(err, berrors.ErrTimeout):
+		return nil, fmt.Errorf("store: %s: another process has it open", path)
+	case err != nil:
+		return nil, fmt.Errorf("store: %s: %w", path, err)
+	}
+	return db, nil
+}
+
+// LastTime returns the highest lab time that was saved in a directory, which no
+// process may have open. It is zero when there is none.
+func LastTime(dir string) (time.Time, error) {
+	if found, err := checkFiles(dir); err != nil || !found {
+		return time.Time{}, err
+	}
+	db, err := open(dir, &bbolt.Options{Timeout: patience, ReadOnly: true})
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer db.Close()
+	c, err := inspect(dir, db)
+	for _, b := range c.replayed {
+		if b.at.After(c.last) {
+			c.last = b.at
+		}
+	}
+	return c.last, err
+}
+
+func readTime(tx *bbolt.Tx) (at time.Time, err error) {
+	b := tx.Bucket([]byte(Meta))
+	if b == nil {
+		return at, nil
+	}
+	v := b.Get([]byte(timeKey))
+	if v == nil {
+		return at, nil
+	}
+	if err := json.Unmarshal(v, &at); err != nil {
+		return at, fmt.Errorf("store: saved time: %w", err)
+	}
+	return at, nil
+}
