@@ -109,8 +109,10 @@ command makes one for labctl up.`,
 func newSnapshotReset(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "reset [HOST...]", Short: "Reset servers to their profile, with empty disks",
-		Long: `Reset servers to what their profile says, with empty disks. Without names it resets
-all servers. A running lab is stopped first and started again in the background.`,
+		Long: `Reset servers to what their profile says, with empty disks. Faults and quirks remain. In
+a running lab AC power of each named server is cut and comes back, and the other
+servers go on. Without names the command resets all servers: it stops a running lab and
+starts it again in the background.`,
 		Example: "  labctl snapshot reset\n  labctl snapshot reset node-0 node-1",
 		Args:    cobra.ArbitraryArgs, ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, hosts []string) error {
@@ -119,14 +121,28 @@ all servers. A running lab is stopped first and started again in the background.
 					return &usageError{fmt.Errorf("%q: patterns are not allowed: name each host", h)}
 				}
 			}
-			if all, err := control.NewClient(o.state).Hosts(c.Context()); err == nil { // before the lab is stopped
-				for _, name := range hosts {
-					if !hasHost(all, name) {
-						return fmt.Errorf("there is no host %s", name)
-					}
+			reset := func() error { return lab.ResetHosts(c.Context(), o.state, hosts...) }
+			if len(hosts) == 0 {
+				return o.whileDown(c, reset)
+			}
+			all, err := control.NewClient(o.state).Hosts(c.Context())
+			if errors.Is(err, control.ErrNoLab) {
+				return reset()
+			}
+			if err != nil {
+				return err
+			}
+			for _, name := range hosts { // all of them before the first is reset
+				if !hasHost(all, name) {
+					return fmt.Errorf("there is no host %s", name)
 				}
 			}
-			return o.whileDown(c, func() error { return lab.ResetHosts(c.Context(), o.state, hosts...) })
+			for _, name := range hosts {
+				if _, err := control.NewClient(o.state).ResetToProfile(c.Context(), name); err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
+			}
+			return nil
 		},
 	}
 }

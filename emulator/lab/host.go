@@ -64,18 +64,8 @@ type hostState struct {
 	BMC     bmc.State     `json:"bmc"`
 }
 
-func newHost(l *Lab, r rack.Host, m model, accounts []bmc.Account, st *hostState) (*Host, error) {
+func newHost(l *Lab, r rack.Host, m model, st *hostState) (*Host, error) {
 	h := &Host{lab: l, index: r.Index, rack: r.Rack, model: m}
-	var ms *machine.State
-	var bs *bmc.State
-	if st != nil {
-		ms, bs = &st.Machine, &st.BMC
-	}
-	var err error
-	h.machine, err = machine.New(m.profile, machine.NewIdentity(l.rack.Seed, r.Index, r.Name, m.profile), ms)
-	if err != nil {
-		return nil, err
-	}
 	l.quirks.mu.Lock()
 	record, err := l.quirks.recordWith(m.record, l.quirks.quirksOf(r.Name, m.quirks))
 	l.quirks.mu.Unlock()
@@ -83,13 +73,32 @@ func newHost(l *Lab, r rack.Host, m model, accounts []bmc.Account, st *hostState
 		return nil, err
 	}
 	h.record.Store(record)
-	h.bmc = bmc.New(&record.BMC, accounts, bs)
-	h.bmc.SetNetworkDefaults(network.FactoryPlace(l.webEndpoints.Plan(), l.ipmiEndpoints.Plan(), r.Index, l.searchable))
+	if h.machine, h.bmc, err = h.newModels(r.Name, st); err != nil {
+		return nil, err
+	}
 	for _, d := range []*deadline{&h.machineDue, &h.bmcDue, &h.clientDue} {
 		*d = deadline{host: h, pos: -1}
 	}
 	h.publish()
 	return h, nil
+}
+
+// newModels returns the models of a host in their stored state; nil is that of the
+// host's profile.
+func (h *Host) newModels(name string, st *hostState) (*machine.Machine, *bmc.BMC, error) {
+	var ms *machine.State
+	var bs *bmc.State
+	if st != nil {
+		ms, bs = &st.Machine, &st.BMC
+	}
+	l, spec := h.lab, &h.record.Load().BMC
+	m, err := machine.New(h.model.profile, machine.NewIdentity(l.rack.Seed, h.index, name, h.model.profile), ms)
+	if err != nil {
+		return nil, nil, err
+	}
+	b := bmc.New(spec, accounts(l.rack.Accounts, &h.model.record.BMC.Accounts), bs)
+	b.SetNetworkDefaults(network.FactoryPlace(l.webEndpoints.Plan(), l.ipmiEndpoints.Plan(), h.index, l.searchable))
+	return m, b, nil
 }
 
 // Name returns the host's name.

@@ -285,7 +285,7 @@ func (l *Lab) makeHosts(profiles fs.FS) error {
 		return fmt.Errorf("lab: %w", err)
 	}
 	for _, r := range l.rack.Each() {
-		h, err := newHost(l, r, models[modelKeyOf(r)], accounts(l.rack.Accounts, &models[modelKeyOf(r)].record.BMC.Accounts), stored[r.Name])
+		h, err := newHost(l, r, models[modelKeyOf(r)], stored[r.Name])
 		if err != nil {
 			return fmt.Errorf("lab: %s: %w", r.Name, err)
 		}

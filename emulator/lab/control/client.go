@@ -73,6 +73,14 @@ func (c *Client) Power(ctx context.Context, host, reset string) (Host, error) {
 	return h, err
 }
 
+// ResetToProfile resets a host to what its profile says, with empty disks, and returns
+// its new state. Other hosts go on.
+func (c *Client) ResetToProfile(ctx context.Context, host string) (Host, error) {
+	var h Host
+	err := c.do(ctx, http.MethodPost, at(host, "reset"), nil, &h)
+	return h, err
+}
+
 // ResetBMC restarts a host's BMC. It returns before the BMC is down.
 func (c *Client) ResetBMC(ctx context.Context, host string, r BMCReset) (Host, error) {
 	var h Host

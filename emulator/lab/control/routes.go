@@ -40,6 +40,7 @@ var routes = []route{
 	{"GET /v1/hosts", func(c *apiRequest) (any, error) { return Hosts(c.lab), nil }},
 	{"GET /v1/hosts/{host}", func(c *apiRequest) (any, error) { return detail(c.lab, c.host), nil }},
 	{"POST /v1/hosts/{host}/power", reset},
+	{"POST /v1/hosts/{host}/reset", resetToProfile},
 	{"POST /v1/hosts/{host}/boot", boot},
 	{"POST /v1/hosts/{host}/bmc/reset", resetBMC},
 	{"POST /v1/hosts/{host}/bmc/selftest", selfTest},
@@ -207,6 +208,13 @@ func reset(c *apiRequest) (any, error) {
 		return nil, err
 	}
 	if err := c.host.Power(c.Context(), in.Reset); err != nil {
+		return nil, err
+	}
+	return describe(c.lab, c.host), nil
+}
+
+func resetToProfile(c *apiRequest) (any, error) {
+	if err := c.host.ResetToProfile(c.Context()); err != nil {
 		return nil, err
 	}
 	return describe(c.lab, c.host), nil

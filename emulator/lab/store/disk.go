@@ -43,6 +43,23 @@ func (s *Store) RemoveDisk(host, drive string) error {
 	return nil
 }
 
+// RemoveDisks removes the content of all drives of a host, after the calls that use
+// them.
+func (s *Store) RemoveDisks(host string) error {
+	dir := filepath.Join(s.dir, disksDir, url.PathEscape(host))
+	files, err := os.ReadDir(dir)
+	for _, f := range files {
+		err = errors.Join(err, s.files.remove(filepath.Join(dir, f.Name())))
+	}
+	if err == nil {
+		err = os.Remove(dir)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("store: disks of %s: %w", host, err)
+	}
+	return nil
+}
+
 // ShareDisk gives the content of a drive to another host too. Both are the same file
 // until one is removed.
 func (s *Store) ShareDisk(from, to, drive string) error {

@@ -270,6 +270,21 @@ func (s *Store) Each(k Kind, f func(key string, value []byte) error) error {
 	return nil
 }
 
+// Keys returns the keys of a kind that begin with a prefix, sorted.
+func (s *Store) Keys(k Kind, prefix string) (keys []string, err error) {
+	err = s.viewFlushed(func(tx *bbolt.Tx) error {
+		c := tx.Bucket([]byte(k)).Cursor()
+		for key, _ := c.Seek([]byte(prefix)); strings.HasPrefix(string(key), prefix) && key != nil; key, _ = c.Next() {
+			keys = append(keys, string(key))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	return keys, nil
+}
+
 // Close closes the store and its disks after the calls that are under way. Later
 // calls fail. On a full disk the batches of the log stay there until the next Open.
 func (s *Store) Close() error {
