@@ -16,6 +16,10 @@
 // These differ from some boards:
 //   - $expand keeps required properties, and dates are valid: the quirks expand-broken
 //     and dates-bad are for boards on which they are not.
+//   - A boot override may be changed in part. The boards of ASRock Rack, and those that
+//     name AMI as their maker, take it whole alone [V: ironic]: the quirk
+//     boot-full-request. No source says so of the boards of Gigabyte and Lenovo, which the
+//     profiles are of.
 //   - InsertMedia needs no UserName and Password, as it does on DGX alone.
 //   - Storage is a controller without RAID: on real boards it is limited (reference).
 package megarac
@@ -25,14 +29,13 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/dialect"
-	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
 	"github.com/metalab-dev/metalab/emulator/dialect/template"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
 
 // Record is the dialect of MegaRAC SP-X.
-var Record = quirk.Must(record(), "boot-full-request") // [V: ironic, of ami and asrockrack]
+var Record = record()
 
 func record() dialect.Record {
 	r := template.Record()

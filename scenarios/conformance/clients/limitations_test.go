@@ -96,8 +96,6 @@ var limitations = []limitation{
 	{"redfishtool", "idrac8", "bios", "is Disabled", "settings are applied by a job alone, which is made of them", settingsJob},
 	{"redfishtool", "idrac10", "boot", "405", "boots are set by @Redfish.Settings (boot-readonly-use-settings), which redfishtool does not follow", bootSettings},
 	{"redfishtool", "idrac10", "media", "405", "boots are set by @Redfish.Settings (boot-readonly-use-settings), which redfishtool does not follow", bootSettings},
-	{"redfishtool", "megarac", "boot", "400", "an override needs its mode, too (boot-full-request), for which redfishtool has no word", fullBootOverride},
-	{"redfishtool", "megarac", "media", "400", "an override needs its mode, too (boot-full-request), for which redfishtool has no word", fullBootOverride},
 	{"redfishtool", "supermicro-x11 supermicro-x13", "media", "invalid BootSourceOverrideTarget", "UsbCd, which virtual media boot by, is no word of redfishtool's", fullBootOverride},
 
 	// Everything works when IPMI is enabled.
