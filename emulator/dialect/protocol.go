@@ -24,6 +24,11 @@ type Protocol struct {
 	ETags    ETags
 	// Gzip compresses responses for clients that accept it.
 	Gzip bool
+	// WriteableProperties are the types, without version, whose resources list in
+	// @Redfish.WriteableProperties what a PATCH may change, if they take one (DSP0266,
+	// "Schema-defined annotations"; RedfishExtensions, WriteableProperties). "*" is all
+	// types.
+	WriteableProperties []string
 	// GzipOnly has patterns of URIs, as in URIMapping.From, whose responses are
 	// always compressed: a client that does not accept that is answered 406.
 	GzipOnly []string
@@ -52,6 +57,11 @@ type ErrorPrefix struct {
 	Message      VendorMessage
 }
 
+// ListsWriteable reports whether resources of a type list their writable properties.
+func (p *Protocol) ListsWriteable(resourceType string) bool {
+	return slices.Contains(p.WriteableProperties, "*") || slices.Contains(p.WriteableProperties, resourceType)
+}
+
 // Scheme returns the scheme of the service's URLs: http or https.
 func (p *Protocol) Scheme() string {
 	if p.PlainHTTP {
@@ -64,6 +74,7 @@ func (p *Protocol) Scheme() string {
 func (p Protocol) Clone() Protocol {
 	p.Registries, p.Messages, p.ETags.IfMatchRequired = maps.Clone(p.Registries), maps.Clone(p.Messages), slices.Clone(p.ETags.IfMatchRequired)
 	p.ETags.Volatile = slices.Clone(p.ETags.Volatile)
+	p.WriteableProperties = slices.Clone(p.WriteableProperties)
 	p.GzipOnly, p.ExpandOmits, p.ErrorPrefixes = slices.Clone(p.GzipOnly), slices.Clone(p.ExpandOmits), slices.Clone(p.ErrorPrefixes)
 	return p
 }

@@ -14,6 +14,7 @@ var Record = record()
 func record() dialect.Record {
 	r := template.Record()
 	r.Name, r.Vendor, r.Product, r.ManagerModel = "generic", "Metalab", "Metalab BMC", "Metalab BMC"
+	r.Protocol.WriteableProperties = []string{"*"}
 	r.IPMI.Manufacturer, r.IPMI.Product = 32473 /* reserved for documentation (RFC 5612) */, 0x4d4c
 	return r
 }

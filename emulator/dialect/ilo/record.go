@@ -209,7 +209,8 @@ func fifth() dialect.Record {
 // once, of the RAID types that the controller supports.
 func sixth() dialect.Record {
 	r := common(gen6)
-	r.Presentation.TrailingSlashAsRequested = true // [V as for iLO 5]
+	r.Protocol.WriteableProperties = []string{"Drive"} // [V: checkmk, tests/unit/cmk/plugins/redfish, drives of DE07A000]
+	r.Presentation.TrailingSlashAsRequested = true     // [V as for iLO 5]
 	r.Presentation.URIMappings = append(r.Presentation.URIMappings, biosMappings...)
 	r.Presentation.Transforms = append(r.Presentation.Transforms, transform{ResourceType: "Manager", Remove: []string{"PowerState"}}) // [V github.com/ironcore-dev/metal-operator/issues/594]
 	r.BMC.Accounts.Policy.Basic = bmc.BasicUnadvertised                                                                               // [V table]
@@ -219,7 +220,8 @@ func sixth() dialect.Record {
 // seventh returns the record of iLO 7 [V table, docs ilo7_114 and ilo7_adaptation].
 func seventh() dialect.Record {
 	r := common(gen7)
-	r.Presentation.TrailingSlashAsRequested = true // [V as for iLO 5]
+	r.Protocol.WriteableProperties = []string{"Drive"} // [V: checkmk, tests/unit/cmk/plugins/redfish, drives of DE07A000]
+	r.Presentation.TrailingSlashAsRequested = true     // [V as for iLO 5]
 	r.Presentation.URIMappings = append(r.Presentation.URIMappings, biosMappings...)
 	r.Presentation.Hidden = append(r.Presentation.Hidden, chassis+"/PowerSubsystem") // [V docs: its resmap has none]
 	r.BMC.Accounts.Policy.Basic = bmc.BasicUnadvertised                              // [V table]

@@ -2,6 +2,7 @@ package resource
 
 import (
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -42,6 +43,52 @@ func annotateAllowableValues(o Object, inputs []Input, v View) {
 			o[in.Name+AllowableValues] = values
 		}
 	}
+}
+
+// WriteableProperties is the annotation that lists the properties that a PATCH may
+// change, of a resource or of an object in it. In an array of objects only the first
+// has it (RedfishExtensions, WriteableProperties).
+const WriteableProperties = "@Redfish.WriteableProperties"
+
+// annotateWriteable adds WriteableProperties to a body, and to the objects in it that
+// have writable properties. It lists those that the body shows; others has names that the
+// body will get.
+func annotateWriteable(o Object, inputs []Input, others []string) {
+	names := []string{}
+	for i := range inputs {
+		in := &inputs[i]
+		shown, there := o[in.Name]
+		if !there && !slices.Contains(others, in.Name) || !in.isParameter() {
+			continue
+		}
+		names = append(names, in.Name)
+		switch {
+		case in.Kind == Group:
+			if below, ok := shown.(Object); ok {
+				o[in.Name] = withWriteable(below, in.Of)
+			}
+		case in.Kind == Array && in.Of[0].Kind == Group:
+			if all := Elements(shown); len(all) > 0 {
+				if first, ok := all[0].(Object); ok {
+					all = slices.Clone(all)
+					all[0] = withWriteable(first, in.Of[0].Of)
+					o[in.Name] = all
+				}
+			}
+		}
+	}
+	if len(names) > 0 {
+		slices.Sort(names)
+		o[WriteableProperties] = names
+	}
+}
+
+// withWriteable returns a copy of an object, which other bodies may share, with
+// WriteableProperties.
+func withWriteable(o Object, inputs []Input) Object {
+	o = maps.Clone(o)
+	annotateWriteable(o, inputs, nil)
+	return o
 }
 
 // object returns the action as the Actions property of its resource shows it:

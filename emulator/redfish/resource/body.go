@@ -70,6 +70,9 @@ func (m *Match) Stable(v View) Object {
 	}
 	if m.Patch != nil {
 		annotateAllowableValues(o, m.Patch.Inputs, v)
+		if v.Dialect.Protocol.ListsWriteable(TypeName(m.Schema)) {
+			annotateWriteable(o, m.Patch.Inputs, m.fragmentNames(v))
+		}
 	}
 	if _, ok := o["@odata.id"]; !ok {
 		o["@odata.id"] = v.URI

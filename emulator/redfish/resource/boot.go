@@ -2,6 +2,7 @@ package resource
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -36,7 +37,7 @@ func bootOverride(v View) Object {
 // bootOrder returns the remaining properties of ComputerSystem.Boot.
 func bootOrder(v View) Object {
 	set, order := v.Machine.Boot, v.Machine.EffectiveBootOrder()
-	return Object{
+	o := Object{
 		"BootSourceOverrideEnabled@Redfish.AllowableValues": bootEnableds(v),
 		"BootSourceOverrideTarget@Redfish.AllowableValues":  bootTargets(v),
 		"BootSourceOverrideMode@Redfish.AllowableValues":    bootModes(v),
@@ -46,6 +47,10 @@ func bootOrder(v View) Object {
 		"AutomaticRetryConfig": string(retryConfig(set)), "AutomaticRetryConfig@Redfish.AllowableValues": retryConfigs(v),
 		"AutomaticRetryAttempts": set.Attempts,
 	}
+	if v.Dialect.Protocol.ListsWriteable("ComputerSystem") {
+		annotateWriteable(o, bootInputs, slices.Collect(maps.Keys(bootOverride(v))))
+	}
+	return o
 }
 
 // orNull returns a string, or nil if it is empty.

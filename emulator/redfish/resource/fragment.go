@@ -23,3 +23,18 @@ func (m *Match) addFragments(o Object, v View) {
 		maps.Copy(below, f.Properties(v))
 	}
 }
+
+// fragmentNames returns the names of the properties that fragments add to the body.
+func (m *Match) fragmentNames(v View) []string {
+	var names []string
+	for _, f := range m.Fragments {
+		if f.In != "" {
+			names = append(names, f.In)
+			continue
+		}
+		for name := range f.Properties(v) {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -63,7 +63,29 @@ func (f *presentation) applyTransforms(o resource.Object, s *sources) {
 			t.apply(o, self, f.d, s)
 		}
 	}
+	pruneWriteable(o)
 	f.showActions(o, self)
+}
+
+// pruneWriteable removes from WriteableProperties what transforms have removed from the
+// object, and the annotation once it is empty.
+func pruneWriteable(v any) {
+	switch x := v.(type) {
+	case resource.Object:
+		if names, ok := x[resource.WriteableProperties]; ok {
+			left := slices.DeleteFunc(slices.Clone(resource.Elements(names)), func(name any) bool { _, there := x[fmt.Sprint(name)]; return !there })
+			if x[resource.WriteableProperties] = left; len(left) == 0 {
+				delete(x, resource.WriteableProperties)
+			}
+		}
+		for _, below := range x {
+			pruneWriteable(below)
+		}
+	case []any:
+		for _, below := range x {
+			pruneWriteable(below)
+		}
+	}
 }
 
 // transformMembers transforms the objects in an object.
