@@ -1,6 +1,10 @@
 package command
 
-import "github.com/metalab-dev/metalab/emulator/ipmi/wire"
+import (
+	"bytes"
+
+	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
+)
 
 // firewallCommands are the command discovery part of the firmware firewall
 // (§21). No command can be disabled: Set Command Enables and its sibling
@@ -23,7 +27,7 @@ func getNetFnSupport(x *Request) error {
 	}
 	const asSpecified = 0x01
 	var bits [16]byte
-	for at := range x.State.Commands {
+	for at := range x.State.Commands.all(x.Host) {
 		pair := at.fn >> 1
 		bits[pair/8] |= 1 << (pair % 8)
 	}
@@ -63,8 +67,11 @@ func (x *Request) parseScope(prefix int) (scope, error) {
 }
 
 // has reports whether a command is in the scope.
-func (s scope) has(at commandKey) bool {
-	return at.fn == s.fn && s.lun == 0 && (s.definingBody == nil || s.fn != wire.Group || at.group == s.definingBody[0])
+func (s scope) has(at commandKey, row *Row) bool {
+	if at.fn != s.fn || s.lun != 0 {
+		return false
+	}
+	return s.definingBody == nil || bytes.Equal(row.definingBody(), s.definingBody)
 }
 
 // commandRange reads which half of the command numbers is meant.
@@ -89,8 +96,8 @@ func (x *Request) supportedCommands() (bits [16]byte, err error) {
 	if err != nil {
 		return bits, err
 	}
-	for at := range x.State.Commands {
-		if n := at.cmd - from; s.has(at) && n < 0x80 && x.State.Commands.lookup(x.Host, at) != nil {
+	for at, row := range x.State.Commands.all(x.Host) {
+		if n := at.cmd - from; s.has(at, row) && n < 0x80 {
 			bits[n/8] |= 1 << (n % 8)
 		}
 	}
@@ -140,8 +147,8 @@ func (x *Request) checkSubFunctionCommand() error {
 	if x.data[1]&0xc0 != 0 {
 		return InvalidDataField
 	}
-	for at := range x.State.Commands {
-		if s.has(at) && at.cmd == x.data[3] && x.State.Commands.lookup(x.Host, at) != nil {
+	for at, row := range x.State.Commands.all(x.Host) {
+		if s.has(at, row) && at.cmd == x.data[3] {
 			return nil
 		}
 	}
@@ -150,12 +157,17 @@ func (x *Request) checkSubFunctionCommand() error {
 
 // getSubFunctionSupport handles Get Command Sub-function Support (§21.4): the
 // specification that defines the command; no mandatory sub-function is missing.
+// Commands of vendors follow no specification.
 func getSubFunctionSupport(x *Request) error {
 	if err := x.checkSubFunctionCommand(); err != nil {
 		return err
 	}
 	const ipmiErrata7 = 0x07
-	x.put(ipmiErrata7, 0x20, 0x11)
+	if wire.NetFn(x.data[1]&0x3e) >= wire.OEMGroup {
+		x.put(0, 0, 0)
+	} else {
+		x.put(ipmiErrata7, 0x20, 0x11)
+	}
 	x.put32(0)
 	return nil
 }

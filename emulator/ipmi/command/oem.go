@@ -22,12 +22,17 @@ func oemCommand(h Host, req *wire.Request) *Row {
 		if wire.NetFn(c.NetFn) != req.NetFn || c.Cmd != req.Cmd || !bytes.HasPrefix(req.Data, c.Prefix) {
 			continue
 		}
-		return &Row{
-			fn: req.NetFn, cmd: req.Cmd, name: c.Name, privilege: wire.Privilege(c.Privilege), least: c.MinLength, most: c.MaxLength, mutates: c.StoreAs != 0,
-			run: func(x *Request) error { return oemRun(x, c) },
-		}
+		return oemRow(c)
 	}
 	return nil
+}
+
+// oemRow returns the row of a vendor's command.
+func oemRow(c *dialect.OEMCommand) *Row {
+	return &Row{
+		fn: wire.NetFn(c.NetFn), cmd: c.Cmd, prefix: c.Prefix, name: c.Name, privilege: wire.Privilege(c.Privilege), least: c.MinLength, most: c.MaxLength, mutates: c.StoreAs != 0,
+		run: func(x *Request) error { return oemRun(x, c) },
+	}
 }
 
 func oemRun(x *Request, c *dialect.OEMCommand) error {

@@ -1,12 +1,21 @@
 package command
 
 import (
+	"bytes"
 	"encoding/hex"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/dialect/ibmc"
+	"github.com/metalab-dev/metalab/emulator/dialect/idrac"
+	"github.com/metalab-dev/metalab/emulator/dialect/ilo"
+	"github.com/metalab-dev/metalab/emulator/dialect/irmc"
+	"github.com/metalab-dev/metalab/emulator/dialect/megarac"
+	"github.com/metalab-dev/metalab/emulator/dialect/openbmc"
+	"github.com/metalab-dev/metalab/emulator/dialect/supermicro"
+	"github.com/metalab-dev/metalab/emulator/dialect/xcc"
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
@@ -110,4 +119,73 @@ func TestOEMSystemInfoFromDialect(t *testing.T) {
 	if code, _ := ask(t, h, wire.App, 0x59, 0, 2, 0, 0, 0); code != DataLengthInvalid {
 		t.Errorf("a parameter of the standard with a byte more = %v", code)
 	}
+}
+
+// TestFirewallListsExactlyTheCommandsOfADialect asks every command of every network
+// function, listed or not, and shows that Get NetFn Support and Get Command Support list
+// those that the BMC has (§21.2, §21.3).
+func TestFirewallListsExactlyTheCommandsOfADialect(t *testing.T) {
+	type server struct {
+		name string
+		h    *host
+	}
+	all := []server{{"generic", newHost(t)}, {"with OEM commands", vendor(t)}}
+	for _, record := range []dialect.Record{
+		idrac.Nine, idrac.Ten, ilo.ILO5, ilo.ILO7, xcc.First, xcc.Second, supermicro.X11, supermicro.X13, openbmc.Record, megarac.Record, irmc.S5, irmc.S6, ibmc.Record,
+	} {
+		h := newHost(t)
+		h.d = &record
+		all = append(all, server{record.Name, h})
+	}
+	for _, of := range all {
+		of.h.state.Commands = NewTable()
+		_, fns := ask(t, of.h, wire.App, 0x09, presentInterface)
+		for fn := wire.NetFn(0); fn < 0x40; fn += 2 {
+			bodies, any := [][]byte{nil}, false
+			switch fn {
+			case wire.Group:
+				bodies = [][]byte{{dcmi}, {0xdd}}
+			case wire.OEMGroup:
+				bodies = [][]byte{{0, 0, 0}, {0xaa, 0xbb, 0xcc}}
+			}
+			for _, body := range bodies {
+				for half := range 2 {
+					code, mask := ask(t, of.h, wire.App, 0x0a, append([]byte{presentInterface, byte(fn) | byte(half)<<6, 0}, body...)...)
+					if code != Completed || len(mask) != 16 {
+						t.Fatalf("%s: Get Command Support of %02Xh = %02X [% x]", of.name, byte(fn), byte(code), mask)
+					}
+					for n := range 0x80 {
+						cmd := byte(half<<7 | n)
+						listed := mask[n/8]>>(n%8)&1 == 0
+						any = any || listed
+						if has := isDispatched(t, of.h, fn, cmd, body); listed != has {
+							t.Errorf("%s: command %02X/%02X % x: listed %t, answered %t", of.name, byte(fn), cmd, body, listed, has)
+						}
+					}
+				}
+			}
+			if in := fns[1+fn/16]>>(fn/2%8)&1 == 1; in != any {
+				t.Errorf("%s: network function %02Xh: listed %t, and has commands %t", of.name, byte(fn), in, any)
+			}
+		}
+	}
+}
+
+// isDispatched reports whether a BMC answers a command otherwise than with "invalid
+// command". The requests come from a user without any privilege, so that none is carried
+// out.
+func isDispatched(t *testing.T, h *host, fn wire.NetFn, cmd byte, body []byte) bool {
+	t.Helper()
+	requests := [][]byte{body}
+	for _, c := range h.d.IPMI.OEMCommands { // a command of a vendor has the bytes that it begins with
+		requests = append(requests, c.Prefix)
+	}
+	for _, data := range requests {
+		if bytes.HasPrefix(data, body) {
+			if code, _ := askAs(t, h, wire.Callback, fn, cmd, data...); code != InvalidCommand {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -1,6 +1,8 @@
 package command
 
 import (
+	"iter"
+
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
@@ -11,6 +13,7 @@ type Row struct {
 	fn        wire.NetFn
 	cmd       byte
 	group     byte           // defining body of a Group command (§5.1); DCMI is DCh
+	prefix    []byte         // bytes that requests of a vendor's command begin with
 	name      string         // name in IPMI v2.0 rev 1.1, appendix G
 	privilege wire.Privilege // lowest privilege level (appendix G); 0: allowed outside of a session
 	inBand    bool           // system interface only (appendix G: s)
@@ -84,6 +87,34 @@ func (t Table) lookup(h Host, at commandKey) *Row {
 		return nil
 	}
 	return row
+}
+
+// all returns the commands that a host's BMC has, with their rows: the standard's and
+// the vendor's, as Lookup finds them. Commands of a vendor with one number and several
+// prefixes occur once for each.
+func (t Table) all(h Host) iter.Seq2[commandKey, *Row] {
+	return func(yield func(commandKey, *Row) bool) {
+		for at := range t {
+			if row := t.lookup(h, at); row != nil && !yield(at, row) {
+				return
+			}
+		}
+		for i := range h.Dialect().IPMI.OEMCommands {
+			row := oemRow(&h.Dialect().IPMI.OEMCommands[i])
+			if !yield(commandKey{fn: row.fn, cmd: row.cmd}, row) {
+				return
+			}
+		}
+	}
+}
+
+// definingBody returns the defining body of the command (§5.1), or nil.
+func (r *Row) definingBody() []byte {
+	if r.fn == wire.Group {
+		return []byte{r.group}
+	}
+	n := definingBodySize[r.fn]
+	return r.prefix[:min(n, len(r.prefix))]
 }
 
 // commands returns the rows of all groups of commands.
