@@ -35,7 +35,7 @@ release:
 
 # One image with the three of them, from scratch.
 image: build
-	$(DOCKER) build -q -t $(IMAGE) -f cmd/Dockerfile $(BIN)
+	$(DOCKER) build -q -t $(IMAGE) -t $(IMAGE):devel -f cmd/Dockerfile $(BIN)
 
 # Builds, runs the lab, ends with a provisioned server and the lab up.
 demo: build

@@ -21,6 +21,12 @@ for platform in ${PLATFORMS:-linux/amd64 linux/arm64}; do
   tar -C "$dir" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$commit" -cf - "$name" | gzip -9n >"$dir/$name.tar.gz"
 done
 unset GOOS GOARCH
+# The manifests, with the version as the image's tag.
+name=metalab-$version-manifests
+cp -r controller/config "$dir/$name"
+rm -f "$dir/$name"/*.go
+sed -i "s|^\( *newTag:\) .*|\1 $version|" "$dir/$name/kustomization.yaml"
+tar -C "$dir" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$commit" -cf - "$name" | gzip -9n >"$dir/$name.tar.gz"
 (cd "$dir" && sha256sum -- *.tar.gz >SHA256SUMS && cat SHA256SUMS)
 image=$dir/metalab-$version-linux-$(${GO:-go} env GOHOSTARCH)
 if [ -d "$image" ] && ${DOCKER:-docker} info >/dev/null 2>&1; then

@@ -116,6 +116,22 @@ func (o *options) settingsOf(c *cobra.Command, args []string) []string {
 	return slices.Sorted(maps.Keys(b.Settings))
 }
 
+// completeSetting completes the host and the names of BIOS settings up to the =, after
+// which a value follows: bash takes = for the end of a word, so there is nothing more.
+func (o *options) completeSetting(c *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return completeHosts(o)(c, args, part)
+	}
+	if strings.Contains(part, "=") {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names, how := completeAfterHost(o, o.settingsOf)(c, args, part)
+	for i := range names {
+		names[i] += "="
+	}
+	return names, how | cobra.ShellCompDirectiveNoSpace
+}
+
 // hostAndMore makes a command accept a host and any number of further arguments.
 func hostAndMore(least int, needs string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
@@ -167,7 +183,7 @@ func newBIOSSet(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "set HOST SETTING=VALUE...", Short: "Change BIOS settings from the next boot on",
 		Example: "  labctl host bios set node-0 ProcCores=8\n  labctl host power node-0 ForceRestart",
-		Args:    hostAndMore(2, "HOST and SETTING=VALUE"), ValidArgsFunction: completeAfterHost(o, o.settingsOf),
+		Args:    hostAndMore(2, "HOST and SETTING=VALUE"), ValidArgsFunction: o.completeSetting,
 		RunE: func(c *cobra.Command, args []string) error {
 			return forHosts(c, o, args[0], func(_ *control.Client, host string) ([]biosSetting, error) {
 				return setBIOS(c.Context(), o, host, args[1:])
@@ -288,7 +304,7 @@ func newBIOSDiff(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "diff HOST OTHER", Short: "Show the BIOS settings in which two servers differ",
 		Example: "  labctl host bios diff node-0 node-1",
-		Args:    arguments("HOST", "OTHER"), ValidArgsFunction: completeHosts(o),
+		Args:    arguments("HOST", "OTHER"), ValidArgsFunction: completeAllHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
 			var read [2]bmc.Settings
 			for i, pattern := range args {

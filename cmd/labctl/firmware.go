@@ -90,7 +90,7 @@ func newFirmwareUpdate(o *options) *cobra.Command {
 labctl host firmware ls lists the components. An update that waits for a restart of
 the server continues after one: labctl host power HOST ForceRestart.`,
 		Example: "  labctl host firmware update node-0 bios http://192.0.2.1/bios.img --wait",
-		Args:    arguments("HOST", "COMPONENT", "IMAGE"), ValidArgsFunction: completeHosts(o),
+		Args:    arguments("HOST", "COMPONENT", "IMAGE"), ValidArgsFunction: o.completeUpdate,
 		RunE: func(c *cobra.Command, args []string) error {
 			failed := false
 			err := forHosts(c, o, args[0], func(_ *control.Client, host string) (updated, error) {
@@ -116,6 +116,38 @@ the server continues after one: labctl host power HOST ForceRestart.`,
 	}
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the update has completed, has failed or waits for a restart of the server")
 	return c
+}
+
+// completeUpdate completes the host, its firmware components, and a file.
+func (o *options) completeUpdate(c *cobra.Command, args []string, part string) (names []string, _ cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return completeHosts(o)(c, args, part)
+	}
+	if len(args) > 1 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	if o.resolve(c) == nil {
+		names = o.componentsOf(c.Context(), args[0])
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// componentsOf returns the firmware components of a host, or none when it cannot be
+// asked: a completion has no errors to show.
+func (o *options) componentsOf(ctx context.Context, host string) (names []string) {
+	client, err := dial(ctx, o, host)
+	if err != nil {
+		return nil
+	}
+	defer client.Close()
+	all, err := client.Components(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, one := range all {
+		names = append(names, one.Name)
+	}
+	return names
 }
 
 func install(ctx context.Context, client redfishClient, component, image string) (string, error) {

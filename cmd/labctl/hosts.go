@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -152,6 +153,15 @@ func forHosts[T any](c *cobra.Command, o *options, pattern string, do func(lab *
 // completeHosts completes the names of hosts of a running lab, and further arguments.
 func completeHosts(o *options, then ...string) cobra.CompletionFunc {
 	return completeAfterHost(o, func(*cobra.Command, []string) []string { return then })
+}
+
+// completeAllHosts completes the names of hosts of a running lab at every place, without
+// those that are there already.
+func completeAllHosts(o *options) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
+		names, how := completeHosts(o)(c, nil, part)
+		return slices.DeleteFunc(names, func(n string) bool { return slices.Contains(args, n) }), how
+	}
 }
 
 // completeAfterHost completes the names of hosts of a running lab. A function returns

@@ -92,7 +92,19 @@ the image, or with the error of the BMC.`,
 	}
 	for _, x := range []*cobra.Command{insert, eject} {
 		x.Flags().StringVar(&slot, "slot", "", "slot of the virtual media (default: the first)")
+		must(x.RegisterFlagCompletionFunc("slot", o.completeSlot))
 	}
 	c.AddCommand(ls, insert, eject)
 	return c
+}
+
+// completeSlot completes the slots of virtual media of the host that is named before.
+func (o *options) completeSlot(c *cobra.Command, args []string, _ string) (ids []string, _ cobra.ShellCompDirective) {
+	if len(args) > 0 && o.resolve(c) == nil {
+		slots, _ := control.NewClient(o.state).Media(c.Context(), args[0]) // a completion has no errors to show
+		for _, s := range slots {
+			ids = append(ids, s.Slot)
+		}
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
 }

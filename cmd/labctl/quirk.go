@@ -58,7 +58,10 @@ func completeQuirks(c *cobra.Command, args []string, _ string) ([]string, cobra.
 }
 
 // quirkNames completes the quirks that there are.
-func quirkNames(*cobra.Command, []string) (ids []string) {
+func quirkNames(_ *cobra.Command, args []string) (ids []string) {
+	if len(args) > 1 { // parameters follow
+		return nil
+	}
 	for _, q := range quirk.All {
 		ids = append(ids, q.ID+"\t"+q.Does)
 	}

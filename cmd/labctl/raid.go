@@ -77,6 +77,12 @@ func newRAIDCreate(o *options) *cobra.Command {
 	}
 	c.Flags().StringVar(&in.Controller, "controller", "1", "storage controller")
 	c.Flags().StringArrayVar(&in.Disks, "disk", nil, "drive of the volume; repeat the flag for several (default: as few as needed)")
+	must(c.RegisterFlagCompletionFunc("disk", func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 || o.resolve(c) != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return o.disksOf(c, args[:1]), cobra.ShellCompDirectiveNoFileComp
+	}))
 	c.Flags().IntVar(&gib, "size", 0, "size in GiB (default: all free space)")
 	c.Flags().StringVar(&in.Name, "name", "", "name of the volume")
 	return c
@@ -85,7 +91,7 @@ func newRAIDCreate(o *options) *cobra.Command {
 func newRAIDRemove(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "rm HOST CONTROLLER/VOLUME", Short: "Delete a volume; its data stays on the drives", Example: "  labctl host raid rm node-0 1/1",
-		Args: arguments("HOST", "CONTROLLER/VOLUME"), ValidArgsFunction: completeHosts(o),
+		Args: arguments("HOST", "CONTROLLER/VOLUME"), ValidArgsFunction: completeAfterHost(o, o.volumesOf),
 		RunE: func(c *cobra.Command, args []string) error {
 			controller, volume, ok := strings.Cut(args[1], "/")
 			if !ok || controller == "" || volume == "" {
@@ -96,6 +102,21 @@ func newRAIDRemove(o *options) *cobra.Command {
 			})
 		},
 	}
+}
+
+// volumesOf completes the volumes of a host.
+func (o *options) volumesOf(c *cobra.Command, args []string) (ids []string) {
+	if len(args) > 1 {
+		return nil
+	}
+	d, err := control.NewClient(o.state).Disks(c.Context(), args[0])
+	if err != nil {
+		return nil // a completion has no errors to show
+	}
+	for _, v := range d.Volumes {
+		ids = append(ids, v.Controller+"/"+v.ID)
+	}
+	return ids
 }
 
 // eachVolumes calls a function for every host that a pattern selects, and prints the

@@ -18,6 +18,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 func TestMain(m *testing.M) {
@@ -50,8 +51,28 @@ func panicOnSignal() {
 
 // TestScripts runs testdata/*.txtar: each runs labctl in processes, as a user does.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata",
+	p := scripts(t)
+	p.Dir = "testdata"
+	testscript.Run(t, p)
+}
+
+// TestCompletionInBash runs the completion function of the generated script in bash,
+// with Debian's bash-completion, on the words of command lines.
+func TestCompletionInBash(t *testing.T) {
+	p := scripts(t)
+	functions := prerequisites.Need(t, "bash-completion")
+	setup := p.Setup
+	p.Setup = func(e *testscript.Env) error {
+		e.Vars = append(e.Vars, "BASH_COMPLETION_FUNCTIONS="+functions)
+		return setup(e)
+	}
+	p.Files = []string{filepath.Join("testdata", "completion", "bash.txtar")}
+	testscript.Run(t, p)
+}
+
+// scripts returns how all scripts are run.
+func scripts(t *testing.T) testscript.Params {
+	return testscript.Params{
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
@@ -63,7 +84,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"kill-9": killLab, "end-by": endBy},
-	})
+	}
 }
 
 // killLab kills the lab of a state directory with SIGKILL, and returns when it is

@@ -114,7 +114,7 @@ a running lab AC power of each named server is cut and comes back, and the other
 servers go on. Without names the command resets all servers: it stops a running lab and
 starts it again in the background.`,
 		Example: "  labctl snapshot reset\n  labctl snapshot reset node-0 node-1",
-		Args:    cobra.ArbitraryArgs, ValidArgsFunction: completeHosts(o),
+		Args:    cobra.ArbitraryArgs, ValidArgsFunction: completeAllHosts(o),
 		RunE: func(c *cobra.Command, hosts []string) error {
 			for _, h := range hosts {
 				if strings.ContainsAny(h, "*?[") {

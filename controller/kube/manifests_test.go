@@ -24,6 +24,12 @@ import (
 	appsvalidation "k8s.io/kubernetes/pkg/apis/apps/validation"
 	"k8s.io/kubernetes/pkg/apis/core"
 	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
+	"k8s.io/kubernetes/pkg/apis/networking"
+	_ "k8s.io/kubernetes/pkg/apis/networking/install"
+	networkingvalidation "k8s.io/kubernetes/pkg/apis/networking/validation"
+	"k8s.io/kubernetes/pkg/apis/policy"
+	_ "k8s.io/kubernetes/pkg/apis/policy/install"
+	policyvalidation "k8s.io/kubernetes/pkg/apis/policy/validation"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -40,8 +46,8 @@ func build(t *testing.T) []*resource.Resource {
 }
 
 // TestManifestsApply applies the manifests as kubectl apply -k --server-side does, with
-// unknown fields denied. The lab's API serves no Deployments and Services: upstream's
-// validation checks those.
+// unknown fields denied. The lab's API serves no Deployments, Services, NetworkPolicies
+// and PodDisruptionBudgets: upstream's validation checks those.
 func TestManifestsApply(t *testing.T) {
 	api := sharedAPI(t)
 	c := api.RESTConfig()
@@ -81,7 +87,7 @@ func TestManifestsApply(t *testing.T) {
 		}
 	}
 	slices.Sort(notServed)
-	if diff := cmp.Diff([]string{"Deployment", "Service"}, notServed); diff != "" {
+	if diff := cmp.Diff([]string{"Deployment", "NetworkPolicy", "NetworkPolicy", "PodDisruptionBudget", "Service"}, notServed); diff != "" {
 		t.Errorf("kinds that the lab's API does not serve (-want +got):\n%s", diff)
 	}
 }
@@ -111,6 +117,10 @@ func validate(t *testing.T, b []byte) {
 		invalid = appsvalidation.ValidateDeployment(o, corevalidation.PodValidationOptions{})
 	case *core.Service:
 		invalid = corevalidation.ValidateServiceCreate(o)
+	case *networking.NetworkPolicy:
+		invalid = networkingvalidation.ValidateNetworkPolicy(o, networkingvalidation.NetworkPolicyValidationOptions{})
+	case *policy.PodDisruptionBudget:
+		invalid = policyvalidation.ValidatePodDisruptionBudget(o, policyvalidation.PodDisruptionBudgetValidationOptions{})
 	default:
 		t.Errorf("this test has no validation of %T", o)
 	}

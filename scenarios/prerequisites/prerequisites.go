@@ -44,6 +44,7 @@ type Prerequisite struct {
 
 // Table lists all prerequisites.
 var Table = []Prerequisite{
+	{Name: "bash-completion", Get: "Debian: bash-completion", find: func() (string, error) { return oneOf(bashCompletion) }},
 	{Name: "blkid", Admin: true, Get: "Debian: util-linux"},
 	{Name: "container engine", Get: "Debian: docker.io; or set DOCKER_HOST", find: containerEngine},
 	{Name: "container image", Get: "make image; or set METALAB_IMAGE", find: containerImage},
@@ -144,6 +145,12 @@ func Missing() (out []Prerequisite) {
 }
 
 // ovmf are the places of EDK II, built without stored variables.
+// bashCompletion are places of the functions that generated completion scripts call.
+var bashCompletion = []string{
+	"/usr/share/bash-completion/bash_completion", // Debian, Ubuntu, Fedora, Arch
+	"/usr/local/share/bash-completion/bash_completion",
+}
+
 var ovmf = []string{
 	"/usr/share/OVMF/OVMF_CODE_4M.fd", // Debian, Ubuntu
 	"/usr/share/OVMF/OVMF_CODE.fd",
