@@ -89,7 +89,7 @@ func (r *Reconciler) countCredentials(h *metal3.BareMetalHost, o *observation) {
 	case err == nil:
 	case errors.As(err, &bad) && bad.missing:
 		r.metrics.missing.WithLabelValues(h.Namespace, h.Name).Inc()
-	case o.client == nil: // the BMC was never asked
+	case !o.connected:
 		r.metrics.invalid.WithLabelValues(h.Namespace, h.Name).Inc()
 	default:
 		r.metrics.noAccess.WithLabelValues(h.Namespace, h.Name).Inc()

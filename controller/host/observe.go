@@ -39,6 +39,7 @@ type observation struct {
 	registrationError  error             // reason of facts.RegistrationError
 	cached             bool              // system and media are the reading of an earlier pass
 	credentialsChanged bool              // the credentials differ from those tried last
+	connected          bool              // the BMC's details are complete, and a connection was tried
 	reregistered       bool              // new credentials have worked, in a state after registering
 }
 
@@ -134,6 +135,7 @@ func (r *Reconciler) observeBMC(ctx context.Context, h *metal3.BareMetalHost, o 
 	f := &o.facts
 	config, err := r.credentials(ctx, h, o)
 	if err == nil {
+		o.connected = true
 		o.client, err = r.BMCs.Get(ctx, config)
 	}
 	if err == nil && !r.useReading(h, o) {

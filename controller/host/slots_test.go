@@ -100,7 +100,7 @@ func TestDefaultSlotLimit(t *testing.T) { // B-73
 	}
 }
 
-// B-15 B-73 B-80: the status of a host without a slot, and that it continues.
+// B-15 B-73 B-80 B-280: the status of a host without a slot, and that it continues.
 func TestHostWithoutASlotIsDelayed(t *testing.T) {
 	b := newBench(t, 1, nil)
 	reg := prometheus.NewRegistry()
