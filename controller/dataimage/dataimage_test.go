@@ -106,6 +106,17 @@ func TestDataImageOfAPausedHostIsNotChanged(t *testing.T) { // B-90
 	}
 }
 
+// B-02: a DataImage belongs to the host of its name and namespace, and to no other.
+func TestDataImageOfAnotherNameBelongsToNoHost(t *testing.T) {
+	for _, other := range []metav1.ObjectMeta{{Name: "node-1", Namespace: "lab"}, {Name: "node-0", Namespace: "other"}} {
+		h := host("")
+		h.Name, h.Namespace = other.Name, other.Namespace
+		if d := run(t, false, image(), h); len(d.Finalizers)+len(d.OwnerReferences) > 0 {
+			t.Errorf("the image of lab/node-0 belongs to %s/%s: %+v", other.Namespace, other.Name, d.ObjectMeta)
+		}
+	}
+}
+
 func TestDataImageOfALiveISOHostHasAnError(t *testing.T) {
 	format, h := "live-iso", host("")
 	h.Status.Provisioning.Image.DiskFormat = &format

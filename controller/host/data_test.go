@@ -94,6 +94,20 @@ func TestDataImageIsAttachedAtTheNextStart(t *testing.T) {
 	b.drive("after a reboot of a host whose data image is deleted", "")
 }
 
+// B-94: a DataImage of a detached host waits until the host is attached.
+func TestDataImageOfADetachedHostWaits(t *testing.T) {
+	b := dataBench(t)
+	b.switchTo(bmc.Off)
+	b.annotate(metal3.DetachedAnnotation, "")
+	b.passes(5)
+	b.change(func(h *metal3.BareMetalHost) { h.Spec.Online = true })
+	b.passes(20)
+	b.drive("while the host is detached", "")
+	b.change(func(h *metal3.BareMetalHost) { delete(h.Annotations, metal3.DetachedAnnotation) })
+	b.until("on", func(*metal3.BareMetalHost) bool { return b.power() == bmc.On })
+	b.drive("after the host was attached", dataURL)
+}
+
 // An image that the BMC refuses keeps the host off: the retries become less
 // frequent, but a corrected URL is tried at once (B-230).
 func TestDataImageThatCannotBeAttached(t *testing.T) {

@@ -109,7 +109,8 @@ func (b *bench) delete(name string) {
 	}
 }
 
-func TestSubscriptionIsCreatedOnceAndDeletedWithTheObject(t *testing.T) { // B-03, B-245
+// The object refers to its host by spec.hostName and has a name of its own.
+func TestSubscriptionIsCreatedOnceAndDeletedWithTheObject(t *testing.T) { // B-02, B-03, B-245
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "headers", Namespace: "lab"}, Data: map[string][]byte{"X-B": []byte("2"), "X-A": []byte("1")}}
 	b := newBench(t, host(), wanted("a", withHeaders), secret)
 	for range 3 {

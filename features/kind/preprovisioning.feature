@@ -16,6 +16,16 @@ Feature: PreprovisioningImage
     Then the host is deleted
     And the PreprovisioningImage is deleted
 
+  @B-02
+  Scenario: The objects of a host have its name
+    When the operator registers the server
+    And the host becomes "available"
+    And the operator runs kubectl get ppimg,hfs,hostfirmwarecomponents,hd SERVER -o name
+    Then kubectl prints preprovisioningimage.metal3.io/SERVER
+    And kubectl prints hostfirmwaresettings.metal3.io/SERVER
+    And kubectl prints hostfirmwarecomponents.metal3.io/SERVER
+    And kubectl prints hardwaredata.metal3.io/SERVER
+
   @B-240 @B-101 @B-47 @fault
   Scenario: An image that cannot be built is reported at the host
     When the operator registers the server with network data for the agent

@@ -52,6 +52,27 @@ Feature: available
     And the operator sets the image
     Then the host becomes "provisioned"
     And the event "ProvisioningComplete" is related to "web-0"
+    When the operator runs kubectl get bmh SERVER
+    Then kubectl prints SERVER provisioned web-0 true
+    When the operator runs kubectl get bmh SERVER -o jsonpath={.spec.description}/{.spec.consumerRef.kind}/{.spec.consumerRef.name}/{.spec.taints[0].key}/{.spec.taints[0].effect}
+    Then kubectl prints third from above/Metal3Machine/web-0/broken/NoSchedule
+
+  @B-261 @B-262
+  Scenario: consumerRef, description and taints change nothing of a host
+    When a minute passes
+    And the host is no longer written
+    And resets of the server are counted
+    And the operator edits the host:
+      """
+      spec:
+        description: third from above
+        consumerRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: Metal3Machine, name: web-0, namespace: default}
+        taints: [{key: broken, value: fan, effect: NoExecute}]
+      """
+    And ten minutes pass
+    Then the host stays "available"
+    And the server was not reset
+    And the host reports no error
 
   @B-124 @B-82 @B-83 @fault
   Scenario: The BMC refuses to change the power
