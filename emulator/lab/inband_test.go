@@ -14,34 +14,27 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/ipmi/vm"
-	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
-// The server's own software sees the same BMC state as the network
-// (statements F8 and I76).
+// I76 (and F8): software on the server that calls the Go API, Host.InBand, has the BMC's
+// state in common with clients of IPMI over LAN and of Redfish. A BMC that restarts answers
+// neither.
 func TestInBandIPMISharesStateWithLAN(t *testing.T) {
-	l := labtest.Start(t, lab.Config{})
+	l, tools := startTool(t, "- {count: 1}\n")
 	h := l.First()
+	checkSharedState(t, l, tools[0], func(fn, cmd byte, data ...byte) []byte {
+		code, answer, ok := h.InBand().Execute(t.Context(), 0, fn, cmd, data)
+		if !ok {
+			t.Errorf("%02x %02x is not answered", fn, cmd)
+		}
+		return append([]byte{code}, answer...)
+	})
 	ask := func(fn, cmd byte, data ...byte) string {
 		t.Helper()
 		code, answer, ok := h.InBand().Execute(t.Context(), 0, fn, cmd, data)
 		return strings.TrimSpace(fmt.Sprintf("%t %02x % x", ok, code, answer))
-	}
-	if got := ask(0x0a, 0x44, 0, 0, 2, 0, 0, 0, 0, 0x41, 0, 4, 1, 0x30, 1, 9, 0xff, 0xff); got != "true 00 01 00" {
-		t.Errorf("Add SEL Entry = %s", got)
-	}
-	if _, body := call(t, l, h, "GET", selEntries+"/1", ""); body["SensorType"] != "Temperature" {
-		t.Errorf("Redfish shows %v", body)
-	}
-	if got := ask(0, 2, 1); got != "true 00" {
-		t.Errorf("Chassis Control = %s", got)
-	}
-	l.Advance(20 * time.Second)
-	if is := h.Machine().Power; is != machine.PowerOn {
-		t.Errorf("the machine is %s", is)
 	}
 	if got := ask(0x2c, 0x3e, 0, 2); got != "true c1 00" {
 		t.Errorf("an unknown command = %s", got)
@@ -56,6 +49,47 @@ func TestInBandIPMISharesStateWithLAN(t *testing.T) {
 	if got := ask(6, 1); !strings.HasPrefix(got, "false") {
 		t.Errorf("a BMC that is down answers %s", got)
 	}
+}
+
+// checkSharedState checks that the BMC of the lab's first host has one state: what a client
+// of IPMI over LAN sets is read in band, and the other way round. inBand returns completion
+// code and data of a response.
+func checkSharedState(t *testing.T, l *labtest.Lab, lan tool, inBand func(fn, cmd byte, data ...byte) []byte) {
+	t.Helper()
+	const (
+		chassis, app, storage = 0x00, 0x06, 0x0a
+		powerOn               = 1 // Get Chassis Status, data byte 1, bit 0
+	)
+	want := func(name, prefix string, b []byte) {
+		t.Helper()
+		if got := fmt.Sprintf("% x", b); !strings.HasPrefix(got, prefix) {
+			t.Errorf("in band: %s = [%s], want [%s]", name, got, prefix)
+		}
+	}
+	want("Set System Boot Options", "00", inBand(chassis, 0x08, 5, 0x80, 0x04, 0, 0, 0))
+	lan.want("01 05 80 04 00 00 00", "raw", "0", "0x09", "5", "0", "0")
+	lan.want("", "raw", "0", "0x08", "5", "0x80", "0x08", "0", "0", "0")
+	want("Get System Boot Options", "00 01 05 80 08 00 00 00", inBand(chassis, 0x09, 5, 0, 0))
+
+	want("Add SEL Entry", "00 01 00", inBand(storage, 0x44, 0, 0, 2, 0, 0, 0, 0, 0x41, 0, 4, 1, 0x30, 1, 9, 0xff, 0xff))
+	lan.want("41 00 04 01 30 01 09 ff ff", "raw", "0x0a", "0x43", "0", "0", "1", "0", "0", "0xff")
+	if _, body := call(t, l, l.First(), "GET", selEntries+"/1", ""); body["GeneratorId"] != "0x0041" || body["SensorType"] != "Temperature" {
+		t.Errorf("Redfish shows %v", body)
+	}
+	lan.want("02 00", "raw", "0x0a", "0x44", "0", "0", "2", "0", "0", "0", "0", "0x41", "0", "4", "1", "0x30", "1", "9", "0xff", "0xff")
+	want("Get SEL Info", "00 51 02 00", inBand(storage, 0x40))
+
+	want("Chassis Control", "00", inBand(chassis, 0x02, 1))
+	l.Advance(20 * time.Second)
+	lan.want("Chassis Power is on", "power", "status")
+	lan.want("", "power", "off")
+	l.Advance(20 * time.Second)
+	if b := inBand(chassis, 0x01); len(b) < 2 || b[0] != 0 || b[1]&powerOn != 0 {
+		t.Errorf("in band: Get Chassis Status = [% x] after a power off over LAN", b)
+	}
+
+	lan.want("", "user", "set", "name", "5", "lab")
+	want("Get User Name", "00 6c 61 62 00", inBand(app, 0x46, 5))
 }
 
 // A message to the system software LUN waits for the software, and its answer goes
@@ -207,10 +241,11 @@ func (k *kcs) ask(request ...byte) (answer []byte) {
 	}
 }
 
-// TestQEMUExternBMC shows statement I75.
+// TestQEMUExternBMC shows statement I75: a machine that QEMU emulates uses a BMC of the lab
+// by the VM protocol on a Unix socket. Its KCS interface has the same state as IPMI over LAN.
 func TestQEMUExternBMC(t *testing.T) {
 	qemu := prerequisites.Need(t, "QEMU")
-	l := labtest.Start(t, lab.Config{})
+	l, tools := startTool(t, "- {count: 1}\n")
 	h := l.First()
 	dir := t.TempDir()
 	listen := func(name string) net.Listener {
@@ -273,8 +308,15 @@ func TestQEMUExternBMC(t *testing.T) {
 		}
 	}
 	want("18 01", "1c 01 00 20 01")
-	want("10 02 41 04 01 30 01 09 ff ff", "14 02 00")
-	if _, body := call(t, l, h, "GET", selEntries+"/1", ""); body["GeneratorId"] != "0x0041" || body["SensorType"] != "Temperature" {
+	checkSharedState(t, l, tools[0], func(fn, cmd byte, data ...byte) []byte {
+		answer := k.ask(append([]byte{fn << 2, cmd}, data...)...)
+		if len(answer) < 3 || answer[0] != (fn|1)<<2 || answer[1] != cmd {
+			t.Fatalf("KCS: [% x] is no response to %02x %02x", answer, fn, cmd)
+		}
+		return answer[2:]
+	})
+	want("10 02 41 04 01 30 01 09 ff ff", "14 02 00") // Platform Event (§29.3)
+	if _, body := call(t, l, h, "GET", selEntries+"/3", ""); body["GeneratorId"] != "0x0041" || body["SensorType"] != "Temperature" {
 		t.Errorf("Redfish shows %v", body)
 	}
 	want("28 48", fmt.Sprintf("2c 48 00 % x", binary.LittleEndian.AppendUint32(nil, uint32(h.Now().Unix()))))
