@@ -1,0 +1,97 @@
+package idrac_test
+
+import (
+	"testing"
+
+	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+)
+
+// TestClientsSeeAnIDRAC reads each generation: identity, URIs, boot override, virtual media and OEM.
+func TestClientsSeeAnIDRAC(t *testing.T) {
+	for model, rows := range map[string][]labtest.Behavior{
+		"dell-r730": {
+			{Source: "mockup, ServiceRoot", Method: "GET", Path: "/redfish/v1/", Status: 200, Shows: map[string]any{
+				"/redfish/v1#Vendor":                                           nil,
+				"/redfish/v1#Product":                                          "Integrated Remote Access Controller",
+				"/redfish/v1#Oem/Dell/@odata.type":                             "#DellServiceRoot.v1_0_0.ServiceRootSummary",
+				"/redfish/v1/Systems#Members/0/@odata.id":                      "/redfish/v1/Systems/System.Embedded.1",
+				"/redfish/v1/Managers#Members/0/@odata.id":                     "/redfish/v1/Managers/iDRAC.Embedded.1",
+				"/redfish/v1/Managers/iDRAC.Embedded.1#Model":                  "13G Monolithic",
+				"/redfish/v1/Systems/System.Embedded.1#Manufacturer":           "Dell Inc.",
+				"/redfish/v1/Systems/System.Embedded.1#Oem/Dell/@odata.type":   "#DellOem.v1_3_0.DellOemResources",
+				"/redfish/v1/Managers/iDRAC.Embedded.1#Oem/Dell":               "map",
+				"/redfish/v1/Managers/iDRAC.Embedded.1#VirtualMedia/@odata.id": "/redfish/v1/Managers/iDRAC.Embedded.1/VirtualMedia",
+			}},
+			{Source: "ansible, idrac_boot", Method: "PATCH", Path: "/redfish/v1/Systems/System.Embedded.1", Body: `{"Boot":{"BootSourceOverrideTarget":"Pxe","BootSourceOverrideEnabled":"Once"}}`, Status: 200, Shows: map[string]any{
+				"/redfish/v1/Systems/System.Embedded.1#Boot/BootSourceOverrideTarget": "Pxe", "/redfish/v1/Systems/System.Embedded.1#Boot/BootSourceOverrideEnabled": "Once",
+			}},
+			{Source: "reference: media by generation", Method: "POST", Path: "/redfish/v1/Managers/iDRAC.Embedded.1/VirtualMedia/CD/Actions/VirtualMedia.InsertMedia", Body: `{"Image":"IMAGE"}`, Status: 204, Shows: map[string]any{
+				"/redfish/v1/Managers/iDRAC.Embedded.1/VirtualMedia/CD#Image": "IMAGE", "/redfish/v1/Managers/iDRAC.Embedded.1/VirtualMedia/CD#Inserted": true,
+			}},
+		},
+		"dell-r640": {
+			{Source: "mockup, ServiceRoot", Method: "GET", Path: "/redfish/v1/", Status: 200, Shows: map[string]any{
+				"/redfish/v1#Vendor":                                           "Dell",
+				"/redfish/v1#Product":                                          "Integrated Dell Remote Access Controller",
+				"/redfish/v1#Oem/Dell/@odata.type":                             "#DellServiceRoot.v1_0_0.ServiceRootSummary",
+				"/redfish/v1/Systems#Members/0/@odata.id":                      "/redfish/v1/Systems/System.Embedded.1",
+				"/redfish/v1/Managers#Members/0/@odata.id":                     "/redfish/v1/Managers/iDRAC.Embedded.1",
+				"/redfish/v1/Managers/iDRAC.Embedded.1#Model":                  "14G Monolithic",
+				"/redfish/v1/Systems/System.Embedded.1#Manufacturer":           "Dell Inc.",
+				"/redfish/v1/Systems/System.Embedded.1#Oem/Dell/@odata.type":   "#DellOem.v1_3_0.DellOemResources",
+				"/redfish/v1/Managers/iDRAC.Embedded.1#Oem/Dell":               "map",
+				"/redfish/v1/Managers/iDRAC.Embedded.1#VirtualMedia/@odata.id": "/redfish/v1/Managers/iDRAC.Embedded.1/VirtualMedia",
+			}},
+			{Source: "ansible, idrac_boot", Method: "PATCH", Path: "/redfish/v1/Systems/System.Embedded.1", Body: `{"Boot":{"BootSourceOverrideTarget":"Pxe","BootSourceOverrideEnabled":"Once"}}`, Status: 200, Shows: map[string]any{
+				"/redfish/v1/Systems/System.Embedded.1#Boot/BootSourceOverrideTarget": "Pxe", "/redfish/v1/Systems/System.Embedded.1#Boot/BootSourceOverrideEnabled": "Once",
+			}},
+			{Source: "reference: media by generation", Method: "POST", Path: "/redfish/v1/Managers/iDRAC.Embedded.1/VirtualMedia/CD/Actions/VirtualMedia.InsertMedia", Body: `{"Image":"IMAGE"}`, Status: 204, Shows: map[string]any{
+				"/redfish/v1/Managers/iDRAC.Embedded.1/VirtualMedia/CD#Image": "IMAGE", "/redfish/v1/Managers/iDRAC.Embedded.1/VirtualMedia/CD#Inserted": true,
+			}},
+		},
+		"dell-r650": {
+			{Source: "mockup, ServiceRoot", Method: "GET", Path: "/redfish/v1/", Status: 200, Shows: map[string]any{
+				"/redfish/v1#Vendor":                                           "Dell",
+				"/redfish/v1#Product":                                          "Integrated Dell Remote Access Controller",
+				"/redfish/v1#Oem/Dell/@odata.type":                             "#DellServiceRoot.v1_0_0.ServiceRootSummary",
+				"/redfish/v1/Systems#Members/0/@odata.id":                      "/redfish/v1/Systems/System.Embedded.1",
+				"/redfish/v1/Managers#Members/0/@odata.id":                     "/redfish/v1/Managers/iDRAC.Embedded.1",
+				"/redfish/v1/Managers/iDRAC.Embedded.1#Model":                  "15G Monolithic",
+				"/redfish/v1/Systems/System.Embedded.1#Manufacturer":           "Dell Inc.",
+				"/redfish/v1/Systems/System.Embedded.1#Oem/Dell/@odata.type":   "#DellOem.v1_3_0.DellOemResources",
+				"/redfish/v1/Managers/iDRAC.Embedded.1#Oem/Dell":               "map",
+				"/redfish/v1/Managers/iDRAC.Embedded.1#VirtualMedia/@odata.id": "/redfish/v1/Systems/System.Embedded.1/VirtualMedia",
+			}},
+			{Source: "ansible, idrac_boot", Method: "PATCH", Path: "/redfish/v1/Systems/System.Embedded.1", Body: `{"Boot":{"BootSourceOverrideTarget":"Pxe","BootSourceOverrideEnabled":"Once"}}`, Status: 200, Shows: map[string]any{
+				"/redfish/v1/Systems/System.Embedded.1#Boot/BootSourceOverrideTarget": "Pxe", "/redfish/v1/Systems/System.Embedded.1#Boot/BootSourceOverrideEnabled": "Once",
+			}},
+			{Source: "reference: media by generation", Method: "POST", Path: "/redfish/v1/Systems/System.Embedded.1/VirtualMedia/1/Actions/VirtualMedia.InsertMedia", Body: `{"Image":"IMAGE"}`, Status: 204, Shows: map[string]any{
+				"/redfish/v1/Systems/System.Embedded.1/VirtualMedia/1#Image": "IMAGE", "/redfish/v1/Systems/System.Embedded.1/VirtualMedia/1#Inserted": true,
+			}},
+		},
+		"dell-r770": {
+			{Source: "mockup, ServiceRoot", Method: "GET", Path: "/redfish/v1/", Status: 200, Shows: map[string]any{
+				"/redfish/v1#Vendor":                                           "Dell",
+				"/redfish/v1#Product":                                          "Integrated Dell Remote Access Controller",
+				"/redfish/v1#Oem/Dell/@odata.type":                             "#DellServiceRoot.v1_0_0.ServiceRootSummary",
+				"/redfish/v1/Systems#Members/0/@odata.id":                      "/redfish/v1/Systems/System.Embedded.1",
+				"/redfish/v1/Managers#Members/0/@odata.id":                     "/redfish/v1/Managers/iDRAC.Embedded.1",
+				"/redfish/v1/Managers/iDRAC.Embedded.1#Model":                  "17G Monolithic",
+				"/redfish/v1/Systems/System.Embedded.1#Manufacturer":           "Dell Inc.",
+				"/redfish/v1/Systems/System.Embedded.1#Oem/Dell/@odata.type":   "#DellOem.v1_3_0.DellOemResources",
+				"/redfish/v1/Managers/iDRAC.Embedded.1#Oem/Dell":               "map",
+				"/redfish/v1/Managers/iDRAC.Embedded.1#VirtualMedia/@odata.id": "/redfish/v1/Systems/System.Embedded.1/VirtualMedia",
+			}},
+			{Source: "gofish #511: Boot is read-only", Method: "PATCH", Path: "/redfish/v1/Systems/System.Embedded.1", Body: `{"Boot":{"BootSourceOverrideTarget":"Pxe","BootSourceOverrideEnabled":"Once"}}`, Status: 405},
+			{Source: "gofish #511: and set at the settings", Method: "PATCH", Path: "/redfish/v1/Systems/System.Embedded.1/Settings", Match: "ETAG", Body: `{"Boot":{"BootSourceOverrideTarget":"Pxe","BootSourceOverrideEnabled":"Once"}}`, Status: 200, Shows: map[string]any{
+				"/redfish/v1/Systems/System.Embedded.1#@Redfish.Settings/SettingsObject/@odata.id": "/redfish/v1/Systems/System.Embedded.1/Settings",
+				"/redfish/v1/Systems/System.Embedded.1#Boot/BootSourceOverrideTarget":              "Pxe",
+			}},
+			{Source: "reference: media by generation", Method: "POST", Path: "/redfish/v1/Systems/System.Embedded.1/VirtualMedia/1/Actions/VirtualMedia.InsertMedia", Body: `{"Image":"IMAGE"}`, Status: 204, Shows: map[string]any{
+				"/redfish/v1/Systems/System.Embedded.1/VirtualMedia/1#Image": "IMAGE", "/redfish/v1/Systems/System.Embedded.1/VirtualMedia/1#Inserted": true,
+			}},
+		},
+	} {
+		t.Run(model, func(t *testing.T) { labtest.CheckBehaviors(t, model, rows) })
+	}
+}
