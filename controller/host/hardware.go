@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -48,6 +49,39 @@ func (r *Reconciler) storeHardware(ctx context.Context, h *metal3.BareMetalHost,
 	}
 	h.Status.HardwareDetails = details
 	events.add(reason, message)
+	return nil
+}
+
+// adoptHardwareData takes the hardware details of a host that is not inspected from a
+// HardwareData that is there beforehand, and ties that to the host (B-51, B-99).
+func (r *Reconciler) adoptHardwareData(ctx context.Context, h *metal3.BareMetalHost, events *eventList) error {
+	if h.Status.HardwareDetails != nil || !h.InspectionDisabled() {
+		return nil
+	}
+	var hd metal3.HardwareData
+	err := r.Reader.Get(ctx, client.ObjectKeyFromObject(h), &hd)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("hardware data: %w", err)
+	case hd.Spec.HardwareDetails == nil || !hd.DeletionTimestamp.IsZero():
+		return nil
+	}
+	before := hd.DeepCopy()
+	var owned *controllerutil.AlreadyOwnedError
+	switch err := controllerutil.SetControllerReference(h, &hd, r.Client.Scheme()); {
+	case errors.As(err, &owned): // its data count all the same
+	case err != nil:
+		return fmt.Errorf("hardware data: %w", err)
+	default:
+		controllerutil.AddFinalizer(&hd, hardwareFinalizer)
+		if err := r.Client.Patch(ctx, &hd, client.MergeFrom(before)); err != nil {
+			return fmt.Errorf("hardware data: %w", err)
+		}
+	}
+	h.Status.HardwareDetails = before.Spec.HardwareDetails
+	events.add("UpdateHardwareDetails", "Set HardwareDetails from the HardwareData "+hd.Name)
 	return nil
 }
 

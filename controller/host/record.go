@@ -100,7 +100,7 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 		}
 	}
 	if d.Moved {
-		if err := r.move(h, o, d.To, &events); err != nil {
+		if err := r.move(ctx, h, o, d.To, &events); err != nil {
 			return 0, err
 		}
 		if after == 0 && d.Do != phase.Release {
@@ -163,9 +163,13 @@ func (r *Reconciler) begin(op *metal3.OperationMetric) {
 // (B-13).
 func (r *Reconciler) recordFailure(h *metal3.BareMetalHost, o *observation, d phase.Decision, events *eventList) time.Duration {
 	s := &h.Status
+	known := s.ErrorType == d.Fail && s.ErrorMessage == d.Message
 	s.OperationalStatus, s.ErrorType, s.ErrorMessage = metal3.OperationalStatusError, d.Fail, d.Message
 	if d.Fail == metal3.RegistrationError && lacksDetails(o.registrationError) { // B-80
 		s.OperationalStatus = metal3.OperationalStatusDiscovered
+	}
+	if known && d.Fail == metal3.RegistrationError && needsEdit(o.registrationError) && h.DeletionTimestamp.IsZero() {
+		return 0 // B-112: nothing was tried, and nothing is before an edit
 	}
 	s.ErrorCount++
 	if d.Fail == metal3.RegistrationError && isCredentialsError(o.registrationError) {
@@ -270,7 +274,7 @@ func recordPower(h *metal3.BareMetalHost, p bmc.Power) {
 
 // move changes the state, ends the operation of the former state and calls the entry
 // action of the new one.
-func (r *Reconciler) move(h *metal3.BareMetalHost, o *observation, to phase.State, events *eventList) error {
+func (r *Reconciler) move(ctx context.Context, h *metal3.BareMetalHost, o *observation, to phase.State, events *eventList) error {
 	s := &h.Status
 	from := s.Provisioning.State
 	if s.OperationalStatus == metal3.OperationalStatusServicing { // servicing ends with the state
@@ -301,6 +305,9 @@ func (r *Reconciler) move(h *metal3.BareMetalHost, o *observation, to phase.Stat
 		}
 	}
 	if needsProfile[to] { // B-43, B-52
+		if err := r.adoptHardwareData(ctx, h, events); err != nil {
+			return err
+		}
 		setProfile(h, events)
 		s.Provisioning.RootDeviceHints = rootHints(h)
 	}
