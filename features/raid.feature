@@ -151,11 +151,11 @@ Feature: RAID
       | software | {level: "1", sizeGibibytes: 90000}                                  | on each of 12 disks                                                |
       | software | {level: "1", physicalDisks: [{serialNumber: x}, {serialNumber: y}]} | no disk matches the root device hints                              |
 
-  # B-53 B-171 B-172
+  # B-53 B-171 B-172 B-173
   Scenario Outline: RAID that the server can never have is reported once: <message>
     Given a lab with 1 server of the model "raid"
     And the operator has registered the server
-    When the operator sets hardware RAID:
+    When the operator sets <kind> RAID:
       """
       - <volume>
       """
@@ -174,9 +174,11 @@ Feature: RAID
     And the server has the volumes "1"
 
     Examples:
-      | volume                                 | message                                                       |
-      | {level: "2"}                           | level 2 is not offered: use one of the levels 0, 1, 5, 6, 1+0 |
-      | {level: "5", numberOfPhysicalDisks: 2} | level 5 needs 3 physical disks, not 2                         |
+      | kind     | volume                                                              | message                                                       |
+      | hardware | {level: "2"}                                                        | level 2 is not offered: use one of the levels 0, 1, 5, 6, 1+0 |
+      | hardware | {level: "5", numberOfPhysicalDisks: 2}                              | level 5 needs 3 physical disks, not 2                         |
+      | software | {level: "1", sizeGibibytes: 90000}                                  | on each of 12 disks                                           |
+      | software | {level: "1", physicalDisks: [{serialNumber: x}, {serialNumber: y}]} | no disk matches the root device hints                         |
 
   # B-52 B-53
   Scenario: The controller is killed while volumes are created

@@ -200,13 +200,16 @@ const (
 
 // Report is the state and the result of a job.
 type Report struct {
-	State     State     `json:"state"`
-	Percent   int       `json:"percent,omitempty"` // 0 to 100, while Running
-	Error     string    `json:"error,omitempty"`   // reason, if Failed
-	Inventory *Hardware `json:"inventory,omitempty"`
-	Written   *Written  `json:"written,omitempty"`
-	Cleaned   []Erased  `json:"cleaned,omitempty"`
-	Arrays    []Array   `json:"arrays,omitempty"`
+	State   State  `json:"state"`
+	Percent int    `json:"percent,omitempty"` // 0 to 100, while Running
+	Error   string `json:"error,omitempty"`   // reason, if Failed
+	// Impossible: the server cannot have what the job asks for, and the job has changed
+	// nothing. It would fail again until the server or the specification changes.
+	Impossible bool      `json:"impossible,omitempty"`
+	Inventory  *Hardware `json:"inventory,omitempty"`
+	Written    *Written  `json:"written,omitempty"`
+	Cleaned    []Erased  `json:"cleaned,omitempty"`
+	Arrays     []Array   `json:"arrays,omitempty"`
 }
 
 // Array is a software RAID that the agent has created.

@@ -49,14 +49,14 @@ func makeArrays(ctx context.Context, s sys.System, spec job.RAIDSpec, disks []jo
 			})
 			d, err := disk.Choose(left, h)
 			if err != nil {
-				return job.Report{}, fmt.Errorf("software RAID %s: %w", a.Name, err)
+				return job.Report{Impossible: true}, fmt.Errorf("software RAID %s: %w", a.Name, err)
 			}
 			v.Members = append(v.Members, d)
 		}
 		volumes = append(volumes, v)
 	}
 	if err := mdraid.Check(s, spec, volumes); err != nil {
-		return job.Report{}, err
+		return job.Report{Impossible: true}, err
 	}
 	report, err := clean(ctx, s, job.CleanSpec{}, disks, progress)
 	if err != nil {

@@ -89,13 +89,13 @@ func devices(r job.Report) string {
 func TestImpossibleArraysLeaveTheDisksAlone(t *testing.T) {
 	_, run := arrayBench(t)
 	rep := run(raidJob("1", job.ArraySpec{Name: "root", Level: "1", Disks: []job.Hints{{SerialNumber: "S1"}, {SerialNumber: "S9"}}}))
-	if rep.State != job.Failed || !strings.HasPrefix(rep.Error, `software RAID root: disk: no disk matches the root device hints serialNumber="S9"`) || len(rep.Cleaned) > 0 {
+	if rep.State != job.Failed || !strings.HasPrefix(rep.Error, `software RAID root: disk: no disk matches the root device hints serialNumber="S9"`) || !rep.Impossible || len(rep.Cleaned) > 0 {
 		t.Errorf("report %+v", rep)
 	}
-	if rep := run(raidJob("3", job.ArraySpec{Name: "root", Level: "1", SizeGiB: 100})); rep.State != job.Failed || len(rep.Cleaned) > 0 {
+	if rep := run(raidJob("3", job.ArraySpec{Name: "root", Level: "1", SizeGiB: 100})); rep.State != job.Failed || !rep.Impossible || len(rep.Cleaned) > 0 {
 		t.Errorf("too large: %+v", rep)
 	}
-	if rep := run(job.Job{ID: "2", Kind: job.RAID}); rep.State != job.Failed {
+	if rep := run(job.Job{ID: "2", Kind: job.RAID}); rep.State != job.Failed || rep.Impossible {
 		t.Errorf("without a specification: %+v", rep)
 	}
 }

@@ -46,6 +46,9 @@ type Part struct {
 	// host's memory of a server, because package host, which this package imports,
 	// does not know its type; host empties both together, see Forget.
 	runs map[types.UID]*progress
+	// refused holds software RAID that an agent has found impossible. A controller that
+	// has lost it has the agent look once more.
+	refused map[types.UID]refusal
 }
 
 // progress holds the operations that this process has begun for a host in
@@ -83,8 +86,16 @@ func (p *Part) progressOf(h *metal3.BareMetalHost) *progress {
 	return r
 }
 
-// Forget implements host.Forgetter: it drops the progress of a host.
+// Forget implements host.Forgetter: it drops the progress of a host, and why its server
+// cannot have its software RAID.
 func (p *Part) Forget(uid types.UID) {
+	p.forgetProgress(uid)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.refused, uid)
+}
+
+func (p *Part) forgetProgress(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.runs, uid)
@@ -129,6 +140,9 @@ func (p *Part) Observe(ctx context.Context, s host.Server) (phase.PartState, str
 		if err := check(s.Host); err != nil {
 			return phase.PartImpossible, err.Error(), nil
 		}
+		if why := p.refusal(s.Host); why != "" {
+			return phase.PartImpossible, why, nil
+		}
 		return phase.PartWanted, "", nil
 	}
 	if s.Host.Status.Provisioning.State != metal3.StatePreparing {
@@ -141,6 +155,10 @@ func (p *Part) Observe(ctx context.Context, s host.Server) (phase.PartState, str
 		switch rep := s.Agent.Jobs[s.JobID(jobRAID)]; rep.State {
 		case job.Done:
 		case job.Failed:
+			if rep.Impossible {
+				p.refuse(s.Host, rep.Error)
+				return phase.PartImpossible, rep.Error, nil
+			}
 			return phase.PartFailed, rep.Error, nil
 		default:
 			return phase.PartRunning, "", nil
@@ -286,7 +304,7 @@ func (p *Part) pollOperations(ctx context.Context, s host.Server, r *progress) e
 
 // Begin implements host.Part (B-52).
 func (p *Part) Begin(h *metal3.BareMetalHost) {
-	p.Forget(h.UID)
+	p.forgetProgress(h.UID)
 	_, had := recorded(h)
 	raid := h.Spec.RAID.DeepCopy()
 	if raid == nil {
@@ -304,7 +322,7 @@ func (p *Part) Begin(h *metal3.BareMetalHost) {
 // Reset implements host.Part (B-53). It keeps the empty list of software RAID, the
 // only record that it is to be deleted.
 func (p *Part) Reset(h *metal3.BareMetalHost) {
-	p.Forget(h.UID)
+	p.forgetProgress(h.UID)
 	if r := h.Status.Provisioning.RAID; r != nil && len(r.SoftwareRAIDVolumes) > 0 {
 		r.SoftwareRAIDVolumes = []metal3.SoftwareRAIDVolume{}
 	}

@@ -394,3 +394,43 @@ func TestForgottenHostLeavesNoProgress(t *testing.T) {
 		t.Errorf("the progress of %d hosts is left, want none", len(b.part.runs))
 	}
 }
+
+// B-53 B-173: software RAID that the agent finds impossible is not tried again before the
+// specification or the inspected server changes.
+func TestSoftwareRAIDThatTheAgentFindsImpossibleWaitsForAChange(t *testing.T) {
+	const size = 90000
+	wanted := size
+	b := newBench(t, &metal3.RAIDConfig{SoftwareRAIDVolumes: []metal3.SoftwareRAIDVolume{{Level: "1", SizeGibibytes: &wanted}}})
+	const why = "array root: too large"
+	fail := func(t *testing.T) {
+		t.Helper()
+		b.part.Begin(b.host)
+		b.agent = inband.Status{Up: true, Jobs: map[string]job.Report{"b-raid": {State: job.Failed, Error: why, Impossible: true}}}
+		b.expectState(phase.PartImpossible, why)
+		b.part.Reset(b.host)
+		b.agent = inband.Status{}
+		b.expectState(phase.PartImpossible, why)
+	}
+	for name, change := range map[string]func(){
+		"another specification": func() { *b.host.Spec.RAID.SoftwareRAIDVolumes[0].SizeGibibytes = 100 },
+		"another inspection": func() {
+			b.host.Status.OperationHistory.Inspect.Start = metav1.NewTime(b.host.Status.OperationHistory.Inspect.Start.Add(time.Hour))
+		},
+		"another controller": b.replace,
+		"detached":           func() { b.part.Forget(b.host.UID) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			fail(t)
+			change()
+			b.expectState(phase.PartWanted, "")
+			*b.host.Spec.RAID.SoftwareRAIDVolumes[0].SizeGibibytes = size
+		})
+	}
+}
+
+func (b *bench) expectState(want phase.PartState, wantWhy string) {
+	b.t.Helper()
+	if state, why, err := b.part.Observe(b.t.Context(), b.server()); state != want || why != wantWhy || err != nil {
+		b.t.Errorf("Observe = %s, %q, %v, want %s, %q", state, why, err, want, wantWhy)
+	}
+}
