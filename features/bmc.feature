@@ -86,6 +86,22 @@ Feature: BMC addresses
     And the server's disks have no partition table
     And the server is off
 
+  # B-112: nothing is tried again before an edit
+  @B-131 @B-45
+  Scenario Outline: A privilege level that is too low for a host: <level>
+    When the operator registers the server at the address "ipmi://IPMI?privilegelevel=<level>"
+    Then the host reports "registration error"
+    And the host's error message contains "privilegelevel=<level> of the BMC address"
+    And the host's error message contains "use privilegelevel=OPERATOR or ADMINISTRATOR"
+    When 100 hours pass
+    Then its error count is 1
+    And the host stays "registering"
+
+    Examples:
+      | level    |
+      | USER     |
+      | CALLBACK |
+
   @B-131 @B-190
   Scenario: Network boot: libvirt, of a server that is none of libvirt's
     When the operator registers the server at the address "libvirt://IPMI"

@@ -20,6 +20,8 @@ var (
 	ErrUntrusted    = errors.New("the BMC's certificate is not trusted")
 	ErrNoSystem     = errors.New("the BMC has no such system")
 	ErrUnsupported  = errors.New("the BMC cannot do that")
+	// ErrPrivilege reports that the address asks for a privilege level that is too low.
+	ErrPrivilege = errors.New("the privilege level is too low")
 	// ErrBusy reports that the BMC cannot do it now: during a POST, or until power
 	// has settled. It is also an ErrUnreachable: callers that wait for a BMC to
 	// answer wait for this one, too.

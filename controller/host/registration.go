@@ -93,7 +93,7 @@ func needsEdit(err error) bool {
 	var bad *credentialsError
 	var unknown *bmc.UnknownTypeError
 	return errors.As(err, &bad) && !bad.missing || errors.As(err, &unknown) ||
-		errors.Is(err, bmc.ErrNoAddress) || errors.Is(err, bmc.ErrNoCredentials)
+		errors.Is(err, bmc.ErrNoAddress) || errors.Is(err, bmc.ErrNoCredentials) || errors.Is(err, bmc.ErrPrivilege)
 }
 
 // lacksDetails reports whether an error means that the address of the BMC or its

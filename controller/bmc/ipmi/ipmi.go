@@ -72,6 +72,11 @@ type client struct {
 	records  *sensorRecords // nil until they are read
 }
 
+// leastLevel is the level that a host needs. A user may read the chassis status, but
+// Chassis Control, Set System Boot Options and Get System Boot Options take an operator
+// (IPMI v2.0 rev 1.1, appendix G, table G-1).
+const leastLevel = types.PrivilegeLevelOperator
+
 // Open connects to the BMC at c.Address.
 func Open(ctx context.Context, c bmc.Config) (bmc.Client, error) {
 	level, ok := privilegeLevels[c.Address.Privilege]
@@ -80,6 +85,9 @@ func Open(ctx context.Context, c bmc.Config) (bmc.Client, error) {
 		return nil, fmt.Errorf("ipmi: %s is no address of IPMI: %w", c.Address, bmc.ErrUnsupported)
 	case !ok:
 		return nil, fmt.Errorf("ipmi: privilege level %q: %w", c.Address.Privilege, bmc.ErrUnsupported)
+	case level < leastLevel:
+		return nil, fmt.Errorf("ipmi: privilegelevel=%[1]s of the BMC address: %[2]w: IPMI lets a session of %[1]s neither change the power nor choose the boot device: use privilegelevel=OPERATOR or ADMINISTRATOR",
+			c.Address.Privilege, bmc.ErrPrivilege)
 	case len(c.Credentials.Username) > maxName:
 		return nil, fmt.Errorf("ipmi: %w: a user name has %d bytes at most", bmc.ErrUnauthorized, maxName)
 	case len(c.Credentials.Password) > maxPassword:

@@ -417,7 +417,7 @@ func TestIdentifyUnsupported(t *testing.T) {
 }
 
 func TestSessionPrivilegeLevel(t *testing.T) {
-	for level, want := range map[string]byte{"": 4, "ADMINISTRATOR": 4, "OPERATOR": 3, "USER": 0, "CALLBACK": 0} {
+	for level, want := range map[string]byte{"": 4, "ADMINISTRATOR": 4, "OPERATOR": 3} {
 		s := newServer(t)
 		config := s.config()
 		config.Address.Privilege = level
@@ -428,8 +428,21 @@ func TestSessionPrivilegeLevel(t *testing.T) {
 			}
 		})
 		s.fail(appFn, 0x3B, 0x81)
-		if _, err := ipmi.Open(t.Context(), config); want > 0 && !errors.Is(err, bmc.ErrUnauthorized) {
+		if _, err := ipmi.Open(t.Context(), config); !errors.Is(err, bmc.ErrUnauthorized) {
 			t.Errorf("Open at %q, above the user's limit: error = %v, want ErrUnauthorized", level, err)
+		}
+	}
+}
+
+// IPMI v2.0 rev 1.1, table G-1: users may not change the power or the boot device.
+func TestPrivilegeLevelBelowOperatorIsRefused(t *testing.T) {
+	for _, level := range []string{"USER", "CALLBACK"} {
+		s := newServer(t)
+		config := s.config()
+		config.Address.Privilege = level
+		_, err := ipmi.Open(t.Context(), config)
+		if !errors.Is(err, bmc.ErrPrivilege) || !strings.Contains(err.Error(), "privilegelevel="+level) || !strings.Contains(err.Error(), "OPERATOR or ADMINISTRATOR") {
+			t.Errorf("Open at %s: error = %v, want ErrPrivilege that names this level and those that suffice", level, err)
 		}
 	}
 }

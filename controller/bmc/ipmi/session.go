@@ -88,9 +88,7 @@ func (c *client) openSession(ctx context.Context, suite types.CipherSuiteID, fil
 		return nil, c.stepError(ctx, "dial", err)
 	}
 	g := newVerifiedConn(socket, c.credentials)
-	if c.level >= types.PrivilegeLevelUser { // callback level permits none of our commands
-		g.level = byte(c.level)
-	}
+	g.level = byte(c.level)
 	name := c.credentials.Username
 	if filled {
 		g.proofName = []byte(name)
@@ -140,12 +138,8 @@ func (s *session) handshake(ctx context.Context) error {
 		return c.stepError(ctx, "RAKP 3", err)
 	}
 	s.api.WithRetry(0)
-	if c.level > types.PrivilegeLevelUser {
-		if _, err := s.command(ctx, setLevel, byte(c.level)); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := s.command(ctx, setLevel, byte(c.level)) // a session begins at the level of a user (§6.8)
+	return err
 }
 
 // close ends the session, if the BMC answers, and closes the socket. It does so

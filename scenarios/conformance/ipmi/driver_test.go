@@ -220,8 +220,9 @@ func TestDriverLevels(t *testing.T) {
 	}{
 		{target.Operator, "OPERATOR", nil, nil},
 		{target.Operator, "ADMINISTRATOR", bmc.ErrUnauthorized, nil},
-		{target.User, "USER", nil, bmc.ErrUnauthorized},
-		{target.Admin, "USER", nil, bmc.ErrUnauthorized},
+		{target.User, "USER", bmc.ErrPrivilege, nil},
+		{target.User, "OPERATOR", bmc.ErrUnauthorized, nil},
+		{target.Admin, "USER", bmc.ErrPrivilege, nil},
 		{target.Admin, "ADMINISTRATOR", nil, nil},
 	} {
 		a, err := bmc.ParseAddress("ipmi://" + target.Address + "?privilegelevel=" + tt.level)
