@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
 
 // System and manager show the same console, which exists while IPMI is enabled
@@ -11,15 +13,16 @@ import (
 func TestSerialConsole(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
+	const lists = resource.WriteableProperties
 	shown := func(on bool, port float64) {
 		t.Helper()
 		system, _ := get(t, s, sys)
-		want := map[string]any{"MaxConcurrentSessions": 1.0, "IPMI": map[string]any{"ServiceEnabled": on, "Port": port}}
+		want := map[string]any{"MaxConcurrentSessions": 1.0, "IPMI": map[string]any{"ServiceEnabled": on, "Port": port, lists: []any{"ServiceEnabled"}}, lists: []any{"IPMI"}}
 		if d := cmp.Diff(want, system["SerialConsole"]); d != "" {
 			t.Errorf("the system's console (-want +got):\n%s", d)
 		}
 		manager, _ := get(t, s, mgr)
-		want = map[string]any{"MaxConcurrentSessions": 1.0, "ServiceEnabled": on, "ConnectTypesSupported": []any{"IPMI"}}
+		want = map[string]any{"MaxConcurrentSessions": 1.0, "ServiceEnabled": on, "ConnectTypesSupported": []any{"IPMI"}, lists: []any{"ServiceEnabled"}}
 		if d := cmp.Diff(want, manager["SerialConsole"]); d != "" {
 			t.Errorf("the manager's console (-want +got):\n%s", d)
 		}
