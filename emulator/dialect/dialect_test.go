@@ -63,3 +63,25 @@ func TestValidateNamesTheField(t *testing.T) {
 		}
 	}
 }
+
+// TestRejectRulesWithoutAPropertyHaveNoArguments shows that a message never gets an
+// argument that the rejected request does not have.
+func TestRejectRulesWithoutAPropertyHaveNoArguments(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		rule dialect.RejectRule
+		bad  bool
+	}{
+		{"%1", dialect.RejectRule{While: dialect.SystemOn}, true},
+		{"%1", dialect.RejectRule{Missing: []string{"Image"}}, false},
+		{"%2", dialect.RejectRule{Missing: []string{"Image"}}, true},
+		{"%2", dialect.RejectRule{SendsAny: []string{"Image"}}, false},
+	} {
+		r := generic.Record
+		tt.rule.ResourceType, tt.rule.Message = "VirtualMedia", dialect.VendorMessage{Registry: "Base", Version: "1.0.0", Key: "A", Text: tt.text}
+		r.Presentation.RejectRules = []dialect.RejectRule{tt.rule}
+		if err := r.Validate(); (err != nil) != tt.bad {
+			t.Errorf("text %q of %+v: %v", tt.text, tt.rule, err)
+		}
+	}
+}

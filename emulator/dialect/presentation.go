@@ -208,6 +208,17 @@ func (f Presentation) Clone() Presentation {
 
 var segmentVariable = regexp.MustCompile(`\{[a-z]+(:\d+)?\}`)
 
+// namesProperty reports whether a rejected request has a property that the message is
+// about.
+func (u *RejectRule) namesProperty() bool {
+	return u.namesValue() || len(u.SendsIncomplete)+len(u.Missing) > 0
+}
+
+// namesValue reports whether that property was sent, so that it has a value.
+func (u *RejectRule) namesValue() bool {
+	return len(u.SendsAny)+len(u.NotOneOf)+len(u.OneOf)+len(u.SendsUnchanged) > 0 || len(u.HasPrefix) > 0 && len(u.Missing) == 0
+}
+
 func (r *Record) validatePresentation(need func(ok bool, field, fix string)) {
 	f := &r.Presentation
 	pattern := func(field, p string) {
@@ -252,6 +263,8 @@ func (r *Record) validatePresentation(need func(ok bool, field, fix string)) {
 		need(!slices.Contains(timedConditions, u.While) || u.For > 0, at+".for", fmt.Sprintf("must be positive where while is %q", u.While))
 		need(u.Status == 0 || u.Status >= 400 && u.Status < 600, at+".status", fmt.Sprintf("%d: must be 400 to 599, or 0", u.Status))
 		need(u.Message.Key != "" && u.Message.Registry != "" && u.Message.Text != "" && registryVersion.MatchString(u.Message.Version), at+".message", "must have a registry, its version, a key and a text")
+		need(u.namesProperty() || !strings.Contains(u.Message.Text, "%1"), at+".message.text", fmt.Sprintf("%q: must not have %%1, for no condition names a property", u.Message.Text))
+		need(u.namesValue() || !strings.Contains(u.Message.Text, "%2"), at+".message.text", fmt.Sprintf("%q: must not have %%2, for no condition has a value that was sent", u.Message.Text))
 		need(u.MaxProperties == 0 || len(u.SendsAny) > 0, at+".maxProperties", "needs sendsAny")
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-var refusal400 = dialect.VendorMessage{Registry: "Acme", Version: "1.0.0", Key: "Busy", Text: "The property %1 cannot be %2 now.", Resolution: "Try later."}
+var refusal400 = dialect.VendorMessage{Registry: "Acme", Version: "1.0.0", Key: "Busy", Text: "This cannot be now.", Resolution: "Try later."}
 
 // answersWith sends requests and checks the status of each response and, of an error, its message.
 func answersWith(t *testing.T, s *Service, all ...step) {

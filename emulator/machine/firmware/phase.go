@@ -1,6 +1,7 @@
 package firmware
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -363,8 +364,12 @@ func (f *Firmware) taskMessage(at time.Time, u Update, k event.Kind, component s
 		return nil
 	}
 	return []event.Event{event.TaskMessage{Task: u.Task, Note: event.Note{
-		At: at, Kind: k, Subject: event.Subject{Part: event.Component, ID: component}, Args: []string{u.Image.Name(), component},
+		At: at, Kind: k, Subject: event.Subject{Part: event.Component, ID: component}, Args: []string{u.Image.Name(), cmp.Or(component, updateService)},
 	}}}
 }
+
+// updateService has an image until it is verified: only then it is known which
+// component takes it.
+const updateService = "the update service"
 
 func subject(c *Component) event.Subject { return event.Subject{Part: event.Component, ID: c.ID} }

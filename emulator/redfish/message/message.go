@@ -105,11 +105,18 @@ type Message struct {
 // maxArg is the maximum length of an argument in bytes; clients send many of them.
 const maxArg = 256
 
+// emptyArg stands for an argument that is an empty text: a client that shows the
+// arguments shows that there is one.
+const emptyArg = `""`
+
 // Make returns the message with its arguments. Their number must be that of the
-// placeholders in the text.
+// placeholders in the text. An empty argument becomes two quotation marks.
 func (d Definition) Make(args ...string) Message {
 	var fill []string
 	for i, a := range args {
+		if a == "" {
+			args[i] = emptyArg
+		}
 		if len(a) > maxArg {
 			args[i] = strings.ToValidUTF8(a[:maxArg], "") + "…"
 		}

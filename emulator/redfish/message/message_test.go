@@ -89,7 +89,7 @@ func TestMessageDataFillPlaceholders(t *testing.T) {
 	for _, tt := range []struct {
 		args []string
 		want []string
-	}{{nil, []string{"", ""}}, {[]string{"a"}, []string{"a", ""}}, {[]string{"a", "b", "c"}, []string{"a", "b"}}} {
+	}{{nil, []string{`""`, `""`}}, {[]string{"a"}, []string{"a", `""`}}, {[]string{"a", "b", "c"}, []string{"a", "b"}}} {
 		if m := Fill(VolumeOK, tt.args...); !cmp.Equal(m.Args, tt.want) || strings.Contains(m.Text, "%") {
 			t.Errorf("Fill(%q) = %+v", tt.args, m)
 		}

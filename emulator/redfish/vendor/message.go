@@ -25,11 +25,10 @@ func NewMessage(s dialect.VendorMessage, args ...string) message.Message {
 	return d.Make(args[:used]...)
 }
 
-// newHookMessage is NewMessage for the arguments of a hook: those that are missing are
-// empty.
+// newHookMessage is NewMessage for the arguments of a hook, of which some may be missing.
 func newHookMessage(s dialect.VendorMessage, args ...string) message.Message {
 	for hasPlace(s.Text, len(args)) {
-		args = append(args, "")
+		args = append(args, "unknown")
 	}
 	return NewMessage(s, args...)
 }
