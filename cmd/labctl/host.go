@@ -45,9 +45,13 @@ func newHostPower(o *options) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if isPattern(args[0]) {
+					done, err := powerAll(c, lab, args[0], reset)
+					return o.printResults(c, done, err, power)
+				}
 				do = func(host string) (control.Host, error) { return lab.Power(c.Context(), host, reset) }
 			}
-			return o.printHosts(c, args[0], do, func(h control.Host) (header, cell string) { return "POWER", h.Power })
+			return o.printHosts(c, args[0], do, power)
 		},
 	}
 }
@@ -56,6 +60,46 @@ func newHostPower(o *options) *cobra.Command {
 // property of each.
 func (o *options) printHosts(c *cobra.Command, pattern string, do func(host string) (control.Host, error), property func(control.Host) (header, cell string)) error {
 	done, err := forEach(c.Context(), control.NewClient(o.state), pattern, c.ErrOrStderr(), do)
+	return o.printResults(c, done, err, property)
+}
+
+// power is the property of a host that labctl host power prints.
+func power(h control.Host) (header, cell string) { return "POWER", h.Power }
+
+// powerAll resets every host that a pattern selects, with one request for all: that takes
+// a quarter of the time of a request for each (control.BenchmarkPowerAll).
+func powerAll(c *cobra.Command, lab *control.Client, pattern, reset string) ([]result[control.Host], error) {
+	names, err := matching(c.Context(), lab, pattern)
+	if err != nil {
+		return nil, err
+	}
+	at := make(map[string]int, len(names))
+	for i, n := range names {
+		at[n] = i
+	}
+	hosts, errs := make([]control.Host, len(names)), make([]error, len(names))
+	for i := range errs {
+		errs[i] = errors.New("not reached") // until there is a line for it
+	}
+	shown := newProgress(c.ErrOrStderr(), "hosts", len(names))
+	err = lab.PowerAll(c.Context(), names, reset, func(p control.Powered) {
+		i := at[p.Name]
+		if errs[i] = nil; p.Host == nil {
+			errs[i] = errors.New(p.Error)
+		} else {
+			hosts[i] = *p.Host
+		}
+		shown.add(1)
+	})
+	shown.end()
+	if err != nil { // it says why hosts were not reached
+		return nil, err
+	}
+	return collect(names, hosts, errs)
+}
+
+// printResults prints one property of each host, and returns the errors of others.
+func (o *options) printResults(c *cobra.Command, done []result[control.Host], err error, property func(control.Host) (header, cell string)) error {
 	if len(done) == 0 {
 		return err
 	}

@@ -111,6 +111,12 @@ func forEach[T any](ctx context.Context, c *control.Client, pattern string, w io
 	close(work)
 	all.Wait()
 	shown.end()
+	return collect(names, results, errs)
+}
+
+// collect returns the results of hosts without an error, in their order, and the errors
+// of the others with their names.
+func collect[T any](names []string, results []T, errs []error) ([]result[T], error) {
 	var out []result[T]
 	for i := range names {
 		if errs[i] == nil {

@@ -110,6 +110,7 @@ func (s *Server) handler() http.Handler {
 	}
 	mux.HandleFunc("GET /v1/journal/follow", s.followJournal)
 	mux.HandleFunc("POST /v1/hosts/{host}/console", s.console)
+	mux.HandleFunc("POST /v1/power", s.powerAll)
 	mux.HandleFunc("POST /v1/snapshot", s.saveSnapshot)
 	mux.Handle("GET /metrics", Metrics(s.c.Lab))
 	return mux
