@@ -9,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/cucumber/godog"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/scenarios/images"
@@ -28,6 +30,10 @@ const (
 func (s *scenario) registerConfig(sc *stepRegistry) {
 	sc.Step(`^the operator sets user data "([^"]*)" and the name "([^"]*)"$`, "creates Secrets with user data and metadata, and sets spec.userData and spec.metaData", s.createConfigSecrets)
 	sc.Step(`^the operator sets user data "([^"]*)" and the name "([^"]*)" from Secrets of another namespace$`, "creates the Secrets in a namespace of their own, and sets spec.userData and spec.metaData with it", s.createForeignConfigSecrets)
+	sc.Step(`^the operator sets the name "([^"]*)" and the user data:$`, "likewise, with this text as user data", func(ctx context.Context, name string, doc *godog.DocString) error {
+		return s.createConfigSecrets(ctx, doc.Content, name)
+	})
+	sc.Step(`^the operator changes the user data to:$`, "changes the Secret with user data", s.changeUserData)
 	sc.Step(`^the operator refers to user data that does not exist$`, "sets spec.userData and spec.metaData to Secrets that do not exist", s.referToConfigSecrets)
 	sc.Step(`^the server's first disk ends with a config drive that holds "([^"]*)" and "([^"]*)"$`, "looks for a config drive with these texts at the end of the first disk", s.diskEndsWithDrive)
 	sc.Step(`^the operator sets a live ISO$`, "sets spec.image to a bootable ISO with the format live-iso",
@@ -53,6 +59,16 @@ func (s *scenario) createConfigSecrets(ctx context.Context, userData, name strin
 		return err
 	}
 	return s.referToConfigSecrets(ctx)
+}
+
+func (s *scenario) changeUserData(ctx context.Context, doc *godog.DocString) error {
+	_, host := world.Objects(s.server)
+	var secret corev1.Secret
+	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: host.Namespace, Name: userDataSecret}, &secret); err != nil {
+		return err
+	}
+	secret.Data = map[string][]byte{"userData": []byte(doc.Content)}
+	return s.kube.Update(ctx, &secret)
 }
 
 func (s *scenario) createForeignConfigSecrets(ctx context.Context, userData, name string) error {

@@ -224,6 +224,7 @@ var Table = []Row{
 	{Package: "agent/sys", Never: kubernetes, But: utilsClock},
 	{Package: "agent/sys/systest", May: []string{"agent/sys"}, Never: kubernetes, But: utilsClock},
 	{Package: "agent/configdrive", May: []string{"agent/job"}, Never: slices.Concat(sockets, files, kubernetes)},
+	{Package: "agent/cloudinit", Never: slices.Concat([]string{"net", "net/http/..."}, files, kubernetes)},
 	{Package: "agent/plugin/...", May: []string{"agent/job", "agent/sys"}, Never: kubernetes, But: utilsClock},
 	{Package: "agent/plugin/disk", May: []string{"agent/job", "agent/sys", "agent/configdrive"}, Never: kubernetes, But: utilsClock},
 	{

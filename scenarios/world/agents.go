@@ -34,7 +34,7 @@ const (
 const maxBusyAgents = 64
 
 // agents finds out what machines boot, and runs the agent in this process on those
-// that boot it, over their disks and NICs. A system on a disk is not run.
+// that boot it, over their disks and NICs. Of a system on a disk it shows the first boot.
 type agents struct {
 	clock   *clock.Clock
 	log     *slog.Logger
@@ -88,8 +88,11 @@ func (a *agents) event(h *lab.Host, ev machine.Event) {
 			a.tryLocalBoot(h, ev)
 		}
 	case machine.SystemStarted:
-		if ev.OS.Name == AgentOS {
+		switch ev.OS.Name {
+		case AgentOS:
 			a.run(h, ev.OS)
+		case DiskOS:
+			a.firstBoot(h, ev.OS)
 		}
 	case machine.SystemStopped:
 		a.stopAgent(h, ev.OS.Boot)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"syscall"
@@ -54,6 +55,7 @@ var routes = []route{
 	{"GET /v1/hosts/{host}/media", func(c *apiRequest) (any, error) { return media(c.host.BMC()), nil }},
 	{"POST /v1/hosts/{host}/media/{slot}/insert", insert},
 	{"POST /v1/hosts/{host}/media/{slot}/eject", eject},
+	{"GET /v1/hosts/{host}/files", files},
 	{"GET /v1/hosts/{host}/log/{book}", readLog},
 	{"DELETE /v1/hosts/{host}/log/{book}", clearLog},
 	{"GET /v1/hosts/{host}/quirks", quirksOf},
@@ -83,6 +85,7 @@ var statuses = []struct {
 	{bmc.ErrInUse, http.StatusConflict},
 	{fault.ErrTaken, http.StatusConflict},
 	{bmc.ErrStorageFull, http.StatusInsufficientStorage},
+	{fs.ErrNotExist, http.StatusNotFound},
 	{syscall.ENOSPC, http.StatusInsufficientStorage},
 }
 

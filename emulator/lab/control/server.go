@@ -29,6 +29,9 @@ type Config struct {
 	// Info, if not nil, returns what the lab does not know about itself. The server
 	// fills in the rest.
 	Info func() Status
+	// Files, if not nil, lists a directory of the operating system that a host runs, or
+	// returns a file. An error that is fs.ErrNotExist means that there is no such path.
+	Files func(ctx context.Context, h *lab.Host, path string) (Files, error)
 	// Down stops the lab and returns at once. Without it, requests to stop the lab
 	// are refused.
 	Down func()

@@ -1,0 +1,95 @@
+// Package cloudinit configures an operating system at its first boot, as cloud-init
+// does: it finds the data source among the disks, reads the user data, and writes the
+// files that follow from it, from the host name to the users' keys. It executes
+// nothing: Result lists the commands and the modules that a system with cloud-init
+// would have run beside.
+//
+// Names, keys and places are those of cloud-init's documentation ("Module reference",
+// "User-data formats", data sources "Config drive" and "NoCloud").
+package cloudinit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Result is the outcome of Configure.
+type Result struct {
+	Hostname string
+	// Commands lists what the user data want executed, in their order, each as one line
+	// of a shell: bootcmd, then scripts and runcmd.
+	Commands []string
+	// Ignored lists the parts of the user data that are not applied, and why, each as a
+	// sentence for the console.
+	Ignored []string
+}
+
+func (r *Result) ignore(format string, args ...any) {
+	r.Ignored = append(r.Ignored, fmt.Sprintf(format, args...))
+}
+
+// instanceDir has what cloud-init stores of the running instance.
+const instanceDir = "var/lib/cloud/instance"
+
+// Configure applies the data of an instance to the files of a system. Parts of the user
+// data that cannot be read or applied are left out and listed: a server boots with
+// whatever its user data are.
+func Configure(i Instance, root Root) Result {
+	r := Result{}
+	root.write("var/lib/cloud/data/instance-id", 0o644, i.ID+"\n")
+	if len(i.UserData) > 0 {
+		root.write(instanceDir+"/user-data.txt", 0o600, string(i.UserData))
+	}
+	if len(i.VendorData) > 0 {
+		root.write(instanceDir+"/vendor-data.txt", 0o600, string(i.VendorData))
+	}
+	doc := document{}
+	var scripts []part
+	for _, p := range slices.Concat(partsOf(i.VendorData, &r), partsOf(i.UserData, &r)) {
+		switch p.kind {
+		case cloudConfig:
+			doc.merge(p, &r)
+		case shellScript:
+			scripts = append(scripts, p)
+		default:
+			r.ignore("%s is not applied: %s", p.name, unapplied[p.kind])
+		}
+	}
+	c := doc.decode(&r)
+	c.hostname(i, root, &r)
+	network(i, root, &r)
+	c.users(i, root, &r)
+	c.writeFiles(root, &r)
+	c.commands(scripts, root, &r)
+	return r
+}
+
+// Lines returns the lines that a server's console shows of a first boot.
+func (r Result) Lines(source, device string) []string {
+	out := []string{fmt.Sprintf("cloud-init: %s of /dev/%s, host name %s", source, device, r.Hostname)}
+	for _, text := range r.Ignored {
+		out = append(out, "cloud-init: "+text)
+	}
+	if len(r.Commands) > 0 {
+		out = append(out, "cloud-init: not executed: "+strings.Join(shorten(r.Commands), "; "))
+	}
+	return out
+}
+
+// shorten shortens commands for a line of the console.
+func shorten(commands []string) []string {
+	const most, length = 5, 60
+	var out []string
+	for _, c := range commands[:min(most, len(commands))] {
+		line, _, more := strings.Cut(c, "\n")
+		if len(line) > length || more {
+			line = line[:min(length, len(line))] + "..."
+		}
+		out = append(out, line)
+	}
+	if len(commands) > most {
+		out = append(out, "...")
+	}
+	return out
+}

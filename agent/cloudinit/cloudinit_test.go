@@ -1,0 +1,369 @@
+package cloudinit
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// apply configures an empty system with user data, and returns it by path: mode, owner and
+// content.
+func apply(i Instance) (map[string]string, Result) {
+	root := Root{"etc/group": {Content: []byte("root:x:0:\nsudo:x:27:\n"), Mode: 0o644}}
+	r := Configure(i, root)
+	out := map[string]string{}
+	for name, f := range root {
+		out[name] = fmt.Sprintf("%04o %s:%s %s", f.Mode, f.Owner, f.Group, f.Content)
+	}
+	return out, r
+}
+
+func withConfig(lines ...string) Instance {
+	return Instance{Source: ConfigDrive, ID: "i-1", Hostname: "node-7", UserData: []byte("#cloud-config\n" + strings.Join(lines, "\n") + "\n")}
+}
+
+func zipped(text string) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write([]byte(text))
+	_ = z.Close()
+	return b.Bytes()
+}
+
+func TestHostname(t *testing.T) {
+	for _, tt := range []struct {
+		lines      []string
+		meta, want string
+	}{
+		{nil, "node-7", "node-7"},
+		{nil, "node-7.example.com", "node-7"},
+		{nil, "", "localhost"},
+		{[]string{"hostname: web"}, "node-7", "web"},
+		{[]string{"fqdn: web.example.com"}, "node-7", "web"},
+		{[]string{"hostname: web", "fqdn: www.example.com"}, "node-7", "web"},
+		{[]string{"fqdn: web.example.com", "prefer_fqdn_over_hostname: true"}, "node-7", "web.example.com"},
+	} {
+		i := withConfig(tt.lines...)
+		i.Hostname = tt.meta
+		files, r := apply(i)
+		if got := files["etc/hostname"]; got != "0644 root:root "+tt.want+"\n" || r.Hostname != tt.want {
+			t.Errorf("%v of %q: %q, %q, want %s", tt.lines, tt.meta, got, r.Hostname, tt.want)
+		}
+	}
+	files, _ := apply(withConfig("preserve_hostname: true", "hostname: web"))
+	if got, ok := files["etc/hostname"]; ok {
+		t.Errorf("preserve_hostname: %q was written", got)
+	}
+	files, _ = apply(withConfig("fqdn: web.example.com", "manage_etc_hosts: true"))
+	if got := files["etc/hosts"]; !strings.Contains(got, "127.0.1.1 web.example.com web\n") {
+		t.Errorf("manage_etc_hosts: %q", got)
+	}
+}
+
+func TestWriteFiles(t *testing.T) {
+	for _, tt := range []struct{ name, entry, want string }{
+		{"text", "{path: /a, content: x}", "0644 root:root x"},
+		{"octal text", "{path: /a, content: x, permissions: '0600'}", "0600 root:root x"},
+		{"octal number", "{path: /a, content: x, permissions: 0640}", "0640 root:root x"},
+		{"owner", "{path: /a, content: x, owner: 'web:adm'}", "0644 web:adm x"},
+		{"owner alone", "{path: /a, content: x, owner: web}", "0644 web:web x"},
+		{"base64", "{path: /a, encoding: b64, content: " + base64.StdEncoding.EncodeToString([]byte("binary\x00")) + "}", "0644 root:root binary\x00"},
+		{"gzip in base64", "{path: /a, encoding: gz+b64, content: " + base64.StdEncoding.EncodeToString(zipped("small")) + "}", "0644 root:root small"},
+		{"unclean path", "{path: /../x/../a, content: x}", "0644 root:root x"},
+	} {
+		files, r := apply(withConfig("write_files:", "- "+tt.entry))
+		if got := files["a"]; got != tt.want || len(r.Ignored) > 0 {
+			t.Errorf("%s: %q, ignored %q, want %q", tt.name, got, r.Ignored, tt.want)
+		}
+	}
+	files, _ := apply(withConfig("write_files:", "- {path: /a, content: later, append: true, defer: true}", "- {path: /a, content: 'first '}"))
+	if got := files["a"]; got != "0644 root:root first later" {
+		t.Errorf("deferred and appended: %q", got)
+	}
+}
+
+// Each piece that cannot be applied is listed with its reason; the rest is applied.
+func TestWhatIsNotApplied(t *testing.T) {
+	for _, tt := range []struct {
+		lines []string
+		want  string
+	}{
+		{[]string{"packages: [nginx]"}, "packages is not applied: there is no such module here"},
+		{[]string{"write_files: [{path: a, content: x}]"}, `write_files a is not written: path "a" is not absolute`},
+		{[]string{"write_files: [{path: /a, encoding: rot13}]"}, `write_files /a is not written: encoding "rot13": use text/plain, b64, gzip or gz+b64`},
+		{[]string{"write_files: [{path: /a, encoding: b64, content: '*'}]"}, "write_files /a is not written: encoding b64: illegal base64 data"},
+		{[]string{"write_files: [{path: /a, permissions: rw}]"}, `permissions "rw": give an octal number`},
+		{[]string{"write_files: [{path: /a, source: {uri: 'http://x/'}}]"}, "its source http://x/ is not fetched"},
+		{[]string{"runcmd: reboot"}, "runcmd is not applied: line 2: it is no list"},
+		{[]string{"users: 7"}, "users is not applied: line 2: it is no list"},
+		{[]string{"users: [{name: 'a:b'}]"}, `the user "a:b" is not created`},
+		{[]string{"users: [{name: a, plain_text_passwd: x}]"}, "plain_text_passwd of a is not set"},
+		{[]string{"a: [b"}, "the user data is not applied: yaml:"},
+	} {
+		files, r := apply(withConfig(tt.lines...))
+		if !slices.ContainsFunc(r.Ignored, func(s string) bool { return strings.Contains(s, tt.want) }) {
+			t.Errorf("%q: ignored %q, want %q", tt.lines, r.Ignored, tt.want)
+		}
+		if files["etc/hostname"] == "" {
+			t.Errorf("%q: no host name was written", tt.lines)
+		}
+	}
+	for data, want := range map[string]string{
+		"#include\nhttp://x/\n":                                "URLs of #include are not fetched",
+		"## template: jinja\n#cloud-config\n{}":                "Jinja templates are not rendered",
+		`{"ignition": {"version": "3.4.0"}}`:                   "an Ignition configuration",
+		"{\n  \"ignition\": {\"version\": \"3.4.0\"}}":         "an Ignition configuration",
+		"hostname: web":                                        "it begins with no known header",
+		"\x1f\x8bbroken":                                       "the user data are not applied: gzip:",
+		"Content-Type: multipart/mixed\nMIME-Version: 1.0\n\n": "names no boundary",
+	} {
+		_, r := apply(Instance{UserData: []byte(data)})
+		if !strings.Contains(strings.Join(r.Ignored, "\n"), want) {
+			t.Errorf("%q: ignored %q, want %q", data, r.Ignored, want)
+		}
+	}
+}
+
+func TestUsersAndKeys(t *testing.T) {
+	i := withConfig("ssh_authorized_keys: [ssh-ed25519 B]")
+	i.PublicKeys = []string{"ssh-ed25519 A"}
+	files, _ := apply(i)
+	for name, want := range map[string]string{
+		"etc/passwd":                           "0644 root:root debian:x:1000:1000:Debian:/home/debian:/bin/bash\n",
+		"home/debian/.ssh/authorized_keys":     "0600 debian:debian ssh-ed25519 A\nssh-ed25519 B\n",
+		"etc/sudoers.d/90-cloud-init-users":    "0440 root:root debian ALL=(ALL) NOPASSWD:ALL\n",
+		"var/lib/cloud/data/instance-id":       "0644 root:root i-1\n",
+		"var/lib/cloud/instance/user-data.txt": "0600 root:root " + string(i.UserData),
+	} {
+		if files[name] != want {
+			t.Errorf("%s: %q, want %q", name, files[name], want)
+		}
+	}
+	for _, want := range []string{"sudo:x:27:debian\n", "adm:", "debian:x:1000:"} {
+		if !strings.Contains(files["etc/group"], want) {
+			t.Errorf("etc/group: %q, want %q", files["etc/group"], want)
+		}
+	}
+	if got := files["root/.ssh/authorized_keys"]; !strings.Contains(got, `command="`) || !strings.Contains(got, "ssh-ed25519 A") {
+		t.Errorf("with disable_root a login as root is not refused: %q", got)
+	}
+
+	files, r := apply(withConfig("disable_root: false", "ssh_authorized_keys: [K]", "groups: [ops: [debian], empty]",
+		"users:", "- default", "- {name: ann, groups: [sudo], uid: 1500, shell: /bin/zsh, sudo: false, lock_passwd: false, hashed_passwd: $6$x, ssh_authorized_keys: [A1, A2]}",
+		"- {name: daemon, system: true, homedir: /srv}", "- bob"))
+	for name, wants := range map[string][]string{
+		"etc/passwd":                    {"ann:x:1500:1500::/home/ann:/bin/zsh\n", "daemon:x:999:999::/srv:/bin/sh\n", "bob:x:1001:1001::/home/bob:/bin/sh\n"},
+		"etc/shadow":                    {"ann:$6$x:", "bob:!:"},
+		"etc/group":                     {"ops:x:", ":debian\n", "empty:x:"},
+		"home/ann/.ssh/authorized_keys": {"0600 ann:ann A1\nA2\n"},
+		"root/.ssh/authorized_keys":     {"0600 root:root K\n"},
+	} {
+		for _, want := range wants {
+			if !strings.Contains(files[name], want) {
+				t.Errorf("%s: %q, want %q", name, files[name], want)
+			}
+		}
+	}
+	if strings.Contains(files["etc/sudoers.d/90-cloud-init-users"], "ann") || len(r.Ignored) > 0 {
+		t.Errorf("sudoers %q, ignored %q", files["etc/sudoers.d/90-cloud-init-users"], r.Ignored)
+	}
+}
+
+func TestCommandsAreListedInTheirOrder(t *testing.T) {
+	i := withConfig("bootcmd: [echo boot]", "runcmd:", "- systemctl enable x", "- [ls, -l, a b, it's]")
+	files, r := apply(i)
+	want := []string{"echo boot", "systemctl enable x", `ls -l 'a b' 'it'\''s'`}
+	if diff := cmp.Diff(want, r.Commands); diff != "" {
+		t.Errorf("commands: %s", diff)
+	}
+	if got := files["var/lib/cloud/instance/scripts/runcmd"]; got != "0700 root:root #!/bin/sh\nsystemctl enable x\nls -l 'a b' 'it'\\''s'\n" {
+		t.Errorf("runcmd: %q", got)
+	}
+	lines := r.Lines(ConfigDrive, "sda2")
+	if want := []string{"cloud-init: ConfigDrive of /dev/sda2, host name node-7", "cloud-init: not executed: echo boot; systemctl enable x; ls -l 'a b' 'it'\\''s'"}; !cmp.Equal(lines, want) {
+		t.Errorf("console: %q", lines)
+	}
+}
+
+func TestArchiveIsSplitIntoItsParts(t *testing.T) {
+	text := strings.ReplaceAll(`Content-Type: multipart/mixed; boundary="=="
+MIME-Version: 1.0
+
+--==
+Content-Type: text/cloud-config
+
+#cloud-config
+hostname: first
+timezone: UTC
+--==
+Content-Type: text/x-shellscript
+Content-Transfer-Encoding: base64
+Content-Disposition: attachment; filename="setup.sh"
+
+IyEvYmluL3NoCmVjaG8gaGkK
+--==
+Content-Type: text/cloud-config
+
+#cloud-config
+hostname: second
+--==
+Content-Type: text/x-unheard-of
+
+x
+--==--
+`, "\n", "\r\n")
+	for name, data := range map[string][]byte{"plain": []byte(text), "gzip": zipped(text)} {
+		files, r := apply(Instance{UserData: data})
+		if r.Hostname != "second" || files["etc/timezone"] != "0644 root:root UTC\n" {
+			t.Errorf("%s: host name %q, timezone %q: parts are merged by key, the later one wins", name, r.Hostname, files["etc/timezone"])
+		}
+		if got := files["var/lib/cloud/instance/scripts/part-001"]; got != "0700 root:root #!/bin/sh\necho hi\n" {
+			t.Errorf("%s: script %q", name, got)
+		}
+		if want := []string{"part-004 is not applied: it begins with no known header, such as #cloud-config"}; !cmp.Equal(r.Ignored, want) {
+			t.Errorf("%s: ignored %q", name, r.Ignored)
+		}
+	}
+}
+
+func TestNetwork(t *testing.T) {
+	openstack := `{"links": [
+	  {"id": "eno1", "type": "phy", "ethernet_mac_address": "AA:BB:CC:00:00:01", "mtu": 9000},
+	  {"id": "eno2", "type": "phy"}, {"id": "bond0", "type": "bond", "bond_links": ["eno1", "eno2"], "bond_mode": "802.3ad"},
+	  {"id": "vlan7", "type": "vlan", "vlan_id": 7, "vlan_link": "bond0"}],
+	 "networks": [
+	  {"id": "a", "type": "ipv4", "link": "vlan7", "ip_address": "192.0.2.7", "netmask": "255.255.255.128", "gateway": "192.0.2.1",
+	   "routes": [{"network": "198.51.100.0", "netmask": "255.255.255.0", "gateway": "192.0.2.2"}]},
+	  {"id": "b", "type": "ipv6", "link": "vlan7", "ip_address": "2001:db8::7/64"}, {"id": "c", "type": "ipv4_dhcp", "link": "bond0"}],
+	 "services": [{"type": "dns", "address": "192.0.2.53"}]}`
+	files, r := apply(Instance{Source: ConfigDrive, NetworkData: []byte(openstack)})
+	got := files[netplanFile]
+	for _, want := range []string{
+		"0600 ", "version: 2", "macaddress: aa:bb:cc:00:00:01", "set-name: eno1", "mtu: 9000", "mode: 802.3ad", "id: 7", "link: bond0",
+		"- 192.0.2.7/25", "- 2001:db8::7/64", "dhcp4: true", "to: default", "via: 192.0.2.1", "to: 198.51.100.0/24", "- 192.0.2.53",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %s; ignored %q", want, got, r.Ignored)
+		}
+	}
+	for data, want := range map[string]string{
+		`{"networks": [{"id": "a", "link": "x"}]}`: `network a: there is no link "x"`,
+		`{"links": [{"type": "phy"}]}`:             "a link has no id",
+		`{"links": [{"id": "x"}], "networks": [{"id": "a", "type": "ipv4", "link": "x", "ip_address": "192.0.2.7", "netmask": "255.0.255.0"}]}`: "is not contiguous",
+		`{"links": [{"id": "x"}], "networks": [{"id": "a", "type": "ipv4", "link": "x", "ip_address": "192.0.2.7"}]}`:                           `netmask ""`,
+		`{"links": [{"id": "x"}], "networks": [{"id": "a", "type": "ipv4", "link": "x", "ip_address": "192.0.2.7", "netmask": "33"}]}`:          `netmask "/33"`,
+		`[]`: "network_data.json:",
+	} {
+		if _, r := apply(Instance{Source: ConfigDrive, NetworkData: []byte(data)}); !strings.Contains(strings.Join(r.Ignored, "\n"), want) {
+			t.Errorf("%s: ignored %q, want %q", data, r.Ignored, want)
+		}
+	}
+	for data, want := range map[string]string{
+		"version: 2\nethernets: {eno1: {dhcp4: true}}":               "network:\n",
+		"network:\n  version: 2\n  ethernets: {eno1: {dhcp4: true}}": "dhcp4: true",
+	} {
+		if files, r := apply(Instance{Source: NoCloud, NetworkData: []byte(data)}); !strings.Contains(files[netplanFile], want) {
+			t.Errorf("%s: %q, ignored %q", data, files[netplanFile], r.Ignored)
+		}
+	}
+	if _, r := apply(Instance{Source: NoCloud, NetworkData: []byte("version: 1")}); !strings.Contains(strings.Join(r.Ignored, ""), "only version 2 is read") {
+		t.Errorf("version 1: ignored %q", r.Ignored)
+	}
+}
+
+func TestRead(t *testing.T) {
+	volume := func(files map[string]string) fs.FS {
+		m := fstest.MapFS{}
+		for name, text := range files {
+			m[name] = &fstest.MapFile{Data: []byte(text)}
+		}
+		return m
+	}
+	for _, tt := range []struct {
+		name  string
+		files map[string]string
+		want  Instance
+		err   string
+	}{
+		{"config drive", map[string]string{
+			"openstack/2012-08-10/meta_data.json": `{"uuid": "old"}`,
+			"openstack/latest/meta_data.json":     `{"uuid": "u", "hostname": "h", "public_keys": {"b": "K2\n", "a": "K1"}}`,
+			"openstack/latest/user_data":          "#!x", "openstack/latest/network_data.json": "{}",
+		}, Instance{Source: ConfigDrive, ID: "u", Hostname: "h", PublicKeys: []string{"K1", "K2"}, UserData: []byte("#!x"), NetworkData: []byte("{}")}, ""},
+		{"Metal3's name", map[string]string{"openstack/latest/meta_data.json": `{"uuid": "u", "local-hostname": "h"}`},
+			Instance{Source: ConfigDrive, ID: "u", Hostname: "h"}, ""},
+		{"NoCloud", map[string]string{"meta-data": "instance-id: i\nlocal-hostname: h\npublic-keys: [K]\n", "user-data": "#!x", "network-config": "version: 2"},
+			Instance{Source: NoCloud, ID: "i", Hostname: "h", PublicKeys: []string{"K"}, UserData: []byte("#!x"), NetworkData: []byte("version: 2")}, ""},
+		{"nothing", map[string]string{"README": ""}, Instance{}, "no data source"},
+		{"no version", map[string]string{"openstack/latest/user_data": ""}, Instance{}, "no data source"},
+		{"broken metadata", map[string]string{"openstack/latest/meta_data.json": "["}, Instance{}, "openstack/latest/meta_data.json: unexpected end"},
+		{"broken NoCloud", map[string]string{"meta-data": "[a"}, Instance{}, "meta-data: yaml:"},
+	} {
+		got, err := Read(volume(tt.files))
+		if tt.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%s: error %v, want %q", tt.name, err, tt.err)
+			}
+			continue
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v %s", tt.name, err, diff)
+		}
+	}
+}
+
+func TestRootListsDirectories(t *testing.T) {
+	r := Root{}
+	r.write("etc/ssh/sshd_config", 0o644, "x")
+	r.write("etc/motd", 0o644, "y")
+	names := func(dir string) (out []string) {
+		entries, _ := r.List(dir)
+		for _, e := range entries {
+			out = append(out, fmt.Sprintf("%s %t", e.Name, e.Dir))
+		}
+		return out
+	}
+	for dir, want := range map[string][]string{"": {"etc true"}, "/": {"etc true"}, "/etc": {"motd false", "ssh true"}, "etc/ssh/": {"sshd_config false"}} {
+		if got := names(dir); !cmp.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", dir, got, want)
+		}
+	}
+	for _, dir := range []string{"et", "etc/motd", "x"} {
+		if e, ok := r.List(dir); ok {
+			t.Errorf("%q: %v", dir, e)
+		}
+	}
+	if got := slices.Sorted(maps.Keys(r)); len(got) != 2 {
+		t.Errorf("%q", got)
+	}
+}
+
+// User data are written by users, and a server boots whatever they are.
+func FuzzConfigure(f *testing.F) {
+	f.Add([]byte("#cloud-config\nusers: [default, {name: a, groups: x}]\nwrite_files: [{path: /a, content: b}]\nruncmd: [[a, b]]"), []byte(`{"links": [{"id": "a"}]}`))
+	f.Add([]byte("Content-Type: multipart/mixed; boundary=a\n\n--a\n\nx\n--a--"), []byte("version: 2"))
+	f.Add(zipped("#!/bin/sh"), []byte(nil))
+	f.Add([]byte("#cloud-config\nusers: {a: &a [*a]}\ngroups: [[a]]"), []byte(nil))
+	f.Fuzz(func(t *testing.T, user, network []byte) {
+		for _, source := range []string{ConfigDrive, NoCloud} {
+			files, r := apply(Instance{Source: source, UserData: user, NetworkData: network})
+			if _, ok := files["etc/hostname"]; !ok && !bytes.Contains(user, []byte("preserve")) && !bytes.HasPrefix(user, []byte{0x1f}) {
+				t.Errorf("no host name: %+v", r)
+			}
+			for name := range files {
+				if !fs.ValidPath(name) {
+					t.Errorf("path %q", name)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,174 @@
+package cloudinit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Names of the data sources.
+const (
+	ConfigDrive = "ConfigDrive" // OpenStack's layout, label config-2
+	NoCloud     = "NoCloud"     // label cidata
+)
+
+// Labels are the labels of the volumes that hold a data source, in lower case, and the
+// names of the data sources.
+var Labels = map[string]string{"config-2": ConfigDrive, "cidata": NoCloud}
+
+// ErrNoSource reports that a volume holds no data source.
+var ErrNoSource = errors.New("cloudinit: no data source")
+
+// maxFile bounds each file of a data source: a config drive has at most 64 MiB.
+const maxFile = 64 << 20
+
+// Instance is what a data source says about a server.
+type Instance struct {
+	Source     string // name of the data source
+	ID         string
+	Hostname   string
+	PublicKeys []string
+	UserData   []byte
+	VendorData []byte
+	// NetworkData is network_data.json of a config drive, or network-config of NoCloud.
+	NetworkData []byte
+}
+
+// Read reads the data source of a volume.
+func Read(volume fs.FS) (Instance, error) {
+	for _, read := range []func(fs.FS) (Instance, error){readConfigDrive, readNoCloud} {
+		i, err := read(volume)
+		if !errors.Is(err, ErrNoSource) {
+			return i, err
+		}
+	}
+	return Instance{}, ErrNoSource
+}
+
+// readConfigDrive reads openstack/VERSION, of the latest version that has metadata
+// (OpenStack, "Config drive": clients take the last one that they know).
+func readConfigDrive(volume fs.FS) (Instance, error) {
+	entries, err := fs.ReadDir(volume, "openstack")
+	if err != nil {
+		return Instance{}, ErrNoSource
+	}
+	var dirs []string
+	for _, e := range entries {
+		dirs = append(dirs, e.Name())
+	}
+	slices.Sort(dirs) // dates; "latest" is behind them
+	for _, d := range slices.Backward(dirs) {
+		dir := path.Join("openstack", d)
+		b, err := readFile(volume, dir+"/meta_data.json")
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return Instance{}, err
+		}
+		i := Instance{Source: ConfigDrive}
+		var meta struct {
+			UUID       string            `json:"uuid"`
+			Hostname   string            `json:"hostname"`
+			LocalName  string            `json:"local-hostname"`
+			PublicKeys map[string]string `json:"public_keys"`
+		}
+		if err := json.Unmarshal(b, &meta); err != nil {
+			return Instance{}, fmt.Errorf("cloudinit: %s/meta_data.json: %w", dir, err)
+		}
+		i.ID, i.Hostname = meta.UUID, meta.Hostname
+		if i.Hostname == "" {
+			i.Hostname = meta.LocalName
+		}
+		for _, name := range slices.Sorted(maps.Keys(meta.PublicKeys)) {
+			i.PublicKeys = append(i.PublicKeys, strings.TrimSpace(meta.PublicKeys[name]))
+		}
+		return i, i.readData(volume, map[string]*[]byte{
+			dir + "/user_data": &i.UserData, dir + "/vendor_data.json": &i.VendorData, dir + "/network_data.json": &i.NetworkData,
+		})
+	}
+	return Instance{}, ErrNoSource
+}
+
+// readNoCloud reads meta-data and user-data, both of which a volume of NoCloud has.
+func readNoCloud(volume fs.FS) (Instance, error) {
+	b, err := readFile(volume, "meta-data")
+	if errors.Is(err, fs.ErrNotExist) {
+		return Instance{}, ErrNoSource
+	}
+	if err != nil {
+		return Instance{}, err
+	}
+	var meta struct {
+		ID         string    `yaml:"instance-id"`
+		LocalName  string    `yaml:"local-hostname"`
+		Hostname   string    `yaml:"hostname"`
+		PublicKeys yaml.Node `yaml:"public-keys"`
+	}
+	if err := yaml.Unmarshal(b, &meta); err != nil {
+		return Instance{}, fmt.Errorf("cloudinit: meta-data: %w", err)
+	}
+	i := Instance{Source: NoCloud, ID: meta.ID, Hostname: meta.LocalName, PublicKeys: scalars(&meta.PublicKeys)}
+	if i.Hostname == "" {
+		i.Hostname = meta.Hostname
+	}
+	return i, i.readData(volume, map[string]*[]byte{
+		"user-data": &i.UserData, "vendor-data": &i.VendorData, "network-config": &i.NetworkData,
+	})
+}
+
+// readData reads the files that exist.
+func (i *Instance) readData(volume fs.FS, files map[string]*[]byte) error {
+	for name, to := range files {
+		b, err := readFile(volume, name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		*to = b
+	}
+	return nil
+}
+
+func readFile(volume fs.FS, name string) ([]byte, error) {
+	f, err := volume.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(b) > maxFile {
+		err = fmt.Errorf("it has more than %d bytes", maxFile)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cloudinit: %s: %w", name, err)
+	}
+	return b, nil
+}
+
+// scalars returns the texts of a sequence, or of the values of a mapping, or a text
+// alone.
+func scalars(n *yaml.Node) (out []string) {
+	switch n.Kind {
+	case yaml.ScalarNode:
+		if n.Tag != "!!null" {
+			out = append(out, strings.TrimSpace(n.Value))
+		}
+	case yaml.SequenceNode:
+		for _, c := range n.Content {
+			out = append(out, scalars(c)...)
+		}
+	case yaml.MappingNode:
+		for k := 1; k < len(n.Content); k += 2 {
+			out = append(out, scalars(n.Content[k])...)
+		}
+	}
+	return out
+}
