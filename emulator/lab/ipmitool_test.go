@@ -291,9 +291,9 @@ func TestRedfishAndIpmitoolAgree(t *testing.T) {
 	c.want("", "lan", "set", "1", "ipsrc", "static")
 	c.want("192.0.2.9", "lan", "set", "1", "ipaddr", "192.0.2.9")
 	c.want("", "lan", "set", "1", "vlan", "id", "100")
-	shows(nic, `"IPv4StaticAddresses":[{"Address":"192.0.2.9"`)
+	shows(nic, `"Address":"192.0.2.9","Gateway":null,"SubnetMask":"255.0.0.0"`) // of IPv4StaticAddresses
 	shows(nic, `"DHCPEnabled":false`)
-	shows(nic, `"VLAN":{"VLANEnable":true,"VLANId":100`)
+	shows(nic, `"VLANEnable":true,"VLANId":100`)
 	redfish(http.MethodPatch, nic, `{"VLAN":{"VLANId":200},"IPv4StaticAddresses":[{"Gateway":"192.0.2.254"}]}`)
 	c.want("Default Gateway IP      : 192.0.2.254", "lan", "print", "1")
 	c.want("802.1q VLAN ID          : 200", "lan", "print", "1")

@@ -3,6 +3,7 @@ package redfish
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -151,11 +152,18 @@ func posted(t testing.TB, h *host, id string) (out []map[string]any) {
 	return out
 }
 
+// An OriginOfCondition, and one that is a link alone.
+var (
+	anyOrigin    = regexp.MustCompile(`"OriginOfCondition":\{`)
+	linkedOrigin = regexp.MustCompile(`"OriginOfCondition":\{"@odata.id":"[^"]*"\}`)
+)
+
 // payload returns the records of an event. The text of DSP2046 requires complete
 // resources in OriginOfCondition; its schema does not allow them.
 func payload(t testing.TB, body []byte) (out []map[string]any) {
 	t.Helper()
-	if _, err := openBundle(); err == nil && !strings.Contains(string(body), `"OriginOfCondition":{"@odata.id":"/redfish/v1/Systems/1","@odata.type"`) {
+	complete := len(anyOrigin.FindAll(body, -1)) > len(linkedOrigin.FindAll(body, -1))
+	if _, err := openBundle(); err == nil && !complete {
 		theSchemas().check(t, "event", redfishevent.EventSchema, body)
 	}
 	var e struct{ Events []map[string]any }
