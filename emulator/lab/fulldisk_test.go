@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -102,10 +103,10 @@ func await(t *testing.T, what string, is func() bool) {
 
 // Below the reserve requests are refused, and machines still change their states.
 func TestLittleSpaceRefusesRequests(t *testing.T) {
-	free := int64(0)
+	var free atomic.Int64
 	dir := t.TempDir()
-	watch := space.New(space.Config{Dir: dir, Reserve: 1 << 20, Free: func() (int64, error) { return free, nil }})
-	free = 2 << 20
+	watch := space.New(space.Config{Dir: dir, Reserve: 1 << 20, Free: func() (int64, error) { return free.Load(), nil }})
+	free.Store(2 << 20)
 	watch.Look()
 	d := &diary{}
 	srv := httptest.NewServer(http.FileServer(http.Dir(t.TempDir())))
@@ -113,7 +114,7 @@ func TestLittleSpaceRefusesRequests(t *testing.T) {
 	l := labtest.Start(t, lab.Config{Dir: dir, Rack: hosts(1), Events: d.event, Space: watch})
 	h := l.First()
 	power(t, h, machine.ResetOn)
-	free = 1000
+	free.Store(1000)
 	watch.Look()
 	for _, tt := range []struct {
 		method, path, body string
@@ -140,7 +141,7 @@ func TestLittleSpaceRefusesRequests(t *testing.T) {
 	if got := h.Machine().Phase; got != machine.Running {
 		t.Errorf("the machine is %s, want it to go on", got)
 	}
-	free = 2 << 20
+	free.Store(2 << 20)
 	watch.Look()
 	if code, body := call(t, l, h, "PATCH", systemPath, `{"AssetTag":"later"}`); code >= 300 {
 		t.Errorf("PATCH with space = %d, %v", code, body)

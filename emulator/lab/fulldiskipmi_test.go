@@ -3,6 +3,7 @@ package lab_test
 import (
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/metalab-dev/metalab/emulator/clock"
@@ -78,16 +79,18 @@ func TestIPMIAnswersC4OnAFullDisk(t *testing.T) {
 // Below the reserve IPMI answers as on a full disk, although there is space still.
 func TestIPMIAnswersC4BelowTheReserve(t *testing.T) {
 	prerequisites.Need(t, "ipmitool")
-	dir, free := t.TempDir(), int64(2<<20)
-	watch := space.New(space.Config{Dir: dir, Reserve: 1 << 20, Free: func() (int64, error) { return free, nil }})
+	dir := t.TempDir()
+	var free atomic.Int64
+	free.Store(2 << 20)
+	watch := space.New(space.Config{Dir: dir, Reserve: 1 << 20, Free: func() (int64, error) { return free.Load(), nil }})
 	watch.Look()
 	l := labtest.Start(t, lab.Config{Dir: dir, Rack: ipmiHost(t), Space: watch})
 	h := l.First()
 	power(t, h, machine.ResetOn)
-	free = 1000
+	free.Store(1000)
 	watch.Look()
 	checkIPMIWithoutSpace(t, toolFor(t, l, h))
-	free = 2 << 20
+	free.Store(2 << 20)
 	watch.Look()
 	for name, request := range changes {
 		if out, ok := toolFor(t, l, h).run(request...); !ok {

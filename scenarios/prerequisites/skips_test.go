@@ -28,6 +28,7 @@ var skips = map[string]string{
 	"emulator/lab/discovery_test.go":            "port 1900 and multicast: CI fails when it is skipped",
 	"emulator/lab/ssdp/ssdp_test.go":            "multicast: CI fails when it is skipped",
 	"emulator/machine/storage/rapid_test.go":    "actions of a random walk that are impossible in its state",
+	"emulator/redfish/schema_test.go":           "the race detector; CI fails when it is skipped without",
 	"scenarios/conformance/ipmi/lab_test.go":    "a dialect without SEL reservations",
 	"scenarios/conformance/ipmi/target_test.go": "no -target",
 	"scenarios/images/qemu_test.go":             "-short",
