@@ -16,23 +16,38 @@ import (
 
 //go:generate go test . -run TestStatementsAreCurrent -update
 
-var update = flag.Bool("update", false, "write STATEMENTS.md")
+var update = flag.Bool("update", false, "write the pages of shown")
 
-const statementsFile = "STATEMENTS.md"
+// shown are the pages of statements that the scenarios and tests show, with the pages that
+// are generated from them.
+var shown = []struct {
+	page, file string
+	about      string
+	prefix     string // of the numbers
+}{
+	{pages.Metal3, "STATEMENTS.md", "Metal³", "B-"},
+	{pages.MOSK, "DAY2.md", "day-2 operations", "H"},
+}
 
 // root is the module's root directory, from this package.
 const root = ".."
 
 // TestStatementsAreCurrent fails when no scenario and no test shows a statement
-// of docs/statements/metal3.md that is not marked as not built, and when STATEMENTS.md is
-// not generated from the current sources.
+// that is not marked as not built, and when a page is not generated from the current
+// sources.
 func TestStatementsAreCurrent(t *testing.T) {
 	found, err := pages.ReadCredits(os.DirFS(root))
 	if err != nil {
-		t.Fatal(err) // STATEMENTS.md is not written: its credits would be wrong
+		t.Fatal(err) // no page is written: its credits would be wrong
 	}
+	for _, of := range shown {
+		current(t, found, of.page, of.file, of.about, of.prefix)
+	}
+}
+
+func current(t *testing.T, found pages.Credits, page, file, about, prefix string) {
 	known := map[string]bool{}
-	for _, section := range pages.Read(pages.Metal3) {
+	for _, section := range pages.Read(page) {
 		for _, s := range section.Statements {
 			known[s.ID] = true
 			if !found.Shown(s.ID) && s.NotBuilt == "" {
@@ -41,35 +56,35 @@ func TestStatementsAreCurrent(t *testing.T) {
 		}
 	}
 	for id, names := range found.Scenarios {
-		if strings.HasPrefix(id, "B-") && !known[id] {
+		if strings.HasPrefix(id, prefix) && !known[id] {
 			t.Errorf("%q name %s, which is not a statement", names, id)
 		}
 	}
-	want := statementsPage(found)
+	want := statementsPage(found, page, about)
 	if *update {
-		if err := os.WriteFile(statementsFile, []byte(want), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	is, err := os.ReadFile(statementsFile)
+	is, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(string(is), "\n")); diff != "" {
-		t.Errorf("%s is not current: run go generate ./features (-want +is):\n%s", statementsFile, diff)
+		t.Errorf("%s is not current: run go generate ./features (-want +is):\n%s", file, diff)
 	}
 }
 
-// statementsPage returns STATEMENTS.md: the text of each statement, with the scenarios and
+// statementsPage returns the text of each statement of a page, with the scenarios and
 // tests that show it.
-func statementsPage(found pages.Credits) string {
+func statementsPage(found pages.Credits, page, about string) string {
 	var b strings.Builder
-	b.WriteString("# What shows the statements on Metal³\n\nMade by `go generate ./features`; do not edit. The texts are those of [docs/statements](../docs/statements/metal3.md). Scenarios are below `features`; tests are named by their packages.\n")
-	for _, section := range pages.Read(pages.Metal3) {
+	fmt.Fprintf(&b, "# What shows the statements on %s\n\nMade by `go generate ./features`; do not edit. The texts are those of [docs/statements](../docs/statements/%s). Scenarios are below `features`; tests are named by their packages.\n", about, page)
+	for _, section := range pages.Read(page) {
 		fmt.Fprintf(&b, "\n## %s\n", section.Title)
 		for _, st := range section.Statements {
-			fmt.Fprintf(&b, "\n### [%s](../docs/statements/%s) %s\n\n%s\n\n", st.ID, st.Anchor(pages.Metal3), st.Title, st.Quote())
+			fmt.Fprintf(&b, "\n### [%s](../docs/statements/%s) %s\n\n%s\n\n", st.ID, st.Anchor(page), st.Title, st.Quote())
 			for _, name := range found.Scenarios[st.ID] {
 				fmt.Fprintf(&b, "- scenario: %s\n", name)
 			}

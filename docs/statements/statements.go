@@ -1,6 +1,6 @@
 // Package statements reads the numbered statements of the pages beside it:
-// what Metal3, Redfish and IPMI demand of the product, and the quirks of real
-// BMCs. It also reads the scenarios and tests that name them, so that tests can
+// what Metal3, Redfish, IPMI and MOSK's day-2 operations demand of the product, and the
+// quirks of real BMCs. It also reads the scenarios and tests that name them, so that tests can
 // show each statement beside those. It knows nothing of what they check.
 package statements
 
@@ -14,7 +14,7 @@ import (
 
 // Statement is one numbered statement.
 type Statement struct {
-	ID    string // "B-40", "A7", "I42", "Q17", "tool-10", "fault-1"
+	ID    string // "B-40", "A7", "I42", "Q17", "H12", "tool-10", "fault-1"
 	Title string
 	Text  string // Markdown: paragraphs, and at times a table
 
@@ -40,10 +40,11 @@ const (
 	Redfish = "redfish.md"
 	IPMI    = "ipmi.md"
 	Quirks  = "quirks.md"
+	MOSK    = "mosk.md"
 )
 
 // Pages lists them.
-var Pages = []string{Metal3, Redfish, IPMI, Quirks}
+var Pages = []string{Metal3, Redfish, IPMI, Quirks, MOSK}
 
 // Read returns the sections of a page. It panics when there is no such page:
 // the pages are part of the program.

@@ -45,7 +45,7 @@ var families = []Family{
 		Name: "controller",
 		Packages: []string{
 			"./controller/bmc/...", "./controller/dataimage", "./controller/firmware", "./controller/host/...", "./controller/inband",
-			"./controller/netboot/...", "./controller/preprovisioning", "./controller/queue", "./controller/raid",
+			"./controller/lcm/item", "./controller/netboot/...", "./controller/preprovisioning", "./controller/queue", "./controller/raid",
 			"./controller/readafterwrite", "./controller/subscription",
 		},
 		Suites: []string{

@@ -1,0 +1,28 @@
+package item
+
+import (
+	"maps"
+	"slices"
+
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+)
+
+// Merge returns the items of one machine: those of its type in the LCMCluster, each with
+// the params of the overwrite of its name added. An overwrite replaces a param of the same
+// name. Overwrites without an item have no effect: the LCMCluster decides which items
+// exist. Neither argument is changed.
+func Merge(items []lcm.LCMStateItem, overwrites map[string]map[string]string) []lcm.LCMStateItem {
+	out := slices.Clone(items)
+	for i := range out {
+		out[i].Params = maps.Clone(out[i].Params)
+		overwrite := overwrites[out[i].Name]
+		if len(overwrite) == 0 {
+			continue
+		}
+		if out[i].Params == nil {
+			out[i].Params = map[string]string{}
+		}
+		maps.Copy(out[i].Params, overwrite)
+	}
+	return out
+}

@@ -1,0 +1,45 @@
+package item
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+)
+
+// statement H13: overwrites become the params of the items of their names.
+func TestMerge(t *testing.T) {
+	script := lcm.LCMStateItem{Runner: lcm.RunnerBash, Name: "swap", Version: "v2", Phase: lcm.PhasePrepare, Params: map[string]string{"url": "a", "args": "-v"}}
+	for _, tt := range []struct {
+		name       string
+		overwrites map[string]map[string]string
+		want       []lcm.LCMStateItem
+	}{
+		{"no overwrites", nil, []lcm.LCMStateItem{script, hostOS[0], hostOS[1]}},
+		{
+			"params of an item that has none",
+			map[string]map[string]string{hostOS[1].Name: {"playbook": "main.yaml"}},
+			[]lcm.LCMStateItem{script, hostOS[0], with(hostOS[1], map[string]string{"playbook": "main.yaml"})},
+		},
+		{
+			"a param is replaced, and one is added",
+			map[string]map[string]string{"swap": {"url": "b", "sha256": "c"}},
+			[]lcm.LCMStateItem{with(script, map[string]string{"url": "b", "args": "-v", "sha256": "c"}), hostOS[0], hostOS[1]},
+		},
+		{
+			"an overwrite of no item, and an empty one",
+			map[string]map[string]string{"gone": {"url": "b"}, hostOS[0].Name: {}},
+			[]lcm.LCMStateItem{script, hostOS[0], hostOS[1]},
+		},
+	} {
+		items := []lcm.LCMStateItem{*script.DeepCopy(), hostOS[0], hostOS[1]}
+		got := Merge(items, tt.overwrites)
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: Merge (-want +got):\n%s", tt.name, diff)
+		}
+		if diff := cmp.Diff([]lcm.LCMStateItem{script, hostOS[0], hostOS[1]}, items); diff != "" {
+			t.Errorf("%s: Merge changed its argument (-before +after):\n%s", tt.name, diff)
+		}
+	}
+}
