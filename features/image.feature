@@ -13,6 +13,13 @@ Feature: Images and configuration
     And the server runs from its first disk
     And the server's first disk ends with a config drive that holds "#cloud-config" and "web-0"
 
+  @B-155
+  Scenario: Without Secrets the config drive names the host
+    When the operator sets the image
+    Then the host becomes "provisioned"
+    And the server runs from its first disk
+    And the server's first disk ends with a config drive that names the host
+
   @B-115 @B-155
   Scenario: The config drive holds data from Secrets of another namespace
     When the operator sets user data "#cloud-config" and the name "web-0" from Secrets of another namespace

@@ -164,6 +164,9 @@ type ConfigDrive struct {
 	MetaData    []byte `json:"metaData,omitempty"`    // a JSON object
 	NetworkData []byte `json:"networkData,omitempty"` // a JSON object
 	UserData    []byte `json:"userData,omitempty"`    // any format that the image's cloud-init takes
+	// Optional: nobody has asked for data. An image that has no partition table, or no
+	// room for the drive, is written without it.
+	Optional bool `json:"optional,omitempty"`
 }
 
 // CustomSpec is a deployment by a named method. The method may use the image; its

@@ -30,22 +30,19 @@ const (
 	anyDataKey     = "value"
 )
 
-// configDrive returns the content of the host's config drive. It returns nil if
-// the host has no configuration data; then the image is written without a drive. A
-// live ISO gets no drive.
+// configDrive returns the content of the host's config drive. Without configuration data
+// it names the host, as upstream's does (B-155), and is optional. A live ISO is not
+// written, and gets no drive (B-153).
 func (r *Reconciler) configDrive(ctx context.Context, h *metal3.BareMetalHost) (*job.ConfigDrive, error) {
 	network := h.Spec.NetworkData
 	if network == nil && h.Spec.PreprovisioningNetworkDataName != "" {
 		network = &corev1.SecretReference{Name: h.Spec.PreprovisioningNetworkDataName}
 	}
-	if h.Spec.UserData == nil && network == nil && h.Spec.MetaData == nil {
-		return nil, nil
-	}
 	user, err := r.configData(ctx, h, h.Spec.UserData, userDataKey, true)
 	if err != nil {
 		return nil, &configDataError{fmt.Errorf("could not retrieve user data: %w", err)}
 	}
-	out := &job.ConfigDrive{UserData: user}
+	out := &job.ConfigDrive{UserData: user, Optional: h.Spec.UserData == nil && network == nil && h.Spec.MetaData == nil}
 	// A Secret without network data counts as none.
 	raw, err := r.configData(ctx, h, network, networkDataKey, false)
 	if err != nil {

@@ -43,7 +43,10 @@ func TestConfigDrive(t *testing.T) {
 		want    *job.ConfigDrive
 		err     string
 	}{
-		{name: "nothing is named", spec: func(*metal3.BareMetalHostSpec) {}},
+		{
+			name: "nothing is named", spec: func(*metal3.BareMetalHostSpec) {},
+			want: &job.ConfigDrive{Optional: true, MetaData: []byte(`{` + defaults + `,"name":"node-0","uuid":"u-1"}`)},
+		},
 		{
 			name: "user data", secrets: map[string]map[string]string{"u": {"userData": "#cloud-config"}},
 			spec: func(s *metal3.BareMetalHostSpec) { s.UserData = ref("u") },

@@ -36,6 +36,7 @@ func (s *scenario) registerConfig(sc *stepRegistry) {
 	sc.Step(`^the operator changes the user data to:$`, "changes the Secret with user data", s.changeUserData)
 	sc.Step(`^the operator refers to user data that does not exist$`, "sets spec.userData and spec.metaData to Secrets that do not exist", s.referToConfigSecrets)
 	sc.Step(`^the server's first disk ends with a config drive that holds "([^"]*)" and "([^"]*)"$`, "looks for a config drive with these texts at the end of the first disk", s.diskEndsWithDrive)
+	sc.Step(`^the server's first disk ends with a config drive that names the host$`, "looks for a config drive with the host's name and UID, and without user data, at the end of the first disk", s.diskEndsWithDefaultDrive)
 	sc.Step(`^the operator sets a live ISO$`, "sets spec.image to a bootable ISO with the format live-iso",
 		func(ctx context.Context) error { return s.requestLiveISO(ctx, s.world.ImagesURL()) })
 	sc.Step(`^the operator sets a live ISO with an HTTPS URL$`, "sets spec.image to a live ISO at the lab's HTTPS server of images",
@@ -100,6 +101,20 @@ func (s *scenario) createConfig(ctx context.Context, namespace, userData, name s
 const configDriveRange = 66 << 20
 
 func (s *scenario) diskEndsWithDrive(userData, name string) error {
+	return s.diskEndsWith([]string{"config-2", "user_data", userData, `"name":"` + name + `"`}, nil)
+}
+
+func (s *scenario) diskEndsWithDefaultDrive(ctx context.Context) error {
+	h, err := s.read(ctx)
+	if err != nil {
+		return err
+	}
+	return s.diskEndsWith([]string{"config-2", `"local-hostname":"` + h.Name + `"`, `"name":"` + h.Name + `"`, `"uuid":"` + string(h.UID) + `"`},
+		[]string{"user_data", "network_data.json"})
+}
+
+// diskEndsWith looks for texts in the range of a config drive, which must not hold others.
+func (s *scenario) diskEndsWith(present, absent []string) error {
 	m, size, err := s.disk(0)
 	if err != nil {
 		return err
@@ -108,9 +123,14 @@ func (s *scenario) diskEndsWithDrive(userData, name string) error {
 	if _, err := m.ReadAt(tail, size-configDriveRange); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	for _, want := range []string{"config-2", userData, `"name":"` + name + `"`} {
+	for _, want := range present {
 		if !bytes.Contains(tail, []byte(want)) {
 			return fmt.Errorf("the disk's last %d bytes do not hold %q", configDriveRange, want)
+		}
+	}
+	for _, unwanted := range absent {
+		if bytes.Contains(tail, []byte(unwanted)) {
+			return fmt.Errorf("the disk's last %d bytes hold %q", configDriveRange, unwanted)
 		}
 	}
 	return nil

@@ -1,7 +1,6 @@
 package steps
 
 import (
-	"bytes"
 	"context"
 	"crypto/md5" //nolint:gosec // the specification's default
 	"crypto/sha256"
@@ -33,10 +32,10 @@ func (s *scenario) registerImages(sc *stepRegistry) {
 	sc.Step(`^the operator sets an image that does not exist$`, "sets spec.image to a URL that answers 404", s.requestMissingImage)
 	sc.Step(`^the operator sets an image that is larger than any disk$`, "sets spec.image to a file of 8 TiB", s.requestHugeImage)
 	sc.Step(`^the operator sets a root device hint with the (serial number|WWN|device name) of the second disk$`, "sets spec.rootDeviceHints", s.hintAtSecondDisk)
-	sc.Step(`^the server's second disk begins with the image$`, "compares the first bytes of the disk with the image", func() error { return s.holdsImage(1) })
+	sc.Step(`^the server's second disk begins with the image$`, "compares the first bytes of the disk with the image, and its partition table with the image's and a config drive's partition", func() error { return s.holdsImage(1) })
 	sc.Step(`^the operator corrects the checksum$`, "sets spec.image to the lab's image with the right checksum", s.correctChecksum)
 	sc.Step(`^the operator removes the image$`, "clears spec.image", s.removeImage)
-	sc.Step(`^the server's first disk begins with the image$`, "compares the first bytes of the disk with the image", s.diskHoldsImage)
+	sc.Step(`^the server's first disk begins with the image$`, "compares the first bytes of the disk with the image, and its partition table with the image's and a config drive's partition", s.diskHoldsImage)
 	sc.Step(`^the image server stalls in the middle of the image$`, "stalls downloads of the image after 1 MiB", func() { s.testLab.downloads.hold() })
 	sc.Step(`^the image server continues$`, "lets stalled downloads continue", func() { s.testLab.downloads.release() })
 	sc.Step(`^the image is being written$`, "waits until a download is stalled", func(ctx context.Context) error { return s.testLab.downloads.waitHeld(ctx) })
@@ -82,7 +81,7 @@ func (s *scenario) requestFormat(ctx context.Context, format string) error {
 }
 
 func (s *scenario) requestWithChecksum(ctx context.Context, kind, named string) error {
-	b, err := os.ReadFile(filepath.Join(s.dir, world.ImagesDir, world.DemoImage))
+	b, err := s.imageBytes()
 	if err != nil {
 		return err
 	}
@@ -129,10 +128,15 @@ func (s *scenario) hintAtSecondDisk(ctx context.Context, by string) error {
 	return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.RootDeviceHints = &hints })
 }
 
+// imageBytes returns the lab's image.
+func (s *scenario) imageBytes() ([]byte, error) {
+	return os.ReadFile(filepath.Join(s.dir, world.ImagesDir, world.DemoImage))
+}
+
 func (s *scenario) diskHoldsImage() error { return s.holdsImage(0) }
 
 func (s *scenario) holdsImage(disk int) error {
-	want, err := os.ReadFile(filepath.Join(s.dir, world.ImagesDir, world.DemoImage))
+	want, err := s.imageBytes()
 	if err != nil {
 		return err
 	}
@@ -140,14 +144,7 @@ func (s *scenario) holdsImage(disk int) error {
 	if err != nil {
 		return err
 	}
-	got := make([]byte, len(want))
-	if _, err := m.ReadAt(got, 0); err != nil {
-		return err
-	}
-	if !bytes.Equal(got, want) {
-		return fmt.Errorf("the disk's first %d bytes are not the image's", len(want))
-	}
-	return nil
+	return images.Written(m, want)
 }
 
 // downloadGate wraps the image server. It counts downloads of the image, and can

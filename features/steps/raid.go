@@ -1,13 +1,10 @@
 package steps
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"time"
@@ -20,6 +17,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
+	"github.com/metalab-dev/metalab/scenarios/images"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
@@ -49,7 +47,7 @@ func (s *scenario) registerRAID(sc *stepRegistry) {
 		return s.hasVolumes("")
 	})
 	sc.Step(`^volume (\d+) has the drives "([^"]*)"$`, "asserts the bays of the volume's drives", s.volumeHasDrives)
-	sc.Step(`^volume (\d+) begins with the image$`, "compares the first bytes of the volume with the image", s.volumeHoldsImage)
+	sc.Step(`^volume (\d+) begins with the image$`, "compares the first bytes of the volume with the image, and its partition table with the image's and a config drive's partition", s.volumeHoldsImage)
 	sc.Step(`^the server runs from volume (\d+)$`, "waits until the server has booted from the volume", func(ctx context.Context, n int) error {
 		v, err := s.volume(n)
 		if err != nil {
@@ -64,7 +62,7 @@ func (s *scenario) registerRAID(sc *stepRegistry) {
 	sc.Step(`^(\d+) of the (?:other )?drives of volume (\d+) fail$`, "lets so many healthy drives of the volume fail", s.failDrives)
 	sc.Step(`^the failed drives are replaced$`, "pulls each failed drive, and inserts a new one into its bay", s.replaceDrives)
 	sc.Step(`^100 hours pass$`, "lets a hundred hours of the lab's time pass, likewise", func(ctx context.Context) error { return s.pass(ctx, 100*time.Hour) })
-	sc.Step(`^all disks hold the image at the data offset of md$`, "compares each disk's bytes at the data offset of the first array with the image", s.disksHoldMirror)
+	sc.Step(`^all disks hold the image at the data offset of md$`, "compares each disk's bytes at the data offset of the first array with the image, as above", s.disksHoldMirror)
 	sc.Step(`^the server's disks hold (no )?software RAID$`, "looks for the superblock of the first array of md on each disk", func(no string) error { return s.disksHoldArray(no == "") })
 	sc.Step(`^the first disk is pulled$`, "takes the first disk out of its bay", func(ctx context.Context) error {
 		return s.host().PullDrive(ctx, s.machine().Identity.Storage[0].Drives[0].ID)
@@ -173,10 +171,6 @@ func (s *scenario) volumeHasDrives(n int, want string) error {
 	return nil
 }
 
-func (s *scenario) imageBytes() ([]byte, error) {
-	return os.ReadFile(filepath.Join(s.dir, world.ImagesDir, world.DemoImage))
-}
-
 func (s *scenario) volumeHoldsImage(n int) error {
 	v, err := s.volume(n)
 	if err != nil {
@@ -186,20 +180,16 @@ func (s *scenario) volumeHoldsImage(n int) error {
 	if err != nil {
 		return err
 	}
-	return s.deviceHolds(v.Device(), 0, want)
+	return s.deviceHoldsImage(v.Device(), 0, want)
 }
 
-func (s *scenario) deviceHolds(device string, off int64, want []byte) error {
+func (s *scenario) deviceHoldsImage(device string, off int64, want []byte) error {
 	m, err := s.host().Medium(device)
 	if err != nil {
 		return err
 	}
-	got := make([]byte, len(want))
-	if _, err := m.ReadAt(got, off); err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	if !bytes.Equal(got, want) {
-		return fmt.Errorf("the %d bytes of %s at %d are others", len(want), device, off)
+	if err := images.Written(io.NewSectionReader(m, off, int64(len(want))), want); err != nil {
+		return fmt.Errorf("%s, from byte %d on: %w", device, off, err)
 	}
 	return nil
 }
@@ -229,7 +219,7 @@ func (s *scenario) volumeHolds(n int, text string) error {
 	if err != nil {
 		return err
 	}
-	return s.deviceHolds(v.Device(), v.Size()/2, []byte(text))
+	return s.deviceHoldsImage(v.Device(), v.Size()/2, []byte(text))
 }
 
 func (s *scenario) volumeFails(n int) error {
@@ -306,7 +296,7 @@ const superblockOffset = (1+550)<<20 + 4096
 
 func (s *scenario) disksHoldArray(want bool) error {
 	for _, d := range s.machine().Identity.Storage[0].Drives {
-		if err := s.deviceHolds(d.ID, superblockOffset, superblock); (err == nil) != want {
+		if err := s.deviceHoldsImage(d.ID, superblockOffset, superblock); (err == nil) != want {
 			return fmt.Errorf("%s: it holds a superblock of md: %t", d.ID, !want)
 		}
 	}
@@ -323,7 +313,7 @@ func (s *scenario) disksHoldMirror() error {
 		return errors.New("the server has no disk")
 	}
 	for _, d := range drives {
-		if err := s.deviceHolds(d.ID, mirrorOffset, want); err != nil {
+		if err := s.deviceHoldsImage(d.ID, mirrorOffset, want); err != nil {
 			return err
 		}
 	}

@@ -35,10 +35,13 @@ type partitionTable interface {
 // head, so that a disk without its config drive cannot boot.
 func (t *target) placeConfigDrive(drive []byte) error {
 	table, err := t.table()
-	if err != nil {
-		return fmt.Errorf("disk: config drive: %w", err)
+	var at int64
+	if err == nil {
+		at, err = t.partition(table, int64(len(drive)))
 	}
-	at, err := t.partition(table, int64(len(drive)))
+	if err != nil && t.driveOptional { // the image has no place for it
+		return nil
+	}
 	if err == nil {
 		err = table.store()
 	}

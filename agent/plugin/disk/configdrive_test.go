@@ -213,6 +213,18 @@ func TestConfigDriveIsRefused(t *testing.T) {
 			if !cannotBoot(t, m) {
 				t.Error("a disk without its config drive can boot")
 			}
+
+			optional := drive
+			optional.Optional = true
+			s := serve(t, map[string]string{"/disk.img": string(tt.image)})
+			m = systest.NewMemory(tt.size)
+			got, _, err := write(t, m, job.WriteSpec{URL: s.URL + "/disk.img", Checksum: sha256Hex(tt.image), ConfigDrive: &optional})
+			if err != nil || got.ConfigDrive != 0 {
+				t.Fatalf("with a drive that is optional: Write = %+v, %v; want no drive", got, err)
+			}
+			if get(t, m, 0, len(tt.image)) != string(tt.image) {
+				t.Error("without the drive, the disk holds something else than the image")
+			}
 		})
 	}
 }

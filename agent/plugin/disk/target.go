@@ -38,8 +38,9 @@ type target struct {
 	wiped bool   // begin has wiped the head
 	// drive is the config drive to write beside the image, if any, and driveAt its
 	// offset on the disk.
-	drive   []byte
-	driveAt int64
+	drive         []byte
+	driveOptional bool // the image is written without it when it has no place for it
+	driveAt       int64
 
 	mu     sync.Mutex
 	data   []run // runs written so far

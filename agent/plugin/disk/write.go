@@ -83,7 +83,7 @@ func (w Writer) Write(ctx context.Context, spec job.WriteSpec, disks []job.Disk)
 	if err != nil {
 		return job.Written{}, fmt.Errorf("disk: open %s: %w", root.Name, err)
 	}
-	t := &target{block: block, name: root.Name, drive: drive}
+	t := &target{block: block, name: root.Name, drive: drive, driveOptional: spec.ConfigDrive != nil && spec.ConfigDrive.Optional}
 	size, err := w.write(ctx, image, spec.Format, t)
 	if err != nil && t.wiped {
 		err = joinErrors(err, t.sync()) // at least the wiped head must be durable
