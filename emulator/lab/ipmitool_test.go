@@ -210,39 +210,6 @@ func TestIpmitoolDisablesIPMI(t *testing.T) {
 	c.want("always available", "channel", "info", "1")
 }
 
-func TestFreeIPMI(t *testing.T) {
-	_, tools := startTool(t, "- {count: 1, ipmi: {v15: [md5]}}\n")
-	c := tools[0]
-	free := func(program string, more ...string) (string, error) {
-		prerequisites.Need(t, program)
-		args := append([]string{"-h", c.at.String(), "-u", c.user, "-p", c.pass, "-l", "ADMIN"}, more...)
-		out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
-		return string(out), err
-	}
-	for _, how := range [][]string{{"-D", "LAN_2_0", "-I", "3"}, {"-D", "LAN_2_0", "-I", "17"}, {"-D", "LAN"}} {
-		out, err := free("bmc-info", how...)
-		if err != nil || !strings.Contains(out, "Device GUID") || !strings.Contains(out, "multi-session") {
-			t.Errorf("bmc-info %v = %v\n%s", how, err, out)
-		}
-	}
-	// A BMC accepts the values that it reports.
-	file := t.TempDir() + "/config"
-	config := []string{"-D", "LAN_2_0", "--filename", file}
-	for _, section := range []string{"User1", "User2", "User16", "Lan_Channel", "Lan_Conf", "Lan6_Conf", "Lan_Conf_User_Security", "Lan_Conf_Misc"} {
-		config = append(config, "-S", section)
-	}
-	out, err := free("ipmi-config", append(config, "--checkout")...)
-	if err != nil {
-		t.Fatalf("ipmi-config --checkout = %v\n%s", err, out)
-	}
-	out, _ = free("ipmi-config", append(config, "--commit")...)
-	for line := range strings.Lines(out) {
-		if !strings.Contains(line, "MAC_Address': Read Only Field") {
-			t.Errorf("ipmi-config --commit: %s", line)
-		}
-	}
-}
-
 // A change through one protocol is visible in the other at once.
 func TestRedfishAndIpmitoolAgree(t *testing.T) {
 	l, tools := startTool(t, "- {count: 1}\n")

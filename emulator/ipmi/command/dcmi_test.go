@@ -209,7 +209,8 @@ func TestDCMIPowerLimit(t *testing.T) {
 		return fmt.Sprintf("000000 %02x %02x%02x %02x%02x%02x%02x 0000 %02x%02x",
 			action, byte(watts), byte(watts>>8), byte(correct), byte(correct>>8), byte(correct>>16), byte(correct>>24), byte(sampling), byte(sampling>>8))
 	}
-	exchanges{{"none", "0000", noPowerLimit, "0000 00 0000 70170000 0000 3c00"}}.tryDCMI(t, h, 0x03)
+	none := fmt.Sprintf("%02x%02x 70170000 0000 3c00", byte(int(most)), byte(int(most)>>8))
+	exchanges{{"none", "0000", noPowerLimit, "0000 00" + none}}.tryDCMI(t, h, 0x03)
 	exchanges{{"none to activate", "010000", NotSupportedInState, ""}, {"none to end", "000000", Completed, ""}, {"what", "020000", InvalidDataField, ""}}.tryDCMI(t, h, 0x05)
 	exchanges{
 		{"too low", set(0, int(least)-1, 1000, 30), limitOutOfRange, ""}, {"too high", set(0, int(most)+1, 1000, 30), limitOutOfRange, ""},
@@ -238,6 +239,8 @@ func TestDCMIPowerLimit(t *testing.T) {
 		t.Errorf("a limit of %v W is in force", w)
 	}
 	exchanges{{"ended", "0000", noPowerLimit, "0000 00 2c01 e8030000 0000 1e00"}}.tryDCMI(t, h, 0x03)
+	// A client can write back the limit that a BMC without one reports.
+	exchanges{{"the limit as read", "000000 00" + none, Completed, ""}}.tryDCMI(t, newHost(t), 0x04)
 }
 
 func TestDCMIThermalLimit(t *testing.T) {

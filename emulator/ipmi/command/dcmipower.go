@@ -73,13 +73,17 @@ func getPowerReading(x *Request) error {
 	return nil
 }
 
-// powerLimit handles Get Power Limit (§6.6.2). A limit that is not active is
-// answered with the completion code that says so and its values.
+// getPowerLimit handles Get Power Limit (§6.6.2). A limit that is not active is
+// answered with the completion code that says so and its values. Until one is set, the
+// limit is the highest that Set Power Limit accepts: clients such as ipmi-config write
+// back all values that they have read.
 func getPowerLimit(x *Request) error {
 	caps := x.bmc().DCMI.Power
 	watts, active := float64(caps.Watts), false
 	if is := x.machine().Thermal.Limit(); is > 0 {
 		watts, active = is, true
+	} else if watts == 0 {
+		_, watts = x.machine().Profile.Thermal.Limits()
 	}
 	x.put(0, 0, caps.Action)
 	x.put16(uint16(math.Round(watts)))

@@ -146,7 +146,10 @@ var lanIPv4Parameters = map[byte]*lanParameter{
 		}
 		return []byte{addressDHCP}
 	}, write: setAddressSource},
-	5: {size: 6, read: func(x *Request, _ byte) []byte { return mac(x.machine().Identity.BMCMAC()) }},
+	// "can be read only" (table 23-4): setLAN accepts the address that the BMC has, as
+	// clients such as ipmi-config write back all that they have read.
+	5: {size: 6, read: func(x *Request, _ byte) []byte { return mac(x.machine().Identity.BMCMAC()) },
+		write: func(*Request, byte, []byte) error { return readOnly }},
 	6: {size: 4, read: func(x *Request, _ byte) []byte {
 		if s := x.bmc().Network().Static; s != nil {
 			return v4(s.Mask)
