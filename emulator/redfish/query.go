@@ -106,8 +106,9 @@ func (x *request) readableBody(uri string, at *resource.Snapshot) resource.Objec
 	p = x.readable(p, m, at)
 	o := resource.Decode(p.Body)
 	if _, paged := o["Members@odata.nextLink"]; paged {
-		o = resource.Decode(resource.Encode(m.Object(m.View(at))))
-		o["@odata.etag"] = p.Tag() // the ETag of all members
+		all := x.readable(p.With(resource.Encode(x.s.renderer.AllMembers(m, at))), m, at)
+		o = resource.Decode(all.Body)
+		o["@odata.etag"] = p.Tag() // it covers all members
 	}
 	return o
 }

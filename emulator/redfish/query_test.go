@@ -70,6 +70,23 @@ func TestPagesAddUpToCollection(t *testing.T) {
 	}
 }
 
+// TestEveryPageHasTheVendorsForm shows that the pages after the first have the URIs and the
+// properties of the vendor, too (A11).
+func TestEveryPageHasTheVendorsForm(t *testing.T) {
+	s, h := newPresentedService(t, dialect.Presentation{
+		URIMappings: []dialect.URIMapping{{From: "/redfish/v1/AccountService/Roles", To: "/redfish/v1/Acme/Roles"}},
+		Transforms:  []dialect.Transform{{ResourceType: "RoleCollection", Set: []dialect.PropertyRule{{Path: "Name", Value: "Roles of Acme"}}}},
+	})
+	h.d.Protocol.PageSize = 1
+	for _, query := range []string{"", "$skip=1", "$top=1&$skip=2", "$expand=.&$skip=1"} {
+		o := asked(t, s, "admin", "/redfish/v1/Acme/Roles", query)
+		member := o["Members"].([]any)[0].(map[string]any)["@odata.id"].(string)
+		if o["Name"] != "Roles of Acme" || o["@odata.id"] != "/redfish/v1/Acme/Roles" || !strings.HasPrefix(member, "/redfish/v1/Acme/Roles/") {
+			t.Errorf("?%s: %v %v has the member %s", query, o["@odata.id"], o["Name"], member)
+		}
+	}
+}
+
 func TestCollectionETagCoversAllMembers(t *testing.T) {
 	unpaged := newService(t, newHost(t))
 	inPages := newService(t, hostOf(t, func(p *dialect.Protocol) { p.PageSize = 1 }))

@@ -167,6 +167,12 @@ func (s *Renderer) Render(m *resource.Match, at *resource.Snapshot) *Representat
 	return NewRepresentation(resource.JSON, body, tag, m.DescribedBy)
 }
 
+// AllMembers returns the body of a collection with all of its members in the vendor's
+// form: Representation has no more of them than a page holds. It is not cached.
+func (s *Renderer) AllMembers(m *resource.Match, at *resource.Snapshot) resource.Object {
+	return s.vendors.Of(at.Dialect).Render(m.Standard(m.View(at)), at)
+}
+
 // WithTrailingSlashes returns a representation whose URIs end with slashes. It is cached by
 // representation: a resource that changes has another one.
 func (s *Renderer) WithTrailingSlashes(p *Representation) *Representation {
