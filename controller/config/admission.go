@@ -4,6 +4,8 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"path"
+	"slices"
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -17,15 +19,22 @@ import (
 // example as a dry run to find out when the policy is in force.
 const RefusesAnnotation = "metalab.dev/refuses"
 
-//go:embed admission/*.yaml webhook/*.yaml
+//go:embed admission/*.yaml webhook/*.yaml hoc/admission/*.yaml
 var admission embed.FS
 
 // Policies returns the validating admission policies and the bindings that put them
-// in force, each in the order of their files.
-func Policies() (policies, bindings []*unstructured.Unstructured, err error) {
-	names, err := fs.Glob(admission, "admission/*.yaml")
-	if err != nil {
+// in force, each in the order of their files: those of hosts, then those of each family.
+func Policies(families ...string) (policies, bindings []*unstructured.Unstructured, err error) {
+	if err := CheckFamilies(families); err != nil {
 		return nil, nil, fmt.Errorf("config: %w", err)
+	}
+	var names []string
+	for _, dir := range slices.Concat([]string{"."}, families) {
+		of, err := fs.Glob(admission, path.Join(dir, "admission/*.yaml"))
+		if err != nil {
+			return nil, nil, fmt.Errorf("config: %w", err)
+		}
+		names = append(names, of...)
 	}
 	for _, name := range names {
 		b, err := fs.ReadFile(admission, name)

@@ -10,10 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
+// refusesByUser are the policies that refuse nothing to an administrator: no example shows
+// when they are in force.
+var refusesByUser = map[string]bool{"hostosconfiguration.kaas.mirantis.com": true}
+
 // The API server never evaluates a policy without a binding, and drops a field that
 // it does not know without an error.
 func TestEveryPolicyIsBoundAndHasOnlyKnownFields(t *testing.T) {
-	policies, bindings, err := Policies()
+	policies, bindings, err := Policies(Families...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +29,7 @@ func TestEveryPolicyIsBoundAndHasOnlyKnownFields(t *testing.T) {
 		if typed.Spec.FailurePolicy == nil || len(typed.Spec.Validations) == 0 {
 			t.Errorf("%s: no failure policy or no validation: %+v", p.GetName(), typed.Spec)
 		}
-		if example := p.GetAnnotations()[RefusesAnnotation]; *typed.Spec.FailurePolicy == admissionv1.Fail && !json.Valid([]byte(example)) {
+		if example := p.GetAnnotations()[RefusesAnnotation]; *typed.Spec.FailurePolicy == admissionv1.Fail && !refusesByUser[p.GetName()] && !json.Valid([]byte(example)) {
 			t.Errorf("%s: annotation %s = %q, want an example of what it refuses", p.GetName(), RefusesAnnotation, example)
 		}
 	}

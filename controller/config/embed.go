@@ -2,8 +2,8 @@
 // definitions and admission policies, as files for kubectl apply -k and as values
 // that a program installs.
 //
-// controller-gen generates the files under crd from the published metal3.io API; they
-// are never edited. Where that API and its own definitions disagree, a JSON patch
+// controller-gen generates the files under crd from the published metal3.io API, and those
+// of a family from controller/api; they are never edited. Where that API and its own definitions disagree, a JSON patch
 // under patches corrects the definition of the resource that it is named after. CRDs
 // applies the patch while loading, so that generating again does not lose it, and
 // kustomization.yaml names the same patch.
@@ -18,6 +18,7 @@ package config
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -31,6 +32,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
+// A family's definitions and policies are in a directory of its name. They are installed
+// only where the family is asked for.
+//
 // controller-gen reads the Go types of the metal3.io module at the version that
 // go.mod requires. HostClaims and HostDeployPolicies share hosts between namespaces;
 // they are removed, because no controller here acts on them.
@@ -38,15 +42,46 @@ import (
 //go:generate rm -rf crd
 //go:generate go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0 crd:allowDangerousTypes=true paths=github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1 output:crd:dir=crd
 //go:generate rm crd/metal3.io_hostclaims.yaml crd/metal3.io_hostdeploypolicies.yaml
+//go:generate rm -rf hoc/crd
+//go:generate go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0 object crd:allowDangerousTypes=true paths=../api/... output:crd:dir=hoc/crd
 
-//go:embed crd/*.yaml patches/*.yaml
+//go:embed crd/*.yaml patches/*.yaml hoc/crd/*.yaml
 var manifests embed.FS
 
+// HOC is the family of host OS configuration, LCM and the bare metal provider.
+const HOC = "hoc"
+
+// Families are the names of the families of kinds beside those of hosts.
+var Families = []string{HOC}
+
+// CheckFamilies returns an error that names the families that do not exist.
+func CheckFamilies(families []string) error {
+	for _, f := range families {
+		if !slices.Contains(Families, f) {
+			return fmt.Errorf("there is no family %q: use some of %s", f, strings.Join(Families, ", "))
+		}
+	}
+	return nil
+}
+
 // CRDs returns the patched custom resource definitions that Metalab serves, in the
-// order of their names. Each call parses the files again, so the caller may change
-// the result.
-func CRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	return load(manifests)
+// order of their names: those of hosts, then those of each family. Each call parses the
+// files again, so the caller may change the result.
+func CRDs(families ...string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	if err := CheckFamilies(families); err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	out, err := load(manifests)
+	for _, f := range families {
+		files, subErr := fs.Sub(manifests, f)
+		if err = errors.Join(err, subErr); err != nil {
+			return nil, err
+		}
+		var crds []*apiextensionsv1.CustomResourceDefinition
+		crds, err = load(files)
+		out = append(out, crds...)
+	}
+	return out, err
 }
 
 func load(files fs.FS) ([]*apiextensionsv1.CustomResourceDefinition, error) {

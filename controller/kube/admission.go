@@ -21,12 +21,12 @@ import (
 
 // installPolicies applies the admission policies. They may come into force a second or
 // two later; see awaitPolicies.
-func installPolicies(ctx context.Context, c *rest.Config) error {
+func installPolicies(ctx context.Context, c *rest.Config, families []string) error {
 	client, err := dynamic.NewForConfig(c)
 	if err != nil {
 		return err
 	}
-	policies, bindings, err := config.Policies()
+	policies, bindings, err := config.Policies(families...)
 	if err != nil {
 		return err
 	}
@@ -50,16 +50,16 @@ func installPolicies(ctx context.Context, c *rest.Config) error {
 
 // awaitPolicies returns when every policy is in force: when a dry run of creating the
 // example in its RefusesAnnotation is forbidden. It stores nothing.
-func awaitPolicies(ctx context.Context, c *rest.Config) error {
+func awaitPolicies(ctx context.Context, c *rest.Config, families []string) error {
 	client, err := dynamic.NewForConfig(c)
 	if err != nil {
 		return fmt.Errorf("kube: policies: %w", err)
 	}
-	policies, _, err := config.Policies()
+	policies, _, err := config.Policies(families...)
 	if err != nil {
 		return fmt.Errorf("kube: policies: %w", err)
 	}
-	crds, err := config.CRDs()
+	crds, err := config.CRDs(families...)
 	if err != nil {
 		return fmt.Errorf("kube: policies: %w", err)
 	}

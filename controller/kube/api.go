@@ -58,6 +58,9 @@ type Config struct {
 	// is upstream's: it behaves the same, but takes more processor time and memory.
 	FastPaths bool
 
+	// Families are the kinds that are installed beside those of hosts: see config.Families.
+	Families []string
+
 	// Log gets the errors of etcd and of the Kubernetes components, and at verbosity 1
 	// their errors while the API starts and stops; the zero Logger drops them. Upstream
 	// has one logger per process: of several APIs, the one started last gets the errors
@@ -151,13 +154,13 @@ func (a *API) open(ctx context.Context, c Config) error {
 	if err := a.server.waitReady(ctx, a.rest); err != nil {
 		return err
 	}
-	if err := Install(ctx, a.rest); err != nil {
+	if err := Install(ctx, a.rest, c.Families...); err != nil {
 		return err
 	}
 	if err := backdateDefinitions(ctx, a.rest); err != nil {
 		return err
 	}
-	if err := awaitPolicies(ctx, a.rest); err != nil {
+	if err := awaitPolicies(ctx, a.rest, c.Families); err != nil {
 		return err
 	}
 	stop, err := startControllers(ctx, a.rest, a.errors)

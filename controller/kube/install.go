@@ -25,13 +25,13 @@ import (
 // fieldManager is the field manager of the objects that Install applies.
 const fieldManager = "metalab"
 
-// Install applies the definitions and policies of controller/config to the cluster that
-// c reaches. It returns when the cluster serves the resources and its discovery lists
+// Install applies the definitions and policies of controller/config, with those of the
+// families, to the cluster that c reaches. It returns when the cluster serves the resources and its discovery lists
 // them; the policies may come into force up to a second later. A repeated call writes
 // nothing. Install takes over definitions that somebody else has installed, but leaves
 // the fields that ours do not set, such as labels and a conversion webhook.
-func Install(ctx context.Context, c *rest.Config) error {
-	crds, err := config.CRDs()
+func Install(ctx context.Context, c *rest.Config, families ...string) error {
+	crds, err := config.CRDs(families...)
 	if err != nil {
 		return fmt.Errorf("kube: install: %w", err)
 	}
@@ -46,7 +46,7 @@ func Install(ctx context.Context, c *rest.Config) error {
 			return fmt.Errorf("kube: install %s: %w", crd.Name, err)
 		}
 	}
-	if err := installPolicies(ctx, c); err != nil {
+	if err := installPolicies(ctx, c, families); err != nil {
 		return fmt.Errorf("kube: install: %w", err)
 	}
 	var missing error

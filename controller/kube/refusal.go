@@ -43,7 +43,7 @@ func (p policyRefusals) Validate(ctx context.Context, a admission.Attributes, o 
 
 // webhookRefusals returns the decorator that puts policyRefusals around the plugin.
 func webhookRefusals() (admission.Decorator, error) {
-	policies, _, err := config.Policies()
+	policies, _, err := config.Policies(config.Families...)
 	if err != nil {
 		return nil, err
 	}

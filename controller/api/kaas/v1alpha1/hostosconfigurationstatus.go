@@ -1,0 +1,93 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// The names of this file are in no public text, but for moduleDeprecatedBy and error: they
+// may change with it.
+
+// HostOSConfigurationStatus is the result of the validation and of the execution. The
+// controller of hostos writes isValid, containsDeprecatedModules, specUpdatedAt, updatedAt and configs,
+// the bare metal provider machinesStates.
+type HostOSConfigurationStatus struct {
+	// IsValid is true when every config may be applied; absent before the first
+	// validation.
+	// +optional
+	IsValid *bool `json:"isValid,omitempty"`
+	// SpecUpdatedAt is when a change of the spec was first validated.
+	// +optional
+	SpecUpdatedAt *metav1.Time `json:"specUpdatedAt,omitempty"`
+	// UpdatedAt is when the result of the validation last changed.
+	// +optional
+	UpdatedAt *metav1.Time `json:"updatedAt,omitempty"`
+	// ObservedGeneration is the generation of the spec that was validated.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// +optional
+	ContainsDeprecatedModules bool `json:"containsDeprecatedModules,omitempty"`
+	// ControllerUpdate is reserved.
+	// +optional
+	ControllerUpdate bool `json:"controllerUpdate,omitempty"`
+	// Configs are the results of spec.configs, in their order.
+	// +optional
+	Configs []ConfigStatus `json:"configs,omitempty"`
+	// MachinesStates are the states of the selected machines, by NAMESPACE/NAME.
+	// +optional
+	MachinesStates map[string]ConfigMachineState `json:"machinesStates,omitempty"`
+}
+
+// ConfigStatus is the result of the validation of a config.
+type ConfigStatus struct {
+	ModuleName    ModuleName `json:"moduleName"`
+	ModuleVersion SemVer     `json:"moduleVersion"`
+	// ModulesReference is the HostOSConfigurationModules that has the module.
+	// +optional
+	ModulesReference string `json:"modulesReference,omitempty"`
+	// +optional
+	ModulePlaybook string `json:"modulePlaybook,omitempty"`
+	// +optional
+	ModuleURL string `json:"moduleURL,omitempty"`
+	// +optional
+	ModuleHashsum string `json:"moduleHashsum,omitempty"`
+	// SecretObjectVersion is the resourceVersion of the Secret that was validated.
+	// +optional
+	SecretObjectVersion string `json:"secretObjectVersion,omitempty"`
+	// +optional
+	ModuleDeprecatedBy []ModuleReference `json:"moduleDeprecatedBy,omitempty"`
+	// +optional
+	SupportedDistributions []string `json:"supportedDistributions,omitempty"`
+	// +optional
+	Error string `json:"error,omitempty"`
+}
+
+// ConfigMachineState is the state of a machine's state items.
+type ConfigMachineState struct {
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// +optional
+	Selected bool `json:"selected,omitempty"`
+	// +optional
+	SecretValuesChanged bool `json:"secretValuesChanged,omitempty"`
+	// ConfigStateItemsStatuses are the states by MODULE-VERSION and by the item's name.
+	// +optional
+	ConfigStateItemsStatuses map[string]map[string]ConfigItemStatus `json:"configStateItemsStatuses,omitempty"`
+}
+
+// ItemState is the state of a state item.
+// +kubebuilder:validation:Enum="Not Started";Running;Success;Failed
+type ItemState string
+
+// The states.
+const (
+	ItemNotStarted ItemState = "Not Started"
+	ItemRunning    ItemState = "Running"
+	ItemSuccess    ItemState = "Success"
+	ItemFailed     ItemState = "Failed"
+)
+
+// ConfigItemStatus is the state of a state item on a machine.
+type ConfigItemStatus struct {
+	State ItemState `json:"state"`
+	// Hash is that of LCMMachine.status, once the state is Success.
+	// +optional
+	Hash string `json:"hash,omitempty"`
+}

@@ -1,0 +1,301 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalab-dev/metalab/controller/config"
+)
+
+const (
+	kaasV1    = "kaas.mirantis.com/v1alpha1"
+	lcmV1     = "lcm.mirantis.com/v1alpha1"
+	clusterV1 = "cluster.k8s.io/v1alpha1"
+)
+
+// parsed returns an object from its JSON, which has neither kind nor name.
+func parsed(t *testing.T, apiVersion, kind, namespace, text string) *unstructured.Unstructured {
+	t.Helper()
+	o := object(t, kind, namespace, text)
+	o.SetAPIVersion(apiVersion)
+	return o
+}
+
+// statements H8 and H18: modules that change, and orders of configs.
+func TestAdmissionOfTheFamilyHOC(t *testing.T) {
+	api := start(t, Config{Dir: t.TempDir(), Families: []string{config.HOC}})
+	c := clientFor(t, api.RESTConfig())
+	ns := freshNamespace(t, c)
+	t.Run("kinds", func(t *testing.T) { kindsOfHOC(t, api) })
+	t.Run("new objects", func(t *testing.T) { newObjectsOfHOC(t, c, ns) })
+	t.Run("defaults", func(t *testing.T) { defaultsOfHOC(t, c, ns) })
+	t.Run("changes", func(t *testing.T) { changesOfHOC(t, c, ns) })
+	t.Run("secrets in other namespaces", func(t *testing.T) { foreignSecrets(t, api, c, ns) })
+}
+
+// Without the family, the API serves none of its kinds.
+func TestFamilyIsNotInstalledUnlessAskedFor(t *testing.T) {
+	cs, err := kubernetes.NewForConfig(sharedAPI(t).RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, gv := range []string{kaasV1, lcmV1, clusterV1} {
+		if _, err := cs.Discovery().ServerResourcesForGroupVersion(gv); !apierrors.IsNotFound(err) {
+			t.Errorf("%s: %v, want not found", gv, err)
+		}
+	}
+	if err := Install(t.Context(), sharedAPI(t).RESTConfig(), "hock"); err == nil || !strings.Contains(err.Error(), `no family "hock": use some of hoc`) {
+		t.Errorf("Install of another family: %v", err)
+	}
+}
+
+func kindsOfHOC(t *testing.T, api *API) {
+	cs, err := kubernetes.NewForConfig(api.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{} // scope, short names and columns by kind
+	for _, gv := range []string{kaasV1, lcmV1, clusterV1} {
+		list, err := cs.Discovery().ServerResourcesForGroupVersion(gv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range list.APIResources {
+			if strings.Contains(r.Name, "/") {
+				got[r.Kind] += " +" + strings.SplitN(r.Name, "/", 2)[1]
+				continue
+			}
+			scope := "cluster"
+			if r.Namespaced {
+				scope = "namespaced"
+			}
+			body, err := cs.RESTClient().Get().AbsPath("/apis/"+gv+"/"+r.Name).SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
+			var table metav1.Table
+			if err == nil {
+				err = json.Unmarshal(body, &table)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var columns []string
+			for _, c := range table.ColumnDefinitions[1:] {
+				columns = append(columns, c.Name)
+			}
+			got[r.Kind] = fmt.Sprint(scope, " ", r.ShortNames, " ", strings.Join(columns, ",")) + got[r.Kind]
+		}
+	}
+	want := map[string]string{
+		"HostOSConfiguration":        "namespaced [hoc] Valid,Deprecated,Modules,Error,Age +status",
+		"HostOSConfigurationModules": "cluster [hocm] States,Modules,Age +status",
+		"LCMCluster":                 "namespaced [] LCMType,Release,Requested,Ready,Age +status",
+		"LCMMachine":                 "namespaced [] ClusterName,Type,State,InternalIP,Hostname,AgentVersion +status",
+		"Cluster":                    "namespaced [] Release,Requested,Ready,Age +status",
+		"Machine":                    "namespaced [] Cluster,Host,Status,Ready,Age +status",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("kinds (-want +got):\n%s", diff)
+	}
+}
+
+const sha256Hex = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+// configs is a HostOSConfiguration with a list of configs.
+func configs(list string) string { return `{"spec":{"configs":[` + list + `]}}` }
+
+// modules are HostOSConfigurationModules with a list of modules.
+func modules(list string) string { return `{"spec":{"modules":[` + list + `]}}` }
+
+// machines is an LCMCluster with types of machines.
+func machines(types string) string {
+	return `{"spec":{"machinesTypes":` + types + `,"managementClusterEndpoint":{"host":"192.0.2.1","port":6443},"helmControllerServiceAccountName":"helm"}}`
+}
+
+func newObjectsOfHOC(t *testing.T, c client.Client, ns string) {
+	const config1 = `"module":"sysctl","moduleVersion":"1.0.0"`
+	for _, tt := range []struct {
+		name, apiVersion, kind, text string
+		want                         []string // nil: it is accepted
+	}{
+		{"the reference's example", kaasV1, "HostOSConfiguration", `{"spec":{"machineSelector":{"matchLabels":{"day2-custom-label":"true"}},"configs":[{"module":"sample-module",
+			"moduleVersion":"1.0.0","description":"demo","order":1,"phase":"reconfigure","values":{"foo":1,"deep":{"list":[1,"a",null]}},"secretValues":{"name":"s","namespace":"` + ns + `"}}]}}`, nil},
+		{"no selector, no values", kaasV1, "HostOSConfiguration", configs(`{` + config1 + `}`), nil},
+		{"no configs", kaasV1, "HostOSConfiguration", configs(``), []string{"spec.configs", "at least 1"}},
+		{"no spec", kaasV1, "HostOSConfiguration", `{}`, []string{"spec", "Required"}},
+		{"no version", kaasV1, "HostOSConfiguration", configs(`{"module":"sysctl"}`), []string{"moduleVersion", "Required"}},
+		{"version of two numbers", kaasV1, "HostOSConfiguration", configs(`{"module":"sysctl","moduleVersion":"1.0"}`), []string{"spec.configs[0].moduleVersion"}},
+		{"version with a v", kaasV1, "HostOSConfiguration", configs(`{"module":"sysctl","moduleVersion":"v1.0.0"}`), []string{"moduleVersion"}},
+		{"version with a leading zero", kaasV1, "HostOSConfiguration", configs(`{"module":"sysctl","moduleVersion":"1.01.0"}`), []string{"moduleVersion"}},
+		{"pre-release", kaasV1, "HostOSConfiguration", configs(`{"module":"sysctl","moduleVersion":"1.2.7-dev.1+build.5"}`), nil},
+		{"name that is a path", kaasV1, "HostOSConfiguration", configs(`{"module":"../sysctl","moduleVersion":"1.0.0"}`), []string{"spec.configs[0].module"}},
+		{"name with underscores", kaasV1, "HostOSConfiguration", configs(`{"module":"grub_settings","moduleVersion":"1.0.0"}`), nil},
+		{"order 0", kaasV1, "HostOSConfiguration", configs(`{` + config1 + `,"order":0}`), []string{"spec.configs[0].order", "greater than or equal to 1"}},
+		{"order 1", kaasV1, "HostOSConfiguration", configs(`{` + config1 + `,"order":1}`), nil},
+		{"order 1024", kaasV1, "HostOSConfiguration", configs(`{` + config1 + `,"order":1024}`), nil},
+		{"order 1025", kaasV1, "HostOSConfiguration", configs(`{` + config1 + `,"order":1025}`), []string{"spec.configs[0].order", "less than or equal to 1024"}},
+		{"an order twice", kaasV1, "HostOSConfiguration", configs(`{` + config1 + `,"order":7},{"module":"ntp","moduleVersion":"1.0.0","order":7}`), []string{"spec.configs", "two configs have the same order"}},
+		{"no order twice", kaasV1, "HostOSConfiguration", configs(`{` + config1 + `},{"module":"ntp","moduleVersion":"1.0.0"},{"module":"package","moduleVersion":"1.0.0","order":3}`), nil},
+		{"another phase", kaasV1, "HostOSConfiguration", configs(`{` + config1 + `,"phase":"deploy"}`), []string{"phase", `"reconfigure"`}},
+		{"values that are a list", kaasV1, "HostOSConfiguration", configs(`{` + config1 + `,"values":[1]}`), []string{"values", "object"}},
+		{"secret without a name", kaasV1, "HostOSConfiguration", configs(`{` + config1 + `,"secretValues":{"namespace":"a"}}`), []string{"secretValues.name"}},
+
+		{"modules", kaasV1, "HostOSConfigurationModules", modules(`{"name":"a","version":"1.0.0","sha256sum":"` + sha256Hex + `","url":"https://repo/a-1.0.0.tgz"},{"name":"a","version":"1.1.0","sha256sum":"` + sha256Hex + `"}`), nil},
+		{"a module twice", kaasV1, "HostOSConfigurationModules", modules(`{"name":"a","version":"1.0.0","sha256sum":"` + sha256Hex + `"},{"name":"a","version":"1.0.0","sha256sum":"` + sha256Hex + `"}`), []string{"spec.modules[1]", "Duplicate"}},
+		{"no digest", kaasV1, "HostOSConfigurationModules", modules(`{"name":"a","version":"1.0.0"}`), []string{"sha256sum", "Required"}},
+		{"a digest that is short", kaasV1, "HostOSConfigurationModules", modules(`{"name":"a","version":"1.0.0","sha256sum":"abc"}`), []string{"sha256sum"}},
+		{"a URL of a file", kaasV1, "HostOSConfigurationModules", modules(`{"name":"a","version":"1.0.0","sha256sum":"` + sha256Hex + `","url":"file:///etc/passwd"}`), []string{"url"}},
+
+		{"cluster with empty items", lcmV1, "LCMCluster", machines(`{"control":[{"name":"a","runner":"downloader","version":"v1","phase":"reconfigure"}],"worker":[]}`), nil},
+		{"another runner", lcmV1, "LCMCluster", machines(`{"control":[{"name":"a","runner":"shell","version":"v1"}]}`), []string{"runner", `"downloader", "bash", "ansible"`}},
+		{"another phase of an item", lcmV1, "LCMCluster", machines(`{"control":[{"name":"a","runner":"bash","version":"v1","phase":"boot"}]}`), []string{"phase", `"prepare", "deploy", "reconfigure"`}},
+		{"no endpoint", lcmV1, "LCMCluster", `{"spec":{"machinesTypes":{}}}`, []string{"managementClusterEndpoint", "helmControllerServiceAccountName"}},
+		{"an empty machine", lcmV1, "LCMMachine", `{}`, nil},
+		{"machine of another type", lcmV1, "LCMMachine", `{"spec":{"type":"master"}}`, []string{"spec.type", `"control", "worker", "bastion", "unassigned"`}},
+		{"machine of another distribution", lcmV1, "LCMMachine", `{"spec":{"lcmType":"kubeadm"}}`, []string{"spec.lcmType"}},
+		{"an item twice", lcmV1, "LCMMachine", `{"spec":{"stateItems":[{"name":"a","runner":"bash","version":"v1"},{"name":"a","runner":"bash","version":"v1"}]}}`, []string{"stateItems", "Duplicate"}},
+
+		{"machine", clusterV1, "Machine", `{"spec":{"providerSpec":{"value":{"apiVersion":"baremetal.k8s.io/v1alpha1","kind":"BareMetalMachineProviderSpec","hostSelector":{"matchLabels":{"a":"b"}}}}}}`, nil},
+		{"machine without a provider", clusterV1, "Machine", `{"spec":{}}`, []string{"spec.providerSpec", "Required"}},
+		{"another gate", clusterV1, "Machine", `{"spec":{"providerSpec":{"value":{"day1Provisioning":"later"}}}}`, []string{"day1Provisioning", `"manual", "auto"`}},
+		{"another deletion policy", clusterV1, "Machine", `{"spec":{"providerSpec":{"value":{"deletionPolicy":"soon"}}}}`, []string{"deletionPolicy"}},
+		{"cluster", clusterV1, "Cluster", `{"spec":{"providerSpec":{"value":{"release":"mosk-1","credentials":"bmc"}}}}`, nil},
+	} {
+		in := ns
+		if tt.kind == "HostOSConfigurationModules" {
+			in = ""
+		}
+		denied(t, tt.kind+": "+tt.name, c.Create(t.Context(), parsed(t, tt.apiVersion, tt.kind, in, tt.text), client.DryRunAll), tt.want...)
+	}
+}
+
+func defaultsOfHOC(t *testing.T, c client.Client, ns string) {
+	for _, tt := range []struct {
+		apiVersion, kind, text string
+		want                   map[string]any // by path
+	}{
+		{kaasV1, "HostOSConfiguration", configs(`{"module":"a","moduleVersion":"1.0.0","values":{"unknown":{"to":"us"}}}`), map[string]any{
+			"spec.configs[0].phase": "reconfigure", "spec.configs[0].values.unknown.to": "us",
+		}},
+		{lcmV1, "LCMCluster", machines(`{}`), map[string]any{
+			"spec.tokenTTL": "24h", "spec.minTokenRemainingTTL": "1h", "spec.dedicatedControlPlane": true, "spec.maxWorkerUpgradeCount": int64(1), "spec.mkeUpgradeAttempts": int64(5),
+		}},
+		{lcmV1, "LCMMachine", `{"spec":{"clusterName":"c"}}`, map[string]any{"spec.type": "unassigned"}},
+		{clusterV1, "Machine", `{"spec":{"providerSpec":{"value":{"of":"another version"}}}}`, map[string]any{
+			"spec.providerSpec.value.deletionPolicy": "unsafe", "spec.providerSpec.value.day1Provisioning": "manual", "spec.providerSpec.value.day1Deployment": "manual",
+			"spec.providerSpec.value.of": "another version",
+		}},
+		{clusterV1, "Cluster", `{"spec":{"providerSpec":{"value":{}}}}`, map[string]any{"spec.providerSpec.value.dedicatedControlPlane": true}},
+	} {
+		o := parsed(t, tt.apiVersion, tt.kind, ns, tt.text)
+		if err := c.Create(t.Context(), o, client.DryRunAll); err != nil {
+			t.Errorf("%s: %v", tt.kind, err)
+			continue
+		}
+		for path, want := range tt.want {
+			if diff := cmp.Diff(want, at(o.Object, path)); diff != "" {
+				t.Errorf("%s: %s (-want +got):\n%s", tt.kind, path, diff)
+			}
+		}
+	}
+}
+
+// at returns the value at a path of fields and indexes 0.
+func at(v any, path string) any {
+	for field := range strings.SplitSeq(path, ".") {
+		name, first := strings.CutSuffix(field, "[0]")
+		m, _ := v.(map[string]any)
+		if v = m[name]; first {
+			list, _ := v.([]any)
+			if len(list) == 0 {
+				return nil
+			}
+			v = list[0]
+		}
+	}
+	return v
+}
+
+func changesOfHOC(t *testing.T, c client.Client, ns string) {
+	module := func(version, sum, url string) string {
+		return `{"name":"a","version":"` + version + `","sha256sum":"` + sum + `","url":"` + url + `"}`
+	}
+	other := strings.Repeat("f", 64)
+	for _, tt := range []struct {
+		name, apiVersion, kind string
+		was, patch             string
+		want                   []string
+	}{
+		{"another digest of a version", kaasV1, "HostOSConfigurationModules", modules(module("1.0.0", sha256Hex, "http://r/a")), modules(module("1.0.0", other, "http://r/a")), []string{"never change: add a new version"}},
+		{"another URL of a version", kaasV1, "HostOSConfigurationModules", modules(module("1.0.0", sha256Hex, "http://r/a")), modules(module("1.0.0", sha256Hex, "http://r/b")), []string{"never change: add a new version"}},
+		{"no URL of a version", kaasV1, "HostOSConfigurationModules", modules(module("1.0.0", sha256Hex, "http://r/a")), modules(`{"name":"a","version":"1.0.0","sha256sum":"` + sha256Hex + `"}`), []string{"never change: add a new version"}},
+		{"a version more", kaasV1, "HostOSConfigurationModules", modules(module("1.0.0", sha256Hex, "http://r/a")), modules(module("1.1.0", other, "http://r/b") + "," + module("1.0.0", sha256Hex, "http://r/a")), nil},
+		{"a version less", kaasV1, "HostOSConfigurationModules", modules(module("1.0.0", sha256Hex, "http://r/a")), modules(``), nil},
+	} {
+		in := ns
+		if tt.kind == "HostOSConfigurationModules" {
+			in = ""
+		}
+		o := parsed(t, tt.apiVersion, tt.kind, in, tt.was)
+		if err := c.Create(t.Context(), o); err != nil {
+			t.Errorf("%s: %s: %v", tt.kind, tt.name, err)
+			continue
+		}
+		denied(t, tt.kind+": "+tt.name, c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(tt.patch))), tt.want...)
+		if err := c.Delete(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func foreignSecrets(t *testing.T, api *API, admin client.Client, ns string) {
+	create(t, admin,
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "configurations"}, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"kaas.mirantis.com"}, Resources: []string{"hostosconfigurations"}, Verbs: []string{"get", "create", "patch"}},
+		}},
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "secrets"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}}},
+	)
+	bind := func(role string, users ...string) {
+		b := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: role}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}}
+		for _, u := range users {
+			b.Subjects = append(b.Subjects, rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: u})
+		}
+		create(t, admin, b)
+	}
+	bind("configurations", "jane", "joe")
+	bind("secrets", "jane")
+	as := func(user string) client.Client {
+		c := rest.CopyConfig(api.RESTConfig())
+		c.Impersonate.UserName = user
+		return clientFor(t, c)
+	}
+	jane, joe := as("jane"), as("joe")
+	refers := func(name, namespace string) *unstructured.Unstructured {
+		return parsed(t, kaasV1, "HostOSConfiguration", ns, `{"metadata":{"name":"`+name+`"},"spec":{"configs":[{"module":"a","moduleVersion":"1.0.0","secretValues":{"name":"s","namespace":"`+namespace+`"}}]}}`)
+	}
+	// The policy comes into force some time after the start.
+	eventually(t, "joe is refused", func(ctx context.Context) (bool, error) {
+		return apierrors.IsForbidden(joe.Create(ctx, refers("foreign", "kaas"), client.DryRunAll)), nil
+	})
+	refused := []string{`hostosconfigurations.kaas.mirantis.com "foreign" is forbidden: secretValues: user "joe" cannot get Secrets of other namespaces, such as "s" in the namespace "kaas"`}
+	denied(t, "joe, another namespace", joe.Create(t.Context(), refers("foreign", "kaas")), refused...)
+	denied(t, "joe, the object's namespace", joe.Create(t.Context(), refers("here", ns), client.DryRunAll))
+	denied(t, "joe, no namespace", joe.Create(t.Context(), refers("here", ""), client.DryRunAll))
+	denied(t, "jane, another namespace", jane.Create(t.Context(), refers("foreign", "kaas")))
+	edit := func(patch string) error {
+		return joe.Patch(t.Context(), refers("foreign", ""), client.RawPatch(types.JSONPatchType, []byte(patch)), client.DryRunAll)
+	}
+	denied(t, "joe's edit of something else", edit(`[{"op":"add","path":"/spec/configs/0/order","value":3}]`))
+	denied(t, "joe's edit of the reference", edit(`[{"op":"replace","path":"/spec/configs/0/secretValues/name","value":"x"}]`), `such as "x"`)
+}
