@@ -215,7 +215,8 @@ var Table = []Row{
 		Package: "controller/lcm/item", May: []string{"controller/api/..."},
 		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
 	},
-	{Package: "controller/hostos", May: []string{"controller/api/..."}},
+	{Package: "controller/hostos", May: []string{"controller/api/...", "controller/hostos/module", "controller/queue"}},
+	{Package: "controller/hostos/module", Never: kubernetes},
 	{Package: "controller/elemental", May: []string{"controller/api/..."}},
 	{Package: "controller/machineconfig", May: []string{"controller/api/..."}},
 

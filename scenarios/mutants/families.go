@@ -44,7 +44,7 @@ var families = []Family{
 	{
 		Name: "controller",
 		Packages: []string{
-			"./controller/bmc/...", "./controller/dataimage", "./controller/firmware", "./controller/host/...", "./controller/inband",
+			"./controller/bmc/...", "./controller/dataimage", "./controller/firmware", "./controller/host/...", "./controller/hostos/...", "./controller/inband",
 			"./controller/lcm/item", "./controller/netboot/...", "./controller/preprovisioning", "./controller/queue", "./controller/raid",
 			"./controller/readafterwrite", "./controller/subscription",
 		},

@@ -1,0 +1,95 @@
+package module
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+)
+
+// Unpack writes the archive's files to a directory, which must be empty or absent. Files
+// lose their set-ID bits and owners. What Read has refused cannot be here; the directory is
+// opened as a root all the same, so that no path can leave it.
+func (a *Archive) Unpack(dir string) (err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("module: %w", err)
+	}
+	if found, err := os.ReadDir(dir); err != nil || len(found) > 0 {
+		return fmt.Errorf("module: %s must be an empty directory: %w", dir, errors.Join(err, fs.ErrExist))
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("module: %w", err)
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	for _, e := range a.entries {
+		if e.kind == tar.TypeDir {
+			err = errors.Join(err, root.MkdirAll(e.name, 0o755))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("module: %w", err)
+	}
+	err = a.each(func(h *tar.Header, r io.Reader) error {
+		name, err := clean(h.Name)
+		if err != nil || h.Typeflag != tar.TypeReg {
+			return err
+		}
+		return writeFile(root, name, fs.FileMode(h.Mode), r)
+	})
+	if err != nil {
+		return fmt.Errorf("module: %w", err)
+	}
+	// Links last: no file is ever written through one.
+	for _, kind := range []byte{tar.TypeLink, tar.TypeSymlink} {
+		for _, e := range a.entries {
+			if e.kind != kind {
+				continue
+			}
+			if err := link(root, e); err != nil {
+				return fmt.Errorf("module: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// writeFile writes a file that only its owner may change.
+func writeFile(root *os.Root, name string, mode fs.FileMode, r io.Reader) (err error) {
+	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return err
+	}
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode&0o755|0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	_, err = io.Copy(f, r)
+	return err
+}
+
+func link(root *os.Root, e entry) error {
+	if err := root.MkdirAll(path.Dir(e.name), 0o755); err != nil {
+		return err
+	}
+	if e.kind == tar.TypeLink {
+		return root.Link(e.link, e.name)
+	}
+	return root.Symlink(e.link, e.name)
+}
+
+// Files returns the names of the archive's files, sorted.
+func (a *Archive) Files() []string {
+	var out []string
+	for _, e := range a.entries {
+		if e.kind == tar.TypeReg {
+			out = append(out, e.name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
