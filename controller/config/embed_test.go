@@ -96,6 +96,14 @@ func TestDetachErrorIsAccepted(t *testing.T) {
 	}
 }
 
+// B-262: kubectl explain shows the specification's note, not upstream's end of support.
+func TestFirmwareFieldIsDescribedAsSupported(t *testing.T) {
+	got := bareMetalHost(t).Schema.OpenAPIV3Schema.Properties["spec"].Properties["firmware"].Description
+	if !strings.Contains(got, "only supported by ilo4/ilo5/irmc/idrac") || strings.Contains(got, "no longer supported") {
+		t.Errorf("the description of spec.firmware is %q, want the drivers that support it", got)
+	}
+}
+
 // An installer may change the result of CRDs. The next call must not return that
 // change.
 func TestCRDsReturnsACopy(t *testing.T) {

@@ -376,7 +376,7 @@ func TestFirmwareFieldGetsAWarning(t *testing.T) { // B-262, B-270
 	if err := c.Create(t.Context(), o, client.DryRunAll); err != nil {
 		t.Fatalf("Create() error = %v, want none", err)
 	}
-	const want = "the Firmware field is no longer supported, use HostFirmwareSettings resource instead"
+	const want = "Currently the firmware field is only supported by ilo4/ilo5/irmc/idrac" // the specification's note
 	if got := strings.Join(warned, "\n"); !strings.Contains(got, want) {
 		t.Errorf("warnings = %q, want %q", got, want)
 	}

@@ -128,8 +128,11 @@ Feature: Admission
       metadata: {name: SERVER}
       spec: {online: true, firmware: {sriovEnabled: true}}
       """
-    Then kubectl prints the Firmware field is no longer supported, use HostFirmwareSettings resource instead
+    Then kubectl prints Currently the firmware field is only supported by ilo4/ilo5/irmc/idrac
+    And kubectl prints HostFirmwareSettings set these and all other BIOS settings
     And kubectl prints baremetalhost.metal3.io/SERVER created (server dry run)
+    When the operator runs kubectl explain bmh.spec.firmware
+    Then kubectl prints Currently only supported by ilo4/ilo5/irmc/idrac
 
   @B-115 @B-270
   Scenario: A Secret of another namespace is for users who may read it

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
@@ -36,9 +37,10 @@ const resetTimeout = 20 * time.Second
 // labKind identifies a kind of lab: scenarios that need different kinds share no lab.
 type labKind struct {
 	profile         string
-	preprovisioning bool      // the controllers build pre-provisioning images
-	rack            *rack.Lab // definition of a lab for one scenario alone; else nil
-	allModels       bool      // the lab has servers of every profile
+	preprovisioning bool       // the controllers build pre-provisioning images
+	rack            *rack.Lab  // definition of a lab for one scenario alone; else nil
+	models          *lab.Files // of the rack, beside the built-in ones; else nil
+	allModels       bool       // the lab has servers of every profile
 }
 
 // serversPerModel is how many servers of each model a lab of all models has.
@@ -96,6 +98,9 @@ func openLab(ctx context.Context, k labKind, servers int) (_ *testLab, err error
 	if defined != nil {
 		settings.Define(*defined)
 		settings.Speed = "max"
+	}
+	if k.models != nil {
+		settings.AddModels(*k.models)
 	}
 	b.world, err = world.Start(ctx, world.Config{
 		Dir:                       b.dir,

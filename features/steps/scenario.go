@@ -83,7 +83,7 @@ func (s *scenario) register(b *stepRegistry) {
 		{"data image", s.registerDataImages}, {"subscription", s.registerSubscriptions},
 		{"pre-provisioning image", s.registerPreprovisioning}, {"admission", s.registerAdmission}, {"kubectl", s.registerKubectl},
 		{"stranger", s.registerStrangers},
-		{"firmware", s.registerFirmware}, {"preparation", s.registerPreparation}, {"quirk", s.registerQuirks},
+		{"firmware", s.registerFirmware}, {"firmware object", s.registerFirmwareObjects}, {"preparation", s.registerPreparation}, {"quirk", s.registerQuirks},
 	} {
 		b.about = noun.about
 		noun.bind(b)
