@@ -78,6 +78,16 @@ func TestAssetTagAgreesWithRedfish(t *testing.T) {
 	exchanges{{"read", "0010", Completed, "06efbbbfe98db5"}}.tryDCMI(t, h, 0x06)
 	h.do(t, machine.SetAsset{Asset: machine.Asset{Tag: "ü"}})
 	exchanges{{"in Latin 1", "0010", Completed, "01fc"}}.tryDCMI(t, h, 0x06)
+	// FreeIPMI fills all pieces of the tag up with zeros.
+	zero := strings.Repeat("00", 16)
+	exchanges{
+		{"with zeros", "0010 5a39" + zero[4:], Completed, "10"}, {"zeros", "1010" + zero, Completed, "20"}, {"zeros", "2010" + zero, Completed, "30"},
+		{"fewer zeros", "300f" + zero[2:], Completed, "3f"},
+	}.tryDCMI(t, h, 0x08)
+	exchanges{{"without zeros", "0010", Completed, "025a39"}}.tryDCMI(t, h, 0x06)
+	if tag() != "Z9" {
+		t.Errorf("the tag is %q", tag())
+	}
 	if code, _ := askAs(t, h, wire.User, wire.Group, 0x08, dcmi, 0, 1, 'A'); code != InsufficientPrivilege {
 		t.Errorf("a user writes: %v", code)
 	}

@@ -62,13 +62,14 @@ func getAssetTag(x *Request) error {
 	if count > dcmiChunk || offset >= maxTag || offset+count > maxTag {
 		return ParameterOutOfRange
 	}
-	tag := x.assetTagBytes()
+	tag := bytes.TrimRight(x.assetTagBytes(), "\x00")
 	x.put(byte(len(tag)))
 	x.put(tag[min(offset, len(tag)):min(offset+count, len(tag))]...)
 	return x.assetTagEncoding()
 }
 
-// setAssetTag handles Set Asset Tag (§6.4.3).
+// setAssetTag handles Set Asset Tag (§6.4.3). Clients such as FreeIPMI fill the tag up with
+// zeros, which are no part of it.
 func setAssetTag(x *Request) error {
 	offset, count, data := int(x.data[0]), int(x.data[1]), x.data[2:]
 	tag := x.assetTagBytes()
@@ -80,7 +81,7 @@ func setAssetTag(x *Request) error {
 	}
 	tag = append(bytes.Clone(tag[:offset]), data...)
 	asset := *x.machine().Asset
-	asset.Tag = fru.Decode(tag)
+	asset.Tag = fru.Decode(bytes.TrimRight(tag, "\x00"))
 	if err := x.applyMachine(machine.SetAsset{Asset: asset}); err != nil {
 		return err
 	}
