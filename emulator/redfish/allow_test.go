@@ -18,6 +18,8 @@ func TestAllowOmitsMethodsThatAVendorRefuses(t *testing.T) {
 		allow       string
 	}{
 		{s: first(newVendorHost(t, &idrac.Eight, "dell-r730")), method: "POST", uri: "/redfish/v1/Sessions", allow: "GET, HEAD, OPTIONS"},
+		{s: first(newVendorHost(t, &idrac.Nine, "dell-r640")), method: "BREW", uri: "/redfish/v1/", allow: "GET, HEAD, OPTIONS"},
+		{s: first(newVendorHost(t, &idrac.Ten, "dell-r770")), method: "TRACE", uri: "/redfish/v1/Systems/System.Embedded.1", allow: "GET, HEAD, PATCH, OPTIONS"},
 		{s: first(newVendorHost(t, &openbmc.Record, "openbmc-tiogapass")), method: "PATCH", uri: "/redfish/v1/Systems/system/Bios", allow: "GET, HEAD, OPTIONS"},
 	} {
 		if w := call(t, tt.s, "admin", tt.method, tt.uri, `{"UserName":"a","Password":"b"}`); w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != tt.allow {

@@ -47,6 +47,11 @@ func (x *request) sendError(status int, ms ...message.Message) {
 		status, ms = x.vendor.Reword(status, ms)
 		body = x.vendor.Error(ms...)
 	}
+	// Every 405 has Allow (DSP0266, "Response headers"): some vendors send it for methods
+	// that the service does not implement, too, which is 501 in the standard.
+	if h := x.w.Header(); status == http.StatusMethodNotAllowed && h["Allow"] == nil && x.match != nil {
+		h["Allow"] = x.allowAt(x.snapshot())
+	}
 	x.w.Header()["Content-Type"] = jsonContent
 	x.send(status, body)
 }
