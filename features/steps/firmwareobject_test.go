@@ -7,7 +7,7 @@ import (
 )
 
 func TestMissingNamesTheFirstDifference(t *testing.T) {
-	const object = "{a: {b: 1, c: [x, {y: true}]}, d: text}"
+	const object = "{a: {b: 1, c: [x, {z: true}]}, d: text}"
 	for _, tt := range []struct{ want, lacks string }{
 		{"{}", ""},
 		{"{d: text}", ""},
@@ -15,9 +15,9 @@ func TestMissingNamesTheFirstDifference(t *testing.T) {
 		{"{a: {c: [x, {}]}}", ""},
 		{"{a: {b: 2}}", ".a.b is 1, want 2"},
 		{"{a: {e: 1}}", ".a.e is missing"},
-		{"{a: {c: [x]}}", ".a.c is [x map[y:true]], want [x]"},
-		{"{a: {c: [x, {y: false}]}}", ".a.c[1].y is true, want false"},
-		{"{a: {c: {}}}", ".a.c is [x map[y:true]], not an object"},
+		{"{a: {c: [x]}}", ".a.c is [x map[z:true]], want [x]"},
+		{"{a: {c: [x, {z: false}]}}", ".a.c[1].z is true, want false"},
+		{"{a: {c: {}}}", ".a.c is [x map[z:true]], not an object"},
 		{"{d: [text]}", ".d is text, want [text]"},
 	} {
 		if lacks := missing("", parsed(t, tt.want), parsed(t, object)); lacks != tt.lacks {
