@@ -37,11 +37,9 @@ func observeReboot(h *metal3.BareMetalHost, o *observation) {
 		if !ok || suffix != "" && suffix[0] != '/' {
 			continue
 		}
-		var args rebootArguments
-		if value != "" {
-			if err := json.Unmarshal([]byte(value), &args); err != nil {
-				o.invalidAnnotations = append(o.invalidAnnotations, key)
-			}
+		args, err := parseReboot(value)
+		if err != nil {
+			o.invalidAnnotations = append(o.invalidAnnotations, key)
 		}
 		if !args.Force && !rebootsWithoutForce[h.Status.Provisioning.State] {
 			continue
@@ -49,12 +47,26 @@ func observeReboot(h *metal3.BareMetalHost, o *observation) {
 		f.RebootHard = f.RebootHard || args.Mode == metal3.RebootModeHard
 		if suffix == "" {
 			f.Reboot = max(f.Reboot, phase.RebootOnce)
-			f.RebootForce = args.Force
 			continue
 		}
 		f.Reboot = phase.RebootHeld
 	}
 	slices.Sort(o.invalidAnnotations)
+}
+
+// forcesReboot reports whether the plain reboot annotation interrupts an operation.
+func forcesReboot(h *metal3.BareMetalHost) bool {
+	args, _ := parseReboot(h.Annotations[metal3.RebootAnnotationPrefix])
+	return args.Force
+}
+
+// parseReboot parses the value of a reboot annotation, which may be empty. The result
+// counts even with an error (B-96).
+func parseReboot(value string) (args rebootArguments, err error) {
+	if value != "" {
+		err = json.Unmarshal([]byte(value), &args)
+	}
+	return args, err
 }
 
 // detachArguments is the value of the detached annotation (B-92). The

@@ -184,7 +184,7 @@ func TestStatusAnnotationIsRestored(t *testing.T) { // B-100
 	}
 }
 
-func TestRebootsThatCountInAState(t *testing.T) { // B-95, B-96
+func TestRebootsThatCountInAState(t *testing.T) { // B-50, B-95, B-96
 	const force, hard, forceHard = `{"force":true}`, `{"mode":"hard"}`, `{"force":true,"mode":"hard"}`
 	key := metal3.RebootAnnotationPrefix + "/fencing"
 	for _, tt := range []struct {
@@ -203,6 +203,8 @@ func TestRebootsThatCountInAState(t *testing.T) { // B-95, B-96
 		{"available, held without force", metal3.StateAvailable, new(force), new(hard), phase.RebootOnce, false},
 		{"inspecting", metal3.StateInspecting, new(hard), nil, phase.RebootNone, false},
 		{"inspecting, with force", metal3.StateInspecting, new(forceHard), nil, phase.RebootOnce, true},
+		{"provisioning", metal3.StateProvisioning, new(hard), nil, phase.RebootNone, false},
+		{"provisioning, with force", metal3.StateProvisioning, new(force), nil, phase.RebootOnce, false},
 	} {
 		h := &metal3.BareMetalHost{}
 		h.Status.Provisioning.State = tt.state

@@ -256,14 +256,6 @@ func (r *Reconciler) updateMetadata(ctx context.Context, h *metal3.BareMetalHost
 // rebootConsumed lists the states whose operation boots the server anyway.
 var rebootConsumed = map[phase.State]bool{metal3.StateInspecting: true, metal3.StateDeprovisioning: true}
 
-// forcesReboot reports whether the plain reboot annotation interrupts an
-// operation.
-func forcesReboot(h *metal3.BareMetalHost) bool {
-	var o observation
-	observeReboot(h, &o)
-	return o.facts.RebootForce
-}
-
 // recordPerformError records that an action failed. A silent BMC is not a failure
 // of the host: the pass is repeated (B-14), unless the host is being deleted.
 func (r *Reconciler) recordPerformError(ctx context.Context, h *metal3.BareMetalHost, o *observation, err error) (ctrl.Result, error) {

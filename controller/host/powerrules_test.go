@@ -54,6 +54,9 @@ func TestForcedRebootRestartsTheWaitingOperation(t *testing.T) {
 				_, still := h.Annotations[metal3.RebootAnnotationPrefix]
 				return !still && seen[len(seen)-1] == bmc.On && slices.Contains(seen, bmc.Off)
 			})
+			if h := b.host(); h.Status.ErrorCount != 0 || h.Status.ErrorType != "" {
+				t.Errorf("with force: %s %q, want a reboot before the wait for the agent ends", h.Status.ErrorType, h.Status.ErrorMessage)
+			}
 			if now, _ := currentBoot(b.host()); now == first || !in(state)(b.host()) {
 				t.Errorf("with force: %s with boot %+v, want another boot in %s", b.host().Status.Provisioning.State, now, state)
 			}

@@ -111,9 +111,10 @@ type Facts struct {
 	HintsChanged       bool   // root device hints differ from those that the host was prepared with
 	ValidationError    string // error in the image or its parameters; "" for none
 
-	Reboot      Reboot
-	RebootHard  bool // power off without asking the operating system
-	RebootForce bool // restart a running operation
+	// Reboot of an operation (inspecting, provisioning) restarts it: there, only
+	// annotations with force count.
+	Reboot     Reboot
+	RebootHard bool // power off without asking the operating system
 
 	Detach       bool // the annotation is present
 	DetachForce  bool // applies during an operation, too

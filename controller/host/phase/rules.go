@@ -312,7 +312,7 @@ var rules = []rule{
 	{in: states{provisioning}, name: "cannot be provisioned as specified", ref: "B-60", when: func(f Facts) bool { return f.ValidationError != "" && !f.OpEnded }, fail: func(f Facts) (metal3.ErrorType, string) { return metal3.ProvisioningError, f.ValidationError }},
 
 	{in: states{inspecting}, name: "shall not be inspected after all", ref: "B-51", when: func(f Facts) bool { return f.InspectionDisabled }, to: to(preparing), clear: metal3.InspectionError, after: 1},
-	{in: states{inspecting, provisioning}, name: "shall begin again", ref: "B-50", when: func(f Facts) bool { return f.Reboot == RebootOnce && f.RebootForce && !f.OpEnded }, do: BeginAgain, after: 1},
+	{in: states{inspecting, provisioning}, name: "shall begin again", ref: "B-50", when: func(f Facts) bool { return f.Reboot == RebootOnce && !f.OpEnded }, do: BeginAgain, after: 1},
 
 	{in: withWork, name: AwaitsImage, ref: "B-240", when: and(WantsAgent, func(f Facts) bool { return f.AwaitsImage }), after: imageWait},
 	{in: withWork, name: rulePowerChanging, when: moving, after: shortWait},
