@@ -57,7 +57,7 @@ command line.`,
 	must(root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)))
 	root.AddCommand(
 		newUp(o), newDown(o), newList(o), newStatus(o), newHosts(o), newHost(o), newConsole(o), newDisk(o), newMedia(o), newSEL(o), newFault(o), newQuirk(o), newProfile(o), newDialect(o), newRecord(o), newJournal(o),
-		newImage(o), newSnapshot(o), newMetrics(o), newVersion(o), newDemo(o), newFeatures(o), newKubectl(o), newKube(o),
+		newImage(o), newModule(o), newSnapshot(o), newMetrics(o), newVersion(o), newDemo(o), newFeatures(o), newKubectl(o), newKube(o),
 	)
 	group(root)
 	strict(root)

@@ -216,7 +216,7 @@ var Table = []Row{
 		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
 	},
 	{Package: "controller/hostos", May: []string{"controller/api/...", "controller/hostos/module", "controller/queue"}},
-	{Package: "controller/hostos/module", Never: kubernetes},
+	{Package: "controller/hostos/module", Never: kubernetes, Tests: []string{"fixtures"}}, // whose modules run
 	{Package: "controller/elemental", May: []string{"controller/api/..."}},
 	{Package: "controller/machineconfig", May: []string{"controller/api/..."}},
 

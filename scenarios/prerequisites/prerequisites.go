@@ -44,6 +44,7 @@ type Prerequisite struct {
 
 // Table lists all prerequisites.
 var Table = []Prerequisite{
+	{Name: "ansible-playbook", Get: "Debian: ansible-core"},
 	{Name: "bash-completion", Get: "Debian: bash-completion", find: func() (string, error) { return oneOf(bashCompletion) }},
 	{Name: "blkid", Admin: true, Get: "Debian: util-linux"},
 	{Name: "container engine", Get: "Debian: docker.io; or set DOCKER_HOST", find: containerEngine},
@@ -51,6 +52,7 @@ var Table = []Prerequisite{
 	{Name: "cpio", Get: "Debian: cpio"},
 	{Name: "curl", Get: "Debian: curl"},
 	{Name: "DMTF archive", Optional: true, Get: "DSP8010 and DSP8011 2025.4, at ../shared/data/dmtf-2025.4.zip beside the repository", find: dmtfArchive},
+	{Name: "dpkg", Get: "Debian: dpkg"},
 	{
 		Name: "FreeIPMI", Get: "Debian: freeipmi-tools",
 		Commands: []string{

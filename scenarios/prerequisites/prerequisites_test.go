@@ -174,7 +174,7 @@ func TestTestsLookForProgramsInTheTable(t *testing.T) {
 }
 
 // essential are packages that every Debian has.
-var essential = []string{"util-linux", "bsdutils", "mount"}
+var essential = []string{"util-linux", "bsdutils", "mount", "dpkg"}
 
 var debian = regexp.MustCompile(`^Debian: ([a-z0-9-]+)(?:;|$)`)
 

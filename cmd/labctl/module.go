@@ -1,0 +1,334 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/metalab-dev/metalab/controller/hostos/module"
+	"github.com/metalab-dev/metalab/fixtures"
+)
+
+func newModule(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "module",
+		Short: "Build, verify and serve host OS modules",
+		Long: `Build, verify and serve host OS modules: Ansible playbooks that HostOSConfigurations
+apply to machines. A module is a directory with metadata.yaml, a playbook, and the JSON
+Schema of its values; its archive is NAME-VERSION.tgz.
+
+Modules that come with labctl are named builtin:NAME: ` + strings.Join(builtinModules(), ", ") + `.`,
+	}
+	c.AddCommand(newModuleBuild(o), newModuleSort(), newModuleVerify(o), newModuleServe())
+	return c
+}
+
+// builtin begins the names of the modules in fixtures.
+const builtin = "builtin:"
+
+// builtinModules returns the names of the modules in fixtures.
+func builtinModules() []string {
+	entries, err := fs.ReadDir(fixtures.Modules, "modules")
+	if err != nil {
+		panic(err) // they are built in
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+// moduleFile is a module for output.
+type moduleFile struct {
+	File          string   `json:"file,omitempty"`
+	Name          string   `json:"name"`
+	Version       string   `json:"version"`
+	Description   string   `json:"description,omitempty"`
+	Playbook      string   `json:"playbook"`
+	Schema        string   `json:"valuesJsonSchema,omitempty"`
+	Deprecates    []string `json:"deprecates,omitempty"`
+	Distributions []string `json:"supportedDistributions,omitempty"`
+	SHA256        string   `json:"sha256sum"`
+	Files         []string `json:"files"`
+}
+
+func (f moduleFile) print(w io.Writer, o *options) error {
+	rows := [][]string{
+		{"name", f.Name}, {"version", f.Version}, {"description", f.Description}, {"playbook", f.Playbook}, {"schema", f.Schema},
+		{"deprecates", strings.Join(f.Deprecates, ", ")}, {"distributions", strings.Join(f.Distributions, ", ")},
+		{"files", strings.Join(f.Files, ", ")}, {"sha256sum", f.SHA256}, {"file", f.File},
+	}
+	var given [][]string
+	for _, r := range rows {
+		if r[1] != "" {
+			given = append(given, r)
+		}
+	}
+	return o.output.print(w, f, given)
+}
+
+func describeModule(m *module.Module, file string) moduleFile {
+	out := moduleFile{
+		File: file, Name: m.Name, Version: m.Version, Description: m.Description, Playbook: m.Playbook, Schema: m.Schema,
+		Distributions: m.SupportedDistributions, SHA256: m.SHA256, Files: m.Archive.Files(),
+	}
+	for _, d := range m.Deprecates {
+		out.Deprecates = append(out.Deprecates, d.Name+" "+d.Version)
+	}
+	return out
+}
+
+// moduleFiles returns the files of a directory, or of a built-in module.
+func moduleFiles(dir string) (fs.FS, error) {
+	name, isBuiltin := strings.CutPrefix(dir, builtin)
+	if !isBuiltin {
+		return os.DirFS(dir), nil
+	}
+	files, err := fs.Sub(fixtures.Modules, "modules/"+name)
+	if err == nil {
+		_, err = fs.Stat(files, module.MetadataFile)
+	}
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("%s: there is no such module: use one of %s", dir, strings.Join(builtinModules(), ", "))}
+	}
+	return files, nil
+}
+
+func newModuleBuild(o *options) *cobra.Command {
+	var to, index, base string
+	c := &cobra.Command{
+		Use:   "build DIR",
+		Short: "Build the archive of a module",
+		Long: `Build the archive of a module, after verifying it. The same files give the same bytes,
+on every machine: names, modes, owners and times in the archive do not vary.
+
+With --index the module is added to a file with a HostOSConfigurationModules, which is
+created if it does not exist; an entry of the same name and version is replaced.`,
+		Example: `  labctl module build ./sysctl --to ./modules
+  labctl module build builtin:sysctl --to ./modules --index ./modules/index.yaml --base-url http://192.0.2.7:8000`,
+		Args: arguments("DIR"),
+		RunE: func(c *cobra.Command, args []string) error {
+			files, err := moduleFiles(args[0])
+			if err != nil {
+				return err
+			}
+			archive, m, err := module.Build(files)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			if err := os.MkdirAll(to, 0o755); err != nil {
+				return err
+			}
+			name := filepath.Join(to, m.FileName())
+			if err := replaceFile(name, archive); err != nil {
+				return err
+			}
+			if index != "" {
+				if err := addToIndex(index, base, m); err != nil {
+					return err
+				}
+			}
+			return describeModule(m, name).print(c.OutOrStdout(), o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&to, "to", ".", "directory for the archive")
+	f.StringVar(&index, "index", "", "file with the HostOSConfigurationModules to add the module to")
+	f.StringVar(&base, "base-url", "", "URL of the directory that archives are served from, for --index")
+	must(c.MarkFlagDirname("to"))
+	return c
+}
+
+// replaceFile writes a file at once.
+func replaceFile(name string, b []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.part")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
+
+// addToIndex adds a module to the list in a file.
+func addToIndex(file, base string, m *module.Module) error {
+	x := module.NewIndex("custom-modules")
+	text, err := os.ReadFile(file)
+	if err == nil {
+		x, err = module.ParseIndex(text)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err != nil {
+		return fmt.Errorf("--index %s: %w", file, err)
+	}
+	e := module.Entry{Name: m.Name, Version: m.Version, SHA256: m.SHA256}
+	if base != "" {
+		e.URL = strings.TrimSuffix(base, "/") + "/" + m.FileName()
+	}
+	x.Put(e)
+	if text, err = x.Text(); err != nil {
+		return err
+	}
+	return replaceFile(file, text)
+}
+
+func newModuleSort() *cobra.Command {
+	return &cobra.Command{
+		Use:   "sort FILE",
+		Short: "Sort a HostOSConfigurationModules by name and version",
+		Long: `Sort the modules in a file with a HostOSConfigurationModules by their names, and by
+their versions as Semantic Versioning orders them: 1.9.0 before 1.10.0. Comments in the file are lost.`,
+		Example: "  labctl module sort index.yaml",
+		Args:    arguments("FILE"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			text, err := os.ReadFile(args[0])
+			if err != nil {
+				return err
+			}
+			x, err := module.ParseIndex(text)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			x.Sort()
+			if text, err = x.Text(); err != nil {
+				return err
+			}
+			return replaceFile(args[0], text)
+		},
+	}
+}
+
+// verifyTimeout limits the download of an archive.
+const verifyTimeout = time.Minute
+
+func newModuleVerify(o *options) *cobra.Command {
+	var sum, values string
+	c := &cobra.Command{
+		Use:   "verify MODULE",
+		Short: "Verify a module's archive, and values for it",
+		Long: `Verify a module: the archive, its metadata, playbook and schema. MODULE is the file or
+URL of an archive, or a directory with a module's files. With --values the values in a file are validated
+against the module's schema, as a HostOSConfiguration's are.`,
+		Example: `  labctl module verify sysctl-1.1.0.tgz --sha256 1cdab0…
+  labctl module verify https://repo.example.org/sysctl-1.1.0.tgz
+  labctl module verify builtin:sysctl --values values.yaml`,
+		Args: arguments("MODULE"),
+		RunE: func(c *cobra.Command, args []string) error {
+			archive, err := readModule(c.Context(), args[0])
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			if got := module.Sum(archive); sum != "" && got != sum {
+				return fmt.Errorf("%s: %w", args[0], &module.SumError{Got: got, Want: sum})
+			}
+			m, err := module.Load(archive)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			if values != "" {
+				if err := verifyValues(m, values); err != nil {
+					return fmt.Errorf("%s: %w", values, err)
+				}
+			}
+			return describeModule(m, "").print(c.OutOrStdout(), o)
+		},
+	}
+	c.Flags().StringVar(&sum, "sha256", "", "SHA-256 that the archive must have")
+	c.Flags().StringVar(&values, "values", "", "file with values for the module, as YAML or JSON")
+	return c
+}
+
+// readModule returns the archive in a file, at a URL, or of a directory.
+func readModule(ctx context.Context, from string) ([]byte, error) {
+	if strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://") {
+		ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
+		defer cancel()
+		return module.Fetch(ctx, http.DefaultClient, from)
+	}
+	info, err := os.Stat(from)
+	if strings.HasPrefix(from, builtin) || err == nil && info.IsDir() {
+		files, err := moduleFiles(from)
+		if err != nil {
+			return nil, err
+		}
+		archive, _, err := module.Build(files)
+		return archive, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(from)
+}
+
+// verifyValues validates the values in a file.
+func verifyValues(m *module.Module, file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var values map[string]any
+	if err := yaml.Unmarshal(text, &values); err != nil {
+		return err
+	}
+	return m.Validate(values)
+}
+
+func newModuleServe() *cobra.Command {
+	var listen string
+	c := &cobra.Command{
+		Use:   "serve DIR",
+		Short: "Serve the archives of a directory by HTTP",
+		Long: `Serve the archives (*.tgz) of a directory by HTTP, until Ctrl-C. It prints its URL, for
+labctl module build --base-url, once it accepts connections. Other files are not served.`,
+		Example: "  labctl module serve ./modules --listen 127.0.0.1:8000",
+		Args:    arguments("DIR"),
+		RunE: func(c *cobra.Command, args []string) error {
+			root, err := os.OpenRoot(args[0])
+			if err != nil {
+				return err
+			}
+			defer root.Close()
+			l, err := new(net.ListenConfig).Listen(c.Context(), "tcp", listen)
+			if err != nil {
+				return fmt.Errorf("--listen: %w", err)
+			}
+			srv := &http.Server{Handler: archives(root.FS()), ReadHeaderTimeout: verifyTimeout}
+			defer context.AfterFunc(c.Context(), func() { srv.Close() })()
+			fmt.Fprintf(c.OutOrStdout(), "http://%s\n", l.Addr())
+			if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				return err
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "address to listen on")
+	return c
+}
+
+// archives serves the archives in the root of a file system.
+func archives(files fs.FS) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := strings.TrimPrefix(r.URL.Path, "/")
+		if strings.Contains(name, "/") || !strings.HasSuffix(name, ".tgz") {
+			http.NotFound(w, r)
+			return
+		}
+		http.ServeFileFS(w, r, files, name)
+	})
+}
