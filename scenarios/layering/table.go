@@ -215,7 +215,10 @@ var Table = []Row{
 		Package: "controller/lcm/item", May: []string{"controller/api/..."},
 		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
 	},
-	{Package: "controller/hostos", May: []string{"controller/api/...", "controller/hostos/module", "controller/queue"}},
+	{
+		Package: "controller/hostos", May: []string{"controller/api/...", "controller/hostos/module", "controller/lcm/item", "controller/queue"},
+		Tests: []string{"fixtures"}, // whose modules it loads
+	},
 	{Package: "controller/hostos/module", Never: kubernetes, Tests: []string{"fixtures"}}, // whose modules run
 	{Package: "controller/elemental", May: []string{"controller/api/..."}},
 	{Package: "controller/machineconfig", May: []string{"controller/api/..."}},

@@ -1,0 +1,166 @@
+package hostos
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/queue"
+)
+
+// Configurations reconciles HostOSConfigurations: it validates them and writes the result.
+type Configurations struct{ Config }
+
+// NewConfigurations returns a reconciler, or an error when a required field of c is nil.
+func NewConfigurations(c Config) (*Configurations, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	return &Configurations{c}, nil
+}
+
+// Setup adds the reconciler to a manager. It does not poll: a change of an object's
+// modules, Secrets and namesakes reaches it by watches.
+func (r *Configurations) Setup(mgr manager.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("hostos-validate").
+		For(&kaas.HostOSConfiguration{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		// The names of state items are those of all objects of a namespace.
+		Watches(&kaas.HostOSConfiguration{}, r.those(sameNamespace), builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, validChanged))).
+		Watches(&kaas.HostOSConfigurationModules{}, r.those(func(client.Object, *kaas.HostOSConfiguration) bool { return true })).
+		Watches(&corev1.Secret{}, r.those(refersTo)).
+		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues})).
+		Complete(r)
+}
+
+// validChanged passes updates that change status.isValid.
+var validChanged = predicate.Funcs{
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		return valid(e.ObjectOld.(*kaas.HostOSConfiguration)) != valid(e.ObjectNew.(*kaas.HostOSConfiguration))
+	},
+}
+
+// valid reports whether the last validation of an object had no error.
+func valid(o *kaas.HostOSConfiguration) bool { return ptr.Deref(o.Status.IsValid, false) }
+
+// those returns a handler that enqueues the objects that an event of another concerns.
+func (r *Configurations) those(concerns func(client.Object, *kaas.HostOSConfiguration) bool) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, of client.Object) []reconcile.Request {
+		return r.requests(ctx, of, concerns)
+	})
+}
+
+func (r *Configurations) requests(ctx context.Context, of client.Object, concerns func(client.Object, *kaas.HostOSConfiguration) bool) []reconcile.Request {
+	var list kaas.HostOSConfigurationList
+	if err := r.Client.List(ctx, &list); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "host OS configurations are not listed")
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		if concerns(of, &list.Items[i]) {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return out
+}
+
+func sameNamespace(of client.Object, o *kaas.HostOSConfiguration) bool {
+	return of.GetNamespace() == o.Namespace && of.GetName() != o.Name
+}
+
+func refersTo(secret client.Object, o *kaas.HostOSConfiguration) bool {
+	return slices.ContainsFunc(o.Spec.Configs, func(c kaas.Config) bool {
+		return c.SecretValues != nil && located(*c.SecretValues, o.Namespace) == kaas.SecretReference{Name: secret.GetName(), Namespace: secret.GetNamespace()}
+	})
+}
+
+// Reconcile implements reconcile.Reconciler for a HostOSConfiguration.
+func (r *Configurations) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return queue.Reconcile(r.Enter, func() error { return r.reconcile(ctx, req) })
+}
+
+func (r *Configurations) reconcile(ctx context.Context, req ctrl.Request) error {
+	var o kaas.HostOSConfiguration
+	if err := r.Client.Get(ctx, req.NamespacedName, &o); err != nil {
+		return err
+	}
+	if !o.DeletionTimestamp.IsZero() { // nothing is applied any more
+		return nil
+	}
+	f, err := r.observe(ctx, &o)
+	if err != nil {
+		return fmt.Errorf("hostos: configuration %s: %w", req, err)
+	}
+	before := o.DeepCopy()
+	r.record(&o.Status, o.Generation, validate(f))
+	if equality.Semantic.DeepEqual(before.Status, o.Status) {
+		return nil
+	}
+	// A merge patch of these fields: the bare metal provider writes others.
+	if err := r.Client.Status().Patch(ctx, &o, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("hostos: status of configuration %s: %w", req, err)
+	}
+	return nil
+}
+
+// observe reads all that the validation depends on.
+func (r *Configurations) observe(ctx context.Context, o *kaas.HostOSConfiguration) (facts, error) {
+	f := facts{object: o, secrets: map[kaas.SecretReference]*secret{}}
+	var modules kaas.HostOSConfigurationModulesList
+	if err := r.Client.List(ctx, &modules); err != nil {
+		return f, err
+	}
+	f.modules = modules.Items
+	slices.SortFunc(f.modules, func(a, b kaas.HostOSConfigurationModules) int { return strings.Compare(a.Name, b.Name) })
+	var others kaas.HostOSConfigurationList
+	if err := r.Client.List(ctx, &others, client.InNamespace(o.Namespace)); err != nil {
+		return f, err
+	}
+	f.others = others.Items
+	for _, c := range o.Spec.Configs {
+		if c.SecretValues == nil {
+			continue
+		}
+		ref := located(*c.SecretValues, o.Namespace)
+		var s corev1.Secret
+		switch err := r.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &s); {
+		case err == nil:
+			f.secrets[ref] = &secret{version: s.ResourceVersion, data: s.Data}
+		case !apierrors.IsNotFound(err):
+			return f, err
+		}
+	}
+	return f, nil
+}
+
+// record sets the fields of the status that this reconciler owns.
+func (r *Configurations) record(s *kaas.HostOSConfigurationStatus, generation int64, configs []kaas.ConfigStatus) {
+	old := s.DeepCopy()
+	valid := !slices.ContainsFunc(configs, func(c kaas.ConfigStatus) bool { return c.Error != "" })
+	s.Configs, s.IsValid, s.ObservedGeneration = configs, ptr.To(valid), generation
+	s.ContainsDeprecatedModules = slices.ContainsFunc(configs, func(c kaas.ConfigStatus) bool { return len(c.ModuleDeprecatedBy) > 0 })
+	now := ptr.To(metav1.NewTime(r.Wall.Now().Truncate(time.Second)))
+	if old.ObservedGeneration != generation {
+		s.SpecUpdatedAt = now
+	}
+	if !equality.Semantic.DeepEqual(old, s) {
+		s.UpdatedAt = now
+	}
+}

@@ -1,0 +1,58 @@
+package hostos
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalab-dev/metalab/controller/queue"
+)
+
+// Config configures the reconcilers.
+type Config struct {
+	Client  client.Client
+	Clock   clock.WithTicker   // waits
+	Wall    clock.PassiveClock // times in statuses
+	HTTP    *http.Client       // fetches archives; nil means one with the proxy of the environment
+	Workers int                // objects reconciled at a time; 0 means 1
+	// Enter, when set, is called before each reconcile, and its result after it. A lab's
+	// virtual clock counts the work in progress this way.
+	Enter func() (leave func())
+	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
+	ClientClock queue.ClientClock
+	// Queues, when set, knows the work queues: see queue.Monitor.
+	Queues *queue.Monitor
+}
+
+// check returns an error when a required field is nil, and fills in the others.
+func (c *Config) check() error {
+	if c.Client == nil || c.Clock == nil || c.Wall == nil {
+		return errors.New("hostos: Config.Client, Config.Clock or Config.Wall is nil")
+	}
+	if c.HTTP == nil {
+		c.HTTP = &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: fetchTimeout}}
+	}
+	c.Workers = max(c.Workers, 1)
+	return nil
+}
+
+const (
+	// fetchTimeout limits the download of an archive, in real time.
+	fetchTimeout = time.Minute
+	// retryAfter is when a module that cannot be loaded is tried again: a server may be back,
+	// or a proxy allow its URL.
+	retryAfter = time.Minute
+	// maxText limits the text of an error in a status.
+	maxText = 2048
+)
+
+// short returns a text of at most maxText bytes.
+func short(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return text[:maxText] + "…"
+}
