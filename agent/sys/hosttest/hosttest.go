@@ -1,0 +1,153 @@
+// Package hosttest has the tests that every operating system which agents configure
+// passes: this machine's, and those of the lab's servers. It knows neither.
+package hosttest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/agent/sys"
+)
+
+// Host is the part of an operating system that the tests use.
+type Host interface {
+	ReadFile(name string) ([]byte, error)
+	ReadDir(name string) ([]string, error)
+	Put(files ...sys.File) error
+	Remove(names ...string) error
+	Path(name string) string
+	Exec(ctx context.Context, c sys.Command) (int, error)
+}
+
+// Files tests the files of a system; dir is a directory that only the test uses.
+func Files(t *testing.T, h Host, dir string) {
+	name := func(names ...string) string { return path.Join(append([]string{dir}, names...)...) }
+	check := func(file, want string) {
+		t.Helper()
+		if got, err := h.ReadFile(name(file)); err != nil || string(got) != want {
+			t.Errorf("ReadFile(%s) = %q, %v, want %q", file, got, err, want)
+		}
+	}
+	put := func(files ...sys.File) {
+		t.Helper()
+		if err := h.Put(files...); err != nil {
+			t.Errorf("Put(%v) error = %v", files, err)
+		}
+	}
+	put(
+		sys.File{Name: name("deep/er/a"), Mode: 0o640, Content: []byte("one")},
+		sys.File{Name: name("link"), Mode: fs.ModeSymlink | 0o777, Link: "deep/er/a"},
+		sys.File{Name: name("empty"), Mode: fs.ModeDir | 0o700},
+	)
+	check("deep/er/a", "one")
+	check("link", "one")
+	put(sys.File{Name: name("deep/er/a"), Mode: 0o600, Content: []byte("two")})
+	check("link", "two")
+	put(sys.File{Name: name("deep/er/b"), Mode: 0o600})
+	check("deep/er/b", "")
+	if got, err := h.ReadDir(name("deep/er")); err != nil || !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("ReadDir = %q, %v, want a and b and nothing temporary", got, err)
+	}
+	if err := h.Put(sys.File{Name: name("deep"), Mode: 0o600}); err == nil {
+		t.Error("Put replaced a directory by a file")
+	}
+	if err := h.Put(sys.File{Name: name("deep/er/a/x"), Mode: 0o600}); err == nil {
+		t.Error("Put wrote a file below a file")
+	}
+	if err := h.Put(sys.File{Name: "relative", Mode: 0o600}); err == nil {
+		t.Error("Put took a relative path")
+	}
+	if err := h.Remove(name("deep"), name("link"), name("never")); err != nil {
+		t.Errorf("Remove error = %v", err)
+	}
+	for _, gone := range []string{"deep/er/a", "link", "never"} {
+		if _, err := h.ReadFile(name(gone)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("ReadFile(%s) error = %v, want fs.ErrNotExist", gone, err)
+		}
+	}
+	if _, err := h.ReadDir(name("deep")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("ReadDir(deep) error = %v, want fs.ErrNotExist", err)
+	}
+}
+
+// Commands tests the commands of a system; dir is a directory that only the test uses.
+func Commands(t *testing.T, h Host, dir string) {
+	script := path.Join(dir, "script")
+	err := h.Put(
+		sys.File{Name: script, Mode: 0o755, Content: []byte("#!/bin/sh\necho \"$1 $A $(pwd)\"; cat; echo no >&2; exit 3\n")},
+		sys.File{Name: path.Join(dir, "secret"), Mode: 0o600, Content: []byte("s")},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(c sys.Command) (code int, out, errOut string) {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		c.Stdout, c.Stderr = &stdout, &stderr
+		code, err := h.Exec(t.Context(), c)
+		if err != nil {
+			t.Errorf("Exec(%q) error = %v", c.Args, err)
+		}
+		return code, stdout.String(), stderr.String()
+	}
+	code, out, errOut := run(sys.Command{Args: []string{h.Path(script), "x y"}, Env: []string{"A=b c"}, Dir: dir, Stdin: strings.NewReader("in\n")})
+	if want := "x y b c " + h.Path(dir) + "\nin\n"; code != 3 || out != want || errOut != "no\n" {
+		t.Errorf("a script ended with %d, %q, %q, want 3, %q and no", code, out, errOut, want)
+	}
+	for _, tt := range []struct {
+		args []string
+		code int
+		out  string
+	}{
+		{[]string{"sh", "-c", "echo found"}, 0, "found\n"},
+		{[]string{"/no/such/program"}, sys.CodeNotFound, ""},
+		{[]string{"no-such-program"}, sys.CodeNotFound, ""},
+		{[]string{"sh", "-c", "kill -9 $$"}, sys.CodeSignal + 9, ""},
+		{[]string{"cat"}, 0, ""}, // without Stdin there is no input to wait for
+		{[]string{"stat", "-c", "%a", h.Path(path.Join(dir, "secret"))}, 0, "600\n"},
+		{[]string{"sh", "-c", "sleep 5 & echo begun"}, 0, "begun\n"}, // a process that has the output
+	} {
+		if code, out, _ := run(sys.Command{Args: tt.args}); code != tt.code || out != tt.out {
+			t.Errorf("%q ended with %d and %q, want %d and %q", tt.args, code, out, tt.code, tt.out)
+		}
+	}
+}
+
+// ContextEndsCommand tests that a context ends a command with all processes that it has
+// started, those in a session of their own included.
+func ContextEndsCommand(t *testing.T, h Host, dir string) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	const begin = "(setsid sh -c 'while :; do sleep 1; done' </dev/null >/dev/null 2>&1 &); sh -c 'while :; do sleep 1; done' & echo begun; wait"
+	out := writer(func(p []byte) {
+		if bytes.Contains(p, []byte("begun")) {
+			cancel()
+		}
+	})
+	code, err := h.Exec(ctx, sys.Command{Args: []string{"sh", "-c", begin}, Env: []string{"METALAB_TEST=" + dir}, Stdout: out})
+	if code == 0 && err == nil {
+		t.Error("a command that its context has ended succeeded")
+	}
+	var left bytes.Buffer
+	// What it began has its environment. The last word keeps grep from finding itself.
+	find := "for p in /proc/[0-9]*; do tr '\\0' '\\n' <$p/environ 2>/dev/null | grep -qx METALAB_TEST=$1 && cat $p/comm; done; :"
+	if diffCode, err := h.Exec(t.Context(), sys.Command{Args: []string{"sh", "-c", find, "sh", dir}, Stdout: &left}); diffCode != 0 || err != nil {
+		t.Fatalf("the search ended with %d, %v", diffCode, err)
+	}
+	if diff := cmp.Diff("", left.String()); diff != "" {
+		t.Errorf("processes that are left (-want +got):\n%s", diff)
+	}
+}
+
+type writer func([]byte)
+
+// Write implements io.Writer.
+func (w writer) Write(p []byte) (int, error) { w(p); return len(p), nil }
