@@ -56,6 +56,7 @@ after. Of several processes one leads and the others stand by, unless
 The exit status is 0 after SIGINT or SIGTERM, 2 for a wrong command line, and 1 after
 another error or when another process has become the leader: restart it then.`,
 		Example: `  lab-controller --provisioning-address 192.0.2.5                # in a cluster
+  lab-controller --provisioning-address 192.0.2.5 --watch-namespaces east,west
   lab-controller --kubeconfig ~/.kube/config --provisioning-address 192.0.2.5:7000`,
 		Version: version.Read().String(),
 		Args: func(c *cobra.Command, args []string) error {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,6 +124,9 @@ func TestInvalidFlagsNameTheFix(t *testing.T) {
 		{"--provisioning-address=192.0.2.5 --kube-api-burst=0", "--kube-api-qps 20, --kube-api-burst 0: use 1 or more of both"},
 		{"--provisioning-address=192.0.2.5 --provisioning-limit=0", "--provisioning-limit 0: use 1 or more, or -1"},
 		{"--provisioning-address=192.0.2.5 --lease-duration=1s", "--lease-duration 1s: use 3s or more"},
+		{"--provisioning-address=192.0.2.5 --watch-namespaces=", "--watch-namespaces names no namespace: leave it out to watch all"},
+		{"--provisioning-address=192.0.2.5 --watch-namespaces=a,B", `--watch-namespaces: "B" is not the name of a namespace`},
+		{"--provisioning-address=192.0.2.5 --watch-namespaces=a,,b", `--watch-namespaces: "" is not the name of a namespace`},
 		{"--provisioning-address=192.0.2.5 host", `lab-controller takes no argument "host"`},
 		{"--provisioning-adress=192.0.2.5", "unknown flag: --provisioning-adress"},
 	} {
@@ -167,6 +171,28 @@ func TestLimitsComeFromFlagsTheEnvironmentOrUpstreamsDefaults(t *testing.T) {
 				t.Errorf("%s=many: %v, want %q in it", env, err, want)
 			}
 		})
+	}
+}
+
+func TestWatchedNamespacesComeFromTheFlagOrTheEnvironment(t *testing.T) {
+	for _, tt := range []struct {
+		env, args string
+		want      []string
+	}{
+		{"", "", nil}, // all
+		{"", "--watch-namespaces=east,west,east", []string{"east", "west"}},
+		{"north, south", "", []string{"north", "south"}},
+		{"north", "--watch-namespaces=east", []string{"east"}},
+	} {
+		t.Setenv(watchEnv, tt.env)
+		o, err := parse(t, append(strings.Fields(tt.args), "--provisioning-address=192.0.2.5")...)
+		if err != nil || !slices.Equal(o.watched, tt.want) {
+			t.Errorf("WATCH_NAMESPACE=%q lab-controller %s: watches %q, %v, want %q", tt.env, tt.args, o.watched, err, tt.want)
+		}
+	}
+	t.Setenv(watchEnv, "north,*")
+	if _, err := parse(t, "--provisioning-address=192.0.2.5"); err == nil || !strings.Contains(err.Error(), `WATCH_NAMESPACE in the environment: "*" is not`) {
+		t.Errorf("WATCH_NAMESPACE=north,*: %v, want an error that names the variable", err)
 	}
 }
 

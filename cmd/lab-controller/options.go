@@ -12,11 +12,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,6 +32,7 @@ type options struct {
 	kubeconfig    string
 	namespace     string
 	controllers   []string
+	watched       []string // namespaces
 	provisioning  string
 	listen        string
 	flags         *pflag.FlagSet
@@ -77,6 +80,7 @@ func (o *options) bind(f *pflag.FlagSet) {
 	o.flags = f
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default: $KUBECONFIG, else that of the pod)")
 	f.StringVar(&o.namespace, "namespace", "", "namespace of the lease and of the identity Secret (default: the pod's, else "+defaultNamespace+")")
+	f.StringSliceVar(&o.watched, watchFlag, nil, "namespaces of the hosts to work on, also $"+watchEnv+" (default: all); the account needs rights in no other")
 	f.StringSliceVar(&o.controllers, "controllers", o.controllers, "controllers to run")
 	f.StringVar(&o.provisioning, "provisioning-address", "", fmt.Sprintf("IP[:PORT] at which servers reach this process; agents use PORT (default: %d), BMCs the next two", agentPort))
 	f.StringVar(&o.listen, "listen", "", "IP[:PORT] to listen on for servers, where it differs (default: the provisioning address)")
@@ -128,6 +132,9 @@ func (o *options) resolve() error {
 		return fmt.Errorf("--controllers: %w", err)
 	}
 	if err := o.resolveLimits(); err != nil {
+		return err
+	}
+	if err := o.resolveWatched(); err != nil {
 		return err
 	}
 	if o.certificate != "" && !o.secure {
@@ -185,6 +192,32 @@ func (o *options) resolveLimits() error {
 	return nil
 }
 
+// The flag, and the variable of the environment that upstream's controller reads for it.
+const watchFlag, watchEnv = "watch-namespaces", "WATCH_NAMESPACE"
+
+// resolveWatched validates the namespaces, which the environment names where the flag does
+// not.
+func (o *options) resolveWatched() error {
+	from, names := "--"+watchFlag, o.watched
+	if text := os.Getenv(watchEnv); text != "" && !o.flags.Changed(watchFlag) {
+		from, names = watchEnv+" in the environment", strings.Split(text, ",")
+	}
+	o.watched = nil
+	for _, name := range names {
+		name = strings.TrimSpace(name)
+		if len(validation.IsDNS1123Label(name)) > 0 {
+			return fmt.Errorf("%s: %q is not the name of a namespace: use names of lower-case letters, digits and -, separated by commas", from, name)
+		}
+		if !slices.Contains(o.watched, name) {
+			o.watched = append(o.watched, name)
+		}
+	}
+	if o.flags.Changed(watchFlag) && len(o.watched) == 0 { // not all: the flag restricts
+		return fmt.Errorf("--%s names no namespace: leave it out to watch all", watchFlag)
+	}
+	return nil
+}
+
 // parseAddress parses IP[:PORT]. The two ports after PORT have to be valid, too.
 func parseAddress(s string) (netip.AddrPort, error) {
 	at, err := netip.ParseAddrPort(s)
@@ -232,7 +265,7 @@ func (o *options) mediaCertificate() (*tls.Certificate, error) {
 
 // config returns the configuration of the controllers.
 func (o *options) config(ctx context.Context, log logr.Logger) (manager.Config, error) {
-	c := manager.Config{Controllers: o.controllers, Requests: o.requests, Workers: o.concurrency, Limit: o.limit, Metrics: o.metrics, Health: o.health, Log: log}
+	c := manager.Config{Controllers: o.controllers, Namespaces: o.watched, Requests: o.requests, Workers: o.concurrency, Limit: o.limit, Metrics: o.metrics, Health: o.health, Log: log}
 	c.Agents, c.Media, c.Secure = o.endpoints()
 	c.Network = o.network
 	c.BuildPreprovisioningImage = o.preprov

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -61,8 +63,9 @@ func Policies(families ...string) (policies, bindings []*unstructured.Unstructur
 }
 
 // Webhook returns the configuration of the webhook that the controllers serve at
-// url. The API server trusts the certificate authority whose PEM is ca for it.
-func Webhook(url, ca string) (*admissionv1.ValidatingWebhookConfiguration, error) {
+// url, for the objects of these namespaces, or of all when none is named. The API server
+// trusts the certificate authority whose PEM is ca for it.
+func Webhook(url, ca string, namespaces ...string) (*admissionv1.ValidatingWebhookConfiguration, error) {
 	doc, err := readJSON(admission, "webhook/baremetalhost.yaml")
 	if err != nil {
 		return nil, err
@@ -73,6 +76,11 @@ func Webhook(url, ca string) (*admissionv1.ValidatingWebhookConfiguration, error
 	}
 	for i := range out.Webhooks {
 		out.Webhooks[i].ClientConfig = admissionv1.WebhookClientConfig{URL: &url, CABundle: []byte(ca)}
+		if len(namespaces) > 0 {
+			out.Webhooks[i].NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: namespaces},
+			}}
+		}
 	}
 	return out, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -65,6 +66,18 @@ func TestWebhookHasTheServersURLAndCA(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got.Webhooks[0].ClientConfig); diff != "" {
 		t.Errorf("clientConfig (-want +got):\n%s", diff)
+	}
+	if s := got.Webhooks[0].NamespaceSelector; s != nil {
+		t.Errorf("namespaceSelector = %v, want none: all namespaces", s)
+	}
+	if got, err = Webhook(url, "PEM", "east", "west"); err != nil {
+		t.Fatal(err)
+	}
+	in := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: "kubernetes.io/metadata.name", Operator: "In", Values: []string{"east", "west"}},
+	}}
+	if diff := cmp.Diff(in, got.Webhooks[0].NamespaceSelector); diff != "" {
+		t.Errorf("namespaceSelector (-want +got):\n%s", diff)
 	}
 	if w := got.Webhooks[0]; len(w.MatchConditions) == 0 || *w.FailurePolicy != admissionv1.Fail || len(w.Rules) == 0 {
 		t.Errorf("webhook = %+v, want rules, conditions and failure policy Fail", w)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -165,9 +166,21 @@ func TestServiceMonitorFindsTheService(t *testing.T) {
 	}
 }
 
-// No rule has a wildcard. Secrets can be read everywhere, because hosts name theirs in
-// their namespaces, and be created only beside the controller; none can be deleted.
+// No rule has a wildcard. Hosts name Secrets of their namespaces, which the controller reads
+// there and marks with a label, a finalizer and an owner; it deletes none. Of its own
+// namespace's it reads the identity alone and creates it, which RBAC cannot restrict to a name.
 func TestRightsToSecretsAreNarrow(t *testing.T) {
+	type right struct {
+		Role  string
+		Names []string
+		Verbs []string
+	}
+	want := []right{
+		{Role: "/lab-controller", Verbs: []string{"get", "list", "watch", "patch"}},
+		{Role: "metalab-system/lab-controller", Verbs: []string{"create"}},
+		{Role: "metalab-system/lab-controller", Names: []string{"lab-controller-identity"}, Verbs: []string{"get"}},
+	}
+	var got []right
 	roles := append(fromManifests[rbacv1.ClusterRole](t, "ClusterRole"), fromManifests[rbacv1.ClusterRole](t, "Role")...)
 	for _, r := range roles {
 		for _, rule := range r.Rules {
@@ -179,14 +192,65 @@ func TestRightsToSecretsAreNarrow(t *testing.T) {
 			if !slices.Contains(rule.Resources, "secrets") {
 				continue
 			}
-			want := []string{"get", "list", "watch", "patch"}
-			if r.Namespace != "" {
-				want = []string{"create"}
+			if len(rule.Resources) > 1 {
+				t.Errorf("%s in %q: %v, want a rule for secrets alone", r.Name, r.Namespace, rule)
 			}
-			if !slices.Equal(rule.Verbs, want) || len(rule.Resources) > 1 {
-				t.Errorf("%s in %q: %v, want the verbs %v on secrets alone", r.Name, r.Namespace, rule, want)
+			got = append(got, right{r.Namespace + "/" + r.Name, rule.ResourceNames, rule.Verbs})
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rights to Secrets (-want +got):\n%s", diff)
+	}
+}
+
+// With the component namespaced, what the controller may do with hosts and Secrets is bound
+// in the namespaces that it watches, and nowhere else.
+func TestNamespacedComponentBindsNoRightsToSecretsInTheCluster(t *testing.T) {
+	dir := t.TempDir()
+	err := os.CopyFS(filepath.Join(dir, "config"), os.DirFS("../config"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte("resources: [config]\ncomponents: [config/namespaced]\n"), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets := map[string]bool{} // ClusterRoles with rights to Secrets
+	for _, r := range fromManifests[rbacv1.ClusterRole](t, "ClusterRole") {
+		secrets[r.Name] = slices.ContainsFunc(r.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "secrets") })
+	}
+	var bound, watched []string // namespaces
+	for _, r := range m.Resources() {
+		b, err := r.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var binding rbacv1.RoleBinding // a ClusterRoleBinding has the same fields
+		var deployment appsv1.Deployment
+		switch r.GetKind() {
+		case "ClusterRoleBinding", "RoleBinding":
+			if err := json.Unmarshal(b, &binding); err != nil {
+				t.Fatal(err)
+			}
+			if binding.RoleRef.Kind == "ClusterRole" && secrets[binding.RoleRef.Name] {
+				bound = append(bound, r.GetNamespace()) // "" in the whole cluster
+			}
+		case "Deployment":
+			if err := json.Unmarshal(b, &deployment); err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range deployment.Spec.Template.Spec.Containers[0].Env {
+				if v.Name == "WATCH_NAMESPACE" {
+					watched = strings.Split(v.Value, ",")
+				}
 			}
 		}
+	}
+	if !slices.Equal(bound, []string{"default"}) || !slices.Equal(watched, bound) {
+		t.Errorf("rights to Secrets are bound in %q, the controller watches %q, want default for both", bound, watched)
 	}
 }
 

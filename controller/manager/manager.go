@@ -59,8 +59,10 @@ type Config struct {
 	Requests RequestLimit
 	// Controllers selects controllers by their Names; nil selects all.
 	Controllers []string
-	Workers     int // objects that each controller reconciles at a time; 0 means DefaultWorkers
-	Limit       int // see host.Config.Limit
+	// Namespaces are those whose objects the controllers work on; empty means all.
+	Namespaces []string
+	Workers    int // objects that each controller reconciles at a time; 0 means DefaultWorkers
+	Limit      int // see host.Config.Limit
 
 	// Identity holds the key and certificate by which agents know the controllers. It
 	// is the same for every process of a cluster.
@@ -195,6 +197,12 @@ func newManager(c Config) (ctrl.Manager, error) {
 		Metrics:                 c.metricsOptions(),
 		GracefulShutdownTimeout: ptr.To(shutdownTimeout),
 		Cache:                   cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+	}
+	if len(c.Namespaces) > 0 {
+		o.Cache.DefaultNamespaces = map[string]cache.Config{}
+		for _, name := range c.Namespaces {
+			o.Cache.DefaultNamespaces[name] = cache.Config{}
+		}
 	}
 	if !c.protects(c.Health) {
 		o.HealthProbeBindAddress = c.Health

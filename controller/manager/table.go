@@ -118,7 +118,7 @@ func addHosts(ctx context.Context, s *Set) error {
 	secure.Handle("/", agents)
 	secure.Handle(webhook.Path, webhook.Handler())
 	s.onLead = append(s.onLead, func(ctx context.Context) error { // until then the webhook is the leader's
-		return webhook.Register(ctx, s.mgr.GetClient(), c.Agents.URL, c.Identity.CA)
+		return webhook.Register(ctx, s.mgr.GetClient(), c.Agents.URL, c.Identity.CA, c.Namespaces...)
 	})
 	return errors.Join(
 		hosts.Setup(ctx, s.mgr),

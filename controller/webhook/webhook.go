@@ -39,10 +39,11 @@ func Handler() http.Handler {
 }
 
 // Register applies the webhook's configuration to the cluster: the API server calls
-// the webhook at Path under the URL base, and trusts the certificate authority whose
-// PEM is ca. A repeated call replaces the address.
-func Register(ctx context.Context, c client.Client, base, ca string) error {
-	hook, err := config.Webhook(base+Path, ca)
+// the webhook at Path under the URL base for the hosts of these namespaces, or of all when
+// none is named, and trusts the certificate authority whose PEM is ca. A repeated call
+// replaces the address and the namespaces.
+func Register(ctx context.Context, c client.Client, base, ca string, namespaces ...string) error {
+	hook, err := config.Webhook(base+Path, ca, namespaces...)
 	if err != nil {
 		return fmt.Errorf("webhook: %w", err)
 	}

@@ -45,7 +45,7 @@ const (
 // to its deletion.
 func TestControllersWorkWithTheRightsOfTheManifests(t *testing.T) {
 	w, admin := startWithoutControllers(t)
-	grant(t, admin)
+	grant(t, admin, "../../controller/config")
 	var refused refusals
 	as := rest.CopyConfig(w.kube.api)
 	as.Impersonate.UserName = account
@@ -167,11 +167,11 @@ func newToken(t *testing.T, w *World, admin client.Client, name string) string {
 	return token.Status.Token
 }
 
-// grant applies namespaces, service accounts and RBAC of the manifests, as kubectl
+// grant applies namespaces, service accounts and RBAC of the manifests in dir, as kubectl
 // apply -k does.
-func grant(t *testing.T, c client.Client) {
+func grant(t *testing.T, c client.Client, dir string) {
 	t.Helper()
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "../../controller/config")
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
 		t.Fatalf("kustomize build: %v", err)
 	}
