@@ -121,6 +121,15 @@ func TestConfigurationIsInvalid(t *testing.T) {
 	}
 }
 
+func TestConfigurationWithAnInvalidSelector(t *testing.T) {
+	c := configuration("c", config("level", "1.1.0", `{"level":3}`))
+	c.Spec.MachineSelector.MatchLabels = map[string]string{"openstack-compute-node=enabled": "true"}
+	l := start(t, loaded(), c)
+	if got := l.validated(t, "c"); *got.IsValid || !strings.HasPrefix(got.Configs[0].Error, `machineSelector: key: Invalid value: "openstack-compute-node=enabled"`) {
+		t.Errorf("status %+v", got)
+	}
+}
+
 // sameViolations reports whether a text begins with another, or has its violations in
 // another order.
 func sameViolations(got, want string) bool {

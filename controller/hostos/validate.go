@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/hostos/module"
@@ -29,6 +31,7 @@ type secret struct {
 // validate returns the results of the configs. It is pure.
 func validate(f facts) []kaas.ConfigStatus {
 	taken := names(f)
+	_, selectorErr := metav1.LabelSelectorAsSelector(&f.object.Spec.MachineSelector)
 	var out []kaas.ConfigStatus
 	for _, c := range f.object.Spec.Configs {
 		s := kaas.ConfigStatus{ModuleName: c.Module, ModuleVersion: c.ModuleVersion}
@@ -40,6 +43,9 @@ func validate(f facts) []kaas.ConfigStatus {
 			if err == nil && taken[name] != "" {
 				err = fmt.Errorf("another config has the state item %s: %s", name, taken[name])
 			}
+		}
+		if err == nil && selectorErr != nil { // no field of the status is for it
+			err = fmt.Errorf("machineSelector: %w", selectorErr)
 		}
 		if err != nil {
 			s.Error = short(err.Error())

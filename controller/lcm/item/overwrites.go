@@ -10,9 +10,10 @@ import (
 // Merge returns the items of one machine: those of its type in the LCMCluster, each with
 // the params of the overwrite of its name added. An overwrite replaces a param of the same
 // name. Overwrites without an item have no effect: the LCMCluster decides which items
-// exist. Neither argument is changed.
+// exist. Host OS items without an overwrite are those of other machines, and are left out.
+// Neither argument is changed.
 func Merge(items []lcm.LCMStateItem, overwrites map[string]map[string]string) []lcm.LCMStateItem {
-	out := slices.Clone(items)
+	out := slices.DeleteFunc(slices.Clone(items), func(it lcm.LCMStateItem) bool { return len(overwrites[it.Name]) == 0 && IsHostOS(it) })
 	for i := range out {
 		out[i].Params = maps.Clone(out[i].Params)
 		overwrite := overwrites[out[i].Name]

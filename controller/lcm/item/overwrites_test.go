@@ -10,27 +10,28 @@ import (
 
 // statement H13: overwrites become the params of the items of their names.
 func TestMerge(t *testing.T) {
+	// Host OS items without an overwrite are of other machines (statement H11).
 	script := lcm.LCMStateItem{Runner: lcm.RunnerBash, Name: "swap", Version: "v2", Phase: lcm.PhasePrepare, Params: map[string]string{"url": "a", "args": "-v"}}
 	for _, tt := range []struct {
 		name       string
 		overwrites map[string]map[string]string
 		want       []lcm.LCMStateItem
 	}{
-		{"no overwrites", nil, []lcm.LCMStateItem{script, hostOS[0], hostOS[1]}},
+		{"no overwrites", nil, []lcm.LCMStateItem{script}},
 		{
 			"params of an item that has none",
 			map[string]map[string]string{hostOS[1].Name: {"playbook": "main.yaml"}},
-			[]lcm.LCMStateItem{script, hostOS[0], with(hostOS[1], map[string]string{"playbook": "main.yaml"})},
+			[]lcm.LCMStateItem{script, with(hostOS[1], map[string]string{"playbook": "main.yaml"})},
 		},
 		{
 			"a param is replaced, and one is added",
 			map[string]map[string]string{"swap": {"url": "b", "sha256": "c"}},
-			[]lcm.LCMStateItem{with(script, map[string]string{"url": "b", "args": "-v", "sha256": "c"}), hostOS[0], hostOS[1]},
+			[]lcm.LCMStateItem{with(script, map[string]string{"url": "b", "args": "-v", "sha256": "c"})},
 		},
 		{
 			"an overwrite of no item, and an empty one",
 			map[string]map[string]string{"gone": {"url": "b"}, hostOS[0].Name: {}},
-			[]lcm.LCMStateItem{script, hostOS[0], hostOS[1]},
+			[]lcm.LCMStateItem{script},
 		},
 	} {
 		items := []lcm.LCMStateItem{*script.DeepCopy(), hostOS[0], hostOS[1]}

@@ -7,7 +7,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // HostOSConfigurationStatus is the result of the validation and of the execution. The
 // controller of hostos writes isValid, containsDeprecatedModules, specUpdatedAt, updatedAt and configs,
-// the bare metal provider machinesStates.
+// the bare metal provider machinesStates and stateItems.
 type HostOSConfigurationStatus struct {
 	// IsValid is true when every config may be applied; absent before the first
 	// validation.
@@ -30,9 +30,16 @@ type HostOSConfigurationStatus struct {
 	// Configs are the results of spec.configs, in their order.
 	// +optional
 	Configs []ConfigStatus `json:"configs,omitempty"`
-	// MachinesStates are the states of the selected machines, by NAMESPACE/NAME.
+	// MachinesStates are the states of the selected machines, and of those that still have
+	// state items, by NAMESPACE/NAME. When they exceed what an object can contain, hashes are
+	// left out, and then the items that are neither running nor failed.
 	// +optional
 	MachinesStates map[string]ConfigMachineState `json:"machinesStates,omitempty"`
+	// StateItems are the names of the object's state items in LCMClusters and
+	// LCMMachines. They are here before they are there.
+	// +optional
+	// +listType=set
+	StateItems []string `json:"stateItems,omitempty"`
 }
 
 // ConfigStatus is the result of the validation of a config.
@@ -67,6 +74,9 @@ type ConfigMachineState struct {
 	Selected bool `json:"selected,omitempty"`
 	// +optional
 	SecretValuesChanged bool `json:"secretValuesChanged,omitempty"`
+	// Message says why items of the machine are withheld.
+	// +optional
+	Message string `json:"message,omitempty"`
 	// ConfigStateItemsStatuses are the states by MODULE-VERSION and by the item's name.
 	// +optional
 	ConfigStateItemsStatuses map[string]map[string]ConfigItemStatus `json:"configStateItemsStatuses,omitempty"`
