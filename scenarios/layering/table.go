@@ -242,7 +242,12 @@ var Table = []Row{
 		Package: "agent/runner", May: []string{"agent/plugin/...", "agent/job", "agent/sys"},
 		Never: kubernetes, But: utilsClock,
 	},
-	{Package: "agent/lcm", May: []string{"agent/job", "agent/sys"}},
+	{
+		// It is a part of a boot image: it links no client of Kubernetes and no Helm.
+		Package: "agent/lcm", May: []string{"agent/job", "agent/sys", "controller/api/...", "controller/lcm/item", "controller/hostos/module"},
+		Never: slices.Concat(files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/...", "helm.sh/..."}),
+		Tests: []string{"fixtures", "scenarios/prerequisites"},
+	},
 	{Package: "agent/elemental", May: []string{"agent/job", "agent/sys"}},
 	{Package: "agent/machineconfig", May: []string{"agent/job", "agent/sys"}},
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 )
 
 // Unpack writes the archive's files to a directory, which must be empty or absent. Files
@@ -92,4 +93,49 @@ func (a *Archive) Files() []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// File is a file, directory or symbolic link of an archive.
+type File struct {
+	Name    string      // slash-separated, relative, clean
+	Mode    fs.FileMode // type and permission bits
+	Link    string      // target of a link, relative to its directory
+	Content io.Reader   // of a file, until the call of Each returns
+}
+
+// Each calls f for the archive's directories, files and links, in an order in which no file
+// is written through a link. Modes are those that Unpack gives; a hard link becomes a
+// symbolic one. It is for systems whose files are not those of this process.
+func (a *Archive) Each(f func(File) error) error {
+	for _, e := range a.entries {
+		if e.kind == tar.TypeDir {
+			if err := f(File{Name: e.name, Mode: fs.ModeDir | 0o755}); err != nil {
+				return err
+			}
+		}
+	}
+	err := a.each(func(h *tar.Header, r io.Reader) error {
+		name, err := clean(h.Name)
+		if err != nil || h.Typeflag != tar.TypeReg {
+			return err
+		}
+		return f(File{Name: name, Mode: fs.FileMode(h.Mode)&0o755 | 0o600, Content: r})
+	})
+	if err != nil {
+		return err
+	}
+	for _, e := range a.entries {
+		target := e.link
+		switch e.kind {
+		case tar.TypeLink: // the target is relative to the root of the archive
+			target = strings.Repeat("../", strings.Count(e.name, "/")) + target
+		case tar.TypeSymlink:
+		default:
+			continue
+		}
+		if err := f(File{Name: e.name, Mode: fs.ModeSymlink | 0o777, Link: target}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
