@@ -106,9 +106,11 @@ func ipmi() dialect.IPMI {
 		Manufacturer: 49871,  // [V] IANA: OpenBMC Project
 		Product:      0x0000, // [K] boards set it in dev_id.json
 		DeviceID:     0x00, Revision: 0,
-		FirstUser:          2,                       // [K] a real one has root as user 1, which is the user without a name here
-		CipherSuites:       []byte{17},              // [V] https://github.com/bmc-toolbox/bmclib/pull/324; phosphor-ipmi-net: cipher_list.json
-		MissingBootOptions: []byte{3},               // [V] phosphor-host-ipmid, chassishandler.cpp: no parameter 3; https://github.com/bmc-toolbox/bmclib/pull/324
+		FirstUser:    2,          // [K] a real one has root as user 1, which is the user without a name here
+		CipherSuites: []byte{17}, // [V] https://github.com/bmc-toolbox/bmclib/pull/324; phosphor-ipmi-net: cipher_list.json
+		// [V] phosphor-host-ipmid, chassishandler.cpp, ipmiChassisSetSysBootOptions: 0, 3,
+		// 4 and 5 (3 since 86ac499 of 2021). Quirk ipmi-no-bootparam3 has the builds before.
+		MissingBootOptions: []byte{1, 2, 6, 7},
 		MaxSessions:        15, MaxPendingLogins: 5, // [V] phosphor-ipmi-net, sessions_manager.hpp: maxSessionCountPerChannel
 		ClearSELDuration: 0,
 		// [V] phosphor-host-ipmid, chassishandler.cpp: power cycle and hard reset are
