@@ -144,6 +144,31 @@ Feature: Firmware settings and versions
       | ilo5://HOST:PORT                     | hpe-dl360-gen10   | ProcVirtualization=Disabled, ProcHyperthreading=Disabled, Sriov=Disabled                              | ProcVirtualization=Enabled, Sriov=Enabled                         |
       | irmc://HOST:PORT                     | fujitsu-rx2530-m6 | CpuVtEnabled=false, HyperThreadingEnabled=false, SingleRootIOVirtualizationSupportEnabled=false       | CpuVtEnabled=true, SingleRootIOVirtualizationSupportEnabled=true  |
 
+  @B-53 @B-262
+  Scenario Outline: A field of spec.firmware that the server cannot have is reported once: <address>
+    Given a server of the model "<model>" in a lab of all models
+    When the operator registers the server at the address "<address>" with:
+      """
+      spec: {firmware: {virtualizationEnabled: false, sriovEnabled: true}}
+      """
+    Then the host reports "preparation error"
+    And the host's error message contains "<message>"
+    When 100 hours pass
+    Then its error count is 1
+    And the host stays "preparing"
+    When the operator edits the host:
+      """
+      spec: {firmware: null}
+      """
+    Then the host becomes "available"
+    And the host reports no error
+
+    Examples:
+      | address                                 | model            | message                                                                                                        |
+      | idrac-virtualmedia://HOST:PORT/SYSTEM   | hpe-dl360-gen10  | spec.firmware.sriovEnabled needs the BIOS setting SriovGlobalEnable, which the server does not have: remove it |
+      | irmc://HOST:PORT                        | lenovo-sr650-v2  | spec.firmware.virtualizationEnabled needs the BIOS setting CpuVtEnabled, which the server does not have        |
+      | redfish-virtualmedia://HOST:PORT/SYSTEM | supermicro-1029u | firmware settings for redfish are not supported: remove spec.firmware, and use HostFirmwareSettings            |
+
   @B-52 @B-211 @B-212
   Scenario: Firmware is updated
     Given a lab with 1 server

@@ -57,7 +57,8 @@ type settingsAttempt struct {
 type settingsWanted struct {
 	hfs    *metal3.HostFirmwareSettings // nil if there is none yet
 	want   metal3.DesiredSettingsMap
-	at     *settingsAttempt // nil if nothing is in progress
+	fields map[string]string // those of want that a field of spec.firmware asks for, by name
+	at     *settingsAttempt  // nil if nothing is in progress
 	bios   bmc.BIOS
 	setup  bmc.Setup
 	differ bmc.Settings // values to write to the BMC
@@ -68,11 +69,12 @@ type settingsWanted struct {
 // readWanted reads the specification of a host without its BMC.
 func (p *Settings) readWanted(ctx context.Context, h *metal3.BareMetalHost) (*settingsWanted, error) {
 	w := &settingsWanted{want: metal3.DesiredSettingsMap{}}
-	named, err := vendorFields(h)
+	named, fields, err := vendorFields(h)
 	if err != nil {
 		w.bad = err.Error()
 	}
 	maps.Copy(w.want, named)
+	w.fields = fields
 	var hfs metal3.HostFirmwareSettings
 	err = p.r.read.Get(ctx, client.ObjectKeyFromObject(h), &hfs)
 	if client.IgnoreNotFound(err) != nil {
@@ -85,7 +87,10 @@ func (p *Settings) readWanted(ctx context.Context, h *metal3.BareMetalHost) (*se
 	w.hfs, w.at = &hfs, loadAttempt[settingsAttempt](&hfs)
 	w.stale = !isObserved(hfs.Status.Conditions, hfs.Generation) && (len(hfs.Spec.Settings) > 0 || len(w.want) > 0)
 	if isTrue(hfs.Status.Conditions, valid) {
-		maps.Copy(w.want, hfs.Spec.Settings) // names take precedence over the vendor-independent fields
+		for name, v := range hfs.Spec.Settings { // names take precedence over the vendor-independent fields
+			w.want[name] = v
+			delete(w.fields, name)
+		}
 	}
 	return w, nil
 }
@@ -104,10 +109,8 @@ func (p *Settings) compare(ctx context.Context, w *settingsWanted, c bmc.Client)
 		return err
 	}
 	w.setup, w.differ = s, changedSettings(w.want, w.bios)
-	for _, name := range slices.Sorted(maps.Keys(w.want)) {
-		if _, shown := w.bios.Settings[name]; !shown && w.bad == "" {
-			w.bad = fmt.Sprintf("setting %s is not in the Status field", name)
-		}
+	if w.bad == "" {
+		w.bad = w.lackingSettings()
 	}
 	return nil
 }
@@ -136,7 +139,7 @@ func (p *Settings) Observe(ctx context.Context, s host.Server) (phase.PartState,
 		return phase.PartStale, "", nil
 	case fieldsChanged && w.bad != "":
 		return phase.PartImpossible, w.bad, nil
-	case fieldsChanged:
+	case fieldsChanged && (isIdle(h) || len(w.want) == 0):
 		return phase.PartWanted, "", nil
 	case isIdle(h) && (asked || w.at != nil):
 		return phase.PartWanted, "", nil
@@ -153,6 +156,8 @@ func (p *Settings) Observe(ctx context.Context, s host.Server) (phase.PartState,
 		return phase.PartFailed, w.bad, nil // the BMC may show its settings later
 	case w.bad != "" && len(w.want) > 0:
 		return phase.PartImpossible, w.bad, nil
+	case fieldsChanged: // not before: what is impossible is not begun again (B-53)
+		return phase.PartWanted, "", nil
 	case w.at == nil && len(w.differ) == 0 && !asked:
 		return phase.PartSettled, "", nil
 	case w.at == nil && len(w.differ) > 0, w.at != nil && w.at.Of != w.digest():
@@ -346,7 +351,7 @@ func (p *Settings) verify(ctx context.Context, s host.Server, w *settingsWanted)
 func (p *Settings) failAttempt(ctx context.Context, w *settingsWanted, refused *bmc.SettingsError) error {
 	var reasons []string
 	for _, name := range slices.Sorted(maps.Keys(w.differ)) {
-		one := fmt.Sprintf("%s is %s, not %s", name, formatValue(w.bios.Settings[name]), formatValue(w.differ[name]))
+		one := fmt.Sprintf("%s is %s, not %s", w.called(name), formatValue(w.bios.Settings[name]), formatValue(w.differ[name]))
 		why := w.bios.Failed[name]
 		if refused != nil && refused.Refused[name] != "" {
 			why = refused.Refused[name]
