@@ -209,7 +209,11 @@ var Table = []Row{
 		Tests: []string{"agent/job"}, // whose requests its servers answer
 	},
 	{Package: "controller/provider", May: []string{"controller/api/..."}},
-	{Package: "controller/lcm", May: []string{"controller/api/..."}},
+	{
+		Package: "controller/provider/hoc", May: []string{"controller/api/...", "controller/lcm/item", "controller/queue"},
+		Tests: []string{"controller/lcm"}, // which merges the overwrites
+	},
+	{Package: "controller/lcm", May: []string{"controller/api/...", "controller/lcm/item", "controller/queue"}},
 	{
 		// What controllers and agents compute alike, without an API.
 		Package: "controller/lcm/item", May: []string{"controller/api/..."},

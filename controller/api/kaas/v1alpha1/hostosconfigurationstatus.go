@@ -34,6 +34,7 @@ type HostOSConfigurationStatus struct {
 	// state items, by NAMESPACE/NAME. When they exceed what an object can contain, hashes are
 	// left out, and then the items that are neither running nor failed.
 	// +optional
+	// +mapType=atomic
 	MachinesStates map[string]ConfigMachineState `json:"machinesStates,omitempty"`
 	// StateItems are the names of the object's state items in LCMClusters and
 	// LCMMachines. They are here before they are there.

@@ -1,0 +1,128 @@
+package lcm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/lcm/item"
+	"github.com/metalab-dev/metalab/controller/queue"
+)
+
+// Config configures a reconciler.
+type Config struct {
+	Client  client.Client
+	Clock   clock.WithTicker
+	Workers int // objects reconciled at a time; 0 means 1
+	// Enter, when set, is called before each reconcile, and its result after it. A lab's
+	// virtual clock counts the work in progress this way.
+	Enter func() (leave func())
+	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
+	ClientClock queue.ClientClock
+	// Queues, when set, knows the work queue: see queue.Monitor.
+	Queues *queue.Monitor
+}
+
+// Machines reconciles LCMMachines.
+type Machines struct{ Config }
+
+// NewMachines returns a reconciler, or an error when a required field of c is nil.
+func NewMachines(c Config) (*Machines, error) {
+	if c.Client == nil || c.Clock == nil {
+		return nil, errors.New("lcm: Config.Client or Config.Clock is nil")
+	}
+	c.Workers = max(c.Workers, 1)
+	return &Machines{c}, nil
+}
+
+// Setup adds the reconciler to a manager. It does not poll.
+func (r *Machines) Setup(mgr manager.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("lcm-machines").
+		For(&lcm.LCMMachine{}).
+		Watches(&lcm.LCMCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues})).
+		Complete(r)
+}
+
+// machinesOf returns the requests for the machines of an LCMCluster.
+func (r *Machines) machinesOf(ctx context.Context, of client.Object) []reconcile.Request {
+	var list lcm.LCMMachineList
+	if err := r.Client.List(ctx, &list, client.InNamespace(of.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "LCMMachines are not listed")
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		if list.Items[i].Spec.ClusterName == of.GetName() {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return out
+}
+
+// Reconcile implements reconcile.Reconciler for an LCMMachine.
+func (r *Machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return queue.Reconcile(r.Enter, func() error { return r.reconcile(ctx, req.NamespacedName) })
+}
+
+func (r *Machines) reconcile(ctx context.Context, key types.NamespacedName) error {
+	var m lcm.LCMMachine
+	if err := r.Client.Get(ctx, key, &m); err != nil {
+		return err
+	}
+	if m.DeletionTimestamp.IsZero() && m.Spec.ClusterName != "" {
+		if err := r.writeItems(ctx, &m); err != nil {
+			return err
+		}
+	}
+	return r.writeState(ctx, &m)
+}
+
+// writeItems makes the machine's items from those of its LCMCluster. Without an LCMCluster
+// they stay: an agent must not forget what it has executed.
+func (r *Machines) writeItems(ctx context.Context, m *lcm.LCMMachine) error {
+	key := client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.ClusterName}
+	var c lcm.LCMCluster
+	if err := r.Client.Get(ctx, key, &c); apierrors.IsNotFound(err) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("lcm: LCMCluster %s: %w", key, err)
+	}
+	before := m.DeepCopy()
+	m.Spec.StateItems = item.Merge(c.Spec.MachinesTypes[m.Spec.Type], m.Spec.StateItemsOverwrites)
+	if m.Spec.LCMType == "" {
+		m.Spec.LCMType = c.Spec.LCMType
+	}
+	if equality.Semantic.DeepEqual(before.Spec, m.Spec) {
+		return nil
+	}
+	if err := r.Client.Patch(ctx, m, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("lcm: items of LCMMachine %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	return nil
+}
+
+// writeState computes the state of the machine.
+func (r *Machines) writeState(ctx context.Context, m *lcm.LCMMachine) error {
+	before := m.DeepCopy()
+	if m.Status.State = item.ComputeState(m); m.Status.State == before.Status.State {
+		return nil
+	}
+	if err := r.Client.Status().Patch(ctx, m, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("lcm: state of LCMMachine %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	return nil
+}

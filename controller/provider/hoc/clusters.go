@@ -1,0 +1,108 @@
+package hoc
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/queue"
+)
+
+// clusters reconciles LCMClusters: it adds and removes the items of HostOSConfigurations.
+type clusters struct{ Config }
+
+// concerned passes changes of HostOSConfigurations that concern LCMClusters and LCMMachines.
+var concerned = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	return concerns(e.ObjectOld.(*kaas.HostOSConfiguration), e.ObjectNew.(*kaas.HostOSConfiguration))
+}}
+
+func (r *clusters) setup(mgr manager.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("hoc-clusters").
+		For(&lcm.LCMCluster{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&kaas.HostOSConfiguration{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+			var list lcm.LCMClusterList
+			r.list(ctx, &list, o.GetNamespace())
+			return requests(list.Items, func(c *lcm.LCMCluster) client.Object { return c })
+		}), builder.WithPredicates(concerned)).
+		WithOptions(queue.Options(r.queue())).
+		Complete(r)
+}
+
+// machineTypes are the types of machines that have items of HostOSConfigurations.
+var machineTypes = []lcm.MachineType{lcm.MachineControl, lcm.MachineWorker}
+
+// Reconcile implements reconcile.Reconciler for an LCMCluster.
+func (r *clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return queue.Reconcile(r.Enter, func() error { return r.reconcile(ctx, req.NamespacedName) })
+}
+
+func (r *clusters) reconcile(ctx context.Context, key types.NamespacedName) error {
+	var c lcm.LCMCluster
+	if err := r.Client.Get(ctx, key, &c); err != nil || !c.DeletionTimestamp.IsZero() {
+		return err
+	}
+	all, err := r.configurations(ctx, key.Namespace)
+	if err != nil {
+		return err
+	}
+	before := c.DeepCopy()
+	for _, of := range machineTypes {
+		is, exists := c.Spec.MachinesTypes[of]
+		items := clusterItems(is, all)
+		if len(items) == 0 && !exists {
+			continue
+		}
+		if c.Spec.MachinesTypes == nil {
+			c.Spec.MachinesTypes = map[lcm.MachineType][]lcm.LCMStateItem{}
+		}
+		c.Spec.MachinesTypes[of] = items
+	}
+	if equality.Semantic.DeepEqual(before.Spec, c.Spec) {
+		return nil
+	}
+	// A list is replaced as one: others write the items of a release.
+	if err := r.Client.Patch(ctx, &c, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("hoc: items of LCMCluster %s: %w", key, err)
+	}
+	return nil
+}
+
+// configurations returns the HostOSConfigurations of a namespace in the order of their execution.
+// They are the cache's: the caller must not change them.
+func (c *Config) configurations(ctx context.Context, namespace string) ([]*kaas.HostOSConfiguration, error) {
+	var list kaas.HostOSConfigurationList
+	if err := c.Client.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("hoc: %w", err)
+	}
+	return sorted(list.Items), nil
+}
+
+// list lists the objects of a namespace in the cache for a watch's handler, which cannot
+// return an error.
+func (c *Config) list(ctx context.Context, into client.ObjectList, namespace string) {
+	if err := c.Client.List(ctx, into, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "objects are not listed")
+	}
+}
+
+// requests returns the requests for the objects of a list.
+func requests[T any](items []T, object func(*T) client.Object) []reconcile.Request {
+	out := make([]reconcile.Request, 0, len(items))
+	for i := range items {
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object(&items[i]))})
+	}
+	return out
+}

@@ -1,0 +1,130 @@
+package hoc
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/queue"
+)
+
+// Finalizer suspends the deletion of a HostOSConfiguration until its items have left
+// LCMMachine.status. Its name is in no public text.
+const Finalizer = "kaas.mirantis.com/host-os-configuration"
+
+// Config configures the reconcilers.
+type Config struct {
+	Client  client.Client
+	Clock   clock.WithTicker
+	Workers int // objects of a kind reconciled at a time; 0 means 1
+	// Enter, when set, is called before each reconcile, and its result after it. A lab's
+	// virtual clock counts the work in progress this way.
+	Enter func() (leave func())
+	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
+	ClientClock queue.ClientClock
+	// Queues, when set, knows the work queues: see queue.Monitor.
+	Queues *queue.Monitor
+}
+
+// Reconcilers are the reconcilers of the three kinds.
+type Reconcilers struct {
+	clusters       *clusters
+	machines       *machines
+	configurations *configurations
+}
+
+// New returns the reconcilers, or an error when a required field of c is nil.
+func New(c Config) (*Reconcilers, error) {
+	if c.Client == nil || c.Clock == nil {
+		return nil, errors.New("hoc: Config.Client or Config.Clock is nil")
+	}
+	c.Workers = max(c.Workers, 1)
+	return &Reconcilers{&clusters{c}, &machines{c}, &configurations{c}}, nil
+}
+
+// Setup adds the reconcilers to a manager. They do not poll.
+func (r *Reconcilers) Setup(mgr manager.Manager) error {
+	return errors.Join(r.clusters.setup(mgr), r.machines.setup(mgr), r.configurations.setup(mgr))
+}
+
+func (c *Config) queue() queue.Config {
+	return queue.Config{Clock: c.Clock, Client: c.ClientClock, Workers: c.Workers, Monitor: c.Queues}
+}
+
+// standing is how far a HostOSConfiguration takes effect.
+type standing int
+
+const (
+	// waiting: it is not valid, or not validated or recorded as it is now. What an earlier
+	// generation has written stays as it is (H14).
+	waiting standing = iota
+	// active: it is applied.
+	active
+	// removed: nothing of it stays.
+	removed
+)
+
+func standingOf(o *kaas.HostOSConfiguration) standing {
+	switch {
+	case !o.DeletionTimestamp.IsZero():
+		return removed
+	case validated(o) && controllerutil.ContainsFinalizer(o, Finalizer) && recorded(o):
+		return active
+	}
+	return waiting
+}
+
+// validated reports whether the object is valid as it is now.
+func validated(o *kaas.HostOSConfiguration) bool {
+	return ptr.Deref(o.Status.IsValid, false) && o.Status.ObservedGeneration == o.Generation && len(o.Status.Configs) == len(o.Spec.Configs)
+}
+
+// recorded reports whether status.stateItems has the names of all items. The names are
+// recorded before the items are written, so that a deletion finds all of them.
+func recorded(o *kaas.HostOSConfiguration) bool {
+	for _, name := range names(o) {
+		if !slices.Contains(o.Status.StateItems, name) {
+			return false
+		}
+	}
+	return true
+}
+
+// names returns the names of the items that an object has by its spec, sorted.
+func names(o *kaas.HostOSConfiguration) []string {
+	set := map[string]bool{}
+	for _, c := range o.Spec.Configs {
+		for _, it := range items(o, c) {
+			set[it.Name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+// stays reports whether an item that is there may belong to an object that is waiting. An
+// object that was never validated may have lost its status, such as after a restore of
+// a backup: then its spec counts.
+func stays(o *kaas.HostOSConfiguration, name string) bool {
+	return slices.Contains(o.Status.StateItems, name) || o.Status.IsValid == nil && slices.Contains(names(o), name)
+}
+
+// concerns reports whether a change of an object concerns LCMClusters and LCMMachines. Most
+// changes are those of machinesStates.
+func concerns(a, b *kaas.HostOSConfiguration) bool {
+	of := func(o *kaas.HostOSConfiguration) kaas.HostOSConfigurationStatus {
+		return kaas.HostOSConfigurationStatus{
+			IsValid: o.Status.IsValid, ObservedGeneration: o.Status.ObservedGeneration, Configs: o.Status.Configs, StateItems: o.Status.StateItems,
+		}
+	}
+	return a.DeletionTimestamp.IsZero() != b.DeletionTimestamp.IsZero() || a.Generation != b.Generation ||
+		controllerutil.ContainsFinalizer(a, Finalizer) != controllerutil.ContainsFinalizer(b, Finalizer) ||
+		!equality.Semantic.DeepEqual(of(a), of(b))
+}

@@ -1,0 +1,123 @@
+package hoc
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/queue"
+)
+
+// machines reconciles LCMMachines: it writes the overwrites of HostOSConfigurations.
+type machines struct{ Config }
+
+func (r *machines) setup(mgr manager.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("hoc-machines").
+		For(&lcm.LCMMachine{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, reported))).
+		Watches(&cluster.Machine{}, &handler.EnqueueRequestForObject{}). // of the same name
+		Watches(&kaas.HostOSConfiguration{}, r.configurationEvents()).
+		WithOptions(queue.Options(r.queue())).
+		Complete(r)
+}
+
+// reported passes updates by which an agent has reported a distribution, or added or
+// removed results.
+var reported = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	was, is := e.ObjectOld.(*lcm.LCMMachine).Status, e.ObjectNew.(*lcm.LCMMachine).Status
+	if len(was.StateItemStatuses) != len(is.StateItemStatuses) || !equality.Semantic.DeepEqual(was.Distribution, is.Distribution) {
+		return true
+	}
+	for name := range was.StateItemStatuses {
+		if _, exists := is.StateItemStatuses[name]; !exists {
+			return true
+		}
+	}
+	return false
+}}
+
+// configurationEvents enqueues the LCMMachines that an event of a HostOSConfiguration
+// concerns: all of the namespace, or those whose change of a Secret was reported.
+func (r *machines) configurationEvents() handler.EventHandler {
+	type work = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	all := func(ctx context.Context, o client.Object, q work) {
+		var list lcm.LCMMachineList
+		r.list(ctx, &list, o.GetNamespace())
+		for _, req := range requests(list.Items, func(m *lcm.LCMMachine) client.Object { return m }) {
+			q.Add(req)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q work) { all(ctx, e.Object, q) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q work) { all(ctx, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q work) {
+			was, is := e.ObjectOld.(*kaas.HostOSConfiguration), e.ObjectNew.(*kaas.HostOSConfiguration)
+			if concerns(was, is) {
+				all(ctx, is, q)
+				return
+			}
+			for _, key := range newSecrets(was, is) {
+				q.Add(reconcile.Request{NamespacedName: key})
+			}
+		},
+	}
+}
+
+// newSecrets returns the machines for which secretValuesChanged became true.
+func newSecrets(was, is *kaas.HostOSConfiguration) (out []types.NamespacedName) {
+	for key, s := range is.Status.MachinesStates {
+		if s.SecretValuesChanged && !was.Status.MachinesStates[key].SecretValuesChanged {
+			if name, ok := nameOf(is, key); ok {
+				out = append(out, types.NamespacedName{Namespace: is.Namespace, Name: name})
+			}
+		}
+	}
+	return out
+}
+
+// Reconcile implements reconcile.Reconciler for an LCMMachine.
+func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return queue.Reconcile(r.Enter, func() error { return r.reconcile(ctx, req.NamespacedName) })
+}
+
+func (r *machines) reconcile(ctx context.Context, key types.NamespacedName) error {
+	var l lcm.LCMMachine
+	if err := r.Client.Get(ctx, key, &l); err != nil || !l.DeletionTimestamp.IsZero() {
+		return err
+	}
+	m := new(cluster.Machine)
+	if err := r.Client.Get(ctx, key, m); apierrors.IsNotFound(err) {
+		m = nil
+	} else if err != nil {
+		return fmt.Errorf("hoc: Machine %s: %w", key, err)
+	}
+	all, err := r.configurations(ctx, key.Namespace)
+	if err != nil {
+		return err
+	}
+	overwrites := newTarget(m, &l).overwrites(all)
+	if equality.Semantic.DeepEqual(l.Spec.StateItemsOverwrites, overwrites) {
+		return nil
+	}
+	before := l.DeepCopy()
+	l.Spec.StateItemsOverwrites = overwrites
+	if err := r.Client.Patch(ctx, &l, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("hoc: overwrites of LCMMachine %s: %w", key, err)
+	}
+	return nil
+}

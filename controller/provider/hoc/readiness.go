@@ -1,0 +1,41 @@
+package hoc
+
+import (
+	"slices"
+
+	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+)
+
+// calm are the states of a Machine in which its items may change. Reconfigure follows from
+// the items themselves: a machine on which one fails must take its correction.
+var calm = []lcm.MachineState{lcm.StateReady, lcm.StateReconfigure}
+
+// notReady returns why the items of a machine may not change now, "" when they may
+// (H22). m may be nil.
+func notReady(m *cluster.Machine, l *lcm.LCMMachine) string {
+	if m == nil {
+		return ""
+	}
+	spec, status := m.Spec.ProviderSpec.Value, m.Status.ProviderStatus
+	if status == nil {
+		status = &baremetal.MachineProviderStatus{}
+	}
+	switch {
+	case !m.DeletionTimestamp.IsZero() || spec.Delete || status.Delete || status.PrepareDeletionPhase != "" || l.Spec.PrepareDeletion:
+		return "the machine is being deleted"
+	case spec.Maintenance || status.Maintenance || l.Spec.Maintenance:
+		return "the machine is in maintenance"
+	case status.Status == "":
+		return "the machine is not Ready: it has no status yet"
+	case !slices.Contains(calm, lcm.MachineState(status.Status)):
+		return "the machine is not Ready: its status is " + status.Status
+	}
+	for _, c := range status.Conditions {
+		if !c.Ready && c.Type != baremetal.ConditionLCM { // which says that items are executed
+			return "the machine is not Ready: its condition " + c.Type + " is not"
+		}
+	}
+	return ""
+}
