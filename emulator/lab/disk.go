@@ -125,6 +125,9 @@ func (d *Disk) ReadAt(p []byte, off int64) (n int, err error) {
 // WriteAt implements io.WriterAt.
 func (d *Disk) WriteAt(p []byte, off int64) (n int, err error) {
 	err = d.use(func(m storage.Medium) error {
+		if err := d.dropVolumeSystem(m, off, int64(len(p))); err != nil {
+			return err
+		}
 		n, err = m.WriteAt(p, off)
 		return err
 	})
@@ -142,7 +145,12 @@ func (d *Disk) NextData(off int64) (at int64, err error) {
 
 // Discard implements storage.Medium.
 func (d *Disk) Discard(off, n int64) error {
-	return d.use(func(m storage.Medium) error { return m.Discard(off, n) })
+	return d.use(func(m storage.Medium) error {
+		if err := d.dropVolumeSystem(m, off, n); err != nil {
+			return err
+		}
+		return m.Discard(off, n)
+	})
 }
 
 // Sync returns when what was written is as durable as the lab's state.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 )
 
 const disksDir = "disks"
@@ -130,6 +131,9 @@ func (d *Disk) WriteAt(p []byte, off int64) (int, error) {
 	if err := d.store.use(len(p)); err != nil {
 		return 0, fmt.Errorf("store: write: %w", err)
 	}
+	if err := f.dropSystems(d.size, off, int64(len(p)), d.store.fsync); err != nil {
+		return 0, err
+	}
 	n, err := f.WriteAt(p, off)
 	if err != nil {
 		return n, fmt.Errorf("store: write: %w", err)
@@ -172,6 +176,9 @@ func (d *Disk) Discard(off, n int64) error {
 	defer d.store.files.release(f)
 	if n == 0 { // the kernel refuses a hole of 0 bytes
 		return nil
+	}
+	if err := f.dropSystems(d.size, off, n, d.store.fsync); err != nil {
+		return err
 	}
 	if err := punchHole(f.File, off, n); !errors.Is(err, errors.ErrUnsupported) {
 		return err
@@ -230,6 +237,10 @@ type diskFile struct {
 	path  string
 	users int
 	at    *list.Element
+
+	systems    sync.Mutex  // guards what follows the last sector
+	hasSystems atomic.Bool // something follows it
+	anchors    []int64     // where its systems begin; nil: not read yet
 }
 
 func newFiles(most int, fsync bool) *openFiles {
@@ -293,6 +304,9 @@ func (f *openFiles) acquire(path string, size int64, create bool) (*diskFile, er
 		return nil, errors.Join(err, file.Close())
 	}
 	d := &diskFile{File: file, path: path, users: 1}
+	if st, err := file.Stat(); err == nil {
+		d.hasSystems.Store(st.Size() > size)
+	}
 	d.at = f.recent.PushFront(d)
 	f.open[path] = d
 	return d, nil
