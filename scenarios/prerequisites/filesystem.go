@@ -41,3 +41,12 @@ func withTemporary(command func(dir string) *exec.Cmd) (string, error) {
 	}
 	return "", nil
 }
+
+// overlayInNamespace returns "" when this user may mount an overlay of /usr in a user
+// namespace, as agent/sys/sandbox does.
+func overlayInNamespace() (string, error) {
+	return withTemporary(func(dir string) *exec.Cmd {
+		const script = `cd "$0" && mkdir upper work root && mount -t overlay overlay -o lowerdir=/usr,upperdir="$0/upper",workdir="$0/work",userxattr root && touch root/x`
+		return exec.Command("unshare", "--map-root-user", "--mount", "--pid", "--fork", "--net", "--uts", "--ipc", "sh", "-c", script, dir)
+	})
+}

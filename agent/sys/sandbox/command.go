@@ -1,0 +1,128 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"syscall"
+)
+
+// Command is a program to run in a system.
+type Command struct {
+	Args   []string // the program first, by its name or path
+	Env    []string // beside PATH, HOME and LANG
+	Dir    string   // "": /root
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	// Terminal gives the program a terminal instead of three streams. Its output goes to
+	// Stdout.
+	Terminal bool
+	// Resize has the sizes of the client's window.
+	Resize <-chan WindowSize
+}
+
+// WindowSize is a terminal's size in characters.
+type WindowSize struct{ Rows, Columns uint16 }
+
+// Exit codes of commands that did not run or were ended (POSIX, Shell Command Language
+// §2.8.2; env(1)).
+const (
+	CodeCannotRun = 126
+	CodeNotFound  = 127
+	codeSignal    = 128 // plus the signal's number
+)
+
+// A CannotRunError is the reason why this machine runs no commands in namespaces.
+type CannotRunError struct{ Err error }
+
+// Error implements error.
+func (e *CannotRunError) Error() string {
+	return fmt.Sprintf("this machine runs no commands in namespaces: %v", e.Err)
+}
+
+// Unwrap returns the refusal of the kernel.
+func (e *CannotRunError) Unwrap() error { return e.Err }
+
+// environment is what every command has.
+var environment = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "USER=root", "LOGNAME=root", "SHELL=/bin/bash", "LANG=C.UTF-8"}
+
+// Exec runs a command and returns its exit code: 128 plus the number of the signal that
+// ended it, 127 if there is no such program, 126 if the kernel refuses namespaces. ctx
+// ends it with all processes that it has started. err reports that the system is down, or
+// that its files cannot be stored; the reason why a command did not run is on Stderr.
+func (s *System) Exec(ctx context.Context, c Command) (code int, err error) {
+	if len(c.Args) == 0 || c.Args[0] == "" {
+		return 0, errors.New("sandbox: a command needs a program")
+	}
+	if c.Stdout == nil {
+		c.Stdout = io.Discard
+	}
+	if c.Stderr == nil {
+		c.Stderr = io.Discard
+	}
+	if run, ok := programs[path.Base(c.Args[0])]; ok { // no process is needed
+		out, code := run(s, c.Args[1:])
+		_, err := io.WriteString(c.Stdout, out)
+		return code, err
+	}
+	r, err := s.acquire()
+	if cannot := (*CannotRunError)(nil); errors.As(err, &cannot) {
+		_, err := fmt.Fprintln(c.Stderr, cannot)
+		return CodeCannotRun, err
+	}
+	if err != nil {
+		return 0, err
+	}
+	code, err = r.exec(ctx, c)
+	return code, errors.Join(err, s.release(r))
+}
+
+// acquire returns the session of the running processes, and begins one if there is none.
+func (s *System) acquire() (*session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	if r := s.session; r != nil && r.hasEnded() { // something has killed its first process
+		s.session = nil
+		if err := errors.Join(s.saveSession(r), r.end(), s.removeDir()); err != nil {
+			return nil, err
+		}
+	}
+	if s.session == nil {
+		v, err := s.load()
+		if err != nil {
+			return nil, err
+		}
+		r, err := newSession(s, v.layer)
+		if err != nil {
+			return nil, err
+		}
+		s.session = r
+		go s.watch(r)
+	}
+	s.session.users++
+	return s.session, nil
+}
+
+// release stores the files that a command has changed. The session ends with its last
+// process.
+func (s *System) release(r *session) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.users--
+	if s.session != r {
+		return ErrClosed
+	}
+	if err := s.saveSession(r); errors.Is(err, syscall.ENOSPC) {
+		s.session = nil
+		return errors.Join(err, r.end(), s.removeDir())
+	} else if err != nil {
+		return err
+	}
+	return s.endIdle(r)
+}

@@ -1,0 +1,15 @@
+// Package sandbox is an operating system under a root directory of its own, as a booted
+// server of a lab has one. Its files are a layer over a base: what differs is stored as an
+// OCI image layer (OCI Image Format Specification, "Image Layer Filesystem Changeset"), a
+// tar with whiteouts, wherever the caller puts it. Files can be read and written without
+// any mount or process.
+//
+// Commands run on Linux in mount, PID, UTS, IPC, network and user namespaces over that
+// root. They see this machine's /usr, read-only below the layer, and nothing else of it.
+// They have the capabilities that containers have by default, no way to gain others, no
+// network but loopback, and limits of memory and processes. Where the kernel refuses
+// namespaces a command ends with code 126 and the reason.
+//
+// The program that uses the package runs, started again, as the first process of the
+// namespaces, and as systemctl, hostnamectl, reboot and poweroff in them.
+package sandbox

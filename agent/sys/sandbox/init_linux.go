@@ -1,0 +1,388 @@
+package sandbox
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// initName is the name under which a program runs as the first process.
+const initName = "metalab-sandbox-init"
+
+// controlFD is the first process's connection to the program that has started it.
+const controlFD = 3
+
+// init runs the first process of a system's namespaces, or one of its programs, when this
+// program was started as such. It does so before other packages are initialised: those of
+// Kubernetes alone take longer than a command.
+func init() {
+	switch name := filepath.Base(os.Args[0]); {
+	case name == initName && os.Getpid() == 1:
+		err := runInit()
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	case slices.Contains(programNames, name):
+		if _, err := os.Stat("/run/" + socketName); err == nil {
+			os.Exit(runProgram(name, os.Args[1:]))
+		}
+	}
+}
+
+// first is the first process.
+type first struct {
+	control *net.UnixConn
+	setup   setup
+
+	mu      sync.Mutex
+	out     *json.Encoder
+	running map[int]int // process of a command, by its ID
+	codes   map[int]int // ID of a command, by its process
+	asking  map[int]chan request
+	nextAsk int
+	awaited map[int]bool      // commands that have not started, and whether they were killed
+	sysctl  map[string]string // values before any command
+	reasons map[int]string    // why commands were killed, by ID
+	started chan struct{}     // a process was started
+}
+
+func runInit() error {
+	runtime.LockOSThread() // what commands inherit is that of this thread
+	f := os.NewFile(controlFD, "control")
+	conn, err := net.FileConn(f)
+	if err != nil {
+		return err
+	}
+	_ = f.Close()
+	p := &first{control: conn.(*net.UnixConn), running: map[int]int{}, codes: map[int]int{}, asking: map[int]chan request{}, reasons: map[int]string{}, awaited: map[int]bool{}, started: make(chan struct{}, 1)}
+	p.out = json.NewEncoder(p.control)
+	if _, err := p.receive(&p.setup); err != nil {
+		return err
+	}
+	if err := p.prepare(); err != nil {
+		return p.send(response{Error: err.Error()})
+	}
+	if err := p.send(response{Ready: true}); err != nil {
+		return err
+	}
+	go p.reap()
+	go p.watch()
+	requests := make(chan func())
+	go func() {
+		defer close(requests)
+		for {
+			var r request
+			files, err := p.receive(&r)
+			if err != nil {
+				return // the program that has started this one has ended, or ends it
+			}
+			p.mu.Lock()
+			ask := p.asking[r.ID]
+			p.mu.Unlock()
+			switch {
+			case r.Kill && r.ID == 0:
+				p.killAll(r.Reason)
+			case r.Kill:
+				go p.kill(r.ID)
+			case r.Args == nil && ask != nil:
+				ask <- r
+			default:
+				p.mu.Lock()
+				p.awaited[r.ID] = false
+				p.mu.Unlock()
+				requests <- func() { p.run(r, files) }
+			}
+		}
+	}()
+	for do := range requests { // on this thread
+		do()
+	}
+	os.Exit(0)
+	return nil
+}
+
+// prepare mounts the root and takes away what commands must not have.
+func (p *first) prepare() error {
+	if err := p.mount(); err != nil {
+		return err
+	}
+	if err := unix.Sethostname([]byte(p.setup.Hostname)); err != nil {
+		return fmt.Errorf("host name %q: %w", p.setup.Hostname, err)
+	}
+	if err := loopbackUp(); err != nil {
+		return err
+	}
+	if err := p.serve(); err != nil {
+		return err
+	}
+	return restrict(p.setup.Limits)
+}
+
+func (p *first) send(a response) error {
+	a.Processes = len(living())
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.Encode(a)
+}
+
+// receive reads a message and the files that came with it.
+func (p *first) receive(to any) ([]int, error) {
+	head, rights := make([]byte, 4), make([]byte, unix.CmsgSpace(4*4))
+	n, k, _, _, err := p.control.ReadMsgUnix(head, rights)
+	if err == nil && n == 0 {
+		err = io.EOF
+	}
+	if err == nil && n < len(head) {
+		_, err = io.ReadFull(p.control, head[n:])
+	}
+	if err != nil {
+		return nil, err
+	}
+	var files []int
+	messages, err := unix.ParseSocketControlMessage(rights[:k])
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range messages {
+		fds, err := unix.ParseUnixRights(&m)
+		if err != nil {
+			return nil, err
+		}
+		for _, fd := range fds {
+			unix.CloseOnExec(fd)
+		}
+		files = append(files, fds...)
+	}
+	b := make([]byte, binary.BigEndian.Uint32(head))
+	if _, err := io.ReadFull(p.control, b); err != nil {
+		return nil, err
+	}
+	return files, json.Unmarshal(b, to)
+}
+
+// run starts a command.
+func (p *first) run(r request, files []int) {
+	defer func() {
+		for _, fd := range files {
+			_ = unix.Close(fd)
+		}
+	}()
+	fail := func(code int, err error) {
+		p.mu.Lock()
+		delete(p.awaited, r.ID)
+		p.mu.Unlock()
+		_ = p.send(response{ID: r.ID, Code: code, Error: err.Error()})
+	}
+	program, err := lookPath(r.Args[0], r.Env)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		fail(CodeCannotRun, fmt.Errorf("%s: permission denied", r.Args[0]))
+		return
+	case err != nil:
+		fail(CodeNotFound, fmt.Errorf("%s: command not found", r.Args[0]))
+		return
+	}
+	if st, err := os.Stat(r.Dir); err != nil || !st.IsDir() {
+		fail(CodeCannotRun, fmt.Errorf("directory %s: no such directory", r.Dir))
+		return
+	}
+	at := &syscall.ProcAttr{Dir: r.Dir, Env: append(r.Env, marker(r.ID)), Sys: &syscall.SysProcAttr{Setsid: true}}
+	for _, fd := range files {
+		at.Files = append(at.Files, uintptr(fd))
+	}
+	if r.Terminal {
+		at.Files = []uintptr{uintptr(files[0]), uintptr(files[0]), uintptr(files[0])}
+		at.Sys.Setctty = true
+	}
+	p.mu.Lock()
+	killed := p.awaited[r.ID]
+	delete(p.awaited, r.ID)
+	if killed {
+		p.mu.Unlock()
+		fail(codeSignal+int(unix.SIGKILL), fmt.Errorf("%s: killed", r.Args[0]))
+		return
+	}
+	pid, err := syscall.ForkExec(program, r.Args, at)
+	if err == nil {
+		p.running[r.ID], p.codes[pid] = pid, r.ID
+	}
+	p.mu.Unlock()
+	if err != nil {
+		fail(CodeCannotRun, fmt.Errorf("%s: %w", r.Args[0], err))
+		return
+	}
+	select {
+	case p.started <- struct{}{}:
+	default:
+	}
+	_ = p.send(response{ID: r.ID, Started: true})
+}
+
+// lookPath finds a program as a shell does, with the command's PATH.
+func lookPath(name string, env []string) (string, error) {
+	if strings.Contains(name, "/") {
+		return exec.LookPath(name)
+	}
+	var found error = fs.ErrNotExist
+	for _, e := range env {
+		list, ok := strings.CutPrefix(e, "PATH=")
+		if !ok {
+			continue
+		}
+		for _, dir := range filepath.SplitList(list) {
+			path, err := exec.LookPath(filepath.Join(dir, name))
+			if err == nil {
+				return path, nil
+			}
+			if errors.Is(err, fs.ErrPermission) {
+				found = err
+			}
+		}
+	}
+	return "", found
+}
+
+// reap waits for all processes, which the kernel makes children of the first when their
+// parents end (pid_namespaces(7)).
+func (p *first) reap() {
+	for {
+		pid, status, err := wait(0)
+		if errors.Is(err, syscall.ECHILD) {
+			<-p.started
+			continue
+		}
+		command := false
+		for ; pid > 0; pid, status, _ = wait(syscall.WNOHANG) { // a fork bomb leaves thousands
+			command = p.ended(pid, status) || command
+		}
+		if !command && len(living()) == 0 {
+			_ = p.send(response{Idle: true}) // else nobody waits any more
+		}
+	}
+}
+
+func wait(flags int) (pid int, status syscall.WaitStatus, err error) {
+	pid, err = syscall.Wait4(-1, &status, flags, nil)
+	return pid, status, err
+}
+
+// ended reports the end of a command. It returns false if the process was none.
+func (p *first) ended(pid int, status syscall.WaitStatus) bool {
+	p.mu.Lock()
+	id, ok := p.codes[pid]
+	reason := p.reasons[id]
+	delete(p.codes, pid)
+	delete(p.running, id)
+	delete(p.reasons, id)
+	p.mu.Unlock()
+	if !ok {
+		return false
+	}
+	code := status.ExitStatus()
+	if status.Signaled() {
+		code = codeSignal + int(status.Signal())
+	}
+	p.reportSysctl()
+	_ = p.send(response{ID: id, Code: code, Error: reason}) // else nobody waits any more
+	return true
+}
+
+// marker is in the environment of a command and of all that it starts.
+func marker(id int) string { return "METALAB_COMMAND=" + strconv.Itoa(id) }
+
+// kill ends a command with the processes that it has started: its session, its
+// descendants, and what has its marker. The last command takes all others with it.
+func (p *first) kill(id int) {
+	p.mu.Lock()
+	pid, alone := p.running[id], len(p.running) == 1
+	if _, ok := p.awaited[id]; ok {
+		p.awaited[id] = true
+	}
+	p.mu.Unlock()
+	if pid == 0 {
+		return
+	}
+	if alone {
+		_ = unix.Kill(-1, unix.SIGKILL)
+		return
+	}
+	for range 3 { // one that forks meanwhile is found the next time
+		parents := map[int]int{}
+		meant := map[int]bool{pid: true}
+		for _, q := range processes() {
+			parents[q] = parentOf(q)
+			if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", q)); err == nil && strings.Contains("\x00"+string(env)+"\x00", "\x00"+marker(id)+"\x00") {
+				meant[q] = true
+			}
+		}
+		for q := range parents {
+			for at := q; at > 1; at = parents[at] {
+				if meant[at] {
+					meant[q] = true
+					break
+				}
+			}
+		}
+		for q := range meant {
+			_ = unix.Kill(q, unix.SIGKILL)
+		}
+		_ = unix.Kill(-pid, unix.SIGKILL)
+	}
+}
+
+// processes returns all processes but the first.
+func processes() (out []int) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil && pid > 1 {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
+// parentOf returns the parent of a process (proc_pid_stat(5), field 4).
+func parentOf(pid int) int {
+	f := statFields(pid)
+	if len(f) < 2 {
+		return 0
+	}
+	parent, _ := strconv.Atoi(f[1])
+	return parent
+}
+
+// living returns the processes but the first and zombies, which wait to be reaped
+// (proc_pid_stat(5), field 3).
+func living() []int {
+	return slices.DeleteFunc(processes(), func(pid int) bool {
+		f := statFields(pid)
+		return len(f) == 0 || f[0] == "Z" || f[0] == "X"
+	})
+}
+
+// statFields returns the fields of a process's status after its name.
+func statFields(pid int) []string {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+}

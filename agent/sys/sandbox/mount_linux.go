@@ -1,0 +1,224 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// mount makes the root, and makes it the root of this process. Nothing else of the
+// machine can be reached then.
+func (p *first) mount() error {
+	at := func(name string) string { return filepath.Join(p.setup.Dir, rootDir, name) }
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("mounts of a namespace: %w", err)
+	}
+	if err := p.overlay("", escape(filepath.Join(p.setup.Dir, baseDir))); err != nil {
+		return err
+	}
+	for _, d := range p.setup.Machine {
+		lower := "/" + d
+		if d == "usr" {
+			lower = escape(filepath.Join(p.setup.Dir, programsDir, d)) + ":" + lower
+		}
+		if err := p.overlay(d, lower); err != nil {
+			return err
+		}
+	}
+	if err := bind(p.setup.Program, at(programFile), unix.MS_RDONLY); err != nil {
+		return err
+	}
+	for _, d := range []string{"run", "tmp"} {
+		if err := bind(filepath.Join(p.setup.Dir, d), at(d), 0); err != nil {
+			return err
+		}
+	}
+	if err := p.mountProc(at("proc")); err != nil {
+		return err
+	}
+	if err := tmpfs(at("sys"), unix.MS_RDONLY, "mode=755"); err != nil {
+		return err
+	}
+	if err := mountDev(at("dev")); err != nil {
+		return err
+	}
+	old := at("mnt")
+	if err := unix.PivotRoot(at(""), old); err != nil {
+		return fmt.Errorf("root of the system: %w", err)
+	}
+	if err := unix.Chdir("/"); err != nil {
+		return err
+	}
+	if err := unix.Unmount("/mnt", unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("unmount the machine's root: %w", err)
+	}
+	return nil
+}
+
+// overlay mounts an overlay over a directory of the root.
+func (p *first) overlay(name, lower string) error {
+	suffix := ""
+	if name != "" {
+		suffix = "-" + name
+	}
+	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s,userxattr", lower, escape(filepath.Join(p.setup.Dir, upperDir+suffix)), escape(filepath.Join(p.setup.Dir, workDir+suffix)))
+	if err := unix.Mount("overlay", filepath.Join(p.setup.Dir, rootDir, name), "overlay", unix.MS_NODEV, options); err != nil {
+		return fmt.Errorf("overlay of /%s: %w", name, err)
+	}
+	return nil
+}
+
+func bind(from, to string, flags uintptr) error {
+	if err := unix.Mount(from, to, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("bind %s: %w", from, err)
+	}
+	if flags == 0 {
+		return nil
+	}
+	// What the original was mounted with must stay (mount_namespaces(7), "locked").
+	var st unix.Statfs_t
+	if err := unix.Statfs(to, &st); err != nil {
+		return fmt.Errorf("bind %s: %w", from, err)
+	}
+	locked := uintptr(st.Flags) & (unix.MS_NODEV | unix.MS_NOSUID | unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_NODIRATIME)
+	if uintptr(st.Flags)&unix.ST_RELATIME != 0 {
+		locked |= unix.MS_RELATIME
+	}
+	if err := unix.Mount("", to, "", unix.MS_REMOUNT|unix.MS_BIND|flags|locked, ""); err != nil {
+		return fmt.Errorf("bind %s read-only: %w", from, err)
+	}
+	return nil
+}
+
+func tmpfs(at string, flags uintptr, options string) error {
+	if err := unix.Mount("tmpfs", at, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|flags, options); err != nil {
+		return fmt.Errorf("tmpfs of %s: %w", filepath.Base(at), err)
+	}
+	return nil
+}
+
+// hiddenProc are files of /proc that reach the machine, or show what is not the system's.
+var hiddenProc = []string{"kcore", "keys", "latency_stats", "timer_list", "sched_debug", "sysrq-trigger", "kallsyms", "kmsg"}
+
+// hiddenProcDirs are directories of that kind.
+var hiddenProcDirs = []string{"acpi", "asound", "bus", "driver", "fs", "irq", "scsi"}
+
+// mountProc mounts /proc. /proc/sys becomes a private copy: several of its values are the
+// machine's, not a namespace's.
+func (p *first) mountProc(at string) error {
+	if err := unix.Mount("proc", at, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return fmt.Errorf("proc: %w", err)
+	}
+	// Another user namespace would give back the capabilities that commands lack.
+	if err := os.WriteFile(filepath.Join(at, "sys/user/max_user_namespaces"), []byte("0"), 0); err != nil {
+		return fmt.Errorf("user namespaces: %w", err)
+	}
+	for _, name := range hiddenProc {
+		if err := bind("/dev/null", filepath.Join(at, name), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	for _, name := range hiddenProcDirs {
+		if _, err := os.Stat(filepath.Join(at, name)); err != nil {
+			continue
+		}
+		if err := tmpfs(filepath.Join(at, name), unix.MS_RDONLY, "mode=555,size=4k"); err != nil {
+			return err
+		}
+	}
+	dir := filepath.Join(at, "sys")
+	p.sysctl = readSysctl(dir)
+	if err := tmpfs(dir, 0, "mode=555,size=16m"); err != nil {
+		return err
+	}
+	values := maps.Clone(p.sysctl)
+	maps.Copy(values, p.setup.Sysctl)
+	for name, value := range values {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o555); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, []byte(value), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readSysctl returns the values under /proc/sys by their paths.
+func readSysctl(dir string) map[string]string {
+	out := map[string]string{}
+	_ = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return nil // what cannot be read is left out
+		}
+		if b, err := os.ReadFile(name); err == nil {
+			out[strings.TrimPrefix(name, dir+"/")] = string(b)
+		}
+		return nil
+	})
+	return out
+}
+
+// reportSysctl reports which values commands have changed.
+func (p *first) reportSysctl() {
+	changed := map[string]string{}
+	for name, value := range readSysctl("/proc/sys") {
+		if p.sysctl[name] != value {
+			changed[name] = value
+		}
+	}
+	if len(changed) > 0 {
+		_ = p.send(response{Sysctl: changed}) // else the system has ended
+	}
+}
+
+// devices are the device files of a container (OCI Runtime Specification, "Default
+// Devices").
+var devices = []string{"null", "zero", "full", "random", "urandom", "tty"}
+
+// deviceLinks are the links in /dev (OCI Runtime Specification, "Default Devices").
+var deviceLinks = map[string]string{
+	"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx",
+}
+
+func mountDev(at string) error {
+	if err := unix.Mount("tmpfs", at, "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=755,size=64k"); err != nil {
+		return fmt.Errorf("dev: %w", err)
+	}
+	for _, d := range devices {
+		to := filepath.Join(at, d)
+		if err := os.WriteFile(to, nil, 0o666); err != nil {
+			return err
+		}
+		if err := bind("/dev/"+d, to, 0); err != nil {
+			return err
+		}
+	}
+	for name, target := range deviceLinks {
+		if err := os.Symlink(target, filepath.Join(at, name)); err != nil {
+			return err
+		}
+	}
+	for _, d := range []string{"pts", "shm"} {
+		if err := os.Mkdir(filepath.Join(at, d), 0o755); err != nil {
+			return err
+		}
+	}
+	if err := unix.Mount("devpts", filepath.Join(at, "pts"), "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620"); err != nil {
+		return fmt.Errorf("devpts: %w", err)
+	}
+	return tmpfs(filepath.Join(at, "shm"), 0, "mode=1777,size=16m")
+}
+
+// escape escapes a path in the options of an overlay (Linux, overlayfs.rst, "Multiple
+// lower layers").
+func escape(name string) string {
+	return strings.NewReplacer(`\`, `\\`, `:`, `\:`, `,`, `\,`).Replace(name)
+}

@@ -1,0 +1,195 @@
+package sandbox
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// This file reads and writes the files of a root in which processes run: paths are
+// resolved by the kernel as the processes see them (openat2(2), RESOLVE_IN_ROOT).
+
+func (r *session) open(name string, flags int, mode fs.FileMode) (*os.File, error) {
+	root, err := unix.Open(r.root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, ErrClosed
+	}
+	defer unix.Close(root)
+	how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Mode: uint64(mode.Perm()), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	if flags&unix.O_CREAT == 0 {
+		how.Mode = 0
+	}
+	fd, err := unix.Openat2(root, Clean(name), &how)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: "/" + Clean(name), Err: err}
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+func (r *session) readFile(name string) ([]byte, error) {
+	f, err := r.open(name, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxLayer))
+}
+
+func (r *session) stat(name string) (Node, error) {
+	f, err := r.open(name, unix.O_PATH, 0)
+	if err != nil {
+		return Node{}, err
+	}
+	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return Node{}, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return Node{}, err
+	}
+	return Node{Mode: info.Mode(), UID: int(st.Uid), GID: int(st.Gid), Modified: info.ModTime()}, nil
+}
+
+func (r *session) readDir(name string) ([]Entry, error) {
+	f, err := r.open(name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(-1)
+	if err != nil {
+		return nil, err
+	}
+	var out []Entry
+	for _, e := range entries {
+		var st unix.Stat_t
+		if err := unix.Fstatat(int(f.Fd()), e.Name(), &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			continue // a process has removed it
+		}
+		x := Entry{Name: e.Name(), Size: st.Size, Node: Node{UID: int(st.Uid), GID: int(st.Gid), Mode: fs.FileMode(st.Mode).Perm() | e.Type()}}
+		if e.Type() == fs.ModeSymlink {
+			to := make([]byte, unix.PathMax)
+			if n, err := unix.Readlinkat(int(f.Fd()), e.Name(), to); err == nil {
+				x.Link = string(to[:n])
+			}
+		}
+		out = append(out, x)
+	}
+	slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+func (r *session) put(nodes Tree) error {
+	for name, n := range nodes {
+		if err := r.putNode(name, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mkdirs makes the directories of a path, and opens the last.
+func (r *session) mkdirs(name string) (*os.File, error) {
+	dir, err := r.open(name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return dir, err
+	}
+	above, err := r.mkdirs(path.Dir(name))
+	if err != nil {
+		return nil, err
+	}
+	defer above.Close()
+	if err := unix.Mkdirat(int(above.Fd()), path.Base(name), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, &fs.PathError{Op: "mkdir", Path: "/" + name, Err: err}
+	}
+	return r.open(name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+}
+
+func (r *session) putNode(name string, n Node) error {
+	dir, err := r.mkdirs(path.Dir(name))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	fail := func(err error) error { return &fs.PathError{Op: "open", Path: "/" + name, Err: err} }
+	switch {
+	case n.Mode.IsDir():
+		made, err := r.mkdirs(name)
+		if err != nil {
+			return err
+		}
+		defer made.Close()
+		return errors.Join(made.Chmod(n.Mode.Perm()), r.chown(made, n))
+	case n.Mode&fs.ModeSymlink != 0:
+		if err := unix.Unlinkat(int(dir.Fd()), path.Base(name), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fail(err)
+		}
+		if err := unix.Symlinkat(n.Link, int(dir.Fd()), path.Base(name)); err != nil {
+			return fail(err)
+		}
+		return nil
+	}
+	f, err := r.open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NONBLOCK, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(n.Content)
+	return errors.Join(err, r.chown(f, n), f.Chmod(n.Mode.Perm()), f.Close())
+}
+
+func (r *session) chown(f *os.File, n Node) error {
+	if os.Getuid() != 0 {
+		return nil
+	}
+	return f.Chown(n.UID, n.GID)
+}
+
+func (r *session) remove(names []string) error {
+	for _, name := range names {
+		name = Clean(name)
+		dir, err := r.open(path.Dir(name), unix.O_RDONLY|unix.O_DIRECTORY, 0)
+		if errors.Is(err, fs.ErrNotExist) || name == "." {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		err = removeAt(int(dir.Fd()), path.Base(name))
+		if err := errors.Join(err, dir.Close()); err != nil {
+			return &fs.PathError{Op: "remove", Path: "/" + name, Err: err}
+		}
+	}
+	return nil
+}
+
+// removeAt removes a file, or a directory with what is in it, without following links.
+func removeAt(dir int, name string) error {
+	err := unix.Unlinkat(dir, name, 0)
+	switch {
+	case err == nil, errors.Is(err, fs.ErrNotExist):
+		return nil
+	case !errors.Is(err, unix.EISDIR):
+		return err
+	}
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	entries, err := f.ReadDir(-1)
+	for _, e := range entries {
+		err = errors.Join(err, removeAt(fd, e.Name()))
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
+}

@@ -1,0 +1,445 @@
+package sandbox
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Store is where the layer of a system is stored.
+type Store interface {
+	Load() ([]byte, error) // nil: nothing is stored
+	Save(layer []byte) error
+}
+
+// Config describes a system.
+type Config struct {
+	Base  Tree  // the files below the layer: /etc and /var of a fresh installation
+	Store Store // of the layer
+	// Dir is a directory of this machine that is made for the first command, has the
+	// mounts of the running system, /run and /tmp, and is removed by Close.
+	Dir string
+	// Programs are names of the calling program in the system ("lab-agent"), beside
+	// systemctl and the like.
+	Programs []string
+	Limits   Limits
+	Now      func() time.Time // stamps files that WriteFile writes
+	// Started runs a service whose program is one of Programs, in place of a process.
+	// It returns what stops it. nil: a process.
+	Started func(unit string, args []string) (stop func())
+	// Reboot and PowerOff are what reboot(8) and poweroff(8) do.
+	Reboot, PowerOff func()
+	// Report gets what a server's console shows of services.
+	Report func(line string)
+}
+
+// Limits bound what all processes of a system use. 0 is the default.
+type Limits struct {
+	Memory    int64 // bytes; 1 GiB
+	Processes int   // 256
+	Files     int64 // bytes that files other than the base's have together; 256 MiB
+}
+
+func (l Limits) orDefault() Limits {
+	if l.Memory == 0 {
+		l.Memory = 1 << 30
+	}
+	if l.Processes == 0 {
+		l.Processes = 256
+	}
+	if l.Files == 0 {
+		l.Files = 256 << 20
+	}
+	return l
+}
+
+// System is the operating system of one boot. It costs no process, mount or file until
+// a command runs. It is safe for concurrent use.
+type System struct {
+	c Config
+
+	mu      sync.Mutex
+	session *session // of the running processes; nil: none
+	memory  Tree     // /run and /tmp of this boot, where no command has run
+	units   units
+	closed  bool
+	saved   [sha256.Size]byte // of the layer that was stored last
+	values  struct {
+		sync.Mutex
+		sysctl map[string]string // what commands have changed under /proc/sys, by path
+	}
+}
+
+// ErrClosed means that the system is down.
+var ErrClosed = errors.New("sandbox: the system is down")
+
+// New returns a system that has booted.
+func New(c Config) *System {
+	c.Limits = c.Limits.orDefault()
+	return &System{c: c, memory: Tree{}}
+}
+
+// Close ends all processes and services, unmounts the root, and removes what a boot does
+// not keep. The layer stays in its store.
+func (s *System) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	session := s.session
+	s.session = nil
+	s.mu.Unlock()
+	s.units.stopAll()
+	if session == nil {
+		return s.removeDir()
+	}
+	return errors.Join(session.end(), s.removeDir())
+}
+
+// Shutdown ends the services and stores the files, as an orderly shutdown does before
+// the power goes. Commands may still run; Close ends them.
+func (s *System) Shutdown() error {
+	s.units.stopAll()
+	return s.Sync()
+}
+
+// Sync stores what running processes have written. While some run, it happens every
+// writeback, too.
+func (s *System) Sync() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.session == nil {
+		return nil
+	}
+	return s.saveSession(s.session)
+}
+
+// writeback is how long what a process has written is only in its root: as long as Linux
+// leaves it in memory (vm.dirty_writeback_centisecs). It is real time.
+const writeback = 5 * time.Second
+
+// watch stores what processes write, starts units whose path units wait for it, and ends
+// the session after its last process.
+func (s *System) watch(r *session) {
+	store, measure := time.NewTicker(writeback), time.NewTicker(time.Second)
+	defer store.Stop()
+	defer measure.Stop()
+	for {
+		select {
+		case <-r.done:
+			return
+		case <-measure.C:
+			if size, err := r.size(); err == nil && size > s.c.Limits.Files {
+				_ = r.send(request{Kill: true, Reason: s.fullError().Error()}) // else it has ended
+			}
+			continue
+		case <-r.idle:
+		case <-store.C:
+		}
+		err := s.tend(r)
+		if err == nil {
+			err = s.CheckPaths()
+		}
+		if err != nil && !errors.Is(err, ErrClosed) {
+			s.report("the files of the system are not stored: %v", err)
+		}
+	}
+}
+
+// tend stores what the processes of a session have written, and ends it after the last.
+func (s *System) tend(r *session) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.session != r {
+		return ErrClosed
+	}
+	if err := s.saveSession(r); err != nil {
+		return err
+	}
+	return s.endIdle(r)
+}
+
+// endIdle ends a session without processes. The caller holds s.mu.
+func (s *System) endIdle(r *session) error {
+	if r.users > 0 || r.processes() > 0 {
+		return nil
+	}
+	s.session = nil
+	return errors.Join(r.end(), s.removeDir())
+}
+
+// fullError is what happens to those who fill the root: the files since the last time
+// they were stored are lost.
+func (s *System) fullError() error {
+	return fmt.Errorf("killed: more than %d MiB of files: %w", s.c.Limits.Files>>20, syscall.ENOSPC)
+}
+
+// saveSession stores the files of a session. The caller holds s.mu.
+func (s *System) saveSession(r *session) error {
+	if size, err := r.size(); err != nil {
+		return err
+	} else if size > s.c.Limits.Files {
+		return s.fullError()
+	}
+	layer, err := r.layer()
+	if err != nil {
+		return err
+	}
+	return s.save(layer)
+}
+
+// volatile reports whether a file is dropped at each boot.
+func volatile(name string) bool {
+	first, _, _ := strings.Cut(name, "/")
+	return first == "run" || first == "tmp"
+}
+
+// load returns the system's view when no process runs. The caller holds s.mu.
+func (s *System) load() (view, error) {
+	b, err := s.c.Store.Load()
+	if err != nil {
+		return view{}, err
+	}
+	layer, err := Decode(b)
+	if err != nil {
+		return view{}, err
+	}
+	for name, n := range s.memory {
+		layer[name] = n
+	}
+	return view{layer, s.c.Base, thisMachine()}, nil
+}
+
+// save stores the layer, apart from what a boot drops. The caller holds s.mu.
+func (s *System) save(layer Tree) error {
+	stored := Tree{}
+	s.memory = Tree{}
+	for name, n := range layer {
+		if volatile(name) {
+			s.memory[name] = n
+		} else {
+			stored[name] = n
+		}
+	}
+	b, err := stored.Encode()
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(b)
+	if sum == s.saved {
+		return nil
+	}
+	err = s.c.Store.Save(b)
+	if err == nil {
+		s.saved = sum
+	}
+	return err
+}
+
+// use calls do with the files as they are now: those of the running processes, or a view
+// of the layer.
+func (s *System) use(running func(*session) error, stored func(view) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	if s.session != nil {
+		return running(s.session)
+	}
+	v, err := s.load()
+	if err != nil {
+		return err
+	}
+	return stored(v)
+}
+
+// ReadFile returns the content of a file, following links.
+func (s *System) ReadFile(name string) (content []byte, err error) {
+	err = s.use(
+		func(r *session) error { content, err = r.readFile(name); return err },
+		func(v view) error { content, err = v.readFile(name); return err })
+	return content, err
+}
+
+// ReadDir returns the entries of a directory, by name.
+func (s *System) ReadDir(name string) (out []Entry, err error) {
+	err = s.use(
+		func(r *session) error { out, err = r.readDir(name); return err },
+		func(v view) error { out, err = v.readDir(name); return err })
+	return out, err
+}
+
+// Stat returns what a name is, following links. Content is not set.
+func (s *System) Stat(name string) (n Node, err error) {
+	err = s.use(
+		func(r *session) error { n, err = r.stat(name); return err },
+		func(v view) error { n, _, err = v.stat(name); n.Content = nil; return err })
+	return n, err
+}
+
+// Put writes nodes, all or none, and creates the directories above them. It replaces
+// what is there, but no directory by a file.
+func (s *System) Put(nodes Tree) error {
+	for name := range nodes {
+		if Clean(name) != name || name == "." {
+			return fmt.Errorf("sandbox: %q: give a path without the leading slash", name)
+		}
+	}
+	return s.use(
+		func(r *session) error { return r.put(nodes) },
+		func(v view) error {
+			for name, n := range nodes {
+				if err := v.put(name, n, s.now()); err != nil {
+					return err
+				}
+			}
+			return s.save(v.layer)
+		})
+}
+
+// Remove removes files, and directories with what is in them. One that is not there is no
+// error.
+func (s *System) Remove(names ...string) error {
+	return s.use(
+		func(r *session) error { return r.remove(names) },
+		func(v view) error {
+			for _, name := range names {
+				v.remove(Clean(name))
+			}
+			return s.save(v.layer)
+		})
+}
+
+func (s *System) now() time.Time {
+	if s.c.Now == nil {
+		return time.Time{}
+	}
+	return s.c.Now()
+}
+
+// put writes one node to the layer.
+func (v view) put(name string, n Node, now time.Time) error {
+	dir, err := v.resolve(path.Dir(name))
+	if err != nil {
+		return err
+	}
+	at := path.Join(dir, path.Base(name))
+	if n.Mode.IsRegular() { // through a link, as open(2) does
+		if at, err = v.resolve(at); err != nil {
+			return err
+		}
+	}
+	for up := path.Dir(at); up != "."; up = path.Dir(up) {
+		switch above, ok := v.lookup(up); {
+		case ok && !above.Mode.IsDir():
+			return &fs.PathError{Op: "open", Path: "/" + name, Err: syscall.ENOTDIR}
+		case !ok:
+			v.layer[up] = Node{Mode: fs.ModeDir | 0o755, Modified: now, Opaque: v.layer[up].Removed}
+		}
+	}
+	if old, ok := v.lookup(at); ok && old.Mode.IsDir() != n.Mode.IsDir() {
+		return &fs.PathError{Op: "open", Path: "/" + name, Err: syscall.EISDIR}
+	}
+	if n.Modified.IsZero() {
+		n.Modified = now
+	}
+	if n.Mode.IsDir() {
+		n.Opaque = v.layer[at].Removed || v.layer[at].Opaque
+	}
+	v.layer[at] = n
+	return nil
+}
+
+// remove takes a name from the layer, and hides what the layers below have of it.
+func (v view) remove(name string) {
+	for below := range v.layer {
+		if below == name || strings.HasPrefix(below, name+"/") {
+			delete(v.layer, below)
+		}
+	}
+	if _, ok := v.lookup(name); ok && name != "." {
+		v.layer[name] = Node{Removed: true}
+	}
+}
+
+// Layer returns the files that differ from the base, those of /run and /tmp included.
+func (s *System) Layer() (layer Tree, err error) {
+	err = s.use(
+		func(r *session) error { layer, err = r.layer(); return err },
+		func(v view) error { layer = v.layer; return nil })
+	return layer, err
+}
+
+// Change is a line of a comparison.
+type Change struct {
+	Name string
+	What string // added, changed, removed
+}
+
+// Changes compares the files with those of the base, by name.
+func (s *System) Changes() ([]Change, error) {
+	layer, err := s.Layer()
+	if err != nil {
+		return nil, err
+	}
+	lower := view{Tree{}, s.c.Base, thisMachine()}
+	var out []Change
+	for name, n := range layer {
+		was, there := lower.lookup(name)
+		switch {
+		case n.Removed:
+			out = append(out, Change{name, "removed"})
+		case n.Mode.IsDir() && there && was.Mode.IsDir():
+		case there:
+			out = append(out, Change{name, "changed"})
+		default:
+			out = append(out, Change{name, "added"})
+		}
+	}
+	slices.SortFunc(out, func(a, b Change) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// sysctl returns the values under /proc/sys that commands of this boot have changed.
+func (s *System) sysctl() map[string]string {
+	s.values.Lock()
+	defer s.values.Unlock()
+	return s.values.sysctl
+}
+
+func (s *System) setSysctl(values map[string]string) {
+	s.values.Lock()
+	defer s.values.Unlock()
+	s.values.sysctl = values
+}
+
+// removeDir removes the directory of the mounts. What a command has made unreadable is
+// made readable first.
+func (s *System) removeDir() error {
+	if s.c.Dir == "" {
+		return nil
+	}
+	err := os.RemoveAll(s.c.Dir)
+	if errors.Is(err, fs.ErrPermission) {
+		_ = filepath.WalkDir(s.c.Dir, func(name string, e fs.DirEntry, err error) error {
+			if e != nil && e.IsDir() {
+				_ = os.Chmod(name, 0o700) // RemoveAll reports what is left
+			}
+			return nil
+		})
+		err = os.RemoveAll(s.c.Dir)
+	}
+	return err
+}

@@ -1,0 +1,369 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// States of a unit (systemctl(1), "is-active").
+const (
+	stateActive     = "active"
+	stateActivating = "activating"
+	stateFailed     = "failed"
+)
+
+// units are the units of a boot that were started.
+type units struct {
+	mu  sync.Mutex
+	all map[string]*started
+}
+
+type started struct {
+	state string
+	stop  func()        // ends it
+	done  chan struct{} // closed when it has ended
+	paths map[string]string
+}
+
+func (u *units) state(name string) string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if x := u.all[name]; x != nil {
+		return x.state
+	}
+	return ""
+}
+
+// begin adds a unit that is started; ok is false if it runs already.
+func (u *units) begin(name string, x *started) (ok bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if old := u.all[name]; old != nil && old.state != stateFailed && old.state != "" {
+		return false
+	}
+	if u.all == nil {
+		u.all = map[string]*started{}
+	}
+	u.all[name] = x
+	return true
+}
+
+func (u *units) set(x *started, state string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	x.state = state
+}
+
+func (u *units) forget(name string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if x := u.all[name]; x != nil && x.state == stateFailed {
+		delete(u.all, name)
+	}
+}
+
+// stopAll ends all services without waiting for them: their processes are killed.
+func (u *units) stopAll() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, x := range u.all {
+		x.stop()
+	}
+	u.all = nil
+}
+
+func (s *System) startUnit(name string) error {
+	u, err := s.readUnit(name)
+	if err != nil {
+		return err
+	}
+	for _, c := range u.keys["Unit.ConditionPathExists"] {
+		path, want := strings.TrimPrefix(c, "!"), !strings.HasPrefix(c, "!")
+		if _, err := s.Stat(path); (err == nil) != want {
+			s.report("%s was skipped: ConditionPathExists=%s", name, c)
+			return nil
+		}
+	}
+	kind := strings.TrimPrefix(path.Ext(name), ".")
+	start, ok := map[string]func(*System, unit) error{"service": (*System).startService, "path": (*System).startPath, "target": func(*System, unit) error { return nil }}[kind]
+	if !ok {
+		return fmt.Errorf("%s: units of the type %s are not started here: use .service or .path", name, kind)
+	}
+	return start(s, u)
+}
+
+func (s *System) stopUnit(name string) error {
+	s.units.mu.Lock()
+	x := s.units.all[name]
+	delete(s.units.all, name)
+	s.units.mu.Unlock()
+	if x != nil {
+		x.stop()
+		<-x.done
+	}
+	return nil
+}
+
+func (s *System) restartUnit(name string) error {
+	return errors.Join(s.stopUnit(name), s.startUnit(name))
+}
+
+// startService starts the processes of a service. It returns when a oneshot has ended,
+// and at once for others.
+func (s *System) startService(u unit) error {
+	commands := u.keys["Service.ExecStart"]
+	if len(commands) == 0 {
+		return fmt.Errorf("%s has no ExecStart=", u.name)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	x := &started{state: stateActive, stop: cancel, done: make(chan struct{})}
+	oneshot := u.get("Service.Type") == "oneshot"
+	if oneshot {
+		x.state = stateActivating
+	}
+	if !s.units.begin(u.name, x) {
+		cancel()
+		return nil
+	}
+	if words := splitWords(commands[0]); s.c.Started != nil && len(words) > 0 && slices.Contains(s.c.Programs, path.Base(words[0])) {
+		stop := s.c.Started(u.name, words)
+		x.stop = sync.OnceFunc(func() { stop(); cancel(); close(x.done) })
+		return nil
+	}
+	failed := make(chan error, 1)
+	go func() {
+		defer close(x.done)
+		defer cancel()
+		err := s.runService(ctx, u)
+		switch {
+		case ctx.Err() != nil: // it was stopped
+		case err != nil:
+			s.units.set(x, stateFailed)
+			s.report("%s failed: %v", u.name, err)
+		case u.get("Service.RemainAfterExit") == "yes" || u.get("Service.RemainAfterExit") == "true":
+			s.units.set(x, stateActive)
+		default:
+			s.units.set(x, "")
+		}
+		failed <- err
+	}()
+	if !oneshot {
+		return nil
+	}
+	select {
+	case err := <-failed:
+		return err
+	case <-x.done:
+		return nil
+	}
+}
+
+// runService runs the commands of a service one after the other.
+func (s *System) runService(ctx context.Context, u unit) error {
+	var env []string
+	for _, e := range u.keys["Service.Environment"] {
+		env = append(env, splitWords(e)...)
+	}
+	for _, name := range u.keys["Service.EnvironmentFile"] {
+		b, err := s.ReadFile(strings.TrimPrefix(name, "-"))
+		if err != nil && !strings.HasPrefix(name, "-") {
+			return fmt.Errorf("EnvironmentFile=%s: %w", name, err)
+		}
+		for line := range strings.Lines(string(b)) {
+			if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+				env = append(env, strings.ReplaceAll(line, `"`, ""))
+			}
+		}
+	}
+	dir := u.get("Service.WorkingDirectory")
+	if dir == "" {
+		dir = "/"
+	}
+	for _, line := range slices.Concat(u.keys["Service.ExecStartPre"], u.keys["Service.ExecStart"]) {
+		ignore := strings.HasPrefix(line, "-")
+		words := splitWords(strings.TrimLeft(line, "-@+!:"))
+		var text lastLine
+		code, err := s.Exec(ctx, Command{Args: words, Env: env, Dir: dir, Stdout: &text, Stderr: &text})
+		if err == nil && code != 0 && !ignore {
+			err = fmt.Errorf("%s ended with code %d %s", words[0], code, text.line())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lastLine remembers the last line that a service has written.
+type lastLine struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+// Write implements io.Writer.
+func (l *lastLine) Write(p []byte) (int, error) {
+	const most = 4096
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.b = append(l.b, p...)
+	l.b = l.b[max(0, len(l.b)-most):]
+	return len(p), nil
+}
+
+func (l *lastLine) line() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := strings.TrimSpace(string(l.b))
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}
+
+// splitWords splits a command line of a unit (systemd.service(5), "Command lines").
+func splitWords(line string) (out []string) {
+	var word strings.Builder
+	quote, in := byte(0), false
+	for i := 0; i < len(line); i++ {
+		c := line[i]
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case c == '\\' && i+1 < len(line):
+			i++
+			word.WriteByte(line[i])
+		case quote == 0 && (c == '"' || c == '\''):
+			quote, in = c, true
+		case quote == 0 && (c == ' ' || c == '\t'):
+			if in {
+				out = append(out, word.String())
+				word.Reset()
+			}
+			in = false
+		default:
+			word.WriteByte(c)
+			in = true
+		}
+	}
+	if in {
+		out = append(out, word.String())
+	}
+	return out
+}
+
+// startPath begins to watch what a path unit names.
+func (s *System) startPath(u unit) error {
+	x := &started{state: stateActive, done: make(chan struct{}), paths: map[string]string{}}
+	x.stop = sync.OnceFunc(func() { close(x.done) })
+	if !s.units.begin(u.name, x) {
+		return nil
+	}
+	for _, key := range []string{"Path.PathChanged", "Path.PathModified"} {
+		for _, name := range u.keys[key] {
+			x.paths[name] = s.stamp(name)
+		}
+	}
+	return s.checkPath(u, x)
+}
+
+// checkPath starts the unit of a path unit when its condition holds.
+func (s *System) checkPath(u unit, x *started) error {
+	trigger := false
+	for _, name := range u.keys["Path.PathExists"] {
+		if _, err := s.Stat(name); err == nil {
+			trigger = true
+		}
+	}
+	for _, name := range u.keys["Path.DirectoryNotEmpty"] {
+		if entries, err := s.ReadDir(name); err == nil && len(entries) > 0 {
+			trigger = true
+		}
+	}
+	s.units.mu.Lock()
+	var names []string
+	for name := range x.paths {
+		names = append(names, name)
+	}
+	s.units.mu.Unlock()
+	for _, name := range names {
+		now := s.stamp(name)
+		s.units.mu.Lock()
+		trigger = trigger || x.paths[name] != now
+		x.paths[name] = now
+		s.units.mu.Unlock()
+	}
+	if !trigger {
+		return nil
+	}
+	target := u.get("Path.Unit")
+	if target == "" {
+		target = strings.TrimSuffix(u.name, ".path") + ".service"
+	}
+	return s.startUnit(target)
+}
+
+// stamp returns what changes with a file.
+func (s *System) stamp(name string) string {
+	n, err := s.Stat(name)
+	if err != nil {
+		return ""
+	}
+	return n.Mode.String() + n.Modified.String()
+}
+
+// CheckPaths starts the units whose path units are active and whose conditions hold now.
+// The caller calls it when files have changed.
+func (s *System) CheckPaths() error {
+	s.units.mu.Lock()
+	active := map[string]*started{}
+	for name, x := range s.units.all {
+		if x.paths != nil {
+			active[name] = x
+		}
+	}
+	s.units.mu.Unlock()
+	var errs []error
+	for name, x := range active {
+		u, err := s.readUnit(name)
+		if err == nil {
+			err = s.checkPath(u, x)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func (s *System) showUnit(name string) (string, error) {
+	load, file, state := "loaded", "disabled", "inactive"
+	u, err := s.readUnit(name)
+	if err != nil {
+		load, file = "not-found", ""
+	} else if on, err := s.enabled(name); err == nil && on {
+		file = "enabled"
+	} else if len(u.installs()) == 0 {
+		file = "static"
+	}
+	if now := s.units.state(name); now != "" {
+		state = now
+	}
+	sub := map[string]string{stateActive: "running", stateFailed: "failed", stateActivating: "start"}[state]
+	if sub == "" {
+		sub = "dead"
+	}
+	at := ""
+	if u.at != "" {
+		at = "/" + u.at
+	}
+	return fmt.Sprintf("Id=%s\nLoadState=%s\nActiveState=%s\nSubState=%s\nUnitFileState=%s\nFragmentPath=%s\n", name, load, state, sub, file, at), nil
+}
+
+func (s *System) catUnit(name string) (string, error) {
+	u, err := s.readUnit(name)
+	if err != nil {
+		return "", err
+	}
+	b, err := s.ReadFile(u.at)
+	return "# /" + u.at + "\n" + string(b), err
+}

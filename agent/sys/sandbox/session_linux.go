@@ -1,0 +1,520 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// session is a running root: the first process of the namespaces, and the directories
+// that its mounts consist of.
+type session struct {
+	dir     string
+	command *exec.Cmd
+	control *net.UnixConn
+	root    string   // the root as this process sees it: /proc/PID/root
+	groups  []string // control groups of the processes
+	users   int      // commands that run; guarded by System.mu
+	left    atomic.Int64
+
+	mu      sync.Mutex // guards writing to control, and
+	next    int
+	waiting map[int]chan response
+	changed map[string]string // the values under /proc/sys that differ, by path
+	ended   error             // why there are no more responses
+	done    chan struct{}     // closed when the first process has ended
+	idle    chan struct{}     // has a token when the last process may have ended
+}
+
+// request asks the first process for something.
+type request struct {
+	ID       int
+	Args     []string
+	Env      []string
+	Dir      string
+	Terminal bool
+	Kill     bool   // the command of this ID; 0: all
+	Reason   string // shown by those that are killed with all
+	// Answer to a program's message.
+	Output string
+	Code   int
+}
+
+// response reports what the first process has done, or what a program asks for.
+type response struct {
+	ID        int
+	Ready     bool   // the root is mounted
+	Error     string // the root is not mounted, or the command did not start
+	Started   bool   // with the terminal, if one was asked for
+	Code      int
+	Processes int  // that are left
+	Idle      bool // the last process has ended, which was no command
+	Sysctl    map[string]string
+	Program   []string // a program asks: its name and arguments
+}
+
+// setup is what the first process needs to mount the root.
+type setup struct {
+	Dir      string // has base, upper, work, …
+	Machine  []string
+	Program  string // file of this program
+	Hostname string
+	Limits   Limits
+	Sysctl   map[string]string
+}
+
+// dirsOf names the directories of a session below its Dir.
+const (
+	baseDir     = "base"
+	programsDir = "programs"
+	rootDir     = "root"
+	upperDir    = "upper"
+	workDir     = "work"
+)
+
+// newSession mounts the root of a system with a layer, and returns when commands can run.
+func newSession(s *System, layer Tree) (_ *session, err error) {
+	r := &session{dir: s.c.Dir, waiting: map[int]chan response{}, changed: s.sysctl(), done: make(chan struct{}), idle: make(chan struct{}, 1)}
+	if err := s.removeDir(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.removeDir())
+		}
+	}()
+	if err := r.makeDirs(s, layer); err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	hostname := "localhost"
+	if b, err := (view{layer, s.c.Base, nil}).readFile("etc/hostname"); err == nil {
+		hostname = firstWord(string(b), hostname)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.start(s.c.Limits); err != nil {
+		return nil, &CannotRunError{err}
+	}
+	first := make(chan response, 1)
+	r.waiting[0] = first
+	go r.receive(s)
+	err = r.send(setup{
+		Dir: r.dir, Machine: realMachineDirs(), Program: self, Hostname: hostname, Limits: s.c.Limits, Sysctl: r.changed,
+	})
+	if err != nil {
+		return nil, errors.Join(&CannotRunError{err}, r.end())
+	}
+	answer, ok := <-first
+	if !ok || !answer.Ready {
+		reason := answer.Error
+		if !ok {
+			reason = "the first process ended"
+		}
+		_ = r.end() // it is not running, or useless
+		return nil, &CannotRunError{errors.New(reason)}
+	}
+	r.root = fmt.Sprintf("/proc/%d/root", r.command.Process.Pid)
+	return r, nil
+}
+
+// start starts the first process.
+func (r *session) start(limits Limits) error {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	ours, theirs := os.NewFile(uintptr(fds[0]), "control"), os.NewFile(uintptr(fds[1]), "control")
+	defer ours.Close()
+	defer theirs.Close()
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		return err
+	}
+	r.control = conn.(*net.UnixConn)
+	c := exec.Command("/proc/self/exe")
+	c.Args = []string{initName}
+	c.Env = []string{"PATH=/usr/bin:/bin"}
+	c.ExtraFiles = []*os.File{theirs}
+	ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
+	groups := []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
+	if os.Getuid() == 0 {
+		ids = []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1 << 16}}
+		groups = ids
+	}
+	c.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWNET,
+		UidMappings: ids, GidMappings: groups, GidMappingsEnableSetgroups: os.Getuid() == 0,
+	}
+	if err := c.Start(); err != nil {
+		return errors.Join(err, r.control.Close())
+	}
+	r.command = c
+	r.groups = joinGroups(c.Process.Pid, limits)
+	return nil
+}
+
+// realMachineDirs are the directories of this machine that a root shows. On a machine
+// whose /usr is merged /bin and the like are links, which the base has.
+func realMachineDirs() (out []string) {
+	for _, d := range machineDirs {
+		if st, err := os.Lstat("/" + d); err == nil && st.IsDir() {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// makeDirs makes the directories that the mounts consist of, with the base and the layer
+// in them.
+func (r *session) makeDirs(s *System, layer Tree) error {
+	base := Tree{}
+	for _, d := range realMachineDirs() {
+		base[d] = Node{Mode: fs.ModeDir | 0o755}
+	}
+	for d, mode := range rootDirs {
+		base[d] = Node{Mode: fs.ModeDir | mode}
+	}
+	for _, d := range machineDirs {
+		if to, err := os.Readlink("/" + d); err == nil {
+			base[d] = Node{Mode: fs.ModeSymlink | 0o777, Link: to}
+		}
+	}
+	for name, n := range s.c.Base {
+		base[name] = n
+	}
+	if err := base.write(func(name string) string { return filepath.Join(r.dir, baseDir, name) }); err != nil {
+		return err
+	}
+	if err := programTree(s.c.Programs).write(func(name string) string { return filepath.Join(r.dir, programsDir, name) }); err != nil {
+		return err
+	}
+	dirs := []string{rootDir, "run", "tmp", filepath.Join(upperDir, "."), filepath.Join(workDir, ".")}
+	for _, d := range realMachineDirs() {
+		dirs = append(dirs, upperDir+"-"+d, workDir+"-"+d)
+	}
+	for _, d := range dirs {
+		if err := os.MkdirAll(filepath.Join(r.dir, d), 0o755); err != nil {
+			return err
+		}
+	}
+	if err := os.Chmod(filepath.Join(r.dir, "tmp"), 0o777|fs.ModeSticky); err != nil {
+		return err
+	}
+	return layer.write(r.place)
+}
+
+// place returns where a file of the layer lies.
+func (r *session) place(name string) string {
+	first, rest := split(name)
+	switch {
+	case volatile(name):
+		return filepath.Join(r.dir, name)
+	case slices.Contains(realMachineDirs(), first):
+		return filepath.Join(r.dir, upperDir+"-"+first, rest)
+	}
+	return filepath.Join(r.dir, upperDir, name)
+}
+
+// size returns how many bytes the files have that differ from the base, with a block for
+// each. It doesn't follow what processes do meanwhile.
+func (r *session) size() (sum int64, err error) {
+	const block = 512
+	for _, dir := range r.places() {
+		err = filepath.WalkDir(filepath.Join(r.dir, dir), func(_ string, e fs.DirEntry, err error) error {
+			if err != nil {
+				return nil // it has gone, or is unreadable even for the owner
+			}
+			if info, err := e.Info(); err == nil {
+				sum += info.Size() + block
+			}
+			return nil
+		})
+		if err != nil {
+			return 0, fmt.Errorf("sandbox: %w", err)
+		}
+	}
+	return sum, nil
+}
+
+// places returns the directories with files that differ from the base, by where they are
+// in the root.
+func (r *session) places() map[string]string {
+	out := map[string]string{"": upperDir, "run": "run", "tmp": "tmp"}
+	for _, d := range realMachineDirs() {
+		out[d] = upperDir + "-" + d
+	}
+	return out
+}
+
+// layer reads the files that differ from the base.
+func (r *session) layer() (Tree, error) {
+	out := Tree{}
+	for at, dir := range r.places() {
+		if err := out.read(at, filepath.Join(r.dir, dir)); err != nil {
+			return nil, fmt.Errorf("sandbox: %w", err)
+		}
+	}
+	for _, internal := range []string{"run/" + socketName} {
+		delete(out, internal)
+	}
+	return out, nil
+}
+
+func (r *session) hasEnded() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (r *session) processes() int { return int(r.left.Load()) }
+
+// send sends a message with its length, and files.
+func (r *session) send(m any, files ...*os.File) error {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	var fds []int
+	for _, f := range files {
+		fds = append(fds, int(f.Fd()))
+	}
+	var rights []byte
+	if len(fds) > 0 {
+		rights = unix.UnixRights(fds...)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	head := binary.BigEndian.AppendUint32(nil, uint32(len(b)))
+	if _, _, err := r.control.WriteMsgUnix(head, rights, nil); err != nil {
+		return err
+	}
+	_, err = r.control.Write(b)
+	return err
+}
+
+// receive hands responses to those who wait for them, until the first process ends.
+func (r *session) receive(s *System) {
+	defer close(r.done)
+	d := json.NewDecoder(r.control)
+	for {
+		var a response
+		if err := d.Decode(&a); err != nil {
+			break
+		}
+		r.left.Store(int64(a.Processes))
+		switch {
+		case a.Idle:
+			select {
+			case r.idle <- struct{}{}:
+			default:
+			}
+			continue
+		case a.Program != nil:
+			go func() {
+				out, code := "", CodeNotFound
+				if run, ok := programs[a.Program[0]]; ok {
+					out, code = run(s, a.Program[1:])
+				}
+				_ = r.send(request{ID: a.ID, Output: out, Code: code}) // else the program has ended
+			}()
+			continue
+		case a.Sysctl != nil:
+			s.setSysctl(a.Sysctl)
+			continue
+		}
+		r.mu.Lock()
+		w := r.waiting[a.ID]
+		if !a.Started {
+			delete(r.waiting, a.ID)
+		}
+		r.mu.Unlock()
+		if w != nil {
+			w <- a
+		}
+	}
+	_ = r.command.Wait() // it was killed, or all its processes have ended
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = ErrClosed
+	for _, w := range r.waiting {
+		close(w)
+	}
+	clear(r.waiting)
+}
+
+// end ends all processes of the namespaces, and the mounts with them.
+func (r *session) end() error {
+	_ = r.control.CloseWrite() // the first process ends, and the kernel kills the others
+	select {
+	case <-r.done:
+	case <-time.After(5 * time.Second):
+		_ = r.command.Process.Kill()
+		<-r.done
+	}
+	return errors.Join(r.control.Close(), removeGroups(r.groups))
+}
+
+// exec runs a command.
+func (r *session) exec(ctx context.Context, c Command) (code int, err error) {
+	streams, err := newStreams(c)
+	if err != nil {
+		return 0, err
+	}
+	defer streams.close()
+	r.mu.Lock()
+	r.next++
+	id, answer := r.next, make(chan response, 2)
+	if r.ended != nil {
+		r.mu.Unlock()
+		return 0, r.ended
+	}
+	r.waiting[id] = answer
+	r.mu.Unlock()
+	dir := c.Dir
+	if dir == "" {
+		dir = "/root"
+	}
+	err = r.send(request{ID: id, Args: c.Args, Env: slices.Concat(environment, c.Env), Dir: dir, Terminal: c.Terminal}, streams.theirs...)
+	if err != nil {
+		return 0, err
+	}
+	streams.started()
+	stop := context.AfterFunc(ctx, func() { _ = r.send(request{ID: id, Kill: true}) })
+	defer stop()
+	for a := range answer {
+		if a.Error != "" {
+			streams.wait()
+			_, err := fmt.Fprintln(c.Stderr, a.Error)
+			return a.Code, err
+		}
+		if !a.Started {
+			streams.wait()
+			return a.Code, nil
+		}
+	}
+	return 0, ErrClosed
+}
+
+// streams are the files of a command.
+type streams struct {
+	theirs []*os.File // for the command
+	ours   []io.Closer
+	copies sync.WaitGroup
+	begin  []func()
+}
+
+// newStreams makes a pipe for each stream, or a terminal's two ends.
+func newStreams(c Command) (*streams, error) {
+	s := &streams{}
+	if c.Terminal {
+		return s, s.terminal(c)
+	}
+	in, toIn, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	s.theirs = append(s.theirs, in)
+	s.ours = append(s.ours, toIn)
+	s.begin = append(s.begin, func() {
+		go func() { // a command need not read its input to its end
+			if c.Stdin != nil {
+				_, _ = io.Copy(toIn, c.Stdin)
+			}
+			_ = toIn.Close()
+		}()
+	})
+	for _, w := range []io.Writer{c.Stdout, c.Stderr} {
+		from, out, err := os.Pipe()
+		if err != nil {
+			s.close()
+			return nil, err
+		}
+		s.theirs = append(s.theirs, out)
+		s.ours = append(s.ours, from)
+		s.begin = append(s.begin, func() { s.copies.Go(func() { _, _ = io.Copy(w, from) }) })
+	}
+	return s, nil
+}
+
+// started closes the command's ends here and begins to copy.
+func (s *streams) started() {
+	for _, f := range s.theirs {
+		_ = f.Close()
+	}
+	s.theirs = nil
+	for _, begin := range s.begin {
+		begin()
+	}
+}
+
+// wait returns when all output was copied, or a second after the command has ended, when
+// another process of it still holds the streams.
+func (s *streams) wait() {
+	done := make(chan struct{})
+	go func() { s.copies.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(time.Second):
+	}
+}
+
+func (s *streams) close() {
+	for _, f := range s.theirs {
+		_ = f.Close()
+	}
+	for _, c := range s.ours {
+		_ = c.Close()
+	}
+}
+
+// terminal makes a pseudoterminal, whose other end the command gets as its streams.
+func (s *streams) terminal(c Command) error {
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return fmt.Errorf("sandbox: terminal: %w", err)
+	}
+	master := os.NewFile(uintptr(fd), "ptmx")
+	s.ours = append(s.ours, master)
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		return fmt.Errorf("sandbox: terminal: %w", err)
+	}
+	peer, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
+	if errno != 0 {
+		return fmt.Errorf("sandbox: terminal: %w", errno)
+	}
+	s.theirs = append(s.theirs, os.NewFile(peer, "pts"))
+	s.begin = append(s.begin, func() {
+		if c.Stdin != nil {
+			go func() { _, _ = io.Copy(master, c.Stdin) }()
+		}
+		s.copies.Go(func() { _, _ = io.Copy(c.Stdout, master) })
+		if c.Resize != nil {
+			go func() {
+				for size := range c.Resize {
+					_ = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: size.Rows, Col: size.Columns})
+				}
+			}()
+		}
+	})
+	return nil
+}

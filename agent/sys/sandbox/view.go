@@ -1,0 +1,236 @@
+package sandbox
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// view is what a system shows when no process runs in it: the layer over the base over
+// this machine's /usr.
+type view struct {
+	layer, base Tree
+	machine     fs.FS // has usr/…; nil: none
+}
+
+// machineDirs are the directories of this machine that a system shows, below its layer.
+var machineDirs = []string{"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"}
+
+// rootDirs are the directories that every root has (Filesystem Hierarchy Standard 3.0,
+// §3.2), with their permissions.
+var rootDirs = map[string]fs.FileMode{
+	"boot": 0o755, "dev": 0o755, "etc": 0o755, "home": 0o755, "media": 0o755, "mnt": 0o755, "opt": 0o755, "proc": 0o555,
+	"root": 0o700, "run": 0o755, "srv": 0o755, "sys": 0o555, "tmp": 0o777 | fs.ModeSticky, "var": 0o755,
+}
+
+func machineHas(name string) bool {
+	first, _, _ := strings.Cut(name, "/")
+	return slices.Contains(machineDirs, first)
+}
+
+// hidden reports whether the layer hides what the layers below have of a name.
+func (v view) hidden(name string) bool {
+	for at := name; at != "."; at = path.Dir(at) {
+		n, ok := v.layer[at]
+		if ok && (n.Removed || at != name && (n.Opaque || !n.Mode.IsDir())) {
+			return true
+		}
+	}
+	return false
+}
+
+// lookup returns a node without following a link at its end. The content of a file of
+// this machine is not read.
+func (v view) lookup(name string) (Node, bool) {
+	if name == "." {
+		return Node{Mode: fs.ModeDir | 0o755}, true
+	}
+	if n, ok := v.layer[name]; ok && !n.Removed {
+		return n, true
+	}
+	if !v.hidden(name) {
+		if n, ok := v.base[name]; ok {
+			return n, true
+		}
+		if v.machine != nil && machineHas(name) {
+			if st, err := fs.Lstat(v.machine, name); err == nil {
+				return v.ofMachine(name, st), true
+			}
+		}
+	}
+	if mode, ok := rootDirs[name]; ok && !v.hidden(name) {
+		return Node{Mode: fs.ModeDir | mode}, true
+	}
+	// Else it may be a directory by what is in it.
+	for below, n := range v.layer {
+		if strings.HasPrefix(below, name+"/") && !n.Removed {
+			return Node{Mode: fs.ModeDir | 0o755}, true
+		}
+	}
+	for below := range v.base {
+		if strings.HasPrefix(below, name+"/") && !v.hidden(below) {
+			return Node{Mode: fs.ModeDir | 0o755}, true
+		}
+	}
+	return Node{}, false
+}
+
+func (v view) ofMachine(name string, st fs.FileInfo) Node {
+	n := Node{Mode: st.Mode(), Modified: st.ModTime()}
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+		n.UID, n.GID = int(sys.Uid), int(sys.Gid)
+	}
+	if st.Mode()&fs.ModeSymlink != 0 {
+		n.Link, _ = fs.ReadLink(v.machine, name)
+	}
+	return n
+}
+
+// maxLinks is how many symbolic links a path may lead through (Linux, path_resolution(7)).
+const maxLinks = 40
+
+// resolve follows the links of a path. The last element need not exist.
+func (v view) resolve(name string) (string, error) {
+	rest := strings.Split(Clean(name), "/")
+	at := "."
+	for links := 0; len(rest) > 0; {
+		next := rest[0]
+		rest = rest[1:]
+		switch next {
+		case ".", "":
+			continue
+		case "..":
+			at = path.Dir(at)
+			continue
+		}
+		here := path.Join(at, next)
+		n, ok := v.lookup(here)
+		if !ok || n.Mode&fs.ModeSymlink == 0 {
+			at = here
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", &fs.PathError{Op: "open", Path: "/" + name, Err: syscall.ELOOP}
+		}
+		if strings.HasPrefix(n.Link, "/") {
+			at = "."
+		}
+		rest = slices.Concat(strings.Split(n.Link, "/"), rest)
+	}
+	return at, nil
+}
+
+// stat returns a node after following links.
+func (v view) stat(name string) (Node, string, error) {
+	at, err := v.resolve(name)
+	if err != nil {
+		return Node{}, "", err
+	}
+	n, ok := v.lookup(at)
+	if !ok {
+		return Node{}, at, &fs.PathError{Op: "open", Path: "/" + Clean(name), Err: fs.ErrNotExist}
+	}
+	return n, at, nil
+}
+
+func (v view) readFile(name string) ([]byte, error) {
+	n, at, err := v.stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !n.Mode.IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: "/" + at, Err: notRegular(n)}
+	}
+	if _, ok := v.layer[at]; ok {
+		return slices.Clone(n.Content), nil
+	}
+	if _, ok := v.base[at]; ok {
+		return slices.Clone(n.Content), nil
+	}
+	return fs.ReadFile(v.machine, at)
+}
+
+func notRegular(n Node) error {
+	if n.Mode.IsDir() {
+		return syscall.EISDIR
+	}
+	return fmt.Errorf("it is a %s, not a file", n.Mode.Type())
+}
+
+// Entry is an entry of a directory.
+type Entry struct {
+	Name string
+	Size int64 // bytes, of a regular file
+	Node
+}
+
+// readDir returns the entries of a directory, by name. Of files no content is read.
+func (v view) readDir(name string) ([]Entry, error) {
+	n, at, err := v.stat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !n.Mode.IsDir():
+		return nil, &fs.PathError{Op: "readdir", Path: "/" + at, Err: syscall.ENOTDIR}
+	}
+	names := map[string]bool{}
+	for _, t := range []Tree{v.layer, v.base} {
+		for below := range t {
+			rest := below
+			if at != "." {
+				var ok bool
+				if rest, ok = strings.CutPrefix(below, at+"/"); !ok {
+					continue
+				}
+			}
+			first, _, _ := strings.Cut(rest, "/")
+			names[first] = true
+		}
+	}
+	if at == "." {
+		for d := range rootDirs {
+			names[d] = true
+		}
+	}
+	if v.machine != nil {
+		switch entries, err := fs.ReadDir(v.machine, at); {
+		case at == ".":
+			for _, d := range machineDirs {
+				names[d] = true
+			}
+		case err == nil && machineHas(at) && !v.hidden(at):
+			for _, e := range entries {
+				names[e.Name()] = true
+			}
+		}
+	}
+	var out []Entry
+	for name := range names {
+		n, ok := v.lookup(path.Join(at, name))
+		if !ok {
+			continue
+		}
+		e := Entry{Name: name, Node: n, Size: int64(len(n.Content))}
+		if n.Content == nil && n.Mode.IsRegular() && v.machine != nil {
+			if st, err := fs.Lstat(v.machine, path.Join(at, name)); err == nil {
+				e.Size = st.Size()
+			}
+		}
+		e.Content = nil
+		out = append(out, e)
+	}
+	slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// thisMachine is the root of this machine, for /usr below a system's layer.
+func thisMachine() fs.FS {
+	if _, err := os.Stat("/usr/bin"); err != nil {
+		return nil
+	}
+	return os.DirFS("/")
+}
