@@ -119,6 +119,8 @@ func describe(ev event.Event) (what, text string) {
 		return "boot.tried", sourceName(ev.Source)
 	case machine.SystemStarted:
 		return "os.started", fmt.Sprintf("%s from %s", ev.OS.Name, sourceName(ev.OS.Source))
+	case machine.SystemStopping:
+		return "os.stopping", ev.OS.Name
 	case machine.SystemStopped:
 		return "os.stopped", ev.OS.Name
 	case bmc.SessionOpened:

@@ -51,6 +51,12 @@ type SystemStarted struct {
 	OS OS
 }
 
+// SystemStopping reports that a running operating system begins an orderly shutdown.
+type SystemStopping struct {
+	At time.Time
+	OS OS
+}
+
 // SystemStopped reports that an operating system that was loading or running is
 // gone.
 type SystemStopped struct {
@@ -78,6 +84,9 @@ func (e BootAttempted) Time() time.Time { return e.At }
 
 // Time implements Event.
 func (e SystemStarted) Time() time.Time { return e.At }
+
+// Time implements Event.
+func (e SystemStopping) Time() time.Time { return e.At }
 
 // Time implements Event.
 func (e SystemStopped) Time() time.Time { return e.At }

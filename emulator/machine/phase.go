@@ -267,6 +267,8 @@ func (m *Machine) enterPhase(from, to Phase, now time.Time) []Event {
 		m.printFirmwareApp(m.st.FirmwareApp)
 	case Paused:
 		evs = append(evs, SystemPaused{At: now, OS: *m.st.OS})
+	case Stopping:
+		evs = append(evs, SystemStopping{At: now, OS: *m.st.OS})
 	case Off:
 		main := m.main()
 		main.PendingSources, main.FirmwareApp, main.RestartAfterOff = nil, "", false
