@@ -1,8 +1,7 @@
 // Package cloudinit configures an operating system at its first boot, as cloud-init
 // does: it finds the data source among the disks, reads the user data, and writes the
-// files that follow from it, from the host name to the users' keys. It executes
-// nothing: Result lists the commands and the modules that a system with cloud-init
-// would have run beside.
+// files that follow from it, from the host name to the users' keys. It executes nothing:
+// Result lists the commands, for the caller, and the modules that it does not have.
 //
 // Names, keys and places are those of cloud-init's documentation ("Module reference",
 // "User-data formats", data sources "Config drive" and "NoCloud").
@@ -17,9 +16,13 @@ import (
 // Result is the outcome of Configure.
 type Result struct {
 	Hostname string
-	// Commands lists what the user data want executed, in their order, each as one line
-	// of a shell: bootcmd, then scripts and runcmd.
-	Commands []string
+	// Boot are the commands of bootcmd, for every boot, each a line of a shell.
+	Boot []string
+	// Scripts are the paths of the scripts of the user data, for the first boot, in their
+	// order. That of runcmd is the last.
+	Scripts []string
+	// Run are the commands of runcmd, each a line of a shell.
+	Run []string
 	// Ignored lists the parts of the user data that are not applied, and why, each as a
 	// sentence for the console.
 	Ignored []string
@@ -71,10 +74,13 @@ func (r Result) Lines(source, device string) []string {
 	for _, text := range r.Ignored {
 		out = append(out, "cloud-init: "+text)
 	}
-	if len(r.Commands) > 0 {
-		out = append(out, "cloud-init: not executed: "+strings.Join(shorten(r.Commands), "; "))
-	}
 	return out
+}
+
+// Commands returns all that the user data want executed, for a line of the console.
+func (r Result) Commands() string {
+	scripts := slices.DeleteFunc(slices.Clone(r.Scripts), func(name string) bool { return name == RunScript })
+	return strings.Join(shorten(slices.Concat(r.Boot, scripts, r.Run)), "; ")
 }
 
 // shorten shortens commands for a line of the console.

@@ -181,15 +181,17 @@ func TestUsersAndKeys(t *testing.T) {
 func TestCommandsAreListedInTheirOrder(t *testing.T) {
 	i := withConfig("bootcmd: [echo boot]", "runcmd:", "- systemctl enable x", "- [ls, -l, a b, it's]")
 	files, r := apply(i)
-	want := []string{"echo boot", "systemctl enable x", `ls -l 'a b' 'it'\''s'`}
-	if diff := cmp.Diff(want, r.Commands); diff != "" {
+	want := Result{Hostname: "node-7", Boot: []string{"echo boot"}, Run: []string{"systemctl enable x", `ls -l 'a b' 'it'\''s'`}, Scripts: []string{RunScript}}
+	if diff := cmp.Diff(want, r); diff != "" {
 		t.Errorf("commands: %s", diff)
 	}
 	if got := files["var/lib/cloud/instance/scripts/runcmd"]; got != "0700 root:root #!/bin/sh\nsystemctl enable x\nls -l 'a b' 'it'\\''s'\n" {
 		t.Errorf("runcmd: %q", got)
 	}
-	lines := r.Lines(ConfigDrive, "sda2")
-	if want := []string{"cloud-init: ConfigDrive of /dev/sda2, host name node-7", "cloud-init: not executed: echo boot; systemctl enable x; ls -l 'a b' 'it'\\''s'"}; !cmp.Equal(lines, want) {
+	if got, want := r.Commands(), `echo boot; systemctl enable x; ls -l 'a b' 'it'\''s'`; got != want {
+		t.Errorf("Commands() = %s, want %s", got, want)
+	}
+	if lines, want := r.Lines(ConfigDrive, "sda2"), []string{"cloud-init: ConfigDrive of /dev/sda2, host name node-7"}; !cmp.Equal(lines, want) {
 		t.Errorf("console: %q", lines)
 	}
 }

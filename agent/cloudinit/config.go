@@ -261,17 +261,20 @@ func permissions(n *yaml.Node) (fs.FileMode, error) {
 	return fs.FileMode(mode), nil
 }
 
+// RunScript is where the commands of runcmd are stored as a script.
+const RunScript = "/" + instanceDir + "/scripts/runcmd"
+
 // commands stores the scripts and the commands of runcmd where cloud-init does, and lists
 // what is to be executed.
 func (c *config) commands(scripts []part, root Root, r *Result) {
-	r.Commands = append(r.Commands, c.Boot...)
+	r.Boot, r.Run = c.Boot, c.Run
 	for n, s := range scripts {
 		name := fmt.Sprintf("%s/scripts/part-%03d", instanceDir, n+1)
 		root.write(name, 0o700, string(s.content))
-		r.Commands = append(r.Commands, "/"+name)
+		r.Scripts = append(r.Scripts, "/"+name)
 	}
 	if len(c.Run) > 0 {
 		root.write(instanceDir+"/scripts/runcmd", 0o700, "#!/bin/sh\n"+strings.Join(c.Run, "\n")+"\n")
-		r.Commands = append(r.Commands, c.Run...)
+		r.Scripts = append(r.Scripts, RunScript)
 	}
 }

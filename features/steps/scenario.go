@@ -56,6 +56,8 @@ type scenario struct {
 	settledVersion string       // resourceVersion of the host when it was no longer written
 	bootsBefore    uint64       // of the server, when the image, settings or updates were last set
 
+	commandBoots uint64 // of the server, when the last command began
+
 	stepType       messages.PickleStepType // of the last step
 	cause          cause
 	checksDeletion bool // the scenario has a step that an object is deleted

@@ -34,8 +34,9 @@ const (
 const maxBusyAgents = 64
 
 // agents finds out what machines boot, and runs the agent in this process on those
-// that boot it, over their disks and NICs. Of a system on a disk it shows the first boot.
+// that boot it, over their disks and NICs.
 type agents struct {
+	systems *systems // of machines that boot another system
 	clock   *clock.Clock
 	log     *slog.Logger
 	net     *pxe.Network
@@ -57,9 +58,10 @@ type running struct {
 	stop context.CancelFunc
 }
 
-func newAgents(c *clock.Clock, log *slog.Logger, dir string) *agents {
+func newAgents(c *clock.Clock, log *slog.Logger, dir, systems string) *agents {
 	a := &agents{clock: c, log: log, dir: dir, net: &pxe.Network{}, started: make(chan struct{}), busy: make(chan struct{}, maxBusyAgents), running: map[string]*running{}, silent: map[string]bool{}}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
+	a.systems = newSystems(c, log, systems)
 	return a
 }
 
@@ -75,6 +77,7 @@ func (a *agents) stop() {
 	}
 	a.mu.Unlock()
 	a.group.Wait()
+	a.systems.stopAll()
 }
 
 // event handles a machine's event. The lab calls it for one event of a host at a
@@ -91,10 +94,13 @@ func (a *agents) event(h *lab.Host, ev machine.Event) {
 		switch ev.OS.Name {
 		case AgentOS:
 			a.run(h, ev.OS)
-		case DiskOS:
-			a.firstBoot(h, ev.OS)
+		case DiskOS, liveOS:
+			a.systems.start(h, ev.OS)
 		}
+	case machine.SystemStopping:
+		a.systems.shutdown(h, ev.OS.Boot)
 	case machine.SystemStopped:
+		a.systems.stop(h, ev.OS.Boot)
 		a.stopAgent(h, ev.OS.Boot)
 		a.deleteKey(h, ev.OS.Boot)
 		if overNetwork[ev.OS.Source.Kind] {

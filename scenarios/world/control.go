@@ -10,7 +10,8 @@ import (
 // have started, so that a lab that starts slowly can be asked and stopped.
 func (w *World) startControl(context.Context) error {
 	s, err := control.New(control.Config{
-		Lab: w.lab, Log: w.cfg.Log, Info: w.info, Files: w.files, Down: func() { w.stop(errStopped) },
+		Files: w.agents.systems.files, FileChanges: w.agents.systems.changes, PutFile: w.agents.systems.putFile, Exec: w.agents.systems.exec,
+		Lab: w.lab, Log: w.cfg.Log, Info: w.info, Down: func() { w.stop(errStopped) },
 	})
 	if err != nil {
 		return err

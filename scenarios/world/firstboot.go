@@ -1,12 +1,13 @@
 package world
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/diskfs/go-diskfs/backend"
 	"github.com/diskfs/go-diskfs/backend/file"
@@ -15,14 +16,11 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/cloudinit"
 	"github.com/metalab-dev/metalab/agent/sys"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/control"
-	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/agent/sys/sandbox"
 )
 
-// This file shows the operating system of a server that has booted from a disk: the
-// files that an image brings, configured by the data source on the disks. They follow
-// from the bytes of the disks alone, so that they change, move and vanish with them.
+// This file reads the data source of a server that boots from a disk, as cloud-init does,
+// and applies it to the files of its operating system.
 
 // diskFiles returns the files of a system on a disk before its first boot.
 func diskFiles() cloudinit.Root {
@@ -40,28 +38,60 @@ func diskFiles() cloudinit.Root {
 	return r
 }
 
-// configured is a system after its first boot.
-type configured struct {
-	root   cloudinit.Root
-	result cloudinit.Result
-	source string // name of the data source; "" for none
-	device string // kernel name of the volume
-	err    error  // the data source cannot be read
+// systemBase is the layer below that of each system on a disk.
+var systemBase = sync.OnceValue(func() sandbox.Tree {
+	t := sandbox.MachineFiles()
+	for name, n := range treeOf(diskFiles(), nil) {
+		t[name] = n
+	}
+	for _, dir := range []string{"info", "updates", "triggers", "parts"} {
+		t["var/lib/dpkg/"+dir] = sandbox.Node{Mode: fs.ModeDir | 0o755}
+	}
+	t["var/lib/dpkg/status"] = sandbox.File(0o644, "")
+	t["var/lib/dpkg/available"] = sandbox.File(0o644, "")
+	t["var/log/dpkg.log"] = sandbox.File(0o644, "")
+	t["etc/debian_version"] = sandbox.File(0o644, "12\n")
+	t["etc/nsswitch.conf"] = sandbox.File(0o644, "passwd: files\ngroup: files\nshadow: files\nhosts: files\n")
+	return t
+})
+
+// treeOf returns the files of a root that differ from others, with the IDs of their
+// owners.
+func treeOf(root, others cloudinit.Root) sandbox.Tree {
+	users, groups := idsOf(root, "etc/passwd"), idsOf(root, "etc/group")
+	out := sandbox.Tree{}
+	for name, f := range root {
+		if old, ok := others[name]; ok && string(old.Content) == string(f.Content) && old.Mode == f.Mode && old.Owner == f.Owner && old.Group == f.Group {
+			continue
+		}
+		out[name] = sandbox.Node{Mode: f.Mode.Perm(), UID: users[f.Owner], GID: groups[f.Group], Content: f.Content}
+	}
+	return out
 }
 
-// configure reads the data source on the disks of a running system, and applies it.
-func configure(s sys.System) configured {
-	c := configured{root: diskFiles()}
-	i, device, err := findSource(s)
-	if err != nil {
-		if !errors.Is(err, cloudinit.ErrNoSource) {
-			c.err = err
-		}
-		return c
+// idsOf returns the IDs of the names in /etc/passwd or /etc/group.
+func idsOf(root cloudinit.Root, file string) map[string]int {
+	f, _ := root.Get(file)
+	out := map[string]int{}
+	for name, id := range accountLines(string(f.Content)) {
+		out[name] = id
 	}
-	c.source, c.device = i.Source, device
-	c.result = cloudinit.Configure(i, c.root)
-	return c
+	return out
+}
+
+// accountLines yields the names and IDs of a file such as /etc/passwd (passwd(5)).
+func accountLines(text string) map[string]int {
+	out := map[string]int{}
+	for line := range strings.Lines(text) {
+		f := strings.Split(strings.TrimSpace(line), ":")
+		if len(f) < 3 {
+			continue
+		}
+		if id, err := strconv.Atoi(f[2]); err == nil {
+			out[f[0]] = id
+		}
+	}
+	return out
 }
 
 // findSource reads the data source of the first block device that has one, as cloud-init
@@ -138,54 +168,3 @@ func (volumeFile) Stat() (fs.FileInfo, error) { return nil, errors.ErrUnsupporte
 
 // Close implements fs.File.
 func (volumeFile) Close() error { return nil }
-
-// firstBoot shows on the console of a server that has booted from a disk what its system
-// reads from its data source.
-func (a *agents) firstBoot(h *lab.Host, os machine.OS) {
-	defer a.clock.Enter()()
-	c := configure(systemOf(h, os.Boot, ""))
-	var lines []string
-	switch {
-	case c.err != nil:
-		lines = []string{"cloud-init: no data source: " + c.err.Error()}
-	case c.source != "":
-		lines = c.result.Lines(c.source, c.device)
-	}
-	for _, line := range lines {
-		_, err := fmt.Fprintln(consoleWriter{h, os.Boot}, line)
-		if err != nil {
-			a.log.Error("console not written", "machine", h.Name(), "error", err)
-		}
-	}
-}
-
-// files lists a directory of the system that a server runs, or returns a file.
-func (w *World) files(_ context.Context, h *lab.Host, name string) (control.Files, error) {
-	os := h.Machine().OS
-	switch {
-	case os == nil:
-		return control.Files{}, fmt.Errorf("%w: %s runs no operating system: switch it on, or give it an image", machine.ErrPower, h.Name())
-	case os.Name != DiskOS:
-		return control.Files{}, fmt.Errorf("%w: %s runs the system %q from its boot medium: only the files of a system on a disk are shown", machine.ErrPower, h.Name(), os.Name)
-	}
-	c := configure(systemOf(h, os.Boot, ""))
-	if c.err != nil {
-		return control.Files{}, c.err
-	}
-	if f, ok := c.root.Get(name); ok {
-		return control.Files{Path: name, File: true, Content: f.Content}, nil
-	}
-	entries, ok := c.root.List(name)
-	if !ok {
-		return control.Files{}, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	out := control.Files{Path: name, Entries: []control.FileEntry{}}
-	for _, e := range entries {
-		x := control.FileEntry{Name: e.Name, Dir: e.Dir}
-		if !e.Dir {
-			x.Mode, x.Owner, x.Group, x.Size = e.Mode.String(), e.Owner, e.Group, len(e.Content)
-		}
-		out.Entries = append(out.Entries, x)
-	}
-	return out, nil
-}

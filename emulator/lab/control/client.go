@@ -197,6 +197,12 @@ func (c *Client) open(ctx context.Context, method, path string, body any) (io.Re
 	if err != nil {
 		return nil, fmt.Errorf("control: %w", err)
 	}
+	return c.openRaw(ctx, method, path, b)
+}
+
+// openRaw sends a request with a body as it is, and returns the body of a successful
+// response.
+func (c *Client) openRaw(ctx context.Context, method, path string, b []byte) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://lab"+path, bytes.NewReader(b))
 	if err != nil {
 		return nil, fmt.Errorf("control: %w", err)

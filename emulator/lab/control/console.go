@@ -1,15 +1,12 @@
 package control
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"net/http"
-	"syscall"
 
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/machine"
@@ -27,39 +24,26 @@ var errInputEnded = errors.New("the client has closed its input")
 func (s *Server) console(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("host")
 	host, ok := s.c.Lab.Host(name)
-	switch {
-	case !ok:
+	if !ok {
 		s.answer(w, http.StatusNotFound, errorBody{"there is no host " + name})
 		return
-	case r.Header.Get("Upgrade") != protocol:
-		s.answer(w, http.StatusBadRequest, errorBody{"a console needs the header Upgrade: " + protocol})
+	}
+	conn, in, closeConn, ok := s.upgrade(w, r, protocol)
+	if !ok {
 		return
 	}
-	s.consoles.Add(1)
-	defer s.consoles.Done()
-	conn, buffered, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		s.answer(w, http.StatusInternalServerError, errorBody{err.Error()})
-		return
-	}
-	defer conn.Close()
-	defer context.AfterFunc(r.Context(), func() { conn.Close() })() // the lab ends
+	defer closeConn()
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	typing := make(chan struct{})
 	go func() {
 		defer close(typing)
-		// Only the buffered bytes are read from buffered: reading more through it
-		// would end the context when the client closes its side.
-		first := io.LimitReader(buffered, int64(buffered.Reader.Buffered()))
-		cancel(s.typeInput(ctx, host, io.MultiReader(first, conn)))
+		cancel(s.typeInput(ctx, host, in))
 	}()
-	if _, err = fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", protocol); err == nil {
-		err = host.ReadConsole(ctx, 0, func(text []byte) error {
-			_, err := conn.Write(text)
-			return err
-		})
-	}
+	err := host.ReadConsole(ctx, 0, func(text []byte) error {
+		_, err := conn.Write(text)
+		return err
+	})
 	if !errors.Is(err, errInputEnded) {
 		s.c.Log.Debug("console left", "host", name, "err", err)
 	}
@@ -103,32 +87,12 @@ func (c *Client) Break(ctx context.Context, host string) error {
 // typed; without an in, when ctx or the lab ends. It may read from in once more
 // after that.
 func (c *Client) Console(ctx context.Context, host string, in io.Reader, out io.Writer) error {
-	conn, err := c.dial(ctx, "", "")
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return &noLabError{dir: c.dir}
-	case err != nil:
-		return fmt.Errorf("control: %w", err)
+	conn, from, err := c.connect(ctx, at(host, "console"), protocol)
+	if err != nil {
+		return err
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://lab"+at(host, "console"), nil)
-	if err != nil {
-		return fmt.Errorf("control: %w", err)
-	}
-	req.Header.Set("Connection", "Upgrade")
-	req.Header.Set("Upgrade", protocol)
-	from := bufio.NewReader(conn)
-	if err := req.Write(conn); err != nil {
-		return fmt.Errorf("control: %w", err)
-	}
-	resp, err := http.ReadResponse(from, req)
-	switch {
-	case err != nil:
-		return fmt.Errorf("control: %w", err)
-	case resp.StatusCode != http.StatusSwitchingProtocols:
-		return refusedError(resp)
-	}
 	if in != nil {
 		go func() {
 			if _, err := io.Copy(conn, in); err == nil {

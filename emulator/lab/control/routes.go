@@ -56,6 +56,7 @@ var routes = []route{
 	{"POST /v1/hosts/{host}/media/{slot}/insert", insert},
 	{"POST /v1/hosts/{host}/media/{slot}/eject", eject},
 	{"GET /v1/hosts/{host}/files", files},
+	{"GET /v1/hosts/{host}/files/changes", fileChanges},
 	{"GET /v1/hosts/{host}/log/{book}", readLog},
 	{"DELETE /v1/hosts/{host}/log/{book}", clearLog},
 	{"GET /v1/hosts/{host}/quirks", quirksOf},
@@ -113,6 +114,8 @@ func (s *Server) handler() http.Handler {
 	}
 	mux.HandleFunc("GET /v1/journal/follow", s.followJournal)
 	mux.HandleFunc("POST /v1/hosts/{host}/console", s.console)
+	mux.HandleFunc("POST /v1/hosts/{host}/exec", s.exec)
+	mux.HandleFunc("PUT /v1/hosts/{host}/files", s.putFile)
 	mux.HandleFunc("POST /v1/power", s.powerAll)
 	mux.HandleFunc("POST /v1/snapshot", s.saveSnapshot)
 	mux.Handle("GET /metrics", Metrics(s.c.Lab))

@@ -32,6 +32,13 @@ type Config struct {
 	// Files, if not nil, lists a directory of the operating system that a host runs, or
 	// returns a file. An error that is fs.ErrNotExist means that there is no such path.
 	Files func(ctx context.Context, h *lab.Host, path string) (Files, error)
+	// FileChanges, if not nil, compares those files with the files of the boot image.
+	FileChanges func(ctx context.Context, h *lab.Host) ([]FileChange, error)
+	// Exec, if not nil, runs a command in the operating system that a host runs, and
+	// returns its exit code.
+	Exec func(ctx context.Context, h *lab.Host, c Command) (int, error)
+	// PutFile, if not nil, writes a file of the operating system that a host runs.
+	PutFile func(ctx context.Context, h *lab.Host, f File) error
 	// Down stops the lab and returns at once. Without it, requests to stop the lab
 	// are refused.
 	Down func()
@@ -45,7 +52,7 @@ type Config struct {
 type Server struct {
 	c        Config
 	ln       net.Listener
-	consoles sync.WaitGroup // open connections to consoles
+	consoles sync.WaitGroup // open connections to consoles and commands
 }
 
 // New opens the socket of a lab. Clients wait until Serve answers them.

@@ -1,0 +1,78 @@
+package control
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"syscall"
+)
+
+// upgrade turns a request into a connection of another protocol (RFC 9110 §7.8). in has
+// what the client sends. ok is false when the request was answered with an error; else
+// the caller calls closeConn at the end.
+func (s *Server) upgrade(w http.ResponseWriter, r *http.Request, protocol string) (conn net.Conn, in io.Reader, closeConn func(), ok bool) {
+	if r.Header.Get("Upgrade") != protocol {
+		s.answer(w, http.StatusBadRequest, errorBody{fmt.Sprintf("%s needs the header Upgrade: %s", r.URL.Path, protocol)})
+		return nil, nil, nil, false
+	}
+	conn, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		s.answer(w, http.StatusInternalServerError, errorBody{err.Error()})
+		return nil, nil, nil, false
+	}
+	s.consoles.Add(1)
+	stop := context.AfterFunc(r.Context(), func() { conn.Close() }) // the lab ends
+	closeConn = func() {
+		stop()
+		conn.Close()
+		s.consoles.Done()
+	}
+	if _, err := fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", protocol); err != nil {
+		closeConn()
+		return nil, nil, nil, false
+	}
+	// Only the buffered bytes are read from buffered: reading more through it would end
+	// the request's context when the client closes its side.
+	first := io.LimitReader(buffered, int64(buffered.Reader.Buffered()))
+	return conn, io.MultiReader(first, conn), closeConn, true
+}
+
+// connect opens a connection of another protocol. from has what the lab sends.
+func (c *Client) connect(ctx context.Context, path, protocol string) (_ net.Conn, from *bufio.Reader, err error) {
+	conn, err := c.dial(ctx, "", "")
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return nil, nil, &noLabError{dir: c.dir}
+	case err != nil:
+		return nil, nil, fmt.Errorf("control: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			conn.Close()
+		}
+	}()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://lab"+path, nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("control: %w", err)
+	}
+	req.Header.Set("Connection", "Upgrade")
+	req.Header.Set("Upgrade", protocol)
+	from = bufio.NewReader(conn)
+	if err := req.Write(conn); err != nil {
+		return nil, nil, fmt.Errorf("control: %w", err)
+	}
+	resp, err := http.ReadResponse(from, req)
+	switch {
+	case err != nil:
+		return nil, nil, fmt.Errorf("control: %w", err)
+	case resp.StatusCode != http.StatusSwitchingProtocols:
+		return nil, nil, refusedError(resp)
+	}
+	return conn, from, nil
+}

@@ -1,0 +1,455 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/metalab-dev/metalab/agent/cloudinit"
+	"github.com/metalab-dev/metalab/agent/sys/sandbox"
+	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+// systemsDir has the mounts of systems in which commands run. It is empty when none runs.
+const systemsDir = "systems"
+
+// systems are the operating systems of servers that have booted from a disk or a live
+// ISO. Their files are those that an image brings, and what the first boot and commands
+// have changed, which is stored with the disk.
+type systems struct {
+	clock *clock.Clock
+	log   *slog.Logger
+	dir   string
+	turns chan struct{} // holds a token for each first boot that runs commands
+
+	mu      sync.Mutex
+	stopped bool
+	running map[string]*system // by host
+	group   sync.WaitGroup
+}
+
+// system is the operating system of one boot.
+type system struct {
+	*sandbox.System
+	host       *lab.Host
+	os         machine.OS
+	configured chan struct{} // closed when the data source was applied
+	ctx        context.Context
+	cancel     context.CancelFunc
+}
+
+func newSystems(c *clock.Clock, log *slog.Logger, dir string) *systems {
+	return &systems{clock: c, log: log, dir: dir, turns: make(chan struct{}, 2*runtime.NumCPU()), running: map[string]*system{}}
+}
+
+// diskStore stores the layer of a system with the disk that it has booted from.
+type diskStore struct{ *lab.Disk }
+
+// Load implements sandbox.Store.
+func (s diskStore) Load() ([]byte, error) { return s.SystemFiles() }
+
+// Save implements sandbox.Store.
+func (s diskStore) Save(b []byte) error { return s.PutSystemFiles(b) }
+
+// memoryStore stores the layer of a live system as long as it runs.
+type memoryStore struct{ b []byte }
+
+// Load implements sandbox.Store.
+func (s *memoryStore) Load() ([]byte, error) { return s.b, nil }
+
+// Save implements sandbox.Store.
+func (s *memoryStore) Save(b []byte) error { s.b = b; return nil }
+
+// start begins the operating system of a boot.
+func (y *systems) start(h *lab.Host, os machine.OS) {
+	var store sandbox.Store = &memoryStore{}
+	if os.Name == DiskOS {
+		d, err := h.Attach(os.Boot, os.Source.Device)
+		if err != nil {
+			y.log.Warn("a system has lost its disk", "machine", h.Name(), "error", err)
+			return
+		}
+		store = diskStore{d}
+	}
+	console := consoleWriter{h, os.Boot}
+	exit := func(restart bool) func() {
+		return func() {
+			defer y.clock.Enter()()
+			if err := h.Apply(context.Background(), machine.Exit{Boot: os.Boot, Restart: restart}); err != nil && !errors.Is(err, machine.ErrStale) {
+				y.log.Error("a system cannot leave", "machine", h.Name(), "error", err)
+			}
+		}
+	}
+	x := &system{host: h, os: os, configured: make(chan struct{})}
+	x.ctx, x.cancel = context.WithCancel(context.Background())
+	x.System = sandbox.New(sandbox.Config{
+		Base: systemBase(), Store: store, Now: y.clock.Now,
+		Dir:    filepath.Join(y.dir, fmt.Sprintf("%s-%d", url.PathEscape(h.Name()), os.Boot)),
+		Reboot: exit(true), PowerOff: exit(false),
+		Report: func(line string) { _, _ = fmt.Fprintln(console, line) }, // the console drops what comes late
+	})
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if y.stopped {
+		return
+	}
+	y.running[h.Name()] = x
+	y.group.Go(func() {
+		defer y.clock.Enter()()
+		y.boot(x, console)
+	})
+}
+
+// shutdown ends the services of a system and stores its files, while its disks are
+// attached. It returns at once; a clock at max speed waits for it.
+func (y *systems) shutdown(h *lab.Host, boot uint64) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	x := y.running[h.Name()]
+	if x == nil || x.os.Boot != boot {
+		return
+	}
+	leave := y.clock.Enter()
+	y.group.Go(func() {
+		defer leave()
+		if err := x.Shutdown(); err != nil && !errors.Is(err, lab.ErrDown) {
+			y.log.Error("a system has not stored its files", "machine", h.Name(), "error", err)
+		}
+	})
+}
+
+// stop ends the system of a boot. Its disks are detached already.
+func (y *systems) stop(h *lab.Host, boot uint64) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	x := y.running[h.Name()]
+	if x == nil || x.os.Boot != boot {
+		return
+	}
+	delete(y.running, h.Name())
+	x.cancel()
+	y.group.Go(func() { y.close(x) })
+}
+
+func (y *systems) close(x *system) {
+	if err := x.Close(); err != nil {
+		y.log.Error("a system has not ended", "machine", x.host.Name(), "error", err)
+	}
+}
+
+// stopAll ends all systems, and returns when their processes have ended.
+func (y *systems) stopAll() {
+	y.mu.Lock()
+	y.stopped = true
+	for _, x := range y.running {
+		x.cancel()
+		y.group.Go(func() { y.close(x) })
+	}
+	clear(y.running)
+	y.mu.Unlock()
+	y.group.Wait()
+	if err := os.RemoveAll(y.dir); err != nil {
+		y.log.Error("mounts of systems are left", "error", err)
+	}
+}
+
+// instanceFile has the ID of the instance that the data source was applied for
+// (cloud-init, "Boot stages": per-instance modules).
+const instanceFile = "var/lib/cloud/data/instance-id"
+
+// boot does what a system does after it has started: it applies its data source if the
+// instance is a new one, runs the commands of the user data, and starts the units that are
+// enabled.
+func (y *systems) boot(x *system, console io.Writer) {
+	once := sync.OnceFunc(func() { close(x.configured) })
+	defer once()
+	fail := func(what string, err error) {
+		if !errors.Is(err, lab.ErrDown) && !errors.Is(err, sandbox.ErrClosed) {
+			_, _ = fmt.Fprintf(console, "%s: %v\n", what, err) // the console drops what comes late
+		}
+	}
+	i, device, err := findSource(systemOf(x.host, x.os.Boot, ""))
+	var result cloudinit.Result
+	first := false
+	switch {
+	case errors.Is(err, cloudinit.ErrNoSource):
+	case err != nil:
+		fail("cloud-init: no data source", err)
+	default:
+		b, rerr := x.ReadFile(instanceFile)
+		first = strings.TrimSpace(string(b)) != i.ID
+		root := diskFiles()
+		result = cloudinit.Configure(i, root)
+		if rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+			fail("cloud-init", rerr)
+			return
+		}
+		if first {
+			if err := x.Put(treeOf(root, diskFiles())); err != nil {
+				fail("cloud-init", err)
+				return
+			}
+			for _, line := range result.Lines(i.Source, device) {
+				_, _ = fmt.Fprintln(console, line) // the console drops what comes late
+			}
+		}
+	}
+	once()
+	// The order is that of cloud-init's stages: bootcmd early, runcmd after the units.
+	out := &outputLog{console: console}
+	if !y.runCommands(x, result, bootCommands(result), out) {
+		return
+	}
+	if err := x.Boot(); err != nil {
+		fail("systemd", err)
+	}
+	if first && !y.runCommands(x, result, firstCommands(result), out) || out.text.Len() == 0 {
+		return
+	}
+	if err := x.Put(sandbox.Tree{outputFile: sandbox.File(0o640, out.text.String())}); err != nil {
+		fail("cloud-init", err)
+	}
+}
+
+// outputFile has the output of user data (cloud-init, "Log files").
+const outputFile = "var/log/cloud-init-output.log"
+
+// bootCommands returns bootcmd, which runs at every boot.
+func bootCommands(r cloudinit.Result) (out [][]string) {
+	for _, line := range r.Boot {
+		out = append(out, []string{"/bin/sh", "-c", line})
+	}
+	return out
+}
+
+// firstCommands returns the scripts of the user data, and runcmd.
+func firstCommands(r cloudinit.Result) (out [][]string) {
+	for _, name := range r.Scripts {
+		if inProcess := inProcess(r.Run); name == cloudinit.RunScript && inProcess != nil {
+			out = append(out, inProcess...)
+			continue
+		}
+		out = append(out, []string{name})
+	}
+	return out
+}
+
+// runCommands runs commands of the user data. It returns false when the system has ended
+// meanwhile.
+func (y *systems) runCommands(x *system, r cloudinit.Result, commands [][]string, out *outputLog) bool {
+	if len(commands) == 0 {
+		return true
+	}
+	select {
+	case y.turns <- struct{}{}:
+		defer func() { <-y.turns }()
+	case <-x.ctx.Done():
+		return false
+	}
+	for _, c := range commands {
+		code, err := x.Exec(x.ctx, sandbox.Command{Args: c, Dir: "/", Stdout: out, Stderr: out})
+		out.flush()
+		switch {
+		case errors.Is(err, sandbox.ErrClosed), errors.Is(err, lab.ErrDown):
+			return false
+		case err != nil:
+			_, _ = fmt.Fprintf(out.console, "cloud-init: %s: %v\n", c[0], err) // the console drops what comes late
+		case code == sandbox.CodeCannotRun:
+			_, _ = fmt.Fprintf(out.console, "cloud-init: not executed: %s\n", r.Commands())
+			return true
+		case code != 0:
+			_, _ = fmt.Fprintf(out.console, "cloud-init: %s ended with code %d\n", strings.Join(c, " "), code)
+		}
+	}
+	return true
+}
+
+// inProcess returns the commands of runcmd if all of them are programs of the sandbox,
+// which need no process: with "systemctl enable" alone a thousand servers boot without
+// any. Else it returns nil, and they run as the script that they are.
+func inProcess(lines []string) (out [][]string) {
+	for _, line := range lines {
+		words, ok := sandbox.BuiltIn(line)
+		if !ok {
+			return nil
+		}
+		out = append(out, words)
+	}
+	return out
+}
+
+// outputLog shows the output of user data on the console, and stores it.
+type outputLog struct {
+	mu      sync.Mutex
+	console io.Writer
+	line    []byte
+	text    strings.Builder
+}
+
+// maxOutput is how many bytes of the output of user data are stored.
+const maxOutput = 256 << 10
+
+// Write implements io.Writer.
+func (o *outputLog) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.text.Len()+len(p) <= maxOutput {
+		o.text.Write(p)
+	}
+	o.line = append(o.line, p...)
+	for {
+		i := slices.Index(o.line, '\n')
+		if i < 0 {
+			return len(p), nil
+		}
+		_, _ = o.console.Write(slices.Clone(o.line[:i+1])) // the console drops what comes late
+		o.line = o.line[i+1:]
+	}
+}
+
+func (o *outputLog) flush() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.line) > 0 {
+		_, _ = o.console.Write(append(o.line, '\n')) // the console drops what comes late
+		o.line = nil
+	}
+}
+
+// of returns the system that a server runs, when its data source was applied.
+func (y *systems) of(ctx context.Context, h *lab.Host) (*system, error) {
+	os := h.Machine().OS
+	if os == nil {
+		return nil, fmt.Errorf("%w: %s runs no operating system: switch it on, or give it an image", machine.ErrPower, h.Name())
+	}
+	y.mu.Lock()
+	x := y.running[h.Name()]
+	y.mu.Unlock()
+	if x == nil || x.os.Boot != os.Boot {
+		return nil, fmt.Errorf("%w: %s runs the system %q: only systems on a disk and live systems have files and commands", machine.ErrPower, h.Name(), os.Name)
+	}
+	select {
+	case <-x.configured:
+		return x, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// files lists a directory of the system that a server runs, or returns a file.
+func (y *systems) files(ctx context.Context, h *lab.Host, name string) (control.Files, error) {
+	x, err := y.of(ctx, h)
+	if err != nil {
+		return control.Files{}, err
+	}
+	n, err := x.Stat(name)
+	if err != nil {
+		return control.Files{}, err
+	}
+	if !n.Mode.IsDir() {
+		content, err := x.ReadFile(name)
+		return control.Files{Path: name, File: true, Content: content}, err
+	}
+	entries, err := x.ReadDir(name)
+	if err != nil {
+		return control.Files{}, err
+	}
+	users, groups := namesOf(x, "etc/passwd"), namesOf(x, "etc/group")
+	out := control.Files{Path: name, Entries: []control.FileEntry{}}
+	for _, e := range entries {
+		out.Entries = append(out.Entries, control.FileEntry{
+			Name: e.Name, Dir: e.Mode.IsDir(), Link: e.Link, Mode: e.Mode.String(), Owner: users(e.UID), Group: groups(e.GID), Size: e.Size,
+		})
+	}
+	return out, nil
+}
+
+// namesOf returns the names of the IDs in /etc/passwd or /etc/group of a system.
+func namesOf(x *system, file string) func(id int) string {
+	names := map[int]string{}
+	if b, err := x.ReadFile(file); err == nil {
+		for name, id := range accountLines(string(b)) {
+			names[id] = name
+		}
+	}
+	return func(id int) string {
+		if name, ok := names[id]; ok {
+			return name
+		}
+		return fmt.Sprint(id)
+	}
+}
+
+// changes compares the files of the system that a server runs with those of its image.
+func (y *systems) changes(ctx context.Context, h *lab.Host) ([]control.FileChange, error) {
+	x, err := y.of(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	all, err := x.Changes()
+	out := []control.FileChange{}
+	for _, c := range all {
+		out = append(out, control.FileChange{Path: "/" + c.Name, Change: c.What})
+	}
+	return out, err
+}
+
+// putFile writes a file of the system that a server runs. A path that ends in a slash is
+// an error: it names no file.
+func (y *systems) putFile(ctx context.Context, h *lab.Host, f control.File) error {
+	x, err := y.of(ctx, h)
+	if err != nil {
+		return err
+	}
+	if !strings.HasPrefix(f.Path, "/") || strings.HasSuffix(f.Path, "/") {
+		return fmt.Errorf("path %q: give the absolute path of a file", f.Path)
+	}
+	n := sandbox.Node{Mode: f.Mode.Perm(), Content: f.Content}
+	if err := x.Put(sandbox.Tree{sandbox.Clean(path.Clean(f.Path)): n}); err != nil {
+		return err
+	}
+	return x.CheckPaths()
+}
+
+// exec runs a command in the system that a server runs. A clock at max speed waits for
+// it, but not for what somebody types at a terminal.
+func (y *systems) exec(ctx context.Context, h *lab.Host, c control.Command) (int, error) {
+	x, err := y.of(ctx, h)
+	if err != nil {
+		return 0, err
+	}
+	if !c.Terminal {
+		defer y.clock.Enter()()
+	}
+	sizes := make(chan sandbox.WindowSize, 1)
+	go func() {
+		defer close(sizes)
+		for s := range c.Resize {
+			sizes <- sandbox.WindowSize(s)
+		}
+	}()
+	code, err := x.Exec(ctx, sandbox.Command{
+		Args: c.Args, Env: c.Env, Dir: c.Dir, Terminal: c.Terminal, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Resize: sizes,
+	})
+	if errors.Is(err, sandbox.ErrClosed) || errors.Is(err, lab.ErrDown) {
+		return 0, fmt.Errorf("%w: the system of %s has stopped", machine.ErrPower, h.Name())
+	}
+	if err != nil {
+		return code, err
+	}
+	return code, x.CheckPaths()
+}
