@@ -1,0 +1,252 @@
+package lcm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/metalab-dev/metalab/agent/sys"
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/hostos/module"
+	"github.com/metalab-dev/metalab/controller/lcm/item"
+)
+
+// ansiblePackage is the package that has ansible-playbook, in Debian and Ubuntu.
+const ansiblePackage = "ansible"
+
+// ansible executes an item of the runner ansible: a playbook on this server, with one
+// variable, values. It has no terminal and no input. The values are in a file in memory
+// that is removed after the play; values of a Secret are in no object, log or command line.
+func (a *agent) ansible(ctx context.Context, _ *lcm.LCMMachine, it lcm.LCMStateItem) (out result) {
+	p := it.Params
+	dir, playbook, program := p[item.ParamPath], p[item.ParamPlaybook], orElse(p[item.ParamAnsible], item.AnsiblePlaybook)
+	if !path.IsAbs(dir) {
+		return failed(fmt.Errorf("%s %q: give the absolute path of the playbook's directory", item.ParamPath, dir))
+	}
+	if !fs.ValidPath(playbook) {
+		return failed(fmt.Errorf("%s %q: give the path of a file below %s", item.ParamPlaybook, playbook, dir))
+	}
+	if !path.IsAbs(program) {
+		return failed(fmt.Errorf("%s %q: give the absolute path of ansible-playbook", item.ParamAnsible, program))
+	}
+	if err := a.checkModule(dir, p[item.ParamSHA256]); err != nil {
+		return failed(err)
+	}
+	values, hidden, err := a.values(ctx, dir, p)
+	if err != nil {
+		return failed(err)
+	}
+	temporary, remove, err := a.temporary(
+		sys.File{Name: "values.yaml", Mode: 0o600, Content: a.extraVars(values, hidden)},
+		sys.File{Name: "ansible", Mode: fs.ModeDir | 0o700},
+	)
+	if err != nil {
+		return failed(err)
+	}
+	defer func() { out = remove(out) }()
+	var text tail
+	code, err := a.System.Exec(ctx, sys.Command{
+		Args: []string{program, "--connection", "local", "--inventory", "localhost,", "--extra-vars", "@" + a.System.Path(temporary+"/values.yaml"), playbook},
+		Dir:  dir,
+		Env: []string{
+			"ANSIBLE_NOCOLOR=1", "ANSIBLE_FORCE_COLOR=0", "ANSIBLE_PYTHON_INTERPRETER=auto_silent", "ANSIBLE_STDOUT_CALLBACK=default",
+			"ANSIBLE_RETRY_FILES_ENABLED=0", "ANSIBLE_LOCALHOST_WARNING=0",
+			// Modules get their arguments in files, and write them to syslog.
+			"ANSIBLE_LOCAL_TEMP=" + a.System.Path(temporary+"/ansible"), "ANSIBLE_REMOTE_TEMP=" + a.System.Path(temporary+"/ansible"),
+			"ANSIBLE_NO_TARGET_SYSLOG=1", "ANSIBLE_LOG_PATH=/dev/null",
+		},
+		Stdout: &text, Stderr: &text,
+	})
+	switch {
+	case err != nil:
+		return failed(err)
+	case code == sys.CodeNotFound:
+		return result{code: code, message: fmt.Sprintf("%s is not on this server: install the package %s", program, ansiblePackage)}
+	}
+	output := redact(text.text(), hidden)
+	out = result{code: code, data: recap(output)}
+	if code != 0 {
+		out.message = failure(output)
+	}
+	return out
+}
+
+// checkModule refuses a directory that has not the archive of a SHA-256; "" takes any.
+func (a *agent) checkModule(dir, sum string) error {
+	if sum == "" {
+		return nil
+	}
+	got, err := a.System.ReadFile(dir + sumSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s %q: no archive was unpacked there: its item of the runner downloader comes first", item.ParamPath, dir)
+	}
+	if err != nil {
+		return err
+	}
+	if text := strings.TrimSpace(string(got)); text != sum {
+		return fmt.Errorf("%s %q: %w", item.ParamPath, dir, &module.SumError{Got: text, Want: sum})
+	}
+	return nil
+}
+
+// values returns the values of a play, and those of its Secret alone, as text.
+func (a *agent) values(ctx context.Context, dir string, p map[string]string) (values map[string]any, hidden map[string]string, err error) {
+	if text := p[item.ParamValues]; text != "" {
+		d := json.NewDecoder(strings.NewReader(text))
+		d.UseNumber() // as they are written
+		if err := d.Decode(&values); err != nil {
+			return nil, nil, fmt.Errorf("%s: give a JSON object", item.ParamValues) // the decoder's error may quote a value
+		}
+	}
+	ref := p[item.ParamSecretRef]
+	if ref == "" {
+		return values, nil, nil
+	}
+	namespace, name, ok := strings.Cut(ref, "/")
+	if !ok || namespace == "" || name == "" {
+		return nil, nil, fmt.Errorf("%s %q: give NAMESPACE/NAME of a Secret", item.ParamSecretRef, ref)
+	}
+	s, err := a.api.secret(ctx, namespace, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if older(s.Metadata.ResourceVersion, p[item.ParamSecretVersion]) {
+		return nil, nil, fmt.Errorf("Secret %s has resourceVersion %s, and the item needs %s: the API server is behind", ref, s.Metadata.ResourceVersion, p[item.ParamSecretVersion])
+	}
+	schema, err := a.schema(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	hidden = map[string]string{}
+	for key, data := range s.Data {
+		hidden[key] = string(data)
+	}
+	return schema.Merge(values, s.Data), hidden, nil
+}
+
+// older reports whether a resourceVersion is before another; versions that are no numbers
+// are not compared.
+func older(a, b string) bool {
+	x, errX := strconv.ParseUint(a, 10, 64)
+	y, errY := strconv.ParseUint(b, 10, 64)
+	return errX == nil && errY == nil && x < y
+}
+
+// schema returns the schema of the module in a directory; nil if it has none, or if there
+// is no module but a playbook alone.
+func (a *agent) schema(dir string) (*module.Schema, error) {
+	text, err := a.System.ReadFile(path.Join(dir, module.MetadataFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := module.ParseMetadata(text)
+	if err != nil || m.Schema == "" {
+		return nil, err
+	}
+	if text, err = a.System.ReadFile(path.Join(dir, m.Schema)); err != nil {
+		return nil, err
+	}
+	return module.ParseSchema(text)
+}
+
+// extraVars returns the file of a play's variables: YAML, whose subset JSON is. A value of a
+// Secret that looks like a template is tagged, so that Ansible does not execute it.
+func (a *agent) extraVars(values map[string]any, hidden map[string]string) []byte {
+	var b bytes.Buffer
+	b.WriteString("{")
+	if a.KeepUser {
+		b.WriteString(`"ansible_become": false, `)
+	}
+	b.WriteString(`"values": {`)
+	for i, name := range slices.Sorted(maps.Keys(values)) {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.Write(encode(name))
+		b.WriteString(": ")
+		if text, secret := hidden[name]; secret && strings.Contains(text, "{") {
+			if _, isText := values[name].(string); isText {
+				b.WriteString("!unsafe ")
+			}
+		}
+		b.Write(encode(values[name]))
+	}
+	b.WriteString("}}\n")
+	return b.Bytes()
+}
+
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // it was decoded from JSON, or is a text
+	}
+	return b
+}
+
+// Lines of the output of ansible-playbook.
+var (
+	taskLine  = regexp.MustCompile(`^(?:TASK|RUNNING HANDLER) \[(.*)\] \**$`)
+	fatalLine = regexp.MustCompile(`^(?:fatal|failed): \[[^\]]*\].*?(?:FAILED|UNREACHABLE)! => (\{.*)$`)
+	recapLine = regexp.MustCompile(`^localhost +: (ok=\d+.*)$`)
+)
+
+// failure returns the task that has failed and its message, or else the end of the output.
+func failure(output string) string {
+	task, out := "", ""
+	for line := range strings.Lines(output) {
+		line = strings.TrimRight(line, "\n")
+		if m := taskLine.FindStringSubmatch(line); m != nil {
+			task = m[1]
+		}
+		if m := fatalLine.FindStringSubmatch(line); m != nil {
+			var r struct {
+				Msg    any    `json:"msg"`
+				Stderr string `json:"stderr"`
+			}
+			if json.Unmarshal([]byte(m[1]), &r) != nil || r.Msg == nil {
+				r.Msg = m[1]
+			}
+			out = fmt.Sprintf("%s: %v", task, r.Msg)
+			if r.Stderr != "" {
+				out += ": " + r.Stderr
+			}
+		}
+	}
+	if out != "" {
+		return out
+	}
+	var t tail
+	_, _ = t.Write([]byte(output)) // it takes all
+	return t.last()
+}
+
+// recap returns the numbers of the play recap: ok, changed, failed and others.
+func recap(output string) map[string]any {
+	var out map[string]any
+	for line := range strings.Lines(output) {
+		m := recapLine.FindStringSubmatch(strings.TrimSpace(line))
+		if m == nil {
+			continue
+		}
+		out = map[string]any{}
+		for word := range strings.FieldsSeq(m[1]) {
+			name, text, _ := strings.Cut(word, "=")
+			if n, err := strconv.Atoi(text); err == nil {
+				out[name] = n
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,243 @@
+package lcm
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/agent/sys"
+	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
+)
+
+func play(params map[string]string) api.LCMStateItem {
+	return api.LCMStateItem{Runner: api.RunnerAnsible, Name: "play", Version: "v1", Phase: api.PhaseReconfigure, Params: params}
+}
+
+// playbook writes a playbook to the server and returns the params of its item.
+func playbook(t *testing.T, s *server, tasks string) map[string]string {
+	t.Helper()
+	s.write(t, "/opt/play/main.yaml", "- hosts: all\n  become: true\n  gather_facts: false\n"+tasks, 0o600)
+	return map[string]string{"path": "/opt/play", "playbook": "main.yaml", "ansible": prerequisites.Need(t, "ansible-playbook")}
+}
+
+// program writes a program in the place of ansible-playbook.
+func program(t *testing.T, s *server, text string) map[string]string {
+	t.Helper()
+	s.write(t, "/opt/play/main.yaml", "[]\n", 0o600)
+	s.write(t, "/usr/bin/ansible-playbook", "#!/bin/bash\n"+text, 0o755)
+	return map[string]string{"path": "/opt/play", "playbook": "main.yaml", "ansible": s.path("/usr/bin/ansible-playbook")}
+}
+
+// nothingLeft fails the test if files of a play are there still.
+func nothingLeft(t *testing.T, s *server) {
+	t.Helper()
+	if _, err := s.ReadDir(runDir + "/item"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("files of the play are left: %v", err)
+	}
+}
+
+// statements H23 and H19: a module is downloaded and its playbook run for real, with the
+// values of the Secret over the others. No value of the Secret is in an object, a log, a
+// command line, or a file after the play.
+func TestAnsibleRunsAModuleWithASecret(t *testing.T) {
+	ansible := prerequisites.Need(t, "ansible-playbook")
+	f, s := newAPI(), newServer(t)
+	data, m := fixture(t, "file-template")
+	web := files(t, map[string][]byte{"/m.tgz": data})
+	const password = `pass{{ 7 * 7 }}word "quoted" \back`
+	f.secret("s", map[string]string{"password": password, "mode": "0600"})
+	const dir = "/root/host-os-modules/file-template-1.0.0"
+	values, err := json.Marshal(map[string]any{"path": "/etc/app.conf", "settings": map[string]any{"a": 1.50, "b": true}, "mode": "0644", "root": s.dir, "reboot_reason": "the settings have changed"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.change(machineWith(
+		downloader(map[string]string{"url": web.URL + "/m.tgz", "sha256": m.SHA256, "path": dir}),
+		play(map[string]string{"path": dir, "sha256": m.SHA256, "playbook": m.Playbook, "ansible": ansible, "values": string(values), "secretRef": "default/s", "secretVersion": "11"}),
+	))
+	c := config(f, s)
+	c.KeepUser = true
+	r := start(t, c)
+	waitFor(t, "the play ends", func() bool { return f.machine().Status.StateItemStatuses["play"].FinishedAt != nil })
+	check(t, f, map[string]string{"download": "0 after 1", "play": "0 after 1"})
+	got := s.read(t, "/etc/app.conf")
+	if !strings.Contains(got, password) || !strings.Contains(got, "b=True") {
+		t.Errorf("the module has written %q, want the password as it is in the Secret", got)
+	}
+	if info, err := os.Stat(s.path("/etc/app.conf")); err != nil || info.Mode() != 0o600 {
+		t.Errorf("mode = %v, %v, want the Secret's", info, err)
+	}
+	waitFor(t, "the reboot request is reported", func() bool { return f.machine().Status.HostInfo.RebootRequired })
+	var recap map[string]int
+	if err := json.Unmarshal(f.machine().Status.StateItemStatuses["play"].Result.Raw, &recap); err != nil || recap["changed"] == 0 || recap["failed"] != 0 {
+		t.Errorf("result = %v, %v, want the recap of the play", recap, err)
+	}
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	f.leaks(t, "{{ 7", "word \\\"quoted", base64.StdEncoding.EncodeToString([]byte(password)))
+	if strings.Contains(r.log.String(), "{{ 7") {
+		t.Errorf("the log has the password: %s", r.log)
+	}
+	for _, c := range s.commands() {
+		if all := strings.Join(append(c.Args, c.Env...), " "); strings.Contains(all, "{{ 7") || strings.Contains(all, "app.conf") {
+			t.Errorf("a command line or environment has values: %s", all)
+		}
+	}
+	nothingLeft(t, s)
+	for _, name := range tree(t, s.dir) {
+		b, err := os.ReadFile(name)
+		if err == nil && strings.Contains(string(b), "{{ 7") && filepath.Base(name) != "app.conf" {
+			t.Errorf("%s has the password", name)
+		}
+	}
+}
+
+// statement H24: the exit code 2 of ansible-playbook, with the task and its message, in
+// which values of a Secret are hidden. A playbook that asks for input does not wait.
+func TestAnsibleThatFailsAndWaitsForInput(t *testing.T) {
+	f, s := newAPI(), newServer(t)
+	f.secret("s", map[string]string{"password": "it's <secret> & \"more\"", "pin": "7"})
+	p := playbook(t, s, `  vars_prompt:
+    - name: answer
+      prompt: Go on?
+  tasks:
+    - name: Wait for a key
+      ansible.builtin.pause:
+        prompt: Press return
+    - name: Read a line
+      ansible.builtin.command: cat
+    - name: Fail with the values
+      ansible.builtin.fail:
+        msg: "answer '{{ answer }}', password {{ values.password }} {{ values.password | b64encode }}, pin {{ values.pin }}"
+`)
+	p["secretRef"] = "default/s"
+	r := executed(t, f, s, &api.LCMMachine{}, play(p))
+	want := "Fail with the values: answer 'None', password ****** ******, pin ******"
+	if r.code != 2 || r.message != want {
+		t.Errorf("a play that fails = %d, %q, want 2 and %q", r.code, r.message, want)
+	}
+	if diff := cmp.Diff(map[string]any{"ok": 2, "changed": 1, "unreachable": 0, "failed": 1, "skipped": 0, "rescued": 0, "ignored": 0}, r.data); diff != "" {
+		t.Errorf("recap (-want +got):\n%s", diff)
+	}
+	nothingLeft(t, s)
+}
+
+// A play that its deadline ends leaves no process and no file.
+func TestAnsibleEndsAtItsDeadline(t *testing.T) {
+	f, s := newAPI(), newServer(t)
+	f.secret("s", map[string]string{"password": "secretword"})
+	p := playbook(t, s, `  tasks:
+    - name: Loop
+      ansible.builtin.shell: "echo $$ >`+s.path("/pid")+`; while :; do sleep 0.1; done"
+`)
+	p["secretRef"], p["timeout"] = "default/s", "4s"
+	r := executed(t, f, s, &api.LCMMachine{}, play(p))
+	if r.code != codeTimeout || !strings.HasPrefix(r.message, "ended after 4s, its deadline (timeout)") {
+		t.Errorf("a play past its deadline = %+v", r)
+	}
+	if pid := strings.TrimSpace(s.read(t, "/pid")); pid != "" {
+		if _, err := os.Stat("/proc/" + pid + "/cwd"); err == nil {
+			t.Errorf("process %s of the play is left", pid)
+		}
+	}
+	nothingLeft(t, s)
+}
+
+func TestAnsibleIsMissing(t *testing.T) {
+	f, s := newAPI(), newServer(t)
+	s.write(t, "/opt/play/main.yaml", "[]\n", 0o600)
+	r := executed(t, f, s, &api.LCMMachine{}, play(map[string]string{"path": "/opt/play", "playbook": "main.yaml", "ansible": "/opt/none/ansible-playbook"}))
+	if r.code != sys.CodeNotFound || r.message != "/opt/none/ansible-playbook is not on this server: install the package ansible" {
+		t.Errorf("without ansible-playbook = %+v", r)
+	}
+	nothingLeft(t, s)
+}
+
+// The variables of a play, and who may read them.
+func TestValuesFile(t *testing.T) {
+	f, s := newAPI(), newServer(t)
+	f.secret("s", map[string]string{"password": "{% raw %}", "level": "3", "more": "1.50"})
+	p := program(t, s, `for a in "$@"; do case $a in @*) stat -c %a "${a#@}"; stat -c %a "$(dirname "${a#@}")"; cat "${a#@}";; esac; done; exit 9`)
+	s.write(t, "/opt/play/metadata.yaml", "name: a\nversion: 1.0.0\nplaybook: main.yaml\nvaluesJsonSchema: schema.json\n", 0o600)
+	s.write(t, "/opt/play/schema.json", `{"type":"object","properties":{"level":{"type":"integer"},"more":{"type":"number"}}}`, 0o600)
+	p["values"], p["secretRef"] = `{"size": 1e3, "password": "visible", "level": 1}`, "default/s"
+	a := newAgent(t, f, s)
+	for _, tt := range []struct {
+		keep bool
+		want string
+	}{
+		// The values of the Secret are hidden in the message, those of its schema's types.
+		{true, "600\n700\n" + `{"ansible_become": false, "values": {"level": ******, "more": ******, "password": !unsafe "******", "size": 1e3}}`},
+		{false, "600\n700\n" + `{"values": {"level": ******, "more": ******, "password": !unsafe "******", "size": 1e3}}`},
+	} {
+		a.KeepUser = tt.keep
+		if r := a.run(t.Context(), &api.LCMMachine{}, play(p)); r.code != 9 || r.message != tt.want {
+			t.Errorf("the file of values = %d, %s, want %s", r.code, r.message, tt.want)
+		}
+	}
+	values, hidden, err := a.values(t.Context(), "/opt/play", p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(a.extraVars(values, hidden)), `{"values": {"level": 3, "more": 1.50, "password": !unsafe "{% raw %}", "size": 1e3}}`+"\n"; got != want {
+		t.Errorf("variables = %s, want %s", got, want)
+	}
+}
+
+func TestAnsibleRefusesParams(t *testing.T) {
+	f, s := newAPI(), newServer(t)
+	f.secret("s", map[string]string{"password": "secretword"})
+	s.write(t, "/opt/other.sha256", strings.Repeat("1", 64)+"\n", 0o600)
+	for _, tt := range []struct {
+		name, value string
+		want        string
+	}{
+		{"path", "opt/play", "absolute path of the playbook's directory"},
+		{"path", "/opt/other", "hashes are not the same: got '" + strings.Repeat("1", 64)},
+		{"path", "/opt/never", "its item of the runner downloader comes first"},
+		{"playbook", "../main.yaml", "path of a file below /opt/play"},
+		{"playbook", "", "path of a file below /opt/play"},
+		{"ansible", "ansible-playbook", "absolute path of ansible-playbook"},
+		{"values", `{"a": secretword`, "values: give a JSON object"},
+		{"values", `[1]`, "values: give a JSON object"},
+		{"secretRef", "s", "NAMESPACE/NAME"},
+		{"secretRef", "default/gone", "Secret default/gone: the API answers 404"},
+		{"secretVersion", "99999", "the item needs 99999: the API server is behind"},
+	} {
+		p := program(t, s, "exit 0")
+		s.write(t, "/opt/play.sha256", strings.Repeat("2", 64)+"\n", 0o600)
+		p["sha256"], p["secretRef"] = strings.Repeat("2", 64), "default/s"
+		if r := executed(t, f, s, &api.LCMMachine{}, play(p)); r.code != 0 {
+			t.Fatalf("the params before the change = %+v", r)
+		}
+		p[tt.name] = tt.value
+		if r := executed(t, f, s, &api.LCMMachine{}, play(p)); r.code != 1 || !strings.Contains(r.message, tt.want) || strings.Contains(r.message, "secretword") {
+			t.Errorf("%s %q: ansible = %+v, want %q", tt.name, tt.value, r, tt.want)
+		}
+		nothingLeft(t, s)
+	}
+}
+
+func TestRedact(t *testing.T) {
+	hidden := map[string]string{"a": "line one\nline two", "b": "7", "c": "secret", "d": "secretive", "e": "", "f": "a/b+c d"}
+	for text, want := range map[string]string{
+		"line two, line one":        "******, ******",
+		"7 and 17, (7), a7":         "****** and 17, (******), a7",
+		"secretive secret secrets":  "****** ****** ******s",
+		"a%2Fb%2Bc+d c2VjcmV0 a/b+": "****** ****** a/b+",
+		"nothing":                   "nothing",
+	} {
+		if got := redact(text, hidden); got != want {
+			t.Errorf("redact(%q) = %q, want %q", text, got, want)
+		}
+	}
+}

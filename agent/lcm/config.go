@@ -1,0 +1,122 @@
+package lcm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/utils/clock"
+
+	"github.com/metalab-dev/metalab/agent/job"
+)
+
+// Account is where the agent's LCMMachine is, and how the agent identifies itself: the
+// content of the configuration file. Files are paths in the agent's System.
+type Account struct {
+	Server    string `yaml:"server"`    // https URL of the Kubernetes API
+	CAFile    string `yaml:"caFile"`    // certificates, in PEM, that sign the server's
+	TokenFile string `yaml:"tokenFile"` // token of the service account
+	Namespace string `yaml:"namespace"`
+	Machine   string `yaml:"machine"` // name of the LCMMachine
+}
+
+// ReadAccount reads a configuration file. Fields that it does not have stay as they are.
+func (a *Account) ReadAccount(text []byte) error {
+	d := yaml.NewDecoder(strings.NewReader(string(text)))
+	d.KnownFields(true)
+	if err := d.Decode(a); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+// Validate reports all mistakes.
+func (a Account) Validate() error {
+	var errs []error
+	if u, err := url.Parse(a.Server); err != nil || u.Scheme != "https" || u.Host == "" {
+		errs = append(errs, fmt.Errorf("server %q: give the https URL of the Kubernetes API", a.Server))
+	}
+	for _, file := range []struct{ field, name string }{{"caFile", a.CAFile}, {"tokenFile", a.TokenFile}} {
+		if !path.IsAbs(file.name) {
+			errs = append(errs, fmt.Errorf("%s %q: give an absolute path", file.field, file.name))
+		}
+	}
+	for _, name := range []struct{ field, value string }{{"namespace", a.Namespace}, {"machine", a.Machine}} {
+		if name.value == "" || strings.ContainsAny(name.value, "/?#%") {
+			errs = append(errs, fmt.Errorf("%s %q: give the LCMMachine's", name.field, name.value))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Clock is the part of k8s.io/utils/clock that the agent uses. Deadlines of commands and
+// of requests are wall time.
+type Clock interface {
+	Now() time.Time
+	NewTimer(d time.Duration) clock.Timer
+}
+
+// Config holds the parameters of Run.
+type Config struct {
+	Account
+	System System
+	// Hardware returns the server's hardware and host name.
+	Hardware func(ctx context.Context) (job.Hardware, error)
+	// Addresses returns the addresses of all network interfaces, by name; nil means those
+	// of Hardware.
+	Addresses func() (map[string][]netip.Addr, error)
+	// Version and SHA256 identify the agent that runs. A program whose SHA-256 is that of
+	// spec.agentConfig has its version.
+	Version, SHA256 string
+	// Program is the path of the agent's program in System, which an upgrade replaces;
+	// "" refuses upgrades.
+	Program string
+	// KeepUser makes playbooks run as the agent's user, whatever their become: for an
+	// agent that is not the superuser.
+	KeepUser bool
+
+	API       http.RoundTripper // to the Kubernetes API; nil means TLS with CAFile
+	Downloads *http.Transport   // nil means Go's defaults
+	Clock     Clock             // nil means real time
+	Log       *slog.Logger      // nil means slog.Default
+	Poll      time.Duration     // between two looks at the object, beside those that a watch causes; 0 means a minute
+	// Enter, if set, is called before the agent acts, and the function that it returns
+	// afterwards, so that a virtual clock stands still meanwhile.
+	Enter func() (leave func())
+}
+
+const defaultPoll = time.Minute
+
+func (c *Config) complete() error {
+	if err := c.Validate(); err != nil {
+		return fmt.Errorf("lcm: configuration: %w", err)
+	}
+	if c.System == nil || c.Hardware == nil {
+		return errors.New("lcm: no System or no Hardware")
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Poll <= 0 {
+		c.Poll = defaultPoll
+	}
+	if c.Enter == nil {
+		c.Enter = func() func() { return func() {} }
+	}
+	if c.Downloads == nil {
+		c.Downloads = http.DefaultTransport.(*http.Transport)
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package lcm
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/lcm/item"
+)
+
+// rebootTimeout is how long a server may take to go down before the agent asks again.
+const rebootTimeout = 10 * time.Minute
+
+// rebootStatus sets what follows from the present boot: a reboot that the agent has asked
+// for in an earlier boot is completed. The status of a reboot is removed when none is
+// demanded any more.
+func (a *agent) rebootStatus(m *lcm.LCMMachine, next *lcm.LCMMachineStatus) {
+	switch r := next.Reboot; {
+	case !m.Spec.RebootRequired:
+		// While the annotation is there, its writer has not seen the reboot completed.
+		if m.Annotations[item.GracefulRebootAnnotation] != "true" {
+			next.Reboot = nil
+		}
+	case a.state.RebootFrom != "" && a.state.RebootFrom != a.boot.ID:
+		if r == nil {
+			next.Reboot = &lcm.RebootStatus{}
+		}
+		next.Reboot.Completed, next.Reboot.ErrorMessage = true, ""
+	}
+}
+
+// reboot reboots the server when the object demands it and all items are done. Cordon and
+// drain come before: the LCM controller demands the reboot after them. It returns when to
+// look again.
+func (a *agent) reboot(ctx context.Context, m *lcm.LCMMachine, wait time.Duration) (time.Duration, error) {
+	if item.ComputeState(m) != lcm.StateReboot {
+		return wait, nil
+	}
+	next := m.Status.DeepCopy()
+	if next.Reboot == nil {
+		next.Reboot = &lcm.RebootStatus{}
+	}
+	r := next.Reboot
+	asked := a.state.RebootFrom == a.boot.ID && r.RequestedAt != nil
+	if since := time.Duration(0); asked {
+		if since = a.Clock.Now().Sub(r.RequestedAt.Time); since >= 0 && since < rebootTimeout {
+			return min(wait, rebootTimeout-since), nil
+		}
+		r.ErrorMessage = fmt.Sprintf("the server has not rebooted within %s", rebootTimeout)
+	}
+	r.RequestedAt = a.now()
+	// What the next boot is compared with comes before the reboot.
+	if err := a.change(func(s *state) { s.RebootFrom = a.boot.ID }); err != nil {
+		r.ErrorMessage = err.Error()
+		return 0, a.writeReboot(ctx, m, next, err)
+	}
+	if err := a.writeReboot(ctx, m, next, nil); err != nil {
+		return 0, err
+	}
+	a.Log.Info("the server reboots", "reason", "spec.rebootRequired")
+	if err := a.System.Reboot(ctx); err != nil {
+		r.ErrorMessage = err.Error()
+		return min(wait, rebootTimeout), a.writeReboot(ctx, m, next, nil)
+	}
+	return wait, nil
+}
+
+// writeReboot writes the status of the reboot, and returns the reason if there is one.
+func (a *agent) writeReboot(ctx context.Context, m *lcm.LCMMachine, next *lcm.LCMMachineStatus, reason error) error {
+	patch, err := statusPatch(m.Status, *next)
+	if err != nil {
+		return fmt.Errorf("lcm: reboot: %w", err)
+	}
+	if _, err := a.api.patchStatus(ctx, patch, ""); err != nil {
+		return fmt.Errorf("lcm: reboot: %w", err)
+	}
+	return reason
+}
