@@ -67,7 +67,7 @@ func (o *options) printHosts(c *cobra.Command, pattern string, do func(host stri
 func power(h control.Host) (header, cell string) { return "POWER", h.Power }
 
 // powerAll resets every host that a pattern selects, with one request for all: that takes
-// a quarter of the time of a request for each (control.BenchmarkPowerAll).
+// a quarter of the time of a request for each (control.BenchmarkPower).
 func powerAll(c *cobra.Command, lab *control.Client, pattern, reset string) ([]result[control.Host], error) {
 	names, err := matching(c.Context(), lab, pattern)
 	if err != nil {

@@ -33,7 +33,7 @@ type Powered struct {
 }
 
 // powerAll resets several hosts. One request for each would cost more than the resets:
-// BenchmarkPowerAll.
+// BenchmarkPower.
 func (s *Server) powerAll(w http.ResponseWriter, r *http.Request) {
 	c := &apiRequest{Request: r, s: s, lab: s.c.Lab}
 	c.Body = http.MaxBytesReader(w, r.Body, maxBody)

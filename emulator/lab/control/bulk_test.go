@@ -4,16 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
 // serveControl serves the control API of a lab with some hosts.
@@ -69,44 +72,36 @@ func TestPowerAllReportsEachHost(t *testing.T) {
 	}
 }
 
-// BenchmarkPowerAll compares one request for all of 1,000 hosts with a request for each.
-func BenchmarkPowerAll(b *testing.B) {
-	l, c := serveControl(b, 1000)
-	hosts, err := c.Hosts(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	var names []string
-	for _, h := range hosts {
-		names = append(names, h.Name)
-	}
+// BenchmarkPower measures how long `labctl host power` takes for all hosts: one request
+// for all, one for each, and the floor: the same resets of the same servers as a machine
+// model alone, without a lab that stores, publishes and schedules what follows. of-floor is
+// the time of a host in proportion to the floor's; floor and requests take turns.
+func BenchmarkPower(b *testing.B) {
 	for _, way := range []struct {
 		name  string
-		reset func(kind string) error
+		hosts int
+		reset func(context.Context, *control.Client, []string) error
 	}{
-		{"one request", func(kind string) error {
-			var refused error
-			err := c.PowerAll(b.Context(), names, kind, func(p control.Powered) {
-				if p.Error != "" {
-					refused = errors.New(p.Error)
-				}
-			})
-			return errors.Join(err, refused)
-		}},
-		{"a request for each", func(kind string) error {
-			for _, name := range names {
-				if _, err := c.Power(b.Context(), name, kind); err != nil {
-					return err
-				}
-			}
-			return nil
-		}},
+		{"all", 1000, powerAll},
+		{"each", 1000, powerEach},
+		{"all", 10_000, powerAll},
 	} {
-		b.Run(way.name, func(b *testing.B) {
+		b.Run(fmt.Sprintf("%s/%d", way.name, way.hosts), func(b *testing.B) {
+			l, c := serveControl(b, way.hosts)
+			var names []string
+			for _, h := range l.Hosts() {
+				names = append(names, h.Name())
+			}
+			var took, floor time.Duration
 			for b.Loop() {
-				if err := way.reset("ForceOn"); err != nil {
+				b.StopTimer()
+				floor += resetMachines(b, l)
+				b.StartTimer()
+				began := clock.Wall()
+				if err := way.reset(b.Context(), c, names); err != nil {
 					b.Fatal(err)
 				}
+				took += clock.Wall().Sub(began)
 				b.StopTimer()
 				for _, h := range l.Hosts() {
 					if err := h.Power(b.Context(), "ForceOff"); err != nil {
@@ -116,6 +111,60 @@ func BenchmarkPowerAll(b *testing.B) {
 				l.Advance(time.Minute)
 				b.StartTimer()
 			}
+			each := float64(b.N * way.hosts)
+			b.ReportMetric(float64(took.Nanoseconds())/each, "ns/host")
+			b.ReportMetric(float64(floor.Nanoseconds())/each, "floor-ns/host")
+			b.ReportMetric(float64(took)/float64(floor), "of-floor")
 		})
 	}
+}
+
+// powerAll resets all hosts in one request.
+func powerAll(ctx context.Context, c *control.Client, names []string) error {
+	var refused error
+	err := c.PowerAll(ctx, names, "ForceOn", func(p control.Powered) {
+		if p.Error != "" {
+			refused = errors.New(p.Error)
+		}
+	})
+	return errors.Join(err, refused)
+}
+
+// powerEach resets each host in a request of its own.
+func powerEach(ctx context.Context, c *control.Client, names []string) error {
+	for _, name := range names {
+		if _, err := c.Power(ctx, name, "ForceOn"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resetMachines resets a new machine like that of each host, on as many processors as a
+// request for all has, and returns how long that took.
+func resetMachines(b *testing.B, l *labtest.Lab) time.Duration {
+	var all []*machine.Machine
+	for _, h := range l.Hosts() {
+		v := h.Machine()
+		m, err := machine.New(v.Profile, *v.Identity, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		all = append(all, m)
+	}
+	now := l.Clock().Now()
+	workers := runtime.GOMAXPROCS(0)
+	began := clock.Wall()
+	var done sync.WaitGroup
+	for i := range workers {
+		done.Go(func() {
+			for k := i; k < len(all); k += workers {
+				if _, err := all[k].Apply(now, machine.Reset{Kind: machine.ForceOn}); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	done.Wait()
+	return clock.Wall().Sub(began)
 }
