@@ -236,7 +236,7 @@ var Table = []Row{
 	{Package: "agent/boot", Never: kubernetes},
 	{Package: "agent/sys", Never: kubernetes, But: utilsClock, Tests: []string{"agent/sys/hosttest"}},
 	{Package: "agent/sys/hosttest", May: []string{"agent/sys"}, Never: kubernetes},
-	{Package: "agent/sys/sandbox", Never: slices.Concat([]string{"net/http/..."}, kubernetes)},
+	{Package: "agent/sys/sandbox", May: []string{"agent/sys"}, Tests: []string{"agent/sys/hosttest"}, Never: slices.Concat([]string{"net/http/..."}, kubernetes)},
 	{Package: "agent/sys/systest", May: []string{"agent/sys"}, Never: kubernetes, But: utilsClock},
 	{Package: "agent/configdrive", May: []string{"agent/job"}, Never: slices.Concat(sockets, files, kubernetes)},
 	{Package: "agent/cloudinit", Never: slices.Concat([]string{"net", "net/http/..."}, files, kubernetes)},

@@ -16,7 +16,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/google/uuid"
+
 	"github.com/metalab-dev/metalab/agent/cloudinit"
+	"github.com/metalab-dev/metalab/agent/sys"
 	"github.com/metalab-dev/metalab/agent/sys/sandbox"
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab"
@@ -97,7 +100,7 @@ func (y *systems) start(h *lab.Host, os machine.OS) {
 	x := &system{host: h, os: os, configured: make(chan struct{})}
 	x.ctx, x.cancel = context.WithCancel(context.Background())
 	x.System = sandbox.New(sandbox.Config{
-		Base: systemBase(), Store: store, Now: y.clock.Now,
+		Base: systemBase(), Store: store, Now: y.clock.Now, Boot: bootOf(h, os.Boot),
 		Dir:    filepath.Join(y.dir, fmt.Sprintf("%s-%d", url.PathEscape(h.Name()), os.Boot)),
 		Reboot: exit(true), PowerOff: exit(false),
 		Report: func(line string) { _, _ = fmt.Fprintln(console, line) }, // the console drops what comes late
@@ -112,6 +115,13 @@ func (y *systems) start(h *lab.Host, os machine.OS) {
 		defer y.clock.Enter()()
 		y.boot(x, console)
 	})
+}
+
+// bootOf identifies a boot of a host. Its ID is a UUID of the host's name and the boot's
+// number (RFC 9562, §5.5), so that it outlives a restart of the lab.
+func bootOf(h *lab.Host, boot uint64) sys.Boot {
+	id := uuid.NewSHA1(uuid.NameSpaceDNS, fmt.Appendf(nil, "%s %d", h.Name(), boot))
+	return sys.Boot{ID: id.String(), Time: h.Machine().Since}
 }
 
 // shutdown ends the services of a system and stores its files, while its disks are
@@ -151,13 +161,18 @@ func (y *systems) close(x *system) {
 	}
 }
 
-// stopAll ends all systems, and returns when their processes have ended.
+// stopAll ends all systems in order, and returns when their processes have ended.
 func (y *systems) stopAll() {
 	y.mu.Lock()
 	y.stopped = true
 	for _, x := range y.running {
 		x.cancel()
-		y.group.Go(func() { y.close(x) })
+		y.group.Go(func() {
+			if err := x.Shutdown(); err != nil {
+				y.log.Error("a system has not stored its files", "machine", x.host.Name(), "error", err)
+			}
+			y.close(x)
+		})
 	}
 	clear(y.running)
 	y.mu.Unlock()

@@ -76,7 +76,7 @@ func (s *System) Exec(ctx context.Context, c Command) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	code, err = r.exec(ctx, c)
+	code, err = r.exec(ctx, c, s.now().Sub(s.c.Boot.Time))
 	return code, errors.Join(err, s.release(r))
 }
 

@@ -119,6 +119,9 @@ func (p *first) mountProc(at string) error {
 	if err := os.WriteFile(filepath.Join(at, "sys/user/max_user_namespaces"), []byte("0"), 0); err != nil {
 		return fmt.Errorf("user namespaces: %w", err)
 	}
+	if err := bind(filepath.Join(p.setup.Dir, uptimeFile), filepath.Join(at, "uptime"), unix.MS_RDONLY); err != nil {
+		return err
+	}
 	for _, name := range hiddenProc {
 		if err := bind("/dev/null", filepath.Join(at, name), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -134,6 +137,9 @@ func (p *first) mountProc(at string) error {
 	}
 	dir := filepath.Join(at, "sys")
 	p.sysctl = readSysctl(dir)
+	if p.setup.BootID != "" {
+		p.sysctl["kernel/random/boot_id"] = p.setup.BootID + "\n"
+	}
 	if err := tmpfs(dir, 0, "mode=555,size=16m"); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"crypto/rand"
 	"errors"
 	"io"
 	"io/fs"
@@ -137,11 +138,36 @@ func (r *session) putNode(name string, n Node) error {
 		}
 		return nil
 	}
-	f, err := r.open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NONBLOCK, 0o600)
-	if err != nil {
-		return err
+	var st unix.Stat_t
+	at, base := int(dir.Fd()), path.Base(name)
+	switch err := unix.Fstatat(at, base, &st, unix.AT_SYMLINK_NOFOLLOW); {
+	case err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR:
+		return fail(unix.EISDIR)
+	case err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK: // through it, as open(2) does
+		f, err := r.open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NONBLOCK, 0o600)
+		if err != nil {
+			return err
+		}
+		return r.fill(f, n)
 	}
-	_, err = f.Write(n.Content)
+	temporary := "." + base + "." + rand.Text()
+	fd, err := unix.Openat(at, temporary, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return fail(err)
+	}
+	err = r.fill(os.NewFile(uintptr(fd), temporary), n)
+	if err == nil {
+		err = unix.Renameat(at, temporary, at, base) // others see the old or the new file
+	}
+	if err != nil {
+		return errors.Join(fail(err), unix.Unlinkat(at, temporary, 0))
+	}
+	return nil
+}
+
+// fill writes a file and closes it.
+func (r *session) fill(f *os.File, n Node) error {
+	_, err := f.Write(n.Content)
 	return errors.Join(err, r.chown(f, n), f.Chmod(n.Mode.Perm()), f.Close())
 }
 

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/metalab-dev/metalab/agent/sys"
 )
 
 // Store is where the layer of a system is stored.
@@ -32,6 +34,7 @@ type Config struct {
 	// systemctl and the like.
 	Programs []string
 	Limits   Limits
+	Boot     sys.Boot         // in /proc/sys/kernel/random/boot_id and /proc/uptime
 	Now      func() time.Time // stamps files that WriteFile writes
 	// Started runs a service whose program is one of Programs, in place of a process.
 	// It returns what stops it. nil: a process.

@@ -76,6 +76,7 @@ type setup struct {
 	Hostname string
 	Limits   Limits
 	Sysctl   map[string]string
+	BootID   string
 }
 
 // dirsOf names the directories of a session below its Dir.
@@ -85,6 +86,7 @@ const (
 	rootDir     = "root"
 	upperDir    = "upper"
 	workDir     = "work"
+	uptimeFile  = "uptime"
 )
 
 // newSession mounts the root of a system with a layer, and returns when commands can run.
@@ -116,7 +118,7 @@ func newSession(s *System, layer Tree) (_ *session, err error) {
 	r.waiting[0] = first
 	go r.receive(s)
 	err = r.send(setup{
-		Dir: r.dir, Machine: realMachineDirs(), Program: self, Hostname: hostname, Limits: s.c.Limits, Sysctl: r.changed,
+		Dir: r.dir, Machine: realMachineDirs(), Program: self, Hostname: hostname, Limits: s.c.Limits, Sysctl: r.changed, BootID: s.c.Boot.ID,
 	})
 	if err != nil {
 		return nil, errors.Join(&CannotRunError{err}, r.end())
@@ -205,6 +207,9 @@ func (r *session) makeDirs(s *System, layer Tree) error {
 	if err := programTree(s.c.Programs).write(func(name string) string { return filepath.Join(r.dir, programsDir, name) }); err != nil {
 		return err
 	}
+	if err := r.setUptime(s.now().Sub(s.c.Boot.Time)); err != nil {
+		return err
+	}
 	dirs := []string{rootDir, "run", "tmp", filepath.Join(upperDir, "."), filepath.Join(workDir, ".")}
 	for _, d := range realMachineDirs() {
 		dirs = append(dirs, upperDir+"-"+d, workDir+"-"+d)
@@ -218,6 +223,13 @@ func (r *session) makeDirs(s *System, layer Tree) error {
 		return err
 	}
 	return layer.write(r.place)
+}
+
+// setUptime writes what /proc/uptime shows: seconds since the boot, and seconds that the
+// processors were idle (proc_uptime(5)).
+func (r *session) setUptime(d time.Duration) error {
+	text := fmt.Sprintf("%.2f %.2f\n", d.Seconds(), d.Seconds())
+	return os.WriteFile(filepath.Join(r.dir, uptimeFile), []byte(text), 0o444)
 }
 
 // place returns where a file of the layer lies.
@@ -375,7 +387,10 @@ func (r *session) end() error {
 }
 
 // exec runs a command.
-func (r *session) exec(ctx context.Context, c Command) (code int, err error) {
+func (r *session) exec(ctx context.Context, c Command, uptime time.Duration) (code int, err error) {
+	if err := r.setUptime(uptime); err != nil {
+		return 0, err
+	}
 	streams, err := newStreams(c)
 	if err != nil {
 		return 0, err

@@ -5,6 +5,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // session cannot begin: namespaces are Linux'.
@@ -21,16 +22,16 @@ type request struct {
 
 var errNoNamespaces = &CannotRunError{errors.ErrUnsupported}
 
-func newSession(*System, Tree) (*session, error)            { return nil, errNoNamespaces }
-func (*session) exec(context.Context, Command) (int, error) { return 0, errNoNamespaces }
-func (*session) layer() (Tree, error)                       { return nil, errNoNamespaces }
-func (*session) send(request) error                         { return errNoNamespaces }
-func (*session) size() (int64, error)                       { return 0, errNoNamespaces }
-func (*session) hasEnded() bool                             { return true }
-func (*session) processes() int                             { return 0 }
-func (*session) end() error                                 { return nil }
-func (*session) readFile(string) ([]byte, error)            { return nil, errNoNamespaces }
-func (*session) readDir(string) ([]Entry, error)            { return nil, errNoNamespaces }
-func (*session) stat(string) (Node, error)                  { return Node{}, errNoNamespaces }
-func (*session) put(Tree) error                             { return errNoNamespaces }
-func (*session) remove([]string) error                      { return errNoNamespaces }
+func newSession(*System, Tree) (*session, error)                           { return nil, errNoNamespaces }
+func (*session) exec(context.Context, Command, time.Duration) (int, error) { return 0, errNoNamespaces }
+func (*session) layer() (Tree, error)                                      { return nil, errNoNamespaces }
+func (*session) send(request) error                                        { return errNoNamespaces }
+func (*session) size() (int64, error)                                      { return 0, errNoNamespaces }
+func (*session) hasEnded() bool                                            { return true }
+func (*session) processes() int                                            { return 0 }
+func (*session) end() error                                                { return nil }
+func (*session) readFile(string) ([]byte, error)                           { return nil, errNoNamespaces }
+func (*session) readDir(string) ([]Entry, error)                           { return nil, errNoNamespaces }
+func (*session) stat(string) (Node, error)                                 { return Node{}, errNoNamespaces }
+func (*session) put(Tree) error                                            { return errNoNamespaces }
+func (*session) remove([]string) error                                     { return errNoNamespaces }
