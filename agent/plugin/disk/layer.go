@@ -22,8 +22,7 @@ type layerImage struct {
 	layer *layerReader
 	image io.Reader
 	tar   *tar.Reader // if the image is the single file of a tar
-	zstd  *zstd.Decoder
-	size  int64 // of the image in bytes; -1 if unknown
+	size  int64       // of the image in bytes; -1 if unknown
 }
 
 // maxWindow bounds the window of a compressed layer, which is also its memory.
@@ -55,8 +54,8 @@ func openLayer(ctx context.Context, from *download, hash io.Writer, size int64, 
 	case "gzip":
 		u.image, err = gzip.NewReader(u.image)
 	case "zstd":
-		u.zstd, err = zstd.NewReader(u.image, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
-		u.image = u.zstd
+		// With one goroutine, which is the caller's, there is nothing to close.
+		u.image, err = zstd.NewReader(u.image, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 	default:
 		if !how.tar {
 			u.size = size
@@ -66,7 +65,6 @@ func openLayer(ctx context.Context, from *download, hash io.Writer, size int64, 
 		err = u.openTar()
 	}
 	if err != nil {
-		u.close()
 		return nil, fmt.Errorf("disk: oci: layer: %w", err)
 	}
 	return u, nil
@@ -126,10 +124,4 @@ func (u *layerImage) read(ctx context.Context, p []byte) (int, error) {
 		return n, err
 	}
 	return n, io.EOF
-}
-
-func (u *layerImage) close() {
-	if u.zstd != nil {
-		u.zstd.Close()
-	}
 }

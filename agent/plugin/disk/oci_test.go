@@ -456,7 +456,6 @@ func FuzzLayer(f *testing.F) {
 		if err != nil {
 			return
 		}
-		defer in.close()
 		buf := make([]byte, 64<<10)
 		for range 1 << 12 {
 			if _, err := in.read(t.Context(), buf); err != nil {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zlib"
+
 	"github.com/metalab-dev/metalab/agent/sys/systest"
 )
 
@@ -73,6 +75,64 @@ func foldedVDI(blocks int) []byte {
 	return p
 }
 
+// foldedVMDK returns an image of size bytes whose grain directory has one grain table for
+// all of it, the entries of which are all the same grain of text. The marker of a
+// compressed grain names its first sector, which is that of the disk's grain of the same
+// number.
+func foldedVMDK(size int64, compressed bool, number uint64) []byte {
+	le := binary.LittleEndian
+	const grain = 8 // sectors
+	tables := (size-1)/(grain*sector*maxGrainTable) + 1
+	directory := (4*tables-1)/sector + 1 // sectors
+	table := 2 + directory
+	at := table + 4*maxGrainTable/sector
+	p := make([]byte, at*sector)
+	kind := "monolithicSparse"
+	copy(p, "KDMV")
+	le.PutUint32(p[4:], 1)
+	le.PutUint32(p[8:], 1)
+	le.PutUint64(p[12:], uint64(size/sector))
+	le.PutUint64(p[20:], grain)
+	le.PutUint64(p[28:], 1) // the descriptor
+	le.PutUint64(p[36:], 1)
+	le.PutUint32(p[44:], maxGrainTable)
+	le.PutUint64(p[56:], 2)
+	data := bytes.Repeat([]byte{'x'}, grain*sector)
+	if compressed {
+		kind = "streamOptimized"
+		le.PutUint32(p[4:], 3)
+		le.PutUint32(p[8:], 1|vmdkCompressed|1<<17)
+		le.PutUint16(p[77:], deflate)
+		var packed bytes.Buffer
+		z := zlib.NewWriter(&packed)
+		z.Write(data)
+		z.Close()
+		data = append(le.AppendUint32(le.AppendUint64(nil, number*grain), uint32(packed.Len())), packed.Bytes()...)
+	}
+	copy(p[sector:], "# Disk DescriptorFile\nCID=1\nparentCID=ffffffff\ncreateType=\""+kind+"\"\n")
+	for i := range tables {
+		le.PutUint32(p[2*sector+4*i:], uint32(table))
+	}
+	for i := range int64(maxGrainTable) {
+		le.PutUint32(p[table*sector+4*i:], uint32(at))
+	}
+	p = append(p, data...)
+	return append(p, make([]byte, -len(p)&(sector-1))...)
+}
+
+// A compressed grain belongs to one place of the disk: a small image that maps another grain
+// to it ends at the first such place.
+func TestCompressedGrainOfAnotherPlaceIsRefused(t *testing.T) {
+	file := foldedVMDK(2*mib, true, 3)
+	m, _, err := unpack(t.Context(), t, file, 8*mib)
+	if err == nil || !strings.Contains(err.Error(), "the marker before it is of sector 24") {
+		t.Errorf("error = %v, want that of the marker", err)
+	}
+	if head := get(t, m, 0, 512); strings.Trim(head, "\x00") != "" {
+		t.Error("the disk can boot")
+	}
+}
+
 // An image whose tables map one cluster to the whole disk is refused before the disk is
 // touched, with the sizes of the data, the declared disk and the file.
 func TestFoldedImagesAreRefused(t *testing.T) {
@@ -83,6 +143,9 @@ func TestFoldedImagesAreRefused(t *testing.T) {
 		"qcow2, zstd":        foldedQcow2(t, qcow2Spec{version: 3, bits: 12, zstd: true}, 4096*mib),
 		"qcow2 of version 2": foldedQcow2(t, qcow2Spec{version: 2, bits: 16, compress: true}, 4096*mib),
 		"vdi":                foldedVDI(16 << 10),
+		"vmdk":               foldedVMDK(64*mib, false, 0),
+		"vmdk, one table":    foldedVMDK(4096*mib, false, 0),
+		"vmdk, deflate":      foldedVMDK(4096*mib, true, 0),
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := systest.NewMemory(4096 * mib)
@@ -134,6 +197,7 @@ func TestDeclaredSizeMustFitTheDisk(t *testing.T) {
 		"qcow2":       foldedQcow2(t, qcow2Spec{version: 3, bits: 12}, 16*mib),
 		"qcow2, zstd": foldedQcow2(t, qcow2Spec{version: 3, bits: 12, zstd: true}, 16*mib),
 		"vdi":         foldedVDI(4096),
+		"vmdk":        foldedVMDK(16*mib, false, 0),
 	} {
 		m, _, err := unpack(t.Context(), t, file, 8*mib)
 		if want := "the image has 16777216 bytes, /dev/sda only 8388608"; err == nil || !strings.Contains(err.Error(), want) {

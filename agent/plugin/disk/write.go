@@ -147,7 +147,6 @@ func (w Writer) write(ctx context.Context, image blob, format string, t *target)
 		if err != nil {
 			return 0, err
 		}
-		defer layer.close()
 		from, hashed, total = layer, io.Discard, layer.size
 	}
 	n, err := pump(ctx, stop, from, hashed, func(off int64, p []byte) error {
