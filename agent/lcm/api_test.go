@@ -24,6 +24,7 @@ const (
 type fakeAPI struct {
 	mu       sync.Mutex
 	token    string // that it takes
+	next     string // that it takes, too; "" is none
 	object   map[string]any
 	secrets  map[string]map[string][]byte
 	version  int // of the Secrets and the object
@@ -130,7 +131,7 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if f.refuse != nil {
 		code = f.refuse(r)
 	}
-	if r.Header.Get("Authorization") != "Bearer "+f.token {
+	if token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); token == "" || token != f.token && token != f.next {
 		code = http.StatusUnauthorized
 	}
 	if code != 0 {
