@@ -128,7 +128,7 @@ func TestPowerOnBootsAndPowerOffStops(t *testing.T) {
 		t.Error(err)
 	}
 	l.Advance(time.Minute)
-	want := []string{"PowerChanged", "PowerChanged", "BootAttempted", "SystemStarted", "PowerChanged", "SystemStopped", "PowerChanged"}
+	want := []string{"PowerChanged", "PowerChanged", "BootAttempted", "SystemStarted", "PowerChanged", "SystemStopping", "SystemStopped", "PowerChanged"}
 	if d := cmp.Diff(want, d.of(h)); d != "" {
 		t.Errorf("events (-want +got):\n%s", d)
 	}

@@ -41,6 +41,11 @@ func init() {
 		if _, err := os.Stat("/run/" + socketName); err == nil {
 			os.Exit(runProgram(name, os.Args[1:]))
 		}
+	default:
+		if self, err := os.Executable(); err == nil && self == "/"+programFile {
+			fmt.Fprintf(os.Stderr, "%s: it runs as a service here: start its unit with systemctl\n", name)
+			os.Exit(CodeCannotRun)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -36,9 +37,11 @@ type Config struct {
 	Limits   Limits
 	Boot     sys.Boot         // in /proc/sys/kernel/random/boot_id and /proc/uptime
 	Now      func() time.Time // stamps files that WriteFile writes
-	// Started runs a service whose program is one of Programs, in place of a process.
-	// It returns what stops it. nil: a process.
-	Started func(unit string, args []string) (stop func())
+	// Run is one of Programs as the process of a service: it returns when the program has
+	// ended, or soon after ctx has. nil: there is none.
+	Run func(ctx context.Context, unit string, args []string) error
+	// Sleep waits before a service is started again. nil: real time.
+	Sleep func(ctx context.Context, d time.Duration) error
 	// Reboot and PowerOff are what reboot(8) and poweroff(8) do.
 	Reboot, PowerOff func()
 	// Report gets what a server's console shows of services.
@@ -88,7 +91,19 @@ var ErrClosed = errors.New("sandbox: the system is down")
 // New returns a system that has booted.
 func New(c Config) *System {
 	c.Limits = c.Limits.orDefault()
+	if c.Sleep == nil {
+		c.Sleep = sleep
+	}
 	return &System{c: c, memory: Tree{}}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Close ends all processes and services, unmounts the root, and removes what a boot does

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // States of a unit (systemctl(1), "is-active").
@@ -116,8 +117,7 @@ func (s *System) restartUnit(name string) error {
 // startService starts the processes of a service. It returns when a oneshot has ended,
 // and at once for others.
 func (s *System) startService(u unit) error {
-	commands := u.keys["Service.ExecStart"]
-	if len(commands) == 0 {
+	if len(u.keys["Service.ExecStart"]) == 0 {
 		return fmt.Errorf("%s has no ExecStart=", u.name)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -130,38 +130,59 @@ func (s *System) startService(u unit) error {
 		cancel()
 		return nil
 	}
-	if words := splitWords(commands[0]); s.c.Started != nil && len(words) > 0 && slices.Contains(s.c.Programs, path.Base(words[0])) {
-		stop := s.c.Started(u.name, words)
-		x.stop = sync.OnceFunc(func() { stop(); cancel(); close(x.done) })
-		return nil
-	}
-	failed := make(chan error, 1)
+	ended := make(chan error, 1)
 	go func() {
 		defer close(x.done)
 		defer cancel()
+		starts := []time.Time{s.now()}
 		err := s.runService(ctx, u)
+		for ctx.Err() == nil && restarts[u.get("Service.Restart")][err != nil] && !oneshot {
+			if limit := u.duration("Unit.StartLimitIntervalSec", startInterval); len(starts) == startBurst && s.now().Sub(starts[0]) < limit {
+				err = errors.Join(err, fmt.Errorf("start-limit-hit: it was started %d times in %v", startBurst, limit))
+				break
+			}
+			if s.c.Sleep(ctx, u.duration("Service.RestartSec", restartDelay)) == nil {
+				starts = append(starts, s.now())[max(0, len(starts)+1-startBurst):]
+				err = s.runService(ctx, u)
+			}
+		}
 		switch {
 		case ctx.Err() != nil: // it was stopped
 		case err != nil:
 			s.units.set(x, stateFailed)
 			s.report("%s failed: %v", u.name, err)
-		case u.get("Service.RemainAfterExit") == "yes" || u.get("Service.RemainAfterExit") == "true":
+		case u.is("Service.RemainAfterExit"):
 			s.units.set(x, stateActive)
 		default:
 			s.units.set(x, "")
 		}
-		failed <- err
+		ended <- err
 	}()
 	if !oneshot {
 		return nil
 	}
+	<-x.done
 	select {
-	case err := <-failed:
+	case err := <-ended:
 		return err
-	case <-x.done:
+	default:
 		return nil
 	}
 }
+
+// restarts are the values of Restart= that start a service again after it has ended, by
+// whether it has failed (systemd.service(5), "Restart=").
+var restarts = map[string]map[bool]bool{
+	"always": {false: true, true: true}, "on-success": {false: true}, "on-failure": {true: true}, "on-abnormal": {true: true},
+}
+
+// Defaults of RestartSec=, StartLimitBurst= and StartLimitIntervalSec=
+// (systemd-system.conf(5)).
+const (
+	restartDelay  = 100 * time.Millisecond
+	startBurst    = 5
+	startInterval = 10 * time.Second
+)
 
 // runService runs the commands of a service one after the other.
 func (s *System) runService(ctx context.Context, u unit) error {
@@ -187,6 +208,12 @@ func (s *System) runService(ctx context.Context, u unit) error {
 	for _, line := range slices.Concat(u.keys["Service.ExecStartPre"], u.keys["Service.ExecStart"]) {
 		ignore := strings.HasPrefix(line, "-")
 		words := splitWords(strings.TrimLeft(line, "-@+!:"))
+		if s.c.Run != nil && slices.Contains(s.c.Programs, path.Base(words[0])) {
+			if err := s.c.Run(ctx, u.name, words); err != nil && !ignore {
+				return err
+			}
+			continue
+		}
 		var text lastLine
 		code, err := s.Exec(ctx, Command{Args: words, Env: env, Dir: dir, Stdout: &text, Stderr: &text})
 		if err == nil && code != 0 && !ignore {
@@ -251,88 +278,6 @@ func splitWords(line string) (out []string) {
 		out = append(out, word.String())
 	}
 	return out
-}
-
-// startPath begins to watch what a path unit names.
-func (s *System) startPath(u unit) error {
-	x := &started{state: stateActive, done: make(chan struct{}), paths: map[string]string{}}
-	x.stop = sync.OnceFunc(func() { close(x.done) })
-	if !s.units.begin(u.name, x) {
-		return nil
-	}
-	for _, key := range []string{"Path.PathChanged", "Path.PathModified"} {
-		for _, name := range u.keys[key] {
-			x.paths[name] = s.stamp(name)
-		}
-	}
-	return s.checkPath(u, x)
-}
-
-// checkPath starts the unit of a path unit when its condition holds.
-func (s *System) checkPath(u unit, x *started) error {
-	trigger := false
-	for _, name := range u.keys["Path.PathExists"] {
-		if _, err := s.Stat(name); err == nil {
-			trigger = true
-		}
-	}
-	for _, name := range u.keys["Path.DirectoryNotEmpty"] {
-		if entries, err := s.ReadDir(name); err == nil && len(entries) > 0 {
-			trigger = true
-		}
-	}
-	s.units.mu.Lock()
-	var names []string
-	for name := range x.paths {
-		names = append(names, name)
-	}
-	s.units.mu.Unlock()
-	for _, name := range names {
-		now := s.stamp(name)
-		s.units.mu.Lock()
-		trigger = trigger || x.paths[name] != now
-		x.paths[name] = now
-		s.units.mu.Unlock()
-	}
-	if !trigger {
-		return nil
-	}
-	target := u.get("Path.Unit")
-	if target == "" {
-		target = strings.TrimSuffix(u.name, ".path") + ".service"
-	}
-	return s.startUnit(target)
-}
-
-// stamp returns what changes with a file.
-func (s *System) stamp(name string) string {
-	n, err := s.Stat(name)
-	if err != nil {
-		return ""
-	}
-	return n.Mode.String() + n.Modified.String()
-}
-
-// CheckPaths starts the units whose path units are active and whose conditions hold now.
-// The caller calls it when files have changed.
-func (s *System) CheckPaths() error {
-	s.units.mu.Lock()
-	active := map[string]*started{}
-	for name, x := range s.units.all {
-		if x.paths != nil {
-			active[name] = x
-		}
-	}
-	s.units.mu.Unlock()
-	var errs []error
-	for name, x := range active {
-		u, err := s.readUnit(name)
-		if err == nil {
-			err = s.checkPath(u, x)
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
 }
 
 func (s *System) showUnit(name string) (string, error) {

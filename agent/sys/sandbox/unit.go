@@ -6,7 +6,9 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // unit is a unit file (systemd.unit(5), systemd.service(5), systemd.path(5)), by section
@@ -29,6 +31,24 @@ func (u unit) get(key string) string {
 		return v[len(v)-1]
 	}
 	return ""
+}
+
+// is reports a boolean (systemd.syntax(7)).
+func (u unit) is(key string) bool {
+	return slices.Contains([]string{"1", "yes", "true", "on"}, strings.ToLower(u.get(key)))
+}
+
+// duration returns a time span, of which seconds are the default unit (systemd.time(7)),
+// or another one if there is none.
+func (u unit) duration(key string, none time.Duration) time.Duration {
+	text := strings.TrimSpace(u.get(key))
+	if n, err := strconv.ParseFloat(text, 64); err == nil {
+		return time.Duration(n * float64(time.Second))
+	}
+	if d, err := time.ParseDuration(strings.NewReplacer("min", "m", "sec", "s", " ", "").Replace(text)); err == nil {
+		return d
+	}
+	return none
 }
 
 // words returns the words of all values of a key.

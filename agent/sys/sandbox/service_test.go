@@ -1,0 +1,220 @@
+package sandbox_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/metalab-dev/metalab/agent/sys/sandbox"
+)
+
+// unitFile returns the file of a service that runs the agent.
+func unitFile(lines ...string) sandbox.Node {
+	return sandbox.File(0o644, "[Unit]\nDescription=x\n[Service]\nExecStart=/usr/local/bin/agent run --fast\n"+strings.Join(lines, "\n")+"\n[Install]\nWantedBy=multi-user.target\n")
+}
+
+// agents is the program of a system: its runs, and how each ends.
+type agents struct {
+	mu   sync.Mutex
+	now  time.Time
+	runs []string
+	ends func(n int) error // nil: it runs until it is stopped
+	more chan struct{}
+}
+
+func newAgents() *agents {
+	return &agents{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), more: make(chan struct{}, 100)}
+}
+
+func (a *agents) run(ctx context.Context, unit string, args []string) error {
+	a.mu.Lock()
+	a.runs = append(a.runs, unit+": "+strings.Join(args, " "))
+	n, ends := len(a.runs), a.ends
+	a.mu.Unlock()
+	a.more <- struct{}{}
+	if ends == nil {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return ends(n)
+}
+
+func (a *agents) sleep(ctx context.Context, d time.Duration) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.now = a.now.Add(d)
+	return ctx.Err()
+}
+
+func (a *agents) clock() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.now
+}
+
+func (a *agents) system(t *testing.T, report func(string)) *sandbox.System {
+	s, _ := booted(t, func(c *sandbox.Config) {
+		c.Programs, c.Run, c.Sleep, c.Now, c.Report = []string{"agent"}, a.run, a.sleep, a.clock, report
+	})
+	return s
+}
+
+// ctl runs systemctl, and returns its output and code.
+func ctl(t *testing.T, s *sandbox.System, args ...string) (string, int) {
+	t.Helper()
+	var out strings.Builder
+	code, err := s.Exec(t.Context(), sandbox.Command{Args: append([]string{"systemctl"}, args...), Stdout: &out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.String(), code
+}
+
+// A unit that is enabled starts at every boot, without a process for systemctl.
+func TestEnabledUnitsStartAtBoot(t *testing.T) {
+	a := newAgents()
+	s := a.system(t, nil)
+	put(t, s, sandbox.Tree{"etc/systemd/system/a.service": unitFile()})
+	if err := s.Boot(); err != nil || len(a.runs) > 0 {
+		t.Errorf("a unit that is not enabled: %v, %v", a.runs, err)
+	}
+	if out, code := ctl(t, s, "is-enabled", "a"); out != "disabled\n" || code != 1 {
+		t.Errorf("is-enabled = %q, %d", out, code)
+	}
+	if out, code := ctl(t, s, "enable", "a"); code != 0 {
+		t.Fatalf("enable = %q, %d", out, code)
+	}
+	if out, code := ctl(t, s, "is-active", "a"); out != "inactive\n" || code != 3 {
+		t.Errorf("is-active = %q, %d", out, code)
+	}
+	if err := s.Boot(); err != nil {
+		t.Fatal(err)
+	}
+	<-a.more
+	if a.runs[0] != "a.service: /usr/local/bin/agent run --fast" {
+		t.Errorf("the unit runs %q", a.runs)
+	}
+	if out, code := ctl(t, s, "is-active", "a"); out != "active\n" || code != 0 {
+		t.Errorf("is-active = %q, %d", out, code)
+	}
+	if out, code := ctl(t, s, "stop", "a"); code != 0 {
+		t.Errorf("stop = %q, %d", out, code)
+	}
+	if out, code := ctl(t, s, "is-active", "a.service"); out != "inactive\n" || code != 3 {
+		t.Errorf("is-active after stop = %q, %d", out, code)
+	}
+	if _, code := ctl(t, s, "disable", "a"); code != 0 {
+		t.Error("disable fails")
+	}
+	if err := s.Boot(); err != nil || len(a.runs) > 1 {
+		t.Errorf("a unit that is disabled again: %v, %v", a.runs, err)
+	}
+}
+
+// Restart= of systemd.service(5), and the limit of starts.
+func TestServicesThatEndStartAgain(t *testing.T) {
+	broken := errors.New("broken")
+	for _, tt := range []struct {
+		name, restart string
+		ends          []error // of the runs; it runs on after them
+		want          int     // runs
+	}{
+		{"no", "Restart=no", []error{broken}, 1},
+		{"default", "", []error{nil}, 1},
+		{"on-failure after success", "Restart=on-failure", []error{nil}, 1},
+		{"on-failure", "Restart=on-failure", []error{broken, broken, nil}, 3},
+		{"on-success", "Restart=on-success", []error{nil, nil, broken}, 3},
+		{"always too often", "Restart=always", []error{nil, nil, nil, broken, broken, broken, broken}, 5},
+		{"slowly", "Restart=always\nRestartSec=3", []error{nil, nil, nil, nil, nil, nil, nil, nil}, 9},
+		{"without a limit", "Restart=always\nRestartSec=10ms\n[Unit]\nStartLimitIntervalSec=0", []error{nil, nil, nil, nil, nil, nil, nil}, 8},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := newAgents()
+			stay := make(chan struct{})
+			defer close(stay)
+			a.ends = func(n int) error {
+				if n > len(tt.ends) {
+					<-stay
+					return nil
+				}
+				return tt.ends[n-1]
+			}
+			failed := make(chan string, 1)
+			s := a.system(t, func(line string) { failed <- line })
+			put(t, s, sandbox.Tree{"etc/systemd/system/a.service": unitFile(tt.restart)})
+			ctl(t, s, "start", "a")
+			for range tt.want {
+				<-a.more
+			}
+			if tt.want > len(tt.ends) {
+				return
+			}
+			if tt.ends[tt.want-1] != nil {
+				if line := <-failed; !strings.Contains(line, "broken") || tt.want == 5 && !strings.Contains(line, "start-limit-hit") {
+					t.Errorf("the console shows %q", line)
+				}
+			}
+			ctl(t, s, "stop", "a") // returns when it has ended
+			if len(a.runs) != tt.want {
+				t.Errorf("%d runs, want %d", len(a.runs), tt.want)
+			}
+		})
+	}
+}
+
+// Path units start their services when what they name appears or changes (systemd.path(5)).
+func TestPathUnits(t *testing.T) {
+	for _, tt := range []struct{ line, file string }{
+		{"PathExists=/var/lib/x/wanted", "var/lib/x/wanted"},
+		{"PathChanged=/etc/motd", "etc/motd"},
+		{"PathModified=/etc/motd", "etc/motd"},
+		{"DirectoryNotEmpty=/var/lib/x", "var/lib/x/y"},
+	} {
+		t.Run(tt.line, func(t *testing.T) {
+			a := newAgents()
+			s := a.system(t, nil)
+			put(t, s, sandbox.Tree{
+				"etc/systemd/system/a.service": unitFile(),
+				"etc/systemd/system/b.path":    sandbox.File(0o644, "[Path]\n"+tt.line+"\nUnit=a.service\n"),
+			})
+			ctl(t, s, "start", "b.path")
+			put(t, s, sandbox.Tree{"etc/other": sandbox.File(0o644, "x")})
+			if err := s.CheckPaths(); err != nil || len(a.runs) > 0 {
+				t.Fatalf("another file: %v, %v", a.runs, err)
+			}
+			_ = a.sleep(t.Context(), time.Second)
+			put(t, s, sandbox.Tree{tt.file: sandbox.File(0o644, "new")})
+			if err := s.CheckPaths(); err != nil {
+				t.Fatal(err)
+			}
+			<-a.more
+		})
+	}
+}
+
+// Processes run as services, and end with the system.
+func TestServicesOfProcesses(t *testing.T) {
+	needNamespaces(t)
+	lines := make(chan string, 1)
+	s, _ := booted(t, func(c *sandbox.Config) { c.Report = func(line string) { lines <- line } })
+	put(t, s, sandbox.Tree{
+		"etc/systemd/system/once.service":   sandbox.File(0o644, "[Service]\nType=oneshot\nEnvironment=A=b\nWorkingDirectory=/etc\nExecStart=/bin/sh -c 'echo $A $PWD > /etc/once'\n"),
+		"etc/systemd/system/broken.service": sandbox.File(0o644, "[Service]\nExecStart=/bin/sh -c 'echo no such thing >&2; exit 3'\n"),
+	})
+	if out, code := run(t, s, "systemctl start once && cat /etc/once"); out != "b /etc\n" || code != 0 {
+		t.Errorf("a oneshot = %q, %d", out, code)
+	}
+	run(t, s, "systemctl start broken")
+	if line := <-lines; !strings.Contains(line, "broken.service failed") || !strings.Contains(line, "code 3 no such thing") {
+		t.Errorf("the console shows %q", line)
+	}
+	if out, code := run(t, s, "systemctl is-active broken; systemctl is-failed broken"); out != "failed\nfailed\n" || code != 0 {
+		t.Errorf("is-active, is-failed = %q, %d", out, code)
+	}
+	if out, code := run(t, s, "systemctl start none"); code == 0 || !strings.Contains(out, "none.service") {
+		t.Errorf("a unit that is not there = %q, %d", out, code)
+	}
+}

@@ -1,0 +1,115 @@
+package sandbox
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// streams are the files of a command.
+type streams struct {
+	theirs []*os.File // for the command
+	ours   []io.Closer
+	copies sync.WaitGroup
+	begin  []func()
+}
+
+// newStreams makes a pipe for each stream, or a terminal's two ends.
+func newStreams(c Command) (*streams, error) {
+	s := &streams{}
+	if c.Terminal {
+		return s, s.terminal(c)
+	}
+	in, toIn, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	s.theirs = append(s.theirs, in)
+	s.ours = append(s.ours, toIn)
+	s.begin = append(s.begin, func() {
+		go func() { // a command need not read its input to its end
+			if c.Stdin != nil {
+				_, _ = io.Copy(toIn, c.Stdin)
+			}
+			_ = toIn.Close()
+		}()
+	})
+	for _, w := range []io.Writer{c.Stdout, c.Stderr} {
+		from, out, err := os.Pipe()
+		if err != nil {
+			s.close()
+			return nil, err
+		}
+		s.theirs = append(s.theirs, out)
+		s.ours = append(s.ours, from)
+		s.begin = append(s.begin, func() { s.copies.Go(func() { _, _ = io.Copy(w, from) }) })
+	}
+	return s, nil
+}
+
+// started closes the command's ends here and begins to copy.
+func (s *streams) started() {
+	for _, f := range s.theirs {
+		_ = f.Close()
+	}
+	s.theirs = nil
+	for _, begin := range s.begin {
+		begin()
+	}
+}
+
+// wait returns when all output was copied, or a second after the command has ended, when
+// another process of it still holds the streams.
+func (s *streams) wait() {
+	done := make(chan struct{})
+	go func() { s.copies.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(time.Second):
+	}
+}
+
+func (s *streams) close() {
+	for _, f := range s.theirs {
+		_ = f.Close()
+	}
+	for _, c := range s.ours {
+		_ = c.Close()
+	}
+}
+
+// terminal makes a pseudoterminal, whose other end the command gets as its streams.
+func (s *streams) terminal(c Command) error {
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return fmt.Errorf("sandbox: terminal: %w", err)
+	}
+	master := os.NewFile(uintptr(fd), "ptmx")
+	s.ours = append(s.ours, master)
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		return fmt.Errorf("sandbox: terminal: %w", err)
+	}
+	peer, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
+	if errno != 0 {
+		return fmt.Errorf("sandbox: terminal: %w", errno)
+	}
+	s.theirs = append(s.theirs, os.NewFile(peer, "pts"))
+	s.begin = append(s.begin, func() {
+		if c.Stdin != nil {
+			go func() { _, _ = io.Copy(master, c.Stdin) }()
+		}
+		s.copies.Go(func() { _, _ = io.Copy(c.Stdout, master) })
+		if c.Resize != nil {
+			go func() {
+				for size := range c.Resize {
+					_ = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: size.Rows, Col: size.Columns})
+				}
+			}()
+		}
+	})
+	return nil
+}
