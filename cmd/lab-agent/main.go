@@ -1,9 +1,9 @@
 //go:build linux
 
 // Lab-agent is the in-band agent of Metalab: it runs on the ramdisk that a server
-// boots for inspection, cleaning and provisioning. It builds a configuration from
-// flags, the environment and the kernel's command line; package agent does the
-// work.
+// boots for inspection, cleaning and provisioning, and as the LCM agent on a server
+// that is installed. It builds a configuration from flags, files, the environment and
+// the kernel's command line; packages agent and agent/lcm do the work.
 package main
 
 import (
@@ -133,7 +133,7 @@ func command() *cobra.Command {
 		},
 	}
 	show.Flags().DurationVar(&listen, "listen", 0, "how long to listen for what switches tell of themselves (LLDP; most do every 30s)")
-	root.AddCommand(show)
+	root.AddCommand(show, lcmCommand())
 	root.SetVersionTemplate("lab-agent {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	return root

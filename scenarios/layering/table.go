@@ -331,6 +331,14 @@ var Table = []Row{
 		},
 	},
 	{
+		// Its tests run the agent against the API, on this machine.
+		Package: "scenarios/lcm",
+		Tests: []string{
+			"agent/job", "agent/lcm", "agent/sys", "controller/api/...", "controller/config", "controller/hostos/module", "controller/kube", "controller/lcm/item",
+			"fixtures", "scenarios/prerequisites",
+		},
+	},
+	{
 		// Its tests are where both sides of RAID meet without Kubernetes.
 		Package: "scenarios/raid",
 		Tests: []string{
