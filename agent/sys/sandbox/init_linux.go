@@ -271,11 +271,11 @@ func (p *first) reap() {
 			<-p.started
 			continue
 		}
-		command := false
+		others := false
 		for ; pid > 0; pid, status, _ = wait(syscall.WNOHANG) { // a fork bomb leaves thousands
-			command = p.ended(pid, status) || command
+			others = !p.ended(pid, status) || others
 		}
-		if !command && len(living()) == 0 {
+		if others && len(living()) == 0 {
 			_ = p.send(response{Idle: true}) // else nobody waits any more
 		}
 	}
