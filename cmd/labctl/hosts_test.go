@@ -21,6 +21,12 @@ import (
 // startControl starts a lab with hosts node-0, node-1, … and its control API.
 func startControl(t *testing.T, count int) *control.Client {
 	t.Helper()
+	return control.NewClient(startLab(t, count).Dir())
+}
+
+// startLab starts a lab with hosts node-0, node-1, … whose control API is served.
+func startLab(t *testing.T, count int) *labtest.Lab {
+	t.Helper()
 	l := labtest.Start(t, lab.Config{Rack: new(rack.Default(count))})
 	s, err := control.New(control.Config{Lab: l.Lab})
 	if err != nil {
@@ -34,7 +40,7 @@ func startControl(t *testing.T, count int) *control.Client {
 		}
 	})
 	t.Cleanup(func() { stop(); serving.Wait() })
-	return control.NewClient(l.Dir())
+	return l
 }
 
 // Names and patterns select hosts in the order of the rack; what selects none is an error

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"regexp"
@@ -26,8 +27,11 @@ func run() int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
-	root := newRoot()
-	err := root.ExecuteContext(ctx)
+	return exitStatus(newRoot().ExecuteContext(ctx), os.Stderr)
+}
+
+// exitStatus prints the error of a command, and returns the exit status for it.
+func exitStatus(err error, w io.Writer) int {
 	if err == nil {
 		return 0
 	}
@@ -35,7 +39,7 @@ func run() int {
 	if errors.As(err, &code) {
 		return int(code)
 	}
-	fmt.Fprintln(os.Stderr, "labctl:", withoutPackages(err.Error()))
+	fmt.Fprintln(w, "labctl:", withoutPackages(err.Error()))
 	var usage *usageError
 	if errors.As(err, &usage) {
 		return 2
@@ -45,7 +49,7 @@ func run() int {
 
 // packagePrefix matches the names of packages that errors begin with: they help
 // developers, not users. Names of protocols stay: redfish, ipmi, bmc.
-var packagePrefix = regexp.MustCompile(`(?m)(^|: )(?:(?:lab|control|store|world|kube|rack|snapshot|journal|outbound|yamlfile|capture|netboot|inband|demo|detach|features): )+`)
+var packagePrefix = regexp.MustCompile(`(?m)(^|: )(?:(?:lab|control|store|world|kube|rack|snapshot|journal|outbound|yamlfile|capture|netboot|inband|demo|detach|features|machine|integrity|manager|mdraid|ramdisk|pxe|sandbox): )+`)
 
 // withoutPackages returns the text of an error as users read it.
 func withoutPackages(text string) string { return packagePrefix.ReplaceAllString(text, "$1") }

@@ -191,6 +191,9 @@ func (m *Machine) applyReset(now time.Time, kind ResetKind, cause ResetCause) ([
 		}
 		return m.step(now, w.on), nil
 	}
+	if m.st.Phase == Unplugged {
+		return nil, fmt.Errorf("%w: reset %s without AC power", ErrPower, kind)
+	}
 	if !on || !slices.Contains(osResets, kind) {
 		return nil, fmt.Errorf("%w: reset %s while %s", ErrPower, kind, phases[m.st.Phase].power)
 	}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+// outcome is what a user sees of a command.
+type outcome struct {
+	status   int
+	out, err string
+}
+
+// labctl runs a command in this process, on the lab in a state directory.
+func labctl(t *testing.T, state string, args ...string) outcome {
+	t.Helper()
+	var out, err strings.Builder
+	root := newRoot()
+	root.SetArgs(append([]string{"--state", state}, args...))
+	root.SetOut(&out)
+	root.SetErr(&err)
+	status := exitStatus(root.ExecuteContext(t.Context()), &err)
+	return outcome{status, out.String(), err.String()}
+}
+
+// check compares what a user sees of a command with what he should see. In want, the lines
+// of out and err have no trailing spaces.
+func check(t *testing.T, state string, want outcome, args ...string) {
+	t.Helper()
+	got := labctl(t, state, args...)
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(outcome{})); diff != "" {
+		t.Errorf("labctl %q (-want +got):\n%s", args, diff)
+	}
+}
+
+// A command for several hosts prints those where it succeeded as one table, names each
+// other host with its error, and exits with 1.
+func TestPowerOfSeveralHosts(t *testing.T) {
+	l := startLab(t, 3)
+	if err := l.Hosts()[1].Apply(t.Context(), machine.CutAC{}); err != nil {
+		t.Fatal(err)
+	}
+	const why = "not in this power state: reset On without AC power\n"
+	for _, tt := range []struct {
+		args []string
+		want outcome
+	}{
+		{[]string{"host", "power", "node-*"}, outcome{0, "NAME    POWER\nnode-0  Off\nnode-1  Off\nnode-2  Off\n", ""}},
+		{[]string{"host", "power", "node-*", "on"}, outcome{1, "NAME    POWER\nnode-0  PoweringOn\nnode-2  PoweringOn\n", "labctl: node-1: " + why}},
+		{[]string{"host", "power", "node-[12]", "On"}, outcome{1, "", "labctl: node-1: " + why + "node-2: not in this power state: reset On while PoweringOn\n"}},
+		{[]string{"host", "power", "node-1", "On"}, outcome{1, "", "labctl: " + why}},
+		{[]string{"host", "power", "node-0", "ForceOff"}, outcome{0, "NAME    POWER\nnode-0  PoweringOff\n", ""}},
+		{[]string{"host", "power", "node-7", "On"}, outcome{1, "", "labctl: there is no host node-7. Did you mean node-0 or node-1 or node-2?\n"}},
+		{[]string{"host", "power", "rack-*", "On"}, outcome{1, "", "labctl: no host matches rack-*: labctl hosts lists them\n"}},
+		{[]string{"host", "power", "node-[", "On"}, outcome{2, "", "labctl: \"node-[\" is no valid pattern: close each [ (see --help)\n"}},
+		{[]string{"host", "power"}, outcome{2, "", "labctl: labctl host power needs HOST (see --help)\n"}},
+		{[]string{"host", "power", "node-0", "On", "now"}, outcome{2, "", "labctl: labctl host power takes no argument \"now\" (see --help)\n"}},
+	} {
+		check(t, l.Dir(), tt.want, tt.args...)
+	}
+	dir := t.TempDir()
+	check(t, dir, outcome{1, "", "labctl: no lab is running in " + dir + ": start it with labctl up\n"}, "host", "power", "node-*", "On")
+}
+
+// In JSON and YAML, results of several hosts are a list of hosts, or an object by host where
+// each has a value of its own; a table has the column HOST then.
+func TestResultsOfSeveralHostsForPrograms(t *testing.T) {
+	l := startLab(t, 3)
+	decode := map[string]func([]byte, any) error{
+		"json": json.Unmarshal,
+		"yaml": func(b []byte, into any) error { return yaml.Unmarshal(b, into) },
+	}
+	for _, format := range slices.Sorted(maps.Keys(decode)) {
+		got := labctl(t, l.Dir(), "host", "power", "node-[02]", "-o", format)
+		var hosts []control.Host
+		if err := decode[format]([]byte(got.out), &hosts); err != nil || len(hosts) != 2 || hosts[0].Name != "node-0" || hosts[1].Power != "Off" {
+			t.Errorf("host power -o %s = %+v: %+v, %v, want node-0 and node-2, which are off", format, got, hosts, err)
+		}
+		got = labctl(t, l.Dir(), "host", "show", "node-[01]", "-o", format)
+		var byHost map[string]control.Detail
+		if err := decode[format]([]byte(got.out), &byHost); err != nil || len(byHost) != 2 || byHost["node-1"].Name != "node-1" {
+			t.Errorf("host show -o %s = %+v: %v, want an object with node-0 and node-1", format, got, err)
+		}
+		got = labctl(t, l.Dir(), "host", "show", "node-1", "-o", format)
+		var one control.Detail
+		if err := decode[format]([]byte(got.out), &one); err != nil || one.Name != "node-1" {
+			t.Errorf("host show -o %s of one host = %+v: %v, want the host itself", format, got, err)
+		}
+	}
+	table := labctl(t, l.Dir(), "host", "show", "node-[01]").out
+	var heads []string
+	for line := range strings.Lines(table) {
+		heads = append(heads, strings.Fields(line)[0])
+	}
+	if n := len(heads); n < 5 || heads[0] != "HOST" || slices.Contains(heads[1:], "HOST") || heads[1] != "node-0" || heads[n-1] != "node-1" {
+		t.Errorf("host show of two hosts has the first cells %q, want HOST once, then node-0 and node-1", heads)
+	}
+}
+
+// Rules of faults are shown in full, as a rack file has them, with where they apply.
+func TestFaultRulesAreShownInFull(t *testing.T) {
+	l := startLab(t, 2)
+	check(t, l.Dir(), outcome{0, "ID  WHERE                         RULE\nr1  node-0 PATCH POST /redfish/*  count=2 status=503 retryAfter=30s\n", ""},
+		"fault", "add", "--id", "r1", "--bmc", "node-0", "--path", "/redfish/*", "--method", "patch", "--method", "POST", "--status", "503", "--retry-after", "30s", "--count", "2")
+	check(t, l.Dir(), outcome{0, "ID  WHERE       RULE\nr2  everywhere  latency=1s\n", ""}, "fault", "add", "--id", "r2", "--latency", "1s")
+	check(t, l.Dir(), outcome{0, "ID  PHASE   HITS  WHERE                         RULE\n" +
+		"r1  active  0     node-0 PATCH POST /redfish/*  count=2 status=503 retryAfter=30s\n" +
+		"r2  active  0     everywhere                    latency=1s\n", ""}, "fault", "ls")
+	for _, tt := range []struct{ args, err string }{
+		{"fault add", "the rule does nothing: add one of --status,"},
+		{"fault add --status 503 --probability 0", "--probability 0: must be above 0 and at most 1"},
+		{"fault add --set PowerState", `--set "PowerState": use a form like /PowerState=null`},
+		{"fault add --status 503 -f x.yaml", "-f and --status exclude each other: set it in the file"},
+		{"fault add --patch {", "--patch: "},
+		{"fault add --retry-after 3s", "--retry-after: "},
+		{"fault rm r1 --all", ""},
+		{"fault rm", ""},
+	} {
+		got := labctl(t, l.Dir(), strings.Fields(tt.args)...)
+		if got.status != 2 || got.out != "" || !strings.HasPrefix(got.err, "labctl: "+tt.err) || !strings.HasSuffix(got.err, " (see --help)\n") {
+			t.Errorf("labctl %s = %+v, want status 2 and %q", tt.args, got, tt.err)
+		}
+	}
+	check(t, l.Dir(), outcome{0, "", ""}, "fault", "rm", "r1")
+	check(t, l.Dir(), outcome{0, "ID  PHASE   HITS  WHERE       RULE\nr2  active  0     everywhere  latency=1s\n", ""}, "fault", "ls")
+	if got := labctl(t, l.Dir(), "fault", "rm", "r1"); got.status != 1 || !strings.Contains(got.err, "r1") {
+		t.Errorf("fault rm of a rule that is gone = %+v, want status 1 and its ID", got)
+	}
+}
+
+// A log is listed by host, and a wide table has the column KIND.
+func TestLogsOfSeveralHosts(t *testing.T) {
+	l := startLab(t, 2)
+	for _, h := range l.Hosts() {
+		if err := h.Power(t.Context(), "On"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.Advance(5 * time.Minute)
+	for format, want := range map[string]string{"table": "HOST ID TIME SEVERITY SUBJECT TEXT", "wide": "HOST ID TIME SEVERITY KIND SUBJECT TEXT"} {
+		lines := strings.Split(labctl(t, l.Dir(), "sel", "ls", "node-*", "-o", format).out, "\n")
+		if got := strings.Join(strings.Fields(lines[0]), " "); got != want || len(lines) < 4 {
+			t.Errorf("sel ls -o %s has the columns %s and %d lines, want %s and entries", format, got, len(lines), want)
+		}
+		for i, line := range lines[1 : len(lines)-1] {
+			if !strings.HasPrefix(line, "node-") {
+				t.Errorf("line %d of sel ls -o %s is %q, want one of a host", i+2, format, line)
+			}
+		}
+	}
+	check(t, l.Dir(), outcome{}, "sel", "clear", "node-*")
+	var logs map[string][]control.LogEntry
+	got := labctl(t, l.Dir(), "sel", "ls", "node-*", "-o", "json")
+	if err := json.Unmarshal([]byte(got.out), &logs); err != nil || len(logs) != 2 || len(logs["node-0"]) > 1 {
+		t.Errorf("sel ls after clear = %+v, %v, want two logs with the entry of their clearing at most", got, err)
+	}
+}
+
+// The shell completes names of hosts, what follows them, and nothing where no lab runs.
+func TestCompletion(t *testing.T) {
+	l := startLab(t, 2)
+	for _, tt := range []struct {
+		args string
+		want []string
+	}{
+		{"host power", []string{"node-0", "node-1"}},
+		{"host power node-0", resetTypes},
+		{"host show node-0", nil},
+		{"hosts --output", formats},
+		{"fault add --bmc", []string{"node-0", "node-1"}},
+	} {
+		got := labctl(t, l.Dir(), append(append([]string{"__complete", "--state", l.Dir()}, strings.Fields(tt.args)...), "")...)
+		lines := strings.Split(strings.TrimSpace(got.out), "\n")
+		if names := lines[:len(lines)-1]; got.status != 0 || !slices.Equal(names, tt.want) && len(names)+len(tt.want) > 0 { // the last line is the directive
+			t.Errorf("completion after %q = %q, %q, want %q", tt.args, names, got.err, tt.want)
+		}
+	}
+	got := labctl(t, t.TempDir(), "__complete", "--state", t.TempDir(), "host", "power", "")
+	if got.status != 0 || strings.Contains(got.out, "node") {
+		t.Errorf("completion without a lab = %+v, want nothing", got)
+	}
+}
+
+// The exit status is 2 for a wrong command line, a program's own status where labctl ran
+// one, and 1 for all other errors, which are printed without names of packages.
+func TestExitStatus(t *testing.T) {
+	for _, tt := range []struct {
+		err    error
+		status int
+		text   string
+	}{
+		{nil, 0, ""},
+		{errors.New("lab: open: no room"), 1, "labctl: open: no room\n"},
+		{&usageError{errors.New("--speed 0x: use 1x or more")}, 2, "labctl: --speed 0x: use 1x or more (see --help)\n"},
+		{fmt.Errorf("host: %w", &usageError{errors.New("no")}), 2, "labctl: host: no (see --help)\n"},
+		{exitCode(7), 7, ""},
+		{fmt.Errorf("exec: %w", exitCode(126)), 126, ""},
+	} {
+		var w strings.Builder
+		if got := exitStatus(tt.err, &w); got != tt.status || w.String() != tt.text {
+			t.Errorf("exitStatus(%v) = %d, %q, want %d, %q", tt.err, got, w.String(), tt.status, tt.text)
+		}
+	}
+}
