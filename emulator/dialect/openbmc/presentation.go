@@ -14,6 +14,8 @@ func uriMappings() []dialect.URIMapping {
 	return []dialect.URIMapping{
 		// [V] virtual_media.hpp: only the manager has virtual media.
 		{From: systems + "/VirtualMedia", To: slots},
+		// [V] pcie.hpp: only the system has PCIe devices.
+		{From: chassis + "/PCIeDevices", To: systems + "/PCIeDevices"},
 		// [V] update_service.hpp.
 		{From: updates + "/Upload", To: updates + "/update"},
 		{From: updates + "/MultipartUpload", To: updates + "/update-multipart"},
@@ -54,6 +56,27 @@ func hidden() []string {
 		systems + "/Storage/{storage}/Drives/{drive}/Actions",
 		systems + "/Storage/{storage}/Drives/{drive}/Metrics",
 		systems + "/Storage/{storage}/Controllers/{controller}/Metrics",
+		// log_services.hpp: the journal has entries alone. Of the ActionInfos there are those
+		// of resets.
+		managers + "/LogServices/{log}/Actions",
+		managers + "/LogServices/{log}/ClearLogActionInfo",
+		managers + "/LogServices/{log}/CollectDiagnosticDataActionInfo",
+		systems + "/LogServices/{log}/ClearLogActionInfo",
+		updates + "/SimpleUpdateActionInfo",
+		"/redfish/v1/CertificateService/GenerateCSRActionInfo",
+		"/redfish/v1/CertificateService/ReplaceCertificateActionInfo",
+		managers + "/NetworkProtocol/HTTPS/Certificates/{certificate}/Actions",
+		managers + "/NetworkProtocol/HTTPS/Certificates/{certificate}/RekeyActionInfo",
+		"/redfish/v1/AccountService/Accounts/{account}/Actions",
+		"/redfish/v1/AccountService/Accounts/{account}/ChangePasswordActionInfo",
+		"/redfish/v1/EventService/Actions/EventService.TestEventSubscription",
+		"/redfish/v1/EventService/SubmitTestEventActionInfo",
+		"/redfish/v1/TelemetryService/MetricDefinitions",
+		"/redfish/v1/TelemetryService/Actions",
+		"/redfish/v1/TelemetryService/SubmitTestMetricReportActionInfo",
+		systems + "/Memory/{memory}/EnvironmentMetrics",
+		chassis + "/EnvironmentMetrics/Actions",
+		chassis + "/PowerSubsystem/PowerSupplies/{supply}/Metrics",
 		managers + "/HostInterfaces",
 		chassis + "/Controls",
 		chassis + "/NetworkAdapters",
@@ -65,7 +88,7 @@ func hidden() []string {
 const registry = "BiosAttributeRegistryOpenBMC.v1_0_0"
 
 func transforms() []dialect.Transform {
-	return []dialect.Transform{
+	return append([]dialect.Transform{
 		// [V] service_root.hpp: there is neither Vendor nor Product.
 		{ResourceType: "ServiceRoot", Remove: []string{"Vendor", "Product"}},
 		{
@@ -124,5 +147,5 @@ func transforms() []dialect.Transform {
 			"HttpPushUriOptionsBusy", "HttpPushUriTargetsBusy", "HttpPushUriTargets", "HttpPushUriOptions/ForceUpdate", "VerifyRemoteServerCertificate",
 			"Actions/#UpdateService.StartUpdate", "SupportedUpdateImageFormats",
 		}},
-	}
+	}, absent()...)
 }

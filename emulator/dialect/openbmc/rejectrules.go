@@ -11,6 +11,7 @@ const insert = "VirtualMedia.InsertMedia"
 // rejectRules returns the requests that bmcweb rejects although the standard allows
 // them.
 func rejectRules() []dialect.RejectRule {
+	unknown := baseMessage("PropertyUnknown", "The property %1 is not known.")
 	readOnly := baseMessage("OperationNotAllowed", "The method of the request is not allowed here.")
 	return []dialect.RejectRule{
 		// [V] virtual_media.hpp, validateParams, in its order.
@@ -32,10 +33,23 @@ func rejectRules() []dialect.RejectRule {
 		{ResourceType: "ComputerSystem", Method: "PATCH", SendsAny: []string{
 			"HostName", "PowerOnDelaySeconds", "PowerCycleDelaySeconds", "Boot/BootOrder", "Boot/BootNext", "Boot/HttpBootUri", "Boot/AliasBootOrder",
 			"Boot/UefiTargetBootSourceOverride", "Boot/BootOrderPropertySelection",
-		}, Message: baseMessage("PropertyUnknown", "The property %1 is not known.")},
+		}, Message: unknown},
 		// [V] ethernet.hpp, parseDHCPConfiguration and handleEthernetInterfacePatch.
 		{ResourceType: "EthernetInterface", Method: "PATCH", SendsAny: []string{"DHCPv4/UseGateway", "DHCPv6/UseRapidCommit"},
-			Message: baseMessage("PropertyUnknown", "The property %1 is not known.")},
+			Message: unknown},
+		// [V] json_utils.hpp, readJsonPatch: a PATCH of a property that the handler does not
+		// name.
+		{ResourceType: "AccountService", Method: "PATCH", SendsAny: []string{
+			"AccountLockoutCounterResetAfter", "AccountLockoutCounterResetEnabled", "AuthFailureLoggingThreshold", "EnforcePasswordHistoryCount",
+			"LocalAccountAuth", "PasswordExpirationDays", "RequireChangePasswordAction",
+		}, Message: unknown},
+		{ResourceType: "Chassis", Method: "PATCH", SendsAny: []string{"PhysicalSecurity/IntrusionSensorReArm"}, Message: unknown},
+		{ResourceType: "ComputerSystem", Method: "PATCH", SendsAny: []string{"HostWatchdogTimer/WarningAction"}, Message: unknown},
+		{ResourceType: "EthernetInterface", Method: "PATCH", SendsAny: []string{"IPv6Enabled", "VLAN/VLANPriority"}, Message: unknown},
+		{ResourceType: "LogService", Method: "PATCH", SendsAny: []string{"AutoClearResolvedEntries"}, Message: unknown},
+		{ResourceType: "ManagerNetworkProtocol", Method: "PATCH", SendsAny: []string{"SNMP", "SSDP"}, Message: unknown},
+		{ResourceType: "SessionService", Method: "PATCH", SendsAny: []string{"AbsoluteSessionTimeout", "AbsoluteSessionTimeoutEnabled"}, Message: unknown},
+		{ResourceType: "Triggers", Method: "PATCH", SendsAny: []string{"TriggerEnabled"}, Message: unknown},
 		// [V] managers.hpp: ResetAll is the only reset type.
 		{ResourceType: "Manager", Method: "Manager.ResetToDefaults", NotOneOf: map[string][]string{"ResetType": {"ResetAll"}},
 			Message: baseMessage("ActionParameterNotSupported", "The parameter %1 cannot have the value %2 here.")},
