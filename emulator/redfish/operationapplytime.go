@@ -13,14 +13,15 @@ import (
 // response and returns false.
 func (x *request) takeApplyTime(in *resource.Document, v resource.View) (applyTime string, ok bool) {
 	value, sent := in.Get(resource.OperationApplyTime)
-	if a := x.match.Action; a != nil && !a.SupportsApplyTime || x.r.Method == http.MethodPatch || x.match.OperationApplyTimes(v) == nil {
+	times := x.match.SupportedApplyTimes(v)
+	if a := x.match.Action; a != nil && !a.SupportsApplyTime || x.r.Method == http.MethodPatch || len(times) == 0 {
 		return resource.Immediate, true
 	}
 	if !sent {
-		return x.match.ApplyTimes(v)[0], true
+		return times[0], true
 	}
 	applyTime, _ = value.(string)
-	if in.Fields[in.Index(resource.OperationApplyTime)].Duplicate || !slices.Contains(x.match.ApplyTimes(v), applyTime) {
+	if in.Fields[in.Index(resource.OperationApplyTime)].Duplicate || !slices.Contains(times, applyTime) {
 		x.sendError(http.StatusBadRequest, message.PropertyValueNotInList.With(resource.Echo(value), resource.OperationApplyTime).About("#/"+resource.OperationApplyTime))
 		return "", false
 	}

@@ -197,6 +197,9 @@ func walkVendor(t *testing.T, s *Service, d *dialect.Record, used map[int]bool) 
 				t.Errorf("%s: %s has no @odata.type (DSP0266, OEM property format and content)", at, text)
 			}
 		}
+		if listsApplyTimes(body) && !offersOperations(w.Header().Get("Allow"), body) {
+			t.Errorf("%s: lists apply times, and takes no operation that has one", at)
+		}
 		resources, targets := links(body)
 		todo = append(todo, resources...)
 		for _, target := range targets {
@@ -208,6 +211,29 @@ func walkVendor(t *testing.T, s *Service, d *dialect.Record, used map[int]bool) 
 	if check != nil {
 		checkTypes(t, s, d.Protocol.OEMTypes, slices.Sorted(maps.Keys(seen)), allowed)
 	}
+}
+
+// listsApplyTimes reports whether a resource, or an action, lists values of
+// @Redfish.OperationApplyTime.
+func listsApplyTimes(o resource.Object) bool {
+	support, _ := o["@Redfish.OperationApplyTimeSupport"].(resource.Object)
+	values, _ := support["SupportedValues"].([]any)
+	return len(values) > 0
+}
+
+// offersOperations reports whether a resource takes an operation with an apply time: a
+// create, a delete or an action (DSP0266, "Operation apply time").
+func offersOperations(allow string, body resource.Object) bool {
+	if strings.Contains(allow, "POST") || strings.Contains(allow, "DELETE") {
+		return true
+	}
+	actions, _ := body["Actions"].(resource.Object)
+	for _, a := range actions {
+		if o, ok := a.(resource.Object); ok && listsApplyTimes(o) {
+			return true
+		}
+	}
+	return false
 }
 
 // typeless has the dialects of whose OEM objects no source shows the types.

@@ -229,8 +229,9 @@ var allPrivileges = []struct {
 
 // transformsILO5 are the transforms of iLO 5 alone.
 var transformsILO5 = []transform{
-	{ResourceType: "ComputerSystem", Remove: []string{"BootProgress"}},  // [V docs: of systems with a DPU only]
-	{ResourceType: "AccountService", Remove: []string{"HTTPBasicAuth"}}, // [V docs: AccountService.v1_5_0]
+	{ResourceType: "VolumeCollection", Remove: []string{"@Redfish.OperationApplyTimeSupport"}}, // it refuses POST: readOnlyVolumes
+	{ResourceType: "ComputerSystem", Remove: []string{"BootProgress"}},                         // [V docs: of systems with a DPU only]
+	{ResourceType: "AccountService", Remove: []string{"HTTPBasicAuth"}},                        // [V docs: AccountService.v1_5_0]
 	// ResetBios is an action of the settings resource, which Bios shows [V table; docs,
 	// ilo5_adaptation].
 	{ResourceType: "Bios", Set: []propertyRule{

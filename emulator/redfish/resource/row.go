@@ -57,7 +57,7 @@ type Row struct {
 	Remove          func(ctx context.Context, c Call) (Result, error) // DELETE
 	Actions         []Action
 	RequiresIfMatch bool                             // a change without If-Match is refused
-	ApplyTimes      func(v View) []string            // returns the supported values of OperationApplyTime for POST, DELETE and actions; nil, or an empty list: Immediate alone
+	ApplyTimes      func(v View) []string            // returns the supported values of OperationApplyTime for POST, DELETE and actions; nil: no annotation; an empty list: an annotation without values
 	Refuses         func(v View, method string) bool // reports whether this resource refuses a method that the row has; nil: it refuses none
 	Unadvertised    []string                         // methods that the resource accepts and Allow omits: its schema does not have them, but clients use them
 

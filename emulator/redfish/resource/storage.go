@@ -27,7 +27,7 @@ func storageRows() []Row {
 		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Drives/{drive}/Metrics", Schema: "DriveMetrics.v1_3_0", DependsOn: storageParts,
 			Read: driveMetrics},
 		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Volumes", Schema: "VolumeCollection", DependsOn: storageParts,
-			collectionName: "Volumes", memberVariable: "volume", Create: &volumeCreate, Refuses: hasNoRAID, ApplyTimes: raidApplyTimes},
+			collectionName: "Volumes", memberVariable: "volume", Create: &volumeCreate, Refuses: hasNoRAID, ApplyTimes: createApplyTimes},
 		{URI: "/redfish/v1/Systems/{system}/Storage/{storage}/Volumes/{volume}", Schema: "Volume.v1_10_2", DependsOn: storageParts | partTime,
 			Read: volume, Volatile: []string{"Operations"},
 			Patch: &volumePatch, Remove: volumeRemove, Actions: volumeActions, ApplyTimes: raidApplyTimes},
@@ -82,6 +82,11 @@ func raidApplyTimes(v View) []string {
 	}
 	return Texts(v.storage().RAID.When())
 }
+
+// createApplyTimes returns when the controller can create volumes. A collection that refuses
+// POST lists no values: profiles such as Ironic's require the annotation in every
+// VolumeCollection.
+func createApplyTimes(v View) []string { return append([]string{}, raidApplyTimes(v)...) }
 
 // queuesJobs reports whether the view's controller executes every change of its volumes as
 // a job.
