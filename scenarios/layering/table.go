@@ -289,7 +289,7 @@ var Table = []Row{
 	{
 		// An agent in process runs over systest, backed by a machine's disks.
 		Package: "scenarios/world",
-		May:     []string{"emulator/...", "controller/...", "agent/...", "agent/sys/systest", "fixtures", "scenarios/images", "scenarios/world/pxe"},
+		May:     []string{"emulator/...", "controller/...", "agent/...", "agent/sys/systest", "version", "fixtures", "scenarios/images", "scenarios/world/pxe"},
 	},
 	{
 		// The firmware of a NIC, and the loader that it starts.

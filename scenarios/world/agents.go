@@ -244,7 +244,7 @@ func (a *agents) run(h *lab.Host, os machine.OS) {
 		}
 		err := agent.Run(ctx, agent.Config{
 			Media: from.Media, Key: key, System: systemOf(h, os.Boot, from.Cmdline), Clock: labClock{a.clock},
-			Log: a.agentLog(h, os.Boot), Enter: a.clock.Enter, Turn: a.acquireTurn,
+			Log: agentLog(a.clock, a.log, h, os.Boot), Enter: a.clock.Enter, Turn: a.acquireTurn,
 		})
 		if err != nil {
 			a.log.Error("agent ended", "machine", h.Name(), "error", err)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"unicode/utf8"
 
+	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
@@ -38,12 +39,12 @@ func (c consoleWriter) Write(p []byte) (int, error) {
 
 // agentLog returns the logger of the agent of one boot. It writes to the lab's log
 // and, as on a real server, to the console, with the lab's time.
-func (a *agents) agentLog(h *lab.Host, boot uint64) *slog.Logger {
+func agentLog(c *clock.Clock, log *slog.Logger, h *lab.Host, boot uint64) *slog.Logger {
 	onConsole := slog.NewTextHandler(consoleWriter{h, boot}, &slog.HandlerOptions{ReplaceAttr: func(groups []string, at slog.Attr) slog.Attr {
 		if at.Key == slog.TimeKey && len(groups) == 0 {
-			at.Value = slog.TimeValue(a.clock.Now().UTC())
+			at.Value = slog.TimeValue(c.Now().UTC())
 		}
 		return at
 	}})
-	return slog.New(slog.NewMultiHandler(a.log.With("machine", h.Name()).Handler(), onConsole))
+	return slog.New(slog.NewMultiHandler(log.With("machine", h.Name()).Handler(), onConsole))
 }

@@ -103,6 +103,8 @@ func (y *systems) start(h *lab.Host, os machine.OS) {
 		Base: systemBase(), Store: store, Now: y.clock.Now, Boot: bootOf(h, os.Boot),
 		Dir:    filepath.Join(y.dir, fmt.Sprintf("%s-%d", url.PathEscape(h.Name()), os.Boot)),
 		Reboot: exit(true), PowerOff: exit(false),
+		Programs: []string{labAgent}, Sleep: y.clock.Sleep,
+		Run:    func(ctx context.Context, unit string, args []string) error { return y.run(ctx, x, unit, args) },
 		Report: func(line string) { _, _ = fmt.Fprintln(console, line) }, // the console drops what comes late
 	})
 	y.mu.Lock()

@@ -1,0 +1,72 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/agent/lcm"
+	"github.com/metalab-dev/metalab/agent/plugin/inventory"
+	build "github.com/metalab-dev/metalab/version"
+)
+
+// labAgent is the program of the product that units of a server start. It runs in this
+// process, over the server's files and disks.
+const labAgent = "lab-agent"
+
+// agentFile is where user data installs it.
+const agentFile = "/usr/local/bin/" + labAgent
+
+// services are the commands of labAgent that run as services.
+var services = map[string]func(context.Context, *systems, *system, []string) error{"lcm": runLCM}
+
+// run is labAgent as a service of a system.
+func (y *systems) run(ctx context.Context, x *system, unit string, args []string) error {
+	if len(args) < 2 || services[args[1]] == nil {
+		return fmt.Errorf("%s: %s: give %s one of the commands %s", unit, strings.Join(args, " "), labAgent, strings.Join(slices.Sorted(maps.Keys(services)), ", "))
+	}
+	return services[args[1]](ctx, y, x, args[2:])
+}
+
+// runLCM is the LCM agent. When it has replaced its program it begins anew, as the new
+// one would.
+func runLCM(ctx context.Context, y *systems, x *system, args []string) error {
+	host := x.Host()
+	for {
+		o, err := lcm.ParseArgs(args, host)
+		if err != nil {
+			return err
+		}
+		version, sum := build.Read().Version, ""
+		b, err := host.ReadFile(agentFile)
+		switch {
+		case err == nil:
+			sum = lcm.Sum(b)
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+		err = lcm.Run(ctx, lcm.Config{
+			Account: o.Account, System: host, Poll: o.Poll, KeepUser: o.KeepUser,
+			Hardware: x.hardware,
+			Version:  version, SHA256: sum, Program: agentFile,
+			Clock: labClock{y.clock}, Enter: y.clock.Enter, Log: agentLog(y.clock, y.log, x.host, x.os.Boot),
+		})
+		if upgraded := new(lcm.UpgradedError); !errors.As(err, &upgraded) {
+			return err
+		}
+	}
+}
+
+// hardware is the inventory of the server, with the host name of its system.
+func (x *system) hardware(ctx context.Context) (job.Hardware, error) {
+	hw, err := inventory.Collect(ctx, systemOf(x.host, x.os.Boot, ""))
+	if b, rerr := x.ReadFile("etc/hostname"); rerr == nil && err == nil {
+		hw.Hostname = strings.TrimSpace(string(b))
+	}
+	return hw, err
+}
