@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// refusesByUser are the policies that refuse nothing to an administrator: no example shows
-// when they are in force.
-var refusesByUser = map[string]bool{"hostosconfiguration.kaas.mirantis.com": true}
+// refusesByUser are the policies that refuse an administrator no new object: no example
+// shows when they are in force.
+var refusesByUser = map[string]bool{"hostosconfiguration.kaas.mirantis.com": true, "releases.kaas.mirantis.com": true}
 
 // The API server never evaluates a policy without a binding, and drops a field that
 // it does not know without an error.

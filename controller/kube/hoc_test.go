@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,7 +35,7 @@ func parsed(t *testing.T, apiVersion, kind, namespace, text string) *unstructure
 	return o
 }
 
-// statements H8 and H18: modules that change, and orders of configs.
+// statements H8, H18 and H42: modules that change, orders of configs, and releases.
 func TestAdmissionOfTheFamilyHOC(t *testing.T) {
 	api := start(t, Config{Dir: t.TempDir(), Families: []string{config.HOC}})
 	c := clientFor(t, api.RESTConfig())
@@ -100,6 +101,9 @@ func kindsOfHOC(t *testing.T, api *API) {
 	want := map[string]string{
 		"HostOSConfiguration":        "namespaced [hoc] Valid,Deprecated,Modules,Error,Age +status",
 		"HostOSConfigurationModules": "cluster [hocm] States,Modules,Age +status",
+		"KaaSRelease":                "cluster [] Version,ClusterRelease,Age",
+		"ClusterRelease":             "cluster [] Version,LCMType,Age",
+		"PublicKey":                  "namespaced [] Age",
 		"LCMCluster":                 "namespaced [] LCMType,Release,Requested,Ready,Age +status",
 		"LCMMachine":                 "namespaced [] ClusterName,Type,State,InternalIP,Hostname,AgentVersion +status",
 		"Cluster":                    "namespaced [] Release,Requested,Ready,Age +status",
@@ -227,6 +231,12 @@ func at(v any, path string) any {
 	return v
 }
 
+// clusterRelease and kaasRelease are releases.
+const (
+	clusterRelease = `{"spec":{"version":"1.0.0","helm":{"releases":[{"name":"a","values":{"a":1}}]},"machineTypes":{"worker":[{"runner":"bash","name":"a","version":"v1"}]}}}`
+	kaasRelease    = `{"spec":{"version":"2.30.0","clusterRelease":"mosk-1","supportedClusterReleases":[{"name":"mosk-1","version":"1.0.0"}]}}`
+)
+
 func changesOfHOC(t *testing.T, c client.Client, ns string) {
 	module := func(version, sum, url string) string {
 		return `{"name":"a","version":"` + version + `","sha256sum":"` + sum + `","url":"` + url + `"}`
@@ -241,10 +251,15 @@ func changesOfHOC(t *testing.T, c client.Client, ns string) {
 		{"another URL of a version", kaasV1, "HostOSConfigurationModules", modules(module("1.0.0", sha256Hex, "http://r/a")), modules(module("1.0.0", sha256Hex, "http://r/b")), []string{"never change: add a new version"}},
 		{"no URL of a version", kaasV1, "HostOSConfigurationModules", modules(module("1.0.0", sha256Hex, "http://r/a")), modules(`{"name":"a","version":"1.0.0","sha256sum":"` + sha256Hex + `"}`), []string{"never change: add a new version"}},
 		{"a version more", kaasV1, "HostOSConfigurationModules", modules(module("1.0.0", sha256Hex, "http://r/a")), modules(module("1.1.0", other, "http://r/b") + "," + module("1.0.0", sha256Hex, "http://r/a")), nil},
+		{"version of a release", kaasV1, "ClusterRelease", clusterRelease, `{"spec":{"version":"1.0.1"}}`, []string{"clusterreleases.kaas.mirantis.com", "a release never changes"}},
+		{"values of a release's chart", kaasV1, "ClusterRelease", clusterRelease, strings.Replace(clusterRelease, `"a":1`, `"a":2`, 1), []string{"a release never changes"}},
+		{"label of a release", kaasV1, "ClusterRelease", clusterRelease, `{"metadata":{"labels":{"a":"b"}}}`, nil},
+		{"upgrade path", kaasV1, "KaaSRelease", kaasRelease, `{"spec":{"supportedClusterReleases":[]}}`, []string{"kaasreleases.kaas.mirantis.com", "a release never changes"}},
+		{"the same spec", kaasV1, "KaaSRelease", kaasRelease, kaasRelease, nil},
 		{"a version less", kaasV1, "HostOSConfigurationModules", modules(module("1.0.0", sha256Hex, "http://r/a")), modules(``), nil},
 	} {
 		in := ns
-		if tt.kind == "HostOSConfigurationModules" {
+		if slices.Contains([]string{"HostOSConfigurationModules", "ClusterRelease", "KaaSRelease"}, tt.kind) {
 			in = ""
 		}
 		o := parsed(t, tt.apiVersion, tt.kind, in, tt.was)

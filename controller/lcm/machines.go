@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/lcm/item"
 	"github.com/metalab-dev/metalab/controller/queue"
@@ -66,7 +67,7 @@ func (r *Machines) machinesOf(ctx context.Context, of client.Object) []reconcile
 	}
 	var out []reconcile.Request
 	for i := range list.Items {
-		if list.Items[i].Spec.ClusterName == of.GetName() {
+		if assigned(&list.Items[i]).ClusterName == of.GetName() {
 			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 		}
 	}
@@ -83,7 +84,7 @@ func (r *Machines) reconcile(ctx context.Context, key types.NamespacedName) erro
 	if err := r.Client.Get(ctx, key, &m); err != nil {
 		return err
 	}
-	if m.DeletionTimestamp.IsZero() && m.Spec.ClusterName != "" {
+	if m.DeletionTimestamp.IsZero() && assigned(&m).ClusterName != "" {
 		if err := r.writeItems(ctx, &m); err != nil {
 			return err
 		}
@@ -94,6 +95,8 @@ func (r *Machines) reconcile(ctx context.Context, key types.NamespacedName) erro
 // writeItems makes the machine's items from those of its LCMCluster. Without an LCMCluster
 // they stay: an agent must not forget what it has executed.
 func (r *Machines) writeItems(ctx context.Context, m *lcm.LCMMachine) error {
+	before := m.DeepCopy()
+	m.Spec = assigned(m)
 	key := client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.ClusterName}
 	var c lcm.LCMCluster
 	if err := r.Client.Get(ctx, key, &c); apierrors.IsNotFound(err) {
@@ -101,7 +104,6 @@ func (r *Machines) writeItems(ctx context.Context, m *lcm.LCMMachine) error {
 	} else if err != nil {
 		return fmt.Errorf("lcm: LCMCluster %s: %w", key, err)
 	}
-	before := m.DeepCopy()
 	m.Spec.StateItems = item.Merge(c.Spec.MachinesTypes[m.Spec.Type], m.Spec.StateItemsOverwrites)
 	if m.Spec.LCMType == "" {
 		m.Spec.LCMType = c.Spec.LCMType
@@ -113,6 +115,24 @@ func (r *Machines) writeItems(ctx context.Context, m *lcm.LCMMachine) error {
 		return fmt.Errorf("lcm: items of LCMMachine %s/%s: %w", m.Namespace, m.Name, err)
 	}
 	return nil
+}
+
+// assigned returns the spec of a machine with the cluster and the type that its labels
+// name. The provider creates an LCMMachine without a spec, and adds the labels when the
+// machine may be deployed to.
+func assigned(m *lcm.LCMMachine) lcm.LCMMachineSpec {
+	out, name := m.Spec, m.Labels[cluster.ClusterNameLabel]
+	if name == "" {
+		return out
+	}
+	out.ClusterName = name
+	if out.Type == "" || out.Type == lcm.MachineUnassigned {
+		out.Type = lcm.MachineWorker
+		if _, control := m.Labels[cluster.ControlPlaneLabel]; control {
+			out.Type = lcm.MachineControl
+		}
+	}
+	return out
 }
 
 // writeState computes the state of the machine.

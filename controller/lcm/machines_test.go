@@ -105,6 +105,14 @@ func TestItemsAndStateOfAMachine(t *testing.T) {
 		state  lcm.MachineState
 	}{
 		{"worker", func(*lcm.LCMMachine) {}, []lcm.LCMStateItem{script, hocs[0], hocs[1]}, lcm.StateDeploy},
+		{"assigned by its labels", func(m *lcm.LCMMachine) {
+			m.Spec.ClusterName, m.Spec.Type, m.Labels = "", lcm.MachineUnassigned, map[string]string{"cluster.sigs.k8s.io/cluster-name": "c1"}
+		}, []lcm.LCMStateItem{script, hocs[0], hocs[1]}, lcm.StateDeploy},
+		{"assigned by its labels, of the control plane", func(m *lcm.LCMMachine) {
+			m.Spec.ClusterName, m.Spec.Type = "", ""
+			m.Labels = map[string]string{"cluster.sigs.k8s.io/cluster-name": "c1", "cluster.sigs.k8s.io/control-plane": "controlplane"}
+		}, hocs, lcm.StateReconfigure},
+		{"not assigned", func(m *lcm.LCMMachine) { m.Spec.ClusterName, m.Spec.Type = "", lcm.MachineUnassigned }, nil, lcm.StateUninitialized},
 		{"that has deployed", func(m *lcm.LCMMachine) { m.Status.StateItemStatuses = results(script, itemsHOC[0]) }, []lcm.LCMStateItem{script, hocs[0], hocs[1]}, lcm.StateReconfigure},
 		{"that is done", func(m *lcm.LCMMachine) { m.Status.StateItemStatuses = results(script, hocs[0], hocs[1]) }, []lcm.LCMStateItem{script, hocs[0], hocs[1]}, lcm.StateReady},
 		{"that is not selected", func(m *lcm.LCMMachine) { m.Spec.StateItemsOverwrites = nil }, []lcm.LCMStateItem{script}, lcm.StateDeploy},
@@ -137,9 +145,12 @@ func TestItemsAndStateOfAMachine(t *testing.T) {
 func TestMachinesOfAnLCMCluster(t *testing.T) {
 	other := machine(func(m *lcm.LCMMachine) { m.Name, m.Spec.ClusterName = "w-1", "c2" })
 	far := machine(func(m *lcm.LCMMachine) { m.Namespace = "other" })
-	_, r := start(t, lcmCluster(), machine(func(*lcm.LCMMachine) {}), other, far)
-	if got := r.machinesOf(t.Context(), lcmCluster()); len(got) != 1 || got[0].NamespacedName != key {
-		t.Errorf("machinesOf = %v, want %s", got, key)
+	labeled := machine(func(m *lcm.LCMMachine) {
+		m.Name, m.Spec.ClusterName, m.Labels = "w-2", "", map[string]string{"cluster.sigs.k8s.io/cluster-name": "c1"}
+	})
+	_, r := start(t, lcmCluster(), machine(func(*lcm.LCMMachine) {}), other, far, labeled)
+	if got := r.machinesOf(t.Context(), lcmCluster()); len(got) != 2 || got[0].NamespacedName != key || got[1].Name != labeled.Name {
+		t.Errorf("machinesOf = %v, want %s and %s", got, key, labeled.Name)
 	}
 }
 

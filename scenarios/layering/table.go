@@ -208,7 +208,18 @@ var Table = []Row{
 		Package: "controller/manager", May: []string{"controller/..."}, Never: []string{"controller/kube", "controller/config"},
 		Tests: []string{"agent/job"}, // whose requests its servers answer
 	},
-	{Package: "controller/provider", May: []string{"controller/api/..."}},
+	{
+		// It claims hosts, and knows no BMC.
+		Package: "controller/provider/machines", May: []string{"controller/api/...", "controller/lcm/item", "controller/provider/release", "controller/provider/userdata", "controller/queue"},
+		Tests: []string{"controller/lcm"}, // which assigns and deploys
+	},
+	{Package: "controller/provider/release", May: []string{"controller/api/..."}},
+	{
+		// Its documents are data: it reads no object.
+		Package: "controller/provider/userdata", May: []string{"controller/api/..."},
+		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
+		Tests: []string{"agent/cloudinit", "agent/lcm"}, // which read them
+	},
 	{
 		Package: "controller/provider/hoc", May: []string{"controller/api/...", "controller/lcm/item", "controller/queue"},
 		Tests: []string{"controller/lcm"}, // which merges the overwrites

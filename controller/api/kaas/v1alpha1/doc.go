@@ -1,5 +1,5 @@
 // Package v1alpha1 holds the kinds of kaas.mirantis.com/v1alpha1 that users write: host OS
-// configurations and the modules that they use. It owns their JSON names, defaults and
+// configurations and the modules that they use, releases and SSH keys. It owns their JSON names, defaults and
 // validation, and nothing that acts on them.
 //
 // +kubebuilder:object:generate=true
@@ -20,6 +20,9 @@ func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&HostOSConfiguration{}, &HostOSConfigurationList{},
 		&HostOSConfigurationModules{}, &HostOSConfigurationModulesList{},
+		&KaaSRelease{}, &KaaSReleaseList{},
+		&ClusterRelease{}, &ClusterReleaseList{},
+		&PublicKey{}, &PublicKeyList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

@@ -1,0 +1,17 @@
+// Package machines is the part of the bare metal provider that turns Machines into
+// provisioned servers. A Machine claims one BareMetalHost that its selector selects, writes
+// the release's image and user data to its spec, and shows in its status how far host and
+// LCMMachine are. A deleted Machine exists until its host is deprovisioned and free.
+//
+// A claim has two writes. The Machine's annotation names the host first, then the host's
+// consumerRef names the Machine, both with the resourceVersion of what was read: of two
+// Machines that name one host only one gets it, and a Machine never gets a second host,
+// because it claims none but the one that it names.
+//
+// Decide chooses the next step from what was observed, and is pure. Each pass does one
+// step, so that a process that ends between two of them leaves nothing half done.
+//
+// The LCMMachine is created without a spec. Its labels name cluster and role once the
+// machine may be deployed to: controller/lcm fills in the rest. The package computes no
+// state items, and knows no BMC.
+package machines

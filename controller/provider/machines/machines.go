@@ -1,0 +1,172 @@
+package machines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/queue"
+)
+
+// Finalizer suspends the deletion of a Machine until its host is free. Its name is in no
+// public text.
+const Finalizer = "machine.kaas.mirantis.com/provider"
+
+// Config configures a reconciler.
+type Config struct {
+	Client client.Client
+	// Reader reads Secrets and Roles past the cache, which must not hold those of all
+	// namespaces.
+	Reader client.Reader
+	Clock  clock.WithTicker
+	// Wall is the time by which tokens expire; nil means the real clock.
+	Wall    clock.PassiveClock
+	Server  string // https URL of the API, as servers reach it
+	CA      []byte // certificates, in PEM, that sign the API's
+	Workers int    // objects reconciled at a time; 0 means 1
+	// Enter, when set, is called before each reconcile, and its result after it. A lab's
+	// virtual clock counts the work in progress this way.
+	Enter func() (leave func())
+	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
+	ClientClock queue.ClientClock
+	// Queues, when set, knows the work queue: see queue.Monitor.
+	Queues *queue.Monitor
+}
+
+// Reconciler reconciles Machines.
+type Reconciler struct{ Config }
+
+// New returns a reconciler, or an error when a required field of c is nil.
+func New(c Config) (*Reconciler, error) {
+	if c.Client == nil || c.Reader == nil || c.Clock == nil {
+		return nil, errors.New("machines: Config.Client, Config.Reader or Config.Clock is nil")
+	}
+	if c.Wall == nil {
+		c.Wall = clock.RealClock{}
+	}
+	c.Workers = max(c.Workers, 1)
+	return &Reconciler{c}, nil
+}
+
+// Setup adds the reconciler to a manager.
+func (r *Reconciler) Setup(mgr manager.Manager) error {
+	sameName := &handler.EnqueueRequestForObject{}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("provider-machines").
+		For(&cluster.Machine{}).
+		Watches(&lcm.LCMMachine{}, sameName).
+		Watches(&metal3.BareMetalHost{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfHost)).
+		Watches(&cluster.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOf(func(m *cluster.Machine, o client.Object) bool {
+			return m.Labels[cluster.ClusterNameLabel] == o.GetName()
+		}))).
+		Watches(&kaas.PublicKey{}, handler.EnqueueRequestsFromMapFunc(r.machinesOf(func(*cluster.Machine, client.Object) bool { return true }))).
+		Watches(&kaas.ClusterRelease{}, handler.EnqueueRequestsFromMapFunc(r.waitingMachines)).
+		Watches(&kaas.KaaSRelease{}, handler.EnqueueRequestsFromMapFunc(r.waitingMachines)).
+		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues})).
+		Complete(r)
+}
+
+// machinesOf enqueues the Machines of an object's namespace that it concerns.
+func (r *Reconciler) machinesOf(concerned func(*cluster.Machine, client.Object) bool) handler.MapFunc {
+	return func(ctx context.Context, of client.Object) []reconcile.Request {
+		var list cluster.MachineList
+		r.list(ctx, &list, client.InNamespace(of.GetNamespace()))
+		return requests(list.Items, func(m *cluster.Machine) bool { return concerned(m, of) })
+	}
+}
+
+// machinesOfHost enqueues the Machine that has claimed a host or names it, and, when the
+// host is free, those that wait for one.
+func (r *Reconciler) machinesOfHost(ctx context.Context, of client.Object) []reconcile.Request {
+	h, key := of.(*metal3.BareMetalHost), of.GetNamespace()+"/"+of.GetName()
+	var list cluster.MachineList
+	r.list(ctx, &list, client.InNamespace(h.Namespace))
+	free := unclaimable(h) == ""
+	return requests(list.Items, func(m *cluster.Machine) bool {
+		name := m.Annotations[cluster.BareMetalHostAnnotation]
+		return name == key || claimedBy(h, m) || free && name == "" && m.DeletionTimestamp.IsZero()
+	})
+}
+
+// waitingMachines enqueues the Machines of all namespaces whose host has no image yet.
+func (r *Reconciler) waitingMachines(ctx context.Context, _ client.Object) []reconcile.Request {
+	var list cluster.MachineList
+	r.list(ctx, &list)
+	return requests(list.Items, func(m *cluster.Machine) bool {
+		s := m.Status.ProviderStatus
+		return s == nil || s.Status == StatusProvision || s.Status == StatusAwaitsProvisioning
+	})
+}
+
+// list lists objects in the cache for a watch's handler, which cannot return an error.
+func (r *Reconciler) list(ctx context.Context, into client.ObjectList, opts ...client.ListOption) {
+	if err := r.Client.List(ctx, into, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "objects are not listed")
+	}
+}
+
+func requests(items []cluster.Machine, concerned func(*cluster.Machine) bool) (out []reconcile.Request) {
+	for i := range items {
+		if concerned(&items[i]) {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&items[i])})
+		}
+	}
+	return out
+}
+
+// Reconcile implements reconcile.Reconciler for a Machine.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	var after time.Duration
+	result, err := queue.Reconcile(r.Enter, func() (err error) {
+		after, err = r.reconcile(ctx, req.NamespacedName)
+		return err
+	})
+	if err == nil {
+		result.RequeueAfter = after
+	}
+	return result, err
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.Duration, error) {
+	f, err := r.observe(ctx, key)
+	if err != nil {
+		return 0, err
+	}
+	d := decide(f)
+	if err := r.record(ctx, f, d); err != nil {
+		return 0, err
+	}
+	after, err := performers[d.do](ctx, r, f)
+	// A conflict is no failure: somebody was faster, and the watch reports it.
+	if err != nil && !apierrors.IsConflict(err) {
+		err = fmt.Errorf("machines: %s: %w", d.do, err)
+	}
+	return after, err
+}
+
+// record writes the status, if it has changed.
+func (r *Reconciler) record(ctx context.Context, f *facts, d decision) error {
+	before := f.machine.DeepCopy()
+	f.machine.Status = statusOf(f, d)
+	patch := client.MergeFrom(before)
+	if b, err := patch.Data(f.machine); err != nil || string(b) == "{}" {
+		return err
+	}
+	if err := r.Client.Status().Patch(ctx, f.machine, patch); err != nil {
+		return fmt.Errorf("machines: status: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+// Package userdata renders the user data of a machine: a cloud-config that gives it the
+// SSH keys of its cluster, and installs and enables the LCM agent. It reads no object.
+package userdata
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+)
+
+// The names on a server are in no public text, and may change with this file.
+const (
+	// Program is the path of the LCM agent.
+	Program = "/usr/local/bin/lab-agent"
+	// Unit is the systemd service of the agent.
+	Unit = "lcm-agent.service"
+	// ConfigFile has what agent/lcm.Account reads.
+	ConfigFile = "/etc/lcm-agent/config.yaml"
+
+	caFile      = "/etc/lcm-agent/ca.crt"
+	tokenFile   = "/etc/lcm-agent/token" //nolint:gosec // a path
+	fetchScript = "/usr/local/sbin/fetch-lcm-agent"
+)
+
+// Machine is what the user data of a machine are made of.
+type Machine struct {
+	Namespace, Name string
+	Server          string // https URL of the management cluster's API
+	CA              []byte // certificates, in PEM, that sign the server's
+	Token           string // of the agent's service account
+	Agent           *lcm.AgentConfig
+	Keys            []string // of SSH, for the default user and root
+}
+
+// config is the configuration file of the agent.
+type config struct {
+	Server    string `json:"server"`
+	CAFile    string `json:"caFile"`
+	TokenFile string `json:"tokenFile"`
+	Namespace string `json:"namespace"`
+	Machine   string `json:"machine"`
+}
+
+// cloudConfig has the keys of cloud-init's modules that are used here.
+type cloudConfig struct {
+	Hostname          string   `json:"hostname"`
+	SSHAuthorizedKeys []string `json:"ssh_authorized_keys,omitempty"`
+	DisableRoot       bool     `json:"disable_root"`
+	WriteFiles        []file   `json:"write_files"`
+	RunCmd            []string `json:"runcmd"`
+}
+
+type file struct {
+	Path        string `json:"path"`
+	Owner       string `json:"owner"`
+	Permissions string `json:"permissions"`
+	Encoding    string `json:"encoding,omitempty"`
+	Content     string `json:"content"`
+}
+
+// Render returns a cloud-config document. That of equal values is the same.
+func Render(m Machine) ([]byte, error) {
+	settings, err := yaml.Marshal(config{Server: m.Server, CAFile: caFile, TokenFile: tokenFile, Namespace: m.Namespace, Machine: m.Name})
+	if err != nil {
+		return nil, fmt.Errorf("userdata: %w", err)
+	}
+	c := cloudConfig{
+		Hostname: m.Name, SSHAuthorizedKeys: m.Keys,
+		WriteFiles: []file{
+			{Path: ConfigFile, Permissions: "0600", Content: string(settings)},
+			{Path: caFile, Permissions: "0644", Content: string(m.CA)},
+			{Path: tokenFile, Permissions: "0600", Content: m.Token + "\n"},
+			{Path: "/etc/systemd/system/" + Unit, Permissions: "0644", Content: unit(m)},
+		},
+		// No other command: a lab runs these without a process.
+		RunCmd: []string{"systemctl daemon-reload", "systemctl enable --now " + Unit},
+	}
+	if m.Agent != nil {
+		c.WriteFiles = append(c.WriteFiles, file{Path: fetchScript, Permissions: "0755", Content: fetch(*m.Agent)})
+	}
+	for i := range c.WriteFiles {
+		f := &c.WriteFiles[i]
+		f.Owner, f.Encoding, f.Content = "root:root", "b64", base64.StdEncoding.EncodeToString([]byte(f.Content))
+	}
+	b, err := yaml.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("userdata: %w", err)
+	}
+	return append([]byte("#cloud-config\n"), b...), nil
+}
+
+// unit returns the agent's service. With an agent in the release, the service fetches the
+// program before its first start; else the image has it.
+func unit(m Machine) string {
+	var pre string
+	args := []string{Program, "lcm", "--config", ConfigFile}
+	if m.Agent != nil {
+		pre = "ExecStartPre=" + fetchScript + "\n"
+		for _, a := range m.Agent.Args {
+			args = append(args, unitWord(a))
+		}
+	}
+	return "[Unit]\nDescription=LCM agent\nWants=network-online.target\nAfter=network-online.target\n\n" +
+		"[Service]\n" + pre + "ExecStart=" + strings.Join(args, " ") + "\nRestart=always\nRestartSec=5\n\n" +
+		"[Install]\nWantedBy=multi-user.target\n"
+}
+
+// unitWord quotes a word of ExecStart= (systemd.service(5), "Command lines").
+func unitWord(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%", "$", "$$", "\n", `\n`).Replace(s) + `"`
+}
+
+// fetch returns a script that downloads the agent, unless it is there, and installs it if
+// its SHA-256 is right. A program that another version has replaced stays: the agent
+// upgrades itself.
+func fetch(a lcm.AgentConfig) string {
+	return "#!/bin/sh\nset -eu\n[ -x " + Program + " ] && exit 0\n" +
+		"new=" + Program + ".new\n" +
+		"curl --fail --silent --show-error --location --output \"$new\" " + shellWord(a.DownloadURL) + "\n" +
+		"echo " + shellWord(a.SHA256+"  "+Program+".new") + " | sha256sum --check --quiet -\n" +
+		"chmod 0755 \"$new\"\nmv \"$new\" " + Program + "\n"
+}
+
+// shellWord quotes a word for sh(1).
+func shellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

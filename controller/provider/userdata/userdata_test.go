@@ -1,0 +1,98 @@
+package userdata
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/metalab-dev/metalab/agent/cloudinit"
+	"github.com/metalab-dev/metalab/agent/lcm"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+)
+
+func example() Machine {
+	return Machine{
+		Namespace: "lab", Name: "m-0", Server: "https://192.0.2.1:6443", CA: []byte("-----BEGIN CERTIFICATE-----\n"), Token: "a.b.c",
+		Agent: &lcmv1.AgentConfig{Version: "v1", DownloadURL: "http://192.0.2.2/it's", SHA256: strings.Repeat("5a", 32), Args: []string{"--log", `50% "of" $all`}},
+		Keys:  []string{"ssh-ed25519 A ann"},
+	}
+}
+
+// apply returns the files of a server that cloud-init has configured.
+func apply(t *testing.T, m Machine) (cloudinit.Root, cloudinit.Result) {
+	t.Helper()
+	text, err := Render(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := cloudinit.Root{"etc/passwd": {Content: []byte("root:x:0:0:root:/root:/bin/bash\n")}, "etc/group": {Content: []byte("root:x:0:\n")}, "etc/shadow": {Content: []byte("root:!:19000:0:99999:7:::\n")}}
+	r := cloudinit.Configure(cloudinit.Instance{ID: "1", UserData: text}, root)
+	if len(r.Ignored) > 0 {
+		t.Fatalf("cloud-init ignores %q of\n%s", r.Ignored, text)
+	}
+	return root, r
+}
+
+func TestUserDataInstallTheAgent(t *testing.T) {
+	root, r := apply(t, example())
+	file := func(name string, mode uint32) string {
+		t.Helper()
+		f, ok := root.Get(strings.TrimPrefix(name, "/"))
+		if !ok || uint32(f.Mode.Perm()) != mode || f.Owner != "root" {
+			t.Errorf("%s: there %t, mode %o, owner %s, want mode %o", name, ok, f.Mode.Perm(), f.Owner, mode)
+		}
+		return string(f.Content)
+	}
+	var a lcm.Account
+	if err := a.ReadAccount([]byte(file(ConfigFile, 0o600))); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Validate(); err != nil || a != (lcm.Account{Server: "https://192.0.2.1:6443", CAFile: caFile, TokenFile: tokenFile, Namespace: "lab", Machine: "m-0"}) {
+		t.Errorf("configuration %+v, %v", a, err)
+	}
+	if got := file(tokenFile, 0o600); got != "a.b.c\n" {
+		t.Errorf("token %q", got)
+	}
+	if got := file(caFile, 0o644); got != string(example().CA) {
+		t.Errorf("certificates %q", got)
+	}
+	unit := file("/etc/systemd/system/"+Unit, 0o644)
+	for _, line := range []string{
+		"ExecStartPre=" + fetchScript, `ExecStart=/usr/local/bin/lab-agent lcm --config /etc/lcm-agent/config.yaml "--log" "50%% \"of\" $$all"`, "WantedBy=multi-user.target",
+	} {
+		if !slices.Contains(strings.Split(unit, "\n"), line) {
+			t.Errorf("the unit lacks %q:\n%s", line, unit)
+		}
+	}
+	script := file(fetchScript, 0o755)
+	for _, part := range []string{`'http://192.0.2.2/it'\''s'`, "'" + strings.Repeat("5a", 32) + "  /usr/local/bin/lab-agent.new' | sha256sum --check"} {
+		if !strings.Contains(script, part) {
+			t.Errorf("the script lacks %s:\n%s", part, script)
+		}
+	}
+	if want := []string{"systemctl daemon-reload", "systemctl enable --now lcm-agent.service"}; !slices.Equal(r.Run, want) {
+		t.Errorf("commands %q, want %q", r.Run, want)
+	}
+	if keys := file("/root/.ssh/authorized_keys", 0o600); strings.TrimSpace(keys) != "ssh-ed25519 A ann" || r.Hostname != "m-0" {
+		t.Errorf("keys %q, host name %q", keys, r.Hostname)
+	}
+}
+
+// Without an agent in the release, the image has the program.
+func TestUserDataWithoutADownload(t *testing.T) {
+	m := example()
+	m.Agent, m.Keys = nil, nil
+	root, _ := apply(t, m)
+	if _, ok := root.Get(strings.TrimPrefix(fetchScript, "/")); ok {
+		t.Error("the server fetches an agent")
+	}
+	if f, _ := root.Get("etc/systemd/system/" + Unit); strings.Contains(string(f.Content), "ExecStartPre") || !strings.Contains(string(f.Content), "ExecStart="+Program+" lcm --config "+ConfigFile+"\n") {
+		t.Errorf("unit:\n%s", f.Content)
+	}
+	a, _ := Render(m)
+	b, _ := Render(m)
+	if !bytes.Equal(a, b) {
+		t.Error("two documents of one machine differ")
+	}
+}
