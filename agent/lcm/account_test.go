@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -162,6 +163,27 @@ func TestReplacedServer(t *testing.T) {
 		pass(0)
 		if got := f.machine().Status.Addresses[0].Address; got != "192.0.2.8" {
 			t.Errorf("address = %s, want the second server's", got)
+		}
+	})
+}
+
+// A controller that writes between the first look and the first report is no error.
+func TestFirstReportAfterAConflict(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		f, s := newAPI(), newServer(t)
+		f.change(machineWith())
+		conflicts := 0
+		f.refuse = func(r *http.Request) int {
+			if r.Method == http.MethodPatch && conflicts < 3 {
+				conflicts++
+				return http.StatusConflict
+			}
+			return 0
+		}
+		r := start(t, config(f, s))
+		pass(0)
+		if f.machine().Status.HostInfo == nil || r.log.String() != "" {
+			t.Errorf("after %d conflicts: status %+v, log %s", conflicts, f.machine().Status, r.log)
 		}
 	})
 }

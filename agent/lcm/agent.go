@@ -162,7 +162,10 @@ func (a *agent) step(ctx context.Context) (time.Duration, error) {
 		return a.Poll, keysErr
 	}
 	tokenErr := a.renewToken(ctx, m)
-	if m, err = a.writeStatus(ctx, m); err != nil {
+	switch m, err = a.writeStatus(ctx, m); {
+	case hasStatus(err, http.StatusConflict): // a look at the object shows what has changed
+		return 0, nil
+	case err != nil:
 		return 0, err
 	}
 	if err := a.upgrade(ctx, m); err != nil {
@@ -216,8 +219,11 @@ func (a *agent) writeStatus(ctx context.Context, m *lcm.LCMMachine) (*lcm.LCMMac
 		return nil, fmt.Errorf("lcm: status: %w", err)
 	}
 	if len(patch) > 0 {
-		// Of two agents that report at once for the first time, one must see the other.
-		if m, err = a.api.patchStatus(ctx, patch, m.ResourceVersion); err != nil {
+		version := ""
+		if m.Status.HostInfo == nil { // of two agents that report at once for the first time, one must see the other
+			version = m.ResourceVersion
+		}
+		if m, err = a.api.patchStatus(ctx, patch, version); err != nil {
 			return nil, fmt.Errorf("lcm: status: %w", err)
 		}
 	}

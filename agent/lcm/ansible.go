@@ -67,7 +67,7 @@ func (a *agent) ansible(ctx context.Context, _ *lcm.LCMMachine, it lcm.LCMStateI
 		Stdout: &text, Stderr: &text,
 	})
 	switch {
-	case err != nil:
+	case err != nil && ctx.Err() == nil:
 		return failed(err)
 	case code == sys.CodeNotFound:
 		return result{code: code, message: fmt.Sprintf("%s is not on this server: install the package %s", program, ansiblePackage)}
@@ -76,6 +76,9 @@ func (a *agent) ansible(ctx context.Context, _ *lcm.LCMMachine, it lcm.LCMStateI
 	out = result{code: code, data: recap(output)}
 	if code != 0 {
 		out.message = failure(output)
+	}
+	if err != nil && code == 0 { // its deadline has ended it
+		out.code = 1
 	}
 	return out
 }

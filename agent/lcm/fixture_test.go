@@ -141,13 +141,16 @@ func (r *running) stop() error {
 }
 
 func config(f *fakeAPI, s *server) Config {
-	return Config{
+	c := Config{
 		Account:  Account{Server: "https://api.example", CAFile: "/etc/lab-agent/ca.crt", TokenFile: "/etc/lab-agent/token", Namespace: "default", Machine: "worker-0"},
-		System:   s,
 		Hardware: hardware("0c:00:00:00:00:01", "192.0.2.7"),
 		Version:  "v0.3.0-300", SHA256: Sum([]byte("this program")), Program: "/usr/local/bin/lab-agent",
 		API: f,
 	}
+	if s != nil {
+		c.System = s
+	}
+	return c
 }
 
 func hardware(mac, ip string) func(context.Context) (job.Hardware, error) {
