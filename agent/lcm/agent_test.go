@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/lcm/item"
@@ -112,6 +113,36 @@ func TestFailedItemIsRetriedAndLaterItemsWait(t *testing.T) {
 		pass(maxRetry)
 		check(t, f, map[string]string{"first": "0 after 4", "second": "0 after 1"})
 	})
+}
+
+// A clock that was set back does not delay an item until the time of its last attempt.
+func TestRetryAfterTheClockWasSetBack(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		f, s := newAPI(), newServer(t)
+		f.change(machineWith(script("a", ":", api.PhaseDeploy)))
+		f.change(func(m *api.LCMMachine) {
+			later := metav1.NewTime(time.Now().Add(5 * time.Hour))
+			m.Status.StateItemStatuses = map[string]api.StateItemStatus{"a": {Hash: item.Hash(m.Spec.StateItems[0], "v0.3.0-300"), ExitCode: 1, Attempt: 2, StartedAt: &later, FinishedAt: &later}}
+		})
+		start(t, config(f, s))
+		pass(0)
+		check(t, f, map[string]string{"a": "0 after 3"})
+	})
+}
+
+// An agent that is ended with an item executes it again, as another attempt.
+func TestItemOfAnAgentThatWasEnded(t *testing.T) {
+	f, s := newAPI(), newServer(t)
+	f.change(machineWith(script("a", "echo >>"+s.path("/begun")+"; [ -e "+s.path("/go")+" ] || sleep 1000", api.PhaseDeploy)))
+	r := start(t, config(f, s))
+	waitFor(t, "the item begins", func() bool { return s.read(t, "/begun") == "\n" })
+	if err := r.stop(); err != nil {
+		t.Errorf("Run = %v", err)
+	}
+	check(t, f, map[string]string{"a": "-1 after 1"})
+	s.write(t, "/go", "", 0o600)
+	start(t, config(f, s))
+	waitFor(t, "the item ends", func() bool { return f.statuses()["a"] == "0 after 2" })
 }
 
 // statements H26 and H27: an item that has succeeded is not executed again by a new agent,

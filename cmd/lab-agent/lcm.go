@@ -31,7 +31,7 @@ func lcmCommand() *cobra.Command {
 		Use:   "lcm",
 		Short: "Run the state items of an LCMMachine on this server",
 		Long: "Run the state items of an LCMMachine on this server, and report to its status.\n\n" +
-			"With --root all files are below a directory, the configuration's included. Commands run in this system, and reboots and upgrades are refused.",
+			"With --root all files are below a directory, the configuration's included. Commands run in this system. Reboots are refused, and an upgrade of a program that is not below the directory.",
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if unit {
@@ -95,8 +95,9 @@ func runLCM(ctx context.Context, root string, args []string, log *slog.Logger) e
 		Poll:      o.Poll,
 		Log:       log,
 	}
-	if host.Path("/") == "/" {
-		c.Program = program
+	// Below a scratch root nothing else is replaced.
+	if below, err := filepath.Rel(host.Path("/"), program); err == nil && filepath.IsLocal(below) {
+		c.Program = "/" + below
 	}
 	err = lcm.Run(ctx, c)
 	if upgraded := new(lcm.UpgradedError); errors.As(err, &upgraded) {
