@@ -150,11 +150,11 @@ var simple = map[string]words{
 }
 
 // newTypes returns DMTF's types and the OEM types of a vendor.
-func newTypes(t testing.TB, oemTypes []dialect.OEMType) *typeSet {
+func newTypes(t testing.TB, d *dialect.Record) *typeSet {
 	t.Helper()
 	set := &typeSet{b: dmtf(t), files: map[string]*typeFile{}, kinds: map[string]*objectType{}}
-	for _, o := range oemTypes {
-		set.files[o.Namespace] = declared(t, resource.CSDL(o))
+	for _, o := range d.Protocol.OEMTypes {
+		set.files[o.Namespace] = declared(t, resource.CSDL(d, o))
 	}
 	return set
 }

@@ -47,9 +47,9 @@ type typeCheck struct {
 
 // checkTypes reports what differs from DMTF's types and the vendor's OEM types.
 // allowed excuses properties.
-func checkTypes(t testing.TB, s *Service, oemTypes []dialect.OEMType, uris []string, allowed func(of, path string) bool) {
+func checkTypes(t testing.TB, s *Service, d *dialect.Record, uris []string, allowed func(of, path string) bool) {
 	t.Helper()
-	c := newTypeCheck(t, s, oemTypes)
+	c := newTypeCheck(t, s, d)
 	var queue []shown
 	for _, uri := range uris {
 		if r, ok := c.get(uri); ok {
@@ -90,9 +90,9 @@ func checkTypes(t testing.TB, s *Service, oemTypes []dialect.OEMType, uris []str
 	}
 }
 
-func newTypeCheck(t testing.TB, s *Service, oemTypes []dialect.OEMType) *typeCheck {
+func newTypeCheck(t testing.TB, s *Service, d *dialect.Record) *typeCheck {
 	c := &typeCheck{
-		t: t, types: newTypes(t, oemTypes), found: map[string]shown{}, settings: map[string]bool{}, capabilities: map[string]bool{}, meant: map[string]string{},
+		t: t, types: newTypes(t, d), found: map[string]shown{}, settings: map[string]bool{}, capabilities: map[string]bool{}, meant: map[string]string{},
 	}
 	c.read = func(uri string) (shown, bool) {
 		w := call(t, s, "admin", "GET", uri, "", "Accept-Encoding", "gzip") // some documents are sent compressed only

@@ -54,7 +54,7 @@ func TestTypeCheckFindsFaults(t *testing.T) {
 		{sys + "/Bios", "Attributes/A#B", "x", "Attributes/A#B"}, {settings, "@odata.id", sys + "/Elsewhere", "@odata.id"},
 		{sys + "/Bios", "allow", "GET, DELETE", "Allow"}, {sys, "allow", "GET, PATCH", ""}, {sys, "Bios", link(sys + "/Bios"), ""},
 	} {
-		c := newTypeCheck(t, newService(t, newHost(t)), []dialect.OEMType{lamp})
+		c := newTypeCheck(t, newService(t, newHost(t)), &dialect.Record{Protocol: dialect.Protocol{OEMTypes: []dialect.OEMType{lamp}}})
 		r, ok := c.get(x.uri)
 		if !ok {
 			t.Fatalf("nothing is at %s", x.uri)

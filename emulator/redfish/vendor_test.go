@@ -209,7 +209,7 @@ func walkVendor(t *testing.T, s *Service, d *dialect.Record, used map[int]bool) 
 		}
 	}
 	if check != nil {
-		checkTypes(t, s, d.Protocol.OEMTypes, slices.Sorted(maps.Keys(seen)), allowed)
+		checkTypes(t, s, d, slices.Sorted(maps.Keys(seen)), allowed)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
@@ -279,7 +280,7 @@ func walk(t *testing.T, s *Service, check *schemaSet) []string {
 		todo = append(todo, resources...)
 	}
 	if check != nil {
-		checkTypes(t, s, nil, seen, func(string, string) bool { return false })
+		checkTypes(t, s, &dialect.Record{}, seen, func(string, string) bool { return false })
 	}
 	for _, f := range fragments {
 		pointer, uri, _ := strings.Cut(f, " ")

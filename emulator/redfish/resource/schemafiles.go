@@ -121,7 +121,7 @@ func schemaFile(v View) (MediaType, []byte) {
 	}
 	for _, t := range v.Dialect.Protocol.OEMTypes {
 		if oemSchemaFile(t) == name {
-			return XML, CSDL(t)
+			return XML, CSDL(v.Dialect, t)
 		}
 	}
 	b, err := v.Tree.Library.read(name)
