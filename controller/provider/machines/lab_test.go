@@ -297,6 +297,7 @@ func objects(more ...client.Object) []client.Object {
 	}}
 	c := &cluster.Cluster{ObjectMeta: meta("c1")}
 	c.Spec.ProviderSpec.Value = baremetal.ClusterProviderSpec{Release: r.Name, PublicKeys: []baremetal.KeyName{{Name: "ann"}}}
+	c.Status.ProviderStatus = &baremetal.ClusterProviderStatus{ReleaseRefs: baremetal.ReleaseRefs{Current: &baremetal.ReleaseRef{Name: r.Name}}}
 	k := &kaas.PublicKey{ObjectMeta: meta("ann"), Spec: kaas.PublicKeySpec{PublicKey: "ssh-ed25519 A ann\n"}}
 	lc := &lcm.LCMCluster{ObjectMeta: meta("c1"), Spec: lcm.LCMClusterSpec{LCMType: lcm.LCMTypeK0s, MachinesTypes: map[lcm.MachineType][]lcm.LCMStateItem{
 		lcm.MachineControl: {}, lcm.MachineWorker: {{Runner: lcm.RunnerBash, Name: "swap", Version: "v1", Phase: lcm.PhaseDeploy}},

@@ -242,6 +242,13 @@ func TestMistakesStopAMachine(t *testing.T) {
 			edit(l, &cluster.Cluster{ObjectMeta: meta("c1")}, func(c *cluster.Cluster) { change(&c.Spec.ProviderSpec.Value) })
 		}
 	}
+	clusterStatus := func(current *baremetal.ReleaseRef) func(*lab) {
+		return func(l *lab) {
+			c := get(l, "c1", new(cluster.Cluster))
+			c.Status.ProviderStatus.ReleaseRefs.Current = current
+			l.must(l.Status().Update(t.Context(), c))
+		}
+	}
 	for _, tt := range []struct {
 		name   string
 		change func(*lab)
@@ -250,9 +257,8 @@ func TestMistakesStopAMachine(t *testing.T) {
 		{"no label", func(l *lab) { edit(l, machine("m"), func(m *cluster.Machine) { m.Labels = nil }) },
 			"metadata.labels: give the label cluster.sigs.k8s.io/cluster-name, the name of the Cluster"},
 		{"no Cluster", func(l *lab) { l.must(l.Delete(t.Context(), &cluster.Cluster{ObjectMeta: meta("c1")})) }, `there is no Cluster "c1" in the namespace`},
-		{"no release", clusterValue(func(s *baremetal.ClusterProviderSpec) { s.Release = "" }), "spec.providerSpec.value.release: give the name of a ClusterRelease"},
-		{"release that does not exist", clusterValue(func(s *baremetal.ClusterProviderSpec) { s.Release = "x" }), `there is no ClusterRelease "x"`},
-		{"KaaSRelease that does not exist", clusterValue(func(s *baremetal.ClusterProviderSpec) { s.KaaS = &baremetal.KaaS{Release: "x"} }), `spec.providerSpec.value.kaas.release: there is no KaaSRelease "x"`},
+		{"Cluster without a release", clusterStatus(nil), `Cluster "c1" has no release yet: its conditions say why`},
+		{"release that does not exist", clusterStatus(&baremetal.ReleaseRef{Name: "x"}), `there is no ClusterRelease "x"`},
 		{"key that does not exist", clusterValue(func(s *baremetal.ClusterProviderSpec) {
 			s.PublicKeys = append(s.PublicKeys, baremetal.KeyName{Name: "x"})
 		}),

@@ -110,11 +110,13 @@ func (r *Reconciler) observeCluster(ctx context.Context, f *facts) error {
 	if !c.DeletionTimestamp.IsZero() {
 		return release.Mistake("Cluster %q is being deleted", name)
 	}
-	id, err := release.Name(ctx, r.Client, &c)
-	if err != nil {
-		return err
+	// The release that was accepted: that of the spec may be off the upgrade path.
+	p := c.Status.ProviderStatus
+	if p == nil || p.ReleaseRefs.Current == nil {
+		return release.Mistake("Cluster %q has no release yet: its conditions say why", name)
 	}
-	if f.release, err = release.Get(ctx, r.Client, id); err != nil {
+	var err error
+	if f.release, err = release.Get(ctx, r.Client, p.ReleaseRefs.Current.Name); err != nil {
 		return err
 	}
 	if f.image, err = release.Image(f.release, f.machine.Spec.ProviderSpec.Value); err != nil {

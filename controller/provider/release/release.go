@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/Masterminds/semver/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,27 +26,136 @@ func (e *Error) Error() string { return e.text }
 // Mistake returns an Error.
 func Mistake(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
 
-// Name returns the name of the ClusterRelease that a Cluster asks for. That of a management
-// cluster follows from its KaaSRelease.
-func Name(ctx context.Context, r client.Reader, c *cluster.Cluster) (string, error) {
-	const field = "spec.providerSpec.value"
+// Wanted is the release that a Cluster asks for.
+type Wanted struct {
+	Name string // of the ClusterRelease
+	KaaS *kaas.KaaSRelease
+	// Management reports whether the Cluster is a management cluster.
+	Management bool
+}
+
+const field = "spec.providerSpec.value"
+
+// Of returns the release that a Cluster asks for. That of a management cluster follows
+// from its KaaSRelease. Another cluster takes one of those that the KaaSRelease of the
+// management cluster supports; without a management cluster, the newest KaaSRelease counts.
+func Of(ctx context.Context, r client.Reader, c *cluster.Cluster) (Wanted, error) {
 	spec := c.Spec.ProviderSpec.Value
-	if spec.KaaS == nil || spec.KaaS.Release == "" {
-		if spec.Release == "" {
-			return "", Mistake("%s.release: give the name of a ClusterRelease", field)
+	if spec.KaaS != nil && spec.KaaS.Release != "" {
+		k, err := kaasRelease(ctx, r, spec.KaaS.Release)
+		if err != nil {
+			return Wanted{}, err
 		}
-		return spec.Release, nil
+		if spec.Release != "" && spec.Release != k.Spec.ClusterRelease {
+			return Wanted{}, Mistake("%s.release: %q is not the ClusterRelease of KaaSRelease %q: remove it, or give %q", field, spec.Release, k.Name, k.Spec.ClusterRelease)
+		}
+		return Wanted{k.Spec.ClusterRelease, k, true}, nil
 	}
-	var k kaas.KaaSRelease
-	if err := r.Get(ctx, client.ObjectKey{Name: spec.KaaS.Release}, &k); apierrors.IsNotFound(err) {
-		return "", Mistake("%s.kaas.release: there is no KaaSRelease %q", field, spec.KaaS.Release)
+	if spec.Release == "" {
+		return Wanted{}, Mistake("%s.release: give the name of a ClusterRelease", field)
+	}
+	k, err := management(ctx, r)
+	if err != nil {
+		return Wanted{}, err
+	}
+	if supported(k, spec.Release) == nil {
+		var names []string
+		for _, s := range k.Spec.SupportedClusterReleases {
+			names = append(names, s.Name)
+		}
+		return Wanted{}, Mistake("%s.release: KaaSRelease %q does not support %q: give one of %s", field, k.Name, spec.Release, list(names))
+	}
+	return Wanted{spec.Release, k, false}, nil
+}
+
+func kaasRelease(ctx context.Context, r client.Reader, name string) (*kaas.KaaSRelease, error) {
+	k := new(kaas.KaaSRelease)
+	if err := r.Get(ctx, client.ObjectKey{Name: name}, k); apierrors.IsNotFound(err) {
+		return nil, Mistake("%s.kaas.release: there is no KaaSRelease %q", field, name)
 	} else if err != nil {
-		return "", err
+		return nil, err
 	}
-	if spec.Release != "" && spec.Release != k.Spec.ClusterRelease {
-		return "", Mistake("%s.release: %q is not the ClusterRelease of KaaSRelease %q: remove it, or give %q", field, spec.Release, k.Name, k.Spec.ClusterRelease)
+	return k, nil
+}
+
+// management returns the KaaSRelease of the management cluster.
+func management(ctx context.Context, r client.Reader) (*kaas.KaaSRelease, error) {
+	var clusters cluster.ClusterList
+	if err := r.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
 	}
-	return k.Spec.ClusterRelease, nil
+	for _, c := range clusters.Items {
+		if k := c.Spec.ProviderSpec.Value.KaaS; k != nil && k.Release != "" && c.DeletionTimestamp.IsZero() {
+			return kaasRelease(ctx, r, k.Release)
+		}
+	}
+	var all kaas.KaaSReleaseList
+	if err := r.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	if len(all.Items) == 0 {
+		return nil, Mistake("there is no KaaSRelease: create one that lists the ClusterRelease among supportedClusterReleases")
+	}
+	newest := slices.MaxFunc(all.Items, func(a, b kaas.KaaSRelease) int { return compare(a.Spec.Version, b.Spec.Version) })
+	return newest.DeepCopy(), nil
+}
+
+// compare compares versions, numerically where they are those of Semantic Versioning.
+func compare(a, b string) int {
+	x, errX := semver.NewVersion(a)
+	y, errY := semver.NewVersion(b)
+	if errX != nil || errY != nil {
+		return strings.Compare(a, b)
+	}
+	return x.Compare(y)
+}
+
+func supported(k *kaas.KaaSRelease, name string) *kaas.SupportedClusterRelease {
+	for i := range k.Spec.SupportedClusterReleases {
+		if s := &k.Spec.SupportedClusterReleases[i]; s.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// Upgrades returns the supported releases that a cluster with a release can be upgraded
+// to. A management cluster is upgraded with its KaaSRelease alone.
+func Upgrades(w Wanted, from string) (out []baremetal.ReleaseRef) {
+	is := supported(w.KaaS, from)
+	if w.Management || is == nil {
+		return nil
+	}
+	for _, to := range w.KaaS.Spec.SupportedClusterReleases {
+		if slices.ContainsFunc(is.AvailableUpgrades, func(u kaas.AvailableUpgrade) bool { return u.Version == to.Version }) {
+			out = append(out, baremetal.ReleaseRef{Name: to.Name, Version: to.Version})
+		}
+	}
+	return out
+}
+
+// Check returns an error when a cluster with the release from cannot get the one that it
+// asks for: a cluster is upgraded along the supported path only, and a management
+// cluster to a higher version.
+func Check(w Wanted, from, to *kaas.ClusterRelease) error {
+	if from == nil || from.Name == to.Name {
+		return nil
+	}
+	if w.Management {
+		if compare(to.Spec.Version, from.Spec.Version) <= 0 {
+			return Mistake("%s.kaas.release: ClusterRelease %q has version %s, and the cluster %s: a release never goes back", field, to.Name, to.Spec.Version, from.Spec.Version)
+		}
+		return nil
+	}
+	path := Upgrades(w, from.Name)
+	if slices.ContainsFunc(path, func(r baremetal.ReleaseRef) bool { return r.Name == to.Name }) {
+		return nil
+	}
+	var names []string
+	for _, r := range path {
+		names = append(names, r.Name)
+	}
+	return Mistake("%s.release: %q cannot be upgraded to %q: give one of %s", field, from.Name, to.Name, list(names))
 }
 
 // Get returns a ClusterRelease.

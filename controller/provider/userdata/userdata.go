@@ -17,13 +17,13 @@ const (
 	// Program is the path of the LCM agent.
 	Program = "/usr/local/bin/lab-agent"
 	// Unit is the systemd service of the agent.
-	Unit = "lcm-agent.service"
+	Unit = "lab-agent-lcm.service"
 	// ConfigFile has what agent/lcm.Account reads.
-	ConfigFile = "/etc/lcm-agent/config.yaml"
+	ConfigFile = "/etc/lab-agent/lcm.yaml"
 
-	caFile      = "/etc/lcm-agent/ca.crt"
-	tokenFile   = "/etc/lcm-agent/token" //nolint:gosec // a path
-	fetchScript = "/usr/local/sbin/fetch-lcm-agent"
+	caFile      = "/etc/lab-agent/ca.crt"
+	tokenFile   = "/etc/lab-agent/token" //nolint:gosec // a path
+	fetchScript = "/usr/local/sbin/fetch-lab-agent"
 )
 
 // Machine is what the user data of a machine are made of.

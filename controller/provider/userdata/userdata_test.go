@@ -59,7 +59,7 @@ func TestUserDataInstallTheAgent(t *testing.T) {
 	}
 	unit := file("/etc/systemd/system/"+Unit, 0o644)
 	for _, line := range []string{
-		"ExecStartPre=" + fetchScript, `ExecStart=/usr/local/bin/lab-agent lcm --config /etc/lcm-agent/config.yaml "--log" "50%% \"of\" $$all"`, "WantedBy=multi-user.target",
+		"ExecStartPre=" + fetchScript, `ExecStart=/usr/local/bin/lab-agent lcm --config /etc/lab-agent/lcm.yaml "--log" "50%% \"of\" $$all"`, "WantedBy=multi-user.target",
 	} {
 		if !slices.Contains(strings.Split(unit, "\n"), line) {
 			t.Errorf("the unit lacks %q:\n%s", line, unit)
@@ -71,7 +71,7 @@ func TestUserDataInstallTheAgent(t *testing.T) {
 			t.Errorf("the script lacks %s:\n%s", part, script)
 		}
 	}
-	if want := []string{"systemctl daemon-reload", "systemctl enable --now lcm-agent.service"}; !slices.Equal(r.Run, want) {
+	if want := []string{"systemctl daemon-reload", "systemctl enable --now lab-agent-lcm.service"}; !slices.Equal(r.Run, want) {
 		t.Errorf("commands %q, want %q", r.Run, want)
 	}
 	if keys := file("/root/.ssh/authorized_keys", 0o600); strings.TrimSpace(keys) != "ssh-ed25519 A ann" || r.Hostname != "m-0" {
@@ -87,8 +87,11 @@ func TestUserDataWithoutADownload(t *testing.T) {
 	if _, ok := root.Get(strings.TrimPrefix(fetchScript, "/")); ok {
 		t.Error("the server fetches an agent")
 	}
-	if f, _ := root.Get("etc/systemd/system/" + Unit); strings.Contains(string(f.Content), "ExecStartPre") || !strings.Contains(string(f.Content), "ExecStart="+Program+" lcm --config "+ConfigFile+"\n") {
-		t.Errorf("unit:\n%s", f.Content)
+	if f, _ := root.Get("etc/systemd/system/" + Unit); string(f.Content) != lcm.Unit {
+		t.Errorf("unit:\n%s\nwant the agent's:\n%s", f.Content, lcm.Unit)
+	}
+	if ConfigFile != lcm.ConfigFile {
+		t.Errorf("configuration file %s, want %s", ConfigFile, lcm.ConfigFile)
 	}
 	a, _ := Render(m)
 	b, _ := Render(m)

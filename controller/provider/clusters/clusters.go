@@ -1,0 +1,301 @@
+package clusters
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/lcm/item"
+	"github.com/metalab-dev/metalab/controller/provider/release"
+	"github.com/metalab-dev/metalab/controller/queue"
+)
+
+// Finalizer suspends the deletion of a Cluster until its Machines are gone. Its name is in
+// no public text.
+const Finalizer = "cluster.kaas.mirantis.com/provider"
+
+// The conditions of a Cluster.
+const (
+	ConditionRelease  = "Release"
+	ConditionMachines = "Machines"
+)
+
+// Config configures a reconciler.
+type Config struct {
+	Client  client.Client
+	Clock   clock.WithTicker
+	Server  string // https URL of the API, as servers reach it
+	Workers int    // objects reconciled at a time; 0 means 1
+	// Enter, when set, is called before each reconcile, and its result after it. A lab's
+	// virtual clock counts the work in progress this way.
+	Enter func() (leave func())
+	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
+	ClientClock queue.ClientClock
+	// Queues, when set, knows the work queue: see queue.Monitor.
+	Queues *queue.Monitor
+}
+
+// Reconciler reconciles Clusters.
+type Reconciler struct {
+	Config
+	endpoint lcm.Endpoint
+}
+
+// New returns a reconciler, or an error when a field of c is missing or wrong.
+func New(c Config) (*Reconciler, error) {
+	if c.Client == nil || c.Clock == nil {
+		return nil, errors.New("clusters: Config.Client or Config.Clock is nil")
+	}
+	c.Workers = max(c.Workers, 1)
+	u, err := url.Parse(c.Server)
+	if err != nil || u.Hostname() == "" {
+		return nil, fmt.Errorf("clusters: Config.Server %q: give the https URL of the API", c.Server)
+	}
+	port, err := strconv.ParseUint(cmp.Or(u.Port(), "443"), 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("clusters: Config.Server %q: %w", c.Server, err)
+	}
+	return &Reconciler{c, lcm.Endpoint{Host: u.Hostname(), Port: int32(port)}}, nil
+}
+
+// Setup adds the reconciler to a manager. It does not poll.
+func (r *Reconciler) Setup(mgr manager.Manager) error {
+	all := handler.EnqueueRequestsFromMapFunc(r.allClusters)
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("provider-clusters").
+		For(&cluster.Cluster{}).
+		Watches(&lcm.LCMCluster{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&cluster.Machine{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: o.GetLabels()[cluster.ClusterNameLabel]}}}
+		})).
+		Watches(&kaas.ClusterRelease{}, all).
+		Watches(&kaas.KaaSRelease{}, all).
+		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues})).
+		Complete(r)
+}
+
+func (r *Reconciler) allClusters(ctx context.Context, _ client.Object) (out []reconcile.Request) {
+	var list cluster.ClusterList
+	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Clusters are not listed")
+	}
+	for i := range list.Items {
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return out
+}
+
+// Reconcile implements reconcile.Reconciler for a Cluster.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return queue.Reconcile(r.Enter, func() error { return r.reconcile(ctx, req.NamespacedName) })
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) error {
+	c := new(cluster.Cluster)
+	if err := r.Client.Get(ctx, key, c); err != nil {
+		return err
+	}
+	var machines cluster.MachineList
+	if err := r.Client.List(ctx, &machines, client.InNamespace(key.Namespace), client.MatchingLabels{cluster.ClusterNameLabel: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("clusters: Machines: %w", err)
+	}
+	l := new(lcm.LCMCluster)
+	if err := r.Client.Get(ctx, key, l); apierrors.IsNotFound(err) {
+		l = nil
+	} else if err != nil {
+		return fmt.Errorf("clusters: LCMCluster: %w", err)
+	}
+	if !c.DeletionTimestamp.IsZero() {
+		return r.remove(ctx, c, l, machines.Items)
+	}
+	if before := c.DeepCopy(); controllerutil.AddFinalizer(c, Finalizer) {
+		if err := r.patch(ctx, before, c); err != nil {
+			return fmt.Errorf("clusters: finalizer: %w", err)
+		}
+	}
+	status := baremetal.ClusterProviderStatus{}
+	if c.Status.ProviderStatus != nil {
+		status = *c.Status.ProviderStatus.DeepCopy()
+	}
+	err := r.deploy(ctx, c, l, &status)
+	var mistake *release.Error
+	if err != nil && !errors.As(err, &mistake) {
+		return fmt.Errorf("clusters: %w", err)
+	}
+	condition := baremetal.Condition{Type: ConditionRelease, Ready: err == nil}
+	if err != nil {
+		condition.Message = err.Error()
+	}
+	return r.record(ctx, c, status, condition, machines.Items)
+}
+
+// deploy makes the LCMCluster what the release demands, and notes the release in the
+// status.
+func (r *Reconciler) deploy(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCluster, status *baremetal.ClusterProviderStatus) error {
+	w, err := release.Of(ctx, r.Client, c)
+	if err != nil {
+		return err
+	}
+	to, err := release.Get(ctx, r.Client, w.Name)
+	if err != nil {
+		return err
+	}
+	refs := &status.ReleaseRefs
+	was := refs.Current
+	// What is deployed counts, not what the status says: it may be lost.
+	var from *kaas.ClusterRelease
+	if l != nil && l.Spec.Release != "" {
+		if from, err = release.Get(ctx, r.Client, l.Spec.Release); err != nil {
+			return err
+		}
+		refs.Current = refOf(from)
+		refs.Available = release.Upgrades(w, from.Name)
+	}
+	if l != nil && !metav1.IsControlledBy(l, c) {
+		return release.Mistake("LCMCluster %q exists, and is not the Cluster's: remove it", l.Name)
+	}
+	if err := release.Check(w, from, to); err != nil {
+		return err
+	}
+	if err := r.write(ctx, c, l, to); err != nil {
+		return err
+	}
+	if was != nil && was.Name != to.Name { // also when the LCMCluster was written, but not the status
+		refs.Previous = was
+	}
+	refs.Current, refs.Available = refOf(to), release.Upgrades(w, to.Name)
+	return nil
+}
+
+func refOf(r *kaas.ClusterRelease) *baremetal.ReleaseRef {
+	return &baremetal.ReleaseRef{Name: r.Name, Version: r.Spec.Version}
+}
+
+// write creates or changes the LCMCluster. Host OS items stay after those of the release.
+func (r *Reconciler) write(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCluster, to *kaas.ClusterRelease) error {
+	want := &lcm.LCMCluster{}
+	want.Namespace, want.Name = c.Namespace, c.Name
+	if l != nil {
+		want = l.DeepCopy()
+	}
+	spec := &want.Spec
+	is := spec.MachinesTypes
+	spec.MachinesTypes = map[lcm.MachineType][]lcm.LCMStateItem{lcm.MachineControl: {}, lcm.MachineWorker: {}}
+	for of, items := range to.Spec.MachineTypes {
+		spec.MachinesTypes[of] = slices.Clone(items)
+	}
+	for of, items := range is {
+		for _, it := range items {
+			if item.IsHostOS(it) {
+				spec.MachinesTypes[of] = append(spec.MachinesTypes[of], it)
+			}
+		}
+	}
+	value := c.Spec.ProviderSpec.Value
+	spec.Release, spec.LCMType, spec.Images = to.Name, to.Spec.LCMType, to.Spec.Images
+	if to.Spec.Agent != nil {
+		spec.AgentVersion = to.Spec.Agent.Version
+	}
+	spec.ManagementClusterEndpoint = r.endpoint
+	spec.HelmControllerServiceAccountName = c.Name + "-helm-controller"
+	spec.MaxWorkerPrepareCount, spec.MaxWorkerUpgradeCount = value.MaxWorkerPrepareCount, max(value.MaxWorkerUpgradeCount, 1)
+	spec.Maintenance, spec.DedicatedControlPlane = value.Maintenance, value.DedicatedControlPlane
+	if l == nil {
+		want.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(c, cluster.GroupVersion.WithKind("Cluster"))}
+		return r.Client.Create(ctx, want)
+	}
+	if equality.Semantic.DeepEqual(l.Spec, want.Spec) {
+		return nil
+	}
+	return r.patch(ctx, l, want) // lists are replaced as one: controller/provider/hoc writes them, too
+}
+
+// record writes the status, if it has changed.
+func (r *Reconciler) record(ctx context.Context, c *cluster.Cluster, status baremetal.ClusterProviderStatus, of baremetal.Condition, machines []cluster.Machine) error {
+	before := c.DeepCopy()
+	status.TypeMeta = metav1.TypeMeta{APIVersion: "baremetal.k8s.io/v1alpha1", Kind: "BaremetalClusterProviderStatus"}
+	status.Maintenance = c.Spec.ProviderSpec.Value.Maintenance
+	status.Nodes = baremetal.Nodes{Requested: len(machines)}
+	status.NotReadyObjects = nil
+	for i := range machines {
+		if p := machines[i].Status.ProviderStatus; p != nil && p.Ready {
+			status.Nodes.Ready++
+			continue
+		}
+		status.NotReadyObjects = append(status.NotReadyObjects, baremetal.ObjectReference{Namespace: machines[i].Namespace, Name: machines[i].Name})
+	}
+	slices.SortFunc(status.NotReadyObjects, func(a, b baremetal.ObjectReference) int { return cmp.Compare(a.Name, b.Name) })
+	ready := baremetal.Condition{Type: ConditionMachines, Ready: len(machines) > 0 && status.Nodes.Ready == len(machines)}
+	if !ready.Ready {
+		ready.Message = fmt.Sprintf("%d of %d Machines are ready", status.Nodes.Ready, len(machines))
+	}
+	conditions := []baremetal.Condition{of, ready}
+	for _, other := range status.Conditions {
+		if other.Type != ConditionRelease && other.Type != ConditionMachines {
+			conditions = append(conditions, other)
+		}
+	}
+	status.Conditions = conditions
+	status.Ready = c.DeletionTimestamp.IsZero() && !slices.ContainsFunc(conditions, func(c baremetal.Condition) bool { return !c.Ready })
+	c.Status.ProviderStatus = &status
+	if equality.Semantic.DeepEqual(before.Status, c.Status) {
+		return nil
+	}
+	if err := r.Client.Status().Patch(ctx, c, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("clusters: status: %w", err)
+	}
+	return nil
+}
+
+// remove deletes the Machines, then, when they are gone, the LCMCluster and the Cluster.
+func (r *Reconciler) remove(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCluster, machines []cluster.Machine) error {
+	for i := range machines {
+		if machines[i].DeletionTimestamp.IsZero() {
+			if err := client.IgnoreNotFound(r.Client.Delete(ctx, machines[i].DeepCopy())); err != nil {
+				return fmt.Errorf("clusters: Machine %s: %w", machines[i].Name, err)
+			}
+		}
+	}
+	if len(machines) > 0 {
+		status := baremetal.ClusterProviderStatus{}
+		if c.Status.ProviderStatus != nil {
+			status = *c.Status.ProviderStatus.DeepCopy()
+		}
+		return r.record(ctx, c, status, baremetal.Condition{Type: ConditionRelease, Message: "the Cluster is being deleted"}, machines)
+	}
+	if l != nil && metav1.IsControlledBy(l, c) && l.DeletionTimestamp.IsZero() {
+		if err := client.IgnoreNotFound(r.Client.Delete(ctx, l)); err != nil {
+			return fmt.Errorf("clusters: LCMCluster: %w", err)
+		}
+	}
+	before := c.DeepCopy()
+	if !controllerutil.RemoveFinalizer(c, Finalizer) {
+		return nil
+	}
+	return r.patch(ctx, before, c)
+}
+
+func (r *Reconciler) patch(ctx context.Context, before, after client.Object) error {
+	return r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
