@@ -140,6 +140,34 @@ func TestFaultRulesAreShownInFull(t *testing.T) {
 	}
 }
 
+// Each flag of fault add is a field of the rule.
+func TestFlagsOfFaultsAreFieldsOfTheRule(t *testing.T) {
+	l := startLab(t, 1)
+	for i, tt := range []struct{ args, want string }{
+		{"--status 503 --after 3 --probability 0.5 --message gone --message-id Base.1.0.X --performed", "after=3 probability=0.5 status=503 message=gone messageID=Base.1.0.X performed=true"},
+		{"--offline --from 1m --until 2m", "from=1m0s until=2m0s offline=true"},
+		{"--limit 10/s", "limit=10/s"},
+		{"--drop reset", "drop=reset"},
+		{"--tls expired", "tls=expired"},
+		{"--stale", "stale=true"},
+		{"--stuck", "stuck=true"},
+		{"--truncate 50%", "truncate=50%"},
+		{"--invalid-json", "invalidJSON=true"},
+		{"--length-error -3", "lengthError=-3"},
+		{`--patch {"Name":"x"}`, `patch={"Name":"x"}`},
+		{"--set /PowerState=null --set /Name=x", `set={"/Name":"x","/PowerState":null}`},
+		{"--body text --content-type text/plain", "body=text contentType=text/plain"},
+		{"--wire late --latency 1s --method in", "latency=1s wire=late"},
+		{"--code 0xc0 --path /ipmi/00/02", "code=192"},
+	} {
+		got := labctl(t, l.Dir(), append([]string{"fault", "add", "--id", fmt.Sprint("r", i), "-o", "wide"}, strings.Fields(tt.args)...)...)
+		lines := strings.Split(got.out, "\n")
+		if got.status != 0 || len(lines) != 3 || !strings.HasSuffix(lines[1], "  "+tt.want) {
+			t.Errorf("fault add %s = %+v, want the rule %s", tt.args, got, tt.want)
+		}
+	}
+}
+
 // A log is listed by host, and a wide table has the column KIND.
 func TestLogsOfSeveralHosts(t *testing.T) {
 	l := startLab(t, 2)
@@ -211,6 +239,36 @@ func TestExitStatus(t *testing.T) {
 		var w strings.Builder
 		if got := exitStatus(tt.err, &w); got != tt.status || w.String() != tt.text {
 			t.Errorf("exitStatus(%v) = %d, %q, want %d, %q", tt.err, got, w.String(), tt.status, tt.text)
+		}
+	}
+}
+
+// The directory of the lab is that of --state, of METALAB_STATE, or one of the user.
+func TestStateDirectory(t *testing.T) {
+	for _, tt := range []struct {
+		flag, env, xdg, home string
+		want, err            string
+	}{
+		{flag: "/a/flag", env: "/b", xdg: "/c", home: "/d", want: "/a/flag"},
+		{env: "/b/env", xdg: "/c", home: "/d", want: "/b/env"},
+		{xdg: "/c", home: "/d", want: "/c/metalab"},
+		{xdg: "relative", home: "/d", want: "/d/.local/state/metalab"}, // XDG Base Directory 0.8 ignores relative paths
+		{home: "/d", want: "/d/.local/state/metalab"},
+		{err: "name a directory with --state"},
+	} {
+		t.Setenv("METALAB_STATE", tt.env)
+		t.Setenv("XDG_STATE_HOME", tt.xdg)
+		t.Setenv("HOME", tt.home)
+		o := options{state: tt.flag}
+		err := o.resolve(nil)
+		if tt.err != "" {
+			if err == nil || !strings.HasSuffix(err.Error(), tt.err) {
+				t.Errorf("resolve of %+v: %v, want %q", tt, err, tt.err)
+			}
+			continue
+		}
+		if err != nil || o.state != tt.want || o.explicit != (tt.flag != "") {
+			t.Errorf("resolve of %+v = %q, %v, explicit %t, want %q", tt, o.state, err, o.explicit, tt.want)
 		}
 	}
 }

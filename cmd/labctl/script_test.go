@@ -22,6 +22,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if signal.Ignored(syscall.SIGHUP) { // by nohup(1): programs would inherit that, and scripts end them by it
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	testscript.Main(m, map[string]func(){"labctl": func() {
 		go panicOnSignal()
 		go panicAtStart()
