@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,6 +91,11 @@ func TestAnsibleRunsAModuleWithASecret(t *testing.T) {
 	for _, c := range s.commands() {
 		if all := strings.Join(append(c.Args, c.Env...), " "); strings.Contains(all, "{{ 7") || strings.Contains(all, "app.conf") {
 			t.Errorf("a command line or environment has values: %s", all)
+		}
+		for _, quiet := range []string{"ANSIBLE_NO_TARGET_SYSLOG=1", "ANSIBLE_LOG_PATH=/dev/null"} { // modules log their arguments
+			if !slices.Contains(c.Env, quiet) {
+				t.Errorf("the environment of %q has not %s", c.Args, quiet)
+			}
 		}
 	}
 	nothingLeft(t, s)

@@ -66,7 +66,7 @@ func account(t *testing.T, cs *kubernetes.Clientset, machine string, secrets ...
 	return r.Status.Token
 }
 
-// statements H13, H19, H20, H23, H25 and H29: the agent with the rights of its account
+// statements H13, H20, H23 and H29: the agent with the rights of its account
 // downloads a module, runs it with real Ansible, and follows the object.
 func TestAgentOnThisMachineWithAnAPI(t *testing.T) {
 	ansible := prerequisites.Need(t, "ansible-playbook")
