@@ -1,6 +1,7 @@
 package lcm
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/metalab-dev/metalab/agent/job"
 	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/lcm/item"
 )
@@ -322,6 +324,44 @@ func TestInternalIPFollowsInterfaceAndCIDR(t *testing.T) {
 			}
 			if state := item.ComputeState(m); (state == api.StateUninitialized) != (tt.want == "") {
 				t.Errorf("interface %q, cidr %q: state = %s", tt.nic, tt.cidr, state)
+			}
+		})
+	}
+}
+
+// statement H36: a server whose kernel cannot be asked has the addresses that netplan's
+// files configure.
+func TestInternalIPOfNetplan(t *testing.T) {
+	for _, tt := range []struct{ nic, want string }{{"", "192.0.2.20"}, {"lcm0", "192.0.2.21"}, {"bond0", "198.51.100.1"}} {
+		inBubble(t, func(t *testing.T) {
+			f, s := newAPI(), newServer(t)
+			s.write(t, "/etc/netplan/10-damaged.yaml", "network: [", 0o600)
+			s.write(t, "/etc/netplan/50-cloud-init.yaml", `network:
+  version: 2
+  ethernets:
+    a: {match: {macaddress: "0c:00:00:00:00:01"}, set-name: eth0, addresses: ["2001:db8::20/64", 192.0.2.20/24]}
+    b: {set-name: lcm0, addresses: [192.0.2.21/24]}
+    c: {dhcp4: true}
+  bonds:
+    bond0: {interfaces: [c], addresses: [198.51.100.1/24]}
+`, 0o600)
+			f.change(machineWith())
+			f.change(func(m *api.LCMMachine) { m.Spec.Interface = tt.nic })
+			c := config(f, s)
+			c.Hardware = hardware("0c:00:00:00:00:01", "")
+			with := c.Hardware
+			c.Hardware = func(ctx context.Context) (job.Hardware, error) { // without addresses, as in the lab
+				h, err := with(ctx)
+				for i := range h.NICs {
+					h.NICs[i].IP = ""
+				}
+				return h, err
+			}
+			start(t, c)
+			pass(0)
+			want := []api.NodeAddress{{Type: api.AddressInternalIP, Address: tt.want}, {Type: api.AddressHostname, Address: "worker-0"}}
+			if diff := cmp.Diff(want, f.machine().Status.Addresses); diff != "" {
+				t.Errorf("interface %q: addresses (-want +got):\n%s", tt.nic, diff)
 			}
 		})
 	}

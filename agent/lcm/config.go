@@ -72,7 +72,7 @@ type Config struct {
 	// Hardware returns the server's hardware and host name.
 	Hardware func(ctx context.Context) (job.Hardware, error)
 	// Addresses returns the addresses of all network interfaces, by name; nil means those
-	// of Hardware.
+	// of Hardware, and those that netplan's files configure.
 	Addresses func() (map[string][]netip.Addr, error)
 	// Version and SHA256 identify the agent that runs. A program whose SHA-256 is that of
 	// spec.agentConfig has its version.

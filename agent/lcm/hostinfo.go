@@ -229,7 +229,7 @@ func (a *agent) allAddresses() ([]nicAddress, error) {
 				out = append(out, nicAddress{n.Name, at.Unmap()})
 			}
 		}
-		return out, nil
+		return append(out, a.configuredAddresses()...), nil
 	}
 	found, err := a.Addresses()
 	if err != nil {
