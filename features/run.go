@@ -24,7 +24,7 @@ import (
 
 // Files are the feature files of this package.
 //
-//go:embed *.feature state annotation kind
+//go:embed *.feature state annotation kind hoc
 var Files embed.FS
 
 // Format is a format of results.

@@ -71,7 +71,7 @@ const (
 
 func defaults() *options {
 	return &options{
-		controllers: manager.Names(), concurrency: manager.DefaultWorkers(runtime.NumCPU()), limit: 20, requests: manager.RequestLimit{PerSecond: 20, Burst: 30}, elect: true, secure: true, leaseDuration: 15 * time.Second,
+		controllers: manager.NamesOf(), concurrency: manager.DefaultWorkers(runtime.NumCPU()), limit: 20, requests: manager.RequestLimit{PerSecond: 20, Burst: 30}, elect: true, secure: true, leaseDuration: 15 * time.Second,
 		metrics: "127.0.0.1:8085", health: "127.0.0.1:9440", identity: "lab-controller-identity",
 	}
 }
@@ -81,7 +81,7 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default: $KUBECONFIG, else that of the pod)")
 	f.StringVar(&o.namespace, "namespace", "", "namespace of the lease and of the identity Secret (default: the pod's, else "+defaultNamespace+")")
 	f.StringSliceVar(&o.watched, watchFlag, nil, "namespaces of the hosts to work on, also $"+watchEnv+" (default: all); the account needs rights in no other")
-	f.StringSliceVar(&o.controllers, "controllers", o.controllers, "controllers to run")
+	f.StringSliceVar(&o.controllers, "controllers", o.controllers, "controllers to run, of "+strings.Join(manager.Names(), ", ")+"; those that are not in the default need the definitions of their family: controller/config/hoc")
 	f.StringVar(&o.provisioning, "provisioning-address", "", fmt.Sprintf("IP[:PORT] at which servers reach this process; agents use PORT (default: %d), BMCs the next two", agentPort))
 	f.StringVar(&o.listen, "listen", "", "IP[:PORT] to listen on for servers, where it differs (default: the provisioning address)")
 	f.IntVar(&o.concurrency, concurrencyFlag, o.concurrency, "objects that each controller reconciles at a time, also $"+concurrencyEnv)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,11 @@ func detach(ctx context.Context, o *options, c *cobra.Command, progress io.Write
 	args := []string{"up"}
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if f.Name != "detach" && f.Name != "state" && f.Name != "output" {
-			args = append(args, "--"+f.Name+"="+f.Value.String())
+			value := f.Value.String()
+			if list, ok := f.Value.(pflag.SliceValue); ok { // whose String has brackets
+				value = strings.Join(list.GetSlice(), ",")
+			}
+			args = append(args, "--"+f.Name+"="+value)
 		}
 	})
 	if err := launch(ctx, o, args, progress); err != nil {

@@ -96,7 +96,7 @@ func moduleFiles(dir string) (fs.FS, error) {
 	if !isBuiltin {
 		return os.DirFS(dir), nil
 	}
-	files, err := fs.Sub(fixtures.Modules, "modules/"+name)
+	files, err := fixtures.Module(name)
 	if err == nil {
 		_, err = fs.Stat(files, module.MetadataFile)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
+	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/kube"
 	"github.com/metalab-dev/metalab/controller/netboot"
 	"github.com/metalab-dev/metalab/emulator/lab"
@@ -106,6 +107,7 @@ as lab-controller.`,
 	fl.BoolVar(&f.noKube, "no-kube", false, "run no Kubernetes API and no controller")
 	fl.StringVar(&f.settings.Kubeconfig, "kubeconfig", "", "kubeconfig of a cluster to use instead of the lab's own Kubernetes API")
 	fl.BoolVar(&f.settings.NoController, "no-controller", false, "do not run the controller: another one works on the hosts")
+	fl.StringSliceVar(&f.settings.With, "with", nil, "families of kinds, with their controllers, beside those of hosts: "+strings.Join(config.Families, ", "))
 	fl.BoolVar(&f.detach, "detach", false, "return when the lab is ready, and leave it running")
 	fl.StringVar(&f.schemas, "schemas", "", "DMTF's DSP8010 archive (a zip file), whose schemas the BMCs then serve")
 	fl.BoolVar(&f.http2, "http2", false, "let clients speak HTTP/2 to the BMCs")
@@ -248,6 +250,7 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) 
 		"no-kube":       func() { asked.Kube = f.settings.Kube },
 		"kubeconfig":    func() { asked.Kubeconfig = f.settings.Kubeconfig },
 		"no-controller": func() { asked.NoController = f.settings.NoController },
+		"with":          func() { asked.With = f.settings.With },
 	} {
 		if c.Flags().Changed(name) {
 			take()

@@ -1,7 +1,10 @@
 package config
 
 import (
+	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -115,13 +118,19 @@ func TestCRDsReturnsACopy(t *testing.T) {
 
 // kubectl apply -k must install the same definitions and patches as CRDs returns.
 func TestKustomizationNamesEveryFile(t *testing.T) {
+	for _, dir := range append([]string{"."}, Families...) {
+		namesEveryFile(t, dir)
+	}
+}
+
+func namesEveryFile(t *testing.T, in string) {
 	var k struct {
 		Resources []string `json:"resources"`
 		Patches   []struct {
 			Path string `json:"path"`
 		} `json:"patches"`
 	}
-	b, err := os.ReadFile("kustomization.yaml")
+	b, err := os.ReadFile(filepath.Join(in, "kustomization.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,12 +140,15 @@ func TestKustomizationNamesEveryFile(t *testing.T) {
 	got := slices.Clone(k.Resources)
 	slices.Sort(got) // kustomization.yaml orders them for readers
 	for _, p := range k.Patches {
+		if p.Path == "" { // a patch in the file
+			continue
+		}
 		got = append(got, p.Path)
 	}
 	var want []string
 	for _, dir := range []string{"admission", "crd", "deploy", "patches"} {
-		files, err := os.ReadDir(dir)
-		if err != nil {
+		files, err := os.ReadDir(filepath.Join(in, dir))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)
 		}
 		for _, f := range files {
@@ -144,7 +156,7 @@ func TestKustomizationNamesEveryFile(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("kustomization.yaml (-files +named):\n%s", diff)
+		t.Errorf("kustomization.yaml of %s (-files +named):\n%s", in, diff)
 	}
 }
 

@@ -2,7 +2,6 @@ package hostos
 
 import (
 	"context"
-	"io/fs"
 	"strings"
 	"testing"
 	"time"
@@ -18,10 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	"github.com/metalab-dev/metalab/fixtures"
 )
-
-func subFS(name string) (fs.FS, error) { return fs.Sub(fixtures.Modules, "modules/"+name) }
 
 // loaded is a list of the modules level 1.0.0, which is deprecated, and level 1.1.0.
 func loaded() *kaas.HostOSConfigurationModules {

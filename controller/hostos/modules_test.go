@@ -136,7 +136,7 @@ func TestModulesAreLoaded(t *testing.T) {
 	repo := serve(t)
 	var modules []kaas.Module
 	for _, name := range []string{"sysctl", "packages"} {
-		sub, err := subFS(name)
+		sub, err := fixtures.Module(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,6 +32,9 @@ import (
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/controller/bmc/ipmi"
 	"github.com/metalab-dev/metalab/controller/bmc/redfish"
@@ -44,7 +47,10 @@ import (
 // Scheme returns a scheme with every kind that the controllers read or write.
 func Scheme() (*kuberuntime.Scheme, error) {
 	s := kuberuntime.NewScheme()
-	return s, errors.Join(corev1.AddToScheme(s), admissionv1.AddToScheme(s), metal3.AddToScheme(s))
+	return s, errors.Join(
+		corev1.AddToScheme(s), admissionv1.AddToScheme(s), metal3.AddToScheme(s),
+		kaas.AddToScheme(s), lcm.AddToScheme(s), cluster.AddToScheme(s),
+	)
 }
 
 // BMCs returns an empty pool of BMC connections with all drivers.
@@ -57,7 +63,7 @@ type Config struct {
 	API *rest.Config
 	// Requests limits the requests to the API; the zero value means no limit.
 	Requests RequestLimit
-	// Controllers selects controllers by their Names; nil selects all.
+	// Controllers selects controllers by their Names; nil selects those of hosts.
 	Controllers []string
 	// Namespaces are those whose objects the controllers work on; empty means all.
 	Namespaces []string

@@ -24,9 +24,12 @@ func TestControllersAreSelectedByName(t *testing.T) {
 		}
 		return out
 	}
-	all, err := selectControllers(nil)
-	if err != nil || !slices.Equal(names(all), Names()) {
-		t.Errorf("selectControllers(nil) = %v, %v, want all of %v", names(all), err, Names())
+	hosts, err := selectControllers(nil)
+	if want := []string{"host", "dataimage", "subscription", "preprovisioningimage"}; err != nil || !slices.Equal(names(hosts), want) || !slices.Equal(NamesOf(), want) {
+		t.Errorf("selectControllers(nil) = %v, %v, NamesOf() = %v, want %v", names(hosts), err, NamesOf(), want)
+	}
+	if got := NamesOf("hoc"); !slices.Equal(got, Names()) {
+		t.Errorf("NamesOf(hoc) = %v, want all of %v", got, Names())
 	}
 	last := Names()[len(Names())-1]
 	if got, err := selectControllers([]string{last}); err != nil || !slices.Equal(names(got), []string{last}) {

@@ -23,16 +23,20 @@ import (
 
 // controller is a controller that can be selected by name.
 type controller struct {
-	name string
-	add  func(context.Context, *Set) error
+	name   string
+	family string // whose kinds it needs: see config.Families; "" are those of hosts
+	add    func(context.Context, *Set) error
 }
 
 // controllers are all controllers, in the order in which they are added.
 var controllers = []controller{
-	{"host", addHosts},
-	{"dataimage", addDataImages},
-	{"subscription", addSubscriptions},
-	{"preprovisioningimage", addPreprovisioning},
+	{"host", "", addHosts},
+	{"dataimage", "", addDataImages},
+	{"subscription", "", addSubscriptions},
+	{"preprovisioningimage", "", addPreprovisioning},
+	{"hostos", "hoc", addHostOS},
+	{"provider", "hoc", addProvider},
+	{"lcm", "hoc", addLCM},
 }
 
 // Names returns the names of all controllers.
@@ -44,6 +48,17 @@ func Names() []string {
 	return out
 }
 
+// NamesOf returns the names of the controllers of hosts and of families.
+func NamesOf(families ...string) []string {
+	var out []string
+	for _, c := range controllers {
+		if c.family == "" || slices.Contains(families, c.family) {
+			out = append(out, c.name)
+		}
+	}
+	return out
+}
+
 // Check returns an error when one of the names is not a controller's, or when names is
 // empty but not nil.
 func Check(names []string) error {
@@ -51,10 +66,11 @@ func Check(names []string) error {
 	return err
 }
 
-// selectControllers returns the controllers with these names, and all when names is nil.
+// selectControllers returns the controllers with these names, and those of hosts when names
+// is nil.
 func selectControllers(names []string) ([]controller, error) {
 	if names == nil {
-		return controllers, nil
+		names = NamesOf()
 	}
 	var selected []controller
 	for _, c := range controllers {

@@ -41,6 +41,7 @@ type labKind struct {
 	rack            *rack.Lab  // definition of a lab for one scenario alone; else nil
 	models          *lab.Files // of the rack, beside the built-in ones; else nil
 	allModels       bool       // the lab has servers of every profile
+	with            string     // family of kinds beside those of hosts; "" is none
 }
 
 // serversPerModel is how many servers of each model a lab of all models has.
@@ -62,6 +63,9 @@ func rackOfAllModels() (*rack.Lab, error) {
 	}
 	return &r, nil
 }
+
+// pollInterval is how often, in real time, what a step waits for is looked at.
+const pollInterval = 5 * time.Millisecond
 
 // testLab is a running lab with its clients and its servers.
 type testLab struct {
@@ -89,6 +93,9 @@ func openLab(ctx context.Context, k labKind, servers int) (_ *testLab, err error
 		}
 	}()
 	settings := world.Settings{Hosts: servers, Speed: "max", Kube: true, Profile: k.profile}
+	if k.with != "" {
+		settings.With = []string{k.with}
+	}
 	defined := k.rack
 	if k.allModels {
 		if defined, err = rackOfAllModels(); err != nil {
@@ -250,6 +257,11 @@ func (b *testLab) reset(ctx context.Context, servers []control.Host) error {
 	}
 	if err := b.deleteHosts(ctx); err != nil {
 		return err
+	}
+	if b.kind.with != "" {
+		if err := b.deleteDay2(ctx); err != nil {
+			return err
+		}
 	}
 	for _, s := range servers {
 		h, ok := b.world.Lab().Host(s.Name)

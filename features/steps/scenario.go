@@ -66,7 +66,8 @@ type scenario struct {
 	mediumURL    string          // of the medium that the stranger has read
 	releaseClock func()          // lets the lab's time go on; nil: it goes on
 
-	receiver       *receiver // of events; nil: nobody has subscribed
+	modules        *moduleServer // nil: none were listed
+	receiver       *receiver     // of events; nil: nobody has subscribed
 	kubectlOutput  string
 	dryRun         bool           // there was one
 	admissionError error          // of the last dry run; nil: it was accepted
@@ -84,6 +85,7 @@ func (s *scenario) register(b *stepRegistry) {
 		{"network boot", s.registerNetboot}, {"RAID", s.registerRAID},
 		{"data image", s.registerDataImages}, {"subscription", s.registerSubscriptions},
 		{"pre-provisioning image", s.registerPreprovisioning}, {"admission", s.registerAdmission}, {"kubectl", s.registerKubectl},
+		{"host OS configuration", s.registerHostOS}, {"machine", s.registerMachines},
 		{"stranger", s.registerStrangers},
 		{"firmware", s.registerFirmware}, {"firmware object", s.registerFirmwareObjects}, {"preparation", s.registerPreparation}, {"quirk", s.registerQuirks},
 	} {
@@ -180,6 +182,9 @@ func (s *scenario) end(ctx context.Context, well bool) error {
 	s.releaseTime()
 	if s.receiver != nil {
 		s.receiver.Close()
+	}
+	if s.modules != nil {
+		s.modules.close()
 	}
 	if s.preparation != nil {
 		s.preparation.stop()

@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,6 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/config"
 )
 
 // Pass moves the lab's time forward by d, and returns when each controller has reconciled
@@ -56,12 +62,17 @@ func (w *World) awaitDueTimers(ctx context.Context) error {
 	return nil
 }
 
-// watchedKinds returns a list of each kind whose changes make controllers reconcile.
-func watchedKinds() []client.ObjectList {
-	return []client.ObjectList{
+// watchedKinds returns a list of each kind whose changes make controllers reconcile, with
+// those of families.
+func watchedKinds(families []string) []client.ObjectList {
+	out := []client.ObjectList{
 		&metal3.BareMetalHostList{}, &metal3.HostFirmwareSettingsList{}, &metal3.HostFirmwareComponentsList{}, &metal3.HostUpdatePolicyList{},
 		&metal3.DataImageList{}, &metal3.BMCEventSubscriptionList{}, &metal3.HardwareDataList{}, &metal3.FirmwareSchemaList{}, &corev1.SecretList{},
 	}
+	if slices.Contains(families, config.HOC) {
+		out = append(out, &kaas.HostOSConfigurationList{}, &kaas.HostOSConfigurationModulesList{}, &lcm.LCMClusterList{}, &lcm.LCMMachineList{}, &capi.MachineList{})
+	}
+	return out
 }
 
 // awaitCache returns when the controllers' cache has each object as the API has it now,
@@ -71,7 +82,7 @@ func (w *World) awaitCache(ctx context.Context, cache client.Reader) error {
 	if err != nil {
 		return err
 	}
-	for _, kind := range watchedKinds() {
+	for _, kind := range watchedKinds(w.cfg.Settings.Families()) {
 		stored, err := versions(ctx, api, kind)
 		if err != nil {
 			return err
@@ -101,7 +112,11 @@ type version struct {
 // versions lists the objects of a kind by namespace and name.
 func versions(ctx context.Context, from client.Reader, kind client.ObjectList) (map[client.ObjectKey]version, error) {
 	list := kind.DeepCopyObject().(client.ObjectList)
-	if err := from.List(ctx, list, client.InNamespace(Namespace)); err != nil {
+	var in []client.ListOption
+	if _, clusterScoped := kind.(*kaas.HostOSConfigurationModulesList); !clusterScoped {
+		in = append(in, client.InNamespace(Namespace))
+	}
+	if err := from.List(ctx, list, in...); err != nil {
 		return nil, fmt.Errorf("world: list %T: %w", kind, err)
 	}
 	out := map[client.ObjectKey]version{}

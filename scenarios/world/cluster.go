@@ -44,7 +44,7 @@ func (w *World) startEmbeddedAPI(ctx context.Context) (cluster, error) {
 	// Not ctx: the API outlives the controllers, and Stop ends it.
 	api, err := kube.Start(context.WithoutCancel(ctx), kube.Config{
 		Dir: filepath.Join(w.cfg.Dir, KubeDir), Fsync: w.cfg.Fsync, FastPaths: kube.FastPathsWanted(), Log: logr.FromSlogHandler(w.cfg.Log.Handler()),
-		Space: w.space.Writable, Fatal: w.cfg.Fatal,
+		Space: w.space.Writable, Fatal: w.cfg.Fatal, Families: w.cfg.Settings.Families(),
 	})
 	if err != nil {
 		return cluster{}, err
@@ -69,7 +69,7 @@ func (w *World) useCluster(ctx context.Context) (cluster, error) {
 	if err != nil {
 		return cluster{}, fmt.Errorf("--kubeconfig %s: %w", name, err)
 	}
-	if err := kube.Install(ctx, api); err != nil {
+	if err := kube.Install(ctx, api, w.cfg.Settings.Families()...); err != nil {
 		return cluster{}, err
 	}
 	return cluster{api: api, kubeconfig: name}, nil

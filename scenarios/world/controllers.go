@@ -50,6 +50,7 @@ type controllerConfig struct {
 	Image                     *netboot.Image
 	Net                       *pxe.Network        // the network that servers boot from
 	Drivers                   map[string]bmc.Open // of BMCs, by scheme; nil means all
+	Families                  []string            // whose controllers run beside those of hosts
 }
 
 // controllers are a running set of the controllers of controller/manager, with their
@@ -102,8 +103,8 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 	s.api = rest.CopyConfig(c.API)
 	s.api.Wrap(s.link.wrap)
 	s.set, err = manager.New(ctx, manager.Config{
-		Workers: workers,
-		API:     s.api, Identity: c.Identity, BMCs: s.pool, RootCAs: c.RootCAs,
+		Workers: workers, Controllers: manager.NamesOf(c.Families...),
+		API: s.api, Identity: c.Identity, BMCs: s.pool, RootCAs: c.RootCAs,
 		Agents: manager.Endpoint{URL: "https://" + s.inband.Addr().String(), Listener: s.inband},
 		Media:  manager.Endpoint{URL: "http://" + s.boot.Addr().String(), Listener: s.boot},
 		Secure: manager.Endpoint{URL: "https://" + s.secure.Addr().String(), Listener: s.secure, Certificate: c.Certificate},

@@ -36,10 +36,10 @@ func (h held) wrap(next http.RoundTripper) http.RoundTripper {
 
 // startWithoutControllers starts a world with one server and a Kubernetes API, and
 // returns it with a client that has all rights.
-func startWithoutControllers(t *testing.T) (*World, client.WithWatch) {
+func startWithoutControllers(t *testing.T, with ...string) (*World, client.WithWatch) {
 	t.Helper()
 	w, err := Start(t.Context(), Config{
-		Dir: t.TempDir(), Settings: Settings{Hosts: 1, Speed: "max", Kube: true, NoController: true}, Listen: AnyPort,
+		Dir: t.TempDir(), Settings: Settings{Hosts: 1, Speed: "max", Kube: true, NoController: true, With: with}, Listen: AnyPort,
 	})
 	if err != nil {
 		t.Fatalf("Start: %v", err)

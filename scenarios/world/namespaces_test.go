@@ -16,15 +16,15 @@ import (
 	"github.com/metalab-dev/metalab/controller/manager"
 )
 
-// namespaced writes the kustomization that controller/config/namespaced describes, and
-// returns its directory.
-func namespaced(t *testing.T) string {
+// withComponent writes the kustomization that a component of controller/config describes,
+// and returns its directory.
+func withComponent(t *testing.T, component string) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "config"), os.DirFS("../../controller/config")); err != nil {
 		t.Fatal(err)
 	}
-	text := "resources: [config]\ncomponents: [config/namespaced]\n"
+	text := "resources: [config]\ncomponents: [config/" + component + "]\n"
 	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func namespaced(t *testing.T) string {
 // change its hosts.
 func TestControllersWorkWithRightsInOneNamespace(t *testing.T) {
 	w, admin := startWithoutControllers(t)
-	grant(t, admin, namespaced(t))
+	grant(t, admin, withComponent(t, "namespaced"))
 	const elsewhere = "elsewhere"
 	host := &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: elsewhere, Name: "of-others"}}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: elsewhere, Name: "of-others"}}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/integrity"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
@@ -29,9 +30,12 @@ type Settings struct {
 	// of an embedded one.
 	Kubeconfig   string `json:"kubeconfig,omitempty"`
 	NoController bool   `json:"noController,omitempty"` // start no controllers
-	Profile      string `json:"profile,omitempty"`      // of the hosts; "" is the default
-	Seed         uint64 `json:"seed,omitempty"`         // 0 is the default
-	Listen       string `json:"listen,omitempty"`       // as rack.Listen
+	// With are families of kinds beside those of hosts: see config.Families. Those of Rack
+	// are there, too.
+	With    []string `json:"with,omitempty"`
+	Profile string   `json:"profile,omitempty"` // of the hosts; "" is the default
+	Seed    uint64   `json:"seed,omitempty"`    // 0 is the default
+	Listen  string   `json:"listen,omitempty"`  // as rack.Listen
 	// Own are the names of the profiles that are not built in: the lab keeps
 	// them with its state.
 	CustomProfiles []string `json:"own,omitempty"`
@@ -83,7 +87,23 @@ func (s Settings) Validate() error {
 	if s.Kubeconfig != "" && !s.Kube {
 		errs = append(errs, errors.New("--kubeconfig and --no-kube exclude each other"))
 	}
+	if err := config.CheckFamilies(s.Families()); err != nil {
+		errs = append(errs, fmt.Errorf("--with, or with of the rack file: %w", err))
+	}
+	if len(s.Families()) > 0 && !s.Kube {
+		errs = append(errs, errors.New("--with and --no-kube exclude each other"))
+	}
 	return errors.Join(errs...)
+}
+
+// Families returns the families of the flags and of the rack file.
+func (s Settings) Families() []string {
+	out := slices.Clone(s.With)
+	if s.Rack != nil {
+		out = append(out, s.Rack.With...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // Profiles returns the names of the built-in server models.
@@ -104,7 +124,7 @@ func Profiles() []string {
 func (s Settings) Differences(asked Settings) error {
 	var diff []string
 	differ := func(flag string, have, want any) {
-		if have != want {
+		if have, want := fmt.Sprint(have), fmt.Sprint(want); have != want {
 			diff = append(diff, fmt.Sprintf("%s is %v there, not %v", flag, have, want))
 		}
 	}
@@ -117,6 +137,7 @@ func (s Settings) Differences(asked Settings) error {
 	}
 	if s.Rack == nil && asked.Rack == nil { // a file can say another speed each time
 		differ("--speed", s.Speed, asked.Speed)
+		differ("--with", s.Families(), asked.Families())
 	}
 	differ("--no-kube", !s.Kube, !asked.Kube)
 	differ("--kubeconfig", s.Kubeconfig, asked.Kubeconfig)
@@ -136,6 +157,7 @@ func (s Settings) Definition() rack.Lab {
 	if s.Rack != nil {
 		l = *s.Rack
 	}
+	l.With = s.Families()
 	l.Speed, l.Seed, l.Listen = rack.Speed(s.Speed), cmp.Or(s.Seed, l.Seed), cmp.Or(rack.Listen(s.Listen), l.Listen)
 	return l
 }

@@ -140,6 +140,12 @@ func TestInvalidConfigurationChangesNothing(t *testing.T) {
 		o.Status.IsValid = ptr.To(false)
 	})
 	same("not valid")
+	l.edit("test", func(o *kaas.HostOSConfiguration) {
+		o.Spec.Configs, o.Spec.MachineSelector = []kaas.Config{config("sample", "1.0.0", `{"a":"refused"}`)}, hoc("").Spec.MachineSelector
+		o.Generation++
+	})
+	l.status("test", func(o *kaas.HostOSConfiguration) { o.Status.ObservedGeneration = o.Generation })
+	same("not valid, with the items of before")
 	l.status("test", func(o *kaas.HostOSConfiguration) {
 		o.Status = kaas.HostOSConfigurationStatus{MachinesStates: o.Status.MachinesStates}
 	})

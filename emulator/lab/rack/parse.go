@@ -73,6 +73,10 @@ func (l *Lab) problems(f *yamlfile.File) (out []error) {
 	_, ok := l.Admin()
 	need(len(l.Accounts) == 0 || ok, "accounts", "none is an Administrator: the lab's controllers need one")
 
+	for i, family := range l.With {
+		need(isLabel(family, 63), fmt.Sprintf("with[%d]", i), "%q: "+labelForm, family, 63)
+		need(!slices.Contains(l.With[:i], family), fmt.Sprintf("with[%d]", i), "%q: is there twice", family)
+	}
 	_, err = l.Listen.Parse()
 	need(err == nil, "listen", "%v", err)
 	out = append(out, l.hostProblems()...)

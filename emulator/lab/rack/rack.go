@@ -46,6 +46,7 @@ type Lab struct {
 	Racks    []Rack       `json:"racks,omitempty"`  // racks, whose hosts come after Hosts
 	Timings  Timings      `json:"timings,omitzero"` // replace the timings of the profiles
 	Faults   []fault.Rule `json:"faults,omitempty"` // faults from the start on: at most 1000
+	With     []string     `json:"with,omitempty"`   // families of kinds that the lab's Kubernetes API and controllers have beside those of hosts: hoc
 }
 
 // Rack is a rack of hosts.
@@ -226,6 +227,7 @@ func Diff(a, b Lab) []string {
 		return strings.Join(s, ", ")
 	}
 	differ("accounts", names(a), names(b))
+	differ("with", fmt.Sprint(a.With), fmt.Sprint(b.With))
 	for i := range min(len(a.Accounts), len(b.Accounts)) {
 		x, y := a.Accounts[i], b.Accounts[i]
 		if x.Name == y.Name && y.Password != "" && x.Password != y.Password {
