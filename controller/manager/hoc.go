@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/metalab-dev/metalab/controller/hostos"
 	"github.com/metalab-dev/metalab/controller/lcm"
+	"github.com/metalab-dev/metalab/controller/provider/clusters"
 	"github.com/metalab-dev/metalab/controller/provider/hoc"
+	"github.com/metalab-dev/metalab/controller/provider/machines"
 )
 
 // addHostOS adds the controllers that load host OS modules and validate
@@ -28,15 +31,37 @@ func addHostOS(_ context.Context, s *Set) error {
 	return errors.Join(modules.Setup(s.mgr), configurations.Setup(s.mgr))
 }
 
-// addProvider adds the controllers of the bare metal provider.
+// addProvider adds the controllers of the bare metal provider. Servers reach the API at the
+// address that the controllers use.
 func addProvider(_ context.Context, s *Set) error {
-	r, err := hoc.New(hoc.Config{
-		Client: s.mgr.GetClient(), Clock: s.cfg.Clock, Enter: s.cfg.Enter, ClientClock: s.cfg.ClientClock, Queues: s.cfg.Queues, Workers: s.cfg.Workers,
+	c, api := s.cfg, rest.CopyConfig(s.cfg.API)
+	if err := rest.LoadTLSFiles(api); err != nil {
+		return err
+	}
+	server, _, err := rest.DefaultServerUrlFor(api)
+	if err != nil {
+		return err
+	}
+	configurations, err := hoc.New(hoc.Config{
+		Client: s.mgr.GetClient(), Clock: c.Clock, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers,
 	})
 	if err != nil {
 		return err
 	}
-	return r.Setup(s.mgr)
+	ofClusters, err := clusters.New(clusters.Config{
+		Client: s.mgr.GetClient(), Server: server.String(), Clock: c.Clock, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers,
+	})
+	if err != nil {
+		return err
+	}
+	ofMachines, err := machines.New(machines.Config{
+		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Server: server.String(), CA: api.CAData,
+		Clock: c.Clock, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers,
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(configurations.Setup(s.mgr), ofClusters.Setup(s.mgr), ofMachines.Setup(s.mgr))
 }
 
 // addLCM adds the LCM controller.

@@ -21,7 +21,9 @@ import (
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	kuberuntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -48,7 +50,7 @@ import (
 func Scheme() (*kuberuntime.Scheme, error) {
 	s := kuberuntime.NewScheme()
 	return s, errors.Join(
-		corev1.AddToScheme(s), admissionv1.AddToScheme(s), metal3.AddToScheme(s),
+		corev1.AddToScheme(s), rbacv1.AddToScheme(s), authenticationv1.AddToScheme(s), admissionv1.AddToScheme(s), metal3.AddToScheme(s),
 		kaas.AddToScheme(s), lcm.AddToScheme(s), cluster.AddToScheme(s),
 	)
 }

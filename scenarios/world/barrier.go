@@ -70,7 +70,8 @@ func watchedKinds(families []string) []client.ObjectList {
 		&metal3.DataImageList{}, &metal3.BMCEventSubscriptionList{}, &metal3.HardwareDataList{}, &metal3.FirmwareSchemaList{}, &corev1.SecretList{},
 	}
 	if slices.Contains(families, config.HOC) {
-		out = append(out, &kaas.HostOSConfigurationList{}, &kaas.HostOSConfigurationModulesList{}, &lcm.LCMClusterList{}, &lcm.LCMMachineList{}, &capi.MachineList{})
+		out = append(out, &kaas.HostOSConfigurationList{}, &kaas.HostOSConfigurationModulesList{}, &lcm.LCMClusterList{}, &lcm.LCMMachineList{}, &capi.MachineList{}, &capi.ClusterList{},
+			&kaas.KaaSReleaseList{}, &kaas.ClusterReleaseList{}, &kaas.PublicKeyList{})
 	}
 	return out
 }

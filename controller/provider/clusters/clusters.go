@@ -116,6 +116,9 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) error 
 	if err := r.Client.Get(ctx, key, c); err != nil {
 		return err
 	}
+	if c.Labels[cluster.ProviderLabel] != cluster.ProviderBareMetal && !controllerutil.ContainsFinalizer(c, Finalizer) {
+		return nil // of another provider, or of nobody
+	}
 	var machines cluster.MachineList
 	if err := r.Client.List(ctx, &machines, client.InNamespace(key.Namespace), client.MatchingLabels{cluster.ClusterNameLabel: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("clusters: Machines: %w", err)

@@ -138,7 +138,7 @@ func kaasRelease(name, version, of string) *kaas.KaaSRelease {
 
 // objects are a Cluster of the release mosk-1, and releases.
 func objects(more ...client.Object) []client.Object {
-	c := &cluster.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	c := &cluster.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Labels: map[string]string{cluster.ProviderLabel: "baremetal"}}}
 	c.Spec.ProviderSpec.Value = baremetal.ClusterProviderSpec{Release: "mosk-1", MaxWorkerUpgradeCount: 3}
 	return append([]client.Object{
 		c, clusterRelease("mosk-1", "1.0.0"), clusterRelease("mosk-2", "1.1.0"), clusterRelease("mosk-3", "1.10.0"), clusterRelease("other", "9.0.0"),
@@ -304,5 +304,15 @@ func TestNewWithoutAServerReturnsAnError(t *testing.T) {
 	l := start(t)
 	if _, err := New(Config{Client: l, Clock: clock.RealClock{}, Server: "x"}); err == nil || !strings.Contains(err.Error(), `Config.Server "x"`) {
 		t.Errorf("New = %v", err)
+	}
+}
+
+// A Cluster of another provider stays as it is.
+func TestClusterOfAnotherProviderStays(t *testing.T) {
+	all := objects()
+	all[0].SetLabels(map[string]string{cluster.ProviderLabel: "openstack"})
+	l := start(t, all...)
+	if c := l.pass(); c.Status.ProviderStatus != nil || len(c.Finalizers) > 0 || !apierrors.IsNotFound(l.Get(t.Context(), key, new(lcm.LCMCluster))) {
+		t.Errorf("the Cluster is %+v", c)
 	}
 }

@@ -3,6 +3,8 @@
 // the release's image and user data to its spec, and shows in its status how far host and
 // LCMMachine are. A deleted Machine exists until its host is deprovisioned and free.
 //
+// It acts on Machines with the label kaas.mirantis.com/provider=baremetal alone.
+//
 // A claim has two writes. The Machine's annotation names the host first, then the host's
 // consumerRef names the Machine, both with the resourceVersion of what was read: of two
 // Machines that name one host only one gets it, and a Machine never gets a second host,

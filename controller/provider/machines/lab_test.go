@@ -317,7 +317,7 @@ func host(name string) *metal3.BareMetalHost {
 // machine returns a worker that selects hosts with the label rack=a, with open gates.
 func machine(name string) *cluster.Machine {
 	m := &cluster.Machine{ObjectMeta: meta(name)}
-	m.Labels = map[string]string{cluster.ClusterNameLabel: "c1"}
+	m.Labels = map[string]string{cluster.ClusterNameLabel: "c1", cluster.ProviderLabel: "baremetal"}
 	m.Spec.ProviderSpec.Value = baremetal.MachineProviderSpec{
 		HostSelector:     baremetal.HostSelector{MatchLabels: map[string]string{"rack": "a"}},
 		Day1Provisioning: baremetal.GateAuto, Day1Deployment: baremetal.GateAuto,

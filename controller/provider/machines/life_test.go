@@ -254,7 +254,9 @@ func TestMistakesStopAMachine(t *testing.T) {
 		change func(*lab)
 		want   string
 	}{
-		{"no label", func(l *lab) { edit(l, machine("m"), func(m *cluster.Machine) { m.Labels = nil }) },
+		{"no label", func(l *lab) {
+			edit(l, machine("m"), func(m *cluster.Machine) { delete(m.Labels, cluster.ClusterNameLabel) })
+		},
 			"metadata.labels: give the label cluster.sigs.k8s.io/cluster-name, the name of the Cluster"},
 		{"no Cluster", func(l *lab) { l.must(l.Delete(t.Context(), &cluster.Cluster{ObjectMeta: meta("c1")})) }, `there is no Cluster "c1" in the namespace`},
 		{"Cluster without a release", clusterStatus(nil), `Cluster "c1" has no release yet: its conditions say why`},
@@ -369,5 +371,18 @@ func TestSecretOfAUserStays(t *testing.T) {
 	l.run()
 	if got := get(l, "m-user-data", new(corev1.Secret)).Data["a"]; string(got) != "b" {
 		t.Errorf("the Secret has %q", got)
+	}
+}
+
+// A Machine of another provider, and one of nobody, stay as they are.
+func TestMachineOfAnotherProviderStays(t *testing.T) {
+	for _, provider := range []string{"", "openstack"} {
+		m := machine("m")
+		m.Labels[cluster.ProviderLabel] = provider
+		l := start(t, objects(host("a"), m)...)
+		l.settle()
+		if len(l.writes) > 0 {
+			t.Errorf("%q: writes %q", provider, l.writes)
+		}
 	}
 }

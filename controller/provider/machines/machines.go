@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -144,6 +145,9 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 	f, err := r.observe(ctx, key)
 	if err != nil {
 		return 0, err
+	}
+	if f.machine.Labels[cluster.ProviderLabel] != cluster.ProviderBareMetal && !controllerutil.ContainsFinalizer(f.machine, Finalizer) {
+		return 0, nil // of another provider, or of nobody
 	}
 	d := decide(f)
 	if err := r.record(ctx, f, d); err != nil {

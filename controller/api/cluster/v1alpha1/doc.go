@@ -17,7 +17,12 @@ var GroupVersion = schema.GroupVersion{Group: "cluster.k8s.io", Version: "v1alph
 
 // Labels and annotations of Machines.
 const (
-	ClusterNameLabel  = "cluster.sigs.k8s.io/cluster-name"
+	ClusterNameLabel = "cluster.sigs.k8s.io/cluster-name"
+	// ProviderLabel names the provider of a Cluster or Machine. Others' objects stay as they
+	// are.
+	ProviderLabel = "kaas.mirantis.com/provider"
+	// ProviderBareMetal is the value of ProviderLabel for the bare metal provider.
+	ProviderBareMetal = "baremetal"
 	ControlPlaneLabel = "cluster.sigs.k8s.io/control-plane"
 	// BareMetalHostAnnotation has the NAMESPACE/NAME of the host that a machine has claimed.
 	BareMetalHostAnnotation = "metal3.io/BareMetalHost"
