@@ -10,6 +10,7 @@ Feature: The operating system of a server
 
   @B-115
   Scenario: User data configure the system
+    Given this machine has "user namespaces"
     When the operator sets the name "web-0" and the user data:
       """
       #cloud-config
@@ -38,6 +39,7 @@ Feature: The operating system of a server
       """
 
   Scenario: The files go with the image
+    Given this machine has "user namespaces"
     When the operator sets the name "web-0" and the user data:
       """
       #cloud-config
@@ -61,6 +63,7 @@ Feature: The operating system of a server
     And the server has no file "/etc/changed"
 
   Scenario: A reboot keeps the files, but /run and /tmp
+    Given this machine has "user namespaces"
     When the operator sets the name "web-0" and the user data:
       """
       #cloud-config
@@ -77,6 +80,7 @@ Feature: The operating system of a server
     And the server has no file "/tmp/goes"
 
   Scenario: Units that are enabled start at every boot
+    Given this machine has "user namespaces"
     When the operator sets the name "web-0" and the user data:
       """
       #cloud-config
@@ -98,6 +102,7 @@ Feature: The operating system of a server
     And the server's file "/var/log/boots" is "boot boot"
 
   Scenario: A command cannot leave the server
+    Given this machine has "user namespaces"
     When the operator sets the name "web-0" and the user data:
       """
       #cloud-config

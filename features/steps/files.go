@@ -11,9 +11,11 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 func (s *scenario) registerFiles(sc *stepRegistry) {
+	sc.Step(`^this machine has "([^"]+)"$`, "skips the scenario, or fails it where METALAB_NEED_PROGRAMS is set, if a prerequisite of tests is missing", needs)
 	sc.Step(`^the server's file "([^"]+)" contains "([^"]+)"$`, "reads the file of the running system as labctl host files does, and waits until it contains the text", s.fileContains)
 	sc.Step(`^the server's file "([^"]+)" is "([^"]*)"$`, "waits until the words of the file are these", s.fileIs)
 	sc.Step(`^the command "([^"]+)" runs on the server$`, "runs a line of a shell in the running system as labctl host exec does; it ends with code 0, or the system with it", s.runCommand)
@@ -96,4 +98,17 @@ func (s *scenario) commandsFail(ctx context.Context, table *godog.Table) error {
 		}
 	}
 	return nil
+}
+
+// needs skips the scenario if a prerequisite is missing, or fails it where that is a failure.
+func needs(name string) error {
+	p, ok := prerequisites.Lookup(name)
+	if !ok {
+		return fmt.Errorf("%q is not in the table of package prerequisites", name)
+	}
+	_, err := prerequisites.Find(name)
+	if err != nil && (p.Optional || !prerequisites.Required()) {
+		return godog.ErrSkip
+	}
+	return err
 }

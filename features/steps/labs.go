@@ -259,7 +259,7 @@ func (b *testLab) reset(ctx context.Context, servers []control.Host) error {
 		return err
 	}
 	if b.kind.with != "" {
-		if err := b.deleteDay2(ctx); err != nil {
+		if err := errors.Join(b.deleteDay2(ctx), b.deleteAgentAccounts(ctx)); err != nil {
 			return err
 		}
 	}

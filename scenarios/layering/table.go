@@ -297,6 +297,8 @@ var Table = []Row{
 		Package: "features/steps",
 		May: []string{
 			"features/step", "scenarios/...", "emulator/lab/...", "emulator/machine/...", "emulator/bmc", "emulator/dialect/quirk", "emulator/fault", "fixtures",
+			"scenarios/prerequisites",                                                                    // what scenarios need
+			"agent/lcm",                                                                                  // the unit and configuration that user data install
 			"controller/api/...", "controller/config", "controller/hostos/module", "controller/lcm/item", // what agents do with the objects of day 2
 		},
 		Tests: []string{"controller/inband"}, // whose tokens no console may show

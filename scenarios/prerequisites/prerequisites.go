@@ -75,7 +75,7 @@ var Table = []Prerequisite{
 	{Name: "sfdisk", Admin: true, Get: "Debian: fdisk"},
 	{Name: "small file system", Get: "Linux, as root or with user namespaces (sysctl user.max_user_namespaces)", find: smallFileSystem},
 	{Name: "sushy", Get: "Debian: python3-sushy", find: pythonWith("sushy")},
-	{Name: "user namespaces", Get: "Linux 5.11 with user namespaces and overlays in them (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone; AppArmor's restriction off), and TMPDIR on a file system that an overlay takes (ext4, XFS, tmpfs)", find: overlayInNamespace},
+	{Name: "user namespaces", Optional: true, Get: "Linux 5.11 with user namespaces and overlays in them (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone; AppArmor's restriction off), and TMPDIR on a file system that an overlay takes (ext4, XFS, tmpfs)", find: overlayInNamespace},
 }
 
 // Lookup returns the prerequisite of a name, or the one that a program belongs to.

@@ -68,6 +68,7 @@ const thisPackage = `"github.com/metalab-dev/metalab/scenarios/prerequisites"`
 // scenarioTitle matches the title of a scenario, runs a program that a step or an example of
 // it runs, and runWith the program that a document's block of commands runs.
 var (
+	machineHas    = regexp.MustCompile(`this machine has "([^"]+)"`)
 	scenarioTitle = regexp.MustCompile(`^\s*Scenario(?: Outline)?: (.+)$`)
 	runWith       = regexp.MustCompile("(?m)^ *```sh run with ([a-z-]+)$")
 	runs          = regexp.MustCompile("(?:`|\\| +)([a-z][a-z-]+)(?: |`|$)")
@@ -79,6 +80,10 @@ func scenarioUses(file, text string, out map[string][]string) {
 	for line := range strings.Lines(text) {
 		if m := scenarioTitle.FindStringSubmatch(strings.TrimRight(line, "\n")); m != nil {
 			title = m[1]
+			continue
+		}
+		if m := machineHas.FindStringSubmatch(line); m != nil && title != "" {
+			out[m[1]] = append(out[m[1]], file+": "+title)
 			continue
 		}
 		if !strings.Contains(line, "client runs `") && !strings.HasPrefix(strings.TrimSpace(line), "|") {

@@ -33,6 +33,30 @@ func (l clientClock) AfterFunc(d time.Duration, f func()) k8sclock.Timer {
 	return l.c.ClientFunc(d, f)
 }
 
+// agentClock is the lab's clock for agents in the systems of servers: what they wait for
+// takes the slower of lab time and real time, so that an item that fails is not executed
+// as often as lab time flies.
+type agentClock struct{ labClock }
+
+// NewTimer returns a timer of client time.
+func (a agentClock) NewTimer(d time.Duration) k8sclock.Timer {
+	fired := make(chan time.Time, 1)
+	return agentTimer{a.c.ClientFunc(d, func() {
+		select {
+		case fired <- a.Now():
+		default: // nobody has read the last one
+		}
+	}), fired}
+}
+
+type agentTimer struct {
+	*clock.Timer
+	fired <-chan time.Time
+}
+
+// C implements k8sclock.Timer.
+func (t agentTimer) C() <-chan time.Time { return t.fired }
+
 // driverClock is the lab's clock for the drivers of BMCs. A driver waits within a
 // reconcile, which counts as work in flight. While it waits, the reconcile must not
 // count, or a lab whose time jumps when no work is in flight would wait for it.

@@ -54,7 +54,7 @@ func runLCM(ctx context.Context, y *systems, x *system, args []string) error {
 			Account: o.Account, System: host, Poll: o.Poll, KeepUser: o.KeepUser,
 			Hardware: x.hardware,
 			Version:  version, SHA256: sum, Program: agentFile,
-			Clock: labClock{y.clock}, Enter: y.clock.Enter, Log: agentLog(y.clock, y.log, x.host, x.os.Boot),
+			Clock: agentClock{labClock{y.clock}}, Enter: y.clock.Enter, Log: agentLog(y.clock, y.log, x.host, x.os.Boot),
 		})
 		if upgraded := new(lcm.UpgradedError); !errors.As(err, &upgraded) {
 			return err

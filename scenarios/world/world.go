@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -419,6 +421,9 @@ func (w *World) SecureImagesURL() string {
 func (w *World) Kubernetes() (client.WithWatch, error) {
 	scheme, err := Scheme()
 	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(rbacv1.AddToScheme(scheme), authenticationv1.AddToScheme(scheme)); err != nil { // for accounts of agents
 		return nil, err
 	}
 	return client.NewWithWatch(w.kube.api, client.Options{Scheme: scheme})

@@ -1,0 +1,156 @@
+package steps
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cucumber/godog"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/metalab-dev/metalab/agent/lcm"
+	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/scenarios/world"
+)
+
+// agentDir has the agent's files in a server.
+const agentDir = "/etc/lab-agent/"
+
+// registerLCMAgent binds the steps on the LCM agent in the system of a server.
+func (s *scenario) registerLCMAgent(sc *stepRegistry) {
+	sc.Step(`^an LCMMachine "([^"]*)" with the items:$`, "creates an LCMMachine with these stateItems", s.createItems)
+	sc.Step(`^the items of "([^"]*)" become:$`, "replaces the stateItems of an LCMMachine", s.changeItems)
+	sc.Step(`^the operator sets the user data of a server that (runs|lacks) the LCM agent of "([^"]*)"$`, "creates a service account with the rights of the agent, and user data with its token, configuration and unit, which is enabled or not", s.setAgentData)
+	sc.Step(`^the item "([^"]*)" of "([^"]*)" ends with (\d+)$`, "waits until the agent has reported this exit code of an item", s.itemEnds)
+	sc.NegativeStep(`^no agent reports to "([^"]*)"$`, "asserts, once each controller has reconciled every object, that the LCMMachine's status is empty", s.noReport)
+}
+
+func (s *scenario) createItems(ctx context.Context, name string, text *godog.DocString) error {
+	m := &api.LCMMachine{}
+	m.Name, m.Namespace = name, world.Namespace
+	m.Spec = api.LCMMachineSpec{ClusterName: "c1", Type: "worker"}
+	if err := yaml.UnmarshalStrict([]byte(text.Content), &m.Spec.StateItems); err != nil {
+		return fmt.Errorf("the step's YAML: %w", err)
+	}
+	return s.create(ctx, m)
+}
+
+func (s *scenario) changeItems(ctx context.Context, name string, text *godog.DocString) error {
+	var m api.LCMMachine
+	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: name}, &m); err != nil {
+		return err
+	}
+	before := m.DeepCopy()
+	m.Spec.StateItems = nil
+	if err := yaml.UnmarshalStrict([]byte(text.Content), &m.Spec.StateItems); err != nil {
+		return fmt.Errorf("the step's YAML: %w", err)
+	}
+	return s.kube.Patch(ctx, &m, client.MergeFrom(before))
+}
+
+// agentAccount is the label of what grantAgent creates.
+var agentAccount = client.MatchingLabels{"metalab.dev/account-of": "lcm-agent"}
+
+// deleteAgentAccounts deletes what grantAgent has created.
+func (b *testLab) deleteAgentAccounts(ctx context.Context) error {
+	for _, o := range []client.Object{&rbacv1.RoleBinding{}, &rbacv1.Role{}, &corev1.ServiceAccount{}} {
+		if err := b.kube.DeleteAllOf(ctx, o, client.InNamespace(world.Namespace), agentAccount); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// grantAgent creates a service account that may read an LCMMachine and write its status.
+func (s *scenario) grantAgent(ctx context.Context, name string) (token string, err error) {
+	account := &corev1.ServiceAccount{}
+	account.Name, account.Namespace = "lcm-"+name, world.Namespace
+	role := &rbacv1.Role{Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{api.GroupVersion.Group}, Resources: []string{"lcmmachines"}, ResourceNames: []string{name}, Verbs: []string{"get", "watch"}},
+		{APIGroups: []string{api.GroupVersion.Group}, Resources: []string{"lcmmachines/status"}, ResourceNames: []string{name}, Verbs: []string{"patch"}},
+	}}
+	role.Name, role.Namespace = account.Name, account.Namespace
+	binding := &rbacv1.RoleBinding{
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}},
+	}
+	binding.Name, binding.Namespace = account.Name, account.Namespace
+	for _, o := range []client.Object{account, role, binding} {
+		o.SetLabels(agentAccount)
+		if err := s.create(ctx, o); err != nil {
+			return "", err
+		}
+	}
+	request := &authenticationv1.TokenRequest{}
+	if err := s.kube.SubResource("token").Create(ctx, account, request); err != nil {
+		return "", err
+	}
+	return request.Status.Token, nil
+}
+
+func (s *scenario) setAgentData(ctx context.Context, what, name string) error {
+	token, err := s.grantAgent(ctx, name)
+	if err != nil {
+		return err
+	}
+	status, err := s.world.Control().Status(ctx)
+	if err != nil {
+		return err
+	}
+	kubeconfig, err := clientcmd.BuildConfigFromFlags("", status.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	account, err := yaml.Marshal(map[string]string{
+		"server": kubeconfig.Host, "caFile": agentDir + "ca.crt", "tokenFile": agentDir + "token", "namespace": world.Namespace, "machine": name,
+	})
+	if err != nil {
+		return err
+	}
+	type file struct {
+		Path        string `json:"path"`
+		Content     string `json:"content"`
+		Permissions string `json:"permissions"`
+	}
+	data := map[string]any{"hostname": name, "write_files": []file{
+		{lcm.ConfigFile, string(account), "0644"}, {agentDir + "ca.crt", string(kubeconfig.CAData), "0644"}, {agentDir + "token", token, "0600"},
+		{"/etc/systemd/system/lab-agent-lcm.service", lcm.Unit, "0644"},
+	}}
+	if what == "runs" {
+		data["runcmd"] = []string{"systemctl enable --now lab-agent-lcm"}
+	}
+	text, err := yaml.Marshal(data)
+	if err != nil {
+		return err
+	}
+	return s.createConfigSecrets(ctx, "#cloud-config\n"+string(text), name)
+}
+
+func (s *scenario) itemEnds(ctx context.Context, item, machine string, code int) error {
+	return eventually(ctx, "the item "+item+" ends", func(ctx context.Context) (bool, string, error) {
+		var m api.LCMMachine
+		if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: machine}, &m); err != nil {
+			return false, "", err
+		}
+		x := m.Status.StateItemStatuses[item]
+		return x.FinishedAt != nil && x.ExitCode == code, fmt.Sprintf("%+v", x), nil
+	})
+}
+
+func (s *scenario) noReport(ctx context.Context, machine string) error {
+	if err := s.letControllersAct(ctx); err != nil {
+		return err
+	}
+	var m api.LCMMachine
+	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: machine}, &m); err != nil {
+		return err
+	}
+	if len(m.Status.StateItemStatuses) > 0 || m.Status.HostInfo != nil || m.Status.AgentVersion != "" {
+		return fmt.Errorf("the status is %+v", m.Status)
+	}
+	return nil
+}
