@@ -18,6 +18,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/redfish/event"
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 )
@@ -194,7 +195,7 @@ func TestSSEDeliversMetricReports(t *testing.T) {
 		t.Errorf("event %s", data)
 	}
 	if _, err := openBundle(); err == nil {
-		for _, bad := range newTypeCheck(t, s, nil).faults(shown{uri: resource.TelemetryURI + "/MetricReports/p", body: body}) {
+		for _, bad := range newTypeCheck(t, s, new(dialect.Record)).faults(shown{uri: resource.TelemetryURI + "/MetricReports/p", body: body}) {
 			t.Errorf("%s: %s", bad.path, bad.text)
 		}
 	}
