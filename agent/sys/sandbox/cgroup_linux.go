@@ -16,11 +16,12 @@ const cgroupRoot = "/sys/fs/cgroup"
 
 // groupFiles are the limits that a control group sets, by controller: files of version 1
 // (Documentation/admin-guide/cgroup-v1) and of version 2 (cgroup-v2.rst). They are wider
-// than those of the watcher, which has to come first.
+// than those of the watcher, which has to come first, and whose process is in the groups.
 func groupFiles(l Limits) map[string]map[string]int64 {
+	memory := 2*l.Memory + 512<<20
 	return map[string]map[string]int64{
 		"pids":   {"pids.max": int64(2*l.Processes + 64)},
-		"memory": {"memory.limit_in_bytes": 2 * l.Memory, "memory.max": 2 * l.Memory},
+		"memory": {"memory.limit_in_bytes": memory, "memory.max": memory},
 	}
 }
 

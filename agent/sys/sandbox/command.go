@@ -77,7 +77,17 @@ func (s *System) Exec(ctx context.Context, c Command) (code int, err error) {
 		return 0, err
 	}
 	code, err = r.exec(ctx, c, s.now().Sub(s.c.Boot.Time))
+	if errors.Is(err, ErrClosed) && !s.isClosed() { // the kernel has killed the first process, or refused it a thread
+		code = codeSignal + int(syscall.SIGKILL)
+		_, err = fmt.Fprintln(c.Stderr, "killed: the system has more processes or memory than its limits")
+	}
 	return code, errors.Join(err, s.release(r))
+}
+
+func (s *System) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
 }
 
 // acquire returns the session of the running processes, and begins one if there is none.
@@ -123,6 +133,10 @@ func (s *System) release(r *session) error {
 		return errors.Join(err, r.end(), s.removeDir())
 	} else if err != nil {
 		return err
+	}
+	if r.hasEnded() && r.users == 0 {
+		s.session = nil
+		return errors.Join(r.end(), s.removeDir())
 	}
 	return s.endIdle(r)
 }

@@ -127,13 +127,19 @@ func TestLimits(t *testing.T) {
 		c.Limits = sandbox.Limits{Memory: 64 << 20, Processes: 40, Files: 1 << 20}
 	})
 	for line, want := range map[string]string{
-		"f() { f | f & }; f; sleep 60":                                   "more than 40 processes",
 		"python3 -c 'x=bytearray(200<<20); import time; time.sleep(60)'": "more than 64 MiB of memory",
 	} {
 		out, code := run(t, s, line)
 		if code == 0 || !strings.Contains(out, want) {
 			t.Errorf("%s = code %d, %q, want %q", line, code, out, want)
 		}
+	}
+	// The kernel refuses more processes, also to the first, or the watcher ends all of them.
+	if out, code := run(t, s, "f() { f | f & }; f; sleep 2; false"); code == 0 || !strings.Contains(out, "Cannot fork") && !strings.Contains(out, "processes") {
+		t.Errorf("a fork bomb = code %d, %q", code, out)
+	}
+	if out, code := run(t, s, "for i in $(seq 60); do sleep 60 & done; wait"); code == 0 || !strings.Contains(out, "more than 40 processes") {
+		t.Errorf("too many processes = code %d, %q", code, out)
 	}
 	run(t, s, "echo stays > /etc/stays")
 	if _, err := s.Exec(t.Context(), sandbox.Command{Args: []string{"/bin/sh", "-c", "echo lost > /etc/stays; i=0; while :; do i=$((i+1)); head -c 100000 /dev/zero > /var/$i; done"}}); !errors.Is(err, syscall.ENOSPC) {

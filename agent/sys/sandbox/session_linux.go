@@ -410,7 +410,7 @@ func (r *session) exec(ctx context.Context, c Command, uptime time.Duration) (co
 	}
 	err = r.send(request{ID: id, Args: c.Args, Env: slices.Concat(environment, c.Env), Dir: dir, Terminal: c.Terminal}, streams.theirs...)
 	if err != nil {
-		return 0, err
+		return 0, errors.Join(ErrClosed, err)
 	}
 	streams.started()
 	stop := context.AfterFunc(ctx, func() { _ = r.send(request{ID: id, Kill: true}) })
