@@ -55,7 +55,10 @@ func (s *scenario) queriesAreTruthful() error {
 		{"ExpandQuery/ExpandAll", collection, "$expand=*", has("Members/0/PowerState")},
 		{"ExpandQuery/Levels", collection, fmt.Sprintf("$expand=.($levels=%d)", deepest), has("Members/0/PowerState")},
 	} {
-		claimed, _ := service.at("ProtocolFeaturesSupported/" + q.feature).(bool)
+		claimed, listed := service.at("ProtocolFeaturesSupported/" + q.feature).(bool)
+		if part := strings.TrimPrefix(q.feature, "FilterQuery"); part != "" && part != q.feature && !listed {
+			continue // a service root before ServiceRoot 1.17 does not say which operations $filter has
+		}
 		if q.uri == "" { // this BMC has no sensors in the newer form
 			continue
 		}
