@@ -15,13 +15,14 @@ import (
 
 	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/controller/host/phase"
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 // record writes the decision into the status, with one update and only if
 // something changed, then publishes the events. It returns the delay until the
 // next pass.
 func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *observation, d phase.Decision) (time.Duration, error) {
-	r.countRetry(h, d)
+	r.countRetry(h, o, d)
 	before := h.Status.DeepCopy()
 	var events eventList
 	if err := r.recordCredentials(ctx, h, o, &events); err != nil {
@@ -128,13 +129,18 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 }
 
 // countRetry counts a decision whose pass is only to be repeated, see queue.Retries.
-func (r *Reconciler) countRetry(h *metal3.BareMetalHost, d phase.Decision) {
+// Refused credentials are not tried faster than by real time: BMCs lock an account after
+// a few failures within a minute of their clients' time.
+func (r *Reconciler) countRetry(h *metal3.BareMetalHost, o *observation, d phase.Decision) {
 	req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(h)}
-	if d.Fail == "" && !d.Stuck {
+	switch {
+	case d.Fail == "" && !d.Stuck:
 		r.retries.Succeeded(req)
-		return
+	case errors.Is(o.registrationError, bmc.ErrUnauthorized):
+		r.retries.Failed(req, queue.Slow)
+	default:
+		r.retries.Failed(req, h.Status.ErrorCount+1)
 	}
-	r.retries.Failed(req, h.Status.ErrorCount+1)
 }
 
 // clearOperationalStatus ends an operational status that overrides the usual one.

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -25,11 +26,17 @@ const (
 	maxHold   = 10 * time.Second
 )
 
+// Slow is a count for Retries.Failed: the retry waits its whole delay by both clocks.
+const Slow = math.MaxInt32
+
 // hold returns how much client time the retry after the count-th consecutive failure
 // waits, which is d away by the controller's clock.
 func hold(count int, d time.Duration) time.Duration {
-	if count <= 0 {
+	switch {
+	case count <= 0:
 		return 0
+	case count >= Slow:
+		return d
 	}
 	h := maxHold
 	if doublings := count - 1; doublings < 16 { // 2^16 times firstHold is more than maxHold
@@ -52,6 +59,9 @@ func (t *Retries) Failed(r reconcile.Request, count int) {
 	defer t.mu.Unlock()
 	if t.failures == nil {
 		t.failures = map[reconcile.Request]int{}
+	}
+	if count < Slow && t.failures[r] >= Slow { // another failure than the last
+		t.failures[r] = 0
 	}
 	t.failures[r] = max(t.failures[r]+1, count)
 }
