@@ -38,7 +38,11 @@ func newStreams(c Command) (*streams, error) {
 			_ = toIn.Close()
 		}()
 	})
-	for _, w := range []io.Writer{c.Stdout, c.Stderr} {
+	for i, w := range []io.Writer{c.Stdout, c.Stderr} {
+		if i == 1 && same(c.Stdout, c.Stderr) { // one writer is written to by one copy
+			s.theirs = append(s.theirs, s.theirs[1])
+			break
+		}
 		from, out, err := os.Pipe()
 		if err != nil {
 			s.close()
@@ -70,7 +74,17 @@ func (s *streams) wait() {
 	select {
 	case <-done:
 	case <-time.After(time.Second):
+		for _, f := range s.ours { // which ends the copies: nothing is written after the command
+			_ = f.Close()
+		}
+		<-done
 	}
+}
+
+// same reports whether two writers are one. Types that cannot be compared are not.
+func same(a, b io.Writer) (is bool) {
+	defer func() { _ = recover() }()
+	return a == b
 }
 
 func (s *streams) close() {
