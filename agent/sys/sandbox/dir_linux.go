@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -10,7 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -84,64 +85,131 @@ func setOwner(at string, n Node) error {
 // read adds the nodes of a directory, which is that of a name in the root.
 func (t Tree) read(at, dir string) error {
 	size := int64(0)
-	return filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
-		if err != nil {
+	return walk(dir, func(in *os.File, name, below string, st *unix.Stat_t) error {
+		n, ok, err := nodeOf(in, name, st)
+		if err != nil || !ok {
 			return err
-		}
-		if name == dir {
-			return nil
-		}
-		st, err := e.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // a running process has removed it
-		}
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(dir, name)
-		if err != nil {
-			return err
-		}
-		n, ok, err := nodeOf(name, st)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
 		}
 		if size += int64(len(n.Content)); size > maxLayer {
 			return fmt.Errorf("the files of the system have more than %d bytes", maxLayer)
 		}
-		if ok {
-			t[path.Join(at, filepath.ToSlash(rel))] = n
-		}
-		return err
+		t[path.Join(at, below)] = n
+		return nil
 	})
 }
 
-// nodeOf reads a file of a layer. ok is false for what a layer cannot store.
-func nodeOf(name string, st fs.FileInfo) (n Node, ok bool, err error) {
-	sys := st.Sys().(*syscall.Stat_t)
-	n = Node{Mode: st.Mode(), Modified: st.ModTime()}
-	if os.Getuid() == 0 {
-		n.UID, n.GID = int(sys.Uid), int(sys.Gid)
+// walk calls visit for everything below a directory, a directory before what is in it.
+// Processes of the system may change the files meanwhile, so no path is followed: each
+// name is looked up in its open directory, and a symbolic link never leads to a file of
+// this machine. What has changed between two looks is left out.
+func walk(dir string, visit func(in *os.File, name, below string, st *unix.Stat_t) error) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
 	}
-	switch kind := st.Mode().Type(); {
-	case kind == fs.ModeDevice|fs.ModeCharDevice:
-		return Node{Removed: true}, sys.Rdev == 0, nil
-	case kind.IsDir():
+	defer f.Close()
+	return walkIn(f, "", visit)
+}
+
+func walkIn(in *os.File, below string, visit func(in *os.File, name, below string, st *unix.Stat_t) error) error {
+	names, err := in.Readdirnames(-1)
+	if err != nil && !changed(err) {
+		return err
+	}
+	for _, name := range names {
+		var st unix.Stat_t
+		err := unix.Fstatat(int(in.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW)
+		if err == nil {
+			err = visit(in, name, path.Join(below, name), &st)
+		}
+		if err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+			err = walkDir(in, name, path.Join(below, name), visit)
+		}
+		if err != nil && !changed(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+func walkDir(in *os.File, name, below string, visit func(in *os.File, name, below string, st *unix.Stat_t) error) error {
+	d, err := openIn(in, name, unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return walkIn(d, below, visit)
+}
+
+// openIn opens a file of a directory for reading. It follows no link and waits for no
+// writer.
+func openIn(in *os.File, name string, flags int) (*os.File, error) {
+	fd, err := unix.Openat(int(in.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC|flags, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// changed reports whether an error means that a process has removed or replaced a file.
+func changed(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENXIO)
+}
+
+// nodeOf reads a file of a layer. ok is false for what a layer cannot store.
+func nodeOf(in *os.File, name string, st *unix.Stat_t) (n Node, ok bool, err error) {
+	n = Node{Mode: modeOf(st.Mode), Modified: time.Unix(st.Mtim.Unix())}
+	if os.Getuid() == 0 {
+		n.UID, n.GID = int(st.Uid), int(st.Gid)
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFCHR:
+		return Node{Removed: true}, st.Rdev == 0, nil
+	case unix.S_IFDIR:
+		d, err := openIn(in, name, unix.O_DIRECTORY)
+		if err != nil {
+			return n, false, err
+		}
 		value := make([]byte, 1)
-		if k, err := unix.Lgetxattr(name, opaqueAttr, value); err == nil && k == 1 && value[0] == 'y' {
+		if k, err := unix.Fgetxattr(int(d.Fd()), opaqueAttr, value); err == nil && k == 1 && value[0] == 'y' {
 			n.Opaque = true
 		}
+		return n, true, d.Close()
+	case unix.S_IFLNK:
+		to := make([]byte, unix.PathMax)
+		k, err := unix.Readlinkat(int(in.Fd()), name, to)
+		if errors.Is(err, unix.EINVAL) { // it is no link any more
+			return n, false, nil
+		}
+		n.Link = string(to[:max(k, 0)])
+		return n, err == nil, err
+	case unix.S_IFIFO:
 		return n, true, nil
-	case kind == fs.ModeSymlink:
-		n.Link, err = os.Readlink(name)
-		return n, true, err
-	case kind == fs.ModeNamedPipe:
-		return n, true, nil
-	case kind == 0:
-		n.Content, err = os.ReadFile(name)
-		return n, true, err
+	case unix.S_IFREG:
+		f, err := openIn(in, name, 0)
+		if err != nil {
+			return n, false, err
+		}
+		defer f.Close()
+		var is unix.Stat_t
+		if err := unix.Fstat(int(f.Fd()), &is); err != nil || is.Mode&unix.S_IFMT != unix.S_IFREG {
+			return n, false, err
+		}
+		n.Content, err = io.ReadAll(io.LimitReader(f, maxLayer+1))
+		return n, err == nil, err
 	}
 	return n, false, nil
+}
+
+// modeOf returns the type and permissions of a file (inode(7)).
+func modeOf(mode uint32) fs.FileMode {
+	m := fs.FileMode(mode).Perm()
+	for bit, is := range map[uint32]fs.FileMode{unix.S_ISUID: fs.ModeSetuid, unix.S_ISGID: fs.ModeSetgid, unix.S_ISVTX: fs.ModeSticky} {
+		if mode&bit != 0 {
+			m |= is
+		}
+	}
+	return m | map[uint32]fs.FileMode{unix.S_IFDIR: fs.ModeDir, unix.S_IFLNK: fs.ModeSymlink, unix.S_IFIFO: fs.ModeNamedPipe}[mode&unix.S_IFMT]
 }
 
 // split returns the first element of a path and the rest.

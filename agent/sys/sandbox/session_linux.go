@@ -244,17 +244,12 @@ func (r *session) place(name string) string {
 }
 
 // size returns how many bytes the files have that differ from the base, with a block for
-// each. It doesn't follow what processes do meanwhile.
+// each.
 func (r *session) size() (sum int64, err error) {
 	const block = 512
 	for _, dir := range r.places() {
-		err = filepath.WalkDir(filepath.Join(r.dir, dir), func(_ string, e fs.DirEntry, err error) error {
-			if err != nil {
-				return nil // it has gone, or is unreadable even for the owner
-			}
-			if info, err := e.Info(); err == nil {
-				sum += info.Size() + block
-			}
+		err := walk(filepath.Join(r.dir, dir), func(_ *os.File, _, _ string, st *unix.Stat_t) error {
+			sum += st.Size + block
 			return nil
 		})
 		if err != nil {

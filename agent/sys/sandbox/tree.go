@@ -104,8 +104,8 @@ func tarMode(m fs.FileMode) int64 {
 	return out
 }
 
-// Decode reads a layer that Encode has returned. It refuses names that leave the root,
-// devices, and more than 1 GiB.
+// Decode reads a layer that Encode has returned. It refuses names that leave the root or
+// lie below a file or link, devices, and more than 1 GiB.
 func Decode(b []byte) (Tree, error) {
 	out := Tree{}
 	if len(b) == 0 {
@@ -120,7 +120,7 @@ func Decode(b []byte) (Tree, error) {
 	for {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return out, nil
+			return out, out.checkParents()
 		}
 		if err == nil {
 			err = out.add(h, r)
@@ -132,6 +132,19 @@ func Decode(b []byte) (Tree, error) {
 			return nil, fmt.Errorf("sandbox: layer: %w", err)
 		}
 	}
+}
+
+// checkParents refuses files below what is no directory, such as a symbolic link through
+// which they would be written elsewhere.
+func (t Tree) checkParents() error {
+	for name := range t {
+		for up := path.Dir(name); up != "."; up = path.Dir(up) {
+			if n, ok := t[up]; ok && !n.Mode.IsDir() {
+				return fmt.Errorf("sandbox: layer: %s is below %s, which is no directory", name, up)
+			}
+		}
+	}
+	return nil
 }
 
 func (t Tree) add(h *tar.Header, r io.Reader) error {
