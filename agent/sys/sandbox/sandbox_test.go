@@ -260,3 +260,16 @@ func TestLayerIsAnOCILayer(t *testing.T) {
 		t.Error("half a layer is no error")
 	}
 }
+
+// A stored layer cannot write through a link: it may come from somebody else's snapshot.
+func TestFilesBelowALinkAreRefused(t *testing.T) {
+	for _, above := range []sandbox.Node{{Mode: fs.ModeSymlink | 0o777, Link: "/tmp"}, sandbox.File(0o644, "x"), {Removed: true}} {
+		b, err := sandbox.Tree{"a": above, "a/b/c": sandbox.File(0o644, "x")}.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := sandbox.Decode(b); err == nil || !strings.Contains(err.Error(), "a/b/c is below a") {
+			t.Errorf("Decode below %v = %v", above.Mode, err)
+		}
+	}
+}
