@@ -17,16 +17,11 @@ import (
 // resolved by the kernel as the processes see them (openat2(2), RESOLVE_IN_ROOT).
 
 func (r *session) open(name string, flags int, mode fs.FileMode) (*os.File, error) {
-	root, err := unix.Open(r.root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, ErrClosed
-	}
-	defer unix.Close(root)
 	how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Mode: uint64(mode.Perm()), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	if flags&unix.O_CREAT == 0 {
 		how.Mode = 0
 	}
-	fd, err := unix.Openat2(root, Clean(name), &how)
+	fd, err := unix.Openat2(int(r.root.Fd()), Clean(name), &how)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: "/" + Clean(name), Err: err}
 	}

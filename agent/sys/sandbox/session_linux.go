@@ -26,7 +26,7 @@ type session struct {
 	dir     string
 	command *exec.Cmd
 	control *net.UnixConn
-	root    string   // the root as this process sees it: /proc/PID/root
+	root    *os.File // held open: the number of the first process may be that of another later
 	groups  []string // control groups of the processes
 	users   int      // commands that run; guarded by System.mu
 	left    atomic.Int64
@@ -131,7 +131,11 @@ func newSession(s *System, layer Tree) (_ *session, err error) {
 		_ = r.end() // it is not running, or useless
 		return nil, &CannotRunError{errors.New(reason)}
 	}
-	r.root = fmt.Sprintf("/proc/%d/root", r.command.Process.Pid)
+	root, err := unix.Open(fmt.Sprintf("/proc/%d/root", r.command.Process.Pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, errors.Join(&CannotRunError{err}, r.end())
+	}
+	r.root = os.NewFile(uintptr(root), "root")
 	return r, nil
 }
 
@@ -376,6 +380,9 @@ func (r *session) end() error {
 	case <-time.After(5 * time.Second):
 		_ = r.command.Process.Kill()
 		<-r.done
+	}
+	if r.root != nil {
+		_ = r.root.Close() // it was read only
 	}
 	return errors.Join(r.control.Close(), removeGroups(r.groups))
 }
