@@ -382,6 +382,50 @@ func TestMediaThatTheDriveShowsLate(t *testing.T) {
 	}
 }
 
+// After the ejected image's successor was inserted, an iDRAC shows the old one for a
+// while. A drive that was empty may show no URL at all.
+func TestInsertMediaWaitsUntilTheOldImageIsGone(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		before   string // inserted before
+		shown    string // for some readings after the insertion
+		readings int    // of these until InsertMedia returns
+	}{
+		{"the image before", imageA, imageA, 3},
+		{"a URL rewritten by the BMC", imageA, "//images.example/b.iso", 1},
+		{"no URL in a drive that was empty", "", "", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newServer(t)
+			c := s.open()
+			if tt.before != "" {
+				s.insertMedia(c, tt.before)
+			}
+			stale, read := 0, 0
+			s.wrap("POST "+insertPath, func(next http.HandlerFunc) http.HandlerFunc {
+				return func(w http.ResponseWriter, r *http.Request) {
+					next(w, r)
+					stale = 3
+				}
+			})
+			s.wrap("GET "+mediaPath+"/2", func(next http.HandlerFunc) http.HandlerFunc {
+				return func(w http.ResponseWriter, r *http.Request) {
+					if read == stale {
+						next(w, r)
+						return
+					}
+					read++
+					reply(w, http.StatusOK, map[string]any{"MediaTypes": []string{"CD"}, "Image": tt.shown, "Inserted": true})
+				}
+			})
+			s.insertMedia(c, imageB)
+			if read != tt.readings {
+				t.Errorf("InsertMedia() returned after %d readings that show %q, want %d", read, tt.shown, tt.readings)
+			}
+		})
+	}
+}
+
 // EjectMedia returns no error if the image has been ejected meanwhile.
 func TestEjectMediaOfAnEmptyDrive(t *testing.T) {
 	s := newServer(t)
