@@ -17,6 +17,7 @@ Feature: The LCM agent of a server
     And the operator sets the image
     Then the host becomes "provisioned"
     And the item "hello" of "w-0" ends with 0
+    And "w-0" reports an InternalIP of "198.18.0.0/15"
     And the server's file "/etc/hello" is "hello from w-0"
     And the item "broken" of "w-0" ends with 1
     When the command "touch /etc/mended" runs on the server

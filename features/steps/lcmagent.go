@@ -3,6 +3,8 @@ package steps
 import (
 	"context"
 	"fmt"
+	"net/netip"
+	"slices"
 
 	"github.com/cucumber/godog"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -26,6 +28,7 @@ func (s *scenario) registerLCMAgent(sc *stepRegistry) {
 	sc.Step(`^the items of "([^"]*)" become:$`, "replaces the stateItems of an LCMMachine", s.changeItems)
 	sc.Step(`^the operator sets the user data of a server that (runs|lacks) the LCM agent of "([^"]*)"$`, "creates a service account with the rights of the agent, and user data with its token, configuration and unit, which is enabled or not", s.setAgentData)
 	sc.Step(`^the item "([^"]*)" of "([^"]*)" ends with (\d+)$`, "waits until the agent has reported this exit code of an item", s.itemEnds)
+	sc.Step(`^"([^"]*)" reports an InternalIP of "([^"]*)"$`, "waits until the agent has reported an address of the network, in CIDR notation", s.reportsAddress)
 	sc.NegativeStep(`^no agent reports to "([^"]*)"$`, "asserts, once each controller has reconciled every object, that the LCMMachine's status is empty", s.noReport)
 }
 
@@ -128,6 +131,24 @@ func (s *scenario) setAgentData(ctx context.Context, what, name string) error {
 		return err
 	}
 	return s.createConfigSecrets(ctx, "#cloud-config\n"+string(text), name)
+}
+
+func (s *scenario) reportsAddress(ctx context.Context, machine, network string) error {
+	in, err := netip.ParsePrefix(network)
+	if err != nil {
+		return fmt.Errorf("the step's network: %w", err)
+	}
+	return eventually(ctx, machine+" reports an InternalIP", func(ctx context.Context) (bool, string, error) {
+		var m api.LCMMachine
+		if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: machine}, &m); err != nil {
+			return false, "", err
+		}
+		found := slices.ContainsFunc(m.Status.Addresses, func(a api.NodeAddress) bool {
+			at, err := netip.ParseAddr(a.Address)
+			return a.Type == api.AddressInternalIP && err == nil && in.Contains(at)
+		})
+		return found, fmt.Sprintf("%+v", m.Status.Addresses), nil
+	})
 }
 
 func (s *scenario) itemEnds(ctx context.Context, item, machine string, code int) error {

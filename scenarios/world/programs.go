@@ -62,11 +62,20 @@ func runLCM(ctx context.Context, y *systems, x *system, args []string) error {
 	}
 }
 
-// hardware is the inventory of the server, with the host name of its system.
+// hardware is the inventory of the server, with the host name of its system and the
+// addresses that it obtains by DHCP.
 func (x *system) hardware(ctx context.Context) (job.Hardware, error) {
 	hw, err := inventory.Collect(ctx, systemOf(x.host, x.os.Boot, ""))
-	if b, rerr := x.ReadFile("etc/hostname"); rerr == nil && err == nil {
+	if err != nil {
+		return hw, err
+	}
+	if b, rerr := x.ReadFile("etc/hostname"); rerr == nil {
 		hw.Hostname = strings.TrimSpace(string(b))
 	}
-	return hw, err
+	netplan, err := x.netplan()
+	if err != nil {
+		return hw, err
+	}
+	obtainAddresses(netplan, x.host.Index(), hw.NICs)
+	return hw, nil
 }
