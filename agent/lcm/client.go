@@ -34,9 +34,10 @@ type client struct {
 	files Files
 	api   http.RoundTripper // nil: TLS
 
-	mu        sync.Mutex
-	token, ca string
-	transport http.RoundTripper
+	mu          sync.Mutex
+	token, ca   string
+	tokenSecret string // that has the next token, as the LCMMachine named it last
+	transport   http.RoundTripper
 }
 
 // statusError is a response with an unexpected status.

@@ -42,6 +42,9 @@ func (c *client) tokenAdvice() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	advice := "write a new token of the agent's service account to " + c.TokenFile
+	if c.tokenSecret != "" {
+		advice = fmt.Sprintf("write the token of Secret %s/%s to %s", c.Namespace, c.tokenSecret, c.TokenFile)
+	}
 	if at := expiry(c.token); !at.IsZero() {
 		return fmt.Sprintf("the token is valid until %s at most: %s", at.Format(time.RFC3339), advice)
 	}
@@ -53,6 +56,7 @@ func (c *client) tokenAdvice() string {
 func (a *agent) renewToken(ctx context.Context, m *lcm.LCMMachine) error {
 	a.api.mu.Lock()
 	at := expiry(a.api.token)
+	a.api.tokenSecret = m.Status.TokenSecret
 	a.api.mu.Unlock()
 	if m.Status.TokenSecret == "" || at.IsZero() || at.Sub(a.Clock.Now()) > minTokenLife {
 		return nil

@@ -37,10 +37,21 @@ func userDataName(m *cluster.Machine) string { return m.Name + "-user-data" }
 // tokenKey is the key of the token in its Secret.
 const tokenKey = "token"
 
-// expiryAnnotation has the time at which a token expires (RFC 3339).
-const expiryAnnotation = "metalab.dev/token-expires"
+// Annotations of the token's Secret.
+const (
+	// expiryAnnotation has the time at which the token expires (RFC 3339).
+	expiryAnnotation = "metalab.dev/token-expires"
+	// accountAnnotation has the UID of the service account: the token ends with it, and an
+	// account of the same name has another.
+	accountAnnotation = "metalab.dev/service-account-uid"
+)
 
-const defaultTokenTTL = 24 * time.Hour // LCMCluster.spec.tokenTTL
+// The defaults of LCMCluster.spec, and the API's minimum of a token's life.
+const (
+	defaultTokenTTL          = 24 * time.Hour   // tokenTTL
+	defaultMinTokenRemaining = time.Hour        // minTokenRemainingTTL
+	minTokenTTL              = 10 * time.Minute // TokenRequest.spec.expirationSeconds
+)
 
 // meta returns the metadata of an object that the Machine owns.
 func (r *Reconciler) meta(f *facts, name string) metav1.ObjectMeta {
@@ -74,9 +85,12 @@ func (r *Reconciler) put(ctx context.Context, f *facts, o, is client.Object, cha
 // due again.
 func (r *Reconciler) account(ctx context.Context, f *facts) (token string, after time.Duration, err error) {
 	meta := r.meta(f, accountName(f.machine))
-	a := &corev1.ServiceAccount{ObjectMeta: meta, AutomountServiceAccountToken: ptr.To(false)}
-	if err := r.put(ctx, f, a, new(corev1.ServiceAccount), func(client.Object) {}); err != nil {
+	a, is := &corev1.ServiceAccount{ObjectMeta: meta, AutomountServiceAccountToken: ptr.To(false)}, new(corev1.ServiceAccount)
+	if err := r.put(ctx, f, a, is, func(client.Object) {}); err != nil {
 		return "", 0, err
+	}
+	if is.UID != "" { // it was there
+		a = is
 	}
 	role := &rbacv1.Role{ObjectMeta: meta, Rules: rules(f)}
 	if err := r.put(ctx, f, role, new(rbacv1.Role), func(is client.Object) { is.(*rbacv1.Role).Rules = role.Rules }); err != nil {
@@ -97,18 +111,26 @@ func (r *Reconciler) account(ctx context.Context, f *facts) (token string, after
 func rules(f *facts) []rbacv1.PolicyRule {
 	name := []string{f.machine.Name}
 	return []rbacv1.PolicyRule{
-		{APIGroups: []string{lcm.GroupVersion.Group}, Resources: []string{"lcmmachines"}, ResourceNames: name, Verbs: []string{"get", "list", "watch"}},
-		{APIGroups: []string{lcm.GroupVersion.Group}, Resources: []string{"lcmmachines/status"}, ResourceNames: name, Verbs: []string{"patch", "update"}},
+		{APIGroups: []string{lcm.GroupVersion.Group}, Resources: []string{"lcmmachines"}, ResourceNames: name, Verbs: []string{"get", "watch"}},
+		{APIGroups: []string{lcm.GroupVersion.Group}, Resources: []string{"lcmmachines/status"}, ResourceNames: name, Verbs: []string{"patch"}},
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: secrets(f), Verbs: []string{"get"}},
 	}
 }
 
-// secrets returns the names of the Secrets that the agent reads: its next token, and those
-// of its items that are in the namespace.
+// secrets returns the names of the Secrets that the agent reads: its next token, the proxy,
+// and those of its items that are in the namespace. Overwrites reach the items a moment later: their
+// Secrets are readable before.
 func secrets(f *facts) []string {
 	set := map[string]bool{tokenName(f.machine): true}
 	if f.lcm != nil {
-		for _, params := range f.lcm.Spec.StateItemsOverwrites {
+		if name := f.lcm.Spec.ProxySecretName; name != "" {
+			set[name] = true
+		}
+		of := slices.Collect(maps.Values(f.lcm.Spec.StateItemsOverwrites))
+		for _, it := range f.lcm.Spec.StateItems {
+			of = append(of, it.Params)
+		}
+		for _, params := range of {
 			if namespace, name, ok := strings.Cut(params[item.ParamSecretRef], "/"); ok && namespace == f.machine.Namespace {
 				set[name] = true
 			}
@@ -117,9 +139,10 @@ func secrets(f *facts) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// token returns the agent's token. It is renewed after half of its life.
+// token returns the agent's token. It is renewed when less than minTokenRemainingTTL of its
+// life is left, and when it is that of an account which was deleted.
 func (r *Reconciler) token(ctx context.Context, f *facts, a *corev1.ServiceAccount) (string, time.Duration, error) {
-	ttl, err := r.tokenTTL(ctx, f)
+	ttl, remaining, err := r.tokenTTL(ctx, f)
 	if err != nil {
 		return "", 0, err
 	}
@@ -129,31 +152,40 @@ func (r *Reconciler) token(ctx context.Context, f *facts, a *corev1.ServiceAccou
 		return "", 0, err
 	}
 	expires, parseErr := time.Parse(time.RFC3339, s.Annotations[expiryAnnotation])
-	if left := expires.Sub(r.Wall.Now()); err == nil && parseErr == nil && metav1.IsControlledBy(&s, f.machine) && left > ttl/2 {
-		return string(s.Data[tokenKey]), left - ttl/2, nil
+	left := expires.Sub(r.Wall.Now())
+	if err == nil && parseErr == nil && metav1.IsControlledBy(&s, f.machine) && s.Annotations[accountAnnotation] == string(a.UID) && left > remaining {
+		return string(s.Data[tokenKey]), left - remaining, nil
 	}
 	req := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(ttl / time.Second))}}
 	if err := r.Client.SubResource("token").Create(ctx, a, req); err != nil {
 		return "", 0, fmt.Errorf("token of ServiceAccount %s: %w", a.Name, err)
 	}
 	next := &corev1.Secret{ObjectMeta: r.meta(f, tokenName(f.machine)), Data: map[string][]byte{tokenKey: []byte(req.Status.Token)}}
-	next.Annotations = map[string]string{expiryAnnotation: req.Status.ExpirationTimestamp.UTC().Format(time.RFC3339)}
-	return req.Status.Token, ttl / 2, r.put(ctx, f, next, new(corev1.Secret), func(is client.Object) {
+	next.Annotations = map[string]string{expiryAnnotation: req.Status.ExpirationTimestamp.UTC().Format(time.RFC3339), accountAnnotation: string(a.UID)}
+	return req.Status.Token, ttl - remaining, r.put(ctx, f, next, new(corev1.Secret), func(is client.Object) {
 		is.(*corev1.Secret).Data = next.Data
-		metav1.SetMetaDataAnnotation(&is.(*corev1.Secret).ObjectMeta, expiryAnnotation, next.Annotations[expiryAnnotation])
+		for name, value := range next.Annotations {
+			metav1.SetMetaDataAnnotation(&is.(*corev1.Secret).ObjectMeta, name, value)
+		}
 	})
 }
 
-func (r *Reconciler) tokenTTL(ctx context.Context, f *facts) (time.Duration, error) {
+// tokenTTL returns the life of a token, and the rest of it with which it is renewed: at most
+// half of the life.
+func (r *Reconciler) tokenTTL(ctx context.Context, f *facts) (ttl, remaining time.Duration, err error) {
 	var c lcm.LCMCluster
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: f.machine.Namespace, Name: f.machine.Labels[cluster.ClusterNameLabel]}, &c)
+	err = r.Client.Get(ctx, client.ObjectKey{Namespace: f.machine.Namespace, Name: f.machine.Labels[cluster.ClusterNameLabel]}, &c)
 	if client.IgnoreNotFound(err) != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	if err == nil && c.Spec.TokenTTL != nil && c.Spec.TokenTTL.Duration > 0 {
-		return max(c.Spec.TokenTTL.Duration, 10*time.Minute), nil // the API's minimum
+	positive := func(d *metav1.Duration, or time.Duration) time.Duration {
+		if d != nil && d.Duration > 0 {
+			return d.Duration
+		}
+		return or
 	}
-	return defaultTokenTTL, nil
+	ttl = max(positive(c.Spec.TokenTTL, defaultTokenTTL), minTokenTTL)
+	return ttl, min(positive(c.Spec.MinTokenRemainingTTL, defaultMinTokenRemaining), ttl/2), nil
 }
 
 // removeAccount removes the agent's objects: its token ends with the service account. Then

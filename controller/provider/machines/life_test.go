@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
@@ -318,11 +319,16 @@ func TestAccountOfTheAgent(t *testing.T) {
 	}
 	x := l.lcm("m")
 	x.Spec.StateItemsOverwrites = map[string]map[string]string{"i": {item.ParamSecretRef: ns + "/passwords"}, "j": {item.ParamSecretRef: "other/x"}}
+	x.Spec.StateItems = []lcm.LCMStateItem{{Runner: lcm.RunnerAnsible, Name: "k", Version: "v1", Phase: lcm.PhaseDeploy, Params: map[string]string{item.ParamSecretRef: ns + "/keys"}}}
 	l.must(l.Update(t.Context(), x))
+	x.Spec.ProxySecretName = "proxy"
+	if diff := cmp.Diff([]string{"keys", "m-lcm-agent-token", "passwords", "proxy"}, secrets(&facts{machine: machine("m"), lcm: x})); diff != "" {
+		t.Errorf("Secrets of overwrites and items (-want +got):\n%s", diff)
+	}
 	l.run()
 	want := []rbacv1.PolicyRule{
-		{APIGroups: []string{"lcm.mirantis.com"}, Resources: []string{"lcmmachines"}, ResourceNames: []string{"m"}, Verbs: []string{"get", "list", "watch"}},
-		{APIGroups: []string{"lcm.mirantis.com"}, Resources: []string{"lcmmachines/status"}, ResourceNames: []string{"m"}, Verbs: []string{"patch", "update"}},
+		{APIGroups: []string{"lcm.mirantis.com"}, Resources: []string{"lcmmachines"}, ResourceNames: []string{"m"}, Verbs: []string{"get", "watch"}},
+		{APIGroups: []string{"lcm.mirantis.com"}, Resources: []string{"lcmmachines/status"}, ResourceNames: []string{"m"}, Verbs: []string{"patch"}},
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"m-lcm-agent-token", "passwords"}, Verbs: []string{"get"}},
 	}
 	if diff := cmp.Diff(want, get(l, "m-lcm-agent", new(rbacv1.Role)).Rules); diff != "" {
@@ -338,15 +344,41 @@ func TestAccountOfTheAgent(t *testing.T) {
 		}
 		return n
 	}
-	edit(l, s, func(s *corev1.Secret) {
-		s.Annotations[expiryAnnotation] = l.wall.Now().Add(13 * time.Hour).Format(time.RFC3339)
-	})
+	expiresIn := func(d time.Duration) {
+		edit(l, get(l, s.Name, new(corev1.Secret)), func(s *corev1.Secret) {
+			s.Annotations[expiryAnnotation] = l.wall.Now().Add(d).Format(time.RFC3339)
+		})
+	}
+	expiresIn(3 * time.Hour)
 	if n := renewals(); n != 0 {
-		t.Errorf("%d tokens of a server whose token has 13 hours left, want none", n)
+		t.Errorf("%d tokens of a server whose token has 3 hours left, want none", n)
 	}
 	l.wall.SetTime(l.wall.Now().Add(2 * time.Hour))
 	if n := renewals(); n != 1 {
-		t.Errorf("%d tokens of a server whose token has 11 hours left, want 1", n)
+		t.Errorf("%d tokens of a server whose token has an hour left, want 1", n)
+	}
+	c := get(l, "c1", new(lcm.LCMCluster))
+	edit(l, c, func(c *lcm.LCMCluster) {
+		c.Spec.TokenTTL, c.Spec.MinTokenRemainingTTL = &metav1.Duration{Duration: 12 * time.Hour}, &metav1.Duration{Duration: 4 * time.Hour}
+	})
+	expiresIn(3 * time.Hour)
+	if n := renewals(); n != 1 {
+		t.Errorf("%d tokens of a server whose token has less than minTokenRemainingTTL left, want 1", n)
+	}
+	expiresIn(7 * time.Hour)
+	edit(l, get(l, c.Name, new(lcm.LCMCluster)), func(c *lcm.LCMCluster) { c.Spec.MinTokenRemainingTTL.Duration = 24 * time.Hour })
+	if n := renewals(); n != 0 {
+		t.Errorf("%d tokens of a server whose token has more than half of its life left, want none", n)
+	}
+	// An account that was deleted has taken its token with it.
+	l.must(l.Delete(t.Context(), get(l, "m-lcm-agent", new(corev1.ServiceAccount))))
+	l.run()
+	edit(l, get(l, "m-lcm-agent", new(corev1.ServiceAccount)), func(a *corev1.ServiceAccount) { a.UID = "another" })
+	if n := renewals(); n != 1 {
+		t.Errorf("%d tokens of an account that was made again, want 1", n)
+	}
+	if n := renewals(); n != 0 {
+		t.Errorf("%d tokens more, want none", n)
 	}
 	l.must(l.Delete(t.Context(), machine("m")))
 	l.run()
