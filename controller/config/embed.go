@@ -51,8 +51,21 @@ var manifests embed.FS
 // HOC is the family of host OS configuration, LCM and the bare metal provider.
 const HOC = "hoc"
 
+// Nodes is the family of the kinds of a cluster that has nodes: Node, Pod, Service and the
+// workloads. They are built in to Kubernetes, so the family has no definition: an API of
+// controller/kube serves them by its option Nodes.
+const Nodes = "nodes"
+
 // Families are the names of the families of kinds beside those of hosts.
-var Families = []string{HOC}
+var Families = []string{HOC, Nodes}
+
+// needNodes are the families whose controllers cordon and drain nodes.
+var needNodes = []string{HOC, Nodes}
+
+// NeedNodes reports whether one of the families needs the kinds of Nodes.
+func NeedNodes(families []string) bool {
+	return slices.ContainsFunc(families, func(f string) bool { return slices.Contains(needNodes, f) })
+}
 
 // CheckFamilies returns an error that names the families that do not exist.
 func CheckFamilies(families []string) error {

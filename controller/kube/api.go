@@ -2,8 +2,9 @@
 // API is upstream's generic control plane (namespaces, secrets, config maps, events,
 // leases, service accounts, RBAC, admission, server-side apply and custom resources) over
 // an embedded etcd, with upstream's controllers for garbage collection, namespaces and
-// service accounts. The package writes a kubeconfig for the API. Install applies the
-// definitions and policies of controller/config to this API or to any cluster.
+// service accounts. With Config.Nodes it has the kinds of a cluster that has nodes, too. The
+// package writes a kubeconfig for the API. Install applies the definitions and policies of
+// controller/config to this API or to any cluster.
 //
 // The package does not know what the resources mean. It is the only one that links
 // k8s.io/kubernetes, which takes minutes to build from scratch: a package that is only a
@@ -60,6 +61,13 @@ type Config struct {
 
 	// Families are the kinds that are installed beside those of hosts: see config.Families.
 	Families []string
+
+	// Nodes serves the kinds of a cluster that has nodes, too: Node, Pod with its status,
+	// binding and eviction, Service, PersistentVolume and PersistentVolumeClaim, and apps,
+	// batch, policy and networking v1, with the controller of PodDisruptionBudgets. There is
+	// no scheduler, kubelet or controller of workloads: what a client does not bind does
+	// not run.
+	Nodes bool // see config.NeedNodes
 
 	// Log gets the errors of etcd and of the Kubernetes components, and at verbosity 1
 	// their errors while the API starts and stops; the zero Logger drops them. Upstream
@@ -145,7 +153,7 @@ func (a *API) open(ctx context.Context, c Config) error {
 		fast = newInProcessStore(a.etcd)
 		a.onClose(fast.close)
 	}
-	a.server, err = startServer(ctx, a.etcd.Config().AdvertiseClientUrls[0].String(), fast, ln, keys, a.errors, room.err)
+	a.server, err = startServer(ctx, a.etcd.Config().AdvertiseClientUrls[0].String(), fast, c.Nodes, ln, keys, a.errors, room.err)
 	if err != nil {
 		return err
 	}
@@ -163,7 +171,7 @@ func (a *API) open(ctx context.Context, c Config) error {
 	if err := awaitPolicies(ctx, a.rest, c.Families); err != nil {
 		return err
 	}
-	stop, err := startControllers(ctx, a.rest, a.errors)
+	stop, err := startControllers(ctx, a.rest, c.Nodes, a.errors)
 	if err != nil {
 		return err
 	}

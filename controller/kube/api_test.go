@@ -286,14 +286,14 @@ func TestStateSurvivesKill(t *testing.T) {
 	}
 }
 
-// Two APIs start and stop at the same time, while another one runs in the same process.
+// Two APIs, one with nodes, start and stop at the same time, while another one runs in the same process.
 func TestStopEndsEveryGoroutine(t *testing.T) {
 	dirs := []string{t.TempDir(), t.TempDir()}
 	cycle := func() int {
 		var all sync.WaitGroup
-		for _, dir := range dirs {
+		for i, dir := range dirs {
 			all.Go(func() {
-				api, err := Start(t.Context(), Config{Dir: dir, FastPaths: FastPathsWanted()})
+				api, err := Start(t.Context(), Config{Dir: dir, FastPaths: FastPathsWanted(), Nodes: i == 0})
 				if err != nil {
 					t.Errorf("Start() error = %v, want none", err)
 					return

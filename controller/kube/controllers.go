@@ -37,10 +37,10 @@ const (
 // startControllers starts three of upstream's controllers: the garbage collector deletes
 // the dependents of deleted owners, the namespace controller deletes the contents of
 // deleted namespaces, and the service-account controller creates the default account of
-// each namespace.
+// each namespace. With nodes there is the controller of disruption budgets, too.
 //
 // They end by stop, which waits for them: of ctx they use the values only.
-func startControllers(ctx context.Context, c *rest.Config, r *reporter) (stop func() error, err error) {
+func startControllers(ctx context.Context, c *rest.Config, nodes bool, r *reporter) (stop func() error, err error) {
 	client, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(c), "controllers"))
 	if err != nil {
 		return nil, fmt.Errorf("kube: controllers: %w", err)
@@ -73,11 +73,17 @@ func startControllers(ctx context.Context, c *rest.Config, r *reporter) (stop fu
 		cancel()
 		return nil, fmt.Errorf("kube: service accounts: %w", err)
 	}
+	var all sync.WaitGroup
+	if nodes {
+		if err := startDisruption(ctx, &all, c, client, mapper, typed); err != nil {
+			cancel()
+			return nil, err
+		}
+	}
 	typed.Start(ctx.Done())
 	untyped.Start(ctx.Done())
 	close(started)
 
-	var all sync.WaitGroup
 	all.Go(func() { collector.Run(ctx, workers, collectPeriod) })
 	all.Go(func() { collector.Sync(ctx, discovery, collectPeriod) })
 	all.Go(func() { namespaces.Run(ctx, workers) })

@@ -61,10 +61,10 @@ func serverOptions(address string, ln net.Listener, keys *pki) *options.Options 
 
 // startServer starts a server that stores its objects in the etcd at address and serves
 // on ln. It serves requests some time later; see waitReady. fast is nil
-// without Config.FastPaths. The server ends by stop: of ctx it uses the values only.
-func startServer(ctx context.Context, address string, fast *inProcessStore, ln net.Listener, keys *pki, r *reporter, space func() error) (*apiServer, error) {
+// without Config.FastPaths; nodes is Config.Nodes. The server ends by stop: of ctx it uses the values only.
+func startServer(ctx context.Context, address string, fast *inProcessStore, nodes bool, ln net.Listener, keys *pki, r *reporter, space func() error) (*apiServer, error) {
 	ctx, cancel := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), r.logger()))
-	run, err := buildServer(ctx, serverOptions(address, ln, keys), fast, space)
+	run, err := buildServer(ctx, serverOptions(address, ln, keys), fast, nodes, space)
 	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("kube: API server: %w", err)

@@ -20,6 +20,8 @@ package kube
 //     too; and API.close releases the state folder after etcd has closed, because etcd
 //     removes its sockets by name, and so those of a successor. Upgrade check:
 //     TestRestartKeepsObjectsAndKubeconfig, TestStopEndsEveryGoroutine.
+//   - nodes.go makes the chain of servers itself, with kube-apiserver's built-in kinds.
+//     Upgrade check: the compiler, and TestNodes.
 //   - tools.go names the staging modules of k8s.io/kubernetes. Upgrade check: go list
 //     -m all fails when one is missing, and go mod tidy removes one too many.
 
@@ -71,7 +73,7 @@ var buildMutex sync.Mutex
 // sample is no API of a library: its stages (NewConfig, Complete, CreateServerChain,
 // PrepareRun) and the fields between them change with releases. Upgrade check: the
 // compiler, and all API tests.
-func buildServer(ctx context.Context, o *options.Options, fast *inProcessStore, space func() error) (run func(context.Context) error, err error) {
+func buildServer(ctx context.Context, o *options.Options, fast *inProcessStore, nodes bool, space func() error) (run func(context.Context) error, err error) {
 	buildMutex.Lock()
 	defer buildMutex.Unlock()
 	wording, err := webhookRefusals()
@@ -110,11 +112,7 @@ func buildServer(ctx context.Context, o *options.Options, fast *inProcessStore, 
 	c.Aggregator.GenericConfig.BuildHandlerChainFunc = func(h http.Handler, c *genericserver.Config) http.Handler {
 		return refuseWithoutSpace(space, build(h, c))
 	}
-	completed, err := c.Complete()
-	if err != nil {
-		return nil, err
-	}
-	chain, err := server.CreateServerChain(completed)
+	chain, err := serverChain(c, nodes)
 	if err != nil {
 		return nil, err
 	}

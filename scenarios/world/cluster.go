@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/kube"
 )
 
@@ -45,6 +46,7 @@ func (w *World) startEmbeddedAPI(ctx context.Context) (cluster, error) {
 	api, err := kube.Start(context.WithoutCancel(ctx), kube.Config{
 		Dir: filepath.Join(w.cfg.Dir, KubeDir), Fsync: w.cfg.Fsync, FastPaths: kube.FastPathsWanted(), Log: logr.FromSlogHandler(w.cfg.Log.Handler()),
 		Space: w.space.Writable, Fatal: w.cfg.Fatal, Families: w.cfg.Settings.Families(),
+		Nodes: config.NeedNodes(w.cfg.Settings.Families()),
 	})
 	if err != nil {
 		return cluster{}, err

@@ -46,7 +46,7 @@ type Lab struct {
 	Racks    []Rack       `json:"racks,omitempty"`  // racks, whose hosts come after Hosts
 	Timings  Timings      `json:"timings,omitzero"` // replace the timings of the profiles
 	Faults   []fault.Rule `json:"faults,omitempty"` // faults from the start on: at most 1000
-	With     []string     `json:"with,omitempty"`   // families of kinds that the lab's Kubernetes API and controllers have beside those of hosts: hoc
+	With     []string     `json:"with,omitempty"`   // families of kinds that the lab's Kubernetes API and controllers have beside those of hosts: hoc, nodes
 }
 
 // Rack is a rack of hosts.
