@@ -73,6 +73,15 @@ func TestCompletionInBash(t *testing.T) {
 	testscript.Run(t, p)
 }
 
+// TestDay2 runs playbooks in emulated servers.
+func TestDay2(t *testing.T) {
+	prerequisites.Need(t, "ansible-playbook")
+	prerequisites.Need(t, "user namespaces")
+	p := scripts(t)
+	p.Dir = filepath.Join("testdata", "day2")
+	testscript.Run(t, p)
+}
+
 // scripts returns how all scripts are run.
 func scripts(t *testing.T) testscript.Params {
 	return testscript.Params{
