@@ -24,7 +24,7 @@ import (
 
 // Files are the feature files of this package.
 //
-//go:embed *.feature state annotation kind hoc
+//go:embed *.feature state annotation kind hoc provider
 var Files embed.FS
 
 // Format is a format of results.

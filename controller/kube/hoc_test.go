@@ -104,6 +104,8 @@ func kindsOfHOC(t *testing.T, api *API) {
 		"KaaSRelease":                "cluster [] Version,ClusterRelease,Age",
 		"ClusterRelease":             "cluster [] Version,LCMType,Age",
 		"PublicKey":                  "namespaced [] Age",
+		"BareMetalHostCredential":    "namespaced [bmhc] Username,Ready,Error,Age +status",
+		"BareMetalHostInventory":     "namespaced [bmhi] State,Consumer,BootMode,Online,Error,Age +status",
 		"LCMCluster":                 "namespaced [] LCMType,Release,Requested,Ready,Age +status",
 		"LCMMachine":                 "namespaced [] ClusterName,Type,State,InternalIP,Hostname,AgentVersion +status",
 		"Cluster":                    "namespaced [] Release,Requested,Ready,Age +status",

@@ -11,6 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/lcm"
 	"github.com/metalab-dev/metalab/controller/provider/clusters"
 	"github.com/metalab-dev/metalab/controller/provider/hoc"
+	"github.com/metalab-dev/metalab/controller/provider/inventory"
 	"github.com/metalab-dev/metalab/controller/provider/machines"
 )
 
@@ -61,7 +62,13 @@ func addProvider(_ context.Context, s *Set) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(configurations.Setup(s.mgr), ofClusters.Setup(s.mgr), ofMachines.Setup(s.mgr))
+	servers, err := inventory.New(inventory.Config{
+		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Clock: c.Clock, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers,
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(configurations.Setup(s.mgr), ofClusters.Setup(s.mgr), ofMachines.Setup(s.mgr), servers.Setup(s.mgr))
 }
 
 // addLCM adds the LCM controller.

@@ -255,6 +255,11 @@ func (b *testLab) reset(ctx context.Context, servers []control.Host) error {
 			return err
 		}
 	}
+	if b.kind.with != "" {
+		if err := b.deleteInventories(ctx); err != nil {
+			return err
+		}
+	}
 	if err := b.deleteHosts(ctx); err != nil {
 		return err
 	}

@@ -214,6 +214,7 @@ var Table = []Row{
 		Package: "controller/provider/machines", May: []string{"controller/api/...", "controller/lcm/item", "controller/provider/release", "controller/provider/userdata", "controller/queue"},
 		Tests: []string{"controller/lcm"}, // which assigns and deploys
 	},
+	{Package: "controller/provider/inventory", May: []string{"controller/api/...", "controller/queue"}},
 	{Package: "controller/provider/release", May: []string{"controller/api/..."}},
 	{
 		// Its documents are data: it reads no object.

@@ -61,10 +61,43 @@ func TestProviderWorksWithTheRightsOfTheManifests(t *testing.T) {
 	if err := admin.Get(t.Context(), p.key("node"), host); err != nil || host.Spec.ConsumerRef != nil {
 		t.Errorf("the host is claimed by %+v, %v", host.Spec.ConsumerRef, err)
 	}
+	p.inventory()
 	refused.mu.Lock()
 	defer refused.mu.Unlock()
 	if refused.list != nil {
 		t.Errorf("the service account was refused:\n%s", strings.Join(slices.Compact(slices.Sorted(slices.Values(refused.list))), "\n"))
+	}
+}
+
+// inventory creates a server of the inventory with its credential, and deletes both.
+func (p providerLab) inventory() {
+	p.t.Helper()
+	account, server := &kaas.BareMetalHostCredential{ObjectMeta: p.meta("account")}, &kaas.BareMetalHostInventory{ObjectMeta: p.meta("spare")}
+	account.Spec = kaas.BareMetalHostCredentialSpec{Username: "admin", Password: kaas.CredentialPassword{Value: "the-password"}}
+	server.Spec.BMC = kaas.InventoryBMC{Address: "redfish://192.0.2.1/redfish/v1/Systems/1", CredentialsName: account.Name}
+	server.Spec.BootMACAddress = "52:54:00:00:00:01"
+	all := []client.Object{account, server}
+	for _, o := range all {
+		o.SetLabels(map[string]string{capi.ProviderLabel: capi.ProviderBareMetal})
+		if err := p.Create(p.t.Context(), o); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	host := new(metal3.BareMetalHost)
+	awaitThat(p.t, "the inventory has a host", func() bool {
+		return p.Get(p.t.Context(), p.key("spare"), host) == nil && host.Spec.BMC.CredentialsName == "account-bmc-account"
+	})
+	p.state(host, metal3.StateAvailable)
+	awaitThat(p.t, "the inventory shows its host", func() bool {
+		return p.Get(p.t.Context(), p.key("spare"), server) == nil && server.Status.ProvisioningState == "available"
+	})
+	for _, o := range all {
+		if err := p.Delete(p.t.Context(), o); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	for _, o := range append(all, host) {
+		awaitThat(p.t, o.GetName()+" is deleted", func() bool { return apierrors.IsNotFound(p.Get(p.t.Context(), client.ObjectKeyFromObject(o), o)) })
 	}
 }
 

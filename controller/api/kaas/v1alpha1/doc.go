@@ -1,5 +1,6 @@
 // Package v1alpha1 holds the kinds of kaas.mirantis.com/v1alpha1 that users write: host OS
-// configurations and the modules that they use, releases and SSH keys. It owns their JSON names, defaults and
+// configurations and the modules that they use, releases, SSH keys, servers and accounts of
+// their BMCs. It owns their JSON names, defaults and
 // validation, and nothing that acts on them.
 //
 // +kubebuilder:object:generate=true
@@ -23,6 +24,8 @@ func AddToScheme(s *runtime.Scheme) error {
 		&KaaSRelease{}, &KaaSReleaseList{},
 		&ClusterRelease{}, &ClusterReleaseList{},
 		&PublicKey{}, &PublicKeyList{},
+		&BareMetalHostCredential{}, &BareMetalHostCredentialList{},
+		&BareMetalHostInventory{}, &BareMetalHostInventoryList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

@@ -1,0 +1,146 @@
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/queue"
+)
+
+// credentials reconciles BareMetalHostCredentials.
+type credentials struct{ Config }
+
+// Reconcile implements reconcile.Reconciler for a BareMetalHostCredential.
+func (r *credentials) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return queue.Reconcile(r.Enter, func() error {
+		var c kaas.BareMetalHostCredential
+		err := r.Client.Get(ctx, req.NamespacedName, &c)
+		if err == nil {
+			err = r.reconcile(ctx, &c)
+		}
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("inventory: credential: %w", err)
+		}
+		return err
+	})
+}
+
+// secretName is the name of the Secret of a credential. It is in no public text.
+func secretName(c *kaas.BareMetalHostCredential) string { return c.Name + "-bmc-account" }
+
+// The keys of a BMC's account in its Secret are Metal3's.
+const (
+	userKey     = "username"
+	passwordKey = "password" //nolint:gosec // a key
+)
+
+func (r *credentials) reconcile(ctx context.Context, c *kaas.BareMetalHostCredential) error {
+	if !managed(c) && !controllerutil.ContainsFinalizer(c, CredentialFinalizer) {
+		return nil // of another provider, or of nobody
+	}
+	if !c.DeletionTimestamp.IsZero() {
+		return r.remove(ctx, c)
+	}
+	secret := new(corev1.Secret)
+	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: secretName(c)}, secret)
+	exists := err == nil
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	problem := problemOf(c, secret, exists)
+	if problem == "" {
+		if err := r.move(ctx, c, secret, exists); err != nil {
+			return err
+		}
+	}
+	before := c.DeepCopy()
+	c.Status = kaas.BareMetalHostCredentialStatus{Ready: problem == "", ErrorMessage: problem, ObservedGeneration: c.Generation}
+	return r.patchStatus(ctx, before, c)
+}
+
+// problemOf returns why a credential cannot be used; "" when it can.
+func problemOf(c *kaas.BareMetalHostCredential, s *corev1.Secret, exists bool) string {
+	switch p := c.Spec.Password; {
+	case exists && !metav1.IsControlledBy(s, c):
+		return fmt.Sprintf("Secret %q exists, and is not the credential's: remove it", s.Name)
+	case p.Value != "" && strings.TrimSpace(p.Value) == "":
+		return "spec.password.value has blanks alone: give the password"
+	case p.Value != "":
+		return ""
+	case p.Name != secretName(c):
+		return fmt.Sprintf("spec.password.name: Secret %q is not the credential's: give the password in spec.password.value", p.Name)
+	case !exists || len(s.Data[passwordKey]) == 0:
+		return fmt.Sprintf("spec.password.name: Secret %q has no password: give it in spec.password.value", p.Name)
+	}
+	return ""
+}
+
+// move writes user name and password to the Secret, then removes the password from the
+// object, also from the copy of the object that kubectl apply adds to it.
+func (r *credentials) move(ctx context.Context, c *kaas.BareMetalHostCredential, is *corev1.Secret, exists bool) error {
+	before := c.DeepCopy()
+	if controllerutil.AddFinalizer(c, CredentialFinalizer) { // before there is anything to remove
+		if err := r.patch(ctx, before, c); err != nil {
+			return err
+		}
+	}
+	password := []byte(c.Spec.Password.Value)
+	if len(password) == 0 {
+		password = is.Data[passwordKey]
+	}
+	data := map[string][]byte{userKey: []byte(c.Spec.Username), passwordKey: password}
+	if !exists {
+		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+			Namespace: c.Namespace, Name: secretName(c),
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(c, kaas.GroupVersion.WithKind("BareMetalHostCredential"))},
+		}, Data: data}
+		if err := r.Client.Create(ctx, s); err != nil {
+			return err
+		}
+	} else if !equality.Semantic.DeepEqual(is.Data, data) {
+		after := is.DeepCopy()
+		after.Data = data
+		if err := r.patch(ctx, is, after); err != nil {
+			return err
+		}
+	}
+	before = c.DeepCopy()
+	c.Spec.Password = kaas.CredentialPassword{Name: secretName(c)}
+	if strings.Contains(c.Annotations[corev1.LastAppliedConfigAnnotation], `"value"`) {
+		delete(c.Annotations, corev1.LastAppliedConfigAnnotation)
+	}
+	return r.patch(ctx, before, c)
+}
+
+// remove deletes the Secret once no inventory names the credential.
+func (r *credentials) remove(ctx context.Context, c *kaas.BareMetalHostCredential) error {
+	users, err := r.users(ctx, c.Namespace, c.Name)
+	if err != nil {
+		return err
+	}
+	before := c.DeepCopy()
+	if len(users) > 0 {
+		c.Status.ErrorMessage = fmt.Sprintf("it is deleted when no BareMetalHostInventory names it: %s", strings.Join(users, ", "))
+		return r.patchStatus(ctx, before, c)
+	}
+	s := new(corev1.Secret)
+	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: secretName(c)}, s)
+	if err == nil && metav1.IsControlledBy(s, c) && s.DeletionTimestamp.IsZero() {
+		err = r.Client.Delete(ctx, s)
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	controllerutil.RemoveFinalizer(c, CredentialFinalizer)
+	return r.patch(ctx, before, c)
+}
