@@ -159,6 +159,7 @@ var Table = []Row{
 		Package: "controller/kube", May: []string{"controller/api/...", "controller/config", "controller/kube/etcdquiet"},
 		Tests: []string{"controller/bmc"}, // that policies read addresses as it does
 	},
+	{Package: "controller/drain", Tests: []string{"controller/kube"}}, // whose API evicts
 	{Package: "controller/webhook", May: []string{"controller/config"}},
 	{Package: "controller/queue"},
 	{Package: "controller/events"},

@@ -1,0 +1,203 @@
+// Package drain cordons and drains nodes of a cluster for those that need a node without
+// workloads: LCM before an upgrade, a reboot or maintenance, and others. A node has one
+// owner at a time, by a Lease in the node's cluster: a second one waits.
+//
+// The service is stepped. Each call of Drain does what can be done now, stores all it has
+// to know in the cluster, and returns how far the node is; the caller calls again later. So
+// a controller that is started again goes on where it was.
+//
+// The package knows nodes, pods and leases, and no family of kinds: why a node is drained
+// is the owner's business.
+package drain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Interval is the time after which a drain that is not done is tried again. kubectl drain
+// has the same.
+const Interval = 5 * time.Second
+
+// Service drains the nodes of one cluster.
+type Service struct {
+	// Client reads and writes the cluster's API. It must not read from a cache: the pods of
+	// a node are selected by spec.nodeName, and a drain is done only if they are gone now.
+	Client client.Client
+	Clock  clock.PassiveClock
+}
+
+// Progress is how far the drain of a node is.
+type Progress struct {
+	// Done is true when no pod is on the node but those that stay: see stays.
+	Done bool
+	// Waiting are the pods, as NAMESPACE/NAME, that are deleted and still on the node: its
+	// agent has not ended them yet.
+	Waiting []string
+	// Blocked are the pods that the API does not let go, and why.
+	Blocked []Blocked
+}
+
+// Blocked is a pod that the API does not let go.
+type Blocked struct {
+	Pod    string // NAMESPACE/NAME
+	Reason string // of the API, such as the disruption budget
+}
+
+// String tells people how far the drain is.
+func (p Progress) String() string {
+	switch {
+	case p.Done:
+		return "drained"
+	case len(p.Blocked) > 0:
+		return fmt.Sprintf("pod %s cannot be evicted: %s", p.Blocked[0].Pod, p.Blocked[0].Reason)
+	}
+	return "waiting for the end of " + strings.Join(p.Waiting, ", ")
+}
+
+// Drain acquires the node for the owner, cordons it, and evicts its pods. It returns a
+// HeldError when another owner has the node, and nothing has changed then. A node that
+// does not exist has no pods: it is drained.
+func (s *Service) Drain(ctx context.Context, node, owner string) (Progress, error) {
+	if err := s.Cordon(ctx, node, owner); err != nil {
+		return Progress{}, err
+	}
+	var pods corev1.PodList
+	if err := s.Client.List(ctx, &pods, client.MatchingFields{"spec.nodeName": node}); err != nil {
+		return Progress{}, fmt.Errorf("drain: pods of node %s: %w", node, err)
+	}
+	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int { return strings.Compare(name(&a), name(&b)) })
+	var out Progress
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		if stays(p) {
+			continue
+		}
+		switch reason, err := s.evict(ctx, p); {
+		case err != nil:
+			return Progress{}, fmt.Errorf("drain: evict pod %s: %w", name(p), err)
+		case reason != "":
+			out.Blocked = append(out.Blocked, Blocked{name(p), reason})
+		default:
+			out.Waiting = append(out.Waiting, name(p))
+		}
+	}
+	out.Done = len(out.Waiting)+len(out.Blocked) == 0
+	return out, nil
+}
+
+// Cordon acquires the node for the owner and makes it unschedulable. It renews the lease of
+// an owner that has the node already, who must call Cordon or Drain at least once each
+// Lease as long as it needs the node.
+func (s *Service) Cordon(ctx context.Context, node, owner string) error {
+	var n corev1.Node
+	if err := s.Client.Get(ctx, client.ObjectKey{Name: node}, &n); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("drain: node %s: %w", node, err)
+	} else if err != nil { // there is nothing to cordon
+		_, err := s.acquire(ctx, node, owner, false)
+		return err
+	}
+	// Who finds the node cordoned leaves it so: see Uncordon. The lease has that before the
+	// node is changed, so that a restart between the two does not forget it.
+	if _, err := s.acquire(ctx, node, owner, !n.Spec.Unschedulable); err != nil {
+		return err
+	}
+	return s.setUnschedulable(ctx, &n, true)
+}
+
+// Uncordon makes the node schedulable, unless somebody else had cordoned it before the
+// owner, and releases it. It does nothing when the owner does not have the node.
+func (s *Service) Uncordon(ctx context.Context, node, owner string) error {
+	l, err := s.lease(ctx, node)
+	if err != nil || l == nil || holder(l) != owner {
+		return err
+	}
+	if l.Annotations[cordonedAnnotation] == "true" {
+		var n corev1.Node
+		err := s.Client.Get(ctx, client.ObjectKey{Name: node}, &n)
+		if err == nil {
+			err = s.setUnschedulable(ctx, &n, false)
+		}
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("drain: node %s: %w", node, err)
+		}
+	}
+	precondition := client.Preconditions{UID: &l.UID, ResourceVersion: &l.ResourceVersion}
+	if err := s.Client.Delete(ctx, l, precondition); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("drain: release node %s: %w", node, err)
+	}
+	return nil
+}
+
+func (s *Service) setUnschedulable(ctx context.Context, n *corev1.Node, to bool) error {
+	if n.Spec.Unschedulable == to {
+		return nil
+	}
+	before := n.DeepCopy()
+	n.Spec.Unschedulable = to
+	if err := s.Client.Patch(ctx, n, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("drain: node %s: %w", n.Name, err)
+	}
+	return nil
+}
+
+// stays reports whether a drain leaves a pod on its node: one of a DaemonSet, whose
+// controller would put it back at once, and a static pod, whose object is a mirror that
+// the node writes again.
+func stays(p *corev1.Pod) bool {
+	if _, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
+		return true
+	}
+	of := metav1.GetControllerOf(p)
+	return of != nil && of.Kind == "DaemonSet" && strings.HasPrefix(of.APIVersion, "apps/")
+}
+
+// evict evicts a pod by the API, which asks the disruption budgets. reason is not "" when
+// it does not let the pod go.
+func (s *Service) evict(ctx context.Context, p *corev1.Pod) (reason string, err error) {
+	if p.DeletionTimestamp != nil {
+		return "", nil
+	}
+	err = s.Client.SubResource("eviction").Create(ctx, p, &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(p.UID))},
+	})
+	switch {
+	case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err): // gone, or another pod of this name
+		return "", nil
+	case apierrors.IsTooManyRequests(err), severalBudgets(err):
+		return refusal(err), nil
+	}
+	return "", err
+}
+
+// severalBudgets reports whether the API has refused an eviction because several budgets
+// select the pod, which it answers with an internal error.
+func severalBudgets(err error) bool {
+	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "more than one PodDisruptionBudget")
+}
+
+// refusal returns the message of an API that refuses an eviction, with the causes that name
+// the budget.
+func refusal(err error) string {
+	text := err.Error()
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Details != nil {
+		for _, c := range status.Status().Details.Causes {
+			text += " " + c.Message
+		}
+	}
+	return text
+}
+
+func name(p *corev1.Pod) string { return p.Namespace + "/" + p.Name }
