@@ -108,6 +108,12 @@ func kindsOfHOC(t *testing.T, api *API) {
 		"BareMetalHostInventory":     "namespaced [bmhi] State,Consumer,BootMode,Online,Error,Age +status",
 		"LCMCluster":                 "namespaced [] LCMType,Release,Requested,Ready,Age +status",
 		"LCMMachine":                 "namespaced [] ClusterName,Type,State,InternalIP,Hostname,AgentVersion +status",
+		"LCMClusterState":            "namespaced [] ClusterName,Type,Arg,Value,Actual,Message +status",
+		"ClusterMaintenanceRequest":  "cluster [] Scope,Age",
+		"NodeMaintenanceRequest":     "cluster [] Node,Scope,Age",
+		"ClusterWorkloadLock":        "cluster [] Controller,State,Error,Age +status",
+		"NodeWorkloadLock":           "cluster [] Node,Controller,State,Error,Age +status",
+		"NodeDeletionRequest":        "cluster [] Node,Age",
 		"Cluster":                    "namespaced [] Release,Requested,Ready,Age +status",
 		"Machine":                    "namespaced [] Cluster,Host,Status,Ready,Age +status",
 	}
@@ -127,6 +133,11 @@ func modules(list string) string { return `{"spec":{"modules":[` + list + `]}}` 
 // machines is an LCMCluster with types of machines.
 func machines(types string) string {
 	return `{"spec":{"machinesTypes":` + types + `,"managementClusterEndpoint":{"host":"192.0.2.1","port":6443},"helmControllerServiceAccountName":"helm"}}`
+}
+
+var clusterScoped = map[string]bool{
+	"HostOSConfigurationModules": true, "ClusterMaintenanceRequest": true, "NodeMaintenanceRequest": true,
+	"ClusterWorkloadLock": true, "NodeWorkloadLock": true, "NodeDeletionRequest": true,
 }
 
 func newObjectsOfHOC(t *testing.T, c client.Client, ns string) {
@@ -172,6 +183,21 @@ func newObjectsOfHOC(t *testing.T, c client.Client, ns string) {
 		{"machine of another distribution", lcmV1, "LCMMachine", `{"spec":{"lcmType":"kubeadm"}}`, []string{"spec.lcmType"}},
 		{"an item twice", lcmV1, "LCMMachine", `{"spec":{"stateItems":[{"name":"a","runner":"bash","version":"v1"},{"name":"a","runner":"bash","version":"v1"}]}}`, []string{"stateItems", "Duplicate"}},
 
+		{"drain", lcmV1, "LCMClusterState", `{"spec":{"clusterName":"c","type":"cordon-drain","arg":"w-0","value":"true"}}`, nil},
+		{"another type", lcmV1, "LCMClusterState", `{"spec":{"clusterName":"c","type":"drain","arg":"w-0","value":"true"}}`, []string{"spec.type", "helm-deployed"}},
+		{"a value that is no string", lcmV1, "LCMClusterState", `{"spec":{"clusterName":"c","type":"cordon-drain","value":true}}`, []string{"spec.value"}},
+		{"another value", lcmV1, "LCMClusterState", `{"spec":{"clusterName":"c","type":"cordon-drain","value":"yes"}}`, []string{"spec.value", `"true", "false"`}},
+		{"scope os", lcmV1, "ClusterMaintenanceRequest", `{"spec":{"scope":"os"}}`, nil},
+		{"another scope", lcmV1, "ClusterMaintenanceRequest", `{"spec":{"scope":"reboot"}}`, []string{"spec.scope", `"drain", "os"`}},
+		{"scope drain", lcmV1, "NodeMaintenanceRequest", `{"spec":{"nodeName":"w-0","scope":"drain"}}`, nil},
+		{"no node", lcmV1, "NodeMaintenanceRequest", `{"spec":{"scope":"drain"}}`, []string{"spec.nodeName", "Required"}},
+		{"of a controller", lcmV1, "ClusterWorkloadLock", `{"spec":{"controllerName":"openstack"}}`, nil},
+		{"of nobody", lcmV1, "ClusterWorkloadLock", `{"spec":{}}`, []string{"spec.controllerName", "Required"}},
+		{"of a node", lcmV1, "NodeWorkloadLock", `{"spec":{"nodeName":"w-0","controllerName":"ceph"}}`, nil},
+		{"of no node", lcmV1, "NodeWorkloadLock", `{"spec":{"controllerName":"ceph"}}`, []string{"spec.nodeName", "Required"}},
+		{"of a node", lcmV1, "NodeDeletionRequest", `{"spec":{"nodeName":"w-0"}}`, nil},
+		{"of an empty name", lcmV1, "NodeDeletionRequest", `{"spec":{"nodeName":""}}`, []string{"spec.nodeName"}},
+
 		{"machine", clusterV1, "Machine", `{"spec":{"providerSpec":{"value":{"apiVersion":"baremetal.k8s.io/v1alpha1","kind":"BareMetalMachineProviderSpec","hostSelector":{"matchLabels":{"a":"b"}}}}}}`, nil},
 		{"machine without a provider", clusterV1, "Machine", `{"spec":{}}`, []string{"spec.providerSpec", "Required"}},
 		{"another gate", clusterV1, "Machine", `{"spec":{"providerSpec":{"value":{"day1Provisioning":"later"}}}}`, []string{"day1Provisioning", `"manual", "auto"`}},
@@ -179,7 +205,7 @@ func newObjectsOfHOC(t *testing.T, c client.Client, ns string) {
 		{"cluster", clusterV1, "Cluster", `{"spec":{"providerSpec":{"value":{"release":"mosk-1","credentials":"bmc"}}}}`, nil},
 	} {
 		in := ns
-		if tt.kind == "HostOSConfigurationModules" {
+		if clusterScoped[tt.kind] {
 			in = ""
 		}
 		denied(t, tt.kind+": "+tt.name, c.Create(t.Context(), parsed(t, tt.apiVersion, tt.kind, in, tt.text), client.DryRunAll), tt.want...)

@@ -23,6 +23,12 @@ func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&LCMCluster{}, &LCMClusterList{},
 		&LCMMachine{}, &LCMMachineList{},
+		&LCMClusterState{}, &LCMClusterStateList{},
+		&ClusterMaintenanceRequest{}, &ClusterMaintenanceRequestList{},
+		&NodeMaintenanceRequest{}, &NodeMaintenanceRequestList{},
+		&ClusterWorkloadLock{}, &ClusterWorkloadLockList{},
+		&NodeWorkloadLock{}, &NodeWorkloadLockList{},
+		&NodeDeletionRequest{}, &NodeDeletionRequestList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
