@@ -25,8 +25,13 @@ func (s *scenario) registerFiles(sc *stepRegistry) {
 }
 
 func (s *scenario) fileContains(ctx context.Context, path, text string) error {
+	return s.fileOfContains(ctx, s.server.Name, path, text)
+}
+
+// fileOfContains waits until a file of a server contains a text.
+func (s *scenario) fileOfContains(ctx context.Context, server, path, text string) error {
 	return eventually(ctx, "the file contains the text", func(ctx context.Context) (bool, string, error) {
-		f, err := s.world.Control().Files(ctx, s.server.Name, path)
+		f, err := s.world.Control().Files(ctx, server, path)
 		if err != nil {
 			return false, err.Error(), nil
 		}
@@ -60,10 +65,15 @@ func (s *scenario) fileIs(ctx context.Context, path, text string) error {
 
 // shell runs a line of a shell in the system that the server runs.
 func (s *scenario) shell(ctx context.Context, line string) (code int, output string, err error) {
+	return s.shellOn(ctx, s.server.Name, line)
+}
+
+// shellOn runs a line of a shell in the system that a server runs.
+func (s *scenario) shellOn(ctx context.Context, server, line string) (code int, output string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var out strings.Builder
-	code, err = s.world.Control().Exec(ctx, s.server.Name, control.Command{Args: []string{"/bin/sh", "-c", line}, Stdout: &out, Stderr: &out})
+	code, err = s.world.Control().Exec(ctx, server, control.Command{Args: []string{"/bin/sh", "-c", line}, Stdout: &out, Stderr: &out})
 	return code, out.String(), err
 }
 

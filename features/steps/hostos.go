@@ -35,6 +35,14 @@ func (s *scenario) registerHostOS(sc *stepRegistry) {
 	})
 	sc.Step(`^the operator lists the modules "([^"]*)" with (another SHA-256|no archive on the server|a damaged archive|an archive of another module)$`, "the same, with this fault of all of them", s.listModules)
 	sc.Step(`^the operator publishes the archives of the modules "([^"]*)"$`, "serves archives that were missing", func(list string) error { return s.publishModules(list) })
+	sc.Step(`^the module server (stalls|continues)$`, "lets the server of modules answer no request, or all again", func(what string) {
+		if what == "stalls" {
+			s.modules.stall()
+		} else {
+			s.modules.resume()
+		}
+	})
+	sc.Step(`^the archive of the module "([^"]*)" is replaced by (a damaged one|that of another module)$`, "changes what the server of modules has for a module; the list keeps its SHA-256", s.replaceArchive)
 	sc.Step(`^the module "([^"]*)" is (available|deprecated)$`, "waits until a module, NAME VERSION, has this state, and what its archive says of it", s.moduleIs)
 	sc.Step(`^the module "([^"]*)" has the error "([^"]*)"$`, "waits until a module has state error and this text in its error; URL, WANT and GOT stand for its URL and digests", s.moduleFails)
 	sc.Step(`^the operator applies the host OS configuration "([^"]*)":$`, "creates a HostOSConfiguration with this spec, or replaces the spec", s.applyHOC)
@@ -257,9 +265,10 @@ func day2Lists() []client.ObjectList {
 }
 
 // deleteDay2 deletes all objects of the family hoc. No agent lets go of their items: the
-// finalizers of configurations are removed.
+// finalizers of configurations are removed. The provider lets go of Clusters and Machines,
+// whose hosts are deleted.
 func (b *testLab) deleteDay2(ctx context.Context) error {
-	for _, o := range []client.Object{&kaas.HostOSConfiguration{}, &lcm.LCMMachine{}, &lcm.LCMCluster{}, &cluster.Machine{}} {
+	for _, o := range []client.Object{&kaas.HostOSConfiguration{}, &cluster.Cluster{}, &lcm.LCMMachine{}, &lcm.LCMCluster{}, &cluster.Machine{}} {
 		for _, in := range []string{world.Namespace, otherNamespace} {
 			if err := b.kube.DeleteAllOf(ctx, o, client.InNamespace(in)); err != nil {
 				return err
@@ -271,8 +280,12 @@ func (b *testLab) deleteDay2(ctx context.Context) error {
 	}
 	return wait.PollUntilContextTimeout(ctx, pollInterval, resetTimeout, true, func(ctx context.Context) (bool, error) {
 		var l kaas.HostOSConfigurationList
-		if err := b.kube.List(ctx, &l); err != nil {
-			return false, err
+		left := 0
+		for _, list := range []client.ObjectList{&l, &cluster.ClusterList{}, &cluster.MachineList{}} {
+			if err := b.kube.List(ctx, list); err != nil {
+				return false, err
+			}
+			left += meta.LenList(list)
 		}
 		for i := range l.Items {
 			before := l.Items[i].DeepCopy()
@@ -281,6 +294,6 @@ func (b *testLab) deleteDay2(ctx context.Context) error {
 				return false, err
 			}
 		}
-		return len(l.Items) == 0, nil
+		return left == 0, nil
 	})
 }

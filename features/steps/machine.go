@@ -4,20 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/cucumber/godog"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
-	"github.com/metalab-dev/metalab/controller/lcm/item"
 )
 
 // The cluster of a scenario, and the label that its Machines have.
@@ -26,8 +23,10 @@ const (
 	day2Label   = "day2"
 )
 
-// registerMachines binds the steps on Machines and LCMMachines. No provider makes them yet,
-// and no agent runs on their servers: the steps do what both would do through the API.
+// registerMachines binds the steps on Machines and LCMMachines. Those that "a cluster with
+// the workers" creates are synthetic: they have no server and no agent, their Machines are
+// of no provider, and steps write the status that both would report. No step writes the
+// result of an item. registerClusters has the steps on Machines that are servers.
 func (s *scenario) registerMachines(sc *stepRegistry) {
 	sc.Step(`^a cluster with the workers "([^"]*)"$`, "creates an LCMCluster and, for each name, a Machine that is Ready, with the label day2=true, and its LCMMachine", s.createCluster)
 	sc.Step(`^the machine "([^"]*)" joins the cluster$`, "creates a Machine that is not Ready yet, with the label day2=true, and its LCMMachine", func(ctx context.Context, name string) error {
@@ -35,9 +34,9 @@ func (s *scenario) registerMachines(sc *stepRegistry) {
 	})
 	sc.Step(`^the operator (adds|removes) the label of the machine "([^"]*)"$`, "sets or removes the label day2=true of a Machine", func(ctx context.Context, what, name string) error {
 		return s.changeMachine(ctx, name, func(m *capi.Machine) {
-			m.Labels = nil
+			delete(m.Labels, day2Label)
 			if what == "adds" {
-				m.Labels = map[string]string{day2Label: "true"}
+				metav1.SetMetaDataLabel(&m.ObjectMeta, day2Label, "true")
 			}
 		})
 	})
@@ -56,14 +55,7 @@ func (s *scenario) registerMachines(sc *stepRegistry) {
 	sc.Step(`^the (control|worker) machines of the cluster have the items:$`, "waits until the LCMCluster has these items of a type, in this order, each with its runner, and without params", s.clusterHas)
 	sc.Step(`^the machine "([^"]*)" has the items:$`, "waits until the LCMMachine has these items, in this order, with the params of its overwrites", s.machineHas)
 	sc.NegativeStep(`^the machine "([^"]*)" has no items$`, "asserts, once each controller has reconciled every object, that the LCMMachine has neither items nor overwrites", s.machineHasNone)
-	sc.Step(`^the agent of "([^"]*)" executes:$`, "executes the items that are not done, as the agent does, and asserts that they are these; removes the results of items that are gone", func(ctx context.Context, name string, text *godog.DocString) error {
-		return s.execute(ctx, name, lines(text), 0)
-	})
-	sc.Step(`^the agent of "([^"]*)" executes these, of which the last ends with (\d+):$`, "the same, with an item that fails", func(ctx context.Context, name string, code int, text *godog.DocString) error {
-		return s.execute(ctx, name, lines(text), code)
-	})
-	sc.Step(`^the agent of "([^"]*)" begins the first item$`, "reports that the first item that is not done is executed", s.begin)
-	sc.NegativeStep(`^the agent of "([^"]*)" has nothing to execute$`, "asserts, once each controller has reconciled every object, that all items of the LCMMachine are done; removes the results of items that are gone", s.nothingToExecute)
+	sc.NegativeStep(`^the items of the machine "([^"]*)" stay as they were$`, "asserts, once each controller has reconciled every object, that the LCMMachine has the items and params of when a step last waited for them", s.itemsStay)
 }
 
 // lines returns the lines of a text that are not empty.
@@ -162,7 +154,11 @@ func (s *scenario) clusterHas(ctx context.Context, of string, text *godog.DocStr
 }
 
 func (s *scenario) machineHas(ctx context.Context, name string, text *godog.DocString) error {
+	if s.items == nil {
+		s.items = map[string][]lcm.LCMStateItem{}
+	}
 	return s.awaitLCMMachine(ctx, name, "has the items", func(m *lcm.LCMMachine) string {
+		s.items[name] = m.Spec.StateItems
 		var names []string
 		for _, it := range m.Spec.StateItems {
 			names = append(names, it.Name)
@@ -185,81 +181,16 @@ func (s *scenario) machineHasNone(ctx context.Context, name string) error {
 	return err
 }
 
-// prune removes the results of items that a machine no longer has, and returns its items
-// that are not done.
-func prune(m *lcm.LCMMachine) (open []lcm.LCMStateItem) {
-	for name := range m.Status.StateItemStatuses {
-		if !slices.ContainsFunc(m.Spec.StateItems, func(it lcm.LCMStateItem) bool { return it.Name == name }) {
-			delete(m.Status.StateItemStatuses, name)
-		}
-	}
-	for _, it := range m.Spec.StateItems {
-		if !item.Ready(it, m.Status.StateItemStatuses, m.Status.AgentVersion) {
-			open = append(open, it)
-		}
-	}
-	return open
-}
-
-func setResult(m *lcm.LCMMachine, it lcm.LCMStateItem, code int, finished *metav1.Time) {
-	if m.Status.StateItemStatuses == nil {
-		m.Status.StateItemStatuses = map[string]lcm.StateItemStatus{}
-	}
-	m.Status.StateItemStatuses[it.Name] = lcm.StateItemStatus{
-		Hash: item.Hash(it, m.Status.AgentVersion), ExitCode: code, Attempt: m.Status.StateItemStatuses[it.Name].Attempt + 1,
-		StartedAt: ptr.To(metav1.Now()), FinishedAt: finished,
-	}
-}
-
-// execute executes items, of which the last ends with a code.
-func (s *scenario) execute(ctx context.Context, name string, want []string, code int) error {
-	err := s.awaitLCMMachine(ctx, name, "has something to execute", func(m *lcm.LCMMachine) string {
-		var names []string
-		for _, it := range prune(m) {
-			names = append(names, it.Name)
-		}
-		if code != 0 && len(names) > len(want) { // later items wait for the one that fails
-			names = names[:len(want)]
-		}
-		return cmp.Diff(want, names)
-	})
-	if err != nil {
-		return err
-	}
-	return s.report(ctx, name, func(m *lcm.LCMMachine) {
-		for i, it := range prune(m)[:len(want)] {
-			exit := 0
-			if i == len(want)-1 {
-				exit = code
-			}
-			setResult(m, it, exit, ptr.To(metav1.Now()))
-		}
-	})
-}
-
-func (s *scenario) begin(ctx context.Context, name string) error {
-	err := s.awaitLCMMachine(ctx, name, "has something to execute", func(m *lcm.LCMMachine) string {
-		if len(prune(m)) == 0 {
-			return "nothing"
-		}
-		return ""
-	})
-	if err != nil {
-		return err
-	}
-	return s.report(ctx, name, func(m *lcm.LCMMachine) { setResult(m, prune(m)[0], item.NotExited, nil) })
-}
-
-func (s *scenario) nothingToExecute(ctx context.Context, name string) error {
+func (s *scenario) itemsStay(ctx context.Context, name string) error {
 	if err := s.letDay2ControllersAct(ctx); err != nil {
 		return err
 	}
-	var open []lcm.LCMStateItem
-	if err := s.report(ctx, name, func(m *lcm.LCMMachine) { open = prune(m) }); err != nil {
+	m, err := s.readLCMMachine(ctx, name)
+	if err != nil {
 		return err
 	}
-	if len(open) > 0 {
-		return fmt.Errorf("the agent executes %v", open)
+	if diff := cmp.Diff(s.items[name], m.Spec.StateItems); diff != "" {
+		return fmt.Errorf("the items have changed: %s", diff)
 	}
 	return nil
 }

@@ -33,9 +33,9 @@ type moduleServer struct {
 	http *http.Server
 	done sync.WaitGroup
 
-	mu    sync.Mutex
-	files map[string][]byte // by path
-	sums  map[string]string // of the archives that were built, by path
+	mu      sync.Mutex
+	files   map[string][]byte // by path
+	stalled chan struct{}     // closed when the server continues; nil: it does not stall
 }
 
 func startModuleServer() (*moduleServer, error) {
@@ -43,7 +43,7 @@ func startModuleServer() (*moduleServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &moduleServer{url: "http://" + l.Addr().String(), files: map[string][]byte{}, sums: map[string]string{}}
+	m := &moduleServer{url: "http://" + l.Addr().String(), files: map[string][]byte{}}
 	m.http = &http.Server{Handler: m, ReadHeaderTimeout: time.Minute}
 	m.done.Go(func() { _ = m.http.Serve(l) })
 	return m, nil
@@ -53,7 +53,15 @@ func startModuleServer() (*moduleServer, error) {
 func (m *moduleServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
 	file, exists := m.files[r.URL.Path]
+	stalled := m.stalled
 	m.mu.Unlock()
+	if stalled != nil {
+		select {
+		case <-stalled:
+		case <-r.Context().Done():
+			return
+		}
+	}
 	if !exists {
 		w.WriteHeader(http.StatusForbidden)
 		return
@@ -67,7 +75,24 @@ func (m *moduleServer) put(path string, file []byte) {
 	m.files[path] = file
 }
 
+// stall makes the server answer no request until resume.
+func (m *moduleServer) stall() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stalled = make(chan struct{})
+}
+
+func (m *moduleServer) resume() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.stalled != nil {
+		close(m.stalled)
+		m.stalled = nil
+	}
+}
+
 func (m *moduleServer) close() {
+	m.resume()
 	_ = m.http.Close()
 	m.done.Wait()
 }
@@ -183,6 +208,26 @@ func (s *scenario) publishModules(list string) error {
 		}
 		s.modules.put(archivePath(name, version), archive)
 	}
+	return nil
+}
+
+func (s *scenario) replaceArchive(text, by string) error {
+	name, version, err := ofModule(text)
+	if err != nil {
+		return err
+	}
+	of := name
+	if by == "that of another module" {
+		of = "failing"
+	}
+	archive, err := s.buildModule(of, version)
+	if err != nil {
+		return err
+	}
+	if of == name {
+		archive = archive[:len(archive)/2]
+	}
+	s.modules.put(archivePath(name, version), archive)
 	return nil
 }
 

@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
@@ -66,8 +67,13 @@ type scenario struct {
 	mediumURL    string          // of the medium that the stranger has read
 	releaseClock func()          // lets the lab's time go on; nil: it goes on
 
-	modules        *moduleServer // nil: none were listed
-	receiver       *receiver     // of events; nil: nobody has subscribed
+	machines       []string                      // names of the Machines that are servers, in the servers' order
+	executions     *executions                   // nil: no cluster was deployed
+	deployedBoots  map[string]uint64             // of their servers, when the cluster was deployed
+	looks          int                           // that agents were made to take
+	items          map[string][]lcm.LCMStateItem // of LCMMachines, when a step last waited for them
+	modules        *moduleServer                 // nil: none were listed
+	receiver       *receiver                     // of events; nil: nobody has subscribed
 	kubectlOutput  string
 	dryRun         bool           // there was one
 	admissionError error          // of the last dry run; nil: it was accepted
@@ -85,7 +91,7 @@ func (s *scenario) register(b *stepRegistry) {
 		{"network boot", s.registerNetboot}, {"RAID", s.registerRAID},
 		{"data image", s.registerDataImages}, {"subscription", s.registerSubscriptions},
 		{"pre-provisioning image", s.registerPreprovisioning}, {"admission", s.registerAdmission}, {"kubectl", s.registerKubectl},
-		{"host OS configuration", s.registerHostOS}, {"machine", s.registerMachines}, {"server inventory", s.registerServerInventory},
+		{"host OS configuration", s.registerHostOS}, {"machine", s.registerMachines}, {"cluster", s.registerClusters}, {"server inventory", s.registerServerInventory},
 		{"stranger", s.registerStrangers},
 		{"firmware", s.registerFirmware}, {"firmware object", s.registerFirmwareObjects}, {"preparation", s.registerPreparation}, {"quirk", s.registerQuirks},
 	} {
@@ -186,6 +192,9 @@ func (s *scenario) end(ctx context.Context, well bool) error {
 	if s.modules != nil {
 		s.modules.close()
 	}
+	if s.executions != nil {
+		s.executions.stop()
+	}
 	if s.preparation != nil {
 		s.preparation.stop()
 		s.preparation.done.Wait()
@@ -244,8 +253,11 @@ func eventually(ctx context.Context, what string, ok func(context.Context) (bool
 		most = d
 	}
 	last := ""
-	err := wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, most, true, func(ctx context.Context) (done bool, err error) {
-		done, last, err = ok(ctx)
+	err := wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, most, true, func(ctx context.Context) (bool, error) {
+		done, is, err := ok(ctx)
+		if ctx.Err() == nil { // else it is about the time-out
+			last = is
+		}
 		return done, err
 	})
 	if err != nil {

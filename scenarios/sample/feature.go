@@ -16,9 +16,12 @@ import (
 // rows a sample of so many is enough: @sample-3.
 var sampled = regexp.MustCompile(`@sample-(\d+)\b`)
 
+// fullOnly is the tag of a Scenario that a full run alone has.
+const fullOnly = "@full"
+
 // Features returns the text of every feature file below the root of a file
-// system, by its path. Rows of Examples that this run does not test are blank
-// lines, so that the other lines keep their numbers.
+// system, by its path. Rows of Examples and scenarios that this run does not test
+// are blank lines, so that the other lines keep their numbers.
 func Features(t testing.TB, files fs.FS) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
@@ -38,6 +41,9 @@ func Features(t testing.TB, files fs.FS) map[string][]byte {
 	}
 	for _, name := range slices.Sorted(maps.Keys(out)) {
 		lines := strings.Split(string(out[name]), "\n")
+		for _, scenario := range dropFullOnly(lines) {
+			t.Logf("sample: %s: not in this run: %s", name, scenario)
+		}
 		for _, m := range matrices(lines) {
 			var rows []string
 			for _, at := range m.rows {
@@ -108,4 +114,38 @@ func matrices(lines []string) (out []*matrix) {
 		}
 	}
 	return out
+}
+
+// dropFullOnly blanks the scenarios with the tag fullOnly, with their tags, and returns
+// their names.
+func dropFullOnly(lines []string) (names []string) {
+	var starts []int // of the tags of each scenario
+	var keywords []int
+	docString := false
+	for i, line := range lines {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, `"""`) {
+			docString = !docString
+		}
+		keyword, _, _ := strings.Cut(line, ":")
+		if docString || keyword != "Scenario" && keyword != "Scenario Outline" {
+			continue
+		}
+		start := i
+		for start > 0 && strings.HasPrefix(strings.TrimSpace(lines[start-1]), "@") {
+			start--
+		}
+		starts, keywords = append(starts, start), append(keywords, i)
+	}
+	starts = append(starts, len(lines))
+	for n, keyword := range keywords {
+		tags := strings.Fields(strings.Join(lines[starts[n]:keyword], " "))
+		if !slices.Contains(tags, fullOnly) {
+			continue
+		}
+		_, name, _ := strings.Cut(lines[keyword], ":")
+		names = append(names, strings.TrimSpace(name))
+		clear(lines[starts[n]:starts[n+1]])
+	}
+	return names
 }

@@ -145,3 +145,49 @@ func TestExamplesKeepTheirLinesAndLoseRows(t *testing.T) {
 		t.Error("a full run leaves rows out")
 	}
 }
+
+const withFullOnly = `Feature: Slow
+  Background:
+    Given a thing
+
+  @H1
+  Scenario: First
+    Given a text
+      """
+      @full
+      Scenario: not one
+      """
+
+  @H2 @full
+  Scenario: Slow
+    Given much
+
+  @full
+  @H3
+  Scenario Outline: Slow rows
+    Given <a>
+
+    @dark
+    Examples:
+      | a |
+      | 1 |
+
+  Scenario: Last
+    Given little
+`
+
+// A scenario with the tag @full is in a full run alone, and the others keep their lines.
+func TestScenarioForAFullRun(t *testing.T) {
+	files := fstest.MapFS{"slow.feature": {Data: []byte(withFullOnly)}}
+	t.Setenv(FullEnv, "1")
+	if got := string(Features(t, files)["slow.feature"]); got != withFullOnly {
+		t.Errorf("a full run = %s", got)
+	}
+	t.Setenv(FullEnv, "")
+	before, rest, _ := strings.Cut(withFullOnly, "  @H2 @full\n")
+	_, after, _ := strings.Cut(rest, "  Scenario: Last\n")
+	want := before + strings.Repeat("\n", strings.Count(rest, "\n")-strings.Count(after, "\n")) + "  Scenario: Last\n" + after
+	if diff := cmp.Diff(want, string(Features(t, files)["slow.feature"])); diff != "" {
+		t.Error(diff)
+	}
+}

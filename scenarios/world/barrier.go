@@ -115,7 +115,9 @@ type version struct {
 func versions(ctx context.Context, from client.Reader, kind client.ObjectList) (map[client.ObjectKey]version, error) {
 	list := kind.DeepCopyObject().(client.ObjectList)
 	var in []client.ListOption
-	if _, clusterScoped := kind.(*kaas.HostOSConfigurationModulesList); !clusterScoped {
+	switch kind.(type) {
+	case *kaas.HostOSConfigurationModulesList, *kaas.KaaSReleaseList, *kaas.ClusterReleaseList: // cluster-scoped: a cache has none of them in a namespace
+	default:
 		in = append(in, client.InNamespace(Namespace))
 	}
 	if err := from.List(ctx, list, in...); err != nil {

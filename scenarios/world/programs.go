@@ -54,12 +54,48 @@ func runLCM(ctx context.Context, y *systems, x *system, args []string) error {
 			Account: o.Account, System: host, Poll: o.Poll, KeepUser: o.KeepUser,
 			Hardware: x.hardware,
 			Version:  version, SHA256: sum, Program: agentFile,
-			Clock: agentClock{labClock{y.clock}}, Enter: y.clock.Enter, Log: agentLog(y.clock, y.log, x.host, x.os.Boot),
+			Clock: agentClock{labClock{y.clock}}, Enter: x.lookOf(y.clock.Enter), Log: agentLog(y.clock, y.log, x.host, x.os.Boot),
 		})
 		if upgraded := new(lcm.UpgradedError); !errors.As(err, &upgraded) {
 			return err
 		}
 	}
+}
+
+// Looks are how often the LCM agent of a server has begun to look at its LCMMachine, and
+// how often it has ended that, with all that it did. A look follows each change of the
+// object.
+type Looks struct{ Begun, Ended uint64 }
+
+// lookOf returns Config.Enter of an LCM agent, which counts its looks.
+func (x *system) lookOf(enter func() func()) func() func() {
+	return func() func() {
+		leave := enter()
+		x.looks.Lock()
+		x.looks.Begun++
+		x.looks.Unlock()
+		return func() {
+			x.looks.Lock()
+			x.looks.Ended++
+			x.looks.Unlock()
+			leave()
+		}
+	}
+}
+
+// AgentLooks returns the looks of the LCM agent in this boot of a host; zero when no agent
+// runs there.
+func (w *World) AgentLooks(host string) Looks {
+	y := w.agents.systems
+	y.mu.Lock()
+	x := y.running[host]
+	y.mu.Unlock()
+	if x == nil {
+		return Looks{}
+	}
+	x.looks.Lock()
+	defer x.looks.Unlock()
+	return x.looks.Looks
 }
 
 // hardware is the inventory of the server, with the host name of its system and the

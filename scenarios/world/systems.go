@@ -53,6 +53,10 @@ type system struct {
 	configured chan struct{} // closed when the data source was applied
 	ctx        context.Context
 	cancel     context.CancelFunc
+	looks      struct { // of the LCM agent
+		sync.Mutex
+		Looks
+	}
 }
 
 func newSystems(c *clock.Clock, log *slog.Logger, dir string) *systems {
