@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"strings"
 	"unicode/utf16"
 
@@ -98,6 +99,15 @@ func Build() ([]byte, error) {
 	putHeader(at(1), 1, imageSectors-1, 2, sum)
 	putHeader(at(imageSectors-1), imageSectors-1, 1, uint64(backup), sum)
 	return disk, nil
+}
+
+// IsBuilt reports whether a disk has an image from Build, by the identity in its GPT.
+func IsBuilt(disk io.ReaderAt) (bool, error) {
+	header := make([]byte, headerSize)
+	if err := readAt(disk, header, sectorSize); err != nil {
+		return false, fmt.Errorf("images: GPT: %w", err)
+	}
+	return string(header[:len(gptSignature)]) == gptSignature && [16]byte(header[56:72]) == diskGUID, nil
 }
 
 // protect writes the partition of a protective MBR, which covers the whole disk

@@ -58,10 +58,10 @@ type running struct {
 	stop context.CancelFunc
 }
 
-func newAgents(c *clock.Clock, log *slog.Logger, dir, systems string) *agents {
+func newAgents(c *clock.Clock, log *slog.Logger, dir string, s *systems) *agents {
 	a := &agents{clock: c, log: log, dir: dir, net: &pxe.Network{}, started: make(chan struct{}), busy: make(chan struct{}, maxBusyAgents), running: map[string]*running{}, silent: map[string]bool{}}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
-	a.systems = newSystems(c, log, systems)
+	a.systems = s
 	return a
 }
 

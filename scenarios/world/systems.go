@@ -24,6 +24,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
@@ -37,7 +38,8 @@ type systems struct {
 	clock *clock.Clock
 	log   *slog.Logger
 	dir   string
-	turns chan struct{} // holds a token for each first boot that runs commands
+	turns chan struct{}        // holds a token for each first boot that runs commands
+	bases map[int]sandbox.Tree // by host, for images of the user's whose rack file names an os-release
 
 	mu      sync.Mutex
 	stopped bool
@@ -59,8 +61,8 @@ type system struct {
 	}
 }
 
-func newSystems(c *clock.Clock, log *slog.Logger, dir string) *systems {
-	return &systems{clock: c, log: log, dir: dir, turns: make(chan struct{}, 2*runtime.NumCPU()), running: map[string]*system{}}
+func newSystems(c *clock.Clock, log *slog.Logger, dir string, hosts []rack.Host) *systems {
+	return &systems{clock: c, log: log, dir: dir, turns: make(chan struct{}, 2*runtime.NumCPU()), bases: userBases(hosts), running: map[string]*system{}}
 }
 
 // diskStore stores the layer of a system with the disk that it has booted from.
@@ -101,10 +103,14 @@ func (y *systems) start(h *lab.Host, os machine.OS) {
 			}
 		}
 	}
+	base, note := y.baseOf(h, os)
+	if note != "" {
+		_, _ = fmt.Fprintln(console, note) // the console drops what comes late
+	}
 	x := &system{host: h, os: os, configured: make(chan struct{})}
 	x.ctx, x.cancel = context.WithCancel(context.Background())
 	x.System = sandbox.New(sandbox.Config{
-		Base: systemBase(), Store: store, Now: y.clock.Now, Boot: bootOf(h, os.Boot),
+		Base: base, Store: store, Now: y.clock.Now, Boot: bootOf(h, os.Boot),
 		Dir:    filepath.Join(y.dir, fmt.Sprintf("%s-%d", url.PathEscape(h.Name()), os.Boot)),
 		Reboot: exit(true), PowerOff: exit(false),
 		Programs: []string{labAgent}, Sleep: y.clock.Sleep,

@@ -164,7 +164,8 @@ func (w *World) startLab(ctx context.Context) error {
 	}
 	w.cfg.Log = slog.New(labTimeHandler{Handler: w.cfg.Log.Handler(), clock: w.clock})
 	ctrl.SetLogger(logr.FromSlogHandler(w.cfg.Log.Handler()))
-	w.agents = newAgents(w.clock, w.cfg.Log, filepath.Join(w.cfg.Dir, networkBootDir), filepath.Join(w.cfg.Dir, systemsDir))
+	systems := newSystems(w.clock, w.cfg.Log, filepath.Join(w.cfg.Dir, systemsDir), definition.Each())
+	w.agents = newAgents(w.clock, w.cfg.Log, filepath.Join(w.cfg.Dir, networkBootDir), systems)
 	if err := lab.KeepModels(w.cfg.Dir, w.cfg.Settings.Models); err != nil {
 		return err
 	}

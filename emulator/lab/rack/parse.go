@@ -118,6 +118,7 @@ func (l *Lab) hostProblems() (out []error) {
 		need(g.Count >= 1, g.Field+".count", "%d: must be 1 or more", g.Count)
 		need(isLabel(g.NamePrefix, 50), g.Field+".namePrefix", "%q: "+labelForm, g.NamePrefix, 50)
 		g.IPMI.problems(func(ok bool, field, text string, args ...any) { need(ok, g.Field+".ipmi."+field, text, args...) })
+		osReleaseProblems(g.OSRelease, func(ok bool, field, text string, args ...any) { need(ok, g.Field+".osRelease."+field, text, args...) })
 		if g.Count > 0 {
 			total = min(total+min(g.Count, MaxHosts+1), 2*MaxHosts+2)
 		}

@@ -75,6 +75,10 @@ type Group struct {
 	// a quirk, as labctl quirk ls lists them, with its parameters:
 	// "power-settle-409 for=30s".
 	Quirks []string `json:"quirks,omitempty"`
+	// OSRelease are fields of os-release(5) of the servers that boot an image of the
+	// user's: {ID: ubuntu, VERSION_ID: "22.04", VERSION_CODENAME: jammy}; absent: those of
+	// the lab's image.
+	OSRelease map[string]string `json:"osRelease,omitempty"`
 }
 
 // QuirkText returns the quirks as one text, which is equal for equal quirks.
@@ -107,6 +111,8 @@ type Host struct {
 	Rack    string // "" outside of racks
 	IPMI    string // IPMI.Text of its group
 	Quirks  string // QuirkText of its group
+	// OSRelease is the text of os-release(5) of its group; "" for that of the lab's image.
+	OSRelease string
 }
 
 // Default returns a lab with a number of generic hosts, node-0 and up, and one
@@ -181,6 +187,7 @@ func (l *Lab) Each() []Host {
 		for range g.Count {
 			hosts = append(hosts, Host{
 				Index: len(hosts), Name: fmt.Sprintf("%s-%d", g.NamePrefix, next[g.NamePrefix]), Profile: g.Profile, Rack: g.Rack, IPMI: g.IPMI.Text(), Quirks: g.QuirkText(),
+				OSRelease: osReleaseText(g.OSRelease),
 			})
 			next[g.NamePrefix]++
 		}
@@ -247,6 +254,9 @@ func (h Host) describe() string {
 	}
 	if h.Quirks != "" {
 		what += ", quirks: " + strings.ReplaceAll(h.Quirks, "\n", ", ")
+	}
+	if h.OSRelease != "" {
+		what += ", osRelease: " + strings.ReplaceAll(strings.TrimSuffix(h.OSRelease, "\n"), "\n", ", ")
 	}
 	return fmt.Sprintf("%s (%s)", h.Name, what)
 }

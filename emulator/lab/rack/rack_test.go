@@ -55,8 +55,8 @@ func TestParseFillsInDefaults(t *testing.T) {
 		t.Errorf("Parse() (-want +got):\n%s", d)
 	}
 	wantHosts := []Host{
-		{0, "node-0", "generic", "", "", ""}, {1, "node-1", "generic", "", "", ""}, {2, "db-0", "r750", "", "", ""}, {3, "node-2", "r750", "", "", ""}, {4, "node-3", "r750", "", "", ""},
-		{5, "r1-node-0", "generic", "r1", "", ""}, {6, "r1-node-1", "generic", "r1", "", ""}, {7, "db-1", "generic", "r1", "", ""}, {8, "r2-node-0", "generic", "r2", "", ""}, {9, "r3-node-0", "generic", "r3", "", ""},
+		{Index: 0, Name: "node-0", Profile: "generic"}, {Index: 1, Name: "node-1", Profile: "generic"}, {Index: 2, Name: "db-0", Profile: "r750"}, {Index: 3, Name: "node-2", Profile: "r750"}, {Index: 4, Name: "node-3", Profile: "r750"},
+		{Index: 5, Name: "r1-node-0", Profile: "generic", Rack: "r1"}, {Index: 6, Name: "r1-node-1", Profile: "generic", Rack: "r1"}, {Index: 7, Name: "db-1", Profile: "generic", Rack: "r1"}, {Index: 8, Name: "r2-node-0", Profile: "generic", Rack: "r2"}, {Index: 9, Name: "r3-node-0", Profile: "generic", Rack: "r3"},
 	}
 	if d := cmp.Diff(wantHosts, got.Each()); d != "" {
 		t.Errorf("Each() (-want +got):\n%s", d)
@@ -127,6 +127,9 @@ func TestParseNamesFileLineAndField(t *testing.T) {
 			`f.yaml:3: racks[0].name: "A": use up to 40`, `f.yaml:3: racks[0].hosts: must not be empty`,
 			`f.yaml:5: racks[2].name: "b": is there twice`, `f.yaml:5: racks[2].hosts[0].count: 0: must be 1 or more`,
 		}},
+		{"osRelease", "kind: Lab\nhosts:\n- osRelease:\n    VERSION: |\n      a\n      b\n    id: ubuntu\n", []string{
+			`hosts[0].osRelease.ID: "": use a-z`, `f.yaml:4: hosts[0].osRelease.VERSION: "a\nb\n": use one line`, `f.yaml:7: hosts[0].osRelease.id: use a name of os-release(5)`,
+		}},
 		{"count by way of an alias", "kind: Lab\nhosts:\n- &a {count: 0}\n- *a\n- {<<: *a, profile: b}\n", []string{"hosts[0].count: 0", "hosts[1].count: 0", "hosts[2].count: 0"}},
 		{"listen", "kind: Lab\nhosts: [{}]\nlisten: everywhere\n", []string{`f.yaml:3: listen: "everywhere": use loopback`}},
 		{"timings", "kind: Lab\nhosts: [{}]\ntimings: {post: -1s}\n", []string{"f.yaml:3: timings.post: -1s: must not be negative"}},
@@ -156,6 +159,14 @@ func TestParseNamesFileLineAndField(t *testing.T) {
 				t.Errorf("Parse() = %v: shows a password", err)
 			}
 		})
+	}
+}
+
+func TestOSReleaseIsQuotedForAShell(t *testing.T) {
+	l := Lab{Hosts: []Group{{Count: 1, OSRelease: map[string]string{"NAME": "a \"$b\" `c` \\d", "ID": "x"}}}}
+	want := "ID=\"x\"\nNAME=\"a \\\"\\$b\\\" \\`c\\` \\\\d\"\n"
+	if got := l.Each()[0].OSRelease; got != want {
+		t.Errorf("os-release %q, want %q", got, want)
 	}
 }
 
