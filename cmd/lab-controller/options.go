@@ -51,6 +51,7 @@ type options struct {
 	image         string
 	dhcp          networkFlags
 	preprov       bool
+	moduleIndex   string
 
 	// Set by resolve.
 	network    *manager.Network // from dhcp
@@ -105,6 +106,7 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.image, "agent-image", "", "directory that labctl image build agent has made; without it only emulated servers run an agent")
 	o.dhcp.bind(f)
 	f.BoolVar(&o.preprov, "build-preprov-image", false, "create a PreprovisioningImage for each host before its agent is booted")
+	f.StringVar(&o.moduleIndex, "module-index", "", "URL or file of the vendor's index of host OS modules, which the controller hostos makes its list of; modules without url are beside it")
 	f.BoolVar(&o.verbose, "verbose", false, "log each decision")
 }
 
@@ -269,6 +271,7 @@ func (o *options) config(ctx context.Context, log logr.Logger) (manager.Config, 
 	c.Agents, c.Media, c.Secure = o.endpoints()
 	c.Network = o.network
 	c.BuildPreprovisioningImage = o.preprov
+	c.ModuleIndex = o.moduleIndex
 	var err error
 	if c.Secure.Certificate, err = o.mediaCertificate(); err != nil {
 		return c, err

@@ -293,8 +293,9 @@ func newModuleServe() *cobra.Command {
 	var listen string
 	c := &cobra.Command{
 		Use:   "serve DIR",
-		Short: "Serve the archives of a directory by HTTP",
-		Long: `Serve the archives (*.tgz) of a directory by HTTP, until Ctrl-C. It prints its URL, for
+		Short: "Serve the archives and the index of a directory by HTTP",
+		Long: `Serve the archives (*.tgz) of a directory by HTTP, until Ctrl-C, and its index.yaml and
+index-dev.yaml, which may be a vendor's index: see labctl up --module-index. It prints its URL, for
 labctl module build --base-url, once it accepts connections. Other files are not served.`,
 		Example: "  labctl module serve ./modules --listen 127.0.0.1:8000",
 		Args:    arguments("DIR"),
@@ -321,11 +322,11 @@ labctl module build --base-url, once it accepts connections. Other files are not
 	return c
 }
 
-// archives serves the archives in the root of a file system.
+// archives serves the archives and indexes in the root of a file system.
 func archives(files fs.FS) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.TrimPrefix(r.URL.Path, "/")
-		if strings.Contains(name, "/") || !strings.HasSuffix(name, ".tgz") {
+		if strings.Contains(name, "/") || !strings.HasSuffix(name, ".tgz") && name != "index.yaml" && name != "index-dev.yaml" {
 			http.NotFound(w, r)
 			return
 		}

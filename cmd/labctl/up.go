@@ -107,6 +107,7 @@ as lab-controller.`,
 	fl.BoolVar(&f.noKube, "no-kube", false, "run no Kubernetes API and no controller")
 	fl.StringVar(&f.settings.Kubeconfig, "kubeconfig", "", "kubeconfig of a cluster to use instead of the lab's own Kubernetes API")
 	fl.BoolVar(&f.settings.NoController, "no-controller", false, "do not run the controller: another one works on the hosts")
+	fl.StringVar(&f.settings.ModuleIndex, "module-index", "", "URL or file of the vendor's index of host OS modules; modules without url are beside it")
 	fl.StringSliceVar(&f.settings.With, "with", nil, "families of kinds, with their controllers, beside those of hosts: "+strings.Join(config.Families, ", "))
 	fl.BoolVar(&f.detach, "detach", false, "return when the lab is ready, and leave it running")
 	fl.StringVar(&f.schemas, "schemas", "", "DMTF's DSP8010 archive (a zip file), whose schemas the BMCs then serve")
@@ -230,6 +231,11 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) 
 			return world.Settings{}, fmt.Errorf("--kubeconfig: %w", err)
 		}
 	}
+	if at := f.settings.ModuleIndex; at != "" && !strings.Contains(at, "://") {
+		if f.settings.ModuleIndex, err = filepath.Abs(at); err != nil {
+			return world.Settings{}, fmt.Errorf("--module-index: %w", err)
+		}
+	}
 	if err := f.settings.Validate(); err != nil {
 		return world.Settings{}, &usageError{err}
 	}
@@ -251,6 +257,7 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) 
 		"kubeconfig":    func() { asked.Kubeconfig = f.settings.Kubeconfig },
 		"no-controller": func() { asked.NoController = f.settings.NoController },
 		"with":          func() { asked.With = f.settings.With },
+		"module-index":  func() { asked.ModuleIndex = f.settings.ModuleIndex },
 	} {
 		if c.Flags().Changed(name) {
 			take()

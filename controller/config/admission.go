@@ -62,11 +62,11 @@ func Policies(families ...string) (policies, bindings []*unstructured.Unstructur
 	return policies, bindings, nil
 }
 
-// Webhook returns the configuration of the webhook that the controllers serve at
-// url, for the objects of these namespaces, or of all when none is named. The API server
-// trusts the certificate authority whose PEM is ca for it.
-func Webhook(url, ca string, namespaces ...string) (*admissionv1.ValidatingWebhookConfiguration, error) {
-	doc, err := readJSON(admission, "webhook/baremetalhost.yaml")
+// Webhook returns the configuration in a file under webhook, of a webhook that the controllers
+// serve at url, for the objects of these namespaces, or of all when none is named. The API
+// server trusts the certificate authority whose PEM is ca for it.
+func Webhook(file, url, ca string, namespaces ...string) (*admissionv1.ValidatingWebhookConfiguration, error) {
+	doc, err := readJSON(admission, "webhook/"+file)
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func strictly(t *testing.T, from *unstructured.Unstructured, to any) {
 }
 
 func TestWebhookHasTheServersURLAndCA(t *testing.T) {
-	got, err := Webhook("https://192.0.2.1:9443/validate", "PEM")
+	got, err := Webhook("baremetalhost.yaml", "https://192.0.2.1:9443/validate", "PEM")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestWebhookHasTheServersURLAndCA(t *testing.T) {
 	if s := got.Webhooks[0].NamespaceSelector; s != nil {
 		t.Errorf("namespaceSelector = %v, want none: all namespaces", s)
 	}
-	if got, err = Webhook(url, "PEM", "east", "west"); err != nil {
+	if got, err = Webhook("baremetalhost.yaml", url, "PEM", "east", "west"); err != nil {
 		t.Fatal(err)
 	}
 	in := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{

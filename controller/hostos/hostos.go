@@ -13,11 +13,16 @@ import (
 
 // Config configures the reconcilers.
 type Config struct {
-	Client  client.Client
-	Clock   clock.WithTicker   // waits
-	Wall    clock.PassiveClock // times in statuses
-	HTTP    *http.Client       // fetches archives; nil means one with the proxy of the environment
-	Workers int                // objects reconciled at a time; 0 means 1
+	Client client.Client
+	Clock  clock.WithTicker   // waits
+	Wall   clock.PassiveClock // times in statuses
+	HTTP   *http.Client       // fetches archives and the index; nil means one with the proxy of the environment
+	// Index is the file or URL of the vendor's index, "" for none. Modules without url are
+	// beside it.
+	Index string
+	// Namespaces are those of the configurations; empty means all.
+	Namespaces []string
+	Workers    int // objects reconciled at a time; 0 means 1
 	// Enter, when set, is called before each reconcile, and its result after it. A lab's
 	// virtual clock counts the work in progress this way.
 	Enter func() (leave func())

@@ -132,13 +132,20 @@ func (r *Modules) reconcile(ctx context.Context, req ctrl.Request) (failed bool,
 // load returns the status of a module: that which it has, if the archive was loaded, else
 // that of loading it.
 func (r *Modules) load(ctx context.Context, m kaas.Module, known []kaas.ModuleStatus) kaas.ModuleStatus {
+	var unresolved error
+	if m.URL == "" {
+		m.URL, unresolved = vendorsURL(r.Index, m)
+	}
 	i := slices.IndexFunc(known, func(s kaas.ModuleStatus) bool { return s.Name == m.Name && s.Version == m.Version })
 	if i >= 0 && known[i].State != kaas.ModuleError && known[i].SHA256Sum == m.SHA256Sum && known[i].URL == m.URL {
 		return known[i]
 	}
 	s := kaas.ModuleStatus{Name: m.Name, Version: m.Version, URL: m.URL, State: kaas.ModuleAvailable}
-	loaded, sum, err := r.fetch(ctx, m)
-	s.SHA256Sum = sum
+	var loaded *module.Module
+	err := unresolved
+	if err == nil {
+		loaded, s.SHA256Sum, err = r.fetch(ctx, m)
+	}
 	if err != nil {
 		s.State, s.Error = kaas.ModuleError, short(err.Error())
 		return s
@@ -154,9 +161,6 @@ func (r *Modules) load(ctx context.Context, m kaas.Module, known []kaas.ModuleSt
 // fetch fetches and reads the archive of a module. It returns the archive's digest also
 // with an error, once there is an archive.
 func (r *Modules) fetch(ctx context.Context, m kaas.Module) (*module.Module, string, error) {
-	if m.URL == "" {
-		return nil, "", fmt.Errorf("module %s %s has no url, and no vendor's repository is configured: add the url of its archive", m.Name, m.Version)
-	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	archive, err := module.Fetch(ctx, r.HTTP, m.URL)

@@ -7,18 +7,24 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/hostos"
 	"github.com/metalab-dev/metalab/controller/lcm"
 	"github.com/metalab-dev/metalab/controller/provider/clusters"
 	"github.com/metalab-dev/metalab/controller/provider/hoc"
 	"github.com/metalab-dev/metalab/controller/provider/inventory"
 	"github.com/metalab-dev/metalab/controller/provider/machines"
+	"github.com/metalab-dev/metalab/controller/webhook"
 )
 
 // addHostOS adds the controllers that load host OS modules and validate
 // HostOSConfigurations.
+//
+// The webhook for modules is at the server of the controller host: without that controller,
+// modules that are in use can be removed.
 func addHostOS(_ context.Context, s *Set) error {
 	c := hostos.Config{
+		Index: s.cfg.ModuleIndex, Namespaces: s.cfg.Namespaces,
 		Client: s.mgr.GetClient(), Clock: s.cfg.Clock, Wall: clock.RealClock{}, Enter: s.cfg.Enter, ClientClock: s.cfg.ClientClock, Queues: s.cfg.Queues, Workers: s.cfg.Workers,
 	}
 	modules, err := hostos.NewModules(c)
@@ -29,7 +35,20 @@ func addHostOS(_ context.Context, s *Set) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(modules.Setup(s.mgr), configurations.Setup(s.mgr))
+	if s.hooks != nil {
+		reader := s.mgr.GetAPIReader() // a configuration that was made just now counts
+		s.addHook(webhook.Modules, webhook.ModulesHandler(func(ctx context.Context, before, after *kaas.HostOSConfigurationModules) error {
+			return hostos.CheckRemoval(ctx, reader, c.Namespaces, before, after)
+		}))
+	}
+	if c.Index == "" {
+		return errors.Join(modules.Setup(s.mgr), configurations.Setup(s.mgr))
+	}
+	index, err := hostos.NewVendorIndex(c)
+	if err != nil {
+		return err
+	}
+	return errors.Join(modules.Setup(s.mgr), configurations.Setup(s.mgr), index.Setup(s.mgr))
 }
 
 // addProvider adds the controllers of the bare metal provider. Servers reach the API at the

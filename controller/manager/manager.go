@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -89,6 +90,9 @@ type Config struct {
 	// agent is booted (B-240).
 	BuildPreprovisioningImage bool
 
+	// ModuleIndex is the file or URL of the vendor's index of host OS modules; "" means none.
+	ModuleIndex string
+
 	BMCs    *bmc.Pool      // nil means the pool that BMCs returns
 	RootCAs *x509.CertPool // trusted for BMCs; nil means the system's
 
@@ -141,6 +145,7 @@ type Set struct {
 	synced  atomic.Bool      // the caches have been filled
 	hosts   *host.Reconciler // nil when the controller host is not selected
 	media   *netboot.Server  // nil when hosts is
+	hooks   *http.ServeMux   // of the server for agents, with the webhooks; nil when hosts is
 	onLead  []func(context.Context) error
 	leading chan struct{} // closed once this process leads and its servers can be reached
 }

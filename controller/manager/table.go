@@ -130,20 +130,26 @@ func addHosts(ctx context.Context, s *Set) error {
 	}
 	s.hosts, s.media = hosts, media
 	// The API server calls the webhook at the agents' server, which speaks TLS.
-	secure := http.NewServeMux()
-	secure.Handle("/", agents)
-	secure.Handle(webhook.Path, webhook.Handler())
-	s.onLead = append(s.onLead, func(ctx context.Context) error { // until then the webhook is the leader's
-		return webhook.Register(ctx, s.mgr.GetClient(), c.Agents.URL, c.Identity.CA, c.Namespaces...)
-	})
+	s.hooks = http.NewServeMux()
+	s.hooks.Handle("/", agents)
+	s.addHook(webhook.Hosts, webhook.Handler(), c.Namespaces...)
 	return errors.Join(
 		hosts.Setup(ctx, s.mgr),
 		parts.Setup(s.mgr),
-		s.serveAgents(secure),
+		s.serveAgents(s.hooks),
 		s.serve("media", c.Media, media, nil),
 		s.serveSecure(media),
 		s.serveNetwork(media),
 	)
+}
+
+// addHook serves a webhook beside the agents, and registers it once this process leads: until
+// then it is the leader's.
+func (s *Set) addHook(h webhook.Hook, handler http.Handler, namespaces ...string) {
+	s.hooks.Handle(h.Path, handler)
+	s.onLead = append(s.onLead, func(ctx context.Context) error {
+		return webhook.Register(ctx, s.mgr.GetClient(), h, s.cfg.Agents.URL, s.cfg.Identity.CA, namespaces...)
+	})
 }
 
 // addDataImages adds the controller of DataImages.

@@ -1,9 +1,10 @@
-// Package webhook serves the validating admission webhook for BareMetalHosts and
-// registers it with the cluster. The webhook refuses annotations whose JSON is
-// invalid, which the CEL policies of controller/config cannot parse. The messages are
-// Metal3's (B-270).
+// Package webhook serves the validating admission webhooks and registers them with the
+// cluster: what the CEL policies of controller/config cannot decide. That for BareMetalHosts
+// refuses annotations whose JSON is invalid; the messages are Metal3's (B-270). That for
+// HostOSConfigurationModules asks whether modules are used.
 //
-// The package does not act on the annotations: controller/host does.
+// The package does not act on the annotations: controller/host does. It does not know what
+// uses a module: controller/hostos does.
 package webhook
 
 import (
@@ -27,23 +28,26 @@ import (
 	"github.com/metalab-dev/metalab/controller/config"
 )
 
-// Path is the URL path of the webhook.
-const Path = "/validate-metal3-io-v1alpha1-baremetalhost"
+// Hook is a webhook: the file of its configuration in controller/config, and its URL path.
+type Hook struct{ File, Path string }
+
+// Hosts is the webhook of BareMetalHosts, whose handler Handler returns.
+var Hosts = Hook{File: "baremetalhost.yaml", Path: "/validate-metal3-io-v1alpha1-baremetalhost"}
 
 // fieldManager is the field manager of the objects that Register applies.
 const fieldManager = "metalab-controller"
 
-// Handler returns the webhook's HTTP handler. It answers on any path.
+// Handler returns the HTTP handler of Hosts. It answers on any path.
 func Handler() http.Handler {
 	return &admission.Webhook{Handler: admission.HandlerFunc(review)}
 }
 
-// Register applies the webhook's configuration to the cluster: the API server calls
-// the webhook at Path under the URL base for the hosts of these namespaces, or of all when
-// none is named, and trusts the certificate authority whose PEM is ca. A repeated call
+// Register applies a webhook's configuration to the cluster: the API server calls
+// the webhook at its path under the URL base for the objects of these namespaces, or of all
+// when none is named, and trusts the certificate authority whose PEM is ca. A repeated call
 // replaces the address and the namespaces.
-func Register(ctx context.Context, c client.Client, base, ca string, namespaces ...string) error {
-	hook, err := config.Webhook(base+Path, ca, namespaces...)
+func Register(ctx context.Context, c client.Client, h Hook, base, ca string, namespaces ...string) error {
+	hook, err := config.Webhook(h.File, base+h.Path, ca, namespaces...)
 	if err != nil {
 		return fmt.Errorf("webhook: %w", err)
 	}

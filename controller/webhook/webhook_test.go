@@ -32,7 +32,7 @@ func denialOf(t *testing.T, annotations map[string]string) string {
 		t.Fatal(err)
 	}
 	w := httptest.NewRecorder()
-	r := httptest.NewRequest(http.MethodPost, Path, bytes.NewReader(body))
+	r := httptest.NewRequest(http.MethodPost, Hosts.Path, bytes.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	Handler().ServeHTTP(w, r)
 	var answer admissionv1.AdmissionReview
@@ -95,14 +95,14 @@ func TestRegisterReplacesTheURL(t *testing.T) {
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).Build()
 	for _, base := range []string{"https://127.0.0.1:1", "https://127.0.0.1:2"} {
-		if err := Register(t.Context(), c, base, "PEM"); err != nil {
+		if err := Register(t.Context(), c, Hosts, base, "PEM"); err != nil {
 			t.Fatal(err)
 		}
 		var got registrationv1.ValidatingWebhookConfiguration
 		if err := c.Get(t.Context(), client.ObjectKey{Name: "metalab-baremetalhost"}, &got); err != nil {
 			t.Fatal(err)
 		}
-		if got := got.Webhooks[0].ClientConfig; *got.URL != base+Path || string(got.CABundle) != "PEM" {
+		if got := got.Webhooks[0].ClientConfig; *got.URL != base+Hosts.Path || string(got.CABundle) != "PEM" {
 			t.Errorf("clientConfig = %+v after Register(%s)", got, base)
 		}
 	}

@@ -50,3 +50,25 @@ Feature: Host OS modules
       host-os-download-tuning-sysctl-1.0.0-reconfigure
       host-os-tuning-sysctl-1.0.0-reconfigure
       """
+
+  @H8
+  Scenario: A module that is in use is not removed
+    Given a cluster with the workers "w-0"
+    And the operator lists the modules "sysctl 1.0.0, file-template 1.0.0"
+    And the operator applies the host OS configuration "tuning":
+      """
+      machineSelector: {matchLabels: {day2: "true"}}
+      configs:
+      - {module: sysctl, moduleVersion: 1.0.0, values: {filename: 90-lab, options: {vm.swappiness: 10}}}
+      """
+    When the operator tries to remove the module "sysctl 1.0.0"
+    Then it is refused with: module sysctl 1.0.0 is used by default/tuning: remove it from the configurations first
+    When the operator tries to delete the list of modules
+    Then it is refused with: module sysctl 1.0.0 is used by default/tuning: remove it from the configurations first
+    When the operator tries to remove the module "file-template 1.0.0"
+    Then it is accepted
+    When the operator deletes the host OS configuration "tuning"
+    And the operator tries to remove the module "sysctl 1.0.0"
+    Then it is accepted
+    When the operator tries to delete the list of modules
+    Then it is accepted

@@ -30,6 +30,7 @@ func (s *scenario) registerHostOS(sc *stepRegistry) {
 	sc.Step(`^a lab with host OS configuration$`, "gives the scenario a lab of the family hoc", func(ctx context.Context) error {
 		return s.startKind(ctx, 1, labKind{with: config.HOC})
 	})
+	s.registerVendor(sc)
 	sc.Step(`^the operator lists the modules "([^"]*)"$`, "makes NAME VERSION, … the modules of HostOSConfigurationModules; the archives, of modules of fixtures, are served", func(ctx context.Context, list string) error {
 		return s.listModules(ctx, list, "")
 	})

@@ -42,6 +42,7 @@ type labKind struct {
 	models          *lab.Files // of the rack, beside the built-in ones; else nil
 	allModels       bool       // the lab has servers of every profile
 	with            string     // family of kinds beside those of hosts; "" is none
+	vendor          bool       // the controllers read the index of a vendor of host OS modules
 }
 
 // serversPerModel is how many servers of each model a lab of all models has.
@@ -75,6 +76,7 @@ type testLab struct {
 	kube      client.WithWatch
 	stop      context.CancelFunc
 	downloads downloadGate
+	vendor    *moduleServer // of the vendor's index; nil when there is none
 	servers   []control.Host
 	used      int
 
@@ -95,6 +97,12 @@ func openLab(ctx context.Context, k labKind, servers int) (_ *testLab, err error
 	settings := world.Settings{Hosts: servers, Speed: "max", Kube: true, Profile: k.profile}
 	if k.with != "" {
 		settings.With = []string{k.with}
+	}
+	if k.vendor {
+		if b.vendor, err = startModuleServer(); err != nil {
+			return nil, err
+		}
+		settings.ModuleIndex = b.vendor.url + vendorsIndex
 	}
 	defined := k.rack
 	if k.allModels {
@@ -170,6 +178,9 @@ func (b *testLab) close() error {
 		err = b.world.Stop()
 	}
 	b.stop()
+	if b.vendor != nil {
+		b.vendor.close()
+	}
 	return errors.Join(err, os.RemoveAll(b.dir))
 }
 
@@ -262,6 +273,9 @@ func (b *testLab) reset(ctx context.Context, servers []control.Host) error {
 	}
 	if err := b.deleteHosts(ctx); err != nil {
 		return err
+	}
+	if b.vendor != nil {
+		b.vendor.clear()
 	}
 	if b.kind.with != "" {
 		if err := errors.Join(b.deleteDay2(ctx), b.deleteAgentAccounts(ctx)); err != nil {

@@ -91,6 +91,13 @@ func (m *moduleServer) resume() {
 	}
 }
 
+// clear removes all files.
+func (m *moduleServer) clear() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.files)
+}
+
 func (m *moduleServer) close() {
 	m.resume()
 	_ = m.http.Close()

@@ -160,7 +160,7 @@ var Table = []Row{
 		Tests: []string{"controller/bmc"}, // that policies read addresses as it does
 	},
 	{Package: "controller/drain", Tests: []string{"controller/kube"}}, // whose API evicts
-	{Package: "controller/webhook", May: []string{"controller/config"}},
+	{Package: "controller/webhook", May: []string{"controller/api/...", "controller/config"}},
 	{Package: "controller/queue"},
 	{Package: "controller/events"},
 	{Package: "controller/readafterwrite"},

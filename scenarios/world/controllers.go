@@ -51,6 +51,7 @@ type controllerConfig struct {
 	Net                       *pxe.Network        // the network that servers boot from
 	Drivers                   map[string]bmc.Open // of BMCs, by scheme; nil means all
 	Families                  []string            // whose controllers run beside those of hosts
+	ModuleIndex               string              // see manager.Config
 }
 
 // controllers are a running set of the controllers of controller/manager, with their
@@ -103,7 +104,7 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 	s.api = rest.CopyConfig(c.API)
 	s.api.Wrap(s.link.wrap)
 	s.set, err = manager.New(ctx, manager.Config{
-		Workers: workers, Controllers: manager.NamesOf(c.Families...),
+		Workers: workers, Controllers: manager.NamesOf(c.Families...), ModuleIndex: c.ModuleIndex,
 		API: s.api, Identity: c.Identity, BMCs: s.pool, RootCAs: c.RootCAs,
 		Agents: manager.Endpoint{URL: "https://" + s.inband.Addr().String(), Listener: s.inband},
 		Media:  manager.Endpoint{URL: "http://" + s.boot.Addr().String(), Listener: s.boot},

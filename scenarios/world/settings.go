@@ -32,10 +32,13 @@ type Settings struct {
 	NoController bool   `json:"noController,omitempty"` // start no controllers
 	// With are families of kinds beside those of hosts: see config.Families. Those of Rack
 	// are there, too.
-	With    []string `json:"with,omitempty"`
-	Profile string   `json:"profile,omitempty"` // of the hosts; "" is the default
-	Seed    uint64   `json:"seed,omitempty"`    // 0 is the default
-	Listen  string   `json:"listen,omitempty"`  // as rack.Listen
+	With []string `json:"with,omitempty"`
+	// ModuleIndex is the URL or file of the vendor's index of host OS modules; "" is none.
+	ModuleIndex string `json:"moduleIndex,omitempty"`
+
+	Profile string `json:"profile,omitempty"` // of the hosts; "" is the default
+	Seed    uint64 `json:"seed,omitempty"`    // 0 is the default
+	Listen  string `json:"listen,omitempty"`  // as rack.Listen
 	// Own are the names of the profiles that are not built in: the lab keeps
 	// them with its state.
 	CustomProfiles []string `json:"own,omitempty"`
@@ -93,6 +96,9 @@ func (s Settings) Validate() error {
 	if len(s.Families()) > 0 && !s.Kube {
 		errs = append(errs, errors.New("--with and --no-kube exclude each other"))
 	}
+	if s.ModuleIndex != "" && !slices.Contains(s.Families(), config.HOC) {
+		errs = append(errs, errors.New("--module-index needs --with hoc, whose controllers read it"))
+	}
 	return errors.Join(errs...)
 }
 
@@ -139,6 +145,7 @@ func (s Settings) Differences(asked Settings) error {
 		differ("--speed", s.Speed, asked.Speed)
 		differ("--with", s.Families(), asked.Families())
 	}
+	differ("--module-index", s.ModuleIndex, asked.ModuleIndex)
 	differ("--no-kube", !s.Kube, !asked.Kube)
 	differ("--kubeconfig", s.Kubeconfig, asked.Kubeconfig)
 	differ("--no-controller", s.NoController, asked.NoController)

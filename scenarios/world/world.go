@@ -308,7 +308,7 @@ func (w *World) StartControllers(ctx context.Context) error {
 		API: w.kube.api, Identity: w.identity, RootCAs: w.bmcCAs(), Clock: labClock{w.clock}, Enter: w.clock.Enter,
 		Chance: func() float64 { lock.Lock(); defer lock.Unlock(); return chance.Float64() },
 		Log:    w.cfg.Log, Inband: w.ports.Inband, Boot: w.ports.Boot, SecureBoot: w.ports.SecureBoot, Certificate: cert, Image: w.cfg.Image, Net: w.agents.net,
-		BuildPreprovisioningImage: w.cfg.BuildPreprovisioningImage, Drivers: w.drivers, Families: w.cfg.Settings.Families(),
+		BuildPreprovisioningImage: w.cfg.BuildPreprovisioningImage, Drivers: w.drivers, Families: w.cfg.Settings.Families(), ModuleIndex: w.cfg.Settings.ModuleIndex,
 	})
 	if err != nil {
 		return err

@@ -3,9 +3,12 @@ package module
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"os"
 	"slices"
 	"strings"
 
@@ -68,6 +71,27 @@ func ParseIndex(text []byte) (*Index, error) {
 		}
 	}
 	return x, nil
+}
+
+// maxIndex limits the bytes of an index.
+const maxIndex = 1 << 20
+
+// ReadIndex reads the list in a file, or at a URL of HTTP. ctx has the deadline.
+func ReadIndex(ctx context.Context, c *http.Client, from string) (*Index, error) {
+	var text []byte
+	var err error
+	if strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://") {
+		text, err = fetch(ctx, c, from)
+	} else {
+		text, err = os.ReadFile(from)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the list of modules: %w", err)
+	}
+	if len(text) > maxIndex {
+		return nil, fmt.Errorf("the list of modules: %s has more than %d MiB", from, maxIndex>>20)
+	}
+	return ParseIndex(text)
 }
 
 // Sort sorts the modules by their names and versions, with 1.9.0 before 1.10.0. An index

@@ -1,0 +1,112 @@
+package hostos
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+)
+
+// CheckRemoval returns an error that names the modules which a list loses while
+// HostOSConfigurations use them, and these (H8). after is nil when the list is deleted. A
+// module that another list has may be removed. Configurations are those of the namespaces,
+// or of all when none is named.
+func CheckRemoval(ctx context.Context, r client.Reader, namespaces []string, before, after *kaas.HostOSConfigurationModules) error {
+	var is []kaas.Module
+	if after != nil {
+		is = after.Spec.Modules
+	}
+	var removed []kaas.Module
+	for _, m := range before.Spec.Modules {
+		if !slices.ContainsFunc(is, sameModule(m)) {
+			removed = append(removed, m)
+		}
+	}
+	if len(removed) == 0 {
+		return nil
+	}
+	users, err := moduleUsers(ctx, r, namespaces, before.Name)
+	if err != nil {
+		return err
+	}
+	var used []string
+	for _, m := range removed {
+		if by := users[nameVersion{m.Name, m.Version}]; len(by) > 0 {
+			used = append(used, fmt.Sprintf("module %s %s is used by %s", m.Name, m.Version, strings.Join(by, ", ")))
+		}
+	}
+	if len(used) == 0 {
+		return nil
+	}
+	return &InUseError{List: before.Name, Modules: used}
+}
+
+// InUseError reports modules that cannot be removed from a list.
+type InUseError struct {
+	List    string
+	Modules []string // each with the configurations that use it
+}
+
+// Error implements error.
+func (e *InUseError) Error() string {
+	return fmt.Sprintf("hostosconfigurationmodules.kaas.mirantis.com %q is forbidden: spec.modules: %s: remove it from the configurations first", e.List, strings.Join(e.Modules, "; "))
+}
+
+// nameVersion identifies a module.
+type nameVersion struct {
+	name    kaas.ModuleName
+	version kaas.SemVer
+}
+
+func sameModule(m kaas.Module) func(kaas.Module) bool {
+	return func(other kaas.Module) bool { return other.Name == m.Name && other.Version == m.Version }
+}
+
+// moduleUsers returns the HostOSConfigurations that use each module, sorted, without the
+// modules that another list than the named one has. A configuration that is being deleted
+// uses none.
+func moduleUsers(ctx context.Context, r client.Reader, namespaces []string, list string) (map[nameVersion][]string, error) {
+	var lists kaas.HostOSConfigurationModulesList
+	if err := r.List(ctx, &lists); err != nil {
+		return nil, fmt.Errorf("hostos: modules: %w", err)
+	}
+	elsewhere := map[nameVersion]bool{}
+	for _, o := range lists.Items {
+		if o.Name == list || !o.DeletionTimestamp.IsZero() {
+			continue
+		}
+		for _, m := range o.Spec.Modules {
+			elsewhere[nameVersion{m.Name, m.Version}] = true
+		}
+	}
+	if len(namespaces) == 0 {
+		namespaces = []string{""} // all
+	}
+	out := map[nameVersion][]string{}
+	for _, in := range namespaces {
+		var all kaas.HostOSConfigurationList
+		if err := r.List(ctx, &all, client.InNamespace(in)); err != nil {
+			return nil, fmt.Errorf("hostos: configurations: %w", err)
+		}
+		for _, o := range all.Items {
+			if !o.DeletionTimestamp.IsZero() {
+				continue
+			}
+			for _, c := range o.Spec.Configs {
+				if m := (nameVersion{c.Module, c.ModuleVersion}); !elsewhere[m] {
+					out[m] = append(out[m], o.Namespace+"/"+o.Name)
+				}
+			}
+		}
+	}
+	for m, by := range out { // each alone: the order cannot be seen
+		slices.SortFunc(by, cmp.Compare)
+		out[m] = slices.Compact(by)
+	}
+	return out, nil
+}
