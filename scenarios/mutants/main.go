@@ -19,6 +19,7 @@ import (
 	"os/signal"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -128,7 +129,14 @@ func (t *tester) candidates(ctx context.Context, f Family, only string) (all []c
 	if err != nil {
 		return nil, err
 	}
+	suites, err := t.suites(ctx, f)
+	if err != nil {
+		return nil, err
+	}
 	for _, p := range profiles {
+		if slices.Contains(suites, path.Dir(p.FileName)) {
+			continue
+		}
 		name := strings.TrimPrefix(p.FileName, t.module+"/")
 		src, err := os.ReadFile(filepath.Join(t.root, name))
 		if err != nil {
@@ -145,6 +153,19 @@ func (t *tester) candidates(ctx context.Context, f Family, only string) (all []c
 		}
 	}
 	return all, nil
+}
+
+// suites lists the packages of a family that only tests use: those that import testing.
+// Hardly a test fails when a check of theirs is left out.
+func (t *tester) suites(ctx context.Context, f Family) ([]string, error) {
+	const each = `{{$p := .ImportPath}}{{range .Imports}}{{if eq . "testing"}}{{$p}} {{end}}{{end}}`
+	list := exec.CommandContext(ctx, "go", append([]string{"list", "-f", each}, f.Packages...)...)
+	list.Dir = t.root
+	text, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list %s: %w", strings.Join(f.Packages, " "), err)
+	}
+	return strings.Fields(string(text)), nil
 }
 
 // covers tells whether the block at a place has run. Blocks do not overlap.

@@ -76,6 +76,34 @@ func TestAll(t *testing.T) {
 	Unchecked(make([]int, 1))
 }
 `,
+	"a/atest/suite.go": `package atest
+
+import "testing"
+
+// Suite checks a.
+func Suite(t *testing.T) {
+	if limit(3) {
+		t.Error("wrong")
+	}
+}
+`,
+	"a/atest/fake.go": `package atest
+
+import "example.com/m/a"
+
+func limit(n int) bool {
+	if n > 9 {
+		return false
+	}
+	return a.Checked(n)
+}
+`,
+	"a/atest/suite_test.go": `package atest
+
+import "testing"
+
+func TestSuite(t *testing.T) { Suite(t) }
+`,
 	"b/b.go": "package b\n",
 	"b/b_test.go": `package b
 
@@ -113,7 +141,7 @@ func write(t *testing.T, files map[string]string) string {
 // end runs into.
 const limit = 5 * time.Second
 
-var familyA = Family{Name: "a", Packages: []string{"./a"}, Suites: []string{"./b"}}
+var familyA = Family{Name: "a", Packages: []string{"./a/..."}, Suites: []string{"./b"}}
 
 func TestRunReportsWhichTestSeesEachMutation(t *testing.T) {
 	dir := write(t, module)

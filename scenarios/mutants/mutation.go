@@ -44,16 +44,15 @@ func (m Mutation) Apply(src []byte) []byte {
 // Find lists the mutations of a file in the order of their places: the negation
 // of each condition (of if, for, and the cases of a switch without a tag) and of
 // each operand of && and ||, and each call and assignment left out. It skips
-// places that are not covered, generated files, methods String, calls that only
-// log, and files that import testing: no test fails when a check of a suite is left
-// out.
+// places that are not covered, generated files, methods String, and calls that only
+// log.
 func Find(name string, src []byte, covered func(line, column int) bool) ([]Mutation, error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
 	}
-	if ast.IsGenerated(file) || slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"testing"` }) {
+	if ast.IsGenerated(file) {
 		return nil, nil
 	}
 	f := &finder{name: name, src: src, set: set, covered: covered, negated: map[ast.Expr]bool{}}

@@ -113,13 +113,6 @@ func TestFindSkipsGeneratedFiles(t *testing.T) {
 	}
 }
 
-func TestFindSkipsSuitesOfTests(t *testing.T) {
-	suite := "package p\n\nimport \"testing\"\n\nfunc Suite(t *testing.T, ok bool) {\n\tif !ok {\n\t\tt.Error(ok)\n\t}\n}\n"
-	if found, err := Find("p.go", []byte(suite), func(int, int) bool { return true }); err != nil || len(found) != 0 {
-		t.Errorf("Find = %v, %v; want nothing", found, err)
-	}
-}
-
 func TestApplyNegatesAndLeavesOut(t *testing.T) {
 	src := []byte("package p\n\nfunc f() {\n\tif a || b {\n\t\tg()\n\t}\n}\n")
 	found, err := Find("p.go", src, func(int, int) bool { return true })
