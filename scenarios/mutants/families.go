@@ -44,14 +44,20 @@ var families = []Family{
 	{
 		Name: "controller",
 		Packages: []string{
-			"./controller/bmc/...", "./controller/dataimage", "./controller/firmware", "./controller/host/...", "./controller/hostos/...", "./controller/inband",
-			"./controller/lcm/item", "./controller/netboot/...", "./controller/preprovisioning", "./controller/queue", "./controller/raid",
+			"./controller/bmc/...", "./controller/dataimage", "./controller/firmware", "./controller/host/...", "./controller/inband",
+			"./controller/netboot/...", "./controller/preprovisioning", "./controller/queue", "./controller/raid",
 			"./controller/readafterwrite", "./controller/subscription",
 		},
 		Suites: []string{
 			"./controller/bmc/redfish", "./controller/bmc/ipmi", "./controller/host", "./scenarios/raid", "./scenarios/conformance/firmware",
 			"./scenarios/conformance/quirks", "./scenarios/world",
 		},
+	},
+	{
+		// The statements H1 and up: docs/statements/mosk.md.
+		Name:     "H",
+		Packages: []string{"./controller/drain", "./controller/hostos/...", "./controller/lcm/...", "./controller/provider/...", "./agent/lcm"},
+		Suites:   []string{"./controller/provider/hoc", "./controller/provider/machines", "./controller/lcm", "./agent/lcm", "./scenarios/lcm", "./scenarios/world"},
 	},
 	{
 		Name:     "agent",
