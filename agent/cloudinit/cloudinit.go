@@ -32,7 +32,7 @@ func (r *Result) ignore(format string, args ...any) {
 	r.Ignored = append(r.Ignored, fmt.Sprintf(format, args...))
 }
 
-// instanceDir has what cloud-init stores of the running instance.
+// instanceDir has cloud-init's files of the running instance.
 const instanceDir = "var/lib/cloud/instance"
 
 // Configure applies the data of an instance to the files of a system. Parts of the user

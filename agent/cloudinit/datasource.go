@@ -30,7 +30,7 @@ var ErrNoSource = errors.New("cloudinit: no data source")
 // maxFile bounds each file of a data source: a config drive has at most 64 MiB.
 const maxFile = 64 << 20
 
-// Instance is what a data source says about a server.
+// Instance is the metadata, user data and network data of a data source.
 type Instance struct {
 	Source     string // name of the data source
 	ID         string

@@ -26,7 +26,7 @@ type agent struct {
 	boot sys.Boot
 
 	state    state
-	host     *lcm.HostInfo // as it was found last, without the reboot request
+	host     *lcm.HostInfo // of the last look, without the reboot request
 	nics     []job.NIC
 	hostName string
 	reread   bool // the host info is to be found again
@@ -49,7 +49,7 @@ func (e *UpgradedError) Error() string {
 	return "lcm: the program was replaced by version " + e.Version + ": start it"
 }
 
-// Run does what the LCMMachine demands until ctx ends, and then returns nil. It returns an
+// Run reconciles the server with the LCMMachine until ctx ends, and then returns nil. It returns an
 // *UpgradedError when it has replaced its program, and an error for an invalid Config; all
 // other errors are logged and retried.
 func Run(ctx context.Context, c Config) error {
@@ -135,8 +135,8 @@ func (a *agent) watch(ctx context.Context, changed chan<- struct{}) {
 	}
 }
 
-// step looks at the object and does what is due, at most one item. It returns when to look
-// again.
+// step reads the LCMMachine, executes at most one item, and returns the time until the next
+// step.
 func (a *agent) step(ctx context.Context) (time.Duration, error) {
 	m, err := a.api.machine(ctx)
 	switch {
@@ -163,7 +163,7 @@ func (a *agent) step(ctx context.Context) (time.Duration, error) {
 	}
 	tokenErr := a.renewToken(ctx, m)
 	switch m, err = a.writeStatus(ctx, m); {
-	case hasStatus(err, http.StatusConflict): // a look at the object shows what has changed
+	case hasStatus(err, http.StatusConflict): // the next look at the object shows the change
 		return 0, nil
 	case err != nil:
 		return 0, err

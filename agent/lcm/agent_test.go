@@ -78,7 +78,7 @@ func TestStatusShowsAnItemThatRuns(t *testing.T) {
 	})
 }
 
-// waitFor waits in real time for what a process does.
+// waitFor waits in real time for an effect of a process.
 func waitFor(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	deadline := time.After(time.Minute)

@@ -105,7 +105,7 @@ func (a *agent) checkModule(dir, sum string) error {
 func (a *agent) values(ctx context.Context, dir string, p map[string]string) (values map[string]any, hidden map[string]string, err error) {
 	if text := p[item.ParamValues]; text != "" {
 		d := json.NewDecoder(strings.NewReader(text))
-		d.UseNumber() // as they are written
+		d.UseNumber() // a float64 would round long integers
 		if err := d.Decode(&values); err != nil {
 			return nil, nil, fmt.Errorf("%s: give a JSON object", item.ParamValues) // the decoder's error may quote a value
 		}

@@ -261,7 +261,7 @@ func (f *fakeAPI) statuses() map[string]string {
 	return out
 }
 
-// leaks fails the test if a text is in what the agent has sent.
+// leaks fails the test if a request of the agent contains a text.
 func (f *fakeAPI) leaks(t *testing.T, texts ...string) {
 	t.Helper()
 	f.mu.Lock()

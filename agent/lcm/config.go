@@ -29,7 +29,7 @@ type Account struct {
 	Machine   string `yaml:"machine"` // name of the LCMMachine
 }
 
-// ReadAccount reads a configuration file. Fields that it does not have stay as they are.
+// ReadAccount reads a configuration file. Fields that are absent do not change.
 func (a *Account) ReadAccount(text []byte) error {
 	d := yaml.NewDecoder(strings.NewReader(string(text)))
 	d.KnownFields(true)

@@ -160,7 +160,7 @@ func TestDownloadOfAnotherSumFailsAndItsPlaybookNeverRuns(t *testing.T) {
 	}
 }
 
-// statement H4: nothing of an unsafe archive is written, and what was there stays.
+// statement H4: no file of an unsafe archive is written, and the old files stay.
 func TestDownloaderRefusesUnsafeArchives(t *testing.T) {
 	for _, tt := range []struct {
 		name string

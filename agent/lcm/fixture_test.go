@@ -81,7 +81,7 @@ func (s *server) commands() []sys.Command {
 	return s.ran
 }
 
-// nextBoot boots the server: what is in memory is gone.
+// nextBoot boots the server, which empties /run and /tmp.
 func (s *server) nextBoot(t *testing.T) {
 	t.Helper()
 	s.mu.Lock()

@@ -172,7 +172,7 @@ func deb822(text string) (out []lcm.Repository) {
 	return out
 }
 
-// rebootRequest reads what playbooks ask for: the reasons, a line each.
+// rebootRequest reads the reasons for a reboot that playbooks have written, a line each.
 func (a *agent) rebootRequest() (required bool, reason string, err error) {
 	b, err := a.System.ReadFile(rebootRequestFile)
 	if errors.Is(err, fs.ErrNotExist) {

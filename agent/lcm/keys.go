@@ -46,7 +46,7 @@ func (a *agent) syncKeys(m *lcm.LCMMachine) error {
 	if text != "" {
 		text += "\n"
 	}
-	// First what the agent will have written: a key is never left that it does not know.
+	// The state is stored first: the agent never leaves a key that it does not know.
 	if err := a.change(func(s *state) { s.SSHKeys = union(a.state.SSHKeys, want) }); err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/lcm/item"
 )
 
-// statement H33: what a playbook writes to /run/day2/reboot-required is reported, and no
+// statement H33: the agent reports the lines of /run/day2/reboot-required, and no
 // reboot follows. A boot clears it.
 func TestRebootRequestOfAPlaybookIsReported(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

@@ -44,5 +44,5 @@ func redact(text string, hidden map[string]string) string {
 	return text
 }
 
-// unescapeHTML undoes what encoding/json escapes for HTML, which other encoders do not.
+// unescapeHTML reverses the escapes for HTML of encoding/json, which other encoders do not write.
 var unescapeHTML = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&")

@@ -11,7 +11,7 @@ import (
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
-// state is what the agent remembers beyond its process, in stateFile.
+// state is the content of stateFile, which outlives the process.
 type state struct {
 	// SSHKeys are the lines that the agent has written to authorized_keys. Others are not
 	// its to remove.

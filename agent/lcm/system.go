@@ -22,7 +22,7 @@ type Files interface {
 	// Put writes files, and creates the directories above them. A file that is replaced
 	// has the old content after a failure.
 	Put(files ...sys.File) error
-	// Remove removes files, and directories with what is in them.
+	// Remove removes files, and directories recursively.
 	Remove(names ...string) error
 }
 

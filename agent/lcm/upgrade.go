@@ -44,7 +44,7 @@ func (a *agent) upgrade(ctx context.Context, m *lcm.LCMMachine) error {
 	return &UpgradedError{Version: c.Version, SHA256: c.SHA256, Args: c.Args}
 }
 
-// upgradeKey is what makes an upgrade another one.
+// upgradeKey identifies an upgrade.
 type upgradeKey struct{ url, sha256, args string }
 
 func keyOf(c *lcm.AgentConfig) upgradeKey {

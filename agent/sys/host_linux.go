@@ -28,7 +28,7 @@ type Host struct {
 	files fileSystem
 }
 
-// fileSystem is what Host needs of os.Root. Names are relative to the root.
+// fileSystem has the methods of os.Root that Host uses. Names are relative to the root.
 type fileSystem interface {
 	ReadFile(name string) ([]byte, error)
 	Open(name string) (*os.File, error)
@@ -172,7 +172,7 @@ func (h *Host) write(name string, f File) (err error) {
 	return file.Chmod(f.Mode.Perm()) // regardless of the umask
 }
 
-// Remove removes files, and directories with what is in them. One that is not there is no
+// Remove removes files, and directories recursively. One that is not there is no
 // error.
 func (h *Host) Remove(names ...string) error {
 	var errs []error

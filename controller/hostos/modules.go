@@ -66,7 +66,7 @@ func (r *Modules) Setup(mgr manager.Manager) error {
 		Complete(r)
 }
 
-// deprecated returns what the modules of an object deprecate.
+// deprecated returns the module versions that the modules of an object deprecate.
 func deprecated(o *kaas.HostOSConfigurationModules) (out [][]kaas.ModuleReference) {
 	for _, m := range o.Status.Modules {
 		if m.State != kaas.ModuleError && m.Deprecates != nil {
@@ -115,7 +115,7 @@ func (r *Modules) reconcile(ctx context.Context, req ctrl.Request) (failed bool,
 	o.Status = status
 	for i := range list.Items {
 		if list.Items[i].Name == o.Name {
-			list.Items[i] = o // with what was loaded just now
+			list.Items[i] = o // with the modules that were loaded just now
 		}
 	}
 	deprecate(&o, list.Items)

@@ -46,7 +46,7 @@ func (e *CannotRunError) Error() string {
 // Unwrap returns the refusal of the kernel.
 func (e *CannotRunError) Unwrap() error { return e.Err }
 
-// environment is what every command has.
+// environment is the initial environment of every command.
 var environment = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "USER=root", "LOGNAME=root", "SHELL=/bin/bash", "LANG=C.UTF-8"}
 
 // Exec runs a command and returns its exit code: 128 plus the number of the signal that

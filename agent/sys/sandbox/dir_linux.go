@@ -98,7 +98,7 @@ func (t Tree) read(at, dir string) error {
 	})
 }
 
-// walk calls visit for everything below a directory, a directory before what is in it.
+// walk calls visit for each file below a directory, parents first.
 // Processes of the system may change the files meanwhile, so no path is followed: each
 // name is looked up in its open directory, and a symbolic link never leads to a file of
 // this machine. What has changed between two looks is left out.
@@ -156,7 +156,7 @@ func changed(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENXIO)
 }
 
-// nodeOf reads a file of a layer. ok is false for what a layer cannot store.
+// nodeOf reads a file of a layer. ok is false for a type that a layer cannot store.
 func nodeOf(in *os.File, name string, st *unix.Stat_t) (n Node, ok bool, err error) {
 	n = Node{Mode: modeOf(st.Mode), Modified: time.Unix(st.Mtim.Unix())}
 	if os.Getuid() == 0 {

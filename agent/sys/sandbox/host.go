@@ -65,7 +65,7 @@ func (h Host) Put(files ...sys.File) error {
 	return h.s.CheckPaths()
 }
 
-// Remove removes files, and directories with what is in them.
+// Remove removes files, and directories recursively.
 func (h Host) Remove(names ...string) error {
 	var errs []error
 	for _, name := range names {

@@ -67,7 +67,7 @@ type first struct {
 }
 
 func runInit() error {
-	runtime.LockOSThread() // what commands inherit is that of this thread
+	runtime.LockOSThread() // commands inherit the attributes of this thread
 	f := os.NewFile(controlFD, "control")
 	conn, err := net.FileConn(f)
 	if err != nil {
@@ -121,7 +121,7 @@ func runInit() error {
 	return nil
 }
 
-// prepare mounts the root and takes away what commands must not have.
+// prepare mounts the root and drops the capabilities that commands must not have.
 func (p *first) prepare() error {
 	if err := p.mount(); err != nil {
 		return err
@@ -311,7 +311,7 @@ func (p *first) ended(pid int, status syscall.WaitStatus) bool {
 func marker(id int) string { return "METALAB_COMMAND=" + strconv.Itoa(id) }
 
 // kill ends a command with the processes that it has started: its session, its
-// descendants, and what has its marker. The last command takes all others with it.
+// descendants, and all processes that have its marker. The end of the last command ends all others.
 func (p *first) kill(id int) {
 	p.mu.Lock()
 	pid, alone := p.running[id], len(p.running) == 1

@@ -19,7 +19,7 @@ var capabilities = map[uintptr]bool{
 	unix.CAP_NET_BIND_SERVICE: true, unix.CAP_SYS_CHROOT: true, unix.CAP_KILL: true, unix.CAP_AUDIT_WRITE: true,
 }
 
-// restrict limits what the calling thread starts.
+// restrict limits the processes that the calling thread starts.
 func restrict(l Limits) error {
 	for kind, limit := range map[int]uint64{
 		unix.RLIMIT_CORE: 0, unix.RLIMIT_FSIZE: uint64(l.Files), unix.RLIMIT_NPROC: uint64(l.Processes), unix.RLIMIT_NOFILE: 4096,

@@ -103,7 +103,7 @@ func tmpfs(at string, flags uintptr, options string) error {
 	return nil
 }
 
-// hiddenProc are files of /proc that reach the machine, or show what is not the system's.
+// hiddenProc are files of /proc that reach this machine or disclose its state.
 var hiddenProc = []string{"kcore", "keys", "latency_stats", "timer_list", "sched_debug", "sysrq-trigger", "kallsyms", "kmsg"}
 
 // hiddenProcDirs are directories of that kind.
@@ -162,7 +162,7 @@ func readSysctl(dir string) map[string]string {
 	out := map[string]string{}
 	_ = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
-			return nil // what cannot be read is left out
+			return nil // unreadable files are left out
 		}
 		if b, err := os.ReadFile(name); err == nil {
 			out[strings.TrimPrefix(name, dir+"/")] = string(b)

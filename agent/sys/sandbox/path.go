@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// startPath begins to watch what a path unit names.
+// startPath begins to watch the path of a path unit.
 func (s *System) startPath(u unit) error {
 	x := &started{state: stateActive, done: make(chan struct{}), paths: map[string]string{}}
 	x.stop = sync.OnceFunc(func() { close(x.done) })
@@ -57,7 +57,7 @@ func (s *System) checkPath(u unit, x *started) error {
 	return s.startUnit(target)
 }
 
-// stamp returns what changes with a file.
+// stamp returns a text that changes whenever the file changes.
 func (s *System) stamp(name string) string {
 	n, err := s.Stat(name)
 	if err != nil {

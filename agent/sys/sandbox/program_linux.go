@@ -31,7 +31,7 @@ func programTree(more []string) Tree {
 	return t
 }
 
-// question is what a program asks the first process, and result what it gets.
+// question is a program's request to the first process, and result the response.
 type question struct{ Program []string }
 
 type result struct {

@@ -8,8 +8,8 @@ import (
 // programNames are the names of programs.
 var programNames = []string{"systemctl", "hostnamectl", "reboot", "poweroff"}
 
-// programs are what a system has of systemd and of the machine's power: a function each
-// that returns what the program prints, and its exit code.
+// programs are the implementations of systemctl, hostnamectl, reboot and poweroff: a function
+// each that returns the program's output and its exit code.
 var programs map[string]func(*System, []string) (string, int)
 
 func init() { // the functions run commands, which look for programs

@@ -191,7 +191,7 @@ func (r *session) remove(names []string) error {
 	return nil
 }
 
-// removeAt removes a file, or a directory with what is in it, without following links.
+// removeAt removes a file, or a directory recursively, without following links.
 func removeAt(dir int, name string) error {
 	err := unix.Unlinkat(dir, name, 0)
 	switch {

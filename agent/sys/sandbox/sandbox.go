@@ -42,9 +42,9 @@ type Config struct {
 	Run func(ctx context.Context, unit string, args []string) error
 	// Sleep waits before a service is started again. nil: real time.
 	Sleep func(ctx context.Context, d time.Duration) error
-	// Reboot and PowerOff are what reboot(8) and poweroff(8) do.
+	// Reboot and PowerOff implement reboot(8) and poweroff(8).
 	Reboot, PowerOff func()
-	// Report gets what a server's console shows of services.
+	// Report receives the lines about services for the server's console.
 	Report func(line string)
 }
 
@@ -81,7 +81,7 @@ type System struct {
 	saved   [sha256.Size]byte // of the layer that was stored last
 	values  struct {
 		sync.Mutex
-		sysctl map[string]string // what commands have changed under /proc/sys, by path
+		sysctl map[string]string // values that commands have set under /proc/sys, by path
 	}
 }
 
@@ -132,7 +132,7 @@ func (s *System) Shutdown() error {
 	return s.Sync()
 }
 
-// Sync stores what running processes have written. While some run, it happens every
+// Sync stores the files that running processes have written. While some run, it happens every
 // writeback, too.
 func (s *System) Sync() error {
 	s.mu.Lock()
@@ -143,11 +143,11 @@ func (s *System) Sync() error {
 	return s.saveSession(s.session)
 }
 
-// writeback is how long what a process has written is only in its root: as long as Linux
+// writeback is the longest time between a process's write and its storing: as long as Linux
 // leaves it in memory (vm.dirty_writeback_centisecs). It is real time.
 const writeback = 5 * time.Second
 
-// watch stores what processes write, starts units whose path units wait for it, and ends
+// watch stores the files that processes write, starts the services of path units, and ends
 // the session after its last process.
 func (s *System) watch(r *session) {
 	store, measure := time.NewTicker(writeback), time.NewTicker(time.Second)
@@ -175,7 +175,7 @@ func (s *System) watch(r *session) {
 	}
 }
 
-// tend stores what the processes of a session have written, and ends it after the last.
+// tend stores the files that the processes of a session have written, and ends it after the last.
 func (s *System) tend(r *session) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -239,7 +239,7 @@ func (s *System) load() (view, error) {
 	return view{layer, s.c.Base, thisMachine()}, nil
 }
 
-// save stores the layer, apart from what a boot drops. The caller holds s.mu.
+// save stores the layer without /run and /tmp, which a boot drops. The caller holds s.mu.
 func (s *System) save(layer Tree) error {
 	stored := Tree{}
 	s.memory = Tree{}
@@ -265,8 +265,8 @@ func (s *System) save(layer Tree) error {
 	return err
 }
 
-// use calls do with the files as they are now: those of the running processes, or a view
-// of the layer.
+// use calls running with the session while processes run, else stored with a view of the
+// layer.
 func (s *System) use(running func(*session) error, stored func(view) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -299,7 +299,7 @@ func (s *System) ReadDir(name string) (out []Entry, err error) {
 	return out, err
 }
 
-// Stat returns what a name is, following links. Content is not set.
+// Stat returns the node of a name, following links, without its content.
 func (s *System) Stat(name string) (n Node, err error) {
 	err = s.use(
 		func(r *session) error { n, err = r.stat(name); return err },
@@ -327,7 +327,7 @@ func (s *System) Put(nodes Tree) error {
 		})
 }
 
-// Remove removes files, and directories with what is in them. One that is not there is no
+// Remove removes files, and directories recursively. One that is not there is no
 // error.
 func (s *System) Remove(names ...string) error {
 	return s.use(
@@ -380,7 +380,7 @@ func (v view) put(name string, n Node, now time.Time) error {
 	return nil
 }
 
-// remove takes a name from the layer, and hides what the layers below have of it.
+// remove removes a name from the layer, and adds a whiteout if a layer below has it.
 func (v view) remove(name string) {
 	for below := range v.layer {
 		if below == name || strings.HasPrefix(below, name+"/") {
@@ -453,7 +453,7 @@ func (s *System) removeDir() error {
 	if errors.Is(err, fs.ErrPermission) {
 		_ = filepath.WalkDir(s.c.Dir, func(name string, e fs.DirEntry, err error) error {
 			if e != nil && e.IsDir() {
-				_ = os.Chmod(name, 0o700) // RemoveAll reports what is left
+				_ = os.Chmod(name, 0o700) // RemoveAll reports files that are left
 			}
 			return nil
 		})

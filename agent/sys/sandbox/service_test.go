@@ -165,7 +165,7 @@ func TestServicesThatEndStartAgain(t *testing.T) {
 	}
 }
 
-// Path units start their services when what they name appears or changes (systemd.path(5)).
+// Path units start their services when the watched path appears or changes (systemd.path(5)).
 func TestPathUnits(t *testing.T) {
 	for _, tt := range []struct{ line, file string }{
 		{"PathExists=/var/lib/x/wanted", "var/lib/x/wanted"},

@@ -54,7 +54,7 @@ type request struct {
 	Code   int
 }
 
-// response reports what the first process has done, or what a program asks for.
+// response is a result of the first process, or a request of a program.
 type response struct {
 	ID        int
 	Ready     bool   // the root is mounted
@@ -67,7 +67,7 @@ type response struct {
 	Program   []string // a program asks: its name and arguments
 }
 
-// setup is what the first process needs to mount the root.
+// setup has the arguments by which the first process mounts the root.
 type setup struct {
 	Dir      string // has base, upper, work, …
 	Machine  []string

@@ -134,7 +134,7 @@ func Decode(b []byte) (Tree, error) {
 	}
 }
 
-// checkParents refuses files below what is no directory, such as a symbolic link through
+// checkParents refuses files below a name that is no directory, such as a symbolic link through
 // which they would be written elsewhere.
 func (t Tree) checkParents() error {
 	for name := range t {

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// view is what a system shows when no process runs in it: the layer over the base over
+// view is the file tree of a system in which no process runs: the layer over the base over
 // this machine's /usr.
 type view struct {
 	layer, base Tree
@@ -32,7 +32,7 @@ func machineHas(name string) bool {
 	return slices.Contains(machineDirs, first)
 }
 
-// hidden reports whether the layer hides what the layers below have of a name.
+// hidden reports whether a whiteout of the layer hides a name of the layers below.
 func (v view) hidden(name string) bool {
 	for at := name; at != "."; at = path.Dir(at) {
 		n, ok := v.layer[at]
@@ -65,7 +65,7 @@ func (v view) lookup(name string) (Node, bool) {
 	if mode, ok := rootDirs[name]; ok && !v.hidden(name) {
 		return Node{Mode: fs.ModeDir | mode}, true
 	}
-	// Else it may be a directory by what is in it.
+	// Else it is a directory if a file is below it.
 	for below, n := range v.layer {
 		if strings.HasPrefix(below, name+"/") && !n.Removed {
 			return Node{Mode: fs.ModeDir | 0o755}, true

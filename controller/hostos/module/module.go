@@ -74,7 +74,7 @@ func (e *SumError) Error() string {
 	return fmt.Sprintf("hashes are not the same: got '%s' want '%s'", e.Got, e.Want)
 }
 
-// Expected is what the entry of a list of modules says of a module.
+// Expected is the entry of a module in a HostOSConfigurationModules.
 type Expected struct{ Name, Version, SHA256 string }
 
 // LoadExpected reads a module as Load does, and refuses one that is not the expected. The

@@ -49,7 +49,7 @@ func newer(version, than string) bool {
 	return err != nil || v.GreaterThan(semver.MustParse(than))
 }
 
-// Ready reports whether an item was executed as it is now, and succeeded.
+// Ready reports whether an item with its present hash has succeeded.
 func Ready(it lcm.LCMStateItem, statuses map[string]lcm.StateItemStatus, agentVersion string) bool {
 	status, executed := statuses[it.Name]
 	return executed && status.ExitCode == 0 && status.Hash == Hash(it, agentVersion)

@@ -82,7 +82,7 @@ func standingOf(o *kaas.HostOSConfiguration) standing {
 	return waiting
 }
 
-// validated reports whether the object is valid as it is now.
+// validated reports whether the present generation of the object is valid.
 func validated(o *kaas.HostOSConfiguration) bool {
 	return ptr.Deref(o.Status.IsValid, false) && o.Status.ObservedGeneration == o.Generation && len(o.Status.Configs) == len(o.Spec.Configs)
 }

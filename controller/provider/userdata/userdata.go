@@ -26,7 +26,7 @@ const (
 	fetchScript = "/usr/local/sbin/fetch-lab-agent"
 )
 
-// Machine is what the user data of a machine are made of.
+// Machine has the values of a machine's user data.
 type Machine struct {
 	Namespace, Name string
 	Server          string // https URL of the management cluster's API
