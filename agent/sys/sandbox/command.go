@@ -7,6 +7,7 @@ import (
 	"io"
 	"path"
 	"syscall"
+	"time"
 )
 
 // Command is a program to run in a system.
@@ -20,6 +21,9 @@ type Command struct {
 	// Terminal gives the program a terminal instead of three streams. Its output goes to
 	// Stdout.
 	Terminal bool
+	// StopTimeout is the time, in real time, between SIGTERM and SIGKILL when ctx ends the
+	// command; 0: SIGKILL at once.
+	StopTimeout time.Duration
 	// Resize has the sizes of the client's window.
 	Resize <-chan WindowSize
 }

@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
+
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -103,7 +105,7 @@ func runInit() error {
 			case r.Kill && r.ID == 0:
 				p.killAll(r.Reason)
 			case r.Kill:
-				go p.kill(r.ID)
+				go p.kill(r.ID, cmp.Or(unix.Signal(r.Signal), unix.SIGKILL))
 			case r.Args == nil && ask != nil:
 				ask <- r
 			default:
@@ -310,25 +312,30 @@ func (p *first) ended(pid int, status syscall.WaitStatus) bool {
 // marker is in the environment of a command and of all that it starts.
 func marker(id int) string { return "METALAB_COMMAND=" + strconv.Itoa(id) }
 
-// kill ends a command with the processes that it has started: its session, its
-// descendants, and all processes that have its marker. The end of the last command ends all others.
-func (p *first) kill(id int) {
+// kill sends a signal to a command and the processes that it has started: its session, its
+// descendants, and all processes that have its marker, which may have outlived it. SIGKILL
+// for the last command ends all others.
+func (p *first) kill(id int, signal unix.Signal) {
 	p.mu.Lock()
 	pid, alone := p.running[id], len(p.running) == 1
 	if _, ok := p.awaited[id]; ok {
 		p.awaited[id] = true
 	}
 	p.mu.Unlock()
-	if pid == 0 {
+	if pid != 0 && alone && signal == unix.SIGKILL {
+		_ = unix.Kill(-1, signal)
 		return
 	}
-	if alone {
-		_ = unix.Kill(-1, unix.SIGKILL)
-		return
+	rounds := 3 // one that forks meanwhile is found the next time
+	if signal != unix.SIGKILL {
+		rounds = 1 // more than one is an order to hurry, for some
 	}
-	for range 3 { // one that forks meanwhile is found the next time
+	for range rounds {
 		parents := map[int]int{}
-		meant := map[int]bool{pid: true}
+		meant := map[int]bool{}
+		if pid != 0 {
+			meant[pid] = true
+		}
 		for _, q := range processes() {
 			parents[q] = parentOf(q)
 			if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", q)); err == nil && strings.Contains("\x00"+string(env)+"\x00", "\x00"+marker(id)+"\x00") {
@@ -344,9 +351,8 @@ func (p *first) kill(id int) {
 			}
 		}
 		for q := range meant {
-			_ = unix.Kill(q, unix.SIGKILL)
+			_ = unix.Kill(q, signal)
 		}
-		_ = unix.Kill(-pid, unix.SIGKILL)
 	}
 }
 

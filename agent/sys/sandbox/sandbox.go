@@ -118,11 +118,12 @@ func (s *System) Close() error {
 	session := s.session
 	s.session = nil
 	s.mu.Unlock()
-	s.units.stopAll()
-	if session == nil {
-		return s.removeDir()
+	var err error
+	if session != nil { // at once, as without power: services get no time to stop
+		err = session.end()
 	}
-	return errors.Join(session.end(), s.removeDir())
+	s.units.stopAll()
+	return errors.Join(err, s.removeDir())
 }
 
 // Shutdown ends the services and stores the files, as an orderly shutdown does before

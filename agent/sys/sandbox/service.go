@@ -170,6 +170,10 @@ func (s *System) startService(u unit) error {
 	}
 }
 
+// stopTimeout is the default of TimeoutStopSec= in real time. That of systemd, 90 s, is long
+// for those who wait for a test.
+const stopTimeout = 10 * time.Second
+
 // restarts are the values of Restart= that start a service again after it has ended, by
 // whether it has failed (systemd.service(5), "Restart=").
 var restarts = map[string]map[bool]bool{
@@ -215,7 +219,7 @@ func (s *System) runService(ctx context.Context, u unit) error {
 			continue
 		}
 		var text lastLine
-		code, err := s.Exec(ctx, Command{Args: words, Env: env, Dir: dir, Stdout: &text, Stderr: &text})
+		code, err := s.Exec(ctx, Command{Args: words, Env: env, Dir: dir, Stdout: &text, Stderr: &text, StopTimeout: u.duration("Service.TimeoutStopSec", stopTimeout)})
 		if err == nil && code != 0 && !ignore {
 			err = fmt.Errorf("%s ended with code %d %s", words[0], code, text.line())
 		}

@@ -40,6 +40,21 @@ type session struct {
 	idle    chan struct{}     // has a token when the last process may have ended
 }
 
+// kill ends a command with all processes that it has started: by SIGTERM first if they have
+// time to end.
+func (r *session) kill(id int, timeout time.Duration, ended <-chan struct{}) {
+	if timeout > 0 {
+		_ = r.send(request{ID: id, Kill: true, Signal: int(unix.SIGTERM)}) // else the session has ended
+		t := time.NewTimer(timeout)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-ended: // others that it has started may ignore the signal
+		}
+	}
+	_ = r.send(request{ID: id, Kill: true}) // else the session has ended
+}
+
 // request asks the first process for something.
 type request struct {
 	ID       int
@@ -48,6 +63,7 @@ type request struct {
 	Dir      string
 	Terminal bool
 	Kill     bool   // the command of this ID; 0: all
+	Signal   int    // by which it is killed; 0: SIGKILL
 	Reason   string // shown by those that are killed with all
 	// Answer to a program's message.
 	Output string
@@ -415,7 +431,9 @@ func (r *session) exec(ctx context.Context, c Command, uptime time.Duration) (co
 		return 0, errors.Join(ErrClosed, err)
 	}
 	streams.started()
-	stop := context.AfterFunc(ctx, func() { _ = r.send(request{ID: id, Kill: true}) })
+	ended := make(chan struct{})
+	defer close(ended)
+	stop := context.AfterFunc(ctx, func() { r.kill(id, c.StopTimeout, ended) })
 	defer stop()
 	for a := range answer {
 		if a.Error != "" {
