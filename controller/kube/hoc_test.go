@@ -25,6 +25,7 @@ const (
 	kaasV1    = "kaas.mirantis.com/v1alpha1"
 	lcmV1     = "lcm.mirantis.com/v1alpha1"
 	clusterV1 = "cluster.k8s.io/v1alpha1"
+	iamV1     = "iam.mirantis.com/v1alpha1"
 )
 
 // parsed returns an object from its JSON, which has neither kind nor name.
@@ -53,7 +54,7 @@ func TestFamilyIsNotInstalledUnlessAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, gv := range []string{kaasV1, lcmV1, clusterV1} {
+	for _, gv := range []string{kaasV1, lcmV1, clusterV1, iamV1} {
 		if _, err := cs.Discovery().ServerResourcesForGroupVersion(gv); !apierrors.IsNotFound(err) {
 			t.Errorf("%s: %v, want not found", gv, err)
 		}
@@ -69,7 +70,7 @@ func kindsOfHOC(t *testing.T, api *API) {
 		t.Fatal(err)
 	}
 	got := map[string]string{} // scope, short names and columns by kind
-	for _, gv := range []string{kaasV1, lcmV1, clusterV1} {
+	for _, gv := range []string{kaasV1, lcmV1, clusterV1, iamV1} {
 		list, err := cs.Discovery().ServerResourcesForGroupVersion(gv)
 		if err != nil {
 			t.Fatal(err)
@@ -114,6 +115,13 @@ func kindsOfHOC(t *testing.T, api *API) {
 		"ClusterWorkloadLock":        "cluster [] Controller,State,Error,Age +status",
 		"NodeWorkloadLock":           "cluster [] Node,Controller,State,Error,Age +status",
 		"NodeDeletionRequest":        "cluster [] Node,Age",
+		"HelmBundle":                 "namespaced [] Release,Releases,Age +status",
+		"IAMRole":                    "cluster [] Scope,Description",
+		"IAMUser":                    "cluster [] User,ID",
+		"Scope":                      "cluster [] Namespace,Cluster,Roles,Age",
+		"IAMGlobalRoleBinding":       "cluster [] User,Role",
+		"IAMRoleBinding":             "namespaced [] User,Role",
+		"IAMClusterRoleBinding":      "namespaced [] Cluster,User,Role",
 		"Cluster":                    "namespaced [] Release,Requested,Ready,Age +status",
 		"Machine":                    "namespaced [] Cluster,Host,Status,Ready,Age +status",
 	}
@@ -169,6 +177,11 @@ func newObjectsOfHOC(t *testing.T, c client.Client, ns string) {
 		{"secret without a name", kaasV1, "HostOSConfiguration", configs(`{` + config1 + `,"secretValues":{"namespace":"a"}}`), []string{"secretValues.name"}},
 
 		{"modules", kaasV1, "HostOSConfigurationModules", modules(`{"name":"a","version":"1.0.0","sha256sum":"` + sha256Hex + `","url":"https://repo/a-1.0.0.tgz"},{"name":"a","version":"1.1.0","sha256sum":"` + sha256Hex + `"}`), nil},
+		{"a scope of a cluster without its namespace", iamV1, "Scope", `{"spec":{"cluster":"c1","roles":[]}}`, []string{"give the cluster's namespace"}},
+		{"a scope of Keycloak", iamV1, "Scope", `{"spec":{"namespace":"lab","cluster":"c1","roles":[{"role":"cluster-admin","client":"k8s","scope":"m:k8s:lab:c1@cluster-admin"}]}}`, nil},
+		{"another scope than Keycloak's", iamV1, "Scope", `{"spec":{"roles":[{"role":"user","client":"kaas","scope":"kaas@user"}]}}`, []string{"spec.roles[0].scope"}},
+		{"a Helm release of a chart and a URL", lcmV1, "HelmBundle", `{"spec":{"releases":[{"name":"a","chart":"a","chartURL":"http://r/a.tgz"}]}}`, []string{"give either chart or chartURL"}},
+		{"a Helm release of no chart", lcmV1, "HelmBundle", `{"spec":{"releases":[{"name":"a"}]}}`, []string{"give either chart or chartURL"}},
 		{"a module twice", kaasV1, "HostOSConfigurationModules", modules(`{"name":"a","version":"1.0.0","sha256sum":"` + sha256Hex + `"},{"name":"a","version":"1.0.0","sha256sum":"` + sha256Hex + `"}`), []string{"spec.modules[1]", "Duplicate"}},
 		{"no digest", kaasV1, "HostOSConfigurationModules", modules(`{"name":"a","version":"1.0.0"}`), []string{"sha256sum", "Required"}},
 		{"a digest that is short", kaasV1, "HostOSConfigurationModules", modules(`{"name":"a","version":"1.0.0","sha256sum":"abc"}`), []string{"sha256sum"}},
@@ -279,6 +292,8 @@ func changesOfHOC(t *testing.T, c client.Client, ns string) {
 		{"another URL of a version", kaasV1, "HostOSConfigurationModules", modules(module("1.0.0", sha256Hex, "http://r/a")), modules(module("1.0.0", sha256Hex, "http://r/b")), []string{"never change: add a new version"}},
 		{"no URL of a version", kaasV1, "HostOSConfigurationModules", modules(module("1.0.0", sha256Hex, "http://r/a")), modules(`{"name":"a","version":"1.0.0","sha256sum":"` + sha256Hex + `"}`), []string{"never change: add a new version"}},
 		{"a version more", kaasV1, "HostOSConfigurationModules", modules(module("1.0.0", sha256Hex, "http://r/a")), modules(module("1.1.0", other, "http://r/b") + "," + module("1.0.0", sha256Hex, "http://r/a")), nil},
+		{"role of a binding", iamV1, "IAMRoleBinding", `{"role":{"name":"user"},"user":{"name":"ann"}}`, `{"role":{"name":"operator"}}`, []string{"role of a binding never changes"}},
+		{"scope of a role", iamV1, "IAMRole", `{"scope":"namespace"}`, `{"scope":"global"}`, []string{"the scope of a role never changes"}},
 		{"version of a release", kaasV1, "ClusterRelease", clusterRelease, `{"spec":{"version":"1.0.1"}}`, []string{"clusterreleases.kaas.mirantis.com", "a release never changes"}},
 		{"values of a release's chart", kaasV1, "ClusterRelease", clusterRelease, strings.Replace(clusterRelease, `"a":1`, `"a":2`, 1), []string{"a release never changes"}},
 		{"label of a release", kaasV1, "ClusterRelease", clusterRelease, `{"metadata":{"labels":{"a":"b"}}}`, nil},

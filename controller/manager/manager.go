@@ -36,6 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	iam "github.com/metalab-dev/metalab/controller/api/iam/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/bmc"
@@ -52,7 +53,7 @@ func Scheme() (*kuberuntime.Scheme, error) {
 	s := kuberuntime.NewScheme()
 	return s, errors.Join(
 		corev1.AddToScheme(s), rbacv1.AddToScheme(s), authenticationv1.AddToScheme(s), admissionv1.AddToScheme(s), metal3.AddToScheme(s),
-		kaas.AddToScheme(s), lcm.AddToScheme(s), cluster.AddToScheme(s),
+		kaas.AddToScheme(s), lcm.AddToScheme(s), iam.AddToScheme(s), cluster.AddToScheme(s),
 	)
 }
 

@@ -209,7 +209,8 @@ var Table = []Row{
 		Package: "controller/manager", May: []string{"controller/..."}, Never: []string{"controller/kube", "controller/config"},
 		Tests: []string{"agent/job"}, // whose requests its servers answer
 	},
-	{Package: "controller/provider/clusters", May: []string{"controller/api/...", "controller/lcm/item", "controller/provider/release", "controller/queue"}},
+	{Package: "controller/provider/clusters", May: []string{"controller/api/...", "controller/lcm/item", "controller/provider/iam", "controller/provider/release", "controller/queue"}},
+	{Package: "controller/provider/iam", May: []string{"controller/api/..."}},
 	{
 		// It claims hosts, and knows no BMC.
 		Package: "controller/provider/machines", May: []string{"controller/api/...", "controller/lcm/item", "controller/provider/release", "controller/provider/userdata", "controller/queue"},

@@ -24,9 +24,11 @@ import (
 
 	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	iamv1 "github.com/metalab-dev/metalab/controller/api/iam/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/lcm/item"
+	"github.com/metalab-dev/metalab/controller/provider/iam"
 	"github.com/metalab-dev/metalab/controller/provider/release"
 	"github.com/metalab-dev/metalab/controller/queue"
 )
@@ -39,6 +41,8 @@ const Finalizer = "cluster.kaas.mirantis.com/provider"
 const (
 	ConditionRelease  = "Release"
 	ConditionMachines = "Machines"
+	ConditionHelm     = "Helm"
+	ConditionIAM      = "IAM"
 )
 
 // Config configures a reconciler.
@@ -89,10 +93,23 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Watches(&cluster.Machine{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
 			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: o.GetLabels()[cluster.ClusterNameLabel]}}}
 		})).
+		Watches(&lcm.HelmBundle{}, &handler.EnqueueRequestForObject{}).
+		Watches(&iamv1.Scope{}, handler.EnqueueRequestsFromMapFunc(r.clustersOf)).
 		Watches(&kaas.ClusterRelease{}, all).
 		Watches(&kaas.KaaSRelease{}, all).
 		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues})).
 		Complete(r)
+}
+
+// clustersOf enqueues the Clusters of a Scope.
+func (r *Reconciler) clustersOf(ctx context.Context, o client.Object) (out []reconcile.Request) {
+	of := o.(*iamv1.Scope).Spec
+	for _, c := range r.allClusters(ctx, nil) {
+		if (of.Namespace == "" || of.Namespace == c.Namespace) && (of.Cluster == "" || of.Cluster == c.Name) {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 func (r *Reconciler) allClusters(ctx context.Context, _ client.Object) (out []reconcile.Request) {
@@ -141,7 +158,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) error 
 	if c.Status.ProviderStatus != nil {
 		status = *c.Status.ProviderStatus.DeepCopy()
 	}
-	err := r.deploy(ctx, c, l, &status)
+	b, err := r.deploy(ctx, c, l, &status)
 	var mistake *release.Error
 	if err != nil && !errors.As(err, &mistake) {
 		return fmt.Errorf("clusters: %w", err)
@@ -150,19 +167,26 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) error 
 	if err != nil {
 		condition.Message = err.Error()
 	}
-	return r.record(ctx, c, status, condition, machines.Items)
+	if err := iam.Ensure(ctx, r.Client, key); err != nil {
+		return fmt.Errorf("clusters: %w", err)
+	}
+	conditions := []baremetal.Condition{condition, {Type: ConditionIAM, Ready: true}}
+	if b != nil {
+		conditions = append(conditions, helmCondition(b))
+	}
+	return r.record(ctx, c, status, machines.Items, conditions...)
 }
 
-// deploy makes the LCMCluster what the release demands, and notes the release in the
-// status.
-func (r *Reconciler) deploy(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCluster, status *baremetal.ClusterProviderStatus) error {
+// deploy makes the LCMCluster and the HelmBundle what the release demands, and notes the
+// release in the status. It returns the HelmBundle.
+func (r *Reconciler) deploy(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCluster, status *baremetal.ClusterProviderStatus) (*lcm.HelmBundle, error) {
 	w, err := release.Of(ctx, r.Client, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	to, err := release.Get(ctx, r.Client, w.Name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	refs := &status.ReleaseRefs
 	was := refs.Current
@@ -170,25 +194,25 @@ func (r *Reconciler) deploy(ctx context.Context, c *cluster.Cluster, l *lcm.LCMC
 	var from *kaas.ClusterRelease
 	if l != nil && l.Spec.Release != "" {
 		if from, err = release.Get(ctx, r.Client, l.Spec.Release); err != nil {
-			return err
+			return nil, err
 		}
 		refs.Current = refOf(from)
 		refs.Available = release.Upgrades(w, from.Name)
 	}
 	if l != nil && !metav1.IsControlledBy(l, c) {
-		return release.Mistake("LCMCluster %q exists, and is not the Cluster's: remove it", l.Name)
+		return nil, release.Mistake("LCMCluster %q exists, and is not the Cluster's: remove it", l.Name)
 	}
 	if err := release.Check(w, from, to); err != nil {
-		return err
+		return nil, err
 	}
 	if err := r.write(ctx, c, l, to); err != nil {
-		return err
+		return nil, err
 	}
 	if was != nil && was.Name != to.Name { // also when the LCMCluster was written, but not the status
 		refs.Previous = was
 	}
 	refs.Current, refs.Available = refOf(to), release.Upgrades(w, to.Name)
-	return nil
+	return r.bundle(ctx, c, w, to)
 }
 
 func refOf(r *kaas.ClusterRelease) *baremetal.ReleaseRef {
@@ -235,7 +259,7 @@ func (r *Reconciler) write(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCl
 }
 
 // record writes the status, if it has changed.
-func (r *Reconciler) record(ctx context.Context, c *cluster.Cluster, status baremetal.ClusterProviderStatus, of baremetal.Condition, machines []cluster.Machine) error {
+func (r *Reconciler) record(ctx context.Context, c *cluster.Cluster, status baremetal.ClusterProviderStatus, machines []cluster.Machine, of ...baremetal.Condition) error {
 	before := c.DeepCopy()
 	status.TypeMeta = metav1.TypeMeta{APIVersion: "baremetal.k8s.io/v1alpha1", Kind: "BaremetalClusterProviderStatus"}
 	status.Maintenance = c.Spec.ProviderSpec.Value.Maintenance
@@ -253,9 +277,9 @@ func (r *Reconciler) record(ctx context.Context, c *cluster.Cluster, status bare
 	if !ready.Ready {
 		ready.Message = fmt.Sprintf("%d of %d Machines are ready", status.Nodes.Ready, len(machines))
 	}
-	conditions := []baremetal.Condition{of, ready}
+	conditions := append(of, ready)
 	for _, other := range status.Conditions {
-		if other.Type != ConditionRelease && other.Type != ConditionMachines {
+		if !slices.ContainsFunc(conditions, func(c baremetal.Condition) bool { return c.Type == other.Type }) {
 			conditions = append(conditions, other)
 		}
 	}
@@ -271,7 +295,8 @@ func (r *Reconciler) record(ctx context.Context, c *cluster.Cluster, status bare
 	return nil
 }
 
-// remove deletes the Machines, then, when they are gone, the LCMCluster and the Cluster.
+// remove deletes the Machines, then, when they are gone, the HelmBundle, the LCMCluster, the
+// scopes and the Cluster.
 func (r *Reconciler) remove(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCluster, machines []cluster.Machine) error {
 	for i := range machines {
 		if machines[i].DeletionTimestamp.IsZero() {
@@ -285,12 +310,32 @@ func (r *Reconciler) remove(ctx context.Context, c *cluster.Cluster, l *lcm.LCMC
 		if c.Status.ProviderStatus != nil {
 			status = *c.Status.ProviderStatus.DeepCopy()
 		}
-		return r.record(ctx, c, status, baremetal.Condition{Type: ConditionRelease, Message: "the Cluster is being deleted"}, machines)
+		return r.record(ctx, c, status, machines, baremetal.Condition{Type: ConditionRelease, Message: "the Cluster is being deleted"})
+	}
+	b, err := r.readBundle(ctx, c)
+	if err != nil {
+		return fmt.Errorf("clusters: %w", err)
+	}
+	if b != nil && metav1.IsControlledBy(b, c) {
+		if b.DeletionTimestamp.IsZero() {
+			if err := client.IgnoreNotFound(r.Client.Delete(ctx, b)); err != nil {
+				return fmt.Errorf("clusters: HelmBundle: %w", err)
+			}
+		}
+		return nil // until its releases are uninstalled: the watch reports that
 	}
 	if l != nil && metav1.IsControlledBy(l, c) && l.DeletionTimestamp.IsZero() {
 		if err := client.IgnoreNotFound(r.Client.Delete(ctx, l)); err != nil {
 			return fmt.Errorf("clusters: LCMCluster: %w", err)
 		}
+	}
+	var others cluster.ClusterList
+	if err := r.Client.List(ctx, &others, client.InNamespace(c.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("clusters: %w", err)
+	}
+	last := !slices.ContainsFunc(others.Items, func(o cluster.Cluster) bool { return o.Name != c.Name })
+	if err := iam.Remove(ctx, r.Client, client.ObjectKeyFromObject(c), last); err != nil {
+		return fmt.Errorf("clusters: %w", err)
 	}
 	before := c.DeepCopy()
 	if !controllerutil.RemoveFinalizer(c, Finalizer) {

@@ -19,6 +19,7 @@ import (
 
 	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	iam "github.com/metalab-dev/metalab/controller/api/iam/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/lcm/item"
@@ -38,14 +39,14 @@ type lab struct {
 func start(t testing.TB, objects ...client.Object) *lab {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(kaas.AddToScheme(scheme), lcm.AddToScheme(scheme), cluster.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(kaas.AddToScheme(scheme), lcm.AddToScheme(scheme), cluster.AddToScheme(scheme), iam.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range objects {
 		o.SetUID(types.UID(o.GetNamespace() + o.GetName()))
 	}
 	l := &lab{t: t}
-	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&cluster.Cluster{}, &lcm.LCMCluster{}, &cluster.Machine{}).Build()
+	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&cluster.Cluster{}, &lcm.HelmBundle{}, &lcm.LCMCluster{}, &cluster.Machine{}).Build()
 	counted := interceptor.NewClient(l.Client.(client.WithWatch), interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			l.writes++

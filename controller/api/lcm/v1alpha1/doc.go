@@ -29,6 +29,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&ClusterWorkloadLock{}, &ClusterWorkloadLockList{},
 		&NodeWorkloadLock{}, &NodeWorkloadLockList{},
 		&NodeDeletionRequest{}, &NodeDeletionRequestList{},
+		&HelmBundle{}, &HelmBundleList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

@@ -1,0 +1,140 @@
+// Package iam makes the roles that users can have, and the scopes of a Cluster: its own,
+// that of its namespace and the global one. It knows the names of Keycloak's scopes, and no
+// Keycloak: what a Scope has is what a user's token must have.
+package iam
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	iam "github.com/metalab-dev/metalab/controller/api/iam/v1alpha1"
+)
+
+// role is a role, the client of Keycloak that it is a role of, and where it is bound.
+type role struct {
+	name, client string
+	scope        iam.RoleScope
+	description  string
+}
+
+// roles are the roles of users.
+var roles = []role{
+	{"global-admin", "kaas", iam.RoleGlobal, "binds roles, and manages what all namespaces share"},
+	{"user", "kaas", iam.RoleNamespace, "makes and changes the clusters of a namespace"},
+	{"operator", "kaas", iam.RoleNamespace, "does so, and manages releases, hosts and credentials"},
+	{"bm-pool-operator", "kaas", iam.RoleNamespace, "manages the hosts of a namespace"},
+	{"cluster-admin", "k8s", iam.RoleCluster, "has all rights in a cluster"},
+	{"stacklight-admin", "sl", iam.RoleCluster, "manages the monitoring of a cluster"},
+}
+
+// scopeOf returns the Scope of a Cluster; of a namespace, if cluster is "", and of all, if
+// namespace is "", too. No two have one name: namespaces have no dots in theirs.
+func scopeOf(namespace, cluster string) *iam.Scope {
+	in, where, name := iam.RoleGlobal, "", "global"
+	if namespace != "" {
+		in, where, name = iam.RoleNamespace, ":"+namespace, "namespace."+namespace
+	}
+	if cluster != "" {
+		in, where, name = iam.RoleCluster, where+":"+cluster, "cluster."+namespace+"."+cluster
+	}
+	s := &iam.Scope{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{iam.ScopeFinalizer}}, Spec: iam.ScopeSpec{Namespace: namespace, Cluster: cluster}}
+	for _, r := range roles {
+		if r.scope == in {
+			s.Spec.Roles = append(s.Spec.Roles, iam.ScopeRole{Role: r.name, Client: r.client, Scope: "m:" + r.client + where + "@" + r.name})
+		}
+	}
+	return s
+}
+
+// Ensure creates the roles and the scopes of a Cluster, and corrects scopes that somebody
+// has changed.
+func Ensure(ctx context.Context, c client.Client, cluster client.ObjectKey) error {
+	for _, r := range roles {
+		o := &iam.IAMRole{ObjectMeta: metav1.ObjectMeta{Name: r.name}, Description: r.description, Scope: r.scope}
+		err := c.Get(ctx, client.ObjectKeyFromObject(o), new(iam.IAMRole))
+		if apierrors.IsNotFound(err) {
+			err = c.Create(ctx, o)
+		}
+		if err != nil && !apierrors.IsAlreadyExists(err) { // another Cluster's pass has made it
+			return fmt.Errorf("iam: role %s: %w", r.name, err)
+		}
+	}
+	for _, want := range []*iam.Scope{scopeOf("", ""), scopeOf(cluster.Namespace, ""), scopeOf(cluster.Namespace, cluster.Name)} {
+		is := new(iam.Scope)
+		err := c.Get(ctx, client.ObjectKeyFromObject(want), is)
+		switch {
+		case apierrors.IsNotFound(err):
+			if err = c.Create(ctx, want); apierrors.IsAlreadyExists(err) {
+				err = nil
+			}
+		case err == nil && is.DeletionTimestamp.IsZero():
+			before := is.DeepCopy()
+			is.Spec = want.Spec
+			controllerutil.AddFinalizer(is, iam.ScopeFinalizer)
+			if !equality.Semantic.DeepEqual(before, is) {
+				err = c.Patch(ctx, is, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("iam: scope %s: %w", want.Name, err)
+		}
+	}
+	return nil
+}
+
+// Remove removes what a Cluster has, in order: the bindings of its roles, then its scope.
+// last reports whether no other Cluster of the namespace is left: then it removes the
+// namespace's scope, too, once no binding needs that. The bindings of a namespace are the
+// users', and stay.
+func Remove(ctx context.Context, c client.Client, cluster client.ObjectKey, last bool) error {
+	var bindings iam.IAMClusterRoleBindingList
+	if err := c.List(ctx, &bindings, client.InNamespace(cluster.Namespace)); err != nil {
+		return fmt.Errorf("iam: bindings: %w", err)
+	}
+	for i := range bindings.Items {
+		if b := &bindings.Items[i]; b.Cluster.Name == cluster.Name {
+			if err := client.IgnoreNotFound(c.Delete(ctx, b)); err != nil {
+				return fmt.Errorf("iam: binding %s: %w", b.Name, err)
+			}
+		}
+	}
+	if err := remove(ctx, c, scopeOf(cluster.Namespace, cluster.Name).Name); err != nil {
+		return err
+	}
+	if !last {
+		return nil
+	}
+	var others iam.IAMRoleBindingList
+	if err := c.List(ctx, &others, client.InNamespace(cluster.Namespace)); err != nil {
+		return fmt.Errorf("iam: bindings: %w", err)
+	}
+	if len(others.Items) > 0 {
+		return nil
+	}
+	return remove(ctx, c, scopeOf(cluster.Namespace, "").Name)
+}
+
+// remove deletes a scope, and lets it go.
+func remove(ctx context.Context, c client.Client, name string) error {
+	s := new(iam.Scope)
+	err := c.Get(ctx, client.ObjectKey{Name: name}, s)
+	if err == nil && s.DeletionTimestamp.IsZero() {
+		err = c.Delete(ctx, s)
+	}
+	if err == nil {
+		before := s.DeepCopy()
+		if controllerutil.RemoveFinalizer(s, iam.ScopeFinalizer) {
+			err = c.Patch(ctx, s, client.MergeFrom(before))
+		}
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("iam: scope %s: %w", name, err)
+	}
+	return nil
+}
