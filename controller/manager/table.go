@@ -37,6 +37,7 @@ var controllers = []controller{
 	{"hostos", "hoc", addHostOS},
 	{"provider", "hoc", addProvider},
 	{"lcm", "hoc", addLCM},
+	{"helm", "hoc", addHelm},
 }
 
 // Names returns the names of all controllers.

@@ -3,6 +3,7 @@ package layering
 import (
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -45,6 +46,42 @@ func TestEmulatorNeedsNoKubernetes(t *testing.T) {
 	}
 	if listed == 0 {
 		t.Errorf("%s lists nothing", cmd)
+	}
+}
+
+// The boot image has lab-agent: it links no client of Kubernetes, and no Helm. Helm's SDK is
+// linked by one package, and by what wires the controllers.
+func TestProgramsLinkWhatTheyNeed(t *testing.T) {
+	links := func(pkg string, tests bool) (out []string) {
+		t.Helper()
+		args := []string{"list", "-e", "-deps"}
+		if tests {
+			args = append(args, "-test")
+		}
+		cmd := exec.CommandContext(t.Context(), "go", append(args, pkg)...)
+		cmd.Dir = root
+		text, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s: %v", cmd, err)
+		}
+		return strings.Fields(string(text))
+	}
+	has := func(list []string, prefix string) bool {
+		return slices.ContainsFunc(list, func(p string) bool { return strings.HasPrefix(p, prefix) })
+	}
+	agent := links("./cmd/lab-agent", false)
+	for _, never := range []string{"helm.sh/", "k8s.io/client-go/", "sigs.k8s.io/controller-runtime"} {
+		if has(agent, never) {
+			t.Errorf("cmd/lab-agent links %s", never)
+		}
+	}
+	if !has(agent, Module+"/agent/lcm") || !has(links("./controller/manager", false), "helm.sh/") {
+		t.Error("go list does not list what cmd/lab-agent and controller/manager need")
+	}
+	for _, pkg := range []string{"./agent/...", "./emulator/...", "./controller/host/...", "./controller/provider/...", "./controller/kube"} {
+		if has(links(pkg, true), "helm.sh/") {
+			t.Errorf("%s needs Helm's SDK", pkg)
+		}
 	}
 }
 

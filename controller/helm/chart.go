@@ -1,0 +1,142 @@
+package helm
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/repo"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+)
+
+// Limits of what a repository serves, in bytes.
+const (
+	maxIndex = 16 << 20
+	maxChart = 20 << 20
+)
+
+// load returns the chart of a release.
+func (r *Reconciler) load(ctx context.Context, b *lcm.HelmBundle, of lcm.HelmRelease) (*chart.Chart, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	if of.ChartURL != "" {
+		return r.archive(ctx, of.ChartURL, nil, "")
+	}
+	_, name, named := strings.Cut(of.Chart, "/")
+	if !named {
+		name = of.Chart
+	}
+	candidates := repositories(b, of.Chart)
+	if len(candidates) == 0 {
+		return nil, fmt.Errorf("chart %q: the bundle has no such repository: add it to repositories, or give REPOSITORY/CHART", of.Chart)
+	}
+	var errs []error
+	for _, c := range candidates {
+		ch, err := r.fromRepository(ctx, b.Namespace, c, name, of.Version)
+		if err == nil {
+			return ch, nil
+		}
+		errs = append(errs, fmt.Errorf("repository %s: %w", c.Name, err))
+	}
+	return nil, errors.Join(errs...)
+}
+
+func (r *Reconciler) fromRepository(ctx context.Context, namespace string, from lcm.HelmRepository, name, version string) (*chart.Chart, error) {
+	var auth *url.Userinfo
+	if from.AuthSecret != "" {
+		var s corev1.Secret
+		if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: from.AuthSecret}, &s); err != nil {
+			return nil, fmt.Errorf("authSecret: %w", err)
+		}
+		auth = url.UserPassword(string(s.Data["username"]), string(s.Data["password"]))
+	}
+	base := strings.TrimSuffix(from.URL, "/")
+	text, err := r.get(ctx, base+"/index.yaml", auth, maxIndex)
+	if err != nil {
+		return nil, err
+	}
+	index := &repo.IndexFile{}
+	if err := yaml.Unmarshal(text, index); err != nil {
+		return nil, fmt.Errorf("%s/index.yaml: %w", base, err)
+	}
+	for _, versions := range index.Entries { // each alone: the order cannot be seen
+		for _, v := range versions {
+			if v == nil || v.Metadata == nil || len(v.URLs) == 0 {
+				return nil, fmt.Errorf("%s/index.yaml has a chart without metadata or urls", base)
+			}
+		}
+	}
+	index.SortEntries()
+	v, err := index.Get(name, version)
+	if err != nil {
+		return nil, fmt.Errorf("chart %s %s: %w", name, version, err)
+	}
+	at, err := repo.ResolveReferenceURL(base, v.URLs[0])
+	if err != nil {
+		return nil, err
+	}
+	if !sameHost(at, base) { // a password is the repository's alone
+		auth = nil
+	}
+	return r.archive(ctx, at, auth, v.Digest)
+}
+
+func sameHost(a, b string) bool {
+	x, errX := url.Parse(a)
+	y, errY := url.Parse(b)
+	return errX == nil && errY == nil && x.Host == y.Host && x.Scheme == y.Scheme
+}
+
+// archive loads the archive at a URL. A digest that is not "" must be its SHA-256.
+func (r *Reconciler) archive(ctx context.Context, at string, auth *url.Userinfo, digest string) (*chart.Chart, error) {
+	text, err := r.get(ctx, at, auth, maxChart)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(text)
+	if want := strings.TrimPrefix(digest, "sha256:"); want != "" && want != hex.EncodeToString(sum[:]) {
+		return nil, fmt.Errorf("%s: the SHA-256 is %x, and the repository's index says %s", at, sum, want)
+	}
+	c, err := loader.LoadArchive(bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", at, err)
+	}
+	return c, nil
+}
+
+func (r *Reconciler) get(ctx context.Context, at string, auth *url.Userinfo, limit int64) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return nil, err
+	}
+	if auth != nil {
+		password, _ := auth.Password()
+		req.SetBasicAuth(auth.Username(), password)
+	}
+	resp, err := r.HTTP.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("GET %s: %s", at, resp.Status)
+	}
+	b, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	if err == nil && int64(len(b)) > limit {
+		err = fmt.Errorf("GET %s: more than %d MiB", at, limit>>20)
+	}
+	return b, err
+}

@@ -1,0 +1,351 @@
+package helm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"helm.sh/helm/v3/pkg/release"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/queue"
+)
+
+const (
+	// fetchTimeout limits the download of a chart, in real time.
+	fetchTimeout = time.Minute
+	// minBackoff and maxBackoff are the waits after the first failure of a release, and
+	// after many.
+	minBackoff, maxBackoff = 10 * time.Second, 5 * time.Minute
+	// readyPeriod is how often releases that are not ready are looked at.
+	readyPeriod = 30 * time.Second
+	// maxText limits a message or notes in a status, in bytes.
+	maxText = 2048
+)
+
+// Config configures a reconciler.
+type Config struct {
+	Client client.Client
+	// Reader reads Secrets past the cache.
+	Reader client.Reader
+	// Target is the API of the cluster that releases are installed in.
+	Target  *rest.Config
+	HTTP    *http.Client // fetches charts; nil means one with the proxy of the environment
+	Clock   clock.WithTicker
+	Workers int // bundles reconciled at a time; 0 means 1
+	// Enter, when set, is called before each reconcile, and its result after it. A lab's
+	// virtual clock counts the work in progress this way.
+	Enter func() (leave func())
+	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
+	ClientClock queue.ClientClock
+	// Queues, when set, knows the work queue: see queue.Monitor.
+	Queues *queue.Monitor
+}
+
+// Reconciler reconciles HelmBundles.
+type Reconciler struct{ Config }
+
+// New returns a reconciler, or an error when a required field of c is nil.
+func New(c Config) (*Reconciler, error) {
+	if c.Client == nil || c.Reader == nil || c.Target == nil || c.Clock == nil {
+		return nil, errors.New("helm: Config.Client, Config.Reader, Config.Target or Config.Clock is nil")
+	}
+	if c.HTTP == nil {
+		c.HTTP = &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: fetchTimeout}}
+	}
+	c.Workers = max(c.Workers, 1)
+	return &Reconciler{c}, nil
+}
+
+// Setup adds the reconciler to a manager.
+func (r *Reconciler) Setup(mgr manager.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("helm").
+		For(&lcm.HelmBundle{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues})).
+		Complete(r)
+}
+
+// Reconcile implements reconcile.Reconciler for a HelmBundle.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	var after time.Duration
+	result, err := queue.Reconcile(r.Enter, func() (err error) {
+		after, err = r.reconcile(ctx, req.NamespacedName)
+		return err
+	})
+	if err == nil {
+		result.RequeueAfter = after
+	}
+	return result, err
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.Duration, error) {
+	b := new(lcm.HelmBundle)
+	if err := r.Client.Get(ctx, key, b); err != nil {
+		return 0, err
+	}
+	deleted := !b.DeletionTimestamp.IsZero()
+	if deleted && !controllerutil.ContainsFinalizer(b, lcm.HelmFinalizer) {
+		return 0, nil
+	}
+	if before := b.DeepCopy(); !deleted && controllerutil.AddFinalizer(b, lcm.HelmFinalizer) {
+		if err := r.Client.Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return 0, fmt.Errorf("helm: finalizer: %w", err)
+		}
+	}
+	p := &pass{r: r, b: b, installers: map[string]*installer{}}
+	order := plan(b)
+	if deleted {
+		order = nil
+	}
+	if err := p.prune(ctx, order); err != nil {
+		return 0, err
+	}
+	for _, of := range order {
+		if err := p.release(ctx, of); err != nil {
+			return 0, err
+		}
+	}
+	err := p.record(ctx, func(s *lcm.HelmBundleStatus) {
+		s.ObservedGeneration = b.Generation
+		if !slices.ContainsFunc(order, func(of planned) bool { return !s.ReleaseStatuses[of.Name].Success }) {
+			s.Release = b.Spec.Release
+		}
+	})
+	if err != nil || !deleted || len(b.Status.ReleaseStatuses) > 0 {
+		return p.after, err
+	}
+	before := b.DeepCopy()
+	controllerutil.RemoveFinalizer(b, lcm.HelmFinalizer)
+	if err := r.Client.Patch(ctx, b, client.MergeFrom(before)); err != nil {
+		return 0, fmt.Errorf("helm: finalizer: %w", err)
+	}
+	return 0, nil
+}
+
+// pass is one look at a bundle.
+type pass struct {
+	r          *Reconciler
+	b          *lcm.HelmBundle
+	after      time.Duration // when to look again; 0: at a change
+	installers map[string]*installer
+}
+
+// again asks for another look.
+func (p *pass) again(after time.Duration) {
+	if p.after == 0 || after < p.after {
+		p.after = after
+	}
+}
+
+func (p *pass) installer(ctx context.Context, namespace string) (*installer, error) {
+	if i := p.installers[namespace]; i != nil {
+		return i, nil
+	}
+	log := ctrl.LoggerFrom(ctx).V(1)
+	i, err := newInstaller(p.r.Target, namespace, func(format string, args ...any) { log.Info(fmt.Sprintf(format, args...)) })
+	if err == nil {
+		p.installers[namespace] = i
+	}
+	return i, err
+}
+
+// record writes the status, if it has changed.
+func (p *pass) record(ctx context.Context, change func(*lcm.HelmBundleStatus)) error {
+	before := p.b.DeepCopy()
+	if p.b.Status.ReleaseStatuses == nil {
+		p.b.Status.ReleaseStatuses = map[string]lcm.HelmReleaseStatus{}
+	}
+	change(&p.b.Status)
+	if equality.Semantic.DeepEqual(before.Status, p.b.Status) {
+		return nil
+	}
+	if err := p.r.Client.Status().Patch(ctx, p.b, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("helm: status: %w", err)
+	}
+	return nil
+}
+
+func (p *pass) set(ctx context.Context, name string, s lcm.HelmReleaseStatus) error {
+	s.Message, s.Notes = short(s.Message), short(s.Notes)
+	return p.record(ctx, func(status *lcm.HelmBundleStatus) { status.ReleaseStatuses[name] = s })
+}
+
+// prune uninstalls the releases of the status that the bundle does not have any more, or has
+// in another namespace: those that were installed last first.
+func (p *pass) prune(ctx context.Context, order []planned) error {
+	wanted := map[string]string{} // namespaces
+	for _, of := range order {
+		wanted[of.Name] = namespaceOf(p.b, of.HelmRelease)
+	}
+	var gone []string
+	for name, s := range p.b.Status.ReleaseStatuses {
+		namespace, exists := wanted[name]
+		if !exists || s.Namespace != "" && s.Namespace != namespace {
+			gone = append(gone, name)
+		}
+	}
+	place := map[string]int{} // in the order of installation, where the spec still has it
+	for i, of := range plan(p.b) {
+		place[of.Name] = i + 1
+	}
+	slices.SortFunc(gone, func(a, b string) int {
+		if d := place[b] - place[a]; d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	for _, name := range gone {
+		s := p.b.Status.ReleaseStatuses[name]
+		if left := p.wait(s); !s.Success && s.Status == string(release.StatusUninstalling) && left > 0 {
+			p.again(left)
+			continue
+		}
+		var err error
+		if s.Namespace != "" { // else it was never installed
+			var i *installer
+			if i, err = p.installer(ctx, s.Namespace); err == nil {
+				err = i.uninstall(name)
+			}
+		}
+		if err != nil {
+			s.Success, s.Ready, s.Status, s.Message = false, false, string(release.StatusUninstalling), "uninstall: "+err.Error()
+			p.failed(&s)
+			if err := p.set(ctx, name, s); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := p.record(ctx, func(s *lcm.HelmBundleStatus) { delete(s.ReleaseStatuses, name) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wait returns how long a release that has failed still waits.
+func (p *pass) wait(s lcm.HelmReleaseStatus) time.Duration {
+	if s.FinishedAt == nil || s.Attempt == 0 {
+		return 0
+	}
+	return s.FinishedAt.Add(backoff(s.Attempt)).Sub(p.r.Clock.Now())
+}
+
+// backoff returns the wait after a number of failures.
+func backoff(attempts int) time.Duration {
+	return min(minBackoff<<min(attempts-1, 10), maxBackoff)
+}
+
+// failed notes the end of an attempt that has failed.
+func (p *pass) failed(s *lcm.HelmReleaseStatus) {
+	s.Attempt++
+	s.FinishedAt = now(p.r.Clock.Now())
+	p.again(backoff(s.Attempt))
+}
+
+// release makes a release what it has to be.
+func (p *pass) release(ctx context.Context, of planned) error {
+	s := p.b.Status.ReleaseStatuses[of.Name]
+	namespace := namespaceOf(p.b, of.HelmRelease)
+	if s.Namespace != "" && s.Namespace != namespace {
+		return nil // it is not uninstalled there yet
+	}
+	if s.Hash != of.hash {
+		s = lcm.HelmReleaseStatus{Namespace: namespace, Hash: of.hash, Chart: s.Chart, Version: s.Version, Revision: s.Revision}
+	}
+	if why := p.withheld(of); why != "" {
+		if s.Success {
+			return nil // it stays
+		}
+		s.Namespace, s.Message, s.Ready = "", why, false
+		if s.Revision > 0 {
+			s.Namespace = namespace
+		}
+		return p.set(ctx, of.Name, s)
+	}
+	s.Namespace = namespace
+	i, err := p.installer(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	last, err := i.last(of.Name)
+	if err != nil {
+		return fmt.Errorf("helm: release %s: %w", of.Name, err)
+	}
+	if last == nil || last.Info.Status != release.StatusDeployed || last.Labels[hashLabel] != shortHash(of.hash) {
+		if left := p.wait(s); !s.Success && left > 0 {
+			p.again(left)
+			return nil
+		}
+		if last, err = p.install(ctx, i, of); err != nil {
+			s.Success, s.Ready, s.Message, s.Status = false, false, err.Error(), string(release.StatusFailed)
+			p.failed(&s)
+			return p.set(ctx, of.Name, s)
+		}
+	}
+	if !s.Success {
+		s.Attempt, s.FinishedAt = s.Attempt+1, now(p.r.Clock.Now())
+	}
+	s.Success, s.Revision, s.Status, s.Message = true, last.Version, string(last.Info.Status), ""
+	s.Chart, s.Version, s.Notes = last.Chart.Metadata.Name, last.Chart.Metadata.Version, last.Info.Notes
+	if s.Ready, err = i.ready(ctx, last); err != nil {
+		s.Message = "not ready: " + err.Error()
+	}
+	if !s.Ready {
+		p.again(readyPeriod)
+	}
+	return p.set(ctx, of.Name, s)
+}
+
+// withheld returns why a release is not installed yet, "" if it may be.
+func (p *pass) withheld(of planned) string {
+	if of.problem != "" {
+		return of.problem
+	}
+	for _, name := range of.Requires {
+		if !p.b.Status.ReleaseStatuses[name].Success {
+			return "waits for the release " + name
+		}
+	}
+	return ""
+}
+
+// install fetches the chart of a release, and installs or upgrades it.
+func (p *pass) install(ctx context.Context, i *installer, of planned) (*release.Release, error) {
+	var values map[string]any
+	if of.Values != nil {
+		if err := json.Unmarshal(of.Values.Raw, &values); err != nil {
+			return nil, fmt.Errorf("values: give an object: %w", err)
+		}
+	}
+	ch, err := p.r.load(ctx, p.b, of.HelmRelease)
+	if err != nil {
+		return nil, err
+	}
+	return i.apply(ctx, of, ch, values)
+}
+
+// short returns a text of at most maxText bytes.
+func short(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return text[:maxText] + "…"
+}
+
+func bytesOf(text string) io.Reader { return strings.NewReader(text) }

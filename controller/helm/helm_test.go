@@ -1,0 +1,236 @@
+package helm
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/release"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/config"
+	"github.com/metalab-dev/metalab/controller/kube"
+)
+
+// lab is a Kubernetes API, a repository and the reconciler.
+type lab struct {
+	t *testing.T
+	client.Client
+	kube  *kube.API
+	repo  *repository
+	clock *clocktesting.FakeClock
+	r     *Reconciler
+}
+
+func start(t *testing.T) *lab {
+	t.Helper()
+	k, err := kube.Start(t.Context(), kube.Config{Dir: t.TempDir(), FastPaths: true, Families: []string{config.HOC}, Nodes: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = k.Stop() })
+	scheme := runtime.NewScheme()
+	if err := errors.Join(lcm.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(k.RESTConfig(), client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lab{t: t, Client: c, kube: k, repo: serveCharts(t), clock: clocktesting.NewFakeClock(time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC))}
+	l.restart()
+	return l
+}
+
+// restart makes a new reconciler.
+func (l *lab) restart() {
+	l.t.Helper()
+	var err error
+	if l.r, err = New(Config{Client: l.Client, Reader: l.Client, Target: l.kube.RESTConfig(), Clock: l.clock}); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *lab) must(err error) {
+	l.t.Helper()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+var key = client.ObjectKey{Namespace: "default", Name: "c1"}
+
+// pass reconciles the bundle, and returns it; nil when it does not exist.
+func (l *lab) pass() *lcm.HelmBundle {
+	l.t.Helper()
+	_, err := l.r.Reconcile(l.t.Context(), ctrl.Request{NamespacedName: key})
+	l.must(err)
+	b := new(lcm.HelmBundle)
+	err = l.Get(l.t.Context(), key, b)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	l.must(err)
+	return b
+}
+
+// change changes the spec of the bundle, and reconciles it.
+func (l *lab) change(do func(*lcm.HelmBundleSpec)) *lcm.HelmBundle {
+	l.t.Helper()
+	b := new(lcm.HelmBundle)
+	l.must(l.Get(l.t.Context(), key, b))
+	do(&b.Spec)
+	l.must(l.Update(l.t.Context(), b))
+	return l.pass()
+}
+
+// text returns the text of a ConfigMap of a chart, "" when there is none.
+func (l *lab) text(namespace, name string) string {
+	l.t.Helper()
+	var m corev1.ConfigMap
+	err := l.Get(l.t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &m)
+	l.must(client.IgnoreNotFound(err))
+	return m.Data["text"]
+}
+
+// Releases of a bundle are installed in order, upgraded, and uninstalled; what fails stops
+// nothing else, and nothing is installed again without a change.
+func TestBundle(t *testing.T) {
+	l := start(t)
+	l.repo.add(t, "settings", "1.0.0", "")
+	l.repo.add(t, "app", "1.0.0", "")
+	l.repo.add(t, "broken", "1.0.0", "")
+	values := func(text string) *runtime.RawExtension {
+		return &runtime.RawExtension{Raw: []byte(`{"text":"` + text + `"}`)}
+	}
+	l.must(l.Create(t.Context(), &lcm.HelmBundle{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Spec: lcm.HelmBundleSpec{
+		Release:      "mosk-1",
+		Repositories: []lcm.HelmRepository{{Name: "lab", URL: l.repo.URL}},
+		Releases: []lcm.HelmRelease{
+			{Name: "after-broken", Chart: "settings", Requires: []string{"broken"}},
+			{Name: "broken", Chart: "lab/broken"},
+			{Name: "missing", Chart: "lab/none"},
+			{Name: "second", Chart: "lab/settings", Namespace: "charts", Requires: []string{"first"}},
+			{Name: "first", Chart: "lab/settings", Version: "1.0.0", Values: values("one")},
+			{Name: "app", Chart: "lab/app"},
+		},
+	}}))
+	b := l.pass()
+	s := b.Status.ReleaseStatuses
+	if got := s["first"]; !got.Success || !got.Ready || got.Revision != 1 || got.Attempt != 1 || got.Version != "1.0.0" || got.Chart != "settings" || got.Notes != "text is one\n" || got.Status != "deployed" {
+		t.Errorf("first: %+v", got)
+	}
+	if l.text("default", "first") != "one" || l.text("charts", "second") != "default" {
+		t.Errorf("texts %q, %q", l.text("default", "first"), l.text("charts", "second"))
+	}
+	if got := s["app"]; !got.Success || got.Ready {
+		t.Errorf("a Deployment that nobody runs: %+v, want success, and not ready", got)
+	}
+	if got := s["broken"]; got.Success || got.Attempt != 1 || !strings.Contains(got.Message, "Not_A_Name") {
+		t.Errorf("broken: %+v", got)
+	}
+	if got := s["missing"]; got.Success || !strings.Contains(got.Message, "repository lab: chart none : no chart name found") {
+		t.Errorf("missing: %+v", got)
+	}
+	if got := s["after-broken"]; got.Success || got.Message != "waits for the release broken" || l.text("default", "after-broken") != "" {
+		t.Errorf("after-broken: %+v", got)
+	}
+	if b.Status.Release != "" || b.Status.ObservedGeneration != b.Generation {
+		t.Errorf("status of a bundle that is not installed: %+v", b.Status)
+	}
+
+	// A failure waits, and what is installed stays, also after a crash before its status.
+	fetched := l.repo.fetched
+	if b = l.pass(); b.Status.ReleaseStatuses["broken"].Attempt != 1 || l.repo.fetched != fetched {
+		t.Errorf("a second pass: %+v, %d charts fetched", b.Status.ReleaseStatuses["broken"], l.repo.fetched-fetched)
+	}
+	before := b.DeepCopy()
+	delete(b.Status.ReleaseStatuses, "first")
+	l.must(l.Status().Patch(t.Context(), b, client.MergeFrom(before)))
+	l.restart()
+	if b = l.pass(); b.Status.ReleaseStatuses["first"].Revision != 1 || !b.Status.ReleaseStatuses["first"].Success || l.repo.fetched != fetched {
+		t.Errorf("first after a crash: %+v, %d charts fetched", b.Status.ReleaseStatuses["first"], l.repo.fetched-fetched)
+	}
+	l.clock.Step(minBackoff)
+	if b = l.pass(); b.Status.ReleaseStatuses["broken"].Attempt != 2 {
+		t.Errorf("broken after its backoff: %+v", b.Status.ReleaseStatuses["broken"])
+	}
+	l.clock.Step(minBackoff)
+	if b = l.pass(); b.Status.ReleaseStatuses["broken"].Attempt != 2 {
+		t.Errorf("broken before its second backoff: %+v", b.Status.ReleaseStatuses["broken"])
+	}
+
+	// Changes: values of one, and those that fail are removed.
+	b = l.change(func(s *lcm.HelmBundleSpec) {
+		s.Releases = s.Releases[3:]
+		s.Releases[1].Values = values("two")
+	})
+	s = b.Status.ReleaseStatuses
+	if len(s) != 3 || s["first"].Revision != 2 || s["second"].Revision != 1 || l.text("default", "first") != "two" || b.Status.Release != "mosk-1" {
+		t.Errorf("after a change: %+v, text %q", b.Status, l.text("default", "first"))
+	}
+	i, err := newInstaller(l.kube.RESTConfig(), "default", t.Logf)
+	l.must(err)
+	got, err := action.NewGet(&i.Configuration).Run("first")
+	if err != nil || got.Version != 2 || got.Info.Status != release.StatusDeployed || got.Config["text"] != "two" {
+		t.Errorf("the release that Helm reads: %+v, %v", got, err)
+	}
+
+	// An operation that was killed is no obstacle.
+	got.SetStatus(release.StatusPendingUpgrade, "killed")
+	l.must(i.Releases.Update(got))
+	if b = l.change(func(s *lcm.HelmBundleSpec) { s.Releases[1].Values = values("three") }); l.text("default", "first") != "three" {
+		t.Errorf("after an interrupted upgrade: %+v", b.Status.ReleaseStatuses["first"])
+	}
+
+	// Another namespace is another release; one that is gone is uninstalled.
+	l.change(func(s *lcm.HelmBundleSpec) { s.Releases = s.Releases[:2]; s.Releases[0].Namespace = "east" })
+	if b = l.pass(); l.text("charts", "second") != "" || l.text("east", "second") != "default" || len(b.Status.ReleaseStatuses) != 2 {
+		t.Errorf("texts %q and %q in the former and in the new namespace, status %+v", l.text("charts", "second"), l.text("east", "second"), b.Status)
+	}
+	l.must(l.Delete(t.Context(), b))
+	if b = l.pass(); b != nil || l.text("default", "first") != "" || l.text("east", "second") != "" {
+		t.Errorf("after its deletion: %+v, texts %q, %q", b, l.text("default", "first"), l.text("east", "second"))
+	}
+	if last, err := i.last("first"); last != nil || err != nil {
+		t.Errorf("Helm still has %+v, %v", last, err)
+	}
+}
+
+// A repository with a password, and one whose index has another digest.
+func TestRepositories(t *testing.T) {
+	l := start(t)
+	l.repo.add(t, "settings", "1.0.0", "")
+	l.repo.add(t, "app", "1.0.0", strings.Repeat("5a", 32))
+	l.repo.password = "hunter2"
+	b := bundle("settings", "app")
+	b.Namespace, b.Spec.Repositories = "default", []lcm.HelmRepository{{Name: "charts", URL: l.repo.URL}}
+	if _, err := l.r.load(t.Context(), b, b.Spec.Releases[0]); err == nil || !strings.Contains(err.Error(), "401 Unauthorized") {
+		t.Errorf("without a password: %v", err)
+	}
+	b.Spec.Repositories[0].AuthSecret = "charts"
+	if _, err := l.r.load(t.Context(), b, b.Spec.Releases[0]); err == nil || !strings.Contains(err.Error(), `authSecret: secrets "charts" not found`) {
+		t.Errorf("without the Secret: %v", err)
+	}
+	l.must(l.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "charts"}, StringData: map[string]string{"username": "lab", "password": "hunter2"}}))
+	if c, err := l.r.load(t.Context(), b, b.Spec.Releases[0]); err != nil || c.Name() != "settings" {
+		t.Errorf("with a password: %v, %v", c, err)
+	}
+	if _, err := l.r.load(t.Context(), b, b.Spec.Releases[1]); err == nil || !strings.Contains(err.Error(), "and the repository's index says 5a5a") || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("with another digest: %v", err)
+	}
+	other := bundle("settings")
+	other.Spec.Repositories = []lcm.HelmRepository{{Name: "other", URL: l.repo.URL}}
+	if _, err := l.r.load(t.Context(), other, other.Spec.Releases[0]); err == nil || !strings.Contains(err.Error(), `chart "charts/settings": the bundle has no such repository`) {
+		t.Errorf("without the repository: %v", err)
+	}
+}

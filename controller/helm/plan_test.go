@@ -1,0 +1,82 @@
+package helm
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+)
+
+// bundle returns a bundle with releases, NAME: REQUIRED… each.
+func bundle(releases ...string) *lcm.HelmBundle {
+	b := &lcm.HelmBundle{}
+	b.Namespace = "lab"
+	for _, text := range releases {
+		name, requires, _ := strings.Cut(text, ":")
+		b.Spec.Releases = append(b.Spec.Releases, lcm.HelmRelease{Name: name, Chart: "charts/" + name, Requires: strings.Fields(requires)})
+	}
+	return b
+}
+
+func TestOrderOfReleases(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		releases []string
+		want     []string // NAME, or NAME: problem
+	}{
+		{"their own", []string{"b", "a", "c"}, []string{"b", "a", "c"}},
+		{"required first", []string{"app:store db", "db:store", "store"}, []string{"store", "db", "app"}},
+		{"one that is missing", []string{"app:stroe", "store"}, []string{`app: requires: the bundle has no release "stroe": add it, or correct the name`, "store"}},
+		{"a circle", []string{"a:b", "b:c", "c:b", "d"}, []string{
+			"c: requires: a circle, b, c, b: remove one of them", "b: requires: a circle, b, c, b: remove one of them", "a", "d",
+		}},
+		{"itself", []string{"a:a"}, []string{"a: requires: a circle, a, a: remove one of them"}},
+	} {
+		var got []string
+		for _, p := range plan(bundle(tt.releases...)) {
+			text := p.Name
+			if p.problem != "" {
+				text += ": " + p.problem
+			}
+			got = append(got, text)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+// The hash changes with what is installed, and not with what is only written in another way.
+func TestHashOfARelease(t *testing.T) {
+	of := func(change func(*lcm.HelmBundle, *lcm.HelmRelease)) string {
+		b := bundle("a")
+		b.Spec.Repositories = []lcm.HelmRepository{{Name: "charts", URL: "http://192.0.2.1"}, {Name: "other", URL: "http://192.0.2.1"}}
+		b.Spec.Releases[0].Values = &runtime.RawExtension{Raw: []byte(`{"a":1,"b":2}`)}
+		change(b, &b.Spec.Releases[0])
+		return plan(b)[0].hash
+	}
+	first := of(func(*lcm.HelmBundle, *lcm.HelmRelease) {})
+	for name, change := range map[string]func(*lcm.HelmBundle, *lcm.HelmRelease){
+		"values in another order": func(_ *lcm.HelmBundle, r *lcm.HelmRelease) { r.Values.Raw = []byte(`{ "b": 2, "a": 1 }`) },
+		"requires":                func(_ *lcm.HelmBundle, r *lcm.HelmRelease) { r.Requires = []string{"b"} },
+		"the bundle's namespace":  func(_ *lcm.HelmBundle, r *lcm.HelmRelease) { r.Namespace = "lab" },
+		"another repository":      func(b *lcm.HelmBundle, _ *lcm.HelmRelease) { b.Spec.Repositories[1].URL = "http://192.0.2.2" },
+	} {
+		if of(change) != first {
+			t.Errorf("%s: another hash", name)
+		}
+	}
+	for name, change := range map[string]func(*lcm.HelmBundle, *lcm.HelmRelease){
+		"values":     func(_ *lcm.HelmBundle, r *lcm.HelmRelease) { r.Values.Raw = []byte(`{"a":1,"b":3}`) },
+		"version":    func(_ *lcm.HelmBundle, r *lcm.HelmRelease) { r.Version = "1.0.0" },
+		"namespace":  func(_ *lcm.HelmBundle, r *lcm.HelmRelease) { r.Namespace = "east" },
+		"repository": func(b *lcm.HelmBundle, _ *lcm.HelmRelease) { b.Spec.Repositories[0].URL = "http://192.0.2.2" },
+	} {
+		if of(change) == first {
+			t.Errorf("%s: the same hash", name)
+		}
+	}
+}

@@ -1,0 +1,21 @@
+package manager
+
+import (
+	"context"
+
+	"github.com/metalab-dev/metalab/controller/helm"
+)
+
+// addHelm adds the controller of HelmBundles. It installs charts by the API that the
+// controllers use.
+func addHelm(_ context.Context, s *Set) error {
+	c := s.cfg
+	bundles, err := helm.New(helm.Config{
+		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Target: c.api(),
+		Clock: c.Clock, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers,
+	})
+	if err != nil {
+		return err
+	}
+	return bundles.Setup(s.mgr)
+}
