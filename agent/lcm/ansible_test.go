@@ -137,6 +137,39 @@ func TestAnsibleThatFailsAndWaitsForInput(t *testing.T) {
 	nothingLeft(t, s)
 }
 
+// statement H20: while a real play runs, no process has a value of the Secret in its command
+// line or environment, and the file of the values, in memory, is the agent's alone.
+func TestProcessesOfAPlayShowNoSecret(t *testing.T) {
+	f, s := newAPI(), newServer(t)
+	const password = "correct-horse-battery"
+	f.secret("s", map[string]string{"password": password})
+	p := playbook(t, s, `  tasks:
+    - name: List the processes and the files
+      ansible.builtin.shell: |
+        cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2> /dev/null | tr '\0' '\n' > `+s.path("/processes")+`
+        find `+s.path(runDir)+` -type f -name values.yaml -printf '%m\n' > `+s.path("/modes")+`
+        true
+    - name: Use the value
+      ansible.builtin.copy: {dest: `+s.path("/used")+`, content: "{{ values.password }}", mode: "0600"}
+      no_log: true
+`)
+	p["secretRef"] = "default/s"
+	if r := executed(t, f, s, &api.LCMMachine{}, play(p)); r.code != 0 || s.read(t, "/used") != password {
+		t.Fatalf("the play = %+v", r)
+	}
+	list := s.read(t, "/processes")
+	if !strings.Contains(list, "@"+s.path(runDir)) || !strings.Contains(list, "ANSIBLE_LOG_PATH=") {
+		t.Fatalf("the list has neither the command line nor the environment of the play: %s", list)
+	}
+	if strings.Contains(list, password) {
+		t.Error("a command line or an environment has the password")
+	}
+	if modes := s.read(t, "/modes"); modes != "600\n" || !strings.HasPrefix(runDir, "/run/") {
+		t.Errorf("the files of values below %s have the modes %q, want one, 600", runDir, modes)
+	}
+	nothingLeft(t, s)
+}
+
 // A play that its deadline ends leaves no process and no file.
 func TestAnsibleEndsAtItsDeadline(t *testing.T) {
 	f, s := newAPI(), newServer(t)

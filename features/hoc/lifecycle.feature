@@ -298,3 +298,50 @@ Feature: Life of a host OS configuration
       host-os-download-app-file-template-1.0.0-reconfigure
       host-os-app-file-template-1.0.0-reconfigure
       """
+
+  @full @H23 @H26 @H29
+  Scenario: The controller is killed at each step
+    Given the provider has deployed a cluster with the workers "w-0"
+    And the module "file-template 1.0.0" is available
+    And the module server stalls
+    When the operator applies the host OS configuration "app":
+      """
+      machineSelector: {matchLabels: {day2: "true"}}
+      configs:
+      - {module: file-template, moduleVersion: 1.0.0, values: {path: /etc/app.conf, settings: {a: 1}}}
+      """
+    And the controller is killed
+    And another controller starts
+    Then the item "host-os-download-app-file-template-1.0.0-reconfigure" of "app" is "Running" on "w-0"
+    When the controller is killed
+    And another controller starts
+    And the module server continues
+    Then the item "host-os-app-file-template-1.0.0-reconfigure" of "app" is "Running" on "w-0"
+    When the controller is killed
+    Then the agent of "w-0" has executed:
+      """
+      host-os-download-app-file-template-1.0.0-reconfigure
+      host-os-app-file-template-1.0.0-reconfigure
+      """
+    When another controller starts
+    Then the item "host-os-app-file-template-1.0.0-reconfigure" of "app" is "Success" on "w-0"
+    When the operator applies the host OS configuration "app":
+      """
+      machineSelector: {matchLabels: {day2: "true"}}
+      configs:
+      - {module: file-template, moduleVersion: 1.0.0, values: {path: /etc/app.conf, settings: {a: 2}}}
+      """
+    And the controller is killed
+    And another controller starts
+    Then the agent of "w-0" has executed:
+      """
+      host-os-app-file-template-1.0.0-reconfigure
+      """
+    And the file "/etc/app.conf" of "w-0" contains "a=2"
+    When the operator deletes the host OS configuration "app"
+    And the controller is killed
+    And another controller starts
+    Then the host OS configuration "app" no longer exists
+    And the machine "w-0" has lost its host OS items and their results
+    And the agent of "w-0" executes nothing more
+    And the file "/etc/app.conf" of "w-0" contains "a=2"
