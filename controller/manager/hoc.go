@@ -6,10 +6,13 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/drain"
 	"github.com/metalab-dev/metalab/controller/hostos"
 	"github.com/metalab-dev/metalab/controller/lcm"
+	"github.com/metalab-dev/metalab/controller/lcm/reboot"
 	"github.com/metalab-dev/metalab/controller/provider/clusters"
 	"github.com/metalab-dev/metalab/controller/provider/hoc"
 	"github.com/metalab-dev/metalab/controller/provider/inventory"
@@ -90,7 +93,7 @@ func addProvider(_ context.Context, s *Set) error {
 	return errors.Join(configurations.Setup(s.mgr), ofClusters.Setup(s.mgr), ofMachines.Setup(s.mgr), servers.Setup(s.mgr))
 }
 
-// addLCM adds the LCM controller.
+// addLCM adds the LCM controller, and those that reboot nodes.
 func addLCM(_ context.Context, s *Set) error {
 	machines, err := lcm.NewMachines(lcm.Config{
 		Client: s.mgr.GetClient(), Clock: s.cfg.Clock, Enter: s.cfg.Enter, ClientClock: s.cfg.ClientClock, Queues: s.cfg.Queues, Workers: s.cfg.Workers,
@@ -98,5 +101,37 @@ func addLCM(_ context.Context, s *Set) error {
 	if err != nil {
 		return err
 	}
-	return machines.Setup(s.mgr)
+	// A drain reads past the cache: see drain.Service.
+	api, err := client.New(s.cfg.api(), client.Options{Scheme: s.mgr.GetScheme(), Mapper: s.mgr.GetRESTMapper()})
+	if err != nil {
+		return err
+	}
+	c := reboot.Config{
+		Client: s.mgr.GetClient(), Drainer: drainer{&drain.Service{Client: api, Clock: s.cfg.Clock}},
+		Clock: s.cfg.Clock, Enter: s.cfg.Enter, ClientClock: s.cfg.ClientClock, Queues: s.cfg.Queues, Workers: s.cfg.Workers,
+	}
+	reboots, err := reboot.NewMachines(c)
+	if err != nil {
+		return err
+	}
+	requests, err := reboot.NewRequests(c)
+	if err != nil {
+		return err
+	}
+	return errors.Join(machines.Setup(s.mgr), reboots.Setup(s.mgr), requests.Setup(s.mgr))
+}
+
+// drainer drains the nodes of the cluster that the controllers run in.
+type drainer struct{ *drain.Service }
+
+// Drain implements reboot.Drainer. A node that another owner has is waited for.
+func (d drainer) Drain(ctx context.Context, node, owner string) (waits string, err error) {
+	p, err := d.Service.Drain(ctx, node, owner)
+	if held := new(drain.HeldError); errors.As(err, &held) {
+		return held.Error(), nil
+	}
+	if err != nil || p.Done {
+		return "", err
+	}
+	return p.String(), nil
 }

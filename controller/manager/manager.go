@@ -23,7 +23,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	kuberuntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -53,6 +55,7 @@ func Scheme() (*kuberuntime.Scheme, error) {
 	s := kuberuntime.NewScheme()
 	return s, errors.Join(
 		corev1.AddToScheme(s), rbacv1.AddToScheme(s), authenticationv1.AddToScheme(s), admissionv1.AddToScheme(s), metal3.AddToScheme(s),
+		coordinationv1.AddToScheme(s), policyv1.AddToScheme(s), // of the drains of nodes
 		kaas.AddToScheme(s), lcm.AddToScheme(s), iam.AddToScheme(s), cluster.AddToScheme(s),
 	)
 }

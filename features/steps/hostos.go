@@ -82,7 +82,10 @@ func (s *scenario) registerHostOS(sc *stepRegistry) {
 		return s.kube.Delete(ctx, &kaas.HostOSConfiguration{ObjectMeta: day2Meta(name)})
 	})
 	sc.Step(`^the host OS configuration "([^"]*)" no longer exists$`, "waits until the object is gone", func(ctx context.Context, name string) error {
-		return s.awaitDeletion(ctx, &kaas.HostOSConfiguration{ObjectMeta: day2Meta(name)})
+		return eventually(ctx, name+" is gone", func(ctx context.Context) (bool, string, error) {
+			o, err := s.readHOC(ctx, name)
+			return apierrors.IsNotFound(err), fmt.Sprintf("%v, %+v", o.Finalizers, o.Status.MachinesStates), client.IgnoreNotFound(err)
+		})
 	})
 	sc.NegativeStep(`^the host OS configuration "([^"]*)" still exists$`, "asserts, once each controller has reconciled every object, that the object exists", func(ctx context.Context, name string) error {
 		if err := s.letDay2ControllersAct(ctx); err != nil {
@@ -262,6 +265,7 @@ func (s *scenario) nothingContains(ctx context.Context, text string) error {
 func day2Lists() []client.ObjectList {
 	return []client.ObjectList{
 		&kaas.HostOSConfigurationList{}, &kaas.HostOSConfigurationModulesList{}, &lcm.LCMClusterList{}, &lcm.LCMMachineList{}, &cluster.MachineList{},
+		&kaas.GracefulRebootRequestList{},
 	}
 }
 
@@ -269,15 +273,17 @@ func day2Lists() []client.ObjectList {
 // finalizers of configurations are removed. The provider lets go of Clusters and Machines,
 // whose hosts are deleted.
 func (b *testLab) deleteDay2(ctx context.Context) error {
-	for _, o := range []client.Object{&kaas.HostOSConfiguration{}, &cluster.Cluster{}, &lcm.LCMMachine{}, &lcm.LCMCluster{}, &cluster.Machine{}} {
+	for _, o := range []client.Object{&kaas.GracefulRebootRequest{}, &kaas.HostOSConfiguration{}, &cluster.Cluster{}, &lcm.LCMMachine{}, &lcm.LCMCluster{}, &cluster.Machine{}} {
 		for _, in := range []string{world.Namespace, otherNamespace} {
 			if err := b.kube.DeleteAllOf(ctx, o, client.InNamespace(in)); err != nil {
 				return err
 			}
 		}
 	}
-	if err := b.kube.DeleteAllOf(ctx, &kaas.HostOSConfigurationModules{}); err != nil {
-		return err
+	for _, o := range []client.Object{&kaas.HostOSConfigurationModules{}, &corev1.Node{}} {
+		if err := b.kube.DeleteAllOf(ctx, o); err != nil {
+			return err
+		}
 	}
 	return wait.PollUntilContextTimeout(ctx, pollInterval, resetTimeout, true, func(ctx context.Context) (bool, error) {
 		var l kaas.HostOSConfigurationList

@@ -233,6 +233,7 @@ var Table = []Row{
 		Package: "controller/provider/hoc", May: []string{"controller/api/...", "controller/lcm/item", "controller/queue"},
 		Tests: []string{"controller/lcm"}, // which merges the overwrites
 	},
+	{Package: "controller/lcm/reboot", May: []string{"controller/api/...", "controller/lcm/item", "controller/queue"}},
 	{Package: "controller/lcm", May: []string{"controller/api/...", "controller/lcm/item", "controller/queue"}},
 	{
 		// What controllers and agents compute alike, without an API.

@@ -71,7 +71,7 @@ func watchedKinds(families []string) []client.ObjectList {
 	}
 	if slices.Contains(families, config.HOC) {
 		out = append(out, &kaas.HostOSConfigurationList{}, &kaas.HostOSConfigurationModulesList{}, &lcm.LCMClusterList{}, &lcm.LCMMachineList{}, &capi.MachineList{}, &capi.ClusterList{},
-			&kaas.KaaSReleaseList{}, &kaas.ClusterReleaseList{}, &kaas.PublicKeyList{},
+			&kaas.KaaSReleaseList{}, &kaas.ClusterReleaseList{}, &kaas.PublicKeyList{}, &kaas.GracefulRebootRequestList{},
 			&kaas.BareMetalHostInventoryList{}, &kaas.BareMetalHostCredentialList{})
 	}
 	return out

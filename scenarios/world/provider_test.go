@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
@@ -50,6 +51,8 @@ func TestProviderWorksWithTheRightsOfTheManifests(t *testing.T) {
 	is("the Machine is handed to LCM", status("Uninitialized"))
 	p.agent(w.kube.api)
 	is("the Machine is Ready", status("Ready"))
+	p.reboot()
+	is("the Machine is Ready again", status("Ready"))
 	if err := admin.Delete(t.Context(), &capi.Cluster{ObjectMeta: p.meta("c1")}); err != nil {
 		t.Fatal(err)
 	}
@@ -99,6 +102,39 @@ func (p providerLab) inventory() {
 	for _, o := range append(all, host) {
 		awaitThat(p.t, o.GetName()+" is deleted", func() bool { return apierrors.IsNotFound(p.Get(p.t.Context(), client.ObjectKeyFromObject(o), o)) })
 	}
+}
+
+// reboot asks for the reboot of all machines, and reports that of the one as its agent does:
+// statement H34 with the rights to nodes, their pods and leases.
+func (p providerLab) reboot() {
+	p.t.Helper()
+	for _, o := range []client.Object{&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w-0"}}, &kaas.GracefulRebootRequest{ObjectMeta: p.meta("c1")}} {
+		if err := p.Create(p.t.Context(), o); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	m, node, request := new(lcm.LCMMachine), new(corev1.Node), new(kaas.GracefulRebootRequest)
+	awaitThat(p.t, "the reboot is demanded", func() bool { return p.Get(p.t.Context(), p.key("w-0"), m) == nil && m.Spec.RebootRequired })
+	if err := p.Get(p.t.Context(), client.ObjectKey{Name: "w-0"}, node); err != nil || !node.Spec.Unschedulable {
+		p.t.Errorf("the node is %+v, %v; want it cordoned", node.Spec, err)
+	}
+	before := m.DeepCopy()
+	m.Status.Reboot = &lcm.RebootStatus{Completed: true}
+	m.Status.HostInfo = &lcm.HostInfo{BootTime: ptr.To(metav1.Now())}
+	if err := p.Status().Patch(p.t.Context(), m, client.MergeFrom(before)); err != nil {
+		p.t.Fatal(err)
+	}
+	awaitThat(p.t, "the reboot is no longer demanded", func() bool {
+		return p.Get(p.t.Context(), p.key("w-0"), m) == nil && !m.Spec.RebootRequired && p.Get(p.t.Context(), client.ObjectKey{Name: "w-0"}, node) == nil && !node.Spec.Unschedulable
+	})
+	before = m.DeepCopy()
+	m.Status.Reboot = nil
+	if err := p.Status().Patch(p.t.Context(), m, client.MergeFrom(before)); err != nil {
+		p.t.Fatal(err)
+	}
+	awaitThat(p.t, "the request is completed", func() bool {
+		return p.Get(p.t.Context(), p.key("c1"), request) == nil && request.Status.State == kaas.RebootCompleted
+	})
 }
 
 // providerLab makes objects of the provider.

@@ -24,6 +24,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&KaaSRelease{}, &KaaSReleaseList{},
 		&ClusterRelease{}, &ClusterReleaseList{},
 		&PublicKey{}, &PublicKeyList{},
+		&GracefulRebootRequest{}, &GracefulRebootRequestList{},
 		&BareMetalHostCredential{}, &BareMetalHostCredentialList{},
 		&BareMetalHostInventory{}, &BareMetalHostInventoryList{},
 	)

@@ -1,0 +1,185 @@
+package reboot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/lcm/item"
+	"github.com/metalab-dev/metalab/controller/queue"
+)
+
+// Drainer makes a node free of workloads. Its owner has it until Uncordon.
+type Drainer interface {
+	// Drain does what can be done now. It returns what the drain waits for, "" when it is
+	// done.
+	Drain(ctx context.Context, node, owner string) (waits string, err error)
+	// Uncordon makes the node schedulable again, and releases it.
+	Uncordon(ctx context.Context, node, owner string) error
+}
+
+// owner is the name by which a node is held for a reboot.
+const owner = "lcm-graceful-reboot"
+
+const (
+	interval = 5 * time.Second // after which a drain that is not done is tried again
+	renewal  = 5 * time.Minute // of the hold of a node that reboots
+)
+
+// Config configures a reconciler.
+type Config struct {
+	Client  client.Client
+	Drainer Drainer // of Machines
+	Clock   clock.WithTicker
+	Workers int // objects reconciled at a time; 0 means 1
+	// Enter, when set, is called before each reconcile, and its result after it. A lab's
+	// virtual clock counts the work in progress this way.
+	Enter func() (leave func())
+	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
+	ClientClock queue.ClientClock
+	// Queues, when set, knows the work queue: see queue.Monitor.
+	Queues *queue.Monitor
+}
+
+func (c *Config) complete() error {
+	if c.Client == nil || c.Clock == nil {
+		return errors.New("reboot: Config.Client or Config.Clock is nil")
+	}
+	c.Workers = max(c.Workers, 1)
+	return nil
+}
+
+// Machines reboots LCMMachines.
+type Machines struct{ Config }
+
+// NewMachines returns a reconciler, or an error when a required field of c is nil.
+func NewMachines(c Config) (*Machines, error) {
+	if c.Drainer == nil {
+		return nil, errors.New("reboot: Config.Drainer is nil")
+	}
+	return &Machines{c}, c.complete()
+}
+
+// Setup adds the reconciler to a manager.
+func (r *Machines) Setup(mgr manager.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("lcm-reboots").
+		For(&lcm.LCMMachine{}).
+		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues})).
+		Complete(r)
+}
+
+// Reconcile implements reconcile.Reconciler for an LCMMachine.
+func (r *Machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	var after time.Duration
+	result, err := queue.Reconcile(r.Enter, func() (err error) {
+		after, err = r.reconcile(ctx, req.NamespacedName)
+		return err
+	})
+	if err == nil {
+		result.RequeueAfter = after
+	}
+	return result, err
+}
+
+// step is what is done next for a machine.
+type step string
+
+// The steps of a graceful reboot, in their order.
+const (
+	stepNone     step = ""
+	stepDrain    step = "drain"    // and then demand the reboot
+	stepHold     step = "hold"     // the node, while the agent reboots the server
+	stepUncordon step = "uncordon" // and then remove the demand and the annotation
+)
+
+// next returns the next step of a machine.
+func next(m *lcm.LCMMachine) step {
+	switch {
+	case m.Annotations[item.GracefulRebootAnnotation] != "true":
+		return stepNone
+	case item.GracefulRebootRequired(m):
+		return stepDrain
+	case m.Spec.RebootRequired && (m.Status.Reboot == nil || !m.Status.Reboot.Completed):
+		return stepHold
+	}
+	return stepUncordon // also of an annotation that comes before the agent has removed the status of an earlier reboot
+}
+
+// nodeOf returns the name of a machine's node: its host name.
+func nodeOf(m *lcm.LCMMachine) string {
+	for _, a := range m.Status.Addresses {
+		if a.Type == lcm.AddressHostname {
+			return a.Address
+		}
+	}
+	return m.Name
+}
+
+func (r *Machines) reconcile(ctx context.Context, key client.ObjectKey) (time.Duration, error) {
+	var m lcm.LCMMachine
+	if err := r.Client.Get(ctx, key, &m); err != nil {
+		return 0, err
+	}
+	if !m.DeletionTimestamp.IsZero() { // the node leaves the cluster
+		return 0, nil
+	}
+	switch do := next(&m); do {
+	case stepDrain, stepHold:
+		waits, err := r.Drainer.Drain(ctx, nodeOf(&m), owner)
+		if err != nil {
+			return 0, fmt.Errorf("reboot: LCMMachine %s: %w", key, err)
+		}
+		if err := r.drainStatus(ctx, &m, waits); err != nil {
+			return 0, err
+		}
+		switch {
+		case do == stepHold:
+			return renewal, nil
+		case waits != "":
+			return interval, nil
+		}
+		return renewal, r.patch(ctx, &m, func() { m.Spec.RebootRequired = true })
+	case stepUncordon:
+		if err := r.Drainer.Uncordon(ctx, nodeOf(&m), owner); err != nil {
+			return 0, fmt.Errorf("reboot: LCMMachine %s: %w", key, err)
+		}
+		return 0, r.patch(ctx, &m, func() {
+			m.Spec.RebootRequired = false
+			delete(m.Annotations, item.GracefulRebootAnnotation)
+		})
+	}
+	return 0, nil
+}
+
+// patch writes a change with the resourceVersion of what was read.
+func (r *Machines) patch(ctx context.Context, m *lcm.LCMMachine, change func()) error {
+	before := m.DeepCopy()
+	change()
+	err := r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if err != nil && !apierrors.IsConflict(err) { // the watch reports a conflict's cause
+		return fmt.Errorf("reboot: LCMMachine %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	return nil
+}
+
+// drainStatus writes what the drain waits for.
+func (r *Machines) drainStatus(ctx context.Context, m *lcm.LCMMachine, waits string) error {
+	if m.Status.KubernetesCordonDrainError == waits {
+		return nil
+	}
+	before := m.DeepCopy()
+	m.Status.KubernetesCordonDrainError = waits
+	if err := r.Client.Status().Patch(ctx, m, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("reboot: LCMMachine %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package steps
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+)
+
+// registerReboots binds the steps on GracefulRebootRequests and on the nodes that they
+// cordon.
+func (s *scenario) registerReboots(sc *stepRegistry) {
+	sc.Step(`^the cluster has the nodes "([^"]*)"$`, "creates Nodes, as the node agents of servers do", func(ctx context.Context, names string) error {
+		for _, name := range fields(names) {
+			if err := s.kube.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	sc.Step(`^the operator requests the graceful reboot of the cluster "([^"]*)"$`, "creates a GracefulRebootRequest of this name, of all machines", func(ctx context.Context, name string) error {
+		return s.kube.Create(ctx, &kaas.GracefulRebootRequest{ObjectMeta: day2Meta(name)})
+	})
+	sc.Step(`^the graceful reboot of "([^"]*)" waits: "([^"]*)"$`, "waits until the message of a GracefulRebootRequest contains this text", func(ctx context.Context, name, text string) error {
+		return s.awaitRequest(ctx, name, "waits", func(r *kaas.GracefulRebootRequest) bool {
+			return strings.Contains(strings.ReplaceAll(r.Status.Message, `"`, "'"), text)
+		})
+	})
+	sc.Step(`^the machines "([^"]*)" were rebooted for the request "([^"]*)"$`, "waits until a GracefulRebootRequest is completed and has these machines, in this order; the server of each has booted once since the cluster was deployed", s.wereRebooted)
+	sc.Step(`^the node "([^"]*)" is (cordoned|schedulable)$`, "waits until a Node is unschedulable, or schedulable", func(ctx context.Context, name, what string) error {
+		return eventually(ctx, "the node "+name+" is "+what, func(ctx context.Context) (bool, string, error) {
+			n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			err := s.kube.Get(ctx, client.ObjectKeyFromObject(n), n)
+			return n.Spec.Unschedulable == (what == "cordoned"), fmt.Sprintf("%+v", n.Spec), err
+		})
+	})
+	sc.Step(`^the machine "([^"]*)" reports no reboot request$`, "waits until providerStatus.reboot of the Machine is empty", func(ctx context.Context, name string) error {
+		return s.awaitMachine(ctx, name, "requests no reboot", func(p *baremetal.MachineProviderStatus) bool { return p.Reboot == nil })
+	})
+}
+
+func (s *scenario) awaitRequest(ctx context.Context, name, what string, ok func(*kaas.GracefulRebootRequest) bool) error {
+	return eventually(ctx, "the graceful reboot of "+name+" "+what, func(ctx context.Context) (bool, string, error) {
+		r := &kaas.GracefulRebootRequest{ObjectMeta: day2Meta(name)}
+		err := s.kube.Get(ctx, client.ObjectKeyFromObject(r), r)
+		return ok(r), fmt.Sprintf("%+v", r.Status), err
+	})
+}
+
+func (s *scenario) wereRebooted(ctx context.Context, machines, request string) error {
+	err := s.awaitRequest(ctx, request, "is completed", func(r *kaas.GracefulRebootRequest) bool {
+		var names []string
+		for _, m := range r.Status.Machines {
+			names = append(names, m.Name)
+		}
+		return r.Status.State == kaas.RebootCompleted && strings.Join(names, ", ") == machines
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range fields(machines) {
+		v, err := s.machineOf(name)
+		if err != nil {
+			return err
+		}
+		if v.Boots != s.deployedBoots[name]+1 {
+			return fmt.Errorf("the server of %s is in its boot %d, want %d", name, v.Boots, s.deployedBoots[name]+1)
+		}
+	}
+	return nil
+}
