@@ -26,6 +26,7 @@ const (
 	lcmV1     = "lcm.mirantis.com/v1alpha1"
 	clusterV1 = "cluster.k8s.io/v1alpha1"
 	iamV1     = "iam.mirantis.com/v1alpha1"
+	ipamV1    = "ipam.mirantis.com/v1alpha1"
 )
 
 // parsed returns an object from its JSON, which has neither kind nor name.
@@ -54,7 +55,7 @@ func TestFamilyIsNotInstalledUnlessAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, gv := range []string{kaasV1, lcmV1, clusterV1, iamV1} {
+	for _, gv := range []string{kaasV1, lcmV1, clusterV1, iamV1, ipamV1} {
 		if _, err := cs.Discovery().ServerResourcesForGroupVersion(gv); !apierrors.IsNotFound(err) {
 			t.Errorf("%s: %v, want not found", gv, err)
 		}
@@ -70,7 +71,7 @@ func kindsOfHOC(t *testing.T, api *API) {
 		t.Fatal(err)
 	}
 	got := map[string]string{} // scope, short names and columns by kind
-	for _, gv := range []string{kaasV1, lcmV1, clusterV1, iamV1} {
+	for _, gv := range []string{kaasV1, lcmV1, clusterV1, iamV1, ipamV1} {
 		list, err := cs.Discovery().ServerResourcesForGroupVersion(gv)
 		if err != nil {
 			t.Fatal(err)
@@ -107,6 +108,10 @@ func kindsOfHOC(t *testing.T, api *API) {
 		"PublicKey":                  "namespaced [] Age",
 		"BareMetalHostCredential":    "namespaced [bmhc] Username,Ready,Error,Age +status",
 		"BareMetalHostInventory":     "namespaced [bmhi] State,Consumer,BootMode,Online,Error,Age +status",
+		"IPaddr":                     "namespaced [] Address,Subnet,Host,Age",
+		"IpamHost":                   "namespaced [] L2Template,Addresses,Netconfig,Age +status",
+		"L2Template":                 "namespaced [] Cluster,Age",
+		"Subnet":                     "namespaced [] CIDR,Gateway,Capacity,Allocatable,Status,Age +status",
 		"LCMCluster":                 "namespaced [] LCMType,Release,Requested,Ready,Age +status",
 		"LCMMachine":                 "namespaced [] ClusterName,Type,State,InternalIP,Hostname,AgentVersion +status",
 		"LCMClusterState":            "namespaced [] ClusterName,Type,Arg,Value,Actual,Message +status",
@@ -115,6 +120,7 @@ func kindsOfHOC(t *testing.T, api *API) {
 		"ClusterWorkloadLock":        "cluster [] Controller,State,Error,Age +status",
 		"NodeWorkloadLock":           "cluster [] Node,Controller,State,Error,Age +status",
 		"NodeDeletionRequest":        "cluster [] Node,Age",
+		"GracefulRebootRequest":      "namespaced [] State,Message,Age +status",
 		"HelmBundle":                 "namespaced [] Release,Releases,Age +status",
 		"IAMRole":                    "cluster [] Scope,Description",
 		"IAMUser":                    "cluster [] User,ID",

@@ -17,6 +17,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/provider/hoc"
 	"github.com/metalab-dev/metalab/controller/provider/inventory"
 	"github.com/metalab-dev/metalab/controller/provider/machines"
+	"github.com/metalab-dev/metalab/controller/provider/network"
 	"github.com/metalab-dev/metalab/controller/webhook"
 )
 
@@ -90,7 +91,13 @@ func addProvider(_ context.Context, s *Set) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(configurations.Setup(s.mgr), ofClusters.Setup(s.mgr), ofMachines.Setup(s.mgr), servers.Setup(s.mgr))
+	networks, err := network.New(network.Config{
+		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Clock: c.Clock, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers,
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(configurations.Setup(s.mgr), ofClusters.Setup(s.mgr), ofMachines.Setup(s.mgr), servers.Setup(s.mgr), networks.Setup(s.mgr))
 }
 
 // addLCM adds the LCM controller, and those that reboot nodes.

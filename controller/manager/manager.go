@@ -39,6 +39,7 @@ import (
 
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	iam "github.com/metalab-dev/metalab/controller/api/iam/v1alpha1"
+	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/bmc"
@@ -56,7 +57,7 @@ func Scheme() (*kuberuntime.Scheme, error) {
 	return s, errors.Join(
 		corev1.AddToScheme(s), rbacv1.AddToScheme(s), authenticationv1.AddToScheme(s), admissionv1.AddToScheme(s), metal3.AddToScheme(s),
 		coordinationv1.AddToScheme(s), policyv1.AddToScheme(s), // of the drains of nodes
-		kaas.AddToScheme(s), lcm.AddToScheme(s), iam.AddToScheme(s), cluster.AddToScheme(s),
+		kaas.AddToScheme(s), lcm.AddToScheme(s), iam.AddToScheme(s), cluster.AddToScheme(s), ipam.AddToScheme(s),
 	)
 }
 

@@ -85,7 +85,8 @@ var deployedItem = lcm.LCMStateItem{
 	Runner: lcm.RunnerBash, Name: "deploy", Version: "1", Phase: lcm.PhaseDeploy, Params: map[string]string{"script": "hostname > /etc/deployed"},
 }
 
-func (s *scenario) deployCluster(ctx context.Context, workers string) error {
+// createDeployedCluster creates the releases of a Cluster, and the Cluster.
+func (s *scenario) createDeployedCluster(ctx context.Context) error {
 	image := kaas.DistributionImage{URL: s.url(), Checksum: s.url() + ".sha256"}
 	c := &capi.Cluster{ObjectMeta: day2Meta(clusterName)}
 	c.Labels = map[string]string{capi.ProviderLabel: capi.ProviderBareMetal}
@@ -103,7 +104,14 @@ func (s *scenario) deployCluster(ctx context.Context, workers string) error {
 			return err
 		}
 	}
-	var err error
+	return nil
+}
+
+func (s *scenario) deployCluster(ctx context.Context, workers string) error {
+	err := s.createDeployedCluster(ctx)
+	if err != nil {
+		return err
+	}
 	if s.executions, err = watchExecutions(s.kube); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
@@ -72,7 +73,8 @@ func watchedKinds(families []string) []client.ObjectList {
 	if slices.Contains(families, config.HOC) {
 		out = append(out, &kaas.HostOSConfigurationList{}, &kaas.HostOSConfigurationModulesList{}, &lcm.LCMClusterList{}, &lcm.LCMMachineList{}, &capi.MachineList{}, &capi.ClusterList{},
 			&kaas.KaaSReleaseList{}, &kaas.ClusterReleaseList{}, &kaas.PublicKeyList{}, &kaas.GracefulRebootRequestList{},
-			&kaas.BareMetalHostInventoryList{}, &kaas.BareMetalHostCredentialList{})
+			&kaas.BareMetalHostInventoryList{}, &kaas.BareMetalHostCredentialList{},
+			&ipam.SubnetList{}, &ipam.L2TemplateList{}, &ipam.IpamHostList{}, &ipam.IPaddrList{})
 	}
 	return out
 }

@@ -15,6 +15,7 @@ import (
 
 	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
@@ -46,7 +47,11 @@ func TestProviderWorksWithTheRightsOfTheManifests(t *testing.T) {
 	status := func(want string) func() bool {
 		return func() bool { s := machine.Status.ProviderStatus; return s != nil && s.Status == want }
 	}
-	is("the Machine writes its image", func() bool { return host.Spec.Image != nil })
+	is("the Machine writes its image", func() bool { return host.Spec.Image != nil && host.Spec.NetworkData != nil })
+	subnet := new(ipam.Subnet)
+	is("the Subnet counts its addresses", func() bool {
+		return admin.Get(t.Context(), p.key("lcm"), subnet) == nil && subnet.Status.Capacity == 254 && subnet.Status.Allocatable == 253
+	})
 	p.state(host, metal3.StateProvisioned)
 	is("the Machine is handed to LCM", status("Uninitialized"))
 	p.agent(w.kube.api)
@@ -151,6 +156,10 @@ func (p providerLab) create() {
 		HostSelector:     baremetal.HostSelector{MatchLabels: map[string]string{"day2": "true"}},
 		Day1Provisioning: baremetal.GateAuto, Day1Deployment: baremetal.GateAuto,
 	}
+	l2 := &ipam.L2Template{ObjectMeta: p.meta("default"), Spec: ipam.L2TemplateSpec{
+		ClusterRef: "c1", L3Layout: []ipam.L3Layout{{SubnetName: "lcm"}}, NPTemplate: "version: 2\nvlans: {v: {id: 5, link: eth0, addresses: ['{{ip \"v:lcm\"}}']}}",
+	}}
+	l2.Labels = map[string]string{ipam.DefaultForClusterLabel: "1"}
 	for _, o := range []client.Object{
 		&kaas.ClusterRelease{ObjectMeta: metav1.ObjectMeta{Name: "mosk-1"}, Spec: kaas.ClusterReleaseSpec{
 			Version: "1.0.0", LCMType: lcm.LCMTypeK0s, AllowedDistributions: []kaas.Distribution{{ID: "debian", Default: true, Image: kaas.DistributionImage{URL: "http://192.0.2.1/d.raw", Checksum: strings.Repeat("5a", 32)}}},
@@ -159,6 +168,7 @@ func (p providerLab) create() {
 		&kaas.KaaSRelease{ObjectMeta: metav1.ObjectMeta{Name: "kaas-1"}, Spec: kaas.KaaSReleaseSpec{
 			Version: "2.30.0", ClusterRelease: "mosk-1", SupportedClusterReleases: []kaas.SupportedClusterRelease{{Name: "mosk-1", Version: "1.0.0"}},
 		}},
+		&ipam.Subnet{ObjectMeta: p.meta("lcm"), Spec: ipam.SubnetSpec{CIDR: "10.77.0.0/24"}}, l2,
 		&kaas.PublicKey{ObjectMeta: p.meta("ann"), Spec: kaas.PublicKeySpec{PublicKey: "ssh-ed25519 A ann"}}, c, m, h,
 	} {
 		if err := p.Create(p.t.Context(), o); err != nil {

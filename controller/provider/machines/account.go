@@ -20,6 +20,7 @@ import (
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/lcm/item"
+	"github.com/metalab-dev/metalab/controller/provider/network/layout"
 )
 
 // The names of a Machine's objects are in no public text.
@@ -200,6 +201,7 @@ func removeAccount(ctx context.Context, r *Reconciler, f *facts) error {
 	for _, o := range []client.Object{
 		named(new(corev1.ServiceAccount), account), named(new(rbacv1.RoleBinding), account), named(new(rbacv1.Role), account),
 		named(new(corev1.Secret), tokenName(f.machine)), named(new(corev1.Secret), userDataName(f.machine)),
+		named(new(corev1.Secret), layout.SecretName(f.machine.Name)),
 	} {
 		err := r.Reader.Get(ctx, client.ObjectKeyFromObject(o), o)
 		if err == nil && metav1.IsControlledBy(o, f.machine) {

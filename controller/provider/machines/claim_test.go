@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 
 	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
@@ -323,5 +325,49 @@ func TestAnnotationOfAUserClaimsOnlyFreeHosts(t *testing.T) {
 		if h := l.hostOf("m"); h == nil || h.Name != "a" {
 			t.Errorf("%s: host %v, want a", named, h)
 		}
+	}
+}
+
+// A Machine whose cluster has a default L2Template waits for its network, shows what is
+// wrong with it, and gives its host the network data.
+func TestMachineWaitsForItsNetwork(t *testing.T) {
+	l2 := &ipam.L2Template{ObjectMeta: meta("default"), Spec: ipam.L2TemplateSpec{ClusterRef: "c1"}}
+	l2.Labels = map[string]string{ipam.DefaultForClusterLabel: "1"}
+	l := start(t, objects(host("node"), machine("w-0"), l2)...)
+	l.run()
+	if h := l.host("node"); h.Spec.ConsumerRef == nil || h.Spec.Image != nil {
+		t.Errorf("the host is %+v, want it claimed, without an image", h.Spec)
+	}
+	if c := l.instance("w-0"); c.Message != `the network is being prepared from L2Template "default"` {
+		t.Errorf("the condition is %+v", c)
+	}
+	network := &ipam.IpamHost{ObjectMeta: meta("w-0")}
+	network.Status.Messages = []string{`Subnet "lcm" has no free address`}
+	l.must(l.Create(t.Context(), network))
+	l.run()
+	if c := l.instance("w-0"); c.Ready || c.Message != `Subnet "lcm" has no free address` {
+		t.Errorf("the condition is %+v", c)
+	}
+	edit(l, network, func(h *ipam.IpamHost) { h.Status = ipam.IpamHostStatus{NetconfigV2State: ipam.ResultOK} })
+	l.run()
+	if s := l.host("node").Spec; s.Image == nil || s.NetworkData == nil || s.NetworkData.Name != "w-0-network-data" {
+		t.Errorf("the host is %+v, want image and network data", s)
+	}
+	edit(l, l.machine("w-0"), func(m *cluster.Machine) {
+		m.Spec.ProviderSpec.Value.L2TemplateSelector = &baremetal.L2TemplateSelector{Name: "gone"}
+	})
+	l.run() // a host that has its image keeps its network
+	if c := l.instance("w-0"); !c.Ready {
+		t.Errorf("the condition is %+v", c)
+	}
+}
+
+func TestMachineWithoutTheL2TemplateThatItNamesWaits(t *testing.T) {
+	m := machine("w-0")
+	m.Spec.ProviderSpec.Value.L2TemplateSelector = &baremetal.L2TemplateSelector{Name: "storage"}
+	l := start(t, objects(host("node"), m)...)
+	l.run()
+	if c := l.instance("w-0"); !strings.Contains(c.Message, `l2TemplateSelector.name: Cluster "c1" has no L2Template "storage"`) || l.host("node").Spec.Image != nil {
+		t.Errorf("the condition is %+v", c)
 	}
 }

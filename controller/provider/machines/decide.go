@@ -107,6 +107,8 @@ func decideClaimed(f *facts) decision {
 		return wait("BareMetalHost %s: %s", f.named, h.Status.ErrorMessage)
 	case !begun && !idle[h.Status.Provisioning.State]:
 		return wait("BareMetalHost %s is %s", f.named, h.Status.Provisioning.State)
+	case !begun && f.unconnected != "":
+		return decision{actWait, f.unconnected}
 	case !begun && manual(spec.Day1Provisioning):
 		return wait("spec.providerSpec.value.day1Provisioning is manual: set it to auto to write the image to BareMetalHost %s", f.named)
 	case !begun:

@@ -26,6 +26,7 @@ import (
 
 	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	lcmcontroller "github.com/metalab-dev/metalab/controller/lcm"
@@ -74,7 +75,7 @@ func (l *lab) write(verb string, o client.Object, do func() error) error {
 func start(t testing.TB, objects ...client.Object) *lab {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{kaas.AddToScheme, lcm.AddToScheme, cluster.AddToScheme, metal3.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{kaas.AddToScheme, lcm.AddToScheme, cluster.AddToScheme, ipam.AddToScheme, metal3.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}

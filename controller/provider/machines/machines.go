@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/queue"
@@ -69,6 +70,8 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Named("provider-machines").
 		For(&cluster.Machine{}).
 		Watches(&lcm.LCMMachine{}, sameName).
+		Watches(&ipam.IpamHost{}, sameName).
+		Watches(&ipam.L2Template{}, handler.EnqueueRequestsFromMapFunc(r.waitingMachines)).
 		Watches(&metal3.BareMetalHost{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfHost)).
 		Watches(&cluster.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOf(func(m *cluster.Machine, o client.Object) bool {
 			return m.Labels[cluster.ClusterNameLabel] == o.GetName()

@@ -15,8 +15,10 @@ import (
 
 	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/provider/network/layout"
 	"github.com/metalab-dev/metalab/controller/provider/release"
 )
 
@@ -37,7 +39,10 @@ type facts struct {
 	claimed *metal3.BareMetalHost
 	named   string                // of the annotation: NAMESPACE/NAME
 	host    *metal3.BareMetalHost // that is named; nil when it does not exist
-	lcm     *lcm.LCMMachine       // nil when it does not exist
+	// network is the name of the Secret with the host's network data; "" without an
+	// L2Template. unconnected is why there is none yet.
+	network, unconnected string
+	lcm                  *lcm.LCMMachine // nil when it does not exist
 }
 
 func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*facts, error) {
@@ -73,7 +78,39 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*facts,
 	if f.named == "" {
 		return f, r.observeFree(ctx, f)
 	}
-	return f, nil
+	return f, r.observeNetwork(ctx, f)
+}
+
+// observeNetwork reads the network that controller/provider/network has prepared for a host
+// without an image.
+func (r *Reconciler) observeNetwork(ctx context.Context, f *facts) error {
+	if f.host == nil || f.host.Spec.Image != nil {
+		return nil
+	}
+	m := f.machine
+	var templates ipam.L2TemplateList
+	if err := r.Client.List(ctx, &templates, client.InNamespace(m.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("machines: L2Templates: %w", err)
+	}
+	t, err := layout.Choose(templates.Items, m.Labels[cluster.ClusterNameLabel], m.Spec.ProviderSpec.Value.L2TemplateSelector)
+	if err != nil {
+		f.unconnected = err.Error()
+	}
+	if t == nil {
+		return nil
+	}
+	var h ipam.IpamHost
+	switch err := r.Client.Get(ctx, client.ObjectKeyFromObject(m), &h); {
+	case client.IgnoreNotFound(err) != nil:
+		return fmt.Errorf("machines: IpamHost: %w", err)
+	case err == nil && len(h.Status.Messages) > 0:
+		f.unconnected = strings.Join(h.Status.Messages, "; ")
+	case err != nil || h.Status.NetconfigV2State != ipam.ResultOK:
+		f.unconnected = fmt.Sprintf("the network is being prepared from L2Template %q", t.Name)
+	default:
+		f.network = layout.SecretName(m.Name)
+	}
+	return nil
 }
 
 // observeHost reads the host that the annotation names. It is of the Machine's namespace:

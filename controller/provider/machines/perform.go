@@ -142,6 +142,9 @@ func provision(ctx context.Context, r *Reconciler, f *facts) error {
 			h.Spec.Image.ChecksumType = metal3.AutoChecksum
 		}
 		h.Spec.UserData = &corev1.SecretReference{Namespace: s.Namespace, Name: s.Name}
+		if f.network != "" {
+			h.Spec.NetworkData = &corev1.SecretReference{Namespace: f.machine.Namespace, Name: f.network}
+		}
 		h.Spec.Online = true
 	})(ctx, r, f)
 }

@@ -1,0 +1,184 @@
+package layout
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+)
+
+func TestSpans(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		spec     ipam.SubnetSpec
+		want     string
+		capacity int64
+		err      string
+	}{
+		{"network and broadcast", ipam.SubnetSpec{CIDR: "10.0.0.0/29"}, "10.0.0.1-10.0.0.6", 6, ""},
+		{"whole", ipam.SubnetSpec{CIDR: "10.0.0.0/30", UseCompleteCIDR: true}, "10.0.0.0-10.0.0.3", 4, ""},
+		{"two addresses", ipam.SubnetSpec{CIDR: "10.0.0.0/31"}, "10.0.0.0-10.0.0.1", 2, ""},
+		{"one address", ipam.SubnetSpec{CIDR: "10.0.0.9/32"}, "10.0.0.9-10.0.0.9", 1, ""},
+		{"address within the network", ipam.SubnetSpec{CIDR: "10.0.0.5/29"}, "10.0.0.1-10.0.0.6", 6, ""},
+		{"gateway", ipam.SubnetSpec{CIDR: "10.0.0.0/29", Gateway: "10.0.0.3"}, "10.0.0.1-10.0.0.2 10.0.0.4-10.0.0.6", 5, ""},
+		{"ranges that overlap", ipam.SubnetSpec{CIDR: "10.0.0.0/24", IncludeRanges: []ipam.AddressRange{"10.0.0.20-10.0.0.30", "10.0.0.25-10.0.0.40", "10.0.0.10"}}, "10.0.0.10-10.0.0.10 10.0.0.20-10.0.0.40", 22, ""},
+		{"excluded", ipam.SubnetSpec{CIDR: "10.0.0.0/24", IncludeRanges: []ipam.AddressRange{"10.0.0.10-10.0.0.20"}, ExcludeRanges: []ipam.AddressRange{"10.0.0.10-10.0.0.12", "10.0.0.15", "10.0.0.20-10.0.0.90"}}, "10.0.0.13-10.0.0.14 10.0.0.16-10.0.0.19", 6, ""},
+		{"the last network", ipam.SubnetSpec{CIDR: "255.255.255.252/30", UseCompleteCIDR: true}, "255.255.255.252-255.255.255.255", 4, ""},
+		{"IPv6", ipam.SubnetSpec{CIDR: "fd00::/126"}, "fd00::1-fd00::3", 3, ""},
+		{"large", ipam.SubnetSpec{CIDR: "fd00::/64"}, "fd00::1-fd00::ffff:ffff:ffff:ffff", 1 << 32, ""},
+		{"outside", ipam.SubnetSpec{CIDR: "10.0.0.0/24", IncludeRanges: []ipam.AddressRange{"10.0.1.1"}}, "", 0, "spec.includeRanges[0]"},
+		{"backwards", ipam.SubnetSpec{CIDR: "10.0.0.0/24", ExcludeRanges: []ipam.AddressRange{"10.0.0.9-10.0.0.8"}}, "", 0, "spec.excludeRanges[0]"},
+		{"no network", ipam.SubnetSpec{CIDR: "ten"}, "", 0, "spec.cidr"},
+	} {
+		got, err := Spans(&tt.spec)
+		var texts []string
+		for _, s := range got {
+			texts = append(texts, s.String())
+		}
+		if tt.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%s: Spans() error = %v, want %s", tt.name, err, tt.err)
+			}
+			continue
+		}
+		if s := strings.Join(texts, " "); err != nil || s != tt.want || Capacity(got) != tt.capacity {
+			t.Errorf("%s: Spans() = %s, %d addresses, %v, want %s, %d", tt.name, s, Capacity(got), err, tt.want, tt.capacity)
+		}
+	}
+}
+
+func l2(name string, labels map[string]string) ipam.L2Template {
+	return ipam.L2Template{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: ipam.L2TemplateSpec{ClusterRef: "c1"}}
+}
+
+func TestChoose(t *testing.T) {
+	mark := map[string]string{ipam.DefaultForClusterLabel: "1"}
+	other := l2("other", mark)
+	other.Spec.ClusterRef = "c2"
+	all := []ipam.L2Template{l2("default", mark), l2("ceph", map[string]string{"role": "ceph"}), l2("off", map[string]string{ipam.DefaultForClusterLabel: "0"}), other}
+	for _, tt := range []struct {
+		name     string
+		selector *baremetal.L2TemplateSelector
+		all      []ipam.L2Template
+		want     string
+		err      string
+	}{
+		{"default", nil, all, "default", ""},
+		{"empty selector", &baremetal.L2TemplateSelector{}, all, "default", ""},
+		{"name", &baremetal.L2TemplateSelector{Name: "ceph"}, all, "ceph", ""},
+		{"label", &baremetal.L2TemplateSelector{Label: "role"}, all, "ceph", ""},
+		{"no default", nil, all[1:], "", ""},
+		{"name of another cluster's", &baremetal.L2TemplateSelector{Name: "other"}, all, "", `l2TemplateSelector.name: Cluster "c1" has no L2Template "other"`},
+		{"missing label", &baremetal.L2TemplateSelector{Label: "gpu"}, all, "", `l2TemplateSelector.label`},
+		{"two defaults", nil, append([]ipam.L2Template{l2("a", mark)}, all...), "", "the L2Templates a, default fit"},
+	} {
+		got, err := Choose(tt.all, "c1", tt.selector)
+		name := ""
+		if got != nil {
+			name = got.Name
+		}
+		if name != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("%s: Choose() = %q, %v, want %q, %q", tt.name, name, err, tt.want, tt.err)
+		}
+	}
+}
+
+const example = `
+version: 2
+ethernets:
+  {{nic 0}}:
+    match: {macaddress: "{{mac 0}}"}
+    set-name: {{nic 0}}
+    addresses: [{{ip "0:lcm"}}]
+    routes: [{to: default, via: {{gateway_from_subnet "lcm"}}}]
+    nameservers: {addresses: {{nameservers_from_subnet "lcm"}}}
+`
+
+func server() *ipam.IpamHost {
+	h := &ipam.IpamHost{ObjectMeta: metav1.ObjectMeta{Name: "w-0"}}
+	h.Spec.NICMACMap = []ipam.NIC{{Name: "enp1s0", MAC: "02:00:00:00:00:01"}, {Name: "eno1", MAC: "02:00:00:00:00:AA"}}
+	return h
+}
+
+func templateOf(text string) *ipam.L2Template {
+	out := l2("default", nil)
+	out.Spec.NPTemplate, out.Spec.L3Layout = text, []ipam.L3Layout{{SubnetName: "lcm"}, {SubnetName: "bare"}}
+	out.Spec.AutoIfMappingPrio = []string{"eno", "enp"}
+	return &out
+}
+
+var networks = []ipam.Subnet{
+	{ObjectMeta: metav1.ObjectMeta{Name: "lcm"}, Spec: ipam.SubnetSpec{CIDR: "10.0.0.0/24", Gateway: "10.0.0.1", Nameservers: []ipam.Address{"10.0.0.2", "10.0.0.3"}}},
+	{ObjectMeta: metav1.ObjectMeta{Name: "bare"}, Spec: ipam.SubnetSpec{CIDR: "10.1.0.0/24"}},
+}
+
+func TestRender(t *testing.T) {
+	r, err := NewTemplate(templateOf(example), server(), networks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	needs, err := r.Needs()
+	if diff := cmp.Diff([]Need{{"0", "lcm"}}, needs); err != nil || diff != "" {
+		t.Fatalf("Needs() (-want +got): %v\n%s", err, diff)
+	}
+	got, err := r.Render(map[Need]netip.Addr{needs[0]: netip.MustParseAddr("10.0.0.7")})
+	const want = `{"ethernets":{"eno1":{"addresses":["10.0.0.7/24"],"match":{"macaddress":"02:00:00:00:00:aa"},"nameservers":{"addresses":["10.0.0.2","10.0.0.3"]},` +
+		`"routes":[{"to":"default","via":"10.0.0.1"}],"set-name":"eno1"}},"version":2}`
+	if string(got) != want || err != nil {
+		t.Errorf("Render() = %s, %v, want %s", got, err, want)
+	}
+	data, err := NetworkData(got)
+	const wantData = `{"links":[{"ethernet_mac_address":"02:00:00:00:00:aa","id":"eno1","type":"phy"}],` +
+		`"networks":[{"dns_nameservers":["10.0.0.2","10.0.0.3"],"id":"eno1-0","ip_address":"10.0.0.7","link":"eno1","netmask":"255.255.255.0","routes":[{"gateway":"10.0.0.1","netmask":"0.0.0.0","network":"0.0.0.0"}],"type":"ipv4"}],"services":[]}`
+	if string(data) != wantData || err != nil {
+		t.Errorf("NetworkData() = %s, %v, want %s", data, err, wantData)
+	}
+}
+
+// Mistakes are errors that name the field.
+func TestTemplateWithMistakes(t *testing.T) {
+	const field = `L2Template "default": spec.npTemplate`
+	for name, tt := range map[string]struct {
+		text string
+		want []string
+	}{
+		"unclosed":         {"version: 2\n{{nic 0", []string{field, ":2"}},
+		"unknown function": {"{{exec 0}}", []string{field, "exec"}},
+		"missing NIC":      {"{{nic 7}}", []string{field, "no interface 7: it has 2"}},
+		"missing subnet":   {`{{ip "0:storage"}}`, []string{field, `no subnetName "storage"`}},
+		"ip without NIC":   {`{{ip "lcm"}}`, []string{field, "INTERFACE:SUBNET"}},
+		"no gateway":       {`{{gateway_from_subnet "bare"}}`, []string{field, `Subnet "bare" has no spec.gateway`}},
+		"no YAML":          {"version: 2\n  x: [", []string{field, "no YAML"}},
+		"version 1":        {"version: 1", []string{field, "version 1: give 2"}},
+		"bridges":          {"version: 2\nbridges: {br0: {}}", []string{field, "bridges", "use ethernets, bonds and vlans"}},
+		"no MAC":           {"version: 2\nethernets: {a: {}}", []string{field, "ethernets.a: match.macaddress"}},
+		"bad address":      {"version: 2\nvlans: {v: {id: 5, link: a, addresses: [10.0.0.1]}}", []string{field, "vlans.v: addresses[0]"}},
+		"lonely route":     {"version: 2\nvlans: {v: {id: 5, link: a, routes: [{to: default, via: 10.0.0.1}]}}", []string{field, "vlans.v: routes"}},
+		"bond's parameter": {"version: 2\nbonds: {b: {interfaces: [a], parameters: {mode: active-backup, mii-monitor-interval: 1}}}", []string{field, "parameters.mii-monitor-interval"}},
+	} {
+		r, err := NewTemplate(templateOf(tt.text), server(), networks)
+		if err == nil {
+			if _, err = r.Needs(); err == nil {
+				_, err = r.Render(nil)
+			}
+		}
+		for _, want := range tt.want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: error = %v, want %s", name, err, want)
+			}
+		}
+	}
+	template := templateOf(example)
+	template.Spec.IfMapping = []string{"eno1", "eth9"}
+	if _, err := NewTemplate(template, server(), networks); err == nil || !strings.Contains(err.Error(), `spec.ifMapping[1]: the server has no interface "eth9"`) {
+		t.Errorf("a mapping to a missing interface: %v", err)
+	}
+	if _, err := NewTemplate(templateOf(example), server(), networks[1:]); err == nil || !strings.Contains(err.Error(), "spec.l3Layout[0]: 0 Subnets") {
+		t.Errorf("a missing Subnet: %v", err)
+	}
+}

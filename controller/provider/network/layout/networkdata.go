@@ -1,0 +1,196 @@
+package layout
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// netplan is the part of netplan(5) that OpenStack's network data can express.
+type netplan struct {
+	Version   int                      `json:"version"`
+	Renderer  string                   `json:"renderer,omitempty"`
+	Ethernets map[string]netplanDevice `json:"ethernets,omitempty"`
+	Bonds     map[string]netplanDevice `json:"bonds,omitempty"`
+	VLANs     map[string]netplanDevice `json:"vlans,omitempty"`
+}
+
+type netplanDevice struct {
+	Match struct {
+		MAC string `json:"macaddress,omitempty"`
+	} `json:"match,omitempty"`
+	SetName     string         `json:"set-name,omitempty"`
+	MAC         string         `json:"macaddress,omitempty"`
+	MTU         int            `json:"mtu,omitempty"`
+	DHCP4       bool           `json:"dhcp4,omitempty"`
+	DHCP6       bool           `json:"dhcp6,omitempty"`
+	Optional    bool           `json:"optional,omitempty"`
+	Addresses   []string       `json:"addresses,omitempty"`
+	Gateway4    string         `json:"gateway4,omitempty"`
+	Gateway6    string         `json:"gateway6,omitempty"`
+	Nameservers nameservers    `json:"nameservers,omitempty"`
+	Routes      []route        `json:"routes,omitempty"`
+	ID          int            `json:"id,omitempty"`
+	Link        string         `json:"link,omitempty"`
+	Interfaces  []string       `json:"interfaces,omitempty"`
+	Parameters  map[string]any `json:"parameters,omitempty"`
+}
+
+type nameservers struct {
+	Addresses []string `json:"addresses,omitempty"`
+}
+
+type route struct {
+	To  string `json:"to"`
+	Via string `json:"via"`
+}
+
+// document is OpenStack's network_data.json.
+type document struct {
+	Links    []map[string]any `json:"links"`
+	Networks []map[string]any `json:"networks"`
+	Services []map[string]any `json:"services"`
+}
+
+// NetworkData translates a netplan configuration to OpenStack's network_data.json, which
+// cloud-init reads on a config drive. A key that it cannot express is an error.
+func NetworkData(config []byte) ([]byte, error) {
+	var in netplan
+	if err := yaml.UnmarshalStrict(config, &in); err != nil {
+		return nil, fmt.Errorf("network data have no such setting: use ethernets, bonds and vlans with addresses, routes, name servers and MTU: %w", err)
+	}
+	out := document{Links: []map[string]any{}, Networks: []map[string]any{}, Services: []map[string]any{}}
+	for _, kind := range []struct {
+		name    string
+		devices map[string]netplanDevice
+		link    func(string, netplanDevice, map[string]any) error
+	}{{"ethernets", in.Ethernets, ethernet}, {"bonds", in.Bonds, bond}, {"vlans", in.VLANs, vlan}} {
+		for _, name := range slices.Sorted(maps.Keys(kind.devices)) {
+			d := kind.devices[name]
+			id := name
+			if d.SetName != "" {
+				id = d.SetName
+			}
+			link := map[string]any{"id": id}
+			if d.MTU != 0 {
+				link["mtu"] = d.MTU
+			}
+			if err := kind.link(id, d, link); err != nil {
+				return nil, fmt.Errorf("%s.%s: %w", kind.name, name, err)
+			}
+			out.Links = append(out.Links, link)
+			networks, err := networksOf(id, d)
+			if err != nil {
+				return nil, fmt.Errorf("%s.%s: %w", kind.name, name, err)
+			}
+			out.Networks = append(out.Networks, networks...)
+		}
+	}
+	return json.Marshal(out)
+}
+
+func ethernet(_ string, d netplanDevice, link map[string]any) error {
+	link["type"] = "phy"
+	mac := d.Match.MAC
+	if mac == "" {
+		return fmt.Errorf(`match.macaddress: give the MAC address: {{mac N}}`)
+	}
+	link["ethernet_mac_address"] = strings.ToLower(mac)
+	return nil
+}
+
+func bond(_ string, d netplanDevice, link map[string]any) error {
+	link["type"], link["bond_links"] = "bond", d.Interfaces
+	for _, name := range slices.Sorted(maps.Keys(d.Parameters)) {
+		if name != "mode" {
+			return fmt.Errorf("parameters.%s: network data have the mode alone", name)
+		}
+		link["bond_mode"] = d.Parameters[name]
+	}
+	if d.MAC != "" {
+		link["ethernet_mac_address"] = strings.ToLower(d.MAC)
+	}
+	return nil
+}
+
+func vlan(_ string, d netplanDevice, link map[string]any) error {
+	link["type"], link["vlan_id"], link["vlan_link"] = "vlan", d.ID, d.Link
+	if d.MAC != "" {
+		link["vlan_mac_address"] = strings.ToLower(d.MAC)
+	}
+	return nil
+}
+
+// mask returns the mask of a network as OpenStack has it: an address.
+func mask(p netip.Prefix) string {
+	ones := make([]byte, p.Addr().BitLen()/8)
+	for i := range ones {
+		ones[i] = 0xff
+	}
+	a, _ := netip.AddrFromSlice(ones) // of 4 or 16 bytes
+	return netip.PrefixFrom(a, p.Bits()).Masked().Addr().String()
+}
+
+// networksOf returns the networks of an interface. The routes are those of the first address
+// of their family.
+func networksOf(id string, d netplanDevice) (out []map[string]any, err error) {
+	dhcp := map[string]bool{"ipv4_dhcp": d.DHCP4, "ipv6_dhcp": d.DHCP6}
+	for _, kind := range []string{"ipv4_dhcp", "ipv6_dhcp"} {
+		if dhcp[kind] {
+			out = append(out, map[string]any{"id": id + "-" + kind, "type": kind, "link": id})
+		}
+	}
+	routes := slices.Clone(d.Routes)
+	for _, g := range []string{d.Gateway4, d.Gateway6} {
+		if g != "" {
+			routes = append(routes, route{"default", g})
+		}
+	}
+	for i, text := range d.Addresses {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("addresses[%d]: %q: give ADDRESS/LENGTH", i, text)
+		}
+		n := map[string]any{"id": fmt.Sprintf("%s-%d", id, i), "link": id, "type": "ipv4", "ip_address": p.Addr().String(), "netmask": mask(p)}
+		if p.Addr().Is6() {
+			n["type"] = "ipv6"
+		}
+		var rest []route
+		var translated []map[string]any
+		for _, r := range routes {
+			via, err := netip.ParseAddr(r.Via)
+			if err != nil {
+				return nil, fmt.Errorf("routes: via %q: give an address", r.Via)
+			}
+			if via.Is4() != p.Addr().Is4() {
+				rest = append(rest, r)
+				continue
+			}
+			to := r.To
+			if to == "default" {
+				to = map[bool]string{true: "0.0.0.0/0", false: "::/0"}[via.Is4()]
+			}
+			target, err := netip.ParsePrefix(to)
+			if err != nil {
+				return nil, fmt.Errorf("routes: to %q: give default or ADDRESS/LENGTH", r.To)
+			}
+			translated = append(translated, map[string]any{"network": target.Masked().Addr().String(), "netmask": mask(target), "gateway": r.Via})
+		}
+		if routes = rest; translated != nil {
+			n["routes"] = translated
+		}
+		if i == 0 && len(d.Nameservers.Addresses) > 0 {
+			n["dns_nameservers"] = d.Nameservers.Addresses
+		}
+		out = append(out, n)
+	}
+	if len(routes) > 0 {
+		return nil, fmt.Errorf("routes: via %s: the interface has no address of its family", routes[0].Via)
+	}
+	return out, nil
+}

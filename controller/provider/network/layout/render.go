@@ -1,0 +1,161 @@
+package layout
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"strings"
+	"text/template"
+
+	"sigs.k8s.io/yaml"
+
+	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+)
+
+// Need is an address that a template asks for: ip "INTERFACE:SUBNET".
+type Need struct{ Interface, Subnet string }
+
+// Template is the template of a server.
+type Template struct {
+	field   string
+	text    *template.Template
+	nics    []ipam.NIC
+	subnets map[string]*ipam.Subnet
+	address func(Need) (netip.Addr, error)
+}
+
+// NewTemplate returns the template of a server. Its functions are those of the product's
+// documentation: nic, mac, ip, gateway_from_subnet, nameservers_from_subnet and
+// cidr_from_subnet.
+func NewTemplate(t *ipam.L2Template, h *ipam.IpamHost, all []ipam.Subnet) (*Template, error) {
+	out := &Template{field: fmt.Sprintf("L2Template %q: spec.npTemplate", t.Name)}
+	text := t.Spec.NPTemplate
+	if h.Spec.NPTemplateOverride != "" {
+		out.field, text = fmt.Sprintf("IpamHost %q: spec.npTemplateOverride", h.Name), h.Spec.NPTemplateOverride
+	}
+	var err error
+	if out.subnets, err = Subnets(t, all); err != nil {
+		return nil, err
+	}
+	if out.nics, err = Interfaces(t, h); err != nil {
+		return nil, err
+	}
+	out.text, err = template.New("npTemplate").Option("missingkey=error").Funcs(template.FuncMap{
+		"nic": func(i int) (string, error) { n, err := out.nic(i); return n.Name, err },
+		"mac": func(i int) (string, error) { n, err := out.nic(i); return strings.ToLower(n.MAC), err },
+		"ip":  out.ip,
+		"gateway_from_subnet": func(name string) (string, error) {
+			s, err := out.subnet(name)
+			if err == nil && s.Spec.Gateway == "" {
+				err = fmt.Errorf("Subnet %q has no spec.gateway", s.Name)
+			}
+			if err != nil {
+				return "", err
+			}
+			return s.Spec.Gateway, nil
+		},
+		"nameservers_from_subnet": func(name string) (string, error) {
+			s, err := out.subnet(name)
+			if err != nil {
+				return "", err
+			}
+			var all []string
+			for _, a := range s.Spec.Nameservers {
+				all = append(all, string(a))
+			}
+			return "[" + strings.Join(all, ", ") + "]", nil
+		},
+		"cidr_from_subnet": func(name string) (string, error) {
+			s, err := out.subnet(name)
+			if err != nil {
+				return "", err
+			}
+			return s.Spec.CIDR, nil
+		},
+	}).Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", out.field, err)
+	}
+	return out, nil
+}
+
+func (t *Template) nic(i int) (ipam.NIC, error) {
+	if i < 0 || i >= len(t.nics) {
+		return ipam.NIC{}, fmt.Errorf("the server has no interface %d: it has %d", i, len(t.nics))
+	}
+	return t.nics[i], nil
+}
+
+func (t *Template) subnet(name string) (*ipam.Subnet, error) {
+	if s := t.subnets[name]; s != nil {
+		return s, nil
+	}
+	return nil, fmt.Errorf("spec.l3Layout has no subnetName %q", name)
+}
+
+// ip is the function of a template that returns an address with its length.
+func (t *Template) ip(text string) (string, error) {
+	of, name, ok := strings.Cut(text, ":")
+	if !ok || of == "" || name == "" {
+		return "", fmt.Errorf("ip %q: give INTERFACE:SUBNET", text)
+	}
+	s, err := t.subnet(name)
+	if err != nil {
+		return "", err
+	}
+	a, err := t.address(Need{of, s.Name})
+	if err != nil {
+		return "", err
+	}
+	p, err := netip.ParsePrefix(s.Spec.CIDR)
+	if err != nil {
+		return "", fmt.Errorf("Subnet %q: spec.cidr: %w", s.Name, err)
+	}
+	return netip.PrefixFrom(a, p.Bits()).String(), nil
+}
+
+// Needs returns the addresses that the template asks for, each once, in its order.
+func (t *Template) Needs() (out []Need, err error) {
+	t.address = func(n Need) (netip.Addr, error) {
+		if !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+		return netip.IPv4Unspecified(), nil
+	}
+	if err := t.text.Execute(io.Discard, nil); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.field, err)
+	}
+	return out, nil
+}
+
+// Render returns the netplan configuration with these addresses, as JSON.
+func (t *Template) Render(addresses map[Need]netip.Addr) ([]byte, error) {
+	t.address = func(n Need) (netip.Addr, error) {
+		a, ok := addresses[n]
+		if !ok {
+			return a, fmt.Errorf("no address of Subnet %q is allocated for %q", n.Subnet, n.Interface)
+		}
+		return a, nil
+	}
+	var b bytes.Buffer
+	if err := t.text.Execute(&b, nil); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.field, err)
+	}
+	var doc map[string]any
+	if err := yaml.UnmarshalStrict(b.Bytes(), &doc); err != nil {
+		return nil, fmt.Errorf("%s: the result is no YAML: %w", t.field, err)
+	}
+	if fmt.Sprint(doc["version"]) != "2" {
+		return nil, fmt.Errorf("%s: version %v: give 2", t.field, doc["version"])
+	}
+	out, err := yaml.YAMLToJSON(b.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.field, err)
+	}
+	if _, err := NetworkData(out); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.field, err)
+	}
+	return out, nil
+}

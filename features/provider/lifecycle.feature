@@ -1,0 +1,45 @@
+Feature: From the inventory to a machine that is Ready, and back
+  The operator describes servers, a cluster with its network, and machines. The provider
+  claims, connects and provisions the servers, whose LCM agents execute the items of the
+  release. Nothing but the operator's objects is written by the steps.
+
+  @H36
+  Scenario: A server of the inventory becomes a machine, and is free again
+    Given this machine has "user namespaces"
+    And a lab with host OS configuration and 1 server
+    And a cluster whose servers get addresses of "10.77.0.10-10.77.0.11"
+    When the operator adds the machine "w-0" and its server's inventory
+    Then the machine "w-0" becomes Ready
+    And the file "/etc/netplan/50-cloud-init.yaml" of "w-0" contains "10.77.0.10/24"
+    And the machine "w-0" has the address "10.77.0.10"
+    And the Subnet has 1 of 2 addresses left
+    When the operator deletes the cluster
+    Then the cluster and the machine "w-0" no longer exist
+    And the host becomes "available"
+    And the Subnet has 2 of 2 addresses left
+
+  Scenario: A machine waits for an address of its Subnet
+    Given a lab with host OS configuration and 2 servers
+    And a cluster whose servers get addresses of "10.77.0.10-10.77.0.10"
+    When the operator adds the machine "w-0" and its server's inventory
+    Then the host becomes "provisioned"
+    When the operator adds the machine "w-1" and its server's inventory
+    Then the machine "w-1" waits: 'Subnet "lcm" has no free address'
+    And the host of "w-1" has no image
+    When the operator deletes the machine "w-0"
+    Then the file "/etc/netplan/50-cloud-init.yaml" of "w-1" contains "10.77.0.10/24"
+
+  Scenario: A machine waits for an L2Template without mistakes
+    Given a lab with host OS configuration and 1 server
+    And a cluster whose servers get addresses of "10.77.0.10-10.77.0.10"
+    When the operator changes the L2Template to:
+      """
+      version: 2
+      ethernets: {eth0: {addresses: [{{ip "0:storage"}}]}}
+      """
+    And the operator adds the machine "w-0" and its server's inventory
+    Then the machine "w-0" waits: 'L2Template "servers": spec.npTemplate'
+    And the host of "w-0" has no image
+    When the operator corrects the L2Template
+    Then the host becomes "provisioned"
+    And the file "/etc/netplan/50-cloud-init.yaml" of "w-0" contains "10.77.0.10/24"

@@ -1,0 +1,143 @@
+package steps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cucumber/godog"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+	"github.com/metalab-dev/metalab/scenarios/world"
+)
+
+// The Subnet and the L2Template of a scenario.
+const (
+	subnetName   = "lcm"
+	templateName = "servers"
+)
+
+// registerNetworks binds the steps on Subnets, L2Templates and the addresses of Machines.
+func (s *scenario) registerNetworks(sc *stepRegistry) {
+	sc.Step(`^a cluster whose servers get addresses of "([^"]*)"$`, "creates releases, a Cluster, the Subnet lcm, 10.77.0.0/24, with these addresses, and an L2Template that gives the first interface one of them", s.clusterWithNetwork)
+	sc.Step(`^the operator changes the L2Template to:$`, "replaces npTemplate", func(ctx context.Context, text *godog.DocString) error {
+		return s.changeTemplate(ctx, text.Content)
+	})
+	sc.Step(`^the operator corrects the L2Template$`, "replaces npTemplate by the one that the scenario began with", func(ctx context.Context) error { return s.changeTemplate(ctx, serversTemplate) })
+	sc.Step(`^the operator adds the machine "([^"]*)" and its server's inventory$`, "creates a BareMetalHostCredential, the BareMetalHostInventory of the next server, and a Machine that selects it", s.addMachineOfInventory)
+	sc.Step(`^the machine "([^"]*)" waits: '([^']*)'$`, "waits until the Machine is not ready and the message of its condition ProviderInstance contains this text", s.machineWaits)
+	sc.Step(`^the machine "([^"]*)" has the address "([^"]*)"$`, "waits until privateIp of the Machine and the InternalIP of its LCMMachine are this address", s.hasAddress)
+	sc.Step(`^the Subnet has (\d+) of (\d+) addresses left$`, "waits for allocatable and capacity of the Subnet's status", s.subnetHas)
+	sc.Step(`^the operator deletes the machine "([^"]*)"$`, "deletes the Machine without waiting", func(ctx context.Context, name string) error {
+		return s.kube.Delete(ctx, &capi.Machine{ObjectMeta: day2Meta(name)})
+	})
+	sc.Step(`^the operator deletes the cluster$`, "deletes the Cluster without waiting", func(ctx context.Context) error {
+		return s.kube.Delete(ctx, &capi.Cluster{ObjectMeta: day2Meta(clusterName)})
+	})
+	sc.Step(`^the cluster and the machine "([^"]*)" no longer exist$`, "waits until both are gone", func(ctx context.Context, name string) error {
+		return errors.Join(s.awaitDeletion(ctx, &capi.Machine{ObjectMeta: day2Meta(name)}), s.awaitDeletion(ctx, &capi.Cluster{ObjectMeta: day2Meta(clusterName)}))
+	})
+	sc.NegativeStep(`^the host of "([^"]*)" has no image$`, "asserts, once each controller has reconciled every object, that the BareMetalHost has no image", func(ctx context.Context, name string) error {
+		if err := s.letDay2ControllersAct(ctx); err != nil {
+			return err
+		}
+		server, err := s.serverOf(name)
+		if err != nil {
+			return err
+		}
+		h, err := s.readNamed(ctx, server.Name)
+		if err == nil && h.Spec.Image != nil {
+			err = fmt.Errorf("it has %s", h.Spec.Image.URL)
+		}
+		return err
+	})
+}
+
+// serversTemplate gives the first interface an address of the Subnet.
+const serversTemplate = `version: 2
+ethernets:
+  {{nic 0}}:
+    match: {macaddress: "{{mac 0}}"}
+    set-name: {{nic 0}}
+    addresses: [{{ip "0:lcm"}}]
+    routes: [{to: default, via: {{gateway_from_subnet "lcm"}}}]
+    nameservers: {addresses: {{nameservers_from_subnet "lcm"}}}
+`
+
+func (s *scenario) clusterWithNetwork(ctx context.Context, addresses string) error {
+	n := &ipam.Subnet{ObjectMeta: day2Meta(subnetName), Spec: ipam.SubnetSpec{
+		CIDR: "10.77.0.0/24", Gateway: "10.77.0.1", Nameservers: []ipam.Address{"10.77.0.2"}, IncludeRanges: []ipam.AddressRange{ipam.AddressRange(addresses)},
+	}}
+	t := &ipam.L2Template{ObjectMeta: day2Meta(templateName), Spec: ipam.L2TemplateSpec{
+		ClusterRef: clusterName, NPTemplate: serversTemplate, L3Layout: []ipam.L3Layout{{SubnetName: subnetName}},
+	}}
+	t.Labels = map[string]string{ipam.DefaultForClusterLabel: "1"}
+	return errors.Join(s.createDeployedCluster(ctx), s.create(ctx, n, t))
+}
+
+func (s *scenario) changeTemplate(ctx context.Context, text string) error {
+	t := &ipam.L2Template{ObjectMeta: day2Meta(templateName)}
+	if err := s.kube.Get(ctx, client.ObjectKeyFromObject(t), t); err != nil {
+		return err
+	}
+	before := t.DeepCopy()
+	t.Spec.NPTemplate = text
+	return s.kube.Patch(ctx, t, client.MergeFrom(before))
+}
+
+func (s *scenario) addMachineOfInventory(ctx context.Context, name string) error {
+	if len(s.machines) == len(s.servers) {
+		return fmt.Errorf("the scenario has %d servers: give the lab more", len(s.servers))
+	}
+	server := s.servers[len(s.machines)]
+	s.machines = append(s.machines, name)
+	c := s.credential(server.Password)
+	c.Name, c.Spec.Username = server.Name, server.Username
+	i := s.serverInventory()
+	i.Name, i.Spec.BootMACAddress, i.Spec.BMC.Address, i.Spec.BMC.CredentialsName = server.Name, server.BootMACAddress, server.BMCAddress, c.Name
+	i.Labels[machineLabel] = name
+	m := &capi.Machine{ObjectMeta: day2Meta(name)}
+	m.Labels = map[string]string{day2Label: "true", capi.ProviderLabel: capi.ProviderBareMetal, capi.ClusterNameLabel: clusterName}
+	m.Spec.ProviderSpec.Value = baremetal.MachineProviderSpec{
+		HostSelector:     baremetal.HostSelector{MatchLabels: map[string]string{machineLabel: name}},
+		Day1Provisioning: baremetal.GateAuto, Day1Deployment: baremetal.GateAuto,
+	}
+	return s.create(ctx, c, i, m)
+}
+
+func (s *scenario) machineWaits(ctx context.Context, name, text string) error {
+	return s.awaitMachine(ctx, name, "waits", func(p *baremetal.MachineProviderStatus) bool {
+		for _, c := range p.Conditions {
+			if c.Type == baremetal.ConditionProviderInstance && !c.Ready && strings.Contains(c.Message, text) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func (s *scenario) hasAddress(ctx context.Context, name, address string) error {
+	return s.awaitMachine(ctx, name, "has the address "+address, func(p *baremetal.MachineProviderStatus) bool { return p.PrivateIP == address })
+}
+
+func (s *scenario) subnetHas(ctx context.Context, left, capacity int) error {
+	return eventually(ctx, "the Subnet has addresses left", func(ctx context.Context) (bool, string, error) {
+		n := &ipam.Subnet{ObjectMeta: day2Meta(subnetName)}
+		err := s.kube.Get(ctx, client.ObjectKeyFromObject(n), n)
+		return n.Status.Allocatable == int64(left) && n.Status.Capacity == int64(capacity), fmt.Sprintf("%+v", n.Status), err
+	})
+}
+
+// deleteNetworks deletes all networks. Their Machines are gone.
+func (b *testLab) deleteNetworks(ctx context.Context) error {
+	for _, o := range []client.Object{&ipam.IpamHost{}, &ipam.IPaddr{}, &ipam.L2Template{}, &ipam.Subnet{}} {
+		if err := b.kube.DeleteAllOf(ctx, o, client.InNamespace(world.Namespace)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
