@@ -12,6 +12,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/drain"
 	"github.com/metalab-dev/metalab/controller/hostos"
 	"github.com/metalab-dev/metalab/controller/lcm"
+	"github.com/metalab-dev/metalab/controller/lcm/maintenance"
 	"github.com/metalab-dev/metalab/controller/lcm/reboot"
 	"github.com/metalab-dev/metalab/controller/provider/clusters"
 	"github.com/metalab-dev/metalab/controller/provider/hoc"
@@ -100,7 +101,7 @@ func addProvider(_ context.Context, s *Set) error {
 	return errors.Join(configurations.Setup(s.mgr), ofClusters.Setup(s.mgr), ofMachines.Setup(s.mgr), servers.Setup(s.mgr), networks.Setup(s.mgr))
 }
 
-// addLCM adds the LCM controller, and those that reboot nodes.
+// addLCM adds the LCM controller, and those that drain and reboot nodes.
 func addLCM(_ context.Context, s *Set) error {
 	machines, err := lcm.NewMachines(lcm.Config{
 		Client: s.mgr.GetClient(), Clock: s.cfg.Clock, Enter: s.cfg.Enter, ClientClock: s.cfg.ClientClock, Queues: s.cfg.Queues, Workers: s.cfg.Workers,
@@ -108,8 +109,7 @@ func addLCM(_ context.Context, s *Set) error {
 	if err != nil {
 		return err
 	}
-	// A drain reads past the cache: see drain.Service.
-	api, err := client.New(s.cfg.api(), client.Options{Scheme: s.mgr.GetScheme(), Mapper: s.mgr.GetRESTMapper()})
+	api, err := s.uncached()
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,20 @@ func addLCM(_ context.Context, s *Set) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(machines.Setup(s.mgr), reboots.Setup(s.mgr), requests.Setup(s.mgr))
+	states, err := maintenance.NewStates(maintenance.Config{
+		Client: s.mgr.GetClient(), Workload: func(context.Context, string, string) (client.Client, error) { return api, nil },
+		Clock: s.cfg.Clock, Enter: s.cfg.Enter, ClientClock: s.cfg.ClientClock, Queues: s.cfg.Queues, Workers: s.cfg.Workers,
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(machines.Setup(s.mgr), reboots.Setup(s.mgr), requests.Setup(s.mgr), states.Setup(s.mgr))
+}
+
+// uncached returns a client of the API that the nodes of clusters are in, the management
+// cluster's. A drain reads past the cache, which would watch all pods: see drain.Service.
+func (s *Set) uncached() (client.Client, error) {
+	return client.New(s.cfg.api(), client.Options{Scheme: s.mgr.GetScheme(), Mapper: s.mgr.GetRESTMapper()})
 }
 
 // drainer drains the nodes of the cluster that the controllers run in.

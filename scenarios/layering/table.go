@@ -242,6 +242,10 @@ var Table = []Row{
 	{Package: "controller/lcm/reboot", May: []string{"controller/api/...", "controller/lcm/item", "controller/queue"}},
 	{Package: "controller/lcm", May: []string{"controller/api/...", "controller/lcm/item", "controller/queue"}},
 	{
+		Package: "controller/lcm/maintenance", May: []string{"controller/api/...", "controller/drain", "controller/queue"},
+		Tests: []string{"controller/config", "controller/kube"}, // whose API evicts
+	},
+	{
 		// What controllers and agents compute alike, without an API.
 		Package: "controller/lcm/item", May: []string{"controller/api/..."},
 		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),

@@ -71,7 +71,7 @@ func watchedKinds(families []string) []client.ObjectList {
 		&metal3.DataImageList{}, &metal3.BMCEventSubscriptionList{}, &metal3.HardwareDataList{}, &metal3.FirmwareSchemaList{}, &corev1.SecretList{},
 	}
 	if slices.Contains(families, config.HOC) {
-		out = append(out, &kaas.HostOSConfigurationList{}, &kaas.HostOSConfigurationModulesList{}, &lcm.LCMClusterList{}, &lcm.LCMMachineList{}, &capi.MachineList{}, &capi.ClusterList{},
+		out = append(out, &kaas.HostOSConfigurationList{}, &kaas.HostOSConfigurationModulesList{}, &lcm.LCMClusterList{}, &lcm.LCMMachineList{}, &lcm.LCMClusterStateList{}, &capi.MachineList{}, &capi.ClusterList{},
 			&kaas.KaaSReleaseList{}, &kaas.ClusterReleaseList{}, &kaas.PublicKeyList{}, &kaas.GracefulRebootRequestList{},
 			&kaas.BareMetalHostInventoryList{}, &kaas.BareMetalHostCredentialList{},
 			&ipam.SubnetList{}, &ipam.L2TemplateList{}, &ipam.IpamHostList{}, &ipam.IPaddrList{})

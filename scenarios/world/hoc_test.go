@@ -1,6 +1,7 @@
 package world
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -24,6 +25,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/hostos/module"
 	"github.com/metalab-dev/metalab/controller/lcm/item"
+	"github.com/metalab-dev/metalab/controller/lcm/maintenance"
 	"github.com/metalab-dev/metalab/controller/manager"
 	"github.com/metalab-dev/metalab/fixtures"
 )
@@ -86,6 +88,7 @@ func TestControllersOfHostOSConfigurationWorkWithTheRightsOfTheManifests(t *test
 	awaitThat(t, "the change is reported", func() bool { return states().SecretValuesChanged })
 	execute()
 	awaitThat(t, "the change is done", func() bool { return !states().SecretValuesChanged && done() })
+	l.maintain(t, as)
 	if err := admin.Delete(t.Context(), &kaas.HostOSConfiguration{ObjectMeta: l.meta("test")}); err != nil {
 		t.Fatal(err)
 	}
@@ -99,6 +102,58 @@ func TestControllersOfHostOSConfigurationWorkWithTheRightsOfTheManifests(t *test
 	if refused.list != nil {
 		t.Errorf("the service account was refused:\n%s", strings.Join(slices.Compact(slices.Sorted(slices.Values(refused.list))), "\n"))
 	}
+}
+
+// maintain has a node with a pod drained, and gives it back, as a controller with the rights
+// of the manifests does.
+func (l hocLab) maintain(t *testing.T, as *rest.Config) {
+	t.Helper()
+	pod := &corev1.Pod{ObjectMeta: l.meta("app"), Spec: corev1.PodSpec{NodeName: "w-0", Containers: []corev1.Container{{Name: "c", Image: "example.org/c"}}}}
+	for _, o := range []client.Object{&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w-0"}}, pod} {
+		if err := l.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := newClient(t, as)
+	s := maintenance.Service{Client: c, Workload: func(context.Context, string, string) (client.Client, error) { return c, nil }}
+	r := maintenance.Request{Machine: l.key("w-0"), Reason: lcm.ReasonDelete}
+	walk := func(what string, step func(context.Context, maintenance.Request) (maintenance.Progress, error)) {
+		t.Helper()
+		awaitThat(t, what, func() bool {
+			p, err := step(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p.Done
+		})
+	}
+	// A pod that is bound to no agent is gone only when somebody ends it.
+	awaitThat(t, "the pod is evicted", func() bool {
+		_, err := s.Enter(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l.Get(t.Context(), l.key("app"), pod) == nil && pod.DeletionTimestamp != nil
+	})
+	if err := l.Delete(t.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
+		t.Fatal(err)
+	}
+	walk("the node is drained", s.Enter)
+	walk("the node is uncordoned", s.Leave)
+	cluster := l.key(machineCluster(t, l))
+	if p, err := s.LeaveCluster(t.Context(), cluster); err != nil || !p.Done {
+		t.Errorf("LeaveCluster() = %+v, %v; want it done", p, err)
+	}
+}
+
+// machineCluster returns the name of the cluster of the machine.
+func machineCluster(t *testing.T, l hocLab) string {
+	t.Helper()
+	var m lcm.LCMMachine
+	if err := l.Get(t.Context(), l.key("w-0"), &m); err != nil {
+		t.Fatal(err)
+	}
+	return m.Spec.ClusterName
 }
 
 // hocLab makes objects of the family hoc.

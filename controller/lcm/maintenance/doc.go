@@ -1,0 +1,29 @@
+// Package maintenance is the protocol by which LCM takes a node out of its cluster's
+// service and gives it back (docs/statements/mosk.md, H38): it agrees with the applications
+// of the workload cluster by maintenance requests and workload locks, and has the node
+// drained by an LCMClusterState.
+//
+// A controller that needs the node of a machine without workloads, to upgrade, reboot or
+// delete it, calls Service.Enter in each of its reconciles:
+//
+//	p, err := maintenance.Enter(ctx, maintenance.Request{Machine: key, Reason: lcm.ReasonUpgrade})
+//	switch {
+//	case err != nil:
+//		return ctrl.Result{}, err
+//	case !p.Done:
+//		return ctrl.Result{RequeueAfter: p.After}, nil // p.Stage and p.Message say what it waits for
+//	}
+//	// the node is drained, and stays so until Leave
+//
+// Enter does the next step that can be done and returns. It stores nothing but objects of
+// the API: after a restart it goes on where it was, and once the node is drained it writes
+// nothing. Then the controller does its work, calls Service.Leave for the machine in the
+// same way until that is done, and, after its last machine, Service.LeaveCluster.
+//
+// How far a machine is stands in LCMMachine.status.kubernetesCordonDrain, and why it is not
+// further in kubernetesCordonDrainError: a lock that has failed, with its errorMessage, or
+// what keeps pods on the node. An active lock blocks without a message.
+//
+// States, which runs beside the callers, drains and uncordons nodes as LCMClusterStates
+// demand. The package does not know which machines are next, or how many at a time.
+package maintenance

@@ -1,0 +1,142 @@
+package maintenance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/drain"
+	"github.com/metalab-dev/metalab/controller/queue"
+)
+
+// Config configures the reconciler of LCMClusterStates.
+type Config struct {
+	Client   client.Client // of the management cluster
+	Workload Workload
+	Clock    clock.WithTicker
+	Workers  int // objects reconciled at a time; 0 means 1
+	// Enter, when set, is called before each reconcile, and its result after it. A lab's
+	// virtual clock counts the work in progress this way.
+	Enter func() (leave func())
+	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
+	ClientClock queue.ClientClock
+	// Queues, when set, knows the work queue: see queue.Monitor.
+	Queues *queue.Monitor
+}
+
+// States drains and uncordons nodes as LCMClusterStates of the type cordon-drain demand.
+// It leaves the other types alone.
+type States struct {
+	Config
+	retries queue.Retries // of states that are waited for, and Slow ones of those that hold
+}
+
+// NewStates returns a reconciler, or an error when a required field of c is nil.
+func NewStates(c Config) (*States, error) {
+	if c.Client == nil || c.Workload == nil || c.Clock == nil {
+		return nil, errors.New("maintenance: Config.Client, Config.Workload or Config.Clock is nil")
+	}
+	c.Workers = max(c.Workers, 1)
+	return &States{Config: c}, nil
+}
+
+// Setup adds the reconciler to a manager. It polls nodes that it drains or has drained.
+func (r *States) Setup(mgr manager.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("lcm-cluster-states").
+		For(&lcm.LCMClusterState{}).
+		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues, Retries: &r.retries})).
+		Complete(r)
+}
+
+// Reconcile implements reconcile.Reconciler for an LCMClusterState.
+func (r *States) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if r.Enter != nil {
+		defer r.Enter()()
+	}
+	after, err := r.reconcile(ctx, req.NamespacedName)
+	if apierrors.IsConflict(err) { // of a node or a lease, which no watch reports
+		after, err = drain.Interval, nil
+	}
+	switch after {
+	case 0:
+		r.retries.Succeeded(req)
+	case drain.Interval:
+		r.retries.Failed(req, 1)
+	default:
+		r.retries.Failed(req, queue.Slow)
+	}
+	return ctrl.Result{RequeueAfter: after}, client.IgnoreNotFound(err)
+}
+
+func (r *States) reconcile(ctx context.Context, key types.NamespacedName) (after time.Duration, err error) {
+	var s lcm.LCMClusterState
+	if err := r.Client.Get(ctx, key, &s); err != nil {
+		return 0, err
+	}
+	if s.Spec.Type != lcm.StateCordonDrain || !s.DeletionTimestamp.IsZero() {
+		return 0, nil
+	}
+	w, err := r.Workload(ctx, key.Namespace, s.Spec.ClusterName)
+	if err != nil {
+		return 0, fmt.Errorf("maintenance: API of cluster %s: %w", s.Spec.ClusterName, err)
+	}
+	d := &drain.Service{Client: w, Clock: r.Clock}
+	if r.ClientClock != nil { // where a lab's time jumps, leases would end before they are renewed
+		d.Clock = r.ClientClock
+	}
+	next, after, err := decide(ctx, d, &s, "lcm/"+key.String())
+	if err != nil {
+		return 0, fmt.Errorf("maintenance: LCMClusterState %s: %w", key, err)
+	}
+	if next.Message != "" && next.Message != s.Status.Message {
+		next.Attempt++
+	}
+	if next == s.Status {
+		return after, nil
+	}
+	before := s.DeepCopy()
+	s.Status = next
+	if err := r.Client.Status().Patch(ctx, &s, client.MergeFrom(before)); err != nil {
+		return 0, fmt.Errorf("maintenance: status of LCMClusterState %s: %w", key, err)
+	}
+	return after, nil
+}
+
+// decide brings the node into the demanded state, as far as it can be now, and returns the
+// status and when to look again.
+func decide(ctx context.Context, d *drain.Service, s *lcm.LCMClusterState, owner string) (lcm.LCMClusterStateStatus, time.Duration, error) {
+	next, node, held := s.Status, s.Spec.Arg, new(drain.HeldError)
+	if s.Spec.Value != "true" {
+		next.Value, next.Message = "false", ""
+		return next, 0, d.Uncordon(ctx, node, owner)
+	}
+	if s.Status.Value == "true" { // a pod that gets there later does not undo the drain
+		err := d.Cordon(ctx, node, owner)
+		if !errors.As(err, &held) {
+			return next, drain.Lease / 3, err
+		}
+	}
+	p, err := d.Drain(ctx, node, owner)
+	switch {
+	case errors.As(err, &held):
+		next.Value, next.Message = "false", held.Error()
+		return next, drain.Interval, nil
+	case err != nil:
+		return next, 0, err
+	case !p.Done:
+		next.Value, next.Message = "false", p.String()
+		return next, drain.Interval, nil
+	}
+	next.Value, next.Message = "true", ""
+	return next, drain.Lease / 3, nil
+}
