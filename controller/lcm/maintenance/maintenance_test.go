@@ -221,7 +221,7 @@ func walksAllStages(p plant) {
 	if got := p.step(r).RequeueAfter; got != drain.Interval {
 		p.Errorf("a drain that waits is looked at after %s, want %s", got, drain.Interval)
 	}
-	p.entered(r, StageDrained, "waiting for the end of whole/app")
+	p.entered(r, StageDrained, "waiting for the end of all-stages/app")
 	if err := p.Client.Delete(p.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
 		p.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func walksAllStages(p plant) {
 	for range 4 {
 		p.clock.Step(p.step(r).RequeueAfter)
 	}
-	if owner, err := (&drain.Service{Client: p.Client, Clock: p.clock}).Owner(p.Context(), "host-w-0"); owner != "lcm/whole/cd-w-0" || err != nil {
+	if owner, err := (&drain.Service{Client: p.Client, Clock: p.clock}).Owner(p.Context(), "host-w-0"); owner != "lcm/all-stages/cd-w-0" || err != nil {
 		p.Errorf("Owner() = %q, %v; want the LCMClusterState", owner, err)
 	}
 
