@@ -121,6 +121,7 @@ func kindsOfHOC(t *testing.T, api *API) {
 		"NodeWorkloadLock":           "cluster [] Node,Controller,State,Error,Age +status",
 		"NodeDeletionRequest":        "cluster [] Node,Age",
 		"GracefulRebootRequest":      "namespaced [] State,Message,Age +status",
+		"UpdateGroup":                "namespaced [] Cluster,Index,Concurrent,Reboot,Age",
 		"HelmBundle":                 "namespaced [] Release,Releases,Age +status",
 		"IAMRole":                    "cluster [] Scope,Description",
 		"IAMUser":                    "cluster [] User,ID",
@@ -217,6 +218,10 @@ func newObjectsOfHOC(t *testing.T, c client.Client, ns string) {
 		{"of a node", lcmV1, "NodeDeletionRequest", `{"spec":{"nodeName":"w-0"}}`, nil},
 		{"of an empty name", lcmV1, "NodeDeletionRequest", `{"spec":{"nodeName":""}}`, []string{"spec.nodeName"}},
 
+		{"group of machines", kaasV1, "UpdateGroup", `{"spec":{"index":0,"concurrentUpdates":3,"rebootIfUpdateRequires":true}}`, nil},
+		{"group that is never updated", kaasV1, "UpdateGroup", `{"spec":{"concurrentUpdates":0}}`, []string{"spec.concurrentUpdates", "greater than or equal to 1"}},
+		{"group before the first", kaasV1, "UpdateGroup", `{"spec":{"index":-1}}`, []string{"spec.index"}},
+
 		{"machine", clusterV1, "Machine", `{"spec":{"providerSpec":{"value":{"apiVersion":"baremetal.k8s.io/v1alpha1","kind":"BareMetalMachineProviderSpec","hostSelector":{"matchLabels":{"a":"b"}}}}}}`, nil},
 		{"machine without a provider", clusterV1, "Machine", `{"spec":{}}`, []string{"spec.providerSpec", "Required"}},
 		{"another gate", clusterV1, "Machine", `{"spec":{"providerSpec":{"value":{"day1Provisioning":"later"}}}}`, []string{"day1Provisioning", `"manual", "auto"`}},
@@ -247,6 +252,7 @@ func defaultsOfHOC(t *testing.T, c client.Client, ns string) {
 			"spec.providerSpec.value.deletionPolicy": "unsafe", "spec.providerSpec.value.day1Provisioning": "manual", "spec.providerSpec.value.day1Deployment": "manual",
 			"spec.providerSpec.value.of": "another version",
 		}},
+		{kaasV1, "UpdateGroup", `{}`, map[string]any{"spec.index": int64(1), "spec.concurrentUpdates": int64(1)}},
 		{clusterV1, "Cluster", `{"spec":{"providerSpec":{"value":{}}}}`, map[string]any{"spec.providerSpec.value.dedicatedControlPlane": true}},
 	} {
 		o := parsed(t, tt.apiVersion, tt.kind, ns, tt.text)

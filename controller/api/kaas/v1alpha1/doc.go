@@ -25,6 +25,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&ClusterRelease{}, &ClusterReleaseList{},
 		&PublicKey{}, &PublicKeyList{},
 		&GracefulRebootRequest{}, &GracefulRebootRequestList{},
+		&UpdateGroup{}, &UpdateGroupList{},
 		&BareMetalHostCredential{}, &BareMetalHostCredentialList{},
 		&BareMetalHostInventory{}, &BareMetalHostInventoryList{},
 	)
