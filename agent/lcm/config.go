@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/utils/clock"
 
+	"github.com/metalab-dev/metalab/agent/broker"
 	"github.com/metalab-dev/metalab/agent/job"
 )
 
@@ -84,6 +85,10 @@ type Config struct {
 	// agent that is not the superuser.
 	KeepUser bool
 
+	// Broker, if set, is the lock of what changes the host, and does its reboots. nil means
+	// that no other agent changes the host.
+	Broker *broker.Broker
+
 	API       http.RoundTripper // to the Kubernetes API; nil means TLS with CAFile
 	Downloads *http.Transport   // nil means Go's defaults
 	Clock     Clock             // nil means real time
@@ -108,6 +113,9 @@ func (c *Config) complete() error {
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()
+	}
+	if c.Broker == nil {
+		c.Broker = broker.New(c.System.Reboot, func(err error) { c.Log.Error("the host does not reboot", "error", err) })
 	}
 	if c.Poll <= 0 {
 		c.Poll = defaultPoll

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/metalab-dev/metalab/agent/broker"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/lcm/item"
 )
@@ -74,8 +75,13 @@ func (a *agent) runNext(ctx context.Context, m *lcm.LCMMachine) (time.Duration, 
 			}
 		}
 	}
+	end, err := a.Broker.Try(broker.Operation{Family: broker.LCM, Name: "item " + it.Name})
+	if err != nil {
+		return min(minRetry, a.Poll), a.writeBlocked(ctx, m, it.Name, err)
+	}
+	defer end()
 	status := lcm.StateItemStatus{Hash: hash, ExitCode: item.NotExited, Attempt: attempt, StartedAt: a.now()}
-	m, err := a.writeItem(ctx, m, it.Name, status)
+	m, err = a.writeItem(ctx, m, it.Name, status)
 	if err != nil {
 		return 0, err
 	}
@@ -100,6 +106,21 @@ func (a *agent) runNext(ctx context.Context, m *lcm.LCMMachine) (time.Duration, 
 		a.report(err)
 	}
 	return 0, nil
+}
+
+// writeBlocked writes to the status of an item which operation of the host it waits for. A
+// status without a hash is that of an item that has not begun.
+func (a *agent) writeBlocked(ctx context.Context, m *lcm.LCMMachine, name string, reason error) error {
+	status, executed := m.Status.StateItemStatuses[name]
+	if !executed {
+		status.ExitCode = item.NotExited
+	}
+	if status.Message == reason.Error() {
+		return nil
+	}
+	status.Message = reason.Error()
+	_, err := a.writeItem(ctx, m, name, status)
+	return err
 }
 
 // writeItem writes the status of an item.

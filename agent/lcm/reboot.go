@@ -2,9 +2,11 @@ package lcm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/metalab-dev/metalab/agent/broker"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/lcm/item"
 )
@@ -53,27 +55,30 @@ func (a *agent) reboot(ctx context.Context, m *lcm.LCMMachine, wait time.Duratio
 	// What the next boot is compared with comes before the reboot.
 	if err := a.change(func(s *state) { s.RebootFrom = a.boot.ID }); err != nil {
 		r.ErrorMessage = err.Error()
-		return 0, a.writeReboot(ctx, m, next, err)
+		_, werr := a.writeReboot(ctx, m, next)
+		return 0, errors.Join(err, werr)
 	}
-	if err := a.writeReboot(ctx, m, next, nil); err != nil {
+	m, err := a.writeReboot(ctx, m, next)
+	if err != nil {
 		return 0, err
 	}
 	a.Log.Info("the server reboots", "reason", "spec.rebootRequired")
-	if err := a.System.Reboot(ctx); err != nil {
-		r.ErrorMessage = err.Error()
-		return min(wait, rebootTimeout), a.writeReboot(ctx, m, next, nil)
+	if err := a.Broker.Reboot(ctx, broker.Operation{Family: broker.LCM, Name: "reboot that spec.rebootRequired demands"}); err != nil {
+		r.ErrorMessage = err.Error() // also which operation the reboot waits for
+		_, err = a.writeReboot(ctx, m, next)
+		return min(wait, rebootTimeout), err
 	}
 	return wait, nil
 }
 
-// writeReboot writes the status of the reboot, and returns the reason if there is one.
-func (a *agent) writeReboot(ctx context.Context, m *lcm.LCMMachine, next *lcm.LCMMachineStatus, reason error) error {
+// writeReboot writes the status of the reboot, and returns the object with it.
+func (a *agent) writeReboot(ctx context.Context, m *lcm.LCMMachine, next *lcm.LCMMachineStatus) (*lcm.LCMMachine, error) {
 	patch, err := statusPatch(m.Status, *next)
 	if err != nil {
-		return fmt.Errorf("lcm: reboot: %w", err)
+		return nil, fmt.Errorf("lcm: reboot: %w", err)
 	}
-	if _, err := a.api.patchStatus(ctx, patch, ""); err != nil {
-		return fmt.Errorf("lcm: reboot: %w", err)
+	if m, err = a.api.patchStatus(ctx, patch, ""); err != nil {
+		return nil, fmt.Errorf("lcm: reboot: %w", err)
 	}
-	return reason
+	return m, nil
 }

@@ -280,12 +280,14 @@ var Table = []Row{
 	},
 	{
 		// It is a part of a boot image: it links no client of Kubernetes and no Helm.
-		Package: "agent/lcm", May: []string{"agent/job", "agent/sys", "controller/api/...", "controller/lcm/item", "controller/hostos/module"},
+		Package: "agent/lcm", May: []string{"agent/broker", "agent/job", "agent/sys", "controller/api/...", "controller/lcm/item", "controller/hostos/module"},
 		Never: slices.Concat(files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/...", "helm.sh/..."}),
 		Tests: []string{"agent/sys/sandbox", "fixtures", "scenarios/prerequisites"},
 	},
-	{Package: "agent/elemental", May: []string{"agent/job", "agent/sys"}},
-	{Package: "agent/machineconfig", May: []string{"agent/job", "agent/sys"}},
+	// The lock of what changes a host knows no agent, and no host.
+	{Package: "agent/broker", Never: slices.Concat(sockets, files)},
+	{Package: "agent/elemental", May: []string{"agent/broker", "agent/job", "agent/sys"}},
+	{Package: "agent/machineconfig", May: []string{"agent/broker", "agent/job", "agent/sys"}},
 
 	// The documents.
 	{

@@ -52,8 +52,8 @@ func runLCM(ctx context.Context, y *systems, x *system, args []string) error {
 		}
 		err = lcm.Run(ctx, lcm.Config{
 			Account: o.Account, System: host, Poll: o.Poll, KeepUser: o.KeepUser,
-			Hardware: x.hardware,
-			Version:  version, SHA256: sum, Program: agentFile,
+			Hardware: x.hardware, Broker: x.broker,
+			Version: version, SHA256: sum, Program: agentFile,
 			Clock: agentClock{labClock{y.clock}}, Enter: x.lookOf(y.clock.Enter), Log: agentLog(y.clock, y.log, x.host, x.os.Boot),
 		})
 		if upgraded := new(lcm.UpgradedError); !errors.As(err, &upgraded) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/metalab-dev/metalab/agent/broker"
 	"github.com/metalab-dev/metalab/agent/cloudinit"
 	"github.com/metalab-dev/metalab/agent/sys"
 	"github.com/metalab-dev/metalab/agent/sys/sandbox"
@@ -52,7 +53,8 @@ type system struct {
 	*sandbox.System
 	host       *lab.Host
 	os         machine.OS
-	configured chan struct{} // closed when the data source was applied
+	broker     *broker.Broker // of the agents that run here
+	configured chan struct{}  // closed when the data source was applied
 	ctx        context.Context
 	cancel     context.CancelFunc
 	looks      struct { // of the LCM agent
@@ -117,6 +119,8 @@ func (y *systems) start(h *lab.Host, os machine.OS) {
 		Run:    func(ctx context.Context, unit string, args []string) error { return y.run(ctx, x, unit, args) },
 		Report: func(line string) { _, _ = fmt.Fprintln(console, line) }, // the console drops what comes late
 	})
+	// One reboot of the system serves all agents, when none of them changes it.
+	x.broker = broker.New(x.Host().Reboot, func(err error) { y.log.Error("a system does not reboot", "machine", h.Name(), "error", err) })
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	if y.stopped {
@@ -146,6 +150,7 @@ func (y *systems) shutdown(h *lab.Host, boot uint64) {
 		return
 	}
 	leave := y.clock.Enter()
+	x.broker.Close() // a reboot that an agent has queued must not switch the server on again
 	y.group.Go(func() {
 		defer leave()
 		if err := x.Shutdown(); err != nil && !errors.Is(err, lab.ErrDown) {
@@ -163,6 +168,7 @@ func (y *systems) stop(h *lab.Host, boot uint64) {
 		return
 	}
 	delete(y.running, h.Name())
+	x.broker.Close()
 	x.cancel()
 	y.group.Go(func() { y.close(x) })
 }
@@ -178,6 +184,7 @@ func (y *systems) stopAll() {
 	y.mu.Lock()
 	y.stopped = true
 	for _, x := range y.running {
+		x.broker.Close()
 		x.cancel()
 		y.group.Go(func() {
 			if err := x.Shutdown(); err != nil {
