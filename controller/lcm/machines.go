@@ -37,15 +37,22 @@ type Config struct {
 	Queues *queue.Monitor
 }
 
+func (c *Config) complete() error {
+	if c.Client == nil || c.Clock == nil {
+		return errors.New("lcm: Config.Client or Config.Clock is nil")
+	}
+	c.Workers = max(c.Workers, 1)
+	return nil
+}
+
 // Machines reconciles LCMMachines.
 type Machines struct{ Config }
 
 // NewMachines returns a reconciler, or an error when a required field of c is nil.
 func NewMachines(c Config) (*Machines, error) {
-	if c.Client == nil || c.Clock == nil {
-		return nil, errors.New("lcm: Config.Client or Config.Clock is nil")
+	if err := c.complete(); err != nil {
+		return nil, err
 	}
-	c.Workers = max(c.Workers, 1)
 	return &Machines{c}, nil
 }
 

@@ -103,9 +103,14 @@ func addProvider(_ context.Context, s *Set) error {
 
 // addLCM adds the LCM controller, and those that drain and reboot nodes.
 func addLCM(_ context.Context, s *Set) error {
-	machines, err := lcm.NewMachines(lcm.Config{
+	of := lcm.Config{
 		Client: s.mgr.GetClient(), Clock: s.cfg.Clock, Enter: s.cfg.Enter, ClientClock: s.cfg.ClientClock, Queues: s.cfg.Queues, Workers: s.cfg.Workers,
-	})
+	}
+	machines, err := lcm.NewMachines(of)
+	if err != nil {
+		return err
+	}
+	clusters, err := lcm.NewClusters(of)
 	if err != nil {
 		return err
 	}
@@ -132,7 +137,7 @@ func addLCM(_ context.Context, s *Set) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(machines.Setup(s.mgr), reboots.Setup(s.mgr), requests.Setup(s.mgr), states.Setup(s.mgr))
+	return errors.Join(machines.Setup(s.mgr), clusters.Setup(s.mgr), reboots.Setup(s.mgr), requests.Setup(s.mgr), states.Setup(s.mgr))
 }
 
 // uncached returns a client of the API that the nodes of clusters are in, the management

@@ -56,6 +56,10 @@ func TestProviderWorksWithTheRightsOfTheManifests(t *testing.T) {
 	is("the Machine is handed to LCM", status("Uninitialized"))
 	p.agent(w.kube.api)
 	is("the Machine is Ready", status("Ready"))
+	awaitThat(t, "the machines of the LCMCluster are counted", func() bool {
+		c := new(lcm.LCMCluster)
+		return admin.Get(t.Context(), p.key("c1"), c) == nil && c.Status.RequestedNodes == 1 && c.Status.ReadyNodes == 1
+	})
 	p.reboot()
 	is("the Machine is Ready again", status("Ready"))
 	if err := admin.Delete(t.Context(), &capi.Cluster{ObjectMeta: p.meta("c1")}); err != nil {

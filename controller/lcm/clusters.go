@@ -1,0 +1,106 @@
+package lcm
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/queue"
+)
+
+// countDelay is how long the change of a machine waits for those of others before the
+// machines of its cluster are counted.
+const countDelay = 5 * time.Second
+
+// Clusters counts the machines of LCMClusters.
+type Clusters struct{ Config }
+
+// NewClusters returns a reconciler, or an error when a required field of c is nil.
+func NewClusters(c Config) (*Clusters, error) {
+	if err := c.complete(); err != nil {
+		return nil, err
+	}
+	return &Clusters{c}, nil
+}
+
+// Setup adds the reconciler to a manager. It does not poll.
+func (r *Clusters) Setup(mgr manager.Manager) error {
+	enqueue := func(q workqueue.TypedRateLimitingInterface[reconcile.Request], o client.Object) {
+		m, ok := o.(*lcm.LCMMachine)
+		if !ok {
+			return
+		}
+		if name := assigned(m).ClusterName; name != "" {
+			q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: m.Namespace, Name: name}}, countDelay)
+		}
+	}
+	type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	machines := handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q requests) { enqueue(q, e.Object) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q requests) {
+			enqueue(q, e.ObjectOld)
+			enqueue(q, e.ObjectNew)
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q requests) { enqueue(q, e.Object) },
+	}
+	counted := predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, was := e.ObjectOld.(*lcm.LCMMachine)
+		after, is := e.ObjectNew.(*lcm.LCMMachine)
+		return was && is && (before.Status.State != after.Status.State || assigned(before).ClusterName != assigned(after).ClusterName)
+	}}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("lcm-clusters").
+		For(&lcm.LCMCluster{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&lcm.LCMMachine{}, machines, builder.WithPredicates(counted)).
+		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues})).
+		Complete(r)
+}
+
+// Reconcile implements reconcile.Reconciler for an LCMCluster.
+func (r *Clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return queue.Reconcile(r.Enter, func() error { return r.reconcile(ctx, req.NamespacedName) })
+}
+
+// reconcile writes how many machines the cluster has, and how many of them are Ready.
+func (r *Clusters) reconcile(ctx context.Context, key types.NamespacedName) error {
+	var c lcm.LCMCluster
+	if err := r.Client.Get(ctx, key, &c); err != nil {
+		return err
+	}
+	var list lcm.LCMMachineList
+	if err := r.Client.List(ctx, &list, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("lcm: LCMMachines of LCMCluster %s: %w", key, err)
+	}
+	before := c.DeepCopy()
+	c.Status.RequestedNodes, c.Status.ReadyNodes = 0, 0
+	for i := range list.Items {
+		m := &list.Items[i]
+		if assigned(m).ClusterName != c.Name {
+			continue
+		}
+		c.Status.RequestedNodes++
+		if m.Status.State == lcm.StateReady {
+			c.Status.ReadyNodes++
+		}
+	}
+	if equality.Semantic.DeepEqual(before.Status, c.Status) {
+		return nil
+	}
+	if err := r.Client.Status().Patch(ctx, &c, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("lcm: status of LCMCluster %s: %w", key, err)
+	}
+	return nil
+}

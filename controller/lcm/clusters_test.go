@@ -1,0 +1,62 @@
+package lcm
+
+import (
+	"context"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+)
+
+// The status of an LCMCluster counts its machines, those that its labels assign too, and is
+// written when it changes.
+func TestMachinesOfAClusterAreCounted(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := lcm.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	named := func(name string, change func(*lcm.LCMMachine)) client.Object {
+		return machine(func(m *lcm.LCMMachine) {
+			m.Name = name
+			change(m)
+		})
+	}
+	writes := 0
+	api := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&lcm.LCMCluster{}).WithObjects(
+		lcmCluster(),
+		named("ready", func(m *lcm.LCMMachine) { m.Status.State = lcm.StateReady }),
+		named("deploys", func(m *lcm.LCMMachine) { m.Status.State = lcm.StateDeploy }),
+		named("labeled", func(m *lcm.LCMMachine) {
+			m.Spec.ClusterName, m.Labels = "", map[string]string{"cluster.sigs.k8s.io/cluster-name": "c1"}
+		}),
+		named("of-another", func(m *lcm.LCMMachine) { m.Spec.ClusterName, m.Status.State = "c2", lcm.StateReady }),
+		named("elsewhere", func(m *lcm.LCMMachine) { m.Namespace, m.Status.State = "other", lcm.StateReady }),
+	).WithInterceptorFuncs(interceptor.Funcs{
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+			writes++
+			return c.SubResource(sub).Patch(ctx, o, p, opts...)
+		},
+	}).Build()
+	r, err := NewClusters(Config{Client: api, Clock: clock.RealClock{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := lcmCluster()
+	for range 2 {
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := api.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
+		t.Fatal(err)
+	}
+	if c.Status.RequestedNodes != 3 || c.Status.ReadyNodes != 1 || writes != 1 {
+		t.Errorf("%d of %d machines are ready after %d writes, want 1 of 3 after one", c.Status.ReadyNodes, c.Status.RequestedNodes, writes)
+	}
+}
