@@ -120,6 +120,7 @@ func kindsOfHOC(t *testing.T, api *API) {
 		"ClusterWorkloadLock":        "cluster [] Controller,State,Error,Age +status",
 		"NodeWorkloadLock":           "cluster [] Node,Controller,State,Error,Age +status",
 		"NodeDeletionRequest":        "cluster [] Node,Age",
+		"ClusterDeploymentStatus":    "namespaced [] Release,Stages,Age",
 		"GracefulRebootRequest":      "namespaced [] State,Message,Age +status",
 		"UpdateGroup":                "namespaced [] Cluster,Index,Concurrent,Reboot,Age",
 		"HelmBundle":                 "namespaced [] Release,Releases,Age +status",

@@ -73,8 +73,12 @@ func addProvider(_ context.Context, s *Set) error {
 	if err != nil {
 		return err
 	}
+	balancer, err := s.balancer()
+	if err != nil {
+		return err
+	}
 	ofClusters, err := clusters.New(clusters.Config{
-		Client: s.mgr.GetClient(), Server: server.String(), Clock: c.Clock, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers,
+		Client: s.mgr.GetClient(), Server: server.String(), Balancer: balancer, Clock: c.Clock, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers,
 	})
 	if err != nil {
 		return err

@@ -98,6 +98,8 @@ type Config struct {
 	// ModuleIndex is the file or URL of the vendor's index of host OS modules; "" means none.
 	ModuleIndex string
 
+	LoadBalancer *LoadBalancer // nil means that others make those of Clusters
+
 	BMCs    *bmc.Pool      // nil means the pool that BMCs returns
 	RootCAs *x509.CertPool // trusted for BMCs; nil means the system's
 

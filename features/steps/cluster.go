@@ -94,7 +94,7 @@ func (s *scenario) createDeployedCluster(ctx context.Context) error {
 	for _, o := range []client.Object{
 		&kaas.ClusterRelease{ObjectMeta: metav1.ObjectMeta{Name: releaseName}, Spec: kaas.ClusterReleaseSpec{
 			Version: "1.0.0", LCMType: lcm.LCMTypeK0s, AllowedDistributions: []kaas.Distribution{{ID: "debian", Default: true, Image: image}},
-			MachineTypes: map[lcm.MachineType][]lcm.LCMStateItem{lcm.MachineWorker: {deployedItem}},
+			MachineTypes: map[lcm.MachineType][]lcm.LCMStateItem{lcm.MachineWorker: {deployedItem}, lcm.MachineControl: {deployedItem}},
 		}},
 		&kaas.KaaSRelease{ObjectMeta: metav1.ObjectMeta{Name: releaseName}, Spec: kaas.KaaSReleaseSpec{
 			Version: "1.0.0", ClusterRelease: releaseName, SupportedClusterReleases: []kaas.SupportedClusterRelease{{Name: releaseName, Version: "1.0.0"}},
@@ -138,6 +138,11 @@ func (s *scenario) deployCluster(ctx context.Context, workers string) error {
 }
 
 func (s *scenario) addMachine(ctx context.Context, name string) error {
+	return s.addMachineWith(ctx, name, func(*capi.Machine) {})
+}
+
+// addMachineWith creates a Machine, which change completes, and the host of its server.
+func (s *scenario) addMachineWith(ctx context.Context, name string, change func(*capi.Machine)) error {
 	if len(s.machines) == len(s.servers) {
 		return fmt.Errorf("the scenario has %d servers: give the lab more", len(s.servers))
 	}
@@ -150,6 +155,7 @@ func (s *scenario) addMachine(ctx context.Context, name string) error {
 		HostSelector:     baremetal.HostSelector{MatchLabels: host.Labels},
 		Day1Provisioning: baremetal.GateAuto, Day1Deployment: baremetal.GateAuto,
 	}
+	change(m)
 	return s.create(ctx, secret, host, m)
 }
 

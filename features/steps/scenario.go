@@ -69,6 +69,7 @@ type scenario struct {
 
 	machines       []string                      // names of the Machines that are servers, in the servers' order
 	executions     *executions                   // nil: no cluster was deployed
+	balancer       string                        // address of the Cluster's load balancer
 	deployedBoots  map[string]uint64             // of their servers, when the cluster was deployed
 	looks          int                           // that agents were made to take
 	items          map[string][]lcm.LCMStateItem // of LCMMachines, when a step last waited for them
@@ -91,7 +92,7 @@ func (s *scenario) register(b *stepRegistry) {
 		{"network boot", s.registerNetboot}, {"RAID", s.registerRAID},
 		{"data image", s.registerDataImages}, {"subscription", s.registerSubscriptions},
 		{"pre-provisioning image", s.registerPreprovisioning}, {"admission", s.registerAdmission}, {"kubectl", s.registerKubectl},
-		{"host OS configuration", s.registerHostOS}, {"machine", s.registerMachines}, {"cluster", s.registerClusters}, {"graceful reboot", s.registerReboots}, {"server inventory", s.registerServerInventory}, {"network", s.registerNetworks}, {"cloud-init", s.registerCloudInit},
+		{"host OS configuration", s.registerHostOS}, {"machine", s.registerMachines}, {"cluster", s.registerClusters}, {"graceful reboot", s.registerReboots}, {"server inventory", s.registerServerInventory}, {"network", s.registerNetworks}, {"provider", s.registerProvider}, {"cloud-init", s.registerCloudInit},
 		{"stranger", s.registerStrangers},
 		{"firmware", s.registerFirmware}, {"firmware object", s.registerFirmwareObjects}, {"preparation", s.registerPreparation}, {"quirk", s.registerQuirks},
 	} {

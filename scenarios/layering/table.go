@@ -214,7 +214,8 @@ var Table = []Row{
 		Package: "controller/manager", May: []string{"controller/..."}, Never: []string{"controller/kube", "controller/config"},
 		Tests: []string{"agent/job"}, // whose requests its servers answer
 	},
-	{Package: "controller/provider/clusters", May: []string{"controller/api/...", "controller/lcm/item", "controller/provider/iam", "controller/provider/release", "controller/queue"}},
+	{Package: "controller/provider/clusters", May: []string{"controller/api/...", "controller/lcm/item", "controller/provider/iam", "controller/provider/loadbalancer", "controller/provider/release", "controller/queue"}},
+	{Package: "controller/provider/loadbalancer", Never: kubernetes}, // it forwards bytes, and reads no object
 	{Package: "controller/provider/iam", May: []string{"controller/api/..."}},
 	{
 		// It claims hosts, and knows no BMC.
@@ -222,7 +223,7 @@ var Table = []Row{
 		Tests: []string{"controller/lcm"}, // which assigns and deploys
 	},
 	{Package: "controller/provider/inventory", May: []string{"controller/api/...", "controller/queue"}},
-	{Package: "controller/provider/network", May: []string{"controller/api/...", "controller/provider/network/layout", "controller/queue"}},
+	{Package: "controller/provider/network", May: []string{"controller/api/...", "controller/provider/network/layout", "controller/provider/release", "controller/queue"}},
 	{
 		Package: "controller/provider/network/layout", May: []string{"controller/api/..."},
 		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),

@@ -19,6 +19,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/inband"
 	"github.com/metalab-dev/metalab/controller/manager"
 	"github.com/metalab-dev/metalab/controller/netboot"
+	"github.com/metalab-dev/metalab/controller/provider/loadbalancer"
 	"github.com/metalab-dev/metalab/controller/queue"
 	"github.com/metalab-dev/metalab/scenarios/world/pxe"
 )
@@ -50,8 +51,10 @@ type controllerConfig struct {
 	Image                     *netboot.Image
 	Net                       *pxe.Network        // the network that servers boot from
 	Drivers                   map[string]bmc.Open // of BMCs, by scheme; nil means all
-	Families                  []string            // whose controllers run beside those of hosts
-	ModuleIndex               string              // see manager.Config
+	// DialControl connects to the Kubernetes API of a control machine.
+	DialControl func(context.Context, loadbalancer.Backend) (net.Conn, error)
+	Families    []string // whose controllers run beside those of hosts
+	ModuleIndex string   // see manager.Config
 }
 
 // controllers are a running set of the controllers of controller/manager, with their
@@ -111,6 +114,7 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 		Secure: manager.Endpoint{URL: "https://" + s.secure.Addr().String(), Listener: s.secure, Certificate: c.Certificate},
 		Clock:  c.Clock, ClientClock: clientClock{c.Clock.c}, Enter: c.Enter, Queues: s.queues, Chance: c.Chance, Log: logr.FromSlogHandler(c.Log.Handler()),
 		BuildPreprovisioningImage: c.BuildPreprovisioningImage,
+		LoadBalancer:              &manager.LoadBalancer{Networks: []netip.Prefix{balancerAddresses}, Dial: c.DialControl},
 		Image:                     c.Image, Network: &manager.Network{
 			Network: netboot.Network{Server: loopback.Addr(), Pool: addresses}, Sockets: s.net, OnDHCP: c.Net.ReportExchange,
 		},

@@ -24,6 +24,7 @@ import (
 	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -308,7 +309,7 @@ func (w *World) StartControllers(ctx context.Context) error {
 		API: w.kube.api, Identity: w.identity, RootCAs: w.bmcCAs(), Clock: labClock{w.clock}, Enter: w.clock.Enter,
 		Chance: func() float64 { lock.Lock(); defer lock.Unlock(); return chance.Float64() },
 		Log:    w.cfg.Log, Inband: w.ports.Inband, Boot: w.ports.Boot, SecureBoot: w.ports.SecureBoot, Certificate: cert, Image: w.cfg.Image, Net: w.agents.net,
-		BuildPreprovisioningImage: w.cfg.BuildPreprovisioningImage, Drivers: w.drivers, Families: w.cfg.Settings.Families(), ModuleIndex: w.cfg.Settings.ModuleIndex,
+		BuildPreprovisioningImage: w.cfg.BuildPreprovisioningImage, Drivers: w.drivers, DialControl: w.dialControl, Families: w.cfg.Settings.Families(), ModuleIndex: w.cfg.Settings.ModuleIndex,
 	})
 	if err != nil {
 		return err
@@ -416,6 +417,14 @@ func (w *World) ImagesURL() string { return "http://" + w.ports.Images + images.
 // SecureImagesURL returns the same by HTTPS.
 func (w *World) SecureImagesURL() string {
 	return "https://" + w.ports.SecureImages + images.PathPrefix
+}
+
+// APIConfig returns a configuration of clients of the Kubernetes API, with all rights.
+func (w *World) APIConfig() (*rest.Config, error) {
+	if w.kube.api == nil {
+		return nil, errors.New("world: the lab has no Kubernetes API")
+	}
+	return rest.CopyConfig(w.kube.api), nil
 }
 
 // Kubernetes returns a client of the Kubernetes API with all rights.

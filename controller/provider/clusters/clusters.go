@@ -25,6 +25,7 @@ import (
 	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	iamv1 "github.com/metalab-dev/metalab/controller/api/iam/v1alpha1"
+	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/lcm/item"
@@ -43,14 +44,22 @@ const (
 	ConditionMachines = "Machines"
 	ConditionHelm     = "Helm"
 	ConditionIAM      = "IAM"
+
+	// These are there when the Cluster names a credential and a loadBalancerHost.
+	ConditionCredentials  = baremetal.ConditionCredentials
+	ConditionLoadBalancer = "LoadBalancer"
 )
 
 // Config configures a reconciler.
 type Config struct {
-	Client  client.Client
-	Clock   clock.WithTicker
-	Server  string // https URL of the API, as servers reach it
-	Workers int    // objects reconciled at a time; 0 means 1
+	Client client.Client
+	Clock  clock.WithTicker
+	Wall   clock.PassiveClock // times in objects; nil means the real clock
+	Server string             // https URL of the API, as servers reach it
+	// Balancer makes load balancers. Nil means that others make them: loadBalancerHost is
+	// their address.
+	Balancer Balancer
+	Workers  int // objects reconciled at a time; 0 means 1
 	// Enter, when set, is called before each reconcile, and its result after it. A lab's
 	// virtual clock counts the work in progress this way.
 	Enter func() (leave func())
@@ -70,6 +79,9 @@ type Reconciler struct {
 func New(c Config) (*Reconciler, error) {
 	if c.Client == nil || c.Clock == nil {
 		return nil, errors.New("clusters: Config.Client or Config.Clock is nil")
+	}
+	if c.Wall == nil {
+		c.Wall = clock.RealClock{}
 	}
 	c.Workers = max(c.Workers, 1)
 	u, err := url.Parse(c.Server)
@@ -94,6 +106,9 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: o.GetLabels()[cluster.ClusterNameLabel]}}}
 		})).
 		Watches(&lcm.HelmBundle{}, &handler.EnqueueRequestForObject{}).
+		Watches(&kaas.BareMetalHostCredential{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfCredential)).
+		Watches(&kaas.BareMetalHostInventory{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfCredential), builder.WithPredicates(accountChanged)).
+		Watches(&ipam.IpamHost{}, handler.EnqueueRequestsFromMapFunc(r.clusterOfMachine), builder.WithPredicates(networkChanged)).
 		Watches(&iamv1.Scope{}, handler.EnqueueRequestsFromMapFunc(r.clustersOf)).
 		Watches(&kaas.ClusterRelease{}, all).
 		Watches(&kaas.KaaSRelease{}, all).
@@ -131,6 +146,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) error {
 	c := new(cluster.Cluster)
 	if err := r.Client.Get(ctx, key, c); err != nil {
+		if apierrors.IsNotFound(err) && r.Balancer != nil {
+			r.Balancer.Remove(key.String())
+		}
 		return err
 	}
 	if c.Labels[cluster.ProviderLabel] != cluster.ProviderBareMetal && !controllerutil.ContainsFinalizer(c, Finalizer) {
@@ -158,7 +176,12 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) error 
 	if c.Status.ProviderStatus != nil {
 		status = *c.Status.ProviderStatus.DeepCopy()
 	}
-	b, err := r.deploy(ctx, c, l, &status)
+	credentials, err := r.credentials(ctx, c)
+	if err != nil {
+		return fmt.Errorf("clusters: %w", err)
+	}
+	endpoint, balancer, taken := r.balance(ctx, c, l, credentials, machines.Items)
+	b, err := r.deploy(ctx, c, l, endpoint, &status)
 	var mistake *release.Error
 	if err != nil && !errors.As(err, &mistake) {
 		return fmt.Errorf("clusters: %w", err)
@@ -174,12 +197,19 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) error 
 	if b != nil {
 		conditions = append(conditions, helmCondition(b))
 	}
-	return r.record(ctx, c, status, machines.Items, conditions...)
+	conditions = slices.Concat(conditions, credentials, balancer)
+	if err := r.record(ctx, c, status, machines.Items, conditions...); err != nil {
+		return err
+	}
+	if err := r.recordStages(ctx, c, machines.Items, b != nil); err != nil {
+		return fmt.Errorf("clusters: ClusterDeploymentStatus: %w", err)
+	}
+	return taken
 }
 
 // deploy makes the LCMCluster and the HelmBundle what the release demands, and notes the
 // release in the status. It returns the HelmBundle.
-func (r *Reconciler) deploy(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCluster, status *baremetal.ClusterProviderStatus) (*lcm.HelmBundle, error) {
+func (r *Reconciler) deploy(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCluster, endpoint *lcm.Endpoint, status *baremetal.ClusterProviderStatus) (*lcm.HelmBundle, error) {
 	w, err := release.Of(ctx, r.Client, c)
 	if err != nil {
 		return nil, err
@@ -205,7 +235,7 @@ func (r *Reconciler) deploy(ctx context.Context, c *cluster.Cluster, l *lcm.LCMC
 	if err := release.Check(w, from, to); err != nil {
 		return nil, err
 	}
-	if err := r.write(ctx, c, l, to); err != nil {
+	if err := r.write(ctx, c, l, endpoint, to); err != nil {
 		return nil, err
 	}
 	if was != nil && was.Name != to.Name { // also when the LCMCluster was written, but not the status
@@ -220,7 +250,7 @@ func refOf(r *kaas.ClusterRelease) *baremetal.ReleaseRef {
 }
 
 // write creates or changes the LCMCluster. Host OS items stay after those of the release.
-func (r *Reconciler) write(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCluster, to *kaas.ClusterRelease) error {
+func (r *Reconciler) write(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCluster, endpoint *lcm.Endpoint, to *kaas.ClusterRelease) error {
 	want := &lcm.LCMCluster{}
 	want.Namespace, want.Name = c.Namespace, c.Name
 	if l != nil {
@@ -245,6 +275,7 @@ func (r *Reconciler) write(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCl
 		spec.AgentVersion = to.Spec.Agent.Version
 	}
 	spec.ManagementClusterEndpoint = r.endpoint
+	spec.ExternalEndpoint = endpoint
 	spec.HelmControllerServiceAccountName = c.Name + "-helm-controller"
 	spec.MaxWorkerPrepareCount, spec.MaxWorkerUpgradeCount = value.MaxWorkerPrepareCount, max(value.MaxWorkerUpgradeCount, 1)
 	spec.Maintenance, spec.DedicatedControlPlane = value.Maintenance, value.DedicatedControlPlane
@@ -279,7 +310,7 @@ func (r *Reconciler) record(ctx context.Context, c *cluster.Cluster, status bare
 	}
 	conditions := append(of, ready)
 	for _, other := range status.Conditions {
-		if !slices.ContainsFunc(conditions, func(c baremetal.Condition) bool { return c.Type == other.Type }) {
+		if !optional[other.Type] && !slices.ContainsFunc(conditions, func(c baremetal.Condition) bool { return c.Type == other.Type }) {
 			conditions = append(conditions, other)
 		}
 	}
@@ -295,9 +326,12 @@ func (r *Reconciler) record(ctx context.Context, c *cluster.Cluster, status bare
 	return nil
 }
 
-// remove deletes the Machines, then, when they are gone, the HelmBundle, the LCMCluster, the
+// remove ends the load balancer, deletes the Machines, then, when they are gone, the HelmBundle, the LCMCluster, the
 // scopes and the Cluster.
 func (r *Reconciler) remove(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCluster, machines []cluster.Machine) error {
+	if r.Balancer != nil {
+		r.Balancer.Remove(client.ObjectKeyFromObject(c).String())
+	}
 	for i := range machines {
 		if machines[i].DeletionTimestamp.IsZero() {
 			if err := client.IgnoreNotFound(r.Client.Delete(ctx, machines[i].DeepCopy())); err != nil {
@@ -323,6 +357,9 @@ func (r *Reconciler) remove(ctx context.Context, c *cluster.Cluster, l *lcm.LCMC
 			}
 		}
 		return nil // until its releases are uninstalled: the watch reports that
+	}
+	if err := r.removeStages(ctx, c); err != nil {
+		return fmt.Errorf("clusters: ClusterDeploymentStatus: %w", err)
 	}
 	if l != nil && metav1.IsControlledBy(l, c) && l.DeletionTimestamp.IsZero() {
 		if err := client.IgnoreNotFound(r.Client.Delete(ctx, l)); err != nil {

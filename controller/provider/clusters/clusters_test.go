@@ -20,6 +20,7 @@ import (
 	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	iam "github.com/metalab-dev/metalab/controller/api/iam/v1alpha1"
+	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/lcm/item"
@@ -39,7 +40,7 @@ type lab struct {
 func start(t testing.TB, objects ...client.Object) *lab {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(kaas.AddToScheme(scheme), lcm.AddToScheme(scheme), cluster.AddToScheme(scheme), iam.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(kaas.AddToScheme(scheme), lcm.AddToScheme(scheme), cluster.AddToScheme(scheme), iam.AddToScheme(scheme), ipam.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range objects {

@@ -159,8 +159,13 @@ func (r *Reconciler) observeCluster(ctx context.Context, f *facts) error {
 	if f.image, err = release.Image(f.release, f.machine.Spec.ProviderSpec.Value); err != nil {
 		return err
 	}
-	f.keys, err = r.keys(ctx, &c)
-	return err
+	if f.keys, err = r.keys(ctx, &c); err != nil {
+		return err
+	}
+	if f.host != nil && f.host.Spec.Image != nil {
+		return nil // a server that has its image goes on without the credential
+	}
+	return release.Credentials(&c)
 }
 
 // keys returns the SSH keys of a cluster's machines, in the Cluster's order.

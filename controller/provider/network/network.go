@@ -26,6 +26,7 @@ import (
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/provider/network/layout"
+	"github.com/metalab-dev/metalab/controller/provider/release"
 	"github.com/metalab-dev/metalab/controller/queue"
 )
 
@@ -75,6 +76,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Watches(&ipam.L2Template{}, all).
 		Watches(&ipam.Subnet{}, all).
 		Watches(&ipam.IPaddr{}, all, builder.WithPredicates(freed)).
+		Watches(&cluster.Cluster{}, all, builder.WithPredicates(credentialsChanged)).
 		WithOptions(queue.Options(options())).
 		Complete(r.machines)
 	if err != nil {
@@ -95,6 +97,12 @@ var freed = predicate.Funcs{
 	CreateFunc: func(event.CreateEvent) bool { return false },
 	UpdateFunc: func(event.UpdateEvent) bool { return false },
 }
+
+// credentialsChanged passes Clusters whose credential can be used, or no more.
+var credentialsChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	before, after := release.Credentials(e.ObjectOld.(*cluster.Cluster)), release.Credentials(e.ObjectNew.(*cluster.Cluster))
+	return (before == nil) != (after == nil)
+}}
 
 // machineOfHost enqueues the Machine that has claimed a host.
 func machineOfHost(_ context.Context, o client.Object) []reconcile.Request {
@@ -166,6 +174,15 @@ func (r *machines) reconcile(ctx context.Context, m *cluster.Machine) error {
 	t, err := layout.Choose(templates.Items, m.Labels[cluster.ClusterNameLabel], m.Spec.ProviderSpec.Value.L2TemplateSelector)
 	if t == nil || err != nil {
 		return nil // controller/provider/machines reports it
+	}
+	if server.Spec.Image == nil {
+		var c cluster.Cluster
+		if err := r.Client.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Labels[cluster.ClusterNameLabel]}, &c); err != nil {
+			return err
+		}
+		if release.Credentials(&c) != nil {
+			return nil // controller/provider/machines reports it
+		}
 	}
 	h, err := r.host(ctx, m, &server)
 	if err != nil || server.Spec.Image != nil && h.Status.NetconfigV2State == ipam.ResultOK {

@@ -47,7 +47,7 @@ func start(t testing.TB, addresses, machines int) *lab {
 	l2 := &ipam.L2Template{ObjectMeta: meta("default"), Spec: ipam.L2TemplateSpec{ClusterRef: "c1", L3Layout: []ipam.L3Layout{{SubnetName: "lcm"}}}}
 	l2.Labels = map[string]string{ipam.DefaultForClusterLabel: "1"}
 	l2.Spec.NPTemplate = "version: 2\nethernets: {eth0: {match: {macaddress: '{{mac 0}}'}, addresses: ['{{ip \"0:lcm\"}}'], gateway4: '{{gateway_from_subnet \"lcm\"}}'}}"
-	objects := []client.Object{s, l2}
+	objects := []client.Object{s, l2, &cluster.Cluster{ObjectMeta: meta("c1")}}
 	for i := range machines {
 		name := fmt.Sprintf("w-%d", i)
 		m, h := &cluster.Machine{ObjectMeta: meta(name)}, &metal3.BareMetalHost{ObjectMeta: meta("node-" + name)}

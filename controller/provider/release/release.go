@@ -158,6 +158,26 @@ func Check(w Wanted, from, to *kaas.ClusterRelease) error {
 	return Mistake("%s.release: %q cannot be upgraded to %q: give one of %s", field, from.Name, to.Name, list(names))
 }
 
+// Credentials returns an error when a Cluster names a credential that cannot be used: its
+// backend takes no new server then.
+func Credentials(c *cluster.Cluster) error {
+	name := c.Spec.ProviderSpec.Value.Credentials
+	if name == "" {
+		return nil
+	}
+	if p := c.Status.ProviderStatus; p != nil {
+		for _, x := range p.Conditions {
+			if x.Type == baremetal.ConditionCredentials && x.Ready {
+				return nil
+			}
+			if x.Type == baremetal.ConditionCredentials {
+				return Mistake("Cluster %q: %s", c.Name, x.Message)
+			}
+		}
+	}
+	return Mistake("Cluster %q: BareMetalHostCredential %q is not ready yet", c.Name, name)
+}
+
 // Get returns a ClusterRelease.
 func Get(ctx context.Context, r client.Reader, name string) (*kaas.ClusterRelease, error) {
 	out := new(kaas.ClusterRelease)

@@ -111,6 +111,10 @@ type ClusterProviderStatus struct {
 	Ready bool `json:"ready,omitempty"`
 }
 
+// ConditionCredentials is the type of a cluster's condition that is there when its spec names a
+// credential.
+const ConditionCredentials = "Credentials"
+
 // Nodes counts the machines of a cluster.
 type Nodes struct {
 	// +optional
