@@ -127,6 +127,9 @@ func TestInvalidFlagsNameTheFix(t *testing.T) {
 		{"--provisioning-address=192.0.2.5 --watch-namespaces=", "--watch-namespaces names no namespace: leave it out to watch all"},
 		{"--provisioning-address=192.0.2.5 --watch-namespaces=a,B", `--watch-namespaces: "B" is not the name of a namespace`},
 		{"--provisioning-address=192.0.2.5 --watch-namespaces=a,,b", `--watch-namespaces: "" is not the name of a namespace`},
+		{"--provisioning-address=192.0.2.5 --machine-api-url=http://192.0.2.9:6443", `--machine-api-url "http://192.0.2.9:6443": use https://HOST[:PORT][/PATH]`},
+		{"--provisioning-address=192.0.2.5 --machine-api-url=192.0.2.9:6443", "use https://HOST[:PORT][/PATH]"},
+		{"--provisioning-address=192.0.2.5 --machine-api-url=https://[::]:6443", "machines cannot reach that: name an address of the API"},
 		{"--provisioning-address=192.0.2.5 host", `lab-controller takes no argument "host"`},
 		{"--provisioning-adress=192.0.2.5", "unknown flag: --provisioning-adress"},
 	} {

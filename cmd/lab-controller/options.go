@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -52,6 +53,8 @@ type options struct {
 	dhcp          networkFlags
 	preprov       bool
 	moduleIndex   string
+	machineAPI    string
+	machineAPICA  string
 
 	// Set by resolve.
 	network    *manager.Network // from dhcp
@@ -107,6 +110,8 @@ func (o *options) bind(f *pflag.FlagSet) {
 	o.dhcp.bind(f)
 	f.BoolVar(&o.preprov, "build-preprov-image", false, "create a PreprovisioningImage for each host before its agent is booted")
 	f.StringVar(&o.moduleIndex, "module-index", "", "URL or file of the vendor's index of host OS modules, which the controller hostos makes its list of; modules without url are beside it")
+	f.StringVar(&o.machineAPI, "machine-api-url", "", "HTTPS URL at which the agents on machines reach the cluster's API (default: the URL that this process uses)")
+	f.StringVar(&o.machineAPICA, "machine-api-ca", "", "file of PEM certificates that these agents trust for it (default: those that this process trusts)")
 	f.BoolVar(&o.verbose, "verbose", false, "log each decision")
 }
 
@@ -137,6 +142,9 @@ func (o *options) resolve() error {
 		return err
 	}
 	if err := o.resolveWatched(); err != nil {
+		return err
+	}
+	if err := checkMachineAPI(o.machineAPI); err != nil {
 		return err
 	}
 	if o.certificate != "" && !o.secure {
@@ -252,6 +260,36 @@ func (o *options) endpoints() (agents, media, secure manager.Endpoint) {
 	return agents, media, secure
 }
 
+// checkMachineAPI validates --machine-api-url: agents send their tokens to it.
+func checkMachineAPI(text string) error {
+	if text == "" {
+		return nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return fmt.Errorf("--machine-api-url %q: use https://HOST[:PORT][/PATH]", text)
+	}
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && ip.IsUnspecified() {
+		return fmt.Errorf("--machine-api-url %s: machines cannot reach that: name an address of the API", text)
+	}
+	return nil
+}
+
+// machineCA returns the certificates of --machine-api-ca, nil when the flag is not set.
+func (o *options) machineCA() ([]byte, error) {
+	if o.machineAPICA == "" {
+		return nil, nil
+	}
+	b, err := os.ReadFile(o.machineAPICA)
+	if err != nil {
+		return nil, fmt.Errorf("--machine-api-ca: %w", err)
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM(b) {
+		return nil, fmt.Errorf("--machine-api-ca %s: the file has no PEM certificate", o.machineAPICA)
+	}
+	return b, nil
+}
+
 // mediaCertificate returns the certificate of --media-certificate, nil when the flag is
 // not set.
 func (o *options) mediaCertificate() (*tls.Certificate, error) {
@@ -272,7 +310,11 @@ func (o *options) config(ctx context.Context, log logr.Logger) (manager.Config, 
 	c.Network = o.network
 	c.BuildPreprovisioningImage = o.preprov
 	c.ModuleIndex = o.moduleIndex
+	c.MachineAPI.URL = o.machineAPI
 	var err error
+	if c.MachineAPI.CA, err = o.machineCA(); err != nil {
+		return c, err
+	}
 	if c.Secure.Certificate, err = o.mediaCertificate(); err != nil {
 		return c, err
 	}

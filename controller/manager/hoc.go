@@ -56,14 +56,36 @@ func addHostOS(_ context.Context, s *Set) error {
 	return errors.Join(modules.Setup(s.mgr), configurations.Setup(s.mgr), index.Setup(s.mgr))
 }
 
-// addProvider adds the controllers of the bare metal provider. Servers reach the API at the
-// address that the controllers use.
-func addProvider(_ context.Context, s *Set) error {
-	c, api := s.cfg, rest.CopyConfig(s.cfg.API)
+// MachineAPI is a Kubernetes API as the agents on machines reach it.
+type MachineAPI struct {
+	URL string // "" means that of Config.API
+	CA  []byte // PEM certificates to trust; nil means those of Config.API
+}
+
+// machineAPI returns the API of agents. A pod's address of it, which Config.API has in a
+// cluster, is one that no server can reach.
+func (c *Config) machineAPI() (MachineAPI, error) {
+	out, api := c.MachineAPI, rest.CopyConfig(c.API)
 	if err := rest.LoadTLSFiles(api); err != nil {
-		return err
+		return out, err
 	}
-	server, _, err := rest.DefaultServerUrlFor(api)
+	if out.CA == nil {
+		out.CA = api.CAData
+	}
+	if out.URL == "" {
+		server, _, err := rest.DefaultServerUrlFor(api)
+		if err != nil {
+			return out, err
+		}
+		out.URL = server.String()
+	}
+	return out, nil
+}
+
+// addProvider adds the controllers of the bare metal provider.
+func addProvider(_ context.Context, s *Set) error {
+	c := s.cfg
+	api, err := c.machineAPI()
 	if err != nil {
 		return err
 	}
@@ -78,13 +100,13 @@ func addProvider(_ context.Context, s *Set) error {
 		return err
 	}
 	ofClusters, err := clusters.New(clusters.Config{
-		Client: s.mgr.GetClient(), Server: server.String(), Balancer: balancer, Clock: c.Clock, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers,
+		Client: s.mgr.GetClient(), Server: api.URL, Balancer: balancer, Clock: c.Clock, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers,
 	})
 	if err != nil {
 		return err
 	}
 	ofMachines, err := machines.New(machines.Config{
-		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Server: server.String(), CA: api.CAData,
+		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Server: api.URL, CA: api.CA,
 		Clock: c.Clock, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers,
 	})
 	if err != nil {

@@ -100,6 +100,10 @@ type Config struct {
 
 	LoadBalancer *LoadBalancer // nil means that others make those of Clusters
 
+	// MachineAPI is the API as the agents on machines reach it. The zero value means as
+	// these controllers do.
+	MachineAPI MachineAPI
+
 	BMCs    *bmc.Pool      // nil means the pool that BMCs returns
 	RootCAs *x509.CertPool // trusted for BMCs; nil means the system's
 

@@ -132,3 +132,19 @@ func TestRequestsToTheAPIAreLimited(t *testing.T) {
 		}
 	}
 }
+
+// Agents get the address and certificates of the API that the controllers use, or those
+// that are configured.
+func TestAgentsReachTheAPIOfTheControllersOrAnother(t *testing.T) {
+	api := &rest.Config{Host: "https://10.96.0.1:443", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("cluster")}}
+	for _, tt := range []struct{ given, want MachineAPI }{
+		{want: MachineAPI{URL: "https://10.96.0.1:443", CA: []byte("cluster")}},
+		{given: MachineAPI{URL: "https://api.example:6443"}, want: MachineAPI{URL: "https://api.example:6443", CA: []byte("cluster")}},
+		{given: MachineAPI{URL: "https://api.example:6443", CA: []byte("front")}, want: MachineAPI{URL: "https://api.example:6443", CA: []byte("front")}},
+	} {
+		got, err := (&Config{API: api, MachineAPI: tt.given}).machineAPI()
+		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	}
+}
