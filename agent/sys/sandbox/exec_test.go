@@ -221,6 +221,19 @@ func TestInputAndTerminal(t *testing.T) {
 	}
 }
 
+// A terminal is one of the system's, by its name too, and controls the command.
+func TestTerminalBelongsToTheSystem(t *testing.T) {
+	needNamespaces(t)
+	s, _ := booted(t)
+	var out strings.Builder
+	code, err := s.Exec(t.Context(), sandbox.Command{
+		Args: []string{"/bin/sh", "-c", "tty && test -c $(tty) && echo typed > /dev/tty"}, Stdout: &out, Terminal: true,
+	})
+	if out.String() != "/dev/pts/0\r\ntyped\r\n" || code != 0 || err != nil {
+		t.Errorf("tty = %q, %d, %v", out.String(), code, err)
+	}
+}
+
 func TestCloseEndsCommands(t *testing.T) {
 	needNamespaces(t)
 	s, _ := booted(t)

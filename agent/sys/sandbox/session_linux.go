@@ -408,7 +408,7 @@ func (r *session) exec(ctx context.Context, c Command, uptime time.Duration) (co
 	if err := r.setUptime(uptime); err != nil {
 		return 0, err
 	}
-	streams, err := newStreams(c)
+	streams, err := r.newStreams(c)
 	if err != nil {
 		return 0, err
 	}

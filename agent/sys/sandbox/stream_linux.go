@@ -18,11 +18,15 @@ type streams struct {
 	begin  []func()
 }
 
-// newStreams makes a pipe for each stream, or a terminal's two ends.
-func newStreams(c Command) (*streams, error) {
+// newStreams makes a pipe for each stream, or a pseudoterminal of the session.
+func (r *session) newStreams(c Command) (*streams, error) {
 	s := &streams{}
 	if c.Terminal {
-		return s, s.terminal(c)
+		if err := s.terminal(c, r); err != nil {
+			s.close()
+			return nil, fmt.Errorf("sandbox: terminal: %w", err)
+		}
+		return s, nil
 	}
 	in, toIn, err := os.Pipe()
 	if err != nil {
@@ -96,20 +100,28 @@ func (s *streams) close() {
 	}
 }
 
-// terminal makes a pseudoterminal, whose other end the command gets as its streams.
-func (s *streams) terminal(c Command) error {
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+// terminal gives the command the other end of a pseudoterminal as its streams. It is one of
+// the session's instance of devpts: programs find it in their /dev/pts (ttyname(3)).
+func (s *streams) terminal(c Command, r *session) error {
+	master, err := r.open("dev/pts/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return fmt.Errorf("sandbox: terminal: %w", err)
+		return err
 	}
-	master := os.NewFile(uintptr(fd), "ptmx")
 	s.ours = append(s.ours, master)
+	raw, err := master.SyscallConn() // Fd would make it block, and Close could not end a read
+	if err != nil {
+		return err
+	}
+	var fd int
+	if err := raw.Control(func(x uintptr) { fd = int(x) }); err != nil {
+		return err
+	}
 	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		return fmt.Errorf("sandbox: terminal: %w", err)
+		return err
 	}
 	peer, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
 	if errno != 0 {
-		return fmt.Errorf("sandbox: terminal: %w", errno)
+		return errno
 	}
 	s.theirs = append(s.theirs, os.NewFile(peer, "pts"))
 	s.begin = append(s.begin, func() {
