@@ -23,9 +23,23 @@ import (
 const opaqueAttr = "user.overlay.opaque"
 
 // write writes the nodes to a directory, parents first. Owners are set where this user may.
+// The attributes of directories come last: some forbid their owner to write.
 func (t Tree) write(place func(name string) string) error {
-	for _, name := range slices.Sorted(maps.Keys(t)) {
-		if err := writeFile(place(name), t[name]); err != nil {
+	names := slices.Sorted(maps.Keys(t))
+	for _, name := range names {
+		err := writeFile(place(name), t[name])
+		if err == nil && !t[name].Mode.IsDir() {
+			err = setAttributes(place(name), t[name])
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	for _, name := range slices.Backward(names) {
+		if !t[name].Mode.IsDir() {
+			continue
+		}
+		if err := setAttributes(place(name), t[name]); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -50,10 +64,7 @@ func writeFile(at string, n Node) error {
 			err = nil
 		}
 	case n.Mode&fs.ModeSymlink != 0:
-		if err = os.Symlink(n.Link, at); err != nil {
-			return err
-		}
-		return setOwner(at, n)
+		return os.Symlink(n.Link, at)
 	case n.Mode&fs.ModeNamedPipe != 0:
 		err = unix.Mkfifo(at, 0o600)
 	default:
@@ -62,8 +73,17 @@ func writeFile(at string, n Node) error {
 	if err == nil && n.Opaque {
 		err = unix.Lsetxattr(at, opaqueAttr, []byte("y"), 0)
 	}
-	if err == nil {
-		err = setOwner(at, n)
+	return err
+}
+
+// setAttributes sets the owner, permissions and time of a file that writeFile has written.
+func setAttributes(at string, n Node) error {
+	if n.Removed {
+		return nil
+	}
+	err := setOwner(at, n)
+	if n.Mode&fs.ModeSymlink != 0 {
+		return err
 	}
 	if err == nil {
 		err = os.Chmod(at, n.Mode.Perm()|n.Mode&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky))
@@ -133,22 +153,54 @@ func walkIn(in *os.File, below string, visit func(in *os.File, name, below strin
 }
 
 func walkDir(in *os.File, name, below string, visit func(in *os.File, name, below string, st *unix.Stat_t) error) error {
-	d, err := openIn(in, name, unix.O_DIRECTORY)
+	d, restore, err := openIn(in, name, unix.O_DIRECTORY)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
+	defer restore()
 	return walkIn(d, below, visit)
 }
 
 // openIn opens a file of a directory for reading. It follows no link and waits for no
-// writer.
-func openIn(in *os.File, name string, flags int) (*os.File, error) {
-	fd, err := unix.Openat(int(in.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC|flags, 0)
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+// writer. The caller calls restore when it has read the file.
+func openIn(in *os.File, name string, flags int) (f *os.File, restore func(), err error) {
+	const always = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
+	restore = func() {}
+	fd, err := unix.Openat(int(in.Fd()), name, always|flags, 0)
+	if errors.Is(err, unix.EACCES) {
+		fd, restore, err = openForbidden(in, name, always|flags)
 	}
-	return os.NewFile(uintptr(fd), name), nil
+	if err != nil {
+		return nil, nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return os.NewFile(uintptr(fd), name), restore, nil
+}
+
+// openForbidden opens a file whose permissions forbid its owner, who is not the superuser,
+// to read it. They are changed until restore is called: each look into a directory needs
+// them.
+func openForbidden(in *os.File, name string, flags int) (fd int, restore func(), err error) {
+	at, err := unix.Openat(int(in.Fd()), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer unix.Close(at)
+	var st unix.Stat_t
+	if err := unix.Fstat(at, &st); err != nil {
+		return 0, nil, err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		return 0, nil, unix.ELOOP
+	}
+	this, mode := fmt.Sprintf("/proc/self/fd/%d", at), st.Mode&^unix.S_IFMT
+	if err := unix.Chmod(this, mode|unix.S_IRWXU); err != nil {
+		return 0, nil, err
+	}
+	if fd, err = unix.Open(this, flags&^unix.O_NOFOLLOW, 0); err != nil {
+		return 0, nil, errors.Join(err, unix.Chmod(this, mode))
+	}
+	return fd, func() { _ = unix.Fchmod(fd, mode) }, nil // the owner may
 }
 
 // changed reports whether an error means that a process has removed or replaced a file.
@@ -166,15 +218,17 @@ func nodeOf(in *os.File, name string, st *unix.Stat_t) (n Node, ok bool, err err
 	case unix.S_IFCHR:
 		return Node{Removed: true}, st.Rdev == 0, nil
 	case unix.S_IFDIR:
-		d, err := openIn(in, name, unix.O_DIRECTORY)
+		d, restore, err := openIn(in, name, unix.O_DIRECTORY)
 		if err != nil {
 			return n, false, err
 		}
+		defer d.Close()
+		defer restore()
 		value := make([]byte, 1)
 		if k, err := unix.Fgetxattr(int(d.Fd()), opaqueAttr, value); err == nil && k == 1 && value[0] == 'y' {
 			n.Opaque = true
 		}
-		return n, true, d.Close()
+		return n, true, nil
 	case unix.S_IFLNK:
 		to := make([]byte, unix.PathMax)
 		k, err := unix.Readlinkat(int(in.Fd()), name, to)
@@ -186,11 +240,12 @@ func nodeOf(in *os.File, name string, st *unix.Stat_t) (n Node, ok bool, err err
 	case unix.S_IFIFO:
 		return n, true, nil
 	case unix.S_IFREG:
-		f, err := openIn(in, name, 0)
+		f, restore, err := openIn(in, name, 0)
 		if err != nil {
 			return n, false, err
 		}
 		defer f.Close()
+		defer restore()
 		var is unix.Stat_t
 		if err := unix.Fstat(int(f.Fd()), &is); err != nil || is.Mode&unix.S_IFMT != unix.S_IFREG {
 			return n, false, err

@@ -248,7 +248,7 @@ func (r *session) makeDirs(s *System, layer Tree) error {
 // processors were idle (proc_uptime(5)).
 func (r *session) setUptime(d time.Duration) error {
 	text := fmt.Sprintf("%.2f %.2f\n", d.Seconds(), d.Seconds())
-	return os.WriteFile(filepath.Join(r.dir, uptimeFile), []byte(text), 0o444)
+	return os.WriteFile(filepath.Join(r.dir, uptimeFile), []byte(text), 0o644)
 }
 
 // place returns where a file of the layer lies.
