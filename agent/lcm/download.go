@@ -47,10 +47,10 @@ func (a *agent) fetch(ctx context.Context, m *lcm.LCMMachine, address, sum strin
 		if err != nil {
 			return nil, fmt.Errorf("proxy: %w", err)
 		}
-		proxy := httpproxy.Config{
-			HTTPProxy: string(s.Data[item.ProxyHTTPKey]), HTTPSProxy: string(s.Data[item.ProxyHTTPSKey]), NoProxy: string(s.Data[item.ProxyNoneKey]),
+		through, err := proxyFunc(s)
+		if err != nil {
+			return nil, fmt.Errorf("proxy: Secret %s/%s: %w", a.Namespace, m.Spec.ProxySecretName, err)
 		}
-		through := proxy.ProxyFunc()
 		transport.Proxy = func(r *http.Request) (*url.URL, error) { return through(r.URL) }
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -77,6 +77,21 @@ func (a *agent) fetch(ctx context.Context, m *lcm.LCMMachine, address, sum strin
 		return nil, &module.SumError{Got: got, Want: sum}
 	}
 	return data, nil
+}
+
+// proxyFunc returns which proxy of a Secret a URL is fetched through. A value that is no URL
+// is an error, which does not show it: httpproxy would ignore the value, and the download
+// would go past the proxy.
+func proxyFunc(s *secret) (func(*url.URL) (*url.URL, error), error) {
+	value := func(key string) string { return strings.TrimSpace(string(s.Data[key])) }
+	for _, key := range []string{item.ProxyHTTPKey, item.ProxyHTTPSKey} {
+		u, err := url.Parse(value(key))
+		if err != nil || value(key) != "" && (u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+			return nil, fmt.Errorf("%s: give a URL of http or https", key)
+		}
+	}
+	c := httpproxy.Config{HTTPProxy: value(item.ProxyHTTPKey), HTTPSProxy: value(item.ProxyHTTPSKey), NoProxy: value(item.ProxyNoneKey)}
+	return c.ProxyFunc(), nil
 }
 
 // gzipMagic begins a file that gzip has compressed (RFC 1952, §2.3.1).

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -295,6 +297,69 @@ func TestDownloadThroughAProxy(t *testing.T) {
 	m.Spec.ProxySecretName = "gone"
 	if r := executed(t, f, s, m, downloader(p)); r.code != 1 || !strings.Contains(r.message, "proxy: Secret default/gone: the API answers 404") {
 		t.Errorf("download without the Secret = %+v", r)
+	}
+}
+
+// An https URL is fetched through a tunnel (RFC 9110, §9.3.6), and past the proxy if
+// NO_PROXY names its host.
+func TestDownloadThroughATunnel(t *testing.T) {
+	f, s := newAPI(), newServer(t)
+	data := []byte("a script")
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(data) }))
+	defer server.Close()
+	var mu sync.Mutex
+	var asked []string
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		asked = append(asked, r.Method+" "+r.Host+" "+r.Header.Get("Proxy-Authorization"))
+		mu.Unlock()
+		if r.Header.Get("Proxy-Authorization") == "" {
+			w.WriteHeader(http.StatusProxyAuthRequired)
+			return
+		}
+		to, err := new(net.Dialer).DialContext(r.Context(), "tcp", server.Listener.Addr().String())
+		if err != nil {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		defer to.Close()
+		w.WriteHeader(http.StatusOK)
+		client, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer client.Close()
+		go func() { _, _ = io.Copy(to, client) }() // both end with the test's servers
+		_, _ = io.Copy(client, to)
+	}))
+	defer proxy.Close()
+	m := &api.LCMMachine{Spec: api.LCMMachineSpec{ProxySecretName: "proxy"}}
+	p := map[string]string{"url": "https://example.com/a", "sha256": module.Sum(data), "path": "/opt/a"}
+	through := func(values map[string]string) result {
+		f.secret("proxy", values)
+		a := newAgent(t, f, s)
+		a.Downloads = server.Client().Transport.(*http.Transport)
+		return a.run(t.Context(), m, downloader(p))
+	}
+	with := strings.Replace(proxy.URL, "http://", "http://u:secretword@", 1)
+	if r := through(map[string]string{"HTTPS_PROXY": with}); r.code != 0 {
+		t.Errorf("download = %+v", r)
+	}
+	if diff := cmp.Diff([]string{"CONNECT example.com:443 Basic dTpzZWNyZXR3b3Jk"}, asked); diff != "" {
+		t.Errorf("requests of the proxy (-want +got):\n%s", diff)
+	}
+	if r := through(map[string]string{"HTTPS_PROXY": with, "NO_PROXY": "other.example,example.com"}); r.code != 0 || len(asked) != 1 {
+		t.Errorf("download past the proxy = %+v, requests of the proxy %q", r, asked)
+	}
+	if r := through(map[string]string{"HTTPS_PROXY": proxy.URL}); r.code != 1 || !strings.Contains(r.message, "Proxy Authentication Required") {
+		t.Errorf("download without a password = %+v", r)
+	}
+	for _, wrong := range []string{"u:secretword@192.0.2.1", "http://u:secretword@%zz", "http://u:secretword@[::1", "socks5://u:secretword@a"} {
+		for _, key := range []string{"HTTP_PROXY", "HTTPS_PROXY"} {
+			if r := through(map[string]string{key: wrong}); r.code != 1 || r.message != "proxy: Secret default/proxy: "+key+": give a URL of http or https" {
+				t.Errorf("%s %s: download = %+v", key, wrong, r)
+			}
+		}
 	}
 }
 

@@ -16,7 +16,9 @@ type Config struct {
 	Client client.Client
 	Clock  clock.WithTicker   // waits
 	Wall   clock.PassiveClock // times in statuses
-	HTTP   *http.Client       // fetches archives and the index; nil means one with the proxy of the environment
+	// HTTP fetches archives and the index. Nil means one with the Proxy of the management
+	// cluster, else with that of the environment.
+	HTTP *http.Client
 	// Index is the file or URL of the vendor's index, "" for none. Modules without url are
 	// beside it.
 	Index string
@@ -38,7 +40,7 @@ func (c *Config) check() error {
 		return errors.New("hostos: Config.Client, Config.Clock or Config.Wall is nil")
 	}
 	if c.HTTP == nil {
-		c.HTTP = &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: fetchTimeout}}
+		c.HTTP = &http.Client{Transport: &http.Transport{Proxy: c.proxy, TLSHandshakeTimeout: fetchTimeout}}
 	}
 	c.Workers = max(c.Workers, 1)
 	return nil

@@ -100,7 +100,7 @@ func addProvider(_ context.Context, s *Set) error {
 		return err
 	}
 	ofClusters, err := clusters.New(clusters.Config{
-		Client: s.mgr.GetClient(), Server: api.URL, Balancer: balancer, Clock: c.Clock, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers,
+		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Server: api.URL, Balancer: balancer, Clock: c.Clock, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers,
 	})
 	if err != nil {
 		return err

@@ -265,7 +265,7 @@ func (s *scenario) nothingContains(ctx context.Context, text string) error {
 func day2Lists() []client.ObjectList {
 	return []client.ObjectList{
 		&kaas.HostOSConfigurationList{}, &kaas.HostOSConfigurationModulesList{}, &lcm.LCMClusterList{}, &lcm.LCMMachineList{}, &cluster.MachineList{},
-		&kaas.GracefulRebootRequestList{},
+		&kaas.GracefulRebootRequestList{}, &cluster.ClusterList{}, &kaas.ClusterDeploymentStatusList{},
 	}
 }
 
@@ -273,7 +273,7 @@ func day2Lists() []client.ObjectList {
 // finalizers of configurations are removed. The provider lets go of Clusters and Machines,
 // whose hosts are deleted.
 func (b *testLab) deleteDay2(ctx context.Context) error {
-	for _, o := range []client.Object{&kaas.GracefulRebootRequest{}, &kaas.HostOSConfiguration{}, &cluster.Cluster{}, &lcm.LCMMachine{}, &lcm.LCMCluster{}, &cluster.Machine{}} {
+	for _, o := range []client.Object{&kaas.GracefulRebootRequest{}, &kaas.Proxy{}, &kaas.HostOSConfiguration{}, &cluster.Cluster{}, &lcm.LCMMachine{}, &lcm.LCMCluster{}, &cluster.Machine{}} {
 		for _, in := range []string{world.Namespace, otherNamespace} {
 			if err := b.kube.DeleteAllOf(ctx, o, client.InNamespace(in)); err != nil {
 				return err

@@ -69,6 +69,7 @@ type scenario struct {
 
 	machines       []string                      // names of the Machines that are servers, in the servers' order
 	executions     *executions                   // nil: no cluster was deployed
+	proxy          *outboundProxy                // nil: there is none
 	balancer       string                        // address of the Cluster's load balancer
 	deployedBoots  map[string]uint64             // of their servers, when the cluster was deployed
 	looks          int                           // that agents were made to take
@@ -92,7 +93,7 @@ func (s *scenario) register(b *stepRegistry) {
 		{"network boot", s.registerNetboot}, {"RAID", s.registerRAID},
 		{"data image", s.registerDataImages}, {"subscription", s.registerSubscriptions},
 		{"pre-provisioning image", s.registerPreprovisioning}, {"admission", s.registerAdmission}, {"kubectl", s.registerKubectl},
-		{"host OS configuration", s.registerHostOS}, {"machine", s.registerMachines}, {"cluster", s.registerClusters}, {"graceful reboot", s.registerReboots}, {"server inventory", s.registerServerInventory}, {"network", s.registerNetworks}, {"provider", s.registerProvider}, {"cloud-init", s.registerCloudInit},
+		{"host OS configuration", s.registerHostOS}, {"machine", s.registerMachines}, {"cluster", s.registerClusters}, {"graceful reboot", s.registerReboots}, {"server inventory", s.registerServerInventory}, {"network", s.registerNetworks}, {"provider", s.registerProvider}, {"proxy", s.registerProxies}, {"cloud-init", s.registerCloudInit},
 		{"stranger", s.registerStrangers},
 		{"firmware", s.registerFirmware}, {"firmware object", s.registerFirmwareObjects}, {"preparation", s.registerPreparation}, {"quirk", s.registerQuirks},
 	} {
@@ -192,6 +193,9 @@ func (s *scenario) end(ctx context.Context, well bool) error {
 	}
 	if s.modules != nil {
 		s.modules.close()
+	}
+	if s.proxy != nil {
+		s.proxy.close()
 	}
 	if s.executions != nil {
 		s.executions.stop()

@@ -24,6 +24,9 @@ const (
 	ProxyNoneKey  = "NO_PROXY"
 )
 
+// ProxySecret returns the name of the Secret with the proxies of a Cluster.
+func ProxySecret(cluster string) string { return cluster + "-proxy" }
+
 // TokenKey is the key of the Secret that LCMMachine.status.tokenSecret names: the agent's
 // next token.
 const TokenKey = "token"

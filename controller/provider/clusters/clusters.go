@@ -45,14 +45,17 @@ const (
 	ConditionHelm     = "Helm"
 	ConditionIAM      = "IAM"
 
-	// These are there when the Cluster names a credential and a loadBalancerHost.
+	// These are there when the Cluster names a credential, a loadBalancerHost and a Proxy.
 	ConditionCredentials  = baremetal.ConditionCredentials
 	ConditionLoadBalancer = "LoadBalancer"
+	ConditionProxy        = "Proxy"
 )
 
 // Config configures a reconciler.
 type Config struct {
 	Client client.Client
+	// Reader reads Secrets past the cache, which must not hold those of all namespaces.
+	Reader client.Reader
 	Clock  clock.WithTicker
 	Wall   clock.PassiveClock // times in objects; nil means the real clock
 	Server string             // https URL of the API, as servers reach it
@@ -77,8 +80,8 @@ type Reconciler struct {
 
 // New returns a reconciler, or an error when a field of c is missing or wrong.
 func New(c Config) (*Reconciler, error) {
-	if c.Client == nil || c.Clock == nil {
-		return nil, errors.New("clusters: Config.Client or Config.Clock is nil")
+	if c.Client == nil || c.Reader == nil || c.Clock == nil {
+		return nil, errors.New("clusters: Config.Client, Config.Reader or Config.Clock is nil")
 	}
 	if c.Wall == nil {
 		c.Wall = clock.RealClock{}
@@ -106,6 +109,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: o.GetLabels()[cluster.ClusterNameLabel]}}}
 		})).
 		Watches(&lcm.HelmBundle{}, &handler.EnqueueRequestForObject{}).
+		Watches(&kaas.Proxy{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfProxy)).
 		Watches(&kaas.BareMetalHostCredential{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfCredential)).
 		Watches(&kaas.BareMetalHostInventory{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfCredential), builder.WithPredicates(accountChanged)).
 		Watches(&ipam.IpamHost{}, handler.EnqueueRequestsFromMapFunc(r.clusterOfMachine), builder.WithPredicates(networkChanged)).
@@ -181,7 +185,11 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) error 
 		return fmt.Errorf("clusters: %w", err)
 	}
 	endpoint, balancer, taken := r.balance(ctx, c, l, credentials, machines.Items)
-	b, err := r.deploy(ctx, c, l, endpoint, &status)
+	secret, proxies, err := r.proxy(ctx, c)
+	if err != nil {
+		return fmt.Errorf("clusters: %w", err)
+	}
+	b, err := r.deploy(ctx, c, l, parts{endpoint, secret}, &status)
 	var mistake *release.Error
 	if err != nil && !errors.As(err, &mistake) {
 		return fmt.Errorf("clusters: %w", err)
@@ -197,7 +205,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) error 
 	if b != nil {
 		conditions = append(conditions, helmCondition(b))
 	}
-	conditions = slices.Concat(conditions, credentials, balancer)
+	conditions = slices.Concat(conditions, credentials, balancer, proxies)
 	if err := r.record(ctx, c, status, machines.Items, conditions...); err != nil {
 		return err
 	}
@@ -207,9 +215,15 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) error 
 	return taken
 }
 
+// parts are what the LCMCluster names beside its release.
+type parts struct {
+	endpoint *lcm.Endpoint // of the load balancer
+	proxy    proxySecret
+}
+
 // deploy makes the LCMCluster and the HelmBundle what the release demands, and notes the
 // release in the status. It returns the HelmBundle.
-func (r *Reconciler) deploy(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCluster, endpoint *lcm.Endpoint, status *baremetal.ClusterProviderStatus) (*lcm.HelmBundle, error) {
+func (r *Reconciler) deploy(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCluster, p parts, status *baremetal.ClusterProviderStatus) (*lcm.HelmBundle, error) {
 	w, err := release.Of(ctx, r.Client, c)
 	if err != nil {
 		return nil, err
@@ -235,7 +249,7 @@ func (r *Reconciler) deploy(ctx context.Context, c *cluster.Cluster, l *lcm.LCMC
 	if err := release.Check(w, from, to); err != nil {
 		return nil, err
 	}
-	if err := r.write(ctx, c, l, endpoint, to); err != nil {
+	if err := r.write(ctx, c, l, p, to); err != nil {
 		return nil, err
 	}
 	if was != nil && was.Name != to.Name { // also when the LCMCluster was written, but not the status
@@ -250,7 +264,7 @@ func refOf(r *kaas.ClusterRelease) *baremetal.ReleaseRef {
 }
 
 // write creates or changes the LCMCluster. Host OS items stay after those of the release.
-func (r *Reconciler) write(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCluster, endpoint *lcm.Endpoint, to *kaas.ClusterRelease) error {
+func (r *Reconciler) write(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCluster, p parts, to *kaas.ClusterRelease) error {
 	want := &lcm.LCMCluster{}
 	want.Namespace, want.Name = c.Namespace, c.Name
 	if l != nil {
@@ -275,7 +289,8 @@ func (r *Reconciler) write(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCl
 		spec.AgentVersion = to.Spec.Agent.Version
 	}
 	spec.ManagementClusterEndpoint = r.endpoint
-	spec.ExternalEndpoint = endpoint
+	spec.ExternalEndpoint = p.endpoint
+	spec.ProxySecretName, spec.ProxyHash = p.proxy.name, p.proxy.hash
 	spec.HelmControllerServiceAccountName = c.Name + "-helm-controller"
 	spec.MaxWorkerPrepareCount, spec.MaxWorkerUpgradeCount = value.MaxWorkerPrepareCount, max(value.MaxWorkerUpgradeCount, 1)
 	spec.Maintenance, spec.DedicatedControlPlane = value.Maintenance, value.DedicatedControlPlane
@@ -358,8 +373,8 @@ func (r *Reconciler) remove(ctx context.Context, c *cluster.Cluster, l *lcm.LCMC
 		}
 		return nil // until its releases are uninstalled: the watch reports that
 	}
-	if err := r.removeStages(ctx, c); err != nil {
-		return fmt.Errorf("clusters: ClusterDeploymentStatus: %w", err)
+	if err := errors.Join(r.removeStages(ctx, c), r.removeProxy(ctx, c)); err != nil {
+		return fmt.Errorf("clusters: %w", err)
 	}
 	if l != nil && metav1.IsControlledBy(l, c) && l.DeletionTimestamp.IsZero() {
 		if err := client.IgnoreNotFound(r.Client.Delete(ctx, l)); err != nil {

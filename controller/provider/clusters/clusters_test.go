@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -40,7 +41,7 @@ type lab struct {
 func start(t testing.TB, objects ...client.Object) *lab {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(kaas.AddToScheme(scheme), lcm.AddToScheme(scheme), cluster.AddToScheme(scheme), iam.AddToScheme(scheme), ipam.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(kaas.AddToScheme(scheme), lcm.AddToScheme(scheme), cluster.AddToScheme(scheme), iam.AddToScheme(scheme), ipam.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range objects {
@@ -67,7 +68,7 @@ func start(t testing.TB, objects ...client.Object) *lab {
 		},
 	})
 	var err error
-	l.r, err = New(Config{Client: counted, Clock: clock.RealClock{}, Server: "https://192.0.2.1:6443"})
+	l.r, err = New(Config{Client: counted, Reader: l, Clock: clock.RealClock{}, Server: "https://192.0.2.1:6443"})
 	l.must(err)
 	return l
 }
@@ -304,7 +305,7 @@ func TestLCMClusterOfAUserStays(t *testing.T) {
 
 func TestNewWithoutAServerReturnsAnError(t *testing.T) {
 	l := start(t)
-	if _, err := New(Config{Client: l, Clock: clock.RealClock{}, Server: "x"}); err == nil || !strings.Contains(err.Error(), `Config.Server "x"`) {
+	if _, err := New(Config{Client: l, Reader: l, Clock: clock.RealClock{}, Server: "x"}); err == nil || !strings.Contains(err.Error(), `Config.Server "x"`) {
 		t.Errorf("New = %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/lcm/item"
 )
 
 // action is a step of a Machine's life.
@@ -170,6 +171,10 @@ func parameters(f *facts) lcm.LCMMachineSpec {
 	out.SSHAuthorizedKeys = slices.Clone(f.keys)
 	out.AgentConfig = f.release.Spec.Agent
 	out.ServiceAccount = accountName(f.machine)
+	out.ProxySecretName = ""
+	if f.proxy != nil {
+		out.ProxySecretName = item.ProxySecret(f.machine.Labels[cluster.ClusterNameLabel])
+	}
 	out.Maintenance = spec.Maintenance
 	out.Distribution = spec.Distribution
 	return out

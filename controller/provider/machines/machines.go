@@ -77,6 +77,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 			return m.Labels[cluster.ClusterNameLabel] == o.GetName()
 		}))).
 		Watches(&kaas.PublicKey{}, handler.EnqueueRequestsFromMapFunc(r.machinesOf(func(*cluster.Machine, client.Object) bool { return true }))).
+		Watches(&kaas.Proxy{}, handler.EnqueueRequestsFromMapFunc(r.waitingMachines)).
 		Watches(&kaas.ClusterRelease{}, handler.EnqueueRequestsFromMapFunc(r.waitingMachines)).
 		Watches(&kaas.KaaSRelease{}, handler.EnqueueRequestsFromMapFunc(r.waitingMachines)).
 		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues})).

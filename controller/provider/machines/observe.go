@@ -28,7 +28,8 @@ type facts struct {
 	machine *cluster.Machine
 	release *kaas.ClusterRelease
 	image   baremetal.Image
-	keys    []string // of SSH
+	keys    []string        // of SSH
+	proxy   *kaas.ProxySpec // nil means none
 	// problem is what the user has to correct before a host is claimed, or "".
 	problem string
 	// free are the hosts that the machine may claim, none of which another Machine names.
@@ -162,10 +163,29 @@ func (r *Reconciler) observeCluster(ctx context.Context, f *facts) error {
 	if f.keys, err = r.keys(ctx, &c); err != nil {
 		return err
 	}
+	if err := r.observeProxy(ctx, f, &c); err != nil {
+		return err
+	}
 	if f.host != nil && f.host.Spec.Image != nil {
 		return nil // a server that has its image goes on without the credential
 	}
 	return release.Credentials(&c)
+}
+
+// observeProxy reads the Proxy that a Cluster names.
+func (r *Reconciler) observeProxy(ctx context.Context, f *facts, c *cluster.Cluster) error {
+	name := c.Spec.ProviderSpec.Value.Proxy
+	if name == "" {
+		return nil
+	}
+	var p kaas.Proxy
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &p); apierrors.IsNotFound(err) {
+		return release.Mistake("Cluster %q: spec.providerSpec.value.proxy: there is no Proxy %q in the namespace", c.Name, name)
+	} else if err != nil {
+		return fmt.Errorf("Proxy %s: %w", name, err)
+	}
+	f.proxy = &p.Spec
+	return nil
 }
 
 // keys returns the SSH keys of a cluster's machines, in the Cluster's order.

@@ -127,7 +127,7 @@ func provision(ctx context.Context, r *Reconciler, f *facts) error {
 		return err
 	}
 	text, err := userdata.Render(userdata.Machine{
-		Namespace: f.machine.Namespace, Name: f.machine.Name, Server: r.Server, CA: r.CA, Token: token, Agent: f.release.Spec.Agent, Keys: f.keys,
+		Namespace: f.machine.Namespace, Name: f.machine.Name, Server: r.Server, CA: r.CA, Token: token, Agent: f.release.Spec.Agent, Keys: f.keys, Proxy: f.proxy,
 	})
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
@@ -22,6 +23,7 @@ const (
 	ConfigFile = "/etc/lab-agent/lcm.yaml"
 
 	caFile      = "/etc/lab-agent/ca.crt"
+	proxyFile   = "/etc/lab-agent/proxy"
 	tokenFile   = "/etc/lab-agent/token" //nolint:gosec // a path
 	fetchScript = "/usr/local/sbin/fetch-lab-agent"
 )
@@ -33,7 +35,8 @@ type Machine struct {
 	CA              []byte // certificates, in PEM, that sign the server's
 	Token           string // of the agent's service account
 	Agent           *lcm.AgentConfig
-	Keys            []string // of SSH, for the default user and root
+	Keys            []string        // of SSH, for the default user and root
+	Proxy           *kaas.ProxySpec // of downloads; nil means none
 }
 
 // config is the configuration file of the agent.
@@ -82,6 +85,9 @@ func Render(m Machine) ([]byte, error) {
 	if m.Agent != nil {
 		c.WriteFiles = append(c.WriteFiles, file{Path: fetchScript, Permissions: "0755", Content: fetch(*m.Agent)})
 	}
+	if m.Proxy != nil {
+		c.WriteFiles = append(c.WriteFiles, file{Path: proxyFile, Permissions: "0600", Content: environment(*m.Proxy)})
+	}
 	for i := range c.WriteFiles {
 		f := &c.WriteFiles[i]
 		f.Owner, f.Encoding, f.Content = "root:root", "b64", base64.StdEncoding.EncodeToString([]byte(f.Content))
@@ -96,7 +102,10 @@ func Render(m Machine) ([]byte, error) {
 // unit returns the agent's service. With an agent in the release, the service fetches the
 // program before its first start; else the image has it.
 func unit(m Machine) string {
-	var pre string
+	var pre, env string
+	if m.Proxy != nil {
+		env = "EnvironmentFile=" + proxyFile + "\n"
+	}
 	args := []string{Program, "lcm", "--config", ConfigFile}
 	if m.Agent != nil {
 		pre = "ExecStartPre=" + fetchScript + "\n"
@@ -105,8 +114,20 @@ func unit(m Machine) string {
 		}
 	}
 	return "[Unit]\nDescription=LCM agent\nWants=network-online.target\nAfter=network-online.target\n\n" +
-		"[Service]\n" + pre + "ExecStart=" + strings.Join(args, " ") + "\nRestart=always\nRestartSec=5\n\n" +
+		"[Service]\n" + env + pre + "ExecStart=" + strings.Join(args, " ") + "\nRestart=always\nRestartSec=5\n\n" +
 		"[Install]\nWantedBy=multi-user.target\n"
+}
+
+// environment returns the variables that curl and Go's net/http read (curl reads http_proxy
+// in lower case alone). The API refuses values that need quotes.
+func environment(p kaas.ProxySpec) string {
+	var b strings.Builder
+	for _, v := range []struct{ name, value string }{{"http_proxy", string(p.HTTPProxy)}, {"https_proxy", string(p.HTTPSProxy)}, {"no_proxy", p.NoProxy}} {
+		if v.value != "" {
+			fmt.Fprintf(&b, "%s=%s\n", v.name, v.value)
+		}
+	}
+	return b.String()
 }
 
 // unitWord quotes a word of ExecStart= (systemd.service(5), "Command lines").

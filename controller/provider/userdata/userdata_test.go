@@ -8,6 +8,7 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/cloudinit"
 	"github.com/metalab-dev/metalab/agent/lcm"
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
@@ -76,6 +77,22 @@ func TestUserDataInstallTheAgent(t *testing.T) {
 	}
 	if keys := file("/root/.ssh/authorized_keys", 0o600); strings.TrimSpace(keys) != "ssh-ed25519 A ann" || r.Hostname != "m-0" {
 		t.Errorf("keys %q, host name %q", keys, r.Hostname)
+	}
+}
+
+// The proxies are in a file that the superuser alone reads, and which the agent's service and
+// the script that fetches it have as their environment.
+func TestUserDataOfAProxy(t *testing.T) {
+	m := example()
+	m.Proxy = &kaas.ProxySpec{HTTPProxy: "http://u:p%20w@192.0.2.3:3128", NoProxy: "10.0.0.0/8,.example"}
+	root, _ := apply(t, m)
+	f, _ := root.Get(strings.TrimPrefix(proxyFile, "/"))
+	if want := "http_proxy=http://u:p%20w@192.0.2.3:3128\nno_proxy=10.0.0.0/8,.example\n"; string(f.Content) != want || f.Mode.Perm() != 0o600 || f.Owner != "root" {
+		t.Errorf("%s: mode %o, %q, want %q", proxyFile, f.Mode.Perm(), f.Content, want)
+	}
+	unit, _ := root.Get("etc/systemd/system/" + Unit)
+	if text := string(unit.Content); !strings.Contains(text, "\nEnvironmentFile="+proxyFile+"\n") || strings.Contains(text, "p%20w") {
+		t.Errorf("unit:\n%s", text)
 	}
 }
 

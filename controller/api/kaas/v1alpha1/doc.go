@@ -24,6 +24,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&KaaSRelease{}, &KaaSReleaseList{},
 		&ClusterRelease{}, &ClusterReleaseList{},
 		&PublicKey{}, &PublicKeyList{},
+		&Proxy{}, &ProxyList{},
 		&ClusterDeploymentStatus{}, &ClusterDeploymentStatusList{},
 		&GracefulRebootRequest{}, &GracefulRebootRequestList{},
 		&UpdateGroup{}, &UpdateGroupList{},

@@ -1,0 +1,85 @@
+package clusters
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+)
+
+// A Cluster's Proxy is in a Secret, which the LCMCluster names. The password is nowhere else.
+func TestProxyOfACluster(t *testing.T) {
+	all := objects()
+	all[0].(*cluster.Cluster).Spec.ProviderSpec.Value.Proxy = "p"
+	l := start(t, all...)
+	if got := condition(t, l.pass(), ConditionProxy); got.Ready || got.Message != `spec.providerSpec.value.proxy: there is no Proxy "p" in the namespace` || l.lcm().Spec.ProxySecretName != "" {
+		t.Errorf("condition %+v", got)
+	}
+	p := &kaas.Proxy{ObjectMeta: meta("p"), Spec: kaas.ProxySpec{HTTPProxy: "http://u:secretword@192.0.2.1:3128", NoProxy: "10.0.0.0/8"}}
+	l.must(l.Create(t.Context(), p))
+	c := l.pass()
+	secret := func() map[string]string {
+		t.Helper()
+		s, out := &corev1.Secret{ObjectMeta: meta("c1-proxy")}, map[string]string{}
+		l.must(l.Get(t.Context(), client.ObjectKeyFromObject(s), s))
+		for k, v := range s.Data {
+			out[k] = string(v)
+		}
+		if !metav1.IsControlledBy(s, c) {
+			t.Errorf("the Secret is of %+v", s.OwnerReferences)
+		}
+		return out
+	}
+	if s := secret(); len(s) != 2 || s["HTTP_PROXY"] != string(p.Spec.HTTPProxy) || s["NO_PROXY"] != p.Spec.NoProxy || !condition(t, c, ConditionProxy).Ready {
+		t.Errorf("the Secret has %v", s)
+	}
+	first := l.lcm().Spec
+	if first.ProxySecretName != "c1-proxy" || len(first.ProxyHash) != 64 {
+		t.Errorf("LCMCluster %+v", first)
+	}
+	update(l, p, func(p *kaas.Proxy) { p.Spec.HTTPProxy, p.Spec.HTTPSProxy = "", "https://u:secretword@192.0.2.2" })
+	c = l.pass()
+	if s := secret(); len(s) != 2 || s["HTTPS_PROXY"] != "https://u:secretword@192.0.2.2" || l.lcm().Spec.ProxyHash == first.ProxyHash {
+		t.Errorf("the Secret has %v, the LCMCluster %+v", s, l.lcm().Spec)
+	}
+	text, err := yaml.Marshal([]any{c, l.lcm()})
+	l.must(err)
+	if strings.Contains(string(text), "secretword") {
+		t.Errorf("the password is in\n%s", text)
+	}
+	update(l, c, func(c *cluster.Cluster) { c.Spec.ProviderSpec.Value.Proxy = "" })
+	c = l.pass()
+	if err := l.Get(t.Context(), client.ObjectKey{Namespace: key.Namespace, Name: "c1-proxy"}, new(corev1.Secret)); !apierrors.IsNotFound(err) || l.lcm().Spec.ProxySecretName+l.lcm().Spec.ProxyHash != "" || hasCondition(c, ConditionProxy) {
+		t.Errorf("without a Proxy: %v, %+v", err, l.lcm().Spec)
+	}
+}
+
+// The Secret of a Cluster goes with it, and that of a user stays.
+func TestSecretOfAProxyIsDeletedWithItsCluster(t *testing.T) {
+	p := &kaas.Proxy{ObjectMeta: meta("p"), Spec: kaas.ProxySpec{HTTPProxy: "http://192.0.2.1:3128"}}
+	key := client.ObjectKey{Namespace: key.Namespace, Name: "c1-proxy"}
+	for _, ofUser := range []bool{false, true} {
+		all := objects(p.DeepCopy())
+		if ofUser {
+			all = append(all, &corev1.Secret{ObjectMeta: meta(key.Name)})
+		}
+		all[0].(*cluster.Cluster).Spec.ProviderSpec.Value.Proxy = "p"
+		l := start(t, all...)
+		c := l.pass()
+		if got := condition(t, c, ConditionProxy); got.Ready == ofUser || ofUser && got.Message != `Secret "c1-proxy" exists, and is not the Cluster's: remove it` {
+			t.Errorf("condition %+v", got)
+		}
+		l.must(l.Delete(t.Context(), c))
+		l.pass()
+		if err := l.Get(t.Context(), key, new(corev1.Secret)); (err == nil) != ofUser {
+			t.Errorf("of a user %t: Secret %v", ofUser, err)
+		}
+	}
+}
