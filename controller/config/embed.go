@@ -48,6 +48,11 @@ import (
 //go:embed crd/*.yaml patches/*.yaml hoc/crd/*.yaml
 var manifests embed.FS
 
+// NodeAgents are the rights of the node agents of a lab's servers, as documents of YAML.
+//
+//go:embed nodes/agents.yaml
+var NodeAgents string
+
 // HOC is the family of host OS configuration, LCM and the bare metal provider.
 const HOC = "hoc"
 

@@ -89,7 +89,7 @@ func (s *scenario) register(b *stepRegistry) {
 		bind  func(*stepRegistry)
 	}{
 		{"lab", s.registerLabs}, {"host", s.registerHosts}, {"object", s.registerObjects}, {"server", s.registerServers},
-		{"BMC", s.registerFaults}, {"image", s.registerImages}, {"configuration", s.registerConfig}, {"operating system", s.registerFiles}, {"LCM agent", s.registerLCMAgent}, {"controller", s.registerControllers},
+		{"BMC", s.registerFaults}, {"image", s.registerImages}, {"configuration", s.registerConfig}, {"operating system", s.registerFiles}, {"LCM agent", s.registerLCMAgent}, {"node", s.registerNodes}, {"controller", s.registerControllers},
 		{"network boot", s.registerNetboot}, {"RAID", s.registerRAID},
 		{"data image", s.registerDataImages}, {"subscription", s.registerSubscriptions},
 		{"pre-provisioning image", s.registerPreprovisioning}, {"admission", s.registerAdmission}, {"kubectl", s.registerKubectl},

@@ -240,6 +240,7 @@ var Table = []Row{
 		Package: "controller/provider/hoc", May: []string{"controller/api/...", "controller/lcm/item", "controller/queue"},
 		Tests: []string{"controller/lcm"}, // which merges the overwrites
 	},
+	{Package: "controller/nodes", Tests: []string{"controller/config", "controller/kube"}},
 	{Package: "controller/lcm/reboot", May: []string{"controller/api/...", "controller/lcm/item", "controller/queue"}},
 	{Package: "controller/lcm", May: []string{"controller/api/...", "controller/lcm/item", "controller/queue"}},
 	{
@@ -285,6 +286,7 @@ var Table = []Row{
 		Never: slices.Concat(files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/...", "helm.sh/..."}),
 		Tests: []string{"agent/sys/sandbox", "fixtures", "scenarios/prerequisites"},
 	},
+	{Package: "agent/node", Never: files, Tests: []string{"controller/config", "controller/drain", "controller/kube"}},
 	// The lock of what changes a host knows no agent, and no host.
 	{Package: "agent/broker", Never: slices.Concat(sockets, files)},
 	{Package: "agent/elemental", May: []string{"agent/broker", "agent/job", "agent/sys"}},
@@ -319,8 +321,9 @@ var Table = []Row{
 		Package: "features/steps",
 		May: []string{
 			"features/step", "scenarios/...", "emulator/lab/...", "emulator/machine/...", "emulator/bmc", "emulator/dialect/quirk", "emulator/fault", "fixtures",
-			"scenarios/prerequisites",                                                                    // what scenarios need
-			"agent/lcm",                                                                                  // the unit and configuration that user data install
+			"scenarios/prerequisites", // what scenarios need
+			"agent/lcm", "agent/node", // the units and configurations that user data install
+			"controller/drain",                                                                           // what evicts pods
 			"controller/api/...", "controller/config", "controller/hostos/module", "controller/lcm/item", // what agents do with the objects of day 2
 		},
 		Tests: []string{"controller/inband"}, // whose tokens no console may show

@@ -23,7 +23,7 @@ const labAgent = "lab-agent"
 const agentFile = "/usr/local/bin/" + labAgent
 
 // services are the commands of labAgent that run as services.
-var services = map[string]func(context.Context, *systems, *system, []string) error{"lcm": runLCM}
+var services = map[string]func(context.Context, *systems, *system, []string) error{"lcm": runLCM, "node": runNode}
 
 // run is labAgent as a service of a system.
 func (y *systems) run(ctx context.Context, x *system, unit string, args []string) error {

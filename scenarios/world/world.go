@@ -128,7 +128,7 @@ func Start(ctx context.Context, c Config) (_ *World, err error) {
 			err = errors.Join(err, w.Stop())
 		}
 	}()
-	for _, start := range []func(context.Context) error{w.startLab, w.startImages, w.startControl, w.startKube, w.startAgents} {
+	for _, start := range []func(context.Context) error{w.startLab, w.startImages, w.startControl, w.startKube, w.startNodes, w.startAgents} {
 		if err := start(w.ctx); err != nil {
 			return nil, err
 		}

@@ -9,7 +9,8 @@ import (
 // startPath begins to watch the path of a path unit.
 func (s *System) startPath(u unit) error {
 	x := &started{state: stateActive, done: make(chan struct{}), paths: map[string]string{}}
-	x.stop = sync.OnceFunc(func() { close(x.done) })
+	end := sync.OnceFunc(func() { close(x.done) })
+	x.stop = func(error) { end() }
 	if !s.units.begin(u.name, x) {
 		return nil
 	}

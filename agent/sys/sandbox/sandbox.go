@@ -38,7 +38,8 @@ type Config struct {
 	Boot     sys.Boot         // in /proc/sys/kernel/random/boot_id and /proc/uptime
 	Now      func() time.Time // stamps files that WriteFile writes
 	// Run is one of Programs as the process of a service: it returns when the program has
-	// ended, or soon after ctx has. nil: there is none.
+	// ended, or soon after ctx has. The cause of ctx is ErrClosed when the system has lost its
+	// power: the program can do nothing more then. nil: there is none.
 	Run func(ctx context.Context, unit string, args []string) error
 	// Sleep waits before a service is started again. nil: real time.
 	Sleep func(ctx context.Context, d time.Duration) error
@@ -122,14 +123,14 @@ func (s *System) Close() error {
 	if session != nil { // at once, as without power: services get no time to stop
 		err = session.end()
 	}
-	s.units.stopAll()
+	s.units.stopAll(ErrClosed)
 	return errors.Join(err, s.removeDir())
 }
 
 // Shutdown ends the services and stores the files, as an orderly shutdown does before
 // the power goes. Commands may still run; Close ends them.
 func (s *System) Shutdown() error {
-	s.units.stopAll()
+	s.units.stopAll(nil)
 	return s.Sync()
 }
 

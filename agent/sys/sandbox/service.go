@@ -26,7 +26,7 @@ type units struct {
 
 type started struct {
 	state string
-	stop  func()        // ends it
+	stop  func(error)   // ends it: nil in order, else by this cause
 	done  chan struct{} // closed when it has ended
 	paths map[string]string
 }
@@ -68,12 +68,13 @@ func (u *units) forget(name string) {
 	}
 }
 
-// stopAll ends all services without waiting for them: their processes are killed.
-func (u *units) stopAll() {
+// stopAll ends all services without waiting for them: their processes are killed. cause is
+// nil at an orderly shutdown.
+func (u *units) stopAll(cause error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, x := range u.all {
-		x.stop()
+		x.stop(cause)
 	}
 	u.all = nil
 }
@@ -104,7 +105,7 @@ func (s *System) stopUnit(name string) error {
 	delete(s.units.all, name)
 	s.units.mu.Unlock()
 	if x != nil {
-		x.stop()
+		x.stop(nil)
 		<-x.done
 	}
 	return nil
@@ -120,20 +121,20 @@ func (s *System) startService(u unit) error {
 	if len(u.keys["Service.ExecStart"]) == 0 {
 		return fmt.Errorf("%s has no ExecStart=", u.name)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	x := &started{state: stateActive, stop: cancel, done: make(chan struct{})}
 	oneshot := u.get("Service.Type") == "oneshot"
 	if oneshot {
 		x.state = stateActivating
 	}
 	if !s.units.begin(u.name, x) {
-		cancel()
+		cancel(nil)
 		return nil
 	}
 	ended := make(chan error, 1)
 	go func() {
 		defer close(x.done)
-		defer cancel()
+		defer cancel(nil)
 		starts := []time.Time{s.now()}
 		err := s.runService(ctx, u)
 		for ctx.Err() == nil && restarts[u.get("Service.Restart")][err != nil] && !oneshot {

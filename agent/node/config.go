@@ -1,0 +1,176 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/clock"
+)
+
+// ConfigFile is the default path of the configuration file.
+const ConfigFile = "/etc/lab-agent/node.yaml"
+
+// Unit is the systemd unit of the agent, lab-agent-node.service. User data of a server
+// installs and enables it.
+const Unit = `[Unit]
+Description=Node agent
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+ExecStart=/usr/local/bin/lab-agent node --config ` + ConfigFile + `
+Restart=always
+RestartSec=5
+
+[Install]
+WantedBy=multi-user.target
+`
+
+const (
+	// renewal is the time between two renewals of the node's Lease: twice that of a kubelet,
+	// because a lab has all its nodes on one machine.
+	renewal = 20 * time.Second
+	// LeaseDuration is how long a node counts as running after a renewal.
+	LeaseDuration = time.Minute
+	retry         = 5 * time.Second // after an error of the API
+	farewell      = 5 * time.Second // for the last report of a node that shuts down
+)
+
+// Account is where the cluster's API is, and how the agent identifies itself: the content of
+// the configuration file. That of the LCM agent serves, too: its other fields are ignored.
+type Account struct {
+	Server    string `yaml:"server"`    // https URL of the Kubernetes API
+	CAFile    string `yaml:"caFile"`    // certificates, in PEM, that sign the server's
+	TokenFile string `yaml:"tokenFile"` // token of the service account
+}
+
+// Files are the files of a server, by absolute paths.
+type Files interface {
+	ReadFile(name string) ([]byte, error)
+}
+
+// ParseArgs returns the account of the agent's command from its configuration file.
+func ParseArgs(args []string, files Files) (Account, error) {
+	f := pflag.NewFlagSet("lab-agent node", pflag.ContinueOnError)
+	name := f.String("config", ConfigFile, "file with server, caFile and tokenFile, in YAML")
+	if err := f.Parse(args); err != nil {
+		return Account{}, err
+	}
+	if f.NArg() > 0 {
+		return Account{}, fmt.Errorf("argument %q: lab-agent node takes flags only", f.Arg(0))
+	}
+	text, err := files.ReadFile(*name)
+	if err != nil {
+		return Account{}, fmt.Errorf("configuration: %w", err)
+	}
+	var a Account
+	if err := yaml.Unmarshal(text, &a); err != nil {
+		return Account{}, fmt.Errorf("%s: %w", *name, err)
+	}
+	return a, a.validate()
+}
+
+func (a Account) validate() error {
+	var errs []error
+	if u, err := url.Parse(a.Server); err != nil || u.Scheme != "https" || u.Host == "" {
+		errs = append(errs, fmt.Errorf("server %q: give the https URL of the Kubernetes API", a.Server))
+	}
+	for _, file := range []struct{ field, name string }{{"caFile", a.CAFile}, {"tokenFile", a.TokenFile}} {
+		if !path.IsAbs(file.name) {
+			errs = append(errs, fmt.Errorf("%s %q: give an absolute path", file.field, file.name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Facts are what a server reports of itself.
+type Facts struct {
+	Hostname             string
+	Addresses            []netip.Addr
+	CPUs                 int64
+	MemoryBytes          int64
+	Arch                 string // of the kernel, "x86_64"
+	MachineID, BootID    string
+	Serial               string // of the system
+	OSImage, Version     string // of the operating system and of the agent
+	KernelVersion, OSTag string // "linux"
+}
+
+// Clock is the part of k8s.io/utils/clock that the agent uses. Deadlines of requests are wall
+// time.
+type Clock interface {
+	Now() time.Time
+	NewTimer(d time.Duration) clock.Timer
+}
+
+// Config holds the parameters of Run.
+type Config struct {
+	Account
+	Files Files
+	Facts func(ctx context.Context) (Facts, error)
+	// Lost reports, once Run's ctx has ended, that the server has lost its power: the agent
+	// cannot report that. nil: it never has.
+	Lost func() bool
+
+	Clock Clock        // nil means real time
+	Log   *slog.Logger // nil means slog.Default
+	// Enter, if set, is called before the agent acts, and the function that it returns
+	// afterwards, so that a virtual clock stands still meanwhile.
+	Enter func() (leave func())
+}
+
+func (c *Config) complete() error {
+	if err := c.validate(); err != nil {
+		return fmt.Errorf("node: configuration: %w", err)
+	}
+	if c.Files == nil || c.Facts == nil {
+		return errors.New("node: no Files or no Facts")
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Enter == nil {
+		c.Enter = func() func() { return func() {} }
+	}
+	if c.Lost == nil {
+		c.Lost = func() bool { return false }
+	}
+	return nil
+}
+
+// nodeName returns the name of the node of a host: kubelets lower its host name, too.
+func nodeName(host string) (string, error) {
+	name := strings.ToLower(strings.TrimSpace(host))
+	if errs := validation.IsDNS1123Subdomain(name); len(errs) > 0 {
+		return "", fmt.Errorf("host name %q cannot be the name of a Node: %s", host, errs[0])
+	}
+	return name, nil
+}
+
+// OSImage returns the name of the operating system in an os-release(5) file.
+func OSImage(files Files) (string, error) {
+	b, err := files.ReadFile("/etc/os-release")
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	for line := range strings.Lines(string(b)) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "PRETTY_NAME="); ok {
+			return strings.Trim(value, `"'`), nil
+		}
+	}
+	return "", err
+}

@@ -1,0 +1,187 @@
+package steps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/metalab-dev/metalab/agent/node"
+	"github.com/metalab-dev/metalab/controller/drain"
+	"github.com/metalab-dev/metalab/scenarios/world"
+)
+
+// nodeAgents is the namespace whose service accounts have the rights of node agents.
+const nodeAgents = "lab-nodes"
+
+// registerNodes binds the steps on the nodes that servers are, and on their pods.
+func (s *scenario) registerNodes(sc *stepRegistry) {
+	sc.Step(`^the operator sets the user data of a server that (runs|lacks) the node agent of "([^"]*)"$`, "creates a service account of the namespace lab-nodes, and user data with its token, configuration and unit, which is enabled or not", s.setNodeData)
+	sc.Step(`^kubectl shows the node "([^"]*)" as "([^"]*)"$`, "waits until the column Status that kubectl prints of a Node has this text", s.nodeShows)
+	sc.Step(`^the node "([^"]*)" has an InternalIP of "([^"]*)"$`, "waits until a Node has an address of the network, in CIDR notation", func(ctx context.Context, name, network string) error {
+		in, err := netip.ParsePrefix(network)
+		if err != nil {
+			return fmt.Errorf("the step's network: %w", err)
+		}
+		return s.awaitNode(ctx, name, func(n *corev1.Node) bool {
+			return slices.ContainsFunc(n.Status.Addresses, func(a corev1.NodeAddress) bool {
+				at, err := netip.ParseAddr(a.Address)
+				return a.Type == corev1.NodeInternalIP && err == nil && in.Contains(at)
+			})
+		})
+	})
+	sc.NegativeStep(`^the cluster has no node "([^"]*)"$`, "asserts, once each controller has reconciled every object, that there is no such Node", s.noNode)
+	sc.Step(`^the pods "([^"]*)" are bound to the node "([^"]*)"$`, "creates pods with spec.nodeName, as a scheduler binds them", s.bindPods)
+	sc.Step(`^the pod "([^"]*)" is (Running|gone)$`, "waits until a pod is Running and Ready, or does not exist", s.podIs)
+	sc.Step(`^a PodDisruptionBudget lets no pod "([^"]*)" go$`, "creates a PodDisruptionBudget that demands all pods of this name", s.guardPod)
+	sc.Step(`^the PodDisruptionBudget of "([^"]*)" is deleted$`, "deletes it", func(ctx context.Context, name string) error {
+		return s.kube.Delete(ctx, &policyv1.PodDisruptionBudget{ObjectMeta: day2Meta(name)})
+	})
+	sc.Step(`^the drain of the node "([^"]*)" waits: "([^"]*)"$`, "drains a Node as a controller does, until what it waits for contains this text", func(ctx context.Context, name, text string) error {
+		return s.drain(ctx, name, func(p drain.Progress) bool { return strings.Contains(p.String(), text) })
+	})
+	sc.Step(`^the drain of the node "([^"]*)" is done$`, "drains a Node as a controller does, until no pod is left", func(ctx context.Context, name string) error {
+		return s.drain(ctx, name, func(p drain.Progress) bool { return p.Done })
+	})
+}
+
+// deleteNodes deletes the accounts of node agents, and what the steps above have created.
+func (b *testLab) deleteNodes(ctx context.Context) error {
+	var errs []error
+	for _, o := range []client.Object{&policyv1.PodDisruptionBudget{}, &corev1.Pod{}} {
+		errs = append(errs, b.kube.DeleteAllOf(ctx, o, client.InNamespace(world.Namespace), client.GracePeriodSeconds(0)))
+	}
+	account := client.MatchingLabels{"metalab.dev/account-of": "node-agent"}
+	return errors.Join(append(errs, b.kube.DeleteAllOf(ctx, &corev1.ServiceAccount{}, client.InNamespace(nodeAgents), account))...)
+}
+
+func (s *scenario) setNodeData(ctx context.Context, what, name string) error {
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: nodeAgents, Name: name, Labels: map[string]string{"metalab.dev/account-of": "node-agent"}}}
+	if err := s.create(ctx, account); err != nil {
+		return err
+	}
+	request := &authenticationv1.TokenRequest{}
+	if err := s.kube.SubResource("token").Create(ctx, account, request); err != nil {
+		return err
+	}
+	status, err := s.world.Control().Status(ctx)
+	if err != nil {
+		return err
+	}
+	kubeconfig, err := clientcmd.BuildConfigFromFlags("", status.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	settings, err := yaml.Marshal(map[string]string{"server": kubeconfig.Host, "caFile": agentDir + "ca.crt", "tokenFile": agentDir + "token"})
+	if err != nil {
+		return err
+	}
+	type file struct {
+		Path        string `json:"path"`
+		Content     string `json:"content"`
+		Permissions string `json:"permissions"`
+	}
+	data := map[string]any{"hostname": name, "write_files": []file{
+		{node.ConfigFile, string(settings), "0644"}, {agentDir + "ca.crt", string(kubeconfig.CAData), "0644"}, {agentDir + "token", request.Status.Token, "0600"},
+		{"/etc/systemd/system/lab-agent-node.service", node.Unit, "0644"},
+	}}
+	if what == "runs" {
+		data["runcmd"] = []string{"systemctl enable --now lab-agent-node"}
+	}
+	text, err := yaml.Marshal(data)
+	if err != nil {
+		return err
+	}
+	return s.createConfigSecrets(ctx, "#cloud-config\n"+string(text), name)
+}
+
+// nodeShows reads the condition that kubectl prints as the status of a node.
+func (s *scenario) nodeShows(ctx context.Context, name, text string) error {
+	return s.awaitNode(ctx, name, func(n *corev1.Node) bool {
+		for _, c := range n.Status.Conditions {
+			if c.Type == corev1.NodeReady { // as printNode of kubectl has it
+				return map[bool]string{true: "Ready", false: "NotReady"}[c.Status == corev1.ConditionTrue] == text
+			}
+		}
+		return false
+	})
+}
+
+func (s *scenario) awaitNode(ctx context.Context, name string, ok func(*corev1.Node) bool) error {
+	return eventually(ctx, "the node "+name, func(ctx context.Context) (bool, string, error) {
+		var n corev1.Node
+		if err := s.kube.Get(ctx, client.ObjectKey{Name: name}, &n); apierrors.IsNotFound(err) {
+			return false, "it does not exist", nil
+		} else if err != nil {
+			return false, "", err
+		}
+		return ok(&n), fmt.Sprintf("%+v", n.Status), nil
+	})
+}
+
+func (s *scenario) noNode(ctx context.Context, name string) error {
+	if err := s.letControllersAct(ctx); err != nil {
+		return err
+	}
+	var n corev1.Node
+	err := s.kube.Get(ctx, client.ObjectKey{Name: name}, &n)
+	if err == nil {
+		return fmt.Errorf("there is a Node %s: %+v", name, n.Status.Conditions)
+	}
+	return client.IgnoreNotFound(err)
+}
+
+func (s *scenario) bindPods(ctx context.Context, names, to string) error {
+	for _, name := range fields(names) {
+		p := &corev1.Pod{ObjectMeta: day2Meta(name), Spec: corev1.PodSpec{NodeName: to, Containers: []corev1.Container{{Name: "c", Image: "example.org/c"}}}}
+		p.Labels = map[string]string{"app": name}
+		if err := s.create(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scenario) podIs(ctx context.Context, name, what string) error {
+	return eventually(ctx, "the pod "+name+" is "+what, func(ctx context.Context) (bool, string, error) {
+		p := &corev1.Pod{ObjectMeta: day2Meta(name)}
+		if err := s.kube.Get(ctx, client.ObjectKeyFromObject(p), p); apierrors.IsNotFound(err) {
+			return what == "gone", "it does not exist", nil
+		} else if err != nil {
+			return false, "", err
+		}
+		ready := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		})
+		return what == "Running" && p.Status.Phase == corev1.PodRunning && ready && p.DeletionTimestamp == nil, fmt.Sprintf("%+v", p.Status), nil
+	})
+}
+
+func (s *scenario) guardPod(ctx context.Context, name string) error {
+	all := intstr.FromString("100%")
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: day2Meta(name), Spec: policyv1.PodDisruptionBudgetSpec{
+		MinAvailable: &all, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
+	}}
+	return s.create(ctx, budget)
+}
+
+func (s *scenario) drain(ctx context.Context, name string, ok func(drain.Progress) bool) error {
+	d := drain.Service{Client: s.kube, Clock: clock.RealClock{}}
+	return eventually(ctx, "the drain of "+name, func(ctx context.Context) (bool, string, error) {
+		p, err := d.Drain(ctx, name, "a step")
+		return err == nil && ok(p), p.String(), err
+	})
+}
