@@ -91,37 +91,45 @@ func (r *Machines) reconcile(ctx context.Context, key types.NamespacedName) erro
 	if err := r.Client.Get(ctx, key, &m); err != nil {
 		return err
 	}
+	current := false
 	if m.DeletionTimestamp.IsZero() && assigned(&m).ClusterName != "" {
-		if err := r.writeItems(ctx, &m); err != nil {
+		var err error
+		if current, err = r.writeItems(ctx, &m); err != nil {
 			return err
 		}
 	}
-	return r.writeState(ctx, &m)
+	return r.writeState(ctx, &m, current)
 }
 
 // writeItems makes the machine's items from those of its LCMCluster. Without an LCMCluster
-// they stay: an agent must not forget what it has executed.
-func (r *Machines) writeItems(ctx context.Context, m *lcm.LCMMachine) error {
+// they stay: an agent must not forget what it has executed. A machine whose spec.release is
+// not that of the LCMCluster is not upgraded yet: the items of its release stay, and those
+// of the host OS follow. It reports whether the items are those of the machine's release.
+func (r *Machines) writeItems(ctx context.Context, m *lcm.LCMMachine) (current bool, err error) {
 	before := m.DeepCopy()
 	m.Spec = assigned(m)
 	key := client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.ClusterName}
 	var c lcm.LCMCluster
 	if err := r.Client.Get(ctx, key, &c); apierrors.IsNotFound(err) {
-		return nil
+		return false, nil
 	} else if err != nil {
-		return fmt.Errorf("lcm: LCMCluster %s: %w", key, err)
+		return false, fmt.Errorf("lcm: LCMCluster %s: %w", key, err)
 	}
-	m.Spec.StateItems = item.Merge(c.Spec.MachinesTypes[m.Spec.Type], m.Spec.StateItemsOverwrites)
+	items := c.Spec.MachinesTypes[m.Spec.Type]
+	if current = m.Spec.Release == "" || c.Spec.Release == "" || m.Spec.Release == c.Spec.Release; !current {
+		items = item.OtherRelease(items, m.Spec.StateItems)
+	}
+	m.Spec.StateItems = item.Merge(items, m.Spec.StateItemsOverwrites)
 	if m.Spec.LCMType == "" {
 		m.Spec.LCMType = c.Spec.LCMType
 	}
 	if equality.Semantic.DeepEqual(before.Spec, m.Spec) {
-		return nil
+		return current, nil
 	}
 	if err := r.Client.Patch(ctx, m, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("lcm: items of LCMMachine %s/%s: %w", m.Namespace, m.Name, err)
+		return false, fmt.Errorf("lcm: items of LCMMachine %s/%s: %w", m.Namespace, m.Name, err)
 	}
-	return nil
+	return current, nil
 }
 
 // assigned returns the spec of a machine with the cluster and the type that its labels
@@ -142,10 +150,15 @@ func assigned(m *lcm.LCMMachine) lcm.LCMMachineSpec {
 	return out
 }
 
-// writeState computes the state of the machine.
-func (r *Machines) writeState(ctx context.Context, m *lcm.LCMMachine) error {
+// writeState computes the state of the machine. One that is Ready with the items of its
+// release has that release.
+func (r *Machines) writeState(ctx context.Context, m *lcm.LCMMachine, current bool) error {
 	before := m.DeepCopy()
-	if m.Status.State = item.ComputeState(m); m.Status.State == before.Status.State {
+	m.Status.State = item.ComputeState(m)
+	if current && m.Status.State == lcm.StateReady {
+		m.Status.Release = m.Spec.Release
+	}
+	if m.Status.State == before.Status.State && m.Status.Release == before.Status.Release {
 		return nil
 	}
 	if err := r.Client.Status().Patch(ctx, m, client.MergeFrom(before)); err != nil {

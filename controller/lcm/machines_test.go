@@ -141,6 +141,46 @@ func TestItemsAndStateOfAMachine(t *testing.T) {
 	}
 }
 
+// A machine that may not have the LCMCluster's release yet stays with the items of its own,
+// and host OS items follow. It has a release once it is Ready with the items of that.
+func TestReleaseOfAMachine(t *testing.T) {
+	c := lcmCluster()
+	c.Spec.Release = "mosk-2"
+	old := script
+	old.Version = "v1"
+	hocs := item.Merge(itemsHOC, overwrite)
+	done := func(its ...lcm.LCMStateItem) map[string]lcm.StateItemStatus {
+		out := map[string]lcm.StateItemStatus{}
+		for _, it := range its {
+			out[it.Name] = lcm.StateItemStatus{Hash: item.Hash(it, ""), Attempt: 1}
+		}
+		return out
+	}
+	for _, tt := range []struct {
+		name, release string
+		results       []lcm.LCMStateItem
+		items         []lcm.LCMStateItem
+		reached       string
+	}{
+		{"that waits", "mosk-1", []lcm.LCMStateItem{old, hocs[0], hocs[1]}, []lcm.LCMStateItem{old, hocs[0], hocs[1]}, "mosk-1"},
+		{"that is upgraded", "mosk-2", []lcm.LCMStateItem{old, hocs[0], hocs[1]}, []lcm.LCMStateItem{script, hocs[0], hocs[1]}, "mosk-1"},
+		{"that was upgraded", "mosk-2", []lcm.LCMStateItem{script, hocs[0], hocs[1]}, []lcm.LCMStateItem{script, hocs[0], hocs[1]}, "mosk-2"},
+	} {
+		a, r := start(t, c.DeepCopy(), machine(func(m *lcm.LCMMachine) {
+			m.Spec.Release, m.Status.Release = tt.release, "mosk-1"
+			m.Spec.StateItems = []lcm.LCMStateItem{old, {Runner: lcm.RunnerAnsible, Name: "host-os-gone-reconfigure", Version: "v1", Phase: lcm.PhaseReconfigure, Params: map[string]string{"a": "b"}}}
+			m.Status.StateItemStatuses = done(tt.results...)
+		}))
+		m := a.reconciled(t, r)
+		if diff := cmp.Diff(tt.items, m.Spec.StateItems); diff != "" {
+			t.Errorf("%s: items (-want +got):\n%s", tt.name, diff)
+		}
+		if m.Status.Release != tt.reached || a.specs != 1 || a.statuses != 1 {
+			t.Errorf("%s: release %q, %d writes of the object, %d of its status, want %q and one each", tt.name, m.Status.Release, a.specs, a.statuses, tt.reached)
+		}
+	}
+}
+
 // A change of the LCMCluster reaches its machines.
 func TestMachinesOfAnLCMCluster(t *testing.T) {
 	other := machine(func(m *lcm.LCMMachine) { m.Name, m.Spec.ClusterName = "w-1", "c2" })

@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/drain"
 	"github.com/metalab-dev/metalab/controller/hostos"
@@ -19,6 +20,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/provider/inventory"
 	"github.com/metalab-dev/metalab/controller/provider/machines"
 	"github.com/metalab-dev/metalab/controller/provider/network"
+	"github.com/metalab-dev/metalab/controller/provider/release"
 	"github.com/metalab-dev/metalab/controller/webhook"
 )
 
@@ -82,7 +84,9 @@ func (c *Config) machineAPI() (MachineAPI, error) {
 	return out, nil
 }
 
-// addProvider adds the controllers of the bare metal provider.
+// addProvider adds the controllers of the bare metal provider. The webhook for Clusters is
+// at the server of the controller host: without that controller, the condition Release
+// reports an upgrade off the supported paths, which is not begun.
 func addProvider(_ context.Context, s *Set) error {
 	c := s.cfg
 	api, err := c.machineAPI()
@@ -123,6 +127,12 @@ func addProvider(_ context.Context, s *Set) error {
 	})
 	if err != nil {
 		return err
+	}
+	if s.hooks != nil {
+		reader := s.mgr.GetAPIReader() // what was deployed just now counts
+		s.addHook(webhook.Clusters, webhook.ClustersHandler(func(ctx context.Context, after *cluster.Cluster) error {
+			return release.Admit(ctx, reader, after)
+		}), c.Namespaces...)
 	}
 	return errors.Join(configurations.Setup(s.mgr), ofClusters.Setup(s.mgr), ofMachines.Setup(s.mgr), servers.Setup(s.mgr), networks.Setup(s.mgr))
 }

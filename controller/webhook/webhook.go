@@ -1,10 +1,11 @@
 // Package webhook serves the validating admission webhooks and registers them with the
 // cluster: what the CEL policies of controller/config cannot decide. That for BareMetalHosts
 // refuses annotations whose JSON is invalid; the messages are Metal3's (B-270). That for
-// HostOSConfigurationModules asks whether modules are used.
+// HostOSConfigurationModules asks whether modules are used, and that for Clusters whether
+// there is an upgrade to a release.
 //
 // The package does not act on the annotations: controller/host does. It does not know what
-// uses a module: controller/hostos does.
+// uses a module, or which releases follow: controller/hostos and controller/provider do.
 package webhook
 
 import (

@@ -10,12 +10,10 @@ import (
 	"github.com/cucumber/godog"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
@@ -23,11 +21,8 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
-// The releases of a scenario's cluster, and the label by which its Machines select hosts.
-const (
-	releaseName  = "lab-1"
-	machineLabel = "machine"
-)
+// machineLabel is the label by which the Machines of a scenario's cluster select hosts.
+const machineLabel = "machine"
 
 // registerClusters binds the steps on a Cluster whose Machines are servers of the lab. The
 // provider claims and provisions them, and the LCM agent in the system of each server
@@ -80,26 +75,12 @@ func (s *scenario) serverOf(machine string) (control.Host, error) {
 	return s.servers[i], nil
 }
 
-// deployedItem is the item of the release: a machine without any is Pending.
-var deployedItem = lcm.LCMStateItem{
-	Runner: lcm.RunnerBash, Name: "deploy", Version: "1", Phase: lcm.PhaseDeploy, Params: map[string]string{"script": "hostname > /etc/deployed"},
-}
-
 // createDeployedCluster creates the releases of a Cluster, and the Cluster.
 func (s *scenario) createDeployedCluster(ctx context.Context) error {
-	image := kaas.DistributionImage{URL: s.url(), Checksum: s.url() + ".sha256"}
 	c := &capi.Cluster{ObjectMeta: day2Meta(clusterName)}
 	c.Labels = map[string]string{capi.ProviderLabel: capi.ProviderBareMetal}
-	c.Spec.ProviderSpec.Value = baremetal.ClusterProviderSpec{Release: releaseName}
-	for _, o := range []client.Object{
-		&kaas.ClusterRelease{ObjectMeta: metav1.ObjectMeta{Name: releaseName}, Spec: kaas.ClusterReleaseSpec{
-			Version: "1.0.0", LCMType: lcm.LCMTypeK0s, AllowedDistributions: []kaas.Distribution{{ID: "debian", Default: true, Image: image}},
-			MachineTypes: map[lcm.MachineType][]lcm.LCMStateItem{lcm.MachineWorker: {deployedItem}, lcm.MachineControl: {deployedItem}},
-		}},
-		&kaas.KaaSRelease{ObjectMeta: metav1.ObjectMeta{Name: releaseName}, Spec: kaas.KaaSReleaseSpec{
-			Version: "1.0.0", ClusterRelease: releaseName, SupportedClusterReleases: []kaas.SupportedClusterRelease{{Name: releaseName, Version: "1.0.0"}},
-		}}, c,
-	} {
+	c.Spec.ProviderSpec.Value = baremetal.ClusterProviderSpec{Release: releases[0].name}
+	for _, o := range append(s.releases(), c) {
 		if err := s.kube.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) { // releases of the lab's earlier scenarios are equal
 			return err
 		}
@@ -125,7 +106,7 @@ func (s *scenario) deployCluster(ctx context.Context, workers string) error {
 		if err := s.becomesReady(ctx, name); err != nil {
 			return err
 		}
-		if err := s.hasExecuted(ctx, name, []string{deployedItem.Name}, 0); err != nil {
+		if err := s.hasExecuted(ctx, name, []string{deployItem}, 0); err != nil {
 			return err
 		}
 		v, err := s.machineOf(name)

@@ -246,7 +246,7 @@ func (r *Reconciler) deploy(ctx context.Context, c *cluster.Cluster, l *lcm.LCMC
 	if l != nil && !metav1.IsControlledBy(l, c) {
 		return nil, release.Mistake("LCMCluster %q exists, and is not the Cluster's: remove it", l.Name)
 	}
-	if err := release.Check(w, from, to); err != nil {
+	if err := release.Check(ctx, r.Client, c, w, from, to); err != nil {
 		return nil, err
 	}
 	if err := r.write(ctx, c, l, p, to); err != nil {

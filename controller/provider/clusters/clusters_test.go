@@ -188,11 +188,11 @@ func TestUpgradeAlongTheSupportedPath(t *testing.T) {
 	}
 	l.must(l.Update(t.Context(), x))
 	for _, tt := range []struct{ to, deployed, message string }{
-		{"mosk-3", "mosk-1", `spec.providerSpec.value.release: "mosk-1" cannot be upgraded to "mosk-3": give one of mosk-2`},
+		{"mosk-3", "mosk-1", `spec.providerSpec.value.release: "mosk-1" (1.0.0) cannot be upgraded to "mosk-3": give one of mosk-2 (1.1.0)`},
 		{"other", "mosk-1", `spec.providerSpec.value.release: KaaSRelease "kaas-3" does not support "other": give one of mosk-1, mosk-2, mosk-3`},
 		{"", "mosk-1", "spec.providerSpec.value.release: give the name of a ClusterRelease"},
 		{"mosk-2", "mosk-2", ""},
-		{"mosk-1", "mosk-2", `spec.providerSpec.value.release: "mosk-2" cannot be upgraded to "mosk-1": give one of mosk-3`},
+		{"mosk-1", "mosk-2", `spec.providerSpec.value.release: "mosk-2" (1.1.0) cannot be upgraded to "mosk-1": give one of mosk-3 (1.10.0)`},
 		{"mosk-3", "mosk-3", ""},
 	} {
 		c := l.ask(tt.to, nil)

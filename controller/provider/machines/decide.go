@@ -169,7 +169,7 @@ func roleLabels(m *cluster.Machine) map[string]string {
 func parameters(f *facts) lcm.LCMMachineSpec {
 	out, spec := f.lcm.Spec, f.machine.Spec.ProviderSpec.Value
 	out.SSHAuthorizedKeys = slices.Clone(f.keys)
-	out.AgentConfig = f.release.Spec.Agent
+	out.Release, out.AgentConfig = f.release.Name, f.release.Spec.Agent
 	out.ServiceAccount = accountName(f.machine)
 	out.ProxySecretName = ""
 	if f.proxy != nil {

@@ -15,6 +15,7 @@ import (
 	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 // Error is a mistake that the user has to correct. Its text names the field.
@@ -134,13 +135,23 @@ func Upgrades(w Wanted, from string) (out []baremetal.ReleaseRef) {
 	return out
 }
 
-// Check returns an error when a cluster with the release from cannot get the one that it
-// asks for: a cluster is upgraded along the supported path only, and a management
-// cluster to a higher version.
-func Check(w Wanted, from, to *kaas.ClusterRelease) error {
+// Check returns a Mistake when a cluster with the release from cannot get the one that it
+// asks for: a cluster is upgraded along the supported path only, one step after the other,
+// and a management cluster to a higher version that supports all other clusters.
+func Check(ctx context.Context, r client.Reader, c *cluster.Cluster, w Wanted, from, to *kaas.ClusterRelease) error {
 	if from == nil || from.Name == to.Name {
 		return nil
 	}
+	if err := checkPath(w, from, to); err != nil {
+		return err
+	}
+	if w.Management {
+		return checkOthers(ctx, r, c, w)
+	}
+	return checkMachines(ctx, r, c, from, to)
+}
+
+func checkPath(w Wanted, from, to *kaas.ClusterRelease) error {
 	if w.Management {
 		if compare(to.Spec.Version, from.Spec.Version) <= 0 {
 			return Mistake("%s.kaas.release: ClusterRelease %q has version %s, and the cluster %s: a release never goes back", field, to.Name, to.Spec.Version, from.Spec.Version)
@@ -153,9 +164,73 @@ func Check(w Wanted, from, to *kaas.ClusterRelease) error {
 	}
 	var names []string
 	for _, r := range path {
-		names = append(names, r.Name)
+		names = append(names, fmt.Sprintf("%s (%s)", r.Name, r.Version))
 	}
-	return Mistake("%s.release: %q cannot be upgraded to %q: give one of %s", field, from.Name, to.Name, list(names))
+	return Mistake("%s.release: %q (%s) cannot be upgraded to %q: give one of %s", field, from.Name, from.Spec.Version, to.Name, list(names))
+}
+
+// checkMachines returns a Mistake when a machine of the cluster has not reached the release
+// from yet: it would leave the path.
+func checkMachines(ctx context.Context, r client.Reader, c *cluster.Cluster, from, to *kaas.ClusterRelease) error {
+	var all lcm.LCMMachineList
+	if err := r.List(ctx, &all, client.InNamespace(c.Namespace), client.MatchingLabels{cluster.ClusterNameLabel: c.Name}); err != nil {
+		return fmt.Errorf("LCMMachines: %w", err)
+	}
+	var behind []string
+	for _, m := range all.Items {
+		if m.Status.Release != "" && m.Status.Release != from.Name {
+			behind = append(behind, fmt.Sprintf("%s has %q", m.Name, m.Status.Release))
+		}
+	}
+	if len(behind) == 0 {
+		return nil
+	}
+	slices.Sort(behind)
+	return Mistake("%s.release: %q can follow once all machines have %q: machine %s", field, to.Name, from.Name, strings.Join(behind, ", "))
+}
+
+// checkOthers returns a Mistake when a KaaSRelease does not support the release of another
+// cluster: that one could not be changed any more.
+func checkOthers(ctx context.Context, r client.Reader, c *cluster.Cluster, w Wanted) error {
+	var all cluster.ClusterList
+	if err := r.List(ctx, &all); err != nil {
+		return fmt.Errorf("Clusters: %w", err)
+	}
+	for _, other := range all.Items {
+		spec, status := other.Spec.ProviderSpec.Value, other.Status.ProviderStatus
+		if other.UID == c.UID || spec.KaaS != nil && spec.KaaS.Release != "" || status == nil || status.ReleaseRefs.Current == nil || !other.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if is := status.ReleaseRefs.Current.Name; supported(w.KaaS, is) == nil {
+			return Mistake("%s.kaas.release: KaaSRelease %q does not support %q, the release of Cluster %s/%s: upgrade that one first", field, w.KaaS.Name, is, other.Namespace, other.Name)
+		}
+	}
+	return nil
+}
+
+// Admit returns a Mistake when a Cluster cannot get the release that it asks for, because
+// another one is deployed. A Cluster to which nothing is deployed can ask for any: its
+// condition Release reports what is missing.
+func Admit(ctx context.Context, r client.Reader, c *cluster.Cluster) error {
+	var l lcm.LCMCluster
+	if err := r.Get(ctx, client.ObjectKeyFromObject(c), &l); apierrors.IsNotFound(err) || err == nil && l.Spec.Release == "" {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("LCMCluster: %w", err)
+	}
+	from, err := Get(ctx, r, l.Spec.Release)
+	if err != nil {
+		return err
+	}
+	w, err := Of(ctx, r, c)
+	if err != nil {
+		return err
+	}
+	to, err := Get(ctx, r, w.Name)
+	if err != nil {
+		return err
+	}
+	return Check(ctx, r, c, w, from, to)
 }
 
 // Credentials returns an error when a Cluster names a credential that cannot be used: its

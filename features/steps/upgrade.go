@@ -1,0 +1,132 @@
+package steps
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+)
+
+// releases are the releases of a scenario's cluster, in the order of the supported path.
+var releases = []struct{ name, version string }{{"lab-1", "1.0.0"}, {"lab-2", "1.1.0"}, {"lab-3", "1.10.0"}}
+
+// deployItem is the item of each release: a machine without any is Pending.
+const deployItem = "deploy"
+
+// releases returns ClusterReleases, and the KaaSRelease by which each is followed by the
+// next.
+func (s *scenario) releases() []client.Object {
+	image := kaas.DistributionImage{URL: s.url(), Checksum: s.url() + ".sha256"}
+	k := &kaas.KaaSRelease{ObjectMeta: metav1.ObjectMeta{Name: releases[0].name}, Spec: kaas.KaaSReleaseSpec{Version: "1.0.0", ClusterRelease: releases[0].name}}
+	out := []client.Object{k}
+	for i, of := range releases {
+		supported := kaas.SupportedClusterRelease{Name: of.name, Version: of.version}
+		if i+1 < len(releases) {
+			supported.AvailableUpgrades = []kaas.AvailableUpgrade{{Version: releases[i+1].version}}
+		}
+		k.Spec.SupportedClusterReleases = append(k.Spec.SupportedClusterReleases, supported)
+		it := lcm.LCMStateItem{
+			Runner: lcm.RunnerBash, Name: deployItem, Version: of.version, Phase: lcm.PhaseDeploy, Params: map[string]string{"script": "echo " + of.name + " > /etc/deployed"},
+		}
+		out = append(out, &kaas.ClusterRelease{ObjectMeta: metav1.ObjectMeta{Name: of.name}, Spec: kaas.ClusterReleaseSpec{
+			Version: of.version, LCMType: lcm.LCMTypeK0s, AllowedDistributions: []kaas.Distribution{{ID: "debian", Default: true, Image: image}},
+			MachineTypes: map[lcm.MachineType][]lcm.LCMStateItem{lcm.MachineWorker: {it}, lcm.MachineControl: {it}},
+		}})
+	}
+	return out
+}
+
+// registerUpgrades binds the steps on the release of a cluster.
+func (s *scenario) registerUpgrades(sc *stepRegistry) {
+	sc.Step(`^the operator upgrades the cluster to "([^"]*)"$`, "sets the release of the Cluster", func(ctx context.Context, to string) error { return s.setRelease(ctx, to) })
+	sc.Step(`^the operator tries to upgrade the cluster to "([^"]*)"$`, "sets the release of the Cluster in a dry run", func(ctx context.Context, to string) error {
+		s.dryRun = true
+		s.admissionError = s.setRelease(ctx, to, client.DryRunAll)
+		return nil
+	})
+	sc.Step(`^the machine "([^"]*)" reaches the release "([^"]*)"$`, "waits until the LCMMachine is Ready with the items of this release", func(ctx context.Context, name, of string) error {
+		return s.awaitLCMMachine(ctx, name, "has the release "+of, func(m *lcm.LCMMachine) string {
+			if m.Status.Release == of && m.Spec.Release == of && m.Status.State == lcm.StateReady {
+				return ""
+			}
+			return fmt.Sprintf("%s with %q, wanted %q", m.Status.State, m.Status.Release, m.Spec.Release)
+		})
+	})
+	sc.Step(`^the cluster has the release "([^"]*)"$`, "waits until releaseRefs.current of the Cluster is this release, and each machine, if any, has it", s.hasRelease)
+	sc.Step(`^the cluster can be upgraded to "([^"]*)"$`, "waits until releaseRefs.available of the Cluster are these releases", func(ctx context.Context, names string) error {
+		return s.awaitReleases(ctx, "can be upgraded to "+names, func(c *capi.Cluster) bool {
+			var is []string
+			for _, r := range c.Status.ProviderStatus.ReleaseRefs.Available {
+				is = append(is, r.Name)
+			}
+			return slices.Equal(is, fields(names))
+		})
+	})
+	sc.NegativeStep(`^the cluster stays with the release "([^"]*)"$`, "asserts, once each controller has reconciled every object, that the LCMCluster and each machine have this release", s.staysWithRelease)
+}
+
+func (s *scenario) setRelease(ctx context.Context, to string, opts ...client.PatchOption) error {
+	c := &capi.Cluster{ObjectMeta: day2Meta(clusterName)}
+	patch := fmt.Appendf(nil, `{"spec":{"providerSpec":{"value":{"release":%q}}}}`, to)
+	return s.kube.Patch(ctx, c, client.RawPatch("application/merge-patch+json", patch), opts...)
+}
+
+// awaitReleases waits until ok accepts the Cluster, which has a status.
+func (s *scenario) awaitReleases(ctx context.Context, what string, ok func(*capi.Cluster) bool) error {
+	return eventually(ctx, "the cluster "+what, func(ctx context.Context) (bool, string, error) {
+		c := &capi.Cluster{ObjectMeta: day2Meta(clusterName)}
+		if err := s.kube.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil {
+			return false, "", err
+		}
+		if c.Status.ProviderStatus == nil {
+			return false, "no status", nil
+		}
+		return ok(c), fmt.Sprintf("%+v", *c.Status.ProviderStatus), nil
+	})
+}
+
+func (s *scenario) hasRelease(ctx context.Context, name string) error {
+	return s.awaitReleases(ctx, "has the release "+name, func(c *capi.Cluster) bool {
+		is := c.Status.ProviderStatus.ReleaseRefs.Current
+		return is != nil && is.Name == name && s.otherReleases(ctx, name) == nil
+	})
+}
+
+// otherReleases returns an error that names the machines whose release is another one.
+func (s *scenario) otherReleases(ctx context.Context, name string) error {
+	var l lcm.LCMMachineList
+	if err := s.kube.List(ctx, &l); err != nil {
+		return err
+	}
+	var others []string
+	for _, m := range l.Items {
+		if m.Status.Release != name || m.Spec.Release != name {
+			others = append(others, fmt.Sprintf("%s has %q, and is to have %q", m.Name, m.Status.Release, m.Spec.Release))
+		}
+	}
+	if len(others) > 0 {
+		return fmt.Errorf("machine %s", strings.Join(others, ", "))
+	}
+	return nil
+}
+
+func (s *scenario) staysWithRelease(ctx context.Context, name string) error {
+	if err := s.letDay2ControllersAct(ctx); err != nil {
+		return err
+	}
+	l := &lcm.LCMCluster{ObjectMeta: day2Meta(clusterName)}
+	if err := s.kube.Get(ctx, client.ObjectKeyFromObject(l), l); err != nil {
+		return err
+	}
+	if l.Spec.Release != name {
+		return fmt.Errorf("the LCMCluster has the release %q", l.Spec.Release)
+	}
+	return s.otherReleases(ctx, name)
+}
