@@ -124,6 +124,7 @@ func kindsOfHOC(t *testing.T, api *API) {
 		"ClusterDeploymentStatus":    "namespaced [] Release,Stages,Age",
 		"GracefulRebootRequest":      "namespaced [] State,Message,Age +status",
 		"UpdateGroup":                "namespaced [] Cluster,Index,Concurrent,Reboot,Age",
+		"ClusterUpdatePlan":          "namespaced [] Cluster,Source,Target,Status,Age +status",
 		"HelmBundle":                 "namespaced [] Release,Releases,Age +status",
 		"IAMRole":                    "cluster [] Scope,Description",
 		"IAMUser":                    "cluster [] User,ID",

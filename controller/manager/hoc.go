@@ -20,6 +20,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/provider/inventory"
 	"github.com/metalab-dev/metalab/controller/provider/machines"
 	"github.com/metalab-dev/metalab/controller/provider/network"
+	"github.com/metalab-dev/metalab/controller/provider/plans"
 	"github.com/metalab-dev/metalab/controller/provider/release"
 	"github.com/metalab-dev/metalab/controller/webhook"
 )
@@ -134,7 +135,13 @@ func addProvider(_ context.Context, s *Set) error {
 			return release.Admit(ctx, reader, after)
 		}), c.Namespaces...)
 	}
-	return errors.Join(configurations.Setup(s.mgr), ofClusters.Setup(s.mgr), ofMachines.Setup(s.mgr), servers.Setup(s.mgr), networks.Setup(s.mgr))
+	ofPlans, err := plans.New(plans.Config{
+		Client: s.mgr.GetClient(), Clock: c.Clock, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers,
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(ofPlans.Setup(s.mgr), configurations.Setup(s.mgr), ofClusters.Setup(s.mgr), ofMachines.Setup(s.mgr), servers.Setup(s.mgr), networks.Setup(s.mgr))
 }
 
 // addLCM adds the LCM controller, and those that drain and reboot nodes.

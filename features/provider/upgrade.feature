@@ -55,3 +55,25 @@ Feature: Upgrade of a cluster
     When the operator upgrades the cluster to "lab-3"
     Then the machine "w-0" reaches the release "lab-3"
     And the file "/etc/deployed" of "w-0" contains "lab-3"
+
+  @H44
+  Scenario: An update goes by the steps that are commenced, in their order
+    Given the provider has deployed a cluster with the workers "w-0"
+    And the machine "w-0" reaches the release "lab-1"
+    When the operator commences the step "k8s-workers-c1-default" of the update to "lab-2"
+    Then the step "k8s-workers-c1-default" of the update to "lab-2" does not begin
+    And the update to "lab-2" is NotStarted
+    And the cluster stays with the release "lab-1"
+    When the operator commences the step "k8s-controllers" of the update to "lab-2"
+    Then the step "k8s-controllers" of the update to "lab-2" goes from NotStarted through InProgress to Completed
+    And the step "k8s-workers-c1-default" of the update to "lab-2" goes from NotStarted through InProgress to Completed
+    And the agent of "w-0" has executed:
+      """
+      deploy
+      """
+    And the file "/etc/deployed" of "w-0" contains "lab-2"
+    And the step "mcc-components" of the update to "lab-2" does not begin
+    And the update to "lab-2" is InProgress
+    When the operator commences the step "mcc-components" of the update to "lab-2"
+    Then the step "mcc-components" of the update to "lab-2" goes from NotStarted through InProgress to Completed
+    And the update to "lab-2" is Completed

@@ -265,7 +265,7 @@ func (s *scenario) nothingContains(ctx context.Context, text string) error {
 func day2Lists() []client.ObjectList {
 	return []client.ObjectList{
 		&kaas.HostOSConfigurationList{}, &kaas.HostOSConfigurationModulesList{}, &lcm.LCMClusterList{}, &lcm.LCMMachineList{}, &cluster.MachineList{},
-		&kaas.GracefulRebootRequestList{}, &cluster.ClusterList{}, &kaas.ClusterDeploymentStatusList{},
+		&kaas.GracefulRebootRequestList{}, &cluster.ClusterList{}, &kaas.ClusterDeploymentStatusList{}, &kaas.ClusterUpdatePlanList{},
 	}
 }
 

@@ -26,8 +26,10 @@ import (
 	messages "github.com/cucumber/messages/go/v21"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
@@ -68,6 +70,8 @@ type scenario struct {
 	releaseClock func()          // lets the lab's time go on; nil: it goes on
 
 	machines       []string                      // names of the Machines that are servers, in the servers' order
+	plans          watch.Interface               // of ClusterUpdatePlans; nil: none was commenced
+	planSteps      map[string][]kaas.PlanStatus  // by target and id: the statuses that the watch has brought
 	executions     *executions                   // nil: no cluster was deployed
 	proxy          *outboundProxy                // nil: there is none
 	balancer       string                        // address of the Cluster's load balancer
@@ -196,6 +200,9 @@ func (s *scenario) end(ctx context.Context, well bool) error {
 	}
 	if s.proxy != nil {
 		s.proxy.close()
+	}
+	if s.plans != nil {
+		s.plans.Stop()
 	}
 	if s.executions != nil {
 		s.executions.stop()

@@ -69,6 +69,12 @@ func (s *scenario) registerUpgrades(sc *stepRegistry) {
 			return slices.Equal(is, fields(names))
 		})
 	})
+	sc.Step(`^the operator commences the step "([^"]*)" of the update to "([^"]*)"$`, "waits for the ClusterUpdatePlan, and sets commence of a step", s.commence)
+	sc.Step(`^the step "([^"]*)" of the update to "([^"]*)" goes from NotStarted through InProgress to Completed$`, "waits until a step of the ClusterUpdatePlan is Completed, and checks that it had these statuses, in this order", s.goesThrough)
+	sc.Step(`^the update to "([^"]*)" is (NotStarted|InProgress|Completed)$`, "waits until the ClusterUpdatePlan has this status", func(ctx context.Context, to, want string) error {
+		return s.awaitPlan(ctx, to, "is "+want, func(p *kaas.ClusterUpdatePlan) bool { return string(p.Status.Status) == want })
+	})
+	sc.NegativeStep(`^the step "([^"]*)" of the update to "([^"]*)" does not begin$`, "asserts, once each controller has reconciled every object, that a step of the ClusterUpdatePlan is NotStarted", s.doesNotBegin)
 	sc.NegativeStep(`^the cluster stays with the release "([^"]*)"$`, "asserts, once each controller has reconciled every object, that the LCMCluster and each machine have this release", s.staysWithRelease)
 }
 

@@ -229,6 +229,7 @@ var Table = []Row{
 		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
 		Tests: []string{"agent/cloudinit"}, // which reads its network data
 	},
+	{Package: "controller/provider/plans", May: []string{"controller/api/...", "controller/provider/release", "controller/queue"}},
 	{Package: "controller/provider/release", May: []string{"controller/api/..."}},
 	{
 		// Its documents are data: it reads no object.

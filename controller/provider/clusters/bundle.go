@@ -23,13 +23,24 @@ import (
 	"github.com/metalab-dev/metalab/controller/provider/release"
 )
 
-// bundle makes the HelmBundle of a Cluster, and returns it.
+// bundle makes the HelmBundle of a Cluster, and returns it. While the step of a
+// ClusterUpdatePlan that updates the charts has not begun, they are those of the release that
+// the HelmBundle has.
 func (r *Reconciler) bundle(ctx context.Context, c *cluster.Cluster, w release.Wanted, to *kaas.ClusterRelease) (*lcm.HelmBundle, error) {
-	spec, err := bundleSpec(w, to, c.Spec.ProviderSpec.Value)
+	is, err := r.readBundle(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	is, err := r.readBundle(ctx, c)
+	if is != nil && is.Spec.Release != "" && is.Spec.Release != to.Name {
+		plan, err := release.PlanOf(ctx, r.Client, client.ObjectKeyFromObject(c), to.Name)
+		if err == nil && release.Withheld(plan, kaas.StepComponents) {
+			to, err = release.Get(ctx, r.Client, is.Spec.Release)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	spec, err := bundleSpec(w, to, c.Spec.ProviderSpec.Value)
 	if err != nil {
 		return nil, err
 	}

@@ -110,6 +110,9 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		})).
 		Watches(&lcm.HelmBundle{}, &handler.EnqueueRequestForObject{}).
 		Watches(&kaas.Proxy{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfProxy)).
+		Watches(&kaas.ClusterUpdatePlan{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: o.(*kaas.ClusterUpdatePlan).Spec.Cluster}}}
+		})).
 		Watches(&kaas.BareMetalHostCredential{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfCredential)).
 		Watches(&kaas.BareMetalHostInventory{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfCredential), builder.WithPredicates(accountChanged)).
 		Watches(&ipam.IpamHost{}, handler.EnqueueRequestsFromMapFunc(r.clusterOfMachine), builder.WithPredicates(networkChanged)).

@@ -76,6 +76,9 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Watches(&cluster.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOf(func(m *cluster.Machine, o client.Object) bool {
 			return m.Labels[cluster.ClusterNameLabel] == o.GetName()
 		}))).
+		Watches(&kaas.ClusterUpdatePlan{}, handler.EnqueueRequestsFromMapFunc(r.machinesOf(func(m *cluster.Machine, o client.Object) bool {
+			return m.Labels[cluster.ClusterNameLabel] == o.(*kaas.ClusterUpdatePlan).Spec.Cluster
+		}))).
 		Watches(&kaas.PublicKey{}, handler.EnqueueRequestsFromMapFunc(r.machinesOf(func(*cluster.Machine, client.Object) bool { return true }))).
 		Watches(&kaas.Proxy{}, handler.EnqueueRequestsFromMapFunc(r.waitingMachines)).
 		Watches(&kaas.ClusterRelease{}, handler.EnqueueRequestsFromMapFunc(r.waitingMachines)).

@@ -153,8 +153,11 @@ func (r *Reconciler) observeCluster(ctx context.Context, f *facts) error {
 	if p == nil || p.ReleaseRefs.Current == nil {
 		return release.Mistake("Cluster %q has no release yet: its conditions say why", name)
 	}
-	var err error
-	if f.release, err = release.Get(ctx, r.Client, p.ReleaseRefs.Current.Name); err != nil {
+	current, err := r.releaseOf(ctx, f, &c, p.ReleaseRefs.Current.Name)
+	if err != nil {
+		return err
+	}
+	if f.release, err = release.Get(ctx, r.Client, current); err != nil {
 		return err
 	}
 	if f.image, err = release.Image(f.release, f.machine.Spec.ProviderSpec.Value); err != nil {
@@ -186,6 +189,22 @@ func (r *Reconciler) observeProxy(ctx context.Context, f *facts, c *cluster.Clus
 	}
 	f.proxy = &p.Spec
 	return nil
+}
+
+// releaseOf returns the release of a machine: that of its Cluster, or the one that it has
+// while the step of the ClusterUpdatePlan that updates it has not begun.
+func (r *Reconciler) releaseOf(ctx context.Context, f *facts, c *cluster.Cluster, current string) (string, error) {
+	if f.lcm == nil || f.lcm.Spec.Release == "" || f.lcm.Spec.Release == current {
+		return current, nil
+	}
+	plan, err := release.PlanOf(ctx, r.Client, client.ObjectKeyFromObject(c), current)
+	if err != nil {
+		return "", err
+	}
+	if plan != nil && release.Withheld(plan, release.StepOf(plan, f.machine)) {
+		return f.lcm.Spec.Release, nil
+	}
+	return current, nil
 }
 
 // keys returns the SSH keys of a cluster's machines, in the Cluster's order.

@@ -28,6 +28,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&ClusterDeploymentStatus{}, &ClusterDeploymentStatusList{},
 		&GracefulRebootRequest{}, &GracefulRebootRequestList{},
 		&UpdateGroup{}, &UpdateGroupList{},
+		&ClusterUpdatePlan{}, &ClusterUpdatePlanList{},
 		&BareMetalHostCredential{}, &BareMetalHostCredentialList{},
 		&BareMetalHostInventory{}, &BareMetalHostInventoryList{},
 	)

@@ -1,0 +1,48 @@
+package release
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+)
+
+// PlanOf returns the ClusterUpdatePlan of a cluster to a release, nil when there is none.
+func PlanOf(ctx context.Context, r client.Reader, of client.ObjectKey, target string) (*kaas.ClusterUpdatePlan, error) {
+	var all kaas.ClusterUpdatePlanList
+	if err := r.List(ctx, &all, client.InNamespace(of.Namespace)); err != nil {
+		return nil, fmt.Errorf("ClusterUpdatePlans: %w", err)
+	}
+	for i := range all.Items {
+		if p := &all.Items[i]; p.Spec.Cluster == of.Name && p.Spec.Target == target {
+			return p, nil
+		}
+	}
+	return nil, nil
+}
+
+// StepOf returns the id of the step that updates a machine. One whose UpdateGroup is not in
+// the plan is updated with the default group.
+func StepOf(p *kaas.ClusterUpdatePlan, m *cluster.Machine) string {
+	if _, control := m.Labels[cluster.ControlPlaneLabel]; control {
+		return kaas.StepControllers
+	}
+	id := kaas.StepWorkers + m.Labels[kaas.UpdateGroupLabel]
+	if slices.ContainsFunc(p.Spec.Steps, func(s kaas.PlanStep) bool { return s.ID == id }) {
+		return id
+	}
+	return kaas.StepWorkers + p.Spec.Cluster + kaas.DefaultUpdateGroup
+}
+
+// Withheld reports whether a step of a plan has not begun. Without a plan, nothing is
+// withheld.
+func Withheld(p *kaas.ClusterUpdatePlan, id string) bool {
+	if p == nil || !slices.ContainsFunc(p.Spec.Steps, func(s kaas.PlanStep) bool { return s.ID == id }) {
+		return false
+	}
+	return !slices.ContainsFunc(p.Status.Steps, func(s kaas.PlanStepStatus) bool { return s.ID == id && s.Status != kaas.PlanNotStarted })
+}
