@@ -8,6 +8,7 @@ import (
 
 	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/provider/release"
 )
@@ -88,5 +89,30 @@ func TestKaaSReleaseThatDropsTheReleaseOfACluster(t *testing.T) {
 	l.admits(l.asks("", &baremetal.KaaS{Release: "kaas-4"}), want)
 	if got := condition(t, l.ask("", &baremetal.KaaS{Release: "kaas-4"}), ConditionRelease); got.Message != want || l.lcm().Spec.Release != "mosk-2" {
 		t.Errorf("condition %+v, release %s", got, l.lcm().Spec.Release)
+	}
+}
+
+// statement H44: the charts are those of the former release until their step has begun.
+func TestChartsWaitForTheirStep(t *testing.T) {
+	p := &kaas.ClusterUpdatePlan{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "c1-1.1.0"}}
+	p.Spec = kaas.ClusterUpdatePlanSpec{Cluster: "c1", Source: "mosk-1", Target: "mosk-2", Steps: []kaas.PlanStep{{ID: kaas.StepComponents}}}
+	l := start(t, objects(p)...)
+	l.pass()
+	l.ask("mosk-2", nil)
+	of := func() string {
+		b := new(lcm.HelmBundle)
+		l.must(l.Get(t.Context(), key, b))
+		return b.Spec.Release
+	}
+	if l.lcm().Spec.Release != "mosk-2" || of() != "mosk-1" {
+		t.Errorf("LCMCluster has %s, HelmBundle %s", l.lcm().Spec.Release, of())
+	}
+	p.Status.Steps = []kaas.PlanStepStatus{{ID: kaas.StepComponents, Status: kaas.PlanInProgress}}
+	is := new(kaas.ClusterUpdatePlan)
+	l.must(l.Get(t.Context(), client.ObjectKeyFromObject(p), is))
+	is.Status = p.Status
+	l.must(l.Update(t.Context(), is))
+	if l.pass(); of() != "mosk-2" {
+		t.Errorf("HelmBundle has %s", of())
 	}
 }
