@@ -273,7 +273,7 @@ func day2Lists() []client.ObjectList {
 // finalizers of configurations are removed. The provider lets go of Clusters and Machines,
 // whose hosts are deleted.
 func (b *testLab) deleteDay2(ctx context.Context) error {
-	for _, o := range []client.Object{&kaas.GracefulRebootRequest{}, &kaas.Proxy{}, &kaas.HostOSConfiguration{}, &cluster.Cluster{}, &lcm.LCMMachine{}, &lcm.LCMCluster{}, &cluster.Machine{}} {
+	for _, o := range []client.Object{&kaas.GracefulRebootRequest{}, &kaas.Proxy{}, &kaas.PublicKey{}, &kaas.HostOSConfiguration{}, &cluster.Cluster{}, &lcm.LCMMachine{}, &lcm.LCMCluster{}, &cluster.Machine{}} {
 		for _, in := range []string{world.Namespace, otherNamespace} {
 			if err := b.kube.DeleteAllOf(ctx, o, client.InNamespace(in)); err != nil {
 				return err
