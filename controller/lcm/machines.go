@@ -21,6 +21,7 @@ import (
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/lcm/item"
 	"github.com/metalab-dev/metalab/controller/queue"
+	"github.com/metalab-dev/metalab/controller/readafterwrite"
 )
 
 // Config configures a reconciler.
@@ -46,14 +47,17 @@ func (c *Config) complete() error {
 }
 
 // Machines reconciles LCMMachines.
-type Machines struct{ Config }
+type Machines struct {
+	Config
+	written readafterwrite.Reader
+}
 
 // NewMachines returns a reconciler, or an error when a required field of c is nil.
 func NewMachines(c Config) (*Machines, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	return &Machines{c}, nil
+	return &Machines{Config: c}, nil
 }
 
 // Setup adds the reconciler to a manager. It does not poll.
@@ -90,6 +94,9 @@ func (r *Machines) reconcile(ctx context.Context, key types.NamespacedName) erro
 	var m lcm.LCMMachine
 	if err := r.Client.Get(ctx, key, &m); err != nil {
 		return err
+	}
+	if r.written.Stale(&m) { // the event of the write comes: the same is not written twice
+		return nil
 	}
 	current := false
 	if m.DeletionTimestamp.IsZero() && assigned(&m).ClusterName != "" {
@@ -129,6 +136,7 @@ func (r *Machines) writeItems(ctx context.Context, m *lcm.LCMMachine) (current b
 	if err := r.Client.Patch(ctx, m, client.MergeFrom(before)); err != nil {
 		return false, fmt.Errorf("lcm: items of LCMMachine %s/%s: %w", m.Namespace, m.Name, err)
 	}
+	r.written.Wrote(m)
 	return current, nil
 }
 
@@ -164,5 +172,6 @@ func (r *Machines) writeState(ctx context.Context, m *lcm.LCMMachine, current bo
 	if err := r.Client.Status().Patch(ctx, m, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("lcm: state of LCMMachine %s/%s: %w", m.Namespace, m.Name, err)
 	}
+	r.written.Wrote(m)
 	return nil
 }

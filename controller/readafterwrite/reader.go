@@ -29,7 +29,7 @@ type Reader struct {
 // Get reads the object with the given key into o.
 func (r *Reader) Get(ctx context.Context, key client.ObjectKey, o client.Object) error {
 	err := r.Cached.Get(ctx, key, o)
-	if err == nil && !r.isStale(o) {
+	if err == nil && !r.Stale(o) {
 		return nil
 	}
 	if err != nil && !r.ReadMissesLive {
@@ -38,8 +38,10 @@ func (r *Reader) Get(ctx context.Context, key client.ObjectKey, o client.Object)
 	return r.Live.Get(ctx, key, o)
 }
 
-// isStale reports whether o, as the cache has it, is older than our last write.
-func (r *Reader) isStale(o client.Object) bool {
+// Stale reports whether o, as the cache has it, is older than our last write. The event of
+// that write is still to come: a reconciler that each update enqueues need not read past
+// the cache, and can leave the object to that event.
+func (r *Reader) Stale(o client.Object) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	wrote, ok := r.written[o.GetUID()]

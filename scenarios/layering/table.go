@@ -238,12 +238,12 @@ var Table = []Row{
 		Tests: []string{"agent/cloudinit", "agent/lcm"}, // which read them
 	},
 	{
-		Package: "controller/provider/hoc", May: []string{"controller/api/...", "controller/lcm/item", "controller/queue"},
+		Package: "controller/provider/hoc", May: []string{"controller/api/...", "controller/lcm/item", "controller/queue", "controller/readafterwrite"},
 		Tests: []string{"controller/lcm"}, // which merges the overwrites
 	},
 	{Package: "controller/nodes", Tests: []string{"controller/config", "controller/kube"}},
 	{Package: "controller/lcm/reboot", May: []string{"controller/api/...", "controller/lcm/item", "controller/queue"}},
-	{Package: "controller/lcm", May: []string{"controller/api/...", "controller/lcm/item", "controller/queue"}},
+	{Package: "controller/lcm", May: []string{"controller/api/...", "controller/lcm/item", "controller/queue", "controller/readafterwrite"}},
 	{
 		Package: "controller/lcm/maintenance", May: []string{"controller/api/...", "controller/drain", "controller/queue"},
 		Tests: []string{"controller/config", "controller/kube"}, // whose API evicts

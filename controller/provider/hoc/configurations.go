@@ -20,11 +20,15 @@ import (
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/queue"
+	"github.com/metalab-dev/metalab/controller/readafterwrite"
 )
 
 // configurations reconciles HostOSConfigurations: it writes their finalizer, and of their
 // status machinesStates and stateItems.
-type configurations struct{ Config }
+type configurations struct {
+	Config
+	written readafterwrite.Reader
+}
 
 // setup adds the reconciler to a manager. Each update of an object reconciles it: events of
 // machines are compared with the cached status, which may be older than the last write.
@@ -133,6 +137,9 @@ func (r *configurations) reconcile(ctx context.Context, key types.NamespacedName
 	if err := r.Client.Get(ctx, key, &o); err != nil {
 		return err
 	}
+	if r.written.Stale(&o) { // the event of the write comes: the same is not written twice
+		return nil
+	}
 	f, err := r.observe(ctx, key.Namespace)
 	if err != nil {
 		return err
@@ -160,6 +167,7 @@ func (r *configurations) reconcile(ctx context.Context, key types.NamespacedName
 	if err := r.Client.Status().Patch(ctx, &o, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("hoc: status of HostOSConfiguration %s: %w", key, err)
 	}
+	r.written.Wrote(&o)
 	return nil
 }
 
@@ -177,7 +185,11 @@ func (r *configurations) hold(ctx context.Context, o *kaas.HostOSConfiguration) 
 	if !controllerutil.AddFinalizer(o, Finalizer) {
 		return nil
 	}
-	return r.patchFinalizers(ctx, o, before)
+	if err := r.patchFinalizers(ctx, o, before); err != nil {
+		return err
+	}
+	r.written.Wrote(o)
+	return nil
 }
 
 // release removes the finalizer, so that the API deletes the object.

@@ -47,7 +47,7 @@ func New(c Config) (*Reconcilers, error) {
 		return nil, errors.New("hoc: Config.Client or Config.Clock is nil")
 	}
 	c.Workers = max(c.Workers, 1)
-	return &Reconcilers{&clusters{c}, &machines{c}, &configurations{c}}, nil
+	return &Reconcilers{&clusters{c}, &machines{Config: c}, &configurations{Config: c}}, nil
 }
 
 // Setup adds the reconcilers to a manager. They do not poll.

@@ -209,7 +209,7 @@ func TestChangeOfASecret(t *testing.T) {
 	if err == nil {
 		t.Fatal("New without a clock returned no error")
 	}
-	r = &Reconcilers{machines: &machines{Config{Client: l}}}
+	r = &Reconcilers{machines: &machines{Config: Config{Client: l}}}
 	l.each("provider", r.machines, &lcm.LCMMachineList{})
 	if v := l.lcmMachine("w-0").Spec.StateItemsOverwrites[playbook][item.ParamSecretVersion]; v != "7" {
 		t.Errorf("secretVersion %s before the change was reported, want 7", v)

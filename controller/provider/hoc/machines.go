@@ -21,10 +21,14 @@ import (
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/queue"
+	"github.com/metalab-dev/metalab/controller/readafterwrite"
 )
 
 // machines reconciles LCMMachines: it writes the overwrites of HostOSConfigurations.
-type machines struct{ Config }
+type machines struct {
+	Config
+	written readafterwrite.Reader
+}
 
 func (r *machines) setup(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
@@ -100,6 +104,9 @@ func (r *machines) reconcile(ctx context.Context, key types.NamespacedName) erro
 	if err := r.Client.Get(ctx, key, &l); err != nil || !l.DeletionTimestamp.IsZero() {
 		return err
 	}
+	if r.written.Stale(&l) { // the event of the write comes: the same is not written twice
+		return nil
+	}
 	m := new(cluster.Machine)
 	if err := r.Client.Get(ctx, key, m); apierrors.IsNotFound(err) {
 		m = nil
@@ -119,5 +126,6 @@ func (r *machines) reconcile(ctx context.Context, key types.NamespacedName) erro
 	if err := r.Client.Patch(ctx, &l, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("hoc: overwrites of LCMMachine %s: %w", key, err)
 	}
+	r.written.Wrote(&l)
 	return nil
 }
