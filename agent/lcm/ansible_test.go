@@ -1,6 +1,7 @@
 package lcm
 
 import (
+	"archive/tar"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/sys"
 	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/hostos/module"
+	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
@@ -189,6 +192,50 @@ func TestAnsibleEndsAtItsDeadline(t *testing.T) {
 		}
 	}
 	nothingLeft(t, s)
+}
+
+// A real play on a full root file system is a failed item whose message says so, and it
+// succeeds when there is space again. A download fails likewise, and so does a play for
+// whose values there is no space.
+func TestPlayOnAFullRoot(t *testing.T) {
+	prerequisites.Need(t, "small file system")
+	prerequisites.Need(t, "ansible-playbook")
+	labtest.OnSmallDisk(t, 8<<20, func(dir string) {
+		f, s := newAPI(), newServerIn(t, dir)
+		p := playbook(t, s, `  tasks:
+    - name: Fill the root
+      ansible.builtin.command: dd if=/dev/zero of=`+s.path("/filler")+` bs=64k
+      register: filled
+      failed_when: "'No space left on device' not in filled.stderr"
+      when: not values.space
+    - name: Write the file
+      ansible.builtin.command: dd if=/dev/zero of=`+s.path("/etc/written")+` bs=64k count=16
+`)
+		data := archive(t, &tar.Header{Name: "a", Size: 1 << 20})
+		web := files(t, map[string][]byte{"/a": data})
+		download := downloader(map[string]string{"url": web.URL + "/a", "sha256": module.Sum(data), "path": moduleDir})
+		p["values"] = `{"space": false}`
+		r := executed(t, f, s, &api.LCMMachine{}, play(p))
+		if r.code != 2 || !strings.HasPrefix(r.message, "Write the file: ") || !strings.Contains(r.message, "No space left on device") {
+			t.Errorf("a play that fills the root = %+v", r)
+		}
+		nothingLeft(t, s)
+		for _, it := range []api.LCMStateItem{play(p), download} {
+			if r := executed(t, f, s, &api.LCMMachine{}, it); r.code == 0 || !strings.Contains(strings.ToLower(r.message), "no space left on device") {
+				t.Errorf("%s on the full root = %+v", it.Name, r)
+			}
+		}
+		nothingLeft(t, s)
+		if err := os.Remove(s.path("/filler")); err != nil {
+			t.Fatal(err)
+		}
+		p["values"] = `{"space": true}`
+		for _, it := range []api.LCMStateItem{play(p), download} {
+			if r := executed(t, f, s, &api.LCMMachine{}, it); r.code != 0 {
+				t.Errorf("%s with space = %+v", it.Name, r)
+			}
+		}
+	})
 }
 
 func TestAnsibleIsMissing(t *testing.T) {

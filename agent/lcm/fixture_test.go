@@ -32,7 +32,12 @@ type server struct {
 
 func newServer(t *testing.T) *server {
 	t.Helper()
-	dir := t.TempDir()
+	return newServerIn(t, t.TempDir())
+}
+
+// newServerIn is newServer with its root in a directory.
+func newServerIn(t *testing.T, dir string) *server {
+	t.Helper()
 	h, err := sys.OpenHost(dir)
 	if err != nil {
 		t.Fatal(err)

@@ -285,7 +285,7 @@ var Table = []Row{
 		// It is a part of a boot image: it links no client of Kubernetes and no Helm.
 		Package: "agent/lcm", May: []string{"agent/broker", "agent/job", "agent/sys", "controller/api/...", "controller/lcm/item", "controller/hostos/module"},
 		Never: slices.Concat(files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/...", "helm.sh/..."}),
-		Tests: []string{"agent/sys/sandbox", "fixtures", "scenarios/prerequisites"},
+		Tests: []string{"agent/sys/sandbox", "emulator/lab/labtest", "fixtures", "scenarios/prerequisites"}, // labtest has full disks
 	},
 	{Package: "agent/node", Never: files, Tests: []string{"controller/config", "controller/drain", "controller/kube"}},
 	// The lock of what changes a host knows no agent, and no host.
