@@ -161,6 +161,9 @@ func addLCM(_ context.Context, s *Set) error {
 	if err != nil {
 		return err
 	}
+	if err := addDeletions(s, api); err != nil {
+		return err
+	}
 	c := reboot.Config{
 		Client: s.mgr.GetClient(), Drainer: drainer{&drain.Service{Client: api, Clock: s.cfg.Clock}},
 		Clock: s.cfg.Clock, Enter: s.cfg.Enter, ClientClock: s.cfg.ClientClock, Queues: s.cfg.Queues, Workers: s.cfg.Workers,

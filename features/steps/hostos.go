@@ -280,7 +280,8 @@ func (b *testLab) deleteDay2(ctx context.Context) error {
 			}
 		}
 	}
-	for _, o := range []client.Object{&kaas.HostOSConfigurationModules{}, &corev1.Node{}} {
+	// Without locks the controllers let go of the LCMMachines whose nodes leave the cluster.
+	for _, o := range []client.Object{&kaas.HostOSConfigurationModules{}, &lcm.NodeWorkloadLock{}, &corev1.Node{}} {
 		if err := b.kube.DeleteAllOf(ctx, o); err != nil {
 			return err
 		}
@@ -288,7 +289,7 @@ func (b *testLab) deleteDay2(ctx context.Context) error {
 	return wait.PollUntilContextTimeout(ctx, pollInterval, resetTimeout, true, func(ctx context.Context) (bool, error) {
 		var l kaas.HostOSConfigurationList
 		left := 0
-		for _, list := range []client.ObjectList{&l, &cluster.ClusterList{}, &cluster.MachineList{}} {
+		for _, list := range []client.ObjectList{&l, &cluster.ClusterList{}, &cluster.MachineList{}, &lcm.LCMMachineList{}} {
 			if err := b.kube.List(ctx, list); err != nil {
 				return false, err
 			}

@@ -94,7 +94,7 @@ func (s *scenario) register(b *stepRegistry) {
 	}{
 		{"lab", s.registerLabs}, {"host", s.registerHosts}, {"object", s.registerObjects}, {"server", s.registerServers},
 		{"BMC", s.registerFaults}, {"image", s.registerImages}, {"configuration", s.registerConfig}, {"operating system", s.registerFiles}, {"LCM agent", s.registerLCMAgent}, {"node", s.registerNodes}, {"controller", s.registerControllers},
-		{"network boot", s.registerNetboot}, {"RAID", s.registerRAID},
+		{"deletion of machines", s.registerDeletions}, {"network boot", s.registerNetboot}, {"RAID", s.registerRAID},
 		{"data image", s.registerDataImages}, {"subscription", s.registerSubscriptions},
 		{"pre-provisioning image", s.registerPreprovisioning}, {"admission", s.registerAdmission}, {"kubectl", s.registerKubectl},
 		{"host OS configuration", s.registerHostOS}, {"machine", s.registerMachines}, {"cluster", s.registerClusters}, {"release", s.registerUpgrades}, {"graceful reboot", s.registerReboots}, {"server inventory", s.registerServerInventory}, {"network", s.registerNetworks}, {"provider", s.registerProvider}, {"proxy", s.registerProxies}, {"gate", s.registerGates}, {"cloud-init", s.registerCloudInit},

@@ -245,6 +245,9 @@ var Table = []Row{
 	{Package: "controller/lcm/reboot", May: []string{"controller/api/...", "controller/lcm/item", "controller/queue"}},
 	{Package: "controller/lcm", May: []string{"controller/api/...", "controller/lcm/item", "controller/queue", "controller/readafterwrite"}},
 	{
+		Package: "controller/lcm/deletion", May: []string{"controller/api/...", "controller/lcm/maintenance", "controller/queue"},
+	},
+	{
 		Package: "controller/lcm/maintenance", May: []string{"controller/api/...", "controller/drain", "controller/queue"},
 		Tests: []string{"controller/config", "controller/kube"}, // whose API evicts
 	},

@@ -158,7 +158,7 @@ func (p providerLab) create() {
 	m.Labels = map[string]string{capi.ProviderLabel: capi.ProviderBareMetal, capi.ClusterNameLabel: "c1"}
 	m.Spec.ProviderSpec.Value = baremetal.MachineProviderSpec{
 		HostSelector:     baremetal.HostSelector{MatchLabels: map[string]string{"day2": "true"}},
-		Day1Provisioning: baremetal.GateAuto, Day1Deployment: baremetal.GateAuto,
+		Day1Provisioning: baremetal.GateAuto, Day1Deployment: baremetal.GateAuto, DeletionPolicy: baremetal.DeletionGraceful,
 	}
 	l2 := &ipam.L2Template{ObjectMeta: p.meta("default"), Spec: ipam.L2TemplateSpec{
 		ClusterRef: "c1", L3Layout: []ipam.L3Layout{{SubnetName: "lcm"}}, NPTemplate: "version: 2\nvlans: {v: {id: 5, link: eth0, addresses: ['{{ip \"v:lcm\"}}']}}",

@@ -1,6 +1,7 @@
 package machines
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -32,6 +33,8 @@ const (
 	actMaintain  action = "maintain the agent's account"
 
 	actPrepareDeletion action = "prepare the deletion"
+	actAbortDeletion   action = "abort the preparation of the deletion"
+	actDelete          action = "delete the Machine"
 	actDeprovision     action = "deprovision the host"
 	actRemoveLCM       action = "remove the LCMMachine"
 	actRemoveAccount   action = "remove the agent's account"
@@ -57,6 +60,10 @@ func decide(f *facts) decision {
 		return decideDeletion(f)
 	case !controllerutil.ContainsFinalizer(m, Finalizer):
 		return decision{do: actHold}
+	case m.Spec.ProviderSpec.Value.Delete:
+		return decideRequestedDeletion(f)
+	case f.lcm != nil && f.lcm.Spec.PrepareDeletion:
+		return decision{do: actAbortDeletion}
 	case f.named == "":
 		return decideHost(f)
 	case f.host == nil && m.Spec.ProviderID == nil:
@@ -186,13 +193,12 @@ func decideDeletion(f *facts) decision {
 	m := f.machine
 	policy := m.Spec.ProviderSpec.Value.DeletionPolicy
 	mine := f.host != nil && claimedBy(f.host, m)
+	d, prepared := decidePreparation(f)
 	switch {
 	case !controllerutil.ContainsFinalizer(m, Finalizer):
 		return decision{do: actWait}
-	case policy == baremetal.DeletionGraceful && f.lcm != nil && assigned(f) && mine && !f.lcm.Spec.PrepareDeletion:
-		return decision{do: actPrepareDeletion}
-	case policy == baremetal.DeletionGraceful && f.lcm != nil && assigned(f) && mine && f.lcm.Status.PrepareDeletionPhase != deletionPrepared:
-		return wait("the LCMMachine prepares the deletion: %s", phaseText(f.lcm))
+	case !prepared:
+		return d
 	case mine && f.host.Spec.Image != nil:
 		return decision{actDeprovision, "BareMetalHost " + f.named + " is being deprovisioned"}
 	case mine && occupied[f.host.Status.Provisioning.State] && policy != baremetal.DeletionForced && f.host.DeletionTimestamp.IsZero():
@@ -209,14 +215,39 @@ func decideDeletion(f *facts) decision {
 	return decision{do: actFinish}
 }
 
-// deletionPrepared is the phase in which a node has left its cluster.
-const deletionPrepared = "completed"
-
-func phaseText(l *lcm.LCMMachine) string {
-	if l.Status.PrepareDeletionPhase == "" {
-		return "not started"
+// decideRequestedDeletion decides on a Machine whose spec demands its deletion. Until the
+// Machine is deleted the demand can be withdrawn.
+func decideRequestedDeletion(f *facts) decision {
+	if d, prepared := decidePreparation(f); !prepared {
+		return d
 	}
-	return l.Status.PrepareDeletionPhase
+	return decision{do: actDelete}
+}
+
+// decidePreparation returns what comes before the deletion of a Machine, or that all of it
+// is done. Only the policy graceful takes the node out of its cluster, and only a machine
+// that LCM deploys to has one.
+func decidePreparation(f *facts) (d decision, prepared bool) {
+	switch {
+	case f.machine.Spec.ProviderSpec.Value.DeletionPolicy != baremetal.DeletionGraceful:
+		return decision{}, true
+	case f.lcm == nil || !f.lcm.DeletionTimestamp.IsZero() || !assigned(f) || f.host == nil || !claimedBy(f.host, f.machine):
+		return decision{}, true
+	case !f.lcm.Spec.PrepareDeletion:
+		return decision{do: actPrepareDeletion}, false
+	case f.lcm.Status.PrepareDeletionPhase != lcm.DeletionCompleted:
+		return wait("the LCMMachine prepares the deletion: %s", phaseText(f.lcm)), false
+	}
+	return decision{}, true
+}
+
+// phaseText returns how far the preparation is, and what it waits for.
+func phaseText(l *lcm.LCMMachine) string {
+	out := cmp.Or(l.Status.PrepareDeletionPhase, "not started")
+	if why := l.Status.KubernetesCordonDrainError; why != "" {
+		out += ": " + why
+	}
+	return out
 }
 
 // occupied are the states of a host that has, or may have, its image.

@@ -163,6 +163,68 @@ func TestDeletionPolicies(t *testing.T) {
 	}
 }
 
+// A Machine whose spec demands its deletion is prepared and then deleted; until then the
+// demand can be withdrawn. Without the policy graceful it is deleted at once.
+func TestDemandedDeletion(t *testing.T) {
+	l := start(t, objects(host("a"), machine("m"))...)
+	l.run()
+	demand := func(is bool) {
+		edit(l, l.machine("m"), func(m *cluster.Machine) {
+			m.Spec.ProviderSpec.Value.Delete, m.Spec.ProviderSpec.Value.DeletionPolicy = is, baremetal.DeletionGraceful
+		})
+		l.run()
+	}
+	phase := func(to, message string) {
+		x := l.lcm("m")
+		x.Status.PrepareDeletionPhase, x.Status.KubernetesCordonDrainError = to, message
+		l.must(l.Status().Update(t.Context(), x))
+		l.run()
+	}
+	condition := func() (out []baremetal.Condition) {
+		for _, c := range l.machine("m").Status.ProviderStatus.Conditions {
+			if c.Type == baremetal.ConditionPrepareDeletion {
+				out = append(out, c)
+			}
+		}
+		return out
+	}
+	demand(true)
+	phase("failed", "a lock has failed")
+	p := l.machine("m").Status.ProviderStatus
+	want := []baremetal.Condition{{Type: baremetal.ConditionPrepareDeletion, Message: "failed: a lock has failed"}}
+	if diff := cmp.Diff(want, condition()); diff != "" || p.Ready || p.PrepareDeletionPhase != "failed" || !l.lcm("m").Spec.PrepareDeletion || l.host("a").Spec.Image == nil {
+		t.Errorf("a preparation that fails: status %+v, condition (-want +got):\n%s", p, diff)
+	}
+	demand(false)
+	phase("aborting", "")
+	if p := l.machine("m").Status.ProviderStatus; l.lcm("m").Spec.PrepareDeletion || p.Ready || p.PrepareDeletionPhase != "aborting" {
+		t.Errorf("a demand that is withdrawn: prepareDeletion %t, status %+v", l.lcm("m").Spec.PrepareDeletion, p)
+	}
+	phase("", "")
+	if p := l.machine("m").Status.ProviderStatus; len(condition()) > 0 || !p.Ready {
+		t.Errorf("after the demand was withdrawn: status %+v", p)
+	}
+	demand(true)
+	if len(l.machines()) != 1 {
+		t.Fatal("the Machine is deleted before it is prepared")
+	}
+	phase("completed", "")
+	if h := l.host("a"); len(l.machines()) != 0 || h.Spec.ConsumerRef != nil {
+		t.Errorf("after the preparation: %d Machines, host %+v", len(l.machines()), h.Spec)
+	}
+	for _, policy := range []baremetal.DeletionPolicy{baremetal.DeletionUnsafe, baremetal.DeletionForced} {
+		l := start(t, objects(host("a"), machine("m"))...)
+		l.run()
+		edit(l, l.machine("m"), func(m *cluster.Machine) {
+			m.Spec.ProviderSpec.Value.Delete, m.Spec.ProviderSpec.Value.DeletionPolicy = true, policy
+		})
+		l.run()
+		if len(l.machines()) != 0 {
+			t.Errorf("%s: the Machine exists", policy)
+		}
+	}
+}
+
 // statement H43: LCMMachines have the keys of their cluster, and follow changes. The user
 // data of a server that is provisioned stay.
 func TestKeysOfAMachineFollowItsCluster(t *testing.T) {

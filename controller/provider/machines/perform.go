@@ -46,6 +46,8 @@ var performers = map[action]performer{
 	actDeploy:          done(onLCM(deploy)),
 	actMaintain:        maintain,
 	actPrepareDeletion: done(onLCM(func(l *lcm.LCMMachine, _ *facts) { l.Spec.PrepareDeletion = true })),
+	actAbortDeletion:   done(onLCM(func(l *lcm.LCMMachine, _ *facts) { l.Spec.PrepareDeletion = false })),
+	actDelete:          done(func(ctx context.Context, r *Reconciler, f *facts) error { return r.Client.Delete(ctx, f.machine) }),
 	actDeprovision: done(onHost(func(h *metal3.BareMetalHost, _ *facts) {
 		h.Spec.Image, h.Spec.UserData, h.Spec.NetworkData, h.Spec.Online = nil, nil, nil, false
 	})),

@@ -54,9 +54,12 @@ func statusOf(f *facts, d decision) cluster.MachineStatus {
 		if deploying(f) {
 			conditions = append(conditions, lcmCondition(l))
 		}
+		if l.Spec.PrepareDeletion || l.Status.PrepareDeletionPhase != "" {
+			conditions = append(conditions, deletionCondition(l))
+		}
 	}
 	for _, c := range p.Conditions {
-		if c.Type != baremetal.ConditionProviderInstance && c.Type != baremetal.ConditionLCM {
+		if !slices.Contains(ownConditions, c.Type) {
 			conditions = append(conditions, c)
 		}
 	}
@@ -101,6 +104,18 @@ func lcmCondition(l *lcm.LCMMachine) baremetal.Condition {
 	c := baremetal.Condition{Type: baremetal.ConditionLCM, Ready: l.Status.State == lcm.StateReady}
 	if !c.Ready {
 		c.Message = fmt.Sprintf("the LCMMachine is %s", l.Status.State)
+	}
+	return c
+}
+
+// ownConditions are the types of the conditions that the provider writes.
+var ownConditions = []string{baremetal.ConditionProviderInstance, baremetal.ConditionLCM, baremetal.ConditionPrepareDeletion}
+
+// deletionCondition is there while the deletion of a Machine is prepared or was.
+func deletionCondition(l *lcm.LCMMachine) baremetal.Condition {
+	c := baremetal.Condition{Type: baremetal.ConditionPrepareDeletion, Ready: l.Status.PrepareDeletionPhase == lcm.DeletionCompleted}
+	if !c.Ready {
+		c.Message = phaseText(l)
 	}
 	return c
 }

@@ -112,6 +112,15 @@ const (
 	Uncordoning    DrainState = "uncordoning"
 )
 
+// The phases of the preparation of a deletion, status.prepareDeletionPhase. Without a phase
+// nothing was prepared.
+const (
+	DeletionStarted   = "started"
+	DeletionCompleted = "completed" // the node is out of service
+	DeletionAborting  = "aborting"  // the node is given back
+	DeletionFailed    = "failed"    // a workload lock has failed; its application is asked again
+)
+
 // LCMMachineStatus is the observed state of a machine.
 type LCMMachineStatus struct {
 	// StateItemStatuses are the results of the state items, by the item's name.

@@ -1,0 +1,22 @@
+package manager
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalab-dev/metalab/controller/lcm/deletion"
+)
+
+// addDeletions adds the controller that takes the nodes of machines out of their cluster
+// before the machines are deleted. api is that of the nodes.
+func addDeletions(s *Set, api client.Client) error {
+	r, err := deletion.New(deletion.Config{
+		Client: s.mgr.GetClient(), Workload: func(context.Context, string, string) (client.Client, error) { return api, nil },
+		Clock: s.cfg.Clock, Enter: s.cfg.Enter, ClientClock: s.cfg.ClientClock, Queues: s.cfg.Queues, Workers: s.cfg.Workers,
+	})
+	if err != nil {
+		return err
+	}
+	return r.Setup(s.mgr)
+}

@@ -1,0 +1,45 @@
+Feature: Deletion of machines
+  With the policy graceful the node of a machine leaves its cluster before its server is
+  deprovisioned: applications are asked by a NodeDeletionRequest and answer by their workload
+  locks, and the node is drained. Until the Machine is deleted, the deletion can be withdrawn.
+  The other policies do not ask.
+
+  Background:
+    Given this machine has "user namespaces"
+    And a lab with host OS configuration and 1 server
+    And the provider has deployed a cluster with the workers "w-0"
+    And the cluster has the nodes "w-0"
+
+  @H38
+  Scenario: A graceful deletion waits for the applications of the node
+    Given the deletion policy of the machine "w-0" is "graceful"
+    And the workload lock of the node "w-0" is active
+    When the operator demands the deletion of the machine "w-0"
+    Then the preparation of the deletion of "w-0" has started
+    And the node "w-0" is to be deleted
+    When the workload lock of the node "w-0" fails: "the pool is degraded"
+    And a minute passes
+    Then the preparation of the deletion of "w-0" has failed: "NodeWorkloadLock storage-w-0 failed: the pool is degraded"
+    And the machine "w-0" still exists
+    And the server of "w-0" has not booted again
+    When the operator withdraws the deletion of the machine "w-0"
+    And a minute passes
+    Then the preparation of the deletion of "w-0" has ended
+    And the node "w-0" has no requests
+    And the machine "w-0" becomes Ready
+    When the operator demands the deletion of the machine "w-0"
+    And the controller is killed
+    And another controller starts
+    And the workload lock of the node "w-0" is inactive
+    And a minute passes
+    Then the node "w-0" has no requests
+    And the machine "w-0" and the node "w-0" no longer exist
+    And the host becomes "available"
+
+  Scenario: Another policy asks nobody
+    Given the deletion policy of the machine "w-0" is "unsafe"
+    And the workload lock of the node "w-0" is active
+    When the operator deletes the machine "w-0"
+    Then the machine "w-0" no longer exists
+    And the host becomes "available"
+    And the node "w-0" stays in service
