@@ -81,3 +81,54 @@ Feature: The LCM agent of a server
     When ten minutes pass
     Then no agent reports to "w-0"
     And the server has no file "/etc/hello"
+
+  @H24
+  Scenario: A playbook that asks for input, and one that does not end
+    Given this machine has "user namespaces"
+    And this machine has "ansible-playbook"
+    And an LCMMachine "w-0" with the items:
+      """
+      - name: playbooks
+        runner: bash
+        version: "1"
+        phase: prepare
+        params:
+          script: |
+            mkdir -p /root/play
+            echo '[{hosts: all, vars_prompt: [{name: answer, prompt: Go on?}], tasks: [{pause: {prompt: Press return}}, {shell: "read -r line && touch /etc/answered"}]}]' > /root/play/asks.yaml
+            echo '[{hosts: all, gather_facts: false, tasks: [{shell: "echo begun > /etc/begun; exec sleep 3600"}]}]' > /root/play/endless.yaml
+      - {name: asks, runner: ansible, version: "1", phase: deploy, params: {path: /root/play, playbook: asks.yaml}}
+      """
+    When the operator sets the user data of a server that runs the LCM agent of "w-0"
+    And the operator sets the image
+    Then the host becomes "provisioned"
+    And the item "asks" of "w-0" ends with 2
+    And the server has no file "/etc/answered"
+    When the items of "w-0" become:
+      """
+      - {name: endless, runner: ansible, version: "1", phase: deploy, params: {path: /root/play, playbook: endless.yaml, timeout: 8s}}
+      """
+    Then the item "endless" of "w-0" ends with 124
+    And the server's file "/etc/begun" is "begun"
+
+  Scenario: An agent whose token is refused goes on with a new one
+    Given this machine has "user namespaces"
+    And an LCMMachine "w-0" with the items:
+      """
+      - {name: hello, runner: bash, version: "1", phase: prepare, params: {script: 'echo hello >> /etc/hello'}}
+      """
+    When the operator sets the user data of a server that runs the LCM agent of "w-0"
+    And the operator sets the image
+    Then the host becomes "provisioned"
+    And the item "hello" of "w-0" ends with 0
+    When the service account of the agent of "w-0" is replaced
+    And the items of "w-0" become:
+      """
+      - {name: hello, runner: bash, version: "1", phase: prepare, params: {script: 'echo hello >> /etc/hello'}}
+      - {name: next, runner: bash, version: "1", phase: prepare, params: {script: 'echo next >> /etc/hello'}}
+      """
+    Then the item "next" of "w-0" does not begin
+    When the operator writes a new token of the agent of "w-0" to the server
+    And ten minutes pass
+    Then the item "next" of "w-0" ends with 0
+    And the server's file "/etc/hello" is "hello next"

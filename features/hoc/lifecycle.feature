@@ -345,3 +345,22 @@ Feature: Life of a host OS configuration
     And the machine "w-0" has lost its host OS items and their results
     And the agent of "w-0" executes nothing more
     And the file "/etc/app.conf" of "w-0" contains "a=2"
+
+  @full
+  Scenario: Two agents on one LCMMachine
+    Given the provider has deployed a cluster with the workers "w-0, w-1"
+    When the server of "w-1" gets the agent's files of "w-0"
+    And the operator applies the host OS configuration "app":
+      """
+      machineSelector: {matchLabels: {day2: "true"}}
+      configs:
+      - {module: file-template, moduleVersion: 1.0.0, values: {path: /etc/app.conf, settings: {a: 1}}}
+      """
+    Then the agent of "w-0" has executed:
+      """
+      host-os-download-app-file-template-1.0.0-reconfigure
+      host-os-app-file-template-1.0.0-reconfigure
+      """
+    And the file "/etc/app.conf" of "w-0" contains "a=1"
+    And the agent on "w-1" has not written "/etc/app.conf"
+    And the item "host-os-download-app-file-template-1.0.0-reconfigure" of "app" is "Not Started" on "w-1"

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/cucumber/godog"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -29,6 +31,62 @@ func (s *scenario) registerLCMAgent(sc *stepRegistry) {
 	sc.Step(`^the operator sets the user data of a server that (runs|lacks) the LCM agent of "([^"]*)"$`, "creates a service account with the rights of the agent, and user data with its token, configuration and unit, which is enabled or not", s.setAgentData)
 	sc.Step(`^the item "([^"]*)" of "([^"]*)" ends with (\d+)$`, "waits until the agent has reported this exit code of an item", s.itemEnds)
 	sc.Step(`^"([^"]*)" reports an InternalIP of "([^"]*)"$`, "waits until the agent has reported an address of the network, in CIDR notation", s.reportsAddress)
+	sc.Step(`^the service account of the agent of "([^"]*)" is replaced$`, "deletes the service account and creates it again, and waits until the API refuses the agent's token", func(ctx context.Context, name string) error {
+		account := &corev1.ServiceAccount{}
+		account.Name, account.Namespace = "lcm-"+name, world.Namespace
+		code, token, err := s.shell(ctx, "cat "+agentDir+"token")
+		if err != nil || code != 0 {
+			return fmt.Errorf("the agent's token: code %d, %w", code, err)
+		}
+		if err := s.kube.Delete(ctx, account); err != nil {
+			return err
+		}
+		account.ResourceVersion, account.UID = "", ""
+		account.SetLabels(agentAccount)
+		if err := s.kube.Create(ctx, account); err != nil {
+			return err
+		}
+		// The API server remembers for some seconds that it has accepted a token.
+		return eventually(ctx, "the API refuses the agent's token", func(ctx context.Context) (bool, string, error) {
+			review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: strings.TrimSpace(token)}}
+			err := s.kube.Create(ctx, review)
+			return !review.Status.Authenticated, review.Status.Error, err
+		})
+	})
+	sc.Step(`^the operator writes a new token of the agent of "([^"]*)" to the server$`, "requests a token of the service account, and writes it to the agent's file in the running system", func(ctx context.Context, name string) error {
+		request := &authenticationv1.TokenRequest{}
+		account := &corev1.ServiceAccount{}
+		account.Name, account.Namespace = "lcm-"+name, world.Namespace
+		if err := s.kube.SubResource("token").Create(ctx, account, request); err != nil {
+			return err
+		}
+		return s.writeOn(ctx, s.server.Name, agentDir+"token", request.Status.Token)
+	})
+	sc.Step(`^the server of "([^"]*)" gets the agent's files of "([^"]*)"$`, "copies configuration and token of the agent from one running system to another, and restarts the agent there", s.copyAgent)
+	sc.NegativeStep(`^the item "([^"]*)" of "([^"]*)" does not begin$`, "asserts, once the agent in the server has looked twice at its LCMMachine, that it has no result of an item", func(ctx context.Context, item, machine string) error {
+		if err := s.agentActs(ctx, s.server.Name); err != nil {
+			return err
+		}
+		m, err := s.readLCMMachine(ctx, machine)
+		if is, begun := m.Status.StateItemStatuses[item]; err == nil && begun {
+			err = fmt.Errorf("it has %+v", is)
+		}
+		return err
+	})
+	sc.NegativeStep(`^the agent on "([^"]*)" has not written "([^"]*)"$`, "asserts, once the agent in a machine's server has looked twice at its LCMMachine, that the running system has no such file", func(ctx context.Context, machine, path string) error {
+		h, err := s.serverOf(machine)
+		if err != nil {
+			return err
+		}
+		if err := s.agentActs(ctx, h.Name); err != nil {
+			return err
+		}
+		code, out, err := s.shellOn(ctx, h.Name, "test ! -e "+path)
+		if err == nil && code != 0 {
+			err = fmt.Errorf("it has %s %s", path, out)
+		}
+		return err
+	})
 	sc.NegativeStep(`^no agent reports to "([^"]*)"$`, "asserts, once each controller has reconciled every object, that the LCMMachine's status is empty", s.noReport)
 }
 
@@ -160,6 +218,63 @@ func (s *scenario) itemEnds(ctx context.Context, item, machine string, code int)
 		x := m.Status.StateItemStatuses[item]
 		return x.FinishedAt != nil && x.ExitCode == code, fmt.Sprintf("%+v", x), nil
 	})
+}
+
+// writeOn writes a text to a file that exists in the running system of a server.
+func (s *scenario) writeOn(ctx context.Context, server, path, text string) error {
+	code, out, err := s.shellOn(ctx, server, "cat > "+path+" <<'END'\n"+text+"\nEND")
+	if err == nil && code != 0 {
+		err = fmt.Errorf("code %d: %s", code, out)
+	}
+	return err
+}
+
+// copyAgent makes the agent of a server that of another machine.
+func (s *scenario) copyAgent(ctx context.Context, to, from string) error {
+	source, err := s.serverOf(from)
+	if err != nil {
+		return err
+	}
+	target, err := s.serverOf(to)
+	if err != nil {
+		return err
+	}
+	for _, path := range []string{lcm.ConfigFile, agentDir + "token"} {
+		code, text, err := s.shellOn(ctx, source.Name, "cat "+path)
+		if err == nil && code != 0 {
+			err = fmt.Errorf("code %d: %s", code, text)
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.writeOn(ctx, target.Name, path, text); err != nil {
+			return err
+		}
+	}
+	code, out, err := s.shellOn(ctx, target.Name, "systemctl restart lab-agent-lcm")
+	if err == nil && code != 0 {
+		err = fmt.Errorf("code %d: %s", code, out)
+	}
+	return err
+}
+
+// agentActs returns when the agent in a server has looked at its LCMMachine in a look that
+// began after this call, and in another after that, or has failed to.
+func (s *scenario) agentActs(ctx context.Context, server string) error {
+	for range 2 {
+		at := s.world.AgentLooks(server)
+		if err := s.pass(ctx, 10*time.Minute); err != nil {
+			return err
+		}
+		err := eventually(ctx, "the agent in "+server+" looks at its LCMMachine", func(context.Context) (bool, string, error) {
+			is := s.world.AgentLooks(server)
+			return is.Ended > at.Begun, fmt.Sprintf("%+v, then %+v", at, is), nil
+		})
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrNotReconciled, err)
+		}
+	}
+	return nil
 }
 
 func (s *scenario) noReport(ctx context.Context, machine string) error {
