@@ -109,9 +109,10 @@ func (r *Machines) reconcile(ctx context.Context, key types.NamespacedName) erro
 }
 
 // writeItems makes the machine's items from those of its LCMCluster. Without an LCMCluster
-// they stay: an agent must not forget what it has executed. A machine whose spec.release is
-// not that of the LCMCluster is not upgraded yet: the items of its release stay, and those
-// of the host OS follow. It reports whether the items are those of the machine's release.
+// they stay: an agent must not forget what it has executed. The items of another release
+// wait until the machine may have that release (spec.release), and until it may be updated:
+// see package update. Those of the host OS follow at once. It reports whether the items are
+// those of the machine's release.
 func (r *Machines) writeItems(ctx context.Context, m *lcm.LCMMachine) (current bool, err error) {
 	before := m.DeepCopy()
 	m.Spec = assigned(m)
@@ -122,11 +123,13 @@ func (r *Machines) writeItems(ctx context.Context, m *lcm.LCMMachine) (current b
 	} else if err != nil {
 		return false, fmt.Errorf("lcm: LCMCluster %s: %w", key, err)
 	}
-	items := c.Spec.MachinesTypes[m.Spec.Type]
-	if current = m.Spec.Release == "" || c.Spec.Release == "" || m.Spec.Release == c.Spec.Release; !current {
-		items = item.OtherRelease(items, m.Spec.StateItems)
+	items := item.Merge(c.Spec.MachinesTypes[m.Spec.Type], m.Spec.StateItemsOverwrites)
+	current = item.Released(&c, m)
+	if !current || !item.MayUpdate(m) {
+		items = item.Hold(m.Spec.StateItems, items)
 	}
-	m.Spec.StateItems = item.Merge(items, m.Spec.StateItemsOverwrites)
+	m.Spec.StateItems = items
+	current = current && !item.Behind(&c, m)
 	if m.Spec.LCMType == "" {
 		m.Spec.LCMType = c.Spec.LCMType
 	}

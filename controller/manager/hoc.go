@@ -15,6 +15,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/lcm"
 	"github.com/metalab-dev/metalab/controller/lcm/maintenance"
 	"github.com/metalab-dev/metalab/controller/lcm/reboot"
+	"github.com/metalab-dev/metalab/controller/lcm/update"
 	"github.com/metalab-dev/metalab/controller/provider/clusters"
 	"github.com/metalab-dev/metalab/controller/provider/hoc"
 	"github.com/metalab-dev/metalab/controller/provider/inventory"
@@ -144,7 +145,7 @@ func addProvider(_ context.Context, s *Set) error {
 	return errors.Join(ofPlans.Setup(s.mgr), configurations.Setup(s.mgr), ofClusters.Setup(s.mgr), ofMachines.Setup(s.mgr), servers.Setup(s.mgr), networks.Setup(s.mgr))
 }
 
-// addLCM adds the LCM controller, and those that drain and reboot nodes.
+// addLCM adds the LCM controller, and those that drain, reboot and update nodes.
 func addLCM(_ context.Context, s *Set) error {
 	of := lcm.Config{
 		Client: s.mgr.GetClient(), Clock: s.cfg.Clock, Enter: s.cfg.Enter, ClientClock: s.cfg.ClientClock, Queues: s.cfg.Queues, Workers: s.cfg.Workers,
@@ -176,14 +177,22 @@ func addLCM(_ context.Context, s *Set) error {
 	if err != nil {
 		return err
 	}
+	workload := func(context.Context, string, string) (client.Client, error) { return api, nil }
 	states, err := maintenance.NewStates(maintenance.Config{
-		Client: s.mgr.GetClient(), Workload: func(context.Context, string, string) (client.Client, error) { return api, nil },
+		Client: s.mgr.GetClient(), Workload: workload,
 		Clock: s.cfg.Clock, Enter: s.cfg.Enter, ClientClock: s.cfg.ClientClock, Queues: s.cfg.Queues, Workers: s.cfg.Workers,
 	})
 	if err != nil {
 		return err
 	}
-	return errors.Join(machines.Setup(s.mgr), clusters.Setup(s.mgr), reboots.Setup(s.mgr), requests.Setup(s.mgr), states.Setup(s.mgr))
+	updates, err := update.New(update.Config{
+		Client: s.mgr.GetClient(), Maintenance: maintenance.Service{Client: s.mgr.GetClient(), Workload: workload},
+		Clock: s.cfg.Clock, Enter: s.cfg.Enter, ClientClock: s.cfg.ClientClock, Queues: s.cfg.Queues, Workers: s.cfg.Workers,
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(machines.Setup(s.mgr), clusters.Setup(s.mgr), reboots.Setup(s.mgr), requests.Setup(s.mgr), states.Setup(s.mgr), updates.Setup(s.mgr))
 }
 
 // uncached returns a client of the API that the nodes of clusters are in, the management

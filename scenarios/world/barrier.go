@@ -72,7 +72,7 @@ func watchedKinds(families []string) []client.ObjectList {
 	}
 	if slices.Contains(families, config.HOC) {
 		out = append(out, &kaas.HostOSConfigurationList{}, &kaas.HostOSConfigurationModulesList{}, &lcm.LCMClusterList{}, &lcm.LCMMachineList{}, &lcm.LCMClusterStateList{}, &capi.MachineList{}, &capi.ClusterList{},
-			&kaas.KaaSReleaseList{}, &kaas.ClusterReleaseList{}, &kaas.PublicKeyList{}, &kaas.ProxyList{}, &kaas.GracefulRebootRequestList{}, &kaas.ClusterUpdatePlanList{},
+			&kaas.KaaSReleaseList{}, &kaas.ClusterReleaseList{}, &kaas.PublicKeyList{}, &kaas.ProxyList{}, &kaas.GracefulRebootRequestList{}, &kaas.ClusterUpdatePlanList{}, &kaas.UpdateGroupList{},
 			&kaas.BareMetalHostInventoryList{}, &kaas.BareMetalHostCredentialList{}, &kaas.ClusterDeploymentStatusList{},
 			&ipam.SubnetList{}, &ipam.L2TemplateList{}, &ipam.IpamHostList{}, &ipam.IPaddrList{})
 	}

@@ -1,0 +1,66 @@
+package item
+
+import (
+	"maps"
+	"slices"
+
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+)
+
+// UpdatingAnnotation marks an LCMMachine whose node is taken out of service for an update of
+// its items.
+const UpdatingAnnotation = "metalab.dev/updating"
+
+// ofRelease returns the items that are not those of host OS configurations, by their names:
+// those of a machine have params.
+func ofRelease(items []lcm.LCMStateItem) []lcm.LCMStateItem {
+	return slices.DeleteFunc(slices.Clone(items), func(it lcm.LCMStateItem) bool { return IsHostOSName(it.Name) })
+}
+
+// ReleaseDone reports whether a machine has executed all items of its release.
+func ReleaseDone(m *lcm.LCMMachine) bool {
+	for _, it := range ofRelease(m.Spec.StateItems) {
+		if !Ready(it, m.Status.StateItemStatuses, m.Status.AgentVersion) {
+			return false
+		}
+	}
+	return true
+}
+
+// Released reports whether a machine may have the release of its LCMCluster. Without a
+// release there is nothing to wait for.
+func Released(c *lcm.LCMCluster, m *lcm.LCMMachine) bool {
+	return m.Spec.Release == "" || c.Spec.Release == "" || m.Spec.Release == c.Spec.Release
+}
+
+// Behind reports whether a machine that may have the release of its LCMCluster does not have
+// its items.
+func Behind(c *lcm.LCMCluster, m *lcm.LCMMachine) bool {
+	if !Released(c, m) {
+		return false
+	}
+	has, wants := ofRelease(m.Spec.StateItems), ofRelease(Merge(c.Spec.MachinesTypes[m.Spec.Type], m.Spec.StateItemsOverwrites))
+	return !slices.EqualFunc(has, wants, func(a, b lcm.LCMStateItem) bool {
+		return a.Runner == b.Runner && a.Name == b.Name && a.Version == b.Version && a.Phase == b.Phase && maps.Equal(a.Params, b.Params)
+	})
+}
+
+// MayUpdate reports whether a machine may get the items of another release: its node is out
+// of service for that, or it is not in service yet, because it has not executed all that it
+// has.
+func MayUpdate(m *lcm.LCMMachine) bool {
+	drained := m.Annotations[UpdatingAnnotation] != "" && m.Status.KubernetesCordonDrain == lcm.CordonDrained
+	return drained || len(ofRelease(m.Spec.StateItems)) == 0 || !ReleaseDone(m)
+}
+
+// Hold returns the items of a machine that may not update yet: those of its release as it
+// has them, then the host OS items.
+func Hold(has, items []lcm.LCMStateItem) []lcm.LCMStateItem {
+	out := ofRelease(has)
+	for _, it := range items {
+		if IsHostOSName(it.Name) {
+			out = append(out, it)
+		}
+	}
+	return out
+}
