@@ -123,13 +123,12 @@ func (r *Machines) writeItems(ctx context.Context, m *lcm.LCMMachine) (current b
 	} else if err != nil {
 		return false, fmt.Errorf("lcm: LCMCluster %s: %w", key, err)
 	}
-	items := item.Merge(c.Spec.MachinesTypes[m.Spec.Type], m.Spec.StateItemsOverwrites)
-	current = item.Released(&c, m)
-	if !current || !item.MayUpdate(m) {
-		items = item.Hold(m.Spec.StateItems, items)
+	items := c.Spec.MachinesTypes[m.Spec.Type]
+	current = item.HasRelease(&c, m) && (item.MayUpdate(m) || !item.Behind(&c, m))
+	if !current {
+		items = item.OtherRelease(items, m.Spec.StateItems)
 	}
-	m.Spec.StateItems = items
-	current = current && !item.Behind(&c, m)
+	m.Spec.StateItems = item.Merge(items, m.Spec.StateItemsOverwrites)
 	if m.Spec.LCMType == "" {
 		m.Spec.LCMType = c.Spec.LCMType
 	}

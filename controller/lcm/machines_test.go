@@ -163,11 +163,15 @@ func TestReleaseOfAMachine(t *testing.T) {
 		reached       string
 	}{
 		{"that waits", "mosk-1", []lcm.LCMStateItem{old, hocs[0], hocs[1]}, []lcm.LCMStateItem{old, hocs[0], hocs[1]}, "mosk-1"},
+		{"in service", "mosk-2", []lcm.LCMStateItem{old, hocs[0], hocs[1]}, []lcm.LCMStateItem{old, hocs[0], hocs[1]}, "mosk-1"},
 		{"that is upgraded", "mosk-2", []lcm.LCMStateItem{old, hocs[0], hocs[1]}, []lcm.LCMStateItem{script, hocs[0], hocs[1]}, "mosk-1"},
 		{"that was upgraded", "mosk-2", []lcm.LCMStateItem{script, hocs[0], hocs[1]}, []lcm.LCMStateItem{script, hocs[0], hocs[1]}, "mosk-2"},
 	} {
 		a, r := start(t, c.DeepCopy(), machine(func(m *lcm.LCMMachine) {
 			m.Spec.Release, m.Status.Release = tt.release, "mosk-1"
+			if tt.name != "in service" { // else its node is drained for the update
+				m.Annotations, m.Status.KubernetesCordonDrain = map[string]string{item.UpdatingAnnotation: "true"}, lcm.CordonDrained
+			}
 			m.Spec.StateItems = []lcm.LCMStateItem{old, {Runner: lcm.RunnerAnsible, Name: "host-os-gone-reconfigure", Version: "v1", Phase: lcm.PhaseReconfigure, Params: map[string]string{"a": "b"}}}
 			m.Status.StateItemStatuses = done(tt.results...)
 		}))

@@ -27,3 +27,15 @@ func Merge(items []lcm.LCMStateItem, overwrites map[string]map[string]string) []
 	}
 	return out
 }
+
+// OtherRelease returns the items of a machine that has not the release of its LCMCluster
+// yet: those that it has of its release, then the host OS items of the LCMCluster.
+func OtherRelease(items, has []lcm.LCMStateItem) []lcm.LCMStateItem {
+	out := slices.DeleteFunc(slices.Clone(has), func(it lcm.LCMStateItem) bool { return IsHostOSName(it.Name) })
+	for _, it := range items {
+		if IsHostOS(it) {
+			out = append(out, it)
+		}
+	}
+	return out
+}

@@ -27,16 +27,16 @@ func ReleaseDone(m *lcm.LCMMachine) bool {
 	return true
 }
 
-// Released reports whether a machine may have the release of its LCMCluster. Without a
-// release there is nothing to wait for.
-func Released(c *lcm.LCMCluster, m *lcm.LCMMachine) bool {
+// HasRelease reports whether a machine is to have the release of its LCMCluster: the provider
+// changes spec.release when the machine's turn in a plan has come.
+func HasRelease(c *lcm.LCMCluster, m *lcm.LCMMachine) bool {
 	return m.Spec.Release == "" || c.Spec.Release == "" || m.Spec.Release == c.Spec.Release
 }
 
-// Behind reports whether a machine that may have the release of its LCMCluster does not have
-// its items.
+// Behind reports whether the items of a machine's release are not those of its LCMCluster,
+// and it is to have these.
 func Behind(c *lcm.LCMCluster, m *lcm.LCMMachine) bool {
-	if !Released(c, m) {
+	if !HasRelease(c, m) {
 		return false
 	}
 	has, wants := ofRelease(m.Spec.StateItems), ofRelease(Merge(c.Spec.MachinesTypes[m.Spec.Type], m.Spec.StateItemsOverwrites))
@@ -51,16 +51,4 @@ func Behind(c *lcm.LCMCluster, m *lcm.LCMMachine) bool {
 func MayUpdate(m *lcm.LCMMachine) bool {
 	drained := m.Annotations[UpdatingAnnotation] != "" && m.Status.KubernetesCordonDrain == lcm.CordonDrained
 	return drained || len(ofRelease(m.Spec.StateItems)) == 0 || !ReleaseDone(m)
-}
-
-// Hold returns the items of a machine that may not update yet: those of its release as it
-// has them, then the host OS items.
-func Hold(has, items []lcm.LCMStateItem) []lcm.LCMStateItem {
-	out := ofRelease(has)
-	for _, it := range items {
-		if IsHostOSName(it.Name) {
-			out = append(out, it)
-		}
-	}
-	return out
 }

@@ -51,7 +51,11 @@ func (r *Reconciler) recordStages(ctx context.Context, c *cluster.Cluster, machi
 	}
 	facts := []fact{{kaas.StageNetwork, network}}
 	if c.Spec.ProviderSpec.Value.LoadBalancerHost != "" {
-		facts = append(facts, fact{kaas.StageLoadBalancers, waits(ConditionLoadBalancer)})
+		message := waits(ConditionLoadBalancer)
+		if !slices.ContainsFunc(s.Conditions, func(c baremetal.Condition) bool { return c.Type == ConditionLoadBalancer }) {
+			message = "loadBalancerHost was set just now" // the write of the status has returned a newer spec
+		}
+		facts = append(facts, fact{kaas.StageLoadBalancers, message})
 	}
 	facts = append(facts, fact{kaas.StageIAM, waits(ConditionIAM)})
 	helm := ""

@@ -391,7 +391,7 @@ func TestAccountOfTheAgent(t *testing.T) {
 	want := []rbacv1.PolicyRule{
 		{APIGroups: []string{"lcm.mirantis.com"}, Resources: []string{"lcmmachines"}, ResourceNames: []string{"m"}, Verbs: []string{"get", "watch"}},
 		{APIGroups: []string{"lcm.mirantis.com"}, Resources: []string{"lcmmachines/status"}, ResourceNames: []string{"m"}, Verbs: []string{"patch"}},
-		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"m-lcm-agent-token", "passwords"}, Verbs: []string{"get"}},
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"keys", "m-lcm-agent-token", "passwords"}, Verbs: []string{"get"}},
 	}
 	if diff := cmp.Diff(want, get(l, "m-lcm-agent", new(rbacv1.Role)).Rules); diff != "" {
 		t.Errorf("rights (-want +got):\n%s", diff)
