@@ -17,8 +17,8 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys"
 	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/hostos/module"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
+	"github.com/metalab-dev/metalab/scenarios/smalldisk"
 )
 
 func play(params map[string]string) api.LCMStateItem {
@@ -200,7 +200,7 @@ func TestAnsibleEndsAtItsDeadline(t *testing.T) {
 func TestPlayOnAFullRoot(t *testing.T) {
 	prerequisites.Need(t, "small file system")
 	prerequisites.Need(t, "ansible-playbook")
-	labtest.OnSmallDisk(t, 8<<20, func(dir string) {
+	smalldisk.Run(t, 8<<20, func(dir string) {
 		f, s := newAPI(), newServerIn(t, dir)
 		p := playbook(t, s, `  tasks:
     - name: Fill the root

@@ -18,6 +18,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/space"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
+	"github.com/metalab-dev/metalab/scenarios/smalldisk"
 )
 
 // On a full disk BMCs answer, refuse requests that change a resource, and machines stop in
@@ -25,13 +26,13 @@ import (
 // file system itself refuses the writes.
 func TestFullDisk(t *testing.T) {
 	prerequisites.Need(t, "small file system")
-	labtest.OnSmallDisk(t, 16<<20, func(dir string) {
+	smalldisk.Run(t, 16<<20, func(dir string) {
 		d := &diary{}
 		l := labtest.Start(t, lab.Config{Dir: dir, Rack: hosts(2), Events: d.event, Clock: clock.NewScaled(labtest.Origin, 500)})
 		h := l.First()
 		at := l.Clock().Now()
 		power(t, h, machine.ResetOn) // its POST ends while the disk is full
-		empty := labtest.Fill(t, dir, 0)
+		empty := smalldisk.Fill(t, dir, 0)
 		stored := 0
 		for l.Storage() == nil && stored < 10_000 { // the log's last block may have room
 			code, _ := call(t, l, h, "PATCH", systemPath, `{"AssetTag":"`+strings.Repeat("x", stored%30+1)+`"}`)

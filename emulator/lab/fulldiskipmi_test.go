@@ -13,6 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/space"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
+	"github.com/metalab-dev/metalab/scenarios/smalldisk"
 )
 
 // outOfSpace is how ipmitool shows the completion code C4h (IPMI v2.0 rev 1.1, table
@@ -52,13 +53,13 @@ func checkIPMIWithoutSpace(t *testing.T, c tool) {
 // When the file system itself refuses writes, IPMI clients log in and read, and changes
 // have the completion code C4h; with space they succeed.
 func TestIPMIAnswersC4OnAFullDisk(t *testing.T) {
-	labtest.OnSmallDisk(t, 16<<20, func(dir string) {
+	smalldisk.Run(t, 16<<20, func(dir string) {
 		prerequisites.Need(t, "ipmitool")
 		l := labtest.Start(t, lab.Config{Dir: dir, Rack: ipmiHost(t), Clock: clock.NewVirtual(labtest.Origin)})
 		h := l.First()
 		power(t, h, machine.ResetOn)
 		c := toolFor(t, l, h)
-		empty := labtest.Fill(t, dir, 0)
+		empty := smalldisk.Fill(t, dir, 0)
 		for i := 0; l.Storage() == nil && i < 10_000; i++ { // the log's last block may have room
 			code, _ := call(t, l, h, "PATCH", systemPath, `{"AssetTag":"`+strings.Repeat("x", i%30+1)+`"}`)
 			if code >= 300 && code != http.StatusInsufficientStorage {

@@ -18,6 +18,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/scenarios/smalldisk"
 )
 
 // openRequest sends a request to a host and returns its response, of which the body may
@@ -237,12 +238,12 @@ func TestResetToProfileEndsTheWorkOfItsBMC(t *testing.T) {
 
 // A reset that cannot be stored changes nothing but that the server was without power.
 func TestResetToProfileOnAFullDisk(t *testing.T) {
-	labtest.OnSmallDisk(t, 16<<20, func(dir string) {
+	smalldisk.Run(t, 16<<20, func(dir string) {
 		l := labtest.Start(t, lab.Config{Dir: dir, Rack: hosts(1)})
 		h := l.First()
 		call(t, l, h, "PATCH", systemPath, `{"AssetTag":"used"}`)
 		mark(t, h, "Disk.0", "early")
-		labtest.Fill(t, dir, 0)
+		smalldisk.Fill(t, dir, 0)
 		for i := 0; l.Storage() == nil && i < 10_000; i++ {
 			call(t, l, h, "PATCH", systemPath, `{"AssetTag":"`+strings.Repeat("x", i%30+1)+`"}`)
 		}

@@ -292,7 +292,7 @@ var Table = []Row{
 		// It is a part of a boot image: it links no client of Kubernetes and no Helm.
 		Package: "agent/lcm", May: []string{"agent/broker", "agent/job", "agent/sys", "controller/api/...", "controller/lcm/item", "controller/hostos/module"},
 		Never: slices.Concat(files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/...", "helm.sh/..."}),
-		Tests: []string{"agent/sys/sandbox", "emulator/lab/labtest", "fixtures", "scenarios/prerequisites"}, // labtest has full disks
+		Tests: []string{"agent/sys/sandbox", "fixtures", "scenarios/prerequisites"},
 	},
 	{Package: "agent/node", Never: files, Tests: []string{"controller/config", "controller/drain", "controller/kube"}},
 	// The lock of what changes a host knows no agent, and no host.
@@ -414,8 +414,9 @@ var Table = []Row{
 	{Package: "scenarios/containers"},    // it reads an image, and the output of its commands
 	{Package: "scenarios/prerequisites"}, // it finds programs, and knows no test
 	{Package: "scenarios/prerequisites/missing", May: []string{"scenarios/prerequisites"}},
-	{Package: "scenarios/sample"},  // it chooses among names, and knows no kind of name
-	{Package: "scenarios/mutants"}, // it reads sources and runs the go command
+	{Package: "scenarios/smalldisk"}, // it mounts a file system, and knows no test
+	{Package: "scenarios/sample"},    // it chooses among names, and knows no kind of name
+	{Package: "scenarios/mutants"},   // it reads sources and runs the go command
 	{Package: "scenarios/layering"},
 	{Package: "fixtures"},
 	{Package: "cmd"},              // scripts
@@ -446,7 +447,7 @@ var Borders = []Border{
 
 // kits are packages for tests: every test file on their side of the borders may
 // use them, other code only if its row names them in full.
-var kits = []string{"emulator/lab/labtest", "controller/bmc/bmctest", "agent/sys/systest", "scenarios/prerequisites"}
+var kits = []string{"emulator/lab/labtest", "controller/bmc/bmctest", "agent/sys/systest", "scenarios/prerequisites", "scenarios/smalldisk"}
 
 // badNames say nothing of what a package owns.
 var badNames = []string{"util", "common", "helper", "types", "internal", "pkg"}

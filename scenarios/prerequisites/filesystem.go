@@ -8,7 +8,7 @@ import (
 )
 
 // smallFileSystem returns "" when this user may mount a file system of a given size in a
-// mount namespace, as labtest.OnSmallDisk does. unshare makes all mounts of the namespace
+// mount namespace, as smalldisk.Run does. unshare makes all mounts of the namespace
 // private: nothing of them appears outside.
 func smallFileSystem() (string, error) {
 	return withTemporary(func(dir string) *exec.Cmd {

@@ -12,15 +12,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
+	"github.com/metalab-dev/metalab/scenarios/smalldisk"
 )
 
 // A full disk ends neither the BMCs nor the Kubernetes API: both answer, refuse requests
 // that change something, and go on when there is space again.
 func TestWorldOnAFullDisk(t *testing.T) {
 	prerequisites.Need(t, "small file system")
-	labtest.OnSmallDisk(t, 256<<20, func(dir string) {
+	smalldisk.Run(t, 256<<20, func(dir string) {
 		w, err := Start(t.Context(), Config{Dir: dir, Settings: Settings{Hosts: 1, Speed: "60x", Kube: true}, Listen: AnyPort})
 		if err != nil {
 			t.Fatal(err)
@@ -62,7 +62,7 @@ func TestWorldOnAFullDisk(t *testing.T) {
 			return resp.StatusCode, string(b)
 		}
 
-		empty := labtest.Fill(t, dir, 0)
+		empty := smalldisk.Fill(t, dir, 0)
 		awaitThat(t, "the lab notices", func() bool { return w.Lab().Storage() != nil })
 		if code, body := call("PATCH", `{"AssetTag":"later"}`); code != http.StatusInsufficientStorage {
 			t.Errorf("PATCH = %d, want 507: %s", code, body)
@@ -94,7 +94,7 @@ func TestWorldOnAFullDisk(t *testing.T) {
 // A world for which there is too little space is refused before it writes anything.
 func TestStartWithoutSpaceIsRefused(t *testing.T) {
 	prerequisites.Need(t, "small file system")
-	labtest.OnSmallDisk(t, 20<<20, func(dir string) {
+	smalldisk.Run(t, 20<<20, func(dir string) {
 		w, err := Start(t.Context(), Config{Dir: dir, Settings: Settings{Hosts: 1, Speed: "60x", Kube: true}, Listen: AnyPort})
 		if err == nil {
 			t.Fatalf("Start() works, and Stop() = %v", w.Stop())

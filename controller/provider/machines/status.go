@@ -59,7 +59,7 @@ func statusOf(f *facts, d decision) cluster.MachineStatus {
 		}
 	}
 	for _, c := range p.Conditions {
-		if !slices.Contains(ownConditions, c.Type) {
+		if !slices.Contains(writtenConditions, c.Type) {
 			conditions = append(conditions, c)
 		}
 	}
@@ -108,8 +108,8 @@ func lcmCondition(l *lcm.LCMMachine) baremetal.Condition {
 	return c
 }
 
-// ownConditions are the types of the conditions that the provider writes.
-var ownConditions = []string{baremetal.ConditionProviderInstance, baremetal.ConditionLCM, baremetal.ConditionPrepareDeletion}
+// writtenConditions are the types of the conditions that the provider writes.
+var writtenConditions = []string{baremetal.ConditionProviderInstance, baremetal.ConditionLCM, baremetal.ConditionPrepareDeletion}
 
 // deletionCondition is there while the deletion of a Machine is prepared or was.
 func deletionCondition(l *lcm.LCMMachine) baremetal.Condition {

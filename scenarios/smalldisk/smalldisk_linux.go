@@ -1,4 +1,6 @@
-package labtest
+// Package smalldisk runs tests on file systems that are small enough to fill. It knows no
+// test, and nothing of what the tests are about.
+package smalldisk
 
 import (
 	"bytes"
@@ -15,15 +17,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// smallDiskVar names the directory of the small disk in the process that has one.
-const smallDiskVar = "METALAB_SMALL_DISK"
+// dirEnv names the directory of the small disk in the process that has one.
+const dirEnv = "METALAB_SMALL_DISK"
 
-// OnSmallDisk runs a test in a process of its own with a file system of some bytes, and
+// Run runs a test in a process of its own with a file system of some bytes, and
 // calls f with its directory there. The test is no subtest, and first calls
-// prerequisites.Need(t, "small file system"): OnSmallDisk fails where the kernel allows none.
-func OnSmallDisk(t *testing.T, size int64, f func(dir string)) {
+// prerequisites.Need(t, "small file system"): Run fails where the kernel allows none.
+func Run(t *testing.T, size int64, f func(dir string)) {
 	t.Helper()
-	if dir := os.Getenv(smallDiskVar); dir != "" {
+	if dir := os.Getenv(dirEnv); dir != "" {
 		err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
 		if err == nil {
 			err = unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+strconv.FormatInt(size, 10))
@@ -37,7 +39,7 @@ func OnSmallDisk(t *testing.T, size int64, f func(dir string)) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c := exec.CommandContext(ctx, os.Args[0], "-test.run=^"+regexp.QuoteMeta(t.Name())+"$", "-test.v", "-test.count=1")
-	c.Env = append(os.Environ(), smallDiskVar+"="+t.TempDir())
+	c.Env = append(os.Environ(), dirEnv+"="+t.TempDir())
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	if id := os.Getuid(); id != 0 {
 		c.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER

@@ -1,11 +1,11 @@
 //go:build !linux
 
-package labtest
+package smalldisk
 
 import "testing"
 
-// OnSmallDisk fails the test: only Linux has mount namespaces.
-func OnSmallDisk(t *testing.T, _ int64, _ func(dir string)) {
+// Run fails the test: only Linux has mount namespaces.
+func Run(t *testing.T, _ int64, _ func(dir string)) {
 	t.Helper()
 	t.Fatal("small file systems need Linux")
 }
