@@ -25,6 +25,11 @@ func TestParseArgs(t *testing.T) {
 	}{
 		{"file alone", "", nil, Options{Account: account, Config: ConfigFile}, ""},
 		{"flags go before the file", "", []string{"--machine", "worker-1", "--keep-user"}, Options{Account: other, Config: ConfigFile, KeepUser: true}, ""},
+		{
+			"a flag for each line of the file", "",
+			[]string{"--server", "https://192.0.2.2", "--ca-file", "/ca", "--token-file", "/token", "--namespace", "lab", "--machine", "worker-2"},
+			Options{Account: Account{Server: "https://192.0.2.2", CAFile: "/ca", TokenFile: "/token", Namespace: "lab", Machine: "worker-2"}, Config: ConfigFile}, "",
+		},
 		{"args of an upgrade", `{"args":["--poll","2m","--machine=x"]}`, []string{"--machine", "worker-1"}, Options{Account: other, Config: ConfigFile, Poll: 2 * time.Minute}, ""},
 		{"args of a later version", `{"args":["--poll","2m","--colour"]}`, nil, Options{Account: account, Config: ConfigFile}, "unknown flag: --colour"},
 		{"damaged state", `{`, nil, Options{Account: account, Config: ConfigFile}, stateFile},

@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
 // TestEveryEventHasAJournalName compares the types that describe knows with those
@@ -119,4 +122,22 @@ func embedsNote(s *ast.StructType) bool {
 		}
 	}
 	return false
+}
+
+// The journal names what a server tries to boot, with the device where there is one.
+func TestJournalNamesWhatBoots(t *testing.T) {
+	cd, disk := machine.Source{Kind: machine.Cd}, machine.Source{Kind: machine.Hdd, Device: "Disk.0"}
+	for _, tt := range []struct {
+		event      event.Event
+		what, text string
+	}{
+		{machine.BootAttempted{Source: cd}, "boot.tried", "Cd"},
+		{machine.BootAttempted{Source: disk}, "boot.tried", "Hdd Disk.0"},
+		{machine.SystemStarted{OS: machine.OS{Name: "Debian", Source: disk}}, "os.started", "Debian from Hdd Disk.0"},
+		{machine.SystemStarted{OS: machine.OS{Name: "live", Source: cd}}, "os.started", "live from Cd"},
+	} {
+		if what, text := describe(tt.event); what != tt.what || text != tt.text {
+			t.Errorf("describe(%+v) = %q, %q, want %q, %q", tt.event, what, text, tt.what, tt.text)
+		}
+	}
 }

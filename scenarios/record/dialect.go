@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"regexp"
@@ -211,10 +212,7 @@ func (c *comparison) transforms() []dialect.Transform {
 		c.compare(kind, "", is, was, func(d difference) {
 			raw, _ := json.Marshal(d.value)
 			d.kind, d.text = kind, string(raw)
-			key := kind + "\x00" + d.path + "\x00" + d.text
-			if d.remove {
-				key += "\x00drop"
-			}
+			key := fmt.Sprintf("%s\x00%s\x00%s\x00%t", kind, d.path, d.text, d.remove) // null is a value
 			if byText[key] == nil {
 				byText[key] = &d
 				all = append(all, &d)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -233,4 +234,19 @@ func TestStagesOfADeployment(t *testing.T) {
 	setReady(l, control("c-1", false), false)
 	l.must(l.Delete(t.Context(), h))
 	stages(all)
+}
+
+// A load balancer that was asked for while a reconcile wrote the status is no success: the
+// write returns a spec that the conditions do not know yet.
+func TestStageOfALoadBalancerThatIsNotLookedAtYet(t *testing.T) {
+	l, _ := balanced(t, func(v *baremetal.ClusterProviderSpec) { v.LoadBalancerHost = "" })
+	c := l.pass()
+	c.Spec.ProviderSpec.Value.LoadBalancerHost = "127.0.0.5"
+	l.must(l.r.recordStages(t.Context(), c, nil, true))
+	var s kaas.ClusterDeploymentStatus
+	l.must(l.Get(t.Context(), key, &s))
+	i := slices.IndexFunc(s.Stages, func(x kaas.Stage) bool { return x.Name == kaas.StageLoadBalancers })
+	if i < 0 || s.Stages[i].Success {
+		t.Errorf("stages %+v, want the load balancer's without success", s.Stages)
+	}
 }
