@@ -37,7 +37,7 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
-// account is the service account of an agent, with the rights that docs/using.md lists: its
+// account is the service account of an agent, with the rights that docs/day2.md lists: its
 // LCMMachine, and the Secrets that the machine's items name.
 func account(t *testing.T, cs *kubernetes.Clientset, machine string, secrets ...string) (token string) {
 	t.Helper()
