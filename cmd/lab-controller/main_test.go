@@ -266,3 +266,40 @@ func TestCertificateForBMCs(t *testing.T) {
 		}
 	}
 }
+
+func TestFlagsSetOptions(t *testing.T) {
+	o, err := parse(t, "--provisioning-address=192.0.2.5", "--namespace=infra", "--leader-elect=false", "--identity-secret=id", "--agent-image=/image",
+		"--build-preprov-image", "--module-index=https://modules.example/index.yaml", "--machine-api-url=https://api.example:6443", "--machine-api-ca=/ca.pem", "--verbose")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for flag, is := range map[string]bool{
+		"namespace": o.namespace == "infra", "leader-elect": !o.elect, "identity-secret": o.identity == "id", "agent-image": o.image == "/image",
+		"build-preprov-image": o.preprov, "module-index": o.moduleIndex == "https://modules.example/index.yaml",
+		"machine-api-url": o.machineAPI == "https://api.example:6443", "machine-api-ca": o.machineAPICA == "/ca.pem", "verbose": o.verbose,
+	} {
+		if !is {
+			t.Errorf("--%s has no effect: %+v", flag, o)
+		}
+	}
+}
+
+func TestCertificatesOfTheMachinesAPI(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"empty.pem": "", "text.pem": "no certificate"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct{ name, want string }{
+		{"empty.pem", "the file has no PEM certificate"}, {"text.pem", "the file has no PEM certificate"}, {"none.pem", "no such file"},
+	} {
+		o := options{machineAPICA: filepath.Join(dir, tt.name)}
+		if _, err := o.machineCA(); err == nil || !strings.Contains(err.Error(), "--machine-api-ca") || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+		}
+	}
+	if ca, err := (&options{}).machineCA(); ca != nil || err != nil {
+		t.Errorf("without the flag: %q, %v", ca, err)
+	}
+}
