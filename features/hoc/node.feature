@@ -27,7 +27,7 @@ Feature: Nodes of servers
     Then the pod "free" is Running
     And the pod "guarded" is Running
     When a PodDisruptionBudget lets no pod "guarded" go
-    Then the drain of the node "w-0" waits: "pod lab/guarded cannot be evicted"
+    Then the drain of the node "w-0" waits: "pod default/guarded cannot be evicted"
     And the pod "free" is gone
     And the pod "guarded" is Running
     When the PodDisruptionBudget of "guarded" is deleted

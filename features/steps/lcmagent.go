@@ -266,9 +266,13 @@ func (s *scenario) agentActs(ctx context.Context, server string) error {
 		if err := s.pass(ctx, 10*time.Minute); err != nil {
 			return err
 		}
-		err := eventually(ctx, "the agent in "+server+" looks at its LCMMachine", func(context.Context) (bool, string, error) {
+		err := eventually(ctx, "the agent in "+server+" looks at its LCMMachine", func(ctx context.Context) (bool, string, error) {
 			is := s.world.AgentLooks(server)
-			return is.Ended > at.Begun, fmt.Sprintf("%+v, then %+v", at, is), nil
+			state := fmt.Sprintf("%+v, then %+v", at, is)
+			if is.Ended > at.Begun || is.Ended < is.Begun {
+				return is.Ended > at.Begun, state, nil
+			}
+			return false, state, s.pass(ctx, 10*time.Minute) // the look of before ended after the time had moved
 		})
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrNotReconciled, err)

@@ -5,14 +5,18 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net"
 	"net/netip"
+	"syscall"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
@@ -40,8 +44,9 @@ type controllerConfig struct {
 	Enter    func() func()
 	Chance   func() float64
 	Log      *slog.Logger
-	Inband   string // TCP address of the HTTPS server for agents
-	Boot     string // TCP address of the HTTP server for boot media
+	Patience time.Duration // to wait for addresses that are in use
+	Inband   string        // TCP address of the HTTPS server for agents
+	Boot     string        // TCP address of the HTTP server for boot media
 	// SecureBoot is the TCP address of the HTTPS server for boot media, and Certificate its
 	// certificate.
 	SecureBoot  string
@@ -74,6 +79,20 @@ type controllers struct {
 	err    error // of the set's Run; read it after ended is closed
 }
 
+// portPatience is how long controllers that start again wait for their ports. A client of
+// another lab may have got one for its connection meanwhile.
+const portPatience = 20 * time.Second
+
+// listen listens on a TCP address. It waits for one that is in use.
+func listen(ctx context.Context, patience time.Duration, address string) (l net.Listener, err error) {
+	const poll = 50 * time.Millisecond
+	_ = wait.PollUntilContextTimeout(ctx, poll, patience, true, func(context.Context) (bool, error) {
+		l, err = net.Listen("tcp", address)
+		return !errors.Is(err, syscall.EADDRINUSE), nil
+	})
+	return l, err
+}
+
 // startControllers starts a set of controllers. It returns when all its servers listen and
 // its manager runs.
 func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, err error) {
@@ -91,13 +110,13 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 			s.stop()
 		}
 	}()
-	if s.inband, err = net.Listen("tcp", c.Inband); err != nil {
+	if s.inband, err = listen(ctx, c.Patience, c.Inband); err != nil {
 		return nil, fmt.Errorf("world: the server for agents: %w", err)
 	}
-	if s.boot, err = net.Listen("tcp", c.Boot); err != nil {
+	if s.boot, err = listen(ctx, c.Patience, c.Boot); err != nil {
 		return nil, fmt.Errorf("world: the boot media server: %w", err)
 	}
-	if s.secure, err = net.Listen("tcp", c.SecureBoot); err != nil {
+	if s.secure, err = listen(ctx, c.Patience, c.SecureBoot); err != nil {
 		return nil, fmt.Errorf("world: the boot media server (HTTPS): %w", err)
 	}
 	if s.net, err = (netboot.Ports{DHCP: loopback, TFTP: loopback}).Listen(ctx); err != nil {

@@ -96,6 +96,7 @@ type World struct {
 	mu          sync.Mutex          // guards what others read while the world starts
 	kube        cluster             // zero without a Kubernetes API
 	controllers *controllers        // nil while none run
+	started     bool                // controllers have had their ports
 	drivers     map[string]bmc.Open // of BMCs; tests wrap them
 
 	stop       context.CancelCauseFunc
@@ -305,16 +306,20 @@ func (w *World) StartControllers(ctx context.Context) error {
 	}
 	chance := rand.New(rand.NewPCG(w.lab.Rack().Seed, 0))
 	var lock sync.Mutex
+	var patience time.Duration
+	if w.started {
+		patience = portPatience
+	}
 	s, err := startControllers(ctx, controllerConfig{
 		API: w.kube.api, Identity: w.identity, RootCAs: w.bmcCAs(), Clock: labClock{w.clock}, Enter: w.clock.Enter,
 		Chance: func() float64 { lock.Lock(); defer lock.Unlock(); return chance.Float64() },
-		Log:    w.cfg.Log, Inband: w.ports.Inband, Boot: w.ports.Boot, SecureBoot: w.ports.SecureBoot, Certificate: cert, Image: w.cfg.Image, Net: w.agents.net,
+		Log:    w.cfg.Log, Patience: patience, Inband: w.ports.Inband, Boot: w.ports.Boot, SecureBoot: w.ports.SecureBoot, Certificate: cert, Image: w.cfg.Image, Net: w.agents.net,
 		BuildPreprovisioningImage: w.cfg.BuildPreprovisioningImage, Drivers: w.drivers, DialControl: w.dialControl, Families: w.cfg.Settings.Families(), ModuleIndex: w.cfg.Settings.ModuleIndex,
 	})
 	if err != nil {
 		return err
 	}
-	w.controllers = s
+	w.controllers, w.started = s, true
 	w.ports.Inband, w.ports.Boot, w.ports.SecureBoot = s.inband.Addr().String(), s.boot.Addr().String(), s.secure.Addr().String()
 	w.goroutines.Go(func() {
 		<-s.ended
