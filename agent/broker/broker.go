@@ -1,6 +1,6 @@
 // Package broker lets one operation at a time change the operating system of a host, and
 // reboots the host between operations. The agents of all families that run on the host
-// share one Broker: the highest priority goes first, and who waits can say who blocks it.
+// share one Broker: the highest priority goes first, and a blocked operation can name its blocker.
 //
 // The package knows the families' names and priorities, and nothing that their operations
 // do. It serves one process: agents in several processes of a host need another lock.
@@ -118,7 +118,7 @@ func (b *Broker) Begin(ctx context.Context, o Operation) (end func(), err error)
 	return nil, ctx.Err()
 }
 
-// blocker returns what keeps an operation from beginning now.
+// blocker returns the operation that blocks another one now.
 func (b *Broker) blocker(o Operation) (Operation, bool) {
 	if b.running != nil {
 		return *b.running, true
@@ -139,7 +139,7 @@ func (b *Broker) blocker(o Operation) (Operation, bool) {
 	return Operation{}, false
 }
 
-// ender returns what ends the running operation.
+// ender returns a function that ends the running operation.
 func (b *Broker) ender() func() {
 	return sync.OnceFunc(func() {
 		b.mu.Lock()
@@ -155,7 +155,7 @@ func (b *Broker) ender() func() {
 }
 
 // next gives the turn to the first of those that wait, and returns true when that is a
-// reboot: it goes before operations of its own priority.
+// reboot, which precedes operations of the same priority.
 func (b *Broker) next() (reboot bool) {
 	if b.running != nil || b.down != nil {
 		return false

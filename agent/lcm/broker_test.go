@@ -18,7 +18,8 @@ func shared(s *server) *broker.Broker {
 
 var update = broker.Operation{Family: broker.MachineConfig, Name: "update to rendered-worker-1"}
 
-// An item waits for what another agent does to the server, and its status says for what.
+// An item waits until another agent's operation on the server ends; its status names that
+// operation.
 func TestItemWaitsForAnotherAgent(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f, s := newAPI(), newServer(t)
@@ -47,7 +48,8 @@ func TestItemWaitsForAnotherAgent(t *testing.T) {
 	})
 }
 
-// A reboot waits for what another agent does to the server, and its status says for what.
+// A reboot waits until another agent's operation on the server ends; its status names that
+// operation.
 // It comes when that ends, and once.
 func TestRebootWaitsForAnotherAgent(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

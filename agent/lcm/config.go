@@ -85,7 +85,7 @@ type Config struct {
 	// agent that is not the superuser.
 	KeepUser bool
 
-	// Broker, if set, is the lock of what changes the host, and does its reboots. nil means
+	// Broker, if set, admits one operation on the host at a time and reboots it. nil means
 	// that no other agent changes the host.
 	Broker *broker.Broker
 

@@ -94,7 +94,7 @@ func (a Account) validate() error {
 	return errors.Join(errs...)
 }
 
-// Facts are what a server reports of itself.
+// Facts describe the server for the status of its Node.
 type Facts struct {
 	Hostname             string
 	Addresses            []netip.Addr

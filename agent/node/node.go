@@ -126,7 +126,8 @@ func (a *agent) connect() error {
 	return nil
 }
 
-// step does what is due, and returns the time until something is due again.
+// step renews the lease and the status when they are due, serves the pods, and returns the
+// time until the next renewal.
 func (a *agent) step(ctx context.Context) (time.Duration, error) {
 	if a.api == nil {
 		if err := a.connect(); err != nil {

@@ -33,7 +33,7 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("node %s is held by %s: it waits until that is done", e.Node, e.Owner)
 }
 
-// Owner returns who has a node now, "" if nobody has.
+// Owner returns the owner of a node, "" without one.
 func (s *Service) Owner(ctx context.Context, node string) (string, error) {
 	l, err := s.lease(ctx, node)
 	if err != nil || l == nil || !s.Clock.Now().Before(expiry(l)) {
@@ -78,7 +78,7 @@ func (s *Service) acquire(ctx context.Context, node, owner string, cordons bool)
 		l.Spec.RenewTime = &metav1.MicroTime{Time: now}
 	case now.Before(expiry(l)):
 		return nil, &HeldError{Node: node, Owner: held, Until: expiry(l)}
-	default: // the mark stays: who takes over a cordoned node uncordons it, too
+	default: // the annotation stays: the next owner of a cordoned node uncordons it
 		s.give(l, owner, now)
 	}
 	mark(l, cordons)

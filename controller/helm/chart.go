@@ -22,7 +22,7 @@ import (
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
-// Limits of what a repository serves, in bytes.
+// Size limits of downloads from a repository, in bytes.
 const (
 	maxIndex = 16 << 20
 	maxChart = 20 << 20

@@ -32,7 +32,7 @@ const (
 	maxHistory  = 5 // revisions of a release
 )
 
-// shortHash returns what fits a label's value.
+// shortHash shortens a hash to the length of a label's value.
 func shortHash(hash string) string { return hash[:min(len(hash), 63)] }
 
 // target is the API of the cluster that releases are installed in, for one namespace. It

@@ -258,7 +258,7 @@ func (p *pass) failed(s *lcm.HelmReleaseStatus) {
 	p.again(backoff(s.Attempt))
 }
 
-// release makes a release what it has to be.
+// release installs, upgrades or uninstalls a release as its bundle demands.
 func (p *pass) release(ctx context.Context, of planned) error {
 	s := p.b.Status.ReleaseStatuses[of.Name]
 	namespace := namespaceOf(p.b, of.HelmRelease)

@@ -47,7 +47,7 @@ func vendorsURL(index string, m kaas.Module) (string, error) {
 	return u.String(), nil
 }
 
-// VendorIndex makes the vendor's HostOSConfigurationModules what the vendor's index is: an
+// VendorIndex copies the vendor's index to the vendor's HostOSConfigurationModules: an
 // edit of it is overwritten (H7).
 type VendorIndex struct {
 	Config

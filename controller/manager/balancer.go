@@ -20,7 +20,7 @@ type LoadBalancer struct {
 	Dial func(context.Context, loadbalancer.Backend) (net.Conn, error)
 }
 
-// balancer returns what makes load balancers; nil when others do.
+// balancer returns the maker of load balancers; nil when others make them.
 func (s *Set) balancer() (clusters.Balancer, error) {
 	c := s.cfg.LoadBalancer
 	if c == nil {

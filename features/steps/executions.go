@@ -24,7 +24,7 @@ type executions struct {
 	machines map[string]*executed
 }
 
-// executed is what the agent of one machine has executed.
+// executed lists the items that the agent of one machine has executed.
 type executed struct {
 	version uint64 // resourceVersion of the latest LCMMachine
 	latest  lcm.LCMMachine

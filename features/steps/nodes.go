@@ -58,7 +58,7 @@ func (s *scenario) registerNodes(sc *stepRegistry) {
 	})
 }
 
-// deleteNodes deletes the accounts of node agents, and what the steps above have created.
+// deleteNodes deletes the accounts of node agents and the objects of the steps above.
 func (b *testLab) deleteNodes(ctx context.Context) error {
 	var errs []error
 	for _, o := range []client.Object{&policyv1.PodDisruptionBudget{}, &corev1.Pod{}} {

@@ -25,7 +25,7 @@ import (
 // apiPort is the port of load balancers.
 const apiPort = "6443"
 
-// registerProvider binds the steps on what belongs to a Cluster: its load balancer, its
+// registerProvider binds the steps on the parts of a Cluster: its load balancer, its
 // credential and its stages.
 func (s *scenario) registerProvider(sc *stepRegistry) {
 	sc.Step(`^a cluster without machines$`, "creates releases and a Cluster", s.createDeployedCluster)
@@ -99,7 +99,7 @@ func (s *scenario) askForBalancer(ctx context.Context) error {
 	return errors.New("no address of 127.0.0.0/8 is free")
 }
 
-// versionAtBalancer returns what GET /version has at the load balancer. The API's certificate
+// versionAtBalancer returns the response of GET /version at the load balancer. The API's certificate
 // is not of that address.
 func (s *scenario) versionAtBalancer(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)

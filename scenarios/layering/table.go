@@ -295,7 +295,7 @@ var Table = []Row{
 		Tests: []string{"agent/sys/sandbox", "fixtures", "scenarios/prerequisites"},
 	},
 	{Package: "agent/node", Never: files, Tests: []string{"controller/config", "controller/drain", "controller/kube"}},
-	// The lock of what changes a host knows no agent, and no host.
+	// The lock of a host's operations knows no agent, and no host.
 	{Package: "agent/broker", Never: slices.Concat(sockets, files)},
 	{Package: "agent/elemental", May: []string{"agent/broker", "agent/job", "agent/sys"}},
 	{Package: "agent/machineconfig", May: []string{"agent/broker", "agent/job", "agent/sys"}},

@@ -1,5 +1,5 @@
 // Package smalldisk runs tests on file systems that are small enough to fill. It knows no
-// test, and nothing of what the tests are about.
+// test and no subject of one.
 package smalldisk
 
 import (

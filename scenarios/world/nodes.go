@@ -78,7 +78,7 @@ func (y *systems) ended() bool {
 	return y.stopped
 }
 
-// nodeFacts are what the server reports as a node.
+// nodeFacts returns the facts that a server's node agent reports.
 func (x *system) nodeFacts(ctx context.Context) (f node.Facts, err error) {
 	hw, err := x.hardware(ctx)
 	if err != nil {

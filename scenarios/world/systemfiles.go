@@ -14,9 +14,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// This file reads, writes and runs what is in the systems of servers, for the control API.
+// This file gives the control API files and commands of servers' operating systems.
 
-// bootFixes are what to do about a server that runs no operating system, by its phase.
+// bootFixes advise the user of a server that runs no operating system, by its phase.
 var bootFixes = map[machine.Phase]string{
 	machine.Starting: "it boots: wait a moment", machine.POST: "it boots: wait a moment", machine.Selecting: "it boots: wait a moment", machine.Loading: "it boots: wait a moment",
 	machine.Halted: "it found none to boot: give it an image", machine.InSetup: "it is in its set-up: leave that, or reset it",

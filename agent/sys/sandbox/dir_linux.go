@@ -177,9 +177,9 @@ func openIn(in *os.File, name string, flags int) (f *os.File, restore func(), er
 	return os.NewFile(uintptr(fd), name), restore, nil
 }
 
-// openForbidden opens a file whose permissions forbid its owner, who is not the superuser,
-// to read it. They are changed until restore is called: each look into a directory needs
-// them.
+// openForbidden opens a file whose mode denies reading to its owner, an ordinary user. It
+// sets the owner's permissions until the caller calls restore: every lookup in a directory
+// needs them.
 func openForbidden(in *os.File, name string, flags int) (fd int, restore func(), err error) {
 	at, err := unix.Openat(int(in.Fd()), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

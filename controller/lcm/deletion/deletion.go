@@ -80,7 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return result, err
 }
 
-// step is what is done next for a machine.
+// step is the next action for a machine.
 type step string
 
 // The steps, in their order.

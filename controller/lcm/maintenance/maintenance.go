@@ -227,7 +227,7 @@ func (v *visit) nodeLocks(ctx context.Context) (bool, string, error) {
 	return !l.blocked, strings.Join(l.failed, "; "), nil
 }
 
-// locks is what the locks of a cluster or a node permit.
+// locks summarizes the workload locks of a cluster or a node.
 type locks struct {
 	blocked bool
 	failed  []string // the messages of those that have failed

@@ -19,8 +19,8 @@ import (
 
 // Drainer makes a node free of workloads. Its owner has it until Uncordon.
 type Drainer interface {
-	// Drain does what can be done now. It returns what the drain waits for, "" when it is
-	// done.
+	// Drain evicts the pods that can be evicted now. It returns the reason of a wait, "" when
+	// the node is drained.
 	Drain(ctx context.Context, node, owner string) (waits string, err error)
 	// Uncordon makes the node schedulable again, and releases it.
 	Uncordon(ctx context.Context, node, owner string) error
@@ -90,7 +90,7 @@ func (r *Machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	return result, err
 }
 
-// step is what is done next for a machine.
+// step is the next action for a machine.
 type step string
 
 // The steps of a graceful reboot, in their order.
@@ -171,7 +171,7 @@ func (r *Machines) patch(ctx context.Context, m *lcm.LCMMachine, change func()) 
 	return nil
 }
 
-// drainStatus writes what the drain waits for.
+// drainStatus writes why the drain waits.
 func (r *Machines) drainStatus(ctx context.Context, m *lcm.LCMMachine, waits string) error {
 	if m.Status.KubernetesCordonDrainError == waits {
 		return nil

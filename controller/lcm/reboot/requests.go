@@ -74,7 +74,7 @@ func (t target) booted() *metav1.Time {
 	return t.lcm.Status.HostInfo.BootTime
 }
 
-// facts are what a pass has read.
+// facts hold the objects that a reconcile has read.
 type facts struct {
 	request *kaas.GracefulRebootRequest
 	exists  bool     // the cluster does

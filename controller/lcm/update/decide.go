@@ -11,7 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/lcm/item"
 )
 
-// facts are what a reconcile has read.
+// facts hold the objects that a reconcile has read.
 type facts struct {
 	cluster  lcm.LCMCluster
 	machines []target
@@ -39,7 +39,7 @@ func (t target) index() int64 {
 	return int64(*t.machine.Spec.ProviderSpec.Value.UpgradeIndex)
 }
 
-// action is what is done for a machine.
+// action is the next action for a machine.
 type action string
 
 const (

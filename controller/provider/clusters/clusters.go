@@ -218,13 +218,13 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) error 
 	return taken
 }
 
-// parts are what the LCMCluster names beside its release.
+// parts are the references of an LCMCluster beside its release.
 type parts struct {
 	endpoint *lcm.Endpoint // of the load balancer
 	proxy    proxySecret
 }
 
-// deploy makes the LCMCluster and the HelmBundle what the release demands, and notes the
+// deploy writes the release's content to the LCMCluster and the HelmBundle, and notes the
 // release in the status. It returns the HelmBundle.
 func (r *Reconciler) deploy(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCluster, p parts, status *baremetal.ClusterProviderStatus) (*lcm.HelmBundle, error) {
 	w, err := release.Of(ctx, r.Client, c)

@@ -33,7 +33,7 @@ func (r *Reconciler) clusterOfMachine(ctx context.Context, o client.Object) []re
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: m.Namespace, Name: m.Labels[cluster.ClusterNameLabel]}}}
 }
 
-// fact is what is known of a stage: "" when it is done, else what it waits for.
+// fact is the state of a stage: waits is "" when it is done, else the reason.
 type fact struct{ stage, waits string }
 
 // recordStages writes the history of the Cluster's deployment, if it has changed.
@@ -126,7 +126,7 @@ func progress(was []kaas.Stage, facts []fact, now metav1.Time) (out []kaas.Stage
 	return out
 }
 
-// networkWaits returns what the network of the Cluster's Machines waits for.
+// networkWaits returns why the network of the Cluster's Machines is not prepared.
 func (r *Reconciler) networkWaits(ctx context.Context, c *cluster.Cluster, machines []cluster.Machine) (string, error) {
 	if len(machines) == 0 {
 		return "there is no Machine", nil

@@ -88,7 +88,7 @@ func Ensure(ctx context.Context, c client.Client, cluster client.ObjectKey) erro
 	return nil
 }
 
-// Remove removes what a Cluster has, in order: the bindings of its roles, then its scope.
+// Remove removes a Cluster's role bindings, then its scope.
 // last reports whether no other Cluster of the namespace is left: then it removes the
 // namespace's scope, too, once no binding needs that. The bindings of a namespace are the
 // users', and stay.

@@ -61,7 +61,7 @@ func (r *servers) reconcile(ctx context.Context, i *kaas.BareMetalHostInventory)
 	return r.record(ctx, i, h, problem)
 }
 
-// write makes the BareMetalHost what the inventory describes. It returns what the user has
+// write writes the inventory's spec to the BareMetalHost. It returns what the user has
 // to correct before that is possible.
 func (r *servers) write(ctx context.Context, i *kaas.BareMetalHostInventory, h *metal3.BareMetalHost) (problem string, err error) {
 	if h != nil && !metav1.IsControlledBy(h, i) {

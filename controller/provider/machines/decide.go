@@ -224,7 +224,7 @@ func decideRequestedDeletion(f *facts) decision {
 	return decision{do: actDelete}
 }
 
-// decidePreparation returns what comes before the deletion of a Machine, or that all of it
+// decidePreparation returns the next action before the deletion of a Machine, or that all of it
 // is done. Only the policy graceful takes the node out of its cluster, and only a machine
 // that LCM deploys to has one.
 func decidePreparation(f *facts) (d decision, prepared bool) {
@@ -241,7 +241,7 @@ func decidePreparation(f *facts) (d decision, prepared bool) {
 	return decision{}, true
 }
 
-// phaseText returns how far the preparation is, and what it waits for.
+// phaseText describes the phase of the preparation, and why it waits.
 func phaseText(l *lcm.LCMMachine) string {
 	out := cmp.Or(l.Status.PrepareDeletionPhase, "not started")
 	if why := l.Status.KubernetesCordonDrainError; why != "" {

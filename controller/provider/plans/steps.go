@@ -15,7 +15,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/provider/release"
 )
 
-// facts are what a pass has read.
+// facts hold the objects that a reconcile has read.
 type facts struct {
 	cluster   *cluster.Cluster // nil when it does not exist
 	deployed  string           // the release of its LCMCluster
@@ -127,7 +127,7 @@ func next(p *kaas.ClusterUpdatePlan, f *facts, message string, now metav1.Time) 
 	return out
 }
 
-// missing returns what a step in progress waits for, "" when it is completed.
+// missing returns why a step in progress is not completed, "" when it is.
 func missing(p *kaas.ClusterUpdatePlan, f *facts, id string) string {
 	if id == kaas.StepComponents {
 		if b := f.bundle; b.Spec.Release != p.Spec.Target || b.Status.Release != p.Spec.Target || b.Status.ObservedGeneration != b.Generation {

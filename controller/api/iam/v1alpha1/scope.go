@@ -7,7 +7,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // ScopeFinalizer suspends the deletion of a Scope until no role binding needs it.
 const ScopeFinalizer = "scope.iam.mirantis.com"
 
-// ScopeSpec names what a scope is for, and the scopes of Keycloak that it consists of.
+// ScopeSpec names the namespace or Cluster of a scope, and its Keycloak scopes.
 // +kubebuilder:validation:XValidation:rule="!has(self.cluster) || has(self.__namespace__)",message="cluster: give the cluster's namespace, too"
 type ScopeSpec struct {
 	// Namespace is empty in the scope of all namespaces.
@@ -41,7 +41,7 @@ type ScopeRole struct {
 	Scope string `json:"scope"`
 }
 
-// Scope is what roles are bound in: all namespaces, one, or a Cluster.
+// Scope bounds role bindings: to all namespaces, one namespace, or a Cluster.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=scopes,scope=Cluster

@@ -39,7 +39,7 @@ type Address string
 // +kubebuilder:validation:XValidation:rule="self.split('-').size() <= 2 && self.split('-').all(a, isIP(a))",message="give an address or FIRST-LAST"
 type AddressRange string
 
-// SubnetStatus shows what is allocated.
+// SubnetStatus counts and lists the allocated addresses.
 type SubnetStatus struct {
 	// +optional
 	Ranges []string `json:"ranges,omitempty"`

@@ -63,7 +63,7 @@ type ConsumerReference struct {
 	Name      string `json:"name"`
 }
 
-// BareMetalHostInventoryStatus is what the BareMetalHost shows.
+// BareMetalHostInventoryStatus copies the status of the BareMetalHost.
 type BareMetalHostInventoryStatus struct {
 	// +optional
 	ProvisioningState string `json:"provisioningState,omitempty"`

@@ -10,7 +10,7 @@ const (
 	StepComponents  = "mcc-components"
 )
 
-// Granularity is what a step is applied to at a time.
+// Granularity is the unit that a step updates: the cluster, or one machine after another.
 // +kubebuilder:validation:Enum=cluster;machine
 type Granularity string
 
@@ -85,7 +85,7 @@ type PlanStep struct {
 	Commence bool `json:"commence"`
 }
 
-// StepImpact is what a step disturbs.
+// StepImpact describes the disturbance by a step.
 type StepImpact struct {
 	// +optional
 	Users Impact `json:"users,omitempty"`
@@ -126,7 +126,7 @@ type PlanStepStatus struct {
 	// +optional
 	Name   string     `json:"name,omitempty"`
 	Status PlanStatus `json:"status"`
-	// Message is what the step waits for.
+	// Message names the condition that blocks the step.
 	// +optional
 	Message string `json:"message,omitempty"`
 	// +optional

@@ -33,7 +33,7 @@ type Stage struct {
 	Status StageStatus `json:"status"`
 	// +optional
 	Success bool `json:"success,omitempty"`
-	// Message is what the stage waits for.
+	// Message names the condition that blocks the stage.
 	// +optional
 	Message string `json:"message,omitempty"`
 	// Timestamp is when the status has changed.

@@ -36,7 +36,7 @@ type MachineReboot struct {
 type GracefulRebootRequestStatus struct {
 	// +optional
 	State RebootState `json:"state,omitempty"`
-	// Message says what the next reboot waits for.
+	// Message names the condition that blocks the next reboot.
 	// +optional
 	Message string `json:"message,omitempty"`
 	// Machines are those whose reboot has begun, in this order.

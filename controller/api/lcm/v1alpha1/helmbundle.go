@@ -121,7 +121,7 @@ type HelmBundleStatus struct {
 	Release string `json:"release,omitempty"`
 }
 
-// HelmBundle is what Helm installs in a cluster. Its name and namespace are those of the
+// HelmBundle lists the Helm releases of a cluster. Its name and namespace are those of the
 // Cluster.
 //
 // +kubebuilder:object:root=true

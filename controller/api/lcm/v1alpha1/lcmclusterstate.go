@@ -16,7 +16,7 @@ const (
 	ReasonDelete      ClusterStateReason = "delete"
 )
 
-// ClusterStateType is what an LCMClusterState demands.
+// ClusterStateType is the operation that an LCMClusterState demands.
 // +kubebuilder:validation:Enum=helm-deployed;cordon-drain;swarm-drain;swarm-remove
 type ClusterStateType string
 
@@ -34,7 +34,7 @@ type LCMClusterStateSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	ClusterName string           `json:"clusterName"`
 	Type        ClusterStateType `json:"type"`
-	// Arg is what the state is of: for cordon-drain the name of the machine's node.
+	// Arg is the operation's argument: for cordon-drain the name of the machine's node.
 	// +optional
 	// +kubebuilder:default=""
 	Arg string `json:"arg"`

@@ -5,7 +5,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // The kinds of this file are cluster-scoped and live in the workload cluster: by them LCM
 // agrees with the applications of the cluster when a node may be drained.
 
-// MaintenanceScope is what maintenance does to nodes: os changes the operating system and
+// MaintenanceScope classifies maintenance: os changes the operating system and
 // may reboot the node, drain moves its pods only.
 // +kubebuilder:validation:Enum=drain;os
 type MaintenanceScope string
@@ -16,7 +16,7 @@ const (
 	ScopeOS    MaintenanceScope = "os"
 )
 
-// WorkloadLockState is what an application answers to a maintenance request.
+// WorkloadLockState is an application's answer to a maintenance request.
 // +kubebuilder:validation:Enum=active;inactive;failed
 type WorkloadLockState string
 
@@ -42,7 +42,7 @@ type WorkloadLockStatus struct {
 	Release string `json:"release,omitempty"`
 }
 
-// ClusterMaintenanceRequestSpec is what is asked of the applications of a cluster.
+// ClusterMaintenanceRequestSpec is a request to the applications of a cluster.
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable: delete the request and create another"
 type ClusterMaintenanceRequestSpec struct {
 	Scope MaintenanceScope `json:"scope"`
@@ -71,7 +71,7 @@ type ClusterMaintenanceRequestList struct {
 	Items           []ClusterMaintenanceRequest `json:"items"`
 }
 
-// NodeMaintenanceRequestSpec is what is asked of the applications on a node.
+// NodeMaintenanceRequestSpec is a request to the applications on a node.
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable: delete the request and create another"
 type NodeMaintenanceRequestSpec struct {
 	// +kubebuilder:validation:MinLength=1

@@ -114,7 +114,7 @@ func subtract(from, what []Span) []Span {
 	return from
 }
 
-// maxCapacity is what a larger network is shown as.
+// maxCapacity is the largest capacity that a Subnet's status shows.
 const maxCapacity = 1 << 32
 
 // Capacity counts the addresses of ranges, up to 2^32.
