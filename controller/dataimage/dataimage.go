@@ -13,7 +13,6 @@ import (
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,16 +31,8 @@ const errLive = "the virtual CD holds the live ISO that the host runs from"
 
 // Config configures a Reconciler.
 type Config struct {
-	Client  client.Client
-	Clock   clock.WithTicker
-	Workers int // DataImages reconciled at a time; 0 means 1
-	// Enter, when set, is called before each reconcile, and its result after it. A lab's
-	// virtual clock counts the work in progress this way.
-	Enter func() (leave func())
-	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
-	ClientClock queue.ClientClock
-	// Queues, when set, knows the work queue: see queue.Monitor.
-	Queues *queue.Monitor
+	queue.Work
+	Client client.Client
 }
 
 // Reconciler reconciles DataImages.
@@ -52,7 +43,6 @@ func New(c Config) (*Reconciler, error) {
 	if c.Client == nil || c.Clock == nil {
 		return nil, errors.New("dataimage: Config.Client or Config.Clock is nil")
 	}
-	c.Workers = max(c.Workers, 1)
 	return &Reconciler{c}, nil
 }
 
@@ -69,7 +59,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Named("dataimage").
 		For(&metal3.DataImage{}).
 		Watches(&metal3.BareMetalHost{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(hosts)). // of the same name
-		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues})).
+		WithOptions(r.Options()).
 		Complete(r)
 }
 

@@ -13,6 +13,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 var (
@@ -54,7 +56,7 @@ func run(t *testing.T, deleted bool, objects ...client.Object) *metal3.DataImage
 			t.Fatal(err)
 		}
 	}
-	r, err := New(Config{Client: c, Clock: clock.RealClock{}})
+	r, err := New(Config{Client: c, Work: queue.Work{Clock: clock.RealClock{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +132,7 @@ func TestDataImageOfALiveISOHostHasAnError(t *testing.T) {
 }
 
 func TestNewWithoutClientReturnsError(t *testing.T) {
-	if _, err := New(Config{Clock: clock.RealClock{}}); err == nil || errors.Unwrap(err) != nil {
+	if _, err := New(Config{Work: queue.Work{Clock: clock.RealClock{}}}); err == nil || errors.Unwrap(err) != nil {
 		t.Errorf("New() error = %v, want one that names Client", err)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,21 +39,13 @@ const (
 
 // Config configures a reconciler.
 type Config struct {
+	queue.Work
 	Client client.Client
 	// Reader reads Secrets past the cache.
 	Reader client.Reader
 	// Target is the API of the cluster that releases are installed in.
-	Target  *rest.Config
-	HTTP    *http.Client // fetches charts; nil means one with the proxy of the environment
-	Clock   clock.WithTicker
-	Workers int // bundles reconciled at a time; 0 means 1
-	// Enter, when set, is called before each reconcile, and its result after it. A lab's
-	// virtual clock counts the work in progress this way.
-	Enter func() (leave func())
-	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
-	ClientClock queue.ClientClock
-	// Queues, when set, knows the work queue: see queue.Monitor.
-	Queues *queue.Monitor
+	Target *rest.Config
+	HTTP   *http.Client // fetches charts; nil means one with the proxy of the environment
 }
 
 // Reconciler reconciles HelmBundles.
@@ -68,7 +59,6 @@ func New(c Config) (*Reconciler, error) {
 	if c.HTTP == nil {
 		c.HTTP = &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: fetchTimeout}}
 	}
-	c.Workers = max(c.Workers, 1)
 	return &Reconciler{c}, nil
 }
 
@@ -77,21 +67,13 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("helm").
 		For(&lcm.HelmBundle{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues})).
+		WithOptions(r.Options()).
 		Complete(r)
 }
 
 // Reconcile implements reconcile.Reconciler for a HelmBundle.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	var after time.Duration
-	result, err := queue.Reconcile(r.Enter, func() (err error) {
-		after, err = r.reconcile(ctx, req.NamespacedName)
-		return err
-	})
-	if err == nil {
-		result.RequeueAfter = after
-	}
-	return result, err
+	return queue.ReconcileAfter(r.Enter, func() (time.Duration, error) { return r.reconcile(ctx, req.NamespacedName) })
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.Duration, error) {

@@ -19,6 +19,7 @@ import (
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/kube"
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 // lab is a Kubernetes API, a repository and the reconciler.
@@ -55,7 +56,7 @@ func start(t *testing.T) *lab {
 func (l *lab) restart() {
 	l.t.Helper()
 	var err error
-	if l.r, err = New(Config{Client: l.Client, Reader: l.Client, Target: l.kube.RESTConfig(), Clock: l.clock}); err != nil {
+	if l.r, err = New(Config{Client: l.Client, Reader: l.Client, Target: l.kube.RESTConfig(), Work: queue.Work{Clock: l.clock}}); err != nil {
 		l.t.Fatal(err)
 	}
 }

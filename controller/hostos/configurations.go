@@ -46,7 +46,7 @@ func (r *Configurations) Setup(mgr manager.Manager) error {
 		Watches(&kaas.HostOSConfiguration{}, r.those(sameNamespace), builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, validChanged))).
 		Watches(&kaas.HostOSConfigurationModules{}, r.those(func(client.Object, *kaas.HostOSConfiguration) bool { return true })).
 		Watches(&corev1.Secret{}, r.those(refersTo)).
-		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues})).
+		WithOptions(r.Options()).
 		Complete(r)
 }
 

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 // loaded is a list of the modules level 1.0.0, which is deprecated, and level 1.1.0.
@@ -277,7 +278,7 @@ func (l *lab) requested(ctx context.Context, of client.Object, concerns func(cli
 }
 
 func TestConfigNeedsItsFields(t *testing.T) {
-	if _, err := NewModules(Config{Clock: clock.RealClock{}}); err == nil {
+	if _, err := NewModules(Config{Work: queue.Work{Clock: clock.RealClock{}}}); err == nil {
 		t.Error("NewModules without a client: no error")
 	}
 	if _, err := NewConfigurations(Config{}); err == nil {

@@ -13,8 +13,8 @@ import (
 
 // Config configures the reconcilers.
 type Config struct {
+	queue.Work
 	Client client.Client
-	Clock  clock.WithTicker   // waits
 	Wall   clock.PassiveClock // times in statuses
 	// HTTP fetches archives and the index. Nil means one with the Proxy of the management
 	// cluster, else with that of the environment.
@@ -24,14 +24,6 @@ type Config struct {
 	Index string
 	// Namespaces are those of the configurations; empty means all.
 	Namespaces []string
-	Workers    int // objects reconciled at a time; 0 means 1
-	// Enter, when set, is called before each reconcile, and its result after it. A lab's
-	// virtual clock counts the work in progress this way.
-	Enter func() (leave func())
-	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
-	ClientClock queue.ClientClock
-	// Queues, when set, knows the work queues: see queue.Monitor.
-	Queues *queue.Monitor
 }
 
 // check returns an error when a required field is nil, and fills in the others.
@@ -42,7 +34,6 @@ func (c *Config) check() error {
 	if c.HTTP == nil {
 		c.HTTP = &http.Client{Transport: &http.Transport{Proxy: c.proxy, TLSHandshakeTimeout: fetchTimeout}}
 	}
-	c.Workers = max(c.Workers, 1)
 	return nil
 }
 

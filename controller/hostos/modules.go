@@ -62,7 +62,7 @@ func (r *Modules) Setup(mgr manager.Manager) error {
 		Named("hostos-modules").
 		For(&kaas.HostOSConfigurationModules{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&kaas.HostOSConfigurationModules{}, all, builder.WithPredicates(deprecations)).
-		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues, Retries: &r.retries})).
+		WithOptions(r.RetryOptions(&r.retries)).
 		Complete(r)
 }
 

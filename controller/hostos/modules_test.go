@@ -25,6 +25,7 @@ import (
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/hostos/module"
+	"github.com/metalab-dev/metalab/controller/queue"
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
@@ -98,7 +99,7 @@ func start(t *testing.T, objects ...client.Object) *lab {
 				return c.SubResource(sub).Patch(ctx, o, p, opts...)
 			},
 		}).Build()
-	c := Config{Client: l, Clock: clock.RealClock{}, Wall: clocktesting.NewFakePassiveClock(now.Time)}
+	c := Config{Client: l, Work: queue.Work{Clock: clock.RealClock{}}, Wall: clocktesting.NewFakePassiveClock(now.Time)}
 	var err error
 	if l.modules, err = NewModules(c); err != nil {
 		t.Fatal(err)

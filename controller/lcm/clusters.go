@@ -65,7 +65,7 @@ func (r *Clusters) Setup(mgr manager.Manager) error {
 		Named("lcm-clusters").
 		For(&lcm.LCMCluster{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&lcm.LCMMachine{}, machines, builder.WithPredicates(counted)).
-		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues})).
+		WithOptions(r.Options()).
 		Complete(r)
 }
 

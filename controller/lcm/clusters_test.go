@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 // The status of an LCMCluster counts its machines, those that its labels assign too, and is
@@ -43,7 +44,7 @@ func TestMachinesOfAClusterAreCounted(t *testing.T) {
 			return c.SubResource(sub).Patch(ctx, o, p, opts...)
 		},
 	}).Build()
-	r, err := NewClusters(Config{Client: api, Clock: clock.RealClock{}})
+	r, err := NewClusters(Config{Client: api, Work: queue.Work{Clock: clock.RealClock{}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,23 +25,14 @@ import (
 
 // Config configures a reconciler.
 type Config struct {
-	Client  client.Client
-	Clock   clock.WithTicker
-	Workers int // objects reconciled at a time; 0 means 1
-	// Enter, when set, is called before each reconcile, and its result after it. A lab's
-	// virtual clock counts the work in progress this way.
-	Enter func() (leave func())
-	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
-	ClientClock queue.ClientClock
-	// Queues, when set, knows the work queue: see queue.Monitor.
-	Queues *queue.Monitor
+	queue.Work
+	Client client.Client
 }
 
 func (c *Config) complete() error {
 	if c.Client == nil || c.Clock == nil {
 		return errors.New("lcm: Config.Client or Config.Clock is nil")
 	}
-	c.Workers = max(c.Workers, 1)
 	return nil
 }
 
@@ -66,7 +56,7 @@ func (r *Machines) Setup(mgr manager.Manager) error {
 		Named("lcm-machines").
 		For(&lcm.LCMMachine{}).
 		Watches(&lcm.LCMCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues})).
+		WithOptions(r.Options()).
 		Complete(r)
 }
 

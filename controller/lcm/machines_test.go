@@ -15,6 +15,7 @@ import (
 
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/lcm/item"
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 var (
@@ -64,7 +65,7 @@ func start(t *testing.T, objects ...client.Object) (*api, *Machines) {
 			return c.SubResource(sub).Patch(ctx, o, p, opts...)
 		},
 	}).Build()
-	r, err := NewMachines(Config{Client: a, Clock: clock.RealClock{}})
+	r, err := NewMachines(Config{Client: a, Work: queue.Work{Clock: clock.RealClock{}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 func addDeletions(s *Set, api client.Client) error {
 	r, err := deletion.New(deletion.Config{
 		Client: s.mgr.GetClient(), Workload: func(context.Context, string, string) (client.Client, error) { return api, nil },
-		Clock: s.cfg.Clock, Enter: s.cfg.Enter, ClientClock: s.cfg.ClientClock, Queues: s.cfg.Queues, Workers: s.cfg.Workers,
+		Work: s.cfg.work(),
 	})
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ func addHelm(_ context.Context, s *Set) error {
 	c := s.cfg
 	bundles, err := helm.New(helm.Config{
 		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Target: c.api(),
-		Clock: c.Clock, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers,
+		Work: s.cfg.work(),
 	})
 	if err != nil {
 		return err

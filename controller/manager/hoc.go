@@ -34,7 +34,7 @@ import (
 func addHostOS(_ context.Context, s *Set) error {
 	c := hostos.Config{
 		Index: s.cfg.ModuleIndex, Namespaces: s.cfg.Namespaces,
-		Client: s.mgr.GetClient(), Clock: s.cfg.Clock, Wall: clock.RealClock{}, Enter: s.cfg.Enter, ClientClock: s.cfg.ClientClock, Queues: s.cfg.Queues, Workers: s.cfg.Workers,
+		Client: s.mgr.GetClient(), Wall: clock.RealClock{}, Work: s.cfg.work(),
 	}
 	modules, err := hostos.NewModules(c)
 	if err != nil {
@@ -96,7 +96,7 @@ func addProvider(_ context.Context, s *Set) error {
 		return err
 	}
 	configurations, err := hoc.New(hoc.Config{
-		Client: s.mgr.GetClient(), Clock: c.Clock, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers,
+		Client: s.mgr.GetClient(), Work: s.cfg.work(),
 	})
 	if err != nil {
 		return err
@@ -106,26 +106,26 @@ func addProvider(_ context.Context, s *Set) error {
 		return err
 	}
 	ofClusters, err := clusters.New(clusters.Config{
-		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Server: api.URL, Balancer: balancer, Clock: c.Clock, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers,
+		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Server: api.URL, Balancer: balancer, Work: s.cfg.work(),
 	})
 	if err != nil {
 		return err
 	}
 	ofMachines, err := machines.New(machines.Config{
 		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Server: api.URL, CA: api.CA,
-		Clock: c.Clock, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers,
+		Work: s.cfg.work(),
 	})
 	if err != nil {
 		return err
 	}
 	servers, err := inventory.New(inventory.Config{
-		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Clock: c.Clock, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers,
+		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Work: s.cfg.work(),
 	})
 	if err != nil {
 		return err
 	}
 	networks, err := network.New(network.Config{
-		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Clock: c.Clock, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers,
+		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Work: s.cfg.work(),
 	})
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func addProvider(_ context.Context, s *Set) error {
 		}), c.Namespaces...)
 	}
 	ofPlans, err := plans.New(plans.Config{
-		Client: s.mgr.GetClient(), Clock: c.Clock, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers,
+		Client: s.mgr.GetClient(), Work: s.cfg.work(),
 	})
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func addProvider(_ context.Context, s *Set) error {
 // addLCM adds the LCM controller, and those that drain, reboot and update nodes.
 func addLCM(_ context.Context, s *Set) error {
 	of := lcm.Config{
-		Client: s.mgr.GetClient(), Clock: s.cfg.Clock, Enter: s.cfg.Enter, ClientClock: s.cfg.ClientClock, Queues: s.cfg.Queues, Workers: s.cfg.Workers,
+		Client: s.mgr.GetClient(), Work: s.cfg.work(),
 	}
 	machines, err := lcm.NewMachines(of)
 	if err != nil {
@@ -167,7 +167,7 @@ func addLCM(_ context.Context, s *Set) error {
 	}
 	c := reboot.Config{
 		Client: s.mgr.GetClient(), Drainer: drainer{&drain.Service{Client: api, Clock: s.cfg.Clock}},
-		Clock: s.cfg.Clock, Enter: s.cfg.Enter, ClientClock: s.cfg.ClientClock, Queues: s.cfg.Queues, Workers: s.cfg.Workers,
+		Work: s.cfg.work(),
 	}
 	reboots, err := reboot.NewMachines(c)
 	if err != nil {
@@ -180,14 +180,14 @@ func addLCM(_ context.Context, s *Set) error {
 	workload := func(context.Context, string, string) (client.Client, error) { return api, nil }
 	states, err := maintenance.NewStates(maintenance.Config{
 		Client: s.mgr.GetClient(), Workload: workload,
-		Clock: s.cfg.Clock, Enter: s.cfg.Enter, ClientClock: s.cfg.ClientClock, Queues: s.cfg.Queues, Workers: s.cfg.Workers,
+		Work: s.cfg.work(),
 	})
 	if err != nil {
 		return err
 	}
 	updates, err := update.New(update.Config{
 		Client: s.mgr.GetClient(), Maintenance: maintenance.Service{Client: s.mgr.GetClient(), Workload: workload},
-		Clock: s.cfg.Clock, Enter: s.cfg.Enter, ClientClock: s.cfg.ClientClock, Queues: s.cfg.Queues, Workers: s.cfg.Workers,
+		Work: s.cfg.work(),
 	})
 	if err != nil {
 		return err

@@ -297,3 +297,8 @@ func (s *Set) Wait(ctx context.Context) bool {
 		return false
 	}
 }
+
+// work returns how the controllers reconcile.
+func (c *Config) work() queue.Work {
+	return queue.Work{Clock: c.Clock, Workers: c.Workers, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues}
+}

@@ -22,7 +22,7 @@ func addPreprovisioning(ctx context.Context, s *Set) error {
 		return errors.New("it serves its images through the controller host: select host, too")
 	}
 	images, err := preprovisioning.New(preprovisioning.Config{
-		Client: s.mgr.GetClient(), Builder: agentImages{s.media}, Clock: c.Clock, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers,
+		Client: s.mgr.GetClient(), Builder: agentImages{s.media}, Work: s.cfg.work(),
 	})
 	if err != nil {
 		return err

@@ -156,7 +156,7 @@ func (s *Set) addHook(h webhook.Hook, handler http.Handler, namespaces ...string
 // addDataImages adds the controller of DataImages.
 func addDataImages(_ context.Context, s *Set) error {
 	images, err := dataimage.New(dataimage.Config{
-		Client: s.mgr.GetClient(), Clock: s.cfg.Clock, Enter: s.cfg.Enter, ClientClock: s.cfg.ClientClock, Queues: s.cfg.Queues, Workers: s.cfg.Workers,
+		Client: s.mgr.GetClient(), Work: s.cfg.work(),
 	})
 	if err != nil {
 		return err

@@ -18,7 +18,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -66,17 +65,9 @@ type Builder interface {
 
 // Config configures a Reconciler.
 type Config struct {
+	queue.Work
 	Client  client.Client
 	Builder Builder
-	Clock   clock.WithTicker
-	Workers int // PreprovisioningImages reconciled at a time; 0 means 1
-	// Enter, when set, is called before each reconcile, and its result after it. A lab's
-	// virtual clock counts the work in progress this way.
-	Enter func() (leave func())
-	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
-	ClientClock queue.ClientClock
-	// Queues, when set, knows the work queue: see queue.Monitor.
-	Queues *queue.Monitor
 }
 
 // Reconciler reconciles PreprovisioningImages.
@@ -87,7 +78,6 @@ func New(c Config) (*Reconciler, error) {
 	if c.Client == nil || c.Builder == nil || c.Clock == nil {
 		return nil, errors.New("preprovisioning: Config.Client, Builder or Clock is nil")
 	}
-	c.Workers = max(c.Workers, 1)
 	return &Reconciler{c}, nil
 }
 
@@ -106,7 +96,7 @@ func (r *Reconciler) Setup(ctx context.Context, mgr manager.Manager) error {
 		Named("preprovisioningimage").
 		For(&metal3.PreprovisioningImage{}).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.imagesUsing)).
-		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues})).
+		WithOptions(r.Options()).
 		Complete(r)
 }
 

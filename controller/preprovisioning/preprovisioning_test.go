@@ -16,6 +16,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 // builder builds ISOs for x86_64. It refuses network data other than "good".
@@ -63,7 +65,7 @@ func run(t *testing.T, b Builder, deleted bool, objects ...client.Object) (*meta
 			t.Fatal(err)
 		}
 	}
-	r, err := New(Config{Client: c, Builder: b, Clock: clock.RealClock{}})
+	r, err := New(Config{Client: c, Builder: b, Work: queue.Work{Clock: clock.RealClock{}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@
 package queue
 
 import (
+	"time"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -22,6 +24,25 @@ type Config struct {
 	Workers int              // objects reconciled at a time
 	Monitor *Monitor         // knows the queue; nil means nobody does
 	Retries *Retries         // failures that the controller does not return as errors; may be nil
+}
+
+// Work configures how a controller reconciles: the Configs of controllers embed it.
+type Work struct {
+	Clock   clock.WithTicker // waits
+	Workers int              // objects of a kind reconciled at a time; 0 means 1
+	// Enter, when set, is called before each reconcile, and its result after it. A lab's
+	// virtual clock counts the work in progress this way.
+	Enter       func() (leave func())
+	ClientClock ClientClock // bounds retries: see Config.Client; nil means the real clock
+	Queues      *Monitor    // knows the work queues; nil means nobody does
+}
+
+// Options returns the options of a controller with this work.
+func (w Work) Options() controller.Options { return w.RetryOptions(nil) }
+
+// RetryOptions returns the same for a controller that reports failures to retries.
+func (w Work) RetryOptions(retries *Retries) controller.Options {
+	return Options(Config{Clock: w.Clock, Client: w.ClientClock, Workers: w.Workers, Monitor: w.Queues, Retries: retries})
 }
 
 // Options returns the options of a controller.
@@ -41,17 +62,31 @@ func Options(c Config) controller.Options {
 	}
 }
 
+// conflictWait is the time after which an object is reconciled again whose write met a
+// conflict. The event of the change that was faster is no substitute for it: a predicate
+// may drop that event, such as one of the status alone.
+const conflictWait = time.Second
+
 // Reconcile runs one reconcile of a controller that does not poll, and calls enter
-// before and leave after it, when enter is not nil. It drops two errors that need no
-// retry: NotFound, because a deleted object needs no reconcile, and Conflict, because
-// the watch reports the change that was faster.
+// before and leave after it, when enter is not nil. Two errors are no failures: after
+// NotFound nothing follows, because a deleted object needs no reconcile; after Conflict
+// the object is reconciled again.
 func Reconcile(enter func() (leave func()), reconcileOnce func() error) (reconcile.Result, error) {
+	return ReconcileAfter(enter, func() (time.Duration, error) { return 0, reconcileOnce() })
+}
+
+// ReconcileAfter is Reconcile for a controller that waits for a time, too: the object is
+// reconciled again after the duration that reconcileOnce returns, and not if that is zero.
+func ReconcileAfter(enter func() (leave func()), reconcileOnce func() (time.Duration, error)) (reconcile.Result, error) {
 	if enter != nil {
 		defer enter()()
 	}
-	err := reconcileOnce()
-	if apierrors.IsConflict(err) {
-		err = nil
+	after, err := reconcileOnce()
+	switch {
+	case apierrors.IsConflict(err):
+		return reconcile.Result{RequeueAfter: conflictWait}, nil
+	case err != nil:
+		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	return reconcile.Result{}, client.IgnoreNotFound(err)
+	return reconcile.Result{RequeueAfter: after}, nil
 }

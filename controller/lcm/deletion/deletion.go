@@ -7,9 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -30,17 +28,9 @@ const interval = 5 * time.Second
 
 // Config configures a reconciler.
 type Config struct {
+	queue.Work
 	Client   client.Client // of the management cluster
 	Workload maintenance.Workload
-	Clock    clock.WithTicker
-	Workers  int // objects reconciled at a time; 0 means 1
-	// Enter, when set, is called before each reconcile, and its result after it. A lab's
-	// virtual clock counts the work in progress this way.
-	Enter func() (leave func())
-	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
-	ClientClock queue.ClientClock
-	// Queues, when set, knows the work queue: see queue.Monitor.
-	Queues *queue.Monitor
 }
 
 // Reconciler prepares the deletion of LCMMachines.
@@ -54,7 +44,6 @@ func New(c Config) (*Reconciler, error) {
 	if c.Client == nil || c.Workload == nil || c.Clock == nil {
 		return nil, errors.New("deletion: Config.Client, Config.Workload or Config.Clock is nil")
 	}
-	c.Workers = max(c.Workers, 1)
 	return &Reconciler{c, maintenance.Service{Client: c.Client, Workload: c.Workload}}, nil
 }
 
@@ -63,21 +52,13 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("lcm-deletions").
 		For(&lcm.LCMMachine{}).
-		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues})).
+		WithOptions(r.Options()).
 		Complete(r)
 }
 
 // Reconcile implements reconcile.Reconciler for an LCMMachine.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	var after time.Duration
-	result, err := queue.Reconcile(r.Enter, func() (err error) {
-		after, err = r.reconcile(ctx, req.NamespacedName)
-		return err
-	})
-	if err == nil {
-		result.RequeueAfter = after
-	}
-	return result, err
+	return queue.ReconcileAfter(r.Enter, func() (time.Duration, error) { return r.reconcile(ctx, req.NamespacedName) })
 }
 
 // step is the next action for a machine.
@@ -127,10 +108,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 	}
 	do := next(&m)
 	after, err := steps[do](r, ctx, &m)
-	switch {
-	case apierrors.IsConflict(err): // of an object that no watch reports, too
-		return interval, nil
-	case err != nil:
+	if err != nil {
 		return 0, fmt.Errorf("deletion: %s of LCMMachine %s: %w", do, key, err)
 	}
 	return after, nil

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 // lab is a management cluster whose nodes are in another API, the workload cluster's.
@@ -76,7 +77,7 @@ func (l *lab) run() (again bool) {
 	for range 12 {
 		for _, name := range []string{"w-0", "w-1"} {
 			// Each reconciler is a new one: nothing is remembered.
-			r, err := New(Config{Client: l, Clock: clock.RealClock{}, Workload: func(_ context.Context, namespace, cluster string) (client.Client, error) {
+			r, err := New(Config{Client: l, Work: queue.Work{Clock: clock.RealClock{}}, Workload: func(_ context.Context, namespace, cluster string) (client.Client, error) {
 				if namespace != "lab" || cluster != "c1" {
 					return nil, errors.New("another cluster")
 				}
@@ -243,7 +244,7 @@ func TestDeletionBeforeTheNodeIsReady(t *testing.T) {
 func TestNewNeedsItsFields(t *testing.T) {
 	l := start(t)
 	workload := func(context.Context, string, string) (client.Client, error) { return l.workload, nil }
-	for _, c := range []Config{{Workload: workload, Clock: clock.RealClock{}}, {Client: l, Clock: clock.RealClock{}}, {Client: l, Workload: workload}} {
+	for _, c := range []Config{{Workload: workload, Work: queue.Work{Clock: clock.RealClock{}}}, {Client: l, Work: queue.Work{Clock: clock.RealClock{}}}, {Client: l, Workload: workload}} {
 		if _, err := New(c); err == nil {
 			t.Errorf("New(%+v) returned no error", c)
 		}

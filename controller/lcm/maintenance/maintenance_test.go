@@ -23,6 +23,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/drain"
 	"github.com/metalab-dev/metalab/controller/kube"
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 // plant is a real API, the service, and the reconciler of states, which the test steps.
@@ -72,7 +73,7 @@ func TestMaintenance(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 			workload := func(context.Context, string, string) (client.Client, error) { return cl, nil }
-			states, err := NewStates(Config{Client: cl, Workload: workload, Clock: clock})
+			states, err := NewStates(Config{Client: cl, Workload: workload, Work: queue.Work{Clock: clock}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,7 +8,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -20,17 +19,9 @@ import (
 
 // Config configures the reconciler of LCMClusterStates.
 type Config struct {
+	queue.Work
 	Client   client.Client // of the management cluster
 	Workload Workload
-	Clock    clock.WithTicker
-	Workers  int // objects reconciled at a time; 0 means 1
-	// Enter, when set, is called before each reconcile, and its result after it. A lab's
-	// virtual clock counts the work in progress this way.
-	Enter func() (leave func())
-	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
-	ClientClock queue.ClientClock
-	// Queues, when set, knows the work queue: see queue.Monitor.
-	Queues *queue.Monitor
 }
 
 // States drains and uncordons nodes as LCMClusterStates of the type cordon-drain demand.
@@ -45,7 +36,6 @@ func NewStates(c Config) (*States, error) {
 	if c.Client == nil || c.Workload == nil || c.Clock == nil {
 		return nil, errors.New("maintenance: Config.Client, Config.Workload or Config.Clock is nil")
 	}
-	c.Workers = max(c.Workers, 1)
 	return &States{Config: c}, nil
 }
 
@@ -54,7 +44,7 @@ func (r *States) Setup(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("lcm-cluster-states").
 		For(&lcm.LCMClusterState{}).
-		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues, Retries: &r.retries})).
+		WithOptions(r.RetryOptions(&r.retries)).
 		Complete(r)
 }
 

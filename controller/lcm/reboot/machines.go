@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -36,24 +34,15 @@ const (
 
 // Config configures a reconciler.
 type Config struct {
+	queue.Work
 	Client  client.Client
 	Drainer Drainer // of Machines
-	Clock   clock.WithTicker
-	Workers int // objects reconciled at a time; 0 means 1
-	// Enter, when set, is called before each reconcile, and its result after it. A lab's
-	// virtual clock counts the work in progress this way.
-	Enter func() (leave func())
-	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
-	ClientClock queue.ClientClock
-	// Queues, when set, knows the work queue: see queue.Monitor.
-	Queues *queue.Monitor
 }
 
 func (c *Config) complete() error {
 	if c.Client == nil || c.Clock == nil {
 		return errors.New("reboot: Config.Client or Config.Clock is nil")
 	}
-	c.Workers = max(c.Workers, 1)
 	return nil
 }
 
@@ -73,21 +62,13 @@ func (r *Machines) Setup(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("lcm-reboots").
 		For(&lcm.LCMMachine{}).
-		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues})).
+		WithOptions(r.Options()).
 		Complete(r)
 }
 
 // Reconcile implements reconcile.Reconciler for an LCMMachine.
 func (r *Machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	var after time.Duration
-	result, err := queue.Reconcile(r.Enter, func() (err error) {
-		after, err = r.reconcile(ctx, req.NamespacedName)
-		return err
-	})
-	if err == nil {
-		result.RequeueAfter = after
-	}
-	return result, err
+	return queue.ReconcileAfter(r.Enter, func() (time.Duration, error) { return r.reconcile(ctx, req.NamespacedName) })
 }
 
 // step is the next action for a machine.
@@ -165,7 +146,7 @@ func (r *Machines) patch(ctx context.Context, m *lcm.LCMMachine, change func()) 
 	before := m.DeepCopy()
 	change()
 	err := r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if err != nil && !apierrors.IsConflict(err) { // the watch reports a conflict's cause
+	if err != nil {
 		return fmt.Errorf("reboot: LCMMachine %s/%s: %w", m.Namespace, m.Name, err)
 	}
 	return nil

@@ -23,6 +23,7 @@ import (
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/lcm/item"
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 // lab is an API with the reconcilers. It is the drainer and, in reboots, the agents.
@@ -84,7 +85,7 @@ func start(t *testing.T, objects ...client.Object) *lab {
 	l := &lab{t: t, cordoned: map[string]bool{}}
 	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&cluster.Machine{}, &lcm.LCMMachine{}, &kaas.GracefulRebootRequest{}).Build()
-	c := Config{Client: l.Client, Drainer: l, Clock: clock.RealClock{}}
+	c := Config{Client: l.Client, Drainer: l, Work: queue.Work{Clock: clock.RealClock{}}}
 	var err error
 	if l.machines, err = NewMachines(c); err == nil {
 		l.requests, err = NewRequests(c)
@@ -272,7 +273,7 @@ func TestInterruptedRequest(t *testing.T) {
 
 func TestNewNeedsItsFields(t *testing.T) {
 	l := start(t)
-	for i, c := range []Config{{}, {Client: l.Client, Drainer: l}, {Drainer: l, Clock: clock.RealClock{}}, {Client: l.Client, Clock: clock.RealClock{}}} {
+	for i, c := range []Config{{}, {Client: l.Client, Drainer: l}, {Drainer: l, Work: queue.Work{Clock: clock.RealClock{}}}, {Client: l.Client, Work: queue.Work{Clock: clock.RealClock{}}}} {
 		if _, err := NewMachines(c); err == nil {
 			t.Error(fmt.Sprint(i), "NewMachines takes it")
 		}

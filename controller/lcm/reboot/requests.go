@@ -40,7 +40,7 @@ func (r *Requests) Setup(mgr manager.Manager) error {
 		Watches(&cluster.Cluster{}, &handler.EnqueueRequestForObject{}).
 		Watches(&cluster.Machine{}, ofCluster).
 		Watches(&lcm.LCMMachine{}, ofCluster).
-		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues})).
+		WithOptions(r.Options()).
 		Complete(r)
 }
 
@@ -213,11 +213,8 @@ func (r *Requests) reconcile(ctx context.Context, key client.ObjectKey) error {
 	if !equality.Semantic.DeepEqual(status, f.request.Status) {
 		before := f.request.DeepCopy()
 		f.request.Status = status
-		// Of two that begin a reboot, one gets a conflict.
+		// Of two that begin a reboot, one gets a conflict, and observes again.
 		err := r.Client.Status().Patch(ctx, f.request, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-		if apierrors.IsConflict(err) {
-			return nil // the watch reports its cause
-		}
 		if err != nil {
 			return fmt.Errorf("reboot: GracefulRebootRequest %s: %w", key, err)
 		}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -31,17 +30,9 @@ type Maintainer interface {
 
 // Config configures a reconciler.
 type Config struct {
+	queue.Work
 	Client      client.Client
 	Maintenance Maintainer
-	Clock       clock.WithTicker
-	Workers     int // objects reconciled at a time; 0 means 1
-	// Enter, when set, is called before each reconcile, and its result after it. A lab's
-	// virtual clock counts the work in progress this way.
-	Enter func() (leave func())
-	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
-	ClientClock queue.ClientClock
-	// Queues, when set, knows the work queue: see queue.Monitor.
-	Queues *queue.Monitor
 }
 
 // Clusters updates the machines of LCMClusters.
@@ -52,7 +43,6 @@ func New(c Config) (*Clusters, error) {
 	if c.Client == nil || c.Maintenance == nil || c.Clock == nil {
 		return nil, errors.New("update: Config.Client, Config.Maintenance or Config.Clock is nil")
 	}
-	c.Workers = max(c.Workers, 1)
 	return &Clusters{c}, nil
 }
 
@@ -73,21 +63,13 @@ func (r *Clusters) Setup(mgr manager.Manager) error {
 		For(&lcm.LCMCluster{}).
 		Watches(&lcm.LCMMachine{}, handler.EnqueueRequestsFromMapFunc(labelled)).
 		Watches(&kaas.UpdateGroup{}, handler.EnqueueRequestsFromMapFunc(labelled)).
-		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues})).
+		WithOptions(r.Options()).
 		Complete(r)
 }
 
 // Reconcile implements reconcile.Reconciler for an LCMCluster.
 func (r *Clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	var after time.Duration
-	result, err := queue.Reconcile(r.Enter, func() (err error) {
-		after, err = r.reconcile(ctx, req.NamespacedName)
-		return err
-	})
-	if err == nil {
-		result.RequeueAfter = after
-	}
-	return result, err
+	return queue.ReconcileAfter(r.Enter, func() (time.Duration, error) { return r.reconcile(ctx, req.NamespacedName) })
 }
 
 func (r *Clusters) reconcile(ctx context.Context, key client.ObjectKey) (time.Duration, error) {

@@ -82,9 +82,9 @@ func start(t *testing.T, limit int, objects ...client.Object) *lab {
 	l := &lab{T: t, blocked: map[string]bool{}, failing: map[string]bool{}, reboots: map[string]bool{}, cordoned: map[string]bool{}, most: map[string]int{}}
 	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, c)...).WithStatusSubresource(&cluster.Machine{}, &lcm.LCMMachine{}, &lcm.LCMCluster{}).Build()
 	var err error
-	l.updates, err = New(Config{Client: l.Client, Maintenance: l, Clock: clock.RealClock{}})
+	l.updates, err = New(Config{Client: l.Client, Maintenance: l, Work: queue.Work{Clock: clock.RealClock{}}})
 	l.must(err)
-	l.items, err = ofLCM.NewMachines(ofLCM.Config{Client: l.Client, Clock: clock.RealClock{}})
+	l.items, err = ofLCM.NewMachines(ofLCM.Config{Client: l.Client, Work: queue.Work{Clock: clock.RealClock{}}})
 	l.must(err)
 	return l
 }
@@ -315,7 +315,7 @@ func TestRebootOfAnUpdate(t *testing.T) {
 }
 
 func TestNewNeedsItsFields(t *testing.T) {
-	if _, err := New(Config{Clock: clock.RealClock{}, Queues: &queue.Monitor{}}); err == nil {
+	if _, err := New(Config{Work: queue.Work{Clock: clock.RealClock{}, Queues: &queue.Monitor{}}}); err == nil {
 		t.Error("New() without a client has no error")
 	}
 }

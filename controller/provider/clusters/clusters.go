@@ -53,23 +53,15 @@ const (
 
 // Config configures a reconciler.
 type Config struct {
+	queue.Work
 	Client client.Client
 	// Reader reads Secrets past the cache, which must not hold those of all namespaces.
 	Reader client.Reader
-	Clock  clock.WithTicker
 	Wall   clock.PassiveClock // times in objects; nil means the real clock
 	Server string             // https URL of the API, as servers reach it
 	// Balancer makes load balancers. Nil means that others make them: loadBalancerHost is
 	// their address.
 	Balancer Balancer
-	Workers  int // objects reconciled at a time; 0 means 1
-	// Enter, when set, is called before each reconcile, and its result after it. A lab's
-	// virtual clock counts the work in progress this way.
-	Enter func() (leave func())
-	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
-	ClientClock queue.ClientClock
-	// Queues, when set, knows the work queue: see queue.Monitor.
-	Queues *queue.Monitor
 }
 
 // Reconciler reconciles Clusters.
@@ -86,7 +78,6 @@ func New(c Config) (*Reconciler, error) {
 	if c.Wall == nil {
 		c.Wall = clock.RealClock{}
 	}
-	c.Workers = max(c.Workers, 1)
 	u, err := url.Parse(c.Server)
 	if err != nil || u.Hostname() == "" {
 		return nil, fmt.Errorf("clusters: Config.Server %q: give the https URL of the API", c.Server)
@@ -119,7 +110,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Watches(&iamv1.Scope{}, handler.EnqueueRequestsFromMapFunc(r.clustersOf)).
 		Watches(&kaas.ClusterRelease{}, all).
 		Watches(&kaas.KaaSRelease{}, all).
-		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues})).
+		WithOptions(r.Options()).
 		Complete(r)
 }
 

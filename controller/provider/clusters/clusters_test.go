@@ -25,6 +25,7 @@ import (
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/lcm/item"
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 var key = client.ObjectKey{Namespace: "lab", Name: "c1"}
@@ -68,7 +69,7 @@ func start(t testing.TB, objects ...client.Object) *lab {
 		},
 	})
 	var err error
-	l.r, err = New(Config{Client: counted, Reader: l, Clock: clock.RealClock{}, Server: "https://192.0.2.1:6443"})
+	l.r, err = New(Config{Client: counted, Reader: l, Work: queue.Work{Clock: clock.RealClock{}}, Server: "https://192.0.2.1:6443"})
 	l.must(err)
 	return l
 }
@@ -305,7 +306,7 @@ func TestLCMClusterOfAUserStays(t *testing.T) {
 
 func TestNewWithoutAServerReturnsAnError(t *testing.T) {
 	l := start(t)
-	if _, err := New(Config{Client: l, Reader: l, Clock: clock.RealClock{}, Server: "x"}); err == nil || !strings.Contains(err.Error(), `Config.Server "x"`) {
+	if _, err := New(Config{Client: l, Reader: l, Work: queue.Work{Clock: clock.RealClock{}}, Server: "x"}); err == nil || !strings.Contains(err.Error(), `Config.Server "x"`) {
 		t.Errorf("New = %v", err)
 	}
 }

@@ -37,7 +37,7 @@ func (r *clusters) setup(mgr manager.Manager) error {
 			r.list(ctx, &list, o.GetNamespace())
 			return requests(list.Items, func(c *lcm.LCMCluster) client.Object { return c })
 		}), builder.WithPredicates(concerned)).
-		WithOptions(queue.Options(r.queue())).
+		WithOptions(r.Options()).
 		Complete(r)
 }
 

@@ -42,7 +42,7 @@ func (r *configurations) setup(mgr manager.Manager) error {
 		Watches(&lcm.LCMCluster{}, r.those(func(o *kaas.HostOSConfiguration, _ client.Object) bool { return waits(o) })).
 		Watches(&lcm.LCMMachine{}, r.machineEvents()).
 		Watches(&cluster.Machine{}, r.machineEvents()).
-		WithOptions(queue.Options(r.queue())).
+		WithOptions(r.Options()).
 		Complete(r)
 }
 

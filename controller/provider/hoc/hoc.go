@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -22,16 +21,8 @@ const Finalizer = "kaas.mirantis.com/host-os-configuration"
 
 // Config configures the reconcilers.
 type Config struct {
-	Client  client.Client
-	Clock   clock.WithTicker
-	Workers int // objects of a kind reconciled at a time; 0 means 1
-	// Enter, when set, is called before each reconcile, and its result after it. A lab's
-	// virtual clock counts the work in progress this way.
-	Enter func() (leave func())
-	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
-	ClientClock queue.ClientClock
-	// Queues, when set, knows the work queues: see queue.Monitor.
-	Queues *queue.Monitor
+	queue.Work
+	Client client.Client
 }
 
 // Reconcilers are the reconcilers of the three kinds.
@@ -46,17 +37,12 @@ func New(c Config) (*Reconcilers, error) {
 	if c.Client == nil || c.Clock == nil {
 		return nil, errors.New("hoc: Config.Client or Config.Clock is nil")
 	}
-	c.Workers = max(c.Workers, 1)
 	return &Reconcilers{&clusters{c}, &machines{Config: c}, &configurations{Config: c}}, nil
 }
 
 // Setup adds the reconcilers to a manager. They do not poll.
 func (r *Reconcilers) Setup(mgr manager.Manager) error {
 	return errors.Join(r.clusters.setup(mgr), r.machines.setup(mgr), r.configurations.setup(mgr))
-}
-
-func (c *Config) queue() queue.Config {
-	return queue.Config{Clock: c.Clock, Client: c.ClientClock, Workers: c.Workers, Monitor: c.Queues}
 }
 
 // standing is how far a HostOSConfiguration takes effect.

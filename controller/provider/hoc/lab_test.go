@@ -24,6 +24,7 @@ import (
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	lcmcontroller "github.com/metalab-dev/metalab/controller/lcm"
 	"github.com/metalab-dev/metalab/controller/lcm/item"
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 // lab is an API with objects, the reconcilers of this package and of controller/lcm, and
@@ -75,11 +76,11 @@ func start(t testing.TB, objects ...client.Object) *lab {
 func (l *lab) settle() map[string]int {
 	l.t.Helper()
 	l.writes = map[string]int{}
-	r, err := New(Config{Client: l, Clock: clock.RealClock{}})
+	r, err := New(Config{Client: l, Work: queue.Work{Clock: clock.RealClock{}}})
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	items, err := lcmcontroller.NewMachines(lcmcontroller.Config{Client: l, Clock: clock.RealClock{}})
+	items, err := lcmcontroller.NewMachines(lcmcontroller.Config{Client: l, Work: queue.Work{Clock: clock.RealClock{}}})
 	if err != nil {
 		l.t.Fatal(err)
 	}

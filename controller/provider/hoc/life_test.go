@@ -15,6 +15,7 @@ import (
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/lcm/item"
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 // The names of the items of the object test with the module sample.
@@ -205,7 +206,7 @@ func TestChangeOfASecret(t *testing.T) {
 	}
 	l.status("test", func(o *kaas.HostOSConfiguration) { o.Status.Configs[1].SecretObjectVersion = "8" })
 	// The machine is not changed before the change is reported.
-	r, err := New(Config{Client: l, Clock: nil})
+	r, err := New(Config{Client: l, Work: queue.Work{}})
 	if err == nil {
 		t.Fatal("New without a clock returned no error")
 	}

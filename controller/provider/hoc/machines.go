@@ -36,7 +36,7 @@ func (r *machines) setup(mgr manager.Manager) error {
 		For(&lcm.LCMMachine{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, reported))).
 		Watches(&cluster.Machine{}, &handler.EnqueueRequestForObject{}). // of the same name
 		Watches(&kaas.HostOSConfiguration{}, r.configurationEvents()).
-		WithOptions(queue.Options(r.queue())).
+		WithOptions(r.Options()).
 		Complete(r)
 }
 

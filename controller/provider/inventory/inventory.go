@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -27,18 +26,10 @@ const (
 
 // Config configures the reconcilers.
 type Config struct {
+	queue.Work
 	Client client.Client
 	// Reader reads Secrets past the cache, which must not hold those of all namespaces.
-	Reader  client.Reader
-	Clock   clock.WithTicker
-	Workers int // objects reconciled at a time; 0 means 1
-	// Enter, when set, is called before each reconcile, and its result after it. A lab's
-	// virtual clock counts the work in progress this way.
-	Enter func() (leave func())
-	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
-	ClientClock queue.ClientClock
-	// Queues, when set, knows the work queues: see queue.Monitor.
-	Queues *queue.Monitor
+	Reader client.Reader
 }
 
 // Reconciler reconciles BareMetalHostInventories and BareMetalHostCredentials.
@@ -52,14 +43,13 @@ func New(c Config) (*Reconciler, error) {
 	if c.Client == nil || c.Reader == nil || c.Clock == nil {
 		return nil, errors.New("inventory: Config.Client, Config.Reader or Config.Clock is nil")
 	}
-	c.Workers = max(c.Workers, 1)
 	return &Reconciler{&servers{c}, &credentials{c}}, nil
 }
 
 // Setup adds the controllers to a manager. They do not poll.
 func (r *Reconciler) Setup(mgr manager.Manager) error {
 	c := r.servers.Config
-	options := queue.Options(queue.Config{Clock: c.Clock, Client: c.ClientClock, Workers: c.Workers, Monitor: c.Queues})
+	options := c.Options()
 	sameName := &handler.EnqueueRequestForObject{}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("provider-inventory").
@@ -78,7 +68,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Watches(&kaas.BareMetalHostInventory{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
 			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: o.(*kaas.BareMetalHostInventory).Spec.BMC.CredentialsName}}}
 		})).
-		WithOptions(queue.Options(queue.Config{Clock: c.Clock, Client: c.ClientClock, Workers: c.Workers, Monitor: c.Queues})).
+		WithOptions(c.Options()).
 		Complete(r.credentials)
 }
 

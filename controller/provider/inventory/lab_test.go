@@ -21,6 +21,7 @@ import (
 
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 const ns = "lab"
@@ -77,7 +78,7 @@ func (l *lab) settle() {
 		},
 	})
 	for range 20 {
-		r, err := New(Config{Client: c, Reader: l, Clock: clock.RealClock{}})
+		r, err := New(Config{Client: c, Reader: l, Work: queue.Work{Clock: clock.RealClock{}}})
 		l.must(err)
 		before := len(l.writes)
 		var inventories kaas.BareMetalHostInventoryList

@@ -31,6 +31,7 @@ import (
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	lcmcontroller "github.com/metalab-dev/metalab/controller/lcm"
 	"github.com/metalab-dev/metalab/controller/lcm/item"
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 const ns = "lab"
@@ -119,7 +120,7 @@ func (l *lab) provider(cached client.Reader) *Reconciler {
 		}
 	}
 	r, err := New(Config{
-		Client: interceptor.NewClient(l.Client.(client.WithWatch), funcs), Reader: l, Clock: clock.RealClock{}, Wall: l.wall,
+		Client: interceptor.NewClient(l.Client.(client.WithWatch), funcs), Reader: l, Work: queue.Work{Clock: clock.RealClock{}}, Wall: l.wall,
 		Server: "https://192.0.2.1:6443", CA: []byte("-----BEGIN CERTIFICATE-----\n"),
 	})
 	if err != nil {
@@ -197,7 +198,7 @@ func (l *lab) hosts() (changed bool) {
 // changed.
 func (l *lab) agents() (changed bool) {
 	l.t.Helper()
-	controller, err := lcmcontroller.NewMachines(lcmcontroller.Config{Client: l, Clock: clock.RealClock{}})
+	controller, err := lcmcontroller.NewMachines(lcmcontroller.Config{Client: l, Work: queue.Work{Clock: clock.RealClock{}}})
 	l.must(err)
 	for _, m := range l.machines() {
 		var x lcm.LCMMachine

@@ -29,23 +29,15 @@ const Finalizer = "machine.kaas.mirantis.com/provider"
 
 // Config configures a reconciler.
 type Config struct {
+	queue.Work
 	Client client.Client
 	// Reader reads Secrets and Roles past the cache, which must not hold those of all
 	// namespaces.
 	Reader client.Reader
-	Clock  clock.WithTicker
 	// Wall is the time by which tokens expire; nil means the real clock.
-	Wall    clock.PassiveClock
-	Server  string // https URL of the API, as servers reach it
-	CA      []byte // certificates, in PEM, that sign the API's
-	Workers int    // objects reconciled at a time; 0 means 1
-	// Enter, when set, is called before each reconcile, and its result after it. A lab's
-	// virtual clock counts the work in progress this way.
-	Enter func() (leave func())
-	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
-	ClientClock queue.ClientClock
-	// Queues, when set, knows the work queue: see queue.Monitor.
-	Queues *queue.Monitor
+	Wall   clock.PassiveClock
+	Server string // https URL of the API, as servers reach it
+	CA     []byte // certificates, in PEM, that sign the API's
 }
 
 // Reconciler reconciles Machines.
@@ -59,7 +51,6 @@ func New(c Config) (*Reconciler, error) {
 	if c.Wall == nil {
 		c.Wall = clock.RealClock{}
 	}
-	c.Workers = max(c.Workers, 1)
 	return &Reconciler{c}, nil
 }
 
@@ -83,7 +74,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Watches(&kaas.Proxy{}, handler.EnqueueRequestsFromMapFunc(r.waitingMachines)).
 		Watches(&kaas.ClusterRelease{}, handler.EnqueueRequestsFromMapFunc(r.waitingMachines)).
 		Watches(&kaas.KaaSRelease{}, handler.EnqueueRequestsFromMapFunc(r.waitingMachines)).
-		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues})).
+		WithOptions(r.Options()).
 		Complete(r)
 }
 
@@ -137,15 +128,7 @@ func requests(items []cluster.Machine, concerned func(*cluster.Machine) bool) (o
 
 // Reconcile implements reconcile.Reconciler for a Machine.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	var after time.Duration
-	result, err := queue.Reconcile(r.Enter, func() (err error) {
-		after, err = r.reconcile(ctx, req.NamespacedName)
-		return err
-	})
-	if err == nil {
-		result.RequeueAfter = after
-	}
-	return result, err
+	return queue.ReconcileAfter(r.Enter, func() (time.Duration, error) { return r.reconcile(ctx, req.NamespacedName) })
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.Duration, error) {

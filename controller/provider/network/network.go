@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,18 +31,10 @@ import (
 
 // Config configures the reconcilers.
 type Config struct {
+	queue.Work
 	Client client.Client
 	// Reader reads Secrets past the cache, and addresses that the cache may not have yet.
-	Reader  client.Reader
-	Clock   clock.WithTicker
-	Workers int // objects reconciled at a time; 0 means 1
-	// Enter, when set, is called before each reconcile, and its result after it. A lab's
-	// virtual clock counts the work in progress this way.
-	Enter func() (leave func())
-	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
-	ClientClock queue.ClientClock
-	// Queues, when set, knows the work queues: see queue.Monitor.
-	Queues *queue.Monitor
+	Reader client.Reader
 }
 
 // Reconciler reconciles the networks of Machines, and Subnets.
@@ -57,16 +48,12 @@ func New(c Config) (*Reconciler, error) {
 	if c.Client == nil || c.Reader == nil || c.Clock == nil {
 		return nil, errors.New("network: Config.Client, Config.Reader or Config.Clock is nil")
 	}
-	c.Workers = max(c.Workers, 1)
 	return &Reconciler{&machines{c}, &subnets{c}}, nil
 }
 
 // Setup adds the controllers to a manager. They do not poll.
 func (r *Reconciler) Setup(mgr manager.Manager) error {
 	c := r.machines.Config
-	options := func() queue.Config {
-		return queue.Config{Clock: c.Clock, Client: c.ClientClock, Workers: c.Workers, Monitor: c.Queues}
-	}
 	all := handler.EnqueueRequestsFromMapFunc(c.machinesOf)
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("provider-network").
@@ -77,7 +64,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Watches(&ipam.Subnet{}, all).
 		Watches(&ipam.IPaddr{}, all, builder.WithPredicates(freed)).
 		Watches(&cluster.Cluster{}, all, builder.WithPredicates(credentialsChanged)).
-		WithOptions(queue.Options(options())).
+		WithOptions(c.Options()).
 		Complete(r.machines)
 	if err != nil {
 		return err
@@ -88,7 +75,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Watches(&ipam.IPaddr{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
 			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: o.(*ipam.IPaddr).Spec.SubnetRef}}}
 		})).
-		WithOptions(queue.Options(options())).
+		WithOptions(c.Options()).
 		Complete(r.subnets)
 }
 

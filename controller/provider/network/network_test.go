@@ -21,6 +21,7 @@ import (
 
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 const ns = "lab"
@@ -96,7 +97,7 @@ func (l *lab) provider(cached client.Reader) *Reconciler {
 			return cached.List(ctx, list, opts...)
 		}
 	}
-	r, err := New(Config{Client: interceptor.NewClient(l.Client.(client.WithWatch), funcs), Reader: l, Clock: clock.RealClock{}})
+	r, err := New(Config{Client: interceptor.NewClient(l.Client.(client.WithWatch), funcs), Reader: l, Work: queue.Work{Clock: clock.RealClock{}}})
 	l.must(err)
 	return r
 }

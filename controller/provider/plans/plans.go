@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,16 +25,8 @@ import (
 
 // Config configures a reconciler.
 type Config struct {
-	Client  client.Client
-	Clock   clock.WithTicker
-	Workers int // objects reconciled at a time; 0 means 1
-	// Enter, when set, is called before each reconcile, and its result after it. A lab's
-	// virtual clock counts the work in progress this way.
-	Enter func() (leave func())
-	// ClientClock bounds retries: see queue.Config. Nil means the real clock.
-	ClientClock queue.ClientClock
-	// Queues, when set, knows the work queue: see queue.Monitor.
-	Queues *queue.Monitor
+	queue.Work
+	Client client.Client
 }
 
 // Reconciler reconciles the plans of a Cluster.
@@ -46,7 +37,6 @@ func New(c Config) (*Reconciler, error) {
 	if c.Client == nil || c.Clock == nil {
 		return nil, errors.New("plans: Config.Client or Config.Clock is nil")
 	}
-	c.Workers = max(c.Workers, 1)
 	return &Reconciler{c}, nil
 }
 
@@ -66,7 +56,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Watches(&cluster.Machine{}, labeled).
 		Watches(&lcm.LCMMachine{}, labeled).
 		Watches(&kaas.UpdateGroup{}, labeled).
-		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: r.Workers, Monitor: r.Queues})).
+		WithOptions(r.Options()).
 		Complete(r)
 }
 

@@ -19,6 +19,7 @@ import (
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 var key = client.ObjectKey{Namespace: "lab", Name: "c1"}
@@ -65,7 +66,7 @@ func start(t *testing.T) *lab {
 	l := &lab{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC))}
 	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&kaas.ClusterUpdatePlan{}).Build()
 	var err error
-	if l.r, err = New(Config{Client: l.Client, Clock: l.clock}); err != nil {
+	if l.r, err = New(Config{Client: l.Client, Work: queue.Work{Clock: l.clock}}); err != nil {
 		t.Fatal(err)
 	}
 	return l
