@@ -1,11 +1,16 @@
 package kube
 
 import (
+	"context"
+	"strconv"
 	"sync"
+	"sync/atomic"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"google.golang.org/grpc/metadata"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -25,9 +30,26 @@ type inProcessStore struct{ client *kubernetes.Client }
 // before etcd.
 func newInProcessStore(e *embed.Etcd) *inProcessStore {
 	c := &kubernetes.Client{Client: v3client.New(e.Server)}
+	c.Watcher = &streamPerWatch{Watcher: c.Watcher}
 	c.KV = etcd3.NewETCDLatencyTracker(c.KV) // for the metrics of requests, as upstream's storage does
 	c.Kubernetes = c
 	return &inProcessStore{c}
+}
+
+// streamPerWatch gives each watch a stream. Watches that share one can block it for ever:
+// its two ends are goroutines that hand each message over to the other (etcd's
+// proxy/grpcproxy/adapter), so that when many watches end at once, as those of a killed
+// controller do, each end waits for the other to receive. By gRPC a buffer is in between.
+type streamPerWatch struct {
+	clientv3.Watcher
+	watches atomic.Uint64
+}
+
+// Watch implements clientv3.Watcher. The client opens a stream for each value of a
+// context's metadata, and closes it with its last watch.
+func (w *streamPerWatch) Watch(ctx context.Context, key string, o ...clientv3.OpOption) clientv3.WatchChan {
+	ctx = metadata.AppendToOutgoingContext(ctx, "watch", strconv.FormatUint(w.watches.Add(1), 10))
+	return w.Watcher.Watch(ctx, key, o...)
 }
 
 func (s *inProcessStore) close() error {
