@@ -37,8 +37,9 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
-// timeout is how long a step waits, in real time.
-const timeout = 60 * time.Second
+// timeout is how long a step waits, in real time. A play of Ansible ends after two seconds
+// on a machine at rest, and after more than a minute on one with ten other labs.
+const timeout = 3 * time.Minute
 
 // scenario is the state that the steps of one scenario share.
 type scenario struct {
@@ -244,7 +245,7 @@ func (s *Scenario) Change(ctx context.Context, edit func(*metal3.BareMetalHost))
 	return s.s.change(ctx, edit)
 }
 
-// Eventually repeats ok until it returns true or an error, for a minute of real
+// Eventually repeats ok until it returns true or an error, for three minutes of real
 // time at most. The error has the last text that ok has returned.
 func Eventually(ctx context.Context, what string, ok func(context.Context) (done bool, is string, err error)) error {
 	return eventually(ctx, what, ok)
@@ -254,7 +255,7 @@ func Eventually(ctx context.Context, what string, ok func(context.Context) (done
 type patience struct{}
 
 // WithPatience returns a context in which steps time out after d, in real time. The default
-// is a minute.
+// is three minutes.
 func WithPatience(ctx context.Context, d time.Duration) context.Context {
 	return context.WithValue(ctx, patience{}, d)
 }
