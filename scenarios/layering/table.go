@@ -245,14 +245,14 @@ var Table = []Row{
 	{Package: "controller/lcm/reboot", May: []string{"controller/api/...", "controller/lcm/item", "controller/queue"}},
 	{Package: "controller/lcm", May: []string{"controller/api/...", "controller/lcm/item", "controller/queue", "controller/readafterwrite"}},
 	{
-		Package: "controller/lcm/deletion", May: []string{"controller/api/...", "controller/lcm/maintenance", "controller/queue"},
+		Package: "controller/lcm/deletion", May: []string{"controller/api/...", "controller/lcm/item", "controller/lcm/maintenance", "controller/queue"},
 	},
 	{
 		Package: "controller/lcm/update", May: []string{"controller/api/...", "controller/lcm/item", "controller/lcm/maintenance", "controller/queue"},
 		Tests: []string{"controller/lcm"}, // which writes the items
 	},
 	{
-		Package: "controller/lcm/maintenance", May: []string{"controller/api/...", "controller/drain", "controller/queue"},
+		Package: "controller/lcm/maintenance", May: []string{"controller/api/...", "controller/drain", "controller/lcm/item", "controller/queue"},
 		Tests: []string{"controller/config", "controller/kube"}, // whose API evicts
 	},
 	{

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/lcm/item"
 	"github.com/metalab-dev/metalab/controller/lcm/maintenance"
 	"github.com/metalab-dev/metalab/controller/queue"
 )
@@ -163,7 +164,7 @@ func (r *Reconciler) leave(ctx context.Context, m *lcm.LCMMachine) (time.Duratio
 		return 0, err
 	}
 	if m.Status.PrepareDeletionPhase == lcm.DeletionCompleted { // else it may be in service: the deletion was not graceful in the end
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: maintenance.Node(m)}}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: item.Node(m)}}
 		if err := w.Delete(ctx, node); client.IgnoreNotFound(err) != nil {
 			return 0, err
 		}

@@ -14,6 +14,7 @@ import (
 
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/drain"
+	"github.com/metalab-dev/metalab/controller/lcm/item"
 )
 
 // ofAnnotation of a maintenance request is the namespace and name of the Cluster or Machine
@@ -112,7 +113,7 @@ func (s Service) walk(ctx context.Context, r Request, stages []stage, during, af
 	if v.workload, err = s.Workload(ctx, r.Machine.Namespace, v.machine.Spec.ClusterName); err != nil {
 		return Progress{}, fmt.Errorf("maintenance: API of cluster %s: %w", v.machine.Spec.ClusterName, err)
 	}
-	v.node = Node(&v.machine)
+	v.node = item.Node(&v.machine)
 	for _, st := range stages {
 		reached, message, err := st.reach(v, ctx)
 		if err != nil {
@@ -123,16 +124,6 @@ func (s Service) walk(ctx context.Context, r Request, stages []stage, during, af
 		}
 	}
 	return Progress{Done: true}, v.report(ctx, after, "")
-}
-
-// Node returns the name of a machine's node: its host name, as its agent reports it.
-func Node(m *lcm.LCMMachine) string {
-	for _, a := range m.Status.Addresses {
-		if a.Type == lcm.AddressHostname && a.Address != "" {
-			return a.Address
-		}
-	}
-	return m.Name
 }
 
 // report writes how far the machine is to its status.

@@ -95,16 +95,6 @@ func next(m *lcm.LCMMachine) step {
 	return stepUncordon // also of an annotation that comes before the agent has removed the status of an earlier reboot
 }
 
-// nodeOf returns the name of a machine's node: its host name.
-func nodeOf(m *lcm.LCMMachine) string {
-	for _, a := range m.Status.Addresses {
-		if a.Type == lcm.AddressHostname {
-			return a.Address
-		}
-	}
-	return m.Name
-}
-
 func (r *Machines) reconcile(ctx context.Context, key client.ObjectKey) (time.Duration, error) {
 	var m lcm.LCMMachine
 	if err := r.Client.Get(ctx, key, &m); err != nil {
@@ -115,7 +105,7 @@ func (r *Machines) reconcile(ctx context.Context, key client.ObjectKey) (time.Du
 	}
 	switch do := next(&m); do {
 	case stepDrain, stepHold:
-		waits, err := r.Drainer.Drain(ctx, nodeOf(&m), owner)
+		waits, err := r.Drainer.Drain(ctx, item.Node(&m), owner)
 		if err != nil {
 			return 0, fmt.Errorf("reboot: LCMMachine %s: %w", key, err)
 		}
@@ -130,7 +120,7 @@ func (r *Machines) reconcile(ctx context.Context, key client.ObjectKey) (time.Du
 		}
 		return renewal, r.patch(ctx, &m, func() { m.Spec.RebootRequired = true })
 	case stepUncordon:
-		if err := r.Drainer.Uncordon(ctx, nodeOf(&m), owner); err != nil {
+		if err := r.Drainer.Uncordon(ctx, item.Node(&m), owner); err != nil {
 			return 0, fmt.Errorf("reboot: LCMMachine %s: %w", key, err)
 		}
 		return 0, r.patch(ctx, &m, func() {

@@ -114,7 +114,7 @@ func (l *lab) reboot(m lcm.LCMMachine) {
 	l.t.Helper()
 	switch {
 	case m.Spec.RebootRequired && (m.Status.Reboot == nil || !m.Status.Reboot.Completed):
-		if !l.cordoned[nodeOf(&m)] {
+		if !l.cordoned[item.Node(&m)] {
 			l.t.Errorf("the reboot of %s is demanded, and its node is not cordoned", m.Name)
 		}
 		l.boots++
@@ -182,7 +182,7 @@ func TestMachinesAreRebootedOneAfterAnother(t *testing.T) {
 			t.Errorf("%s: status %+v", tt.name, s)
 		}
 		for _, m := range l.all() {
-			if m.Spec.RebootRequired || m.Annotations[item.GracefulRebootAnnotation] != "" || m.Status.Reboot != nil || l.cordoned[nodeOf(&m)] {
+			if m.Spec.RebootRequired || m.Annotations[item.GracefulRebootAnnotation] != "" || m.Status.Reboot != nil || l.cordoned[item.Node(&m)] {
 				t.Errorf("%s: %s has %v, %+v after its reboot", tt.name, m.Name, m.Annotations, m.Status.Reboot)
 			}
 		}

@@ -167,13 +167,7 @@ func chosen(f facts) (targets []target, missing []string) {
 // inOrder sorts machines in the order of updates: by upgradeIndex, those without one last,
 // then by name.
 func inOrder(a, b target) int {
-	index := func(t target) int64 {
-		if i := t.machine.Spec.ProviderSpec.Value.UpgradeIndex; i != nil {
-			return int64(*i)
-		}
-		return 1 << 32 // above every int32
-	}
-	return cmp.Or(cmp.Compare(index(a), index(b)), strings.Compare(a.machine.Name, b.machine.Name))
+	return cmp.Or(cmp.Compare(item.UpgradeIndex(a.machine), item.UpgradeIndex(b.machine)), strings.Compare(a.machine.Name, b.machine.Name))
 }
 
 func (r *Requests) observe(ctx context.Context, key client.ObjectKey) (facts, error) {

@@ -2,7 +2,6 @@ package update
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
@@ -29,14 +28,6 @@ func (t target) updating() bool { return t.Annotations[item.UpdatingAnnotation] 
 // out reports whether the node is out of service, for whatever reason.
 func (t target) out() bool {
 	return t.updating() || t.Status.KubernetesCordonDrain != "" || t.Annotations[item.GracefulRebootAnnotation] != ""
-}
-
-// index is the place in the order of updates. Machines without one come last.
-func (t target) index() int64 {
-	if t.machine == nil || t.machine.Spec.ProviderSpec.Value.UpgradeIndex == nil {
-		return math.MaxInt64
-	}
-	return int64(*t.machine.Spec.ProviderSpec.Value.UpgradeIndex)
 }
 
 // action is the next action for a machine.
@@ -106,7 +97,7 @@ func grouped(f facts) []*group {
 	for _, name := range names {
 		g := byName[name]
 		slices.SortStableFunc(g.machines, func(a, b target) int {
-			return cmp.Or(cmp.Compare(a.index(), b.index()), cmp.Compare(a.Name, b.Name))
+			return cmp.Or(cmp.Compare(item.UpgradeIndex(a.machine), item.UpgradeIndex(b.machine)), cmp.Compare(a.Name, b.Name))
 		})
 		out = append(out, g)
 	}
