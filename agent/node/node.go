@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -46,12 +45,10 @@ func Run(ctx context.Context, c Config) (err error) {
 	if a.name, err = nodeName(a.facts.Hostname); err != nil {
 		return fmt.Errorf("node: %w", err)
 	}
-	var group sync.WaitGroup
-	defer group.Wait()
-	watching, cancel := context.WithCancel(ctx)
-	defer cancel()
 	changed := make(chan struct{}, 1)
-	var watch func()
+	stopWatch := func() {}
+	defer func() { stopWatch() }()
+	watching := false
 	for {
 		leave := a.Enter()
 		wait, err := a.step(ctx)
@@ -59,14 +56,13 @@ func Run(ctx context.Context, c Config) (err error) {
 			a.report(err)
 			wait, a.renewed = retry, time.Time{}
 			if apierrors.IsUnauthorized(err) { // the token was replaced
-				a.api = nil
+				stopWatch()
+				a.api, watching = nil, false
 			}
 		} else if err == nil {
 			a.lastText = ""
-			if watch == nil {
-				api := a.api
-				watch = func() { a.watch(watching, api, changed) }
-				group.Go(watch)
+			if !watching {
+				watching, stopWatch = true, a.startWatch(ctx, changed)
 			}
 		}
 		timer := a.Clock.NewTimer(wait)

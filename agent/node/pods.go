@@ -19,6 +19,21 @@ import (
 // mine selects the pods that are bound to the node.
 func (a *agent) mine() string { return fields.OneTermEqualSelector("spec.nodeName", a.name).String() }
 
+// startWatch begins to watch the pods over the present connection. stop returns when the
+// watch has ended.
+func (a *agent) startWatch(ctx context.Context, changed chan<- struct{}) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	api, ended := a.api, make(chan struct{})
+	go func() {
+		defer close(ended)
+		a.watch(ctx, api, changed)
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
 // watch sends to changed when a pod of the node may have changed.
 func (a *agent) watch(ctx context.Context, api kubernetes.Interface, changed chan<- struct{}) {
 	for ctx.Err() == nil {
