@@ -39,13 +39,17 @@ func newStatus(o *options) *cobra.Command {
 			if storage == "" {
 				storage = "OK"
 			}
-			return o.output.print(c.OutOrStdout(), st, [][]string{
+			rows := [][]string{
 				{"pid", strconv.Itoa(st.PID)}, {"state", st.State}, {"kubeconfig", st.Kubeconfig},
 				{"hosts", strconv.Itoa(st.Hosts)}, {"speed", st.Speed}, {"images", st.Images},
 				{"images by HTTPS", st.SecureImages},
 				{"name", st.Name}, {"seed", strconv.FormatUint(st.Seed, 10)}, {"time", st.Time.Format(time.RFC3339)},
 				{"faults", strconv.Itoa(st.Faults)}, {"storage", storage}, {"version", st.Version},
-			})
+			}
+			if st.Charts != "" {
+				rows = append(rows, []string{"charts", st.Charts})
+			}
+			return o.output.print(c.OutOrStdout(), st, rows)
 		},
 	}
 }

@@ -366,5 +366,8 @@ Kubernetes API: export KUBECONFIG=%[1]s
   %[2]s kubectl patch bmh/%[4]s --type=merge -p '{"spec":{"image":{"url":"%[5]s","checksum":"%[5]s.sha256","checksumType":"sha256","format":"raw"}}}'
   %[2]s kubectl get bmh -w
 `, st.Kubeconfig, lab, filepath.Join(o.state, world.HostsFile), name, st.Images+world.DemoImage)
+	if st.Charts != "" {
+		fmt.Fprintf(out, "\nHelm charts: %s, those of %s among them\n", st.Charts, filepath.Join(o.state, world.ChartsDir))
+	}
 	return nil
 }

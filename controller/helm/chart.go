@@ -49,7 +49,7 @@ func (r *Reconciler) load(ctx context.Context, b *lcm.HelmBundle, of lcm.HelmRel
 		if err == nil {
 			return ch, nil
 		}
-		errs = append(errs, fmt.Errorf("repository %s: %w", c.Name, err))
+		errs = append(errs, fmt.Errorf("repository %s%s: %w", c.Name, shown(c.URL), err))
 	}
 	return nil, errors.Join(errs...)
 }
@@ -82,7 +82,7 @@ func (r *Reconciler) fromRepository(ctx context.Context, namespace string, from 
 	index.SortEntries()
 	v, err := index.Get(name, version)
 	if err != nil {
-		return nil, fmt.Errorf("chart %s %s: %w", name, version, err)
+		return nil, fmt.Errorf("chart %s: %w", strings.TrimSpace(name+" "+version), missing(index.Entries[name], err))
 	}
 	at, err := repo.ResolveReferenceURL(base, v.URLs[0])
 	if err != nil {
@@ -92,6 +92,34 @@ func (r *Reconciler) fromRepository(ctx context.Context, namespace string, from 
 		auth = nil
 	}
 	return r.archive(ctx, at, auth, v.Digest)
+}
+
+// shown returns the URL of a repository for a message, without its password.
+func shown(at string) string {
+	u, err := url.Parse(at)
+	if err != nil {
+		return ""
+	}
+	return " (" + u.Redacted() + ")"
+}
+
+// mostVersions is the number of versions that an error lists.
+const mostVersions = 10
+
+// missing returns an error that says what there is instead of a chart's version. Versions are
+// sorted, the newest first.
+func missing(versions repo.ChartVersions, err error) error {
+	if len(versions) == 0 {
+		return fmt.Errorf("%w: correct the name, or add the chart", err)
+	}
+	var all []string
+	for _, v := range versions[:min(len(versions), mostVersions)] {
+		all = append(all, v.Version)
+	}
+	if n := len(versions) - len(all); n > 0 {
+		all = append(all, fmt.Sprintf("and %d more", n))
+	}
+	return fmt.Errorf("%w: there are %s", err, strings.Join(all, ", "))
 }
 
 func sameHost(a, b string) bool {

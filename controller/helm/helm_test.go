@@ -2,12 +2,15 @@ package helm
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/repo"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -120,6 +123,7 @@ func TestBundle(t *testing.T) {
 			{Name: "after-broken", Chart: "settings", Requires: []string{"broken"}},
 			{Name: "broken", Chart: "lab/broken"},
 			{Name: "missing", Chart: "lab/none"},
+			{Name: "old", Chart: "lab/settings", Version: "0.9.0"},
 			{Name: "second", Chart: "lab/settings", Namespace: "charts", Requires: []string{"first"}},
 			{Name: "first", Chart: "lab/settings", Version: "1.0.0", Values: values("one")},
 			{Name: "app", Chart: "lab/app"},
@@ -139,8 +143,11 @@ func TestBundle(t *testing.T) {
 	if got := s["broken"]; got.Success || got.Attempt != 1 || !strings.Contains(got.Message, "Not_A_Name") {
 		t.Errorf("broken: %+v", got)
 	}
-	if got := s["missing"]; got.Success || !strings.Contains(got.Message, "repository lab: chart none : no chart name found") {
+	if got := s["missing"]; got.Success || !strings.Contains(got.Message, "repository lab ("+l.repo.URL+"): chart none: no chart name found: correct the name, or add the chart") {
 		t.Errorf("missing: %+v", got)
+	}
+	if got, want := s["old"], "repository lab ("+l.repo.URL+"): chart settings 0.9.0: no chart version found for settings-0.9.0: there are 1.0.0"; got.Success || got.Message != want {
+		t.Errorf("old: %+v, want the message %q", got, want)
 	}
 	if got := s["after-broken"]; got.Success || got.Message != "waits for the release broken" || l.text("default", "after-broken") != "" {
 		t.Errorf("after-broken: %+v", got)
@@ -172,7 +179,7 @@ func TestBundle(t *testing.T) {
 
 	// Changes: values of one, and those that fail are removed.
 	b = l.change(func(s *lcm.HelmBundleSpec) {
-		s.Releases = s.Releases[3:]
+		s.Releases = s.Releases[4:]
 		s.Releases[1].Values = values("two")
 	})
 	s = b.Status.ReleaseStatuses
@@ -233,5 +240,24 @@ func TestRepositories(t *testing.T) {
 	other.Spec.Repositories = []lcm.HelmRepository{{Name: "other", URL: l.repo.URL}}
 	if _, err := l.r.load(t.Context(), other, other.Spec.Releases[0]); err == nil || !strings.Contains(err.Error(), `chart "charts/settings": the bundle has no such repository`) {
 		t.Errorf("without the repository: %v", err)
+	}
+}
+
+func TestErrorOfAMissingVersionListsTheNewest(t *testing.T) {
+	var all repo.ChartVersions
+	for i := range 12 {
+		all = append(all, &repo.ChartVersion{Metadata: &chart.Metadata{Version: fmt.Sprintf("%d.0.0", 12-i)}})
+	}
+	err := missing(all, errors.New("none"))
+	if want := "none: there are 12.0.0, 11.0.0, 10.0.0, 9.0.0, 8.0.0, 7.0.0, 6.0.0, 5.0.0, 4.0.0, 3.0.0, and 2 more"; err.Error() != want {
+		t.Errorf("%q, want %q", err, want)
+	}
+}
+
+func TestMessagesShowNoPasswordOfARepository(t *testing.T) {
+	for at, want := range map[string]string{"https://user:hunter2@charts.example.org/": " (https://user:xxxxx@charts.example.org/)", "http://%zz": ""} {
+		if got := shown(at); got != want {
+			t.Errorf("shown(%q) = %q, want %q", at, got, want)
+		}
 	}
 }

@@ -278,7 +278,7 @@ func (b *testLab) reset(ctx context.Context, servers []control.Host) error {
 		b.vendor.clear()
 	}
 	if b.kind.with != "" {
-		if err := errors.Join(b.deleteDay2(ctx), b.deleteNetworks(ctx), b.deleteAgentAccounts(ctx), b.deleteNodes(ctx)); err != nil {
+		if err := errors.Join(b.deleteDay2(ctx), b.deleteNetworks(ctx), b.deleteAgentAccounts(ctx), b.deleteNodes(ctx), b.deleteCharts(ctx)); err != nil {
 			return err
 		}
 	}

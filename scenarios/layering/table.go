@@ -160,7 +160,7 @@ var Table = []Row{
 		Tests: []string{"controller/bmc"}, // that policies read addresses as it does
 	},
 	{
-		// The one package that links Helm's SDK.
+		// It and scenarios/charts, which serves a repository, link Helm's SDK.
 		Package: "controller/helm", May: []string{"controller/api/...", "controller/queue"},
 		Tests: []string{"controller/config", "controller/kube"}, // whose API takes the charts' objects
 	},
@@ -339,7 +339,7 @@ var Table = []Row{
 	{
 		// An agent in process runs over systest, backed by a machine's disks.
 		Package: "scenarios/world",
-		May:     []string{"emulator/...", "controller/...", "agent/...", "agent/sys/systest", "version", "fixtures", "scenarios/images", "scenarios/world/pxe"},
+		May:     []string{"emulator/...", "controller/...", "agent/...", "agent/sys/systest", "version", "fixtures", "scenarios/charts", "scenarios/images", "scenarios/world/pxe"},
 	},
 	{
 		// The firmware of a NIC, and the loader that it starts.
@@ -411,6 +411,7 @@ var Table = []Row{
 		Package: "scenarios/images", May: []string{"controller/netboot/stub"},
 		Tests: []string{"controller/netboot"}, // that its media boot, too
 	},
+	{Package: "scenarios/charts", May: []string{"fixtures"}},
 	{Package: "scenarios/containers"},    // it reads an image, and the output of its commands
 	{Package: "scenarios/prerequisites"}, // it finds programs, and knows no test
 	{Package: "scenarios/prerequisites/missing", May: []string{"scenarios/prerequisites"}},

@@ -22,7 +22,7 @@ func (w *World) startControl(context.Context) error {
 
 // info returns the part of the status that the lab does not know.
 func (w *World) info() control.Status {
-	st := control.Status{Images: w.ImagesURL(), SecureImages: w.SecureImagesURL(), Speed: w.cfg.Settings.Speed}
+	st := control.Status{Images: w.ImagesURL(), SecureImages: w.SecureImagesURL(), Charts: w.ChartsURL(), Speed: w.cfg.Settings.Speed}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	st.Kubeconfig = w.kube.kubeconfig

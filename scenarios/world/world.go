@@ -43,6 +43,9 @@ const (
 	// ImagesDir is the directory, in the state directory, whose files the lab
 	// serves over HTTP.
 	ImagesDir = "images"
+	// ChartsDir is the directory, in the state directory, of Helm charts that a lab of the
+	// family hoc serves beside the built-in ones.
+	ChartsDir = "charts"
 	// DemoImage is the name of the image that every lab serves.
 	DemoImage = images.DemoRaw
 
@@ -221,7 +224,8 @@ func (w *World) startAgents(context.Context) error {
 	return nil
 }
 
-// startImages serves the images directory, with the demo image, by HTTP and HTTPS.
+// startImages serves the images directory, with the demo image, and the repository of
+// charts by HTTP and HTTPS.
 func (w *World) startImages(ctx context.Context) error {
 	dir := filepath.Join(w.cfg.Dir, ImagesDir)
 	if _, err := images.Ensure(dir); err != nil {
@@ -235,6 +239,9 @@ func (w *World) startImages(ctx context.Context) error {
 	var h http.Handler = &images.Server{Dir: dir, Enter: w.clock.Enter}
 	if w.cfg.Images != nil {
 		h = w.cfg.Images(h)
+	}
+	if h, err = w.withCharts(h); err != nil {
+		return err
 	}
 	w.serve(l, h)
 	// Some BMCs fetch by HTTPS alone.

@@ -33,14 +33,16 @@ type Status struct {
 	Kubeconfig string `json:"kubeconfig"` // file; "" without a Kubernetes API
 	Images     string `json:"images"`     // base URL of the lab's images
 	// SecureImages is the same with HTTPS and a certificate of the lab's authority.
-	SecureImages string    `json:"secureImages"`
-	Hosts        int       `json:"hosts"`
-	Speed        string    `json:"speed"`
-	Name         string    `json:"name"`
-	Seed         uint64    `json:"seed"`
-	Time         time.Time `json:"time"`    // the lab's time
-	Faults       int       `json:"faults"`  // number of fault rules
-	Version      string    `json:"version"` // of the program that runs the lab
+	SecureImages string `json:"secureImages"`
+	// Charts is the URL of the lab's repository of Helm charts; "" when it has none.
+	Charts  string    `json:"charts,omitempty"`
+	Hosts   int       `json:"hosts"`
+	Speed   string    `json:"speed"`
+	Name    string    `json:"name"`
+	Seed    uint64    `json:"seed"`
+	Time    time.Time `json:"time"`    // the lab's time
+	Faults  int       `json:"faults"`  // number of fault rules
+	Version string    `json:"version"` // of the program that runs the lab
 	// Storage says why changes cannot be stored: there is no space left. "" is as it
 	// should be.
 	Storage string `json:"storage,omitempty"`
