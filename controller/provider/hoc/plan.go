@@ -169,10 +169,11 @@ func (t target) plan(o *kaas.HostOSConfiguration, reported bool) []planned {
 	return out
 }
 
-// selected reports whether an object selects the machine. An empty selector selects none (H9).
+// selected reports whether an object of its namespace selects the machine. An empty selector
+// selects none (H9).
 func (t target) selected(o *kaas.HostOSConfiguration) bool {
 	s := o.Spec.MachineSelector
-	if t.machine == nil || !t.machine.DeletionTimestamp.IsZero() || t.machine.Namespace != o.Namespace || len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
+	if t.machine == nil || !t.machine.DeletionTimestamp.IsZero() || len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
 		return false
 	}
 	selector, err := metav1.LabelSelectorAsSelector(&s)
