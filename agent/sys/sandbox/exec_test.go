@@ -77,6 +77,17 @@ func TestCommandsChangeTheLayer(t *testing.T) {
 	}
 }
 
+// The options of an overlay are separated by commas, and its directories by colons.
+func TestCommandsRunBelowAnyDirectory(t *testing.T) {
+	needNamespaces(t)
+	s, _ := booted(t, func(c *sandbox.Config) { c.Dir += `,upperdir=a:b\c "d"` })
+	run(t, s, "echo changed > /etc/motd")
+	checkFile(t, s, "etc/motd", "changed\n")
+	if got, _ := run(t, s, "cat /etc/motd"); got != "changed\n" {
+		t.Errorf("the next command reads %q", got)
+	}
+}
+
 // Each hurts the system's root and nothing else.
 func TestCommandsCannotReachTheMachine(t *testing.T) {
 	needNamespaces(t)
