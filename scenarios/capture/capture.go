@@ -72,6 +72,9 @@ func Take(ctx context.Context, c Config) (*Capture, error) {
 	defer cancel()
 	out := &Capture{Resources: map[string]map[string]any{}, Refused: map[string]int{}}
 	if err := s.walk(bounded, out); err != nil {
+		if bounded.Err() != nil && ctx.Err() == nil {
+			return nil, fmt.Errorf("capture: nothing was read within the time limit of %v: %w", s.timeout, err)
+		}
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {

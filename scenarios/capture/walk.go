@@ -197,7 +197,7 @@ func links(at string, body map[string]any) []string {
 	return out
 }
 
-var errRequestLimit = errors.New("capture: the limit of requests is reached")
+var errRequestLimit = errors.New("the limit of requests is reached")
 
 // read reads a resource, and a collection with the members of all its pages
 // (Members@odata.nextLink). When the BMC refuses, the body is nil and the status

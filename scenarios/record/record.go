@@ -198,6 +198,9 @@ func (d *deriver) locate(tree, at string) {
 func (d *deriver) profile() (*machine.Profile, error) {
 	s := resource(d.capture.Resources[d.system])
 	if s == nil {
+		if d.capture.Incomplete != "" {
+			return nil, fmt.Errorf("record: no system was read: %s: raise the limit", d.capture.Incomplete)
+		}
 		return nil, errors.New("record: the BMC shows no system: is the account allowed to read it?")
 	}
 	d.locateLinkedResources()
