@@ -60,9 +60,10 @@ func newDemoDay2(o *options) *cobra.Command {
 		Use:   "day2",
 		Short: "Deploy a cluster on three servers, configure its workers, and leave the lab up",
 		Long: `Start a lab with the family hoc if none is up, and apply, as YAML that stays in the
-directory day2 of the lab's state: three BareMetalHosts; a Cluster with its releases and
-three Machines; two modules and a HostOSConfiguration. Show each state, the state items that
-the LCM agents in the servers execute, and the files that these have changed.
+directory day2 of the lab's state: three BareMetalHosts; a Cluster with its releases, a chart
+of the lab's repository and three Machines; two modules and a HostOSConfiguration. Show each
+state, the Nodes that the servers become, the Helm release, the state items that the LCM agents
+in the servers execute, and the files that these have changed.
 
 The modules are Ansible playbooks, which run in the emulated servers: ansible-playbook must be
 installed (Debian: ansible-core).`,
@@ -133,6 +134,11 @@ func demoDay2(ctx context.Context, o *options, out io.Writer) error {
 	if err := d.deploy(ctx, st, hosts[:len(day2Machines)]); err != nil {
 		return err
 	}
+	for _, step := range []func(context.Context) error{d.nodes, d.charts} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
 	if err := d.configure(ctx, st); err != nil {
 		return err
 	}
@@ -155,9 +161,10 @@ func (d *day2) deploy(ctx context.Context, st control.Status, hosts []control.Ho
 	}
 	text.WriteString("---\n")
 	values := struct {
-		Image    string
-		Machines []day2Machine
-	}{st.Images + world.DemoImage, day2Machines}
+		Image, Charts string
+		NodeUnit      []string // lines
+		Machines      []day2Machine
+	}{st.Images + world.DemoImage, st.Charts, nodeUnit(), day2Machines}
 	if err := d.apply(ctx, "day2-cluster.yaml", text.Bytes(), values); err != nil {
 		return err
 	}
@@ -276,6 +283,9 @@ func (d *day2) changes(ctx context.Context, st control.Status) error {
 The lab is still up: labctl down ends it. Its objects are in %s; see for yourself:
   export KUBECONFIG=%s
   labctl kubectl get clusters,machines,lcmclusters,lcmmachines,hocm,hoc,bmh
+  labctl kubectl get nodes -o wide
+  labctl kubectl get helmbundle day2 -o yaml
+  labctl kubectl get configmap day2-settings -o yaml
   labctl kubectl get hoc day2 -o yaml
   labctl host files %s /etc/day2/app.conf
   labctl host exec %s -- sysctl vm.swappiness
