@@ -27,6 +27,7 @@ const (
 	clusterV1 = "cluster.k8s.io/v1alpha1"
 	iamV1     = "iam.mirantis.com/v1alpha1"
 	ipamV1    = "ipam.mirantis.com/v1alpha1"
+	metal3V1  = "metal3.io/v1alpha1"
 )
 
 // parsed returns an object from its JSON, which has neither kind nor name.
@@ -71,12 +72,15 @@ func kindsOfHOC(t *testing.T, api *API) {
 		t.Fatal(err)
 	}
 	got := map[string]string{} // scope, short names and columns by kind
-	for _, gv := range []string{kaasV1, lcmV1, clusterV1, iamV1, ipamV1} {
+	for _, gv := range []string{kaasV1, lcmV1, clusterV1, iamV1, ipamV1, metal3V1} {
 		list, err := cs.Discovery().ServerResourcesForGroupVersion(gv)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range list.APIResources {
+			if gv == metal3V1 && r.Name != "baremetalhostprofiles" { // the others are those of hosts
+				continue
+			}
 			if strings.Contains(r.Name, "/") {
 				got[r.Kind] += " +" + strings.SplitN(r.Name, "/", 2)[1]
 				continue
@@ -125,6 +129,7 @@ func kindsOfHOC(t *testing.T, api *API) {
 		"GracefulRebootRequest":      "namespaced [] State,Message,Age +status",
 		"UpdateGroup":                "namespaced [] Cluster,Index,Concurrent,Reboot,Age",
 		"ClusterUpdatePlan":          "namespaced [] Cluster,Source,Target,Status,Age +status",
+		"BareMetalHostProfile":       "namespaced [bmhp] Root disk,Min size,Max size,Type,Age",
 		"HelmBundle":                 "namespaced [] Release,Releases,Age +status",
 		"IAMRole":                    "cluster [] Scope,Description",
 		"IAMUser":                    "cluster [] User,ID",
@@ -157,6 +162,22 @@ var clusterScoped = map[string]bool{
 	"HostOSConfigurationModules": true, "ClusterMaintenanceRequest": true, "NodeMaintenanceRequest": true,
 	"ClusterWorkloadLock": true, "NodeWorkloadLock": true, "NodeDeletionRequest": true,
 }
+
+// allOfAProfile is a BareMetalHostProfile with each field of the reference.
+const allOfAProfile = `{"spec":{
+	"preDeployScript":"#!/bin/sh\ntrue","postDeployScript":"#!/bin/bash -ex\ntrue",
+	"grubConfig":{"toDevices":["/dev/sda"],"toDeviceFailOver":true,"defaultGrubOptions":["GRUB_TIMEOUT=30"]},
+	"devices":[{"device":{"byName":"/dev/sda","workBy":"by_id,by_wwn, by_path,by_name","minSize":"60Gi","maxSize":"2Ti","type":"SSD","wipe":true,"useFor":["root"]},
+		"partitions":[{"name":"uefi","size":"200Mi","partflags":["esp"],"wipe":true},{"name":"lvm","size":0}]}],
+	"softRaidDevices":[{"name":"/dev/md0","level":"raid1","metadata":"1.0","devices":[{"partition":"uefi"},{"partition":"lvm"}]}],
+	"volumeGroups":[{"name":"vg","devices":[{"partition":"lvm"}]}],
+	"logicalVolumes":[{"name":"root","vg":"vg","size":0,"type":"linear"}],
+	"fileSystems":[{"mountPoint":"/","mountOpts":"noatime","opts":"-L root","logicalVolume":"root","fileSystem":"ext4"},{"softRaidDevice":"/dev/md0","fileSystem":"ext4"},{"partition":"uefi","fileSystem":"vfat"}],
+	"rootFSURL":"https://images.example/root.tgz",
+	"kernelParameters":{"sysctl":{"net.ipv4.conf.*.rp_filter":"0","kernel/panic":"30"},"modules":[{"filename":"kvm_intel.conf","content":"options kvm_intel nested=1\n"}]}}}`
+
+// profileDevice is a BareMetalHostProfile with one disk of these fields.
+func profileDevice(fields string) string { return `{"spec":{"devices":[{"device":{` + fields + `}}]}}` }
 
 func newObjectsOfHOC(t *testing.T, c client.Client, ns string) {
 	const config1 = `"module":"sysctl","moduleVersion":"1.0.0"`
@@ -236,6 +257,24 @@ func newObjectsOfHOC(t *testing.T, c client.Client, ns string) {
 		{"machine without a provider", clusterV1, "Machine", `{"spec":{}}`, []string{"spec.providerSpec", "Required"}},
 		{"another gate", clusterV1, "Machine", `{"spec":{"providerSpec":{"value":{"day1Provisioning":"later"}}}}`, []string{"day1Provisioning", `"manual", "auto"`}},
 		{"another deletion policy", clusterV1, "Machine", `{"spec":{"providerSpec":{"value":{"deletionPolicy":"soon"}}}}`, []string{"deletionPolicy"}},
+
+		{"profile with all fields", metal3V1, "BareMetalHostProfile", allOfAProfile, nil},
+		{"profile without fields", metal3V1, "BareMetalHostProfile", `{"spec":{}}`, nil},
+		{"least size above the greatest", metal3V1, "BareMetalHostProfile", profileDevice(`"minSize":"1Ti","maxSize":"60Gi"`), []string{"spec.devices[0].device", "minSize is above maxSize"}},
+		{"equal sizes", metal3V1, "BareMetalHostProfile", profileDevice(`"minSize":"1024Mi","maxSize":"1Gi"`), nil},
+		{"size without a unit", metal3V1, "BareMetalHostProfile", profileDevice(`"minSize":"64424509440"`), nil},
+		{"size below 0", metal3V1, "BareMetalHostProfile", profileDevice(`"minSize":"-1Gi"`), []string{"spec.devices[0].device.minSize", "give a size such as 60Gi"}},
+		{"size of another form", metal3V1, "BareMetalHostProfile", profileDevice(`"maxSize":"60GiB"`), []string{"spec.devices[0].device.maxSize"}},
+		{"name of no path", metal3V1, "BareMetalHostProfile", profileDevice(`"byName":"sda"`), []string{"spec.devices[0].device.byName", "/dev/"}},
+		{"another way to name a disk", metal3V1, "BareMetalHostProfile", profileDevice(`"workBy":"by_id,by_uuid"`), []string{"spec.devices[0].device.workBy", "by_id, by_path, by_wwn and by_name"}},
+		{"another type of disk", metal3V1, "BareMetalHostProfile", profileDevice(`"type":"tape"`), []string{"spec.devices[0].device.type", "hdd, ssd and nvme"}},
+		{"script without an interpreter", metal3V1, "BareMetalHostProfile", `{"spec":{"preDeployScript":"true"}}`, []string{"spec.preDeployScript", "begin with #!"}},
+		{"script without an interpreter", metal3V1, "BareMetalHostProfile", `{"spec":{"postDeployScript":"true"}}`, []string{"spec.postDeployScript", "begin with #!"}},
+		{"file system on two parts", metal3V1, "BareMetalHostProfile", `{"spec":{"fileSystems":[{"fileSystem":"ext4","partition":"a","logicalVolume":"b"}]}}`, []string{"spec.fileSystems[0]", "give one of partition"}},
+		{"value of two lines", metal3V1, "BareMetalHostProfile", `{"spec":{"kernelParameters":{"sysctl":{"kernel.panic":"1\nkernel.x=2"}}}}`, []string{"spec.kernelParameters.sysctl", "one line"}},
+		{"name of two lines", metal3V1, "BareMetalHostProfile", `{"spec":{"kernelParameters":{"sysctl":{"kernel.panic\nx":"1"}}}}`, []string{"spec.kernelParameters.sysctl", "letters, digits"}},
+		{"file of another directory", metal3V1, "BareMetalHostProfile", `{"spec":{"kernelParameters":{"modules":[{"filename":"../kvm.conf","content":""}]}}}`, []string{"spec.kernelParameters.modules[0].filename", "without a directory"}},
+		{"file twice", metal3V1, "BareMetalHostProfile", `{"spec":{"kernelParameters":{"modules":[{"filename":"a.conf","content":""},{"filename":"a.conf","content":""}]}}}`, []string{"spec.kernelParameters.modules[1]", "Duplicate"}},
 		{"cluster", clusterV1, "Cluster", `{"spec":{"providerSpec":{"value":{"release":"mosk-1","credentials":"bmc"}}}}`, nil},
 	} {
 		in := ns

@@ -38,6 +38,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	hostprofile "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
 	iam "github.com/metalab-dev/metalab/controller/api/iam/v1alpha1"
 	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
@@ -57,7 +58,7 @@ func Scheme() (*kuberuntime.Scheme, error) {
 	return s, errors.Join(
 		corev1.AddToScheme(s), rbacv1.AddToScheme(s), authenticationv1.AddToScheme(s), admissionv1.AddToScheme(s), metal3.AddToScheme(s),
 		coordinationv1.AddToScheme(s), policyv1.AddToScheme(s), // of the drains of nodes
-		kaas.AddToScheme(s), lcm.AddToScheme(s), iam.AddToScheme(s), cluster.AddToScheme(s), ipam.AddToScheme(s),
+		kaas.AddToScheme(s), lcm.AddToScheme(s), iam.AddToScheme(s), cluster.AddToScheme(s), ipam.AddToScheme(s), hostprofile.AddToScheme(s),
 	)
 }
 

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	hostprofile "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
 	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
@@ -74,7 +75,7 @@ func watchedKinds(families []string) []client.ObjectList {
 		out = append(out, &kaas.HostOSConfigurationList{}, &kaas.HostOSConfigurationModulesList{}, &lcm.LCMClusterList{}, &lcm.LCMMachineList{}, &lcm.LCMClusterStateList{}, &capi.MachineList{}, &capi.ClusterList{},
 			&kaas.KaaSReleaseList{}, &kaas.ClusterReleaseList{}, &kaas.PublicKeyList{}, &kaas.ProxyList{}, &kaas.GracefulRebootRequestList{}, &kaas.ClusterUpdatePlanList{}, &kaas.UpdateGroupList{},
 			&kaas.BareMetalHostInventoryList{}, &kaas.BareMetalHostCredentialList{}, &kaas.ClusterDeploymentStatusList{},
-			&ipam.SubnetList{}, &ipam.L2TemplateList{}, &ipam.IpamHostList{}, &ipam.IPaddrList{})
+			&ipam.SubnetList{}, &ipam.L2TemplateList{}, &ipam.IpamHostList{}, &ipam.IPaddrList{}, &hostprofile.BareMetalHostProfileList{})
 	}
 	return out
 }
