@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	hostprofile "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
@@ -273,12 +274,15 @@ func day2Lists() []client.ObjectList {
 // finalizers of configurations are removed. The provider lets go of Clusters and Machines,
 // whose hosts are deleted.
 func (b *testLab) deleteDay2(ctx context.Context) error {
-	for _, o := range []client.Object{&kaas.GracefulRebootRequest{}, &kaas.Proxy{}, &kaas.PublicKey{}, &kaas.HostOSConfiguration{}, &cluster.Cluster{}, &lcm.LCMMachine{}, &lcm.LCMCluster{}, &cluster.Machine{}} {
+	for _, o := range []client.Object{&kaas.GracefulRebootRequest{}, &kaas.Proxy{}, &kaas.PublicKey{}, &kaas.HostOSConfiguration{}, &hostprofile.BareMetalHostProfile{}, &cluster.Cluster{}, &lcm.LCMMachine{}, &lcm.LCMCluster{}, &cluster.Machine{}} {
 		for _, in := range []string{world.Namespace, otherNamespace} {
 			if err := b.kube.DeleteAllOf(ctx, o, client.InNamespace(in)); err != nil {
 				return err
 			}
 		}
+	}
+	if err := b.kube.Delete(ctx, &corev1.Secret{ObjectMeta: day2Meta(machineUserData)}); client.IgnoreNotFound(err) != nil {
+		return err
 	}
 	// Without locks the controllers let go of the LCMMachines whose nodes leave the cluster.
 	for _, o := range []client.Object{&kaas.HostOSConfigurationModules{}, &lcm.NodeWorkloadLock{}, &corev1.Node{}} {

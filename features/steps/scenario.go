@@ -98,7 +98,7 @@ func (s *scenario) register(b *stepRegistry) {
 		{"deletion of machines", s.registerDeletions}, {"network boot", s.registerNetboot}, {"RAID", s.registerRAID},
 		{"data image", s.registerDataImages}, {"subscription", s.registerSubscriptions},
 		{"pre-provisioning image", s.registerPreprovisioning}, {"admission", s.registerAdmission}, {"kubectl", s.registerKubectl},
-		{"host OS configuration", s.registerHostOS}, {"machine", s.registerMachines}, {"cluster", s.registerClusters}, {"release", s.registerUpgrades}, {"graceful reboot", s.registerReboots}, {"server inventory", s.registerServerInventory}, {"network", s.registerNetworks}, {"provider", s.registerProvider}, {"proxy", s.registerProxies}, {"gate", s.registerGates}, {"cloud-init", s.registerCloudInit}, {"chart", s.registerCharts},
+		{"host OS configuration", s.registerHostOS}, {"machine", s.registerMachines}, {"cluster", s.registerClusters}, {"release", s.registerUpgrades}, {"graceful reboot", s.registerReboots}, {"server inventory", s.registerServerInventory}, {"network", s.registerNetworks}, {"provider", s.registerProvider}, {"proxy", s.registerProxies}, {"gate", s.registerGates}, {"host profile", s.registerHostProfiles}, {"cloud-init", s.registerCloudInit}, {"chart", s.registerCharts},
 		{"stranger", s.registerStrangers},
 		{"firmware", s.registerFirmware}, {"firmware object", s.registerFirmwareObjects}, {"preparation", s.registerPreparation}, {"quirk", s.registerQuirks},
 	} {

@@ -219,7 +219,7 @@ var Table = []Row{
 	{Package: "controller/provider/iam", May: []string{"controller/api/..."}},
 	{
 		// It claims hosts, and knows no BMC.
-		Package: "controller/provider/machines", May: []string{"controller/api/...", "controller/lcm/item", "controller/provider/network/layout", "controller/provider/release", "controller/provider/userdata", "controller/queue"},
+		Package: "controller/provider/machines", May: []string{"controller/api/...", "controller/lcm/item", "controller/provider/hostprofile", "controller/provider/network/layout", "controller/provider/release", "controller/provider/userdata", "controller/queue"},
 		Tests: []string{"controller/lcm"}, // which assigns and deploys
 	},
 	{Package: "controller/provider/inventory", May: []string{"controller/api/...", "controller/queue"}},
@@ -228,6 +228,11 @@ var Table = []Row{
 		Package: "controller/provider/network/layout", May: []string{"controller/api/..."},
 		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
 		Tests: []string{"agent/cloudinit"}, // which reads its network data
+	},
+	{
+		// It compares disks with a profile: it reads no object.
+		Package: "controller/provider/hostprofile", May: []string{"controller/api/..."},
+		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
 	},
 	{Package: "controller/provider/plans", May: []string{"controller/api/...", "controller/provider/release", "controller/queue"}},
 	{Package: "controller/provider/release", May: []string{"controller/api/..."}},

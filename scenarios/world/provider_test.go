@@ -15,6 +15,7 @@ import (
 
 	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	hostprofile "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
 	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
@@ -159,6 +160,7 @@ func (p providerLab) create() {
 	m.Spec.ProviderSpec.Value = baremetal.MachineProviderSpec{
 		HostSelector:     baremetal.HostSelector{MatchLabels: map[string]string{"day2": "true"}},
 		Day1Provisioning: baremetal.GateAuto, Day1Deployment: baremetal.GateAuto, DeletionPolicy: baremetal.DeletionGraceful,
+		BareMetalHostProfile: &baremetal.ObjectReference{Name: "kernel"}, UserData: &baremetal.ObjectReference{Name: "user-data"},
 	}
 	l2 := &ipam.L2Template{ObjectMeta: p.meta("default"), Spec: ipam.L2TemplateSpec{
 		ClusterRef: "c1", L3Layout: []ipam.L3Layout{{SubnetName: "lcm"}}, NPTemplate: "version: 2\nvlans: {v: {id: 5, link: eth0, addresses: ['{{ip \"v:lcm\"}}']}}",
@@ -172,6 +174,10 @@ func (p providerLab) create() {
 		&kaas.KaaSRelease{ObjectMeta: metav1.ObjectMeta{Name: "kaas-1"}, Spec: kaas.KaaSReleaseSpec{
 			Version: "2.30.0", ClusterRelease: "mosk-1", SupportedClusterReleases: []kaas.SupportedClusterRelease{{Name: "mosk-1", Version: "1.0.0"}},
 		}},
+		&hostprofile.BareMetalHostProfile{ObjectMeta: p.meta("kernel"), Spec: hostprofile.BareMetalHostProfileSpec{
+			KernelParameters: &hostprofile.KernelParameters{Sysctl: map[string]hostprofile.SysctlValue{"kernel.panic": "30"}},
+		}},
+		&corev1.Secret{ObjectMeta: p.meta("user-data"), StringData: map[string]string{"userData": "#cloud-config\n"}},
 		&ipam.Subnet{ObjectMeta: p.meta("lcm"), Spec: ipam.SubnetSpec{CIDR: "10.77.0.0/24"}}, l2,
 		&kaas.PublicKey{ObjectMeta: p.meta("ann"), Spec: kaas.PublicKeySpec{PublicKey: "ssh-ed25519 A ann"}}, c, m, h,
 	} {

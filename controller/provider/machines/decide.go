@@ -20,17 +20,18 @@ type action string
 
 // The steps, in their order.
 const (
-	actWait      action = "wait"
-	actHold      action = "add the finalizer"
-	actCreate    action = "create the LCMMachine"
-	actName      action = "name a host"
-	actForget    action = "remove the name of a host"
-	actClaim     action = "claim the host"
-	actIdentify  action = "write the provider's ID"
-	actProvision action = "provision the host"
-	actWriteLCM  action = "write the parameters of the LCMMachine"
-	actDeploy    action = "assign the LCMMachine to the cluster"
-	actMaintain  action = "maintain the agent's account"
+	actWait       action = "wait"
+	actHold       action = "add the finalizer"
+	actCreate     action = "create the LCMMachine"
+	actName       action = "name a host"
+	actForget     action = "remove the name of a host"
+	actClaim      action = "claim the host"
+	actIdentify   action = "write the provider's ID"
+	actSelectRoot action = "select the root device"
+	actProvision  action = "provision the host"
+	actWriteLCM   action = "write the parameters of the LCMMachine"
+	actDeploy     action = "assign the LCMMachine to the cluster"
+	actMaintain   action = "maintain the agent's account"
 
 	actPrepareDeletion action = "prepare the deletion"
 	actAbortDeletion   action = "abort the preparation of the deletion"
@@ -115,10 +116,18 @@ func decideClaimed(f *facts) decision {
 		return wait("BareMetalHost %s: %s", f.named, h.Status.ErrorMessage)
 	case !begun && !idle[h.Status.Provisioning.State]:
 		return wait("BareMetalHost %s is %s", f.named, h.Status.Provisioning.State)
+	case !begun && f.profile.problem != "":
+		return decision{actWait, f.profile.problem}
+	case !begun && f.userDataProblem != "":
+		return decision{actWait, f.userDataProblem}
 	case !begun && f.unconnected != "":
 		return decision{actWait, f.unconnected}
 	case !begun && manual(spec.Day1Provisioning):
 		return wait("spec.providerSpec.value.day1Provisioning is manual: set it to auto to write the image to BareMetalHost %s", f.named)
+	case !begun && f.profile.changeHints:
+		return decision{actSelectRoot, "BareMetalHost " + f.named + " gets its root device of " + f.profile.String()}
+	case !begun && unprepared(f):
+		return wait("BareMetalHost %s is being prepared with its root device", f.named)
 	case !begun:
 		return decision{do: actProvision, message: "BareMetalHost " + f.named + " is being provisioned"}
 	case f.problem == "" && !equality.Semantic.DeepEqual(parameters(f), f.lcm.Spec):

@@ -10,6 +10,10 @@
 // Machines that name one host only one gets it, and a Machine never gets a second host,
 // because it claims none but the one that it names.
 //
+// The disks of the host are compared with the BareMetalHostProfile that the Machine names.
+// A host that does not match gets no image, and one that does gets the first device of the
+// profile as its root device. User data apply what a profile has for a system that runs.
+//
 // Decide chooses the next step from what was observed, and is pure. Each pass does one
 // step, so that a process that ends between two of them leaves nothing half done.
 //

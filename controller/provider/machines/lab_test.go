@@ -26,6 +26,7 @@ import (
 
 	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	hostprofile "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
 	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
@@ -76,7 +77,7 @@ func (l *lab) write(verb string, o client.Object, do func() error) error {
 func start(t testing.TB, objects ...client.Object) *lab {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{kaas.AddToScheme, lcm.AddToScheme, cluster.AddToScheme, ipam.AddToScheme, metal3.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{kaas.AddToScheme, lcm.AddToScheme, cluster.AddToScheme, ipam.AddToScheme, hostprofile.AddToScheme, metal3.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -176,6 +177,10 @@ func (l *lab) hosts() (changed bool) {
 		s := &h.Status.Provisioning
 		before := s.State
 		switch {
+		case s.State == metal3.StateAvailable && h.Spec.RootDeviceHints != nil && !equality.Semantic.DeepEqual(s.RootDeviceHints, h.Spec.RootDeviceHints):
+			s.State = metal3.StatePreparing
+		case s.State == metal3.StatePreparing:
+			s.State, s.RootDeviceHints = metal3.StateAvailable, h.Spec.RootDeviceHints.DeepCopy()
 		case s.State == metal3.StateAvailable && h.Spec.Image != nil:
 			s.State = metal3.StateProvisioning
 		case s.State == metal3.StateProvisioning:

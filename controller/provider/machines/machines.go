@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	hostprofile "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
 	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
@@ -63,6 +64,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Watches(&lcm.LCMMachine{}, sameName).
 		Watches(&ipam.IpamHost{}, sameName).
 		Watches(&ipam.L2Template{}, handler.EnqueueRequestsFromMapFunc(r.waitingMachines)).
+		Watches(&hostprofile.BareMetalHostProfile{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfProfile)).
 		Watches(&metal3.BareMetalHost{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfHost)).
 		Watches(&cluster.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOf(func(m *cluster.Machine, o client.Object) bool {
 			return m.Labels[cluster.ClusterNameLabel] == o.GetName()
@@ -147,6 +149,9 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 	// A conflict is no failure: somebody was faster, and the watch reports it.
 	if err != nil && !apierrors.IsConflict(err) {
 		err = fmt.Errorf("machines: %s: %w", d.do, err)
+	}
+	if f.userDataProblem != "" && after == 0 {
+		after = userDataPoll
 	}
 	return after, err
 }

@@ -44,6 +44,11 @@ type facts struct {
 	// L2Template. unconnected is why there is none yet.
 	network, unconnected string
 	lcm                  *lcm.LCMMachine // nil when it does not exist
+	profile              hostProfile
+	// userData are those of the user, nil when there are none. userDataProblem is what the
+	// user has to correct in them, or "".
+	userData        []byte
+	userDataProblem string
 }
 
 func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*facts, error) {
@@ -75,6 +80,9 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*facts,
 		f.problem = mistake.Error()
 	} else if err != nil {
 		return nil, fmt.Errorf("machines: %w", err)
+	}
+	if err := errors.Join(r.observeProfile(ctx, f), r.observeUserData(ctx, f)); err != nil {
+		return nil, err
 	}
 	if f.named == "" {
 		return f, r.observeFree(ctx, f)

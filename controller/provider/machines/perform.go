@@ -41,6 +41,7 @@ var performers = map[action]performer{
 	actForget:          done(onMachine(func(m *cluster.Machine, _ *facts) { delete(m.Annotations, cluster.BareMetalHostAnnotation) })),
 	actClaim:           done(onHost(func(h *metal3.BareMetalHost, f *facts) { h.Spec.ConsumerRef = consumer(f.machine) })),
 	actIdentify:        done(onMachine(func(m *cluster.Machine, f *facts) { m.Spec.ProviderID = ptr.To("metal3://" + string(f.host.UID)) })),
+	actSelectRoot:      done(onHost(writeHints)),
 	actProvision:       done(provision),
 	actWriteLCM:        done(onLCM(func(l *lcm.LCMMachine, f *facts) { l.Spec = parameters(f) })),
 	actDeploy:          done(onLCM(deploy)),
@@ -53,7 +54,7 @@ var performers = map[action]performer{
 	})),
 	actRemoveLCM:     done(func(ctx context.Context, r *Reconciler, f *facts) error { return r.Client.Delete(ctx, f.lcm) }),
 	actRemoveAccount: done(removeAccount),
-	actRelease:       done(onHost(func(h *metal3.BareMetalHost, _ *facts) { h.Spec.ConsumerRef = nil })),
+	actRelease:       done(onHost(releaseHost)),
 	actFinish:        done(finish),
 }
 
@@ -130,6 +131,7 @@ func provision(ctx context.Context, r *Reconciler, f *facts) error {
 	}
 	text, err := userdata.Render(userdata.Machine{
 		Namespace: f.machine.Namespace, Name: f.machine.Name, Server: r.Server, CA: r.CA, Token: token, Agent: f.release.Spec.Agent, Keys: f.keys, Proxy: f.proxy,
+		Profile: f.profile.spec, User: f.userData,
 	})
 	if err != nil {
 		return err

@@ -39,6 +39,9 @@ func statusOf(f *facts, d decision) cluster.MachineStatus {
 		p.Hardware = hardwareOf(f.host)
 	}
 	conditions := []baremetal.Condition{instance}
+	if f.profile.ref.Name != "" && f.machine.DeletionTimestamp.IsZero() {
+		conditions = append(conditions, profileCondition(f, p.Conditions))
+	}
 	out.Addresses, p.PrivateIP, p.Reboot, p.PrepareDeletionPhase = nil, "", nil, ""
 	if l := f.lcm; l != nil {
 		for _, a := range l.Status.Addresses {
@@ -109,7 +112,7 @@ func lcmCondition(l *lcm.LCMMachine) baremetal.Condition {
 }
 
 // writtenConditions are the types of the conditions that the provider writes.
-var writtenConditions = []string{baremetal.ConditionProviderInstance, baremetal.ConditionLCM, baremetal.ConditionPrepareDeletion}
+var writtenConditions = []string{baremetal.ConditionProviderInstance, baremetal.ConditionLCM, baremetal.ConditionPrepareDeletion, conditionProfile}
 
 // deletionCondition is there while the deletion of a Machine is prepared or was.
 func deletionCondition(l *lcm.LCMMachine) baremetal.Condition {

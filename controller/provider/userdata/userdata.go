@@ -1,5 +1,7 @@
 // Package userdata renders the user data of a machine: a cloud-config that gives it the
-// SSH keys of its cluster, and installs and enables the LCM agent. It reads no object.
+// SSH keys of its cluster, applies what its BareMetalHostProfile has for an operating system
+// that runs, and installs and enables the LCM agent, beside the user data of its user. It
+// reads no object.
 package userdata
 
 import (
@@ -9,6 +11,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	hostprofile "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
@@ -35,8 +38,10 @@ type Machine struct {
 	CA              []byte // certificates, in PEM, that sign the server's
 	Token           string // of the agent's service account
 	Agent           *lcm.AgentConfig
-	Keys            []string        // of SSH, for the default user and root
-	Proxy           *kaas.ProxySpec // of downloads; nil means none
+	Keys            []string                              // of SSH, for the default user and root
+	Proxy           *kaas.ProxySpec                       // of downloads; nil means none
+	Profile         *hostprofile.BareMetalHostProfileSpec // nil means none
+	User            []byte                                // a cloud-config or a script of the user; nil means none
 }
 
 // config is the configuration file of the agent.
@@ -54,6 +59,7 @@ type cloudConfig struct {
 	SSHAuthorizedKeys []string `json:"ssh_authorized_keys,omitempty"`
 	DisableRoot       bool     `json:"disable_root"`
 	WriteFiles        []file   `json:"write_files"`
+	BootCmd           []string `json:"bootcmd,omitempty"`
 	RunCmd            []string `json:"runcmd"`
 }
 
@@ -65,11 +71,20 @@ type file struct {
 	Content     string `json:"content"`
 }
 
-// Render returns a cloud-config document. That of equal values is the same.
+// Render returns a cloud-config document, or with a script of the user a MIME archive of
+// both. That of equal values is the same.
 func Render(m Machine) ([]byte, error) {
-	settings, err := yaml.Marshal(config{Server: m.Server, CAFile: caFile, TokenFile: tokenFile, Namespace: m.Namespace, Machine: m.Name})
+	b, err := render(m)
 	if err != nil {
 		return nil, fmt.Errorf("userdata: %w", err)
+	}
+	return b, nil
+}
+
+func render(m Machine) ([]byte, error) {
+	settings, err := yaml.Marshal(config{Server: m.Server, CAFile: caFile, TokenFile: tokenFile, Namespace: m.Namespace, Machine: m.Name})
+	if err != nil {
+		return nil, err
 	}
 	c := cloudConfig{
 		Hostname: m.Name, SSHAuthorizedKeys: m.Keys,
@@ -79,7 +94,7 @@ func Render(m Machine) ([]byte, error) {
 			{Path: tokenFile, Permissions: "0600", Content: m.Token + "\n"},
 			{Path: "/etc/systemd/system/" + Unit, Permissions: "0644", Content: unit(m)},
 		},
-		// No other command: a lab runs these without a process.
+		// No other command without a profile: a lab runs these without a process.
 		RunCmd: []string{"systemctl daemon-reload", "systemctl enable --now " + Unit},
 	}
 	if m.Agent != nil {
@@ -88,15 +103,22 @@ func Render(m Machine) ([]byte, error) {
 	if m.Proxy != nil {
 		c.WriteFiles = append(c.WriteFiles, file{Path: proxyFile, Permissions: "0600", Content: environment(*m.Proxy)})
 	}
+	if m.Profile != nil {
+		c.addProfile(m.Profile)
+	}
 	for i := range c.WriteFiles {
 		f := &c.WriteFiles[i]
 		f.Owner, f.Encoding, f.Content = "root:root", "b64", base64.StdEncoding.EncodeToString([]byte(f.Content))
 	}
 	b, err := yaml.Marshal(c)
 	if err != nil {
-		return nil, fmt.Errorf("userdata: %w", err)
+		return nil, err
 	}
-	return append([]byte("#cloud-config\n"), b...), nil
+	b = append([]byte(configStart+"\n"), b...)
+	if len(m.User) == 0 {
+		return b, nil
+	}
+	return addUser(b, c, m.User)
 }
 
 // unit returns the agent's service. With an agent in the release, the service fetches the

@@ -1,0 +1,137 @@
+package hostprofile
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	api "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
+)
+
+// The disks of a server: two SSDs of 100 GiB and 500 GiB, an HDD of 4 TiB.
+func disks() []metal3.Storage {
+	return []metal3.Storage{
+		{Name: "/dev/disk/by-path/pci-0", Type: metal3.SSD, SizeBytes: 100 << 30, SerialNumber: "S-A", WWN: "0x5a", AlternateNames: []string{"/dev/sda", "/dev/disk/by-id/ata-a"}},
+		{Name: "/dev/sdb", Type: metal3.SSD, SizeBytes: 500 << 30, WWN: "0x5b"},
+		{Name: "/dev/sdc", Rotational: true, SizeBytes: 4 << 40},
+	}
+}
+
+func profileOf(devices ...api.Device) (out []api.ProfileDevice) {
+	for _, d := range devices {
+		out = append(out, api.ProfileDevice{Device: d})
+	}
+	return out
+}
+
+func TestDisksAreMatchedWithDevices(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		devices []api.Device
+		want    string   // names of disks
+		err     []string // its parts
+	}{
+		{"no device", nil, "", nil},
+		{"any disk", []api.Device{{}}, "/dev/sda", nil},
+		{"a disk for each device", []api.Device{{}, {}, {}}, "/dev/sda /dev/sdb /dev/sdc", nil},
+		{"more devices than disks", []api.Device{{}, {}, {}, {}}, "", []string{"spec.devices[3].device (any disk)", "/dev/sda is taken by another device"}},
+		{"least size", []api.Device{{MinSize: "101Gi"}}, "/dev/sdb", nil},
+		{"exactly the least size", []api.Device{{MinSize: "100Gi"}}, "/dev/sda", nil},
+		{"greatest size", []api.Device{{MinSize: "101Gi", MaxSize: "5Ti", Type: "hdd"}}, "/dev/sdc", nil},
+		{"exactly the greatest size", []api.Device{{MaxSize: "100Gi"}}, "/dev/sda", nil},
+		{"disks that are too small", []api.Device{{}, {MinSize: "5Ti"}}, "", []string{"spec.devices[1].device (minSize 5Ti)", "/dev/sda has 100Gi, less than minSize 5Ti", "/dev/sdc has 4096Gi, less than"}},
+		{"disks that are too big", []api.Device{{MaxSize: "50Gi"}}, "", []string{"spec.devices[0].device (maxSize 50Gi)", "/dev/sda has 100Gi, more than maxSize 50Gi"}},
+		{"type", []api.Device{{Type: "HDD"}}, "/dev/sdc", nil},
+		{"type that no disk has", []api.Device{{Type: "nvme"}}, "", []string{"type nvme", "/dev/sda is of the type ssd, not nvme", "/dev/sdc is of the type hdd, not nvme"}},
+		{"name", []api.Device{{ByName: "/dev/sdb"}}, "/dev/sdb", nil},
+		{"another name of a disk", []api.Device{{ByName: "/dev/disk/by-id/ata-a"}}, "/dev/sda", nil},
+		{"name that no disk has", []api.Device{{ByName: "/dev/nvme0n1"}}, "", []string{"byName /dev/nvme0n1", "/dev/sda is not /dev/nvme0n1"}},
+		{"name of a disk that is too small", []api.Device{{ByName: "/dev/sda", MinSize: "1Ti"}}, "", []string{"/dev/sda has 100Gi, less than minSize 1Ti", "/dev/sdb is not /dev/sda"}},
+		{"way that some disks have", []api.Device{{WorkBy: "by_wwn", MinSize: "101Gi"}}, "/dev/sdb", nil},
+		{"way that no disk has", []api.Device{{WorkBy: "by_path", MinSize: "1Ti"}}, "", []string{"workBy by_path", "/dev/sdc has no name of workBy by_path"}},
+		{"later device that needs the first disk", []api.Device{{MinSize: "60Gi"}, {ByName: "/dev/sda"}}, "/dev/sdb /dev/sda", nil},
+		{"chain of devices that move", []api.Device{{}, {Type: "ssd"}, {ByName: "/dev/sda"}}, "/dev/sdc /dev/sdb /dev/sda", nil},
+		{"disk that two devices name", []api.Device{{ByName: "/dev/sdc"}, {ByName: "/dev/sdc"}}, "", []string{"spec.devices[1].device", "/dev/sdc is taken by another device"}},
+	} {
+		got, err := Match(profileOf(tt.devices...), disks())
+		var names []string
+		for _, d := range got {
+			names = append(names, Name(d))
+		}
+		if strings.Join(names, " ") != tt.want || (err != nil) != (tt.err != nil) {
+			t.Errorf("%s: Match = %q, %v, want %q", tt.name, names, err, tt.want)
+		}
+		for _, part := range tt.err {
+			if err != nil && !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: the error lacks %q: %v", tt.name, part, err)
+			}
+		}
+	}
+	if _, err := Match(profileOf(api.Device{}), nil); err == nil || !strings.Contains(err.Error(), "the server has no disk") {
+		t.Errorf("Match without disks = %v", err)
+	}
+}
+
+// The hint names the disk of the first device in the first way of workBy that the disk has.
+func TestRootDeviceHints(t *testing.T) {
+	hint := func(h metal3.RootDeviceHints) *metal3.RootDeviceHints { return &h }
+	for _, tt := range []struct {
+		name   string
+		device api.Device
+		want   *metal3.RootDeviceHints
+	}{
+		{"by default the serial number", api.Device{}, hint(metal3.RootDeviceHints{SerialNumber: "S-A"})},
+		{"disk without a serial number", api.Device{ByName: "/dev/sdb"}, hint(metal3.RootDeviceHints{WWN: "0x5b"})},
+		{"disk that has a name alone", api.Device{ByName: "/dev/sdc"}, hint(metal3.RootDeviceHints{DeviceName: "/dev/sdc"})},
+		{"name", api.Device{WorkBy: "by_name"}, hint(metal3.RootDeviceHints{DeviceName: "/dev/sda"})},
+		{"path", api.Device{WorkBy: " by_path , by_name"}, hint(metal3.RootDeviceHints{DeviceName: "/dev/disk/by-path/pci-0"})},
+		{"World Wide Name", api.Device{WorkBy: "by_wwn,by_id"}, hint(metal3.RootDeviceHints{WWN: "0x5a"})},
+	} {
+		devices := profileOf(tt.device, api.Device{})
+		matched, err := Match(devices, disks())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := RootDeviceHints(devices, matched); !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%s: RootDeviceHints = %+v, want %+v", tt.name, got, tt.want)
+		}
+	}
+	if got := RootDeviceHints(nil, nil); got != nil {
+		t.Errorf("RootDeviceHints without devices = %+v, want nil", got)
+	}
+}
+
+// Each field of the specification is either applied, by this package and by userdata, or
+// listed as one that is not.
+func TestEachFieldIsAppliedOrListed(t *testing.T) {
+	applied := []string{"preDeployScript", "postDeployScript", "kernelParameters", "devices"}
+	all := api.BareMetalHostProfileSpec{
+		PreDeployScript: "#!/bin/sh", PostDeployScript: "#!/bin/sh", GrubConfig: &api.GrubConfig{}, RootFSURL: "http://192.0.2.1/r",
+		Devices:         []api.ProfileDevice{{Device: api.Device{ByName: "/dev/sda", WorkBy: "by_name", MinSize: "1", MaxSize: "2", Type: "ssd", Wipe: true, UseFor: []string{"a"}}, Partitions: []api.Partition{{Name: "a"}}}},
+		SoftRaidDevices: []api.SoftRaidDevice{{}}, VolumeGroups: []api.VolumeGroup{{}}, LogicalVolumes: []api.LogicalVolume{{}}, FileSystems: []api.FileSystem{{}},
+		KernelParameters: &api.KernelParameters{},
+	}
+	got := Unapplied(&all)
+	for i, v := range reflect.ValueOf(all).Fields() {
+		name, _, _ := strings.Cut(i.Tag.Get("json"), ",")
+		if v.IsZero() {
+			t.Errorf("the test sets no %s", name)
+		}
+		if !slices.Contains(applied, name) && !slices.Contains(got, name) {
+			t.Errorf("%s is neither applied nor listed: %q", name, got)
+		}
+	}
+	for _, name := range []string{"devices[].device.wipe", "devices[].device.useFor", "devices[].partitions"} {
+		if !slices.Contains(got, name) {
+			t.Errorf("%s is not listed: %q", name, got)
+		}
+	}
+	all.GrubConfig, all.RootFSURL, all.SoftRaidDevices, all.VolumeGroups, all.LogicalVolumes, all.FileSystems = nil, "", nil, nil, nil, nil
+	all.Devices = profileOf(api.Device{ByName: "/dev/sda"})
+	if got := Unapplied(&all); got != nil {
+		t.Errorf("Unapplied = %q of a profile of which all is applied", got)
+	}
+}
