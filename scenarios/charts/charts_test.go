@@ -1,6 +1,7 @@
 package charts
 
 import (
+	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"fmt"
@@ -65,18 +66,25 @@ func (r *repository) get(path string) *http.Response {
 	return w.Result()
 }
 
-func (r *repository) index() *repo.IndexFile {
+// text returns the index.
+func (r *repository) text() []byte {
 	r.Helper()
-	file := filepath.Join(r.TempDir(), "index.yaml")
 	resp := r.get("/charts/index.yaml")
 	text, err := io.ReadAll(resp.Body)
-	if err == nil {
-		err = os.WriteFile(file, text, 0o600)
-	}
 	if err != nil || resp.StatusCode != http.StatusOK {
 		r.Fatalf("GET index.yaml: %s, %v: %s", resp.Status, err, text)
 	}
-	index, err := repo.LoadIndexFile(file) // as helm does, which is strict
+	return text
+}
+
+// index returns the index as helm reads it, which is strict, and sorts it.
+func (r *repository) index() *repo.IndexFile {
+	r.Helper()
+	file := filepath.Join(r.TempDir(), "index.yaml")
+	if err := os.WriteFile(file, r.text(), 0o600); err != nil {
+		r.Fatal(err)
+	}
+	index, err := repo.LoadIndexFile(file)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -86,7 +94,11 @@ func (r *repository) index() *repo.IndexFile {
 // versions returns the versions of a chart, in the order of the index.
 func (r *repository) versions(name string) (out []string) {
 	r.Helper()
-	for _, v := range r.index().Entries[name] {
+	var index repo.IndexFile
+	if err := yaml.UnmarshalStrict(r.text(), &index); err != nil {
+		r.Fatal(err)
+	}
+	for _, v := range index.Entries[name] {
 		out = append(out, v.Version)
 	}
 	return out
@@ -96,6 +108,7 @@ func TestIndexIsThatOfHelm(t *testing.T) {
 	r := open(t)
 	r.put("app-1.2.0.tgz", r.packed("app", "1.2.0"))
 	r.put("app-1.10.0.tgz", r.packed("app", "1.10.0"))
+	r.put("app-1.9.0.tgz", r.packed("app", "1.9.0"))
 	r.put("a b%.tgz", r.packed("blank", "1.0.0"))
 	index := r.index()
 	want, err := repo.IndexDirectory(r.Dir, "")
@@ -110,7 +123,7 @@ func TestIndexIsThatOfHelm(t *testing.T) {
 			}
 		}
 	}
-	if got := r.versions("app"); !slices.Equal(got, []string{"1.10.0", "1.2.0"}) {
+	if got := r.versions("app"); !slices.Equal(got, []string{"1.10.0", "1.9.0", "1.2.0"}) {
 		t.Errorf("versions of app: %q, want the newest first", got)
 	}
 	for name, versions := range index.Entries {
@@ -138,6 +151,40 @@ func TestBuiltinChartsHaveTheSameDigestAtEachStart(t *testing.T) {
 		}
 		if y, err := b.Get(name, "1.0.0"); err != nil || x.Digest != y.Digest {
 			t.Errorf("%s: %v, %v, want the digest %s", name, y, err, x.Digest)
+		}
+	}
+}
+
+// TestPackedFilesHaveAConstantTime reads the headers: two archives of one second have the same
+// bytes anyway.
+func TestPackedFilesHaveAConstantTime(t *testing.T) {
+	z, err := gzip.NewReader(bytes.NewReader(open(t).packed("app", "1.0.0")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := tar.NewReader(z).Next()
+	if err != nil || !h.ModTime.Equal(packed) || !z.ModTime.IsZero() {
+		t.Errorf("times %v and %v, %v, want %v and none", h.ModTime, z.ModTime, err, packed)
+	}
+}
+
+func TestFileWithTheNameOfABuiltinArchiveReplacesIt(t *testing.T) {
+	for _, tt := range []struct {
+		text    []byte
+		entries int
+		code    int
+	}{
+		{open(t).packed("another", "1.0.0"), 2, http.StatusOK}, // web and another
+		{[]byte("damaged"), 1, http.StatusNotFound},
+	} {
+		r := open(t)
+		r.put("settings-1.0.0.tgz", tt.text)
+		if index := r.index(); len(index.Entries) != tt.entries || index.Entries["settings"] != nil {
+			t.Errorf("with %.7q: the index has %v", tt.text, index.Entries)
+		}
+		resp := r.get("/charts/settings-1.0.0.tgz")
+		if text, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != tt.code || tt.code == http.StatusOK && !bytes.Equal(text, tt.text) {
+			t.Errorf("with %.7q: %s, %d bytes, %v, want %d and the file", tt.text, resp.Status, len(text), err, tt.code)
 		}
 	}
 }
@@ -298,19 +345,12 @@ func TestOtherMethodsAreRefused(t *testing.T) {
 func TestIndexIsStable(t *testing.T) {
 	r := open(t)
 	r.put("app.tgz", r.packed("app", "1.0.0"))
-	read := func() string {
-		b, err := io.ReadAll(r.get("/charts/index.yaml").Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(b)
-	}
-	a := read()
-	if b := read(); a != b {
+	a := r.text()
+	if b := r.text(); !bytes.Equal(a, b) {
 		t.Errorf("two responses differ:\n%s\n%s", a, b)
 	}
 	var index repo.IndexFile
-	if err := yaml.Unmarshal([]byte(a), &index); err != nil || index.Generated.IsZero() {
+	if err := yaml.Unmarshal(a, &index); err != nil || index.Generated.IsZero() {
 		t.Errorf("generated at %v, %v", index.Generated, err)
 	}
 }
