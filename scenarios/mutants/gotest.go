@@ -135,6 +135,9 @@ func (t *tester) overlay(m Mutation) (string, error) {
 // kills when ctx ends. That tests fail is not an error.
 func (t *tester) run(ctx context.Context, env []string, args ...string) ([]event, error) {
 	temp, err := os.MkdirTemp(t.work, "")
+	if err == nil {
+		err = os.Chmod(temp, searchable)
+	}
 	if err != nil {
 		return nil, err
 	}

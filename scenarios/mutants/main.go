@@ -94,6 +94,10 @@ func run(ctx context.Context, dir string, c config, minimum time.Duration, out i
 	return r.end(c.seed)
 }
 
+// searchable is the mode of the directories of temporary files: a test starts programs in
+// them as another user.
+const searchable = 0o711
+
 func newTester(ctx context.Context, dir, seed string, minimum time.Duration) (*tester, error) {
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Path}}\n{{.Dir}}")
 	list.Dir = dir
@@ -103,6 +107,9 @@ func newTester(ctx context.Context, dir, seed string, minimum time.Duration) (*t
 	}
 	module, root, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
 	work, err := os.MkdirTemp("", "mut") // short: tests put sockets below it
+	if err == nil {
+		err = os.Chmod(work, searchable)
+	}
 	if err != nil {
 		return nil, err
 	}
