@@ -62,10 +62,10 @@ func Options(c Config) controller.Options {
 	}
 }
 
-// conflictWait is the time after which an object is reconciled again whose write met a
+// ConflictWait is the time after which an object is reconciled again whose write met a
 // conflict. The event of the change that was faster is no substitute for it: a predicate
 // may drop that event, such as one of the status alone.
-const conflictWait = time.Second
+const ConflictWait = time.Second
 
 // Reconcile runs one reconcile of a controller that does not poll, and calls enter
 // before and leave after it, when enter is not nil. Two errors are no failures: after
@@ -84,7 +84,7 @@ func ReconcileAfter(enter func() (leave func()), reconcileOnce func() (time.Dura
 	after, err := reconcileOnce()
 	switch {
 	case apierrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: conflictWait}, nil
+		return reconcile.Result{RequeueAfter: ConflictWait}, nil
 	case err != nil:
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}

@@ -25,8 +25,8 @@ func TestReconcileAfter(t *testing.T) {
 		"failed":       {after: time.Minute, err: broken, fails: true},
 		"deleted":      {after: time.Minute, err: fmt.Errorf("status: %w", apierrors.NewNotFound(of, "c"))},
 		// The event of the other change may be dropped by a predicate, as one of the status is.
-		"conflict":                {err: fmt.Errorf("items: %w", apierrors.NewConflict(of, "c", broken)), want: reconcile.Result{RequeueAfter: conflictWait}},
-		"conflict of one of many": {err: errors.Join(apierrors.NewConflict(of, "c", broken), broken), want: reconcile.Result{RequeueAfter: conflictWait}},
+		"conflict":                {err: fmt.Errorf("items: %w", apierrors.NewConflict(of, "c", broken)), want: reconcile.Result{RequeueAfter: ConflictWait}},
+		"conflict of one of many": {err: errors.Join(apierrors.NewConflict(of, "c", broken), broken), want: reconcile.Result{RequeueAfter: ConflictWait}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inside := 0
@@ -47,7 +47,7 @@ func TestReconcileOfAConflictIsRepeated(t *testing.T) {
 	got, err := Reconcile(nil, func() error {
 		return apierrors.NewConflict(schema.GroupResource{Resource: "lcmclusters"}, "c", errors.New("changed"))
 	})
-	if err != nil || got.RequeueAfter != conflictWait {
-		t.Errorf("Reconcile() = %+v, %v; want it again after %s", got, err, conflictWait)
+	if err != nil || got.RequeueAfter != ConflictWait {
+		t.Errorf("Reconcile() = %+v, %v; want it again after %s", got, err, ConflictWait)
 	}
 }

@@ -76,8 +76,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	switch {
 	case err == nil:
 		return ctrl.Result{}, nil
-	case apierrors.IsConflict(err): // the watch reports the change that was faster
-		return ctrl.Result{}, nil
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: queue.ConflictWait}, nil
 	case apierrors.IsNotFound(err), ctx.Err() != nil:
 		return ctrl.Result{}, err
 	}

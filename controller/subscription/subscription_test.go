@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/controller/bmc/bmctest"
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 // bench is a host with a fake BMC, and the reconciler of its subscriptions.
@@ -29,7 +31,8 @@ type bench struct {
 	kube client.Client
 	bmc  *bmctest.Fake
 	r    *Reconciler
-	lost int // how many of the next status updates fail
+	lost int   // how many of the next status updates fail
+	with error // nil means one that is no conflict
 }
 
 func newBench(t *testing.T, objects ...client.Object) *bench {
@@ -44,6 +47,9 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
 			if b.lost > 0 {
 				b.lost--
+				if b.with != nil {
+					return b.with
+				}
 				return errors.New("the connection is cut")
 			}
 			return c.SubResource(sub).Update(ctx, o, opts...)
@@ -153,6 +159,24 @@ func TestUnrecordedSubscriptionIsAdopted(t *testing.T) {
 	b.mustReconcile("b")
 	if got := b.bmc.Subscribed(); len(got) != 1 || got[0].ID != "1" {
 		t.Errorf("the BMC has %+v, want only that of a", got)
+	}
+}
+
+// The other change may be one that reconciles nothing, such as a label.
+func TestConflictIsReconciledAgain(t *testing.T) {
+	b := newBench(t, host(), wanted("a"))
+	b.lost, b.with = 1, apierrors.NewConflict(schema.GroupResource{Resource: "bmceventsubscriptions"}, "a", errors.New("changed"))
+	result, err := b.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "lab", Name: "a"}})
+	for range 2 { // the first adds the finalizer, the second creates
+		if err == nil && result.RequeueAfter == 0 {
+			result, err = b.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "lab", Name: "a"}})
+		}
+	}
+	if err != nil || result.RequeueAfter != queue.ConflictWait {
+		t.Errorf("Reconcile() = %+v, %v; want it again after %s", result, err, queue.ConflictWait)
+	}
+	if s := b.mustReconcile("a"); s.Status.SubscriptionID == "" {
+		t.Errorf("status %+v after the next reconcile", s.Status)
 	}
 }
 
