@@ -117,6 +117,7 @@ func demoDay2(ctx context.Context, o *options, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("kubeconfig: %w", err)
 	}
+	rest.QPS = -1 // a limit of requests would fail before the timeout, with another error
 	scheme, err := world.Scheme()
 	if err != nil {
 		return err
@@ -338,7 +339,11 @@ func (d *day2) until(ctx context.Context, what string, step func() (bool, error)
 	tick := time.NewTicker(day2Poll)
 	defer tick.Stop()
 	for {
-		if done, err := step(); err != nil || done {
+		done, err := step()
+		if err != nil && ctx.Err() != nil { // a request that the timeout has ended
+			return fmt.Errorf("demo: waiting until %s: %w", what, ctx.Err())
+		}
+		if err != nil || done {
 			return err
 		}
 		select {
