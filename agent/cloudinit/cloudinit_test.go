@@ -178,6 +178,35 @@ func TestUsersAndKeys(t *testing.T) {
 	}
 }
 
+// Anchors and aliases are YAML, and so cloud-config's, across its keys and in merges.
+func TestAliasesAreExpanded(t *testing.T) {
+	i := withConfig("bootcmd:", "- &first echo boot", "runcmd:", "- *first", "- &list [ls, &dir /etc]", "- *list", "- [cat, *dir]",
+		"write_files:", "- &file {path: /a, content: text, permissions: 0600}", "- {<<: *file, path: /b}")
+	files, r := apply(i)
+	if diff := cmp.Diff([]string{"echo boot", "ls /etc", "ls /etc", "cat /etc"}, r.Run); diff != "" || len(r.Ignored) > 0 {
+		t.Errorf("runcmd (-want +got):\n%s\nignored %q", diff, r.Ignored)
+	}
+	if want := "0600 root:root text"; files["a"] != want || files["b"] != want {
+		t.Errorf("files %q and %q, want %q", files["a"], files["b"], want)
+	}
+}
+
+func TestAliasesWithoutAnEndAreRefused(t *testing.T) {
+	bomb := []string{"a: &a [x, x, x, x, x, x, x, x, x]"}
+	for c := 'b'; c < 'k'; c++ {
+		bomb = append(bomb, fmt.Sprintf("%[1]c: &%[1]c [%[2]s]", c, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c, ", c-1), 9), ", ")))
+	}
+	for name, lines := range map[string][]string{
+		"of itself": {"runcmd: &a [*a]"},
+		"bomb":      append(bomb, "runcmd: *j"),
+	} {
+		_, r := apply(withConfig(lines...))
+		if len(r.Run) > 0 || !slices.ContainsFunc(r.Ignored, func(l string) bool { return strings.HasPrefix(l, "runcmd of ") }) {
+			t.Errorf("%s: %d commands, ignored %q", name, len(r.Run), r.Ignored)
+		}
+	}
+}
+
 func TestCommandsAreListedInTheirOrder(t *testing.T) {
 	i := withConfig("bootcmd: [echo boot]", "runcmd:", "- systemctl enable x", "- [ls, -l, a b, it's]")
 	files, r := apply(i)

@@ -26,8 +26,29 @@ func (d document) merge(p part, r *Result) {
 		return
 	}
 	for k, n := range keys {
+		if err := expandAliases(&n); err != nil {
+			r.ignore("%s of %s is not applied: %v", k, p.name, err)
+			continue
+		}
 		d[k] = &n
 	}
+}
+
+// expandAliases replaces the aliases in a value by what they stand for. It refuses one that
+// contains itself, and one that is much longer than its text.
+func expandAliases(n *yaml.Node) error {
+	if !hasAlias(n) {
+		return nil
+	}
+	var v any
+	if err := n.Decode(&v); err != nil {
+		return err
+	}
+	return n.Encode(v)
+}
+
+func hasAlias(n *yaml.Node) bool {
+	return n.Kind == yaml.AliasNode || slices.ContainsFunc(n.Content, hasAlias)
 }
 
 // config holds the keys of a #cloud-config that Configure applies.
