@@ -293,6 +293,31 @@ func TestReportOfTheServer(t *testing.T) {
 	})
 }
 
+// An inventory takes seconds on a large server: it is made again after an item, which may have
+// changed the server, and not at each look.
+func TestHostInfoIsReadAgainAfterAnItem(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		f, s := newAPI(), newServer(t)
+		f.change(machineWith())
+		c := config(f, s)
+		read, inventories := c.Hardware, 0
+		c.Hardware = func(ctx context.Context) (job.Hardware, error) {
+			inventories++
+			return read(ctx)
+		}
+		start(t, c)
+		pass(10 * time.Minute)
+		if inventories != 1 {
+			t.Errorf("%d inventories in ten minutes without an item, want 1", inventories)
+		}
+		f.change(machineWith(script("a", ":", api.PhaseDeploy)))
+		pass(10 * time.Minute)
+		if inventories != 2 {
+			t.Errorf("%d inventories with one item, want 2", inventories)
+		}
+	})
+}
+
 // statement H36: without an InternalIP a machine is Uninitialized; the address is that of
 // spec.interface or in spec.cidr.
 func TestInternalIPFollowsInterfaceAndCIDR(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 
 // readHost finds the host info again when it may have changed.
 func (a *agent) readHost(ctx context.Context) error {
-	if a.host != nil && !a.reread {
+	if !a.reread {
 		return nil
 	}
 	h, err := a.Hardware(ctx)
