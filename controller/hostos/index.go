@@ -99,7 +99,7 @@ func (r *VendorIndex) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Res
 		return result, err
 	}
 	r.retries.Succeeded(req)
-	if err == nil {
+	if err == nil && result.RequeueAfter == 0 { // else a conflict is due earlier
 		result.RequeueAfter = indexPeriod
 	}
 	return result, err

@@ -1,6 +1,8 @@
 package hostos
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,10 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 // indexOf returns an index with modules, NAME VERSION DIGIT [URL] each.
@@ -67,6 +71,31 @@ func (l *lab) read(t *testing.T, r *VendorIndex) (out []string) {
 	}
 	t.Fatal("the list changes without end")
 	return nil
+}
+
+// conflicts is an API in which somebody else is always faster.
+type conflicts struct{ client.Client }
+
+func (conflicts) Patch(_ context.Context, o client.Object, _ client.Patch, _ ...client.PatchOption) error {
+	return apierrors.NewConflict(schema.GroupResource{Resource: "hostosconfigurationmodules"}, o.GetName(), errors.New("changed"))
+}
+
+// The status of the list changes while the index is read: that event reconciles nothing.
+func TestConflictDoesNotWaitForTheNextReadOfTheIndex(t *testing.T) {
+	repo := serve(t)
+	l := start(t)
+	r := l.vendor(t, repo.URL+"/m/index.yaml")
+	repo.files["/m/index.yaml"] = indexOf("mcc-modules", "a 1.0.0 1")
+	l.read(t, r)
+	repo.files["/m/index.yaml"] = indexOf("mcc-modules", "a 1.0.0 1", "b 1.0.0 2")
+	r.Client = conflicts{l}
+	if result, err := r.Reconcile(t.Context(), ctrl.Request{}); err != nil || result.RequeueAfter != queue.ConflictWait {
+		t.Errorf("Reconcile() = %+v, %v; want it again after %s", result, err, queue.ConflictWait)
+	}
+	r.Client = l
+	if result, err := r.Reconcile(t.Context(), ctrl.Request{}); err != nil || result.RequeueAfter != indexPeriod {
+		t.Errorf("Reconcile() = %+v, %v; want it again after %s", result, err, indexPeriod)
+	}
 }
 
 // statement H7: the vendor's list is what its index has, sorted by Semantic Versioning.
