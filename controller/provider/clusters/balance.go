@@ -35,10 +35,12 @@ var optional = map[string]bool{ConditionCredentials: true, ConditionLoadBalancer
 // accountErrors are the types of a server's errors that the account of its BMC may cause.
 var accountErrors = map[string]bool{"registration error": true, "provisioned registration error": true}
 
-// accountChanged passes servers that come, go, or whose BMC refuses the account, or no more.
+// accountChanged passes servers that come, go, get another credential, or whose BMC refuses the
+// account, or no more.
 var accountChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	before, after := e.ObjectOld.(*kaas.BareMetalHostInventory), e.ObjectNew.(*kaas.BareMetalHostInventory)
-	return before.Status.ErrorType != after.Status.ErrorType || before.Status.ErrorMessage != after.Status.ErrorMessage
+	return before.Spec.BMC.CredentialsName != after.Spec.BMC.CredentialsName ||
+		before.Status.ErrorType != after.Status.ErrorType || before.Status.ErrorMessage != after.Status.ErrorMessage
 }}
 
 // clustersOfCredential enqueues the Clusters of an object's namespace that name a credential.

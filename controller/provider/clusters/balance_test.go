@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
@@ -248,5 +249,30 @@ func TestStageOfALoadBalancerThatIsNotLookedAtYet(t *testing.T) {
 	i := slices.IndexFunc(s.Stages, func(x kaas.Stage) bool { return x.Name == kaas.StageLoadBalancers })
 	if i < 0 || s.Stages[i].Success {
 		t.Errorf("stages %+v, want the load balancer's without success", s.Stages)
+	}
+}
+
+// A credential that a BMC has refused may work with the next server that gets it.
+func TestChangesOfAServerThatConcernItsCredential(t *testing.T) {
+	server := func(change func(*kaas.BareMetalHostInventory)) *kaas.BareMetalHostInventory {
+		i := new(kaas.BareMetalHostInventory)
+		i.Spec.BMC.CredentialsName = "a"
+		change(i)
+		return i
+	}
+	was := server(func(*kaas.BareMetalHostInventory) {})
+	for name, tt := range map[string]struct {
+		change func(*kaas.BareMetalHostInventory)
+		want   bool
+	}{
+		"nothing":       {func(*kaas.BareMetalHostInventory) {}, false},
+		"credential":    {func(i *kaas.BareMetalHostInventory) { i.Spec.BMC.CredentialsName = "b" }, true},
+		"error":         {func(i *kaas.BareMetalHostInventory) { i.Status.ErrorType = "registration error" }, true},
+		"error message": {func(i *kaas.BareMetalHostInventory) { i.Status.ErrorMessage = "refused" }, true},
+		"power":         {func(i *kaas.BareMetalHostInventory) { i.Status.PoweredOn = true }, false},
+	} {
+		if got := accountChanged.Update(event.UpdateEvent{ObjectOld: was, ObjectNew: server(tt.change)}); got != tt.want {
+			t.Errorf("%s: the Clusters are reconciled: %t, want %t", name, got, tt.want)
+		}
 	}
 }
