@@ -288,6 +288,29 @@ func TestDeletionWithALostAnnotationFreesTheHost(t *testing.T) {
 	}
 }
 
+// The deletion of a Machine enqueues no other: one that waits takes the host as soon as it is
+// nobody's, while the deleted Machine still names it.
+func TestHostThatADeletedMachineNamesIsFree(t *testing.T) {
+	l := start(t, objects(host("a"), machine("m"), machine("waits"))...)
+	for range 3 { // finalizer, LCMMachine, annotation
+		l.must(pass(t.Context(), l.provider(nil), "m"))
+	}
+	l.must(l.Delete(t.Context(), machine("m")))
+	if a := l.machine("m").Annotations[cluster.BareMetalHostAnnotation]; a == "" || l.hostOf("m") != nil {
+		t.Fatalf("the deleted Machine names %q and has claimed %v", a, l.hostOf("m"))
+	}
+	for range 4 {
+		l.must(pass(t.Context(), l.provider(nil), "waits"))
+	}
+	if l.hostOf("waits") == nil {
+		t.Error("the other Machine has claimed no host")
+	}
+	l.run()
+	if h := l.host("a"); len(l.machines()) != 1 || !claimedBy(h, l.machine("waits")) {
+		t.Errorf("%d Machines, host %+v", len(l.machines()), h.Spec)
+	}
+}
+
 func TestHostsThatAreNotClaimed(t *testing.T) {
 	for name, change := range map[string]func(*metal3.BareMetalHost){
 		"claimed": func(h *metal3.BareMetalHost) { h.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "Other", Name: "m"} },

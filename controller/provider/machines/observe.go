@@ -246,6 +246,9 @@ func (r *Reconciler) observeFree(ctx context.Context, f *facts) error {
 	}
 	named := map[string]bool{}
 	for i := range others.Items {
+		if !others.Items[i].DeletionTimestamp.IsZero() { // it claims no host; when it is gone, no event reports that
+			continue
+		}
 		named[others.Items[i].Annotations[cluster.BareMetalHostAnnotation]] = true
 	}
 	for i := range hosts.Items {
