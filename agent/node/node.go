@@ -2,7 +2,9 @@ package node
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -55,7 +57,7 @@ func Run(ctx context.Context, c Config) (err error) {
 		if err != nil && ctx.Err() == nil {
 			a.report(err)
 			wait, a.renewed = retry, time.Time{}
-			if apierrors.IsUnauthorized(err) { // the token was replaced
+			if apierrors.IsUnauthorized(err) || errors.As(err, new(x509.UnknownAuthorityError)) { // the token or the CA was replaced
 				stopWatch()
 				a.api, watching = nil, false
 			}

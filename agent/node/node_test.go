@@ -2,12 +2,17 @@ package node
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -366,6 +371,72 @@ func TestNewTokenBeginsANewWatch(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
+}
+
+// The certificate of an API may be signed by another authority, of which caFile then has the
+// certificate.
+func TestCAIsReadAgain(t *testing.T) {
+	api := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"kind":"Node","apiVersion":"v1","metadata":{"name":"n"}}`)
+	}))
+	defer api.Close()
+	f := files{"/ca": anotherCA(t), "/token": "one"}
+	read := make(chan struct{}, 100)
+	clock := clocktesting.NewFakeClock(start)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Run(ctx, Config{
+			Account: Account{api.URL, "/ca", "/token"}, Clock: clock, Log: slog.New(slog.DiscardHandler), Lost: func() bool { return true },
+			Facts: func(context.Context) (Facts, error) { return Facts{Hostname: "n"}, nil },
+			Files: countingFiles{f, read},
+		})
+	}()
+	<-read // of the first connection
+	for waiting := true; waiting; {
+		select {
+		case <-read:
+			waiting = false
+		default:
+			if clock.HasWaiters() {
+				clock.Step(retry)
+			}
+			runtime.Gosched()
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// anotherCA returns the certificate of an authority that has signed nothing.
+func anotherCA(t *testing.T) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}
+
+// countingFiles sends to read when the CA is read.
+type countingFiles struct {
+	files
+	read chan<- struct{}
+}
+
+func (f countingFiles) ReadFile(name string) ([]byte, error) {
+	if name == "/ca" {
+		f.read <- struct{}{}
+	}
+	return f.files.ReadFile(name)
 }
 
 type lockedFiles struct {
