@@ -185,7 +185,7 @@ func (s *Server) read(root *os.Root, name string) archive {
 	case info.Size() > maxArchive:
 		return archive{file: name, err: fmt.Errorf("it has %d bytes, more than %d MiB", info.Size(), maxArchive>>20)}
 	}
-	if a, exists := s.known[name]; exists && a.time.Equal(info.ModTime()) && a.size == info.Size() {
+	if a, exists := s.known[name]; exists && a.time.Equal(info.ModTime()) && a.size == info.Size() && a.digest != "" { // without a digest it was not read
 		return a
 	}
 	a := archive{file: name, time: info.ModTime(), size: info.Size()}

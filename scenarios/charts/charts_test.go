@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -303,6 +304,20 @@ func TestFilesThatAreNoChartsAreLeftOutWithAWarning(t *testing.T) {
 				t.Errorf("log %q, want one line with %s and %q", got, tt.name, tt.why)
 			}
 		})
+	}
+}
+
+// A file whose mode is changed has the same size and time.
+func TestFileThatCouldNotBeReadIsReadAgain(t *testing.T) {
+	r := open(t)
+	r.put("late.tgz", r.packed("late", "1.0.0"))
+	info, err := os.Stat(filepath.Join(r.Dir, "late.tgz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.known["late.tgz"] = archive{file: "late.tgz", time: info.ModTime(), size: info.Size(), err: fs.ErrPermission}
+	if got := r.versions("late"); !slices.Equal(got, []string{"1.0.0"}) {
+		t.Errorf("versions of the chart that can be read now: %q", got)
 	}
 }
 
