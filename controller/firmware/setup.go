@@ -38,12 +38,14 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Complete(r)
 }
 
-// stateChanged accepts updates that change the provisioning state.
+// stateChanged accepts updates that change the provisioning state, and those by which a host
+// is detached, or is so no more: the removal of the annotation comes before its status.
 var stateChanged = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		was, a := e.ObjectOld.(*metal3.BareMetalHost)
 		is, b := e.ObjectNew.(*metal3.BareMetalHost)
-		return a && b && was.Status.Provisioning.State != is.Status.Provisioning.State
+		return a && b && (was.Status.Provisioning.State != is.Status.Provisioning.State ||
+			(was.Status.OperationalStatus == metal3.OperationalStatusDetached) != (is.Status.OperationalStatus == metal3.OperationalStatusDetached))
 	},
 }
 
