@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/metalab-dev/metalab/emulator/bmc"
 )
 
@@ -35,7 +37,23 @@ func TestJobSchedulesRequest(t *testing.T) {
 	if w := call(t, s, "operator", "POST", jobs, `{}`); w.Code != 403 {
 		t.Errorf("%s", shape("POST", jobs, "", w))
 	}
+	// times checks which times the job has.
+	times := func(when string, want ...string) {
+		t.Helper()
+		body, _ := get(t, s, jobs+"/1")
+		var got []string
+		for _, name := range []string{"CreationTime", "StartTime", "EndTime"} {
+			if body[name] != nil {
+				got = append(got, name)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("times of a job that %s (-want +got):\n%s", when, diff)
+		}
+	}
+	times("waits", "CreationTime")
 	h.pass(24 * time.Hour)
+	times("runs", "CreationTime", "StartTime")
 	body, _ := get(t, s, jobs+"/1")
 	if body["JobState"] != "Running" || body["Schedule"].(map[string]any)["InitialStartTime"] != "2026-03-03T02:00:00Z" {
 		t.Errorf("job = %v", body)
@@ -54,6 +72,9 @@ func TestJobSchedulesRequest(t *testing.T) {
 	} {
 		if w := call(t, s, "admin", step.method, step.uri, ""); w.Code != step.status {
 			t.Errorf("%s; want %d", shape(step.method, step.uri, "", w), step.status)
+		}
+		if step.status == 409 {
+			times("was cancelled", "CreationTime", "StartTime", "EndTime")
 		}
 	}
 }
