@@ -130,6 +130,23 @@ func TestVolumeCreate(t *testing.T) {
 	}
 }
 
+// MediaSpanCount is the number of spans of a nested RAID; the other types have none.
+func TestSpansOfAVolume(t *testing.T) {
+	for level, tt := range map[string]struct {
+		drives string
+		spans  any
+	}{
+		"RAID10": {drivesOf(4, 5, 6, 7), 2.0},
+		"RAID5":  {drivesOf(4, 5, 6), nil},
+	} {
+		_, s := raiding(t)
+		at := post(t, s, volumes, `{"RAIDType":"`+level+`","Links":{"Drives":`+tt.drives+`}}`, 201).Header().Get("Location")
+		if v, _ := get(t, s, at); v["RAIDType"] != level || v["MediaSpanCount"] != tt.spans {
+			t.Errorf("%s: MediaSpanCount %v of a %v, want %v", level, v["MediaSpanCount"], v["RAIDType"], tt.spans)
+		}
+	}
+}
+
 // Provisioning software sends deprecated names together with the new ones, an apply time,
 // and sizes computed from the drives' nominal capacity.
 func TestVolumeCreateByProvisioners(t *testing.T) {
