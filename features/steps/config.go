@@ -13,6 +13,7 @@ import (
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/emulator/machine"
@@ -64,12 +65,14 @@ func (s *scenario) createConfigSecrets(ctx context.Context, userData, name strin
 
 func (s *scenario) changeUserData(ctx context.Context, doc *godog.DocString) error {
 	_, host := world.Objects(s.server)
-	var secret corev1.Secret
-	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: host.Namespace, Name: userDataSecret}, &secret); err != nil {
-		return err
-	}
-	secret.Data = map[string][]byte{"userData": []byte(doc.Content)}
-	return s.kube.Update(ctx, &secret)
+	return retry.RetryOnConflict(conflictBackoff, func() error {
+		var secret corev1.Secret
+		if err := s.kube.Get(ctx, client.ObjectKey{Namespace: host.Namespace, Name: userDataSecret}, &secret); err != nil {
+			return err
+		}
+		secret.Data = map[string][]byte{"userData": []byte(doc.Content)}
+		return s.kube.Update(ctx, &secret)
+	})
 }
 
 func (s *scenario) createForeignConfigSecrets(ctx context.Context, userData, name string) error {

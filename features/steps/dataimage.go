@@ -52,7 +52,7 @@ func (s *scenario) setData(ctx context.Context, file string) error {
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	return retry.RetryOnConflict(conflictBackoff, func() error {
 		d, err := s.readData(ctx)
 		if err != nil {
 			return err

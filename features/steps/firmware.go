@@ -91,7 +91,7 @@ func edit[T client.Object](ctx context.Context, s *scenario, o T, change func(T)
 	if err != nil {
 		return err
 	}
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	return retry.RetryOnConflict(conflictBackoff, func() error {
 		if err := s.object(ctx, o); err != nil {
 			return err
 		}

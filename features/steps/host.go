@@ -270,7 +270,7 @@ func (s *scenario) readNamed(ctx context.Context, name string) (*metal3.BareMeta
 // change edits the host's specification or metadata.
 func (s *scenario) change(ctx context.Context, edit func(*metal3.BareMetalHost)) error {
 	version := ""
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	err := retry.RetryOnConflict(conflictBackoff, func() error {
 		h, err := s.read(ctx)
 		if err != nil {
 			return err

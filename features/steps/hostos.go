@@ -139,7 +139,7 @@ func (s *scenario) applyHOC(ctx context.Context, name string, text *godog.DocStr
 }
 
 func (s *scenario) changeHOC(ctx context.Context, name string, change func(*kaas.HostOSConfigurationSpec) error) error {
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	return retry.RetryOnConflict(conflictBackoff, func() error {
 		o, err := s.readHOC(ctx, name)
 		if err == nil {
 			err = change(&o.Spec)

@@ -88,7 +88,7 @@ func (s *scenario) createMachine(ctx context.Context, name, status string) error
 
 func (s *scenario) changeMachine(ctx context.Context, name string, change func(*capi.Machine)) error {
 	m := &capi.Machine{ObjectMeta: day2Meta(name)}
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	return retry.RetryOnConflict(conflictBackoff, func() error {
 		if err := s.kube.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func (s *scenario) changeMachine(ctx context.Context, name string, change func(*
 
 func (s *scenario) setMachineStatus(ctx context.Context, name, status string) error {
 	m := &capi.Machine{ObjectMeta: day2Meta(name)}
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	return retry.RetryOnConflict(conflictBackoff, func() error {
 		if err := s.kube.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
 			return err
 		}

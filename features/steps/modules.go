@@ -194,7 +194,7 @@ func (s *scenario) listModules(ctx context.Context, list, fault string) error {
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	return retry.RetryOnConflict(conflictBackoff, func() error {
 		if err := s.kube.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
 			return err
 		}

@@ -41,6 +41,10 @@ import (
 // on a machine at rest, and after more than a minute on one with ten other labs.
 const timeout = 3 * time.Minute
 
+// conflictBackoff is how often a step repeats an edit that met a conflict: controllers that
+// work at full speed on a busy machine can be faster several times.
+var conflictBackoff = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 1.5, Steps: 15}
+
 // scenario is the state that the steps of one scenario share.
 type scenario struct {
 	labs           *Labs // that the scenario takes its lab from; nil: it starts one for itself

@@ -101,7 +101,7 @@ func (s *scenario) addToInventory(ctx context.Context, password string) error {
 }
 
 func (s *scenario) setCredential(ctx context.Context, password string) error {
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	return retry.RetryOnConflict(conflictBackoff, func() error {
 		c := s.credential("")
 		if err := s.kube.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -86,7 +87,7 @@ func (s *scenario) vendorsListHas(ctx context.Context, list string) error {
 }
 
 func (s *scenario) editVendorsList(ctx context.Context, list string) error {
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	return retry.RetryOnConflict(conflictBackoff, func() error {
 		o := &kaas.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: vendorsList}}
 		if err := s.kube.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
 			return err
@@ -104,16 +105,22 @@ func (s *scenario) editVendorsList(ctx context.Context, list string) error {
 }
 
 func (s *scenario) tryRemoval(ctx context.Context, text string) error {
-	o := &kaas.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: modulesName}}
-	if err := s.kube.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
-		return err
-	}
-	before := len(o.Spec.Modules)
-	o.Spec.Modules = slices.DeleteFunc(o.Spec.Modules, func(m kaas.Module) bool { return string(m.Name)+" "+string(m.Version) == text })
-	if len(o.Spec.Modules) == before {
-		return fmt.Errorf("the list has no module %s", text)
-	}
 	s.dryRun = true
-	s.admissionError = s.kube.Update(ctx, o, client.DryRunAll)
-	return nil
+	return retry.RetryOnConflict(conflictBackoff, func() error {
+		o := &kaas.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: modulesName}}
+		if err := s.kube.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+		before := len(o.Spec.Modules)
+		o.Spec.Modules = slices.DeleteFunc(o.Spec.Modules, func(m kaas.Module) bool { return string(m.Name)+" "+string(m.Version) == text })
+		if len(o.Spec.Modules) == before {
+			return fmt.Errorf("the list has no module %s", text)
+		}
+		err := s.kube.Update(ctx, o, client.DryRunAll)
+		if apierrors.IsConflict(err) {
+			return err
+		}
+		s.admissionError = err
+		return nil
+	})
 }

@@ -51,8 +51,9 @@ func TestHelmWorksWithTheRightsOfTheManifests(t *testing.T) {
 	if err := admin.Get(t.Context(), at, m); err != nil || m.Data["text"] != "default" {
 		t.Errorf("the chart's ConfigMap: %v, %v", m.Data, err)
 	}
+	before := b.DeepCopy()
 	b.Spec.Releases[0].Values = &runtime.RawExtension{Raw: []byte(`{"text":"another"}`)}
-	if err := admin.Update(t.Context(), b); err != nil {
+	if err := admin.Patch(t.Context(), b, client.MergeFrom(before)); err != nil { // the controller writes the status meanwhile
 		t.Fatal(err)
 	}
 	revision(2)

@@ -141,7 +141,7 @@ func (l hocLab) maintain(t *testing.T, as *rest.Config) {
 	walk("the node is drained", s.Enter)
 	walk("the node is uncordoned", s.Leave)
 	cluster := l.key(machineCluster(t, l))
-	if p, err := s.LeaveCluster(t.Context(), cluster); err != nil || !p.Done {
+	if p, err := s.LeaveCluster(t.Context(), cluster, ""); err != nil || !p.Done {
 		t.Errorf("LeaveCluster() = %+v, %v; want it done", p, err)
 	}
 }

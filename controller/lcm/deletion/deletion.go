@@ -183,7 +183,7 @@ func (r *Reconciler) release(ctx context.Context, m *lcm.LCMMachine) (done bool,
 		return false, p.After, err
 	}
 	// Another machine in maintenance needs the request for the cluster, and removes it.
-	if _, err := r.service.LeaveCluster(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.ClusterName}); err != nil {
+	if _, err := r.service.LeaveCluster(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.ClusterName}, m.Name); err != nil {
 		return false, 0, err
 	}
 	return true, 0, r.Client.Get(ctx, client.ObjectKeyFromObject(m), m) // Leave has written its status

@@ -302,9 +302,10 @@ func (v *visit) removeNodeRequest(ctx context.Context) (bool, string, error) {
 	)
 }
 
-// LeaveCluster removes the request for a cluster. It is not done while a machine of the
-// cluster is in maintenance.
-func (s Service) LeaveCluster(ctx context.Context, cluster client.ObjectKey) (Progress, error) {
+// LeaveCluster removes the request for a cluster after the machine last has left. It is not
+// done while another machine of the cluster is in maintenance. Of last the cache may have
+// the state before it left.
+func (s Service) LeaveCluster(ctx context.Context, cluster client.ObjectKey, last string) (Progress, error) {
 	w, err := s.Workload(ctx, cluster.Namespace, cluster.Name)
 	if err != nil {
 		return Progress{}, fmt.Errorf("maintenance: API of cluster %s: %w", cluster, err)
@@ -314,7 +315,7 @@ func (s Service) LeaveCluster(ctx context.Context, cluster client.ObjectKey) (Pr
 		return Progress{}, fmt.Errorf("maintenance: LCMMachines: %w", err)
 	}
 	for _, m := range machines.Items {
-		if m.Spec.ClusterName == cluster.Name && m.Status.KubernetesCordonDrain != "" {
+		if m.Name != last && m.Spec.ClusterName == cluster.Name && m.Status.KubernetesCordonDrain != "" {
 			message := fmt.Sprintf("LCMMachine %s is %s", m.Name, m.Status.KubernetesCordonDrain)
 			return Progress{Stage: StageClusterRequestGone, Message: message, After: drain.Interval}, nil
 		}

@@ -230,7 +230,7 @@ func walksAllStages(p plant) {
 	p.entered(r, "", "")
 	p.status(r, lcm.CordonDrained, "")
 	cluster := client.ObjectKey{Namespace: "all-stages", Name: "all-stages"}
-	got, err := p.LeaveCluster(p.Context(), cluster)
+	got, err := p.LeaveCluster(p.Context(), cluster, "another")
 	p.compare("LeaveCluster", got, err, StageClusterRequestGone, "LCMMachine w-0 is cordondrained")
 
 	// The lease of the node is renewed as long as the machine needs it.
@@ -251,10 +251,24 @@ func walksAllStages(p plant) {
 	}
 	p.missing(&state)
 	p.missing(&lcm.NodeMaintenanceRequest{ObjectMeta: metav1.ObjectMeta{Name: "host-w-0"}})
-	got, err = p.LeaveCluster(p.Context(), cluster)
+	got, err = p.LeaveCluster(p.Context(), cluster, "w-0")
 	p.compare("LeaveCluster", got, err, "", "")
 	p.missing(&lcm.ClusterMaintenanceRequest{ObjectMeta: metav1.ObjectMeta{Name: "all-stages"}})
 	p.left(r, "") // a second time
+
+	// A cache that is late has the machine as it was.
+	m := new(lcm.LCMMachine)
+	if err := p.Client.Get(p.Context(), client.ObjectKey{Namespace: "all-stages", Name: "w-0"}, m); err != nil {
+		p.Fatal(err)
+	}
+	m.Status.KubernetesCordonDrain = lcm.Uncordoning
+	if err := p.Client.Status().Update(p.Context(), m); err != nil {
+		p.Fatal(err)
+	}
+	got, err = p.LeaveCluster(p.Context(), cluster, "another")
+	p.compare("LeaveCluster", got, err, StageClusterRequestGone, "LCMMachine w-0 is uncordoning")
+	got, err = p.LeaveCluster(p.Context(), cluster, "w-0")
+	p.compare("LeaveCluster", got, err, "", "")
 }
 
 // Statement H38: a failed lock blocks with its errorMessage, an active one silently.

@@ -25,7 +25,7 @@ import (
 type Maintainer interface {
 	Enter(context.Context, maintenance.Request) (maintenance.Progress, error)
 	Leave(context.Context, maintenance.Request) (maintenance.Progress, error)
-	LeaveCluster(context.Context, client.ObjectKey) (maintenance.Progress, error)
+	LeaveCluster(ctx context.Context, cluster client.ObjectKey, last string) (maintenance.Progress, error)
 }
 
 // Config configures a reconciler.
@@ -144,7 +144,7 @@ func (r *Clusters) perform(ctx context.Context, s step) (time.Duration, error) {
 	case stepLeave:
 		p, err := r.Maintenance.Leave(ctx, req)
 		if err == nil && p.Done && s.last { // before the mark goes, so that a restart finds what is left to do
-			p, err = r.Maintenance.LeaveCluster(ctx, client.ObjectKey{Namespace: s.machine.Namespace, Name: s.machine.Spec.ClusterName})
+			p, err = r.Maintenance.LeaveCluster(ctx, client.ObjectKey{Namespace: s.machine.Namespace, Name: s.machine.Spec.ClusterName}, s.machine.Name)
 		}
 		if err != nil || !p.Done {
 			return p.After, err

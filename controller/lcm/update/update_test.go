@@ -145,7 +145,7 @@ func (l *lab) Leave(_ context.Context, r maintenance.Request) (maintenance.Progr
 }
 
 // LeaveCluster implements Maintainer.
-func (l *lab) LeaveCluster(context.Context, client.ObjectKey) (maintenance.Progress, error) {
+func (l *lab) LeaveCluster(context.Context, client.ObjectKey, string) (maintenance.Progress, error) {
 	l.closed++
 	return maintenance.Progress{Done: true}, nil
 }
