@@ -2,8 +2,8 @@
 // reboots the host between operations. The agents of all families that run on the host
 // share one Broker: the highest priority goes first, and a blocked operation can name its blocker.
 //
-// The package knows the families' names and priorities, and nothing that their operations
-// do. It serves one process: agents in several processes of a host need another lock.
+// The package knows the families' names and priorities, and not their operations. It serves
+// one process: agents in several processes of a host need another lock.
 package broker
 
 import (
@@ -33,7 +33,7 @@ func (f Family) priority() int {
 	return len(priorities)
 }
 
-// Operation is something that changes a host.
+// Operation is one agent's change of a host.
 type Operation struct {
 	Family Family
 	Name   string // for people: "item host-os-test-sysctl-1.0.0-reconfigure"
@@ -53,9 +53,9 @@ type BlockedError struct{ By Operation }
 // Error implements error.
 func (e *BlockedError) Error() string { return "blocked by " + e.By.String() }
 
-// Broker is the lock and the queue of reboots of one boot of a host. It is safe for
-// concurrent use. Who begins an operation must end it in a deferred call: an agent that
-// crashes or is stopped then holds nothing.
+// Broker is the lock and the queue of reboots of one boot of a host. It is safe for concurrent
+// use. An agent must end its operation in a deferred call, so that it frees the lock when it
+// crashes or is stopped.
 type Broker struct {
 	reboot func(context.Context) error
 	report func(error)
@@ -90,8 +90,8 @@ func (b *Broker) Try(o Operation) (end func(), err error) {
 	return b.ender(), nil
 }
 
-// Begin begins an operation when it is its turn: after those of higher priority, and of the
-// same that have come before. It returns ctx's error when ctx ends first.
+// Begin waits for an operation's turn and begins it: after waiting operations of higher
+// priority, and after earlier ones of the same. It returns ctx's error when ctx ends first.
 func (b *Broker) Begin(ctx context.Context, o Operation) (end func(), err error) {
 	b.mu.Lock()
 	if _, blocked := b.blocker(o); !blocked {
@@ -154,8 +154,8 @@ func (b *Broker) ender() func() {
 	})
 }
 
-// next gives the turn to the first of those that wait, and returns true when that is a
-// reboot, which precedes operations of the same priority.
+// next gives the turn to the first waiting operation. It returns true when a reboot is first:
+// a reboot precedes operations of the same priority.
 func (b *Broker) next() (reboot bool) {
 	if b.running != nil || b.down != nil {
 		return false

@@ -37,8 +37,8 @@ type agent struct {
 	lastText  string     // of the error that was logged last
 }
 
-// UpgradedError reports that the agent has replaced its program: who runs it must start the
-// new one.
+// UpgradedError reports that the agent has replaced its program. The caller of Run must start
+// the new program.
 type UpgradedError struct {
 	Version, SHA256 string
 	Args            []string
@@ -178,9 +178,9 @@ func (a *agent) step(ctx context.Context) (time.Duration, error) {
 	return wait, errors.Join(err, keysErr, tokenErr)
 }
 
-// writeStatus writes what the agent knows of the server, and the results that the API does
-// not have. A status of an item that the object no longer has is removed: the controllers
-// wait for that.
+// writeStatus writes the facts of the server, and the results that the API does not have yet.
+// It removes the statuses of items that the object no longer has, since the controllers wait
+// for their removal.
 func (a *agent) writeStatus(ctx context.Context, m *lcm.LCMMachine) (*lcm.LCMMachine, error) {
 	next := m.Status.DeepCopy()
 	addresses, err := a.addresses(m)

@@ -83,7 +83,8 @@ func (a *agent) ansible(ctx context.Context, _ *lcm.LCMMachine, it lcm.LCMStateI
 	return out
 }
 
-// checkModule refuses a directory that has not the archive of a SHA-256; "" takes any.
+// checkModule returns an error unless the archive with the SHA-256 sum was unpacked in the
+// directory. "" accepts any directory.
 func (a *agent) checkModule(dir, sum string) error {
 	if sum == "" {
 		return nil

@@ -26,9 +26,9 @@ const (
 	maxBody        = 4 << 20          // bytes of a response; etcd's limit is below it
 )
 
-// client is a client of the Kubernetes API for one LCMMachine and the Secrets that it
-// names. It reads the account's files again when the server refuses them: tokens and
-// certificates are rotated.
+// client is a client of the Kubernetes API for one LCMMachine and the Secrets that it names.
+// When the server refuses the token or the certificate, the client reads the account's files
+// again, since both are rotated.
 type client struct {
 	Account
 	files Files

@@ -256,8 +256,8 @@ func (a *agent) allAddresses() ([]nicAddress, error) {
 	return out, nil
 }
 
-// claimed reports another server whose agent writes to the LCMMachine: none of the NICs that
-// it has reported is one of this server. The agent that has reported first goes on.
+// claimed returns an error when another server's agent writes to the LCMMachine: none of the
+// reported NICs is one of this server. The agent that reported first goes on.
 func (a *agent) claimed(m *lcm.LCMMachine) error {
 	if m.Status.HostInfo == nil || m.Status.HostInfo.Hardware == nil {
 		return nil

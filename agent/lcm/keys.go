@@ -12,8 +12,8 @@ import (
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
-// syncKeys makes authorized_keys of the superuser have the keys of the object. Keys that
-// the object has had are removed with it; others are an operator's.
+// syncKeys makes authorized_keys of the superuser contain the keys of the object. It removes a
+// key that the object no longer has, and leaves the keys of operators.
 func (a *agent) syncKeys(m *lcm.LCMMachine) error {
 	var want []string
 	for _, key := range m.Spec.SSHAuthorizedKeys {
@@ -46,7 +46,8 @@ func (a *agent) syncKeys(m *lcm.LCMMachine) error {
 	if text != "" {
 		text += "\n"
 	}
-	// The state is stored first: the agent never leaves a key that it does not know.
+	// The state is stored before the key is written: an agent that is killed between the two
+	// still knows which keys it may remove.
 	if err := a.change(func(s *state) { s.SSHKeys = union(a.state.SSHKeys, want) }); err != nil {
 		return err
 	}

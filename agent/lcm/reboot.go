@@ -52,7 +52,8 @@ func (a *agent) reboot(ctx context.Context, m *lcm.LCMMachine, wait time.Duratio
 		r.ErrorMessage = fmt.Sprintf("the server has not rebooted within %s", rebootTimeout)
 	}
 	r.RequestedAt = a.now()
-	// What the next boot is compared with comes before the reboot.
+	// The ID of this boot is stored before the reboot: the next boot is recognized by another
+	// ID.
 	if err := a.change(func(s *state) { s.RebootFrom = a.boot.ID }); err != nil {
 		r.ErrorMessage = err.Error()
 		_, werr := a.writeReboot(ctx, m, next)

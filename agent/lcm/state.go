@@ -24,8 +24,8 @@ type state struct {
 	Results map[string]lcm.StateItemStatus `json:"results,omitempty"`
 }
 
-// loadState reads the state. A damaged file is no reason to stop: what it had is found out
-// again, or done again.
+// loadState reads the state; without a file it is empty. After an error the agent goes on with
+// an empty state, and determines its content again or repeats the work.
 func loadState(files Files) (state, error) {
 	var s state
 	b, err := files.ReadFile(stateFile)

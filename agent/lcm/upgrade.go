@@ -11,8 +11,8 @@ import (
 )
 
 // upgrade replaces the agent's program by that of spec.agentConfig, and returns an
-// *UpgradedError then. A failure is in status.lcmAgentUpgradeStatus: this agent works on,
-// and tries again later.
+// *UpgradedError then. After a failure, status.lcmAgentUpgradeStatus has the reason, and this
+// agent goes on and tries again later.
 func (a *agent) upgrade(ctx context.Context, m *lcm.LCMMachine) error {
 	c := m.Spec.AgentConfig
 	if c == nil || c.SHA256 == a.SHA256 || a.Program == "" {

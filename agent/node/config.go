@@ -47,8 +47,8 @@ const (
 	farewell      = 5 * time.Second // for the last report of a node that shuts down
 )
 
-// Account is where the cluster's API is, and how the agent identifies itself: the content of
-// the configuration file. That of the LCM agent serves, too: its other fields are ignored.
+// Account is the content of the configuration file: the address of the cluster's API, and the
+// agent's credentials. The LCM agent's file can be used, too: its other fields are ignored.
 type Account struct {
 	Server    string `yaml:"server"`    // https URL of the Kubernetes API
 	CAFile    string `yaml:"caFile"`    // certificates, in PEM, that sign the server's
@@ -119,8 +119,8 @@ type Config struct {
 	Account
 	Files Files
 	Facts func(ctx context.Context) (Facts, error)
-	// Lost reports, once Run's ctx has ended, that the server has lost its power: the agent
-	// cannot report that. nil: it never has.
+	// Lost reports, once Run's ctx has ended, whether the server has lost its power. The agent
+	// then reports nothing. nil means never.
 	Lost func() bool
 
 	Clock Clock        // nil means real time

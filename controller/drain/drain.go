@@ -1,13 +1,13 @@
-// Package drain cordons and drains nodes of a cluster for those that need a node without
-// workloads: LCM before an upgrade, a reboot or maintenance, and others. A node has one
-// owner at a time, by a Lease in the node's cluster: a second one waits.
+// Package drain cordons and drains nodes of a cluster for controllers that need a node without
+// workloads, such as LCM before an upgrade, a reboot or maintenance. A Lease in the node's
+// cluster gives each node one owner at a time; other owners wait.
 //
-// The service is stepped. Each call of Drain does what can be done now, stores all it has
-// to know in the cluster, and returns how far the node is; the caller calls again later. So
-// a controller that is started again goes on where it was.
+// The service is stepped. Each call of Drain evicts the pods that can be evicted now, stores
+// its state in the cluster, and returns the progress; the caller calls again later. A
+// restarted controller therefore continues where its predecessor stopped.
 //
-// The package knows nodes, pods and leases, and no family of kinds: why a node is drained
-// is the owner's business.
+// The package knows nodes, pods and leases, and no family of kinds. The owner knows why it
+// drains a node.
 package drain
 
 import (
@@ -26,8 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Interval is the time after which a drain that is not done is tried again. kubectl drain
-// has the same.
+// Interval is the time between two attempts of a drain that is not done, as in kubectl drain.
 const Interval = 5 * time.Second
 
 // Service drains the nodes of one cluster.
@@ -40,22 +39,22 @@ type Service struct {
 
 // Progress is how far the drain of a node is.
 type Progress struct {
-	// Done is true when no pod is on the node but those that stay: see stays.
+	// Done is true when only pods that a drain leaves (see stays) are on the node.
 	Done bool
-	// Waiting are the pods, as NAMESPACE/NAME, that are deleted and still on the node: its
-	// agent has not ended them yet.
+	// Waiting are the pods, as NAMESPACE/NAME, that are deleted but still on the node, because
+	// its agent has not ended them yet.
 	Waiting []string
-	// Blocked are the pods that the API does not let go, and why.
+	// Blocked are the pods whose eviction the API refuses, with its reasons.
 	Blocked []Blocked
 }
 
-// Blocked is a pod that the API does not let go.
+// Blocked is a pod whose eviction the API refuses.
 type Blocked struct {
 	Pod    string // NAMESPACE/NAME
 	Reason string // of the API, such as the disruption budget
 }
 
-// String tells people how far the drain is.
+// String describes the progress for people.
 func (p Progress) String() string {
 	switch {
 	case p.Done:
@@ -66,9 +65,9 @@ func (p Progress) String() string {
 	return "waiting for the end of " + strings.Join(p.Waiting, ", ")
 }
 
-// Drain acquires the node for the owner, cordons it, and evicts its pods. It returns a
-// HeldError when another owner has the node, and nothing has changed then. A node that
-// does not exist has no pods: it is drained.
+// Drain acquires the node for the owner, cordons it, and evicts its pods. When another owner
+// has the node, Drain changes nothing and returns a HeldError. A node that does not exist has
+// no pods: it is drained.
 func (s *Service) Drain(ctx context.Context, node, owner string) (Progress, error) {
 	if err := s.Cordon(ctx, node, owner); err != nil {
 		return Progress{}, err
@@ -97,9 +96,8 @@ func (s *Service) Drain(ctx context.Context, node, owner string) (Progress, erro
 	return out, nil
 }
 
-// Cordon acquires the node for the owner and makes it unschedulable. It renews the lease of
-// an owner that has the node already, who must call Cordon or Drain at least once each
-// Lease as long as it needs the node.
+// Cordon acquires the node for the owner and makes it unschedulable. An owner calls Cordon or
+// Drain at least once per Lease for as long as it needs the node: each call renews the lease.
 func (s *Service) Cordon(ctx context.Context, node, owner string) error {
 	var n corev1.Node
 	if err := s.Client.Get(ctx, client.ObjectKey{Name: node}, &n); client.IgnoreNotFound(err) != nil {
@@ -108,16 +106,17 @@ func (s *Service) Cordon(ctx context.Context, node, owner string) error {
 		_, err := s.acquire(ctx, node, owner, false)
 		return err
 	}
-	// Who finds the node cordoned leaves it so: see Uncordon. The lease has that before the
-	// node is changed, so that a restart between the two does not forget it.
+	// Uncordon leaves a node cordoned that was cordoned before the owner came. The lease
+	// records that before the node changes, so that a restart between the two writes does not
+	// lose it.
 	if _, err := s.acquire(ctx, node, owner, !n.Spec.Unschedulable); err != nil {
 		return err
 	}
 	return s.setUnschedulable(ctx, &n, true)
 }
 
-// Uncordon makes the node schedulable, unless somebody else had cordoned it before the
-// owner, and releases it. It does nothing when the owner does not have the node.
+// Uncordon makes the node schedulable, unless the node was cordoned before the owner acquired
+// it, and releases the lease. It does nothing for a node that the owner does not have.
 func (s *Service) Uncordon(ctx context.Context, node, owner string) error {
 	l, err := s.lease(ctx, node)
 	if err != nil || l == nil || holder(l) != owner {
@@ -163,8 +162,8 @@ func stays(p *corev1.Pod) bool {
 	return of != nil && of.Kind == "DaemonSet" && strings.HasPrefix(of.APIVersion, "apps/")
 }
 
-// evict evicts a pod by the API, which asks the disruption budgets. reason is not "" when
-// it does not let the pod go.
+// evict evicts a pod through the API, which checks the disruption budgets. reason is the API's
+// refusal; "" when the pod is evicted, being deleted or gone.
 func (s *Service) evict(ctx context.Context, p *corev1.Pod) (reason string, err error) {
 	if p.DeletionTimestamp != nil {
 		return "", nil
@@ -182,8 +181,8 @@ func (s *Service) evict(ctx context.Context, p *corev1.Pod) (reason string, err 
 	return "", err
 }
 
-// severalBudgets reports whether the API has refused an eviction because several budgets
-// select the pod, which it answers with an internal error.
+// severalBudgets reports whether the API refused an eviction because several budgets select
+// the pod. The API answers that with an internal error, not with 429.
 func severalBudgets(err error) bool {
 	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "more than one PodDisruptionBudget")
 }

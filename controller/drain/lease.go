@@ -14,7 +14,7 @@ import (
 const (
 	// Lease is how long an owner has a node without renewing it.
 	Lease = 15 * time.Minute
-	// Namespace has the leases, in the node's cluster. Its name is that of every cluster.
+	// Namespace is the namespace of the leases in the node's cluster. Every cluster has it.
 	Namespace = metav1.NamespaceSystem
 
 	leasePrefix = "drain-"
@@ -54,7 +54,8 @@ func (s *Service) lease(ctx context.Context, node string) (*coordinationv1.Lease
 	return l, nil
 }
 
-// acquire gives the node to the owner. cordons says that the owner is about to cordon it.
+// acquire gives the node to the owner. cordons means that the owner is about to cordon the
+// node.
 func (s *Service) acquire(ctx context.Context, node, owner string, cordons bool) (*coordinationv1.Lease, error) {
 	now := s.Clock.Now()
 	l, err := s.lease(ctx, node)
@@ -82,7 +83,8 @@ func (s *Service) acquire(ctx context.Context, node, owner string, cordons bool)
 		s.give(l, owner, now)
 	}
 	mark(l, cordons)
-	// An update carries the resourceVersion: of two that take over, one gets a conflict.
+	// An update carries the resourceVersion: when two owners take over at once, one gets a
+	// conflict.
 	if err := s.Client.Update(ctx, l); err != nil {
 		return nil, fmt.Errorf("drain: lease of node %s: %w", node, err)
 	}

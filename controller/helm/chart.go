@@ -106,8 +106,8 @@ func shown(at string) string {
 // mostVersions is the number of versions that an error lists.
 const mostVersions = 10
 
-// missing returns an error that says what there is instead of a chart's version. Versions are
-// sorted, the newest first.
+// missing returns an error that lists the available versions of a chart. versions are sorted,
+// the newest first.
 func missing(versions repo.ChartVersions, err error) error {
 	if len(versions) == 0 {
 		return fmt.Errorf("%w: correct the name, or add the chart", err)

@@ -31,7 +31,7 @@ const (
 	// minBackoff and maxBackoff are the waits after the first failure of a release, and
 	// after many.
 	minBackoff, maxBackoff = 10 * time.Second, 5 * time.Minute
-	// readyPeriod is how often releases that are not ready are looked at.
+	// readyPeriod is the time between two checks of releases that are not ready.
 	readyPeriod = 30 * time.Second
 	// maxText limits a message or notes in a status, in bytes.
 	maxText = 2048
@@ -168,8 +168,8 @@ func (p *pass) set(ctx context.Context, name string, s lcm.HelmReleaseStatus) er
 	return p.record(ctx, func(status *lcm.HelmBundleStatus) { status.ReleaseStatuses[name] = s })
 }
 
-// prune uninstalls the releases of the status that the bundle does not have any more, or has
-// in another namespace: those that were installed last first.
+// prune uninstalls the releases in the status that the bundle no longer lists, or lists with
+// another namespace, in the reverse order of their installation.
 func (p *pass) prune(ctx context.Context, order []planned) error {
 	wanted := map[string]string{} // namespaces
 	for _, of := range order {

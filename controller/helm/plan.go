@@ -11,7 +11,7 @@ import (
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
-// planned is a release of a bundle, as it has to be.
+// planned is a release of a bundle as the spec demands it.
 type planned struct {
 	lcm.HelmRelease
 	hash    string
@@ -63,8 +63,8 @@ func plan(b *lcm.HelmBundle) []planned {
 	return out
 }
 
-// hash returns the SHA-256 of what makes a release what it is. The repository counts, too:
-// another may have another chart of the version.
+// hash returns the SHA-256 of the fields that determine the content of a release. They include
+// the repository, since two repositories may have different charts of one version.
 func hash(b *lcm.HelmBundle, r lcm.HelmRelease) string {
 	var values any
 	if r.Values != nil {

@@ -42,7 +42,8 @@ func (r *Configurations) Setup(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("hostos-validate").
 		For(&kaas.HostOSConfiguration{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		// The names of state items are those of all objects of a namespace.
+		// The names of state items must be unique among all objects of a namespace, so that an
+		// event of one object may change the validity of the others.
 		Watches(&kaas.HostOSConfiguration{}, r.those(sameNamespace), builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, validChanged))).
 		Watches(&kaas.HostOSConfigurationModules{}, r.those(func(client.Object, *kaas.HostOSConfiguration) bool { return true })).
 		Watches(&corev1.Secret{}, r.those(refersTo)).

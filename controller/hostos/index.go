@@ -105,7 +105,7 @@ func (r *VendorIndex) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Res
 	return result, err
 }
 
-// reconcile returns as unread why the index is not there.
+// reconcile returns as unread the reason why the index cannot be used.
 func (r *VendorIndex) reconcile(ctx context.Context) (unread, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -140,9 +140,10 @@ func (r *VendorIndex) reconcile(ctx context.Context) (unread, err error) {
 	return nil, nil
 }
 
-// wanted returns the modules that the list has to have. A module that the index no longer
-// has stays while a configuration uses it. An entry never changes: one of another content
-// is removed, and added in the next pass; while it is in use it stays, too.
+// wanted returns the modules that the list must have. A module that the index no longer has
+// stays while a configuration uses it. An entry never changes: when the index has other
+// content for a version, the old entry is removed, and the next pass adds the new one. An
+// entry in use stays, too.
 func (r *VendorIndex) wanted(ctx context.Context, x *module.Index, is *kaas.HostOSConfigurationModules) ([]kaas.Module, error) {
 	users, err := moduleUsers(ctx, r.Client, r.Namespaces, is.Name)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 )
 
-// CheckRemoval returns an error that names the modules which a list loses while
-// HostOSConfigurations use them, and these (H8). after is nil when the list is deleted. A
-// module that another list has may be removed. Configurations are those of the namespaces,
-// or of all when none is named.
+// CheckRemoval returns an error that names the modules that a list would lose while
+// HostOSConfigurations use them, and names these configurations (H8). after is nil when the
+// list is deleted. A module that another list has may be removed. namespaces bounds the
+// configurations; none means all.
 func CheckRemoval(ctx context.Context, r client.Reader, namespaces []string, before, after *kaas.HostOSConfigurationModules) error {
 	var is []kaas.Module
 	if after != nil {

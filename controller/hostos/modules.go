@@ -129,8 +129,8 @@ func (r *Modules) reconcile(ctx context.Context, req ctrl.Request) (failed bool,
 	return failed, nil
 }
 
-// load returns the status of a module: that which it has, if the archive was loaded, else
-// that of loading it.
+// load returns the status of a module: the known one if its archive was loaded, else the
+// result of loading it now.
 func (r *Modules) load(ctx context.Context, m kaas.Module, known []kaas.ModuleStatus) kaas.ModuleStatus {
 	var unresolved error
 	if m.URL == "" {
@@ -171,8 +171,8 @@ func (r *Modules) fetch(ctx context.Context, m kaas.Module) (*module.Module, str
 	return loaded, module.Sum(archive), err
 }
 
-// deprecate sets deprecatedBy and the states of the modules of o by what the modules of
-// all objects deprecate.
+// deprecate sets deprecatedBy and the states of the modules of o from the deprecations that
+// the modules of all objects list.
 func deprecate(o *kaas.HostOSConfigurationModules, all []kaas.HostOSConfigurationModules) {
 	for i := range o.Status.Modules {
 		m := &o.Status.Modules[i]

@@ -12,9 +12,9 @@ import (
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 )
 
-// proxy returns the proxy of a request: that of the Proxy which the management cluster, the
-// one with a KaaSRelease, names. Agents have the Proxy of their own cluster. Its error, which
-// a module's status shows, has no URL of a proxy.
+// proxy returns the proxy for a request. The management cluster, the one with a KaaSRelease,
+// names its Proxy; agents use the Proxy of their cluster instead. The error, which a module's
+// status shows, contains no URL of a proxy.
 func (c *Config) proxy(r *http.Request) (*url.URL, error) {
 	var list cluster.ClusterList
 	if err := c.Client.List(r.Context(), &list, client.UnsafeDisableDeepCopy); err != nil {

@@ -59,8 +59,8 @@ func validate(f facts) []kaas.ConfigStatus {
 	return out
 }
 
-// find returns the module of a config, and adds to s what is known of it. A module that
-// was loaded comes before one that could not be.
+// find returns the module of a config, and adds the module's fields to s. A module that was
+// loaded takes precedence over one that could not be loaded.
 func find(all []kaas.HostOSConfigurationModules, c kaas.Config, s *kaas.ConfigStatus) (*kaas.ModuleStatus, error) {
 	var failed error
 	for _, o := range all {
@@ -130,9 +130,9 @@ func located(ref kaas.SecretReference, namespace string) kaas.SecretReference {
 	return ref
 }
 
-// itemNames returns the names of the state items of a config. The name of a download can be
-// that of another object's playbook, too: object a has host-os-download-a-…, and so has
-// object download-a.
+// itemNames returns the names of the state items of a config. Two objects can collide: the
+// download of object a is named host-os-download-a-…, and so is the playbook of object
+// download-a.
 func itemNames(configuration string, c kaas.Config) (out []string) {
 	for _, it := range item.HostOS(configuration, string(c.Module), string(c.ModuleVersion), lcm.PhaseReconfigure) {
 		out = append(out, it.Name)
@@ -140,7 +140,7 @@ func itemNames(configuration string, c kaas.Config) (out []string) {
 	return out
 }
 
-// names returns the names of state items that other objects have, each with the fix.
+// names returns the names of state items that belong to other objects, each with the fix.
 func names(f facts) map[string]string {
 	out := map[string]string{}
 	for _, o := range f.others {
@@ -156,8 +156,9 @@ func names(f facts) map[string]string {
 	return out
 }
 
-// precedes reports whether, of two objects with a name in common, a has it: the older one.
-// Times of creation are in seconds: of two in the same second, it is the one that is valid.
+// precedes reports whether a takes precedence over b when both have a name: the older object
+// does. Creation times have a resolution of a second; within one second the valid object takes
+// precedence, then the first by name.
 func precedes(a, b *kaas.HostOSConfiguration) bool {
 	switch {
 	case !a.CreationTimestamp.Equal(&b.CreationTimestamp):

@@ -21,8 +21,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/queue"
 )
 
-// countDelay is how long the change of a machine waits for those of others before the
-// machines of its cluster are counted.
+// countDelay is the time from the change of a machine to the count of its cluster's machines.
+// One count covers all changes in that time.
 const countDelay = 5 * time.Second
 
 // Clusters counts the machines of LCMClusters.

@@ -15,8 +15,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/queue"
 )
 
-// The status of an LCMCluster counts its machines, those that its labels assign too, and is
-// written when it changes.
+// The status of an LCMCluster counts its machines, including those that labels assign to it,
+// and is written only when it changes.
 func TestMachinesOfAClusterAreCounted(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := lcm.AddToScheme(scheme); err != nil {

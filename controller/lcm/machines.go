@@ -99,10 +99,10 @@ func (r *Machines) reconcile(ctx context.Context, key types.NamespacedName) erro
 }
 
 // writeItems makes the machine's items from those of its LCMCluster. Without an LCMCluster
-// they stay: an agent must not forget what it has executed. The items of another release
-// wait until the machine may have that release (spec.release), and until it may be updated:
-// see package update. Those of the host OS follow at once. It reports whether the items are
-// those of the machine's release.
+// they stay: an agent must not forget what it has executed. The items of another release wait
+// until the machine may have that release (spec.release), and until it may be updated: see
+// package update. Those of the host OS follow at once. It reports whether the items are now
+// the LCMCluster's present ones.
 func (r *Machines) writeItems(ctx context.Context, m *lcm.LCMMachine) (current bool, err error) {
 	before := m.DeepCopy()
 	m.Spec = assigned(m)

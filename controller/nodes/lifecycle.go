@@ -1,10 +1,10 @@
 // Package nodes marks the nodes of the lab's own API whose agents have stopped, as the node
-// lifecycle of kube-controller-manager does: their condition Ready becomes Unknown when
-// their Lease is not renewed any more. Another cluster has that controller already.
+// lifecycle of kube-controller-manager does: their condition Ready becomes Unknown when their
+// Lease is not renewed any more. A cluster of the user's has that controller already.
 //
-// It knows Nodes and Leases. What it waits for is the lab's client time, the slower of lab
-// and real time, by which agents renew leases: upstream's controller takes real time, and
-// nodes of a lab that stands still would be lost.
+// It knows Nodes and Leases. Its timers run in the lab's client time, the slower of lab and
+// real time, because agents renew leases by that. Upstream's controller uses real time, and
+// would mark all nodes of a lab whose time stands still as lost.
 package nodes
 
 import (
@@ -27,7 +27,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// grace is how long a Lease that says no duration is valid.
+// grace is the validity of a Lease without a duration.
 const grace = time.Minute
 
 // Clock is the clock of the timers and of conditions.

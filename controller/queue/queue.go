@@ -63,8 +63,8 @@ func Options(c Config) controller.Options {
 }
 
 // ConflictWait is the time after which an object is reconciled again whose write met a
-// conflict. The event of the change that was faster is no substitute for it: a predicate
-// may drop that event, such as one of the status alone.
+// conflict. The event of the other write does not replace this wait: a predicate may drop it,
+// such as an event of the status alone.
 const ConflictWait = time.Second
 
 // Reconcile runs one reconcile of a controller that does not poll, and calls enter

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// ClientClock is the clock of whoever watches the controllers: real time, also in a lab
-// whose own time runs faster. What advances a lab's time on request advances it, too.
+// ClientClock is the clock of the controllers' clients: real time, even in a lab whose time
+// runs faster. A request that advances the lab's time advances it, too.
 type ClientClock interface {
 	clock.PassiveClock
 	AfterFunc(d time.Duration, f func()) clock.Timer

@@ -1,6 +1,6 @@
 Feature: Host OS modules
   An operator lists modules by URL and SHA-256. The controller loads each archive, and
-  says in the list's status what it has and why a module cannot be used.
+  reports in the list's status the content of each module, or why it cannot be used.
 
   Background:
     Given a lab with host OS configuration

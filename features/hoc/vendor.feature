@@ -1,6 +1,6 @@
 Feature: The vendor's list of host OS modules
-  The controller makes the list mcc-modules what the vendor's index is, sorted by version.
-  Modules without a URL are beside the index.
+  The controller copies the vendor's index to the list mcc-modules, sorted by version. The
+  archives of modules without a URL are in the index's directory.
 
   Background:
     Given a lab with host OS configuration and a vendor's index

@@ -1,6 +1,7 @@
 Feature: Load balancer, credential and stages of a cluster
-  The provider makes what belongs to a Cluster beside its Machines, and reports it in the
-  Cluster's conditions and in its ClusterDeploymentStatus.
+  Beside the Machines of a Cluster, the provider makes its load balancer and checks its
+  credential. It reports both in the Cluster's conditions, and the stages of the deployment in
+  the ClusterDeploymentStatus.
 
   Scenario: The load balancer reaches a control machine that is Ready
     Given this machine has "user namespaces"

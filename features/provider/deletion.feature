@@ -1,8 +1,8 @@
 Feature: Deletion of machines
   With the policy graceful the node of a machine leaves its cluster before its server is
-  deprovisioned: applications are asked by a NodeDeletionRequest and answer by their workload
-  locks, and the node is drained. Until the Machine is deleted, the deletion can be withdrawn.
-  The other policies do not ask.
+  deprovisioned: a NodeDeletionRequest asks the applications, which answer with their workload
+  locks, and then the node is drained. Until the Machine is deleted, the deletion can be withdrawn.
+  The other policies ask no application.
 
   Background:
     Given this machine has "user namespaces"

@@ -1,7 +1,7 @@
 Feature: From the inventory to a machine that is Ready, and back
   The operator describes servers, a cluster with its network, and machines. The provider
   claims, connects and provisions the servers, whose LCM agents execute the items of the
-  release. Nothing but the operator's objects is written by the steps.
+  release. The steps write only the operator's objects.
 
   @H36
   Scenario: A server of the inventory becomes a machine, and is free again

@@ -90,7 +90,7 @@ func (s *scenario) awaitDeletion(ctx context.Context, o client.Object) error {
 }
 
 // letControllersAct returns when each controller has reconciled every object in a reconcile
-// that began now or later, and the recorder has read the host after that. A step that
+// that began after this call, and the recorder has read the host after that. A step that
 // asserts that nothing happens calls it before it looks.
 func (s *scenario) letControllersAct(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(WithPatience(ctx, timeout), timeout)

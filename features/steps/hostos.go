@@ -270,9 +270,9 @@ func day2Lists() []client.ObjectList {
 	}
 }
 
-// deleteDay2 deletes all objects of the family hoc. No agent lets go of their items: the
-// finalizers of configurations are removed. The provider lets go of Clusters and Machines,
-// whose hosts are deleted.
+// deleteDay2 deletes all objects of the family hoc. No agent removes their results any more,
+// so deleteDay2 removes the finalizers of configurations itself. The provider removes the
+// finalizers of Clusters and Machines, whose hosts are deleted already.
 func (b *testLab) deleteDay2(ctx context.Context) error {
 	for _, o := range []client.Object{&kaas.GracefulRebootRequest{}, &kaas.Proxy{}, &kaas.PublicKey{}, &kaas.HostOSConfiguration{}, &hostprofile.BareMetalHostProfile{}, &cluster.Cluster{}, &lcm.LCMMachine{}, &lcm.LCMCluster{}, &cluster.Machine{}} {
 		for _, in := range []string{world.Namespace, otherNamespace} {
@@ -284,7 +284,8 @@ func (b *testLab) deleteDay2(ctx context.Context) error {
 	if err := b.kube.Delete(ctx, &corev1.Secret{ObjectMeta: day2Meta(machineUserData)}); client.IgnoreNotFound(err) != nil {
 		return err
 	}
-	// Without locks the controllers let go of the LCMMachines whose nodes leave the cluster.
+	// Without locks, the controllers remove the finalizers of LCMMachines whose nodes leave the
+	// cluster.
 	for _, o := range []client.Object{&kaas.HostOSConfigurationModules{}, &lcm.NodeWorkloadLock{}, &corev1.Node{}} {
 		if err := b.kube.DeleteAllOf(ctx, o); err != nil {
 			return err

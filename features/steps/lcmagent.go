@@ -229,7 +229,7 @@ func (s *scenario) writeOn(ctx context.Context, server, path, text string) error
 	return err
 }
 
-// copyAgent makes the agent of a server that of another machine.
+// copyAgent gives the agent of one server the configuration of another machine's agent.
 func (s *scenario) copyAgent(ctx context.Context, to, from string) error {
 	source, err := s.serverOf(from)
 	if err != nil {

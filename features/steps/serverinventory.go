@@ -211,7 +211,8 @@ func (b *testLab) deleteInventories(ctx context.Context) error {
 	return nil
 }
 
-// discard deletes an object without its controller's work: another provider has it first.
+// discard deletes an object without its controller. It removes the labels first, so that the
+// provider ignores the object, and the finalizers.
 func (b *testLab) discard(ctx context.Context, o client.Object) error {
 	before := o.DeepCopyObject().(client.Object)
 	o.SetLabels(nil)

@@ -194,7 +194,7 @@ func (m *killer) call(f *killPlan, call func() error) error {
 	return err
 }
 
-// planIn returns the plan planIn the host whose name is in a text.
+// planIn returns the plan of the host whose name is in a text, nil when none is.
 func (m *killer) planIn(text []byte) *killPlan {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -203,7 +203,7 @@ func (m *killer) planIn(text []byte) *killPlan {
 
 var objectName = regexp.MustCompile(`host-[0-9]{2}`)
 
-// recordJob records a job that an agent has recordJob.
+// recordJob records a job that an agent has begun.
 func (m *killer) recordJob(f *killPlan, kind, id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -227,7 +227,7 @@ func (m *killer) takeCounts(object string) (downloads int, jobs map[string]int) 
 	return downloads, jobs
 }
 
-// api wraps the transport of the Kubernetes API: each write is a call of around.
+// api wraps the transport of the Kubernetes API: each write goes through call.
 func (m *killer) api(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(req *http.Request) (resp *http.Response, err error) {
 		if req.Method == http.MethodGet {
@@ -254,7 +254,7 @@ func (m *killer) api(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// bmc wraps a driver: each command to a BMC is a call of around.
+// bmc wraps a driver: each command to a BMC goes through call.
 func (m *killer) bmc(open bmc.Open) bmc.Open {
 	return func(ctx context.Context, c bmc.Config) (bmc.Client, error) {
 		client, err := open(ctx, c)

@@ -33,8 +33,8 @@ func (y *systems) run(ctx context.Context, x *system, unit string, args []string
 	return services[args[1]](ctx, y, x, args[2:])
 }
 
-// runLCM is the LCM agent. When it has replaced its program it begins anew, as the new
-// one would.
+// runLCM is the LCM agent. After the agent has replaced its program, runLCM starts it again as
+// the new program would start.
 func runLCM(ctx context.Context, y *systems, x *system, args []string) error {
 	host := x.Host()
 	for {
@@ -62,9 +62,8 @@ func runLCM(ctx context.Context, y *systems, x *system, args []string) error {
 	}
 }
 
-// Looks are how often the LCM agent of a server has begun to look at its LCMMachine, and
-// how often it has ended that, with all that it did. A look follows each change of the
-// object.
+// Looks count the looks of a server's LCM agent at its LCMMachine: those that have begun, and
+// those that have ended with all that followed. A look follows each change of the object.
 type Looks struct{ Begun, Ended uint64 }
 
 // lookOf returns Config.Enter of an LCM agent, which counts its looks.

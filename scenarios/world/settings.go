@@ -39,8 +39,8 @@ type Settings struct {
 	Profile string `json:"profile,omitempty"` // of the hosts; "" is the default
 	Seed    uint64 `json:"seed,omitempty"`    // 0 is the default
 	Listen  string `json:"listen,omitempty"`  // as rack.Listen
-	// Own are the names of the profiles that are not built in: the lab keeps
-	// them with its state.
+	// CustomProfiles are the names of the profiles that are not built in. The lab stores them
+	// with its state.
 	CustomProfiles []string `json:"own,omitempty"`
 	// Models are profile files, with the files that they name.
 	Models lab.Files `json:"-"`

@@ -15,9 +15,9 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/images"
 )
 
-// The files of an image that is not the lab's are not read, for it may have any file
-// system. Its server gets the files of the lab's image, with the os-release that the rack
-// file names, and the console says so.
+// The lab does not read the files of a user's image, which may have any file system. A server
+// with one gets the files of the lab's image, with the os-release that the rack file names,
+// and the console says so.
 
 const osReleaseFile = "etc/os-release"
 

@@ -79,7 +79,8 @@ type Config struct {
 	// Fatal, if not nil, is called with the reason when a part of the world cannot go on
 	// and ends the process. It must do that.
 	Fatal func(error)
-	// Step, when set, is told what is being done, for people.
+	// Progress, when set, is called with the name of each part, for people, before the part is
+	// started.
 	Progress func(text string)
 	// Images, when set, wraps the handler of the image server.
 	Images func(http.Handler) http.Handler

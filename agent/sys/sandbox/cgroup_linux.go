@@ -15,8 +15,9 @@ import (
 const cgroupRoot = "/sys/fs/cgroup"
 
 // groupFiles are the limits that a control group sets, by controller: files of version 1
-// (Documentation/admin-guide/cgroup-v1) and of version 2 (cgroup-v2.rst). They are wider
-// than those of the watcher, which has to come first, and whose process is in the groups.
+// (Documentation/admin-guide/cgroup-v1) and of version 2 (cgroup-v2.rst). They are wider than
+// the watcher's limits, so that the watcher acts first and reports a reason; its process is in
+// the groups, too.
 func groupFiles(l Limits) map[string]map[string]int64 {
 	memory := 2*l.Memory + 512<<20
 	return map[string]map[string]int64{

@@ -44,9 +44,9 @@ func restrict(l Limits) error {
 	return nil
 }
 
-// watchEvery is how often the use of memory and processes is compared with the limits.
-// Control groups refuse a process, or end one that nobody expects, without a reason, and
-// are not to be had everywhere: they are a wall behind the watcher.
+// watchEvery is the time between two comparisons of memory and processes with the limits.
+// Control groups alone would not do: they refuse or kill processes without a reason, and do
+// not exist everywhere. They are the second barrier behind the watcher.
 const watchEvery = 50 * time.Millisecond
 
 // watch ends all processes that together exceed a limit.

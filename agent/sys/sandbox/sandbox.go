@@ -199,8 +199,8 @@ func (s *System) endIdle(r *session) error {
 	return errors.Join(r.end(), s.removeDir())
 }
 
-// fullError is what happens to those who fill the root: the files since the last time
-// they were stored are lost.
+// fullError returns the reason that processes are killed with when they fill the root. The
+// files written since the last save are lost.
 func (s *System) fullError() error {
 	return fmt.Errorf("killed: more than %d MiB of files: %w", s.c.Limits.Files>>20, syscall.ENOSPC)
 }

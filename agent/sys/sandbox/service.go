@@ -171,8 +171,8 @@ func (s *System) startService(u unit) error {
 	}
 }
 
-// stopTimeout is the default of TimeoutStopSec= in real time. That of systemd, 90 s, is long
-// for those who wait for a test.
+// stopTimeout is the default of TimeoutStopSec= in real time. systemd's default, 90 s, would
+// make tests wait too long.
 const stopTimeout = 10 * time.Second
 
 // restarts are the values of Restart= that start a service again after it has ended, by

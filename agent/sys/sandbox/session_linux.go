@@ -191,8 +191,8 @@ func (r *session) start(limits Limits) error {
 	return nil
 }
 
-// realMachineDirs are the directories of this machine that a root shows. On a machine
-// whose /usr is merged /bin and the like are links, which the base has.
+// realMachineDirs are the directories of this machine that a root shows. On a machine with a
+// merged /usr, /bin and the like are links, and the base has these.
 func realMachineDirs() (out []string) {
 	for _, d := range machineDirs {
 		if st, err := os.Lstat("/" + d); err == nil && st.IsDir() {

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Fetch fetches an archive of at most MaxArchive bytes. The client's transport has the
-// proxy and the trusted authorities; ctx has the deadline. The text of an error is that
-// which operators of host OS modules know.
+// Fetch fetches an archive of at most MaxArchive bytes. The client's transport has the proxy
+// and the trusted authorities; ctx has the deadline. The texts of its errors are the
+// product's, which operators search for.
 func Fetch(ctx context.Context, c *http.Client, address string) ([]byte, error) {
 	data, err := fetch(ctx, c, address)
 	if err != nil {

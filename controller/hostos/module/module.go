@@ -69,7 +69,7 @@ func (m *Module) Validate(values map[string]any) error {
 // SumError reports an archive with another SHA-256 than expected.
 type SumError struct{ Got, Want string }
 
-// Error is the text that operators of host OS modules know.
+// Error returns the product's text, which operators search for.
 func (e *SumError) Error() string {
 	return fmt.Sprintf("hashes are not the same: got '%s' want '%s'", e.Got, e.Want)
 }

@@ -59,7 +59,7 @@ func (noLoader) Load(string) (any, error) {
 // schema's demands, and never a value: values may be secret.
 type ValuesError struct{ Violations []string }
 
-// Error begins with the text that operators of host OS modules know.
+// Error begins with the product's text, which operators search for.
 func (e *ValuesError) Error() string {
 	return "schema validation failed: " + strings.Join(e.Violations, "; ")
 }
@@ -70,7 +70,7 @@ func (s *Schema) Validate(values map[string]any) error {
 	if err != nil {
 		return &ValuesError{[]string{"the values are not JSON"}}
 	}
-	// As the library wants it: numbers are json.Number.
+	// The library demands numbers as json.Number.
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
 	if err != nil {
 		return &ValuesError{[]string{"the values are not JSON"}}

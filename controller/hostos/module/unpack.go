@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// Unpack writes the archive's files to a directory, which must be empty or absent. Files
-// lose their set-ID bits and owners. What Read has refused cannot be here; the directory is
-// opened as a root all the same, so that no path can leave it.
+// Unpack writes the archive's files to a directory, which must be empty or absent. Files lose
+// their set-ID bits and owners. Read has refused unsafe entries already; an os.Root is the
+// second barrier that keeps paths in the directory.
 func (a *Archive) Unpack(dir string) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("module: %w", err)
@@ -103,9 +103,10 @@ type File struct {
 	Content io.Reader   // of a file, until the call of Each returns
 }
 
-// Each calls f for the archive's directories, files and links, in an order in which no file
-// is written through a link. Modes are those that Unpack gives; a hard link becomes a
-// symbolic one. It is for systems whose files are not those of this process.
+// Each calls f for the archive's directories, files and links, in an order in which no file is
+// written through a link. Modes are those that Unpack gives; a hard link becomes a symbolic
+// one. It serves systems whose files this process does not see, such as those of emulated
+// servers.
 func (a *Archive) Each(f func(File) error) error {
 	for _, e := range a.entries {
 		if e.kind == tar.TypeDir {

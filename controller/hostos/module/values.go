@@ -9,9 +9,9 @@ import (
 // textTypes are the types of JSON Schema whose values a Secret can have as text.
 var textTypes = []string{"boolean", "integer", "null", "number"}
 
-// Merge returns values with the data of a Secret, which win where both have a name. Data
-// of a Secret are text; where the schema wants a number, a boolean or null, and no text, of
-// a name, text that is one counts as one. s may be nil.
+// Merge returns values with the data of a Secret, which win where both have a name. Data of a
+// Secret are text. Where the schema demands a number, a boolean or null for a name, and does
+// not allow text, Merge converts a text that has a value of that type. s may be nil.
 func (s *Schema) Merge(values map[string]any, secret map[string][]byte) map[string]any {
 	out := maps.Clone(values)
 	if out == nil {

@@ -19,12 +19,12 @@ import (
 	"github.com/metalab-dev/metalab/controller/queue"
 )
 
-// Finalizer suspends the deletion of an LCMMachine until its node has left the cluster. Its
-// name is in no public text.
+// Finalizer suspends the deletion of an LCMMachine until its node has left the cluster. No
+// public text names the product's finalizer.
 const Finalizer = "lcm.mirantis.com/prepare-deletion"
 
-// interval is when a node that is not out of service yet is looked at again: no watch
-// reports workload locks.
+// interval is the time between two looks at a node that is still in service: no watch reports
+// workload locks.
 const interval = 5 * time.Second
 
 // Config configures a reconciler.
@@ -115,7 +115,8 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 	return after, nil
 }
 
-// hold adds the finalizer: the requests of a machine that is deleted meanwhile are found.
+// hold adds the finalizer before any request exists, so that the requests of a machine that is
+// deleted meanwhile are removed.
 func (r *Reconciler) hold(ctx context.Context, m *lcm.LCMMachine) (time.Duration, error) {
 	return 0, r.patch(ctx, m, func() { controllerutil.AddFinalizer(m, Finalizer) })
 }
@@ -203,8 +204,8 @@ func (r *Reconciler) phase(ctx context.Context, m *lcm.LCMMachine, phase string)
 	return r.Client.Status().Patch(ctx, m, client.MergeFrom(before))
 }
 
-// patch writes a change of the finalizers, which others have, too: with the
-// resourceVersion of what was read.
+// patch writes a change of the finalizers. The list has finalizers of other controllers, too:
+// the patch carries the resourceVersion that was read, so that it removes none of them.
 func (r *Reconciler) patch(ctx context.Context, m *lcm.LCMMachine, change func()) error {
 	before := m.DeepCopy()
 	change()

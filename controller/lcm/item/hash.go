@@ -11,8 +11,8 @@ import (
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
-// exemptParams are the params that agents after a version leave out of the hash. They vary with the
-// cluster's other machines, and their change must not execute an item again.
+// exemptParams are the params that agents after a version leave out of the hash. Their values
+// depend on the cluster's other machines, and a change of them must not execute an item again.
 var exemptParams = []struct {
 	after string // the last version of the agent that hashes them
 	names []string

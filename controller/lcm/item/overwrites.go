@@ -28,8 +28,8 @@ func Merge(items []lcm.LCMStateItem, overwrites map[string]map[string]string) []
 	return out
 }
 
-// OtherRelease returns the items of a machine that has not the release of its LCMCluster
-// yet: those that it has of its release, then the host OS items of the LCMCluster.
+// OtherRelease returns the items of a machine that does not have the release of its LCMCluster
+// yet: the machine's present release items, then the host OS items of the LCMCluster.
 func OtherRelease(items, has []lcm.LCMStateItem) []lcm.LCMStateItem {
 	out := slices.DeleteFunc(slices.Clone(has), func(it lcm.LCMStateItem) bool { return IsHostOSName(it.Name) })
 	for _, it := range items {

@@ -47,7 +47,7 @@ var stateOf = map[lcm.LCMType]func(*lcm.LCMMachine) lcm.MachineState{
 	},
 }
 
-// unlessReady returns the first state, or the next one when the first is Ready.
+// unlessReady returns state, or next when state is Ready.
 func unlessReady(state, next lcm.MachineState) lcm.MachineState {
 	if state == lcm.StateReady {
 		return next

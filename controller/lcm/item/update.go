@@ -11,8 +11,8 @@ import (
 // its items.
 const UpdatingAnnotation = "metalab.dev/updating"
 
-// ofRelease returns the items that are not those of host OS configurations, by their names:
-// those of a machine have params.
+// ofRelease returns the items that do not belong to host OS configurations. It compares names,
+// because the items of a machine have params (see IsHostOS).
 func ofRelease(items []lcm.LCMStateItem) []lcm.LCMStateItem {
 	return slices.DeleteFunc(slices.Clone(items), func(it lcm.LCMStateItem) bool { return IsHostOSName(it.Name) })
 }
@@ -27,14 +27,14 @@ func ReleaseDone(m *lcm.LCMMachine) bool {
 	return true
 }
 
-// HasRelease reports whether a machine is to have the release of its LCMCluster: the provider
-// changes spec.release when the machine's turn in a plan has come.
+// HasRelease reports whether a machine must have the release of its LCMCluster. The provider
+// changes spec.release when a ClusterUpdatePlan reaches the machine.
 func HasRelease(c *lcm.LCMCluster, m *lcm.LCMMachine) bool {
 	return m.Spec.Release == "" || c.Spec.Release == "" || m.Spec.Release == c.Spec.Release
 }
 
-// Behind reports whether the items of a machine's release are not those of its LCMCluster,
-// and it is to have these.
+// Behind reports whether a machine must have the release of its LCMCluster and has other
+// release items.
 func Behind(c *lcm.LCMCluster, m *lcm.LCMMachine) bool {
 	if !HasRelease(c, m) {
 		return false
@@ -45,9 +45,9 @@ func Behind(c *lcm.LCMCluster, m *lcm.LCMMachine) bool {
 	})
 }
 
-// MayUpdate reports whether a machine may get the items of another release: its node is out
-// of service for that, or it is not in service yet, because it has not executed all that it
-// has.
+// MayUpdate reports whether a machine may get the items of another release: its node is out of
+// service for the update, or is not in service yet, because the machine has not executed all
+// of its present release items.
 func MayUpdate(m *lcm.LCMMachine) bool {
 	drained := m.Annotations[UpdatingAnnotation] != "" && m.Status.KubernetesCordonDrain == lcm.CordonDrained
 	return drained || len(ofRelease(m.Spec.StateItems)) == 0 || !ReleaseDone(m)

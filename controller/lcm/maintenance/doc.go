@@ -1,7 +1,7 @@
-// Package maintenance is the protocol by which LCM takes a node out of its cluster's
-// service and gives it back (docs/statements/mosk.md, H38): it agrees with the applications
-// of the workload cluster by maintenance requests and workload locks, and has the node
-// drained by an LCMClusterState.
+// Package maintenance is the protocol by which LCM takes a node out of service and gives it
+// back (docs/statements/mosk.md, H38). Maintenance requests ask the applications of the
+// workload cluster, which answer with workload locks; an LCMClusterState then demands the
+// drain of the node.
 //
 // A controller that needs the node of a machine without workloads, to upgrade, reboot or
 // delete it, calls Service.Enter in each of its reconciles:
@@ -20,9 +20,9 @@
 // nothing. Then the controller does its work, calls Service.Leave for the machine in the
 // same way until that is done, and, after its last machine, Service.LeaveCluster.
 //
-// How far a machine is stands in LCMMachine.status.kubernetesCordonDrain, and why it is not
-// further in kubernetesCordonDrainError: a lock that has failed, with its errorMessage, or
-// what keeps pods on the node. An active lock blocks without a message.
+// LCMMachine.status.kubernetesCordonDrain shows the progress of a machine, and
+// kubernetesCordonDrainError what blocks it: a failed lock with its errorMessage, or the
+// reason why pods stay on the node. An active lock blocks without a message.
 //
 // States, which runs beside the callers, drains and uncordons nodes as LCMClusterStates
 // demand. The package does not know which machines are next, or how many at a time.

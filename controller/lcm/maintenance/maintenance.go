@@ -68,8 +68,8 @@ type visit struct {
 	workload client.Client
 }
 
-// stage is a step of the protocol. reach does what it can, and returns whether the stage is
-// reached, or why it is not.
+// stage is a step of the protocol. reach does what it can now. It returns true when the stage
+// is reached, else the reason, "" when there is none to report.
 type stage struct {
 	name  string
 	reach func(*visit, context.Context) (reached bool, message string, err error)
@@ -167,7 +167,8 @@ func (v *visit) requestNode(ctx context.Context) (bool, string, error) {
 	})
 }
 
-// request creates a request, unless it exists. One of somebody else is in the way.
+// request creates a request, unless it exists. A request of the same name for another cluster
+// or machine blocks until it is removed.
 func request(ctx context.Context, c client.Client, of client.ObjectKey, o client.Object) (bool, string, error) {
 	o.SetAnnotations(map[string]string{ofAnnotation: of.String()})
 	err := c.Get(ctx, client.ObjectKeyFromObject(o), o)
@@ -183,7 +184,7 @@ func request(ctx context.Context, c client.Client, of client.ObjectKey, o client
 	return true, "", nil
 }
 
-// remove deletes a request of ours.
+// remove deletes a request, unless it is for another cluster or machine.
 func remove(ctx context.Context, c client.Client, of client.ObjectKey, o client.Object) error {
 	err := c.Get(ctx, client.ObjectKeyFromObject(o), o)
 	if err == nil && o.GetAnnotations()[ofAnnotation] == of.String() {
@@ -270,7 +271,7 @@ func (v *visit) demand(ctx context.Context, value string) (bool, string, error) 
 			},
 			Spec: lcm.LCMClusterStateSpec{ClusterName: v.machine.Spec.ClusterName, Type: lcm.StateCordonDrain, Arg: v.node, Value: value},
 		}
-		// It exists already when the cache is late: the next call sees it.
+		// The object exists already when the cache is late: the next call sees it.
 		return false, "", ignoreExists(v.Client.Create(ctx, &s))
 	}
 	if err != nil {
@@ -282,7 +283,7 @@ func (v *visit) demand(ctx context.Context, value string) (bool, string, error) 
 	if s.Spec.Value != value {
 		before := s.DeepCopy()
 		s.Spec.Value = value
-		// When the cache is late it may be gone already: the next call sees that.
+		// The object may be gone already when the cache is late: the next call sees that.
 		return false, "", client.IgnoreNotFound(v.Client.Patch(ctx, &s, client.MergeFrom(before)))
 	}
 	return s.Status.Value == value, s.Status.Message, nil

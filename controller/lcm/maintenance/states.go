@@ -28,7 +28,7 @@ type Config struct {
 // It leaves the other types alone.
 type States struct {
 	Config
-	retries queue.Retries // of states that are waited for, and Slow ones of those that hold
+	retries queue.Retries // of states that are not reached yet; Slow where only the lease is renewed
 }
 
 // NewStates returns a reconciler, or an error when a required field of c is nil.
@@ -81,7 +81,7 @@ func (r *States) reconcile(ctx context.Context, key types.NamespacedName) (after
 		return 0, fmt.Errorf("maintenance: API of cluster %s: %w", s.Spec.ClusterName, err)
 	}
 	d := &drain.Service{Client: w, Clock: r.Clock}
-	if r.ClientClock != nil { // where a lab's time jumps, leases would end before they are renewed
+	if r.ClientClock != nil { // lab time jumps: leases would expire before they are renewed
 		d.Clock = r.ClientClock
 	}
 	next, after, err := decide(ctx, d, &s, "lcm/"+key.String())
@@ -102,8 +102,8 @@ func (r *States) reconcile(ctx context.Context, key types.NamespacedName) (after
 	return after, nil
 }
 
-// decide brings the node into the demanded state, as far as it can be now, and returns the
-// status and when to look again.
+// decide brings the node as far towards the demanded state as it can now. It returns the
+// status and the time until the next attempt.
 func decide(ctx context.Context, d *drain.Service, s *lcm.LCMClusterState, owner string) (lcm.LCMClusterStateStatus, time.Duration, error) {
 	next, node, held := s.Status, s.Spec.Arg, new(drain.HeldError)
 	if s.Spec.Value != "true" {

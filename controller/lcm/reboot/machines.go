@@ -15,9 +15,9 @@ import (
 	"github.com/metalab-dev/metalab/controller/queue"
 )
 
-// Drainer makes a node free of workloads. Its owner has it until Uncordon.
+// Drainer drains nodes. The owner has the node until Uncordon.
 type Drainer interface {
-	// Drain evicts the pods that can be evicted now. It returns the reason of a wait, "" when
+	// Drain evicts the pods that can be evicted now. waits is the reason why pods stay, "" when
 	// the node is drained.
 	Drain(ctx context.Context, node, owner string) (waits string, err error)
 	// Uncordon makes the node schedulable again, and releases it.

@@ -81,8 +81,8 @@ type facts struct {
 	all     []target // of the cluster, in the order of updates
 }
 
-// decide returns the status of a request, and the machine that is to get the annotation
-// once the status is written; "" is none.
+// decide returns the status of a request, and the name of the machine that gets the annotation
+// once the status is written; "" for none.
 func decide(f facts) (status kaas.GracefulRebootRequestStatus, annotate string) {
 	status = *f.request.Status.DeepCopy()
 	status.Message = ""
@@ -207,7 +207,7 @@ func (r *Requests) reconcile(ctx context.Context, key client.ObjectKey) error {
 	if !equality.Semantic.DeepEqual(status, f.request.Status) {
 		before := f.request.DeepCopy()
 		f.request.Status = status
-		// Of two that begin a reboot, one gets a conflict, and observes again.
+		// When two requests begin a reboot at once, one gets a conflict and observes again.
 		err := r.Client.Status().Patch(ctx, f.request, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 		if err != nil {
 			return fmt.Errorf("reboot: GracefulRebootRequest %s: %w", key, err)

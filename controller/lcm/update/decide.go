@@ -105,7 +105,8 @@ func grouped(f facts) []*group {
 	return out
 }
 
-// decide returns the next step of each machine that is updated, and of those that may begin.
+// decide returns the next steps of the machines whose update has begun, and of those that may
+// begin.
 func decide(f facts) (steps []step) {
 	groups := grouped(f)
 	for at := 0; at < len(groups); {

@@ -119,7 +119,8 @@ func (r *Clusters) observe(ctx context.Context, key client.ObjectKey) (facts, er
 	return f, nil
 }
 
-// perform does a step, and returns when to look again; 0 when a change of an object tells.
+// perform does a step. It returns the time until the next look; 0 when a watch reports the
+// next change.
 func (r *Clusters) perform(ctx context.Context, s step) (time.Duration, error) {
 	req := maintenance.Request{Machine: client.ObjectKeyFromObject(s.machine), Reason: lcm.ReasonUpgrade}
 	switch s.do {

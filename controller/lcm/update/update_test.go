@@ -189,7 +189,7 @@ func (l *lab) passes(n int) {
 	}
 }
 
-// updates returns the machines in the order of their updates.
+// updated returns the machines in the order of their updates.
 func (l *lab) updated() (out []string) {
 	for _, line := range l.log {
 		if name, ok := strings.CutPrefix(line, "update "); ok {
@@ -265,8 +265,8 @@ func TestUpdateGroups(t *testing.T) {
 	}
 }
 
-// statement H37: a machine that cannot be drained, or whose items fail, has its place until
-// it is repaired; nobody gets new items meanwhile.
+// statement H37: a machine that cannot be drained, or whose items fail, occupies its place
+// until it is repaired, and no other machine gets new items meanwhile.
 func TestMachineThatIsNotUpdatedStopsTheOthers(t *testing.T) {
 	for _, what := range []string{"drain", "items", "reboot of another", "deletion of another"} {
 		l := start(t, 1, slices.Concat(pair("w-0", "", nil), pair("w-1", "", nil))...)

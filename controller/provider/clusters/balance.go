@@ -35,8 +35,8 @@ var optional = map[string]bool{ConditionCredentials: true, ConditionLoadBalancer
 // accountErrors are the types of a server's errors that the account of its BMC may cause.
 var accountErrors = map[string]bool{"registration error": true, "provisioned registration error": true}
 
-// accountChanged passes servers that come, go, get another credential, or whose BMC refuses the
-// account, or no more.
+// accountChanged passes inventories that come or go, that name another credential, or whose
+// error changes: a BMC may refuse the account, or accept it again.
 var accountChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	before, after := e.ObjectOld.(*kaas.BareMetalHostInventory), e.ObjectNew.(*kaas.BareMetalHostInventory)
 	return before.Spec.BMC.CredentialsName != after.Spec.BMC.CredentialsName ||
@@ -57,9 +57,9 @@ func (r *Reconciler) clustersOfCredential(ctx context.Context, o client.Object) 
 	return out
 }
 
-// credentials returns the condition of the BareMetalHostCredential that a Cluster names; none
-// when it names none. A credential is wrong when no server that uses it accepts it: one BMC
-// that is broken stops no other server.
+// credentials returns the condition Credentials of a Cluster that names a
+// BareMetalHostCredential, else none. A credential counts as wrong only when every server that
+// uses it reports an error of the account: one broken BMC must not stop other servers.
 func (r *Reconciler) credentials(ctx context.Context, c *cluster.Cluster) ([]baremetal.Condition, error) {
 	name := c.Spec.ProviderSpec.Value.Credentials
 	if name == "" {
@@ -85,7 +85,8 @@ func (r *Reconciler) credentials(ctx context.Context, c *cluster.Cluster) ([]bar
 	return []baremetal.Condition{out}, nil
 }
 
-// refusal returns the error of a server when every server that uses a credential has one.
+// refusal returns the error of one server when every server that uses a credential reports an
+// error of the account; "" otherwise.
 func (r *Reconciler) refusal(ctx context.Context, namespace, credential string) (message string, err error) {
 	var list kaas.BareMetalHostInventoryList
 	if err := r.Client.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -105,8 +106,8 @@ func (r *Reconciler) refusal(ctx context.Context, namespace, credential string) 
 }
 
 // balance makes the load balancer of a Cluster that asks for one, and returns its address and
-// condition. Without the credential of the backend none is created; one that is there goes
-// on. The error is of an address that another program has: it is tried again.
+// condition. It creates none while the credential cannot be used; an existing one goes on. It
+// returns an error when another program uses the address, so that the reconcile is repeated.
 func (r *Reconciler) balance(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCluster, credentials []baremetal.Condition, machines []cluster.Machine) (*lcm.Endpoint, []baremetal.Condition, error) {
 	host, of := c.Spec.ProviderSpec.Value.LoadBalancerHost, client.ObjectKeyFromObject(c).String()
 	if host == "" {

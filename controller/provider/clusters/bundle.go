@@ -23,9 +23,9 @@ import (
 	"github.com/metalab-dev/metalab/controller/provider/release"
 )
 
-// bundle makes the HelmBundle of a Cluster, and returns it. While the step of a
-// ClusterUpdatePlan that updates the charts has not begun, they are those of the release that
-// the HelmBundle has.
+// bundle makes the HelmBundle of a Cluster, and returns it. Until the step of a
+// ClusterUpdatePlan that updates the charts begins, the bundle has the charts of its previous
+// release.
 func (r *Reconciler) bundle(ctx context.Context, c *cluster.Cluster, w release.Wanted, to *kaas.ClusterRelease) (*lcm.HelmBundle, error) {
 	is, err := r.readBundle(ctx, c)
 	if err != nil {
@@ -92,9 +92,9 @@ func helmCondition(b *lcm.HelmBundle) baremetal.Condition {
 	return out
 }
 
-// bundleSpec returns the charts of a cluster: first that of the Helm controller, then those
-// of the ClusterRelease and, in a management cluster, those of the KaaSRelease. Each layer
-// is merged over the one before: those releases, and the values of the Cluster.
+// bundleSpec returns the charts of a cluster: the chart of the Helm controller, the charts of
+// the ClusterRelease and, in a management cluster, the charts of the KaaSRelease. Each layer
+// is merged over the one before, and the values of the Cluster over all of them.
 func bundleSpec(w release.Wanted, to *kaas.ClusterRelease, value baremetal.ClusterProviderSpec) (lcm.HelmBundleSpec, error) {
 	out := lcm.HelmBundleSpec{Release: to.Name}
 	for _, r := range to.Spec.Helm.Repositories {

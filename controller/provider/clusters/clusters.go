@@ -45,7 +45,8 @@ const (
 	ConditionHelm     = "Helm"
 	ConditionIAM      = "IAM"
 
-	// These are there when the Cluster names a credential, a loadBalancerHost and a Proxy.
+	// A Cluster has these conditions when it names a credential, a loadBalancerHost and a
+	// Proxy.
 	ConditionCredentials  = baremetal.ConditionCredentials
 	ConditionLoadBalancer = "LoadBalancer"
 	ConditionProxy        = "Proxy"
@@ -228,7 +229,7 @@ func (r *Reconciler) deploy(ctx context.Context, c *cluster.Cluster, l *lcm.LCMC
 	}
 	refs := &status.ReleaseRefs
 	was := refs.Current
-	// What is deployed counts, not what the status says: it may be lost.
+	// The LCMCluster's release counts, since the status may be lost.
 	var from *kaas.ClusterRelease
 	if l != nil && l.Spec.Release != "" {
 		if from, err = release.Get(ctx, r.Client, l.Spec.Release); err != nil {

@@ -4,6 +4,6 @@
 // condition. A deleted Cluster deletes its Machines first, then the HelmBundle, the LCMCluster
 // and its IAM scopes.
 //
-// State items of host OS configurations beside those of the release are
-// controller/provider/hoc's, and stay. The package provisions no machine.
+// The state items of host OS configurations, which controller/provider/hoc writes, stay. The
+// package provisions no machine.
 package clusters

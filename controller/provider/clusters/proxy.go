@@ -34,7 +34,8 @@ func (r *Reconciler) clustersOfProxy(ctx context.Context, o client.Object) (out 
 }
 
 // proxySecret is the Secret that agents read, as LCMCluster.spec names it. hash changes with
-// its content, and is not computed from it: who reads it could try passwords.
+// its content, but is not computed from it: a reader of the hash could guess passwords
+// offline.
 type proxySecret struct{ name, hash string }
 
 // proxy writes the Secret with the values of the Proxy that a Cluster names, and returns it

@@ -19,7 +19,7 @@ import (
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 )
 
-// networkChanged passes the networks of servers that become ready, or are no more.
+// networkChanged passes IpamHosts whose network becomes ready, or is ready no longer.
 var networkChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return e.ObjectOld.(*ipam.IpamHost).Status.NetconfigV2State != e.ObjectNew.(*ipam.IpamHost).Status.NetconfigV2State
 }}
@@ -100,8 +100,8 @@ func (r *Reconciler) recordStages(ctx context.Context, c *cluster.Cluster, machi
 	return r.patch(ctx, is, out)
 }
 
-// progress returns the stages that follow from facts. A stage that was a success stays one;
-// one that waits is in progress, once all before it are done or it has begun.
+// progress returns the stages that follow from facts. A stage that was a success stays one; a
+// stage that waits is in progress once it has begun, or once all stages before it are done.
 func progress(was []kaas.Stage, facts []fact, now metav1.Time) (out []kaas.Stage) {
 	before := true
 	for _, f := range facts {

@@ -41,8 +41,8 @@ func lcmMachine(name, of, reached string) *lcm.LCMMachine {
 	return m
 }
 
-// The webhook refuses what the controller would not begin; before anything is deployed, all
-// can be asked for.
+// The webhook refuses an upgrade that the controller would not begin. Before anything is
+// deployed, a Cluster may ask for any release.
 func TestAdmissionOfAnUpgrade(t *testing.T) {
 	l := start(t, objects()...)
 	l.admits(l.asks("other", nil), "")
@@ -54,7 +54,8 @@ func TestAdmissionOfAnUpgrade(t *testing.T) {
 	l.admits(l.asks("", nil), "spec.providerSpec.value.release: give the name of a ClusterRelease")
 }
 
-// A machine takes every step of the path: the next release waits for it.
+// A machine takes every step of the upgrade path: the webhook refuses the next release until
+// all machines have the present one.
 func TestUpgradeWaitsForAllMachines(t *testing.T) {
 	l := start(t, objects(lcmMachine("b", "c1", "mosk-1"), lcmMachine("a", "c1", "mosk-1"), lcmMachine("new", "c1", ""), lcmMachine("far", "c2", "mosk-1"))...)
 	l.pass()

@@ -63,13 +63,13 @@ func (r *configurations) those(changed func(*kaas.HostOSConfiguration, client.Ob
 	})
 }
 
-// waits reports whether an object waits for items to leave.
+// waits reports whether an object waits until its removed items are gone.
 func waits(o *kaas.HostOSConfiguration) bool {
 	return standingOf(o) == removed || len(o.Status.StateItems) > len(names(o))
 }
 
-// machineEvents enqueues the objects that have another entry of a machine than follows
-// from it.
+// machineEvents enqueues the objects whose entry of the machine in machinesStates is out of
+// date, and those that wait for removed items.
 func (r *configurations) machineEvents() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, of client.Object) []reconcile.Request {
 		all, err := r.Config.configurations(ctx, of.GetNamespace())
@@ -93,8 +93,8 @@ func (r *configurations) machineEvents() handler.EventHandler {
 	})
 }
 
-// changed reports whether a machine's entry is another one than the object has. m and l are
-// nil when they do not exist.
+// changed reports whether an object's entry of a machine is out of date. m and l are nil when
+// they do not exist.
 func changed(o *kaas.HostOSConfiguration, all []*kaas.HostOSConfiguration, m *cluster.Machine, l *lcm.LCMMachine, key types.NamespacedName) bool {
 	var is, want *kaas.ConfigMachineState
 	if s, exists := o.Status.MachinesStates[key.String()]; exists {
@@ -171,8 +171,8 @@ func (r *configurations) reconcile(ctx context.Context, key types.NamespacedName
 	return nil
 }
 
-// record returns the names of an object's items: those of its spec, and those of before
-// that are still somewhere.
+// record returns the names of an object's items: those of its spec, and recorded ones that an
+// LCMCluster or LCMMachine still has.
 func record(spec, there []string) []string {
 	out := slices.Concat(spec, there)
 	slices.Sort(out)

@@ -45,16 +45,15 @@ func (r *Reconcilers) Setup(mgr manager.Manager) error {
 	return errors.Join(r.clusters.setup(mgr), r.machines.setup(mgr), r.configurations.setup(mgr))
 }
 
-// standing is how far a HostOSConfiguration takes effect.
+// standing is the effect that a HostOSConfiguration has.
 type standing int
 
 const (
-	// waiting: it is not valid, or not validated or recorded as it is now. What an earlier
-	// generation has written stays as it is (H14).
+	// waiting: the present generation is not valid, not validated or not recorded yet. The
+	// items of an earlier generation stay (H14).
 	waiting standing = iota
-	// active: it is applied.
 	active
-	// removed: nothing of it stays.
+	// removed: the object is being deleted; all its items go.
 	removed
 )
 
@@ -95,9 +94,9 @@ func names(o *kaas.HostOSConfiguration) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// stays reports whether an item that is there may belong to an object that is waiting. An
-// object that was never validated may have lost its status, such as after a restore of
-// a backup: then its spec counts.
+// stays reports whether an existing item may belong to an object that is waiting. An object
+// that was never validated may have lost its status, such as after a restore of a backup: then
+// its spec counts.
 func stays(o *kaas.HostOSConfiguration, name string) bool {
 	return slices.Contains(o.Status.StateItems, name) || o.Status.IsValid == nil && slices.Contains(names(o), name)
 }

@@ -294,7 +294,7 @@ func (l *lab) run(machines ...string) map[string][]string {
 	return out
 }
 
-// names returns the names of the items of a machine.
+// items returns the names of the items of a machine.
 func (l *lab) items(name string) (out []string) {
 	for _, it := range l.lcmMachine(name).Spec.StateItems {
 		out = append(out, it.Name)

@@ -148,8 +148,8 @@ type planned struct {
 	reason string             // why the two differ
 }
 
-// plan returns what a machine has to have of an active object, nil when the object does not
-// select it. reported says that machinesStates has the change of a Secret.
+// plan returns the configs of an object on the machine, nil when the object does not select
+// it. reported means that machinesStates shows the change of a Secret already.
 func (t target) plan(o *kaas.HostOSConfiguration, reported bool) []planned {
 	if !t.selected(o) {
 		return nil
@@ -180,10 +180,12 @@ func (t target) selected(o *kaas.HostOSConfiguration) bool {
 	return err == nil && selector.Matches(labels.Set(t.machine.Labels))
 }
 
-// unsupported begins the reason for which a config is not applied at all.
+// unsupported is the beginning of the only reason for which a machine gets none of a config's
+// items. With any other reason it retains its present ones.
 const unsupported = "the distribution "
 
-// withhold returns whether a config may be applied as it is wanted, and why not.
+// withhold reports whether the wanted params of a config may be applied now, and the reason if
+// not.
 func (t target) withhold(p planned, status kaas.ConfigStatus, reported bool) (reason string, apply bool) {
 	if why := t.unsupported(status.SupportedDistributions); why != "" {
 		return why, false
@@ -194,7 +196,8 @@ func (t target) withhold(p planned, status kaas.ConfigStatus, reported bool) (re
 	for _, it := range p.wanted {
 		before, exists := t.lcm.Spec.StateItemsOverwrites[it.Name]
 		if _, executed := t.lcm.Status.StateItemStatuses[it.Name]; executed && !exists {
-			// Its result would count as that of the new item, which then is not executed (H28).
+			// The stored result would count as the result of the new item, which then would not
+			// be executed (H28).
 			return "the agent has not removed the result of an earlier item " + it.Name, false
 		}
 		if secretChanged(before, it.Params) && !reported {
@@ -212,7 +215,7 @@ func secretChanged(is, wanted map[string]string) bool {
 // key returns the machine's key in machinesStates.
 func (t target) key() string { return t.lcm.Namespace + "/" + t.lcm.Name }
 
-// asTheyAre returns items with the params that the machine has of them.
+// asTheyAre returns items with the params that the machine has now.
 func (t target) asTheyAre(its []lcm.LCMStateItem) []lcm.LCMStateItem {
 	out := slices.Clone(its)
 	for i := range out {

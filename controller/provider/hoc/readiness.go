@@ -8,8 +8,8 @@ import (
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
-// calm are the states of a Machine in which its items may change. Reconfigure follows from
-// the items themselves: a machine on which one fails must take its correction.
+// calm are the states of a Machine in which its items may change. Reconfigure is one of them:
+// a machine on which an item fails must accept the corrected item.
 var calm = []lcm.MachineState{lcm.StateReady, lcm.StateReconfigure}
 
 // notReady returns why the items of a machine may not change now, "" when they may

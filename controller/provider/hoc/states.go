@@ -184,7 +184,7 @@ func fit(states map[string]kaas.ConfigMachineState, limit int) map[string]kaas.C
 	return states
 }
 
-// isState reports whether an entry is another one, with all or with fewer details.
+// isState reports whether an entry equals another one with all details or with fewer.
 func isState(entry, of *kaas.ConfigMachineState) bool {
 	if entry == nil || of == nil {
 		return entry == of

@@ -14,10 +14,10 @@ import (
 	api "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
 )
 
-// Match returns the disk of each device of a profile, in the profile's order. Each device
-// has another disk: of those that fit the earlier ones of the list are taken first, unless
-// a later device would have none. An error names the device that no disk is left for, its
-// bounds, and how each disk differs from them.
+// Match returns the disk of each device of a profile, in the profile's order. No two devices
+// share a disk. A device gets the first fitting disk of the list, unless a later device would
+// then have none. An error names the device without a disk, its bounds, and how each disk
+// differs from them.
 func Match(devices []api.ProfileDevice, disks []metal3.Storage) ([]metal3.Storage, error) {
 	diskOf := make([]int, len(devices)) // index of a disk
 	deviceOf := make([]int, len(disks)) // index of a device; -1 means none

@@ -1,6 +1,6 @@
-// Package iam makes the roles that users can have, and the scopes of a Cluster: its own,
-// that of its namespace and the global one. It knows the names of Keycloak's scopes, and no
-// Keycloak: what a Scope has is what a user's token must have.
+// Package iam makes the roles that users can have, and the scopes of a Cluster: its own, that
+// of its namespace and the global one. A Scope lists the Keycloak scopes that a user's token
+// must have. The package never calls Keycloak.
 package iam
 
 import (
@@ -34,7 +34,7 @@ var roles = []role{
 }
 
 // scopeOf returns the Scope of a Cluster; of a namespace, if cluster is "", and of all, if
-// namespace is "", too. No two have one name: namespaces have no dots in theirs.
+// namespace is "", too. The names are unique, because the name of a namespace has no dot.
 func scopeOf(namespace, cluster string) *iam.Scope {
 	in, where, name := iam.RoleGlobal, "", "global"
 	if namespace != "" {
@@ -120,7 +120,7 @@ func Remove(ctx context.Context, c client.Client, cluster client.ObjectKey, last
 	return remove(ctx, c, scopeOf(cluster.Namespace, "").Name)
 }
 
-// remove deletes a scope, and lets it go.
+// remove deletes a scope and removes its finalizer.
 func remove(ctx context.Context, c client.Client, name string) error {
 	s := new(iam.Scope)
 	err := c.Get(ctx, client.ObjectKey{Name: name}, s)

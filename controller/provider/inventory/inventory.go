@@ -17,8 +17,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/queue"
 )
 
-// The finalizers suspend deletions until what depends on an object is gone. Their names are
-// in no public text.
+// The finalizers suspend the deletion of an object until its dependents are gone. No public
+// text names the product's finalizers.
 const (
 	Finalizer           = "inventory.kaas.mirantis.com/provider"
 	CredentialFinalizer = "credential.kaas.mirantis.com/provider" //nolint:gosec // a name

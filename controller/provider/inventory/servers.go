@@ -148,8 +148,8 @@ func hostOf(m *cluster.Machine) (string, bool) {
 	return strings.CutPrefix(m.Annotations[cluster.BareMetalHostAnnotation], m.Namespace+"/")
 }
 
-// wanted returns the spec of a BareMetalHost. claim is the one that it has while a Machine
-// has it, which writes some fields.
+// wanted returns the spec of a BareMetalHost. claim is the host's present spec while a Machine
+// has claimed the host, else nil; the Machine's fields are copied from it.
 func wanted(i *kaas.BareMetalHostInventory, secret string, claim *metal3.BareMetalHostSpec) metal3.BareMetalHostSpec {
 	s := i.Spec
 	out := metal3.BareMetalHostSpec{

@@ -20,7 +20,7 @@ import (
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
-// cache has the objects of an API as they were: what a cache has that gets no events.
+// cache answers reads with an old state of the API, like a cache that receives no events.
 type cache struct {
 	client.Reader
 	hosts    []metal3.BareMetalHost

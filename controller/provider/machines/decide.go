@@ -99,7 +99,7 @@ func decideHost(f *facts) decision {
 	return wait("spec.providerSpec.value.hostSelector selects no BareMetalHost of the namespace")
 }
 
-// decideClaimed decides on a Machine whose host is its.
+// decideClaimed decides on a Machine whose host names it as the consumer.
 func decideClaimed(f *facts) decision {
 	m, h, spec := f.machine, f.host, f.machine.Spec.ProviderSpec.Value
 	begun := h.Spec.Image != nil

@@ -8,7 +8,7 @@
 // A claim has two writes. The Machine's annotation names the host first, then the host's
 // consumerRef names the Machine, both with the resourceVersion of what was read: of two
 // Machines that name one host only one gets it, and a Machine never gets a second host,
-// because it claims none but the one that it names.
+// because it claims only the host that its annotation names.
 //
 // The disks of the host are compared with the BareMetalHostProfile that the Machine names.
 // A host that does not match gets no image, and one that does gets the first device of the

@@ -274,7 +274,7 @@ func TestRebootRequestIsShown(t *testing.T) {
 	}
 }
 
-// A host that was upset says so in the Machine's status; image and LCMMachine stay.
+// An error of a provisioned host is in the Machine's status; image and LCMMachine stay.
 func TestErrorOfAHostIsInTheMachinesStatus(t *testing.T) {
 	l := start(t, objects(host("a"), machine("m"))...)
 	l.run()
@@ -468,7 +468,7 @@ func TestSecretOfAUserStays(t *testing.T) {
 	}
 }
 
-// A Machine of another provider, and one of nobody, stay as they are.
+// A Machine of another provider, and one without a provider, stay as they are.
 func TestMachineOfAnotherProviderStays(t *testing.T) {
 	for _, provider := range []string{"", "openstack"} {
 		m := machine("m")

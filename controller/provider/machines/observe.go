@@ -271,8 +271,8 @@ func selectorOf(s baremetal.HostSelector) (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchLabels: s.MatchLabels, MatchExpressions: s.MatchExpressions})
 }
 
-// unclaimable returns why a host cannot be claimed, "" when it can: it must be inspected
-// and erased, and nobody's.
+// unclaimable returns why a host cannot be claimed, "" when it can. A claimable host is
+// inspected, erased and without a consumer.
 func unclaimable(h *metal3.BareMetalHost) string {
 	switch state := h.Status.Provisioning.State; {
 	case !h.DeletionTimestamp.IsZero():

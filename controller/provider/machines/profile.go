@@ -69,7 +69,8 @@ func (r *Reconciler) machinesOfProfile(ctx context.Context, of client.Object) []
 }
 
 // observeProfile reads the profile that a Machine names, and compares it with the host that
-// the Machine has claimed. That of a host with an image has done its work.
+// the Machine has claimed. A profile has no effect on a host with an image, and is not read
+// then.
 func (r *Reconciler) observeProfile(ctx context.Context, f *facts) error {
 	p := &f.profile
 	p.ref = profileKey(f.machine)
@@ -149,7 +150,8 @@ func writeHints(h *metal3.BareMetalHost, f *facts) {
 	metav1.SetMetaDataAnnotation(&h.ObjectMeta, rootDeviceAnnotation, f.profile.ref.String())
 }
 
-// releaseHost makes a host nobody's, without what a profile has given it.
+// releaseHost removes the consumerRef of a host, and the root device hints that a profile has
+// set.
 func releaseHost(h *metal3.BareMetalHost, _ *facts) {
 	h.Spec.ConsumerRef = nil
 	if _, ours := h.Annotations[rootDeviceAnnotation]; ours {

@@ -71,8 +71,8 @@ func (r *machines) allocate(ctx context.Context, m *cluster.Machine, needs []lay
 	return out, nil, nil
 }
 
-// create creates the IPaddr of the first address of a Subnet that is free. Another one that
-// is faster gets it, and the next is tried.
+// create creates the IPaddr of the first free address of a Subnet. When another Machine has
+// got that address meanwhile, create tries the next one.
 func (r *machines) create(ctx context.Context, m *cluster.Machine, need layout.Need, all []ipam.Subnet, used map[string]bool) (a netip.Addr, problem, err error) {
 	spans, problem := spansOf(all, need.Subnet)
 	if problem != nil {

@@ -5,6 +5,6 @@
 // and those before it are completed. A release that is written to the Cluster itself
 // commences all steps.
 //
-// The package changes no machine: controller/provider/machines lets those of a step that has
-// begun have the release, and controller/provider/clusters the charts.
+// The package changes no machine. Once a step has begun, controller/provider/machines gives
+// its machines the release, and controller/provider/clusters updates the charts.
 package plans

@@ -220,7 +220,7 @@ func TestUpdateOfTheClusterCommencesAllSteps(t *testing.T) {
 	}
 }
 
-// What the webhook would refuse is the message of the first step.
+// The message of the first step is the reason for which the webhook would refuse the release.
 func TestStepThatCannotBegin(t *testing.T) {
 	l := start(t)
 	m := new(lcm.LCMMachine)
@@ -233,7 +233,7 @@ func TestStepThatCannotBegin(t *testing.T) {
 	}
 }
 
-// Plans go with what they are for: a release that cannot follow any more, and the Cluster.
+// A plan is deleted when its target can no longer follow, and with its Cluster.
 func TestPlansAreDeleted(t *testing.T) {
 	l := start(t)
 	l.pass()

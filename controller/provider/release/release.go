@@ -1,4 +1,4 @@
-// Package release finds what a release has for a cluster and its machines. It changes no
+// Package release finds the parts of a release for a cluster and its machines. It changes no
 // object.
 package release
 

@@ -1,6 +1,6 @@
-// Package userdata renders the user data of a machine: a cloud-config that gives it the
-// SSH keys of its cluster, applies what its BareMetalHostProfile has for an operating system
-// that runs, and installs and enables the LCM agent, beside the user data of its user. It
+// Package userdata renders the user data of a machine: a cloud-config that gives it the SSH
+// keys of its cluster, applies the kernel parameters and scripts of its BareMetalHostProfile,
+// installs and enables the LCM agent, and includes the user data of the Machine's user. It
 // reads no object.
 package userdata
 
@@ -22,7 +22,7 @@ const (
 	Program = "/usr/local/bin/lab-agent"
 	// Unit is the systemd service of the agent.
 	Unit = "lab-agent-lcm.service"
-	// ConfigFile has what agent/lcm.Account reads.
+	// ConfigFile is the agent's configuration, which agent/lcm.Account reads.
 	ConfigFile = "/etc/lab-agent/lcm.yaml"
 
 	caFile      = "/etc/lab-agent/ca.crt"

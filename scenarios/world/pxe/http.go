@@ -85,7 +85,7 @@ const (
 	maxChunks = 256
 )
 
-// open returns a file, whose size a HEAD request has told.
+// open returns a file, and determines its size with a HEAD request.
 func open(ctx context.Context, uri string) (*remoteFile, error) {
 	at, err := url.Parse(uri)
 	if err != nil {

@@ -2,8 +2,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// The fields of IAMRole, IAMUser and the bindings are very probable, and no public text has
-// all of them. They are not in a spec.
+// The fields of IAMRole, IAMUser and the bindings are inferred: no public text lists all of
+// them. The kinds have no spec.
 
 // RoleScope is where a role can be bound.
 // +kubebuilder:validation:Enum=global;namespace;cluster
@@ -84,7 +84,7 @@ type Binding struct {
 	// External is set in a binding that comes from Keycloak.
 	// +optional
 	External bool `json:"external,omitempty"`
-	// Legacy is set in a binding of a role of before 2.14.
+	// Legacy is set in a binding of a role from before version 2.14.
 	// +optional
 	Legacy bool `json:"legacy,omitempty"`
 	// +optional

@@ -32,8 +32,8 @@ type L2TemplateSpec struct {
 
 // L3Layout names a Subnet of the namespace.
 type L3Layout struct {
-	// SubnetName is the name by which the template calls the Subnet, and that of the Subnet
-	// unless labelSelector selects it.
+	// SubnetName is the name of the Subnet in the template. It is also the Subnet's object
+	// name, unless labelSelector selects the Subnet.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	SubnetName string `json:"subnetName"`
@@ -85,7 +85,7 @@ type IpamHostSpec struct {
 type NIC struct {
 	Name string `json:"name"`
 	MAC  string `json:"mac"`
-	// Primary is that of the interface that the server boots from.
+	// Primary is true for the interface that the server boots from.
 	// +optional
 	Primary bool `json:"primary,omitempty"`
 }

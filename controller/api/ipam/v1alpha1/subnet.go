@@ -2,7 +2,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// SubnetSpec is a network, and which of its addresses servers get.
+// SubnetSpec is a network, and the range of its addresses that servers get.
 type SubnetSpec struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="isCIDR(self)",message="give a network as ADDRESS/LENGTH"

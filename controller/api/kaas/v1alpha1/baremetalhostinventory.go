@@ -14,7 +14,7 @@ type BareMetalHostInventorySpec struct {
 	// +kubebuilder:default=UEFI
 	BootMode InventoryBootMode `json:"bootMode,omitempty"`
 	BMC      InventoryBMC      `json:"bmc"`
-	// Online is the power that a host without a Machine has.
+	// Online is the demanded power state of a host without a Machine.
 	// +optional
 	// +kubebuilder:default=true
 	Online *bool `json:"online,omitempty"`

@@ -36,8 +36,8 @@ type HostOSConfigurationStatus struct {
 	// +optional
 	// +mapType=atomic
 	MachinesStates map[string]ConfigMachineState `json:"machinesStates,omitempty"`
-	// StateItems are the names of the object's state items in LCMClusters and
-	// LCMMachines. They are here before they are there.
+	// StateItems are the names of the object's state items in LCMClusters and LCMMachines. The
+	// provider records a name here before it writes the item.
 	// +optional
 	// +listType=set
 	StateItems []string `json:"stateItems,omitempty"`

@@ -6,7 +6,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // CLUSTER-default, and machines of the control plane are in CLUSTER-control.
 const UpdateGroupLabel = "kaas.mirantis.com/update-group"
 
-// The ends of the names of the groups that a cluster has in any case.
+// The suffixes of the names of the groups that every cluster has.
 const (
 	DefaultUpdateGroup = "-default"
 	ControlUpdateGroup = "-control"
@@ -14,8 +14,8 @@ const (
 
 // UpdateGroupSpec orders and bounds the updates of machines.
 type UpdateGroupSpec struct {
-	// Index orders the groups of workers of a cluster: the lowest is updated first, and
-	// groups with the same index at the same time. That of the control plane comes before
+	// Index orders the groups of workers of a cluster: the lowest is updated first, and groups
+	// with the same index at the same time. The group of the control plane always comes before
 	// them.
 	// +optional
 	// +kubebuilder:default=1

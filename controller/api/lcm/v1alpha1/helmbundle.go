@@ -91,7 +91,7 @@ type HelmReleaseStatus struct {
 	// Success is set when Helm has installed the release as Hash says.
 	// +optional
 	Success bool `json:"success"`
-	// Status is Helm's.
+	// Status is the status that Helm reports.
 	// +optional
 	Status string `json:"status,omitempty"`
 	// +optional

@@ -38,7 +38,7 @@ type LCMClusterStateSpec struct {
 	// +optional
 	// +kubebuilder:default=""
 	Arg string `json:"arg"`
-	// Value demands the state, or that it ends.
+	// Value is "true" to demand the state, "false" to end it.
 	// +kubebuilder:validation:Enum="true";"false"
 	Value string `json:"value"`
 }
