@@ -125,28 +125,6 @@ func TestSubscriberGetsPowerEvents(t *testing.T) {
 	}
 }
 
-func TestSubscriberGetsTheCancellationOfATask(t *testing.T) {
-	hook := listen(t)
-	l := labtest.Start(t, trusting(hook))
-	subscribe(t, l, fmt.Sprintf(`{"Destination":%q,"VerifyCertificate":true}`, hook.URL))
-	task, err := l.First().Carry(t.Context(), bmc.OpenTask{Name: "download"}, func(ctx context.Context, _ string) bmc.CloseTask {
-		<-ctx.Done()
-		return bmc.CloseTask{}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Settle()
-	hook.take()
-	if err := l.First().Cancel(t.Context(), task.ID); err != nil {
-		t.Fatal(err)
-	}
-	l.Advance(time.Minute)
-	if got := hook.take(); !slices.Contains(got, "TaskCancelled") {
-		t.Errorf("got %q, want TaskCancelled among them", got)
-	}
-}
-
 // A subscriber with a self-signed certificate is trusted when its subscription has
 // that certificate.
 func TestSubscriberIsVerifiedByItsCertificate(t *testing.T) {
