@@ -271,6 +271,9 @@ func TestTableIsSound(t *testing.T) {
 			t.Errorf("%s has two rows", r.Package)
 		}
 		seen[r.Package] = true
+		if _, err := os.Stat(root + "/" + strings.TrimSuffix(r.Package, "/...")); err != nil {
+			t.Errorf("row %s: %v", r.Package, err)
+		}
 	}
 	// meansRow tells whether a pattern means a package that has a row.
 	meansRow := func(pattern string) bool {

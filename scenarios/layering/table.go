@@ -130,6 +130,7 @@ var Table = []Row{
 	},
 	{Package: "emulator/lab/rack", May: []string{"emulator/fault", "emulator/yamlfile"}},
 	{Package: "emulator/lab/journal", May: []string{"emulator/fault"}, Never: slices.Concat(sockets, files)},
+	{Package: "emulator/lab/exchange", Never: files}, // it wraps handlers, and knows no host
 	{Package: "emulator/lab/snapshot", Never: sockets},
 	{Package: "emulator/lab/integrity", Never: sockets},
 	{Package: "emulator/lab/space", Never: sockets},
@@ -149,11 +150,14 @@ var Table = []Row{
 		May:     []string{"emulator/lab", "emulator/lab/network", "emulator/lab/rack", "emulator/lab/journal", "emulator/lab/snapshot", "emulator/dialect/quirk", "emulator/fault", "emulator/bmc", "emulator/machine/...", "emulator/suggest", "version"},
 		Tests:   []string{"emulator/clock"},
 	},
+	{Package: "emulator/lab/gateway", May: []string{"emulator/clock"}, Tests: []string{"emulator/fault", "emulator/lab", "emulator/lab/labtest", "emulator/lab/rack"}}, // it knows hosts by their names alone
 	{Package: "emulator/lab/ssdp", May: []string{"emulator/clock"}},
 	{Package: "emulator/lab/labtest", May: []string{"emulator/lab", "emulator/lab/journal", "emulator/lab/rack", "emulator/clock", "emulator/fault", "emulator/machine"}},
 
 	// The controllers, which work on real servers.
 	{Package: "controller/api/...", May: []string{"controller/api/..."}, Only: []string{"k8s.io/apimachinery/..."}},
+	// It has references of Kubernetes' and conditions of Cluster API's own kinds.
+	{Package: "controller/api/elemental/v1beta1", Only: []string{"k8s.io/apimachinery/...", "k8s.io/api/...", "sigs.k8s.io/cluster-api/api/..."}},
 	{Package: "controller/config"},
 	{
 		Package: "controller/kube", May: []string{"controller/api/...", "controller/config", "controller/kube/etcdquiet"},
@@ -167,6 +171,7 @@ var Table = []Row{
 	{Package: "controller/drain", Tests: []string{"controller/kube"}}, // whose API evicts
 	{Package: "controller/webhook", May: []string{"controller/api/...", "controller/config"}},
 	{Package: "controller/queue"},
+	{Package: "controller/tracing", Never: kubernetes}, // it knows no host
 	{Package: "controller/events"},
 	{Package: "controller/readafterwrite"},
 	{Package: "controller/dataimage", May: []string{"controller/queue"}},
@@ -179,7 +184,7 @@ var Table = []Row{
 	{Package: "controller/bmc/bmctest", May: []string{"controller/bmc"}, Never: kubernetes, But: utilsClock},
 	{Package: "controller/host", May: []string{
 		"controller/api/...", "controller/bmc", "controller/inband", "controller/netboot",
-		"controller/events", "controller/host/phase", "controller/queue", "controller/readafterwrite", "agent/job",
+		"controller/events", "controller/host/phase", "controller/queue", "controller/readafterwrite", "controller/tracing", "agent/job",
 	}},
 	{
 		// It decides on the verbs and values of BMC work, and does none.
@@ -240,7 +245,7 @@ var Table = []Row{
 		// Its documents are data: it reads no object.
 		Package: "controller/provider/userdata", May: []string{"controller/api/..."},
 		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
-		Tests: []string{"agent/cloudinit", "agent/lcm"}, // which read them
+		Tests: []string{"agent/cloudinit", "agent/kubeapi", "agent/lcm"}, // which read them
 	},
 	{
 		Package: "controller/provider/hoc", May: []string{"controller/api/...", "controller/lcm/item", "controller/queue", "controller/readafterwrite"},
@@ -270,8 +275,29 @@ var Table = []Row{
 		Tests: []string{"fixtures"}, // whose modules it loads
 	},
 	{Package: "controller/hostos/module", Never: kubernetes, Tests: []string{"fixtures"}}, // whose modules run
-	{Package: "controller/elemental", May: []string{"controller/api/..."}},
-	{Package: "controller/machineconfig", May: []string{"controller/api/..."}},
+	{Package: "controller/machineconfig"},
+	{Package: "controller/machineconfig/ignition", Never: slices.Concat(sockets, files, kubernetes)},
+	{Package: "controller/machineconfig/render", May: []string{"controller/machineconfig", "controller/machineconfig/ignition", "controller/queue"}},
+	{Package: "controller/machineconfig/node", May: []string{"controller/events", "controller/machineconfig", "controller/queue", "controller/readafterwrite"}},
+	{
+		// It keeps the handshake of the daemon; the drain itself is everybody's.
+		Package: "controller/machineconfig/drain", May: []string{"controller/drain", "controller/events", "controller/machineconfig", "controller/queue", "controller/readafterwrite"},
+		Tests: []string{"controller/config", "controller/kube"}, // whose API evicts
+	},
+	{Package: "controller/machineconfig/build", May: []string{"controller/machineconfig", "controller/machineconfig/ignition", "controller/machineconfig/osimage", "controller/machineconfig/registry", "controller/queue"}, Tests: []string{"controller/config"}},
+	{
+		// The content of a built image, from a configuration and a Containerfile, without an API.
+		Package: "controller/machineconfig/osimage", May: []string{"controller/machineconfig", "controller/machineconfig/ignition"},
+		Never: []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."},
+	},
+	{Package: "controller/machineconfig/registry", Never: kubernetes},
+	{Package: "controller/machineconfig/builder", May: []string{"controller/machineconfig", "controller/machineconfig/build", "controller/machineconfig/osimage", "controller/machineconfig/registry", "controller/queue"}, Tests: []string{"scenarios/prerequisites", "scenarios/registry"}},
+	{Package: "controller/elemental", May: []string{"controller/api/...", "controller/elemental/...", "controller/queue", "controller/readafterwrite"}},
+	// What agents ask for is answered from objects: no controller is behind it.
+	{Package: "controller/elemental/registration", May: []string{"controller/api/...", "controller/elemental/condition", "controller/elemental/object", "controller/elemental/token", "controller/readafterwrite"}},
+	{Package: "controller/elemental/condition", Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."})},
+	{Package: "controller/elemental/object"},
+	{Package: "controller/elemental/token", Never: slices.Concat(sockets, files, kubernetes)},
 
 	// The agent. Its time is a clock that it is handed.
 	{
@@ -295,21 +321,47 @@ var Table = []Row{
 	},
 	{
 		// It is a part of a boot image: it links no client of Kubernetes and no Helm.
-		Package: "agent/lcm", May: []string{"agent/broker", "agent/job", "agent/sys", "controller/api/...", "controller/lcm/item", "controller/hostos/module"},
+		Package: "agent/lcm", May: []string{"agent/broker", "agent/job", "agent/kubeapi", "agent/ledger", "agent/sys", "controller/api/...", "controller/lcm/item", "controller/hostos/module"},
 		Never: slices.Concat(files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/...", "helm.sh/..."}),
 		Tests: []string{"agent/sys/sandbox", "fixtures", "scenarios/prerequisites"},
 	},
-	{Package: "agent/node", Never: files, Tests: []string{"controller/config", "controller/drain", "controller/kube"}},
+	{
+		// It is a part of a boot image: it links no client of Kubernetes.
+		Package: "agent/elemental", May: []string{"agent/broker", "agent/sys"},
+		Never: slices.Concat(files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
+		Tests: []string{"agent/sys/sandbox"},
+	},
+	{
+		// The plugin that acts on the dummy's files: it writes disks and runs user data.
+		Package: "agent/elemental/sim", May: []string{"agent/elemental", "agent/cloudinit", "agent/job", "agent/plugin/...", "agent/sys"},
+		Never: slices.Concat(files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
+		Tests: []string{"agent/sys/sandbox", "agent/sys/systest", "scenarios/images"},
+	},
+	{Package: "agent/node", May: []string{"agent/kubeapi"}, Never: files, Tests: []string{"controller/config", "controller/drain", "controller/kube"}},
 	// The lock of a host's operations knows no agent, and no host.
 	{Package: "agent/broker", Never: slices.Concat(sockets, files)},
-	{Package: "agent/elemental", May: []string{"agent/broker", "agent/job", "agent/sys"}},
-	{Package: "agent/machineconfig", May: []string{"agent/broker", "agent/job", "agent/sys"}},
+	// Which files of a host a family owns knows no family.
+	{Package: "agent/ledger", May: []string{"agent/sys"}, Never: slices.Concat(sockets, files, kubernetes)},
+	// A client of the Kubernetes API without client-go, for agents of boot images.
+	{Package: "agent/kubeapi", Never: slices.Concat(files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."})},
+	{
+		// It is a part of a boot image: it links no client of Kubernetes.
+		Package: "agent/machineconfig", May: []string{"agent/broker", "agent/kubeapi", "agent/ledger", "agent/machineconfig/deployment", "agent/machineconfig/registry", "agent/sys", "controller/machineconfig", "controller/machineconfig/ignition"},
+		Never: slices.Concat(files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
+		Tests: []string{"agent/machineconfig/deployment/sandboxed", "agent/sys/sandbox"},
+	},
+	{Package: "agent/machineconfig/registry", Never: slices.Concat(files, kubernetes)},
+	{Package: "agent/machineconfig/deployment", May: []string{"agent/machineconfig/registry", "agent/sys"}, Never: slices.Concat(files, kubernetes)},
+	{
+		// The images of a lab's servers; on a real host rpm-ostree does its work.
+		Package: "agent/machineconfig/deployment/sandboxed", May: []string{"agent/machineconfig/deployment", "agent/machineconfig/registry", "agent/sys/sandbox"}, Never: slices.Concat(files, kubernetes),
+	},
 
 	// The documents.
 	{
 		// Its tests generate what follows from the code.
 		Package: "docs",
-		Tests:   []string{"emulator/dialect/...", "emulator/lab", "emulator/lab/rack", "emulator/machine", "emulator/yamlfile", "fixtures", "scenarios/conformance/ipmi", "scenarios/layering"},
+		Tests:   []string{"emulator", "emulator/dialect/...", "emulator/lab", "emulator/lab/rack", "emulator/machine", "emulator/yamlfile", "fixtures", "scenarios/conformance", "scenarios/conformance/ipmi", "scenarios/layering"},
 	},
 	{Package: "docs/statements", Tests: []string{"emulator/dialect/quirk"}}, // that each quirk is described
 
@@ -323,6 +375,16 @@ var Table = []Row{
 	{Package: "features/step", Never: kubernetes},
 	{Package: "features/step/falseclaim", Never: kubernetes},
 	{Package: "features/rack", May: []string{"features/rack/steps"}, Tests: []string{"features/step/...", "docs/statements", "emulator/dialect/quirk"}},
+	{Package: "features/conformance", May: []string{"features/conformance/steps"}, Tests: []string{"scenarios/conformance", "scenarios/sample", "scenarios/prerequisites"}, Never: kubernetes},
+	{
+		// These steps check an emulated BMC, with its quirks and faults, and any other.
+		Package: "features/conformance/steps",
+		May: []string{
+			"scenarios/conformance", "scenarios/sample", "emulator/lab", "emulator/lab/labtest", "emulator/lab/rack", "emulator/machine/...",
+			"emulator/dialect/quirk", "emulator/clock", "emulator/fault",
+		},
+		Never: kubernetes, But: utilsClock,
+	},
 	{
 		// These steps see BMCs over the wire, and of the lab what stands beside it.
 		Package: "features/rack/steps",
@@ -334,17 +396,25 @@ var Table = []Row{
 		Package: "features/steps",
 		May: []string{
 			"features/step", "scenarios/...", "emulator/lab/...", "emulator/machine/...", "emulator/bmc", "emulator/dialect/quirk", "emulator/fault", "fixtures",
-			"scenarios/prerequisites", // what scenarios need
-			"agent/lcm", "agent/node", // the units and configurations that user data install
+			"scenarios/prerequisites",                        // what scenarios need
+			"agent/elemental/sim", "agent/lcm", "agent/node", // the units and configurations that user data install
 			"controller/drain",                                                                           // what evicts pods
+			"controller/elemental/condition",                                                             // what conditions say
 			"controller/api/...", "controller/config", "controller/hostos/module", "controller/lcm/item", // what agents do with the objects of day 2
+			"controller/machineconfig", "controller/machineconfig/registry", // what builds and images are named
 		},
 		Tests: []string{"controller/inband"}, // whose tokens no console may show
 	},
+	{Package: "scenarios/registry", Never: kubernetes},
 	{
 		// An agent in process runs over systest, backed by a machine's disks.
 		Package: "scenarios/world",
-		May:     []string{"emulator/...", "controller/...", "agent/...", "agent/sys/systest", "version", "fixtures", "scenarios/charts", "scenarios/images", "scenarios/world/pxe"},
+		May:     []string{"emulator/...", "controller/...", "agent/...", "agent/sys/systest", "version", "fixtures", "scenarios/charts", "scenarios/images", "scenarios/registry", "scenarios/view", "scenarios/world/clusterapi", "scenarios/world/pxe"},
+	},
+	{
+		// It stands in for Cluster API's controllers, and knows no emulated server.
+		Package: "scenarios/world/clusterapi",
+		May:     []string{"agent/node", "controller/api/...", "controller/elemental/condition", "controller/elemental/object", "controller/queue"},
 	},
 	{
 		// The firmware of a NIC, and the loader that it starts.
@@ -352,7 +422,25 @@ var Table = []Row{
 		Never: kubernetes,
 		Tests: []string{"controller/inband"}, // whose keys sign what is booted
 	},
-	{Package: "scenarios/conformance"},
+	{
+		// It knows a BMC by its address alone; its tests check the emulator.
+		Package: "scenarios/conformance", May: []string{"scenarios/conformance/interop", "scenarios/conformance/ipmi"}, Never: kubernetes, But: utilsClock,
+		Tests: []string{"emulator/clock", "emulator/lab", "emulator/lab/journal", "emulator/lab/labtest", "emulator/lab/rack", "emulator/dialect/quirk", "emulator/fault", "emulator/machine", "scenarios/prerequisites", "scenarios/sample", "fixtures", "scenarios/capture", "scenarios/record", "scenarios/conformance/report"},
+	},
+	{
+		// It knows results and no BMC; its tests run the checks on the emulator.
+		Package: "scenarios/conformance/report", May: []string{"scenarios/conformance"},
+		Tests: []string{"emulator/lab", "emulator/lab/journal", "emulator/lab/labtest", "emulator/lab/rack"},
+	},
+	{
+		// A program that runs the checks against servers in containers.
+		Package: "scenarios/conformance/peers", May: []string{"scenarios/conformance"}, Never: kubernetes,
+	},
+	{
+		// It evaluates documents, and reads none.
+		Package: "scenarios/conformance/interop", Never: slices.Concat(sockets, files, kubernetes),
+		Tests: []string{"scenarios/prerequisites"},
+	},
 	{
 		// Its tests check the emulator, and the driver on it.
 		Package: "scenarios/conformance/ipmi",
@@ -410,13 +498,33 @@ var Table = []Row{
 			"emulator/bmc", "emulator/machine/...", "emulator/yamlfile", "fixtures",
 		},
 	},
-	{Package: "scenarios/invariant"},
-	{Package: "scenarios/storm", May: []string{"scenarios/world", "scenarios/invariant"}},
 	{
 		Package: "scenarios/images", May: []string{"controller/netboot/stub"},
 		Tests: []string{"controller/netboot"}, // that its media boot, too
 	},
 	{Package: "scenarios/charts", May: []string{"fixtures"}},
+	{
+		// It reads the objects of a cluster, and calls shards.
+		Package: "scenarios/cluster", May: []string{"emulator/lab/control", "emulator/lab/rack"},
+		Tests: []string{"scenarios/cluster/clustertest"},
+	},
+	{Package: "scenarios/cluster/clustertest", May: []string{"emulator/lab", "emulator/lab/control", "emulator/lab/labtest", "emulator/lab/rack"}},
+	{
+		Package: "scenarios/shards", // it runs programs, and links none of them
+		May:     []string{"emulator/lab", "emulator/lab/control", "emulator/lab/network", "emulator/lab/rack"},
+		Never:   kubernetes, But: utilsClock,
+		Tests: []string{"emulator/clock"},
+	},
+	{
+		// It shows the emulated lab, and gets objects of Kubernetes as texts.
+		Package: "scenarios/view",
+		May: []string{
+			"emulator/lab", "emulator/lab/control", "emulator/lab/exchange", "emulator/lab/journal", "emulator/lab/network", "emulator/lab/snapshot", "emulator/machine", "emulator/machine/event", "emulator/machine/firmware",
+			"emulator/machine/thermal", "emulator/bmc", "emulator/dialect", "emulator/dialect/quirk", "emulator/fault",
+		},
+		Never: kubernetes, But: utilsClock,
+		Tests: []string{"emulator/lab/labtest", "emulator/lab/rack", "scenarios/prerequisites"},
+	},
 	{Package: "scenarios/containers"},    // it reads an image, and the output of its commands
 	{Package: "scenarios/prerequisites"}, // it finds programs, and knows no test
 	{Package: "scenarios/prerequisites/missing", May: []string{"scenarios/prerequisites"}},
@@ -427,7 +535,7 @@ var Table = []Row{
 	{Package: "fixtures"},
 	{Package: "cmd"},              // scripts
 	{Package: "cmd/labctl/crash"}, // it reads how a process ended, and starts none
-	{Package: "cmd/labctl", May: []string{"cmd/labctl/crash", "emulator/...", "controller/...", "agent/...", "scenarios/...", "fixtures", "features", "features/steps", "version"}},
+	{Package: "cmd/labctl", May: []string{"cmd/labctl/crash", "docs", "emulator/...", "controller/...", "agent/...", "scenarios/...", "fixtures", "features", "features/steps", "version"}},
 	{Package: "cmd/lab-controller", May: []string{"controller/...", "version"}, Never: []string{"controller/kube"}},
 	{Package: "cmd/lab-agent", May: []string{"agent/...", "version"}},
 }

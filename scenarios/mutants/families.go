@@ -60,6 +60,18 @@ var families = []Family{
 		Suites:   []string{"./controller/provider/hoc", "./controller/provider/machines", "./controller/lcm", "./agent/lcm", "./scenarios/lcm", "./scenarios/world"},
 	},
 	{
+		// The statements E-01 and up: docs/statements/elemental.md.
+		Name:     "E",
+		Packages: []string{"./controller/elemental/...", "./agent/elemental/..."},
+		Suites:   []string{"./controller/elemental", "./controller/elemental/registration", "./agent/elemental"},
+	},
+	{
+		// The statements M1 and up: docs/statements/machine-config.md.
+		Name:     "M",
+		Packages: []string{"./controller/machineconfig/...", "./agent/machineconfig"},
+		Suites:   []string{"./controller/machineconfig/node", "./controller/machineconfig/build", "./agent/machineconfig", "./scenarios/world"},
+	},
+	{
 		Name:     "agent",
 		Packages: []string{"./agent/..."},
 		Suites:   []string{"./agent/plugin/disk", "./agent/runner", "./agent", "./controller/raid", "./scenarios/world"},

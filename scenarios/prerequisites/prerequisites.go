@@ -26,6 +26,7 @@ const NeedEnv = "METALAB_NEED_PROGRAMS"
 
 // Environment variables that say where a prerequisite is.
 const (
+	AxeEnv          = "METALAB_AXE"           // the file axe.min.js of axe-core
 	BootPackagesEnv = "METALAB_BOOT_PACKAGES" // a directory of Debian packages
 	DockerEnv       = "DOCKER_HOST"           // the URL of a container engine
 	ImageEnv        = "METALAB_IMAGE"         // the name of the container image
@@ -45,9 +46,11 @@ type Prerequisite struct {
 // Table lists all prerequisites.
 var Table = []Prerequisite{
 	{Name: "ansible-playbook", Get: "Debian: ansible-core"},
+	{Name: "axe-core", Get: "npm pack axe-core@4.10.3, unpacked; set METALAB_AXE to its axe.min.js", find: axe},
 	{Name: "bash-completion", Get: "Debian: bash-completion", find: func() (string, error) { return oneOf(bashCompletion) }},
 	{Name: "blkid", Admin: true, Get: "Debian: util-linux"},
 	{Name: "bsdtar", Get: "Debian: libarchive-tools"},
+	{Name: "chromium", Get: "Debian: chromium"},
 	{Name: "cloud-init", Get: "Debian: cloud-init"},
 	{Name: "cloudinit", Get: "Debian: cloud-init", find: pythonWith("cloudinit")},
 	{Name: "container engine", Get: "Debian: docker.io; or set DOCKER_HOST", find: containerEngine},
@@ -76,8 +79,10 @@ var Table = []Prerequisite{
 	{Name: "redfishtoollib", Get: "Debian: redfishtool", find: pythonWith("redfishtoollib")},
 	{Name: "script", Get: "Debian: bsdutils"},
 	{Name: "sfdisk", Admin: true, Get: "Debian: fdisk"},
+	{Name: "skopeo", Get: "Debian: skopeo"},
 	{Name: "small file system", Get: "Linux, as root or with user namespaces (sysctl user.max_user_namespaces)", find: smallFileSystem},
 	{Name: "sushy", Get: "Debian: python3-sushy", find: pythonWith("sushy")},
+	{Name: "umoci", Get: "Debian: umoci"},
 	{Name: "user namespaces", Optional: true, Get: "Linux 5.11 with user namespaces and overlays in them (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone; AppArmor's restriction off), and TMPDIR on a file system that an overlay takes (ext4, XFS, tmpfs)", find: overlayInNamespace},
 }
 
@@ -190,6 +195,15 @@ func pythonWith(module string) func() (string, error) {
 		}
 		return "", fmt.Errorf("no Python has a module %s", module)
 	})
+}
+
+// axe finds the script of axe-core, which checks the accessibility of pages.
+func axe() (string, error) {
+	name := os.Getenv(AxeEnv)
+	if st, err := os.Stat(name); name == "" || err != nil || st.IsDir() {
+		return "", fmt.Errorf("%s is %q: it must name a file", AxeEnv, name)
+	}
+	return name, nil
 }
 
 // bootPackages returns the directory of packages that the environment names.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -21,7 +22,11 @@ type Claim struct {
 	Err      error    // of that step
 }
 
-// Run runs the scenarios of a feature, several at the same time, and returns those that
+// TagsVariable is the environment variable whose tag expression, as godog's --tags, selects
+// scenarios. Without it all run.
+const TagsVariable = "METALAB_CLAIMS"
+
+// Run runs the scenarios of a feature that TagsVariable selects, several at the same time, and returns those that
 // were not skipped. It reports an error for each that does not fail at its last step, and
 // at no other. bind registers the steps; lastStep makes the context of a last step from that
 // of the steps before it.
@@ -68,7 +73,7 @@ func Run(t *testing.T, feature []byte, atATime int, bind func(*godog.ScenarioCon
 			bind(sc)
 		},
 		Options: &godog.Options{
-			Format: "progress", Output: io.Discard, Strict: true, NoColors: true, Concurrency: atATime,
+			Format: "progress", Output: io.Discard, Strict: true, NoColors: true, Concurrency: atATime, Tags: os.Getenv(TagsVariable),
 			FeatureContents: []godog.Feature{{Name: "falseclaims.feature", Contents: feature}},
 		},
 	}
