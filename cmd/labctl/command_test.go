@@ -123,6 +123,8 @@ func TestFaultRulesAreShownInFull(t *testing.T) {
 		{"fault add --status 503 --probability 0", "--probability 0: must be above 0 and at most 1"},
 		{"fault add --set PowerState", `--set "PowerState": use a form like /PowerState=null`},
 		{"fault add --status 503 -f x.yaml", "-f and --status exclude each other: set it in the file"},
+		{"fault add --sends ResetType", `--sends "ResetType": use a form like /PowerState=null`},
+		{"fault add --status 503 --sends ResetType=On", `--sends: "ResetType": must be a JSON pointer`},
 		{"fault add --patch {", "--patch: "},
 		{"fault add --retry-after 3s", "--retry-after: "},
 		{"fault rm r1 --all", ""},

@@ -36,7 +36,8 @@ type faultFlags struct {
 	rule               fault.Rule
 	file               string
 	retry, from, until time.Duration
-	methods, set       []string
+	methods            []string
+	set, sends         []string // POINTER=VALUE
 	patch, body        string
 }
 
@@ -45,7 +46,7 @@ func newFaultAdd(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add",
 		Short: "Add a fault rule",
-		Long: `Add a fault rule: where it applies (--bmc, --path, --method), when (--after, --count,
+		Long: `Add a fault rule: where it applies (--bmc, --path, --method, --sends), when (--after, --count,
 --probability, --from, --until) and what it does. Counts are per BMC. With -f the
 rules come from a file: a YAML list, as under faults: in a rack file.`,
 		Example: `  labctl fault add --bmc node-0 --path '/redfish/v1/Systems/**' --status 503 --retry-after 30s --count 2
@@ -77,6 +78,7 @@ rules come from a file: a YAML list, as under faults: in a rack file.`,
 	fl.StringVar(&r.BMC, "bmc", "", "host, or a pattern such as 'node-*' (default: every one)")
 	fl.StringVar(&r.Path, "path", "", "path of requests; * stands for a part of a segment, ** for any segments")
 	fl.StringArrayVar(&f.methods, "method", nil, "method of requests; can be given more than once")
+	fl.StringArrayVar(&f.sends, "sends", nil, "value in the body of requests by JSON pointer: /ResetType=ForceOff; can be given more than once")
 	fl.IntVar(&r.After, "after", 0, "requests that pass before the rule applies")
 	fl.IntVar(&r.Count, "count", 0, "requests that the rule applies to at most (default: all)")
 	fl.Float64Var(&r.Probability, "probability", 1, "probability that the rule applies, above 0 up to 1")
@@ -90,12 +92,13 @@ rules come from a file: a YAML list, as under faults: in a rack file.`,
 	fl.BoolVar(&r.Performed, "performed", false, "with --status or --drop: carry out the request all the same")
 	fl.StringVar((*string)(&r.Limit), "limit", "", "answer 429 to requests beyond a rate: 10/s, 100/5m")
 	choiceFlag(c, (*string)(&r.Drop), "drop", fault.Drops(), "end the connection: connect, silent, reset, close, hang or body")
-	choiceFlag(c, (*string)(&r.TLS), "tls", fault.TLSFaults(), "fail the handshake: refused, expired, wrong-name, self-signed, not-yet or sha1")
+	choiceFlag(c, (*string)(&r.TLS), "tls", fault.TLSFaults(), "fail the handshake: refused, expired, wrong-name, self-signed, not-yet, sha1 or old")
 	fl.BoolVar(&r.Offline, "offline", false, "the BMC is not on the network")
 	fl.BoolVar(&r.Stale, "stale", false, "reads show the state before the last change")
 	fl.BoolVar(&r.Stuck, "stuck", false, "tasks do not end")
 	fl.StringVar((*string)(&r.Truncate), "truncate", "", "keep only the first part of the body: bytes, or 50%")
 	fl.BoolVar(&r.InvalidJSON, "invalid-json", false, "send a body that is not valid JSON")
+	fl.StringToStringVar((*map[string]string)(&r.Headers), "header", nil, "header of the response: OData-Version=3.0; without a text it is removed; can be given more than once")
 	fl.IntVar(&r.LengthError, "length-error", 0, "add this many bytes to Content-Length; may be negative")
 	fl.StringVar(&f.patch, "patch", "", "JSON that is merged into the body (RFC 7396)")
 	fl.StringArrayVar(&f.set, "set", nil, "value of the body by JSON pointer: /PowerState=null; can be given more than once")
@@ -147,19 +150,12 @@ func (f *faultFlags) rules(c *cobra.Command) ([]fault.Rule, error) {
 			return nil, &usageError{fmt.Errorf("--patch: %w", err)}
 		}
 	}
-	for _, s := range f.set {
-		at, text, ok := strings.Cut(s, "=")
-		var v any
-		if err := json.Unmarshal([]byte(text), &v); err != nil { // a value that is no JSON is a string
-			v = text
-		}
-		if !ok {
-			return nil, &usageError{fmt.Errorf("--set %q: use a form like /PowerState=null", s)}
-		}
-		if r.Set == nil {
-			r.Set = fault.Values{}
-		}
-		r.Set[at] = v
+	var err error
+	if r.Set, err = pointedValues("--set", f.set); err != nil {
+		return nil, err
+	}
+	if r.Sends, err = pointedValues("--sends", f.sends); err != nil {
+		return nil, err
 	}
 	var errs []error
 	for _, p := range r.Problems() {
@@ -173,6 +169,26 @@ func (f *faultFlags) rules(c *cobra.Command) ([]fault.Rule, error) {
 		return nil, &usageError{errors.Join(errs...)}
 	}
 	return []fault.Rule{r}, nil
+}
+
+// pointedValues parses the values of a flag: POINTER=VALUE.
+func pointedValues(flag string, given []string) (fault.Values, error) {
+	var out fault.Values
+	for _, s := range given {
+		at, text, ok := strings.Cut(s, "=")
+		var v any
+		if err := json.Unmarshal([]byte(text), &v); err != nil { // a value that is no JSON is a string
+			v = text
+		}
+		if !ok {
+			return nil, &usageError{fmt.Errorf("%s %q: use a form like /PowerState=null", flag, s)}
+		}
+		if out == nil {
+			out = fault.Values{}
+		}
+		out[at] = v
+	}
+	return out, nil
 }
 
 // kebab returns the flag of a field.

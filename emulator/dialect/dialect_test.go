@@ -10,6 +10,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect/generic"
 	"github.com/metalab-dev/metalab/emulator/dialect/idrac"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
 
 func TestGenericRecordIsValid(t *testing.T) {
@@ -54,6 +55,31 @@ func TestValidateNamesTheField(t *testing.T) {
 		"policy.minPassword":                    func(r *dialect.Record) { r.BMC.Accounts.Policy.MaxPassword = 1 },
 		"policy.forgetAfter":                    func(r *dialect.Record) { r.BMC.Accounts.Policy.LockoutCounterResetAfter = time.Hour },
 		"policy.sessionEnd":                     func(r *dialect.Record) { r.BMC.Accounts.Policy.AbsoluteSessionTimeout = 0 },
+		"chassisID":                             func(r *dialect.Record) { r.ChassisID = "" },
+		"bmc.taskRetention.ended":               func(r *dialect.Record) { r.BMC.TaskRetention.Ended = time.Second },
+		"logs":                                  func(r *dialect.Record) { r.Logs.Manager = "" },
+		"maxImageBytes":                         func(r *dialect.Record) { r.MaxImageBytes = 0 },
+		"tasks.missingReads":                    func(r *dialect.Record) { r.Tasks.MissingReads = -1 },
+		"bios.applyTimes[0]":                    func(r *dialect.Record) { r.BIOS.ApplyTimes = []firmware.ApplyTime{"Soon"} },
+		"bios.applyDuration":                    func(r *dialect.Record) { r.BIOS.ApplyDuration = 2 * time.Hour },
+		"bios.unknownToBIOS":                    func(r *dialect.Record) { r.BIOS.UnknownToBIOS = -1 },
+		"bios.taskForApplyTime":                 func(r *dialect.Record) { r.BIOS.WaitForApplyTime, r.BIOS.TaskForApplyTime = true, false },
+		"protocol.pageSize":                     func(r *dialect.Record) { r.Protocol.PageSize = -1 },
+		"protocol.etags.format":                 func(r *dialect.Record) { r.Protocol.ETags.Format = "loose" },
+		"protocol.etags.comparison":             func(r *dialect.Record) { r.Protocol.ETags.Comparison = "loose" },
+		"protocol.etags.gzipSuffix":             func(r *dialect.Record) { r.Protocol.ETags.GzipSuffix, r.Protocol.Gzip = true, false },
+		"protocol.patchDelay":                   func(r *dialect.Record) { r.Protocol.PatchDelay = -1 },
+		"protocol.emptyCollectionsAfterBoot":    func(r *dialect.Record) { r.Protocol.EmptyCollectionsAfterBoot = -1 },
+		"ipmi.manufacturer":                     func(r *dialect.Record) { r.IPMI.Manufacturer = 1 << 20 },
+		"ipmi.revision":                         func(r *dialect.Record) { r.IPMI.Revision = 16 },
+		"ipmi.firstUser":                        func(r *dialect.Record) { r.IPMI.FirstUser = 64 },
+		"ipmi.maxSessions":                      func(r *dialect.Record) { r.IPMI.MaxSessions = 256 },
+		"ipmi.maxPendingLogins":                 func(r *dialect.Record) { r.IPMI.MaxPendingLogins = 257 },
+		"ipmi.addedSDRBytes":                    func(r *dialect.Record) { r.IPMI.AddedSDRBytes = 1 << 16 },
+		"ipmi.clearSELDuration":                 func(r *dialect.Record) { r.IPMI.ClearSELDuration = time.Hour },
+		"ipmi.faults.writesPerWindow":           func(r *dialect.Record) { r.IPMI.Faults.WritesPerWindow, r.IPMI.Faults.WriteWindow = 1, 0 },
+		"ipmi.cipherSuites":                     func(r *dialect.Record) { r.IPMI.CipherSuites = nil },
+		"ipmi.missingBootOptions[0]":            func(r *dialect.Record) { r.IPMI.MissingBootOptions = []uint8{8} },
 		"bmc.slots":                             func(r *dialect.Record) { r.BMC.Slots = []bmc.SlotSpec{{ID: "Cd"}, {ID: "Cd"}} },
 	} {
 		r := generic.Record

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -144,6 +145,30 @@ func (s *pointed) put(doc any, at []string) any {
 	}
 	o[at[0]] = s.put(o[at[0]], at[1:])
 	return o
+}
+
+// holds reports whether the document has the value at its place.
+func (s *pointed) holds(doc any) bool {
+	for _, part := range s.at {
+		switch in := doc.(type) {
+		case map[string]any:
+			v, ok := in[part]
+			if !ok {
+				return false
+			}
+			doc = v
+		case []any:
+			i, err := strconv.Atoi(part)
+			if err != nil || i < 0 || i >= len(in) {
+				return false
+			}
+			doc = in[i]
+		default:
+			return false
+		}
+	}
+	want, err := decode(s.value)
+	return err == nil && reflect.DeepEqual(doc, want)
 }
 
 // invalid makes JSON invalid with a trailing comma, as some firmware does.

@@ -48,6 +48,7 @@ type Subject struct {
 	BMC    string // host name
 	Method string // of a request
 	Path   string // of a request, or of the request that started a task
+	Body   []byte // of a request, where Plan.ReadsBodies
 }
 
 // Drop says how a connection ends without a complete response.
@@ -93,9 +94,10 @@ const (
 	SelfSigned TLS = "self-signed" // the certificate is self-signed
 	NotYet     TLS = "not-yet"     // the certificate is not valid yet, for some years
 	SHA1       TLS = "sha1"        // the certificate has an SHA-1 signature, which clients reject
+	OldTLS     TLS = "old"         // the BMC offers TLS 1.0 and 1.1 only
 )
 
-var tlsFaults = []TLS{Refused, Expired, WrongName, SelfSigned, NotYet, SHA1}
+var tlsFaults = []TLS{Refused, Expired, WrongName, SelfSigned, NotYet, SHA1, OldTLS}
 
 var drops = []Drop{BeforeTLS, Unanswered, Reset, HalfClose, Hang, MidBody}
 
@@ -136,6 +138,8 @@ type Decision struct {
 
 	Wire Wire // what happens to the datagram; with Late, Delay says how late
 	Code byte // completion code of the response; 0: the correct one
+
+	Headers []Headers // headers of the response, in the order of the rules
 
 	rewrites []rewrite
 }

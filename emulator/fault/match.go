@@ -85,7 +85,16 @@ func Matches(glob, path string) (bool, error) {
 // meant reports whether the rule applies to a subject.
 func (a *armed) meant(s Subject) bool {
 	return a.site == s.Site && a.ofBMC(s.BMC) &&
-		(len(a.Method) == 0 || slices.Contains(a.Method, s.Method)) && a.path.matches(s.Path)
+		(len(a.Method) == 0 || slices.Contains(a.Method, s.Method)) && a.path.matches(s.Path) && a.sent(s.Body)
+}
+
+// sent reports whether the body of a request has the values that the rule asks for.
+func (a *armed) sent(body []byte) bool {
+	if len(a.sends) == 0 {
+		return true
+	}
+	doc, err := decode(body)
+	return err == nil && !slices.ContainsFunc(a.sends, func(s pointed) bool { return !s.holds(doc) })
 }
 
 func (a *armed) ofBMC(name string) bool { return a.BMC == "" || fits(a.BMC, name) }

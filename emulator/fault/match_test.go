@@ -52,3 +52,40 @@ func TestPathPatternWithManyStarsIsFast(t *testing.T) {
 		t.Errorf("Matches() = %v, %v", ok, err)
 	}
 }
+
+func TestRuleMatchesWhatARequestSends(t *testing.T) {
+	tests := []struct {
+		name  string
+		sends Values
+		body  string
+		hits  bool
+	}{
+		{"the value", Values{"/ResetType": "ForceOff"}, `{"ResetType": "ForceOff"}`, true},
+		{"another value", Values{"/ResetType": "ForceOff"}, `{"ResetType": "On"}`, false},
+		{"another type", Values{"/Delay": "1"}, `{"Delay": 1}`, false},
+		{"a number", Values{"/Delay": 1}, `{"Delay": 1}`, true},
+		{"one of two", Values{"/A": 1, "/B": 2}, `{"A": 1}`, false},
+		{"both", Values{"/A": 1, "/B": 2}, `{"A": 1, "B": 2, "C": 3}`, true},
+		{"below an array", Values{"/Boot/BootOrder/1": "Hdd"}, `{"Boot": {"BootOrder": ["Pxe", "Hdd"]}}`, true},
+		{"beyond an array", Values{"/Boot/BootOrder/2": "Hdd"}, `{"Boot": {"BootOrder": ["Pxe", "Hdd"]}}`, false},
+		{"below a text", Values{"/Boot/Mode": nil}, `{"Boot": "Pxe"}`, false},
+		{"null", Values{"/Boot": nil}, `{"Boot": null}`, true},
+		{"absent is not null", Values{"/Boot": nil}, `{}`, false},
+		{"an object", Values{"/Boot": map[string]any{"Target": "Cd"}}, `{"Boot": {"Target": "Cd"}}`, true},
+		{"no JSON", Values{"/A": 1}, `{"A": 1`, false},
+		{"no body", Values{"/A": 1}, ``, false},
+		{"nothing asked", nil, ``, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := planOf(t, 1, Rule{Sends: tt.sends, Status: 503})
+			if got := p.ReadsBodies(); got != (tt.sends != nil) {
+				t.Errorf("ReadsBodies() = %v", got)
+			}
+			d := p.Decide(Subject{Site: Request, Body: []byte(tt.body)}, t0)
+			if got := !d.Nothing(); got != tt.hits {
+				t.Errorf("the rule hits: %v, want %v", got, tt.hits)
+			}
+		})
+	}
+}

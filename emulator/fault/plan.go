@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -60,6 +61,7 @@ type armed struct {
 	Rule
 	site    Site
 	path    pattern
+	sends   []pointed
 	latency distribution
 	limit   rate
 	rewrite rewrite
@@ -189,6 +191,11 @@ func (p *Plan) List(now time.Time) []Listed {
 // called.
 func (p *Plan) Asks(s Site) bool { return p.sites[s] > 0 }
 
+// ReadsBodies reports whether a rule depends on the body of requests.
+func (p *Plan) ReadsBodies() bool {
+	return slices.ContainsFunc(p.rules, func(a *armed) bool { return len(a.sends) > 0 })
+}
+
 // Means reports whether a rule with that effect, one of Rule.Effects, applies
 // to a subject now, regardless of counts and probability. It counts nothing.
 func (p *Plan) Means(effect string, s Subject, now time.Time) bool {
@@ -244,9 +251,10 @@ func arm(r Rule, now time.Time) (*armed, error) {
 		return nil, err
 	}
 	a := &armed{Rule: r, site: r.site(), added: now, by: map[string]*Tally{}}
-	a.Method, a.Set = append(Methods(nil), r.Method...), maps.Clone(r.Set)
+	a.Method, a.Set, a.Sends = append(Methods(nil), r.Method...), maps.Clone(r.Set), maps.Clone(r.Sends)
 	// Validate has parsed all of these.
 	a.path, _ = parsePattern(r.Path)
+	a.sends, _ = r.Sends.parse()
 	a.latency, _ = r.Latency.parse()
 	a.limit, _ = r.Limit.parse()
 	w := rewrite{contentType: r.ContentType, invalid: r.InvalidJSON}
@@ -338,6 +346,9 @@ func (p *Plan) hit(a *armed, bmc string, now time.Time, d *Decision) {
 	}
 	d.Wire = cmp.Or(d.Wire, a.Wire)
 	d.TLS, d.LengthError = cmp.Or(d.TLS, a.TLS), cmp.Or(d.LengthError, a.LengthError)
+	if len(a.Headers) > 0 {
+		d.Headers = append(d.Headers, a.Headers)
+	}
 	if a.edits {
 		d.rewrites = append(d.rewrites, a.rewrite)
 	}

@@ -21,6 +21,7 @@ type Rule struct {
 	BMC    string  `json:"bmc,omitempty"`    // name of a host, or a pattern with * ? [a-z]; "" is every host
 	Path   string  `json:"path,omitempty"`   // URI; * is a part of a segment, ** any number of segments, a / at the end everything below; /ipmi/NETFN/CMD in hexadecimal digits for IPMI commands
 	Method Methods `json:"method,omitempty"` // HTTP methods, or IN and OUT for datagrams; none is every method
+	Sends  Values  `json:"sends,omitempty"`  // values that the JSON body of the request has, by JSON pointers (RFC 6901): {/ResetType: ForceOff}
 
 	// When.
 
@@ -40,12 +41,13 @@ type Rule struct {
 	Performed   bool     `json:"performed,omitempty"`   // with status, drop or code: the request is carried out all the same
 	Limit       Limit    `json:"limit,omitempty"`       // rate, such as 10/s, beyond which requests are answered 429, or status
 	Drop        Drop     `json:"drop,omitempty"`        // how the connection ends: connect, silent, reset, close, hang or body
-	TLS         TLS      `json:"tls,omitempty"`         // how the TLS handshake fails: refused, expired, wrong-name, self-signed, not-yet or sha1
+	TLS         TLS      `json:"tls,omitempty"`         // how the TLS handshake fails: refused, expired, wrong-name, self-signed, not-yet, sha1 or old
 	Offline     bool     `json:"offline,omitempty"`     // the BMC is off the network
 	Stale       bool     `json:"stale,omitempty"`       // responses show the state before the last change
 	Stuck       bool     `json:"stuck,omitempty"`       // tasks do not end
 	Truncate    Cut      `json:"truncate,omitempty"`    // how much of the body is sent: a number of bytes, or 50%
 	InvalidJSON bool     `json:"invalidJSON,omitempty"` // the body is no valid JSON
+	Headers     Headers  `json:"headers,omitempty"`     // headers of the response that are set, by name; an empty text removes one
 	LengthError int      `json:"lengthError,omitempty"` // bytes by which Content-Length is too large, or too small if negative
 	Patch       any      `json:"patch,omitempty"`       // object that is merged into the body (RFC 7396)
 	Set         Values   `json:"set,omitempty"`         // values that are set in the body, by JSON pointers (RFC 6901); null sets null
@@ -54,6 +56,9 @@ type Rule struct {
 	Wire        Wire     `json:"wire,omitempty"`        // what happens to IPMI datagrams: lose, double, swap, spoil or late
 	Code        byte     `json:"code,omitempty"`        // completion code that IPMI commands are answered with: 0xc0
 }
+
+// Headers are the headers of a response by name; an empty text is no header.
+type Headers map[string]string
 
 // Values are JSON values by JSON pointers.
 type Values map[string]any
@@ -95,6 +100,7 @@ func (r *Rule) effects() []effect {
 		{"stale", Request, false, r.Stale},
 		{"truncate", Request, false, r.Truncate != ""},
 		{"invalidJSON", Request, false, r.InvalidJSON},
+		{"headers", Request, false, len(r.Headers) > 0},
 		{"lengthError", Request, false, r.LengthError != 0},
 		{"patch", Request, false, r.Patch != nil},
 		{"set", Request, false, len(r.Set) > 0},
@@ -142,6 +148,8 @@ func (r *Rule) Problems() (out []*yamlfile.Error) {
 	for _, m := range r.Method {
 		need(m != "" && m == strings.ToUpper(m) && strings.IndexFunc(m, notOfID) < 0, "method", "%q: use a form like GET or PATCH", m)
 	}
+	_, err = r.Sends.parse()
+	needs(err, "sends")
 	need(r.After >= 0, "after", "%d: must not be negative", r.After)
 	need(r.Count >= 0, "count", "%d: must not be negative", r.Count)
 	need(r.Probability >= 0 && r.Probability <= 1, "probability", "%v: must be above 0 and at most 1", r.Probability)
@@ -186,6 +194,10 @@ func (r *Rule) effectProblems() (out []*yamlfile.Error) {
 	}
 	_, err = r.Set.parse()
 	needs(err, "set")
+	for name, text := range r.Headers { // one mistake of each is found, whatever the order
+		need(name != "" && strings.IndexFunc(name, notOfID) < 0, "headers", "%q: use the name of a header, such as OData-Version", name)
+		need(!strings.ContainsAny(text, "\r\n"), "headers", "%s: must be one line", name)
+	}
 
 	var does []effect
 	for _, e := range r.effects() {
@@ -194,7 +206,7 @@ func (r *Rule) effectProblems() (out []*yamlfile.Error) {
 		}
 	}
 	if len(does) == 0 {
-		return append(out, yamlfile.Errorf("", "does nothing: add one of status, latency, drop, tls, offline, limit, stale, stuck, truncate, invalidJSON, lengthError, patch, set, body, wire or code"))
+		return append(out, yamlfile.Errorf("", "does nothing: add one of status, latency, drop, tls, offline, limit, stale, stuck, truncate, invalidJSON, headers, lengthError, patch, set, body, wire or code"))
 	}
 	site := does[0].site
 	for _, e := range does[1:] {
@@ -202,6 +214,7 @@ func (r *Rule) effectProblems() (out []*yamlfile.Error) {
 	}
 	need(site != Connect && site != Datagram || r.Path == "", "path", "has no effect on %s: there is no path yet", does[0].field)
 	need(site == Request || site == Datagram || len(r.Method) == 0, "method", "has no effect on %s", does[0].field)
+	need(site == Request || len(r.Sends) == 0, "sends", "has no effect on %s", does[0].field)
 	for _, m := range r.Method {
 		need(site != Datagram || m == In || m == Out, "method", "%q: of %s must be %s or %s", m, does[0].field, In, Out)
 	}

@@ -69,6 +69,7 @@ func TestParseNamesFileLineAndField(t *testing.T) {
 		{"datagrams", "- {wire: burn}\n- {wire: late}\n- {wire: lose, path: /a}\n- {wire: lose, method: GET}\n- {wire: lose, code: 0xc0}\n", []string{
 			`[0].wire: "burn": must be one of lose, double`, "[1].wire: late needs latency", "[2].path: has no effect on wire",
 			`[3].method: "GET": of wire must be IN or OUT`, "[4].code: cannot be in a rule with wire"}},
+		{"bodies", "- {status: 500, sends: {a: 1}}\n- {stuck: true, sends: {/a: 1}}\n", []string{`[0].sends: "a": must be a JSON pointer`, "[1].sends: has no effect on stuck"}},
 		{"states", "- {offline: true, count: 1, after: 1, probability: 0.5}\n", []string{"after: has no effect on offline, which lasts", "count: has", "probability: has"}},
 		{"patch is a list", "- {patch: [1]}\n", []string{"patch: must be an object"}},
 		{"patch is no JSON", "- {patch: {[1]: 2}}\n", []string{"patch"}},
@@ -102,7 +103,7 @@ func FuzzParse(f *testing.F) {
 		"- {id: busy, bmc: 'node-*', path: /redfish/v1/**, method: PATCH, status: 503, retryAfter: 30s, count: 2, after: 1}",
 		"- {latency: 'p50=1s,p99=2s', probability: 0.5, from: 1s, until: 2s}",
 		"- {patch: {A: [1]}, set: {/B/-: null}, body: x, truncate: 50%, lengthError: 1, invalidJSON: true}",
-		"- {limit: 3/s}\n- {stuck: true}\n- {offline: true}\n- {tls: refused}\n- {drop: body}",
+		"- {headers: {ETag: '', Link: a}}\n- {limit: 3/s}\n- {stuck: true}\n- {offline: true}\n- {tls: refused}\n- {drop: body}",
 		"- &a {patch: *a}", "- <<: {status: 500}", "[]", "- ~",
 	} {
 		f.Add(s)

@@ -61,7 +61,7 @@ func (l *Lab) commandFault(h ipmi.Host, netFn, cmd byte) fault.Decision {
 // recordFaulted counts a request that a rule has hit, and writes it into the
 // journal.
 func (l *Lab) recordFaulted(bmc int, e journal.Entry) {
-	l.metrics.count(bmc, e.Method, e.Status, e.Took.Duration, e.In, e.Out)
+	l.metrics.count(bmc, l.hosts[bmc].Dialect().Name, e.Method, e.Status, e.Took.Duration, e.In, e.Out)
 	l.journal.Add(e)
 }
 

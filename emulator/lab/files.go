@@ -42,6 +42,12 @@ func (l *Lab) checkFiles(others []integrity.Rule) error {
 // they are compared with the list when it opens again.
 func (l *Lab) SealFiles() error { return integrity.Seal(l.dir, l.files, true) }
 
+// Unlist makes Close list none of the files of Config.Files below a directory, with slashes:
+// they are damaged, and a copy that takes their place must be accepted.
+func (l *Lab) Unlist(dir string) {
+	l.files = slices.DeleteFunc(slices.Clone(l.files), func(r integrity.Rule) bool { return strings.HasPrefix(r.Pattern, dir+"/") })
+}
+
 // fileOfHost reports whether a file in a lab's directory, with slashes, is a disk or an
 // image of one of some hosts.
 func fileOfHost(name string, meant func(host string) bool) bool {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/integrity"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
@@ -185,6 +186,41 @@ func checkDamage(t *testing.T, c lab.Config, name, damage string, do func(string
 		same(l)
 		if err := l.Close(); err != nil {
 			t.Errorf("%s, %s: Close() = %v", name, damage, err)
+		}
+	}
+}
+
+// Damaged files of the owner of a lab are not listed as those of a closed lab, so that a copy
+// can take their place.
+func TestUnlistedFilesMayBePutBack(t *testing.T) {
+	for _, unlist := range []bool{false, true} {
+		c := lab.Config{Dir: t.TempDir(), Rack: hosts(1), Files: []integrity.Rule{{Pattern: "etcd/snap/*"}}}
+		name := filepath.Join(c.Dir, "etcd", "snap", "db")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte("damaged"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		l := labtest.Start(t, c)
+		if unlist {
+			l.Unlist("etcd")
+		}
+		l.Stop()
+		if err := os.WriteFile(name, []byte("a copy"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		last, err := lab.LastTime(c.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Clock, c.Listen = clock.NewVirtual(last), "lo:0"
+		again, err := lab.Open(t.Context(), c)
+		if err == nil {
+			err = again.Close()
+		}
+		if err != nil && unlist {
+			t.Errorf("Open() with a copy in place of an unlisted file = %v", err)
+		}
+		if !unlist && !errors.As(err, new(*integrity.DamageError)) {
+			t.Errorf("Open() with another file than that of the closed lab = %v, want a DamageError", err)
 		}
 	}
 }

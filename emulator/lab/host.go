@@ -92,7 +92,7 @@ func (h *Host) newModels(name string, st *hostState) (*machine.Machine, *bmc.BMC
 		ms, bs = &st.Machine, &st.BMC
 	}
 	l, spec := h.lab, &h.record.Load().BMC
-	m, err := machine.New(h.model.profile, machine.NewIdentity(l.rack.Seed, h.index, name, h.model.profile), ms)
+	m, err := machine.New(h.model.profile, machine.NewIdentity(l.rack.Seed, h.Number(), name, h.model.profile), ms)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -104,8 +104,12 @@ func (h *Host) newModels(name string, st *hostState) (*machine.Machine, *bmc.BMC
 // Name returns the host's name.
 func (h *Host) Name() string { return h.Machine().Identity.Name }
 
-// Index returns the host's position in the rack, counted from 0.
+// Index returns the host's position among those of the lab, counted from 0.
 func (h *Host) Index() int { return h.index }
+
+// Number returns the host's position in the complete lab definition, of which the lab may run a
+// part, counted from 0.
+func (h *Host) Number() int { return h.lab.rack.First() + h.index }
 
 // Rack returns the name of the rack that the host stands in, or "" when it stands in none.
 func (h *Host) Rack() string { return h.rack }

@@ -273,3 +273,17 @@ func TestRedfishAndIpmitoolAgree(t *testing.T) {
 	redfish(http.MethodPatch, "AccountService", `{"AccountLockoutThreshold":7}`)
 	c.want("Bad Password Threshold  : 7", "lan", "print", "1")
 }
+
+func TestIPMICommandsAreCounted(t *testing.T) {
+	l, tools := startTool(t, "- {count: 1}\n")
+	for range 2 {
+		tools[0].want("System GUID", "mc", "guid")
+	}
+	kind := lab.RequestKind{Dialect: "generic", Command: true, Method: "Get System GUID"}
+	if got := l.RequestKinds()[kind]; got != 2 {
+		t.Errorf("RequestKinds()[%+v] = %d, want 2 of %v", kind, got, l.RequestKinds())
+	}
+	if got := l.IPMISessions(); got != 2 {
+		t.Errorf("IPMISessions() = %d, want 2", got)
+	}
+}

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/fault"
 	"github.com/metalab-dev/metalab/emulator/ipmi"
+	"github.com/metalab-dev/metalab/emulator/lab/exchange"
 	"github.com/metalab-dev/metalab/emulator/lab/faults"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/machine"
@@ -23,6 +25,7 @@ import (
 // journal. A request that a fault rule has hit has an entry already, which gets what
 // the service knows.
 func (l *Lab) recordRequest(ctx context.Context, e redfish.Entry) {
+	exchange.Note(ctx, e.At, e.Status)
 	if l.faults.Has(fault.Request) {
 		if entry := faults.Entry(ctx); entry != nil {
 			entry.User, entry.Session, entry.In = e.User, e.Session, e.In
@@ -30,7 +33,7 @@ func (l *Lab) recordRequest(ctx context.Context, e redfish.Entry) {
 		}
 	}
 	h := hostOfEntry(e.Host)
-	l.metrics.count(h.index, e.Method, e.Status, e.Took, e.In, e.Out)
+	l.metrics.count(h.index, h.Dialect().Name, e.Method, e.Status, e.Took, e.In, e.Out)
 	l.journal.Add(journal.Entry{
 		At: e.At, Host: h.Name(), Kind: journal.Request, From: e.From, Method: e.Method, Path: e.Path, Status: e.Status,
 		User: e.User, Session: e.Session, Took: fault.Duration{Duration: e.Took}, In: e.In, Out: e.Out,
@@ -42,6 +45,10 @@ func (l *Lab) recordCommand(e ipmi.Entry) {
 	name := e.Command
 	if name == "" {
 		name = fmt.Sprintf("%02X/%02X", e.NetFn, e.Cmd)
+	}
+	if h, ok := e.Host.(*Host); ok {
+		l.metrics.kinds.add(RequestKind{Dialect: h.Dialect().Name, Command: true, Method: cmp.Or(e.Command, otherCommands), Code: int(e.Code)})
+		l.metrics.sessions.note(h.index, e.Session)
 	}
 	entry := journal.Entry{
 		At: e.At, Host: e.Host.Name(), Kind: journal.Request, From: e.From.Addr().Unmap().String(), Method: "IPMI", Path: name,

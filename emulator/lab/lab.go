@@ -17,6 +17,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/ipmi"
+	"github.com/metalab-dev/metalab/emulator/lab/exchange"
 	"github.com/metalab-dev/metalab/emulator/lab/faults"
 	"github.com/metalab-dev/metalab/emulator/lab/integrity"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
@@ -56,6 +57,9 @@ type Config struct {
 	// FIRSTPORT up, or from any free one if that is 0.
 	// The lab stores what was chosen and takes it again the next time.
 	Listen string
+	// Advertise is the DNS name of the address at which BMCs listen, for clients to which
+	// that address is not known or does not stay the same; "" for none.
+	Advertise string
 	// Media configures how BMCs fetch virtual media. BMCs that verify certificates
 	// trust the lab's authority and the system's. RootCAs, if not nil, replaces
 	// both.
@@ -113,6 +117,7 @@ type Lab struct {
 	connections   network.Connections
 	bodyPace      network.BodyPace
 	plainConns    *network.HandedListener // connections to BMCs that speak HTTP without TLS
+	advertise     string                  // DNS name for clients; "" for none
 	searchable    bool                    // clients can search for the BMCs
 	ssdp          *ssdp.Responder         // nil when they cannot
 
@@ -130,6 +135,8 @@ type Lab struct {
 	metrics    metrics
 	faults     *faults.Faults
 	faultyHTTP *faults.HTTP
+	exchanges  exchange.Watchers
+	savings    savings
 	quirks     quirks
 
 	hosts  []*Host // by index

@@ -46,6 +46,9 @@ type Latency struct {
 type metrics struct {
 	mu     sync.Mutex                                      // held to add counters
 	byHost [maxMeasuredHosts + 1]atomic.Pointer[[]*counts] // the last is of all other hosts
+
+	kinds    kindCounts
+	sessions sessionCounts
 }
 
 // counts are the counters of one host, method and status.
@@ -57,10 +60,11 @@ type counts struct {
 	classes           [len(latencyBounds) + 1]atomic.Uint64
 }
 
-func (m *metrics) count(host int, method string, status int, took time.Duration, in, out int64) {
+func (m *metrics) count(host int, dialect, method string, status int, took time.Duration, in, out int64) {
 	if !slices.Contains(countedMethods, method) {
 		method = otherMethods
 	}
+	m.kinds.add(RequestKind{Dialect: dialect, Method: method, Code: status})
 	c := m.counts(min(host, maxMeasuredHosts), method, status)
 	c.requests.Add(1)
 	if in > 0 {

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/fault"
@@ -45,6 +46,15 @@ func (h *Host) Address() netip.AddrPort {
 		return h.lab.webEndpoints.Plan().Address(h.index)
 	}
 	return netip.AddrPortFrom(all[0], v.Network().HTTPS.Port)
+}
+
+// Advertised returns the host and port at which clients find an endpoint of the BMC: its
+// address, or the name that the lab advertises.
+func (h *Host) Advertised(at netip.AddrPort) string {
+	if h.lab.advertise == "" {
+		return at.String()
+	}
+	return net.JoinHostPort(h.lab.advertise, strconv.Itoa(int(at.Port())))
 }
 
 // URL returns the URL of the BMC's web service, without a path.

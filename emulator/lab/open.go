@@ -62,7 +62,7 @@ func Open(ctx context.Context, c Config) (*Lab, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	l := &Lab{
-		dir: c.Dir, clock: c.Clock, space: c.Space, searchable: c.SSDP != "", bodyPace: c.BodyPace, log: c.Log, byName: map[string]*Host{},
+		dir: c.Dir, clock: c.Clock, space: c.Space, searchable: c.SSDP != "", advertise: c.Advertise, bodyPace: c.BodyPace, log: c.Log, byName: map[string]*Host{},
 		ticks: make(chan chan struct{}), stopped: make(chan struct{}),
 	}
 	l.tls = network.TLS{HTTP2: c.HTTP2, Host: func(i int) network.TLSHost { return l.hosts[i] }}
@@ -156,7 +156,7 @@ func (l *Lab) open(ctx context.Context, c Config) (err error) {
 // listen opens the listeners and sockets of the BMCs, and routes accepted
 // connections to the hosts.
 func (l *Lab) listen(ctx context.Context, spec string, known meta) error {
-	listeners, plan, err := network.Listen(ctx, spec, known.Port, l.rack.Len())
+	listeners, plan, err := network.Listen(ctx, spec, known.Port, l.rack.Len(), l.rack.First())
 	if err != nil {
 		return err
 	}

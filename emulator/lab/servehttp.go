@@ -6,6 +6,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/fault"
+	"github.com/metalab-dev/metalab/emulator/lab/exchange"
 	"github.com/metalab-dev/metalab/emulator/lab/faults"
 	"github.com/metalab-dev/metalab/emulator/lab/network"
 	"github.com/metalab-dev/metalab/emulator/machine"
@@ -17,6 +18,16 @@ func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := network.ConnOf(r.Context())
 	c.RequestBegins(r.Method)
 	defer c.ResponseBegins()
+	if l.exchanges.Any() {
+		if h := l.hostOf(r); h != nil {
+			l.exchanges.Serve(h.Name(), l.clock.Now, http.HandlerFunc(l.serveHTTP), w, r)
+			return
+		}
+	}
+	l.serveHTTP(w, r)
+}
+
+func (l *Lab) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPatch && !l.faults.Has(fault.Connect) && !l.faults.Has(fault.Request) {
 		l.service.ServeHTTP(w, r)
 		return
@@ -29,6 +40,10 @@ func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p := &h.Dialect().Protocol
 	l.faultyHTTP.Serve(w, r, faults.Target{Index: h.index, Name: h.Name(), Messages: p.Registries, PatchDelay: p.PatchDelay})
 }
+
+// WatchRequests calls f with each request to a BMC that has ended, with the bodies but
+// without secrets, until stop is called. f must not wait.
+func (l *Lab) WatchRequests(f func(exchange.Exchange)) (stop func()) { return l.exchanges.Watch(f) }
 
 // previousRack shows each host as it was before its last change.
 type previousRack struct{ *Lab }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/lab/integrity"
@@ -49,7 +50,39 @@ func (l *Lab) SaveSnapshot(ctx context.Context, to string, report snapshot.Progr
 	if err := l.store.Frozen(func() error { return snapshot.Save(ctx, l.dir, to, info, inSnapshot, report) }); err != nil {
 		return snapshot.Info{}, err
 	}
-	return snapshot.Open(to)
+	if info, err = snapshot.Open(to); err == nil {
+		l.savings.notify(to, info)
+	}
+	return info, err
+}
+
+// savings are the functions that hear of snapshots. The zero value has none.
+type savings struct {
+	mu  sync.Mutex
+	all []*func(to string, info snapshot.Info)
+}
+
+// WatchSnapshots calls f with each snapshot that is saved of the running lab, and with the
+// name that it was saved to, until stop is called. f must not wait.
+func (l *Lab) WatchSnapshots(f func(to string, info snapshot.Info)) (stop func()) {
+	s := &l.savings
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, &f)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.all = slices.DeleteFunc(s.all, func(o *func(string, snapshot.Info)) bool { return o == &f })
+	}
+}
+
+// notify passes a snapshot to the functions.
+func (s *savings) notify(to string, info snapshot.Info) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.all {
+		(*f)(to, info)
+	}
 }
 
 // SaveSnapshot saves the lab in a directory that is not open.

@@ -23,7 +23,7 @@ var _ network.TLSHost = (*Host)(nil)
 // TLSCertificate implements network.TLSHost.
 func (h *Host) TLSCertificate(flaw fault.TLS) (*tls.Certificate, error) {
 	return h.lab.authority.Issue(network.ServerCertificate{
-		Host: h.Name(), Addr: h.Address().Addr(), Kind: h.Dialect().BMC.Key, Flaw: flaw,
+		Host: h.Name(), Addr: h.Address().Addr(), Kind: h.Dialect().BMC.Key, Name: h.lab.advertise, Flaw: flaw,
 	})
 }
 
@@ -68,5 +68,11 @@ func (h *Host) InstalledTLS() (*tls.Config, error) {
 // Certificate returns a certificate of the lab's authority for a server of the lab
 // that is not a BMC. It is the same one each time that the lab is opened.
 func (l *Lab) Certificate(name string, addr netip.Addr) (*tls.Certificate, error) {
-	return l.authority.Issue(network.ServerCertificate{Host: name, Addr: addr, Kind: bmc.P256})
+	return l.NamedCertificate(name, "", addr)
+}
+
+// NamedCertificate returns a certificate as Certificate does, for a server that has a second
+// name.
+func (l *Lab) NamedCertificate(name, second string, addr netip.Addr) (*tls.Certificate, error) {
+	return l.authority.Issue(network.ServerCertificate{Host: name, Name: second, Addr: addr, Kind: bmc.P256})
 }

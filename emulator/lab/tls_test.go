@@ -138,6 +138,25 @@ func TestTLS12And13(t *testing.T) {
 	}
 }
 
+// With the fault old, clients of today reach no agreement with the BMC, and old ones do.
+func TestOldTLSFault(t *testing.T) {
+	l := labtest.Start(t, lab.Config{})
+	fail(t, l, fault.Rule{TLS: fault.OldTLS})
+	at := l.First().Address().String()
+	if conn, err := tls.Dial("tcp", at, &tls.Config{InsecureSkipVerify: true}); err == nil {
+		conn.Close()
+		t.Error("a client of TLS 1.2 and later connects")
+	}
+	conn, err := tls.Dial("tcp", at, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10})
+	if err != nil {
+		t.Fatalf("Dial() with TLS 1.0 and later: %v", err)
+	}
+	defer conn.Close()
+	if got := conn.ConnectionState().Version; got != tls.VersionTLS11 {
+		t.Errorf("spoke %s, want TLS 1.1", tls.VersionName(got))
+	}
+}
+
 // A certificate fault affects every client.
 func TestCertificateFaults(t *testing.T) {
 	l := labtest.Start(t, lab.Config{})

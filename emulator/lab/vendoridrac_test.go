@@ -114,7 +114,12 @@ var idracHabits = []struct {
 			body: `{"RAIDType":"RAID0","Name":"v","OptimumIOSizeBytes":131072,"@Redfish.OperationApplyTime":"Immediate","Links":{"Drives":[{"@odata.id":"` + r650RAID + `/Drives/Disk.Bay.0` + r650Disk + `"}]}}`},
 
 		{source: "sushy: nothing foreign is STOR018", method: "POST", path: dellS + "/Oem/Dell/DellRaidService/Actions/DellRaidService.ClearForeignConfig", body: `{"TargetFQDD":"RAID.SL.3-1"}`, status: 400, says: "STOR018"},
-		{source: "sushy: modes of drives", method: "POST", path: dellS + "/Oem/Dell/DellRaidService/Actions/DellRaidService.ConvertToRAID", body: `{"PDArray":["Disk.Bay.7` + r650Disk + `"]}`, status: 202},
+		{source: "sushy: modes of drives", method: "POST", path: dellS + "/Oem/Dell/DellRaidService/Actions/DellRaidService.ConvertToNonRAID", body: `{"PDArray":["Disk.Bay.7` + r650Disk + `"]}`, status: 202, shows: map[string]any{
+			r650RAID + "/Drives/Disk.Bay.7" + r650Disk + "#Oem/Dell/DellPhysicalDisk/RaidStatus": "NonRAID", r650RAID + "/Drives/Disk.Bay.6" + r650Disk + "#Oem/Dell/DellPhysicalDisk/RaidStatus": "Ready",
+		}},
+		{source: "sushy: modes of drives", method: "POST", path: dellS + "/Oem/Dell/DellRaidService/Actions/DellRaidService.ConvertToRAID", body: `{"PDArray":["Disk.Bay.7` + r650Disk + `"]}`, status: 202, wait: time.Hour, shows: map[string]any{
+			r650RAID + "/Drives/Disk.Bay.7" + r650Disk + "#Oem/Dell/DellPhysicalDisk/RaidStatus": "Ready",
+		}},
 		{source: "no step of the vendor's is a client's", method: "POST", path: r650RAID + "/Actions/Storage.ClearForeign", body: `{}`, status: 404},
 
 		{source: "reference: attributes are written", method: "PATCH", path: toGroup, body: `{"Attributes":{"VNCServer.1.Enable":"Enabled","ServerBoot.1.FirstBootDevice":"PXE","ServerBoot.1.BootOnce":"Disabled"}}`, status: 200, shows: map[string]any{

@@ -96,12 +96,12 @@ func (s *source) walk(ctx context.Context, out *Capture) error {
 	return s.registries(ctx, out)
 }
 
-// registries reads the attribute registries that Bios resources name. No link
-// leads to them.
+// registries reads the attribute registries that Bios resources name, whatever a vendor calls
+// their type. No link leads to them.
 func (s *source) registries(ctx context.Context, out *Capture) error {
 	wanted := map[string]bool{}
 	for _, body := range out.Resources {
-		if name, ok := body["AttributeRegistry"].(string); ok && Type(body) == "Bios" {
+		if name, ok := body["AttributeRegistry"].(string); ok && strings.HasSuffix(Type(body), "Bios") {
 			wanted[name] = true
 		}
 	}

@@ -22,6 +22,22 @@ var (
 	registryID = regexp.MustCompile(`^([A-Za-z0-9]+)\.v?([0-9]+)[._]([0-9]+)[._]([0-9]+)$`)
 )
 
+// flatAttributes returns the settings of a BMC that has them beside the other properties of
+// Bios, as iLO 4 does: those that its registry names.
+func (d *deriver) flatAttributes(bios resource) resource {
+	all := resource{}
+	for _, at := range d.capture.OfType("AttributeRegistry") {
+		entries := d.resource(at).sub("RegistryEntries")
+		for _, x := range entries.objects("Attributes") {
+			name := x.str("AttributeName")
+			if v, there := bios[name]; there {
+				all[name] = v
+			}
+		}
+	}
+	return all
+}
+
 // registry derives the registry of BIOS attributes from the one that the BMC
 // serves, or, if it serves none, from the present settings. It returns nil if
 // there are no settings.
@@ -29,14 +45,22 @@ func (d *deriver) registry(p *machine.Profile) *firmware.Registry {
 	bios := d.resource(d.link(d.system, "Bios"))
 	current := bios.sub("Attributes")
 	if len(current) == 0 {
+		current = d.flatAttributes(bios)
+	}
+	if len(current) == 0 {
 		return nil
 	}
-	id := "BiosAttributeRegistry.v1_0_0"
+	id, version := "BiosAttributeRegistry.v1_0_0", "1.0.0"
 	if m := registryID.FindStringSubmatch(bios.str("AttributeRegistry")); m != nil {
-		id = fmt.Sprintf("%s.v%s_%s_%s", m[1], m[2], m[3], m[4])
+		id, version = fmt.Sprintf("%s.v%s_%s_%s", m[1], m[2], m[3], m[4]), fmt.Sprintf("%s.%s.%s", m[2], m[3], m[4])
 	}
-	_, number, _ := strings.Cut(id, ".v")
-	r := &firmware.Registry{ID: id, Name: "BIOS Attribute Registry", Version: strings.ReplaceAll(number, "_", "."), Language: "en", Owner: cmp.Or(p.Manufacturer, "Unknown")}
+	for _, at := range d.capture.OfType("AttributeRegistry") { // its URI tells whether the ID has this form or 1.2.3
+		if m := registryID.FindStringSubmatch(strings.TrimSuffix(last(at), ".json")); m != nil {
+			id = m[0]
+		}
+		break
+	}
+	r := &firmware.Registry{ID: id, Name: "BIOS Attribute Registry", Version: version, Language: "en", Owner: cmp.Or(p.Manufacturer, "Unknown")}
 	var entries resource
 	for _, at := range d.capture.OfType("AttributeRegistry") {
 		x := d.resource(at)

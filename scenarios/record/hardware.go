@@ -196,7 +196,7 @@ func (d *deriver) network(p *machine.Profile) {
 			continue
 		}
 		seen[cmp.Or(x.str("PermanentMACAddress"), x.str("MACAddress"), at)] = true
-		i, id := len(p.NICs), last(at)
+		i, id := len(p.NICs), last(toStandardURI(d.base, at))
 		d.nics[at] = id
 		d.locate("/redfish/v1/Systems/{system}/EthernetInterfaces/"+id, at)
 		f := functions[at]

@@ -68,21 +68,20 @@ func Make(ctx context.Context, c *capture.Capture, name string) (*Recording, err
 			return nil, err
 		}
 	}
-	base, others := best(c)
-	out.Base = base.Name
-	dialectFile, err := d.dialect(ctx, p, out, base)
+	out.Base = d.base.Name
+	dialectFile, err := d.dialect(ctx, p, out, d.base)
 	if err != nil {
 		return nil, err
 	}
-	p.Dialect = base.Name
+	p.Dialect = d.base.Name
 	if dialectFile != nil {
 		p.Dialect = name
 		if out.Dialect, err = file.Format(dialectFile); err != nil {
 			return nil, err
 		}
 	}
-	if len(others) > 0 {
-		d.note("other dialects that might fit: %s", strings.Join(others, ", "))
+	if len(d.others) > 0 {
+		d.note("other dialects that might fit: %s", strings.Join(d.others, ", "))
 	}
 	if out.Profile, err = yamlfile.Write(p); err != nil {
 		return nil, err
@@ -142,7 +141,9 @@ func (r *Recording) Files() lab.Files {
 // deriver derives a server model from a capture.
 type deriver struct {
 	capture                  *capture.Capture
-	system, chassis, manager string // URIs
+	base                     *dialect.Record // the built-in dialect that fits best
+	others                   []string        // names of those that fit equally well
+	system, chassis, manager string          // URIs
 	// locations holds the URI on the BMC by standard URI, in which {system},
 	// {chassis} and {manager} stand for the IDs.
 	locations map[string]string
@@ -155,6 +156,7 @@ type deriver struct {
 
 func newDeriver(c *capture.Capture) *deriver {
 	d := &deriver{capture: c, locations: map[string]string{}, nics: map[string]string{}, drives: map[string]string{}, cards: map[string]string{}}
+	d.base, d.others = best(c)
 	at := c.Members(d.link(capture.Root, "Systems"))
 	if len(at) == 0 {
 		at = c.OfType("ComputerSystem")

@@ -147,36 +147,42 @@ func (g generation) raidActions() []dialect.Action {
 			}}, nil
 		}
 	}
-	// A drive that no volume uses is visible to the system, and volumes can use it at
-	// once: it is both RAID-ready and non-RAID. A conversion is rejected for drives in
-	// use, and otherwise starts a job that changes nothing.
-	convert := func(c dialect.ActionCall) (dialect.Effect, error) {
-		all, _ := c.Body["PDArray"].([]any)
-		on := ""
-		for _, one := range all {
-			name, _ := one.(string)
-			bay, controller, ok := bayOf(c.Machine, name)
-			if !ok {
-				return dialect.Effect{}, g.noSuch(name)
-			}
-			of, _ := c.Machine.Storage.Controller(controller)
-			for _, d := range of.Drives {
-				if d.ID == bay && len(d.Volumes) > 0 {
-					return dialect.Effect{}, &dialect.Rejection{Message: g.message("STOR023", "The drive %1 is part of a volume."), Args: []string{name}}
-				}
-			}
-			on = controller
-		}
-		if on == "" {
-			return dialect.Effect{}, g.noSuch("drive")
-		}
-		return dialect.Effect{Task: "Configure: " + on, TaskDuration: realtime}, nil
-	}
 	drives := []dialect.Parameter{{Name: "PDArray", Type: dialect.ArrayParameter, Required: true}}
-	return []dialect.Action{
-		{ResourceURI: raidService, Name: "DellRaidService.ConvertToRAID", Parameters: drives, Effects: []dialect.Effect{{Hook: convert}}},
-		{ResourceURI: raidService, Name: "DellRaidService.ConvertToNonRAID", Parameters: drives, Effects: []dialect.Effect{{Hook: convert}}},
-		{ResourceURI: raidService, Name: "DellRaidService.ClearForeignConfig", Parameters: fqdd, Effects: []dialect.Effect{{Hook: func(c dialect.ActionCall) (dialect.Effect, error) {
+	var all []dialect.Action
+	// A drive that no volume uses is visible to the system, and volumes can use it at
+	// once, whatever its mode: a conversion changes what the drive shows. It is rejected
+	// for drives in use.
+	for _, to := range []struct {
+		action string
+		status any // RaidStatus of a drive that no volume uses; nil is Ready
+	}{{"ConvertToRAID", nil}, {"ConvertToNonRAID", "NonRAID"}} {
+		convert := func(c dialect.ActionCall) (dialect.Effect, error) {
+			chosen, _ := c.Body["PDArray"].([]any)
+			on, store := "", map[string]any{}
+			for _, one := range chosen {
+				name, _ := one.(string)
+				bay, controller, ok := bayOf(c.Machine, name)
+				if !ok {
+					return dialect.Effect{}, g.noSuch(name)
+				}
+				of, _ := c.Machine.Storage.Controller(controller)
+				for _, d := range of.Drives {
+					if d.ID == bay && len(d.Volumes) > 0 {
+						return dialect.Effect{}, &dialect.Rejection{Message: g.message("STOR023", "The drive %1 is part of a volume."), Args: []string{name}}
+					}
+				}
+				on = controller
+				store[storedMode(strings.ReplaceAll(storageURI(controller, "Drives", bay), "{system}", "System.Embedded.1"))] = to.status
+			}
+			if on == "" {
+				return dialect.Effect{}, g.noSuch("drive")
+			}
+			return dialect.Effect{Task: "Configure: " + on, TaskDuration: realtime, Store: store}, nil
+		}
+		all = append(all, dialect.Action{ResourceURI: raidService, Name: "DellRaidService." + to.action, Parameters: drives, Effects: []dialect.Effect{{Hook: convert}}})
+	}
+	return append(all,
+		dialect.Action{ResourceURI: raidService, Name: "DellRaidService.ClearForeignConfig", Parameters: fqdd, Effects: []dialect.Effect{{Hook: func(c dialect.ActionCall) (dialect.Effect, error) {
 			name, _ := c.Body["TargetFQDD"].(string)
 			of, ok := c.Machine.Storage.Controller(name)
 			if !ok {
@@ -189,17 +195,21 @@ func (g generation) raidActions() []dialect.Action {
 				{Method: "POST", URI: storageURI(name, "Actions", "Storage.ClearForeign"), Body: map[string]any{}},
 			}}, nil
 		}}}},
-		{ResourceURI: raidService, Name: "DellRaidService.ResetConfig", Parameters: fqdd, Effects: []dialect.Effect{{Hook: func(c dialect.ActionCall) (dialect.Effect, error) {
+		dialect.Action{ResourceURI: raidService, Name: "DellRaidService.ResetConfig", Parameters: fqdd, Effects: []dialect.Effect{{Hook: func(c dialect.ActionCall) (dialect.Effect, error) {
 			name, _ := c.Body["TargetFQDD"].(string)
 			if !isController(c.Machine, name) {
 				return dialect.Effect{}, g.noSuch(name)
 			}
 			return dialect.Effect{Task: "Configure: " + name, TaskDuration: realtime, Requests: []dialect.StandardRequest{reset(name)}}, nil
 		}}}},
-		{ResourceURI: raidService, Name: "DellRaidService.AssignSpare", Parameters: fqdd, Effects: []dialect.Effect{{Hook: spare("Global")}}},
-		{ResourceURI: raidService, Name: "DellRaidService.UnassignSpare", Parameters: fqdd, Effects: []dialect.Effect{{Hook: spare("None")}}},
-	}
+		dialect.Action{ResourceURI: raidService, Name: "DellRaidService.AssignSpare", Parameters: fqdd, Effects: []dialect.Effect{{Hook: spare("Global")}}},
+		dialect.Action{ResourceURI: raidService, Name: "DellRaidService.UnassignSpare", Parameters: fqdd, Effects: []dialect.Effect{{Hook: spare("None")}}},
+	)
 }
+
+// storedMode is the name of the stored mode of the drive at a standard URI: NonRAID, or
+// nothing.
+func storedMode(drive string) string { return "mode of " + drive }
 
 const realtime = 10e9 // duration of a storage job while the system is on [K]
 

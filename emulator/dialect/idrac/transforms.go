@@ -1,6 +1,10 @@
 package idrac
 
-import "github.com/metalab-dev/metalab/emulator/dialect"
+import (
+	"strconv"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+)
 
 // transforms returns the transforms of a generation, which add links and OEM objects
 // [V: sushy, samples of a root, a manager and a system of the 14th generation; what
@@ -58,7 +62,9 @@ func commonTransforms(g generation) []dialect.Transform {
 		{ResourceType: "Drive", Set: []dialect.PropertyRule{
 			{Path: "Oem/Dell", Value: map[string]any{"@odata.type": "#DellOem.v1_3_0.DellOemResources"}},
 			{Path: "Oem/Dell/DellPhysicalDisk", Value: map[string]any{"@odata.type": "#DellPhysicalDisk.v1_5_0.DellPhysicalDisk"}},
-			{Path: "Oem/Dell/DellPhysicalDisk/RaidStatus", From: "Links/Volumes@odata.count", Map: map[string]any{"0": "Ready"}, Value: "Online"},
+			{Path: "Oem/Dell/DellPhysicalDisk/RaidStatus", Value: "Ready"},
+			{Path: "Oem/Dell/DellPhysicalDisk/RaidStatus", From: "=" + storedMode("{self}")},
+			{Path: "Oem/Dell/DellPhysicalDisk/RaidStatus", From: "Links/Volumes@odata.count", Map: inVolumes, Otherwise: dialect.LeaveUnchanged},
 		}},
 		// Task.Oem.Dell is the job [V: sushy, sample of a task].
 		{ResourceType: "Task", Set: append([]dialect.PropertyRule{
@@ -66,6 +72,18 @@ func commonTransforms(g generation) []dialect.Transform {
 		}, jobData("Oem/Dell/")...)},
 	}
 }
+
+// maxVolumes is more than the volumes that share a drive: 16 on a PERC [K].
+const maxVolumes = 64
+
+// inVolumes is the RaidStatus of a drive by the number of its volumes.
+var inVolumes = func() map[string]any {
+	all := map[string]any{}
+	for n := range maxVolumes {
+		all[strconv.Itoa(n+1)] = "Online"
+	}
+	return all
+}()
 
 // managerLinks returns the links of the manager to OEM resources.
 func (g generation) managerLinks() map[string]any {

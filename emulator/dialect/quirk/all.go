@@ -1,6 +1,7 @@
 package quirk
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
@@ -43,6 +44,17 @@ func addTransforms(all ...dialect.Transform) func(*dialect.Record, values) {
 	return func(r *dialect.Record, _ values) {
 		r.Presentation.Transforms = append(r.Presentation.Transforms, all...)
 	}
+}
+
+// missing are the transforms of missing-links, by the links that they remove.
+var missing = map[string]dialect.Transform{
+	"ManagedBy":          {ResourceType: "ComputerSystem", Remove: []string{"Links/ManagedBy"}},
+	"EthernetInterfaces": {ResourceType: "ComputerSystem", Remove: []string{"EthernetInterfaces"}},
+	"PowerState":         {ResourceType: "Manager", Remove: []string{"PowerState"}},
+	"MACAddress": {
+		ResourceType: "EthernetInterface", URI: "/redfish/v1/Systems/{system}/EthernetInterfaces/{nic}",
+		Set: []dialect.PropertyRule{{Path: "MACAddress", Value: ""}},
+	},
 }
 
 func changeETags(change func(*dialect.ETags)) func(*dialect.Record, values) {
@@ -287,10 +299,15 @@ var requests = []Quirk{
 	{
 		ID: "missing-links", Does: "the system has no Links/ManagedBy and no EthernetInterfaces link, MACAddress of its interfaces is empty, and the manager has no PowerState",
 		Seen: "Huawei 1288H, Cisco, iLO 6 1.70", Source: []string{"https://github.com/ironcore-dev/metal-operator/issues/594"},
-		change: addTransforms(
-			dialect.Transform{ResourceType: "ComputerSystem", Remove: []string{"Links/ManagedBy", "EthernetInterfaces"}},
-			dialect.Transform{ResourceType: "Manager", Remove: []string{"PowerState"}},
-			dialect.Transform{ResourceType: "EthernetInterface", URI: "/redfish/v1/Systems/{system}/EthernetInterfaces/{nic}", Set: []dialect.PropertyRule{{Path: "MACAddress", Value: ""}}}),
+		Params: []Param{{"which", "all", Text, "what is missing: all, ManagedBy, EthernetInterfaces, MACAddress or PowerState"}},
+		check:  oneOf(map[string][]string{"which": slices.Concat([]string{"all"}, slices.Sorted(maps.Keys(missing)))}),
+		change: func(r *dialect.Record, p values) {
+			for _, name := range slices.Sorted(maps.Keys(missing)) {
+				if p["which"] == "all" || p["which"] == name {
+					addTransforms(missing[name])(r, p)
+				}
+			}
+		},
 	},
 	{
 		ID: "members-null", Does: "Members of an empty collection is null",

@@ -372,6 +372,13 @@ func TestMetrics(t *testing.T) {
 	for _, want := range []string{
 		`metalab_redfish_requests_total{bmc="node-0",method="GET",status="200"} 2`,
 		`metalab_redfish_request_seconds_count{method="GET"} 2`,
+		`metalab_bmc_requests_total{dialect="generic",method="GET",status="200"} 2`,
+		`metalab_ipmi_sessions_total 0`,
+		`metalab_redfish_jobs 0`,
+		`metalab_store_commits_total `,
+		`metalab_store_saves_total `,
+		`metalab_store_full 0`,
+		`metalab_time_speed_factor 60`,
 		`metalab_redfish_request_seconds_bucket{method="GET",le="0.001"} 2`,
 		`metalab_hosts{power="Off"} 1`,
 		`metalab_hosts{power="PoweringOn"} 1`,

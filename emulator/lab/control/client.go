@@ -17,21 +17,23 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/rack"
 )
 
 // maxAnswer bounds the bytes of a response. A host takes some hundred.
 const maxAnswer = 1 << 30
 
-// Client calls the control API of the lab in one directory. Its methods return
-// ErrNoLab when no lab runs there.
+// Client calls the control API of a lab: the one in a directory, or one at a URL. Its
+// methods return ErrNoLab when no lab runs in the directory.
 type Client struct {
-	dir  string
+	dir  string // "" of a lab at a URL
+	base string // URL of the API, without /v1
 	http *http.Client
 }
 
 // NewClient returns a client for the lab in dir, whether it runs or not.
 func NewClient(dir string) *Client {
-	c := &Client{dir: dir}
+	c := &Client{dir: dir, base: "http://lab"}
 	c.http = &http.Client{Transport: &http.Transport{DialContext: c.dial, DisableKeepAlives: true}}
 	return c
 }
@@ -49,6 +51,13 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 	var st Status
 	err := c.do(ctx, http.MethodGet, "/v1/status", nil, &st)
 	return st, err
+}
+
+// Rack returns the definition of the lab, with the passwords of its accounts.
+func (c *Client) Rack(ctx context.Context) (rack.Lab, error) {
+	var r rack.Lab
+	err := c.do(ctx, http.MethodGet, "/v1/rack", nil, &r)
+	return r, err
 }
 
 // Hosts returns the lab's hosts.
@@ -169,7 +178,7 @@ func at(host string, below ...string) string {
 
 // Down stops the lab, and returns when its directory is free.
 func (c *Client) Down(ctx context.Context) error {
-	if err := c.do(ctx, http.MethodPost, "/v1/down", nil, &Status{}); err != nil {
+	if err := c.do(ctx, http.MethodPost, "/v1/down", nil, &Status{}); err != nil || c.dir == "" {
 		return err
 	}
 	return lab.Released(ctx, c.dir)
@@ -203,20 +212,30 @@ func (c *Client) open(ctx context.Context, method, path string, body any) (io.Re
 // openRaw sends a request with a body as it is, and returns the body of a successful
 // response.
 func (c *Client) openRaw(ctx context.Context, method, path string, b []byte) (io.ReadCloser, error) {
-	req, err := http.NewRequestWithContext(ctx, method, "http://lab"+path, bytes.NewReader(b))
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(b))
 	if err != nil {
 		return nil, fmt.Errorf("control: %w", err)
 	}
-	resp, err := c.http.Do(req)
+	resp, err := c.send(req)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return nil, &noLabError{dir: c.dir}
 	case err != nil:
-		return nil, fmt.Errorf("control: %w", err)
+		return nil, err
 	case resp.StatusCode < http.StatusBadRequest:
 		return resp.Body, nil
 	}
 	return nil, refusedError(resp)
+}
+
+// send sends a request. The response may be an error of the lab.
+func (c *Client) send(req *http.Request) (*http.Response, error) {
+	resp, err := c.http.Do(req)
+	switch {
+	case c.dir != "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)):
+		return nil, &noLabError{dir: c.dir}
+	case err != nil:
+		return nil, fmt.Errorf("control: %w", err)
+	}
+	return resp, nil
 }
 
 // refusedError returns the error that a response contains.

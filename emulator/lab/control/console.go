@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 
 	"github.com/metalab-dev/metalab/emulator/lab"
@@ -87,7 +86,7 @@ func (c *Client) Break(ctx context.Context, host string) error {
 // typed; without an in, when ctx or the lab ends. It may read from in once more
 // after that.
 func (c *Client) Console(ctx context.Context, host string, in io.Reader, out io.Writer) error {
-	conn, from, err := c.connect(ctx, at(host, "console"), protocol)
+	conn, err := c.connect(ctx, at(host, "console"), protocol)
 	if err != nil {
 		return err
 	}
@@ -96,11 +95,11 @@ func (c *Client) Console(ctx context.Context, host string, in io.Reader, out io.
 	if in != nil {
 		go func() {
 			if _, err := io.Copy(conn, in); err == nil {
-				_ = conn.(*net.UnixConn).CloseWrite() // after an error the connection is closed already
+				_ = conn.CloseWrite() // after an error the connection is closed already
 			}
 		}()
 	}
-	if _, err := io.Copy(out, from); err != nil && ctx.Err() == nil {
+	if _, err := io.Copy(out, conn); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("control: %w", err)
 	}
 	return nil

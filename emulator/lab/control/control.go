@@ -43,9 +43,25 @@ type Status struct {
 	Time    time.Time `json:"time"`    // the lab's time
 	Faults  int       `json:"faults"`  // number of fault rules
 	Version string    `json:"version"` // of the program that runs the lab
+	// View is the URL of the lab's page, with its token, and Metrics that of its metrics for
+	// Prometheus; "" when it has none.
+	View    string `json:"view,omitempty"`
+	Metrics string `json:"metrics,omitempty"`
+	// Shards are the processes that run the hosts of a lab in several; none in one process.
+	Shards []ShardStatus `json:"shards,omitempty"`
 	// Storage says why changes cannot be stored: there is no space left. "" is as it
 	// should be.
 	Storage string `json:"storage,omitempty"`
+}
+
+// ShardStatus is the state of a shard.
+type ShardStatus struct {
+	Name  string `json:"name"`
+	Hosts int    `json:"hosts"`
+	State string `json:"state"`          // up, or why it is not
+	PID   int    `json:"pid,omitempty"`  // of its process
+	Dir   string `json:"dir,omitempty"`  // its state directory
+	View  string `json:"view,omitempty"` // URL of its page
 }
 
 // Version returns the version of this program from its build information.

@@ -72,8 +72,8 @@ func TestStatusAndHosts(t *testing.T) {
 	got, err := c.Status(t.Context())
 	want := control.Status{PID: os.Getpid(), State: l.Dir(), Kubeconfig: "/k", Images: "http://i/", Hosts: 2, Speed: "60x",
 		Name: "lab", Seed: 1, Time: labtest.Origin, Version: control.Version()}
-	if err != nil || got != want {
-		t.Errorf("Status() = %+v, %v, want %+v", got, err, want)
+	if d := cmp.Diff(want, got); err != nil || d != "" {
+		t.Errorf("Status(), %v (-want +got):\n%s", err, d)
 	}
 	hosts, err := c.Hosts(t.Context())
 	if err != nil {

@@ -53,7 +53,8 @@ type Work struct {
 	Percent int    `json:"percent"`
 }
 
-func disks(h *lab.Host) Disks {
+// DisksOf returns the drives and volumes of a host.
+func DisksOf(h *lab.Host) Disks {
 	v := h.Machine().Storage
 	out := Disks{Bays: []Disk{}, Volumes: []Volume{}, Shelf: []Disk{}}
 	for _, c := range v.Controllers() {
@@ -120,7 +121,7 @@ func (c *apiRequest) toDisk(cmd storage.Command) (any, error) {
 	if err := c.host.Apply(c.Context(), machine.Storage{Command: cmd}); err != nil {
 		return nil, err
 	}
-	return disks(c.host), nil
+	return DisksOf(c.host), nil
 }
 
 func pullDisk(c *apiRequest) (any, error) {

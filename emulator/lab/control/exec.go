@@ -189,7 +189,7 @@ func receiveInput(in io.Reader, typed *io.PipeWriter, sizes chan<- Size) {
 // Exec runs a command in the operating system that a host runs, and returns its exit
 // code. When ctx ends, the command is killed.
 func (c *Client) Exec(ctx context.Context, host string, command Command) (code int, err error) {
-	conn, from, err := c.connect(ctx, at(host, "exec"), execProtocol)
+	conn, err := c.connect(ctx, at(host, "exec"), execProtocol)
 	if err != nil {
 		return 0, err
 	}
@@ -214,7 +214,7 @@ func (c *Client) Exec(ctx context.Context, host string, command Command) (code i
 	}
 	streams := map[byte]io.Writer{frameOutput: command.Stdout, frameError: command.Stderr}
 	for {
-		kind, payload, err := readFrame(from)
+		kind, payload, err := readFrame(conn)
 		if err != nil {
 			if ctx.Err() != nil {
 				return 0, ctx.Err()

@@ -26,7 +26,7 @@ type Host struct {
 	Username       string `json:"username"`
 	Password       string `json:"password"`
 	CAFile         string `json:"caFile"` // certificate authority of the BMC
-	Reach          string `json:"reach"`  // reachable, starting or gone
+	Reach          string `json:"reach"`  // reachable, starting or gone; offline: its shard does not run
 }
 
 // Hosts returns all hosts of a lab.
@@ -39,15 +39,15 @@ func Hosts(l *lab.Lab) []Host {
 }
 
 func describe(l *lab.Lab, h *lab.Host) Host {
-	v, at := h.Machine(), h.Address()
+	v, at := h.Machine(), h.Advertised(h.Address())
 	d := Host{
 		Name: h.Name(), Profile: v.Profile.Name, Rack: h.Rack(), Power: string(v.Power), Phase: string(v.Phase), Boot: nextBoot(v),
-		Redfish:    h.URL() + "/redfish/v1/",
+		Redfish:    h.Dialect().Protocol.Scheme() + "://" + at + "/redfish/v1/",
 		BMCAddress: fmt.Sprintf("redfish-virtualmedia%s://%s/redfish/v1/Systems/%s", httpSuffix[h.Dialect().Protocol.PlainHTTP], at, h.Dialect().SystemID),
 		CAFile:     l.CAFile(), Reach: string(h.Reach()),
 	}
 	if at, ok := h.IPMI(); ok {
-		d.IPMI = at.String()
+		d.IPMI = h.Advertised(at)
 	}
 	if nics := v.Identity.NICs; len(nics) > 0 {
 		d.BootMACAddress = nics[0].MAC
@@ -101,6 +101,8 @@ type Override struct {
 	Target  string `json:"target"`
 	Mode    string `json:"mode,omitempty"`
 	URI     string `json:"uri,omitempty"` // of an HTTP boot
+	// Order, in a request, sets the boot order, too: kinds of boot options, such as "Hdd,Cd".
+	Order string `json:"order,omitempty"`
 }
 
 // BootOption is an entry of the boot order.
@@ -146,7 +148,8 @@ type LogEntry struct {
 	Text     string         `json:"text"`
 }
 
-func detail(l *lab.Lab, h *lab.Host) Detail {
+// DetailOf returns all details of a host.
+func DetailOf(l *lab.Lab, h *lab.Host) Detail {
 	v, b := h.Machine(), h.BMC()
 	d := Detail{
 		Host: describe(l, h), Manufacturer: v.Identity.Manufacturer, Model: v.Identity.Model, Serial: v.Identity.Serial,
@@ -177,6 +180,9 @@ func media(b *bmc.View) []Media {
 	}
 	return out
 }
+
+// EventsOf returns the entries of the event log of a host's BMC, oldest first.
+func EventsOf(h *lab.Host) []LogEntry { return logEntries(h.BMC().Log) }
 
 func logEntries(log *bmc.Log) []LogEntry {
 	out := []LogEntry{} // [] in JSON

@@ -1,6 +1,8 @@
 package control
 
 import (
+	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 
@@ -12,11 +14,17 @@ import (
 )
 
 // Metrics returns a handler for Prometheus. Labels are bounded: hosts beyond the
-// first thousand are counted together, without a name.
-func Metrics(l *lab.Lab) http.Handler {
+// first thousand are counted together, without a name. more are further collectors.
+func Metrics(l *lab.Lab, more ...prometheus.Collector) http.Handler {
+	return promhttp.HandlerFor(Registry(l, more...), promhttp.HandlerOpts{})
+}
+
+// Registry returns a registry with the metrics of a lab, its process and further collectors.
+func Registry(l *lab.Lab, more ...prometheus.Collector) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(&collector{l}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return promhttp.HandlerFor(r, promhttp.HandlerOpts{})
+	r.MustRegister(more...)
+	return r
 }
 
 // collector reads the lab when Prometheus asks.
@@ -38,12 +46,21 @@ var (
 	hits      = describeMetric("fault_hits_total", "How often a fault has hit.", "rule")
 	waiting   = describeMetric("redfish_delayed", "Answers that a fault delays now.")
 	dropped   = describeMetric("journal_dropped_total", "Entries that the journal no longer has.")
+	speed     = describeMetric("time_speed_factor", "How many times as fast as real time the lab's time is meant to run; +Inf for max.")
+	byKind    = describeMetric("bmc_requests_total", "HTTP requests to BMCs, by the dialect of the BMC; status 0 is no answer.", "dialect", "method", "status")
+	commands  = describeMetric("ipmi_commands_total", "IPMI commands that BMCs have executed, by the dialect of the BMC.", "dialect", "command", "code")
+	opened    = describeMetric("ipmi_sessions_total", "IPMI sessions in which commands were executed.")
+	jobs      = describeMetric("redfish_jobs", "Jobs of all BMCs.")
+	saves     = describeMetric("store_saves_total", "Changes that were stored.")
+	commits   = describeMetric("store_commits_total", "Writes of the store, each of one or more changes.")
+	stored    = describeMetric("store_bytes", "Size of the store, without disks and images.")
+	full      = describeMetric("store_full", "1 while changes cannot be stored for lack of space.")
 	labTime   = describeMetric("time_seconds", "The lab's time, since 1970.")
 )
 
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{requests, received, sent, durations, hosts, offline, sessions, tasks, hits, waiting, dropped, labTime} {
+	for _, d := range []*prometheus.Desc{requests, received, sent, durations, hosts, offline, sessions, tasks, hits, waiting, dropped, labTime, speed, byKind, commands, opened, jobs, saves, commits, stored, full} {
 		ch <- d
 	}
 }
@@ -71,7 +88,14 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		}
 		ch <- prometheus.MustNewConstHistogram(durations, all, t.Sum.Seconds(), below, t.Method)
 	}
-	power, gone, open, running := map[string]int{}, 0, 0, 0
+	for k, n := range c.lab.RequestKinds() {
+		if k.Command {
+			count(commands, float64(n), k.Dialect, k.Method, fmt.Sprintf("%02X", k.Code))
+		} else {
+			count(byKind, float64(n), k.Dialect, k.Method, strconv.Itoa(k.Code))
+		}
+	}
+	power, gone, open, running, queued := map[string]int{}, 0, 0, 0, 0
 	for _, h := range c.lab.Hosts() {
 		power[string(h.Machine().Power)]++
 		if h.Reach() == lab.Gone {
@@ -79,6 +103,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		}
 		b := h.BMC()
 		open += len(b.Sessions)
+		if b.Jobs != nil {
+			queued += len(b.Jobs.List)
+		}
 		for _, j := range b.Tasks.All() {
 			if !j.State.Ended() {
 				running++
@@ -91,6 +118,20 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(offline, float64(gone))
 	gauge(sessions, float64(open))
 	gauge(tasks, float64(running))
+	gauge(jobs, float64(queued))
+	count(opened, float64(c.lab.IPMISessions()))
+	st := c.lab.StoreStats()
+	count(saves, float64(st.Saves))
+	count(commits, float64(st.Commits))
+	gauge(stored, float64(st.Bytes))
+	gauge(full, map[bool]float64{true: 1}[c.lab.Storage() != nil])
+	factor, jumps, err := c.lab.Rack().Speed.Factor()
+	if jumps {
+		factor = math.Inf(1)
+	}
+	if err == nil { // a lab has no other
+		gauge(speed, factor)
+	}
 	for _, f := range c.lab.Faults() {
 		count(hits, float64(f.Hits), f.ID)
 	}

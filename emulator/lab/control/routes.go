@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
@@ -38,15 +40,16 @@ type route struct {
 var routes = []route{
 	{"GET /v1/status", func(c *apiRequest) (any, error) { return c.s.status(), nil }},
 	{"POST /v1/down", down},
+	{"GET /v1/rack", func(c *apiRequest) (any, error) { return c.lab.Rack(), nil }},
 	{"GET /v1/hosts", func(c *apiRequest) (any, error) { return Hosts(c.lab), nil }},
-	{"GET /v1/hosts/{host}", func(c *apiRequest) (any, error) { return detail(c.lab, c.host), nil }},
+	{"GET /v1/hosts/{host}", func(c *apiRequest) (any, error) { return DetailOf(c.lab, c.host), nil }},
 	{"POST /v1/hosts/{host}/power", reset},
 	{"POST /v1/hosts/{host}/reset", resetToProfile},
 	{"POST /v1/hosts/{host}/boot", boot},
 	{"POST /v1/hosts/{host}/bmc/reset", resetBMC},
 	{"POST /v1/hosts/{host}/bmc/selftest", selfTest},
 	{"POST /v1/hosts/{host}/console/break", sendBreak},
-	{"GET /v1/hosts/{host}/disks", func(c *apiRequest) (any, error) { return disks(c.host), nil }},
+	{"GET /v1/hosts/{host}/disks", func(c *apiRequest) (any, error) { return DisksOf(c.host), nil }},
 	{"POST /v1/hosts/{host}/disks/{disk}/pull", pullDisk},
 	{"POST /v1/hosts/{host}/disks/{disk}/insert", insertDisk},
 	{"POST /v1/hosts/{host}/disks/{disk}/fail", failDisk},
@@ -287,10 +290,33 @@ func boot(c *apiRequest) (any, error) {
 	if in.URI != "" {
 		all = append(all, machine.SetHTTPBoot{URI: in.URI})
 	}
+	if in.Order != "" {
+		order, err := optionsOf(c.host.Machine(), strings.Split(in.Order, ","))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, machine.SetBootOrder{Order: order})
+	}
 	if err := c.host.Apply(c.Context(), all); err != nil {
 		return nil, err
 	}
-	return detail(c.lab, c.host), nil
+	return DetailOf(c.lab, c.host), nil
+}
+
+// optionsOf returns the IDs of the boot options of some kinds, in the order of the kinds.
+func optionsOf(v *machine.View, kinds []string) (ids []string, err error) {
+	for _, k := range kinds {
+		n := len(ids)
+		for _, o := range v.BootOptions() {
+			if string(o.Kind) == k && !slices.Contains(ids, o.ID) {
+				ids = append(ids, o.ID)
+			}
+		}
+		if len(ids) == n {
+			return nil, fmt.Errorf("%w: order: the server has no boot option of the kind %q", machine.ErrUnknown, k)
+		}
+	}
+	return ids, nil
 }
 
 // Image is an image to insert into a slot of virtual media.

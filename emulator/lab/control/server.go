@@ -42,17 +42,20 @@ type Config struct {
 	// Down stops the lab and returns at once. Without it, requests to stop the lab
 	// are refused.
 	Down func()
+	// Remote, if not nil, lets programs that have its token use the API from elsewhere.
+	Remote *Remote
 	// BodyPace is how fast clients must send the bodies of requests; zero means
 	// network.DefaultBodyPace.
 	BodyPace network.BodyPace
 	Log      *slog.Logger // nil: none
 }
 
-// Server answers on a lab's control socket.
+// Server answers on a lab's control socket, and at the address of a Remote.
 type Server struct {
-	c        Config
-	ln       net.Listener
-	consoles sync.WaitGroup // open connections to consoles and commands
+	c         Config
+	api       http.Handler
+	listeners map[net.Listener]http.Handler
+	consoles  sync.WaitGroup // open connections to consoles and commands
 }
 
 // New opens the socket of a lab. Clients wait until Serve answers them.
@@ -63,35 +66,55 @@ func New(c Config) (*Server, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	ln, err := listen(c.Lab.Dir())
+	s := &Server{c: c}
+	s.api = s.handler()
+	return s, s.listen(c.Lab.Dir())
+}
+
+// listen opens the socket of a lab.
+func (s *Server) listen(dir string) error {
+	ln, err := listen(dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &Server{c: c, ln: ln}, nil
+	s.listeners = map[net.Listener]http.Handler{ln: s.api}
+	if r := s.c.Remote; r != nil {
+		s.listeners[r.Listener] = r.guard(s.api)
+	}
+	return nil
 }
 
 // Serve answers until ctx ends, and closes the socket.
 func (s *Server) Serve(ctx context.Context) error {
-	srv := &http.Server{
-		Handler: s.c.BodyPace.Handler(s.handler()), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-		ErrorLog:    slog.NewLogLogger(s.c.Log.Handler(), slog.LevelDebug),
-		BaseContext: func(net.Listener) context.Context { return ctx }, // ends requests that follow the journal
-	}
 	failed, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	var child sync.WaitGroup
-	child.Go(func() {
-		if err := srv.Serve(s.ln); !errors.Is(err, http.ErrServerClosed) {
-			fail(fmt.Errorf("control: %w", err))
+	var children, ends sync.WaitGroup
+	var servers []*http.Server
+	for ln, h := range s.listeners { // servers are independent: their order is not seen
+		srv := &http.Server{
+			Handler: s.c.BodyPace.Handler(h), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+			ErrorLog:    slog.NewLogLogger(s.c.Log.Handler(), slog.LevelDebug),
+			BaseContext: func(net.Listener) context.Context { return ctx }, // ends requests that follow the journal
 		}
-	})
+		servers = append(servers, srv)
+		children.Go(func() {
+			if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+				fail(fmt.Errorf("control: %w", err))
+			}
+		})
+	}
 	<-failed.Done()
 	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
-	if srv.Shutdown(patience) != nil {
-		srv.Close() // errors only for the listener, which is closed already
+	for _, srv := range servers {
+		ends.Go(func() {
+			if srv.Shutdown(patience) != nil {
+				srv.Close() // errors only for the listener, which is closed already
+			}
+		})
 	}
-	child.Wait()
+	ends.Wait()
+	children.Wait()
 	s.consoles.Wait()
 	if ctx.Err() != nil { // the caller has ended it
 		return nil
@@ -101,8 +124,10 @@ func (s *Server) Serve(ctx context.Context) error {
 
 // Close closes the socket when Serve does not run.
 func (s *Server) Close() error {
-	if err := s.ln.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-		return fmt.Errorf("control: %w", err)
+	for ln := range s.listeners { // listeners are independent: their order is not seen
+		if err := ln.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			return fmt.Errorf("control: %w", err)
+		}
 	}
 	return nil
 }

@@ -1,15 +1,12 @@
 package control
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"net/http"
-	"syscall"
 )
 
 // upgrade turns a request into a connection of another protocol (RFC 9110 §7.8). in has
@@ -42,37 +39,31 @@ func (s *Server) upgrade(w http.ResponseWriter, r *http.Request, protocol string
 	return conn, io.MultiReader(first, conn), closeConn, true
 }
 
-// connect opens a connection of another protocol. from has what the lab sends.
-func (c *Client) connect(ctx context.Context, path, protocol string) (_ net.Conn, from *bufio.Reader, err error) {
-	conn, err := c.dial(ctx, "", "")
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return nil, nil, &noLabError{dir: c.dir}
-	case err != nil:
-		return nil, nil, fmt.Errorf("control: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			conn.Close()
-		}
-	}()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://lab"+path, nil)
+// connection is a connection of another protocol, at the client.
+type connection interface {
+	io.ReadWriteCloser
+	// CloseWrite ends what the client sends.
+	CloseWrite() error
+}
+
+// connect opens a connection of another protocol.
+func (c *Client) connect(ctx context.Context, path, protocol string) (connection, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, nil)
 	if err != nil {
-		return nil, nil, fmt.Errorf("control: %w", err)
+		return nil, fmt.Errorf("control: %w", err)
 	}
 	req.Header.Set("Connection", "Upgrade")
 	req.Header.Set("Upgrade", protocol)
-	from = bufio.NewReader(conn)
-	if err := req.Write(conn); err != nil {
-		return nil, nil, fmt.Errorf("control: %w", err)
+	resp, err := c.send(req)
+	if err != nil {
+		return nil, err
 	}
-	resp, err := http.ReadResponse(from, req)
-	switch {
-	case err != nil:
-		return nil, nil, fmt.Errorf("control: %w", err)
-	case resp.StatusCode != http.StatusSwitchingProtocols:
-		return nil, nil, refusedError(resp)
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		return nil, refusedError(resp)
 	}
-	return conn, from, nil
+	conn, ok := resp.Body.(connection)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("control: %T cannot be written to", resp.Body), resp.Body.Close())
+	}
+	return conn, nil
 }

@@ -66,7 +66,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, d fault.Decision,
 	if d.Stale && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 		next = s.Stale
 	}
-	if d.Status == 0 && d.Drop == "" && d.LengthError == 0 && !d.Rewrites() {
+	if d.Status == 0 && d.Drop == "" && d.LengthError == 0 && !d.Rewrites() && len(d.Headers) == 0 {
 		counted := &countingWriter{ResponseWriter: w, release: work.Release}
 		next.ServeHTTP(counted, r)
 		return Sent{Status: counted.status, Body: counted.n}
@@ -135,6 +135,15 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, d fault.Decision, 
 		kind, body = d.Rewrite(a.header.Get("Content-Type"), body)
 		a.header.Set("Content-Type", kind)
 		a.header.Set("Content-Length", strconv.Itoa(len(body)))
+	}
+	for _, headers := range d.Headers {
+		for name, text := range headers { // each header alone: the order has no effect
+			if text == "" {
+				a.header.Del(name)
+				continue
+			}
+			a.header.Set(name, text)
+		}
 	}
 	sent := Sent{Status: a.status, Body: int64(len(body))}
 	if bare {

@@ -336,3 +336,17 @@ func TestRefusalInPlaceOfTheServiceDoesNotWaitForTheBody(t *testing.T) {
 		}
 	}
 }
+
+func TestHeadersAreSetAndRemoved(t *testing.T) {
+	b := serve(t, fault.Rule{Headers: fault.Headers{"etag": "", "odata-version": "3.0"}})
+	resp, text, err := b.ask(t, "GET")
+	if err != nil || text != body {
+		t.Fatalf("GET = %q, %v, want %q", text, err, body)
+	}
+	if got := resp.Header.Values("ETag"); len(got) > 0 {
+		t.Errorf("ETag = %q, want none", got)
+	}
+	if got := resp.Header.Get("OData-Version"); got != "3.0" {
+		t.Errorf("OData-Version = %q, want 3.0", got)
+	}
+}

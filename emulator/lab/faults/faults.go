@@ -62,6 +62,9 @@ type Faults struct {
 
 var siteBits = map[fault.Site]uint32{fault.Connect: 1, fault.Request: 2, fault.Task: 4, fault.Datagram: 8, fault.Command: 16}
 
+// bodiesBit is set beside those of siteBits when a rule depends on the body of requests.
+const bodiesBit = 32
+
 // storedFaults is what the store holds about the faults.
 type storedFaults struct {
 	Plan    *fault.State `json:"plan"`
@@ -136,6 +139,9 @@ func (f *Faults) planChanged() {
 		if f.plan.Asks(site) {
 			bits |= bit
 		}
+	}
+	if f.plan.ReadsBodies() {
+		bits |= bodiesBit
 	}
 	f.sites.Store(bits)
 	if f.deadline == nil {
@@ -227,6 +233,9 @@ func (f *Faults) Has(s fault.Site) bool {
 	bits := f.sites.Load()
 	return bits != 0 && bits&siteBits[s] != 0
 }
+
+// ReadsBodies reports whether some rule depends on the body of requests.
+func (f *Faults) ReadsBodies() bool { return f.sites.Load()&bodiesBit != 0 }
 
 // Decide asks the plan what goes wrong with a subject. A count that a restart of the
 // lab must not reset is stored.

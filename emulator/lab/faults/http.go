@@ -1,8 +1,10 @@
 package faults
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -49,11 +51,15 @@ func (s *HTTP) Serve(w http.ResponseWriter, r *http.Request, t Target) {
 		faulthttp.Abort(w) // the connection was there before the rule
 		return
 	}
+	subject := fault.Subject{Site: fault.Request, BMC: t.Name, Method: r.Method, Path: r.URL.Path}
+	if f.ReadsBodies() {
+		subject.Body = peekBody(r)
+	}
 	// The clock waits until a delay has begun, so that a test which sees the request
 	// can let the delay pass. It waits again until the journal has the entry.
 	inFlight := &inFlight{f: f, leave: f.c.Clock.Enter()}
 	defer inFlight.Release()
-	d := f.Decide(fault.Subject{Site: fault.Request, BMC: t.Name, Method: r.Method, Path: r.URL.Path})
+	d := f.Decide(subject)
 	if d.Nothing() {
 		inFlight.Release()
 		s.serveRight(w, r, t)
@@ -69,6 +75,33 @@ func (s *HTTP) Serve(w http.ResponseWriter, r *http.Request, t Target) {
 	}()
 	sent := s.server.Serve(w, r.WithContext(context.WithValue(r.Context(), entryKey{}, e)), d, t.Messages, inFlight)
 	e.Status, e.Out = sent.Status, sent.Body
+}
+
+// maxPeeked bounds the bytes of a body in which rules look for values.
+const maxPeeked = 1 << 20
+
+// peeked is the body of a request whose first bytes have been read: the service reads
+// them again.
+type peeked struct {
+	io.Reader
+	io.Closer
+}
+
+// broken is the rest of a body that could not be read.
+type broken struct{ err error }
+
+// Read implements io.Reader.
+func (b broken) Read([]byte) (int, error) { return 0, b.err }
+
+// peekBody returns the first bytes of a request's body, and leaves the body as it was.
+func peekBody(r *http.Request) []byte {
+	read, err := io.ReadAll(io.LimitReader(r.Body, maxPeeked))
+	rest := io.Reader(r.Body)
+	if err != nil {
+		rest = broken{err}
+	}
+	r.Body = peeked{io.MultiReader(bytes.NewReader(read), rest), r.Body}
+	return read
 }
 
 // serveRight answers as the service does. Some BMCs delay their response to a PATCH.

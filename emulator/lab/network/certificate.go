@@ -33,7 +33,17 @@ type ServerCertificate struct {
 	Host string
 	Addr netip.Addr
 	Kind bmc.KeyKind
+	// Name is a further DNS name of the server; "" for none.
+	Name string
 	Flaw fault.TLS // "": nothing is wrong
+}
+
+// names returns the DNS names in the certificate.
+func (s ServerCertificate) names() []string {
+	if s.Name == "" {
+		return []string{s.Host}
+	}
+	return []string{s.Host, s.Name}
 }
 
 // Issue returns a server certificate with its key. It is the same one each time,
@@ -99,7 +109,7 @@ func (a *Authority) create(s ServerCertificate, serial *big.Int, key crypto.Sign
 	t := &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      pkix.Name{Organization: []string{"Metalab"}, CommonName: s.Addr.String()},
-		DNSNames:     []string{s.Host},
+		DNSNames:     s.names(),
 		IPAddresses:  []net.IP{s.Addr.AsSlice()},
 		NotBefore:    a.cert.NotBefore,
 		NotAfter:     a.cert.NotAfter,

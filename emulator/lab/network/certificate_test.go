@@ -36,6 +36,7 @@ func TestCertificateTemplateMatchesX509(t *testing.T) {
 		{Host: "node-0", Addr: netip.MustParseAddr("127.64.0.1")},
 		{Host: "node-0", Addr: netip.MustParseAddr("127.64.0.1")}, // now from the template
 		{Host: "n", Addr: netip.MustParseAddr("127.64.0.2")},
+		{Host: "n", Addr: netip.MustParseAddr("192.0.2.7"), Name: "racks-0.shards.example.com"},
 		{Host: strings.Repeat("rack-1-", 30) + "1", Addr: netip.MustParseAddr("127.65.128.254")},
 		{Host: strings.Repeat("rack-1-", 60) + "1", Addr: netip.MustParseAddr("2001:db8::1")},
 		{Host: "r", Addr: netip.MustParseAddr("127.64.0.3"), Kind: bmc.RSA2048},

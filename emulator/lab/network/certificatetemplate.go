@@ -109,7 +109,11 @@ func (t *certificateTemplate) fill(s ServerCertificate, serial *big.Int, key cry
 	if err != nil {
 		return nil, err
 	}
-	names := der(derSequence, der(derDNS, []byte(s.Host)), der(derIP, s.Addr.AsSlice()))
+	var all [][]byte
+	for _, name := range s.names() {
+		all = append(all, der(derDNS, []byte(name)))
+	}
+	names := der(derSequence, append(all, der(derIP, s.Addr.AsSlice()))...)
 	var extensions []byte
 	for _, x := range t.extensions {
 		if x == nil {

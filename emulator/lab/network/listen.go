@@ -61,9 +61,11 @@ func (l *Listener) Accept() (net.Conn, error) {
 
 // Listen opens the TCP listeners of a lab's BMCs. The spec is that of
 // lab.Config.Listen; last is the first port that the lab used the last time, or 0.
-func Listen(ctx context.Context, spec string, last uint16, hosts int) ([]*Listener, Plan, error) {
+// skipped is the number of BMCs of other labs whose loopback addresses come first.
+func Listen(ctx context.Context, spec string, last uint16, hosts, skipped int) ([]*Listener, Plan, error) {
+	on := Plan{loopbackAddresses: true, hosts: hosts, skipped: skipped}
 	if spec == "" {
-		return listenLoopback(ctx, hosts, standardPorts(last))
+		return listenLoopback(ctx, on, standardPorts(last))
 	}
 	host, port, err := net.SplitHostPort(spec)
 	n, perr := strconv.ParseUint(port, 10, 16)
@@ -75,7 +77,7 @@ func Listen(ctx context.Context, spec string, last uint16, hosts int) ([]*Listen
 		ports = []uint16{last, 0}
 	}
 	if host == Loopback {
-		return listenLoopback(ctx, hosts, ports)
+		return listenLoopback(ctx, on, ports)
 	}
 	addr, err := netip.ParseAddr(host)
 	if err != nil || addr.IsUnspecified() {
@@ -99,7 +101,7 @@ func standardPorts(last uint16) []uint16 {
 
 // listenLoopback opens one listener for BMCs that each have their own loopback
 // address.
-func listenLoopback(ctx context.Context, hosts int, ports []uint16) ([]*Listener, Plan, error) {
+func listenLoopback(ctx context.Context, p Plan, ports []uint16) ([]*Listener, Plan, error) {
 	var bindErr error // why the socket could not be bound to the device
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		if err := c.Control(func(fd uintptr) { bindErr = bindToDevice(int(fd), Loopback) }); err != nil {
@@ -112,7 +114,7 @@ func listenLoopback(ctx context.Context, hosts int, ports []uint16) ([]*Listener
 		var ln net.Listener
 		ln, err = lc.Listen(ctx, "tcp4", fmt.Sprintf("0.0.0.0:%d", port))
 		if err == nil {
-			p := Plan{loopbackAddresses: true, first: uint16(ln.Addr().(*net.TCPAddr).Port), hosts: hosts}
+			p.first = uint16(ln.Addr().(*net.TCPAddr).Port)
 			return []*Listener{{Listener: ln}}, p, nil
 		}
 		if bindErr != nil {

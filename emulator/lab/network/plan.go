@@ -18,6 +18,9 @@ type Plan struct {
 	addr              netip.Addr // address of all BMCs when loopbackAddresses is false
 	first             uint16     // port of all BMCs, or of the first one when they share addr
 	hosts             int
+	// skipped is how many loopback addresses belong to BMCs of other labs: a shard leaves
+	// out those of the hosts before its own.
+	skipped int
 }
 
 // Address returns the endpoint of the i-th BMC, counted from 0.
@@ -25,6 +28,7 @@ func (p Plan) Address(i int) netip.AddrPort {
 	if !p.loopbackAddresses {
 		return netip.AddrPortFrom(p.addr, p.first+uint16(i))
 	}
+	i += p.skipped
 	block := i / hostsPerBlock
 	a := netip.AddrFrom4([4]byte{127, byte(64 + block/256), byte(block % 256), byte(i%hostsPerBlock + 1)})
 	return netip.AddrPortFrom(a, p.first)
@@ -43,7 +47,7 @@ func (p Plan) Index(at netip.AddrPort) (int, bool) {
 			return 0, false
 		}
 		b := addr.As4()
-		i = (int(b[1])-64)*256*hostsPerBlock + int(b[2])*hostsPerBlock + int(b[3]) - 1
+		i = (int(b[1])-64)*256*hostsPerBlock + int(b[2])*hostsPerBlock + int(b[3]) - 1 - p.skipped
 	}
 	if i < 0 || i >= p.hosts || p.Address(i) != netip.AddrPortFrom(addr, at.Port()) {
 		return 0, false

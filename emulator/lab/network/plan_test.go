@@ -10,6 +10,7 @@ func TestPlanAddressAndIndexAreInverse(t *testing.T) {
 	const maxHosts = 100_000 // rack.MaxHosts
 	plans := []Plan{
 		{loopbackAddresses: true, first: 8443, hosts: maxHosts},
+		{loopbackAddresses: true, first: 8443, hosts: 300, skipped: 200},
 		{addr: netip.MustParseAddr("127.0.0.1"), first: 9000, hosts: 1000},
 		{addr: netip.MustParseAddr("::1"), first: 9000, hosts: 3},
 	}
@@ -36,6 +37,12 @@ func TestPlanAddressAndIndexAreInverse(t *testing.T) {
 		if i, ok := p.Index(netip.AddrPort{}); ok {
 			t.Errorf("%+v: Index() of no address = %d", p, i)
 		}
+	}
+	if got, want := plans[1].Address(60), plans[0].Address(260); got != want {
+		t.Errorf("Address(60) of the hosts from 200 on = %s, want that of host 260, %s", got, want)
+	}
+	if i, ok := plans[1].Index(plans[0].Address(199)); ok {
+		t.Errorf("the hosts from 200 on have the address of host 199, at %d", i)
 	}
 	if got := plans[0].Address(0).String(); got != "127.64.0.1:8443" {
 		t.Errorf("Address(0) = %s, want 127.64.0.1:8443", got)

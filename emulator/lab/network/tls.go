@@ -68,6 +68,10 @@ func (t *TLS) faulty(h TLSHost, flaw fault.TLS) (*tls.Config, error) {
 		config.MaxVersion, config.CipherSuites = tls.VersionTLS12, []uint16{0xffff}
 		kind = ""
 	}
+	if flaw == fault.OldTLS {
+		config.MinVersion, config.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
+		kind = ""
+	}
 	c, err := h.TLSCertificate(kind)
 	if err != nil {
 		return nil, err

@@ -123,7 +123,15 @@ func (l *Lab) hostProblems() (out []error) {
 			total = min(total+min(g.Count, MaxHosts+1), 2*MaxHosts+2)
 		}
 	}
-	need(total <= MaxHosts, "hosts", "%d: a lab has at most %d", total, MaxHosts)
+	if p := l.Part; p != nil {
+		need(p.First >= 0, "part.first", "%d: must not be negative", p.First)
+		need(p.Count >= 0, "part.count", "%d: must not be negative", p.Count)
+	}
+	if l.Part == nil {
+		need(total <= MaxHosts, "hosts", "%d: a lab has at most %d", total, MaxHosts)
+	} else {
+		need(l.Part.Count <= MaxHosts, "part.count", "%d: a shard has at most %d hosts", l.Part.Count, MaxHosts)
+	}
 	for _, t := range l.Timings.all() {
 		need(t.is == nil || t.is.Duration >= 0, "timings."+t.name, "%v: must not be negative", t.is)
 	}

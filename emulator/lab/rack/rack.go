@@ -46,7 +46,8 @@ type Lab struct {
 	Racks    []Rack       `json:"racks,omitempty"`  // racks, whose hosts come after Hosts
 	Timings  Timings      `json:"timings,omitzero"` // replace the timings of the profiles
 	Faults   []fault.Rule `json:"faults,omitempty"` // faults from the start on: at most 1000
-	With     []string     `json:"with,omitempty"`   // families of kinds that the lab's Kubernetes API and controllers have beside those of hosts: hoc, nodes
+	Part     *Part        `json:"part,omitempty"`   // the hosts that a shard runs; absent: all
+	With     []string     `json:"with,omitempty"`   // families of kinds that the lab's Kubernetes API and controllers have beside those of hosts: hoc, machineconfig, elemental, nodes
 }
 
 // Rack is a rack of hosts.
@@ -105,7 +106,7 @@ type Timings struct {
 
 // Host is one host of the lab.
 type Host struct {
-	Index   int // counted from 0 over the whole lab
+	Index   int // counted from 0 over the hosts that this lab runs
 	Name    string
 	Profile string
 	Rack    string // "" outside of racks
@@ -169,8 +170,8 @@ func (l *Lab) Groups() []Placed {
 	return out
 }
 
-// Len returns the number of hosts.
-func (l *Lab) Len() int {
+// Total returns the number of hosts of the definition, in all parts.
+func (l *Lab) Total() int {
 	n := 0
 	for _, g := range l.Groups() {
 		n += g.Count
@@ -178,13 +179,34 @@ func (l *Lab) Len() int {
 	return n
 }
 
-// Each returns the hosts in their order. Groups with the same prefix share one
-// numbering, so that names are unique.
+// Len returns the number of hosts that this lab runs.
+func (l *Lab) Len() int {
+	n := l.Total()
+	if p := l.Part; p != nil {
+		n = max(0, min(p.Count, n-p.First))
+	}
+	return n
+}
+
+// First returns the position of the first of them in the definition.
+func (l *Lab) First() int {
+	if l.Part == nil {
+		return 0
+	}
+	return l.Part.First
+}
+
+// Each returns the hosts that this lab runs in their order. Groups with the same prefix
+// share one numbering, so that names are unique.
 func (l *Lab) Each() []Host {
-	hosts := make([]Host, 0, l.Len())
+	hosts, number := make([]Host, 0, l.Len()), -1
 	next := map[string]int{}
 	for _, g := range l.Groups() {
 		for range g.Count {
+			if number++; number < l.First() || len(hosts) == cap(hosts) {
+				next[g.NamePrefix]++
+				continue
+			}
 			hosts = append(hosts, Host{
 				Index: len(hosts), Name: fmt.Sprintf("%s-%d", g.NamePrefix, next[g.NamePrefix]), Profile: g.Profile, Rack: g.Rack, IPMI: g.IPMI.Text(), Quirks: g.QuirkText(),
 				OSRelease: osReleaseText(g.OSRelease),
@@ -217,6 +239,7 @@ func Diff(a, b Lab) []string {
 	differ("name", a.Name, b.Name)
 	differ("seed", a.Seed, b.Seed)
 	differ("hosts", a.Len(), b.Len())
+	differ("part", a.First(), b.First())
 	if a.Len() == b.Len() {
 		was, asked := a.Each(), b.Each()
 		for i := range was {

@@ -221,6 +221,7 @@ func TestDiffNamesWhatCannotChange(t *testing.T) {
 
 func TestListenParse(t *testing.T) {
 	for in, want := range map[Listen]string{
+		"lo": "127.0.0.1 8443", "lo:9000": "127.0.0.1 9000",
 		"": "invalid IP 0", "loopback": "invalid IP 0", "loopback:9443": "invalid IP 9443", "192.0.2.7": "192.0.2.7 8443",
 		"192.0.2.7:9000": "192.0.2.7 9000", "2001:db8::1": "2001:db8::1 8443", "[2001:db8::1]:1": "2001:db8::1 1",
 	} {
@@ -229,7 +230,7 @@ func TestListenParse(t *testing.T) {
 			t.Errorf("Parse(%s) = %s, %v, want %s", in, got, err, want)
 		}
 	}
-	for _, in := range []Listen{"lo", "loopback:", "loopback:0", "loopback:x", "0.0.0.0", "[::]:9000", "localhost:1", "192.0.2.7:", "192.0.2.7:0", "192.0.2.7:70000", "224.0.0.1", ":9000", "fe80::1%eth0"} {
+	for _, in := range []Listen{"nosuch0", "nosuch0:9000", "lo:0", "lo:", "lo:x", "loopback:", "loopback:0", "loopback:x", "0.0.0.0", "[::]:9000", "localhost:1", "192.0.2.7:", "192.0.2.7:0", "192.0.2.7:70000", "224.0.0.1", ":9000", "fe80::1%eth0"} {
 		if p, err := in.Parse(); err == nil {
 			t.Errorf("Parse(%q) = %v, want an error", in, p)
 		}

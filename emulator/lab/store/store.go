@@ -76,6 +76,8 @@ type Store struct {
 	log       *writeAheadLog
 	unflushed map[valueKey]*pendingValue // what is in the log and not in bbolt yet
 	fail      error                      // of the last flush
+	saves     uint64                     // that were written
+	commits   uint64                     // writes of the log
 }
 
 // Put is one value to store.
@@ -153,6 +155,20 @@ func (s *Store) Last() time.Time {
 	return s.last
 }
 
+// Stats returns how many saves were written and in how many commits, and the size of the
+// database and its log in bytes.
+func (s *Store) Stats() (saves, commits uint64, size int64) {
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	if s.log != nil {
+		size = int64(s.log.size)
+	}
+	if st, err := os.Stat(filepath.Join(s.dir, DatabaseFile)); err == nil {
+		size += st.Size()
+	}
+	return s.saves, s.commits, size
+}
+
 // Save stores all of the values or none, and the lab's time. It returns when they are
 // committed. Values that have not changed cost no commit. Concurrent saves share one
 // commit, in no particular order: a caller that saves a key twice must wait for the
@@ -219,6 +235,7 @@ func (s *Store) write(batch []*save) error {
 	if err := s.log.add(last, puts); err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
+	s.saves, s.commits = s.saves+uint64(len(batch)), s.commits+1
 	s.remember(last, puts)
 	if s.log.size > maxLog {
 		s.fail = s.flush() // what was saved is in the log even if this fails
