@@ -69,8 +69,8 @@ func Configure(i Instance, root Root) Result {
 }
 
 // Lines returns the lines that a server's console shows of a first boot.
-func (r Result) Lines(source, device string) []string {
-	out := []string{fmt.Sprintf("cloud-init: %s of /dev/%s, host name %s", source, device, r.Hostname)}
+func (r Result) Lines(source, from string) []string {
+	out := []string{fmt.Sprintf("cloud-init: %s of %s, host name %s", source, from, r.Hostname)}
 	for _, text := range r.Ignored {
 		out = append(out, "cloud-init: "+text)
 	}

@@ -220,7 +220,7 @@ func TestCommandsAreListedInTheirOrder(t *testing.T) {
 	if got, want := r.Commands(), `echo boot; systemctl enable x; ls -l 'a b' 'it'\''s'`; got != want {
 		t.Errorf("Commands() = %s, want %s", got, want)
 	}
-	if lines, want := r.Lines(ConfigDrive, "sda2"), []string{"cloud-init: ConfigDrive of /dev/sda2, host name node-7"}; !cmp.Equal(lines, want) {
+	if lines, want := r.Lines(ConfigDrive, "/dev/sda2"), []string{"cloud-init: ConfigDrive of /dev/sda2, host name node-7"}; !cmp.Equal(lines, want) {
 		t.Errorf("console: %q", lines)
 	}
 }

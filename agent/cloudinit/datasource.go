@@ -107,22 +107,32 @@ func readNoCloud(volume fs.FS) (Instance, error) {
 	if err != nil {
 		return Instance{}, err
 	}
+	i, err := ParseNoCloud(b)
+	if err != nil {
+		return Instance{}, err
+	}
+	return i, i.readData(volume, map[string]*[]byte{
+		"user-data": &i.UserData, "vendor-data": &i.VendorData, "network-config": &i.NetworkData,
+	})
+}
+
+// ParseNoCloud returns an instance of the data source NoCloud from its meta-data, without
+// other data.
+func ParseNoCloud(metaData []byte) (Instance, error) {
 	var meta struct {
 		ID         string    `yaml:"instance-id"`
 		LocalName  string    `yaml:"local-hostname"`
 		Hostname   string    `yaml:"hostname"`
 		PublicKeys yaml.Node `yaml:"public-keys"`
 	}
-	if err := yaml.Unmarshal(b, &meta); err != nil {
+	if err := yaml.Unmarshal(metaData, &meta); err != nil {
 		return Instance{}, fmt.Errorf("cloudinit: meta-data: %w", err)
 	}
 	i := Instance{Source: NoCloud, ID: meta.ID, Hostname: meta.LocalName, PublicKeys: scalars(&meta.PublicKeys)}
 	if i.Hostname == "" {
 		i.Hostname = meta.Hostname
 	}
-	return i, i.readData(volume, map[string]*[]byte{
-		"user-data": &i.UserData, "vendor-data": &i.VendorData, "network-config": &i.NetworkData,
-	})
+	return i, nil
 }
 
 // readData reads the files that exist.

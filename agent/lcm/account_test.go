@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/metalab-dev/metalab/agent/kubeapi"
 	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
@@ -99,8 +100,8 @@ func TestCertificateAuthority(t *testing.T) {
 	t.Cleanup(web.Close) // after the agent has ended its watch
 	c := config(f, s)
 	c.API, c.Server = nil, web.URL
-	client := &client{Account: c.Account, files: s}
-	defer client.close()
+	client := newClient(c.Account, s, nil)
+	defer client.Close()
 	if _, err := client.machine(t.Context()); err == nil || !strings.Contains(err.Error(), "caFile") {
 		t.Errorf("without the file: %v", err)
 	}
@@ -211,7 +212,7 @@ func TestFirstReportsDoNotOverwriteEachOther(t *testing.T) {
 	if _, err := first.writeStatus(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := second.writeStatus(t.Context(), m); !hasStatus(err, 409) {
+	if _, err := second.writeStatus(t.Context(), m); !kubeapi.HasStatus(err, 409) {
 		t.Errorf("the second report = %v, want 409", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/agent/kubeapi"
 	"github.com/metalab-dev/metalab/agent/sys"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/lcm/item"
@@ -60,8 +61,8 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	a := &agent{Config: c, boot: boot, reread: true, api: &client{Account: c.Account, files: c.System, api: c.API}}
-	defer a.api.close()
+	a := &agent{Config: c, boot: boot, reread: true, api: newClient(c.Account, c.System, c.API)}
+	defer a.api.Close()
 	if a.state, err = loadState(c.System); err != nil {
 		a.Log.Warn("the state file cannot be read: the agent begins anew", "error", err)
 	}
@@ -140,12 +141,12 @@ func (a *agent) watch(ctx context.Context, changed chan<- struct{}) {
 func (a *agent) step(ctx context.Context) (time.Duration, error) {
 	m, err := a.api.machine(ctx)
 	switch {
-	case hasStatus(err, http.StatusNotFound) && !a.seen:
+	case kubeapi.HasStatus(err, http.StatusNotFound) && !a.seen:
 		if err := a.api.create(ctx); err != nil {
 			return 0, fmt.Errorf("lcm: LCMMachine %s/%s does not exist, and cannot be created: %w", a.Namespace, a.Machine, err)
 		}
 		return 0, nil
-	case hasStatus(err, http.StatusNotFound): // it was deleted: its items are nobody's
+	case kubeapi.HasStatus(err, http.StatusNotFound): // it was deleted: its items are nobody's
 		return a.Poll, nil
 	case err != nil:
 		return 0, fmt.Errorf("lcm: LCMMachine %s/%s: %w", a.Namespace, a.Machine, err)
@@ -163,7 +164,7 @@ func (a *agent) step(ctx context.Context) (time.Duration, error) {
 	}
 	tokenErr := a.renewToken(ctx, m)
 	switch m, err = a.writeStatus(ctx, m); {
-	case hasStatus(err, http.StatusConflict): // the next look at the object shows the change
+	case kubeapi.HasStatus(err, http.StatusConflict): // the next look at the object shows the change
 		return 0, nil
 	case err != nil:
 		return 0, err

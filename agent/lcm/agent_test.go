@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/agent/kubeapi"
 	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/lcm/item"
 )
@@ -445,7 +446,7 @@ func TestDeletedMachineIsNotCreatedAgain(t *testing.T) {
 }
 
 func TestInvalidConfiguration(t *testing.T) {
-	err := Run(t.Context(), Config{Account: Account{Server: "http://a", CAFile: "ca", Namespace: "a/b"}})
+	err := Run(t.Context(), Config{Account: Account{Account: kubeapi.Account{Server: "http://a", CAFile: "ca"}, Namespace: "a/b"}})
 	for _, want := range []string{`server "http://a": give the https URL`, `caFile "ca"`, `tokenFile ""`, `namespace "a/b"`, `machine ""`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Run error = %v, want %s", err, want)

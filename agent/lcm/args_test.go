@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/metalab-dev/metalab/agent/kubeapi"
 )
 
 const configText = "server: https://192.0.2.1:6443\ncaFile: /etc/lab-agent/ca.crt\ntokenFile: /etc/lab-agent/token\nnamespace: default\nmachine: worker-0\n"
@@ -14,7 +16,7 @@ const configText = "server: https://192.0.2.1:6443\ncaFile: /etc/lab-agent/ca.cr
 // statement H41: the args of agentConfig hold after the upgrade. Arguments that the program
 // does not know are ignored: the agent must start.
 func TestParseArgs(t *testing.T) {
-	account := Account{Server: "https://192.0.2.1:6443", CAFile: "/etc/lab-agent/ca.crt", TokenFile: "/etc/lab-agent/token", Namespace: "default", Machine: "worker-0"}
+	account := Account{Account: kubeapi.Account{Server: "https://192.0.2.1:6443", CAFile: "/etc/lab-agent/ca.crt", TokenFile: "/etc/lab-agent/token"}, Namespace: "default", Machine: "worker-0"}
 	other := account
 	other.Machine = "worker-1"
 	for _, tt := range []struct {
@@ -28,7 +30,7 @@ func TestParseArgs(t *testing.T) {
 		{
 			"a flag for each line of the file", "",
 			[]string{"--server", "https://192.0.2.2", "--ca-file", "/ca", "--token-file", "/token", "--namespace", "lab", "--machine", "worker-2"},
-			Options{Account: Account{Server: "https://192.0.2.2", CAFile: "/ca", TokenFile: "/token", Namespace: "lab", Machine: "worker-2"}, Config: ConfigFile}, "",
+			Options{Account: Account{Account: kubeapi.Account{Server: "https://192.0.2.2", CAFile: "/ca", TokenFile: "/token"}, Namespace: "lab", Machine: "worker-2"}, Config: ConfigFile}, "",
 		},
 		{"args of an upgrade", `{"args":["--poll","2m","--machine=x"]}`, []string{"--machine", "worker-1"}, Options{Account: other, Config: ConfigFile, Poll: 2 * time.Minute}, ""},
 		{"args of a later version", `{"args":["--poll","2m","--colour"]}`, nil, Options{Account: account, Config: ConfigFile}, "unknown flag: --colour"},

@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"net/url"
-	"path"
 	"strings"
 	"time"
 
@@ -18,16 +16,15 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/broker"
 	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/agent/kubeapi"
 )
 
 // Account is where the agent's LCMMachine is, and how the agent identifies itself: the
-// content of the configuration file. Files are paths in the agent's System.
+// content of the configuration file.
 type Account struct {
-	Server    string `yaml:"server"`    // https URL of the Kubernetes API
-	CAFile    string `yaml:"caFile"`    // certificates, in PEM, that sign the server's
-	TokenFile string `yaml:"tokenFile"` // token of the service account
-	Namespace string `yaml:"namespace"`
-	Machine   string `yaml:"machine"` // name of the LCMMachine
+	kubeapi.Account `yaml:",inline"`
+	Namespace       string `yaml:"namespace"`
+	Machine         string `yaml:"machine"` // name of the LCMMachine
 }
 
 // ReadAccount reads a configuration file. Fields that are absent do not change.
@@ -42,15 +39,7 @@ func (a *Account) ReadAccount(text []byte) error {
 
 // Validate reports all mistakes.
 func (a Account) Validate() error {
-	var errs []error
-	if u, err := url.Parse(a.Server); err != nil || u.Scheme != "https" || u.Host == "" {
-		errs = append(errs, fmt.Errorf("server %q: give the https URL of the Kubernetes API", a.Server))
-	}
-	for _, file := range []struct{ field, name string }{{"caFile", a.CAFile}, {"tokenFile", a.TokenFile}} {
-		if !path.IsAbs(file.name) {
-			errs = append(errs, fmt.Errorf("%s %q: give an absolute path", file.field, file.name))
-		}
-	}
+	errs := []error{a.Account.Validate()}
 	for _, name := range []struct{ field, value string }{{"namespace", a.Namespace}, {"machine", a.Machine}} {
 		if name.value == "" || strings.ContainsAny(name.value, "/?#%") {
 			errs = append(errs, fmt.Errorf("%s %q: give the LCMMachine's", name.field, name.value))

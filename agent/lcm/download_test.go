@@ -98,7 +98,7 @@ func newAgent(t *testing.T, f *fakeAPI, s *server) *agent {
 		t.Fatal(err)
 	}
 	c.KeepUser = true
-	return &agent{Config: c, boot: s.boot, api: &client{Account: c.Account, files: s, api: f}}
+	return &agent{Config: c, boot: s.boot, api: newClient(c.Account, s, f)}
 }
 
 func downloader(params map[string]string) api.LCMStateItem {

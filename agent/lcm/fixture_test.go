@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/agent/kubeapi"
 	"github.com/metalab-dev/metalab/agent/sys"
 	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
@@ -147,7 +148,7 @@ func (r *running) stop() error {
 
 func config(f *fakeAPI, s *server) Config {
 	c := Config{
-		Account:  Account{Server: "https://api.example", CAFile: "/etc/lab-agent/ca.crt", TokenFile: "/etc/lab-agent/token", Namespace: "default", Machine: "worker-0"},
+		Account:  Account{Account: kubeapi.Account{Server: "https://api.example", CAFile: "/etc/lab-agent/ca.crt", TokenFile: "/etc/lab-agent/token"}, Namespace: "default", Machine: "worker-0"},
 		Hardware: hardware("0c:00:00:00:00:01", "192.0.2.7"),
 		Version:  "v0.3.0-300", SHA256: Sum([]byte("this program")), Program: "/usr/local/bin/lab-agent",
 		API: f,

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/metalab-dev/metalab/agent/broker"
+	"github.com/metalab-dev/metalab/agent/ledger"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/lcm/item"
 )
@@ -86,9 +87,17 @@ func (a *agent) runNext(ctx context.Context, m *lcm.LCMMachine) (time.Duration, 
 		return 0, err
 	}
 	a.Log.Info("item begins", "item", it.Name, "attempt", attempt)
+	guard, err := ledger.NewGuard(a.System)
+	if err != nil {
+		return 0, err
+	}
 	r := a.run(ctx, m, it)
 	if ctx.Err() != nil {
 		return 0, ctx.Err() // the agent is ended: the item counts as one attempt
+	}
+	// A file that another family owns stays as the item has made it: its agent reports that, too.
+	if err := guard.End(string(broker.LCM) + ": item " + it.Name); err != nil && r.code == 0 {
+		r = failed(err)
 	}
 	a.reread = true // it may have changed the system
 	status.ExitCode, status.Message, status.FinishedAt = r.code, shorten(r.message), a.now()

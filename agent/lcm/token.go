@@ -38,14 +38,14 @@ func expiry(token string) time.Time {
 }
 
 // tokenAdvice says what to do about a token that the server refuses.
-func (c *client) tokenAdvice() string {
+func (c *client) tokenAdvice(token string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	advice := "write a new token of the agent's service account to " + c.TokenFile
 	if c.tokenSecret != "" {
-		advice = fmt.Sprintf("write the token of Secret %s/%s to %s", c.Namespace, c.tokenSecret, c.TokenFile)
+		advice = fmt.Sprintf("write the token of Secret %s/%s to %s", c.account.Namespace, c.tokenSecret, c.TokenFile)
 	}
-	if at := expiry(c.token); !at.IsZero() {
+	if at := expiry(token); !at.IsZero() {
 		return fmt.Sprintf("the token is valid until %s at most: %s", at.Format(time.RFC3339), advice)
 	}
 	return advice
@@ -54,8 +54,8 @@ func (c *client) tokenAdvice() string {
 // renewToken replaces a token that expires soon by that of the Secret which
 // status.tokenSecret names.
 func (a *agent) renewToken(ctx context.Context, m *lcm.LCMMachine) error {
+	at := expiry(a.api.Token())
 	a.api.mu.Lock()
-	at := expiry(a.api.token)
 	a.api.tokenSecret = m.Status.TokenSecret
 	a.api.mu.Unlock()
 	if m.Status.TokenSecret == "" || at.IsZero() || at.Sub(a.Clock.Now()) > minTokenLife {
@@ -72,6 +72,6 @@ func (a *agent) renewToken(ctx context.Context, m *lcm.LCMMachine) error {
 	if err := a.System.Put(sys.File{Name: a.TokenFile, Mode: 0o600, Content: []byte(next + "\n")}); err != nil {
 		return fmt.Errorf("next token: %w", err)
 	}
-	_, err = a.api.load()
+	_, err = a.api.Load()
 	return err
 }

@@ -7,15 +7,13 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/netip"
-	"net/url"
-	"path"
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/clock"
+
+	"github.com/metalab-dev/metalab/agent/kubeapi"
 )
 
 // ConfigFile is the default path of the configuration file.
@@ -47,51 +45,20 @@ const (
 	farewell      = 5 * time.Second // for the last report of a node that shuts down
 )
 
-// Account is the content of the configuration file: the address of the cluster's API, and the
-// agent's credentials. The LCM agent's file can be used, too: its other fields are ignored.
-type Account struct {
-	Server    string `yaml:"server"`    // https URL of the Kubernetes API
-	CAFile    string `yaml:"caFile"`    // certificates, in PEM, that sign the server's
-	TokenFile string `yaml:"tokenFile"` // token of the service account
-}
+// Account is the content of the configuration file. The LCM agent's file can be used, too: its
+// other fields are ignored.
+type Account = kubeapi.Account
 
 // Files are the files of a server, by absolute paths.
-type Files interface {
-	ReadFile(name string) ([]byte, error)
-}
+type Files = kubeapi.Files
 
 // ParseArgs returns the account of the agent's command from its configuration file.
-func ParseArgs(args []string, files Files) (Account, error) {
-	f := pflag.NewFlagSet("lab-agent node", pflag.ContinueOnError)
-	name := f.String("config", ConfigFile, "file with server, caFile and tokenFile, in YAML")
-	if err := f.Parse(args); err != nil {
+func ParseArgs(args []string, files Files) (a Account, err error) {
+	c := kubeapi.Command{Name: "lab-agent node", File: ConfigFile, Fields: "server, caFile and tokenFile"}
+	if _, err := c.Read(args, files, &a); err != nil {
 		return Account{}, err
 	}
-	if f.NArg() > 0 {
-		return Account{}, fmt.Errorf("argument %q: lab-agent node takes flags only", f.Arg(0))
-	}
-	text, err := files.ReadFile(*name)
-	if err != nil {
-		return Account{}, fmt.Errorf("configuration: %w", err)
-	}
-	var a Account
-	if err := yaml.Unmarshal(text, &a); err != nil {
-		return Account{}, fmt.Errorf("%s: %w", *name, err)
-	}
-	return a, a.validate()
-}
-
-func (a Account) validate() error {
-	var errs []error
-	if u, err := url.Parse(a.Server); err != nil || u.Scheme != "https" || u.Host == "" {
-		errs = append(errs, fmt.Errorf("server %q: give the https URL of the Kubernetes API", a.Server))
-	}
-	for _, file := range []struct{ field, name string }{{"caFile", a.CAFile}, {"tokenFile", a.TokenFile}} {
-		if !path.IsAbs(file.name) {
-			errs = append(errs, fmt.Errorf("%s %q: give an absolute path", file.field, file.name))
-		}
-	}
-	return errors.Join(errs...)
+	return a, a.Validate()
 }
 
 // Facts describe the server for the status of its Node.
@@ -131,7 +98,7 @@ type Config struct {
 }
 
 func (c *Config) complete() error {
-	if err := c.validate(); err != nil {
+	if err := c.Validate(); err != nil {
 		return fmt.Errorf("node: configuration: %w", err)
 	}
 	if c.Files == nil || c.Facts == nil {

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,9 +25,10 @@ import (
 // agent is a running agent.
 type agent struct {
 	Config
-	facts Facts
-	name  string
-	api   kubernetes.Interface // nil: the account is read again
+	facts   Facts
+	name    string
+	account string               // user of the token; "" is unknown
+	api     kubernetes.Interface // nil: the account is read again
 
 	renewed  time.Time
 	podsSeen bool   // since the last change
@@ -114,6 +116,7 @@ func (a *agent) connect() error {
 	if err != nil {
 		return fmt.Errorf("node: tokenFile: %w", err)
 	}
+	a.account = accountOf(string(token))
 	a.api, err = kubernetes.NewForConfig(&rest.Config{
 		Host: a.Server, BearerToken: strings.TrimSpace(string(token)), TLSClientConfig: rest.TLSClientConfig{CAData: ca},
 		QPS: -1, UserAgent: "lab-agent-node",
@@ -152,13 +155,39 @@ func (a *agent) step(ctx context.Context) (time.Duration, error) {
 	return max(renewal-a.Clock.Now().Sub(a.renewed), time.Second), nil
 }
 
+// AgentAnnotation of a Node is the user that its agent has registered it as. The API of a lab lets
+// an account that is not named as the Node write it only with this annotation; see
+// controller/config/nodes.
+const AgentAnnotation = "metalab.dev/node-agent"
+
+// accountOf returns the user that a service account's token is for, "" for another token. The
+// token is not verified: the API does that.
+func accountOf(token string) string {
+	parts := strings.Split(strings.TrimSpace(token), ".")
+	if len(parts) != 3 {
+		return ""
+	}
+	var claims struct {
+		Subject string `json:"sub"`
+	}
+	b, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil || json.Unmarshal(b, &claims) != nil {
+		return ""
+	}
+	return claims.Subject
+}
+
 // register creates the Node and writes its status, unless they are right.
 func (a *agent) register(ctx context.Context) (*corev1.Node, error) {
 	n, err := a.api.CoreV1().Nodes().Get(ctx, a.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		n, err = a.api.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: a.name, Labels: map[string]string{
+		meta := metav1.ObjectMeta{Name: a.name, Labels: map[string]string{
 			corev1.LabelHostname: a.name, corev1.LabelOSStable: a.facts.OSTag, corev1.LabelArchStable: architectures[a.facts.Arch],
-		}}}, metav1.CreateOptions{})
+		}}
+		if a.account != "" {
+			meta.Annotations = map[string]string{AgentAnnotation: a.account}
+		}
+		n, err = a.api.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: meta}, metav1.CreateOptions{})
 	}
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -251,7 +252,7 @@ func TestParseArgs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, err := ParseArgs(tt.args, tt.files)
 			switch {
-			case tt.err == "" && (err != nil || a != Account{"https://192.0.2.1:6443", "/ca", "/token"}):
+			case tt.err == "" && (err != nil || a != (Account{Server: "https://192.0.2.1:6443", CAFile: "/ca", TokenFile: "/token"})):
 				t.Errorf("ParseArgs() = %+v, %v", a, err)
 			case tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)):
 				t.Errorf("ParseArgs() error = %v, want one with %q", err, tt.err)
@@ -285,7 +286,7 @@ func TestOSImage(t *testing.T) {
 }
 
 func TestRunNeedsItsFields(t *testing.T) {
-	account := Account{"https://192.0.2.1", "/ca", "/token"}
+	account := Account{Server: "https://192.0.2.1", CAFile: "/ca", TokenFile: "/token"}
 	facts := func(context.Context) (Facts, error) { return Facts{Hostname: "a_b"}, nil }
 	broken := errors.New("no inventory")
 	for name, tt := range map[string]struct {
@@ -339,7 +340,7 @@ func TestNewTokenBeginsANewWatch(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- Run(ctx, Config{
-			Account: Account{api.URL, "/ca", "/token"}, Clock: clock, Log: slog.New(slog.DiscardHandler), Lost: func() bool { return true },
+			Account: Account{Server: api.URL, CAFile: "/ca", TokenFile: "/token"}, Clock: clock, Log: slog.New(slog.DiscardHandler), Lost: func() bool { return true },
 			Facts: func(context.Context) (Facts, error) { return Facts{Hostname: "n"}, nil },
 			Files: lockedFiles{&server, f},
 		})
@@ -388,7 +389,7 @@ func TestCAIsReadAgain(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- Run(ctx, Config{
-			Account: Account{api.URL, "/ca", "/token"}, Clock: clock, Log: slog.New(slog.DiscardHandler), Lost: func() bool { return true },
+			Account: Account{Server: api.URL, CAFile: "/ca", TokenFile: "/token"}, Clock: clock, Log: slog.New(slog.DiscardHandler), Lost: func() bool { return true },
 			Facts: func(context.Context) (Facts, error) { return Facts{Hostname: "n"}, nil },
 			Files: countingFiles{f, read},
 		})
@@ -448,4 +449,18 @@ func (f lockedFiles) ReadFile(name string) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.files.ReadFile(name)
+}
+
+func TestAccountOfToken(t *testing.T) {
+	token := func(payload string) string {
+		return "e30." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + ".c2ln"
+	}
+	for in, want := range map[string]string{
+		token(`{"sub":"system:serviceaccount:lab-nodes:w-0"}`) + "\n": "system:serviceaccount:lab-nodes:w-0",
+		token(`{}`): "", token(`{`): "", "a.b.c": "", "opaque": "", "": "",
+	} {
+		if got := accountOf(in); got != want {
+			t.Errorf("accountOf(%q) = %q, want %q", in, got, want)
+		}
+	}
 }

@@ -12,6 +12,15 @@ type File struct {
 	Mode    fs.FileMode // type and permission bits
 	Content []byte      // of a regular file
 	Link    string      // target of a symbolic link
+	// UID and GID are the owner of a regular file, where the agent may give files away; 0 is
+	// the agent's user.
+	UID, GID int
+}
+
+// FileInfo describes a file of a system.
+type FileInfo struct {
+	Mode     fs.FileMode // type and permission bits
+	UID, GID int
 }
 
 // Command is a program that runs in a system.

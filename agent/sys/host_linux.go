@@ -35,10 +35,12 @@ type fileSystem interface {
 	OpenFile(name string, flag int, mode fs.FileMode) (*os.File, error)
 	MkdirAll(name string, mode fs.FileMode) error
 	Lstat(name string) (fs.FileInfo, error)
+	Stat(name string) (fs.FileInfo, error)
 	Rename(from, to string) error
 	Remove(name string) error
 	RemoveAll(name string) error
 	Symlink(to, name string) error
+	Readlink(name string) (string, error)
 	Chmod(name string, mode fs.FileMode) error
 }
 
@@ -70,10 +72,12 @@ func (machineFiles) OpenFile(name string, flag int, mode fs.FileMode) (*os.File,
 }
 func (machineFiles) MkdirAll(name string, mode fs.FileMode) error { return os.MkdirAll("/"+name, mode) }
 func (machineFiles) Lstat(name string) (fs.FileInfo, error)       { return os.Lstat("/" + name) }
+func (machineFiles) Stat(name string) (fs.FileInfo, error)        { return os.Stat("/" + name) }
 func (machineFiles) Rename(from, to string) error                 { return os.Rename("/"+from, "/"+to) }
 func (machineFiles) Remove(name string) error                     { return os.Remove("/" + name) }
 func (machineFiles) RemoveAll(name string) error                  { return os.RemoveAll("/" + name) }
 func (machineFiles) Symlink(to, name string) error                { return os.Symlink(to, "/"+name) }
+func (machineFiles) Readlink(name string) (string, error)         { return os.Readlink("/" + name) }
 func (machineFiles) Chmod(name string, mode fs.FileMode) error    { return os.Chmod("/"+name, mode) }
 
 // relative returns an absolute path relative to the root.
@@ -97,6 +101,15 @@ func (h *Host) ReadFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	return h.files.ReadFile(at)
+}
+
+// Readlink returns the target of a symbolic link.
+func (h *Host) Readlink(name string) (string, error) {
+	at, err := relative(name)
+	if err != nil {
+		return "", err
+	}
+	return h.files.Readlink(at)
 }
 
 // ReadDir returns the names in a directory, sorted.
@@ -169,7 +182,34 @@ func (h *Host) write(name string, f File) (err error) {
 	if _, err := file.Write(f.Content); err != nil {
 		return err
 	}
-	return file.Chmod(f.Mode.Perm()) // regardless of the umask
+	if f.UID != 0 || f.GID != 0 {
+		if err := file.Chown(f.UID, f.GID); err != nil {
+			return err
+		}
+	}
+	return file.Chmod(modeBits(f.Mode)) // regardless of the umask
+}
+
+// modeBits returns the permission bits of a mode with the special ones.
+func modeBits(m fs.FileMode) fs.FileMode {
+	return m.Perm() | m&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky)
+}
+
+// Stat describes a file, following links.
+func (h *Host) Stat(name string) (FileInfo, error) {
+	at, err := relative(name)
+	if err != nil {
+		return FileInfo{}, err
+	}
+	st, err := h.files.Stat(at)
+	if err != nil {
+		return FileInfo{}, err
+	}
+	out := FileInfo{Mode: st.Mode()}
+	if owner, ok := st.Sys().(*syscall.Stat_t); ok {
+		out.UID, out.GID = int(owner.Uid), int(owner.Gid)
+	}
+	return out, nil
 }
 
 // Remove removes files, and directories recursively. One that is not there is no
@@ -213,14 +253,19 @@ func (*Host) Boot() (Boot, error) {
 }
 
 // Reboot asks the init system to reboot the machine, which ends this process soon after.
-func (h *Host) Reboot(ctx context.Context) error {
+func (h *Host) Reboot(ctx context.Context) error { return h.leave(ctx, "reboot", "rebooted") }
+
+// PowerOff asks the init system to switch the machine off, which ends this process soon after.
+func (h *Host) PowerOff(ctx context.Context) error { return h.leave(ctx, "poweroff", "switched off") }
+
+func (h *Host) leave(ctx context.Context, verb, done string) error {
 	if h.root != "/" {
-		return fmt.Errorf("sys: %s is a scratch root: the machine is not rebooted", h.root)
+		return fmt.Errorf("sys: %s is a scratch root: the machine is not %s", h.root, done)
 	}
 	var out strings.Builder
-	code, err := h.Exec(ctx, Command{Args: []string{"systemctl", "reboot"}, Stdout: io.Discard, Stderr: &out})
+	code, err := h.Exec(ctx, Command{Args: []string{"systemctl", verb}, Stdout: io.Discard, Stderr: &out})
 	if err == nil && code != 0 {
-		err = fmt.Errorf("sys: systemctl reboot ended with code %d: %s", code, strings.TrimSpace(out.String()))
+		err = fmt.Errorf("sys: systemctl %s ended with code %d: %s", verb, code, strings.TrimSpace(out.String()))
 	}
 	return err
 }

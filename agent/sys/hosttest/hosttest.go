@@ -21,6 +21,8 @@ import (
 type Host interface {
 	ReadFile(name string) ([]byte, error)
 	ReadDir(name string) ([]string, error)
+	Stat(name string) (sys.FileInfo, error)
+	Readlink(name string) (string, error)
 	Put(files ...sys.File) error
 	Remove(names ...string) error
 	Path(name string) string
@@ -51,6 +53,25 @@ func Files(t *testing.T, h Host, dir string) {
 	check("link", "one")
 	put(sys.File{Name: name("deep/er/a"), Mode: 0o600, Content: []byte("two")})
 	check("link", "two")
+	for _, tt := range []struct {
+		file string
+		mode fs.FileMode
+	}{{"deep/er/a", 0o600}, {"link", 0o600}, {"empty", fs.ModeDir | 0o700}} {
+		if got, err := h.Stat(name(tt.file)); err != nil || got.Mode != tt.mode {
+			t.Errorf("Stat(%s) = %v, %v, want %v", tt.file, got.Mode, err, tt.mode)
+		}
+	}
+	if got, err := h.Readlink(name("link")); err != nil || got != "deep/er/a" {
+		t.Errorf("Readlink(link) = %q, %v, want deep/er/a", got, err)
+	}
+	for _, file := range []string{"deep/er/a", "never"} {
+		if got, err := h.Readlink(name(file)); err == nil {
+			t.Errorf("Readlink(%s) = %q, want an error: it is no link", file, got)
+		}
+	}
+	if _, err := h.Stat(name("never")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Stat(never) error = %v, want fs.ErrNotExist", err)
+	}
 	put(sys.File{Name: name("deep/er/b"), Mode: 0o600})
 	check("deep/er/b", "")
 	if got, err := h.ReadDir(name("deep/er")); err != nil || !slices.Equal(got, []string{"a", "b"}) {

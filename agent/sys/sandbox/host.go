@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
+	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/metalab-dev/metalab/agent/sys"
 )
@@ -37,6 +40,36 @@ func (h Host) ReadFile(name string) ([]byte, error) {
 	return h.s.ReadFile(at)
 }
 
+// Stat describes a file, following links.
+func (h Host) Stat(name string) (sys.FileInfo, error) {
+	at, err := relative(name)
+	if err != nil {
+		return sys.FileInfo{}, err
+	}
+	n, err := h.s.Stat(at)
+	return sys.FileInfo{Mode: n.Mode, UID: n.UID, GID: n.GID}, err
+}
+
+// Readlink returns the target of a symbolic link.
+func (h Host) Readlink(name string) (string, error) {
+	at, err := relative(name)
+	if err != nil {
+		return "", err
+	}
+	entries, err := h.s.ReadDir(path.Dir(at))
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == path.Base(at) })
+	switch {
+	case i < 0:
+		return "", &fs.PathError{Op: "readlink", Path: name, Err: fs.ErrNotExist}
+	case entries[i].Mode&fs.ModeSymlink == 0:
+		return "", &fs.PathError{Op: "readlink", Path: name, Err: syscall.EINVAL}
+	}
+	return entries[i].Link, nil
+}
+
 // ReadDir returns the names in a directory, sorted.
 func (h Host) ReadDir(name string) (names []string, err error) {
 	at, err := relative(name)
@@ -56,7 +89,7 @@ func (h Host) Put(files ...sys.File) error {
 	for _, f := range files { // in their order: a later one may be below an earlier
 		at, err := relative(f.Name)
 		if err == nil {
-			err = h.s.Put(Tree{at: {Mode: f.Mode, Content: f.Content, Link: f.Link}})
+			err = h.s.Put(Tree{at: {Mode: f.Mode, Content: f.Content, Link: f.Link, UID: f.UID, GID: f.GID}})
 		}
 		if err != nil {
 			return err
@@ -93,8 +126,14 @@ func (h Host) Boot() (sys.Boot, error) { return h.s.c.Boot, nil }
 
 // Reboot shuts the system down in order and boots it again. It returns before that has
 // happened.
-func (h Host) Reboot(context.Context) error {
-	if text, code := reboot(h.s, nil); code != 0 {
+func (h Host) Reboot(context.Context) error { return asError(reboot(h.s, nil)) }
+
+// PowerOff shuts the system down in order and switches the server off. It returns before that
+// has happened.
+func (h Host) PowerOff(context.Context) error { return asError(powerOff(h.s, nil)) }
+
+func asError(text string, code int) error {
+	if code != 0 {
 		return errors.New("sandbox: " + strings.TrimSpace(text))
 	}
 	return nil

@@ -27,6 +27,9 @@ func (p *first) mount() error {
 		if d == "usr" {
 			lower = escape(filepath.Join(p.setup.Dir, programsDir, d)) + ":" + lower
 		}
+		if image := filepath.Join(p.setup.Dir, baseDir, d); hasEntries(image) { // an image's files in /usr
+			lower = escape(image) + ":" + lower
+		}
 		if err := p.overlay(d, lower); err != nil {
 			return err
 		}
@@ -59,6 +62,16 @@ func (p *first) mount() error {
 		return fmt.Errorf("unmount the machine's root: %w", err)
 	}
 	return nil
+}
+
+func fileExists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+func hasEntries(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && len(entries) > 0
 }
 
 // overlay mounts an overlay over a directory of the root.
@@ -121,6 +134,11 @@ func (p *first) mountProc(at string) error {
 	}
 	if err := bind(filepath.Join(p.setup.Dir, uptimeFile), filepath.Join(at, "uptime"), unix.MS_RDONLY); err != nil {
 		return err
+	}
+	if name := filepath.Join(p.setup.Dir, cmdlineName); fileExists(name) {
+		if err := bind(name, filepath.Join(at, "cmdline"), unix.MS_RDONLY); err != nil {
+			return err
+		}
 	}
 	for _, name := range hiddenProc {
 		if err := bind("/dev/null", filepath.Join(at, name), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {

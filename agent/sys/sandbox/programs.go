@@ -78,6 +78,7 @@ func init() { // as programs
 		"start":             func(s *System, u string) (string, error) { return "", s.startUnit(u) },
 		"stop":              func(s *System, u string) (string, error) { return "", s.stopUnit(u) },
 		"restart":           func(s *System, u string) (string, error) { return "", s.restartUnit(u) },
+		"reload":            func(s *System, u string) (string, error) { return "", s.reloadUnit(u) },
 		"reload-or-restart": func(s *System, u string) (string, error) { return "", s.restartUnit(u) },
 		"enable":            func(s *System, u string) (string, error) { return "", s.enableUnit(u, true) },
 		"disable":           func(s *System, u string) (string, error) { return "", s.enableUnit(u, false) },

@@ -80,6 +80,12 @@ type System struct {
 	units   units
 	closed  bool
 	saved   [sha256.Size]byte // of the layer that was stored last
+	opened  bool              // the disk was read in this boot
+	base    Tree              // of the booted root
+	image   *Tree             // of the booted root, which other systems share
+	roots   bool              // the disk has others than the installation's
+	decoded decoded           // the layer that was read last
+	watches watches
 	values  struct {
 		sync.Mutex
 		sysctl map[string]string // values that commands have set under /proc/sys, by path
@@ -227,44 +233,65 @@ func volatile(name string) bool {
 
 // load returns the system's view when no process runs. The caller holds s.mu.
 func (s *System) load() (view, error) {
+	if err := s.open(); err != nil {
+		return view{}, err
+	}
 	b, err := s.c.Store.Load()
 	if err != nil {
 		return view{}, err
 	}
-	layer, err := Decode(b)
+	d, err := decodeDisk(b)
+	if err != nil {
+		return view{}, err
+	}
+	layer, err := s.decoded.decode(d.layer)
 	if err != nil {
 		return view{}, err
 	}
 	for name, n := range s.memory {
 		layer[name] = n
 	}
-	return view{layer, s.c.Base, thisMachine()}, nil
+	return view{layer, s.base, thisMachine()}, nil
 }
 
 // save stores the layer without /run and /tmp, which a boot drops. The caller holds s.mu.
 func (s *System) save(layer Tree) error {
-	stored := Tree{}
-	s.memory = Tree{}
+	stored, memory := Tree{}, Tree{}
 	for name, n := range layer {
 		if volatile(name) {
-			s.memory[name] = n
+			memory[name] = n
 		} else {
 			stored[name] = n
 		}
 	}
+	changed := !memory.equal(s.memory)
+	s.memory = memory
 	b, err := stored.Encode()
 	if err != nil {
 		return err
 	}
 	sum := sha256.Sum256(b)
-	if sum == s.saved {
-		return nil
+	if sum != s.saved {
+		d := &disk{}
+		if s.roots {
+			was, err := s.c.Store.Load()
+			if err != nil {
+				return err
+			}
+			if d, err = decodeDisk(was); err != nil {
+				return err
+			}
+		}
+		d.layer = b
+		if err := s.store(d); err != nil {
+			return err
+		}
+		s.saved, changed = sum, true
 	}
-	err = s.c.Store.Save(b)
-	if err == nil {
-		s.saved = sum
+	if changed {
+		s.watches.notify(layer)
 	}
-	return err
+	return nil
 }
 
 // use calls running with the session while processes run, else stored with a view of the
@@ -414,7 +441,7 @@ func (s *System) Changes() ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	lower := view{Tree{}, s.c.Base, thisMachine()}
+	lower := view{Tree{}, s.base, thisMachine()}
 	var out []Change
 	for name, n := range layer {
 		was, there := lower.lookup(name)

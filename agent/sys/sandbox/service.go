@@ -115,6 +115,21 @@ func (s *System) restartUnit(name string) error {
 	return errors.Join(s.stopUnit(name), s.startUnit(name))
 }
 
+// reloadUnit runs the commands of ExecReload= of a unit (systemd.service(5)). One that does not
+// run has nothing to reload.
+func (s *System) reloadUnit(name string) error {
+	u, err := s.readUnit(name)
+	if err != nil || s.units.state(name) != stateActive {
+		return err
+	}
+	lines := u.keys["Service.ExecReload"]
+	if len(lines) == 0 {
+		return fmt.Errorf("%s has no ExecReload=: restart it", name)
+	}
+	u.keys = map[string][]string{"Service.ExecStart": lines}
+	return s.runService(context.Background(), u)
+}
+
 // startService starts the processes of a service. It returns when a oneshot has ended,
 // and at once for others.
 func (s *System) startService(u unit) error {

@@ -102,6 +102,7 @@ const (
 	upperDir    = "upper"
 	workDir     = "work"
 	uptimeFile  = "uptime"
+	cmdlineName = "cmdline" // absent: the machine's is seen
 )
 
 // newSession mounts the root of a system with a layer, and returns when commands can run.
@@ -119,7 +120,7 @@ func newSession(s *System, layer Tree) (_ *session, err error) {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	hostname := "localhost"
-	if b, err := (view{layer, s.c.Base, nil}).readFile("etc/hostname"); err == nil {
+	if b, err := (view{layer, s.base, nil}).readFile("etc/hostname"); err == nil {
 		hostname = firstWord(string(b), hostname)
 	}
 	self, err := os.Executable()
@@ -217,7 +218,7 @@ func (r *session) makeDirs(s *System, layer Tree) error {
 			base[d] = Node{Mode: fs.ModeSymlink | 0o777, Link: to}
 		}
 	}
-	for name, n := range s.c.Base {
+	for name, n := range s.base {
 		base[name] = n
 	}
 	if err := base.write(func(name string) string { return filepath.Join(r.dir, baseDir, name) }); err != nil {
@@ -228,6 +229,11 @@ func (r *session) makeDirs(s *System, layer Tree) error {
 	}
 	if err := r.setUptime(s.now().Sub(s.c.Boot.Time)); err != nil {
 		return err
+	}
+	if n, ok := s.base[cmdlineFile]; ok {
+		if err := os.WriteFile(filepath.Join(r.dir, cmdlineName), n.Content, 0o444); err != nil {
+			return err
+		}
 	}
 	dirs := []string{rootDir, "run", "tmp", filepath.Join(upperDir, "."), filepath.Join(workDir, ".")}
 	for _, d := range realMachineDirs() {

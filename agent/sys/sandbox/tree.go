@@ -50,7 +50,7 @@ const maxLayer = 1 << 30
 // equal bytes.
 func (t Tree) Encode() ([]byte, error) {
 	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
+	z := compressor(&out)
 	w := tar.NewWriter(z)
 	for _, name := range slices.Sorted(maps.Keys(t)) {
 		if err := writeNode(w, name, t[name]); err != nil {
@@ -60,6 +60,7 @@ func (t Tree) Encode() ([]byte, error) {
 	if err := errors.Join(w.Close(), z.Close()); err != nil {
 		return nil, fmt.Errorf("sandbox: layer: %w", err)
 	}
+	compressors.Put(z)
 	return out.Bytes(), nil
 }
 

@@ -9,6 +9,20 @@ import (
 // GracefulRebootAnnotation on an LCMMachine asks for a reboot that cordons and drains.
 const GracefulRebootAnnotation = "lcm.mirantis.com/graceful-reboot"
 
+// RebootRequestAnnotation on an LCMMachine names the GracefulRebootRequest that has set
+// GracefulRebootAnnotation. A user's has none.
+const RebootRequestAnnotation = "metalab.dev/reboot-request"
+
+// HeldForRebootAnnotation marks an LCMMachine whose node is cordoned, or about to be, for a
+// graceful reboot. It outlasts the request, whose writer may withdraw it.
+const HeldForRebootAnnotation = "metalab.dev/held-for-reboot"
+
+// GracefulRebootBegun reports whether a graceful reboot of the machine is asked for, or its
+// node is still held for one that was.
+func GracefulRebootBegun(m *lcm.LCMMachine) bool {
+	return m.Annotations[GracefulRebootAnnotation] == "true" || m.Annotations[HeldForRebootAnnotation] != ""
+}
+
 // ComputeState returns the state of a machine from its spec and from what its agent
 // reports.
 func ComputeState(m *lcm.LCMMachine) lcm.MachineState {
