@@ -3,7 +3,8 @@
 // that a program installs.
 //
 // controller-gen generates the files under crd from the published metal3.io API, and those
-// of a family from controller/api; they are never edited. Where that API and its own definitions disagree, a JSON patch
+// of the family hoc from controller/api; those of the family machineconfig are copies of files of
+// the module github.com/openshift/api. They are never edited. Where that API and its own definitions disagree, a JSON patch
 // under patches corrects the definition of the resource that it is named after. CRDs
 // applies the patch while loading, so that generating again does not lose it, and
 // kustomization.yaml names the same patch.
@@ -43,15 +44,27 @@ import (
 //go:generate go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0 crd:allowDangerousTypes=true paths=github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1 output:crd:dir=crd
 //go:generate rm crd/metal3.io_hostclaims.yaml crd/metal3.io_hostdeploypolicies.yaml
 //go:generate rm -rf hoc/crd
-//go:generate go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0 object crd:allowDangerousTypes=true paths=../api/... output:crd:dir=hoc/crd
+//go:generate go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0 object crd:allowDangerousTypes=true paths={../api/baremetal/...,../api/cluster/...,../api/hostprofile/...,../api/iam/...,../api/ipam/...,../api/kaas/...,../api/lcm/...} output:crd:dir=hoc/crd
+//go:generate rm -rf elemental/crd
+//go:generate go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0 object crd:allowDangerousTypes=true paths=../api/elemental/... output:crd:dir=elemental/crd
+//go:generate rm -rf cluster-api/crd
+//go:generate go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0 crd:allowDangerousTypes=true paths=sigs.k8s.io/cluster-api/api/v1beta1 output:crd:dir=cluster-api/crd
+//go:generate rm cluster-api/crd/cluster.x-k8s.io_clusterclasses.yaml cluster-api/crd/cluster.x-k8s.io_machinedeployments.yaml cluster-api/crd/cluster.x-k8s.io_machinehealthchecks.yaml cluster-api/crd/cluster.x-k8s.io_machinesets.yaml
+//go:generate go test . -run TestMachineConfigDefinitionsAreThoseOfTheModule -update
 
-//go:embed crd/*.yaml patches/*.yaml hoc/crd/*.yaml
+//go:embed crd/*.yaml patches/*.yaml hoc/crd/*.yaml machineconfig/crd/*.yaml elemental/crd/*.yaml cluster-api/crd/*.yaml cluster-api/patches/*.yaml
 var manifests embed.FS
 
 // NodeAgents are the rights of the node agents of a lab's servers, as documents of YAML.
 //
 //go:embed nodes/agents.yaml
 var NodeAgents string
+
+// MachineConfigDaemons are the rights of the machine-config daemons of a lab's servers, as
+// documents of YAML.
+//
+//go:embed machineconfig/daemons.yaml
+var MachineConfigDaemons string
 
 // HOC is the family of host OS configuration, LCM and the bare metal provider.
 const HOC = "hoc"
@@ -61,11 +74,25 @@ const HOC = "hoc"
 // controller/kube serves them by its option Nodes.
 const Nodes = "nodes"
 
-// Families are the names of the families of kinds beside those of hosts.
-var Families = []string{HOC, Nodes}
+// MachineConfig is the family of machine configuration: rendered configurations, the images
+// that are built of them, and their rollout to nodes.
+const MachineConfig = "machineconfig"
 
-// needNodes are the families whose controllers cordon and drain nodes.
-var needNodes = []string{HOC, Nodes}
+// Elemental is the family of servers that register themselves, and of the infrastructure that
+// they are for Cluster API.
+const Elemental = "elemental"
+
+// ClusterAPI is the family of the kinds of Cluster API's core that infrastructure is made for:
+// Cluster and Machine. A cluster that has Cluster API has them already, with its own versions:
+// the family is for an API that has not.
+const ClusterAPI = "cluster-api"
+
+// Families are the names of the families of kinds beside those of hosts.
+var Families = []string{HOC, MachineConfig, Elemental, ClusterAPI, Nodes}
+
+// needNodes are the families whose controllers work on nodes: they cordon and drain them, or
+// write their provider IDs.
+var needNodes = []string{HOC, MachineConfig, Elemental, Nodes}
 
 // NeedNodes reports whether one of the families needs the kinds of Nodes.
 func NeedNodes(families []string) bool {

@@ -129,7 +129,7 @@ func TestFamiliesThatNeedNodes(t *testing.T) {
 	for _, tt := range []struct {
 		families []string
 		want     bool
-	}{{nil, false}, {[]string{HOC}, true}, {[]string{Nodes}, true}} {
+	}{{nil, false}, {[]string{HOC}, true}, {[]string{MachineConfig}, true}, {[]string{Nodes}, true}} {
 		if got := NeedNodes(tt.families); got != tt.want {
 			t.Errorf("NeedNodes(%v) = %v, want %v", tt.families, got, tt.want)
 		}

@@ -71,7 +71,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) error {
 	var d metal3.DataImage
 	if err := r.Client.Get(ctx, req.NamespacedName, &d); err != nil {
-		return err
+		return queue.Deleted(err)
 	}
 	var h metal3.BareMetalHost
 	if err := r.Client.Get(ctx, req.NamespacedName, &h); apierrors.IsNotFound(err) {

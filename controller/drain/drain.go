@@ -34,7 +34,17 @@ type Service struct {
 	// Client reads and writes the cluster's API. It must not read from a cache: the pods of
 	// a node are selected by spec.nodeName, and a drain is done only if they are gone now.
 	Client client.Client
-	Clock  clock.PassiveClock
+	Clock  clock.PassiveClock // of leases: the same for all owners
+}
+
+// New returns a service for a cluster. Its leases run by the clock of clients, unless that is
+// nil, and not by a lab's: lab time jumps, so that a lease would expire before its owner
+// renews it.
+func New(c client.Client, lab, clients clock.PassiveClock) *Service {
+	if clients == nil {
+		clients = lab
+	}
+	return &Service{Client: c, Clock: clients}
 }
 
 // Progress is how far the drain of a node is.

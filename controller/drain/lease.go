@@ -42,6 +42,16 @@ func (s *Service) Owner(ctx context.Context, node string) (string, error) {
 	return holder(l), nil
 }
 
+// Since returns when the owner acquired a node, the zero time when it does not have it. The lease
+// stores it, so that a restarted owner knows how long its drain takes.
+func (s *Service) Since(ctx context.Context, node, owner string) (time.Time, error) {
+	l, err := s.lease(ctx, node)
+	if err != nil || l == nil || holder(l) != owner || l.Spec.AcquireTime == nil {
+		return time.Time{}, err
+	}
+	return l.Spec.AcquireTime.Time, nil
+}
+
 // lease returns the lease of a node, nil when there is none.
 func (s *Service) lease(ctx context.Context, node string) (*coordinationv1.Lease, error) {
 	l := new(coordinationv1.Lease)

@@ -79,7 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.Duration, error) {
 	b := new(lcm.HelmBundle)
 	if err := r.Client.Get(ctx, key, b); err != nil {
-		return 0, err
+		return 0, queue.Deleted(err)
 	}
 	deleted := !b.DeletionTimestamp.IsZero()
 	if deleted && !controllerutil.ContainsFinalizer(b, lcm.HelmFinalizer) {
@@ -242,8 +242,8 @@ func (p *pass) failed(s *lcm.HelmReleaseStatus) {
 
 // release installs, upgrades or uninstalls a release as its bundle demands.
 func (p *pass) release(ctx context.Context, of planned) error {
-	s := p.b.Status.ReleaseStatuses[of.Name]
-	namespace := namespaceOf(p.b, of.HelmRelease)
+	was := p.b.Status.ReleaseStatuses[of.Name]
+	s, namespace := was, namespaceOf(p.b, of.HelmRelease)
 	if s.Namespace != "" && s.Namespace != namespace {
 		return nil // it is not uninstalled there yet
 	}
@@ -254,10 +254,7 @@ func (p *pass) release(ctx context.Context, of planned) error {
 		if s.Success {
 			return nil // it stays
 		}
-		s.Namespace, s.Message, s.Ready = "", why, false
-		if s.Revision > 0 {
-			s.Namespace = namespace
-		}
+		s.Namespace, s.Message, s.Ready = was.Namespace, why, false
 		return p.set(ctx, of.Name, s)
 	}
 	s.Namespace = namespace
@@ -273,6 +270,13 @@ func (p *pass) release(ctx context.Context, of planned) error {
 		if left := p.wait(s); !s.Success && left > 0 {
 			p.again(left)
 			return nil
+		}
+		if was.Namespace == "" { // after a crash, prune knows that there may be something to uninstall
+			begun := s
+			begun.Status = string(release.StatusPendingInstall)
+			if err := p.set(ctx, of.Name, begun); err != nil {
+				return err
+			}
 		}
 		if last, err = p.install(ctx, i, of); err != nil {
 			s.Success, s.Ready, s.Message, s.Status = false, false, err.Error(), string(release.StatusFailed)

@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
@@ -215,6 +217,36 @@ func TestBundle(t *testing.T) {
 }
 
 // A repository with a password, and one whose index has another digest.
+// The status has a release before it is installed, so that a bundle that drops the release
+// after a crash uninstalls it.
+func TestReleaseOfACrashIsUninstalled(t *testing.T) {
+	l := start(t)
+	l.repo.add(t, "settings", "1.0.0", "")
+	l.must(l.Create(t.Context(), &lcm.HelmBundle{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Spec: lcm.HelmBundleSpec{
+		Repositories: []lcm.HelmRepository{{Name: "lab", URL: l.repo.URL}},
+		Releases:     []lcm.HelmRelease{{Name: "first", Chart: "lab/settings"}},
+	}}))
+	killed := errors.New("the controller is killed")
+	dying, err := client.NewWithWatch(l.kube.RESTConfig(), client.Options{Scheme: l.Scheme()})
+	l.must(err)
+	l.r.Client = interceptor.NewClient(dying, interceptor.Funcs{
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+			if l.text("default", "first") != "" {
+				return killed
+			}
+			return c.SubResource(sub).Patch(ctx, o, p, opts...)
+		},
+	})
+	if _, err := l.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); !errors.Is(err, killed) || l.text("default", "first") == "" {
+		t.Fatalf("Reconcile() = %v, want the release installed and %v", err, killed)
+	}
+	l.restart()
+	b := l.change(func(s *lcm.HelmBundleSpec) { s.Releases = nil })
+	if got := l.text("default", "first"); got != "" || len(b.Status.ReleaseStatuses) > 0 {
+		t.Errorf("the release that the bundle has dropped has %q, status %+v; want it uninstalled", got, b.Status.ReleaseStatuses)
+	}
+}
+
 func TestRepositories(t *testing.T) {
 	l := start(t)
 	l.repo.add(t, "settings", "1.0.0", "")

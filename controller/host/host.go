@@ -15,6 +15,10 @@ import (
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	oteltrace "go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -30,6 +34,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/netboot"
 	"github.com/metalab-dev/metalab/controller/queue"
 	"github.com/metalab-dev/metalab/controller/readafterwrite"
+	"github.com/metalab-dev/metalab/controller/tracing"
 )
 
 // requeueNow is the RequeueAfter of a host that needs another pass at once: the
@@ -54,8 +59,10 @@ type Config struct {
 	Limit int
 
 	Metrics prometheus.Registerer // nil registers none
-	RootCAs *x509.CertPool        // roots for BMCs in addition to the system's; may be nil
-	Workers int                   // hosts reconciled at a time; 0 means 4
+	// Traces, if not nil, gets a trace of each change of a host: see tracing.Object.
+	Traces  oteltrace.TracerProvider
+	RootCAs *x509.CertPool // roots for BMCs in addition to the system's; may be nil
+	Workers int            // hosts reconciled at a time; 0 means 4
 	// BuildPreprovisioningImage requests an image for the agent of each host
 	// before it is booted: see controller/preprovisioning (B-240).
 	BuildPreprovisioningImage bool
@@ -103,6 +110,9 @@ func New(c Config) (*Reconciler, error) {
 	if c.Limit == 0 {
 		c.Limit = defaultLimit
 	}
+	if c.Traces == nil {
+		c.Traces = noop.NewTracerProvider()
+	}
 	m, err := newMetrics(c.Metrics)
 	if err != nil {
 		return nil, fmt.Errorf("host: Config.Metrics: %w", err)
@@ -139,6 +149,9 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if _, paused := h.Annotations[metal3.PausedAnnotation]; paused { // B-90
 		return ctrl.Result{}, nil
 	}
+	ctx, span := r.startSpan(tracing.Object(ctx, string(h.UID), h.Generation), "pass", attribute.String("host.namespace", h.Namespace), attribute.String("host.name", h.Name),
+		attribute.String("host.state", string(h.Status.Provisioning.State)))
+	defer span.End()
 	if restored, err := r.restoreStatus(ctx, &h); err != nil {
 		return requeueOnConflict(err)
 	} else if restored {
@@ -169,6 +182,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		d = phase.Decide(o.facts)
 	}
 	ctrl.LoggerFrom(ctx).V(1).Info("decided", "state", h.Status.Provisioning.State, "rule", d.Rule, "do", d.Do, "to", d.To)
+	span.SetAttributes(attribute.String("decision.rule", string(d.Rule)), attribute.String("decision.do", string(d.Do)), attribute.String("decision.to", string(d.To)))
 	from := h.Status.Provisioning.State
 	after, err := r.record(ctx, &h, o, d)
 	if err != nil {
@@ -185,7 +199,8 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if d.Rule == phase.AwaitsAttaching {
 		r.metrics.deleteDelayed.WithLabelValues().Inc()
 	}
-	if err := r.perform(ctx, &h, o, d.Do); err != nil {
+	if err := r.performTraced(ctx, &h, o, d.Do); err != nil {
+		span.SetStatus(codes.Error, "the action has failed")
 		return r.recordPerformError(ctx, &h, o, err)
 	}
 	return ctrl.Result{RequeueAfter: after}, nil

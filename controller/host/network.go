@@ -35,7 +35,6 @@ func (r *Reconciler) checkBootable(h *metal3.BareMetalHost, a bmc.Address) error
 // network, if there is one. A server without a boot MAC address is found by the
 // UUID that its BMC reports.
 func (r *Reconciler) observeNetwork(h *metal3.BareMetalHost, o *observation) error {
-	o.facts.SeenOff = !h.Status.PoweredOn
 	if !r.Boot.HasNetwork() {
 		return nil
 	}

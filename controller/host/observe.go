@@ -169,6 +169,7 @@ func (r *Reconciler) observeBMC(ctx context.Context, h *metal3.BareMetalHost, o 
 		f.SystemError = errors.Is(err, bmc.ErrNoSystem) || o.client != nil && !slices.ContainsFunc(refusals, func(r error) bool { return errors.Is(err, r) })
 		return nil
 	}
+	f.SeenOff = !h.Status.PoweredOn
 	f.Power, f.NextBoot, f.BootPersistent, f.BootOnce = o.system.Power, o.system.Boot.Device, o.system.Boot.Persistent, o.system.BootOnce
 	if b, op := currentBoot(h); f.NetBoot == bmc.BootHTTP && f.NextBoot == f.NetBoot && op != nil && !r.Boot.IsMedia(b, o.system.Boot.URL) && (o.system.Boot.URL != "" || !r.Boot.HasNetwork()) {
 		f.NextBoot = bmc.BootNone // the override is for an earlier boot

@@ -248,17 +248,17 @@ func (r *Reconciler) recordCredentials(ctx context.Context, h *metal3.BareMetalH
 }
 
 // reportsPower reports whether the status shows the power of this pass. It shows
-// the power between operations, and not the power cycles within one. For a host that
-// boots over the network it also shows that the host was seen off, and that it is on
-// when an operation begins or has ended its in-band work: phase derives from this
-// which system runs.
+// the power between operations, and not the power cycles within one. In provisioning,
+// and for a host that boots over the network, it also shows that the host was seen off,
+// and that it is on when an operation begins or has ended its in-band work: phase
+// derives from this which system runs.
 func reportsPower(o *observation, d phase.Decision) bool {
 	state := o.facts.State
 	_, bootsAgent := agentStates[state]
 	switch {
 	case !usesMedia[state]:
 		return true
-	case o.facts.NetBoot == bmc.BootNone:
+	case o.facts.NetBoot == bmc.BootNone && state != metal3.StateProvisioning:
 		return d.Moved
 	case o.system.Power == bmc.Off:
 		return true

@@ -100,7 +100,7 @@ func (r *Configurations) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 func (r *Configurations) reconcile(ctx context.Context, req ctrl.Request) error {
 	var o kaas.HostOSConfiguration
 	if err := r.Client.Get(ctx, req.NamespacedName, &o); err != nil {
-		return err
+		return queue.Deleted(err)
 	}
 	if !o.DeletionTimestamp.IsZero() { // nothing is applied any more
 		return nil

@@ -96,7 +96,7 @@ func (r *Modules) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 func (r *Modules) reconcile(ctx context.Context, req ctrl.Request) (failed bool, err error) {
 	var o kaas.HostOSConfigurationModules
 	if err := r.Client.Get(ctx, req.NamespacedName, &o); err != nil {
-		return false, err
+		return false, queue.Deleted(err)
 	}
 	if !o.DeletionTimestamp.IsZero() {
 		return false, nil

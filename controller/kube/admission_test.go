@@ -385,3 +385,26 @@ func TestFirmwareFieldGetsAWarning(t *testing.T) { // B-262, B-270
 type warnings []string
 
 func (w *warnings) HandleWarningHeader(code int, agent, text string) { *w = append(*w, text) }
+
+// TestOneFamilyOwnsTheOperatingSystemOfAHost: the label names it, a second one is refused until
+// the label is gone, and no Machine claims the host of another family.
+func TestOneFamilyOwnsTheOperatingSystemOfAHost(t *testing.T) {
+	c := clientFor(t, sharedAPI(t).RESTConfig())
+	ns := freshNamespace(t, c)
+	host := object(t, "BareMetalHost", ns, `{"metadata":{"name":"owned","labels":{"metalab.dev/os-owner":"machineconfig"}},"spec":{"online":false}}`)
+	denied(t, "the first owner", c.Create(t.Context(), host))
+	patch := func(text string) error {
+		return c.Patch(t.Context(), object(t, "BareMetalHost", ns, `{"metadata":{"name":"owned"}}`), client.RawPatch(types.MergePatchType, []byte(text)))
+	}
+	label := func(owner string) string {
+		return `{"metadata":{"labels":{"metalab.dev/os-owner":` + owner + `}}}`
+	}
+	claim := `{"spec":{"consumerRef":{"apiVersion":"cluster.k8s.io/v1alpha1","kind":"Machine","namespace":"x","name":"w-0"}}}`
+	denied(t, "a second owner", patch(label(`"hoc"`)), "machineconfig owns the operating system", "before hoc")
+	denied(t, "an unknown owner", patch(label(`"me"`)), `"me" is not one of`)
+	denied(t, "a claim", patch(claim), "machineconfig owns the operating system", "may claim it")
+	denied(t, "no owner", patch(label("null")))
+	denied(t, "the other family", patch(label(`"hoc"`)))
+	denied(t, "its claim", patch(claim))
+	denied(t, "the first family again", patch(label(`"machineconfig"`)), "hoc owns the operating system")
+}

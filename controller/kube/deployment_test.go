@@ -23,7 +23,7 @@ import (
 // fromManifests decodes the manifests of a kind.
 func fromManifests[T any](t *testing.T, kind string) (all []T) {
 	t.Helper()
-	for _, r := range build(t) {
+	for _, r := range build(t, controllerManifests) {
 		if r.GetKind() != kind {
 			continue
 		}

@@ -85,8 +85,13 @@ func lastLogged(dir string) (uint64, error) {
 
 // lastApplied returns the index of the last entry that is in etcd's database. It does not
 // read the pages of a file that was cut off: bbolt maps the file, and such a page ends
-// the process.
-func lastApplied(path string) (uint64, error) {
+// the process. bbolt panics at a page with other content than the others say.
+func lastApplied(path string) (index uint64, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("is damaged: %v", p)
+		}
+	}()
 	st, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -101,7 +106,6 @@ func lastApplied(path string) (uint64, error) {
 		return 0, err
 	}
 	defer db.Close()
-	var index uint64
 	err = db.View(func(tx *bbolt.Tx) error {
 		if tx.Size() > st.Size() {
 			return fmt.Errorf("has %d bytes of %d", st.Size(), tx.Size())

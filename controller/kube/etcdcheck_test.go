@@ -89,6 +89,14 @@ func TestDamagedEtcdIsRefused(t *testing.T) {
 		}, filepath.Dir(log)},
 		{"an empty database", truncate(database, 0), database},
 		{"a database that is cut off", truncate(database, 100_000), database},
+		{"a database whose pages are overwritten", func(dir string) error {
+			name := filepath.Join(dir, database)
+			st, err := os.Stat(name)
+			if err != nil {
+				return err
+			}
+			return errors.Join(os.Truncate(name, 2*int64(os.Getpagesize())), os.Truncate(name, st.Size()))
+		}, database},
 		{"no database", func(dir string) error { return os.Remove(filepath.Join(dir, database)) }, database},
 		{"a directory in place of the database", func(dir string) error {
 			return errors.Join(os.Remove(filepath.Join(dir, database)), os.Mkdir(filepath.Join(dir, database), 0o700))

@@ -35,22 +35,27 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// build renders the manifests as kubectl kustomize does.
-func build(t *testing.T) []*resource.Resource {
+// build renders manifests as kubectl kustomize does.
+func build(t *testing.T, dir string) []*resource.Resource {
 	t.Helper()
-	m, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "../config")
+	m, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
-		t.Fatalf("kustomize build: %v", err)
+		t.Fatalf("kustomize build %s: %v", dir, err)
 	}
 	return m.Resources()
 }
 
+// The folders with manifests.
+const (
+	controllerManifests = "../config"
+	racksManifests      = "../config/racks"
+)
+
 // TestManifestsApply applies the manifests as kubectl apply -k --server-side does, with
-// unknown fields denied. The lab's API serves no Deployments, Services, NetworkPolicies
-// and PodDisruptionBudgets: upstream's validation checks those.
+// unknown fields denied. The lab's API serves no workloads, Services, NetworkPolicies and
+// PodDisruptionBudgets: upstream's validation checks those.
 func TestManifestsApply(t *testing.T) {
-	api := sharedAPI(t)
-	c := api.RESTConfig()
+	c := sharedAPI(t).RESTConfig()
 	client, err := dynamic.NewForConfig(c)
 	if err != nil {
 		t.Fatal(err)
@@ -64,31 +69,41 @@ func TestManifestsApply(t *testing.T) {
 		t.Fatal(err)
 	}
 	mapper := restmapper.NewDiscoveryRESTMapper(groups)
-	var notServed []string
-	for _, r := range build(t) {
-		gvk := schema.FromAPIVersionAndKind(r.GetApiVersion(), r.GetKind())
-		b, err := r.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
-		mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-		if meta.IsNoMatchError(err) {
-			notServed = append(notServed, r.GetKind())
-			validate(t, b)
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = client.Resource(mapping.Resource).Namespace(r.GetNamespace()).Patch(t.Context(), r.GetName(), types.ApplyPatchType, b,
-			metav1.PatchOptions{FieldManager: "kubectl", Force: new(true), FieldValidation: metav1.FieldValidationStrict})
-		if err != nil {
-			t.Errorf("apply %s %s: %v", r.GetKind(), r.GetName(), err)
-		}
-	}
-	slices.Sort(notServed)
-	if diff := cmp.Diff([]string{"Deployment", "NetworkPolicy", "NetworkPolicy", "PodDisruptionBudget", "Service"}, notServed); diff != "" {
-		t.Errorf("kinds that the lab's API does not serve (-want +got):\n%s", diff)
+	for _, tt := range []struct {
+		dir       string
+		notServed []string // kinds
+	}{
+		{controllerManifests, []string{"Deployment", "NetworkPolicy", "NetworkPolicy", "PodDisruptionBudget", "Service"}},
+		{racksManifests, []string{"Deployment", "NetworkPolicy", "NetworkPolicy", "NetworkPolicy", "PodDisruptionBudget", "PodDisruptionBudget", "Service", "Service", "StatefulSet"}},
+	} {
+		t.Run(tt.dir, func(t *testing.T) {
+			var notServed []string
+			for _, r := range build(t, tt.dir) {
+				gvk := schema.FromAPIVersionAndKind(r.GetApiVersion(), r.GetKind())
+				b, err := r.MarshalJSON()
+				if err != nil {
+					t.Fatal(err)
+				}
+				mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+				if meta.IsNoMatchError(err) {
+					notServed = append(notServed, r.GetKind())
+					validate(t, b)
+					continue
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = client.Resource(mapping.Resource).Namespace(r.GetNamespace()).Patch(t.Context(), r.GetName(), types.ApplyPatchType, b,
+					metav1.PatchOptions{FieldManager: "kubectl", Force: new(true), FieldValidation: metav1.FieldValidationStrict})
+				if err != nil {
+					t.Errorf("apply %s %s: %v", r.GetKind(), r.GetName(), err)
+				}
+			}
+			slices.Sort(notServed)
+			if diff := cmp.Diff(tt.notServed, notServed); diff != "" {
+				t.Errorf("kinds that the lab's API does not serve (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -115,7 +130,12 @@ func validate(t *testing.T, b []byte) {
 	switch o := o.(type) {
 	case *apps.Deployment:
 		invalid = appsvalidation.ValidateDeployment(o, corevalidation.PodValidationOptions{})
+	case *apps.StatefulSet:
+		invalid = appsvalidation.ValidateStatefulSet(o, appsvalidation.StatefulSetValidationOptions{}, corevalidation.PodValidationOptions{})
 	case *core.Service:
+		if o.Spec.ClusterIP != "" && len(o.Spec.ClusterIPs) == 0 { // as upstream does before it validates
+			o.Spec.ClusterIPs = []string{o.Spec.ClusterIP}
+		}
 		invalid = corevalidation.ValidateServiceCreate(o)
 	case *networking.NetworkPolicy:
 		invalid = networkingvalidation.ValidateNetworkPolicy(o, networkingvalidation.NetworkPolicyValidationOptions{})
@@ -191,7 +211,7 @@ func TestManifestsReferToExistingObjects(t *testing.T) {
 	var deployment appsv1.Deployment
 	var service corev1.Service
 	names := map[string]bool{}
-	for _, r := range build(t) {
+	for _, r := range build(t, controllerManifests) {
 		names[r.GetKind()+" "+r.GetNamespace()+"/"+r.GetName()] = true
 		var role rbacv1.ClusterRole // a Role has the same fields
 		for kind, into := range map[string]any{"Deployment": &deployment, "Service": &service, "ClusterRole": &role, "Role": &role} {

@@ -78,7 +78,7 @@ func (r *Clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 func (r *Clusters) reconcile(ctx context.Context, key types.NamespacedName) error {
 	var c lcm.LCMCluster
 	if err := r.Client.Get(ctx, key, &c); err != nil {
-		return err
+		return queue.Deleted(err)
 	}
 	var list lcm.LCMMachineList
 	if err := r.Client.List(ctx, &list, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {

@@ -83,7 +83,7 @@ func (r *Machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 func (r *Machines) reconcile(ctx context.Context, key types.NamespacedName) error {
 	var m lcm.LCMMachine
 	if err := r.Client.Get(ctx, key, &m); err != nil {
-		return err
+		return queue.Deleted(err)
 	}
 	if r.written.Stale(&m) { // the event of the write comes: the same is not written twice
 		return nil

@@ -91,7 +91,7 @@ func (s *Server) access(b inband.Boot) access {
 	defer s.mu.Unlock()
 	open, known := s.open[b.Host]
 	switch {
-	case open == b, b.ID == s.cfg.Public && b.ID != "":
+	case open == b, s.offered(b) != nil, b.ID == s.cfg.Public && b.ID != "":
 		return allowed
 	case !known:
 		return unknown

@@ -52,8 +52,8 @@ func (s *Server) dhcp(m *dhcpv4.DHCPv4) (answer *dhcpv4.DHCPv4, e Exchange) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.find(e.MAC, machineID(m))
-	if c == nil {
+	boot, known := s.bootOf(e.MAC, machineID(m))
+	if !known {
 		e.Why = "unknown MAC address"
 		return nil, e
 	}
@@ -71,7 +71,7 @@ func (s *Server) dhcp(m *dhcpv4.DHCPv4) (answer *dhcpv4.DHCPv4, e Exchange) {
 		// Firmware expects its client machine identifier in the answer (PXE 2.1, §2.4.3).
 		dhcpv4.WithOptionCopied(m, dhcpv4.OptionClientMachineIdentifier),
 	}
-	file := s.bootFile(c, m)
+	file := s.bootFile(boot, m)
 	if n.Mode == Full {
 		lease, nak, err := s.leaseFor(m, e.MAC)
 		if err != nil {
@@ -146,10 +146,22 @@ func (s *Server) leaseFor(m *dhcpv4.DHCPv4, mac string) (mods []dhcpv4.Modifier,
 	return append(mods, dhcpv4.WithYourIP(a.AsSlice()), dhcpv4.WithLeaseTime(uint32(n.lease().Seconds()))), false, nil
 }
 
-// bootFile returns the boot file for a client, "" when there is none for its firmware. The
-// caller holds s.mu.
-func (s *Server) bootFile(c *client, m *dhcpv4.DHCPv4) string {
-	boot := s.open[c.Host]
+// bootOf returns the boot that the server with a NIC may make now, the zero Boot for none. It
+// returns false for a NIC that neither a registered server nor a seed has. A registered server
+// has no seed, whatever it may boot. The caller holds s.mu.
+func (s *Server) bootOf(mac, uuid string) (inband.Boot, bool) {
+	if c := s.find(mac, uuid); c != nil {
+		return s.open[c.Host], true
+	}
+	if o := s.seeds[mac]; o != nil {
+		return o.boot, true
+	}
+	return inband.Boot{}, false
+}
+
+// bootFile returns the boot file for a boot, "" when there is none for the firmware that asks.
+// The caller holds s.mu.
+func (s *Server) bootFile(boot inband.Boot, m *dhcpv4.DHCPv4) string {
 	if boot == (inband.Boot{}) {
 		return ""
 	}
@@ -158,6 +170,9 @@ func (s *Server) bootFile(c *client, m *dhcpv4.DHCPv4) string {
 	case slices.Contains(m.UserClass(), userIPXE):
 		return s.url(boot, scriptFile)
 	case strings.HasPrefix(class, classHTTP):
+		if isSeed(boot) {
+			return "" // a seed has no ISO here
+		}
 		if slices.ContainsFunc(m.ClientArch(), func(a iana.Arch) bool { return slices.Contains(httpArchs, a) }) {
 			return s.url(boot, ISOFile)
 		}

@@ -3,8 +3,9 @@
 // with DHCP (RFC 2131, PXE 2.1), TFTP and iPXE. Each image is made for one boot of one
 // host and contains that boot's token, so its URLs cannot be guessed. It is served only
 // while that boot is awaited: until the agent is up, and to nobody afterwards. DHCP gives
-// the URLs to the NIC of that host only. The package does not make servers boot:
-// controller/host does.
+// the URLs to the NIC of that host only. NICs that no host has can be offered a seed: a
+// system that configures itself. The package does not make servers boot: controller/host
+// does.
 package netboot
 
 import (
@@ -60,6 +61,7 @@ type Server struct {
 	clients map[string]*client     // by host
 	macs    map[string]*client     // by MAC address, where it is known
 	open    map[string]inband.Boot // by host: the boot that is served; the zero Boot for none
+	seeds   map[string]*seedOffer  // by MAC address
 	leases  leases
 }
 
@@ -73,7 +75,7 @@ func New(c Config) (*Server, error) {
 	case c.Media == nil:
 		return nil, errors.New("netboot: Media is nil")
 	}
-	s := &Server{cfg: c, image: c.Image, clients: map[string]*client{}, macs: map[string]*client{}, open: map[string]inband.Boot{}}
+	s := &Server{cfg: c, image: c.Image, clients: map[string]*client{}, macs: map[string]*client{}, open: map[string]inband.Boot{}, seeds: map[string]*seedOffer{}}
 	if c.Net != nil {
 		if err := c.Net.validate(); err != nil {
 			return nil, err
@@ -169,6 +171,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	content, err := serve.content(s, b)
+	if errors.Is(err, errNoFile) {
+		http.NotFound(w, r)
+		return
+	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

@@ -122,7 +122,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) error {
 	var p metal3.PreprovisioningImage
 	if err := r.Client.Get(ctx, req.NamespacedName, &p); err != nil {
-		return err
+		return queue.Deleted(err)
 	}
 	if !p.DeletionTimestamp.IsZero() {
 		// The host removes its finalizer first: it may be about to boot the image.

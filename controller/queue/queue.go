@@ -6,13 +6,13 @@
 package queue
 
 import (
+	"errors"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
@@ -67,10 +67,30 @@ func Options(c Config) controller.Options {
 // such as an event of the status alone.
 const ConflictWait = time.Second
 
+// SecretWait is the time after which an object is reconciled again that waits until a user
+// has corrected or removed a Secret: Secrets of users are not watched.
+const SecretWait = 10 * time.Second
+
+// deletedError is the NotFound of the object that is reconciled.
+type deletedError struct{ error }
+
+// Unwrap returns the NotFound.
+func (e *deletedError) Unwrap() error { return e.error }
+
+// Deleted marks err, which a read of the object that is reconciled has returned: when it is
+// NotFound, the object is deleted and needs no reconcile.
+func Deleted(err error) error {
+	if apierrors.IsNotFound(err) {
+		return &deletedError{err}
+	}
+	return err
+}
+
 // Reconcile runs one reconcile of a controller that does not poll, and calls enter
-// before and leave after it, when enter is not nil. Two errors are no failures: after
-// NotFound nothing follows, because a deleted object needs no reconcile; after Conflict
-// the object is reconciled again.
+// before and leave after it, when enter is not nil. Two errors are no failures: after one
+// that Deleted has marked nothing follows; after Conflict the object is reconciled again.
+// NotFound of another object, such as a namespace that an object is created in, is a failure
+// that is retried: no watch may report its end.
 func Reconcile(enter func() (leave func()), reconcileOnce func() error) (reconcile.Result, error) {
 	return ReconcileAfter(enter, func() (time.Duration, error) { return 0, reconcileOnce() })
 }
@@ -82,11 +102,13 @@ func ReconcileAfter(enter func() (leave func()), reconcileOnce func() (time.Dura
 		defer enter()()
 	}
 	after, err := reconcileOnce()
-	switch {
+	switch deleted := new(deletedError); {
+	case errors.As(err, &deleted):
+		return reconcile.Result{}, nil
 	case apierrors.IsConflict(err):
 		return reconcile.Result{RequeueAfter: ConflictWait}, nil
 	case err != nil:
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: after}, nil
 }

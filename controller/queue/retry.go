@@ -73,6 +73,19 @@ func (t *Retries) Succeeded(r reconcile.Request) {
 	delete(t.failures, r)
 }
 
+// ReconcileAfter is the function ReconcileAfter for a controller that waits for Secrets. It
+// counts a reconcile that waits for SecretWait as Slow, so that lab time that jumps does not
+// poll without pause, and any other as a success.
+func (t *Retries) ReconcileAfter(r reconcile.Request, enter func() (leave func()), reconcileOnce func() (time.Duration, error)) (reconcile.Result, error) {
+	result, err := ReconcileAfter(enter, reconcileOnce)
+	if result.RequeueAfter == SecretWait {
+		t.Failed(r, Slow)
+	} else {
+		t.Succeeded(r)
+	}
+	return result, err
+}
+
 func (t *Retries) count(r reconcile.Request) int {
 	if t == nil {
 		return 0

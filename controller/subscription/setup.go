@@ -22,8 +22,8 @@ const (
 	bySecret = "spec.httpHeadersRef.name"
 )
 
-// Setup adds the reconciler to a manager. The reconciler does not poll: it runs when a
-// subscription, its host or the Secret of its HTTP headers changes.
+// Setup adds the reconciler to a manager. The reconciler runs when a subscription, its host or
+// the Secret of its HTTP headers changes, and polls a BMC that refuses the host's credentials.
 func (r *Reconciler) Setup(ctx context.Context, mgr manager.Manager) error {
 	for field, values := range map[string]func(*metal3.BMCEventSubscription) []string{
 		byHost: func(s *metal3.BMCEventSubscription) []string { return []string{s.Spec.HostName} },
@@ -51,7 +51,7 @@ func (r *Reconciler) Setup(ctx context.Context, mgr manager.Manager) error {
 		For(&metal3.BMCEventSubscription{}, builder.WithPredicates(specOrDeletion)).
 		Watches(&metal3.BareMetalHost{}, r.enqueueBy(byHost), builder.WithPredicates(hostChanged)).
 		Watches(&corev1.Secret{}, r.enqueueBy(bySecret), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
-		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: 1, Monitor: r.Queues})).
+		WithOptions(queue.Options(queue.Config{Clock: r.Clock, Client: r.ClientClock, Workers: 1, Monitor: r.Queues, Retries: &r.retries})).
 		Complete(r)
 }
 

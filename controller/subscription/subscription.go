@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -43,14 +44,22 @@ type Config struct {
 
 // Reconciler reconciles BMCEventSubscriptions, one at a time, so that two objects
 // never adopt the same subscription of a BMC.
-type Reconciler struct{ Config }
+type Reconciler struct {
+	Config
+	retries queue.Retries // of credentials that a BMC refuses
+}
+
+// refusedWait is the time after which credentials are tried again that a BMC has refused.
+// Nothing reports that it accepts them again: its password may have been set back. BMCs lock
+// an account after a few failures within a minute.
+const refusedWait = 2 * time.Minute
 
 // New returns a Reconciler, or an error when a required field of c is nil.
 func New(c Config) (*Reconciler, error) {
 	if c.Client == nil || c.Reader == nil || c.Connect == nil || c.Clock == nil {
 		return nil, errors.New("subscription: Config.Client, Reader, Connect or Clock is nil")
 	}
-	return &Reconciler{c}, nil
+	return &Reconciler{Config: c}, nil
 }
 
 // blockedError is an error that no retry can cure: the subscription has to wait until
@@ -73,6 +82,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		work = r.remove
 	}
 	err := work(ctx, &s)
+	refused := errors.Is(err, bmc.ErrUnauthorized)
+	if !refused {
+		r.retries.Succeeded(req)
+	}
 	switch {
 	case err == nil:
 		return ctrl.Result{}, nil
@@ -84,7 +97,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.record(ctx, &s, s.Status.SubscriptionID, err.Error()); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if e := new(blockedError); errors.As(err, &e) || errors.Is(err, bmc.ErrUnsupported) || errors.Is(err, bmc.ErrUnauthorized) {
+	if refused {
+		r.retries.Failed(req, queue.Slow)
+		return ctrl.Result{RequeueAfter: refusedWait}, nil
+	}
+	if e := new(blockedError); errors.As(err, &e) || errors.Is(err, bmc.ErrUnsupported) {
 		return ctrl.Result{}, nil // a retry would fail in the same way
 	}
 	return ctrl.Result{}, err

@@ -224,6 +224,23 @@ func TestStatusShowsWhyTheSubscriptionCannotBeCreated(t *testing.T) { // B-245
 	}
 }
 
+// No watch reports that a BMC accepts its credentials again.
+func TestRefusedCredentialsAreTriedAgain(t *testing.T) {
+	b := newBench(t, host(), wanted("a"))
+	b.bmc.Fail(bmctest.Subscribe, bmc.ErrUnauthorized)
+	req := ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "lab", Name: "a"}}
+	for range 2 {
+		res, err := b.r.Reconcile(t.Context(), req)
+		if err != nil || res.RequeueAfter != refusedWait {
+			t.Errorf("Reconcile() with refused credentials = %+v, %v, want it again after %s", res, err, refusedWait)
+		}
+	}
+	b.bmc.Plug()
+	if s := b.mustReconcile("a"); s.Status != (metal3.BMCEventSubscriptionStatus{SubscriptionID: "1"}) {
+		t.Errorf("status %+v after the BMC accepts the credentials, want the subscription and no error", s.Status)
+	}
+}
+
 func TestDeletionIsRetriedUntilTheBMCAnswers(t *testing.T) {
 	b := newBench(t, host(), wanted("a"))
 	b.mustReconcile("a")

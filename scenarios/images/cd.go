@@ -77,13 +77,32 @@ func BootableCD(r io.ReaderAt, size int64) (what string, ok bool, err error) {
 
 // BuildLiveISO returns a live ISO: a volume without files whose boot sector prints a
 // line and waits. It always returns the same bytes.
-func BuildLiveISO() ([]byte, error) {
+func BuildLiveISO() ([]byte, error) { return buildCD("METALAB_LIVE", nil) }
+
+// BuildSeedISO returns a live ISO that is a data source of cloud-init, too (NoCloud): the system
+// that boots from it applies the user data.
+func BuildSeedISO(metaData, userData []byte) ([]byte, error) {
+	return buildCD("cidata", []cdFile{{"meta-data", metaData}, {"user-data", userData}})
+}
+
+// cdFile is a file in the root directory of a CD. Files are sorted by their names.
+type cdFile struct {
+	name    string
+	content []byte
+}
+
+// buildCD returns a CD that boots.
+func buildCD(label string, files []cdFile) ([]byte, error) {
 	sector, err := stub.BootSector("Metalab live image: it boots.")
 	if err != nil {
 		return nil, fmt.Errorf("images: %w", err)
 	}
-	const catalogAt, rootAt, bootAt, blocks = 19, 20, 21, 22
-	iso := make([]byte, blocks*cdBlock)
+	const catalogAt, rootAt, bootAt, tablesAt, filesAt = 19, 20, 21, 22, 24
+	blocks := uint32(filesAt)
+	for _, f := range files {
+		blocks += uint32((len(f.content) + cdBlock - 1) / cdBlock) //nolint:gosec // they fit into memory
+	}
+	iso := make([]byte, int(blocks)*cdBlock)
 	block := func(i int) []byte { return iso[i*cdBlock:] }
 	le, be := binary.LittleEndian, binary.BigEndian
 	both := func(p []byte, n uint32) { le.PutUint32(p, n); be.PutUint32(p[4:], n) }
@@ -96,6 +115,19 @@ func BuildLiveISO() ([]byte, error) {
 	copy(block(rootAt), root)
 	copy(block(rootAt)[34:], root)
 	block(rootAt)[34+33] = 1 // the parent, which is itself
+	entry, at := block(rootAt)[68:], uint32(filesAt)
+	for _, f := range files {
+		n := 33 + len(f.name)
+		n += n & 1 // records have an even length
+		entry[0], entry[28], entry[31], entry[32] = byte(n), 1, 1, byte(len(f.name))
+		entry[25] = 0 // a file
+		both(entry[2:], at)
+		both(entry[10:], uint32(len(f.content))) //nolint:gosec // they fit into memory
+		copy(entry[33:], f.name)
+		copy(iso[int(at)*cdBlock:], f.content)
+		entry = entry[n:]
+		at += uint32((len(f.content) + cdBlock - 1) / cdBlock) //nolint:gosec // they fit into memory
+	}
 
 	p := block(firstVolume) // §8.4
 	copy(p, "\x01CD001\x01")
@@ -106,11 +138,22 @@ func BuildLiveISO() ([]byte, error) {
 	for at := 813; at < 881; at += 17 { // dates: none
 		copy(p[at:], "0000000000000000\x00")
 	}
-	copy(p[40:], "METALAB_LIVE")
+	copy(p[40:], label)
 	both(p[80:], blocks)
 	for at, n := range map[int]uint16{120: 1, 124: 1, 128: cdBlock} { // each at its own offset: the order cannot be seen
 		le.PutUint16(p[at:], n)
 		be.PutUint16(p[at+2:], n)
+	}
+	// The path tables have the root alone (§9.4), in both orders of bytes.
+	const rootPath = 10 // bytes of its record
+	both(p[132:], rootPath)
+	le.PutUint32(p[140:], tablesAt)
+	be.PutUint32(p[148:], tablesAt+1)
+	for i, order := range []binary.ByteOrder{le, be} {
+		t := block(tablesAt + i)
+		t[0] = 1 // length of the name, which is zero
+		order.PutUint32(t[2:], rootAt)
+		order.PutUint16(t[6:], 1)
 	}
 	copy(p[156:], root)
 	p[881] = 1

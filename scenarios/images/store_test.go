@@ -62,7 +62,7 @@ func TestEnsureRemovesTemporaryFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := writeAtomically(target, []byte("x")); err == nil {
-		t.Error("writeWhole over a directory = nil error")
+		t.Error("writing over a directory = nil error")
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 {

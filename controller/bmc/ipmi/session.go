@@ -11,6 +11,8 @@ import (
 
 	goipmi "github.com/bougou/go-ipmi/pkg/client"
 	"github.com/bougou/go-ipmi/pkg/types"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
@@ -209,10 +211,13 @@ func (s *session) command(ctx context.Context, r request, data ...byte) ([]byte,
 func (s *session) sendOnce(ctx context.Context, r request, data []byte) ([]byte, error) {
 	stop := context.AfterFunc(ctx, s.conn.interrupt)
 	defer stop()
+	_, span := bmc.StartSpan(ctx, "IPMI "+r.name, attribute.String("server.address", s.client.address.Host))
+	defer span.End()
 	answer, err := s.api.RawCommand(ctx, r.fn, r.cmd, data, r.name)
 	if err == nil {
 		return answer.Response, nil
 	}
+	span.SetStatus(codes.Error, "no success")
 	if refusal, ok := types.IsResponseError(err); ok {
 		return nil, newCodeError(r, refusal.CompletionCode())
 	}

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	"k8s.io/utils/clock"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
@@ -193,10 +195,19 @@ func (t *transport) attempt(req *http.Request) (*http.Response, error) {
 	sent.Header.Set("Accept-Encoding", acceptEncoding)
 	rec.path, rec.status, rec.header, rec.body = req.URL.Path, 0, nil, nil
 
+	_, span := bmc.StartSpan(ctx, req.Method+" "+req.URL.Path, attribute.String("http.request.method", req.Method),
+		attribute.String("url.path", req.URL.Path), attribute.String("server.address", req.URL.Hostname()))
 	resp, err := t.base.RoundTrip(sent)
 	if err != nil {
+		span.SetStatus(codes.Error, "no response")
+		span.End()
 		return nil, err
 	}
+	span.SetAttributes(attribute.Int("http.response.status_code", resp.StatusCode))
+	if resp.StatusCode >= http.StatusBadRequest {
+		span.SetStatus(codes.Error, resp.Status)
+	}
+	span.End()
 	body, err := readBody(resp)
 	_ = resp.Body.Close()
 	if err != nil {

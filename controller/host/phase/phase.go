@@ -140,9 +140,9 @@ type Facts struct {
 	// NetBoot is how the agent boots over the network: BootPXE or BootHTTP.
 	// BootNone means virtual media; the rules about media apply only then.
 	NetBoot bmc.Device
-	// SeenOff, for a host that boots over the network: the status last showed it
-	// powered off. During an operation this means that the running system was
-	// booted for the operation.
+	// SeenOff: the status last showed the host powered off. During an operation this
+	// means that the running system was booted for the operation or, if its in-band
+	// work has ended, after it.
 	SeenOff bool
 
 	// From the agent of this operation's boot.

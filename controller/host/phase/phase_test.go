@@ -204,7 +204,8 @@ func TestLifecycle(t *testing.T) {
 		{ref: "B-58", f: with(provisioning, func(f *Facts) { f.WantImage, f.OpEnded, f.Media = "u", true, MediaCurrent }), do: EjectMedia},
 		{ref: "B-58", f: with(provisioning, func(f *Facts) { f.WantImage, f.OpEnded = "u", true }), do: BootDisk},
 		{ref: "B-58", f: with(provisioning, func(f *Facts) { f.WantImage, f.OpEnded, f.NextBoot = "u", true, bmc.BootDisk }), do: PowerOn},
-		{ref: "B-58", f: with(provisioning, func(f *Facts) { f.WantImage, f.OpEnded, f.Power = "u", true, bmc.On }), to: "provisioned"},
+		{ref: "B-58", f: with(provisioning, func(f *Facts) { f.WantImage, f.OpEnded, f.SeenOff, f.Power = "u", true, true, bmc.On }), to: "provisioned"},
+		{ref: "B-14 B-58", f: with(provisioning, func(f *Facts) { f.WantImage, f.OpEnded, f.Power = "u", true, bmc.On }), do: PowerOff}, // the BMC has restarted, and has lost the agent's medium
 		{ref: "B-62", f: with(provisioned, func(f *Facts) { f.HaveImage = "u" }), to: "deprovisioning"},
 		{ref: "B-153", f: with(provisioning, func(f *Facts) { f.WantImage, f.Live, f.AgentUp = "u", true, true }), do: OfferClean},
 		{ref: "B-153", f: with(provisioning, func(f *Facts) { f.WantImage, f.Live, f.AgentUp, f.Clean = "u", true, true, JobDone }), do: EndOperation},
@@ -220,7 +221,9 @@ func TestLifecycle(t *testing.T) {
 		{ref: "B-153", f: with(provisioning, func(f *Facts) {
 			f.WantImage, f.Live, f.OpEnded, f.Media, f.NextBoot, f.BootPersistent = "u", true, true, MediaLive, bmc.BootCD, true
 		}), do: PowerOn},
-		{ref: "B-153", f: with(provisioning, func(f *Facts) { f.WantImage, f.Live, f.OpEnded, f.Power, f.Media = "u", true, true, bmc.On, MediaLive }), to: "provisioned"},
+		{ref: "B-153", f: with(provisioning, func(f *Facts) {
+			f.WantImage, f.Live, f.OpEnded, f.SeenOff, f.Power, f.Media = "u", true, true, true, bmc.On, MediaLive
+		}), to: "provisioned"},
 		{ref: "B-153", f: with(deprovisioning, func(f *Facts) { f.OpEnded, f.Media = true, MediaLive }), do: EjectMedia},
 		{ref: "B-153", f: with(deprovisioning, func(f *Facts) { f.Cleaning, f.NextBoot, f.BootPersistent = false, bmc.BootCD, true }), do: BootAny},
 		{ref: "B-156", f: with(available, func(f *Facts) { f.WantDeploy = "m" }), to: "provisioning"},

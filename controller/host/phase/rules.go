@@ -149,18 +149,22 @@ func byNetwork(f Facts) bool { return f.NetBoot != bmc.BootNone }
 // agent, or is booting it.
 func runsCurrentAgent(f Facts) bool { return f.Media == MediaCurrent || byNetwork(f) && f.SeenOff }
 
-// runsAgent reports whether an agent still runs whose work is done. For an agent
-// booted over the network only the power in the status shows this: it is updated
-// when the work of provisioning and deprovisioning ends, and not while a host is
-// inspected.
+// runsAgent reports whether an agent still runs whose work is done. Its medium shows
+// it, and in provisioning the power in the status, too: a BMC that restarts loses the
+// medium while the agent runs on, which would end as the deployed system. After an
+// inspection such an agent is idle, and the next operation ends it. An agent booted
+// over the network has no medium: the power in the status is updated when the work of
+// provisioning and deprovisioning ends, and not while a host is inspected.
 func runsAgent(f Facts) bool {
 	switch {
-	case !byNetwork(f):
-		return hasAgentMedium(f)
+	case hasAgentMedium(f):
+		return true
 	case mustStayOn(f): // nothing shows into which system it was restarted
 		return false
-	case f.State == provisioning || f.State == deprovisioning && f.Cleaning:
+	case f.State == provisioning || byNetwork(f) && f.State == deprovisioning && f.Cleaning:
 		return on(f) && !f.SeenOff
+	case !byNetwork(f):
+		return false
 	}
 	return on(f) && f.SeenOff && f.State != deprovisioning && f.Part.State != PartRunning
 }
@@ -178,7 +182,7 @@ func agentNotHeard(f Facts) bool { return f.AgentWait >= unknownAgentWait }
 
 // runsUndeployedAgent reports whether a server that must stay on has not yet been
 // restarted from the agent into the deployed system. It is true if that is unknown.
-func runsUndeployedAgent(f Facts) bool { return hasAgentMedium(f) || byNetwork(f) && !f.Restarted }
+func runsUndeployedAgent(f Facts) bool { return hasAgentMedium(f) || !f.Restarted && !f.SeenOff }
 
 func onMedia(f Facts) bool { return !byNetwork(f) }
 

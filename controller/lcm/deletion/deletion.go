@@ -105,7 +105,7 @@ var steps = map[step]func(*Reconciler, context.Context, *lcm.LCMMachine) (time.D
 func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.Duration, error) {
 	var m lcm.LCMMachine
 	if err := r.Client.Get(ctx, key, &m); err != nil {
-		return 0, err
+		return 0, queue.Deleted(err)
 	}
 	do := next(&m)
 	after, err := steps[do](r, ctx, &m)

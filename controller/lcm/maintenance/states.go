@@ -65,13 +65,13 @@ func (r *States) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	default:
 		r.retries.Failed(req, queue.Slow)
 	}
-	return ctrl.Result{RequeueAfter: after}, client.IgnoreNotFound(err)
+	return ctrl.Result{RequeueAfter: after}, err
 }
 
 func (r *States) reconcile(ctx context.Context, key types.NamespacedName) (after time.Duration, err error) {
 	var s lcm.LCMClusterState
 	if err := r.Client.Get(ctx, key, &s); err != nil {
-		return 0, err
+		return 0, client.IgnoreNotFound(err)
 	}
 	if s.Spec.Type != lcm.StateCordonDrain || !s.DeletionTimestamp.IsZero() {
 		return 0, nil
@@ -80,11 +80,7 @@ func (r *States) reconcile(ctx context.Context, key types.NamespacedName) (after
 	if err != nil {
 		return 0, fmt.Errorf("maintenance: API of cluster %s: %w", s.Spec.ClusterName, err)
 	}
-	d := &drain.Service{Client: w, Clock: r.Clock}
-	if r.ClientClock != nil { // lab time jumps: leases would expire before they are renewed
-		d.Clock = r.ClientClock
-	}
-	next, after, err := decide(ctx, d, &s, "lcm/"+key.String())
+	next, after, err := decide(ctx, drain.New(w, r.Clock, r.ClientClock), &s, "lcm/"+key.String())
 	if err != nil {
 		return 0, fmt.Errorf("maintenance: LCMClusterState %s: %w", key, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -47,14 +48,17 @@ func (c *Config) complete() error {
 }
 
 // Machines reboots LCMMachines.
-type Machines struct{ Config }
+type Machines struct {
+	Config
+	retries queue.Retries // of drains that are not done yet; Slow where only the lease is renewed
+}
 
 // NewMachines returns a reconciler, or an error when a required field of c is nil.
 func NewMachines(c Config) (*Machines, error) {
 	if c.Drainer == nil {
 		return nil, errors.New("reboot: Config.Drainer is nil")
 	}
-	return &Machines{c}, c.complete()
+	return &Machines{Config: c}, c.complete()
 }
 
 // Setup adds the reconciler to a manager.
@@ -62,13 +66,24 @@ func (r *Machines) Setup(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("lcm-reboots").
 		For(&lcm.LCMMachine{}).
-		WithOptions(r.Options()).
+		WithOptions(r.RetryOptions(&r.retries)).
 		Complete(r)
 }
 
 // Reconcile implements reconcile.Reconciler for an LCMMachine.
 func (r *Machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	return queue.ReconcileAfter(r.Enter, func() (time.Duration, error) { return r.reconcile(ctx, req.NamespacedName) })
+	return queue.ReconcileAfter(r.Enter, func() (time.Duration, error) {
+		after, err := r.reconcile(ctx, req.NamespacedName)
+		switch after {
+		case interval:
+			r.retries.Failed(req, 1)
+		case renewal:
+			r.retries.Failed(req, queue.Slow)
+		default:
+			r.retries.Succeeded(req)
+		}
+		return after, err
+	})
 }
 
 // step is the next action for a machine.
@@ -77,19 +92,36 @@ type step string
 // The steps of a graceful reboot, in their order.
 const (
 	stepNone     step = ""
+	stepMark     step = "mark"     // the machine, before its node is touched
 	stepDrain    step = "drain"    // and then demand the reboot
 	stepHold     step = "hold"     // the node, while the agent reboots the server
-	stepUncordon step = "uncordon" // and then remove the demand and the annotation
+	stepUncordon step = "uncordon" // and then remove the demand and the annotations
 )
 
-// next returns the next step of a machine.
+// next returns the next step of a machine. A reboot whose annotation is removed is withdrawn,
+// unless the agent has begun it. The node of a machine that is deleted is released: it leaves
+// the cluster, and the controller of the deletion waits for it.
 func next(m *lcm.LCMMachine) step {
+	held := m.Annotations[item.HeldForRebootAnnotation] != ""
+	awaited := m.Spec.RebootRequired && (m.Status.Reboot == nil || !m.Status.Reboot.Completed)
 	switch {
-	case m.Annotations[item.GracefulRebootAnnotation] != "true":
+	case !m.DeletionTimestamp.IsZero() && held:
+		return stepUncordon
+	case !m.DeletionTimestamp.IsZero():
 		return stepNone
+	case m.Annotations[item.GracefulRebootAnnotation] != "true":
+		switch {
+		case !held:
+			return stepNone
+		case awaited && m.Status.Reboot != nil:
+			return stepHold
+		}
+		return stepUncordon
+	case item.GracefulRebootRequired(m) && !held:
+		return stepMark
 	case item.GracefulRebootRequired(m):
 		return stepDrain
-	case m.Spec.RebootRequired && (m.Status.Reboot == nil || !m.Status.Reboot.Completed):
+	case awaited:
 		return stepHold
 	}
 	return stepUncordon // also of an annotation that comes before the agent has removed the status of an earlier reboot
@@ -98,12 +130,11 @@ func next(m *lcm.LCMMachine) step {
 func (r *Machines) reconcile(ctx context.Context, key client.ObjectKey) (time.Duration, error) {
 	var m lcm.LCMMachine
 	if err := r.Client.Get(ctx, key, &m); err != nil {
-		return 0, err
-	}
-	if !m.DeletionTimestamp.IsZero() { // the node leaves the cluster
-		return 0, nil
+		return 0, queue.Deleted(err)
 	}
 	switch do := next(&m); do {
+	case stepMark: // the event of the write comes
+		return 0, r.patch(ctx, &m, func() { metav1.SetMetaDataAnnotation(&m.ObjectMeta, item.HeldForRebootAnnotation, "true") })
 	case stepDrain, stepHold:
 		waits, err := r.Drainer.Drain(ctx, item.Node(&m), owner)
 		if err != nil {
@@ -126,6 +157,8 @@ func (r *Machines) reconcile(ctx context.Context, key client.ObjectKey) (time.Du
 		return 0, r.patch(ctx, &m, func() {
 			m.Spec.RebootRequired = false
 			delete(m.Annotations, item.GracefulRebootAnnotation)
+			delete(m.Annotations, item.RebootRequestAnnotation)
+			delete(m.Annotations, item.HeldForRebootAnnotation)
 		})
 	}
 	return 0, nil

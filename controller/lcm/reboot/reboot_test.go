@@ -279,3 +279,93 @@ func TestNewNeedsItsFields(t *testing.T) {
 		}
 	}
 }
+
+// statement H34: a request that is withdrawn before the agent has begun gives the node back
+// without a reboot. A reboot that the agent has begun ends first.
+func TestWithdrawnRebootGivesTheNodeBack(t *testing.T) {
+	withdraw := func(l *lab) {
+		m := l.all()[0]
+		delete(m.Annotations, item.GracefulRebootAnnotation)
+		l.must(l.Update(l.t.Context(), &m))
+	}
+	for _, tt := range []struct {
+		name   string
+		before func(*lab) // the state when the annotation is removed
+		after  func(*lab)
+		want   []string
+	}{
+		{"while it drains", func(l *lab) { l.blocked = "pod a/b cannot be evicted"; l.passes(3, false) }, nil, []string{"uncordon node-w-0"}},
+		{"before the agent begins", func(l *lab) { l.passes(3, false) }, nil, []string{"uncordon node-w-0"}},
+		{"while the server reboots", func(l *lab) {
+			l.passes(3, false)
+			m := l.all()[0]
+			m.Status.Reboot = &lcm.RebootStatus{}
+			l.must(l.Status().Update(l.t.Context(), &m))
+		}, func(l *lab) {
+			l.passes(3, false)
+			if len(l.log) > 0 || len(l.cordoned) == 0 {
+				l.t.Errorf("done %v, cordoned %v while the server reboots", l.log, l.cordoned)
+			}
+			l.passes(3, true)
+		}, []string{"reboot w-0", "uncordon node-w-0"}},
+		{"and the machine is deleted", func(l *lab) {
+			l.passes(3, false)
+			m := l.all()[0]
+			m.Finalizers = []string{"lab.test/hold"}
+			l.must(l.Update(l.t.Context(), &m))
+			l.must(l.Delete(l.t.Context(), &m))
+		}, nil, []string{"uncordon node-w-0"}},
+	} {
+		objects := pair("w-0", nil)
+		metav1.SetMetaDataAnnotation(&objects[1].(*lcm.LCMMachine).ObjectMeta, item.GracefulRebootAnnotation, "true")
+		l := start(t, objects...)
+		tt.before(l)
+		if len(l.cordoned) != 1 {
+			t.Fatalf("%s: cordoned %v before the request is withdrawn", tt.name, l.cordoned)
+		}
+		withdraw(l)
+		if tt.after != nil {
+			tt.after(l)
+		}
+		l.passes(3, true)
+		m := l.all()[0]
+		if !slices.Equal(l.log, tt.want) || len(l.cordoned) > 0 || m.Spec.RebootRequired || item.GracefulRebootBegun(&m) {
+			t.Errorf("%s: done %v, want %v; cordoned %v, rebootRequired %t, annotations %v", tt.name, l.log, tt.want, l.cordoned, m.Spec.RebootRequired, m.Annotations)
+		}
+	}
+}
+
+// statement H34: a request that is deleted while a node drains gives the node back. A machine
+// that a user has annotated is rebooted all the same.
+func TestDeletedRequestGivesTheNodeBack(t *testing.T) {
+	l := start(t, append(slices.Concat(pair("w-0", nil), pair("w-1", nil)), request("c1"))...)
+	l.blocked = "pod a/b cannot be evicted"
+	l.passes(4, true)
+	if len(l.cordoned) != 1 || l.status("c1").State != kaas.RebootInProgress {
+		t.Fatalf("cordoned %v, status %+v before the request is deleted", l.cordoned, l.status("c1"))
+	}
+	l.must(l.Delete(t.Context(), request("c1")))
+	m := l.all()[1]
+	metav1.SetMetaDataAnnotation(&m.ObjectMeta, item.GracefulRebootAnnotation, "true")
+	l.must(l.Update(t.Context(), &m))
+	// The deletion, and after a restart every LCMMachine, reconciles the request.
+	_, err := l.requests.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(request("c1"))})
+	l.must(err)
+	l.blocked = ""
+	l.passes(6, true)
+	if want := []string{"uncordon node-w-0", "reboot w-1", "uncordon node-w-1"}; !slices.Equal(l.log, want) || len(l.cordoned) > 0 {
+		t.Errorf("done %v, want %v; cordoned %v", l.log, want, l.cordoned)
+	}
+	for _, m := range l.all() {
+		if item.GracefulRebootBegun(&m) || m.Annotations[item.RebootRequestAnnotation] != "" {
+			t.Errorf("%s has %v", m.Name, m.Annotations)
+		}
+	}
+}
+
+func (l *lab) passes(n int, agents bool) {
+	l.t.Helper()
+	for range n {
+		l.pass(agents)
+	}
+}

@@ -63,7 +63,7 @@ func (t target) ready() bool {
 
 // asked reports whether the machine has the annotation, or is not done with an earlier one.
 func (t target) asked() bool {
-	return t.lcm != nil && (t.lcm.Annotations[item.GracefulRebootAnnotation] == "true" || t.lcm.Spec.RebootRequired || t.lcm.Status.Reboot != nil)
+	return t.lcm != nil && (item.GracefulRebootBegun(t.lcm) || t.lcm.Spec.RebootRequired || t.lcm.Status.Reboot != nil)
 }
 
 // booted returns when the server has booted, nil when that is not known.
@@ -198,8 +198,34 @@ func (r *Requests) observe(ctx context.Context, key client.ObjectKey) (facts, er
 	return f, nil
 }
 
+// withdraw removes the annotation of a request that was deleted, where its reboot is not
+// demanded yet.
+func (r *Requests) withdraw(ctx context.Context, key client.ObjectKey) error {
+	var list lcm.LCMMachineList
+	if err := r.Client.List(ctx, &list, client.InNamespace(key.Namespace), client.MatchingLabels{cluster.ClusterNameLabel: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("reboot: LCMMachines: %w", err)
+	}
+	for i := range list.Items {
+		before := &list.Items[i]
+		if before.Annotations[item.RebootRequestAnnotation] != key.Name || before.Spec.RebootRequired {
+			continue
+		}
+		m := before.DeepCopy()
+		delete(m.Annotations, item.GracefulRebootAnnotation)
+		delete(m.Annotations, item.RebootRequestAnnotation)
+		err := r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("reboot: LCMMachine %s: %w", m.Name, err)
+		}
+	}
+	return nil
+}
+
 func (r *Requests) reconcile(ctx context.Context, key client.ObjectKey) error {
 	f, err := r.observe(ctx, key)
+	if apierrors.IsNotFound(err) && f.request.Name == "" {
+		return r.withdraw(ctx, key)
+	}
 	if err != nil || !f.request.DeletionTimestamp.IsZero() {
 		return err
 	}
@@ -219,6 +245,7 @@ func (r *Requests) reconcile(ctx context.Context, key client.ObjectKey) error {
 		}
 		before := t.lcm.DeepCopy()
 		metav1.SetMetaDataAnnotation(&t.lcm.ObjectMeta, item.GracefulRebootAnnotation, "true")
+		metav1.SetMetaDataAnnotation(&t.lcm.ObjectMeta, item.RebootRequestAnnotation, key.Name)
 		if err := r.Client.Patch(ctx, t.lcm, client.MergeFrom(before)); err != nil {
 			return fmt.Errorf("reboot: LCMMachine %s: %w", annotate, err)
 		}

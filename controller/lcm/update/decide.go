@@ -27,7 +27,7 @@ func (t target) updating() bool { return t.Annotations[item.UpdatingAnnotation] 
 
 // out reports whether the node is out of service, for whatever reason.
 func (t target) out() bool {
-	return t.updating() || t.Status.KubernetesCordonDrain != "" || t.Annotations[item.GracefulRebootAnnotation] != ""
+	return t.updating() || t.Status.KubernetesCordonDrain != "" || t.Annotations[item.GracefulRebootAnnotation] != "" || t.Annotations[item.HeldForRebootAnnotation] != ""
 }
 
 // action is the next action for a machine.

@@ -96,7 +96,7 @@ func (r *Clusters) reconcile(ctx context.Context, key client.ObjectKey) (time.Du
 func (r *Clusters) observe(ctx context.Context, key client.ObjectKey) (facts, error) {
 	var f facts
 	if err := r.Client.Get(ctx, key, &f.cluster); err != nil {
-		return f, err
+		return f, queue.Deleted(err)
 	}
 	in := client.InNamespace(key.Namespace)
 	labelled := client.MatchingLabels{cluster.ClusterNameLabel: key.Name}

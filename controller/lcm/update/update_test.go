@@ -268,7 +268,7 @@ func TestUpdateGroups(t *testing.T) {
 // statement H37: a machine that cannot be drained, or whose items fail, occupies its place
 // until it is repaired, and no other machine gets new items meanwhile.
 func TestMachineThatIsNotUpdatedStopsTheOthers(t *testing.T) {
-	for _, what := range []string{"drain", "items", "reboot of another", "deletion of another"} {
+	for _, what := range []string{"drain", "items", "reboot of another", "withdrawn reboot of another", "deletion of another"} {
 		l := start(t, 1, slices.Concat(pair("w-0", "", nil), pair("w-1", "", nil))...)
 		switch what {
 		case "drain":
@@ -278,6 +278,10 @@ func TestMachineThatIsNotUpdatedStopsTheOthers(t *testing.T) {
 		case "reboot of another":
 			m := l.all()[1]
 			m.Annotations = map[string]string{item.GracefulRebootAnnotation: "true"}
+			l.must(l.Update(t.Context(), &m))
+		case "withdrawn reboot of another":
+			m := l.all()[1]
+			m.Annotations = map[string]string{item.HeldForRebootAnnotation: "true"}
 			l.must(l.Update(t.Context(), &m))
 		case "deletion of another":
 			l.state(client.ObjectKey{Namespace: "lab", Name: "w-1"}, lcm.CordonDraining)

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -69,6 +70,7 @@ type Config struct {
 type Reconciler struct {
 	Config
 	endpoint lcm.Endpoint
+	retries  queue.Retries // of reads of Secrets
 }
 
 // New returns a reconciler, or an error when a field of c is missing or wrong.
@@ -87,7 +89,7 @@ func New(c Config) (*Reconciler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("clusters: Config.Server %q: %w", c.Server, err)
 	}
-	return &Reconciler{c, lcm.Endpoint{Host: u.Hostname(), Port: int32(port)}}, nil
+	return &Reconciler{Config: c, endpoint: lcm.Endpoint{Host: u.Hostname(), Port: int32(port)}}, nil
 }
 
 // Setup adds the reconciler to a manager. It does not poll.
@@ -111,7 +113,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Watches(&iamv1.Scope{}, handler.EnqueueRequestsFromMapFunc(r.clustersOf)).
 		Watches(&kaas.ClusterRelease{}, all).
 		Watches(&kaas.KaaSRelease{}, all).
-		WithOptions(r.Options()).
+		WithOptions(r.RetryOptions(&r.retries)).
 		Complete(r)
 }
 
@@ -139,36 +141,36 @@ func (r *Reconciler) allClusters(ctx context.Context, _ client.Object) (out []re
 
 // Reconcile implements reconcile.Reconciler for a Cluster.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	return queue.Reconcile(r.Enter, func() error { return r.reconcile(ctx, req.NamespacedName) })
+	return r.retries.ReconcileAfter(req, r.Enter, func() (time.Duration, error) { return r.reconcile(ctx, req.NamespacedName) })
 }
 
-func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) error {
+func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after time.Duration, err error) {
 	c := new(cluster.Cluster)
 	if err := r.Client.Get(ctx, key, c); err != nil {
 		if apierrors.IsNotFound(err) && r.Balancer != nil {
 			r.Balancer.Remove(key.String())
 		}
-		return err
+		return 0, queue.Deleted(err)
 	}
 	if c.Labels[cluster.ProviderLabel] != cluster.ProviderBareMetal && !controllerutil.ContainsFinalizer(c, Finalizer) {
-		return nil // of another provider, or of nobody
+		return 0, nil // of another provider, or of nobody
 	}
 	var machines cluster.MachineList
 	if err := r.Client.List(ctx, &machines, client.InNamespace(key.Namespace), client.MatchingLabels{cluster.ClusterNameLabel: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("clusters: Machines: %w", err)
+		return 0, fmt.Errorf("clusters: Machines: %w", err)
 	}
 	l := new(lcm.LCMCluster)
 	if err := r.Client.Get(ctx, key, l); apierrors.IsNotFound(err) {
 		l = nil
 	} else if err != nil {
-		return fmt.Errorf("clusters: LCMCluster: %w", err)
+		return 0, fmt.Errorf("clusters: LCMCluster: %w", err)
 	}
 	if !c.DeletionTimestamp.IsZero() {
-		return r.remove(ctx, c, l, machines.Items)
+		return 0, r.remove(ctx, c, l, machines.Items)
 	}
 	if before := c.DeepCopy(); controllerutil.AddFinalizer(c, Finalizer) {
 		if err := r.patch(ctx, before, c); err != nil {
-			return fmt.Errorf("clusters: finalizer: %w", err)
+			return 0, fmt.Errorf("clusters: finalizer: %w", err)
 		}
 	}
 	status := baremetal.ClusterProviderStatus{}
@@ -177,24 +179,24 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) error 
 	}
 	credentials, err := r.credentials(ctx, c)
 	if err != nil {
-		return fmt.Errorf("clusters: %w", err)
+		return 0, fmt.Errorf("clusters: %w", err)
 	}
 	endpoint, balancer, taken := r.balance(ctx, c, l, credentials, machines.Items)
 	secret, proxies, err := r.proxy(ctx, c)
 	if err != nil {
-		return fmt.Errorf("clusters: %w", err)
+		return 0, fmt.Errorf("clusters: %w", err)
 	}
 	b, err := r.deploy(ctx, c, l, parts{endpoint, secret}, &status)
 	var mistake *release.Error
 	if err != nil && !errors.As(err, &mistake) {
-		return fmt.Errorf("clusters: %w", err)
+		return 0, fmt.Errorf("clusters: %w", err)
 	}
 	condition := baremetal.Condition{Type: ConditionRelease, Ready: err == nil}
 	if err != nil {
 		condition.Message = err.Error()
 	}
 	if err := iam.Ensure(ctx, r.Client, key); err != nil {
-		return fmt.Errorf("clusters: %w", err)
+		return 0, fmt.Errorf("clusters: %w", err)
 	}
 	conditions := []baremetal.Condition{condition, {Type: ConditionIAM, Ready: true}}
 	if b != nil {
@@ -202,12 +204,15 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) error 
 	}
 	conditions = slices.Concat(conditions, credentials, balancer, proxies)
 	if err := r.record(ctx, c, status, machines.Items, conditions...); err != nil {
-		return err
+		return 0, err
 	}
 	if err := r.recordStages(ctx, c, machines.Items, b != nil); err != nil {
-		return fmt.Errorf("clusters: ClusterDeploymentStatus: %w", err)
+		return 0, fmt.Errorf("clusters: ClusterDeploymentStatus: %w", err)
 	}
-	return taken
+	if proxyBlocked(proxies) {
+		after = queue.SecretWait
+	}
+	return after, taken
 }
 
 // parts are the references of an LCMCluster beside its release.

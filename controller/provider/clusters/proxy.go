@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -93,6 +94,11 @@ func (r *Reconciler) proxy(ctx context.Context, c *cluster.Cluster) (proxySecret
 	}
 	sum := sha256.Sum256([]byte(string(want.UID) + "/" + want.ResourceVersion))
 	return proxySecret{want.Name, hex.EncodeToString(sum[:])}, []baremetal.Condition{{Type: ConditionProxy, Ready: true}}, nil
+}
+
+// proxyBlocked reports whether the condition may wait for a user's Secret.
+func proxyBlocked(conditions []baremetal.Condition) bool {
+	return slices.ContainsFunc(conditions, func(c baremetal.Condition) bool { return c.Type == ConditionProxy && !c.Ready })
 }
 
 // hasProxy reports whether a Cluster's status has a condition of a proxy.

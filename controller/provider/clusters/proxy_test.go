@@ -3,15 +3,18 @@ package clusters
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 // A Cluster's Proxy is in a Secret, which the LCMCluster names. The password is nowhere else.
@@ -81,5 +84,28 @@ func TestSecretOfAProxyIsDeletedWithItsCluster(t *testing.T) {
 		if err := l.Get(t.Context(), key, new(corev1.Secret)); (err == nil) != ofUser {
 			t.Errorf("of a user %t: Secret %v", ofUser, err)
 		}
+	}
+}
+
+// Secrets of users are not watched: a Cluster that waits for the removal of one looks again.
+func TestSecretOfAUserIsWaitedFor(t *testing.T) {
+	s := &corev1.Secret{ObjectMeta: meta("c1-proxy")}
+	all := objects(&kaas.Proxy{ObjectMeta: meta("p"), Spec: kaas.ProxySpec{HTTPProxy: "http://192.0.2.1:3128"}}, s)
+	all[0].(*cluster.Cluster).Spec.ProviderSpec.Value.Proxy = "p"
+	l := start(t, all...)
+	again := func(want time.Duration) {
+		t.Helper()
+		if got, err := l.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil || got.RequeueAfter != want {
+			t.Errorf("Reconcile() = %+v, %v, want it again after %s", got, err, want)
+		}
+	}
+	again(queue.SecretWait)
+	if got := condition(t, l.pass(), ConditionProxy); got.Message != `Secret "c1-proxy" exists, and is not the Cluster's: remove it` {
+		t.Errorf("condition %+v", got)
+	}
+	l.must(l.Delete(t.Context(), s))
+	again(0)
+	if got := condition(t, l.pass(), ConditionProxy); !got.Ready {
+		t.Errorf("condition %+v after the Secret is removed", got)
 	}
 }

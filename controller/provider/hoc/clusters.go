@@ -52,7 +52,7 @@ func (r *clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 func (r *clusters) reconcile(ctx context.Context, key types.NamespacedName) error {
 	var c lcm.LCMCluster
 	if err := r.Client.Get(ctx, key, &c); err != nil || !c.DeletionTimestamp.IsZero() {
-		return err
+		return queue.Deleted(err)
 	}
 	all, err := r.configurations(ctx, key.Namespace)
 	if err != nil {

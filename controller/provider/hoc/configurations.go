@@ -135,7 +135,7 @@ func (r *configurations) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 func (r *configurations) reconcile(ctx context.Context, key types.NamespacedName) error {
 	var o kaas.HostOSConfiguration
 	if err := r.Client.Get(ctx, key, &o); err != nil {
-		return err
+		return queue.Deleted(err)
 	}
 	if r.written.Stale(&o) { // the event of the write comes: the same is not written twice
 		return nil

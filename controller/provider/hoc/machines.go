@@ -102,7 +102,7 @@ func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 func (r *machines) reconcile(ctx context.Context, key types.NamespacedName) error {
 	var l lcm.LCMMachine
 	if err := r.Client.Get(ctx, key, &l); err != nil || !l.DeletionTimestamp.IsZero() {
-		return err
+		return queue.Deleted(err)
 	}
 	if r.written.Stale(&l) { // the event of the write comes: the same is not written twice
 		return nil

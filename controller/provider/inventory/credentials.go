@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,20 +18,23 @@ import (
 )
 
 // credentials reconciles BareMetalHostCredentials.
-type credentials struct{ Config }
+type credentials struct {
+	Config
+	retries queue.Retries // of reads of Secrets
+}
 
 // Reconcile implements reconcile.Reconciler for a BareMetalHostCredential.
 func (r *credentials) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	return queue.Reconcile(r.Enter, func() error {
+	return r.retries.ReconcileAfter(req, r.Enter, func() (time.Duration, error) {
 		var c kaas.BareMetalHostCredential
-		err := r.Client.Get(ctx, req.NamespacedName, &c)
-		if err == nil {
-			err = r.reconcile(ctx, &c)
+		if err := r.Client.Get(ctx, req.NamespacedName, &c); err != nil {
+			return 0, queue.Deleted(err)
 		}
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return fmt.Errorf("inventory: credential: %w", err)
+		after, err := r.reconcile(ctx, &c)
+		if err != nil {
+			return 0, fmt.Errorf("inventory: credential: %w", err)
 		}
-		return err
+		return after, nil
 	})
 }
 
@@ -44,28 +47,30 @@ const (
 	passwordKey = "password" //nolint:gosec // a key
 )
 
-func (r *credentials) reconcile(ctx context.Context, c *kaas.BareMetalHostCredential) error {
+func (r *credentials) reconcile(ctx context.Context, c *kaas.BareMetalHostCredential) (after time.Duration, err error) {
 	if !managed(c) && !controllerutil.ContainsFinalizer(c, CredentialFinalizer) {
-		return nil // of another provider, or of nobody
+		return 0, nil // of another provider, or of nobody
 	}
 	if !c.DeletionTimestamp.IsZero() {
-		return r.remove(ctx, c)
+		return 0, r.remove(ctx, c)
 	}
 	secret := new(corev1.Secret)
-	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: secretName(c)}, secret)
+	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: secretName(c)}, secret)
 	exists := err == nil
 	if client.IgnoreNotFound(err) != nil {
-		return err
+		return 0, err
 	}
 	problem := problemOf(c, secret, exists)
 	if problem == "" {
 		if err := r.move(ctx, c, secret, exists); err != nil {
-			return err
+			return 0, err
 		}
+	} else {
+		after = queue.SecretWait
 	}
 	before := c.DeepCopy()
 	c.Status = kaas.BareMetalHostCredentialStatus{Ready: problem == "", ErrorMessage: problem, ObservedGeneration: c.Generation}
-	return r.patchStatus(ctx, before, c)
+	return after, r.patchStatus(ctx, before, c)
 }
 
 // problemOf returns why a credential cannot be used; "" when it can.

@@ -43,7 +43,7 @@ func New(c Config) (*Reconciler, error) {
 	if c.Client == nil || c.Reader == nil || c.Clock == nil {
 		return nil, errors.New("inventory: Config.Client, Config.Reader or Config.Clock is nil")
 	}
-	return &Reconciler{&servers{c}, &credentials{c}}, nil
+	return &Reconciler{&servers{c}, &credentials{Config: c}}, nil
 }
 
 // Setup adds the controllers to a manager. They do not poll.
@@ -68,7 +68,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Watches(&kaas.BareMetalHostInventory{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
 			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: o.(*kaas.BareMetalHostInventory).Spec.BMC.CredentialsName}}}
 		})).
-		WithOptions(c.Options()).
+		WithOptions(c.RetryOptions(&r.credentials.retries)).
 		Complete(r.credentials)
 }
 

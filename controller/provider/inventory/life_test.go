@@ -3,14 +3,19 @@ package inventory
 import (
 	"strings"
 	"testing"
+	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 func TestPasswordMovesToASecret(t *testing.T) {
@@ -242,5 +247,29 @@ func TestObjectsOfOtherProvidersStay(t *testing.T) {
 	l.settle()
 	if len(l.writes) > 0 {
 		t.Errorf("it writes %q", l.writes)
+	}
+}
+
+// Secrets of users are not watched: a credential that waits for the removal of one looks again.
+func TestSecretOfAUserIsWaitedFor(t *testing.T) {
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "account-bmc-account"}}
+	l := start(t, credential("account"), s)
+	r, err := New(Config{Client: l, Reader: l, Work: queue.Work{Clock: clock.RealClock{}}})
+	l.must(err)
+	again := func(want time.Duration) {
+		t.Helper()
+		got, err := r.credentials.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: ns, Name: "account"}})
+		if err != nil || got.RequeueAfter != want {
+			t.Errorf("Reconcile() = %+v, %v, want it again after %s", got, err, want)
+		}
+	}
+	again(queue.SecretWait)
+	if c := l.credential("account"); c.Status.Ready {
+		t.Errorf("status %+v beside a Secret of a user", c.Status)
+	}
+	l.remove(s)
+	again(0)
+	if c := l.credential("account"); !c.Status.Ready || c.Status.ErrorMessage != "" {
+		t.Errorf("status %+v after the Secret is removed", c.Status)
 	}
 }

@@ -30,14 +30,13 @@ type servers struct{ Config }
 func (r *servers) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return queue.Reconcile(r.Enter, func() error {
 		var i kaas.BareMetalHostInventory
-		err := r.Client.Get(ctx, req.NamespacedName, &i)
-		if err == nil {
-			err = r.reconcile(ctx, &i)
+		if err := r.Client.Get(ctx, req.NamespacedName, &i); err != nil {
+			return queue.Deleted(err)
 		}
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		if err := r.reconcile(ctx, &i); err != nil {
 			return fmt.Errorf("inventory: %w", err)
 		}
-		return err
+		return nil
 	})
 }
 

@@ -143,6 +143,20 @@ func TestConnectionsReachReadyMachinesAlone(t *testing.T) {
 	}
 }
 
+// A connection that has ended makes room: a load balancer serves more than its limit, one
+// after another.
+func TestEndedConnectionsMakeRoom(t *testing.T) {
+	r := start(t, "c-0")
+	r.ready("c-0")
+	for i := range maxConnections + 1 {
+		c := r.connect()
+		if got := exchange(c); got != "c-0 hello" {
+			t.Fatalf("connection %d got %q, want the machine's answer", i+1, got)
+		}
+		c.Close()
+	}
+}
+
 // A connection ends when its machine is not Ready any more; others go on.
 func TestConnectionEndsWithItsBackend(t *testing.T) {
 	r := start(t, "c-0", "c-1")

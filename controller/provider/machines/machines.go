@@ -42,7 +42,10 @@ type Config struct {
 }
 
 // Reconciler reconciles Machines.
-type Reconciler struct{ Config }
+type Reconciler struct {
+	Config
+	retries queue.Retries // of reads of Secrets
+}
 
 // New returns a reconciler, or an error when a required field of c is nil.
 func New(c Config) (*Reconciler, error) {
@@ -52,7 +55,7 @@ func New(c Config) (*Reconciler, error) {
 	if c.Wall == nil {
 		c.Wall = clock.RealClock{}
 	}
-	return &Reconciler{c}, nil
+	return &Reconciler{Config: c}, nil
 }
 
 // Setup adds the reconciler to a manager.
@@ -76,7 +79,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Watches(&kaas.Proxy{}, handler.EnqueueRequestsFromMapFunc(r.waitingMachines)).
 		Watches(&kaas.ClusterRelease{}, handler.EnqueueRequestsFromMapFunc(r.waitingMachines)).
 		Watches(&kaas.KaaSRelease{}, handler.EnqueueRequestsFromMapFunc(r.waitingMachines)).
-		WithOptions(r.Options()).
+		WithOptions(r.RetryOptions(&r.retries)).
 		Complete(r)
 }
 
@@ -130,7 +133,7 @@ func requests(items []cluster.Machine, concerned func(*cluster.Machine) bool) (o
 
 // Reconcile implements reconcile.Reconciler for a Machine.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	return queue.ReconcileAfter(r.Enter, func() (time.Duration, error) { return r.reconcile(ctx, req.NamespacedName) })
+	return r.retries.ReconcileAfter(req, r.Enter, func() (time.Duration, error) { return r.reconcile(ctx, req.NamespacedName) })
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.Duration, error) {
@@ -151,7 +154,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 		err = fmt.Errorf("machines: %s: %w", d.do, err)
 	}
 	if f.userDataProblem != "" && after == 0 {
-		after = userDataPoll
+		after = queue.SecretWait
 	}
 	return after, err
 }

@@ -20,6 +20,7 @@ import (
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/provider/network/layout"
 	"github.com/metalab-dev/metalab/controller/provider/release"
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 // facts are what a pass has read. All objects but machine are the cache's, and are not
@@ -54,7 +55,7 @@ type facts struct {
 func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*facts, error) {
 	f := &facts{machine: new(cluster.Machine), lcm: new(lcm.LCMMachine)}
 	if err := r.Client.Get(ctx, key, f.machine); err != nil {
-		return nil, err
+		return nil, queue.Deleted(err)
 	}
 	if err := r.Client.Get(ctx, key, f.lcm); apierrors.IsNotFound(err) {
 		f.lcm = nil

@@ -48,11 +48,15 @@ var performers = map[action]performer{
 	actMaintain:        maintain,
 	actPrepareDeletion: done(onLCM(func(l *lcm.LCMMachine, _ *facts) { l.Spec.PrepareDeletion = true })),
 	actAbortDeletion:   done(onLCM(func(l *lcm.LCMMachine, _ *facts) { l.Spec.PrepareDeletion = false })),
-	actDelete:          done(func(ctx context.Context, r *Reconciler, f *facts) error { return r.Client.Delete(ctx, f.machine) }),
+	actDelete: done(func(ctx context.Context, r *Reconciler, f *facts) error {
+		return client.IgnoreNotFound(r.Client.Delete(ctx, f.machine))
+	}),
 	actDeprovision: done(onHost(func(h *metal3.BareMetalHost, _ *facts) {
 		h.Spec.Image, h.Spec.UserData, h.Spec.NetworkData, h.Spec.Online = nil, nil, nil, false
 	})),
-	actRemoveLCM:     done(func(ctx context.Context, r *Reconciler, f *facts) error { return r.Client.Delete(ctx, f.lcm) }),
+	actRemoveLCM: done(func(ctx context.Context, r *Reconciler, f *facts) error {
+		return client.IgnoreNotFound(r.Client.Delete(ctx, f.lcm))
+	}),
 	actRemoveAccount: done(removeAccount),
 	actRelease:       done(onHost(releaseHost)),
 	actFinish:        done(finish),

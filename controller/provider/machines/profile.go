@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -32,10 +31,6 @@ const (
 	// it names. Hints of the host's user have none, and stay.
 	rootDeviceAnnotation = "metalab.dev/root-device-of-profile"
 )
-
-// userDataPoll is how often a Secret is read again that has to be corrected: Secrets are not
-// watched.
-const userDataPoll = 10 * time.Second
 
 // hostProfile is the result of the comparison of a host with the profile of its Machine.
 type hostProfile struct {

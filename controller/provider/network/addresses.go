@@ -118,7 +118,7 @@ func (r *subnets) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	return queue.Reconcile(r.Enter, func() error {
 		var s ipam.Subnet
 		if err := r.Client.Get(ctx, req.NamespacedName, &s); err != nil {
-			return err
+			return queue.Deleted(err)
 		}
 		var list ipam.IPaddrList
 		if err := r.Client.List(ctx, &list, client.InNamespace(s.Namespace), client.UnsafeDisableDeepCopy); err != nil {

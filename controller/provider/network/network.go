@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -48,7 +49,7 @@ func New(c Config) (*Reconciler, error) {
 	if c.Client == nil || c.Reader == nil || c.Clock == nil {
 		return nil, errors.New("network: Config.Client, Config.Reader or Config.Clock is nil")
 	}
-	return &Reconciler{&machines{c}, &subnets{c}}, nil
+	return &Reconciler{&machines{Config: c}, &subnets{c}}, nil
 }
 
 // Setup adds the controllers to a manager. They do not poll.
@@ -64,7 +65,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Watches(&ipam.Subnet{}, all).
 		Watches(&ipam.IPaddr{}, all, builder.WithPredicates(freed)).
 		Watches(&cluster.Cluster{}, all, builder.WithPredicates(credentialsChanged)).
-		WithOptions(c.Options()).
+		WithOptions(c.RetryOptions(&r.machines.retries)).
 		Complete(r.machines)
 	if err != nil {
 		return err
@@ -126,20 +127,25 @@ func (c *Config) machinesOf(ctx context.Context, o client.Object) (out []reconci
 }
 
 // machines reconciles the networks of Machines.
-type machines struct{ Config }
+type machines struct {
+	Config
+	retries queue.Retries // of reads of Secrets
+}
 
 // Reconcile implements reconcile.Reconciler for a Machine.
 func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	return queue.Reconcile(r.Enter, func() error {
+	return r.retries.ReconcileAfter(req, r.Enter, func() (time.Duration, error) {
 		var m cluster.Machine
-		err := r.Client.Get(ctx, req.NamespacedName, &m)
-		if err == nil {
-			err = r.reconcile(ctx, &m)
+		if err := r.Client.Get(ctx, req.NamespacedName, &m); err != nil {
+			return 0, queue.Deleted(err)
 		}
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return fmt.Errorf("network: %w", err)
+		switch err, blocked := r.reconcile(ctx, &m), new(blockedError); {
+		case errors.As(err, &blocked): // the status has it
+			return queue.SecretWait, nil
+		case err != nil:
+			return 0, fmt.Errorf("network: %w", err)
 		}
-		return err
+		return 0, nil
 	})
 }
 
@@ -176,14 +182,24 @@ func (r *machines) reconcile(ctx context.Context, m *cluster.Machine) error {
 		return err
 	}
 	before := h.DeepCopy()
-	if h.Status, err = r.configure(ctx, m, t, h, subnets.Items); err != nil {
+	status, err := r.configure(ctx, m, t, h, subnets.Items)
+	blocked := new(blockedError)
+	if err != nil && !errors.As(err, &blocked) {
 		return err
 	}
+	h.Status = status
 	p := client.MergeFrom(before)
-	if b, err := p.Data(h); err != nil || string(b) == "{}" {
-		return err
+	if b, failure := p.Data(h); failure != nil || string(b) == "{}" {
+		return errors.Join(err, failure)
 	}
-	return r.Client.Status().Patch(ctx, h, p)
+	return errors.Join(err, r.Client.Status().Patch(ctx, h, p))
+}
+
+// blockedError is the error for a Secret of a user that has the name of a Machine's.
+type blockedError struct{ secret string }
+
+func (e *blockedError) Error() string {
+	return fmt.Sprintf("Secret %q exists, and is not the Machine's: remove it", e.secret)
 }
 
 // host returns the IpamHost of a Machine, which it creates.
@@ -218,7 +234,7 @@ func owned(m *cluster.Machine, name string) metav1.ObjectMeta {
 func failed(err error) string { return "ERR: " + err.Error() }
 
 // configure allocates the addresses of a server and renders its network. The Secret is
-// there before the status says so.
+// there before the status says so. With a blockedError it returns a status, too.
 func (r *machines) configure(ctx context.Context, m *cluster.Machine, t *ipam.L2Template, h *ipam.IpamHost, subnets []ipam.Subnet) (ipam.IpamHostStatus, error) {
 	out := ipam.IpamHostStatus{L2TemplateRef: t.Namespace + "/" + t.Name}
 	reject := func(result *string, err error) (ipam.IpamHostStatus, error) {
@@ -250,32 +266,32 @@ func (r *machines) configure(ctx context.Context, m *cluster.Machine, t *ipam.L2
 	if err != nil {
 		return reject(&out.L2RenderResult, err)
 	}
-	problem, err = r.putSecret(ctx, m, data)
+	err = r.putSecret(ctx, m, data)
+	if blocked := new(blockedError); errors.As(err, &blocked) {
+		out, _ = reject(&out.L2RenderResult, err)
+	}
 	if err != nil {
 		return out, err
-	}
-	if problem != nil {
-		return reject(&out.L2RenderResult, problem)
 	}
 	out.L2RenderResult, out.NetconfigV2State, out.NetconfigV2 = ipam.ResultOK, ipam.ResultOK, &runtime.RawExtension{Raw: config}
 	return out, nil
 }
 
 // putSecret writes the Secret with the network data, if it differs.
-func (r *machines) putSecret(ctx context.Context, m *cluster.Machine, data []byte) (problem, err error) {
+func (r *machines) putSecret(ctx context.Context, m *cluster.Machine, data []byte) error {
 	want := &corev1.Secret{ObjectMeta: owned(m, layout.SecretName(m.Name)), Data: map[string][]byte{"networkData": data}}
 	is := new(corev1.Secret)
 	switch err := r.Reader.Get(ctx, client.ObjectKeyFromObject(want), is); {
 	case apierrors.IsNotFound(err):
-		return nil, r.Client.Create(ctx, want)
+		return r.Client.Create(ctx, want)
 	case err != nil:
-		return nil, err
+		return err
 	case !metav1.IsControlledBy(is, m):
-		return fmt.Errorf("Secret %q exists, and is not the Machine's: remove it", is.Name), nil
+		return &blockedError{is.Name}
 	case equality.Semantic.DeepEqual(is.Data, want.Data):
-		return nil, nil
+		return nil
 	}
 	before := is.DeepCopy()
 	is.Data = want.Data
-	return nil, r.Client.Patch(ctx, is, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return r.Client.Patch(ctx, is, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }

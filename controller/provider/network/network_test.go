@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +22,7 @@ import (
 
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/provider/network/layout"
 	"github.com/metalab-dev/metalab/controller/queue"
 )
 
@@ -245,5 +247,29 @@ func TestTemplateWithAMistakeIsReported(t *testing.T) {
 	h := get(l, "w-0", new(ipam.IpamHost))
 	if !strings.HasPrefix(h.Status.L2RenderResult, `ERR: L2Template "default": spec.npTemplate`) || len(h.Status.Messages) != 1 || len(l.addresses()) != 0 {
 		t.Errorf("the status is %+v", h.Status)
+	}
+}
+
+// Secrets of users are not watched: a Machine that waits for the removal of one looks again.
+func TestSecretOfAUserIsWaitedFor(t *testing.T) {
+	l := start(t, 1, 1)
+	r := l.provider(nil)
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: layout.SecretName("w-0")}}
+	l.must(l.Create(t.Context(), s))
+	pass := func(after time.Duration) *ipam.IpamHost {
+		t.Helper()
+		got, err := r.machines.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: ns, Name: "w-0"}})
+		if err != nil || got.RequeueAfter != after {
+			t.Errorf("Reconcile() = %+v, %v, want it again after %s", got, err, after)
+		}
+		return get(l, "w-0", new(ipam.IpamHost))
+	}
+	want := fmt.Sprintf("ERR: Secret %q exists, and is not the Machine's: remove it", s.Name)
+	if h := pass(queue.SecretWait); h.Status.NetconfigV2State != want {
+		t.Errorf("state %q, want %q", h.Status.NetconfigV2State, want)
+	}
+	l.must(l.Delete(t.Context(), s))
+	if h := pass(0); h.Status.NetconfigV2State != ipam.ResultOK {
+		t.Errorf("state %q after the Secret is removed", h.Status.NetconfigV2State)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/metalab-dev/metalab/agent/cloudinit"
+	"github.com/metalab-dev/metalab/agent/kubeapi"
 	"github.com/metalab-dev/metalab/agent/lcm"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
@@ -49,7 +50,8 @@ func TestUserDataInstallTheAgent(t *testing.T) {
 	if err := a.ReadAccount([]byte(file(ConfigFile, 0o600))); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Validate(); err != nil || a != (lcm.Account{Server: "https://192.0.2.1:6443", CAFile: caFile, TokenFile: tokenFile, Namespace: "lab", Machine: "m-0"}) {
+	want := lcm.Account{Account: kubeapi.Account{Server: "https://192.0.2.1:6443", CAFile: caFile, TokenFile: tokenFile}, Namespace: "lab", Machine: "m-0"}
+	if err := a.Validate(); err != nil || a != want {
 		t.Errorf("configuration %+v, %v", a, err)
 	}
 	if got := file(tokenFile, 0o600); got != "a.b.c\n" {
