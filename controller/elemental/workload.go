@@ -1,0 +1,115 @@
+package elemental
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	capi "sigs.k8s.io/cluster-api/api/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// kubeconfigSuffix is the end of the name of the Secret with a workload cluster's kubeconfig,
+	// which Cluster API's control plane provider makes, and kubeconfigKey its key.
+	kubeconfigSuffix = "-kubeconfig"
+	kubeconfigKey    = "value"
+
+	// workloadTimeout bounds a request to a workload cluster.
+	workloadTimeout = 10 * time.Second
+)
+
+// uninitialized is the taint of a Node without a provider ID. kubelet sets it where a cloud
+// provider is to initialize the Node.
+var uninitialized = corev1.Taint{Key: "node.cloudprovider.kubernetes.io/uninitialized", Effect: corev1.TaintEffectNoSchedule}
+
+// errNoNode says that a workload cluster has no Node of a host.
+var errNoNode = errors.New("there is no such Node")
+
+// workload returns a client of the Nodes of a cluster: by its kubeconfig Secret, or of Config.Local
+// where there is none.
+func (c *Config) workload(ctx context.Context, cluster *capi.Cluster) (client.Client, error) {
+	var s corev1.Secret
+	err := c.Reader.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Name + kubeconfigSuffix}, &s)
+	if apierrors.IsNotFound(err) {
+		return c.Local, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out, err := connect(s.Data[kubeconfigKey])
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig of Secret %s: %w", s.Name, err)
+	}
+	return out, nil
+}
+
+// connect returns a client by a kubeconfig, which must have no reference beyond itself: a Secret
+// of a namespace must not run a program here or read a file.
+func connect(kubeconfig []byte) (client.Client, error) {
+	parsed, err := clientcmd.Load(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range parsed.AuthInfos {
+		if err := checkAccount(a); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range parsed.Clusters {
+		if c.CertificateAuthority != "" {
+			return nil, errors.New("certificate-authority names a file: give certificate-authority-data")
+		}
+	}
+	rest, err := clientcmd.NewDefaultClientConfig(*parsed, nil).ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	rest.Timeout = workloadTimeout
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion})
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
+	return client.New(rest, client.Options{Scheme: scheme, Mapper: mapper})
+}
+
+func checkAccount(a *clientcmdapi.AuthInfo) error {
+	switch {
+	case a.Exec != nil, a.AuthProvider != nil:
+		return errors.New("it names a program: give client-certificate-data and client-key-data, or token")
+	case a.ClientCertificate != "", a.ClientKey != "", a.TokenFile != "":
+		return errors.New("it names a file: give client-certificate-data and client-key-data, or token")
+	}
+	return nil
+}
+
+// provideNode sets the provider ID of a Node and removes its taint.
+func provideNode(ctx context.Context, c client.Client, name, id string) error {
+	var n corev1.Node
+	err := c.Get(ctx, client.ObjectKey{Name: name}, &n)
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("node %s: %w", name, errNoNode)
+	}
+	if err != nil {
+		return fmt.Errorf("node %s: %w", name, err)
+	}
+	before := n.DeepCopy()
+	n.Spec.ProviderID = id
+	n.Spec.Taints = slices.DeleteFunc(slices.Clone(n.Spec.Taints), func(t corev1.Taint) bool { return t.MatchTaint(&uninitialized) })
+	// Taints are a list that the write replaces.
+	if err := c.Patch(ctx, &n, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("node %s: %w", name, err)
+	}
+	return nil
+}
