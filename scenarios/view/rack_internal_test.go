@@ -1,0 +1,26 @@
+package view
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/lab/rack"
+)
+
+// BenchmarkUnchanged measures a look at 10,000 servers none of which has changed.
+func BenchmarkUnchanged(b *testing.B) {
+	r := rack.Default(10_000)
+	l := labtest.Start(b, lab.Config{Rack: &r})
+	s := newRackState(l.Lab, clock.RealClock{})
+	_, version := s.changes(0)
+	for b.Loop() {
+		s.rest = time.Time{}
+		if tiles, _ := s.changes(version); tiles != nil {
+			b.Fatalf("%d tiles have changed", len(tiles))
+		}
+	}
+}
