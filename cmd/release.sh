@@ -25,7 +25,7 @@ unset GOOS GOARCH
 name=metalab-$version-manifests
 cp -r controller/config "$dir/$name"
 rm -f "$dir/$name"/*.go
-sed -i "s|^\( *newTag:\) .*|\1 $version|" "$dir/$name/kustomization.yaml"
+sed -i -e "s|^\( *newTag:\) .*|\1 $version|" -e "s|^\(tag:\) .*|\1 $version|" "$dir/$name/kustomization.yaml" "$dir/$name/racks/kustomization.yaml" "$dir/$name/chart/values.yaml"
 tar -C "$dir" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$commit" -cf - "$name" | gzip -9n >"$dir/$name.tar.gz"
 (cd "$dir" && sha256sum -- *.tar.gz >SHA256SUMS && cat SHA256SUMS)
 image=$dir/metalab-$version-linux-$(${GO:-go} env GOHOSTARCH)

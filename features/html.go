@@ -6,8 +6,12 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"net/url"
+	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/metalab-dev/metalab/features/steps"
 )
 
 // Results as godog's cucumber formatter writes them.
@@ -34,6 +38,7 @@ type (
 			Error    string `json:"error_message"`
 			Duration int64  `json:"duration"` // nanoseconds
 		} `json:"result"`
+		Link string `json:"-"` // of the moment at which the step has failed; "" for none
 		Rows []struct {
 			Cells []string `json:"cells"`
 		} `json:"rows"`
@@ -86,11 +91,59 @@ var page string
 
 var report = template.Must(template.New("report").Parse(page))
 
-// writeHTML writes a page with the results of godog's cucumber formatter.
-func writeHTML(out io.Writer, cucumber []byte) error {
+// link links each failed step to the moment of its recording. Links are relative to the
+// directory of the page of the results.
+func link(all []feature, recorded []steps.Recorded, dir string) error {
+	for _, f := range all {
+		for _, e := range f.Elements {
+			for i := range e.Steps {
+				s := &e.Steps[i]
+				for _, r := range recorded {
+					if r.Page == "" || !names(s.Result.Error, r.View) {
+						continue
+					}
+					to, err := relative(dir, r.Page)
+					if err != nil {
+						return err
+					}
+					s.Link = to + r.Fragment
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// names reports whether an error of a step names a recording. godog puts the step's own error
+// behind that of the hook, which names it.
+func names(failure, view string) bool {
+	return strings.Contains(failure+"\n", view+"\n") || strings.Contains(failure, view+", step error: ")
+}
+
+// relative returns a file as a link in a page of a directory.
+func relative(dir, file string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		file, err = filepath.Abs(file)
+	}
+	if err == nil {
+		file, err = filepath.Rel(dir, file)
+	}
+	if err != nil {
+		return "", fmt.Errorf("features: the link of a recording: %w", err)
+	}
+	return (&url.URL{Path: filepath.ToSlash(file)}).EscapedPath(), nil
+}
+
+// writeHTML writes a page with the results of godog's cucumber formatter, with links to what
+// was recorded.
+func writeHTML(out io.Writer, cucumber []byte, recorded []steps.Recorded, dir string) error {
 	var all []feature
 	if err := json.Unmarshal(cucumber, &all); err != nil {
 		return fmt.Errorf("features: results: %w", err)
+	}
+	if err := link(all, recorded, dir); err != nil {
+		return err
 	}
 	var sum struct {
 		Features          []feature

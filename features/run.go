@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -24,7 +26,7 @@ import (
 
 // Files are the feature files of this package.
 //
-//go:embed *.feature state annotation kind hoc provider
+//go:embed *.feature state annotation kind hoc provider elemental machineconfig
 var Files embed.FS
 
 // Format is a format of results.
@@ -40,16 +42,12 @@ const (
 // Formats are all formats.
 var Formats = []Format{Pretty, JUnit, HTML}
 
-// renderers are the formatters of godog for each format, and how their output is
-// converted to it, if it is another one.
-var renderers = map[Format]struct {
-	formatter string
-	render    func(io.Writer, []byte) error
-}{
-	Pretty: {formatter: prettyName},
-	JUnit:  {formatter: "junit"},
-	HTML:   {"cucumber", writeHTML},
-}
+// formatters are the formatters of godog for each format. Pages are made of the output of
+// theirs.
+var formatters = map[Format]string{Pretty: prettyName, JUnit: "junit", HTML: cucumber}
+
+// cucumber is the formatter whose output writeHTML reads.
+const cucumber = "cucumber"
 
 // Options configure a run.
 type Options struct {
@@ -58,8 +56,15 @@ type Options struct {
 	Format   Format
 	Parallel int       // scenarios at the same time; 0 means 1
 	Out      io.Writer // the results
-	Colors   bool      // Out is a terminal
-	Progress io.Writer // a line for each scenario, unless Format is Pretty; nil: none
+	// Page is a file that gets the results as HTML, too; "" for none.
+	Page   string
+	Colors bool // Out is a terminal
+	// Recordings is a directory that gets a recording of each scenario that fails, which
+	// labctl view shows; "" for none.
+	Recordings string
+	// RecordingSnapshots adds a snapshot of the lab to each recording.
+	RecordingSnapshots bool
+	Progress           io.Writer // a line for each scenario, unless Format is Pretty; nil: none
 }
 
 // ErrFailed is the error of Run when a scenario did not pass.
@@ -76,12 +81,12 @@ func usage(format string, args ...any) error { return &UsageError{fmt.Errorf(for
 // Run runs scenarios. It returns a *UsageError for wrong Options, and ErrFailed when
 // a scenario has failed or has an undefined step.
 func Run(ctx context.Context, o Options) error {
-	r, ok := renderers[o.Format]
+	formatter, ok := formatters[o.Format]
 	if !ok {
 		return usage("format %q: use one of %s", o.Format, formats())
 	}
 	registerPretty()
-	var labs steps.Labs
+	labs := steps.Labs{Recordings: o.Recordings, Snapshots: o.RecordingSnapshots, Pages: o.Format == HTML || o.Page != ""}
 	t := &progress{out: o.Progress, began: time.Now()}
 	var raw bytes.Buffer
 	files, err := selected(o)
@@ -95,11 +100,19 @@ func Run(ctx context.Context, o Options) error {
 		t.total += len(f.chosen())
 	}
 	options := godog.Options{
-		Format: r.formatter, FeatureContents: featureContents(files), Strict: true, NoColors: !o.Colors, Concurrency: max(o.Parallel, 1),
+		Format: formatter, FeatureContents: featureContents(files), Strict: true, NoColors: !o.Colors, Concurrency: max(o.Parallel, 1),
 		Output: o.Out, DefaultContext: ctx,
 	}
-	if r.render != nil {
+	if o.Format == HTML {
 		options.Output = &raw
+	}
+	results := ""
+	if o.Page != "" {
+		if results, err = temporary(); err != nil {
+			return err
+		}
+		defer os.Remove(results) // nothing can be done about a file that stays
+		options.Format += "," + cucumber + ":" + results
 	}
 	if o.Format == Pretty {
 		t.out = nil
@@ -113,8 +126,11 @@ func Run(ctx context.Context, o Options) error {
 	}}
 	status := suite.Run()
 	err = labs.Close()
-	if r.render != nil {
-		err = errors.Join(err, r.render(o.Out, raw.Bytes()))
+	if o.Format == HTML {
+		err = errors.Join(err, writeHTML(o.Out, raw.Bytes(), labs.Recorded(), "."))
+	}
+	if o.Page != "" {
+		err = errors.Join(err, writePage(o.Page, results, labs.Recorded()))
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -123,6 +139,28 @@ func Run(ctx context.Context, o Options) error {
 		return errors.Join(ErrFailed, err)
 	}
 	return err
+}
+
+// temporary makes an empty file, and returns its name.
+func temporary() (string, error) {
+	f, err := os.CreateTemp("", "metalab-results-")
+	if err != nil {
+		return "", err
+	}
+	return f.Name(), f.Close()
+}
+
+// writePage writes the results in a file of godog's cucumber formatter as a page.
+func writePage(to, results string, recorded []steps.Recorded) error {
+	b, err := os.ReadFile(results)
+	if err != nil {
+		return err
+	}
+	f, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	return errors.Join(writeHTML(f, b, recorded, filepath.Dir(to)), f.Close())
 }
 
 func formats() string {

@@ -5,9 +5,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -110,17 +108,5 @@ func runLCM(ctx context.Context, root string, args []string, log *slog.Logger) e
 // lockFile makes sure that one agent runs on a system: two would run the same items. The
 // lock ends with the process, also when it starts another program.
 func lockFile(host *sys.Host) (unlock func(), err error) {
-	name := host.Path("/run/lab-agent-lcm.lock")
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, fs.FileMode(0o600))
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("%s: another LCM agent runs on this system: %w", name, err)
-	}
-	return func() { f.Close() }, nil
+	return lock(host.Path("/run/lab-agent-lcm.lock"), "LCM")
 }

@@ -1,9 +1,10 @@
 //go:build linux
 
 // Lab-agent is the in-band agent of Metalab: it runs on the ramdisk that a server
-// boots for inspection, cleaning and provisioning, and as the LCM agent on a server
-// that is installed. It builds a configuration from flags, files, the environment and
-// the kernel's command line; packages agent and agent/lcm do the work.
+// boots for inspection, cleaning and provisioning, and as the LCM agent, the Elemental
+// agent or the machine-config daemon on a server that is installed. It builds a
+// configuration from flags, files, the environment and the kernel's command line;
+// packages agent, agent/lcm, agent/elemental and agent/machineconfig do the work.
 package main
 
 import (
@@ -14,6 +15,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -34,7 +36,11 @@ func main() {
 	first := boot.IsFirstProcess()
 	err := prepare(ctx, first)
 	if err == nil {
-		err = command().ExecuteContext(ctx)
+		c := command()
+		if filepath.Base(os.Args[0]) == elementalAlias {
+			c.SetArgs(append([]string{"elemental"}, os.Args[1:]...))
+		}
+		err = c.ExecuteContext(ctx)
 	}
 	if err == nil {
 		return
@@ -133,10 +139,21 @@ func command() *cobra.Command {
 		},
 	}
 	show.Flags().DurationVar(&listen, "listen", 0, "how long to listen for what switches tell of themselves (LLDP; most do every 30s)")
-	root.AddCommand(show, lcmCommand())
+	root.AddCommand(show, lcmCommand(), elementalCommand(), mcdCommand(), versionCommand())
 	root.SetVersionTemplate("lab-agent {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	return root
+}
+
+// versionCommand prints the line that --version prints.
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version of lab-agent and its commit", Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(c.OutOrStdout(), "lab-agent", version.Read())
+			return err
+		},
+	}
 }
 
 // rootArgs rejects arguments, except those of a kernel, which passes unknown

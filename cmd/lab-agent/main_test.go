@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/version"
 )
 
 func TestMediaPath(t *testing.T) {
@@ -72,6 +73,11 @@ func TestCommands(t *testing.T) {
 	}
 	if _, err := run("--media", media, "--key", filepath.Join(t.TempDir(), "agent.key")); err == nil || !strings.Contains(err.Error(), "is no https URL") {
 		t.Errorf("lab-agent --media = %v, want the server refused", err)
+	}
+	for _, arg := range []string{"version", "--version"} {
+		if out, err := run(arg); err != nil || out != "lab-agent "+version.Read().String()+"\n" {
+			t.Errorf("lab-agent %s prints %q, %v; want the version, the commit and the toolchain", arg, out, err)
+		}
 	}
 	for _, args := range [][]string{{"write"}, {"inventory", "x"}, {"--media", filepath.Join(t.TempDir(), "none")}} {
 		if _, err := run(args...); err == nil {

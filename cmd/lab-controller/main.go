@@ -18,6 +18,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/metalab-dev/metalab/controller/manager"
+	"github.com/metalab-dev/metalab/controller/tracing"
 	"github.com/metalab-dev/metalab/version"
 )
 
@@ -58,13 +59,8 @@ another error or when another process has become the leader: restart it then.`,
 		Example: `  lab-controller --provisioning-address 192.0.2.5                # in a cluster
   lab-controller --provisioning-address 192.0.2.5 --watch-namespaces east,west
   lab-controller --kubeconfig ~/.kube/config --provisioning-address 192.0.2.5:7000`,
-		Version: version.Read().String(),
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return &usageError{fmt.Errorf("%s takes no argument %q", c.Name(), args[0])}
-			}
-			return nil
-		},
+		Version:      version.Read().String(),
+		Args:         noArguments,
 		SilenceUsage: true, SilenceErrors: true,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.resolve(); err != nil {
@@ -76,11 +72,26 @@ another error or when another process has become the leader: restart it then.`,
 	c.SetVersionTemplate("lab-controller {{.Version}}\n")
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	o.bind(c.Flags())
+	c.AddCommand(&cobra.Command{
+		Use: "version", Short: "Print the version of lab-controller, its commit and its Kubernetes client", Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(c.OutOrStdout(), "lab-controller", version.Read())
+			return err
+		},
+	})
 	return c
 }
 
+// noArguments refuses arguments.
+func noArguments(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return &usageError{fmt.Errorf("%s takes no argument %q", c.Name(), args[0])}
+	}
+	return nil
+}
+
 // run runs the controllers until ctx ends.
-func run(ctx context.Context, o options) error {
+func run(ctx context.Context, o options) (err error) {
 	level := slog.LevelInfo
 	if o.verbose {
 		level = slog.LevelDebug
@@ -92,6 +103,12 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	traces, stop, err := tracing.Start(ctx, "lab-controller", version.Read().Version)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	c.Traces = traces
 	set, err := manager.New(ctx, c)
 	if err != nil {
 		return err

@@ -14,7 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metalab-dev/metalab/controller/inband"
 	"github.com/metalab-dev/metalab/controller/manager"
+	"github.com/metalab-dev/metalab/version"
 )
 
 // parse runs the command and returns the options that its work gets.
@@ -28,6 +30,26 @@ func parse(t *testing.T, args ...string) (got options, err error) {
 	c.SetOut(io.Discard)
 	c.SetErr(io.Discard)
 	return got, c.ExecuteContext(t.Context())
+}
+
+func TestVersionCommandAndFlagPrintTheSameLine(t *testing.T) {
+	var lines []string
+	for _, arg := range []string{"version", "--version"} {
+		var out strings.Builder
+		c := newCommand(func(context.Context, options) error {
+			t.Errorf("lab-controller %s runs the controllers", arg)
+			return nil
+		})
+		c.SetArgs([]string{arg})
+		c.SetOut(&out)
+		if err := c.ExecuteContext(t.Context()); err != nil {
+			t.Fatalf("lab-controller %s = %v", arg, err)
+		}
+		lines = append(lines, out.String())
+	}
+	if want := "lab-controller " + version.Read().String() + "\n"; lines[0] != want || lines[1] != want {
+		t.Errorf("version and --version print %q, want %q", lines, want)
+	}
 }
 
 func TestEndpoints(t *testing.T) {
@@ -108,6 +130,12 @@ func TestInvalidFlagsNameTheFix(t *testing.T) {
 		{"", "--provisioning-address is missing"},
 		{"--provisioning-address=node-1", `--provisioning-address "node-1": use IP or IP:PORT`},
 		{"--provisioning-address=0.0.0.0", "servers cannot reach that"},
+		{"--provisioning-address=192.0.2.5 --elemental-url=https://192.0.2.5", "need the controller elemental: add it to --controllers"},
+		{"--provisioning-address=192.0.2.5 --compat-claims", "need the controller elemental"},
+		{"--provisioning-address=192.0.2.5 --controllers=elemental --elemental-url=http://192.0.2.5", `--elemental-url "http://192.0.2.5": use https://HOST[:PORT]`},
+		{"--provisioning-address=192.0.2.5 --controllers=elemental --elemental-url=https://0.0.0.0:1", "servers cannot reach that"},
+		{"--provisioning-address=192.0.2.5 --controllers=elemental --elemental-listen=node-1", `--elemental-listen "node-1": use IP:PORT`},
+		{"--provisioning-address=192.0.2.5:65533 --controllers=elemental", "use a port from 1 to 65532"},
 		{"--provisioning-address=[::]:7000", "servers cannot reach that"},
 		{"--provisioning-address=224.0.0.1", "use an address that servers can reach"},
 		{"--provisioning-address=fe80::1%eth0", "use an address that servers can reach"},
@@ -301,5 +329,36 @@ func TestCertificatesOfTheMachinesAPI(t *testing.T) {
 	}
 	if ca, err := (&options{}).machineCA(); ca != nil || err != nil {
 		t.Errorf("without the flag: %q, %v", ca, err)
+	}
+}
+
+func TestElementalAPI(t *testing.T) {
+	id := inband.Identity{CA: "the controller's authority"}
+	for _, tt := range []struct {
+		name string
+		args []string
+		want *manager.Elemental
+	}{
+		{"not selected", nil, nil},
+		{"beside the agents", []string{"--controllers=elemental"}, &manager.Elemental{
+			Endpoint: manager.Endpoint{URL: "https://192.0.2.5:6388", Address: "192.0.2.5:6388"}, CA: id.CA,
+		}},
+		{"behind a name", []string{"--controllers=elemental", "--elemental-url=https://register.example.org", "--elemental-listen=0.0.0.0:443", "--compat-claims", "--compat-labels"}, &manager.Elemental{
+			Endpoint: manager.Endpoint{URL: "https://register.example.org", Address: "0.0.0.0:443"}, CA: id.CA, CompatClaims: true, CompatLabels: true,
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o, err := parse(t, append([]string{"--provisioning-address=192.0.2.5"}, tt.args...)...)
+			if err != nil {
+				t.Fatalf("lab-controller %v: %v", tt.args, err)
+			}
+			got, err := o.elemental.config(o.controllers, o.at, o.listenAddr, id)
+			if err != nil {
+				t.Fatalf("lab-controller %v: %v", tt.args, err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("lab-controller %v: API (-want +got):\n%s", tt.args, diff)
+			}
+		})
 	}
 }

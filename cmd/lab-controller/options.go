@@ -55,6 +55,7 @@ type options struct {
 	moduleIndex   string
 	machineAPI    string
 	machineAPICA  string
+	elemental     elementalFlags
 
 	// Set by resolve.
 	network    *manager.Network // from dhcp
@@ -85,7 +86,7 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default: $KUBECONFIG, else that of the pod)")
 	f.StringVar(&o.namespace, "namespace", "", "namespace of the lease and of the identity Secret (default: the pod's, else "+defaultNamespace+")")
 	f.StringSliceVar(&o.watched, watchFlag, nil, "namespaces of the hosts to work on, also $"+watchEnv+" (default: all); the account needs rights in no other")
-	f.StringSliceVar(&o.controllers, "controllers", o.controllers, "controllers to run, of "+strings.Join(manager.Names(), ", ")+"; those that are not in the default need the definitions of their family: controller/config/hoc")
+	f.StringSliceVar(&o.controllers, "controllers", o.controllers, "controllers to run, of "+strings.Join(manager.Names(), ", ")+"; those that are not in the default need the definitions of their family: controller/config/hoc, controller/config/elemental")
 	f.StringVar(&o.provisioning, "provisioning-address", "", fmt.Sprintf("IP[:PORT] at which servers reach this process; agents use PORT (default: %d), BMCs the next two", agentPort))
 	f.StringVar(&o.listen, "listen", "", "IP[:PORT] to listen on for servers, where it differs (default: the provisioning address)")
 	f.IntVar(&o.concurrency, concurrencyFlag, o.concurrency, "objects that each controller reconciles at a time, also $"+concurrencyEnv)
@@ -112,6 +113,7 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.moduleIndex, "module-index", "", "URL or file of the vendor's index of host OS modules, which the controller hostos makes its list of; modules without url are beside it")
 	f.StringVar(&o.machineAPI, "machine-api-url", "", "HTTPS URL at which the agents on machines reach the cluster's API (default: the URL that this process uses)")
 	f.StringVar(&o.machineAPICA, "machine-api-ca", "", "file of PEM certificates that these agents trust for it (default: those that this process trusts)")
+	o.elemental.bind(f)
 	f.BoolVar(&o.verbose, "verbose", false, "log each decision")
 }
 
@@ -145,6 +147,9 @@ func (o *options) resolve() error {
 		return err
 	}
 	if err := checkMachineAPI(o.machineAPI); err != nil {
+		return err
+	}
+	if err := o.elemental.check(o.controllers, o.at, o.listenAddr); err != nil {
 		return err
 	}
 	if o.certificate != "" && !o.secure {
@@ -341,7 +346,10 @@ func (o *options) config(ctx context.Context, log logr.Logger) (manager.Config, 
 		return c, fmt.Errorf("the cluster: %w", err)
 	}
 	at := client.ObjectKey{Namespace: o.namespace, Name: o.identity}
-	c.Identity, err = manager.Identity(ctx, kube, at, time.Now(), net.IP(o.at.Addr().AsSlice()))
+	if c.Identity, err = manager.Identity(ctx, kube, at, time.Now(), net.IP(o.at.Addr().AsSlice())); err != nil {
+		return c, err
+	}
+	c.Elemental, err = o.elemental.config(o.controllers, o.at, o.listenAddr, c.Identity)
 	return c, err
 }
 

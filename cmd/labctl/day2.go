@@ -214,7 +214,7 @@ func (d *day2) configure(ctx context.Context, st control.Status) error {
 		if err != nil {
 			return fmt.Errorf("demo: %s: %w", name, err)
 		}
-		if err := replaceFile(filepath.Join(d.o.state, world.ImagesDir, m.FileName()), archive); err != nil {
+		if err := replaceFile(filepath.Join(d.o.state, world.ImagesDir, m.FileName()), archive, 0o644); err != nil {
 			return fmt.Errorf("demo: %w", err)
 		}
 		values.Modules = append(values.Modules, day2Module{m.Name, m.Version, st.Images + m.FileName(), m.SHA256})

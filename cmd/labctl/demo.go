@@ -26,7 +26,7 @@ func newDemo(o *options) *cobra.Command {
 		Short: "Provision one server and leave the lab up",
 		Long: `Start the lab if none is up, apply the Secret and the BareMetalHost of its first
 server, provision it with the lab's own image, and show each state.`,
-		Example: "  labctl demo\n  labctl demo --speed max\n  labctl demo --profile dell-r760\n  labctl demo day2",
+		Example: "  labctl demo\n  labctl demo --speed max\n  labctl demo --profile dell-r760\n  labctl demo day2\n  labctl demo elemental\n  labctl demo layering",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(c.Context(), wait)
@@ -48,7 +48,7 @@ server, provision it with the lab's own image, and show each state.`,
 			return demo(ctx, o, profile, out)
 		},
 	}
-	c.AddCommand(newDemoDay2(o))
+	c.AddCommand(newDemoDay2(o), newDemoElemental(o), newDemoLayering(o))
 	c.Flags().StringVar(&speed, "speed", "", "speed of the lab's time, when the lab is not up yet: 60x, or max")
 	c.Flags().StringVar(&profile, "profile", "", "model of the server: "+strings.Join(world.Profiles(), ", ")+", or a file or folder as for labctl up; with a lab that is up, one of its models")
 	must(c.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(world.Profiles(), cobra.ShellCompDirectiveDefault)))

@@ -38,10 +38,7 @@ func detach(ctx context.Context, o *options, c *cobra.Command, progress io.Write
 			args = append(args, "--"+f.Name+"="+value)
 		}
 	})
-	if err := launch(ctx, o, args, progress); err != nil {
-		return err
-	}
-	return summary(ctx, o, c.OutOrStdout())
+	return launch(ctx, o, args, progress)
 }
 
 // launch runs labctl with args as a lab that outlives this process.

@@ -138,12 +138,19 @@ func TestCommandsOfTheDocuments(t *testing.T) {
 		}
 	}
 	environ := append(os.Environ(), "HOME="+work, "XDG_STATE_HOME=", "XDG_RUNTIME_DIR=", "METALAB_STATE=", "METALAB_LISTEN=", "KUBECONFIG=")
-	state := filepath.Join(work, ".local", "state", "metalab")
-	t.Cleanup(func() {
+	t.Cleanup(func() { // a block that fails leaves its lab up
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if _, err := os.Stat(state); err == nil {
-			if err := control.NewClient(state).Down(ctx); err != nil {
+		entries, err := filepath.Glob(filepath.Join(work, ".local", "state", "metalab-labs", "*"))
+		if err != nil {
+			t.Error(err)
+		}
+		for _, e := range entries {
+			state, err := os.ReadFile(e)
+			if err == nil {
+				err = control.NewClient(strings.TrimSpace(string(state))).Down(ctx)
+			}
+			if err != nil {
 				t.Logf("%s: %v", state, err)
 			}
 		}
@@ -174,6 +181,10 @@ func TestCommandsOfTheDocuments(t *testing.T) {
 			}
 			if b.mark == runFirst { // whose lab is stopped and started again, among the labs of other tests
 				sh(t, commands, fmt.Sprintf("METALAB_LISTEN=loopback:%d", port))
+				return
+			}
+			if strings.Contains(commands, "--shards") { // whose shards are stopped and started again
+				sh(t, commands, fmt.Sprintf("METALAB_LISTEN=loopback:%d", labtest.Ports(t)))
 				return
 			}
 			sh(t, commands)

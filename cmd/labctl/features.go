@@ -37,6 +37,8 @@ standard error. The exit code is 1 when a scenario fails.`,
   labctl features --tags '@B-91 or @B-93'
   labctl features --list --tags '@fault and not @slow'
   labctl features my.feature --format html > report.html
+  labctl features my.feature --html report.html --recording failed
+  labctl features my.feature --recording ./failed   # then labctl view ./failed/NAME.zip
   labctl features steps`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, paths []string) error {
@@ -45,6 +47,9 @@ standard error. The exit code is 1 when a scenario fails.`,
 			run.Colors = term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""
 			if run.Parallel < 1 {
 				return &usageError{fmt.Errorf("--parallel %d: use 1 or more", run.Parallel)}
+			}
+			if run.RecordingSnapshots && run.Recordings == "" {
+				return &usageError{errors.New("--recording-snapshots needs --recording: the snapshots are in those files")}
 			}
 			if list {
 				return listScenarios(c.OutOrStdout(), o.output, run)
@@ -59,8 +64,11 @@ standard error. The exit code is 1 when a scenario fails.`,
 	f := c.Flags()
 	f.StringVar(&run.Tags, "tags", "", "only scenarios with these tags: '@B-91', '@B-91 or @B-93', '@fault and not @slow'")
 	choiceFlag(c, &form, "format", []string{string(features.Pretty), string(features.JUnit), string(features.HTML)}, "format of the results: pretty, junit or html")
+	f.StringVar(&run.Page, "html", "", "file that gets the results as a page, beside those of --format; failed steps have links to their recordings")
 	f.BoolVar(&list, "list", false, "list the scenarios and their tags instead of running them")
 	f.IntVar(&run.Parallel, "parallel", 1, "number of labs at a time")
+	f.StringVar(&run.Recordings, "recording", "", "directory that gets a recording of each scenario that fails: labctl view FILE shows it")
+	f.BoolVar(&run.RecordingSnapshots, "recording-snapshots", false, "keep a snapshot of the lab's end in each recording: labctl up --from FILE goes on from it")
 	c.AddCommand(newFeaturesSteps(o))
 	return c
 }

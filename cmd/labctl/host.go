@@ -145,7 +145,8 @@ func newHostBoot(o *options) *cobra.Command {
 		Example: `  labctl host boot node-0 Pxe                 # at the next boot
   labctl host boot node-0 Cd --continuous     # at every boot
   labctl host boot node-0 UefiHttp --uri http://192.0.2.1/boot.iso
-  labctl host boot node-0 --clear             # by the boot order again`,
+  labctl host boot node-0 --clear             # by the boot order again
+  labctl host boot node-0 --order Hdd,Cd      # from now on: the disk, or else the CD`,
 		Args: arguments("HOST", "[TARGET]"), ValidArgsFunction: completeHosts(o, bootTargets...),
 		RunE: func(c *cobra.Command, args []string) error {
 			lab := control.NewClient(o.state)
@@ -163,6 +164,8 @@ func newHostBoot(o *options) *cobra.Command {
 				if continuous {
 					in.Enabled = "Continuous"
 				}
+				set = func(host string) (control.Detail, error) { return lab.Boot(c.Context(), host, in) }
+			case in.Order != "":
 				set = func(host string) (control.Detail, error) { return lab.Boot(c.Context(), host, in) }
 			case in.Mode != "" || in.URI != "" || continuous:
 				return &usageError{errors.New("name a TARGET")}
@@ -186,6 +189,7 @@ func newHostBoot(o *options) *cobra.Command {
 	}
 	choiceFlag(c, &in.Mode, "mode", []string{"UEFI", "Legacy"}, "UEFI or Legacy (default: unchanged)")
 	c.Flags().StringVar(&in.URI, "uri", "", "URI for an HTTP boot")
+	c.Flags().StringVar(&in.Order, "order", "", "set the boot order: kinds of boot options by commas, such as Hdd,Cd")
 	c.Flags().BoolVar(&continuous, "continuous", false, "at every boot, not only at the next one")
 	c.Flags().BoolVar(&disable, "clear", false, "remove the boot override")
 	return c

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/scenarios/shards"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
@@ -46,8 +47,13 @@ func newStatus(o *options) *cobra.Command {
 				{"name", st.Name}, {"seed", strconv.FormatUint(st.Seed, 10)}, {"time", st.Time.Format(time.RFC3339)},
 				{"faults", strconv.Itoa(st.Faults)}, {"storage", storage}, {"version", st.Version},
 			}
-			if st.Charts != "" {
-				rows = append(rows, []string{"charts", st.Charts})
+			for _, s := range st.Shards {
+				rows = append(rows, []string{s.Name, fmt.Sprintf("%d hosts, %s", s.Hosts, s.State)})
+			}
+			for _, url := range [][]string{{"charts", st.Charts}, {"view", st.View}, {"metrics", st.Metrics}} {
+				if url[1] != "" {
+					rows = append(rows, url)
+				}
 			}
 			return o.output.print(c.OutOrStdout(), st, rows)
 		},
@@ -74,7 +80,10 @@ func hostRows(hosts []control.Host) [][]string {
 	rows := [][]string{{"NAME", "PROFILE", "POWER", "+BOOT", "=REDFISH", "+MAC", "USER", "PASSWORD"}}
 	for _, h := range hosts {
 		power := h.Power
-		if h.Reach != "reachable" {
+		switch {
+		case power == "": // nobody knows
+			power = "BMC " + h.Reach
+		case h.Reach != "reachable":
 			power += ", BMC " + h.Reach
 		}
 		rows = append(rows, []string{h.Name, h.Profile, power, h.Boot, h.Redfish, h.BootMACAddress, h.Username, h.Password})
@@ -104,6 +113,9 @@ func newDown(o *options) *cobra.Command {
 					return forgetLab(o.state)
 				}
 				return fmt.Errorf("%s contains no lab and was not removed", o.state)
+			}
+			if err := shards.Released(c.Context(), o.state); err != nil { // those of a lab that was killed end by themselves
+				return err
 			}
 			if err := os.RemoveAll(o.state); err != nil {
 				return fmt.Errorf("remove the lab: %w", err)

@@ -3,6 +3,11 @@
 // provision those servers. It turns flags into configuration; the packages that it
 // calls do the work.
 //
+// Servers of the family elemental register themselves. A server that boots the medium of a
+// registration (labctl elemental seed REGISTRATION --iso FILE --insert HOST, then labctl host
+// power HOST On) installs its disk and shows in labctl elemental ls; one whose Machine is deleted
+// is reset and boots the medium again. labctl demo elemental shows both.
+//
 // It exits with 0 on success, 1 when something failed and 2 for a wrong command
 // line.
 package main
@@ -49,7 +54,7 @@ func exitStatus(err error, w io.Writer) int {
 
 // packagePrefix matches the names of packages that errors begin with: they help
 // developers, not users. Names of protocols stay: redfish, ipmi, bmc.
-var packagePrefix = regexp.MustCompile(`(?m)(^|: )(?:(?:lab|control|store|world|kube|rack|snapshot|journal|outbound|yamlfile|capture|netboot|inband|demo|detach|features|machine|integrity|manager|mdraid|ramdisk|pxe|sandbox): )+`)
+var packagePrefix = regexp.MustCompile(`(?m)(^|: )(?:(?:lab|control|store|world|kube|rack|snapshot|journal|outbound|yamlfile|capture|netboot|inband|demo|detach|features|machine|integrity|manager|mdraid|ramdisk|pxe|sandbox|shards): )+`)
 
 // withoutPackages returns the text of an error as users read it.
 func withoutPackages(text string) string { return packagePrefix.ReplaceAllString(text, "$1") }

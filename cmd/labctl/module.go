@@ -132,7 +132,7 @@ created if it does not exist; an entry of the same name and version is replaced.
 				return err
 			}
 			name := filepath.Join(to, m.FileName())
-			if err := replaceFile(name, archive); err != nil {
+			if err := replaceFile(name, archive, 0o644); err != nil {
 				return err
 			}
 			if index != "" {
@@ -152,14 +152,14 @@ created if it does not exist; an entry of the same name and version is replaced.
 }
 
 // replaceFile writes a file at once.
-func replaceFile(name string, b []byte) error {
+func replaceFile(name string, b []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.part")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name())
 	_, err = f.Write(b)
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
+	if err = errors.Join(err, f.Chmod(mode), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), name)
@@ -185,7 +185,7 @@ func addToIndex(file, base string, m *module.Module) error {
 	if text, err = x.Text(); err != nil {
 		return err
 	}
-	return replaceFile(file, text)
+	return replaceFile(file, text, 0o644)
 }
 
 func newModuleSort() *cobra.Command {
@@ -209,7 +209,7 @@ their versions as Semantic Versioning orders them: 1.9.0 before 1.10.0. Comments
 			if text, err = x.Text(); err != nil {
 				return err
 			}
-			return replaceFile(args[0], text)
+			return replaceFile(args[0], text, 0o644)
 		},
 	}
 }
@@ -309,7 +309,7 @@ labctl module build --base-url, once it accepts connections. Other files are not
 			if err != nil {
 				return fmt.Errorf("--listen: %w", err)
 			}
-			srv := &http.Server{Handler: archives(root.FS()), ReadHeaderTimeout: verifyTimeout}
+			srv := newArchiveServer(root.FS())
 			defer context.AfterFunc(c.Context(), func() { srv.Close() })()
 			fmt.Fprintf(c.OutOrStdout(), "http://%s\n", l.Addr())
 			if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -320,6 +320,18 @@ labctl module build --base-url, once it accepts connections. Other files are not
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "address to listen on")
 	return c
+}
+
+// requestTimeout is for the whole of a request for an archive, which has no body.
+const requestTimeout = 30 * time.Second
+
+// newArchiveServer returns the server of a directory's archives. A client that sends its
+// headers, or a body that nobody reads, too slowly is cut; a download may take any time.
+func newArchiveServer(files fs.FS) *http.Server {
+	return &http.Server{
+		Handler: archives(files), ReadHeaderTimeout: requestTimeout, ReadTimeout: requestTimeout, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 64 << 10,
+	}
 }
 
 // archives serves the archives and indexes in the root of a file system.

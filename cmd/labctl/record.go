@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -58,12 +55,8 @@ vendor may keep such data in unexpected places.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&r.username, "username", "", "user of the BMC that may read everything")
+	r.flags(f, "read everything")
 	f.StringVar(&r.password, "password", "", "password; other users of this computer can see it: prefer a file")
-	f.StringVar(&r.passwordFile, "password-file", "", "file whose first line is the password")
-	f.BoolVar(&r.passwordStdin, "password-stdin", false, "read the password from standard input")
-	f.BoolVar(&r.insecure, "insecure", false, "accept any certificate")
-	f.StringVar(&r.ca, "ca", "", "file with the authorities that sign the BMC's certificate")
 	f.StringVar(&r.to, "to", "models", "folder for the model")
 	f.StringVar(&r.name, "name", "", "name of the model (default: from manufacturer and model)")
 	f.IntVar(&r.parallel, "parallel", 2, "requests at once, 1 to 4")
@@ -77,33 +70,10 @@ vendor may keep such data in unexpected places.`,
 
 // recorder holds the flags of record.
 type recorder struct {
-	username, password, passwordFile string
-	passwordStdin, insecure          bool
-	ca, to, name                     string
-	parallel, requests               int
-	within                           time.Duration
-}
-
-// credentials takes the password from where it is.
-func (r *recorder) credentials(stdin io.Reader) error {
-	from := stdin
-	switch {
-	case r.passwordFile != "":
-		f, err := os.Open(r.passwordFile)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		from = f
-	case !r.passwordStdin:
-		return nil
-	}
-	line, err := bufio.NewReader(io.LimitReader(from, 4096)).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	r.password = strings.TrimRight(line, "\r\n")
-	return nil
+	access
+	to, name           string
+	parallel, requests int
+	within             time.Duration
 }
 
 func (r *recorder) run(ctx context.Context, url string, progress io.Writer) (*recorded, error) {
@@ -113,15 +83,9 @@ func (r *recorder) run(ctx context.Context, url string, progress io.Writer) (*re
 	if !strings.Contains(url, "://") {
 		url = "https://" + url
 	}
-	var cas *x509.CertPool
-	if r.ca != "" {
-		pem, err := os.ReadFile(r.ca)
-		if err != nil {
-			return nil, err
-		}
-		if cas = x509.NewCertPool(); !cas.AppendCertsFromPEM(pem) {
-			return nil, &usageError{fmt.Errorf("--ca %s: holds no certificate", r.ca)}
-		}
+	cas, err := r.authorities()
+	if err != nil {
+		return nil, err
 	}
 	began, last := time.Now(), time.Time{}
 	c, err := capture.Take(ctx, capture.Config{

@@ -21,6 +21,7 @@ type options struct {
 	output format
 	// explicit means that --state was given: the lab in it is meant to last.
 	explicit bool
+	cluster  clusterFlags
 }
 
 // foreign are flags that Kubernetes' libraries add to every program. kubectl has
@@ -43,7 +44,9 @@ command line.`,
   labctl host power node-0 On
   labctl console node-0                    # its serial console
   labctl fault add --bmc node-0 --status 503 --retry-after 30s --count 3
+  labctl view                              # the link of its racks in a browser
   labctl journal --follow                  # which client did what, and what happened
+  labctl docs first-lab                    # this documentation, page by page
   labctl kubectl get bmh -w                # upstream's kubectl, talking to the lab`,
 		Version:      version.Read().String(),
 		SilenceUsage: true, SilenceErrors: true,
@@ -53,15 +56,17 @@ command line.`,
 	f := root.PersistentFlags()
 	f.StringVar(&o.state, "state", "", "directory that the lab lives in (default: one lab per user; METALAB_STATE)")
 	f.VarP(&o.output, "output", "o", "output format: table, wide, json or yaml")
+	o.cluster.bind(f)
 	root.SetFlagErrorFunc(flagError)
 	must(root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)))
 	root.AddCommand(
-		newUp(o), newDown(o), newList(o), newStatus(o), newHosts(o), newHost(o), newConsole(o), newDisk(o), newMedia(o), newSEL(o), newFault(o), newQuirk(o), newProfile(o), newDialect(o), newRecord(o), newJournal(o),
-		newImage(o), newModule(o), newSnapshot(o), newMetrics(o), newVersion(o), newDemo(o), newFeatures(o), newKubectl(o), newKube(o),
+		newUp(o), newShard(o), newDown(o), newList(o), newStatus(o), newHosts(o), newHost(o), newConsole(o), newDisk(o), newMedia(o), newSEL(o), newFault(o), newQuirk(o), newProfile(o), newDialect(o), newRecord(o), newConformance(o), newJournal(o), newView(o),
+		newImage(o), newModule(o), newMCO(o), newSnapshot(o), newMetrics(o), newVersion(o), newDocs(o), newDemo(o), newFeatures(o), newKubectl(o), newKube(o), newElemental(o),
 	)
 	group(root)
 	strict(root)
 	o.explainEnds(root)
+	o.leaveCluster(root)
 	return root
 }
 
@@ -164,8 +169,14 @@ func noArguments(cmd *cobra.Command, args []string) error {
 }
 
 // resolve determines the lab's directory.
-func (o *options) resolve(cmd *cobra.Command) error {
-	o.explicit = o.state != ""
+func (o *options) resolve(cmd *cobra.Command) (err error) {
+	if o.explicit = o.state != ""; o.cluster.name != "" {
+		if o.explicit {
+			return &usageError{errors.New("--state and --cluster exclude each other")}
+		}
+		o.state, err = o.cluster.enter(cmd)
+		return err
+	}
 	if o.state == "" {
 		o.state = os.Getenv("METALAB_STATE")
 	}

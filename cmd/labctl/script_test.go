@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -95,7 +96,7 @@ func scripts(t *testing.T) testscript.Params {
 			e.Defer(func() { endLabs(t, e.WorkDir) })
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"kill-9": killLab, "end-by": endBy},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"kill-9": killLab, "kill-shard": killShard, "end-by": endBy},
 	}
 }
 
@@ -106,6 +107,31 @@ func killLab(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: kill-9 STATE")
 	}
 	endBy(ts, neg, []string{"KILL", args[0]})
+}
+
+// killShard kills the process of a shard with SIGKILL, and returns when the shard is up
+// again.
+func killShard(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: kill-shard STATE NAME")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for killed := 0; ; {
+		st, err := control.NewClient(args[0]).Status(ctx) // it fails after a minute
+		ts.Check(err)
+		i := slices.IndexFunc(st.Shards, func(s control.ShardStatus) bool { return s.Name == args[1] })
+		if i < 0 {
+			ts.Fatalf("there is no shard %s among %+v", args[1], st.Shards)
+		}
+		switch s := st.Shards[i]; {
+		case killed == 0:
+			killed = s.PID
+			ts.Check(syscall.Kill(killed, syscall.SIGKILL))
+		case s.State == "up" && s.PID != killed:
+			return
+		}
+	}
 }
 
 // signals are the arguments of end-by.

@@ -14,6 +14,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/snapshot"
+	"github.com/metalab-dev/metalab/scenarios/shards"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
@@ -66,6 +67,9 @@ lab's when the file system supports that.`,
 			report := showProgress(c.ErrOrStderr())
 			info, err := control.NewClient(o.state).SaveSnapshot(c.Context(), to, report)
 			if errors.Is(err, control.ErrNoLab) {
+				if err := o.oneProcess(); err != nil {
+					return err
+				}
 				info, err = lab.SaveSnapshot(c.Context(), o.state, to, report)
 			}
 			if err != nil {
@@ -89,12 +93,15 @@ command makes one for labctl up.`,
 			if _, err := snapshot.Open(args[0]); err != nil { // before the lab is stopped
 				return err
 			}
+			if err := o.oneProcess(); err != nil {
+				return err
+			}
 			var info snapshot.Info
 			err := o.whileDown(c, func() (err error) {
 				if info, err = lab.RestoreSnapshot(c.Context(), o.state, args[0], showProgress(c.ErrOrStderr())); err != nil {
 					return err
 				}
-				return o.settle(c.Context(), !noKube)
+				return o.settle(c.Context(), world.Settings{Kube: !noKube})
 			})
 			if err != nil {
 				return err
@@ -123,6 +130,9 @@ starts it again in the background.`,
 			}
 			reset := func() error { return lab.ResetHosts(c.Context(), o.state, hosts...) }
 			if len(hosts) == 0 {
+				if err := o.oneProcess(); err != nil {
+					return err
+				}
 				return o.whileDown(c, reset)
 			}
 			all, err := control.NewClient(o.state).Hosts(c.Context())
@@ -145,6 +155,15 @@ starts it again in the background.`,
 			return nil
 		},
 	}
+}
+
+// oneProcess returns an error when the lab is in shards, which have the servers.
+func (o *options) oneProcess() error {
+	s, _, err := world.LoadSettings(o.state)
+	if err != nil || s.Shards == 0 { // a damaged lab is restored, too
+		return nil
+	}
+	return fmt.Errorf("the lab in %s is in shards: stop it with labctl down, and do this to each of them, such as --state %s", o.state, shards.StateOf(o.state, 0))
 }
 
 func hasHost(all []control.Host, name string) bool {
@@ -172,11 +191,12 @@ func (o *options) whileDown(c *cobra.Command, do func() error) error {
 	return errors.Join(err, launch(c.Context(), o, []string{"up"}, c.ErrOrStderr()))
 }
 
-// settle stores in a restored lab's directory what labctl up needs to start it.
-func (o *options) settle(ctx context.Context, kube bool) error {
+// settle stores in a restored lab's directory what labctl up needs to start it. A lab without
+// settings gets fresh ones.
+func (o *options) settle(ctx context.Context, fresh world.Settings) error {
 	r, err := lab.StoredRack(ctx, o.state)
 	if err != nil {
 		return err
 	}
-	return world.AdoptState(o.state, r, kube)
+	return world.AdoptState(o.state, r, fresh)
 }

@@ -18,12 +18,14 @@ import (
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/kube"
 	"github.com/metalab-dev/metalab/controller/netboot"
+	"github.com/metalab-dev/metalab/controller/tracing"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/lab/ssdp"
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
 	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/version"
 )
 
 // upFlags are the flags that define a lab. A flag that is not given has the value
@@ -37,9 +39,17 @@ type upFlags struct {
 	http2    bool
 	ssdp     string
 	image    string
+	view     bool   // show the link of the page
+	record   string // file of the recording
+	keep     bool   // snapshots beside the recording
+	from     string // recording and time of the snapshot that the lab begins with
 	profile  string // of the hosts: a name, or a file or folder
 	models   string
-	ready    int // file descriptor for progress; hidden
+	shards   int           // processes that run the hosts
+	remote   *world.Remote // of a shard, as the next two are
+	gateway  *world.Gateway
+	name     string // DNS name of the address of its BMCs
+	ready    int    // file descriptor for progress; hidden
 }
 
 func newUp(o *options) *cobra.Command {
@@ -69,6 +79,11 @@ Each BMC has its own loopback address, at port 443 where that is allowed, else a
 8443 or the next free port. With --listen ADDRESS each BMC has its own port of that
 address instead.
 
+With --shards the servers are in that many processes, each with as many servers, a state
+directory below the lab's, and a port of its own. A shard that dies is started again.
+Given once more with another number, --shards starts or stops shards: the servers of
+those that stop are offline, and come back as they were.
+
 With --kubeconfig the CRDs are installed in a cluster, and the lab's controller works
 on all BareMetalHosts there; --no-controller leaves them to another controller, such
 as lab-controller.`,
@@ -77,12 +92,20 @@ as lab-controller.`,
   labctl up -f lab.yaml --state ./lab
   labctl up --hosts 4 --listen 192.0.2.7:9000
   labctl up --profile ./models       # servers as labctl record found one
+  labctl up --hosts 8000 --shards 4  # four processes of 2000 servers each
   labctl up --no-kube                # BMCs alone, for a provisioner of your own
+  labctl up --from lab.json.gz@+90s --state ./again   # go on from a snapshot of a recording
   labctl up --kubeconfig ~/.kube/config   # a cluster of yours instead of the lab's own API`,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if f.keep && f.record == "" {
+				return &usageError{errors.New("--recording-snapshots needs --recording: the snapshots are beside that file")}
+			}
 			settings, err := f.resolve(c, o.state)
 			if err != nil {
 				return err
+			}
+			if f.keep && settings.Shards > 0 {
+				return &usageError{errors.New("--recording-snapshots and --shards exclude each other: labctl snapshot save DIRECTORY saves each shard")}
 			}
 			if st, err := control.NewClient(o.state).Status(c.Context()); err == nil {
 				return f.isUp(c, o, st)
@@ -90,8 +113,16 @@ as lab-controller.`,
 			if f.ready == 0 { // else the process that starts this one has shown it
 				o.showEnding(c.ErrOrStderr())
 			}
+			if f.from != "" && f.ready == 0 { // else it has restored it, too
+				if settings, err = f.goOn(c, o, settings); err != nil {
+					return err
+				}
+			}
 			if f.detach {
-				return detach(c.Context(), o, c, os.Stderr)
+				if err := detach(c.Context(), o, c, os.Stderr); err != nil {
+					return err
+				}
+				return f.summary(c.Context(), o, c.OutOrStdout())
 			}
 			return f.run(c.Context(), o, settings, c.OutOrStdout(), c.ErrOrStderr())
 		},
@@ -101,8 +132,9 @@ as lab-controller.`,
 	fl.StringVar(&f.profile, "profile", "", "model of the servers: "+strings.Join(world.Profiles(), ", ")+", or a file or folder, as labctl record writes it (default: generic)")
 	fl.StringVar(&f.models, "profiles", "", "folder with more models for the file of -f: profiles/, and the registries/ and dialects/ that they name")
 	fl.Uint64Var(&f.settings.Seed, "seed", 0, "seed of all identities and random choices (default: 1)")
-	fl.StringVar(&f.settings.Listen, "listen", "", "where the BMCs are: loopback, loopback:PORT, or ADDRESS[:FIRSTPORT] (default: loopback; METALAB_LISTEN)")
+	fl.StringVar(&f.settings.Listen, "listen", "", "where the BMCs are: loopback, loopback:PORT, or ADDRESS[:FIRSTPORT], also with the name of a network interface (default: loopback; METALAB_LISTEN)")
 	fl.IntVar(&f.settings.Hosts, "hosts", f.settings.Hosts, "number of servers")
+	fl.IntVar(&f.shards, "shards", 0, "number of processes that run the servers (default: one, which is the lab's)")
 	fl.StringVar(&f.settings.Speed, "speed", f.settings.Speed, "the lab's time: a factor of real time (60x), or max")
 	fl.BoolVar(&f.noKube, "no-kube", false, "run no Kubernetes API and no controller")
 	fl.StringVar(&f.settings.Kubeconfig, "kubeconfig", "", "kubeconfig of a cluster to use instead of the lab's own Kubernetes API")
@@ -110,6 +142,10 @@ as lab-controller.`,
 	fl.StringVar(&f.settings.ModuleIndex, "module-index", "", "URL or file of the vendor's index of host OS modules; modules without url are beside it")
 	fl.StringSliceVar(&f.settings.With, "with", nil, "families of kinds, with their controllers, beside those of hosts: "+strings.Join(config.Families, ", "))
 	fl.BoolVar(&f.detach, "detach", false, "return when the lab is ready, and leave it running")
+	fl.BoolVar(&f.view, "view", false, "show the link of the lab's page, as labctl view does")
+	fl.StringVar(&f.record, "recording", "", "file that gets a recording of the lab, without secrets: labctl view FILE shows it; of a lab in shards, one file for each: NAME.shard-0.json.gz for NAME.json.gz")
+	fl.BoolVar(&f.keep, "recording-snapshots", false, "save snapshots at the beginning and the end of the recording, in FILE"+world.SnapshotsSuffix+": they have all secrets and disks of the lab")
+	fl.StringVar(&f.from, "from", "", "RECORDING[@TIME]: make the lab from the recording's latest snapshot at or before TIME, such as 2031-01-02T03:04:05Z or +90s (default: its end)")
 	fl.StringVar(&f.schemas, "schemas", "", "DMTF's DSP8010 archive (a zip file), whose schemas the BMCs then serve")
 	fl.BoolVar(&f.http2, "http2", false, "let clients speak HTTP/2 to the BMCs")
 	fl.StringVar(&f.ssdp, "ssdp", "", "network device on which clients can search for the BMCs")
@@ -124,7 +160,7 @@ as lab-controller.`,
 }
 
 // atStart are the flags that a lab does not remember: they count when it starts.
-var atStart = []string{"schemas", "http2", "ssdp", "agent-image"}
+var atStart = []string{"from", "schemas", "recording", "recording-snapshots", "http2", "ssdp", "agent-image"}
 
 // isUp shows a lab that is up already, which is as the flags ask.
 func (f *upFlags) isUp(c *cobra.Command, o *options, st control.Status) error {
@@ -136,8 +172,30 @@ func (f *upFlags) isUp(c *cobra.Command, o *options, st control.Status) error {
 	if speed := string(f.settings.Speed); c.Flags().Changed("speed") && speed != st.Speed {
 		return fmt.Errorf("the lab in %s is up already, in process %d, at speed %s: stop it first, with labctl down", o.state, st.PID, st.Speed)
 	}
+	if scaled, err := f.scale(c, o, st); scaled || err != nil {
+		return err
+	}
 	fmt.Fprintf(c.ErrOrStderr(), "The lab in %s is up already, in process %d.\n", o.state, st.PID)
-	return summary(c.Context(), o, c.OutOrStdout())
+	return f.summary(c.Context(), o, c.OutOrStdout())
+}
+
+// scale changes how many shards run in a lab that is up, when the flags ask for another
+// number.
+func (f *upFlags) scale(c *cobra.Command, o *options, st control.Status) (bool, error) {
+	running := 0
+	for _, s := range st.Shards {
+		if s.State != control.ScaledIn {
+			running++
+		}
+	}
+	if !c.Flags().Changed("shards") || f.shards == running {
+		return false, nil
+	}
+	if _, err := control.NewClient(o.state).Scale(c.Context(), f.shards); err != nil {
+		return false, err
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "The lab in %s has %d shards now, not %d.\n", o.state, f.shards, running)
+	return true, f.summary(c.Context(), o, c.OutOrStdout())
 }
 
 // define reads the racks from the file, and adds what the flags say.
@@ -236,6 +294,9 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) 
 			return world.Settings{}, fmt.Errorf("--module-index: %w", err)
 		}
 	}
+	if err := f.divide(c, found); err != nil {
+		return world.Settings{}, &usageError{err}
+	}
 	if err := f.settings.Validate(); err != nil {
 		return world.Settings{}, &usageError{err}
 	}
@@ -250,6 +311,7 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) 
 		},
 		"hosts":         func() { asked.Hosts, asked.Rack = f.settings.Hosts, nil },
 		"profile":       func() { asked.Profile, asked.Rack = f.settings.Profile, nil },
+		"shards":        func() { asked.Shards = f.settings.Shards },
 		"seed":          func() { asked.Seed = f.settings.Seed },
 		"listen":        func() { asked.Listen = f.settings.Listen },
 		"speed":         func() { asked.Speed = f.settings.Speed },
@@ -266,11 +328,34 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) 
 	if err := stored.Differences(asked); err != nil {
 		return world.Settings{}, fmt.Errorf("the lab in %s differs from the flags: %w: leave the flag out, name another --state, or remove the lab with labctl down --delete", dir, err)
 	}
-	return asked, nil
+	if c.Flags().Changed("shards") && asked.Shards > 0 {
+		err = asked.Scale(f.shards)
+	}
+	return asked, err
 }
 
-// run keeps the lab up until ctx ends or it fails.
-func (f *upFlags) run(ctx context.Context, o *options, s world.Settings, out, progress io.Writer) (err error) {
+// divide checks --shards, and makes a new lab one of several shards. Four servers are the
+// default of each.
+func (f *upFlags) divide(c *cobra.Command, found bool) error {
+	if !c.Flags().Changed("shards") {
+		return nil
+	}
+	if c.Flags().Changed("ssdp") {
+		return errors.New("--ssdp and --shards exclude each other")
+	}
+	if found {
+		f.settings.Shards = f.shards
+		return nil
+	}
+	if f.file == "" && !c.Flags().Changed("hosts") {
+		f.settings.Hosts *= max(1, f.shards)
+	}
+	return f.settings.Divide(f.shards)
+}
+
+// run keeps the lab up until ctx ends or it fails, and writes how it ended. That is no
+// deferred call: the Go runtime writes a panic, for which there would be no error.
+func (f *upFlags) run(ctx context.Context, o *options, s world.Settings, out, progress io.Writer) error {
 	level, logs, logFile := slog.LevelWarn, io.Writer(os.Stderr), ""
 	if f.ready > 0 {
 		pipe := os.NewFile(uintptr(f.ready), "progress")
@@ -280,38 +365,58 @@ func (f *upFlags) run(ctx context.Context, o *options, s world.Settings, out, pr
 		defer pipe.Close()
 		progress, level, logFile = pipe, slog.LevelInfo, filepath.Join(o.state, world.LogFile)
 	}
+	recording := f.record
+	if s.Shards > 0 { // each shard has a file
+		recording = ""
+	}
 	watch, err := watchProcess(o.state, logFile)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, endProcess(ctx, o.state, watch, err)) }()
+	err = f.keepUp(ctx, o, s, world.Config{
+		Dir: o.state, Settings: s, Fsync: o.explicit,
+		Log:      slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level})),
+		Progress: stepper(progress), Schemas: f.schemas, HTTP2: f.http2, SSDP: f.ssdp, Recording: recording, RecordingSnapshots: f.keep,
+	}, out, progress)
+	return errors.Join(err, endProcess(ctx, o.state, watch, err))
+}
+
+// keepUp starts the lab and keeps it up until ctx ends or it fails.
+func (f *upFlags) keepUp(ctx context.Context, o *options, s world.Settings, c world.Config, out, progress io.Writer) (err error) {
 	if s.Kube {
 		kube.TrimCollector()
 		klog.OsExit = func(int) { panic("a part of Kubernetes ends the process: see the log") }
 	}
-	var image *netboot.Image // nil: the image for emulated servers
-	if f.image != "" {
-		if image, err = netboot.LoadImage(f.image); err != nil {
+	if f.image != "" { // else the image for emulated servers
+		if c.Image, err = netboot.LoadImage(f.image); err != nil {
 			return &usageError{fmt.Errorf("--agent-image: %w", err)}
 		}
-		defer func() { err = errors.Join(err, image.Close()) }()
+		defer func() { err = errors.Join(err, c.Image.Close()) }()
 	}
-	w, err := world.Start(ctx, world.Config{
-		Dir: o.state, Settings: s, Fsync: o.explicit,
-		Log:      slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level})),
-		Progress: stepper(progress), Schemas: f.schemas, HTTP2: f.http2, SSDP: f.ssdp, Image: image,
-	})
+	traces, stop, err := tracing.Start(ctx, "metalab", version.Read().Version)
+	if err != nil {
+		return &usageError{err}
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	c.Traces, c.Remote, c.Gateway, c.Advertise = traces, f.remote, f.gateway, f.name
+	if s.Shards > 0 {
+		if c.Fleet, err = f.fleet(o, s, c.Log); err != nil {
+			return err
+		}
+	}
+	w, err := world.Start(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Stop()) }()
-	if err := rememberLab(o.state); err != nil { // such as in a container whose file system cannot be written
+	if f.remote != nil { // it is a part of a lab
+	} else if err := rememberLab(o.state); err != nil { // such as in a container whose file system cannot be written
 		fmt.Fprintln(os.Stderr, "labctl: labctl ls will not list this lab:", err)
 	}
 	if f.ready > 0 {
 		fmt.Fprintln(progress, readyLine)
 		progress.(io.Closer).Close()
-	} else if err := summary(ctx, o, out); err != nil {
+	} else if err := f.summary(ctx, o, out); err != nil {
 		return err
 	}
 	return w.Wait(ctx)
@@ -321,6 +426,18 @@ func (f *upFlags) run(ctx context.Context, o *options, s world.Settings, out, pr
 func stepper(w io.Writer) func(string) {
 	start := time.Now()
 	return func(text string) { fmt.Fprintf(w, "%5.1fs  %s\n", time.Since(start).Seconds(), text) }
+}
+
+// summary prints the summary and, with --view, the link of the lab's page.
+func (f *upFlags) summary(ctx context.Context, o *options, out io.Writer) error {
+	if err := summary(ctx, o, out); err != nil || !f.view || !o.output.text() {
+		return err
+	}
+	st, err := control.NewClient(o.state).Status(ctx)
+	if err == nil && st.View != "" {
+		_, err = fmt.Fprintf(out, "\nThe racks in a browser: %s\n", st.View)
+	}
+	return err
 }
 
 // summary prints what labctl up has started and what to try.

@@ -166,7 +166,7 @@ func addLCM(_ context.Context, s *Set) error {
 		return err
 	}
 	c := reboot.Config{
-		Client: s.mgr.GetClient(), Drainer: drainer{&drain.Service{Client: api, Clock: s.cfg.Clock}},
+		Client: s.mgr.GetClient(), Drainer: drainer{drain.New(api, s.cfg.Clock, s.cfg.ClientClock)},
 		Work: s.cfg.work(),
 	}
 	reboots, err := reboot.NewMachines(c)

@@ -15,14 +15,19 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	mcv1 "github.com/openshift/api/machineconfiguration/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -31,6 +36,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
+	capi "sigs.k8s.io/cluster-api/api/v1beta1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,6 +44,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	hostprofile "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
 	iam "github.com/metalab-dev/metalab/controller/api/iam/v1alpha1"
 	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
@@ -48,6 +55,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc/redfish"
 	"github.com/metalab-dev/metalab/controller/host"
 	"github.com/metalab-dev/metalab/controller/inband"
+	"github.com/metalab-dev/metalab/controller/machineconfig"
 	"github.com/metalab-dev/metalab/controller/netboot"
 	"github.com/metalab-dev/metalab/controller/queue"
 )
@@ -59,6 +67,8 @@ func Scheme() (*kuberuntime.Scheme, error) {
 		corev1.AddToScheme(s), rbacv1.AddToScheme(s), authenticationv1.AddToScheme(s), admissionv1.AddToScheme(s), metal3.AddToScheme(s),
 		coordinationv1.AddToScheme(s), policyv1.AddToScheme(s), // of the drains of nodes
 		kaas.AddToScheme(s), lcm.AddToScheme(s), iam.AddToScheme(s), cluster.AddToScheme(s), ipam.AddToScheme(s), hostprofile.AddToScheme(s),
+		mcv1.Install(s), operatorv1.Install(s), batchv1.AddToScheme(s), // of machine configuration
+		elemental.AddToScheme(s), capi.AddToScheme(s),
 	)
 }
 
@@ -99,7 +109,13 @@ type Config struct {
 	// ModuleIndex is the file or URL of the vendor's index of host OS modules; "" means none.
 	ModuleIndex string
 
+	Elemental *Elemental // the API for servers that register themselves; nil means none
+
 	LoadBalancer *LoadBalancer // nil means that others make those of Clusters
+
+	// BuildImages makes the controllers do the Jobs of operating system images themselves:
+	// no node of the API runs pods.
+	BuildImages bool
 
 	// MachineAPI is the API as the agents on machines reach it. The zero value means as
 	// these controllers do.
@@ -126,6 +142,12 @@ type Config struct {
 	// means none. They are served by HTTP on loopback, and elsewhere by HTTPS to accounts of
 	// the cluster that may get their paths.
 	Metrics, Health string
+	// Registry gets the controllers' metrics; nil means controller-runtime's when Metrics is
+	// set, else none.
+	Registry prometheus.Registerer
+	writes   *apiWrites // nil without metrics
+	// Traces, if not nil, gets traces of the work on hosts: see controller/tracing.
+	Traces trace.TracerProvider
 	// ProtectLoopback makes loopback an address like any other.
 	ProtectLoopback bool
 
@@ -175,12 +197,23 @@ func New(ctx context.Context, c Config) (*Set, error) {
 		return nil, errors.New("manager: Config.API is nil")
 	}
 	c.defaults()
+	if reg := c.registry(); reg != nil {
+		c.writes = newAPIWrites()
+		if err := reg.Register(c.writes.count); err != nil {
+			return nil, fmt.Errorf("manager: metrics of writes: %w", err)
+		}
+	}
 	s := &Set{cfg: c, leading: make(chan struct{})}
 	if s.mgr, err = newManager(c); err != nil {
 		return nil, err
 	}
 	if err := s.addProbes(c.api()); err != nil {
 		return nil, fmt.Errorf("manager: %w", err)
+	}
+	if reg := c.registry(); reg != nil && slices.ContainsFunc(selected, func(c controller) bool { return c.name == "host" }) {
+		if err := newHostStates(c.Clock).watch(ctx, s.mgr.GetCache(), reg); err != nil {
+			return nil, err
+		}
 	}
 	for _, c := range selected {
 		if err := c.add(ctx, s); err != nil {
@@ -223,6 +256,9 @@ func newManager(c Config) (ctrl.Manager, error) {
 		GracefulShutdownTimeout: ptr.To(shutdownTimeout),
 		Cache:                   cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 	}
+	if slices.Contains(c.Controllers, machineConfigController) { // whose builds are in one namespace, whatever Namespaces are
+		o.Cache.ByObject = map[client.Object]cache.ByObject{&batchv1.Job{}: {Namespaces: map[string]cache.Config{machineconfig.Namespace: {}}}}
+	}
 	if len(c.Namespaces) > 0 {
 		o.Cache.DefaultNamespaces = map[string]cache.Config{}
 		for _, name := range c.Namespaces {
@@ -253,13 +289,19 @@ func (c *Config) api() *rest.Config {
 	if api.QPS, api.Burst = c.Requests.PerSecond, c.Requests.Burst; api.QPS == 0 {
 		api.QPS = -1 // no client-side limit: the API server limits requests where it needs to
 	}
+	if c.writes != nil {
+		api.Wrap(c.writes.wrap)
+	}
 	return api
 }
 
 // registry returns where the controllers register their own metrics, nil when metrics
 // are not served.
 func (c *Config) registry() prometheus.Registerer {
-	if c.Metrics == "" {
+	switch {
+	case c.Registry != nil:
+		return c.Registry
+	case c.Metrics == "":
 		return nil
 	}
 	return metrics.Registry

@@ -28,8 +28,11 @@ func TestControllersAreSelectedByName(t *testing.T) {
 	if want := []string{"host", "dataimage", "subscription", "preprovisioningimage"}; err != nil || !slices.Equal(names(hosts), want) || !slices.Equal(NamesOf(), want) {
 		t.Errorf("selectControllers(nil) = %v, %v, NamesOf() = %v, want %v", names(hosts), err, NamesOf(), want)
 	}
-	if got := NamesOf("hoc"); !slices.Equal(got, Names()) {
-		t.Errorf("NamesOf(hoc) = %v, want all of %v", got, Names())
+	if got := NamesOf("hoc", "machineconfig", "elemental"); !slices.Equal(got, Names()) {
+		t.Errorf("NamesOf(hoc, machineconfig, elemental) = %v, want all of %v", got, Names())
+	}
+	if got := NamesOf("elemental"); !slices.Equal(got, append(NamesOf(), "elemental")) {
+		t.Errorf("NamesOf(elemental) = %v, want those of hosts and elemental", got)
 	}
 	last := Names()[len(Names())-1]
 	if got, err := selectControllers([]string{last}); err != nil || !slices.Equal(names(got), []string{last}) {

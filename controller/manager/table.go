@@ -38,6 +38,8 @@ var controllers = []controller{
 	{"provider", "hoc", addProvider},
 	{"lcm", "hoc", addLCM},
 	{"helm", "hoc", addHelm},
+	{machineConfigController, "machineconfig", addMachineConfig},
+	{"elemental", "elemental", addElemental},
 }
 
 // Names returns the names of all controllers.
@@ -122,7 +124,7 @@ func addHosts(ctx context.Context, s *Set) error {
 	}
 	hosts, err = host.New(host.Config{
 		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), BMCs: c.BMCs, Inband: agents, Boot: media,
-		Clock: c.Clock, Chance: c.Chance, RootCAs: c.RootCAs, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers, Limit: c.Limit, Metrics: c.registry(),
+		Clock: c.Clock, Chance: c.Chance, RootCAs: c.RootCAs, Enter: c.Enter, ClientClock: c.ClientClock, Queues: c.Queues, Workers: c.Workers, Limit: c.Limit, Metrics: c.registry(), Traces: c.Traces,
 		BuildPreprovisioningImage: c.BuildPreprovisioningImage,
 		Parts:                     []host.Part{&raid.Part{Clock: c.Clock}, parts.Settings(), parts.Components()}, // in the order of B-52
 	})

@@ -274,7 +274,7 @@ func day2Lists() []client.ObjectList {
 // so deleteDay2 removes the finalizers of configurations itself. The provider removes the
 // finalizers of Clusters and Machines, whose hosts are deleted already.
 func (b *testLab) deleteDay2(ctx context.Context) error {
-	for _, o := range []client.Object{&kaas.GracefulRebootRequest{}, &kaas.Proxy{}, &kaas.PublicKey{}, &kaas.HostOSConfiguration{}, &hostprofile.BareMetalHostProfile{}, &cluster.Cluster{}, &lcm.LCMMachine{}, &lcm.LCMCluster{}, &cluster.Machine{}} {
+	for _, o := range []client.Object{&kaas.GracefulRebootRequest{}, &kaas.Proxy{}, &kaas.PublicKey{}, &kaas.UpdateGroup{}, &kaas.HostOSConfiguration{}, &hostprofile.BareMetalHostProfile{}, &cluster.Cluster{}, &lcm.LCMMachine{}, &lcm.LCMCluster{}, &cluster.Machine{}} {
 		for _, in := range []string{world.Namespace, otherNamespace} {
 			if err := b.kube.DeleteAllOf(ctx, o, client.InNamespace(in)); err != nil {
 				return err

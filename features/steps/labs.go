@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,17 +20,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/fixtures"
+	"github.com/metalab-dev/metalab/scenarios/registry"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
 // sharedServers is how many servers a shared lab has. A scenario never gets a
 // server that another has used, with its disks and its BMC.
 const sharedServers = 64
+
+// maxFreeLabs is how many free labs are kept for later scenarios. Each has a Kubernetes API,
+// which takes some 120 MB and 2 % of a core while idle, and a start takes 3 s of a core:
+// feature files need one kind, or two in turn.
+const maxFreeLabs = 4
 
 // resetTimeout is how long, in real time, testLab.reset may take.
 const resetTimeout = 20 * time.Second
@@ -41,9 +49,13 @@ type labKind struct {
 	rack            *rack.Lab  // definition of a lab for one scenario alone; else nil
 	models          *lab.Files // of the rack, beside the built-in ones; else nil
 	allModels       bool       // the lab has servers of every profile
-	with            string     // family of kinds beside those of hosts; "" is none
+	with            string     // families of kinds beside those of hosts, with commas; "" is none
 	vendor          bool       // the controllers read the index of a vendor of host OS modules
+	alone           bool       // the lab is for one scenario alone: its first server is node-0
 }
+
+// has reports whether the lab has a family of kinds.
+func (k labKind) has(family string) bool { return slices.Contains(strings.Split(k.with, ","), family) }
 
 // serversPerModel is how many servers of each model a lab of all models has.
 const serversPerModel = 4
@@ -81,6 +93,9 @@ type testLab struct {
 	used      int
 
 	replaced map[string]bool // bays of the server whose drives were replaced
+	// registered means that servers have registered themselves: their objects stay until the
+	// servers are reset, so that no other scenario gets the lab.
+	registered bool
 }
 
 func openLab(ctx context.Context, k labKind, servers int) (_ *testLab, err error) {
@@ -96,7 +111,7 @@ func openLab(ctx context.Context, k labKind, servers int) (_ *testLab, err error
 	}()
 	settings := world.Settings{Hosts: servers, Speed: "max", Kube: true, Profile: k.profile}
 	if k.with != "" {
-		settings.With = []string{k.with}
+		settings.With = strings.Split(k.with, ",")
 	}
 	if k.vendor {
 		if b.vendor, err = startModuleServer(); err != nil {
@@ -175,6 +190,9 @@ func (b *testLab) close() error {
 	b.downloads.release()
 	var err error
 	if b.world != nil {
+		if r, _ := b.world.Registry(); r != nil {
+			r.SetFault(registry.None) // else requests wait
+		}
 		err = b.world.Stop()
 	}
 	b.stop()
@@ -188,8 +206,32 @@ func (b *testLab) close() error {
 // time than the start of a lab. Scenarios that run at the same time have different
 // labs, since each may advance the clock and kill the controllers.
 type Labs struct {
-	mu   sync.Mutex
-	free []*testLab
+	// Recordings is a directory that gets a recording of each scenario that fails; "" for none.
+	Recordings string
+	// Snapshots adds a snapshot of the lab at its end to each recording.
+	Snapshots bool
+	// Pages writes a page of each recording beside it, which opens in a browser from the file.
+	Pages bool
+
+	mu       sync.Mutex
+	free     []*testLab // the one that was released last is last
+	recorded []Recorded
+}
+
+// Recorded is a recording of a scenario that has failed.
+type Recorded struct {
+	File string // as the error of the scenario names it, in View
+	View string // the command in that error
+	Page string // file name of its page; "" for none
+	// Fragment, behind a link to the page, leads to the server of the scenario when it failed.
+	Fragment string
+}
+
+// Recorded returns what was recorded.
+func (l *Labs) Recorded() []Recorded {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.recorded)
 }
 
 // Register binds all steps to a scenario, which acquires a free lab or starts one.
@@ -221,19 +263,20 @@ func (l *Labs) acquire(ctx context.Context, k labKind, servers int) (*testLab, e
 func (l *Labs) find(k labKind, servers int) *testLab {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, b := range l.free {
+	for i, b := range slices.Backward(l.free) {
 		if len(b.servers)-b.used >= servers && b.matches(k) {
-			l.free = append(l.free[:i:i], l.free[i+1:]...)
+			l.free = slices.Delete(l.free, i, i+1)
 			return b
 		}
 	}
 	return nil
 }
 
-// release makes a lab free for other scenarios. It closes the lab of a scenario
-// that has failed, and one that cannot be reset.
+// release makes a lab free for other scenarios, and closes the lab that has been free for the
+// longest when there are more than maxFreeLabs. It closes the lab of a scenario that has failed,
+// one that cannot be reset, and one that no other scenario can have.
 func (l *Labs) release(ctx context.Context, b *testLab, servers []control.Host, well bool) error {
-	if !well {
+	if !well || b.registered || b.used >= len(b.servers) || b.kind.alone || b.kind.rack != nil || b.kind.models != nil {
 		return b.close()
 	}
 	ctx, cancel := context.WithTimeout(ctx, resetTimeout)
@@ -242,10 +285,21 @@ func (l *Labs) release(ctx context.Context, b *testLab, servers []control.Host, 
 		_, _ = fmt.Fprintln(logOutput(), "features: a lab does not forget its scenario:", err)
 		return b.close()
 	}
+	if oldest := l.keep(b); oldest != nil {
+		return oldest.close()
+	}
+	return nil
+}
+
+// keep adds a free lab, and returns the one that has to be closed for it, if any.
+func (l *Labs) keep(b *testLab) (oldest *testLab) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.free = append(l.free, b)
-	return nil
+	if l.free = append(l.free, b); len(l.free) > maxFreeLabs {
+		oldest = l.free[0]
+		l.free = slices.Delete(l.free, 0, 1)
+	}
+	return oldest
 }
 
 // reset removes a scenario's faults and objects, starts the controllers if they
@@ -266,7 +320,7 @@ func (b *testLab) reset(ctx context.Context, servers []control.Host) error {
 			return err
 		}
 	}
-	if b.kind.with != "" {
+	if b.kind.has(config.HOC) {
 		if err := b.deleteInventories(ctx); err != nil {
 			return err
 		}
@@ -277,8 +331,22 @@ func (b *testLab) reset(ctx context.Context, servers []control.Host) error {
 	if b.vendor != nil {
 		b.vendor.clear()
 	}
-	if b.kind.with != "" {
+	if b.kind.has(config.Elemental) {
+		if err := b.deleteElemental(ctx); err != nil {
+			return err
+		}
+	}
+	if b.kind.has(config.HOC) {
 		if err := errors.Join(b.deleteDay2(ctx), b.deleteNetworks(ctx), b.deleteAgentAccounts(ctx), b.deleteNodes(ctx), b.deleteCharts(ctx)); err != nil {
+			return err
+		}
+	}
+	if b.kind.has(config.MachineConfig) {
+		// Images are deleted once no node has them.
+		if err := errors.Join(b.deleteMachineConfig(ctx), b.deleteNodes(ctx)); err != nil {
+			return err
+		}
+		if err := b.deleteImageBuilds(ctx); err != nil {
 			return err
 		}
 	}

@@ -154,23 +154,33 @@ func (s *scenario) grantAgent(ctx context.Context, name string) (token string, e
 }
 
 func (s *scenario) setAgentData(ctx context.Context, what, name string) error {
-	token, err := s.grantAgent(ctx, name)
+	text, err := s.agentData(ctx, what, name, agentDir+"token")
 	if err != nil {
 		return err
+	}
+	return s.createConfigSecrets(ctx, text, name)
+}
+
+// agentData creates the service account of an agent, and returns the user data that
+// setAgentData sets.
+func (s *scenario) agentData(ctx context.Context, what, name, tokenFile string) (string, error) {
+	token, err := s.grantAgent(ctx, name)
+	if err != nil {
+		return "", err
 	}
 	status, err := s.world.Control().Status(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
 	kubeconfig, err := clientcmd.BuildConfigFromFlags("", status.Kubeconfig)
 	if err != nil {
-		return err
+		return "", err
 	}
 	account, err := yaml.Marshal(map[string]string{
-		"server": kubeconfig.Host, "caFile": agentDir + "ca.crt", "tokenFile": agentDir + "token", "namespace": world.Namespace, "machine": name,
+		"server": kubeconfig.Host, "caFile": agentDir + "ca.crt", "tokenFile": tokenFile, "namespace": world.Namespace, "machine": name,
 	})
 	if err != nil {
-		return err
+		return "", err
 	}
 	type file struct {
 		Path        string `json:"path"`
@@ -178,7 +188,7 @@ func (s *scenario) setAgentData(ctx context.Context, what, name string) error {
 		Permissions string `json:"permissions"`
 	}
 	data := map[string]any{"hostname": name, "write_files": []file{
-		{lcm.ConfigFile, string(account), "0644"}, {agentDir + "ca.crt", string(kubeconfig.CAData), "0644"}, {agentDir + "token", token, "0600"},
+		{lcm.ConfigFile, string(account), "0644"}, {agentDir + "ca.crt", string(kubeconfig.CAData), "0644"}, {tokenFile, token, "0600"},
 		{"/etc/systemd/system/lab-agent-lcm.service", lcm.Unit, "0644"},
 	}}
 	if what == "runs" {
@@ -186,9 +196,9 @@ func (s *scenario) setAgentData(ctx context.Context, what, name string) error {
 	}
 	text, err := yaml.Marshal(data)
 	if err != nil {
-		return err
+		return "", err
 	}
-	return s.createConfigSecrets(ctx, "#cloud-config\n"+string(text), name)
+	return "#cloud-config\n" + string(text), nil
 }
 
 func (s *scenario) reportsAddress(ctx context.Context, machine, network string) error {

@@ -44,7 +44,7 @@ func startModuleServer() (*moduleServer, error) {
 		return nil, err
 	}
 	m := &moduleServer{url: "http://" + l.Addr().String(), files: map[string][]byte{}}
-	m.http = &http.Server{Handler: m, ReadHeaderTimeout: time.Minute}
+	m.http = &http.Server{Handler: m, ReadHeaderTimeout: time.Minute, ReadTimeout: time.Minute}
 	m.done.Go(func() { _ = m.http.Serve(l) })
 	return m, nil
 }

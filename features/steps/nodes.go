@@ -17,15 +17,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
-	"github.com/metalab-dev/metalab/agent/node"
 	"github.com/metalab-dev/metalab/controller/drain"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
-
-// nodeAgents is the namespace whose service accounts have the rights of node agents.
-const nodeAgents = "lab-nodes"
 
 // registerNodes binds the steps on the nodes that servers are, and on their pods.
 func (s *scenario) registerNodes(sc *stepRegistry) {
@@ -65,47 +60,44 @@ func (b *testLab) deleteNodes(ctx context.Context) error {
 		errs = append(errs, b.kube.DeleteAllOf(ctx, o, client.InNamespace(world.Namespace), client.GracePeriodSeconds(0)))
 	}
 	account := client.MatchingLabels{"metalab.dev/account-of": "node-agent"}
-	return errors.Join(append(errs, b.kube.DeleteAllOf(ctx, &corev1.ServiceAccount{}, client.InNamespace(nodeAgents), account))...)
+	return errors.Join(append(errs, b.kube.DeleteAllOf(ctx, &corev1.ServiceAccount{}, client.InNamespace(world.NodeAccounts), account))...)
 }
 
 func (s *scenario) setNodeData(ctx context.Context, what, name string) error {
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: nodeAgents, Name: name, Labels: map[string]string{"metalab.dev/account-of": "node-agent"}}}
-	if err := s.create(ctx, account); err != nil {
+	if what == "runs" {
+		return s.setUnits(ctx, name, "lab-agent-node")
+	}
+	return s.setUnits(ctx, name)
+}
+
+// setUnits sets the user data of a node whose first boot enables units.
+func (s *scenario) setUnits(ctx context.Context, name string, units ...string) error {
+	text, err := s.nodeData(ctx, name, units...)
+	if err != nil {
 		return err
+	}
+	return s.createConfigSecrets(ctx, text, name)
+}
+
+// nodeData creates the service account of a node, and returns the user data that setUnits sets.
+func (s *scenario) nodeData(ctx context.Context, name string, units ...string) (string, error) {
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: world.NodeAccounts, Name: name, Labels: map[string]string{"metalab.dev/account-of": "node-agent"}}}
+	if err := s.create(ctx, account); err != nil {
+		return "", err
 	}
 	request := &authenticationv1.TokenRequest{}
 	if err := s.kube.SubResource("token").Create(ctx, account, request); err != nil {
-		return err
+		return "", err
 	}
 	status, err := s.world.Control().Status(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
 	kubeconfig, err := clientcmd.BuildConfigFromFlags("", status.Kubeconfig)
 	if err != nil {
-		return err
+		return "", err
 	}
-	settings, err := yaml.Marshal(map[string]string{"server": kubeconfig.Host, "caFile": agentDir + "ca.crt", "tokenFile": agentDir + "token"})
-	if err != nil {
-		return err
-	}
-	type file struct {
-		Path        string `json:"path"`
-		Content     string `json:"content"`
-		Permissions string `json:"permissions"`
-	}
-	data := map[string]any{"hostname": name, "write_files": []file{
-		{node.ConfigFile, string(settings), "0644"}, {agentDir + "ca.crt", string(kubeconfig.CAData), "0644"}, {agentDir + "token", request.Status.Token, "0600"},
-		{"/etc/systemd/system/lab-agent-node.service", node.Unit, "0644"},
-	}}
-	if what == "runs" {
-		data["runcmd"] = []string{"systemctl enable --now lab-agent-node"}
-	}
-	text, err := yaml.Marshal(data)
-	if err != nil {
-		return err
-	}
-	return s.createConfigSecrets(ctx, "#cloud-config\n"+string(text), name)
+	return world.NodeData{Name: name, API: kubeconfig, Token: request.Status.Token, Units: units}.CloudConfig()
 }
 
 // nodeShows reads the condition that kubectl prints as the status of a node.

@@ -55,7 +55,7 @@ func startProxy(password string) (*outboundProxy, error) {
 	want := new(http.Request)
 	want.Header = http.Header{}
 	want.SetBasicAuth(proxyUser, password)
-	p.http = &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	p.http = &http.Server{ReadHeaderTimeout: time.Minute, ReadTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Header.Get("Proxy-Authorization") != want.Header.Get("Authorization"):
 			w.WriteHeader(http.StatusProxyAuthRequired)

@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
@@ -56,6 +57,8 @@ type scenario struct {
 	server         control.Host   // the first of them, which the scenario is about
 	stop           context.CancelFunc
 	recorder       *recorder
+	uri, name      string       // of the scenario
+	recording      *recording   // nil: it is not recorded
 	faults         []string     // IDs of the rules that the scenario has added
 	requestsFrom   journal.Mark // from which requests to its BMC are counted
 	resetsFrom     journal.Mark // from which its resets are counted
@@ -77,6 +80,7 @@ type scenario struct {
 	machines       []string                      // names of the Machines that are servers, in the servers' order
 	plans          watch.Interface               // of ClusterUpdatePlans; nil: none was commenced
 	planSteps      map[string][]kaas.PlanStatus  // by target and id: the statuses that the watch has brought
+	cordons        *cordons                      // nil: no node is watched
 	executions     *executions                   // nil: no cluster was deployed
 	proxy          *outboundProxy                // nil: there is none
 	balancer       string                        // address of the Cluster's load balancer
@@ -84,11 +88,24 @@ type scenario struct {
 	looks          int                           // that agents were made to take
 	items          map[string][]lcm.LCMStateItem // of LCMMachines, when a step last waited for them
 	modules        *moduleServer                 // nil: none were listed
+	registrants    map[string]*registrant        // agents that the steps play, by their hosts
 	receiver       *receiver                     // of events; nil: nobody has subscribed
 	kubectlOutput  string
 	dryRun         bool           // there was one
 	admissionError error          // of the last dry run; nil: it was accepted
+	firstImage     string         // of the pool, that a step has waited for
+	updatedTo      nodeTarget     // of the node, when its pool was last Updated
+	updatedBefore  nodeTarget     // the time before
+	updatedBoots   uint64         // of the server, when its pool was last Updated
+	fileWatch      *fileWatch     // nil: no files are watched
+	targetWatch    *targetWatch   // nil: no Node of a pool is watched
 	schemas        map[int]string // names of FirmwareSchemas, by the number of the server
+
+	resetHost  *elemental.ElementalHost // whose Machine was deleted last
+	resetBoots uint64                   // of its server then
+	phaseActs  *phaseActs               // nil: none were announced
+
+	checked *checkedBMC // that the scenario has taken by its address; nil: none
 }
 
 // register binds all steps.
@@ -102,8 +119,10 @@ func (s *scenario) register(b *stepRegistry) {
 		{"deletion of machines", s.registerDeletions}, {"network boot", s.registerNetboot}, {"RAID", s.registerRAID},
 		{"data image", s.registerDataImages}, {"subscription", s.registerSubscriptions},
 		{"pre-provisioning image", s.registerPreprovisioning}, {"admission", s.registerAdmission}, {"kubectl", s.registerKubectl},
-		{"host OS configuration", s.registerHostOS}, {"machine", s.registerMachines}, {"cluster", s.registerClusters}, {"release", s.registerUpgrades}, {"graceful reboot", s.registerReboots}, {"server inventory", s.registerServerInventory}, {"network", s.registerNetworks}, {"provider", s.registerProvider}, {"proxy", s.registerProxies}, {"gate", s.registerGates}, {"host profile", s.registerHostProfiles}, {"cloud-init", s.registerCloudInit}, {"chart", s.registerCharts},
-		{"stranger", s.registerStrangers},
+		{"host OS configuration", s.registerHostOS}, {"machine", s.registerMachines}, {"cluster", s.registerClusters}, {"release", s.registerUpgrades}, {"update group", s.registerUpdateGroups}, {"graceful reboot", s.registerReboots}, {"server inventory", s.registerServerInventory}, {"network", s.registerNetworks}, {"provider", s.registerProvider}, {"proxy", s.registerProxies}, {"gate", s.registerGates}, {"host profile", s.registerHostProfiles}, {"cloud-init", s.registerCloudInit}, {"chart", s.registerCharts}, {"Elemental machine", s.registerElementalMachines}, {"Elemental server", s.registerElementalServers}, {"failure of an Elemental server", s.registerElementalFailures}, {"network boot of an Elemental server", s.registerElementalNetboot},
+		{"OS image", s.registerImageBuilds},
+		{"node of a pool", s.registerMachineConfig}, {"update of a node", s.registerMachineConfigFaults}, {"watch on files", s.registerFileWatch}, {"two families", s.registerFamilies},
+		{"stranger", s.registerStrangers}, {"conformance", s.registerConformance},
 		{"firmware", s.registerFirmware}, {"firmware object", s.registerFirmwareObjects}, {"preparation", s.registerPreparation}, {"quirk", s.registerQuirks},
 	} {
 		b.about = noun.about
@@ -120,6 +139,7 @@ func Register(sc *godog.ScenarioContext) *Scenario {
 func bind(sc *godog.ScenarioContext, s *scenario) *Scenario {
 	s.register(&stepRegistry{sc: sc})
 	sc.Before(func(ctx context.Context, pickle *godog.Scenario) (context.Context, error) {
+		s.uri, s.name = pickle.Uri, pickle.Name
 		s.checksDeletion = slices.ContainsFunc(pickle.Steps, func(st *godog.Step) bool { return strings.HasSuffix(st.Text, "is deleted") })
 		return ctx, nil
 	})
@@ -187,6 +207,9 @@ func (s *scenario) startKind(ctx context.Context, servers int, kind labKind) (er
 	s.testLab.replaced = nil // they were another server's
 	s.servers = s.testLab.assign(servers)
 	s.server = s.servers[0]
+	if err := s.startRecording(ctx); err != nil {
+		return err
+	}
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	return s.recorder.start(ctx, s.kube, s.server.Name)
 }
@@ -196,6 +219,7 @@ func (s *scenario) end(ctx context.Context, well bool) error {
 	if s.testLab == nil {
 		return nil
 	}
+	recorded := s.endRecording(well)
 	s.releaseTime()
 	if s.receiver != nil {
 		s.receiver.Close()
@@ -209,8 +233,20 @@ func (s *scenario) end(ctx context.Context, well bool) error {
 	if s.plans != nil {
 		s.plans.Stop()
 	}
+	if s.targetWatch != nil {
+		s.targetWatch.stop()
+	}
+	if s.fileWatch != nil && s.fileWatch.stop != nil {
+		s.fileWatch.stop()
+	}
+	if s.phaseActs != nil {
+		s.phaseActs.stop()
+	}
 	if s.executions != nil {
 		s.executions.stop()
+	}
+	if s.cordons != nil {
+		s.cordons.stop()
 	}
 	if s.preparation != nil {
 		s.preparation.stop()
@@ -221,7 +257,7 @@ func (s *scenario) end(ctx context.Context, well bool) error {
 	if s.labs == nil {
 		return s.testLab.close()
 	}
-	return s.labs.release(ctx, s.testLab, s.servers, well)
+	return errors.Join(recorded, s.labs.release(ctx, s.testLab, s.servers, well))
 }
 
 // Scenario is a scenario as the steps of other suites see it. Its methods may be

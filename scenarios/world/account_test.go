@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/agent/kubeapi"
 	agentlcm "github.com/metalab-dev/metalab/agent/lcm"
 	"github.com/metalab-dev/metalab/agent/sys"
 	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
@@ -187,7 +188,7 @@ func startAgent(t *testing.T, api *rest.Config, token, mac string) *testAgent {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- agentlcm.Run(ctx, agentlcm.Config{
-			Account: agentlcm.Account{Server: api.Host, CAFile: "/etc/lab-agent/ca.crt", TokenFile: "/etc/lab-agent/token", Namespace: Namespace, Machine: "w-0"},
+			Account: agentlcm.Account{Account: kubeapi.Account{Server: api.Host, CAFile: "/etc/lab-agent/ca.crt", TokenFile: "/etc/lab-agent/token"}, Namespace: Namespace, Machine: "w-0"},
 			System:  host, Version: "v1", Clock: shortClock{}, Log: slog.New(slog.NewTextHandler(a.log, nil)),
 			Hardware: func(context.Context) (job.Hardware, error) {
 				return job.Hardware{Hostname: "w-0", NICs: []job.NIC{{Name: "eth0", MAC: mac, IP: "192.0.2.7"}}}, nil

@@ -25,7 +25,7 @@ import (
 const (
 	AgentOS = "agent"
 	DiskOS  = "disk"
-	liveOS  = "live" // from a CD that is not the agent's
+	liveOS  = "live" // from a CD or the network, and not the agent's
 )
 
 // maxBusyAgents is how many agents do a job at the same time. All share this
@@ -62,6 +62,7 @@ func newAgents(c *clock.Clock, log *slog.Logger, dir string, s *systems) *agents
 	a := &agents{clock: c, log: log, dir: dir, net: &pxe.Network{}, started: make(chan struct{}), busy: make(chan struct{}, maxBusyAgents), running: map[string]*running{}, silent: map[string]bool{}}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	a.systems = s
+	s.networkSource = a.networkSource
 	return a
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	mcv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -77,6 +78,9 @@ func watchedKinds(families []string) []client.ObjectList {
 			&kaas.BareMetalHostInventoryList{}, &kaas.BareMetalHostCredentialList{}, &kaas.ClusterDeploymentStatusList{},
 			&ipam.SubnetList{}, &ipam.L2TemplateList{}, &ipam.IpamHostList{}, &ipam.IPaddrList{}, &hostprofile.BareMetalHostProfileList{})
 	}
+	if slices.Contains(families, config.MachineConfig) {
+		out = append(out, &mcv1.MachineConfigList{}, &mcv1.MachineConfigPoolList{}, &mcv1.MachineOSConfigList{}, &mcv1.MachineOSBuildList{}, &mcv1.ControllerConfigList{}, &corev1.NodeList{})
+	}
 	return out
 }
 
@@ -119,7 +123,8 @@ func versions(ctx context.Context, from client.Reader, kind client.ObjectList) (
 	list := kind.DeepCopyObject().(client.ObjectList)
 	var in []client.ListOption
 	switch kind.(type) {
-	case *kaas.HostOSConfigurationModulesList, *kaas.KaaSReleaseList, *kaas.ClusterReleaseList: // cluster-scoped: a cache has none of them in a namespace
+	case *kaas.HostOSConfigurationModulesList, *kaas.KaaSReleaseList, *kaas.ClusterReleaseList,
+		*mcv1.MachineConfigList, *mcv1.MachineConfigPoolList, *mcv1.MachineOSConfigList, *mcv1.MachineOSBuildList, *mcv1.ControllerConfigList, *corev1.NodeList: // cluster-scoped: a cache has none of them in a namespace
 	default:
 		in = append(in, client.InNamespace(Namespace))
 	}

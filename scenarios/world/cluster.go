@@ -36,6 +36,7 @@ func (w *World) startKube(ctx context.Context) error {
 	w.mu.Lock()
 	w.kube = c
 	w.mu.Unlock()
+	close(w.kubeStarted)
 	return nil
 }
 
@@ -45,10 +46,11 @@ func (w *World) startEmbeddedAPI(ctx context.Context) (cluster, error) {
 	// Not ctx: the API outlives the controllers, and Stop ends it.
 	api, err := kube.Start(context.WithoutCancel(ctx), kube.Config{
 		Dir: filepath.Join(w.cfg.Dir, KubeDir), Fsync: w.cfg.Fsync, FastPaths: kube.FastPathsWanted(), Log: logr.FromSlogHandler(w.cfg.Log.Handler()),
-		Space: w.space.Writable, Fatal: w.cfg.Fatal, Families: w.cfg.Settings.Families(),
+		Space: w.space.Writable, Fatal: w.cfg.Fatal, Families: w.cfg.Settings.installed(),
 		Nodes: config.NeedNodes(w.cfg.Settings.Families()),
 	})
 	if err != nil {
+		w.lab.Unlist(KubeDir + "/etcd") // its message may say to put back a copy
 		return cluster{}, err
 	}
 	w.closers = append(w.closers, api.Stop)
@@ -71,7 +73,7 @@ func (w *World) useCluster(ctx context.Context) (cluster, error) {
 	if err != nil {
 		return cluster{}, fmt.Errorf("--kubeconfig %s: %w", name, err)
 	}
-	if err := kube.Install(ctx, api, w.cfg.Settings.Families()...); err != nil {
+	if err := kube.Install(ctx, api, w.cfg.Settings.installed()...); err != nil {
 		return cluster{}, err
 	}
 	return cluster{api: api, kubeconfig: name}, nil

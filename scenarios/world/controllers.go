@@ -9,22 +9,31 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/inband"
 	"github.com/metalab-dev/metalab/controller/manager"
 	"github.com/metalab-dev/metalab/controller/netboot"
 	"github.com/metalab-dev/metalab/controller/provider/loadbalancer"
 	"github.com/metalab-dev/metalab/controller/queue"
+	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/scenarios/world/pxe"
 )
 
@@ -57,9 +66,15 @@ type controllerConfig struct {
 	Net                       *pxe.Network        // the network that servers boot from
 	Drivers                   map[string]bmc.Open // of BMCs, by scheme; nil means all
 	// DialControl connects to the Kubernetes API of a control machine.
-	DialControl func(context.Context, loadbalancer.Backend) (net.Conn, error)
-	Families    []string // whose controllers run beside those of hosts
-	ModuleIndex string   // see manager.Config
+	DialControl          func(context.Context, loadbalancer.Backend) (net.Conn, error)
+	Registry             prometheus.Registerer // of the controllers' metrics
+	Traces               trace.TracerProvider  // see manager.Config
+	Families             []string              // whose controllers run beside those of hosts
+	Elemental            string                // TCP address of the Elemental API; "" means none
+	LabCA                string                // PEM of the authority that has signed ElementalCertificate
+	ElementalCertificate *tls.Certificate
+	ModuleIndex          string // see manager.Config
+	BuildImages          bool   // see manager.Config
 }
 
 // controllers are a running set of the controllers of controller/manager, with their
@@ -73,10 +88,12 @@ type controllers struct {
 	inband net.Listener
 	boot   net.Listener
 	secure net.Listener // of boot media over HTTPS
-	net    *netboot.Sockets
-	stop   context.CancelFunc
-	ended  chan struct{}
-	err    error // of the set's Run; read it after ended is closed
+	// elemental is that of the Elemental API; nil means none.
+	elemental net.Listener
+	net       *netboot.Sockets
+	stop      context.CancelFunc
+	ended     chan struct{}
+	err       error // of the set's Run; read it after ended is closed
 }
 
 // portPatience is how long controllers that start again wait for their ports. A client of
@@ -123,18 +140,28 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 		return nil, fmt.Errorf("world: the provisioning network: %w", err)
 	}
 	c.Net.Serve(portOf(s.net.DHCP), portOf(s.net.TFTP).Port())
+	var elemental *manager.Elemental
+	if c.Elemental != "" {
+		if s.elemental, err = listen(ctx, c.Patience, c.Elemental); err != nil {
+			return nil, fmt.Errorf("world: the Elemental API: %w", err)
+		}
+		elemental = &manager.Elemental{
+			Endpoint: manager.Endpoint{URL: "https://" + s.elemental.Addr().String(), Listener: s.elemental, Certificate: c.ElementalCertificate}, CA: c.LabCA, Seed: Seed,
+		}
+	}
 	s.api = rest.CopyConfig(c.API)
 	s.api.Wrap(s.link.wrap)
 	s.set, err = manager.New(ctx, manager.Config{
-		Workers: workers, Controllers: manager.NamesOf(c.Families...), ModuleIndex: c.ModuleIndex,
+		Workers: workers, Controllers: manager.NamesOf(c.Families...), ModuleIndex: c.ModuleIndex, BuildImages: c.BuildImages,
 		API: s.api, Identity: c.Identity, BMCs: s.pool, RootCAs: c.RootCAs,
-		Agents: manager.Endpoint{URL: "https://" + s.inband.Addr().String(), Listener: s.inband},
-		Media:  manager.Endpoint{URL: "http://" + s.boot.Addr().String(), Listener: s.boot},
-		Secure: manager.Endpoint{URL: "https://" + s.secure.Addr().String(), Listener: s.secure, Certificate: c.Certificate},
-		Clock:  c.Clock, ClientClock: clientClock{c.Clock.c}, Enter: c.Enter, Queues: s.queues, Chance: c.Chance, Log: logr.FromSlogHandler(c.Log.Handler()),
-		BuildPreprovisioningImage: c.BuildPreprovisioningImage,
-		LoadBalancer:              &manager.LoadBalancer{Networks: []netip.Prefix{balancerAddresses}, Dial: c.DialControl},
-		Image:                     c.Image, Network: &manager.Network{
+		Agents:   manager.Endpoint{URL: "https://" + s.inband.Addr().String(), Listener: s.inband},
+		Media:    manager.Endpoint{URL: "http://" + s.boot.Addr().String(), Listener: s.boot},
+		Secure:   manager.Endpoint{URL: "https://" + s.secure.Addr().String(), Listener: s.secure, Certificate: c.Certificate},
+		Registry: c.Registry, Traces: c.Traces,
+		Clock: c.Clock, ClientClock: clientClock{c.Clock.c}, Enter: c.Enter, Queues: s.queues, Chance: c.Chance, Log: logr.FromSlogHandler(c.Log.Handler()),
+		BuildPreprovisioningImage: c.BuildPreprovisioningImage, Elemental: elemental,
+		LoadBalancer: &manager.LoadBalancer{Networks: []netip.Prefix{balancerAddresses}, Dial: c.DialControl},
+		Image:        c.Image, Network: &manager.Network{
 			Network: netboot.Network{Server: loopback.Addr(), Pool: addresses}, Sockets: s.net, OnDHCP: c.Net.ReportExchange,
 		},
 	})
@@ -183,10 +210,102 @@ func (s *controllers) cut() {
 	if s.net != nil {
 		s.net.Close()
 	}
-	for _, l := range []net.Listener{s.inband, s.boot, s.secure} {
+	for _, l := range []net.Listener{s.inband, s.boot, s.secure, s.elemental} {
 		if l != nil {
 			l.Close()
 		}
 	}
 	s.pool.Close()
+}
+
+// StartControllers starts the controllers. It fails when they run already.
+func (w *World) StartControllers(ctx context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.controllers != nil {
+		return errors.New("world: the controllers run already")
+	}
+	w.cfg.Progress("the controllers")
+	if w.identity.Key == nil {
+		dir := filepath.Join(w.cfg.Dir, controllerDir)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("world: %w", err)
+		}
+		var err error
+		if w.identity, err = inband.LoadIdentity(dir, clock.Wall(), net.IPv4(127, 0, 0, 1)); err != nil {
+			return err
+		}
+	}
+	cert, err := w.certificate("boot media")
+	if err != nil {
+		return err
+	}
+	ca, err := os.ReadFile(w.lab.CAFile())
+	if err != nil {
+		return fmt.Errorf("world: %w", err)
+	}
+	registrations := "" // no Elemental API
+	if slices.Contains(w.cfg.Settings.Families(), config.Elemental) {
+		registrations = cmp.Or(w.ports.Elemental, anyPort)
+	}
+	api := elementalServer{cert, string(ca)}
+	if w.elementalServer != nil {
+		api = *w.elementalServer
+	}
+	chance := rand.New(rand.NewPCG(w.lab.Rack().Seed, 0))
+	var lock sync.Mutex
+	var patience time.Duration
+	if w.started {
+		patience = portPatience
+	}
+	metrics := prometheus.NewRegistry()
+	s, err := startControllers(ctx, controllerConfig{
+		Registry: metrics, Traces: w.cfg.Traces,
+		API: w.kube.api, Identity: w.identity, RootCAs: w.bmcCAs(), Clock: labClock{w.clock}, Enter: w.clock.Enter,
+		Chance: func() float64 { lock.Lock(); defer lock.Unlock(); return chance.Float64() },
+		Log:    w.cfg.Log, Patience: patience, Inband: w.ports.Inband, Boot: w.ports.Boot, SecureBoot: w.ports.SecureBoot, Certificate: cert, Image: w.cfg.Image, Net: w.agents.net,
+		BuildPreprovisioningImage: w.cfg.BuildPreprovisioningImage, Drivers: w.drivers, DialControl: w.dialControl, Families: w.cfg.Settings.Families(), ModuleIndex: w.cfg.Settings.ModuleIndex,
+		Elemental: registrations, ElementalCertificate: api.certificate, LabCA: api.ca, BuildImages: w.servesMachineConfig(),
+	})
+	if err != nil {
+		return err
+	}
+	w.controllers, w.started, w.metrics = s, true, metrics
+	if s.elemental != nil {
+		w.ports.Elemental = s.elemental.Addr().String()
+	}
+	w.ports.Inband, w.ports.Boot, w.ports.SecureBoot = s.inband.Addr().String(), s.boot.Addr().String(), s.secure.Addr().String()
+	w.goroutines.Go(func() {
+		<-s.ended
+		w.mu.Lock()
+		current := w.controllers == s
+		w.mu.Unlock()
+		if current && w.ctx.Err() == nil {
+			w.stop(fmt.Errorf("world: the controllers have ended: %w", s.err))
+		}
+	})
+	return nil
+}
+
+// KillControllers ends the controllers as kill -9 does: they finish nothing and
+// write nothing more.
+func (w *World) KillControllers() {
+	if s := w.detachControllers(); s != nil {
+		s.Kill()
+	}
+}
+
+// ControllersRunning reports whether controllers run.
+func (w *World) ControllersRunning() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.controllers != nil
+}
+
+func (w *World) detachControllers() *controllers {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.controllers
+	w.controllers = nil
+	return s
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/integrity"
 	"github.com/metalab-dev/metalab/emulator/lab/space"
 	"github.com/metalab-dev/metalab/emulator/lab/store"
+	"github.com/metalab-dev/metalab/scenarios/view"
 )
 
 // The log of a detached lab and the socket of its control API, in the state directory.
@@ -17,6 +18,7 @@ const (
 	objectsFix  = "move the directory " + KubeDir + "/etcd away: the Kubernetes API then begins without objects," +
 		" and labctl kubectl apply -f " + HostsFile + " registers the servers again"
 	identityFix = "remove " + controllerDir + ": the controllers then make a new identity, and servers that run the agent boot it again"
+	registryFix = "remove the directory " + registryDir + ": the registry then begins with the base image alone, and images are built again"
 	keysFix     = "remove the directory " + KubeDir + "/pki: the Kubernetes API then makes new keys and a new kubeconfig"
 )
 
@@ -31,9 +33,14 @@ var stateFiles = []integrity.Rule{
 	{Pattern: KubeDir + "/pki/*", Running: true, Fix: keysFix},
 	{Pattern: KubeDir + "/etcd/member/snap/*", Fix: objectsFix},
 	{Pattern: KubeDir + "/etcd/member/wal/*", Fix: objectsFix},
+	{Pattern: registryDir + "/*.json", Running: true, Fix: registryFix},
+	{Pattern: registryDir + "/manifests/*", Fix: registryFix},
+	{Pattern: registryDir + "/blobs/*/*", Fix: registryFix},
 	{Pattern: HostsFile, Unlisted: true},
+	{Pattern: restoreFile, Unlisted: true},
 	{Pattern: LogFile, Unlisted: true},
 	{Pattern: socketFile, Unlisted: true},
+	{Pattern: view.TokenFile, Unlisted: true},
 	{Pattern: space.BallastFile, Unlisted: true},
 	{Pattern: KubeDir + "/kubeconfig", Unlisted: true},
 	{Pattern: KubeDir + "/lock", Unlisted: true},

@@ -17,6 +17,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/cloudinit"
 	"github.com/metalab-dev/metalab/agent/sys"
 	"github.com/metalab-dev/metalab/agent/sys/sandbox"
+	"github.com/metalab-dev/metalab/emulator/lab"
 )
 
 // This file reads the data source of a server that boots from a disk, as cloud-init does,
@@ -111,22 +112,38 @@ func findSource(s sys.System) (cloudinit.Instance, string, error) {
 }
 
 // readSource reads the data source of one block device.
-func readSource(s sys.System, name string) (_ cloudinit.Instance, err error) {
+func readSource(s sys.System, name string) (cloudinit.Instance, error) {
 	b, err := s.OpenBlock(name)
 	if err != nil {
 		return cloudinit.Instance{}, cloudinit.ErrNoSource // a CD drive, or a member of an array
 	}
 	defer b.Close()
+	return readVolume(b, b.Size(), name)
+}
+
+// mediumSource reads the data source of the medium in the virtual CD drive of a server.
+func mediumSource(h *lab.Host) (cloudinit.Instance, error) {
+	for _, slot := range h.BMC().Slots {
+		if media, ok := h.Media(slot.ID); ok {
+			defer media.Close()
+			return readVolume(media.File, media.Size, "sr0")
+		}
+	}
+	return cloudinit.Instance{}, cloudinit.ErrNoSource
+}
+
+// readVolume reads the data source of a volume on a device.
+func readVolume(r io.ReaderAt, size int64, name string) (_ cloudinit.Instance, err error) {
 	defer func() {
 		if p := recover(); p != nil { // go-diskfs, of a damaged volume
 			err = fmt.Errorf("/dev/%s: damaged file system: %v", name, p)
 		}
 	}()
-	read := volumeKind(b)
+	read := volumeKind(r)
 	if read == nil {
 		return cloudinit.Instance{}, cloudinit.ErrNoSource
 	}
-	volume, err := read(file.New(volumeFile{io.NewSectionReader(b, 0, b.Size())}, true), b.Size())
+	volume, err := read(file.New(volumeFile{io.NewSectionReader(r, 0, size)}, true), size)
 	if err != nil {
 		return cloudinit.Instance{}, fmt.Errorf("/dev/%s: %w", name, err)
 	}

@@ -12,7 +12,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/metalab-dev/metalab/agent/cloudinit"
 	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/controller/netboot"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/scenarios/world/pxe"
@@ -35,13 +37,16 @@ func (a *agents) tryNetworkBoot(h *lab.Host, ev machine.BootAttempted) {
 		}
 		defer a.clock.Enter()()
 		if err == nil {
-			err = a.saveNetworkBoot(h, networkBoot{Boot: ev.Boot, Media: system.Media, Cmdline: system.Cmdline})
+			err = a.saveNetworkBoot(h, networkBoot{Boot: ev.Boot, Media: system.Media, Seed: system.Seed, Cmdline: system.Cmdline})
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			a.reply(h, ev, "", err.Error())
-			return
+		case system.Seed != nil:
+			a.reply(h, ev, liveOS, "")
+		default:
+			a.reply(h, ev, AgentOS, "")
 		}
-		a.reply(h, ev, AgentOS, "")
 	})
 }
 
@@ -82,12 +87,13 @@ func (a *agents) bootFromNetwork(ctx context.Context, h *lab.Host, ev machine.Bo
 	return system, err
 }
 
-// networkBoot is an agent that a server has loaded over the network. It is stored
-// because it cannot be read again, as media can.
+// networkBoot is an agent, or the seed of another system, that a server has loaded over the
+// network. It is stored because it cannot be read again, as media can.
 type networkBoot struct {
-	Boot    uint64    `json:"boot"`
-	Media   job.Media `json:"media"`
-	Cmdline string    `json:"cmdline,omitempty"`
+	Boot    uint64        `json:"boot"`
+	Media   job.Media     `json:"media,omitzero"`
+	Seed    *netboot.Seed `json:"seed,omitempty"`
+	Cmdline string        `json:"cmdline,omitempty"`
 }
 
 func (a *agents) networkBootFile(h *lab.Host) string { return filepath.Join(a.dir, h.Name()+".json") }
@@ -115,6 +121,21 @@ func (a *agents) loadNetworkBoot(h *lab.Host, boot uint64) (networkBoot, error) 
 		return networkBoot{}, fmt.Errorf("memory: %w", err)
 	}
 	return l, nil
+}
+
+// networkSource returns the data source of the system that a server has loaded over the
+// network.
+func (a *agents) networkSource(h *lab.Host, boot uint64) (cloudinit.Instance, error) {
+	l, err := a.loadNetworkBoot(h, boot)
+	if err != nil {
+		return cloudinit.Instance{}, err
+	}
+	if l.Seed == nil {
+		return cloudinit.Instance{}, cloudinit.ErrNoSource
+	}
+	i, err := cloudinit.ParseNoCloud(l.Seed.MetaData)
+	i.UserData = l.Seed.UserData
+	return i, err
 }
 
 // deleteNetworkBoot removes what a server has loaded.

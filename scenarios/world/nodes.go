@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -30,7 +31,7 @@ func (w *World) startNodes(ctx context.Context) error {
 		return nil
 	}
 	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), rbacv1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), rbacv1.AddToScheme(scheme), admissionv1.AddToScheme(scheme)); err != nil {
 		return err
 	}
 	c, err := client.New(w.kube.api, client.Options{Scheme: scheme})
@@ -38,7 +39,11 @@ func (w *World) startNodes(ctx context.Context) error {
 		return fmt.Errorf("world: nodes: %w", err)
 	}
 	decode := serializer.NewCodecFactory(scheme).UniversalDeserializer().Decode
-	for text := range strings.SplitSeq(config.NodeAgents, "\n---\n") {
+	manifests := config.NodeAgents
+	if slices.Contains(w.cfg.Settings.Families(), config.MachineConfig) {
+		manifests += "\n---\n" + config.MachineConfigDaemons
+	}
+	for text := range strings.SplitSeq(manifests, "\n---\n") {
 		o, _, err := decode([]byte(text), nil, nil)
 		if err != nil {
 			return fmt.Errorf("world: rights of node agents: %w", err)

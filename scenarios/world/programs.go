@@ -23,7 +23,9 @@ const labAgent = "lab-agent"
 const agentFile = "/usr/local/bin/" + labAgent
 
 // services are the commands of labAgent that run as services.
-var services = map[string]func(context.Context, *systems, *system, []string) error{"lcm": runLCM, "node": runNode}
+var services = map[string]func(context.Context, *systems, *system, []string) error{
+	"lcm": runLCM, "node": runNode, "mcd": runMachineConfigDaemon, "machine-config-daemon": runMachineConfigDaemon, "elemental": runElemental,
+}
 
 // run is labAgent as a service of a system.
 func (y *systems) run(ctx context.Context, x *system, unit string, args []string) error {
@@ -111,6 +113,6 @@ func (x *system) hardware(ctx context.Context) (job.Hardware, error) {
 	if err != nil {
 		return hw, err
 	}
-	obtainAddresses(netplan, x.host.Index(), hw.NICs)
+	obtainAddresses(netplan, x.host.Number(), hw.NICs)
 	return hw, nil
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -44,6 +45,14 @@ type Settings struct {
 	CustomProfiles []string `json:"own,omitempty"`
 	// Models are profile files, with the files that they name.
 	Models lab.Files `json:"-"`
+	// Shards is how many processes run the hosts of a lab that was made with several; 0 is a
+	// lab in one process. ShardSize is how many hosts each has, and Made how many shards
+	// there have ever been.
+	Shards    int `json:"shards,omitempty"`
+	ShardSize int `json:"shardSize,omitempty"`
+	Made      int `json:"made,omitempty"`
+	// Part is the part of the hosts that a shard runs.
+	Part *rack.Part `json:"part,omitempty"`
 	// Rack is the definition from a file; nil is a rack of Hosts hosts. Speed,
 	// Seed and Listen, where set, override the definition.
 	Rack *rack.Lab `json:"rack,omitempty"`
@@ -73,9 +82,10 @@ func (s *Settings) Define(r rack.Lab) {
 // allowed.
 func (s Settings) Validate() error {
 	var errs []error
-	if s.Hosts < 1 || s.Hosts > rack.MaxHosts {
-		errs = append(errs, fmt.Errorf("--hosts %d: use 1 to %d", s.Hosts, rack.MaxHosts))
+	if most := rack.MaxHosts; s.Part == nil && (s.Hosts < 1 || s.Hosts > most) {
+		errs = append(errs, fmt.Errorf("--hosts %d: use 1 to %d", s.Hosts, most))
 	}
+	errs = append(errs, s.shardProblems()...)
 	if _, _, err := rack.Speed(s.Speed).Factor(); err != nil {
 		errs = append(errs, fmt.Errorf("--speed: %w", err))
 	}
@@ -102,6 +112,73 @@ func (s Settings) Validate() error {
 	return errors.Join(errs...)
 }
 
+// shardProblems returns the errors in the settings of shards, and of a lab in several.
+func (s Settings) shardProblems() (errs []error) {
+	need := func(ok bool, text string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(text, args...))
+		}
+	}
+	if s.Part != nil || s.Shards != 0 {
+		need(rack.Speed(s.Speed) != rack.Max, "--speed max and shards exclude each other, because shards have no common clock: use a factor, such as --speed 1000x")
+	}
+	if s.Shards == 0 {
+		return errs
+	}
+	need(s.Shards > 0 && s.Shards <= maxShards, "--shards %d: use 1 to %d", s.Shards, maxShards)
+	need(len(s.Families()) == 0, "--with and --shards exclude each other: the controllers of %s need the lab's servers in their process", strings.Join(s.Families(), ", "))
+	if all := s.Complete(); len(errs) == 0 && s.ShardSize > 0 {
+		need((s.Shards-1)*s.ShardSize < all.Total(), "--shards %d: the file defines %d servers, and a shard of this lab has %d of them: use up to %d shards", s.Shards, all.Total(), s.ShardSize, (all.Total()+s.ShardSize-1)/s.ShardSize)
+	}
+	return errs
+}
+
+// maxShards is how many processes of one computer a lab may have.
+const maxShards = 64
+
+// Divide makes the lab one of several shards, each with as many hosts.
+func (s *Settings) Divide(shards int) error {
+	switch {
+	case shards < 1 || shards > maxShards:
+		return fmt.Errorf("--shards %d: use 1 to %d", shards, maxShards)
+	case s.Rack == nil && s.Hosts%shards != 0:
+		return fmt.Errorf("--hosts %d: use a multiple of --shards %d, so that all shards have as many servers", s.Hosts, shards)
+	}
+	s.Shards, s.Made, s.ShardSize = shards, shards, (s.Hosts+shards-1)/shards
+	return nil
+}
+
+// Scale changes how many shards run. A lab without a rack file gets more hosts with more
+// shards. The hosts of shards that do not run are kept.
+func (s *Settings) Scale(shards int) error {
+	s.Shards, s.Made = shards, max(s.Made, shards)
+	if s.Rack == nil {
+		s.Hosts = s.Made * s.ShardSize
+	}
+	return s.Validate()
+}
+
+// Complete returns the definition of all hosts of a lab in shards.
+func (s Settings) Complete() rack.Lab {
+	s.Part, s.Shards = nil, 0
+	return s.Definition()
+}
+
+// PrepareShard writes the settings of a shard into its state directory.
+func (s Settings) PrepareShard(dir string, part rack.Part, listen string) error {
+	s.Part, s.Shards, s.Kube, s.Kubeconfig, s.NoController, s.Listen = &part, 0, false, "", false, listen
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("world: %w", err)
+	}
+	if old, found, err := LoadSettings(dir); err == nil && found && reflect.DeepEqual(old, s) {
+		return nil
+	}
+	if err := errors.Join(lab.KeepModels(dir, s.Models), s.save(dir)); err != nil {
+		return err
+	}
+	return integrity.Forget(dir, stateFiles[:1])
+}
+
 // Families returns the families of the flags and of the rack file.
 func (s Settings) Families() []string {
 	out := slices.Clone(s.With)
@@ -110,6 +187,16 @@ func (s Settings) Families() []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// installed returns the families whose kinds an embedded API serves: a lab has no Cluster API, so
+// Elemental brings the kinds of Cluster API's core with it.
+func (s Settings) installed() []string {
+	out := s.Families()
+	if s.Kubeconfig == "" && slices.Contains(out, config.Elemental) && !slices.Contains(out, config.ClusterAPI) {
+		out = append(out, config.ClusterAPI)
+	}
+	return out
 }
 
 // Profiles returns the names of the built-in server models.
@@ -145,6 +232,9 @@ func (s Settings) Differences(asked Settings) error {
 		differ("--speed", s.Speed, asked.Speed)
 		differ("--with", s.Families(), asked.Families())
 	}
+	if (s.Shards > 0) != (asked.Shards > 0) { // else shards come and go
+		differ("--shards", s.Shards, asked.Shards)
+	}
 	differ("--module-index", s.ModuleIndex, asked.ModuleIndex)
 	differ("--no-kube", !s.Kube, !asked.Kube)
 	differ("--kubeconfig", s.Kubeconfig, asked.Kubeconfig)
@@ -164,7 +254,10 @@ func (s Settings) Definition() rack.Lab {
 	if s.Rack != nil {
 		l = *s.Rack
 	}
-	l.With = s.Families()
+	l.With, l.Part = s.Families(), s.Part
+	if s.Shards > 0 { // the hosts are those of its shards
+		l.Part = new(rack.Part)
+	}
 	l.Speed, l.Seed, l.Listen = rack.Speed(s.Speed), cmp.Or(s.Seed, l.Seed), cmp.Or(rack.Listen(s.Listen), l.Listen)
 	return l
 }
@@ -186,8 +279,9 @@ func LoadSettings(dir string) (s Settings, found bool, err error) {
 }
 
 // AdoptState prepares a state directory that was restored to dir for the next start:
-// it keeps the settings in it if they are of this rack, and else writes new ones.
-func AdoptState(dir string, r rack.Lab, kube bool) error {
+// it keeps the settings in it if they are of this rack, and else writes new ones, which are
+// fresh but for the rack.
+func AdoptState(dir string, r rack.Lab, fresh Settings) error {
 	s, found, err := LoadSettings(dir)
 	if err == nil {
 		err = CheckSettings(dir)
@@ -197,13 +291,13 @@ func AdoptState(dir string, r rack.Lab, kube bool) error {
 			return fmt.Errorf("world: %w", err)
 		}
 		_, statErr := os.Stat(filepath.Join(dir, KubeDir))
-		s, found, kube = Settings{}, false, kube && statErr == nil
+		s, found, fresh.Kube = Settings{}, false, fresh.Kube && statErr == nil
 	}
 	if found && len(rack.Diff(s.Definition(), r)) == 0 {
 		return nil
 	}
 	if !found {
-		s = Settings{Kube: kube}
+		s = fresh
 	}
 	s.Define(r)
 	if err := s.save(dir); err != nil {
@@ -225,10 +319,14 @@ type ports struct {
 	// Images and Boot by HTTPS.
 	SecureImages string `json:"secureImages"`
 	SecureBoot   string `json:"secureBoot"`
+	Registry     string `json:"registry,omitempty"` // of OS images
+	View         string `json:"view"`               // of the lab's page
+	// Elemental is the API for servers that register themselves, in a lab with that family.
+	Elemental string `json:"elemental,omitempty"`
 }
 
 func loadPorts(dir string) (ports, error) {
-	p := ports{Images: anyPort, Inband: anyPort, Boot: anyPort, SecureImages: anyPort, SecureBoot: anyPort}
+	p := ports{Images: anyPort, Inband: anyPort, Boot: anyPort, SecureImages: anyPort, SecureBoot: anyPort, View: anyPort, Registry: anyPort}
 	b, err := os.ReadFile(filepath.Join(dir, portsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil

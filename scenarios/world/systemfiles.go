@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/metalab-dev/metalab/agent/sys/sandbox"
@@ -146,4 +147,26 @@ func (y *systems) exec(ctx context.Context, h *lab.Host, c control.Command) (int
 		return code, err
 	}
 	return code, x.CheckPaths()
+}
+
+// WatchFiles calls changed, which must not block, after each change of the files of the system
+// that a host runs, with the absolute paths of all that differ from its image, sorted. The end
+// of the system ends it, too.
+func (w *World) WatchFiles(ctx context.Context, host string, changed func(local []string)) (stop func(), err error) {
+	h, ok := w.lab.Host(host)
+	if !ok {
+		return nil, fmt.Errorf("world: there is no host %s", host)
+	}
+	x, err := w.agents.systems.of(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	return x.Watch(func(local sandbox.Tree) {
+		var names []string
+		for name := range local {
+			names = append(names, "/"+name)
+		}
+		slices.Sort(names)
+		changed(names)
+	}), nil
 }

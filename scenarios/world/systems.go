@@ -21,6 +21,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/cloudinit"
 	"github.com/metalab-dev/metalab/agent/sys"
 	"github.com/metalab-dev/metalab/agent/sys/sandbox"
+	"github.com/metalab-dev/metalab/controller/netboot"
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
@@ -37,13 +38,17 @@ type systems struct {
 	clock *clock.Clock
 	log   *slog.Logger
 	dir   string
-	turns chan struct{}        // holds a token for each first boot that runs commands
-	bases map[int]sandbox.Tree // by host, for images of the user's whose rack file names an os-release
+	image func() string // URL of the image that elemental-sim installs unless the instructions name one
+	// networkSource returns the data source of a live system that was loaded over the network.
+	networkSource func(*lab.Host, uint64) (cloudinit.Instance, error)
+	turns         chan struct{}        // holds a token for each first boot that runs commands
+	bases         map[int]sandbox.Tree // by host, for images of the user's whose rack file names an os-release
 
-	mu      sync.Mutex
-	stopped bool
-	running map[string]*system // by host
-	group   sync.WaitGroup
+	mu       sync.Mutex
+	stopped  bool
+	running  map[string]*system // by host
+	failures map[string]Trouble // by host
+	group    sync.WaitGroup
 }
 
 // system is the operating system of one boot.
@@ -62,7 +67,7 @@ type system struct {
 }
 
 func newSystems(c *clock.Clock, log *slog.Logger, dir string, hosts []rack.Host) *systems {
-	return &systems{clock: c, log: log, dir: dir, turns: make(chan struct{}, 2*runtime.NumCPU()), bases: userBases(hosts), running: map[string]*system{}}
+	return &systems{clock: c, log: log, dir: dir, turns: make(chan struct{}, 2*runtime.NumCPU()), image: func() string { return "" }, bases: userBases(hosts), running: map[string]*system{}, failures: map[string]Trouble{}}
 }
 
 // diskStore stores the layer of a system with the disk that it has booted from.
@@ -214,7 +219,7 @@ func (y *systems) boot(x *system, console io.Writer) {
 			_, _ = fmt.Fprintf(console, "%s: %v\n", what, err) // the console drops what comes late
 		}
 	}
-	i, device, err := findSource(systemOf(x.host, x.os.Boot, ""))
+	i, from, err := y.source(x)
 	var result cloudinit.Result
 	first := false
 	switch {
@@ -235,7 +240,7 @@ func (y *systems) boot(x *system, console io.Writer) {
 				fail("cloud-init", err)
 				return
 			}
-			for _, line := range result.Lines(i.Source, device) {
+			for _, line := range result.Lines(i.Source, from) {
 				_, _ = fmt.Fprintln(console, line) // the console drops what comes late
 			}
 		}
@@ -255,6 +260,26 @@ func (y *systems) boot(x *system, console io.Writer) {
 	if err := x.Put(sandbox.Tree{outputFile: sandbox.File(0o640, out.text.String())}); err != nil {
 		fail("cloud-init", err)
 	}
+}
+
+// source returns the data source of a system, and the device or directory that has it. That of a live system is the medium
+// that it has booted, or what it has loaded over the network, if that is one; its host name is the
+// server's, as DHCP would give it.
+func (y *systems) source(x *system) (cloudinit.Instance, string, error) {
+	if x.os.Name == liveOS {
+		from, read := "/dev/sr0", func() (cloudinit.Instance, error) { return mediumSource(x.host) }
+		if overNetwork[x.os.Source.Kind] {
+			from, read = netboot.SeedDir, func() (cloudinit.Instance, error) { return y.networkSource(x.host, x.os.Boot) }
+		}
+		if i, err := read(); !errors.Is(err, cloudinit.ErrNoSource) {
+			if i.Hostname == "" {
+				i.Hostname = x.host.Name()
+			}
+			return i, from, err
+		}
+	}
+	i, device, err := findSource(systemOf(x.host, x.os.Boot, ""))
+	return i, "/dev/" + device, err
 }
 
 // outputFile has the output of user data (cloud-init, "Log files").

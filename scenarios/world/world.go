@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -22,6 +21,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/rest"
@@ -37,6 +38,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/outbound"
 	"github.com/metalab-dev/metalab/emulator/lab/space"
 	"github.com/metalab-dev/metalab/scenarios/images"
+	"github.com/metalab-dev/metalab/scenarios/registry"
+	"github.com/metalab-dev/metalab/scenarios/view"
 )
 
 const (
@@ -82,6 +85,23 @@ type Config struct {
 	// Progress, when set, is called with the name of each part, for people, before the part is
 	// started.
 	Progress func(text string)
+	// Traces, if not nil, gets traces of the controllers' work on hosts.
+	Traces trace.TracerProvider
+	// Recording is the name of a file that gets a recording of the lab for its page, in gzip;
+	// "" for none.
+	Recording string
+	// RecordingSnapshots saves snapshots of the lab at the beginning and at the end of the
+	// recording in a directory beside it. They have all secrets of the lab.
+	RecordingSnapshots bool
+	// Fleet, if not nil, runs the hosts, and the world runs what stands beside them. The
+	// settings say that the lab is in shards then.
+	Fleet Fleet
+	// Gateway, if not nil, is the address that all BMCs of a shard share. Advertise is the DNS
+	// name of the address of their own ports; "" for none.
+	Gateway   *Gateway
+	Advertise string
+	// Remote, if not nil, is where programs elsewhere use the control API of a shard.
+	Remote *Remote
 	// Images, when set, wraps the handler of the image server.
 	Images func(http.Handler) http.Handler
 }
@@ -96,13 +116,22 @@ type World struct {
 	ports    ports
 	identity inband.Identity
 	images   net.Listener
+	// kubeStarted is closed when the Kubernetes API answers.
+	kubeStarted chan struct{}
+	page        string           // URL of the lab's page, without a token; guarded by mu
+	registry    *registry.Server // of OS images; nil without the family machineconfig
+	view        *view.Server
 
-	mu          sync.Mutex          // guards what others read while the world starts
-	kube        cluster             // zero without a Kubernetes API
-	controllers *controllers        // nil while none run
-	started     bool                // controllers have had their ports
-	drivers     map[string]bmc.Open // of BMCs; tests wrap them
+	mu          sync.Mutex   // guards what others read while the world starts
+	kube        cluster      // zero without a Kubernetes API
+	controllers *controllers // nil while none run
+	// elementalServer replaces the certificate of the Elemental API; nil means the lab's.
+	elementalServer *elementalServer
+	metrics         prometheus.Gatherer // of the latest controllers; nil before
+	started         bool                // controllers have had their ports
+	drivers         map[string]bmc.Open // of BMCs; tests wrap them
 
+	scaling    sync.Mutex // held while the number of shards changes
 	stop       context.CancelCauseFunc
 	goroutines sync.WaitGroup
 	done       <-chan struct{}
@@ -125,7 +154,7 @@ func Start(ctx context.Context, c Config) (_ *World, err error) {
 	if c.Progress == nil {
 		c.Progress = func(string) {}
 	}
-	w := &World{cfg: c}
+	w := &World{cfg: c, kubeStarted: make(chan struct{})}
 	w.ctx, w.stop = context.WithCancelCause(ctx)
 	w.done = w.ctx.Done()
 	defer func() {
@@ -133,7 +162,7 @@ func Start(ctx context.Context, c Config) (_ *World, err error) {
 			err = errors.Join(err, w.Stop())
 		}
 	}()
-	for _, start := range []func(context.Context) error{w.startLab, w.startImages, w.startControl, w.startKube, w.startNodes, w.startAgents} {
+	for _, start := range []func(context.Context) error{w.startLab, w.startGateway, w.startFleet, w.startImages, w.startControl, w.startView, w.startKube, w.startObjects, w.startNodes, w.startMachineConfig, w.startClusterAPI, w.startAgents} {
 		if err := start(w.ctx); err != nil {
 			return nil, err
 		}
@@ -170,6 +199,9 @@ func (w *World) startLab(ctx context.Context) error {
 	}
 	w.cfg.Log = slog.New(labTimeHandler{Handler: w.cfg.Log.Handler(), clock: w.clock})
 	ctrl.SetLogger(logr.FromSlogHandler(w.cfg.Log.Handler()))
+	if w.cfg.Settings.Shards > 0 {
+		w.cfg.Listen = AnyPort // at which no BMC is
+	}
 	systems := newSystems(w.clock, w.cfg.Log, filepath.Join(w.cfg.Dir, systemsDir), definition.Each())
 	w.agents = newAgents(w.clock, w.cfg.Log, filepath.Join(w.cfg.Dir, networkBootDir), systems)
 	if err := lab.KeepModels(w.cfg.Dir, w.cfg.Settings.Models); err != nil {
@@ -181,7 +213,7 @@ func (w *World) startLab(ctx context.Context) error {
 	c := lab.Config{
 		Space: w.space, Dir: w.cfg.Dir, Rack: &definition, Clock: w.clock, Fsync: w.cfg.Fsync,
 		Listen: w.cfg.Listen, Media: outbound.Config{}, Events: w.agents.event, Log: w.cfg.Log,
-		HTTP2: w.cfg.HTTP2, SSDP: w.cfg.SSDP, Files: stateFiles,
+		Advertise: w.cfg.Advertise, HTTP2: w.cfg.HTTP2, SSDP: w.cfg.SSDP, Files: stateFiles,
 	}
 	if w.cfg.Schemas != "" {
 		schemas, err := zip.OpenReader(w.cfg.Schemas)
@@ -201,6 +233,11 @@ func (w *World) startLab(ctx context.Context) error {
 	if w.ports, err = loadPorts(w.cfg.Dir); err != nil {
 		return err
 	}
+	recorded, err := readRestore(w.cfg.Dir)
+	if err != nil {
+		return err
+	}
+	w.ports.keepImages(recorded)
 	w.run(w.lab.Serve)
 	return nil
 }
@@ -237,6 +274,7 @@ func (w *World) startImages(ctx context.Context) error {
 		return fmt.Errorf("world: the server of the images: %w", err)
 	}
 	w.images, w.ports.Images = l, l.Addr().String()
+	w.agents.systems.image = func() string { return w.ImagesURL() + DemoImage }
 	var h http.Handler = &images.Server{Dir: dir, Enter: w.clock.Enter}
 	if w.cfg.Images != nil {
 		h = w.cfg.Images(h)
@@ -290,83 +328,9 @@ func listenWhereBefore(ctx context.Context, address string, log *slog.Logger) (n
 	return l, err
 }
 
-// StartControllers starts the controllers. It fails when they run already.
-func (w *World) StartControllers(ctx context.Context) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.controllers != nil {
-		return errors.New("world: the controllers run already")
-	}
-	w.cfg.Progress("the controllers")
-	if w.identity.Key == nil {
-		dir := filepath.Join(w.cfg.Dir, controllerDir)
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return fmt.Errorf("world: %w", err)
-		}
-		var err error
-		if w.identity, err = inband.LoadIdentity(dir, clock.Wall(), net.IPv4(127, 0, 0, 1)); err != nil {
-			return err
-		}
-	}
-	cert, err := w.certificate("boot media")
-	if err != nil {
-		return err
-	}
-	chance := rand.New(rand.NewPCG(w.lab.Rack().Seed, 0))
-	var lock sync.Mutex
-	var patience time.Duration
-	if w.started {
-		patience = portPatience
-	}
-	s, err := startControllers(ctx, controllerConfig{
-		API: w.kube.api, Identity: w.identity, RootCAs: w.bmcCAs(), Clock: labClock{w.clock}, Enter: w.clock.Enter,
-		Chance: func() float64 { lock.Lock(); defer lock.Unlock(); return chance.Float64() },
-		Log:    w.cfg.Log, Patience: patience, Inband: w.ports.Inband, Boot: w.ports.Boot, SecureBoot: w.ports.SecureBoot, Certificate: cert, Image: w.cfg.Image, Net: w.agents.net,
-		BuildPreprovisioningImage: w.cfg.BuildPreprovisioningImage, Drivers: w.drivers, DialControl: w.dialControl, Families: w.cfg.Settings.Families(), ModuleIndex: w.cfg.Settings.ModuleIndex,
-	})
-	if err != nil {
-		return err
-	}
-	w.controllers, w.started = s, true
-	w.ports.Inband, w.ports.Boot, w.ports.SecureBoot = s.inband.Addr().String(), s.boot.Addr().String(), s.secure.Addr().String()
-	w.goroutines.Go(func() {
-		<-s.ended
-		w.mu.Lock()
-		current := w.controllers == s
-		w.mu.Unlock()
-		if current && w.ctx.Err() == nil {
-			w.stop(fmt.Errorf("world: the controllers have ended: %w", s.err))
-		}
-	})
-	return nil
-}
-
 // bmcCAs returns the CAs that the controllers trust for BMCs: the system's and the
 // lab's.
 func (w *World) bmcCAs() *x509.CertPool { return w.lab.CAs() }
-
-// KillControllers ends the controllers as kill -9 does: they finish nothing and
-// write nothing more.
-func (w *World) KillControllers() {
-	if s := w.detachControllers(); s != nil {
-		s.Kill()
-	}
-}
-
-// ControllersRunning reports whether controllers run.
-func (w *World) ControllersRunning() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.controllers != nil
-}
-
-func (w *World) detachControllers() *controllers {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	s := w.controllers
-	w.controllers = nil
-	return s
-}
 
 // Wait returns nil when ctx ends or the control API has stopped the world, and the
 // cause when the world has ended because a part of it failed.

@@ -3,6 +3,7 @@ package crash
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,12 +25,18 @@ var start = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 var children = map[string]func(w *Watch) error{
 	"panic":       func(*Watch) error { panic("etcd cannot go on: the log is short") },
 	"error panic": func(*Watch) error { panic(&os.PathError{Op: "write", Path: "wal", Err: syscall.ENOSPC}) },
-	"nil map":     func(*Watch) error { var m map[string]int; m["a"] = 1; return nil },
-	"deadlock":    func(*Watch) error { select {} },
-	"quit":        func(*Watch) error { return endBy(syscall.SIGQUIT) },
-	"kill":        func(*Watch) error { return endBy(syscall.SIGKILL) },
-	"error":       func(w *Watch) error { return w.End(errors.New("the disk\nhas no space left")) },
-	"orderly":     func(w *Watch) error { return w.End(nil) },
+	"two panics": func(*Watch) error {
+		defer func() {
+			panic(fmt.Sprintf("etcd cannot go on: job %v", recover() != nil))
+		}()
+		panic("page 108 is free")
+	},
+	"nil map":  func(*Watch) error { var m map[string]int; m["a"] = 1; return nil },
+	"deadlock": func(*Watch) error { select {} },
+	"quit":     func(*Watch) error { return endBy(syscall.SIGQUIT) },
+	"kill":     func(*Watch) error { return endBy(syscall.SIGKILL) },
+	"error":    func(w *Watch) error { return w.End(errors.New("the disk\nhas no space left")) },
+	"orderly":  func(w *Watch) error { return w.End(nil) },
 }
 
 // endBy sends a signal to this process, and returns only if that fails.
@@ -87,6 +94,7 @@ func TestLastNamesHowARealProcessEnded(t *testing.T) {
 	}{
 		"panic":       {"panicked: etcd cannot go on: the log is short (at 2", "start it again", "crash_test.go"},
 		"error panic": {"panicked: ", "make room on the file system of ", "crash_test.go"},
+		"two panics":  {"panicked: etcd cannot go on: job true; before: page 108 is free (at 2", "start it again", "crash_test.go"},
 		"nil map":     {"panicked: assignment to entry in nil map", "start it again", "crash_test.go"},
 		"deadlock":    {"ended by a fatal error of the Go runtime: all goroutines are asleep", "start it again", "crash_test.go"},
 		"quit":        {"ended by the signal SIGQUIT: quit", "start it again", "crash_test.go"},

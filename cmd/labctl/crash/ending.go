@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -109,10 +111,7 @@ func (e *Ending) readReport(name string) bool {
 		return false
 	}
 	defer f.Close()
-	first := ""
-	for lines := bufio.NewScanner(f); first == "" && lines.Scan(); {
-		first = strings.TrimSpace(lines.Text())
-	}
+	first := firstLine(f)
 	if first == "" {
 		return false
 	}
@@ -136,6 +135,34 @@ func (e *Ending) readReport(name string) bool {
 		}
 	}
 	return true
+}
+
+// firstLine returns the first line of a report that is not blank. The runtime writes a panic
+// that a deferred function has replaced by another one before that, which is about more: the
+// line has the last one first, then those before.
+func firstLine(report io.Reader) string {
+	const panicPrefix = "panic: "
+	var panics []string
+	all := func() string {
+		slices.Reverse(panics)
+		return panicPrefix + strings.Join(panics, "; before: ")
+	}
+	for lines := bufio.NewScanner(report); lines.Scan(); {
+		line := strings.TrimSpace(lines.Text())
+		text, isPanic := strings.CutPrefix(line, panicPrefix)
+		switch {
+		case isPanic:
+			panics = append(panics, strings.TrimSuffix(text, " [recovered]"))
+		case len(panics) > 0:
+			return all()
+		case line != "":
+			return line
+		}
+	}
+	if len(panics) == 0 {
+		return ""
+	}
+	return all()
 }
 
 // lastFatalError returns the last message of a fatal error in a log, or "".

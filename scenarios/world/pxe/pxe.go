@@ -1,7 +1,7 @@
 // Package pxe is the network boot of an emulated NIC: a client of DHCP, TFTP, iPXE
 // and HTTP on real sockets, which returns the configuration of the agent that the
-// boot would start. It checks what it loads: programs, kernels and the agent's
-// configuration must be what they are said to be. The package does not know the
+// boot would start, or the seed of another system. It checks what it loads: programs,
+// kernels and the agent's configuration must be what they are said to be. The package does not know the
 // machine of the NIC, and does not repeat requests: its caller has the clock.
 package pxe
 
@@ -79,10 +79,12 @@ func (n *Network) onNoReply(xid uint32, give func()) (done func()) {
 	}
 }
 
-// System is the system that a NIC has loaded: the agent's configuration.
+// System is the system that a NIC has loaded: the agent's configuration, or the seed of a
+// system that configures itself.
 type System struct {
 	job.Media
-	Cmdline string // of the kernel; "" without a script
+	Seed    *netboot.Seed // nil for the agent
+	Cmdline string        // of the kernel; "" without a script
 }
 
 // PXE boots a NIC as PXE firmware does: it asks DHCP for a program, fetches it by

@@ -103,6 +103,23 @@ func TestAgentBootsOverTheNetwork(t *testing.T) {
 	}
 }
 
+func TestSeedBootsOverTheNetwork(t *testing.T) {
+	for _, legacy := range []bool{false, true} {
+		r := newRig(t, netboot.Full)
+		nic := ours
+		nic.Legacy = legacy
+		want := netboot.Seed{MetaData: []byte("instance-id: x\n"), UserData: []byte("#cloud-config\n")}
+		r.OfferSeed("a registration", want, []string{nic.MAC})
+		got, err := r.net.PXE(t.Context(), nic)
+		if err != nil || got.Seed == nil || string(got.Seed.UserData) != string(want.UserData) || string(got.Seed.MetaData) != string(want.MetaData) || got.Token != "" {
+			t.Errorf("legacy %v: booted %+v, %v: want the seed", legacy, got, err)
+		}
+		if !strings.Contains(got.Cmdline, "ds=nocloud") {
+			t.Errorf("the kernel is told %q", got.Cmdline)
+		}
+	}
+}
+
 func TestUnknownNICGetsNoAnswer(t *testing.T) {
 	r := newRig(t, netboot.Full)
 	r.know(t, "02:00:00:00:00:09")

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/controller/netboot"
 	"github.com/metalab-dev/metalab/controller/netboot/cpio"
 )
 
@@ -59,8 +61,8 @@ var commands = map[string]func(ctx context.Context, l *bootScript, base *url.URL
 	},
 }
 
-// runScript runs the script at a URL, and returns the agent's configuration from the
-// initrds that it boots.
+// runScript runs the script at a URL, and returns the agent's configuration, or the seed,
+// from the initrds that it boots.
 func runScript(ctx context.Context, at string, nic NIC) (System, error) {
 	base, err := url.Parse(at)
 	if err != nil {
@@ -74,12 +76,25 @@ func runScript(ctx context.Context, at string, nic NIC) (System, error) {
 	if err != nil {
 		return System{}, err
 	}
+	if seed := seedOf(l.initrds); seed != nil {
+		return System{Seed: seed, Cmdline: l.cmdline}, nil
+	}
 	config, ok := cpio.Find(l.initrds, job.MediaConfigPath)
 	if !ok {
 		return System{}, fmt.Errorf("pxe: %s: %s is in no initrd", public(base), job.MediaConfigPath)
 	}
 	m, err := parseMedia(config)
 	return System{Media: m, Cmdline: l.cmdline}, err
+}
+
+// seedOf returns the seed in initrds, nil when there is none.
+func seedOf(initrds []cpio.Entry) *netboot.Seed {
+	meta, ok := cpio.Find(initrds, path.Join(netboot.SeedDir, netboot.SeedMetaData))
+	if !ok {
+		return nil
+	}
+	user, _ := cpio.Find(initrds, path.Join(netboot.SeedDir, netboot.SeedUserData)) // cloud-init does without, too
+	return &netboot.Seed{MetaData: meta, UserData: user}
 }
 
 // setting matches a setting of iPXE in a script, such as ${netX/mac:hexhyp}.

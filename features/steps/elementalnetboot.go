@@ -1,0 +1,92 @@
+package steps
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	"github.com/metalab-dev/metalab/controller/elemental/condition"
+	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+// registerElementalNetboot binds the steps on servers that boot the seed of a registration over
+// the network.
+func (s *scenario) registerElementalNetboot(sc *stepRegistry) {
+	sc.Step(`^the registration "([^"]*)" names the servers? "([^"]*)" for network boot$`, "sets the annotation with the MAC addresses of the servers' first NICs, and waits until the seed is offered to them", func(ctx context.Context, name, servers string) error {
+		names := strings.Split(servers, ", ")
+		if err := s.nameForNetworkBoot(ctx, name, names); err != nil {
+			return err
+		}
+		return s.isOffered(ctx, name, len(names))
+	})
+	sc.Step(`^the registration "([^"]*)" names the server "([^"]*)" for network boot, in vain$`, "does the same, and waits until the condition NetworkBootReady is False by NetworkBootRefused", func(ctx context.Context, name, server string) error {
+		if err := s.nameForNetworkBoot(ctx, name, []string{server}); err != nil {
+			return err
+		}
+		return s.networkBootBecomes(ctx, name, func(r *elemental.ElementalRegistration) bool {
+			c := condition.Get(r, elemental.NetworkBootReady)
+			return c != nil && c.Reason == elemental.NetworkBootRefusedReason
+		})
+	})
+	sc.Step(`^the registration "([^"]*)" is offered to (\d+) NICs?$`, "waits until the condition NetworkBootReady says so", s.isOffered)
+	sc.Step(`^the servers boot from the disk, else over the network$`, "makes the boot order of all servers the disk and then the network, and switches them on anew", s.bootFromDiskElseNetwork)
+	sc.Step(`^the server "([^"]*)" finds nothing to boot$`, "waits until the server has tried its boot sources in vain", s.findsNothingToBoot)
+}
+
+func (s *scenario) nameForNetworkBoot(ctx context.Context, name string, servers []string) error {
+	var macs []string
+	for _, server := range servers {
+		d, err := s.world.Control().Host(ctx, server)
+		if err != nil {
+			return err
+		}
+		macs = append(macs, d.BootMACAddress)
+	}
+	return s.changeRegistration(ctx, name, func(r *elemental.ElementalRegistration) error {
+		r.Annotations = map[string]string{elemental.NetworkBootAnnotation: strings.Join(macs, ",")}
+		return nil
+	})
+}
+
+func (s *scenario) isOffered(ctx context.Context, name string, nics int) error {
+	return s.networkBootBecomes(ctx, name, func(r *elemental.ElementalRegistration) bool {
+		return condition.IsTrue(r, elemental.NetworkBootReady) && condition.Get(r, elemental.NetworkBootReady).Message == elemental.NetworkBootMessage(nics)
+	})
+}
+
+func (s *scenario) networkBootBecomes(ctx context.Context, name string, ok func(*elemental.ElementalRegistration) bool) error {
+	return eventually(ctx, "the condition NetworkBootReady is so", func(ctx context.Context) (bool, string, error) {
+		r, err := s.readRegistration(ctx, name)
+		return err == nil && ok(r), fmt.Sprint(r.Status.Conditions), err
+	})
+}
+
+func (s *scenario) bootFromDiskElseNetwork(ctx context.Context) error {
+	s.testLab.registered = true
+	lab := s.world.Control()
+	for _, h := range s.servers {
+		if err := s.cutPower(ctx, h.Name); err != nil {
+			return err
+		}
+		if _, err := lab.Boot(ctx, h.Name, control.Override{Order: "Hdd,Pxe"}); err != nil {
+			return err
+		}
+		if _, err := lab.Power(ctx, h.Name, string(machine.ForceOn)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scenario) findsNothingToBoot(ctx context.Context, server string) error {
+	h, ok := s.world.Lab().Host(server)
+	if !ok {
+		return fmt.Errorf("there is no server %s", server)
+	}
+	return eventually(ctx, server+" has found nothing to boot", func(context.Context) (bool, string, error) {
+		v := h.Machine()
+		return v.Phase == machine.Halted, fmt.Sprintf("%s, %+v", v.Phase, v.OS), nil
+	})
+}
