@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -41,6 +42,9 @@ func TestFalseClaimsFail(t *testing.T) {
 		if errors.Is(c.Err, steps.ErrNotReconciled) != slices.Contains(c.Tags, noController) {
 			t.Errorf("%s: %s: %v", c.Scenario, c.Step, c.Err)
 		}
+	}
+	if os.Getenv(falseclaim.TagsVariable) != "" { // not all ran
+		return
 	}
 	all := steps.Definitions()
 	for _, d := range all {

@@ -2,9 +2,12 @@ package features
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/metalab-dev/metalab/features/steps"
 )
 
 // ranOnce is what godog's cucumber formatter writes for two scenarios, of which one
@@ -21,7 +24,7 @@ const ranOnce = `[
 
 func TestReportShowsFailedStepsAndErrors(t *testing.T) {
 	var b bytes.Buffer
-	if err := writeHTML(&b, []byte(ranOnce)); err != nil {
+	if err := writeHTML(&b, []byte(ranOnce), nil, "."); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
@@ -38,8 +41,38 @@ func TestReportShowsFailedStepsAndErrors(t *testing.T) {
 			t.Errorf("the page has %q in it", not)
 		}
 	}
-	if err := writeHTML(&b, []byte("{")); err == nil {
+	if err := writeHTML(&b, []byte("{"), nil, "."); err == nil {
 		t.Error("writeHTML of invalid JSON = nil error")
+	}
+}
+
+// A failed step leads to its moment in the page of the recording, relative to the report.
+func TestReportLinksFailedStepsToTheirMoments(t *testing.T) {
+	const ran = `[{"uri": "a.feature", "name": "First", "elements": [{"name": "Bad", "steps": [
+	  {"keyword": "Then ", "name": "one", "result": {"status": "failed", "error_message": "after scenario hook failed: recorded until now: labctl view out/a b.zip, step error: no"}},
+	  {"keyword": "Then ", "name": "two", "result": {"status": "failed", "error_message": "recorded until now: labctl view out/b.zip"}},
+	  {"keyword": "Then ", "name": "three", "result": {"status": "failed", "error_message": "recorded until now: labctl view out/bb.zip"}}]}]}]`
+	var all []feature
+	if err := json.Unmarshal([]byte(ran), &all); err != nil {
+		t.Fatal(err)
+	}
+	recorded := []steps.Recorded{
+		{File: "out/a b.zip", View: "labctl view out/a b.zip", Page: "out/a b.html", Fragment: "#/?at=1"},
+		{File: "out/b.zip", View: "labctl view out/b.zip", Page: "out/b.html", Fragment: "#/?at=2"},
+		{File: "b.zip", View: "labctl view b.zip", Page: "b.html", Fragment: "#/?at=3"},
+	}
+	if err := link(all, recorded, "reports"); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"../out/a%20b.html#/?at=1", "../out/b.html#/?at=2", ""}
+	for i, s := range all[0].Elements[0].Steps {
+		if s.Link != want[i] {
+			t.Errorf("step %s: link = %q, want %q", s.Name, s.Link, want[i])
+		}
+	}
+	var b bytes.Buffer
+	if err := writeHTML(&b, []byte(ran), recorded, "reports"); err != nil || !strings.Contains(b.String(), `<a href="../out/b.html#/?at=2">replay</a>`) {
+		t.Errorf("writeHTML() = %v; the page has no link:\n%s", err, &b)
 	}
 }
 

@@ -27,6 +27,8 @@ var shown = []struct {
 }{
 	{pages.Metal3, "STATEMENTS.md", "Metal³", "B-"},
 	{pages.MOSK, "DAY2.md", "day-2 operations", "H"},
+	{pages.Elemental, "ELEMENTAL.md", "Elemental", "E-"},
+	{pages.MachineConfig, "MACHINECONFIG.md", "machine configuration", "M"},
 }
 
 // root is the module's root directory, from this package.

@@ -3,6 +3,7 @@ package rack
 import (
 	"context"
 	_ "embed"
+	"os"
 	"slices"
 	"testing"
 
@@ -19,6 +20,9 @@ var falseClaims []byte
 func TestFalseClaimsFail(t *testing.T) {
 	same := func(ctx context.Context) context.Context { return ctx }
 	claims := falseclaim.Run(t, falseClaims, atATime, func(sc *godog.ScenarioContext) { steps.Register(sc, t) }, same)
+	if os.Getenv(falseclaim.TagsVariable) != "" { // not all ran
+		return
+	}
 	for _, d := range steps.Definitions() {
 		claimed := slices.ContainsFunc(claims, func(c falseclaim.Claim) bool { return d.Pattern.MatchString(c.Step) })
 		if d.Negative && !claimed {
