@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/file"
 	"github.com/metalab-dev/metalab/emulator/lab"
@@ -27,7 +29,7 @@ func written(t *testing.T) []string {
 
 var example = regexp.MustCompile("(?ms)^```yaml( [a-z]+)?\n(.*?)^```$")
 
-// TestExamplesAreRead parses the examples of rack and dialect files.
+// TestExamplesAreRead parses the examples of rack and dialect files, and of CI jobs.
 func TestExamplesAreRead(t *testing.T) {
 	found := map[string]int{}
 	for _, page := range written(t) {
@@ -38,17 +40,19 @@ func TestExamplesAreRead(t *testing.T) {
 			switch kind {
 			case "rack":
 				_, err = rack.Parse(page, []byte(m[2]))
+			case "ci":
+				err = yaml.Unmarshal([]byte(m[2]), &map[string]any{})
 			case "dialect":
 				_, err = file.Parse(page, []byte(m[2]), builtInDialects())
 			default:
-				t.Errorf("%s: an example in YAML must be marked as yaml rack or yaml dialect", page)
+				t.Errorf("%s: an example in YAML must be marked as yaml rack, yaml dialect or yaml ci", page)
 			}
 			if err != nil {
 				t.Errorf("%s: an example is not read: %v", page, err)
 			}
 		}
 	}
-	if found["rack"] == 0 || found["dialect"] == 0 {
+	if found["rack"] == 0 || found["dialect"] == 0 || found["ci"] == 0 {
 		t.Errorf("examples: %v", found)
 	}
 }
@@ -317,4 +321,36 @@ func builtInDialects() map[string]*dialect.Record {
 		all[name] = lab.Dialect(name)
 	}
 	return all
+}
+
+var scenarioTitle = regexp.MustCompile(`(?m)^ *Scenario(?: Outline)?: (.*)$`)
+
+var scenarioCommand = regexp.MustCompile(`go test \./(features\S*) -run '?TestFeatures/([^' ]+)`)
+
+// TestScenariosThatCommandsNameExist looks for the scenarios that commands of the pages select:
+// go test runs nothing, and passes, when there is none of that name.
+func TestScenariosThatCommandsNameExist(t *testing.T) {
+	found := 0
+	for _, page := range written(t) {
+		for _, m := range scenarioCommand.FindAllStringSubmatch(read(t, page), -1) {
+			found++
+			name, there := regexp.MustCompile(m[2]), false
+			err := filepath.WalkDir(filepath.Join("..", m[1]), func(file string, _ fs.DirEntry, err error) error {
+				if err == nil && path.Ext(file) == ".feature" {
+					b, rerr := os.ReadFile(file)
+					err = rerr
+					for _, s := range scenarioTitle.FindAllStringSubmatch(string(b), -1) {
+						there = there || name.MatchString(strings.ReplaceAll(s[1], " ", "_"))
+					}
+				}
+				return err
+			})
+			if err != nil || !there {
+				t.Errorf("%s: there is no scenario %q in %s, %v", page, name, m[1], err)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no page has such a command")
+	}
 }

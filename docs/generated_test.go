@@ -26,6 +26,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
 	"github.com/metalab-dev/metalab/fixtures"
+	"github.com/metalab-dev/metalab/scenarios/conformance"
 	"github.com/metalab-dev/metalab/scenarios/conformance/ipmi"
 	"github.com/metalab-dev/metalab/scenarios/layering"
 )
@@ -50,6 +51,7 @@ var generators = map[string]func(*testing.T) string{
 	"dialects":        dialects,
 	"quirks":          quirks,
 	"ipmi-conformity": ipmiChecks,
+	"conformance":     conformanceChecks,
 }
 
 var part = regexp.MustCompile(`(?s)(<!-- begin ([a-z-]+) -->\n)(.*?)(<!-- end ([a-z-]+) -->\n)`)
@@ -230,6 +232,24 @@ func ipmiChecks(*testing.T) string {
 	b.WriteString("| check | what holds | IPMI v2.0 rev 1.1 | severity |\n|---|---|---|---|\n")
 	for _, c := range ipmi.Checks() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", c.Name, cell(c.Title), cell(c.Reference), c.Severity)
+	}
+	return b.String()
+}
+
+// conformanceChecks is the table of the checks of labctl conformance.
+func conformanceChecks(*testing.T) string {
+	var b strings.Builder
+	b.WriteString("| check | what holds | level | a failure predicts | step | after, needs |\n|---|---|---|---|---|---|\n")
+	for _, c := range conformance.Checks() {
+		needs := slices.Clone(c.After)
+		for _, f := range c.Needs {
+			needs = append(needs, "`"+string(f)+"`")
+		}
+		what := c.Title
+		if c.Run == nil {
+			what += " (" + conformance.NotBuilt + ")"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", c.ID, cell(what), c.Level, cell(c.Predicts), c.Step, strings.Join(needs, ", "))
 	}
 	return b.String()
 }

@@ -184,10 +184,10 @@ func (c Credits) readFeature(tree fs.FS, name string) error {
 	return err
 }
 
-// cited matches the numbers that sources cite: B-40 anywhere, the numbers of
+// cited matches the numbers that sources cite: B-40 and E-13 anywhere, the numbers of
 // the other pages after the word "statement". A comment may break the line in
 // between.
-var cited = regexp.MustCompile(`\b(B-\d{2,3})\b|\bstatements?` + broken + `(` + numbers + `(?:(?:,|` + broken + `and)` + broken + numbers + `)*)\b`)
+var cited = regexp.MustCompile(`\b(B-\d{2,3}|E-\d{2})\b|\b[Ss]tatements?` + broken + `(` + numbers + `(?:(?:,|` + broken + `and)` + broken + numbers + `)*)\b`)
 
 const broken = `\s+(?:(?://|#)\s*)?`
 
@@ -209,7 +209,7 @@ func citedIn(text string) []string {
 
 // sample matches a tag, @B-49, and a heading, # B-49: a test that has those in a
 // string holds the text of a feature or of a page.
-var sample = regexp.MustCompile(`@B-\d+|#+ B-\d+`)
+var sample = regexp.MustCompile(`@[BE]-\d+|#+ [BE]-\d+`)
 
 // readTest adds the tests of a file to the statements that they name, each by its
 // number, in a comment or in a string between double quotes: the name of a case

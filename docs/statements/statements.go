@@ -1,5 +1,5 @@
 // Package statements reads the numbered statements of the pages beside it:
-// what Metal3, Redfish, IPMI and MOSK's day-2 operations demand of the product, and the
+// what Metal3, Redfish, IPMI, MOSK's day-2 operations, Elemental and machine configuration demand of the product, and the
 // quirks of real BMCs. It also reads the scenarios and tests that name them, so that tests can
 // show each statement beside those. It knows nothing of what they check.
 package statements
@@ -14,7 +14,7 @@ import (
 
 // Statement is one numbered statement.
 type Statement struct {
-	ID    string // "B-40", "A7", "I42", "Q17", "H12", "tool-10", "fault-1"
+	ID    string // "B-40", "A7", "I42", "Q17", "H12", "E-13", "M8", "tool-10", "fault-1"
 	Title string
 	Text  string // Markdown: paragraphs, and at times a table
 
@@ -41,10 +41,13 @@ const (
 	IPMI    = "ipmi.md"
 	Quirks  = "quirks.md"
 	MOSK    = "mosk.md"
+
+	Elemental     = "elemental.md"
+	MachineConfig = "machine-config.md"
 )
 
 // Pages lists them.
-var Pages = []string{Metal3, Redfish, IPMI, Quirks, MOSK}
+var Pages = []string{Metal3, Redfish, IPMI, Quirks, MOSK, Elemental, MachineConfig}
 
 // Read returns the sections of a page. It panics when there is no such page:
 // the pages are part of the program.
@@ -56,7 +59,7 @@ func Read(page string) []Section {
 	return Parse(string(b))
 }
 
-var heading = regexp.MustCompile(`^### ([A-Z]\d+|B-\d+|tool-\d+|fault-\d+) (.+)$`)
+var heading = regexp.MustCompile(`^### ([A-Z]\d+|B-\d+|E-\d+|tool-\d+|fault-\d+) (.+)$`)
 
 // Parse returns the sections of the text of a page. A statement is a heading
 // of the third level that begins with its number; its text ends at the next
@@ -127,12 +130,12 @@ type Range struct {
 	Text string
 }
 
-const numbers = `(?:B-\d{2,3}|[A-Z]\d+|tool-\d+|fault-\d+)`
+const numbers = `(?:B-\d{2,3}|E-\d{2}|[A-Z]\d+|tool-\d+|fault-\d+)`
 
-// ranges matches two numbers B-… with a word or a dash between them; numbers of the
+// ranges matches two numbers B-… or E-… with a word or a dash between them; numbers of the
 // other pages only after the word "statement". A comment may break the line in
 // between.
-var ranges = regexp.MustCompile(`\b(?:B-\d{2,3}|statements? (?:` + numbers + `(?:, | and ))*` + numbers + `)` +
+var ranges = regexp.MustCompile(`\b(?:B-\d{2,3}|E-\d{2}|statements? (?:` + numbers + `(?:, | and ))*` + numbers + `)` +
 	`(?:\s+(?://\s*)?(?:to|through|until)\s+(?://\s*)?|\s*(?:–|—|…|\.\.+)\s*|-)` + `(?:` + numbers + `|\d+\b)`)
 
 var wrapped = regexp.MustCompile(`\s+(?://\s*)?`)
