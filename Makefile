@@ -21,7 +21,7 @@ export METALAB_SEED
 DOCKER ?= docker
 IMAGE  ?= metalab
 
-.PHONY: build release image demo test race bench fuzz mutants features lint generate kills plain check clean
+.PHONY: build release image interop demo test race bench fuzz mutants features lint generate kills plain check clean
 
 # Only the linker is told anything, so that tests use what was compiled here:
 # Kubernetes takes minutes, and must not be compiled twice.
@@ -36,6 +36,10 @@ release:
 # One image with the three of them, from scratch.
 image: build
 	$(DOCKER) build -q -t $(IMAGE) -t $(IMAGE):devel -f cmd/Dockerfile $(BIN)
+
+# The read-only checks of a BMC against other emulators and this image, in containers.
+interop: image
+	$(GO) run ./scenarios/conformance/peers -image $(IMAGE)
 
 # Builds, runs the lab, ends with a provisioned server and the lab up.
 demo: build
