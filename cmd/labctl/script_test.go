@@ -20,6 +20,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
+	"github.com/metalab-dev/metalab/scenarios/sample"
 )
 
 func TestMain(m *testing.M) {
@@ -53,10 +54,15 @@ func panicOnSignal() {
 	panic("injected by the test")
 }
 
-// TestScripts runs testdata/*.txtar: each runs labctl in processes, as a user does.
+// TestScripts runs testdata/*.txtar, or the share of them that this run draws: each runs
+// labctl in processes, as a user does.
 func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
 	p := scripts(t)
-	p.Dir = "testdata"
+	p.Files = sample.Share(t, "scripts", files)
 	testscript.Run(t, p)
 }
 

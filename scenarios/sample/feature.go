@@ -41,8 +41,16 @@ func Features(t testing.TB, files fs.FS) map[string][]byte {
 	}
 	for _, name := range slices.Sorted(maps.Keys(out)) {
 		lines := strings.Split(string(out[name]), "\n")
-		for _, scenario := range dropFullOnly(lines) {
+		for _, scenario := range drop(lines, func(s scenario) bool { return slices.Contains(s.tags, fullOnly) }) {
 			t.Logf("sample: %s: not in this run: %s", name, scenario)
+		}
+		if share() > 1 {
+			var all []string
+			for _, s := range scenarios(lines) {
+				all = append(all, s.name)
+			}
+			drawn := Share(t, "the scenarios of "+name, all)
+			drop(lines, func(s scenario) bool { return !slices.Contains(drawn, s.name) })
 		}
 		for _, m := range matrices(lines) {
 			var rows []string
@@ -116,36 +124,46 @@ func matrices(lines []string) (out []*matrix) {
 	return out
 }
 
-// dropFullOnly blanks the scenarios with the tag fullOnly, with their tags, and returns
-// their names.
-func dropFullOnly(lines []string) (names []string) {
-	var starts []int // of the tags of each scenario
-	var keywords []int
+// scenario is a Scenario or a Scenario Outline in the lines of a feature file.
+type scenario struct {
+	name       string
+	tags       []string
+	start, end int // of its lines, with its tags
+}
+
+// scenarios finds the scenarios of a feature file.
+func scenarios(lines []string) (out []scenario) {
 	docString := false
 	for i, line := range lines {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, `"""`) {
 			docString = !docString
 		}
-		keyword, _, _ := strings.Cut(line, ":")
+		keyword, name, _ := strings.Cut(line, ":")
 		if docString || keyword != "Scenario" && keyword != "Scenario Outline" {
 			continue
 		}
-		start := i
-		for start > 0 && strings.HasPrefix(strings.TrimSpace(lines[start-1]), "@") {
-			start--
+		s := scenario{name: strings.TrimSpace(name), start: i}
+		for s.start > 0 && strings.HasPrefix(strings.TrimSpace(lines[s.start-1]), "@") {
+			s.start--
 		}
-		starts, keywords = append(starts, start), append(keywords, i)
+		s.tags = strings.Fields(strings.Join(lines[s.start:i], " "))
+		if n := len(out); n > 0 {
+			out[n-1].end = s.start
+		}
+		s.end = len(lines)
+		out = append(out, s)
 	}
-	starts = append(starts, len(lines))
-	for n, keyword := range keywords {
-		tags := strings.Fields(strings.Join(lines[starts[n]:keyword], " "))
-		if !slices.Contains(tags, fullOnly) {
-			continue
+	return out
+}
+
+// drop blanks the scenarios that leave chooses, and returns their names.
+func drop(lines []string, leave func(scenario) bool) (names []string) {
+	for _, s := range scenarios(lines) {
+		if leave(s) {
+			names = append(names, s.name)
+			clear(lines[s.start:s.end])
 		}
-		_, name, _ := strings.Cut(lines[keyword], ":")
-		names = append(names, strings.TrimSpace(name))
-		clear(lines[starts[n]:starts[n+1]])
 	}
 	return names
 }

@@ -1,8 +1,10 @@
 package sample
 
 import (
+	"flag"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -189,5 +191,84 @@ func TestScenarioForAFullRun(t *testing.T) {
 	want := before + strings.Repeat("\n", strings.Count(rest, "\n")-strings.Count(after, "\n")) + "  Scenario: Last\n" + after
 	if diff := cmp.Diff(want, string(Features(t, files)["slow.feature"])); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestShareDrawsPartOfAList(t *testing.T) {
+	t.Setenv(FullEnv, "")
+	t.Setenv(SeedEnv, "42")
+	names := []string{"a", "b", "c", "d", "e", "f", "g"}
+	for _, tt := range []struct {
+		share, complete string
+		want, rows      int // of a matrix that asks for 4 of 7
+	}{
+		{"", "", 7, 4},
+		{"1", "", 7, 4},
+		{"3", "", 3, 4},
+		{"12", "", 1, 1},
+		{"100", "", 1, 1},
+		{"3", "other", 3, 4},
+		{"3", "other,scenarios/sample", 7, 7},
+		{"none", "", 7, 4},
+		{"-3", "", 7, 4},
+	} {
+		t.Setenv(ShareEnv, tt.share)
+		t.Setenv(CompleteEnv, tt.complete)
+		if got := Share(t, "list", names); len(got) != tt.want || !slices.IsSorted(got) {
+			t.Errorf("share %q, complete %q: %v, want %d", tt.share, tt.complete, got, tt.want)
+		}
+		if got := Rows(t, "matrix", 4, names); len(got) != tt.rows {
+			t.Errorf("share %q, complete %q: rows %v, want %d", tt.share, tt.complete, got, tt.rows)
+		}
+		if got := Part(7); got != tt.want {
+			t.Errorf("share %q, complete %q: Part(7) = %d, want %d", tt.share, tt.complete, got, tt.want)
+		}
+	}
+}
+
+func TestShareDrawsScenariosOfAFeature(t *testing.T) {
+	t.Setenv(FullEnv, "")
+	t.Setenv(ShareEnv, "3")
+	text := "Feature: f\n  Background:\n    Given b\n"
+	for _, name := range []string{"one", "two", "three", "four"} {
+		text += "\n  @tag\n  Scenario: " + name + "\n    Given " + name + "\n"
+	}
+	seen := map[string]bool{}
+	for seed := range 20 {
+		t.Setenv(SeedEnv, strconv.Itoa(seed))
+		got := string(Features(t, fstest.MapFS{"a.feature": {Data: []byte(text)}})["a.feature"])
+		if n := strings.Count(got, "Scenario: "); n != 2 || strings.Count(got, "@tag") != n || strings.Count(got, "\n") != strings.Count(text, "\n") || !strings.Contains(got, "Given b") {
+			t.Fatalf("seed %d:\n%s", seed, got)
+		}
+		for _, line := range strings.Split(got, "\n") {
+			if name, ok := strings.CutPrefix(strings.TrimSpace(line), "Scenario: "); ok {
+				seen[name] = true
+			}
+		}
+	}
+	if len(seen) != 4 {
+		t.Errorf("20 seeds draw %v", seen)
+	}
+}
+
+// A run with a seed that repeats one row must draw what it drew before, and a name that ends in
+// #01 must be the same row.
+func TestSeedDrawsTheSameInARunOfOneRow(t *testing.T) {
+	run := flag.Lookup("test.run")
+	before := run.Value.String()
+	defer func() {
+		if err := run.Value.Set(before); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := run.Value.Set("TestFeatures/a_row#01"); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(FullEnv, "")
+	for seed, want := range map[string]bool{"42": false, "": true} {
+		t.Setenv(SeedEnv, seed)
+		if Full() != want {
+			t.Errorf("seed %q: Full() = %v", seed, Full())
+		}
 	}
 }

@@ -34,13 +34,14 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/scenarios/sample"
 )
 
 // runsEnv is the environment variable with the seeds to run: "200" means the first 200,
 // "12:16" means 12 to 15. The default is a few, which find only gross errors.
 const (
 	runsEnv = "METALAB_KILLED_RUNS"
-	fewRuns = "16"
+	fewRuns = 16
 )
 
 // atOnce hosts share a lab and its controllers, which are killed at the points of any of
@@ -91,7 +92,7 @@ func TestKilledControllersLoseNothingAndRepeatNothing(t *testing.T) {
 
 func seeds(t *testing.T) (first, end uint64) {
 	t.Helper()
-	text := gocmp.Or(os.Getenv(runsEnv), fewRuns)
+	text := gocmp.Or(os.Getenv(runsEnv), strconv.Itoa(sample.Part(fewRuns)))
 	from, to, both := strings.Cut(text, ":")
 	if !both {
 		from, to = "0", text
