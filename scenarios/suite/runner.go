@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"regexp"
+	"strings"
+	"time"
+
+	"gotest.tools/gotestsum/testjson"
+)
+
+// mostReruns is how many failed tests run once more: more of them have one cause, which is
+// no chance.
+const mostReruns = 10
+
+// The runs of a test, as testjson.TestCase.RunID has them.
+const (
+	firstRun = 0
+	rerun    = 1
+)
+
+// runner runs groups of packages.
+type runner struct {
+	settings
+	out   io.Writer
+	env   []string
+	dir   string // of the go command; "" is the current one
+	small bool   // the budget is spent
+
+	exec   *testjson.Execution
+	errs   []string // what go test said beside events: of failed builds
+	again  []testjson.TestCase
+	tooFew bool // more tests have failed than are run again
+}
+
+// group tests the packages of a group, and what has failed of them once more.
+func (r *runner) group(ctx context.Context, g group) error {
+	args := []string{fmt.Sprintf("-timeout=%v", g.timeout), fmt.Sprintf("-p=%d", g.parallel)}
+	var paths []string
+	for _, p := range g.packages {
+		paths = append(paths, "./"+p.path)
+	}
+	before := len(r.failed())
+	if err := r.goTest(ctx, firstRun, append(args, paths...)); err != nil {
+		return err
+	}
+	failed := testjson.FilterFailedUnique(r.failed()[before:])
+	if len(r.again)+len(failed) > mostReruns {
+		r.tooFew = r.tooFew || len(failed) > 0
+		return nil
+	}
+	for _, tc := range failed {
+		if broken(r.exec.Package(tc.Package)) != "" {
+			continue
+		}
+		r.again = append(r.again, tc)
+		if err := r.goTest(ctx, rerun, append(args, "-run="+pattern(tc.Test), "./"+strings.TrimPrefix(tc.Package, module+"/"))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failed returns the tests that have failed in first runs.
+func (r *runner) failed() (out []testjson.TestCase) {
+	if r.exec == nil {
+		return nil
+	}
+	for _, path := range r.exec.Packages() {
+		for _, tc := range r.exec.Package(path).Failed {
+			if tc.RunID == firstRun {
+				out = append(out, tc)
+			}
+		}
+	}
+	return out
+}
+
+// pattern returns the -run pattern of one test.
+func pattern(name testjson.TestName) string {
+	var parts []string
+	for part := range strings.SplitSeq(string(name), "/") {
+		parts = append(parts, "^"+regexp.QuoteMeta(part)+"$")
+	}
+	return strings.Join(parts, "/")
+}
+
+// goTest runs go test, and adds its events to the execution.
+func (r *runner) goTest(ctx context.Context, id int, args []string) error {
+	base := []string{"test", "-json", "-vet=off"}
+	if r.race {
+		base = append(base, "-race")
+	}
+	cmd := exec.CommandContext(ctx, "go", append(base, args...)...)
+	cmd.Env, cmd.Dir = r.env, r.dir
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	r.exec, err = testjson.ScanTestOutput(testjson.ScanConfig{
+		RunID: id, Stdout: stdout, Stderr: stderr, Handler: r, Execution: r.exec, IgnoreNonJSONOutputLines: true,
+		Stop: func() { _ = cmd.Process.Kill() }, // it has ended already, or ends now
+	})
+	if err != nil {
+		_ = cmd.Wait() // the first error is the cause
+		return fmt.Errorf("go test: %w", err)
+	}
+	exit := new(exec.ExitError)
+	switch err := cmd.Wait(); {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &exit) && exit.ExitCode() > 0: // the events tell why
+		if exit.ExitCode() > 1 {
+			r.errs = append(r.errs, fmt.Sprintf("go test ended with exit code %d", exit.ExitCode()))
+		}
+		return nil
+	default:
+		return err
+	}
+}
+
+// Event implements testjson.EventHandler: it prints a line for each package that has ended,
+// and the samples that tests draw.
+func (r *runner) Event(e testjson.TestEvent, x *testjson.Execution) error {
+	if e.Action == testjson.ActionOutput && sampled.MatchString(e.Output) {
+		_, _ = fmt.Fprintln(r.out, strings.TrimSpace(e.Output))
+	}
+	if e.Action == "build-output" { // what the compiler says, of no package
+		_, _ = io.WriteString(r.out, e.Output)
+	}
+	if e.Package == "" || !e.PackageEvent() || !e.Action.IsTerminal() {
+		return nil
+	}
+	word := map[testjson.Action]string{testjson.ActionPass: "ok  ", testjson.ActionFail: "FAIL", testjson.ActionSkip: "?   "}[e.Action]
+	if e.RunID == rerun {
+		word = "again: " + word
+	}
+	_, _ = fmt.Fprintf(r.out, "%s\t%s\t%.1fs\n", word, e.Package, e.Elapsed)
+	return nil
+}
+
+// sampled is the line with which package sample tells what it has drawn.
+var sampled = regexp.MustCompile(`: sample: \d+ of `)
+
+// Err implements testjson.EventHandler.
+func (r *runner) Err(text string) error {
+	r.errs = append(r.errs, text)
+	_, _ = fmt.Fprintln(r.out, text)
+	return nil
+}
+
+// broken tells what has ended a package's tests before all of them had run, or makes their
+// results worthless; "" is nothing.
+func broken(p *testjson.Package) string {
+	var found string
+	for line := range strings.Lines(allOutput(p)) {
+		switch {
+		case strings.HasPrefix(line, "panic: test timed out"):
+			return "time-out"
+		case strings.HasPrefix(line, "panic: "), strings.HasPrefix(line, "fatal error: "):
+			found = "panic"
+		case strings.HasPrefix(line, "WARNING: DATA RACE"):
+			if found == "" {
+				found = "data race"
+			}
+		}
+	}
+	return found
+}
+
+// allOutput returns what a package and its failed tests have printed.
+func allOutput(p *testjson.Package) string {
+	var out strings.Builder
+	_, _ = out.WriteString(p.Output(0))
+	for _, tc := range p.Failed {
+		_, _ = out.WriteString(p.Output(tc.ID))
+	}
+	return out.String()
+}
+
+// seconds formats a duration.
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) }
