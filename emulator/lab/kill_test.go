@@ -20,6 +20,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
+	"github.com/metalab-dev/metalab/scenarios/leak"
 )
 
 // victimDir and victimImage turn this test binary into a lab that is killed.
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 		victim(dir, os.Getenv(victimImage))
 		os.Exit(1) // the test should have killed it
 	}
-	os.Exit(m.Run())
+	os.Exit(leak.Main(m))
 }
 
 // victim runs a lab of two hosts and changes them. What it has printed was answered
