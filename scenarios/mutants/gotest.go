@@ -26,6 +26,8 @@ type tester struct {
 	// clean has the duration of each package's tests without a mutation, by its
 	// import path.
 	clean map[string]time.Duration
+	// unfenced is how many mutations of guards are left out.
+	unfenced int
 }
 
 // verdict is the result of one package's tests with a mutation.

@@ -212,6 +212,22 @@ func TestRunRepeatsTestsThatFailOnceWithoutAMutation(t *testing.T) {
 	}
 }
 
+func TestGuardsOfTheMachineAreMutatedInAFenceAlone(t *testing.T) {
+	files := maps.Clone(module)
+	for _, name := range []string{"a/a.go", "a/a_test.go"} {
+		files["agent/sys/"+name] = module[name]
+	}
+	guarded := Family{Name: "guarded", Packages: []string{"./agent/sys/..."}}
+	for fence, left := range map[string]bool{"": true, "partial": true, "complete": false} {
+		t.Setenv(fencedEnv, fence)
+		var out strings.Builder
+		err := run(t.Context(), write(t, files), config{families: []Family{guarded}, seed: "7", count: 1}, limit, &out)
+		if left != strings.Contains(out.String(), "mutations below agent/sys are left out") || left != (err != nil) {
+			t.Errorf("fence %q: %v\n%s", fence, err, &out)
+		}
+	}
+}
+
 func TestRunWithNothingToMutateFails(t *testing.T) {
 	var out strings.Builder
 	err := run(t.Context(), write(t, module), config{families: []Family{familyA}, count: 40, at: "a/a.go:37"}, limit, &out)
