@@ -4,10 +4,6 @@ BIN    := bin
 STATE  ?=
 flags  := $(if $(STATE),--state $(STATE))
 
-# What links the Kubernetes API server takes minutes to build and has no use for
-# the race detector's cost in every run; `make check` covers it too.
-kube   := controller/kube scenarios/world features cmd/labctl
-
 # Nothing here needs C: binaries run anywhere, and what is compiled for them
 # serves the tests, too. The race detector alone does.
 export CGO_ENABLED ?= 0
@@ -45,19 +41,22 @@ interop: image
 demo: build
 	$(BIN)/labctl demo $(flags)
 
-# With GOFLAGS=-v each test prints the sample that it runs. go test says nothing of the
-# tests that a package skips: what is missing, and what is skipped for it, is said first,
-# and last in short.
+# Fast packages side by side, then the slow ones; what failed runs once more; then the slowest
+# (scenarios/suite). go test says nothing of the tests that a package skips: what is missing,
+# and what is skipped for it, is said first, and last in short.
+test: export METALAB_SHARE ?= 3
 test:
-	@GOFLAGS= $(GO) run ./scenarios/prerequisites/missing
-	@echo "$(if $(METALAB_FULL),every row of the slow matrices,a sample of the slow matrices: METALAB_SEED=$(METALAB_SEED))"
+	@$(GO) run ./scenarios/prerequisites/missing
+	@echo "$(if $(METALAB_FULL),every scenario and every row of the slow matrices,a sample of the scenarios and of the slow matrices: METALAB_SEED=$(METALAB_SEED))"
 	$(GO) vet ./...
-	$(GO) test -timeout 60m ./...
-	@GOFLAGS= $(GO) run ./scenarios/prerequisites/missing -short
+	$(GO) run ./scenarios/suite
+	@$(GO) run ./scenarios/prerequisites/missing -short
 
-# All packages that do not link the embedded Kubernetes API.
+# All packages that do not link the embedded Kubernetes API; CHANGED=1: of these the changed ones.
+CHANGED ?=
+race: export METALAB_SHARE ?= 3
 race:
-	$(GO) test -race -timeout 40m $$($(GO) list ./... | grep -v -E '/($(subst $() ,|,$(strip $(kube))))(/|$$)')
+	$(GO) run ./scenarios/suite -race $(if $(CHANGED),-changed)
 
 features:
 	$(GO) test ./features/... -v
@@ -74,14 +73,14 @@ fuzz:
 	  done; done
 
 # Changes the product in COUNT places, one at a time, and tells which changes no
-# test sees. FAMILY is a group of packages (scenarios/mutants/families.go), AT one
+# test sees. What keeps this machine safe is changed only where the fence is complete. FAMILY is a group of packages (scenarios/mutants/families.go), AT one
 # file or line of it, as FILE or FILE:LINE.
 FAMILY ?=
 SEED   ?= $(METALAB_SEED)
 COUNT  ?= 40
 AT     ?=
 mutants:
-	$(GO) run ./scenarios/mutants -family '$(FAMILY)' -seed '$(SEED)' -count '$(COUNT)' -at '$(AT)'
+	.ci/fence $(GO) run ./scenarios/mutants -family '$(FAMILY)' -seed '$(SEED)' -count '$(COUNT)' -at '$(AT)'
 
 lint:
 	golangci-lint run
@@ -98,11 +97,10 @@ kills:
 plain:
 	METALAB_KUBE_PLAIN=1 $(GO) test -timeout 40m ./controller/kube/... ./scenarios/world/...
 
-# All that there is to test: every row of each slow matrix, also under the race
-# detector.
-check: export METALAB_FULL = 1
-check: lint test kills plain
-	CGO_ENABLED=1 $(GO) test -race -timeout 90m ./...
+# All that there is to test, stage by stage; STAGES="kills race" runs these again.
+STAGES ?=
+check:
+	.ci/check $(STAGES)
 
 clean:
 	rm -rf $(BIN) dist
