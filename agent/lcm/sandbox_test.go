@@ -42,7 +42,7 @@ func TestAnsibleInAServerOfTheLab(t *testing.T) {
 	base := sandbox.MachineFiles()
 	base["etc/passwd"], base["etc/group"] = sandbox.File(0o644, "root:x:0:0:root:/root:/bin/bash\n"), sandbox.File(0o644, "root:x:0:\n")
 	base["etc/lab-agent/token"] = sandbox.File(0o600, "t\n")
-	system := sandbox.New(sandbox.Config{Base: base, Store: &layer{}, Dir: filepath.Join(t.TempDir(), "root"), Boot: sys.Boot{ID: "first"}})
+	system := sandbox.New(sandbox.Config{Base: base, Store: &layer{}, Dir: filepath.Join(t.TempDir(), "root"), RequireLimits: true, Boot: sys.Boot{ID: "first"}})
 	t.Cleanup(func() {
 		if err := system.Close(); err != nil {
 			t.Error(err)

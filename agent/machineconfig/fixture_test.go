@@ -330,7 +330,7 @@ func newCluster(t testing.TB) *cluster {
 // startSystem boots the node and starts the daemon.
 func (c *cluster) startSystem() {
 	c.boot++
-	c.system = sandbox.New(sandbox.Config{Base: sandbox.Tree{"etc/os-release": sandbox.File(0o644, "ID=installed\n")}, Store: &c.disk, Dir: filepath.Join(c.dir, "mounts"), Boot: sys.Boot{ID: fmt.Sprint("boot-", c.boot)}, Now: c.clock.Now})
+	c.system = sandbox.New(sandbox.Config{Base: sandbox.Tree{"etc/os-release": sandbox.File(0o644, "ID=installed\n")}, Store: &c.disk, Dir: filepath.Join(c.dir, "mounts"), RequireLimits: true, Boot: sys.Boot{ID: fmt.Sprint("boot-", c.boot)}, Now: c.clock.Now})
 	h := &host{Host: c.system.Host(), c: c}
 	if c.host != nil {
 		h.fail, h.ran = c.host.fail, c.host.ran

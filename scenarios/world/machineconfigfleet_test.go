@@ -96,7 +96,7 @@ func (n *machineConfigNode) run(ctx context.Context) error {
 	for boot := 1; ; boot++ {
 		rebooted := make(chan struct{})
 		s := sandbox.New(sandbox.Config{
-			Base: systemBase(), Store: &n.disk, Dir: n.dir, Boot: sys.Boot{ID: fmt.Sprintf("%s-%d", n.name, boot)}, Now: n.w.clock.Now,
+			Base: systemBase(), Store: &n.disk, Dir: n.dir, RequireLimits: true, Boot: sys.Boot{ID: fmt.Sprintf("%s-%d", n.name, boot)}, Now: n.w.clock.Now,
 			Reboot: sync.OnceFunc(func() { close(rebooted) }),
 		})
 		token := sandbox.Tree{"etc/lab-agent/token": sandbox.File(0o600, n.token)}

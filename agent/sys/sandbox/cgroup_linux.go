@@ -6,13 +6,19 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // cgroupRoot is where distributions mount control groups.
 const cgroupRoot = "/sys/fs/cgroup"
+
+// controllers are those whose limits a system needs.
+var controllers = []string{"pids", "memory"}
 
 // groupFiles are the limits that a control group sets, by controller: files of version 1
 // (Documentation/admin-guide/cgroup-v1) and of version 2 (cgroup-v2.rst). They are wider than
@@ -26,50 +32,147 @@ func groupFiles(l Limits) map[string]map[string]int64 {
 	}
 }
 
-// joinGroups puts a process into control groups with the limits, and returns the groups
-// that were made. There are none where this process may make none.
-func joinGroups(pid int, l Limits) (made []string) {
-	b, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return nil
-	}
-	name := fmt.Sprintf("metalab-%d", pid)
-	for line := range strings.Lines(string(b)) { // "ID:controllers:/path" (cgroups(7))
+// place is where a group with limits can be made.
+type place struct {
+	self, above string // the group of this process, and the one to make groups in
+	controllers []string
+}
+
+// groupPlaces returns the places that the file /proc/self/cgroup gives a process below the
+// directory where control groups are mounted.
+func groupPlaces(root, self string) (out []place) {
+	for line := range strings.Lines(self) { // "ID:controllers:/path" (cgroups(7))
 		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(f) < 3 {
 			continue
 		}
 		if f[1] == "" { // version 2: below the group above, since one with processes has no groups with limits
-			made = append(made, makeGroup(filepath.Join(cgroupRoot, filepath.Dir(f[2]), name), pid, l)...)
+			out = append(out, place{filepath.Join(root, f[2]), filepath.Join(root, filepath.Dir(f[2])), controllers})
 			continue
 		}
-		for controller := range strings.SplitSeq(f[1], ",") {
-			if _, ok := groupFiles(l)[controller]; ok {
-				made = append(made, makeGroup(filepath.Join(cgroupRoot, f[1], f[2], name), pid, l)...)
+		p := place{self: filepath.Join(root, f[1], f[2]), above: filepath.Join(root, f[1], f[2])}
+		for c := range strings.SplitSeq(f[1], ",") {
+			if slices.Contains(controllers, c) {
+				p.controllers = append(p.controllers, c)
 			}
 		}
+		if len(p.controllers) > 0 {
+			out = append(out, p)
+		}
 	}
-	return made
+	return out
 }
 
-// makeGroup makes one group, and returns it if it has a limit and the process.
-func makeGroup(dir string, pid int, l Limits) []string {
-	if os.Mkdir(dir, 0o755) != nil {
-		return nil
+// joinGroups puts a process into control groups with the limits, and returns the groups that
+// were made. Its error names the controllers of which this process has no limit either.
+func joinGroups(root string, pid int, l Limits) (made []string, err error) {
+	return makeGroups(root, fmt.Sprintf("metalab-%d", pid), l, func(dir string) error {
+		return writeExisting(filepath.Join(dir, "cgroup.procs"), int64(pid))
+	})
+}
+
+// CheckLimits returns a LimitsError where the kernel would not limit the commands of a system.
+func CheckLimits() error {
+	made, err := makeGroups(cgroupRoot, fmt.Sprintf("metalab-check-%d", os.Getpid()), Limits{}.orDefault(), func(string) error { return nil })
+	if err := errors.Join(err, removeGroups(made)); err != nil {
+		return &LimitsError{err}
 	}
-	limited := false
-	for _, files := range groupFiles(l) {
-		for file, limit := range files {
-			if writeExisting(filepath.Join(dir, file), limit) == nil {
-				limited = true
+	return nil
+}
+
+// makeGroups makes control groups with the limits, and calls join with each.
+func makeGroups(root, name string, l Limits, join func(dir string) error) (made []string, err error) {
+	self, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return nil, err
+	}
+	limited := map[string]bool{}
+	var refused []error
+	for _, p := range groupPlaces(root, string(self)) {
+		dir := filepath.Join(p.above, name)
+		has, err := makeGroup(dir, p.controllers, l)
+		if len(has) > 0 {
+			if failed := join(dir); failed != nil {
+				has, err = nil, errors.Join(err, failed, os.Remove(dir)) // it has no process
+			} else {
+				made = append(made, dir)
+			}
+		}
+		if err != nil {
+			refused = append(refused, err)
+		}
+		for _, c := range slices.Concat(has, inherited(root, p)) {
+			limited[c] = true
+		}
+	}
+	if os.Getuid() != 0 {
+		limited["pids"] = true // RLIMIT_NPROC counts for all but the superuser (getrlimit(2))
+	}
+	var missing []error
+	for _, c := range controllers {
+		if !limited[c] {
+			missing = append(missing, fmt.Errorf("no limit of the controller %s", c))
+		}
+	}
+	if len(missing) > 0 {
+		return made, errors.Join(slices.Concat(missing, refused)...)
+	}
+	return made, nil
+}
+
+// makeGroup makes a group with the limits of controllers, and returns those that it limits. It
+// removes a group without any.
+func makeGroup(dir string, of []string, l Limits) (limited []string, err error) {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, c := range of {
+		for file, limit := range groupFiles(l)[c] {
+			if err := writeExisting(filepath.Join(dir, file), limit); err == nil {
+				limited = append(limited, c)
+			} else if !errors.Is(err, fs.ErrNotExist) { // a file of the other version
+				errs = append(errs, err)
 			}
 		}
 	}
-	if !limited || writeExisting(filepath.Join(dir, "cgroup.procs"), int64(pid)) != nil {
-		_ = os.Remove(dir) // it has no process
+	if len(limited) == 0 {
+		errs = append(errs, os.Remove(dir))
+	}
+	return limited, errors.Join(errs...)
+}
+
+// inherited returns the controllers that limit this process to less than the machine has, by its
+// group or one above: they stop a system of this process, too, before it takes the machine.
+func inherited(root string, p place) (out []string) {
+	var machine unix.Sysinfo_t
+	if unix.Sysinfo(&machine) != nil {
 		return nil
 	}
-	return []string{dir}
+	threads, err := readNumber("/proc/sys/kernel/threads-max")
+	if err != nil {
+		return nil
+	}
+	less := map[string]int64{"pids": threads, "memory": int64(machine.Totalram) * int64(machine.Unit)}
+	for _, c := range p.controllers {
+		for dir := p.self; strings.HasPrefix(dir, root); dir = filepath.Dir(dir) {
+			for file := range groupFiles(Limits{})[c] {
+				if limit, err := readNumber(filepath.Join(dir, file)); err == nil && limit < less[c] && !slices.Contains(out, c) {
+					out = append(out, c)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// readNumber reads a file with a number; "max" is none.
+func readNumber(file string) (int64, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
 }
 
 func writeExisting(file string, value int64) error {

@@ -7,7 +7,8 @@
 // Commands run on Linux in mount, PID, UTS, IPC, network and user namespaces over that
 // root. They see this machine's /usr, read-only below the layer, and nothing else of it.
 // They have the capabilities that containers have by default, no way to gain others, no
-// network but loopback, and limits of memory and processes. Where the kernel refuses
+// network but loopback, and limits of memory and processes: the kernel's, by control
+// groups, and a watcher's, which gives the reason. Where the kernel refuses
 // namespaces a command ends with code 126 and the reason.
 //
 // The program that uses the package runs, started again, as the first process of the

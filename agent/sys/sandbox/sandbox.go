@@ -35,8 +35,12 @@ type Config struct {
 	// systemctl and the like.
 	Programs []string
 	Limits   Limits
-	Boot     sys.Boot         // in /proc/sys/kernel/random/boot_id and /proc/uptime
-	Now      func() time.Time // stamps files that WriteFile writes
+	// RequireLimits makes a command fail with a LimitsError where the kernel does not limit what
+	// the processes use together. Otherwise a watcher alone ends those that exceed the limits, and
+	// may be too late: Report says that, once.
+	RequireLimits bool
+	Boot          sys.Boot         // in /proc/sys/kernel/random/boot_id and /proc/uptime
+	Now           func() time.Time // stamps files that WriteFile writes
 	// Run is one of Programs as the process of a service: it returns when the program has
 	// ended, or soon after ctx has. The cause of ctx is ErrClosed when the system has lost its
 	// power: the program can do nothing more then. nil: there is none.
@@ -74,19 +78,21 @@ func (l Limits) orDefault() Limits {
 type System struct {
 	c Config
 
-	mu      sync.Mutex
-	session *session // of the running processes; nil: none
-	memory  Tree     // /run and /tmp of this boot, where no command has run
-	units   units
-	closed  bool
-	saved   [sha256.Size]byte // of the layer that was stored last
-	opened  bool              // the disk was read in this boot
-	base    Tree              // of the booted root
-	image   *Tree             // of the booted root, which other systems share
-	roots   bool              // the disk has others than the installation's
-	decoded decoded           // the layer that was read last
-	watches watches
-	values  struct {
+	mu        sync.Mutex
+	session   *session // of the running processes; nil: none
+	memory    Tree     // /run and /tmp of this boot, where no command has run
+	units     units
+	closed    bool
+	saved     [sha256.Size]byte // of the layer that was stored last
+	opened    bool              // the disk was read in this boot
+	base      Tree              // of the booted root
+	image     *Tree             // of the booted root, which other systems share
+	roots     bool              // the disk has others than the installation's
+	decoded   decoded           // the layer that was read last
+	watches   watches
+	cgroups   string    // directory of control groups
+	unlimited sync.Once // reports that there are no limits
+	values    struct {
 		sync.Mutex
 		sysctl map[string]string // values that commands have set under /proc/sys, by path
 	}
@@ -101,7 +107,7 @@ func New(c Config) *System {
 	if c.Sleep == nil {
 		c.Sleep = sleep
 	}
-	return &System{c: c, memory: Tree{}}
+	return &System{c: c, memory: Tree{}, cgroups: cgroupRoot}
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -56,11 +56,12 @@ func base() sandbox.Tree {
 	}
 }
 
-// booted returns a system that ends with the test, and its store.
+// booted returns a system that ends with the test, and its store. Its commands fail where the
+// kernel does not limit them: a test must not depend on the watcher to leave the machine alive.
 func booted(t *testing.T, change ...func(*sandbox.Config)) (*sandbox.System, *memory) {
 	t.Helper()
 	m := &memory{}
-	c := sandbox.Config{Base: base(), Store: m, Dir: filepath.Join(t.TempDir(), "root")}
+	c := sandbox.Config{Base: base(), Store: m, Dir: filepath.Join(t.TempDir(), "root"), RequireLimits: true}
 	for _, ch := range change {
 		ch(&c)
 	}

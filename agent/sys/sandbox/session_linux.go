@@ -127,7 +127,9 @@ func newSession(s *System, layer Tree) (_ *session, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.start(s.c.Limits); err != nil {
+	if err := r.start(s); errors.As(err, new(*LimitsError)) {
+		return nil, err
+	} else if err != nil {
 		return nil, &CannotRunError{err}
 	}
 	first := make(chan response, 1)
@@ -156,8 +158,9 @@ func newSession(s *System, layer Tree) (_ *session, err error) {
 	return r, nil
 }
 
-// start starts the first process.
-func (r *session) start(limits Limits) error {
+// start starts the first process. Its error is a LimitsError, and the process has ended, where
+// limits are required and cannot be made.
+func (r *session) start(s *System) error {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -188,7 +191,16 @@ func (r *session) start(limits Limits) error {
 		return errors.Join(err, r.control.Close())
 	}
 	r.command = c
-	r.groups = joinGroups(c.Process.Pid, limits)
+	r.groups, err = joinGroups(s.cgroups, c.Process.Pid, s.c.Limits)
+	switch {
+	case err == nil:
+	case s.c.RequireLimits:
+		_ = errors.Join(r.control.Close(), c.Process.Kill()) // it waits for its setup
+		_ = c.Wait()
+		return errors.Join(&LimitsError{err}, removeGroups(r.groups))
+	default:
+		s.unlimited.Do(func() { s.report("%v; this program watches them", &LimitsError{err}) })
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"os/exec"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/metalab-dev/metalab/agent/sys/sandbox"
 )
 
 // An ordinary user of this machine gets the same: commands run for one as for the superuser.
@@ -34,10 +37,25 @@ func TestOfAnOrdinaryUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), program, "-test.run", "^(TestCommands|TestLimits|TestTerminal|TestSessions|TestReboot)")
+	// It can make no control group: it waits until it is in one of the superuser's.
+	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", `read joined && exec "$0" "$@"`, program, "-test.run", "^(TestCommands|TestLimits|TestTerminal|TestSessions|TestReboot)")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+dir, "HOME="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
-	if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(out), "no tests to run") {
-		t.Errorf("%v:\n%s", err, out)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave, err := sandbox.JoinGroups(cmd.Process.Pid, sandbox.Limits{Memory: 1 << 30, Processes: 500})
+	if err == nil {
+		_, err = in.Write([]byte("joined\n"))
+	}
+	err = errors.Join(err, in.Close(), cmd.Wait(), leave())
+	if err != nil || strings.Contains(out.String(), "no tests to run") {
+		t.Errorf("%v:\n%s", err, out.String())
 	}
 }
