@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/metalab-dev/metalab/agent/sys/sandbox"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
+	"github.com/metalab-dev/metalab/scenarios/smalldisk"
 )
 
 func needNamespaces(t *testing.T) {
@@ -159,13 +162,41 @@ func TestLimits(t *testing.T) {
 	if out, code := run(t, s, "for i in $(seq 60); do sleep 60 & done; wait"); code == 0 || !strings.Contains(out, "more than 40 processes") && !strings.Contains(out, "Cannot fork") {
 		t.Errorf("too many processes = code %d, %q", code, out)
 	}
-	s, _ = booted(t, small)
+}
+
+// The files lie on a file system of a fixed size, so that a limit that fails cannot fill the
+// machine's. An ordinary user mounts none for a system of its own user namespace, and writes no
+// more than would fit there.
+func TestFilesBeyondTheLimitEndTheCommand(t *testing.T) {
+	needNamespaces(t)
+	if os.Getuid() != 0 {
+		filesBeyondTheLimit(t, t.TempDir(), "[ $i -lt 400 ]")
+		return
+	}
+	prerequisites.Need(t, "small file system")
+	smalldisk.Run(t, 64<<20, func(dir string) { filesBeyondTheLimit(t, dir, ":") })
+}
+
+// filesBeyondTheLimit writes files of 100 kB while a shell's condition holds.
+func filesBeyondTheLimit(t *testing.T, dir, condition string) {
+	t.Helper()
+	s, _ := booted(t, func(c *sandbox.Config) {
+		c.Dir, c.Limits = filepath.Join(dir, "root"), sandbox.Limits{Files: 1 << 20}
+	})
 	run(t, s, "echo stays > /etc/stays")
-	if _, err := s.Exec(t.Context(), sandbox.Command{Args: []string{"/bin/sh", "-c", "echo lost > /etc/stays; i=0; while :; do i=$((i+1)); head -c 100000 /dev/zero > /var/$i; done"}}); !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("files beyond the limit: %v", err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	line := "echo lost > /etc/stays; i=0; while " + condition + "; do i=$((i+1)); head -c 100000 /dev/zero > /var/$i || exit 1; done; sleep 600"
+	if code, err := s.Exec(ctx, sandbox.Command{Args: []string{"/bin/sh", "-c", line}}); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("files beyond the limit: code %d, %v, want %v", code, err, syscall.ENOSPC)
+	}
+	if ctx.Err() != nil {
+		t.Error("the deadline has ended the command, not the limit")
 	}
 	checkFile(t, s, "etc/stays", "stays\n")
-	checkNoFile(t, s, "var/1")
+	if _, err := s.Stat("var/1"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("var/1, which was written with it: %v, want %v", err, fs.ErrNotExist)
+	}
 	if out, code := run(t, s, "echo alive"); out != "alive\n" || code != 0 {
 		t.Errorf("the next command = code %d, %q", code, out)
 	}
