@@ -184,7 +184,7 @@ func (s *System) watch(r *session) {
 			err = s.CheckPaths()
 		}
 		if err != nil && !errors.Is(err, ErrClosed) {
-			s.report("the files of the system are not stored: %v", err)
+			s.report("%v", err)
 		}
 	}
 }
@@ -197,7 +197,7 @@ func (s *System) tend(r *session) error {
 		return ErrClosed
 	}
 	if err := s.saveSession(r); err != nil {
-		return err
+		return fmt.Errorf("the files of the system are not stored: %w", err)
 	}
 	return s.endIdle(r)
 }

@@ -139,23 +139,39 @@ func newSession(s *System, layer Tree) (_ *session, err error) {
 		Dir: r.dir, Machine: realMachineDirs(), Program: self, Hostname: hostname, Limits: s.c.Limits, Sysctl: r.changed, BootID: s.c.Boot.ID,
 	})
 	if err != nil {
-		return nil, errors.Join(&CannotRunError{err}, r.end())
+		return nil, &CannotRunError{errors.Join(err, r.end())}
 	}
-	answer, ok := <-first
-	if !ok || !answer.Ready {
-		reason := answer.Error
-		if !ok {
-			reason = "the first process ended"
-		}
-		_ = r.end() // it is not running, or useless
-		return nil, &CannotRunError{errors.New(reason)}
+	if err := r.ready(first); err != nil {
+		return nil, &CannotRunError{errors.Join(err, r.end())}
 	}
 	root, err := unix.Open(fmt.Sprintf("/proc/%d/root", r.command.Process.Pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, errors.Join(&CannotRunError{err}, r.end())
+		return nil, &CannotRunError{errors.Join(err, r.end())}
 	}
 	r.root = os.NewFile(uintptr(root), "root")
 	return r, nil
+}
+
+// startTimeout is how long the first process may take to mount the root. It waits for disks of
+// this machine, and the system's lock is held meanwhile.
+const startTimeout = time.Minute
+
+// ready returns when the first process has mounted the root, or the reason why it has not.
+func (r *session) ready(first <-chan response) error {
+	timeout := time.NewTimer(startTimeout)
+	defer timeout.Stop()
+	select {
+	case answer, ok := <-first:
+		switch {
+		case !ok:
+			return errors.New("the first process ended")
+		case !answer.Ready:
+			return errors.New(answer.Error)
+		}
+		return nil
+	case <-timeout.C:
+		return fmt.Errorf("the first process has not mounted the root after %v", startTimeout)
+	}
 }
 
 // start starts the first process. Its error is a LimitsError, and the process has ended, where
@@ -406,19 +422,41 @@ func (r *session) receive(s *System) {
 	clear(r.waiting)
 }
 
-// end ends all processes of the namespaces, and the mounts with them.
+// Times in which the first process must end: by itself, and after SIGKILL. The kernel keeps one
+// that waits for a disk, and the system's lock may be held meanwhile.
+const (
+	endTimeout  = 5 * time.Second
+	killTimeout = 10 * time.Second
+)
+
+// end ends all processes of the namespaces, and the mounts with them. Its error names a first
+// process that the kernel does not end in time.
 func (r *session) end() error {
 	_ = r.control.CloseWrite() // the first process ends, and the kernel kills the others
-	select {
-	case <-r.done:
-	case <-time.After(5 * time.Second):
+	ended := r.endsWithin(endTimeout)
+	if !ended {
 		_ = r.command.Process.Kill()
-		<-r.done
+		ended = r.endsWithin(killTimeout)
 	}
 	if r.root != nil {
 		_ = r.root.Close() // it was read only
 	}
+	if !ended { // its groups are in use
+		pid := r.command.Process.Pid
+		return errors.Join(fmt.Errorf("sandbox: process %d of a server has not ended %v after SIGKILL: see /proc/%d/stack", pid, killTimeout, pid), r.control.Close())
+	}
 	return errors.Join(r.control.Close(), removeGroups(r.groups))
+}
+
+func (r *session) endsWithin(d time.Duration) bool {
+	timeout := time.NewTimer(d)
+	defer timeout.Stop()
+	select {
+	case <-r.done:
+		return true
+	case <-timeout.C:
+		return false
+	}
 }
 
 // exec runs a command.
