@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -184,16 +185,31 @@ func writeExisting(file string, value int64) error {
 	return errors.Join(err, f.Close())
 }
 
-// removeGroups removes groups whose processes have ended.
+// removeTimeout is how long the processes of a group may take to leave it after the first process
+// has ended: those that were killed with it become zombies one by one. removeEvery is the time
+// between two tries.
+const (
+	removeTimeout = 5 * time.Second
+	removeEvery   = 10 * time.Millisecond
+)
+
+// removeGroups removes groups whose processes have ended. Its error names the groups that are
+// left, with their processes.
 func removeGroups(groups []string) error {
 	var errs []error
+	deadline := time.Now().Add(removeTimeout)
 	for _, dir := range groups {
 		err := os.Remove(dir)
-		for try := 0; errors.Is(err, syscall.EBUSY) && try < 1000; try++ { // zombies leave it after the first process
+		for errors.Is(err, syscall.EBUSY) && time.Now().Before(deadline) {
+			time.Sleep(removeEvery)
 			err = os.Remove(dir)
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
+		switch {
+		case errors.Is(err, syscall.EBUSY):
+			left, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs")) // else the error says enough
+			errs = append(errs, fmt.Errorf("sandbox: after %v processes are left in a control group (%s): %w", removeTimeout, strings.Join(strings.Fields(string(left)), " "), err))
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			errs = append(errs, fmt.Errorf("sandbox: %w", err))
 		}
 	}
 	return errors.Join(errs...)
