@@ -1,11 +1,13 @@
 package sandbox
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,25 +66,40 @@ func groupPlaces(root, self string) (out []place) {
 	return out
 }
 
+// group is a control group that this process has made. The lock on its directory ends with this
+// process, however that ends.
+type group struct {
+	dir  string
+	lock *os.File
+}
+
+// groupPrefix begins the names of this process's groups: its number alone is that of others in
+// other PID namespaces, and later.
+var groupPrefix = fmt.Sprintf("metalab-%d-%s-", os.Getpid(), rand.Text()[:8])
+
+// groupName matches the names of groups that programs with this package make.
+var groupName = regexp.MustCompile(`^metalab-[0-9]+-[A-Z2-7]{8}-[A-Z2-7]{8}$`)
+
 // joinGroups puts a process into control groups with the limits, and returns the groups that
 // were made. Its error names the controllers of which this process has no limit either.
-func joinGroups(root string, pid int, l Limits) (made []string, err error) {
-	return makeGroups(root, fmt.Sprintf("metalab-%d", pid), l, func(dir string) error {
+func joinGroups(root string, pid int, l Limits) (made []group, err error) {
+	return makeGroups(root, l, func(dir string) error {
 		return writeExisting(filepath.Join(dir, "cgroup.procs"), int64(pid))
 	})
 }
 
 // CheckLimits returns a LimitsError where the kernel would not limit the commands of a system.
 func CheckLimits() error {
-	made, err := makeGroups(cgroupRoot, fmt.Sprintf("metalab-check-%d", os.Getpid()), Limits{}.orDefault(), func(string) error { return nil })
+	made, err := makeGroups(cgroupRoot, Limits{}.orDefault(), func(string) error { return nil })
 	if err := errors.Join(err, removeGroups(made)); err != nil {
 		return &LimitsError{err}
 	}
 	return nil
 }
 
-// makeGroups makes control groups with the limits, and calls join with each.
-func makeGroups(root, name string, l Limits, join func(dir string) error) (made []string, err error) {
+// makeGroups makes control groups with the limits, and calls join with each. It removes those
+// that ended processes have left there.
+func makeGroups(root string, l Limits, join func(dir string) error) (made []group, err error) {
 	self, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return nil, err
@@ -90,13 +107,13 @@ func makeGroups(root, name string, l Limits, join func(dir string) error) (made 
 	limited := map[string]bool{}
 	var refused []error
 	for _, p := range groupPlaces(root, string(self)) {
-		dir := filepath.Join(p.above, name)
-		has, err := makeGroup(dir, p.controllers, l)
+		removeLeftGroups(p.above)
+		g, has, err := makeGroup(p, l)
 		if len(has) > 0 {
-			if failed := join(dir); failed != nil {
-				has, err = nil, errors.Join(err, failed, os.Remove(dir)) // it has no process
+			if failed := join(g.dir); failed != nil {
+				has, err = nil, errors.Join(err, failed, removeGroups([]group{g})) // it has no process
 			} else {
-				made = append(made, dir)
+				made = append(made, g)
 			}
 		}
 		if err != nil {
@@ -121,16 +138,16 @@ func makeGroups(root, name string, l Limits, join func(dir string) error) (made 
 	return made, nil
 }
 
-// makeGroup makes a group with the limits of controllers, and returns those that it limits. It
-// removes a group without any.
-func makeGroup(dir string, of []string, l Limits) (limited []string, err error) {
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return nil, err
+// makeGroup makes a group with the limits of a place's controllers, and returns those that it
+// limits. It removes a group without any.
+func makeGroup(p place, l Limits) (g group, limited []string, err error) {
+	if g, err = newGroup(p.above); err != nil {
+		return group{}, nil, err
 	}
 	var errs []error
-	for _, c := range of {
+	for _, c := range p.controllers {
 		for file, limit := range groupFiles(l)[c] {
-			if err := writeExisting(filepath.Join(dir, file), limit); err == nil {
+			if err := writeExisting(filepath.Join(g.dir, file), limit); err == nil {
 				limited = append(limited, c)
 			} else if !errors.Is(err, fs.ErrNotExist) { // a file of the other version
 				errs = append(errs, err)
@@ -138,9 +155,70 @@ func makeGroup(dir string, of []string, l Limits) (limited []string, err error) 
 		}
 	}
 	if len(limited) == 0 {
-		errs = append(errs, os.Remove(dir))
+		errs = append(errs, removeGroups([]group{g}))
 	}
-	return limited, errors.Join(errs...)
+	return g, limited, errors.Join(errs...)
+}
+
+// newGroup makes a group and locks it. Another process may take the group for one that is left,
+// and remove it, before it is locked: newGroup makes another then.
+func newGroup(above string) (g group, err error) {
+	for range 10 {
+		dir := filepath.Join(above, groupPrefix+rand.Text()[:8])
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return group{}, err
+		}
+		lock, locked := lockGroup(dir)
+		switch {
+		case locked != nil && !errors.Is(locked, fs.ErrNotExist) && !errors.Is(locked, unix.EWOULDBLOCK):
+			return group{}, errors.Join(locked, os.Remove(dir))
+		case locked == nil:
+			return group{dir, lock}, nil
+		}
+		err = locked
+	}
+	return group{}, err
+}
+
+// lockGroup locks a group that is there.
+func lockGroup(dir string) (*os.File, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(&fs.PathError{Op: "lock", Path: dir, Err: err}, f.Close())
+	}
+	is, err := f.Stat()
+	if err == nil {
+		var there fs.FileInfo
+		if there, err = os.Stat(dir); err == nil && !os.SameFile(is, there) {
+			err = &fs.PathError{Op: "lock", Path: dir, Err: fs.ErrNotExist}
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// removeLeftGroups removes the groups of processes that have ended without removing them: nobody
+// holds their locks. The kernel keeps one whose last processes are ending; it goes the next time.
+func removeLeftGroups(above string) {
+	entries, err := os.ReadDir(above)
+	if err != nil {
+		return // no group can be made there either, and makeGroup says so
+	}
+	for _, e := range entries {
+		if !groupName.MatchString(e.Name()) || strings.HasPrefix(e.Name(), groupPrefix) {
+			continue
+		}
+		dir := filepath.Join(above, e.Name())
+		if lock, err := lockGroup(dir); err == nil {
+			_ = os.Remove(dir) // else it goes the next time
+			_ = lock.Close()   // it was read only
+		}
+	}
 }
 
 // inherited returns the controllers that limit this process to less than the machine has, by its
@@ -195,10 +273,11 @@ const (
 
 // removeGroups removes groups whose processes have ended. Its error names the groups that are
 // left, with their processes.
-func removeGroups(groups []string) error {
+func removeGroups(groups []group) error {
 	var errs []error
 	deadline := time.Now().Add(removeTimeout)
-	for _, dir := range groups {
+	for _, g := range groups {
+		dir := g.dir
 		err := os.Remove(dir)
 		for errors.Is(err, syscall.EBUSY) && time.Now().Before(deadline) {
 			time.Sleep(removeEvery)
@@ -211,6 +290,7 @@ func removeGroups(groups []string) error {
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			errs = append(errs, fmt.Errorf("sandbox: %w", err))
 		}
+		_ = g.lock.Close() // it was read only, and others may remove what is left
 	}
 	return errors.Join(errs...)
 }

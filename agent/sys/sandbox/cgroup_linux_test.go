@@ -1,11 +1,14 @@
 package sandbox
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -43,7 +46,7 @@ func TestLimitsOfTheGroupAboveCount(t *testing.T) {
 			}
 			made, err := joinGroups(root, os.Getpid(), Limits{}.orDefault())
 			if len(made) > 0 || (err == nil) != (tt.missing == "") || err != nil && !strings.Contains(err.Error(), "no limit of the controller "+tt.missing) {
-				t.Errorf("joinGroups() = %q, %v, want no limit of %q", made, err, tt.missing)
+				t.Errorf("joinGroups() = %v, %v, want no limit of %q", made, err, tt.missing)
 			}
 		})
 	}
@@ -71,7 +74,7 @@ func TestGroupsAreRemovedAfterTheirProcesses(t *testing.T) {
 				}
 				made, err := joinGroups(cgroupRoot, c.Process.Pid, Limits{}.orDefault())
 				if err != nil || len(made) == 0 {
-					t.Errorf("joinGroups() = %q, %v", made, err)
+					t.Errorf("joinGroups() = %v, %v", made, err)
 				}
 				end := func() { _ = errors.Join(c.Process.Kill(), c.Wait()) } // by its signal
 				later := time.AfterFunc(tt.late, end)
@@ -88,4 +91,90 @@ func TestGroupsAreRemovedAfterTheirProcesses(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Systems whose first processes have the same number, as in two PID namespaces, have groups of
+// their own.
+func TestGroupsOfEqualProcessNumbersDiffer(t *testing.T) {
+	if os.Getuid() != 0 {
+		return // an ordinary user may have groups of others only
+	}
+	join := func(string) error { return nil }
+	first, err := makeGroups(cgroupRoot, Limits{}.orDefault(), join)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := makeGroups(cgroupRoot, Limits{}.orDefault(), join)
+	if err != nil || len(second) != len(first) || len(first) == 0 {
+		t.Errorf("groups of the second = %v, %v, want as many as %v", second, err, first)
+	}
+	if err := errors.Join(removeGroups(first), removeGroups(second)); err != nil {
+		t.Error(err)
+	}
+}
+
+// killedEnv is set in the process that TestGroupsOfAKilledProcessAreRemoved kills.
+const killedEnv = "METALAB_TEST_KILLED"
+
+// The groups of a process that was killed go when another makes its own; those of one that lives
+// stay, though they are empty, and so do those of others.
+func TestGroupsOfAKilledProcessAreRemoved(t *testing.T) {
+	if os.Getuid() != 0 {
+		return // an ordinary user may have groups of others only
+	}
+	made, err := makeGroups(cgroupRoot, Limits{}.orDefault(), func(string) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv(killedEnv) != "" {
+		for _, g := range made {
+			fmt.Println("made", g.dir)
+		}
+		fmt.Println("ready")
+		_, _ = io.ReadAll(os.Stdin) // until it is killed
+		t.Fatal("the process was not killed")
+	}
+	defer removeGroups(made)
+	c := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
+	c.Env = append(os.Environ(), killedEnv+"=1")
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var theirs []string
+	for lines := bufio.NewScanner(out); lines.Scan() && lines.Text() != "ready"; {
+		if dir, ok := strings.CutPrefix(lines.Text(), "made "); ok {
+			theirs = append(theirs, dir)
+		}
+	}
+	if len(theirs) == 0 {
+		t.Error("the process has made no group")
+	}
+	others := filepath.Join(filepath.Dir(made[0].dir), fmt.Sprintf("metalab-of-others-%d", os.Getpid()))
+	if err := os.Mkdir(others, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(others)
+	check := func(when string, left bool) {
+		t.Helper()
+		if err := CheckLimits(); err != nil {
+			t.Error(err)
+		}
+		for _, dir := range append(slices.Clone(theirs), others) {
+			if _, err := os.Stat(dir); (err == nil) != (left || dir == others) {
+				t.Errorf("%s: %s: %v, want it left: %t", when, dir, err, left || dir == others)
+			}
+		}
+	}
+	check("while the process lives", true)
+	_ = errors.Join(c.Process.Kill(), c.Wait()) // by its signal
+	check("after it was killed", false)
 }

@@ -27,7 +27,7 @@ type session struct {
 	command *exec.Cmd
 	control *net.UnixConn
 	root    *os.File // held open: the number of the first process may be that of another later
-	groups  []string // control groups of the processes
+	groups  []group  // control groups of the processes
 	users   int      // commands that run; guarded by System.mu
 	left    atomic.Int64
 
