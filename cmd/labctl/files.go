@@ -119,12 +119,12 @@ kernel refuses namespaces. What it has changed is stored with the disk.`,
 			if keyboard, ok := in.(*os.File); !ok || !term.IsTerminal(int(keyboard.Fd())) {
 				command.Stdin = in
 			} else if terminal {
-				restore, sizes, err := rawTerminal(c.Context(), keyboard)
+				restore, size, sizes, err := rawTerminal(c.Context(), keyboard)
 				if err != nil {
 					return err
 				}
 				defer restore()
-				command.Stdin, command.Resize = keyboard, sizes
+				command.Stdin, command.Size, command.Resize = keyboard, size, sizes
 			}
 			code, err := lab.Exec(c.Context(), host, command)
 			if err == nil && code != 0 {
@@ -140,30 +140,36 @@ kernel refuses namespaces. What it has changed is stored with the disk.`,
 	return c
 }
 
-// rawTerminal passes keys on unchanged, and returns the sizes of the window from now on.
-func rawTerminal(ctx context.Context, keyboard *os.File) (restore func(), sizes <-chan control.Size, err error) {
+// rawTerminal passes keys on unchanged, and returns the size of the window and its later sizes.
+func rawTerminal(ctx context.Context, keyboard *os.File) (restore func(), size control.Size, sizes <-chan control.Size, err error) {
 	fd := int(keyboard.Fd())
 	was, err := term.MakeRaw(fd)
 	if err != nil {
-		return nil, nil, fmt.Errorf("terminal: %w", err)
+		return nil, control.Size{}, nil, fmt.Errorf("terminal: %w", err)
 	}
 	changed, out := make(chan os.Signal, 1), make(chan control.Size, 1)
-	signal.Notify(changed, syscall.SIGWINCH)
+	signal.Notify(changed, syscall.SIGWINCH) // before the size is read: no change is missed
+	size, _ = windowSize(fd)                 // else the command's terminal has none
 	go func() {
 		defer close(out)
 		defer signal.Stop(changed)
 		for {
-			if columns, rows, err := term.GetSize(fd); err == nil {
-				out <- control.Size{Rows: uint16(rows), Columns: uint16(columns)}
-			}
 			select {
 			case <-changed:
+				if size, ok := windowSize(fd); ok {
+					out <- size
+				}
 			case <-ctx.Done():
 				return
 			}
 		}
 	}()
-	return func() { _ = term.Restore(fd, was) }, out, nil // the program exits in any case
+	return func() { _ = term.Restore(fd, was) }, size, out, nil // the program exits in any case
+}
+
+func windowSize(fd int) (size control.Size, ok bool) {
+	columns, rows, err := term.GetSize(fd)
+	return control.Size{Rows: uint16(rows), Columns: uint16(columns)}, err == nil
 }
 
 func newHostCp(o *options) *cobra.Command {

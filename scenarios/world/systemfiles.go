@@ -138,7 +138,8 @@ func (y *systems) exec(ctx context.Context, h *lab.Host, c control.Command) (int
 		}
 	}()
 	code, err := x.Exec(ctx, sandbox.Command{
-		Args: c.Args, Env: c.Env, Dir: c.Dir, Terminal: c.Terminal, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Resize: sizes,
+		Args: c.Args, Env: c.Env, Dir: c.Dir, Terminal: c.Terminal, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr,
+		Size: sandbox.WindowSize(c.Size), Resize: sizes,
 	})
 	if errors.Is(err, sandbox.ErrClosed) || errors.Is(err, lab.ErrDown) {
 		return 0, fmt.Errorf("%w: the system of %s has stopped", machine.ErrPower, h.Name())

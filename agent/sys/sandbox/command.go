@@ -24,7 +24,10 @@ type Command struct {
 	// StopTimeout is the time, in real time, between SIGTERM and SIGKILL when ctx ends the
 	// command; 0: SIGKILL at once.
 	StopTimeout time.Duration
-	// Resize has the sizes of the client's window.
+	// Size is that of the terminal when the program starts. The zero value is none, which a
+	// program takes for 80 columns and 24 rows.
+	Size WindowSize
+	// Resize has the later sizes of the client's window.
 	Resize <-chan WindowSize
 }
 

@@ -271,6 +271,19 @@ func TestInputAndTerminal(t *testing.T) {
 	}
 }
 
+// A program that asks for the size of its terminal at once gets that of the client's window.
+func TestTerminalHasItsSizeFromTheStart(t *testing.T) {
+	needNamespaces(t)
+	s, _ := booted(t)
+	var out strings.Builder
+	code, err := s.Exec(t.Context(), sandbox.Command{
+		Args: []string{"stty", "size"}, Stdout: &out, Terminal: true, Size: sandbox.WindowSize{Rows: 33, Columns: 99},
+	})
+	if out.String() != "33 99\r\n" || code != 0 || err != nil {
+		t.Errorf("stty size = %q, %d, %v, want 33 99", out.String(), code, err)
+	}
+}
+
 // A terminal is one of the system's, by its name too, and controls the command.
 func TestTerminalBelongsToTheSystem(t *testing.T) {
 	needNamespaces(t)

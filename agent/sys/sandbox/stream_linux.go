@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -112,18 +113,36 @@ func (s *streams) terminal(c Command, r *session) error {
 	if err != nil {
 		return err
 	}
-	var fd int
-	if err := raw.Control(func(x uintptr) { fd = int(x) }); err != nil {
-		return err
+	control := func(do func(fd int) error) error { // of the master, until it is closed
+		var done error
+		err := raw.Control(func(fd uintptr) { done = do(int(fd)) })
+		return errors.Join(err, done)
 	}
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		return err
+	resize := func(size WindowSize) error {
+		return control(func(fd int) error {
+			return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: size.Rows, Col: size.Columns})
+		})
 	}
-	peer, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
-	if errno != 0 {
-		return errno
+	var peer uintptr
+	err = control(func(fd int) error {
+		if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+			return err
+		}
+		var errno unix.Errno
+		if peer, _, errno = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC); errno != 0 {
+			return errno
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	s.theirs = append(s.theirs, os.NewFile(peer, "pts"))
+	if c.Size != (WindowSize{}) { // before the program asks
+		if err := resize(c.Size); err != nil {
+			return err
+		}
+	}
 	s.begin = append(s.begin, func() {
 		if c.Stdin != nil {
 			go func() { _, _ = io.Copy(master, c.Stdin) }()
@@ -132,7 +151,7 @@ func (s *streams) terminal(c Command, r *session) error {
 		if c.Resize != nil {
 			go func() {
 				for size := range c.Resize {
-					_ = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: size.Rows, Col: size.Columns})
+					_ = resize(size) // else the command has ended
 				}
 			}()
 		}

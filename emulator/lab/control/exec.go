@@ -35,10 +35,11 @@ type Command struct {
 	Env      []string `json:"env,omitempty"`      // NAME=VALUE
 	Dir      string   `json:"dir,omitempty"`      // "": /root
 	Terminal bool     `json:"terminal,omitempty"` // instead of three streams
+	Size     Size     `json:"size,omitzero"`      // of the terminal, before the program starts
 
 	Stdin          io.Reader   `json:"-"` // nil: empty
 	Stdout, Stderr io.Writer   `json:"-"`
-	Resize         <-chan Size `json:"-"` // of the terminal
+	Resize         <-chan Size `json:"-"` // later sizes of the terminal
 }
 
 // Size is the size of a terminal in characters.
