@@ -10,10 +10,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/metalab-dev/metalab/agent/sys"
 	"github.com/metalab-dev/metalab/agent/sys/systest"
+	"github.com/metalab-dev/metalab/scenarios/loopdisk"
 )
 
 const blockSize = 3<<20 + 512
@@ -142,30 +141,10 @@ func openLoop(t *testing.T) sys.Block {
 // file.
 func attachLoop(t *testing.T) string {
 	t.Helper()
-	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
+	name, err := loopdisk.Attach(t, blockSize, nil)
 	if err != nil {
 		t.Skipf("no loop devices here: %v", err)
 	}
-	defer control.Close()
-	i, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
-	if err != nil {
-		t.Skipf("no free loop device: %v", err)
-	}
-	name := fmt.Sprintf("loop%d", i)
-	loop, err := os.OpenFile("/dev/"+name, os.O_RDWR, 0)
-	if err != nil {
-		t.Skipf("no loop devices here: %v", err)
-	}
-	if err := unix.IoctlSetInt(int(loop.Fd()), unix.LOOP_SET_FD, int(sparse(t).Fd())); err != nil {
-		loop.Close()
-		t.Skipf("loop device cannot be set up: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.IoctlSetInt(int(loop.Fd()), unix.LOOP_CLR_FD, 0); err != nil {
-			t.Errorf("detach %s: %v", name, err)
-		}
-		loop.Close()
-	})
 	return name
 }
 

@@ -529,11 +529,13 @@ var Table = []Row{
 	{Package: "scenarios/containers"},    // it reads an image, and the output of its commands
 	{Package: "scenarios/prerequisites"}, // it finds programs, and knows no test
 	{Package: "scenarios/prerequisites/missing", May: []string{"scenarios/prerequisites"}},
-	{Package: "scenarios/smalldisk"},                                                           // it mounts a file system, and knows no test
-	{Package: "scenarios/leak"},                                                                // it counts, and knows no lab
-	{Package: "scenarios/sample"},                                                              // it chooses among names, and knows no kind of name
-	{Package: "scenarios/suite", May: []string{"scenarios/prerequisites", "scenarios/sample"}}, // it runs the go command, and knows packages by their names
-	{Package: "scenarios/mutants"},                                                             // it reads sources and runs the go command
+	{Package: "scenarios/loopdisk"},  // it attaches files, and knows no test
+	{Package: "scenarios/smalldisk"}, // it mounts a file system, and knows no test
+	{Package: "scenarios/leak"},      // it counts, and knows no lab
+	{Package: "scenarios/sample"},    // it chooses among names, and knows no kind of name
+	// It runs the go command, and knows packages by their names.
+	{Package: "scenarios/suite", May: []string{"scenarios/prerequisites", "scenarios/sample"}},
+	{Package: "scenarios/mutants"}, // it reads sources and runs the go command
 	{Package: "scenarios/layering"},
 	{Package: "fixtures"},
 	{Package: "cmd"},              // scripts
@@ -564,7 +566,7 @@ var Borders = []Border{
 
 // kits are packages for tests: every test file on their side of the borders may
 // use them, other code only if its row names them in full.
-var kits = []string{"emulator/lab/labtest", "controller/bmc/bmctest", "agent/sys/systest", "scenarios/leak", "scenarios/prerequisites", "scenarios/smalldisk"}
+var kits = []string{"emulator/lab/labtest", "controller/bmc/bmctest", "agent/sys/systest", "scenarios/leak", "scenarios/prerequisites", "scenarios/loopdisk", "scenarios/smalldisk"}
 
 // badNames say nothing of what a package owns.
 var badNames = []string{"util", "common", "helper", "types", "internal", "pkg"}

@@ -67,7 +67,6 @@ var Table = []Prerequisite{
 		},
 	},
 	{Name: "ipmitool", Get: "Debian: ipmitool"},
-	{Name: "losetup", Admin: true, Get: "Debian: mount"},
 	{Name: "mdadm", Admin: true, Get: "Debian: mdadm"},
 	{Name: "openssl", Get: "Debian: openssl"},
 	{Name: "OVMF", Get: "Debian: ovmf", find: func() (string, error) { return oneOf(ovmf) }},

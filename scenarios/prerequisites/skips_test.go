@@ -14,8 +14,8 @@ import (
 )
 
 // skips are the files of tests that skip other than by Need, with the reason. CI fails when
-// a test of agent/sys, agent/plugin/mdraid, emulator/lab or emulator/lab/ssdp is skipped
-// (.ci/run, checked).
+// a test of agent/sys, agent/plugin/mdraid, emulator/lab, emulator/lab/ssdp or
+// scenarios/loopdisk is skipped (.ci/run, checked).
 var skips = map[string]string{
 	"agent/plugin/mdraid/assemble_test.go":      "the kernel has no md driver, which no package brings",
 	"agent/sys/block_linux_test.go":             "loop devices: CI fails when it is skipped",
@@ -32,6 +32,7 @@ var skips = map[string]string{
 	"scenarios/conformance/ipmi/lab_test.go":    "a dialect without SEL reservations",
 	"scenarios/conformance/ipmi/target_test.go": "no -target",
 	"scenarios/images/qemu_test.go":             "-short",
+	"scenarios/loopdisk/loopdisk_linux_test.go": "loop devices: CI fails when it is skipped",
 }
 
 // TestTestsSkipByNeed fails when a test skips by itself: neither `make test` nor

@@ -25,7 +25,7 @@ const flakesFile = ".ci/flakes"
 // what they need is installed, and a skip would mean that nobody tests it.
 var unskippable = []string{
 	"agent/lcm", "agent/plugin/mdraid", "agent/sys", "controller/hostos/module", "controller/netboot/cpio", "controller/netboot/ramdisk",
-	"emulator/lab", "emulator/lab/space", "emulator/lab/ssdp", "emulator/lab/store", "scenarios/images",
+	"emulator/lab", "emulator/lab/space", "emulator/lab/ssdp", "emulator/lab/store", "scenarios/images", "scenarios/loopdisk",
 }
 
 // excused is the reason of skips that no package of Debian helps against.

@@ -2,13 +2,14 @@ package mdraid_test
 
 import (
 	"bytes"
+	"crypto/rand"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/metalab-dev/metalab/agent/sys/systest"
+	"github.com/metalab-dev/metalab/scenarios/loopdisk"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
@@ -53,7 +54,7 @@ func TestKernelRunsTheArrays(t *testing.T) {
 // runs assembles an array, reads its beginning, and stops it.
 func runs(t *testing.T, program string, members []string, want []byte) {
 	t.Helper()
-	device := "/dev/md/metalab-" + filepath.Base(t.TempDir())
+	device := "/dev/md/metalab-" + rand.Text()[:8] // mdadm refuses the name of another
 	run := func(args ...string) string {
 		t.Helper()
 		out, err := exec.Command(program, args...).CombinedOutput()
@@ -100,27 +101,13 @@ func needMd(t *testing.T) {
 func loop(t *testing.T, disk *systest.Memory) string {
 	t.Helper()
 	const off, head = 551 << 20, 10 << 20 // the superblock, and more than is read
-	file := filepath.Join(t.TempDir(), "member")
 	b := make([]byte, head)
 	if _, err := disk.ReadAt(b, off); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(file, disk.Size()-off-1<<20); err != nil {
-		t.Fatal(err)
-	}
-	losetup := prerequisites.Need(t, "losetup")
-	out, err := exec.Command(losetup, "--find", "--show", file).CombinedOutput()
+	device, err := loopdisk.Attach(t, disk.Size()-off-1<<20, b)
 	if err != nil {
-		t.Skipf("this kernel has no md driver that could be tried: losetup: %v: %s", err, out)
+		t.Skipf("this kernel has no md driver that could be tried: %v", err)
 	}
-	device := strings.TrimSpace(string(out))
-	t.Cleanup(func() {
-		if out, err := exec.Command(losetup, "--detach", device).CombinedOutput(); err != nil {
-			t.Errorf("losetup --detach %s: %v: %s", device, err, out)
-		}
-	})
-	return device
+	return "/dev/" + device
 }
