@@ -66,7 +66,11 @@ type system struct {
 	}
 }
 
-func newSystems(c *clock.Clock, log *slog.Logger, dir string, hosts []rack.Host) *systems {
+// newSystems warns where limits, the result of sandbox.CheckLimits, is an error.
+func newSystems(c *clock.Clock, log *slog.Logger, dir string, hosts []rack.Host, limits error) *systems {
+	if limits != nil {
+		log.Warn("the lab alone limits the commands of servers, and may be too late", "error", limits)
+	}
 	return &systems{clock: c, log: log, dir: dir, turns: make(chan struct{}, 2*runtime.NumCPU()), image: func() string { return "" }, bases: userBases(hosts), running: map[string]*system{}, failures: map[string]Trouble{}}
 }
 

@@ -29,6 +29,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metalab-dev/metalab/agent/sys/sandbox"
 	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/controller/inband"
 	"github.com/metalab-dev/metalab/controller/netboot"
@@ -202,7 +203,7 @@ func (w *World) startLab(ctx context.Context) error {
 	if w.cfg.Settings.Shards > 0 {
 		w.cfg.Listen = AnyPort // at which no BMC is
 	}
-	systems := newSystems(w.clock, w.cfg.Log, filepath.Join(w.cfg.Dir, systemsDir), definition.Each())
+	systems := newSystems(w.clock, w.cfg.Log, filepath.Join(w.cfg.Dir, systemsDir), definition.Each(), sandbox.CheckLimits())
 	w.agents = newAgents(w.clock, w.cfg.Log, filepath.Join(w.cfg.Dir, networkBootDir), systems)
 	if err := lab.KeepModels(w.cfg.Dir, w.cfg.Settings.Models); err != nil {
 		return err
