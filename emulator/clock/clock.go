@@ -17,7 +17,8 @@
 // client time and never make the clock jump.
 //
 // Each jump costs a little real time, in which the clock makes sure that
-// nothing is in flight (Quiet). A few timers are jumped to one by one. A
+// nothing is in flight (Quiet), and more of it on a machine that is so busy that
+// the clock wakes late: starvation is no silence (Longest). A few timers are jumped to one by one. A
 // thousand hosts wait for ten thousand different instants: one by one, the
 // processor would be idle most of the time. With many timers, a jump therefore
 // goes a little beyond the first timer, and those that are due by then fire
@@ -56,6 +57,7 @@ type Clock struct {
 	clients Due[*wait] // these wait for client time, where that is not lab time
 	seq     uint64
 	active  time.Time       // real time of the last activity
+	silence silence         // since then
 	settled []chan struct{} // closed when busy drops to 0
 	wake    chan struct{}   // wakes Run after a change; holds one
 
@@ -78,11 +80,6 @@ const (
 	jumping mode = "jumping"
 	virtual mode = "virtual"
 )
-
-// Quiet is how long a Jumping clock waits, in real time, after the last
-// activity before it jumps: long enough for a message on loopback to be
-// received.
-const Quiet = 2 * time.Millisecond
 
 // Slack is how late, in lab time, a timer may fire to fire together with
 // others: little compared with the seconds that servers and agents take.
@@ -367,9 +364,9 @@ func (c *Clock) round() time.Duration {
 	if c.mode != jumping || c.busy.Load() > 0 || len(c.timers) == 0 {
 		return sleep
 	}
-	pause := max(Quiet, c.timers[0].at.Sub(now)/Fastest)
-	if quiet := time.Since(c.active); quiet < pause {
-		return min(pause-quiet, sleep)
+	earliest := c.active.Add(c.timers[0].at.Sub(now) / Fastest)
+	if left := c.silence.left(c.active, earliest, time.Now()); left > 0 {
+		return min(left, sleep)
 	}
 	c.base, c.anchor = c.timers[0].at.Add(c.slack()-time.Duration(c.added.Load())), time.Now()
 	return 0

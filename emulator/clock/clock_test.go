@@ -247,8 +247,7 @@ func TestJumpingWaitsForQuiet(t *testing.T) {
 	if c.Since(origin) >= time.Hour {
 		t.Error("the clock jumped without quiet")
 	}
-	c.active = time.Now().Add(-time.Hour)
-	c.round()
+	jump(c)
 	if c.Since(origin) < time.Hour {
 		t.Error("the clock did not jump after quiet")
 	}
@@ -256,8 +255,9 @@ func TestJumpingWaitsForQuiet(t *testing.T) {
 
 // jump makes one jump, and returns how far it went.
 func jump(c *Clock) time.Duration {
-	before := c.base
-	c.active = time.Now().Add(-time.Hour) // certainly quiet
+	before, now := c.base, time.Now()
+	c.active = now.Add(-time.Hour) // certainly quiet
+	c.silence = silence{since: now.Add(-Longest), need: Longest}
 	c.round()
 	return c.base.Sub(before)
 }
