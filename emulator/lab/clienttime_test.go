@@ -16,6 +16,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
@@ -41,7 +42,7 @@ func TestIpmitoolShellKeepsItsSessionInAFastLab(t *testing.T) {
 			r.Accounts = []rack.Account{{Name: "ADMIN", Password: "ADMIN", Role: "Administrator"}}
 			l := labtest.Start(t, lab.Config{Rack: &r, Clock: tt.clock()})
 			at, _ := l.First().IPMI()
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), patience.Of(30*time.Second))
 			shell := exec.CommandContext(ctx, "ipmitool", "-I", "lanplus", "-H", at.Addr().String(), "-p", fmt.Sprint(at.Port()),
 				"-U", "ADMIN", "-P", "ADMIN", "-R", "1", "-N", "1", "shell")
 			in, err := shell.StdinPipe()

@@ -14,6 +14,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/lab/ssdp"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // TestSSDPSearchFindsBMCs searches like a client that knows no address.
@@ -37,7 +38,7 @@ func TestSSDPSearchFindsBMCs(t *testing.T) {
 	found := map[string]netip.Addr{} // by URL
 	b := make([]byte, 2048)
 	for range l.Hosts() {
-		if err := c.SetReadDeadline(clock.Wall().Add(10 * time.Second)); err != nil {
+		if err := c.SetReadDeadline(clock.Wall().Add(patience.Of(10 * time.Second))); err != nil {
 			t.Fatal(err)
 		}
 		n, from, err := c.ReadFromUDPAddrPort(b)

@@ -1,7 +1,6 @@
 package lab_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -17,6 +16,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/lab/space"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 	"github.com/metalab-dev/metalab/scenarios/smalldisk"
 )
@@ -62,13 +62,15 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("WriteAt() to a disk = %v", err)
 		}
 		before := h.Machine().Phase
-		await(t, "time goes on", func() bool { return l.Clock().Now().After(at.Add(10 * time.Minute)) })
+		var now time.Time
+		patience.Await(t, "time goes on", func() bool { now = l.Clock().Now(); return now.After(at.Add(10 * time.Minute)) }, &now)
 		if got := h.Machine().Phase; got != before {
 			t.Errorf("the machine went from %s to %s, which cannot be stored", before, got)
 		}
 
 		empty()
-		await(t, "with space the system runs", func() bool { return h.Machine().Phase == machine.Running })
+		var phase machine.Phase
+		patience.Await(t, "with space the system runs", func() bool { phase = h.Machine().Phase; return phase == machine.Running }, &phase)
 		if code, body := call(t, l, h, "PATCH", systemPath, `{"AssetTag":"later"}`); code >= 300 {
 			t.Errorf("PATCH with space = %d, %v", code, body)
 		}
@@ -85,21 +87,6 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("after a restart the asset tag is %v", body["AssetTag"])
 		}
 	})
-}
-
-// await returns when a condition holds. The test fails after a minute.
-func await(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for !is() {
-		pause, stop := context.WithTimeout(ctx, 5*time.Millisecond)
-		<-pause.Done()
-		stop()
-		if ctx.Err() != nil {
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
 }
 
 // Below the reserve requests are refused, and machines still change their states.

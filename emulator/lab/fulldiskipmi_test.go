@@ -12,6 +12,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/lab/space"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 	"github.com/metalab-dev/metalab/scenarios/smalldisk"
 )
@@ -68,7 +69,8 @@ func TestIPMIAnswersC4OnAFullDisk(t *testing.T) {
 		}
 		checkIPMIWithoutSpace(t, c)
 		empty()
-		await(t, "changes are stored again", func() bool { return l.Storage() == nil })
+		var failed error
+		patience.Await(t, "changes are stored again", func() bool { failed = l.Storage(); return failed == nil }, &failed)
 		for name, request := range changes {
 			if out, ok := c.run(request...); !ok {
 				t.Errorf("%s with space fails:\n%s", name, out)

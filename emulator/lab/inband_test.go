@@ -15,6 +15,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/ipmi/vm"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
@@ -283,7 +284,7 @@ func TestQEMUExternBMC(t *testing.T) {
 		}
 	}()
 	for _, ln := range []net.Listener{outside, control} {
-		if err := ln.(*net.UnixListener).SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		if err := ln.(*net.UnixListener).SetDeadline(time.Now().Add(patience.Of(30 * time.Second))); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
@@ -147,7 +148,7 @@ func TestAlertsArriveAsSNMPTraps(t *testing.T) {
 	}
 	hot := 43.0
 	apply(t, h, machine.Thermal{Command: thermal.Force{Sensor: "InletTemp", Reading: &hot}})
-	if err := station.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := station.SetReadDeadline(time.Now().Add(patience.Of(10 * time.Second))); err != nil {
 		t.Fatal(err)
 	}
 	b := make([]byte, 1000)

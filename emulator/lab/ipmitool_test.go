@@ -16,6 +16,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
@@ -38,7 +39,7 @@ func (c tool) with(kind, user, pass string, more ...string) tool {
 // run returns the output of ipmitool, and whether it has succeeded.
 func (c tool) run(args ...string) (string, bool) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience.Of(30*time.Second))
 	defer cancel()
 	all := []string{"-I", c.kind, "-H", c.at.Addr().String(), "-p", fmt.Sprint(c.at.Port()), "-U", c.user, "-P", c.pass}
 	out, err := exec.CommandContext(ctx, "ipmitool", append(append(all, c.more...), args...)...).CombinedOutput()

@@ -12,6 +12,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect/idrac"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
@@ -44,7 +45,7 @@ func TestVendorIPMICommands(t *testing.T) {
 	}()
 	run := func(h *Host, args ...string) (string, error) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience.Of(30*time.Second))
 		defer cancel()
 		at, _ := h.IPMI()
 		all := []string{"-I", "lanplus", "-H", at.Addr().String(), "-p", fmt.Sprint(at.Port()), "-U", "ADMIN", "-P", "ADMIN-1"}

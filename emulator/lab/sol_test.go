@@ -20,11 +20,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
-
-// patience bounds, in real time, how long a test waits for a program.
-const patience = 20 * time.Second
 
 // talk is a program with its own terminal.
 type talk struct {
@@ -47,7 +45,7 @@ func converse(t *testing.T, program string, args ...string) *talk {
 	for _, a := range args {
 		line += " '" + strings.ReplaceAll(a, "'", `'\''`) + "'"
 	}
-	ctx, done := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, done := context.WithTimeout(t.Context(), patience.Of(2*time.Minute))
 	c := &talk{t: t, out: make(chan string, 100), done: done, cmd: exec.CommandContext(ctx, "script", "-qec", line, "/dev/null")}
 	in, err := c.cmd.StdinPipe()
 	if err != nil {
@@ -109,7 +107,7 @@ func (c *talk) kill() {
 // expect waits until the program has printed these texts in this order.
 func (c *talk) expect(want ...string) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience.Limit())
 	defer cancel()
 	for _, w := range want {
 		for !strings.Contains(c.got, w) {
@@ -339,7 +337,7 @@ func TestSOLPayloadIsFreeAfterClientIsKilled(t *testing.T) {
 		t.Errorf("at once after that a second client gets %q", got)
 	}
 	l.Advance(time.Minute)
-	deadline, cancel := context.WithTimeout(t.Context(), patience)
+	deadline, cancel := context.WithTimeout(t.Context(), patience.Limit())
 	defer cancel()
 	for strings.Contains(once(t, l, h, "raw", "6", "0x4a", "1"), "01 01 00") {
 		if deadline.Err() != nil {

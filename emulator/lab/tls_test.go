@@ -25,6 +25,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/fault"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
@@ -193,7 +194,7 @@ func TestCurlAndOpenSSLAcceptCertificates(t *testing.T) {
 	user, password := l.Credentials(h)
 	run := func(name string, args ...string) string {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), patience.Of(time.Minute))
 		defer cancel()
 		cmd := exec.CommandContext(ctx, name, args...)
 		cmd.Stdin = strings.NewReader("Q\n")

@@ -13,6 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/redfish"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // A task of a vendor's own action takes lab time, with a standing and a jumping
@@ -63,7 +64,7 @@ func TestVendorTaskTakesLabTime(t *testing.T) {
 	t.Run("a clock that jumps", func(t *testing.T) {
 		l := open(t, Config{Clock: clock.NewJumping(origin)})
 		serve(t, l)
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience.Of(30*time.Second))
 		var running sync.WaitGroup
 		defer running.Wait()
 		defer cancel()

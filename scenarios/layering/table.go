@@ -152,7 +152,7 @@ var Table = []Row{
 	},
 	{Package: "emulator/lab/gateway", May: []string{"emulator/clock"}, Tests: []string{"emulator/fault", "emulator/lab", "emulator/lab/labtest", "emulator/lab/rack"}}, // it knows hosts by their names alone
 	{Package: "emulator/lab/ssdp", May: []string{"emulator/clock"}},
-	{Package: "emulator/lab/labtest", May: []string{"emulator/lab", "emulator/lab/journal", "emulator/lab/rack", "emulator/clock", "emulator/fault", "emulator/machine"}},
+	{Package: "emulator/lab/labtest", May: []string{"scenarios/patience", "emulator/lab", "emulator/lab/journal", "emulator/lab/rack", "emulator/clock", "emulator/fault", "emulator/machine"}},
 
 	// The controllers, which work on real servers.
 	{Package: "controller/api/...", May: []string{"controller/api/..."}, Only: []string{"k8s.io/apimachinery/..."}},
@@ -388,7 +388,7 @@ var Table = []Row{
 	{
 		// These steps see BMCs over the wire, and of the lab what stands beside it.
 		Package: "features/rack/steps",
-		May:     []string{"features/step", "scenarios/prerequisites", "emulator/lab/...", "emulator/lab/labtest", "emulator/machine/...", "emulator/dialect/quirk", "emulator/clock", "emulator/fault", "fixtures", "scenarios/conformance/ipmi"},
+		May:     []string{"features/step", "scenarios/patience", "scenarios/prerequisites", "emulator/lab/...", "emulator/lab/labtest", "emulator/machine/...", "emulator/dialect/quirk", "emulator/clock", "emulator/fault", "fixtures", "scenarios/conformance/ipmi"},
 		Never:   kubernetes, But: utilsClock,
 	},
 	{
@@ -396,6 +396,7 @@ var Table = []Row{
 		Package: "features/steps",
 		May: []string{
 			"features/step", "scenarios/...", "emulator/lab/...", "emulator/machine/...", "emulator/bmc", "emulator/dialect/quirk", "emulator/fault", "fixtures",
+			"scenarios/patience",                             // how long they wait
 			"scenarios/prerequisites",                        // what scenarios need
 			"agent/elemental/sim", "agent/lcm", "agent/node", // the units and configurations that user data install
 			"controller/drain",                                                                           // what evicts pods
@@ -526,8 +527,9 @@ var Table = []Row{
 		Never: kubernetes, But: utilsClock,
 		Tests: []string{"emulator/lab/labtest", "emulator/lab/rack", "scenarios/prerequisites"},
 	},
-	{Package: "scenarios/containers"},    // it reads an image, and the output of its commands
-	{Package: "scenarios/prerequisites"}, // it finds programs, and knows no test
+	{Package: "scenarios/containers"},                                          // it reads an image, and the output of its commands
+	{Package: "scenarios/patience", Never: slices.Concat(sockets, kubernetes)}, // it bounds waiting, and knows nothing that is waited for
+	{Package: "scenarios/prerequisites"},                                       // it finds programs, and knows no test
 	{Package: "scenarios/prerequisites/missing", May: []string{"scenarios/prerequisites"}},
 	{Package: "scenarios/loopdisk"},  // it attaches files, and knows no test
 	{Package: "scenarios/smalldisk"}, // it mounts a file system, and knows no test
@@ -566,7 +568,7 @@ var Borders = []Border{
 
 // kits are packages for tests: every test file on their side of the borders may
 // use them, other code only if its row names them in full.
-var kits = []string{"emulator/lab/labtest", "controller/bmc/bmctest", "agent/sys/systest", "scenarios/leak", "scenarios/prerequisites", "scenarios/loopdisk", "scenarios/smalldisk"}
+var kits = []string{"emulator/lab/labtest", "controller/bmc/bmctest", "agent/sys/systest", "scenarios/leak", "scenarios/patience", "scenarios/prerequisites", "scenarios/loopdisk", "scenarios/smalldisk"}
 
 // badNames say nothing of what a package owns.
 var badNames = []string{"util", "common", "helper", "types", "internal", "pkg"}

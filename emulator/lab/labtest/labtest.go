@@ -15,6 +15,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // Origin is the time at which a lab begins. It is far from real time, so that nobody
@@ -106,10 +107,10 @@ func (l *Lab) Advance(d time.Duration) {
 // AwaitCommand returns when a BMC has executed an IPMI command, which it takes by the name
 // in the journal: "Cold Reset". A client that does not wait for the response, such as
 // `ipmitool mc reset cold`, may end before the BMC has the request. The test fails after
-// a minute.
+// patience.Limit.
 func (l *Lab) AwaitCommand(name string) {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(l.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(l.t.Context(), patience.Limit())
 	defer cancel()
 	for {
 		found, mark, err := l.Journal().Select(journal.Query{Method: "IPMI"})

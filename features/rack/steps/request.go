@@ -2,6 +2,7 @@ package steps
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // URIs that every dialect of the generic profile has.
@@ -456,16 +459,11 @@ func (s *scenario) registerPendingRequests(sc *stepRegistry) {
 	})
 }
 
-// eventually repeats a check until it passes, for at most 2 s of real time. Use it
-// for effects that follow a BMC's response.
-func eventually(check func() error) (err error) {
-	again := time.NewTicker(5 * time.Millisecond)
-	defer again.Stop()
-	for range 400 {
-		if err = check(); err == nil {
-			return nil
-		}
-		<-again.C
-	}
-	return err
+// eventually repeats a check until it passes, for at most patience.Limit. Use it for effects
+// that follow a BMC's response.
+func eventually(check func() error) error {
+	return patience.Until(context.Background(), patience.Limit(), func(context.Context) (bool, string, error) {
+		err := check()
+		return err == nil, fmt.Sprint(err), nil
+	})
 }
