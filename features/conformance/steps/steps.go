@@ -31,6 +31,7 @@ type scenario struct {
 	bmc     *emulated // nil: the BMC is at an address
 	conf    conformance.Config
 	faults  []string
+	during  map[string][]fault.Rule // faults that begin and end with a check, by its ID
 	quirks  []quirk.Setting
 	results map[string]conformance.Result
 	ran     []string // names of checks and groups
@@ -38,7 +39,7 @@ type scenario struct {
 
 // Register binds all steps to a scenario.
 func Register(sc *godog.ScenarioContext, labs *Labs) {
-	s := &scenario{labs: labs}
+	s := &scenario{labs: labs, during: map[string][]fault.Rule{}}
 	sc.Step(`^the BMC of a "([^"]*)" server$`, s.emulated)
 	sc.Step(`^the BMC at "([^"]*)" with the user "([^"]*)" and the password in the file "([^"]*)"$`, s.address)
 	sc.Step(`^the run has DMTF's schemas and profiles$`, s.schemas)
@@ -113,7 +114,9 @@ func (s *scenario) schemas() error {
 	return nil
 }
 
-// wrong switches quirks and faults on. They are separated by " and ".
+// wrong switches quirks and faults on. They are separated by " and ". A "fault in BOOT-008"
+// begins when that check does, and ends with it: what the checks before it read, and how
+// often they poll, does not count.
 func (s *scenario) wrong(text string) error {
 	for part := range strings.SplitSeq(text, " and ") {
 		kind, what, _ := strings.Cut(part, " ")
@@ -125,11 +128,19 @@ func (s *scenario) wrong(text string) error {
 			}
 			s.quirks = append(s.quirks, q)
 		case "fault":
+			what, check, err := ofCheck(what)
+			if err != nil {
+				return err
+			}
 			r, err := parseFault(what)
 			if err != nil {
 				return err
 			}
 			r.BMC = s.bmc.lab.First().Name()
+			if check != "" {
+				s.during[check] = append(s.during[check], r)
+				continue
+			}
 			if r, err = s.bmc.lab.AddFault(r); err != nil {
 				return err
 			}
@@ -163,6 +174,19 @@ func (s *scenario) wrong(text string) error {
 	err := s.bmc.lab.First().SetQuirks(s.quirks)
 	s.conf.URL = s.bmc.lab.First().URL() // http-only changes the scheme
 	return err
+}
+
+// ofCheck cuts the ID of a check off the beginning of a fault: "in BOOT-008 {...}".
+func ofCheck(text string) (rest, check string, err error) {
+	rest, has := strings.CutPrefix(text, "in ")
+	if !has {
+		return text, "", nil
+	}
+	check, rest, _ = strings.Cut(rest, " ")
+	if !slices.ContainsFunc(conformance.Checks(), func(c conformance.Check) bool { return c.ID == check }) {
+		return "", "", fmt.Errorf("fault in %q: there is no such check", check)
+	}
+	return rest, check, nil
 }
 
 func parseFault(text string) (r fault.Rule, err error) {
@@ -200,6 +224,16 @@ func (s *scenario) execute(ctx context.Context, conf conformance.Config, level c
 	if err != nil {
 		return nil, err
 	}
+	var placed error
+	for i, c := range checks {
+		if rules := s.during[c.ID]; len(rules) > 0 {
+			checks[i].Run = func(ctx context.Context, r *conformance.Run) conformance.Outcome {
+				out, err := s.runWith(rules, func() conformance.Outcome { return c.Run(ctx, r) })
+				placed = errors.Join(placed, err)
+				return out
+			}
+		}
+	}
 	all := map[string]conformance.Result{}
 	for _, r := range b.Execute(ctx, checks) {
 		if r.Verdict == conformance.Broken {
@@ -207,7 +241,18 @@ func (s *scenario) execute(ctx context.Context, conf conformance.Config, level c
 		}
 		all[r.ID] = r
 	}
-	return all, nil
+	return all, placed
+}
+
+// runWith runs a check with faults, which are there for it alone.
+func (s *scenario) runWith(rules []fault.Rule, check func() conformance.Outcome) (out conformance.Outcome, err error) {
+	for _, r := range rules {
+		added, failed := s.bmc.lab.AddFault(r)
+		if err = errors.Join(err, failed); failed == nil {
+			defer func() { err = errors.Join(err, s.bmc.lab.RemoveFault(added.ID)) }()
+		}
+	}
+	return check(), err
 }
 
 // broughtBack removes what is wrong and takes back what the run could not.
@@ -231,7 +276,7 @@ func (s *scenario) run(ctx context.Context, level conformance.Level, names ...st
 		if _, err := s.baseline(ctx); err != nil {
 			return err
 		}
-		if len(s.quirks) == 0 && len(s.faults) == 0 && s.conf.Password == s.bmc.conf.Password && s.conf.Provisioner == nil && !s.conf.Insecure && !s.bmc.starts.blank.Load() {
+		if len(s.quirks) == 0 && len(s.faults) == 0 && len(s.during) == 0 && s.conf.Password == s.bmc.conf.Password && s.conf.Provisioner == nil && !s.conf.Insecure && !s.bmc.starts.blank.Load() {
 			s.results, err = s.baseline(ctx)
 			return err
 		}
@@ -247,7 +292,9 @@ func (s *scenario) baseline(ctx context.Context) (map[string]conformance.Result,
 		return known, nil
 	}
 	defer s.bmc.starts.blank.Store(s.bmc.starts.blank.Swap(false))
-	quirks, faults := s.quirks, s.faults
+	quirks, faults, during := s.quirks, s.faults, s.during
+	s.during = nil
+	defer func() { s.during = during }()
 	if len(quirks) > 0 {
 		if err := s.bmc.lab.First().SetQuirks(nil); err != nil {
 			return nil, err
@@ -293,6 +340,7 @@ func (s *scenario) right() error {
 		err = errors.Join(err, s.bmc.lab.RemoveFault(f.ID))
 	}
 	s.faults, s.quirks = nil, nil
+	clear(s.during)
 	s.bmc.starts.blank.Store(false)
 	return errors.Join(err, s.bmc.lab.First().SetQuirks(nil))
 }
