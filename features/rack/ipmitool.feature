@@ -38,13 +38,13 @@ Feature: ipmitool
 
   @tool-3 @I8
   Scenario: A wrong password fails RAKP 2
-    When the client runs `ipmitool -v -P WRONG -R 1 -N 1 mc guid`
+    When the client runs `ipmitool -v -P WRONG mc guid`
     Then it fails
     And it prints "RAKP 2 HMAC is invalid"
 
   @tool-3 @I8
   Scenario: An unknown user name is answered with "unauthorized name"
-    When the client runs `ipmitool -v -U nobody -R 1 -N 1 mc guid`
+    When the client runs `ipmitool -v -U nobody mc guid`
     Then it fails
     And it prints "unauthorized name"
 
@@ -54,14 +54,14 @@ Feature: ipmitool
     Then it succeeds
     When the client runs `ipmitool -k KEYKEYKEYKEYKEYKEY20 mc guid`
     Then it succeeds
-    When the client runs `ipmitool -k KEYKEYKEYKEYKEYKEY21 -R 1 -N 1 mc guid`
+    When the client runs `ipmitool -k KEYKEYKEYKEYKEYKEY21 mc guid`
     Then it fails
-    When the client runs `ipmitool -R 1 -N 1 mc guid`
+    When the client runs `ipmitool mc guid`
     Then it fails
 
   @tool-5 @I6 @I57 @I58
   Scenario Outline: IPMI 1.5 authentication type <type> is off until it is enabled
-    When the client runs `ipmitool -I lan -A <type> -R 1 -N 1 mc guid`
+    When the client runs `ipmitool -I lan -A <type> mc guid`
     Then it fails
     When the client runs `ipmitool lan set 1 auth ADMIN <type>`
     Then it exits with 0
@@ -588,6 +588,6 @@ Feature: ipmitool
   @I77
   Scenario: A fault answers with completion code C0h, node busy
     Given the BMC answers each command but logins with completion code 0xc0
-    When the client runs `ipmitool -R 1 -N 1 chassis power status`
+    When the client runs `ipmitool chassis power status`
     Then it fails
     And it prints "Node busy"
