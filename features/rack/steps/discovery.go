@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cucumber/godog"
-
 	"github.com/metalab-dev/metalab/emulator/lab/ssdp"
 )
 
@@ -26,8 +24,7 @@ func (s *scenario) registerDiscovery(sc *stepRegistry) {
 		// Another process may have port 1900 of the loopback device.
 		held, err := net.ListenUDP("udp4", &net.UDPAddr{Port: ssdp.Port})
 		if err != nil {
-			s.t.Logf("skipped: port %d is not free: %v", ssdp.Port, err)
-			return godog.ErrSkip
+			return s.skip(fmt.Errorf("port %d is not free: %w", ssdp.Port, err))
 		}
 		if err := held.Close(); err != nil {
 			return err
@@ -46,8 +43,7 @@ func (s *scenario) registerDiscovery(sc *stepRegistry) {
 		for _, what := range []string{printerTarget, redfishTarget} {
 			search := "M-SEARCH * HTTP/1.1\r\nHOST: 239.255.255.250:1900\r\nMAN: \"ssdp:discover\"\r\nMX: 1\r\nST: " + what + "\r\n\r\n"
 			if _, err := c.WriteToUDPAddrPort([]byte(search), ssdp.Group); err != nil {
-				s.t.Logf("skipped: no multicast on the loopback device here: %v", err)
-				return godog.ErrSkip
+				return s.skip(fmt.Errorf("no multicast on the loopback device here: %w", err))
 			}
 		}
 		found = map[string]string{}

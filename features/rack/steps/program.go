@@ -171,11 +171,19 @@ func (s *scenario) runProgramAgainst(server int, line string) error {
 // fails where that is a failure.
 func (s *scenario) findProgram(name string) (string, error) {
 	path, err := prerequisites.Find(name)
-	if err != nil && !prerequisites.Required() {
-		s.t.Logf("skipped: %v", err)
-		return "", godog.ErrSkip
+	if err != nil {
+		return "", s.skip(err)
 	}
-	return path, err
+	return path, nil
+}
+
+// skip skips the scenario for a reason, or fails it where that is a failure.
+func (s *scenario) skip(reason error) error {
+	if prerequisites.Required() {
+		return reason
+	}
+	s.t.Logf("skipped: %v", reason)
+	return godog.ErrSkip
 }
 
 // runProgramAt runs a program with an address.
