@@ -19,12 +19,11 @@ import (
 
 // TestSSDPSearchFindsBMCs searches like a client that knows no address.
 func TestSSDPSearchFindsBMCs(t *testing.T) {
-	// Another program may have port 1900 of the loopback device.
-	held, err := net.ListenUDP("udp4", &net.UDPAddr{Port: ssdp.Port})
+	release, err := labtest.HoldSSDP(t.Context())
 	if err != nil {
-		t.Skipf("port %d is not free: %v", ssdp.Port, err)
+		t.Skip(err)
 	}
-	held.Close()
+	t.Cleanup(release)
 	l := labtest.Start(t, lab.Config{Rack: hosts(3), SSDP: ssdp.Loopback})
 	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {

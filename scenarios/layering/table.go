@@ -152,7 +152,7 @@ var Table = []Row{
 	},
 	{Package: "emulator/lab/gateway", May: []string{"emulator/clock"}, Tests: []string{"emulator/fault", "emulator/lab", "emulator/lab/labtest", "emulator/lab/rack"}}, // it knows hosts by their names alone
 	{Package: "emulator/lab/ssdp", May: []string{"emulator/clock"}},
-	{Package: "emulator/lab/labtest", May: []string{"scenarios/patience", "emulator/lab", "emulator/lab/journal", "emulator/lab/rack", "emulator/clock", "emulator/fault", "emulator/machine"}},
+	{Package: "emulator/lab/labtest", May: []string{"scenarios/patience", "emulator/lab", "emulator/lab/journal", "emulator/lab/rack", "emulator/lab/ssdp", "emulator/clock", "emulator/fault", "emulator/machine"}},
 
 	// The controllers, which work on real servers.
 	{Package: "controller/api/...", May: []string{"controller/api/..."}, Only: []string{"k8s.io/apimachinery/..."}},

@@ -1,9 +1,13 @@
 package labtest
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"testing"
+	"time"
 )
 
 // Two tests never have a port in common, even when neither listens yet.
@@ -28,6 +32,48 @@ func TestPortsAreOfOneTestUntilItEnds(t *testing.T) {
 			t.Errorf("Ports() = %d after the test that had %d has ended", again, first)
 		}
 	})
+}
+
+func TestNameIsHeldByOneTest(t *testing.T) {
+	name := fmt.Sprint(t.Name(), Ports(t))
+	release, err := TryHold(name)
+	if release == nil || err != nil {
+		t.Fatalf("TryHold() of a name that nobody holds = nil %t, %v", release == nil, err)
+	}
+	if again, err := TryHold(name); again != nil || err != nil {
+		t.Errorf("TryHold() of a held name = nil %t, %v; want true, none", again == nil, err)
+	}
+	release()
+	again, err := TryHold(name)
+	if again == nil || err != nil {
+		t.Fatalf("TryHold() after release = nil %t, %v", again == nil, err)
+	}
+	again()
+}
+
+// Labs with SSDP wait for each other instead of answering each other's searches.
+func TestSSDPIsHeldByOneTest(t *testing.T) {
+	release, err := HoldSSDP(t.Context())
+	if err != nil {
+		t.Skip(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := HoldSSDP(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "another test has it") {
+		t.Errorf("HoldSSDP() while it is held = %v", err)
+	}
+	waiting := make(chan error, 1)
+	go func() {
+		release, err := HoldSSDP(t.Context())
+		if err == nil {
+			release()
+		}
+		waiting <- err
+	}()
+	release()
+	if err := <-waiting; err != nil {
+		t.Errorf("HoldSSDP() after release = %v", err)
+	}
 }
 
 // Ports that another program listens at are skipped.

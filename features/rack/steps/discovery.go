@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/lab/ssdp"
 )
 
@@ -21,14 +22,11 @@ const afterLast = 500 * time.Millisecond
 func (s *scenario) registerDiscovery(sc *stepRegistry) {
 	var found map[string]string // address and UUID, by URL
 	sc.Step(`^a rack of (\d+) servers with SSDP$`, func(n int) error {
-		// Another process may have port 1900 of the loopback device.
-		held, err := net.ListenUDP("udp4", &net.UDPAddr{Port: ssdp.Port})
+		release, err := labtest.HoldSSDP(s.t.Context())
 		if err != nil {
-			return s.skip(fmt.Errorf("port %d is not free: %w", ssdp.Port, err))
+			return s.skip(err)
 		}
-		if err := held.Close(); err != nil {
-			return err
-		}
+		s.release = release
 		s.define("generic", n)
 		s.config.SSDP = ssdp.Loopback
 		s.open()

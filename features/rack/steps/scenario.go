@@ -58,6 +58,7 @@ type scenario struct {
 
 	ipmi            ipmiClient
 	output          programRun // of the last program
+	release         func()     // of the port of SSDP; nil: it is not held
 	powerOffsPerRun []int      // how often the power went off in each of its runs
 }
 
@@ -201,6 +202,9 @@ func (s *scenario) end() error {
 	}
 	if s.lab != nil {
 		s.lab.Stop()
+	}
+	if s.release != nil {
+		s.release()
 	}
 	return nil
 }
