@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
@@ -93,7 +94,7 @@ func (s *scenario) awaitDeletion(ctx context.Context, o client.Object) error {
 // that began after this call, and the recorder has read the host after that. A step that
 // asserts that nothing happens calls it before it looks.
 func (s *scenario) letControllersAct(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(WithPatience(ctx, timeout), timeout)
+	ctx, cancel := context.WithTimeout(WithPatience(ctx, patience.Limit()), patience.Limit())
 	defer cancel()
 	if !s.world.ControllersRunning() {
 		return fmt.Errorf("%w: none runs", ErrNotReconciled)

@@ -18,6 +18,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
@@ -195,7 +196,7 @@ func (s *scenario) agentLooks(ctx context.Context, name string) error {
 	if err := s.kube.Patch(ctx, m, client.RawPatch("application/merge-patch+json", patch)); err != nil {
 		return err
 	}
-	err = eventually(WithPatience(ctx, timeout), "the agent of "+name+" looks at its LCMMachine", func(context.Context) (bool, string, error) {
+	err = eventually(WithPatience(ctx, patience.Limit()), "the agent of "+name+" looks at its LCMMachine", func(context.Context) (bool, string, error) {
 		is := s.world.AgentLooks(h.Name)
 		return is.Ended > at.Begun, fmt.Sprintf("%+v, then %+v", at, is), nil
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/elemental/sim"
 	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
@@ -198,7 +199,7 @@ func (s *scenario) restartUnit(server, phase string) error {
 	if unit == "" {
 		unit = sim.RunUnit
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.Limit())
 	defer cancel()
 	_, err := s.world.Control().Exec(ctx, server, control.Command{Args: []string{"systemctl", "restart", "--no-block", unit}})
 	if err != nil && (strings.Contains(err.Error(), "has stopped") || strings.Contains(err.Error(), "runs no operating system")) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
@@ -70,7 +71,7 @@ func (s *scenario) shell(ctx context.Context, line string) (code int, output str
 
 // shellOn runs a line of a shell in the system that a server runs.
 func (s *scenario) shellOn(ctx context.Context, server, line string) (code int, output string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, patience.Limit())
 	defer cancel()
 	var out strings.Builder
 	code, err = s.world.Control().Exec(ctx, server, control.Command{Args: []string{"/bin/sh", "-c", line}, Stdout: &out, Stderr: &out})

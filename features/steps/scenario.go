@@ -35,12 +35,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
-
-// timeout is how long a step waits, in real time. A play of Ansible ends after two seconds
-// on a machine at rest, and after more than a minute on one with ten other labs.
-const timeout = 3 * time.Minute
 
 // conflictBackoff is how often a step repeats an edit that met a conflict: controllers that
 // work at full speed on a busy machine can be faster several times.
@@ -285,36 +282,27 @@ func (s *Scenario) Change(ctx context.Context, edit func(*metal3.BareMetalHost))
 	return s.s.change(ctx, edit)
 }
 
-// Eventually repeats ok until it returns true or an error, for three minutes of real
-// time at most. The error has the last text that ok has returned.
+// Eventually repeats ok until it returns true or an error, for at most patience.Limit. The error has the last text that ok has returned.
 func Eventually(ctx context.Context, what string, ok func(context.Context) (done bool, is string, err error)) error {
 	return eventually(ctx, what, ok)
 }
 
-// patience is the key of WithPatience.
-type patience struct{}
+// patienceKey is the key of WithPatience.
+type patienceKey struct{}
 
 // WithPatience returns a context in which steps time out after d, in real time. The default
-// is three minutes.
+// is patience.Limit.
 func WithPatience(ctx context.Context, d time.Duration) context.Context {
-	return context.WithValue(ctx, patience{}, d)
+	return context.WithValue(ctx, patienceKey{}, d)
 }
 
 func eventually(ctx context.Context, what string, ok func(context.Context) (bool, string, error)) error {
-	most := timeout
-	if d, set := ctx.Value(patience{}).(time.Duration); set {
+	most := patience.Limit()
+	if d, set := ctx.Value(patienceKey{}).(time.Duration); set {
 		most = d
 	}
-	last := ""
-	err := wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, most, true, func(ctx context.Context) (bool, error) {
-		done, is, err := ok(ctx)
-		if ctx.Err() == nil { // else it is about the time-out
-			last = is
-		}
-		return done, err
-	})
-	if err != nil {
-		return fmt.Errorf("%s: %w (last: %s)", what, err, last)
+	if err := patience.Until(ctx, most, ok); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
 }

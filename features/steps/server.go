@@ -12,6 +12,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 	"github.com/metalab-dev/metalab/scenarios/images"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
@@ -57,7 +58,7 @@ func (s *scenario) registerServers(sc *stepRegistry) {
 // is about.
 func (s *scenario) pass(ctx context.Context, d time.Duration) error {
 	s.recorder.mark()
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, patience.Limit())
 	defer cancel()
 	return s.world.Pass(ctx, d)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
@@ -66,7 +67,7 @@ func (s *scenario) restartFromCD(ctx context.Context) error {
 // then: the lab's time jumps meanwhile, and a silent agent is given up after half an hour
 // of it.
 func (s *scenario) holdTimeAtAgent(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, patience.Limit())
 	defer cancel()
 	for {
 		found, mark, err := s.world.Lab().Journal().Select(journal.Query{Host: s.server.Name})

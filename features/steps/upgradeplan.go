@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
@@ -73,7 +74,7 @@ func (s *scenario) goesThrough(ctx context.Context, id, to string) error {
 	if s.plans == nil {
 		return errors.New("no step was commenced")
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, patience.Limit())
 	defer cancel()
 	for {
 		if got := s.planSteps[to+" "+id]; len(got) > 0 && got[len(got)-1] == kaas.PlanCompleted {

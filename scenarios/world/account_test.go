@@ -28,6 +28,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/lcm/item"
 	"github.com/metalab-dev/metalab/controller/manager"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // TestAccountsOfAgents provisions two Machines, and uses the tokens that their servers get
@@ -68,7 +69,7 @@ func TestAccountsOfAgents(t *testing.T) {
 		api.BearerToken = token
 		clients[name] = newClient(t, api)
 	}
-	awaitThat(t, "the agent may read the Secret of its item", func() bool {
+	patience.Await(t, "the agent may read the Secret of its item", func() bool {
 		return clients["w-0"].Get(t.Context(), p.key("password"), new(corev1.Secret)) == nil
 	})
 	p.rights(clients)
@@ -119,7 +120,7 @@ func (p providerLab) agents(api *rest.Config, token string) {
 	m := new(lcm.LCMMachine)
 	is := func(what string, ok func() bool) {
 		t.Helper()
-		awaitThat(t, what, func() bool { return p.Get(t.Context(), p.key("w-0"), m) == nil && ok() })
+		patience.Await(t, what, func() bool { return p.Get(t.Context(), p.key("w-0"), m) == nil && ok() }, m)
 	}
 	nics := func() (out []string) {
 		if m.Status.HostInfo != nil && m.Status.HostInfo.Hardware != nil {
@@ -131,7 +132,7 @@ func (p providerLab) agents(api *rest.Config, token string) {
 	}
 	is("the first agent reports", func() bool { return slices.Equal(nics(), []string{"0c:00:00:00:00:01"}) })
 	second = startAgent(t, api, token, "0c:00:00:00:00:02")
-	awaitThat(t, "the second agent says whose the LCMMachine is", func() bool {
+	patience.Await(t, "the second agent says whose the LCMMachine is", func() bool {
 		return strings.Contains(second.log.String(), "LCMMachine "+Namespace+"/w-0 is that of another server")
 	})
 	if is("the first agent's report is there", func() bool { return true }); !slices.Equal(nics(), []string{"0c:00:00:00:00:01"}) {
@@ -147,10 +148,10 @@ func (p providerLab) agents(api *rest.Config, token string) {
 		t.Fatal(err)
 	}
 	var s corev1.Secret
-	awaitThat(t, "the provider renews the token", func() bool {
+	patience.Await(t, "the provider renews the token", func() bool {
 		return p.Get(t.Context(), p.key("w-0-lcm-agent-token"), &s) == nil && string(s.Data["token"]) != token
 	})
-	awaitThat(t, "the agent says what to do", func() bool {
+	patience.Await(t, "the agent says what to do", func() bool {
 		return strings.Contains(first.log.String(), "write the token of Secret "+Namespace+"/w-0-lcm-agent-token to /etc/lab-agent/token")
 	})
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"hostInfo":null}}`)) // which the agent writes again
@@ -246,16 +247,16 @@ func (p providerLab) createSecond() {
 func (p providerLab) provision(name string) string {
 	p.t.Helper()
 	m, h := new(capi.Machine), new(metal3.BareMetalHost)
-	awaitThat(p.t, "the Machine "+name+" writes its image", func() bool {
+	patience.Await(p.t, "the Machine "+name+" writes its image", func() bool {
 		if p.Get(p.t.Context(), p.key(name), m) != nil {
 			return false
 		}
 		_, host, _ := strings.Cut(m.Annotations[capi.BareMetalHostAnnotation], "/")
 		return host != "" && p.Get(p.t.Context(), p.key(host), h) == nil && h.Spec.Image != nil
-	})
+	}, m, h)
 	p.state(h, metal3.StateProvisioned)
 	var s corev1.Secret
-	awaitThat(p.t, "the LCMMachine of "+name+" names its token", func() bool {
+	patience.Await(p.t, "the LCMMachine of "+name+" names its token", func() bool {
 		l := &lcm.LCMMachine{ObjectMeta: metav1.ObjectMeta{}}
 		return p.Get(p.t.Context(), p.key(name), l) == nil && l.Status.TokenSecret != "" && p.Get(p.t.Context(), p.key(l.Status.TokenSecret), &s) == nil
 	})

@@ -20,6 +20,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
 	"github.com/metalab-dev/metalab/controller/manager"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // TestElementalWorksWithTheRightsOfTheManifests runs the controllers and the API for agents as the
@@ -85,7 +86,7 @@ func (l *elementalLife) register() {
 	g.Spec.Config.Elemental.Agent.OSPlugin = agent.DummyPlugin
 	g.Spec.Config.Elemental.Agent.Reconciliation = 10 * time.Millisecond
 	l.create(g)
-	awaitThat(l.t, "the registration is ready", func() bool { return l.get(g) && condition.IsTrue(g, capi.ReadyCondition) })
+	patience.Await(l.t, "the registration is ready", func() bool { return l.get(g) && condition.IsTrue(g, capi.ReadyCondition) }, g)
 	of := g.Spec.Config.Elemental.Registration
 	f := agent.File{
 		Registration: agent.Registration{URI: of.URI, CACert: of.CACert, Token: of.Token},
@@ -134,7 +135,7 @@ func (l *elementalLife) bootstrap() {
 	}
 	l.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: l.host}})
 	h := &elemental.ElementalHost{ObjectMeta: l.meta(l.host)}
-	awaitThat(l.t, "the host has bootstrap data", func() bool { return l.get(h) && h.Spec.BootstrapSecret != nil })
+	patience.Await(l.t, "the host has bootstrap data", func() bool { return l.get(h) && h.Spec.BootstrapSecret != nil }, h)
 	if err := agent.Run(l.t.Context(), l.agent()); err != nil { // until the reboot
 		l.t.Fatal(err)
 	}
@@ -151,7 +152,7 @@ func (l *elementalLife) runUntil(what string, ok func() bool) {
 	ctx, stop := context.WithCancel(l.t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- agent.Run(ctx, l.agent()) }()
-	awaitThat(l.t, what, ok)
+	patience.Await(l.t, what, ok)
 	stop()
 	if err := <-ended; err != nil && ctx.Err() == nil {
 		l.t.Errorf("run: %v", err)
@@ -165,9 +166,9 @@ func (l *elementalLife) reset() {
 	if err := l.admin.Delete(l.t.Context(), infra); err != nil {
 		l.t.Fatal(err)
 	}
-	awaitThat(l.t, "the machine is gone", func() bool {
+	patience.Await(l.t, "the machine is gone", func() bool {
 		return apierrors.IsNotFound(l.admin.Get(l.t.Context(), client.ObjectKeyFromObject(infra), infra))
-	})
+	}, infra)
 	if err := agent.Run(l.t.Context(), l.agent()); err != nil {
 		l.t.Fatal(err)
 	}
@@ -180,7 +181,7 @@ func (l *elementalLife) reset() {
 		l.t.Fatal(err)
 	}
 	h := &elemental.ElementalHost{ObjectMeta: l.meta(l.host)}
-	awaitThat(l.t, "the host is gone", func() bool {
+	patience.Await(l.t, "the host is gone", func() bool {
 		return apierrors.IsNotFound(l.admin.Get(l.t.Context(), client.ObjectKeyFromObject(h), h))
-	})
+	}, h)
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 	"github.com/metalab-dev/metalab/scenarios/smalldisk"
 )
@@ -63,7 +64,7 @@ func TestWorldOnAFullDisk(t *testing.T) {
 		}
 
 		empty := smalldisk.Fill(t, dir, 0)
-		awaitThat(t, "the lab notices", func() bool { return w.Lab().Storage() != nil })
+		patience.Await(t, "the lab notices", func() bool { return w.Lab().Storage() != nil })
 		if code, body := call("PATCH", `{"AssetTag":"later"}`); code != http.StatusInsufficientStorage {
 			t.Errorf("PATCH = %d, want 507: %s", code, body)
 		}
@@ -81,7 +82,8 @@ func TestWorldOnAFullDisk(t *testing.T) {
 		}
 
 		empty()
-		awaitThat(t, "there is space", func() bool { return w.Lab().Storage() == nil })
+		var failed error
+		patience.Await(t, "there is space", func() bool { failed = w.Lab().Storage(); return failed == nil }, &failed)
 		if code, body := call("PATCH", `{"AssetTag":"later"}`); code >= 300 {
 			t.Errorf("PATCH with space = %d: %s", code, body)
 		}

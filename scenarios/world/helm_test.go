@@ -19,6 +19,7 @@ import (
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/manager"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // TestHelmWorksWithTheRightsOfTheManifests installs, upgrades and uninstalls a chart as the
@@ -39,11 +40,11 @@ func TestHelmWorksWithTheRightsOfTheManifests(t *testing.T) {
 	}
 	revision := func(want int) {
 		t.Helper()
-		awaitThat(t, "the chart is installed", func() bool {
+		patience.Await(t, "the chart is installed", func() bool {
 			err := admin.Get(t.Context(), l.key("c1"), b)
 			s := b.Status.ReleaseStatuses["settings"]
 			return err == nil && s.Success && s.Ready && s.Revision == want
-		})
+		}, b)
 	}
 	revision(1)
 	m := new(corev1.ConfigMap)
@@ -60,7 +61,7 @@ func TestHelmWorksWithTheRightsOfTheManifests(t *testing.T) {
 	if err := admin.Delete(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	awaitThat(t, "the bundle is deleted", func() bool { return apierrors.IsNotFound(admin.Get(t.Context(), l.key("c1"), b)) })
+	patience.Await(t, "the bundle is deleted", func() bool { return apierrors.IsNotFound(admin.Get(t.Context(), l.key("c1"), b)) }, b)
 	if err := admin.Get(t.Context(), at, m); !apierrors.IsNotFound(err) {
 		t.Errorf("the ConfigMap of a chart that is uninstalled: %v", err)
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/lcm/maintenance"
 	"github.com/metalab-dev/metalab/controller/manager"
 	"github.com/metalab-dev/metalab/fixtures"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // TestControllersOfHostOSConfigurationWorkWithTheRightsOfTheManifests runs the controllers
@@ -47,7 +48,7 @@ func TestControllersOfHostOSConfigurationWorkWithTheRightsOfTheManifests(t *test
 	machine := new(lcm.LCMMachine)
 	has := func(what string, ok func() bool) {
 		t.Helper()
-		awaitThat(t, what, func() bool { return admin.Get(t.Context(), l.key("w-0"), machine) == nil && ok() })
+		patience.Await(t, what, func() bool { return admin.Get(t.Context(), l.key("w-0"), machine) == nil && ok() }, machine)
 	}
 	has("items reach the machine", func() bool { return len(machine.Spec.StateItems) == 2 && machine.Status.State == lcm.StateReconfigure })
 	if v := machine.Spec.StateItems[1].Params[item.ParamSecretVersion]; v != secret.ResourceVersion {
@@ -76,7 +77,7 @@ func TestControllersOfHostOSConfigurationWorkWithTheRightsOfTheManifests(t *test
 		s := states().ConfigStateItemsStatuses["file-template-1.0.0"]["host-os-test-file-template-1.0.0-reconfigure"]
 		return s.State == kaas.ItemSuccess && s.Hash != ""
 	}
-	awaitThat(t, "the configuration has succeeded", done)
+	patience.Await(t, "the configuration has succeeded", done)
 	has("the machine is Ready", func() bool { return machine.Status.State == lcm.StateReady })
 	secret.Data["password"] = []byte("another password")
 	if err := admin.Update(t.Context(), secret); err != nil {
@@ -85,16 +86,16 @@ func TestControllersOfHostOSConfigurationWorkWithTheRightsOfTheManifests(t *test
 	has("the change of the Secret reaches the machine", func() bool {
 		return machine.Spec.StateItems[1].Params[item.ParamSecretVersion] == secret.ResourceVersion && machine.Status.State == lcm.StateReconfigure
 	})
-	awaitThat(t, "the change is reported", func() bool { return states().SecretValuesChanged })
+	patience.Await(t, "the change is reported", func() bool { return states().SecretValuesChanged })
 	execute()
-	awaitThat(t, "the change is done", func() bool { return !states().SecretValuesChanged && done() })
+	patience.Await(t, "the change is done", func() bool { return !states().SecretValuesChanged && done() })
 	l.maintain(t, as)
 	if err := admin.Delete(t.Context(), &kaas.HostOSConfiguration{ObjectMeta: l.meta("test")}); err != nil {
 		t.Fatal(err)
 	}
 	has("the items leave the machine", func() bool { return len(machine.Spec.StateItems)+len(machine.Spec.StateItemsOverwrites) == 0 })
 	execute()
-	awaitThat(t, "the configuration is deleted", func() bool {
+	patience.Await(t, "the configuration is deleted", func() bool {
 		return apierrors.IsNotFound(admin.Get(t.Context(), l.key("test"), new(kaas.HostOSConfiguration)))
 	})
 	refused.mu.Lock()
@@ -119,7 +120,7 @@ func (l hocLab) maintain(t *testing.T, as *rest.Config) {
 	r := maintenance.Request{Machine: l.key("w-0"), Reason: lcm.ReasonDelete}
 	walk := func(what string, step func(context.Context, maintenance.Request) (maintenance.Progress, error)) {
 		t.Helper()
-		awaitThat(t, what, func() bool {
+		patience.Await(t, what, func() bool {
 			p, err := step(t.Context(), r)
 			if err != nil {
 				t.Fatal(err)
@@ -128,7 +129,7 @@ func (l hocLab) maintain(t *testing.T, as *rest.Config) {
 		})
 	}
 	// A pod that is bound to no agent is gone only when somebody ends it.
-	awaitThat(t, "the pod is evicted", func() bool {
+	patience.Await(t, "the pod is evicted", func() bool {
 		_, err := s.Enter(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)

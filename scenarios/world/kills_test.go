@@ -34,6 +34,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/sample"
 )
 
@@ -299,10 +300,9 @@ func (b *batch) hosts(ctx context.Context) (map[string]*metal3.BareMetalHost, er
 // await waits until ok returns true for every host and its server.
 func (b *batch) await(what string, ok func(*lab.Host, *metal3.BareMetalHost) bool) {
 	b.t.Helper()
-	var late []string
-	err := wait.PollUntilContextTimeout(b.t.Context(), 100*time.Millisecond, 4*time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := patience.Until(b.t.Context(), patience.Limit(), func(ctx context.Context) (bool, string, error) {
 		all, err := b.hosts(ctx)
-		late = nil
+		var late []string
 		for i, name := range b.names {
 			if s := b.world.lab.Hosts()[i]; !ok(s, all[name]) {
 				text := fmt.Sprintf("%s: server %s, %s", name, s.Machine().Power, s.Machine().Phase)
@@ -312,10 +312,10 @@ func (b *batch) await(what string, ok func(*lab.Host, *metal3.BareMetalHost) boo
 				late = append(late, text)
 			}
 		}
-		return len(late) == 0 && err == nil, err
+		return len(late) == 0 && err == nil, "not these:\n" + strings.Join(late, "\n"), err
 	})
 	if err != nil {
-		b.t.Fatalf("%s: %v; these are not:\n%s", what, err, strings.Join(late, "\n"))
+		b.t.Fatalf("%s: %v", what, err)
 	}
 }
 
@@ -415,7 +415,7 @@ func (b *batch) left(name string) (out []string) {
 	lists := []client.ObjectList{
 		&metal3.HardwareDataList{}, &metal3.HostFirmwareSettingsList{}, &metal3.HostFirmwareComponentsList{}, &metal3.PreprovisioningImageList{}, &corev1.SecretList{},
 	}
-	err := wait.PollUntilContextTimeout(b.t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(b.t.Context(), 100*time.Millisecond, patience.Limit(), true, func(ctx context.Context) (bool, error) {
 		out = nil
 		for _, l := range lists {
 			if err := b.kube.List(ctx, l, client.InNamespace(Namespace)); err != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/machineconfig"
 	access "github.com/metalab-dev/metalab/controller/machineconfig/registry"
 	"github.com/metalab-dev/metalab/controller/manager"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // TestOnClusterLayering builds an image in the lab's embedded API and rolls it out to three nodes
@@ -35,13 +36,14 @@ func TestOnClusterLayering(t *testing.T) {
 	if err := w.StartControllers(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	awaitThat(t, "the nodes join the pool", func() bool { return l.pool().Status.UpdatedMachineCount == 3 })
+	patience.Await(t, "the nodes join the pool", func() bool { return l.pool().Status.UpdatedMachineCount == 3 })
 	l.create(l.machineConfig("50-motd", "/etc/motd", "Metalab"), l.osConfig("FROM configs AS final\nLABEL team=storage\n"))
-	awaitThat(t, "the pool is updated with an image", func() bool {
-		p := l.pool()
+	var p *mcv1.MachineConfigPool
+	patience.Await(t, "the pool is updated with an image", func() bool {
+		p = l.pool()
 		c := machineconfig.Condition(p, mcv1.MachineConfigPoolUpdated)
 		return c != nil && c.Status == corev1.ConditionTrue && strings.Contains(c.Message, "@sha256:")
-	})
+	}, &p)
 	l.freezesBuilds()
 	l.daemons.mu.Lock()
 	defer l.daemons.mu.Unlock()
@@ -79,12 +81,12 @@ func TestControllersOfMachineConfigurationWorkWithTheRightsOfTheManifests(t *tes
 	l := newLayering(t, w, admin, 1)
 	end := runController(t, w, as, manager.Config{Controllers: []string{"machineconfig"}})
 	defer end()
-	awaitThat(t, "the node joins the pool", func() bool { return l.pool().Status.UpdatedMachineCount == 1 })
+	patience.Await(t, "the node joins the pool", func() bool { return l.pool().Status.UpdatedMachineCount == 1 })
 	l.create(l.osConfig("FROM configs AS final\n"))
 	var jobs batchv1.JobList
-	awaitThat(t, "the Job exists", func() bool {
+	patience.Await(t, "the Job exists", func() bool {
 		return admin.List(t.Context(), &jobs, client.InNamespace(machineconfig.Namespace)) == nil && len(jobs.Items) == 1
-	})
+	}, &jobs)
 	j := &jobs.Items[0]
 	digest := l.push(w, j)
 	l.create(&corev1.ConfigMap{
@@ -98,14 +100,14 @@ func TestControllersOfMachineConfigurationWorkWithTheRightsOfTheManifests(t *tes
 	if err := admin.Status().Update(t.Context(), j); err != nil {
 		t.Fatal(err)
 	}
-	awaitThat(t, "the node has the image", func() bool {
-		n := new(corev1.Node)
+	n := new(corev1.Node)
+	patience.Await(t, "the node has the image", func() bool {
 		return admin.Get(t.Context(), client.ObjectKey{Name: "w-0"}, n) == nil && strings.HasSuffix(n.Annotations[machineconfig.CurrentImage], digest)
-	})
+	}, n)
 	if err := admin.Delete(t.Context(), l.osConfig("")); err != nil {
 		t.Fatal(err)
 	}
-	awaitThat(t, "the build and its image are gone", func() bool {
+	patience.Await(t, "the build and its image are gone", func() bool {
 		var list mcv1.MachineOSBuildList
 		found, err := access.Access{Config: w.registry.DockerConfig("pull", l.host)}.Exists(t.Context(), l.host+"/os/worker@"+digest)
 		return admin.List(t.Context(), &list) == nil && len(list.Items) == 0 && err == nil && !found

@@ -31,6 +31,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys/sandbox"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/machineconfig"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // machineConfigNode is a Node whose machine-config daemon is the product's, with the rights of
@@ -174,7 +175,7 @@ func TestRolloutHasNoRefusedWrite(t *testing.T) {
 	l.create(l.machineConfig("50-motd", "/etc/motd", "Metalab"))
 	l.awaitUpdated("50-motd")
 	l.create(l.osConfig("FROM configs AS final\n"))
-	awaitThat(t, "the nodes have an image", func() bool { return l.haveImage(2) })
+	patience.Await(t, "the nodes have an image", func() bool { return l.haveImage(2) })
 	var builds mcv1.MachineOSBuildList
 	if err := admin.List(t.Context(), &builds); err != nil || len(builds.Items) != 1 {
 		t.Fatalf("%d MachineOSBuilds, %v; want one", len(builds.Items), err)
@@ -185,7 +186,7 @@ func TestRolloutHasNoRefusedWrite(t *testing.T) {
 	if err := admin.Delete(t.Context(), l.osConfig("")); err != nil {
 		t.Fatal(err)
 	}
-	awaitThat(t, "the nodes have no image", func() bool { return l.haveImage(0) })
+	patience.Await(t, "the nodes have no image", func() bool { return l.haveImage(0) })
 	l.awaitUpdated("50-motd")
 	for i := range 2 {
 		m := new(mcv1.MachineConfigNode)

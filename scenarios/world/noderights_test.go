@@ -16,6 +16,7 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/node"
 	"github.com/metalab-dev/metalab/controller/config"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // TestAccountOfANodeWritesThatNodeAlone uses the token of a node on its own objects, which the API
@@ -68,7 +69,7 @@ func TestAccountOfANodeWritesThatNodeAlone(t *testing.T) {
 		n.Annotations = map[string]string{node.AgentAnnotation: "system:serviceaccount:" + namespace + ":" + account}
 		return n
 	}
-	awaitThat(t, "the policy is in force", func() bool { return apierrors.IsForbidden(first.Patch(ctx, nodeOf("w-1"), annotate)) })
+	patience.Await(t, "the policy is in force", func() bool { return apierrors.IsForbidden(first.Patch(ctx, nodeOf("w-1"), annotate)) })
 	for _, tt := range []struct {
 		what    string
 		do      func() error

@@ -22,6 +22,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/lcm/item"
 	"github.com/metalab-dev/metalab/controller/manager"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // TestProviderWorksWithTheRightsOfTheManifests takes a Cluster and a Machine from their
@@ -41,9 +42,9 @@ func TestProviderWorksWithTheRightsOfTheManifests(t *testing.T) {
 	host, machine := new(metal3.BareMetalHost), new(capi.Machine)
 	is := func(what string, ok func() bool) {
 		t.Helper()
-		awaitThat(t, what, func() bool {
+		patience.Await(t, what, func() bool {
 			return admin.Get(t.Context(), p.key("node"), host) == nil && admin.Get(t.Context(), p.key("w-0"), machine) == nil && ok()
-		})
+		}, host, machine)
 	}
 	status := func(want string) func() bool {
 		return func() bool { s := machine.Status.ProviderStatus; return s != nil && s.Status == want }
@@ -57,10 +58,10 @@ func TestProviderWorksWithTheRightsOfTheManifests(t *testing.T) {
 	is("the Machine is handed to LCM", status("Uninitialized"))
 	p.agent(w.kube.api)
 	is("the Machine is Ready", status("Ready"))
-	awaitThat(t, "the machines of the LCMCluster are counted", func() bool {
-		c := new(lcm.LCMCluster)
+	c := new(lcm.LCMCluster)
+	patience.Await(t, "the machines of the LCMCluster are counted", func() bool {
 		return admin.Get(t.Context(), p.key("c1"), c) == nil && c.Status.RequestedNodes == 1 && c.Status.ReadyNodes == 1
-	})
+	}, c)
 	p.reboot()
 	is("the Machine is Ready again", status("Ready"))
 	if err := admin.Delete(t.Context(), &capi.Cluster{ObjectMeta: p.meta("c1")}); err != nil {
@@ -68,7 +69,7 @@ func TestProviderWorksWithTheRightsOfTheManifests(t *testing.T) {
 	}
 	is("the host loses its image", func() bool { return host.Spec.Image == nil && host.Spec.ConsumerRef != nil })
 	p.state(host, metal3.StateAvailable)
-	awaitThat(t, "the Cluster is deleted", func() bool {
+	patience.Await(t, "the Cluster is deleted", func() bool {
 		return apierrors.IsNotFound(admin.Get(t.Context(), p.key("c1"), new(capi.Cluster))) && apierrors.IsNotFound(admin.Get(t.Context(), p.key("w-0"), new(capi.Machine)))
 	})
 	if err := admin.Get(t.Context(), p.key("node"), host); err != nil || host.Spec.ConsumerRef != nil {
@@ -97,20 +98,20 @@ func (p providerLab) inventory() {
 		}
 	}
 	host := new(metal3.BareMetalHost)
-	awaitThat(p.t, "the inventory has a host", func() bool {
+	patience.Await(p.t, "the inventory has a host", func() bool {
 		return p.Get(p.t.Context(), p.key("spare"), host) == nil && host.Spec.BMC.CredentialsName == "account-bmc-account"
-	})
+	}, host)
 	p.state(host, metal3.StateAvailable)
-	awaitThat(p.t, "the inventory shows its host", func() bool {
+	patience.Await(p.t, "the inventory shows its host", func() bool {
 		return p.Get(p.t.Context(), p.key("spare"), server) == nil && server.Status.ProvisioningState == "available"
-	})
+	}, server)
 	for _, o := range all {
 		if err := p.Delete(p.t.Context(), o); err != nil {
 			p.t.Fatal(err)
 		}
 	}
 	for _, o := range append(all, host) {
-		awaitThat(p.t, o.GetName()+" is deleted", func() bool { return apierrors.IsNotFound(p.Get(p.t.Context(), client.ObjectKeyFromObject(o), o)) })
+		patience.Await(p.t, o.GetName()+" is deleted", func() bool { return apierrors.IsNotFound(p.Get(p.t.Context(), client.ObjectKeyFromObject(o), o)) }, o)
 	}
 }
 
@@ -124,7 +125,7 @@ func (p providerLab) reboot() {
 		}
 	}
 	m, node, request := new(lcm.LCMMachine), new(corev1.Node), new(kaas.GracefulRebootRequest)
-	awaitThat(p.t, "the reboot is demanded", func() bool { return p.Get(p.t.Context(), p.key("w-0"), m) == nil && m.Spec.RebootRequired })
+	patience.Await(p.t, "the reboot is demanded", func() bool { return p.Get(p.t.Context(), p.key("w-0"), m) == nil && m.Spec.RebootRequired }, m)
 	if err := p.Get(p.t.Context(), client.ObjectKey{Name: "w-0"}, node); err != nil || !node.Spec.Unschedulable {
 		p.t.Errorf("the node is %+v, %v; want it cordoned", node.Spec, err)
 	}
@@ -134,17 +135,17 @@ func (p providerLab) reboot() {
 	if err := p.Status().Patch(p.t.Context(), m, client.MergeFrom(before)); err != nil {
 		p.t.Fatal(err)
 	}
-	awaitThat(p.t, "the reboot is no longer demanded", func() bool {
+	patience.Await(p.t, "the reboot is no longer demanded", func() bool {
 		return p.Get(p.t.Context(), p.key("w-0"), m) == nil && !m.Spec.RebootRequired && p.Get(p.t.Context(), client.ObjectKey{Name: "w-0"}, node) == nil && !node.Spec.Unschedulable
-	})
+	}, m, node)
 	before = m.DeepCopy()
 	m.Status.Reboot = nil
 	if err := p.Status().Patch(p.t.Context(), m, client.MergeFrom(before)); err != nil {
 		p.t.Fatal(err)
 	}
-	awaitThat(p.t, "the request is completed", func() bool {
+	patience.Await(p.t, "the request is completed", func() bool {
 		return p.Get(p.t.Context(), p.key("c1"), request) == nil && request.Status.State == kaas.RebootCompleted
-	})
+	}, request)
 }
 
 // providerLab makes objects of the provider.
@@ -209,13 +210,13 @@ func (p providerLab) agent(api *rest.Config) {
 	as.BearerToken = string(token.Data["token"])
 	c := newClient(p.t, as)
 	m := new(lcm.LCMMachine)
-	awaitThat(p.t, "the agent has items", func() bool {
+	patience.Await(p.t, "the agent has items", func() bool {
 		if err := c.Get(p.t.Context(), p.key("w-0"), m); err != nil {
 			p.t.Logf("the agent: %v", err)
 			return false
 		}
 		return len(m.Spec.StateItems) == 1
-	})
+	}, m)
 	for _, o := range []client.Object{new(lcm.LCMMachine), new(corev1.Secret)} {
 		if err := c.Get(p.t.Context(), p.key("w-0-user-data"), o); !apierrors.IsForbidden(err) {
 			p.t.Errorf("the agent reads another %T: %v", o, err)

@@ -24,7 +24,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,6 +31,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/metalab-dev/metalab/controller/manager"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // account is the service account that the manifests create for the controller.
@@ -118,7 +118,7 @@ func readStatus(t *testing.T, w *World, admin client.Client, health, metrics str
 	if err := admin.Create(t.Context(), &unstructured.Unstructured{Object: b}); err != nil {
 		t.Fatal(err)
 	}
-	awaitThat(t, "the account may read metrics", func() bool { code, _ := get("https://"+metrics+"/metrics", prometheus); return code == http.StatusOK })
+	patience.Await(t, "the account may read metrics", func() bool { code, _ := get("https://"+metrics+"/metrics", prometheus); return code == http.StatusOK })
 	for _, tt := range []struct {
 		url, token string
 		want       int
@@ -268,7 +268,7 @@ func standBy(t *testing.T, w *World, api *rest.Config, endFirst func()) {
 		}
 		return err == nil
 	}
-	awaitThat(t, "the second process is ready", func() bool {
+	patience.Await(t, "the second process is ready", func() bool {
 		resp, err := http.Get("http://" + health + "/readyz")
 		if err == nil {
 			resp.Body.Close()
@@ -279,7 +279,7 @@ func standBy(t *testing.T, w *World, api *rest.Config, endFirst func()) {
 		t.Error("the second process serves agents while the first leads")
 	}
 	endFirst()
-	awaitThat(t, "the second process serves agents", answers)
+	patience.Await(t, "the second process serves agents", answers)
 	end()
 }
 
@@ -362,15 +362,15 @@ func attach(t *testing.T, c client.Client, h *metal3.BareMetalHost, url string) 
 		if err := c.Create(t.Context(), tt.o); err != nil {
 			t.Fatal(err)
 		}
-		awaitThat(t, fmt.Sprintf("%T is seen to", tt.o), func() bool {
+		patience.Await(t, fmt.Sprintf("%T is seen to", tt.o), func() bool {
 			return c.Get(t.Context(), client.ObjectKeyFromObject(tt.o), tt.o) == nil && tt.done()
-		})
+		}, tt.o)
 		if err := c.Delete(t.Context(), tt.o); err != nil {
 			t.Fatal(err)
 		}
-		awaitThat(t, fmt.Sprintf("%T is gone", tt.o), func() bool {
+		patience.Await(t, fmt.Sprintf("%T is gone", tt.o), func() bool {
 			return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(tt.o), tt.o))
-		})
+		}, tt.o)
 	}
 }
 
@@ -387,26 +387,18 @@ func change(t *testing.T, c client.Client, h *metal3.BareMetalHost, how func(*me
 func until(t *testing.T, c client.Client, name string, ok func(*metal3.BareMetalHost) bool) *metal3.BareMetalHost {
 	t.Helper()
 	var h *metal3.BareMetalHost
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := patience.Until(t.Context(), patience.Limit(), func(ctx context.Context) (bool, string, error) {
 		h = new(metal3.BareMetalHost)
 		err := c.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, h)
 		if apierrors.IsNotFound(err) {
-			h, err = nil, nil
+			return ok(nil), "no host", nil
 		}
-		return err == nil && ok(h), err
+		return err == nil && ok(h), fmt.Sprintf("status %+v", h.Status), err
 	})
 	if err != nil {
-		t.Fatalf("%s: %v; its status is %+v", name, err, h)
+		t.Fatalf("%s: %v", name, err)
 	}
 	return h
-}
-
-func awaitThat(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return ok(), nil })
-	if err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
 }
 
 // refusals are the requests that the API has answered with 403.

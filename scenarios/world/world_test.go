@@ -11,16 +11,15 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/metalab-dev/metalab/scenarios/images"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 func TestValidateNamesTheWrongFlag(t *testing.T) {
@@ -239,13 +238,11 @@ func TestFilesOfAWorldArePrivate(t *testing.T) {
 // awaitAgentKey returns when a server's agent has made its key.
 func awaitAgentKey(t *testing.T, dir string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	err := wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(context.Context) (bool, error) {
+	patience.Await(t, "an agent makes a key", func() bool {
 		found, err := filepath.Glob(filepath.Join(dir, "*", "*.key"))
-		return len(found) > 0, err
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found) > 0
 	})
-	if err != nil {
-		t.Fatalf("no agent has made a key: %v", err)
-	}
 }
