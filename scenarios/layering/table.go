@@ -529,7 +529,7 @@ var Table = []Row{
 	},
 	{Package: "scenarios/containers"},                                          // it reads an image, and the output of its commands
 	{Package: "scenarios/patience", Never: slices.Concat(sockets, kubernetes)}, // it bounds waiting, and knows nothing that is waited for
-	{Package: "scenarios/prerequisites"},                                       // it finds programs, and knows no test
+	{Package: "scenarios/prerequisites", May: []string{"scenarios/patience"}},  // it finds programs, and knows no test
 	{Package: "scenarios/prerequisites/missing", May: []string{"scenarios/prerequisites"}},
 	{Package: "scenarios/loopdisk"},  // it attaches files, and knows no test
 	{Package: "scenarios/smalldisk"}, // it mounts a file system, and knows no test

@@ -17,8 +17,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // NeedEnv is an environment variable. Where it is set, a missing prerequisite is a failure.
@@ -214,11 +217,12 @@ func bootPackages() (string, error) {
 	return dir, nil
 }
 
-// dialTimeout is how long a container engine may take to accept a connection.
-const dialTimeout = 2 * time.Second
+// engineTimeout is how long a container engine may take to answer. One that does not run
+// refuses the connection at once; one on a busy machine is not missing.
+const engineTimeout = time.Minute
 
 // dialEngine connects to the container engine that the environment names, as docker does.
-func dialEngine() (net.Conn, error) {
+func dialEngine(ctx context.Context) (net.Conn, error) {
 	at, err := url.Parse(cmp.Or(os.Getenv(DockerEnv), "unix:///var/run/docker.sock"))
 	if err != nil {
 		return nil, err
@@ -227,33 +231,66 @@ func dialEngine() (net.Conn, error) {
 	if at.Scheme == "unix" {
 		network, address = "unix", at.Path
 	}
-	return net.DialTimeout(network, address, dialTimeout)
+	return new(net.Dialer).DialContext(ctx, network, address)
 }
 
-// containerEngine returns "" when a container engine accepts connections.
+// containerEngine returns "" when a container engine answers.
 func containerEngine() (string, error) {
-	c, err := dialEngine()
-	if err != nil {
-		return "", err
+	status, err := askEngine("/_ping")
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("the engine answers %d %s", status, http.StatusText(status))
 	}
-	return "", c.Close()
+	return "", err
 }
 
 // containerImage returns the name of the image with labctl, which the engine must have.
 func containerImage() (string, error) {
 	name := cmp.Or(os.Getenv(ImageEnv), "metalab:latest")
-	engine := http.Client{Timeout: dialTimeout, Transport: &http.Transport{
-		DisableKeepAlives: true,
-		DialContext:       func(context.Context, string, string) (net.Conn, error) { return dialEngine() },
-	}}
-	r, err := engine.Get("http://engine/images/" + name + "/json")
+	status, err := askEngine("/images/" + name + "/json")
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("%s: the engine answers %d %s", name, status, http.StatusText(status))
+	}
 	if err != nil {
 		return "", err
 	}
-	if err := r.Body.Close(); err != nil || r.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s: the engine answers %s", name, r.Status)
-	}
 	return name, nil
+}
+
+// askEngine sends GET to the container engine, and returns the status of the response.
+func askEngine(path string) (status int, err error) {
+	limit := patience.Of(engineTimeout)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, fmt.Errorf("%w: %s", patience.ErrLimit, limit))
+	defer cancel()
+	return getFromEngine(ctx, path)
+}
+
+// getFromEngine is askEngine until ctx ends. Its error then says how far the engine has come.
+func getFromEngine(ctx context.Context, path string) (status int, err error) {
+	var connected atomic.Bool
+	engine := http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			c, err := dialEngine(ctx)
+			connected.Store(err == nil)
+			return c, err
+		},
+	}}
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://engine"+path, nil)
+	if err != nil {
+		return 0, err
+	}
+	r, err := engine.Do(q)
+	if err != nil && ctx.Err() != nil {
+		saw := "no connection"
+		if connected.Load() {
+			saw = "a connection, and no response to GET " + path
+		}
+		return 0, fmt.Errorf("the engine does not answer: %w (last: %s)", context.Cause(ctx), saw)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return r.StatusCode, r.Body.Close()
 }
 
 // dmtfArchive returns the path of DMTF's schemas and registries.

@@ -1,10 +1,14 @@
 package prerequisites
 
 import (
+	"context"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path"
 	"path/filepath"
@@ -16,6 +20,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // recorder records the call by which Need ends a test.
@@ -187,5 +193,60 @@ func TestCIInstallsEveryPackageOfTheTable(t *testing.T) {
 		if m := debian.FindStringSubmatch(p.Get); m != nil && !slices.Contains(essential, m[1]) && !slices.Contains(strings.Fields(string(text)), m[1]) {
 			t.Errorf(".ci/run does not install %s, which has %s", m[1], p.Name)
 		}
+	}
+}
+
+// engine serves a container engine at a socket that DOCKER_HOST names.
+func engine(t *testing.T, h http.HandlerFunc) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "engine.sock")
+	l, err := net.Listen("unix", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := &httptest.Server{Listener: l, Config: &http.Server{Handler: h}}
+	srv.Start()
+	t.Cleanup(srv.Close)
+	t.Setenv(DockerEnv, "unix://"+name)
+}
+
+func TestContainerEngineMustAnswer(t *testing.T) {
+	engine(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/_ping" && r.URL.Path != "/images/metalab:latest/json" {
+			http.NotFound(w, r)
+		}
+	})
+	t.Setenv(ImageEnv, "")
+	if _, err := Find("container engine"); err != nil {
+		t.Errorf("Find(container engine) = %v", err)
+	}
+	if got, err := Find("container image"); err != nil || got != "metalab:latest" {
+		t.Errorf("Find(container image) = %q, %v", got, err)
+	}
+	t.Setenv(ImageEnv, "other")
+	if _, err := Find("container image"); err == nil || !strings.Contains(err.Error(), "other: the engine answers 404 Not Found") {
+		t.Errorf("Find(container image) = %v, want 404", err)
+	}
+}
+
+// An engine that accepts connections and is too slow is not called missing without a word of
+// what was seen.
+func TestSilentContainerEngineReportsWhatWasSeen(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	engine(t, func(_ http.ResponseWriter, r *http.Request) {
+		cancel(patience.ErrLimit)
+		<-r.Context().Done()
+	})
+	_, err := getFromEngine(ctx, "/_ping")
+	if want := "the engine does not answer: patience has run out (last: a connection, and no response to GET /_ping)"; err == nil || err.Error() != want {
+		t.Errorf("getFromEngine() = %v, want %s", err, want)
+	}
+}
+
+func TestContainerEngineThatDoesNotRunIsMissingAtOnce(t *testing.T) {
+	t.Setenv(DockerEnv, "unix://"+filepath.Join(t.TempDir(), "none.sock"))
+	_, err := Find("container engine")
+	if err == nil || strings.Contains(err.Error(), "last: ") {
+		t.Errorf("Find(container engine) = %v, want a refused connection", err)
 	}
 }
