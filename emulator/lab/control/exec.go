@@ -160,8 +160,8 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request) {
 	_ = out.sendJSON(frameExit, end)
 }
 
-// receiveInput passes on what a client sends until it leaves.
-func receiveInput(in io.Reader, typed *io.PipeWriter, sizes chan<- Size) {
+// receiveInput passes on what a client sends until it leaves. sizes has room for one, the last.
+func receiveInput(in io.Reader, typed *io.PipeWriter, sizes chan Size) {
 	for {
 		kind, payload, err := readFrame(in)
 		if err != nil {
@@ -179,9 +179,10 @@ func receiveInput(in io.Reader, typed *io.PipeWriter, sizes chan<- Size) {
 			var size Size
 			if json.Unmarshal(payload, &size) == nil {
 				select {
-				case sizes <- size:
+				case <-sizes: // nobody has taken it, and it is the window's no more
 				default:
 				}
+				sizes <- size
 			}
 		}
 	}
