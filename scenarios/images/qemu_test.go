@@ -2,14 +2,19 @@ package images
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/metalab-dev/metalab/controller/netboot"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
@@ -56,38 +61,73 @@ func TestQEMUBoots(t *testing.T) {
 			path := writeFile(t, tt.file, tt.content)
 			args = append(args[:len(args):len(args)], "-accel", "tcg", "-nic", "none", "-monitor", "none",
 				"-serial", "stdio", "-no-reboot", "-drive", "if=ide,"+tt.drive+",file="+strings.ReplaceAll(path, ",", ",,")) // as QEMU quotes it
-			boot(t, qemu, args, tt.line)
+			if err := boot(patience.Within(t, boots), qemu, args, tt.line); err != nil {
+				t.Fatal(err)
+			}
 		})
 	}
 }
 
-// boot runs QEMU until its serial port shows the line.
-func boot(t *testing.T, qemu string, args []string, line string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+// boots is how long a boot may take. With an emulated processor (TCG) it takes a minute on a
+// machine at rest.
+const boots = 5 * time.Minute
+
+// boot runs QEMU until its serial port shows the line. Its error has the end of what the
+// port has shown.
+func boot(ctx context.Context, qemu string, args []string, line string) error {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, qemu, args...)
 	console, stdout, err := os.Pipe()
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	defer console.Close()
 	cmd.Stdout, cmd.Stderr = stdout, stdout
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("%s: %v", qemu, err)
+	if err := errors.Join(cmd.Start(), stdout.Close()); err != nil {
+		return fmt.Errorf("%s: %w", qemu, err)
 	}
-	if err := stdout.Close(); err != nil {
-		t.Error(err)
-	}
+	const most = 60 // lines
 	var shown []string
 	found := false
 	for s := bufio.NewScanner(console); !found && s.Scan(); {
-		shown = append(shown, s.Text())
+		if shown = append(shown, s.Text()); len(shown) > most {
+			shown = shown[1:]
+		}
 		found = strings.Contains(s.Text(), line)
 	}
+	why := context.Cause(ctx) // nil: QEMU has ended by itself
 	cancel()
-	err = cmd.Wait() // killed by us if all went well
-	if !found {
-		t.Fatalf("%s %q ended with %v before it showed %q; console:\n%s", qemu, args, err, line, strings.Join(shown, "\n"))
+	if err = cmd.Wait(); found { // killed by us
+		return nil
+	}
+	return fmt.Errorf("%s %q has ended (%w) before it showed %q: %w; the end of its console:\n%s", qemu, args, cmp.Or(why, errEnded), line, err, strings.Join(shown, "\n"))
+}
+
+var errEnded = errors.New("by itself")
+
+func TestBootThatStopsShowsTheEndOfTheConsole(t *testing.T) {
+	const begin = "echo loader; echo kernel panic; "
+	check := func(err error, want string) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), "console:\nloader\nkernel panic") {
+			t.Errorf("boot() = %v, want %s and the console", err, want)
+		}
+	}
+	check(boot(t.Context(), "sh", []string{"-c", begin}, "login:"), `(by itself) before it showed "login:"`)
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	printed := filepath.Join(t.TempDir(), "printed")
+	go func() {
+		err := patience.Until(t.Context(), patience.Limit(), func(context.Context) (bool, string, error) {
+			_, err := os.Stat(printed)
+			return err == nil, fmt.Sprint(err), nil
+		})
+		cancel(cmp.Or(err, patience.ErrLimit)) // as Within does
+	}()
+	check(boot(ctx, "sh", []string{"-c", begin + `: >"$0"; exec sleep 1d`, printed}, "login:"), "(patience has run out) before it showed")
+
+	if err := boot(t.Context(), "sh", []string{"-c", "echo loader; echo login:; exec sleep 1d"}, "login:"); err != nil {
+		t.Errorf("boot() = %v, want none", err)
 	}
 }

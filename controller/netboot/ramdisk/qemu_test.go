@@ -22,6 +22,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/controller/inband"
 	"github.com/metalab-dev/metalab/controller/netboot"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
@@ -210,9 +211,13 @@ func firmware(r *rig) []string {
 	return []string{"-drive", "if=pflash,format=raw,readonly=on,file=" + prerequisites.Need(r.T, "OVMF")}
 }
 
+// boots is how long a boot and a job of the agent may take. With an emulated processor (TCG)
+// they take more than a minute on a machine at rest.
+const boots = 10 * time.Minute
+
 // run runs a server until its agent has reported a job.
 func (r *rig) run(qemu, id string, args []string) job.Report {
-	ctx, cancel := context.WithTimeout(r.Context(), 4*time.Minute)
+	ctx, cancel := context.WithCancel(patience.Within(r.T, boots))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, qemu, append([]string{
 		"-m", "1024", "-smp", "1", "-accel", "tcg", "-display", "none", "-monitor", "none", "-serial", "stdio", "-no-reboot",
@@ -239,7 +244,7 @@ func (r *rig) run(qemu, id string, args []string) job.Report {
 		}
 		select {
 		case err := <-ended:
-			r.Fatalf("QEMU ended (%v) before the agent had reported; console:\n%s", err, tail(console.String()))
+			r.Fatalf("QEMU ended (%v) before the agent had reported: %v; the end of its console:\n%s", err, context.Cause(ctx), tail(console.String()))
 		case <-r.changed:
 		}
 	}
