@@ -9,17 +9,19 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // kubeconfig is the path of labctl kube's kubeconfig in its volume.
 const kubeconfig = "/kube/kubeconfig"
 
-// Durations in real time: the controller's clock is the real one.
-const (
-	timeout = 3 * time.Minute
-	// disruption is longer than an undisturbed deployment takes.
-	disruption = 10 * time.Second
-)
+// disruption is how long a disruption takes, in real time: the controller's clock is the real
+// one, and a controller that is paused loses its lease of 3 s.
+const disruption = 10 * time.Second
+
+// holdID is the ID of the fault that holds a deployment.
+const holdID = "hold"
 
 // deployedLab is a rack, a Kubernetes API and a controller in containers.
 type deployedLab struct {
@@ -36,7 +38,7 @@ type deployedLab struct {
 
 // startLab starts the containers and waits until all hosts are available. The rack's
 // clock runs at 20x and the controller's at 1x, so that a deployment takes some
-// seconds, in which it can be disrupted.
+// seconds.
 func startLab(t *testing.T, hosts int) *deployedLab {
 	t.Helper()
 	e := newEngine(t)
@@ -99,13 +101,13 @@ func (s *deployedLab) decode(text string, into any) {
 func (s *deployedLab) eventually(what string, try func() error) {
 	s.t.Helper()
 	var err error
-	for end := time.Now().Add(timeout); time.Now().Before(end); {
+	for end := time.Now().Add(patience.Limit()); time.Now().Before(end); {
 		if err = try(); err == nil {
 			return
 		}
 		s.sleep(200 * time.Millisecond)
 	}
-	s.t.Fatalf("%s: not in %s: %v", what, timeout, err)
+	s.t.Fatalf("%s: not in %s: %v", what, patience.Limit(), err)
 }
 
 // sleep waits in real time: containers have no other clock.
@@ -161,6 +163,22 @@ func (s *deployedLab) begin(host string) deployment {
 	return d
 }
 
+// hold lets a deployment that has not begun come no further than the end of its agent: the
+// BMC refuses to eject the agent's medium, which is the first medium of the deployment.
+func (s *deployedLab) hold(host string) {
+	s.t.Helper()
+	s.rack.must("labctl", "fault", "add", "--id", holdID, "--bmc", host, "--method", "POST", "--path", "/redfish/v1/**/VirtualMedia.EjectMedia", "--status", "503")
+}
+
+// release lets the deployment go on. It fails when the deployment was not held until now.
+func (d deployment) release(what string) {
+	d.s.t.Helper()
+	if now := d.s.server(d.host); now.Boots != d.before.Boots+1 {
+		d.s.t.Fatalf("%s: %s was %+v and is %+v meanwhile: it was not disrupted", what, d.host, d.before, now)
+	}
+	d.s.rack.must("labctl", "fault", "rm", holdID)
+}
+
 // mustComplete waits until the host is provisioned, and checks that nothing was done
 // twice: the server has booted the agent and the image, and there is one event each.
 func (d deployment) mustComplete(what string) {
@@ -190,7 +208,8 @@ func (d deployment) mustComplete(what string) {
 }
 
 // TestDisruptedDeploymentCompletesOnce disrupts a deployment in the middle, by one
-// kind of failure after the other.
+// kind of failure after the other. A fault holds the deployment until the disruption is over:
+// on a machine that is faster than the test it would be complete before.
 func TestDisruptedDeploymentCompletesOnce(t *testing.T) {
 	disruptions := []struct {
 		name       string
@@ -209,7 +228,9 @@ func TestDisruptedDeploymentCompletesOnce(t *testing.T) {
 	s.begin("node-0").mustComplete("nothing")
 	t.Logf("undisturbed: %s", time.Since(quiet).Round(time.Second))
 	for i, tt := range disruptions {
-		d := s.begin(fmt.Sprintf("node-%d", i+1))
+		host := fmt.Sprintf("node-%d", i+1)
+		s.hold(host)
+		d := s.begin(host)
 		tt.begin(s)
 		s.sleep(disruption)
 		if !tt.blind {
@@ -222,6 +243,7 @@ func TestDisruptedDeploymentCompletesOnce(t *testing.T) {
 			_, err := s.kubectl("get", "bmh")
 			return err
 		})
+		d.release(tt.name)
 		healed := time.Now()
 		d.mustComplete(tt.name)
 		t.Logf("%s: deployed %s after it", tt.name, time.Since(healed).Round(time.Second))

@@ -15,6 +15,7 @@ import (
 	"github.com/ory/dockertest/v3"
 	"github.com/ory/dockertest/v3/docker"
 
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
@@ -149,7 +150,7 @@ func (c *container) logs() string {
 
 // exec runs a command in a container and returns what it prints.
 func (c *container) exec(command ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(c.e.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(c.e.t.Context(), patience.Of(2*time.Minute))
 	defer cancel()
 	var out, errs bytes.Buffer
 	x, err := c.e.client.CreateExec(docker.CreateExecOptions{
