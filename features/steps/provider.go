@@ -2,7 +2,6 @@ package steps
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -19,6 +18,7 @@ import (
 	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
@@ -83,20 +83,40 @@ func (s *scenario) changeCluster(ctx context.Context, change func(*baremetal.Clu
 	return s.kube.Patch(ctx, c, client.MergeFrom(before))
 }
 
-// askForBalancer gives the Cluster an address. Other tests of this machine have others.
+// askForBalancer gives the Cluster an address, which no other scenario has until this one ends.
 func (s *scenario) askForBalancer(ctx context.Context) error {
-	for range 100 {
-		host := fmt.Sprintf("127.%d.%d.%d", 64+rand.IntN(128), rand.IntN(256), 1+rand.IntN(254))
-		var lc net.ListenConfig
-		l, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, apiPort))
+	host, release, err := holdBalancer(ctx)
+	if err != nil {
+		return err
+	}
+	s.balancer, s.releaseBalancer = host, release
+	return s.changeCluster(ctx, func(v *baremetal.ClusterProviderSpec) { v.LoadBalancerHost = host })
+}
+
+// holdBalancer returns an address of which no other test on this machine gets the port of load
+// balancers until release is called: the lab binds it later, when the Cluster is reconciled.
+func holdBalancer(ctx context.Context) (host string, release func(), err error) {
+	const addresses = 250
+	first := rand.IntN(addresses)
+	for i := range addresses {
+		host := fmt.Sprintf("127.130.0.%d", 1+(first+i)%addresses)
+		at := net.JoinHostPort(host, apiPort)
+		release, err := labtest.TryHold(at)
 		if err != nil {
+			return "", nil, err
+		}
+		if release == nil {
 			continue
 		}
-		l.Close()
-		s.balancer = host
-		return s.changeCluster(ctx, func(v *baremetal.ClusterProviderSpec) { v.LoadBalancerHost = host })
+		var lc net.ListenConfig
+		l, err := lc.Listen(ctx, "tcp", at)
+		if err != nil { // another program has it
+			release()
+			continue
+		}
+		return host, release, l.Close()
 	}
-	return errors.New("no address of 127.0.0.0/8 is free")
+	return "", nil, fmt.Errorf("port %s is free at none of %d addresses of 127.130.0.0/24", apiPort, addresses)
 }
 
 // versionAtBalancer returns the response of GET /version at the load balancer. The API's certificate

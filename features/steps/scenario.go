@@ -74,29 +74,30 @@ type scenario struct {
 	mediumURL    string          // of the medium that the stranger has read
 	releaseClock func()          // lets the lab's time go on; nil: it goes on
 
-	machines       []string                      // names of the Machines that are servers, in the servers' order
-	plans          watch.Interface               // of ClusterUpdatePlans; nil: none was commenced
-	planSteps      map[string][]kaas.PlanStatus  // by target and id: the statuses that the watch has brought
-	cordons        *cordons                      // nil: no node is watched
-	executions     *executions                   // nil: no cluster was deployed
-	proxy          *outboundProxy                // nil: there is none
-	balancer       string                        // address of the Cluster's load balancer
-	deployedBoots  map[string]uint64             // of their servers, when the cluster was deployed
-	looks          int                           // that agents were made to take
-	items          map[string][]lcm.LCMStateItem // of LCMMachines, when a step last waited for them
-	modules        *moduleServer                 // nil: none were listed
-	registrants    map[string]*registrant        // agents that the steps play, by their hosts
-	receiver       *receiver                     // of events; nil: nobody has subscribed
-	kubectlOutput  string
-	dryRun         bool           // there was one
-	admissionError error          // of the last dry run; nil: it was accepted
-	firstImage     string         // of the pool, that a step has waited for
-	updatedTo      nodeTarget     // of the node, when its pool was last Updated
-	updatedBefore  nodeTarget     // the time before
-	updatedBoots   uint64         // of the server, when its pool was last Updated
-	fileWatch      *fileWatch     // nil: no files are watched
-	targetWatch    *targetWatch   // nil: no Node of a pool is watched
-	schemas        map[int]string // names of FirmwareSchemas, by the number of the server
+	machines        []string                      // names of the Machines that are servers, in the servers' order
+	plans           watch.Interface               // of ClusterUpdatePlans; nil: none was commenced
+	planSteps       map[string][]kaas.PlanStatus  // by target and id: the statuses that the watch has brought
+	cordons         *cordons                      // nil: no node is watched
+	executions      *executions                   // nil: no cluster was deployed
+	proxy           *outboundProxy                // nil: there is none
+	balancer        string                        // address of the Cluster's load balancer
+	releaseBalancer func()                        // nil: there is none
+	deployedBoots   map[string]uint64             // of their servers, when the cluster was deployed
+	looks           int                           // that agents were made to take
+	items           map[string][]lcm.LCMStateItem // of LCMMachines, when a step last waited for them
+	modules         *moduleServer                 // nil: none were listed
+	registrants     map[string]*registrant        // agents that the steps play, by their hosts
+	receiver        *receiver                     // of events; nil: nobody has subscribed
+	kubectlOutput   string
+	dryRun          bool           // there was one
+	admissionError  error          // of the last dry run; nil: it was accepted
+	firstImage      string         // of the pool, that a step has waited for
+	updatedTo       nodeTarget     // of the node, when its pool was last Updated
+	updatedBefore   nodeTarget     // the time before
+	updatedBoots    uint64         // of the server, when its pool was last Updated
+	fileWatch       *fileWatch     // nil: no files are watched
+	targetWatch     *targetWatch   // nil: no Node of a pool is watched
+	schemas         map[int]string // names of FirmwareSchemas, by the number of the server
 
 	resetHost  *elemental.ElementalHost // whose Machine was deleted last
 	resetBoots uint64                   // of its server then
@@ -218,6 +219,9 @@ func (s *scenario) end(ctx context.Context, well bool) error {
 	}
 	recorded := s.endRecording(well)
 	s.releaseTime()
+	if s.releaseBalancer != nil {
+		defer s.releaseBalancer() // when the lab has closed it
+	}
 	if s.receiver != nil {
 		s.receiver.Close()
 	}

@@ -396,6 +396,7 @@ var Table = []Row{
 		Package: "features/steps",
 		May: []string{
 			"features/step", "scenarios/...", "emulator/lab/...", "emulator/machine/...", "emulator/bmc", "emulator/dialect/quirk", "emulator/fault", "fixtures",
+			"emulator/lab/labtest",                           // which ports no other test has
 			"scenarios/patience",                             // how long they wait
 			"scenarios/prerequisites",                        // what scenarios need
 			"agent/elemental/sim", "agent/lcm", "agent/node", // the units and configurations that user data install
