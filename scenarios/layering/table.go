@@ -134,6 +134,7 @@ var Table = []Row{
 	{Package: "emulator/lab/snapshot", Never: sockets},
 	{Package: "emulator/lab/integrity", Never: sockets},
 	{Package: "emulator/lab/space", Never: sockets},
+	{Package: "emulator/lab/statedir", Never: sockets},
 	{Package: "emulator/lab/network", May: []string{"emulator/bmc", "emulator/clock", "emulator/fault"}},
 	{
 		Package: "emulator/lab/faults",
