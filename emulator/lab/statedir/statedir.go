@@ -129,7 +129,7 @@ func (w *walk) directory(name string, skip []string) error {
 	}
 	for _, e := range entries {
 		if at := path.Join(name, e.Name()); !slices.Contains(skip, at) {
-			if err := w.entry(at); err != nil {
+			if err := w.entry(at); err != nil && !errors.Is(err, fs.ErrNotExist) { // the process of a lab that ends removes files, too
 				return err
 			}
 		}
@@ -143,7 +143,7 @@ func (w *walk) entry(name string) error {
 	if err != nil {
 		return err
 	}
-	is := w.owned.of(name)
+	is := w.owned.of(name, st.IsDir())
 	switch link := st.Mode()&fs.ModeSymlink != 0; {
 	case link && is != foreign:
 		return w.link(name, is)
@@ -198,20 +198,22 @@ type kind int
 
 const (
 	foreign kind = iota // not the lab's
-	file                // a file, link or socket of the lab
 	parent              // a directory of the lab, in which others may have files
+	file                // a file, link or socket of the lab
 	tree                // a directory of the lab with everything below it
 )
 
-// of returns whose a name is. Files that a process that was killed has left are of the file
+// of returns whose the name of a directory, or of something else, is. Files that a process that was killed has left are of the file
 // that they were to become.
-func (o Owned) of(name string) kind {
+func (o Owned) of(name string, dir bool) kind {
 	is := foreign
 	for _, p := range o {
-		is = max(is, kindBy(p, name))
+		if by := kindBy(p, name); by != file || !dir {
+			is = max(is, by)
+		}
 	}
-	if ext := path.Ext(name); is == foreign && (ext == ".part" || ext == ".new" || ext == ".tmp") {
-		if o.of(strings.TrimSuffix(name, ext)) == file {
+	if ext := path.Ext(name); !dir && (ext == ".part" || ext == ".new" || ext == ".tmp") {
+		if o.of(strings.TrimSuffix(name, ext), false) == file {
 			return file
 		}
 	}

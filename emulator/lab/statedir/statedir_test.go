@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var owned = Owned{"settings.json", "state.db", "lab.log", "crash-*.txt", "control.sock", "disks/*/*.img", "kube/lock", "kube/etcd/...", "images/demo.img", "charts/"}
+var owned = Owned{"settings.json", "state.db", "lab.log", "crash-*.txt", "control.sock", "disks/*/*.img", "kube/lock", "kube/etcd/...", "images/demo.img", "memory/*.json", "memory/*/*.key", "charts/"}
 
 // ofLab are the files of a lab: each pattern of owned has one.
-var ofLab = []string{"settings.json", "state.db", "lab.log", "crash-1.txt", "disks/node-0/a.img", "kube/lock", "kube/etcd/member/wal/0.wal", "images/demo.img", "settings.json.new", "lab.log.part"}
+var ofLab = []string{"settings.json", "state.db", "lab.log", "crash-1.txt", "disks/node-0/a.img", "kube/lock", "kube/etcd/member/wal/0.wal", "images/demo.img", "memory/node-0.json", "memory/node-0.json.new", "memory/node-0/7.key", "settings.json.new", "lab.log.part"}
 
 // makeLab returns a new state directory with the files of a lab.
 func makeLab(t *testing.T) string {
@@ -225,7 +225,7 @@ func TestBelow(t *testing.T) {
 	for name, want := range map[string]kind{
 		"shards": parent, "shards/shard-3": parent, "shards/shard-3/state.db": file, "shards/shard-3/kube/etcd": tree, "shards/token": foreign, "state.db": foreign,
 	} {
-		if got := all.of(name); got != want {
+		if got := all.of(name, want == parent); got != want {
 			t.Errorf("of(%q) = %d, want %d", name, got, want)
 		}
 	}
