@@ -7,6 +7,8 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/lab/integrity"
 	"github.com/metalab-dev/metalab/emulator/lab/network"
+	"github.com/metalab-dev/metalab/emulator/lab/space"
+	"github.com/metalab-dev/metalab/emulator/lab/statedir"
 	"github.com/metalab-dev/metalab/emulator/lab/store"
 )
 
@@ -21,7 +23,18 @@ var fileRules = []integrity.Rule{
 	{Pattern: store.DisksDir + "/*/*", SizeOnly: true, Fix: "restore a snapshot (labctl snapshot restore FILE), or reset the server (labctl snapshot reset HOST), which empties its disks"},
 	{Pattern: store.MediaDir + "/*", Large: true, Fix: "restore a snapshot (labctl snapshot restore FILE), or reset the server (labctl snapshot reset HOST)"},
 	{Pattern: store.UpdatesDir + "/*", Large: true, Fix: "restore a snapshot (labctl snapshot restore FILE), or reset the server (labctl snapshot reset HOST)"},
-	{Pattern: lockFile, Unlisted: true},
+	{Pattern: LockFile, Unlisted: true},
+}
+
+// Owned are the names that a lab makes in its directory.
+func Owned() statedir.Owned {
+	return statedir.Owned{
+		LockFile, integrity.File, space.BallastFile,
+		store.DatabaseFile, store.LogFile, store.DisksDir + "/*/*", store.MediaDir + "/*-*", store.UpdatesDir + "/*-*",
+		network.CACertFile, network.CAKeyFile, network.RSAKeyFile,
+		modelsDir + "/profiles/*", modelsDir + "/registries/*", modelsDir + "/dialects/*",
+		RestoredDir + "/...", // of a restore that was killed
+	}
 }
 
 // checkFiles checks the files of a lab that is about to open: they are as they were when

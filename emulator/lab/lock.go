@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-const lockFile = "lock"
+// LockFile is the file in a lab's directory that the process of the lab has locked.
+const LockFile = "lock"
 
 // HeldError means that another process has the lab in a directory open.
 type HeldError struct {
@@ -39,9 +40,9 @@ const (
 // lockDir locks a directory for this process until the file is closed or the process
 // dies.
 func lockDir(ctx context.Context, dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, LockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if errors.Is(err, syscall.EISDIR) {
-		return nil, fmt.Errorf("%s is a directory: move it away: the lab makes a file there", filepath.Join(dir, lockFile))
+		return nil, fmt.Errorf("%s is a directory: move it away: the lab makes a file there", filepath.Join(dir, LockFile))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lab: %w", err)
@@ -88,7 +89,7 @@ func lockOwner(f *os.File) int {
 
 // isLocked reports whether a process has locked a directory.
 func isLocked(dir string) (held bool, pid int, err error) {
-	f, err := os.Open(filepath.Join(dir, lockFile))
+	f, err := os.Open(filepath.Join(dir, LockFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, 0, nil
 	}

@@ -101,6 +101,9 @@ func SaveSnapshot(ctx context.Context, dir, to string, report snapshot.Progress)
 	return snapshot.Open(to)
 }
 
+// RestoredDir is the directory in a lab's that has the files of a snapshot while it is restored.
+const RestoredDir = "restored.part"
+
 // RestoreSnapshot restores the lab in a directory, which must not be open, from a
 // snapshot. It makes a lab when the directory has none, and leaves files of others
 // alone.
@@ -117,7 +120,7 @@ func RestoreSnapshot(ctx context.Context, dir, from string, report snapshot.Prog
 		return info, err
 	}
 	defer held.Close()
-	fresh := filepath.Join(dir, "restored.part")
+	fresh := filepath.Join(dir, RestoredDir)
 	if err := os.RemoveAll(fresh); err != nil {
 		return info, fmt.Errorf("lab: %w", err)
 	}
@@ -214,7 +217,7 @@ func emptyDisks(dir string, meant func(host string) bool) error {
 // withStoppedLab calls do with the store of a lab that is not open. The disks and images
 // of the hosts that emptied, if not nil, accepts may be damaged.
 func withStoppedLab(ctx context.Context, dir string, emptied func(host string) bool, do func(*store.Store) error) (err error) {
-	if _, err := os.Stat(filepath.Join(dir, lockFile)); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, LockFile)); err != nil {
 		return fmt.Errorf("lab: there is no lab in %s: %w", dir, err)
 	}
 	held, err := lockDir(ctx, dir)

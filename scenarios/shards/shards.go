@@ -34,6 +34,9 @@ const (
 	AddressFile = "control.address"
 
 	prefix = "shard-"
+
+	// Pattern matches the names of the shards' directories, as path.Match does.
+	Pattern = prefix + "*"
 )
 
 // Name returns the name of a shard, counted from 0, and of its directory.

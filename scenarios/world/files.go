@@ -1,12 +1,16 @@
 package world
 
 import (
-	"os"
 	"path/filepath"
+	"slices"
 
+	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/integrity"
+	"github.com/metalab-dev/metalab/emulator/lab/network"
 	"github.com/metalab-dev/metalab/emulator/lab/space"
+	"github.com/metalab-dev/metalab/emulator/lab/statedir"
 	"github.com/metalab-dev/metalab/emulator/lab/store"
+	"github.com/metalab-dev/metalab/scenarios/images"
 	"github.com/metalab-dev/metalab/scenarios/view"
 )
 
@@ -46,14 +50,46 @@ var stateFiles = []integrity.Rule{
 	{Pattern: KubeDir + "/lock", Unlisted: true},
 }
 
+// Owned are the names that a lab makes in its state directory. Of the files in ImagesDir only
+// the demo image is the lab's, and none of those in ChartsDir: users put theirs there.
+func Owned() statedir.Owned {
+	return slices.Concat(lab.Owned(), statedir.Owned{
+		settingsFile, portsFile, HostsFile, restoreFile, LogFile, socketFile, view.TokenFile,
+		ChartsDir + "/", ImagesDir + "/" + images.DemoRaw, ImagesDir + "/" + images.DemoQCOW2, ImagesDir + "/.metalab-demo.*-*",
+		KubeDir + "/kubeconfig", KubeDir + "/lock", KubeDir + "/port", KubeDir + "/pki/*.pem", KubeDir + "/pki/*.key", KubeDir + "/etcd/...",
+		controllerDir + "/inband.key", controllerDir + "/inband.pem",
+		networkBootDir + "/*.json", networkBootDir + "/*/*.key", systemsDir + "/...",
+		registryDir + "/passwords.json", registryDir + "/manifests/*.json", registryDir + "/blobs/...",
+		otherAuthorityDir + "/" + network.CACertFile, otherAuthorityDir + "/" + network.CAKeyFile, otherAuthorityDir + "/" + network.RSAKeyFile,
+	})
+}
+
+// marks are the files by which the state directory of a lab is known: it has two of them, even
+// when one is lost. One alone is a name that other programs use, too.
+var marks = []string{lab.LockFile, settingsFile, store.DatabaseFile}
+
 // HoldsLab reports whether a directory is the state directory of a lab, damaged or not.
 func HoldsLab(dir string) bool {
-	for _, name := range []string{settingsFile, store.DatabaseFile} {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			return true
+	found := 0
+	for _, name := range marks {
+		if fileExists(filepath.Join(dir, name)) {
+			found++
 		}
 	}
-	return false
+	return found > 1
+}
+
+// HoldsPart reports whether a directory holds a part of a lab that only labctl makes: a
+// Kubernetes API alone, or the files of a restore that was killed.
+func HoldsPart(dir string) bool {
+	return fileExists(filepath.Join(dir, KubeDir, "lock")) || fileExists(filepath.Join(dir, lab.RestoredDir))
+}
+
+// Remove removes a lab from its state directory, with owned as the names that are the lab's,
+// and the directory when nothing else is in it. A lab that it could not remove completely is
+// still one for HoldsLab.
+func Remove(dir string, owned statedir.Owned) (statedir.Leftovers, error) {
+	return owned.Remove(dir, marks...)
 }
 
 // CheckSettings returns an error when the settings in a state directory are not those

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/scenarios/images"
 	"github.com/metalab-dev/metalab/scenarios/view"
 )
@@ -150,6 +152,53 @@ func TestDamagedFilesOfAStoppedWorld(t *testing.T) {
 			if sum := imageSum(t, c.Dir, image); sum != demo[image] {
 				t.Errorf("%s: %s has the checksum %s, want %s", damage, image, sum, demo[image])
 			}
+		}
+	}
+}
+
+// All that a world makes in its directory, while it runs and after, is in Owned: labctl removes
+// that, and leaves the rest as a user's.
+func TestAWorldMakesOnlyFilesThatItOwns(t *testing.T) {
+	c := Config{Dir: filepath.Join(t.TempDir(), "state"), Settings: Settings{Hosts: 2, Speed: "max", Kube: true, With: config.Families}, Listen: AnyPort}
+	w, err := Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := Owned().Foreign(c.Dir)
+	if err := errors.Join(err, w.ReplaceElementalCertificate(true), w.Stop()); err != nil {
+		t.Fatal(err)
+	}
+	after, err := Owned().Foreign(c.Dir)
+	if len(names)+len(after) > 0 || err != nil {
+		t.Errorf("of a world that runs, Owned lacks %q, and of one that has stopped %q, %v", names, after, err)
+	}
+	if !HoldsLab(c.Dir) {
+		t.Error("the directory of a world holds no lab")
+	}
+	mine := filepath.Join(c.Dir, ImagesDir, "mine.img")
+	if err := os.WriteFile(mine, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	left, err := Remove(c.Dir, Owned())
+	if err != nil || !slices.Equal(left.Foreign, []string{mine}) || HoldsLab(c.Dir) {
+		t.Errorf("Remove() = %+v, %v, want %s left", left, err, mine)
+	}
+}
+
+// A lab is known by two of three files: one may be lost, and one alone is of another program.
+func TestHoldsLab(t *testing.T) {
+	for names, want := range map[string]bool{
+		"": false, "settings.json": false, "state.db": false, "lock": false, "files.json hosts.yaml ca.crt": false,
+		"settings.json state.db": true, "settings.json lock": true, "state.db lock": true, "settings.json state.db lock": true,
+	} {
+		dir := t.TempDir()
+		for _, name := range strings.Fields(names) {
+			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := HoldsLab(dir); got != want {
+			t.Errorf("HoldsLab() with %q = %t, want %t", names, got, want)
 		}
 	}
 }

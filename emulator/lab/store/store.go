@@ -329,6 +329,7 @@ func (s *Store) Close() error {
 // Names in a store's directory.
 const (
 	DatabaseFile = file
+	LogFile      = logFile
 	// DisksDir holds a directory for each host, whose name is the host's, escaped as in
 	// a URL path.
 	DisksDir = disksDir
