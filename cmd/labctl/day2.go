@@ -40,8 +40,12 @@ var (
 	day2Modules  = []string{"sysctl", "file-template"}
 )
 
-// day2Dir has the manifests that were applied, in the state directory.
-const day2Dir = "day2"
+// Names of the directory, in the state directory, of the manifests that were applied, and of these.
+const (
+	day2Dir               = "day2"
+	day2ClusterFile       = "day2-cluster.yaml"
+	day2ConfigurationFile = "day2-configuration.yaml"
+)
 
 // day2Manager owns the fields of the demonstration's objects.
 const day2Manager = "labctl-demo"
@@ -166,7 +170,7 @@ func (d *day2) deploy(ctx context.Context, st control.Status, hosts []control.Ho
 		NodeUnit      []string // lines
 		Machines      []day2Machine
 	}{st.Images + world.DemoImage, st.Charts, nodeUnit(), day2Machines}
-	if err := d.apply(ctx, "day2-cluster.yaml", text.Bytes(), values); err != nil {
+	if err := d.apply(ctx, day2ClusterFile, text.Bytes(), values); err != nil {
 		return err
 	}
 	return d.until(ctx, "the Machines are Ready", func() (bool, error) {
@@ -219,7 +223,7 @@ func (d *day2) configure(ctx context.Context, st control.Status) error {
 		}
 		values.Modules = append(values.Modules, day2Module{m.Name, m.Version, st.Images + m.FileName(), m.SHA256})
 	}
-	if err := d.apply(ctx, "day2-configuration.yaml", nil, values); err != nil {
+	if err := d.apply(ctx, day2ConfigurationFile, nil, values); err != nil {
 		return err
 	}
 	workers := 0

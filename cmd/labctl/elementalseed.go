@@ -169,4 +169,8 @@ func noRegistration(ctx context.Context, kube client.Client, namespace, name str
 }
 
 // seedFile is the name of the medium of a registration on the lab's image server.
-func seedFile(registration string) string { return filepath.Base("seed-" + registration + ".iso") }
+func seedFile(registration string) string { return filepath.Base(seedPrefix + registration + ".iso") }
+
+// seedPrefix begins the names of media on the lab's image server that labctl has put there. Users
+// have files called seed-*.iso there.
+const seedPrefix = "metalab-seed-"

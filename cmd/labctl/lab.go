@@ -94,8 +94,12 @@ func hostRows(hosts []control.Host) [][]string {
 func newDown(o *options) *cobra.Command {
 	remove := false
 	c := &cobra.Command{
-		Use:     "down",
-		Short:   "Stop the lab",
+		Use:   "down",
+		Short: "Stop the lab",
+		Long: `Stop the lab. With --delete remove it, too: the files that labctl has made in the state
+directory, and the directory when nothing else is in it. Files of yours stay, those in its
+directories images and charts too, and labctl names them. Links are removed, and what they
+lead to is not. A state directory that is a link itself stays, and the one it leads to.`,
 		Example: "  labctl down\n  labctl down --delete   # and remove its state",
 		RunE: func(c *cobra.Command, _ []string) error {
 			err := control.NewClient(o.state).Down(c.Context())
@@ -117,17 +121,16 @@ func newDown(o *options) *cobra.Command {
 			if err := shards.Released(c.Context(), o.state); err != nil { // those of a lab that was killed end by themselves
 				return err
 			}
-			if err := os.RemoveAll(o.state); err != nil {
-				return fmt.Errorf("remove the lab: %w", err)
-			}
 			how := "stopped and removed"
 			if errors.Is(err, control.ErrNoLab) {
 				how = "removed"
 			}
-			fmt.Fprintf(out, "The lab in %s is %s.\n", o.state, how)
+			if err := o.removeLab(how, out); err != nil {
+				return err
+			}
 			return forgetLab(o.state)
 		},
 	}
-	c.Flags().BoolVar(&remove, "delete", false, "remove the state directory, with all disks and objects")
+	c.Flags().BoolVar(&remove, "delete", false, "remove the lab from the state directory, with all disks and objects")
 	return c
 }

@@ -14,19 +14,24 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/metalab-dev/metalab/emulator/lab/statedir"
 )
 
 const (
 	// ProcessFile describes the process of a lab, from its start to its orderly end.
 	ProcessFile = "process.json"
 	// reports match the files with panics, one of each process. Their names sort by time.
-	reports = "crash-*.txt"
+	reports = "crash-????????T??????Z-*.txt"
 	// reportsStored is how many of them remain.
 	reportsStored = 5
 	// reportSpace is the space on the disk in bytes that a report has from the start: a
 	// full disk is a frequent cause of a panic.
 	reportSpace = 64 << 10
 )
+
+// Owned are the names of the files in a lab's directory that this package makes.
+func Owned() statedir.Owned { return statedir.Owned{ProcessFile, reports} }
 
 // process is the content of ProcessFile.
 type process struct {
