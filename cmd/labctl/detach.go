@@ -47,6 +47,9 @@ func launch(ctx context.Context, o *options, args []string, progress io.Writer) 
 	if err != nil {
 		return fmt.Errorf("detach: %w", err)
 	}
+	if err := o.claim(); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(o.state, 0o700); err != nil {
 		return fmt.Errorf("detach: %w", err)
 	}

@@ -25,6 +25,9 @@ labctl up --kubeconfig, lab-controller.`,
 		Example: `  labctl kube --state ./api
   labctl kube --listen 192.0.2.7:6443   # for clients elsewhere: the kubeconfig is all that keeps others out`,
 		RunE: func(c *cobra.Command, _ []string) (err error) {
+			if err := o.claim(); err != nil {
+				return err
+			}
 			ctx := c.Context()
 			api, err := kube.Start(ctx, kube.Config{
 				Dir: filepath.Join(o.state, world.KubeDir), Fsync: o.explicit, FastPaths: kube.FastPathsWanted(), Listen: listen,

@@ -134,6 +134,11 @@ of other shards, too.`,
   labctl shard --pod racks-2 --size 2000 --listen 192.0.2.7:10000 --advertise racks-2.shards \
     --gateway 192.0.2.7:8443 --control 192.0.2.7:7443 --token-file /secret/token --authority /secret`,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if f.pod != "" { // else the lab has made the directory
+				if err := o.claim(authority...); err != nil {
+					return err
+				}
+			}
 			s, err := f.resolveShard(c, o.state)
 			if err != nil {
 				return err

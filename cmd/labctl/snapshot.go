@@ -96,6 +96,9 @@ command makes one for labctl up.`,
 			if err := o.oneProcess(); err != nil {
 				return err
 			}
+			if err := o.claim(); err != nil {
+				return err
+			}
 			var info snapshot.Info
 			err := o.whileDown(c, func() (err error) {
 				if info, err = lab.RestoreSnapshot(c.Context(), o.state, args[0], showProgress(c.ErrOrStderr())); err != nil {

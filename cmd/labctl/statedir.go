@@ -5,12 +5,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/metalab-dev/metalab/cmd/labctl/crash"
 	"github.com/metalab-dev/metalab/controller/hostos/module"
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/network"
+	"github.com/metalab-dev/metalab/emulator/lab/space"
 	"github.com/metalab-dev/metalab/emulator/lab/statedir"
+	"github.com/metalab-dev/metalab/emulator/lab/store"
 	"github.com/metalab-dev/metalab/scenarios/shards"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
@@ -37,6 +42,47 @@ func owned() (statedir.Owned, error) {
 	}
 	shard := append(one.Below(shards.Dir+"/"+shards.Pattern), shards.Dir+"/"+shards.Pattern+"/"+shards.AddressFile)
 	return slices.Concat(one, shard, statedir.Owned{shards.Dir + "/" + shards.TokenFile, shards.AddressFile}), nil
+}
+
+// inVacant are the names that may be in a directory without a lab that a lab is about to take:
+// what one that has never come up leaves, images and charts that are to be in the lab, and what
+// a new file system has.
+var inVacant = slices.Concat(crash.Owned(), statedir.Owned{
+	world.LogFile, lab.LockFile, space.BallastFile, store.DatabaseFile + ".part", "models/profiles/*", "models/registries/*", "models/dialects/*", "snapshot-*.part",
+	world.ImagesDir + "/...", world.ChartsDir + "/...", "lost+found/...",
+})
+
+// authority are the names in the directory of a shard that got its authority, and did not
+// come up.
+var authority = statedir.Owned{network.CACertFile, network.CAKeyFile, shards.AddressFile}
+
+// claim returns an error when the state directory has something else than a lab in it, before
+// anything is written there. Names in also may be there.
+func (o *options) claim(also ...string) error {
+	if world.HoldsLab(o.state) || world.HoldsPart(o.state) {
+		return nil
+	}
+	names, err := append(slices.Clone(inVacant), also...).Foreign(o.state)
+	if err != nil {
+		return fmt.Errorf("--state: %w", err)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s holds no lab, and is not empty: it has %s: give --state a directory that is new, empty or a lab's, such as %s",
+		o.state, some(names), filepath.Join(o.state, "lab"))
+}
+
+// some lists up to two names.
+func some(names []string) string {
+	switch n := len(names); n {
+	case 1:
+		return names[0]
+	case 2:
+		return names[0] + " and " + names[1]
+	default:
+		return fmt.Sprintf("%s, %s and %d more", names[0], names[1], n-2)
+	}
 }
 
 // removeLab removes the lab from the state directory, and says what is still there.

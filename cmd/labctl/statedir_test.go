@@ -49,6 +49,70 @@ func namesBelow(t *testing.T, dir string) (names []string) {
 	return names
 }
 
+func TestClaimRefusesADirectoryOfOthers(t *testing.T) {
+	for _, tt := range []struct {
+		name, has string // has is in the error
+		files     []string
+	}{
+		{"a file", "it has notes.txt: ", []string{"notes.txt"}},
+		{"a repository", "it has .git: ", []string{".git/HEAD"}},
+		{"a link", "it has elsewhere: ", []string{"elsewhere -> /nowhere"}},
+		{"two", "it has a and b: ", []string{"a", "b/c"}},
+		{"many", "it has a, b and 2 more: ", []string{"a", "b", "c", "d"}},
+		{"settings of another program", "it has settings.json: ", []string{"settings.json"}},
+		{"a database of another program", "it has state.db: ", []string{"state.db"}},
+		{"names of a lab's directories", "it has controller, media and 1 more: ", []string{"controller/main.go", "media/a-b.png", "systems/a"}},
+		{"an authority", "it has ca.crt and ca.key: ", []string{"ca.crt", "ca.key"}},
+		{"beside what a lab has left", "it has notes.txt: ", []string{"lab.log", "lock", "notes.txt"}},
+		{"a Kubernetes configuration", "it has kube: ", []string{"kube/kubeconfig"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := options{state: place(t, tt.files...)}
+			before := namesBelow(t, o.state)
+			err := o.claim()
+			if err == nil || !strings.HasPrefix(err.Error(), o.state+" holds no lab, ") || !strings.Contains(err.Error(), tt.has) || !strings.Contains(err.Error(), "give --state ") {
+				t.Errorf("claim() = %v, want an error with the directory, %q and the fix", err, tt.has)
+			}
+			if diff := cmp.Diff(before, namesBelow(t, o.state)); diff != "" {
+				t.Errorf("the directory has changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestClaimTakesADirectoryForALab(t *testing.T) {
+	for name, files := range map[string][]string{
+		"an empty one":                 nil,
+		"a new file system":            {"lost+found/"},
+		"images and charts":            {"images/a.qcow2", "charts/a.tgz"},
+		"a lab":                        {"settings.json", "state.db", "lock", "disks/", "hosts.yaml"},
+		"a lab of an earlier version":  {"settings.json", "state.db", "since-removed"},
+		"a lab with others beside it":  {"settings.json", "state.db", "lock", ".git/HEAD", "notes.txt", "elsewhere -> /nowhere"},
+		"a lab without its database":   {"settings.json", "lock", "files.json"},
+		"a lab without its settings":   {"state.db", "lock", "ca.crt"},
+		"a lab that never came up":     {"lab.log", "lock", "ballast", "models/profiles/a.yaml", "process.json", "crash-20300102T030405Z-7.txt", "state.db.part", "images/a"},
+		"a restore that was killed":    {"lock", "restored.part/state.db", "disks/node-0/a.img", "ca.key"},
+		"a Kubernetes API alone":       {"kube/lock", "kube/etcd/member/", "notes.txt"},
+		"a recording's snapshot":       {"snapshot-17.part"},
+		"a directory of a lab's alone": {"models/profiles/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options{state: place(t, files...)}
+			if err := o.claim(); err != nil {
+				t.Errorf("claim() = %v", err)
+			}
+		})
+	}
+	o := options{state: filepath.Join(t.TempDir(), "none")}
+	if err := o.claim(); err != nil {
+		t.Errorf("claim() of a directory that does not exist = %v", err)
+	}
+	o.state = place(t, "ca.crt", "ca.key")
+	if err := o.claim(authority...); err != nil {
+		t.Errorf("claim() of a shard that did not come up = %v", err)
+	}
+}
+
 // ofLab are files of a lab: one of each kind that labctl makes.
 var ofLab = []string{
 	"settings.json", "state.db", "state.log", "lock", "ports.json", "files.json", "hosts.yaml", "lab.log", "process.json", "crash-20300102T030405Z-7.txt",

@@ -60,7 +60,7 @@ func newUp(o *options) *cobra.Command {
 		Long: `Start the lab: its BMCs, a Kubernetes API, the controller, the images.
 
 An existing lab starts as it was; flags that differ from those it was made with are
-refused. Nothing is applied to the Kubernetes API: hosts.yaml in the
+refused, and so is a state directory with something else than a lab in it. Nothing is applied to the Kubernetes API: hosts.yaml in the
 state directory has a Secret and a BareMetalHost for every server.
 
 With -f the racks come from a file:
@@ -99,6 +99,9 @@ as lab-controller.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.keep && f.record == "" {
 				return &usageError{errors.New("--recording-snapshots needs --recording: the snapshots are beside that file")}
+			}
+			if err := o.claim(); err != nil { // first: a settings.json of others is not read
+				return err
 			}
 			settings, err := f.resolve(c, o.state)
 			if err != nil {
