@@ -9,7 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"runtime/pprof"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // childDir is the environment variable that makes a process of this test binary run an
@@ -179,7 +182,7 @@ func create(t *testing.T, c client.Client, objs ...client.Object) {
 // eventually waits until f returns true.
 func eventually(t *testing.T, what string, f func(context.Context) (bool, error)) {
 	t.Helper()
-	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, f); err != nil {
+	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience.Limit(), true, f); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 }
@@ -286,35 +289,96 @@ func TestStateSurvivesKill(t *testing.T) {
 	}
 }
 
+// cycleLabel is a label (runtime/pprof) of goroutines, which those that they start inherit.
+const cycleLabel = "metalab-cycle"
+
+// labelled returns how many goroutines have a value of cycleLabel, and their stacks.
+func labelled(t *testing.T, value string) (n int, stacks string) {
+	t.Helper()
+	var b strings.Builder
+	if err := pprof.Lookup("goroutine").WriteTo(&b, 1); err != nil {
+		t.Fatal(err)
+	}
+	for record := range strings.SplitSeq(b.String(), "\n\n") {
+		if !strings.Contains(record, fmt.Sprintf("%q:%q", cycleLabel, value)) {
+			continue
+		}
+		head := record[strings.LastIndex("\n"+record[:strings.Index(record, " @ ")], "\n"):]
+		count, _, _ := strings.Cut(head, " @ ")
+		same, err := strconv.Atoi(count)
+		if err != nil {
+			t.Fatalf("%v in %q", err, record)
+		}
+		n, stacks = n+same, stacks+record+"\n\n"
+	}
+	return n, stacks
+}
+
+func TestLabelledCountsOnlyGoroutinesOfItsValue(t *testing.T) {
+	hold := make(chan struct{})
+	var all sync.WaitGroup
+	begin := func(value string, count int) {
+		pprof.Do(t.Context(), pprof.Labels(cycleLabel, value), func(context.Context) {
+			for range count {
+				ready := make(chan struct{})
+				all.Go(func() {
+					all.Go(func() { close(ready); <-hold }) // it inherits the label
+					<-hold
+				})
+				<-ready
+			}
+		})
+	}
+	begin("these", 3)
+	begin("others", 60)
+	if n, stacks := labelled(t, "these"); n != 6 {
+		t.Errorf("labelled() = %d, want 6\n%s", n, stacks)
+	}
+	close(hold)
+	all.Wait()
+	eventually(t, "no labelled goroutine is left", func(context.Context) (bool, error) {
+		n, _ := labelled(t, "these")
+		return n == 0, nil
+	})
+}
+
 // Two APIs, one with nodes, start and stop at the same time, while another one runs in the same process.
+// That one starts and ends goroutines meanwhile, more of them while it is new: only those that the
+// two have started count. What the process starts once is started by the first two.
 func TestStopEndsEveryGoroutine(t *testing.T) {
 	dirs := []string{t.TempDir(), t.TempDir()}
-	cycle := func() int {
-		var all sync.WaitGroup
-		for i, dir := range dirs {
-			all.Go(func() {
-				api, err := Start(t.Context(), Config{Dir: dir, FastPaths: FastPathsWanted(), Nodes: i == 0})
-				if err != nil {
-					t.Errorf("Start() error = %v, want none", err)
-					return
-				}
-				stop(t, api)
-			})
-		}
-		all.Wait()
-		return runtime.NumGoroutine()
+	const few = 50 // one API is some 1500 goroutines
+	cycle := func(name string) {
+		pprof.Do(t.Context(), pprof.Labels(cycleLabel, name), func(ctx context.Context) {
+			var all sync.WaitGroup
+			for i, dir := range dirs {
+				all.Go(func() {
+					api, err := Start(ctx, Config{Dir: dir, FastPaths: FastPathsWanted(), Nodes: i == 0})
+					if err != nil {
+						t.Errorf("Start() error = %v, want none", err)
+						return
+					}
+					if n, _ := labelled(t, name); n <= few {
+						t.Errorf("a running API has %d goroutines with the label, want more than %d: its leaks would not be seen", n, few)
+					}
+					stop(t, api)
+				})
+			}
+			all.Wait()
+		})
 	}
 	sharedAPI(t)
-	before := cycle()
-	after := cycle()
-	// One API is some 1500 goroutines; connections and timers take a moment to end.
-	_ = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		after = runtime.NumGoroutine()
-		return after <= before+50, nil
+	cycle("first")
+	cycle("second")
+	// Connections and timers take a moment to end.
+	stacks := ""
+	err := patience.Until(t.Context(), patience.Limit(), func(context.Context) (done bool, saw string, err error) {
+		var left int
+		left, stacks = labelled(t, "second")
+		return left <= few, fmt.Sprintf("%d goroutines", left), nil
 	})
-	if after > before+50 {
-		buf := make([]byte, 1<<20)
-		t.Errorf("%d goroutines after a start and stop of two, %d after another\n%s", before, after, buf[:runtime.Stack(buf, true)])
+	if err != nil {
+		t.Errorf("goroutines that the second start of two APIs has left: %v\n%s", err, stacks)
 	}
 }
 
