@@ -69,6 +69,7 @@ var Table = []Prerequisite{
 			"ipmi-config", "ipmi-raw", "ipmi-oem",
 		},
 	},
+	{Name: "git", Get: "Debian: git"},
 	{Name: "ipmitool", Get: "Debian: ipmitool"},
 	{Name: "mdadm", Admin: true, Get: "Debian: mdadm"},
 	{Name: "openssl", Get: "Debian: openssl"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 	"github.com/metalab-dev/metalab/scenarios/sample"
 )
 
@@ -231,6 +232,7 @@ func TestTablesNamePackages(t *testing.T) {
 }
 
 func TestChangedPackages(t *testing.T) {
+	prerequisites.Need(t, "git")
 	body := strings.Repeat("// A line that stays.\n", 20)
 	plant(t, map[string]string{
 		"go.mod": planted["go.mod"], "README.md": "a",
@@ -288,6 +290,7 @@ func TestChangedPackages(t *testing.T) {
 }
 
 func TestFlakesOfAnEarlierChangeAreKnown(t *testing.T) {
+	prerequisites.Need(t, "git")
 	plant(t, map[string]string{flakesFile: "# mended by nobody\nold: TestOld\nmended: TestMended\n"})
 	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-q", "-m", "a"}} {
 		if b, err := exec.CommandContext(t.Context(), "git", args...).CombinedOutput(); err != nil {
