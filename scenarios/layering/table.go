@@ -542,7 +542,7 @@ var Table = []Row{
 	{Package: "scenarios/mutants"}, // it reads sources and runs the go command
 	{Package: "scenarios/layering"},
 	{Package: "fixtures"},
-	{Package: "cmd"},                                                      // scripts
+	{Package: "cmd"}, // scripts
 	{Package: "cmd/labctl/crash", May: []string{"emulator/lab/statedir"}}, // it reads how a process ended, and starts none
 	{Package: "cmd/labctl", May: []string{"cmd/labctl/crash", "docs", "emulator/...", "controller/...", "agent/...", "scenarios/...", "fixtures", "features", "features/steps", "version"}},
 	{Package: "cmd/lab-controller", May: []string{"controller/...", "version"}, Never: []string{"controller/kube"}},
