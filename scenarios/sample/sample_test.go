@@ -3,6 +3,7 @@ package sample
 import (
 	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -271,4 +272,14 @@ func TestSeedDrawsTheSameInARunOfOneRow(t *testing.T) {
 			t.Errorf("seed %q: Full() = %v", seed, Full())
 		}
 	}
+}
+
+// The tests choose the environment variables themselves: `make test` sets them.
+func TestMain(m *testing.M) {
+	for _, name := range []string{SeedEnv, FullEnv, ShareEnv, CompleteEnv} {
+		if err := os.Unsetenv(name); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
 }

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -26,6 +27,9 @@ const (
 	baseEnv   = "METALAB_BASE"   // commit since which a package counts as changed
 	budgetEnv = "METALAB_BUDGET" // seconds after which samples get smaller
 )
+
+// everything is the pattern of all packages.
+const everything = "./..."
 
 // settings are the choices of a run.
 type settings struct {
@@ -61,7 +65,7 @@ func parse(args []string, env func(string) string) (settings, error) {
 		return s, err
 	}
 	if s.patterns = f.Args(); len(s.patterns) == 0 {
-		s.patterns = []string{"./..."}
+		s.patterns = []string{everything}
 	}
 	if text := env(budgetEnv); text != "" {
 		n, err := strconv.Atoi(text)
@@ -111,7 +115,7 @@ func run(ctx context.Context, s settings, out io.Writer) error {
 		}
 	}
 	j := r.judge(c)
-	j.required = prerequisites.Required() && !s.race && len(chosen) == len(all)
+	j.required = prerequisites.Required() && !s.race && !s.changed && slices.Contains(s.patterns, everything)
 	if j.known, err = knownFlakes(ctx, c.base); err != nil {
 		return err
 	}

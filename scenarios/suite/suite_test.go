@@ -323,6 +323,7 @@ func TestBudgetMakesSamplesSmall(t *testing.T) {
 	test := testFile(`func TestShare(t *testing.T) { if os.Getenv("METALAB_SHARE") != "12" || os.Getenv("METALAB_COMPLETE") != "" { t.Error("whole") } }`)
 	plant(t, map[string]string{"go.mod": planted["go.mod"], "again.go": planted["again.go"], "a/a_test.go": test})
 	t.Setenv(sample.CompleteEnv, "a")
+	t.Setenv(prerequisites.NeedEnv, "")
 	var out strings.Builder
 	if err := run(context.Background(), settings{patterns: []string{"./..."}, budget: time.Nanosecond}, &out); err != nil {
 		t.Errorf("%v\n%s", err, &out)
