@@ -7,6 +7,7 @@ import (
 	"io"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,11 +45,10 @@ func (r *runner) group(ctx context.Context, g group) error {
 	for _, p := range g.packages {
 		paths = append(paths, "./"+p.path)
 	}
-	before := len(r.failed())
 	if err := r.goTest(ctx, firstRun, append(args, paths...)); err != nil {
 		return err
 	}
-	failed := testjson.FilterFailedUnique(r.failed()[before:])
+	failed := testjson.FilterFailedUnique(r.failed(g.packages))
 	if len(r.again)+len(failed) > mostReruns {
 		r.tooFew = r.tooFew || len(failed) > 0
 		return nil
@@ -65,13 +65,14 @@ func (r *runner) group(ctx context.Context, g group) error {
 	return nil
 }
 
-// failed returns the tests that have failed in first runs.
-func (r *runner) failed() (out []testjson.TestCase) {
-	if r.exec == nil {
-		return nil
-	}
-	for _, path := range r.exec.Packages() {
-		for _, tc := range r.exec.Package(path).Failed {
+// failed returns the tests of some packages that have failed in their first runs.
+func (r *runner) failed(packages []testPackage) (out []testjson.TestCase) {
+	for _, p := range packages {
+		found := r.exec.Package(module + "/" + p.path)
+		if found == nil { // it was not built
+			continue
+		}
+		for _, tc := range found.Failed {
 			if tc.RunID == firstRun {
 				out = append(out, tc)
 			}
@@ -147,7 +148,22 @@ func (r *runner) Event(e testjson.TestEvent, x *testjson.Execution) error {
 		word = "again: " + word
 	}
 	_, _ = fmt.Fprintf(r.out, "%s\t%s\t%.1fs\n", word, e.Package, e.Elapsed)
+	if e.Action == testjson.ActionFail {
+		r.printFailed(e.RunID, x.Package(e.Package))
+	}
 	return nil
+}
+
+// atOnce is how many lines of a failed test's log are printed when its package has ended: the
+// run may be killed before its judgement.
+const atOnce = 20
+
+func (r *runner) printFailed(run int, p *testjson.Package) {
+	failed := slices.DeleteFunc(slices.Clone(p.Failed), func(tc testjson.TestCase) bool { return tc.RunID != run })
+	for _, tc := range testjson.FilterFailedUnique(failed) {
+		_, _ = fmt.Fprintf(r.out, "--- FAIL: %s\n", tc.Test)
+		printLog(r.out, last(p.OutputLines(tc), atOnce), 0)
+	}
 }
 
 // sampled is the line with which package sample tells what it has drawn.

@@ -95,7 +95,7 @@ func judged(t *testing.T, timeout time.Duration, packages ...string) (*judgement
 
 func TestRunSeparatesFailuresFromFlakes(t *testing.T) {
 	plant(t, planted)
-	j, out := judged(t, time.Minute, "good", "bad", "flaky", "gone", "panics", "races", "ends", "broken")
+	j, out := judged(t, time.Minute, "good", "flaky", "bad", "gone", "panics", "races", "ends", "broken")
 	var got []string
 	for _, f := range j.failures {
 		got = append(got, f.name+": "+f.why)
@@ -117,6 +117,9 @@ func TestRunSeparatesFailuresFromFlakes(t *testing.T) {
 	}
 	if j.err() == nil {
 		t.Error("the run is green")
+	}
+	if n := strings.Count(out, "again: "); n != 3 { // flaky, bad and gone
+		t.Errorf("%d tests ran again, want 3:\n%s", n, out)
 	}
 	for _, text := range []string{"always", "red once", "undefined: testing", "slowest packages, of ", "=== flake: flaky: TestFlaky/a/b_[c]: ", "DONE "} {
 		if !strings.Contains(out, text) {
