@@ -31,30 +31,27 @@ type group struct {
 	parallel int           // packages at the same time
 }
 
-// slow are the packages that are tested alone, one after the other, in this order: they
-// take a minute or more, or depend on how much of the machine they get. The time-out of
-// each is five times what it takes on two cores of a machine that does nothing else.
+// slow are the packages that are tested after all others, in this order: they take most of a
+// minute or more, or depend on how much of the machine they get. Those of one row run side
+// by side, since each leaves a processor idle for most of its time. The time-out is of each, some
+// five times what it takes on two cores of a machine that does nothing else.
 var slow = []struct {
-	path    string
+	paths   []string
 	timeout time.Duration
 }{
-	{"agent/sys/sandbox", 10 * time.Minute},
-	{"controller/netboot/ramdisk", 10 * time.Minute},
-	{"scenarios/containers", 15 * time.Minute},
-	{"emulator/lab", 10 * time.Minute},
-	{"controller/kube", 10 * time.Minute},
-	{"scenarios/conformance", 10 * time.Minute},
-	{"features/rack", 10 * time.Minute},
-	{"features/conformance", 10 * time.Minute},
-	{"scenarios/world", 20 * time.Minute},
-	{"cmd/labctl", 20 * time.Minute},
-	{"features", 40 * time.Minute},
+	{[]string{"agent/sys/sandbox"}, 10 * time.Minute},
+	{[]string{"controller/netboot/ramdisk"}, 10 * time.Minute},
+	{[]string{"scenarios/containers"}, 15 * time.Minute},
+	{[]string{"emulator/lab", "controller/kube", "features/rack", "scenarios/view"}, 10 * time.Minute},
+	{[]string{"scenarios/world"}, 20 * time.Minute},
+	{[]string{"cmd/labctl"}, 20 * time.Minute},
+	{[]string{"features"}, 40 * time.Minute},
 }
 
-// The time-out of every other package, and how many of them run side by side.
+// The time-out of every other package, and how many packages run side by side.
 const (
-	fastTimeout  = 10 * time.Minute
-	fastParallel = 2
+	fastTimeout = 10 * time.Minute
+	sideBySide  = 2
 )
 
 // list returns the packages with tests that match the patterns, sorted.
@@ -101,12 +98,12 @@ func withoutKubernetes(all []testPackage) []testPackage {
 // split returns the groups in which packages are tested: the fast ones first, since they
 // tell the most in the least time.
 func split(all []testPackage) (out []group) {
-	fast := group{timeout: fastTimeout, parallel: fastParallel}
-	alone := make([]group, len(slow))
+	fast := group{timeout: fastTimeout, parallel: sideBySide}
+	late := make([]group, len(slow))
 	for _, p := range all {
 		at := -1
 		for i, s := range slow {
-			if s.path == p.path {
+			if slices.Contains(s.paths, p.path) {
 				at = i
 			}
 		}
@@ -114,9 +111,10 @@ func split(all []testPackage) (out []group) {
 			fast.packages = append(fast.packages, p)
 			continue
 		}
-		alone[at] = group{packages: []testPackage{p}, timeout: slow[at].timeout, parallel: 1}
+		late[at].packages = append(late[at].packages, p)
+		late[at].timeout, late[at].parallel = slow[at].timeout, sideBySide
 	}
-	for _, g := range append([]group{fast}, alone...) {
+	for _, g := range append([]group{fast}, late...) {
 		if len(g.packages) > 0 {
 			out = append(out, g)
 		}

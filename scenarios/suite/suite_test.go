@@ -216,7 +216,7 @@ func TestPackagesWithTestsAreListed(t *testing.T) {
 
 func TestSlowPackagesRunAlone(t *testing.T) {
 	got := split([]testPackage{{path: "features"}, {path: "a"}, {path: "b"}, {path: "emulator/lab"}})
-	if len(got) != 3 || len(got[0].packages) != 2 || got[0].parallel != fastParallel || got[1].packages[0].path != "emulator/lab" || got[2].packages[0].path != "features" {
+	if len(got) != 3 || len(got[0].packages) != 2 || got[0].parallel != sideBySide || got[1].packages[0].path != "emulator/lab" || got[2].packages[0].path != "features" {
 		t.Errorf("split: %+v", got)
 	}
 }
@@ -225,7 +225,7 @@ func TestSlowPackagesRunAlone(t *testing.T) {
 func TestTablesNamePackages(t *testing.T) {
 	names := slices.Clone(unskippable)
 	for _, s := range slow {
-		names = append(names, s.path)
+		names = append(names, s.paths...)
 	}
 	for _, p := range names {
 		if tests, err := filepath.Glob(filepath.Join("../..", p, "*_test.go")); err != nil || len(tests) == 0 {
