@@ -213,6 +213,10 @@ type Labs struct {
 	// Pages writes a page of each recording beside it, which opens in a browser from the file.
 	Pages bool
 
+	// ExpectFailures keeps the lab of a scenario that has failed, as that of any other: its last
+	// step claims something false.
+	ExpectFailures bool
+
 	mu       sync.Mutex
 	free     []*testLab // the one that was released last is last
 	recorded []Recorded
@@ -276,7 +280,7 @@ func (l *Labs) find(k labKind, servers int) *testLab {
 // longest when there are more than maxFreeLabs. It closes the lab of a scenario that has failed,
 // one that cannot be reset, and one that no other scenario can have.
 func (l *Labs) release(ctx context.Context, b *testLab, servers []control.Host, well bool) error {
-	if !well || b.registered || b.used >= len(b.servers) || b.kind.alone || b.kind.rack != nil || b.kind.models != nil {
+	if !well && !l.ExpectFailures || b.registered || b.used >= len(b.servers) || b.kind.alone || b.kind.rack != nil || b.kind.models != nil {
 		return b.close()
 	}
 	ctx, cancel := context.WithTimeout(ctx, resetTimeout)

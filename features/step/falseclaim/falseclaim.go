@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 
 	"github.com/cucumber/godog"
 )
@@ -20,6 +21,35 @@ type Claim struct {
 	Tags     []string // without @
 	Step     string   // its last step
 	Err      error    // of that step
+}
+
+// List returns all scenarios of a feature as claims, without errors: it runs none.
+func List(feature []byte) ([]Claim, error) {
+	files := fstest.MapFS{name: {Data: feature}}
+	suite := godog.TestSuite{Options: &godog.Options{FS: files, Paths: []string{name}}}
+	found, err := suite.RetrieveFeatures()
+	if err != nil {
+		return nil, err
+	}
+	var out []Claim
+	for _, f := range found {
+		for _, s := range f.Pickles {
+			out = append(out, claim(s))
+		}
+	}
+	return out, nil
+}
+
+// name is that of a feature without a file.
+const name = "falseclaims.feature"
+
+// claim returns what a scenario claims.
+func claim(s *godog.Scenario) Claim {
+	c := Claim{Scenario: s.Name, Step: s.Steps[len(s.Steps)-1].Text}
+	for _, tag := range s.Tags {
+		c.Tags = append(c.Tags, strings.TrimPrefix(tag.Name, "@"))
+	}
+	return c
 }
 
 // TagsVariable is the environment variable whose tag expression, as godog's --tags, selects
@@ -44,11 +74,7 @@ func Run(t *testing.T, feature []byte, atATime int, bind func(*godog.ScenarioCon
 		ScenarioInitializer: func(sc *godog.ScenarioContext) {
 			r := &result{}
 			sc.Before(func(ctx context.Context, s *godog.Scenario) (context.Context, error) {
-				last := s.Steps[len(s.Steps)-1]
-				r.claim, r.lastID = Claim{Scenario: s.Name, Step: last.Text}, last.Id
-				for _, tag := range s.Tags {
-					r.claim.Tags = append(r.claim.Tags, strings.TrimPrefix(tag.Name, "@"))
-				}
+				r.claim, r.lastID = claim(s), s.Steps[len(s.Steps)-1].Id
 				mu.Lock()
 				defer mu.Unlock()
 				results = append(results, r)
@@ -74,7 +100,7 @@ func Run(t *testing.T, feature []byte, atATime int, bind func(*godog.ScenarioCon
 		},
 		Options: &godog.Options{
 			Format: "progress", Output: io.Discard, Strict: true, NoColors: true, Concurrency: atATime, Tags: os.Getenv(TagsVariable),
-			FeatureContents: []godog.Feature{{Name: "falseclaims.feature", Contents: feature}},
+			FeatureContents: []godog.Feature{{Name: name, Contents: feature}},
 		},
 	}
 	suite.Run() // fails, as the scenarios do
