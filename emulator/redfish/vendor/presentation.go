@@ -121,8 +121,9 @@ func (f *presentation) removeHidden(v any) (hidden bool) {
 	return hidden
 }
 
-// MapTexts replaces every text in a value by what to returns for it. It changes
-// objects and arrays in place, and returns the value.
+// MapTexts replaces every text in a value by what to returns for it, and returns the value. It
+// changes objects in place, and arrays never: bodies share lists of texts, such as the values
+// that a property may have, with each other.
 func MapTexts(v any, to func(string) string) any {
 	switch x := v.(type) {
 	case string:
@@ -136,16 +137,25 @@ func MapTexts(v any, to func(string) string) any {
 			x.Fields[i].Value = MapTexts(x.Fields[i].Value, to)
 		}
 	case []any:
+		out := make([]any, len(x))
 		for i := range x {
-			x[i] = MapTexts(x[i], to)
+			out[i] = MapTexts(x[i], to)
 		}
+		return out
 	case []resource.Object:
 		for i := range x {
 			MapTexts(x[i], to)
 		}
 	case []string:
-		for i := range x {
-			x[i] = to(x[i])
+		for i, text := range x {
+			if text = to(text); text == x[i] {
+				continue
+			}
+			out := slices.Clone(x)
+			for j := i; j < len(out); j++ {
+				out[j] = to(out[j])
+			}
+			return out
 		}
 	}
 	return v
