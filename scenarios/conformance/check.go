@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 )
 
@@ -189,12 +190,22 @@ func Judge(err error) Outcome {
 
 // Finding is an error that the BMC is responsible for: it answered, and the
 // answer is wrong.
-type Finding struct{ Text string }
+type Finding struct {
+	Text   string
+	Status int // HTTP status of the response that it is about; 0 where it is about none, or several
+}
 
 func (f *Finding) Error() string { return f.Text }
 
 // Findingf returns a Finding.
-func Findingf(format string, args ...any) error { return &Finding{fmt.Sprintf(format, args...)} }
+func Findingf(format string, args ...any) error { return &Finding{Text: fmt.Sprintf(format, args...)} }
+
+// forbidden reports whether an error is a Finding about a response 403. Its text would not
+// tell: the number may be part of a port.
+func forbidden(err error) bool {
+	f := new(Finding)
+	return errors.As(err, &f) && f.Status == http.StatusForbidden
+}
 
 // NothingThere is an error that says what the BMC does not have, and need not
 // have: the check is skipped.

@@ -25,7 +25,7 @@ func plainInserted(ctx context.Context, r *Run) Outcome {
 		switch {
 		case strings.Contains(o.Reason, "VRM0021"):
 			return o.Quirky("vmedia-detached")
-		case strings.Contains(o.Reason, "403"):
+		case forbidden(err):
 			return o.Quirky("license-denied")
 		case !s.insertable():
 			return o.Quirky("vmedia-own-way")

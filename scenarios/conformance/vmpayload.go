@@ -111,6 +111,7 @@ func (r *Run) taken(ctx context.Context, resp *Response) (bool, string, error) {
 // forms is a Finding.
 func (r *Run) insertImage(ctx context.Context, s slot, url string) (payload, error) {
 	var refused []string
+	status := 0
 	for i, p := range payloads {
 		if p.patch == s.insertable() { // the action where there is one, else a PATCH
 			continue
@@ -131,12 +132,12 @@ func (r *Run) insertImage(ctx context.Context, s slot, url string) (payload, err
 		if ok {
 			return payloads[i], nil
 		}
-		refused = append(refused, p.name+": "+problem)
+		refused, status = append(refused, p.name+": "+problem), resp.Status
 		if resp.Status == http.StatusForbidden || resp.Status >= 500 {
 			break
 		}
 	}
-	return payload{}, Findingf("InsertMedia is refused: %s", strings.Join(refused, "; "))
+	return payload{}, &Finding{Text: "InsertMedia is refused: " + strings.Join(refused, "; "), Status: status}
 }
 
 // inserts inserts a small image into a slot, and returns its URL.
