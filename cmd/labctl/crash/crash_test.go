@@ -101,6 +101,9 @@ func TestLastNamesHowARealProcessEnded(t *testing.T) {
 		"kill":        {"was killed (SIGKILL) (log: ", "start it again", ""},
 		"error":       {"ended: the disk; has no space left (at 2", "make room on the file system of ", ""},
 	} {
+		if raced && how == "deadlock" {
+			continue // the runtime finds none in a program with cgo, which the race detector needs
+		}
 		t.Run(how, func(t *testing.T) {
 			dir := t.TempDir()
 			pid, stderr := endChild(t, dir, how)
