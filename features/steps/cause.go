@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/cucumber/godog"
 	messages "github.com/cucumber/messages/go/v21"
@@ -105,6 +106,21 @@ func (s *scenario) letControllersAct(ctx context.Context) error {
 	return nil
 }
 
+// letServerAct returns when the controllers have acted, the server has had undisturbed to do
+// what they asked for, and the controllers have acted upon that. A step that asserts that nothing
+// happens to the power of a server calls it before it looks.
+func (s *scenario) letServerAct(ctx context.Context) error {
+	if err := s.letControllersAct(ctx); err != nil {
+		return err
+	}
+	soon, cancel := context.WithTimeout(ctx, patience.Limit())
+	defer cancel()
+	if err := s.letTimeGo(soon, undisturbed); err != nil {
+		return err
+	}
+	return s.letControllersAct(ctx)
+}
+
 // ErrNotReconciled is the error of a step that says that something does not happen when the
 // controllers could not act.
 var ErrNotReconciled = errors.New("the controllers have not reconciled every object")
@@ -121,4 +137,21 @@ func (s *scenario) recorderCatchesUp(ctx context.Context) error {
 		return err
 	}
 	return s.catchUp(ctx, h.ResourceVersion)
+}
+
+// undisturbed is how long, of the lab's time, an effect may take that needs several acts of a
+// controller and a server, each some time after the one before.
+const undisturbed = 2 * time.Minute
+
+// letTimeGo returns when the lab's clock has gone d by itself, from one due time to the next
+// whenever nothing is in flight; at once while a step holds the time. A move of the clock would make
+// the first of several acts due, and leave no time to the others.
+func (s *scenario) letTimeGo(ctx context.Context, d time.Duration) error {
+	if s.releaseClock != nil {
+		return nil
+	}
+	if err := s.world.Clock().Sleep(ctx, d); err != nil {
+		return fmt.Errorf("the lab's time has not gone %v by itself: %w", d, err)
+	}
+	return nil
 }

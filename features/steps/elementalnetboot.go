@@ -2,6 +2,7 @@ package steps
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -65,19 +66,35 @@ func (s *scenario) networkBootBecomes(ctx context.Context, name string, ok func(
 
 func (s *scenario) bootFromDiskElseNetwork(ctx context.Context) error {
 	s.testLab.registered = true
-	lab := s.world.Control()
 	for _, h := range s.servers {
-		if err := s.cutPower(ctx, h.Name); err != nil {
+		if _, err := s.world.Control().Boot(ctx, h.Name, control.Override{Order: "Hdd,Pxe"}); err != nil {
 			return err
 		}
-		if _, err := lab.Boot(ctx, h.Name, control.Override{Order: "Hdd,Pxe"}); err != nil {
-			return err
-		}
-		if _, err := lab.Power(ctx, h.Name, string(machine.ForceOn)); err != nil {
+		if err := s.restart(ctx, h.Name); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// restart restarts a server, or switches it on if it is off. The controllers may change the
+// power of a BareMetalHost's server at the same time.
+func (s *scenario) restart(ctx context.Context, server string) error {
+	h, ok := s.world.Lab().Host(server)
+	if !ok {
+		return fmt.Errorf("there is no server %s", server)
+	}
+	return eventually(ctx, server+" restarts", func(ctx context.Context) (bool, string, error) {
+		power, reset := h.Machine().Power, machine.ForceRestart
+		if power == machine.PowerOff {
+			reset = machine.ForceOn
+		}
+		err := h.Apply(ctx, machine.Reset{Kind: reset})
+		if errors.Is(err, machine.ErrPower) {
+			return false, fmt.Sprintf("%s: %v", power, err), nil
+		}
+		return err == nil, "", err
+	})
 }
 
 func (s *scenario) findsNothingToBoot(ctx context.Context, server string) error {

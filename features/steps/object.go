@@ -141,7 +141,7 @@ func (s *scenario) hasLostAnnotation(ctx context.Context, name string) error {
 }
 
 func (s *scenario) keepsAnnotation(ctx context.Context, name string) error {
-	if err := s.letControllersAct(ctx); err != nil {
+	if err := s.letServerAct(ctx); err != nil {
 		return err
 	}
 	h, err := s.read(ctx)

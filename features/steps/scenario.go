@@ -148,7 +148,7 @@ func bind(sc *godog.ScenarioContext, s *scenario) *Scenario {
 	sc.After(func(ctx context.Context, _ *godog.Scenario, failed error) (context.Context, error) {
 		var record error
 		if failed != nil {
-			record = errors.New(s.recorder.String())
+			record = errors.Join(errors.New(s.recorder.String()), s.labFailure())
 		}
 		err := errors.Join(record, s.end(context.WithoutCancel(ctx), failed == nil))
 		if err == nil {
@@ -157,6 +157,17 @@ func bind(sc *godog.ScenarioContext, s *scenario) *Scenario {
 		return ctx, err
 	})
 	return &Scenario{s}
+}
+
+// labFailure says why the scenario's lab has ended before the scenario; nil where it has not.
+func (s *scenario) labFailure() error {
+	if s.world == nil {
+		return nil
+	}
+	if err := s.world.Failure(); err != nil {
+		return fmt.Errorf("the lab has ended: %w", err)
+	}
+	return nil
 }
 
 func (s *scenario) registerLabs(sc *stepRegistry) {
@@ -217,6 +228,7 @@ func (s *scenario) end(ctx context.Context, well bool) error {
 	if s.testLab == nil {
 		return nil
 	}
+	defer func() { s.testLab = nil }() // the hooks of the steps that are skipped come after the failure
 	recorded := s.endRecording(well)
 	s.releaseTime()
 	if s.releaseBalancer != nil {

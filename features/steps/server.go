@@ -60,7 +60,11 @@ func (s *scenario) pass(ctx context.Context, d time.Duration) error {
 	s.recorder.mark()
 	ctx, cancel := context.WithTimeout(ctx, patience.Limit())
 	defer cancel()
-	return s.world.Pass(ctx, d)
+	walk := min(d, undisturbed)
+	if err := s.letTimeGo(ctx, walk); err != nil {
+		return err
+	}
+	return s.world.Pass(ctx, d-walk)
 }
 
 // starts counts the boots that the server has begun, and the entries about power
@@ -89,7 +93,7 @@ func (s *scenario) countStarts(ctx context.Context) error {
 }
 
 func (s *scenario) hasRestarted(ctx context.Context, n int) error {
-	if err := s.letControllersAct(ctx); err != nil {
+	if err := s.letServerAct(ctx); err != nil {
 		return err
 	}
 	now := s.starts()
@@ -133,7 +137,7 @@ func (s *scenario) override(want machine.Enabled) error {
 }
 
 func (s *scenario) staysPowered(ctx context.Context, how string) error {
-	if err := s.letControllersAct(ctx); err != nil {
+	if err := s.letServerAct(ctx); err != nil {
 		return err
 	}
 	if v := s.machine(); (v.Power == machine.PowerOn) != (how == "on") {
@@ -143,7 +147,7 @@ func (s *scenario) staysPowered(ctx context.Context, how string) error {
 }
 
 func (s *scenario) wasReset(ctx context.Context, times int) error {
-	if err := s.letControllersAct(ctx); err != nil {
+	if err := s.letServerAct(ctx); err != nil {
 		return err
 	}
 	if n := s.resets(); n != times {

@@ -344,10 +344,17 @@ func (w *World) Wait(ctx context.Context) error {
 	if ctx.Err() != nil { // both have ended: w.ctx is its child
 		return nil
 	}
-	if err := context.Cause(w.ctx); !errors.Is(err, errStopped) && !errors.Is(err, context.Canceled) {
-		return err
+	return w.Failure()
+}
+
+// Failure returns the error of the part that has ended the world, nil while it runs and when
+// it was stopped.
+func (w *World) Failure() error {
+	err := context.Cause(w.ctx)
+	if errors.Is(err, errStopped) || errors.Is(err, context.Canceled) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // Stop ends all parts in the reverse order of their start, and returns when they
