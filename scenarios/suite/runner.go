@@ -33,7 +33,8 @@ type runner struct {
 	small bool   // the budget is spent
 
 	exec   *testjson.Execution
-	errs   []string // what go test said beside events: of failed builds
+	errs   []string      // what go test said beside events: of failed builds
+	busy   time.Duration // processor time of the last go test
 	again  []testjson.TestCase
 	tooFew bool // more tests have failed than are run again
 }
@@ -45,9 +46,12 @@ func (r *runner) group(ctx context.Context, g group) error {
 	for _, p := range g.packages {
 		paths = append(paths, "./"+p.path)
 	}
+	began := time.Now()
 	if err := r.goTest(ctx, firstRun, append(args, paths...)); err != nil {
 		return err
 	}
+	took := time.Since(began)
+	_, _ = fmt.Fprintf(r.out, "-- %s in %s, on %.1f processors\n", named(g.packages), seconds(took), r.busy.Seconds()/took.Seconds())
 	failed := testjson.FilterFailedUnique(r.failed(g.packages))
 	if len(r.again)+len(failed) > mostReruns {
 		r.tooFew = r.tooFew || len(failed) > 0
@@ -63,6 +67,18 @@ func (r *runner) group(ctx context.Context, g group) error {
 		}
 	}
 	return nil
+}
+
+// named names a group: by its packages, or by their number.
+func named(packages []testPackage) string {
+	if len(packages) > 4 {
+		return fmt.Sprintf("%d packages", len(packages))
+	}
+	var names []string
+	for _, p := range packages {
+		names = append(names, p.path)
+	}
+	return strings.Join(names, ", ")
 }
 
 // failed returns the tests of some packages that have failed in their first runs.
@@ -118,7 +134,9 @@ func (r *runner) goTest(ctx context.Context, id int, args []string) error {
 		return fmt.Errorf("go test: %w", err)
 	}
 	exit := new(exec.ExitError)
-	switch err := cmd.Wait(); {
+	err = cmd.Wait()
+	r.busy = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &exit) && exit.ExitCode() > 0: // the events tell why
