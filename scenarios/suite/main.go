@@ -89,9 +89,11 @@ func run(ctx context.Context, s settings, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	chosen, err := list(ctx, s.patterns)
-	if err != nil {
-		return err
+	chosen := all
+	if !slices.Contains(s.patterns, everything) {
+		if chosen, err = list(ctx, s.patterns); err != nil {
+			return err
+		}
 	}
 	if s.race {
 		chosen = withoutKubernetes(chosen)

@@ -33,8 +33,7 @@ type runner struct {
 	small bool   // the budget is spent
 
 	exec   *testjson.Execution
-	errs   []string      // what go test said beside events: of failed builds
-	busy   time.Duration // processor time of the last go test
+	errs   []string // what go test said beside events: of failed builds
 	again  []testjson.TestCase
 	tooFew bool // more tests have failed than are run again
 }
@@ -47,11 +46,12 @@ func (r *runner) group(ctx context.Context, g group) error {
 		paths = append(paths, "./"+p.path)
 	}
 	began := time.Now()
-	if err := r.goTest(ctx, firstRun, append(args, paths...)); err != nil {
+	busy, err := r.goTest(ctx, firstRun, append(args, paths...))
+	if err != nil {
 		return err
 	}
 	took := time.Since(began)
-	_, _ = fmt.Fprintf(r.out, "-- %s in %s, on %.1f processors\n", named(g.packages), seconds(took), r.busy.Seconds()/took.Seconds())
+	_, _ = fmt.Fprintf(r.out, "-- %s in %s, on %.1f processors\n", named(g.packages), seconds(took), busy.Seconds()/took.Seconds())
 	failed := testjson.FilterFailedUnique(r.failed(g.packages))
 	if len(r.again)+len(failed) > mostReruns {
 		r.tooFew = r.tooFew || len(failed) > 0
@@ -62,7 +62,7 @@ func (r *runner) group(ctx context.Context, g group) error {
 			continue
 		}
 		r.again = append(r.again, tc)
-		if err := r.goTest(ctx, rerun, append(args, "-run="+pattern(tc.Test), "./"+strings.TrimPrefix(tc.Package, module+"/"))); err != nil {
+		if _, err := r.goTest(ctx, rerun, append(args, "-run="+pattern(tc.Test), "./"+strings.TrimPrefix(tc.Package, module+"/"))); err != nil {
 			return err
 		}
 	}
@@ -106,8 +106,9 @@ func pattern(name testjson.TestName) string {
 	return strings.Join(parts, "/")
 }
 
-// goTest runs go test, and adds its events to the execution.
-func (r *runner) goTest(ctx context.Context, id int, args []string) error {
+// goTest runs go test, and adds its events to the execution. It returns the processor time of the
+// go command and of all that it has run.
+func (r *runner) goTest(ctx context.Context, id int, args []string) (busy time.Duration, _ error) {
 	base := []string{"test", "-json", "-vet=off"}
 	if r.race {
 		base = append(base, "-race")
@@ -116,14 +117,14 @@ func (r *runner) goTest(ctx context.Context, id int, args []string) error {
 	cmd.Env, cmd.Dir = r.env, r.dir
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err := cmd.Start(); err != nil {
-		return err
+		return 0, err
 	}
 	r.exec, err = testjson.ScanTestOutput(testjson.ScanConfig{
 		RunID: id, Stdout: stdout, Stderr: stderr, Handler: r, Execution: r.exec, IgnoreNonJSONOutputLines: true,
@@ -131,21 +132,21 @@ func (r *runner) goTest(ctx context.Context, id int, args []string) error {
 	})
 	if err != nil {
 		_ = cmd.Wait() // the first error is the cause
-		return fmt.Errorf("go test: %w", err)
+		return 0, fmt.Errorf("go test: %w", err)
 	}
 	exit := new(exec.ExitError)
 	err = cmd.Wait()
-	r.busy = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	busy = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return busy, ctx.Err()
 	case errors.As(err, &exit) && exit.ExitCode() > 0: // the events tell why
 		if exit.ExitCode() > 1 {
 			r.errs = append(r.errs, fmt.Sprintf("go test ended with exit code %d", exit.ExitCode()))
 		}
-		return nil
+		return busy, nil
 	default:
-		return err
+		return busy, err
 	}
 }
 

@@ -292,6 +292,27 @@ func TestChangedPackages(t *testing.T) {
 	}
 }
 
+// A run of some packages says what has changed in others, too: with many changes it draws samples.
+func TestRunOfSomePackagesCountsAllChanges(t *testing.T) {
+	prerequisites.Need(t, "git")
+	dir := plant(t, map[string]string{"go.mod": planted["go.mod"], "again.go": planted["again.go"], "good/a_test.go": planted["good/a_test.go"], "other/a_test.go": planted["good/a_test.go"]})
+	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-q", "-m", "a"}} {
+		if b, err := exec.CommandContext(t.Context(), "git", args...).CombinedOutput(); err != nil {
+			t.Fatalf("git: %v: %s", err, b)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "other/a_test.go"), []byte(planted["good/a_test.go"]+"\nvar changed = 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := run(t.Context(), settings{patterns: []string{"./good"}, base: "HEAD"}, &out); err != nil {
+		t.Errorf("%v\n%s", err, &out)
+	}
+	if text := out.String(); !strings.Contains(text, ": other\n") || strings.Contains(text, "\t"+module+"/other\t") || !strings.Contains(text, "-- good in ") || !strings.Contains(text, " processors\n") {
+		t.Errorf("the output is:\n%s", text)
+	}
+}
+
 func TestFlakesOfAnEarlierChangeAreKnown(t *testing.T) {
 	prerequisites.Need(t, "git")
 	plant(t, map[string]string{flakesFile: "# mended by nobody\nold: TestOld\nmended: TestMended\n"})
