@@ -11,7 +11,7 @@ race: export CGO_ENABLED = 1
 
 # Paths of this checkout are in nothing that is compiled: what another checkout has compiled, or
 # has tested with the same result, counts here.
-export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
+export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
 
 # Slow matrices, such as every model with every client, run as a sample of their
 # rows, which the seed draws: the commit's hash. METALAB_FULL=1 runs every row.
