@@ -1,10 +1,12 @@
 package features
 
 import (
+	"errors"
 	"maps"
 	"regexp"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cucumber/godog"
@@ -43,6 +45,35 @@ func TestFeatures(t *testing.T) {
 	}
 	if err := labs.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// The steps after a failed one are skipped: nothing that is done for them hides the failure.
+func TestFailedScenarioReportsItsFailureAlone(t *testing.T) {
+	const feature = `
+Feature: Failures
+  Scenario: A step fails
+    Given a lab with 1 server
+    When we fail
+    Then the server is off
+    When the operator registers the server
+`
+	var out strings.Builder
+	suite := godog.TestSuite{
+		ScenarioInitializer: func(sc *godog.ScenarioContext) {
+			steps.Register(sc)
+			sc.Step("^we fail$", func() error { return errors.New("our failure") })
+		},
+		Options: &godog.Options{
+			Format: "pretty", Output: &out, Strict: true, NoColors: true,
+			FeatureContents: []godog.Feature{{Name: "failures.feature", Contents: []byte(feature)}},
+		},
+	}
+	if suite.Run() == 0 {
+		t.Error("the suite passed")
+	}
+	if text := out.String(); !strings.Contains(text, "our failure") || strings.Contains(text, "hook failed: Get") || !strings.Contains(text, "1 passed, 1 failed, 2 skipped") {
+		t.Errorf("the output is:\n%s", text)
 	}
 }
 

@@ -108,7 +108,7 @@ func (s *scenario) letControllersAct(ctx context.Context) error {
 
 // letServerAct returns when the controllers have acted, the server has had undisturbed to do
 // what they asked for, and the controllers have acted upon that. A step that asserts that nothing
-// happens to the power of a server calls it before it looks.
+// happens to the power of a server, or counts its boots, calls it before it looks.
 func (s *scenario) letServerAct(ctx context.Context) error {
 	if err := s.letControllersAct(ctx); err != nil {
 		return err

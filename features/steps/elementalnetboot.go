@@ -32,7 +32,7 @@ func (s *scenario) registerElementalNetboot(sc *stepRegistry) {
 		})
 	})
 	sc.Step(`^the registration "([^"]*)" is offered to (\d+) NICs?$`, "waits until the condition NetworkBootReady says so", s.isOffered)
-	sc.Step(`^the servers boot from the disk, else over the network$`, "makes the boot order of all servers the disk and then the network, and switches them on anew", s.bootFromDiskElseNetwork)
+	sc.Step(`^the servers boot from the disk, else over the network$`, "makes the boot order of all servers the disk and then the network, and restarts them, or switches them on", s.bootFromDiskElseNetwork)
 	sc.Step(`^the server "([^"]*)" finds nothing to boot$`, "waits until the server has tried its boot sources in vain", s.findsNothingToBoot)
 }
 
@@ -80,9 +80,9 @@ func (s *scenario) bootFromDiskElseNetwork(ctx context.Context) error {
 // restart restarts a server, or switches it on if it is off. The controllers may change the
 // power of a BareMetalHost's server at the same time.
 func (s *scenario) restart(ctx context.Context, server string) error {
-	h, ok := s.world.Lab().Host(server)
-	if !ok {
-		return fmt.Errorf("there is no server %s", server)
+	h, err := s.hostNamed(server)
+	if err != nil {
+		return err
 	}
 	return eventually(ctx, server+" restarts", func(ctx context.Context) (bool, string, error) {
 		power, reset := h.Machine().Power, machine.ForceRestart
@@ -98,9 +98,9 @@ func (s *scenario) restart(ctx context.Context, server string) error {
 }
 
 func (s *scenario) findsNothingToBoot(ctx context.Context, server string) error {
-	h, ok := s.world.Lab().Host(server)
-	if !ok {
-		return fmt.Errorf("there is no server %s", server)
+	h, err := s.hostNamed(server)
+	if err != nil {
+		return err
 	}
 	return eventually(ctx, server+" has found nothing to boot", func(context.Context) (bool, string, error) {
 		v := h.Machine()

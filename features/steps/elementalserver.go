@@ -211,9 +211,9 @@ func (s *scenario) bootSeed(ctx context.Context, name string) error {
 
 // cutPower switches a server off at once, and waits until it is.
 func (s *scenario) cutPower(ctx context.Context, server string) error {
-	h, ok := s.world.Lab().Host(server)
-	if !ok {
-		return fmt.Errorf("there is no server %s", server)
+	h, err := s.hostNamed(server)
+	if err != nil {
+		return err
 	}
 	if h.Machine().Power == machine.PowerOff {
 		return nil

@@ -66,7 +66,7 @@ func (s *scenario) journal() ([]journal.Entry, error) {
 }
 
 func (s *scenario) hasStarted(ctx context.Context, list string) error {
-	if err := s.letControllersAct(ctx); err != nil {
+	if err := s.letServerAct(ctx); err != nil {
 		return err
 	}
 	all, err := s.journal()

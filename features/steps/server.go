@@ -112,6 +112,15 @@ func (s *scenario) host() *lab.Host {
 	return h
 }
 
+// hostNamed returns a server of the rack by its name, as a step has it.
+func (s *scenario) hostNamed(name string) (*lab.Host, error) {
+	h, ok := s.world.Lab().Host(name)
+	if !ok {
+		return nil, fmt.Errorf("there is no server %s", name)
+	}
+	return h, nil
+}
+
 func (s *scenario) machine() *machine.View { return s.host().Machine() }
 
 func (s *scenario) isOff(ctx context.Context) error {
@@ -258,7 +267,7 @@ func (s *scenario) firstDiskDoesNotBoot() error {
 
 // bootedOnce asserts two boots since the image was set: of the agent and the image.
 func (s *scenario) bootedOnce(ctx context.Context) error {
-	if err := s.letControllersAct(ctx); err != nil {
+	if err := s.letServerAct(ctx); err != nil {
 		return err
 	}
 	if got := s.machine().Boots - s.bootsBefore; got != 2 {
