@@ -1,5 +1,5 @@
-// Suite runs the repository's tests, for `make test` and CI: fast packages side by side,
-// slow ones one after the other, each with a time-out. It runs a test that has failed
+// Suite runs the repository's tests, for `make test` and CI: fast packages first, slow ones
+// after them, alone or beside those that leave a processor idle, each with a time-out. It runs a test that has failed
 // once more by itself, says what is a failure and what a flake, and shows where the time
 // went. It owns the order of packages and the judgement of a run; it knows no test.
 package main

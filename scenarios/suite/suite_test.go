@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -214,10 +216,36 @@ func TestPackagesWithTestsAreListed(t *testing.T) {
 	}
 }
 
-func TestSlowPackagesRunAlone(t *testing.T) {
-	got := split([]testPackage{{path: "features"}, {path: "a"}, {path: "b"}, {path: "emulator/lab"}})
-	if len(got) != 3 || len(got[0].packages) != 2 || got[0].parallel != sideBySide || got[1].packages[0].path != "emulator/lab" || got[2].packages[0].path != "features" {
-		t.Errorf("split: %+v", got)
+func TestPackagesAreGrouped(t *testing.T) {
+	var got []string
+	for _, g := range split([]testPackage{{path: "a"}, {path: "agent/sys"}, {path: "b"}, {path: "emulator/lab"}, {path: "features"}}) {
+		got = append(got, fmt.Sprintf("%s, at once %d, uncached %v", named(g.packages), g.parallel, g.uncached))
+	}
+	want := []string{
+		"a, b, at once 2, uncached false", "agent/sys, at once 2, uncached true",
+		"emulator/lab, at once 2, uncached true", "features, at once 2, uncached true",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("groups (-want +got):\n%s", d)
+	}
+}
+
+// The kernel and the programs of the machine may have changed since the cache's result.
+func TestUncachedGroupRunsAgain(t *testing.T) {
+	plant(t, planted)
+	for _, uncached := range []bool{false, true} {
+		g := group{packages: []testPackage{{path: "good"}}, timeout: time.Minute, parallel: 1, uncached: uncached}
+		var cached bool
+		for range 2 {
+			r := &runner{out: io.Discard, env: os.Environ()}
+			if err := r.group(t.Context(), g); err != nil {
+				t.Fatal(err)
+			}
+			cached = strings.Contains(r.exec.Package(module+"/good").Output(0), "(cached)")
+		}
+		if cached == uncached {
+			t.Errorf("uncached %v: the second result is the cache's: %v", uncached, cached)
+		}
 	}
 }
 
