@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
-	"github.com/metalab-dev/metalab/controller/host"
+	"github.com/metalab-dev/metalab/controller/metal3/host"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 )
 

@@ -11,13 +11,13 @@ import (
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
-	"github.com/metalab-dev/metalab/controller/dataimage"
-	"github.com/metalab-dev/metalab/controller/firmware"
-	"github.com/metalab-dev/metalab/controller/host"
 	"github.com/metalab-dev/metalab/controller/inband"
+	"github.com/metalab-dev/metalab/controller/metal3/dataimage"
+	"github.com/metalab-dev/metalab/controller/metal3/firmware"
+	"github.com/metalab-dev/metalab/controller/metal3/host"
+	"github.com/metalab-dev/metalab/controller/metal3/raid"
+	"github.com/metalab-dev/metalab/controller/metal3/subscription"
 	"github.com/metalab-dev/metalab/controller/netboot"
-	"github.com/metalab-dev/metalab/controller/raid"
-	"github.com/metalab-dev/metalab/controller/subscription"
 	"github.com/metalab-dev/metalab/controller/webhook"
 )
 

@@ -4,7 +4,7 @@
 // host and contains that boot's token, so its URLs cannot be guessed. It is served only
 // while that boot is awaited: until the agent is up, and to nobody afterwards. DHCP gives
 // the URLs to the NIC of that host only. NICs that no host has can be offered a seed: a
-// system that configures itself. The package does not make servers boot: controller/host
+// system that configures itself. The package does not make servers boot: controller/metal3/host
 // does.
 package netboot
 

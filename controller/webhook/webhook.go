@@ -4,7 +4,7 @@
 // HostOSConfigurationModules asks whether modules are used, and that for Clusters whether
 // there is an upgrade to a release.
 //
-// The package does not act on the annotations: controller/host does. It does not know what
+// The package does not act on the annotations: controller/metal3/host does. It does not know what
 // uses a module, or which releases follow: controller/hostos and controller/provider do.
 package webhook
 

@@ -78,7 +78,7 @@ func TestProgramsLinkWhatTheyNeed(t *testing.T) {
 	if !has(agent, Module+"/agent/lcm") || !has(links("./controller/manager", false), "helm.sh/") {
 		t.Error("go list does not list what cmd/lab-agent and controller/manager need")
 	}
-	for _, pkg := range []string{"./agent/...", "./emulator/...", "./controller/host/...", "./controller/provider/...", "./controller/kube"} {
+	for _, pkg := range []string{"./agent/...", "./emulator/...", "./controller/metal3/host/...", "./controller/provider/...", "./controller/kube"} {
 		if has(links(pkg, true), "helm.sh/") {
 			t.Errorf("%s needs Helm's SDK", pkg)
 		}
@@ -95,16 +95,16 @@ func TestSeededViolations(t *testing.T) {
 		want []string // findings; none when the file is right
 	}{
 		{
-			name: "listed", file: "controller/host/a.go",
+			name: "listed", file: "controller/metal3/host/a.go",
 			src: `package host; import ("time"; "` + ours + `controller/bmc"; "k8s.io/client-go/rest")`,
 		}, {
 			name: "not listed", file: "controller/inband/a.go",
 			src:  "package inband\nimport \"" + ours + "controller/bmc\"",
 			want: []string{"controller/inband/a.go:2: controller/inband may not import controller/bmc: its row does not list it"},
 		}, {
-			name: "listed package, not the one below", file: "controller/host/a.go",
+			name: "listed package, not the one below", file: "controller/metal3/host/a.go",
 			src:  `package host; import "` + ours + `controller/bmc/redfish"`,
-			want: []string{"controller/host/a.go:1: controller/host may not import controller/bmc/redfish: its row does not list it"},
+			want: []string{"controller/metal3/host/a.go:1: controller/metal3/host may not import controller/bmc/redfish: its row does not list it"},
 		}, {
 			name: "the module's root", file: "cmd/labctl/a.go",
 			src:  `package main; import "` + Module + `"`,
@@ -121,9 +121,9 @@ func TestSeededViolations(t *testing.T) {
 			name: "row of a pattern", file: "agent/plugin/raid/lsi/a.go",
 			src: `package lsi; import "` + ours + `agent/sys"`,
 		}, {
-			name: "emulator from controller", file: "controller/host/a.go",
+			name: "emulator from controller", file: "controller/metal3/host/a.go",
 			src:  `package host; import sim "` + ours + `emulator/machine"`,
-			want: []string{"controller/host/a.go:1: controller/host must not import emulator/machine: controllers must work on real servers"},
+			want: []string{"controller/metal3/host/a.go:1: controller/metal3/host must not import emulator/machine: controllers must work on real servers"},
 		}, {
 			name: "emulator from a controller's test", file: "controller/bmc/redfish/a_test.go",
 			src:  `package redfish; import "` + ours + `emulator/lab/labtest"`,

@@ -175,31 +175,31 @@ var Table = []Row{
 	{Package: "controller/tracing", Never: kubernetes}, // it knows no host
 	{Package: "controller/events"},
 	{Package: "controller/readafterwrite"},
-	{Package: "controller/dataimage", May: []string{"controller/queue"}},
-	{Package: "controller/preprovisioning", May: []string{"controller/queue"}},
-	{Package: "controller/subscription", May: []string{"controller/queue", "controller/bmc"}},
+	{Package: "controller/metal3/dataimage", May: []string{"controller/queue"}},
+	{Package: "controller/metal3/preprovisioning", May: []string{"controller/queue"}},
+	{Package: "controller/metal3/subscription", May: []string{"controller/queue", "controller/bmc"}},
 	{Package: "controller/kube/etcdquiet"},
 	{Package: "controller/bmc", Never: kubernetes, But: utilsClock},
 	{Package: "controller/bmc/redfish", May: []string{"controller/bmc"}, Never: kubernetes, But: utilsClock},
 	{Package: "controller/bmc/ipmi", May: []string{"controller/bmc"}, Never: kubernetes, But: utilsClock},
 	{Package: "controller/bmc/bmctest", May: []string{"controller/bmc"}, Never: kubernetes, But: utilsClock},
-	{Package: "controller/host", May: []string{
+	{Package: "controller/metal3/host", May: []string{
 		"controller/api/...", "controller/bmc", "controller/inband", "controller/netboot",
-		"controller/events", "controller/host/phase", "controller/queue", "controller/readafterwrite", "controller/tracing", "agent/job",
+		"controller/events", "controller/metal3/host/phase", "controller/queue", "controller/readafterwrite", "controller/tracing", "agent/job",
 	}},
 	{
 		// It decides on the verbs and values of BMC work, and does none.
-		Package: "controller/host/phase", May: []string{"controller/bmc"},
+		Package: "controller/metal3/host/phase", May: []string{"controller/bmc"},
 		Never: slices.Concat(sockets, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
 	},
 	{
 		// It is a part of what hosts are prepared with.
-		Package: "controller/raid", May: []string{"controller/bmc", "controller/host", "controller/host/phase", "agent/job"},
+		Package: "controller/metal3/raid", May: []string{"controller/bmc", "controller/metal3/host", "controller/metal3/host/phase", "agent/job"},
 		Tests: []string{"controller/inband"},
 	},
 	// It is a part of preparing a host: host knows it as one, not by name.
 	{
-		Package: "controller/firmware", May: []string{"controller/api/...", "controller/bmc", "controller/events", "controller/host", "controller/host/phase", "controller/queue", "controller/readafterwrite"},
+		Package: "controller/metal3/firmware", May: []string{"controller/api/...", "controller/bmc", "controller/events", "controller/metal3/host", "controller/metal3/host/phase", "controller/queue", "controller/readafterwrite"},
 		Tests: []string{"controller/inband", "controller/netboot"}, // that a host is prepared with it
 	},
 	{Package: "controller/inband", May: []string{"agent/job"}},
@@ -489,7 +489,7 @@ var Table = []Row{
 		// Its tests are where both sides of RAID meet without Kubernetes.
 		Package: "scenarios/raid",
 		Tests: []string{
-			"controller/bmc", "controller/bmc/redfish", "controller/bmc/bmctest", "controller/host", "controller/host/phase", "controller/raid",
+			"controller/bmc", "controller/bmc/redfish", "controller/bmc/bmctest", "controller/metal3/host", "controller/metal3/host/phase", "controller/metal3/raid",
 			"emulator/bmc", "emulator/lab", "emulator/lab/control", "emulator/lab/labtest", "emulator/lab/rack", "emulator/machine/storage",
 		},
 	},

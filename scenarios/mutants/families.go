@@ -44,12 +44,12 @@ var families = []Family{
 	{
 		Name: "controller",
 		Packages: []string{
-			"./controller/bmc/...", "./controller/dataimage", "./controller/firmware", "./controller/host/...", "./controller/inband",
-			"./controller/netboot/...", "./controller/preprovisioning", "./controller/queue", "./controller/raid",
-			"./controller/readafterwrite", "./controller/subscription",
+			"./controller/bmc/...", "./controller/metal3/dataimage", "./controller/metal3/firmware", "./controller/metal3/host/...", "./controller/inband",
+			"./controller/netboot/...", "./controller/metal3/preprovisioning", "./controller/queue", "./controller/metal3/raid",
+			"./controller/readafterwrite", "./controller/metal3/subscription",
 		},
 		Suites: []string{
-			"./controller/bmc/redfish", "./controller/bmc/ipmi", "./controller/host", "./scenarios/raid", "./scenarios/conformance/firmware",
+			"./controller/bmc/redfish", "./controller/bmc/ipmi", "./controller/metal3/host", "./scenarios/raid", "./scenarios/conformance/firmware",
 			"./scenarios/conformance/quirks", "./scenarios/world",
 		},
 	},
@@ -74,7 +74,7 @@ var families = []Family{
 	{
 		Name:     "agent",
 		Packages: []string{"./agent/..."},
-		Suites:   []string{"./agent/plugin/disk", "./agent/runner", "./agent", "./controller/raid", "./scenarios/world"},
+		Suites:   []string{"./agent/plugin/disk", "./agent/runner", "./agent", "./controller/metal3/raid", "./scenarios/world"},
 	},
 	{
 		Name:     "models",
