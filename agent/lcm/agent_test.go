@@ -13,7 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/agent/kubeapi"
 	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
-	"github.com/metalab-dev/metalab/controller/lcm/item"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
 
 // check compares results of items.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/broker"
 	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
-	"github.com/metalab-dev/metalab/controller/lcm/item"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
 
 // shared is the broker of a server with other agents.

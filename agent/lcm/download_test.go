@@ -24,7 +24,7 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/sys"
 	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
-	"github.com/metalab-dev/metalab/controller/hostos/module"
+	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 	"github.com/metalab-dev/metalab/fixtures"
 )
 

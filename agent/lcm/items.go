@@ -12,7 +12,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/broker"
 	"github.com/metalab-dev/metalab/agent/ledger"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
-	"github.com/metalab-dev/metalab/controller/lcm/item"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
 
 const (

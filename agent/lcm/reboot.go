@@ -8,7 +8,7 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/broker"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
-	"github.com/metalab-dev/metalab/controller/lcm/item"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
 
 // rebootTimeout is how long a server may take to go down before the agent asks again.

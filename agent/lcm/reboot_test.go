@@ -7,7 +7,7 @@ import (
 	"time"
 
 	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
-	"github.com/metalab-dev/metalab/controller/lcm/item"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
 
 // statement H33: the agent reports the lines of /run/day2/reboot-required, and no

@@ -7,7 +7,7 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/sys"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
-	"github.com/metalab-dev/metalab/controller/hostos/module"
+	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 )
 
 // upgrade replaces the agent's program by that of spec.agentConfig, and returns an

@@ -26,7 +26,7 @@ import (
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
-	"github.com/metalab-dev/metalab/controller/hostos/module"
+	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )

@@ -12,7 +12,7 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/node"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
-	"github.com/metalab-dev/metalab/controller/provider/userdata"
+	"github.com/metalab-dev/metalab/controller/mosk/provider/userdata"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/metalab-dev/metalab/controller/hostos/module"
+	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 	"github.com/metalab-dev/metalab/fixtures"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/metalab-dev/metalab/cmd/labctl/crash"
-	"github.com/metalab-dev/metalab/controller/hostos/module"
+	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/network"
 	"github.com/metalab-dev/metalab/emulator/lab/space"

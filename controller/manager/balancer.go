@@ -7,8 +7,8 @@ import (
 
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/metalab-dev/metalab/controller/provider/clusters"
-	"github.com/metalab-dev/metalab/controller/provider/loadbalancer"
+	"github.com/metalab-dev/metalab/controller/mosk/provider/clusters"
+	"github.com/metalab-dev/metalab/controller/mosk/provider/loadbalancer"
 )
 
 // LoadBalancer makes the load balancers of Clusters by forwarding TCP connections, as a lab

@@ -5,7 +5,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalab-dev/metalab/controller/lcm/deletion"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/deletion"
 )
 
 // addDeletions adds the controller that takes the nodes of machines out of their cluster

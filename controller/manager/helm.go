@@ -3,7 +3,7 @@ package manager
 import (
 	"context"
 
-	"github.com/metalab-dev/metalab/controller/helm"
+	"github.com/metalab-dev/metalab/controller/mosk/helm"
 )
 
 // addHelm adds the controller of HelmBundles. It installs charts by the API that the

@@ -5,7 +5,7 @@
 // there is an upgrade to a release.
 //
 // The package does not act on the annotations: controller/metal3/host does. It does not know what
-// uses a module, or which releases follow: controller/hostos and controller/provider do.
+// uses a module, or which releases follow: controller/mosk/hostos and controller/mosk/provider do.
 package webhook
 
 import (

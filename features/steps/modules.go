@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	"github.com/metalab-dev/metalab/controller/hostos/module"
+	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 	"github.com/metalab-dev/metalab/fixtures"
 )
 

@@ -17,7 +17,7 @@ import (
 	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
-	"github.com/metalab-dev/metalab/controller/lcm/item"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
 
 const (

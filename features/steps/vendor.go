@@ -13,7 +13,7 @@ import (
 
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
-	"github.com/metalab-dev/metalab/controller/hostos/module"
+	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 )
 
 // The vendor's index, and the list that is made of it.

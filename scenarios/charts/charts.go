@@ -32,7 +32,7 @@ const PathPrefix = "/charts/"
 const (
 	indexName = "index.yaml"
 	extension = ".tgz"
-	// maxArchive is the size, in bytes, up to which controller/helm downloads an archive.
+	// maxArchive is the size, in bytes, up to which controller/mosk/helm downloads an archive.
 	maxArchive = 20 << 20
 )
 

@@ -78,7 +78,7 @@ func TestProgramsLinkWhatTheyNeed(t *testing.T) {
 	if !has(agent, Module+"/agent/lcm") || !has(links("./controller/manager", false), "helm.sh/") {
 		t.Error("go list does not list what cmd/lab-agent and controller/manager need")
 	}
-	for _, pkg := range []string{"./agent/...", "./emulator/...", "./controller/metal3/host/...", "./controller/provider/...", "./controller/kube"} {
+	for _, pkg := range []string{"./agent/...", "./emulator/...", "./controller/metal3/host/...", "./controller/mosk/provider/...", "./controller/kube"} {
 		if has(links(pkg, true), "helm.sh/") {
 			t.Errorf("%s needs Helm's SDK", pkg)
 		}

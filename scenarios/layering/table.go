@@ -166,7 +166,7 @@ var Table = []Row{
 	},
 	{
 		// It and scenarios/charts, which serves a repository, link Helm's SDK.
-		Package: "controller/helm", May: []string{"controller/api/...", "controller/queue"},
+		Package: "controller/mosk/helm", May: []string{"controller/api/...", "controller/queue"},
 		Tests: []string{"controller/config", "controller/kube"}, // whose API takes the charts' objects
 	},
 	{Package: "controller/drain", Tests: []string{"controller/kube"}}, // whose API evicts
@@ -220,62 +220,62 @@ var Table = []Row{
 		Package: "controller/manager", May: []string{"controller/..."}, Never: []string{"controller/kube", "controller/config"},
 		Tests: []string{"agent/job"}, // whose requests its servers answer
 	},
-	{Package: "controller/provider/clusters", May: []string{"controller/api/...", "controller/lcm/item", "controller/provider/iam", "controller/provider/loadbalancer", "controller/provider/release", "controller/queue"}},
-	{Package: "controller/provider/loadbalancer", Never: kubernetes}, // it forwards bytes, and reads no object
-	{Package: "controller/provider/iam", May: []string{"controller/api/..."}},
+	{Package: "controller/mosk/provider/clusters", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/mosk/provider/iam", "controller/mosk/provider/loadbalancer", "controller/mosk/provider/release", "controller/queue"}},
+	{Package: "controller/mosk/provider/loadbalancer", Never: kubernetes}, // it forwards bytes, and reads no object
+	{Package: "controller/mosk/provider/iam", May: []string{"controller/api/..."}},
 	{
 		// It claims hosts, and knows no BMC.
-		Package: "controller/provider/machines", May: []string{"controller/api/...", "controller/lcm/item", "controller/provider/hostprofile", "controller/provider/network/layout", "controller/provider/release", "controller/provider/userdata", "controller/queue"},
-		Tests: []string{"controller/lcm"}, // which assigns and deploys
+		Package: "controller/mosk/provider/machines", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/mosk/provider/hostprofile", "controller/mosk/provider/network/layout", "controller/mosk/provider/release", "controller/mosk/provider/userdata", "controller/queue"},
+		Tests: []string{"controller/mosk/lcm"}, // which assigns and deploys
 	},
-	{Package: "controller/provider/inventory", May: []string{"controller/api/...", "controller/queue"}},
-	{Package: "controller/provider/network", May: []string{"controller/api/...", "controller/provider/network/layout", "controller/provider/release", "controller/queue"}},
+	{Package: "controller/mosk/provider/inventory", May: []string{"controller/api/...", "controller/queue"}},
+	{Package: "controller/mosk/provider/network", May: []string{"controller/api/...", "controller/mosk/provider/network/layout", "controller/mosk/provider/release", "controller/queue"}},
 	{
-		Package: "controller/provider/network/layout", May: []string{"controller/api/..."},
+		Package: "controller/mosk/provider/network/layout", May: []string{"controller/api/..."},
 		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
 		Tests: []string{"agent/cloudinit"}, // which reads its network data
 	},
 	{
 		// It compares disks with a profile: it reads no object.
-		Package: "controller/provider/hostprofile", May: []string{"controller/api/..."},
+		Package: "controller/mosk/provider/hostprofile", May: []string{"controller/api/..."},
 		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
 	},
-	{Package: "controller/provider/plans", May: []string{"controller/api/...", "controller/provider/release", "controller/queue"}},
-	{Package: "controller/provider/release", May: []string{"controller/api/..."}},
+	{Package: "controller/mosk/provider/plans", May: []string{"controller/api/...", "controller/mosk/provider/release", "controller/queue"}},
+	{Package: "controller/mosk/provider/release", May: []string{"controller/api/..."}},
 	{
 		// Its documents are data: it reads no object.
-		Package: "controller/provider/userdata", May: []string{"controller/api/..."},
+		Package: "controller/mosk/provider/userdata", May: []string{"controller/api/..."},
 		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
 		Tests: []string{"agent/cloudinit", "agent/kubeapi", "agent/lcm"}, // which read them
 	},
 	{
-		Package: "controller/provider/hoc", May: []string{"controller/api/...", "controller/lcm/item", "controller/queue", "controller/readafterwrite"},
-		Tests: []string{"controller/lcm"}, // which merges the overwrites
+		Package: "controller/mosk/provider/hoc", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/queue", "controller/readafterwrite"},
+		Tests: []string{"controller/mosk/lcm"}, // which merges the overwrites
 	},
 	{Package: "controller/nodes", Tests: []string{"controller/config", "controller/kube"}},
-	{Package: "controller/lcm/reboot", May: []string{"controller/api/...", "controller/lcm/item", "controller/queue"}},
-	{Package: "controller/lcm", May: []string{"controller/api/...", "controller/lcm/item", "controller/queue", "controller/readafterwrite"}},
+	{Package: "controller/mosk/lcm/reboot", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/queue"}},
+	{Package: "controller/mosk/lcm", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/queue", "controller/readafterwrite"}},
 	{
-		Package: "controller/lcm/deletion", May: []string{"controller/api/...", "controller/lcm/item", "controller/lcm/maintenance", "controller/queue"},
+		Package: "controller/mosk/lcm/deletion", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/mosk/lcm/maintenance", "controller/queue"},
 	},
 	{
-		Package: "controller/lcm/update", May: []string{"controller/api/...", "controller/lcm/item", "controller/lcm/maintenance", "controller/queue"},
-		Tests: []string{"controller/lcm"}, // which writes the items
+		Package: "controller/mosk/lcm/update", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/mosk/lcm/maintenance", "controller/queue"},
+		Tests: []string{"controller/mosk/lcm"}, // which writes the items
 	},
 	{
-		Package: "controller/lcm/maintenance", May: []string{"controller/api/...", "controller/drain", "controller/lcm/item", "controller/queue"},
+		Package: "controller/mosk/lcm/maintenance", May: []string{"controller/api/...", "controller/drain", "controller/mosk/lcm/item", "controller/queue"},
 		Tests: []string{"controller/config", "controller/kube"}, // whose API evicts
 	},
 	{
 		// What controllers and agents compute alike, without an API.
-		Package: "controller/lcm/item", May: []string{"controller/api/..."},
+		Package: "controller/mosk/lcm/item", May: []string{"controller/api/..."},
 		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
 	},
 	{
-		Package: "controller/hostos", May: []string{"controller/api/...", "controller/hostos/module", "controller/lcm/item", "controller/queue"},
+		Package: "controller/mosk/hostos", May: []string{"controller/api/...", "controller/mosk/hostos/module", "controller/mosk/lcm/item", "controller/queue"},
 		Tests: []string{"fixtures"}, // whose modules it loads
 	},
-	{Package: "controller/hostos/module", Never: kubernetes, Tests: []string{"fixtures"}}, // whose modules run
+	{Package: "controller/mosk/hostos/module", Never: kubernetes, Tests: []string{"fixtures"}}, // whose modules run
 	{Package: "controller/machineconfig"},
 	{Package: "controller/machineconfig/ignition", Never: slices.Concat(sockets, files, kubernetes)},
 	{Package: "controller/machineconfig/render", May: []string{"controller/machineconfig", "controller/machineconfig/ignition", "controller/queue"}},
@@ -322,7 +322,7 @@ var Table = []Row{
 	},
 	{
 		// It is a part of a boot image: it links no client of Kubernetes and no Helm.
-		Package: "agent/lcm", May: []string{"agent/broker", "agent/job", "agent/kubeapi", "agent/ledger", "agent/sys", "controller/api/...", "controller/lcm/item", "controller/hostos/module"},
+		Package: "agent/lcm", May: []string{"agent/broker", "agent/job", "agent/kubeapi", "agent/ledger", "agent/sys", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/hostos/module"},
 		Never: slices.Concat(files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/...", "helm.sh/..."}),
 		Tests: []string{"agent/sys/sandbox", "fixtures", "scenarios/prerequisites"},
 	},
@@ -401,9 +401,9 @@ var Table = []Row{
 			"scenarios/patience",                             // how long they wait
 			"scenarios/prerequisites",                        // what scenarios need
 			"agent/elemental/sim", "agent/lcm", "agent/node", // the units and configurations that user data install
-			"controller/drain",                                                                           // what evicts pods
-			"controller/elemental/condition",                                                             // what conditions say
-			"controller/api/...", "controller/config", "controller/hostos/module", "controller/lcm/item", // what agents do with the objects of day 2
+			"controller/drain",                                                                                     // what evicts pods
+			"controller/elemental/condition",                                                                       // what conditions say
+			"controller/api/...", "controller/config", "controller/mosk/hostos/module", "controller/mosk/lcm/item", // what agents do with the objects of day 2
 			"controller/machineconfig", "controller/machineconfig/registry", // what builds and images are named
 		},
 		Tests: []string{"controller/inband"}, // whose tokens no console may show
@@ -481,7 +481,7 @@ var Table = []Row{
 		// Its tests run the agent against the API, on this machine.
 		Package: "scenarios/lcm",
 		Tests: []string{
-			"agent/job", "agent/lcm", "agent/sys", "controller/api/...", "controller/config", "controller/hostos/module", "controller/kube", "controller/lcm/item",
+			"agent/job", "agent/lcm", "agent/sys", "controller/api/...", "controller/config", "controller/mosk/hostos/module", "controller/kube", "controller/mosk/lcm/item",
 			"fixtures", "scenarios/prerequisites",
 		},
 	},

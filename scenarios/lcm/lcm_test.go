@@ -30,9 +30,9 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys"
 	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
-	"github.com/metalab-dev/metalab/controller/hostos/module"
 	"github.com/metalab-dev/metalab/controller/kube"
-	"github.com/metalab-dev/metalab/controller/lcm/item"
+	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/fixtures"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )

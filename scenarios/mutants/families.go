@@ -56,8 +56,8 @@ var families = []Family{
 	{
 		// The statements H1 and up: docs/statements/mosk.md.
 		Name:     "H",
-		Packages: []string{"./controller/drain", "./controller/hostos/...", "./controller/lcm/...", "./controller/provider/...", "./agent/lcm"},
-		Suites:   []string{"./controller/provider/hoc", "./controller/provider/machines", "./controller/lcm", "./agent/lcm", "./scenarios/lcm", "./scenarios/world"},
+		Packages: []string{"./controller/drain", "./controller/mosk/hostos/...", "./controller/mosk/lcm/...", "./controller/mosk/provider/...", "./agent/lcm"},
+		Suites:   []string{"./controller/mosk/provider/hoc", "./controller/mosk/provider/machines", "./controller/mosk/lcm", "./agent/lcm", "./scenarios/lcm", "./scenarios/world"},
 	},
 	{
 		// The statements E-01 and up: docs/statements/elemental.md.

@@ -24,7 +24,7 @@ const flakesFile = ".ci/flakes"
 // unskippable are the packages whose tests must all run where prerequisites are required:
 // what they need is installed, and a skip would mean that nobody tests it.
 var unskippable = []string{
-	"agent/lcm", "agent/plugin/mdraid", "agent/sys", "controller/hostos/module", "controller/netboot/cpio", "controller/netboot/ramdisk",
+	"agent/lcm", "agent/plugin/mdraid", "agent/sys", "controller/mosk/hostos/module", "controller/netboot/cpio", "controller/netboot/ramdisk",
 	"emulator/lab", "emulator/lab/space", "emulator/lab/ssdp", "emulator/lab/store", "scenarios/images", "scenarios/loopdisk",
 }
 

@@ -12,7 +12,7 @@ import (
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalab-dev/metalab/controller/provider/loadbalancer"
+	"github.com/metalab-dev/metalab/controller/mosk/provider/loadbalancer"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 )
 

@@ -32,9 +32,9 @@ import (
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
-	"github.com/metalab-dev/metalab/controller/hostos/module"
 	"github.com/metalab-dev/metalab/controller/kube"
-	"github.com/metalab-dev/metalab/controller/lcm/item"
+	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
 
 // fleet is a lab of the family hoc with machines without servers. Their agents are halted:

@@ -20,8 +20,8 @@ import (
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
-	"github.com/metalab-dev/metalab/controller/lcm/item"
 	"github.com/metalab-dev/metalab/controller/manager"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 

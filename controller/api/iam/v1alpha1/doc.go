@@ -1,6 +1,6 @@
 // Package v1alpha1 holds the kinds of iam.mirantis.com/v1alpha1: users, their roles, and the
 // scopes in which they have them. It owns their JSON names and validation, and nothing that
-// acts on them: controller/provider/iam makes the scopes of clusters.
+// acts on them: controller/mosk/provider/iam makes the scopes of clusters.
 //
 // +kubebuilder:object:generate=true
 // +groupName=iam.mirantis.com

@@ -1,7 +1,7 @@
 // Package v1alpha1 holds the kinds of lcm.mirantis.com/v1alpha1: the objects by which the
 // bare metal provider, the LCM controller and the agents on servers share the work on a
 // cluster's machines. It owns their JSON names, defaults and validation, and nothing that
-// acts on them: controller/lcm/item computes hashes and states.
+// acts on them: controller/mosk/lcm/item computes hashes and states.
 //
 // JSON names that look misspelled (agentVesrion, Distribution) are those of the API.
 //

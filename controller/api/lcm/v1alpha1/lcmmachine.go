@@ -70,7 +70,7 @@ type AgentConfig struct {
 	Args []string `json:"args,omitempty"`
 }
 
-// MachineState is the state of a machine, which controller/lcm/item computes.
+// MachineState is the state of a machine, which controller/mosk/lcm/item computes.
 // +kubebuilder:validation:Enum=Uninitialized;Pending;Prepare;Deploy;Upgrade;Reconfigure;Reboot;Ready
 type MachineState string
 

@@ -1,0 +1,169 @@
+package lcm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
+	"github.com/metalab-dev/metalab/controller/queue"
+	"github.com/metalab-dev/metalab/controller/readafterwrite"
+)
+
+// Config configures a reconciler.
+type Config struct {
+	queue.Work
+	Client client.Client
+}
+
+func (c *Config) complete() error {
+	if c.Client == nil || c.Clock == nil {
+		return errors.New("lcm: Config.Client or Config.Clock is nil")
+	}
+	return nil
+}
+
+// Machines reconciles LCMMachines.
+type Machines struct {
+	Config
+	written readafterwrite.Reader
+}
+
+// NewMachines returns a reconciler, or an error when a required field of c is nil.
+func NewMachines(c Config) (*Machines, error) {
+	if err := c.complete(); err != nil {
+		return nil, err
+	}
+	return &Machines{Config: c}, nil
+}
+
+// Setup adds the reconciler to a manager. It does not poll.
+func (r *Machines) Setup(mgr manager.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("lcm-machines").
+		For(&lcm.LCMMachine{}).
+		Watches(&lcm.LCMCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(r.Options()).
+		Complete(r)
+}
+
+// machinesOf returns the requests for the machines of an LCMCluster.
+func (r *Machines) machinesOf(ctx context.Context, of client.Object) []reconcile.Request {
+	var list lcm.LCMMachineList
+	if err := r.Client.List(ctx, &list, client.InNamespace(of.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "LCMMachines are not listed")
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		if assigned(&list.Items[i]).ClusterName == of.GetName() {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return out
+}
+
+// Reconcile implements reconcile.Reconciler for an LCMMachine.
+func (r *Machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return queue.Reconcile(r.Enter, func() error { return r.reconcile(ctx, req.NamespacedName) })
+}
+
+func (r *Machines) reconcile(ctx context.Context, key types.NamespacedName) error {
+	var m lcm.LCMMachine
+	if err := r.Client.Get(ctx, key, &m); err != nil {
+		return queue.Deleted(err)
+	}
+	if r.written.Stale(&m) { // the event of the write comes: the same is not written twice
+		return nil
+	}
+	current := false
+	if m.DeletionTimestamp.IsZero() && assigned(&m).ClusterName != "" {
+		var err error
+		if current, err = r.writeItems(ctx, &m); err != nil {
+			return err
+		}
+	}
+	return r.writeState(ctx, &m, current)
+}
+
+// writeItems makes the machine's items from those of its LCMCluster. Without an LCMCluster
+// they stay: an agent must not forget what it has executed. The items of another release wait
+// until the machine may have that release (spec.release), and until it may be updated: see
+// package update. Those of the host OS follow at once. It reports whether the items are now
+// the LCMCluster's present ones.
+func (r *Machines) writeItems(ctx context.Context, m *lcm.LCMMachine) (current bool, err error) {
+	before := m.DeepCopy()
+	m.Spec = assigned(m)
+	key := client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.ClusterName}
+	var c lcm.LCMCluster
+	if err := r.Client.Get(ctx, key, &c); apierrors.IsNotFound(err) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("lcm: LCMCluster %s: %w", key, err)
+	}
+	items := c.Spec.MachinesTypes[m.Spec.Type]
+	current = item.HasRelease(&c, m) && (item.MayUpdate(m) || !item.Behind(&c, m))
+	if !current {
+		items = item.OtherRelease(items, m.Spec.StateItems)
+	}
+	m.Spec.StateItems = item.Merge(items, m.Spec.StateItemsOverwrites)
+	if m.Spec.LCMType == "" {
+		m.Spec.LCMType = c.Spec.LCMType
+	}
+	if equality.Semantic.DeepEqual(before.Spec, m.Spec) {
+		return current, nil
+	}
+	if err := r.Client.Patch(ctx, m, client.MergeFrom(before)); err != nil {
+		return false, fmt.Errorf("lcm: items of LCMMachine %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	r.written.Wrote(m)
+	return current, nil
+}
+
+// assigned returns the spec of a machine with the cluster and the type that its labels
+// name. The provider creates an LCMMachine without a spec, and adds the labels when the
+// machine may be deployed to.
+func assigned(m *lcm.LCMMachine) lcm.LCMMachineSpec {
+	out, name := m.Spec, m.Labels[cluster.ClusterNameLabel]
+	if name == "" {
+		return out
+	}
+	out.ClusterName = name
+	if out.Type == "" || out.Type == lcm.MachineUnassigned {
+		out.Type = lcm.MachineWorker
+		if _, control := m.Labels[cluster.ControlPlaneLabel]; control {
+			out.Type = lcm.MachineControl
+		}
+	}
+	return out
+}
+
+// writeState computes the state of the machine. One that is Ready with the items of its
+// release has that release.
+func (r *Machines) writeState(ctx context.Context, m *lcm.LCMMachine, current bool) error {
+	before := m.DeepCopy()
+	m.Status.State = item.ComputeState(m)
+	if current && m.Status.State == lcm.StateReady {
+		m.Status.Release = m.Spec.Release
+	}
+	if m.Status.State == before.Status.State && m.Status.Release == before.Status.Release {
+		return nil
+	}
+	if err := r.Client.Status().Patch(ctx, m, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("lcm: state of LCMMachine %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	r.written.Wrote(m)
+	return nil
+}

@@ -1,0 +1,343 @@
+package maintenance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/drain"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
+)
+
+// ofAnnotation of a maintenance request is the namespace and name of the Cluster or Machine
+// that it is for: several clusters of a lab may share one API.
+const ofAnnotation = "metalab.dev/of"
+
+// The stages of a node's maintenance, in their order, as the history of an update names
+// them.
+const (
+	StageClusterRequested   = "Requested cluster maintenance"
+	StageClusterLocks       = "Cluster workload locks are inactive"
+	StageNodeRequested      = "Node maintenance requested"
+	StageNodeLocks          = "Node workload locks inactive"
+	StageDrained            = "Kubernetes drained"
+	StageUncordoned         = "Kubernetes uncordoned"
+	StageNodeRequestGone    = "Node maintenance request removed"
+	StageClusterRequestGone = "Cluster maintenance request removed"
+)
+
+// Workload returns a client of the API in which a cluster's nodes are. It must not read
+// from a cache.
+type Workload func(ctx context.Context, namespace, cluster string) (client.Client, error)
+
+// Service takes nodes out of service and gives them back.
+type Service struct {
+	Client   client.Client // of the management cluster
+	Workload Workload
+}
+
+// Request asks for the node of a machine.
+type Request struct {
+	Machine client.ObjectKey // of the LCMMachine
+	Reason  lcm.ClusterStateReason
+	Scope   lcm.MaintenanceScope // "" is os
+}
+
+// Progress is how far a machine is.
+type Progress struct {
+	Done    bool
+	Stage   string        // that is not reached yet; "" when Done
+	Message string        // why not; "" while an application gets ready
+	After   time.Duration // when to call again
+}
+
+// visit is one call for one machine.
+type visit struct {
+	Service
+	Request
+	machine  lcm.LCMMachine
+	node     string
+	workload client.Client
+}
+
+// stage is a step of the protocol. reach does what it can now. It returns true when the stage
+// is reached, else the reason, "" when there is none to report.
+type stage struct {
+	name  string
+	reach func(*visit, context.Context) (reached bool, message string, err error)
+}
+
+var (
+	entering = []stage{
+		{StageClusterRequested, (*visit).requestCluster},
+		{StageClusterLocks, (*visit).clusterLocks},
+		{StageNodeRequested, (*visit).requestNode},
+		{StageNodeLocks, (*visit).nodeLocks},
+		{StageDrained, (*visit).drained},
+	}
+	leaving = []stage{
+		{StageUncordoned, (*visit).uncordoned},
+		{StageNodeRequestGone, (*visit).removeNodeRequest},
+	}
+)
+
+// Enter takes the node of a machine out of service.
+func (s Service) Enter(ctx context.Context, r Request) (Progress, error) {
+	return s.walk(ctx, r, entering, lcm.CordonDraining, lcm.CordonDrained)
+}
+
+// Leave gives the node of a machine back. The request for the cluster stays: see
+// LeaveCluster.
+func (s Service) Leave(ctx context.Context, r Request) (Progress, error) {
+	return s.walk(ctx, r, leaving, lcm.Uncordoning, "")
+}
+
+func (s Service) walk(ctx context.Context, r Request, stages []stage, during, after lcm.DrainState) (Progress, error) {
+	r.Scope = cmp.Or(r.Scope, lcm.ScopeOS)
+	v := &visit{Service: s, Request: r}
+	if err := s.Client.Get(ctx, r.Machine, &v.machine); err != nil {
+		return Progress{}, fmt.Errorf("maintenance: LCMMachine %s: %w", r.Machine, err)
+	}
+	if v.machine.Spec.ClusterName == "" {
+		return Progress{}, fmt.Errorf("maintenance: LCMMachine %s has no spec.clusterName: it is in no cluster", r.Machine)
+	}
+	var err error
+	if v.workload, err = s.Workload(ctx, r.Machine.Namespace, v.machine.Spec.ClusterName); err != nil {
+		return Progress{}, fmt.Errorf("maintenance: API of cluster %s: %w", v.machine.Spec.ClusterName, err)
+	}
+	v.node = item.Node(&v.machine)
+	for _, st := range stages {
+		reached, message, err := st.reach(v, ctx)
+		if err != nil {
+			return Progress{}, fmt.Errorf("maintenance: %s of LCMMachine %s: %w", st.name, r.Machine, err)
+		}
+		if !reached {
+			return Progress{Stage: st.name, Message: message, After: drain.Interval}, v.report(ctx, during, message)
+		}
+	}
+	return Progress{Done: true}, v.report(ctx, after, "")
+}
+
+// report writes how far the machine is to its status.
+func (v *visit) report(ctx context.Context, state lcm.DrainState, message string) error {
+	before := v.machine.DeepCopy()
+	st := &v.machine.Status
+	if st.KubernetesCordonDrain == state && st.KubernetesCordonDrainError == message {
+		return nil
+	}
+	st.KubernetesCordonDrain, st.KubernetesCordonDrainError = state, message
+	if err := v.Client.Status().Patch(ctx, &v.machine, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("maintenance: status of LCMMachine %s: %w", v.Machine, err)
+	}
+	return nil
+}
+
+// cluster is the namespace and name of the machine's cluster.
+func (v *visit) cluster() client.ObjectKey {
+	return client.ObjectKey{Namespace: v.Machine.Namespace, Name: v.machine.Spec.ClusterName}
+}
+
+func (v *visit) requestCluster(ctx context.Context) (bool, string, error) {
+	return request(ctx, v.workload, v.cluster(), &lcm.ClusterMaintenanceRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: v.machine.Spec.ClusterName},
+		Spec:       lcm.ClusterMaintenanceRequestSpec{Scope: v.Scope},
+	})
+}
+
+func (v *visit) requestNode(ctx context.Context) (bool, string, error) {
+	if v.Reason == lcm.ReasonDelete {
+		reached, message, err := request(ctx, v.workload, v.Machine, &lcm.NodeDeletionRequest{
+			ObjectMeta: metav1.ObjectMeta{Name: v.node}, Spec: lcm.NodeDeletionRequestSpec{NodeName: v.node},
+		})
+		if !reached || err != nil {
+			return false, message, err
+		}
+	}
+	return request(ctx, v.workload, v.Machine, &lcm.NodeMaintenanceRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: v.node},
+		Spec:       lcm.NodeMaintenanceRequestSpec{NodeName: v.node, Scope: v.Scope},
+	})
+}
+
+// request creates a request, unless it exists. A request of the same name for another cluster
+// or machine blocks until it is removed.
+func request(ctx context.Context, c client.Client, of client.ObjectKey, o client.Object) (bool, string, error) {
+	o.SetAnnotations(map[string]string{ofAnnotation: of.String()})
+	err := c.Get(ctx, client.ObjectKeyFromObject(o), o)
+	if apierrors.IsNotFound(err) {
+		err = c.Create(ctx, o)
+	}
+	if err != nil {
+		return false, "", err
+	}
+	if other := o.GetAnnotations()[ofAnnotation]; other != of.String() {
+		return false, fmt.Sprintf("the request %s is of %s: it waits until that is removed", o.GetName(), cmp.Or(other, "somebody else")), nil
+	}
+	return true, "", nil
+}
+
+// remove deletes a request, unless it is for another cluster or machine.
+func remove(ctx context.Context, c client.Client, of client.ObjectKey, o client.Object) error {
+	err := c.Get(ctx, client.ObjectKeyFromObject(o), o)
+	if err == nil && o.GetAnnotations()[ofAnnotation] == of.String() {
+		err = c.Delete(ctx, o)
+	}
+	return client.IgnoreNotFound(err)
+}
+
+func (v *visit) clusterLocks(ctx context.Context) (bool, string, error) {
+	var list lcm.ClusterWorkloadLockList
+	if err := v.workload.List(ctx, &list); err != nil {
+		return false, "", err
+	}
+	var l locks
+	for _, x := range list.Items {
+		l.add("ClusterWorkloadLock "+x.Name, x.Status)
+	}
+	return !l.blocked, strings.Join(l.failed, "; "), nil
+}
+
+func (v *visit) nodeLocks(ctx context.Context) (bool, string, error) {
+	var list lcm.NodeWorkloadLockList
+	if err := v.workload.List(ctx, &list); err != nil {
+		return false, "", err
+	}
+	var l locks
+	for _, x := range list.Items {
+		if x.Spec.NodeName == v.node {
+			l.add("NodeWorkloadLock "+x.Name, x.Status)
+		}
+	}
+	return !l.blocked, strings.Join(l.failed, "; "), nil
+}
+
+// locks summarizes the workload locks of a cluster or a node.
+type locks struct {
+	blocked bool
+	failed  []string // the messages of those that have failed
+}
+
+// add adds a lock. One without a state is active: its application has not answered yet.
+func (l *locks) add(name string, s lcm.WorkloadLockStatus) {
+	l.blocked = l.blocked || s.State != lcm.LockInactive
+	if s.State == lcm.LockFailed {
+		l.failed = append(l.failed, name+" failed: "+cmp.Or(s.ErrorMessage, "it has no errorMessage"))
+	}
+}
+
+// drained demands that the node is drained, and looks whether it is.
+func (v *visit) drained(ctx context.Context) (bool, string, error) {
+	return v.demand(ctx, "true")
+}
+
+// uncordoned demands that the node is schedulable again. The LCMClusterState is removed
+// once it is.
+func (v *visit) uncordoned(ctx context.Context) (bool, string, error) {
+	state := &lcm.LCMClusterState{ObjectMeta: metav1.ObjectMeta{Namespace: v.Machine.Namespace, Name: StateName(v.Machine.Name)}}
+	err := v.Client.Get(ctx, client.ObjectKeyFromObject(state), state)
+	if apierrors.IsNotFound(err) && v.machine.Status.KubernetesCordonDrain == "" { // nothing was demanded
+		return true, "", nil
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return false, "", err
+	}
+	reached, message, err := v.demand(ctx, "false")
+	if !reached || err != nil {
+		return false, message, err
+	}
+	return true, "", client.IgnoreNotFound(v.Client.Delete(ctx, state))
+}
+
+// demand sets the value of the machine's LCMClusterState, and looks whether the cluster has
+// it.
+func (v *visit) demand(ctx context.Context, value string) (bool, string, error) {
+	var s lcm.LCMClusterState
+	key := client.ObjectKey{Namespace: v.Machine.Namespace, Name: StateName(v.Machine.Name)}
+	err := v.Client.Get(ctx, key, &s)
+	if apierrors.IsNotFound(err) {
+		s = lcm.LCMClusterState{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: key.Namespace, Name: key.Name,
+				Annotations:     map[string]string{lcm.ClusterStateReasonAnnotation: string(v.Reason)},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: lcm.GroupVersion.String(), Kind: "LCMMachine", Name: v.machine.Name, UID: v.machine.UID}},
+			},
+			Spec: lcm.LCMClusterStateSpec{ClusterName: v.machine.Spec.ClusterName, Type: lcm.StateCordonDrain, Arg: v.node, Value: value},
+		}
+		// The object exists already when the cache is late: the next call sees it.
+		return false, "", ignoreExists(v.Client.Create(ctx, &s))
+	}
+	if err != nil {
+		return false, "", err
+	}
+	if s.Spec.Type != lcm.StateCordonDrain || s.Spec.Arg != v.node || s.Spec.ClusterName != v.machine.Spec.ClusterName {
+		return false, "", fmt.Errorf("LCMClusterState %s is of %s %s of cluster %s: delete it", key, s.Spec.Type, s.Spec.Arg, s.Spec.ClusterName)
+	}
+	if s.Spec.Value != value {
+		before := s.DeepCopy()
+		s.Spec.Value = value
+		// The object may be gone already when the cache is late: the next call sees that.
+		return false, "", client.IgnoreNotFound(v.Client.Patch(ctx, &s, client.MergeFrom(before)))
+	}
+	return s.Status.Value == value, s.Status.Message, nil
+}
+
+func ignoreExists(err error) error {
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+func (v *visit) removeNodeRequest(ctx context.Context) (bool, string, error) {
+	return true, "", errors.Join(
+		remove(ctx, v.workload, v.Machine, &lcm.NodeMaintenanceRequest{ObjectMeta: metav1.ObjectMeta{Name: v.node}}),
+		remove(ctx, v.workload, v.Machine, &lcm.NodeDeletionRequest{ObjectMeta: metav1.ObjectMeta{Name: v.node}}),
+	)
+}
+
+// LeaveCluster removes the request for a cluster after the machine last has left. It is not
+// done while another machine of the cluster is in maintenance. Of last the cache may have
+// the state before it left.
+func (s Service) LeaveCluster(ctx context.Context, cluster client.ObjectKey, last string) (Progress, error) {
+	w, err := s.Workload(ctx, cluster.Namespace, cluster.Name)
+	if err != nil {
+		return Progress{}, fmt.Errorf("maintenance: API of cluster %s: %w", cluster, err)
+	}
+	var machines lcm.LCMMachineList
+	if err := s.Client.List(ctx, &machines, client.InNamespace(cluster.Namespace)); err != nil {
+		return Progress{}, fmt.Errorf("maintenance: LCMMachines: %w", err)
+	}
+	for _, m := range machines.Items {
+		if m.Name != last && m.Spec.ClusterName == cluster.Name && m.Status.KubernetesCordonDrain != "" {
+			message := fmt.Sprintf("LCMMachine %s is %s", m.Name, m.Status.KubernetesCordonDrain)
+			return Progress{Stage: StageClusterRequestGone, Message: message, After: drain.Interval}, nil
+		}
+	}
+	o := &lcm.ClusterMaintenanceRequest{ObjectMeta: metav1.ObjectMeta{Name: cluster.Name}}
+	if err := remove(ctx, w, cluster, o); err != nil {
+		return Progress{}, fmt.Errorf("maintenance: request of cluster %s: %w", cluster, err)
+	}
+	return Progress{Done: true}, nil
+}
+
+// prefix of the name of an LCMClusterState of the type cordon-drain.
+const prefix = "cd-"
+
+// StateName returns the name of the LCMClusterState that drains a machine's node: the
+// machine's, in lower case, without its first characters where it is too long for a label.
+func StateName(machine string) string {
+	const most = 63
+	name := strings.ToLower(machine)
+	if over := len(prefix) + len(name) - most; over > 0 {
+		name = strings.TrimLeft(name[over:], "-.")
+	}
+	return prefix + name
+}

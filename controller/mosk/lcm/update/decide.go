@@ -1,0 +1,174 @@
+package update
+
+import (
+	"cmp"
+	"slices"
+
+	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
+)
+
+// facts hold the objects that a reconcile has read.
+type facts struct {
+	cluster  lcm.LCMCluster
+	machines []target
+	groups   []kaas.UpdateGroup // of the cluster
+}
+
+// target is a machine of the cluster.
+type target struct {
+	*lcm.LCMMachine
+	machine *cluster.Machine // nil: it was not made by the provider
+}
+
+func (t target) updating() bool { return t.Annotations[item.UpdatingAnnotation] != "" }
+
+// out reports whether the node is out of service, for whatever reason.
+func (t target) out() bool {
+	return t.updating() || t.Status.KubernetesCordonDrain != "" || t.Annotations[item.GracefulRebootAnnotation] != "" || t.Annotations[item.HeldForRebootAnnotation] != ""
+}
+
+// action is the next action for a machine.
+type action string
+
+const (
+	stepBegin    action = "begin"    // mark it, and enter
+	stepEnter    action = "enter"    // maintenance, and stay there until the items are done
+	stepReboot   action = "reboot"   // demand it
+	stepRebooted action = "rebooted" // take the demand back
+	stepLeave    action = "leave"    // maintenance, and remove the mark
+)
+
+type step struct {
+	do      action
+	machine *lcm.LCMMachine
+	last    bool // of the cluster: its maintenance ends, too
+}
+
+// group is an UpdateGroup with its machines.
+type group struct {
+	index    int // stages: the lowest is updated first
+	limit    int
+	reboot   bool
+	machines []target
+}
+
+// beforeWorkers is the index of the control plane.
+const beforeWorkers = -1
+
+// grouped returns the groups that have machines, by their index and name.
+func grouped(f facts) []*group {
+	objects := map[string]kaas.UpdateGroupSpec{
+		f.cluster.Name + kaas.ControlUpdateGroup: {ConcurrentUpdates: 1},
+		f.cluster.Name + kaas.DefaultUpdateGroup: {Index: 1, ConcurrentUpdates: max(f.cluster.Spec.MaxWorkerUpgradeCount, 1)},
+	}
+	for _, g := range f.groups {
+		objects[g.Name] = g.Spec
+	}
+	byName := map[string]*group{}
+	var names []string
+	for _, t := range f.machines {
+		name := f.cluster.Name + kaas.DefaultUpdateGroup
+		if t.machine != nil {
+			if label := t.machine.Labels[kaas.UpdateGroupLabel]; label != "" {
+				if _, exists := objects[label]; exists {
+					name = label
+				}
+			}
+		}
+		if t.Spec.Type == lcm.MachineControl {
+			name = f.cluster.Name + kaas.ControlUpdateGroup
+		}
+		g := byName[name]
+		if g == nil {
+			o := objects[name]
+			g = &group{index: o.Index, limit: max(o.ConcurrentUpdates, 1), reboot: o.RebootIfUpdateRequires}
+			if t.Spec.Type == lcm.MachineControl {
+				g.index = beforeWorkers
+			}
+			byName[name], names = g, append(names, name)
+		}
+		g.machines = append(g.machines, t)
+	}
+	slices.Sort(names)
+	var out []*group
+	for _, name := range names {
+		g := byName[name]
+		slices.SortStableFunc(g.machines, func(a, b target) int {
+			return cmp.Or(cmp.Compare(item.UpgradeIndex(a.machine), item.UpgradeIndex(b.machine)), cmp.Compare(a.Name, b.Name))
+		})
+		out = append(out, g)
+	}
+	slices.SortStableFunc(out, func(a, b *group) int { return cmp.Compare(a.index, b.index) })
+	return out
+}
+
+// decide returns the next steps of the machines whose update has begun, and of those that may
+// begin.
+func decide(f facts) (steps []step) {
+	groups := grouped(f)
+	for at := 0; at < len(groups); {
+		stage := groups[at].index
+		busy := false
+		for ; at < len(groups) && groups[at].index == stage; at++ {
+			more, unfinished := groups[at].next(&f.cluster)
+			steps, busy = append(steps, more...), busy || unfinished
+		}
+		if busy { // later groups wait; what was begun there earlier goes on
+			for ; at < len(groups); at++ {
+				for _, t := range groups[at].machines {
+					if t.updating() {
+						steps = append(steps, groups[at].stepOf(&f.cluster, t))
+					}
+				}
+			}
+		}
+	}
+	behind := slices.ContainsFunc(f.machines, func(t target) bool { return item.Behind(&f.cluster, t.LCMMachine) })
+	stays := slices.ContainsFunc(steps, func(s step) bool { return s.do != stepLeave })
+	if len(steps) > 0 && !behind && !stays {
+		steps[len(steps)-1].last = true
+	}
+	return steps
+}
+
+// next returns the steps of a group, and whether it has machines that are not updated.
+func (g *group) next(c *lcm.LCMCluster) (steps []step, unfinished bool) {
+	out := 0
+	for _, t := range g.machines {
+		if t.out() {
+			out++
+		}
+	}
+	for _, t := range g.machines {
+		behind := item.Behind(c, t.LCMMachine)
+		unfinished = unfinished || behind || t.updating()
+		switch {
+		case t.updating():
+			steps = append(steps, g.stepOf(c, t))
+		case behind && !t.out() && out < g.limit:
+			out++
+			steps = append(steps, step{do: stepBegin, machine: t.LCMMachine})
+		}
+	}
+	return steps, unfinished
+}
+
+// stepOf returns the step of a machine that is updated.
+func (g *group) stepOf(c *lcm.LCMCluster, t target) step {
+	m := t.LCMMachine
+	host := m.Status.HostInfo
+	switch {
+	case item.Behind(c, m) || !item.ReleaseDone(m):
+		return step{do: stepEnter, machine: m}
+	case m.Spec.RebootRequired && (m.Status.Reboot == nil || !m.Status.Reboot.Completed):
+		return step{do: stepEnter, machine: m} // the agent reboots the server
+	case m.Spec.RebootRequired:
+		return step{do: stepRebooted, machine: m}
+	case g.reboot && host != nil && host.RebootRequired && m.Status.Reboot == nil:
+		return step{do: stepReboot, machine: m}
+	}
+	return step{do: stepLeave, machine: m}
+}

@@ -1,0 +1,173 @@
+package update
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/maintenance"
+	"github.com/metalab-dev/metalab/controller/queue"
+)
+
+// Maintainer takes nodes out of service: a maintenance.Service.
+type Maintainer interface {
+	Enter(context.Context, maintenance.Request) (maintenance.Progress, error)
+	Leave(context.Context, maintenance.Request) (maintenance.Progress, error)
+	LeaveCluster(ctx context.Context, cluster client.ObjectKey, last string) (maintenance.Progress, error)
+}
+
+// Config configures a reconciler.
+type Config struct {
+	queue.Work
+	Client      client.Client
+	Maintenance Maintainer
+}
+
+// Clusters updates the machines of LCMClusters.
+type Clusters struct{ Config }
+
+// New returns a reconciler, or an error when a required field of c is nil.
+func New(c Config) (*Clusters, error) {
+	if c.Client == nil || c.Maintenance == nil || c.Clock == nil {
+		return nil, errors.New("update: Config.Client, Config.Maintenance or Config.Clock is nil")
+	}
+	return &Clusters{c}, nil
+}
+
+// Setup adds the reconciler to a manager.
+func (r *Clusters) Setup(mgr manager.Manager) error {
+	labelled := func(_ context.Context, o client.Object) []reconcile.Request {
+		name := o.GetLabels()[cluster.ClusterNameLabel]
+		if m, ok := o.(*lcm.LCMMachine); ok && m.Spec.ClusterName != "" {
+			name = m.Spec.ClusterName
+		}
+		if name == "" {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: name}}}
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("lcm-updates").
+		For(&lcm.LCMCluster{}).
+		Watches(&lcm.LCMMachine{}, handler.EnqueueRequestsFromMapFunc(labelled)).
+		Watches(&kaas.UpdateGroup{}, handler.EnqueueRequestsFromMapFunc(labelled)).
+		WithOptions(r.Options()).
+		Complete(r)
+}
+
+// Reconcile implements reconcile.Reconciler for an LCMCluster.
+func (r *Clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return queue.ReconcileAfter(r.Enter, func() (time.Duration, error) { return r.reconcile(ctx, req.NamespacedName) })
+}
+
+func (r *Clusters) reconcile(ctx context.Context, key client.ObjectKey) (time.Duration, error) {
+	f, err := r.observe(ctx, key)
+	if err != nil {
+		return 0, err
+	}
+	var after time.Duration
+	var errs []error
+	for _, s := range decide(f) {
+		wait, err := r.perform(ctx, s)
+		if errors.Is(err, errLate) {
+			wait, err = time.Second, nil
+		}
+		errs = append(errs, err)
+		if wait > 0 && (after == 0 || wait < after) {
+			after = wait
+		}
+	}
+	return after, errors.Join(errs...)
+}
+
+// observe reads the machines of a cluster and their groups.
+func (r *Clusters) observe(ctx context.Context, key client.ObjectKey) (facts, error) {
+	var f facts
+	if err := r.Client.Get(ctx, key, &f.cluster); err != nil {
+		return f, queue.Deleted(err)
+	}
+	in := client.InNamespace(key.Namespace)
+	labelled := client.MatchingLabels{cluster.ClusterNameLabel: key.Name}
+	var all lcm.LCMMachineList
+	var of cluster.MachineList
+	var groups kaas.UpdateGroupList
+	if err := errors.Join(r.Client.List(ctx, &all, in), r.Client.List(ctx, &of, in, labelled), r.Client.List(ctx, &groups, in, labelled)); err != nil {
+		return f, fmt.Errorf("update: LCMCluster %s: %w", key, err)
+	}
+	f.groups = groups.Items
+	byName := map[string]*cluster.Machine{}
+	for i := range of.Items {
+		byName[of.Items[i].Name] = &of.Items[i]
+	}
+	for i := range all.Items {
+		if m := &all.Items[i]; m.Spec.ClusterName == key.Name && m.DeletionTimestamp.IsZero() {
+			f.machines = append(f.machines, target{LCMMachine: m, machine: byName[m.Name]})
+		}
+	}
+	return f, nil
+}
+
+// perform does a step. It returns the time until the next look; 0 when a watch reports the
+// next change.
+func (r *Clusters) perform(ctx context.Context, s step) (time.Duration, error) {
+	req := maintenance.Request{Machine: client.ObjectKeyFromObject(s.machine), Reason: lcm.ReasonUpgrade}
+	switch s.do {
+	case stepBegin: // the mark comes first: it takes the place among those out of service. A late cache must not take a second one
+		err := r.patch(ctx, s.machine, client.MergeFromWithOptions(s.machine, client.MergeFromWithOptimisticLock{}), func(m *lcm.LCMMachine) {
+			if m.Annotations == nil {
+				m.Annotations = map[string]string{}
+			}
+			m.Annotations[item.UpdatingAnnotation] = "true"
+		})
+		if err != nil {
+			return 0, err
+		}
+		fallthrough
+	case stepEnter:
+		p, err := r.Maintenance.Enter(ctx, req)
+		return p.After, err
+	case stepReboot:
+		return 0, r.patch(ctx, s.machine, client.MergeFrom(s.machine), func(m *lcm.LCMMachine) { m.Spec.RebootRequired = true })
+	case stepRebooted:
+		return 0, r.patch(ctx, s.machine, client.MergeFrom(s.machine), func(m *lcm.LCMMachine) { m.Spec.RebootRequired = false })
+	case stepLeave:
+		p, err := r.Maintenance.Leave(ctx, req)
+		if err == nil && p.Done && s.last { // before the mark goes, so that a restart finds what is left to do
+			p, err = r.Maintenance.LeaveCluster(ctx, client.ObjectKey{Namespace: s.machine.Namespace, Name: s.machine.Spec.ClusterName}, s.machine.Name)
+		}
+		if err != nil || !p.Done {
+			return p.After, err
+		}
+		return 0, r.patch(ctx, s.machine, client.MergeFrom(s.machine), func(m *lcm.LCMMachine) { delete(m.Annotations, item.UpdatingAnnotation) })
+	}
+	return 0, nil
+}
+
+// patch writes a change of an LCMMachine.
+func (r *Clusters) patch(ctx context.Context, m *lcm.LCMMachine, from client.Patch, change func(*lcm.LCMMachine)) error {
+	to := m.DeepCopy()
+	change(to)
+	err := r.Client.Patch(ctx, to, from)
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return errLate // the next reconcile sees the change
+	case err != nil:
+		return fmt.Errorf("update: LCMMachine %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	return nil
+}
+
+// errLate ends the steps for a machine that has changed since it was read.
+var errLate = errors.New("update: the cache is late")

@@ -1,0 +1,325 @@
+package update
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	ofLCM "github.com/metalab-dev/metalab/controller/mosk/lcm"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/maintenance"
+	"github.com/metalab-dev/metalab/controller/queue"
+)
+
+// lab is an API with the reconcilers of updates and of items. It is the maintenance of
+// nodes and, in agents, the agents.
+type lab struct {
+	*testing.T
+	client.Client
+	updates  *Clusters
+	items    *ofLCM.Machines
+	blocked  map[string]bool // machines whose drain waits
+	failing  map[string]bool // machines whose items fail
+	reboots  map[string]bool // machines whose update asks for a reboot
+	cordoned map[string]bool
+	most     map[string]int // cordoned at a time, by the first part of the names
+	log      []string
+	closed   int // calls of LeaveCluster
+}
+
+func meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: "lab", Name: name, Labels: map[string]string{cluster.ClusterNameLabel: "c1"}}
+}
+
+func script(version string) lcm.LCMStateItem {
+	return lcm.LCMStateItem{Runner: lcm.RunnerBash, Name: "kubelet", Version: version, Phase: lcm.PhaseDeploy}
+}
+
+// pair returns a Machine of a group, and its LCMMachine, which has executed the items of v1.
+func pair(name, group string, index *int32) []client.Object {
+	m := &cluster.Machine{ObjectMeta: meta(name)}
+	m.Labels[kaas.UpdateGroupLabel] = group
+	m.Spec.ProviderSpec.Value.UpgradeIndex = index
+	l := &lcm.LCMMachine{ObjectMeta: meta(name), Spec: lcm.LCMMachineSpec{ClusterName: "c1", Type: lcm.MachineWorker, StateItems: []lcm.LCMStateItem{script("v1")}}}
+	if strings.HasPrefix(name, "control") {
+		l.Spec.Type = lcm.MachineControl
+	}
+	l.Status.Addresses = []lcm.NodeAddress{{Type: lcm.AddressInternalIP, Address: "192.0.2.1"}}
+	l.Status.StateItemStatuses = map[string]lcm.StateItemStatus{"kubelet": {Hash: item.Hash(script("v1"), ""), Attempt: 1}}
+	return []client.Object{m, l}
+}
+
+func updateGroup(name string, index, concurrent int, reboot bool) *kaas.UpdateGroup {
+	return &kaas.UpdateGroup{ObjectMeta: meta(name), Spec: kaas.UpdateGroupSpec{Index: index, ConcurrentUpdates: concurrent, RebootIfUpdateRequires: reboot}}
+}
+
+// start starts a lab whose LCMCluster has new items for all machines.
+func start(t *testing.T, limit int, objects ...client.Object) *lab {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(kaas.AddToScheme(scheme), lcm.AddToScheme(scheme), cluster.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	c := &lcm.LCMCluster{ObjectMeta: meta("c1"), Spec: lcm.LCMClusterSpec{
+		LCMType: lcm.LCMTypeK0s, MaxWorkerUpgradeCount: limit,
+		MachinesTypes: map[lcm.MachineType][]lcm.LCMStateItem{lcm.MachineControl: {script("v2")}, lcm.MachineWorker: {script("v2")}},
+	}}
+	l := &lab{T: t, blocked: map[string]bool{}, failing: map[string]bool{}, reboots: map[string]bool{}, cordoned: map[string]bool{}, most: map[string]int{}}
+	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, c)...).WithStatusSubresource(&cluster.Machine{}, &lcm.LCMMachine{}, &lcm.LCMCluster{}).Build()
+	var err error
+	l.updates, err = New(Config{Client: l.Client, Maintenance: l, Work: queue.Work{Clock: clock.RealClock{}}})
+	l.must(err)
+	l.items, err = ofLCM.NewMachines(ofLCM.Config{Client: l.Client, Work: queue.Work{Clock: clock.RealClock{}}})
+	l.must(err)
+	return l
+}
+
+func (l *lab) must(err error) {
+	l.Helper()
+	if err != nil {
+		l.Fatal(err)
+	}
+}
+
+func (l *lab) all() []lcm.LCMMachine {
+	l.Helper()
+	var list lcm.LCMMachineList
+	l.must(l.List(l.Context(), &list))
+	return list.Items
+}
+
+func (l *lab) state(key client.ObjectKey, state lcm.DrainState) {
+	l.Helper()
+	var m lcm.LCMMachine
+	l.must(l.Get(l.Context(), key, &m))
+	m.Status.KubernetesCordonDrain = state
+	l.must(l.Status().Update(l.Context(), &m))
+}
+
+// Enter implements Maintainer.
+func (l *lab) Enter(_ context.Context, r maintenance.Request) (maintenance.Progress, error) {
+	if r.Reason != lcm.ReasonUpgrade {
+		l.Errorf("reason %q, want upgrade", r.Reason)
+	}
+	name := r.Machine.Name
+	if !l.cordoned[name] {
+		l.log = append(l.log, "cordon "+name)
+		l.cordoned[name] = true
+	}
+	count := map[string]int{}
+	for n := range l.cordoned {
+		of, _, _ := strings.Cut(n, "-")
+		count[of]++
+		l.most[of] = max(l.most[of], count[of])
+		l.most[""] = max(l.most[""], len(l.cordoned))
+	}
+	if l.blocked[name] {
+		l.state(r.Machine, lcm.CordonDraining)
+		return maintenance.Progress{Stage: maintenance.StageDrained, After: 1}, nil
+	}
+	l.state(r.Machine, lcm.CordonDrained)
+	return maintenance.Progress{Done: true}, nil
+}
+
+// Leave implements Maintainer.
+func (l *lab) Leave(_ context.Context, r maintenance.Request) (maintenance.Progress, error) {
+	delete(l.cordoned, r.Machine.Name)
+	l.log = append(l.log, "uncordon "+r.Machine.Name)
+	l.state(r.Machine, "")
+	return maintenance.Progress{Done: true}, nil
+}
+
+// LeaveCluster implements Maintainer.
+func (l *lab) LeaveCluster(context.Context, client.ObjectKey, string) (maintenance.Progress, error) {
+	l.closed++
+	return maintenance.Progress{Done: true}, nil
+}
+
+// agent is what the agent of a machine does.
+func (l *lab) agent(m lcm.LCMMachine) {
+	l.Helper()
+	for _, it := range m.Spec.StateItems {
+		if item.Ready(it, m.Status.StateItemStatuses, "") || l.failing[m.Name] {
+			continue
+		}
+		if !l.cordoned[m.Name] {
+			l.Errorf("%s gets the item %s %s while its node is in service", m.Name, it.Name, it.Version)
+		}
+		m.Status.StateItemStatuses[it.Name] = lcm.StateItemStatus{Hash: item.Hash(it, ""), Attempt: 1}
+		m.Status.HostInfo = &lcm.HostInfo{RebootRequired: l.reboots[m.Name]}
+		l.log = append(l.log, "update "+m.Name)
+	}
+	switch {
+	case m.Spec.RebootRequired && (m.Status.Reboot == nil || !m.Status.Reboot.Completed):
+		l.log = append(l.log, "reboot "+m.Name)
+		m.Status.Reboot, m.Status.HostInfo = &lcm.RebootStatus{Completed: true}, &lcm.HostInfo{}
+	case !m.Spec.RebootRequired:
+		m.Status.Reboot = nil
+	}
+	l.must(l.Status().Update(l.Context(), &m))
+}
+
+func (l *lab) passes(n int) {
+	l.Helper()
+	for range n {
+		_, err := l.updates.Reconcile(l.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "lab", Name: "c1"}})
+		l.must(err)
+		for _, m := range l.all() {
+			_, err := l.items.Reconcile(l.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&m)})
+			l.must(err)
+		}
+		for _, m := range l.all() {
+			l.agent(m)
+		}
+	}
+}
+
+// updated returns the machines in the order of their updates.
+func (l *lab) updated() (out []string) {
+	for _, line := range l.log {
+		if name, ok := strings.CutPrefix(line, "update "); ok {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// statement H37: with every limit, no more nodes are cordoned than maxWorkerUpgradeCount,
+// and all machines are updated in the order of their upgradeIndex, out of service.
+func TestNeverMoreCordonedThanTheLimit(t *testing.T) {
+	for limit := 1; limit <= 4; limit++ {
+		var objects []client.Object
+		for i := range 5 {
+			objects = append(objects, pair(fmt.Sprintf("w-%d", i), "", ptr.To(int32(9-i)))...)
+		}
+		l := start(t, limit, objects...)
+		l.passes(40)
+		if l.most[""] != limit {
+			t.Errorf("limit %d: %d nodes were cordoned at a time", limit, l.most[""])
+		}
+		got := l.updated()
+		if limit == 1 && !slices.Equal(got, []string{"w-4", "w-3", "w-2", "w-1", "w-0"}) || len(got) != 5 {
+			t.Errorf("limit %d: updated %v, want all by upgradeIndex", limit, got)
+		}
+		for _, m := range l.all() {
+			if item.Behind(l.cluster(), &m) || m.Annotations[item.UpdatingAnnotation] != "" || l.cordoned[m.Name] {
+				t.Errorf("limit %d: %s has %+v, annotations %v, cordoned %t after the update", limit, m.Name, m.Spec.StateItems, m.Annotations, l.cordoned[m.Name])
+			}
+		}
+		if l.closed != 1 {
+			t.Errorf("limit %d: the request of the cluster's maintenance was removed %d times, want once", limit, l.closed)
+		}
+	}
+}
+
+func (l *lab) cluster() *lcm.LCMCluster {
+	l.Helper()
+	c := new(lcm.LCMCluster)
+	l.must(l.Get(l.Context(), client.ObjectKey{Namespace: "lab", Name: "c1"}, c))
+	return c
+}
+
+// statement H37: the control plane comes first, then UpdateGroups by index; those with the
+// same index are updated at the same time, each with its own concurrentUpdates.
+func TestUpdateGroups(t *testing.T) {
+	objects := []client.Object{
+		updateGroup("late", 7, 2, false), updateGroup("a", 3, 1, false), updateGroup("b", 3, 2, false), updateGroup("c1-default", 9, 3, false),
+	}
+	for name, group := range map[string]string{
+		"late-0": "late", "late-1": "late", "a-0": "a", "a-1": "a", "b-0": "b", "b-1": "b", "b-2": "b",
+		"control-0": "late", "control-1": "", "w-0": "", "w-1": "no such group", "w-2": "",
+	} {
+		objects = append(objects, pair(name, group, nil)...)
+	}
+	l := start(t, 1, objects...)
+	l.passes(60)
+	var stages []string
+	for _, name := range l.updated() {
+		of, _, _ := strings.Cut(name, "-")
+		stage := map[string]string{"control": "control", "a": "3", "b": "3", "late": "7", "w": "9"}[of]
+		if len(stages) == 0 || stages[len(stages)-1] != stage {
+			stages = append(stages, stage)
+		}
+	}
+	if diff := cmp.Diff([]string{"control", "3", "7", "9"}, stages); diff != "" || len(l.updated()) != 12 {
+		t.Errorf("updated %v, stages (-want +got):\n%s", l.updated(), diff)
+	}
+	want := map[string]int{"control": 1, "a": 1, "b": 2, "late": 2, "w": 3, "": 3}
+	if diff := cmp.Diff(want, l.most); diff != "" {
+		t.Errorf("most nodes cordoned at a time (-want +got):\n%s", diff)
+	}
+}
+
+// statement H37: a machine that cannot be drained, or whose items fail, occupies its place
+// until it is repaired, and no other machine gets new items meanwhile.
+func TestMachineThatIsNotUpdatedStopsTheOthers(t *testing.T) {
+	for _, what := range []string{"drain", "items", "reboot of another", "withdrawn reboot of another", "deletion of another"} {
+		l := start(t, 1, slices.Concat(pair("w-0", "", nil), pair("w-1", "", nil))...)
+		switch what {
+		case "drain":
+			l.blocked["w-0"] = true
+		case "items":
+			l.failing["w-0"] = true
+		case "reboot of another":
+			m := l.all()[1]
+			m.Annotations = map[string]string{item.GracefulRebootAnnotation: "true"}
+			l.must(l.Update(t.Context(), &m))
+		case "withdrawn reboot of another":
+			m := l.all()[1]
+			m.Annotations = map[string]string{item.HeldForRebootAnnotation: "true"}
+			l.must(l.Update(t.Context(), &m))
+		case "deletion of another":
+			l.state(client.ObjectKey{Namespace: "lab", Name: "w-1"}, lcm.CordonDraining)
+		}
+		l.passes(10)
+		if got := l.updated(); len(got) > 0 || l.most[""] > 1 {
+			t.Errorf("%s: updated %v, %d cordoned", what, got, l.most[""])
+		}
+		clear(l.blocked)
+		clear(l.failing)
+		l.passes(20)
+		if what == "drain" || what == "items" {
+			if got := l.updated(); !slices.Equal(got, []string{"w-0", "w-1"}) {
+				t.Errorf("%s: updated %v after the repair, want both", what, got)
+			}
+		}
+	}
+}
+
+// statement H37: rebootIfUpdateRequires reboots a machine that its update has asked to
+// reboot while its node is out of service; without it, nothing reboots.
+func TestRebootOfAnUpdate(t *testing.T) {
+	l := start(t, 1, append(slices.Concat(pair("a-0", "a", nil), pair("b-0", "b", nil)), updateGroup("a", 1, 1, true), updateGroup("b", 2, 1, false))...)
+	l.reboots["a-0"], l.reboots["b-0"] = true, true
+	l.passes(30)
+	want := []string{"cordon a-0", "update a-0", "reboot a-0", "uncordon a-0", "cordon b-0", "update b-0", "uncordon b-0"}
+	if diff := cmp.Diff(want, l.log); diff != "" {
+		t.Errorf("done (-want +got):\n%s", diff)
+	}
+	for _, m := range l.all() {
+		if m.Spec.RebootRequired {
+			t.Errorf("%s has rebootRequired still", m.Name)
+		}
+	}
+}
+
+func TestNewNeedsItsFields(t *testing.T) {
+	if _, err := New(Config{Work: queue.Work{Clock: clock.RealClock{}, Queues: &queue.Monitor{}}}); err == nil {
+		t.Error("New() without a client has no error")
+	}
+}

@@ -1,0 +1,157 @@
+package clusters
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/provider/loadbalancer"
+)
+
+// Balancer makes the load balancers of Clusters, by NAMESPACE/NAME.
+type Balancer interface {
+	// Apply forwards connections to an address to some backends.
+	Apply(ctx context.Context, cluster, host string, backends []loadbalancer.Backend) error
+	Remove(cluster string)
+}
+
+// optional are the types of conditions that a Cluster has only while its spec asks for them.
+var optional = map[string]bool{ConditionCredentials: true, ConditionLoadBalancer: true, ConditionProxy: true}
+
+// accountErrors are the types of a server's errors that the account of its BMC may cause.
+var accountErrors = map[string]bool{"registration error": true, "provisioned registration error": true}
+
+// accountChanged passes inventories that come or go, that name another credential, or whose
+// error changes: a BMC may refuse the account, or accept it again.
+var accountChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	before, after := e.ObjectOld.(*kaas.BareMetalHostInventory), e.ObjectNew.(*kaas.BareMetalHostInventory)
+	return before.Spec.BMC.CredentialsName != after.Spec.BMC.CredentialsName ||
+		before.Status.ErrorType != after.Status.ErrorType || before.Status.ErrorMessage != after.Status.ErrorMessage
+}}
+
+// clustersOfCredential enqueues the Clusters of an object's namespace that name a credential.
+func (r *Reconciler) clustersOfCredential(ctx context.Context, o client.Object) (out []reconcile.Request) {
+	var list cluster.ClusterList
+	if err := r.Client.List(ctx, &list, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Clusters are not listed")
+	}
+	for i := range list.Items {
+		if c := &list.Items[i]; c.Spec.ProviderSpec.Value.Credentials != "" {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c)})
+		}
+	}
+	return out
+}
+
+// credentials returns the condition Credentials of a Cluster that names a
+// BareMetalHostCredential, else none. A credential counts as wrong only when every server that
+// uses it reports an error of the account: one broken BMC must not stop other servers.
+func (r *Reconciler) credentials(ctx context.Context, c *cluster.Cluster) ([]baremetal.Condition, error) {
+	name := c.Spec.ProviderSpec.Value.Credentials
+	if name == "" {
+		return nil, nil
+	}
+	out := baremetal.Condition{Type: ConditionCredentials}
+	var is kaas.BareMetalHostCredential
+	switch err := r.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &is); {
+	case apierrors.IsNotFound(err):
+		out.Message = fmt.Sprintf("spec.providerSpec.value.credentials: there is no BareMetalHostCredential %q in the namespace", name)
+	case err != nil:
+		return nil, fmt.Errorf("BareMetalHostCredential %s: %w", name, err)
+	case is.Status.ErrorMessage != "":
+		out.Message = fmt.Sprintf("BareMetalHostCredential %q: %s", name, is.Status.ErrorMessage)
+	case !is.Status.Ready:
+		out.Message = fmt.Sprintf("BareMetalHostCredential %q is not ready yet", name)
+	default:
+		if out.Message, err = r.refusal(ctx, c.Namespace, name); err != nil {
+			return nil, err
+		}
+	}
+	out.Ready = out.Message == ""
+	return []baremetal.Condition{out}, nil
+}
+
+// refusal returns the error of one server when every server that uses a credential reports an
+// error of the account; "" otherwise.
+func (r *Reconciler) refusal(ctx context.Context, namespace, credential string) (message string, err error) {
+	var list kaas.BareMetalHostInventoryList
+	if err := r.Client.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return "", fmt.Errorf("BareMetalHostInventories: %w", err)
+	}
+	for i := range list.Items {
+		s := &list.Items[i]
+		if s.Spec.BMC.CredentialsName != credential {
+			continue
+		}
+		if !accountErrors[s.Status.ErrorType] {
+			return "", nil
+		}
+		message = fmt.Sprintf("BareMetalHostInventory %q: %s", s.Name, s.Status.ErrorMessage)
+	}
+	return message, nil
+}
+
+// balance makes the load balancer of a Cluster that asks for one, and returns its address and
+// condition. It creates none while the credential cannot be used; an existing one goes on. It
+// returns an error when another program uses the address, so that the reconcile is repeated.
+func (r *Reconciler) balance(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCluster, credentials []baremetal.Condition, machines []cluster.Machine) (*lcm.Endpoint, []baremetal.Condition, error) {
+	host, of := c.Spec.ProviderSpec.Value.LoadBalancerHost, client.ObjectKeyFromObject(c).String()
+	if host == "" {
+		if r.Balancer != nil {
+			r.Balancer.Remove(of)
+		}
+		return nil, nil, nil
+	}
+	wait := func(format string, args ...any) []baremetal.Condition {
+		return []baremetal.Condition{{Type: ConditionLoadBalancer, Message: fmt.Sprintf(format, args...)}}
+	}
+	created := l != nil && l.Spec.ExternalEndpoint != nil
+	if len(credentials) > 0 && !credentials[0].Ready && !created {
+		return nil, wait("it waits for the BareMetalHostCredential %q", c.Spec.ProviderSpec.Value.Credentials), nil
+	}
+	backends := backendsOf(machines)
+	if r.Balancer != nil {
+		err := r.Balancer.Apply(ctx, of, host, backends)
+		var mistake *loadbalancer.AddressError
+		if errors.As(err, &mistake) {
+			return nil, wait("spec.providerSpec.value.loadBalancerHost %v", mistake), nil
+		}
+		if err != nil {
+			return nil, wait("spec.providerSpec.value.loadBalancerHost: %v", err), fmt.Errorf("clusters: load balancer: %w", err)
+		}
+	}
+	out := &lcm.Endpoint{Host: host, Port: loadbalancer.APIPort}
+	if len(backends) == 0 {
+		return out, wait("no Machine with the label %s is Ready", cluster.ControlPlaneLabel), nil
+	}
+	return out, []baremetal.Condition{{Type: ConditionLoadBalancer, Ready: true}}, nil
+}
+
+// backendsOf returns the control machines that are Ready, by name.
+func backendsOf(machines []cluster.Machine) (out []loadbalancer.Backend) {
+	for i := range machines {
+		m, p := &machines[i], machines[i].Status.ProviderStatus
+		_, control := m.Labels[cluster.ControlPlaneLabel]
+		if !control || !m.DeletionTimestamp.IsZero() || p == nil || !p.Ready || p.PrivateIP == "" || p.Maintenance {
+			continue
+		}
+		host := strings.TrimPrefix(m.Annotations[cluster.BareMetalHostAnnotation], m.Namespace+"/")
+		out = append(out, loadbalancer.Backend{Namespace: m.Namespace, Machine: m.Name, Host: host, Address: p.PrivateIP})
+	}
+	slices.SortFunc(out, func(a, b loadbalancer.Backend) int { return cmp.Compare(a.Machine, b.Machine) })
+	return out
+}

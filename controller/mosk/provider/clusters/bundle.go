@@ -1,0 +1,214 @@
+package clusters
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/provider/release"
+)
+
+// bundle makes the HelmBundle of a Cluster, and returns it. Until the step of a
+// ClusterUpdatePlan that updates the charts begins, the bundle has the charts of its previous
+// release.
+func (r *Reconciler) bundle(ctx context.Context, c *cluster.Cluster, w release.Wanted, to *kaas.ClusterRelease) (*lcm.HelmBundle, error) {
+	is, err := r.readBundle(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if is != nil && is.Spec.Release != "" && is.Spec.Release != to.Name {
+		plan, err := release.PlanOf(ctx, r.Client, client.ObjectKeyFromObject(c), to.Name)
+		if err == nil && release.Withheld(plan, kaas.StepComponents) {
+			to, err = release.Get(ctx, r.Client, is.Spec.Release)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	spec, err := bundleSpec(w, to, c.Spec.ProviderSpec.Value)
+	if err != nil {
+		return nil, err
+	}
+	if is == nil {
+		is = &lcm.HelmBundle{Spec: spec}
+		is.Namespace, is.Name = c.Namespace, c.Name
+		is.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(c, cluster.GroupVersion.WithKind("Cluster"))}
+		return is, r.Client.Create(ctx, is)
+	}
+	if !metav1.IsControlledBy(is, c) {
+		return nil, release.Mistake("HelmBundle %q exists, and is not the Cluster's: remove it", is.Name)
+	}
+	if equality.Semantic.DeepEqual(is.Spec, spec) {
+		return is, nil
+	}
+	before := is.DeepCopy()
+	is.Spec = spec
+	return is, r.patch(ctx, before, is)
+}
+
+// readBundle returns the HelmBundle of a Cluster, nil when there is none.
+func (r *Reconciler) readBundle(ctx context.Context, c *cluster.Cluster) (*lcm.HelmBundle, error) {
+	b := new(lcm.HelmBundle)
+	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(c), b); apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("HelmBundle: %w", err)
+	}
+	return b, nil
+}
+
+// helmCondition returns the condition Helm of a Cluster: whether all releases of its bundle
+// are installed as they are wanted, and run.
+func helmCondition(b *lcm.HelmBundle) baremetal.Condition {
+	out := baremetal.Condition{Type: ConditionHelm, Ready: true}
+	var not []string
+	for _, s := range b.Spec.Releases {
+		switch is := b.Status.ReleaseStatuses[s.Name]; {
+		case is.Success && is.Ready && b.Status.ObservedGeneration == b.Generation:
+		case is.Message != "":
+			not = append(not, s.Name+": "+is.Message)
+		default:
+			not = append(not, s.Name+" is not ready")
+		}
+	}
+	if len(not) > 0 {
+		out.Ready, out.Message = false, strings.Join(not, "; ")
+	}
+	return out
+}
+
+// bundleSpec returns the charts of a cluster: the chart of the Helm controller, the charts of
+// the ClusterRelease and, in a management cluster, the charts of the KaaSRelease. Each layer
+// is merged over the one before, and the values of the Cluster over all of them.
+func bundleSpec(w release.Wanted, to *kaas.ClusterRelease, value baremetal.ClusterProviderSpec) (lcm.HelmBundleSpec, error) {
+	out := lcm.HelmBundleSpec{Release: to.Name}
+	for _, r := range to.Spec.Helm.Repositories {
+		out.Repositories = append(out.Repositories, lcm.HelmRepository{Name: r.Name, URL: r.URL})
+	}
+	var charts []kaas.ReleaseChart
+	if to.Spec.Helm.Controller != nil {
+		charts = append(charts, *to.Spec.Helm.Controller)
+	}
+	charts = append(charts, to.Spec.Helm.Releases...)
+	var values []baremetal.HelmRelease
+	if w.Management {
+		charts = append(charts, w.KaaS.Spec.Management.HelmReleases...)
+		for _, r := range w.KaaS.Spec.Regional {
+			if r.Provider == cluster.ProviderBareMetal {
+				charts = append(charts, r.HelmReleases...)
+			}
+		}
+		values = append(values, value.KaaS.Management.HelmReleases...)
+		for _, r := range value.KaaS.Regional {
+			if r.Provider == cluster.ProviderBareMetal {
+				values = append(values, r.HelmReleases...)
+			}
+		}
+	}
+	values = append(values, value.HelmReleases...)
+	for _, c := range charts {
+		if err := addChart(&out, c); err != nil {
+			return out, err
+		}
+	}
+	for _, v := range values {
+		i := slices.IndexFunc(out.Releases, func(r lcm.HelmRelease) bool { return r.Name == v.Name })
+		if i < 0 {
+			return out, release.Mistake("spec.providerSpec.value: helmReleases: %q is no chart of ClusterRelease %q: correct the name, or remove it", v.Name, to.Name)
+		}
+		merged, err := mergeValues(out.Releases[i].Values, v.Values)
+		if err != nil {
+			return out, release.Mistake("spec.providerSpec.value: helmReleases: values of %q: %v", v.Name, err)
+		}
+		out.Releases[i].Values = merged
+	}
+	return out, nil
+}
+
+// addChart adds a chart, or merges it over the one of its name.
+func addChart(to *lcm.HelmBundleSpec, c kaas.ReleaseChart) error {
+	i := slices.IndexFunc(to.Releases, func(r lcm.HelmRelease) bool { return r.Name == c.Name })
+	if i < 0 {
+		to.Releases, i = append(to.Releases, lcm.HelmRelease{Name: c.Name}), len(to.Releases)
+	}
+	r := &to.Releases[i]
+	if c.Chart != "" || c.ChartURL != "" {
+		r.Chart, r.ChartURL = c.Chart, c.ChartURL
+	}
+	if r.ChartURL != "" {
+		r.Chart = ""
+	} else {
+		r.Chart = cmp.Or(r.Chart, c.Name)
+	}
+	r.Version, r.Namespace = cmp.Or(c.Version, r.Version), cmp.Or(c.Namespace, r.Namespace)
+	if c.Requires != nil {
+		r.Requires = c.Requires
+	}
+	merged, err := mergeValues(r.Values, c.Values)
+	if err != nil {
+		return release.Mistake("values of the chart %q of the release: %v", c.Name, err)
+	}
+	r.Values = merged
+	return nil
+}
+
+// mergeValues merges values as Helm does: objects by their names, all else is replaced, and
+// null removes.
+func mergeValues(below, above *runtime.RawExtension) (*runtime.RawExtension, error) {
+	if above == nil || len(above.Raw) == 0 {
+		return below, nil
+	}
+	var over map[string]any
+	if err := decode(above.Raw, &over); err != nil {
+		return nil, err
+	}
+	under := map[string]any{}
+	if below != nil && len(below.Raw) > 0 {
+		if err := decode(below.Raw, &under); err != nil {
+			return nil, err
+		}
+	}
+	b, err := json.Marshal(merge(under, over))
+	return &runtime.RawExtension{Raw: b}, err
+}
+
+func decode(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber() // with all digits
+	if err := d.Decode(into); err != nil {
+		return fmt.Errorf("give an object: %w", err)
+	}
+	return nil
+}
+
+func merge(under, over map[string]any) map[string]any {
+	out := maps.Clone(under)
+	for name, value := range over { // each alone: the order cannot be seen
+		below, both := out[name].(map[string]any)
+		above, object := value.(map[string]any)
+		switch {
+		case value == nil:
+			delete(out, name)
+		case both && object:
+			out[name] = merge(below, above)
+		default:
+			out[name] = value
+		}
+	}
+	return out
+}

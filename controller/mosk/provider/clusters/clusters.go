@@ -1,0 +1,401 @@
+package clusters
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	iamv1 "github.com/metalab-dev/metalab/controller/api/iam/v1alpha1"
+	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
+	"github.com/metalab-dev/metalab/controller/mosk/provider/iam"
+	"github.com/metalab-dev/metalab/controller/mosk/provider/release"
+	"github.com/metalab-dev/metalab/controller/queue"
+)
+
+// Finalizer suspends the deletion of a Cluster until its Machines are gone. Its name is in
+// no public text.
+const Finalizer = "cluster.kaas.mirantis.com/provider"
+
+// The conditions of a Cluster.
+const (
+	ConditionRelease  = "Release"
+	ConditionMachines = "Machines"
+	ConditionHelm     = "Helm"
+	ConditionIAM      = "IAM"
+
+	// A Cluster has these conditions when it names a credential, a loadBalancerHost and a
+	// Proxy.
+	ConditionCredentials  = baremetal.ConditionCredentials
+	ConditionLoadBalancer = "LoadBalancer"
+	ConditionProxy        = "Proxy"
+)
+
+// Config configures a reconciler.
+type Config struct {
+	queue.Work
+	Client client.Client
+	// Reader reads Secrets past the cache, which must not hold those of all namespaces.
+	Reader client.Reader
+	Wall   clock.PassiveClock // times in objects; nil means the real clock
+	Server string             // https URL of the API, as servers reach it
+	// Balancer makes load balancers. Nil means that others make them: loadBalancerHost is
+	// their address.
+	Balancer Balancer
+}
+
+// Reconciler reconciles Clusters.
+type Reconciler struct {
+	Config
+	endpoint lcm.Endpoint
+	retries  queue.Retries // of reads of Secrets
+}
+
+// New returns a reconciler, or an error when a field of c is missing or wrong.
+func New(c Config) (*Reconciler, error) {
+	if c.Client == nil || c.Reader == nil || c.Clock == nil {
+		return nil, errors.New("clusters: Config.Client, Config.Reader or Config.Clock is nil")
+	}
+	if c.Wall == nil {
+		c.Wall = clock.RealClock{}
+	}
+	u, err := url.Parse(c.Server)
+	if err != nil || u.Hostname() == "" {
+		return nil, fmt.Errorf("clusters: Config.Server %q: give the https URL of the API", c.Server)
+	}
+	port, err := strconv.ParseUint(cmp.Or(u.Port(), "443"), 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("clusters: Config.Server %q: %w", c.Server, err)
+	}
+	return &Reconciler{Config: c, endpoint: lcm.Endpoint{Host: u.Hostname(), Port: int32(port)}}, nil
+}
+
+// Setup adds the reconciler to a manager. It does not poll.
+func (r *Reconciler) Setup(mgr manager.Manager) error {
+	all := handler.EnqueueRequestsFromMapFunc(r.allClusters)
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("provider-clusters").
+		For(&cluster.Cluster{}).
+		Watches(&lcm.LCMCluster{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&cluster.Machine{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: o.GetLabels()[cluster.ClusterNameLabel]}}}
+		})).
+		Watches(&lcm.HelmBundle{}, &handler.EnqueueRequestForObject{}).
+		Watches(&kaas.Proxy{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfProxy)).
+		Watches(&kaas.ClusterUpdatePlan{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: o.(*kaas.ClusterUpdatePlan).Spec.Cluster}}}
+		})).
+		Watches(&kaas.BareMetalHostCredential{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfCredential)).
+		Watches(&kaas.BareMetalHostInventory{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfCredential), builder.WithPredicates(accountChanged)).
+		Watches(&ipam.IpamHost{}, handler.EnqueueRequestsFromMapFunc(r.clusterOfMachine), builder.WithPredicates(networkChanged)).
+		Watches(&iamv1.Scope{}, handler.EnqueueRequestsFromMapFunc(r.clustersOf)).
+		Watches(&kaas.ClusterRelease{}, all).
+		Watches(&kaas.KaaSRelease{}, all).
+		WithOptions(r.RetryOptions(&r.retries)).
+		Complete(r)
+}
+
+// clustersOf enqueues the Clusters of a Scope.
+func (r *Reconciler) clustersOf(ctx context.Context, o client.Object) (out []reconcile.Request) {
+	of := o.(*iamv1.Scope).Spec
+	for _, c := range r.allClusters(ctx, nil) {
+		if (of.Namespace == "" || of.Namespace == c.Namespace) && (of.Cluster == "" || of.Cluster == c.Name) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func (r *Reconciler) allClusters(ctx context.Context, _ client.Object) (out []reconcile.Request) {
+	var list cluster.ClusterList
+	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Clusters are not listed")
+	}
+	for i := range list.Items {
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return out
+}
+
+// Reconcile implements reconcile.Reconciler for a Cluster.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return r.retries.ReconcileAfter(req, r.Enter, func() (time.Duration, error) { return r.reconcile(ctx, req.NamespacedName) })
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after time.Duration, err error) {
+	c := new(cluster.Cluster)
+	if err := r.Client.Get(ctx, key, c); err != nil {
+		if apierrors.IsNotFound(err) && r.Balancer != nil {
+			r.Balancer.Remove(key.String())
+		}
+		return 0, queue.Deleted(err)
+	}
+	if c.Labels[cluster.ProviderLabel] != cluster.ProviderBareMetal && !controllerutil.ContainsFinalizer(c, Finalizer) {
+		return 0, nil // of another provider, or of nobody
+	}
+	var machines cluster.MachineList
+	if err := r.Client.List(ctx, &machines, client.InNamespace(key.Namespace), client.MatchingLabels{cluster.ClusterNameLabel: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return 0, fmt.Errorf("clusters: Machines: %w", err)
+	}
+	l := new(lcm.LCMCluster)
+	if err := r.Client.Get(ctx, key, l); apierrors.IsNotFound(err) {
+		l = nil
+	} else if err != nil {
+		return 0, fmt.Errorf("clusters: LCMCluster: %w", err)
+	}
+	if !c.DeletionTimestamp.IsZero() {
+		return 0, r.remove(ctx, c, l, machines.Items)
+	}
+	if before := c.DeepCopy(); controllerutil.AddFinalizer(c, Finalizer) {
+		if err := r.patch(ctx, before, c); err != nil {
+			return 0, fmt.Errorf("clusters: finalizer: %w", err)
+		}
+	}
+	status := baremetal.ClusterProviderStatus{}
+	if c.Status.ProviderStatus != nil {
+		status = *c.Status.ProviderStatus.DeepCopy()
+	}
+	credentials, err := r.credentials(ctx, c)
+	if err != nil {
+		return 0, fmt.Errorf("clusters: %w", err)
+	}
+	endpoint, balancer, taken := r.balance(ctx, c, l, credentials, machines.Items)
+	secret, proxies, err := r.proxy(ctx, c)
+	if err != nil {
+		return 0, fmt.Errorf("clusters: %w", err)
+	}
+	b, err := r.deploy(ctx, c, l, parts{endpoint, secret}, &status)
+	var mistake *release.Error
+	if err != nil && !errors.As(err, &mistake) {
+		return 0, fmt.Errorf("clusters: %w", err)
+	}
+	condition := baremetal.Condition{Type: ConditionRelease, Ready: err == nil}
+	if err != nil {
+		condition.Message = err.Error()
+	}
+	if err := iam.Ensure(ctx, r.Client, key); err != nil {
+		return 0, fmt.Errorf("clusters: %w", err)
+	}
+	conditions := []baremetal.Condition{condition, {Type: ConditionIAM, Ready: true}}
+	if b != nil {
+		conditions = append(conditions, helmCondition(b))
+	}
+	conditions = slices.Concat(conditions, credentials, balancer, proxies)
+	if err := r.record(ctx, c, status, machines.Items, conditions...); err != nil {
+		return 0, err
+	}
+	if err := r.recordStages(ctx, c, machines.Items, b != nil); err != nil {
+		return 0, fmt.Errorf("clusters: ClusterDeploymentStatus: %w", err)
+	}
+	if proxyBlocked(proxies) {
+		after = queue.SecretWait
+	}
+	return after, taken
+}
+
+// parts are the references of an LCMCluster beside its release.
+type parts struct {
+	endpoint *lcm.Endpoint // of the load balancer
+	proxy    proxySecret
+}
+
+// deploy writes the release's content to the LCMCluster and the HelmBundle, and notes the
+// release in the status. It returns the HelmBundle.
+func (r *Reconciler) deploy(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCluster, p parts, status *baremetal.ClusterProviderStatus) (*lcm.HelmBundle, error) {
+	w, err := release.Of(ctx, r.Client, c)
+	if err != nil {
+		return nil, err
+	}
+	to, err := release.Get(ctx, r.Client, w.Name)
+	if err != nil {
+		return nil, err
+	}
+	refs := &status.ReleaseRefs
+	was := refs.Current
+	// The LCMCluster's release counts, since the status may be lost.
+	var from *kaas.ClusterRelease
+	if l != nil && l.Spec.Release != "" {
+		if from, err = release.Get(ctx, r.Client, l.Spec.Release); err != nil {
+			return nil, err
+		}
+		refs.Current = refOf(from)
+		refs.Available = release.Upgrades(w, from.Name)
+	}
+	if l != nil && !metav1.IsControlledBy(l, c) {
+		return nil, release.Mistake("LCMCluster %q exists, and is not the Cluster's: remove it", l.Name)
+	}
+	if err := release.Check(ctx, r.Client, c, w, from, to); err != nil {
+		return nil, err
+	}
+	if err := r.write(ctx, c, l, p, to); err != nil {
+		return nil, err
+	}
+	if was != nil && was.Name != to.Name { // also when the LCMCluster was written, but not the status
+		refs.Previous = was
+	}
+	refs.Current, refs.Available = refOf(to), release.Upgrades(w, to.Name)
+	return r.bundle(ctx, c, w, to)
+}
+
+func refOf(r *kaas.ClusterRelease) *baremetal.ReleaseRef {
+	return &baremetal.ReleaseRef{Name: r.Name, Version: r.Spec.Version}
+}
+
+// write creates or changes the LCMCluster. Host OS items stay after those of the release.
+func (r *Reconciler) write(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCluster, p parts, to *kaas.ClusterRelease) error {
+	want := &lcm.LCMCluster{}
+	want.Namespace, want.Name = c.Namespace, c.Name
+	if l != nil {
+		want = l.DeepCopy()
+	}
+	spec := &want.Spec
+	is := spec.MachinesTypes
+	spec.MachinesTypes = map[lcm.MachineType][]lcm.LCMStateItem{lcm.MachineControl: {}, lcm.MachineWorker: {}}
+	for of, items := range to.Spec.MachineTypes {
+		spec.MachinesTypes[of] = slices.Clone(items)
+	}
+	for of, items := range is {
+		for _, it := range items {
+			if item.IsHostOS(it) {
+				spec.MachinesTypes[of] = append(spec.MachinesTypes[of], it)
+			}
+		}
+	}
+	value := c.Spec.ProviderSpec.Value
+	spec.Release, spec.LCMType, spec.Images = to.Name, to.Spec.LCMType, to.Spec.Images
+	if to.Spec.Agent != nil {
+		spec.AgentVersion = to.Spec.Agent.Version
+	}
+	spec.ManagementClusterEndpoint = r.endpoint
+	spec.ExternalEndpoint = p.endpoint
+	spec.ProxySecretName, spec.ProxyHash = p.proxy.name, p.proxy.hash
+	spec.HelmControllerServiceAccountName = c.Name + "-helm-controller"
+	spec.MaxWorkerPrepareCount, spec.MaxWorkerUpgradeCount = value.MaxWorkerPrepareCount, max(value.MaxWorkerUpgradeCount, 1)
+	spec.Maintenance, spec.DedicatedControlPlane = value.Maintenance, value.DedicatedControlPlane
+	if l == nil {
+		want.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(c, cluster.GroupVersion.WithKind("Cluster"))}
+		return r.Client.Create(ctx, want)
+	}
+	if equality.Semantic.DeepEqual(l.Spec, want.Spec) {
+		return nil
+	}
+	return r.patch(ctx, l, want) // lists are replaced as one: controller/mosk/provider/hoc writes them, too
+}
+
+// record writes the status, if it has changed.
+func (r *Reconciler) record(ctx context.Context, c *cluster.Cluster, status baremetal.ClusterProviderStatus, machines []cluster.Machine, of ...baremetal.Condition) error {
+	before := c.DeepCopy()
+	status.TypeMeta = metav1.TypeMeta{APIVersion: "baremetal.k8s.io/v1alpha1", Kind: "BaremetalClusterProviderStatus"}
+	status.Maintenance = c.Spec.ProviderSpec.Value.Maintenance
+	status.Nodes = baremetal.Nodes{Requested: len(machines)}
+	status.NotReadyObjects = nil
+	for i := range machines {
+		if p := machines[i].Status.ProviderStatus; p != nil && p.Ready {
+			status.Nodes.Ready++
+			continue
+		}
+		status.NotReadyObjects = append(status.NotReadyObjects, baremetal.ObjectReference{Namespace: machines[i].Namespace, Name: machines[i].Name})
+	}
+	slices.SortFunc(status.NotReadyObjects, func(a, b baremetal.ObjectReference) int { return cmp.Compare(a.Name, b.Name) })
+	ready := baremetal.Condition{Type: ConditionMachines, Ready: len(machines) > 0 && status.Nodes.Ready == len(machines)}
+	if !ready.Ready {
+		ready.Message = fmt.Sprintf("%d of %d Machines are ready", status.Nodes.Ready, len(machines))
+	}
+	conditions := append(of, ready)
+	for _, other := range status.Conditions {
+		if !optional[other.Type] && !slices.ContainsFunc(conditions, func(c baremetal.Condition) bool { return c.Type == other.Type }) {
+			conditions = append(conditions, other)
+		}
+	}
+	status.Conditions = conditions
+	status.Ready = c.DeletionTimestamp.IsZero() && !slices.ContainsFunc(conditions, func(c baremetal.Condition) bool { return !c.Ready })
+	c.Status.ProviderStatus = &status
+	if equality.Semantic.DeepEqual(before.Status, c.Status) {
+		return nil
+	}
+	if err := r.Client.Status().Patch(ctx, c, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("clusters: status: %w", err)
+	}
+	return nil
+}
+
+// remove ends the load balancer, deletes the Machines, then, when they are gone, the HelmBundle, the LCMCluster, the
+// scopes and the Cluster.
+func (r *Reconciler) remove(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCluster, machines []cluster.Machine) error {
+	if r.Balancer != nil {
+		r.Balancer.Remove(client.ObjectKeyFromObject(c).String())
+	}
+	for i := range machines {
+		if machines[i].DeletionTimestamp.IsZero() {
+			if err := client.IgnoreNotFound(r.Client.Delete(ctx, machines[i].DeepCopy())); err != nil {
+				return fmt.Errorf("clusters: Machine %s: %w", machines[i].Name, err)
+			}
+		}
+	}
+	if len(machines) > 0 {
+		status := baremetal.ClusterProviderStatus{}
+		if c.Status.ProviderStatus != nil {
+			status = *c.Status.ProviderStatus.DeepCopy()
+		}
+		return r.record(ctx, c, status, machines, baremetal.Condition{Type: ConditionRelease, Message: "the Cluster is being deleted"})
+	}
+	b, err := r.readBundle(ctx, c)
+	if err != nil {
+		return fmt.Errorf("clusters: %w", err)
+	}
+	if b != nil && metav1.IsControlledBy(b, c) {
+		if b.DeletionTimestamp.IsZero() {
+			if err := client.IgnoreNotFound(r.Client.Delete(ctx, b)); err != nil {
+				return fmt.Errorf("clusters: HelmBundle: %w", err)
+			}
+		}
+		return nil // until its releases are uninstalled: the watch reports that
+	}
+	if err := errors.Join(r.removeStages(ctx, c), r.removeProxy(ctx, c)); err != nil {
+		return fmt.Errorf("clusters: %w", err)
+	}
+	if l != nil && metav1.IsControlledBy(l, c) && l.DeletionTimestamp.IsZero() {
+		if err := client.IgnoreNotFound(r.Client.Delete(ctx, l)); err != nil {
+			return fmt.Errorf("clusters: LCMCluster: %w", err)
+		}
+	}
+	var others cluster.ClusterList
+	if err := r.Client.List(ctx, &others, client.InNamespace(c.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("clusters: %w", err)
+	}
+	last := !slices.ContainsFunc(others.Items, func(o cluster.Cluster) bool { return o.Name != c.Name })
+	if err := iam.Remove(ctx, r.Client, client.ObjectKeyFromObject(c), last); err != nil {
+		return fmt.Errorf("clusters: %w", err)
+	}
+	before := c.DeepCopy()
+	if !controllerutil.RemoveFinalizer(c, Finalizer) {
+		return nil
+	}
+	return r.patch(ctx, before, c)
+}
+
+func (r *Reconciler) patch(ctx context.Context, before, after client.Object) error {
+	return r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}

@@ -1,0 +1,322 @@
+package clusters
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	iam "github.com/metalab-dev/metalab/controller/api/iam/v1alpha1"
+	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
+	"github.com/metalab-dev/metalab/controller/queue"
+)
+
+var key = client.ObjectKey{Namespace: "lab", Name: "c1"}
+
+// lab is an API with a reconciler, whose writes it counts.
+type lab struct {
+	t testing.TB
+	client.Client
+	r      *Reconciler
+	writes int
+	fail   error // of the next write of a status
+}
+
+func start(t testing.TB, objects ...client.Object) *lab {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(kaas.AddToScheme(scheme), lcm.AddToScheme(scheme), cluster.AddToScheme(scheme), iam.AddToScheme(scheme), ipam.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		o.SetUID(types.UID(o.GetNamespace() + o.GetName()))
+	}
+	l := &lab{t: t}
+	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&cluster.Cluster{}, &lcm.HelmBundle{}, &lcm.LCMCluster{}, &cluster.Machine{}).Build()
+	counted := interceptor.NewClient(l.Client.(client.WithWatch), interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			l.writes++
+			return c.Create(ctx, o, opts...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			l.writes++
+			return c.Patch(ctx, o, p, opts...)
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+			l.writes++
+			if err := l.fail; err != nil {
+				l.fail = nil
+				return err
+			}
+			return c.SubResource(sub).Patch(ctx, o, p, opts...)
+		},
+	})
+	var err error
+	l.r, err = New(Config{Client: counted, Reader: l, Work: queue.Work{Clock: clock.RealClock{}}, Server: "https://192.0.2.1:6443"})
+	l.must(err)
+	return l
+}
+
+func (l *lab) must(err error) {
+	l.t.Helper()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// pass reconciles the Cluster twice, and fails when the second time writes.
+func (l *lab) pass() *cluster.Cluster {
+	l.t.Helper()
+	for range 2 {
+		l.writes = 0
+		_, err := l.r.Reconcile(l.t.Context(), ctrl.Request{NamespacedName: key})
+		l.must(err)
+	}
+	c := new(cluster.Cluster)
+	if err := l.Get(l.t.Context(), key, c); apierrors.IsNotFound(err) {
+		return nil
+	} else if l.must(err); l.writes > 0 && c.DeletionTimestamp.IsZero() {
+		l.t.Errorf("the second reconcile has written %d times", l.writes)
+	}
+	return c
+}
+
+func (l *lab) lcm() *lcm.LCMCluster {
+	l.t.Helper()
+	out := new(lcm.LCMCluster)
+	l.must(l.Get(l.t.Context(), key, out))
+	return out
+}
+
+// ask changes the release of the Cluster.
+func (l *lab) ask(release string, k *baremetal.KaaS) *cluster.Cluster {
+	l.t.Helper()
+	c := new(cluster.Cluster)
+	l.must(l.Get(l.t.Context(), key, c))
+	c.Spec.ProviderSpec.Value.Release, c.Spec.ProviderSpec.Value.KaaS = release, k
+	l.must(l.Update(l.t.Context(), c))
+	return l.pass()
+}
+
+func script(version string) lcm.LCMStateItem {
+	return lcm.LCMStateItem{Runner: lcm.RunnerBash, Name: "swap", Version: version, Phase: lcm.PhaseDeploy}
+}
+
+func clusterRelease(name, version string) *kaas.ClusterRelease {
+	return &kaas.ClusterRelease{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: kaas.ClusterReleaseSpec{
+		Version: version, LCMType: lcm.LCMTypeK0s, Agent: &lcm.AgentConfig{Version: "agent-" + version},
+		MachineTypes: map[lcm.MachineType][]lcm.LCMStateItem{lcm.MachineWorker: {script(version)}},
+	}}
+}
+
+func kaasRelease(name, version, of string) *kaas.KaaSRelease {
+	to := func(name, version string, upgrades ...string) kaas.SupportedClusterRelease {
+		out := kaas.SupportedClusterRelease{Name: name, Version: version}
+		for _, v := range upgrades {
+			out.AvailableUpgrades = append(out.AvailableUpgrades, kaas.AvailableUpgrade{Version: v})
+		}
+		return out
+	}
+	return &kaas.KaaSRelease{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: kaas.KaaSReleaseSpec{
+		Version: version, ClusterRelease: of,
+		SupportedClusterReleases: []kaas.SupportedClusterRelease{to("mosk-1", "1.0.0", "1.1.0"), to("mosk-2", "1.1.0", "1.10.0"), to("mosk-3", "1.10.0")},
+	}}
+}
+
+// objects are a Cluster of the release mosk-1, and releases.
+func objects(more ...client.Object) []client.Object {
+	c := &cluster.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Labels: map[string]string{cluster.ProviderLabel: "baremetal"}}}
+	c.Spec.ProviderSpec.Value = baremetal.ClusterProviderSpec{Release: "mosk-1", MaxWorkerUpgradeCount: 3}
+	return append([]client.Object{
+		c, clusterRelease("mosk-1", "1.0.0"), clusterRelease("mosk-2", "1.1.0"), clusterRelease("mosk-3", "1.10.0"), clusterRelease("other", "9.0.0"),
+		kaasRelease("kaas-2", "2.9.0", "mosk-2"), kaasRelease("kaas-3", "2.10.0", "mosk-3"),
+	}, more...)
+}
+
+func condition(t *testing.T, c *cluster.Cluster, of string) baremetal.Condition {
+	t.Helper()
+	for _, is := range c.Status.ProviderStatus.Conditions {
+		if is.Type == of {
+			return is
+		}
+	}
+	t.Fatalf("no condition %s: %+v", of, c.Status.ProviderStatus.Conditions)
+	return baremetal.Condition{}
+}
+
+func TestLCMClusterIsMadeFromTheRelease(t *testing.T) {
+	l := start(t, objects()...)
+	c := l.pass()
+	want := lcm.LCMClusterSpec{
+		MachinesTypes: map[lcm.MachineType][]lcm.LCMStateItem{lcm.MachineControl: {}, lcm.MachineWorker: {script("1.0.0")}},
+		LCMType:       lcm.LCMTypeK0s, Release: "mosk-1", AgentVersion: "agent-1.0.0", MaxWorkerUpgradeCount: 3,
+		ManagementClusterEndpoint: lcm.Endpoint{Host: "192.0.2.1", Port: 6443}, HelmControllerServiceAccountName: "c1-helm-controller",
+	}
+	if diff := cmp.Diff(want, l.lcm().Spec); diff != "" {
+		t.Errorf("LCMCluster (-want +got):\n%s", diff)
+	}
+	refs := baremetal.ReleaseRefs{Current: &baremetal.ReleaseRef{Name: "mosk-1", Version: "1.0.0"}, Available: []baremetal.ReleaseRef{{Name: "mosk-2", Version: "1.1.0"}}}
+	if diff := cmp.Diff(refs, c.Status.ProviderStatus.ReleaseRefs); diff != "" || !condition(t, c, ConditionRelease).Ready {
+		t.Errorf("releases (-want +got):\n%s", diff)
+	}
+}
+
+// An upgrade replaces the release's items, and host OS items stay.
+func TestUpgradeAlongTheSupportedPath(t *testing.T) {
+	l := start(t, objects()...)
+	l.pass()
+	its := item.HostOS("test", "sample", "1.0.0", lcm.PhaseReconfigure)
+	x := l.lcm()
+	for of := range x.Spec.MachinesTypes {
+		x.Spec.MachinesTypes[of] = append(x.Spec.MachinesTypes[of], its[:]...)
+	}
+	l.must(l.Update(t.Context(), x))
+	for _, tt := range []struct{ to, deployed, message string }{
+		{"mosk-3", "mosk-1", `spec.providerSpec.value.release: "mosk-1" (1.0.0) cannot be upgraded to "mosk-3": give one of mosk-2 (1.1.0)`},
+		{"other", "mosk-1", `spec.providerSpec.value.release: KaaSRelease "kaas-3" does not support "other": give one of mosk-1, mosk-2, mosk-3`},
+		{"", "mosk-1", "spec.providerSpec.value.release: give the name of a ClusterRelease"},
+		{"mosk-2", "mosk-2", ""},
+		{"mosk-1", "mosk-2", `spec.providerSpec.value.release: "mosk-2" (1.1.0) cannot be upgraded to "mosk-1": give one of mosk-3 (1.10.0)`},
+		{"mosk-3", "mosk-3", ""},
+	} {
+		c := l.ask(tt.to, nil)
+		if got := condition(t, c, ConditionRelease); got.Ready != (tt.message == "") || got.Message != tt.message {
+			t.Errorf("%s: condition %+v, want %q", tt.to, got, tt.message)
+		}
+		if got := l.lcm().Spec; got.Release != tt.deployed || c.Status.ProviderStatus.ReleaseRefs.Current.Name != tt.deployed {
+			t.Errorf("%s: release %q, status %+v, want %s", tt.to, got.Release, c.Status.ProviderStatus.ReleaseRefs, tt.deployed)
+		}
+	}
+	c := l.pass()
+	want := map[lcm.MachineType][]lcm.LCMStateItem{lcm.MachineControl: {its[0], its[1]}, lcm.MachineWorker: {script("1.10.0"), its[0], its[1]}}
+	if diff := cmp.Diff(want, l.lcm().Spec.MachinesTypes); diff != "" || c.Status.ProviderStatus.ReleaseRefs.Previous.Name != "mosk-2" {
+		t.Errorf("previous %+v, machinesTypes (-want +got):\n%s", c.Status.ProviderStatus.ReleaseRefs.Previous, diff)
+	}
+}
+
+// A process that ends between LCMCluster and status loses no release.
+func TestUpgradeWhoseStatusWasNotWritten(t *testing.T) {
+	l := start(t, objects()...)
+	l.pass()
+	c := new(cluster.Cluster)
+	l.must(l.Get(t.Context(), key, c))
+	c.Spec.ProviderSpec.Value.Release = "mosk-2"
+	l.must(l.Update(t.Context(), c))
+	l.fail = errors.New("killed")
+	if _, err := l.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err == nil || l.lcm().Spec.Release != "mosk-2" {
+		t.Fatalf("Reconcile = %v, release %s", err, l.lcm().Spec.Release)
+	}
+	if refs := l.pass().Status.ProviderStatus.ReleaseRefs; refs.Previous == nil || refs.Previous.Name != "mosk-1" || refs.Current.Name != "mosk-2" {
+		t.Errorf("releases %+v", refs)
+	}
+}
+
+// The release of a management cluster is that of its KaaSRelease, which decides on all
+// other clusters, and which never goes back.
+func TestManagementCluster(t *testing.T) {
+	mgmt := &cluster.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "mgmt", Name: "mgmt"}}
+	mgmt.Spec.ProviderSpec.Value.KaaS = &baremetal.KaaS{Release: "kaas-1"}
+	old := kaasRelease("kaas-1", "2.8.0", "mosk-1")
+	old.Spec.SupportedClusterReleases = old.Spec.SupportedClusterReleases[1:]
+	l := start(t, objects(mgmt, old)...)
+	if got := condition(t, l.pass(), ConditionRelease); got.Message != `spec.providerSpec.value.release: KaaSRelease "kaas-1" does not support "mosk-1": give one of mosk-2, mosk-3` {
+		t.Errorf("condition %+v", got)
+	}
+	for _, tt := range []struct{ release, kaas, deployed, message string }{
+		{"", "none", "", `spec.providerSpec.value.kaas.release: there is no KaaSRelease "none"`},
+		{"mosk-1", "kaas-2", "", `spec.providerSpec.value.release: "mosk-1" is not the ClusterRelease of KaaSRelease "kaas-2": remove it, or give "mosk-2"`},
+		{"", "kaas-2", "mosk-2", ""},
+		{"", "kaas-1", "mosk-2", `spec.providerSpec.value.kaas.release: ClusterRelease "mosk-1" has version 1.0.0, and the cluster 1.1.0: a release never goes back`},
+		{"", "kaas-3", "mosk-3", ""},
+	} {
+		c := l.ask(tt.release, &baremetal.KaaS{Release: tt.kaas})
+		if got := condition(t, c, ConditionRelease); got.Message != tt.message {
+			t.Errorf("%s: condition %+v, want %q", tt.kaas, got, tt.message)
+		}
+		var x lcm.LCMCluster
+		if err := client.IgnoreNotFound(l.Get(t.Context(), key, &x)); err != nil || x.Spec.Release != tt.deployed {
+			t.Errorf("%s: release %q, %v, want %q", tt.kaas, x.Spec.Release, err, tt.deployed)
+		}
+	}
+}
+
+func TestNodesAreCountedAndDeletedFirst(t *testing.T) {
+	m := func(name string, ready bool) *cluster.Machine {
+		out := &cluster.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: name, Labels: map[string]string{cluster.ClusterNameLabel: key.Name}, Finalizers: []string{"a/b"}}}
+		out.Status.ProviderStatus = &baremetal.MachineProviderStatus{Ready: ready}
+		return out
+	}
+	other := m("other", true)
+	other.Labels = map[string]string{cluster.ClusterNameLabel: "c2"}
+	l := start(t, objects(m("a", true), m("b", false), other)...)
+	c := l.pass()
+	if p := c.Status.ProviderStatus; p.Nodes != (baremetal.Nodes{Requested: 2, Ready: 1}) || p.Ready || condition(t, c, ConditionMachines).Message != "1 of 2 Machines are ready" || p.NotReadyObjects[0].Name != "b" {
+		t.Errorf("status %+v", p)
+	}
+	b := m("b", true)
+	var is cluster.Machine
+	l.must(l.Get(t.Context(), client.ObjectKeyFromObject(b), &is))
+	is.Status = b.Status
+	l.must(l.Status().Update(t.Context(), &is))
+	if p := l.pass().Status.ProviderStatus; !p.Ready {
+		t.Errorf("status %+v", p)
+	}
+	l.must(l.Delete(t.Context(), c))
+	if c = l.pass(); c == nil || c.Status.ProviderStatus.Ready || l.lcm().Spec.Release != "mosk-1" {
+		t.Fatalf("the Cluster goes before its Machines: %+v", c)
+	}
+	var list cluster.MachineList
+	l.must(l.List(t.Context(), &list))
+	for i := range list.Items {
+		if deleted := !list.Items[i].DeletionTimestamp.IsZero(); deleted != (list.Items[i].Name != "other") {
+			t.Errorf("Machine %s: deleted %t", list.Items[i].Name, deleted)
+		} else if deleted {
+			list.Items[i].Finalizers = nil
+			l.must(l.Update(t.Context(), &list.Items[i]))
+		}
+	}
+	if c = l.pass(); c != nil || !apierrors.IsNotFound(l.Get(t.Context(), key, new(lcm.LCMCluster))) {
+		t.Error("the Cluster or its LCMCluster exists")
+	}
+}
+
+func TestLCMClusterOfAUserStays(t *testing.T) {
+	l := start(t, objects(&lcm.LCMCluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})...)
+	if got := condition(t, l.pass(), ConditionRelease); got.Message != `LCMCluster "c1" exists, and is not the Cluster's: remove it` || l.lcm().Spec.Release != "" {
+		t.Errorf("condition %+v, LCMCluster %+v", got, l.lcm().Spec)
+	}
+}
+
+func TestNewWithoutAServerReturnsAnError(t *testing.T) {
+	l := start(t)
+	if _, err := New(Config{Client: l, Reader: l, Work: queue.Work{Clock: clock.RealClock{}}, Server: "x"}); err == nil || !strings.Contains(err.Error(), `Config.Server "x"`) {
+		t.Errorf("New = %v", err)
+	}
+}
+
+// A Cluster of another provider stays as it is.
+func TestClusterOfAnotherProviderStays(t *testing.T) {
+	all := objects()
+	all[0].SetLabels(map[string]string{cluster.ProviderLabel: "openstack"})
+	l := start(t, all...)
+	if c := l.pass(); c.Status.ProviderStatus != nil || len(c.Finalizers) > 0 || !apierrors.IsNotFound(l.Get(t.Context(), key, new(lcm.LCMCluster))) {
+		t.Errorf("the Cluster is %+v", c)
+	}
+}

@@ -1,0 +1,124 @@
+package clusters
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
+)
+
+// clustersOfProxy enqueues the Clusters that name a Proxy.
+func (r *Reconciler) clustersOfProxy(ctx context.Context, o client.Object) (out []reconcile.Request) {
+	var list cluster.ClusterList
+	if err := r.Client.List(ctx, &list, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		return nil // the resync finds them
+	}
+	for i := range list.Items {
+		if list.Items[i].Spec.ProviderSpec.Value.Proxy == o.GetName() {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return out
+}
+
+// proxySecret is the Secret that agents read, as LCMCluster.spec names it. hash changes with
+// its content, but is not computed from it: a reader of the hash could guess passwords
+// offline.
+type proxySecret struct{ name, hash string }
+
+// proxy writes the Secret with the values of the Proxy that a Cluster names, and returns it
+// with the condition. Without a Proxy it removes the Secret.
+func (r *Reconciler) proxy(ctx context.Context, c *cluster.Cluster) (proxySecret, []baremetal.Condition, error) {
+	is := new(corev1.Secret)
+	key := client.ObjectKey{Namespace: c.Namespace, Name: item.ProxySecret(c.Name)}
+	name := c.Spec.ProviderSpec.Value.Proxy
+	created := false
+	if name != "" || hasProxy(c) { // else there was none
+		err := r.Reader.Get(ctx, key, is)
+		if client.IgnoreNotFound(err) != nil {
+			return proxySecret{}, nil, err
+		}
+		created = err == nil
+	}
+	if name == "" {
+		if created && metav1.IsControlledBy(is, c) {
+			return proxySecret{}, nil, client.IgnoreNotFound(r.Client.Delete(ctx, is))
+		}
+		return proxySecret{}, nil, nil
+	}
+	wait := func(format string, args ...any) []baremetal.Condition {
+		return []baremetal.Condition{{Type: ConditionProxy, Message: fmt.Sprintf(format, args...)}}
+	}
+	var p kaas.Proxy
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &p); apierrors.IsNotFound(err) {
+		return proxySecret{}, wait("spec.providerSpec.value.proxy: there is no Proxy %q in the namespace", name), nil
+	} else if err != nil {
+		return proxySecret{}, nil, fmt.Errorf("Proxy %s: %w", name, err)
+	}
+	if created && !metav1.IsControlledBy(is, c) {
+		return proxySecret{}, wait("Secret %q exists, and is not the Cluster's: remove it", key.Name), nil
+	}
+	want := is.DeepCopy()
+	want.Data = map[string][]byte{}
+	for of, value := range map[string]string{
+		item.ProxyHTTPKey: string(p.Spec.HTTPProxy), item.ProxyHTTPSKey: string(p.Spec.HTTPSProxy), item.ProxyNoneKey: p.Spec.NoProxy,
+	} {
+		if value != "" {
+			want.Data[of] = []byte(value)
+		}
+	}
+	var err error
+	switch {
+	case !created:
+		want.Namespace, want.Name = key.Namespace, key.Name
+		want.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(c, cluster.GroupVersion.WithKind("Cluster"))}
+		err = r.Client.Create(ctx, want)
+	case !equality.Semantic.DeepEqual(is.Data, want.Data):
+		err = r.patch(ctx, is, want)
+	}
+	if err != nil {
+		return proxySecret{}, nil, fmt.Errorf("Secret %s: %w", key.Name, err)
+	}
+	sum := sha256.Sum256([]byte(string(want.UID) + "/" + want.ResourceVersion))
+	return proxySecret{want.Name, hex.EncodeToString(sum[:])}, []baremetal.Condition{{Type: ConditionProxy, Ready: true}}, nil
+}
+
+// proxyBlocked reports whether the condition may wait for a user's Secret.
+func proxyBlocked(conditions []baremetal.Condition) bool {
+	return slices.ContainsFunc(conditions, func(c baremetal.Condition) bool { return c.Type == ConditionProxy && !c.Ready })
+}
+
+// hasProxy reports whether a Cluster's status has a condition of a proxy.
+func hasProxy(c *cluster.Cluster) bool {
+	if p := c.Status.ProviderStatus; p != nil {
+		for _, x := range p.Conditions {
+			if x.Type == ConditionProxy {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// removeProxy deletes the Secret of a Cluster.
+func (r *Reconciler) removeProxy(ctx context.Context, c *cluster.Cluster) error {
+	is := new(corev1.Secret)
+	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: item.ProxySecret(c.Name)}, is)
+	if err == nil && metav1.IsControlledBy(is, c) {
+		err = r.Client.Delete(ctx, is)
+	}
+	return client.IgnoreNotFound(err)
+}

@@ -1,0 +1,119 @@
+package clusters
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/provider/release"
+)
+
+// asks returns the Cluster with another release in its spec, not stored.
+func (l *lab) asks(name string, k *baremetal.KaaS) *cluster.Cluster {
+	l.t.Helper()
+	c := new(cluster.Cluster)
+	l.must(l.Get(l.t.Context(), key, c))
+	c.Spec.ProviderSpec.Value.Release, c.Spec.ProviderSpec.Value.KaaS = name, k
+	return c
+}
+
+// admits checks the answer of the webhook.
+func (l *lab) admits(c *cluster.Cluster, want string) {
+	l.t.Helper()
+	got := ""
+	if err := release.Admit(l.t.Context(), l.Client, c); err != nil {
+		got = err.Error()
+	}
+	if got != want {
+		l.t.Errorf("%s: Admit = %q, want %q", c.Spec.ProviderSpec.Value.Release, got, want)
+	}
+}
+
+// lcmMachine returns an LCMMachine of a cluster that has reached a release.
+func lcmMachine(name, of, reached string) *lcm.LCMMachine {
+	m := &lcm.LCMMachine{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: name, Labels: map[string]string{cluster.ClusterNameLabel: of}}}
+	m.Status.Release = reached
+	return m
+}
+
+// The webhook refuses an upgrade that the controller would not begin. Before anything is
+// deployed, a Cluster may ask for any release.
+func TestAdmissionOfAnUpgrade(t *testing.T) {
+	l := start(t, objects()...)
+	l.admits(l.asks("other", nil), "")
+	l.pass()
+	l.admits(l.asks("mosk-1", nil), "")
+	l.admits(l.asks("mosk-2", nil), "")
+	l.admits(l.asks("mosk-3", nil), `spec.providerSpec.value.release: "mosk-1" (1.0.0) cannot be upgraded to "mosk-3": give one of mosk-2 (1.1.0)`)
+	l.admits(l.asks("other", nil), `spec.providerSpec.value.release: KaaSRelease "kaas-3" does not support "other": give one of mosk-1, mosk-2, mosk-3`)
+	l.admits(l.asks("", nil), "spec.providerSpec.value.release: give the name of a ClusterRelease")
+}
+
+// A machine takes every step of the upgrade path: the webhook refuses the next release until
+// all machines have the present one.
+func TestUpgradeWaitsForAllMachines(t *testing.T) {
+	l := start(t, objects(lcmMachine("b", "c1", "mosk-1"), lcmMachine("a", "c1", "mosk-1"), lcmMachine("new", "c1", ""), lcmMachine("far", "c2", "mosk-1"))...)
+	l.pass()
+	l.ask("mosk-2", nil)
+	const behind = `spec.providerSpec.value.release: "mosk-3" can follow once all machines have "mosk-2": machine a has "mosk-1", b has "mosk-1"`
+	l.admits(l.asks("mosk-3", nil), behind)
+	if got := condition(t, l.ask("mosk-3", nil), ConditionRelease); got.Message != behind || l.lcm().Spec.Release != "mosk-2" {
+		t.Errorf("condition %+v, release %s", got, l.lcm().Spec.Release)
+	}
+	for _, name := range []string{"a", "b"} {
+		m := new(lcm.LCMMachine)
+		l.must(l.Get(t.Context(), client.ObjectKey{Namespace: key.Namespace, Name: name}, m))
+		m.Status.Release = "mosk-2"
+		l.must(l.Update(t.Context(), m))
+	}
+	l.admits(l.asks("mosk-3", nil), "")
+	if c := l.pass(); !condition(t, c, ConditionRelease).Ready || l.lcm().Spec.Release != "mosk-3" {
+		t.Errorf("condition %+v, release %s", condition(t, c, ConditionRelease), l.lcm().Spec.Release)
+	}
+}
+
+// The management cluster stays with a KaaSRelease that supports all clusters.
+func TestKaaSReleaseThatDropsTheReleaseOfACluster(t *testing.T) {
+	tenant := &cluster.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "c9"}}
+	tenant.Status.ProviderStatus = &baremetal.ClusterProviderStatus{ReleaseRefs: baremetal.ReleaseRefs{Current: &baremetal.ReleaseRef{Name: "mosk-1"}}}
+	dropped := kaasRelease("kaas-4", "2.11.0", "mosk-3")
+	dropped.Spec.SupportedClusterReleases = dropped.Spec.SupportedClusterReleases[1:]
+	l := start(t, objects(tenant, dropped)...)
+	l.ask("", &baremetal.KaaS{Release: "kaas-2"})
+	l.admits(l.asks("", &baremetal.KaaS{Release: "kaas-3"}), "")
+	want := `spec.providerSpec.value.kaas.release: KaaSRelease "kaas-4" does not support "mosk-1", the release of Cluster tenant/c9: upgrade that one first`
+	l.admits(l.asks("", &baremetal.KaaS{Release: "kaas-4"}), want)
+	if got := condition(t, l.ask("", &baremetal.KaaS{Release: "kaas-4"}), ConditionRelease); got.Message != want || l.lcm().Spec.Release != "mosk-2" {
+		t.Errorf("condition %+v, release %s", got, l.lcm().Spec.Release)
+	}
+}
+
+// statement H44: the charts are those of the former release until their step has begun.
+func TestChartsWaitForTheirStep(t *testing.T) {
+	p := &kaas.ClusterUpdatePlan{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "c1-1.1.0"}}
+	p.Spec = kaas.ClusterUpdatePlanSpec{Cluster: "c1", Source: "mosk-1", Target: "mosk-2", Steps: []kaas.PlanStep{{ID: kaas.StepComponents}}}
+	l := start(t, objects(p)...)
+	l.pass()
+	l.ask("mosk-2", nil)
+	of := func() string {
+		b := new(lcm.HelmBundle)
+		l.must(l.Get(t.Context(), key, b))
+		return b.Spec.Release
+	}
+	if l.lcm().Spec.Release != "mosk-2" || of() != "mosk-1" {
+		t.Errorf("LCMCluster has %s, HelmBundle %s", l.lcm().Spec.Release, of())
+	}
+	p.Status.Steps = []kaas.PlanStepStatus{{ID: kaas.StepComponents, Status: kaas.PlanInProgress}}
+	is := new(kaas.ClusterUpdatePlan)
+	l.must(l.Get(t.Context(), client.ObjectKeyFromObject(p), is))
+	is.Status = p.Status
+	l.must(l.Update(t.Context(), is))
+	if l.pass(); of() != "mosk-2" {
+		t.Errorf("HelmBundle has %s", of())
+	}
+}

@@ -1,0 +1,281 @@
+package hoc
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/queue"
+	"github.com/metalab-dev/metalab/controller/readafterwrite"
+)
+
+// configurations reconciles HostOSConfigurations: it writes their finalizer, and of their
+// status machinesStates and stateItems.
+type configurations struct {
+	Config
+	written readafterwrite.Reader
+}
+
+// setup adds the reconciler to a manager. Each update of an object reconciles it: events of
+// machines are compared with the cached status, which may be older than the last write.
+func (r *configurations) setup(mgr manager.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("hoc-configurations").
+		For(&kaas.HostOSConfiguration{}).
+		Watches(&kaas.HostOSConfiguration{}, r.those(func(o *kaas.HostOSConfiguration, of client.Object) bool {
+			return o.Name != of.GetName() && standingOf(o) == removed // it may have waited for a name
+		})).
+		Watches(&lcm.LCMCluster{}, r.those(func(o *kaas.HostOSConfiguration, _ client.Object) bool { return waits(o) })).
+		Watches(&lcm.LCMMachine{}, r.machineEvents()).
+		Watches(&cluster.Machine{}, r.machineEvents()).
+		WithOptions(r.Options()).
+		Complete(r)
+}
+
+// those enqueues the objects of a namespace that an event of another object changes.
+func (r *configurations) those(changed func(*kaas.HostOSConfiguration, client.Object) bool) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, of client.Object) []reconcile.Request {
+		all, err := r.Config.configurations(ctx, of.GetNamespace())
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "host OS configurations are not listed")
+		}
+		var out []reconcile.Request
+		for _, o := range all {
+			if changed(o, of) {
+				out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
+			}
+		}
+		return out
+	})
+}
+
+// waits reports whether an object waits until its removed items are gone.
+func waits(o *kaas.HostOSConfiguration) bool {
+	return standingOf(o) == removed || len(o.Status.StateItems) > len(names(o))
+}
+
+// machineEvents enqueues the objects whose entry of the machine in machinesStates is out of
+// date, and those that wait for removed items.
+func (r *configurations) machineEvents() handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, of client.Object) []reconcile.Request {
+		all, err := r.Config.configurations(ctx, of.GetNamespace())
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "host OS configurations are not listed")
+		}
+		m, l := new(cluster.Machine), new(lcm.LCMMachine)
+		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(of), m); err != nil {
+			m = nil
+		}
+		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(of), l); err != nil {
+			l = nil
+		}
+		var out []reconcile.Request
+		for _, o := range all {
+			if waits(o) || changed(o, all, m, l, client.ObjectKeyFromObject(of)) {
+				out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
+			}
+		}
+		return out
+	})
+}
+
+// changed reports whether an object's entry of a machine is out of date. m and l are nil when
+// they do not exist.
+func changed(o *kaas.HostOSConfiguration, all []*kaas.HostOSConfiguration, m *cluster.Machine, l *lcm.LCMMachine, key types.NamespacedName) bool {
+	var is, want *kaas.ConfigMachineState
+	if s, exists := o.Status.MachinesStates[key.String()]; exists {
+		is = &s
+	}
+	if m != nil || l != nil {
+		want = newTarget(m, l).state(o, exclusive(o, all))
+	}
+	return !isState(is, want)
+}
+
+// nameOf returns the name of a machine in machinesStates.
+func nameOf(o *kaas.HostOSConfiguration, key string) (string, bool) {
+	return strings.CutPrefix(key, o.Namespace+"/")
+}
+
+// exclusive returns the recorded names of an object that no other active one has.
+func exclusive(o *kaas.HostOSConfiguration, all []*kaas.HostOSConfiguration) map[string]bool {
+	out := map[string]bool{}
+	for _, name := range o.Status.StateItems {
+		out[name] = true
+	}
+	for _, other := range all {
+		if other.Name != o.Name && standingOf(other) == active {
+			for _, name := range names(other) {
+				delete(out, name)
+			}
+		}
+	}
+	return out
+}
+
+// Reconcile implements reconcile.Reconciler for a HostOSConfiguration.
+func (r *configurations) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return queue.Reconcile(r.Enter, func() error { return r.reconcile(ctx, req.NamespacedName) })
+}
+
+func (r *configurations) reconcile(ctx context.Context, key types.NamespacedName) error {
+	var o kaas.HostOSConfiguration
+	if err := r.Client.Get(ctx, key, &o); err != nil {
+		return queue.Deleted(err)
+	}
+	if r.written.Stale(&o) { // the event of the write comes: the same is not written twice
+		return nil
+	}
+	f, err := r.observe(ctx, key.Namespace)
+	if err != nil {
+		return err
+	}
+	mine := exclusive(&o, f.all)
+	there := f.left(mine)
+	if standingOf(&o) == removed && len(there) == 0 {
+		return r.release(ctx, &o)
+	}
+	if validated(&o) && standingOf(&o) != removed {
+		if err := r.hold(ctx, &o); err != nil {
+			return err
+		}
+	}
+	before := o.DeepCopy()
+	states := f.states(&o, mine) // by the record that is stored
+	if validated(&o) && standingOf(&o) != removed {
+		o.Status.StateItems = record(names(&o), there)
+	}
+	o.Status.MachinesStates = states
+	if equality.Semantic.DeepEqual(before.Status, o.Status) {
+		return nil
+	}
+	// A merge patch of these fields: controller/mosk/hostos writes others.
+	if err := r.Client.Status().Patch(ctx, &o, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("hoc: status of HostOSConfiguration %s: %w", key, err)
+	}
+	r.written.Wrote(&o)
+	return nil
+}
+
+// record returns the names of an object's items: those of its spec, and recorded ones that an
+// LCMCluster or LCMMachine still has.
+func record(spec, there []string) []string {
+	out := slices.Concat(spec, there)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// hold adds the finalizer.
+func (r *configurations) hold(ctx context.Context, o *kaas.HostOSConfiguration) error {
+	before := o.DeepCopy()
+	if !controllerutil.AddFinalizer(o, Finalizer) {
+		return nil
+	}
+	if err := r.patchFinalizers(ctx, o, before); err != nil {
+		return err
+	}
+	r.written.Wrote(o)
+	return nil
+}
+
+// release removes the finalizer, so that the API deletes the object.
+func (r *configurations) release(ctx context.Context, o *kaas.HostOSConfiguration) error {
+	before := o.DeepCopy()
+	if !controllerutil.RemoveFinalizer(o, Finalizer) {
+		return nil
+	}
+	return r.patchFinalizers(ctx, o, before)
+}
+
+func (r *configurations) patchFinalizers(ctx context.Context, o, before *kaas.HostOSConfiguration) error {
+	// The list is replaced as one: others may have a finalizer.
+	if err := r.Client.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("hoc: finalizer of HostOSConfiguration %s/%s: %w", o.Namespace, o.Name, err)
+	}
+	return nil
+}
+
+// facts are the objects of a namespace. They are the cache's, and are not changed.
+type facts struct {
+	all      []*kaas.HostOSConfiguration
+	clusters []lcm.LCMCluster
+	targets  []target
+}
+
+func (r *configurations) observe(ctx context.Context, namespace string) (facts, error) {
+	var f facts
+	var err error
+	if f.all, err = r.Config.configurations(ctx, namespace); err != nil {
+		return f, err
+	}
+	var clusters lcm.LCMClusterList
+	var lcmMachines lcm.LCMMachineList
+	var machines cluster.MachineList
+	for _, list := range []client.ObjectList{&clusters, &lcmMachines, &machines} {
+		if err := r.Client.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return f, fmt.Errorf("hoc: %w", err)
+		}
+	}
+	f.clusters = clusters.Items
+	byName := map[string]*lcm.LCMMachine{}
+	for i := range lcmMachines.Items {
+		byName[lcmMachines.Items[i].Name] = &lcmMachines.Items[i]
+	}
+	for i := range machines.Items {
+		m := &machines.Items[i]
+		f.targets = append(f.targets, newTarget(m, byName[m.Name]))
+		delete(byName, m.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(byName)) { // without a Machine
+		f.targets = append(f.targets, newTarget(nil, byName[name]))
+	}
+	return f, nil
+}
+
+// left returns which of the names an LCMCluster or LCMMachine still has.
+func (f facts) left(named map[string]bool) []string {
+	found := map[string]bool{}
+	for _, c := range f.clusters {
+		for _, of := range machineTypes {
+			for _, it := range c.Spec.MachinesTypes[of] {
+				if named[it.Name] {
+					found[it.Name] = true
+				}
+			}
+		}
+	}
+	for _, t := range f.targets {
+		for _, name := range left(t.lcm, named) {
+			found[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// states returns machinesStates.
+func (f facts) states(o *kaas.HostOSConfiguration, exclusive map[string]bool) map[string]kaas.ConfigMachineState {
+	out := map[string]kaas.ConfigMachineState{}
+	for _, t := range f.targets {
+		if s := t.state(o, exclusive); s != nil {
+			out[t.key()] = *s
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return fit(out, maxStates)
+}

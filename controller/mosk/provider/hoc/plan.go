@@ -1,0 +1,287 @@
+package hoc
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
+)
+
+// items returns the two items of a config, without params.
+func items(o *kaas.HostOSConfiguration, c kaas.Config) []lcm.LCMStateItem {
+	return item.HostOS(o.Name, string(c.Module), string(c.ModuleVersion), lcm.PhaseReconfigure)
+}
+
+// sorted returns the objects of a namespace in the order of their execution: by their
+// creation, then by their names.
+func sorted(all []kaas.HostOSConfiguration) []*kaas.HostOSConfiguration {
+	out := make([]*kaas.HostOSConfiguration, 0, len(all))
+	for i := range all {
+		out = append(out, &all[i])
+	}
+	slices.SortFunc(out, func(a, b *kaas.HostOSConfiguration) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// inOrder returns the indices of an object's configs in the order of their execution:
+// ascending by order, then those without one as they are listed (H17).
+func inOrder(o *kaas.HostOSConfiguration) []int {
+	var out []int
+	for i := range o.Spec.Configs {
+		out = append(out, i)
+	}
+	order := func(i int) int {
+		if n := o.Spec.Configs[i].Order; n != nil {
+			return int(*n)
+		}
+		return 1 << 16 // above the highest, 1024
+	}
+	slices.SortStableFunc(out, func(i, j int) int { return order(i) - order(j) })
+	return out
+}
+
+// clusterItems returns the items of one type of machines in an LCMCluster: those that are
+// no host OS items as they are, then those of the objects in the order of their execution.
+func clusterItems(is []lcm.LCMStateItem, all []*kaas.HostOSConfiguration) []lcm.LCMStateItem {
+	out := make([]lcm.LCMStateItem, 0, len(is))
+	there := map[string]bool{}
+	add := func(its ...lcm.LCMStateItem) {
+		for _, it := range its {
+			if !there[it.Name] {
+				there[it.Name] = true
+				out = append(out, it)
+			}
+		}
+	}
+	for _, it := range is {
+		if !item.IsHostOS(it) {
+			add(it)
+		}
+	}
+	for _, o := range all {
+		switch standingOf(o) {
+		case active:
+			for _, i := range inOrder(o) {
+				add(items(o, o.Spec.Configs[i])...)
+			}
+		case waiting:
+			for _, it := range is {
+				if item.IsHostOS(it) && stays(o, it.Name) {
+					add(it)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// target is a machine that HostOSConfigurations may select.
+type target struct {
+	lcm     *lcm.LCMMachine
+	machine *cluster.Machine // nil: it does not exist
+	reason  string           // why its items may not change now; "" when they may
+}
+
+// newTarget returns a target. Either argument may be nil, but not both.
+func newTarget(m *cluster.Machine, l *lcm.LCMMachine) target {
+	t := target{lcm: l, machine: m}
+	if l == nil {
+		t.lcm = &lcm.LCMMachine{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name}}
+		t.reason = "it has no LCMMachine yet"
+		return t
+	}
+	t.reason = notReady(m, l)
+	return t
+}
+
+// overwrites returns the overwrites of a machine: those of the objects, and of other items
+// as they are.
+func (t target) overwrites(all []*kaas.HostOSConfiguration) map[string]map[string]string {
+	is := t.lcm.Spec.StateItemsOverwrites
+	out := map[string]map[string]string{}
+	for name, params := range is {
+		if !item.IsHostOSName(name) {
+			out[name] = params
+		}
+	}
+	for _, o := range all {
+		switch standingOf(o) {
+		case active:
+			for _, p := range t.plan(o, o.Status.MachinesStates[t.key()].SecretValuesChanged) {
+				for _, it := range p.items {
+					if _, exists := out[it.Name]; !exists && it.Params != nil {
+						out[it.Name] = it.Params
+					}
+				}
+			}
+		case waiting:
+			for name, params := range is {
+				if _, exists := out[name]; !exists && stays(o, name) {
+					out[name] = params
+				}
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// planned is a config of an object on a machine.
+type planned struct {
+	config kaas.Config
+	items  []lcm.LCMStateItem // with the params that the machine has to have; nil params: none yet
+	wanted []lcm.LCMStateItem // with those that it will have once nothing is withheld
+	reason string             // why the two differ
+}
+
+// plan returns the configs of an object on the machine, nil when the object does not select
+// it. reported means that machinesStates shows the change of a Secret already.
+func (t target) plan(o *kaas.HostOSConfiguration, reported bool) []planned {
+	if !t.selected(o) {
+		return nil
+	}
+	var out []planned
+	for _, i := range inOrder(o) {
+		p := planned{config: o.Spec.Configs[i], wanted: withParams(o, i)}
+		var apply bool
+		p.reason, apply = t.withhold(p, o.Status.Configs[i], reported)
+		if apply {
+			p.items = p.wanted
+		} else if !strings.HasPrefix(p.reason, unsupported) {
+			p.items = t.asTheyAre(p.wanted)
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// selected reports whether an object of its namespace selects the machine. An empty selector
+// selects none (H9).
+func (t target) selected(o *kaas.HostOSConfiguration) bool {
+	s := o.Spec.MachineSelector
+	if t.machine == nil || !t.machine.DeletionTimestamp.IsZero() || len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
+		return false
+	}
+	selector, err := metav1.LabelSelectorAsSelector(&s)
+	return err == nil && selector.Matches(labels.Set(t.machine.Labels))
+}
+
+// unsupported is the beginning of the only reason for which a machine gets none of a config's
+// items. With any other reason it retains its present ones.
+const unsupported = "the distribution "
+
+// withhold reports whether the wanted params of a config may be applied now, and the reason if
+// not.
+func (t target) withhold(p planned, status kaas.ConfigStatus, reported bool) (reason string, apply bool) {
+	if why := t.unsupported(status.SupportedDistributions); why != "" {
+		return why, false
+	}
+	if t.reason != "" {
+		return t.reason, false
+	}
+	for _, it := range p.wanted {
+		before, exists := t.lcm.Spec.StateItemsOverwrites[it.Name]
+		if _, executed := t.lcm.Status.StateItemStatuses[it.Name]; executed && !exists {
+			// The stored result would count as the result of the new item, which then would not
+			// be executed (H28).
+			return "the agent has not removed the result of an earlier item " + it.Name, false
+		}
+		if secretChanged(before, it.Params) && !reported {
+			return "the change of a Secret is to be reported first", false // H20
+		}
+	}
+	return "", true
+}
+
+// secretChanged reports whether overwrites have another version of a Secret than wanted.
+func secretChanged(is, wanted map[string]string) bool {
+	return is[item.ParamSecretVersion] != "" && wanted[item.ParamSecretVersion] != "" && is[item.ParamSecretVersion] != wanted[item.ParamSecretVersion]
+}
+
+// key returns the machine's key in machinesStates.
+func (t target) key() string { return t.lcm.Namespace + "/" + t.lcm.Name }
+
+// asTheyAre returns items with the params that the machine has now.
+func (t target) asTheyAre(its []lcm.LCMStateItem) []lcm.LCMStateItem {
+	out := slices.Clone(its)
+	for i := range out {
+		out[i].Params = t.lcm.Spec.StateItemsOverwrites[out[i].Name]
+	}
+	return out
+}
+
+// unsupported returns why a module of these distributions cannot be applied to the machine,
+// "" when it can (H16).
+func (t target) unsupported(distributions []string) string {
+	if len(distributions) == 0 {
+		return ""
+	}
+	is := t.lcm.Status.Distribution
+	for _, named := range []string{t.lcm.Spec.Distribution, t.machine.Spec.ProviderSpec.Value.Distribution} {
+		if len(is) == 0 && named != "" {
+			is = []string{named}
+		}
+	}
+	if len(is) == 0 {
+		return unsupported + "is not reported yet: the module is for " + strings.Join(distributions, ", ") + " alone"
+	}
+	if slices.ContainsFunc(is, func(d string) bool { return slices.Contains(distributions, d) }) {
+		return ""
+	}
+	return unsupported + strings.Join(is, ", ") + " is not one of " + strings.Join(distributions, ", ")
+}
+
+// withParams returns the items of a config with their params. Secrets are referred to: their
+// data are never in an LCMMachine (H21).
+func withParams(o *kaas.HostOSConfiguration, i int) []lcm.LCMStateItem {
+	c, status := o.Spec.Configs[i], o.Status.Configs[i]
+	out := items(o, c)
+	path := fmt.Sprintf("%s/%s-%s", item.ModulesDir, c.Module, c.ModuleVersion)
+	out[0].Params = map[string]string{item.ParamURL: status.ModuleURL, item.ParamSHA256: status.ModuleHashsum, item.ParamPath: path}
+	playbook := map[string]string{
+		item.ParamPlaybook: status.ModulePlaybook, item.ParamAnsible: item.AnsiblePlaybook, item.ParamPath: path, item.ParamSHA256: status.ModuleHashsum,
+	}
+	if c.Values != nil {
+		if text := canonical(c.Values.Raw); text != "" {
+			playbook[item.ParamValues] = text
+		}
+	}
+	if s := c.SecretValues; s != nil {
+		playbook[item.ParamSecretRef] = cmp.Or(s.Namespace, o.Namespace) + "/" + s.Name
+		playbook[item.ParamSecretVersion] = status.SecretObjectVersion
+	}
+	out[1].Params = playbook
+	return out
+}
+
+// canonical returns a JSON object with its names sorted and without spaces: another order
+// is no change, and executes nothing again. It returns "" for no object.
+func canonical(raw []byte) string {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber() // with all digits
+	var values map[string]any
+	if err := d.Decode(&values); err != nil || values == nil {
+		return ""
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(values); err != nil {
+		return ""
+	}
+	return strings.TrimSpace(out.String())
+}

@@ -1,0 +1,200 @@
+package hoc
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
+)
+
+// itemStates are the states of machinesStates.
+var itemStates = map[item.Progress]kaas.ItemState{
+	item.NotStarted: kaas.ItemNotStarted,
+	item.Running:    kaas.ItemRunning,
+	item.Succeeded:  kaas.ItemSuccess,
+	item.Failed:     kaas.ItemFailed,
+}
+
+// statusOf returns the state of an item on the machine.
+func (t target) statusOf(it lcm.LCMStateItem) kaas.ConfigItemStatus {
+	s := kaas.ConfigItemStatus{State: kaas.ItemNotStarted}
+	if len(it.Params) == 0 { // the machine does not have it yet
+		return s
+	}
+	s.State = itemStates[item.ProgressOf(it, t.lcm.Status.StateItemStatuses, t.lcm.Status.AgentVersion)]
+	if s.State == kaas.ItemSuccess {
+		s.Hash = t.lcm.Status.StateItemStatuses[it.Name].Hash
+	}
+	return s
+}
+
+// state returns the machine's entry in machinesStates, nil when it has none. exclusive are
+// the recorded names of items that no other object has.
+func (t target) state(o *kaas.HostOSConfiguration, exclusive map[string]bool) *kaas.ConfigMachineState {
+	before, exists := o.Status.MachinesStates[t.key()]
+	if standingOf(o) == waiting && !validated(o) {
+		if !exists {
+			return nil
+		}
+		return t.refreshed(before)
+	}
+	if plan := t.planUnlessRemoved(o); plan != nil {
+		return t.selectedState(o, before, plan)
+	}
+	if !exists || len(left(t.lcm, exclusive)) == 0 {
+		return nil
+	}
+	s := t.refreshed(before)
+	s.Selected, s.SecretValuesChanged, s.Message = false, false, "the agent has not removed the results yet"
+	return s
+}
+
+func (t target) planUnlessRemoved(o *kaas.HostOSConfiguration) []planned {
+	if standingOf(o) == removed {
+		return nil
+	}
+	return t.plan(o, true)
+}
+
+// selectedState returns the entry of a machine that the object selects.
+func (t target) selectedState(o *kaas.HostOSConfiguration, before kaas.ConfigMachineState, plan []planned) *kaas.ConfigMachineState {
+	s := &kaas.ConfigMachineState{Selected: true, ObservedGeneration: o.Generation, ConfigStateItemsStatuses: map[string]map[string]kaas.ConfigItemStatus{}}
+	var reasons []string
+	for _, p := range plan {
+		key := string(p.config.Module) + "-" + string(p.config.ModuleVersion)
+		if p.reason != "" {
+			s.ObservedGeneration = before.ObservedGeneration
+			reason := p.reason
+			if strings.HasPrefix(reason, unsupported) {
+				reason = key + ": " + reason
+			}
+			if !slices.Contains(reasons, reason) {
+				reasons = append(reasons, reason)
+			}
+		}
+		statuses := map[string]kaas.ConfigItemStatus{}
+		for _, it := range p.items {
+			statuses[it.Name] = t.statusOf(it)
+		}
+		if len(statuses) > 0 {
+			s.ConfigStateItemsStatuses[key] = statuses
+		}
+		for _, it := range p.wanted {
+			changed := secretChanged(t.lcm.Spec.StateItemsOverwrites[it.Name], it.Params)
+			waits := before.SecretValuesChanged && it.Params[item.ParamSecretVersion] != "" && t.statusOf(it).State != kaas.ItemSuccess
+			s.SecretValuesChanged = s.SecretValuesChanged || changed || waits
+		}
+	}
+	s.Message = strings.Join(reasons, "; ")
+	return s
+}
+
+// refreshed returns an entry with the states of the items as the machine has them.
+func (t target) refreshed(s kaas.ConfigMachineState) *kaas.ConfigMachineState {
+	out := s.DeepCopy()
+	for _, statuses := range out.ConfigStateItemsStatuses {
+		for name := range statuses {
+			statuses[name] = kaas.ConfigItemStatus{State: kaas.ItemNotStarted}
+			for _, it := range t.lcm.Spec.StateItems {
+				if it.Name == name {
+					statuses[name] = t.statusOf(it)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// left returns which of the names an LCMMachine still has, in its overwrites, its items or
+// its results.
+func left(m *lcm.LCMMachine, named map[string]bool) []string {
+	found := map[string]bool{}
+	add := func(name string) {
+		if named[name] {
+			found[name] = true
+		}
+	}
+	for name := range m.Spec.StateItemsOverwrites {
+		add(name)
+	}
+	for name := range m.Status.StateItemStatuses {
+		add(name)
+	}
+	for _, it := range m.Spec.StateItems {
+		add(it.Name)
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// maxStates limits machinesStates, in bytes of JSON: etcd takes requests of 1.5 MiB.
+const maxStates = 1 << 20
+
+// details remove details from an entry, each more than the one before.
+var details = []func(*kaas.ConfigMachineState){
+	func(*kaas.ConfigMachineState) {},
+	func(s *kaas.ConfigMachineState) {
+		for _, statuses := range s.ConfigStateItemsStatuses {
+			for name, status := range statuses {
+				status.Hash = ""
+				statuses[name] = status
+			}
+		}
+	},
+	func(s *kaas.ConfigMachineState) {
+		for key, statuses := range s.ConfigStateItemsStatuses {
+			maps.DeleteFunc(statuses, func(_ string, status kaas.ConfigItemStatus) bool {
+				return status.State == kaas.ItemSuccess || status.State == kaas.ItemNotStarted
+			})
+			if len(statuses) == 0 {
+				delete(s.ConfigStateItemsStatuses, key)
+			}
+		}
+	},
+}
+
+// fit removes details from all entries until they have at most limit bytes.
+func fit(states map[string]kaas.ConfigMachineState, limit int) map[string]kaas.ConfigMachineState {
+	const atMost = 500 // bytes of an item with the longest names
+	for _, reduce := range details {
+		count := 0
+		for key, s := range states {
+			reduce(&s) // the maps are shared with the entry
+			if len(s.ConfigStateItemsStatuses) == 0 {
+				s.ConfigStateItemsStatuses = nil
+			}
+			states[key] = s
+			count++
+			for _, statuses := range s.ConfigStateItemsStatuses {
+				count += len(statuses) + 1
+			}
+		}
+		if count*atMost <= limit {
+			break
+		}
+		if b, err := json.Marshal(states); err == nil && len(b) <= limit {
+			break
+		}
+	}
+	return states
+}
+
+// isState reports whether an entry equals another one with all details or with fewer.
+func isState(entry, of *kaas.ConfigMachineState) bool {
+	if entry == nil || of == nil {
+		return entry == of
+	}
+	of = of.DeepCopy()
+	for _, reduce := range details {
+		reduce(of)
+		if equality.Semantic.DeepEqual(entry, of) {
+			return true
+		}
+	}
+	return false
+}
