@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
-	"github.com/metalab-dev/metalab/controller/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
 // Config configures the controllers.

@@ -20,7 +20,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/elemental/object"
 	"github.com/metalab-dev/metalab/controller/elemental/registration"
 	"github.com/metalab-dev/metalab/controller/elemental/token"
-	"github.com/metalab-dev/metalab/controller/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
 // registrations reconciles ElementalRegistrations.

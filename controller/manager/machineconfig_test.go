@@ -15,7 +15,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/machineconfig/drain"
 	"github.com/metalab-dev/metalab/controller/machineconfig/node"
 	"github.com/metalab-dev/metalab/controller/machineconfig/render"
-	"github.com/metalab-dev/metalab/controller/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
 // requires checks that New takes a complete configuration, and names each field that is missing.

@@ -57,7 +57,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/machineconfig"
 	"github.com/metalab-dev/metalab/controller/metal3/host"
 	"github.com/metalab-dev/metalab/controller/netboot"
-	"github.com/metalab-dev/metalab/controller/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
 // Scheme returns a scheme with every kind that the controllers read or write.

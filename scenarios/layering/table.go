@@ -166,18 +166,18 @@ var Table = []Row{
 	},
 	{
 		// It and scenarios/charts, which serves a repository, link Helm's SDK.
-		Package: "controller/mosk/helm", May: []string{"controller/api/...", "controller/queue"},
+		Package: "controller/mosk/helm", May: []string{"controller/api/...", "controller/reconcile/queue"},
 		Tests: []string{"controller/config", "controller/kube"}, // whose API takes the charts' objects
 	},
 	{Package: "controller/drain", Tests: []string{"controller/kube"}}, // whose API evicts
 	{Package: "controller/webhook", May: []string{"controller/api/...", "controller/config"}},
-	{Package: "controller/queue"},
+	{Package: "controller/reconcile/queue"},
 	{Package: "controller/tracing", Never: kubernetes}, // it knows no host
-	{Package: "controller/events"},
-	{Package: "controller/readafterwrite"},
-	{Package: "controller/metal3/dataimage", May: []string{"controller/queue"}},
-	{Package: "controller/metal3/preprovisioning", May: []string{"controller/queue"}},
-	{Package: "controller/metal3/subscription", May: []string{"controller/queue", "controller/bmc"}},
+	{Package: "controller/reconcile/events"},
+	{Package: "controller/reconcile/readafterwrite"},
+	{Package: "controller/metal3/dataimage", May: []string{"controller/reconcile/queue"}},
+	{Package: "controller/metal3/preprovisioning", May: []string{"controller/reconcile/queue"}},
+	{Package: "controller/metal3/subscription", May: []string{"controller/reconcile/queue", "controller/bmc"}},
 	{Package: "controller/kube/etcdquiet"},
 	{Package: "controller/bmc", Never: kubernetes, But: utilsClock},
 	{Package: "controller/bmc/redfish", May: []string{"controller/bmc"}, Never: kubernetes, But: utilsClock},
@@ -185,7 +185,7 @@ var Table = []Row{
 	{Package: "controller/bmc/bmctest", May: []string{"controller/bmc"}, Never: kubernetes, But: utilsClock},
 	{Package: "controller/metal3/host", May: []string{
 		"controller/api/...", "controller/bmc", "controller/inband", "controller/netboot",
-		"controller/events", "controller/metal3/host/phase", "controller/queue", "controller/readafterwrite", "controller/tracing", "agent/job",
+		"controller/reconcile/events", "controller/metal3/host/phase", "controller/reconcile/queue", "controller/reconcile/readafterwrite", "controller/tracing", "agent/job",
 	}},
 	{
 		// It decides on the verbs and values of BMC work, and does none.
@@ -199,7 +199,7 @@ var Table = []Row{
 	},
 	// It is a part of preparing a host: host knows it as one, not by name.
 	{
-		Package: "controller/metal3/firmware", May: []string{"controller/api/...", "controller/bmc", "controller/events", "controller/metal3/host", "controller/metal3/host/phase", "controller/queue", "controller/readafterwrite"},
+		Package: "controller/metal3/firmware", May: []string{"controller/api/...", "controller/bmc", "controller/reconcile/events", "controller/metal3/host", "controller/metal3/host/phase", "controller/reconcile/queue", "controller/reconcile/readafterwrite"},
 		Tests: []string{"controller/inband", "controller/netboot"}, // that a host is prepared with it
 	},
 	{Package: "controller/inband", May: []string{"agent/job"}},
@@ -220,16 +220,16 @@ var Table = []Row{
 		Package: "controller/manager", May: []string{"controller/..."}, Never: []string{"controller/kube", "controller/config"},
 		Tests: []string{"agent/job"}, // whose requests its servers answer
 	},
-	{Package: "controller/mosk/provider/clusters", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/mosk/provider/iam", "controller/mosk/provider/loadbalancer", "controller/mosk/provider/release", "controller/queue"}},
+	{Package: "controller/mosk/provider/clusters", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/mosk/provider/iam", "controller/mosk/provider/loadbalancer", "controller/mosk/provider/release", "controller/reconcile/queue"}},
 	{Package: "controller/mosk/provider/loadbalancer", Never: kubernetes}, // it forwards bytes, and reads no object
 	{Package: "controller/mosk/provider/iam", May: []string{"controller/api/..."}},
 	{
 		// It claims hosts, and knows no BMC.
-		Package: "controller/mosk/provider/machines", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/mosk/provider/hostprofile", "controller/mosk/provider/network/layout", "controller/mosk/provider/release", "controller/mosk/provider/userdata", "controller/queue"},
+		Package: "controller/mosk/provider/machines", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/mosk/provider/hostprofile", "controller/mosk/provider/network/layout", "controller/mosk/provider/release", "controller/mosk/provider/userdata", "controller/reconcile/queue"},
 		Tests: []string{"controller/mosk/lcm"}, // which assigns and deploys
 	},
-	{Package: "controller/mosk/provider/inventory", May: []string{"controller/api/...", "controller/queue"}},
-	{Package: "controller/mosk/provider/network", May: []string{"controller/api/...", "controller/mosk/provider/network/layout", "controller/mosk/provider/release", "controller/queue"}},
+	{Package: "controller/mosk/provider/inventory", May: []string{"controller/api/...", "controller/reconcile/queue"}},
+	{Package: "controller/mosk/provider/network", May: []string{"controller/api/...", "controller/mosk/provider/network/layout", "controller/mosk/provider/release", "controller/reconcile/queue"}},
 	{
 		Package: "controller/mosk/provider/network/layout", May: []string{"controller/api/..."},
 		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
@@ -240,7 +240,7 @@ var Table = []Row{
 		Package: "controller/mosk/provider/hostprofile", May: []string{"controller/api/..."},
 		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
 	},
-	{Package: "controller/mosk/provider/plans", May: []string{"controller/api/...", "controller/mosk/provider/release", "controller/queue"}},
+	{Package: "controller/mosk/provider/plans", May: []string{"controller/api/...", "controller/mosk/provider/release", "controller/reconcile/queue"}},
 	{Package: "controller/mosk/provider/release", May: []string{"controller/api/..."}},
 	{
 		// Its documents are data: it reads no object.
@@ -249,21 +249,21 @@ var Table = []Row{
 		Tests: []string{"agent/cloudinit", "agent/kubeapi", "agent/lcm"}, // which read them
 	},
 	{
-		Package: "controller/mosk/provider/hoc", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/queue", "controller/readafterwrite"},
+		Package: "controller/mosk/provider/hoc", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/reconcile/queue", "controller/reconcile/readafterwrite"},
 		Tests: []string{"controller/mosk/lcm"}, // which merges the overwrites
 	},
 	{Package: "controller/nodes", Tests: []string{"controller/config", "controller/kube"}},
-	{Package: "controller/mosk/lcm/reboot", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/queue"}},
-	{Package: "controller/mosk/lcm", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/queue", "controller/readafterwrite"}},
+	{Package: "controller/mosk/lcm/reboot", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/reconcile/queue"}},
+	{Package: "controller/mosk/lcm", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/reconcile/queue", "controller/reconcile/readafterwrite"}},
 	{
-		Package: "controller/mosk/lcm/deletion", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/mosk/lcm/maintenance", "controller/queue"},
+		Package: "controller/mosk/lcm/deletion", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/mosk/lcm/maintenance", "controller/reconcile/queue"},
 	},
 	{
-		Package: "controller/mosk/lcm/update", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/mosk/lcm/maintenance", "controller/queue"},
+		Package: "controller/mosk/lcm/update", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/mosk/lcm/maintenance", "controller/reconcile/queue"},
 		Tests: []string{"controller/mosk/lcm"}, // which writes the items
 	},
 	{
-		Package: "controller/mosk/lcm/maintenance", May: []string{"controller/api/...", "controller/drain", "controller/mosk/lcm/item", "controller/queue"},
+		Package: "controller/mosk/lcm/maintenance", May: []string{"controller/api/...", "controller/drain", "controller/mosk/lcm/item", "controller/reconcile/queue"},
 		Tests: []string{"controller/config", "controller/kube"}, // whose API evicts
 	},
 	{
@@ -272,30 +272,30 @@ var Table = []Row{
 		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
 	},
 	{
-		Package: "controller/mosk/hostos", May: []string{"controller/api/...", "controller/mosk/hostos/module", "controller/mosk/lcm/item", "controller/queue"},
+		Package: "controller/mosk/hostos", May: []string{"controller/api/...", "controller/mosk/hostos/module", "controller/mosk/lcm/item", "controller/reconcile/queue"},
 		Tests: []string{"fixtures"}, // whose modules it loads
 	},
 	{Package: "controller/mosk/hostos/module", Never: kubernetes, Tests: []string{"fixtures"}}, // whose modules run
 	{Package: "controller/machineconfig"},
 	{Package: "controller/machineconfig/ignition", Never: slices.Concat(sockets, files, kubernetes)},
-	{Package: "controller/machineconfig/render", May: []string{"controller/machineconfig", "controller/machineconfig/ignition", "controller/queue"}},
-	{Package: "controller/machineconfig/node", May: []string{"controller/events", "controller/machineconfig", "controller/queue", "controller/readafterwrite"}},
+	{Package: "controller/machineconfig/render", May: []string{"controller/machineconfig", "controller/machineconfig/ignition", "controller/reconcile/queue"}},
+	{Package: "controller/machineconfig/node", May: []string{"controller/reconcile/events", "controller/machineconfig", "controller/reconcile/queue", "controller/reconcile/readafterwrite"}},
 	{
 		// It keeps the handshake of the daemon; the drain itself is everybody's.
-		Package: "controller/machineconfig/drain", May: []string{"controller/drain", "controller/events", "controller/machineconfig", "controller/queue", "controller/readafterwrite"},
+		Package: "controller/machineconfig/drain", May: []string{"controller/drain", "controller/reconcile/events", "controller/machineconfig", "controller/reconcile/queue", "controller/reconcile/readafterwrite"},
 		Tests: []string{"controller/config", "controller/kube"}, // whose API evicts
 	},
-	{Package: "controller/machineconfig/build", May: []string{"controller/machineconfig", "controller/machineconfig/ignition", "controller/machineconfig/osimage", "controller/machineconfig/registry", "controller/queue"}, Tests: []string{"controller/config"}},
+	{Package: "controller/machineconfig/build", May: []string{"controller/machineconfig", "controller/machineconfig/ignition", "controller/machineconfig/osimage", "controller/machineconfig/registry", "controller/reconcile/queue"}, Tests: []string{"controller/config"}},
 	{
 		// The content of a built image, from a configuration and a Containerfile, without an API.
 		Package: "controller/machineconfig/osimage", May: []string{"controller/machineconfig", "controller/machineconfig/ignition"},
 		Never: []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."},
 	},
 	{Package: "controller/machineconfig/registry", Never: kubernetes},
-	{Package: "controller/machineconfig/builder", May: []string{"controller/machineconfig", "controller/machineconfig/build", "controller/machineconfig/osimage", "controller/machineconfig/registry", "controller/queue"}, Tests: []string{"scenarios/prerequisites", "scenarios/registry"}},
-	{Package: "controller/elemental", May: []string{"controller/api/...", "controller/elemental/...", "controller/queue", "controller/readafterwrite"}},
+	{Package: "controller/machineconfig/builder", May: []string{"controller/machineconfig", "controller/machineconfig/build", "controller/machineconfig/osimage", "controller/machineconfig/registry", "controller/reconcile/queue"}, Tests: []string{"scenarios/prerequisites", "scenarios/registry"}},
+	{Package: "controller/elemental", May: []string{"controller/api/...", "controller/elemental/...", "controller/reconcile/queue", "controller/reconcile/readafterwrite"}},
 	// What agents ask for is answered from objects: no controller is behind it.
-	{Package: "controller/elemental/registration", May: []string{"controller/api/...", "controller/elemental/condition", "controller/elemental/object", "controller/elemental/token", "controller/readafterwrite"}},
+	{Package: "controller/elemental/registration", May: []string{"controller/api/...", "controller/elemental/condition", "controller/elemental/object", "controller/elemental/token", "controller/reconcile/readafterwrite"}},
 	{Package: "controller/elemental/condition", Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."})},
 	{Package: "controller/elemental/object"},
 	{Package: "controller/elemental/token", Never: slices.Concat(sockets, files, kubernetes)},
@@ -418,7 +418,7 @@ var Table = []Row{
 	{
 		// It stands in for Cluster API's controllers, and knows no emulated server.
 		Package: "scenarios/world/clusterapi",
-		May:     []string{"agent/node", "controller/api/...", "controller/elemental/condition", "controller/elemental/object", "controller/queue"},
+		May:     []string{"agent/node", "controller/api/...", "controller/elemental/condition", "controller/elemental/object", "controller/reconcile/queue"},
 	},
 	{
 		// The firmware of a NIC, and the loader that it starts.

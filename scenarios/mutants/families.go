@@ -45,8 +45,8 @@ var families = []Family{
 		Name: "controller",
 		Packages: []string{
 			"./controller/bmc/...", "./controller/metal3/dataimage", "./controller/metal3/firmware", "./controller/metal3/host/...", "./controller/inband",
-			"./controller/netboot/...", "./controller/metal3/preprovisioning", "./controller/queue", "./controller/metal3/raid",
-			"./controller/readafterwrite", "./controller/metal3/subscription",
+			"./controller/netboot/...", "./controller/metal3/preprovisioning", "./controller/reconcile/queue", "./controller/metal3/raid",
+			"./controller/reconcile/readafterwrite", "./controller/metal3/subscription",
 		},
 		Suites: []string{
 			"./controller/bmc/redfish", "./controller/bmc/ipmi", "./controller/metal3/host", "./scenarios/raid", "./scenarios/conformance/firmware",

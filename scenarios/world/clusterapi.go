@@ -9,7 +9,7 @@ import (
 	k8sclock "k8s.io/utils/clock"
 
 	"github.com/metalab-dev/metalab/controller/config"
-	"github.com/metalab-dev/metalab/controller/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 	"github.com/metalab-dev/metalab/scenarios/world/clusterapi"
 )
 

@@ -32,7 +32,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/manager"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/loadbalancer"
 	"github.com/metalab-dev/metalab/controller/netboot"
-	"github.com/metalab-dev/metalab/controller/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/scenarios/world/pxe"
 )

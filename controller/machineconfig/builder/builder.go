@@ -36,7 +36,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/machineconfig/build"
 	"github.com/metalab-dev/metalab/controller/machineconfig/osimage"
 	"github.com/metalab-dev/metalab/controller/machineconfig/registry"
-	"github.com/metalab-dev/metalab/controller/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
 // The delay before the attempt after the first failure, and the longest one; each failure doubles

@@ -28,7 +28,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/machineconfig/build"
 	"github.com/metalab-dev/metalab/controller/machineconfig/osimage"
 	access "github.com/metalab-dev/metalab/controller/machineconfig/registry"
-	"github.com/metalab-dev/metalab/controller/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 	"github.com/metalab-dev/metalab/scenarios/registry"
 )

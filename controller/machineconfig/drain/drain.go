@@ -24,10 +24,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/metalab-dev/metalab/controller/drain"
-	"github.com/metalab-dev/metalab/controller/events"
 	"github.com/metalab-dev/metalab/controller/machineconfig"
-	"github.com/metalab-dev/metalab/controller/queue"
-	"github.com/metalab-dev/metalab/controller/readafterwrite"
+	"github.com/metalab-dev/metalab/controller/reconcile/events"
+	"github.com/metalab-dev/metalab/controller/reconcile/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/readafterwrite"
 )
 
 // Owner is the owner of a node's lease during its update.

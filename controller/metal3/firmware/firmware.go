@@ -27,9 +27,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
-	"github.com/metalab-dev/metalab/controller/events"
-	"github.com/metalab-dev/metalab/controller/queue"
-	"github.com/metalab-dev/metalab/controller/readafterwrite"
+	"github.com/metalab-dev/metalab/controller/reconcile/events"
+	"github.com/metalab-dev/metalab/controller/reconcile/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/readafterwrite"
 )
 
 // The intervals at which a BMC is read (B-201).

@@ -28,12 +28,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
-	"github.com/metalab-dev/metalab/controller/events"
 	"github.com/metalab-dev/metalab/controller/inband"
 	"github.com/metalab-dev/metalab/controller/metal3/host/phase"
 	"github.com/metalab-dev/metalab/controller/netboot"
-	"github.com/metalab-dev/metalab/controller/queue"
-	"github.com/metalab-dev/metalab/controller/readafterwrite"
+	"github.com/metalab-dev/metalab/controller/reconcile/events"
+	"github.com/metalab-dev/metalab/controller/reconcile/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/readafterwrite"
 	"github.com/metalab-dev/metalab/controller/tracing"
 )
 

@@ -19,8 +19,8 @@ import (
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
-	"github.com/metalab-dev/metalab/controller/queue"
-	"github.com/metalab-dev/metalab/controller/readafterwrite"
+	"github.com/metalab-dev/metalab/controller/reconcile/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/readafterwrite"
 )
 
 // Config configures a reconciler.

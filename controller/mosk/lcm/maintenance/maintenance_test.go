@@ -23,7 +23,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/drain"
 	"github.com/metalab-dev/metalab/controller/kube"
-	"github.com/metalab-dev/metalab/controller/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
 // plant is a real API, the service, and the reconciler of states, which the test steps.

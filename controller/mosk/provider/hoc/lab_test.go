@@ -24,7 +24,7 @@ import (
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	lcmcontroller "github.com/metalab-dev/metalab/controller/mosk/lcm"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
-	"github.com/metalab-dev/metalab/controller/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
 // lab is an API with objects, the reconcilers of this package and of controller/mosk/lcm, and

@@ -27,7 +27,7 @@ import (
 	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/network/layout"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/release"
-	"github.com/metalab-dev/metalab/controller/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
 // Config configures the reconcilers.
