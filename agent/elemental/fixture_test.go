@@ -24,7 +24,7 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/elemental"
 	"github.com/metalab-dev/metalab/agent/sys"
-	"github.com/metalab-dev/metalab/agent/sys/sandbox"
+	"github.com/metalab-dev/metalab/guest/sandbox"
 )
 
 const (

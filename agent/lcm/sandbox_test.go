@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/metalab-dev/metalab/agent/sys"
-	"github.com/metalab-dev/metalab/agent/sys/sandbox"
+	"github.com/metalab-dev/metalab/guest/sandbox"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 

@@ -9,6 +9,6 @@
 // daemon writes neither.
 //
 // The package knows the API, and not how a system boots an image: an OS does (RPMOSTree on a
-// real host, the roots of agent/sys/sandbox in a lab). It is a part of a boot image: it links no
+// real host, the roots of guest/sandbox in a lab). It is a part of a boot image: it links no
 // client-go.
 package machineconfig

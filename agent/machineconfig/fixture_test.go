@@ -33,11 +33,11 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/metalab-dev/metalab/agent/kubeapi"
-	"github.com/metalab-dev/metalab/agent/machineconfig/deployment/sandboxed"
 	"github.com/metalab-dev/metalab/agent/machineconfig/registry"
 	"github.com/metalab-dev/metalab/agent/sys"
-	"github.com/metalab-dev/metalab/agent/sys/sandbox"
 	"github.com/metalab-dev/metalab/controller/machineconfig"
+	"github.com/metalab-dev/metalab/guest/staging"
+	"github.com/metalab-dev/metalab/guest/sandbox"
 )
 
 // fakeAPI is a Kubernetes API: objects by their paths.
@@ -228,7 +228,7 @@ type cluster struct {
 	boot    int
 	reboots int
 	host    *host
-	os      *sandboxed.OS
+	os      *staging.OS
 	daemon  *daemon
 	clock   *clocktesting.FakeClock
 	log     bytes.Buffer
@@ -350,7 +350,7 @@ func (c *cluster) startDaemon() {
 }
 
 func (c *cluster) config() Config {
-	c.os = &sandboxed.OS{System: c.system, Registry: registry.Client{Files: c.host, Transport: c}, Arch: "amd64"}
+	c.os = &staging.OS{System: c.system, Registry: registry.Client{Files: c.host, Transport: c}, Arch: "amd64"}
 	return Config{
 		Account: Account{Account: kubeapi.Account{Server: "https://api.example", CAFile: "/etc/lab-agent/ca.crt", TokenFile: "/etc/lab-agent/token"}, Node: "node-0"},
 		System:  c.host, OS: c.os, Monitor: c.os, Registry: c.os.Registry, API: c.api, Clock: c.clock,

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	mcv1 "github.com/openshift/api/machineconfiguration/v1"
 
-	"github.com/metalab-dev/metalab/agent/sys/sandbox"
 	"github.com/metalab-dev/metalab/controller/machineconfig"
+	"github.com/metalab-dev/metalab/guest/sandbox"
 )
 
 // layered is a node with a configuration and an image of it, under Skip.

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/metalab-dev/metalab/agent/elemental"
-	"github.com/metalab-dev/metalab/agent/elemental/sim"
 	"github.com/metalab-dev/metalab/agent/sys"
+	"github.com/metalab-dev/metalab/guest/elementalsim"
 	"github.com/metalab-dev/metalab/version"
 )
 
@@ -91,7 +91,7 @@ func runElemental(ctx context.Context, command, root string, a elemental.Argumen
 			elemental.DummyPlugin: func(s elemental.System) elemental.Plugin {
 				return &elemental.Dummy{System: s, CompatReset: a.CompatReset}
 			},
-			elemental.SimPlugin: sim.New(sim.Config{Devices: sys.Linux{}, CompatReset: a.CompatReset}),
+			elemental.SimPlugin: elementalsim.New(elementalsim.Config{Devices: sys.Linux{}, CompatReset: a.CompatReset}),
 		},
 	}
 	if host.Path("/") != "/" { // no disk of this machine is one of the scratch root's server

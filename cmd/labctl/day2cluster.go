@@ -10,9 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalab-dev/metalab/agent/node"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/userdata"
+	"github.com/metalab-dev/metalab/guest/node"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalab-dev/metalab/agent/elemental/sim"
 	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/guest/elementalsim"
 	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
@@ -103,8 +103,8 @@ type phaseActs struct {
 
 // units are those of the agent in which it is in a phase; in others it is RunUnit.
 var units = map[string]string{
-	string(elemental.PhaseRegistering): sim.SeedUnit, string(elemental.PhaseFinalizingRegistration): sim.SeedUnit,
-	string(elemental.PhaseInstalling): sim.SeedUnit, string(elemental.PhaseResetting): sim.ResetUnit,
+	string(elemental.PhaseRegistering): elementalsim.SeedUnit, string(elemental.PhaseFinalizingRegistration): elementalsim.SeedUnit,
+	string(elemental.PhaseInstalling): elementalsim.SeedUnit, string(elemental.PhaseResetting): elementalsim.ResetUnit,
 }
 
 func (s *scenario) killInPhases(_ context.Context, what, server, phases string) error {
@@ -197,7 +197,7 @@ func (s *scenario) actInPhases(server, phases string, act func(phase string) err
 func (s *scenario) restartUnit(server, phase string) error {
 	unit := units[phase]
 	if unit == "" {
-		unit = sim.RunUnit
+		unit = elementalsim.RunUnit
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience.Limit())
 	defer cancel()

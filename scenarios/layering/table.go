@@ -233,7 +233,7 @@ var Table = []Row{
 	{
 		Package: "controller/mosk/provider/network/layout", May: []string{"controller/api/..."},
 		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
-		Tests: []string{"agent/cloudinit"}, // which reads its network data
+		Tests: []string{"guest/cloudinit"}, // which reads its network data
 	},
 	{
 		// It compares disks with a profile: it reads no object.
@@ -246,7 +246,7 @@ var Table = []Row{
 		// Its documents are data: it reads no object.
 		Package: "controller/mosk/provider/userdata", May: []string{"controller/api/..."},
 		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
-		Tests: []string{"agent/cloudinit", "agent/kubeapi", "agent/lcm"}, // which read them
+		Tests: []string{"guest/cloudinit", "agent/kubeapi", "agent/lcm"}, // which read them
 	},
 	{
 		Package: "controller/mosk/provider/hoc", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/reconcile/queue", "controller/reconcile/readafterwrite"},
@@ -309,10 +309,10 @@ var Table = []Row{
 	{Package: "agent/boot", Never: kubernetes},
 	{Package: "agent/sys", Never: kubernetes, But: utilsClock, Tests: []string{"agent/sys/hosttest"}},
 	{Package: "agent/sys/hosttest", May: []string{"agent/sys"}, Never: kubernetes},
-	{Package: "agent/sys/sandbox", May: []string{"agent/sys"}, Tests: []string{"agent/sys/hosttest"}, Never: slices.Concat([]string{"net/http/..."}, kubernetes)},
+	{Package: "guest/sandbox", May: []string{"agent/sys"}, Tests: []string{"agent/sys/hosttest"}, Never: slices.Concat([]string{"net/http/..."}, kubernetes)},
 	{Package: "agent/sys/systest", May: []string{"agent/sys"}, Never: kubernetes, But: utilsClock},
 	{Package: "agent/configdrive", May: []string{"agent/job"}, Never: slices.Concat(sockets, files, kubernetes)},
-	{Package: "agent/cloudinit", Never: slices.Concat([]string{"net", "net/http/..."}, files, kubernetes)},
+	{Package: "guest/cloudinit", Never: slices.Concat([]string{"net", "net/http/..."}, files, kubernetes)},
 	{Package: "agent/plugin/...", May: []string{"agent/job", "agent/sys"}, Never: kubernetes, But: utilsClock},
 	{Package: "agent/plugin/disk", May: []string{"agent/job", "agent/sys", "agent/configdrive"}, Never: kubernetes, But: utilsClock},
 	{
@@ -324,21 +324,21 @@ var Table = []Row{
 		// It is a part of a boot image: it links no client of Kubernetes and no Helm.
 		Package: "agent/lcm", May: []string{"agent/broker", "agent/job", "agent/kubeapi", "agent/ledger", "agent/sys", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/hostos/module"},
 		Never: slices.Concat(files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/...", "helm.sh/..."}),
-		Tests: []string{"agent/sys/sandbox", "fixtures", "scenarios/prerequisites"},
+		Tests: []string{"guest/sandbox", "fixtures", "scenarios/prerequisites"},
 	},
 	{
 		// It is a part of a boot image: it links no client of Kubernetes.
 		Package: "agent/elemental", May: []string{"agent/broker", "agent/sys"},
 		Never: slices.Concat(files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
-		Tests: []string{"agent/sys/sandbox"},
+		Tests: []string{"guest/sandbox"},
 	},
 	{
 		// The plugin that acts on the dummy's files: it writes disks and runs user data.
-		Package: "agent/elemental/sim", May: []string{"agent/elemental", "agent/cloudinit", "agent/job", "agent/plugin/...", "agent/sys"},
+		Package: "guest/elementalsim", May: []string{"agent/elemental", "guest/cloudinit", "agent/job", "agent/plugin/...", "agent/sys"},
 		Never: slices.Concat(files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
-		Tests: []string{"agent/sys/sandbox", "agent/sys/systest", "scenarios/images"},
+		Tests: []string{"guest/sandbox", "agent/sys/systest", "scenarios/images"},
 	},
-	{Package: "agent/node", May: []string{"agent/kubeapi"}, Never: files, Tests: []string{"controller/config", "controller/drain", "controller/kube"}},
+	{Package: "guest/node", May: []string{"agent/kubeapi"}, Never: files, Tests: []string{"controller/config", "controller/drain", "controller/kube"}},
 	// The lock of a host's operations knows no agent, and no host.
 	{Package: "agent/broker", Never: slices.Concat(sockets, files)},
 	// Which files of a host a family owns knows no family.
@@ -349,13 +349,13 @@ var Table = []Row{
 		// It is a part of a boot image: it links no client of Kubernetes.
 		Package: "agent/machineconfig", May: []string{"agent/broker", "agent/kubeapi", "agent/ledger", "agent/machineconfig/deployment", "agent/machineconfig/registry", "agent/sys", "controller/machineconfig", "controller/machineconfig/ignition"},
 		Never: slices.Concat(files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
-		Tests: []string{"agent/machineconfig/deployment/sandboxed", "agent/sys/sandbox"},
+		Tests: []string{"guest/staging", "guest/sandbox"},
 	},
 	{Package: "agent/machineconfig/registry", Never: slices.Concat(files, kubernetes)},
 	{Package: "agent/machineconfig/deployment", May: []string{"agent/machineconfig/registry", "agent/sys"}, Never: slices.Concat(files, kubernetes)},
 	{
 		// The images of a lab's servers; on a real host rpm-ostree does its work.
-		Package: "agent/machineconfig/deployment/sandboxed", May: []string{"agent/machineconfig/deployment", "agent/machineconfig/registry", "agent/sys/sandbox"}, Never: slices.Concat(files, kubernetes),
+		Package: "guest/staging", May: []string{"agent/machineconfig/deployment", "agent/machineconfig/registry", "guest/sandbox"}, Never: slices.Concat(files, kubernetes),
 	},
 
 	// The documents.
@@ -397,10 +397,10 @@ var Table = []Row{
 		Package: "features/steps",
 		May: []string{
 			"features/step", "scenarios/...", "emulator/lab/...", "emulator/machine/...", "emulator/bmc", "emulator/dialect/quirk", "emulator/fault", "fixtures",
-			"emulator/lab/labtest",                           // which ports no other test has
-			"scenarios/patience",                             // how long they wait
-			"scenarios/prerequisites",                        // what scenarios need
-			"agent/elemental/sim", "agent/lcm", "agent/node", // the units and configurations that user data install
+			"emulator/lab/labtest",                          // which ports no other test has
+			"scenarios/patience",                            // how long they wait
+			"scenarios/prerequisites",                       // what scenarios need
+			"guest/elementalsim", "agent/lcm", "guest/node", // the units and configurations that user data install
 			"controller/drain",                                                                                     // what evicts pods
 			"controller/elemental/condition",                                                                       // what conditions say
 			"controller/api/...", "controller/config", "controller/mosk/hostos/module", "controller/mosk/lcm/item", // what agents do with the objects of day 2
@@ -412,13 +412,13 @@ var Table = []Row{
 	{
 		// An agent in process runs over systest, backed by a machine's disks.
 		Package: "scenarios/world",
-		May:     []string{"emulator/...", "controller/...", "agent/...", "agent/sys/systest", "version", "fixtures", "scenarios/charts", "scenarios/images", "scenarios/registry", "scenarios/view", "scenarios/world/clusterapi", "scenarios/world/pxe"},
+		May:     []string{"emulator/...", "controller/...", "agent/...", "guest/...", "agent/sys/systest", "version", "fixtures", "scenarios/charts", "scenarios/images", "scenarios/registry", "scenarios/view", "scenarios/world/clusterapi", "scenarios/world/pxe"},
 		Tests:   []string{"scenarios/sample"},
 	},
 	{
 		// It stands in for Cluster API's controllers, and knows no emulated server.
 		Package: "scenarios/world/clusterapi",
-		May:     []string{"agent/node", "controller/api/...", "controller/elemental/condition", "controller/elemental/object", "controller/reconcile/queue"},
+		May:     []string{"guest/node", "controller/api/...", "controller/elemental/condition", "controller/elemental/object", "controller/reconcile/queue"},
 	},
 	{
 		// The firmware of a NIC, and the loader that it starts.
@@ -544,9 +544,9 @@ var Table = []Row{
 	{Package: "fixtures"},
 	{Package: "cmd"}, // scripts
 	{Package: "cmd/labctl/crash", May: []string{"emulator/lab/statedir"}}, // it reads how a process ended, and starts none
-	{Package: "cmd/labctl", May: []string{"cmd/labctl/crash", "docs", "emulator/...", "controller/...", "agent/...", "scenarios/...", "fixtures", "features", "features/steps", "version"}},
+	{Package: "cmd/labctl", May: []string{"cmd/labctl/crash", "docs", "emulator/...", "controller/...", "agent/...", "guest/...", "scenarios/...", "fixtures", "features", "features/steps", "version"}},
 	{Package: "cmd/lab-controller", May: []string{"controller/...", "version"}, Never: []string{"controller/kube"}},
-	{Package: "cmd/lab-agent", May: []string{"agent/...", "version"}},
+	{Package: "cmd/lab-agent", May: []string{"agent/...", "guest/elementalsim", "version"}},
 }
 
 // Border is a line that no row can open.

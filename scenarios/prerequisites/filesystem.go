@@ -43,7 +43,7 @@ func withTemporary(command func(dir string) *exec.Cmd) (string, error) {
 }
 
 // overlayInNamespace returns "" when this user may mount an overlay of /usr in a user
-// namespace, as agent/sys/sandbox does.
+// namespace, as guest/sandbox does.
 func overlayInNamespace() (string, error) {
 	return withTemporary(func(dir string) *exec.Cmd {
 		const script = `cd "$0" && mkdir upper work root && mount -t overlay overlay -o lowerdir=/usr,upperdir="$0/upper",workdir="$0/work",userxattr root && touch root/x`

@@ -40,7 +40,7 @@ var slow = []struct {
 	paths   []string
 	timeout time.Duration
 }{
-	{[]string{"agent/sys/sandbox"}, 10 * time.Minute},
+	{[]string{"guest/sandbox"}, 10 * time.Minute},
 	{[]string{"scenarios/containers", "controller/netboot/ramdisk"}, 15 * time.Minute},
 	{[]string{"emulator/lab", "controller/kube", "features/rack", "scenarios/view"}, 10 * time.Minute},
 	{[]string{"scenarios/world", "cmd/labctl"}, 20 * time.Minute},

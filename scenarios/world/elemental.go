@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/agent/elemental"
-	"github.com/metalab-dev/metalab/agent/elemental/sim"
 	api "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/netboot"
+	"github.com/metalab-dev/metalab/guest/elementalsim"
 	"github.com/metalab-dev/metalab/scenarios/images"
 	build "github.com/metalab-dev/metalab/version"
 )
@@ -29,7 +29,7 @@ func runElemental(ctx context.Context, y *systems, x *system, args []string) err
 		return err
 	}
 	image, server := y.image(), x.host.Name()
-	plugin := sim.Config{Devices: systemOf(x.host, x.os.Boot, ""), Image: image, Checksum: image + ".sha256", CompatReset: a.CompatReset}
+	plugin := elementalsim.Config{Devices: systemOf(x.host, x.os.Boot, ""), Image: image, Checksum: image + ".sha256", CompatReset: a.CompatReset}
 	err = elemental.Execute(ctx, command, elemental.Config{
 		System:  fillable{x.Host(), func() bool { return y.trouble(server).Full }},
 		Now:     func() time.Time { return time.Now().Add(y.trouble(server).Skew) },
@@ -40,7 +40,7 @@ func runElemental(ctx context.Context, y *systems, x *system, args []string) err
 			elemental.DummyPlugin: func(s elemental.System) elemental.Plugin {
 				return &elemental.Dummy{System: s, CompatReset: a.CompatReset}
 			},
-			elemental.SimPlugin: sim.New(plugin),
+			elemental.SimPlugin: elementalsim.New(plugin),
 		},
 	}, a)
 	if ctx.Err() != nil { // the unit was stopped
@@ -63,7 +63,7 @@ func Seed(r *api.ElementalRegistration) (netboot.Seed, error) {
 	if err := json.Unmarshal(b, &f); err != nil {
 		return netboot.Seed{}, fmt.Errorf("world: registration %s: %w", r.Name, err)
 	}
-	metaData, userData, err := sim.SeedData(f)
+	metaData, userData, err := elementalsim.SeedData(f)
 	if err != nil {
 		return netboot.Seed{}, fmt.Errorf("the registration %s: %w", r.Name, err)
 	}

@@ -14,10 +14,10 @@ import (
 	"github.com/diskfs/go-diskfs/filesystem/fat32"
 	"github.com/diskfs/go-diskfs/filesystem/iso9660"
 
-	"github.com/metalab-dev/metalab/agent/cloudinit"
 	"github.com/metalab-dev/metalab/agent/sys"
-	"github.com/metalab-dev/metalab/agent/sys/sandbox"
 	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/guest/cloudinit"
+	"github.com/metalab-dev/metalab/guest/sandbox"
 )
 
 // This file reads the data source of a server that boots from a disk, as cloud-init does,

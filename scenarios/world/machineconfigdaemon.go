@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/agent/machineconfig"
-	"github.com/metalab-dev/metalab/agent/machineconfig/deployment/sandboxed"
+	"github.com/metalab-dev/metalab/guest/staging"
 )
 
 // runMachineConfigDaemon is the machine-config daemon of a server. It boots images from the
@@ -20,7 +20,7 @@ func runMachineConfigDaemon(ctx context.Context, y *systems, x *system, args []s
 	if err != nil {
 		return err
 	}
-	images := sandboxed.New(x.System, registryArch[hw.CPU.Arch])
+	images := staging.New(x.System, registryArch[hw.CPU.Arch])
 	return machineconfig.Run(ctx, machineconfig.Config{
 		Account: account, System: host, OS: images, Monitor: images, Broker: x.broker,
 		Clock: daemonClock{agentClock{labClock{y.clock}}}, Enter: y.clock.Enter, Log: agentLog(y.clock, y.log, x.host, x.os.Boot),

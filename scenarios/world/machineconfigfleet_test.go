@@ -26,11 +26,11 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/kubeapi"
 	daemon "github.com/metalab-dev/metalab/agent/machineconfig"
-	"github.com/metalab-dev/metalab/agent/machineconfig/deployment/sandboxed"
 	"github.com/metalab-dev/metalab/agent/sys"
-	"github.com/metalab-dev/metalab/agent/sys/sandbox"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/machineconfig"
+	"github.com/metalab-dev/metalab/guest/staging"
+	"github.com/metalab-dev/metalab/guest/sandbox"
 	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
@@ -117,7 +117,7 @@ func (n *machineConfigNode) runDaemon(ctx context.Context, s *sandbox.System, re
 	ended := make(chan error, 1)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: n.roots, MinVersion: tls.VersionTLS12}, MaxIdleConnsPerHost: 2}
 	defer transport.CloseIdleConnections()
-	images := sandboxed.New(s, "amd64")
+	images := staging.New(s, "amd64")
 	go func() {
 		ended <- daemon.Run(ctx, daemon.Config{
 			Account: daemon.Account{Account: kubeapi.Account{Server: n.w.kube.api.Host, CAFile: "/etc/lab-agent/ca.crt", TokenFile: "/etc/lab-agent/token"}, Node: n.name},

@@ -12,11 +12,11 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/metalab-dev/metalab/agent/cloudinit"
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/controller/netboot"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/guest/cloudinit"
 	"github.com/metalab-dev/metalab/scenarios/world/pxe"
 )
 

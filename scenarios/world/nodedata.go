@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/metalab-dev/metalab/agent/machineconfig"
-	"github.com/metalab-dev/metalab/agent/node"
+	"github.com/metalab-dev/metalab/guest/node"
 )
 
 // NodeAccounts is the namespace whose service accounts have the rights of the agents of nodes.

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalab-dev/metalab/agent/node"
 	"github.com/metalab-dev/metalab/controller/config"
+	"github.com/metalab-dev/metalab/guest/node"
 	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 

@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/agent/job"
-	"github.com/metalab-dev/metalab/agent/node"
-	"github.com/metalab-dev/metalab/agent/sys/sandbox"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/nodes"
+	"github.com/metalab-dev/metalab/guest/node"
+	"github.com/metalab-dev/metalab/guest/sandbox"
 	build "github.com/metalab-dev/metalab/version"
 )
 

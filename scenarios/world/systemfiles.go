@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/metalab-dev/metalab/agent/sys/sandbox"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/guest/sandbox"
 )
 
 // This file gives the control API files and commands of servers' operating systems.

@@ -18,14 +18,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/metalab-dev/metalab/agent/broker"
-	"github.com/metalab-dev/metalab/agent/cloudinit"
 	"github.com/metalab-dev/metalab/agent/sys"
-	"github.com/metalab-dev/metalab/agent/sys/sandbox"
 	"github.com/metalab-dev/metalab/controller/netboot"
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/guest/cloudinit"
+	"github.com/metalab-dev/metalab/guest/sandbox"
 )
 
 // systemsDir has the mounts of systems in which commands run. It is empty when none runs.

@@ -15,10 +15,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/metalab-dev/metalab/agent/sys/sandbox"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/guest/sandbox"
 	"github.com/metalab-dev/metalab/scenarios/images"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/metalab-dev/metalab/agent/sys/sandbox"
+	"github.com/metalab-dev/metalab/guest/sandbox"
 )
 
 // A lab whose servers' commands the kernel does not limit says so when it starts, and one where

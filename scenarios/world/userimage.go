@@ -8,10 +8,10 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/metalab-dev/metalab/agent/sys/sandbox"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/guest/sandbox"
 	"github.com/metalab-dev/metalab/scenarios/images"
 )
 

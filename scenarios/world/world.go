@@ -29,7 +29,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalab-dev/metalab/agent/sys/sandbox"
 	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/controller/inband"
 	"github.com/metalab-dev/metalab/controller/netboot"
@@ -38,6 +37,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/network"
 	"github.com/metalab-dev/metalab/emulator/lab/outbound"
 	"github.com/metalab-dev/metalab/emulator/lab/space"
+	"github.com/metalab-dev/metalab/guest/sandbox"
 	"github.com/metalab-dev/metalab/scenarios/images"
 	"github.com/metalab-dev/metalab/scenarios/registry"
 	"github.com/metalab-dev/metalab/scenarios/view"

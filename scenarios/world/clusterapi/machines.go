@@ -20,11 +20,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/yaml"
 
-	"github.com/metalab-dev/metalab/agent/node"
 	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
 	"github.com/metalab-dev/metalab/controller/elemental/object"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
+	"github.com/metalab-dev/metalab/guest/node"
 )
 
 func (k *Core) setupMachines() error {

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/metalab-dev/metalab/agent/cloudinit"
 	"github.com/metalab-dev/metalab/agent/kubeapi"
 	"github.com/metalab-dev/metalab/agent/lcm"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/guest/cloudinit"
 )
 
 func example() Machine {

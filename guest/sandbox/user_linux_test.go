@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/metalab-dev/metalab/agent/sys/sandbox"
+	"github.com/metalab-dev/metalab/guest/sandbox"
 )
 
 // An ordinary user of this machine gets the same: commands run for one as for the superuser.

@@ -1,7 +1,7 @@
-// Package sandboxed boots OS images on the emulated servers of a lab: it pulls them from a
+// Package staging boots OS images on the emulated servers of a lab: it pulls them from a
 // registry, verifies every blob, unpacks them in memory, and stages the root on the server's
 // disk. It stands for rpm-ostree there.
-package sandboxed
+package staging
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/machineconfig/deployment"
 	"github.com/metalab-dev/metalab/agent/machineconfig/registry"
-	"github.com/metalab-dev/metalab/agent/sys/sandbox"
+	"github.com/metalab-dev/metalab/guest/sandbox"
 )
 
 // OS boots images on one server.

@@ -1,4 +1,4 @@
-// Package sim is the plugin elemental-sim of the Elemental agent. It writes the dummy plugin's
+// Package elementalsim is the plugin elemental-sim of the Elemental agent. It writes the dummy plugin's
 // files, and acts on them as an administrator's path units would: it writes the image that
 // install.yaml names to a disk, applies the bootstrap configuration (cloud-config or Ignition)
 // after the reboot, takes the image of another version of the operating system, prepares a reset
@@ -7,4 +7,4 @@
 // It emulates the partitions and the toolkit of Elemental's own plugin in no way: the installed
 // system is the image with a config drive, and a reset erases its disk, so that the next boot
 // comes from the medium with which the server has registered.
-package sim
+package elementalsim

@@ -1,4 +1,4 @@
-package sim
+package elementalsim
 
 import (
 	"bytes"
@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/metalab-dev/metalab/agent/cloudinit"
 	"github.com/metalab-dev/metalab/agent/elemental"
 	"github.com/metalab-dev/metalab/agent/sys"
+	"github.com/metalab-dev/metalab/guest/cloudinit"
 )
 
 // Bootstrap implements elemental.Plugin. The boot is remembered first: Start applies the

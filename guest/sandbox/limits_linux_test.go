@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metalab-dev/metalab/agent/sys/sandbox"
+	"github.com/metalab-dev/metalab/guest/sandbox"
 )
 
 // Where the kernel's limits are required and cannot be made no command runs.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/metalab-dev/metalab/agent/sys/sandbox"
+	"github.com/metalab-dev/metalab/guest/sandbox"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 	"github.com/metalab-dev/metalab/scenarios/smalldisk"
 )

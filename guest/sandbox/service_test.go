@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/metalab-dev/metalab/agent/sys/sandbox"
+	"github.com/metalab-dev/metalab/guest/sandbox"
 )
 
 // unitFile returns the file of a service that runs the agent.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metalab-dev/metalab/agent/sys/sandbox"
+	"github.com/metalab-dev/metalab/guest/sandbox"
 )
 
 // memory is a sandbox.Store.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/sys"
 	"github.com/metalab-dev/metalab/agent/sys/hosttest"
-	"github.com/metalab-dev/metalab/agent/sys/sandbox"
+	"github.com/metalab-dev/metalab/guest/sandbox"
 )
 
 var _ hosttest.Host = sandbox.Host{}

@@ -1,4 +1,4 @@
-package sim
+package elementalsim
 
 import (
 	"context"
@@ -13,11 +13,11 @@ import (
 	"github.com/google/uuid"
 	"sigs.k8s.io/yaml"
 
-	"github.com/metalab-dev/metalab/agent/cloudinit"
 	"github.com/metalab-dev/metalab/agent/elemental"
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/agent/plugin/disk"
 	"github.com/metalab-dev/metalab/agent/plugin/inventory"
+	"github.com/metalab-dev/metalab/guest/cloudinit"
 )
 
 // instructions are the keys of install.yaml that the plugin reads. Others are for Elemental's

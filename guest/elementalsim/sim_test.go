@@ -1,4 +1,4 @@
-package sim_test
+package elementalsim_test
 
 import (
 	"bytes"
@@ -18,12 +18,12 @@ import (
 	"github.com/diskfs/go-diskfs/backend/file"
 	"github.com/diskfs/go-diskfs/filesystem/iso9660"
 
-	"github.com/metalab-dev/metalab/agent/cloudinit"
 	"github.com/metalab-dev/metalab/agent/elemental"
-	"github.com/metalab-dev/metalab/agent/elemental/sim"
 	"github.com/metalab-dev/metalab/agent/sys"
-	"github.com/metalab-dev/metalab/agent/sys/sandbox"
 	"github.com/metalab-dev/metalab/agent/sys/systest"
+	"github.com/metalab-dev/metalab/guest/cloudinit"
+	"github.com/metalab-dev/metalab/guest/elementalsim"
+	"github.com/metalab-dev/metalab/guest/sandbox"
 	"github.com/metalab-dev/metalab/scenarios/images"
 )
 
@@ -46,7 +46,7 @@ func (s *server) Load() ([]byte, error) { return s.layer, nil }
 // Save implements sandbox.Store.
 func (s *server) Save(b []byte) error { s.layer = b; return nil }
 
-func newServer(t *testing.T, c sim.Config) *server {
+func newServer(t *testing.T, c elementalsim.Config) *server {
 	s := &server{t: t, disk: systest.NewMemory(8 << 30), done: make(chan string, 8)}
 	c.Devices = systest.New(systest.Machine{Disks: []systest.Disk{{Size: s.disk.Size(), Open: func() (sys.Block, error) { return s.disk, nil }}}})
 	s.boot(c)
@@ -57,7 +57,7 @@ func newServer(t *testing.T, c sim.Config) *server {
 }
 
 // boot starts the next system, and its plugin.
-func (s *server) boot(c sim.Config) {
+func (s *server) boot(c elementalsim.Config) {
 	s.t.Helper()
 	if c.Devices == nil {
 		c.Devices = systest.New(systest.Machine{Disks: []systest.Disk{{Size: s.disk.Size(), Open: func() (sys.Block, error) { return s.disk, nil }}}})
@@ -72,7 +72,7 @@ func (s *server) boot(c sim.Config) {
 		Reboot: func() {}, PowerOff: func() {},
 	})
 	s.t.Cleanup(func() { _ = s.system.Close() })
-	s.plugin = sim.New(c)(s.system.Host())
+	s.plugin = elementalsim.New(c)(s.system.Host())
 	if err := s.plugin.Init(s.t.Context(), elemental.PluginContext{WorkDir: workDir, ConfigPath: elemental.DefaultConfigFile}); err != nil {
 		s.t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func (s *server) instance() cloudinit.Instance {
 // the agent's files and its unit.
 func TestInstall(t *testing.T) {
 	image, url, sum := serveImage(t)
-	s := newServer(t, sim.Config{})
+	s := newServer(t, elementalsim.Config{})
 	s.finalize()
 	if err := s.plugin.InstallCloudInit(t.Context(), []byte(`{"users":[{"name":"ann"}],"runcmd":["echo hi"],"packages":["x"]}`)); err != nil {
 		t.Fatal(err)
@@ -213,7 +213,7 @@ func TestInstallRefuses(t *testing.T) {
 		{`{"system":{"uri":"` + url + `","checksum":"` + strings.Repeat("0", 64) + `"}}`, "checksum"},
 		{`{"device":7}`, "install.yaml: json"},
 	} {
-		s := newServer(t, sim.Config{})
+		s := newServer(t, elementalsim.Config{})
 		s.finalize()
 		if err := s.plugin.InstallCloudInit(t.Context(), []byte("null")); err != nil {
 			t.Fatal(err)
@@ -225,7 +225,7 @@ func TestInstallRefuses(t *testing.T) {
 			t.Errorf("Install(%s): the disk boots: %v, %v", tt.in, boots, err)
 		}
 	}
-	s := newServer(t, sim.Config{})
+	s := newServer(t, elementalsim.Config{})
 	if err := s.plugin.InstallCloudInit(t.Context(), []byte(`{"write_files":7}`)); err == nil || !strings.Contains(err.Error(), "write_files") {
 		t.Errorf("InstallCloudInit with a wrong list = %v", err)
 	}
@@ -244,7 +244,7 @@ const joined = "[Service]\nType=oneshot\nExecStart=/usr/local/bin/lab-agent join
 
 // The bootstrap configuration is applied after the reboot, once; each boot has the sentinel.
 func TestCloudConfigIsAppliedAfterTheReboot(t *testing.T) {
-	s := newServer(t, sim.Config{})
+	s := newServer(t, elementalsim.Config{})
 	s.put("/etc/motd", "hello\n")
 	s.put("/etc/systemd/system/joined.service", joined)
 	if err := s.plugin.Bootstrap(t.Context(), "cloud-config", []byte(cloudConfig)); err != nil {
@@ -254,7 +254,7 @@ func TestCloudConfigIsAppliedAfterTheReboot(t *testing.T) {
 		t.Fatalf("Start() in the same boot = %v, /etc/role %q: want nothing done", err, s.read("/etc/role"))
 	}
 	for range 2 {
-		s.boot(sim.Config{})
+		s.boot(elementalsim.Config{})
 		if err := s.start(); err != nil {
 			t.Fatal(err)
 		}
@@ -276,11 +276,11 @@ func TestCloudConfigIsAppliedAfterTheReboot(t *testing.T) {
 
 // A configuration that fails leaves no sentinel, and is not applied again.
 func TestBootstrapThatFailsLeavesNoSentinel(t *testing.T) {
-	s := newServer(t, sim.Config{})
+	s := newServer(t, elementalsim.Config{})
 	if err := s.plugin.Bootstrap(t.Context(), "cloud-config", []byte("#cloud-config\nruncmd: [systemctl start none.service]\n")); err != nil {
 		t.Fatal(err)
 	}
-	s.boot(sim.Config{})
+	s.boot(elementalsim.Config{})
 	if err := s.start(); err == nil || !strings.Contains(err.Error(), "Unit none.service not found") {
 		t.Errorf("Start() = %v, want the error of the command", err)
 	}
@@ -291,7 +291,7 @@ func TestBootstrapThatFailsLeavesNoSentinel(t *testing.T) {
 
 // Ignition: directories, files, links, users and units.
 func TestIgnition(t *testing.T) {
-	s := newServer(t, sim.Config{})
+	s := newServer(t, elementalsim.Config{})
 	unit, err := json.Marshal(joined)
 	if err != nil {
 		t.Fatal(err)
@@ -305,7 +305,7 @@ func TestIgnition(t *testing.T) {
 	if err := s.plugin.Bootstrap(t.Context(), "ignition", []byte(in)); err != nil {
 		t.Fatal(err)
 	}
-	s.boot(sim.Config{})
+	s.boot(elementalsim.Config{})
 	if err := s.start(); err != nil {
 		t.Fatal(err)
 	}
@@ -330,11 +330,11 @@ func TestIgnitionRefuses(t *testing.T) {
 		`{}`: "ignition: ", `{"ignition":{"version":"3.3.0"},"storage":{"files":[{"path":"/a","contents":{"source":"https://x/"}}]}}`: "source https://x/ is not fetched",
 		`{"ignition":{"version":"3.3.0"},"storage":{"filesystems":[{"device":"/dev/a","format":"ext4"}]}}`: "storage.disks, raid, filesystems and luks are not applied",
 	} {
-		s := newServer(t, sim.Config{})
+		s := newServer(t, elementalsim.Config{})
 		if err := s.plugin.Bootstrap(t.Context(), "ignition", []byte(in)); err != nil {
 			t.Fatal(err)
 		}
-		s.boot(sim.Config{})
+		s.boot(elementalsim.Config{})
 		if err := s.start(); err == nil || !strings.Contains(err.Error(), want) || s.read(elemental.SentinelFile) != "" {
 			t.Errorf("Start() with %s = %v, sentinel %q; want %q", in, err, s.read(elemental.SentinelFile), want)
 		}
@@ -344,7 +344,7 @@ func TestIgnitionRefuses(t *testing.T) {
 // The image of another version is fetched, and a reboot demanded until it has happened.
 func TestOSVersion(t *testing.T) {
 	_, url, sum := serveImage(t)
-	s := newServer(t, sim.Config{})
+	s := newServer(t, elementalsim.Config{})
 	s.put("/etc/os-release", "ID=debian\nIMAGE_VERSION=old\n")
 	want := fmt.Appendf(nil, `{"osVersion":{"imageUri":%q,"debug":true}}`, url)
 	reconcile := func(in []byte) (bool, error) { return s.plugin.ReconcileOSVersion(t.Context(), in) }
@@ -359,7 +359,7 @@ func TestOSVersion(t *testing.T) {
 	if got := s.read("/etc/os-release"); got != "ID=debian\nIMAGE_VERSION=\""+url+"\"\nIMAGE_ID=\"sha256:"+sum+"\"\n" {
 		t.Errorf("os-release = %q", got)
 	}
-	s.boot(sim.Config{})
+	s.boot(elementalsim.Config{})
 	for _, in := range [][]byte{want, []byte("null"), []byte(`{}`)} {
 		if reboot, err := reconcile(in); reboot || err != nil {
 			t.Errorf("ReconcileOSVersion(%s) after the reboot = %v, %v, want none", in, reboot, err)
@@ -371,7 +371,7 @@ func TestOSVersion(t *testing.T) {
 // the disk does not boot any more.
 func TestReset(t *testing.T) {
 	_, url, sum := serveImage(t)
-	s := newServer(t, sim.Config{Image: url, Checksum: sum})
+	s := newServer(t, elementalsim.Config{Image: url, Checksum: sum})
 	s.finalize()
 	for _, do := range []func(context.Context, []byte) error{s.plugin.InstallCloudInit, s.plugin.Install} {
 		if err := do(t.Context(), []byte("null")); err != nil {
@@ -379,7 +379,7 @@ func TestReset(t *testing.T) {
 		}
 	}
 	s.put(workDir+"/device", "/dev/sda\n") // as in the installed system
-	for name, text := range sim.Units(false) {
+	for name, text := range elementalsim.Units(false) {
 		s.put("/etc/systemd/system/"+name, text)
 	}
 	s.put(elemental.CloudConfigFile, "x")
