@@ -18,7 +18,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/file"
 	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 )
 
 // written lists the pages of people: README.md, CONTRIBUTING.md and docs/.
@@ -39,7 +39,7 @@ func TestExamplesAreRead(t *testing.T) {
 			var err error
 			switch kind {
 			case "rack":
-				_, err = rack.Parse(page, []byte(m[2]))
+				_, err = rackfile.Parse(page, []byte(m[2]))
 			case "ci":
 				err = yaml.Unmarshal([]byte(m[2]), &map[string]any{})
 			case "dialect":

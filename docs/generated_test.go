@@ -22,7 +22,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect/file"
 	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
 	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
 	"github.com/metalab-dev/metalab/fixtures"
@@ -40,7 +40,7 @@ var update = flag.Bool("update", false, "write the generated parts of the pages"
 var generators = map[string]func(*testing.T) string{
 	"packages": packages,
 	"rack-file": func(t *testing.T) string {
-		return (&fields{t: t, key: yamlfile.Key}).tables(reflect.TypeFor[rack.Lab]())
+		return (&fields{t: t, key: yamlfile.Key}).tables(reflect.TypeFor[rackfile.Lab]())
 	},
 	"dialect-file": func(t *testing.T) string {
 		return (&fields{t: t, key: yamlfile.Key}).tables(reflect.TypeFor[dialect.Record]())

@@ -42,7 +42,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/fault"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
 )
@@ -156,7 +156,7 @@ func Open(ctx context.Context, r Rack) (_ *Lab, err error) {
 		l.clock = clock.NewJumping(origin)
 	}
 	c := lab.Config{Dir: r.Dir, Rack: &def, Clock: l.clock, Events: l.event}
-	if def.Listen == rack.Loopback || def.Listen == "" {
+	if def.Listen == rackfile.Loopback || def.Listen == "" {
 		c.Listen = "lo:0" // any port: other tests run at the same time
 	}
 	if l.lab, err = lab.Open(ctx, c); err != nil {
@@ -186,22 +186,22 @@ func Open(ctx context.Context, r Rack) (_ *Lab, err error) {
 	return l, nil
 }
 
-func (r *Rack) definition() (rack.Lab, error) {
+func (r *Rack) definition() (rackfile.Lab, error) {
 	if r.Definition != "" {
 		if r.Hosts != 0 || r.Profile != "" || r.Seed != 0 {
-			return rack.Lab{}, errors.New("emulator: Rack.Definition: set hosts, profile and seed in it, not in Rack.Hosts, Rack.Profile and Rack.Seed")
+			return rackfile.Lab{}, errors.New("emulator: Rack.Definition: set hosts, profile and seed in it, not in Rack.Hosts, Rack.Profile and Rack.Seed")
 		}
 		const name = "Rack.Definition"
-		def, err := rack.Parse(name, []byte(r.Definition))
+		def, err := rackfile.Parse(name, []byte(r.Definition))
 		if err != nil {
-			return rack.Lab{}, err
+			return rackfile.Lab{}, err
 		}
 		return def, yamlfile.Locate(name, []byte(r.Definition), lab.CheckNames(lab.Models(r.Dir), &def))
 	}
 	if r.Hosts < 0 {
-		return rack.Lab{}, fmt.Errorf("emulator: Rack.Hosts: %d: must not be negative", r.Hosts)
+		return rackfile.Lab{}, fmt.Errorf("emulator: Rack.Hosts: %d: must not be negative", r.Hosts)
 	}
-	def := rack.Default(max(r.Hosts, 1))
+	def := rackfile.Default(max(r.Hosts, 1))
 	if r.Profile != "" {
 		def.Hosts[0].Profile = r.Profile
 	}

@@ -36,8 +36,8 @@ import (
 	"github.com/metalab-dev/metalab/agent/machineconfig/registry"
 	"github.com/metalab-dev/metalab/agent/sys"
 	"github.com/metalab-dev/metalab/controller/machineconfig"
-	"github.com/metalab-dev/metalab/guest/staging"
 	"github.com/metalab-dev/metalab/guest/sandbox"
+	"github.com/metalab-dev/metalab/guest/staging"
 )
 
 // fakeAPI is a Kubernetes API: objects by their paths.

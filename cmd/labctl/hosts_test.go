@@ -15,7 +15,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 )
 
 // startControl starts a lab with hosts node-0, node-1, … and its control API.
@@ -27,7 +27,7 @@ func startControl(t *testing.T, count int) *control.Client {
 // startLab starts a lab with hosts node-0, node-1, … whose control API is served.
 func startLab(t *testing.T, count int) *labtest.Lab {
 	t.Helper()
-	l := labtest.Start(t, lab.Config{Rack: new(rack.Default(count))})
+	l := labtest.Start(t, lab.Config{Rack: new(rackfile.Default(count))})
 	s, err := control.New(control.Config{Lab: l.Lab})
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/metalab-dev/metalab/emulator/lab/network"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/scenarios/cluster"
 	"github.com/metalab-dev/metalab/scenarios/shards"
 	"github.com/metalab-dev/metalab/scenarios/world"
@@ -30,14 +30,14 @@ func (f *upFlags) fleet(o *options, s world.Settings, log *slog.Logger) (*shards
 	if err != nil {
 		return nil, fmt.Errorf("shards: %w", err)
 	}
-	place, err := rack.Listen(s.Listen).Parse()
+	place, err := rackfile.Listen(s.Listen).Parse()
 	if err != nil {
 		return nil, err
 	}
 	tapes := recordings{file: f.record, runs: map[string]int{}}
 	return shards.New(shards.Config{
 		Dir: o.state, Log: log, Rack: s.Complete(), Size: s.ShardSize, Count: s.Shards,
-		Prepare: func(i int, dir string, part rack.Lab) error {
+		Prepare: func(i int, dir string, part rackfile.Lab) error {
 			shard := s
 			if s.Rack == nil { // there may be more hosts by now
 				shard.Hosts = part.Total()
@@ -90,17 +90,17 @@ func (r *recordings) next(shard string) string {
 
 // listenOf returns the --listen of a shard: with loopback addresses each shard needs a port
 // of its own, with one address each host does.
-func listenOf(p rack.Place, shard, size int) string {
+func listenOf(p rackfile.Place, shard, size int) string {
 	switch {
 	case p.Addr.IsValid():
 		return fmt.Sprintf("%s:%d", bracketed(p), int(p.Port)+shard*size)
 	case p.Port != 0:
-		return fmt.Sprintf("%s:%d", rack.Loopback, int(p.Port)+shard)
+		return fmt.Sprintf("%s:%d", rackfile.Loopback, int(p.Port)+shard)
 	}
-	return string(rack.Loopback)
+	return string(rackfile.Loopback)
 }
 
-func bracketed(p rack.Place) string {
+func bracketed(p rackfile.Place) string {
 	if p.Addr.Is6() {
 		return "[" + p.Addr.String() + "]"
 	}
@@ -233,7 +233,7 @@ func (f *shardFlags) resolveShard(c *cobra.Command, dir string) (world.Settings,
 	} else {
 		f.settings.Hosts = (number + 1) * f.size
 	}
-	f.settings.Kube, f.settings.ShardSize, f.settings.Part = false, f.size, &rack.Part{First: number * f.size, Count: f.size}
+	f.settings.Kube, f.settings.ShardSize, f.settings.Part = false, f.size, &rackfile.Part{First: number * f.size, Count: f.size}
 	if err := f.settings.Validate(); err != nil {
 		return stored, &usageError{err}
 	}

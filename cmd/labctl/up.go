@@ -21,7 +21,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/tracing"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/lab/ssdp"
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
 	"github.com/metalab-dev/metalab/scenarios/world"
@@ -212,7 +212,7 @@ func (f *upFlags) define(c *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	r, err := rack.Parse(f.file, b)
+	r, err := rackfile.Parse(f.file, b)
 	if err != nil {
 		return err
 	}

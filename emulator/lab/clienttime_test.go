@@ -14,7 +14,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
@@ -39,8 +39,8 @@ func TestIpmitoolShellKeepsItsSessionInAFastLab(t *testing.T) {
 	for _, tt := range fastLabs {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel() // ipmitool tries for ten seconds to reach a session that has ended
-			r := rack.Default(1)
-			r.Accounts = []rack.Account{{Name: "ADMIN", Password: "ADMIN", Role: "Administrator"}}
+			r := rackfile.Default(1)
+			r.Accounts = []rackfile.Account{{Name: "ADMIN", Password: "ADMIN", Role: "Administrator"}}
 			l := labtest.Start(t, lab.Config{Rack: &r, Clock: tt.clock()})
 			at, _ := l.First().IPMI()
 			ctx, cancel := context.WithTimeout(t.Context(), patience.Of(30*time.Second))
@@ -99,7 +99,7 @@ func TestRedfishSessionAndLockOutlastAPauseInAFastLab(t *testing.T) {
 			continue
 		}
 		t.Run(tt.name, func(t *testing.T) {
-			r := rack.Default(2)
+			r := rackfile.Default(2)
 			l := labtest.Start(t, lab.Config{Rack: &r, Clock: tt.clock()})
 			h, other := l.Hosts()[0], l.Hosts()[1]
 			user, password := l.Credentials(h)

@@ -13,14 +13,14 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
 // raidRack returns a rack of servers with RAID controllers.
-func raidRack(n int) *rack.Lab {
-	r := rack.Default(n)
+func raidRack(n int) *rackfile.Lab {
+	r := rackfile.Default(n)
 	r.Hosts[0].Profile = "raid"
 	return &r
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
@@ -344,7 +344,7 @@ func TestLabStopsWhileResponsesAreDelayed(t *testing.T) {
 }
 
 func TestFaultsSurviveARestart(t *testing.T) {
-	r := rack.Default(1)
+	r := rackfile.Default(1)
 	r.Faults = []fault.Rule{{Status: 503, Count: 3}, {ID: "named", Method: fault.Methods{"PUT"}, Status: 500}}
 	c := lab.Config{Dir: t.TempDir(), Rack: &r}
 	l := labtest.Start(t, c)

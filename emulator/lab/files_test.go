@@ -13,7 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/integrity"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
@@ -100,7 +100,7 @@ func TestDamagedFilesOfAClosedLab(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := lab.Config{Dir: t.TempDir(), Rack: hosts(2)}
-	c.Rack.Hosts = append(c.Rack.Hosts, rack.Group{NamePrefix: "rsa", Profile: "dell-r640", Count: 1})
+	c.Rack.Hosts = append(c.Rack.Hosts, rackfile.Group{NamePrefix: "rsa", Profile: "dell-r640", Count: 1})
 	c.Rack.Hosts[0].Profile = "mine"
 	if err := lab.KeepModels(c.Dir, models); err != nil {
 		t.Fatal(err)

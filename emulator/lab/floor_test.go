@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/lab/network"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 )
 
 // BenchmarkFloor compares the service with a bare net/http handler (the floor) that
@@ -33,10 +33,10 @@ func BenchmarkFloor(b *testing.B) {
 	}
 	for _, of := range []struct {
 		name string
-		rack rack.Lab
+		rack rackfile.Lab
 		get  []string // kinds of connections
 	}{
-		{"generic", rack.Default(1000), []string{"http", "tls"}},
+		{"generic", rackfile.Default(1000), []string{"http", "tls"}},
 		{"mixed", mixed(b, 1000), []string{"tls"}},
 	} {
 		b.Run(of.name, func(b *testing.B) {

@@ -9,7 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
@@ -48,7 +48,7 @@ func TestIPMIConfigCommitsWhatItReads(t *testing.T) {
 	for _, m := range models {
 		text += "- {count: 1, profile: " + m + "}\n"
 	}
-	r, err := rack.Parse("rack.yaml", []byte(text))
+	r, err := rackfile.Parse("rack.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

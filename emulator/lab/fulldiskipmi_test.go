@@ -9,7 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/lab/space"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/scenarios/patience"
@@ -102,9 +102,9 @@ func TestIPMIAnswersC4BelowTheReserve(t *testing.T) {
 	}
 }
 
-func ipmiHost(t *testing.T) *rack.Lab {
+func ipmiHost(t *testing.T) *rackfile.Lab {
 	t.Helper()
-	r, err := rack.Parse("rack.yaml", []byte("kind: Lab\naccounts: [{name: ADMIN, password: ADMIN}]\nhosts: [{count: 1}]\n"))
+	r, err := rackfile.Parse("rack.yaml", []byte("kind: Lab\naccounts: [{name: ADMIN, password: ADMIN}]\nhosts: [{count: 1}]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/clock"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/fixtures"
 )
@@ -40,8 +40,8 @@ func BenchmarkMixed(b *testing.B) {
 	const hosts = 1000
 	for _, of := range []struct {
 		name string
-		rack rack.Lab
-	}{{"generic", rack.Default(hosts)}, {"mixed", mixed(b, hosts)}} {
+		rack rackfile.Lab
+	}{{"generic", rackfile.Default(hosts)}, {"mixed", mixed(b, hosts)}} {
 		b.Run(of.name, func(b *testing.B) {
 			for b.Loop() {
 				grow(b, hosts, func() *Lab { return benchRack(b, of.rack) })
@@ -58,8 +58,8 @@ func BenchmarkMixed(b *testing.B) {
 func BenchmarkStart(b *testing.B) {
 	for _, of := range []struct {
 		name string
-		rack rack.Lab
-	}{{"generic/1000", rack.Default(1000)}, {"mixed/1000", mixed(b, 1000)}, {"generic/10000", rack.Default(10_000)}} {
+		rack rackfile.Lab
+	}{{"generic/1000", rackfile.Default(1000)}, {"mixed/1000", mixed(b, 1000)}, {"generic/10000", rackfile.Default(10_000)}} {
 		b.Run(of.name, func(b *testing.B) {
 			var took, worked, floor, floorWorked time.Duration
 			for b.Loop() {
@@ -102,13 +102,13 @@ func bare(b *testing.B, l *Lab) (at, name string) {
 
 // mixed returns a rack with one built-in server model of each dialect, in equal
 // parts.
-func mixed(b *testing.B, hosts int) rack.Lab {
+func mixed(b *testing.B, hosts int) rackfile.Lab {
 	b.Helper()
 	files, err := fs.Glob(fixtures.Profiles, "profiles/*.yaml")
 	if err != nil {
 		b.Fatal(err)
 	}
-	var groups []rack.Group
+	var groups []rackfile.Group
 	seen := map[string]bool{}
 	for _, file := range files {
 		raw, err := fs.ReadFile(fixtures.Profiles, file)
@@ -121,7 +121,7 @@ func mixed(b *testing.B, hosts int) rack.Lab {
 		}
 		if p.Dialect != "generic" && !seen[p.Dialect] {
 			seen[p.Dialect] = true
-			groups = append(groups, rack.Group{Profile: p.Name, NamePrefix: p.Name})
+			groups = append(groups, rackfile.Group{Profile: p.Name, NamePrefix: p.Name})
 		}
 	}
 	if len(seen) != len(dialects)-1 { // all but the generic one
@@ -130,7 +130,7 @@ func mixed(b *testing.B, hosts int) rack.Lab {
 	for i := range hosts {
 		groups[i%len(groups)].Count++
 	}
-	r := rack.Default(0)
+	r := rackfile.Default(0)
 	r.Hosts = groups
 	return r
 }

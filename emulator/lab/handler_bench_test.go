@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 )
 
 // sink is a ResponseWriter that discards the body.
@@ -26,7 +26,7 @@ func (s *sink) WriteHeader(status int)      { s.status = status }
 // BenchmarkHandler measures the lab's work for a request, without net/http and the
 // network. Every PATCH changes something.
 func BenchmarkHandler(b *testing.B) {
-	l := benchAt(b, rack.Default(64), 1)
+	l := benchAt(b, rackfile.Default(64), 1)
 	request := func(method string) (all []*http.Request) {
 		for _, h := range l.Hosts() { // many hosts: a processor's cache does not hold one
 			local := context.WithValue(b.Context(), http.LocalAddrContextKey, net.TCPAddrFromAddrPort(h.Address()))

@@ -12,7 +12,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/ipmi"
 	"github.com/metalab-dev/metalab/emulator/lab/network"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/lab/store"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/redfish"
@@ -64,7 +64,7 @@ type hostState struct {
 	BMC     bmc.State     `json:"bmc"`
 }
 
-func newHost(l *Lab, r rack.Host, m model, st *hostState) (*Host, error) {
+func newHost(l *Lab, r rackfile.Host, m model, st *hostState) (*Host, error) {
 	h := &Host{lab: l, index: r.Index, rack: r.Rack, model: m}
 	l.quirks.mu.Lock()
 	record, err := l.quirks.recordWith(m.record, l.quirks.quirksOf(r.Name, m.quirks))

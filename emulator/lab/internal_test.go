@@ -16,7 +16,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/clock"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/redfish"
 )
@@ -227,7 +227,7 @@ func TestTimeIsSavedWhileIdle(t *testing.T) {
 
 // Searches find a BMC while its SSDP is on, and not otherwise.
 func TestSSDPOffHidesABMC(t *testing.T) {
-	r := rack.Default(2)
+	r := rackfile.Default(2)
 	l := open(t, Config{Rack: &r})
 	defer l.Close()
 	h := l.hosts[1]

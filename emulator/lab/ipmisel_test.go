@@ -10,7 +10,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
 	"github.com/metalab-dev/metalab/scenarios/patience"
@@ -135,7 +135,7 @@ func TestAlertsArriveAsSNMPTraps(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = station.Close() }()
-	r := rack.Default(1)
+	r := rackfile.Default(1)
 	r.Accounts[0].Password = "secret-1234"
 	l := labtest.Start(t, lab.Config{Rack: &r, Traps: station.LocalAddr().(*net.UDPAddr).AddrPort().Port()})
 	h := l.First()

@@ -15,7 +15,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
@@ -71,7 +71,7 @@ func (c tool) refused(args ...string) {
 func startTool(t *testing.T, hosts string) (*labtest.Lab, []tool) {
 	t.Helper()
 	prerequisites.Need(t, "ipmitool")
-	r, err := rack.Parse("rack.yaml", []byte("kind: Lab\naccounts: [{name: ADMIN, password: ADMIN}, {name: op, password: op, role: Operator}]\nhosts:\n"+hosts))
+	r, err := rackfile.Parse("rack.yaml", []byte("kind: Lab\naccounts: [{name: ADMIN, password: ADMIN}, {name: op, password: op, role: Operator}]\nhosts:\n"+hosts))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 	"github.com/metalab-dev/metalab/scenarios/leak"
@@ -49,7 +49,7 @@ func victim(dir, image string) {
 	c := clock.NewScaled(labtest.Origin, 1000)
 	started := make(chan uint64)
 	l, err := lab.Open(ctx, lab.Config{
-		Dir: dir, Rack: new(rack.Default(2)), Clock: c, Listen: "lo:0",
+		Dir: dir, Rack: new(rackfile.Default(2)), Clock: c, Listen: "lo:0",
 		Events: func(h *lab.Host, ev machine.Event) {
 			switch ev := ev.(type) {
 			case machine.BootAttempted:

@@ -23,7 +23,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/lab/network"
 	"github.com/metalab-dev/metalab/emulator/lab/outbound"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/lab/space"
 	"github.com/metalab-dev/metalab/emulator/lab/ssdp"
 	"github.com/metalab-dev/metalab/emulator/lab/store"
@@ -38,7 +38,7 @@ type Config struct {
 	Dir string
 	// Rack defines the lab. Nil takes the rack that Dir holds, or one default host
 	// when Dir holds no lab.
-	Rack *rack.Lab
+	Rack *rackfile.Lab
 	// Clock is the lab's time. It must not be behind LastTime(Dir). The caller
 	// runs it.
 	Clock *clock.Clock
@@ -96,7 +96,7 @@ type Config struct {
 // Lab is a rack that is open. It is safe for concurrent use.
 type Lab struct {
 	dir   string
-	rack  rack.Lab
+	rack  rackfile.Lab
 	clock *clock.Clock
 	log   *slog.Logger
 	store *store.Store
@@ -163,7 +163,7 @@ type Lab struct {
 func (l *Lab) Dir() string { return l.dir }
 
 // Rack returns the rack's definition, with the passwords of its accounts.
-func (l *Lab) Rack() rack.Lab { return l.rack }
+func (l *Lab) Rack() rackfile.Lab { return l.rack }
 
 // Clock returns the lab's clock.
 func (l *Lab) Clock() *clock.Clock { return l.clock }

@@ -23,7 +23,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/fixtures"
 )
@@ -69,7 +69,7 @@ func power(t *testing.T, h *lab.Host, kind machine.ResetKind) {
 }
 
 // hosts returns a rack with n hosts.
-func hosts(n int) *rack.Lab { return new(rack.Default(n)) }
+func hosts(n int) *rackfile.Lab { return new(rackfile.Default(n)) }
 
 // diary records events, and answers every boot from a disk with a system.
 type diary struct {
@@ -199,7 +199,7 @@ func TestSessionsExpire(t *testing.T) {
 
 func TestAccounts(t *testing.T) {
 	r := hosts(1)
-	r.Accounts = []rack.Account{
+	r.Accounts = []rackfile.Account{
 		{Name: "watcher", Password: "look", Role: "ReadOnly"}, {Name: "root", Role: "Administrator"}, {Name: "op", Role: "Operator"},
 	}
 	l := labtest.Start(t, lab.Config{Rack: r})

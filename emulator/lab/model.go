@@ -22,7 +22,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect/supermicro"
 	"github.com/metalab-dev/metalab/emulator/dialect/xcc"
 	"github.com/metalab-dev/metalab/emulator/fault"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/redfish/vendor"
 	"github.com/metalab-dev/metalab/emulator/suggest"
@@ -63,13 +63,13 @@ type model struct {
 // modelKey identifies a model.
 type modelKey struct{ profile, ipmi, quirks string }
 
-func modelKeyOf(h rack.Host) modelKey { return modelKey{h.Profile, h.IPMI, h.Quirks} }
+func modelKeyOf(h rackfile.Host) modelKey { return modelKey{h.Profile, h.IPMI, h.Quirks} }
 
 // CheckNames checks that the profiles and quirks that a rack names exist. from has
 // profiles in addition to the built-in ones; nil is none. The error joins a
 // yamlfile.Error for each that does not, by its field in a rack file, with the
 // names that are closest.
-func CheckNames(from fs.FS, of *rack.Lab) error {
+func CheckNames(from fs.FS, of *rackfile.Lab) error {
 	var errs []error
 	for _, g := range of.Groups() {
 		if _, err := fs.Stat(Beside(from, fixtures.Profiles), "profiles/"+g.Profile+".yaml"); err != nil {
@@ -91,7 +91,7 @@ func noProfile(field, name string, from fs.FS) error {
 }
 
 // loadModels makes the models that a rack names.
-func loadModels(from fs.FS, of *rack.Lab) (map[modelKey]model, error) {
+func loadModels(from fs.FS, of *rackfile.Lab) (map[modelKey]model, error) {
 	plain, err := loadProfiles(from, of)
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func loadModels(from fs.FS, of *rack.Lab) (map[modelKey]model, error) {
 }
 
 // withIPMI returns a record with the IPMI settings of a rack.
-func withIPMI(r *dialect.Record, i *rack.IPMI) (*dialect.Record, error) {
+func withIPMI(r *dialect.Record, i *rackfile.IPMI) (*dialect.Record, error) {
 	changed := *r
 	if len(i.Suites) > 0 {
 		changed.IPMI.CipherSuites = nil
@@ -143,7 +143,7 @@ func numbers(b []byte) []int {
 }
 
 // loadProfiles reads the profiles that a rack names.
-func loadProfiles(from fs.FS, of *rack.Lab) (map[string]model, error) {
+func loadProfiles(from fs.FS, of *rackfile.Lab) (map[string]model, error) {
 	models := map[string]model{}
 	for _, g := range of.Groups() {
 		if _, ok := models[g.Profile]; ok {
@@ -257,7 +257,7 @@ func isBuiltIn(from fs.FS, name string) bool {
 }
 
 // overrideTimings replaces timings of a profile with those that the rack sets.
-func overrideTimings(t *machine.Timings, by rack.Timings) {
+func overrideTimings(t *machine.Timings, by rackfile.Timings) {
 	for _, d := range []struct {
 		of *machine.Duration
 		is *fault.Duration

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/fault"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/redfish/vendor"
 	"github.com/metalab-dev/metalab/fixtures"
@@ -18,7 +18,7 @@ import (
 
 // Every timing of a model can be set in a rack file, under the same name.
 func TestRackOverridesEveryTiming(t *testing.T) {
-	r := rack.Default(1)
+	r := rackfile.Default(1)
 	is := reflect.ValueOf(&r.Timings).Elem()
 	model := reflect.TypeFor[machine.Timings]()
 	for i := range model.NumField() {
@@ -48,7 +48,7 @@ func TestRackOverridesEveryTiming(t *testing.T) {
 }
 
 func TestListenSpecOfARack(t *testing.T) {
-	for in, want := range map[rack.Listen]string{
+	for in, want := range map[rackfile.Listen]string{
 		"": "", "loopback": "", "loopback:9443": "lo:9443", "192.0.2.7": "192.0.2.7:8443", "[2001:db8::1]:9000": "[2001:db8::1]:9000",
 	} {
 		if got, err := listenSpec(in); got != want || err != nil {

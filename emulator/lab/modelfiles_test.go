@@ -9,7 +9,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
@@ -58,7 +58,7 @@ func TestKeepModelsStoresThem(t *testing.T) {
 	if err := os.RemoveAll(from); err != nil {
 		t.Fatal(err)
 	}
-	r := rack.Default(1)
+	r := rackfile.Default(1)
 	r.Hosts[0].Profile = "mine"
 	l := labtest.Start(t, lab.Config{Dir: dir, Rack: &r})
 	if got := l.First().Dialect().Vendor; got != "Ours" {

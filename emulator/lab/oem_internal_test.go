@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/dialect/idrac"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
@@ -20,8 +20,8 @@ import (
 // commands, and fail at once with another (statements I71 and tool-19).
 func TestVendorIPMICommands(t *testing.T) {
 	prerequisites.Need(t, "ipmitool")
-	r := rack.Default(2)
-	r.Accounts = []rack.Account{{Name: "ADMIN", Password: "ADMIN-1", Role: "Administrator"}}
+	r := rackfile.Default(2)
+	r.Accounts = []rackfile.Account{{Name: "ADMIN", Password: "ADMIN-1", Role: "Administrator"}}
 	l := open(t, Config{Rack: &r})
 	record := *l.hosts[0].Dialect()
 	record.IPMI.OEMCommands, record.IPMI.OEMSystemInfo = idrac.OEMCommands, idrac.OEMSystemInfo

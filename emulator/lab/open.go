@@ -22,7 +22,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/lab/network"
 	"github.com/metalab-dev/metalab/emulator/lab/outbound"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/lab/space"
 	"github.com/metalab-dev/metalab/emulator/lab/ssdp"
 	"github.com/metalab-dev/metalab/emulator/lab/store"
@@ -32,10 +32,10 @@ import (
 
 // meta is what the store holds about the lab itself.
 type meta struct {
-	Rack   rack.Lab `json:"rack"`
-	Listen string   `json:"listen"`
-	Port   uint16   `json:"port"`           // HTTPS port of the first BMC
-	IPMI   uint16   `json:"ipmi,omitempty"` // IPMI port of the first BMC
+	Rack   rackfile.Lab `json:"rack"`
+	Listen string       `json:"listen"`
+	Port   uint16       `json:"port"`           // HTTPS port of the first BMC
+	IPMI   uint16       `json:"ipmi,omitempty"` // IPMI port of the first BMC
 }
 
 const metaKey = "rack"
@@ -174,7 +174,7 @@ func (l *Lab) listen(ctx context.Context, spec string, known meta) error {
 
 // listenSpec returns what a rack says about listening in the form of
 // Config.Listen.
-func listenSpec(l rack.Listen) (string, error) {
+func listenSpec(l rackfile.Listen) (string, error) {
 	p, err := l.Parse()
 	switch {
 	case err != nil:
@@ -226,7 +226,7 @@ func (l *Lab) newFetcher(c outbound.Config) (*outbound.Fetcher, error) {
 
 // loadRack loads the rack from the store, or takes the one that is asked for. It
 // reports whether the faults of the rack differ from those that were stored.
-func (l *Lab) loadRack(asked *rack.Lab) (known meta, faults bool, err error) {
+func (l *Lab) loadRack(asked *rackfile.Lab) (known meta, faults bool, err error) {
 	found, err := l.store.Load(store.Meta, metaKey, &known)
 	if err != nil {
 		return meta{}, false, fmt.Errorf("lab: %w", err)
@@ -238,7 +238,7 @@ func (l *Lab) loadRack(asked *rack.Lab) (known meta, faults bool, err error) {
 	}
 	if found {
 		if asked != nil {
-			if diff := rack.Diff(known.Rack, *asked); len(diff) > 0 {
+			if diff := rackfile.Diff(known.Rack, *asked); len(diff) > 0 {
 				return meta{}, false, fmt.Errorf("lab: %s holds another lab than asked: %s", l.dir, strings.Join(diff, "; "))
 			}
 			faults = known.Rack.Adopt(*asked)
@@ -246,11 +246,11 @@ func (l *Lab) loadRack(asked *rack.Lab) (known meta, faults bool, err error) {
 		l.rack = known.Rack
 		return known, faults, nil
 	}
-	l.rack = rack.Default(1)
+	l.rack = rackfile.Default(1)
 	if asked != nil {
 		l.rack = *asked
 	}
-	l.rack.Accounts = append([]rack.Account(nil), l.rack.Accounts...)
+	l.rack.Accounts = append([]rackfile.Account(nil), l.rack.Accounts...)
 	for i := range l.rack.Accounts {
 		if a := &l.rack.Accounts[i]; a.Password == "" {
 			a.Password = rand.Text()[:16] // 80 bits; IPMI allows at most 20 bytes
@@ -296,7 +296,7 @@ func (l *Lab) makeHosts(profiles fs.FS) error {
 }
 
 // accounts returns the accounts of a rack with the IDs that a BMC gives them.
-func accounts(of []rack.Account, spec *bmc.AccountSpec) []bmc.Account {
+func accounts(of []rackfile.Account, spec *bmc.AccountSpec) []bmc.Account {
 	var out []bmc.Account
 	id := 0
 	for _, a := range of {

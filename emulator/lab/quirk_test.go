@@ -7,13 +7,13 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
 	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
 func openQuirky(t *testing.T, dir string, texts ...string) (*lab.Lab, error) {
 	t.Helper()
-	r := rack.Default(2)
+	r := rackfile.Default(2)
 	r.Hosts[0].Quirks = texts
 	l, err := lab.Open(t.Context(), lab.Config{Dir: dir, Rack: &r, Clock: clock.NewVirtual(clock.Wall()), Profiles: fixtures.Profiles, Listen: "lo:0"})
 	return l, err

@@ -16,7 +16,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 )
 
 // act lets clients of several hosts send requests at the same time, with random
@@ -25,7 +25,7 @@ func act(t *testing.T, seed uint64) string {
 	t.Helper()
 	const n = 6
 	var d diary
-	r := rack.Default(n)
+	r := rackfile.Default(n)
 	r.Seed = seed
 	r.Timings.POST, r.Timings.OSBoot = &fault.Duration{Duration: 5 * time.Second}, &fault.Duration{Duration: 2 * time.Second}
 	r.Faults = []fault.Rule{

@@ -15,7 +15,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/lab/integrity"
 	"github.com/metalab-dev/metalab/emulator/lab/network"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/lab/snapshot"
 	"github.com/metalab-dev/metalab/emulator/lab/store"
 )
@@ -243,20 +243,20 @@ func withStoppedLab(ctx context.Context, dir string, emptied func(host string) b
 }
 
 // storedRack returns the rack that a store holds, and the lab's time.
-func storedRack(s *store.Store) (rack.Lab, time.Time, error) {
+func storedRack(s *store.Store) (rackfile.Lab, time.Time, error) {
 	var m meta
 	found, err := s.Load(store.Meta, metaKey, &m)
 	if err == nil && !found {
 		err = errors.New("it holds no lab")
 	}
 	if err != nil {
-		return rack.Lab{}, time.Time{}, fmt.Errorf("lab: %w", err)
+		return rackfile.Lab{}, time.Time{}, fmt.Errorf("lab: %w", err)
 	}
 	return m.Rack, s.Last(), nil
 }
 
 // StoredRack returns the rack of the lab in a directory that is not open.
-func StoredRack(ctx context.Context, dir string) (r rack.Lab, err error) {
+func StoredRack(ctx context.Context, dir string) (r rackfile.Lab, err error) {
 	err = withStoppedLab(ctx, dir, nil, func(s *store.Store) error {
 		r, _, err = storedRack(s)
 		return err

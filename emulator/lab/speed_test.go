@@ -16,7 +16,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/clock"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 )
 
 const systemURI = "/redfish/v1/Systems/1"
@@ -24,15 +24,15 @@ const systemURI = "/redfish/v1/Systems/1"
 // bench opens and serves a lab until the benchmark ends.
 func bench(b *testing.B, hosts int) *Lab {
 	b.Helper()
-	return benchRack(b, rack.Default(hosts))
+	return benchRack(b, rackfile.Default(hosts))
 }
 
-func benchRack(b *testing.B, r rack.Lab) *Lab {
+func benchRack(b *testing.B, r rackfile.Lab) *Lab {
 	b.Helper()
 	return benchAt(b, r, 60) // the default speed of labctl up
 }
 
-func benchAt(b *testing.B, r rack.Lab, speed float64) *Lab {
+func benchAt(b *testing.B, r rackfile.Lab, speed float64) *Lab {
 	b.Helper()
 	time := clock.NewScaled(origin, speed)
 	l, err := Open(b.Context(), Config{Dir: b.TempDir(), Rack: &r, Clock: time, Listen: "lo:0"})

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/metalab-dev/metalab/emulator/clock"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/lab/store"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
@@ -28,7 +28,7 @@ func TestOpenReportsAStoredValueThatItCannotRead(t *testing.T) {
 		{"the faults", store.Put{Kind: store.Meta, Key: "faults", Value: "x"}, "store: lab faults: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := open(t, Config{Rack: new(rack.Default(2))})
+			l := open(t, Config{Rack: new(rackfile.Default(2))})
 			h := l.hosts[0]
 			h.mu.Lock()
 			st := h.begin()

@@ -13,7 +13,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
@@ -222,7 +222,7 @@ func TestVendorDialectsAnswerAsTheirBMCs(t *testing.T) {
 // its BMC.
 func client(t *testing.T, profile, images string) (*labtest.Lab, func(method, path, body, match string) (status int, text, tag string)) {
 	t.Helper()
-	r := rack.Default(1)
+	r := rackfile.Default(1)
 	r.Hosts[0].Profile = profile
 	l := labtest.Start(t, lab.Config{Rack: &r})
 	h := l.First()

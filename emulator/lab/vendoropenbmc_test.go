@@ -9,7 +9,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 )
 
 // TestBootOptionParametersOfPhosphorHostIPMId reads and writes the boot option parameters 0 to
@@ -17,7 +17,7 @@ import (
 // pyghmi and ironic write parameter 3 before each boot device.
 func TestBootOptionParametersOfPhosphorHostIPMId(t *testing.T) {
 	const notSupported = 0x80 // §28.12 and §28.13: parameter not supported
-	r := rack.Default(1)
+	r := rackfile.Default(1)
 	r.Hosts[0].Profile = "openbmc-tiogapass"
 	l := labtest.Start(t, lab.Config{Rack: &r})
 	ask := func(cmd byte, data ...byte) byte {
@@ -76,7 +76,7 @@ var notRouted = []string{
 func TestOpenBMCShowsNothingThatBmcwebLacks(t *testing.T) {
 	for _, model := range []string{"openbmc-tiogapass", "openbmc-mtjade"} {
 		t.Run(model, func(t *testing.T) {
-			r := rack.Default(1)
+			r := rackfile.Default(1)
 			r.Hosts[0].Profile = model
 			l := labtest.Start(t, lab.Config{Rack: &r})
 			read := map[string]bool{}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/fixtures"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
@@ -65,7 +65,7 @@ func (s *scenario) startWithAttributes(ctx context.Context, servers int, model, 
 	if err := files.Check(); err != nil {
 		return err
 	}
-	r := rack.Default(servers)
+	r := rackfile.Default(servers)
 	r.Hosts[0].Profile = customModel
 	return s.startKind(ctx, servers, labKind{rack: &r, models: &files})
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/fixtures"
 	"github.com/metalab-dev/metalab/scenarios/registry"
@@ -45,13 +45,13 @@ const resetTimeout = 20 * time.Second
 // labKind identifies a kind of lab: scenarios that need different kinds share no lab.
 type labKind struct {
 	profile         string
-	preprovisioning bool       // the controllers build pre-provisioning images
-	rack            *rack.Lab  // definition of a lab for one scenario alone; else nil
-	models          *lab.Files // of the rack, beside the built-in ones; else nil
-	allModels       bool       // the lab has servers of every profile
-	with            string     // families of kinds beside those of hosts, with commas; "" is none
-	vendor          bool       // the controllers read the index of a vendor of host OS modules
-	alone           bool       // the lab is for one scenario alone: its first server is node-0
+	preprovisioning bool          // the controllers build pre-provisioning images
+	rack            *rackfile.Lab // definition of a lab for one scenario alone; else nil
+	models          *lab.Files    // of the rack, beside the built-in ones; else nil
+	allModels       bool          // the lab has servers of every profile
+	with            string        // families of kinds beside those of hosts, with commas; "" is none
+	vendor          bool          // the controllers read the index of a vendor of host OS modules
+	alone           bool          // the lab is for one scenario alone: its first server is node-0
 }
 
 // has reports whether the lab has a family of kinds.
@@ -61,12 +61,12 @@ func (k labKind) has(family string) bool { return slices.Contains(strings.Split(
 const serversPerModel = 4
 
 // rackOfAllModels returns the definition of a lab of all models.
-func rackOfAllModels() (*rack.Lab, error) {
+func rackOfAllModels() (*rackfile.Lab, error) {
 	files, err := fs.Glob(fixtures.Profiles, "profiles/*.yaml")
 	if err != nil {
 		return nil, err
 	}
-	r := rack.Default(serversPerModel)
+	r := rackfile.Default(serversPerModel)
 	group := r.Hosts[0]
 	r.Hosts = nil
 	for _, file := range files {

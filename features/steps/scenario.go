@@ -34,7 +34,7 @@ import (
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
@@ -191,7 +191,7 @@ func (s *scenario) start(ctx context.Context, servers int, profile string) error
 
 // startMixed starts a lab with servers of two hardware profiles, in this order.
 func (s *scenario) startMixed(ctx context.Context, first int, model string, more int, other string) error {
-	r := rack.Default(first)
+	r := rackfile.Default(first)
 	r.Hosts[0].Profile = model
 	second := r.Hosts[0]
 	second.Count, second.Profile, second.NamePrefix = more, other, "other"

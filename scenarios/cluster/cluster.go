@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/metalab-dev/metalab/emulator/lab/control"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 )
 
 // The names in the manifests.
@@ -77,7 +77,7 @@ func Shards(ctx context.Context, c Config) ([]control.Shard, error) {
 	}
 	for i := range out {
 		out[i].Rack = r
-		out[i].Rack.Part = &rack.Part{First: i * size, Count: size}
+		out[i].Rack.Part = &rackfile.Part{First: i * size, Count: size}
 	}
 	return out, nil
 }
@@ -173,11 +173,11 @@ func (f *fleet) client(pod string) (*control.Client, error) {
 }
 
 // definition returns the definition that the first shard which answers has.
-func definition(ctx context.Context, shards []control.Shard) (rack.Lab, error) {
+func definition(ctx context.Context, shards []control.Shard) (rackfile.Lab, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type answer struct {
-		rack rack.Lab
+		rack rackfile.Lab
 		err  error
 	}
 	answers := make(chan answer, len(shards))
@@ -205,5 +205,5 @@ func definition(ctx context.Context, shards []control.Shard) (rack.Lab, error) {
 		}
 		err = a.err
 	}
-	return rack.Lab{}, err
+	return rackfile.Lab{}, err
 }

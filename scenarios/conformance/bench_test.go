@@ -7,7 +7,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/fault"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 )
 
@@ -20,7 +20,7 @@ func BenchmarkReadOnlyRun(b *testing.B) {
 		latency fault.Latency
 	}{{"at once", ""}, {"slow", "p50=80ms,p99=1s"}} {
 		b.Run(bb.name, func(b *testing.B) {
-			r := rack.Default(1)
+			r := rackfile.Default(1)
 			r.Hosts[0].Profile = "dell-r640"
 			l := labtest.Start(b, lab.Config{Rack: &r, Clock: clock.NewWall()})
 			h := l.First()

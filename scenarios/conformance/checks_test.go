@@ -17,7 +17,7 @@ import (
 	labclock "github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 )
 
@@ -42,14 +42,14 @@ type bench struct {
 // newBench starts a lab of a profile whose time jumps to the next deadline.
 func newBench(t *testing.T, profile string, level conformance.Level) *bench {
 	t.Helper()
-	r := rack.Default(1)
+	r := rackfile.Default(1)
 	r.Hosts[0].Profile = cmp.Or(profile, "generic")
 	return newBenchOf(t, r, nil, level)
 }
 
 // newBenchOf starts a lab of the first host of a rack file. The profiles are those of
 // lab.Config.
-func newBenchOf(t *testing.T, r rack.Lab, profiles fs.FS, level conformance.Level) *bench {
+func newBenchOf(t *testing.T, r rackfile.Lab, profiles fs.FS, level conformance.Level) *bench {
 	t.Helper()
 	c := labclock.NewJumping(time.Now().UTC().Truncate(time.Second))
 	media := newMedia(t)

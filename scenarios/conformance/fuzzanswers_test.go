@@ -19,7 +19,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 )
 
@@ -66,7 +66,7 @@ func FuzzAnswers(f *testing.F) {
 	for seed := range uint64(3) {
 		f.Add(seed, uint8(10*seed))
 	}
-	r := rack.Default(1)
+	r := rackfile.Default(1)
 	r.Hosts[0].Profile = "dell-r640"
 	l := labtest.Start(f, lab.Config{Rack: &r})
 	conf := target(l)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/scenarios/capture"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 	"github.com/metalab-dev/metalab/scenarios/conformance/report"
@@ -69,7 +69,7 @@ func TestRunOfTheEmittedModelFindsTheSame(t *testing.T) {
 			if err := report.Quirks(&file, document, made.Name); err != nil {
 				t.Fatal(err)
 			}
-			again, err := rack.Parse("quirks.yaml", file.Bytes())
+			again, err := rackfile.Parse("quirks.yaml", file.Bytes())
 			if err != nil {
 				t.Fatalf("%v of\n%s", err, file.String())
 			}

@@ -38,7 +38,7 @@ var (
 	// A vendor's record may begin with the template, but with no other dialect's
 	// record, and have quirks for habits.
 	oneVendor = slices.Concat(ofVendor, []string{"emulator/dialect/template", "emulator/dialect/quirk"})
-	ofRack    = []string{"emulator/lab", "emulator/lab/rack"} // that vendors' tests run their record in
+	ofRack    = []string{"emulator/lab", "emulator/lab/rackfile"} // that vendors' tests run their record in
 )
 
 // What a service of an emulated BMC is made of: dialects reach it as records,
@@ -81,7 +81,7 @@ var Table = []Row{
 	},
 	{
 		Package: "emulator/dialect/ilo", May: oneVendor,
-		Tests: []string{"emulator/dialect/...", "emulator/lab", "emulator/lab/labtest", "emulator/lab/rack", "fixtures"}, // what its clients see
+		Tests: []string{"emulator/dialect/...", "emulator/lab", "emulator/lab/labtest", "emulator/lab/rackfile", "fixtures"}, // what its clients see
 	},
 	{Package: "emulator/dialect/idrac", May: oneVendor, Tests: ofRack},
 	{Package: "emulator/dialect/xcc", May: oneVendor},
@@ -128,7 +128,7 @@ var Table = []Row{
 		Package: "emulator/lab", May: []string{"emulator/...", "fixtures"},
 		Never: []string{"emulator/lab/control", "emulator/lab/labtest"}, // they stand above it
 	},
-	{Package: "emulator/lab/rack", May: []string{"emulator/fault", "emulator/yamlfile"}},
+	{Package: "emulator/lab/rackfile", May: []string{"emulator/fault", "emulator/yamlfile"}},
 	{Package: "emulator/lab/journal", May: []string{"emulator/fault"}, Never: slices.Concat(sockets, files)},
 	{Package: "emulator/lab/exchange", Never: files}, // it wraps handlers, and knows no host
 	{Package: "emulator/lab/snapshot", Never: sockets},
@@ -148,12 +148,12 @@ var Table = []Row{
 	{Package: "emulator/lab/outbound", May: []string{"emulator/bmc", "emulator/clock"}},
 	{
 		Package: "emulator/lab/control",
-		May:     []string{"emulator/lab", "emulator/lab/network", "emulator/lab/rack", "emulator/lab/journal", "emulator/lab/snapshot", "emulator/dialect/quirk", "emulator/fault", "emulator/bmc", "emulator/machine/...", "emulator/suggest", "version"},
+		May:     []string{"emulator/lab", "emulator/lab/network", "emulator/lab/rackfile", "emulator/lab/journal", "emulator/lab/snapshot", "emulator/dialect/quirk", "emulator/fault", "emulator/bmc", "emulator/machine/...", "emulator/suggest", "version"},
 		Tests:   []string{"emulator/clock"},
 	},
-	{Package: "emulator/lab/gateway", May: []string{"emulator/clock"}, Tests: []string{"emulator/fault", "emulator/lab", "emulator/lab/labtest", "emulator/lab/rack"}}, // it knows hosts by their names alone
+	{Package: "emulator/lab/gateway", May: []string{"emulator/clock"}, Tests: []string{"emulator/fault", "emulator/lab", "emulator/lab/labtest", "emulator/lab/rackfile"}}, // it knows hosts by their names alone
 	{Package: "emulator/lab/ssdp", May: []string{"emulator/clock"}},
-	{Package: "emulator/lab/labtest", May: []string{"scenarios/patience", "emulator/lab", "emulator/lab/journal", "emulator/lab/rack", "emulator/lab/ssdp", "emulator/clock", "emulator/fault", "emulator/machine"}},
+	{Package: "emulator/lab/labtest", May: []string{"scenarios/patience", "emulator/lab", "emulator/lab/journal", "emulator/lab/rackfile", "emulator/lab/ssdp", "emulator/clock", "emulator/fault", "emulator/machine"}},
 
 	// The controllers, which work on real servers.
 	{Package: "controller/api/...", May: []string{"controller/api/..."}, Only: []string{"k8s.io/apimachinery/..."}},
@@ -362,7 +362,7 @@ var Table = []Row{
 	{
 		// Its tests generate what follows from the code.
 		Package: "docs",
-		Tests:   []string{"emulator", "emulator/dialect/...", "emulator/lab", "emulator/lab/rack", "emulator/machine", "emulator/yamlfile", "fixtures", "scenarios/conformance", "scenarios/conformance/ipmi", "scenarios/layering"},
+		Tests:   []string{"emulator", "emulator/dialect/...", "emulator/lab", "emulator/lab/rackfile", "emulator/machine", "emulator/yamlfile", "fixtures", "scenarios/conformance", "scenarios/conformance/ipmi", "scenarios/layering"},
 	},
 	{Package: "docs/statements", Tests: []string{"emulator/dialect/quirk"}}, // that each quirk is described
 
@@ -381,7 +381,7 @@ var Table = []Row{
 		// These steps check an emulated BMC, with its quirks and faults, and any other.
 		Package: "features/conformance/steps",
 		May: []string{
-			"scenarios/conformance", "scenarios/sample", "emulator/lab", "emulator/lab/labtest", "emulator/lab/rack", "emulator/machine/...",
+			"scenarios/conformance", "scenarios/sample", "emulator/lab", "emulator/lab/labtest", "emulator/lab/rackfile", "emulator/machine/...",
 			"emulator/dialect/quirk", "emulator/clock", "emulator/fault",
 		},
 		Never: kubernetes, But: utilsClock,
@@ -429,12 +429,12 @@ var Table = []Row{
 	{
 		// It knows a BMC by its address alone; its tests check the emulator.
 		Package: "scenarios/conformance", May: []string{"scenarios/conformance/interop", "scenarios/conformance/ipmi"}, Never: kubernetes, But: utilsClock,
-		Tests: []string{"emulator/clock", "emulator/lab", "emulator/lab/journal", "emulator/lab/labtest", "emulator/lab/rack", "emulator/dialect/quirk", "emulator/fault", "emulator/machine", "scenarios/prerequisites", "scenarios/sample", "fixtures", "scenarios/capture", "scenarios/record", "scenarios/conformance/report"},
+		Tests: []string{"emulator/clock", "emulator/lab", "emulator/lab/journal", "emulator/lab/labtest", "emulator/lab/rackfile", "emulator/dialect/quirk", "emulator/fault", "emulator/machine", "scenarios/prerequisites", "scenarios/sample", "fixtures", "scenarios/capture", "scenarios/record", "scenarios/conformance/report"},
 	},
 	{
 		// It knows results and no BMC; its tests run the checks on the emulator.
 		Package: "scenarios/conformance/report", May: []string{"scenarios/conformance"},
-		Tests: []string{"emulator/lab", "emulator/lab/journal", "emulator/lab/labtest", "emulator/lab/rack"},
+		Tests: []string{"emulator/lab", "emulator/lab/journal", "emulator/lab/labtest", "emulator/lab/rackfile"},
 	},
 	{
 		// A program that runs the checks against servers in containers.
@@ -449,7 +449,7 @@ var Table = []Row{
 		// Its tests check the emulator, and the driver on it.
 		Package: "scenarios/conformance/ipmi",
 		Tests: []string{
-			"emulator/clock", "emulator/ipmi", "emulator/lab", "emulator/lab/journal", "emulator/lab/labtest", "emulator/lab/rack", "emulator/bmc", "emulator/machine",
+			"emulator/clock", "emulator/ipmi", "emulator/lab", "emulator/lab/journal", "emulator/lab/labtest", "emulator/lab/rackfile", "emulator/bmc", "emulator/machine",
 			"controller/bmc", "controller/bmc/ipmi", "controller/bmc/redfish",
 		},
 	},
@@ -457,7 +457,7 @@ var Table = []Row{
 		// Its tests run the driver on the emulator.
 		Package: "scenarios/conformance/firmware",
 		Tests: []string{
-			"emulator/lab", "emulator/lab/labtest", "emulator/lab/outbound", "emulator/lab/rack", "emulator/machine", "emulator/machine/firmware",
+			"emulator/lab", "emulator/lab/labtest", "emulator/lab/outbound", "emulator/lab/rackfile", "emulator/machine", "emulator/machine/firmware",
 			"controller/bmc", "controller/bmc/redfish",
 		},
 	},
@@ -465,7 +465,7 @@ var Table = []Row{
 		// Its tests run public clients on BMCs of all dialects.
 		Package: "scenarios/conformance/clients",
 		Tests: []string{
-			"emulator/bmc", "emulator/lab", "emulator/lab/labtest", "emulator/lab/outbound", "emulator/lab/rack", "emulator/machine",
+			"emulator/bmc", "emulator/lab", "emulator/lab/labtest", "emulator/lab/outbound", "emulator/lab/rackfile", "emulator/machine",
 			"emulator/machine/firmware", "emulator/machine/storage", "fixtures", "scenarios/sample",
 		},
 	},
@@ -473,7 +473,7 @@ var Table = []Row{
 		// Its tests run the drivers on BMCs with quirks.
 		Package: "scenarios/conformance/quirks",
 		Tests: []string{
-			"emulator/bmc", "emulator/lab", "emulator/lab/labtest", "emulator/lab/outbound", "emulator/lab/rack", "emulator/dialect/quirk",
+			"emulator/bmc", "emulator/lab", "emulator/lab/labtest", "emulator/lab/outbound", "emulator/lab/rackfile", "emulator/dialect/quirk",
 			"emulator/machine", "emulator/machine/storage", "controller/bmc", "controller/bmc/ipmi", "controller/bmc/redfish", "fixtures",
 		},
 	},
@@ -490,7 +490,7 @@ var Table = []Row{
 		Package: "scenarios/raid",
 		Tests: []string{
 			"controller/bmc", "controller/bmc/redfish", "controller/bmc/bmctest", "controller/metal3/host", "controller/metal3/host/phase", "controller/metal3/raid",
-			"emulator/bmc", "emulator/lab", "emulator/lab/control", "emulator/lab/labtest", "emulator/lab/rack", "emulator/machine/storage",
+			"emulator/bmc", "emulator/lab", "emulator/lab/control", "emulator/lab/labtest", "emulator/lab/rackfile", "emulator/machine/storage",
 		},
 	},
 	{Package: "scenarios/capture", May: []string{"emulator/natural"}}, // it sees a BMC as any client does
@@ -498,7 +498,7 @@ var Table = []Row{
 		// It serves what it makes, to see what of the BMC is missing still.
 		Package: "scenarios/record",
 		May: []string{
-			"scenarios/capture", "emulator/natural", "emulator/clock", "emulator/lab", "emulator/lab/rack", "emulator/dialect", "emulator/dialect/file",
+			"scenarios/capture", "emulator/natural", "emulator/clock", "emulator/lab", "emulator/lab/rackfile", "emulator/dialect", "emulator/dialect/file",
 			"emulator/bmc", "emulator/machine/...", "emulator/yamlfile", "fixtures",
 		},
 	},
@@ -509,13 +509,13 @@ var Table = []Row{
 	{Package: "scenarios/charts", May: []string{"fixtures"}},
 	{
 		// It reads the objects of a cluster, and calls shards.
-		Package: "scenarios/cluster", May: []string{"emulator/lab/control", "emulator/lab/rack"},
+		Package: "scenarios/cluster", May: []string{"emulator/lab/control", "emulator/lab/rackfile"},
 		Tests: []string{"scenarios/cluster/clustertest"},
 	},
-	{Package: "scenarios/cluster/clustertest", May: []string{"emulator/lab", "emulator/lab/control", "emulator/lab/labtest", "emulator/lab/rack"}},
+	{Package: "scenarios/cluster/clustertest", May: []string{"emulator/lab", "emulator/lab/control", "emulator/lab/labtest", "emulator/lab/rackfile"}},
 	{
 		Package: "scenarios/shards", // it runs programs, and links none of them
-		May:     []string{"emulator/lab", "emulator/lab/control", "emulator/lab/network", "emulator/lab/rack"},
+		May:     []string{"emulator/lab", "emulator/lab/control", "emulator/lab/network", "emulator/lab/rackfile"},
 		Never:   kubernetes, But: utilsClock,
 		Tests: []string{"emulator/clock"},
 	},
@@ -527,7 +527,7 @@ var Table = []Row{
 			"emulator/machine/thermal", "emulator/bmc", "emulator/dialect", "emulator/dialect/quirk", "emulator/fault",
 		},
 		Never: kubernetes, But: utilsClock,
-		Tests: []string{"emulator/lab/labtest", "emulator/lab/rack", "scenarios/prerequisites"},
+		Tests: []string{"emulator/lab/labtest", "emulator/lab/rackfile", "scenarios/prerequisites"},
 	},
 	{Package: "scenarios/containers"},                                          // it reads an image, and the output of its commands
 	{Package: "scenarios/patience", Never: slices.Concat(sockets, kubernetes)}, // it bounds waiting, and knows nothing that is waited for

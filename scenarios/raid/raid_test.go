@@ -21,7 +21,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
@@ -39,7 +39,7 @@ type bench struct {
 
 func newBench(t *testing.T, want ...metal3.HardwareRAIDVolume) *bench {
 	t.Helper()
-	r := rack.Default(1)
+	r := rackfile.Default(1)
 	r.Hosts[0].Profile = "raid"
 	l := labtest.Start(t, lab.Config{Rack: &r})
 	b := &bench{t: t, lab: l, server: l.First(), clock: testclock.NewFakeClock(time.Unix(1_800_000_000, 0))}

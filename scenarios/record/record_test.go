@@ -13,7 +13,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/fixtures"
 	"github.com/metalab-dev/metalab/scenarios/capture"
 	"github.com/metalab-dev/metalab/scenarios/record"
@@ -23,7 +23,7 @@ import (
 // own, so that no two servers are alike.
 func serve(t *testing.T, profiles fs.FS, profile string) *labtest.Lab {
 	t.Helper()
-	r := rack.Default(1)
+	r := rackfile.Default(1)
 	r.Hosts[0].Profile, r.Seed = profile, uint64(len(profile)*1000+len(t.Name())) // no two are alike
 	return labtest.Start(t, lab.Config{Rack: &r, Profiles: profiles})
 }

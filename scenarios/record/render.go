@@ -11,7 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/file"
 	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
 	"github.com/metalab-dev/metalab/scenarios/capture"
@@ -38,7 +38,7 @@ func render(ctx context.Context, p *machine.Profile, registry []byte, f *file.Fi
 		return nil, fmt.Errorf("record: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	def := rack.Default(1)
+	def := rackfile.Default(1)
 	def.Hosts[0].Profile = p.Name
 	now := clock.NewVirtual(renderStart)
 	l, err := lab.Open(ctx, lab.Config{Dir: dir, Rack: &def, Clock: now, Profiles: r.Files(), Listen: "lo:0"})

@@ -15,7 +15,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 )
 
 // Durations in real time, which is the only time of other processes.
@@ -44,7 +44,7 @@ type shard struct {
 	dir   string
 
 	mu     sync.Mutex
-	rack   rack.Lab
+	rack   rackfile.Lab
 	client *control.Client // nil while it does not run
 	off    string
 	cancel context.CancelFunc // stops it; nil: it is not meant to run

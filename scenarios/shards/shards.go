@@ -22,7 +22,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/network"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 )
 
 const (
@@ -47,15 +47,15 @@ func StateOf(dir string, i int) string { return filepath.Join(dir, Dir, Name(i))
 
 // Config configures a Set.
 type Config struct {
-	Dir  string   // of the lab
-	Rack rack.Lab // all hosts, without a part
-	Size int      // hosts of a shard; the last may have fewer
+	Dir  string       // of the lab
+	Rack rackfile.Lab // all hosts, without a part
+	Size int          // hosts of a shard; the last may have fewer
 	// Count is how many shards run. Those beyond it that have a state directory are kept,
 	// and their hosts are offline.
 	Count int
 	// Prepare writes the files that a shard needs to start into its state directory. It is called
 	// before each start.
-	Prepare func(i int, dir string, part rack.Lab) error
+	Prepare func(i int, dir string, part rackfile.Lab) error
 	// Command returns the command that runs the shard in a state directory. It must write
 	// the address of its control API to AddressFile and then the line "ready" to file
 	// descriptor 3, and end when its standard input ends.
@@ -115,7 +115,7 @@ func Made(dir string) (int, error) {
 }
 
 // fit makes the list of shards: those that run, and those that are kept.
-func (s *Set) fit(count int, all rack.Lab) error {
+func (s *Set) fit(count int, all rackfile.Lab) error {
 	made, err := Made(s.c.Dir)
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (s *Set) fit(count int, all rack.Lab) error {
 	}
 	for i, x := range s.shards {
 		x.rack = all
-		x.rack.Part = &rack.Part{First: i * s.c.Size, Count: s.c.Size}
+		x.rack.Part = &rackfile.Part{First: i * s.c.Size, Count: s.c.Size}
 	}
 	s.c.Count = count
 	return nil
@@ -172,7 +172,7 @@ func (s *Set) startSome(ctx context.Context, some []*shard) error {
 // Scale starts or stops shards until as many run as asked. all is the definition, which may
 // have more hosts than before. Hosts of shards that were stopped are offline, and come back
 // as they were.
-func (s *Set) Scale(ctx context.Context, count int, all rack.Lab) error {
+func (s *Set) Scale(ctx context.Context, count int, all rackfile.Lab) error {
 	s.scaling.Lock()
 	defer s.scaling.Unlock()
 	was := s.c.Count

@@ -19,7 +19,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/network"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 )
 
 // asShard is the environment variable that makes this program a shard: it has the state
@@ -47,7 +47,7 @@ func runShard(dir, tokenFile string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
-	var r rack.Lab
+	var r rackfile.Lab
 	b, err := os.ReadFile(filepath.Join(dir, rackFile))
 	if err == nil {
 		err = json.Unmarshal(b, &r)
@@ -100,8 +100,8 @@ func config(t *testing.T, dir string, hosts, count int) Config {
 		t.Fatal(err)
 	}
 	return Config{
-		Dir: dir, Rack: rack.Default(hosts), Size: 2, Count: count,
-		Prepare: func(_ int, dir string, part rack.Lab) error {
+		Dir: dir, Rack: rackfile.Default(hosts), Size: 2, Count: count,
+		Prepare: func(_ int, dir string, part rackfile.Lab) error {
 			b, err := json.Marshal(part)
 			if err != nil {
 				return err
@@ -191,7 +191,7 @@ func TestScalingKeepsTheServers(t *testing.T) {
 	if _, err := s.Shards()[1].Client.Power(t.Context(), "node-2", "On"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Scale(t.Context(), 1, rack.Default(4)); err != nil {
+	if err := s.Scale(t.Context(), 1, rackfile.Default(4)); err != nil {
 		t.Fatal(err)
 	}
 	if held, err := lab.Running(StateOf(dir, 1)); held || err != nil {
@@ -200,10 +200,10 @@ func TestScalingKeepsTheServers(t *testing.T) {
 	if x := s.Shards()[1]; x.Client != nil || x.Off != control.ScaledIn || x.Rack.Len() != 2 {
 		t.Errorf("the shard that was scaled in is %+v", x)
 	}
-	if err := s.Scale(t.Context(), 4, rack.Default(6)); err == nil {
+	if err := s.Scale(t.Context(), 4, rackfile.Default(6)); err == nil {
 		t.Error("4 shards of 6 hosts are taken")
 	}
-	if err := s.Scale(t.Context(), 3, rack.Default(6)); err != nil {
+	if err := s.Scale(t.Context(), 3, rackfile.Default(6)); err != nil {
 		t.Fatal(err)
 	}
 	if power(t, s, 1, "node-2") == "Off" || power(t, s, 2, "node-5") != "Off" {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/scenarios/view"
 )
 
@@ -18,7 +18,7 @@ var everything = [][2]string{
 }
 
 func TestRequestsWithoutTokenReturn401(t *testing.T) {
-	p := start(t, rack.Default(1), nil)
+	p := start(t, rackfile.Default(1), nil)
 	for _, r := range everything {
 		for name, header := range map[string][]string{
 			"none": nil, "a wrong token": {"Authorization", "Bearer " + strings.ToLower(p.token)}, "an empty token": {"Authorization", "Bearer "},
@@ -38,7 +38,7 @@ func TestRequestsWithoutTokenReturn401(t *testing.T) {
 func cookieOf(url string) string { return "metalab-view-" + url[strings.LastIndex(url, ":")+1:] }
 
 func TestLoginExchangesTheTokenForACookie(t *testing.T) {
-	p := start(t, rack.Default(1), nil)
+	p := start(t, rackfile.Default(1), nil)
 	if resp, _ := p.do(t, "GET", "/login?token=wrong", ""); resp.StatusCode != http.StatusUnauthorized || len(resp.Cookies()) > 0 {
 		t.Errorf("login with a wrong token = %d with %d cookies, want 401 with none", resp.StatusCode, len(resp.Cookies()))
 	}
@@ -68,7 +68,7 @@ func TestLoginExchangesTheTokenForACookie(t *testing.T) {
 }
 
 func TestRotateEndsOldCookies(t *testing.T) {
-	p := start(t, rack.Default(1), nil)
+	p := start(t, rackfile.Default(1), nil)
 	resp, _ := p.do(t, "GET", "/login?token="+p.token, "")
 	cookie := []string{"Cookie", resp.Cookies()[0].Name + "=" + resp.Cookies()[0].Value}
 	st, err := os.Stat(filepath.Join(p.Dir(), view.TokenFile))
@@ -88,7 +88,7 @@ func TestRotateEndsOldCookies(t *testing.T) {
 }
 
 func TestPagesOfOtherOriginsAreRefused(t *testing.T) {
-	p := start(t, rack.Default(1), nil)
+	p := start(t, rackfile.Default(1), nil)
 	port := p.url[strings.LastIndex(p.url, ":"):]
 	for _, tt := range []struct {
 		name   string

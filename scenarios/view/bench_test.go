@@ -15,7 +15,7 @@ import (
 	"github.com/chromedp/cdproto/tracing"
 	"github.com/chromedp/chromedp"
 
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 )
 
 // processorTime returns the processor time of this process.
@@ -31,7 +31,7 @@ func processorTime(b *testing.B) time.Duration {
 // BenchmarkOpenPage measures what an open page costs an idle lab of 1,000 hosts, with the
 // page of a server and its console. The budget is 5 % of a core.
 func BenchmarkOpenPage(b *testing.B) {
-	p := start(b, rack.Default(1000), nil)
+	p := start(b, rackfile.Default(1000), nil)
 	r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, p.url+"/events?host=node-7&console=1", nil)
 	if err != nil {
 		b.Fatal(err)
@@ -73,7 +73,7 @@ func BenchmarkOpenPage(b *testing.B) {
 // several clients without a pause. Rounds with a page and without one take turns, and do the
 // same work. The budget is 5 %.
 func BenchmarkOpenPageAtWork(b *testing.B) {
-	p := start(b, rack.Default(1000), nil)
+	p := start(b, rackfile.Default(1000), nil)
 	hosts := p.Hosts()
 	const clients, rounds = 4, 3
 	work := func() {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/lab/control"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/scenarios/view"
 )
 
@@ -73,7 +73,7 @@ func (e *events) tiles() (out []view.Tile) {
 }
 
 func TestAChangeSendsOneTile(t *testing.T) {
-	p := start(t, rack.Default(50), nil)
+	p := start(t, rackfile.Default(50), nil)
 	e := p.stream(t, "")
 	all := e.tiles()
 	if len(all) != 50 || all[7].Name != "node-7" || all[7].Power != "Off" || all[7].Health != "OK" || all[7].BMC != "reachable" || all[7].Index != 7 {
@@ -89,7 +89,7 @@ func TestAChangeSendsOneTile(t *testing.T) {
 
 // A page that opens a server has the tiles already: of 100,000 servers they are 13 MB.
 func TestOpeningAServerSendsNoTileAgain(t *testing.T) {
-	p := start(t, rack.Default(50), nil)
+	p := start(t, rackfile.Default(50), nil)
 	first := p.stream(t, "")
 	first.tiles()
 	e := p.stream(t, "?host=node-1&since="+first.id)
@@ -109,7 +109,7 @@ func TestOpeningAServerSendsNoTileAgain(t *testing.T) {
 }
 
 func TestFaultsAndHealthAreOnTiles(t *testing.T) {
-	p := start(t, rack.Default(3), nil)
+	p := start(t, rackfile.Default(3), nil)
 	e := p.stream(t, "")
 	e.tiles()
 	post := func(path, body string) {
@@ -142,7 +142,7 @@ func TestFaultsAndHealthAreOnTiles(t *testing.T) {
 }
 
 func TestActionsAreChecked(t *testing.T) {
-	p := start(t, rack.Default(1), nil)
+	p := start(t, rackfile.Default(1), nil)
 	for _, tt := range []struct {
 		path, body, text string
 		want             int
@@ -166,7 +166,7 @@ func TestActionsAreChecked(t *testing.T) {
 
 // The page of a server gets all of it, and no password.
 func TestServerEventHasNoSecret(t *testing.T) {
-	r := rack.Default(2)
+	r := rackfile.Default(2)
 	r.Accounts[0].Password = "calvin-5731"
 	p := start(t, r, nil)
 	if err := p.First().Power(t.Context(), "On"); err != nil {
@@ -204,7 +204,7 @@ func TestServerEventHasNoSecret(t *testing.T) {
 }
 
 func TestStreamOfAnUnknownServerReturns404(t *testing.T) {
-	p := start(t, rack.Default(1), nil)
+	p := start(t, rackfile.Default(1), nil)
 	if resp, text := p.do(t, "GET", "/events?host=node-5", "", p.bearer()...); resp.StatusCode != http.StatusNotFound {
 		t.Errorf("GET /events?host=node-5 = %d %q, want 404", resp.StatusCode, text)
 	}

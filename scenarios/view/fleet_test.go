@@ -16,7 +16,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/scenarios/view"
 )
 
@@ -40,8 +40,8 @@ func startFleet(t *testing.T, objects view.Objects) *fleet {
 	t.Helper()
 	f := &fleet{}
 	for i := range 3 {
-		r := rack.Default(6)
-		r.Part = &rack.Part{First: 2 * i, Count: 2}
+		r := rackfile.Default(6)
+		r.Part = &rackfile.Part{First: 2 * i, Count: 2}
 		s := control.Shard{Name: fmt.Sprintf("shard-%d", i), Rack: r, Off: control.ScaledIn}
 		if i < 2 {
 			p := start(t, r, nil)
@@ -50,8 +50,8 @@ func startFleet(t *testing.T, objects view.Objects) *fleet {
 		}
 		f.list = append(f.list, s)
 	}
-	r := rack.Default(6)
-	r.Part = new(rack.Part)
+	r := rackfile.Default(6)
+	r.Part = new(rackfile.Part)
 	l := labtest.Start(t, lab.Config{Rack: &r})
 	c, err := control.NewFleet(control.FleetConfig{Dir: l.Dir(), Shards: f.all})
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 )
 
 // manyRacks returns 10,000 servers in 250 racks.
-func manyRacks(t testing.TB) rack.Lab {
+func manyRacks(t testing.TB) rackfile.Lab {
 	var b strings.Builder
 	for i := range 250 {
 		fmt.Fprintf(&b, "- {name: r%d, hosts: [{count: 40}]}\n", i)
@@ -52,7 +52,7 @@ func TestBrowserShowsTenThousandTiles(t *testing.T) {
 
 // A rack of 100,000 servers is as wide as the page, and scrolls down.
 func TestBrowserShowsARackOfAHundredThousand(t *testing.T) {
-	b := open(t, start(t, rack.Default(1), nil), "", 1200, 800)
+	b := open(t, start(t, rackfile.Default(1), nil), "", 1200, 800)
 	b.wait("the server is there", "metalab.rack.tiles.length === 1")
 	b.do("more tiles", evaluate(`metalab.rack.set(Array.from({ length: 100000 }, (_, i) => ({ ...metalab.rack.tiles[0], i, name: "node-" + i })))`))
 	b.wait("all are drawn", "metalab.rack.places.length === 100000 && metalab.rack.frame === 0")

@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/metalab-dev/metalab/emulator/lab/control"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 )
 
 // tileOf is an expression of a tile's field.
@@ -55,7 +55,7 @@ func TestBrowserSwitchesAServerOn(t *testing.T) {
 }
 
 func TestBrowserPullsADrive(t *testing.T) {
-	r := rack.Default(2)
+	r := rackfile.Default(2)
 	r.Hosts[0].Profile = "raid"
 	p := start(t, r, nil)
 	c := control.NewClient(p.Dir())
@@ -95,7 +95,7 @@ func TestBrowserPullsADrive(t *testing.T) {
 }
 
 func TestBrowserTypesAtTheConsole(t *testing.T) {
-	p := start(t, rack.Default(1), nil)
+	p := start(t, rackfile.Default(1), nil)
 	if err := p.First().Power(t.Context(), "On"); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestBrowserTypesAtTheConsole(t *testing.T) {
 }
 
 func TestBrowserShowsBodiesOfRequests(t *testing.T) {
-	r := rack.Default(1)
+	r := rackfile.Default(1)
 	r.Accounts[0].Password = "calvin-5731"
 	p := start(t, r, nil)
 	b := open(t, p, "#/rack/-/node-0?tab=journal", 1200, 800)
@@ -152,7 +152,7 @@ func TestBrowserShowsBodiesOfRequests(t *testing.T) {
 
 // Paper is white, whatever the screen is, and has nothing to press.
 func TestPageIsPrinted(t *testing.T) {
-	p := start(t, rack.Default(3), nil)
+	p := start(t, rackfile.Default(3), nil)
 	b := open(t, p, "#/rack/-/node-0?tab=journal", 1200, 800)
 	b.wait("the server is there", `document.querySelector("#kind")`)
 	b.do("dark", prefer("dark"))

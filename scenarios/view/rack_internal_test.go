@@ -8,12 +8,12 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 )
 
 // BenchmarkUnchanged measures a look at 10,000 servers none of which has changed.
 func BenchmarkUnchanged(b *testing.B) {
-	r := rack.Default(10_000)
+	r := rackfile.Default(10_000)
 	l := labtest.Start(b, lab.Config{Rack: &r})
 	s := newRackState(l.Lab, clock.RealClock{})
 	_, version := s.changes(0)

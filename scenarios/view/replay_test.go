@@ -18,7 +18,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/scenarios/view"
 )
 
@@ -82,7 +82,7 @@ func (objectsOf) Describe(_ context.Context, host string) ([]view.Described, err
 // saved. It returns the recording, which has more snapshots in a directory that is not "".
 func record(t *testing.T, snapshots string) (text []byte) {
 	t.Helper()
-	r := rack.Default(3)
+	r := rackfile.Default(3)
 	r.Accounts[0].Password = "calvin-5731"
 	p := start(t, r, objectsOf{"node-1": {Host: "node-1", State: "available"}})
 	w := &tape{more: make(chan struct{})}

@@ -17,7 +17,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/lab/network"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/scenarios/view"
 )
@@ -33,9 +33,9 @@ type page struct {
 const maxTyped = 64 << 10 // bytes
 
 // racks returns a lab of racks, which are in YAML.
-func racks(t testing.TB, text string) rack.Lab {
+func racks(t testing.TB, text string) rackfile.Lab {
 	t.Helper()
-	r, err := rack.Parse("racks.yaml", []byte("kind: Lab\nracks:\n"+text))
+	r, err := rackfile.Parse("racks.yaml", []byte("kind: Lab\nracks:\n"+text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func racks(t testing.TB, text string) rack.Lab {
 
 // start serves the page of a lab until the test ends. Its servers boot what they try, and
 // have an account root with the password calvin.
-func start(t testing.TB, r rack.Lab, objects view.Objects) *page {
+func start(t testing.TB, r rackfile.Lab, objects view.Objects) *page {
 	t.Helper()
 	boots := labtest.NewBoots(t)
 	answer := func(h *lab.Host, ev machine.Event) {

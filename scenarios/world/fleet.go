@@ -9,7 +9,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/gateway"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 )
 
 // Fleet runs the hosts of a lab in several processes, its shards.
@@ -20,7 +20,7 @@ type Fleet interface {
 	Shards() []control.Shard
 	// Scale changes how many shards run, and returns when the new ones are up. The
 	// definition may have more hosts than before.
-	Scale(ctx context.Context, shards int, all rack.Lab) error
+	Scale(ctx context.Context, shards int, all rackfile.Lab) error
 	// Stop returns when no shard runs.
 	Stop() error
 }

@@ -29,8 +29,8 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/machineconfig"
-	"github.com/metalab-dev/metalab/guest/staging"
 	"github.com/metalab-dev/metalab/guest/sandbox"
+	"github.com/metalab-dev/metalab/guest/staging"
 	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/integrity"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
@@ -25,7 +25,7 @@ const settingsFile = "settings.json"
 // directory; a lab that is started again has the same.
 type Settings struct {
 	Hosts int    `json:"hosts"`
-	Speed string `json:"speed"` // as rack.Speed
+	Speed string `json:"speed"` // as rackfile.Speed
 	Kube  bool   `json:"kube"`  // with a Kubernetes API and the controllers
 	// Kubeconfig is a file name. The lab then uses the API of that cluster instead
 	// of an embedded one.
@@ -39,7 +39,7 @@ type Settings struct {
 
 	Profile string `json:"profile,omitempty"` // of the hosts; "" is the default
 	Seed    uint64 `json:"seed,omitempty"`    // 0 is the default
-	Listen  string `json:"listen,omitempty"`  // as rack.Listen
+	Listen  string `json:"listen,omitempty"`  // as rackfile.Listen
 	// CustomProfiles are the names of the profiles that are not built in. The lab stores them
 	// with its state.
 	CustomProfiles []string `json:"own,omitempty"`
@@ -52,15 +52,15 @@ type Settings struct {
 	ShardSize int `json:"shardSize,omitempty"`
 	Made      int `json:"made,omitempty"`
 	// Part is the part of the hosts that a shard runs.
-	Part *rack.Part `json:"part,omitempty"`
+	Part *rackfile.Part `json:"part,omitempty"`
 	// Rack is the definition from a file; nil is a rack of Hosts hosts. Speed,
 	// Seed and Listen, where set, override the definition.
-	Rack *rack.Lab `json:"rack,omitempty"`
+	Rack *rackfile.Lab `json:"rack,omitempty"`
 }
 
 // DefaultSettings returns the settings of `labctl up` without flags.
 func DefaultSettings() Settings {
-	return Settings{Hosts: 4, Speed: string(rack.DefaultSpeed), Kube: true}
+	return Settings{Hosts: 4, Speed: string(rackfile.DefaultSpeed), Kube: true}
 }
 
 // AddModels adds profiles that are not built in.
@@ -74,7 +74,7 @@ func (s *Settings) AddModels(models lab.Files) {
 }
 
 // Define sets the rack to a definition.
-func (s *Settings) Define(r rack.Lab) {
+func (s *Settings) Define(r rackfile.Lab) {
 	s.Rack, s.Hosts, s.Speed, s.Seed, s.Listen, s.Profile = &r, r.Len(), string(r.Speed), 0, "", ""
 }
 
@@ -82,14 +82,14 @@ func (s *Settings) Define(r rack.Lab) {
 // allowed.
 func (s Settings) Validate() error {
 	var errs []error
-	if most := rack.MaxHosts; s.Part == nil && (s.Hosts < 1 || s.Hosts > most) {
+	if most := rackfile.MaxHosts; s.Part == nil && (s.Hosts < 1 || s.Hosts > most) {
 		errs = append(errs, fmt.Errorf("--hosts %d: use 1 to %d", s.Hosts, most))
 	}
 	errs = append(errs, s.shardProblems()...)
-	if _, _, err := rack.Speed(s.Speed).Factor(); err != nil {
+	if _, _, err := rackfile.Speed(s.Speed).Factor(); err != nil {
 		errs = append(errs, fmt.Errorf("--speed: %w", err))
 	}
-	if _, err := rack.Listen(s.Listen).Parse(); err != nil {
+	if _, err := rackfile.Listen(s.Listen).Parse(); err != nil {
 		errs = append(errs, fmt.Errorf("--listen %w", err))
 	}
 	if s.Profile != "" && !slices.Contains(s.CustomProfiles, s.Profile) {
@@ -120,7 +120,7 @@ func (s Settings) shardProblems() (errs []error) {
 		}
 	}
 	if s.Part != nil || s.Shards != 0 {
-		need(rack.Speed(s.Speed) != rack.Max, "--speed max and shards exclude each other, because shards have no common clock: use a factor, such as --speed 1000x")
+		need(rackfile.Speed(s.Speed) != rackfile.Max, "--speed max and shards exclude each other, because shards have no common clock: use a factor, such as --speed 1000x")
 	}
 	if s.Shards == 0 {
 		return errs
@@ -159,13 +159,13 @@ func (s *Settings) Scale(shards int) error {
 }
 
 // Complete returns the definition of all hosts of a lab in shards.
-func (s Settings) Complete() rack.Lab {
+func (s Settings) Complete() rackfile.Lab {
 	s.Part, s.Shards = nil, 0
 	return s.Definition()
 }
 
 // PrepareShard writes the settings of a shard into its state directory.
-func (s Settings) PrepareShard(dir string, part rack.Part, listen string) error {
+func (s Settings) PrepareShard(dir string, part rackfile.Part, listen string) error {
 	s.Part, s.Shards, s.Kube, s.Kubeconfig, s.NoController, s.Listen = &part, 0, false, "", false, listen
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("world: %w", err)
@@ -221,12 +221,12 @@ func (s Settings) Differences(asked Settings) error {
 			diff = append(diff, fmt.Sprintf("%s is %v there, not %v", flag, have, want))
 		}
 	}
-	if s.Rack == nil && asked.Rack == nil { // else rack.Diff compares them
+	if s.Rack == nil && asked.Rack == nil { // else rackfile.Diff compares them
 		differ("--hosts", s.Hosts, asked.Hosts)
 		differ("--profile", cmp.Or(s.Profile, defaultProfile), cmp.Or(asked.Profile, defaultProfile))
 		differ("--seed", cmp.Or(s.Seed, 1), cmp.Or(asked.Seed, 1))
 	} else {
-		diff = rack.Diff(s.Definition(), asked.Definition())
+		diff = rackfile.Diff(s.Definition(), asked.Definition())
 	}
 	if s.Rack == nil && asked.Rack == nil { // a file can say another speed each time
 		differ("--speed", s.Speed, asked.Speed)
@@ -248,17 +248,17 @@ func (s Settings) Differences(asked Settings) error {
 const defaultProfile = "generic"
 
 // Definition returns the rack definition that results from the settings.
-func (s Settings) Definition() rack.Lab {
-	l := rack.Default(s.Hosts)
+func (s Settings) Definition() rackfile.Lab {
+	l := rackfile.Default(s.Hosts)
 	l.Hosts[0].Profile = cmp.Or(s.Profile, defaultProfile)
 	if s.Rack != nil {
 		l = *s.Rack
 	}
 	l.With, l.Part = s.Families(), s.Part
 	if s.Shards > 0 { // the hosts are those of its shards
-		l.Part = new(rack.Part)
+		l.Part = new(rackfile.Part)
 	}
-	l.Speed, l.Seed, l.Listen = rack.Speed(s.Speed), cmp.Or(s.Seed, l.Seed), cmp.Or(rack.Listen(s.Listen), l.Listen)
+	l.Speed, l.Seed, l.Listen = rackfile.Speed(s.Speed), cmp.Or(s.Seed, l.Seed), cmp.Or(rackfile.Listen(s.Listen), l.Listen)
 	return l
 }
 
@@ -281,7 +281,7 @@ func LoadSettings(dir string) (s Settings, found bool, err error) {
 // AdoptState prepares a state directory that was restored to dir for the next start:
 // it keeps the settings in it if they are of this rack, and else writes new ones, which are
 // fresh but for the rack.
-func AdoptState(dir string, r rack.Lab, fresh Settings) error {
+func AdoptState(dir string, r rackfile.Lab, fresh Settings) error {
 	s, found, err := LoadSettings(dir)
 	if err == nil {
 		err = CheckSettings(dir)
@@ -293,7 +293,7 @@ func AdoptState(dir string, r rack.Lab, fresh Settings) error {
 		_, statErr := os.Stat(filepath.Join(dir, KubeDir))
 		s, found, fresh.Kube = Settings{}, false, fresh.Kube && statErr == nil
 	}
-	if found && len(rack.Diff(s.Definition(), r)) == 0 {
+	if found && len(rackfile.Diff(s.Definition(), r)) == 0 {
 		return nil
 	}
 	if !found {

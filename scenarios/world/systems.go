@@ -22,7 +22,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/netboot"
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/guest/cloudinit"
 	"github.com/metalab-dev/metalab/guest/sandbox"
@@ -67,7 +67,7 @@ type system struct {
 }
 
 // newSystems warns where limits, the result of sandbox.CheckLimits, is an error.
-func newSystems(c *clock.Clock, log *slog.Logger, dir string, hosts []rack.Host, limits error) *systems {
+func newSystems(c *clock.Clock, log *slog.Logger, dir string, hosts []rackfile.Host, limits error) *systems {
 	if limits != nil {
 		log.Warn("the lab alone limits the commands of servers, and may be too late", "error", limits)
 	}

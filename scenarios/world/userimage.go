@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/guest/sandbox"
 	"github.com/metalab-dev/metalab/scenarios/images"
@@ -23,7 +23,7 @@ const osReleaseFile = "etc/os-release"
 
 // userBases returns the base of each host whose group has an os-release. Hosts with equal
 // texts share it.
-func userBases(hosts []rack.Host) map[int]sandbox.Tree {
+func userBases(hosts []rackfile.Host) map[int]sandbox.Tree {
 	out, byText := map[int]sandbox.Tree{}, map[string]sandbox.Tree{}
 	for _, h := range hosts {
 		if h.OSRelease == "" {

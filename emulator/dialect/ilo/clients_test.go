@@ -12,7 +12,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 )
 
 // bench is a lab with one server, as a client sees it.
@@ -24,7 +24,7 @@ type bench struct {
 
 func serve(t *testing.T, profile string) *bench {
 	t.Helper()
-	r := rack.Default(1)
+	r := rackfile.Default(1)
 	r.Hosts[0].Profile = profile
 	l := labtest.Start(t, lab.Config{Rack: &r})
 	return &bench{t, l, l.First()}

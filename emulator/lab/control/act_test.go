@@ -20,7 +20,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/lab/snapshot"
 )
 
@@ -28,7 +28,7 @@ import (
 func serve(t *testing.T) (*labtest.Lab, *control.Client) {
 	t.Helper()
 	runtimeDir(t)
-	r := rack.Default(2)
+	r := rackfile.Default(2)
 	l := labtest.Start(t, lab.Config{Rack: &r})
 	start(t, control.Config{Lab: l.Lab})
 	return l, control.NewClient(l.Dir())

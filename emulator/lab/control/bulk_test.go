@@ -15,14 +15,14 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
 // serveControl serves the control API of a lab with some hosts.
 func serveControl(t testing.TB, count int) (*labtest.Lab, *control.Client) {
 	t.Helper()
-	l := labtest.Start(t, lab.Config{Rack: new(rack.Default(count))})
+	l := labtest.Start(t, lab.Config{Rack: new(rackfile.Default(count))})
 	s, err := control.New(control.Config{Lab: l.Lab})
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 )
 
 // maxAnswer bounds the bytes of a response. A host takes some hundred.
@@ -54,8 +54,8 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 }
 
 // Rack returns the definition of the lab, with the passwords of its accounts.
-func (c *Client) Rack(ctx context.Context) (rack.Lab, error) {
-	var r rack.Lab
+func (c *Client) Rack(ctx context.Context) (rackfile.Lab, error) {
+	var r rackfile.Lab
 	err := c.do(ctx, http.MethodGet, "/v1/rack", nil, &r)
 	return r, err
 }

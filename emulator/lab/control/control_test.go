@@ -16,7 +16,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 )
 
 // start serves the control API of a lab until the test ends or stop is called.
@@ -62,7 +62,7 @@ func runtimeDir(t *testing.T) string {
 
 func TestStatusAndHosts(t *testing.T) {
 	runtimeDir(t)
-	r := rack.Default(2)
+	r := rackfile.Default(2)
 	r.Accounts[0].Password = "calvin"
 	l := labtest.Start(t, lab.Config{Rack: &r})
 	start(t, control.Config{Lab: l.Lab, Info: func() control.Status {

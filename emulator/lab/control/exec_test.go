@@ -8,13 +8,13 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 )
 
 // The size of a terminal comes with the command: what it writes first has that width.
 func TestExecStartsWithTheSizeOfTheTerminal(t *testing.T) {
 	runtimeDir(t)
-	r := rack.Default(1)
+	r := rackfile.Default(1)
 	l := labtest.Start(t, lab.Config{Rack: &r})
 	got := make(chan control.Size, 1)
 	start(t, control.Config{Lab: l.Lab, Exec: func(_ context.Context, _ *lab.Host, c control.Command) (int, error) {

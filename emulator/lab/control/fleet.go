@@ -12,7 +12,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/suggest"
 )
 
@@ -20,7 +20,7 @@ import (
 type Shard struct {
 	Name string
 	// Rack is the definition of its hosts.
-	Rack rack.Lab
+	Rack rackfile.Lab
 	// Client reaches its control API; nil while it does not run.
 	Client *Client
 	// Off says why it does not run, and what to do.

@@ -21,7 +21,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/lab/snapshot"
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
@@ -41,8 +41,8 @@ func startShards(t *testing.T) *shardedLab {
 	runtimeDir(t)
 	l := &shardedLab{ended: make(chan struct{})}
 	for i := range 3 {
-		r := rack.Default(6)
-		r.Part = &rack.Part{First: 2 * i, Count: 2}
+		r := rackfile.Default(6)
+		r.Part = &rackfile.Part{First: 2 * i, Count: 2}
 		s := control.Shard{Name: fmt.Sprintf("shard-%d", i), Rack: r, Dir: t.TempDir(), Off: control.ScaledIn}
 		if i < 2 {
 			one := labtest.Start(t, lab.Config{Rack: &r, Dir: s.Dir, Events: func(h *lab.Host, ev machine.Event) {
@@ -129,7 +129,7 @@ func TestFleetListsTheHostsOfAllShards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := rack.Default(6)
+	r := rackfile.Default(6)
 	want := control.Hosts(labtest.Start(t, lab.Config{Rack: &r}).Lab)
 	if len(got) != len(want) {
 		t.Fatalf("%d hosts, want %d", len(got), len(want))

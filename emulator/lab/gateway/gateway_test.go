@@ -20,7 +20,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/gateway"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 )
 
 // start serves a gateway, and returns its address.
@@ -105,7 +105,7 @@ func serial(t *testing.T, l *labtest.Lab, c *http.Client, base, forwarded string
 // A BMC answers by the server name of TLS, with its own certificate, and by the header
 // Forwarded: at the gateway of its shard, and at that of another.
 func TestGatewayReachesEachBMCByName(t *testing.T) {
-	r := rack.Default(3)
+	r := rackfile.Default(3)
 	l := labtest.Start(t, lab.Config{Rack: &r})
 	at := start(t, l, here(l))
 	other := start(t, l, func(name string) (gateway.Target, bool) {

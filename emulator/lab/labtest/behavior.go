@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 )
 
 // Behavior is a behavior of a model's BMC, with its evidence: a Redfish request, its response,
@@ -35,7 +35,7 @@ func CheckBehaviors(t *testing.T, model string, all []Behavior) {
 	images := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1<<16)) }))
 	defer images.Close()
 	image := strings.NewReplacer("IMAGE", images.URL+"/live.iso")
-	r := rack.Default(1)
+	r := rackfile.Default(1)
 	r.Hosts[0].Profile = model
 	l := Start(t, lab.Config{Rack: &r})
 	for _, b := range all {

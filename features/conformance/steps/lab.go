@@ -17,7 +17,7 @@ import (
 	labclock "github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 )
@@ -67,7 +67,7 @@ func (l *Labs) of(profile, feature string) *emulated {
 	if e := l.labs[key]; e != nil {
 		return e
 	}
-	r := rack.Default(1)
+	r := rackfile.Default(1)
 	r.Hosts[0].Profile = profile
 	e := &emulated{t: l.t, media: newMedia(l.t), baselines: map[string]map[string]conformance.Result{}}
 	e.starts = &starts{heard: make(chan machine.Source, 64), ctx: l.t.Context()}

@@ -17,7 +17,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
@@ -67,7 +67,7 @@ func connection(program, host, port string) ([]string, error) {
 func (s *scenario) registerPrograms(sc *stepRegistry) {
 	users := func(n int, profile string) {
 		s.define(profile, n)
-		s.config.Rack.Accounts = []rack.Account{
+		s.config.Rack.Accounts = []rackfile.Account{
 			{Name: "ADMIN", Password: "ADMIN", Role: "Administrator"}, {Name: "op", Password: "op", Role: "Operator"},
 			{Name: "usr", Password: "usr", Role: "ReadOnly"},
 		}
@@ -77,7 +77,7 @@ func (s *scenario) registerPrograms(sc *stepRegistry) {
 	sc.Step(`^a rack of (\d+) servers? of the profile "([^"]*)" whose users are ADMIN, op and usr$`, users)
 	sc.Step(`^a rack of (\d+) servers? on the real clock$`, func(n int) {
 		s.define("generic", n)
-		s.config.Rack.Accounts = []rack.Account{{Name: "ADMIN", Password: "ADMIN", Role: "Administrator"}}
+		s.config.Rack.Accounts = []rackfile.Account{{Name: "ADMIN", Password: "ADMIN", Role: "Administrator"}}
 		s.config.Clock = clock.NewScaled(labtest.Origin, 1)
 		s.open()
 	})

@@ -24,7 +24,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/fixtures"
 )
@@ -123,9 +123,9 @@ func (s *scenario) start(profile string, servers int) {
 
 // define sets the definition of the lab.
 func (s *scenario) define(profile string, servers int) {
-	r := rack.Default(servers)
+	r := rackfile.Default(servers)
 	r.Seed, r.Hosts[0].Profile = 7, profile
-	r.Accounts = []rack.Account{{Name: "admin", Password: "admin-password", Role: "Administrator"}}
+	r.Accounts = []rackfile.Account{{Name: "admin", Password: "admin-password", Role: "Administrator"}}
 	s.config = lab.Config{Dir: s.t.TempDir(), Rack: &r, Events: s.answerBoot}
 }
 

@@ -25,7 +25,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 )
 
 // Token is that of the shards.
@@ -132,8 +132,8 @@ func (a *APIServer) Kubeconfig(t *testing.T) string {
 // startShard starts a shard of two hosts, which the proxy reaches as a pod.
 func (a *APIServer) startShard(t *testing.T, pod string, i int) *labtest.Lab {
 	t.Helper()
-	r := rack.Default(2 * (i + 1))
-	r.Part = &rack.Part{First: 2 * i, Count: 2}
+	r := rackfile.Default(2 * (i + 1))
+	r.Part = &rackfile.Part{First: 2 * i, Count: 2}
 	l := labtest.Start(t, lab.Config{Rack: &r})
 	remote, err := control.ListenRemote(t.Context(), l.Lab, "127.0.0.1:0", Token)
 	if err != nil {

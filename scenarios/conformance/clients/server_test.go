@@ -15,7 +15,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/lab/outbound"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 	"github.com/metalab-dev/metalab/fixtures"
@@ -61,7 +61,7 @@ type testServer struct {
 func newBench(t *testing.T, profile string) *testServer {
 	t.Helper()
 	b := &testServer{T: t, boots: labtest.NewBoots(t)}
-	r := rack.Default(1)
+	r := rackfile.Default(1)
 	r.Hosts[0].Profile = profile
 	files, secure, roots := labtest.ServeImages(t)
 	b.lab = labtest.Start(t, lab.Config{Rack: &r, Events: b.boots.Answer, Media: outbound.Config{RootCAs: roots}})

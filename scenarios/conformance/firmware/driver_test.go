@@ -17,7 +17,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/lab/outbound"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	simfirmware "github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
@@ -25,7 +25,7 @@ import (
 // start starts a lab whose first server has a profile.
 func start(t *testing.T, profile string) *labtest.Lab {
 	t.Helper()
-	r := rack.Default(2)
+	r := rackfile.Default(2)
 	r.Hosts[0].Profile = profile
 	return labtest.Start(t, lab.Config{Rack: &r, Events: answerBoot(t), Media: outbound.Config{}})
 }

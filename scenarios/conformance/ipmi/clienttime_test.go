@@ -8,7 +8,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 )
 
 // A client pauses between the steps of a login and between two commands for hours of lab
@@ -18,7 +18,7 @@ func TestLoginsAndSessionsOutlastAPauseInAFastLab(t *testing.T) {
 	login, login15 := Login{Name: "ADMIN", Password: "secret", Suite: 17}, Login15{Name: "ADMIN", Password: "secret", Auth: AuthMD5}
 	for name, c := range map[string]*clock.Clock{"36000x": clock.NewScaled(labtest.Origin, 36_000), "max": clock.NewJumping(labtest.Origin)} {
 		t.Run(name, func(t *testing.T) {
-			r, err := rack.Parse("rack.yaml", []byte("kind: Lab\naccounts: [{name: ADMIN, password: secret}]\nhosts: [{count: 1, ipmi: {v15: [md5]}}]\n"))
+			r, err := rackfile.Parse("rack.yaml", []byte("kind: Lab\naccounts: [{name: ADMIN, password: secret}]\nhosts: [{count: 1, ipmi: {v15: [md5]}}]\n"))
 			if err != nil {
 				t.Fatal(err)
 			}

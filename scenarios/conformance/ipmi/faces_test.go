@@ -13,7 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
@@ -224,7 +224,7 @@ func TestJournalOfIPMI(t *testing.T) {
 // 4 KB more than one that was not.
 func TestIdleBMCsAreSmall(t *testing.T) {
 	const n = 300
-	r := rack.Default(n)
+	r := rackfile.Default(n)
 	l := labtest.Start(t, lab.Config{Rack: &r})
 	heap := func() int64 {
 		var m runtime.MemStats

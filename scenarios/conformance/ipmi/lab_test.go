@@ -13,7 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc/bmctest"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
@@ -32,7 +32,7 @@ func (c labClock) NewTimer(d time.Duration) clock.Timer {
 // ipmi of it.
 func emulated(t *testing.T, how string) (*labtest.Lab, Target) {
 	t.Helper()
-	r, err := rack.Parse("rack.yaml", fmt.Appendf(nil, `kind: Lab
+	r, err := rackfile.Parse("rack.yaml", fmt.Appendf(nil, `kind: Lab
 accounts:
 - {name: ADMIN, password: secret}
 - {name: op, password: op-secret, role: Operator}

@@ -16,7 +16,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/lab/outbound"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
@@ -39,7 +39,7 @@ type testServer struct {
 func newBench(t *testing.T, profile, quirk string) *testServer {
 	t.Helper()
 	b := &testServer{T: t, boots: labtest.NewBoots(t), retryFor: 15 * time.Minute}
-	r := rack.Default(1)
+	r := rackfile.Default(1)
 	r.Hosts[0].Profile = profile
 	if quirk != "" {
 		r.Hosts[0].Quirks = []string{quirk}

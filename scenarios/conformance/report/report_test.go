@@ -15,7 +15,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 	"github.com/metalab-dev/metalab/scenarios/conformance/report"
 )
@@ -25,8 +25,8 @@ const password = `pa"ss-word-12`
 // checked runs the read-only checks on an emulated BMC.
 func checked(t *testing.T) (report.Run, *labtest.Lab) {
 	t.Helper()
-	r := rack.Default(1)
-	r.Accounts = []rack.Account{{Name: "admin", Password: password, Role: "Administrator"}}
+	r := rackfile.Default(1)
+	r.Accounts = []rackfile.Account{{Name: "admin", Password: password, Role: "Administrator"}}
 	l := labtest.Start(t, lab.Config{Rack: &r})
 	h := l.First()
 	b, err := conformance.Open(conformance.Config{URL: h.URL(), Username: "admin", Password: password, CAs: l.CAs(), Rate: 1e6})
@@ -193,7 +193,7 @@ func TestQuirksAreARackFile(t *testing.T) {
 	if err := report.Quirks(&b, document(), ""); err != nil {
 		t.Fatal(err)
 	}
-	r, err := rack.Parse("quirks.yaml", b.Bytes())
+	r, err := rackfile.Parse("quirks.yaml", b.Bytes())
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, b.String())
 	}

@@ -1,4 +1,4 @@
-// Package rack defines rack files: the servers of a lab, their names, the accounts
+// Package rackfile defines rack files: the servers of a lab, their names, the accounts
 // and addresses of their BMCs, the speed of the lab's time, and faults. It has the
 // defaults and checks what can be checked without other files; it does not know
 // which profiles exist, nor that a lab runs.
@@ -16,7 +16,7 @@
 //	timings: {post: 20s}
 //	faults:
 //	- {bmc: r1-node-7, path: /redfish/v1/Systems/**, status: 503, retryAfter: 30s, probability: 0.1}
-package rack
+package rackfile
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package rack
+package rackfile
 
 import (
 	"encoding/hex"
