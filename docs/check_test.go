@@ -17,8 +17,8 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/file"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 )
 
 // written lists the pages of people: README.md, CONTRIBUTING.md and docs/.
@@ -317,8 +317,8 @@ func TestDeclarationsAreFound(t *testing.T) {
 // builtInDialects has the dialects that a dialect file may begin with.
 func builtInDialects() map[string]*dialect.Record {
 	all := map[string]*dialect.Record{}
-	for _, name := range lab.Dialects() {
-		all[name] = lab.Dialect(name)
+	for _, name := range rack.Dialects() {
+		all[name] = rack.Dialect(name)
 	}
 	return all
 }

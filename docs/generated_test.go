@@ -21,9 +21,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/file"
 	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
 	"github.com/metalab-dev/metalab/fixtures"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
@@ -172,7 +172,7 @@ func dialects(t *testing.T) string {
 	}
 	for _, p := range profiles {
 		name := strings.TrimSuffix(path.Base(p), ".yaml")
-		profile, record, err := lab.ReadProfile(nil, name)
+		profile, record, err := rack.ReadProfile(nil, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,8 +180,8 @@ func dialects(t *testing.T) string {
 	}
 	var b strings.Builder
 	b.WriteString("| dialect | vendor, product | Redfish | system, manager, chassis | manager's model | sessions | IPMI suites | OEM resources, actions, hooks | deviations from the standard | profiles |\n|---|---|---|---|---|---|---|---|---|---|\n")
-	for _, name := range lab.Dialects() {
-		r := lab.Dialect(name)
+	for _, name := range rack.Dialects() {
+		r := rack.Dialect(name)
 		suites := fmt.Sprintf("%d", r.IPMI.CipherSuites)
 		fmt.Fprintf(&b, "| `%s` | %s | %s | `%s`, `%s`, `%s` | %s | %d | %s | %d, %d, %d | %d | %s |\n", name, cell(strings.TrimPrefix(r.Vendor+", "+r.Product, ", ")), r.RedfishVersion,
 			r.SystemID, r.ManagerID, r.ChassisID, cell(r.ManagerModel), r.BMC.Sessions, strings.Trim(suites, "[]"), len(r.OEM.Resources), len(r.OEM.Actions), r.Hooks(), len(r.Deviations), strings.Join(users[name], "<br>"))

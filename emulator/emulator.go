@@ -3,14 +3,14 @@
 //
 //	func TestMyProvisioner(t *testing.T) {
 //		lab := emulator.Start(t, emulator.Rack{Hosts: 3})
-//		host := lab.Host(0)
-//		client := gofish.ClientConfig{Endpoint: host.Endpoint, Username: host.Username, Password: host.Password, HTTPClient: lab.Client}
+//		host := rack.Host(0)
+//		client := gofish.ClientConfig{Endpoint: host.Endpoint, Username: host.Username, Password: host.Password, HTTPClient: rack.Client}
 //		…
-//		lab.Advance(2 * time.Minute) // the servers' time: POST takes no real time
+//		rack.Advance(2 * time.Minute) // the servers' time: POST takes no real time
 //		if host.PowerState() != "On" { … }
 //	}
 //
-// The BMCs listen on loopback, over TLS, with certificates that lab.Client trusts.
+// The BMCs listen on loopback, over TLS, with certificates that rack.Client trusts.
 // Their time stands still until Advance moves it. With Rack.FastForward it jumps
 // from one deadline to the next by itself instead, for code under test that polls
 // with a clock of its own. All identities and all random choices come from
@@ -18,12 +18,12 @@
 //
 // Fail adds a fault rule, and Requests lists what clients have asked:
 //
-//	remove := lab.Fail(emulator.Fault{BMC: "node-1", Path: "/redfish/v1/Systems/**", Status: 503, Count: 2})
+//	remove := rack.Fail(emulator.Fault{BMC: "node-1", Path: "/redfish/v1/Systems/**", Status: 503, Count: 2})
 //	…
 //	remove()
-//	if n := len(lab.Requests(emulator.Query{Host: "node-1", Method: "PATCH"})); n != 1 { … }
+//	if n := len(rack.Requests(emulator.Query{Host: "node-1", Method: "PATCH"})); n != 1 { … }
 //
-// This package is a façade for tests. It starts emulator/lab and has no behaviour of
+// This package is a façade for tests. It starts emulator/rack and has no behaviour of
 // its own.
 package emulator
 
@@ -40,10 +40,10 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/fault"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/journal"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/journal"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
 )
 
@@ -88,10 +88,10 @@ type Lab struct {
 	// Client trusts the certificates of the BMCs, and only those.
 	Client *http.Client
 
-	lab    *lab.Lab
+	lab    *rack.Lab
 	clock  *clock.Clock
 	hosts  []*Host
-	byLab  map[*lab.Host]*Host
+	byLab  map[*rack.Host]*Host
 	boot   func(h *Host, s Source) string
 	close  func() error
 	closed sync.Once
@@ -105,7 +105,7 @@ type Host struct {
 	Username string // of an administrator
 	Password string
 
-	host *lab.Host
+	host *rack.Host
 }
 
 // Start starts a rack that runs until the test ends. An error in r fails the test.
@@ -144,22 +144,22 @@ func Open(ctx context.Context, r Rack) (_ *Lab, err error) {
 			err = errors.Join(err, remove())
 		}
 	}()
-	origin, err := lab.LastTime(r.Dir)
+	origin, err := rack.LastTime(r.Dir)
 	if err != nil {
 		return nil, err
 	}
 	if origin.IsZero() {
 		origin = Origin
 	}
-	l := &Lab{clock: clock.NewVirtual(origin), byLab: map[*lab.Host]*Host{}, boot: r.Boot}
+	l := &Lab{clock: clock.NewVirtual(origin), byLab: map[*rack.Host]*Host{}, boot: r.Boot}
 	if r.FastForward {
 		l.clock = clock.NewJumping(origin)
 	}
-	c := lab.Config{Dir: r.Dir, Rack: &def, Clock: l.clock, Events: l.event}
+	c := rack.Config{Dir: r.Dir, Rack: &def, Clock: l.clock, Events: l.event}
 	if def.Listen == rackfile.Loopback || def.Listen == "" {
 		c.Listen = "lo:0" // any port: other tests run at the same time
 	}
-	if l.lab, err = lab.Open(ctx, c); err != nil {
+	if l.lab, err = rack.Open(ctx, c); err != nil {
 		return nil, err
 	}
 	for _, h := range l.lab.Hosts() {
@@ -196,7 +196,7 @@ func (r *Rack) definition() (rackfile.Lab, error) {
 		if err != nil {
 			return rackfile.Lab{}, err
 		}
-		return def, yamlfile.Locate(name, []byte(r.Definition), lab.CheckNames(lab.Models(r.Dir), &def))
+		return def, yamlfile.Locate(name, []byte(r.Definition), rack.CheckNames(rack.Models(r.Dir), &def))
 	}
 	if r.Hosts < 0 {
 		return rackfile.Lab{}, fmt.Errorf("emulator: Rack.Hosts: %d: must not be negative", r.Hosts)
@@ -285,7 +285,7 @@ func (l *Lab) Journal(q Query) []Entry {
 }
 
 // event answers the boot attempts of the servers.
-func (l *Lab) event(h *lab.Host, ev machine.Event) {
+func (l *Lab) event(h *rack.Host, ev machine.Event) {
 	tried, ok := ev.(machine.BootAttempted)
 	if !ok {
 		return
@@ -335,4 +335,4 @@ func (h *Host) Power(reset string) error { return h.host.Power(context.Backgroun
 
 // Lab returns the underlying host of package lab, for tests that need more than this
 // package offers.
-func (h *Host) Lab() *lab.Host { return h.host }
+func (h *Host) Lab() *rack.Host { return h.host }

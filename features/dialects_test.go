@@ -11,8 +11,8 @@ import (
 
 	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/emulator/dialect"
-	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
@@ -111,12 +111,12 @@ var repeats = map[string]bool{"redfish-virtualmedia": true, "idrac-virtualmedia"
 // every row, whatever the sample of a run.
 func TestEveryDialectHasARowForEachScheme(t *testing.T) {
 	all := rows(t)
-	for _, name := range lab.Dialects() {
+	for _, name := range rack.Dialects() {
 		for _, scheme := range bmc.Schemes() {
 			if strings.Contains(scheme, "+") {
 				continue // the transport is the lab's business, not the dialect's
 			}
-			why, has := exclusion(lab.Dialect(name), scheme), slices.Contains(all[name], scheme)
+			why, has := exclusion(rack.Dialect(name), scheme), slices.Contains(all[name], scheme)
 			switch {
 			case !has && why == "":
 				t.Errorf("dialect %s has no row for %s: add one to dialects.feature, or the reason to without", name, scheme)
@@ -126,7 +126,7 @@ func TestEveryDialectHasARowForEachScheme(t *testing.T) {
 		}
 	}
 	for name := range maps.Keys(all) { // each alone: the order cannot be seen
-		if lab.Dialect(name) == nil {
+		if rack.Dialect(name) == nil {
 			t.Errorf("there are rows of the dialect %q, which does not exist", name)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
-	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/emulator/suggest"
 )
 
@@ -54,8 +54,8 @@ labctl dialect show NAME -o yaml prints a built-in dialect in this form.`,
 			}
 			all := []line{}
 			rows := [][]string{{"DIALECT", "VENDOR", "PRODUCT", "REDFISH", "+SYSTEM", "+MANAGER", "+CHASSIS", "DIFFERENCES"}}
-			for _, name := range lab.Dialects() {
-				r := lab.Dialect(name)
+			for _, name := range rack.Dialects() {
+				r := rack.Dialect(name)
 				l := line{r.Name, r.Vendor, r.Product, r.RedfishVersion, r.SystemID, r.ManagerID, r.ChassisID, differs(r)}
 				all = append(all, l)
 				rows = append(rows, []string{l.Name, l.Vendor, l.Product, l.Redfish, l.System, l.Manager, l.Chassis, l.Differs})
@@ -66,12 +66,12 @@ labctl dialect show NAME -o yaml prints a built-in dialect in this form.`,
 		Use: "show NAME", Short: "Show a dialect in full", Args: arguments("NAME"),
 		Example: "  labctl dialect show generic -o yaml",
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return lab.Dialects(), cobra.ShellCompDirectiveNoFileComp
+			return rack.Dialects(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			r := lab.Dialect(args[0])
+			r := rack.Dialect(args[0])
 			if r == nil {
-				return &usageError{fmt.Errorf("there is no dialect %q: see labctl dialect ls%s", args[0], suggest.DidYouMean(args[0], lab.Dialects()))}
+				return &usageError{fmt.Errorf("there is no dialect %q: see labctl dialect ls%s", args[0], suggest.DidYouMean(args[0], rack.Dialects()))}
 			}
 			return show(o, c, r, dialectRows(r))
 		},

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/metalab-dev/metalab/emulator/lab/control"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
@@ -168,7 +168,7 @@ func TestCommandsOfTheDocuments(t *testing.T) {
 		return string(out)
 	}
 	var fill *strings.Replacer
-	port := labtest.Ports(t)
+	port := racktest.Ports(t)
 	for _, b := range blocks {
 		name := fmt.Sprintf("%s:%d", b.page, b.line)
 		ok := t.Run(name, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestCommandsOfTheDocuments(t *testing.T) {
 				return
 			}
 			if strings.Contains(commands, "--shards") { // whose shards are stopped and started again
-				sh(t, commands, fmt.Sprintf("METALAB_LISTEN=loopback:%d", labtest.Ports(t)))
+				sh(t, commands, fmt.Sprintf("METALAB_LISTEN=loopback:%d", racktest.Ports(t)))
 				return
 			}
 			sh(t, commands)

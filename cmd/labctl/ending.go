@@ -10,15 +10,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/metalab-dev/metalab/cmd/labctl/crash"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
 // watchProcess describes this process, which is about to run the lab in a directory. A
 // directory that another process has open remains as it is: the lab refuses to start.
 func watchProcess(state, log string) (*crash.Watch, error) {
-	running, err := lab.Running(state)
+	running, err := rack.Running(state)
 	if err != nil || running {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func watchProcess(state, log string) (*crash.Watch, error) {
 // signal that has ended ctx.
 func endProcess(ctx context.Context, state string, w *crash.Watch, err error) error {
 	switch {
-	case w == nil, errors.As(err, new(*lab.HeldError)):
+	case w == nil, errors.As(err, new(*rack.HeldError)):
 		return nil
 	case !world.HoldsLab(state): // it has never started, and the error has been shown
 		err = nil
@@ -44,7 +44,7 @@ func endProcess(ctx context.Context, state string, w *crash.Watch, err error) er
 // ending returns how the process of a lab that does not run ended, or nil when that
 // needs no explanation.
 func (o *options) ending() *crash.Ending {
-	if running, err := lab.Running(o.state); err != nil || running {
+	if running, err := rack.Running(o.state); err != nil || running {
 		return nil
 	}
 	e, err := crash.Last(o.state)
@@ -80,7 +80,7 @@ func (o *options) explain(err error) error {
 	if !errors.Is(err, control.ErrNoLab) {
 		return err
 	}
-	if running, failed := lab.Running(o.state); failed == nil && running {
+	if running, failed := rack.Running(o.state); failed == nil && running {
 		return &endedError{dir: o.state, cause: "it is starting or stopping: try again in a moment", err: err}
 	}
 	if e := o.ending(); e != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/metalab-dev/metalab/emulator/fault"
-	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
 )
 
 func newFault(o *options) *cobra.Command {

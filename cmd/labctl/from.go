@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/scenarios/view"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
@@ -61,7 +61,7 @@ func (f *upFlags) goOn(c *cobra.Command, o *options, s world.Settings) (_ world.
 		return s, fmt.Errorf("--from: %w", err)
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	if _, err := lab.RestoreSnapshot(c.Context(), o.state, at, showProgress(c.ErrOrStderr())); err != nil {
+	if _, err := rack.RestoreSnapshot(c.Context(), o.state, at, showProgress(c.ErrOrStderr())); err != nil {
 		return s, fmt.Errorf("--from: %s: %w", m.File, err)
 	}
 	if err := o.settle(c.Context(), s); err != nil {

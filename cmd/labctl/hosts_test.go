@@ -12,10 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/control"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 )
 
 // startControl starts a lab with hosts node-0, node-1, … and its control API.
@@ -25,9 +25,9 @@ func startControl(t *testing.T, count int) *control.Client {
 }
 
 // startLab starts a lab with hosts node-0, node-1, … whose control API is served.
-func startLab(t *testing.T, count int) *labtest.Lab {
+func startLab(t *testing.T, count int) *racktest.Lab {
 	t.Helper()
-	l := labtest.Start(t, lab.Config{Rack: new(rackfile.Default(count))})
+	l := racktest.Start(t, rack.Config{Rack: new(rackfile.Default(count))})
 	s, err := control.New(control.Config{Lab: l.Lab})
 	if err != nil {
 		t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+	"github.com/metalab-dev/metalab/emulator/rack"
 )
 
 func newImage(o *options) *cobra.Command {
@@ -64,7 +64,7 @@ func newImageBuild(o *options) *cobra.Command {
   labctl image build bad.img --component BMC --version 9.9.9 --damaged`,
 		Args: arguments("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
-			b.models = lab.Models(o.state)
+			b.models = rack.Models(o.state)
 			made, err := b.write(args[0])
 			if err != nil {
 				return err
@@ -100,7 +100,7 @@ type build struct {
 // write writes the image. An existing file is replaced when the image is complete.
 func (b build) write(name string) (made imageFile, err error) {
 	if b.component != "" {
-		is, err := lab.FirmwareFor(b.models, b.profile, b.component)
+		is, err := rack.FirmwareFor(b.models, b.profile, b.component)
 		if err != nil {
 			return imageFile{}, &usageError{err}
 		}

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
-	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/emulator/suggest"
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
 	"github.com/metalab-dev/metalab/scenarios/world"
@@ -61,7 +61,7 @@ output of labctl profile show NAME -o yaml and labctl dialect show NAME -o yaml.
 			all := []summaryOf{}
 			rows := [][]string{{"PROFILE", "DIALECT", "MODEL", "+PROCESSORS", "MEMORY", "+PORTS", "DRIVES", "+BIOS SETTINGS"}}
 			for _, name := range names {
-				p, _, err := lab.ReadProfile(from, name)
+				p, _, err := rack.ReadProfile(from, name)
 				if err != nil {
 					return err
 				}
@@ -79,7 +79,7 @@ output of labctl profile show NAME -o yaml and labctl dialect show NAME -o yaml.
 			if err != nil {
 				return err
 			}
-			p, r, err := lab.ReadProfile(from, args[0])
+			p, r, err := rack.ReadProfile(from, args[0])
 			if errors.Is(err, fs.ErrNotExist) {
 				return &usageError{fmt.Errorf("there is no profile %q: see labctl profile ls%s", args[0], suggest.DidYouMean(args[0], names))}
 			}
@@ -94,18 +94,18 @@ output of labctl profile show NAME -o yaml and labctl dialect show NAME -o yaml.
 
 // models returns the names of all models and the file system to read them from.
 func models(o *options, at string) ([]string, fs.FS, error) {
-	names, from := world.Profiles(), lab.Models(o.state)
+	names, from := world.Profiles(), rack.Models(o.state)
 	if stored, err := fs.ReadDir(os.DirFS(o.state), "models/profiles"); err == nil {
 		for _, e := range stored {
 			names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
 		}
 	}
 	if at != "" {
-		given, err := lab.LoadModels(at)
+		given, err := rack.LoadModels(at)
 		if err != nil {
 			return nil, nil, err
 		}
-		names, from = append(names, given.Profiles()...), lab.Beside(given, from)
+		names, from = append(names, given.Profiles()...), rack.Beside(given, from)
 	}
 	slices.Sort(names)
 	return slices.Compact(names), from, nil

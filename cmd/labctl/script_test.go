@@ -16,9 +16,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/metalab-dev/metalab/cmd/labctl/crash"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/control"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 	"github.com/metalab-dev/metalab/scenarios/sample"
 )
@@ -96,7 +96,7 @@ func scripts(t *testing.T) testscript.Params {
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
 			// Labs of other scripts, tests and programs run on this computer.
-			port := labtest.Ports(t)
+			port := racktest.Ports(t)
 			e.Vars = append(e.Vars, fmt.Sprint("PORT=", port), fmt.Sprint("PORT2=", port+1), fmt.Sprint("PORT3=", port+2), fmt.Sprintf("METALAB_LISTEN=loopback:%d", port))
 			e.Vars = append(e.Vars, "STATE="+filepath.Join(e.WorkDir, "state"), "XDG_STATE_HOME="+e.WorkDir, "XDG_RUNTIME_DIR=")
 			e.Defer(func() { endLabs(t, e.WorkDir) })
@@ -157,7 +157,7 @@ func endBy(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Check(syscall.Kill(st.PID, signals[args[0]]))
 	ts.Logf("sent %s to %s", args[0], strconv.Itoa(st.PID))
-	ts.Check(lab.Released(ctx, args[1]))
+	ts.Check(rack.Released(ctx, args[1]))
 }
 
 // endLabs stops the labs that a script has left running.

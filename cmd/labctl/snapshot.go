@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/control"
-	"github.com/metalab-dev/metalab/emulator/lab/snapshot"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
+	"github.com/metalab-dev/metalab/emulator/rack/snapshot"
 	"github.com/metalab-dev/metalab/scenarios/shards"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
@@ -70,7 +70,7 @@ lab's when the file system supports that.`,
 				if err := o.oneProcess(); err != nil {
 					return err
 				}
-				info, err = lab.SaveSnapshot(c.Context(), o.state, to, report)
+				info, err = rack.SaveSnapshot(c.Context(), o.state, to, report)
 			}
 			if err != nil {
 				return err
@@ -101,7 +101,7 @@ command makes one for labctl up.`,
 			}
 			var info snapshot.Info
 			err := o.whileDown(c, func() (err error) {
-				if info, err = lab.RestoreSnapshot(c.Context(), o.state, args[0], showProgress(c.ErrOrStderr())); err != nil {
+				if info, err = rack.RestoreSnapshot(c.Context(), o.state, args[0], showProgress(c.ErrOrStderr())); err != nil {
 					return err
 				}
 				return o.settle(c.Context(), world.Settings{Kube: !noKube})
@@ -131,7 +131,7 @@ starts it again in the background.`,
 					return &usageError{fmt.Errorf("%q: patterns are not allowed: name each host", h)}
 				}
 			}
-			reset := func() error { return lab.ResetHosts(c.Context(), o.state, hosts...) }
+			reset := func() error { return rack.ResetHosts(c.Context(), o.state, hosts...) }
 			if len(hosts) == 0 {
 				if err := o.oneProcess(); err != nil {
 					return err
@@ -197,7 +197,7 @@ func (o *options) whileDown(c *cobra.Command, do func() error) error {
 // settle stores in a restored lab's directory what labctl up needs to start it. A lab without
 // settings gets fresh ones.
 func (o *options) settle(ctx context.Context, fresh world.Settings) error {
-	r, err := lab.StoredRack(ctx, o.state)
+	r, err := rack.StoredRack(ctx, o.state)
 	if err != nil {
 		return err
 	}

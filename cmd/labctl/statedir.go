@@ -11,11 +11,11 @@ import (
 
 	"github.com/metalab-dev/metalab/cmd/labctl/crash"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/network"
-	"github.com/metalab-dev/metalab/emulator/lab/space"
-	"github.com/metalab-dev/metalab/emulator/lab/statedir"
-	"github.com/metalab-dev/metalab/emulator/lab/store"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/network"
+	"github.com/metalab-dev/metalab/emulator/rack/space"
+	"github.com/metalab-dev/metalab/emulator/rack/statedir"
+	"github.com/metalab-dev/metalab/emulator/rack/store"
 	"github.com/metalab-dev/metalab/scenarios/shards"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
@@ -48,7 +48,7 @@ func owned() (statedir.Owned, error) {
 // what one that has never come up leaves, images and charts that are to be in the lab, and what
 // a new file system has.
 var inVacant = slices.Concat(crash.Owned(), statedir.Owned{
-	world.LogFile, lab.LockFile, space.BallastFile, store.DatabaseFile + ".part", "models/profiles/*", "models/registries/*", "models/dialects/*", "snapshot-*.part",
+	world.LogFile, rack.LockFile, space.BallastFile, store.DatabaseFile + ".part", "models/profiles/*", "models/registries/*", "models/dialects/*", "snapshot-*.part",
 	world.ImagesDir + "/...", world.ChartsDir + "/...", "lost+found/...",
 })
 

@@ -19,10 +19,10 @@ import (
 	"github.com/metalab-dev/metalab/controller/kube"
 	"github.com/metalab-dev/metalab/controller/netboot"
 	"github.com/metalab-dev/metalab/controller/tracing"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/control"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
-	"github.com/metalab-dev/metalab/emulator/lab/ssdp"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/ssdp"
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
 	"github.com/metalab-dev/metalab/scenarios/world"
 	"github.com/metalab-dev/metalab/version"
@@ -216,8 +216,8 @@ func (f *upFlags) define(c *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	from := lab.Beside(f.settings.Models, lab.Models(dir))
-	if err := yamlfile.Locate(f.file, b, lab.CheckNames(from, &r)); err != nil {
+	from := rack.Beside(f.settings.Models, rack.Models(dir))
+	if err := yamlfile.Locate(f.file, b, rack.CheckNames(from, &r)); err != nil {
 		return err
 	}
 	flags := f.settings
@@ -241,7 +241,7 @@ func (f *upFlags) bring() error {
 	if at == "" {
 		return nil
 	}
-	models, err := lab.LoadModels(at)
+	models, err := rack.LoadModels(at)
 	if err != nil {
 		return err
 	}

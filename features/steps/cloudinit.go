@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 

@@ -16,8 +16,8 @@ import (
 	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
-	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )

@@ -8,8 +8,8 @@ import (
 
 	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
-	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
 )
 
 // registerElementalNetboot binds the steps on servers that boot the seed of a registration over

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/fixtures"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
@@ -56,7 +56,7 @@ func (s *scenario) startWithAttributes(ctx context.Context, servers int, model, 
 		"id": "BiosAttributeRegistryC1.v1_0_0", "name": "BIOS Attribute Registry", "version": "1.0.0", "language": "en", "owner": vendor,
 	})
 	displayNames(registry["attributes"])
-	files := lab.Files{}
+	files := rack.Files{}
 	for name, object := range map[string]any{"profiles/": profile, "registries/": registry} { // each alone: the order cannot be seen
 		if files[name+customModel+".yaml"], err = yaml.Marshal(object); err != nil {
 			return err

@@ -21,10 +21,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/controller/config"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/control"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/fixtures"
 	"github.com/metalab-dev/metalab/scenarios/registry"
 	"github.com/metalab-dev/metalab/scenarios/world"
@@ -47,7 +47,7 @@ type labKind struct {
 	profile         string
 	preprovisioning bool          // the controllers build pre-provisioning images
 	rack            *rackfile.Lab // definition of a lab for one scenario alone; else nil
-	models          *lab.Files    // of the rack, beside the built-in ones; else nil
+	models          *rack.Files   // of the rack, beside the built-in ones; else nil
 	allModels       bool          // the lab has servers of every profile
 	with            string        // families of kinds beside those of hosts, with commas; "" is none
 	vendor          bool          // the controllers read the index of a vendor of host OS modules

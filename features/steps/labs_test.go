@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
 )
 
 func TestFreeLabsAreBounded(t *testing.T) {

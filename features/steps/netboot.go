@@ -9,7 +9,7 @@ import (
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
-	"github.com/metalab-dev/metalab/emulator/lab/journal"
+	"github.com/metalab-dev/metalab/emulator/rack/journal"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	simbmc "github.com/metalab-dev/metalab/emulator/bmc"
-	"github.com/metalab-dev/metalab/emulator/lab/journal"
+	"github.com/metalab-dev/metalab/emulator/rack/journal"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 

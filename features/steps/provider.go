@@ -18,7 +18,7 @@ import (
 	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
@@ -101,7 +101,7 @@ func holdBalancer(ctx context.Context) (host string, release func(), err error) 
 	for i := range addresses {
 		host := fmt.Sprintf("127.130.0.%d", 1+(first+i)%addresses)
 		at := net.JoinHostPort(host, apiPort)
-		release, err := labtest.TryHold(at)
+		release, err := racktest.TryHold(at)
 		if err != nil {
 			return "", nil, err
 		}

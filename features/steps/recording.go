@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/scenarios/view"
 )
 
@@ -102,7 +102,7 @@ func writePage(to, file string) error {
 }
 
 // save saves a snapshot of a lab for the recording.
-func (r *recording) save(l *lab.Lab) error {
+func (r *recording) save(l *rack.Lab) error {
 	to := filepath.Join(r.dir, filepath.FromSlash(endSnapshot))
 	err := os.Mkdir(filepath.Dir(to), 0o700)
 	if err == nil {

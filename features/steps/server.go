@@ -8,9 +8,9 @@ import (
 	"time"
 
 	simbmc "github.com/metalab-dev/metalab/emulator/bmc"
-	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
+	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/scenarios/images"
 	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/world"
@@ -104,7 +104,7 @@ func (s *scenario) hasRestarted(ctx context.Context, n int) error {
 }
 
 // host returns the server in the rack.
-func (s *scenario) host() *lab.Host {
+func (s *scenario) host() *rack.Host {
 	h, ok := s.world.Lab().Host(s.server.Name)
 	if !ok {
 		panic("steps: the lab has lost " + s.server.Name)
@@ -113,7 +113,7 @@ func (s *scenario) host() *lab.Host {
 }
 
 // hostNamed returns a server of the rack by its name, as a step has it.
-func (s *scenario) hostNamed(name string) (*lab.Host, error) {
+func (s *scenario) hostNamed(name string) (*rack.Host, error) {
 	h, ok := s.world.Lab().Host(name)
 	if !ok {
 		return nil, fmt.Errorf("there is no server %s", name)

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 )
 
@@ -68,7 +68,7 @@ func TestWalkIsParallelWhereTheBMCTakesIt(t *testing.T) {
 		{"shown, but too busy", []string{"NET-005", "SYS-001", "ROOT-008"}, true, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := labtest.Start(t, lab.Config{})
+			l := racktest.Start(t, rack.Config{})
 			conf := target(l)
 			to, err := url.Parse(conf.URL)
 			if err != nil {

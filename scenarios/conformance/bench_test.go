@@ -5,9 +5,9 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/fault"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 )
 
@@ -22,7 +22,7 @@ func BenchmarkReadOnlyRun(b *testing.B) {
 		b.Run(bb.name, func(b *testing.B) {
 			r := rackfile.Default(1)
 			r.Hosts[0].Profile = "dell-r640"
-			l := labtest.Start(b, lab.Config{Rack: &r, Clock: clock.NewWall()})
+			l := racktest.Start(b, rack.Config{Rack: &r, Clock: clock.NewWall()})
 			h := l.First()
 			if bb.latency != "" {
 				if _, err := l.AddFault(fault.Rule{BMC: h.Name(), Latency: bb.latency}); err != nil {

@@ -15,9 +15,9 @@ import (
 	"k8s.io/utils/clock"
 
 	labclock "github.com/metalab-dev/metalab/emulator/clock"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 )
 
@@ -35,7 +35,7 @@ func (c labClock) After(d time.Duration) <-chan time.Time { return c.lab.NewTime
 // bench is a lab of one host with what checks need beyond an address.
 type bench struct {
 	t    *testing.T
-	lab  *labtest.Lab
+	lab  *racktest.Lab
 	conf conformance.Config
 }
 
@@ -48,12 +48,12 @@ func newBench(t *testing.T, profile string, level conformance.Level) *bench {
 }
 
 // newBenchOf starts a lab of the first host of a rack file. The profiles are those of
-// lab.Config.
+// rack.Config.
 func newBenchOf(t *testing.T, r rackfile.Lab, profiles fs.FS, level conformance.Level) *bench {
 	t.Helper()
 	c := labclock.NewJumping(time.Now().UTC().Truncate(time.Second))
 	media := newMedia(t)
-	l := labtest.Start(t, lab.Config{Rack: &r, Profiles: profiles, Clock: c, Events: labtest.NewBoots(t).Answer})
+	l := racktest.Start(t, rack.Config{Rack: &r, Profiles: profiles, Clock: c, Events: racktest.NewBoots(t).Answer})
 	b := &bench{t: t, lab: l, conf: target(l)}
 	b.conf.Clock, b.conf.Level = labClock{lab: c}, level
 	if at, ok := l.First().IPMI(); ok {

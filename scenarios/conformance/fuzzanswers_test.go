@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 )
 
@@ -68,7 +68,7 @@ func FuzzAnswers(f *testing.F) {
 	}
 	r := rackfile.Default(1)
 	r.Hosts[0].Profile = "dell-r640"
-	l := labtest.Start(f, lab.Config{Rack: &r})
+	l := racktest.Start(f, rack.Config{Rack: &r})
 	conf := target(l)
 	to, err := url.Parse(conf.URL)
 	if err != nil {

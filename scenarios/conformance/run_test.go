@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 )
 
@@ -38,14 +38,14 @@ func execute(t *testing.T, conf conformance.Config, names ...string) (map[string
 	return all, b
 }
 
-func target(l *labtest.Lab) conformance.Config {
+func target(l *racktest.Lab) conformance.Config {
 	h := l.First()
 	user, password := l.Credentials(h)
 	return conformance.Config{URL: h.URL(), Username: user, Password: password, CAs: l.CAs(), Rate: 10000}
 }
 
 func TestGenericEmulatorPasses(t *testing.T) {
-	l := labtest.Start(t, lab.Config{})
+	l := racktest.Start(t, rack.Config{})
 	got, _ := execute(t, target(l), pattern...)
 	for _, id := range pattern {
 		if r := got[id]; r.Verdict != conformance.Pass || len(r.Evidence) == 0 {
@@ -56,7 +56,7 @@ func TestGenericEmulatorPasses(t *testing.T) {
 
 // A wrong password fails AUTH-001, and what needs it is skipped with its ID.
 func TestPrerequisiteSkipsWithItsID(t *testing.T) {
-	l := labtest.Start(t, lab.Config{})
+	l := racktest.Start(t, rack.Config{})
 	conf := target(l)
 	conf.Password = "wrong-password"
 	got, _ := execute(t, conf, pattern...)

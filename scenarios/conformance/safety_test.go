@@ -17,16 +17,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/journal"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/journal"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 )
 
 const systemURI = "/redfish/v1/Systems/1"
 
 // read returns a resource of the first host, by a client of the test's own.
-func read(t *testing.T, l *labtest.Lab, uri string) map[string]any {
+func read(t *testing.T, l *racktest.Lab, uri string) map[string]any {
 	t.Helper()
 	h := l.First()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.URL()+uri, nil)
@@ -51,7 +51,7 @@ func read(t *testing.T, l *labtest.Lab, uri string) map[string]any {
 }
 
 // everything reads all resources below the service root, but log entries.
-func everything(t *testing.T, l *labtest.Lab) map[string]any {
+func everything(t *testing.T, l *racktest.Lab) map[string]any {
 	t.Helper()
 	all := map[string]any{}
 	var walk func(v any)
@@ -87,7 +87,7 @@ func everything(t *testing.T, l *labtest.Lab) map[string]any {
 // A read-only run leaves each resource as it was, and writes nothing but the
 // sessions that it opens and closes.
 func TestReadOnlyRunChangesNothing(t *testing.T) {
-	l := labtest.Start(t, lab.Config{})
+	l := racktest.Start(t, rack.Config{})
 	before := everything(t, l)
 	if len(before) < 60 {
 		t.Fatalf("%d resources were read", len(before))
@@ -112,7 +112,7 @@ func TestReadOnlyRunChangesNothing(t *testing.T) {
 	}
 }
 
-func entries(t *testing.T, l *labtest.Lab) []journal.Entry {
+func entries(t *testing.T, l *racktest.Lab) []journal.Entry {
 	t.Helper()
 	all, _, err := l.Journal().Select(journal.Query{})
 	if err != nil {
@@ -123,7 +123,7 @@ func entries(t *testing.T, l *labtest.Lab) []journal.Entry {
 
 // A dry run at the highest level prints writes and sends none.
 func TestDryRunSendsNoWrite(t *testing.T) {
-	l := labtest.Start(t, lab.Config{})
+	l := racktest.Start(t, rack.Config{})
 	var out bytes.Buffer
 	conf := target(l)
 	conf.Level, conf.DryRun = conformance.Destructive, &out
@@ -195,7 +195,7 @@ func open(t *testing.T, conf conformance.Config) *conformance.BMC {
 
 // A check's writes are taken back at its end, at a panic and at Ctrl-C.
 func TestWritesAreTakenBack(t *testing.T) {
-	l := labtest.Start(t, lab.Config{})
+	l := racktest.Start(t, rack.Config{})
 	for name, then := range map[string]func(context.CancelFunc) func(context.Context, *conformance.Run){
 		"at the end": func(context.CancelFunc) func(context.Context, *conformance.Run) { return nil },
 		"at a panic": func(context.CancelFunc) func(context.Context, *conformance.Run) {
@@ -231,7 +231,7 @@ func TestWritesAreTakenBack(t *testing.T) {
 
 // The journal that a killed run leaves is enough to take its writes back.
 func TestRestoreAfterACrash(t *testing.T) {
-	l := labtest.Start(t, lab.Config{})
+	l := racktest.Start(t, rack.Config{})
 	dir := t.TempDir()
 	live, crashed := filepath.Join(dir, "restore.jsonl"), filepath.Join(dir, "crashed.jsonl")
 	conf := withJournal(t, target(l), live)

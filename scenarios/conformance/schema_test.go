@@ -4,8 +4,8 @@ import (
 	"archive/zip"
 	"testing"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
@@ -23,7 +23,7 @@ func TestGenericEmulatorHoldsSchemasAndProfiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer archive.Close()
-	l := labtest.Start(t, lab.Config{})
+	l := racktest.Start(t, rack.Config{})
 	conf := target(l)
 	conf.Schemas = archive
 	got, _ := execute(t, conf, "SCH-001", "SCH-002", "SCH-003")

@@ -126,16 +126,16 @@ func TestSeededViolations(t *testing.T) {
 			want: []string{"controller/metal3/host/a.go:1: controller/metal3/host must not import emulator/machine: controllers must work on real servers"},
 		}, {
 			name: "emulator from a controller's test", file: "controller/bmc/redfish/a_test.go",
-			src:  `package redfish; import "` + ours + `emulator/lab/labtest"`,
-			want: []string{"controller/bmc/redfish/a_test.go:1: controller/bmc/redfish must not import emulator/lab/labtest: controllers must work on real servers"},
+			src:  `package redfish; import "` + ours + `emulator/rack/racktest"`,
+			want: []string{"controller/bmc/redfish/a_test.go:1: controller/bmc/redfish must not import emulator/rack/racktest: controllers must work on real servers"},
 		}, {
 			name: "emulator from the agent", file: "agent/sys/a.go",
 			src:  `package sys; import "` + ours + `emulator/machine"`,
 			want: []string{"agent/sys/a.go:1: agent/sys must not import emulator/machine: the agent must work on real servers"},
 		}, {
-			name: "controller from the emulator", file: "emulator/lab/a.go",
+			name: "controller from the emulator", file: "emulator/rack/a.go",
 			src:  `package lab; import "` + ours + `controller/bmc"`,
-			want: []string{"emulator/lab/a.go:1: emulator/lab must not import controller/bmc: the two sides meet only on the wire"},
+			want: []string{"emulator/rack/a.go:1: emulator/rack must not import controller/bmc: the two sides meet only on the wire"},
 		}, {
 			name: "Kubernetes from the emulator's tests", file: "emulator/clock/a_test.go",
 			src:  `package clock; import "k8s.io/utils/clock"`,
@@ -163,9 +163,9 @@ func TestSeededViolations(t *testing.T) {
 			src:  `package ilo; import "` + ours + `emulator/dialect/idrac"`,
 			want: []string{"emulator/dialect/ilo/a.go:1: emulator/dialect/ilo may not import emulator/dialect/idrac: its row does not list it"},
 		}, {
-			name: "Never is stronger than May", file: "emulator/lab/a.go",
-			src:  `package lab; import "` + ours + `emulator/lab/control"`,
-			want: []string{"emulator/lab/a.go:1: emulator/lab must never import emulator/lab/control"},
+			name: "Never is stronger than May", file: "emulator/rack/a.go",
+			src:  `package lab; import "` + ours + `emulator/rack/control"`,
+			want: []string{"emulator/rack/a.go:1: emulator/rack must never import emulator/rack/control"},
 		}, {
 			name: "But is stronger than Never", file: "controller/bmc/a.go",
 			src:  `package bmc; import ("k8s.io/utils/clock"; "k8s.io/utils/ptr")`,
@@ -214,33 +214,33 @@ func TestSeededViolations(t *testing.T) {
 }
 
 func TestSeededClocks(t *testing.T) {
-	const clocked = "emulator/lab/a.go:2: time.Now: under emulator/ only emulator/clock reads the real clock"
+	const clocked = "emulator/rack/a.go:2: time.Now: under emulator/ only emulator/clock reads the real clock"
 	for _, tt := range []struct {
 		name string
 		file string
 		src  string
 		want []string
 	}{
-		{"call", "emulator/lab/a.go", "package lab; import \"time\"\nvar now = time.Now()", []string{clocked}},
-		{"value", "emulator/lab/a.go", "package lab; import \"time\"\nvar now = time.Now", []string{clocked}},
-		{"renamed", "emulator/lab/a.go", "package lab; import t \"time\"\nvar now = t.Now()", []string{clocked}},
-		{"in a function", "emulator/lab/a.go", "package lab; import \"time\"\nfunc f() { go func() { _ = time.Now() }() }", []string{clocked}},
-		{"dot", "emulator/lab/a.go", "package lab; import . \"time\"", []string{
-			"emulator/lab/a.go:1: time must be imported under a name: under emulator/ only emulator/clock reads the real clock",
+		{"call", "emulator/rack/a.go", "package lab; import \"time\"\nvar now = time.Now()", []string{clocked}},
+		{"value", "emulator/rack/a.go", "package lab; import \"time\"\nvar now = time.Now", []string{clocked}},
+		{"renamed", "emulator/rack/a.go", "package lab; import t \"time\"\nvar now = t.Now()", []string{clocked}},
+		{"in a function", "emulator/rack/a.go", "package lab; import \"time\"\nfunc f() { go func() { _ = time.Now() }() }", []string{clocked}},
+		{"dot", "emulator/rack/a.go", "package lab; import . \"time\"", []string{
+			"emulator/rack/a.go:1: time must be imported under a name: under emulator/ only emulator/clock reads the real clock",
 		}},
-		{"others", "emulator/lab/a.go", "package lab; import \"time\"\nvar a, b = time.After(1), time.NewTicker(time.Second)", []string{
-			"emulator/lab/a.go:2: time.After: under emulator/ only emulator/clock reads the real clock",
-			"emulator/lab/a.go:2: time.NewTicker: under emulator/ only emulator/clock reads the real clock",
+		{"others", "emulator/rack/a.go", "package lab; import \"time\"\nvar a, b = time.After(1), time.NewTicker(time.Second)", []string{
+			"emulator/rack/a.go:2: time.After: under emulator/ only emulator/clock reads the real clock",
+			"emulator/rack/a.go:2: time.NewTicker: under emulator/ only emulator/clock reads the real clock",
 		}},
-		{"values of time", "emulator/lab/a.go", "package lab; import \"time\"\nvar a = time.Unix(0, 0).Add(time.Second)", nil},
-		{"another package called time", "emulator/lab/a.go", "package lab; import \"example.org/time\"\nvar a = time.Now()", nil},
-		{"method", "emulator/lab/a.go", "package lab; import \"time\"\nfunc f(c interface{ Now() time.Time }) { c.Now() }", nil},
+		{"values of time", "emulator/rack/a.go", "package lab; import \"time\"\nvar a = time.Unix(0, 0).Add(time.Second)", nil},
+		{"another package called time", "emulator/rack/a.go", "package lab; import \"example.org/time\"\nvar a = time.Now()", nil},
+		{"method", "emulator/rack/a.go", "package lab; import \"time\"\nfunc f(c interface{ Now() time.Time }) { c.Now() }", nil},
 		{"the clock itself", "emulator/clock/a.go", "package clock; import \"time\"\nvar now = time.Now()", nil},
 		{"sleep in a test", "controller/kube/a_test.go", "package kube; import \"time\"\nfunc f() { time.Sleep(1) }", []string{
 			"controller/kube/a_test.go:2: time.Sleep: a test waits for a condition, or sleeps in a bubble of testing/synctest",
 		}},
 		{"sleep in a bubble", "controller/kube/a_test.go", "package kube; import (\"testing/synctest\"; \"time\")\nfunc f() { synctest.Test(t, func() { time.Sleep(1) }) }", nil},
-		{"test", "emulator/lab/a_test.go", "package lab; import \"time\"\nvar now = time.Now()", nil},
+		{"test", "emulator/rack/a_test.go", "package lab; import \"time\"\nvar now = time.Now()", nil},
 		{"elsewhere", "controller/kube/a.go", "package kube; import \"time\"\nvar now = time.Now()", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) { checkOne(t, tt.file, tt.src, tt.want) })

@@ -38,7 +38,7 @@ var (
 	// A vendor's record may begin with the template, but with no other dialect's
 	// record, and have quirks for habits.
 	oneVendor = slices.Concat(ofVendor, []string{"emulator/dialect/template", "emulator/dialect/quirk"})
-	ofRack    = []string{"emulator/lab", "emulator/lab/rackfile"} // that vendors' tests run their record in
+	ofRack    = []string{"emulator/rack", "emulator/rack/rackfile"} // that vendors' tests run their record in
 )
 
 // What a service of an emulated BMC is made of: dialects reach it as records,
@@ -54,7 +54,7 @@ var Table = []Row{
 	{Package: "version", Never: noWorld}, // which build a program is
 
 	// The emulated servers.
-	{Package: "emulator", May: []string{"emulator/...", "emulator/lab/labtest"}},
+	{Package: "emulator", May: []string{"emulator/...", "emulator/rack/racktest"}},
 	{Package: "emulator/clock", Never: sockets},
 	{Package: "emulator/suggest", Never: noWorld},
 	{Package: "emulator/yamlfile", May: []string{"emulator/suggest"}, Never: noWorld},
@@ -81,7 +81,7 @@ var Table = []Row{
 	},
 	{
 		Package: "emulator/dialect/ilo", May: oneVendor,
-		Tests: []string{"emulator/dialect/...", "emulator/lab", "emulator/lab/labtest", "emulator/lab/rackfile", "fixtures"}, // what its clients see
+		Tests: []string{"emulator/dialect/...", "emulator/rack", "emulator/rack/racktest", "emulator/rack/rackfile", "fixtures"}, // what its clients see
 	},
 	{Package: "emulator/dialect/idrac", May: oneVendor, Tests: ofRack},
 	{Package: "emulator/dialect/xcc", May: oneVendor},
@@ -125,35 +125,35 @@ var Table = []Row{
 	{Package: "emulator/ipmi/vm", Never: slices.Concat(sockets, files)},
 	{Package: "emulator/ipmi/session", May: []string{"emulator/ipmi/wire"}, Never: slices.Concat(sockets, files)},
 	{
-		Package: "emulator/lab", May: []string{"emulator/...", "fixtures"},
-		Never: []string{"emulator/lab/control", "emulator/lab/labtest"}, // they stand above it
+		Package: "emulator/rack", May: []string{"emulator/...", "fixtures"},
+		Never: []string{"emulator/rack/control", "emulator/rack/racktest"}, // they stand above it
 	},
-	{Package: "emulator/lab/rackfile", May: []string{"emulator/fault", "emulator/yamlfile"}},
-	{Package: "emulator/lab/journal", May: []string{"emulator/fault"}, Never: slices.Concat(sockets, files)},
-	{Package: "emulator/lab/exchange", Never: files}, // it wraps handlers, and knows no host
-	{Package: "emulator/lab/snapshot", Never: sockets},
-	{Package: "emulator/lab/integrity", Never: sockets},
-	{Package: "emulator/lab/space", Never: sockets},
-	{Package: "emulator/lab/statedir", Never: sockets},
-	{Package: "emulator/lab/network", May: []string{"emulator/bmc", "emulator/clock", "emulator/fault"}},
+	{Package: "emulator/rack/rackfile", May: []string{"emulator/fault", "emulator/yamlfile"}},
+	{Package: "emulator/rack/journal", May: []string{"emulator/fault"}, Never: slices.Concat(sockets, files)},
+	{Package: "emulator/rack/exchange", Never: files}, // it wraps handlers, and knows no host
+	{Package: "emulator/rack/snapshot", Never: sockets},
+	{Package: "emulator/rack/integrity", Never: sockets},
+	{Package: "emulator/rack/space", Never: sockets},
+	{Package: "emulator/rack/statedir", Never: sockets},
+	{Package: "emulator/rack/network", May: []string{"emulator/bmc", "emulator/clock", "emulator/fault"}},
 	{
-		Package: "emulator/lab/faults",
+		Package: "emulator/rack/faults",
 		May: []string{
-			"emulator/clock", "emulator/fault", "emulator/lab/faulthttp", "emulator/lab/journal", "emulator/lab/store",
+			"emulator/clock", "emulator/fault", "emulator/rack/faulthttp", "emulator/rack/journal", "emulator/rack/store",
 			"emulator/machine/event", "emulator/redfish/message", "emulator/suggest", "emulator/yamlfile",
 		},
 	},
-	{Package: "emulator/lab/faulthttp", May: []string{"emulator/fault", "emulator/clock", "emulator/lab/network", "emulator/redfish/message"}},
-	{Package: "emulator/lab/store", Tests: []string{"emulator/machine/storage"}}, // that a file is a Medium
-	{Package: "emulator/lab/outbound", May: []string{"emulator/bmc", "emulator/clock"}},
+	{Package: "emulator/rack/faulthttp", May: []string{"emulator/fault", "emulator/clock", "emulator/rack/network", "emulator/redfish/message"}},
+	{Package: "emulator/rack/store", Tests: []string{"emulator/machine/storage"}}, // that a file is a Medium
+	{Package: "emulator/rack/outbound", May: []string{"emulator/bmc", "emulator/clock"}},
 	{
-		Package: "emulator/lab/control",
-		May:     []string{"emulator/lab", "emulator/lab/network", "emulator/lab/rackfile", "emulator/lab/journal", "emulator/lab/snapshot", "emulator/dialect/quirk", "emulator/fault", "emulator/bmc", "emulator/machine/...", "emulator/suggest", "version"},
+		Package: "emulator/rack/control",
+		May:     []string{"emulator/rack", "emulator/rack/network", "emulator/rack/rackfile", "emulator/rack/journal", "emulator/rack/snapshot", "emulator/dialect/quirk", "emulator/fault", "emulator/bmc", "emulator/machine/...", "emulator/suggest", "version"},
 		Tests:   []string{"emulator/clock"},
 	},
-	{Package: "emulator/lab/gateway", May: []string{"emulator/clock"}, Tests: []string{"emulator/fault", "emulator/lab", "emulator/lab/labtest", "emulator/lab/rackfile"}}, // it knows hosts by their names alone
-	{Package: "emulator/lab/ssdp", May: []string{"emulator/clock"}},
-	{Package: "emulator/lab/labtest", May: []string{"scenarios/patience", "emulator/lab", "emulator/lab/journal", "emulator/lab/rackfile", "emulator/lab/ssdp", "emulator/clock", "emulator/fault", "emulator/machine"}},
+	{Package: "emulator/rack/gateway", May: []string{"emulator/clock"}, Tests: []string{"emulator/fault", "emulator/rack", "emulator/rack/racktest", "emulator/rack/rackfile"}}, // it knows hosts by their names alone
+	{Package: "emulator/rack/ssdp", May: []string{"emulator/clock"}},
+	{Package: "emulator/rack/racktest", May: []string{"scenarios/patience", "emulator/rack", "emulator/rack/journal", "emulator/rack/rackfile", "emulator/rack/ssdp", "emulator/clock", "emulator/fault", "emulator/machine"}},
 
 	// The controllers, which work on real servers.
 	{Package: "controller/api/...", May: []string{"controller/api/..."}, Only: []string{"k8s.io/apimachinery/..."}},
@@ -362,7 +362,7 @@ var Table = []Row{
 	{
 		// Its tests generate what follows from the code.
 		Package: "docs",
-		Tests:   []string{"emulator", "emulator/dialect/...", "emulator/lab", "emulator/lab/rackfile", "emulator/machine", "emulator/yamlfile", "fixtures", "scenarios/conformance", "scenarios/conformance/ipmi", "scenarios/layering"},
+		Tests:   []string{"emulator", "emulator/dialect/...", "emulator/rack", "emulator/rack/rackfile", "emulator/machine", "emulator/yamlfile", "fixtures", "scenarios/conformance", "scenarios/conformance/ipmi", "scenarios/layering"},
 	},
 	{Package: "docs/statements", Tests: []string{"emulator/dialect/quirk"}}, // that each quirk is described
 
@@ -371,7 +371,7 @@ var Table = []Row{
 		// Its tests see to it that no dialect and no scheme is left out.
 		Package: "features",
 		May:     []string{"features/steps", "scenarios/...", "emulator/suggest"},
-		Tests:   []string{"features/step/...", "docs/statements", "controller/bmc", "emulator/lab", "emulator/dialect", "emulator/machine", "fixtures"},
+		Tests:   []string{"features/step/...", "docs/statements", "controller/bmc", "emulator/rack", "emulator/dialect", "emulator/machine", "fixtures"},
 	},
 	{Package: "features/step", Never: kubernetes},
 	{Package: "features/step/falseclaim", Never: kubernetes},
@@ -381,7 +381,7 @@ var Table = []Row{
 		// These steps check an emulated BMC, with its quirks and faults, and any other.
 		Package: "features/conformance/steps",
 		May: []string{
-			"scenarios/conformance", "scenarios/sample", "emulator/lab", "emulator/lab/labtest", "emulator/lab/rackfile", "emulator/machine/...",
+			"scenarios/conformance", "scenarios/sample", "emulator/rack", "emulator/rack/racktest", "emulator/rack/rackfile", "emulator/machine/...",
 			"emulator/dialect/quirk", "emulator/clock", "emulator/fault",
 		},
 		Never: kubernetes, But: utilsClock,
@@ -389,15 +389,15 @@ var Table = []Row{
 	{
 		// These steps see BMCs over the wire, and of the lab what stands beside it.
 		Package: "features/rack/steps",
-		May:     []string{"features/step", "scenarios/patience", "scenarios/prerequisites", "emulator/lab/...", "emulator/lab/labtest", "emulator/machine/...", "emulator/dialect/quirk", "emulator/clock", "emulator/fault", "fixtures", "scenarios/conformance/ipmi"},
+		May:     []string{"features/step", "scenarios/patience", "scenarios/prerequisites", "emulator/rack/...", "emulator/rack/racktest", "emulator/machine/...", "emulator/dialect/quirk", "emulator/clock", "emulator/fault", "fixtures", "scenarios/conformance/ipmi"},
 		Never:   kubernetes, But: utilsClock,
 	},
 	{
 		// Steps do what operators do and look at what servers then are.
 		Package: "features/steps",
 		May: []string{
-			"features/step", "scenarios/...", "emulator/lab/...", "emulator/machine/...", "emulator/bmc", "emulator/dialect/quirk", "emulator/fault", "fixtures",
-			"emulator/lab/labtest",                          // which ports no other test has
+			"features/step", "scenarios/...", "emulator/rack/...", "emulator/machine/...", "emulator/bmc", "emulator/dialect/quirk", "emulator/fault", "fixtures",
+			"emulator/rack/racktest",                        // which ports no other test has
 			"scenarios/patience",                            // how long they wait
 			"scenarios/prerequisites",                       // what scenarios need
 			"guest/elementalsim", "agent/lcm", "guest/node", // the units and configurations that user data install
@@ -429,12 +429,12 @@ var Table = []Row{
 	{
 		// It knows a BMC by its address alone; its tests check the emulator.
 		Package: "scenarios/conformance", May: []string{"scenarios/conformance/interop", "scenarios/conformance/ipmi"}, Never: kubernetes, But: utilsClock,
-		Tests: []string{"emulator/clock", "emulator/lab", "emulator/lab/journal", "emulator/lab/labtest", "emulator/lab/rackfile", "emulator/dialect/quirk", "emulator/fault", "emulator/machine", "scenarios/prerequisites", "scenarios/sample", "fixtures", "scenarios/capture", "scenarios/record", "scenarios/conformance/report"},
+		Tests: []string{"emulator/clock", "emulator/rack", "emulator/rack/journal", "emulator/rack/racktest", "emulator/rack/rackfile", "emulator/dialect/quirk", "emulator/fault", "emulator/machine", "scenarios/prerequisites", "scenarios/sample", "fixtures", "scenarios/capture", "scenarios/record", "scenarios/conformance/report"},
 	},
 	{
 		// It knows results and no BMC; its tests run the checks on the emulator.
 		Package: "scenarios/conformance/report", May: []string{"scenarios/conformance"},
-		Tests: []string{"emulator/lab", "emulator/lab/journal", "emulator/lab/labtest", "emulator/lab/rackfile"},
+		Tests: []string{"emulator/rack", "emulator/rack/journal", "emulator/rack/racktest", "emulator/rack/rackfile"},
 	},
 	{
 		// A program that runs the checks against servers in containers.
@@ -449,7 +449,7 @@ var Table = []Row{
 		// Its tests check the emulator, and the driver on it.
 		Package: "scenarios/conformance/ipmi",
 		Tests: []string{
-			"emulator/clock", "emulator/ipmi", "emulator/lab", "emulator/lab/journal", "emulator/lab/labtest", "emulator/lab/rackfile", "emulator/bmc", "emulator/machine",
+			"emulator/clock", "emulator/ipmi", "emulator/rack", "emulator/rack/journal", "emulator/rack/racktest", "emulator/rack/rackfile", "emulator/bmc", "emulator/machine",
 			"controller/bmc", "controller/bmc/ipmi", "controller/bmc/redfish",
 		},
 	},
@@ -457,7 +457,7 @@ var Table = []Row{
 		// Its tests run the driver on the emulator.
 		Package: "scenarios/conformance/firmware",
 		Tests: []string{
-			"emulator/lab", "emulator/lab/labtest", "emulator/lab/outbound", "emulator/lab/rackfile", "emulator/machine", "emulator/machine/firmware",
+			"emulator/rack", "emulator/rack/racktest", "emulator/rack/outbound", "emulator/rack/rackfile", "emulator/machine", "emulator/machine/firmware",
 			"controller/bmc", "controller/bmc/redfish",
 		},
 	},
@@ -465,7 +465,7 @@ var Table = []Row{
 		// Its tests run public clients on BMCs of all dialects.
 		Package: "scenarios/conformance/clients",
 		Tests: []string{
-			"emulator/bmc", "emulator/lab", "emulator/lab/labtest", "emulator/lab/outbound", "emulator/lab/rackfile", "emulator/machine",
+			"emulator/bmc", "emulator/rack", "emulator/rack/racktest", "emulator/rack/outbound", "emulator/rack/rackfile", "emulator/machine",
 			"emulator/machine/firmware", "emulator/machine/storage", "fixtures", "scenarios/sample",
 		},
 	},
@@ -473,7 +473,7 @@ var Table = []Row{
 		// Its tests run the drivers on BMCs with quirks.
 		Package: "scenarios/conformance/quirks",
 		Tests: []string{
-			"emulator/bmc", "emulator/lab", "emulator/lab/labtest", "emulator/lab/outbound", "emulator/lab/rackfile", "emulator/dialect/quirk",
+			"emulator/bmc", "emulator/rack", "emulator/rack/racktest", "emulator/rack/outbound", "emulator/rack/rackfile", "emulator/dialect/quirk",
 			"emulator/machine", "emulator/machine/storage", "controller/bmc", "controller/bmc/ipmi", "controller/bmc/redfish", "fixtures",
 		},
 	},
@@ -490,7 +490,7 @@ var Table = []Row{
 		Package: "scenarios/raid",
 		Tests: []string{
 			"controller/bmc", "controller/bmc/redfish", "controller/bmc/bmctest", "controller/metal3/host", "controller/metal3/host/phase", "controller/metal3/raid",
-			"emulator/bmc", "emulator/lab", "emulator/lab/control", "emulator/lab/labtest", "emulator/lab/rackfile", "emulator/machine/storage",
+			"emulator/bmc", "emulator/rack", "emulator/rack/control", "emulator/rack/racktest", "emulator/rack/rackfile", "emulator/machine/storage",
 		},
 	},
 	{Package: "scenarios/capture", May: []string{"emulator/natural"}}, // it sees a BMC as any client does
@@ -498,7 +498,7 @@ var Table = []Row{
 		// It serves what it makes, to see what of the BMC is missing still.
 		Package: "scenarios/record",
 		May: []string{
-			"scenarios/capture", "emulator/natural", "emulator/clock", "emulator/lab", "emulator/lab/rackfile", "emulator/dialect", "emulator/dialect/file",
+			"scenarios/capture", "emulator/natural", "emulator/clock", "emulator/rack", "emulator/rack/rackfile", "emulator/dialect", "emulator/dialect/file",
 			"emulator/bmc", "emulator/machine/...", "emulator/yamlfile", "fixtures",
 		},
 	},
@@ -509,13 +509,13 @@ var Table = []Row{
 	{Package: "scenarios/charts", May: []string{"fixtures"}},
 	{
 		// It reads the objects of a cluster, and calls shards.
-		Package: "scenarios/cluster", May: []string{"emulator/lab/control", "emulator/lab/rackfile"},
+		Package: "scenarios/cluster", May: []string{"emulator/rack/control", "emulator/rack/rackfile"},
 		Tests: []string{"scenarios/cluster/clustertest"},
 	},
-	{Package: "scenarios/cluster/clustertest", May: []string{"emulator/lab", "emulator/lab/control", "emulator/lab/labtest", "emulator/lab/rackfile"}},
+	{Package: "scenarios/cluster/clustertest", May: []string{"emulator/rack", "emulator/rack/control", "emulator/rack/racktest", "emulator/rack/rackfile"}},
 	{
 		Package: "scenarios/shards", // it runs programs, and links none of them
-		May:     []string{"emulator/lab", "emulator/lab/control", "emulator/lab/network", "emulator/lab/rackfile"},
+		May:     []string{"emulator/rack", "emulator/rack/control", "emulator/rack/network", "emulator/rack/rackfile"},
 		Never:   kubernetes, But: utilsClock,
 		Tests: []string{"emulator/clock"},
 	},
@@ -523,11 +523,11 @@ var Table = []Row{
 		// It shows the emulated lab, and gets objects of Kubernetes as texts.
 		Package: "scenarios/view",
 		May: []string{
-			"emulator/lab", "emulator/lab/control", "emulator/lab/exchange", "emulator/lab/journal", "emulator/lab/network", "emulator/lab/snapshot", "emulator/machine", "emulator/machine/event", "emulator/machine/firmware",
+			"emulator/rack", "emulator/rack/control", "emulator/rack/exchange", "emulator/rack/journal", "emulator/rack/network", "emulator/rack/snapshot", "emulator/machine", "emulator/machine/event", "emulator/machine/firmware",
 			"emulator/machine/thermal", "emulator/bmc", "emulator/dialect", "emulator/dialect/quirk", "emulator/fault",
 		},
 		Never: kubernetes, But: utilsClock,
-		Tests: []string{"emulator/lab/labtest", "emulator/lab/rackfile", "scenarios/prerequisites"},
+		Tests: []string{"emulator/rack/racktest", "emulator/rack/rackfile", "scenarios/prerequisites"},
 	},
 	{Package: "scenarios/containers"},                                          // it reads an image, and the output of its commands
 	{Package: "scenarios/patience", Never: slices.Concat(sockets, kubernetes)}, // it bounds waiting, and knows nothing that is waited for
@@ -543,7 +543,7 @@ var Table = []Row{
 	{Package: "scenarios/layering"},
 	{Package: "fixtures"},
 	{Package: "cmd"}, // scripts
-	{Package: "cmd/labctl/crash", May: []string{"emulator/lab/statedir"}}, // it reads how a process ended, and starts none
+	{Package: "cmd/labctl/crash", May: []string{"emulator/rack/statedir"}}, // it reads how a process ended, and starts none
 	{Package: "cmd/labctl", May: []string{"cmd/labctl/crash", "docs", "emulator/...", "controller/...", "agent/...", "guest/...", "scenarios/...", "fixtures", "features", "features/steps", "version"}},
 	{Package: "cmd/lab-controller", May: []string{"controller/...", "version"}, Never: []string{"controller/kube"}},
 	{Package: "cmd/lab-agent", May: []string{"agent/...", "guest/elementalsim", "version"}},
@@ -570,7 +570,7 @@ var Borders = []Border{
 
 // kits are packages for tests: every test file on their side of the borders may
 // use them, other code only if its row names them in full.
-var kits = []string{"emulator/lab/labtest", "controller/bmc/bmctest", "agent/sys/systest", "scenarios/leak", "scenarios/patience", "scenarios/prerequisites", "scenarios/loopdisk", "scenarios/smalldisk"}
+var kits = []string{"emulator/rack/racktest", "controller/bmc/bmctest", "agent/sys/systest", "scenarios/leak", "scenarios/patience", "scenarios/prerequisites", "scenarios/loopdisk", "scenarios/smalldisk"}
 
 // badNames say nothing of what a package owns.
 var badNames = []string{"util", "common", "helper", "types", "internal", "pkg"}

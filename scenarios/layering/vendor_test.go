@@ -18,7 +18,7 @@ var vendors = []string{
 
 // oneForAll are the packages that are the same for all vendors: what differs is
 // data, under emulator/dialect.
-var oneForAll = []string{"emulator/redfish", "emulator/ipmi", "emulator/bmc", "emulator/machine", "emulator/lab"}
+var oneForAll = []string{"emulator/redfish", "emulator/ipmi", "emulator/bmc", "emulator/machine", "emulator/rack"}
 
 // naming are lines that may name one.
 type naming struct {
@@ -28,7 +28,7 @@ type naming struct {
 }
 
 var named = []naming{
-	{"emulator/lab/model.go", regexp.MustCompile(`^\t"[a-z./-]+/emulator/dialect/[a-z]+"$|^\t[a-z]+\.[A-Za-z0-9]+\.Name:\s+&[a-z]+\.[A-Za-z0-9]+,$`), "the line that wires the dialects"},
+	{"emulator/rack/model.go", regexp.MustCompile(`^\t"[a-z./-]+/emulator/dialect/[a-z]+"$|^\t[a-z]+\.[A-Za-z0-9]+\.Name:\s+&[a-z]+\.[A-Za-z0-9]+,$`), "the line that wires the dialects"},
 }
 
 // words are the words of a line, of identifiers as well, in small letters.

@@ -24,22 +24,22 @@ var families = []Family{
 			"./emulator/machine/...", "./emulator/bmc", "./emulator/dialect/...", "./emulator/fault", "./emulator/natural",
 			"./emulator/yamlfile", "./emulator/clock",
 		},
-		Suites: []string{"./emulator/machine", "./emulator/redfish", "./emulator/ipmi/command", "./emulator/lab", "./features/rack"},
+		Suites: []string{"./emulator/machine", "./emulator/redfish", "./emulator/ipmi/command", "./emulator/rack", "./features/rack"},
 	},
 	{
 		Name:     "ipmi",
 		Packages: []string{"./emulator/ipmi/..."},
-		Suites:   []string{"./emulator/ipmi/command", "./emulator/ipmi", "./emulator/lab", "./scenarios/conformance/ipmi", "./features/rack"},
+		Suites:   []string{"./emulator/ipmi/command", "./emulator/ipmi", "./emulator/rack", "./scenarios/conformance/ipmi", "./features/rack"},
 	},
 	{
 		Name:     "redfish",
 		Packages: []string{"./emulator/redfish/..."},
-		Suites:   []string{"./emulator/redfish", "./emulator/lab", "./features/rack"},
+		Suites:   []string{"./emulator/redfish", "./emulator/rack", "./features/rack"},
 	},
 	{
 		Name:     "lab",
-		Packages: []string{"./emulator", "./emulator/lab/..."},
-		Suites:   []string{"./emulator/lab", "./emulator/lab/control", "./emulator", "./features/rack"},
+		Packages: []string{"./emulator", "./emulator/rack/..."},
+		Suites:   []string{"./emulator/rack", "./emulator/rack/control", "./emulator", "./features/rack"},
 	},
 	{
 		Name: "controller",

@@ -14,7 +14,7 @@ import (
 )
 
 // skips are the files of tests that skip other than by Need, with the reason. CI fails when
-// a test of agent/sys, agent/plugin/mdraid, emulator/lab, emulator/lab/ssdp or
+// a test of agent/sys, agent/plugin/mdraid, emulator/rack, emulator/rack/ssdp or
 // scenarios/loopdisk is skipped (.ci/run, checked).
 var skips = map[string]string{
 	"agent/plugin/mdraid/assemble_test.go":      "the kernel has no md driver, which no package brings",
@@ -25,10 +25,10 @@ var skips = map[string]string{
 	"controller/bmc/bmctest/subscriber.go":      "the suite of all drivers: IPMI has no subscriptions",
 	"controller/bmc/bmctest/suite.go":           "the suite of all drivers: one that does not offer a verb answers ErrUnsupported, which is checked",
 	"controller/netboot/ramdisk/qemu_test.go":   "-short",
-	"emulator/lab/discovery_test.go":            "port 1900 and multicast: CI fails when it is skipped",
-	"emulator/lab/labtest/port_test.go":         "port 1900: CI fails when it is skipped",
-	"emulator/lab/statedir/statedir_test.go":    "root may write in any directory",
-	"emulator/lab/ssdp/ssdp_test.go":            "multicast: CI fails when it is skipped",
+	"emulator/rack/discovery_test.go":           "port 1900 and multicast: CI fails when it is skipped",
+	"emulator/rack/racktest/port_test.go":       "port 1900: CI fails when it is skipped",
+	"emulator/rack/statedir/statedir_test.go":   "root may write in any directory",
+	"emulator/rack/ssdp/ssdp_test.go":           "multicast: CI fails when it is skipped",
 	"emulator/machine/storage/rapid_test.go":    "actions of a random walk that are impossible in its state",
 	"emulator/redfish/schema_test.go":           "the race detector; CI fails when it is skipped without",
 	"scenarios/conformance/ipmi/lab_test.go":    "a dialect without SEL reservations",

@@ -15,7 +15,7 @@ import (
 )
 
 // Uses returns the uses of each prerequisite, by its name, from the sources of the
-// repository: tests ("emulator/lab: TestRedfishtool"), scenarios
+// repository: tests ("emulator/rack: TestRedfishtool"), scenarios
 // ("features/rack/ipmi.feature: Smaller commands: <what>") and commands of documents.
 func Uses(tree fs.FS) (map[string][]string, error) {
 	out := map[string][]string{}

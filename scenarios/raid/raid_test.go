@@ -18,19 +18,19 @@ import (
 	"github.com/metalab-dev/metalab/controller/metal3/host/phase"
 	"github.com/metalab-dev/metalab/controller/metal3/raid"
 	simbmc "github.com/metalab-dev/metalab/emulator/bmc"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/control"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 )
 
 // bench is an emulated server with a RAID controller, and a Part that prepares it
 // over the wire.
 type bench struct {
 	t      *testing.T
-	lab    *labtest.Lab
-	server *lab.Host
+	lab    *racktest.Lab
+	server *rack.Host
 	client bmc.Client
 	part   *raid.Part
 	host   *metal3.BareMetalHost
@@ -41,7 +41,7 @@ func newBench(t *testing.T, want ...metal3.HardwareRAIDVolume) *bench {
 	t.Helper()
 	r := rackfile.Default(1)
 	r.Hosts[0].Profile = "raid"
-	l := labtest.Start(t, lab.Config{Rack: &r})
+	l := racktest.Start(t, rack.Config{Rack: &r})
 	b := &bench{t: t, lab: l, server: l.First(), clock: testclock.NewFakeClock(time.Unix(1_800_000_000, 0))}
 	address := control.Hosts(l.Lab)[0].BMCAddress
 	parsed, err := bmc.ParseAddress(address)

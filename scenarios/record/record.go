@@ -18,8 +18,8 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/file"
-	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
 	"github.com/metalab-dev/metalab/scenarios/capture"
 )
@@ -57,7 +57,7 @@ func Make(ctx context.Context, c *capture.Capture, name string) (*Recording, err
 	if name == "" || name != Name(name) {
 		return nil, fmt.Errorf("record: name: %q: use lower-case letters, digits and dashes", name)
 	}
-	if lab.Dialect(name) != nil {
+	if rack.Dialect(name) != nil {
 		name += "-recorded" // the names of built-in dialects are taken
 	}
 	p.Name = name
@@ -95,7 +95,7 @@ func Make(ctx context.Context, c *capture.Capture, name string) (*Recording, err
 
 // check loads the recording as a lab does and returns the lab's error.
 func (r *Recording) check() error {
-	_, _, err := lab.ReadProfile(r.Files(), r.Name)
+	_, _, err := rack.ReadProfile(r.Files(), r.Name)
 	if err != nil {
 		return fmt.Errorf("record: the derived model is not valid: %w", err)
 	}
@@ -128,8 +128,8 @@ func (r *Recording) CheckFree(dir string) error {
 }
 
 // Files returns the recording in the form in which a lab reads profiles.
-func (r *Recording) Files() lab.Files {
-	out := lab.Files{}
+func (r *Recording) Files() rack.Files {
+	out := rack.Files{}
 	for kind, b := range map[string][]byte{"profiles": r.Profile, "registries": r.Registry, "dialects": r.Dialect} {
 		if b != nil {
 			out[kind+"/"+r.Name+".yaml"] = b
@@ -268,8 +268,8 @@ func best(c *capture.Capture) (*dialect.Record, []string) {
 	var found *dialect.Record
 	most := -1
 	var others []string
-	for _, name := range lab.Dialects() {
-		r := lab.Dialect(name)
+	for _, name := range rack.Dialects() {
+		r := rack.Dialect(name)
 		switch n := score(r); {
 		case n > most:
 			most, found, others = n, r, nil
@@ -278,7 +278,7 @@ func best(c *capture.Capture) (*dialect.Record, []string) {
 		}
 	}
 	if most == 0 {
-		return lab.Dialect("generic"), nil
+		return rack.Dialect("generic"), nil
 	}
 	return found, others
 }

@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 	"github.com/metalab-dev/metalab/fixtures"
 	"github.com/metalab-dev/metalab/scenarios/capture"
 	"github.com/metalab-dev/metalab/scenarios/record"
@@ -21,14 +21,14 @@ import (
 
 // serve starts a lab with one server of a profile. Each test has a seed of its
 // own, so that no two servers are alike.
-func serve(t *testing.T, profiles fs.FS, profile string) *labtest.Lab {
+func serve(t *testing.T, profiles fs.FS, profile string) *racktest.Lab {
 	t.Helper()
 	r := rackfile.Default(1)
 	r.Hosts[0].Profile, r.Seed = profile, uint64(len(profile)*1000+len(t.Name())) // no two are alike
-	return labtest.Start(t, lab.Config{Rack: &r, Profiles: profiles})
+	return racktest.Start(t, rack.Config{Rack: &r, Profiles: profiles})
 }
 
-func take(t *testing.T, l *labtest.Lab) *capture.Capture {
+func take(t *testing.T, l *racktest.Lab) *capture.Capture {
 	t.Helper()
 	h := l.First()
 	user, password := l.Credentials(h)
@@ -51,7 +51,7 @@ func TestRecordedServerIsServedUnchanged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			of, _, err := lab.ReadProfile(nil, profile)
+			of, _, err := rack.ReadProfile(nil, profile)
 			if err != nil {
 				t.Fatal(err)
 			}

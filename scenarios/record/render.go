@@ -10,9 +10,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/file"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
 	"github.com/metalab-dev/metalab/scenarios/capture"
 )
@@ -41,7 +41,7 @@ func render(ctx context.Context, p *machine.Profile, registry []byte, f *file.Fi
 	def := rackfile.Default(1)
 	def.Hosts[0].Profile = p.Name
 	now := clock.NewVirtual(renderStart)
-	l, err := lab.Open(ctx, lab.Config{Dir: dir, Rack: &def, Clock: now, Profiles: r.Files(), Listen: "lo:0"})
+	l, err := rack.Open(ctx, rack.Config{Dir: dir, Rack: &def, Clock: now, Profiles: r.Files(), Listen: "lo:0"})
 	if err != nil {
 		return nil, fmt.Errorf("record: the derived model is not valid: %w", err)
 	}

@@ -13,9 +13,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/control"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 )
 
 // Durations in real time, which is the only time of other processes.
@@ -145,7 +145,7 @@ func (s *Set) runOnce(x *shard, up func(*control.Client)) error {
 	x.mu.Lock()
 	definition := x.rack
 	x.mu.Unlock()
-	if err := lab.Released(x.ctx, x.dir); err != nil { // the process of a lab that was killed ends by itself
+	if err := rack.Released(x.ctx, x.dir); err != nil { // the process of a lab that was killed ends by itself
 		return err
 	}
 	err := ShareAuthority(s.c.Dir, x.dir)

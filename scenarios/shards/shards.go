@@ -19,10 +19,10 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/control"
-	"github.com/metalab-dev/metalab/emulator/lab/network"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
+	"github.com/metalab-dev/metalab/emulator/rack/network"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 )
 
 const (
@@ -208,7 +208,7 @@ func (s *Set) Shards() []control.Shard {
 func Released(ctx context.Context, dir string) error {
 	made, err := Made(dir)
 	for i := 0; i < made && err == nil; i++ {
-		err = lab.Released(ctx, StateOf(dir, i))
+		err = rack.Released(ctx, StateOf(dir, i))
 	}
 	return err
 }

@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/clock"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/control"
-	"github.com/metalab-dev/metalab/emulator/lab/network"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
+	"github.com/metalab-dev/metalab/emulator/rack/network"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 )
 
 // asShard is the environment variable that makes this program a shard: it has the state
@@ -55,14 +55,14 @@ func runShard(dir, tokenFile string) error {
 	if err != nil {
 		return err
 	}
-	origin, err := lab.LastTime(dir)
+	origin, err := rack.LastTime(dir)
 	if now := clock.Wall(); now.After(origin) {
 		origin = now
 	}
 	if err != nil {
 		return err
 	}
-	l, err := lab.Open(ctx, lab.Config{Dir: dir, Rack: &r, Listen: "lo:0", Clock: clock.NewScaled(origin, 60)})
+	l, err := rack.Open(ctx, rack.Config{Dir: dir, Rack: &r, Listen: "lo:0", Clock: clock.NewScaled(origin, 60)})
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func TestScalingKeepsTheServers(t *testing.T) {
 	if err := s.Scale(t.Context(), 1, rackfile.Default(4)); err != nil {
 		t.Fatal(err)
 	}
-	if held, err := lab.Running(StateOf(dir, 1)); held || err != nil {
+	if held, err := rack.Running(StateOf(dir, 1)); held || err != nil {
 		t.Errorf("the shard that was scaled in runs: %t, %v", held, err)
 	}
 	if x := s.Shards()[1]; x.Client != nil || x.Off != control.ScaledIn || x.Rack.Len() != 2 {

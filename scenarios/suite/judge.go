@@ -25,7 +25,7 @@ const flakesFile = ".ci/flakes"
 // what they need is installed, and a skip would mean that nobody tests it.
 var unskippable = []string{
 	"agent/lcm", "agent/plugin/mdraid", "agent/sys", "controller/mosk/hostos/module", "controller/netboot/cpio", "controller/netboot/ramdisk",
-	"emulator/lab", "emulator/lab/space", "emulator/lab/ssdp", "emulator/lab/store", "scenarios/images", "scenarios/loopdisk",
+	"emulator/rack", "emulator/rack/space", "emulator/rack/ssdp", "emulator/rack/store", "scenarios/images", "scenarios/loopdisk",
 }
 
 // withSchemas is a package that skips nothing where DMTF's schemas are, beside the repository.
@@ -47,7 +47,7 @@ const excused = "this kernel has no md driver"
 
 // failure is a test that has failed for good, or the end of a package.
 type failure struct {
-	name string // "emulator/lab: TestX"
+	name string // "emulator/rack: TestX"
 	why  string
 	log  []string
 }

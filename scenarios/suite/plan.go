@@ -20,7 +20,7 @@ const kubernetes = module + "/controller/kube"
 
 // testPackage is a package that has tests.
 type testPackage struct {
-	path  string // in the module: "emulator/lab"
+	path  string // in the module: "emulator/rack"
 	links bool   // its tests link the Kubernetes API server
 }
 
@@ -42,7 +42,7 @@ var slow = []struct {
 }{
 	{[]string{"guest/sandbox"}, 10 * time.Minute},
 	{[]string{"scenarios/containers", "controller/netboot/ramdisk"}, 15 * time.Minute},
-	{[]string{"emulator/lab", "controller/kube", "features/rack", "scenarios/view"}, 10 * time.Minute},
+	{[]string{"emulator/rack", "controller/kube", "features/rack", "scenarios/view"}, 10 * time.Minute},
 	{[]string{"scenarios/world", "cmd/labctl"}, 20 * time.Minute},
 	{[]string{"features"}, 40 * time.Minute},
 }

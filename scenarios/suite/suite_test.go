@@ -218,12 +218,12 @@ func TestPackagesWithTestsAreListed(t *testing.T) {
 
 func TestPackagesAreGrouped(t *testing.T) {
 	var got []string
-	for _, g := range split([]testPackage{{path: "a"}, {path: "agent/sys"}, {path: "b"}, {path: "emulator/lab"}, {path: "features"}}) {
+	for _, g := range split([]testPackage{{path: "a"}, {path: "agent/sys"}, {path: "b"}, {path: "emulator/rack"}, {path: "features"}}) {
 		got = append(got, fmt.Sprintf("%s, at once %d, uncached %v", named(g.packages), g.parallel, g.uncached))
 	}
 	want := []string{
 		"a, b, at once 2, uncached false", "agent/sys, at once 2, uncached true",
-		"emulator/lab, at once 2, uncached true", "features, at once 2, uncached true",
+		"emulator/rack, at once 2, uncached true", "features, at once 2, uncached true",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("groups (-want +got):\n%s", d)

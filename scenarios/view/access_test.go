@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/scenarios/view"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
 	"github.com/metalab-dev/metalab/emulator/fault"
-	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
 )
 
 // Actions performs what users confirm. *control.Client implements it.

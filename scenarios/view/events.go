@@ -12,10 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/control"
-	"github.com/metalab-dev/metalab/emulator/lab/exchange"
-	"github.com/metalab-dev/metalab/emulator/lab/journal"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
+	"github.com/metalab-dev/metalab/emulator/rack/exchange"
+	"github.com/metalab-dev/metalab/emulator/rack/journal"
 )
 
 // The pace of an event stream, in real time.
@@ -50,7 +50,7 @@ type stream struct {
 	s       *Server
 	w       http.ResponseWriter
 	version uint64 // of the tiles that the page has
-	host    *lab.Host
+	host    *rack.Host
 
 	last    map[string][]byte // bodies of the latest events of kinds that replace each other
 	mark    journal.Mark

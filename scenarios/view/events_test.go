@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/metalab-dev/metalab/emulator/lab/control"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/scenarios/view"
 )
 

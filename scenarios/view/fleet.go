@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
 )
 
 // fleet is the page of a lab in several processes. Each shard serves a page of its own servers;

@@ -13,10 +13,10 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/control"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 	"github.com/metalab-dev/metalab/scenarios/view"
 )
 
@@ -52,7 +52,7 @@ func startFleet(t *testing.T, objects view.Objects) *fleet {
 	}
 	r := rackfile.Default(6)
 	r.Part = new(rackfile.Part)
-	l := labtest.Start(t, lab.Config{Rack: &r})
+	l := racktest.Start(t, rack.Config{Rack: &r})
 	c, err := control.NewFleet(control.FleetConfig{Dir: l.Dir(), Shards: f.all})
 	if err != nil {
 		t.Fatal(err)

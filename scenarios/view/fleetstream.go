@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
 )
 
 // fleetStream is an open event stream of the page of a lab in several processes. It has a

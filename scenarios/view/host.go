@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/metalab-dev/metalab/emulator/fault"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
 )
 
 // server is all that the page of a server shows, except the parts with events of their own.
@@ -54,7 +54,7 @@ type component struct {
 const maxLog = 100
 
 // serverOf returns the data of a host's page.
-func (s *Server) serverOf(h *lab.Host) server {
+func (s *Server) serverOf(h *rack.Host) server {
 	v := h.Machine()
 	out := server{
 		Detail: control.DetailOf(s.c.Lab, h), Disks: control.DisksOf(h), Log: control.EventsOf(h),
@@ -120,7 +120,7 @@ type sensor struct {
 var units = map[string]string{"temperature": "°C", "speed": "RPM", "voltage": "V", "power": "W", "energy": "kWh"}
 
 // sensorsOf returns the readings of a host's sensors.
-func sensorsOf(h *lab.Host) []sensor {
+func sensorsOf(h *rack.Host) []sensor {
 	v, now := h.Machine().Thermal, h.Now()
 	out := []sensor{} // [] in JSON
 	for _, s := range v.Model.Sensors {

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/metalab-dev/metalab/emulator/lab/snapshot"
+	"github.com/metalab-dev/metalab/emulator/rack/snapshot"
 )
 
 // momentKind is the kind of the lines that name a snapshot.

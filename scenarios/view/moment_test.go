@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/metalab-dev/metalab/emulator/lab/snapshot"
+	"github.com/metalab-dev/metalab/emulator/rack/snapshot"
 	"github.com/metalab-dev/metalab/scenarios/view"
 )
 

@@ -10,18 +10,18 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/dialect"
-	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/rack"
 )
 
 // rackState holds the tiles of all servers. A host's views are immutable and replaced when
 // they change, so comparing their addresses finds the hosts that have changed.
 type rackState struct {
-	lab   *lab.Lab
+	lab   *rack.Lab
 	clock clock.PassiveClock // real time
 
 	mu      sync.Mutex
-	hosts   []*lab.Host
+	hosts   []*rack.Host
 	shown   []shown
 	objects map[string]Object // by host
 	history map[string][]Step // of the objects, by host, oldest first
@@ -37,14 +37,14 @@ type shown struct {
 	machine *machine.View
 	bmc     *bmc.View
 	record  *dialect.Record
-	reach   lab.Reach
+	reach   rack.Reach
 	stale   bool // the host's object or the fault rules have changed
 	tile    Tile
 	version uint64
 	looked  uint64 // number of the look that found it changed
 }
 
-func newRackState(l *lab.Lab, c clock.PassiveClock) *rackState {
+func newRackState(l *rack.Lab, c clock.PassiveClock) *rackState {
 	s := &rackState{lab: l, clock: c, hosts: l.Hosts(), objects: map[string]Object{}, history: map[string][]Step{}}
 	s.shown = make([]shown, len(s.hosts))
 	return s
@@ -93,11 +93,11 @@ func (s *rackState) follow(f func(host string)) {
 }
 
 // touched returns the hosts that have changed in any way since a look.
-func (s *rackState) touched(since uint64) ([]*lab.Host, uint64) {
+func (s *rackState) touched(since uint64) ([]*rack.Host, uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refresh()
-	var out []*lab.Host
+	var out []*rack.Host
 	for i := range s.shown {
 		if s.shown[i].looked > since {
 			out = append(out, s.hosts[i])

@@ -6,15 +6,15 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 )
 
 // BenchmarkUnchanged measures a look at 10,000 servers none of which has changed.
 func BenchmarkUnchanged(b *testing.B) {
 	r := rackfile.Default(10_000)
-	l := labtest.Start(b, lab.Config{Rack: &r})
+	l := racktest.Start(b, rack.Config{Rack: &r})
 	s := newRackState(l.Lab, clock.RealClock{})
 	_, version := s.changes(0)
 	for b.Loop() {

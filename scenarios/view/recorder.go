@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/exchange"
-	"github.com/metalab-dev/metalab/emulator/lab/journal"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/exchange"
+	"github.com/metalab-dev/metalab/emulator/rack/journal"
 )
 
 // Bounds of a recording, and its pace in real time.
@@ -212,7 +212,7 @@ func (r *recorder) objects(ctx context.Context, hosts []string) error {
 }
 
 // server writes the fields of a server that have changed.
-func (r *recorder) server(now time.Time, h *lab.Host) error {
+func (r *recorder) server(now time.Time, h *rack.Host) error {
 	b, err := json.Marshal(r.s.serverOf(h))
 	if err != nil {
 		return fmt.Errorf("view: recording: %w", err)
@@ -236,7 +236,7 @@ func (r *recorder) server(now time.Time, h *lab.Host) error {
 }
 
 // output writes the output of a server's serial console.
-func (r *recorder) output(now time.Time, h *lab.Host) error {
+func (r *recorder) output(now time.Time, h *rack.Host) error {
 	text, at := h.Machine().Console.Since(r.console[h.Name()])
 	if len(text) == 0 {
 		return nil

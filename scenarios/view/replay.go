@@ -17,7 +17,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/metalab-dev/metalab/emulator/lab/network"
+	"github.com/metalab-dev/metalab/emulator/rack/network"
 )
 
 // RecordingName is the name of the recording in the zip file of a failed feature.

@@ -4,10 +4,10 @@ import (
 	"path"
 
 	"github.com/metalab-dev/metalab/emulator/fault"
-	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
+	"github.com/metalab-dev/metalab/emulator/rack"
 )
 
 // Tile is one server in the picture of a rack.
@@ -27,7 +27,7 @@ type Tile struct {
 }
 
 // tile returns the tile of a host.
-func tile(h *lab.Host, rules []fault.Listed, o Object) Tile {
+func tile(h *rack.Host, rules []fault.Listed, o Object) Tile {
 	v := h.Machine()
 	t := Tile{
 		Index: h.Index(), Name: h.Name(), Rack: h.Rack(), Profile: v.Profile.Name, Power: string(v.Power), Boot: string(v.Phase),

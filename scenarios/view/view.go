@@ -19,9 +19,9 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/control"
-	"github.com/metalab-dev/metalab/emulator/lab/network"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
+	"github.com/metalab-dev/metalab/emulator/rack/network"
 )
 
 // Bounds of the server, in real time.
@@ -35,7 +35,7 @@ const (
 
 // Config configures a Server.
 type Config struct {
-	Lab *lab.Lab
+	Lab *rack.Lab
 	// Shards, if not nil, returns the shards of a lab in several processes, in the order of
 	// their hosts. Each has a page of its own, and Lab has no hosts.
 	Shards func() []control.Shard
@@ -222,7 +222,7 @@ func (s *Server) routes() http.Handler {
 }
 
 // host returns the host that a path names. It answers when there is none.
-func (s *Server) host(w http.ResponseWriter, r *http.Request) (*lab.Host, bool) {
+func (s *Server) host(w http.ResponseWriter, r *http.Request) (*rack.Host, bool) {
 	h, ok := s.c.Lab.Host(r.PathValue("host"))
 	if !ok {
 		http.Error(w, "there is no host "+r.PathValue("host"), http.StatusNotFound)

@@ -13,18 +13,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/control"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/network"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
+	"github.com/metalab-dev/metalab/emulator/rack/network"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 	"github.com/metalab-dev/metalab/scenarios/view"
 )
 
 // page is a lab with its page.
 type page struct {
-	*labtest.Lab
+	*racktest.Lab
 	url, token string
 	server     *view.Server
 	client     *http.Client // without cookies
@@ -46,8 +46,8 @@ func racks(t testing.TB, text string) rackfile.Lab {
 // have an account root with the password calvin.
 func start(t testing.TB, r rackfile.Lab, objects view.Objects) *page {
 	t.Helper()
-	boots := labtest.NewBoots(t)
-	answer := func(h *lab.Host, ev machine.Event) {
+	boots := racktest.NewBoots(t)
+	answer := func(h *rack.Host, ev machine.Event) {
 		boots.Answer(h, ev)
 		if try, ok := ev.(machine.BootAttempted); ok {
 			if err := h.Apply(t.Context(), machine.AddLogin{Boot: try.Boot, Name: "root", Password: "calvin"}); err != nil {
@@ -61,7 +61,7 @@ func start(t testing.TB, r rackfile.Lab, objects view.Objects) *page {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	t.Setenv("XDG_RUNTIME_DIR", dir)
-	l := labtest.Start(t, lab.Config{Rack: &r, Events: answer})
+	l := racktest.Start(t, rack.Config{Rack: &r, Events: answer})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func start(t testing.TB, r rackfile.Lab, objects view.Objects) *page {
 }
 
 // serve serves a page and the control API of its lab until the test ends.
-func serve(t testing.TB, l *labtest.Lab, v *view.Server, c *control.Server, listener net.Listener) *page {
+func serve(t testing.TB, l *racktest.Lab, v *view.Server, c *control.Server, listener net.Listener) *page {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup

@@ -14,9 +14,9 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys"
 	"github.com/metalab-dev/metalab/agent/sys/systest"
 	"github.com/metalab-dev/metalab/emulator/clock"
-	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
+	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/scenarios/images"
 	"github.com/metalab-dev/metalab/scenarios/world/pxe"
 )
@@ -83,7 +83,7 @@ func (a *agents) stop() {
 
 // event handles a machine's event. The lab calls it for one event of a host at a
 // time.
-func (a *agents) event(h *lab.Host, ev machine.Event) {
+func (a *agents) event(h *rack.Host, ev machine.Event) {
 	switch ev := ev.(type) {
 	case machine.BootAttempted:
 		if overNetwork[ev.Source.Kind] {
@@ -111,7 +111,7 @@ func (a *agents) event(h *lab.Host, ev machine.Event) {
 }
 
 // tryLocalBoot answers a machine that tries a CD or a disk.
-func (a *agents) tryLocalBoot(h *lab.Host, ev machine.BootAttempted) {
+func (a *agents) tryLocalBoot(h *rack.Host, ev machine.BootAttempted) {
 	defer a.clock.Enter()()
 	name, why := bootContent(h, ev.Source)
 	a.reply(h, ev, name, why)
@@ -119,7 +119,7 @@ func (a *agents) tryLocalBoot(h *lab.Host, ev machine.BootAttempted) {
 
 // reply tells a machine what a boot source holds. name "" means that it holds
 // nothing bootable, and why is the reason.
-func (a *agents) reply(h *lab.Host, ev machine.BootAttempted, name, why string) {
+func (a *agents) reply(h *rack.Host, ev machine.BootAttempted, name, why string) {
 	var answer machine.Command = machine.NotBootable{Boot: ev.Boot, Source: ev.Source}
 	if name != "" {
 		answer = machine.Loaded{Boot: ev.Boot, Source: ev.Source, Name: name, Busy: name == AgentOS}
@@ -131,7 +131,7 @@ func (a *agents) reply(h *lab.Host, ev machine.BootAttempted, name, why string) 
 }
 
 // bootContent returns what a boot source holds, or why it holds nothing bootable.
-func bootContent(h *lab.Host, s machine.Source) (name, why string) {
+func bootContent(h *rack.Host, s machine.Source) (name, why string) {
 	switch s.Kind {
 	case machine.Cd:
 		if _, err := readAgentMedia(h); err != nil {
@@ -160,7 +160,7 @@ func bootContent(h *lab.Host, s machine.Source) (name, why string) {
 
 // hasBootableCD reports whether a virtual CD holds a bootable medium. A live system
 // is not run, so that its content does not matter.
-func hasBootableCD(h *lab.Host) bool {
+func hasBootableCD(h *rack.Host) bool {
 	for _, slot := range h.BMC().Slots {
 		media, ok := h.Media(slot.ID)
 		if !ok {
@@ -176,7 +176,7 @@ func hasBootableCD(h *lab.Host) bool {
 }
 
 // readAgentMedia reads the agent's configuration from the ISO in the virtual CD.
-func readAgentMedia(h *lab.Host) (job.Media, error) {
+func readAgentMedia(h *rack.Host) (job.Media, error) {
 	for _, slot := range h.BMC().Slots {
 		media, ok := h.Media(slot.ID)
 		if !ok {
@@ -210,7 +210,7 @@ func (a *agents) runUntilStop(do func(context.Context)) {
 }
 
 // run starts the agent that a machine has booted.
-func (a *agents) run(h *lab.Host, os machine.OS) {
+func (a *agents) run(h *rack.Host, os machine.OS) {
 	var from networkBoot
 	var err error
 	if overNetwork[os.Source.Kind] {
@@ -272,7 +272,7 @@ func (w *World) SilenceAgent(host string, mute bool) {
 }
 
 // stopAgent ends the agent of a boot if it runs. Its drives are detached already.
-func (a *agents) stopAgent(h *lab.Host, boot uint64) {
+func (a *agents) stopAgent(h *rack.Host, boot uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if r := a.running[h.Name()]; r != nil && r.boot == boot {
@@ -292,7 +292,7 @@ var attachments = map[storage.Protocol]struct {
 
 // systemOf returns the operating system that the agent of one boot sees: the
 // machine's identity as the kernel would show it, and its drives.
-func systemOf(h *lab.Host, boot uint64, cmdline string) sys.System {
+func systemOf(h *rack.Host, boot uint64, cmdline string) sys.System {
 	v := h.Machine()
 	p, id := v.Profile, v.Identity
 	m := systest.Machine{
@@ -355,7 +355,7 @@ func pciID(s string) uint16 {
 }
 
 // block is a drive as sys.Block.
-type block struct{ *lab.Disk }
+type block struct{ *rack.Disk }
 
 // Zero implements sys.Block.
 func (b block) Zero(off, n int64) error { return b.Discard(off, n) }

@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/metalab-dev/metalab/emulator/clock"
-	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/rack"
 )
 
 // consoleWriter writes to the console of a machine for one boot.
 type consoleWriter struct {
-	host *lab.Host
+	host *rack.Host
 	boot uint64
 }
 
@@ -39,7 +39,7 @@ func (c consoleWriter) Write(p []byte) (int, error) {
 
 // agentLog returns the logger of the agent of one boot. It writes to the lab's log
 // and, as on a real server, to the console, with the lab's time.
-func agentLog(c *clock.Clock, log *slog.Logger, h *lab.Host, boot uint64) *slog.Logger {
+func agentLog(c *clock.Clock, log *slog.Logger, h *rack.Host, boot uint64) *slog.Logger {
 	onConsole := slog.NewTextHandler(consoleWriter{h, boot}, &slog.HandlerOptions{ReplaceAttr: func(groups []string, at slog.Attr) slog.Attr {
 		if at.Key == slog.TimeKey && len(groups) == 0 {
 			at.Value = slog.TimeValue(c.Now().UTC())

@@ -3,7 +3,7 @@ package world
 import (
 	"context"
 
-	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/scenarios/view"
 )
 

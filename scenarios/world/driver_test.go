@@ -8,10 +8,10 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/controller/bmc/bmctest"
 	"github.com/metalab-dev/metalab/controller/manager"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/control"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 	"github.com/metalab-dev/metalab/scenarios/images"
 )
 
@@ -30,7 +30,7 @@ func TestDriversWorkOnTheEmulator(t *testing.T) {
 	files := httptest.NewServer(&images.Server{Dir: dir})
 	t.Cleanup(files.Close)
 	bmctest.Run(t, bmctest.Fixture{Open: manager.BMCs().Drivers["redfish"], New: func(t *testing.T) bmctest.BMC {
-		l := labtest.Start(t, lab.Config{Events: boots(t)})
+		l := racktest.Start(t, rack.Config{Events: boots(t)})
 		h := l.First()
 		user, password := l.Credentials(h)
 		address, err := bmc.ParseAddress(control.Hosts(l.Lab)[0].BMCAddress)
@@ -60,8 +60,8 @@ func TestDriversWorkOnTheEmulator(t *testing.T) {
 }
 
 // boots lets machines boot the first source that they try.
-func boots(t *testing.T) func(*lab.Host, machine.Event) {
-	return func(h *lab.Host, ev machine.Event) {
+func boots(t *testing.T) func(*rack.Host, machine.Event) {
+	return func(h *rack.Host, ev machine.Event) {
 		if try, ok := ev.(machine.BootAttempted); ok {
 			if err := h.Apply(t.Context(), machine.Loaded{Boot: try.Boot, Source: try.Source, Name: "test"}); err != nil {
 				t.Logf("boot: %v", err)

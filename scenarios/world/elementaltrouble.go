@@ -12,7 +12,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/elemental"
 	"github.com/metalab-dev/metalab/agent/sys"
 	"github.com/metalab-dev/metalab/emulator/bmc"
-	"github.com/metalab-dev/metalab/emulator/lab/network"
+	"github.com/metalab-dev/metalab/emulator/rack/network"
 )
 
 // Trouble is a defect of a server's operating system that its Elemental agent meets.

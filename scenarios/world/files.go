@@ -4,12 +4,12 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/integrity"
-	"github.com/metalab-dev/metalab/emulator/lab/network"
-	"github.com/metalab-dev/metalab/emulator/lab/space"
-	"github.com/metalab-dev/metalab/emulator/lab/statedir"
-	"github.com/metalab-dev/metalab/emulator/lab/store"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/integrity"
+	"github.com/metalab-dev/metalab/emulator/rack/network"
+	"github.com/metalab-dev/metalab/emulator/rack/space"
+	"github.com/metalab-dev/metalab/emulator/rack/statedir"
+	"github.com/metalab-dev/metalab/emulator/rack/store"
 	"github.com/metalab-dev/metalab/scenarios/images"
 	"github.com/metalab-dev/metalab/scenarios/view"
 )
@@ -53,7 +53,7 @@ var stateFiles = []integrity.Rule{
 // Owned are the names that a lab makes in its state directory. Of the files in ImagesDir only
 // the demo image is the lab's, and none of those in ChartsDir: users put theirs there.
 func Owned() statedir.Owned {
-	return slices.Concat(lab.Owned(), statedir.Owned{
+	return slices.Concat(rack.Owned(), statedir.Owned{
 		settingsFile, portsFile, HostsFile, restoreFile, LogFile, socketFile, view.TokenFile,
 		ChartsDir + "/", ImagesDir + "/" + images.DemoRaw, ImagesDir + "/" + images.DemoQCOW2, ImagesDir + "/.metalab-demo.*-*",
 		KubeDir + "/kubeconfig", KubeDir + "/lock", KubeDir + "/port", KubeDir + "/pki/*.pem", KubeDir + "/pki/*.key", KubeDir + "/etcd/...",
@@ -66,7 +66,7 @@ func Owned() statedir.Owned {
 
 // marks are the files by which the state directory of a lab is known: it has two of them, even
 // when one is lost. One alone is a name that other programs use, too.
-var marks = []string{lab.LockFile, settingsFile, store.DatabaseFile}
+var marks = []string{rack.LockFile, settingsFile, store.DatabaseFile}
 
 // HoldsLab reports whether a directory is the state directory of a lab, damaged or not.
 func HoldsLab(dir string) bool {
@@ -82,7 +82,7 @@ func HoldsLab(dir string) bool {
 // HoldsPart reports whether a directory holds a part of a lab that only labctl makes: a
 // Kubernetes API alone, or the files of a restore that was killed.
 func HoldsPart(dir string) bool {
-	return fileExists(filepath.Join(dir, KubeDir, "lock")) || fileExists(filepath.Join(dir, lab.RestoredDir))
+	return fileExists(filepath.Join(dir, KubeDir, "lock")) || fileExists(filepath.Join(dir, rack.RestoredDir))
 }
 
 // Remove removes a lab from its state directory, with owned as the names that are the lab's,

@@ -15,7 +15,7 @@ import (
 	"github.com/diskfs/go-diskfs/filesystem/iso9660"
 
 	"github.com/metalab-dev/metalab/agent/sys"
-	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/guest/cloudinit"
 	"github.com/metalab-dev/metalab/guest/sandbox"
 )
@@ -122,7 +122,7 @@ func readSource(s sys.System, name string) (cloudinit.Instance, error) {
 }
 
 // mediumSource reads the data source of the medium in the virtual CD drive of a server.
-func mediumSource(h *lab.Host) (cloudinit.Instance, error) {
+func mediumSource(h *rack.Host) (cloudinit.Instance, error) {
 	for _, slot := range h.BMC().Slots {
 		if media, ok := h.Media(slot.ID); ok {
 			defer media.Close()

@@ -7,9 +7,9 @@ import (
 	"net"
 	"path/filepath"
 
-	"github.com/metalab-dev/metalab/emulator/lab/control"
-	"github.com/metalab-dev/metalab/emulator/lab/gateway"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
+	"github.com/metalab-dev/metalab/emulator/rack/gateway"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 )
 
 // Fleet runs the hosts of a lab in several processes, its shards.

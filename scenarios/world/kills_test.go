@@ -31,9 +31,9 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/controller/kube"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/journal"
 	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/sample"
 )
@@ -221,15 +221,15 @@ func (b *batch) live(seeds []uint64) (l life) {
 		name   string
 		way    int // in, or out
 		begin  func(i int, name string) error
-		settle func(*lab.Host, *metal3.BareMetalHost) bool
+		settle func(*rack.Host, *metal3.BareMetalHost) bool
 	}{
-		{"provisioned", 0, b.create, func(s *lab.Host, h *metal3.BareMetalHost) bool {
+		{"provisioned", 0, b.create, func(s *rack.Host, h *metal3.BareMetalHost) bool {
 			return is(h, metal3.StateProvisioned) && phaseIs(s, machine.Running)
 		}},
-		{"available", 1, b.takeImage, func(s *lab.Host, h *metal3.BareMetalHost) bool {
+		{"available", 1, b.takeImage, func(s *rack.Host, h *metal3.BareMetalHost) bool {
 			return is(h, metal3.StateAvailable) && phaseIs(s, machine.Halted)
 		}},
-		{"gone", 1, b.delete, func(s *lab.Host, h *metal3.BareMetalHost) bool {
+		{"gone", 1, b.delete, func(s *rack.Host, h *metal3.BareMetalHost) bool {
 			return h == nil && s.Machine().Power == machine.PowerOff
 		}},
 	}
@@ -255,7 +255,7 @@ func is(h *metal3.BareMetalHost, s metal3.ProvisioningState) bool {
 	return h != nil && h.Status.Provisioning.State == s && h.Status.PoweredOn
 }
 
-func phaseIs(s *lab.Host, p machine.Phase) bool { return s.Machine().Phase == p }
+func phaseIs(s *rack.Host, p machine.Phase) bool { return s.Machine().Phase == p }
 
 // create registers a host with an image and with user data of its own in its config drive.
 func (b *batch) create(i int, name string) error {
@@ -298,7 +298,7 @@ func (b *batch) hosts(ctx context.Context) (map[string]*metal3.BareMetalHost, er
 }
 
 // await waits until ok returns true for every host and its server.
-func (b *batch) await(what string, ok func(*lab.Host, *metal3.BareMetalHost) bool) {
+func (b *batch) await(what string, ok func(*rack.Host, *metal3.BareMetalHost) bool) {
 	b.t.Helper()
 	err := patience.Until(b.t.Context(), patience.Limit(), func(ctx context.Context) (bool, string, error) {
 		all, err := b.hosts(ctx)
@@ -346,7 +346,7 @@ func (b *batch) look(what string) stage {
 
 // disks returns a digest of the contents of each of a server's drives, without holes and
 // without the UID of the host's object, which is in its config drive.
-func (b *batch) disks(s *lab.Host, id types.UID) map[string]string {
+func (b *batch) disks(s *rack.Host, id types.UID) map[string]string {
 	out := map[string]string{}
 	for _, d := range s.Machine().Identity.Storage[0].Drives {
 		m, err := s.Medium(d.ID)
@@ -360,7 +360,7 @@ func (b *batch) disks(s *lab.Host, id types.UID) map[string]string {
 	return out
 }
 
-func digest(m *lab.Disk, size int64, id []byte) (string, error) {
+func digest(m *rack.Disk, size int64, id []byte) (string, error) {
 	const block = 64 << 10
 	sum, buf, zero := sha256.New(), make([]byte, block), make([]byte, block)
 	for off := int64(0); off < size; off += block {
@@ -388,7 +388,7 @@ func digest(m *lab.Disk, size int64, id []byte) (string, error) {
 // ejection is not one of them: a controller may repeat it without effect.
 var deploymentEvents = []string{"power.state", "boot.tried", "os.started", "media.inserted"}
 
-func (b *batch) server(s *lab.Host) (out []string) {
+func (b *batch) server(s *rack.Host) (out []string) {
 	entries, _, err := b.world.lab.Journal().Select(journal.Query{Host: s.Name(), Kind: journal.Event, After: b.since})
 	if err != nil {
 		b.t.Fatal(err)

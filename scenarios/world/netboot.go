@@ -14,8 +14,8 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/controller/netboot"
-	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/guest/cloudinit"
 	"github.com/metalab-dev/metalab/scenarios/world/pxe"
 )
@@ -29,7 +29,7 @@ var dhcpWaits = []time.Duration{4 * time.Second, 8 * time.Second, 16 * time.Seco
 
 // tryNetworkBoot starts a network boot and returns at once. The machine is answered
 // when the boot has ended.
-func (a *agents) tryNetworkBoot(h *lab.Host, ev machine.BootAttempted) {
+func (a *agents) tryNetworkBoot(h *rack.Host, ev machine.BootAttempted) {
 	a.runUntilStop(func(ctx context.Context) {
 		system, err := a.bootFromNetwork(ctx, h, ev)
 		if ctx.Err() != nil {
@@ -51,7 +51,7 @@ func (a *agents) tryNetworkBoot(h *lab.Host, ev machine.BootAttempted) {
 }
 
 // bootFromNetwork repeats the boot until a server answers or the last wait is over.
-func (a *agents) bootFromNetwork(ctx context.Context, h *lab.Host, ev machine.BootAttempted) (system pxe.System, err error) {
+func (a *agents) bootFromNetwork(ctx context.Context, h *rack.Host, ev machine.BootAttempted) (system pxe.System, err error) {
 	v := h.Machine()
 	i := slices.IndexFunc(v.Identity.NICs, func(n machine.NIC) bool { return n.ID == ev.Source.Device })
 	switch {
@@ -96,11 +96,11 @@ type networkBoot struct {
 	Cmdline string        `json:"cmdline,omitempty"`
 }
 
-func (a *agents) networkBootFile(h *lab.Host) string { return filepath.Join(a.dir, h.Name()+".json") }
+func (a *agents) networkBootFile(h *rack.Host) string { return filepath.Join(a.dir, h.Name()+".json") }
 
 // saveNetworkBoot stores what a server has loaded, so that it survives a restart of
 // the lab.
-func (a *agents) saveNetworkBoot(h *lab.Host, l networkBoot) error {
+func (a *agents) saveNetworkBoot(h *rack.Host, l networkBoot) error {
 	if err := os.MkdirAll(a.dir, 0o700); err != nil {
 		return fmt.Errorf("world: %w", err)
 	}
@@ -108,7 +108,7 @@ func (a *agents) saveNetworkBoot(h *lab.Host, l networkBoot) error {
 }
 
 // loadNetworkBoot reads what saveNetworkBoot has stored for this boot.
-func (a *agents) loadNetworkBoot(h *lab.Host, boot uint64) (networkBoot, error) {
+func (a *agents) loadNetworkBoot(h *rack.Host, boot uint64) (networkBoot, error) {
 	var l networkBoot
 	b, err := os.ReadFile(a.networkBootFile(h))
 	if err == nil {
@@ -125,7 +125,7 @@ func (a *agents) loadNetworkBoot(h *lab.Host, boot uint64) (networkBoot, error) 
 
 // networkSource returns the data source of the system that a server has loaded over the
 // network.
-func (a *agents) networkSource(h *lab.Host, boot uint64) (cloudinit.Instance, error) {
+func (a *agents) networkSource(h *rack.Host, boot uint64) (cloudinit.Instance, error) {
 	l, err := a.loadNetworkBoot(h, boot)
 	if err != nil {
 		return cloudinit.Instance{}, err
@@ -139,7 +139,7 @@ func (a *agents) networkSource(h *lab.Host, boot uint64) (cloudinit.Instance, er
 }
 
 // deleteNetworkBoot removes what a server has loaded.
-func (a *agents) deleteNetworkBoot(h *lab.Host) {
+func (a *agents) deleteNetworkBoot(h *rack.Host) {
 	if err := os.Remove(a.networkBootFile(h)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		a.log.Warn("memory of a server is not empty", "machine", h.Name(), "error", err)
 	}
@@ -147,12 +147,12 @@ func (a *agents) deleteNetworkBoot(h *lab.Host) {
 
 // keyFile returns the file of the key that a server's agent has made in a boot. It survives
 // a restart of the lab, as the server's memory does.
-func (a *agents) keyFile(h *lab.Host, boot uint64) string {
+func (a *agents) keyFile(h *rack.Host, boot uint64) string {
 	return filepath.Join(a.dir, h.Name(), strconv.FormatUint(boot, 10)+".key")
 }
 
 // deleteKey removes the key of a boot that has ended.
-func (a *agents) deleteKey(h *lab.Host, boot uint64) {
+func (a *agents) deleteKey(h *rack.Host, boot uint64) {
 	if err := os.Remove(a.keyFile(h, boot)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		a.log.Warn("memory of a server is not empty", "machine", h.Name(), "error", err)
 	}

@@ -13,9 +13,9 @@ import (
 	"strings"
 
 	"github.com/metalab-dev/metalab/controller/config"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/integrity"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/integrity"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
@@ -44,7 +44,7 @@ type Settings struct {
 	// with its state.
 	CustomProfiles []string `json:"own,omitempty"`
 	// Models are profile files, with the files that they name.
-	Models lab.Files `json:"-"`
+	Models rack.Files `json:"-"`
 	// Shards is how many processes run the hosts of a lab that was made with several; 0 is a
 	// lab in one process. ShardSize is how many hosts each has, and Made how many shards
 	// there have ever been.
@@ -64,7 +64,7 @@ func DefaultSettings() Settings {
 }
 
 // AddModels adds profiles that are not built in.
-func (s *Settings) AddModels(models lab.Files) {
+func (s *Settings) AddModels(models rack.Files) {
 	s.Models = models
 	for _, name := range models.Profiles() {
 		if !slices.Contains(s.CustomProfiles, name) {
@@ -173,7 +173,7 @@ func (s Settings) PrepareShard(dir string, part rackfile.Part, listen string) er
 	if old, found, err := LoadSettings(dir); err == nil && found && reflect.DeepEqual(old, s) {
 		return nil
 	}
-	if err := errors.Join(lab.KeepModels(dir, s.Models), s.save(dir)); err != nil {
+	if err := errors.Join(rack.KeepModels(dir, s.Models), s.save(dir)); err != nil {
 		return err
 	}
 	return integrity.Forget(dir, stateFiles[:1])

@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/metalab-dev/metalab/emulator/lab/space"
+	"github.com/metalab-dev/metalab/emulator/rack/space"
 	"github.com/metalab-dev/metalab/scenarios/images"
 )
 

@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/metalab-dev/metalab/agent/job"
-	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/scenarios/world/pxe"
 )
 
@@ -23,7 +23,7 @@ import (
 // of a server's agent, and to read the user data in them.
 type Stranger struct {
 	world *World
-	host  *lab.Host
+	host  *rack.Host
 	local tls.Certificate // of its agent's key
 	media job.Media       // read from the server's boot medium
 }

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/guest/sandbox"
 )
 
@@ -25,7 +25,7 @@ var bootFixes = map[machine.Phase]string{
 }
 
 // of returns the system that a server runs, when its data source was applied.
-func (y *systems) of(ctx context.Context, h *lab.Host) (*system, error) {
+func (y *systems) of(ctx context.Context, h *rack.Host) (*system, error) {
 	v := h.Machine()
 	os := v.OS
 	if os == nil {
@@ -46,7 +46,7 @@ func (y *systems) of(ctx context.Context, h *lab.Host) (*system, error) {
 }
 
 // files lists a directory of the system that a server runs, or returns a file.
-func (y *systems) files(ctx context.Context, h *lab.Host, name string) (control.Files, error) {
+func (y *systems) files(ctx context.Context, h *rack.Host, name string) (control.Files, error) {
 	x, err := y.of(ctx, h)
 	if err != nil {
 		return control.Files{}, err
@@ -90,7 +90,7 @@ func namesOf(x *system, file string) func(id int) string {
 }
 
 // changes compares the files of the system that a server runs with those of its image.
-func (y *systems) changes(ctx context.Context, h *lab.Host) ([]control.FileChange, error) {
+func (y *systems) changes(ctx context.Context, h *rack.Host) ([]control.FileChange, error) {
 	x, err := y.of(ctx, h)
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (y *systems) changes(ctx context.Context, h *lab.Host) ([]control.FileChang
 
 // putFile writes a file of the system that a server runs. A path that ends in a slash is
 // an error: it names no file.
-func (y *systems) putFile(ctx context.Context, h *lab.Host, f control.File) error {
+func (y *systems) putFile(ctx context.Context, h *rack.Host, f control.File) error {
 	x, err := y.of(ctx, h)
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (y *systems) putFile(ctx context.Context, h *lab.Host, f control.File) erro
 
 // exec runs a command in the system that a server runs. A clock at max speed waits for
 // it, but not for what somebody types at a terminal.
-func (y *systems) exec(ctx context.Context, h *lab.Host, c control.Command) (int, error) {
+func (y *systems) exec(ctx context.Context, h *rack.Host, c control.Command) (int, error) {
 	x, err := y.of(ctx, h)
 	if err != nil {
 		return 0, err
@@ -141,7 +141,7 @@ func (y *systems) exec(ctx context.Context, h *lab.Host, c control.Command) (int
 		Args: c.Args, Env: c.Env, Dir: c.Dir, Terminal: c.Terminal, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr,
 		Size: sandbox.WindowSize(c.Size), Resize: sizes,
 	})
-	if errors.Is(err, sandbox.ErrClosed) || errors.Is(err, lab.ErrDown) {
+	if errors.Is(err, sandbox.ErrClosed) || errors.Is(err, rack.ErrDown) {
 		return 0, fmt.Errorf("%w: the system of %s has stopped", machine.ErrPower, h.Name())
 	}
 	if err != nil {

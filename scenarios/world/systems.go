@@ -21,9 +21,9 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys"
 	"github.com/metalab-dev/metalab/controller/netboot"
 	"github.com/metalab-dev/metalab/emulator/clock"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/guest/cloudinit"
 	"github.com/metalab-dev/metalab/guest/sandbox"
 )
@@ -40,7 +40,7 @@ type systems struct {
 	dir   string
 	image func() string // URL of the image that elemental-sim installs unless the instructions name one
 	// networkSource returns the data source of a live system that was loaded over the network.
-	networkSource func(*lab.Host, uint64) (cloudinit.Instance, error)
+	networkSource func(*rack.Host, uint64) (cloudinit.Instance, error)
 	turns         chan struct{}        // holds a token for each first boot that runs commands
 	bases         map[int]sandbox.Tree // by host, for images of the user's whose rack file names an os-release
 
@@ -54,7 +54,7 @@ type systems struct {
 // system is the operating system of one boot.
 type system struct {
 	*sandbox.System
-	host       *lab.Host
+	host       *rack.Host
 	os         machine.OS
 	broker     *broker.Broker // of the agents that run here
 	configured chan struct{}  // closed when the data source was applied
@@ -75,7 +75,7 @@ func newSystems(c *clock.Clock, log *slog.Logger, dir string, hosts []rackfile.H
 }
 
 // diskStore stores the layer of a system with the disk that it has booted from.
-type diskStore struct{ *lab.Disk }
+type diskStore struct{ *rack.Disk }
 
 // Load implements sandbox.Store.
 func (s diskStore) Load() ([]byte, error) { return s.SystemFiles() }
@@ -93,7 +93,7 @@ func (s *memoryStore) Load() ([]byte, error) { return s.b, nil }
 func (s *memoryStore) Save(b []byte) error { s.b = b; return nil }
 
 // start begins the operating system of a boot.
-func (y *systems) start(h *lab.Host, os machine.OS) {
+func (y *systems) start(h *rack.Host, os machine.OS) {
 	var store sandbox.Store = &memoryStore{}
 	if os.Name == DiskOS {
 		d, err := h.Attach(os.Boot, os.Source.Device)
@@ -142,14 +142,14 @@ func (y *systems) start(h *lab.Host, os machine.OS) {
 
 // bootOf identifies a boot of a host. Its ID is a UUID of the host's name and the boot's
 // number (RFC 9562, §5.5), so that it outlives a restart of the lab.
-func bootOf(h *lab.Host, boot uint64) sys.Boot {
+func bootOf(h *rack.Host, boot uint64) sys.Boot {
 	id := uuid.NewSHA1(uuid.NameSpaceDNS, fmt.Appendf(nil, "%s %d", h.Name(), boot))
 	return sys.Boot{ID: id.String(), Time: h.Machine().Since}
 }
 
 // shutdown ends the services of a system and stores its files, while its disks are
 // attached. It returns at once; a clock at max speed waits for it.
-func (y *systems) shutdown(h *lab.Host, boot uint64) {
+func (y *systems) shutdown(h *rack.Host, boot uint64) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	x := y.running[h.Name()]
@@ -160,14 +160,14 @@ func (y *systems) shutdown(h *lab.Host, boot uint64) {
 	x.broker.Close() // a reboot that an agent has queued must not switch the server on again
 	y.group.Go(func() {
 		defer leave()
-		if err := x.Shutdown(); err != nil && !errors.Is(err, lab.ErrDown) {
+		if err := x.Shutdown(); err != nil && !errors.Is(err, rack.ErrDown) {
 			y.log.Error("a system has not stored its files", "machine", h.Name(), "error", err)
 		}
 	})
 }
 
 // stop ends the system of a boot. Its disks are detached already.
-func (y *systems) stop(h *lab.Host, boot uint64) {
+func (y *systems) stop(h *rack.Host, boot uint64) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	x := y.running[h.Name()]
@@ -219,7 +219,7 @@ func (y *systems) boot(x *system, console io.Writer) {
 	once := sync.OnceFunc(func() { close(x.configured) })
 	defer once()
 	fail := func(what string, err error) {
-		if !errors.Is(err, lab.ErrDown) && !errors.Is(err, sandbox.ErrClosed) {
+		if !errors.Is(err, rack.ErrDown) && !errors.Is(err, sandbox.ErrClosed) {
 			_, _ = fmt.Fprintf(console, "%s: %v\n", what, err) // the console drops what comes late
 		}
 	}
@@ -325,7 +325,7 @@ func (y *systems) runCommands(x *system, r cloudinit.Result, commands [][]string
 		code, err := x.Exec(x.ctx, sandbox.Command{Args: c, Dir: "/", Stdout: out, Stderr: out})
 		out.flush()
 		switch {
-		case errors.Is(err, sandbox.ErrClosed), errors.Is(err, lab.ErrDown):
+		case errors.Is(err, sandbox.ErrClosed), errors.Is(err, rack.ErrDown):
 			return false
 		case err != nil:
 			_, _ = fmt.Fprintf(out.console, "cloud-init: %s: %v\n", c[0], err) // the console drops what comes late

@@ -15,9 +15,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/guest/sandbox"
 	"github.com/metalab-dev/metalab/scenarios/images"
 )
@@ -125,7 +125,7 @@ func collect() int64 {
 }
 
 // writeImage writes the image to the first disk of a server, with holes for zeros.
-func writeImage(b *testing.B, h *lab.Host, image []byte) {
+func writeImage(b *testing.B, h *rack.Host, image []byte) {
 	b.Helper()
 	m, err := h.Medium(h.Drives()[0].ID)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/guest/sandbox"
 	"github.com/metalab-dev/metalab/scenarios/images"
 )
@@ -47,11 +47,11 @@ var debianLike = regexp.MustCompile(`(?m)^ID(_LIKE)?=".*\b(debian|ubuntu)\b`)
 
 // baseOf returns the base of the system that a host boots, and a line for the console if
 // the image is the user's.
-func (y *systems) baseOf(h *lab.Host, os machine.OS) (base sandbox.Tree, note string) {
+func (y *systems) baseOf(h *rack.Host, os machine.OS) (base sandbox.Tree, note string) {
 	base = systemBase()
 	ours, err := bootedOurs(h, os)
 	switch {
-	case errors.Is(err, lab.ErrDown):
+	case errors.Is(err, rack.ErrDown):
 		return base, ""
 	case err != nil:
 		y.log.Warn("the image that a server has booted cannot be read", "machine", h.Name(), "error", err)
@@ -66,7 +66,7 @@ func (y *systems) baseOf(h *lab.Host, os machine.OS) (base sandbox.Tree, note st
 }
 
 // bootedOurs reports whether a host has booted the lab's image.
-func bootedOurs(h *lab.Host, os machine.OS) (bool, error) {
+func bootedOurs(h *rack.Host, os machine.OS) (bool, error) {
 	if os.Name != DiskOS {
 		return false, nil
 	}

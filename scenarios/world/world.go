@@ -33,10 +33,10 @@ import (
 	"github.com/metalab-dev/metalab/controller/inband"
 	"github.com/metalab-dev/metalab/controller/netboot"
 	"github.com/metalab-dev/metalab/emulator/clock"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/network"
-	"github.com/metalab-dev/metalab/emulator/lab/outbound"
-	"github.com/metalab-dev/metalab/emulator/lab/space"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/network"
+	"github.com/metalab-dev/metalab/emulator/rack/outbound"
+	"github.com/metalab-dev/metalab/emulator/rack/space"
 	"github.com/metalab-dev/metalab/guest/sandbox"
 	"github.com/metalab-dev/metalab/scenarios/images"
 	"github.com/metalab-dev/metalab/scenarios/registry"
@@ -68,7 +68,7 @@ type Config struct {
 	Dir      string
 	Settings Settings
 	Fsync    bool   // state survives a power cut, not only kill -9
-	Listen   string // of the BMCs: see lab.Config
+	Listen   string // of the BMCs: see rack.Config
 	Log      *slog.Logger
 	// Schemas is the file name of DMTF's DSP8010 archive (zip), which the BMCs
 	// serve; "" for none.
@@ -112,7 +112,7 @@ type World struct {
 	cfg      Config
 	clock    *clock.Clock
 	space    *space.Watch
-	lab      *lab.Lab
+	lab      *rack.Lab
 	agents   *agents
 	ports    ports
 	identity inband.Identity
@@ -182,7 +182,7 @@ func Start(ctx context.Context, c Config) (_ *World, err error) {
 // startLab opens the lab and serves its BMCs.
 func (w *World) startLab(ctx context.Context) error {
 	w.cfg.Progress("the servers and their BMCs")
-	last, err := lab.LastTime(w.cfg.Dir)
+	last, err := rack.LastTime(w.cfg.Dir)
 	if err != nil {
 		return err
 	}
@@ -205,13 +205,13 @@ func (w *World) startLab(ctx context.Context) error {
 	}
 	systems := newSystems(w.clock, w.cfg.Log, filepath.Join(w.cfg.Dir, systemsDir), definition.Each(), sandbox.CheckLimits())
 	w.agents = newAgents(w.clock, w.cfg.Log, filepath.Join(w.cfg.Dir, networkBootDir), systems)
-	if err := lab.KeepModels(w.cfg.Dir, w.cfg.Settings.Models); err != nil {
+	if err := rack.KeepModels(w.cfg.Dir, w.cfg.Settings.Models); err != nil {
 		return err
 	}
 	if err := w.watchSpace(); err != nil {
 		return err
 	}
-	c := lab.Config{
+	c := rack.Config{
 		Space: w.space, Dir: w.cfg.Dir, Rack: &definition, Clock: w.clock, Fsync: w.cfg.Fsync,
 		Listen: w.cfg.Listen, Media: outbound.Config{}, Events: w.agents.event, Log: w.cfg.Log,
 		Advertise: w.cfg.Advertise, HTTP2: w.cfg.HTTP2, SSDP: w.cfg.SSDP, Files: stateFiles,
@@ -224,7 +224,7 @@ func (w *World) startLab(ctx context.Context) error {
 		w.closers = append(w.closers, schemas.Close)
 		c.Schemas = schemas
 	}
-	if w.lab, err = lab.Open(ctx, c); err != nil {
+	if w.lab, err = rack.Open(ctx, c); err != nil {
 		return err
 	}
 	w.closers = append(w.closers, w.lab.Close)
@@ -391,7 +391,7 @@ func (w *World) writeFiles() error {
 }
 
 // Lab returns the running rack.
-func (w *World) Lab() *lab.Lab { return w.lab }
+func (w *World) Lab() *rack.Lab { return w.lab }
 
 // Clock returns the lab's clock.
 func (w *World) Clock() *clock.Clock { return w.clock }

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/metalab-dev/metalab/emulator/lab/statedir"
+	"github.com/metalab-dev/metalab/emulator/rack/statedir"
 )
 
 const (

@@ -3,13 +3,13 @@ package generic_test
 import (
 	"testing"
 
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 )
 
 // TestClientsSeeTheStandard reads the dialect without a vendor: identity, URIs, boot override, virtual
 // media, and no OEM.
 func TestClientsSeeTheStandard(t *testing.T) {
-	for model, rows := range map[string][]labtest.Behavior{
+	for model, rows := range map[string][]racktest.Behavior{
 		"generic": {
 			{Source: "DSP0266", Method: "GET", Path: "/redfish/v1/", Status: 200, Shows: map[string]any{
 				"/redfish/v1#Vendor":                           "Metalab",
@@ -29,6 +29,6 @@ func TestClientsSeeTheStandard(t *testing.T) {
 			}},
 		},
 	} {
-		t.Run(model, func(t *testing.T) { labtest.CheckBehaviors(t, model, rows) })
+		t.Run(model, func(t *testing.T) { racktest.CheckBehaviors(t, model, rows) })
 	}
 }

@@ -3,12 +3,12 @@ package ibmc_test
 import (
 	"testing"
 
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 )
 
 // TestClientsSeeAnIBMC reads an iBMC: identity, URIs, boot override, virtual media and OEM.
 func TestClientsSeeAnIBMC(t *testing.T) {
-	for model, rows := range map[string][]labtest.Behavior{
+	for model, rows := range map[string][]racktest.Behavior{
 		"huawei-2288h-v5": {
 			{Source: "cmdlets", Method: "GET", Path: "/redfish/v1/", Status: 200, Shows: map[string]any{
 				"/redfish/v1#Vendor":                       nil,
@@ -31,6 +31,6 @@ func TestClientsSeeAnIBMC(t *testing.T) {
 			{Source: "cmdlets: Connect, by NFS alone", Method: "POST", Path: "/redfish/v1/Managers/1/VirtualMedia/CD/Oem/Huawei/Actions/VirtualMedia.VmmControl", Body: `{"VmmControlType":"Connect","Image":"IMAGE"}`, Status: 400, Says: "FileTransferProtocolMismatch"},
 		},
 	} {
-		t.Run(model, func(t *testing.T) { labtest.CheckBehaviors(t, model, rows) })
+		t.Run(model, func(t *testing.T) { racktest.CheckBehaviors(t, model, rows) })
 	}
 }

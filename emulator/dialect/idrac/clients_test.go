@@ -3,12 +3,12 @@ package idrac_test
 import (
 	"testing"
 
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 )
 
 // TestClientsSeeAnIDRAC reads each generation: identity, URIs, boot override, virtual media and OEM.
 func TestClientsSeeAnIDRAC(t *testing.T) {
-	for model, rows := range map[string][]labtest.Behavior{
+	for model, rows := range map[string][]racktest.Behavior{
 		"dell-r730": {
 			{Source: "mockup, ServiceRoot", Method: "GET", Path: "/redfish/v1/", Status: 200, Shows: map[string]any{
 				"/redfish/v1#Vendor":                                           nil,
@@ -92,6 +92,6 @@ func TestClientsSeeAnIDRAC(t *testing.T) {
 			}},
 		},
 	} {
-		t.Run(model, func(t *testing.T) { labtest.CheckBehaviors(t, model, rows) })
+		t.Run(model, func(t *testing.T) { racktest.CheckBehaviors(t, model, rows) })
 	}
 }

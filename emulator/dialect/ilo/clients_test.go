@@ -10,23 +10,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 )
 
 // bench is a lab with one server, as a client sees it.
 type bench struct {
 	*testing.T
-	l *labtest.Lab
-	h *lab.Host
+	l *racktest.Lab
+	h *rack.Host
 }
 
 func serve(t *testing.T, profile string) *bench {
 	t.Helper()
 	r := rackfile.Default(1)
 	r.Hosts[0].Profile = profile
-	l := labtest.Start(t, lab.Config{Rack: &r})
+	l := racktest.Start(t, rack.Config{Rack: &r})
 	return &bench{t, l, l.First()}
 }
 

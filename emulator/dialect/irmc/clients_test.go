@@ -3,12 +3,12 @@ package irmc_test
 import (
 	"testing"
 
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 )
 
 // TestClientsSeeAnIRMC reads both generations: identity, URIs, boot override, virtual media and OEM.
 func TestClientsSeeAnIRMC(t *testing.T) {
-	for model, rows := range map[string][]labtest.Behavior{
+	for model, rows := range map[string][]racktest.Behavior{
 		"fujitsu-rx2540-m5": {
 			{Source: "provider, collection irmc_redfish", Method: "GET", Path: "/redfish/v1/", Status: 200, Shows: map[string]any{
 				"/redfish/v1#Vendor":                                                          "FUJITSU",
@@ -48,6 +48,6 @@ func TestClientsSeeAnIRMC(t *testing.T) {
 			}},
 		},
 	} {
-		t.Run(model, func(t *testing.T) { labtest.CheckBehaviors(t, model, rows) })
+		t.Run(model, func(t *testing.T) { racktest.CheckBehaviors(t, model, rows) })
 	}
 }

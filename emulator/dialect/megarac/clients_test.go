@@ -3,13 +3,13 @@ package megarac_test
 import (
 	"testing"
 
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 	"time"
 )
 
 // TestClientsSeeAMegaRAC reads two boards: identity, URIs, boot override, virtual media and OEM.
 func TestClientsSeeAMegaRAC(t *testing.T) {
-	for model, rows := range map[string][]labtest.Behavior{
+	for model, rows := range map[string][]racktest.Behavior{
 		"gigabyte-r282": {
 			{Source: "mockup, ServiceRoot", Method: "GET", Path: "/redfish/v1/", Status: 200, Shows: map[string]any{
 				"/redfish/v1#Vendor":                               "AMI",
@@ -53,6 +53,6 @@ func TestClientsSeeAMegaRAC(t *testing.T) {
 			}},
 		},
 	} {
-		t.Run(model, func(t *testing.T) { labtest.CheckBehaviors(t, model, rows) })
+		t.Run(model, func(t *testing.T) { racktest.CheckBehaviors(t, model, rows) })
 	}
 }

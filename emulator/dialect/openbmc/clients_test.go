@@ -3,13 +3,13 @@ package openbmc_test
 import (
 	"testing"
 
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 )
 
 // TestClientsSeeBmcweb reads a BMC as a client of bmcweb: identity, URIs, boot override, virtual
 // media, and no OEM. The evidence names its sources.
 func TestClientsSeeBmcweb(t *testing.T) {
-	for model, rows := range map[string][]labtest.Behavior{
+	for model, rows := range map[string][]racktest.Behavior{
 		"openbmc-tiogapass": {
 			{Source: "service_root.hpp, systems.hpp, managers.hpp", Method: "GET", Path: "/redfish/v1/", Status: 200, Shows: map[string]any{
 				"/redfish/v1#Vendor":                              nil,
@@ -61,6 +61,6 @@ func TestClientsSeeBmcweb(t *testing.T) {
 			{Source: "virtual_media.hpp has no PATCH", Method: "PATCH", Path: "/redfish/v1/Managers/bmc/VirtualMedia/Slot_1", Body: `{"Image":"IMAGE"}`, Status: 405},
 		},
 	} {
-		t.Run(model, func(t *testing.T) { labtest.CheckBehaviors(t, model, rows) })
+		t.Run(model, func(t *testing.T) { racktest.CheckBehaviors(t, model, rows) })
 	}
 }

@@ -15,10 +15,10 @@ import (
 	"k8s.io/utils/clock"
 
 	labclock "github.com/metalab-dev/metalab/emulator/clock"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 )
 
@@ -51,7 +51,7 @@ func NewLabs(t testing.TB, archive fs.FS) *Labs {
 // emulated is the lab of one server of a model.
 type emulated struct {
 	t         testing.TB
-	lab       *labtest.Lab
+	lab       *racktest.Lab
 	conf      conformance.Config
 	media     *media
 	starts    *starts
@@ -72,7 +72,7 @@ func (l *Labs) of(profile, feature string) *emulated {
 	e := &emulated{t: l.t, media: newMedia(l.t), baselines: map[string]map[string]conformance.Result{}}
 	e.starts = &starts{heard: make(chan machine.Source, 64), ctx: l.t.Context()}
 	c := labclock.NewJumping(time.Now().UTC().Truncate(time.Second))
-	e.lab = labtest.Start(l.t, lab.Config{Rack: &r, Clock: c, Events: e.starts.answer})
+	e.lab = racktest.Start(l.t, rack.Config{Rack: &r, Clock: c, Events: e.starts.answer})
 	h := e.lab.First()
 	user, password := e.lab.Credentials(h)
 	e.conf = conformance.Config{
@@ -107,7 +107,7 @@ type starts struct {
 	blank atomic.Bool // nothing that the server tries is bootable
 }
 
-func (s *starts) answer(h *lab.Host, ev machine.Event) {
+func (s *starts) answer(h *rack.Host, ev machine.Event) {
 	try, ok := ev.(machine.BootAttempted)
 	if !ok {
 		return

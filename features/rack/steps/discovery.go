@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/ssdp"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
+	"github.com/metalab-dev/metalab/emulator/rack/ssdp"
 )
 
 // Search targets of M-SEARCH.
@@ -22,7 +22,7 @@ const afterLast = 500 * time.Millisecond
 func (s *scenario) registerDiscovery(sc *stepRegistry) {
 	var found map[string]string // address and UUID, by URL
 	sc.Step(`^a rack of (\d+) servers with SSDP$`, func(n int) error {
-		release, err := labtest.HoldSSDP(s.t.Context())
+		release, err := racktest.HoldSSDP(s.t.Context())
 		if err != nil {
 			return s.skip(err)
 		}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/metalab-dev/metalab/emulator/lab/journal"
+	"github.com/metalab-dev/metalab/emulator/rack/journal"
 )
 
 func (s *scenario) registerJournal(sc *stepRegistry) {

@@ -15,9 +15,9 @@ import (
 	"github.com/cucumber/godog"
 
 	"github.com/metalab-dev/metalab/emulator/clock"
-	"github.com/metalab-dev/metalab/emulator/lab/journal"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/journal"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
@@ -78,7 +78,7 @@ func (s *scenario) registerPrograms(sc *stepRegistry) {
 	sc.Step(`^a rack of (\d+) servers? on the real clock$`, func(n int) {
 		s.define("generic", n)
 		s.config.Rack.Accounts = []rackfile.Account{{Name: "ADMIN", Password: "ADMIN", Role: "Administrator"}}
-		s.config.Clock = clock.NewScaled(labtest.Origin, 1)
+		s.config.Clock = clock.NewScaled(racktest.Origin, 1)
 		s.open()
 	})
 	sc.Step("^the client runs `([^`]+)`$", s.runProgram)

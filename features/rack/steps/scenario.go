@@ -22,18 +22,18 @@ import (
 	"github.com/cucumber/godog"
 	messages "github.com/cucumber/messages/go/v21"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
 // scenario is the state that the steps of one scenario share.
 type scenario struct {
 	t      testing.TB
-	config lab.Config
-	lab    *labtest.Lab
+	config rack.Config
+	lab    *racktest.Lab
 	saved  map[string]string // values that later steps compare with or send
 
 	user           credentials // of the next requests; zero: the administrator's
@@ -126,7 +126,7 @@ func (s *scenario) define(profile string, servers int) {
 	r := rackfile.Default(servers)
 	r.Seed, r.Hosts[0].Profile = 7, profile
 	r.Accounts = []rackfile.Account{{Name: "admin", Password: "admin-password", Role: "Administrator"}}
-	s.config = lab.Config{Dir: s.t.TempDir(), Rack: &r, Events: s.answerBoot}
+	s.config = rack.Config{Dir: s.t.TempDir(), Rack: &r, Events: s.answerBoot}
 }
 
 // startDialectFile starts a lab whose servers are like those of the profile generic,
@@ -147,12 +147,12 @@ func (s *scenario) startDialectFile(servers int, dialect *godog.DocString) error
 			return err
 		}
 	}
-	models, err := lab.LoadModels(dir)
+	models, err := rack.LoadModels(dir)
 	if err != nil {
 		return err
 	}
 	s.define(name, servers)
-	if err := lab.KeepModels(s.config.Dir, models); err != nil {
+	if err := rack.KeepModels(s.config.Dir, models); err != nil {
 		return err
 	}
 	s.open()
@@ -163,7 +163,7 @@ func (s *scenario) open() {
 	if s.lab != nil {
 		s.lab.Stop()
 	}
-	s.lab = labtest.Start(s.t, s.config)
+	s.lab = racktest.Start(s.t, s.config)
 	if at, ok := s.server(1).IPMI(); ok {
 		s.save("ipmi", at)
 	}
@@ -171,7 +171,7 @@ func (s *scenario) open() {
 
 // answerBoot answers the attempt of a machine to boot from a source: a virtual CD
 // boots if its image begins with liveImageMark, and nothing else boots.
-func (s *scenario) answerBoot(h *lab.Host, ev machine.Event) {
+func (s *scenario) answerBoot(h *rack.Host, ev machine.Event) {
 	tried, ok := ev.(machine.BootAttempted)
 	if !ok {
 		return
@@ -224,7 +224,7 @@ func (s *scenario) recreate() {
 }
 
 // server returns the n-th server of the rack, counted from 1.
-func (s *scenario) server(n int) *lab.Host { return s.lab.Hosts()[n-1] }
+func (s *scenario) server(n int) *rack.Host { return s.lab.Hosts()[n-1] }
 
 // save remembers a value under a name, for equalsSaved.
 func (s *scenario) save(name string, value any) { s.saved[name] = fmt.Sprint(value) }

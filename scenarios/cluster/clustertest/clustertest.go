@@ -22,10 +22,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/control"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 )
 
 // Token is that of the shards.
@@ -36,7 +36,7 @@ const Token = "a token of this test"
 // Kubernetes does.
 type APIServer struct {
 	URL  string
-	Labs []*labtest.Lab // of the shards that run
+	Labs []*racktest.Lab // of the shards that run
 
 	server  *httptest.Server
 	mu      sync.Mutex
@@ -130,11 +130,11 @@ func (a *APIServer) Kubeconfig(t *testing.T) string {
 }
 
 // startShard starts a shard of two hosts, which the proxy reaches as a pod.
-func (a *APIServer) startShard(t *testing.T, pod string, i int) *labtest.Lab {
+func (a *APIServer) startShard(t *testing.T, pod string, i int) *racktest.Lab {
 	t.Helper()
 	r := rackfile.Default(2 * (i + 1))
 	r.Part = &rackfile.Part{First: 2 * i, Count: 2}
-	l := labtest.Start(t, lab.Config{Rack: &r})
+	l := racktest.Start(t, rack.Config{Rack: &r})
 	remote, err := control.ListenRemote(t.Context(), l.Lab, "127.0.0.1:0", Token)
 	if err != nil {
 		t.Fatal(err)

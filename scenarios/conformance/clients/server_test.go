@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/outbound"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/outbound"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
@@ -51,20 +51,20 @@ func profiles(t *testing.T) []string {
 // while a client works.
 type testServer struct {
 	*testing.T
-	lab    *labtest.Lab
-	server *lab.Host
+	lab    *racktest.Lab
+	server *rack.Host
 	vendor vendorSettings
-	files  string         // URL of a server of images, by HTTP or HTTPS as the BMC needs it
-	boots  *labtest.Boots // the sources from which the server has booted
+	files  string          // URL of a server of images, by HTTP or HTTPS as the BMC needs it
+	boots  *racktest.Boots // the sources from which the server has booted
 }
 
 func newBench(t *testing.T, profile string) *testServer {
 	t.Helper()
-	b := &testServer{T: t, boots: labtest.NewBoots(t)}
+	b := &testServer{T: t, boots: racktest.NewBoots(t)}
 	r := rackfile.Default(1)
 	r.Hosts[0].Profile = profile
-	files, secure, roots := labtest.ServeImages(t)
-	b.lab = labtest.Start(t, lab.Config{Rack: &r, Events: b.boots.Answer, Media: outbound.Config{RootCAs: roots}})
+	files, secure, roots := racktest.ServeImages(t)
+	b.lab = racktest.Start(t, rack.Config{Rack: &r, Events: b.boots.Answer, Media: outbound.Config{RootCAs: roots}})
 	b.server = b.lab.First()
 	b.vendor = settingsOf(b.dialect())
 	b.files = files

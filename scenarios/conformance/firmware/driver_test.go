@@ -14,25 +14,25 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/controller/bmc/bmctest"
 	"github.com/metalab-dev/metalab/controller/bmc/redfish"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/outbound"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	simfirmware "github.com/metalab-dev/metalab/emulator/machine/firmware"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/outbound"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 )
 
 // start starts a lab whose first server has a profile.
-func start(t *testing.T, profile string) *labtest.Lab {
+func start(t *testing.T, profile string) *racktest.Lab {
 	t.Helper()
 	r := rackfile.Default(2)
 	r.Hosts[0].Profile = profile
-	return labtest.Start(t, lab.Config{Rack: &r, Events: answerBoot(t), Media: outbound.Config{}})
+	return racktest.Start(t, rack.Config{Rack: &r, Events: answerBoot(t), Media: outbound.Config{}})
 }
 
 // answerBoot lets every boot source boot.
-func answerBoot(t *testing.T) func(*lab.Host, machine.Event) {
-	return func(h *lab.Host, ev machine.Event) {
+func answerBoot(t *testing.T) func(*rack.Host, machine.Event) {
+	return func(h *rack.Host, ev machine.Event) {
 		if try, ok := ev.(machine.BootAttempted); ok {
 			if err := h.Apply(t.Context(), machine.Loaded{Boot: try.Boot, Source: try.Source, Name: "test"}); err != nil {
 				t.Logf("boot: %v", err)
@@ -41,7 +41,7 @@ func answerBoot(t *testing.T) func(*lab.Host, machine.Event) {
 	}
 }
 
-func config(t *testing.T, l *labtest.Lab, h *lab.Host) bmc.Config {
+func config(t *testing.T, l *racktest.Lab, h *rack.Host) bmc.Config {
 	t.Helper()
 	user, password := l.Credentials(h)
 	at := h.URL()
@@ -182,7 +182,7 @@ func images(t *testing.T) *httptest.Server {
 }
 
 // awaitTask reads a task until it has one of the states.
-func awaitTask(t *testing.T, l *labtest.Lab, c client, task string, until ...bmc.TaskState) bmc.Task {
+func awaitTask(t *testing.T, l *racktest.Lab, c client, task string, until ...bmc.TaskState) bmc.Task {
 	t.Helper()
 	var last bmc.Task
 	for range 400 {

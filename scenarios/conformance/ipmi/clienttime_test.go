@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/clock"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 )
 
 // A client pauses between the steps of a login and between two commands for hours of lab
@@ -16,13 +16,13 @@ import (
 // after a minute of client time (IPMI v2.0 rev 1.1, §6.12.15).
 func TestLoginsAndSessionsOutlastAPauseInAFastLab(t *testing.T) {
 	login, login15 := Login{Name: "ADMIN", Password: "secret", Suite: 17}, Login15{Name: "ADMIN", Password: "secret", Auth: AuthMD5}
-	for name, c := range map[string]*clock.Clock{"36000x": clock.NewScaled(labtest.Origin, 36_000), "max": clock.NewJumping(labtest.Origin)} {
+	for name, c := range map[string]*clock.Clock{"36000x": clock.NewScaled(racktest.Origin, 36_000), "max": clock.NewJumping(racktest.Origin)} {
 		t.Run(name, func(t *testing.T) {
 			r, err := rackfile.Parse("rack.yaml", []byte("kind: Lab\naccounts: [{name: ADMIN, password: secret}]\nhosts: [{count: 1, ipmi: {v15: [md5]}}]\n"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			l := labtest.Start(t, lab.Config{Rack: &r, Clock: c})
+			l := racktest.Start(t, rack.Config{Rack: &r, Clock: c})
 			at, _ := l.First().IPMI()
 			pause := func() {
 				if err := c.Sleep(t.Context(), time.Hour); err != nil {

@@ -13,9 +13,9 @@ import (
 	driver "github.com/metalab-dev/metalab/controller/bmc/ipmi"
 	"github.com/metalab-dev/metalab/controller/bmc/redfish"
 	simbmc "github.com/metalab-dev/metalab/emulator/bmc"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 )
 
 // devices are the boot devices of the driver, by what the emulator calls them.
@@ -27,7 +27,7 @@ var devices = map[machine.SourceKind]bmc.Device{
 // BMC: two implementations that share no code, over the wire.
 func TestDriverWorksOnTheEmulator(t *testing.T) {
 	bmctest.Run(t, bmctest.Fixture{Open: driver.Open, New: func(t *testing.T) bmctest.BMC {
-		l := labtest.Start(t, lab.Config{Events: boots(t)})
+		l := racktest.Start(t, rack.Config{Events: boots(t)})
 		h := l.First()
 		at, _ := h.IPMI()
 		user, password := l.Credentials(h)
@@ -73,7 +73,7 @@ var platformEvent = Request{NetFn: SensorEvent, Command: 0x02, Data: []byte{0x04
 
 // Whoever looks, over IPMI or over Redfish, sees the same server.
 func TestDriversAgree(t *testing.T) {
-	l := labtest.Start(t, lab.Config{Events: boots(t)})
+	l := racktest.Start(t, rack.Config{Events: boots(t)})
 	h := l.First()
 	user, password := l.Credentials(h)
 	at, _ := h.IPMI()
@@ -163,7 +163,7 @@ func TestDriversAgree(t *testing.T) {
 
 // The numbers of the sensors are the same, as far as eight bits carry them.
 func TestSensorsAgree(t *testing.T) {
-	l := labtest.Start(t, lab.Config{Events: boots(t)})
+	l := racktest.Start(t, rack.Config{Events: boots(t)})
 	h := l.First()
 	user, password := l.Credentials(h)
 	at, _ := h.IPMI()
@@ -281,8 +281,8 @@ func TestDriverAsOperatorSetsBootFlagsForOneBoot(t *testing.T) {
 }
 
 // boots lets machines boot whatever they try first.
-func boots(t *testing.T) func(*lab.Host, machine.Event) {
-	return func(h *lab.Host, ev machine.Event) {
+func boots(t *testing.T) func(*rack.Host, machine.Event) {
+	return func(h *rack.Host, ev machine.Event) {
 		if try, ok := ev.(machine.BootAttempted); ok {
 			if err := h.Apply(t.Context(), machine.Loaded{Boot: try.Boot, Source: try.Source, Name: "test"}); err != nil {
 				t.Logf("boot: %v", err)

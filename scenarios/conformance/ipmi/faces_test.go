@@ -10,15 +10,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/journal"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/journal"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 )
 
 // overRedfish asks the same BMC over its other protocol.
-func overRedfish(t *testing.T, l *labtest.Lab, a Account, method, path, body string) (status int, answer string) {
+func overRedfish(t *testing.T, l *racktest.Lab, a Account, method, path, body string) (status int, answer string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, l.First().URL()+"/redfish/v1/"+path, strings.NewReader(body))
 	if err != nil {
@@ -39,7 +39,7 @@ func overRedfish(t *testing.T, l *labtest.Lab, a Account, method, path, body str
 }
 
 // changed is overRedfish by an administrator, which must succeed.
-func changed(t *testing.T, l *labtest.Lab, method, path, body string) string {
+func changed(t *testing.T, l *racktest.Lab, method, path, body string) string {
 	t.Helper()
 	status, answer := overRedfish(t, l, fakeAdmin, method, path, body)
 	if status >= http.StatusMultipleChoices {
@@ -225,7 +225,7 @@ func TestJournalOfIPMI(t *testing.T) {
 func TestIdleBMCsAreSmall(t *testing.T) {
 	const n = 300
 	r := rackfile.Default(n)
-	l := labtest.Start(t, lab.Config{Rack: &r})
+	l := racktest.Start(t, rack.Config{Rack: &r})
 	heap := func() int64 {
 		var m runtime.MemStats
 		runtime.GC()
@@ -233,7 +233,7 @@ func TestIdleBMCsAreSmall(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
 	}
-	use := func(h *lab.Host) {
+	use := func(h *rack.Host) {
 		at, _ := h.IPMI()
 		user, password := l.Credentials(h)
 		s, err := login(t, at.String(), Account{Name: user, Password: password})

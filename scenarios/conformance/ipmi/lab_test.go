@@ -11,16 +11,16 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/metalab-dev/metalab/controller/bmc/bmctest"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 )
 
 // labClock is a clock on which each wait moves the lab's time.
 type labClock struct {
 	*bmctest.Clock
-	lab *labtest.Lab
+	lab *racktest.Lab
 }
 
 func (c labClock) NewTimer(d time.Duration) clock.Timer {
@@ -30,7 +30,7 @@ func (c labClock) NewTimer(d time.Duration) clock.Timer {
 
 // emulated is a BMC of the emulator with three accounts. how is a rack file's
 // ipmi of it.
-func emulated(t *testing.T, how string) (*labtest.Lab, Target) {
+func emulated(t *testing.T, how string) (*racktest.Lab, Target) {
 	t.Helper()
 	r, err := rackfile.Parse("rack.yaml", fmt.Appendf(nil, `kind: Lab
 accounts:
@@ -42,7 +42,7 @@ hosts: [{count: 1, ipmi: {%s}}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := labtest.Start(t, lab.Config{Rack: &r})
+	l := racktest.Start(t, rack.Config{Rack: &r})
 	at, ok := l.First().IPMI()
 	if !ok {
 		t.Fatal("the BMC's IPMI is off")

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	simipmi "github.com/metalab-dev/metalab/emulator/ipmi"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 )
 
 // metered is a socket that tells how much processor time the goroutine that
@@ -61,7 +61,7 @@ func (m *metered) Send(p []byte, to, _ netip.AddrPort) error {
 }
 
 // alone is a rack of one BMC, wherever it is reached.
-type alone struct{ *lab.Host }
+type alone struct{ *rack.Host }
 
 func (a alone) IPMIAt(netip.AddrPort) (simipmi.Host, bool) { return a.Host, true }
 
@@ -99,7 +99,7 @@ func echo(m *metered) {
 // cryptography, in turns within one run: of-floor is how much processor time
 // the service takes for each that the echo does.
 func BenchmarkFloor(b *testing.B) {
-	l := labtest.Start(b, lab.Config{})
+	l := racktest.Start(b, rack.Config{})
 	name, password := l.Credentials(l.First())
 	ours, floor := newMetered(b), newMetered(b)
 	s, err := simipmi.New(simipmi.Config{Rack: alone{l.First()}})

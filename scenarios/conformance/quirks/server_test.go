@@ -13,18 +13,18 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc/ipmi"
 	"github.com/metalab-dev/metalab/controller/bmc/redfish"
 	simbmc "github.com/metalab-dev/metalab/emulator/bmc"
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/outbound"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/outbound"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 )
 
 // testServer is a server whose BMC has a quirk, and a pool of drivers for it.
 type testServer struct {
 	*testing.T
-	lab        *labtest.Lab
-	server     *lab.Host
+	lab        *racktest.Lab
+	server     *rack.Host
 	pool       *bmc.Pool
 	config     bmc.Config
 	httpFiles  string // URL of a server of images
@@ -32,22 +32,22 @@ type testServer struct {
 	// retryFor is how long, in the lab's time, an operation is retried for which the
 	// BMC is not ready, as a controller does.
 	retryFor      time.Duration
-	slowResponses bool           // responses take lab time, which the test must advance
-	boots         *labtest.Boots // the sources from which the server has booted
+	slowResponses bool            // responses take lab time, which the test must advance
+	boots         *racktest.Boots // the sources from which the server has booted
 }
 
 func newBench(t *testing.T, profile, quirk string) *testServer {
 	t.Helper()
-	b := &testServer{T: t, boots: labtest.NewBoots(t), retryFor: 15 * time.Minute}
+	b := &testServer{T: t, boots: racktest.NewBoots(t), retryFor: 15 * time.Minute}
 	r := rackfile.Default(1)
 	r.Hosts[0].Profile = profile
 	if quirk != "" {
 		r.Hosts[0].Quirks = []string{quirk}
 	}
 	var roots *x509.CertPool
-	b.httpFiles, b.httpsFiles, roots = labtest.ServeImages(t)
+	b.httpFiles, b.httpsFiles, roots = racktest.ServeImages(t)
 	b.slowResponses = strings.HasPrefix(quirk, "slow-")
-	b.lab = labtest.Start(t, lab.Config{Rack: &r, Events: b.boots.Answer, Media: outbound.Config{RootCAs: roots}})
+	b.lab = racktest.Start(t, rack.Config{Rack: &r, Events: b.boots.Answer, Media: outbound.Config{RootCAs: roots}})
 	b.server = b.lab.First()
 	scheme := "redfish-virtualmedia"
 	b.pool = &bmc.Pool{Drivers: map[string]bmc.Open{"redfish": redfish.Open, "ipmi": ipmi.Open}, Clock: labClock{b.lab}}
@@ -157,7 +157,7 @@ func (b *testServer) start(a bmc.PowerAction) (machine.SourceKind, error) {
 }
 
 // labClock is the lab's clock for a driver: a wait advances it.
-type labClock struct{ lab *labtest.Lab }
+type labClock struct{ lab *racktest.Lab }
 
 var _ k8sclock.Clock = labClock{}
 

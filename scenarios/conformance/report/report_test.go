@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/metalab-dev/metalab/emulator/lab"
-	"github.com/metalab-dev/metalab/emulator/lab/labtest"
-	"github.com/metalab-dev/metalab/emulator/lab/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 	"github.com/metalab-dev/metalab/scenarios/conformance/report"
 )
@@ -23,11 +23,11 @@ import (
 const password = `pa"ss-word-12`
 
 // checked runs the read-only checks on an emulated BMC.
-func checked(t *testing.T) (report.Run, *labtest.Lab) {
+func checked(t *testing.T) (report.Run, *racktest.Lab) {
 	t.Helper()
 	r := rackfile.Default(1)
 	r.Accounts = []rackfile.Account{{Name: "admin", Password: password, Role: "Administrator"}}
-	l := labtest.Start(t, lab.Config{Rack: &r})
+	l := racktest.Start(t, rack.Config{Rack: &r})
 	h := l.First()
 	b, err := conformance.Open(conformance.Config{URL: h.URL(), Username: "admin", Password: password, CAs: l.CAs(), Rate: 1e6})
 	if err != nil {

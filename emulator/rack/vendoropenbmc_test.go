@@ -1,0 +1,143 @@
+package rack_test
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
+)
+
+// TestBootOptionParametersOfPhosphorHostIPMId reads and writes the boot option parameters 0 to
+// 7 of IPMI 2.0, table 28-14: phosphor-host-ipmid has 0, 3, 4 and 5 (chassishandler.cpp).
+// pyghmi and ironic write parameter 3 before each boot device.
+func TestBootOptionParametersOfPhosphorHostIPMId(t *testing.T) {
+	const notSupported = 0x80 // §28.12 and §28.13: parameter not supported
+	r := rackfile.Default(1)
+	r.Hosts[0].Profile = "openbmc-tiogapass"
+	l := racktest.Start(t, rack.Config{Rack: &r})
+	ask := func(cmd byte, data ...byte) byte {
+		t.Helper()
+		code, _, ok := l.First().InBand().Execute(t.Context(), 0, 0, cmd, data)
+		if !ok {
+			t.Fatalf("command %#x is not answered", cmd)
+		}
+		return code
+	}
+	writes := [][]byte{{0}, {1}, {1}, {8}, {1, 1}, {0x80, 4, 0, 0, 0}, make([]byte, 9), make([]byte, 17)}
+	for n, want := range []byte{0, notSupported, notSupported, 0, 0, 0, notSupported, notSupported} {
+		if got := ask(0x08, append([]byte{byte(n)}, writes[n]...)...); got != want {
+			t.Errorf("Set System Boot Options of parameter %d = %#x, want %#x", n, got, want)
+		}
+		if got := ask(0x09, byte(n), 0, 0); got != want {
+			t.Errorf("Get System Boot Options of parameter %d = %#x, want %#x", n, got, want)
+		}
+	}
+}
+
+// notOfBmcweb are names that none of bmcweb's files has (redfish-core, without OEM and
+// registries).
+var notOfBmcweb = []string{
+	"AbsoluteSessionTimeout", "AbsoluteSessionTimeoutEnabled", "AccountLockoutCounterResetAfter", "AccountLockoutCounterResetEnabled",
+	"ActiveTargets", "ArraySizeMaximum", "ArraySizeMinimum", "AuthFailureLoggingThreshold", "AutoClearResolvedEntries", "Calculable",
+	"CertificateUsageTypes", "DeviceLocator", "DeviceName", "DiagnosticDataDetails", "DisplayString", "Enclosures", "EnergykWh",
+	"EnforcePasswordHistoryCount", "EstimatedDuration", "EventType", "EventTypesForSubscription", "ExcludeMessageId",
+	"ExcludeRegistryPrefix", "FailurePredicted", "FilterQueryComparisonOperations", "FilterQueryCompoundOperations", "Fingerprint",
+	"FingerprintHashAlgorithm", "IPv6Enabled", "Identifiers", "IncludeOriginOfConditionQuery", "IncludeOriginOfConditionSupported",
+	"InputPowerWatts", "InputVoltage", "IntrusionSensorReArm", "IsLinear", "LastPowerOutputWatts", "LastResetCause", "LifetimeReading",
+	"LineInputStatus", "LineInputVoltage", "LoadPercent", "LocalAccountAuth", "LocationOrdinalValue", "LocationType", "LogEntryType",
+	"LogPurposes", "ManagerInChassis", "ManagersInChassis", "MaxIPv6StaticAddresses", "MaxNumSupported", "MaximumValue", "MemoryMirroring",
+	"MetricDataType", "MetricId", "MetricIds", "MinimumValue", "Multipath", "MultipleHTTPRequests", "NegotiatedSpeedGbs",
+	"NetworkDeviceFunctions", "Operations", "OriginOfConditionUnavailable", "OriginResourcesSupported", "OutputNominalVoltageType",
+	"OutputPowerWatts", "OutputRails", "Overflow", "PasswordExpirationDays", "Persistency", "PhaseWiringType", "PhysicalLocation",
+	"PlugType", "PowerMetrics", "PowerSupplyType", "PoweredByParent", "PoweringChassis", "ProcessorIndex", "ReleaseType", "Replaceable",
+	"RequireChangePasswordAction", "ResetRequiredOnUpdate", "SNMP", "SSDP", "SSEIncludeOriginOfConditionSupported", "SensingInterval",
+	"SensorNumber", "Severities", "SignatureAlgorithm", "SlotFormFactor", "StatusIndicator", "SubordinateResources",
+	"SubordinateResourcesSupported", "SupportedAccountTypes", "SupportedControllerProtocols", "SupportedDeviceProtocols",
+	"TemperatureCelsius", "TemperatureSummaryCelsius", "ThermalDirection", "ThreadingEnabled", "TopSkipQuery", "TotalEnabledCores",
+	"TotalEnabledThreads", "TotalSystemPersistentMemoryGiB", "TriggerEnabled", "TurboState", "Units", "VLANPriority", "Volumes",
+	"WarningAction",
+}
+
+// notRouted are ends of URIs for which bmcweb has no route.
+var notRouted = []string{
+	"/JobService", "/SecureBoot", "/BootOptions", "/Volumes", "/Controls", "/MetricDefinitions", "/Memory/DIMM1/EnvironmentMetrics",
+	"/Chassis/chassis/PCIeDevices", "/PowerSupplies/PSU1/Metrics", "/Journal/Actions/LogService.ClearLog", "/Actions/Certificate.Rekey",
+	"/Actions/ManagerAccount.ChangePassword", "/Actions/EventService.TestEventSubscription",
+}
+
+// TestOpenBMCShowsNothingThatBmcwebLacks reads every resource of both models: no body has a
+// property or a URI of another dialect that bmcweb does not have, and reads of the system's
+// PCIe devices succeed (pcie.hpp).
+func TestOpenBMCShowsNothingThatBmcwebLacks(t *testing.T) {
+	for _, model := range []string{"openbmc-tiogapass", "openbmc-mtjade"} {
+		t.Run(model, func(t *testing.T) {
+			r := rackfile.Default(1)
+			r.Hosts[0].Profile = model
+			l := racktest.Start(t, rack.Config{Rack: &r})
+			read := map[string]bool{}
+			todo := []string{"/redfish/v1/"}
+			var look func(uri, path string, value any)
+			look = func(uri, path string, value any) {
+				switch x := value.(type) {
+				case map[string]any:
+					for _, name := range slices.Sorted(maps.Keys(x)) {
+						if slices.Contains(notOfBmcweb, name) || strings.HasPrefix(name, "@Redfish.OperationApplyTime") {
+							t.Errorf("%s shows %s/%s", uri, path, name)
+						}
+						look(uri, path+"/"+name, x[name])
+					}
+				case []any:
+					for _, element := range x {
+						look(uri, path, element)
+					}
+				case string:
+					to, _, _ := strings.Cut(x, "#")
+					if !strings.HasPrefix(to, "/redfish/v1/") {
+						return
+					}
+					for _, end := range notRouted {
+						if strings.HasSuffix(to, end) {
+							t.Errorf("%s shows %s = %s", uri, path, x)
+						}
+					}
+					if strings.HasSuffix(to, "ActionInfo") && !strings.HasSuffix(to, "/ResetActionInfo") {
+						t.Errorf("%s shows %s = %s", uri, path, x)
+					}
+					if strings.HasSuffix(path, "/@odata.id") || strings.HasSuffix(path, "@Redfish.ActionInfo") {
+						todo = append(todo, to)
+					}
+				}
+			}
+			for len(todo) > 0 {
+				uri := todo[0]
+				todo = todo[1:]
+				if read[uri] || uri == "/redfish/v1/EventService/SSE" {
+					continue
+				}
+				read[uri] = true
+				status, body := call(t, l, l.First(), "GET", uri, "")
+				if status != 200 {
+					t.Errorf("GET %s = %d", uri, status)
+				}
+				look(uri, "", map[string]any(body))
+			}
+			if !read["/redfish/v1/Systems/system/PCIeDevices/1/PCIeFunctions/0"] {
+				t.Error("no PCIe function was read")
+			}
+			for _, row := range [][2]string{
+				{"/redfish/v1/AccountService", `{"AuthFailureLoggingThreshold":3}`}, {"/redfish/v1/SessionService", `{"AbsoluteSessionTimeoutEnabled":true}`},
+				{"/redfish/v1/Managers/bmc/NetworkProtocol", `{"SSDP":{"ProtocolEnabled":true}}`}, {"/redfish/v1/Systems/system", `{"HostWatchdogTimer":{"WarningAction":"None"}}`},
+			} {
+				status, body := call(t, l, l.First(), "PATCH", row[0], row[1])
+				if text, _ := json.Marshal(body); status != 400 || !strings.Contains(string(text), "PropertyUnknown") {
+					t.Errorf("PATCH %s %s = %d %s, want 400 PropertyUnknown", row[0], row[1], status, text)
+				}
+			}
+		})
+	}
+}
