@@ -94,12 +94,12 @@ generate:
 
 # `make test` kills the controllers of a live lab in a few lives, this in all.
 kills:
-	METALAB_KILLED_RUNS=200 $(GO) test -count 1 -timeout 60m -run KilledControllers -v ./scenarios/world
+	METALAB_KILLED_RUNS=200 $(GO) test -count 1 -timeout 60m -run KilledControllers -v ./lab
 
 # The API's tests and the reconcile tests without kube.Config.FastPaths: `make test`
 # runs them with it.
 plain:
-	METALAB_KUBE_PLAIN=1 $(GO) test -timeout 40m ./controller/kube/... ./scenarios/world/...
+	METALAB_KUBE_PLAIN=1 $(GO) test -timeout 40m ./controller/kube/... ./lab/...
 
 # All that there is to test, stage by stage; STAGES="kills race" runs these again.
 STAGES ?=

@@ -28,7 +28,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 //go:embed manifests
@@ -122,7 +122,7 @@ func demoDay2(ctx context.Context, o *options, out io.Writer) error {
 		return fmt.Errorf("kubeconfig: %w", err)
 	}
 	rest.QPS = -1 // a limit of requests would fail before the timeout, with another error
-	scheme, err := world.Scheme()
+	scheme, err := lab.Scheme()
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func demoDay2(ctx context.Context, o *options, out io.Writer) error {
 func (d *day2) deploy(ctx context.Context, st control.Status, hosts []control.Host) error {
 	var text bytes.Buffer
 	for _, h := range hosts {
-		secret, host := world.Objects(h)
+		secret, host := lab.Objects(h)
 		host.Labels = map[string]string{"day2": "true"}
 		for _, o := range []client.Object{secret, host} {
 			y, err := yaml.Marshal(o)
@@ -169,7 +169,7 @@ func (d *day2) deploy(ctx context.Context, st control.Status, hosts []control.Ho
 		Image, Charts string
 		NodeUnit      []string // lines
 		Machines      []day2Machine
-	}{st.Images + world.DemoImage, st.Charts, nodeUnit(), day2Machines}
+	}{st.Images + lab.DemoImage, st.Charts, nodeUnit(), day2Machines}
 	if err := d.apply(ctx, day2ClusterFile, text.Bytes(), values); err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (d *day2) deploy(ctx context.Context, st control.Status, hosts []control.Ho
 		ready := 0
 		for _, x := range day2Machines {
 			m := &cluster.Machine{}
-			if err := d.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: x.Name}, m); err != nil {
+			if err := d.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: x.Name}, m); err != nil {
 				return false, err
 			}
 			s := m.Status.ProviderStatus
@@ -218,7 +218,7 @@ func (d *day2) configure(ctx context.Context, st control.Status) error {
 		if err != nil {
 			return fmt.Errorf("demo: %s: %w", name, err)
 		}
-		if err := replaceFile(filepath.Join(d.o.state, world.ImagesDir, m.FileName()), archive, 0o644); err != nil {
+		if err := replaceFile(filepath.Join(d.o.state, lab.ImagesDir, m.FileName()), archive, 0o644); err != nil {
 			return fmt.Errorf("demo: %w", err)
 		}
 		values.Modules = append(values.Modules, day2Module{m.Name, m.Version, st.Images + m.FileName(), m.SHA256})
@@ -234,7 +234,7 @@ func (d *day2) configure(ctx context.Context, st control.Status) error {
 	}
 	return d.until(ctx, "the configuration has succeeded", func() (bool, error) {
 		o := &kaas.HostOSConfiguration{}
-		if err := d.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: "day2"}, o); err != nil {
+		if err := d.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: "day2"}, o); err != nil {
 			return false, err
 		}
 		for _, c := range o.Status.Configs {
@@ -252,7 +252,7 @@ func (d *day2) configure(ctx context.Context, st control.Status) error {
 			for _, config := range slices.Sorted(maps.Keys(m.ConfigStateItemsStatuses)) {
 				for _, item := range slices.Sorted(maps.Keys(m.ConfigStateItemsStatuses[config])) {
 					s := m.ConfigStateItemsStatuses[config][item].State
-					d.show(strings.TrimPrefix(name, world.Namespace+"/")+" "+item, string(s))
+					d.show(strings.TrimPrefix(name, lab.Namespace+"/")+" "+item, string(s))
 					done = done && s == kaas.ItemSuccess
 					items++
 				}
@@ -266,7 +266,7 @@ func (d *day2) configure(ctx context.Context, st control.Status) error {
 // changes prints the files that differ from the image on one of the workers.
 func (d *day2) changes(ctx context.Context, st control.Status) error {
 	m := &cluster.Machine{}
-	if err := d.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: "worker-0"}, m); err != nil {
+	if err := d.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: "worker-0"}, m); err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
 	i := m.Status.ProviderStatus.ProviderInstanceState

@@ -13,7 +13,7 @@ import (
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/userdata"
 	"github.com/metalab-dev/metalab/guest/node"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 // nodeUnit returns the lines of the unit of the node agent, which uses the configuration and
@@ -50,7 +50,7 @@ func (d *day2) nodes(ctx context.Context) error {
 func (d *day2) charts(ctx context.Context) error {
 	return d.until(ctx, "the charts are installed", func() (bool, error) {
 		b := &lcm.HelmBundle{}
-		if err := d.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: "day2"}, b); err != nil {
+		if err := d.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: "day2"}, b); err != nil {
 			return false, client.IgnoreNotFound(err)
 		}
 		ready := 0

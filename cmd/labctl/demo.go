@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/emulator/rack/control"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 func newDemo(o *options) *cobra.Command {
@@ -50,8 +50,8 @@ server, provision it with the lab's own image, and show each state.`,
 	}
 	c.AddCommand(newDemoDay2(o), newDemoElemental(o), newDemoLayering(o))
 	c.Flags().StringVar(&speed, "speed", "", "speed of the lab's time, when the lab is not up yet: 60x, or max")
-	c.Flags().StringVar(&profile, "profile", "", "model of the server: "+strings.Join(world.Profiles(), ", ")+", or a file or folder as for labctl up; with a lab that is up, one of its models")
-	must(c.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(world.Profiles(), cobra.ShellCompDirectiveDefault)))
+	c.Flags().StringVar(&profile, "profile", "", "model of the server: "+strings.Join(lab.Profiles(), ", ")+", or a file or folder as for labctl up; with a lab that is up, one of its models")
+	must(c.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(lab.Profiles(), cobra.ShellCompDirectiveDefault)))
 	c.Flags().DurationVar(&wait, "timeout", wait, "total time to wait")
 	return c
 }
@@ -72,10 +72,10 @@ func demo(ctx context.Context, o *options, profile string, out io.Writer) error 
 	if err != nil {
 		return err
 	}
-	secret, host := world.Objects(chosen)
+	secret, host := lab.Objects(chosen)
 	// Not every model has its first disk where the controllers look by default.
 	host.Spec.RootDeviceHints = &metal3.RootDeviceHints{MinSizeGigabytes: demoDisk}
-	image := st.Images + world.DemoImage
+	image := st.Images + lab.DemoImage
 	raw := "raw"
 	host.Spec.Image = &metal3.Image{URL: image, Checksum: image + ".sha256", ChecksumType: metal3.SHA256, DiskFormat: &raw}
 	if err := apply(ctx, c, secret, host); err != nil {
@@ -107,7 +107,7 @@ func kubeClient(kubeconfig string) (client.WithWatch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
-	scheme, err := world.Scheme()
+	scheme, err := lab.Scheme()
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 // The demonstration's servers, and the machines of its cluster.
@@ -136,7 +136,7 @@ func (d *elementalDemo) create(ctx context.Context, o client.Object) error {
 // register offers a registration, and boots the servers from its medium.
 func (d *elementalDemo) register(ctx context.Context) error {
 	r := &elemental.ElementalRegistration{}
-	r.Namespace, r.Name = world.Namespace, "demo"
+	r.Namespace, r.Name = lab.Namespace, "demo"
 	if err := yaml.UnmarshalStrict([]byte(demoRegistration), &r.Spec.Config); err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
@@ -150,7 +150,7 @@ func (d *elementalDemo) register(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	iso, err := world.SeedISO(r)
+	iso, err := lab.SeedISO(r)
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (d *elementalDemo) installed(ctx context.Context, servers []string, not *el
 		done := 0
 		for _, name := range servers {
 			h := &elemental.ElementalHost{}
-			if err := d.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: name}, h); err != nil {
+			if err := d.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, h); err != nil {
 				if !apierrors.IsNotFound(err) {
 					return false, err
 				}
@@ -194,7 +194,7 @@ func (d *elementalDemo) installed(ctx context.Context, servers []string, not *el
 // join makes two servers machines of a cluster.
 func (d *elementalDemo) join(ctx context.Context) error {
 	fmt.Fprintf(d.out, "\nA cluster of the machines %s:\n", strings.Join(elementalMachines, ", "))
-	for _, o := range world.ElementalCluster("demo", elementalMachines...) {
+	for _, o := range lab.ElementalCluster("demo", elementalMachines...) {
 		if err := d.create(ctx, o); err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ func (d *elementalDemo) join(ctx context.Context) error {
 		ready := 0
 		for _, name := range elementalMachines {
 			m := &elemental.ElementalMachine{}
-			if err := d.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: name}, m); err != nil {
+			if err := d.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, m); err != nil {
 				return false, err
 			}
 			state := "waits"
@@ -230,13 +230,13 @@ func (d *elementalDemo) join(ctx context.Context) error {
 // hostOf returns the host of a machine.
 func (d *elementalDemo) hostOf(ctx context.Context, name string) (*elemental.ElementalMachine, *elemental.ElementalHost, error) {
 	m, h := &elemental.ElementalMachine{}, &elemental.ElementalHost{}
-	if err := d.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: name}, m); err != nil {
+	if err := d.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, m); err != nil {
 		return nil, nil, err
 	}
 	if m.Spec.HostRef == nil {
 		return nil, nil, fmt.Errorf("demo: the machine %s has no host", name)
 	}
-	return m, h, d.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: m.Spec.HostRef.Name}, h)
+	return m, h, d.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: m.Spec.HostRef.Name}, h)
 }
 
 // update updates the first machine in place.
@@ -245,7 +245,7 @@ func (d *elementalDemo) update(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	image := d.st.Images + world.DemoImage
+	image := d.st.Images + lab.DemoImage
 	fmt.Fprintf(d.out, "\nThe machine %s takes %s in place:\n", m.Name, image)
 	before := h.DeepCopy()
 	h.Labels[elemental.InPlaceUpdateLabel] = elemental.InPlaceUpdatePending
@@ -276,7 +276,7 @@ func (d *elementalDemo) reset(ctx context.Context) error {
 	}
 	fmt.Fprintf(d.out, "\nThe Machine %s is deleted, its server %s is reset and registers again:\n", name, h.Name)
 	m := &capi.Machine{}
-	m.Namespace, m.Name = world.Namespace, name
+	m.Namespace, m.Name = lab.Namespace, name
 	if err := d.kube.Delete(ctx, m); err != nil {
 		return err
 	}
@@ -322,7 +322,7 @@ func (d *elementalDemo) kubectl(ctx context.Context, kinds string) error {
 	if err != nil {
 		return err
 	}
-	c := exec.CommandContext(ctx, self, "kubectl", "--state", d.o.state, "get", kinds, "--namespace", world.Namespace)
+	c := exec.CommandContext(ctx, self, "kubectl", "--state", d.o.state, "get", kinds, "--namespace", lab.Namespace)
 	c.Stdout, c.Stderr = d.out, d.out
 	return c.Run()
 }
@@ -331,7 +331,7 @@ func (d *elementalDemo) kubectl(ctx context.Context, kinds string) error {
 // order the disk and then the medium.
 func insertSeed(ctx context.Context, o *options, st control.Status, registration string, iso []byte, servers []string) error {
 	file := seedFile(registration)
-	if err := replaceFile(filepath.Join(o.state, world.ImagesDir, file), iso, 0o600); err != nil {
+	if err := replaceFile(filepath.Join(o.state, lab.ImagesDir, file), iso, 0o600); err != nil {
 		return err
 	}
 	lab := control.NewClient(o.state)

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/metalab-dev/metalab/cmd/labctl/crash"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 // readyLine is the last progress line of a lab that has started.
@@ -53,7 +53,7 @@ func launch(ctx context.Context, o *options, args []string, progress io.Writer) 
 	if err := os.MkdirAll(o.state, 0o700); err != nil {
 		return fmt.Errorf("detach: %w", err)
 	}
-	name := filepath.Join(o.state, world.LogFile)
+	name := filepath.Join(o.state, lab.LogFile)
 	log, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if errors.Is(err, syscall.EISDIR) {
 		return fmt.Errorf("%s is a directory: move it away: the lab makes a file there", name)

@@ -11,7 +11,7 @@ import (
 	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 func newElemental(o *options) *cobra.Command {
@@ -82,7 +82,7 @@ func newElementalLs(o *options) *cobra.Command {
 			return o.output.print(c.OutOrStdout(), hosts, rows)
 		},
 	}
-	c.Flags().StringVar(&namespace, "namespace", world.Namespace, "namespace of the hosts")
+	c.Flags().StringVar(&namespace, "namespace", lab.Namespace, "namespace of the hosts")
 	return c
 }
 

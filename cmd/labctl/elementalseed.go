@@ -18,7 +18,7 @@ import (
 	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 func newElementalSeed(o *options) *cobra.Command {
@@ -57,7 +57,7 @@ disk, and one that was reset registers itself again.`,
 			if iso == "" {
 				return networkBoot(c.Context(), o, kube, r, netboot)
 			}
-			b, err := world.SeedISO(r)
+			b, err := lab.SeedISO(r)
 			if err != nil {
 				return err
 			}
@@ -73,7 +73,7 @@ disk, and one that was reset registers itself again.`,
 			return err
 		},
 	}
-	c.Flags().StringVar(&namespace, "namespace", world.Namespace, "namespace of the registration")
+	c.Flags().StringVar(&namespace, "namespace", lab.Namespace, "namespace of the registration")
 	c.Flags().StringVar(&iso, "iso", "", "file to write the medium to")
 	c.Flags().StringSliceVar(&insert, "insert", nil, "servers that get the medium, by commas; needs --iso")
 	c.Flags().StringSliceVar(&netboot, "netboot", nil, "servers that boot over the network, by commas")

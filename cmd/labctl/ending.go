@@ -12,7 +12,7 @@ import (
 	"github.com/metalab-dev/metalab/cmd/labctl/crash"
 	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 // watchProcess describes this process, which is about to run the lab in a directory. A
@@ -31,7 +31,7 @@ func endProcess(ctx context.Context, state string, w *crash.Watch, err error) er
 	switch {
 	case w == nil, errors.As(err, new(*rack.HeldError)):
 		return nil
-	case !world.HoldsLab(state): // it has never started, and the error has been shown
+	case !lab.HoldsLab(state): // it has never started, and the error has been shown
 		err = nil
 	case err == nil && ctx.Err() != nil:
 		err = context.Cause(ctx)

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/view"
-	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
 // inSnapshot are the flags whose values a snapshot holds.
@@ -29,13 +29,13 @@ func splitMoment(text string) (file, at string) {
 }
 
 // goOn makes the lab from a snapshot that a recording names, and returns its settings.
-func (f *upFlags) goOn(c *cobra.Command, o *options, s world.Settings) (_ world.Settings, err error) {
+func (f *upFlags) goOn(c *cobra.Command, o *options, s lab.Settings) (_ lab.Settings, err error) {
 	for _, name := range inSnapshot {
 		if c.Flags().Changed(name) {
 			return s, &usageError{fmt.Errorf("--from and --%s exclude each other: the snapshot has its servers", name)}
 		}
 	}
-	switch _, found, err := world.LoadSettings(o.state); {
+	switch _, found, err := lab.LoadSettings(o.state); {
 	case err != nil:
 		return s, err
 	case found:
@@ -76,7 +76,7 @@ func (f *upFlags) goOn(c *cobra.Command, o *options, s world.Settings) (_ world.
 
 // restoreObjects makes the lab begin with the Kubernetes objects of a moment, and says which are
 // missing.
-func (o *options) restoreObjects(all view.Moments, m view.Moment, s world.Settings, say io.Writer) error {
+func (o *options) restoreObjects(all view.Moments, m view.Moment, s lab.Settings, say io.Writer) error {
 	recorded, err := all.Objects(m)
 	if err != nil || len(recorded.Hosts) == 0 {
 		return err
@@ -90,7 +90,7 @@ func (o *options) restoreObjects(all view.Moments, m view.Moment, s world.Settin
 		fmt.Fprintf(say, "The Kubernetes objects of %s are not restored: %s.\n", ofHosts, reason)
 		return nil
 	}
-	missing, err := world.RestoreObjects(o.state, recorded)
+	missing, err := lab.RestoreObjects(o.state, recorded)
 	if err != nil {
 		return err
 	}

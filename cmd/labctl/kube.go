@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/metalab-dev/metalab/controller/kube"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 func newKube(o *options) *cobra.Command {
@@ -30,7 +30,7 @@ labctl up --kubeconfig, lab-controller.`,
 			}
 			ctx := c.Context()
 			api, err := kube.Start(ctx, kube.Config{
-				Dir: filepath.Join(o.state, world.KubeDir), Fsync: o.explicit, FastPaths: kube.FastPathsWanted(), Listen: listen,
+				Dir: filepath.Join(o.state, lab.KubeDir), Fsync: o.explicit, FastPaths: kube.FastPathsWanted(), Listen: listen,
 				Log: logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 			})
 			if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/metalab-dev/metalab/emulator/rack/control"
+	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/shards"
-	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
 // inspect returns the status and the hosts of a running lab.
@@ -111,7 +111,7 @@ lead to is not. A state directory that is a link itself stays, and the one it le
 				fmt.Fprintf(out, "The lab in %s is stopped: labctl up starts it again.\n", o.state)
 				return nil
 			}
-			if !world.HoldsLab(o.state) {
+			if !lab.HoldsLab(o.state) {
 				if _, statErr := os.Stat(o.state); errors.Is(statErr, os.ErrNotExist) {
 					fmt.Fprintf(out, "There is no lab in %s.\n", o.state)
 					return forgetLab(o.state)

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/metalab-dev/metalab/emulator/rack/control"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 // A lab lives in any directory. So that labctl ls finds all of a user's labs, each
@@ -82,7 +82,7 @@ func knownLabs() (states []string, err error) {
 			return nil, fmt.Errorf("list of labs: %w", err)
 		}
 		state := strings.TrimSuffix(string(b), "\n")
-		if world.HoldsLab(state) {
+		if lab.HoldsLab(state) {
 			states = append(states, state)
 		} else if err := forgetLab(state); err != nil {
 			return nil, err
@@ -120,7 +120,7 @@ directory and whose directory still exists.`,
 				l := labLine{State: state, Status: "stopped"}
 				if st, err := control.NewClient(state).Status(c.Context()); err == nil {
 					l.Status, l.Hosts, l.Speed, l.PID = "running", st.Hosts, st.Speed, st.PID
-				} else if s, _, err := world.LoadSettings(state); err == nil {
+				} else if s, _, err := lab.LoadSettings(state); err == nil {
 					l.Hosts, l.Speed = s.Hosts, s.Speed
 				} else {
 					l.Status = err.Error()

@@ -26,7 +26,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/machineconfig"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 // layeringNodes is how many nodes the demonstration's pool has.
@@ -119,7 +119,7 @@ func demoLayering(ctx context.Context, o *options, out io.Writer) error {
 
 // provision applies a host whose user data make it a node.
 func (d *layering) provision(ctx context.Context, st control.Status, h control.Host) error {
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: world.NodeAccounts, Name: h.Name}}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: lab.NodeAccounts, Name: h.Name}}
 	if err := d.kube.Create(ctx, account); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("demo: %w", err)
 	}
@@ -127,15 +127,15 @@ func (d *layering) provision(ctx context.Context, st control.Status, h control.H
 	if err := d.kube.SubResource("token").Create(ctx, account, token); err != nil {
 		return fmt.Errorf("demo: token of %s: %w", h.Name, err)
 	}
-	text, err := world.NodeData{Name: h.Name, API: d.rest, Token: token.Status.Token, Units: []string{"lab-agent-node", "lab-agent-mcd"}}.CloudConfig()
+	text, err := lab.NodeData{Name: h.Name, API: d.rest, Token: token.Status.Token, Units: []string{"lab-agent-node", "lab-agent-mcd"}}.CloudConfig()
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	data := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: h.Name + "-user-data"}, StringData: map[string]string{"userData": text}}
-	secret, host := world.Objects(h)
+	data := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: h.Name + "-user-data"}, StringData: map[string]string{"userData": text}}
+	secret, host := lab.Objects(h)
 	host.Spec.RootDeviceHints = &metal3.RootDeviceHints{MinSizeGigabytes: demoDisk}
 	host.Spec.UserData = &corev1.SecretReference{Namespace: data.Namespace, Name: data.Name}
-	image, raw := st.Images+world.DemoImage, "raw"
+	image, raw := st.Images+lab.DemoImage, "raw"
 	host.Spec.Image = &metal3.Image{URL: image, Checksum: image + ".sha256", ChecksumType: metal3.SHA256, DiskFormat: &raw}
 	for _, o := range []client.Object{data, secret, host} {
 		if err := d.kube.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -154,7 +154,7 @@ func (d *layering) join(ctx context.Context, names []string) error {
 			err := d.kube.Get(ctx, client.ObjectKey{Name: name}, n)
 			if apierrors.IsNotFound(err) {
 				h := &metal3.BareMetalHost{}
-				if err := d.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: name}, h); err != nil {
+				if err := d.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, h); err != nil {
 					return false, err
 				}
 				if s := string(h.Status.Provisioning.State); s != "" {
@@ -336,8 +336,8 @@ func layeringObjects(registry string) []client.Object {
 			Spec: mcv1.MachineOSConfigSpec{
 				MachineConfigPool:       mcv1.MachineConfigPoolReference{Name: machineconfig.WorkerPool},
 				ImageBuilder:            mcv1.MachineOSImageBuilder{ImageBuilderType: mcv1.JobBuilder},
-				BaseImagePullSecret:     &mcv1.ImageSecretObjectReference{Name: world.PullSecret},
-				RenderedImagePushSecret: mcv1.ImageSecretObjectReference{Name: world.PushSecret},
+				BaseImagePullSecret:     &mcv1.ImageSecretObjectReference{Name: lab.PullSecret},
+				RenderedImagePushSecret: mcv1.ImageSecretObjectReference{Name: lab.PushSecret},
 				RenderedImagePushSpec:   mcv1.ImageTagFormat(registry + "/lab/worker:latest"),
 				Containerfile:           []mcv1.MachineOSContainerfile{{ContainerfileArch: mcv1.NoArch, Content: "FROM configs AS final\nLABEL demo=layering\n"}},
 			},

@@ -18,7 +18,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/emulator/suggest"
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 // newProfile makes the command that shows the server models.
@@ -94,7 +94,7 @@ output of labctl profile show NAME -o yaml and labctl dialect show NAME -o yaml.
 
 // models returns the names of all models and the file system to read them from.
 func models(o *options, at string) ([]string, fs.FS, error) {
-	names, from := world.Profiles(), rack.Models(o.state)
+	names, from := lab.Profiles(), rack.Models(o.state)
 	if stored, err := fs.ReadDir(os.DirFS(o.state), "models/profiles"); err == nil {
 		for _, e := range stored {
 			names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))

@@ -19,13 +19,13 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/rack/network"
 	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/cluster"
 	"github.com/metalab-dev/metalab/scenarios/shards"
-	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
 // fleet returns the shards of a lab that was made with several. Each runs labctl shard.
-func (f *upFlags) fleet(o *options, s world.Settings, log *slog.Logger) (*shards.Set, error) {
+func (f *upFlags) fleet(o *options, s lab.Settings, log *slog.Logger) (*shards.Set, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("shards: %w", err)
@@ -118,7 +118,7 @@ type shardFlags struct {
 }
 
 func newShard(o *options) *cobra.Command {
-	f := &shardFlags{upFlags: upFlags{settings: world.DefaultSettings()}}
+	f := &shardFlags{upFlags: upFlags{settings: lab.DefaultSettings()}}
 	c := &cobra.Command{
 		Use:   "shard",
 		Short: "Run a part of the servers of a lab in several processes",
@@ -147,7 +147,7 @@ of other shards, too.`,
 			if err != nil {
 				return fmt.Errorf("--token-file: %w", err)
 			}
-			f.remote = &world.Remote{Address: f.address, Token: strings.TrimSpace(string(token)), File: f.addressFile}
+			f.remote = &lab.Remote{Address: f.address, Token: strings.TrimSpace(string(token)), File: f.addressFile}
 			if f.remote.Token == "" {
 				return &usageError{fmt.Errorf("--token-file %s is empty: whoever knows the token may do everything", f.token)}
 			}
@@ -157,7 +157,7 @@ of other shards, too.`,
 				}
 			}
 			if f.gate != "" {
-				f.gateway = &world.Gateway{Address: f.gate, Name: f.gateName, Peer: f.peer(s)}
+				f.gateway = &lab.Gateway{Address: f.gate, Name: f.gateName, Peer: f.peer(s)}
 			}
 			o.explicit = f.sync
 			ctx := c.Context()
@@ -180,7 +180,7 @@ of other shards, too.`,
 	fl.StringVar(&f.pod, "pod", "", "name with the number of the shard at its end: racks-2 is the third (default: the state directory says which it is)")
 	fl.IntVar(&f.size, "size", 0, "number of servers of each shard")
 	fl.StringVarP(&f.file, "file", "f", "", "file that defines the racks of all shards (kind: Lab)")
-	fl.StringVar(&f.profile, "profile", "", "model of the servers: "+strings.Join(world.Profiles(), ", ")+", or a file or folder (default: generic)")
+	fl.StringVar(&f.profile, "profile", "", "model of the servers: "+strings.Join(lab.Profiles(), ", ")+", or a file or folder (default: generic)")
 	fl.StringVar(&f.models, "profiles", "", "folder with more models for the file of -f")
 	fl.Uint64Var(&f.settings.Seed, "seed", 0, "seed of all identities and random choices, the same in all shards (default: 1)")
 	fl.StringVar(&f.settings.Listen, "listen", "", "where the BMCs are: loopback, loopback:PORT, or ADDRESS[:FIRSTPORT], also with the name of a network interface (default: loopback)")
@@ -200,7 +200,7 @@ of other shards, too.`,
 	must(fl.MarkHidden("progress-fd"))
 	must(c.MarkFlagRequired("token-file"))
 	must(c.MarkFlagDirname("authority"))
-	must(c.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(world.Profiles(), cobra.ShellCompDirectiveDefault)))
+	must(c.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(lab.Profiles(), cobra.ShellCompDirectiveDefault)))
 	c.MarkFlagsRequiredTogether("pod", "size")
 	c.AddCommand(newShardSecret())
 	return c
@@ -208,8 +208,8 @@ of other shards, too.`,
 
 // resolveShard returns the settings of a shard: those in its state directory, or those of the
 // flags.
-func (f *shardFlags) resolveShard(c *cobra.Command, dir string) (world.Settings, error) {
-	stored, found, err := world.LoadSettings(dir)
+func (f *shardFlags) resolveShard(c *cobra.Command, dir string) (lab.Settings, error) {
+	stored, found, err := lab.LoadSettings(dir)
 	if err != nil {
 		return stored, err
 	}
@@ -251,7 +251,7 @@ func (f *shardFlags) resolveShard(c *cobra.Command, dir string) (world.Settings,
 
 // peer returns a function that finds the gateway of the shard that has a host; nil without
 // --peers.
-func (f *shardFlags) peer(s world.Settings) func(host string) (string, bool) {
+func (f *shardFlags) peer(s lab.Settings) func(host string) (string, bool) {
 	if f.peers == "" {
 		return nil
 	}

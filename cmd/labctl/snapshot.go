@@ -14,8 +14,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/emulator/rack/snapshot"
+	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/shards"
-	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
 func newSnapshot(o *options) *cobra.Command {
@@ -104,7 +104,7 @@ command makes one for labctl up.`,
 				if info, err = rack.RestoreSnapshot(c.Context(), o.state, args[0], showProgress(c.ErrOrStderr())); err != nil {
 					return err
 				}
-				return o.settle(c.Context(), world.Settings{Kube: !noKube})
+				return o.settle(c.Context(), lab.Settings{Kube: !noKube})
 			})
 			if err != nil {
 				return err
@@ -162,7 +162,7 @@ starts it again in the background.`,
 
 // oneProcess returns an error when the lab is in shards, which have the servers.
 func (o *options) oneProcess() error {
-	s, _, err := world.LoadSettings(o.state)
+	s, _, err := lab.LoadSettings(o.state)
 	if err != nil || s.Shards == 0 { // a damaged lab is restored, too
 		return nil
 	}
@@ -196,10 +196,10 @@ func (o *options) whileDown(c *cobra.Command, do func() error) error {
 
 // settle stores in a restored lab's directory what labctl up needs to start it. A lab without
 // settings gets fresh ones.
-func (o *options) settle(ctx context.Context, fresh world.Settings) error {
+func (o *options) settle(ctx context.Context, fresh lab.Settings) error {
 	r, err := rack.StoredRack(ctx, o.state)
 	if err != nil {
 		return err
 	}
-	return world.AdoptState(o.state, r, fresh)
+	return lab.AdoptState(o.state, r, fresh)
 }

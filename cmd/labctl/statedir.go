@@ -16,17 +16,17 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack/space"
 	"github.com/metalab-dev/metalab/emulator/rack/statedir"
 	"github.com/metalab-dev/metalab/emulator/rack/store"
+	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/shards"
-	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
 // owned returns the names that labctl makes in the state directory of a lab: all others are
 // the user's, and labctl down --delete leaves them.
 func owned() (statedir.Owned, error) {
-	one := slices.Concat(world.Owned(), crash.Owned(), statedir.Owned{
+	one := slices.Concat(lab.Owned(), crash.Owned(), statedir.Owned{
 		"snapshot-*.part", // of a recording, while labctl up --from reads it
 		day2Dir + "/" + day2ClusterFile, day2Dir + "/" + day2ConfigurationFile,
-		world.ImagesDir + "/" + seedPrefix + "*",
+		lab.ImagesDir + "/" + seedPrefix + "*",
 	})
 	for _, name := range day2Modules {
 		files, err := moduleFiles(builtin + name)
@@ -37,7 +37,7 @@ func owned() (statedir.Owned, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		at := world.ImagesDir + "/" + m.FileName()
+		at := lab.ImagesDir + "/" + m.FileName()
 		one = append(one, at, at+".*.part")
 	}
 	shard := append(one.Below(shards.Dir+"/"+shards.Pattern), shards.Dir+"/"+shards.Pattern+"/"+shards.AddressFile)
@@ -48,8 +48,8 @@ func owned() (statedir.Owned, error) {
 // what one that has never come up leaves, images and charts that are to be in the lab, and what
 // a new file system has.
 var inVacant = slices.Concat(crash.Owned(), statedir.Owned{
-	world.LogFile, rack.LockFile, space.BallastFile, store.DatabaseFile + ".part", "models/profiles/*", "models/registries/*", "models/dialects/*", "snapshot-*.part",
-	world.ImagesDir + "/...", world.ChartsDir + "/...", "lost+found/...",
+	lab.LogFile, rack.LockFile, space.BallastFile, store.DatabaseFile + ".part", "models/profiles/*", "models/registries/*", "models/dialects/*", "snapshot-*.part",
+	lab.ImagesDir + "/...", lab.ChartsDir + "/...", "lost+found/...",
 })
 
 // authority are the names in the directory of a shard that got its authority, and did not
@@ -59,7 +59,7 @@ var authority = statedir.Owned{network.CACertFile, network.CAKeyFile, shards.Add
 // claim returns an error when the state directory has something else than a lab in it, before
 // anything is written there. Names in also may be there.
 func (o *options) claim(also ...string) error {
-	if world.HoldsLab(o.state) || world.HoldsPart(o.state) {
+	if lab.HoldsLab(o.state) || lab.HoldsPart(o.state) {
 		return nil
 	}
 	names, err := append(slices.Clone(inVacant), also...).Foreign(o.state)
@@ -91,7 +91,7 @@ func (o *options) removeLab(how string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	left, err := world.Remove(o.state, names)
+	left, err := lab.Remove(o.state, names)
 	if err != nil {
 		return fmt.Errorf("remove the lab: %w", err)
 	}

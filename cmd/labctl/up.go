@@ -24,14 +24,14 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/emulator/rack/ssdp"
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/version"
 )
 
 // upFlags are the flags that define a lab. A flag that is not given has the value
 // that the lab was made with, or the default.
 type upFlags struct {
-	settings world.Settings
+	settings lab.Settings
 	file     string
 	noKube   bool
 	detach   bool
@@ -45,15 +45,15 @@ type upFlags struct {
 	from     string // recording and time of the snapshot that the lab begins with
 	profile  string // of the hosts: a name, or a file or folder
 	models   string
-	shards   int           // processes that run the hosts
-	remote   *world.Remote // of a shard, as the next two are
-	gateway  *world.Gateway
+	shards   int         // processes that run the hosts
+	remote   *lab.Remote // of a shard, as the next two are
+	gateway  *lab.Gateway
 	name     string // DNS name of the address of its BMCs
 	ready    int    // file descriptor for progress; hidden
 }
 
 func newUp(o *options) *cobra.Command {
-	f := &upFlags{settings: world.DefaultSettings()}
+	f := &upFlags{settings: lab.DefaultSettings()}
 	c := &cobra.Command{
 		Use:   "up",
 		Short: "Start the lab",
@@ -132,7 +132,7 @@ as lab-controller.`,
 	}
 	fl := c.Flags()
 	fl.StringVarP(&f.file, "file", "f", "", "file that defines the racks (kind: Lab)")
-	fl.StringVar(&f.profile, "profile", "", "model of the servers: "+strings.Join(world.Profiles(), ", ")+", or a file or folder, as labctl record writes it (default: generic)")
+	fl.StringVar(&f.profile, "profile", "", "model of the servers: "+strings.Join(lab.Profiles(), ", ")+", or a file or folder, as labctl record writes it (default: generic)")
 	fl.StringVar(&f.models, "profiles", "", "folder with more models for the file of -f: profiles/, and the registries/ and dialects/ that they name")
 	fl.Uint64Var(&f.settings.Seed, "seed", 0, "seed of all identities and random choices (default: 1)")
 	fl.StringVar(&f.settings.Listen, "listen", "", "where the BMCs are: loopback, loopback:PORT, or ADDRESS[:FIRSTPORT], also with the name of a network interface (default: loopback; METALAB_LISTEN)")
@@ -147,7 +147,7 @@ as lab-controller.`,
 	fl.BoolVar(&f.detach, "detach", false, "return when the lab is ready, and leave it running")
 	fl.BoolVar(&f.view, "view", false, "show the link of the lab's page, as labctl view does")
 	fl.StringVar(&f.record, "recording", "", "file that gets a recording of the lab, without secrets: labctl view FILE shows it; of a lab in shards, one file for each: NAME.shard-0.json.gz for NAME.json.gz")
-	fl.BoolVar(&f.keep, "recording-snapshots", false, "save snapshots at the beginning and the end of the recording, in FILE"+world.SnapshotsSuffix+": they have all secrets and disks of the lab")
+	fl.BoolVar(&f.keep, "recording-snapshots", false, "save snapshots at the beginning and the end of the recording, in FILE"+lab.SnapshotsSuffix+": they have all secrets and disks of the lab")
 	fl.StringVar(&f.from, "from", "", "RECORDING[@TIME]: make the lab from the recording's latest snapshot at or before TIME, such as 2031-01-02T03:04:05Z or +90s (default: its end)")
 	fl.StringVar(&f.schemas, "schemas", "", "DMTF's DSP8010 archive (a zip file), whose schemas the BMCs then serve")
 	fl.BoolVar(&f.http2, "http2", false, "let clients speak HTTP/2 to the BMCs")
@@ -156,7 +156,7 @@ as lab-controller.`,
 	fl.StringVar(&f.image, "agent-image", "", "directory of the image that real servers boot: see labctl image build agent")
 	fl.IntVar(&f.ready, "progress-fd", 0, "")
 	must(fl.MarkHidden("progress-fd"))
-	must(c.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(world.Profiles(), cobra.ShellCompDirectiveDefault)))
+	must(c.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(lab.Profiles(), cobra.ShellCompDirectiveDefault)))
 	must(c.MarkFlagDirname("profiles"))
 	must(c.RegisterFlagCompletionFunc("speed", cobra.FixedCompletions([]string{"1x", "60x", "max"}, cobra.ShellCompDirectiveNoFileComp)))
 	return c
@@ -259,7 +259,7 @@ func (f *upFlags) bring() error {
 
 // isPath reports whether a model is named by a path.
 func isPath(profile string) bool {
-	if profile == "" || slices.Contains(world.Profiles(), profile) {
+	if profile == "" || slices.Contains(lab.Profiles(), profile) {
 		return false
 	}
 	_, err := os.Stat(profile)
@@ -267,41 +267,41 @@ func isPath(profile string) bool {
 }
 
 // resolve combines the flags with what the lab in dir was made with.
-func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) {
+func (f *upFlags) resolve(c *cobra.Command, dir string) (lab.Settings, error) {
 	if err := f.bring(); err != nil {
-		return world.Settings{}, err
+		return lab.Settings{}, err
 	}
 	if f.file != "" {
 		if err := f.define(c, dir); err != nil {
-			return world.Settings{}, err
+			return lab.Settings{}, err
 		}
 	}
 	f.settings.Kube = !f.noKube
-	if err := world.CheckSettings(dir); err != nil {
-		return world.Settings{}, err
+	if err := lab.CheckSettings(dir); err != nil {
+		return lab.Settings{}, err
 	}
-	stored, found, err := world.LoadSettings(dir)
+	stored, found, err := lab.LoadSettings(dir)
 	if err != nil {
-		return world.Settings{}, err
+		return lab.Settings{}, err
 	}
 	if !found && !c.Flags().Changed("listen") && (f.settings.Rack == nil || f.settings.Rack.Listen == "") {
 		f.settings.Listen = os.Getenv("METALAB_LISTEN")
 	}
 	if f.settings.Kubeconfig != "" { // the lab may be started from another directory the next time
 		if f.settings.Kubeconfig, err = filepath.Abs(f.settings.Kubeconfig); err != nil {
-			return world.Settings{}, fmt.Errorf("--kubeconfig: %w", err)
+			return lab.Settings{}, fmt.Errorf("--kubeconfig: %w", err)
 		}
 	}
 	if at := f.settings.ModuleIndex; at != "" && !strings.Contains(at, "://") {
 		if f.settings.ModuleIndex, err = filepath.Abs(at); err != nil {
-			return world.Settings{}, fmt.Errorf("--module-index: %w", err)
+			return lab.Settings{}, fmt.Errorf("--module-index: %w", err)
 		}
 	}
 	if err := f.divide(c, found); err != nil {
-		return world.Settings{}, &usageError{err}
+		return lab.Settings{}, &usageError{err}
 	}
 	if err := f.settings.Validate(); err != nil {
-		return world.Settings{}, &usageError{err}
+		return lab.Settings{}, &usageError{err}
 	}
 	if !found {
 		return f.settings, nil
@@ -329,7 +329,7 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) 
 		}
 	}
 	if err := stored.Differences(asked); err != nil {
-		return world.Settings{}, fmt.Errorf("the lab in %s differs from the flags: %w: leave the flag out, name another --state, or remove the lab with labctl down --delete", dir, err)
+		return lab.Settings{}, fmt.Errorf("the lab in %s differs from the flags: %w: leave the flag out, name another --state, or remove the lab with labctl down --delete", dir, err)
 	}
 	if c.Flags().Changed("shards") && asked.Shards > 0 {
 		err = asked.Scale(f.shards)
@@ -358,7 +358,7 @@ func (f *upFlags) divide(c *cobra.Command, found bool) error {
 
 // run keeps the lab up until ctx ends or it fails, and writes how it ended. That is no
 // deferred call: the Go runtime writes a panic, for which there would be no error.
-func (f *upFlags) run(ctx context.Context, o *options, s world.Settings, out, progress io.Writer) error {
+func (f *upFlags) run(ctx context.Context, o *options, s lab.Settings, out, progress io.Writer) error {
 	level, logs, logFile := slog.LevelWarn, io.Writer(os.Stderr), ""
 	if f.ready > 0 {
 		pipe := os.NewFile(uintptr(f.ready), "progress")
@@ -366,7 +366,7 @@ func (f *upFlags) run(ctx context.Context, o *options, s world.Settings, out, pr
 			return &usageError{errors.New("--progress-fd is not an open file descriptor")}
 		}
 		defer pipe.Close()
-		progress, level, logFile = pipe, slog.LevelInfo, filepath.Join(o.state, world.LogFile)
+		progress, level, logFile = pipe, slog.LevelInfo, filepath.Join(o.state, lab.LogFile)
 	}
 	recording := f.record
 	if s.Shards > 0 { // each shard has a file
@@ -376,7 +376,7 @@ func (f *upFlags) run(ctx context.Context, o *options, s world.Settings, out, pr
 	if err != nil {
 		return err
 	}
-	err = f.keepUp(ctx, o, s, world.Config{
+	err = f.keepUp(ctx, o, s, lab.Config{
 		Dir: o.state, Settings: s, Fsync: o.explicit,
 		Log:      slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level})),
 		Progress: stepper(progress), Schemas: f.schemas, HTTP2: f.http2, SSDP: f.ssdp, Recording: recording, RecordingSnapshots: f.keep,
@@ -385,7 +385,7 @@ func (f *upFlags) run(ctx context.Context, o *options, s world.Settings, out, pr
 }
 
 // keepUp starts the lab and keeps it up until ctx ends or it fails.
-func (f *upFlags) keepUp(ctx context.Context, o *options, s world.Settings, c world.Config, out, progress io.Writer) (err error) {
+func (f *upFlags) keepUp(ctx context.Context, o *options, s lab.Settings, c lab.Config, out, progress io.Writer) (err error) {
 	if s.Kube {
 		kube.TrimCollector()
 		klog.OsExit = func(int) { panic("a part of Kubernetes ends the process: see the log") }
@@ -407,7 +407,7 @@ func (f *upFlags) keepUp(ctx context.Context, o *options, s world.Settings, c wo
 			return err
 		}
 	}
-	w, err := world.Start(ctx, c)
+	w, err := lab.Start(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -485,9 +485,9 @@ Kubernetes API: export KUBECONFIG=%[1]s
   %[2]s kubectl wait bmh/%[4]s --for=jsonpath='{.status.provisioning.state}'=available --timeout=10m
   %[2]s kubectl patch bmh/%[4]s --type=merge -p '{"spec":{"image":{"url":"%[5]s","checksum":"%[5]s.sha256","checksumType":"sha256","format":"raw"}}}'
   %[2]s kubectl get bmh -w
-`, st.Kubeconfig, lab, filepath.Join(o.state, world.HostsFile), name, st.Images+world.DemoImage)
+`, st.Kubeconfig, lab, filepath.Join(o.state, lab.HostsFile), name, st.Images+lab.DemoImage)
 	if st.Charts != "" {
-		fmt.Fprintf(out, "\nHelm charts: %s, those of %s among them\n", st.Charts, filepath.Join(o.state, world.ChartsDir))
+		fmt.Fprintf(out, "\nHelm charts: %s, those of %s among them\n", st.Charts, filepath.Join(o.state, lab.ChartsDir))
 	}
 	return nil
 }

@@ -19,14 +19,14 @@ func FastPathsWanted() bool { return os.Getenv(PlainEnv) != "1" }
 
 // useFastPaths is everything that Config.FastPaths switches on. It exists for speed and
 // memory alone: without it the API is upstream's and behaves the same. `make check` runs
-// the API tests of this package and the reconcile tests of scenarios/world both ways.
+// the API tests of this package and the reconcile tests of lab both ways.
 //
 // Custom resources have a decodeCache in the place of the watch cache, which holds every
 // change of every object in the last 75 s, decoded: of hosts that are being provisioned,
 // up to a megabyte each. Here the store is on the same machine, and a kind has hardly
 // more than one watcher. Without the watch cache alone, each write would cost more than
 // with it; see decodeCache. Together they take 7 to 11 % off the processor time of a
-// host's life (BenchmarkLife/100 of scenarios/world: 209 ms per host instead of 225 ms and
+// host's life (BenchmarkLife/100 of lab: 209 ms per host instead of 225 ms and
 // 196 ms instead of 220 ms, two pairs run side by side).
 //
 // Custom resources and events call etcd through an inProcessStore instead of gRPC. It

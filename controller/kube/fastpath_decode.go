@@ -31,7 +31,7 @@ const (
 // every object; see useFastPaths.
 //
 // It takes 14 % off the processor time of a host's life (BenchmarkLife/100 of
-// scenarios/world: 204 ms per host instead of 238 ms without the cache, run side by side)
+// lab: 204 ms per host instead of 238 ms without the cache, run side by side)
 // and 23 % off that of a status update (5.0 ms instead of 6.5 ms).
 type decodeCache struct {
 	runtime.Codec

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 func (s *scenario) registerAdmission(sc *stepRegistry) {
@@ -32,9 +32,9 @@ func (s *scenario) tryObject(ctx context.Context, kind, text string) error {
 	if err := yaml.UnmarshalStrict([]byte(text), &patch); err != nil {
 		return fmt.Errorf("the step's YAML: %w", err)
 	}
-	object := map[string]any{"metadata": map[string]any{"name": s.server.Name, "namespace": world.Namespace}}
+	object := map[string]any{"metadata": map[string]any{"name": s.server.Name, "namespace": lab.Namespace}}
 	if kind == "BareMetalHost" {
-		_, host := world.Objects(s.server)
+		_, host := lab.Objects(s.server)
 		var err error
 		if object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(host); err != nil {
 			return err
@@ -53,7 +53,7 @@ func (s *scenario) tryChange(ctx context.Context, text string) error {
 	if err != nil {
 		return fmt.Errorf("the step's YAML: %w", err)
 	}
-	_, host := world.Objects(s.server)
+	_, host := lab.Objects(s.server)
 	s.dryRun = true
 	s.admissionError = s.kube.Patch(ctx, host, client.RawPatch("application/merge-patch+json", patch), client.DryRunAll)
 	return nil

@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/patience"
-	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
 // cause is the state of the lab when the last cause began: the first step of a Given or a
@@ -36,7 +36,7 @@ func (s *scenario) beginStep(ctx context.Context, st *godog.Step) error {
 	}
 	s.recorder.beginCause()
 	var events corev1.EventList
-	if err := s.kube.List(ctx, &events, client.InNamespace(world.Namespace), client.Limit(1)); err != nil {
+	if err := s.kube.List(ctx, &events, client.InNamespace(lab.Namespace), client.Limit(1)); err != nil {
 		return err
 	}
 	version, err := strconv.ParseUint(events.ResourceVersion, 10, 64)
@@ -62,8 +62,8 @@ func (s *scenario) beginStep(ctx context.Context, st *godog.Step) error {
 
 // objects returns the objects of the server that can be deleted, by kind.
 func (s *scenario) objects() map[string]client.Object {
-	named := metav1.ObjectMeta{Namespace: world.Namespace, Name: s.server.Name}
-	secret, _ := world.Objects(s.server)
+	named := metav1.ObjectMeta{Namespace: lab.Namespace, Name: s.server.Name}
+	secret, _ := lab.Objects(s.server)
 	return map[string]client.Object{
 		"BareMetalHost":        &metal3.BareMetalHost{ObjectMeta: named},
 		"HardwareData":         &metal3.HardwareData{ObjectMeta: named},

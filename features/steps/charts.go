@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/charts"
-	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
 // registerCharts binds the steps on HelmBundles and the lab's repository of charts.
@@ -80,13 +80,13 @@ func (s *scenario) putChart(what, chart string) error {
 	if what != "the chart" {
 		text = text[:len(text)/2]
 	}
-	return os.WriteFile(filepath.Join(s.dir, world.ChartsDir, name+"-"+version+".tgz"), text, 0o600)
+	return os.WriteFile(filepath.Join(s.dir, lab.ChartsDir, name+"-"+version+".tgz"), text, 0o600)
 }
 
 // deleteCharts deletes all HelmBundles, whose releases are then uninstalled, and the files of
 // the directory of charts.
 func (b *testLab) deleteCharts(ctx context.Context) error {
-	files, err := fs.Glob(os.DirFS(b.dir), world.ChartsDir+"/*")
+	files, err := fs.Glob(os.DirFS(b.dir), lab.ChartsDir+"/*")
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (b *testLab) deleteCharts(ctx context.Context) error {
 	for _, name := range files {
 		errs = append(errs, os.Remove(filepath.Join(b.dir, name)))
 	}
-	errs = append(errs, b.kube.DeleteAllOf(ctx, &lcm.HelmBundle{}, client.InNamespace(world.Namespace)))
+	errs = append(errs, b.kube.DeleteAllOf(ctx, &lcm.HelmBundle{}, client.InNamespace(lab.Namespace)))
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
+	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/patience"
-	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
 // machineLabel is the label by which the Machines of a scenario's cluster select hosts.
@@ -128,7 +128,7 @@ func (s *scenario) addMachineWith(ctx context.Context, name string, change func(
 	if len(s.machines) == len(s.servers) {
 		return fmt.Errorf("the scenario has %d servers: give the lab more", len(s.servers))
 	}
-	secret, host := world.Objects(s.servers[len(s.machines)])
+	secret, host := lab.Objects(s.servers[len(s.machines)])
 	s.machines = append(s.machines, name)
 	host.Labels = map[string]string{machineLabel: name}
 	m := &capi.Machine{ObjectMeta: day2Meta(name)}

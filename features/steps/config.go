@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/images"
-	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
 // The Secrets and the file that these steps create.
@@ -56,7 +56,7 @@ func (s *scenario) referToConfig(ctx context.Context, namespace string) error {
 }
 
 func (s *scenario) createConfigSecrets(ctx context.Context, userData, name string) error {
-	_, host := world.Objects(s.server)
+	_, host := lab.Objects(s.server)
 	if err := s.createConfig(ctx, host.Namespace, userData, name); err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (s *scenario) createConfigSecrets(ctx context.Context, userData, name strin
 }
 
 func (s *scenario) changeUserData(ctx context.Context, doc *godog.DocString) error {
-	_, host := world.Objects(s.server)
+	_, host := lab.Objects(s.server)
 	return retry.RetryOnConflict(conflictBackoff, func() error {
 		var secret corev1.Secret
 		if err := s.kube.Get(ctx, client.ObjectKey{Namespace: host.Namespace, Name: userDataSecret}, &secret); err != nil {
@@ -144,7 +144,7 @@ func (s *scenario) requestLiveISO(ctx context.Context, at string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(s.dir, world.ImagesDir, liveISOFile), iso, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.dir, lab.ImagesDir, liveISOFile), iso, 0o600); err != nil {
 		return err
 	}
 	format := "live-iso"

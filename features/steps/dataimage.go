@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/images"
-	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
 func (s *scenario) registerDataImages(sc *stepRegistry) {
@@ -30,7 +30,7 @@ func (s *scenario) registerDataImages(sc *stepRegistry) {
 
 func (s *scenario) dataImage(file string) *metal3.DataImage {
 	return &metal3.DataImage{
-		ObjectMeta: metav1.ObjectMeta{Name: s.server.Name, Namespace: world.Namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: s.server.Name, Namespace: lab.Namespace},
 		Spec:       metal3.DataImageSpec{URL: s.world.ImagesURL() + file},
 	}
 }
@@ -40,7 +40,7 @@ func (s *scenario) giveData(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(s.dir, world.ImagesDir, file), iso, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.dir, lab.ImagesDir, file), iso, 0o600); err != nil {
 		return err
 	}
 	return s.setData(ctx, file)

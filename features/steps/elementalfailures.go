@@ -16,8 +16,8 @@ import (
 	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/guest/elementalsim"
+	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/patience"
-	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
 // registerElementalFailures binds the steps on what goes wrong around servers that register
@@ -38,10 +38,10 @@ func (s *scenario) registerElementalFailures(sc *stepRegistry) {
 		if way == "behind" {
 			skew = -skew
 		}
-		s.world.Trouble(server, world.Trouble{Skew: skew})
+		s.world.Trouble(server, lab.Trouble{Skew: skew})
 	})
-	sc.Step(`^the file systems of the server "([^"]*)" are full$`, "lets each write of the agent of the server fail with ENOSPC", func(server string) { s.world.Trouble(server, world.Trouble{Full: true}) })
-	sc.Step(`^nothing is wrong with the server "([^"]*)" any more$`, "ends the steps on clocks and full file systems", func(server string) { s.world.Trouble(server, world.Trouble{}) })
+	sc.Step(`^the file systems of the server "([^"]*)" are full$`, "lets each write of the agent of the server fail with ENOSPC", func(server string) { s.world.Trouble(server, lab.Trouble{Full: true}) })
+	sc.Step(`^nothing is wrong with the server "([^"]*)" any more$`, "ends the steps on clocks and full file systems", func(server string) { s.world.Trouble(server, lab.Trouble{}) })
 	sc.Step(`^the (agent|controller) of the server "([^"]*)" will be killed in the phases "([^"]*)"$`, "kills the agent, or the controllers, and starts it again, as soon as the ElementalHost is in each of these phases", s.killInPhases)
 	sc.Step(`^the server "([^"]*)" will have (a clock that is late|full file systems|a wrong certificate of the registration server) in the phases "([^"]*)"$`, "lets this be so for some reconciliations, as soon as the ElementalHost is in each of these phases; unless file systems are full, the phase must not change meanwhile", s.faultInPhases)
 	sc.Step(`^(?:it has been killed|that was so) in all these phases$`, "waits until each of the phases was seen, and the step has done what it does in it", s.doneInPhases)
@@ -126,20 +126,20 @@ const lateness = 5 * time.Minute
 const fullFileSystems = "full file systems"
 
 // serverFaults begin or end while the controllers do not run.
-var serverFaults = map[string]func(w *world.World, server string, begins bool) error{
-	"a clock that is late": func(w *world.World, server string, begins bool) error {
-		t := world.Trouble{}
+var serverFaults = map[string]func(w *lab.World, server string, begins bool) error{
+	"a clock that is late": func(w *lab.World, server string, begins bool) error {
+		t := lab.Trouble{}
 		if begins {
 			t.Skew = -lateness
 		}
 		w.Trouble(server, t)
 		return nil
 	},
-	fullFileSystems: func(w *world.World, server string, begins bool) error {
-		w.Trouble(server, world.Trouble{Full: begins})
+	fullFileSystems: func(w *lab.World, server string, begins bool) error {
+		w.Trouble(server, lab.Trouble{Full: begins})
 		return nil
 	},
-	"a wrong certificate of the registration server": func(w *world.World, _ string, begins bool) error {
+	"a wrong certificate of the registration server": func(w *lab.World, _ string, begins bool) error {
 		return w.ReplaceElementalCertificate(begins)
 	},
 }
@@ -176,7 +176,7 @@ func (s *scenario) setServerFault(server, what string, begins bool) (phase strin
 
 // actInPhases does something as soon as the ElementalHost of a server is in each of some phases.
 func (s *scenario) actInPhases(server, phases string, act func(phase string) error) error {
-	w, err := s.kube.Watch(context.Background(), &elemental.ElementalHostList{}, client.InNamespace(world.Namespace)) // until stop
+	w, err := s.kube.Watch(context.Background(), &elemental.ElementalHostList{}, client.InNamespace(lab.Namespace)) // until stop
 	if err != nil {
 		return err
 	}

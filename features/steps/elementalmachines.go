@@ -18,7 +18,7 @@ import (
 
 	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/config"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 // registrationName is the name of a scenario's ElementalRegistration.
@@ -73,12 +73,12 @@ func (s *scenario) registerElementalMachines(sc *stepRegistry) {
 		if err := s.letControllersAct(ctx); err != nil {
 			return err
 		}
-		return s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: name}, new(elemental.ElementalHost))
+		return s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, new(elemental.ElementalHost))
 	})
 }
 
 func inDefault(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: world.Namespace, Name: name}
+	return metav1.ObjectMeta{Namespace: lab.Namespace, Name: name}
 }
 
 // registration returns the scenario's registration once it is complete.
@@ -175,7 +175,7 @@ func (s *scenario) replaceKey(ctx context.Context) error {
 func (s *scenario) createElementalCluster(ctx context.Context, name, machines string) error {
 	c := &capi.Cluster{ObjectMeta: inDefault(name)}
 	infra := func(kind, name string) corev1.ObjectReference {
-		return corev1.ObjectReference{APIVersion: elemental.GroupVersion.String(), Kind: kind, Namespace: world.Namespace, Name: name}
+		return corev1.ObjectReference{APIVersion: elemental.GroupVersion.String(), Kind: kind, Namespace: lab.Namespace, Name: name}
 	}
 	ref := infra("ElementalCluster", name)
 	c.Spec.InfrastructureRef = &ref
@@ -197,7 +197,7 @@ func (s *scenario) createElementalCluster(ctx context.Context, name, machines st
 func (s *scenario) links(ctx context.Context) (map[string]string, []elemental.ElementalMachine, error) {
 	var machines elemental.ElementalMachineList
 	var hosts elemental.ElementalHostList
-	if err := errors.Join(s.kube.List(ctx, &machines, client.InNamespace(world.Namespace)), s.kube.List(ctx, &hosts, client.InNamespace(world.Namespace))); err != nil {
+	if err := errors.Join(s.kube.List(ctx, &machines, client.InNamespace(lab.Namespace)), s.kube.List(ctx, &hosts, client.InNamespace(lab.Namespace))); err != nil {
 		return nil, nil, err
 	}
 	machineOf, out := map[string]string{}, map[string]string{}
@@ -344,7 +344,7 @@ func (s *scenario) resetAgent(ctx context.Context, name string) error {
 func (s *scenario) elementalGoes(ctx context.Context, kind, name string) error {
 	o := map[string]client.Object{"Machine": &capi.Machine{}, "Elemental machine": &elemental.ElementalMachine{}, "host": &elemental.ElementalHost{}}[kind]
 	return eventually(ctx, kind+" "+name+" is gone", func(ctx context.Context) (bool, string, error) {
-		err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: name}, o)
+		err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, o)
 		return apierrors.IsNotFound(err), fmt.Sprintf("%v %v", o.GetFinalizers(), err), client.IgnoreNotFound(err)
 	})
 }
@@ -352,7 +352,7 @@ func (s *scenario) elementalGoes(ctx context.Context, kind, name string) error {
 func (s *scenario) killAtChoice(ctx context.Context) error {
 	err := eventually(ctx, "a machine has a hostRef", func(ctx context.Context) (bool, string, error) {
 		var list elemental.ElementalMachineList
-		err := s.kube.List(ctx, &list, client.InNamespace(world.Namespace))
+		err := s.kube.List(ctx, &list, client.InNamespace(lab.Namespace))
 		return slices.ContainsFunc(list.Items, func(m elemental.ElementalMachine) bool { return m.Spec.HostRef != nil }), "", err
 	})
 	s.world.KillControllers()
@@ -365,7 +365,7 @@ func (b *testLab) deleteElemental(ctx context.Context) error {
 	err := wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		left := 0
 		for _, list := range lists {
-			if err := b.kube.List(ctx, list, client.InNamespace(world.Namespace)); err != nil {
+			if err := b.kube.List(ctx, list, client.InNamespace(lab.Namespace)); err != nil {
 				return false, err
 			}
 			for _, o := range elementalObjects(list) {

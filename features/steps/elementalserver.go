@@ -19,7 +19,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 // elementalDir has the files of the Elemental agent in a server.
@@ -50,7 +50,7 @@ func (s *scenario) registerElementalServers(sc *stepRegistry) {
 		})
 	})
 	sc.Step(`^the operator makes a cluster of the machines? "([^"]*)"$`, "creates a Cluster, an ElementalCluster, and a Machine with an ElementalMachine for each name", func(ctx context.Context, names string) error {
-		for _, o := range world.ElementalCluster("life", strings.Split(names, ", ")...) {
+		for _, o := range lab.ElementalCluster("life", strings.Split(names, ", ")...) {
 			if err := s.kube.Create(ctx, o); err != nil {
 				return err
 			}
@@ -89,7 +89,7 @@ func (s *scenario) registerElementalServers(sc *stepRegistry) {
 	})
 	sc.Step(`^the Secret of the registration "([^"]*)" is deleted$`, "deletes the Secret with the signing key", func(ctx context.Context, name string) error {
 		o := &corev1.Secret{}
-		o.Namespace, o.Name = world.Namespace, name
+		o.Namespace, o.Name = lab.Namespace, name
 		return s.kube.Delete(ctx, o)
 	})
 	sc.Step(`^the operator gives the registration "([^"]*)" a new key$`, "removes privateKeyRef and token of a registration, and waits until it has others", s.rekeyRegistration)
@@ -107,12 +107,12 @@ func isTrue(all capi.Conditions, kind capi.ConditionType) bool {
 
 func (s *scenario) readRegistration(ctx context.Context, name string) (*elemental.ElementalRegistration, error) {
 	r := &elemental.ElementalRegistration{}
-	return r, s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: name}, r)
+	return r, s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, r)
 }
 
 func (s *scenario) offerRegistration(ctx context.Context, name string, text *godog.DocString) error {
 	r := &elemental.ElementalRegistration{}
-	r.Namespace, r.Name = world.Namespace, name
+	r.Namespace, r.Name = lab.Namespace, name
 	if err := yaml.UnmarshalStrict([]byte(text.Content), &r.Spec.Config); err != nil {
 		return err
 	}
@@ -176,12 +176,12 @@ func (s *scenario) bootSeed(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	iso, err := world.SeedISO(r)
+	iso, err := lab.SeedISO(r)
 	if err != nil {
 		return err
 	}
 	file := "seed-" + name + ".iso"
-	if err := os.WriteFile(filepath.Join(s.dir, world.ImagesDir, file), iso, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.dir, lab.ImagesDir, file), iso, 0o600); err != nil {
 		return err
 	}
 	lab := s.world.Control()
@@ -230,7 +230,7 @@ func (s *scenario) cutPower(ctx context.Context, server string) error {
 // elementalHost returns a host; nil when there is none.
 func (s *scenario) elementalHost(ctx context.Context, name string) (*elemental.ElementalHost, error) {
 	h := &elemental.ElementalHost{}
-	err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: name}, h)
+	err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, h)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
@@ -261,7 +261,7 @@ func (s *scenario) isInstalledHost(ctx context.Context, server string) error {
 func (s *scenario) runsFromDisk(ctx context.Context, server string) error {
 	return eventually(ctx, server+" runs the system on its disk", func(ctx context.Context) (bool, string, error) {
 		d, err := s.world.Control().Host(ctx, server)
-		return d.Running == world.DiskOS, fmt.Sprintf("running %q, phase %s", d.Running, d.Phase), err
+		return d.Running == lab.DiskOS, fmt.Sprintf("running %q, phase %s", d.Running, d.Phase), err
 	})
 }
 
@@ -269,7 +269,7 @@ func (s *scenario) runsFromDisk(ctx context.Context, server string) error {
 func (s *scenario) serverOfElementalMachine(ctx context.Context, name string) (server string, err error) {
 	err = eventually(ctx, "the ElementalMachine "+name+" has a host", func(ctx context.Context) (bool, string, error) {
 		m := &elemental.ElementalMachine{}
-		if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: name}, m); err != nil {
+		if err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, m); err != nil {
 			return false, err.Error(), client.IgnoreNotFound(err)
 		}
 		if m.Spec.HostRef != nil {
@@ -295,14 +295,14 @@ func (s *scenario) elementalMachineIsReady(ctx context.Context, name string) err
 	}
 	return eventually(ctx, "the ElementalMachine "+name+" is ready", func(ctx context.Context) (bool, string, error) {
 		m, n := &elemental.ElementalMachine{}, &corev1.Node{}
-		if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: name}, m); err != nil {
+		if err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, m); err != nil {
 			return false, "", err
 		}
 		if err := s.kube.Get(ctx, client.ObjectKey{Name: server}, n); client.IgnoreNotFound(err) != nil {
 			return false, "", err
 		}
 		h, err := s.elementalHost(ctx, server)
-		want := fmt.Sprintf("elemental://%s/%s", world.Namespace, server)
+		want := fmt.Sprintf("elemental://%s/%s", lab.Namespace, server)
 		return m.Status.Ready && m.Spec.ProviderID != nil && *m.Spec.ProviderID == want && n.Spec.ProviderID == want,
 			fmt.Sprintf("conditions %v, Node's provider ID %q, host %+v", m.Status.Conditions, n.Spec.ProviderID, h), err
 	})
@@ -314,7 +314,7 @@ func (s *scenario) updateInPlace(ctx context.Context, name, file string) error {
 		return err
 	}
 	m := &elemental.ElementalMachine{}
-	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: name}, m); err != nil {
+	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, m); err != nil {
 		return err
 	}
 	old, image := m.DeepCopy(), s.world.ImagesURL()+file
@@ -352,7 +352,7 @@ func (s *scenario) deleteElementalMachine(ctx context.Context, name string) erro
 	}
 	s.resetHost, s.resetBoots = h, d.Boots
 	m := &capi.Machine{}
-	m.Namespace, m.Name = world.Namespace, name
+	m.Namespace, m.Name = lab.Namespace, name
 	if err := s.kube.Delete(ctx, m); err != nil {
 		return err
 	}

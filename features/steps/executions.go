@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 // executions watches the LCMMachines, and lists the items that the agents execute, in
@@ -34,7 +34,7 @@ type executed struct {
 
 // watchExecutions begins to watch. No LCMMachine exists yet.
 func watchExecutions(kube client.WithWatch) (*executions, error) {
-	w, err := kube.Watch(context.Background(), &lcm.LCMMachineList{}, client.InNamespace(world.Namespace)) // until stop
+	w, err := kube.Watch(context.Background(), &lcm.LCMMachineList{}, client.InNamespace(lab.Namespace)) // until stop
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 
 	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 // registerFamilies binds the steps on servers that agents of two families change.
@@ -36,7 +36,7 @@ func (s *scenario) registerFamilies(sc *stepRegistry) {
 	sc.Step(`^the item "([^"]*)" of "([^"]*)" fails: "([^"]*)"$`, "waits until the agent has reported this text in the message of an item that has failed", func(ctx context.Context, item, machine, text string) error {
 		return eventually(ctx, "the item "+item+" fails", func(ctx context.Context) (bool, string, error) {
 			var m api.LCMMachine
-			if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: machine}, &m); err != nil {
+			if err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: machine}, &m); err != nil {
 				return false, "", err
 			}
 			x := m.Status.StateItemStatuses[item]

@@ -25,7 +25,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 func (s *scenario) registerFirmware(sc *stepRegistry) {
@@ -78,7 +78,7 @@ func (s *scenario) object(ctx context.Context, o client.Object) error {
 }
 
 func (s *scenario) objectOf(ctx context.Context, name string, o client.Object) error {
-	return s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: name}, o)
+	return s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, o)
 }
 
 // edit waits for an object of the host's name, and changes it.
@@ -125,7 +125,7 @@ func (s *scenario) createSettings(ctx context.Context, list string) error {
 	if err != nil {
 		return err
 	}
-	_, h := world.Objects(s.server)
+	_, h := lab.Objects(s.server)
 	return s.create(ctx, &metal3.HostFirmwareSettings{
 		ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.Name},
 		Spec:       metal3.HostFirmwareSettingsSpec{Settings: settings},
@@ -319,7 +319,7 @@ func (s *scenario) serve(component, version string) (string, error) {
 		return "", err
 	}
 	file := fmt.Sprintf("%s-%s.img", kind, version)
-	if err := os.WriteFile(filepath.Join(s.dir, world.ImagesDir, file), b.Bytes(), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.dir, lab.ImagesDir, file), b.Bytes(), 0o600); err != nil {
 		return "", err
 	}
 	return s.world.ImagesURL() + file, nil
@@ -505,7 +505,7 @@ func (s *scenario) schemaExists(ctx context.Context, server int) error {
 
 func (s *scenario) registerAll(ctx context.Context) error {
 	for _, server := range s.servers {
-		secret, host := world.Objects(server)
+		secret, host := lab.Objects(server)
 		if err := s.create(ctx, secret, host); err != nil {
 			return err
 		}
@@ -528,7 +528,7 @@ func (s *scenario) registerAll(ctx context.Context) error {
 
 func (s *scenario) deleteServer(ctx context.Context, n int) error {
 	name := s.servers[n-1].Name
-	_, host := world.Objects(s.servers[n-1])
+	_, host := lab.Objects(s.servers[n-1])
 	if err := s.kube.Delete(ctx, host); err != nil {
 		return err
 	}
@@ -540,7 +540,7 @@ func (s *scenario) deleteServer(ctx context.Context, n int) error {
 }
 
 func (s *scenario) allowServicing(ctx context.Context) error {
-	_, h := world.Objects(s.server)
+	_, h := lab.Objects(s.server)
 	return s.create(ctx, &metal3.HostUpdatePolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.Name},
 		Spec:       metal3.HostUpdatePolicySpec{FirmwareSettings: metal3.HostUpdatePolicyOnReboot, FirmwareUpdates: metal3.HostUpdatePolicyOnReboot},

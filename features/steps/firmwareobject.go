@@ -17,7 +17,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/fixtures"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 // registerFirmwareObjects binds the steps that compare HostFirmwareSettings and
@@ -96,7 +96,7 @@ func (s *scenario) schemaOfSettings(ctx context.Context, o *metal3.FirmwareSchem
 // contains waits until an object that read reads has all fields of a text.
 func (s *scenario) contains(ctx context.Context, text *godog.DocString, o client.Object, read func(context.Context) error) error {
 	var want map[string]any
-	named := strings.NewReplacer("SERVER", s.server.Name, "NAMESPACE", world.Namespace)
+	named := strings.NewReplacer("SERVER", s.server.Name, "NAMESPACE", lab.Namespace)
 	if err := yaml.UnmarshalStrict([]byte(named.Replace(text.Content)), &want); err != nil {
 		return fmt.Errorf("the step's YAML: %w", err)
 	}

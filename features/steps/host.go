@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 const wrongPassword = "not-the-password"
@@ -50,7 +50,7 @@ func (s *scenario) registerHosts(sc *stepRegistry) {
 		if err := s.letControllersAct(ctx); err != nil {
 			return err
 		}
-		secret, _ := world.Objects(s.server)
+		secret, _ := lab.Objects(s.server)
 		return s.kube.Get(ctx, client.ObjectKeyFromObject(secret), secret)
 	})
 	sc.Step(`^the HardwareData is deleted$`, "waits until the host's HardwareData does not exist, which existed before", func(ctx context.Context) error { return s.isDeleted(ctx, "HardwareData") })
@@ -104,24 +104,24 @@ func (s *scenario) create(ctx context.Context, objects ...client.Object) error {
 }
 
 func (s *scenario) registerServer(ctx context.Context) error {
-	secret, host := world.Objects(s.server)
+	secret, host := lab.Objects(s.server)
 	return s.create(ctx, secret, host)
 }
 
 func (s *scenario) registerWithWrongPassword(ctx context.Context) error {
-	secret, host := world.Objects(s.server)
+	secret, host := lab.Objects(s.server)
 	secret.StringData["password"] = wrongPassword
 	return s.create(ctx, secret, host)
 }
 
 func (s *scenario) registerWithoutSecret(ctx context.Context) error {
-	_, host := world.Objects(s.server)
+	_, host := lab.Objects(s.server)
 	return s.create(ctx, host)
 }
 
 // registerWithAddress registers the server with another form of BMC address.
 func (s *scenario) registerWithAddress(ctx context.Context, address string) error {
-	secret, host := world.Objects(s.server)
+	secret, host := lab.Objects(s.server)
 	if err := s.setAddress(host, address); err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (s *scenario) setAddress(host *metal3.BareMetalHost, address string) error 
 }
 
 func (s *scenario) registerWithoutBMC(ctx context.Context) error {
-	_, host := world.Objects(s.server)
+	_, host := lab.Objects(s.server)
 	host.Spec.BMC = metal3.BMCDetails{}
 	return s.create(ctx, host)
 }
@@ -152,7 +152,7 @@ func (s *scenario) addBMC(ctx context.Context) error {
 }
 
 func (s *scenario) setBMC(ctx context.Context) error {
-	_, host := world.Objects(s.server)
+	_, host := lab.Objects(s.server)
 	return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.BMC = host.Spec.BMC })
 }
 
@@ -172,17 +172,17 @@ func (s *scenario) hasStatus(ctx context.Context, status string) error {
 }
 
 func (s *scenario) createSecret(ctx context.Context) error {
-	secret, _ := world.Objects(s.server)
+	secret, _ := lab.Objects(s.server)
 	return s.create(ctx, secret)
 }
 
 func (s *scenario) correctPassword(ctx context.Context) error {
-	right, _ := world.Objects(s.server)
+	right, _ := lab.Objects(s.server)
 	return s.setPassword(ctx, right.StringData["password"])
 }
 
 func (s *scenario) setPassword(ctx context.Context, password string) error {
-	secret, _ := world.Objects(s.server)
+	secret, _ := lab.Objects(s.server)
 	if err := s.kube.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (s *scenario) setPassword(ctx context.Context, password string) error {
 }
 
 func (s *scenario) deleteSecret(ctx context.Context) error {
-	secret, _ := world.Objects(s.server)
+	secret, _ := lab.Objects(s.server)
 	return s.kube.Delete(ctx, secret)
 }
 
@@ -223,7 +223,7 @@ func (s *scenario) moveToAnotherCluster(ctx context.Context) error {
 	if err := s.isGone(ctx); err != nil {
 		return err
 	}
-	secret, _ := world.Objects(s.server)
+	secret, _ := lab.Objects(s.server)
 	if err := client.IgnoreNotFound(s.kube.Delete(ctx, secret)); err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func (s *scenario) moveToAnotherCluster(ctx context.Context) error {
 		return err
 	}
 	s.recorder.forget()
-	secret, host := world.Objects(s.server)
+	secret, host := lab.Objects(s.server)
 	host.Spec = h.Spec
 	host.Annotations = map[string]string{metal3.StatusAnnotation: string(status)}
 	return s.create(ctx, secret, host)
@@ -264,7 +264,7 @@ func (s *scenario) read(ctx context.Context) (*metal3.BareMetalHost, error) {
 
 func (s *scenario) readNamed(ctx context.Context, name string) (*metal3.BareMetalHost, error) {
 	h := new(metal3.BareMetalHost)
-	return h, s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: name}, h)
+	return h, s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, h)
 }
 
 // change edits the host's specification or metadata.
@@ -299,7 +299,7 @@ func (s *scenario) setOnline(ctx context.Context, to string) error {
 }
 
 func (s *scenario) deleteHost(ctx context.Context) error {
-	_, host := world.Objects(s.server)
+	_, host := lab.Objects(s.server)
 	return s.kube.Delete(ctx, host)
 }
 
@@ -396,7 +396,7 @@ func (s *scenario) awaitNoError(ctx context.Context) error {
 func (s *scenario) isGone(ctx context.Context) error {
 	err := eventually(ctx, "the host is gone", func(ctx context.Context) (bool, string, error) {
 		var h metal3.BareMetalHost
-		err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, &h)
+		err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: s.server.Name}, &h)
 		return apierrors.IsNotFound(err), string(h.Status.Provisioning.State), client.IgnoreNotFound(err)
 	})
 	if err != nil {
@@ -450,7 +450,7 @@ func (s *scenario) messageHoldsNoPassword() error {
 // the emulated server.
 func (s *scenario) inspectionMatches(ctx context.Context) error {
 	var hd metal3.HardwareData
-	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, &hd); err != nil {
+	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: s.server.Name}, &hd); err != nil {
 		return err
 	}
 	v := s.machine()
@@ -487,7 +487,7 @@ func (s *scenario) inspectionMatches(ctx context.Context) error {
 // events returns the events of the server's objects since the last cause began.
 func (s *scenario) events(ctx context.Context) ([]corev1.Event, error) {
 	var l corev1.EventList
-	err := s.kube.List(ctx, &l, client.InNamespace(world.Namespace))
+	err := s.kube.List(ctx, &l, client.InNamespace(lab.Namespace))
 	return slices.DeleteFunc(l.Items, func(e corev1.Event) bool {
 		version, err := strconv.ParseUint(e.ResourceVersion, 10, 64)
 		return e.InvolvedObject.Name != s.server.Name || err != nil || version <= s.cause.events

@@ -23,7 +23,7 @@ import (
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 // registerHostOS binds the steps on HostOSConfigurations and their modules.
@@ -69,13 +69,13 @@ func (s *scenario) registerHostOS(sc *stepRegistry) {
 	sc.Step(`^the item "([^"]*)" of "([^"]*)" is "([^"]*)" on "([^"]*)"$`, "waits until an item of a HostOSConfiguration has this state in machinesStates, with a hash if it is Success", s.itemIs)
 	sc.Step(`^the host OS configuration "([^"]*)" waits for "([^"]*)": "([^"]*)"$`, "waits until the message of a machine in machinesStates contains this text", func(ctx context.Context, name, machine, text string) error {
 		return s.awaitHOC(ctx, name, "says "+text, func(o *kaas.HostOSConfiguration) bool {
-			return strings.Contains(o.Status.MachinesStates[world.Namespace+"/"+machine].Message, text)
+			return strings.Contains(o.Status.MachinesStates[lab.Namespace+"/"+machine].Message, text)
 		})
 	})
 	sc.Step(`^the host OS configuration "([^"]*)" selects "([^"]*)"$`, "waits until these machines, and no others, are in machinesStates and selected", s.hocSelects)
 	sc.StepWithOptionalText(`^the change of the Secret of "([^"]+)" is (reported|done) on "([^"]+)"$`, "waits until secretValuesChanged of a machine is true, or false", func(ctx context.Context, name, what, machine string) error {
 		return s.awaitHOC(ctx, name, "has reported the change of a Secret", func(o *kaas.HostOSConfiguration) bool {
-			m, exists := o.Status.MachinesStates[world.Namespace+"/"+machine]
+			m, exists := o.Status.MachinesStates[lab.Namespace+"/"+machine]
 			return exists && m.SecretValuesChanged == (what == "reported")
 		})
 	})
@@ -103,7 +103,7 @@ const otherNamespace = "elsewhere"
 
 // day2Meta returns the metadata of an object of the family hoc.
 func day2Meta(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: world.Namespace, Name: name}
+	return metav1.ObjectMeta{Namespace: lab.Namespace, Name: name}
 }
 
 func (s *scenario) readHOC(ctx context.Context, name string) (*kaas.HostOSConfiguration, error) {
@@ -128,7 +128,7 @@ func (s *scenario) createHOC(ctx context.Context, namespace, name, text string) 
 }
 
 func (s *scenario) applyHOC(ctx context.Context, name string, text *godog.DocString) error {
-	err := s.createHOC(ctx, world.Namespace, name, text.Content)
+	err := s.createHOC(ctx, lab.Namespace, name, text.Content)
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
@@ -185,7 +185,7 @@ func (s *scenario) hocIs(ctx context.Context, name string, valid bool, text stri
 
 func (s *scenario) itemIs(ctx context.Context, item, name, state, machine string) error {
 	return s.awaitHOC(ctx, name, "has the item "+item+" in state "+state, func(o *kaas.HostOSConfiguration) bool {
-		for _, statuses := range o.Status.MachinesStates[world.Namespace+"/"+machine].ConfigStateItemsStatuses {
+		for _, statuses := range o.Status.MachinesStates[lab.Namespace+"/"+machine].ConfigStateItemsStatuses {
 			if is, exists := statuses[item]; exists {
 				return string(is.State) == state && (is.Hash != "") == (is.State == kaas.ItemSuccess)
 			}
@@ -198,7 +198,7 @@ func (s *scenario) hocSelects(ctx context.Context, name, machines string) error 
 	want := fields(machines)
 	return s.awaitHOC(ctx, name, "selects "+machines, func(o *kaas.HostOSConfiguration) bool {
 		for _, m := range want {
-			if !o.Status.MachinesStates[world.Namespace+"/"+m].Selected {
+			if !o.Status.MachinesStates[lab.Namespace+"/"+m].Selected {
 				return false
 			}
 		}
@@ -275,7 +275,7 @@ func day2Lists() []client.ObjectList {
 // finalizers of Clusters and Machines, whose hosts are deleted already.
 func (b *testLab) deleteDay2(ctx context.Context) error {
 	for _, o := range []client.Object{&kaas.GracefulRebootRequest{}, &kaas.Proxy{}, &kaas.PublicKey{}, &kaas.UpdateGroup{}, &kaas.HostOSConfiguration{}, &hostprofile.BareMetalHostProfile{}, &cluster.Cluster{}, &lcm.LCMMachine{}, &lcm.LCMCluster{}, &cluster.Machine{}} {
-		for _, in := range []string{world.Namespace, otherNamespace} {
+		for _, in := range []string{lab.Namespace, otherNamespace} {
 			if err := b.kube.DeleteAllOf(ctx, o, client.InNamespace(in)); err != nil {
 				return err
 			}

@@ -17,8 +17,8 @@ import (
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
+	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/images"
-	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
 // wrongChecksum is a SHA-256 that no image has.
@@ -47,7 +47,7 @@ func (s *scenario) registerImages(sc *stepRegistry) {
 	})
 }
 
-func (s *scenario) url() string { return s.world.ImagesURL() + world.DemoImage }
+func (s *scenario) url() string { return s.world.ImagesURL() + lab.DemoImage }
 
 func (s *scenario) requestImage(ctx context.Context, checksum string) error {
 	s.bootsBefore = s.machine().Boots
@@ -107,7 +107,7 @@ func (s *scenario) requestMissingImage(ctx context.Context) error {
 const hugeFile, hugeSize = "huge.raw", 8 << 40
 
 func (s *scenario) requestHugeImage(ctx context.Context) error {
-	f, err := os.Create(filepath.Join(s.dir, world.ImagesDir, hugeFile))
+	f, err := os.Create(filepath.Join(s.dir, lab.ImagesDir, hugeFile))
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (s *scenario) hintAtSecondDisk(ctx context.Context, by string) error {
 
 // imageBytes returns the lab's image.
 func (s *scenario) imageBytes() ([]byte, error) {
-	return os.ReadFile(filepath.Join(s.dir, world.ImagesDir, world.DemoImage))
+	return os.ReadFile(filepath.Join(s.dir, lab.ImagesDir, lab.DemoImage))
 }
 
 func (s *scenario) diskHoldsImage() error { return s.holdsImage(0) }
@@ -158,7 +158,7 @@ type downloadGate struct {
 
 func (g *downloadGate) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/"+world.DemoImage) {
+		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/"+lab.DemoImage) {
 			next.ServeHTTP(w, r)
 			return
 		}

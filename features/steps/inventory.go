@@ -12,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 // nics returns the NICs of the host's HardwareData.
 func (s *scenario) nics(ctx context.Context) ([]metal3.NIC, error) {
 	var hd metal3.HardwareData
-	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, &hd); err != nil {
+	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: s.server.Name}, &hd); err != nil {
 		return nil, err
 	}
 	return hd.Spec.HardwareDetails.NIC, nil

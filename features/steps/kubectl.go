@@ -15,7 +15,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd"
 	"k8s.io/kubectl/pkg/cmd/util"
 
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 // registerKubectl binds the steps that run upstream's kubectl.
@@ -55,7 +55,7 @@ func (s *scenario) runKubectl(ctx context.Context, line, in string) (err error) 
 	flags.CacheDir = &cache
 	var out bytes.Buffer
 	file := filepath.Join(s.dir, "kubectl.yaml")
-	named := strings.NewReplacer("SERVER", s.server.Name, "NAMESPACE", world.Namespace, "FILE", file)
+	named := strings.NewReplacer("SERVER", s.server.Name, "NAMESPACE", lab.Namespace, "FILE", file)
 	if err := os.WriteFile(file, []byte(named.Replace(in)), 0o600); err != nil {
 		return err
 	}

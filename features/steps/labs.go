@@ -26,8 +26,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/fixtures"
+	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/registry"
-	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
 // sharedServers is how many servers a shared lab has. A scenario never gets a
@@ -84,7 +84,7 @@ const pollInterval = 5 * time.Millisecond
 type testLab struct {
 	kind      labKind
 	dir       string
-	world     *world.World
+	world     *lab.World
 	kube      client.WithWatch
 	stop      context.CancelFunc
 	downloads downloadGate
@@ -109,7 +109,7 @@ func openLab(ctx context.Context, k labKind, servers int) (_ *testLab, err error
 			err = errors.Join(err, b.close())
 		}
 	}()
-	settings := world.Settings{Hosts: servers, Speed: "max", Kube: true, Profile: k.profile}
+	settings := lab.Settings{Hosts: servers, Speed: "max", Kube: true, Profile: k.profile}
 	if k.with != "" {
 		settings.With = strings.Split(k.with, ",")
 	}
@@ -132,10 +132,10 @@ func openLab(ctx context.Context, k labKind, servers int) (_ *testLab, err error
 	if k.models != nil {
 		settings.AddModels(*k.models)
 	}
-	b.world, err = world.Start(ctx, world.Config{
+	b.world, err = lab.Start(ctx, lab.Config{
 		Dir:                       b.dir,
 		Settings:                  settings,
-		Listen:                    world.AnyPort,
+		Listen:                    lab.AnyPort,
 		Log:                       slog.New(slog.NewTextHandler(logOutput(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Images:                    b.downloads.wrap,
 		BuildPreprovisioningImage: k.preprovisioning,
@@ -363,7 +363,7 @@ func (b *testLab) reset(ctx context.Context, servers []control.Host) error {
 		}
 	}
 	for _, left := range []client.Object{&metal3.BMCEventSubscription{}, &corev1.Secret{}, &corev1.Event{}} {
-		if err := b.kube.DeleteAllOf(ctx, left, client.InNamespace(world.Namespace)); err != nil {
+		if err := b.kube.DeleteAllOf(ctx, left, client.InNamespace(lab.Namespace)); err != nil {
 			return err
 		}
 	}

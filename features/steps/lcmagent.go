@@ -18,7 +18,7 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/lcm"
 	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 // agentDir has the agent's files in a server.
@@ -33,7 +33,7 @@ func (s *scenario) registerLCMAgent(sc *stepRegistry) {
 	sc.Step(`^"([^"]*)" reports an InternalIP of "([^"]*)"$`, "waits until the agent has reported an address of the network, in CIDR notation", s.reportsAddress)
 	sc.Step(`^the service account of the agent of "([^"]*)" is replaced$`, "deletes the service account and creates it again, and waits until the API refuses the agent's token", func(ctx context.Context, name string) error {
 		account := &corev1.ServiceAccount{}
-		account.Name, account.Namespace = "lcm-"+name, world.Namespace
+		account.Name, account.Namespace = "lcm-"+name, lab.Namespace
 		code, token, err := s.shell(ctx, "cat "+agentDir+"token")
 		if err != nil || code != 0 {
 			return fmt.Errorf("the agent's token: code %d, %w", code, err)
@@ -56,7 +56,7 @@ func (s *scenario) registerLCMAgent(sc *stepRegistry) {
 	sc.Step(`^the operator writes a new token of the agent of "([^"]*)" to the server$`, "requests a token of the service account, and writes it to the agent's file in the running system", func(ctx context.Context, name string) error {
 		request := &authenticationv1.TokenRequest{}
 		account := &corev1.ServiceAccount{}
-		account.Name, account.Namespace = "lcm-"+name, world.Namespace
+		account.Name, account.Namespace = "lcm-"+name, lab.Namespace
 		if err := s.kube.SubResource("token").Create(ctx, account, request); err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func (s *scenario) registerLCMAgent(sc *stepRegistry) {
 
 func (s *scenario) createItems(ctx context.Context, name string, text *godog.DocString) error {
 	m := &api.LCMMachine{}
-	m.Name, m.Namespace = name, world.Namespace
+	m.Name, m.Namespace = name, lab.Namespace
 	m.Spec = api.LCMMachineSpec{ClusterName: "c1", Type: "worker"}
 	if err := yaml.UnmarshalStrict([]byte(text.Content), &m.Spec.StateItems); err != nil {
 		return fmt.Errorf("the step's YAML: %w", err)
@@ -102,7 +102,7 @@ func (s *scenario) createItems(ctx context.Context, name string, text *godog.Doc
 
 func (s *scenario) changeItems(ctx context.Context, name string, text *godog.DocString) error {
 	var m api.LCMMachine
-	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: name}, &m); err != nil {
+	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, &m); err != nil {
 		return err
 	}
 	before := m.DeepCopy()
@@ -119,7 +119,7 @@ var agentAccount = client.MatchingLabels{"metalab.dev/account-of": "lcm-agent"}
 // deleteAgentAccounts deletes what grantAgent has created.
 func (b *testLab) deleteAgentAccounts(ctx context.Context) error {
 	for _, o := range []client.Object{&rbacv1.RoleBinding{}, &rbacv1.Role{}, &corev1.ServiceAccount{}} {
-		if err := b.kube.DeleteAllOf(ctx, o, client.InNamespace(world.Namespace), agentAccount); err != nil {
+		if err := b.kube.DeleteAllOf(ctx, o, client.InNamespace(lab.Namespace), agentAccount); err != nil {
 			return err
 		}
 	}
@@ -129,7 +129,7 @@ func (b *testLab) deleteAgentAccounts(ctx context.Context) error {
 // grantAgent creates a service account that may read an LCMMachine and write its status.
 func (s *scenario) grantAgent(ctx context.Context, name string) (token string, err error) {
 	account := &corev1.ServiceAccount{}
-	account.Name, account.Namespace = "lcm-"+name, world.Namespace
+	account.Name, account.Namespace = "lcm-"+name, lab.Namespace
 	role := &rbacv1.Role{Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{api.GroupVersion.Group}, Resources: []string{"lcmmachines"}, ResourceNames: []string{name}, Verbs: []string{"get", "watch"}},
 		{APIGroups: []string{api.GroupVersion.Group}, Resources: []string{"lcmmachines/status"}, ResourceNames: []string{name}, Verbs: []string{"patch"}},
@@ -177,7 +177,7 @@ func (s *scenario) agentData(ctx context.Context, what, name, tokenFile string) 
 		return "", err
 	}
 	account, err := yaml.Marshal(map[string]string{
-		"server": kubeconfig.Host, "caFile": agentDir + "ca.crt", "tokenFile": tokenFile, "namespace": world.Namespace, "machine": name,
+		"server": kubeconfig.Host, "caFile": agentDir + "ca.crt", "tokenFile": tokenFile, "namespace": lab.Namespace, "machine": name,
 	})
 	if err != nil {
 		return "", err
@@ -208,7 +208,7 @@ func (s *scenario) reportsAddress(ctx context.Context, machine, network string) 
 	}
 	return eventually(ctx, machine+" reports an InternalIP", func(ctx context.Context) (bool, string, error) {
 		var m api.LCMMachine
-		if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: machine}, &m); err != nil {
+		if err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: machine}, &m); err != nil {
 			return false, "", err
 		}
 		found := slices.ContainsFunc(m.Status.Addresses, func(a api.NodeAddress) bool {
@@ -222,7 +222,7 @@ func (s *scenario) reportsAddress(ctx context.Context, machine, network string) 
 func (s *scenario) itemEnds(ctx context.Context, item, machine string, code int) error {
 	return eventually(ctx, "the item "+item+" ends", func(ctx context.Context) (bool, string, error) {
 		var m api.LCMMachine
-		if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: machine}, &m); err != nil {
+		if err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: machine}, &m); err != nil {
 			return false, "", err
 		}
 		x := m.Status.StateItemStatuses[item]
@@ -296,7 +296,7 @@ func (s *scenario) noReport(ctx context.Context, machine string) error {
 		return err
 	}
 	var m api.LCMMachine
-	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: machine}, &m); err != nil {
+	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: machine}, &m); err != nil {
 		return err
 	}
 	if len(m.Status.StateItemStatuses) > 0 || m.Status.HostInfo != nil || m.Status.AgentVersion != "" {

@@ -17,8 +17,8 @@ import (
 
 	"github.com/metalab-dev/metalab/controller/machineconfig"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
+	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/registry"
-	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
 // registerMachineConfig binds the steps on machine configuration. Each scenario has a pool of its
@@ -141,8 +141,8 @@ func (s *scenario) createOSConfig(ctx context.Context) error {
 	return s.create(ctx, &mcv1.MachineOSConfig{ObjectMeta: s.ofScenario(s.pool()), Spec: mcv1.MachineOSConfigSpec{
 		MachineConfigPool:       mcv1.MachineConfigPoolReference{Name: s.pool()},
 		ImageBuilder:            mcv1.MachineOSImageBuilder{ImageBuilderType: mcv1.JobBuilder},
-		BaseImagePullSecret:     &mcv1.ImageSecretObjectReference{Name: world.PullSecret},
-		RenderedImagePushSecret: mcv1.ImageSecretObjectReference{Name: world.PushSecret},
+		BaseImagePullSecret:     &mcv1.ImageSecretObjectReference{Name: lab.PullSecret},
+		RenderedImagePushSecret: mcv1.ImageSecretObjectReference{Name: lab.PushSecret},
 		RenderedImagePushSpec:   mcv1.ImageTagFormat(host + "/" + s.pool() + "/os:latest"),
 	}})
 }

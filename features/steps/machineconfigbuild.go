@@ -22,8 +22,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/machineconfig"
 	access "github.com/metalab-dev/metalab/controller/machineconfig/registry"
+	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/registry"
-	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
 // layeredPool is the pool of the scenarios about images, and the name of its MachineOSConfig.
@@ -46,7 +46,7 @@ func (s *scenario) registerImageBuilds(sc *stepRegistry) {
 		return s.kube.Delete(ctx, workerConfig(name, nil))
 	})
 	sc.Step(`^the operator layers the pool with:$`, "creates the MachineOSConfig of the pool worker with this Containerfile", func(ctx context.Context, text *godog.DocString) error {
-		return s.layer(ctx, world.PushSecret, text.Content)
+		return s.layer(ctx, lab.PushSecret, text.Content)
 	})
 	sc.Step(`^the operator layers the pool with the push secret "([^"]*)"$`, "creates the MachineOSConfig of the pool worker with this Secret", func(ctx context.Context, name string) error {
 		return s.layer(ctx, name, "FROM configs AS final\n")

@@ -10,7 +10,7 @@ import (
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
 	"github.com/metalab-dev/metalab/emulator/rack/journal"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 func (s *scenario) registerNetboot(sc *stepRegistry) {
@@ -35,7 +35,7 @@ func (s *scenario) addressWithScheme(scheme string) string {
 }
 
 func (s *scenario) registerWithScheme(ctx context.Context, scheme string, change func(*metal3.BareMetalHost)) error {
-	secret, host := world.Objects(s.server)
+	secret, host := lab.Objects(s.server)
 	host.Spec.BMC.Address = s.addressWithScheme(scheme)
 	if change != nil {
 		change(host)
@@ -45,7 +45,7 @@ func (s *scenario) registerWithScheme(ctx context.Context, scheme string, change
 
 // registerSecondHost registers the same server under another name.
 func (s *scenario) registerSecondHost(ctx context.Context) error {
-	secret, host := world.Objects(s.server)
+	secret, host := lab.Objects(s.server)
 	secret.Name, host.Name = secret.Name+"-twin", host.Name+"-twin"
 	host.Spec.BMC.Address, host.Spec.BMC.CredentialsName = s.addressWithScheme("ipmi"), secret.Name
 	if err := s.create(ctx, secret, host); err != nil {

@@ -12,7 +12,7 @@ import (
 	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 // The Subnet and the L2Template of a scenario.
@@ -135,7 +135,7 @@ func (s *scenario) subnetHas(ctx context.Context, left, capacity int) error {
 // deleteNetworks deletes all networks. Their Machines are gone.
 func (b *testLab) deleteNetworks(ctx context.Context) error {
 	for _, o := range []client.Object{&ipam.IpamHost{}, &ipam.IPaddr{}, &ipam.L2Template{}, &ipam.Subnet{}} {
-		if err := b.kube.DeleteAllOf(ctx, o, client.InNamespace(world.Namespace)); err != nil {
+		if err := b.kube.DeleteAllOf(ctx, o, client.InNamespace(lab.Namespace)); err != nil {
 			return err
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/controller/drain"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 // registerNodes binds the steps on the nodes that servers are, and on their pods.
@@ -57,10 +57,10 @@ func (s *scenario) registerNodes(sc *stepRegistry) {
 func (b *testLab) deleteNodes(ctx context.Context) error {
 	var errs []error
 	for _, o := range []client.Object{&policyv1.PodDisruptionBudget{}, &corev1.Pod{}} {
-		errs = append(errs, b.kube.DeleteAllOf(ctx, o, client.InNamespace(world.Namespace), client.GracePeriodSeconds(0)))
+		errs = append(errs, b.kube.DeleteAllOf(ctx, o, client.InNamespace(lab.Namespace), client.GracePeriodSeconds(0)))
 	}
 	account := client.MatchingLabels{"metalab.dev/account-of": "node-agent"}
-	return errors.Join(append(errs, b.kube.DeleteAllOf(ctx, &corev1.ServiceAccount{}, client.InNamespace(world.NodeAccounts), account))...)
+	return errors.Join(append(errs, b.kube.DeleteAllOf(ctx, &corev1.ServiceAccount{}, client.InNamespace(lab.NodeAccounts), account))...)
 }
 
 func (s *scenario) setNodeData(ctx context.Context, what, name string) error {
@@ -81,7 +81,7 @@ func (s *scenario) setUnits(ctx context.Context, name string, units ...string) e
 
 // nodeData creates the service account of a node, and returns the user data that setUnits sets.
 func (s *scenario) nodeData(ctx context.Context, name string, units ...string) (string, error) {
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: world.NodeAccounts, Name: name, Labels: map[string]string{"metalab.dev/account-of": "node-agent"}}}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: lab.NodeAccounts, Name: name, Labels: map[string]string{"metalab.dev/account-of": "node-agent"}}}
 	if err := s.create(ctx, account); err != nil {
 		return "", err
 	}
@@ -97,7 +97,7 @@ func (s *scenario) nodeData(ctx context.Context, name string, units ...string) (
 	if err != nil {
 		return "", err
 	}
-	return world.NodeData{Name: name, API: kubeconfig, Token: request.Status.Token, Units: units}.CloudConfig()
+	return lab.NodeData{Name: name, API: kubeconfig, Token: request.Status.Token, Units: units}.CloudConfig()
 }
 
 // nodeShows reads the condition that kubectl prints as the status of a node.

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 // registerObjects binds the steps that edit and read a BareMetalHost by its fields.
@@ -79,7 +79,7 @@ func overlay(under, over map[string]any) map[string]any {
 }
 
 func (s *scenario) registerWith(ctx context.Context, text *godog.DocString) error {
-	secret, host := world.Objects(s.server)
+	secret, host := lab.Objects(s.server)
 	if err := merge(host, text.Content); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (s *scenario) registerWith(ctx context.Context, text *godog.DocString) erro
 }
 
 func (s *scenario) registerAtAddressWith(ctx context.Context, address string, text *godog.DocString) error {
-	secret, host := world.Objects(s.server)
+	secret, host := lab.Objects(s.server)
 	if err := merge(host, text.Content); err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (s *scenario) edit(ctx context.Context, text *godog.DocString) error {
 	if err != nil {
 		return fmt.Errorf("the step's YAML: %w", err)
 	}
-	_, host := world.Objects(s.server)
+	_, host := lab.Objects(s.server)
 	if err := s.kube.Patch(ctx, host, client.RawPatch("application/merge-patch+json", patch)); err != nil {
 		return err
 	}

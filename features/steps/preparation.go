@@ -16,7 +16,7 @@ import (
 
 	simbmc "github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/rack/journal"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 func (s *scenario) registerPreparation(sc *stepRegistry) {
@@ -107,7 +107,7 @@ func (c *preparation) watch(ctx context.Context, s *scenario) {
 // it acts.
 func (c *preparation) check(ctx context.Context, s *scenario) error {
 	var before, after metal3.BareMetalHost
-	key := client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}
+	key := client.ObjectKey{Namespace: lab.Namespace, Name: s.server.Name}
 	if err := s.kube.Get(ctx, key, &before); err != nil {
 		return client.IgnoreNotFound(err)
 	}

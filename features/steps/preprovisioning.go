@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 func (s *scenario) registerPreprovisioning(sc *stepRegistry) {
@@ -28,7 +28,7 @@ func (s *scenario) registerPreprovisioning(sc *stepRegistry) {
 
 func (s *scenario) preprovisioningImage(ctx context.Context) (*metal3.PreprovisioningImage, error) {
 	p := new(metal3.PreprovisioningImage)
-	return p, s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, p)
+	return p, s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: s.server.Name}, p)
 }
 
 // awaitImageCondition waits until a condition of the PreprovisioningImage is True
@@ -78,11 +78,11 @@ func (s *scenario) imageLabel(ctx context.Context, name string) error {
 }
 
 func (s *scenario) registerWithNetwork(ctx context.Context) error {
-	secret, host := world.Objects(s.server)
+	secret, host := lab.Objects(s.server)
 	host.Spec.PreprovisioningNetworkDataName = s.server.Name + "-network"
 	host.Labels = map[string]string{"rack": "r1"}
 	network := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: host.Spec.PreprovisioningNetworkDataName, Namespace: world.Namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: host.Spec.PreprovisioningNetworkDataName, Namespace: lab.Namespace},
 		StringData: map[string]string{"networkData": "links: []"},
 	}
 	return s.create(ctx, network, secret, host)

@@ -19,7 +19,7 @@ import (
 	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/emulator/rack/racktest"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 // apiPort is the port of load balancers.
@@ -63,7 +63,7 @@ func (s *scenario) registerProvider(sc *stepRegistry) {
 			return err
 		}
 		var list ipam.IPaddrList
-		err := s.kube.List(ctx, &list, client.InNamespace(world.Namespace))
+		err := s.kube.List(ctx, &list, client.InNamespace(lab.Namespace))
 		if err == nil && len(list.Items) > 0 {
 			err = fmt.Errorf("there is %s", list.Items[0].Name)
 		}

@@ -17,8 +17,8 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
+	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/images"
-	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
 func (s *scenario) registerRAID(sc *stepRegistry) {
@@ -90,7 +90,7 @@ func (s *scenario) requestRAID(ctx context.Context, kind, text string) error {
 	}
 	// A host that cannot be prepared is written often: an update would conflict.
 	var h metal3.BareMetalHost
-	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, &h); err != nil {
+	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: s.server.Name}, &h); err != nil {
 		return err
 	}
 	before := h.DeepCopy()
@@ -101,7 +101,7 @@ func (s *scenario) requestRAID(ctx context.Context, kind, text string) error {
 func (s *scenario) isPrepared(ctx context.Context) error {
 	return eventually(ctx, "the host is prepared", func(ctx context.Context) (bool, string, error) {
 		var h metal3.BareMetalHost // as stored: the watch may still bring the RAID of before
-		if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, &h); err != nil {
+		if err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: s.server.Name}, &h); err != nil {
 			return false, "", err
 		}
 		want, have := h.Spec.RAID, h.Status.Provisioning.RAID

@@ -35,8 +35,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/emulator/rack/journal"
 	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/patience"
-	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
 // conflictBackoff is how often a step repeats an edit that met a conflict: controllers that
@@ -48,7 +48,7 @@ type scenario struct {
 	labs           *Labs // that the scenario takes its lab from; nil: it starts one for itself
 	testLab        *testLab
 	dir            string // of the lab
-	world          *world.World
+	world          *lab.World
 	kube           client.WithWatch
 	servers        []control.Host // of this scenario
 	server         control.Host   // the first of them, which the scenario is about
@@ -70,9 +70,9 @@ type scenario struct {
 	cause          cause
 	checksDeletion bool // the scenario has a step that an object is deleted
 
-	stranger     *world.Stranger // nil: there is none yet
-	mediumURL    string          // of the medium that the stranger has read
-	releaseClock func()          // lets the lab's time go on; nil: it goes on
+	stranger     *lab.Stranger // nil: there is none yet
+	mediumURL    string        // of the medium that the stranger has read
+	releaseClock func()        // lets the lab's time go on; nil: it goes on
 
 	machines        []string                      // names of the Machines that are servers, in the servers' order
 	plans           watch.Interface               // of ClusterUpdatePlans; nil: none was commenced
@@ -278,7 +278,7 @@ func (s *scenario) end(ctx context.Context, well bool) error {
 type Scenario struct{ s *scenario }
 
 // World returns the running lab.
-func (s *Scenario) World() *world.World { return s.s.world }
+func (s *Scenario) World() *lab.World { return s.s.world }
 
 // Kubernetes returns a client of the lab's Kubernetes API.
 func (s *Scenario) Kubernetes() client.WithWatch { return s.s.kube }

@@ -11,9 +11,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/images"
 	"github.com/metalab-dev/metalab/scenarios/patience"
-	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
 func (s *scenario) registerServers(sc *stepRegistry) {
@@ -33,8 +33,8 @@ func (s *scenario) registerServers(sc *stepRegistry) {
 	sc.Step(`^the server's operating system crashes$`, "lets the running system panic", func(ctx context.Context) error { return s.host().Apply(ctx, machine.Crash{}) })
 	sc.Step(`^the server's agent will not report$`, "lets the agent's system boot without its agent", func() { s.world.SilenceAgent(s.server.Name, true) })
 	sc.Step(`^the server's agent will report again$`, "lets the agent's system boot with its agent again", func() { s.world.SilenceAgent(s.server.Name, false) })
-	sc.Step(`^the server's agent runs without secure boot$`, "waits until the server has booted the agent, with secure boot disabled", func(ctx context.Context) error { return s.runsSecurely(ctx, world.AgentOS, false) })
-	sc.Step(`^the server runs its disk with secure boot$`, "waits until the server has booted its disk, with secure boot enabled", func(ctx context.Context) error { return s.runsSecurely(ctx, world.DiskOS, true) })
+	sc.Step(`^the server's agent runs without secure boot$`, "waits until the server has booted the agent, with secure boot disabled", func(ctx context.Context) error { return s.runsSecurely(ctx, lab.AgentOS, false) })
+	sc.Step(`^the server runs its disk with secure boot$`, "waits until the server has booted its disk, with secure boot enabled", func(ctx context.Context) error { return s.runsSecurely(ctx, lab.DiskOS, true) })
 	sc.Step(`^the server's next boot is without secure boot$`, "waits until secure boot is disabled for the next boot", func(ctx context.Context) error {
 		return eventually(ctx, "secure boot is disabled", func(context.Context) (bool, string, error) {
 			v := s.machine()
@@ -54,7 +54,7 @@ func (s *scenario) registerServers(sc *stepRegistry) {
 	sc.Step(`^ten minutes pass$`, "lets ten minutes of the lab's time pass, likewise", func(ctx context.Context) error { return s.pass(ctx, 10*time.Minute) })
 }
 
-// pass lets time pass: see world.Pass. What the host shows from now on is what "stays"
+// pass lets time pass: see lab.Pass. What the host shows from now on is what "stays"
 // is about.
 func (s *scenario) pass(ctx context.Context, d time.Duration) error {
 	s.recorder.mark()

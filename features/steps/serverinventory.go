@@ -16,7 +16,7 @@ import (
 
 	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 // credentialName is the name of a scenario's BareMetalHostCredential.
@@ -76,7 +76,7 @@ func (s *scenario) registerServerInventory(sc *stepRegistry) {
 }
 
 func (s *scenario) hostKey() client.ObjectKey {
-	return client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}
+	return client.ObjectKey{Namespace: lab.Namespace, Name: s.server.Name}
 }
 
 func (s *scenario) credential(password string) *kaas.BareMetalHostCredential {
@@ -192,7 +192,7 @@ func (s *scenario) passwordIsInSecret(ctx context.Context) error {
 func (b *testLab) deleteInventories(ctx context.Context) error {
 	var servers kaas.BareMetalHostInventoryList
 	var accounts kaas.BareMetalHostCredentialList
-	in := client.InNamespace(world.Namespace)
+	in := client.InNamespace(lab.Namespace)
 	if err := errors.Join(b.kube.List(ctx, &servers, in), b.kube.List(ctx, &accounts, in)); err != nil {
 		return err
 	}

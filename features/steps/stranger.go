@@ -13,8 +13,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/rack/journal"
+	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/patience"
-	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
 // A user of the BMC with the role ReadOnly.
@@ -94,7 +94,7 @@ func (s *scenario) releaseTime() {
 	}
 }
 
-func (s *scenario) theStranger() (*world.Stranger, error) {
+func (s *scenario) theStranger() (*lab.Stranger, error) {
 	if s.stranger == nil {
 		x, err := s.world.NewStranger(s.server.Name)
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalab-dev/metalab/scenarios/world"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 // Context and header of the scenario's subscription.
@@ -77,17 +77,17 @@ func (r *receiver) count() int {
 
 func (s *scenario) subscription() *metal3.BMCEventSubscription {
 	return &metal3.BMCEventSubscription{
-		ObjectMeta: metav1.ObjectMeta{Name: s.server.Name + "-events", Namespace: world.Namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: s.server.Name + "-events", Namespace: lab.Namespace},
 		Spec: metal3.BMCEventSubscriptionSpec{
 			HostName: s.server.Name, Context: eventContext,
-			HTTPHeadersRef: &corev1.SecretReference{Name: s.server.Name + "-headers", Namespace: world.Namespace},
+			HTTPHeadersRef: &corev1.SecretReference{Name: s.server.Name + "-headers", Namespace: lab.Namespace},
 		},
 	}
 }
 
 func (s *scenario) createHeaders(ctx context.Context) error {
 	return s.create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: s.server.Name + "-headers", Namespace: world.Namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: s.server.Name + "-headers", Namespace: lab.Namespace},
 		StringData: map[string]string{eventHeader: eventToken},
 	})
 }

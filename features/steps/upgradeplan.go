@@ -9,14 +9,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/patience"
-	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
 // planOf returns the ClusterUpdatePlan of the scenario's cluster to a release.
 func (s *scenario) planOf(ctx context.Context, to string) (*kaas.ClusterUpdatePlan, error) {
 	var all kaas.ClusterUpdatePlanList
-	if err := s.kube.List(ctx, &all, client.InNamespace(world.Namespace)); err != nil {
+	if err := s.kube.List(ctx, &all, client.InNamespace(lab.Namespace)); err != nil {
 		return nil, err
 	}
 	for i := range all.Items {
@@ -64,7 +64,7 @@ func (s *scenario) watchPlans() error {
 	if s.plans != nil {
 		return nil
 	}
-	w, err := s.kube.Watch(context.Background(), &kaas.ClusterUpdatePlanList{}, client.InNamespace(world.Namespace)) // until the scenario ends
+	w, err := s.kube.Watch(context.Background(), &kaas.ClusterUpdatePlanList{}, client.InNamespace(lab.Namespace)) // until the scenario ends
 	s.plans = w
 	return err
 }

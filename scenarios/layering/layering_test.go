@@ -182,7 +182,7 @@ func TestSeededViolations(t *testing.T) {
 			src:  `package main; import "` + ours + `agent/sys/systest"`,
 			want: []string{"cmd/labctl/a.go:1: cmd/labctl may not import agent/sys/systest: its row does not list it"},
 		}, {
-			name: "test kit by name", file: "scenarios/world/a.go",
+			name: "test kit by name", file: "lab/a.go",
 			src: `package world; import "` + ours + `agent/sys/systest"`,
 		}, {
 			name: "what tests may", file: "scenarios/images/a_test.go",

@@ -411,18 +411,18 @@ var Table = []Row{
 	{Package: "scenarios/registry", Never: kubernetes},
 	{
 		// An agent in process runs over systest, backed by a machine's disks.
-		Package: "scenarios/world",
-		May:     []string{"emulator/...", "controller/...", "agent/...", "guest/...", "agent/sys/systest", "version", "fixtures", "scenarios/charts", "scenarios/images", "scenarios/registry", "scenarios/view", "scenarios/world/clusterapi", "scenarios/world/pxe"},
+		Package: "lab",
+		May:     []string{"emulator/...", "controller/...", "agent/...", "guest/...", "agent/sys/systest", "version", "fixtures", "scenarios/charts", "scenarios/images", "scenarios/registry", "scenarios/view", "lab/clusterapi", "lab/pxe"},
 		Tests:   []string{"scenarios/sample"},
 	},
 	{
 		// It stands in for Cluster API's controllers, and knows no emulated server.
-		Package: "scenarios/world/clusterapi",
+		Package: "lab/clusterapi",
 		May:     []string{"guest/node", "controller/api/...", "controller/elemental/condition", "controller/elemental/object", "controller/reconcile/queue"},
 	},
 	{
 		// The firmware of a NIC, and the loader that it starts.
-		Package: "scenarios/world/pxe", May: []string{"controller/netboot", "controller/netboot/cpio", "controller/netboot/stub", "agent/job"},
+		Package: "lab/pxe", May: []string{"controller/netboot", "controller/netboot/cpio", "controller/netboot/stub", "agent/job"},
 		Never: kubernetes,
 		Tests: []string{"controller/inband"}, // whose keys sign what is booted
 	},

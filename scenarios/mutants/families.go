@@ -50,14 +50,14 @@ var families = []Family{
 		},
 		Suites: []string{
 			"./controller/bmc/redfish", "./controller/bmc/ipmi", "./controller/metal3/host", "./scenarios/raid", "./scenarios/conformance/firmware",
-			"./scenarios/conformance/quirks", "./scenarios/world",
+			"./scenarios/conformance/quirks", "./lab",
 		},
 	},
 	{
 		// The statements H1 and up: docs/statements/mosk.md.
 		Name:     "H",
 		Packages: []string{"./controller/drain", "./controller/mosk/hostos/...", "./controller/mosk/lcm/...", "./controller/mosk/provider/...", "./agent/lcm"},
-		Suites:   []string{"./controller/mosk/provider/hoc", "./controller/mosk/provider/machines", "./controller/mosk/lcm", "./agent/lcm", "./scenarios/lcm", "./scenarios/world"},
+		Suites:   []string{"./controller/mosk/provider/hoc", "./controller/mosk/provider/machines", "./controller/mosk/lcm", "./agent/lcm", "./scenarios/lcm", "./lab"},
 	},
 	{
 		// The statements E-01 and up: docs/statements/elemental.md.
@@ -69,12 +69,12 @@ var families = []Family{
 		// The statements M1 and up: docs/statements/machine-config.md.
 		Name:     "M",
 		Packages: []string{"./controller/machineconfig/...", "./agent/machineconfig"},
-		Suites:   []string{"./controller/machineconfig/node", "./controller/machineconfig/build", "./agent/machineconfig", "./scenarios/world"},
+		Suites:   []string{"./controller/machineconfig/node", "./controller/machineconfig/build", "./agent/machineconfig", "./lab"},
 	},
 	{
 		Name:     "agent",
 		Packages: []string{"./agent/..."},
-		Suites:   []string{"./agent/plugin/disk", "./agent/runner", "./agent", "./controller/metal3/raid", "./scenarios/world"},
+		Suites:   []string{"./agent/plugin/disk", "./agent/runner", "./agent", "./controller/metal3/raid", "./lab"},
 	},
 	{
 		Name:     "models",

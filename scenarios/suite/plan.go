@@ -43,7 +43,7 @@ var slow = []struct {
 	{[]string{"guest/sandbox"}, 10 * time.Minute},
 	{[]string{"scenarios/containers", "controller/netboot/ramdisk"}, 15 * time.Minute},
 	{[]string{"emulator/rack", "controller/kube", "features/rack", "scenarios/view"}, 10 * time.Minute},
-	{[]string{"scenarios/world", "cmd/labctl"}, 20 * time.Minute},
+	{[]string{"lab", "cmd/labctl"}, 20 * time.Minute},
 	{[]string{"features"}, 40 * time.Minute},
 }
 

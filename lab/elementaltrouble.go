@@ -1,0 +1,97 @@
+package lab
+
+import (
+	"crypto/tls"
+	"encoding/pem"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/metalab-dev/metalab/agent/elemental"
+	"github.com/metalab-dev/metalab/agent/sys"
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/rack/network"
+)
+
+// Trouble is a defect of a server's operating system that its Elemental agent meets.
+type Trouble struct {
+	Full bool          // file systems have no room
+	Skew time.Duration // by which the clock is ahead of real time, in which tokens are dated
+}
+
+// Trouble sets the defect of a server's operating system, in this boot and later ones.
+func (w *World) Trouble(host string, t Trouble) {
+	y := w.agents.systems
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.failures[host] = t
+}
+
+func (y *systems) trouble(host string) Trouble {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return y.failures[host]
+}
+
+// fillable is a system whose file systems may have no room.
+type fillable struct {
+	elemental.System
+	full func() bool
+}
+
+// Put implements elemental.System.
+func (f fillable) Put(files ...sys.File) error {
+	if len(files) > 0 && f.full() {
+		return &os.PathError{Op: "write", Path: files[0].Name, Err: syscall.ENOSPC}
+	}
+	return f.System.Put(files...)
+}
+
+// elementalServer is the certificate of the Elemental API, and the PEM of the authority that has
+// signed it.
+type elementalServer struct {
+	certificate *tls.Certificate
+	ca          string
+}
+
+// otherAuthorityDir has the authority of ReplaceElementalCertificate.
+const otherAuthorityDir = "elemental-authority"
+
+// ReplaceElementalCertificate gives the Elemental API another certificate when the controllers
+// start next: one of the lab's authority, or of another.
+func (w *World) ReplaceElementalCertificate(otherAuthority bool) error {
+	if !otherAuthority {
+		c, err := w.certificate("registration server")
+		if err != nil {
+			return err
+		}
+		ca, err := os.ReadFile(w.lab.CAFile())
+		if err != nil {
+			return fmt.Errorf("world: %w", err)
+		}
+		w.setElementalServer(&elementalServer{c, string(ca)})
+		return nil
+	}
+	dir := filepath.Join(w.cfg.Dir, otherAuthorityDir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("world: %w", err)
+	}
+	a, err := network.OpenAuthority(dir, "other")
+	if err != nil {
+		return fmt.Errorf("world: %w", err)
+	}
+	c, err := a.Issue(network.ServerCertificate{Host: "registration server", Addr: loopback.Addr(), Kind: bmc.P256})
+	if err != nil {
+		return fmt.Errorf("world: certificate of the registration server: %w", err)
+	}
+	w.setElementalServer(&elementalServer{c, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Certificate().Raw}))})
+	return nil
+}
+
+func (w *World) setElementalServer(s *elementalServer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.elementalServer = s
+}

@@ -1,0 +1,123 @@
+package lab
+
+import (
+	"regexp"
+	"testing"
+
+	mcv1 "github.com/openshift/api/machineconfiguration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalab-dev/metalab/controller/config"
+	"github.com/metalab-dev/metalab/guest/node"
+	"github.com/metalab-dev/metalab/scenarios/patience"
+)
+
+// TestAccountOfANodeWritesThatNodeAlone uses the token of a node on its own objects, which the API
+// allows, and on those of another node, which it refuses, as NodeRestriction does for kubelets. The
+// account of a Machine, of Cluster API or of an LCM agent, writes the Node that it has created.
+func TestAccountOfANodeWritesThatNodeAlone(t *testing.T) {
+	w, admin := startWithoutControllers(t, config.MachineConfig)
+	ctx := t.Context()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	of := func(namespace, name string) client.Client {
+		t.Helper()
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+		request := &authenticationv1.TokenRequest{}
+		must(client.IgnoreAlreadyExists(admin.Create(ctx, account)))
+		must(admin.SubResource("token").Create(ctx, account, request))
+		api := rest.AnonymousClientConfig(w.kube.api)
+		api.BearerToken = request.Status.Token
+		return newClient(t, api)
+	}
+	for _, name := range []string{"w-0", "w-1"} {
+		n := &machineConfigNode{name: name, w: w}
+		must(n.join(ctx, admin))
+		must(admin.Create(ctx, &mcv1.MachineConfigNode{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: mcv1.MachineConfigNodeSpec{
+			Node: mcv1.MCOObjectReference{Name: name}, Pool: mcv1.MCOObjectReference{Name: "worker"}, ConfigVersion: mcv1.MachineConfigNodeSpecMachineConfigVersion{Desired: "not-yet-set"},
+		}}))
+		must(admin.Create(ctx, podOn(name)))
+	}
+	const machines = "lab-machines"
+	must(admin.Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "lcm"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "lab-node-agent"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: "m-0-lcm-agent"}},
+	}))
+	first, dotted := of(NodeAccounts, "w-0"), of(NodeAccounts, "default.m-0")
+	machine, second, lcm := of(machines, "default.m-0"), of(machines, "default.m-1"), of(Namespace, "m-0-lcm-agent")
+	annotate := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"a":"b"}}}`))
+	status := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"conditions":null}}`))
+	disowned := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+node.AgentAnnotation+`":null}}}`))
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
+	nodeOf := func(name string) *corev1.Node { return &corev1.Node{ObjectMeta: meta(name)} }
+	lease := func(name string) *coordinationv1.Lease {
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: name}}
+	}
+	claimed := func(name, namespace, account string) *corev1.Node {
+		n := nodeOf(name)
+		n.Annotations = map[string]string{node.AgentAnnotation: "system:serviceaccount:" + namespace + ":" + account}
+		return n
+	}
+	patience.Await(t, "the policy is in force", func() bool { return apierrors.IsForbidden(first.Patch(ctx, nodeOf("w-1"), annotate)) })
+	for _, tt := range []struct {
+		what    string
+		do      func() error
+		allowed bool
+	}{
+		{"its Node", func() error { return first.Patch(ctx, nodeOf("w-0"), annotate) }, true},
+		{"its Node's status", func() error { return first.Status().Patch(ctx, nodeOf("w-0"), status) }, true},
+		{"its Lease", func() error { return first.Create(ctx, lease("w-0")) }, true},
+		{"its MachineConfigNode's status", func() error {
+			return first.Status().Patch(ctx, &mcv1.MachineConfigNode{ObjectMeta: meta("w-0")}, status)
+		}, true},
+		{"its Pod's status", func() error { return first.Status().Patch(ctx, podOn("w-0"), status) }, true},
+		{"its Pod", func() error { return first.Delete(ctx, podOn("w-0"), client.GracePeriodSeconds(0)) }, true},
+		{"another Node", func() error { return first.Patch(ctx, nodeOf("w-1"), annotate) }, false},
+		{"another Node's status", func() error { return first.Status().Patch(ctx, nodeOf("w-1"), status) }, false},
+		{"a new Node of another name", func() error { return first.Create(ctx, claimed("w-2", NodeAccounts, "w-0")) }, false},
+		{"another Lease", func() error { return first.Create(ctx, lease("w-1")) }, false},
+		{"another MachineConfigNode's status", func() error {
+			return first.Status().Patch(ctx, &mcv1.MachineConfigNode{ObjectMeta: meta("w-1")}, status)
+		}, false},
+		{"another Node's Pod's status", func() error { return first.Status().Patch(ctx, podOn("w-1"), status) }, false},
+		{"another Node's Pod", func() error { return first.Delete(ctx, podOn("w-1"), client.GracePeriodSeconds(0)) }, false},
+		{"a new Node, though its name is that of a Machine", func() error { return dotted.Create(ctx, claimed("w-2", NodeAccounts, "default.m-0")) }, false},
+		{"a Pod, though its name is that of a Machine", func() error { return dotted.Delete(ctx, podOn("w-1")) }, false},
+		{"the Node of a Machine's host, without its account", func() error { return machine.Create(ctx, nodeOf("h-0")) }, false},
+		{"the Node of a Machine's host, with another account", func() error { return machine.Create(ctx, claimed("h-0", machines, "default.m-1")) }, false},
+		{"the Node of a Machine's host", func() error { return machine.Create(ctx, claimed("h-0", machines, "default.m-0")) }, true},
+		{"that Node's status", func() error { return machine.Status().Patch(ctx, nodeOf("h-0"), status) }, true},
+		{"that Node's account", func() error { return machine.Status().Patch(ctx, nodeOf("h-0"), disowned) }, false},
+		{"a Node that the Machine has not created", func() error { return machine.Status().Patch(ctx, nodeOf("w-1"), status) }, false},
+		{"a Node of another Machine", func() error { return second.Status().Patch(ctx, nodeOf("h-0"), status) }, false},
+		{"the Node of an LCM agent's host, without its account", func() error { return lcm.Create(ctx, nodeOf("h-1")) }, false},
+		{"the Node of an LCM agent's host", func() error { return lcm.Create(ctx, claimed("h-1", Namespace, "m-0-lcm-agent")) }, true},
+		{"its Node's status, of an LCM agent", func() error { return lcm.Status().Patch(ctx, nodeOf("h-1"), status) }, true},
+		{"a Node of a Machine of Cluster API, of an LCM agent", func() error { return lcm.Status().Patch(ctx, nodeOf("h-0"), status) }, false},
+	} {
+		// The roles must not be what refuses: they know no names.
+		if err := tt.do(); tt.allowed != (err == nil) || !tt.allowed && !(apierrors.IsForbidden(err) && ofPolicy.MatchString(err.Error())) {
+			t.Errorf("an account and %s: %v, want allowed %t", tt.what, err, tt.allowed)
+		}
+	}
+}
+
+var ofPolicy = regexp.MustCompile(`writes its own node alone, not |node-agent: it stays as it was`)
+
+// podOn returns a Pod that is bound to a node.
+func podOn(name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "pod-" + name}, Spec: corev1.PodSpec{
+		NodeName: name, Containers: []corev1.Container{{Name: "c", Image: "example.org/c"}},
+	}}
+}

@@ -1,0 +1,115 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/controller/config"
+	"github.com/metalab-dev/metalab/controller/nodes"
+	"github.com/metalab-dev/metalab/guest/node"
+	"github.com/metalab-dev/metalab/guest/sandbox"
+	build "github.com/metalab-dev/metalab/version"
+)
+
+// startNodes gives the embedded API what nodes need beside their kinds: the rights of node
+// agents, and the lifecycle, which marks nodes whose agents have stopped.
+func (w *World) startNodes(ctx context.Context) error {
+	if !w.cfg.Settings.Kube || w.cfg.Settings.Kubeconfig != "" || !config.NeedNodes(w.cfg.Settings.Families()) {
+		return nil
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), rbacv1.AddToScheme(scheme), admissionv1.AddToScheme(scheme)); err != nil {
+		return err
+	}
+	c, err := client.New(w.kube.api, client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("world: nodes: %w", err)
+	}
+	decode := serializer.NewCodecFactory(scheme).UniversalDeserializer().Decode
+	manifests := config.NodeAgents
+	if slices.Contains(w.cfg.Settings.Families(), config.MachineConfig) {
+		manifests += "\n---\n" + config.MachineConfigDaemons
+	}
+	for text := range strings.SplitSeq(manifests, "\n---\n") {
+		o, _, err := decode([]byte(text), nil, nil)
+		if err != nil {
+			return fmt.Errorf("world: rights of node agents: %w", err)
+		}
+		if err := c.Patch(ctx, o.(client.Object), client.Apply, client.FieldOwner("metalab"), client.ForceOwnership); err != nil {
+			return fmt.Errorf("world: rights of node agents: %w", err)
+		}
+	}
+	typed, err := kubernetes.NewForConfig(w.kube.api)
+	if err != nil {
+		return fmt.Errorf("world: nodes: %w", err)
+	}
+	l := &nodes.Lifecycle{Client: typed, Timers: clientClock{w.clock}, Now: w.clock.Now, Enter: w.clock.Enter, Log: w.cfg.Log}
+	w.run(l.Run)
+	return nil
+}
+
+// runNode is the node agent. What it waits for is in the slower of lab and real time.
+func runNode(ctx context.Context, y *systems, x *system, args []string) error {
+	host := x.Host()
+	account, err := node.ParseArgs(args, host)
+	if err != nil {
+		return err
+	}
+	return node.Run(ctx, node.Config{
+		Account: account, Files: host,
+		Facts: func(ctx context.Context) (node.Facts, error) { return x.nodeFacts(ctx) },
+		Lost:  func() bool { return errors.Is(context.Cause(ctx), sandbox.ErrClosed) || y.ended() },
+		Clock: agentClock{labClock{y.clock}}, Enter: y.clock.Enter, Log: agentLog(y.clock, y.log, x.host, x.os.Boot),
+	})
+}
+
+// ended reports whether the lab has stopped. Its servers stay on until it runs again.
+func (y *systems) ended() bool {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return y.stopped
+}
+
+// nodeFacts returns the facts that a server's node agent reports.
+func (x *system) nodeFacts(ctx context.Context) (f node.Facts, err error) {
+	hw, err := x.hardware(ctx)
+	if err != nil {
+		return f, err
+	}
+	if f.OSImage, err = node.OSImage(x.Host()); err != nil {
+		return f, err
+	}
+	boot, err := x.Host().Boot()
+	if err != nil {
+		return f, err
+	}
+	f.Hostname, f.Arch, f.CPUs, f.MemoryBytes = hw.Hostname, hw.CPU.Arch, int64(hw.CPU.Count), int64(hw.RAMMiB)<<20
+	f.BootID, f.OSTag, f.Version = boot.ID, "linux", build.Read().Version
+	id := x.host.Machine().Identity
+	f.Serial, f.MachineID = id.UUID, strings.ReplaceAll(id.UUID, "-", "")
+	f.Addresses = nicAddresses(hw.NICs)
+	return f, nil
+}
+
+// nicAddresses returns the addresses of NICs.
+func nicAddresses(nics []job.NIC) (out []netip.Addr) {
+	for _, n := range nics {
+		if at, err := netip.ParseAddr(n.IP); err == nil && !slices.Contains(out, at) {
+			out = append(out, at)
+		}
+	}
+	return out
+}

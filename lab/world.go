@@ -1,0 +1,425 @@
+// Package lab wires the emulated rack, the Kubernetes API, the controllers and,
+// on servers that boot it, the agent: with one seed, one clock and one state
+// directory. `labctl up` is Start. The package alone knows both sides of the wire,
+// and it decides nothing that either side could decide.
+package lab
+
+import (
+	"archive/zip"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/controller/inband"
+	"github.com/metalab-dev/metalab/controller/netboot"
+	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/network"
+	"github.com/metalab-dev/metalab/emulator/rack/outbound"
+	"github.com/metalab-dev/metalab/emulator/rack/space"
+	"github.com/metalab-dev/metalab/guest/sandbox"
+	"github.com/metalab-dev/metalab/scenarios/images"
+	"github.com/metalab-dev/metalab/scenarios/registry"
+	"github.com/metalab-dev/metalab/scenarios/view"
+)
+
+const (
+	// ImagesDir is the directory, in the state directory, whose files the lab
+	// serves over HTTP.
+	ImagesDir = "images"
+	// ChartsDir is the directory, in the state directory, of Helm charts that a lab of the
+	// family hoc serves beside the built-in ones.
+	ChartsDir = "charts"
+	// DemoImage is the name of the image that every lab serves.
+	DemoImage = images.DemoRaw
+
+	// KubeDir is the directory, in the state directory, of the Kubernetes API.
+	KubeDir = "kube"
+
+	controllerDir  = "controller"
+	networkBootDir = "memory"
+)
+
+// AnyPort is a Config.Listen for tests: each lab's BMCs listen on a free port.
+const AnyPort = "lo:0"
+
+// Config configures a World.
+type Config struct {
+	Dir      string
+	Settings Settings
+	Fsync    bool   // state survives a power cut, not only kill -9
+	Listen   string // of the BMCs: see rack.Config
+	Log      *slog.Logger
+	// Schemas is the file name of DMTF's DSP8010 archive (zip), which the BMCs
+	// serve; "" for none.
+	Schemas string
+	HTTP2   bool   // BMCs accept HTTP/2
+	SSDP    string // network device on which BMCs answer SSDP; "" for none
+	// Image is the agent's boot image. nil is one without a kernel: emulated
+	// servers run the agent in this process.
+	Image *netboot.Image
+	// BuildPreprovisioningImage has the meaning of manager.Config.
+	BuildPreprovisioningImage bool
+	// Fatal, if not nil, is called with the reason when a part of the world cannot go on
+	// and ends the process. It must do that.
+	Fatal func(error)
+	// Progress, when set, is called with the name of each part, for people, before the part is
+	// started.
+	Progress func(text string)
+	// Traces, if not nil, gets traces of the controllers' work on hosts.
+	Traces trace.TracerProvider
+	// Recording is the name of a file that gets a recording of the lab for its page, in gzip;
+	// "" for none.
+	Recording string
+	// RecordingSnapshots saves snapshots of the lab at the beginning and at the end of the
+	// recording in a directory beside it. They have all secrets of the lab.
+	RecordingSnapshots bool
+	// Fleet, if not nil, runs the hosts, and the world runs what stands beside them. The
+	// settings say that the lab is in shards then.
+	Fleet Fleet
+	// Gateway, if not nil, is the address that all BMCs of a shard share. Advertise is the DNS
+	// name of the address of their own ports; "" for none.
+	Gateway   *Gateway
+	Advertise string
+	// Remote, if not nil, is where programs elsewhere use the control API of a shard.
+	Remote *Remote
+	// Images, when set, wraps the handler of the image server.
+	Images func(http.Handler) http.Handler
+}
+
+// World is a running lab with its Kubernetes API, controllers and agents.
+type World struct {
+	cfg      Config
+	clock    *clock.Clock
+	space    *space.Watch
+	lab      *rack.Lab
+	agents   *agents
+	ports    ports
+	identity inband.Identity
+	images   net.Listener
+	// kubeStarted is closed when the Kubernetes API answers.
+	kubeStarted chan struct{}
+	page        string           // URL of the lab's page, without a token; guarded by mu
+	registry    *registry.Server // of OS images; nil without the family machineconfig
+	view        *view.Server
+
+	mu          sync.Mutex   // guards what others read while the world starts
+	kube        cluster      // zero without a Kubernetes API
+	controllers *controllers // nil while none run
+	// elementalServer replaces the certificate of the Elemental API; nil means the lab's.
+	elementalServer *elementalServer
+	metrics         prometheus.Gatherer // of the latest controllers; nil before
+	started         bool                // controllers have had their ports
+	drivers         map[string]bmc.Open // of BMCs; tests wrap them
+
+	scaling    sync.Mutex // held while the number of shards changes
+	stop       context.CancelCauseFunc
+	goroutines sync.WaitGroup
+	done       <-chan struct{}
+	ctx        context.Context // of all goroutines: Start's, with a cause
+	stopOnce   sync.Once
+	closers    []func() error // called in reverse order
+}
+
+var errStopped = errors.New("world: stopped")
+
+// Start starts a World. It returns when the BMCs answer, the Kubernetes API is
+// ready and the controllers run.
+func Start(ctx context.Context, c Config) (_ *World, err error) {
+	if err := c.Settings.Validate(); err != nil {
+		return nil, fmt.Errorf("world: %w", err)
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Progress == nil {
+		c.Progress = func(string) {}
+	}
+	w := &World{cfg: c, kubeStarted: make(chan struct{})}
+	w.ctx, w.stop = context.WithCancelCause(ctx)
+	w.done = w.ctx.Done()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.Stop())
+		}
+	}()
+	for _, start := range []func(context.Context) error{w.startLab, w.startGateway, w.startFleet, w.startImages, w.startControl, w.startView, w.startKube, w.startObjects, w.startNodes, w.startMachineConfig, w.startClusterAPI, w.startAgents} {
+		if err := start(w.ctx); err != nil {
+			return nil, err
+		}
+	}
+	if c.Settings.Kube && !c.Settings.NoController {
+		if err := w.StartControllers(w.ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.writeFiles(); err != nil {
+		return nil, err
+	}
+	return w, w.lab.SealFiles()
+}
+
+// startLab opens the lab and serves its BMCs.
+func (w *World) startLab(ctx context.Context) error {
+	w.cfg.Progress("the servers and their BMCs")
+	last, err := rack.LastTime(w.cfg.Dir)
+	if err != nil {
+		return err
+	}
+	origin := clock.Wall()
+	if last.After(origin) {
+		origin = last
+	}
+	definition := w.cfg.Settings.Definition()
+	factor, maxSpeed, err := definition.Speed.Factor()
+	if err != nil {
+		return err
+	}
+	if w.clock = clock.NewScaled(origin, factor); maxSpeed {
+		w.clock = clock.NewJumping(origin)
+	}
+	w.cfg.Log = slog.New(labTimeHandler{Handler: w.cfg.Log.Handler(), clock: w.clock})
+	ctrl.SetLogger(logr.FromSlogHandler(w.cfg.Log.Handler()))
+	if w.cfg.Settings.Shards > 0 {
+		w.cfg.Listen = AnyPort // at which no BMC is
+	}
+	systems := newSystems(w.clock, w.cfg.Log, filepath.Join(w.cfg.Dir, systemsDir), definition.Each(), sandbox.CheckLimits())
+	w.agents = newAgents(w.clock, w.cfg.Log, filepath.Join(w.cfg.Dir, networkBootDir), systems)
+	if err := rack.KeepModels(w.cfg.Dir, w.cfg.Settings.Models); err != nil {
+		return err
+	}
+	if err := w.watchSpace(); err != nil {
+		return err
+	}
+	c := rack.Config{
+		Space: w.space, Dir: w.cfg.Dir, Rack: &definition, Clock: w.clock, Fsync: w.cfg.Fsync,
+		Listen: w.cfg.Listen, Media: outbound.Config{}, Events: w.agents.event, Log: w.cfg.Log,
+		Advertise: w.cfg.Advertise, HTTP2: w.cfg.HTTP2, SSDP: w.cfg.SSDP, Files: stateFiles,
+	}
+	if w.cfg.Schemas != "" {
+		schemas, err := zip.OpenReader(w.cfg.Schemas)
+		if err != nil {
+			return fmt.Errorf("schemas: %s: %w", w.cfg.Schemas, err)
+		}
+		w.closers = append(w.closers, schemas.Close)
+		c.Schemas = schemas
+	}
+	if w.lab, err = rack.Open(ctx, c); err != nil {
+		return err
+	}
+	w.closers = append(w.closers, w.lab.Close)
+	if err := w.cfg.Settings.save(w.cfg.Dir); err != nil {
+		return err
+	}
+	if w.ports, err = loadPorts(w.cfg.Dir); err != nil {
+		return err
+	}
+	recorded, err := readRestore(w.cfg.Dir)
+	if err != nil {
+		return err
+	}
+	w.ports.keepImages(recorded)
+	w.run(w.lab.Serve)
+	return nil
+}
+
+// run calls serve in a goroutine until the world ends. If serve returns before
+// that, the world ends with its error.
+func (w *World) run(serve func(context.Context) error) {
+	w.goroutines.Go(func() {
+		err := serve(w.ctx)
+		if w.ctx.Err() == nil {
+			w.stop(err)
+		}
+	})
+}
+
+// startAgents starts the clock and the agents, after the controllers' servers that
+// the agents connect to. What servers did when the lab was last stopped goes on.
+func (w *World) startAgents(context.Context) error {
+	w.run(w.clock.Run)
+	w.agents.start()
+	w.closers = append(w.closers, func() error { w.agents.stop(); return nil })
+	return nil
+}
+
+// startImages serves the images directory, with the demo image, and the repository of
+// charts by HTTP and HTTPS.
+func (w *World) startImages(ctx context.Context) error {
+	dir := filepath.Join(w.cfg.Dir, ImagesDir)
+	if _, err := images.Ensure(dir); err != nil {
+		return err
+	}
+	l, err := listenWhereBefore(ctx, w.ports.Images, w.cfg.Log)
+	if err != nil {
+		return fmt.Errorf("world: the server of the images: %w", err)
+	}
+	w.images, w.ports.Images = l, l.Addr().String()
+	w.agents.systems.image = func() string { return w.ImagesURL() + DemoImage }
+	var h http.Handler = &images.Server{Dir: dir, Enter: w.clock.Enter}
+	if w.cfg.Images != nil {
+		h = w.cfg.Images(h)
+	}
+	if h, err = w.withCharts(h); err != nil {
+		return err
+	}
+	w.serve(l, h)
+	// Some BMCs fetch by HTTPS alone.
+	cert, err := w.certificate("images")
+	if err != nil {
+		return err
+	}
+	if l, err = listenWhereBefore(ctx, w.ports.SecureImages, w.cfg.Log); err != nil {
+		return fmt.Errorf("world: the server of the images by HTTPS: %w", err)
+	}
+	w.ports.SecureImages = l.Addr().String()
+	w.serve(tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{*cert}, MinVersion: tls.VersionTLS12}), h)
+	return nil
+}
+
+// certificate returns a certificate of the lab's CA for a server of the world.
+func (w *World) certificate(name string) (*tls.Certificate, error) {
+	c, err := w.lab.Certificate(name, loopback.Addr())
+	if err != nil {
+		return nil, fmt.Errorf("world: certificate of the %s: %w", name, err)
+	}
+	return c, nil
+}
+
+// serve serves HTTP until the world ends.
+func (w *World) serve(l net.Listener, h http.Handler) {
+	srv := &http.Server{Handler: network.DefaultBodyPace.Handler(h), ReadHeaderTimeout: 30 * time.Second,
+		ErrorLog: slog.NewLogLogger(w.cfg.Log.Handler(), slog.LevelDebug)}
+	w.run(func(ctx context.Context) error {
+		stop := context.AfterFunc(ctx, func() { srv.Close() })
+		defer stop()
+		return srv.Serve(l)
+	})
+}
+
+// listenWhereBefore listens on an address, or on any port where the address is in
+// use.
+func listenWhereBefore(ctx context.Context, address string, log *slog.Logger) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", address)
+	if err != nil && address != anyPort {
+		log.Warn("address taken, using another: URLs that name it are dead", "address", address)
+		l, err = lc.Listen(ctx, "tcp", anyPort)
+	}
+	return l, err
+}
+
+// bmcCAs returns the CAs that the controllers trust for BMCs: the system's and the
+// lab's.
+func (w *World) bmcCAs() *x509.CertPool { return w.lab.CAs() }
+
+// Wait returns nil when ctx ends or the control API has stopped the world, and the
+// cause when the world has ended because a part of it failed.
+func (w *World) Wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-w.done:
+	}
+	if ctx.Err() != nil { // both have ended: w.ctx is its child
+		return nil
+	}
+	return w.Failure()
+}
+
+// Failure returns the error of the part that has ended the world, nil while it runs and when
+// it was stopped.
+func (w *World) Failure() error {
+	err := context.Cause(w.ctx)
+	if errors.Is(err, errStopped) || errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// Stop ends all parts in the reverse order of their start, and returns when they
+// have ended.
+func (w *World) Stop() (err error) {
+	w.stopOnce.Do(func() {
+		if s := w.detachControllers(); s != nil {
+			s.Stop()
+		}
+		w.stop(errStopped)
+		if w.agents != nil {
+			w.agents.stop()
+		}
+		w.goroutines.Wait()
+		for i := len(w.closers) - 1; i >= 0; i-- {
+			err = errors.Join(err, w.closers[i]())
+		}
+	})
+	return err
+}
+
+// writeFiles writes the ports and the manifest of all servers to the state
+// directory.
+func (w *World) writeFiles() error {
+	if err := w.ports.save(w.cfg.Dir); err != nil {
+		return err
+	}
+	manifest := Manifest(w.Hosts())
+	name := filepath.Join(w.cfg.Dir, HostsFile)
+	if old, err := os.ReadFile(name); err == nil && string(old) == string(manifest) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return writeFile(name, manifest, 0o600)
+}
+
+// Lab returns the running rack.
+func (w *World) Lab() *rack.Lab { return w.lab }
+
+// Clock returns the lab's clock.
+func (w *World) Clock() *clock.Clock { return w.clock }
+
+// ImagesURL returns the base URL of the images, with a trailing slash.
+func (w *World) ImagesURL() string { return "http://" + w.ports.Images + images.PathPrefix }
+
+// SecureImagesURL returns the same by HTTPS.
+func (w *World) SecureImagesURL() string {
+	return "https://" + w.ports.SecureImages + images.PathPrefix
+}
+
+// APIConfig returns a configuration of clients of the Kubernetes API, with all rights.
+func (w *World) APIConfig() (*rest.Config, error) {
+	if w.kube.api == nil {
+		return nil, errors.New("world: the lab has no Kubernetes API")
+	}
+	return rest.CopyConfig(w.kube.api), nil
+}
+
+// Kubernetes returns a client of the Kubernetes API with all rights.
+func (w *World) Kubernetes() (client.WithWatch, error) {
+	scheme, err := Scheme()
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(rbacv1.AddToScheme(scheme), authenticationv1.AddToScheme(scheme)); err != nil { // for accounts of agents
+		return nil, err
+	}
+	return client.NewWithWatch(w.kube.api, client.Options{Scheme: scheme})
+}
