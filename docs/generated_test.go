@@ -38,6 +38,7 @@ var update = flag.Bool("update", false, "write the generated parts of the pages"
 // generators make the parts of pages that stand between "<!-- begin NAME -->"
 // and "<!-- end NAME -->".
 var generators = map[string]func(*testing.T) string{
+	"houses":   houses,
 	"packages": packages,
 	"rack-file": func(t *testing.T) string {
 		return (&fields{t: t, key: yamlfile.Key}).tables(reflect.TypeFor[rackfile.Lab]())
@@ -102,6 +103,26 @@ func pages(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// houses is the table of the houses of scenarios/layering.
+func houses(t *testing.T) string {
+	var b strings.Builder
+	b.WriteString("| house | has | may import |\n|---|---|---|\n")
+	for _, h := range layering.Houses {
+		if !exists(h.Name) {
+			t.Errorf("there is no house %s", h.Name)
+		}
+		may := "itself"
+		if len(h.May) > 0 {
+			may = "`" + strings.Join(h.May, "`, `") + "`"
+		}
+		if len(h.May) > 9 {
+			may = "all above"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", h.Name, h.Has, may)
+	}
+	return b.String()
 }
 
 // packages is the table of the packages that exist, from the table of

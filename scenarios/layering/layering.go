@@ -134,6 +134,9 @@ func (f *file) checkImport(row *Row, at token.Pos, imported string) {
 			return
 		}
 	}
+	if ours {
+		f.checkHouses(at, name)
+	}
 	switch {
 	case row == nil:
 	case !f.test && matchesAny(row.Never, name) && !matchesAny(row.But, name):

@@ -134,7 +134,7 @@ func TestSeededViolations(t *testing.T) {
 			want: []string{"agent/sys/a.go:1: agent/sys must not import emulator/machine: the agent must work on real servers"},
 		}, {
 			name: "controller from the emulator", file: "emulator/rack/a.go",
-			src:  `package lab; import "` + ours + `controller/bmc"`,
+			src:  `package rack; import "` + ours + `controller/bmc"`,
 			want: []string{"emulator/rack/a.go:1: emulator/rack must not import controller/bmc: the two sides meet only on the wire"},
 		}, {
 			name: "Kubernetes from the emulator's tests", file: "emulator/clock/a_test.go",
@@ -164,7 +164,7 @@ func TestSeededViolations(t *testing.T) {
 			want: []string{"emulator/dialect/ilo/a.go:1: emulator/dialect/ilo may not import emulator/dialect/idrac: its row does not list it"},
 		}, {
 			name: "Never is stronger than May", file: "emulator/rack/a.go",
-			src:  `package lab; import "` + ours + `emulator/rack/control"`,
+			src:  `package rack; import "` + ours + `emulator/rack/control"`,
 			want: []string{"emulator/rack/a.go:1: emulator/rack must never import emulator/rack/control"},
 		}, {
 			name: "But is stronger than Never", file: "controller/bmc/a.go",
@@ -183,7 +183,7 @@ func TestSeededViolations(t *testing.T) {
 			want: []string{"cmd/labctl/a.go:1: cmd/labctl may not import agent/sys/systest: its row does not list it"},
 		}, {
 			name: "test kit by name", file: "lab/a.go",
-			src: `package world; import "` + ours + `agent/sys/systest"`,
+			src: `package lab; import "` + ours + `agent/sys/systest"`,
 		}, {
 			name: "what tests may", file: "scenarios/images/a_test.go",
 			src: `package images; import "` + ours + `controller/netboot"`,
@@ -221,26 +221,26 @@ func TestSeededClocks(t *testing.T) {
 		src  string
 		want []string
 	}{
-		{"call", "emulator/rack/a.go", "package lab; import \"time\"\nvar now = time.Now()", []string{clocked}},
-		{"value", "emulator/rack/a.go", "package lab; import \"time\"\nvar now = time.Now", []string{clocked}},
-		{"renamed", "emulator/rack/a.go", "package lab; import t \"time\"\nvar now = t.Now()", []string{clocked}},
-		{"in a function", "emulator/rack/a.go", "package lab; import \"time\"\nfunc f() { go func() { _ = time.Now() }() }", []string{clocked}},
-		{"dot", "emulator/rack/a.go", "package lab; import . \"time\"", []string{
+		{"call", "emulator/rack/a.go", "package rack; import \"time\"\nvar now = time.Now()", []string{clocked}},
+		{"value", "emulator/rack/a.go", "package rack; import \"time\"\nvar now = time.Now", []string{clocked}},
+		{"renamed", "emulator/rack/a.go", "package rack; import t \"time\"\nvar now = t.Now()", []string{clocked}},
+		{"in a function", "emulator/rack/a.go", "package rack; import \"time\"\nfunc f() { go func() { _ = time.Now() }() }", []string{clocked}},
+		{"dot", "emulator/rack/a.go", "package rack; import . \"time\"", []string{
 			"emulator/rack/a.go:1: time must be imported under a name: under emulator/ only emulator/clock reads the real clock",
 		}},
-		{"others", "emulator/rack/a.go", "package lab; import \"time\"\nvar a, b = time.After(1), time.NewTicker(time.Second)", []string{
+		{"others", "emulator/rack/a.go", "package rack; import \"time\"\nvar a, b = time.After(1), time.NewTicker(time.Second)", []string{
 			"emulator/rack/a.go:2: time.After: under emulator/ only emulator/clock reads the real clock",
 			"emulator/rack/a.go:2: time.NewTicker: under emulator/ only emulator/clock reads the real clock",
 		}},
-		{"values of time", "emulator/rack/a.go", "package lab; import \"time\"\nvar a = time.Unix(0, 0).Add(time.Second)", nil},
-		{"another package called time", "emulator/rack/a.go", "package lab; import \"example.org/time\"\nvar a = time.Now()", nil},
-		{"method", "emulator/rack/a.go", "package lab; import \"time\"\nfunc f(c interface{ Now() time.Time }) { c.Now() }", nil},
+		{"values of time", "emulator/rack/a.go", "package rack; import \"time\"\nvar a = time.Unix(0, 0).Add(time.Second)", nil},
+		{"another package called time", "emulator/rack/a.go", "package rack; import \"example.org/time\"\nvar a = time.Now()", nil},
+		{"method", "emulator/rack/a.go", "package rack; import \"time\"\nfunc f(c interface{ Now() time.Time }) { c.Now() }", nil},
 		{"the clock itself", "emulator/clock/a.go", "package clock; import \"time\"\nvar now = time.Now()", nil},
 		{"sleep in a test", "controller/kube/a_test.go", "package kube; import \"time\"\nfunc f() { time.Sleep(1) }", []string{
 			"controller/kube/a_test.go:2: time.Sleep: a test waits for a condition, or sleeps in a bubble of testing/synctest",
 		}},
 		{"sleep in a bubble", "controller/kube/a_test.go", "package kube; import (\"testing/synctest\"; \"time\")\nfunc f() { synctest.Test(t, func() { time.Sleep(1) }) }", nil},
-		{"test", "emulator/rack/a_test.go", "package lab; import \"time\"\nvar now = time.Now()", nil},
+		{"test", "emulator/rack/a_test.go", "package rack; import \"time\"\nvar now = time.Now()", nil},
 		{"elsewhere", "controller/kube/a.go", "package kube; import \"time\"\nvar now = time.Now()", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) { checkOne(t, tt.file, tt.src, tt.want) })
@@ -260,6 +260,50 @@ func checkOne(t *testing.T, file, src string, want []string) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Check(%s), want to got:\n%s", file, diff)
+	}
+}
+
+// A house stands on those before it.
+func TestHousesStandOnThoseBelow(t *testing.T) {
+	for i, h := range Houses {
+		for _, m := range h.May {
+			if !slices.ContainsFunc(Houses[:i], func(b House) bool { return b.Name == m }) {
+				t.Errorf("house %s may import %s, which is not before it", h.Name, m)
+			}
+		}
+		if _, err := os.Stat(root + "/" + h.Name); err != nil {
+			t.Errorf("house %s: %v", h.Name, err)
+		}
+	}
+}
+
+func TestSeededViolationsOfHouses(t *testing.T) {
+	const ours = Module + "/"
+	for _, tt := range []struct {
+		name, from, to string
+		want           bool // a finding
+	}{
+		{"family from a family", "controller/mosk/lcm/a.go", "controller/metal3/host/phase", true},
+		{"family from what controllers share", "controller/drain/a.go", "controller/mosk/lcm", true},
+		{"agent from an agent", "agent/machineconfig/a.go", "agent/lcm", true},
+		{"agent from another family's controller", "agent/lcm/a.go", "controller/machineconfig", true},
+		{"agent from the guest", "agent/elemental/a.go", "guest/cloudinit", true},
+		{"agent from the guest, test", "agent/elemental/a_test.go", "guest/sandbox", false},
+		{"agent from its controllers", "agent/lcm/a.go", "controller/mosk/lcm/item", false},
+		{"what controllers share", "controller/mosk/lcm/a.go", "controller/drain", false},
+		{"manager from a family", "controller/manager/a.go", "controller/mosk/lcm", false},
+		{"scenarios from the lab", "scenarios/view/a.go", "lab", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			found, err := Check(fstest.MapFS{tt.from: {Data: []byte("package a\nimport \"" + ours + tt.to + "\"")}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := slices.ContainsFunc(found, func(f Finding) bool { return strings.Contains(f.Text, "the house ") })
+			if got != tt.want {
+				t.Errorf("%s imports %s: a finding on houses: %v, want %v: %v", tt.from, tt.to, got, tt.want, found)
+			}
+		})
 	}
 }
 

@@ -48,8 +48,7 @@ var service = slices.Concat(model, []string{"emulator/clock", "emulator/dialect"
 // ofRedfish is what each room of the Redfish service may know.
 var ofRedfish = slices.Concat(model, []string{"emulator/bmc", "emulator/redfish/cache", "emulator/redfish/message"})
 
-// Table is the architecture: a package without a row does not exist. Packages
-// that it names and nobody has written yet have rows already.
+// Table is the architecture: a package without a row does not exist.
 var Table = []Row{
 	{Package: "version", Never: noWorld}, // which build a program is
 
@@ -396,7 +395,7 @@ var Table = []Row{
 		// Steps do what operators do and look at what servers then are.
 		Package: "features/steps",
 		May: []string{
-			"features/step", "scenarios/...", "emulator/rack/...", "emulator/machine/...", "emulator/bmc", "emulator/dialect/quirk", "emulator/fault", "fixtures",
+			"features/step", "lab", "scenarios/...", "emulator/rack/...", "emulator/machine/...", "emulator/bmc", "emulator/dialect/quirk", "emulator/fault", "fixtures",
 			"emulator/rack/racktest",                        // which ports no other test has
 			"scenarios/patience",                            // how long they wait
 			"scenarios/prerequisites",                       // what scenarios need
@@ -544,7 +543,7 @@ var Table = []Row{
 	{Package: "fixtures"},
 	{Package: "cmd"}, // scripts
 	{Package: "cmd/labctl/crash", May: []string{"emulator/rack/statedir"}}, // it reads how a process ended, and starts none
-	{Package: "cmd/labctl", May: []string{"cmd/labctl/crash", "docs", "emulator/...", "controller/...", "agent/...", "guest/...", "scenarios/...", "fixtures", "features", "features/steps", "version"}},
+	{Package: "cmd/labctl", May: []string{"cmd/labctl/crash", "docs", "emulator/...", "controller/...", "agent/...", "guest/...", "lab/...", "scenarios/...", "fixtures", "features", "features/steps", "version"}},
 	{Package: "cmd/lab-controller", May: []string{"controller/...", "version"}, Never: []string{"controller/kube"}},
 	{Package: "cmd/lab-agent", May: []string{"agent/...", "guest/elementalsim", "version"}},
 }
