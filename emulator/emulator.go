@@ -88,7 +88,7 @@ type Lab struct {
 	// Client trusts the certificates of the BMCs, and only those.
 	Client *http.Client
 
-	lab    *rack.Lab
+	lab    *rack.Rack
 	clock  *clock.Clock
 	hosts  []*Host
 	byLab  map[*rack.Host]*Host
@@ -120,7 +120,7 @@ func Start(t testing.TB, r Rack) *Lab {
 			t.Error(err)
 		}
 		if t.Failed() {
-			t.Logf("the rack's seed is %d", l.lab.Rack().Seed)
+			t.Logf("the rack's seed is %d", l.lab.Definition().Seed)
 		}
 	})
 	return l

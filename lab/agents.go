@@ -265,10 +265,10 @@ func (a *agents) acquireTurn(ctx context.Context) (done func()) {
 
 // SilenceAgent keeps a host's agent from starting at later boots, or lets it start
 // again. Its operating system boots all the same.
-func (w *World) SilenceAgent(host string, mute bool) {
-	w.agents.mu.Lock()
-	defer w.agents.mu.Unlock()
-	w.agents.silent[host] = mute
+func (l *Lab) SilenceAgent(host string, mute bool) {
+	l.agents.mu.Lock()
+	defer l.agents.mu.Unlock()
+	l.agents.silent[host] = mute
 }
 
 // stopAgent ends the agent of a boot if it runs. Its drives are detached already.

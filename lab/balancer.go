@@ -23,8 +23,8 @@ var balancerAddresses = netip.MustParsePrefix("127.0.0.0/8")
 // dialControl connects to the Kubernetes API of a control machine. An emulated server has no
 // network: the lab's own API answers in its place, while the server runs the system of its
 // disk. Its connections end with that.
-func (w *World) dialControl(ctx context.Context, b loadbalancer.Backend) (net.Conn, error) {
-	kube, err := w.Kubernetes()
+func (l *Lab) dialControl(ctx context.Context, b loadbalancer.Backend) (net.Conn, error) {
+	kube, err := l.Kubernetes()
 	if err != nil {
 		return nil, err
 	}
@@ -32,22 +32,22 @@ func (w *World) dialControl(ctx context.Context, b loadbalancer.Backend) (net.Co
 	if err := kube.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: b.Host}, &h); err != nil {
 		return nil, err
 	}
-	all := w.Hosts()
+	all := l.Hosts()
 	i := slices.IndexFunc(all, func(x control.Host) bool { return strings.EqualFold(x.BootMACAddress, h.Spec.BootMACAddress) })
 	if i < 0 {
-		return nil, fmt.Errorf("world: no server of the lab has the MAC address %s of BareMetalHost %s", h.Spec.BootMACAddress, h.Name)
+		return nil, fmt.Errorf("lab: no server of the lab has the MAC address %s of BareMetalHost %s", h.Spec.BootMACAddress, h.Name)
 	}
-	server, ok := w.lab.Host(all[i].Name)
+	server, ok := l.rack.Host(all[i].Name)
 	if !ok {
-		return nil, fmt.Errorf("world: the lab has no server %s", all[i].Name)
+		return nil, fmt.Errorf("lab: the lab has no server %s", all[i].Name)
 	}
-	system, err := w.agents.systems.of(ctx, server)
+	system, err := l.agents.systems.of(ctx, server)
 	if err != nil {
 		return nil, err
 	}
-	api, err := url.Parse(w.kube.api.Host)
+	api, err := url.Parse(l.kube.api.Host)
 	if err != nil {
-		return nil, fmt.Errorf("world: the Kubernetes API: %w", err)
+		return nil, fmt.Errorf("lab: the Kubernetes API: %w", err)
 	}
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", api.Host)

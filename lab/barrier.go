@@ -29,22 +29,22 @@ import (
 // the controllers, and after the time had moved. What a scenario has written before, and
 // what is due in that time, has then had its effect on the objects. Without controllers
 // it moves the time only.
-func (w *World) Pass(ctx context.Context, d time.Duration) error {
-	w.clock.Advance(d)
-	if err := w.awaitDueTimers(ctx); err != nil {
+func (l *Lab) Pass(ctx context.Context, d time.Duration) error {
+	l.clock.Advance(d)
+	if err := l.awaitDueTimers(ctx); err != nil {
 		return err
 	}
-	w.mu.Lock()
-	c := w.controllers
-	w.mu.Unlock()
+	l.mu.Lock()
+	c := l.controllers
+	l.mu.Unlock()
 	if c == nil {
 		return nil
 	}
-	if err := w.awaitCache(ctx, c.set.Cache()); err != nil {
+	if err := l.awaitCache(ctx, c.set.Cache()); err != nil {
 		return err
 	}
 	if err := c.queues.Pass(ctx); err != nil {
-		return fmt.Errorf("world: the controllers have not reconciled every object: %w", err)
+		return fmt.Errorf("lab: the controllers have not reconciled every object: %w", err)
 	}
 	return nil
 }
@@ -53,14 +53,14 @@ func (w *World) Pass(ctx context.Context, d time.Duration) error {
 const barrierPoll = 5 * time.Millisecond
 
 // awaitDueTimers returns when the timers that Advance has made due have fired.
-func (w *World) awaitDueTimers(ctx context.Context) error {
-	now := w.clock.Now()
+func (l *Lab) awaitDueTimers(ctx context.Context) error {
+	now := l.clock.Now()
 	err := wait.PollUntilContextCancel(ctx, barrierPoll, true, func(context.Context) (bool, error) {
-		due, some := w.clock.Next()
+		due, some := l.clock.Next()
 		return !some || due.After(now), nil
 	})
 	if err != nil {
-		return fmt.Errorf("world: the timers that are due have not fired: %w", err)
+		return fmt.Errorf("lab: the timers that are due have not fired: %w", err)
 	}
 	return nil
 }
@@ -86,12 +86,12 @@ func watchedKinds(families []string) []client.ObjectList {
 
 // awaitCache returns when the controllers' cache has each object as the API has it now,
 // or newer.
-func (w *World) awaitCache(ctx context.Context, cache client.Reader) error {
-	api, err := w.Kubernetes()
+func (l *Lab) awaitCache(ctx context.Context, cache client.Reader) error {
+	api, err := l.Kubernetes()
 	if err != nil {
 		return err
 	}
-	for _, kind := range watchedKinds(w.cfg.Settings.Families()) {
+	for _, kind := range watchedKinds(l.cfg.Settings.Families()) {
 		stored, err := versions(ctx, api, kind)
 		if err != nil {
 			return err
@@ -106,7 +106,7 @@ func (w *World) awaitCache(ctx context.Context, cache client.Reader) error {
 			return missing == "", err
 		})
 		if err != nil {
-			return fmt.Errorf("world: the controllers have not seen %T %s: %w", kind, missing, err)
+			return fmt.Errorf("lab: the controllers have not seen %T %s: %w", kind, missing, err)
 		}
 	}
 	return nil
@@ -129,7 +129,7 @@ func versions(ctx context.Context, from client.Reader, kind client.ObjectList) (
 		in = append(in, client.InNamespace(Namespace))
 	}
 	if err := from.List(ctx, list, in...); err != nil {
-		return nil, fmt.Errorf("world: list %T: %w", kind, err)
+		return nil, fmt.Errorf("lab: list %T: %w", kind, err)
 	}
 	out := map[client.ObjectKey]version{}
 	err := meta.EachListItem(list, func(o runtime.Object) error {

@@ -13,21 +13,21 @@ import (
 )
 
 // servesCharts reports whether the lab has controllers that install charts.
-func (w *World) servesCharts() bool {
-	return slices.Contains(w.cfg.Settings.Families(), config.HOC)
+func (l *Lab) servesCharts() bool {
+	return slices.Contains(l.cfg.Settings.Families(), config.HOC)
 }
 
 // withCharts returns a handler of the repository of charts, and of others for all other
 // paths. It does not clean paths, as http.ServeMux does: one with .. is not found.
-func (w *World) withCharts(others http.Handler) (http.Handler, error) {
-	if !w.servesCharts() {
+func (l *Lab) withCharts(others http.Handler) (http.Handler, error) {
+	if !l.servesCharts() {
 		return others, nil
 	}
-	dir := filepath.Join(w.cfg.Dir, ChartsDir)
+	dir := filepath.Join(l.cfg.Dir, ChartsDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("world: charts: %w", err)
+		return nil, fmt.Errorf("lab: charts: %w", err)
 	}
-	s, err := charts.New(charts.Config{Dir: dir, Log: w.cfg.Log, Enter: w.clock.Enter})
+	s, err := charts.New(charts.Config{Dir: dir, Log: l.cfg.Log, Enter: l.clock.Enter})
 	if err != nil {
 		return nil, err
 	}
@@ -42,9 +42,9 @@ func (w *World) withCharts(others http.Handler) (http.Handler, error) {
 
 // ChartsURL returns the URL of the repository of charts, with a trailing slash; "" in a lab
 // without the family hoc.
-func (w *World) ChartsURL() string {
-	if !w.servesCharts() {
+func (l *Lab) ChartsURL() string {
+	if !l.servesCharts() {
 		return ""
 	}
-	return "http://" + w.ports.Images + charts.PathPrefix
+	return "http://" + l.ports.Images + charts.PathPrefix
 }

@@ -24,7 +24,7 @@ func TestChartsAreServedBesideTheImages(t *testing.T) {
 	}
 	get := func(with []string, path string) (int, string) {
 		t.Helper()
-		w := &World{cfg: Config{Dir: dir, Settings: Settings{Hosts: 1, Speed: "max", Kube: true, With: with}, Log: slog.New(slog.DiscardHandler)}, clock: clock.NewJumping(time.Unix(0, 0))}
+		w := &Lab{cfg: Config{Dir: dir, Settings: Settings{Hosts: 1, Speed: "max", Kube: true, With: with}, Log: slog.New(slog.DiscardHandler)}, clock: clock.NewJumping(time.Unix(0, 0))}
 		w.ports.Images = "127.0.0.1:1"
 		want := ""
 		if with != nil {

@@ -104,4 +104,4 @@ func (w *driverTimer) Stop() bool {
 }
 
 // Reset panics: drivers create a new timer.
-func (w *driverTimer) Reset(time.Duration) bool { panic("world: a driver's timer is used once") }
+func (w *driverTimer) Reset(time.Duration) bool { panic("lab: a driver's timer is used once") }

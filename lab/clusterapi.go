@@ -15,17 +15,17 @@ import (
 
 // startClusterAPI starts the stand-in for Cluster API, in a lab that serves the kinds of its
 // core. It outlives the controllers, as Cluster API would.
-func (w *World) startClusterAPI(context.Context) error {
-	if !w.cfg.Settings.Kube || w.cfg.Settings.NoController || !slices.Contains(w.cfg.Settings.installed(), config.ClusterAPI) {
+func (l *Lab) startClusterAPI(context.Context) error {
+	if !l.cfg.Settings.Kube || l.cfg.Settings.NoController || !slices.Contains(l.cfg.Settings.installed(), config.ClusterAPI) {
 		return nil
 	}
 	core, err := clusterapi.New(clusterapi.Config{
-		API: w.kube.api, Wall: k8sclock.RealClock{}, Log: logr.FromSlogHandler(w.cfg.Log.Handler()),
-		Work: queue.Work{Clock: labClock{w.clock}, Workers: 2, Enter: w.clock.Enter, ClientClock: clientClock{w.clock}},
+		API: l.kube.api, Wall: k8sclock.RealClock{}, Log: logr.FromSlogHandler(l.cfg.Log.Handler()),
+		Work: queue.Work{Clock: labClock{l.clock}, Workers: 2, Enter: l.clock.Enter, ClientClock: clientClock{l.clock}},
 	})
 	if err != nil {
-		return fmt.Errorf("world: %w", err)
+		return fmt.Errorf("lab: %w", err)
 	}
-	w.run(core.Run)
+	l.run(core.Run)
 	return nil
 }

@@ -128,22 +128,22 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 		}
 	}()
 	if s.inband, err = listen(ctx, c.Patience, c.Inband); err != nil {
-		return nil, fmt.Errorf("world: the server for agents: %w", err)
+		return nil, fmt.Errorf("lab: the server for agents: %w", err)
 	}
 	if s.boot, err = listen(ctx, c.Patience, c.Boot); err != nil {
-		return nil, fmt.Errorf("world: the boot media server: %w", err)
+		return nil, fmt.Errorf("lab: the boot media server: %w", err)
 	}
 	if s.secure, err = listen(ctx, c.Patience, c.SecureBoot); err != nil {
-		return nil, fmt.Errorf("world: the boot media server (HTTPS): %w", err)
+		return nil, fmt.Errorf("lab: the boot media server (HTTPS): %w", err)
 	}
 	if s.net, err = (netboot.Ports{DHCP: loopback, TFTP: loopback}).Listen(ctx); err != nil {
-		return nil, fmt.Errorf("world: the provisioning network: %w", err)
+		return nil, fmt.Errorf("lab: the provisioning network: %w", err)
 	}
 	c.Net.Serve(portOf(s.net.DHCP), portOf(s.net.TFTP).Port())
 	var elemental *manager.Elemental
 	if c.Elemental != "" {
 		if s.elemental, err = listen(ctx, c.Patience, c.Elemental); err != nil {
-			return nil, fmt.Errorf("world: the Elemental API: %w", err)
+			return nil, fmt.Errorf("lab: the Elemental API: %w", err)
 		}
 		elemental = &manager.Elemental{
 			Endpoint: manager.Endpoint{URL: "https://" + s.elemental.Addr().String(), Listener: s.elemental, Certificate: c.ElementalCertificate}, CA: c.LabCA, Seed: Seed,
@@ -176,7 +176,7 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 	if !s.set.Wait(ctx) {
 		s.stop()
 		<-s.ended
-		return nil, fmt.Errorf("world: the controllers did not start: %w", cmp.Or(s.err, context.Cause(ctx)))
+		return nil, fmt.Errorf("lab: the controllers did not start: %w", cmp.Or(s.err, context.Cause(ctx)))
 	}
 	return s, nil
 }
@@ -219,69 +219,69 @@ func (s *controllers) cut() {
 }
 
 // StartControllers starts the controllers. It fails when they run already.
-func (w *World) StartControllers(ctx context.Context) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.controllers != nil {
-		return errors.New("world: the controllers run already")
+func (l *Lab) StartControllers(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.controllers != nil {
+		return errors.New("lab: the controllers run already")
 	}
-	w.cfg.Progress("the controllers")
-	if w.identity.Key == nil {
-		dir := filepath.Join(w.cfg.Dir, controllerDir)
+	l.cfg.Progress("the controllers")
+	if l.identity.Key == nil {
+		dir := filepath.Join(l.cfg.Dir, controllerDir)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return fmt.Errorf("world: %w", err)
+			return fmt.Errorf("lab: %w", err)
 		}
 		var err error
-		if w.identity, err = inband.LoadIdentity(dir, clock.Wall(), net.IPv4(127, 0, 0, 1)); err != nil {
+		if l.identity, err = inband.LoadIdentity(dir, clock.Wall(), net.IPv4(127, 0, 0, 1)); err != nil {
 			return err
 		}
 	}
-	cert, err := w.certificate("boot media")
+	cert, err := l.certificate("boot media")
 	if err != nil {
 		return err
 	}
-	ca, err := os.ReadFile(w.lab.CAFile())
+	ca, err := os.ReadFile(l.rack.CAFile())
 	if err != nil {
-		return fmt.Errorf("world: %w", err)
+		return fmt.Errorf("lab: %w", err)
 	}
 	registrations := "" // no Elemental API
-	if slices.Contains(w.cfg.Settings.Families(), config.Elemental) {
-		registrations = cmp.Or(w.ports.Elemental, anyPort)
+	if slices.Contains(l.cfg.Settings.Families(), config.Elemental) {
+		registrations = cmp.Or(l.ports.Elemental, anyPort)
 	}
 	api := elementalServer{cert, string(ca)}
-	if w.elementalServer != nil {
-		api = *w.elementalServer
+	if l.elementalServer != nil {
+		api = *l.elementalServer
 	}
-	chance := rand.New(rand.NewPCG(w.lab.Rack().Seed, 0))
+	chance := rand.New(rand.NewPCG(l.rack.Definition().Seed, 0))
 	var lock sync.Mutex
 	var patience time.Duration
-	if w.started {
+	if l.started {
 		patience = portPatience
 	}
 	metrics := prometheus.NewRegistry()
 	s, err := startControllers(ctx, controllerConfig{
-		Registry: metrics, Traces: w.cfg.Traces,
-		API: w.kube.api, Identity: w.identity, RootCAs: w.bmcCAs(), Clock: labClock{w.clock}, Enter: w.clock.Enter,
+		Registry: metrics, Traces: l.cfg.Traces,
+		API: l.kube.api, Identity: l.identity, RootCAs: l.bmcCAs(), Clock: labClock{l.clock}, Enter: l.clock.Enter,
 		Chance: func() float64 { lock.Lock(); defer lock.Unlock(); return chance.Float64() },
-		Log:    w.cfg.Log, Patience: patience, Inband: w.ports.Inband, Boot: w.ports.Boot, SecureBoot: w.ports.SecureBoot, Certificate: cert, Image: w.cfg.Image, Net: w.agents.net,
-		BuildPreprovisioningImage: w.cfg.BuildPreprovisioningImage, Drivers: w.drivers, DialControl: w.dialControl, Families: w.cfg.Settings.Families(), ModuleIndex: w.cfg.Settings.ModuleIndex,
-		Elemental: registrations, ElementalCertificate: api.certificate, LabCA: api.ca, BuildImages: w.servesMachineConfig(),
+		Log:    l.cfg.Log, Patience: patience, Inband: l.ports.Inband, Boot: l.ports.Boot, SecureBoot: l.ports.SecureBoot, Certificate: cert, Image: l.cfg.Image, Net: l.agents.net,
+		BuildPreprovisioningImage: l.cfg.BuildPreprovisioningImage, Drivers: l.drivers, DialControl: l.dialControl, Families: l.cfg.Settings.Families(), ModuleIndex: l.cfg.Settings.ModuleIndex,
+		Elemental: registrations, ElementalCertificate: api.certificate, LabCA: api.ca, BuildImages: l.servesMachineConfig(),
 	})
 	if err != nil {
 		return err
 	}
-	w.controllers, w.started, w.metrics = s, true, metrics
+	l.controllers, l.started, l.metrics = s, true, metrics
 	if s.elemental != nil {
-		w.ports.Elemental = s.elemental.Addr().String()
+		l.ports.Elemental = s.elemental.Addr().String()
 	}
-	w.ports.Inband, w.ports.Boot, w.ports.SecureBoot = s.inband.Addr().String(), s.boot.Addr().String(), s.secure.Addr().String()
-	w.goroutines.Go(func() {
+	l.ports.Inband, l.ports.Boot, l.ports.SecureBoot = s.inband.Addr().String(), s.boot.Addr().String(), s.secure.Addr().String()
+	l.goroutines.Go(func() {
 		<-s.ended
-		w.mu.Lock()
-		current := w.controllers == s
-		w.mu.Unlock()
-		if current && w.ctx.Err() == nil {
-			w.stop(fmt.Errorf("world: the controllers have ended: %w", s.err))
+		l.mu.Lock()
+		current := l.controllers == s
+		l.mu.Unlock()
+		if current && l.ctx.Err() == nil {
+			l.stop(fmt.Errorf("lab: the controllers have ended: %w", s.err))
 		}
 	})
 	return nil
@@ -289,23 +289,23 @@ func (w *World) StartControllers(ctx context.Context) error {
 
 // KillControllers ends the controllers as kill -9 does: they finish nothing and
 // write nothing more.
-func (w *World) KillControllers() {
-	if s := w.detachControllers(); s != nil {
+func (l *Lab) KillControllers() {
+	if s := l.detachControllers(); s != nil {
 		s.Kill()
 	}
 }
 
 // ControllersRunning reports whether controllers run.
-func (w *World) ControllersRunning() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.controllers != nil
+func (l *Lab) ControllersRunning() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.controllers != nil
 }
 
-func (w *World) detachControllers() *controllers {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	s := w.controllers
-	w.controllers = nil
+func (l *Lab) detachControllers() *controllers {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.controllers
+	l.controllers = nil
 	return s
 }

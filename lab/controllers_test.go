@@ -36,9 +36,9 @@ func (h held) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// startWithoutControllers starts a world with one server and a Kubernetes API, and
+// startWithoutControllers starts a lab with one server and a Kubernetes API, and
 // returns it with a client that has all rights.
-func startWithoutControllers(t *testing.T, with ...string) (*World, client.WithWatch) {
+func startWithoutControllers(t *testing.T, with ...string) (*Lab, client.WithWatch) {
 	t.Helper()
 	w, err := Start(t.Context(), Config{
 		Dir: t.TempDir(), Settings: Settings{Hosts: 1, Speed: "max", Kube: true, NoController: true, With: with}, Listen: AnyPort,
@@ -69,12 +69,12 @@ func TestKillCutsTheControllersOffTheKubernetesAPI(t *testing.T) {
 // mustBeCutOff kills the controllers of w and checks that none of their requests
 // reaches the API any more: neither those after the kill nor those in flight, nor
 // the events of a watch that was open.
-func mustBeCutOff(t *testing.T, w *World, admin client.Client, inFlight held) {
+func mustBeCutOff(t *testing.T, l *Lab, admin client.Client, inFlight held) {
 	t.Helper()
-	if err := w.StartControllers(t.Context()); err != nil {
+	if err := l.StartControllers(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.NewWithWatch(w.controllers.api, client.Options{})
+	c, err := client.NewWithWatch(l.controllers.api, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func mustBeCutOff(t *testing.T, w *World, admin client.Client, inFlight held) {
 	}()
 	<-inFlight.arrived
 
-	w.KillControllers()
+	l.KillControllers()
 	if err := c.Create(t.Context(), written("after")); err == nil {
 		t.Error("Create() by a killed controller: error = nil, want that its connection is cut")
 	}

@@ -33,7 +33,7 @@ func TestDriversWorkOnTheEmulator(t *testing.T) {
 		l := racktest.Start(t, rack.Config{Events: boots(t)})
 		h := l.First()
 		user, password := l.Credentials(h)
-		address, err := bmc.ParseAddress(control.Hosts(l.Lab)[0].BMCAddress)
+		address, err := bmc.ParseAddress(control.Hosts(l.Rack)[0].BMCAddress)
 		if err != nil {
 			t.Fatal(err)
 		}

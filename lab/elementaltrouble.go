@@ -22,8 +22,8 @@ type Trouble struct {
 }
 
 // Trouble sets the defect of a server's operating system, in this boot and later ones.
-func (w *World) Trouble(host string, t Trouble) {
-	y := w.agents.systems
+func (l *Lab) Trouble(host string, t Trouble) {
+	y := l.agents.systems
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.failures[host] = t
@@ -61,37 +61,37 @@ const otherAuthorityDir = "elemental-authority"
 
 // ReplaceElementalCertificate gives the Elemental API another certificate when the controllers
 // start next: one of the lab's authority, or of another.
-func (w *World) ReplaceElementalCertificate(otherAuthority bool) error {
+func (l *Lab) ReplaceElementalCertificate(otherAuthority bool) error {
 	if !otherAuthority {
-		c, err := w.certificate("registration server")
+		c, err := l.certificate("registration server")
 		if err != nil {
 			return err
 		}
-		ca, err := os.ReadFile(w.lab.CAFile())
+		ca, err := os.ReadFile(l.rack.CAFile())
 		if err != nil {
-			return fmt.Errorf("world: %w", err)
+			return fmt.Errorf("lab: %w", err)
 		}
-		w.setElementalServer(&elementalServer{c, string(ca)})
+		l.setElementalServer(&elementalServer{c, string(ca)})
 		return nil
 	}
-	dir := filepath.Join(w.cfg.Dir, otherAuthorityDir)
+	dir := filepath.Join(l.cfg.Dir, otherAuthorityDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("world: %w", err)
+		return fmt.Errorf("lab: %w", err)
 	}
 	a, err := network.OpenAuthority(dir, "other")
 	if err != nil {
-		return fmt.Errorf("world: %w", err)
+		return fmt.Errorf("lab: %w", err)
 	}
 	c, err := a.Issue(network.ServerCertificate{Host: "registration server", Addr: loopback.Addr(), Kind: bmc.P256})
 	if err != nil {
-		return fmt.Errorf("world: certificate of the registration server: %w", err)
+		return fmt.Errorf("lab: certificate of the registration server: %w", err)
 	}
-	w.setElementalServer(&elementalServer{c, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Certificate().Raw}))})
+	l.setElementalServer(&elementalServer{c, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Certificate().Raw}))})
 	return nil
 }
 
-func (w *World) setElementalServer(s *elementalServer) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.elementalServer = s
+func (l *Lab) setElementalServer(s *elementalServer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.elementalServer = s
 }

@@ -26,7 +26,7 @@ const (
 	keysFix     = "remove the directory " + KubeDir + "/pki: the Kubernetes API then makes new keys and a new kubeconfig"
 )
 
-// stateFiles are the files in the state directory that must be as they were when the world
+// stateFiles are the files in the state directory that must be as they were when the lab
 // stopped, in addition to the lab's.
 var stateFiles = []integrity.Rule{
 	{Pattern: settingsFile, Running: true, Fix: settingsFix},

@@ -38,7 +38,7 @@ var damages = map[string]func(name string, b []byte) error{
 	},
 }
 
-// imageSum returns the checksum of an image that a world serves.
+// imageSum returns the checksum of an image that a lab serves.
 func imageSum(t *testing.T, dir, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, ImagesDir, name))
@@ -48,7 +48,7 @@ func imageSum(t *testing.T, dir, name string) string {
 	return fmt.Sprintf("%x", sha256.Sum256(b))
 }
 
-// A world one of whose files was damaged while it was down starts without a loss, or does
+// A lab one of whose files was damaged while it was down starts without a loss, or does
 // not start, with an error that has the file and the fix. It starts once the file is as it
 // was.
 func TestDamagedFilesOfAStoppedWorld(t *testing.T) {
@@ -123,7 +123,7 @@ func TestDamagedFilesOfAStoppedWorld(t *testing.T) {
 			}
 			w, err := Start(t.Context(), c)
 			if err == nil {
-				t.Fatalf("%s, %s: the world starts, and Stop() = %v", name, damage, w.Stop())
+				t.Fatalf("%s, %s: the lab starts, and Stop() = %v", name, damage, w.Stop())
 			}
 			if text := err.Error(); !strings.Contains(text, path) || !strings.Contains(text, "remove ") && !strings.Contains(text, "move it away") {
 				t.Errorf("%s, %s: %v, want the file and what to do", name, damage, err)
@@ -156,7 +156,7 @@ func TestDamagedFilesOfAStoppedWorld(t *testing.T) {
 	}
 }
 
-// All that a world makes in its directory, while it runs and after, is in Owned: labctl removes
+// All that a lab makes in its directory, while it runs and after, is in Owned: labctl removes
 // that, and leaves the rest as a user's.
 func TestAWorldMakesOnlyFilesThatItOwns(t *testing.T) {
 	c := Config{Dir: filepath.Join(t.TempDir(), "state"), Settings: Settings{Hosts: 2, Speed: "max", Kube: true, With: config.Families}, Listen: AnyPort}
@@ -170,10 +170,10 @@ func TestAWorldMakesOnlyFilesThatItOwns(t *testing.T) {
 	}
 	after, err := Owned().Foreign(c.Dir)
 	if len(names)+len(after) > 0 || err != nil {
-		t.Errorf("of a world that runs, Owned lacks %q, and of one that has stopped %q, %v", names, after, err)
+		t.Errorf("of a lab that runs, Owned lacks %q, and of one that has stopped %q, %v", names, after, err)
 	}
 	if !HoldsLab(c.Dir) {
-		t.Error("the directory of a world holds no lab")
+		t.Error("the directory of a lab holds no lab")
 	}
 	mine := filepath.Join(c.Dir, ImagesDir, "mine.img")
 	if err := os.WriteFile(mine, []byte("mine"), 0o600); err != nil {

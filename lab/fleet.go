@@ -41,82 +41,82 @@ type Gateway struct {
 }
 
 // startGateway serves the gateway of a shard.
-func (w *World) startGateway(ctx context.Context) error {
-	c := w.cfg.Gateway
+func (l *Lab) startGateway(ctx context.Context) error {
+	c := l.cfg.Gateway
 	if c == nil {
 		return nil
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", c.Address)
 	if err != nil {
-		return fmt.Errorf("world: the gateway: %w", err)
+		return fmt.Errorf("lab: the gateway: %w", err)
 	}
-	cert, err := w.lab.NamedCertificate(gateway.Name, c.Name, ln.Addr().(*net.TCPAddr).AddrPort().Addr().Unmap())
+	cert, err := l.rack.NamedCertificate(gateway.Name, c.Name, ln.Addr().(*net.TCPAddr).AddrPort().Addr().Unmap())
 	if err == nil {
 		var g *gateway.Gateway
-		if g, err = gateway.New(gateway.Config{Find: w.findBMC, Certificate: cert, RootCAs: w.lab.CAs(), Log: w.cfg.Log}); err == nil {
-			w.run(func(ctx context.Context) error { return g.Serve(ctx, ln) })
+		if g, err = gateway.New(gateway.Config{Find: l.findBMC, Certificate: cert, RootCAs: l.rack.CAs(), Log: l.cfg.Log}); err == nil {
+			l.run(func(ctx context.Context) error { return g.Serve(ctx, ln) })
 			return nil
 		}
 	}
-	return errors.Join(fmt.Errorf("world: the gateway: %w", err), ln.Close())
+	return errors.Join(fmt.Errorf("lab: the gateway: %w", err), ln.Close())
 }
 
 // findBMC returns where the BMC of a host is.
-func (w *World) findBMC(name string) (gateway.Target, bool) {
-	if h, ok := w.lab.Host(name); ok {
+func (l *Lab) findBMC(name string) (gateway.Target, bool) {
+	if h, ok := l.rack.Host(name); ok {
 		return gateway.Target{Address: h.Address().String(), Plain: h.Dialect().Protocol.PlainHTTP}, true
 	}
-	if w.cfg.Gateway.Peer == nil {
+	if l.cfg.Gateway.Peer == nil {
 		return gateway.Target{}, false
 	}
-	at, ok := w.cfg.Gateway.Peer(name)
+	at, ok := l.cfg.Gateway.Peer(name)
 	return gateway.Target{Address: at, Peer: true}, ok
 }
 
 // startFleet starts the shards.
-func (w *World) startFleet(ctx context.Context) error {
-	if w.cfg.Fleet == nil {
+func (l *Lab) startFleet(ctx context.Context) error {
+	if l.cfg.Fleet == nil {
 		return nil
 	}
-	w.cfg.Progress(fmt.Sprintf("%d shards of up to %d servers each", w.cfg.Settings.Shards, w.cfg.Settings.ShardSize))
-	w.closers = append(w.closers, w.cfg.Fleet.Stop)
-	return w.cfg.Fleet.Start(ctx)
+	l.cfg.Progress(fmt.Sprintf("%d shards of up to %d servers each", l.cfg.Settings.Shards, l.cfg.Settings.ShardSize))
+	l.closers = append(l.closers, l.cfg.Fleet.Stop)
+	return l.cfg.Fleet.Start(ctx)
 }
 
 // startFleetControl opens the control socket of a lab in shards.
-func (w *World) startFleetControl(context.Context) error {
+func (l *Lab) startFleetControl(context.Context) error {
 	s, err := control.NewFleet(control.FleetConfig{
-		Dir: w.cfg.Dir, Shards: w.cfg.Fleet.Shards, Scale: w.scale, Info: w.info, Down: func() { w.stop(errStopped) }, Log: w.cfg.Log,
+		Dir: l.cfg.Dir, Shards: l.cfg.Fleet.Shards, Scale: l.scale, Info: l.info, Down: func() { l.stop(errStopped) }, Log: l.cfg.Log,
 	})
 	if err != nil {
 		return err
 	}
-	w.run(s.Serve)
+	l.run(s.Serve)
 	return nil
 }
 
 // scale changes how many shards run, and keeps that for the next start.
-func (w *World) scale(ctx context.Context, shards int) error {
-	w.scaling.Lock()
-	defer w.scaling.Unlock()
-	s := w.cfg.Settings
+func (l *Lab) scale(ctx context.Context, shards int) error {
+	l.scaling.Lock()
+	defer l.scaling.Unlock()
+	s := l.cfg.Settings
 	if err := s.Scale(shards); err != nil {
 		return err
 	}
-	if err := w.cfg.Fleet.Scale(ctx, shards, s.Complete()); err != nil {
+	if err := l.cfg.Fleet.Scale(ctx, shards, s.Complete()); err != nil {
 		return err
 	}
-	w.cfg.Settings = s
-	return errors.Join(s.save(w.cfg.Dir), w.writeFiles(), w.lab.SealFiles())
+	l.cfg.Settings = s
+	return errors.Join(s.save(l.cfg.Dir), l.writeFiles(), l.rack.SealFiles())
 }
 
 // listenRemote listens for programs elsewhere, when the configuration says so.
-func (w *World) listenRemote(ctx context.Context) (*control.Remote, error) {
-	c := w.cfg.Remote
+func (l *Lab) listenRemote(ctx context.Context) (*control.Remote, error) {
+	c := l.cfg.Remote
 	if c == nil {
 		return nil, nil
 	}
-	r, err := control.ListenRemote(ctx, w.lab, c.Address, c.Token)
+	r, err := control.ListenRemote(ctx, l.rack, c.Address, c.Token)
 	if err != nil || c.File == "" {
 		return r, err
 	}

@@ -42,7 +42,7 @@ func TestWorldOnAFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		host := w.Hosts()[0]
-		hc := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: w.Lab().CAs(), MinVersion: tls.VersionTLS12}}}
+		hc := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: w.Rack().CAs(), MinVersion: tls.VersionTLS12}}}
 		defer hc.CloseIdleConnections()
 		call := func(method, body string) (int, string) {
 			req, err := http.NewRequestWithContext(t.Context(), method, strings.TrimSuffix(host.Redfish, "/")+"/Systems/1", bytes.NewBufferString(body))
@@ -64,7 +64,7 @@ func TestWorldOnAFullDisk(t *testing.T) {
 		}
 
 		empty := smalldisk.Fill(t, dir, 0)
-		patience.Await(t, "the lab notices", func() bool { return w.Lab().Storage() != nil })
+		patience.Await(t, "the lab notices", func() bool { return w.Rack().Storage() != nil })
 		if code, body := call("PATCH", `{"AssetTag":"later"}`); code != http.StatusInsufficientStorage {
 			t.Errorf("PATCH = %d, want 507: %s", code, body)
 		}
@@ -83,7 +83,7 @@ func TestWorldOnAFullDisk(t *testing.T) {
 
 		empty()
 		var failed error
-		patience.Await(t, "there is space", func() bool { failed = w.Lab().Storage(); return failed == nil }, &failed)
+		patience.Await(t, "there is space", func() bool { failed = w.Rack().Storage(); return failed == nil }, &failed)
 		if code, body := call("PATCH", `{"AssetTag":"later"}`); code >= 300 {
 			t.Errorf("PATCH with space = %d: %s", code, body)
 		}
@@ -93,7 +93,7 @@ func TestWorldOnAFullDisk(t *testing.T) {
 	})
 }
 
-// A world for which there is too little space is refused before it writes anything.
+// A lab for which there is too little space is refused before it writes anything.
 func TestStartWithoutSpaceIsRefused(t *testing.T) {
 	prerequisites.Need(t, "small file system")
 	smalldisk.Run(t, 20<<20, func(dir string) {

@@ -41,7 +41,7 @@ import (
 // nothing but the controllers writes after the fleet is made.
 type fleet struct {
 	t testing.TB
-	w *World
+	w *Lab
 	client.WithWatch
 	writes   *writes
 	machines int // m-0, m-1, …; every tenth one is not selected

@@ -20,12 +20,12 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/images"
 )
 
-// killer kills the controllers of a world at random points in the lives of its hosts, and
+// killer kills the controllers of a lab at random points in the lives of its hosts, and
 // starts others. The points are counted for each host: before and after each write to the
 // Kubernetes API and each command to the BMC, at each step of the agent, and at each
 // request for the image. After a kill, writes and commands of the killed controllers fail.
 type killer struct {
-	world  *World
+	lab    *Lab
 	killed chan struct{} // holds one
 
 	mu   sync.Mutex
@@ -53,17 +53,17 @@ type killPlan struct {
 
 var errKilled = errors.New("the controller was killed")
 
-// newKiller returns a killer. The Config of its world has to include log and imageServer;
+// newKiller returns a killer. The Config of its lab has to include log and imageServer;
 // take wraps the clients of the Kubernetes API and of the BMCs.
 func newKiller() *killer {
 	return &killer{killed: make(chan struct{}, 1), plans: map[string]*killPlan{}}
 }
 
-// wrapClients wraps the clients of a world that has no controllers yet.
-func (m *killer) wrapClients(t *testing.T, w *World, objects []string) {
+// wrapClients wraps the clients of a lab that has no controllers yet.
+func (m *killer) wrapClients(t *testing.T, l *Lab, objects []string) {
 	t.Helper()
-	m.world = w
-	for i, h := range w.Hosts() {
+	m.lab = l
+	for i, h := range l.Hosts() {
 		address, err := bmc.ParseAddress(h.BMCAddress)
 		if err != nil {
 			t.Fatal(err)
@@ -74,11 +74,11 @@ func (m *killer) wrapClients(t *testing.T, w *World, objects []string) {
 			m.plans[name] = f
 		}
 	}
-	w.kube.api = rest.CopyConfig(w.kube.api)
-	w.kube.api.Wrap(m.api)
-	w.drivers = manager.BMCs().Drivers
-	for scheme, open := range w.drivers {
-		w.drivers[scheme] = m.bmc(open)
+	l.kube.api = rest.CopyConfig(l.kube.api)
+	l.kube.api.Wrap(m.api)
+	l.drivers = manager.BMCs().Drivers
+	for scheme, open := range l.drivers {
+		l.drivers[scheme] = m.bmc(open)
 	}
 }
 
@@ -88,7 +88,7 @@ func (m *killer) run(ctx context.Context) error {
 		m.mu.Lock()
 		m.dead = false
 		m.mu.Unlock()
-		if err := m.world.StartControllers(ctx); err != nil && ctx.Err() == nil && !m.controllersDead() {
+		if err := m.lab.StartControllers(ctx); err != nil && ctx.Err() == nil && !m.controllersDead() {
 			return err
 		}
 		m.signalRestart()
@@ -96,7 +96,7 @@ func (m *killer) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-m.killed: // possibly during their start
-			m.world.KillControllers()
+			m.lab.KillControllers()
 		}
 	}
 }
@@ -367,7 +367,7 @@ func (m *killer) killDuringDownload(f *killPlan) (restarted <-chan struct{}) {
 	return m.restarted
 }
 
-// log returns the logger of a world, which gets the steps of agents.
+// log returns the logger of a lab, which gets the steps of agents.
 func (m *killer) log() *slog.Logger { return slog.New(agentSteps{m: m}) }
 
 // agentSteps is a slog.Handler with the attributes that it has got so far.

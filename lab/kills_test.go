@@ -121,7 +121,7 @@ func runSeeds(t *testing.T, first, end uint64) {
 			t.Errorf("Stop: %v", err)
 		}
 	})
-	b := &batch{t: t, world: w, killer: m, seen: map[types.UID]int32{}, uids: map[string]types.UID{}}
+	b := &batch{t: t, lab: w, killer: m, seen: map[types.UID]int32{}, uids: map[string]types.UID{}}
 	if b.kube, err = w.Kubernetes(); err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func compare(t *testing.T, name string, want, got life) {
 // batch is a group of hosts in one lab that go through their lives at the same time.
 type batch struct {
 	t      *testing.T
-	world  *World
+	lab    *Lab
 	killer *killer
 	kube   client.WithWatch
 	names  []string
@@ -239,7 +239,7 @@ func (b *batch) live(seeds []uint64) (l life) {
 			way = s.way
 			b.killer.begin(way, seeds)
 		}
-		_, b.since, _ = b.world.lab.Journal().Select(journal.Query{Last: 1})
+		_, b.since, _ = b.lab.rack.Journal().Select(journal.Query{Last: 1})
 		for i, name := range b.names {
 			if err := s.begin(i, name); err != nil {
 				b.t.Fatalf("%s: %s: %v", s.name, name, err)
@@ -259,9 +259,9 @@ func phaseIs(s *rack.Host, p machine.Phase) bool { return s.Machine().Phase == p
 
 // create registers a host with an image and with user data of its own in its config drive.
 func (b *batch) create(i int, name string) error {
-	secret, host := Objects(b.world.Hosts()[i])
+	secret, host := Objects(b.lab.Hosts()[i])
 	secret.Name, host.Name, host.Spec.BMC.CredentialsName = name+"-bmc", name, name+"-bmc"
-	raw, url := "raw", b.world.ImagesURL()+DemoImage
+	raw, url := "raw", b.lab.ImagesURL()+DemoImage
 	host.Spec.Image = &metal3.Image{URL: url + "?for=" + name, Checksum: url + ".sha256", ChecksumType: metal3.SHA256, DiskFormat: &raw}
 	user := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: name + "-user", Namespace: Namespace},
@@ -304,7 +304,7 @@ func (b *batch) await(what string, ok func(*rack.Host, *metal3.BareMetalHost) bo
 		all, err := b.hosts(ctx)
 		var late []string
 		for i, name := range b.names {
-			if s := b.world.lab.Hosts()[i]; !ok(s, all[name]) {
+			if s := b.lab.rack.Hosts()[i]; !ok(s, all[name]) {
 				text := fmt.Sprintf("%s: server %s, %s", name, s.Machine().Power, s.Machine().Phase)
 				if h := all[name]; h != nil {
 					text += fmt.Sprintf("; host %s, on %v, %s %q", h.Status.Provisioning.State, h.Status.PoweredOn, h.Status.ErrorType, h.Status.ErrorMessage)
@@ -328,7 +328,7 @@ func (b *batch) look(what string) stage {
 		b.t.Fatal(err)
 	}
 	for i, name := range b.names {
-		server := b.world.lab.Hosts()[i]
+		server := b.lab.rack.Hosts()[i]
 		if h := all[name]; h != nil {
 			b.uids[name] = h.UID
 		}
@@ -389,7 +389,7 @@ func digest(m *rack.Disk, size int64, id []byte) (string, error) {
 var deploymentEvents = []string{"power.state", "boot.tried", "os.started", "media.inserted"}
 
 func (b *batch) server(s *rack.Host) (out []string) {
-	entries, _, err := b.world.lab.Journal().Select(journal.Query{Host: s.Name(), Kind: journal.Event, After: b.since})
+	entries, _, err := b.lab.rack.Journal().Select(journal.Query{Host: s.Name(), Kind: journal.Event, After: b.since})
 	if err != nil {
 		b.t.Fatal(err)
 	}

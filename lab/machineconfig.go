@@ -37,48 +37,48 @@ const (
 
 // servesMachineConfig reports whether the lab has a registry, a base image and a builder of its
 // own. A cluster of the user's has those.
-func (w *World) servesMachineConfig() bool {
-	s := w.cfg.Settings
+func (l *Lab) servesMachineConfig() bool {
+	s := l.cfg.Settings
 	return s.Kube && s.Kubeconfig == "" && slices.Contains(s.Families(), config.MachineConfig)
 }
 
 // startMachineConfig serves the registry, pushes the base image, and creates what an operator
 // creates in a cluster: the ControllerConfig, the pools of the roles and their first
 // MachineConfigs.
-func (w *World) startMachineConfig(ctx context.Context) error {
-	if !w.servesMachineConfig() {
+func (l *Lab) startMachineConfig(ctx context.Context) error {
+	if !l.servesMachineConfig() {
 		return nil
 	}
-	w.cfg.Progress("the registry of OS images")
-	s, err := registry.New(registry.Config{Dir: filepath.Join(w.cfg.Dir, registryDir), Log: w.cfg.Log, Enter: w.clock.Enter})
+	l.cfg.Progress("the registry of OS images")
+	s, err := registry.New(registry.Config{Dir: filepath.Join(l.cfg.Dir, registryDir), Log: l.cfg.Log, Enter: l.clock.Enter})
 	if err != nil {
 		return err
 	}
-	l, err := listenWhereBefore(ctx, w.ports.Registry, w.cfg.Log)
+	listener, err := listenWhereBefore(ctx, l.ports.Registry, l.cfg.Log)
 	if err != nil {
-		return fmt.Errorf("world: the registry: %w", err)
+		return fmt.Errorf("lab: the registry: %w", err)
 	}
-	w.registry, w.ports.Registry = s, l.Addr().String()
-	w.serve(l, s)
-	base, err := w.pushBase(ctx)
+	l.registry, l.ports.Registry = s, listener.Addr().String()
+	l.serve(listener, s)
+	base, err := l.pushBase(ctx)
 	if err != nil {
-		return fmt.Errorf("world: the base image: %w", err)
+		return fmt.Errorf("lab: the base image: %w", err)
 	}
-	c, err := w.Kubernetes()
+	c, err := l.Kubernetes()
 	if err != nil {
 		return err
 	}
-	if err := w.createMachineConfig(ctx, c, base); err != nil {
-		return fmt.Errorf("world: machine configuration: %w", err)
+	if err := l.createMachineConfig(ctx, c, base); err != nil {
+		return fmt.Errorf("lab: machine configuration: %w", err)
 	}
 	return nil
 }
 
 // Registry returns the lab's registry of OS images, nil in a lab without one, and its address.
-func (w *World) Registry() (*registry.Server, string) { return w.registry, w.ports.Registry }
+func (l *Lab) Registry() (*registry.Server, string) { return l.registry, l.ports.Registry }
 
 // pushBase pushes the base image of the lab's systems, and returns its pullspec by digest.
-func (w *World) pushBase(ctx context.Context) (string, error) {
+func (l *Lab) pushBase(ctx context.Context) (string, error) {
 	layer, err := systemBase().Encode()
 	if err != nil {
 		return "", err
@@ -91,23 +91,23 @@ func (w *World) pushBase(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	repository := w.ports.Registry + "/" + baseRepository
-	a := access.Access{Config: w.registry.DockerConfig(registry.Pusher, w.ports.Registry)}
+	repository := l.ports.Registry + "/" + baseRepository
+	a := access.Access{Config: l.registry.DockerConfig(registry.Pusher, l.ports.Registry)}
 	return repository + "@" + digest.String(), a.Push(ctx, repository+":base", img)
 }
 
 // createMachineConfig creates the objects of an operator. Those of the lab's registry are
 // written again: its address may be another one. Others are the user's once they exist.
-func (w *World) createMachineConfig(ctx context.Context, c client.Client, base string) error {
+func (l *Lab) createMachineConfig(ctx context.Context, c client.Client, base string) error {
 	secret := func(name, account string) *corev1.Secret {
 		return &corev1.Secret{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: machineconfig.Namespace, Name: name},
 			Type:       corev1.SecretTypeDockerConfigJson,
-			Data:       map[string][]byte{corev1.DockerConfigJsonKey: w.registry.DockerConfig(account, w.ports.Registry)},
+			Data:       map[string][]byte{corev1.DockerConfigJsonKey: l.registry.DockerConfig(account, l.ports.Registry)},
 		}
 	}
-	ca, err := os.ReadFile(w.lab.CAFile())
+	ca, err := os.ReadFile(l.rack.CAFile())
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (w *World) createMachineConfig(ctx context.Context, c client.Client, base s
 				ImageRegistryBundleData: []mcv1.ImageRegistryBundle{}, ImageRegistryBundleUserData: []mcv1.ImageRegistryBundle{},
 				BaseOSContainerImage: base, Images: map[string]string{}, IPFamilies: mcv1.IPFamiliesIPv4,
 				PullSecret:                 &corev1.ObjectReference{Namespace: machineconfig.Namespace, Name: PullSecret},
-				InternalRegistryPullSecret: w.registry.DockerConfig(registry.Puller, w.ports.Registry),
+				InternalRegistryPullSecret: l.registry.DockerConfig(registry.Puller, l.ports.Registry),
 			},
 		},
 	} {

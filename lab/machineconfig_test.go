@@ -121,7 +121,7 @@ func TestControllersOfMachineConfigurationWorkWithTheRightsOfTheManifests(t *tes
 }
 
 // push pushes an image under the tag of a Job, and returns its digest.
-func (l *layering) push(w *World, j *batchv1.Job) string {
+func (l *layering) push(w *Lab, j *batchv1.Job) string {
 	l.t.Helper()
 	tag := ""
 	for _, e := range j.Spec.Template.Spec.Containers[0].Env {
@@ -152,7 +152,7 @@ type layering struct {
 	host    string // of the registry
 }
 
-func newLayering(t testing.TB, w *World, admin client.WithWatch, nodes int) *layering {
+func newLayering(t testing.TB, w *Lab, admin client.WithWatch, nodes int) *layering {
 	t.Helper()
 	l := &layering{t: t, WithWatch: admin, daemons: &daemons{api: admin}}
 	_, l.host = w.Registry()

@@ -38,7 +38,7 @@ import (
 // its account and connections of its own. It has a system that boots, and no server.
 type machineConfigNode struct {
 	name  string
-	w     *World
+	w     *Lab
 	wrap  func(http.RoundTripper) http.RoundTripper
 	roots *x509.CertPool
 	disk  memoryStore
@@ -47,10 +47,10 @@ type machineConfigNode struct {
 }
 
 // startNodes starts nodes of the pool worker, from w-0 on. wrap sees the requests of their daemons.
-func startNodes(t testing.TB, w *World, admin client.Client, count int, wrap func(http.RoundTripper) http.RoundTripper) {
+func startNodes(t testing.TB, l *Lab, admin client.Client, count int, wrap func(http.RoundTripper) http.RoundTripper) {
 	t.Helper()
 	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(w.kube.api.CAData) {
+	if !roots.AppendCertsFromPEM(l.kube.api.CAData) {
 		t.Fatal("the API has no certificate authority")
 	}
 	nodes := make([]*machineConfigNode, count)
@@ -58,7 +58,7 @@ func startNodes(t testing.TB, w *World, admin client.Client, count int, wrap fun
 	g.SetLimit(8)
 	dir := t.TempDir()
 	for i := range nodes {
-		n := &machineConfigNode{name: fmt.Sprintf("w-%d", i), w: w, wrap: wrap, roots: roots}
+		n := &machineConfigNode{name: fmt.Sprintf("w-%d", i), l: l, wrap: wrap, roots: roots}
 		n.dir = filepath.Join(dir, n.name)
 		nodes[i] = n
 		g.Go(func() error { return n.join(ctx, admin) })

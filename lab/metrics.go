@@ -14,18 +14,18 @@ import (
 )
 
 // metricsHandler returns a handler of the metrics of the lab, its agents and its controllers.
-func (w *World) metricsHandler() http.Handler {
-	running := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "metalab_agents", Help: "Agents that run in servers."}, func() float64 { return float64(w.agents.count()) })
-	all := prometheus.Gatherers{control.Registry(w.lab, running), prometheus.GathererFunc(w.controllerMetrics)}
+func (l *Lab) metricsHandler() http.Handler {
+	running := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "metalab_agents", Help: "Agents that run in servers."}, func() float64 { return float64(l.agents.count()) })
+	all := prometheus.Gatherers{control.Registry(l.rack, running), prometheus.GathererFunc(l.controllerMetrics)}
 	return promhttp.HandlerFor(all, promhttp.HandlerOpts{})
 }
 
-// controllerMetrics returns the metrics of the controllers of this world and of
+// controllerMetrics returns the metrics of the controllers of this lab and of
 // controller-runtime, which are of the process.
-func (w *World) controllerMetrics() ([]*dto.MetricFamily, error) {
-	w.mu.Lock()
-	local := w.metrics
-	w.mu.Unlock()
+func (l *Lab) controllerMetrics() ([]*dto.MetricFamily, error) {
+	l.mu.Lock()
+	local := l.metrics
+	l.mu.Unlock()
 	if local == nil {
 		return nil, nil
 	}

@@ -26,38 +26,38 @@ import (
 
 // startNodes gives the embedded API what nodes need beside their kinds: the rights of node
 // agents, and the lifecycle, which marks nodes whose agents have stopped.
-func (w *World) startNodes(ctx context.Context) error {
-	if !w.cfg.Settings.Kube || w.cfg.Settings.Kubeconfig != "" || !config.NeedNodes(w.cfg.Settings.Families()) {
+func (l *Lab) startNodes(ctx context.Context) error {
+	if !l.cfg.Settings.Kube || l.cfg.Settings.Kubeconfig != "" || !config.NeedNodes(l.cfg.Settings.Families()) {
 		return nil
 	}
 	scheme := runtime.NewScheme()
 	if err := errors.Join(corev1.AddToScheme(scheme), rbacv1.AddToScheme(scheme), admissionv1.AddToScheme(scheme)); err != nil {
 		return err
 	}
-	c, err := client.New(w.kube.api, client.Options{Scheme: scheme})
+	c, err := client.New(l.kube.api, client.Options{Scheme: scheme})
 	if err != nil {
-		return fmt.Errorf("world: nodes: %w", err)
+		return fmt.Errorf("lab: nodes: %w", err)
 	}
 	decode := serializer.NewCodecFactory(scheme).UniversalDeserializer().Decode
 	manifests := config.NodeAgents
-	if slices.Contains(w.cfg.Settings.Families(), config.MachineConfig) {
+	if slices.Contains(l.cfg.Settings.Families(), config.MachineConfig) {
 		manifests += "\n---\n" + config.MachineConfigDaemons
 	}
 	for text := range strings.SplitSeq(manifests, "\n---\n") {
 		o, _, err := decode([]byte(text), nil, nil)
 		if err != nil {
-			return fmt.Errorf("world: rights of node agents: %w", err)
+			return fmt.Errorf("lab: rights of node agents: %w", err)
 		}
 		if err := c.Patch(ctx, o.(client.Object), client.Apply, client.FieldOwner("metalab"), client.ForceOwnership); err != nil {
-			return fmt.Errorf("world: rights of node agents: %w", err)
+			return fmt.Errorf("lab: rights of node agents: %w", err)
 		}
 	}
-	typed, err := kubernetes.NewForConfig(w.kube.api)
+	typed, err := kubernetes.NewForConfig(l.kube.api)
 	if err != nil {
-		return fmt.Errorf("world: nodes: %w", err)
+		return fmt.Errorf("lab: nodes: %w", err)
 	}
-	l := &nodes.Lifecycle{Client: typed, Timers: clientClock{w.clock}, Now: w.clock.Now, Enter: w.clock.Enter, Log: w.cfg.Log}
-	w.run(l.Run)
+	lifecycle := &nodes.Lifecycle{Client: typed, Timers: clientClock{l.clock}, Now: l.clock.Now, Enter: l.clock.Enter, Log: l.cfg.Log}
+	l.run(lifecycle.Run)
 	return nil
 }
 

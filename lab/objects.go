@@ -28,7 +28,7 @@ import (
 )
 
 // objects implements view.Objects with the lab's Kubernetes API.
-type objects struct{ *World }
+type objects struct{ *Lab }
 
 // ready returns when the Kubernetes API answers; false when the lab has none.
 func (o objects) ready(ctx context.Context) bool {
@@ -54,11 +54,11 @@ func (o objects) Watch(ctx context.Context, changed func(view.Object)) error {
 	}
 	c, err := cache.New(o.kube.api, cache.Options{Scheme: scheme})
 	if err != nil {
-		return fmt.Errorf("world: the page's objects: %w", err)
+		return fmt.Errorf("lab: the page's objects: %w", err)
 	}
 	informer, err := c.GetInformer(ctx, &metal3.BareMetalHost{}, cache.BlockUntilSynced(false))
 	if err != nil {
-		return fmt.Errorf("world: the page's objects: %w", err)
+		return fmt.Errorf("lab: the page's objects: %w", err)
 	}
 	show := func(obj any) {
 		if h, ok := obj.(*metal3.BareMetalHost); ok {
@@ -78,7 +78,7 @@ func (o objects) Watch(ctx context.Context, changed func(view.Object)) error {
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("world: the page's objects: %w", err)
+		return fmt.Errorf("lab: the page's objects: %w", err)
 	}
 	return c.Start(ctx)
 }
@@ -102,14 +102,14 @@ func (o objects) object(ctx context.Context, c client.Reader, h *metal3.BareMeta
 
 // serverOf returns the name of the server that an object is of: the one at the address of its
 // BMC, or else the one of its name.
-func (w *World) serverOf(h *metal3.BareMetalHost) string {
+func (l *Lab) serverOf(h *metal3.BareMetalHost) string {
 	address := h.Spec.BMC.Address
 	if _, rest, ok := strings.Cut(address, "://"); ok {
 		address = rest
 	}
 	address, _, _ = strings.Cut(address, "/")
 	if at, err := netip.ParseAddrPort(address); err == nil {
-		if host, ok := w.lab.At(at); ok {
+		if host, ok := l.rack.At(at); ok {
 			return host.Machine().Identity.Name
 		}
 	}
@@ -139,11 +139,11 @@ func (o objects) Describe(ctx context.Context, server string) ([]view.Described,
 	}
 	c, err := client.New(o.kube.api, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, fmt.Errorf("world: the objects of %s: %w", server, err)
+		return nil, fmt.Errorf("lab: the objects of %s: %w", server, err)
 	}
 	var hosts metal3.BareMetalHostList
 	if err := c.List(ctx, &hosts); err != nil {
-		return nil, fmt.Errorf("world: the objects of %s: %w", server, err)
+		return nil, fmt.Errorf("lab: the objects of %s: %w", server, err)
 	}
 	i := slices.IndexFunc(hosts.Items, func(h metal3.BareMetalHost) bool { return o.serverOf(&h) == server })
 	if i < 0 {
@@ -159,7 +159,7 @@ func (o objects) Describe(ctx context.Context, server string) ([]view.Described,
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("world: %s %s: %w", kind.Kind, name, err)
+			return fmt.Errorf("lab: %s %s: %w", kind.Kind, name, err)
 		}
 		text, err := shown(&u)
 		out = append(out, view.Described{Kind: kind.Kind, Name: namespace + "/" + name, YAML: text})
@@ -183,7 +183,7 @@ func (o objects) Describe(ctx context.Context, server string) ([]view.Described,
 func eventsOf(ctx context.Context, c client.Client, h *metal3.BareMetalHost) ([]view.Described, error) {
 	var all corev1.EventList
 	if err := c.List(ctx, &all, client.InNamespace(h.Namespace)); err != nil {
-		return nil, fmt.Errorf("world: the events of %s: %w", h.Name, err)
+		return nil, fmt.Errorf("lab: the events of %s: %w", h.Name, err)
 	}
 	mine := slices.DeleteFunc(all.Items, func(e corev1.Event) bool { return e.InvolvedObject.UID != h.UID })
 	if len(mine) == 0 {
@@ -206,7 +206,7 @@ func shown(u *unstructured.Unstructured) (string, error) {
 	}
 	b, err := yaml.Marshal(u.Object)
 	if err != nil {
-		return "", fmt.Errorf("world: %s %s: %w", u.GetKind(), u.GetName(), err)
+		return "", fmt.Errorf("lab: %s %s: %w", u.GetKind(), u.GetName(), err)
 	}
 	return redacted(string(b)), nil
 }

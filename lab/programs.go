@@ -86,8 +86,8 @@ func (x *system) lookOf(enter func() func()) func() func() {
 
 // AgentLooks returns the looks of the LCM agent in this boot of a host; zero when no agent
 // runs there.
-func (w *World) AgentLooks(host string) Looks {
-	y := w.agents.systems
+func (l *Lab) AgentLooks(host string) Looks {
+	y := l.agents.systems
 	y.mu.Lock()
 	x := y.running[host]
 	y.mu.Unlock()

@@ -112,7 +112,7 @@ func readRestore(dir string) (*view.Recorded, error) {
 		err = json.Unmarshal(b, &r)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("world: %s: %w: remove it, and the lab has no objects of the recording", name, err)
+		return nil, fmt.Errorf("lab: %s: %w: remove it, and the lab has no objects of the recording", name, err)
 	}
 	return &r, nil
 }
@@ -138,33 +138,33 @@ func (p *ports) keepImages(r *view.Recorded) {
 }
 
 // startObjects creates the objects that the lab begins with, before the controllers see any.
-func (w *World) startObjects(ctx context.Context) error {
-	if !w.cfg.Settings.Kube || w.cfg.Settings.Kubeconfig != "" {
+func (l *Lab) startObjects(ctx context.Context) error {
+	if !l.cfg.Settings.Kube || l.cfg.Settings.Kubeconfig != "" {
 		return nil
 	}
-	r, err := readRestore(w.cfg.Dir)
+	r, err := readRestore(l.cfg.Dir)
 	if err != nil || r == nil {
 		return err
 	}
-	w.cfg.Progress("the Kubernetes objects of the recording")
+	l.cfg.Progress("the Kubernetes objects of the recording")
 	scheme, err := Scheme()
 	if err != nil {
 		return err
 	}
-	c, err := client.New(w.kube.api, client.Options{Scheme: scheme})
+	c, err := client.New(l.kube.api, client.Options{Scheme: scheme})
 	if err != nil {
-		return fmt.Errorf("world: objects: %w", err)
+		return fmt.Errorf("lab: objects: %w", err)
 	}
 	b := restoration{api: c, hosts: map[string]control.Host{}, made: map[types.UID]types.UID{}}
-	for _, h := range w.Hosts() {
+	for _, h := range l.Hosts() {
 		b.hosts[h.Name] = h
 	}
-	name := filepath.Join(w.cfg.Dir, restoreFile)
+	name := filepath.Join(l.cfg.Dir, restoreFile)
 	if err := b.create(ctx, r.Hosts); err != nil {
-		return fmt.Errorf("world: objects of the recording: %w: remove %s to start without those that are not there yet", err, name)
+		return fmt.Errorf("lab: objects of the recording: %w: remove %s to start without those that are not there yet", err, name)
 	}
 	if err := os.Remove(name); err != nil {
-		return fmt.Errorf("world: %w", err)
+		return fmt.Errorf("lab: %w", err)
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func TestControllersWorkWithTheRightsOfTheManifests(t *testing.T) {
 
 // readStatus reads the metrics and the health probes, which are protected, with and without
 // the rights for that.
-func readStatus(t *testing.T, w *World, admin client.Client, health, metrics string) {
+func readStatus(t *testing.T, l *Lab, admin client.Client, health, metrics string) {
 	t.Helper()
 	id, err := manager.Identity(t.Context(), admin, client.ObjectKey{Namespace: accountNamespace, Name: "lab-controller-identity"}, time.Now())
 	if err != nil {
@@ -104,7 +104,7 @@ func readStatus(t *testing.T, w *World, admin client.Client, health, metrics str
 		}
 		return resp.StatusCode, string(b)
 	}
-	prometheus, other := newToken(t, w, admin, "prometheus"), newToken(t, w, admin, "other")
+	prometheus, other := newToken(t, l, admin, "prometheus"), newToken(t, l, admin, "other")
 	bind := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "prometheus"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "lab-controller-metrics-reader"},
@@ -148,7 +148,7 @@ func readStatus(t *testing.T, w *World, admin client.Client, health, metrics str
 }
 
 // newToken creates a service account and returns a token of it.
-func newToken(t *testing.T, w *World, admin client.Client, name string) string {
+func newToken(t *testing.T, l *Lab, admin client.Client, name string) string {
 	t.Helper()
 	account := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"namespace": accountNamespace, "name": name},
@@ -156,7 +156,7 @@ func newToken(t *testing.T, w *World, admin client.Client, name string) string {
 	if err := admin.Create(t.Context(), account); err != nil {
 		t.Fatal(err)
 	}
-	clients, err := corev1client.NewForConfig(w.kube.api)
+	clients, err := corev1client.NewForConfig(l.kube.api)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func mustBeRefused(t *testing.T, api *rest.Config) {
 
 // runController runs the controllers as lab-controller does, on the lab's clock. end
 // stops them and returns when they have ended.
-func runController(t *testing.T, w *World, api *rest.Config, cfg manager.Config) (end func()) {
+func runController(t *testing.T, l *Lab, api *rest.Config, cfg manager.Config) (end func()) {
 	t.Helper()
 	c := newClient(t, api)
 	at := client.ObjectKey{Namespace: accountNamespace, Name: "lab-controller-identity"}
@@ -234,8 +234,8 @@ func runController(t *testing.T, w *World, api *rest.Config, cfg manager.Config)
 		t.Errorf("Identity again: %v, want the one that is kept", err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	cfg.API, cfg.Identity, cfg.RootCAs, cfg.Log = api, id, w.bmcCAs(), logr.Discard()
-	cfg.Clock, cfg.Enter = labClock{w.clock}, w.clock.Enter
+	cfg.API, cfg.Identity, cfg.RootCAs, cfg.Log = api, id, l.bmcCAs(), logr.Discard()
+	cfg.Clock, cfg.Enter = labClock{l.clock}, l.clock.Enter
 	cfg.Election = &manager.Election{Namespace: accountNamespace, Name: "lab-controller", LeaseDuration: 3 * time.Second}
 	set, err := manager.New(ctx, cfg)
 	if err != nil {
@@ -253,10 +253,10 @@ func runController(t *testing.T, w *World, api *rest.Config, cfg manager.Config)
 
 // standBy runs a second controller process beside the leader, then ends the leader.
 // The second is ready from the start, and serves agents when it leads.
-func standBy(t *testing.T, w *World, api *rest.Config, endFirst func()) {
+func standBy(t *testing.T, l *Lab, api *rest.Config, endFirst func()) {
 	t.Helper()
 	health, agents, media := freeAddress(t), freeAddress(t), freeAddress(t)
-	end := runController(t, w, api, manager.Config{
+	end := runController(t, l, api, manager.Config{
 		Health: health,
 		Agents: manager.Endpoint{URL: "https://" + agents, Address: agents},
 		Media:  manager.Endpoint{URL: "http://" + media, Address: media},
@@ -306,10 +306,10 @@ func freeAddress(t *testing.T) string {
 
 // live provisions the only host, deprovisions it, inspects it by annotation and
 // deletes it. It returns the status of the provisioned host.
-func live(t *testing.T, w *World, c client.WithWatch) metal3.BareMetalHostStatus {
+func live(t *testing.T, l *Lab, c client.WithWatch) metal3.BareMetalHostStatus {
 	t.Helper()
-	secret, host := Objects(w.Hosts()[0])
-	raw, url := "raw", w.ImagesURL()+DemoImage
+	secret, host := Objects(l.Hosts()[0])
+	raw, url := "raw", l.ImagesURL()+DemoImage
 	host.Spec.Image = &metal3.Image{URL: url, Checksum: url + ".sha256", ChecksumType: metal3.SHA256, DiskFormat: &raw}
 	userData := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "user-data", Namespace: Namespace},
@@ -324,7 +324,7 @@ func live(t *testing.T, w *World, c client.WithWatch) metal3.BareMetalHostStatus
 	}
 	h := until(t, c, host.Name, in(metal3.StateProvisioned))
 	provisioned := h.Status
-	attach(t, c, h, w.ImagesURL()+DemoImage)
+	attach(t, c, h, l.ImagesURL()+DemoImage)
 	change(t, c, h, func(h *metal3.BareMetalHost) { h.Spec.Image = nil })
 	h = until(t, c, host.Name, in(metal3.StateAvailable))
 	change(t, c, h, func(h *metal3.BareMetalHost) {

@@ -168,7 +168,7 @@ func (s Settings) Complete() rackfile.Lab {
 func (s Settings) PrepareShard(dir string, part rackfile.Part, listen string) error {
 	s.Part, s.Shards, s.Kube, s.Kubeconfig, s.NoController, s.Listen = &part, 0, false, "", false, listen
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("world: %w", err)
+		return fmt.Errorf("lab: %w", err)
 	}
 	if old, found, err := LoadSettings(dir); err == nil && found && reflect.DeepEqual(old, s) {
 		return nil
@@ -288,7 +288,7 @@ func AdoptState(dir string, r rackfile.Lab, fresh Settings) error {
 	}
 	if err != nil { // a snapshot is restored because of damage, too
 		if err := os.RemoveAll(filepath.Join(dir, settingsFile)); err != nil {
-			return fmt.Errorf("world: %w", err)
+			return fmt.Errorf("lab: %w", err)
 		}
 		_, statErr := os.Stat(filepath.Join(dir, KubeDir))
 		s, found, fresh.Kube = Settings{}, false, fresh.Kube && statErr == nil
@@ -335,7 +335,7 @@ func loadPorts(dir string) (ports, error) {
 		err = json.Unmarshal(b, &p)
 	}
 	if err != nil {
-		return p, fmt.Errorf("world: %s: %w: remove it, and the lab uses free ports", filepath.Join(dir, portsFile), err)
+		return p, fmt.Errorf("lab: %s: %w: remove it, and the lab uses free ports", filepath.Join(dir, portsFile), err)
 	}
 	return p, nil
 }
@@ -348,7 +348,7 @@ const anyPort = "127.0.0.1:0"
 func writeJSON(name string, v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
-		return fmt.Errorf("world: %s: %w", filepath.Base(name), err)
+		return fmt.Errorf("lab: %s: %w", filepath.Base(name), err)
 	}
 	return writeFile(name, append(b, '\n'), 0o600)
 }
@@ -356,10 +356,10 @@ func writeJSON(name string, v any) error {
 // writeFile replaces a file atomically.
 func writeFile(name string, b []byte, mode os.FileMode) error {
 	if err := os.WriteFile(name+".new", b, mode); err != nil {
-		return fmt.Errorf("world: %w", err)
+		return fmt.Errorf("lab: %w", err)
 	}
 	if err := os.Rename(name+".new", name); err != nil {
-		return fmt.Errorf("world: %w", err)
+		return fmt.Errorf("lab: %w", err)
 	}
 	return nil
 }

@@ -24,22 +24,22 @@ const (
 	hostSpace = 16 << 10
 )
 
-// watchSpace checks that there is space for the world, and makes the watch of it.
-func (w *World) watchSpace() (err error) {
-	c := space.Config{Dir: w.cfg.Dir, Reserve: reserve, Log: w.cfg.Log}
+// watchSpace checks that there is space for the lab, and makes the watch of it.
+func (l *Lab) watchSpace() (err error) {
+	c := space.Config{Dir: l.cfg.Dir, Reserve: reserve, Log: l.cfg.Log}
 	need := int64(0)
-	if w.cfg.Settings.Kube && w.cfg.Settings.Kubeconfig == "" {
+	if l.cfg.Settings.Kube && l.cfg.Settings.Kubeconfig == "" {
 		c.Reserve, c.Ballast = kubeReserve, kubeBallast
-		need += spaceOfKube(w.cfg.Dir)
+		need += spaceOfKube(l.cfg.Dir)
 	}
-	if !fileExists(filepath.Join(w.cfg.Dir, ImagesDir, images.DemoRaw)) {
+	if !fileExists(filepath.Join(l.cfg.Dir, ImagesDir, images.DemoRaw)) {
 		need += images.DemoSpace
 	}
-	if !fileExists(filepath.Join(w.cfg.Dir, settingsFile)) {
-		definition := w.cfg.Settings.Definition()
+	if !fileExists(filepath.Join(l.cfg.Dir, settingsFile)) {
+		definition := l.cfg.Settings.Definition()
 		need += int64(definition.Len()) * hostSpace
 	}
-	w.space, err = watchSpace(c, need)
+	l.space, err = watchSpace(c, need)
 	return err
 }
 

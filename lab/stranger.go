@@ -22,28 +22,28 @@ import (
 // Stranger is a client on the network that runs an agent with another key, to lease the jobs
 // of a server's agent, and to read the user data in them.
 type Stranger struct {
-	world *World
+	lab   *Lab
 	host  *rack.Host
 	local tls.Certificate // of its agent's key
 	media job.Media       // read from the server's boot medium
 }
 
 // NewStranger returns a Stranger that leases for a host of the lab.
-func (w *World) NewStranger(host string) (*Stranger, error) {
-	h, ok := w.lab.Host(host)
+func (l *Lab) NewStranger(host string) (*Stranger, error) {
+	h, ok := l.rack.Host(host)
 	if !ok {
-		return nil, fmt.Errorf("world: there is no host %s", host)
+		return nil, fmt.Errorf("lab: there is no host %s", host)
 	}
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("world: %w", err)
+		return nil, fmt.Errorf("lab: %w", err)
 	}
 	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return nil, fmt.Errorf("world: %w", err)
+		return nil, fmt.Errorf("lab: %w", err)
 	}
-	return &Stranger{world: w, host: h, local: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}}, nil
+	return &Stranger{lab: l, host: h, local: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}}, nil
 }
 
 // MediumURL returns the URL of the medium in the server's virtual CD, as its BMC got it.
@@ -53,7 +53,7 @@ func (x *Stranger) MediumURL() (string, error) {
 			return s.Image, nil
 		}
 	}
-	return "", errors.New("world: the server's virtual CD is empty")
+	return "", errors.New("lab: the server's virtual CD is empty")
 }
 
 // maxMedium bounds the bytes of a medium.
@@ -65,7 +65,7 @@ func (x *Stranger) Fetch(ctx context.Context, url string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	resp, err := x.client(x.world.lab.CAs()).Do(r)
+	resp, err := x.client(x.lab.rack.CAs()).Do(r)
 	if err != nil {
 		return 0, err
 	}
@@ -85,7 +85,7 @@ func (x *Stranger) Fetch(ctx context.Context, url string) (int, error) {
 // provisioning network, and reads the token that it gets.
 func (x *Stranger) BootByNetwork(ctx context.Context) error {
 	id := x.host.Machine().Identity
-	system, err := x.world.agents.net.PXE(ctx, pxe.NIC{MAC: id.NICs[0].MAC, UUID: id.UUID})
+	system, err := x.lab.agents.net.PXE(ctx, pxe.NIC{MAC: id.NICs[0].MAC, UUID: id.UUID})
 	if err == nil {
 		x.media = system.Media
 	}
@@ -97,11 +97,11 @@ func (x *Stranger) BootByNetwork(ctx context.Context) error {
 func (x *Stranger) ReadBooted() (err error) {
 	v := x.host.Machine()
 	if v.OS == nil || v.OS.Name != AgentOS {
-		return fmt.Errorf("world: %s does not run an agent", x.host.Name())
+		return fmt.Errorf("lab: %s does not run an agent", x.host.Name())
 	}
 	if overNetwork[v.OS.Source.Kind] {
 		var from networkBoot
-		from, err = x.world.agents.loadNetworkBoot(x.host, v.OS.Boot)
+		from, err = x.lab.agents.loadNetworkBoot(x.host, v.OS.Boot)
 		x.media = from.Media
 		return err
 	}
@@ -113,7 +113,7 @@ func (x *Stranger) ReadBooted() (err error) {
 // which is 200 when there is a job.
 func (x *Stranger) Lease(ctx context.Context) (int, error) {
 	if x.media.Token == "" {
-		return 0, errors.New("world: no token was read")
+		return 0, errors.New("lab: no token was read")
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(x.media.CA))

@@ -153,12 +153,12 @@ func (y *systems) exec(ctx context.Context, h *rack.Host, c control.Command) (in
 // WatchFiles calls changed, which must not block, after each change of the files of the system
 // that a host runs, with the absolute paths of all that differ from its image, sorted. The end
 // of the system ends it, too.
-func (w *World) WatchFiles(ctx context.Context, host string, changed func(local []string)) (stop func(), err error) {
-	h, ok := w.lab.Host(host)
+func (l *Lab) WatchFiles(ctx context.Context, host string, changed func(local []string)) (stop func(), err error) {
+	h, ok := l.rack.Host(host)
 	if !ok {
-		return nil, fmt.Errorf("world: there is no host %s", host)
+		return nil, fmt.Errorf("lab: there is no host %s", host)
 	}
-	x, err := w.agents.systems.of(ctx, h)
+	x, err := l.agents.systems.of(ctx, h)
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func measureSystems(b *testing.B, hosts, files int, bootable bool) (out systemCo
 		b.Fatal(err)
 	}
 	var names []string
-	for _, h := range w.lab.Hosts() {
+	for _, h := range w.rack.Hosts() {
 		names = append(names, h.Name())
 		if bootable {
 			writeImage(b, h, image)
@@ -78,7 +78,7 @@ func measureSystems(b *testing.B, hosts, files int, bootable bool) (out systemCo
 	if err := w.Control().PowerAll(b.Context(), names, "On", func(control.Powered) {}); err != nil {
 		b.Fatal(err)
 	}
-	for _, h := range w.lab.Hosts() {
+	for _, h := range w.rack.Hosts() {
 		err := wait.PollUntilContextTimeout(b.Context(), 10*time.Millisecond, 5*time.Minute, true, func(ctx context.Context) (bool, error) {
 			if !bootable {
 				return h.Machine().Phase == machine.Halted, nil
@@ -98,7 +98,7 @@ func measureSystems(b *testing.B, hosts, files int, bootable bool) (out systemCo
 	}
 	stored := usage(b, cfg.Dir)
 	random := rand.NewChaCha8([32]byte{}) // incompressible
-	for _, h := range w.lab.Hosts() {
+	for _, h := range w.rack.Hosts() {
 		x, err := w.agents.systems.of(b.Context(), h)
 		if err != nil {
 			b.Fatal(err)

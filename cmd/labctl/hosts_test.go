@@ -25,7 +25,7 @@ func startControl(t *testing.T, count int) *control.Client {
 }
 
 // startLab starts a lab with hosts node-0, node-1, … whose control API is served.
-func startLab(t *testing.T, count int) *racktest.Lab {
+func startLab(t *testing.T, count int) *racktest.Rack {
 	t.Helper()
 	l := racktest.Start(t, rack.Config{Rack: new(rackfile.Default(count))})
 	s, err := control.New(control.Config{Lab: l.Lab})

@@ -54,7 +54,7 @@ func exitStatus(err error, w io.Writer) int {
 
 // packagePrefix matches the names of packages that errors begin with: they help
 // developers, not users. Names of protocols stay: redfish, ipmi, bmc.
-var packagePrefix = regexp.MustCompile(`(?m)(^|: )(?:(?:lab|control|store|world|kube|rack|snapshot|journal|outbound|yamlfile|capture|netboot|inband|demo|detach|features|machine|integrity|manager|mdraid|ramdisk|pxe|sandbox|shards): )+`)
+var packagePrefix = regexp.MustCompile(`(?m)(^|: )(?:(?:lab|control|store|kube|rack|snapshot|journal|outbound|yamlfile|capture|netboot|inband|demo|detach|features|machine|integrity|manager|mdraid|ramdisk|pxe|sandbox|shards): )+`)
 
 // withoutPackages returns the text of an error as users read it.
 func withoutPackages(text string) string { return packagePrefix.ReplaceAllString(text, "$1") }

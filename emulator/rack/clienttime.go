@@ -23,7 +23,7 @@ const lagPrecision = time.Second
 func (l *Lab) loadClientTime() error {
 	var lag time.Duration
 	if _, err := l.store.Load(store.Meta, clientLagKey, &lag); err != nil {
-		return fmt.Errorf("lab: %w", err)
+		return fmt.Errorf("rack: %w", err)
 	}
 	l.storedLag.Store(int64(lag))
 	l.clock.SetClientLag(lag)

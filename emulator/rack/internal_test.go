@@ -180,7 +180,7 @@ func TestFailedSaveRollsTheStepBack(t *testing.T) {
 	if err := l.store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Power(t.Context(), "ForceOff"); err == nil || !strings.HasPrefix(err.Error(), "lab: node-0: store: ") {
+	if err := h.Power(t.Context(), "ForceOff"); err == nil || !strings.HasPrefix(err.Error(), "rack: node-0: store: ") {
 		t.Errorf("Power() = %v, want the store's error", err)
 	}
 	if _, err := h.ApplyBMC(t.Context(), bmc.InsertMedia{Slot: "Cd", Image: "http://127.0.0.1/a.iso"}); err == nil || errors.Is(err, bmc.ErrMedia) {
@@ -207,7 +207,7 @@ func TestServeEndsWhenAListenerFails(t *testing.T) {
 	if err := l.listeners[0].Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Serve(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "lab: ") {
+	if err := l.Serve(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "rack: ") {
 		t.Errorf("Serve() = %v, want the listener's error", err)
 	}
 }

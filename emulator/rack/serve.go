@@ -32,7 +32,7 @@ const (
 	saveInterval = 10 * time.Minute // of the lab's time, between two saves of the time alone
 )
 
-var errLabEnded = errors.New("lab: ended")
+var errLabEnded = errors.New("rack: ended")
 
 // Serve answers for the BMCs, advances machines when they are due and delivers
 // events, until ctx ends or something fails that the lab cannot work without. It
@@ -50,7 +50,7 @@ func (l *Lab) Serve(ctx context.Context) error {
 	for _, ln := range l.listeners {
 		children.Go(func() {
 			if err := secure.ServeTLS(ln, "", ""); !errors.Is(err, http.ErrServerClosed) {
-				fail(fmt.Errorf("lab: %w", err))
+				fail(fmt.Errorf("rack: %w", err))
 			}
 		})
 	}
@@ -61,7 +61,7 @@ func (l *Lab) Serve(ctx context.Context) error {
 	serveIPMI := func(sock *network.Datagrams) {
 		ipmiServers.Go(func() { // ends when the socket is closed
 			if err := l.ipmi.Serve(sock); err != nil {
-				fail(fmt.Errorf("lab: %w", err))
+				fail(fmt.Errorf("rack: %w", err))
 			}
 		})
 	}
@@ -85,7 +85,7 @@ func (l *Lab) Serve(ctx context.Context) error {
 	if l.ssdp != nil {
 		children.Go(func() {
 			if err := l.ssdp.Serve(failed); err != nil {
-				fail(fmt.Errorf("lab: %w", err))
+				fail(fmt.Errorf("rack: %w", err))
 			}
 		})
 	}
@@ -195,7 +195,7 @@ func (l *Lab) drive(ctx context.Context) error {
 			err := errors.Join(l.faults.Save(), l.save(l.clock.Now()))
 			l.reportSpace(err)
 			if err != nil && !space.Full(err) {
-				return fmt.Errorf("lab: %w", err)
+				return fmt.Errorf("rack: %w", err)
 			}
 		}
 	}

@@ -113,7 +113,7 @@ func RestoreSnapshot(ctx context.Context, dir, from string, report snapshot.Prog
 		return info, err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return info, fmt.Errorf("lab: %w", err)
+		return info, fmt.Errorf("rack: %w", err)
 	}
 	held, err := lockDir(ctx, dir)
 	if err != nil {
@@ -122,7 +122,7 @@ func RestoreSnapshot(ctx context.Context, dir, from string, report snapshot.Prog
 	defer held.Close()
 	fresh := filepath.Join(dir, RestoredDir)
 	if err := os.RemoveAll(fresh); err != nil {
-		return info, fmt.Errorf("lab: %w", err)
+		return info, fmt.Errorf("rack: %w", err)
 	}
 	if err := snapshot.Load(ctx, from, fresh, report); err != nil {
 		return info, err
@@ -138,12 +138,12 @@ func RestoreSnapshot(ctx context.Context, dir, from string, report snapshot.Prog
 		err = errors.Join(err, os.Rename(filepath.Join(fresh, e.Name()), filepath.Join(dir, e.Name())))
 	}
 	if err = errors.Join(err, os.RemoveAll(fresh)); err != nil {
-		return info, fmt.Errorf("lab: restore: %w", err)
+		return info, fmt.Errorf("rack: restore: %w", err)
 	}
 	// The old list is of the old files; that of others' files may be damaged, too.
 	if err := integrity.Seal(dir, fileRules, false); err != nil {
 		if err := errors.Join(os.RemoveAll(filepath.Join(dir, integrity.File)), integrity.Seal(dir, fileRules, false)); err != nil {
-			return info, fmt.Errorf("lab: restore: %w", err)
+			return info, fmt.Errorf("rack: restore: %w", err)
 		}
 	}
 	return info, nil
@@ -176,7 +176,7 @@ func ResetHosts(ctx context.Context, dir string, names ...string) error {
 		}
 		for _, n := range names {
 			if !known[n] {
-				return fmt.Errorf("lab: there is no host %s", n)
+				return fmt.Errorf("rack: there is no host %s", n)
 			}
 		}
 		var puts []store.Put
@@ -190,7 +190,7 @@ func ResetHosts(ctx context.Context, dir string, names ...string) error {
 			err = s.Save(at, puts...)
 		}
 		if err != nil {
-			return fmt.Errorf("lab: %w", err)
+			return fmt.Errorf("rack: %w", err)
 		}
 		return emptyDisks(filepath.Join(dir, store.DisksDir), meant)
 	})
@@ -209,7 +209,7 @@ func emptyDisks(dir string, meant func(host string) bool) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("lab: reset: %w", err)
+		return fmt.Errorf("rack: reset: %w", err)
 	}
 	return nil
 }
@@ -218,7 +218,7 @@ func emptyDisks(dir string, meant func(host string) bool) error {
 // of the hosts that emptied, if not nil, accepts may be damaged.
 func withStoppedLab(ctx context.Context, dir string, emptied func(host string) bool, do func(*store.Store) error) (err error) {
 	if _, err := os.Stat(filepath.Join(dir, LockFile)); err != nil {
-		return fmt.Errorf("lab: there is no lab in %s: %w", dir, err)
+		return fmt.Errorf("rack: there is no lab in %s: %w", dir, err)
 	}
 	held, err := lockDir(ctx, dir)
 	if err != nil {
@@ -250,7 +250,7 @@ func storedRack(s *store.Store) (rackfile.Lab, time.Time, error) {
 		err = errors.New("it holds no lab")
 	}
 	if err != nil {
-		return rackfile.Lab{}, time.Time{}, fmt.Errorf("lab: %w", err)
+		return rackfile.Lab{}, time.Time{}, fmt.Errorf("rack: %w", err)
 	}
 	return m.Rack, s.Last(), nil
 }

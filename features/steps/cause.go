@@ -97,10 +97,10 @@ func (s *scenario) awaitDeletion(ctx context.Context, o client.Object) error {
 func (s *scenario) letControllersAct(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(WithPatience(ctx, patience.Limit()), patience.Limit())
 	defer cancel()
-	if !s.world.ControllersRunning() {
+	if !s.lab.ControllersRunning() {
 		return fmt.Errorf("%w: none runs", ErrNotReconciled)
 	}
-	if err := errors.Join(s.world.Pass(ctx, 0), s.recorderCatchesUp(ctx)); err != nil {
+	if err := errors.Join(s.lab.Pass(ctx, 0), s.recorderCatchesUp(ctx)); err != nil {
 		return fmt.Errorf("%w: %w", ErrNotReconciled, err)
 	}
 	return nil
@@ -150,7 +150,7 @@ func (s *scenario) letTimeGo(ctx context.Context, d time.Duration) error {
 	if s.releaseClock != nil {
 		return nil
 	}
-	if err := s.world.Clock().Sleep(ctx, d); err != nil {
+	if err := s.lab.Clock().Sleep(ctx, d); err != nil {
 		return fmt.Errorf("the lab's time has not gone %v by itself: %w", d, err)
 	}
 	return nil

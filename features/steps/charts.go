@@ -34,7 +34,7 @@ func (s *scenario) createBundle(ctx context.Context, name string, text *godog.Do
 	if err := yaml.UnmarshalStrict([]byte(text.Content), &b.Spec.Releases); err != nil {
 		return fmt.Errorf("the step's releases: %w", err)
 	}
-	st, err := s.world.Control().Status(ctx)
+	st, err := s.lab.Control().Status(ctx)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (s *scenario) releaseIs(ctx context.Context, name, bundle, chart, ready str
 }
 
 func (s *scenario) releaseFails(ctx context.Context, name, bundle, text string) error {
-	text = strings.ReplaceAll(text, "URL", s.world.ChartsURL())
+	text = strings.ReplaceAll(text, "URL", s.lab.ChartsURL())
 	return s.awaitRelease(ctx, name, bundle, func(is lcm.HelmReleaseStatus) bool {
 		return !is.Success && strings.Contains(is.Message, text)
 	})

@@ -66,7 +66,7 @@ const copyBlock = 64 << 10
 
 // copyDisk writes the first disk of a server to a sparse file.
 func (s *scenario) copyDisk(server control.Host, name string) error {
-	h, ok := s.world.Lab().Host(server.Name)
+	h, ok := s.lab.Rack().Host(server.Name)
 	if !ok {
 		return fmt.Errorf("the lab has no host %q", server.Name)
 	}

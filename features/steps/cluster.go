@@ -188,7 +188,7 @@ func (s *scenario) agentLooks(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	at := s.world.AgentLooks(h.Name)
+	at := s.lab.AgentLooks(h.Name)
 	s.looks++
 	// The watch of the object makes the agent look.
 	m := &lcm.LCMMachine{ObjectMeta: day2Meta(name)}
@@ -197,7 +197,7 @@ func (s *scenario) agentLooks(ctx context.Context, name string) error {
 		return err
 	}
 	err = eventually(WithPatience(ctx, patience.Limit()), "the agent of "+name+" looks at its LCMMachine", func(context.Context) (bool, string, error) {
-		is := s.world.AgentLooks(h.Name)
+		is := s.lab.AgentLooks(h.Name)
 		return is.Ended > at.Begun, fmt.Sprintf("%+v, then %+v", at, is), nil
 	})
 	if err != nil {
@@ -255,7 +255,7 @@ func (s *scenario) machineOf(name string) (*machine.View, error) {
 	if err != nil {
 		return nil, err
 	}
-	server, exists := s.world.Lab().Host(h.Name)
+	server, exists := s.lab.Rack().Host(h.Name)
 	if !exists {
 		return nil, fmt.Errorf("the lab has lost %s", h.Name)
 	}

@@ -39,9 +39,9 @@ func (s *scenario) registerConfig(sc *stepRegistry) {
 	sc.Step(`^the server's first disk ends with a config drive that holds "([^"]*)" and "([^"]*)"$`, "looks for a config drive with these texts at the end of the first disk", s.diskEndsWithDrive)
 	sc.Step(`^the server's first disk ends with a config drive that names the host$`, "looks for a config drive with the host's name and UID, and without user data, at the end of the first disk", s.diskEndsWithDefaultDrive)
 	sc.Step(`^the operator sets a live ISO$`, "sets spec.image to a bootable ISO with the format live-iso",
-		func(ctx context.Context) error { return s.requestLiveISO(ctx, s.world.ImagesURL()) })
+		func(ctx context.Context) error { return s.requestLiveISO(ctx, s.lab.ImagesURL()) })
 	sc.Step(`^the operator sets a live ISO with an HTTPS URL$`, "sets spec.image to a live ISO at the lab's HTTPS server of images",
-		func(ctx context.Context) error { return s.requestLiveISO(ctx, s.world.SecureImagesURL()) })
+		func(ctx context.Context) error { return s.requestLiveISO(ctx, s.lab.SecureImagesURL()) })
 	sc.Step(`^the server runs from its virtual CD$`, "waits until the server has booted from its virtual CD", s.runsCD)
 	sc.Step(`^the operator sets the deployment method "([^"]*)"$`, "sets customDeploy.method", s.requestDeployMethod)
 }

@@ -117,7 +117,7 @@ func (s *scenario) takeServersBMC() error {
 		return errors.New("the BMC has no administrator")
 	}
 	conf := conformance.Config{
-		URL: h.URL(), Username: admin.Name, Password: admin.Password, CAs: s.world.Lab().CAs(), Serial: h.Machine().Identity.Serial,
+		URL: h.URL(), Username: admin.Name, Password: admin.Password, CAs: s.lab.Rack().CAs(), Serial: h.Machine().Identity.Serial,
 	}
 	if at, ok := h.IPMI(); ok {
 		conf.IPMI = at.String()

@@ -31,7 +31,7 @@ func (s *scenario) registerDataImages(sc *stepRegistry) {
 func (s *scenario) dataImage(file string) *metal3.DataImage {
 	return &metal3.DataImage{
 		ObjectMeta: metav1.ObjectMeta{Name: s.server.Name, Namespace: lab.Namespace},
-		Spec:       metal3.DataImageSpec{URL: s.world.ImagesURL() + file},
+		Spec:       metal3.DataImageSpec{URL: s.lab.ImagesURL() + file},
 	}
 }
 

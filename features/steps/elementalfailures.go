@@ -27,21 +27,21 @@ func (s *scenario) registerElementalFailures(sc *stepRegistry) {
 	sc.Step(`^the operator gives the registration "([^"]*)" a token without end$`, "sets tokenDuration to 0 and the token to empty, and waits until there is another", s.endlessToken)
 	sc.Step(`^the operator gives the registration "([^"]*)" the authority of the registration server$`, "sets caCert to empty, and waits until the controller has filled it in", s.renewAuthority)
 	sc.Step(`^the registration server gets a certificate of (the lab's|another) authority$`, "kills the controller, and starts one whose registration API has another certificate", func(ctx context.Context, of string) error {
-		s.world.KillControllers()
-		if err := s.world.ReplaceElementalCertificate(of == "another"); err != nil {
+		s.lab.KillControllers()
+		if err := s.lab.ReplaceElementalCertificate(of == "another"); err != nil {
 			return err
 		}
-		return s.world.StartControllers(context.WithoutCancel(ctx))
+		return s.lab.StartControllers(context.WithoutCancel(ctx))
 	})
 	sc.Step(`^the clock of the server "([^"]*)" is (\d+) minutes (behind|ahead)$`, "lets the agent of the server date its tokens so", func(server string, minutes int, way string) {
 		skew := time.Duration(minutes) * time.Minute
 		if way == "behind" {
 			skew = -skew
 		}
-		s.world.Trouble(server, lab.Trouble{Skew: skew})
+		s.lab.Trouble(server, lab.Trouble{Skew: skew})
 	})
-	sc.Step(`^the file systems of the server "([^"]*)" are full$`, "lets each write of the agent of the server fail with ENOSPC", func(server string) { s.world.Trouble(server, lab.Trouble{Full: true}) })
-	sc.Step(`^nothing is wrong with the server "([^"]*)" any more$`, "ends the steps on clocks and full file systems", func(server string) { s.world.Trouble(server, lab.Trouble{}) })
+	sc.Step(`^the file systems of the server "([^"]*)" are full$`, "lets each write of the agent of the server fail with ENOSPC", func(server string) { s.lab.Trouble(server, lab.Trouble{Full: true}) })
+	sc.Step(`^nothing is wrong with the server "([^"]*)" any more$`, "ends the steps on clocks and full file systems", func(server string) { s.lab.Trouble(server, lab.Trouble{}) })
 	sc.Step(`^the (agent|controller) of the server "([^"]*)" will be killed in the phases "([^"]*)"$`, "kills the agent, or the controllers, and starts it again, as soon as the ElementalHost is in each of these phases", s.killInPhases)
 	sc.Step(`^the server "([^"]*)" will have (a clock that is late|full file systems|a wrong certificate of the registration server) in the phases "([^"]*)"$`, "lets this be so for some reconciliations, as soon as the ElementalHost is in each of these phases; unless file systems are full, the phase must not change meanwhile", s.faultInPhases)
 	sc.Step(`^(?:it has been killed|that was so) in all these phases$`, "waits until each of the phases was seen, and the step has done what it does in it", s.doneInPhases)
@@ -110,12 +110,12 @@ var units = map[string]string{
 func (s *scenario) killInPhases(_ context.Context, what, server, phases string) error {
 	return s.actInPhases(server, phases, func(phase string) error {
 		// Without the API the agent does not leave the phase before it is killed.
-		s.world.KillControllers()
+		s.lab.KillControllers()
 		var err error
 		if what == "agent" {
 			err = s.restartUnit(server, phase)
 		}
-		return errors.Join(err, s.world.StartControllers(context.Background()))
+		return errors.Join(err, s.lab.StartControllers(context.Background()))
 	})
 }
 
@@ -126,8 +126,8 @@ const lateness = 5 * time.Minute
 const fullFileSystems = "full file systems"
 
 // serverFaults begin or end while the controllers do not run.
-var serverFaults = map[string]func(w *lab.World, server string, begins bool) error{
-	"a clock that is late": func(w *lab.World, server string, begins bool) error {
+var serverFaults = map[string]func(w *lab.Lab, server string, begins bool) error{
+	"a clock that is late": func(w *lab.Lab, server string, begins bool) error {
 		t := lab.Trouble{}
 		if begins {
 			t.Skew = -lateness
@@ -135,11 +135,11 @@ var serverFaults = map[string]func(w *lab.World, server string, begins bool) err
 		w.Trouble(server, t)
 		return nil
 	},
-	fullFileSystems: func(w *lab.World, server string, begins bool) error {
+	fullFileSystems: func(w *lab.Lab, server string, begins bool) error {
 		w.Trouble(server, lab.Trouble{Full: begins})
 		return nil
 	},
-	"a wrong certificate of the registration server": func(w *lab.World, _ string, begins bool) error {
+	"a wrong certificate of the registration server": func(w *lab.Lab, _ string, begins bool) error {
 		return w.ReplaceElementalCertificate(begins)
 	},
 }
@@ -154,7 +154,7 @@ func (s *scenario) faultInPhases(_ context.Context, server, what, phases string)
 			return err
 		}
 		passed := make(chan struct{})
-		s.world.Clock().ClientFunc(faultTime, func() { close(passed) })
+		s.lab.Clock().ClientFunc(faultTime, func() { close(passed) })
 		<-passed
 		after, err := s.setServerFault(server, what, false)
 		if err == nil && what != fullFileSystems && before != after {
@@ -166,12 +166,12 @@ func (s *scenario) faultInPhases(_ context.Context, server, what, phases string)
 
 // setServerFault begins or ends a fault, and returns the phase of the ElementalHost at that time.
 func (s *scenario) setServerFault(server, what string, begins bool) (phase string, err error) {
-	s.world.KillControllers()
+	s.lab.KillControllers()
 	h, err := s.elementalHost(context.Background(), server)
 	if h != nil {
 		phase = string(h.Status.Phase)
 	}
-	return phase, errors.Join(err, serverFaults[what](s.world, server, begins), s.world.StartControllers(context.Background()))
+	return phase, errors.Join(err, serverFaults[what](s.lab, server, begins), s.lab.StartControllers(context.Background()))
 }
 
 // actInPhases does something as soon as the ElementalHost of a server is in each of some phases.
@@ -201,7 +201,7 @@ func (s *scenario) restartUnit(server, phase string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience.Limit())
 	defer cancel()
-	_, err := s.world.Control().Exec(ctx, server, control.Command{Args: []string{"systemctl", "restart", "--no-block", unit}})
+	_, err := s.lab.Control().Exec(ctx, server, control.Command{Args: []string{"systemctl", "restart", "--no-block", unit}})
 	if err != nil && (strings.Contains(err.Error(), "has stopped") || strings.Contains(err.Error(), "runs no operating system")) {
 		return nil
 	}

@@ -355,7 +355,7 @@ func (s *scenario) killAtChoice(ctx context.Context) error {
 		err := s.kube.List(ctx, &list, client.InNamespace(lab.Namespace))
 		return slices.ContainsFunc(list.Items, func(m elemental.ElementalMachine) bool { return m.Spec.HostRef != nil }), "", err
 	})
-	s.world.KillControllers()
+	s.lab.KillControllers()
 	return err
 }
 

@@ -39,7 +39,7 @@ func (s *scenario) registerElementalNetboot(sc *stepRegistry) {
 func (s *scenario) nameForNetworkBoot(ctx context.Context, name string, servers []string) error {
 	var macs []string
 	for _, server := range servers {
-		d, err := s.world.Control().Host(ctx, server)
+		d, err := s.lab.Control().Host(ctx, server)
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func (s *scenario) networkBootBecomes(ctx context.Context, name string, ok func(
 func (s *scenario) bootFromDiskElseNetwork(ctx context.Context) error {
 	s.testLab.registered = true
 	for _, h := range s.servers {
-		if _, err := s.world.Control().Boot(ctx, h.Name, control.Override{Order: "Hdd,Pxe"}); err != nil {
+		if _, err := s.lab.Control().Boot(ctx, h.Name, control.Override{Order: "Hdd,Pxe"}); err != nil {
 			return err
 		}
 		if err := s.restart(ctx, h.Name); err != nil {

@@ -84,7 +84,7 @@ func (s *scenario) registerElementalServers(sc *stepRegistry) {
 		if err := s.cutPower(ctx, server); err != nil {
 			return err
 		}
-		_, err := s.world.Control().Power(ctx, server, string(machine.ForceOn))
+		_, err := s.lab.Control().Power(ctx, server, string(machine.ForceOn))
 		return err
 	})
 	sc.Step(`^the Secret of the registration "([^"]*)" is deleted$`, "deletes the Secret with the signing key", func(ctx context.Context, name string) error {
@@ -184,7 +184,7 @@ func (s *scenario) bootSeed(ctx context.Context, name string) error {
 	if err := os.WriteFile(filepath.Join(s.dir, lab.ImagesDir, file), iso, 0o600); err != nil {
 		return err
 	}
-	lab := s.world.Control()
+	lab := s.lab.Control()
 	for _, h := range s.servers {
 		if err := s.cutPower(ctx, h.Name); err != nil {
 			return err
@@ -196,7 +196,7 @@ func (s *scenario) bootSeed(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := lab.InsertMedia(ctx, h.Name, slots[0].Slot, control.Image{URL: s.world.ImagesURL() + file, WriteProtected: true}); err != nil {
+		if _, err := lab.InsertMedia(ctx, h.Name, slots[0].Slot, control.Image{URL: s.lab.ImagesURL() + file, WriteProtected: true}); err != nil {
 			return err
 		}
 		if _, err := lab.Boot(ctx, h.Name, control.Override{Order: "Hdd,Cd"}); err != nil {
@@ -218,7 +218,7 @@ func (s *scenario) cutPower(ctx context.Context, server string) error {
 	if h.Machine().Power == machine.PowerOff {
 		return nil
 	}
-	if _, err := s.world.Control().Power(ctx, server, string(machine.ForceOff)); err != nil {
+	if _, err := s.lab.Control().Power(ctx, server, string(machine.ForceOff)); err != nil {
 		return err
 	}
 	return eventually(ctx, server+" is off", func(context.Context) (bool, string, error) {
@@ -260,7 +260,7 @@ func (s *scenario) isInstalledHost(ctx context.Context, server string) error {
 // runsFromDisk waits until a server runs the system on its disk.
 func (s *scenario) runsFromDisk(ctx context.Context, server string) error {
 	return eventually(ctx, server+" runs the system on its disk", func(ctx context.Context) (bool, string, error) {
-		d, err := s.world.Control().Host(ctx, server)
+		d, err := s.lab.Control().Host(ctx, server)
 		return d.Running == lab.DiskOS, fmt.Sprintf("running %q, phase %s", d.Running, d.Phase), err
 	})
 }
@@ -317,7 +317,7 @@ func (s *scenario) updateInPlace(ctx context.Context, name, file string) error {
 	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, m); err != nil {
 		return err
 	}
-	old, image := m.DeepCopy(), s.world.ImagesURL()+file
+	old, image := m.DeepCopy(), s.lab.ImagesURL()+file
 	m.Spec.OSVersionManagement = map[string]runtime.RawExtension{"osVersion": {Raw: fmt.Appendf(nil, `{"imageUri":%q}`, image)}}
 	if err := s.kube.Patch(ctx, m, client.MergeFrom(old)); err != nil {
 		return err
@@ -346,7 +346,7 @@ func (s *scenario) deleteElementalMachine(ctx context.Context, name string) erro
 	if err != nil || h == nil {
 		return fmt.Errorf("host %s: %w", server, err)
 	}
-	d, err := s.world.Control().Host(ctx, server)
+	d, err := s.lab.Control().Host(ctx, server)
 	if err != nil {
 		return err
 	}
@@ -375,7 +375,7 @@ func (s *scenario) registersAgain(ctx context.Context) error {
 	if err := s.runsFromDisk(ctx, server); err != nil {
 		return err
 	}
-	d, err := s.world.Control().Host(ctx, server)
+	d, err := s.lab.Control().Host(ctx, server)
 	if err == nil && d.Boots != s.resetBoots+2 {
 		err = fmt.Errorf("%s has booted %d times since the reset began, want from the medium and from the disk", server, d.Boots-s.resetBoots)
 	}
@@ -388,7 +388,7 @@ func (s *scenario) endElementalAgent(ctx context.Context, server, how string) er
 	return eventually(ctx, "the unit of the agent is there", func(ctx context.Context) (bool, string, error) {
 		last := "no unit"
 		for _, u := range units {
-			f, err := s.world.Control().Files(ctx, server, "/etc/systemd/system/"+u)
+			f, err := s.lab.Control().Files(ctx, server, "/etc/systemd/system/"+u)
 			if err != nil || !f.File {
 				last = fmt.Sprint(err)
 				continue
@@ -420,13 +420,13 @@ func (s *scenario) nobodyRegisters(ctx context.Context, _ string) error {
 // logsTwice waits until the agent of a server has stored its key, and two reconciliations later.
 func (s *scenario) logsTwice(ctx context.Context, server string) error {
 	if err := eventually(ctx, "the agent of "+server+" has a key", func(ctx context.Context) (bool, string, error) {
-		f, err := s.world.Control().Files(ctx, server, elementalDir+"private.key")
+		f, err := s.lab.Control().Files(ctx, server, elementalDir+"private.key")
 		return err == nil && f.File, fmt.Sprint(err), nil
 	}); err != nil {
 		return err
 	}
 	passed := make(chan struct{})
-	t := s.world.Clock().ClientFunc(3*time.Second, func() { close(passed) })
+	t := s.lab.Clock().ClientFunc(3*time.Second, func() { close(passed) })
 	defer t.Stop()
 	select {
 	case <-passed:

@@ -55,7 +55,7 @@ func (s *scenario) registerFaults(sc *stepRegistry) {
 		s.registerTrigger(sc, f.phrase, f.doc, func(ctx context.Context) error {
 			r := f.rule
 			r.BMC = s.server.Name
-			added, err := s.world.Control().AddFaults(ctx, r)
+			added, err := s.lab.Control().AddFaults(ctx, r)
 			for _, a := range added {
 				s.faults = append(s.faults, a.ID)
 			}
@@ -63,7 +63,7 @@ func (s *scenario) registerFaults(sc *stepRegistry) {
 		})
 	}
 	s.registerTrigger(sc, "restarts", "restarts the BMC: it loses its sessions and is offline for a while", func(ctx context.Context) error {
-		_, err := s.world.Control().ResetBMC(ctx, s.server.Name, control.BMCReset{Kind: "ForceRestart"})
+		_, err := s.lab.Control().ResetBMC(ctx, s.server.Name, control.BMCReset{Kind: "ForceRestart"})
 		return err
 	})
 	sc.Step(`^the BMC works again$`, "removes the faults of the scenario", s.removeFaults)
@@ -91,7 +91,7 @@ func (s *scenario) registerTrigger(sc *stepRegistry, phrase, doc string, does fu
 
 func (s *scenario) removeFaults(ctx context.Context) error {
 	for _, id := range s.faults {
-		if err := s.world.Control().RemoveFault(ctx, id); err != nil {
+		if err := s.lab.Control().RemoveFault(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -102,7 +102,7 @@ func (s *scenario) removeFaults(ctx context.Context) error {
 // requests returns the journal's requests to the server's BMC since a mark.
 func (s *scenario) requests(since journal.Mark, q journal.Query) []journal.Entry {
 	q.Host, q.Kind, q.After = s.server.Name, journal.Request, since
-	all, _, err := s.world.Lab().Journal().Select(q)
+	all, _, err := s.lab.Rack().Journal().Select(q)
 	if err != nil {
 		panic(err) // the query is ours
 	}
@@ -111,7 +111,7 @@ func (s *scenario) requests(since journal.Mark, q journal.Query) []journal.Entry
 
 // mark returns the end of the journal.
 func (s *scenario) mark() journal.Mark {
-	_, mark, err := s.world.Lab().Journal().Select(journal.Query{Last: 1})
+	_, mark, err := s.lab.Rack().Journal().Select(journal.Query{Last: 1})
 	if err != nil {
 		panic(err) // the query is ours
 	}

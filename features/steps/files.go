@@ -32,7 +32,7 @@ func (s *scenario) fileContains(ctx context.Context, path, text string) error {
 // fileOfContains waits until a file of a server contains a text.
 func (s *scenario) fileOfContains(ctx context.Context, server, path, text string) error {
 	return eventually(ctx, "the file contains the text", func(ctx context.Context) (bool, string, error) {
-		f, err := s.world.Control().Files(ctx, server, path)
+		f, err := s.lab.Control().Files(ctx, server, path)
 		if err != nil {
 			return false, err.Error(), nil
 		}
@@ -44,7 +44,7 @@ func (s *scenario) hasNoFile(ctx context.Context, path string) error {
 	if err := s.letControllersAct(ctx); err != nil {
 		return err
 	}
-	dir, err := s.world.Control().Files(ctx, s.server.Name, filepath.Dir(path))
+	dir, err := s.lab.Control().Files(ctx, s.server.Name, filepath.Dir(path))
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (s *scenario) hasNoFile(ctx context.Context, path string) error {
 
 func (s *scenario) fileIs(ctx context.Context, path, text string) error {
 	return eventually(ctx, "the file is the text", func(ctx context.Context) (bool, string, error) {
-		f, err := s.world.Control().Files(ctx, s.server.Name, path)
+		f, err := s.lab.Control().Files(ctx, s.server.Name, path)
 		if err != nil {
 			return false, err.Error(), nil
 		}
@@ -74,7 +74,7 @@ func (s *scenario) shellOn(ctx context.Context, server, line string) (code int, 
 	ctx, cancel := context.WithTimeout(ctx, patience.Limit())
 	defer cancel()
 	var out strings.Builder
-	code, err = s.world.Control().Exec(ctx, server, control.Command{Args: []string{"/bin/sh", "-c", line}, Stdout: &out, Stderr: &out})
+	code, err = s.lab.Control().Exec(ctx, server, control.Command{Args: []string{"/bin/sh", "-c", line}, Stdout: &out, Stderr: &out})
 	return code, out.String(), err
 }
 

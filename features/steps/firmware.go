@@ -289,7 +289,7 @@ func (s *scenario) registryLags(name string) error {
 	if i < 0 {
 		return fmt.Errorf("the server has no setting %s", name)
 	}
-	rule, err := s.world.Lab().AddFault(fault.Rule{
+	rule, err := s.lab.Rack().AddFault(fault.Rule{
 		BMC: s.server.Name, Path: "/redfish/v1/Registries/" + r.ID + "/*",
 		Set: fault.Values{fmt.Sprintf("/RegistryEntries/Attributes/%d/AttributeName", i): name + "Formerly"},
 	})
@@ -300,7 +300,7 @@ func (s *scenario) registryLags(name string) error {
 func (s *scenario) registryCatchesUp() error {
 	id := s.faults[len(s.faults)-1]
 	s.faults = s.faults[:len(s.faults)-1]
-	return s.world.Lab().RemoveFault(id)
+	return s.lab.Rack().RemoveFault(id)
 }
 
 // componentKinds are the kinds of firmware images, by component.
@@ -322,7 +322,7 @@ func (s *scenario) serve(component, version string) (string, error) {
 	if err := os.WriteFile(filepath.Join(s.dir, lab.ImagesDir, file), b.Bytes(), 0o600); err != nil {
 		return "", err
 	}
-	return s.world.ImagesURL() + file, nil
+	return s.lab.ImagesURL() + file, nil
 }
 
 // running returns the firmware of a component of the emulated server.
@@ -357,11 +357,11 @@ func (s *scenario) setUpdates(ctx context.Context, want ...metal3.FirmwareUpdate
 }
 
 func (s *scenario) updateFromNowhere(ctx context.Context) error {
-	return s.setUpdates(ctx, metal3.FirmwareUpdate{Component: "bios", URL: s.world.ImagesURL() + "nowhere.img"})
+	return s.setUpdates(ctx, metal3.FirmwareUpdate{Component: "bios", URL: s.lab.ImagesURL() + "nowhere.img"})
 }
 
 func (s *scenario) updateComponent(ctx context.Context, component string) error {
-	return s.setUpdates(ctx, metal3.FirmwareUpdate{Component: component, URL: s.world.ImagesURL() + "nowhere.img"})
+	return s.setUpdates(ctx, metal3.FirmwareUpdate{Component: component, URL: s.lab.ImagesURL() + "nowhere.img"})
 }
 
 func (s *scenario) firmwareUpdated(ctx context.Context) error {
@@ -415,7 +415,7 @@ func (s *scenario) breakUpdate(ctx context.Context, percent int) error {
 }
 
 func (s *scenario) failedAt(ctx context.Context, percent int) error {
-	d, err := s.world.Control().Host(ctx, s.server.Name)
+	d, err := s.lab.Control().Host(ctx, s.server.Name)
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func (s *scenario) keysAre(ctx context.Context, name, want string) error {
 		return err
 	}
 	return eventually(ctx, "the keys of root", func(ctx context.Context) (bool, string, error) {
-		f, err := s.world.Control().Files(ctx, h.Name, "/root/.ssh/authorized_keys")
+		f, err := s.lab.Control().Files(ctx, h.Name, "/root/.ssh/authorized_keys")
 		if err != nil {
 			return false, err.Error(), nil
 		}

@@ -47,7 +47,7 @@ func (s *scenario) registerImages(sc *stepRegistry) {
 	})
 }
 
-func (s *scenario) url() string { return s.world.ImagesURL() + lab.DemoImage }
+func (s *scenario) url() string { return s.lab.ImagesURL() + lab.DemoImage }
 
 func (s *scenario) requestImage(ctx context.Context, checksum string) error {
 	s.bootsBefore = s.machine().Boots
@@ -75,7 +75,7 @@ func (s *scenario) requestFormat(ctx context.Context, format string) error {
 	name := map[string]string{"raw": images.DemoRaw, "qcow2": images.DemoQCOW2}[format]
 	s.bootsBefore = s.machine().Boots
 	return s.change(ctx, func(h *metal3.BareMetalHost) {
-		url := s.world.ImagesURL() + name
+		url := s.lab.ImagesURL() + name
 		h.Spec.Image = &metal3.Image{URL: url, Checksum: url + ".sha256", ChecksumType: metal3.SHA256, DiskFormat: &format}
 	})
 }
@@ -99,7 +99,7 @@ func (s *scenario) requestWithChecksum(ctx context.Context, kind, named string) 
 func (s *scenario) requestMissingImage(ctx context.Context) error {
 	raw := "raw"
 	return s.change(ctx, func(h *metal3.BareMetalHost) {
-		h.Spec.Image = &metal3.Image{URL: s.world.ImagesURL() + "not-there.raw", Checksum: wrongChecksum, ChecksumType: metal3.SHA256, DiskFormat: &raw}
+		h.Spec.Image = &metal3.Image{URL: s.lab.ImagesURL() + "not-there.raw", Checksum: wrongChecksum, ChecksumType: metal3.SHA256, DiskFormat: &raw}
 	})
 }
 
@@ -116,7 +116,7 @@ func (s *scenario) requestHugeImage(ctx context.Context) error {
 	}
 	raw := "raw"
 	return s.change(ctx, func(h *metal3.BareMetalHost) {
-		h.Spec.Image = &metal3.Image{URL: s.world.ImagesURL() + hugeFile, Checksum: wrongChecksum, ChecksumType: metal3.SHA256, DiskFormat: &raw}
+		h.Spec.Image = &metal3.Image{URL: s.lab.ImagesURL() + hugeFile, Checksum: wrongChecksum, ChecksumType: metal3.SHA256, DiskFormat: &raw}
 	})
 }
 

@@ -84,7 +84,7 @@ const pollInterval = 5 * time.Millisecond
 type testLab struct {
 	kind      labKind
 	dir       string
-	world     *lab.World
+	lab       *lab.Lab
 	kube      client.WithWatch
 	stop      context.CancelFunc
 	downloads downloadGate
@@ -132,7 +132,7 @@ func openLab(ctx context.Context, k labKind, servers int) (_ *testLab, err error
 	if k.models != nil {
 		settings.AddModels(*k.models)
 	}
-	b.world, err = lab.Start(ctx, lab.Config{
+	b.lab, err = lab.Start(ctx, lab.Config{
 		Dir:                       b.dir,
 		Settings:                  settings,
 		Listen:                    lab.AnyPort,
@@ -143,8 +143,8 @@ func openLab(ctx context.Context, k labKind, servers int) (_ *testLab, err error
 	if err != nil {
 		return nil, err
 	}
-	b.servers = b.world.Hosts()
-	b.kube, err = b.world.Kubernetes()
+	b.servers = b.lab.Hosts()
+	b.kube, err = b.lab.Kubernetes()
 	return b, err
 }
 
@@ -189,11 +189,11 @@ func (b *testLab) assign(servers int) []control.Host {
 func (b *testLab) close() error {
 	b.downloads.release()
 	var err error
-	if b.world != nil {
-		if r, _ := b.world.Registry(); r != nil {
+	if b.lab != nil {
+		if r, _ := b.lab.Registry(); r != nil {
 			r.SetFault(registry.None) // else requests wait
 		}
-		err = b.world.Stop()
+		err = b.lab.Stop()
 	}
 	b.stop()
 	if b.vendor != nil {
@@ -310,17 +310,17 @@ func (l *Labs) keep(b *testLab) (oldest *testLab) {
 // were killed, and switches the scenario's servers off.
 func (b *testLab) reset(ctx context.Context, servers []control.Host) error {
 	b.downloads.release()
-	faults, err := b.world.Control().Faults(ctx)
+	faults, err := b.lab.Control().Faults(ctx)
 	if err != nil {
 		return err
 	}
 	for _, f := range faults {
-		if err := b.world.Control().RemoveFault(ctx, f.ID); err != nil {
+		if err := b.lab.Control().RemoveFault(ctx, f.ID); err != nil {
 			return err
 		}
 	}
-	if !b.world.ControllersRunning() {
-		if err := b.world.StartControllers(context.WithoutCancel(ctx)); err != nil {
+	if !b.lab.ControllersRunning() {
+		if err := b.lab.StartControllers(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
 	}
@@ -355,9 +355,9 @@ func (b *testLab) reset(ctx context.Context, servers []control.Host) error {
 		}
 	}
 	for _, s := range servers {
-		h, ok := b.world.Lab().Host(s.Name)
+		h, ok := b.lab.Rack().Host(s.Name)
 		if ok && h.Machine().Power != machine.PowerOff {
-			if _, err := b.world.Control().Power(ctx, s.Name, string(machine.ForceOff)); err != nil {
+			if _, err := b.lab.Control().Power(ctx, s.Name, string(machine.ForceOff)); err != nil {
 				return err
 			}
 		}

@@ -55,7 +55,7 @@ func (s *scenario) registerMachineConfig(sc *stepRegistry) {
 		return s.fileIsLocal(ctx, file, false)
 	})
 	sc.Step(`^the operator writes "([^"]*)" to the server's file "([^"]+)"$`, "writes it in the running system as labctl host cp does", func(ctx context.Context, text, file string) error {
-		return s.world.Control().PutFile(ctx, s.server.Name, control.File{Path: file, Mode: 0o644, Content: []byte(text)})
+		return s.lab.Control().PutFile(ctx, s.server.Name, control.File{Path: file, Mode: 0o644, Content: []byte(text)})
 	})
 }
 
@@ -64,7 +64,7 @@ func (s *scenario) pool() string { return "pool-" + s.server.Name }
 
 // deleteMachineConfig deletes the objects of pools of scenarios.
 func (b *testLab) deleteMachineConfig(ctx context.Context) error {
-	r, _ := b.world.Registry()
+	r, _ := b.lab.Registry()
 	r.SetFault(registry.None)
 	ours := client.HasLabels{poolLabel}
 	var errs []error
@@ -137,7 +137,7 @@ func (s *scenario) createMachineConfig(ctx context.Context, name, ignition strin
 }
 
 func (s *scenario) createOSConfig(ctx context.Context) error {
-	_, host := s.world.Registry()
+	_, host := s.lab.Registry()
 	return s.create(ctx, &mcv1.MachineOSConfig{ObjectMeta: s.ofScenario(s.pool()), Spec: mcv1.MachineOSConfigSpec{
 		MachineConfigPool:       mcv1.MachineConfigPoolReference{Name: s.pool()},
 		ImageBuilder:            mcv1.MachineOSImageBuilder{ImageBuilderType: mcv1.JobBuilder},

@@ -69,7 +69,7 @@ func (s *scenario) registerImageBuilds(sc *stepRegistry) {
 		return s.kube.Delete(ctx, &mcv1.MachineOSConfig{ObjectMeta: metav1.ObjectMeta{Name: layeredPool}})
 	})
 	sc.Step(`^the registry is (up|down|full)$`, "makes the lab's registry close each connection, refuse what it would store, or work", func(what string) {
-		r, _ := s.world.Registry()
+		r, _ := s.lab.Registry()
 		r.SetFault(map[string]registry.Fault{"up": registry.None, "down": registry.Down, "full": registry.Full}[what])
 	})
 	sc.Step(`^the pool has an image of its configuration$`, "waits until the build of the pool's configuration has succeeded, and the registry has its image", func(ctx context.Context) error {
@@ -130,7 +130,7 @@ func workerConfig(name string, change func(*mcv1.MachineConfigSpec)) *mcv1.Machi
 }
 
 func (s *scenario) layer(ctx context.Context, secret, containerfile string) error {
-	_, host := s.world.Registry()
+	_, host := s.lab.Registry()
 	return s.create(ctx, &mcv1.MachineOSConfig{
 		ObjectMeta: metav1.ObjectMeta{Name: layeredPool},
 		Spec: mcv1.MachineOSConfigSpec{
@@ -142,7 +142,7 @@ func (s *scenario) layer(ctx context.Context, secret, containerfile string) erro
 }
 
 func (s *scenario) createPushSecret(ctx context.Context, name string) error {
-	r, host := s.world.Registry()
+	r, host := s.lab.Registry()
 	return s.create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: machineconfig.Namespace, Name: name, Labels: map[string]string{scenarioLabel: ""}}, Type: corev1.SecretTypeDockerConfigJson,
 		Data: map[string][]byte{corev1.DockerConfigJsonKey: r.DockerConfig(registry.Pusher, host)},
@@ -150,7 +150,7 @@ func (s *scenario) createPushSecret(ctx context.Context, name string) error {
 }
 
 func (s *scenario) registryAccess(account string) access.Access {
-	r, host := s.world.Registry()
+	r, host := s.lab.Registry()
 	return access.Access{Config: r.DockerConfig(account, host)}
 }
 
@@ -289,7 +289,7 @@ func (s *scenario) buildFails(ctx context.Context, text string) error {
 // deleteImageBuilds removes what the steps above have made: the registry works, and the pool is
 // as it was at first.
 func (b *testLab) deleteImageBuilds(ctx context.Context) error {
-	r, _ := b.world.Registry()
+	r, _ := b.lab.Registry()
 	r.SetFault(registry.None)
 	c := &mcv1.ControllerConfig{ObjectMeta: metav1.ObjectMeta{Name: machineconfig.ControllerConfigName}}
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, machineconfig.LayeredFileWritesAnnotation))

@@ -20,7 +20,7 @@ import (
 // registerMachineConfigFaults binds the steps on what interrupts the update of a node.
 func (s *scenario) registerMachineConfigFaults(sc *stepRegistry) {
 	sc.Step(`^the registry (stalls|sends damaged blobs)$`, "makes the lab's registry answer no request, or send other bytes than those of a blob's digest", func(what string) {
-		r, _ := s.world.Registry()
+		r, _ := s.lab.Registry()
 		r.SetFault(map[string]registry.Fault{"stalls": registry.Stalled, "sends damaged blobs": registry.Damaged}[what])
 	})
 	sc.Step(`^the (controller|daemon) is killed once (the build exists|the image is built|the node has the image|the node is drained|the server boots)$`, "waits until the update of the node has come so far, or farther, ends the controllers, or the daemon in the server's system, and starts them again", s.killOnce)
@@ -127,16 +127,16 @@ func (s *scenario) killOnce(ctx context.Context, program, moment string) error {
 	if program == "daemon" {
 		return eventually(ctx, "the daemon starts again", func(ctx context.Context) (bool, string, error) {
 			var out strings.Builder
-			code, err := s.world.Control().Exec(ctx, s.server.Name, control.Command{Args: []string{"systemctl", "restart", "lab-agent-mcd"}, Stdout: &out, Stderr: &out})
+			code, err := s.lab.Control().Exec(ctx, s.server.Name, control.Command{Args: []string{"systemctl", "restart", "lab-agent-mcd"}, Stdout: &out, Stderr: &out})
 			return err == nil && code == 0, fmt.Sprintf("code %d, %v, %s", code, err, out.String()), nil //nolint:errorlint // the system may be booting
 		})
 	}
-	s.world.KillControllers()
-	err = eventually(ctx, "the controller is dead", func(context.Context) (bool, string, error) { return !s.world.ControllersRunning(), "", nil })
+	s.lab.KillControllers()
+	err = eventually(ctx, "the controller is dead", func(context.Context) (bool, string, error) { return !s.lab.ControllersRunning(), "", nil })
 	if err != nil {
 		return err
 	}
-	return s.world.StartControllers(context.WithoutCancel(ctx))
+	return s.lab.StartControllers(context.WithoutCancel(ctx))
 }
 
 // builds returns the builds of the pool.
@@ -159,7 +159,7 @@ func (s *scenario) oneImage(ctx context.Context) error {
 		if err != nil {
 			return false, "", err
 		}
-		r, host := s.world.Registry()
+		r, host := s.lab.Registry()
 		repository := s.pool() + "/os"
 		var digests, specs []string
 		for _, reference := range r.References(repository) {
@@ -202,8 +202,8 @@ func (s *scenario) awaitBuild(ctx context.Context, of mcv1.BuildProgress) error 
 // fileIsLocal looks whether a file of the running system was changed there, or is that of the
 // image.
 func (s *scenario) fileIsLocal(ctx context.Context, file string, want bool) error {
-	_, exists := s.world.Control().Files(ctx, s.server.Name, file)
-	changes, err := s.world.Control().FileChanges(ctx, s.server.Name)
+	_, exists := s.lab.Control().Files(ctx, s.server.Name, file)
+	changes, err := s.lab.Control().FileChanges(ctx, s.server.Name)
 	if err := errors.Join(exists, err); err != nil {
 		return err
 	}

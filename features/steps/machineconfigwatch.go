@@ -116,7 +116,7 @@ func (s *scenario) watchFiles(ctx context.Context) (err error) {
 		return errors.New("the files are watched already")
 	}
 	f := &fileWatch{boots: s.machine().Boots, written: map[string]bool{}}
-	f.stop, err = s.world.WatchFiles(ctx, s.server.Name, func(local []string) {
+	f.stop, err = s.lab.WatchFiles(ctx, s.server.Name, func(local []string) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		for _, name := range local {

@@ -61,7 +61,7 @@ func (s *scenario) registerSecondHost(ctx context.Context) error {
 }
 
 func (s *scenario) journal() ([]journal.Entry, error) {
-	all, _, err := s.world.Lab().Journal().Select(journal.Query{Host: s.server.Name})
+	all, _, err := s.lab.Rack().Journal().Select(journal.Query{Host: s.server.Name})
 	return all, err
 }
 

@@ -89,7 +89,7 @@ func (s *scenario) nodeData(ctx context.Context, name string, units ...string) (
 	if err := s.kube.SubResource("token").Create(ctx, account, request); err != nil {
 		return "", err
 	}
-	status, err := s.world.Control().Status(ctx)
+	status, err := s.lab.Control().Status(ctx)
 	if err != nil {
 		return "", err
 	}

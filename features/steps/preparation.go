@@ -49,7 +49,7 @@ type preparationPart struct {
 }
 
 func (s *scenario) requestPreparation(ctx context.Context, level, settings, updates string) error {
-	s.world.KillControllers()
+	s.lab.KillControllers()
 	if err := errors.Join(
 		s.requestRAID(ctx, "hardware", fmt.Sprintf("- {level: %q}", level)),
 		s.setSettings(ctx, settings), s.updateFirmware(ctx, updates),
@@ -142,7 +142,7 @@ var disruptions = []struct{ controller, bmc bool }{{true, false}, {false, true},
 // work may be done, or wait for something slow.
 func (s *scenario) injectFaults(ctx context.Context, times int, seed uint64) error {
 	chance := rand.New(rand.NewPCG(seed, 0))
-	if err := s.world.StartControllers(context.WithoutCancel(ctx)); err != nil {
+	if err := s.lab.StartControllers(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
 	for range times {
@@ -154,7 +154,7 @@ func (s *scenario) injectFaults(ctx context.Context, times int, seed uint64) err
 		})
 		cancel()
 		if what.controller {
-			s.world.KillControllers()
+			s.lab.KillControllers()
 		}
 		if what.bmc {
 			_, err := s.host().ApplyBMC(ctx, simbmc.Restart{Kind: simbmc.ForceRestart})
@@ -163,7 +163,7 @@ func (s *scenario) injectFaults(ctx context.Context, times int, seed uint64) err
 			}
 		}
 		if what.controller {
-			if err := s.world.StartControllers(context.WithoutCancel(ctx)); err != nil {
+			if err := s.lab.StartControllers(context.WithoutCancel(ctx)); err != nil {
 				return err
 			}
 		}

@@ -124,7 +124,7 @@ func holdBalancer(ctx context.Context) (host string, release func(), err error) 
 func (s *scenario) versionAtBalancer(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	api, err := s.world.APIConfig()
+	api, err := s.lab.APIConfig()
 	if err != nil {
 		return "", err
 	}

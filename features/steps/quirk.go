@@ -20,7 +20,7 @@ func (s *scenario) setQuirk(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.world.Control().SetQuirks(ctx, s.server.Name, []quirk.Setting{q})
+	_, err = s.lab.Control().SetQuirks(ctx, s.server.Name, []quirk.Setting{q})
 	return err
 }
 

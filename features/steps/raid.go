@@ -71,7 +71,7 @@ func (s *scenario) registerRAID(sc *stepRegistry) {
 		return s.host().InsertDrive(ctx, storage.InsertDrive{Drive: s.machine().Identity.Storage[0].Drives[0].ID, What: storage.InsertSame})
 	})
 	sc.Step(`^the server is power-cycled$`, "resets the server with PowerCycle", func(ctx context.Context) error {
-		_, err := s.world.Control().Power(ctx, s.server.Name, string(machine.PowerCycle))
+		_, err := s.lab.Control().Power(ctx, s.server.Name, string(machine.PowerCycle))
 		return err
 	})
 	sc.Step(`^the server runs from its second disk$`, "waits until the server has booted from its second disk", func(ctx context.Context) error {

@@ -44,7 +44,7 @@ func (s *scenario) startRecording(ctx context.Context) error {
 	}
 	r := &recording{dir: dir, file: f, ended: make(chan error, 1)}
 	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
-	go func() { r.ended <- s.world.Record(ctx, view.Recording{To: f, Beside: dir}) }()
+	go func() { r.ended <- s.lab.Record(ctx, view.Recording{To: f, Beside: dir}) }()
 	s.recording = r
 	return nil
 }
@@ -57,10 +57,10 @@ func (s *scenario) endRecording(well bool) error {
 		return nil
 	}
 	s.recording = nil
-	at := s.world.Clock().Now().UTC()
+	at := s.lab.Clock().Now().UTC()
 	var saved error
 	if !well && s.labs.Snapshots {
-		saved = r.save(s.world.Lab())
+		saved = r.save(s.lab.Rack())
 	}
 	r.stop()
 	err := <-r.ended
@@ -102,7 +102,7 @@ func writePage(to, file string) error {
 }
 
 // save saves a snapshot of a lab for the recording.
-func (r *recording) save(l *rack.Lab) error {
+func (r *recording) save(l *rack.Rack) error {
 	to := filepath.Join(r.dir, filepath.FromSlash(endSnapshot))
 	err := os.Mkdir(filepath.Dir(to), 0o700)
 	if err == nil {

@@ -48,7 +48,7 @@ type scenario struct {
 	labs           *Labs // that the scenario takes its lab from; nil: it starts one for itself
 	testLab        *testLab
 	dir            string // of the lab
-	world          *lab.World
+	lab            *lab.Lab
 	kube           client.WithWatch
 	servers        []control.Host // of this scenario
 	server         control.Host   // the first of them, which the scenario is about
@@ -161,10 +161,10 @@ func bind(sc *godog.ScenarioContext, s *scenario) *Scenario {
 
 // labFailure says why the scenario's lab has ended before the scenario; nil where it has not.
 func (s *scenario) labFailure() error {
-	if s.world == nil {
+	if s.lab == nil {
 		return nil
 	}
-	if err := s.world.Failure(); err != nil {
+	if err := s.lab.Failure(); err != nil {
 		return fmt.Errorf("the lab has ended: %w", err)
 	}
 	return nil
@@ -211,7 +211,7 @@ func (s *scenario) startKind(ctx context.Context, servers int, kind labKind) (er
 	if err != nil {
 		return err
 	}
-	s.dir, s.world, s.kube = s.testLab.dir, s.testLab.world, s.testLab.kube
+	s.dir, s.lab, s.kube = s.testLab.dir, s.testLab.lab, s.testLab.kube
 	s.testLab.downloads.resetCount()
 	s.testLab.replaced = nil // they were another server's
 	s.servers = s.testLab.assign(servers)
@@ -277,8 +277,8 @@ func (s *scenario) end(ctx context.Context, well bool) error {
 // called after the step that starts the lab.
 type Scenario struct{ s *scenario }
 
-// World returns the running lab.
-func (s *Scenario) World() *lab.World { return s.s.world }
+// Lab returns the running lab.
+func (s *Scenario) Lab() *lab.Lab { return s.s.lab }
 
 // Kubernetes returns a client of the lab's Kubernetes API.
 func (s *Scenario) Kubernetes() client.WithWatch { return s.s.kube }

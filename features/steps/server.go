@@ -31,8 +31,8 @@ func (s *scenario) registerServers(sc *stepRegistry) {
 	sc.Step(`^the server has nothing to boot$`, "waits until the server has tried every boot source in vain", s.hasNothingToBoot)
 	sc.Step(`^the server's operating system ignores the power button$`, "lets the running system ignore a graceful shutdown", s.ignorePowerButton)
 	sc.Step(`^the server's operating system crashes$`, "lets the running system panic", func(ctx context.Context) error { return s.host().Apply(ctx, machine.Crash{}) })
-	sc.Step(`^the server's agent will not report$`, "lets the agent's system boot without its agent", func() { s.world.SilenceAgent(s.server.Name, true) })
-	sc.Step(`^the server's agent will report again$`, "lets the agent's system boot with its agent again", func() { s.world.SilenceAgent(s.server.Name, false) })
+	sc.Step(`^the server's agent will not report$`, "lets the agent's system boot without its agent", func() { s.lab.SilenceAgent(s.server.Name, true) })
+	sc.Step(`^the server's agent will report again$`, "lets the agent's system boot with its agent again", func() { s.lab.SilenceAgent(s.server.Name, false) })
 	sc.Step(`^the server's agent runs without secure boot$`, "waits until the server has booted the agent, with secure boot disabled", func(ctx context.Context) error { return s.runsSecurely(ctx, lab.AgentOS, false) })
 	sc.Step(`^the server runs its disk with secure boot$`, "waits until the server has booted its disk, with secure boot enabled", func(ctx context.Context) error { return s.runsSecurely(ctx, lab.DiskOS, true) })
 	sc.Step(`^the server's next boot is without secure boot$`, "waits until secure boot is disabled for the next boot", func(ctx context.Context) error {
@@ -64,7 +64,7 @@ func (s *scenario) pass(ctx context.Context, d time.Duration) error {
 	if err := s.letTimeGo(ctx, walk); err != nil {
 		return err
 	}
-	return s.world.Pass(ctx, d-walk)
+	return s.lab.Pass(ctx, d-walk)
 }
 
 // starts counts the boots that the server has begun, and the entries about power
@@ -105,7 +105,7 @@ func (s *scenario) hasRestarted(ctx context.Context, n int) error {
 
 // host returns the server in the rack.
 func (s *scenario) host() *rack.Host {
-	h, ok := s.world.Lab().Host(s.server.Name)
+	h, ok := s.lab.Rack().Host(s.server.Name)
 	if !ok {
 		panic("steps: the lab has lost " + s.server.Name)
 	}
@@ -114,7 +114,7 @@ func (s *scenario) host() *rack.Host {
 
 // hostNamed returns a server of the rack by its name, as a step has it.
 func (s *scenario) hostNamed(name string) (*rack.Host, error) {
-	h, ok := s.world.Lab().Host(name)
+	h, ok := s.lab.Rack().Host(name)
 	if !ok {
 		return nil, fmt.Errorf("there is no server %s", name)
 	}
@@ -277,7 +277,7 @@ func (s *scenario) bootedOnce(ctx context.Context) error {
 }
 
 func (s *scenario) switchOffAtBMC(ctx context.Context) error {
-	if _, err := s.world.Control().Power(ctx, s.server.Name, string(machine.ForceOff)); err != nil {
+	if _, err := s.lab.Control().Power(ctx, s.server.Name, string(machine.ForceOff)); err != nil {
 		return err
 	}
 	return s.isOff(ctx)

@@ -70,18 +70,18 @@ func (s *scenario) holdTimeAtAgent(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience.Limit())
 	defer cancel()
 	for {
-		found, mark, err := s.world.Lab().Journal().Select(journal.Query{Host: s.server.Name})
+		found, mark, err := s.lab.Rack().Journal().Select(journal.Query{Host: s.server.Name})
 		if err != nil {
 			return err
 		}
 		for _, e := range found {
 			if e.What == "os.started" && strings.HasPrefix(e.Text, "agent ") {
 				s.releaseTime()
-				s.releaseClock = s.world.Clock().Enter()
+				s.releaseClock = s.lab.Clock().Enter()
 				return nil
 			}
 		}
-		if err := s.world.Lab().Journal().Wait(ctx, mark); err != nil {
+		if err := s.lab.Rack().Journal().Wait(ctx, mark); err != nil {
 			return fmt.Errorf("the server has booted no agent: %w", err)
 		}
 	}
@@ -96,7 +96,7 @@ func (s *scenario) releaseTime() {
 
 func (s *scenario) theStranger() (*lab.Stranger, error) {
 	if s.stranger == nil {
-		x, err := s.world.NewStranger(s.server.Name)
+		x, err := s.lab.NewStranger(s.server.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -108,7 +108,7 @@ func (s *scenario) theStranger() (*lab.Stranger, error) {
 // readAll reads every resource of the BMC that a user finds by links, and returns the
 // bodies by URI.
 func (s *scenario) readAll(ctx context.Context, name, password string) (map[string]string, error) {
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.world.Lab().CAs(), MinVersion: tls.VersionTLS12}}}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.lab.Rack().CAs(), MinVersion: tls.VersionTLS12}}}
 	defer client.CloseIdleConnections()
 	bodies, todo := map[string]string{}, []string{"/redfish/v1/"}
 	for len(todo) > 0 {

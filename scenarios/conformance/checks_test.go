@@ -35,7 +35,7 @@ func (c labClock) After(d time.Duration) <-chan time.Time { return c.lab.NewTime
 // bench is a lab of one host with what checks need beyond an address.
 type bench struct {
 	t    *testing.T
-	lab  *racktest.Lab
+	lab  *racktest.Rack
 	conf conformance.Config
 }
 

@@ -38,7 +38,7 @@ func execute(t *testing.T, conf conformance.Config, names ...string) (map[string
 	return all, b
 }
 
-func target(l *racktest.Lab) conformance.Config {
+func target(l *racktest.Rack) conformance.Config {
 	h := l.First()
 	user, password := l.Credentials(h)
 	return conformance.Config{URL: h.URL(), Username: user, Password: password, CAs: l.CAs(), Rate: 10000}

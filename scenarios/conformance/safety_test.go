@@ -26,7 +26,7 @@ import (
 const systemURI = "/redfish/v1/Systems/1"
 
 // read returns a resource of the first host, by a client of the test's own.
-func read(t *testing.T, l *racktest.Lab, uri string) map[string]any {
+func read(t *testing.T, l *racktest.Rack, uri string) map[string]any {
 	t.Helper()
 	h := l.First()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.URL()+uri, nil)
@@ -51,7 +51,7 @@ func read(t *testing.T, l *racktest.Lab, uri string) map[string]any {
 }
 
 // everything reads all resources below the service root, but log entries.
-func everything(t *testing.T, l *racktest.Lab) map[string]any {
+func everything(t *testing.T, l *racktest.Rack) map[string]any {
 	t.Helper()
 	all := map[string]any{}
 	var walk func(v any)
@@ -112,7 +112,7 @@ func TestReadOnlyRunChangesNothing(t *testing.T) {
 	}
 }
 
-func entries(t *testing.T, l *racktest.Lab) []journal.Entry {
+func entries(t *testing.T, l *racktest.Rack) []journal.Entry {
 	t.Helper()
 	all, _, err := l.Journal().Select(journal.Query{})
 	if err != nil {

@@ -29,7 +29,7 @@ import (
 // over the wire.
 type bench struct {
 	t      *testing.T
-	lab    *racktest.Lab
+	lab    *racktest.Rack
 	server *rack.Host
 	client bmc.Client
 	part   *raid.Part
@@ -43,7 +43,7 @@ func newBench(t *testing.T, want ...metal3.HardwareRAIDVolume) *bench {
 	r.Hosts[0].Profile = "raid"
 	l := racktest.Start(t, rack.Config{Rack: &r})
 	b := &bench{t: t, lab: l, server: l.First(), clock: testclock.NewFakeClock(time.Unix(1_800_000_000, 0))}
-	address := control.Hosts(l.Lab)[0].BMCAddress
+	address := control.Hosts(l.Rack)[0].BMCAddress
 	parsed, err := bmc.ParseAddress(address)
 	if err != nil {
 		t.Fatal(err)

@@ -21,14 +21,14 @@ import (
 
 // serve starts a lab with one server of a profile. Each test has a seed of its
 // own, so that no two servers are alike.
-func serve(t *testing.T, profiles fs.FS, profile string) *racktest.Lab {
+func serve(t *testing.T, profiles fs.FS, profile string) *racktest.Rack {
 	t.Helper()
 	r := rackfile.Default(1)
 	r.Hosts[0].Profile, r.Seed = profile, uint64(len(profile)*1000+len(t.Name())) // no two are alike
 	return racktest.Start(t, rack.Config{Rack: &r, Profiles: profiles})
 }
 
-func take(t *testing.T, l *racktest.Lab) *capture.Capture {
+func take(t *testing.T, l *racktest.Rack) *capture.Capture {
 	t.Helper()
 	h := l.First()
 	user, password := l.Credentials(h)

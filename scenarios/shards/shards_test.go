@@ -74,7 +74,7 @@ func runShard(dir, tokenFile string) error {
 	if err != nil {
 		return err
 	}
-	s, err := control.New(control.Config{Lab: l, Remote: remote})
+	s, err := control.New(control.Config{Rack: l, Remote: remote})
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func TestBrowserThatSendsABodySlowlyIsCut(t *testing.T) {
 	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil { // less than network.DefaultBodyPace.Per
 		t.Fatal(err)
 	}
-	path := "/hosts/" + p.Lab.First().Name() + "/console"
+	path := "/hosts/" + p.Rack.First().Name() + "/console"
 	fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: %s\r\nOrigin: %s\r\nAuthorization: Bearer %s\r\nContent-Length: 1000\r\n\r\nx", path, c.RemoteAddr(), p.url, p.token)
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {

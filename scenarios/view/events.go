@@ -67,7 +67,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	e := &stream{s: s, w: w, last: map[string][]byte{}, typing: q.Has("console")}
 	if name := q.Get("host"); name != "" {
-		h, ok := s.c.Lab.Host(name)
+		h, ok := s.c.Rack.Host(name)
 		if !ok {
 			http.Error(w, "there is no host "+name, http.StatusNotFound)
 			return
@@ -127,7 +127,7 @@ func (e *stream) run(ctx context.Context, admitted func() bool) error {
 		})()
 	}
 	if e.host != nil {
-		defer e.s.c.Lab.WatchRequests(e.keep)()
+		defer e.s.c.Rack.WatchRequests(e.keep)()
 	}
 	for n := 0; ; n++ {
 		if err := e.send(n%slowPace == 0); err != nil {
@@ -191,7 +191,7 @@ func (e *stream) sendHost(slowly bool) error {
 		}
 	}
 	q := journal.Query{Host: e.host.Name(), After: e.mark, Last: maxEntries}
-	entries, mark, err := e.s.c.Lab.Journal().Select(q)
+	entries, mark, err := e.s.c.Rack.Journal().Select(q)
 	if err != nil {
 		return err
 	}
@@ -274,9 +274,9 @@ func (e *stream) write(kind string, b []byte) error {
 func (s *Server) labState() labState {
 	st := s.c.Status()
 	return labState{
-		Name: s.c.Lab.Rack().Name, Time: s.c.Lab.Clock().Now().UTC().Truncate(time.Second), Speed: st.Speed, Hosts: len(s.rack.hosts),
-		Faults: len(s.c.Lab.Faults()), Storage: st.Storage, Kube: st.Kubeconfig != "", Version: control.Version(),
-		Shard:  s.c.Lab.Rack().Part != nil && s.fleet == nil,
+		Name: s.c.Rack.Definition().Name, Time: s.c.Rack.Clock().Now().UTC().Truncate(time.Second), Speed: st.Speed, Hosts: len(s.rack.hosts),
+		Faults: len(s.c.Rack.Faults()), Storage: st.Storage, Kube: st.Kubeconfig != "", Version: control.Version(),
+		Shard:  s.c.Rack.Definition().Part != nil && s.fleet == nil,
 		Images: st.Images, SecureImages: st.SecureImages,
 	}
 }

@@ -54,7 +54,7 @@ func (f *fleet) setObject(o Object) {
 	if was, known := f.objects[o.Host]; known && was == o {
 		return
 	}
-	f.history[o.Host] = addStep(f.history[o.Host], o, f.s.c.Lab.Clock().Now().UTC())
+	f.history[o.Host] = addStep(f.history[o.Host], o, f.s.c.Rack.Clock().Now().UTC())
 	f.objects[o.Host] = o
 	f.version++
 	f.changed[o.Host] = f.version
@@ -214,7 +214,7 @@ func (f *fleet) name() string {
 	for _, s := range f.s.c.Shards() {
 		return s.Rack.Name
 	}
-	return f.s.c.Lab.Rack().Name
+	return f.s.c.Rack.Definition().Name
 }
 
 // page answers with the page.

@@ -58,7 +58,7 @@ func startFleet(t *testing.T, objects view.Objects) *fleet {
 		t.Fatal(err)
 	}
 	v, err := view.New(view.Config{
-		Lab: l.Lab, Shards: f.all, Actions: control.NewClient(l.Dir()), Objects: objects,
+		Rack: l.Rack, Shards: f.all, Actions: control.NewClient(l.Dir()), Objects: objects,
 		Status: func() control.Status { return control.Status{Kubeconfig: "a file"} },
 	})
 	if err != nil {

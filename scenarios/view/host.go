@@ -57,7 +57,7 @@ const maxLog = 100
 func (s *Server) serverOf(h *rack.Host) server {
 	v := h.Machine()
 	out := server{
-		Detail: control.DetailOf(s.c.Lab, h), Disks: control.DisksOf(h), Log: control.EventsOf(h),
+		Detail: control.DetailOf(s.c.Rack, h), Disks: control.DisksOf(h), Log: control.EventsOf(h),
 		Health: string(health(v)), Faults: []fault.Listed{}, Quirks: []string{}, Firmware: []component{},
 		BIOS: bios{Attributes: attributes(v.BIOSSettings()), Pending: []attribute{}, Applied: []attribute{}},
 	}
@@ -80,7 +80,7 @@ func (s *Server) serverOf(h *rack.Host) server {
 		}
 		out.Firmware = append(out.Firmware, x)
 	}
-	for _, r := range s.c.Lab.Faults() {
+	for _, r := range s.c.Rack.Faults() {
 		if on(r, h.Name()) {
 			r.Hits = 0 // they change with every request
 			out.Faults = append(out.Faults, r)

@@ -65,7 +65,7 @@ func (s *Server) save(ctx context.Context, o Recording, name string) {
 	defer cancel(nil)
 	to, err := filepath.Abs(filepath.Join(o.Snapshots, name))
 	if err == nil {
-		_, err = s.c.Lab.SaveSnapshot(ctx, to, func(_, all int64) {
+		_, err = s.c.Rack.SaveSnapshot(ctx, to, func(_, all int64) {
 			if all > maxSnapshot {
 				cancel(fmt.Errorf("the lab has %s of data, and a recording saves at most %s: labctl snapshot save has no bound", amount(all), amount(maxSnapshot)))
 			}

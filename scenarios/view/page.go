@@ -19,7 +19,7 @@ var pageTemplate = template.Must(template.ParseFS(assets, "assets/page.html"))
 
 // page answers with the page. The lab's data comes as events.
 func (s *Server) page(w http.ResponseWriter, _ *http.Request) {
-	render(w, s.c.Lab.Rack().Name, "", s.c.Log)
+	render(w, s.c.Rack.Definition().Name, "", s.c.Log)
 }
 
 // render answers with the page of a lab, or of a recording of one, which is a file.

@@ -17,7 +17,7 @@ import (
 // rackState holds the tiles of all servers. A host's views are immutable and replaced when
 // they change, so comparing their addresses finds the hosts that have changed.
 type rackState struct {
-	lab   *rack.Lab
+	lab   *rack.Rack
 	clock clock.PassiveClock // real time
 
 	mu      sync.Mutex
@@ -44,7 +44,7 @@ type shown struct {
 	looked  uint64 // number of the look that found it changed
 }
 
-func newRackState(l *rack.Lab, c clock.PassiveClock) *rackState {
+func newRackState(l *rack.Rack, c clock.PassiveClock) *rackState {
 	s := &rackState{lab: l, clock: c, hosts: l.Hosts(), objects: map[string]Object{}, history: map[string][]Step{}}
 	s.shown = make([]shown, len(s.hosts))
 	return s

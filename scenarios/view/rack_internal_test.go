@@ -15,7 +15,7 @@ import (
 func BenchmarkUnchanged(b *testing.B) {
 	r := rackfile.Default(10_000)
 	l := racktest.Start(b, rack.Config{Rack: &r})
-	s := newRackState(l.Lab, clock.RealClock{})
+	s := newRackState(l.Rack, clock.RealClock{})
 	_, version := s.changes(0)
 	for b.Loop() {
 		s.rest = time.Time{}

@@ -78,8 +78,8 @@ type flusher interface{ Flush() error }
 func (s *Server) Record(ctx context.Context, o Recording) error {
 	to := o.To
 	r := &recorder{s: s, to: to, beside: o.Beside, fields: map[string]map[string]json.RawMessage{}, console: map[string]uint64{}}
-	defer s.c.Lab.WatchRequests(r.keepExchange)()
-	defer s.c.Lab.WatchSnapshots(r.keepMoment)()
+	defer s.c.Rack.WatchRequests(r.keepExchange)()
+	defer s.c.Rack.WatchSnapshots(r.keepMoment)()
 	if err := o.prepare(); err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (r *recorder) keepObject(host string) {
 
 // write writes the changes since its last call.
 func (r *recorder) write(ctx context.Context) error {
-	now := r.s.c.Lab.Clock().Now().UTC()
+	now := r.s.c.Rack.Clock().Now().UTC()
 	state, err := json.Marshal(r.s.labState())
 	if err != nil {
 		return fmt.Errorf("view: recording: %w", err)
@@ -162,7 +162,7 @@ func (r *recorder) write(ctx context.Context) error {
 			return err
 		}
 	}
-	entries, mark, err := r.s.c.Lab.Journal().Select(journal.Query{After: r.mark})
+	entries, mark, err := r.s.c.Rack.Journal().Select(journal.Query{After: r.mark})
 	if err != nil {
 		return fmt.Errorf("view: recording: %w", err)
 	}
@@ -203,7 +203,7 @@ func (r *recorder) objects(ctx context.Context, hosts []string) error {
 			r.s.c.Log.Debug("objects not recorded", "host", host, "err", err)
 			continue
 		}
-		now := r.s.c.Lab.Clock().Now().UTC()
+		now := r.s.c.Rack.Clock().Now().UTC()
 		if err := r.line(now, "objects", host, append([]Described{}, all...)); err != nil {
 			return err
 		}

@@ -57,7 +57,7 @@ var svgTemplate = template.Must(template.New("svg").Parse(`<svg xmlns="http://ww
 
 // svg answers with the racks as an image for reports.
 func (s *Server) svg(w http.ResponseWriter, r *http.Request) {
-	s.drawSVG(w, r, s.c.Lab.Rack().Name, func() []Tile {
+	s.drawSVG(w, r, s.c.Rack.Definition().Name, func() []Tile {
 		tiles, _ := s.rack.changes(0)
 		return tiles
 	})

@@ -35,9 +35,9 @@ const (
 
 // Config configures a Server.
 type Config struct {
-	Lab *rack.Lab
+	Rack *rack.Rack
 	// Shards, if not nil, returns the shards of a lab in several processes, in the order of
-	// their hosts. Each has a page of its own, and Lab has no hosts.
+	// their hosts. Each has a page of its own, and Rack has no hosts.
 	Shards func() []control.Shard
 	// Actions performs what users confirm in the page.
 	Actions Actions
@@ -101,8 +101,8 @@ const maxStreams = 64
 // New returns the server of a lab's page. It makes the lab's token where there is none.
 func New(c Config) (*Server, error) {
 	switch {
-	case c.Lab == nil:
-		return nil, errors.New("view: Config.Lab: must not be nil")
+	case c.Rack == nil:
+		return nil, errors.New("view: Config.Rack: must not be nil")
 	case c.Actions == nil:
 		return nil, errors.New("view: Config.Actions: must not be nil")
 	case c.Status == nil:
@@ -112,13 +112,13 @@ func New(c Config) (*Server, error) {
 		c.Clock = clock.RealClock{}
 	}
 	if c.Metrics == nil {
-		c.Metrics = control.Metrics(c.Lab)
+		c.Metrics = control.Metrics(c.Rack)
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	token := tokenFile{dir: c.Lab.Dir()}
-	s := &Server{c: c, access: access{token: token.read, log: c.Log}, rack: newRackState(c.Lab, c.Clock), process: rand.Text(), streams: make(chan struct{}, maxStreams)}
+	token := tokenFile{dir: c.Rack.Dir()}
+	s := &Server{c: c, access: access{token: token.read, log: c.Log}, rack: newRackState(c.Rack, c.Clock), process: rand.Text(), streams: make(chan struct{}, maxStreams)}
 	if _, err := token.ensure(); err != nil {
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func (s *Server) routes() http.Handler {
 
 // host returns the host that a path names. It answers when there is none.
 func (s *Server) host(w http.ResponseWriter, r *http.Request) (*rack.Host, bool) {
-	h, ok := s.c.Lab.Host(r.PathValue("host"))
+	h, ok := s.c.Rack.Host(r.PathValue("host"))
 	if !ok {
 		http.Error(w, "there is no host "+r.PathValue("host"), http.StatusNotFound)
 	}
@@ -241,7 +241,7 @@ func (s *Server) typeText(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the typed text: "+err.Error(), http.StatusBadRequest)
 		return
 	}
-	defer s.c.Lab.Clock().Enter()() // the clock waits for the command
+	defer s.c.Rack.Clock().Enter()() // the clock waits for the command
 	if err := h.Type(r.Context(), text); err != nil {
 		http.Error(w, err.Error(), http.StatusConflict)
 		return

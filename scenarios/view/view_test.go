@@ -24,7 +24,7 @@ import (
 
 // page is a lab with its page.
 type page struct {
-	*racktest.Lab
+	*racktest.Rack
 	url, token string
 	server     *view.Server
 	client     *http.Client // without cookies
@@ -67,12 +67,12 @@ func start(t testing.TB, r rackfile.Lab, objects view.Objects) *page {
 		t.Fatal(err)
 	}
 	at := "http://" + listener.Addr().String()
-	c, err := control.New(control.Config{Lab: l.Lab, Info: func() control.Status { return control.Status{View: view.Link(at, l.Dir())} }})
+	c, err := control.New(control.Config{Rack: l.Rack, Info: func() control.Status { return control.Status{View: view.Link(at, l.Dir())} }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	v, err := view.New(view.Config{
-		Lab: l.Lab, Actions: control.NewClient(l.Dir()), Objects: objects, Status: func() control.Status { return control.Status{Speed: "60x"} },
+		Rack: l.Rack, Actions: control.NewClient(l.Dir()), Objects: objects, Status: func() control.Status { return control.Status{Speed: "60x"} },
 		BodyPace: network.BodyPace{Bytes: maxTyped, Per: time.Second}, // a body that no test sends takes that long
 	})
 	if err != nil {
@@ -82,7 +82,7 @@ func start(t testing.TB, r rackfile.Lab, objects view.Objects) *page {
 }
 
 // serve serves a page and the control API of its lab until the test ends.
-func serve(t testing.TB, l *racktest.Lab, v *view.Server, c *control.Server, listener net.Listener) *page {
+func serve(t testing.TB, l *racktest.Rack, v *view.Server, c *control.Server, listener net.Listener) *page {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
@@ -104,7 +104,7 @@ func serve(t testing.TB, l *racktest.Lab, v *view.Server, c *control.Server, lis
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &page{
-		Lab: l, server: v, url: "http://" + listener.Addr().String(), token: strings.TrimSpace(string(token)),
+		Rack: l, server: v, url: "http://" + listener.Addr().String(), token: strings.TrimSpace(string(token)),
 		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}
 }

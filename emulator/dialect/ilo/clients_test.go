@@ -18,7 +18,7 @@ import (
 // bench is a lab with one server, as a client sees it.
 type bench struct {
 	*testing.T
-	l *racktest.Lab
+	l *racktest.Rack
 	h *rack.Host
 }
 

@@ -51,7 +51,7 @@ func NewLabs(t testing.TB, archive fs.FS) *Labs {
 // emulated is the lab of one server of a model.
 type emulated struct {
 	t         testing.TB
-	lab       *racktest.Lab
+	lab       *racktest.Rack
 	conf      conformance.Config
 	media     *media
 	starts    *starts

@@ -33,7 +33,7 @@ import (
 type scenario struct {
 	t      testing.TB
 	config rack.Config
-	lab    *racktest.Lab
+	lab    *racktest.Rack
 	saved  map[string]string // values that later steps compare with or send
 
 	user           credentials // of the next requests; zero: the administrator's

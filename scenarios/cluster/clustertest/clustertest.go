@@ -36,7 +36,7 @@ const Token = "a token of this test"
 // Kubernetes does.
 type APIServer struct {
 	URL  string
-	Labs []*racktest.Lab // of the shards that run
+	Labs []*racktest.Rack // of the shards that run
 
 	server  *httptest.Server
 	mu      sync.Mutex
@@ -130,16 +130,16 @@ func (a *APIServer) Kubeconfig(t *testing.T) string {
 }
 
 // startShard starts a shard of two hosts, which the proxy reaches as a pod.
-func (a *APIServer) startShard(t *testing.T, pod string, i int) *racktest.Lab {
+func (a *APIServer) startShard(t *testing.T, pod string, i int) *racktest.Rack {
 	t.Helper()
 	r := rackfile.Default(2 * (i + 1))
 	r.Part = &rackfile.Part{First: 2 * i, Count: 2}
 	l := racktest.Start(t, rack.Config{Rack: &r})
-	remote, err := control.ListenRemote(t.Context(), l.Lab, "127.0.0.1:0", Token)
+	remote, err := control.ListenRemote(t.Context(), l.Rack, "127.0.0.1:0", Token)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := control.New(control.Config{Lab: l.Lab, Remote: remote})
+	s, err := control.New(control.Config{Rack: l.Rack, Remote: remote})
 	if err != nil {
 		t.Fatal(err)
 	}

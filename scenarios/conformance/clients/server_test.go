@@ -51,7 +51,7 @@ func profiles(t *testing.T) []string {
 // while a client works.
 type testServer struct {
 	*testing.T
-	lab    *racktest.Lab
+	lab    *racktest.Rack
 	server *rack.Host
 	vendor vendorSettings
 	files  string          // URL of a server of images, by HTTP or HTTPS as the BMC needs it

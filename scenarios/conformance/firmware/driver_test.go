@@ -23,7 +23,7 @@ import (
 )
 
 // start starts a lab whose first server has a profile.
-func start(t *testing.T, profile string) *racktest.Lab {
+func start(t *testing.T, profile string) *racktest.Rack {
 	t.Helper()
 	r := rackfile.Default(2)
 	r.Hosts[0].Profile = profile
@@ -41,7 +41,7 @@ func answerBoot(t *testing.T) func(*rack.Host, machine.Event) {
 	}
 }
 
-func config(t *testing.T, l *racktest.Lab, h *rack.Host) bmc.Config {
+func config(t *testing.T, l *racktest.Rack, h *rack.Host) bmc.Config {
 	t.Helper()
 	user, password := l.Credentials(h)
 	at := h.URL()
@@ -182,7 +182,7 @@ func images(t *testing.T) *httptest.Server {
 }
 
 // awaitTask reads a task until it has one of the states.
-func awaitTask(t *testing.T, l *racktest.Lab, c client, task string, until ...bmc.TaskState) bmc.Task {
+func awaitTask(t *testing.T, l *racktest.Rack, c client, task string, until ...bmc.TaskState) bmc.Task {
 	t.Helper()
 	var last bmc.Task
 	for range 400 {

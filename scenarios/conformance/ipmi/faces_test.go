@@ -18,7 +18,7 @@ import (
 )
 
 // overRedfish asks the same BMC over its other protocol.
-func overRedfish(t *testing.T, l *racktest.Lab, a Account, method, path, body string) (status int, answer string) {
+func overRedfish(t *testing.T, l *racktest.Rack, a Account, method, path, body string) (status int, answer string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, l.First().URL()+"/redfish/v1/"+path, strings.NewReader(body))
 	if err != nil {
@@ -39,7 +39,7 @@ func overRedfish(t *testing.T, l *racktest.Lab, a Account, method, path, body st
 }
 
 // changed is overRedfish by an administrator, which must succeed.
-func changed(t *testing.T, l *racktest.Lab, method, path, body string) string {
+func changed(t *testing.T, l *racktest.Rack, method, path, body string) string {
 	t.Helper()
 	status, answer := overRedfish(t, l, fakeAdmin, method, path, body)
 	if status >= http.StatusMultipleChoices {

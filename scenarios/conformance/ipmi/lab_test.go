@@ -20,7 +20,7 @@ import (
 // labClock is a clock on which each wait moves the lab's time.
 type labClock struct {
 	*bmctest.Clock
-	lab *racktest.Lab
+	lab *racktest.Rack
 }
 
 func (c labClock) NewTimer(d time.Duration) clock.Timer {
@@ -30,7 +30,7 @@ func (c labClock) NewTimer(d time.Duration) clock.Timer {
 
 // emulated is a BMC of the emulator with three accounts. how is a rack file's
 // ipmi of it.
-func emulated(t *testing.T, how string) (*racktest.Lab, Target) {
+func emulated(t *testing.T, how string) (*racktest.Rack, Target) {
 	t.Helper()
 	r, err := rackfile.Parse("rack.yaml", fmt.Appendf(nil, `kind: Lab
 accounts:

@@ -23,7 +23,7 @@ import (
 // testServer is a server whose BMC has a quirk, and a pool of drivers for it.
 type testServer struct {
 	*testing.T
-	lab        *racktest.Lab
+	lab        *racktest.Rack
 	server     *rack.Host
 	pool       *bmc.Pool
 	config     bmc.Config
@@ -157,7 +157,7 @@ func (b *testServer) start(a bmc.PowerAction) (machine.SourceKind, error) {
 }
 
 // labClock is the lab's clock for a driver: a wait advances it.
-type labClock struct{ lab *racktest.Lab }
+type labClock struct{ lab *racktest.Rack }
 
 var _ k8sclock.Clock = labClock{}
 

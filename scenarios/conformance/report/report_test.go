@@ -23,7 +23,7 @@ import (
 const password = `pa"ss-word-12`
 
 // checked runs the read-only checks on an emulated BMC.
-func checked(t *testing.T) (report.Run, *racktest.Lab) {
+func checked(t *testing.T) (report.Run, *racktest.Rack) {
 	t.Helper()
 	r := rackfile.Default(1)
 	r.Accounts = []rackfile.Account{{Name: "admin", Password: password, Role: "Administrator"}}

@@ -78,8 +78,8 @@ func TestSettingsAreStoredAndDifferencesNameFlags(t *testing.T) {
 	}
 }
 
-// start starts a world without a Kubernetes API.
-func start(t *testing.T, dir string) *World {
+// start starts a lab without a Kubernetes API.
+func start(t *testing.T, dir string) *Lab {
 	t.Helper()
 	w, err := Start(t.Context(), Config{Dir: dir, Settings: Settings{Hosts: 2, Speed: "max"}, Listen: AnyPort})
 	if err != nil {
@@ -156,7 +156,7 @@ func TestRestartedLabHasTheSameAddresses(t *testing.T) {
 
 func TestImagesAreServedWithTheirChecksums(t *testing.T) {
 	w := start(t, t.TempDir())
-	trusting := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: w.Lab().CAs()}}}
+	trusting := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: w.Rack().CAs()}}}
 	defer trusting.CloseIdleConnections()
 	for _, name := range []string{images.DemoRaw, images.DemoQCOW2} {
 		for _, suffix := range []string{"", ".sha256", ".sha512", ".md5"} {
@@ -192,7 +192,7 @@ func TestDownOfTheControlAPIEndsTheWorld(t *testing.T) {
 	}
 }
 
-// The state of a world holds passwords, keys and tokens. Nobody else can read it, but for
+// The state of a lab holds passwords, keys and tokens. Nobody else can read it, but for
 // the certificate of the lab's authority, which clients need.
 func TestFilesOfAWorldArePrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")

@@ -63,7 +63,7 @@ const (
 // AnyPort is a Config.Listen for tests: each lab's BMCs listen on a free port.
 const AnyPort = "lo:0"
 
-// Config configures a World.
+// Config configures a Lab.
 type Config struct {
 	Dir      string
 	Settings Settings
@@ -80,7 +80,7 @@ type Config struct {
 	Image *netboot.Image
 	// BuildPreprovisioningImage has the meaning of manager.Config.
 	BuildPreprovisioningImage bool
-	// Fatal, if not nil, is called with the reason when a part of the world cannot go on
+	// Fatal, if not nil, is called with the reason when a part of the lab cannot go on
 	// and ends the process. It must do that.
 	Fatal func(error)
 	// Progress, when set, is called with the name of each part, for people, before the part is
@@ -94,7 +94,7 @@ type Config struct {
 	// RecordingSnapshots saves snapshots of the lab at the beginning and at the end of the
 	// recording in a directory beside it. They have all secrets of the lab.
 	RecordingSnapshots bool
-	// Fleet, if not nil, runs the hosts, and the world runs what stands beside them. The
+	// Fleet, if not nil, runs the hosts, and the lab runs what stands beside them. The
 	// settings say that the lab is in shards then.
 	Fleet Fleet
 	// Gateway, if not nil, is the address that all BMCs of a shard share. Advertise is the DNS
@@ -107,12 +107,12 @@ type Config struct {
 	Images func(http.Handler) http.Handler
 }
 
-// World is a running lab with its Kubernetes API, controllers and agents.
-type World struct {
+// Lab is a running lab with its Kubernetes API, controllers and agents.
+type Lab struct {
 	cfg      Config
 	clock    *clock.Clock
 	space    *space.Watch
-	lab      *rack.Lab
+	rack     *rack.Rack
 	agents   *agents
 	ports    ports
 	identity inband.Identity
@@ -123,7 +123,7 @@ type World struct {
 	registry    *registry.Server // of OS images; nil without the family machineconfig
 	view        *view.Server
 
-	mu          sync.Mutex   // guards what others read while the world starts
+	mu          sync.Mutex   // guards what others read while the lab starts
 	kube        cluster      // zero without a Kubernetes API
 	controllers *controllers // nil while none run
 	// elementalServer replaces the certificate of the Elemental API; nil means the lab's.
@@ -141,13 +141,13 @@ type World struct {
 	closers    []func() error // called in reverse order
 }
 
-var errStopped = errors.New("world: stopped")
+var errStopped = errors.New("lab: stopped")
 
-// Start starts a World. It returns when the BMCs answer, the Kubernetes API is
+// Start starts a Lab. It returns when the BMCs answer, the Kubernetes API is
 // ready and the controllers run.
-func Start(ctx context.Context, c Config) (_ *World, err error) {
+func Start(ctx context.Context, c Config) (_ *Lab, err error) {
 	if err := c.Settings.Validate(); err != nil {
-		return nil, fmt.Errorf("world: %w", err)
+		return nil, fmt.Errorf("lab: %w", err)
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -155,7 +155,7 @@ func Start(ctx context.Context, c Config) (_ *World, err error) {
 	if c.Progress == nil {
 		c.Progress = func(string) {}
 	}
-	w := &World{cfg: c, kubeStarted: make(chan struct{})}
+	w := &Lab{cfg: c, kubeStarted: make(chan struct{})}
 	w.ctx, w.stop = context.WithCancelCause(ctx)
 	w.done = w.ctx.Done()
 	defer func() {
@@ -176,13 +176,13 @@ func Start(ctx context.Context, c Config) (_ *World, err error) {
 	if err := w.writeFiles(); err != nil {
 		return nil, err
 	}
-	return w, w.lab.SealFiles()
+	return w, w.rack.SealFiles()
 }
 
 // startLab opens the lab and serves its BMCs.
-func (w *World) startLab(ctx context.Context) error {
-	w.cfg.Progress("the servers and their BMCs")
-	last, err := rack.LastTime(w.cfg.Dir)
+func (l *Lab) startLab(ctx context.Context) error {
+	l.cfg.Progress("the servers and their BMCs")
+	last, err := rack.LastTime(l.cfg.Dir)
 	if err != nil {
 		return err
 	}
@@ -190,130 +190,130 @@ func (w *World) startLab(ctx context.Context) error {
 	if last.After(origin) {
 		origin = last
 	}
-	definition := w.cfg.Settings.Definition()
+	definition := l.cfg.Settings.Definition()
 	factor, maxSpeed, err := definition.Speed.Factor()
 	if err != nil {
 		return err
 	}
-	if w.clock = clock.NewScaled(origin, factor); maxSpeed {
-		w.clock = clock.NewJumping(origin)
+	if l.clock = clock.NewScaled(origin, factor); maxSpeed {
+		l.clock = clock.NewJumping(origin)
 	}
-	w.cfg.Log = slog.New(labTimeHandler{Handler: w.cfg.Log.Handler(), clock: w.clock})
-	ctrl.SetLogger(logr.FromSlogHandler(w.cfg.Log.Handler()))
-	if w.cfg.Settings.Shards > 0 {
-		w.cfg.Listen = AnyPort // at which no BMC is
+	l.cfg.Log = slog.New(labTimeHandler{Handler: l.cfg.Log.Handler(), clock: l.clock})
+	ctrl.SetLogger(logr.FromSlogHandler(l.cfg.Log.Handler()))
+	if l.cfg.Settings.Shards > 0 {
+		l.cfg.Listen = AnyPort // at which no BMC is
 	}
-	systems := newSystems(w.clock, w.cfg.Log, filepath.Join(w.cfg.Dir, systemsDir), definition.Each(), sandbox.CheckLimits())
-	w.agents = newAgents(w.clock, w.cfg.Log, filepath.Join(w.cfg.Dir, networkBootDir), systems)
-	if err := rack.KeepModels(w.cfg.Dir, w.cfg.Settings.Models); err != nil {
+	systems := newSystems(l.clock, l.cfg.Log, filepath.Join(l.cfg.Dir, systemsDir), definition.Each(), sandbox.CheckLimits())
+	l.agents = newAgents(l.clock, l.cfg.Log, filepath.Join(l.cfg.Dir, networkBootDir), systems)
+	if err := rack.KeepModels(l.cfg.Dir, l.cfg.Settings.Models); err != nil {
 		return err
 	}
-	if err := w.watchSpace(); err != nil {
+	if err := l.watchSpace(); err != nil {
 		return err
 	}
 	c := rack.Config{
-		Space: w.space, Dir: w.cfg.Dir, Rack: &definition, Clock: w.clock, Fsync: w.cfg.Fsync,
-		Listen: w.cfg.Listen, Media: outbound.Config{}, Events: w.agents.event, Log: w.cfg.Log,
-		Advertise: w.cfg.Advertise, HTTP2: w.cfg.HTTP2, SSDP: w.cfg.SSDP, Files: stateFiles,
+		Space: l.space, Dir: l.cfg.Dir, Rack: &definition, Clock: l.clock, Fsync: l.cfg.Fsync,
+		Listen: l.cfg.Listen, Media: outbound.Config{}, Events: l.agents.event, Log: l.cfg.Log,
+		Advertise: l.cfg.Advertise, HTTP2: l.cfg.HTTP2, SSDP: l.cfg.SSDP, Files: stateFiles,
 	}
-	if w.cfg.Schemas != "" {
-		schemas, err := zip.OpenReader(w.cfg.Schemas)
+	if l.cfg.Schemas != "" {
+		schemas, err := zip.OpenReader(l.cfg.Schemas)
 		if err != nil {
-			return fmt.Errorf("schemas: %s: %w", w.cfg.Schemas, err)
+			return fmt.Errorf("schemas: %s: %w", l.cfg.Schemas, err)
 		}
-		w.closers = append(w.closers, schemas.Close)
+		l.closers = append(l.closers, schemas.Close)
 		c.Schemas = schemas
 	}
-	if w.lab, err = rack.Open(ctx, c); err != nil {
+	if l.rack, err = rack.Open(ctx, c); err != nil {
 		return err
 	}
-	w.closers = append(w.closers, w.lab.Close)
-	if err := w.cfg.Settings.save(w.cfg.Dir); err != nil {
+	l.closers = append(l.closers, l.rack.Close)
+	if err := l.cfg.Settings.save(l.cfg.Dir); err != nil {
 		return err
 	}
-	if w.ports, err = loadPorts(w.cfg.Dir); err != nil {
+	if l.ports, err = loadPorts(l.cfg.Dir); err != nil {
 		return err
 	}
-	recorded, err := readRestore(w.cfg.Dir)
+	recorded, err := readRestore(l.cfg.Dir)
 	if err != nil {
 		return err
 	}
-	w.ports.keepImages(recorded)
-	w.run(w.lab.Serve)
+	l.ports.keepImages(recorded)
+	l.run(l.rack.Serve)
 	return nil
 }
 
-// run calls serve in a goroutine until the world ends. If serve returns before
-// that, the world ends with its error.
-func (w *World) run(serve func(context.Context) error) {
-	w.goroutines.Go(func() {
-		err := serve(w.ctx)
-		if w.ctx.Err() == nil {
-			w.stop(err)
+// run calls serve in a goroutine until the lab ends. If serve returns before
+// that, the lab ends with its error.
+func (l *Lab) run(serve func(context.Context) error) {
+	l.goroutines.Go(func() {
+		err := serve(l.ctx)
+		if l.ctx.Err() == nil {
+			l.stop(err)
 		}
 	})
 }
 
 // startAgents starts the clock and the agents, after the controllers' servers that
 // the agents connect to. What servers did when the lab was last stopped goes on.
-func (w *World) startAgents(context.Context) error {
-	w.run(w.clock.Run)
-	w.agents.start()
-	w.closers = append(w.closers, func() error { w.agents.stop(); return nil })
+func (l *Lab) startAgents(context.Context) error {
+	l.run(l.clock.Run)
+	l.agents.start()
+	l.closers = append(l.closers, func() error { l.agents.stop(); return nil })
 	return nil
 }
 
 // startImages serves the images directory, with the demo image, and the repository of
 // charts by HTTP and HTTPS.
-func (w *World) startImages(ctx context.Context) error {
-	dir := filepath.Join(w.cfg.Dir, ImagesDir)
+func (l *Lab) startImages(ctx context.Context) error {
+	dir := filepath.Join(l.cfg.Dir, ImagesDir)
 	if _, err := images.Ensure(dir); err != nil {
 		return err
 	}
-	l, err := listenWhereBefore(ctx, w.ports.Images, w.cfg.Log)
+	listener, err := listenWhereBefore(ctx, l.ports.Images, l.cfg.Log)
 	if err != nil {
-		return fmt.Errorf("world: the server of the images: %w", err)
+		return fmt.Errorf("lab: the server of the images: %w", err)
 	}
-	w.images, w.ports.Images = l, l.Addr().String()
-	w.agents.systems.image = func() string { return w.ImagesURL() + DemoImage }
-	var h http.Handler = &images.Server{Dir: dir, Enter: w.clock.Enter}
-	if w.cfg.Images != nil {
-		h = w.cfg.Images(h)
+	l.images, l.ports.Images = listener, listener.Addr().String()
+	l.agents.systems.image = func() string { return l.ImagesURL() + DemoImage }
+	var h http.Handler = &images.Server{Dir: dir, Enter: l.clock.Enter}
+	if l.cfg.Images != nil {
+		h = l.cfg.Images(h)
 	}
-	if h, err = w.withCharts(h); err != nil {
+	if h, err = l.withCharts(h); err != nil {
 		return err
 	}
-	w.serve(l, h)
+	l.serve(listener, h)
 	// Some BMCs fetch by HTTPS alone.
-	cert, err := w.certificate("images")
+	cert, err := l.certificate("images")
 	if err != nil {
 		return err
 	}
-	if l, err = listenWhereBefore(ctx, w.ports.SecureImages, w.cfg.Log); err != nil {
-		return fmt.Errorf("world: the server of the images by HTTPS: %w", err)
+	if listener, err = listenWhereBefore(ctx, l.ports.SecureImages, l.cfg.Log); err != nil {
+		return fmt.Errorf("lab: the server of the images by HTTPS: %w", err)
 	}
-	w.ports.SecureImages = l.Addr().String()
-	w.serve(tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{*cert}, MinVersion: tls.VersionTLS12}), h)
+	l.ports.SecureImages = listener.Addr().String()
+	l.serve(tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{*cert}, MinVersion: tls.VersionTLS12}), h)
 	return nil
 }
 
-// certificate returns a certificate of the lab's CA for a server of the world.
-func (w *World) certificate(name string) (*tls.Certificate, error) {
-	c, err := w.lab.Certificate(name, loopback.Addr())
+// certificate returns a certificate of the lab's CA for a server of the lab.
+func (l *Lab) certificate(name string) (*tls.Certificate, error) {
+	c, err := l.rack.Certificate(name, loopback.Addr())
 	if err != nil {
-		return nil, fmt.Errorf("world: certificate of the %s: %w", name, err)
+		return nil, fmt.Errorf("lab: certificate of the %s: %w", name, err)
 	}
 	return c, nil
 }
 
-// serve serves HTTP until the world ends.
-func (w *World) serve(l net.Listener, h http.Handler) {
+// serve serves HTTP until the lab ends.
+func (l *Lab) serve(listener net.Listener, h http.Handler) {
 	srv := &http.Server{Handler: network.DefaultBodyPace.Handler(h), ReadHeaderTimeout: 30 * time.Second,
-		ErrorLog: slog.NewLogLogger(w.cfg.Log.Handler(), slog.LevelDebug)}
-	w.run(func(ctx context.Context) error {
+		ErrorLog: slog.NewLogLogger(l.cfg.Log.Handler(), slog.LevelDebug)}
+	l.run(func(ctx context.Context) error {
 		stop := context.AfterFunc(ctx, func() { srv.Close() })
 		defer stop()
-		return srv.Serve(l)
+		return srv.Serve(listener)
 	})
 }
 
@@ -331,26 +331,26 @@ func listenWhereBefore(ctx context.Context, address string, log *slog.Logger) (n
 
 // bmcCAs returns the CAs that the controllers trust for BMCs: the system's and the
 // lab's.
-func (w *World) bmcCAs() *x509.CertPool { return w.lab.CAs() }
+func (l *Lab) bmcCAs() *x509.CertPool { return l.rack.CAs() }
 
-// Wait returns nil when ctx ends or the control API has stopped the world, and the
-// cause when the world has ended because a part of it failed.
-func (w *World) Wait(ctx context.Context) error {
+// Wait returns nil when ctx ends or the control API has stopped the lab, and the
+// cause when the lab has ended because a part of it failed.
+func (l *Lab) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-w.done:
+	case <-l.done:
 	}
 	if ctx.Err() != nil { // both have ended: w.ctx is its child
 		return nil
 	}
-	return w.Failure()
+	return l.Failure()
 }
 
-// Failure returns the error of the part that has ended the world, nil while it runs and when
+// Failure returns the error of the part that has ended the lab, nil while it runs and when
 // it was stopped.
-func (w *World) Failure() error {
-	err := context.Cause(w.ctx)
+func (l *Lab) Failure() error {
+	err := context.Cause(l.ctx)
 	if errors.Is(err, errStopped) || errors.Is(err, context.Canceled) {
 		return nil
 	}
@@ -359,18 +359,18 @@ func (w *World) Failure() error {
 
 // Stop ends all parts in the reverse order of their start, and returns when they
 // have ended.
-func (w *World) Stop() (err error) {
-	w.stopOnce.Do(func() {
-		if s := w.detachControllers(); s != nil {
+func (l *Lab) Stop() (err error) {
+	l.stopOnce.Do(func() {
+		if s := l.detachControllers(); s != nil {
 			s.Stop()
 		}
-		w.stop(errStopped)
-		if w.agents != nil {
-			w.agents.stop()
+		l.stop(errStopped)
+		if l.agents != nil {
+			l.agents.stop()
 		}
-		w.goroutines.Wait()
-		for i := len(w.closers) - 1; i >= 0; i-- {
-			err = errors.Join(err, w.closers[i]())
+		l.goroutines.Wait()
+		for i := len(l.closers) - 1; i >= 0; i-- {
+			err = errors.Join(err, l.closers[i]())
 		}
 	})
 	return err
@@ -378,12 +378,12 @@ func (w *World) Stop() (err error) {
 
 // writeFiles writes the ports and the manifest of all servers to the state
 // directory.
-func (w *World) writeFiles() error {
-	if err := w.ports.save(w.cfg.Dir); err != nil {
+func (l *Lab) writeFiles() error {
+	if err := l.ports.save(l.cfg.Dir); err != nil {
 		return err
 	}
-	manifest := Manifest(w.Hosts())
-	name := filepath.Join(w.cfg.Dir, HostsFile)
+	manifest := Manifest(l.Hosts())
+	name := filepath.Join(l.cfg.Dir, HostsFile)
 	if old, err := os.ReadFile(name); err == nil && string(old) == string(manifest) || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -391,29 +391,29 @@ func (w *World) writeFiles() error {
 }
 
 // Lab returns the running rack.
-func (w *World) Lab() *rack.Lab { return w.lab }
+func (l *Lab) Rack() *rack.Rack { return l.rack }
 
 // Clock returns the lab's clock.
-func (w *World) Clock() *clock.Clock { return w.clock }
+func (l *Lab) Clock() *clock.Clock { return l.clock }
 
 // ImagesURL returns the base URL of the images, with a trailing slash.
-func (w *World) ImagesURL() string { return "http://" + w.ports.Images + images.PathPrefix }
+func (l *Lab) ImagesURL() string { return "http://" + l.ports.Images + images.PathPrefix }
 
 // SecureImagesURL returns the same by HTTPS.
-func (w *World) SecureImagesURL() string {
-	return "https://" + w.ports.SecureImages + images.PathPrefix
+func (l *Lab) SecureImagesURL() string {
+	return "https://" + l.ports.SecureImages + images.PathPrefix
 }
 
 // APIConfig returns a configuration of clients of the Kubernetes API, with all rights.
-func (w *World) APIConfig() (*rest.Config, error) {
-	if w.kube.api == nil {
-		return nil, errors.New("world: the lab has no Kubernetes API")
+func (l *Lab) APIConfig() (*rest.Config, error) {
+	if l.kube.api == nil {
+		return nil, errors.New("lab: the lab has no Kubernetes API")
 	}
-	return rest.CopyConfig(w.kube.api), nil
+	return rest.CopyConfig(l.kube.api), nil
 }
 
 // Kubernetes returns a client of the Kubernetes API with all rights.
-func (w *World) Kubernetes() (client.WithWatch, error) {
+func (l *Lab) Kubernetes() (client.WithWatch, error) {
 	scheme, err := Scheme()
 	if err != nil {
 		return nil, err
@@ -421,5 +421,5 @@ func (w *World) Kubernetes() (client.WithWatch, error) {
 	if err := errors.Join(rbacv1.AddToScheme(scheme), authenticationv1.AddToScheme(scheme)); err != nil { // for accounts of agents
 		return nil, err
 	}
-	return client.NewWithWatch(w.kube.api, client.Options{Scheme: scheme})
+	return client.NewWithWatch(l.kube.api, client.Options{Scheme: scheme})
 }
