@@ -16,6 +16,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	capi "sigs.k8s.io/cluster-api/api/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 )
 
 const (
@@ -108,7 +110,7 @@ func provideNode(ctx context.Context, c client.Client, name, id string) error {
 	n.Spec.ProviderID = id
 	n.Spec.Taints = slices.DeleteFunc(slices.Clone(n.Spec.Taints), func(t corev1.Taint) bool { return t.MatchTaint(&uninitialized) })
 	// Taints are a list that the write replaces.
-	if err := c.Patch(ctx, &n, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := c.Patch(ctx, &n, patch.IfUnchanged(before)); err != nil {
 		return fmt.Errorf("node %s: %w", name, err)
 	}
 	return nil

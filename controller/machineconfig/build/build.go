@@ -28,7 +28,9 @@ import (
 
 	"github.com/metalab-dev/metalab/controller/machineconfig"
 	"github.com/metalab-dev/metalab/controller/machineconfig/registry"
+	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/watch"
 )
 
 // Images is the controller's access to registries.
@@ -87,15 +89,8 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		return request(o.GetLabels()[machineconfig.OSConfigLabel])
 	})
 	pool := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request { return request(o.GetName()) })
-	all := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) (out []reconcile.Request) {
-		var list mcv1.MachineOSConfigList
-		if err := r.Client.List(ctx, &list); err != nil {
-			return nil // the cache has no errors but that it has ended
-		}
-		for _, c := range list.Items {
-			out = append(out, request(c.Name)...)
-		}
-		return out
+	all := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request {
+		return watch.Requests[*mcv1.MachineOSConfig](ctx, r.Client, &mcv1.MachineOSConfigList{}, nil)
 	})
 	ofBuilds := builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool {
 		_, ephemeral := o.GetLabels()[machineconfig.EphemeralLabel]
@@ -292,7 +287,7 @@ func (v *visit) report(ctx context.Context, status corev1.ConditionStatus, reaso
 		return nil
 	}
 	// The conditions are one list, which other controllers write, too.
-	if err := v.Client.Status().Patch(ctx, v.pool, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := v.Client.Status().Patch(ctx, v.pool, patch.IfUnchanged(before)); err != nil {
 		return fmt.Errorf("build: status of MachineConfigPool %s: %w", v.pool.Name, err)
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/metalab-dev/metalab/controller/machineconfig"
 	"github.com/metalab-dev/metalab/controller/machineconfig/registry"
+	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -112,7 +113,7 @@ func (v *visit) finish(ctx context.Context) (after time.Duration, err error) {
 		}
 		before := b.DeepCopy()
 		controllerutil.RemoveFinalizer(b, imageFinalizer)
-		if err := v.Client.Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
+		if err := v.Client.Patch(ctx, b, patch.IfUnchanged(before)); client.IgnoreNotFound(err) != nil {
 			return 0, fmt.Errorf("build: MachineOSBuild %s: %w", b.Name, err)
 		}
 	}

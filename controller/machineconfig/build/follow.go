@@ -18,6 +18,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/machineconfig"
 	"github.com/metalab-dev/metalab/controller/machineconfig/osimage"
 	"github.com/metalab-dev/metalab/controller/machineconfig/registry"
+	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 )
 
 // inputsAnnotation of a MachineOSBuild is a hash of what its image depends on beside the
@@ -220,7 +221,7 @@ func (v *visit) write(ctx context.Context, b *mcv1.MachineOSBuild, a advance) er
 		return nil
 	}
 	// Conditions that are terminal are frozen: a write from an older view must not reach them.
-	if err := v.Client.Status().Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := v.Client.Status().Patch(ctx, b, patch.IfUnchanged(before)); err != nil {
 		return fmt.Errorf("build: status of MachineOSBuild %s: %w", b.Name, err)
 	}
 	return nil

@@ -36,6 +36,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/machineconfig/build"
 	"github.com/metalab-dev/metalab/controller/machineconfig/osimage"
 	"github.com/metalab-dev/metalab/controller/machineconfig/registry"
+	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -208,7 +209,7 @@ func (r *Reconciler) write(ctx context.Context, j *batchv1.Job, change func(*bat
 		before = j.DeepCopy()
 		j.Status = status
 	}
-	if err := r.Client.Status().Patch(ctx, j, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.Client.Status().Patch(ctx, j, patch.IfUnchanged(before)); err != nil {
 		return fmt.Errorf("builder: status of Job %s: %w", j.Name, err)
 	}
 	return nil

@@ -32,6 +32,7 @@ import (
 
 	"github.com/metalab-dev/metalab/controller/machineconfig"
 	"github.com/metalab-dev/metalab/controller/reconcile/events"
+	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 	"github.com/metalab-dev/metalab/controller/reconcile/readafterwrite"
 )
@@ -268,7 +269,7 @@ func (r *Reconciler) report(ctx context.Context, pool *mcv1.MachineConfigPool, n
 		return nil
 	}
 	// The conditions are one list, which other controllers write, too.
-	if err := r.Client.Status().Patch(ctx, pool, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.Client.Status().Patch(ctx, pool, patch.IfUnchanged(before)); err != nil {
 		return fmt.Errorf("node: status of MachineConfigPool %s: %w", pool.Name, err)
 	}
 	return nil

@@ -25,7 +25,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/metalab-dev/metalab/controller/machineconfig"
+	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/watch"
 )
 
 // Config configures a Reconciler.
@@ -47,15 +49,8 @@ func New(c Config) (*Reconciler, error) {
 
 // Setup adds the reconciler to a manager. It does not poll.
 func (r *Reconciler) Setup(mgr manager.Manager) error {
-	all := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) (out []reconcile.Request) {
-		var pools mcv1.MachineConfigPoolList
-		if err := r.Client.List(ctx, &pools); err != nil {
-			return nil // the cache has no errors but that it has ended
-		}
-		for _, p := range pools.Items {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&p)})
-		}
-		return out
+	all := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request {
+		return watch.Requests[*mcv1.MachineConfigPool](ctx, r.Client, &mcv1.MachineConfigPoolList{}, nil)
 	})
 	changed := builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))
 	return ctrl.NewControllerManagedBy(mgr).
@@ -164,7 +159,7 @@ func (r *Reconciler) report(ctx context.Context, pool *mcv1.MachineConfigPool, s
 		return nil
 	}
 	// The conditions are one list, which other controllers write, too.
-	if err := r.Client.Status().Patch(ctx, pool, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.Client.Status().Patch(ctx, pool, patch.IfUnchanged(before)); err != nil {
 		return fmt.Errorf("render: status of MachineConfigPool %s: %w", pool.Name, err)
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 )
 
 // Label and finalizer of a secret that belongs to a host (B-113).
@@ -114,7 +115,7 @@ func (r *Reconciler) adoptSecret(ctx context.Context, h *metal3.BareMetalHost, s
 		len(s.OwnerReferences) == len(before.OwnerReferences) {
 		return nil
 	}
-	if err := r.Client.Patch(ctx, s, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.Client.Patch(ctx, s, patch.IfUnchanged(before)); err != nil {
 		return err
 	}
 	r.read.Wrote(s)
@@ -143,7 +144,7 @@ func (r *Reconciler) releaseSecret(ctx context.Context, h *metal3.BareMetalHost,
 	if equality.Semantic.DeepEqual(before.ObjectMeta, s.ObjectMeta) {
 		return nil
 	}
-	return client.IgnoreNotFound(r.Client.Patch(ctx, &s, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+	return client.IgnoreNotFound(r.Client.Patch(ctx, &s, patch.IfUnchanged(before)))
 }
 
 // shared reports whether another host that is not being deleted uses a secret. It

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/watch"
 )
 
 // The reasons of the conditions Ready and Error.
@@ -102,16 +103,7 @@ func (r *Reconciler) Setup(ctx context.Context, mgr manager.Manager) error {
 
 // imagesUsing returns the PreprovisioningImages whose network data is in a Secret.
 func (r *Reconciler) imagesUsing(ctx context.Context, o client.Object) []reconcile.Request {
-	var l metal3.PreprovisioningImageList
-	if err := r.Client.List(ctx, &l, client.InNamespace(o.GetNamespace()), client.MatchingFields{bySecret: o.GetName()}); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "list images")
-		return nil
-	}
-	var out []reconcile.Request
-	for i := range l.Items {
-		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&l.Items[i])})
-	}
-	return out
+	return watch.Requests[*metal3.PreprovisioningImage](ctx, r.Client, &metal3.PreprovisioningImageList{}, nil, client.InNamespace(o.GetNamespace()), client.MatchingFields{bySecret: o.GetName()})
 }
 
 // Reconcile implements reconcile.Reconciler for a PreprovisioningImage.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/watch"
 )
 
 const (
@@ -69,15 +70,6 @@ var hostChanged = predicate.Funcs{
 // the changed object.
 func (r *Reconciler) enqueueBy(field string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
-		var l metal3.BMCEventSubscriptionList
-		if err := r.Client.List(ctx, &l, client.InNamespace(o.GetNamespace()), client.MatchingFields{field: o.GetName()}); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "list subscriptions")
-			return nil
-		}
-		var out []reconcile.Request
-		for i := range l.Items {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&l.Items[i])})
-		}
-		return out
+		return watch.Requests[*metal3.BMCEventSubscription](ctx, r.Client, &metal3.BMCEventSubscriptionList{}, nil, client.InNamespace(o.GetNamespace()), client.MatchingFields{field: o.GetName()})
 	})
 }

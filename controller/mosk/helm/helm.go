@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -86,7 +87,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 		return 0, nil
 	}
 	if before := b.DeepCopy(); !deleted && controllerutil.AddFinalizer(b, lcm.HelmFinalizer) {
-		if err := r.Client.Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		if err := r.Client.Patch(ctx, b, patch.IfUnchanged(before)); err != nil {
 			return 0, fmt.Errorf("helm: finalizer: %w", err)
 		}
 	}

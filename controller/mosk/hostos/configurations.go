@@ -23,6 +23,7 @@ import (
 
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/watch"
 )
 
 // Configurations reconciles HostOSConfigurations: it validates them and writes the result.
@@ -69,17 +70,7 @@ func (r *Configurations) those(concerns func(client.Object, *kaas.HostOSConfigur
 }
 
 func (r *Configurations) requests(ctx context.Context, of client.Object, concerns func(client.Object, *kaas.HostOSConfiguration) bool) []reconcile.Request {
-	var list kaas.HostOSConfigurationList
-	if err := r.Client.List(ctx, &list); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "host OS configurations are not listed")
-	}
-	var out []reconcile.Request
-	for i := range list.Items {
-		if concerns(of, &list.Items[i]) {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-	}
-	return out
+	return watch.Requests(ctx, r.Client, &kaas.HostOSConfigurationList{}, func(o *kaas.HostOSConfiguration) bool { return concerns(of, o) })
 }
 
 func sameNamespace(of client.Object, o *kaas.HostOSConfiguration) bool {

@@ -24,6 +24,7 @@ import (
 
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
+	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -132,7 +133,7 @@ func (r *VendorIndex) reconcile(ctx context.Context) (unread, err error) {
 	case !exists:
 		err = r.Client.Create(ctx, o)
 	case !equality.Semantic.DeepEqual(before.Spec, o.Spec):
-		err = r.Client.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		err = r.Client.Patch(ctx, o, patch.IfUnchanged(before))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("hostos: the vendor's modules: %w", err)

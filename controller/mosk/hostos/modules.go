@@ -21,6 +21,7 @@ import (
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/watch"
 )
 
 // Modules reconciles HostOSConfigurationModules: it loads their modules and writes their
@@ -48,15 +49,7 @@ func (r *Modules) Setup(mgr manager.Manager) error {
 		},
 	}
 	all := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request {
-		var list kaas.HostOSConfigurationModulesList
-		if err := r.Client.List(ctx, &list); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "modules are not listed")
-		}
-		var out []reconcile.Request
-		for _, o := range list.Items {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&o)})
-		}
-		return out
+		return watch.Requests[*kaas.HostOSConfigurationModules](ctx, r.Client, &kaas.HostOSConfigurationModulesList{}, nil)
 	})
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("hostos-modules").

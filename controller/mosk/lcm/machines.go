@@ -21,6 +21,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 	"github.com/metalab-dev/metalab/controller/reconcile/readafterwrite"
+	"github.com/metalab-dev/metalab/controller/reconcile/watch"
 )
 
 // Config configures a reconciler.
@@ -62,17 +63,9 @@ func (r *Machines) Setup(mgr manager.Manager) error {
 
 // machinesOf returns the requests for the machines of an LCMCluster.
 func (r *Machines) machinesOf(ctx context.Context, of client.Object) []reconcile.Request {
-	var list lcm.LCMMachineList
-	if err := r.Client.List(ctx, &list, client.InNamespace(of.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "LCMMachines are not listed")
-	}
-	var out []reconcile.Request
-	for i := range list.Items {
-		if assigned(&list.Items[i]).ClusterName == of.GetName() {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-	}
-	return out
+	return watch.Requests(ctx, r.Client, &lcm.LCMMachineList{}, func(m *lcm.LCMMachine) bool {
+		return assigned(m).ClusterName == of.GetName()
+	}, client.InNamespace(of.GetNamespace()))
 }
 
 // Reconcile implements reconcile.Reconciler for an LCMMachine.

@@ -16,6 +16,7 @@ import (
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/maintenance"
+	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -209,5 +210,5 @@ func (r *Reconciler) phase(ctx context.Context, m *lcm.LCMMachine, phase string)
 func (r *Reconciler) patch(ctx context.Context, m *lcm.LCMMachine, change func()) error {
 	before := m.DeepCopy()
 	change()
-	return r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return r.Client.Patch(ctx, m, patch.IfUnchanged(before))
 }

@@ -13,6 +13,7 @@ import (
 
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
+	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -168,7 +169,7 @@ func (r *Machines) reconcile(ctx context.Context, key client.ObjectKey) (time.Du
 func (r *Machines) patch(ctx context.Context, m *lcm.LCMMachine, change func()) error {
 	before := m.DeepCopy()
 	change()
-	err := r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err := r.Client.Patch(ctx, m, patch.IfUnchanged(before))
 	if err != nil {
 		return fmt.Errorf("reboot: LCMMachine %s/%s: %w", m.Namespace, m.Name, err)
 	}

@@ -20,6 +20,7 @@ import (
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
+	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -213,7 +214,7 @@ func (r *Requests) withdraw(ctx context.Context, key client.ObjectKey) error {
 		m := before.DeepCopy()
 		delete(m.Annotations, item.GracefulRebootAnnotation)
 		delete(m.Annotations, item.RebootRequestAnnotation)
-		err := r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		err := r.Client.Patch(ctx, m, patch.IfUnchanged(before))
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("reboot: LCMMachine %s: %w", m.Name, err)
 		}
@@ -234,7 +235,7 @@ func (r *Requests) reconcile(ctx context.Context, key client.ObjectKey) error {
 		before := f.request.DeepCopy()
 		f.request.Status = status
 		// When two requests begin a reboot at once, one gets a conflict and observes again.
-		err := r.Client.Status().Patch(ctx, f.request, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		err := r.Client.Status().Patch(ctx, f.request, patch.IfUnchanged(before))
 		if err != nil {
 			return fmt.Errorf("reboot: GracefulRebootRequest %s: %w", key, err)
 		}

@@ -18,6 +18,7 @@ import (
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/maintenance"
+	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -125,7 +126,7 @@ func (r *Clusters) perform(ctx context.Context, s step) (time.Duration, error) {
 	req := maintenance.Request{Machine: client.ObjectKeyFromObject(s.machine), Reason: lcm.ReasonUpgrade}
 	switch s.do {
 	case stepBegin: // the mark comes first: it takes the place among those out of service. A late cache must not take a second one
-		err := r.patch(ctx, s.machine, client.MergeFromWithOptions(s.machine, client.MergeFromWithOptimisticLock{}), func(m *lcm.LCMMachine) {
+		err := r.patch(ctx, s.machine, patch.IfUnchanged(s.machine), func(m *lcm.LCMMachine) {
 			if m.Annotations == nil {
 				m.Annotations = map[string]string{}
 			}

@@ -32,7 +32,9 @@ import (
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/iam"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/release"
+	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/watch"
 )
 
 // Finalizer suspends the deletion of a Cluster until its Machines are gone. Its name is in
@@ -128,15 +130,8 @@ func (r *Reconciler) clustersOf(ctx context.Context, o client.Object) (out []rec
 	return out
 }
 
-func (r *Reconciler) allClusters(ctx context.Context, _ client.Object) (out []reconcile.Request) {
-	var list cluster.ClusterList
-	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Clusters are not listed")
-	}
-	for i := range list.Items {
-		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-	}
-	return out
+func (r *Reconciler) allClusters(ctx context.Context, _ client.Object) []reconcile.Request {
+	return watch.Requests[*cluster.Cluster](ctx, r.Client, &cluster.ClusterList{}, nil)
 }
 
 // Reconcile implements reconcile.Reconciler for a Cluster.
@@ -397,5 +392,5 @@ func (r *Reconciler) remove(ctx context.Context, c *cluster.Cluster, l *lcm.LCMC
 }
 
 func (r *Reconciler) patch(ctx context.Context, before, after client.Object) error {
-	return r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return r.Client.Patch(ctx, after, patch.IfUnchanged(before))
 }

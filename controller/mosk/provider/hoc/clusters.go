@@ -17,7 +17,9 @@ import (
 
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/watch"
 )
 
 // clusters reconciles LCMClusters: it adds and removes the items of HostOSConfigurations.
@@ -33,9 +35,7 @@ func (r *clusters) setup(mgr manager.Manager) error {
 		Named("hoc-clusters").
 		For(&lcm.LCMCluster{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&kaas.HostOSConfiguration{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
-			var list lcm.LCMClusterList
-			r.list(ctx, &list, o.GetNamespace())
-			return requests(list.Items, func(c *lcm.LCMCluster) client.Object { return c })
+			return watch.Requests[*lcm.LCMCluster](ctx, r.Client, &lcm.LCMClusterList{}, nil, client.InNamespace(o.GetNamespace()))
 		}), builder.WithPredicates(concerned)).
 		WithOptions(r.Options()).
 		Complete(r)
@@ -74,7 +74,7 @@ func (r *clusters) reconcile(ctx context.Context, key types.NamespacedName) erro
 		return nil
 	}
 	// A list is replaced as one: others write the items of a release.
-	if err := r.Client.Patch(ctx, &c, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.Client.Patch(ctx, &c, patch.IfUnchanged(before)); err != nil {
 		return fmt.Errorf("hoc: items of LCMCluster %s: %w", key, err)
 	}
 	return nil
@@ -88,21 +88,4 @@ func (c *Config) configurations(ctx context.Context, namespace string) ([]*kaas.
 		return nil, fmt.Errorf("hoc: %w", err)
 	}
 	return sorted(list.Items), nil
-}
-
-// list lists the objects of a namespace in the cache for a watch's handler, which cannot
-// return an error.
-func (c *Config) list(ctx context.Context, into client.ObjectList, namespace string) {
-	if err := c.Client.List(ctx, into, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "objects are not listed")
-	}
-}
-
-// requests returns the requests for the objects of a list.
-func requests[T any](items []T, object func(*T) client.Object) []reconcile.Request {
-	out := make([]reconcile.Request, 0, len(items))
-	for i := range items {
-		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object(&items[i]))})
-	}
-	return out
 }

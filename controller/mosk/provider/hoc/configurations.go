@@ -19,6 +19,7 @@ import (
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 	"github.com/metalab-dev/metalab/controller/reconcile/readafterwrite"
 )
@@ -203,7 +204,7 @@ func (r *configurations) release(ctx context.Context, o *kaas.HostOSConfiguratio
 
 func (r *configurations) patchFinalizers(ctx context.Context, o, before *kaas.HostOSConfiguration) error {
 	// The list is replaced as one: others may have a finalizer.
-	if err := r.Client.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.Client.Patch(ctx, o, patch.IfUnchanged(before)); err != nil {
 		return fmt.Errorf("hoc: finalizer of HostOSConfiguration %s/%s: %w", o.Namespace, o.Name, err)
 	}
 	return nil

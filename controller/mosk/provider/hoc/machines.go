@@ -22,6 +22,7 @@ import (
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 	"github.com/metalab-dev/metalab/controller/reconcile/readafterwrite"
+	"github.com/metalab-dev/metalab/controller/reconcile/watch"
 )
 
 // machines reconciles LCMMachines: it writes the overwrites of HostOSConfigurations.
@@ -60,9 +61,7 @@ var reported = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 func (r *machines) configurationEvents() handler.EventHandler {
 	type work = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	all := func(ctx context.Context, o client.Object, q work) {
-		var list lcm.LCMMachineList
-		r.list(ctx, &list, o.GetNamespace())
-		for _, req := range requests(list.Items, func(m *lcm.LCMMachine) client.Object { return m }) {
+		for _, req := range watch.Requests[*lcm.LCMMachine](ctx, r.Client, &lcm.LCMMachineList{}, nil, client.InNamespace(o.GetNamespace())) {
 			q.Add(req)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	iam "github.com/metalab-dev/metalab/controller/api/iam/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 )
 
 // role is a role, the client of Keycloak that it is a role of, and where it is bound.
@@ -78,7 +79,7 @@ func Ensure(ctx context.Context, c client.Client, cluster client.ObjectKey) erro
 			is.Spec = want.Spec
 			controllerutil.AddFinalizer(is, iam.ScopeFinalizer)
 			if !equality.Semantic.DeepEqual(before, is) {
-				err = c.Patch(ctx, is, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+				err = c.Patch(ctx, is, patch.IfUnchanged(before))
 			}
 		}
 		if err != nil {

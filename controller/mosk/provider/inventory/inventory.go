@@ -14,6 +14,7 @@ import (
 
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -118,7 +119,7 @@ func (c *Config) patch(ctx context.Context, before, after client.Object) error {
 	if b, err := p.Data(after); err != nil || string(b) == "{}" {
 		return err
 	}
-	return c.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return c.Client.Patch(ctx, after, patch.IfUnchanged(before))
 }
 
 // patchStatus writes the change of a status, unless there is none.

@@ -22,6 +22,7 @@ import (
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/watch"
 )
 
 // Finalizer suspends the deletion of a Machine until its host is free. Its name is in no
@@ -86,9 +87,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 // machinesOf enqueues the Machines of an object's namespace that it concerns.
 func (r *Reconciler) machinesOf(concerned func(*cluster.Machine, client.Object) bool) handler.MapFunc {
 	return func(ctx context.Context, of client.Object) []reconcile.Request {
-		var list cluster.MachineList
-		r.list(ctx, &list, client.InNamespace(of.GetNamespace()))
-		return requests(list.Items, func(m *cluster.Machine) bool { return concerned(m, of) })
+		return watch.Requests(ctx, r.Client, &cluster.MachineList{}, func(m *cluster.Machine) bool { return concerned(m, of) }, client.InNamespace(of.GetNamespace()))
 	}
 }
 
@@ -96,39 +95,19 @@ func (r *Reconciler) machinesOf(concerned func(*cluster.Machine, client.Object) 
 // host is free, those that wait for one.
 func (r *Reconciler) machinesOfHost(ctx context.Context, of client.Object) []reconcile.Request {
 	h, key := of.(*metal3.BareMetalHost), of.GetNamespace()+"/"+of.GetName()
-	var list cluster.MachineList
-	r.list(ctx, &list, client.InNamespace(h.Namespace))
 	free := unclaimable(h) == ""
-	return requests(list.Items, func(m *cluster.Machine) bool {
+	return watch.Requests(ctx, r.Client, &cluster.MachineList{}, func(m *cluster.Machine) bool {
 		name := m.Annotations[cluster.BareMetalHostAnnotation]
 		return name == key || claimedBy(h, m) || free && name == "" && m.DeletionTimestamp.IsZero()
-	})
+	}, client.InNamespace(h.Namespace))
 }
 
 // waitingMachines enqueues the Machines of all namespaces whose host has no image yet.
 func (r *Reconciler) waitingMachines(ctx context.Context, _ client.Object) []reconcile.Request {
-	var list cluster.MachineList
-	r.list(ctx, &list)
-	return requests(list.Items, func(m *cluster.Machine) bool {
+	return watch.Requests(ctx, r.Client, &cluster.MachineList{}, func(m *cluster.Machine) bool {
 		s := m.Status.ProviderStatus
 		return s == nil || s.Status == StatusProvision || s.Status == StatusAwaitsProvisioning
 	})
-}
-
-// list lists objects in the cache for a watch's handler, which cannot return an error.
-func (r *Reconciler) list(ctx context.Context, into client.ObjectList, opts ...client.ListOption) {
-	if err := r.Client.List(ctx, into, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "objects are not listed")
-	}
-}
-
-func requests(items []cluster.Machine, concerned func(*cluster.Machine) bool) (out []reconcile.Request) {
-	for i := range items {
-		if concerned(&items[i]) {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&items[i])})
-		}
-	}
-	return out
 }
 
 // Reconcile implements reconcile.Reconciler for a Machine.

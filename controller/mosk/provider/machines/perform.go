@@ -17,6 +17,7 @@ import (
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/userdata"
+	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 )
 
 // performer performs an action. It returns when to look at the Machine again, 0 when
@@ -90,7 +91,7 @@ func onLCM(change func(*lcm.LCMMachine, *facts)) func(context.Context, *Reconcil
 }
 
 func (r *Reconciler) patch(ctx context.Context, before, after client.Object) error {
-	return r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return r.Client.Patch(ctx, after, patch.IfUnchanged(before))
 }
 
 // choose returns the host that a Machine names: the one that it has claimed, else one that

@@ -20,6 +20,7 @@ import (
 	api "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/hostprofile"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/userdata"
+	"github.com/metalab-dev/metalab/controller/reconcile/watch"
 )
 
 // The names in this group are in no public text.
@@ -58,9 +59,7 @@ func profileKey(m *cluster.Machine) client.ObjectKey {
 
 // machinesOfProfile enqueues the Machines that name a profile.
 func (r *Reconciler) machinesOfProfile(ctx context.Context, of client.Object) []reconcile.Request {
-	var list cluster.MachineList
-	r.list(ctx, &list)
-	return requests(list.Items, func(m *cluster.Machine) bool { return profileKey(m) == client.ObjectKeyFromObject(of) })
+	return watch.Requests(ctx, r.Client, &cluster.MachineList{}, func(m *cluster.Machine) bool { return profileKey(m) == client.ObjectKeyFromObject(of) })
 }
 
 // observeProfile reads the profile that a Machine names, and compares it with the host that

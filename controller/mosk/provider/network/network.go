@@ -27,7 +27,9 @@ import (
 	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/network/layout"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/release"
+	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/watch"
 )
 
 // Config configures the reconcilers.
@@ -102,7 +104,7 @@ func machineOfHost(_ context.Context, o client.Object) []reconcile.Request {
 }
 
 // machinesOf enqueues the Machines of an object's namespace that wait for their network.
-func (c *Config) machinesOf(ctx context.Context, o client.Object) (out []reconcile.Request) {
+func (c *Config) machinesOf(ctx context.Context, o client.Object) []reconcile.Request {
 	var list ipam.IpamHostList
 	if err := c.Client.List(ctx, &list, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "IpamHosts are not listed")
@@ -114,16 +116,9 @@ func (c *Config) machinesOf(ctx context.Context, o client.Object) (out []reconci
 	if _, address := o.(*ipam.IPaddr); !address {
 		clear(ready) // a template or Subnet that has changed concerns hosts without an image, too
 	}
-	var machines cluster.MachineList
-	if err := c.Client.List(ctx, &machines, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Machines are not listed")
-	}
-	for i := range machines.Items {
-		if m := &machines.Items[i]; m.Spec.ProviderID != nil && !ready[m.Name] {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(m)})
-		}
-	}
-	return out
+	return watch.Requests(ctx, c.Client, &cluster.MachineList{}, func(m *cluster.Machine) bool {
+		return m.Spec.ProviderID != nil && !ready[m.Name]
+	}, client.InNamespace(o.GetNamespace()))
 }
 
 // machines reconciles the networks of Machines.
@@ -293,5 +288,5 @@ func (r *machines) putSecret(ctx context.Context, m *cluster.Machine, data []byt
 	}
 	before := is.DeepCopy()
 	is.Data = want.Data
-	return r.Client.Patch(ctx, is, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return r.Client.Patch(ctx, is, patch.IfUnchanged(before))
 }

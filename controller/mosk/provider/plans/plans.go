@@ -20,6 +20,7 @@ import (
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/release"
+	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -192,7 +193,7 @@ func (r *Reconciler) write(ctx context.Context, before, after client.Object) err
 	if equality.Semantic.DeepEqual(before, after) {
 		return nil
 	}
-	return r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return r.Client.Patch(ctx, after, patch.IfUnchanged(before))
 }
 
 // observe reads the Cluster, which is nil when it does not exist, and what its plans need.
