@@ -102,7 +102,7 @@ type Lab struct {
 type Host struct {
 	Name     string
 	Endpoint string // URL of the BMC, without a path: https://127.64.0.1:40123
-	Username string // of an administrator
+	Username string // user name of an administrator
 	Password string
 
 	host *rack.Host

@@ -45,7 +45,7 @@ func Example() {
 			break
 		}
 	}
-	lab.Advance(5 * time.Minute) // of the server's time
+	lab.Advance(5 * time.Minute) // the server's time advances
 	_, system := call("GET", "/redfish/v1/Systems/1", "")
 	fmt.Println("power:", system["PowerState"], "running:", host.Running())
 	for _, r := range lab.Requests(emulator.Query{Host: host.Name, Method: "POST"}) {

@@ -301,7 +301,7 @@ func TestPasswordsChange(t *testing.T) {
 		}
 	}
 	due, ok := b.Deadline()
-	for ok && due.Before(origin.Add(24*time.Hour)) { // of sessions
+	for ok && due.Before(origin.Add(24*time.Hour)) { // sessions time out
 		b.Advance(due)
 		due, ok = b.Deadline()
 	}

@@ -21,7 +21,7 @@ func (b *BMC) auditAccount(at time.Time, k event.Kind, account string, args ...s
 // AuditRecord is a request that could change something. It has no body, which
 // could hold secrets.
 type AuditRecord struct {
-	Method, Target string // of HTTP; of another protocol the command and its subject
+	Method, Target string // HTTP method and request target; with another protocol the command and its subject
 	Status         int
 	Account, User  string // ID and name; "" when unauthenticated
 	Session        string // ID; "" without one

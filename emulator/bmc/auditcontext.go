@@ -8,7 +8,7 @@ import "context"
 // entry, and the entry costs no additional write.
 type AuditContext struct {
 	Record AuditRecord
-	ID     uint64 // of the entry; 0: not written yet
+	ID     uint64 // the entry's ID; 0: not written yet
 }
 
 type auditContextKey struct{}

@@ -15,7 +15,7 @@ type Bootstrap struct {
 	Closed   bool `json:"closed,omitempty"`   // bootstrapping is disabled
 	// Stays keeps Closed over a reset of the machine or the BMC.
 	Stays bool `json:"stays,omitempty"`
-	Role  Role `json:"role,omitempty"` // of bootstrap accounts; "": Administrator
+	Role  Role `json:"role,omitempty"` // role of bootstrap accounts; "": Administrator
 }
 
 // AccountRole returns the role of bootstrap accounts.

@@ -17,7 +17,7 @@ type Certificates struct {
 	// HTTPS is the installed web server certificate; nil: the factory
 	// certificate is used.
 	HTTPS  *KeyedCertificate `json:"https,omitempty"`
-	Keys   []Key             `json:"keys,omitempty"` // of signing requests, latest last
+	Keys   []Key             `json:"keys,omitempty"` // keys of signing requests, latest last
 	Stores []Store           `json:"stores,omitempty"`
 }
 
@@ -75,7 +75,7 @@ var (
 )
 
 const (
-	maxKeys  = 4  // of signing requests
+	maxKeys  = 4  // keys of signing requests
 	maxStore = 32 // certificates per store
 )
 

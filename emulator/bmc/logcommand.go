@@ -12,8 +12,8 @@ type LogName string
 
 // The logs.
 const (
-	EventLog LogName = "events" // of the machine, and of what the BMC observes
-	AuditLog LogName = "audit"  // of requests, logins and changes of accounts
+	EventLog LogName = "events" // events of the machine, and observations of the BMC
+	AuditLog LogName = "audit"  // requests, logins and changes of accounts
 )
 
 // logs describes the logs: where each is, its size, the part that an entry is,

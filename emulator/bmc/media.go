@@ -50,7 +50,7 @@ func (c InsertMedia) apply(b *BMC, now time.Time) ([]Event, error) {
 // MediaFetched answers MediaRequested: the image was fetched.
 type MediaFetched struct {
 	Slot  string
-	Fetch uint64 // of the event
+	Fetch uint64 // number of the fetch, as the event has it
 	Size  int64  // bytes
 }
 

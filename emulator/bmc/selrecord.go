@@ -19,7 +19,7 @@ var recordKinds = map[event.Severity]event.Kind{
 // AddSELRecord writes a SEL record that a client made and keeps its bytes. The
 // event Logged reports its ID. The BMC does not interpret the bytes.
 type AddSELRecord struct {
-	Record   []byte // of SELRecordSize; must not be changed afterwards
+	Record   []byte // SELRecordSize bytes; must not be changed afterwards
 	Severity event.Severity
 	Subject  event.Subject // if known
 	Event    bool          // an event, which a disabled log drops

@@ -25,7 +25,7 @@ type Session struct {
 	ID      string
 	Account string    // ID of its account
 	User    string    // name of its account
-	Role    Role      // of its account
+	Role    Role      // role of its account
 	Since   time.Time // lab time
 	From    string    // address of the client
 	Context string    // chosen by the client

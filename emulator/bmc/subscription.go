@@ -19,7 +19,7 @@ type Subscription struct {
 	ID                       string        `json:"id"`
 	Stream                   bool          `json:"-"` // a server-sent event stream, which ends with its connection
 	Destination              string        `json:"destination"`
-	Context                  string        `json:"context,omitempty"` // of the client, repeated in events
+	Context                  string        `json:"context,omitempty"` // client-supplied string, repeated in events
 	Owner                    string        `json:"owner,omitempty"`   // ID of the account that created it
 	Reports                  bool          `json:"reports,omitempty"` // metric reports instead of events
 	Filter                   Filter        `json:"filter,omitzero"`
@@ -73,7 +73,7 @@ var Retries = []Retry{Terminate, Suspend, Forever, BackOff}
 // BMC has none until the first subscription.
 type Subscriptions struct {
 	Next           uint64         `json:"next"`               // ID of the next subscription
-	LastEventID    uint64         `json:"told"`               // of the last event that was sent
+	LastEventID    uint64         `json:"told"`               // ID of the last event that was sent
 	Off            bool           `json:"off,omitempty"`      // event delivery is disabled
 	Attempts       int            `json:"attempts"`           // retries; only with Set
 	Interval       time.Duration  `json:"interval"`           // between retries; only with Set
@@ -433,7 +433,7 @@ type SubscriptionResumed struct {
 type RetryDelivery struct {
 	At    time.Time
 	ID    string
-	After time.Duration // of client time
+	After time.Duration // delay in client time
 }
 
 // HeartbeatDue asks for a heartbeat to a subscription.

@@ -136,7 +136,7 @@ func TestRestoreClosesNewerStreams(t *testing.T) {
 func TestDeliveryRetryPolicies(t *testing.T) {
 	for _, tt := range []struct {
 		retry Retry
-		want  []string // of each failure in a row
+		want  []string // outcome of each failure in a row
 		after string
 	}{
 		{Terminate, []string{"again in 10s", "again in 10s", "unsubscribed"}, "gone"},

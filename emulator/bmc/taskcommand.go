@@ -17,7 +17,7 @@ type OpenTask struct {
 	Request Request
 	Lasts   time.Duration // expected duration; 0: unknown
 	Steps   bool          // the task ends when all tasks that joined it have
-	work    *Work         // of the BMC itself
+	work    *Work         // work that the BMC itself does
 }
 
 // Until returns when a task that begins at a time is expected to end; zero:

@@ -46,7 +46,7 @@ import (
 type Clock struct {
 	mu      sync.Mutex
 	mode    mode
-	factor  float64    // of Scaled; 1 for Wall and Jumping
+	factor  float64    // speed of a Scaled clock; 1 for Wall and Jumping
 	origin  time.Time  // lab time at started
 	started time.Time  // real time, with its monotonic reading
 	base    time.Time  // lab time at anchor, without added
@@ -87,7 +87,7 @@ const Slack = 250 * time.Millisecond
 
 const (
 	few       = 64                     // timers that are always jumped to one by one: a lab of two dozen hosts has as many
-	slackEach = 250 * time.Microsecond // of Slack, for each further timer
+	slackEach = 250 * time.Microsecond // slack for each further timer, up to Slack
 )
 
 // Fastest bounds a Jumping clock's speed relative to real time: an hour takes
@@ -398,7 +398,7 @@ func (c *Clock) poke() {
 type wait struct {
 	at     time.Time
 	seq    uint64        // order of creation, which breaks ties
-	every  time.Duration // of a ticker
+	every  time.Duration // period of a ticker
 	lazy   bool          // does not make a Jumping clock jump
 	client bool          // at is client time, which is not lab time
 	others int           // further timers that it stands for

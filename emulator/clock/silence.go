@@ -23,7 +23,7 @@ const Longest = 64 * Quiet
 // jump that was on time.
 type silence struct {
 	since time.Time     // real time at which the clock first looked after the last activity
-	need  time.Duration // of silence from since on; below Quiet it is Quiet
+	need  time.Duration // silence that is needed from since on; below Quiet it is Quiet
 }
 
 // left returns how much longer the clock must watch at now; 0: it may jump. The last

@@ -99,8 +99,8 @@ type Parameter struct {
 	Name            string // "ShareParameters/Target" is Target in the object ShareParameters
 	Type            ParameterType
 	Required        bool     // a request without it is rejected
-	AllowableValues []string // of a string, or of the strings of an array; empty: any
-	AcceptsSingle   bool     // of an array: a text with the elements, and commas between them, may be sent in its place
+	AllowableValues []string // values that a string, or the strings of an array, may have; empty: any
+	AcceptsSingle   bool     // a text with the elements, and commas between them, may be sent in place of an array
 	Secret          bool     // error messages and action info do not show the value
 }
 

@@ -12,7 +12,7 @@ import (
 type OEMType struct {
 	Namespace  string // "AcmeSystem"
 	Version    string // "v1_0_0"
-	Name       string // of the type in its namespace: "System"
+	Name       string // name of the type in its namespace: "System"
 	Properties []OEMProperty
 }
 
@@ -21,7 +21,7 @@ type OEMProperty struct {
 	Name        string // name of the property
 	Type        EdmType
 	Description string        // text of the schema
-	Properties  []OEMProperty // of a property whose Type is EdmObject
+	Properties  []OEMProperty // properties of the object, if Type is EdmObject
 }
 
 // EdmType is a type of OData (CSDL 4.0, §4.4).
@@ -36,7 +36,7 @@ const (
 	EdmInstant EdmType = "Edm.DateTimeOffset"     // date and time
 	EdmStrings EdmType = "Collection(Edm.String)" // list of texts
 	EdmLink    EdmType = "Resource.Item"          // to another resource
-	EdmObject  EdmType = "object"                 // of a type with the name of the property
+	EdmObject  EdmType = "object"                 // object of a type with the name of the property
 )
 
 var edmTypes = []EdmType{EdmString, EdmBoolean, EdmInt64, EdmDecimal, EdmInstant, EdmStrings, EdmLink, EdmObject}

@@ -46,9 +46,9 @@ const (
 type Subject struct {
 	Site   Site
 	BMC    string // host name
-	Method string // of a request
-	Path   string // of a request, or of the request that started a task
-	Body   []byte // of a request, where Plan.ReadsBodies
+	Method string // HTTP method of a request, In or Out of a datagram
+	Path   string // path of a request, or of the request that started a task
+	Body   []byte // body of a request, where Plan.ReadsBodies
 }
 
 // Drop says how a connection ends without a complete response.

@@ -51,7 +51,7 @@ type Stood struct {
 // Tally holds a rule's counts for one BMC.
 type Tally struct {
 	Seen  int       `json:"seen,omitempty"`  // matches
-	Hits  int       `json:"hits,omitempty"`  // of them
+	Hits  int       `json:"hits,omitempty"`  // matches that the rule has hit
 	Draws uint64    `json:"draws,omitempty"` // random draws
 	TAT   time.Time `json:"tat,omitzero"`    // theoretical arrival time of Limit
 }

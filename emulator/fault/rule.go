@@ -27,7 +27,7 @@ type Rule struct {
 
 	After       int      `json:"after,omitempty"`       // how many matches pass before the first hit
 	Count       int      `json:"count,omitempty"`       // hits at most; 0 is no limit
-	Probability float64  `json:"probability,omitempty"` // of a hit, above 0 and at most 1; absent is 1
+	Probability float64  `json:"probability,omitempty"` // probability of a hit, above 0 and at most 1; absent is 1
 	From        Duration `json:"from,omitzero"`         // since the rule was added
 	Until       Duration `json:"until,omitzero"`        // since the rule was added; 0 is for ever
 

@@ -50,7 +50,7 @@ type distribution struct {
 	low, high time.Duration
 	lognormal bool
 	mu, sigma float64
-	longest   time.Duration // of lognormal; 0 is no bound
+	longest   time.Duration // upper bound of a lognormal latency; 0 is no bound
 }
 
 // z99 is the 99th percentile of the standard normal distribution.

@@ -11,7 +11,7 @@ import (
 // system interface (KCS, §9), which needs no authentication.
 type InBandRequest struct {
 	LUN, NetFn, Cmd byte
-	Data            []byte // of a group extension, it begins with the defining body
+	Data            []byte // request data; with a group extension it begins with the defining body
 }
 
 // ExecuteInBand executes a command from the system interface on the same state

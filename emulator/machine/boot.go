@@ -11,7 +11,7 @@ import (
 type Source struct {
 	Kind   SourceKind `json:"kind"`
 	Device string     `json:"device,omitempty"` // ID of a drive or a NIC, or a UEFI device path without boot option; "" of a CD or USB device: the BMC's virtual media
-	URI    string     `json:"uri,omitempty"`    // of an HTTP boot; "" is obtained by DHCP
+	URI    string     `json:"uri,omitempty"`    // URI of an HTTP boot; "" is obtained by DHCP
 }
 
 // SourceKind is a boot target; the values are Redfish's BootSource (DSP2046,
@@ -172,7 +172,7 @@ type BootSettings struct {
 	// does not contain.
 	Excluded []string    `json:"left,omitempty"`
 	Disabled []string    `json:"off,omitempty"`      // disabled boot options, sorted
-	HTTPURI  string      `json:"httpURI,omitempty"`  // of an HTTP boot; "": obtained by DHCP
+	HTTPURI  string      `json:"httpURI,omitempty"`  // URI of an HTTP boot; "": obtained by DHCP
 	Retry    RetryConfig `json:"retry,omitempty"`    // "": NoRetry
 	Attempts int         `json:"attempts,omitempty"` // for RetryAttempts
 }

@@ -129,7 +129,7 @@ func TestBootOrderIncludesNewOptions(t *testing.T) {
 func TestOverrideChoosesItsSources(t *testing.T) {
 	const uri = "https://images.test/boot.efi"
 	second := Source{Kind: Pxe, Device: "2"}
-	var path string // of that
+	var path string // device path of second's boot option
 	for _, o := range new(newMachine(t).View()).BootOptions() {
 		if o.Source == second {
 			path = o.Path

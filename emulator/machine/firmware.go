@@ -54,10 +54,10 @@ type FirmwarePart struct {
 
 // FirmwareTimings are the durations of the steps of an update.
 type FirmwareTimings struct {
-	Transfer Duration `json:"transfer"` // of the image to the component
-	Verify   Duration `json:"verify"`   // of the image
+	Transfer Duration `json:"transfer"` // transfer of the image to the component
+	Verify   Duration `json:"verify"`   // verification of the image
 	Apply    Duration `json:"apply"`    // writing of the image
-	Restart  Duration `json:"restart"`  // of the component
+	Restart  Duration `json:"restart"`  // restart of the component
 }
 
 // kindDefaults holds the part, activation method and timings of each kind of

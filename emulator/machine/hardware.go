@@ -37,13 +37,13 @@ type Cache struct {
 // Memory describes a server's memory modules, which are all alike.
 type Memory struct {
 	Modules    int    `json:"modules"`    // number of modules
-	MiB        int    `json:"mib"`        // of each module
+	MiB        int    `json:"mib"`        // size of each module, in MiB
 	Type       string `json:"type"`       // DDR5
 	Form       string `json:"form"`       // RDIMM
 	MHz        int    `json:"mhz"`        // operating speed
-	Ranks      int    `json:"ranks"`      // of each module
-	Vendor     string `json:"vendor"`     // of the modules
-	PartNumber string `json:"partNumber"` // of the modules
+	Ranks      int    `json:"ranks"`      // ranks of each module
+	Vendor     string `json:"vendor"`     // manufacturer of the modules
+	PartNumber string `json:"partNumber"` // part number of the modules
 }
 
 // Card is a PCI Express device. A card with NICs has one function per NIC, any
@@ -54,7 +54,7 @@ type Card struct {
 	ClassCode  string   `json:"classCode"`  // PCI class code: "0x020000"
 	Vendor     string   `json:"vendor"`     // manufacturer
 	Product    string   `json:"product"`    // model name
-	PartNumber string   `json:"partNumber"` // of the manufacturer
+	PartNumber string   `json:"partNumber"` // the manufacturer's part number
 	Component  string   `json:"component"`  // ID of its firmware component; "" when it cannot be updated
 	Gen        int      `json:"gen"`        // PCI Express generation
 	Lanes      int      `json:"lanes"`      // PCI Express lanes
@@ -62,7 +62,7 @@ type Card struct {
 	SlotType   string   `json:"slotType"`   // as Redfish spells it; "" when it is on the board
 	PCIVendor  string   `json:"pciVendor"`  // PCI vendor ID: "0x8086"
 	PCIDevice  string   `json:"pciDevice"`  // PCI device ID
-	PCIAddress string   `json:"pciAddress"` // of function 0
+	PCIAddress string   `json:"pciAddress"` // PCI address of function 0
 	NICs       []string `json:"nics"`       // IDs of its ports
 	Storage    string   `json:"storage"`    // ID of the storage controller that it is
 }
@@ -82,7 +82,7 @@ type NICModel struct {
 
 // SwitchPort is the configuration of a switch port.
 type SwitchPort struct {
-	Name  string `json:"name"`            // of the switch
+	Name  string `json:"name"`            // name of the switch
 	VLAN  int    `json:"vlan,omitempty"`  // untagged
 	VLANs []VLAN `json:"vlans,omitempty"` // tagged
 }
@@ -96,7 +96,7 @@ type VLAN struct {
 const (
 	maxVLAN     = 4094 // IEEE 802.1Q, §9.6
 	maxVLANName = 32   // bytes (IEEE 802.1Q, annex D.2.3)
-	maxName     = 255  // of a switch, in bytes (IEEE 802.1AB, §8.5.6)
+	maxName     = 255  // bytes of a switch's name (IEEE 802.1AB, §8.5.6)
 )
 
 // check reports errors of a switch port.
@@ -115,7 +115,7 @@ type TPMModel struct {
 	Product   string `json:"product"`   // model name
 	Component string `json:"component"` // ID of its firmware component
 	VendorID  string `json:"vendorID"`  // in its capabilities (TPM 2.0, TPM_PT_MANUFACTURER): "IFX"
-	PCIID     string `json:"pciID"`     // of its interface (TCG PC Client, TPM_DID_VID): "0x15d1"
+	PCIID     string `json:"pciID"`     // ID of its interface (TCG PC Client, TPM_DID_VID): "0x15d1"
 }
 
 // PCIFunction is one PCI function of a card.

@@ -44,7 +44,7 @@ type Machine struct {
 	fw               firmware.Firmware
 	disks            storage.Subsystem
 	heat             thermal.Thermal
-	bootOptions      *BootOptionCache // of the last View
+	bootOptions      *BootOptionCache // boot options of the last View
 }
 
 // State is what a Machine stores across a restart of the lab, in parts. A part
@@ -73,7 +73,7 @@ type State struct {
 type Main struct {
 	Phase           Phase         `json:"phase"`
 	Since           time.Time     `json:"since,omitzero"`    // when the phase began; zero for a machine that was never on
-	Deadline        time.Time     `json:"deadline,omitzero"` // of the phase; zero when it lasts until a command
+	Deadline        time.Time     `json:"deadline,omitzero"` // end of the phase; zero when it lasts until a command
 	Progress        Progress      `json:"progress,omitempty"`
 	ProgressAt      time.Time     `json:"progressAt,omitzero"`
 	RestartAfterOff bool          `json:"again,omitempty"` // start again after going off
@@ -83,13 +83,13 @@ type Main struct {
 	PowerLoss       PowerLoss     `json:"lost,omitempty"`     // why power was lost; "": by a command or by the system
 	PoweredFor      Duration      `json:"onFor,omitzero"`     // total time on, until the machine last went off
 	OnSince         time.Time     `json:"onSince,omitzero"`   // zero: it is off
-	Cause           ResetCause    `json:"cause,omitempty"`    // of the next start
+	Cause           ResetCause    `json:"cause,omitempty"`    // cause of the next start
 	RestoreCause    RestorePolicy `json:"restores,omitempty"` // policy that starts the machine, with CauseRestore
 	Reset           *LastReset    `json:"reset,omitempty"`    // nil: never started
 	Override        Override      `json:"override"`
 	Boots           uint64        `json:"boots"`             // POSTs since the machine was created
 	Retries         int           `json:"retries,omitempty"` // consecutive repetitions of boots without bootable source
-	BootTime        Duration      `json:"bootTime,omitzero"` // of the last boot, from reset to running system
+	BootTime        Duration      `json:"bootTime,omitzero"` // duration of the last boot, from reset to running system
 	PendingSources  []Source      `json:"tries,omitempty"`   // sources not tried yet; the first is being tried
 	FirmwareApp     SourceKind    `json:"app,omitempty"`     // program of the firmware that this boot runs
 	SuspendedImage  *Source       `json:"image,omitempty"`   // source that holds a suspended system

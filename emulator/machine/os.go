@@ -20,7 +20,7 @@ type OS struct {
 
 // Loaded answers BootAttempted: the source holds a system, which starts.
 type Loaded struct {
-	Boot   uint64 // of the event
+	Boot   uint64 // number of the boot, as the event has it
 	Source Source
 	Name   string // for display
 	Busy   bool   // under load while it runs

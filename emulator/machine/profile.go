@@ -13,10 +13,10 @@ import (
 type Profile struct {
 	Name         string                    `json:"name"`         // name that rack files refer to
 	Dialect      string                    `json:"dialect"`      // name of the dialect of its BMC
-	Manufacturer string                    `json:"manufacturer"` // of the system
-	Model        string                    `json:"model"`        // of the system
-	SKU          string                    `json:"sku"`          // of the system
-	PartNumber   string                    `json:"partNumber"`   // of the system
+	Manufacturer string                    `json:"manufacturer"` // manufacturer of the system
+	Model        string                    `json:"model"`        // model of the system
+	SKU          string                    `json:"sku"`          // SKU of the system
+	PartNumber   string                    `json:"partNumber"`   // part number of the system
 	BIOS         BIOS                      `json:"bios"`
 	BMCFirmware  string                    `json:"bmcFirmware"` // version of the BMC firmware
 	BMCModel     string                    `json:"bmcModel"`    // Manager.Model; "" is that of the dialect

@@ -66,7 +66,7 @@ type KeyDatabase struct {
 type SecureKey struct {
 	ID    string        `json:"id"`
 	DER   []byte        `json:"der,omitempty"`   // certificate
-	Type  SignatureType `json:"type,omitempty"`  // of a signature
+	Type  SignatureType `json:"type,omitempty"`  // type of a signature
 	Text  string        `json:"text,omitempty"`  // signature in hexadecimal
 	Owner string        `json:"owner,omitempty"` // UUID
 }

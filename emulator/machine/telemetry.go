@@ -37,7 +37,7 @@ type MetricReportDefinition struct {
 
 // MetricReport holds the readings of sensors at one time. It is immutable.
 type MetricReport struct {
-	ID     string    `json:"id"` // of its definition
+	ID     string    `json:"id"` // ID of its definition
 	At     time.Time `json:"at"`
 	Number uint64    `json:"number"`
 	Values []Metric  `json:"values"`

@@ -63,7 +63,7 @@ func TestLoadFollowsThePhase(t *testing.T) {
 
 func TestOverheatedMachinePowersOff(t *testing.T) {
 	b := benchOf(t, warm).running()
-	b.do(Reset{Kind: GracefulRestart}) // does not come to that
+	b.do(Reset{Kind: GracefulRestart}) // the machine overheats before it restarts
 	b.do(Thermal{thermal.SetAmbient{Celsius: deg(95)}})
 	var evs []Event
 	for b.m.st.Phase != Off {

@@ -24,7 +24,7 @@ var (
 // methods wait while a controller changes the set of drives.
 type Disk struct {
 	host *Host
-	gate *bootGate // of the boot that the disk is attached to; nil for a disk that is always accessible
+	gate *bootGate // gate of the boot that the disk is attached to; nil for a disk that is always accessible
 	id   string    // serial number of a drive, WWN of a volume
 	size int64     // bytes
 

@@ -33,7 +33,7 @@ func Owned() statedir.Owned {
 		store.DatabaseFile, store.LogFile, store.DisksDir + "/*/*", store.MediaDir + "/*-*", store.UpdatesDir + "/*-*",
 		network.CACertFile, network.CAKeyFile, network.RSAKeyFile,
 		modelsDir + "/profiles/*", modelsDir + "/registries/*", modelsDir + "/dialects/*",
-		RestoredDir + "/...", // of a restore that was killed
+		RestoredDir + "/...", // files of a restore that was killed
 	}
 }
 

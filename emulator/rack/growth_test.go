@@ -154,7 +154,7 @@ func grow(b *testing.B, n int, open func() *Lab) {
 	b.ReportMetric(opened.Seconds(), "s/open")
 	b.ReportMetric((opened + firstTook).Seconds(), "s/first")
 	b.ReportMetric(clock.Wall().Sub(start).Seconds(), "s/all")
-	if now := busy(); now > 0 { // of all processors, with the clients
+	if now := busy(); now > 0 { // processor time of the process, with the clients
 		b.ReportMetric((now - worked).Seconds(), "cpu-s/all")
 	}
 	goroutines := runtime.NumGoroutine()

@@ -34,7 +34,7 @@ type Host struct {
 	disks    sync.RWMutex // read-locked while drives work, locked while the set of drives changes
 	volumes  openVolumes
 	bmc      *bmc.BMC
-	bootGate *bootGate                          // of the boot that drives are attached to; nil when none are
+	bootGate *bootGate                          // gate of the boot that drives are attached to; nil when none are
 	fetches  map[string]*fetch                  // by slot: images that are being fetched
 	running  map[string]context.CancelCauseFunc // by task: work that neither model does
 	ended    bool                               // the lab ends: no new work begins
@@ -47,7 +47,7 @@ type Host struct {
 	previousMachine atomic.Pointer[machine.View]
 	previousBMC     atomic.Pointer[bmc.View]
 
-	tokens       atomic.Pointer[tokenCache]   // of sessions in use; nil when there are none
+	tokens       atomic.Pointer[tokenCache]   // tokens of sessions in use; nil when there are none
 	installedTLS atomic.Pointer[installedTLS] // nil until TLS was spoken with an installed certificate
 
 	machineDue, bmcDue, clientDue deadline

@@ -259,7 +259,7 @@ func TestRedfishAndIpmitoolAgree(t *testing.T) {
 	c.want("", "lan", "set", "1", "ipsrc", "static")
 	c.want("192.0.2.9", "lan", "set", "1", "ipaddr", "192.0.2.9")
 	c.want("", "lan", "set", "1", "vlan", "id", "100")
-	shows(nic, `"Address":"192.0.2.9","Gateway":null,"SubnetMask":"255.0.0.0"`) // of IPv4StaticAddresses
+	shows(nic, `"Address":"192.0.2.9","Gateway":null,"SubnetMask":"255.0.0.0"`) // element of IPv4StaticAddresses
 	shows(nic, `"DHCPEnabled":false`)
 	shows(nic, `"VLANEnable":true,"VLANId":100`)
 	redfish(http.MethodPatch, nic, `{"VLAN":{"VLANId":200},"IPv4StaticAddresses":[{"Gateway":"192.0.2.254"}]}`)

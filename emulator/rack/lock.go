@@ -19,7 +19,7 @@ const LockFile = "lock"
 // HeldError means that another process has the lab in a directory open.
 type HeldError struct {
 	Dir string
-	PID int // of the process; 0 when it is not known
+	PID int // ID of the process; 0 when it is not known
 }
 
 // Error implements error.

@@ -56,7 +56,7 @@ type counts struct {
 	method            string
 	status            int
 	requests, in, out atomic.Uint64
-	took              atomic.Int64 // of the lab's time
+	took              atomic.Int64 // lab time of the responses, in nanoseconds
 	classes           [len(latencyBounds) + 1]atomic.Uint64
 }
 

@@ -7,9 +7,9 @@ import (
 
 // RequestKind is a kind of request to BMCs, over all hosts.
 type RequestKind struct {
-	Dialect string // of the BMC
+	Dialect string // name of the BMC's dialect
 	Command bool   // an IPMI command; else an HTTP request
-	Method  string // of HTTP, or the name of the command
+	Method  string // HTTP method, or the name of the command
 	Code    int    // status of the response, or the completion code; 0 for HTTP: no response
 }
 
@@ -81,7 +81,7 @@ func (l *Lab) IPMISessions() uint64 {
 type StoreStats struct {
 	Saves   uint64 // steps that changed something
 	Commits uint64 // writes of one or more saves
-	Bytes   int64  // of the database and its log, in files
+	Bytes   int64  // size of the files of the database and its log
 }
 
 // StoreStats returns how much the lab has stored since it was opened.

@@ -57,7 +57,7 @@ var dialects = map[string]*dialect.Record{
 type model struct {
 	profile *machine.Profile
 	record  *dialect.Record
-	quirks  []quirk.Setting // of the rack file
+	quirks  []quirk.Setting // quirks of the rack file
 }
 
 // modelKey identifies a model.

@@ -102,7 +102,7 @@ type Rack struct {
 	store *store.Store
 	space *space.Watch // nil: nobody watches
 	full  atomic.Bool  // the last change could not be stored for lack of space
-	lock  *os.File     // of dir
+	lock  *os.File     // lock of dir
 	files []integrity.Rule
 	// unsealed means that files may have changed since their list was written.
 	unsealed bool
@@ -128,7 +128,7 @@ type Rack struct {
 
 	// What BMCs do towards other servers.
 	fetcher *outbound.Fetcher
-	poster  *outbound.Poster // of events
+	poster  *outbound.Poster // posts events
 	trapper *outbound.Trapper
 
 	journal    *journal.Journal
@@ -154,7 +154,7 @@ type Rack struct {
 	background background
 	tasks      sync.WaitGroup // tasks and jobs of BMCs
 
-	storedLag    atomic.Int64 // of client time, in nanoseconds, as the store has it
+	storedLag    atomic.Int64 // lag of client time, in nanoseconds, as the store has it
 	releaseClock func()       // Open holds the clock until Serve runs
 	closing      sync.Once
 }

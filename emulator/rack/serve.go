@@ -29,7 +29,7 @@ const (
 
 const (
 	advancers    = 32               // hosts that advance at the same time: their saves share a commit
-	saveInterval = 10 * time.Minute // of the lab's time, between two saves of the time alone
+	saveInterval = 10 * time.Minute // lab time between two saves of the time alone
 )
 
 var errLabEnded = errors.New("rack: ended")

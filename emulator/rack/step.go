@@ -29,12 +29,12 @@ type step struct {
 	was     hostState       // when the step began
 	is      hostState       // set by commit
 	overdue bool            // something had become due before the step
-	machine []machine.Event // of the machine, in order
-	bmc     []bmc.Event     // of the BMC, in order
+	machine []machine.Event // events of the machine, in order
+	bmc     []bmc.Event     // events of the BMC, in order
 
 	heardByBMC   int               // how many of machine the BMC knows already
 	released     []machine.Event   // that a fault withheld from the BMC until now
-	auditContext *bmc.AuditContext // of the request that asked for the step; nil for none
+	auditContext *bmc.AuditContext // audit log entry of the request that asked for the step; nil for none
 	refusable    bool              // it is refused when little space is left
 	auditEntry   uint64            // ID of the audit log's entry for that request; 0 for none
 	eventNumber  uint64            // number of the Redfish event of the step; 0 when nobody subscribes
@@ -115,8 +115,8 @@ func (h *Host) commit(st *step) error {
 	}
 	h.publishStep(st)      // what services show
 	h.notifyWatchers(st)   // consoles
-	h.removeDriveFiles(st) // of drives that are gone
-	h.forgetImages(st)     // of updates that have ended
+	h.removeDriveFiles(st) // files of drives that are gone
+	h.forgetImages(st)     // images of updates that have ended
 	unlockDrives()
 	h.recordEvents(st)         // in the journal
 	h.closeBootGate()          // a system that lost its machine loses its drives

@@ -28,7 +28,7 @@ type step struct {
 	body         string
 	header       []string
 	want         int
-	key          string // of the first message of an error response
+	key          string // key of the first message of an error response
 }
 
 func converse(t *testing.T, s http.Handler, steps ...step) *httptest.ResponseRecorder {

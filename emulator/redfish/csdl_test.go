@@ -126,7 +126,7 @@ type property struct {
 	words                           // bounds in the annotations of the property itself
 	copies                          *string
 	excerpt, excerptOnly            bool
-	kinds                           []string // of excerpts that have the property; none: all
+	kinds                           []string // excerpts that have the property; none: all
 }
 
 // words are the constraints on values of a simple type.

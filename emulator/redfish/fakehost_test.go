@@ -45,13 +45,13 @@ type host struct {
 	bmc      *bmc.BMC
 	mv       *machine.View
 	bv       *bmc.View
-	fail     error                   // of every Apply
+	fail     error                   // error of every Apply
 	fetch    func() error            // result of fetching an image; nil: success
 	boots    bool                    // the first boot source holds an operating system
 	service  *Service                // whose Notify gets each change; nil: none
 	posted   []redfishevent.Delivery // by it
 	images   images
-	carrying sync.WaitGroup // of tasks that run in the background
+	carrying sync.WaitGroup // tasks that run in the background
 	clock    *clock.Clock   // that counts those as work in flight; nil: none
 }
 

@@ -18,7 +18,7 @@ type images struct {
 	last   int
 	stored map[string]bool
 	remote map[string][]byte    // by URL
-	from   resource.ImageSource // of the last fetch
+	from   resource.ImageSource // source of the last fetch
 }
 
 func (h *host) StoreImage(_ context.Context, r io.Reader, most int64) (resource.Image, error) {

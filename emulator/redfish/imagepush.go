@@ -102,7 +102,7 @@ type multipartPush struct {
 	parameters    resource.Document
 	hasParameters bool
 	image         *resource.Image // stored; nil before its part
-	name          string          // of the file
+	name          string          // name of the file
 }
 
 // read reads all parts, and fails if a required one is missing.
@@ -156,7 +156,7 @@ func (p *multipartPush) readPart(part *multipart.Part) error {
 		return rejectBody(err)
 	case p.otherBytes < 0:
 		return resource.Reject(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())
-	case strings.HasPrefix(name, oemPart): // of another vendor: ignored
+	case strings.HasPrefix(name, oemPart): // another vendor's part is ignored
 		return nil
 	case name != parametersPart:
 		return resource.Reject(http.StatusBadRequest, message.PropertyUnknown.With(name))

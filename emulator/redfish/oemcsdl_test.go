@@ -33,7 +33,7 @@ func TestOEMSchemaListsPermissionsAndEnumerations(t *testing.T) {
 		}},
 		{ResourceType: "ComputerSystem", Path: "Oem/Acme/Rate", Type: dialect.IntegerParameter, Effects: store},
 		{ResourceType: "ComputerSystem", Path: "Oem/Acme/Card/Label", Effects: store},
-		{ResourceType: "Chassis", Path: "Oem/Acme/Serial", Effects: store}, // of another resource
+		{ResourceType: "Chassis", Path: "Oem/Acme/Serial", Effects: store}, // a property of another resource
 	}
 	s, _ := newVendorHost(t, &d, "generic")
 	w := call(t, s, "admin", "GET", resource.SchemaStore+"AcmeSystem_v1.xml", "")

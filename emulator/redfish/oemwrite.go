@@ -22,7 +22,7 @@ func (x *request) patchOEMProperties(in resource.Document, v resource.View, unlo
 		return false
 	}
 	c := x.call(in, v, nil)
-	var last resource.Result // of the last write with a response to send
+	var last resource.Result // result of the last write with a response to send
 	for _, w := range writes {
 		out, err := x.vendor.Write(x.context(), c, w)
 		if err != nil {

@@ -69,8 +69,8 @@ func TestInvalidRequestsReturnErrors(t *testing.T) {
 		header       []string
 		status       int
 		keys         []string
-		args         []string // of the first message
-		related      string   // of the first message
+		args         []string // MessageArgs of the first message
+		related      string   // RelatedProperties of the first message
 	}{
 		{name: "GET without login", method: "GET", path: "/redfish/v1/Systems", status: 401, keys: []string{"NoValidSession"}},
 		{name: "GET of unknown URI without login", method: "GET", path: "/redfish/v1/Nothing", status: 401, keys: []string{"NoValidSession"}},

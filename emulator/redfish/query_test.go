@@ -105,7 +105,7 @@ func TestExpandEqualsSeparateReads(t *testing.T) {
 	s := newService(t, newHost(t))
 	for _, tt := range []struct {
 		uri, query string
-		at         []string // of the expanded resource in the body
+		at         []string // path of the expanded resource in the body
 		of         string
 	}{
 		{"/redfish/v1/Systems", "$expand=.", []string{"Members", "0"}, sys},

@@ -18,17 +18,17 @@ type request struct {
 	s          *Service
 	w          http.ResponseWriter
 	r          *http.Request
-	host       resource.Host   // nil when the address is of no BMC
-	vendor     *vendor.Vendor  // of the host
+	host       resource.Host // nil when the address is of no BMC
+	vendor     *vendor.Vendor
 	match      *resource.Match // nil when the URI names nothing
 	actor      resource.Actor
-	preference preference // of a write
+	preference preference // Prefer header of a write
 	applyTime  string     // the OperationApplyTime of a write
 	status     int
-	bytesIn    int64 // of the request's body
-	bytesOut   int64 // of the response's body
+	bytesIn    int64 // bytes of the request's body
+	bytesOut   int64 // bytes of the response's body
 
-	auditContext *bmc.AuditContext // of a write
+	auditContext *bmc.AuditContext // audit log entry of a write
 	snap         resource.Snapshot
 
 	inFlight  bool // Config.OnRequestStart was called, OnRequestEnd not yet
@@ -37,8 +37,8 @@ type request struct {
 	journaled bool
 
 	inner    resource.InnerKind // "" for a request of a client
-	taskID   string             // of an inner request: the task that it is part of
-	messages []message.Message  // of an inner request: its error response
+	taskID   string             // ID of the task that an inner request is part of
+	messages []message.Message  // error response of an inner request
 }
 
 // requests holds requests that are over and that nothing refers to.

@@ -16,7 +16,7 @@ func TestResetChangesPower(t *testing.T) {
 	type step struct {
 		kind   machine.ResetKind
 		status int
-		key    string // of the error response
+		key    string // key of the error response's first message
 		power  string // right after it
 	}
 	// Between two steps the machine reaches a stable power state.

@@ -103,7 +103,7 @@ func TestIntrusionSensorRearm(t *testing.T) {
 	s := newService(t, h)
 	for _, tt := range []struct {
 		open   bool
-		status int // of the PATCH that sets Normal
+		status int // status of the PATCH that sets Normal
 		want   string
 	}{{true, http.StatusConflict, "HardwareIntrusion"}, {false, http.StatusOK, "Normal"}} {
 		must(t, h.Apply(t.Context(), machine.OpenCover{Open: tt.open}))

@@ -23,7 +23,7 @@ import (
 // names are the names that differ between the two generations.
 type names struct {
 	oem    string // property of Oem, and segment of URIs
-	prefix string // of actions and their parameters
+	prefix string // prefix of the names of actions and their parameters
 }
 
 // S5 is the dialect of iRMC S5.

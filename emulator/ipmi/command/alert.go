@@ -19,7 +19,7 @@ type Trap struct {
 	Sequence     uint16        // number by which PET Acknowledge refers to the trap
 	Acknowledged bool          // delivered when acknowledged; otherwise when sent
 	Attempts     int           // sendings in all; at most, when Acknowledged is set
-	Interval     time.Duration // of lab time, between two attempts
+	Interval     time.Duration // lab time between two attempts
 	Done         func(delivered bool)
 }
 

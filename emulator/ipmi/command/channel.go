@@ -68,7 +68,7 @@ const (
 	pefAlertingDisabled         = 1 << 5
 	perMessageAuthDisabled      = 1 << 4
 	userLevelAuthDisabled       = 1 << 3
-	volatileSet                 = 2 // of bits 7:6: which settings are accessed
+	volatileSet                 = 2 // values of bits 7:6, which select the settings
 	nonVolatileSet              = 1
 )
 

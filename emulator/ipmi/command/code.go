@@ -26,7 +26,7 @@ const (
 	OutOfSpace             Code = 0xc4
 	ReservationCanceled    Code = 0xc5 // reservation canceled, or invalid reservation ID
 	DataTruncated          Code = 0xc6 // the request's data
-	DataLengthInvalid      Code = 0xc7 // of the request's data
+	DataLengthInvalid      Code = 0xc7 // the request's data has the wrong length
 	DataLengthExceeded     Code = 0xc8 // more data requested than the field holds
 	ParameterOutOfRange    Code = 0xc9
 	CannotReturnBytes      Code = 0xca // the number of requested data bytes

@@ -33,7 +33,7 @@ type host struct {
 	mu        sync.Mutex
 	d         *dialect.Record
 	now       time.Time
-	clientLag time.Duration // of client time behind now
+	clientLag time.Duration // lag of client time behind now
 	machine   *machine.Machine
 	bmc       *bmc.BMC
 	mv        *machine.View
@@ -293,7 +293,7 @@ func askMore(t testing.TB, h *host, who wire.Privilege, lun byte, fn wire.NetFn,
 // exchanges are requests of one command and their responses, in order.
 type exchanges []struct {
 	name string
-	data string // of the request, in hex
+	data string // data of the request, in hex
 	code Code
 	want string // data of the response, in hex
 }

@@ -13,7 +13,7 @@ import (
 var lengths = []struct {
 	fn   wire.NetFn
 	cmd  byte
-	data string // of the request, without the group
+	data string // data of the request, in hex, without the group
 	code Code
 	want int // bytes
 }{

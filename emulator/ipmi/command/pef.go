@@ -35,7 +35,7 @@ type pefState struct {
 	boots         uint64
 	key0          []byte       // event filter and set of alert string 0
 	string0       []byte       // whole
-	alerted       *alertStatus // of Alert Immediate; nil: none was sent
+	alerted       *alertStatus // state of the last Alert Immediate; nil: none was sent
 }
 
 // getPEFCapabilities handles Get PEF Capabilities (§30.1).

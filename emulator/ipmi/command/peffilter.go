@@ -12,8 +12,8 @@ type filter [filterSize]byte
 
 // Fields of a filter that are not simply compared.
 const (
-	filterOn            = 0x80 // of byte 0
-	filterPreconfigured = 0x40 // of byte 0: preconfigured by the manufacturer
+	filterOn            = 0x80 // bit 7 of byte 0: the filter is enabled
+	filterPreconfigured = 0x40 // bits 6:5 of byte 0: preconfigured by the manufacturer
 	filterAction        = 1
 	filterPolicy        = 2
 	filterSeverity      = 3

@@ -30,7 +30,7 @@ var selCommands = []Row{
 const (
 	selNoSuchType    Code = 0x80
 	selErasing       Code = 0x81
-	selPartialLength Code = 0x80 // of Partial Add SEL Entry
+	selPartialLength Code = 0x80 // the parts of Partial Add SEL Entry are longer than a record
 )
 
 const (

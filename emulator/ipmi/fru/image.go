@@ -41,7 +41,7 @@ const English = 25
 
 // Area is a chassis, board or product info area.
 type Area struct {
-	Head   []byte // of a chassis its type, of a board language and date, of a product language
+	Head   []byte // type of a chassis, language and date of a board, language of a product
 	Fields []Field
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	keySize = 20 // of a user's key and of K_G, in bytes (§13.31)
+	keySize = 20 // bytes of a user's key and of K_G (§13.31)
 	// constSize is the size of the constants that the keys are derived from: 20
 	// bytes with every hash, as §13.32 spells them out and clients use them.
 	constSize = 20
@@ -67,7 +67,7 @@ func sum(h hash.Hash, out []byte, parts ...[]byte) []byte {
 type keys struct {
 	mac         hash.Hash // nil: packets have no AuthCode
 	affixed     []byte    // written before and after the data; HMACs need none
-	size        int       // of the AuthCode
+	size        int       // bytes of the AuthCode
 	v15Password bool      // IPMI 1.5 straight password: the AuthCode is affixed itself
 	block       cipher.Block
 	salt        [8]byte // makes the initialization vectors of this session unique

@@ -125,7 +125,7 @@ func TestPacketsAreProtectedAsTheSuiteSays(t *testing.T) {
 }
 
 func TestPadsOfEncryptionAreChecked(t *testing.T) {
-	body := message(6, 1, 1) // of 7 bytes
+	body := message(6, 1, 1) // 7 bytes
 	w, c := newWorld(t), newClient(17, "ADMIN", "ADMIN")
 	w.login(c)
 	for _, tt := range []struct {

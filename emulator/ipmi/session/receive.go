@@ -14,7 +14,7 @@ type Received struct {
 	// Session is the packet's session; nil outside of a session. A session with
 	// Privilege 0 is not open yet: Activate Session is the only message in it.
 	Session *Session
-	Payload wire.PayloadType // of Body
+	Payload wire.PayloadType // payload type of Body
 	// Body is an authenticated and decrypted IPMI message or SOL payload. It is
 	// a part of the packet. Nil: nothing is to be done.
 	Body []byte
@@ -28,7 +28,7 @@ type Frame struct {
 	s          *Session
 	rmcpPlus   bool // RMCP+
 	protection protection
-	faults     Faults // of IPMI 1.5
+	faults     Faults // the BMC's faults in IPMI 1.5
 }
 
 // SOLFrame returns the frame of a SOL packet that the BMC sends unasked.

@@ -154,10 +154,10 @@ type Session struct {
 	User      User
 	Limit     wire.Privilege // highest value of Privilege
 	Privilege wire.Privilege // 0 while the session is not open
-	From      netip.AddrPort // of the last packet
-	Suite     byte           // of IPMI 2.0
+	From      netip.AddrPort // source of the last packet
+	Suite     byte           // cipher suite of an IPMI 2.0 session
 	V15       bool
-	Auth      wire.AuthType // of IPMI 1.5
+	Auth      wire.AuthType // authentication type of an IPMI 1.5 session
 	Opened    time.Time
 	LastUsed  time.Time
 

@@ -36,7 +36,7 @@ const passwordV15 = 16
 type ActivateResponse struct {
 	Auth     byte // authentication type of the following packets
 	ID       uint32
-	Sequence uint32 // of the client's next packet
+	Sequence uint32 // sequence number of the client's next packet
 	Limit    wire.Privilege
 }
 

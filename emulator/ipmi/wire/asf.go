@@ -38,7 +38,7 @@ func (p Ping) AppendBinary(b []byte) ([]byte, error) {
 // Pong is an ASF Presence Pong (§13.2.4). Enterprise IANADCMI means that the
 // BMC supports DCMI (DCMI v1.5, §6.4.8); IANAASF means nothing.
 type Pong struct {
-	Tag          byte // of the ping
+	Tag          byte // message tag of the ping
 	Enterprise   uint32
 	OEM          uint32 // enterprise-specific
 	Entities     byte   // 81h: IPMI, ASF version 1.0

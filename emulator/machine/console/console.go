@@ -27,7 +27,7 @@ const Size = blockSize * maxBlocks
 // shown nothing.
 type Console struct {
 	First    uint64    `json:"first,omitempty"`  // number of the first byte of Blocks
-	Blocks   [][]byte  `json:"blocks,omitempty"` // of blockSize bytes each, except the last
+	Blocks   [][]byte  `json:"blocks,omitempty"` // blockSize bytes each, except the last
 	Terminal *Terminal `json:"terminal,omitempty"`
 }
 

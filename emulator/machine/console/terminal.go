@@ -24,7 +24,7 @@ type Terminal struct {
 	User   string    `json:"user,omitempty"` // name that was given at the login prompt
 	Line   []byte    `json:"line,omitempty"`
 	Return bool      `json:"return,omitempty"` // the last byte was a carriage return: a line feed that follows belongs to it
-	Break  time.Time `json:"break,omitzero"`   // of the last break; the next byte is for the kernel
+	Break  time.Time `json:"break,omitzero"`   // time of the last break; the next byte is for the kernel
 }
 
 // WithTerminal returns the console with that terminal; c does not change.

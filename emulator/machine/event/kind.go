@@ -21,7 +21,7 @@ const (
 	Session    Part = "session"
 	Job        Part = "job"
 	Log        Part = "log"
-	EventEntry Part = "entry" // of the event log
+	EventEntry Part = "entry" // entry of the event log
 	AuditEntry Part = "audit.entry"
 )
 
@@ -42,7 +42,7 @@ const (
 
 	WatchdogWarned  Kind = "system.watchdog.warned"  // with warning %1, in use %2
 	WatchdogExpired Kind = "system.watchdog.expired" // with action %1, in use %2, after warning %3
-	KeysChanged     Kind = "system.keys.changed"     // of database %1
+	KeysChanged     Kind = "system.keys.changed"     // keys of database %1
 
 	CoverOpened Kind = "chassis.lid.opened"
 	CoverClosed Kind = "chassis.lid.closed" // or the sensor was re-armed

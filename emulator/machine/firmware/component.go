@@ -55,10 +55,10 @@ type Component struct {
 
 // Timings are the durations of the steps of an update.
 type Timings struct {
-	Transfer time.Duration // of the image to the component
-	Verify   time.Duration // of the image
+	Transfer time.Duration // transfer of the image to the component
+	Verify   time.Duration // verification of the image
 	Apply    time.Duration // writing the image
-	Restart  time.Duration // of the component
+	Restart  time.Duration // restart of the component
 }
 
 // Release is a firmware image in a component's slot.
@@ -67,7 +67,7 @@ type Release struct {
 	Lowest   string    `json:"lowest,omitempty"`
 	Released string    `json:"released,omitempty"`
 	Size     int64     `json:"size,omitempty"`   // payload, in bytes
-	SHA256   string    `json:"sha256,omitempty"` // of the payload
+	SHA256   string    `json:"sha256,omitempty"` // digest of the payload
 	At       time.Time `json:"at,omitzero"`      // when it was written
 }
 

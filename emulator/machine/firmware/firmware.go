@@ -41,7 +41,7 @@ type State struct {
 	Applied   *Applied   `json:"applied,omitempty"`   // nil: nothing was applied yet
 	Finishing *Finishing `json:"finishing,omitempty"` // nil: no task outlasts the application of its settings
 	Passwords []Secret   `json:"passwords,omitempty"` // that are set
-	Slots     []Slots    `json:"slots,omitempty"`     // of components that were updated
+	Slots     []Slots    `json:"slots,omitempty"`     // slots of components that were updated
 	Updates   []Update   `json:"updates,omitempty"`   // in progress, oldest first
 	Breaks    []Break    `json:"breaks,omitempty"`    // failures to come
 }

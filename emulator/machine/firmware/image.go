@@ -41,14 +41,14 @@ const MaxPayload = 1 << 30
 
 // Image is the header of an image.
 type Image struct {
-	Kind     Kind   `json:"kind"`   // of component
+	Kind     Kind   `json:"kind"`   // kind of component
 	Vendor   string `json:"vendor"` // signer
-	Model    string `json:"model"`  // of component
+	Model    string `json:"model"`  // model of component
 	Version  string `json:"version"`
 	Lowest   string `json:"lowest,omitempty"`   // lowest version that the component accepts once it runs this one
 	Released string `json:"released,omitempty"` // 2026-03-14
 	Size     int64  `json:"size"`               // payload, in bytes
-	SHA256   string `json:"sha256"`             // of the payload, lower case
+	SHA256   string `json:"sha256"`             // digest of the payload in hexadecimal, lower case
 }
 
 // Defect is a reason to refuse an image.

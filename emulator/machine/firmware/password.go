@@ -14,7 +14,7 @@ import (
 
 // Secret is a digest of a password that was set.
 type Secret struct {
-	Name   string `json:"name"` // of its attribute
+	Name   string `json:"name"` // name of its attribute
 	Digest string `json:"digest"`
 }
 

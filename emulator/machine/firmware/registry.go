@@ -18,7 +18,7 @@ const (
 // they depend on each other. It is parsed once, shared by all machines of a
 // model, and never changed.
 type Registry struct {
-	ID           string       `json:"id"` // of the resource: "BiosAttributeRegistryG1.v1_0_0"
+	ID           string       `json:"id"` // ID of the resource: "BiosAttributeRegistryG1.v1_0_0"
 	Name         string       `json:"name"`
 	Version      string       `json:"version"` // 1.0.0
 	Language     string       `json:"language"`
@@ -29,8 +29,8 @@ type Registry struct {
 	Dependencies []Dependency `json:"dependencies"`
 	Effects      []Effect     `json:"effects"`
 
-	index map[string]int // of Attributes, by name
-	order []int          // of Dependencies: those that others read come first
+	index map[string]int // indexes in Attributes, by name
+	order []int          // indexes in Dependencies: those that others read come first
 }
 
 // Menu is a page of the firmware's set-up.
@@ -51,24 +51,24 @@ type Attribute struct {
 	Menu          string   `json:"menu"` // path
 	Order         int      `json:"order"`
 	Default       Value    `json:"default"`
-	Values        []Choice `json:"values"` // of an Enumeration
-	Lower         *int64   `json:"lower"`  // of an Integer
+	Values        []Choice `json:"values"` // values that an Enumeration may have
+	Lower         *int64   `json:"lower"`  // LowerBound of an Integer
 	Upper         *int64   `json:"upper"`
 	Step          int64    `json:"step"`      // by which a set-up screen moves; not a rule for values
-	MinLength     *int64   `json:"minLength"` // of a String or a Password, in characters
+	MinLength     *int64   `json:"minLength"` // characters of a String or a Password
 	MaxLength     *int64   `json:"maxLength"`
-	Pattern       string   `json:"pattern"`   // of a String; RE2, which Perl understands
+	Pattern       string   `json:"pattern"`   // ValueExpression of a String; RE2, which Perl understands
 	ReadOnly      bool     `json:"readOnly"`  // nobody sets it here
 	Immutable     bool     `json:"immutable"` // it tells of the hardware
 	Hidden        bool     `json:"hidden"`
 	GrayOut       bool     `json:"grayOut"`
-	Unique        bool     `json:"unique"` // of one system: defaults leave it as it is
+	Unique        bool     `json:"unique"` // the value is one system's own: defaults leave it as it is
 	ResetRequired bool     `json:"resetRequired"`
-	Fact          string   `json:"fact"` // of the machine, that is the value: "serial"
+	Fact          string   `json:"fact"` // fact of the machine that is the value: "serial"
 	Each          string   `json:"each"` // part of which the machine may have several: {n} counts them
 
 	pattern *regexp.Regexp
-	row     int // of the file
+	row     int // row of the file, counted from 0
 }
 
 // Choice is a value of an Enumeration.
@@ -152,7 +152,7 @@ type Dependency struct {
 	Set  Target      `json:"set"`
 	Each string      `json:"each"` // part of which the machine may have several: {n} counts them
 
-	row int // of the file
+	row int // row of the file, counted from 0
 }
 
 // Target is what a dependency changes (DSP2046, MapToAttribute, MapToProperty

@@ -30,8 +30,8 @@ var SettingsTimes = []ApplyTime{OnReset, Immediate, AtMaintenanceWindowStart, In
 // When says when something takes effect.
 type When struct {
 	Apply  ApplyTime     `json:"apply"`
-	Start  time.Time     `json:"start,omitzero"`   // of the maintenance window
-	Length time.Duration `json:"length,omitempty"` // of the window
+	Start  time.Time     `json:"start,omitzero"`   // start of the maintenance window
+	Length time.Duration `json:"length,omitempty"` // length of the maintenance window
 }
 
 // windowed reports whether the apply time has a maintenance window.

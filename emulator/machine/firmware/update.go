@@ -146,7 +146,7 @@ const maxUpdates = 32
 // Stage begins an update with an image that the BMC has. An image that is
 // invalid or does not fit fails the update at its verification.
 type Stage struct {
-	ID     string // of the update; must be new
+	ID     string // ID of the update; must be new
 	Task   string
 	Image  Image
 	Defect Defect   // found when the image was read
@@ -186,7 +186,7 @@ const (
 
 // Activate makes components run the image in another slot.
 type Activate struct {
-	ID   string // of the update; must be new
+	ID   string // ID of the update; must be new
 	Task string
 	Slot Slot
 	On   []string // IDs of components

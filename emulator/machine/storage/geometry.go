@@ -86,7 +86,7 @@ func (g Geometry) RowsFor(capacity int64) int64 {
 type place struct {
 	row    int64 // within the span
 	span   int
-	column int   // of data
+	column int   // number of the data column, counted from 0
 	in     int64 // bytes from the start of the strip
 }
 

@@ -74,7 +74,7 @@ func (p *Pending) command() Command {
 // when it would fail after those that already wait.
 type OnReset struct {
 	Command
-	Task string // of the command
+	Task string // ID of the command's task
 }
 
 func (c OnReset) apply(s *step) error {
@@ -90,7 +90,7 @@ func (c OnReset) apply(s *step) error {
 type Soon struct {
 	Controller string
 	Command
-	Task string // of the command
+	Task string // ID of the command's task
 }
 
 func (c Soon) apply(s *step) error {

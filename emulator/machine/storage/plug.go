@@ -60,7 +60,7 @@ type InsertDrive struct {
 	// Serial selects the drive on the shelf; "" is the one that was pulled from
 	// that bay last.
 	Serial string
-	Model  *Model // of a new or foreign drive; nil: the profile's for that bay
+	Model  *Model // model of a new or foreign drive; nil: the profile's for that bay
 	Loose  *Loose // from another server's shelf
 }
 

@@ -193,7 +193,7 @@ func TestVolumesReadBackWhatWasWritten(t *testing.T) {
 					t.Skip("nothing to replace")
 				}
 				fresh := &breakable{Memory: NewMemory(m.at.Offset + m.at.Rows*m.g.Strip)}
-				junk := bytes.Repeat([]byte{0xa5}, int(m.at.Rows*m.g.Strip)) // of its former life
+				junk := bytes.Repeat([]byte{0xa5}, int(m.at.Rows*m.g.Strip)) // bytes from the drive's former use
 				if _, err := fresh.WriteAt(junk, m.at.Offset); err != nil {
 					t.Fatal(err)
 				}

@@ -84,7 +84,7 @@ func (v *Volume) Check() (wrong int64, err error) {
 
 // repairRow checks and repairs n bytes of one row.
 func (v *Volume) repairRow(b *buffers, at place, n int64) (bad bool, err error) {
-	var want [][]byte // of the drives from column first on
+	var want [][]byte // expected bytes of the drives from column first on
 	from := 1
 	if levels[v.Type].mirror {
 		b.release()

@@ -17,7 +17,7 @@ type RAID struct {
 	MixMedia     bool          `json:"mixMedia,omitempty"`     // a volume may have drives of several media types
 	Metadata     int64         `json:"metadata,omitempty"`     // bytes at the end of each drive for the configuration
 	Coercion     int64         `json:"coercion,omitempty"`     // drive sizes are rounded down to multiples of this, so that similar drives match
-	CacheMiB     int           `json:"cacheMiB,omitempty"`     // of the controller's own memory
+	CacheMiB     int           `json:"cacheMiB,omitempty"`     // size of the controller's own memory, in MiB
 	Write        []WritePolicy `json:"write"`                  // the default first
 	Read         []ReadPolicy  `json:"read"`                   // the default first
 	Spares       bool          `json:"spares,omitempty"`       // supports hot spares
@@ -57,17 +57,17 @@ type TypeRule struct {
 	Type     RAIDType `json:"type"`
 	Min      int      `json:"min"`                // smallest number of drives
 	Max      int      `json:"max"`                // largest number of drives
-	MaxSpans int      `json:"maxSpans,omitempty"` // of a nested type
+	MaxSpans int      `json:"maxSpans,omitempty"` // largest number of spans of a nested type
 }
 
 // Rates are a controller's full speeds through a drive, in bytes per second; 0:
 // 200 MB/s.
 type Rates struct {
-	Rebuild    int64 `json:"rebuild,omitempty"`    // of a rebuild onto a drive
-	Check      int64 `json:"check,omitempty"`      // of a consistency check
-	Initialize int64 `json:"initialize,omitempty"` // of the initialization of a volume
-	Expand     int64 `json:"expand,omitempty"`     // of the expansion of a volume
-	Erase      int64 `json:"erase,omitempty"`      // of the erasure of a drive
+	Rebuild    int64 `json:"rebuild,omitempty"`    // speed of a rebuild onto a drive
+	Check      int64 `json:"check,omitempty"`      // speed of a consistency check
+	Initialize int64 `json:"initialize,omitempty"` // speed of the initialization of a volume
+	Expand     int64 `json:"expand,omitempty"`     // speed of the expansion of a volume
+	Erase      int64 `json:"erase,omitempty"`      // speed of the erasure of a drive
 }
 
 const defaultRate = 200e6

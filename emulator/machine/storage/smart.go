@@ -15,7 +15,7 @@ const (
 	PowerCycles     Attribute = "powerCycles"
 	UnsafeShutdowns Attribute = "unsafeShutdowns"
 	Temperature     Attribute = "temperature"    // °C
-	PercentageUsed  Attribute = "percentageUsed" // of an SSD's endurance
+	PercentageUsed  Attribute = "percentageUsed" // percent of an SSD's endurance that is used
 	AvailableSpare  Attribute = "availableSpare" // percent of an SSD's spare blocks
 	Reallocated     Attribute = "reallocated"    // reallocated sectors
 	Uncorrectable   Attribute = "uncorrectable"  // read errors

@@ -70,7 +70,7 @@ type Array struct {
 	Members   []Member    `json:"members"` // span after span
 	Write     WritePolicy `json:"write"`
 	Read      ReadPolicy  `json:"read"`
-	Method    InitMethod  `json:"method,omitempty"` // of its last initialization
+	Method    InitMethod  `json:"method,omitempty"` // method of its last initialization
 	Failed    bool        `json:"failed,omitempty"`
 	Version   int         `json:"version"` // counts changes of members: drives that were missing hold an older one
 }

@@ -50,8 +50,8 @@ type Model struct {
 	Protocol    Protocol   `json:"protocol"`
 	Media       MediaType  `json:"media"`
 	Capacity    int64      `json:"capacity"`              // bytes
-	RotationRPM int        `json:"rotationRPM,omitempty"` // of a rotating disk
-	SpeedGbps   float64    `json:"speedGbps,omitempty"`   // of the interface
+	RotationRPM int        `json:"rotationRPM,omitempty"` // speed of a rotating disk, in revolutions per minute
+	SpeedGbps   float64    `json:"speedGbps,omitempty"`   // speed of the interface, in Gbit/s
 	BlockSize   int        `json:"blockSize"`             // bytes
 	FormFactor  string     `json:"formFactor,omitempty"`  // DSP2046, Drive.DriveFormFactor
 	Sanitize    []Sanitize `json:"sanitize,omitempty"`    // sanitization types, default first; none: those of its media type
@@ -82,7 +82,7 @@ func (m *Model) Sanitizes() []Sanitize {
 // Drive is a drive in a bay: a shared Model and its identity.
 type Drive struct {
 	*Model
-	ID     string // of the bay, unique within the server: "Disk.0"
+	ID     string // ID of the bay, unique within the server: "Disk.0"
 	Bay    int    // counted from 0 in its controller
 	Serial string
 	WWN    string // NAA, 16 hex digits in lower case, no prefix

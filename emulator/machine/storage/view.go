@@ -223,7 +223,7 @@ type Device struct {
 	ID     string      // "Disk.0", "Volume.1.1"
 	In     string      // ID of its controller
 	Drive  *DriveView  // a passed-through drive
-	Volume *VolumeView // of a volume
+	Volume *VolumeView // a volume
 }
 
 // Devices returns the block devices that a system sees, in its order: by

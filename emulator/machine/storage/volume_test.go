@@ -268,7 +268,7 @@ func TestConsistencyCheckRepairsRedundancy(t *testing.T) {
 				a.write()
 			}
 			const row = 5
-			parity := g.column(row, g.data()) // of the last span
+			parity := g.column(row, g.data()) // parity drive of the last span
 			if levels[g.Type].mirror {
 				parity = 1
 			}

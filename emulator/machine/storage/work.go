@@ -29,7 +29,7 @@ type Work struct {
 	At    time.Time
 	Kind  WorkKind
 	Array Array  // before the change
-	Index int    // of the member to rebuild
+	Index int    // index of the member to rebuild
 	To    Array  // the result of an expansion
 	Place int    // number of the safe place
 	Drive string // serial number of the drive to erase

@@ -158,7 +158,7 @@ func (v View) reached(i int, already bool, line float64) time.Time {
 		return st.At
 	}
 	from, end := v.raw(i, st.At), v.goal(i)
-	left := (line - end) / (from - end) // of the way
+	left := (line - end) / (from - end) // fraction of the distance to the goal that remains at the line
 	if left < almost {
 		left = almost
 	}

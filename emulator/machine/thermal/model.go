@@ -53,8 +53,8 @@ var Works = []Work{Starting, Testing, Waiting, Loading, Idling, Working}
 // Zone is a place in the server. Its temperature rises above ambient with the
 // load and with missing airflow.
 type Zone struct {
-	ID      string     `json:"id"`      // of its sensor; {n} is replaced by the socket number
-	Name    string     `json:"name"`    // likewise
+	ID      string     `json:"id"`      // ID of its sensor; {n} is replaced by the socket number
+	Name    string     `json:"name"`    // name of its sensor; {n} is replaced by the socket number
 	Each    string     `json:"each"`    // "socket": one per socket; "": one
 	Context string     `json:"context"` // PhysicalContext of its sensor (DSP2046, Sensor.PhysicalContext)
 	Rise    [2]float64 `json:"rise"`    // °C above ambient, idle and at full load
@@ -86,14 +86,14 @@ type Supplies struct {
 	Efficiency float64 `json:"efficiency"` // in percent
 	Vendor     string  `json:"vendor"`     // manufacturer
 	Product    string  `json:"product"`    // model name
-	PartNumber string  `json:"partNumber"` // of the manufacturer
+	PartNumber string  `json:"partNumber"` // the manufacturer's part number
 	Component  string  `json:"component"`  // ID of their firmware component; "" when it cannot be updated
 }
 
 // Rail is a voltage rail.
 type Rail struct {
-	ID      string  `json:"id"`      // of its sensor
-	Name    string  `json:"name"`    // of its sensor
+	ID      string  `json:"id"`      // ID of its sensor
+	Name    string  `json:"name"`    // name of its sensor
 	Each    string  `json:"each"`    // as in Zone
 	Context string  `json:"context"` // PhysicalContext of its sensor
 	Volts   float64 `json:"volts"`   // nominal voltage
@@ -119,7 +119,7 @@ type Kind string
 // The kinds.
 const (
 	Temperature Kind = "temperature" // °C
-	Speed       Kind = "speed"       // of a fan, in RPM
+	Speed       Kind = "speed"       // RPM of a fan
 	Voltage     Kind = "voltage"     // V
 	Power       Kind = "power"       // W
 	Energy      Kind = "energy"      // kWh
@@ -133,7 +133,7 @@ type Part string
 const (
 	Chassis   Part = "chassis"
 	Processor Part = "processor"
-	Memory    Part = "memory" // of one socket
+	Memory    Part = "memory" // memory of one socket
 	Fan       Part = "fan"
 	Supply    Part = "supply"
 	Board     Part = "board"

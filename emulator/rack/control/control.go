@@ -42,7 +42,7 @@ type Status struct {
 	Seed    uint64    `json:"seed"`
 	Time    time.Time `json:"time"`    // the lab's time
 	Faults  int       `json:"faults"`  // number of fault rules
-	Version string    `json:"version"` // of the program that runs the lab
+	Version string    `json:"version"` // version of the program that runs the lab
 	// View is the URL of the lab's page, with its token, and Metrics that of its metrics for
 	// Prometheus; "" when it has none.
 	View    string `json:"view,omitempty"`
@@ -58,8 +58,8 @@ type Status struct {
 type ShardStatus struct {
 	Name  string `json:"name"`
 	Hosts int    `json:"hosts"`
-	State string `json:"state"`          // up, or why it is not
-	PID   int    `json:"pid,omitempty"`  // of its process
+	State string `json:"state"` // up, or why it is not
+	PID   int    `json:"pid,omitempty"`
 	Dir   string `json:"dir,omitempty"`  // its state directory
 	View  string `json:"view,omitempty"` // URL of its page
 }

@@ -19,7 +19,7 @@ type Disks struct {
 
 // Disk is a bay with its drive, or a drive on the shelf.
 type Disk struct {
-	ID         string   `json:"id"` // of the bay; on the shelf, of the bay that it was pulled from
+	ID         string   `json:"id"` // ID of the bay; on the shelf, of the bay that it was pulled from
 	Controller string   `json:"controller,omitempty"`
 	Serial     string   `json:"serial,omitempty"` // "": the bay is empty
 	Model      string   `json:"model,omitempty"`
@@ -94,7 +94,7 @@ type DiskInsertion struct {
 	// What is same (a drive from the shelf; the default), new, or foreign (a drive
 	// of another server's volume).
 	What   string `json:"what,omitempty"`
-	Serial string `json:"serial,omitempty"` // of a drive on the shelf; "": the last one pulled from this bay
+	Serial string `json:"serial,omitempty"` // serial number of a drive on the shelf; "": the last one pulled from this bay
 }
 
 // DiskFailure says how a drive fails.

@@ -35,7 +35,7 @@ type Command struct {
 	Env      []string `json:"env,omitempty"`      // NAME=VALUE
 	Dir      string   `json:"dir,omitempty"`      // "": /root
 	Terminal bool     `json:"terminal,omitempty"` // instead of three streams
-	Size     Size     `json:"size,omitzero"`      // of the terminal, before the program starts
+	Size     Size     `json:"size,omitzero"`      // size of the terminal before the program starts
 
 	Stdin          io.Reader   `json:"-"` // nil: empty
 	Stdout, Stderr io.Writer   `json:"-"`

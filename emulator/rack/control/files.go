@@ -15,8 +15,8 @@ import (
 type Files struct {
 	Path    string      `json:"path"`
 	File    bool        `json:"file"`
-	Entries []FileEntry `json:"entries,omitempty"` // of a directory, by name
-	Content []byte      `json:"content,omitempty"` // of a file
+	Entries []FileEntry `json:"entries,omitempty"` // entries of a directory, by name
+	Content []byte      `json:"content,omitempty"` // content of a file
 }
 
 // FileEntry is an entry of a directory.

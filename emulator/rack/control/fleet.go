@@ -30,7 +30,7 @@ type Shard struct {
 
 // FleetConfig configures the control API of a lab in several processes.
 type FleetConfig struct {
-	Dir string // of the lab, for the socket
+	Dir string // state directory of the lab, for the socket
 	// Shards returns all shards in the order of their hosts, with those that do not run.
 	Shards func() []Shard
 	// Scale, if not nil, changes how many shards run.
@@ -50,7 +50,7 @@ type fleet struct {
 	s *Server
 
 	mu    sync.Mutex
-	names map[string]map[string]bool // of hosts, by shard
+	names map[string]map[string]bool // names of hosts, by shard
 }
 
 // NewFleet opens the socket of a lab in several processes.
@@ -252,7 +252,7 @@ func (f *fleet) status(r *http.Request) (any, error) {
 	if first {
 		st.Version = Version()
 	}
-	rules, _ := f.listFaults(r.Context()) // of those that answer
+	rules, _ := f.listFaults(r.Context()) // rules of the shards that answer
 	st.Faults = len(rules)
 	return st, nil
 }

@@ -17,7 +17,7 @@ type Host struct {
 	Profile        string `json:"profile"`
 	Rack           string `json:"rack,omitempty"`
 	Power          string `json:"power"`          // as Redfish spells it
-	Phase          string `json:"phase"`          // of the boot process, between off and running
+	Phase          string `json:"phase"`          // phase of the boot process, between off and running
 	Boot           string `json:"boot"`           // next boot: "Pxe (once)", or the kinds of the boot order
 	Redfish        string `json:"redfish"`        // URL of the service root
 	BMCAddress     string `json:"bmcAddress"`     // for spec.bmc.address of a BareMetalHost
@@ -100,7 +100,7 @@ type Override struct {
 	Enabled string `json:"enabled"`
 	Target  string `json:"target"`
 	Mode    string `json:"mode,omitempty"`
-	URI     string `json:"uri,omitempty"` // of an HTTP boot
+	URI     string `json:"uri,omitempty"` // URI of an HTTP boot
 	// Order, in a request, sets the boot order, too: kinds of boot options, such as "Hdd,Cd".
 	Order string `json:"order,omitempty"`
 }

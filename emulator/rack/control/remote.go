@@ -23,7 +23,7 @@ const TokenHeader = "Metalab-Token"
 
 // Remote is where programs of other hosts, or of other users, use the control API.
 type Remote struct {
-	Listener net.Listener // of TLS
+	Listener net.Listener // TLS listener
 	Token    string       // must not be empty: whoever has it may do everything
 }
 

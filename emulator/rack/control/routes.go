@@ -27,7 +27,7 @@ type apiRequest struct {
 	*http.Request
 	s    *Server
 	lab  *rack.Lab
-	host *rack.Host // of a path with {host}
+	host *rack.Host // the host that {host} in the path names
 }
 
 // route is a path of the API and its handler.

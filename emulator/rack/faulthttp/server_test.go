@@ -67,7 +67,7 @@ func serve(t *testing.T, rules ...fault.Rule) *faultyServer {
 	}
 	s := &Server{Next: answer(body), Stale: answer(`{"PowerState":"Off"}`), Ended: b.ended}
 	b.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() { // of an HTTP/2 stream
+		defer func() { // a panic resets an HTTP/2 stream
 			if p := recover(); p != nil {
 				b.sent <- Sent{}
 				panic(p)

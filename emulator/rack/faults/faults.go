@@ -24,7 +24,7 @@ import (
 
 // Config says whose faults to open.
 type Config struct {
-	Seed    uint64       // of the lab
+	Seed    uint64       // the lab's seed
 	Rules   []fault.Rule // that the rack file defines
 	Replace bool         // Rules are others than the last time: they replace those
 	BMCs    []string     // names, by index
@@ -56,7 +56,7 @@ type Faults struct {
 	plan     *fault.Plan
 	defined  []string // IDs of the rules that the rack file defines
 	held     []HeldTask
-	deadline *clock.Timer // of the plan; nil before Start and after Stop
+	deadline *clock.Timer // timer of the plan's next deadline; nil before Start and after Stop
 	offline  map[int]bool // BMCs that were off the network when update last looked
 }
 

@@ -28,8 +28,8 @@ type HTTP struct {
 type Target struct {
 	Index      int
 	Name       string
-	Messages   message.Versions // of its error messages
-	PatchDelay time.Duration    // of the lab, before its response to a PATCH
+	Messages   message.Versions // versions of the registries of its error messages
+	PatchDelay time.Duration    // lab time before its response to a PATCH
 }
 
 // HTTP returns a server in front of two services: next answers right, and previous

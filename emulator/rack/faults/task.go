@@ -13,7 +13,7 @@ import (
 // done, and the task stays Running.
 type HeldTask struct {
 	Host string         `json:"host"`
-	Path string         `json:"path,omitempty"` // of the request that created the task
+	Path string         `json:"path,omitempty"` // path of the request that created the task
 	Done event.TaskDone `json:"done"`
 }
 

@@ -330,7 +330,7 @@ func (g *Gateway) serveHTTP(w http.ResponseWriter, r *http.Request) {
 				p.Out.Header.Set("Forwarded", "host="+name)
 			}
 		},
-		Transport: transport, FlushInterval: -1, // of events
+		Transport: transport, FlushInterval: -1, // the proxy flushes each event at once
 		ErrorLog: slog.NewLogLogger(g.c.Log.Handler(), slog.LevelDebug),
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			if rc, _, hijack := http.NewResponseController(w).Hijack(); hijack == nil { // as the BMC has done

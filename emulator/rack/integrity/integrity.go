@@ -55,7 +55,7 @@ type entry struct {
 type list struct {
 	Format int              `json:"format"`
 	Files  map[string]entry `json:"files"`
-	Sum    string           `json:"crc32c"` // of the encoded Files
+	Sum    string           `json:"crc32c"` // checksum of the encoded Files
 }
 
 // DamageError names a file that is not as it was listed.

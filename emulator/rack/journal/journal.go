@@ -72,7 +72,7 @@ func (e *Entry) trim() {
 // Config bounds a Journal.
 type Config struct {
 	Entries int // at most; 0 means 50,000
-	Bytes   int // of memory, approximately; 0 means 8 MiB
+	Bytes   int // bytes of memory at most, approximately; 0 means 8 MiB
 	// Real returns real time, for Entry.Real; false when there is none. nil: there is
 	// none.
 	Real func() (time.Time, bool)

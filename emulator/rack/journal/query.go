@@ -15,11 +15,11 @@ import (
 type Query struct {
 	Host   string    // name, or a pattern with * ? [a-z]
 	Kind   Kind      // "" is every kind
-	Method string    // of requests
-	Path   string    // of requests; a pattern as in fault rules
-	Status string    // of requests: 404, 5xx, or none for those without a response
-	User   string    // of requests
-	What   string    // of other entries; a pattern with *
+	Method string    // method of the request
+	Path   string    // path of the request; a pattern as in fault rules
+	Status string    // status of the request: 404, 5xx, or none when it has no response
+	User   string    // user of the request
+	What   string    // What of an entry that is no request; a pattern with *
 	Since  time.Time // the lab's time
 	After  Mark      // entries added after this position
 	Last   int       // only the latest; 0 is all

@@ -26,7 +26,7 @@ import (
 const (
 	CACertFile = "ca.crt"
 	CAKeyFile  = "ca.key"
-	RSAKeyFile = "bmc-rsa.key" // of the BMCs that have an RSA key
+	RSAKeyFile = "bmc-rsa.key" // key of the BMCs that have an RSA key
 )
 
 const (
@@ -49,7 +49,7 @@ type Authority struct {
 	rsaFile string
 
 	making sync.Mutex
-	rsa    *rsa.PrivateKey // of all BMCs that have an RSA key; nil until one is asked for
+	rsa    *rsa.PrivateKey // key of all BMCs that have an RSA key; nil until one is asked for
 
 	templates sync.Map // bmc.KeyKind → *certificateTemplate
 	mu        sync.Mutex

@@ -21,11 +21,11 @@ import (
 // (BenchmarkStart). TestCertificateTemplateMatchesX509 compares the two ways.
 type certificateTemplate struct {
 	before []byte // from the signature algorithm to the validity, between serial number and subject
-	org    []byte // of the subject
+	org    []byte // organization of the subject
 	key    []byte // algorithm of the subject's key
 	// extensions are all extensions; that with the subject's names is nil.
 	extensions [][]byte
-	algorithm  []byte // of the signature
+	algorithm  []byte // algorithm of the signature
 }
 
 // DER tags (ITU-T X.690) of the parts that differ between certificates.

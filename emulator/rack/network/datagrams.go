@@ -18,7 +18,7 @@ const receiveBuffer = 4 << 20
 // ipmi.Socket.
 type Datagrams struct {
 	*net.UDPConn
-	at netip.AddrPort // of the one BMC; unspecified address when all BMCs share the socket
+	at netip.AddrPort // address of the one BMC; unspecified address when all BMCs share the socket
 }
 
 // ListenIPMI opens the UDP sockets for IPMI of the BMCs, at the addresses that

@@ -51,7 +51,7 @@ type Poster struct {
 	slots chan struct{} // limits concurrent attempts
 
 	mu      sync.Mutex
-	queues  map[destination]*queue // of subscriptions with waiting events
+	queues  map[destination]*queue // queues of subscriptions with waiting events
 	stopped bool
 	ctx     context.Context
 	cancel  context.CancelFunc

@@ -101,7 +101,7 @@ func TestTrapsAreAcknowledged(t *testing.T) {
 			}
 		}})
 		s.next()
-		x.Acknowledge(2, 7) // of another trap
+		x.Acknowledge(2, 7) // this and the next acknowledge other traps
 		x.Acknowledge(1, 8)
 		if err := c.Walk(t.Context(), 3*time.Second); err != nil {
 			t.Fatal(err)

@@ -51,7 +51,7 @@ func CheckBehaviors(t *testing.T, model string, all []Behavior) {
 		if status != b.Status || !strings.Contains(text, b.Says) {
 			t.Errorf("%s: %s %s %s = %d %s, want %d %s", b.Source, b.Method, b.Path, b.Body, status, text, b.Status, b.Says)
 		}
-		for at, want := range b.Shows { // each alone: the order cannot be seen
+		for at, want := range b.Shows { // in any order: each property is read by a request of its own
 			uri, path, _ := strings.Cut(at, "#")
 			_, text, _ := l.request(t, "GET", uri, "", "")
 			if got := property(t, text, path); fmt.Sprint(got) != image.Replace(fmt.Sprint(want)) {

@@ -21,7 +21,7 @@ import (
 // Info describes a snapshot.
 type Info struct {
 	Format int       `json:"format"` // version of the format: 1
-	Name   string    `json:"name"`   // of the lab
+	Name   string    `json:"name"`   // name of the lab
 	Seed   uint64    `json:"seed"`
 	Hosts  int       `json:"hosts"`
 	Time   time.Time `json:"time"` // the lab's time

@@ -118,7 +118,7 @@ type walk struct {
 	remove bool
 
 	foreign []string // names, with slashes
-	targets []string // of links, relative to root unless they are absolute
+	targets []string // targets of links, relative to root unless they are absolute
 }
 
 // directory looks at the entries of a directory, but for those in skip.

@@ -86,9 +86,9 @@ type databaseCheck struct {
 // Layout of a page, in the byte order of the computer.
 const (
 	pageHead  = 16 // id (8), flags (2), count (2), overflow (4)
-	rootBytes = 16 // of a bucket: root page (8), sequence (8)
+	rootBytes = 16 // header of a bucket: root page (8), sequence (8)
 	metaBytes = 64
-	elemBytes = 16 // of a branch: pos (4), ksize (4), pgid (8); of a leaf: flags, pos, ksize, vsize (4 each)
+	elemBytes = 16 // element of a branch: pos (4), ksize (4), pgid (8); of a leaf: flags, pos, ksize, vsize (4 each)
 
 	branchPage = 1
 	leafPage   = 2

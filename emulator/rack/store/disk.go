@@ -228,7 +228,7 @@ type openFiles struct {
 	most   int
 	fsync  bool // new files survive a power cut
 	open   map[string]*diskFile
-	recent *list.List // of *diskFile, the latest in front
+	recent *list.List // elements are *diskFile, the latest in front
 	closed bool
 }
 

@@ -15,8 +15,8 @@ import (
 type imageDir string
 
 const (
-	mediaDir   imageDir = "media"   // of virtual media; the ID is that of the slot
-	updatesDir imageDir = "updates" // of firmware updates in progress
+	mediaDir   imageDir = "media"   // images of virtual media; the ID is that of the slot
+	updatesDir imageDir = "updates" // images of firmware updates in progress
 )
 
 // Image identifies an image of one host.

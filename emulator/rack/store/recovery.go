@@ -55,7 +55,7 @@ func makeDir(path string) error {
 type content struct {
 	batch    uint64 // number of the last batch in bbolt
 	last     time.Time
-	replayed []loggedBatch // of the log, later than batch
+	replayed []loggedBatch // batches of the log, later than batch
 	torn     int64         // bytes at the end of the log: a batch that was cut
 	log      bool          // there is a log with a header
 	lost     bool          // the store was not closed, and its log is gone

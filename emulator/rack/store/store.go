@@ -25,7 +25,7 @@ type Kind string
 
 // The kinds of values. The constants are stored.
 const (
-	Meta  Kind = "lab"  // of the lab itself
+	Meta  Kind = "lab"  // values of the lab itself
 	Hosts Kind = "host" // by name
 )
 
@@ -75,7 +75,7 @@ type Store struct {
 	last      time.Time // highest lab time that was saved
 	log       *writeAheadLog
 	unflushed map[valueKey]*pendingValue // what is in the log and not in bbolt yet
-	fail      error                      // of the last flush
+	fail      error                      // error of the last flush
 	saves     uint64                     // that were written
 	commits   uint64                     // writes of the log
 }

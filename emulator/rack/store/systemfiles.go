@@ -102,7 +102,7 @@ func (f *diskFile) dropSystems(size, off, n int64, fsync bool) error {
 // files or the new ones.
 type systemHead struct {
 	Magic       [8]byte
-	Off, Length int64 // of the files, from the block's end
+	Off, Length int64 // offset from the block's end, and length, of the files, in bytes
 	Sum         [sha256.Size]byte
 }
 

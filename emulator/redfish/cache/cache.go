@@ -12,8 +12,8 @@ import "sync"
 type Cache[K comparable, V any] struct {
 	mu         sync.RWMutex
 	young, old map[K]V
-	limit      int // of the younger generation, in the unit of size
-	used       int // by the younger generation, likewise
+	limit      int // size limit of the younger generation, in the unit of size
+	used       int // size of the younger generation's entries, likewise
 	size       func(V) int
 }
 

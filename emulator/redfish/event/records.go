@@ -19,7 +19,7 @@ import (
 // Change is one change of a host: the model's events, and the views before and
 // after them.
 type Change struct {
-	Number uint64 // of the event that reports it; it grows with each change
+	Number uint64 // number of the event that reports it; it grows with each change
 	At     time.Time
 	// The views before and after the change.
 	WasMachine, Machine *machine.View

@@ -12,7 +12,7 @@ func TestQueryParsing(t *testing.T) {
 	for _, tt := range []struct {
 		support   Support
 		query     string
-		parameter string // of the error; "" for none
+		parameter string // parameter that the error names; "" for none
 		why       Why
 	}{
 		{query: ""}, {query: "&&"}, {query: "a=1&top=2&%zz=3"},

@@ -55,7 +55,7 @@ type cacheKey struct {
 type cacheEntry struct {
 	*Representation
 	at       resource.Snapshot
-	spans    []span // of the fragments, if the resource has any
+	spans    []span // spans of the fragments, if the resource has any
 	untagged int    // with spans: length of the body without its ETag, in bytes
 }
 

@@ -148,7 +148,7 @@ func (i *Input) ParameterInfo(v View) Object {
 		}
 		p["ArraySizeMinimum"], p["ArraySizeMaximum"] = i.Min, i.maxElements()
 	}
-	if values := i.allowableValues(v); values != nil { // of strings alone (DSP2046, ActionInfo.AllowableValues)
+	if values := i.allowableValues(v); values != nil { // only strings have AllowableValues (DSP2046, ActionInfo.AllowableValues)
 		p["AllowableValues"] = values
 	}
 	if of.Kind == Integer || of.Kind == Number && (of.Min != 0 || of.Max != 0) {

@@ -13,7 +13,7 @@ type Actor struct {
 	Account    string // ID
 	Session    string // ID; "" when the request came with a password
 	role       bmc.Role
-	privileges []Privilege // of the role, at the time of the request
+	privileges []Privilege // privileges of the role, at the time of the request
 	// passwordChangeRequired limits the actor to requests that change its password
 	// (DSP0266, "Password change required handling").
 	passwordChangeRequired bool

@@ -16,7 +16,7 @@ import (
 // Call is a request that was parsed, authenticated and matched to a resource.
 type Call struct {
 	Host      Host
-	View      View   // of the resource that the request addresses
+	View      View   // view of the resource that the request addresses
 	Values    Values // the valid values that the client sent
 	Actor     Actor
 	From      string // address of the client
@@ -91,12 +91,12 @@ func (c Call) startTask(ctx context.Context, do bmc.Command) (Result, error) {
 type Result struct {
 	URI         string            // URI of the new resource, when it is not a member of the addressed collection
 	ID          string            // ID of the new member
-	Token       string            // of a new session (X-Auth-Token)
-	Body        Object            // of the response to an action
+	Token       string            // token of a new session (X-Auth-Token)
+	Body        Object            // body of the response to an action
 	Task        string            // ID of a running task: the response is 202 and links to it
-	Status      int               // of the response; 0: the default
+	Status      int               // status of the response; 0: the default
 	Inner       *InnerResponse    // if not nil, it is the response
-	InputErrors []InputError      // of a PATCH: properties that the model rejected; the others were applied
+	InputErrors []InputError      // properties of a PATCH that the model rejected; the others were applied
 	Messages    []message.Message // added to the resource in the response
 }
 

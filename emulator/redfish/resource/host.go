@@ -17,7 +17,7 @@ type Host interface {
 	Dialect() *dialect.Record
 	Machine() *machine.View
 	BMC() *bmc.View
-	Now() time.Time // of the lab
+	Now() time.Time // the lab's time
 	// Login checks credentials and counts failed logins.
 	Login(c bmc.Credentials) (bmc.Account, bool)
 	Resume(token string) (bmc.Session, bool)

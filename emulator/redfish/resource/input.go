@@ -18,7 +18,7 @@ type Input struct {
 	Required bool
 	Secret   bool                  // never repeated in a response
 	Allowed  func(v View) []string // allowed values as strings; nil: any
-	form     func(string) bool     // of a string; nil: any
+	form     func(string) bool     // reports whether a string is valid; nil: any is
 	// Min and Max bound an Integer; a Number, unless both are 0; the number of
 	// elements of an Array (Max 0: MaxElements); the characters of a Text (Max 0:
 	// unbounded).
@@ -119,14 +119,14 @@ const (
 // InputError is a property or parameter that a client sent and that is not
 // valid, or that is missing.
 type InputError struct {
-	Path    []string // of the property
+	Path    []string // path of the property
 	below   []string // path below that, in an array: "0", "Name"
 	Problem Problem
 	Value   string
 	limit   string // that the length of the array or string exceeds
 
-	Message message.Message // of a CustomMessage
-	Status  int             // of the response when this is the only error; 0: 400
+	Message message.Message // message of a CustomMessage
+	Status  int             // status of the response when this is the only error; 0: 400
 }
 
 // Property returns the name of the top-level property or, in a group, of the

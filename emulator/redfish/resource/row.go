@@ -21,17 +21,17 @@ type Row struct {
 	ODataType string            // @odata.type, if it does not follow from Schema
 	Link      string            // property of the parent resource that links here; "": the last segment of URI; "-": none
 	When      func(v View) bool // reports whether the resource exists; nil: always
-	OEM       any               // of an OEM resource: data of package vendor
+	OEM       any               // package vendor's data of an OEM resource
 
 	// GET.
 
 	Read           func(v View) Object                              // returns the body without the properties that follow from the row
 	finish         func(v View, o Object, etag func(Object) string) // adds the properties that depend on the rest of the body, or on its ETag
 	Raw            func(v View) (MediaType, []byte)                 // returns a document of the protocol, which is not a resource
-	collectionName string                                           // of a collection: its Name
-	memberVariable string                                           // of a collection: the URI variable of its members
-	autoExpand     bool                                             // of a collection: it contains its members in full, not links to them (OData.AutoExpand)
-	Response       ResponseKind                                     // of a GET or HEAD, if it is not the representation
+	collectionName string                                           // Name of a collection
+	memberVariable string                                           // URI variable of a collection's members
+	autoExpand     bool                                             // a collection contains its members in full, not links to them (OData.AutoExpand)
+	Response       ResponseKind                                     // kind of response to a GET or HEAD, if it is not the representation
 	Fragments      []fragment                                       // properties in addition to those of Read (fragment.go)
 	FragmentParts  Parts                                            // the parts in DependsOn that Read itself does not depend on
 
@@ -63,7 +63,7 @@ type Row struct {
 
 	// Derived by NewTree from the other rows.
 
-	memberRow    *Row   // of an autoExpand collection: the row of its members
+	memberRow    *Row   // row of the members of an autoExpand collection
 	subordinates []*Row // the rows that the body links to
 }
 
@@ -120,7 +120,7 @@ type create struct {
 // upload describes how a URI accepts a body that is not JSON.
 type upload struct {
 	Kind   UploadKind
-	inputs []Input // of its JSON part
+	inputs []Input // inputs of its JSON part
 }
 
 // UploadKind is what an upload contains.
@@ -279,7 +279,7 @@ func Variables(pattern string) []string {
 // Match is a URI with its route.
 type Match struct {
 	*Route
-	URI string            // of the resource
+	URI string            // URI of the resource
 	IDs map[string]string // the values of the pattern's variables; never changed
 	// Base is the resource in the tree that an OEM action belongs to; nil: none.
 	Base *Match

@@ -155,8 +155,8 @@ type View struct {
 	BMC     *bmc.View
 	Tree    *Tree
 	Now     time.Time         // whole seconds; zero for a row without partTime
-	shift   int               // of the IDs of EthernetInterfaces
-	URI     string            // of the resource
+	shift   int               // shift of the IDs of EthernetInterfaces
+	URI     string            // URI of the resource
 	IDs     map[string]string // the variables of its pattern
 }
 

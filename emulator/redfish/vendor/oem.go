@@ -25,7 +25,7 @@ type oem struct {
 	aliases      []uriMapping   // URIAliases
 	below        []uriMapping   // from URIs below an OEM resource to URIs below its BasedOn
 	writable     []writableProperty
-	places       *cache.Cache[string, place] // of locate, by path
+	places       *cache.Cache[string, place] // results of locate, by path
 }
 
 // oemRoute is a route with the pattern of its URIs as clients see them.
@@ -48,10 +48,10 @@ type oemResource struct {
 	oem         *oem
 	basedOn     pattern
 	links       []uriMapping // rewrites URIs in the body of BasedOn
-	variables   []string     // of a resource without BasedOn
+	variables   []string     // URI variables of a resource without BasedOn
 	passesPatch bool         // a PATCH of properties that are not Writable is passed on to BasedOn
 	dependsOn   resource.Parts
-	someMembers bool // of a collection: its members may have a RequiredProperty
+	someMembers bool // members of the collection may have a RequiredProperty
 }
 
 func newOEM(t *resource.Tree, d *dialect.Record, f *presentation) *oem {
@@ -131,7 +131,7 @@ func (o *oem) addResource(r dialect.Resource) {
 	if slices.Contains(r.PassedMethods, http.MethodDelete) {
 		row.Remove = w.remove
 	}
-	privileges := map[string]string{} // of the actions, by name
+	privileges := map[string]string{} // privileges of the actions, by name
 	for _, a := range o.d.OEM.Actions {
 		if parsePattern(a.ResourceURI, o.d).String() == uri.String() {
 			row.Actions = append(row.Actions, o.action(a, ""))

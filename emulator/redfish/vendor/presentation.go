@@ -30,7 +30,7 @@ type presentation struct {
 	actions         []oemAction                  // OEM actions that standard resources show
 	dependencies    sync.Map                     // schema → resource.Parts, of dependsOn
 	successBodies   sync.Map                     // *dialect.VendorMessage → []byte, of Success
-	standardURIs    *cache.Cache[string, string] // of toStandardURI, by the client's URI
+	standardURIs    *cache.Cache[string, string] // results of toStandardURI, by the client's URI
 }
 
 // newPresentation returns the presentation of a record, or nil when it changes

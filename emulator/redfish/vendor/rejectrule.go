@@ -192,7 +192,7 @@ func (r *rejectRule) stateMatches(m *resource.Match, at *resource.Snapshot) bool
 // conditionHolds reports whether a condition holds. lasts is how long a condition
 // that begins with "after" holds.
 func conditionHolds(c dialect.Condition, lasts time.Duration, m *resource.Match, at *resource.Snapshot) bool {
-	var started time.Time // of the BMC; zero: it has never been restarted
+	var started time.Time // last start of the BMC; zero: it has never been restarted
 	if at.BMC.Life != nil {
 		started = at.BMC.Life.Up
 	}

@@ -47,18 +47,18 @@ var units = map[string]Sensor{"Cel": Temperature, "V": Voltage, "RPM": Fan, "A":
 
 // Sensor-specific offsets (table 42-3).
 const (
-	undetermined = 0x02 // of System
+	undetermined = 0x02 // offsets of System
 	reconfigured = 0x00
 
-	present      = 0x00 // of Drive and Supply
+	present      = 0x00 // offsets of Drive and Supply
 	faulty       = 0x01
 	predicted    = 0x02
-	inputLost    = 0x03 // of Supply
-	checked      = 0x04 // of Drive
+	inputLost    = 0x03 // offset of Supply
+	checked      = 0x04 // offsets of Drive
 	inCritical   = 0x05
 	inFailed     = 0x06
 	rebuilding   = 0x07
-	wrongVersion = 0x05 // of Version
+	wrongVersion = 0x05 // offsets of Version
 	newVersion   = 0x07
 )
 

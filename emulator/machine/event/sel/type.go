@@ -11,7 +11,7 @@ const (
 	Current     Sensor = 0x03
 	Fan         Sensor = 0x04
 	Intrusion   Sensor = 0x05
-	Violation   Sensor = 0x06 // of the platform's security
+	Violation   Sensor = 0x06 // platform security violation attempt
 	Processor   Sensor = 0x07
 	Supply      Sensor = 0x08
 	PowerUnit   Sensor = 0x09
