@@ -26,8 +26,8 @@ type Config struct {
 	Insecure           bool           // accepts any certificate
 	Parallel           int            // concurrent requests, 1 to 4; 0 means 2
 	MaxRequests        int            // 0 means 5000
-	Timeout            time.Duration  // of the capture; 0 means 15 minutes
-	RequestTimeout     time.Duration  // of one request; 0 means 60 s
+	Timeout            time.Duration  // time limit of the capture; 0 means 15 minutes
+	RequestTimeout     time.Duration  // time limit of one request; 0 means 60 s
 	// Progress, if set, is called with the number of resources that were read and
 	// the number of those known so far.
 	Progress func(done, known int)

@@ -38,7 +38,7 @@ const (
 
 // Config has the parameters of a Server.
 type Config struct {
-	Dir string       // of archives, NAME.tgz; it may be missing
+	Dir string       // directory of archives, NAME.tgz; it may be missing
 	Log *slog.Logger // nil means slog.Default
 	// Enter, when set, is called around each request; see the lab's clock.
 	Enter func() (leave func())
@@ -52,16 +52,16 @@ type Server struct {
 	builtin []archive
 
 	mu     sync.Mutex
-	known  map[string]archive // of the directory, by the name of the file
+	known  map[string]archive // archives of the directory, by the name of the file
 	warned map[string]string  // why files are not served, as it was logged
 }
 
 // archive is a packed chart.
 type archive struct {
 	file   string
-	time   time.Time // of the last change
+	time   time.Time // time of the last change
 	size   int64
-	text   []byte // of a built-in one
+	text   []byte // bytes of a built-in archive
 	chart  *chart.Metadata
 	digest string // SHA-256, in hexadecimal
 	err    error  // why it cannot be served

@@ -199,7 +199,7 @@ func TestIndexFollowsTheDirectory(t *testing.T) {
 	if got := r.versions("app"); !slices.Equal(got, []string{"1.0.0"}) {
 		t.Errorf("versions of app with a file: %q", got)
 	}
-	r.put("app.tgz", append(r.packed("app", "1.0.1"), make([]byte, 8)...)) // of another size
+	r.put("app.tgz", append(r.packed("app", "1.0.1"), make([]byte, 8)...)) // the file gets another size
 	if got := r.versions("app"); got != nil {
 		t.Errorf("versions of app with a damaged file: %q", got)
 	}

@@ -25,7 +25,7 @@ import (
 // The names in the manifests.
 const (
 	Namespace = "metalab-racks"
-	Name      = "racks" // of the StatefulSet and of the Secret
+	Name      = "racks" // name of the StatefulSet and of the Secret
 	Port      = "control"
 	TokenKey  = "token" // in the Secret
 	volume    = "state"
@@ -35,7 +35,7 @@ const (
 type Config struct {
 	API       *rest.Config
 	Namespace string
-	Name      string // of the StatefulSet and of the Secret with the token
+	Name      string // name of the StatefulSet and of the Secret with the token
 }
 
 // fleet holds the objects of a lab in the API server.

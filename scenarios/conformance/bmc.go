@@ -18,27 +18,27 @@ import (
 
 // Config configures a run of checks.
 type Config struct {
-	URL                string // of the Redfish service; with the path of a system, that system is checked
+	URL                string // URL of the Redfish service; with the path of a system, that system is checked
 	Username, Password string
 	Insecure           bool           // accept any certificate
 	CAs                *x509.CertPool // nil: those of the system
 	IPMI               string         // host:port of IPMI over LAN; empty: none
 	Level              Level          // empty: read-only
-	Serial             string         // of the server, to confirm the levels from disruptive on
+	Serial             string         // serial number of the server, to confirm the levels from disruptive on
 	LoseData           bool           // confirms the destructive level
 
 	Facilities
 
-	Patience time.Duration // of one response; 0: 60 s
+	Patience time.Duration // longest wait for one response; 0: 60 s
 	Rate     float64       // most requests in a second; 0: 250
 	Clock    clock.Clock   // nil: the real one
 
-	Journal  *Journal                      // of writes; needed above read-only
+	Journal  *Journal                      // journal of writes; needed above read-only
 	DryRun   io.Writer                     // prints every request; writes are not sent
 	Progress func(done, all int, r Result) // after each check
 	Done     map[string]Result             // results of an earlier run, to resume it
-	Earlier  []Exchange                    // of that run
-	Timeout  time.Duration                 // of one check; 0: 2 min, above reversible 30 min
+	Earlier  []Exchange                    // exchanges of that run
+	Timeout  time.Duration                 // time limit of one check; 0: 2 min, above reversible 30 min
 }
 
 // BMC is the BMC under test.

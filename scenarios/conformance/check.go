@@ -75,7 +75,7 @@ type Check struct {
 	Title    string // what holds
 	Level    Level
 	Protocol Protocol
-	Step     Step   // of provisioning, the first that the failure breaks
+	Step     Step   // first step of provisioning that the failure breaks
 	Predicts string // the failure that a client sees later
 	Remedy   string // the operator's way out
 

@@ -61,7 +61,7 @@ func Token(token string) Auth {
 
 // Response is the BMC's answer.
 type Response struct {
-	ID     int // of the exchange
+	ID     int // ID of the exchange
 	URI    string
 	Status int
 	Header http.Header
@@ -122,7 +122,7 @@ type Exchange struct {
 	Size          int64
 	TTFB, Took    time.Duration
 	Error         string
-	Unsent        bool // of a dry run
+	Unsent        bool // a dry run did not send it
 }
 
 // Connections is how a check's requests use connections.

@@ -35,7 +35,7 @@ type Facilities struct {
 	Provisioner Provisioner
 	Soak        time.Duration
 	Firmware    string           // URL
-	Schemas     fs.FS            // of the archive of DMTF
+	Schemas     fs.FS            // files of DMTF's archive
 	Interop     *interop.Profile // for SCH-003 in place of OCP's
 }
 
@@ -54,7 +54,7 @@ type MediaServer interface {
 type MediaRequest struct {
 	Time      time.Time
 	Method    string
-	Range     string // of the header
+	Range     string // value of the header Range
 	UserAgent string
 	Bytes     int64 // sent
 }

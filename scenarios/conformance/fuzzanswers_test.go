@@ -26,7 +26,7 @@ import (
 // spoiler changes JSON documents at random places.
 type spoiler struct {
 	*rand.Rand
-	rate float64 // of the values that change
+	rate float64 // share of the values that change
 }
 
 // spoil returns a document in which values have another type, are of another resource, or are

@@ -13,7 +13,7 @@ import (
 const (
 	powerLimit    = 3 * time.Minute
 	postLimit     = 20 * time.Minute
-	settleLimit   = 2 * time.Minute // of a refusal after power off
+	settleLimit   = 2 * time.Minute // time limit of a refusal after power off
 	powerInterval = 2 * time.Second
 )
 

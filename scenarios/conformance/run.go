@@ -20,7 +20,7 @@ type Run struct {
 	level     Level
 	transport *http.Transport
 	powerWas  string        // PowerState before the check's first Reset
-	limit     time.Duration // of the check; 0: none
+	limit     time.Duration // time limit of the check; 0: none
 
 	mu       sync.Mutex
 	evidence []int

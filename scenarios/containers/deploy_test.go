@@ -33,7 +33,7 @@ type deployedLab struct {
 	image   string // its URL
 	state   string // volume of the rack
 	objects string // volume of the API
-	serial  int    // of the controller
+	serial  int    // number of the last controller
 }
 
 // startLab starts the containers and waits until all hosts are available. The rack's

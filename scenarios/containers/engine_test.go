@@ -24,7 +24,7 @@ type engine struct {
 	t      *testing.T
 	client *docker.Client
 	image  string
-	prefix string // of all names
+	prefix string // prefix of all names
 	net    *docker.Network
 	subnet string // its first three bytes
 }

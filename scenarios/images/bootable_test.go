@@ -147,7 +147,7 @@ func TestBootableWithLargeSectors(t *testing.T) {
 	binary.LittleEndian.PutUint64(e[32:], 10)
 	binary.LittleEndian.PutUint64(e[40:], 20)
 	putHeader(disk[sector:], 1, sectors-1, 2, crc32.ChecksumIEEE(e))
-	disk[10*sector+signatureOffset], disk[10*sector+signatureOffset+1] = 0x55, 0xaa // of the file system
+	disk[10*sector+signatureOffset], disk[10*sector+signatureOffset+1] = 0x55, 0xaa // boot signature of the file system
 	if what, ok, err := Bootable(bytes.NewReader(disk), int64(len(disk))); what != bootsGPT || !ok || err != nil {
 		t.Errorf("Bootable = %q, %v, %v; want %q, true", what, ok, err, bootsGPT)
 	}

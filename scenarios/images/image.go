@@ -113,7 +113,7 @@ func IsBuilt(disk io.ReaderAt) (bool, error) {
 // protect writes the partition of a protective MBR, which covers the whole disk
 // (UEFI 2.10, §5.2.3).
 func protect(mbr []byte) {
-	const heads, sectors = 255, 63 // of the geometry that addresses are given in
+	const heads, sectors = 255, 63 // geometry that CHS addresses are given in
 	last := imageSectors - 1
 	p := mbr[tableOffset:]
 	p[2] = 2 // starting CHS: 0/0/2

@@ -27,7 +27,7 @@ var algorithms = []struct {
 	{".md5", md5.New},
 }
 
-const listSuffix = ".sha256" // of the algorithm that a listing shows
+const listSuffix = ".sha256" // suffix of the algorithm that a listing shows
 
 // cutSum splits the name of a checksum file.
 func cutSum(file string) (name, suffix string, ok bool) {

@@ -129,7 +129,7 @@ func wordsIn(name string, src []byte) ([]Word, error) {
 			declared(n.Name)
 		case *ast.ValueSpec:
 			declared(n.Names...)
-		case *ast.Field: // of structs, parameters, results, methods of interfaces
+		case *ast.Field: // field of a struct, parameter, result, or method of an interface
 			declared(n.Names...)
 		case *ast.ImportSpec:
 			declared(n.Name)

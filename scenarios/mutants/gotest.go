@@ -18,10 +18,10 @@ import (
 
 // tester runs tests of packages, with a mutation or without.
 type tester struct {
-	root    string        // of the module
+	root    string        // root directory of the module
 	module  string        // its path
 	work    string        // a directory for files of tests and of this program
-	env     []string      // of the go command
+	env     []string      // environment of the go command
 	minimum time.Duration // the shortest time-out of a package
 	// clean has the duration of each package's tests without a mutation, by its
 	// import path.

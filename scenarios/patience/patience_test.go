@@ -13,7 +13,7 @@ import (
 func TestFactorMultipliesBounds(t *testing.T) {
 	for _, tt := range []struct {
 		env  string
-		want time.Duration // of a minute
+		want time.Duration // expected bound for a minute
 		bad  bool
 	}{
 		{"", time.Minute, false},

@@ -53,7 +53,7 @@ func Uses(tree fs.FS) (map[string][]string, error) {
 		}
 		return nil
 	})
-	for dir, files := range packages { // each alone: the order cannot be seen
+	for dir, files := range packages { // in any order: out is sorted below
 		testUses(dir, files, out)
 	}
 	for name := range out {

@@ -181,7 +181,7 @@ func (d *deriver) cardsAt() []string {
 
 // network derives the network ports from the system's Ethernet interfaces.
 func (d *deriver) network(p *machine.Profile) {
-	functions := map[string]resource{} // of PCI, by the NIC
+	functions := map[string]resource{} // PCI functions, by the NIC
 	for _, card := range d.cardsAt() {
 		for _, at := range d.functionsOf(card) {
 			for _, nic := range d.resource(at).refs("Links/EthernetInterfaces") {

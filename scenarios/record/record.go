@@ -26,7 +26,7 @@ import (
 
 // Recording is a server model in files.
 type Recording struct {
-	Name     string   // of the profile, its registry and its dialect
+	Name     string   // name of the profile, its registry and its dialect
 	Profile  []byte   // profiles/NAME.yaml
 	Registry []byte   // registries/NAME.yaml; nil: the BIOS has no settings
 	Dialect  []byte   // dialects/NAME.yaml; nil: the profile uses the dialect Base

@@ -21,7 +21,7 @@ func (s *Server) touch(r *http.Request) {
 	if r.Method == http.MethodGet || r.Method == http.MethodDelete {
 		return
 	}
-	digest := r.URL.Query().Get("digest") // of an upload (OCI Distribution Specification, "Pushing blobs")
+	digest := r.URL.Query().Get("digest") // digest of an upload (OCI Distribution Specification, "Pushing blobs")
 	if i := strings.LastIndex(r.URL.Path, "/blobs/"); r.Method == http.MethodHead && i >= 0 {
 		digest = r.URL.Path[i+len("/blobs/"):]
 	}

@@ -55,7 +55,7 @@ const (
 
 // Config configures a Server.
 type Config struct {
-	Dir string // of blobs, manifests and passwords
+	Dir string // directory of blobs, manifests and passwords
 	Log *slog.Logger
 	// Enter, when set, is called around each request; see the lab's clock.
 	Enter func() (leave func())

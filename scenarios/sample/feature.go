@@ -77,14 +77,14 @@ func row(line string) string {
 
 // matrix is the rows of Examples that one tag is about.
 type matrix struct {
-	line int   // of the tag, counted from 1
+	line int   // line of the tag, counted from 1
 	take int   // how many rows are enough
 	rows []int // indexes of their lines
 }
 
 // matrices finds the tagged Examples of a feature file.
 func matrices(lines []string) (out []*matrix) {
-	var pending, outline, examples *matrix // of the tags just read, the outline and its Examples
+	var pending, outline, examples *matrix // matrices of the tags just read, the outline and its Examples
 	var inTable, header, docString bool
 	take := func() *matrix {
 		m := pending
@@ -128,7 +128,7 @@ func matrices(lines []string) (out []*matrix) {
 type scenario struct {
 	name       string
 	tags       []string
-	start, end int // of its lines, with its tags
+	start, end int // range of its lines, with its tags
 }
 
 // scenarios finds the scenarios of a feature file.

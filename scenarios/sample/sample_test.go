@@ -201,7 +201,7 @@ func TestShareDrawsPartOfAList(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e", "f", "g"}
 	for _, tt := range []struct {
 		share, complete string
-		want, rows      int // of a matrix that asks for 4 of 7
+		want, rows      int // names, and rows of a matrix that asks for 4, that remain of 7
 	}{
 		{"", "", 7, 4},
 		{"1", "", 7, 4},

@@ -47,7 +47,7 @@ func StateOf(dir string, i int) string { return filepath.Join(dir, Dir, Name(i))
 
 // Config configures a Set.
 type Config struct {
-	Dir  string       // of the lab
+	Dir  string       // state directory of the lab
 	Rack rackfile.Lab // all hosts, without a part
 	Size int          // hosts of a shard; the last may have fewer
 	// Count is how many shards run. Those beyond it that have a state directory are kept,
@@ -72,9 +72,9 @@ type Set struct {
 
 	mu     sync.Mutex
 	shards []*shard
-	ctx    context.Context // of the processes
+	ctx    context.Context // context of the processes
 	cancel context.CancelFunc
-	all    sync.WaitGroup // of the goroutines that run processes
+	all    sync.WaitGroup // goroutines that run processes
 }
 
 // New returns the shards of a lab, which Start starts.

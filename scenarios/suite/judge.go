@@ -56,9 +56,9 @@ type failure struct {
 type judgement struct {
 	failures []failure
 	flakes   []failure // red, then green
-	errs     []string  // of go test
+	errs     []string  // errors of go test
 	skips    []string  // in packages that must not skip
-	untested []string  // of unskippable
+	untested []string  // packages of unskippable that were not tested
 	total    int
 	packages []timed
 	tests    []timed

@@ -27,7 +27,7 @@ type testPackage struct {
 // group is packages that are tested by one go command.
 type group struct {
 	packages []testPackage
-	timeout  time.Duration // of each package
+	timeout  time.Duration // time-out of each package
 	parallel int           // packages at the same time
 	uncached bool          // results of an earlier run do not count
 }

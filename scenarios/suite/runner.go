@@ -29,7 +29,7 @@ type runner struct {
 	settings
 	out   io.Writer
 	env   []string
-	dir   string // of the go command; "" is the current one
+	dir   string // directory of the go command; "" is the current one
 	small bool   // the budget is spent
 
 	exec   *testjson.Execution

@@ -27,7 +27,7 @@ type Shade struct {
 type Scheme struct {
 	Name   string  `json:"name"` // in links
 	Label  string  `json:"label"`
-	Field  string  `json:"field"` // of a tile, as JSON spells it
+	Field  string  `json:"field"` // field of a tile, as JSON spells it
 	Shades []Shade `json:"shades"`
 	// Other is the tone of values without a shade.
 	Other Tone `json:"other"`

@@ -15,7 +15,7 @@ type signature struct {
 	at    int64
 	magic string
 	label int64 // offset; 0: none
-	size  int   // of the label, bytes
+	size  int   // bytes of the label
 }
 
 // signatures are of file systems and of what volumes are made of, in the order in which they

@@ -20,7 +20,7 @@ import (
 
 // The pace of an event stream, in real time.
 const (
-	pace      = 200 * time.Millisecond // of tiles, journal and console
+	pace      = 200 * time.Millisecond // interval between updates of tiles, journal and console
 	slowPace  = 5                      // in pace: of sensors and the lab's time
 	tokenPace = 25                     // in pace: how often the token is checked
 )
@@ -49,7 +49,7 @@ type labState struct {
 type stream struct {
 	s       *Server
 	w       http.ResponseWriter
-	version uint64 // of the tiles that the page has
+	version uint64 // version of the tiles that the page has
 	host    *rack.Host
 
 	last    map[string][]byte // bodies of the latest events of kinds that replace each other
@@ -101,7 +101,7 @@ func (s *Server) stream(w http.ResponseWriter, run func() error) {
 
 // eventID identifies the state of a page after an event.
 type eventID struct {
-	version uint64 // of the tiles
+	version uint64 // version of the tiles
 	console uint64 // number of the next byte
 }
 

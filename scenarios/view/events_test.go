@@ -19,7 +19,7 @@ import (
 type events struct {
 	t     *testing.T
 	lines *bufio.Reader
-	id    string   // of the latest event
+	id    string   // ID of the latest event
 	seen  []string // kinds of all events
 }
 

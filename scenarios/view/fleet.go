@@ -26,7 +26,7 @@ type fleet struct {
 	objects map[string]Object // by host
 	history map[string][]Step
 	changed map[string]uint64 // version of the last change of an object, by host
-	version uint64            // of the objects
+	version uint64            // version of the objects
 }
 
 func newFleet(s *Server) *fleet {

@@ -27,7 +27,7 @@ type fleetStream struct {
 	reading map[string]bool // shards, by name, whose stream is open
 	labs    map[string]labState
 	tiles   map[int]Tile
-	index   map[string]int // of tiles, by host
+	index   map[string]int // indexes of tiles, by host
 	dirty   map[int]bool   // tiles that the page does not have
 	objects uint64         // version of the objects that the tiles have
 	lab     []byte         // body of the last event of the lab

@@ -22,7 +22,7 @@ type server struct {
 	Faults   []fault.Listed     `json:"faults"`
 	Quirks   []string           `json:"quirks"`
 	Object   Object             `json:"object"`
-	History  []Step             `json:"history"` // of the object
+	History  []Step             `json:"history"` // steps of the object
 	Health   string             `json:"health"`
 }
 

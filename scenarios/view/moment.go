@@ -95,7 +95,7 @@ func (r *recorder) keepMoment(to string, info snapshot.Info) {
 
 // Moments are the snapshots that a recording names.
 type Moments struct {
-	First, Last time.Time // of the recording, the lab's time
+	First, Last time.Time // begin and end of the recording, in the lab's time
 	All         []Moment  // by time
 	Shard       bool      // the recording is of a shard of a lab
 	file        string

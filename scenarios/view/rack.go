@@ -24,9 +24,9 @@ type rackState struct {
 	hosts   []*rack.Host
 	shown   []shown
 	objects map[string]Object // by host
-	history map[string][]Step // of the objects, by host, oldest first
+	history map[string][]Step // steps of the objects, by host, oldest first
 	rules   uint64            // checksum of the fault rules
-	version uint64            // of the last change of a tile
+	version uint64            // version of the last change of a tile
 	looks   uint64            // number of the last look that found a changed host
 	heard   func(host string) // called when an object has changed; may be nil
 	rest    time.Time         // until then the tiles are not looked at again

@@ -41,12 +41,12 @@ type recorder struct {
 	beside string // directory
 	bytes  int
 
-	version uint64                                // of the tiles that are written
-	looked  uint64                                // of the servers that are written
-	fields  map[string]map[string]json.RawMessage // of servers, as written
-	console map[string]uint64                     // of servers: number of the next byte of the console
+	version uint64                                // version of the tiles that are written
+	looked  uint64                                // number of the look whose servers are written
+	fields  map[string]map[string]json.RawMessage // fields of servers, as written
+	console map[string]uint64                     // number of the next byte of each server's console
 	mark    journal.Mark
-	state   []byte // of the lab, as written
+	state   []byte // state of the lab, as written
 
 	mu        sync.Mutex
 	exchanges []exchange.Exchange

@@ -26,7 +26,7 @@ const RecordingName = "recording.jsonl"
 // Replay serves the page of a recording. It needs no lab.
 type Replay struct {
 	file    string
-	name    string // of the lab
+	name    string // name of the lab
 	token   string
 	log     *slog.Logger
 	handler http.Handler

@@ -15,7 +15,7 @@ const (
 	tileGap       = 2
 	rackGap       = 24
 	headHeight    = 22
-	lineWidth     = 1400 // of a line of racks
+	lineWidth     = 1400 // width of a line of racks
 )
 
 // printed are the tones on paper.

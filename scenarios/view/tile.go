@@ -18,9 +18,9 @@ type Tile struct {
 	Profile string `json:"profile"`
 	Power   string `json:"power"`           // as Redfish spells it; "" when the shard does not run
 	Boot    string `json:"boot"`            // phase of the boot process
-	State   string `json:"state,omitempty"` // of provisioning; "" without an object
+	State   string `json:"state,omitempty"` // provisioning state; "" without an object
 	Role    string `json:"role,omitempty"`
-	Error   string `json:"error,omitempty"` // of provisioning
+	Error   string `json:"error,omitempty"` // kind of the provisioning error
 	Health  string `json:"health"`          // OK, Warning or Critical; "" when the shard does not run
 	BMC     string `json:"bmc"`             // reachable, starting, gone, or offline when the shard does not run
 	Faults  int    `json:"faults"`          // rules and quirks that are on it

@@ -67,8 +67,8 @@ type Objects interface {
 // Object is the Kubernetes object of a host. Its zero value is that of no object.
 type Object struct {
 	Host  string `json:"-"`
-	State string `json:"state,omitempty"` // of provisioning
-	Role  string `json:"role,omitempty"`  // of the machine that consumes it; "" for none
+	State string `json:"state,omitempty"` // provisioning state
+	Role  string `json:"role,omitempty"`  // role of the machine that consumes it; "" for none
 	Error string `json:"error,omitempty"` // kind of its error; "" for none
 }
 
@@ -88,7 +88,7 @@ type Server struct {
 	handler http.Handler
 	process string // names this process in the IDs of events
 
-	watching sync.Once // of the objects
+	watching sync.Once // starts the watch of the objects
 	watch    context.Context
 	endWatch context.CancelFunc
 	running  sync.WaitGroup

@@ -36,7 +36,7 @@ const Token = "a token of this test"
 // Kubernetes does.
 type APIServer struct {
 	URL  string
-	Labs []*racktest.Rack // of the shards that run
+	Labs []*racktest.Rack // racks of the shards that run
 
 	server  *httptest.Server
 	mu      sync.Mutex

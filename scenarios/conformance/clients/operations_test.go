@@ -24,7 +24,7 @@ type client interface {
 	eject() error
 	settings() (map[string]any, error)
 	set(name, value, when string) error
-	createMirror(name string) error // of the last two drives of the first controller that makes mirrors
+	createMirror(name string) error // mirrors the last two drives of the first controller that makes mirrors
 	deleteVolumes() error           // the volumes of that controller
 	// raw sends a request for which the client has no command.
 	raw(method, uri string, body any) (map[string]any, error)

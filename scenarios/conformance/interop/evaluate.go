@@ -20,7 +20,7 @@ const (
 // Violation is a requirement that does not hold.
 type Violation struct {
 	Profile  string
-	URI      string // of the resource, empty when there is none
+	URI      string // URI of the resource, empty when there is none
 	What     string // ComputerSystem/Boot/BootSourceOverrideTarget
 	Text     string
 	Severity Severity

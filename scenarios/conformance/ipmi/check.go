@@ -64,8 +64,8 @@ type Target struct {
 	Insecure    bool    // cipher suite 0 and sessions without a password are allowed
 	IncludeSlow bool    // also run checks that take more than a minute
 
-	Timeout time.Duration // of one try; 0: 1 s
-	Tries   int           // of each request; 0: 4
+	Timeout time.Duration // time limit of one try; 0: 1 s
+	Tries   int           // tries of each request; 0: 4
 	Clock   clock.Clock   // for checks that wait; nil: the real one
 }
 

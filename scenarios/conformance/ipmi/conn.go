@@ -15,13 +15,13 @@ import (
 // Conn is a UDP socket to one BMC. Its fields may be changed between requests.
 // A Conn and its sessions are for one goroutine.
 type Conn struct {
-	Timeout time.Duration // of one try; 0: 1 s
-	Tries   int           // of each request; 0: 4
+	Timeout time.Duration // time limit of one try; 0: 1 s
+	Tries   int           // tries of each request; 0: 4
 	Tamper  Tamper
 
 	socket   net.Conn
 	sequence byte     // rqSeq of the last message, 6 bits
-	tag      byte     // of the last message of a handshake
+	tag      byte     // message tag of the last message of a handshake
 	sent     []byte   // the last packet that was finished, before Tamper.Wire
 	dropped  []string // why packets were not taken since the last request, the first few
 }

@@ -22,7 +22,7 @@ func (f *fake) command(s *fakeSession, p packet, m message) []byte {
 		cmd byte
 	}
 	at := key{m.NetFn, m.Command}
-	sizes := map[key]int{ // of requests
+	sizes := map[key]int{ // bytes of request data
 		{App, 0x01}: 0, {App, 0x37}: 0, {App, 0x44}: 2, {App, 0x54}: 3, {App, 0x38}: 2, {App, 0x3B}: 1,
 		{Chassis, 0x01}: 0, {Chassis, 0x02}: 1, {Storage, 0x42}: 0,
 	}

@@ -59,12 +59,12 @@ type Code byte
 // Completion codes that checks ask for.
 const (
 	OK               Code = 0x00
-	InvalidSession   Code = 0x87 // of Close Session
+	InvalidSession   Code = 0x87 // completion code of Close Session
 	InvalidCommand   Code = 0xC1
 	WrongLength      Code = 0xC7
 	InvalidField     Code = 0xCC
 	NoPrivilege      Code = 0xD4
-	LevelExceeds     Code = 0x81 // of Set Session Privilege Level
+	LevelExceeds     Code = 0x81 // completion code of Set Session Privilege Level
 	LevelUnavailable Code = 0x80 // likewise
 )
 

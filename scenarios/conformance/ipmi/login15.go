@@ -11,7 +11,7 @@ import (
 
 // Login15 holds the credentials and the parameters of an IPMI v1.5 login.
 type Login15 struct {
-	Name, Password string // of 16 bytes at most
+	Name, Password string // 16 bytes at most
 	Auth           AuthType
 	Role           Privilege // 0: Administrator
 }

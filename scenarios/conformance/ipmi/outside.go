@@ -113,7 +113,7 @@ type Capabilities struct {
 	UserLevel  bool    // those of commands for users too
 	Names      byte    // bit 0 anonymous, 1 null names, 2 others
 	V20, V15   bool    // sessions that the channel takes; of the extended form
-	Enterprise [3]byte // of OEM authentication
+	Enterprise [3]byte // IANA Enterprise Number of OEM authentication
 	OEM        byte    // its data
 	Reserved   [3]byte // bits that must be 0, of the three bytes before Enterprise
 }

@@ -107,7 +107,7 @@ type message struct {
 	From, FromLUN byte
 	Sequence      byte // 6 bits
 	Command       byte
-	Data          []byte // of an answer: with the completion code first
+	Data          []byte // data; that of a response begins with the completion code
 }
 
 // AppendBinary appends the message with its checksums.

@@ -15,13 +15,13 @@ import (
 type Session struct {
 	ID    uint32    // the BMC's
 	Limit Privilege // the highest level that it may ask for
-	GUID  [16]byte  // of RAKP 2, in the order of the wire
-	Suite Suite     // of an RMCP+ session
+	GUID  [16]byte  // GUID of RAKP 2, in the order of the wire
+	Suite Suite     // cipher suite of an RMCP+ session
 
 	conn     *Conn
 	console  uint32    // our ID; RMCP+
-	sequence uint32    // of the last packet sent
-	received window    // of the BMC's packets
+	sequence uint32    // sequence number of the last packet sent
+	received window    // sequence numbers of the BMC's packets
 	sol      [][]byte  // SOL payloads that nobody has read yet
 	sums     integrity // RMCP+; nil: none
 	block    cipher.Block

@@ -16,7 +16,7 @@ type Console struct {
 	session  *Session
 	instance byte
 	ours     byte   // sequence number of our last packet with data
-	theirs   byte   // of the BMC's
+	theirs   byte   // sequence number of the BMC's last packet with data
 	taken    int    // how much of the BMC's last packet has been read
 	unread   []byte // received during other round trips
 	Ended    bool   // the BMC has announced that it deactivates the payload

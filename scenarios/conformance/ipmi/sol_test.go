@@ -18,7 +18,7 @@ type fakeConsole struct {
 	breaks  int
 	queue   []byte // that is to be shown
 	out     []byte // that is not acknowledged
-	number  byte   // of the packet that it is in
+	number  byte   // sequence number of the packet that out is in
 	grows   bool   // the packet comes twice, the second time with more in it
 	refused int    // acknowledgements that are wrong
 }

@@ -80,7 +80,7 @@ func echo(m *metered) {
 		if err != nil {
 			return
 		}
-		body := buf[16:48] // of a command without data
+		body := buf[16:48] // encrypted payload of a command without data
 		mac.Reset()
 		mac.Write(buf[4 : n-16])
 		sum = mac.Sum(sum[:0])

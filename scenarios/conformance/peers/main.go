@@ -26,7 +26,7 @@ import (
 type peer struct {
 	name, repository, tag string
 	command               []string
-	port                  string // of the service in the container
+	port                  string // port of the service in the container
 	scheme                string
 	user, password        string
 	mounts                []string

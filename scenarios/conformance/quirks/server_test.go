@@ -28,7 +28,7 @@ type testServer struct {
 	pool       *bmc.Pool
 	config     bmc.Config
 	httpFiles  string // URL of a server of images
-	httpsFiles string // of one with TLS
+	httpsFiles string // URL of a server of images with TLS
 	// retryFor is how long, in the lab's time, an operation is retried for which the
 	// BMC is not ready, as a controller does.
 	retryFor      time.Duration

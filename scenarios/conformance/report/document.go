@@ -58,7 +58,7 @@ type Check struct {
 	Reason   string               `json:"reason,omitempty"`
 	Step     conformance.Step     `json:"step"`
 	Predicts string               `json:"predicts"`
-	Remedy   string               `json:"remedy,omitempty"` // of a failure or warning
+	Remedy   string               `json:"remedy,omitempty"` // the operator's way out of a failure or warning
 	Quirks   []conformance.Quirk  `json:"quirks,omitempty"`
 	Facts    map[string]string    `json:"facts,omitempty"`
 	Evidence []int                `json:"evidence"` // numbers of requests in evidence.har
@@ -89,7 +89,7 @@ type Slow struct {
 // Run is the input of a report.
 type Run struct {
 	Tool, Data string
-	Name       string // of the server, as the user calls it
+	Name       string // name of the server, as the user calls it
 	URL        string
 	IPMI       bool
 	Identity   conformance.Identity

@@ -16,7 +16,7 @@ var page string
 
 // Bounds of the evidence in the page; evidence.har has all.
 const (
-	pageExchanges = 12       // of a check
+	pageExchanges = 12       // exchanges of a check
 	pageBody      = 4 << 10  // bytes of a body
 	pageTotal     = 20 << 20 // bytes of all bodies
 )
