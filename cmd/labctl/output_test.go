@@ -69,7 +69,7 @@ func TestChoiceFoldsCaseAndNamesWhatIsAllowed(t *testing.T) {
 
 func TestErrorsBeginWithoutNamesOfPackages(t *testing.T) {
 	for in, want := range map[string]string{
-		"lab: rack: open: no room":           "open: no room",
+		"lab: rack: open: no room":            "open: no room",
 		"node-1: control: no lab is running":  "node-1: no lab is running",
 		"kube: a\nstore: b":                   "a\nb",
 		"redfish: 401: no session":            "redfish: 401: no session",
