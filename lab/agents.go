@@ -36,11 +36,11 @@ const maxBusyAgents = 64
 // agents finds out what machines boot, and runs the agent in this process on those
 // that boot it, over their disks and NICs.
 type agents struct {
-	systems *systems // of machines that boot another system
+	systems *systems // the systems of machines that have not booted the agent
 	clock   *clock.Clock
 	log     *slog.Logger
 	net     *pxe.Network
-	dir     string        // of the network boots
+	dir     string        // directory with the files of network boots
 	started chan struct{} // closed when agents may run
 	busy    chan struct{} // holds a token for each agent that does a job
 	ctx     context.Context

@@ -26,9 +26,9 @@ import (
 
 // Pass moves the lab's time forward by d, and returns when each controller has reconciled
 // every object in a reconcile that began after the present state of the API had reached
-// the controllers, and after the time had moved. What a scenario has written before, and
-// what is due in that time, has then had its effect on the objects. Without controllers
-// it moves the time only.
+// the controllers, and after the time had moved. Earlier writes of a scenario, and
+// everything that falls due in that time, have then had their effect on the objects. Without
+// controllers it moves the time only.
 func (l *Lab) Pass(ctx context.Context, d time.Duration) error {
 	l.clock.Advance(d)
 	if err := l.awaitDueTimers(ctx); err != nil {

@@ -54,7 +54,7 @@ func TestChartsAreServedBesideTheImages(t *testing.T) {
 		with []string
 		path string
 		code int
-		text string // of the response
+		text string // text that the response contains
 	}{
 		{hoc, "/charts/index.yaml", http.StatusOK, "settings-1.0.0.tgz"},
 		{hoc, "/charts/web-1.0.0.tgz", http.StatusOK, ""},

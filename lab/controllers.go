@@ -64,10 +64,10 @@ type controllerConfig struct {
 	BuildPreprovisioningImage bool // see manager.Config
 	Image                     *netboot.Image
 	Net                       *pxe.Network        // the network that servers boot from
-	Drivers                   map[string]bmc.Open // of BMCs, by scheme; nil means all
+	Drivers                   map[string]bmc.Open // drivers of BMCs, by scheme; nil means all
 	// DialControl connects to the Kubernetes API of a control machine.
 	DialControl          func(context.Context, loadbalancer.Backend) (net.Conn, error)
-	Registry             prometheus.Registerer // of the controllers' metrics
+	Registry             prometheus.Registerer // registers the controllers' metrics
 	Traces               trace.TracerProvider  // see manager.Config
 	Families             []string              // whose controllers run beside those of hosts
 	Elemental            string                // TCP address of the Elemental API; "" means none
@@ -87,13 +87,13 @@ type controllers struct {
 	queues *queue.Monitor
 	inband net.Listener
 	boot   net.Listener
-	secure net.Listener // of boot media over HTTPS
+	secure net.Listener // listens for requests of boot media over HTTPS
 	// elemental is that of the Elemental API; nil means none.
 	elemental net.Listener
 	net       *netboot.Sockets
 	stop      context.CancelFunc
 	ended     chan struct{}
-	err       error // of the set's Run; read it after ended is closed
+	err       error // result of the set's Run; read it after ended is closed
 }
 
 // portPatience is how long controllers that start again wait for their ports. A client of

@@ -13,7 +13,7 @@ func TestServersObtainAddressesByDHCP(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		netplan []string
-		want    []string // of three NICs; the first has no link
+		want    []string // addresses of three NICs; the first has no link
 	}{
 		{"without a configuration the first NIC with a link", nil, []string{"", "198.18.0.17", ""}},
 		{"none by a static configuration", []string{static}, []string{"", "", ""}},

@@ -25,8 +25,8 @@ import (
 
 // TestElementalWorksWithTheRightsOfTheManifests runs the controllers and the API for agents as the
 // service account that they have in a cluster, from a registration to the reset of its host
-// (statements E-01, E-05, E-13, E-17, E-20, E-25, E-29 and E-30). The product's agent does what is
-// on the server, and the test what Cluster API's core does.
+// (statements E-01, E-05, E-13, E-17, E-20, E-25, E-29 and E-30). The product's agent acts on
+// the server, and the test acts as Cluster API's core.
 func TestElementalWorksWithTheRightsOfTheManifests(t *testing.T) {
 	w, admin := startWithoutControllers(t, config.Elemental)
 	grant(t, admin, withComponent(t, "elemental"))

@@ -48,7 +48,7 @@ type fleet struct {
 }
 
 const (
-	configsOfFleet = 5    // of one HostOSConfiguration
+	configsOfFleet = 5    // entries in spec.configs of one HostOSConfiguration
 	fleetPatience  = 2000 // polls
 )
 

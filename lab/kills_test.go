@@ -58,10 +58,10 @@ const (
 // controller may lose a few.
 type outcome struct {
 	Status    *metal3.BareMetalHostStatus // nil: the host is deleted
-	Hardware  *metal3.HardwareDetails     // of the host's HardwareData
+	Hardware  *metal3.HardwareDetails     // hardwareDetails of the host's HardwareData
 	Disks     map[string]string           // a digest of each drive's contents
-	Downloads int                         // of the image
-	Jobs      map[string]int              // of the agents, by kind
+	Downloads int                         // number of downloads of the image
+	Jobs      map[string]int              // number of the agents' jobs, by kind
 	Server    []string                    // events of the server and of its virtual CD, in order
 	Left      []string                    // objects that are left after the host's deletion
 }
@@ -70,7 +70,7 @@ type outcome struct {
 var sameLife = cmp.Options{
 	cmpopts.IgnoreFields(metal3.BareMetalHostStatus{}, "LastUpdated"),
 	cmpopts.IgnoreFields(metal3.ProvisionStatus{}, "ID"),
-	cmpopts.IgnoreFields(metal3.CredentialsStatus{}, "Version"), // of the Secret, which each life creates
+	cmpopts.IgnoreFields(metal3.CredentialsStatus{}, "Version"), // resourceVersion of the Secret, which each life creates
 	cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime"),
 	// Of the times in the history, only whether they are set is compared.
 	cmp.Transformer("isSet", func(t metav1.Time) bool { return !t.IsZero() }),
@@ -183,7 +183,7 @@ type life []stage
 type stage struct {
 	name   string
 	came   map[string]outcome
-	events map[string]map[string]int // of the object: how often each was published
+	events map[string]map[string]int // by host: how often each event of its object was published
 }
 
 func compare(t *testing.T, name string, want, got life) {
@@ -207,7 +207,7 @@ type batch struct {
 	killer *killer
 	kube   client.WithWatch
 	names  []string
-	uids   map[string]types.UID // of the last objects
+	uids   map[string]types.UID // UIDs of the last objects, by host
 
 	since journal.Mark
 	seen  map[types.UID]int32 // counts of the events of earlier stages and lives

@@ -68,7 +68,7 @@ type Config struct {
 	Dir      string
 	Settings Settings
 	Fsync    bool   // state survives a power cut, not only kill -9
-	Listen   string // of the BMCs: see rack.Config
+	Listen   string // address of the BMCs: see rack.Config
 	Log      *slog.Logger
 	// Schemas is the file name of DMTF's DSP8010 archive (zip), which the BMCs
 	// serve; "" for none.
@@ -120,7 +120,7 @@ type Lab struct {
 	// kubeStarted is closed when the Kubernetes API answers.
 	kubeStarted chan struct{}
 	page        string           // URL of the lab's page, without a token; guarded by mu
-	registry    *registry.Server // of OS images; nil without the family machineconfig
+	registry    *registry.Server // registry of OS images; nil without the family machineconfig
 	view        *view.Server
 
 	mu          sync.Mutex   // guards what others read while the lab starts
@@ -128,15 +128,15 @@ type Lab struct {
 	controllers *controllers // nil while none run
 	// elementalServer replaces the certificate of the Elemental API; nil means the lab's.
 	elementalServer *elementalServer
-	metrics         prometheus.Gatherer // of the latest controllers; nil before
+	metrics         prometheus.Gatherer // metrics of the latest controllers; nil before the first
 	started         bool                // controllers have had their ports
-	drivers         map[string]bmc.Open // of BMCs; tests wrap them
+	drivers         map[string]bmc.Open // drivers of BMCs, by scheme; tests wrap them
 
 	scaling    sync.Mutex // held while the number of shards changes
 	stop       context.CancelCauseFunc
 	goroutines sync.WaitGroup
 	done       <-chan struct{}
-	ctx        context.Context // of all goroutines: Start's, with a cause
+	ctx        context.Context // context of all goroutines: Start's, with a cause
 	stopOnce   sync.Once
 	closers    []func() error // called in reverse order
 }

@@ -149,7 +149,7 @@ type layering struct {
 	t testing.TB
 	client.WithWatch
 	daemons *daemons
-	host    string // of the registry
+	host    string // host and port of the registry
 }
 
 func newLayering(t testing.TB, w *Lab, admin client.WithWatch, nodes int) *layering {
@@ -282,7 +282,7 @@ type daemons struct {
 
 	mu       sync.Mutex
 	busy     map[string]bool // nodes between two configurations
-	most     int             // of them at a time
+	most     int             // most busy nodes at a time
 	problems []string
 }
 

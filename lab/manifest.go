@@ -38,7 +38,7 @@ func Objects(h control.Host) (*corev1.Secret, *metal3.BareMetalHost) {
 	return secret, host
 }
 
-// manifest is the YAML of what Objects returns. To format it for 10,000 servers
+// manifest is the YAML of the objects that Objects returns. To format it for 10,000 servers
 // takes far less time than to marshal as many typed objects.
 const manifest = `---
 apiVersion: v1

@@ -18,9 +18,9 @@ const agentDir = "/etc/lab-agent/"
 
 // NodeData are the user data of a server that is a node.
 type NodeData struct {
-	Name  string       // of the host, and so of the Node
+	Name  string       // name of the host, and so of the Node
 	API   *rest.Config // its address and its authority
-	Token string       // of a service account in NodeAccounts
+	Token string       // token of a service account in NodeAccounts
 	// Units are those that the first boot enables, by their names without the suffix:
 	// lab-agent-node, lab-agent-mcd. All are installed.
 	Units []string

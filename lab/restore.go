@@ -172,8 +172,8 @@ func (l *Lab) startObjects(ctx context.Context) error {
 // restoration creates recorded objects in an API.
 type restoration struct {
 	api   client.Client
-	hosts map[string]control.Host // of the lab, by name
-	made  map[types.UID]types.UID // of the objects, by those that they had
+	hosts map[string]control.Host // the lab's hosts, by name
+	made  map[types.UID]types.UID // UIDs of the created objects, by the recorded UIDs
 }
 
 // create creates the objects of hosts, kind by kind. Those that are there are left as they

@@ -37,7 +37,7 @@ type Settings struct {
 	// ModuleIndex is the URL or file of the vendor's index of host OS modules; "" is none.
 	ModuleIndex string `json:"moduleIndex,omitempty"`
 
-	Profile string `json:"profile,omitempty"` // of the hosts; "" is the default
+	Profile string `json:"profile,omitempty"` // the hosts' profile; "" is the default
 	Seed    uint64 `json:"seed,omitempty"`    // 0 is the default
 	Listen  string `json:"listen,omitempty"`  // as rackfile.Listen
 	// CustomProfiles are the names of the profiles that are not built in. The lab stores them
@@ -78,8 +78,8 @@ func (s *Settings) Define(r rackfile.Lab) {
 	s.Rack, s.Hosts, s.Speed, s.Seed, s.Listen, s.Profile = &r, r.Len(), string(r.Speed), 0, "", ""
 }
 
-// Validate returns an error that names each wrong flag, its value and what is
-// allowed.
+// Validate returns an error that names each wrong flag, its value and the allowed
+// values.
 func (s Settings) Validate() error {
 	var errs []error
 	if most := rackfile.MaxHosts; s.Part == nil && (s.Hosts < 1 || s.Hosts > most) {
@@ -319,8 +319,8 @@ type ports struct {
 	// Images and Boot by HTTPS.
 	SecureImages string `json:"secureImages"`
 	SecureBoot   string `json:"secureBoot"`
-	Registry     string `json:"registry,omitempty"` // of OS images
-	View         string `json:"view"`               // of the lab's page
+	Registry     string `json:"registry,omitempty"` // the registry of OS images
+	View         string `json:"view"`               // the lab's page
 	// Elemental is the API for servers that register themselves, in a lab with that family.
 	Elemental string `json:"elemental,omitempty"`
 }

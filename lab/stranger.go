@@ -24,7 +24,7 @@ import (
 type Stranger struct {
 	lab   *Lab
 	host  *rack.Host
-	local tls.Certificate // of its agent's key
+	local tls.Certificate // certificate of its agent's key
 	media job.Media       // read from the server's boot medium
 }
 

@@ -56,11 +56,11 @@ type system struct {
 	*sandbox.System
 	host       *rack.Host
 	os         machine.OS
-	broker     *broker.Broker // of the agents that run here
+	broker     *broker.Broker // broker of the agents that run here
 	configured chan struct{}  // closed when the data source was applied
 	ctx        context.Context
 	cancel     context.CancelFunc
-	looks      struct { // of the LCM agent
+	looks      struct { // looks of the LCM agent
 		sync.Mutex
 		Looks
 	}

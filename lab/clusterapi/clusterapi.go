@@ -40,7 +40,7 @@ import (
 // Config configures a Core.
 type Config struct {
 	queue.Work
-	API  *rest.Config // of the management cluster and of all workload clusters
+	API  *rest.Config // the API of the management cluster and of all workload clusters
 	Wall clock.PassiveClock
 	Log  logr.Logger
 }

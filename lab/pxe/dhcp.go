@@ -32,7 +32,7 @@ var (
 
 // bootOffer is what a DHCP server names for the boot.
 type bootOffer struct {
-	server netip.Addr // of TFTP
+	server netip.Addr // the TFTP server
 	file   string
 }
 
@@ -178,7 +178,7 @@ func (n *Network) fetchTFTP(ctx context.Context, from bootOffer) ([]byte, error)
 	return b.b, nil
 }
 
-// boundedBuffer keeps what is written to it, up to a limit and until ctx ends.
+// boundedBuffer keeps the bytes written to it, up to a limit and until ctx ends.
 type boundedBuffer struct {
 	ctx  context.Context //nolint:containedctx // tftp's writers take none
 	b    []byte

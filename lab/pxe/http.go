@@ -74,7 +74,7 @@ func fetch(ctx context.Context, at *url.URL, most int) ([]byte, error) {
 // remoteFile is a file that is read by HTTP ranges, as firmware reads a disk. It
 // caches the chunks that it has read.
 type remoteFile struct {
-	ctx    context.Context //nolint:containedctx // of one boot; io.ReaderAt takes none
+	ctx    context.Context //nolint:containedctx // the context of one boot; io.ReaderAt takes none
 	at     *url.URL
 	size   int64
 	chunks map[int64][]byte

@@ -22,7 +22,7 @@ var ErrSilent = errors.New("no answer")
 // NIC is the network interface that boots.
 type NIC struct {
 	MAC    string
-	UUID   string // of the machine
+	UUID   string // UUID of the machine
 	Legacy bool   // its firmware is a PC BIOS, else UEFI on x86-64
 }
 
@@ -84,7 +84,7 @@ func (n *Network) onNoReply(xid uint32, give func()) (done func()) {
 type System struct {
 	job.Media
 	Seed    *netboot.Seed // nil for the agent
-	Cmdline string        // of the kernel; "" without a script
+	Cmdline string        // kernel command line; "" without a script
 }
 
 // PXE boots a NIC as PXE firmware does: it asks DHCP for a program, fetches it by

@@ -19,7 +19,7 @@ import (
 const (
 	maxScript = 64 << 10
 	maxKernel = 64 << 20
-	maxInitrd = 512 << 20 // of all initrds
+	maxInitrd = 512 << 20 // for all initrds together
 )
 
 // bootScript is what a script has loaded so far.
