@@ -125,7 +125,7 @@ func TestEveryDialectHasARowForEachScheme(t *testing.T) {
 			}
 		}
 	}
-	for name := range maps.Keys(all) { // each alone: the order cannot be seen
+	for name := range maps.Keys(all) { // in any order: each dialect is checked alone
 		if rack.Dialect(name) == nil {
 			t.Errorf("there are rows of the dialect %q, which does not exist", name)
 		}

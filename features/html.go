@@ -38,7 +38,7 @@ type (
 			Error    string `json:"error_message"`
 			Duration int64  `json:"duration"` // nanoseconds
 		} `json:"result"`
-		Link string `json:"-"` // of the moment at which the step has failed; "" for none
+		Link string `json:"-"` // link to the moment of the recording at which the step failed; "" for none
 		Rows []struct {
 			Cells []string `json:"cells"`
 		} `json:"rows"`

@@ -30,13 +30,13 @@ type pretty struct {
 	out      io.Writer
 	began    time.Time
 	features map[string]string // name by URI
-	keywords map[string]string // of each step, by its id
-	lines    map[string]int64  // of each scenario and row, by its id
-	uri      string            // of the feature last written
-	at, name string            // of the scenario last written
+	keywords map[string]string // keyword of each step, by the step's ID
+	lines    map[string]int64  // line of each scenario and row, by its ID
+	uri      string            // URI of the feature last written
+	at, name string            // location (URI:LINE) and name of the scenario last written
 	total    int
 	failed   []string
-	counts   map[string]int // of steps, by result
+	counts   map[string]int // number of steps, by result
 }
 
 func (p *pretty) printf(format string, args ...any) { _, _ = fmt.Fprintf(p.out, format, args...) }

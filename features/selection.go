@@ -22,7 +22,7 @@ import (
 // Scenario is a scenario that a run can choose, or one row of an outline.
 type Scenario struct {
 	File string   `json:"file"`
-	Line int      `json:"line"` // of its keyword, or of the row
+	Line int      `json:"line"` // line of its keyword, or of the row
 	Name string   `json:"name"`
 	Tags []string `json:"tags"` // with "@"
 }
@@ -31,7 +31,7 @@ type Scenario struct {
 type file struct {
 	name  string
 	lines []string
-	spans []span // of its scenarios, in order
+	spans []span // lines of its scenarios, in order
 	runs  []run
 	steps map[string]int // line of each step, by its id
 }
@@ -151,7 +151,7 @@ func parse(name string, text []byte) (*file, error) {
 		return f, nil
 	}
 	rows, tables := map[string]int{}, map[string]int{}
-	var starts []int // of scenarios, rules and backgrounds
+	var starts []int // first lines of scenarios, rules and backgrounds
 	scenario := func(s *messages.Scenario, rule int) {
 		at := span{id: s.Id, first: firstLine(s.Tags, s.Location), keyword: int(s.Location.Line), rule: rule}
 		f.spans, starts = append(f.spans, at), append(starts, at.first)

@@ -80,7 +80,7 @@ func TestTagExpressionsSelectScenarios(t *testing.T) {
 		"@b && @a , @c":          {25, 32}, // the comma binds tighter
 		"not (@a or @c)":         {19, 20},
 		"~@a && ~@c":             {19, 20},
-		"@b and ~@all,@c":        {25}, // of the comma's operands one may be negated
+		"@b and ~@all,@c":        {25}, // an operand of the comma may be negated
 		"@a and not @all":        nil,
 		"@a and\n(@slow or @c) ": {10},
 	} {

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write the pages of shown")
 var shown = []struct {
 	page, file string
 	about      string
-	prefix     string // of the numbers
+	prefix     string // prefix of the statements' numbers
 }{
 	{pages.Metal3, "STATEMENTS.md", "Metal³", "B-"},
 	{pages.MOSK, "DAY2.md", "day-2 operations", "H"},

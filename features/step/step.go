@@ -13,7 +13,7 @@ import (
 
 // Definition is a step that feature files can use.
 type Definition struct {
-	Pattern *regexp.Regexp // of the whole text of the step
+	Pattern *regexp.Regexp // matches the whole text of the step
 
 	// OptionalText allows empty arguments: the step's text gives their meaning.
 	OptionalText bool

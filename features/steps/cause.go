@@ -50,7 +50,7 @@ func (s *scenario) beginStep(ctx context.Context, st *godog.Step) error {
 	if !s.checksDeletion {
 		return nil
 	}
-	for kind, o := range s.objects() { // each alone: the order cannot be seen
+	for kind, o := range s.objects() { // in any order: each kind is read alone
 		err := s.kube.Get(ctx, client.ObjectKeyFromObject(o), o)
 		if client.IgnoreNotFound(err) != nil {
 			return err

@@ -31,7 +31,7 @@ const dsIdentify = "/usr/lib/cloud-init/ds-identify"
 // cloudInit runs the programs of cloud-init in a directory of their own.
 type cloudInit struct {
 	dir   string
-	paths map[string]string // of prerequisites
+	paths map[string]string // paths of prerequisites, by name
 }
 
 func (s *scenario) cloudInitFinds(ctx context.Context, source, name, hostname, address string) error {

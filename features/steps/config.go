@@ -88,7 +88,7 @@ func (s *scenario) createForeignConfigSecrets(ctx context.Context, userData, nam
 
 // createConfig creates the Secrets with user data and metadata.
 func (s *scenario) createConfig(ctx context.Context, namespace, userData, name string) error {
-	for secret, data := range map[string]map[string]string{ // each alone: the order cannot be seen
+	for secret, data := range map[string]map[string]string{ // in any order: the Secrets are independent
 		userDataSecret: {"userData": userData}, metaDataSecret: {"metaData": "name: " + name},
 	} {
 		o := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: secret, Namespace: namespace}, StringData: data}

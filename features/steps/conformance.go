@@ -21,7 +21,7 @@ import (
 // last run of checks.
 type checkedBMC struct {
 	conf    conformance.Config
-	folder  string // of the journal of writes
+	folder  string // folder of the journal of writes
 	results []conformance.Result
 }
 

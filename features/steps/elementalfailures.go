@@ -98,7 +98,7 @@ type phaseActs struct {
 
 	mu   sync.Mutex
 	left []string // phases
-	err  error    // of an act
+	err  error    // error of an act
 }
 
 // units are those of the agent in which it is in a phase; in others it is RunUnit.

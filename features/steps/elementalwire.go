@@ -24,8 +24,8 @@ type registrant struct {
 	name   string
 	key    ed25519.PrivateKey
 	public string // PEM, PKIX
-	uri    string // of the registration
-	token  string // of the registration
+	uri    string // URI of the registration
+	token  string // token of the registration
 	client *http.Client
 }
 

@@ -57,7 +57,7 @@ func (s *scenario) startWithAttributes(ctx context.Context, servers int, model, 
 	})
 	displayNames(registry["attributes"])
 	files := rack.Files{}
-	for name, object := range map[string]any{"profiles/": profile, "registries/": registry} { // each alone: the order cannot be seen
+	for name, object := range map[string]any{"profiles/": profile, "registries/": registry} { // in any order: each object is a file of its own
 		if files[name+customModel+".yaml"], err = yaml.Marshal(object); err != nil {
 			return err
 		}

@@ -47,7 +47,7 @@ type labKind struct {
 	profile         string
 	preprovisioning bool          // the controllers build pre-provisioning images
 	rack            *rackfile.Lab // definition of a lab for one scenario alone; else nil
-	models          *rack.Files   // of the rack, beside the built-in ones; else nil
+	models          *rack.Files   // profiles and registries of the rack, beside the built-in ones; else nil
 	allModels       bool          // the lab has servers of every profile
 	with            string        // families of kinds beside those of hosts, with commas; "" is none
 	vendor          bool          // the controllers read the index of a vendor of host OS modules
@@ -88,7 +88,7 @@ type testLab struct {
 	kube      client.WithWatch
 	stop      context.CancelFunc
 	downloads downloadGate
-	vendor    *moduleServer // of the vendor's index; nil when there is none
+	vendor    *moduleServer // serves the vendor's index; nil when there is none
 	servers   []control.Host
 	used      int
 

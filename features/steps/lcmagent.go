@@ -113,10 +113,10 @@ func (s *scenario) changeItems(ctx context.Context, name string, text *godog.Doc
 	return s.kube.Patch(ctx, &m, client.MergeFrom(before))
 }
 
-// agentAccount is the label of what grantAgent creates.
+// agentAccount is the label of the objects that grantAgent creates.
 var agentAccount = client.MatchingLabels{"metalab.dev/account-of": "lcm-agent"}
 
-// deleteAgentAccounts deletes what grantAgent has created.
+// deleteAgentAccounts deletes the objects that grantAgent has created.
 func (b *testLab) deleteAgentAccounts(ctx context.Context) error {
 	for _, o := range []client.Object{&rbacv1.RoleBinding{}, &rbacv1.Role{}, &corev1.ServiceAccount{}} {
 		if err := b.kube.DeleteAllOf(ctx, o, client.InNamespace(lab.Namespace), agentAccount); err != nil {

@@ -24,7 +24,7 @@ type targetWatch struct {
 	stop func()
 
 	mu      sync.Mutex
-	version uint64       // of the Node that was seen last
+	version uint64       // resourceVersion of the Node that was seen last
 	seen    []nodeTarget // since the last check, after the one that was last before
 	problem error
 }
@@ -104,7 +104,7 @@ func (s *scenario) registerFileWatch(sc *stepRegistry) {
 
 // fileWatch has the files that were written in a system.
 type fileWatch struct {
-	boots uint64 // of the server, when it began
+	boots uint64 // boot count of the server when the watch began
 	stop  func()
 
 	mu      sync.Mutex

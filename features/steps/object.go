@@ -60,7 +60,7 @@ func merge(into *metal3.BareMetalHost, text string) error {
 
 // overlay applies a merge patch (RFC 7396) to a parsed object.
 func overlay(under, over map[string]any) map[string]any {
-	for k, v := range over { // each alone: the order cannot be seen
+	for k, v := range over { // in any order: each key is merged alone
 		deeper, ok := v.(map[string]any)
 		switch {
 		case v == nil:

@@ -47,60 +47,60 @@ var conflictBackoff = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 1.5,
 type scenario struct {
 	labs           *Labs // that the scenario takes its lab from; nil: it starts one for itself
 	testLab        *testLab
-	dir            string // of the lab
+	dir            string // directory of the lab
 	lab            *lab.Lab
 	kube           client.WithWatch
-	servers        []control.Host // of this scenario
+	servers        []control.Host // the hosts of this scenario
 	server         control.Host   // the first of them, which the scenario is about
 	stop           context.CancelFunc
 	recorder       *recorder
-	uri, name      string       // of the scenario
+	uri, name      string       // URI and name of the scenario
 	recording      *recording   // nil: it is not recorded
 	faults         []string     // IDs of the rules that the scenario has added
 	requestsFrom   journal.Mark // from which requests to its BMC are counted
 	resetsFrom     journal.Mark // from which its resets are counted
 	startsBefore   starts       // when the count began
-	preparation    *preparation // of RAID, settings and firmware together
-	settledVersion string       // resourceVersion of the host when it was no longer written
-	bootsBefore    uint64       // of the server, when the image, settings or updates were last set
+	preparation    *preparation
+	settledVersion string // resourceVersion of the host when it was no longer written
+	bootsBefore    uint64 // boot count of the server when the image, settings or updates were last set
 
-	commandBoots uint64 // of the server, when the last command began
+	commandBoots uint64 // boot count of the server when the last command began
 
-	stepType       messages.PickleStepType // of the last step
+	stepType       messages.PickleStepType // type of the last step
 	cause          cause
 	checksDeletion bool // the scenario has a step that an object is deleted
 
 	stranger     *lab.Stranger // nil: there is none yet
-	mediumURL    string        // of the medium that the stranger has read
+	mediumURL    string        // URL of the medium that the stranger has read
 	releaseClock func()        // lets the lab's time go on; nil: it goes on
 
 	machines        []string                      // names of the Machines that are servers, in the servers' order
-	plans           watch.Interface               // of ClusterUpdatePlans; nil: none was commenced
+	plans           watch.Interface               // watch of ClusterUpdatePlans; nil: none was commenced
 	planSteps       map[string][]kaas.PlanStatus  // by target and id: the statuses that the watch has brought
 	cordons         *cordons                      // nil: no node is watched
 	executions      *executions                   // nil: no cluster was deployed
 	proxy           *outboundProxy                // nil: there is none
 	balancer        string                        // address of the Cluster's load balancer
 	releaseBalancer func()                        // nil: there is none
-	deployedBoots   map[string]uint64             // of their servers, when the cluster was deployed
+	deployedBoots   map[string]uint64             // boot counts of the servers when the cluster was deployed, by machine
 	looks           int                           // that agents were made to take
-	items           map[string][]lcm.LCMStateItem // of LCMMachines, when a step last waited for them
+	items           map[string][]lcm.LCMStateItem // stateItems of LCMMachines, by name, when a step last waited for them
 	modules         *moduleServer                 // nil: none were listed
 	registrants     map[string]*registrant        // agents that the steps play, by their hosts
-	receiver        *receiver                     // of events; nil: nobody has subscribed
+	receiver        *receiver                     // nil: nobody has subscribed
 	kubectlOutput   string
 	dryRun          bool           // there was one
-	admissionError  error          // of the last dry run; nil: it was accepted
-	firstImage      string         // of the pool, that a step has waited for
-	updatedTo       nodeTarget     // of the node, when its pool was last Updated
-	updatedBefore   nodeTarget     // the time before
-	updatedBoots    uint64         // of the server, when its pool was last Updated
+	admissionError  error          // error of the last dry run; nil: it was accepted
+	firstImage      string         // first OS image of the pool that a step has waited for
+	updatedTo       nodeTarget     // target of the node when its pool was last Updated
+	updatedBefore   nodeTarget     // target of the node at the Updated before that
+	updatedBoots    uint64         // boot count of the server when its pool was last Updated
 	fileWatch       *fileWatch     // nil: no files are watched
 	targetWatch     *targetWatch   // nil: no Node of a pool is watched
 	schemas         map[int]string // names of FirmwareSchemas, by the number of the server
 
 	resetHost  *elemental.ElementalHost // whose Machine was deleted last
-	resetBoots uint64                   // of its server then
+	resetBoots uint64                   // boot count of that host's server at the deletion
 	phaseActs  *phaseActs               // nil: none were announced
 
 	checked *checkedBMC // that the scenario has taken by its address; nil: none

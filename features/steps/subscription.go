@@ -43,7 +43,7 @@ func (s *scenario) registerSubscriptions(sc *stepRegistry) {
 type receiver struct {
 	*httptest.Server
 	mu   sync.Mutex
-	keys []string // of the messages of all events with the subscription's context and header
+	keys []string // MessageKeys of all events with the subscription's context and header
 	last string
 }
 

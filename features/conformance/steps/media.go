@@ -24,7 +24,7 @@ type media struct {
 	mu            sync.Mutex
 	requests      map[string][]conformance.MediaRequest
 	events        chan []byte
-	firmware      []byte // of bios.bin
+	firmware      []byte // content of bios.bin
 }
 
 func newMedia(t testing.TB) *media {
@@ -94,7 +94,7 @@ func (m *media) Requests(name string) []conformance.MediaRequest {
 func (m *media) Events(context.Context) (string, <-chan []byte, error) {
 	for {
 		select {
-		case <-m.events: // of an earlier scenario
+		case <-m.events: // the event belongs to an earlier scenario
 			continue
 		default:
 		}

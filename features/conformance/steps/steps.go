@@ -1,5 +1,5 @@
 // Package steps binds the steps of the feature files of features/conformance: a BMC,
-// emulated or at an address, what is wrong with it, and the checks.
+// emulated or at an address, its faults and quirks, and the checks.
 package steps
 
 import (
@@ -255,7 +255,7 @@ func (s *scenario) runWith(rules []fault.Rule, check func() conformance.Outcome)
 	return check(), err
 }
 
-// broughtBack removes what is wrong and takes back what the run could not.
+// broughtBack removes the faults and quirks, and restores what the run could not restore.
 func (s *scenario) broughtBack(ctx context.Context, conf conformance.Config) error {
 	if len(conf.Journal.Open()) == 0 {
 		return nil
@@ -330,7 +330,7 @@ func (s *scenario) hold(ids []string) (rules []fault.Rule, err error) {
 	return rules, err
 }
 
-// right removes all that is wrong with the emulated BMC.
+// right removes all faults and quirks of the emulated BMC.
 func (s *scenario) right() error {
 	if s.bmc == nil {
 		return nil

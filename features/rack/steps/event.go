@@ -137,7 +137,7 @@ func (s *scenario) stream() *stream { return s.streams[len(s.streams)-1] }
 // stream is an open stream of server-sent events.
 type stream struct {
 	lines  <-chan string
-	lastID string // of the last event
+	lastID string // ID of the last event
 	close  func()
 }
 

@@ -10,7 +10,7 @@ import (
 var versionProperties = []string{"BiosVersion", "FirmwareVersion", "FirmwarePackageVersion", "Revision"}
 
 func (s *scenario) registerInventory(sc *stepRegistry) {
-	var versions map[string][]string // of the items, by the URI of a related resource
+	var versions map[string][]string // versions of the items, by the URI of a related resource
 	sc.Step(`^each item of the inventory has Version, Updateable and RelatedItem$`, func() (err error) {
 		versions, err = s.firmwareVersions()
 		return err

@@ -20,7 +20,7 @@ var liveImage = liveImageMark + strings.Repeat("live system ", 1000)
 // images is a server of images, which starts when it is first needed.
 type images struct {
 	server *httptest.Server
-	secure *httptest.Server // of the same images, by HTTPS
+	secure *httptest.Server // serves the same images over HTTPS
 	files  map[string][]byte
 }
 

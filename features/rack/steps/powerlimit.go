@@ -31,7 +31,7 @@ func (s *scenario) registerPowerLimit(sc *stepRegistry) {
 		if limit != "null" {
 			want = number(limit[:len(limit)-len(" W")])
 		}
-		for uri, path := range powerLimits { // each alone: the order cannot be seen
+		for uri, path := range powerLimits { // in any order: each resource is checked alone
 			r, err := s.get(uri)
 			if err != nil {
 				return err

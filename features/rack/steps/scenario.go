@@ -36,13 +36,13 @@ type scenario struct {
 	lab    *racktest.Rack
 	saved  map[string]string // values that later steps compare with or send
 
-	user           credentials // of the next requests; zero: the administrator's
+	user           credentials // credentials of the next requests; zero: the administrator's
 	token          string      // X-Auth-Token, sent instead unless it is ""
 	sent           request     // the last that a feature has written
 	response       response    // to the last request
 	created        response    // to the last POST that has created something
 	headers        http.Header // that were saved
-	transportError error       // of a request that may fail
+	transportError error       // error of the last request that may fail
 	bmcWasReset    bool
 	connections    int    // that the last client with connections of its own has opened
 	proto          string // that it has spoken
@@ -50,15 +50,15 @@ type scenario struct {
 	certificates certificates
 	outage       time.Duration // how long a system was off after one
 
-	stepType messages.PickleStepType // of the last step
+	stepType messages.PickleStepType // type of the last step
 	images   images
 	receiver *eventReceiver
 	streams  []*stream
-	faultID  string // of the fault that was added
+	faultID  string
 
 	ipmi            ipmiClient
-	output          programRun // of the last program
-	release         func()     // of the port of SSDP; nil: it is not held
+	output          programRun // run of the last program
+	release         func()     // releases the port of SSDP; nil: it is not held
 	powerOffsPerRun []int      // how often the power went off in each of its runs
 }
 

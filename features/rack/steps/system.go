@@ -139,7 +139,7 @@ func (s *scenario) actionInfosList() error {
 	}
 	actions, _ := r.body["Actions"].(map[string]any)
 	listed := 0
-	for name, x := range actions { // each alone: the order cannot be seen
+	for name, x := range actions { // in any order: each action is checked alone
 		o, _ := x.(map[string]any)
 		info, ok := o["@Redfish.ActionInfo"].(string)
 		if !ok {

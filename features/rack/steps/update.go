@@ -38,7 +38,7 @@ func (s *scenario) registerUpdates(sc *stepRegistry) {
 		}
 		return s.push(uri, "application/octet-stream", biosFirmware())
 	})
-	for what, parts := range map[string]func() []formPart{ // each is bound alone: the order cannot be seen
+	for what, parts := range map[string]func() []formPart{ // in any order: each step is bound alone
 		"a BIOS image":         func() []formPart { return []formPart{updateParameters(biosTargets), updateFile(biosFirmware())} },
 		"a damaged BIOS image": func() []formPart { return []formPart{updateParameters(biosTargets), updateFile(damagedFirmware())} },
 		"a BIOS image with the Targets of a BMC": func() []formPart {

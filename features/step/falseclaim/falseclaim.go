@@ -20,7 +20,7 @@ type Claim struct {
 	Scenario string
 	Tags     []string // without @
 	Step     string   // its last step
-	Err      error    // of that step
+	Err      error    // error of the last step
 }
 
 // List returns all scenarios of a feature as claims, without errors: it runs none.
@@ -64,7 +64,7 @@ func Run(t *testing.T, feature []byte, atATime int, bind func(*godog.ScenarioCon
 	t.Helper()
 	type result struct {
 		claim   Claim
-		lastID  string // of the last step
+		lastID  string // ID of the last step
 		failed  []string
 		skipped bool
 	}
