@@ -40,7 +40,7 @@ type Address struct {
 	Port      uint16 // as written, or the protocol's default
 	Path      string // escaped path of the system; "" means the only system
 	TLS       bool
-	Privilege string // of the IPMI session: CALLBACK, USER, OPERATOR, ADMINISTRATOR; else ""
+	Privilege string // privilege level of the IPMI session: CALLBACK, USER, OPERATOR, ADMINISTRATOR; else ""
 	Traits
 }
 

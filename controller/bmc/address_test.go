@@ -46,7 +46,7 @@ func TestSchemes(t *testing.T) {
 	for _, tt := range []struct {
 		scheme string
 		url    string // "" for IPMI
-		path   string // of scheme://bmc.example/redfish/v1/Systems/1
+		path   string // path of scheme://bmc.example/redfish/v1/Systems/1
 		traits bmc.Traits
 	}{
 		{"ipmi", "", "", ipmi},
@@ -120,7 +120,7 @@ func TestParseAddress(t *testing.T) {
 		path    string
 		level   string
 		url     string
-		written string // of String; "" is in
+		written string // result of String; "" means the value of in
 	}{
 		{in: "192.0.2.1", host: "192.0.2.1", port: 623, level: "ADMINISTRATOR", written: "ipmi://192.0.2.1"},
 		{in: "192.0.2.1:6230", host: "192.0.2.1", port: 6230, level: "ADMINISTRATOR", written: "ipmi://192.0.2.1:6230"},

@@ -117,7 +117,7 @@ type System struct {
 	Model        string
 	Serial       string
 	BIOSVersion  string
-	BMCVersion   string // of the BMC's firmware; "" where reading it costs another request
+	BMCVersion   string // version of the BMC's firmware; "" where reading it costs another request
 	Power        Power
 	Identify     bool   // the identification light is on
 	Health       string // OK, Warning, Critical or ""
@@ -198,10 +198,10 @@ type Config struct {
 	Credentials Credentials
 	Insecure    bool           // accept any certificate
 	RootCAs     *x509.CertPool // trusted beside the system's roots; may be nil
-	Timeout     time.Duration  // of one request; 0 means 30 s
+	Timeout     time.Duration  // limit of one request; 0 means 30 s
 	Clock       clock.Clock    // for the waits between requests; nil means the real clock
 	Registries  *Registries    // shared with other clients; may be nil
-	Workarounds *Workarounds   // of this BMC; may be nil
+	Workarounds *Workarounds   // workarounds for this BMC; may be nil
 }
 
 // Open connects to a BMC. It sends a request, so that a Client that it returns has

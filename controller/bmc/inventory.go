@@ -6,7 +6,7 @@ import "context"
 // agent. A field that the BMC does not show is zero.
 type Inventory struct {
 	System     System
-	Hostname   string // of the operating system, if that has set it at the BMC
+	Hostname   string // host name of the operating system, if that has set it at the BMC
 	Processors Processors
 	MemoryMiB  int
 	NICs       []NIC
@@ -18,7 +18,7 @@ type Processors struct {
 	Arch    string // as uname -m prints it
 	Model   string
 	MHz     int // without turbo
-	Threads int // of all processors
+	Threads int // sum over all processors
 }
 
 // NIC is a network interface of a system.

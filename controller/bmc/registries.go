@@ -23,7 +23,7 @@ type RegistryKey struct {
 	ID           string // name of the registry in the Bios resource
 	Manufacturer string
 	Model        string
-	Version      string // of the BIOS
+	Version      string // BIOS version
 }
 
 type registryEntry struct {

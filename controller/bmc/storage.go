@@ -12,7 +12,7 @@ type Level string
 const (
 	Level0  Level = "0"
 	Level1  Level = "1"
-	Level2  Level = "2" // of BareMetalHost; Redfish has no such RAID type (DSP2046, RAIDType)
+	Level2  Level = "2" // a level of BareMetalHost; Redfish has no such RAID type (DSP2046, RAIDType)
 	Level5  Level = "5"
 	Level6  Level = "6"
 	Level10 Level = "1+0"

@@ -34,7 +34,7 @@ type Service struct {
 	// Client reads and writes the cluster's API. It must not read from a cache: the pods of
 	// a node are selected by spec.nodeName, and a drain is done only if they are gone now.
 	Client client.Client
-	Clock  clock.PassiveClock // of leases: the same for all owners
+	Clock  clock.PassiveClock // clock of Leases: the same for all owners
 }
 
 // New returns a service for a cluster. Its leases run by the clock of clients, unless that is
@@ -61,7 +61,7 @@ type Progress struct {
 // Blocked is a pod whose eviction the API refuses.
 type Blocked struct {
 	Pod    string // NAMESPACE/NAME
-	Reason string // of the API, such as the disruption budget
+	Reason string // reason that the API gives, such as the disruption budget
 }
 
 // String describes the progress for people.

@@ -27,7 +27,7 @@ import (
 // one machine alone can write. A machine that finds its choice linked to another chooses again.
 type association struct {
 	Config
-	written *readafterwrite.Reader // of hosts
+	written *readafterwrite.Reader // reads hosts
 	// choosing lets one machine of this process choose at a time, so that machines that
 	// wait do not choose the same host.
 	choosing sync.Mutex

@@ -38,7 +38,7 @@ type Config struct {
 	// have just changed.
 	Reader client.Reader
 	Wall   clock.PassiveClock // tokens and conditions are dated in real time
-	URL    string             // of the Elemental API, which registrations without an address get
+	URL    string             // URL of the Elemental API, which registrations without an address get
 	CA     string             // PEM certificates that registrations without any get; "" means none
 	// Seeds offers servers a system over the network that registers them; nil means that there is
 	// no such network. With it, the cache must have BareMetalHosts.

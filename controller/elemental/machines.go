@@ -27,9 +27,9 @@ import (
 // machines reconciles ElementalMachines.
 type machines struct {
 	Config
-	retries queue.Retries // of machines that wait for something without an event
+	retries queue.Retries // retries of machines that wait for something without an event
 	hosts   association
-	written *readafterwrite.Reader // of machines
+	written *readafterwrite.Reader // reads machines
 }
 
 func (r *machines) setup(mgr manager.Manager) error {

@@ -26,7 +26,7 @@ import (
 // registrations reconciles ElementalRegistrations.
 type registrations struct {
 	Config
-	retries queue.Retries // of registrations without a key
+	retries queue.Retries // retries of registrations without a key
 }
 
 func (r *registrations) setup(mgr manager.Manager) error {
@@ -108,7 +108,7 @@ func (r *registrations) makeKey(ctx context.Context, g *elemental.ElementalRegis
 		Data: map[string][]byte{registration.KeyData: key},
 	}
 	err = r.Client.Create(ctx, s)
-	if apierrors.IsAlreadyExists(err) { // of an earlier pass, or a user's
+	if apierrors.IsAlreadyExists(err) { // an earlier pass, or a user, has created it
 		err = r.Reader.Get(ctx, client.ObjectKeyFromObject(g), s)
 	}
 	if err != nil {

@@ -69,7 +69,7 @@ type boot struct {
 	confirmed bool   // the caller has stored key
 	jobs      []*offered
 	refused   []Refusal
-	untold    []Refusal // of refused, those that Refusals has not returned yet
+	untold    []Refusal // the refused agents that Refusals has not returned yet
 }
 
 // maxRefused bounds the refused agents of a boot that are counted apart.

@@ -60,7 +60,7 @@ func TestPoliciesRefuseInTheFormOfWebhooks(t *testing.T) { // B-270
 		t.Errorf("Create: %v, want it forbidden with %q", err, want)
 	}
 
-	name := "labels." + ns // of this test alone: the API is shared
+	name := "labels." + ns // unique to this test: the API is shared
 	for _, text := range []string{
 		`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicy","metadata":{"name":"` + name + `"},"spec":{
 			"matchConstraints":{"resourceRules":[{"apiGroups":["metal3.io"],"apiVersions":["v1alpha1"],"operations":["CREATE"],"resources":["dataimages"]}],
@@ -290,7 +290,7 @@ func TestAdmissionParsesBMCAddressesAsDriversDo(t *testing.T) {
 		parsed, parseErr := bmc.ParseAddress(address)
 		for name, wanted := range map[string]struct {
 			spec    string
-			refused bool // because of what the driver supports
+			refused bool // because the driver does not support it
 		}{
 			"address": {`"bootMACAddress":"00:11:22:33:44:aa"`, false},
 			"no MAC":  {`"online":true`, parsed.NeedsMAC},

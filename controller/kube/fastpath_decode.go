@@ -18,7 +18,7 @@ const (
 	// as many as are worked on at a time, and no more memory than the work of a large lab
 	// takes anyway.
 	maxObjects = 2048
-	maxBytes   = 32 << 20 // of the JSON of all cached versions
+	maxBytes   = 32 << 20 // limit for the JSON of all cached versions
 	// maxOldVersions is the number of older versions that are cached for slow watchers.
 	maxOldVersions = 128
 )
@@ -38,7 +38,7 @@ type decodeCache struct {
 	seeds [2]maphash.Seed
 
 	mu      sync.Mutex
-	bytes   int // of the JSON of all versions
+	bytes   int // size of the JSON of all versions
 	byJSON  map[digest]*cachedObject
 	newest  map[types.UID]digest // the newest version of each object
 	objects queue[types.UID]     // the keys of newest, the oldest first
@@ -53,7 +53,7 @@ type digest [2]uint64
 type cachedObject struct {
 	object map[string]any
 	kind   schema.GroupVersionKind
-	bytes  int // of its JSON
+	bytes  int // size of its JSON
 }
 
 func newDecodeCache(c runtime.Codec) *decodeCache {

@@ -142,7 +142,7 @@ func servesNodeGroups(t *testing.T, api *API) {
 		"batch/v1":             {"jobs", "cronjobs"},
 		"policy/v1":            {"poddisruptionbudgets", "poddisruptionbudgets/status"},
 		"networking.k8s.io/v1": {"ingresses", "networkpolicies"},
-		"metal3.io/v1alpha1":   {"baremetalhosts"}, // of hosts as without nodes
+		"metal3.io/v1alpha1":   {"baremetalhosts"}, // hosts are served as without nodes
 	} {
 		list, err := cs.Discovery().ServerResourcesForGroupVersion(gv)
 		if err != nil {

@@ -82,10 +82,10 @@ const (
 	OSBuildLabel           = prefix + "machine-os-build"
 	LayeringLabel          = prefix + "on-cluster-layering"
 	EphemeralLabel         = prefix + "ephemeral-build-object"
-	CurrentBuildAnnotation = prefix + "current-machine-os-build" // of a MachineOSConfig
-	RebuildAnnotation      = prefix + "rebuild"                  // of a MachineOSConfig
+	CurrentBuildAnnotation = prefix + "current-machine-os-build" // annotation of a MachineOSConfig
+	RebuildAnnotation      = prefix + "rebuild"                  // annotation of a MachineOSConfig
 	PushSecretAnnotation   = prefix + "rendered-image-push-secret"
-	JobUIDAnnotation       = prefix + "job-uid" // of a MachineOSBuild
+	JobUIDAnnotation       = prefix + "job-uid" // annotation of a MachineOSBuild
 )
 
 // Names of the objects that a build uses or leaves, with the name of its MachineOSBuild appended.

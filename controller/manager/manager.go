@@ -65,9 +65,9 @@ func Scheme() (*kuberuntime.Scheme, error) {
 	s := kuberuntime.NewScheme()
 	return s, errors.Join(
 		corev1.AddToScheme(s), rbacv1.AddToScheme(s), authenticationv1.AddToScheme(s), admissionv1.AddToScheme(s), metal3.AddToScheme(s),
-		coordinationv1.AddToScheme(s), policyv1.AddToScheme(s), // of the drains of nodes
+		coordinationv1.AddToScheme(s), policyv1.AddToScheme(s), // kinds for the drains of nodes
 		kaas.AddToScheme(s), lcm.AddToScheme(s), iam.AddToScheme(s), cluster.AddToScheme(s), ipam.AddToScheme(s), hostprofile.AddToScheme(s),
-		mcv1.Install(s), operatorv1.Install(s), batchv1.AddToScheme(s), // of machine configuration
+		mcv1.Install(s), operatorv1.Install(s), batchv1.AddToScheme(s), // kinds for machine configuration
 		elemental.AddToScheme(s), capi.AddToScheme(s),
 	)
 }
@@ -179,7 +179,7 @@ type Set struct {
 	synced  atomic.Bool      // the caches have been filled
 	hosts   *host.Reconciler // nil when the controller host is not selected
 	media   *netboot.Server  // nil when hosts is
-	hooks   *http.ServeMux   // of the server for agents, with the webhooks; nil when hosts is
+	hooks   *http.ServeMux   // routes of the server for agents, with the webhooks; nil when hosts is
 	onLead  []func(context.Context) error
 	leading chan struct{} // closed once this process leads and its servers can be reached
 }

@@ -11,9 +11,9 @@ import (
 // Client identifies a server on the provisioning network.
 type Client struct {
 	Host string // UID of the host's object
-	Name string // of the host, for messages
-	MAC  string // of the NIC that boots; "" means the NIC whose DHCP messages have UUID
-	UUID string // of the system, as its BMC reports it
+	Name string // name of the host, for messages
+	MAC  string // MAC address of the NIC that boots; "" means the NIC whose DHCP messages have UUID
+	UUID string // UUID of the system, as its BMC reports it
 }
 
 type client struct{ Client }

@@ -33,7 +33,7 @@ var httpArchs = []iana.Arch{iana.EFI_X86_64_HTTP, iana.EFI_BC_HTTP}
 type Exchange struct {
 	MAC  string
 	XID  uint32
-	Type string // of the message
+	Type string // DHCP message type
 	File string // boot file in the answer
 	Why  string // why there is no answer; "" when there is one
 }

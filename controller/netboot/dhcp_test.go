@@ -159,7 +159,7 @@ func TestUnknownClientsGetNothing(t *testing.T) {
 	if reply, _ := s.dhcp(message(t, dhcpv4.MessageTypeDiscover, ourMAC, uefiROM)); reply != nil {
 		t.Errorf("after Forget: answered\n%s", reply.Summary())
 	}
-	s.Open(ourBoot) // of nobody
+	s.Open(ourBoot) // the host is no longer known
 	if reply, _ := s.dhcp(message(t, dhcpv4.MessageTypeDiscover, ourMAC, uefiROM)); reply != nil {
 		t.Errorf("opened, but not known: answered\n%s", reply.Summary())
 	}

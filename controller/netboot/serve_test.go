@@ -160,7 +160,7 @@ func TestSignedNamesOfAHostDoNotOpenFilesOfAnother(t *testing.T) {
 		t.Errorf("TFTP after Close = %v, want %v", err, errNoFile)
 	}
 	for _, path := range []string{
-		"/boot/" + ourBoot.String() + "/" + configFile + "?token=" + s.cfg.Key.Signature(tftpPurpose, ourBoot), // of TFTP
+		"/boot/" + ourBoot.String() + "/" + configFile + "?token=" + s.cfg.Key.Signature(tftpPurpose, ourBoot), // a signature for TFTP
 		strings.TrimPrefix(s.url(ourBoot, "agent.json"), baseURL),
 		strings.TrimPrefix(s.url(ourBoot, "../"+victim.String()), baseURL),
 	} {

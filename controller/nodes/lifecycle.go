@@ -39,7 +39,7 @@ type Clock interface {
 // Lifecycle marks nodes.
 type Lifecycle struct {
 	Client kubernetes.Interface
-	Timers Clock            // of leases
+	Timers Clock            // clock of Leases
 	Now    func() time.Time // that conditions have
 	Enter  func() (leave func())
 	Log    *slog.Logger

@@ -34,7 +34,7 @@ type Call struct {
 	Verb  Verb
 	Power bmc.PowerAction
 	Boot  bmc.Boot
-	On    bool // of Identify
+	On    bool // argument of Identify
 	Image string
 }
 

@@ -36,7 +36,7 @@ type sensorRecord struct {
 	name        string
 	analog      bool
 	states      bool // the record declares a discrete sensor: its state bits are not threshold comparisons
-	format      byte // of the raw reading: 0 unsigned, 1 ones' complement, 2 two's complement
+	format      byte // format of the raw reading: 0 unsigned, 1 ones' complement, 2 two's complement
 	unit        string
 	linear      byte // linearization; from 70h on the factors differ by reading
 	factors

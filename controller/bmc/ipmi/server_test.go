@@ -190,7 +190,7 @@ func (s *server) register(r *handlers.Registry) {
 		return append([]byte{1, 5}, s.flags[:]...), 0
 	})
 	s.command(r, appFn, 0x59, func(data []byte) ([]byte, types.CompletionCode) {
-		const version = "U30 v2.14 (2031)" // of 16 bytes: two blocks
+		const version = "U30 v2.14 (2031)" // 16 bytes: two blocks
 		if data[1] != 1 {
 			return nil, 0x80
 		}

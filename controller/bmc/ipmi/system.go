@@ -181,7 +181,7 @@ func (s *session) biosVersion(ctx context.Context) (string, error) {
 
 // systemInfo reads a text that the system has stored in the BMC; "" if there is none.
 func (s *session) systemInfo(ctx context.Context, parameter byte) (string, error) {
-	const blocks = 4 // of 16 bytes; the first begins with encoding and length
+	const blocks = 4 // each block has 16 bytes; the first begins with encoding and length
 	var text []byte
 	length := 0
 	for block := range byte(blocks) {

@@ -240,7 +240,7 @@ func TestInsertMediaAwaitsItsTask(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		header string                                        // Location
-		body   map[string]any                                // of the 202
+		body   map[string]any                                // body of the 202
 		poll   func(s *server, n int, w http.ResponseWriter) // n counts from 1
 		err    string                                        // "" is success
 		waited time.Duration
@@ -389,7 +389,7 @@ func TestInsertMediaWaitsUntilTheOldImageIsGone(t *testing.T) {
 		name     string
 		before   string // inserted before
 		shown    string // for some readings after the insertion
-		readings int    // of these until InsertMedia returns
+		readings int    // number of these readings until InsertMedia returns
 	}{
 		{"the image before", imageA, imageA, 3},
 		{"a URL rewritten by the BMC", imageA, "//images.example/b.iso", 1},

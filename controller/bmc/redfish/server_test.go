@@ -46,7 +46,7 @@ type server struct {
 	sessions   map[string]bool
 	routes     map[string]http.HandlerFunc // by method and path
 	seen       []string                    // method and path of each request
-	bodies     []string                    // of each request that had one
+	bodies     []string                    // body of each request that had one
 	stall      chan struct{}
 	arrived    chan struct{}
 
@@ -90,7 +90,7 @@ func newServer(t *testing.T, build ...func(*server)) *server {
 	}
 	s.routes = s.standard()
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that tests break
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // drops the errors of handshakes that tests break
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	return s

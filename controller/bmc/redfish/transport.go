@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	servicePath = "/redfish/v1/" // of the service root (DSP0266 §6.3)
+	servicePath = "/redfish/v1/" // path of the service root (DSP0266 §6.3)
 	maxBody     = 8 << 20        // bytes of one response; the largest collections have 1 MB
-	retries     = 2              // of one GET
+	retries     = 2              // number of retries of one GET
 	// patchTimeoutFactor multiplies the timeout of a PATCH: some services respond
 	// only when the change is complete, after a minute and more (ironic's
 	// redfish-read-timeout note).

@@ -17,7 +17,7 @@ type answer struct {
 	status   int
 	text     string
 	body     any    // as JSON instead of text
-	location string // of the host that was created
+	location string // Location header: path of the host that was created
 }
 
 // write writes the response. Texts have the type text/plain, as upstream's have.
@@ -79,7 +79,7 @@ func failure(err error, format string, names ...string) error {
 // decode decodes the body of a request, which may have fields that nobody knows.
 func (r *request) decode(into any, prefix string) error {
 	c := http.NewResponseController(r.w)
-	err := c.SetReadDeadline(time.Now().Add(bodyDeadline)) // of a socket, so in real time
+	err := c.SetReadDeadline(time.Now().Add(bodyDeadline)) // a socket's deadline is in real time
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return refuse(http.StatusBadRequest, err, prefix)
 	}

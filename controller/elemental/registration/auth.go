@@ -68,7 +68,7 @@ func (r *request) authorizeRegistration(g *elemental.ElementalRegistration) erro
 		return err
 	}
 	const unable = "Could not authenticate request: "
-	var s corev1.Secret // of the registration's name, whatever privateKeyRef says
+	var s corev1.Secret // the Secret with the registration's name, whatever privateKeyRef says
 	if err := r.Reader.Get(r.context(), client.ObjectKeyFromObject(g), &s); err != nil {
 		return refuse(http.StatusInternalServerError, err, unable+"getting registration secret: registration secret is missing")
 	}

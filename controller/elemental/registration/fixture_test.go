@@ -44,8 +44,8 @@ type lab struct {
 	t *testing.T
 	client.Client
 	api    *API
-	key    []byte // of the registration
-	token  string // of the registration
+	key    []byte // signing key of the registration
+	token  string // token of the registration
 	writes int
 	log    bytes.Buffer
 }

@@ -25,7 +25,7 @@ type request struct {
 	w http.ResponseWriter
 	r *http.Request
 
-	namespace, name string // of the registration
+	namespace, name string // namespace and name of the registration
 	host            string // "" where the path names none
 }
 

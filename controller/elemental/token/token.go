@@ -20,7 +20,7 @@ const maxSize = 8 << 10
 
 // Registration is a token by which servers register.
 type Registration struct {
-	URI string // of the registration, subject and audience
+	URI string // URI of the registration: subject and audience
 	// Lifetime is how long the token is valid; 0 means without end, and a negative one that it has
 	// expired already.
 	Lifetime time.Duration
@@ -93,8 +93,8 @@ type Expected struct {
 	Now    func() time.Time
 }
 
-// Check returns an error unless a token is signed by key, is valid now, and claims what is
-// expected. The error has no part of the token.
+// Check returns an error unless a token is signed by key, is valid now, and has the
+// expected claims. The error has no part of the token.
 func Check(text string, key ed25519.PublicKey, want Expected) error {
 	if len(text) > maxSize {
 		return fmt.Errorf("token is malformed: it has more than %d bytes", maxSize)

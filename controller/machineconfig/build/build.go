@@ -103,7 +103,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Watches(&batchv1.Job{}, named).
 		Watches(&mcv1.MachineConfigPool{}, pool, builder.WithPredicates(predicate.Funcs{UpdateFunc: poolChanged})).
 		Watches(&mcv1.ControllerConfig{}, all, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		Watches(&corev1.Secret{}, all, ofBuilds). // of users: a push secret that was missing
+		Watches(&corev1.Secret{}, all, ofBuilds). // Secrets of users: a push secret that was missing
 		WithOptions(r.RetryOptions(&r.retries)).
 		Complete(r)
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 )
 
-// inputsAnnotation of a MachineOSBuild is a hash of what its image depends on beside the
+// inputsAnnotation of a MachineOSBuild is a hash of the inputs of its image beside the
 // configuration.
 const inputsAnnotation = "metalab.dev/build-inputs"
 
@@ -200,7 +200,7 @@ type advance struct {
 	to    mcv1.BuildProgress
 	cause string // completes the message of the condition
 	image mcv1.ImageDigestFormat
-	job   *batchv1.Job // of the build, once it exists
+	job   *batchv1.Job // Job of the build, once it exists
 }
 
 // write writes the progress of a build.

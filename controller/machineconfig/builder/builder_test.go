@@ -41,7 +41,7 @@ type world struct {
 	builds *build.Reconciler
 	jobs   *Reconciler
 	shop   *registry.Server
-	host   string // of the registry
+	host   string // host and port of the registry
 }
 
 func newWorld(t *testing.T, containerfile string) *world {

@@ -57,7 +57,7 @@ type Reconciler struct {
 	Config
 	events *events.Recorder
 	failed *prometheus.GaugeVec
-	read   readafterwrite.Reader // of Nodes
+	read   readafterwrite.Reader // reads Nodes
 }
 
 // New returns a reconciler, or an error when a required field of c is nil.

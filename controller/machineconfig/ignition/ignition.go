@@ -158,7 +158,7 @@ func CheckPath(p string) error {
 // CheckTarget returns an error when the target of a link leaves the root of the system.
 func CheckTarget(link, target string) error {
 	if path.IsAbs(target) {
-		return nil // of the root that the link is in
+		return nil // an absolute target begins at the root that the link is in
 	}
 	depth := strings.Count(path.Dir(link), "/")
 	if path.Dir(link) == "/" {

@@ -50,7 +50,7 @@ func rolloutOf(ctx context.Context, c client.Reader, pool *mcv1.MachineConfigPoo
 // layered completes the rollout of a layered pool.
 func layered(out *rollout, of *mcv1.MachineOSConfig, builds []mcv1.MachineOSBuild) {
 	name := of.Annotations[machineconfig.CurrentBuildAnnotation]
-	var latest *mcv1.MachineOSBuild // of the configuration
+	var latest *mcv1.MachineOSBuild // latest build of the configuration
 	for i := range builds {
 		b := &builds[i]
 		if b.DeletionTimestamp != nil || b.Spec.MachineConfig.Name != out.config || b.Spec.MachineOSConfig.Name != of.Name {

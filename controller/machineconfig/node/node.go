@@ -48,8 +48,8 @@ type Config struct {
 type Reconciler struct {
 	Config
 	events  *events.Recorder
-	read    readafterwrite.Reader // of Nodes
-	mirrors readafterwrite.Reader // of MachineConfigNodes
+	read    readafterwrite.Reader // reads Nodes
+	mirrors readafterwrite.Reader // reads MachineConfigNodes
 	// noImages is whether the API has dropped spec.configImage of a MachineConfigNode: upstream's
 	// definition has the field behind the feature gate ImageModeStatusReporting alone. It would be
 	// written again at each look.

@@ -198,7 +198,7 @@ func TestNodesAreInOnePool(t *testing.T) {
 type world struct {
 	client.WithWatch
 	r       *Reconciler
-	patches []string // of Nodes
+	patches []string // patches of Nodes
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {

@@ -249,7 +249,7 @@ func setEnv(env []string, key, value string) []string {
 type copying struct {
 	instructions.SourcesAndDest
 	from, chown, chmod, checksum, by string
-	fetch                            bool // of URLs
+	fetch                            bool // sources may be URLs
 }
 
 func (b *build) copy(ctx context.Context, s *stage, c copying, expand func(string) (string, error)) error {

@@ -98,8 +98,8 @@ func build1(t *testing.T, m *mcv1.MachineConfig, content string) (v1.Image, stri
 	return out, log.String(), err
 }
 
-// contents returns the root of an image: mode, owner and content or target of what is not a
-// directory.
+// contents returns the root of an image: mode, owner and content or link target of each file
+// that is not a directory.
 func contents(t *testing.T, img v1.Image) map[string]string {
 	t.Helper()
 	out := map[string]string{}

@@ -33,7 +33,7 @@ type entry struct {
 	uid, gid int
 	link     string
 	size     int64
-	content  []byte // of a file that a layer adds
+	content  []byte // content of a file that a layer adds
 }
 
 // tree is the root of an image: names and metadata, without content.

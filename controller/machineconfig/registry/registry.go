@@ -166,8 +166,8 @@ func ParseCredentials(config []byte) (Credentials, error) {
 	return out, nil
 }
 
-// Resolve implements authn.Keychain. The longest entry that names the repository or what is
-// above it counts.
+// Resolve implements authn.Keychain. The longest entry that names the repository, a
+// parent path of it or its registry counts.
 func (c Credentials) Resolve(of authn.Resource) (authn.Authenticator, error) {
 	for at := of.String(); at != ""; {
 		if a, has := c[at]; has {

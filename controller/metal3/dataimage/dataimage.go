@@ -58,7 +58,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("dataimage").
 		For(&metal3.DataImage{}).
-		Watches(&metal3.BareMetalHost{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(hosts)). // of the same name
+		Watches(&metal3.BareMetalHost{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(hosts)). // the host has the name of its DataImage
 		WithOptions(r.Options()).
 		Complete(r)
 }

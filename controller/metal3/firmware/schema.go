@@ -16,7 +16,7 @@ import (
 // schema describes the settings of a server model, as Metal3's FirmwareSchema. It
 // is immutable.
 type schema struct {
-	name     string // of its object
+	name     string // name of the FirmwareSchema
 	settings map[string]metal3.SettingSchema
 }
 

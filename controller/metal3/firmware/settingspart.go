@@ -156,7 +156,7 @@ func (p *Settings) Observe(ctx context.Context, s host.Server) (phase.PartState,
 		return phase.PartFailed, w.bad, nil // the BMC may show its settings later
 	case w.bad != "" && len(w.want) > 0:
 		return phase.PartImpossible, w.bad, nil
-	case fieldsChanged: // not before: what is impossible is not begun again (B-53)
+	case fieldsChanged: // after the impossible settings: those are not begun again (B-53)
 		return phase.PartWanted, "", nil
 	case w.at == nil && len(w.differ) == 0 && !asked:
 		return phase.PartSettled, "", nil

@@ -28,7 +28,7 @@ import (
 type rogueAgent struct {
 	*bench
 	key   string
-	token string // of the last medium that it has read
+	token string // token of the last medium that it has read
 	got   []job.Job
 }
 

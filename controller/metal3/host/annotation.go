@@ -119,7 +119,7 @@ func (r *Reconciler) restoreStatus(ctx context.Context, h *metal3.BareMetalHost)
 		return false, err
 	}
 	r.read.Wrote(h)
-	if len(unknown) > 0 { // of a later release, or of a fork
+	if len(unknown) > 0 { // fields of a later release, or of a fork
 		r.warn(ctx, h, "UnknownStatusFields", "ignored in the annotation "+metal3.StatusAnnotation+": "+errors.Join(unknown...).Error())
 	}
 	return true, nil

@@ -18,7 +18,7 @@ import (
 // trace lists the writes of a controller to the API and its calls of the BMC, in order.
 type trace struct {
 	b     *bench
-	calls int // of the BMC that are in the list
+	calls int // number of BMC calls that are in the list
 	list  []string
 }
 

@@ -336,8 +336,8 @@ func TestStatusHasLastUpdated(t *testing.T) {
 	})
 }
 
-// B-125: a server that must stay on is restarted into its agent and into what is
-// deployed; deletion leaves it on.
+// B-125: a server that must stay on is restarted into its agent and into the
+// deployed image; deletion leaves it on.
 func TestDisablePowerOffIsNeverViolated(t *testing.T) {
 	for _, image := range []string{"raw", liveISO} {
 		for seed := range uint64(20) {

@@ -3,7 +3,7 @@
 // none, in the status (B-240). Another controller can replace it: hosts read the
 // objects and their conditions only.
 //
-// It does not know what is in an image.
+// It does not know the content of an image.
 package preprovisioning
 
 import (

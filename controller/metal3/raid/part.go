@@ -56,9 +56,9 @@ type Part struct {
 type progress struct {
 	operations []string  // IDs of operations that have begun and not ended
 	needsReset bool      // one of them is pending until the next start
-	reset      time.Time // of the last reset for pending operations
+	reset      time.Time // time of the last reset for pending operations
 	made       int       // number of volumes requested
-	error      string    // of the first operation that failed
+	error      string    // error of the first operation that failed
 }
 
 var (

@@ -46,7 +46,7 @@ type Config struct {
 // never adopt the same subscription of a BMC.
 type Reconciler struct {
 	Config
-	retries queue.Retries // of credentials that a BMC refuses
+	retries queue.Retries // retries of credentials that a BMC refuses
 }
 
 // refusedWait is the time after which credentials are tried again that a BMC has refused.

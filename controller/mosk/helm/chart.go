@@ -72,7 +72,7 @@ func (r *Reconciler) fromRepository(ctx context.Context, namespace string, from 
 	if err := yaml.Unmarshal(text, index); err != nil {
 		return nil, fmt.Errorf("%s/index.yaml: %w", base, err)
 	}
-	for _, versions := range index.Entries { // each alone: the order cannot be seen
+	for _, versions := range index.Entries { // in any order: each chart is checked alone
 		for _, v := range versions {
 			if v == nil || v.Metadata == nil || len(v.URLs) == 0 {
 				return nil, fmt.Errorf("%s/index.yaml has a chart without metadata or urls", base)

@@ -158,7 +158,8 @@ func TestBundle(t *testing.T) {
 		t.Errorf("status of a bundle that is not installed: %+v", b.Status)
 	}
 
-	// A failure waits, and what is installed stays, also after a crash before its status.
+	// A failed release waits, and an installed one stays, also after a crash before its status
+	// was written.
 	fetched := l.repo.fetched
 	if b = l.pass(); b.Status.ReleaseStatuses["broken"].Attempt != 1 || l.repo.fetched != fetched {
 		t.Errorf("a second pass: %+v, %d charts fetched", b.Status.ReleaseStatuses["broken"], l.repo.fetched-fetched)

@@ -49,7 +49,8 @@ func TestOrderOfReleases(t *testing.T) {
 	}
 }
 
-// The hash changes with what is installed, and not with what is only written in another way.
+// The hash changes when the release to install changes, and not when it is only written in
+// another way.
 func TestHashOfARelease(t *testing.T) {
 	of := func(change func(*lcm.HelmBundle, *lcm.HelmRelease)) string {
 		b := bundle("a")

@@ -104,7 +104,7 @@ func moduleUsers(ctx context.Context, r client.Reader, namespaces []string, list
 			}
 		}
 	}
-	for m, by := range out { // each alone: the order cannot be seen
+	for m, by := range out { // in any order: each list is sorted alone
 		slices.SortFunc(by, cmp.Compare)
 		out[m] = slices.Compact(by)
 	}

@@ -28,7 +28,7 @@ import (
 // status.
 type Modules struct {
 	Config
-	retries queue.Retries // of objects with a module that cannot be loaded
+	retries queue.Retries // retries of objects with a module that cannot be loaded
 }
 
 // NewModules returns a reconciler, or an error when a required field of c is nil.

@@ -18,8 +18,8 @@ import (
 type facts struct {
 	object  *kaas.HostOSConfiguration
 	modules []kaas.HostOSConfigurationModules // sorted by name
-	secrets map[kaas.SecretReference]*secret  // of the references with a namespace; nil: it does not exist
-	others  []kaas.HostOSConfiguration        // of the same namespace
+	secrets map[kaas.SecretReference]*secret  // Secrets of the references with a namespace; nil: the Secret does not exist
+	others  []kaas.HostOSConfiguration        // HostOSConfigurations of the same namespace
 }
 
 // secret is a Secret with values.

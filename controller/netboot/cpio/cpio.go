@@ -27,8 +27,8 @@ const (
 type Entry struct {
 	Name         string // without a leading slash
 	Mode         uint32 // kind and permissions
-	Major, Minor uint32 // of a device node
-	Content      []byte // of a file; the target of a link
+	Major, Minor uint32 // device numbers of a device node
+	Content      []byte // content of a file; the target of a link
 }
 
 const (

@@ -22,7 +22,7 @@ const (
 	peFileAt      = 36 // alignment in the file
 	peImageSize   = 56 // in memory
 	peHeadersSize = 60 // in the file
-	peSectionSize = 40 // of an entry of the table
+	peSectionSize = 40 // size of an entry of the section table
 	readOnlyData  = 0x40000040
 )
 

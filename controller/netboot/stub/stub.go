@@ -99,7 +99,7 @@ func EFI(line string) []byte {
 	le.PutUint16(coff[18:], 0x022) // executable, large addresses
 	opt := coff[20:]
 	le.PutUint16(opt[0:], 0x20b) // PE32+
-	le.PutUint32(opt[4:], size)  // of code
+	le.PutUint32(opt[4:], size)  // size of the code
 	le.PutUint32(opt[16:], codeAt)
 	le.PutUint32(opt[20:], codeAt)
 	le.PutUint32(opt[32:], alignment) // in memory

@@ -212,7 +212,7 @@ const (
 	OfferInspect  Action = "offer inspect"   // an inventory job for the agent
 	OfferClean    Action = "offer clean"     //
 	OfferWrite    Action = "offer write"     //
-	StoreHardware Action = "store hardware"  // of the inspection, or of the BMC's inventory
+	StoreHardware Action = "store hardware"  // the result of the inspection, or the BMC's inventory
 	EndOperation  Action = "end operation"   // record that the in-band work is done
 	BeginAgain    Action = "begin again"     // restart the operation, with a new boot of the agent
 	EndReboot     Action = "end reboot"      // remove the annotation
@@ -220,7 +220,7 @@ const (
 	RestartBoot   Action = "restart to boot" // the same, for the next step of the operation
 	BeginPart     Action = "begin part"      // change the server; the status records it
 	StepPart      Action = "step part"       // next step of a change in progress
-	BeginService  Action = "begin service"   // of a host in use; the status records it
+	BeginService  Action = "begin service"   // servicing of a host in use; the status records it
 	EndService    Action = "end service"     //
 	AttachData    Action = "attach data"     // insert it into the virtual CD drive
 	DetachData    Action = "detach data"     //

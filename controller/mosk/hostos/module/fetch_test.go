@@ -26,7 +26,7 @@ func through(t *testing.T, proxy http.HandlerFunc) *http.Client {
 
 func forbid(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }
 
-// statement H3: the text of what cannot be fetched, with a proxy and without.
+// statement H3: the message about an archive that cannot be fetched, with a proxy and without.
 func TestFetchErrors(t *testing.T) {
 	missing := httptest.NewServer(http.NotFoundHandler())
 	defer missing.Close()

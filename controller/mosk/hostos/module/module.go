@@ -19,7 +19,7 @@ type Module struct {
 	Metadata
 	SchemaText []byte // JSON Schema of the values; nil: any values
 	Archive    *Archive
-	SHA256     string // of the archive, in hexadecimal
+	SHA256     string // SHA-256 of the archive, in hexadecimal
 
 	schema *Schema
 }

@@ -100,7 +100,7 @@ type File struct {
 	Name    string      // slash-separated, relative, clean
 	Mode    fs.FileMode // type and permission bits
 	Link    string      // target of a link, relative to its directory
-	Content io.Reader   // of a file, until the call of Each returns
+	Content io.Reader   // content of a file, until the call of Each returns
 }
 
 // Each calls f for the archive's directories, files and links, in an order in which no file is

@@ -31,7 +31,7 @@ const interval = 5 * time.Second
 // Config configures a reconciler.
 type Config struct {
 	queue.Work
-	Client   client.Client // of the management cluster
+	Client   client.Client // client of the management cluster
 	Workload maintenance.Workload
 }
 
@@ -165,7 +165,9 @@ func (r *Reconciler) leave(ctx context.Context, m *lcm.LCMMachine) (time.Duratio
 	if err != nil {
 		return 0, err
 	}
-	if m.Status.PrepareDeletionPhase == lcm.DeletionCompleted { // else it may be in service: the deletion was not graceful in the end
+	// Only DeletionCompleted says that the node is drained. In any other phase it may still be in
+	// service, because the deletion was not graceful in the end: its Node stays.
+	if m.Status.PrepareDeletionPhase == lcm.DeletionCompleted {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: item.Node(m)}}
 		if err := w.Delete(ctx, node); client.IgnoreNotFound(err) != nil {
 			return 0, err

@@ -42,8 +42,8 @@ func Hash(it lcm.LCMStateItem, agentVersion string) string {
 }
 
 // newer reports whether an agent's version is later than another, by SemVer: the number of
-// a build follows a dash, so that 0.3.0-300 is later than 0.3.0-187. "", and what is no
-// version, is a build of a developer and counts as the newest.
+// a build follows a dash, so that 0.3.0-300 is later than 0.3.0-187. A text that
+// is no version, such as "", is a build of a developer and counts as the newest.
 func newer(version, than string) bool {
 	v, err := semver.NewVersion(version)
 	return err != nil || v.GreaterThan(semver.MustParse(than))

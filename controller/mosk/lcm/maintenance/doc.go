@@ -6,7 +6,7 @@
 // A controller that needs the node of a machine without workloads, to upgrade, reboot or
 // delete it, calls Service.Enter in each of its reconciles:
 //
-//	p, err := maintenance.Enter(ctx, maintenance.Request{Machine: key, Reason: lcm.ReasonUpgrade})
+//	p, err := service.Enter(ctx, maintenance.Request{Machine: key, Reason: lcm.ReasonUpgrade})
 //	switch {
 //	case err != nil:
 //		return ctrl.Result{}, err
@@ -15,10 +15,11 @@
 //	}
 //	// the node is drained, and stays so until Leave
 //
-// Enter does the next step that can be done and returns. It stores nothing but objects of
-// the API: after a restart it goes on where it was, and once the node is drained it writes
-// nothing. Then the controller does its work, calls Service.Leave for the machine in the
-// same way until that is done, and, after its last machine, Service.LeaveCluster.
+// Enter walks through the stages until one is not reached, and returns that stage. It stores
+// nothing but objects of the API: after a restart it goes on where it was, and once the node
+// is drained it writes nothing. Then the controller does its work, calls Service.Leave for the
+// machine in the same way until that is done, and, after its last machine,
+// Service.LeaveCluster.
 //
 // LCMMachine.status.kubernetesCordonDrain shows the progress of a machine, and
 // kubernetesCordonDrainError what blocks it: a failed lock with its errorMessage, or the

@@ -40,13 +40,13 @@ type Workload func(ctx context.Context, namespace, cluster string) (client.Clien
 
 // Service takes nodes out of service and gives them back.
 type Service struct {
-	Client   client.Client // of the management cluster
+	Client   client.Client // client of the management cluster
 	Workload Workload
 }
 
 // Request asks for the node of a machine.
 type Request struct {
-	Machine client.ObjectKey // of the LCMMachine
+	Machine client.ObjectKey // key of the LCMMachine
 	Reason  lcm.ClusterStateReason
 	Scope   lcm.MaintenanceScope // "" is os
 }
@@ -89,7 +89,8 @@ var (
 	}
 )
 
-// Enter takes the node of a machine out of service.
+// Enter takes the node of a machine out of service as far as it can now, and returns the stage
+// that it waits for.
 func (s Service) Enter(ctx context.Context, r Request) (Progress, error) {
 	return s.walk(ctx, r, entering, lcm.CordonDraining, lcm.CordonDrained)
 }
@@ -303,9 +304,9 @@ func (v *visit) removeNodeRequest(ctx context.Context) (bool, string, error) {
 	)
 }
 
-// LeaveCluster removes the request for a cluster after the machine last has left. It is not
-// done while another machine of the cluster is in maintenance. Of last the cache may have
-// the state before it left.
+// LeaveCluster removes the ClusterMaintenanceRequest of a cluster after Leave is done for the
+// machine last. It does nothing while another machine of the cluster is in maintenance. It
+// ignores the status of last: the cache may still show the status from before Leave.
 func (s Service) LeaveCluster(ctx context.Context, cluster client.ObjectKey, last string) (Progress, error) {
 	w, err := s.Workload(ctx, cluster.Namespace, cluster.Name)
 	if err != nil {

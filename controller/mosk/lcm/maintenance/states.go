@@ -20,7 +20,7 @@ import (
 // Config configures the reconciler of LCMClusterStates.
 type Config struct {
 	queue.Work
-	Client   client.Client // of the management cluster
+	Client   client.Client // client of the management cluster
 	Workload Workload
 }
 
@@ -28,7 +28,7 @@ type Config struct {
 // It leaves the other types alone.
 type States struct {
 	Config
-	retries queue.Retries // of states that are not reached yet; Slow where only the lease is renewed
+	retries queue.Retries // retries of states that are not reached yet; Slow where only the lease is renewed
 }
 
 // NewStates returns a reconciler, or an error when a required field of c is nil.
@@ -54,7 +54,7 @@ func (r *States) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 		defer r.Enter()()
 	}
 	after, err := r.reconcile(ctx, req.NamespacedName)
-	if apierrors.IsConflict(err) { // of a node or a lease, which no watch reports
+	if apierrors.IsConflict(err) { // the conflict is over a node or a lease, which no watch reports
 		after, err = drain.Interval, nil
 	}
 	switch after {

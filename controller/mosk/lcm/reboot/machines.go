@@ -31,14 +31,14 @@ const owner = "lcm-graceful-reboot"
 
 const (
 	interval = 5 * time.Second // after which a drain that is not done is tried again
-	renewal  = 5 * time.Minute // of the hold of a node that reboots
+	renewal  = 5 * time.Minute // time after which the hold of a node that reboots is renewed
 )
 
 // Config configures a reconciler.
 type Config struct {
 	queue.Work
 	Client  client.Client
-	Drainer Drainer // of Machines
+	Drainer Drainer // drains the nodes of Machines
 }
 
 func (c *Config) complete() error {
@@ -51,7 +51,7 @@ func (c *Config) complete() error {
 // Machines reboots LCMMachines.
 type Machines struct {
 	Config
-	retries queue.Retries // of drains that are not done yet; Slow where only the lease is renewed
+	retries queue.Retries // retries of drains that are not done yet; Slow where only the lease is renewed
 }
 
 // NewMachines returns a reconciler, or an error when a required field of c is nil.
@@ -165,7 +165,7 @@ func (r *Machines) reconcile(ctx context.Context, key client.ObjectKey) (time.Du
 	return 0, nil
 }
 
-// patch writes a change with the resourceVersion of what was read.
+// patch writes a change with the resourceVersion that was read.
 func (r *Machines) patch(ctx context.Context, m *lcm.LCMMachine, change func()) error {
 	before := m.DeepCopy()
 	change()

@@ -35,7 +35,7 @@ type lab struct {
 	blocked  string // what a drain waits for
 	cordoned map[string]bool
 	most     int      // cordoned at a time
-	log      []string // of drains that were done, demanded reboots, boots and uncordons
+	log      []string // drains that were done, demanded reboots, boots and uncordons
 	boots    int
 }
 

@@ -79,7 +79,7 @@ func (t target) booted() *metav1.Time {
 type facts struct {
 	request *kaas.GracefulRebootRequest
 	exists  bool     // the cluster does
-	all     []target // of the cluster, in the order of updates
+	all     []target // machines of the cluster, in the order of updates
 }
 
 // decide returns the status of a request, and the name of the machine that gets the annotation

@@ -14,7 +14,7 @@ import (
 type facts struct {
 	cluster  lcm.LCMCluster
 	machines []target
-	groups   []kaas.UpdateGroup // of the cluster
+	groups   []kaas.UpdateGroup
 }
 
 // target is a machine of the cluster.
@@ -44,7 +44,7 @@ const (
 type step struct {
 	do      action
 	machine *lcm.LCMMachine
-	last    bool // of the cluster: its maintenance ends, too
+	last    bool // the step is the cluster's last: the cluster's maintenance ends, too
 }
 
 // group is an UpdateGroup with its machines.

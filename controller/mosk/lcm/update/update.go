@@ -125,7 +125,10 @@ func (r *Clusters) observe(ctx context.Context, key client.ObjectKey) (facts, er
 func (r *Clusters) perform(ctx context.Context, s step) (time.Duration, error) {
 	req := maintenance.Request{Machine: client.ObjectKeyFromObject(s.machine), Reason: lcm.ReasonUpgrade}
 	switch s.do {
-	case stepBegin: // the mark comes first: it takes the place among those out of service. A late cache must not take a second one
+	case stepBegin:
+		// The annotation is written before Enter, because it counts the machine among those that
+		// are out of service. The patch carries the resourceVersion, so that a late cache cannot
+		// take a second machine out of service.
 		err := r.patch(ctx, s.machine, patch.IfUnchanged(s.machine), func(m *lcm.LCMMachine) {
 			if m.Annotations == nil {
 				m.Annotations = map[string]string{}
@@ -145,7 +148,7 @@ func (r *Clusters) perform(ctx context.Context, s step) (time.Duration, error) {
 		return 0, r.patch(ctx, s.machine, client.MergeFrom(s.machine), func(m *lcm.LCMMachine) { m.Spec.RebootRequired = false })
 	case stepLeave:
 		p, err := r.Maintenance.Leave(ctx, req)
-		if err == nil && p.Done && s.last { // before the mark goes, so that a restart finds what is left to do
+		if err == nil && p.Done && s.last { // before the annotation is removed, so that a restart finds the rest of the work
 			p, err = r.Maintenance.LeaveCluster(ctx, client.ObjectKey{Namespace: s.machine.Namespace, Name: s.machine.Spec.ClusterName}, s.machine.Name)
 		}
 		if err != nil || !p.Done {

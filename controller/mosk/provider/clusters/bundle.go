@@ -198,7 +198,7 @@ func decode(text []byte, into any) error {
 
 func merge(under, over map[string]any) map[string]any {
 	out := maps.Clone(under)
-	for name, value := range over { // each alone: the order cannot be seen
+	for name, value := range over { // in any order: each key is merged alone
 		below, both := out[name].(map[string]any)
 		above, object := value.(map[string]any)
 		switch {

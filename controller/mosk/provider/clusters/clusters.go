@@ -72,7 +72,7 @@ type Config struct {
 type Reconciler struct {
 	Config
 	endpoint lcm.Endpoint
-	retries  queue.Retries // of reads of Secrets
+	retries  queue.Retries // retries of reads of Secrets
 }
 
 // New returns a reconciler, or an error when a field of c is missing or wrong.
@@ -148,7 +148,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after
 		return 0, queue.Deleted(err)
 	}
 	if c.Labels[cluster.ProviderLabel] != cluster.ProviderBareMetal && !controllerutil.ContainsFinalizer(c, Finalizer) {
-		return 0, nil // of another provider, or of nobody
+		return 0, nil // another provider's object, or nobody's
 	}
 	var machines cluster.MachineList
 	if err := r.Client.List(ctx, &machines, client.InNamespace(key.Namespace), client.MatchingLabels{cluster.ClusterNameLabel: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
@@ -212,7 +212,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after
 
 // parts are the references of an LCMCluster beside its release.
 type parts struct {
-	endpoint *lcm.Endpoint // of the load balancer
+	endpoint *lcm.Endpoint // endpoint of the load balancer
 	proxy    proxySecret
 }
 

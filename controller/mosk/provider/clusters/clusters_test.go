@@ -36,7 +36,7 @@ type lab struct {
 	client.Client
 	r      *Reconciler
 	writes int
-	fail   error // of the next write of a status
+	fail   error // error of the next write of a status
 }
 
 func start(t testing.TB, objects ...client.Object) *lab {

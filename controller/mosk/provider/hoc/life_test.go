@@ -305,7 +305,7 @@ func TestStatesOfItems(t *testing.T) {
 	}
 }
 
-// statements H26, H27 and H28: what is executed again.
+// statements H26, H27 and H28: which items are executed again.
 func TestWhatIsExecutedAgain(t *testing.T) {
 	l := start(t, objects([]client.Object{lcmCluster(), hoc("test", config("sample", "1.0.0", `{"a":1,"b":2}`), config("other", "1.0.0", ""))}, worker("w-0"))...)
 	if got := l.run("w-0"); len(got["w-0"]) != 5 {

@@ -35,7 +35,7 @@ func (r *machines) setup(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("hoc-machines").
 		For(&lcm.LCMMachine{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, reported))).
-		Watches(&cluster.Machine{}, &handler.EnqueueRequestForObject{}). // of the same name
+		Watches(&cluster.Machine{}, &handler.EnqueueRequestForObject{}). // the Machine has the name of its LCMMachine
 		Watches(&kaas.HostOSConfiguration{}, r.configurationEvents()).
 		WithOptions(r.Options()).
 		Complete(r)

@@ -20,7 +20,7 @@ import (
 // credentials reconciles BareMetalHostCredentials.
 type credentials struct {
 	Config
-	retries queue.Retries // of reads of Secrets
+	retries queue.Retries // retries of reads of Secrets
 }
 
 // Reconcile implements reconcile.Reconciler for a BareMetalHostCredential.
@@ -49,7 +49,7 @@ const (
 
 func (r *credentials) reconcile(ctx context.Context, c *kaas.BareMetalHostCredential) (after time.Duration, err error) {
 	if !managed(c) && !controllerutil.ContainsFinalizer(c, CredentialFinalizer) {
-		return 0, nil // of another provider, or of nobody
+		return 0, nil // another provider's object, or nobody's
 	}
 	if !c.DeletionTimestamp.IsZero() {
 		return 0, r.remove(ctx, c)

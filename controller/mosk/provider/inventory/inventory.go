@@ -113,7 +113,7 @@ func managed(o client.Object) bool {
 	return o.GetLabels()[cluster.ProviderLabel] == cluster.ProviderBareMetal
 }
 
-// patch writes a change with the resourceVersion of what was read, unless there is none.
+// patch writes a change, if there is one, with the resourceVersion that was read.
 func (c *Config) patch(ctx context.Context, before, after client.Object) error {
 	p := client.MergeFrom(before)
 	if b, err := p.Data(after); err != nil || string(b) == "{}" {

@@ -42,7 +42,7 @@ func (r *servers) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 
 func (r *servers) reconcile(ctx context.Context, i *kaas.BareMetalHostInventory) error {
 	if !managed(i) && !controllerutil.ContainsFinalizer(i, Finalizer) {
-		return nil // of another provider, or of nobody
+		return nil // another provider's object, or nobody's
 	}
 	h := new(metal3.BareMetalHost)
 	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(i), h); apierrors.IsNotFound(err) {

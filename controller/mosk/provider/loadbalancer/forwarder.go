@@ -13,7 +13,7 @@ import (
 type forwarder struct {
 	host     netip.Addr
 	listener net.Listener
-	stop     context.CancelFunc // ends what is being dialed
+	stop     context.CancelFunc // cancels dials that have not ended
 	dial     func(context.Context, Backend) (net.Conn, error)
 	group    sync.WaitGroup
 

@@ -32,14 +32,14 @@ type Backend struct {
 type Config struct {
 	// Networks contain the addresses that may be used.
 	Networks []netip.Prefix
-	Port     uint16 // of all addresses; 0 means any that is free
+	Port     uint16 // port at all addresses; 0 means any that is free
 	// Dial connects to the API of a machine.
 	Dial func(context.Context, Backend) (net.Conn, error)
 }
 
 const (
 	dialTimeout    = 5 * time.Second // in real time
-	maxConnections = 1024            // of a Cluster; more are closed at once
+	maxConnections = 1024            // connections of one Cluster; more are closed at once
 )
 
 // Forwarders are the load balancers of Clusters. They are safe for concurrent use.

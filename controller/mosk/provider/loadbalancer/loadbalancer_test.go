@@ -114,7 +114,7 @@ func exchange(c net.Conn) string {
 	return string(b)
 }
 
-// TestConnectionsReachReadyMachinesAlone counts whom 12 connections reach.
+// TestConnectionsReachReadyMachinesAlone counts which machines 12 connections reach.
 func TestConnectionsReachReadyMachinesAlone(t *testing.T) {
 	r := start(t, "c-0", "c-1", "c-2")
 	count := func() map[string]int {

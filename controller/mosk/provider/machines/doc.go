@@ -6,7 +6,7 @@
 // It acts on Machines with the label kaas.mirantis.com/provider=baremetal alone.
 //
 // A claim has two writes. The Machine's annotation names the host first, then the host's
-// consumerRef names the Machine, both with the resourceVersion of what was read: of two
+// consumerRef names the Machine, both with the resourceVersion that was read: of two
 // Machines that name one host only one gets it, and a Machine never gets a second host,
 // because it claims only the host that its annotation names.
 //

@@ -45,7 +45,7 @@ type Config struct {
 // Reconciler reconciles Machines.
 type Reconciler struct {
 	Config
-	retries queue.Retries // of reads of Secrets
+	retries queue.Retries // retries of reads of Secrets
 }
 
 // New returns a reconciler, or an error when a required field of c is nil.
@@ -121,7 +121,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 		return 0, err
 	}
 	if f.machine.Labels[cluster.ProviderLabel] != cluster.ProviderBareMetal && !controllerutil.ContainsFinalizer(f.machine, Finalizer) {
-		return 0, nil // of another provider, or of nobody
+		return 0, nil // another provider's object, or nobody's
 	}
 	d := decide(f)
 	if err := r.record(ctx, f, d); err != nil {

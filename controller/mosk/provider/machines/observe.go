@@ -29,7 +29,7 @@ type facts struct {
 	machine *cluster.Machine
 	release *kaas.ClusterRelease
 	image   baremetal.Image
-	keys    []string        // of SSH
+	keys    []string        // SSH public keys
 	proxy   *kaas.ProxySpec // nil means none
 	// problem is what the user has to correct before a host is claimed, or "".
 	problem string
@@ -39,7 +39,7 @@ type facts struct {
 	selected bool
 	// claimed is a host whose consumerRef names the machine, when the annotation is empty.
 	claimed *metal3.BareMetalHost
-	named   string                // of the annotation: NAMESPACE/NAME
+	named   string                // value of the annotation: NAMESPACE/NAME
 	host    *metal3.BareMetalHost // that is named; nil when it does not exist
 	// network is the name of the Secret with the host's network data; "" without an
 	// L2Template. unconnected is why there is none yet.

@@ -63,7 +63,7 @@ var performers = map[action]performer{
 	actFinish:        done(finish),
 }
 
-// The functions below write a change with the resourceVersion of what was read, so that
+// The functions below write a change with the resourceVersion that was read, so that
 // nothing is decided on an old object.
 
 func onMachine(change func(*cluster.Machine, *facts)) func(context.Context, *Reconciler, *facts) error {

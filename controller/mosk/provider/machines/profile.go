@@ -35,7 +35,7 @@ const (
 
 // hostProfile is the result of the comparison of a host with the profile of its Machine.
 type hostProfile struct {
-	ref  client.ObjectKey              // of the profile; the zero value when the Machine names none
+	ref  client.ObjectKey              // key of the profile; the zero value when the Machine names none
 	spec *api.BareMetalHostProfileSpec // nil when it does not exist or does not match
 	// problem is what the user has to correct, or "".
 	problem string

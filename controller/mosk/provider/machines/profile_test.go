@@ -185,7 +185,7 @@ func TestUserDataOfTheUser(t *testing.T) {
 		name   string
 		ref    baremetal.ObjectReference
 		secret map[string][]byte // nil: there is none
-		want   string            // of the condition; "" means that the host gets an image
+		want   string            // message of the condition; "" means that the host gets an image
 	}{
 		{"no Secret", baremetal.ObjectReference{Name: "mine"}, nil, field + `: there is no Secret "mine" in the namespace: create it`},
 		{"no name", baremetal.ObjectReference{}, nil, field + `: there is no Secret "" in the namespace`},

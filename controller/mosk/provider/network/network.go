@@ -124,7 +124,7 @@ func (c *Config) machinesOf(ctx context.Context, o client.Object) []reconcile.Re
 // machines reconciles the networks of Machines.
 type machines struct {
 	Config
-	retries queue.Retries // of reads of Secrets
+	retries queue.Retries // retries of reads of Secrets
 }
 
 // Reconcile implements reconcile.Reconciler for a Machine.

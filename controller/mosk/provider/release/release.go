@@ -29,7 +29,7 @@ func Mistake(format string, args ...any) error { return &Error{fmt.Sprintf(forma
 
 // Wanted is the release that a Cluster asks for.
 type Wanted struct {
-	Name string // of the ClusterRelease
+	Name string // name of the ClusterRelease
 	KaaS *kaas.KaaSRelease
 	// Management reports whether the Cluster is a management cluster.
 	Management bool

@@ -36,10 +36,10 @@ type Machine struct {
 	Namespace, Name string
 	Server          string // https URL of the management cluster's API
 	CA              []byte // certificates, in PEM, that sign the server's
-	Token           string // of the agent's service account
+	Token           string // token of the agent's service account
 	Agent           *lcm.AgentConfig
-	Keys            []string                              // of SSH, for the default user and root
-	Proxy           *kaas.ProxySpec                       // of downloads; nil means none
+	Keys            []string                              // SSH public keys for the default user and root
+	Proxy           *kaas.ProxySpec                       // proxy for downloads; nil means none
 	Profile         *hostprofile.BareMetalHostProfileSpec // nil means none
 	User            []byte                                // a cloud-config or a script of the user; nil means none
 }

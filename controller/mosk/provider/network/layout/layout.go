@@ -79,7 +79,7 @@ func Subnets(t *ipam.L2Template, all []ipam.Subnet) (map[string]*ipam.Subnet, er
 }
 
 func labelled(s *ipam.Subnet, want map[string]string) bool {
-	for name, value := range want { // each alone: the order cannot be seen
+	for name, value := range want { // in any order: each label is compared alone
 		if v, has := s.Labels[name]; !has || v != value {
 			return false
 		}

@@ -132,7 +132,7 @@ func mask(p netip.Prefix) string {
 	for i := range ones {
 		ones[i] = 0xff
 	}
-	a, _ := netip.AddrFromSlice(ones) // of 4 or 16 bytes
+	a, _ := netip.AddrFromSlice(ones) // ones has 4 or 16 bytes
 	return netip.PrefixFrom(a, p.Bits()).Masked().Addr().String()
 }
 

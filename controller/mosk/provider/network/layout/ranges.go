@@ -56,7 +56,7 @@ func lastOf(p netip.Prefix) netip.Addr {
 	for i := p.Bits(); i < len(b)*8; i++ {
 		b[i/8] |= 1 << (7 - i%8)
 	}
-	a, _ := netip.AddrFromSlice(b) // of 4 or 16 bytes
+	a, _ := netip.AddrFromSlice(b) // b has 4 or 16 bytes
 	return a
 }
 
