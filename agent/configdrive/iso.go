@@ -21,7 +21,7 @@ const (
 	primaryAt = 16 + iota // block numbers
 	jolietAt
 	terminatorAt
-	tablesAt // of the primary volume, little and big endian, then those of Joliet
+	tablesAt // path tables of the primary volume, little and big endian, then those of Joliet
 )
 
 const directoriesAt = tablesAt + 4

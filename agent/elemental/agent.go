@@ -25,10 +25,10 @@ type Clock interface {
 
 // Config holds the parameters of the commands.
 type Config struct {
-	File    string // of the configuration; "" is DefaultConfigFile
+	File    string // name of the configuration file; "" is DefaultConfigFile
 	System  System
 	Plugins Makers
-	Version string // of the agent
+	Version string // version of the agent
 
 	// Broker, if set, admits one operation on the host at a time and reboots it. nil means
 	// that no other agent changes the host.
@@ -48,7 +48,7 @@ type agent struct {
 	file   File
 	plugin Plugin
 	api    *client
-	name   string // of the ElementalHost
+	name   string // name of the ElementalHost
 	leave  func()
 	logged string // the error that was logged last
 }

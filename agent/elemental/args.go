@@ -14,7 +14,7 @@ import (
 type Arguments struct {
 	File        string // --config
 	Debug       bool
-	Install     bool // of register: install the server, too
+	Install     bool // --install of register: install the server, too
 	CompatReset bool // see Dummy
 }
 

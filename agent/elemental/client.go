@@ -25,8 +25,8 @@ const (
 // client sends requests to the registration API. Tokens are dated in real time, whatever the
 // agent's clock.
 type client struct {
-	uri      string // of the registration
-	token    string // of the registration
+	uri      string // URI of the registration
+	token    string // token of the registration
 	version  string
 	identity identity
 	now      func() time.Time

@@ -300,7 +300,7 @@ type VLAN struct {
 // LLDP holds the identity of a switch and of its port that a NIC is connected to,
 // from the frames that the switch sends.
 type LLDP struct {
-	SwitchID   string `json:"switchID,omitempty"` // of the chassis
+	SwitchID   string `json:"switchID,omitempty"` // chassis ID
 	PortID     string `json:"portID,omitempty"`
 	SwitchName string `json:"switchName,omitempty"`
 }

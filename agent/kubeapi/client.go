@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	requestTimeout = 30 * time.Second // of one request, in wall time
-	watchTimeout   = 5 * time.Minute  // of one watch, as the server is asked
+	requestTimeout = 30 * time.Second // limit of one request, in wall time
+	watchTimeout   = 5 * time.Minute  // duration of one watch that the client asks the server for
 	maxBody        = 4 << 20          // bytes of a response; etcd's limit is below it
 )
 
@@ -52,7 +52,7 @@ type Client struct {
 // StatusError is a response with an unexpected status.
 type StatusError struct {
 	Code int
-	Text string // of the server
+	Text string // message of the server
 }
 
 // Error implements error.

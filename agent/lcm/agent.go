@@ -27,15 +27,15 @@ type agent struct {
 	boot sys.Boot
 
 	state    state
-	host     *lcm.HostInfo // of the last look, without the reboot request
+	host     *lcm.HostInfo // host info of the last look, without the reboot request
 	nics     []job.NIC
 	hostName string
 	reread   bool // the host info is to be found again
 	seen     bool // the LCMMachine existed
 	// synced are the SSH keys that authorized_keys has; nil: not known yet.
 	synced    []string
-	upgradeOf upgradeKey // of the last attempt
-	lastText  string     // of the error that was logged last
+	upgradeOf upgradeKey // key of the last attempt
+	lastText  string     // text of the error that was logged last
 }
 
 // UpgradedError reports that the agent has replaced its program. The caller of Run must start
@@ -221,7 +221,7 @@ func (a *agent) writeStatus(ctx context.Context, m *lcm.LCMMachine) (*lcm.LCMMac
 	}
 	if len(patch) > 0 {
 		version := ""
-		if m.Status.HostInfo == nil { // of two agents that report at once for the first time, one must see the other
+		if m.Status.HostInfo == nil { // when two agents report at once for the first time, one must see the other
 			version = m.ResourceVersion
 		}
 		if m, err = a.api.patchStatus(ctx, patch, version); err != nil {

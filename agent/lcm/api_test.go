@@ -27,10 +27,10 @@ type fakeAPI struct {
 	next     string // that it takes, too; "" is none
 	object   map[string]any
 	secrets  map[string]map[string][]byte
-	version  int // of the Secrets and the object
+	version  int // resourceVersion of the Secrets and the object
 	watchers map[chan struct{}]bool
 	requests []string // METHOD PATH
-	bodies   []string // of patches
+	bodies   []string // bodies of patches
 	// refuse, if set, answers a request with a status.
 	refuse func(r *http.Request) int
 }

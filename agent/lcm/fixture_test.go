@@ -26,7 +26,7 @@ type server struct {
 	mu      sync.Mutex
 	boot    sys.Boot
 	reboots int
-	fail    error                        // of Reboot
+	fail    error                        // error of Reboot
 	put     func(files []sys.File) error // if set, before Put
 	ran     []sys.Command
 }

@@ -18,7 +18,7 @@ import (
 const (
 	minRetry       = 10 * time.Second // after the first attempt; it doubles
 	maxRetry       = 5 * time.Minute
-	defaultTimeout = time.Hour // of an item, in wall time
+	defaultTimeout = time.Hour // timeout of an item, in wall time
 	maxMessage     = 2 << 10   // bytes of a message
 )
 

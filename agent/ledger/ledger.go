@@ -30,7 +30,7 @@ type System interface {
 
 // Record is the content of the ledger.
 type Record struct {
-	Owner   string            // of the files, as a message names it: "MachineConfig rendered-worker-1"
+	Owner   string            // owner of the files, as a message names it: "MachineConfig rendered-worker-1"
 	Files   map[string]string // SHA-256 of the content that the owner gives them
 	Changed map[string]string // the owner that changed a file last, by the file's path
 }
@@ -62,8 +62,8 @@ func (r Record) store(s System) error {
 	return nil
 }
 
-// Claim makes an owner the one of files, by their content, in place of what it owned before. What
-// was changed before is forgotten.
+// Claim makes an owner the one of files, by their content, in place of the files that it owned
+// before. Earlier changes are forgotten.
 func Claim(s System, owner string, files map[string][]byte) error {
 	is, err := Load(s)
 	if err != nil {

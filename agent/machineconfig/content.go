@@ -21,7 +21,7 @@ type content struct {
 	raw      json.RawMessage // the object
 	spec     mcv1.MachineConfigSpec
 	ignition types.Config
-	files    map[string]file // of storage.files and the files of units, by path
+	files    map[string]file // files of storage.files and of units, by path
 	units    []types.Unit
 }
 

@@ -36,7 +36,7 @@ const (
 type daemon struct {
 	Config
 	api   *kubeapi.Client
-	leave func() // of Enter
+	leave func() // result of Enter
 	// write writes files and units to the present root. It is never called for an image that
 	// carries them.
 	write func(ctx context.Context, w *writer, was, next *content, abandoned []string) error
@@ -48,7 +48,7 @@ type daemon struct {
 	pull     pull
 	certSeen time.Time
 	drift    string // reason of the last event
-	lastText string // of the error that was logged last
+	lastText string // text of the error that was logged last
 }
 
 // failure is the reason why the node does not get its configuration. The daemon tries again.
@@ -166,7 +166,7 @@ func (d *daemon) watchNode(ctx context.Context) {
 // target is the configuration and the image that the Node's annotations name.
 type target struct{ config, image string }
 
-// step looks at the node, does what is next, and returns the time until the next look. A
+// step looks at the node, takes the next step, and returns the time until the next look. A
 // failure is on the Node when it returns.
 func (d *daemon) step(ctx context.Context) (time.Duration, error) {
 	n, err := d.node(ctx)

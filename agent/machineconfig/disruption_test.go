@@ -69,7 +69,7 @@ func TestActionsOfAChange(t *testing.T) {
 				got = append(got, "reboot")
 			} else {
 				ran := slices.Clone(c.host.ran)
-				if unit := tt.next.units != nil; unit && len(ran) > 0 && ran[0] == "systemctl daemon-reload" { // of the write
+				if unit := tt.next.units != nil; unit && len(ran) > 0 && ran[0] == "systemctl daemon-reload" { // the write of units reloads systemd, too
 					ran = ran[1:]
 				}
 				for _, line := range ran {

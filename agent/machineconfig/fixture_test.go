@@ -219,10 +219,10 @@ type cluster struct {
 	t        testing.TB
 	api      *fakeAPI
 	registry http.Handler
-	blocked  func(r *http.Request) int // of the registry: a status
+	blocked  func(r *http.Request) int // status with which the registry refuses a request; 0: it serves the request
 	garble   func(path string, b []byte) []byte
 
-	dir     string // of mounts
+	dir     string // directory for mounts
 	disk    diskStore
 	system  *sandbox.System
 	boot    int
@@ -245,7 +245,7 @@ func (d *diskStore) Save(b []byte) error   { d.b = slices.Clone(b); return nil }
 type host struct {
 	sandbox.Host
 	c    *cluster
-	fail func(name string) error // of Put
+	fail func(name string) error // Put fails with its error
 	ran  []string
 }
 

@@ -18,7 +18,7 @@ type plan struct {
 	os      bool     // a root is staged: another image or other arguments of the kernel
 	reboot  bool
 	drain   bool
-	actions []action // of services, if the node does not reboot
+	actions []action // actions on services, if the node does not reboot
 }
 
 // change is the change that a plan is made for.

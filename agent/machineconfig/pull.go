@@ -26,7 +26,7 @@ const (
 type pull struct {
 	image    string
 	attempts int
-	next     time.Time // of the next attempt
+	next     time.Time // time of the next attempt
 	done     bool
 }
 

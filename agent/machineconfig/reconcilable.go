@@ -11,7 +11,7 @@ import (
 	opv1 "github.com/openshift/api/operator/v1"
 )
 
-// ForceFile makes the daemon apply a configuration without a look at what is on disk. No
+// ForceFile makes the daemon apply a configuration without a look at the files on disk. No
 // configuration writes it.
 const ForceFile = "/run/machine-config-daemon-force"
 

@@ -10,7 +10,7 @@ import (
 type File struct {
 	Name    string      // absolute path
 	Mode    fs.FileMode // type and permission bits
-	Content []byte      // of a regular file
+	Content []byte      // content of a regular file
 	Link    string      // target of a symbolic link
 	// UID and GID are the owner of a regular file, where the agent may give files away; 0 is
 	// the agent's user.

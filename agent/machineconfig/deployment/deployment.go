@@ -7,7 +7,7 @@ import "slices"
 // Root is a root file system that a node boots.
 type Root struct {
 	Image     string   // REPOSITORY@sha256:DIGEST; "" is the one that the node was installed with
-	Arguments []string // of the kernel
+	Arguments []string // kernel arguments
 }
 
 // Next is the root that the next boot boots.

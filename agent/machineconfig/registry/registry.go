@@ -117,7 +117,7 @@ const (
 	mirrorsFile = "/etc/containers/registries.conf"
 	certsDir    = "/etc/docker/certs.d"
 	maxLayers   = 128
-	maxBytes    = 256 << 20 // of all compressed layers
+	maxBytes    = 256 << 20 // sum over all compressed layers
 )
 
 // CertificateFile is the path of the certificates that sign those of a registry. In names of

@@ -123,7 +123,7 @@ func (t *target) replace(off int64, p []byte) error {
 
 var errLost = errors.New("something else than was written")
 
-// unverify removes a range from what is to be verified. The rest of a run that it
+// unverify removes a range from the runs to be verified. The rest of a run that it
 // cuts is verified now and recorded again.
 func (t *target) unverify(off, n int64) error {
 	end := off + n

@@ -64,14 +64,14 @@ type download struct {
 	stall  time.Duration
 	pause  time.Duration
 
-	size int64 // of the file in bytes; -1 if unknown
+	size int64 // size of the file in bytes; -1 if unknown
 	off  int64 // bytes delivered so far
 
-	body   io.ReadCloser // of the current request; nil if there is none
+	body   io.ReadCloser // response body of the current request; nil if there is none
 	broken error         // error of a read that also returned the last bytes
 	cancel context.CancelFunc
 
-	watch     *stallWatch // of the current request
+	watch     *stallWatch // stall watch of the current request
 	validator string      // for If-Range: strong ETag, or date
 	etag      string      // ETag of the first response
 	mark      int64       // value of off when resumes was reset

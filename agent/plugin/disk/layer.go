@@ -22,7 +22,7 @@ type layerImage struct {
 	layer *layerReader
 	image io.Reader
 	tar   *tar.Reader // if the image is the single file of a tar
-	size  int64       // of the image in bytes; -1 if unknown
+	size  int64       // size of the image in bytes; -1 if unknown
 }
 
 // maxWindow bounds the window of a compressed layer, which is also its memory.
@@ -30,7 +30,7 @@ const maxWindow = 32 << 20
 
 // layerReader is a download as an io.Reader, for one context at a time.
 type layerReader struct {
-	ctx  context.Context //nolint:containedctx // of the read that is under way
+	ctx  context.Context //nolint:containedctx // the context of the read that is under way
 	from *download
 	hash io.Writer
 	left int64 // bytes that the layer may still have

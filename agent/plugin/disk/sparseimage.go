@@ -72,8 +72,8 @@ func (s *scratchSink) finish(ctx context.Context, fileSize int64) (int64, error)
 // sparse is a disk described by an image file. Its header is validated: size and
 // unit are sound. Tables are validated when they are used.
 type sparse struct {
-	name string // of the format
-	size int64  // of the disk in bytes
+	name string // name of the format
+	size int64  // size of the disk in bytes
 	unit int64  // granularity of the tables in bytes; a power of two, at most 2 MiB
 	// ratio is how many bytes of the disk one byte of compressed data can make.
 	ratio int64
@@ -82,7 +82,7 @@ type sparse struct {
 	// extent describes the disk from at on, up to most bytes. at is a multiple of
 	// unit.
 	extent      func(at, most int64) (extent, error)
-	io.ReaderAt // of the disk; safe for concurrent use
+	io.ReaderAt // reads the disk; safe for concurrent use
 }
 
 // extent is a part of the disk that is the same throughout.

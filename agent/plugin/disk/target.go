@@ -47,7 +47,7 @@ type target struct {
 	zeroed []run
 }
 
-// run is a range of the disk and the CRC-32C of what was written there. The
+// run is a range of the disk and the CRC-32C of the data written there. The
 // checksum detects accidents; attackers are excluded by the image's digest.
 type run struct {
 	off, n int64

@@ -69,7 +69,7 @@ type extentHeader struct {
 	version, flags     uint32
 	capacity, grain    int64
 	descriptor, length int64
-	entries            int64 // of a grain table
+	entries            int64 // number of entries of a grain table
 	directory          uint64
 	compression        uint16
 }

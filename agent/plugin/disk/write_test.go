@@ -273,7 +273,7 @@ func TestWriteRawMismatchLeavesADiskThatCannotBoot(t *testing.T) {
 // faulty is a disk with a defect.
 type faulty struct {
 	*systest.Memory
-	forgets  bool  // loses what is written at failAt
+	forgets  bool  // loses the bytes written at failAt
 	zeroless bool  // accepts Zero beyond the first MiB and does nothing
 	failAt   int64 // writing here fails
 	err      error

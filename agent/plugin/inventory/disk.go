@@ -150,7 +150,7 @@ func (r reader) vendor(dir string) string {
 // order of preference, and without udev that of the kernel.
 func (r reader) serial(dir string, udev map[string]string) string {
 	return cmp.Or(
-		udev["ID_SCSI_SERIAL"], // of SCSI disks, whose ID_SERIAL_SHORT is the WWN
+		udev["ID_SCSI_SERIAL"], // serial number of SCSI disks, whose ID_SERIAL_SHORT is the WWN
 		udev["ID_SERIAL_SHORT"],
 		udev["ID_SERIAL"],
 		r.value(dir+"/device/serial"), // NVMe

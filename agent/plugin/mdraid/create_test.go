@@ -92,7 +92,7 @@ func volume(name, level string, sizeGiB int, members []job.Disk) mdraid.Volume {
 var places = []struct {
 	level    string
 	disks    []int
-	size     int64 // of the array, in GiB, for a request of 4 GiB
+	size     int64 // size of the array, in GiB, for a request of 4 GiB
 	chunks   map[int64][]int
 	rowOf    func(chunk int64) int64
 	examine  []string

@@ -24,7 +24,7 @@ type superblock struct {
 	layout  uint32
 	chunk   int64 // bytes
 	members int
-	role    int   // of this member; -1 if it is none, or has failed
+	role    int   // role of this member; -1 if it is none, or has failed
 	size    int64 // bytes of data on each member
 	data    int64 // offset of the data
 	events  uint64
