@@ -286,7 +286,7 @@ func permissions(n *yaml.Node) (fs.FileMode, error) {
 const RunScript = "/" + instanceDir + "/scripts/runcmd"
 
 // commands stores the scripts and the commands of runcmd where cloud-init does, and lists
-// what is to be executed.
+// those to execute.
 func (c *config) commands(scripts []part, root Root, r *Result) {
 	r.Boot, r.Run = c.Boot, c.Run
 	for n, s := range scripts {

@@ -67,10 +67,10 @@ type Facts struct {
 	Addresses            []netip.Addr
 	CPUs                 int64
 	MemoryBytes          int64
-	Arch                 string // of the kernel, "x86_64"
+	Arch                 string // architecture of the kernel, "x86_64"
 	MachineID, BootID    string
-	Serial               string // of the system
-	OSImage, Version     string // of the operating system and of the agent
+	Serial               string // serial number of the system
+	OSImage, Version     string // name of the operating system, and version of the agent
 	KernelVersion, OSTag string // "linux"
 }
 

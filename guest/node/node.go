@@ -32,7 +32,7 @@ type agent struct {
 
 	renewed  time.Time
 	podsSeen bool   // since the last change
-	lastText string // of the error that was logged last
+	lastText string // text of the error that was logged last
 }
 
 // Run registers the node and serves it until ctx ends, and then returns nil. It returns an

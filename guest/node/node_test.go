@@ -394,7 +394,7 @@ func TestCAIsReadAgain(t *testing.T) {
 			Files: countingFiles{f, read},
 		})
 	}()
-	<-read // of the first connection
+	<-read // the read of the first connection
 	for waiting := true; waiting; {
 		select {
 		case <-read:

@@ -290,7 +290,7 @@ func removeGroups(groups []group) error {
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			errs = append(errs, fmt.Errorf("sandbox: %w", err))
 		}
-		_ = g.lock.Close() // it was read only, and others may remove what is left
+		_ = g.lock.Close() // it was read only, and others may remove the groups that are left
 	}
 	return errors.Join(errs...)
 }

@@ -17,7 +17,7 @@ import (
 // decoded is the layer that was decoded last, until the garbage collector needs its memory: a
 // thousand systems at rest keep none.
 type decoded struct {
-	sum  [sha256.Size]byte // of the encoded layer
+	sum  [sha256.Size]byte // SHA-256 of the encoded layer
 	tree weak.Pointer[Tree]
 }
 

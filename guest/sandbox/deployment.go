@@ -23,7 +23,7 @@ import (
 // Deployment identifies a root.
 type Deployment struct {
 	Image     string   // REPOSITORY@sha256:DIGEST; "": the installation's
-	Arguments []string // of the kernel
+	Arguments []string // kernel arguments
 }
 
 // Deployments are the roots on the disk of a system.

@@ -154,7 +154,7 @@ func TestLimits(t *testing.T) {
 	if out, code := run(t, s, "f() { f | f & }; f; sleep 2; false"); code == 0 || !strings.Contains(out, "Cannot fork") && !strings.Contains(out, "processes") {
 		t.Errorf("a fork bomb = code %d, %q", code, out)
 	}
-	if err := s.Close(); err != nil { // else what is left of the bomb may leave no process to the next
+	if err := s.Close(); err != nil { // else the rest of the bomb may leave no process to the next system
 		t.Fatal(err)
 	}
 	s, _ = booted(t, small)

@@ -27,7 +27,7 @@ type Store interface {
 // Config describes a system.
 type Config struct {
 	Base  Tree  // the files below the layer: /etc and /var of a fresh installation
-	Store Store // of the layer
+	Store Store // store of the layer
 	// Dir is a directory of this machine that is made for the first command, has the
 	// mounts of the running system, /run and /tmp, and is removed by Close.
 	Dir string
@@ -79,14 +79,14 @@ type System struct {
 	c Config
 
 	mu        sync.Mutex
-	session   *session // of the running processes; nil: none
+	session   *session // session of the running processes; nil: none
 	memory    Tree     // /run and /tmp of this boot, where no command has run
 	units     units
 	closed    bool
-	saved     [sha256.Size]byte // of the layer that was stored last
+	saved     [sha256.Size]byte // SHA-256 of the layer that was stored last
 	opened    bool              // the disk was read in this boot
-	base      Tree              // of the booted root
-	image     *Tree             // of the booted root, which other systems share
+	base      Tree              // files of the booted root
+	image     *Tree             // image of the booted root, which other systems share
 	roots     bool              // the disk has others than the installation's
 	decoded   decoded           // the layer that was read last
 	watches   watches
@@ -343,7 +343,7 @@ func (s *System) Stat(name string) (n Node, err error) {
 }
 
 // Put writes nodes, all or none, and creates the directories above them. It replaces
-// what is there, but no directory by a file.
+// nodes that exist, but no directory by a file.
 func (s *System) Put(nodes Tree) error {
 	for name := range nodes {
 		if Clean(name) != name || name == "." {

@@ -120,7 +120,7 @@ func TestServicesThatEndStartAgain(t *testing.T) {
 	broken := errors.New("broken")
 	for _, tt := range []struct {
 		name, restart string
-		ends          []error // of the runs; it runs on after them
+		ends          []error // errors with which its runs end; it runs on after them
 		want          int     // runs
 	}{
 		{"no", "Restart=no", []error{broken}, 1},

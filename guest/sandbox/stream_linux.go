@@ -113,7 +113,7 @@ func (s *streams) terminal(c Command, r *session) error {
 	if err != nil {
 		return err
 	}
-	control := func(do func(fd int) error) error { // of the master, until it is closed
+	control := func(do func(fd int) error) error { // control calls do with the master's descriptor, until the master is closed
 		var done error
 		err := raw.Control(func(fd uintptr) { done = do(int(fd)) })
 		return errors.Join(err, done)

@@ -19,7 +19,7 @@ import (
 type Node struct {
 	Mode     fs.FileMode // type and permission bits
 	UID, GID int
-	Content  []byte // of a regular file
+	Content  []byte // content of a regular file
 	Link     string // target of a symbolic link
 	Modified time.Time
 	// Removed is a whiteout: nothing of this name is seen of the layers below.

@@ -22,7 +22,7 @@ type OS struct {
 	System *sandbox.System
 	// Registry reads images. Its zero value has no certificates and no mirrors.
 	Registry registry.Client
-	Arch     string // of the server, as registries name it: amd64
+	Arch     string // architecture of the server, as registries name it: amd64
 
 	mu     sync.Mutex
 	image  string       // that was pulled last
