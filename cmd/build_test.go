@@ -46,7 +46,7 @@ func build(t *testing.T, goProgram string) *exec.Cmd {
 }
 
 // In a pipe, a build says that it takes minutes and then, now and then, how far it is; a
-// build of what is compiled already says nothing.
+// build whose packages are compiled already says nothing.
 func TestBuildReportsProgressInAPipe(t *testing.T) {
 	const notice = "compiling: Kubernetes takes some minutes the first time\n"
 	for compiles, want := range map[int]string{

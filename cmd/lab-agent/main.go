@@ -85,7 +85,7 @@ func prepare(ctx context.Context, first bool) error {
 // line.
 const (
 	mediaEnv   = "METALAB_AGENT_CONFIG"
-	mediaParam = "metalab.config" // of the kernel's command line
+	mediaParam = "metalab.config" // parameter of the kernel command line
 )
 
 func command() *cobra.Command {

@@ -174,7 +174,7 @@ func TestInvalidFlagsNameTheFix(t *testing.T) {
 func TestLimitsComeFromFlagsTheEnvironmentOrUpstreamsDefaults(t *testing.T) {
 	processors := manager.DefaultWorkers(runtime.NumCPU())
 	for _, tt := range []struct {
-		concurrency, limit string // of the environment
+		concurrency, limit string // values in the environment
 		args               string
 		want               manager.Config
 	}{

@@ -186,7 +186,7 @@ const (
 // resolveLimits validates the limits, which the environment sets where a flag does not (B-07,
 // B-73).
 func (o *options) resolveLimits() error {
-	for flag, env := range map[string]string{concurrencyFlag: concurrencyEnv, limitFlag: limitEnv} { // each alone: the order cannot be seen
+	for flag, env := range map[string]string{concurrencyFlag: concurrencyEnv, limitFlag: limitEnv} { // in any order: each flag is resolved alone
 		text := os.Getenv(env)
 		if text == "" || o.flags.Changed(flag) {
 			continue

@@ -23,7 +23,7 @@ import (
 const emulatedImage = "emulated"
 
 const (
-	agentPrefix  = "/agent"      // of the URLs of boot media
+	agentPrefix  = "/agent"      // path prefix in the URLs of boot media
 	bootHost     = "conformance" // in the boots of one run, which has one server
 	inventoryJob = "inventory"
 	writeJob     = "write"

@@ -34,14 +34,14 @@ type mediaServer struct {
 	mu       sync.Mutex
 	requests map[string][]conformance.MediaRequest
 	events   chan []byte       // nil: nobody listens
-	agent    http.Handler      // of boot media; nil: none
+	agent    http.Handler      // handler of boot media; nil: none
 	system   *io.SectionReader // the provisioner's image; nil: none
 }
 
 // Bounds of a BMC's requests.
 const (
 	maxMediaNames    = 1000
-	maxMediaRequests = 1000 // of one name
+	maxMediaRequests = 1000 // requests of one name
 	maxEventBody     = 1 << 20
 	maxEventsWaiting = 100
 	eventsPath       = "events"

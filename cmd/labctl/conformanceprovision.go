@@ -42,7 +42,7 @@ const (
 type provisioner struct {
 	boot *bootMedia
 	open func(context.Context) (bmc.Client, error)
-	url  string // of the image
+	url  string // URL of the image
 	sum  string // SHA-256 of the image, in hex
 }
 

@@ -235,7 +235,7 @@ func (p *prefixed) named(name string) io.Writer { return &prefixedLines{p: p, na
 type prefixedLines struct {
 	p    *prefixed
 	name string
-	rest []byte // of a line that has not ended
+	rest []byte // start of a line that has not ended
 }
 
 // Write implements io.Writer.

@@ -79,7 +79,7 @@ func waitFor(ctx context.Context, lab *control.Client, host, text string, out io
 	return err
 }
 
-// watcher looks for a text in what is written to it.
+// watcher looks for a text in the bytes written to it.
 type watcher struct {
 	out   io.Writer
 	text  []byte

@@ -24,7 +24,7 @@ import (
 // fence is a block of commands in a document.
 type fence struct {
 	page, text, mark string
-	line             int // of its first command
+	line             int // line of its first command
 }
 
 // Marks of blocks of commands, after ```sh.

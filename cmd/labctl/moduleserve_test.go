@@ -33,7 +33,7 @@ func TestModuleServerCutsASlowBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil { // of the test
+	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil { // limit of the test
 		t.Fatal(err)
 	}
 	if _, err := conn.Write([]byte("GET /m-1.0.0.tgz HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n0123456789")); err != nil {

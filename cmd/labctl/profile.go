@@ -122,7 +122,7 @@ type summaryOf struct {
 	Ports        int    `json:"ports"`
 	Drives       string `json:"drives"`
 	RAID         bool   `json:"raid"`
-	Settings     int    `json:"settings"` // of its BIOS
+	Settings     int    `json:"settings"` // number of its BIOS settings
 }
 
 func summarize(p *machine.Profile) summaryOf {

@@ -15,7 +15,7 @@ func addAll(p *progress, clock *time.Time, counts []int, every time.Duration) {
 	p.end()
 }
 
-// Bulk work counts what is done: nothing when it is quick, a line now and then in a
+// Bulk work reports its count: nothing when it is quick, a line now and then in a
 // pipe, and the last count once, which is the total.
 func TestProgressCounts(t *testing.T) {
 	ones := func(n int) []int {

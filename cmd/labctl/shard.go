@@ -68,7 +68,7 @@ type recordings struct {
 	file string // that the user has named
 
 	mu   sync.Mutex
-	runs map[string]int // of each shard, by its name
+	runs map[string]int // number of runs of each shard, by the shard's name
 }
 
 // next returns the file of the next run of a shard: of lab.json.gz, lab.shard-0.json.gz, and
@@ -323,7 +323,7 @@ func writeSecret(dir string, data map[string]string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	for name, value := range data { // files are independent: their order is not seen
+	for name, value := range data { // in any order: the files are independent
 		f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err != nil {
 			return err

@@ -24,7 +24,7 @@ import (
 // the user's, and labctl down --delete leaves them.
 func owned() (statedir.Owned, error) {
 	one := slices.Concat(lab.Owned(), crash.Owned(), statedir.Owned{
-		"snapshot-*.part", // of a recording, while labctl up --from reads it
+		"snapshot-*.part", // the snapshot of a recording, while labctl up --from reads it
 		day2Dir + "/" + day2ClusterFile, day2Dir + "/" + day2ConfigurationFile,
 		lab.ImagesDir + "/" + seedPrefix + "*",
 	})
@@ -85,7 +85,7 @@ func some(names []string) string {
 	}
 }
 
-// removeLab removes the lab from the state directory, and says what is still there.
+// removeLab removes the lab from the state directory, and names the files that are still there.
 func (o *options) removeLab(how string, out io.Writer) error {
 	names, err := owned()
 	if err != nil {

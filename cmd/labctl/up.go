@@ -43,10 +43,10 @@ type upFlags struct {
 	record   string // file of the recording
 	keep     bool   // snapshots beside the recording
 	from     string // recording and time of the snapshot that the lab begins with
-	profile  string // of the hosts: a name, or a file or folder
+	profile  string // profile of the hosts: a name, or a file or folder
 	models   string
 	shards   int         // processes that run the hosts
-	remote   *lab.Remote // of a shard, as the next two are
+	remote   *lab.Remote // set in a shard, as the next two are
 	gateway  *lab.Gateway
 	name     string // DNS name of the address of its BMCs
 	ready    int    // file descriptor for progress; hidden
