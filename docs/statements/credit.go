@@ -72,7 +72,7 @@ type Scenario struct {
 	File  string
 	Title string
 
-	Tags []string // of the scenario, its feature and its tables of examples, without @
+	Tags []string // tags of the scenario, its feature and its tables of examples, without @
 
 	// Cited are the numbers in comments: between the previous scenario and the end
 	// of this one, and down to the end of the background, which all scenarios share.
