@@ -139,9 +139,9 @@ func runSeeds(t *testing.T, first, end uint64) {
 		}
 	}()
 
-	calm := b.live(nil)
+	quiet := b.live(nil)
 	for _, name := range b.names {
-		mustBeComplete(t, name, calm)
+		mustBeComplete(t, name, quiet)
 	}
 	runs := 0
 	for ; first < end; first += uint64(len(b.names)) {
@@ -151,7 +151,7 @@ func runSeeds(t *testing.T, first, end uint64) {
 		}
 		got := b.live(of)
 		for i, name := range b.names {
-			t.Run(fmt.Sprint(of[i]), func(t *testing.T) { compare(t, name, calm, got) })
+			t.Run(fmt.Sprint(of[i]), func(t *testing.T) { compare(t, name, quiet, got) })
 		}
 		runs += len(of)
 	}

@@ -56,7 +56,7 @@ func runLCM(ctx context.Context, y *systems, x *system, args []string) error {
 			Account: o.Account, System: host, Poll: o.Poll, KeepUser: o.KeepUser,
 			Hardware: x.hardware, Broker: x.broker,
 			Version: version, SHA256: sum, Program: agentFile,
-			Clock: agentClock{labClock{y.clock}}, Enter: x.lookOf(y.clock.Enter), Log: agentLog(y.clock, y.log, x.host, x.os.Boot),
+			Clock: agentClock{labClock{y.clock}}, Enter: x.countSteps(y.clock.Enter), Log: agentLog(y.clock, y.log, x.host, x.os.Boot),
 		})
 		if upgraded := new(lcm.UpgradedError); !errors.As(err, &upgraded) {
 			return err
@@ -64,39 +64,39 @@ func runLCM(ctx context.Context, y *systems, x *system, args []string) error {
 	}
 }
 
-// Looks count the looks of a server's LCM agent at its LCMMachine: those that have begun, and
+// Steps count the looks of a server's LCM agent at its LCMMachine: those that have begun, and
 // those that have ended with all that followed. A look follows each change of the object.
-type Looks struct{ Begun, Ended uint64 }
+type Steps struct{ Begun, Ended uint64 }
 
-// lookOf returns Config.Enter of an LCM agent, which counts its looks.
-func (x *system) lookOf(enter func() func()) func() func() {
+// countSteps returns Config.Enter of an LCM agent, which counts its looks.
+func (x *system) countSteps(enter func() func()) func() func() {
 	return func() func() {
 		leave := enter()
-		x.looks.Lock()
-		x.looks.Begun++
-		x.looks.Unlock()
+		x.steps.Lock()
+		x.steps.Begun++
+		x.steps.Unlock()
 		return func() {
-			x.looks.Lock()
-			x.looks.Ended++
-			x.looks.Unlock()
+			x.steps.Lock()
+			x.steps.Ended++
+			x.steps.Unlock()
 			leave()
 		}
 	}
 }
 
-// AgentLooks returns the looks of the LCM agent in this boot of a host; zero when no agent
+// AgentSteps returns the looks of the LCM agent in this boot of a host; zero when no agent
 // runs there.
-func (l *Lab) AgentLooks(host string) Looks {
+func (l *Lab) AgentSteps(host string) Steps {
 	y := l.agents.systems
 	y.mu.Lock()
 	x := y.running[host]
 	y.mu.Unlock()
 	if x == nil {
-		return Looks{}
+		return Steps{}
 	}
-	x.looks.Lock()
-	defer x.looks.Unlock()
-	return x.looks.Looks
+	x.steps.Lock()
+	defer x.steps.Unlock()
+	return x.steps.Steps
 }
 
 // hardware is the inventory of the server, with the host name of its system and the

@@ -62,7 +62,7 @@ type system struct {
 	cancel     context.CancelFunc
 	looks      struct { // looks of the LCM agent
 		sync.Mutex
-		Looks
+		Steps
 	}
 }
 

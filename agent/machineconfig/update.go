@@ -137,7 +137,7 @@ func (d *daemon) drainAndApply(ctx context.Context, n *corev1.Node, s onDisk, u 
 			return wait, err
 		}
 	}
-	end, err := d.turn(ctx, n, "update to "+next.name)
+	end, err := d.beginOperation(ctx, n, "update to "+next.name)
 	if err != nil {
 		return 0, err
 	}
@@ -207,8 +207,8 @@ func (d *daemon) drain(ctx context.Context, n *corev1.Node, u *update, next *con
 	return drainPoll, nil
 }
 
-// turn begins the operation on the host, after those of other agents.
-func (d *daemon) turn(ctx context.Context, n *corev1.Node, name string) (end func(), err error) {
+// beginOperation begins the operation on the host, after those of other agents.
+func (d *daemon) beginOperation(ctx context.Context, n *corev1.Node, name string) (end func(), err error) {
 	o := broker.Operation{Family: broker.MachineConfig, Name: name}
 	end, err = d.Broker.Try(o)
 	if blocked := new(broker.BlockedError); !errors.As(err, &blocked) {

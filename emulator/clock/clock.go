@@ -146,16 +146,16 @@ func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 // clock does not jump, and Settle waits. Further calls of leave have no effect.
 func (c *Clock) Enter() (leave func()) {
 	c.Begin()
-	return (&visit{clock: c}).end
+	return (&inFlight{clock: c}).end
 }
 
-// visit is work in flight.
-type visit struct {
+// inFlight is work in flight.
+type inFlight struct {
 	clock *Clock
 	ended atomic.Bool
 }
 
-func (v *visit) end() {
+func (v *inFlight) end() {
 	if !v.ended.Swap(true) {
 		v.clock.End()
 	}

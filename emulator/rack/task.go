@@ -62,10 +62,10 @@ func (h *Host) task(id string) (bmc.Task, error) {
 	return bmc.Task{}, fmt.Errorf("rack: %s: %w: task %s", h.Name(), bmc.ErrNotFound, id)
 }
 
-// Carry opens a task whose work neither model does, and runs it: the result of do,
+// RunTask opens a task whose work neither model does, and runs it: the result of do,
 // whose ID and times are filled in, closes the task. Cancelling the task ends ctx. A
 // task that is running when the lab ends has failed when the lab starts again.
-func (h *Host) Carry(ctx context.Context, o bmc.OpenTask, do func(ctx context.Context, task string) bmc.CloseTask) (bmc.Task, error) {
+func (h *Host) RunTask(ctx context.Context, o bmc.OpenTask, do func(ctx context.Context, task string) bmc.CloseTask) (bmc.Task, error) {
 	if ctx.Err() != nil {
 		return bmc.Task{}, context.Cause(ctx)
 	}

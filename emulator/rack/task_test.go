@@ -23,7 +23,7 @@ func TestCarryRunsATask(t *testing.T) {
 			l := racktest.Start(t, rack.Config{})
 			h := l.First()
 			release := make(chan struct{})
-			j, err := h.Carry(t.Context(), bmc.OpenTask{Name: name}, func(_ context.Context, job string) bmc.CloseTask {
+			j, err := h.RunTask(t.Context(), bmc.OpenTask{Name: name}, func(_ context.Context, job string) bmc.CloseTask {
 				if s := h.BMC().Tasks.All()[0]; s.ID != job || s.State != bmc.TaskRunning {
 					t.Errorf("the job is %s %s while it is carried out", s.ID, s.State)
 				}
@@ -31,7 +31,7 @@ func TestCarryRunsATask(t *testing.T) {
 				return tt.end
 			})
 			if err != nil || j.State != bmc.TaskRunning {
-				t.Fatalf("Carry() = %+v, %v, want it running", j, err)
+				t.Fatalf("RunTask() = %+v, %v, want it running", j, err)
 			}
 			close(release)
 			l.Settle()
@@ -48,7 +48,7 @@ func TestCarryRunsATask(t *testing.T) {
 func TestCancelStopsACarriedTask(t *testing.T) {
 	l := racktest.Start(t, rack.Config{})
 	h := l.First()
-	j, err := h.Carry(t.Context(), bmc.OpenTask{Name: "download"}, func(ctx context.Context, _ string) bmc.CloseTask {
+	j, err := h.RunTask(t.Context(), bmc.OpenTask{Name: "download"}, func(ctx context.Context, _ string) bmc.CloseTask {
 		<-ctx.Done()
 		return bmc.CloseTask{Fault: context.Cause(ctx).Error()}
 	})
@@ -77,7 +77,7 @@ func TestCarriedTaskFailsWhenTheLabEnds(t *testing.T) {
 	l := racktest.Start(t, rack.Config{Dir: dir})
 	h := l.First()
 	ended := false
-	_, err := h.Carry(t.Context(), bmc.OpenTask{Name: "download"}, func(ctx context.Context, _ string) bmc.CloseTask {
+	_, err := h.RunTask(t.Context(), bmc.OpenTask{Name: "download"}, func(ctx context.Context, _ string) bmc.CloseTask {
 		<-ctx.Done()
 		ended = true
 		return bmc.CloseTask{}
@@ -89,7 +89,7 @@ func TestCarriedTaskFailsWhenTheLabEnds(t *testing.T) {
 	if !ended {
 		t.Error("the lab has ended, and its work has not")
 	}
-	if _, err := h.Carry(t.Context(), bmc.OpenTask{}, nil); err == nil {
+	if _, err := h.RunTask(t.Context(), bmc.OpenTask{}, nil); err == nil {
 		t.Error("a lab that has ended begins work")
 	}
 	l = racktest.Start(t, rack.Config{Dir: dir})

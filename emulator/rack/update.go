@@ -80,7 +80,7 @@ func (h *Host) Image(update string) (io.ReadCloser, error) {
 // FetchUpdate opens a task that fetches an image, and then continues as the update
 // of the machine that stage describes.
 func (h *Host) FetchUpdate(ctx context.Context, o bmc.OpenTask, from resource.ImageSource, stage firmware.Stage) (bmc.Task, error) {
-	return h.Carry(ctx, o, func(ctx context.Context, task string) bmc.CloseTask {
+	return h.RunTask(ctx, o, func(ctx context.Context, task string) bmc.CloseTask {
 		img, err := h.saveImage(func(w io.Writer) error {
 			_, err := h.lab.fetcher.Fetch(ctx, outbound.Image{
 				URL: from.URL, User: from.User, Password: from.Password, Unverified: from.Unverified, MaxSize: from.Most,

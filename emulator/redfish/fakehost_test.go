@@ -165,7 +165,7 @@ func (h *host) Begin(_ context.Context, o bmc.OpenTask, c func(string) machine.C
 	return job, nil
 }
 
-func (h *host) Carry(_ context.Context, o bmc.OpenTask, do func(context.Context, string) bmc.CloseTask) (bmc.Task, error) {
+func (h *host) RunTask(_ context.Context, o bmc.OpenTask, do func(context.Context, string) bmc.CloseTask) (bmc.Task, error) {
 	defer h.locked()()
 	evs, err := h.bmc.Apply(h.now, o)
 	if err != nil {

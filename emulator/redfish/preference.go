@@ -75,7 +75,7 @@ func (x *request) successBody() *render.Representation {
 // not be locked.
 func (x *request) runAsTask(c resource.Call, do func(context.Context, resource.Call) (resource.Result, error)) {
 	x.outlives = true
-	task, err := c.Host.Carry(x.context(), c.OpenTask(), func(ctx context.Context, _ string) bmc.CloseTask {
+	task, err := c.Host.RunTask(x.context(), c.OpenTask(), func(ctx context.Context, _ string) bmc.CloseTask {
 		if _, err := do(ctx, c); err != nil {
 			return bmc.CloseTask{Fault: errorText(err)}
 		}

@@ -167,13 +167,13 @@ func TestInvalidRequestsReturnErrors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newHost(t)
 			// A wrong password counts as a failed login and is reported.
-			standing := func() any { b := h.BMC(); return [...]any{h.Machine(), b.Access, b.Media, b.Logins, b.Log, b.Tasks} }
-			before := standing()
+			state := func() any { b := h.BMC(); return [...]any{h.Machine(), b.Access, b.Media, b.Logins, b.Log, b.Tasks} }
+			before := state()
 			w := call(t, newService(t, h), tt.who, tt.method, tt.path, tt.body, tt.header...)
 			if w.Code != tt.status {
 				t.Fatalf("%s; want %d", shape(tt.method, tt.path, tt.body, w), tt.status)
 			}
-			if before != standing() {
+			if before != state() {
 				t.Error("a rejected request changed the host")
 			}
 			if challenged := w.Header().Get("WWW-Authenticate") != ""; challenged != (tt.status == 401) {

@@ -188,16 +188,16 @@ func (s *scenario) agentLooks(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	at := s.lab.AgentLooks(h.Name)
-	s.looks++
+	at := s.lab.AgentSteps(h.Name)
+	s.steps++
 	// The watch of the object makes the agent look.
 	m := &lcm.LCMMachine{ObjectMeta: day2Meta(name)}
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"metalab.dev/look":"%d"}}}`, s.looks)
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"metalab.dev/look":"%d"}}}`, s.steps)
 	if err := s.kube.Patch(ctx, m, client.RawPatch("application/merge-patch+json", patch)); err != nil {
 		return err
 	}
 	err = eventually(WithPatience(ctx, patience.Limit()), "the agent of "+name+" looks at its LCMMachine", func(context.Context) (bool, string, error) {
-		is := s.lab.AgentLooks(h.Name)
+		is := s.lab.AgentSteps(h.Name)
 		return is.Ended > at.Begun, fmt.Sprintf("%+v, then %+v", at, is), nil
 	})
 	if err != nil {

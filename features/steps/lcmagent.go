@@ -272,12 +272,12 @@ func (s *scenario) copyAgent(ctx context.Context, to, from string) error {
 // began after this call, and in another after that, or has failed to.
 func (s *scenario) agentActs(ctx context.Context, server string) error {
 	for range 2 {
-		at := s.lab.AgentLooks(server)
+		at := s.lab.AgentSteps(server)
 		if err := s.pass(ctx, 10*time.Minute); err != nil {
 			return err
 		}
 		err := eventually(ctx, "the agent in "+server+" looks at its LCMMachine", func(ctx context.Context) (bool, string, error) {
-			is := s.lab.AgentLooks(server)
+			is := s.lab.AgentSteps(server)
 			state := fmt.Sprintf("%+v, then %+v", at, is)
 			if is.Ended > at.Begun || is.Ended < is.Begun {
 				return is.Ended > at.Begun, state, nil

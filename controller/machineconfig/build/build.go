@@ -126,7 +126,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, name string) (time.Duration, error) {
-	v := visit{Reconciler: r}
+	v := pass{Reconciler: r}
 	if err := v.observe(ctx, name); err != nil {
 		return 0, err
 	}
@@ -137,8 +137,8 @@ func (r *Reconciler) reconcile(ctx context.Context, name string) (time.Duration,
 	return after, v.step(ctx)
 }
 
-// visit is one reconcile of a MachineOSConfig.
-type visit struct {
+// pass is one reconcile of a MachineOSConfig.
+type pass struct {
 	*Reconciler
 	of         *mcv1.MachineOSConfig // nil when it is deleted
 	pool       *mcv1.MachineConfigPool
@@ -147,7 +147,7 @@ type visit struct {
 }
 
 // observe reads the objects that the decision needs. An object that does not exist is nil.
-func (v *visit) observe(ctx context.Context, name string) error {
+func (v *pass) observe(ctx context.Context, name string) error {
 	var list mcv1.MachineOSBuildList
 	if err := v.Client.List(ctx, &list, client.MatchingLabels{machineconfig.OSConfigLabel: name}); err != nil {
 		return fmt.Errorf("build: MachineOSBuilds of %s: %w", name, err)
@@ -179,12 +179,12 @@ func (v *visit) observe(ctx context.Context, name string) error {
 }
 
 // mode returns who writes files on nodes.
-func (v *visit) mode() machineconfig.LayeredFileWrites {
+func (v *pass) mode() machineconfig.LayeredFileWrites {
 	return machineconfig.LayeredFileWritesOf(v.controller)
 }
 
 // step does the next thing for a MachineOSConfig that exists.
-func (v *visit) step(ctx context.Context) error {
+func (v *pass) step(ctx context.Context) error {
 	if v.pool == nil {
 		return v.degrade(ctx, "PoolMissing", fmt.Sprintf("there is no MachineConfigPool %s: create it", v.of.Spec.MachineConfigPool.Name))
 	}
@@ -229,7 +229,7 @@ func (v *visit) step(ctx context.Context) error {
 }
 
 // find returns the build of a name; nil without one.
-func (v *visit) find(name string) *mcv1.MachineOSBuild {
+func (v *pass) find(name string) *mcv1.MachineOSBuild {
 	for _, b := range v.builds {
 		if b.Name == name {
 			return b
@@ -240,14 +240,14 @@ func (v *visit) find(name string) *mcv1.MachineOSBuild {
 
 // rebuild reports whether a build must be done again: it was not made after the request that the
 // annotation is.
-func (v *visit) rebuild(b *mcv1.MachineOSBuild) bool {
+func (v *pass) rebuild(b *mcv1.MachineOSBuild) bool {
 	_, asked := v.of.Annotations[machineconfig.RebuildAnnotation]
 	_, answers := b.Annotations[machineconfig.RebuildAnnotation]
 	return asked && !answers && b.DeletionTimestamp == nil
 }
 
 // restart deletes a build. The next reconcile creates it again.
-func (v *visit) restart(ctx context.Context, b *mcv1.MachineOSBuild) error {
+func (v *pass) restart(ctx context.Context, b *mcv1.MachineOSBuild) error {
 	err := v.Client.Delete(ctx, b, client.Preconditions{UID: &b.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("build: delete MachineOSBuild %s: %w", b.Name, err)
@@ -257,7 +257,7 @@ func (v *visit) restart(ctx context.Context, b *mcv1.MachineOSBuild) error {
 
 // stopOthers stops the builds of configurations that are not the pool's any more: only the latest
 // rolls out.
-func (v *visit) stopOthers(ctx context.Context, name string) error {
+func (v *pass) stopOthers(ctx context.Context, name string) error {
 	for _, b := range v.builds {
 		if b.Name == name || ended(b) || b.DeletionTimestamp != nil {
 			continue
@@ -270,7 +270,7 @@ func (v *visit) stopOthers(ctx context.Context, name string) error {
 }
 
 // degrade reports why there is no build, in the MachineOSConfig and its pool.
-func (v *visit) degrade(ctx context.Context, reason, message string) error {
+func (v *pass) degrade(ctx context.Context, reason, message string) error {
 	return errors.Join(v.condition(ctx, metav1.ConditionTrue, reason, message), v.report(ctx, corev1.ConditionTrue, reason, message))
 }
 
@@ -278,7 +278,7 @@ func (v *visit) degrade(ctx context.Context, reason, message string) error {
 const degradedCondition = "Degraded"
 
 // report writes the pool's condition ImageBuildDegraded.
-func (v *visit) report(ctx context.Context, status corev1.ConditionStatus, reason, message string) error {
+func (v *pass) report(ctx context.Context, status corev1.ConditionStatus, reason, message string) error {
 	if v.pool == nil {
 		return nil
 	}

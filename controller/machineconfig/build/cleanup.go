@@ -32,7 +32,7 @@ const (
 )
 
 // removeEphemeral deletes the objects of a build that has succeeded. The log stays.
-func (v *visit) removeEphemeral(ctx context.Context, b *mcv1.MachineOSBuild) error {
+func (v *pass) removeEphemeral(ctx context.Context, b *mcv1.MachineOSBuild) error {
 	j := new(batchv1.Job)
 	key := client.ObjectKey{Namespace: machineconfig.Namespace, Name: JobPrefix + b.Name}
 	if err := v.Client.Get(ctx, key, j); err != nil { // the Job is the last to go
@@ -50,7 +50,7 @@ func (v *visit) removeEphemeral(ctx context.Context, b *mcv1.MachineOSBuild) err
 
 // removeObjects deletes the objects of a build that match, the Job as the last. It reports
 // whether all of them are gone: a finalizer of somebody's delays that.
-func (v *visit) removeObjects(ctx context.Context, b *mcv1.MachineOSBuild, match func(client.Object) bool) (gone bool, err error) {
+func (v *pass) removeObjects(ctx context.Context, b *mcv1.MachineOSBuild, match func(client.Object) bool) (gone bool, err error) {
 	of := client.MatchingLabels{machineconfig.OSBuildLabel: b.Name}
 	var maps corev1.ConfigMapList
 	var secrets corev1.SecretList
@@ -89,7 +89,7 @@ func (v *visit) removeObjects(ctx context.Context, b *mcv1.MachineOSBuild, match
 // them still, and so do their objects. The garbage collector would delete these some time after
 // the build: the next build of the name would take the Job for somebody else's, or lose the
 // ConfigMaps that it has adopted. finish returns when to look again.
-func (v *visit) finish(ctx context.Context) (after time.Duration, err error) {
+func (v *pass) finish(ctx context.Context) (after time.Duration, err error) {
 	for _, b := range v.builds {
 		if b.DeletionTimestamp == nil || !controllerutil.ContainsFinalizer(b, imageFinalizer) {
 			continue
@@ -124,7 +124,7 @@ func (v *visit) finish(ctx context.Context) (after time.Duration, err error) {
 }
 
 // removeImage deletes the image of a build. wait is when to try again.
-func (v *visit) removeImage(ctx context.Context, b *mcv1.MachineOSBuild) (wait time.Duration, err error) {
+func (v *pass) removeImage(ctx context.Context, b *mcv1.MachineOSBuild) (wait time.Duration, err error) {
 	image := b.Status.DigestedImagePushSpec
 	if image == "" {
 		return 0, nil
@@ -158,7 +158,7 @@ func (v *visit) removeImage(ctx context.Context, b *mcv1.MachineOSBuild) (wait t
 
 // users reports whether something refers to the image of a build that is being deleted: another
 // build or MachineOSConfig, which has the image from now on, or a node, which will leave it.
-func (v *visit) users(ctx context.Context, of *mcv1.MachineOSBuild) (used, busy bool, err error) {
+func (v *pass) users(ctx context.Context, of *mcv1.MachineOSBuild) (used, busy bool, err error) {
 	image := string(of.Status.DigestedImagePushSpec)
 	var configs mcv1.MachineOSConfigList
 	var builds mcv1.MachineOSBuildList

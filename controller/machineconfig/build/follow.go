@@ -27,7 +27,7 @@ const inputsAnnotation = "metalab.dev/build-inputs"
 
 // create creates the MachineOSBuild of the pool's configuration. Where daemons write files and
 // the image would not differ, the build is a copy of the current one, and no Job runs.
-func (v *visit) create(ctx context.Context, name string, of images) error {
+func (v *pass) create(ctx context.Context, name string, of images) error {
 	sum, err := inputs(v.of, of)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ const carriedAnnotation = "metalab.dev/image-of"
 
 // carried returns the current build when its image serves the pool's configuration, too; nil when
 // another image is needed.
-func (v *visit) carried(ctx context.Context, sum string) (*mcv1.MachineOSBuild, error) {
+func (v *pass) carried(ctx context.Context, sum string) (*mcv1.MachineOSBuild, error) {
 	if v.mode() != machineconfig.Write {
 		return nil, nil
 	}
@@ -89,7 +89,7 @@ func (v *visit) carried(ctx context.Context, sum string) (*mcv1.MachineOSBuild, 
 }
 
 // follow brings a build further: it begins, its Job ends, its image is handed on.
-func (v *visit) follow(ctx context.Context, b *mcv1.MachineOSBuild, pull, push *corev1.Secret) error {
+func (v *pass) follow(ctx context.Context, b *mcv1.MachineOSBuild, pull, push *corev1.Secret) error {
 	if !ended(b) {
 		if err := v.progress(ctx, b, pull, push); err != nil {
 			return err
@@ -109,7 +109,7 @@ func (v *visit) follow(ctx context.Context, b *mcv1.MachineOSBuild, pull, push *
 }
 
 // progress writes the progress of a build that has not ended.
-func (v *visit) progress(ctx context.Context, b *mcv1.MachineOSBuild, pull, push *corev1.Secret) error {
+func (v *pass) progress(ctx context.Context, b *mcv1.MachineOSBuild, pull, push *corev1.Secret) error {
 	if of := b.Annotations[carriedAnnotation]; of != "" {
 		return v.carry(ctx, b, of)
 	}
@@ -148,7 +148,7 @@ func (v *visit) progress(ctx context.Context, b *mcv1.MachineOSBuild, pull, push
 
 // begin creates the objects of a build, the Job as the last. A crash in between leaves some of
 // them: the next reconcile creates the others.
-func (v *visit) begin(ctx context.Context, b *mcv1.MachineOSBuild, pull, push *corev1.Secret) error {
+func (v *pass) begin(ctx context.Context, b *mcv1.MachineOSBuild, pull, push *corev1.Secret) error {
 	p := parts{build: b, osConfig: v.of, controller: v.controller, pull: pull, push: push, config: new(mcv1.MachineConfig)}
 	if err := v.Client.Get(ctx, client.ObjectKey{Name: b.Spec.MachineConfig.Name}, p.config); err != nil {
 		return fmt.Errorf("build: MachineConfig %s: %w", b.Spec.MachineConfig.Name, err)
@@ -187,7 +187,7 @@ func jobReference(j *batchv1.Job) mcv1.ObjectReference {
 }
 
 // carry completes a build that has the image of another.
-func (v *visit) carry(ctx context.Context, b *mcv1.MachineOSBuild, of string) error {
+func (v *pass) carry(ctx context.Context, b *mcv1.MachineOSBuild, of string) error {
 	from := v.find(of)
 	if from == nil || from.Status.DigestedImagePushSpec == "" {
 		return v.write(ctx, b, advance{to: mcv1.MachineOSBuildFailed, cause: fmt.Sprintf("MachineOSBuild %s, whose image it has, is gone: annotate the MachineOSConfig with %s", of, machineconfig.RebuildAnnotation)})
@@ -204,7 +204,7 @@ type advance struct {
 }
 
 // write writes the progress of a build.
-func (v *visit) write(ctx context.Context, b *mcv1.MachineOSBuild, a advance) error {
+func (v *pass) write(ctx context.Context, b *mcv1.MachineOSBuild, a advance) error {
 	before := b.DeepCopy()
 	setProgress(b, a.to, a.cause, v.Clock.Now())
 	if a.image != "" {
@@ -228,7 +228,7 @@ func (v *visit) write(ctx context.Context, b *mcv1.MachineOSBuild, a advance) er
 }
 
 // annotate sets an annotation of an object, and removes it when value is "".
-func (v *visit) annotate(ctx context.Context, o client.Object, name, value string) error {
+func (v *pass) annotate(ctx context.Context, o client.Object, name, value string) error {
 	if has, is := o.GetAnnotations()[name]; has == value && is == (value != "") {
 		return nil
 	}
@@ -250,7 +250,7 @@ func (v *visit) annotate(ctx context.Context, o client.Object, name, value strin
 var digestForm = regexp.MustCompile(`^sha256:[a-f0-9]{64}$`)
 
 // digest returns the digest that the Job has stored; "" when there is none.
-func (v *visit) digest(ctx context.Context, b *mcv1.MachineOSBuild) (string, error) {
+func (v *pass) digest(ctx context.Context, b *mcv1.MachineOSBuild) (string, error) {
 	var m corev1.ConfigMap
 	err := v.Reader.Get(ctx, client.ObjectKey{Namespace: machineconfig.Namespace, Name: machineconfig.DigestPrefix + b.Name}, &m)
 	if client.IgnoreNotFound(err) != nil {
@@ -264,7 +264,7 @@ func (v *visit) digest(ctx context.Context, b *mcv1.MachineOSBuild) (string, err
 
 // adopt hands the image of a build that has succeeded to the nodes of its pool, and removes what
 // the build does not need any more. An image of an earlier build must still exist.
-func (v *visit) adopt(ctx context.Context, b *mcv1.MachineOSBuild, pull *corev1.Secret) error {
+func (v *pass) adopt(ctx context.Context, b *mcv1.MachineOSBuild, pull *corev1.Secret) error {
 	image := b.Status.DigestedImagePushSpec
 	current := v.of.Annotations[machineconfig.CurrentBuildAnnotation] == b.Name
 	if !current && v.of.Status.CurrentImagePullSpec != image {
@@ -309,7 +309,7 @@ func (v *visit) adopt(ctx context.Context, b *mcv1.MachineOSBuild, pull *corev1.
 }
 
 // condition writes the condition Degraded of the MachineOSConfig.
-func (v *visit) condition(ctx context.Context, status metav1.ConditionStatus, reason, message string) error {
+func (v *pass) condition(ctx context.Context, status metav1.ConditionStatus, reason, message string) error {
 	before := v.of.DeepCopy()
 	v.setCondition(status, reason, message)
 	if equality.Semantic.DeepEqual(before.Status, v.of.Status) {
@@ -321,20 +321,20 @@ func (v *visit) condition(ctx context.Context, status metav1.ConditionStatus, re
 	return nil
 }
 
-func (v *visit) setCondition(status metav1.ConditionStatus, reason, message string) {
+func (v *pass) setCondition(status metav1.ConditionStatus, reason, message string) {
 	apimeta.SetStatusCondition(&v.of.Status.Conditions, metav1.Condition{
 		Type: degradedCondition, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(v.Clock.Now()),
 	})
 }
 
 // access returns how to reach the registry with a Secret.
-func (v *visit) access(s *corev1.Secret) registry.Access {
+func (v *pass) access(s *corev1.Secret) registry.Access {
 	return registry.Access{Config: s.Data[corev1.DockerConfigJsonKey], CAs: []byte(parts{controller: v.controller}.bundle())}
 }
 
 // secrets returns the secrets to pull the base image and to push the result, or the problem that
 // keeps the build from having them.
-func (v *visit) secrets(ctx context.Context) (pull, push *corev1.Secret, problem string, err error) {
+func (v *pass) secrets(ctx context.Context) (pull, push *corev1.Secret, problem string, err error) {
 	of := func(namespace, name, field string) (*corev1.Secret, error) {
 		s := new(corev1.Secret)
 		err := v.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, s)

@@ -45,9 +45,9 @@ func (r *Configurations) Setup(mgr manager.Manager) error {
 		For(&kaas.HostOSConfiguration{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		// The names of state items must be unique among all objects of a namespace, so that an
 		// event of one object may change the validity of the others.
-		Watches(&kaas.HostOSConfiguration{}, r.those(sameNamespace), builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, validChanged))).
-		Watches(&kaas.HostOSConfigurationModules{}, r.those(func(client.Object, *kaas.HostOSConfiguration) bool { return true })).
-		Watches(&corev1.Secret{}, r.those(refersTo)).
+		Watches(&kaas.HostOSConfiguration{}, r.enqueue(sameNamespace), builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, validChanged))).
+		Watches(&kaas.HostOSConfigurationModules{}, r.enqueue(func(client.Object, *kaas.HostOSConfiguration) bool { return true })).
+		Watches(&corev1.Secret{}, r.enqueue(refersTo)).
 		WithOptions(r.Options()).
 		Complete(r)
 }
@@ -62,8 +62,8 @@ var validChanged = predicate.Funcs{
 // valid reports whether the last validation of an object had no error.
 func valid(o *kaas.HostOSConfiguration) bool { return ptr.Deref(o.Status.IsValid, false) }
 
-// those returns a handler that enqueues the objects that an event of another concerns.
-func (r *Configurations) those(concerns func(client.Object, *kaas.HostOSConfiguration) bool) handler.EventHandler {
+// enqueue returns a handler that enqueues the objects that an event of another concerns.
+func (r *Configurations) enqueue(concerns func(client.Object, *kaas.HostOSConfiguration) bool) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, of client.Object) []reconcile.Request {
 		return r.requests(ctx, of, concerns)
 	})

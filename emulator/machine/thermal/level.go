@@ -19,10 +19,10 @@ const (
 	Fatal       Level = "fatal"
 )
 
-// ladder lists all levels from low to high.
-var ladder = []Level{LowCritical, LowCaution, Normal, Caution, Critical, Fatal}
+// allLevels lists all levels from low to high.
+var allLevels = []Level{LowCritical, LowCaution, Normal, Caution, Critical, Fatal}
 
-func rank(l Level) int { return slices.Index(ladder, l) }
+func rank(l Level) int { return slices.Index(allLevels, l) }
 
 var normal = rank(Normal)
 
@@ -57,8 +57,8 @@ func (l *Limits) at(level Level) *float64 {
 func (l *Limits) reached(level Level) float64 {
 	r := rank(level)
 	out := *l.at(level)
-	for ; r >= 0 && r < len(ladder); r += sign(r - normal) {
-		if at := l.at(ladder[r]); at != nil && (*at < out) == (r > normal) {
+	for ; r >= 0 && r < len(allLevels); r += sign(r - normal) {
+		if at := l.at(allLevels[r]); at != nil && (*at < out) == (r > normal) {
 			out = *at
 		}
 	}
@@ -89,8 +89,8 @@ func (v View) beyond(s *Sensor, from Level, up bool) (to Level, at float64, ok b
 	if up {
 		step = 1
 	}
-	for r := rank(from) + step; r >= 0 && r < len(ladder); r += step {
-		to := ladder[r]
+	for r := rank(from) + step; r >= 0 && r < len(allLevels); r += step {
+		to := allLevels[r]
 		if to != Normal && l.at(to) == nil {
 			continue
 		}

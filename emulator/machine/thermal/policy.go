@@ -70,59 +70,59 @@ func (v View) Policy(sensor string) Policy {
 	return Policy{Sensor: sensor}
 }
 
-// turn is the next change of a policy's state.
-type turn struct {
+// transition is the next change of a policy's state.
+type transition struct {
 	at   time.Time
 	p    Policy
 	over *Over // its state afterwards; nil: below the limit again
 }
 
-// turn returns the next change of any policy; false when there is none.
-func (v View) turn() (next turn, ok bool) {
+// nextTransition returns the next change of any policy; false when there is none.
+func (v View) nextTransition() (next transition, ok bool) {
 	for _, p := range v.state().Policies {
 		i, known := v.Model.places[p.Sensor]
 		if !known || p.Do == Nothing || !v.reads(&v.Model.Sensors[i]) {
 			continue
 		}
-		if t, has := v.turnOf(i, p); has && (!ok || t.at.Before(next.at)) {
+		if t, has := v.transitionOf(i, p); has && (!ok || t.at.Before(next.at)) {
 			next, ok = t, true
 		}
 	}
 	return next, ok
 }
 
-// turnOf returns the next change of one policy. A reading that is already
+// transitionOf returns the next change of one policy. A reading that is already
 // falling when the policy is set counts as below the limit.
-func (v View) turnOf(i int, p Policy) (turn, bool) {
+func (v View) transitionOf(i int, p Policy) (transition, bool) {
 	st := v.state()
 	line := p.Limit + v.Model.Sensors[i].Step/2 // from here on, the displayed reading exceeds the limit
 	end, is := v.goal(i), v.raw(i, st.At)
 	at := slices.IndexFunc(st.Over, func(o Over) bool { return o.Sensor == p.Sensor })
 	if at < 0 {
 		if end < line {
-			return turn{}, false
+			return transition{}, false
 		}
 		since := v.reached(i, is >= line, line)
-		return turn{since, p, &Over{Sensor: p.Sensor, Since: since}}, true
+		return transition{since, p, &Over{Sensor: p.Sensor, Since: since}}, true
 	}
 	o := st.Over[at]
-	var out turn
+	var out transition
 	falls := end < line
 	if falls {
-		out = turn{at: v.reached(i, is < line, line), p: p}
+		out = transition{at: v.reached(i, is < line, line), p: p}
 	}
 	if due := o.Since.Add(p.After); !o.Done && (!falls || due.Before(out.at)) {
 		if due.Before(st.At) {
 			due = st.At // the time had already passed when the policy was set
 		}
 		o.Done = true
-		return turn{due, p, &o}, true
+		return transition{due, p, &o}, true
 	}
 	return out, falls
 }
 
-// policed applies a turn.
-func (t *Thermal) policed(n turn) []event.Event {
+// applyTransition applies a transition of a policy.
+func (t *Thermal) applyTransition(n transition) []event.Event {
 	st := *t.st
 	st.Over = slices.DeleteFunc(slices.Clone(st.Over), func(o Over) bool { return o.Sensor == n.p.Sensor })
 	if n.over != nil {
@@ -146,9 +146,9 @@ func (t *Thermal) policed(n turn) []event.Event {
 	return evs
 }
 
-// overStill returns the sensors that remain over their limits after a change of
+// stillOver returns the sensors that remain over their limits after a change of
 // inputs: those with the same policy and a reading.
-func (v View) overStill(was *State) []Over {
+func (v View) stillOver(was *State) []Over {
 	var out []Over
 	for _, o := range was.Over {
 		s := v.Model.Sensor(o.Sensor)

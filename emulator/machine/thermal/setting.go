@@ -69,7 +69,7 @@ func (c Adjust) apply(in *Inputs, m *Model) error {
 // takes checks thresholds against those that the sensor has: they can be moved,
 // but not added.
 func (s *Sensor) takes(l *Limits) error {
-	for _, level := range ladder {
+	for _, level := range allLevels {
 		if (s.Limits.at(level) == nil) != (l.at(level) == nil) {
 			return fmt.Errorf("%w: threshold %q of sensor %s: must be there if it is in the model, and only then", ErrUnknown, level, s.ID)
 		}
@@ -83,7 +83,7 @@ func (s *Sensor) takes(l *Limits) error {
 // watches sorts levels of a sensor.
 func (s *Sensor) watches(levels []Level) ([]Level, error) {
 	var out []Level
-	for _, l := range ladder {
+	for _, l := range allLevels {
 		if slices.Contains(levels, l) && s.Limits.at(l) != nil {
 			out = append(out, l)
 		}

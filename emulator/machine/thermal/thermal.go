@@ -92,11 +92,11 @@ type Thermal struct {
 	st    *State
 
 	// The next change of a mark or a policy, computed for the state in due.
-	due   *State
-	at    time.Time
-	which int // sensor; -1: none
-	next  Level
-	turns *turn // next change of a policy, if it comes first; nil: the mark
+	due    *State
+	at     time.Time
+	which  int // sensor; -1: none
+	next   Level
+	policy *transition // next change of a policy, if it comes first; nil: the mark
 }
 
 // New creates a server's thermal model, or restores it from what State
@@ -204,7 +204,7 @@ func (t *Thermal) change(now time.Time, in Inputs) {
 			st.Marks = append(st.Marks, m)
 		}
 	}
-	st.Over = next.overStill(was)
+	st.Over = next.stillOver(was)
 	t.st = st
 }
 
@@ -222,12 +222,12 @@ func (t *Thermal) Deadline() (time.Time, bool) {
 				t.at, t.which, t.next = at, i, to
 			}
 		}
-		t.turns = nil
-		if n, ok := v.turn(); ok && (t.which < 0 || n.at.Before(t.at)) {
-			t.at, t.turns = n.at, &n
+		t.policy = nil
+		if n, ok := v.nextTransition(); ok && (t.which < 0 || n.at.Before(t.at)) {
+			t.at, t.policy = n.at, &n
 		}
 	}
-	return t.at, t.which >= 0 || t.turns != nil
+	return t.at, t.which >= 0 || t.policy != nil
 }
 
 // Advance moves it to now.
@@ -238,8 +238,8 @@ func (t *Thermal) Advance(now time.Time) []event.Event {
 		if !ok || now.Before(at) {
 			return evs
 		}
-		if t.turns != nil {
-			evs = append(evs, t.policed(*t.turns)...)
+		if t.policy != nil {
+			evs = append(evs, t.applyTransition(*t.policy)...)
 			continue
 		}
 		evs = append(evs, t.mark(at, t.which, t.next)...)

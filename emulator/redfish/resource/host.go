@@ -26,9 +26,9 @@ type Host interface {
 	// Begin opens a task and applies the command that c returns for the task's ID.
 	// Both are stored together; a command that fails leaves no task.
 	Begin(ctx context.Context, o bmc.OpenTask, c func(job string) machine.Command) (bmc.Task, error)
-	// Carry opens a task and runs do in the background; the command that do returns
-	// closes the task. Carry returns at once. Cancelling the task ends do's ctx.
-	Carry(ctx context.Context, o bmc.OpenTask, do func(ctx context.Context, job string) bmc.CloseTask) (bmc.Task, error)
+	// RunTask opens a task and runs do in the background; the command that do returns
+	// closes the task. RunTask returns at once. Cancelling the task ends do's ctx.
+	RunTask(ctx context.Context, o bmc.OpenTask, do func(ctx context.Context, job string) bmc.CloseTask) (bmc.Task, error)
 	// Cancel cancels a task, or returns machine.ErrUnstoppable. The task may stay
 	// Cancelling for a while.
 	Cancel(ctx context.Context, job string) error

@@ -42,7 +42,7 @@ func updateService(v View) Object {
 		"Name": "Update Service", "Description": "Installs firmware.", "ServiceEnabled": !u.Disabled, "Status": status(state),
 		"MultipartHttpPushUri": MultipartPush, "HttpPushUri": PlainPush, "MaxImageSizeBytes": v.Dialect.MaxImageBytes,
 		"HttpPushUriOptions":     Object{"ForceUpdate": u.Force, "HttpPushUriApplyTime": push},
-		"HttpPushUriOptionsBusy": u.Reserved, "HttpPushUriTargets": append([]string{}, u.Targets...), "HttpPushUriTargetsBusy": u.Aimed,
+		"HttpPushUriOptionsBusy": u.Reserved, "HttpPushUriTargets": append([]string{}, u.Targets...), "HttpPushUriTargetsBusy": u.TargetsReserved,
 		"SupportedUpdateImageFormats": []string{"VendorDefined"}, "VerifyRemoteServerCertificate": !u.Unverified,
 		"@Redfish.OperationApplyTimeSupport": applyTimeSupport(),
 	}
@@ -74,7 +74,7 @@ var updatePatch = Patch{
 		u.Disabled = !Value(c.Values, "ServiceEnabled", !u.Disabled)
 		u.Unverified = !Value(c.Values, "VerifyRemoteServerCertificate", !u.Unverified)
 		u.Reserved = Value(c.Values, "HttpPushUriOptionsBusy", u.Reserved)
-		u.Aimed = Value(c.Values, "HttpPushUriTargetsBusy", u.Aimed)
+		u.TargetsReserved = Value(c.Values, "HttpPushUriTargetsBusy", u.TargetsReserved)
 		u.Force = Value(c.Values, "HttpPushUriOptions/ForceUpdate", u.Force)
 		if targets, ok := c.Values["HttpPushUriTargets"].([]any); ok {
 			u.Targets = nil

@@ -283,7 +283,7 @@ func (q *Execution) startTask(ctx context.Context, e dialect.Effect, requests []
 	x := q.call.Request
 	x.Expect(http.StatusAccepted)
 	x.Outlive()
-	task, err := q.call.Host.Carry(ctx, open, func(ctx context.Context, id string) bmc.CloseTask {
+	task, err := q.call.Host.RunTask(ctx, open, func(ctx context.Context, id string) bmc.CloseTask {
 		if err := x.Wait(ctx, e.TaskDuration); err != nil {
 			return bmc.CloseTask{Fault: "it was stopped"}
 		}

@@ -37,18 +37,18 @@ func (r *configurations) setup(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("hoc-configurations").
 		For(&kaas.HostOSConfiguration{}).
-		Watches(&kaas.HostOSConfiguration{}, r.those(func(o *kaas.HostOSConfiguration, of client.Object) bool {
-			return o.Name != of.GetName() && standingOf(o) == removed // it may have waited for a name
+		Watches(&kaas.HostOSConfiguration{}, r.enqueue(func(o *kaas.HostOSConfiguration, of client.Object) bool {
+			return o.Name != of.GetName() && stageOf(o) == removed // it may have waited for a name
 		})).
-		Watches(&lcm.LCMCluster{}, r.those(func(o *kaas.HostOSConfiguration, _ client.Object) bool { return waits(o) })).
+		Watches(&lcm.LCMCluster{}, r.enqueue(func(o *kaas.HostOSConfiguration, _ client.Object) bool { return waits(o) })).
 		Watches(&lcm.LCMMachine{}, r.machineEvents()).
 		Watches(&cluster.Machine{}, r.machineEvents()).
 		WithOptions(r.Options()).
 		Complete(r)
 }
 
-// those enqueues the objects of a namespace that an event of another object changes.
-func (r *configurations) those(changed func(*kaas.HostOSConfiguration, client.Object) bool) handler.EventHandler {
+// enqueue enqueues the objects of a namespace that an event of another object changes.
+func (r *configurations) enqueue(changed func(*kaas.HostOSConfiguration, client.Object) bool) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, of client.Object) []reconcile.Request {
 		all, err := r.Config.configurations(ctx, of.GetNamespace())
 		if err != nil {
@@ -66,7 +66,7 @@ func (r *configurations) those(changed func(*kaas.HostOSConfiguration, client.Ob
 
 // waits reports whether an object waits until its removed items are gone.
 func waits(o *kaas.HostOSConfiguration) bool {
-	return standingOf(o) == removed || len(o.Status.StateItems) > len(names(o))
+	return stageOf(o) == removed || len(o.Status.StateItems) > len(names(o))
 }
 
 // machineEvents enqueues the objects whose entry of the machine in machinesStates is out of
@@ -119,7 +119,7 @@ func exclusive(o *kaas.HostOSConfiguration, all []*kaas.HostOSConfiguration) map
 		out[name] = true
 	}
 	for _, other := range all {
-		if other.Name != o.Name && standingOf(other) == active {
+		if other.Name != o.Name && stageOf(other) == active {
 			for _, name := range names(other) {
 				delete(out, name)
 			}
@@ -147,17 +147,17 @@ func (r *configurations) reconcile(ctx context.Context, key types.NamespacedName
 	}
 	mine := exclusive(&o, f.all)
 	there := f.left(mine)
-	if standingOf(&o) == removed && len(there) == 0 {
+	if stageOf(&o) == removed && len(there) == 0 {
 		return r.release(ctx, &o)
 	}
-	if validated(&o) && standingOf(&o) != removed {
+	if validated(&o) && stageOf(&o) != removed {
 		if err := r.hold(ctx, &o); err != nil {
 			return err
 		}
 	}
 	before := o.DeepCopy()
 	states := f.states(&o, mine) // by the record that is stored
-	if validated(&o) && standingOf(&o) != removed {
+	if validated(&o) && stageOf(&o) != removed {
 		o.Status.StateItems = record(names(&o), there)
 	}
 	o.Status.MachinesStates = states

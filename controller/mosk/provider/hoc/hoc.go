@@ -45,19 +45,19 @@ func (r *Reconcilers) Setup(mgr manager.Manager) error {
 	return errors.Join(r.clusters.setup(mgr), r.machines.setup(mgr), r.configurations.setup(mgr))
 }
 
-// standing is the effect that a HostOSConfiguration has.
-type standing int
+// stage is the effect that a HostOSConfiguration has.
+type stage int
 
 const (
 	// waiting: the present generation is not valid, not validated or not recorded yet. The
 	// items of an earlier generation stay (H14).
-	waiting standing = iota
+	waiting stage = iota
 	active
 	// removed: the object is being deleted; all its items go.
 	removed
 )
 
-func standingOf(o *kaas.HostOSConfiguration) standing {
+func stageOf(o *kaas.HostOSConfiguration) stage {
 	switch {
 	case !o.DeletionTimestamp.IsZero():
 		return removed

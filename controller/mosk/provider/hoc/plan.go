@@ -71,7 +71,7 @@ func clusterItems(is []lcm.LCMStateItem, all []*kaas.HostOSConfiguration) []lcm.
 		}
 	}
 	for _, o := range all {
-		switch standingOf(o) {
+		switch stageOf(o) {
 		case active:
 			for _, i := range inOrder(o) {
 				add(items(o, o.Spec.Configs[i])...)
@@ -117,7 +117,7 @@ func (t target) overwrites(all []*kaas.HostOSConfiguration) map[string]map[strin
 		}
 	}
 	for _, o := range all {
-		switch standingOf(o) {
+		switch stageOf(o) {
 		case active:
 			for _, p := range t.plan(o, o.Status.MachinesStates[t.key()].SecretValuesChanged) {
 				for _, it := range p.items {

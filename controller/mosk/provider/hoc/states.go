@@ -38,7 +38,7 @@ func (t target) statusOf(it lcm.LCMStateItem) kaas.ConfigItemStatus {
 // the recorded names of items that no other object has.
 func (t target) state(o *kaas.HostOSConfiguration, exclusive map[string]bool) *kaas.ConfigMachineState {
 	before, exists := o.Status.MachinesStates[t.key()]
-	if standingOf(o) == waiting && !validated(o) {
+	if stageOf(o) == waiting && !validated(o) {
 		if !exists {
 			return nil
 		}
@@ -56,7 +56,7 @@ func (t target) state(o *kaas.HostOSConfiguration, exclusive map[string]bool) *k
 }
 
 func (t target) planUnlessRemoved(o *kaas.HostOSConfiguration) []planned {
-	if standingOf(o) == removed {
+	if stageOf(o) == removed {
 		return nil
 	}
 	return t.plan(o, true)
