@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/metalab-dev/metalab/agent/unit"
 )
 
 // ConfigFile is the default path of the configuration file.
@@ -14,19 +16,7 @@ const ConfigFile = "/etc/lab-agent/lcm.yaml"
 
 // Unit is the systemd unit of the agent, lab-agent-lcm.service, for a program in
 // /usr/local/bin. User data of a server installs and enables it.
-const Unit = `[Unit]
-Description=LCM agent
-Wants=network-online.target
-After=network-online.target
-
-[Service]
-ExecStart=/usr/local/bin/lab-agent lcm --config ` + ConfigFile + `
-Restart=always
-RestartSec=5
-
-[Install]
-WantedBy=multi-user.target
-`
+var Unit = unit.Service("LCM agent", "lcm --config "+ConfigFile, "")
 
 // Options are the arguments of the agent's command.
 type Options struct {

@@ -16,25 +16,14 @@ import (
 	"github.com/metalab-dev/metalab/agent/machineconfig/deployment"
 	"github.com/metalab-dev/metalab/agent/machineconfig/registry"
 	"github.com/metalab-dev/metalab/agent/sys"
+	"github.com/metalab-dev/metalab/agent/unit"
 )
 
 // ConfigFile is the default path of the configuration file.
 const ConfigFile = "/etc/lab-agent/mcd.yaml"
 
 // Unit is the systemd unit of the daemon, lab-agent-mcd.service.
-const Unit = `[Unit]
-Description=Machine-config daemon
-Wants=network-online.target
-After=network-online.target
-
-[Service]
-ExecStart=/usr/local/bin/lab-agent mcd --config ` + ConfigFile + `
-Restart=always
-RestartSec=5
-
-[Install]
-WantedBy=multi-user.target
-`
+var Unit = unit.Service("Machine-config daemon", "mcd --config "+ConfigFile, "")
 
 // Account is the content of the configuration file. The node agent's file can be used, too.
 type Account struct {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/metalab-dev/metalab/agent/kubeapi"
+	"github.com/metalab-dev/metalab/agent/unit"
 )
 
 // ConfigFile is the default path of the configuration file.
@@ -21,19 +22,7 @@ const ConfigFile = "/etc/lab-agent/node.yaml"
 
 // Unit is the systemd unit of the agent, lab-agent-node.service. User data of a server
 // installs and enables it.
-const Unit = `[Unit]
-Description=Node agent
-Wants=network-online.target
-After=network-online.target
-
-[Service]
-ExecStart=/usr/local/bin/lab-agent node --config ` + ConfigFile + `
-Restart=always
-RestartSec=5
-
-[Install]
-WantedBy=multi-user.target
-`
+var Unit = unit.Service("Node agent", "node --config "+ConfigFile, "")
 
 const (
 	// renewal is the time between two renewals of the node's Lease: twice that of a kubelet,

@@ -23,7 +23,7 @@ var Houses = []House{
 		Has: "what controllers share: drivers of BMCs (`controller/bmc`), network boot (`controller/netboot`), the server of the in-band agent (`controller/inband`), `controller/drain`, `controller/nodes`, the kinds of all families (`controller/api`), queues, events and writes (`controller/reconcile`), manifests (`controller/config`), the API in the process (`controller/kube`), `controller/webhook`; of the in-band agent it knows the messages and what the boot image runs",
 	},
 	{Name: "controller/metal3", Has: "Metal³: BareMetalHost, its firmware, RAID, images, subscriptions", May: []string{"agent", "controller"}},
-	{Name: "controller/mosk", Has: "day 2: the bare metal provider, LCM, host OS configuration, Helm releases", May: []string{"controller"}},
+	{Name: "controller/mosk", Has: "day 2: the bare metal provider, LCM, host OS configuration, Helm releases", May: []string{"agent", "controller"}},
 	{Name: "controller/elemental", Has: "servers that register themselves for Cluster API", May: []string{"controller"}},
 	{Name: "controller/machineconfig", Has: "machine configuration: rendered, built as an OS image, rolled out to nodes", May: []string{"controller"}},
 	{

@@ -165,24 +165,26 @@ var Table = []Row{
 	},
 	{
 		// It and scenarios/charts, which serves a repository, link Helm's SDK.
-		Package: "controller/mosk/helm", May: []string{"controller/api/...", "controller/reconcile/queue"},
+		Package: "controller/mosk/helm", May: []string{"controller/reconcile/patch", "controller/api/...", "controller/reconcile/queue"},
 		Tests: []string{"controller/config", "controller/kube"}, // whose API takes the charts' objects
 	},
 	{Package: "controller/drain", Tests: []string{"controller/kube"}}, // whose API evicts
 	{Package: "controller/webhook", May: []string{"controller/api/...", "controller/config"}},
+	{Package: "controller/reconcile/patch"},
+	{Package: "controller/reconcile/watch"},
 	{Package: "controller/reconcile/queue"},
 	{Package: "controller/tracing", Never: kubernetes}, // it knows no host
 	{Package: "controller/reconcile/events"},
 	{Package: "controller/reconcile/readafterwrite"},
 	{Package: "controller/metal3/dataimage", May: []string{"controller/reconcile/queue"}},
-	{Package: "controller/metal3/preprovisioning", May: []string{"controller/reconcile/queue"}},
-	{Package: "controller/metal3/subscription", May: []string{"controller/reconcile/queue", "controller/bmc"}},
+	{Package: "controller/metal3/preprovisioning", May: []string{"controller/reconcile/watch", "controller/reconcile/queue"}},
+	{Package: "controller/metal3/subscription", May: []string{"controller/reconcile/watch", "controller/reconcile/queue", "controller/bmc"}},
 	{Package: "controller/kube/etcdquiet"},
 	{Package: "controller/bmc", Never: kubernetes, But: utilsClock},
 	{Package: "controller/bmc/redfish", May: []string{"controller/bmc"}, Never: kubernetes, But: utilsClock},
 	{Package: "controller/bmc/ipmi", May: []string{"controller/bmc"}, Never: kubernetes, But: utilsClock},
 	{Package: "controller/bmc/bmctest", May: []string{"controller/bmc"}, Never: kubernetes, But: utilsClock},
-	{Package: "controller/metal3/host", May: []string{
+	{Package: "controller/metal3/host", May: []string{"controller/reconcile/patch",
 		"controller/api/...", "controller/bmc", "controller/inband", "controller/netboot",
 		"controller/reconcile/events", "controller/metal3/host/phase", "controller/reconcile/queue", "controller/reconcile/readafterwrite", "controller/tracing", "agent/job",
 	}},
@@ -219,16 +221,16 @@ var Table = []Row{
 		Package: "controller/manager", May: []string{"controller/..."}, Never: []string{"controller/kube", "controller/config"},
 		Tests: []string{"agent/job"}, // whose requests its servers answer
 	},
-	{Package: "controller/mosk/provider/clusters", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/mosk/provider/iam", "controller/mosk/provider/loadbalancer", "controller/mosk/provider/release", "controller/reconcile/queue"}},
+	{Package: "controller/mosk/provider/clusters", May: []string{"controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/provider/iam", "controller/mosk/provider/loadbalancer", "controller/mosk/provider/release", "controller/reconcile/queue"}},
 	{Package: "controller/mosk/provider/loadbalancer", Never: kubernetes}, // it forwards bytes, and reads no object
-	{Package: "controller/mosk/provider/iam", May: []string{"controller/api/..."}},
+	{Package: "controller/mosk/provider/iam", May: []string{"controller/reconcile/patch", "controller/api/..."}},
 	{
 		// It claims hosts, and knows no BMC.
-		Package: "controller/mosk/provider/machines", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/mosk/provider/hostprofile", "controller/mosk/provider/network/layout", "controller/mosk/provider/release", "controller/mosk/provider/userdata", "controller/reconcile/queue"},
+		Package: "controller/mosk/provider/machines", May: []string{"controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/provider/hostprofile", "controller/mosk/provider/network/layout", "controller/mosk/provider/release", "controller/mosk/provider/userdata", "controller/reconcile/queue"},
 		Tests: []string{"controller/mosk/lcm"}, // which assigns and deploys
 	},
-	{Package: "controller/mosk/provider/inventory", May: []string{"controller/api/...", "controller/reconcile/queue"}},
-	{Package: "controller/mosk/provider/network", May: []string{"controller/api/...", "controller/mosk/provider/network/layout", "controller/mosk/provider/release", "controller/reconcile/queue"}},
+	{Package: "controller/mosk/provider/inventory", May: []string{"controller/reconcile/patch", "controller/api/...", "controller/reconcile/queue"}},
+	{Package: "controller/mosk/provider/network", May: []string{"controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/provider/network/layout", "controller/mosk/provider/release", "controller/reconcile/queue"}},
 	{
 		Package: "controller/mosk/provider/network/layout", May: []string{"controller/api/..."},
 		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
@@ -239,26 +241,26 @@ var Table = []Row{
 		Package: "controller/mosk/provider/hostprofile", May: []string{"controller/api/..."},
 		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
 	},
-	{Package: "controller/mosk/provider/plans", May: []string{"controller/api/...", "controller/mosk/provider/release", "controller/reconcile/queue"}},
+	{Package: "controller/mosk/provider/plans", May: []string{"controller/reconcile/patch", "controller/api/...", "controller/mosk/provider/release", "controller/reconcile/queue"}},
 	{Package: "controller/mosk/provider/release", May: []string{"controller/api/..."}},
 	{
 		// Its documents are data: it reads no object.
-		Package: "controller/mosk/provider/userdata", May: []string{"controller/api/..."},
+		Package: "controller/mosk/provider/userdata", May: []string{"agent/unit", "controller/api/..."},
 		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
 		Tests: []string{"guest/cloudinit", "agent/kubeapi", "agent/lcm"}, // which read them
 	},
 	{
-		Package: "controller/mosk/provider/hoc", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/reconcile/queue", "controller/reconcile/readafterwrite"},
+		Package: "controller/mosk/provider/hoc", May: []string{"controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/lcm/item", "controller/reconcile/queue", "controller/reconcile/readafterwrite"},
 		Tests: []string{"controller/mosk/lcm"}, // which merges the overwrites
 	},
 	{Package: "controller/nodes", Tests: []string{"controller/config", "controller/kube"}},
-	{Package: "controller/mosk/lcm/reboot", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/reconcile/queue"}},
-	{Package: "controller/mosk/lcm", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/reconcile/queue", "controller/reconcile/readafterwrite"}},
+	{Package: "controller/mosk/lcm/reboot", May: []string{"controller/reconcile/patch", "controller/api/...", "controller/mosk/lcm/item", "controller/reconcile/queue"}},
+	{Package: "controller/mosk/lcm", May: []string{"controller/reconcile/watch", "controller/api/...", "controller/mosk/lcm/item", "controller/reconcile/queue", "controller/reconcile/readafterwrite"}},
 	{
-		Package: "controller/mosk/lcm/deletion", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/mosk/lcm/maintenance", "controller/reconcile/queue"},
+		Package: "controller/mosk/lcm/deletion", May: []string{"controller/reconcile/patch", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/lcm/maintenance", "controller/reconcile/queue"},
 	},
 	{
-		Package: "controller/mosk/lcm/update", May: []string{"controller/api/...", "controller/mosk/lcm/item", "controller/mosk/lcm/maintenance", "controller/reconcile/queue"},
+		Package: "controller/mosk/lcm/update", May: []string{"controller/reconcile/patch", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/lcm/maintenance", "controller/reconcile/queue"},
 		Tests: []string{"controller/mosk/lcm"}, // which writes the items
 	},
 	{
@@ -271,28 +273,28 @@ var Table = []Row{
 		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
 	},
 	{
-		Package: "controller/mosk/hostos", May: []string{"controller/api/...", "controller/mosk/hostos/module", "controller/mosk/lcm/item", "controller/reconcile/queue"},
+		Package: "controller/mosk/hostos", May: []string{"controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/hostos/module", "controller/mosk/lcm/item", "controller/reconcile/queue"},
 		Tests: []string{"fixtures"}, // whose modules it loads
 	},
 	{Package: "controller/mosk/hostos/module", Never: kubernetes, Tests: []string{"fixtures"}}, // whose modules run
 	{Package: "controller/machineconfig"},
 	{Package: "controller/machineconfig/ignition", Never: slices.Concat(sockets, files, kubernetes)},
-	{Package: "controller/machineconfig/render", May: []string{"controller/machineconfig", "controller/machineconfig/ignition", "controller/reconcile/queue"}},
-	{Package: "controller/machineconfig/node", May: []string{"controller/reconcile/events", "controller/machineconfig", "controller/reconcile/queue", "controller/reconcile/readafterwrite"}},
+	{Package: "controller/machineconfig/render", May: []string{"controller/reconcile/patch", "controller/reconcile/watch", "controller/machineconfig", "controller/machineconfig/ignition", "controller/reconcile/queue"}},
+	{Package: "controller/machineconfig/node", May: []string{"controller/reconcile/patch", "controller/reconcile/events", "controller/machineconfig", "controller/reconcile/queue", "controller/reconcile/readafterwrite"}},
 	{
 		// It keeps the handshake of the daemon; the drain itself is everybody's.
 		Package: "controller/machineconfig/drain", May: []string{"controller/drain", "controller/reconcile/events", "controller/machineconfig", "controller/reconcile/queue", "controller/reconcile/readafterwrite"},
 		Tests: []string{"controller/config", "controller/kube"}, // whose API evicts
 	},
-	{Package: "controller/machineconfig/build", May: []string{"controller/machineconfig", "controller/machineconfig/ignition", "controller/machineconfig/osimage", "controller/machineconfig/registry", "controller/reconcile/queue"}, Tests: []string{"controller/config"}},
+	{Package: "controller/machineconfig/build", May: []string{"controller/reconcile/patch", "controller/reconcile/watch", "controller/machineconfig", "controller/machineconfig/ignition", "controller/machineconfig/osimage", "controller/machineconfig/registry", "controller/reconcile/queue"}, Tests: []string{"controller/config"}},
 	{
 		// The content of a built image, from a configuration and a Containerfile, without an API.
 		Package: "controller/machineconfig/osimage", May: []string{"controller/machineconfig", "controller/machineconfig/ignition"},
 		Never: []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."},
 	},
 	{Package: "controller/machineconfig/registry", Never: kubernetes},
-	{Package: "controller/machineconfig/builder", May: []string{"controller/machineconfig", "controller/machineconfig/build", "controller/machineconfig/osimage", "controller/machineconfig/registry", "controller/reconcile/queue"}, Tests: []string{"scenarios/prerequisites", "scenarios/registry"}},
-	{Package: "controller/elemental", May: []string{"controller/api/...", "controller/elemental/...", "controller/reconcile/queue", "controller/reconcile/readafterwrite"}},
+	{Package: "controller/machineconfig/builder", May: []string{"controller/reconcile/patch", "controller/machineconfig", "controller/machineconfig/build", "controller/machineconfig/osimage", "controller/machineconfig/registry", "controller/reconcile/queue"}, Tests: []string{"scenarios/prerequisites", "scenarios/registry"}},
+	{Package: "controller/elemental", May: []string{"controller/reconcile/patch", "controller/api/...", "controller/elemental/...", "controller/reconcile/queue", "controller/reconcile/readafterwrite"}},
 	// What agents ask for is answered from objects: no controller is behind it.
 	{Package: "controller/elemental/registration", May: []string{"controller/api/...", "controller/elemental/condition", "controller/elemental/object", "controller/elemental/token", "controller/reconcile/readafterwrite"}},
 	{Package: "controller/elemental/condition", Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."})},
@@ -321,7 +323,7 @@ var Table = []Row{
 	},
 	{
 		// It is a part of a boot image: it links no client of Kubernetes and no Helm.
-		Package: "agent/lcm", May: []string{"agent/broker", "agent/job", "agent/kubeapi", "agent/ledger", "agent/sys", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/hostos/module"},
+		Package: "agent/lcm", May: []string{"agent/unit", "agent/broker", "agent/job", "agent/kubeapi", "agent/ledger", "agent/sys", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/hostos/module"},
 		Never: slices.Concat(files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/...", "helm.sh/..."}),
 		Tests: []string{"guest/sandbox", "fixtures", "scenarios/prerequisites"},
 	},
@@ -337,16 +339,17 @@ var Table = []Row{
 		Never: slices.Concat(files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
 		Tests: []string{"guest/sandbox", "agent/sys/systest", "scenarios/images"},
 	},
-	{Package: "guest/node", May: []string{"agent/kubeapi"}, Never: files, Tests: []string{"controller/config", "controller/drain", "controller/kube"}},
+	{Package: "guest/node", May: []string{"agent/unit", "agent/kubeapi"}, Never: files, Tests: []string{"controller/config", "controller/drain", "controller/kube"}},
 	// The lock of a host's operations knows no agent, and no host.
 	{Package: "agent/broker", Never: slices.Concat(sockets, files)},
+	{Package: "agent/unit", Never: slices.Concat(sockets, files)}, // what starts agents
 	// Which files of a host a family owns knows no family.
 	{Package: "agent/ledger", May: []string{"agent/sys"}, Never: slices.Concat(sockets, files, kubernetes)},
 	// A client of the Kubernetes API without client-go, for agents of boot images.
 	{Package: "agent/kubeapi", Never: slices.Concat(files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."})},
 	{
 		// It is a part of a boot image: it links no client of Kubernetes.
-		Package: "agent/machineconfig", May: []string{"agent/broker", "agent/kubeapi", "agent/ledger", "agent/machineconfig/deployment", "agent/machineconfig/registry", "agent/sys", "controller/machineconfig", "controller/machineconfig/ignition"},
+		Package: "agent/machineconfig", May: []string{"agent/unit", "agent/broker", "agent/kubeapi", "agent/ledger", "agent/machineconfig/deployment", "agent/machineconfig/registry", "agent/sys", "controller/machineconfig", "controller/machineconfig/ignition"},
 		Never: slices.Concat(files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
 		Tests: []string{"guest/staging", "guest/sandbox"},
 	},

@@ -11,6 +11,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/metalab-dev/metalab/agent/unit"
 	hostprofile "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
@@ -19,7 +20,7 @@ import (
 // The names on a server are in no public text, and may change with this file.
 const (
 	// Program is the path of the LCM agent.
-	Program = "/usr/local/bin/lab-agent"
+	Program = unit.Program
 	// Unit is the systemd service of the agent.
 	Unit = "lab-agent-lcm.service"
 	// ConfigFile is the agent's configuration, which agent/lcm.Account reads.
@@ -92,7 +93,7 @@ func render(m Machine) ([]byte, error) {
 			{Path: ConfigFile, Permissions: "0600", Content: string(settings)},
 			{Path: caFile, Permissions: "0644", Content: string(m.CA)},
 			{Path: tokenFile, Permissions: "0600", Content: m.Token + "\n"},
-			{Path: "/etc/systemd/system/" + Unit, Permissions: "0644", Content: unit(m)},
+			{Path: "/etc/systemd/system/" + Unit, Permissions: "0644", Content: service(m)},
 		},
 		// No other command without a profile: a lab runs these without a process.
 		RunCmd: []string{"systemctl daemon-reload", "systemctl enable --now " + Unit},
@@ -121,23 +122,21 @@ func render(m Machine) ([]byte, error) {
 	return addUser(b, c, m.User)
 }
 
-// unit returns the agent's service. With an agent in the release, the service fetches the
+// service returns the agent's service. With an agent in the release, the service fetches the
 // program before its first start; else the image has it.
-func unit(m Machine) string {
+func service(m Machine) string {
 	var pre, env string
 	if m.Proxy != nil {
 		env = "EnvironmentFile=" + proxyFile + "\n"
 	}
-	args := []string{Program, "lcm", "--config", ConfigFile}
+	args := []string{"lcm", "--config", ConfigFile}
 	if m.Agent != nil {
 		pre = "ExecStartPre=" + fetchScript + "\n"
 		for _, a := range m.Agent.Args {
 			args = append(args, unitWord(a))
 		}
 	}
-	return "[Unit]\nDescription=LCM agent\nWants=network-online.target\nAfter=network-online.target\n\n" +
-		"[Service]\n" + env + pre + "ExecStart=" + strings.Join(args, " ") + "\nRestart=always\nRestartSec=5\n\n" +
-		"[Install]\nWantedBy=multi-user.target\n"
+	return unit.Service("LCM agent", strings.Join(args, " "), env+pre)
 }
 
 // environment returns the variables that curl and Go's net/http read (curl reads http_proxy
