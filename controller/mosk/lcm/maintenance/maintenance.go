@@ -59,8 +59,8 @@ type Progress struct {
 	After   time.Duration // when to call again
 }
 
-// visit is one call for one machine.
-type visit struct {
+// operation is one call for one machine.
+type operation struct {
 	Service
 	Request
 	machine  lcm.LCMMachine
@@ -72,20 +72,20 @@ type visit struct {
 // is reached, else the reason, "" when there is none to report.
 type stage struct {
 	name  string
-	reach func(*visit, context.Context) (reached bool, message string, err error)
+	reach func(*operation, context.Context) (reached bool, message string, err error)
 }
 
 var (
 	entering = []stage{
-		{StageClusterRequested, (*visit).requestCluster},
-		{StageClusterLocks, (*visit).clusterLocks},
-		{StageNodeRequested, (*visit).requestNode},
-		{StageNodeLocks, (*visit).nodeLocks},
-		{StageDrained, (*visit).drained},
+		{StageClusterRequested, (*operation).requestCluster},
+		{StageClusterLocks, (*operation).clusterLocks},
+		{StageNodeRequested, (*operation).requestNode},
+		{StageNodeLocks, (*operation).nodeLocks},
+		{StageDrained, (*operation).drained},
 	}
 	leaving = []stage{
-		{StageUncordoned, (*visit).uncordoned},
-		{StageNodeRequestGone, (*visit).removeNodeRequest},
+		{StageUncordoned, (*operation).uncordoned},
+		{StageNodeRequestGone, (*operation).removeNodeRequest},
 	}
 )
 
@@ -103,7 +103,7 @@ func (s Service) Leave(ctx context.Context, r Request) (Progress, error) {
 
 func (s Service) walk(ctx context.Context, r Request, stages []stage, during, after lcm.DrainState) (Progress, error) {
 	r.Scope = cmp.Or(r.Scope, lcm.ScopeOS)
-	v := &visit{Service: s, Request: r}
+	v := &operation{Service: s, Request: r}
 	if err := s.Client.Get(ctx, r.Machine, &v.machine); err != nil {
 		return Progress{}, fmt.Errorf("maintenance: LCMMachine %s: %w", r.Machine, err)
 	}
@@ -128,7 +128,7 @@ func (s Service) walk(ctx context.Context, r Request, stages []stage, during, af
 }
 
 // report writes how far the machine is to its status.
-func (v *visit) report(ctx context.Context, state lcm.DrainState, message string) error {
+func (v *operation) report(ctx context.Context, state lcm.DrainState, message string) error {
 	before := v.machine.DeepCopy()
 	st := &v.machine.Status
 	if st.KubernetesCordonDrain == state && st.KubernetesCordonDrainError == message {
@@ -142,18 +142,18 @@ func (v *visit) report(ctx context.Context, state lcm.DrainState, message string
 }
 
 // cluster is the namespace and name of the machine's cluster.
-func (v *visit) cluster() client.ObjectKey {
+func (v *operation) cluster() client.ObjectKey {
 	return client.ObjectKey{Namespace: v.Machine.Namespace, Name: v.machine.Spec.ClusterName}
 }
 
-func (v *visit) requestCluster(ctx context.Context) (bool, string, error) {
+func (v *operation) requestCluster(ctx context.Context) (bool, string, error) {
 	return request(ctx, v.workload, v.cluster(), &lcm.ClusterMaintenanceRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: v.machine.Spec.ClusterName},
 		Spec:       lcm.ClusterMaintenanceRequestSpec{Scope: v.Scope},
 	})
 }
 
-func (v *visit) requestNode(ctx context.Context) (bool, string, error) {
+func (v *operation) requestNode(ctx context.Context) (bool, string, error) {
 	if v.Reason == lcm.ReasonDelete {
 		reached, message, err := request(ctx, v.workload, v.Machine, &lcm.NodeDeletionRequest{
 			ObjectMeta: metav1.ObjectMeta{Name: v.node}, Spec: lcm.NodeDeletionRequestSpec{NodeName: v.node},
@@ -194,7 +194,7 @@ func remove(ctx context.Context, c client.Client, of client.ObjectKey, o client.
 	return client.IgnoreNotFound(err)
 }
 
-func (v *visit) clusterLocks(ctx context.Context) (bool, string, error) {
+func (v *operation) clusterLocks(ctx context.Context) (bool, string, error) {
 	var list lcm.ClusterWorkloadLockList
 	if err := v.workload.List(ctx, &list); err != nil {
 		return false, "", err
@@ -206,7 +206,7 @@ func (v *visit) clusterLocks(ctx context.Context) (bool, string, error) {
 	return !l.blocked, strings.Join(l.failed, "; "), nil
 }
 
-func (v *visit) nodeLocks(ctx context.Context) (bool, string, error) {
+func (v *operation) nodeLocks(ctx context.Context) (bool, string, error) {
 	var list lcm.NodeWorkloadLockList
 	if err := v.workload.List(ctx, &list); err != nil {
 		return false, "", err
@@ -235,13 +235,13 @@ func (l *locks) add(name string, s lcm.WorkloadLockStatus) {
 }
 
 // drained demands that the node is drained, and looks whether it is.
-func (v *visit) drained(ctx context.Context) (bool, string, error) {
+func (v *operation) drained(ctx context.Context) (bool, string, error) {
 	return v.demand(ctx, "true")
 }
 
 // uncordoned demands that the node is schedulable again. The LCMClusterState is removed
 // once it is.
-func (v *visit) uncordoned(ctx context.Context) (bool, string, error) {
+func (v *operation) uncordoned(ctx context.Context) (bool, string, error) {
 	state := &lcm.LCMClusterState{ObjectMeta: metav1.ObjectMeta{Namespace: v.Machine.Namespace, Name: StateName(v.Machine.Name)}}
 	err := v.Client.Get(ctx, client.ObjectKeyFromObject(state), state)
 	if apierrors.IsNotFound(err) && v.machine.Status.KubernetesCordonDrain == "" { // nothing was demanded
@@ -259,7 +259,7 @@ func (v *visit) uncordoned(ctx context.Context) (bool, string, error) {
 
 // demand sets the value of the machine's LCMClusterState, and looks whether the cluster has
 // it.
-func (v *visit) demand(ctx context.Context, value string) (bool, string, error) {
+func (v *operation) demand(ctx context.Context, value string) (bool, string, error) {
 	var s lcm.LCMClusterState
 	key := client.ObjectKey{Namespace: v.Machine.Namespace, Name: StateName(v.Machine.Name)}
 	err := v.Client.Get(ctx, key, &s)
@@ -297,7 +297,7 @@ func ignoreExists(err error) error {
 	return err
 }
 
-func (v *visit) removeNodeRequest(ctx context.Context) (bool, string, error) {
+func (v *operation) removeNodeRequest(ctx context.Context) (bool, string, error) {
 	return true, "", errors.Join(
 		remove(ctx, v.workload, v.Machine, &lcm.NodeMaintenanceRequest{ObjectMeta: metav1.ObjectMeta{Name: v.node}}),
 		remove(ctx, v.workload, v.Machine, &lcm.NodeDeletionRequest{ObjectMeta: metav1.ObjectMeta{Name: v.node}}),
