@@ -20,6 +20,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/maintenance"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
+	"github.com/metalab-dev/metalab/controller/reconcile/readafterwrite"
 )
 
 // Maintainer takes nodes out of service: a maintenance.Service.
@@ -37,14 +38,17 @@ type Config struct {
 }
 
 // Clusters updates the machines of LCMClusters.
-type Clusters struct{ Config }
+type Clusters struct {
+	Config
+	written readafterwrite.Reader // knows which LCMMachines the cache has late
+}
 
 // New returns a reconciler, or an error when a required field of c is nil.
 func New(c Config) (*Clusters, error) {
 	if c.Client == nil || c.Maintenance == nil || c.Clock == nil {
 		return nil, errors.New("update: Config.Client, Config.Maintenance or Config.Clock is nil")
 	}
-	return &Clusters{c}, nil
+	return &Clusters{Config: c}, nil
 }
 
 // Setup adds the reconciler to a manager.
@@ -75,6 +79,9 @@ func (r *Clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 
 func (r *Clusters) reconcile(ctx context.Context, key client.ObjectKey) (time.Duration, error) {
 	f, err := r.observe(ctx, key)
+	if errors.Is(err, errLate) {
+		return 0, nil
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -113,9 +120,16 @@ func (r *Clusters) observe(ctx context.Context, key client.ObjectKey) (facts, er
 		byName[of.Items[i].Name] = &of.Items[i]
 	}
 	for i := range all.Items {
-		if m := &all.Items[i]; m.Spec.ClusterName == key.Name && m.DeletionTimestamp.IsZero() {
-			f.machines = append(f.machines, target{LCMMachine: m, machine: byName[m.Name]})
+		m := &all.Items[i]
+		if m.Spec.ClusterName != key.Name || !m.DeletionTimestamp.IsZero() {
+			continue
 		}
+		// As the cache has it, the machine may be marked still: its node would be taken out of
+		// service again, and nothing would give it back. The event of our write comes.
+		if r.written.Stale(m) {
+			return facts{}, errLate
+		}
+		f.machines = append(f.machines, target{LCMMachine: m, machine: byName[m.Name]})
 	}
 	return f, nil
 }
@@ -170,6 +184,7 @@ func (r *Clusters) patch(ctx context.Context, m *lcm.LCMMachine, from client.Pat
 	case err != nil:
 		return fmt.Errorf("update: LCMMachine %s/%s: %w", m.Namespace, m.Name, err)
 	}
+	r.written.Wrote(to)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -11,11 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
@@ -39,11 +42,12 @@ type lab struct {
 	cordoned map[string]bool
 	most     map[string]int // cordoned at a time, by the first part of the names
 	log      []string
-	closed   int // calls of LeaveCluster
+	closed   int              // calls of LeaveCluster
+	cached   []lcm.LCMMachine // the LCMMachines that the cache has, if it is late
 }
 
 func meta(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: "lab", Name: name, Labels: map[string]string{cluster.ClusterNameLabel: "c1"}}
+	return metav1.ObjectMeta{Namespace: "lab", Name: name, UID: types.UID(name), Labels: map[string]string{cluster.ClusterNameLabel: "c1"}}
 }
 
 func script(version string) lcm.LCMStateItem {
@@ -82,7 +86,16 @@ func start(t *testing.T, limit int, objects ...client.Object) *lab {
 	l := &lab{T: t, blocked: map[string]bool{}, failing: map[string]bool{}, reboots: map[string]bool{}, cordoned: map[string]bool{}, most: map[string]int{}}
 	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, c)...).WithStatusSubresource(&cluster.Machine{}, &lcm.LCMMachine{}, &lcm.LCMCluster{}).Build()
 	var err error
-	l.updates, err = New(Config{Client: l.Client, Maintenance: l, Work: queue.Work{Clock: clock.RealClock{}}})
+	late := interceptor.NewClient(l.Client.(client.WithWatch), interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if all, ok := list.(*lcm.LCMMachineList); ok && l.cached != nil {
+				all.Items = slices.Clone(l.cached)
+				return nil
+			}
+			return c.List(ctx, list, opts...)
+		},
+	})
+	l.updates, err = New(Config{Client: late, Maintenance: l, Work: queue.Work{Clock: clock.RealClock{}}})
 	l.must(err)
 	l.items, err = ofLCM.NewMachines(ofLCM.Config{Client: l.Client, Work: queue.Work{Clock: clock.RealClock{}}})
 	l.must(err)
@@ -298,6 +311,34 @@ func TestMachineThatIsNotUpdatedStopsTheOthers(t *testing.T) {
 				t.Errorf("%s: updated %v after the repair, want both", what, got)
 			}
 		}
+	}
+}
+
+// A machine whose update has ended is not taken out of service for the next one as it was: marked.
+// Nothing would give it the items, since it is not marked any longer.
+func TestLateCacheDoesNotTakeAMachineOutOfService(t *testing.T) {
+	l := start(t, 1, pair("w-0", "", nil)...)
+	for range 20 {
+		l.passes(1)
+		if slices.Contains(l.log, "update w-0") {
+			break
+		}
+	}
+	was := l.all() // marked, and its items are done
+	l.passes(1)
+	if slices.Contains(slices.Collect(maps.Keys(l.all()[0].Annotations)), item.UpdatingAnnotation) || was[0].Annotations[item.UpdatingAnnotation] == "" {
+		t.Fatalf("annotations %v, then %v: want the mark, then none", was[0].Annotations, l.all()[0].Annotations)
+	}
+	c := l.cluster()
+	c.Spec.MachinesTypes[lcm.MachineWorker] = []lcm.LCMStateItem{script("v3")}
+	l.must(l.Update(t.Context(), c))
+	l.cached = was
+	l.passes(1)
+	l.cached = nil
+	l.passes(10)
+	want := []string{"cordon w-0", "update w-0", "uncordon w-0", "cordon w-0", "update w-0", "uncordon w-0"}
+	if diff := cmp.Diff(want, l.log); diff != "" {
+		t.Errorf("done (-want +got):\n%s", diff)
 	}
 }
 
