@@ -390,7 +390,7 @@ func (l *Lab) writeFiles() error {
 	return writeFile(name, manifest, 0o600)
 }
 
-// Lab returns the running rack.
+// Rack returns the running rack.
 func (l *Lab) Rack() *rack.Rack { return l.rack }
 
 // Clock returns the lab's clock.

@@ -38,7 +38,7 @@ import (
 // its account and connections of its own. It has a system that boots, and no server.
 type machineConfigNode struct {
 	name  string
-	w     *Lab
+	lab   *Lab
 	wrap  func(http.RoundTripper) http.RoundTripper
 	roots *x509.CertPool
 	disk  memoryStore
@@ -58,7 +58,7 @@ func startNodes(t testing.TB, l *Lab, admin client.Client, count int, wrap func(
 	g.SetLimit(8)
 	dir := t.TempDir()
 	for i := range nodes {
-		n := &machineConfigNode{name: fmt.Sprintf("w-%d", i), l: l, wrap: wrap, roots: roots}
+		n := &machineConfigNode{name: fmt.Sprintf("w-%d", i), lab: l, wrap: wrap, roots: roots}
 		n.dir = filepath.Join(dir, n.name)
 		nodes[i] = n
 		g.Go(func() error { return n.join(ctx, admin) })
@@ -97,7 +97,7 @@ func (n *machineConfigNode) run(ctx context.Context) error {
 	for boot := 1; ; boot++ {
 		rebooted := make(chan struct{})
 		s := sandbox.New(sandbox.Config{
-			Base: systemBase(), Store: &n.disk, Dir: n.dir, RequireLimits: true, Boot: sys.Boot{ID: fmt.Sprintf("%s-%d", n.name, boot)}, Now: n.w.clock.Now,
+			Base: systemBase(), Store: &n.disk, Dir: n.dir, RequireLimits: true, Boot: sys.Boot{ID: fmt.Sprintf("%s-%d", n.name, boot)}, Now: n.lab.clock.Now,
 			Reboot: sync.OnceFunc(func() { close(rebooted) }),
 		})
 		token := sandbox.Tree{"etc/lab-agent/token": sandbox.File(0o600, n.token)}
@@ -120,9 +120,9 @@ func (n *machineConfigNode) runDaemon(ctx context.Context, s *sandbox.System, re
 	images := staging.New(s, "amd64")
 	go func() {
 		ended <- daemon.Run(ctx, daemon.Config{
-			Account: daemon.Account{Account: kubeapi.Account{Server: n.w.kube.api.Host, CAFile: "/etc/lab-agent/ca.crt", TokenFile: "/etc/lab-agent/token"}, Node: n.name},
+			Account: daemon.Account{Account: kubeapi.Account{Server: n.lab.kube.api.Host, CAFile: "/etc/lab-agent/ca.crt", TokenFile: "/etc/lab-agent/token"}, Node: n.name},
 			System:  s.Host(), OS: images, Monitor: images, API: n.wrap(transport), Log: slog.New(slog.DiscardHandler),
-			Clock: daemonClock{agentClock{labClock{n.w.clock}}}, Enter: n.w.clock.Enter,
+			Clock: daemonClock{agentClock{labClock{n.lab.clock}}}, Enter: n.lab.clock.Enter,
 		})
 	}()
 	select {

@@ -42,7 +42,7 @@ func TestAccountOfANodeWritesThatNodeAlone(t *testing.T) {
 		return newClient(t, api)
 	}
 	for _, name := range []string{"w-0", "w-1"} {
-		n := &machineConfigNode{name: name, w: w}
+		n := &machineConfigNode{name: name, lab: w}
 		must(n.join(ctx, admin))
 		must(admin.Create(ctx, &mcv1.MachineConfigNode{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: mcv1.MachineConfigNodeSpec{
 			Node: mcv1.MCOObjectReference{Name: name}, Pool: mcv1.MCOObjectReference{Name: "worker"}, ConfigVersion: mcv1.MachineConfigNodeSpecMachineConfigVersion{Desired: "not-yet-set"},

@@ -60,7 +60,7 @@ type system struct {
 	configured chan struct{}  // closed when the data source was applied
 	ctx        context.Context
 	cancel     context.CancelFunc
-	looks      struct { // looks of the LCM agent
+	steps      struct { // looks of the LCM agent
 		sync.Mutex
 		Steps
 	}

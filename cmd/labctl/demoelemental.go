@@ -334,9 +334,9 @@ func insertSeed(ctx context.Context, o *options, st control.Status, registration
 	if err := replaceFile(filepath.Join(o.state, lab.ImagesDir, file), iso, 0o600); err != nil {
 		return err
 	}
-	lab := control.NewClient(o.state)
+	labAPI := control.NewClient(o.state)
 	for _, name := range servers {
-		slots, err := lab.Media(ctx, name)
+		slots, err := labAPI.Media(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -344,10 +344,10 @@ func insertSeed(ctx context.Context, o *options, st control.Status, registration
 			return fmt.Errorf("%s has no virtual media", name)
 		}
 		i := max(0, slices.IndexFunc(slots, func(m control.Media) bool { return !m.Inserted }))
-		if _, err := lab.InsertMedia(ctx, name, slots[i].Slot, control.Image{URL: st.Images + file, WriteProtected: true}); err != nil {
+		if _, err := labAPI.InsertMedia(ctx, name, slots[i].Slot, control.Image{URL: st.Images + file, WriteProtected: true}); err != nil {
 			return err
 		}
-		if _, err := lab.Boot(ctx, name, control.Override{Order: "Hdd,Cd"}); err != nil {
+		if _, err := labAPI.Boot(ctx, name, control.Override{Order: "Hdd,Cd"}); err != nil {
 			return err
 		}
 	}

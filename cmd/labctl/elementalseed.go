@@ -86,14 +86,14 @@ disk, and one that was reset registers itself again.`,
 // networkBoot lets servers boot the seed of a registration over the network. It returns when the
 // network offers it.
 func networkBoot(ctx context.Context, o *options, kube client.Client, r *elemental.ElementalRegistration, servers []string) error {
-	lab := control.NewClient(o.state)
+	labAPI := control.NewClient(o.state)
 	var hosts metal3.BareMetalHostList
 	if err := kube.List(ctx, &hosts); err != nil {
 		return err
 	}
 	macs := r.NetworkBootMACs()
 	for _, name := range servers {
-		d, err := lab.Host(ctx, name)
+		d, err := labAPI.Host(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func networkBoot(ctx context.Context, o *options, kube client.Client, r *element
 		return err
 	}
 	for _, name := range servers {
-		if _, err := lab.Boot(ctx, name, control.Override{Order: "Hdd,Pxe"}); err != nil {
+		if _, err := labAPI.Boot(ctx, name, control.Override{Order: "Hdd,Pxe"}); err != nil {
 			return err
 		}
 	}

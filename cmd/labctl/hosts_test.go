@@ -28,7 +28,7 @@ func startControl(t *testing.T, count int) *control.Client {
 func startLab(t *testing.T, count int) *racktest.Rack {
 	t.Helper()
 	l := racktest.Start(t, rack.Config{Rack: new(rackfile.Default(count))})
-	s, err := control.New(control.Config{Lab: l.Lab})
+	s, err := control.New(control.Config{Rack: l.Rack})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -467,10 +467,10 @@ func summary(ctx context.Context, o *options, out io.Writer) error {
 	if len(hosts) == 0 {
 		return nil
 	}
-	lab := os.Args[0] // as the user called it
+	command := os.Args[0] // as the user called it
 	if o.state != "" {
 		if def, err := defaultState(); err != nil || def != o.state {
-			lab += " --state " + o.state
+			command += " --state " + o.state
 		}
 	}
 	fmt.Fprintf(out, "\nCertificate authority of the BMCs: %s\n", hosts[0].CAFile)
@@ -485,7 +485,7 @@ Kubernetes API: export KUBECONFIG=%[1]s
   %[2]s kubectl wait bmh/%[4]s --for=jsonpath='{.status.provisioning.state}'=available --timeout=10m
   %[2]s kubectl patch bmh/%[4]s --type=merge -p '{"spec":{"image":{"url":"%[5]s","checksum":"%[5]s.sha256","checksumType":"sha256","format":"raw"}}}'
   %[2]s kubectl get bmh -w
-`, st.Kubeconfig, lab, filepath.Join(o.state, lab.HostsFile), name, st.Images+lab.DemoImage)
+`, st.Kubeconfig, command, filepath.Join(o.state, lab.HostsFile), name, st.Images+lab.DemoImage)
 	if st.Charts != "" {
 		fmt.Fprintf(out, "\nHelm charts: %s, those of %s among them\n", st.Charts, filepath.Join(o.state, lab.ChartsDir))
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // alert sends an alert of a host's BMC, from the BMC's first address.
-func (l *Lab) alert(h ipmi.Host, t ipmi.Trap) {
+func (l *Rack) alert(h ipmi.Host, t ipmi.Trap) {
 	x := outbound.Trap{
 		Sender: h, To: t.To, Packet: t.Packet, Sequence: t.Sequence, Acknowledged: t.Acknowledged, Attempts: t.Attempts, Interval: t.Interval, Done: t.Done,
 	}
@@ -17,4 +17,4 @@ func (l *Lab) alert(h ipmi.Host, t ipmi.Trap) {
 }
 
 // acknowledgeAlert notes that the receiver of an alert has acknowledged it.
-func (l *Lab) acknowledgeAlert(h ipmi.Host, sequence uint16) { l.trapper.Acknowledge(h, sequence) }
+func (l *Rack) acknowledgeAlert(h ipmi.Host, sequence uint16) { l.trapper.Acknowledge(h, sequence) }

@@ -15,7 +15,7 @@ import (
 )
 
 // send sends a request as a host's administrator, and returns the status.
-func send(t *testing.T, l *racktest.Lab, h *rack.Host, method, path, body string) int {
+func send(t *testing.T, l *racktest.Rack, h *rack.Host, method, path, body string) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, h.URL()+path, strings.NewReader(body))
 	if err != nil {

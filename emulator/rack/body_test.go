@@ -19,7 +19,7 @@ import (
 
 // sendHeaders sends the headers of a request with a body of 1000 bytes, and some of the
 // body, and returns the response.
-func sendHeaders(t *testing.T, l *racktest.Lab, h *rack.Host, method, path, headers, some string) *http.Response {
+func sendHeaders(t *testing.T, l *racktest.Rack, h *rack.Host, method, path, headers, some string) *http.Response {
 	t.Helper()
 	c, err := tls.Dial("tcp", h.Address().String(), &tls.Config{RootCAs: l.CAs(), MinVersion: tls.VersionTLS12})
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 // runTool runs an IPMI client (ipmitool or one of FreeIPMI's programs) against a
 // host as its administrator, and returns its output.
-func runTool(t *testing.T, l *racktest.Lab, h *rack.Host, line string) (string, error) {
+func runTool(t *testing.T, l *racktest.Rack, h *rack.Host, line string) (string, error) {
 	t.Helper()
 	args := strings.Fields(line)
 	user, password := l.Credentials(h)

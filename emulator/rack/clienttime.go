@@ -20,7 +20,7 @@ const clientLagKey = "clientLag"
 const lagPrecision = time.Second
 
 // loadClientTime continues client time.
-func (l *Lab) loadClientTime() error {
+func (l *Rack) loadClientTime() error {
 	var lag time.Duration
 	if _, err := l.store.Load(store.Meta, clientLagKey, &lag); err != nil {
 		return fmt.Errorf("rack: %w", err)
@@ -31,7 +31,7 @@ func (l *Lab) loadClientTime() error {
 }
 
 // save stores values with the lab's time and the lag of client time.
-func (l *Lab) save(at time.Time, puts ...store.Put) error {
+func (l *Rack) save(at time.Time, puts ...store.Put) error {
 	lag := l.clock.ClientLag()
 	if lag-time.Duration(l.storedLag.Load()) < lagPrecision {
 		return l.store.Save(at, puts...)
@@ -44,7 +44,7 @@ func (l *Lab) save(at time.Time, puts ...store.Put) error {
 }
 
 // faultStore is the store of the lab's faults.
-type faultStore struct{ lab *Lab }
+type faultStore struct{ lab *Rack }
 
 // Load implements faults.Store.
 func (s faultStore) Load(k store.Kind, key string, v any) (bool, error) {

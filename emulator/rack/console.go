@@ -25,7 +25,7 @@ func (h *Host) Watch(changed func()) (stop func()) {
 }
 
 // watch implements ipmi.Config.WatchConsole.
-func (l *Lab) watch(h ipmi.Host, changed func()) (stop func()) { return h.(*Host).Watch(changed) }
+func (l *Rack) watch(h ipmi.Host, changed func()) (stop func()) { return h.(*Host).Watch(changed) }
 
 // notifyWatchers calls the watchers when a step has changed the console or the
 // power.

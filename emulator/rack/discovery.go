@@ -10,7 +10,7 @@ import (
 // discoverableServices yields the BMCs that a search at an address finds, or all of
 // them for the zero address. BMCs that are off the network or have SSDP switched off
 // are left out.
-func (l *Lab) discoverableServices(at netip.Addr) iter.Seq[ssdp.Service] {
+func (l *Rack) discoverableServices(at netip.Addr) iter.Seq[ssdp.Service] {
 	return func(yield func(ssdp.Service) bool) {
 		for _, h := range l.hosts {
 			addr := h.Address().Addr()

@@ -15,7 +15,7 @@ import (
 )
 
 // running starts a lab whose first host has booted from its disk.
-func running(t *testing.T) (*racktest.Lab, *rack.Host) {
+func running(t *testing.T) (*racktest.Rack, *rack.Host) {
 	t.Helper()
 	var d diary
 	l := racktest.Start(t, rack.Config{Events: d.event})

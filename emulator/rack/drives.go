@@ -187,7 +187,7 @@ func (h *Host) FailDrive(ctx context.Context, bay string) error {
 
 // MoveDrive takes a drive from the shelf of one host and inserts it into an empty
 // bay of another, with its content.
-func (l *Lab) MoveDrive(ctx context.Context, from *Host, serial string, to *Host, bay string) error {
+func (l *Rack) MoveDrive(ctx context.Context, from *Host, serial string, to *Host, bay string) error {
 	if from == to {
 		return to.InsertDrive(ctx, storage.InsertDrive{Drive: bay, What: storage.InsertSame, Serial: serial})
 	}

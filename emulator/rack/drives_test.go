@@ -27,7 +27,7 @@ func raidRack(n int) *rackfile.Lab {
 
 // raiding starts a lab with hosts that are on, and a volume of three drives on the
 // first.
-func raiding(t *testing.T, dir string, n int) (*racktest.Lab, *rack.Host) {
+func raiding(t *testing.T, dir string, n int) (*racktest.Rack, *rack.Host) {
 	t.Helper()
 	var d diary
 	l := racktest.Start(t, rack.Config{Dir: dir, Rack: raidRack(n), Events: d.event})

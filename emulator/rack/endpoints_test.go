@@ -36,7 +36,7 @@ func refused(t *testing.T, at netip.AddrPort) bool {
 	return err != nil && (strings.Contains(err.Error(), "reset by peer") || strings.Contains(err.Error(), "refused"))
 }
 
-func patched(t *testing.T, l *racktest.Lab, h *rack.Host, path, body string, want int) {
+func patched(t *testing.T, l *racktest.Rack, h *rack.Host, path, body string, want int) {
 	t.Helper()
 	resp, err := attempt(t, l, h, "PATCH", path, body)
 	if err != nil || resp.StatusCode != want {

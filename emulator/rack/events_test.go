@@ -70,7 +70,7 @@ func (l *listener) setDown(down bool) {
 
 // ask sends a request as the administrator, and returns the status, Location and
 // body of the response.
-func ask(t *testing.T, l *racktest.Lab, method, path, body string) (status int, location, answer string) {
+func ask(t *testing.T, l *racktest.Rack, method, path, body string) (status int, location, answer string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, l.First().URL()+path, strings.NewReader(body))
 	if err != nil {
@@ -92,7 +92,7 @@ func ask(t *testing.T, l *racktest.Lab, method, path, body string) (status int, 
 	return resp.StatusCode, resp.Header.Get("Location"), b.String()
 }
 
-func subscribe(t *testing.T, l *racktest.Lab, body string) string {
+func subscribe(t *testing.T, l *racktest.Rack, body string) string {
 	t.Helper()
 	status, uri, answer := ask(t, l, "POST", subscriptions, body)
 	if status != 201 || uri == "" {
@@ -279,7 +279,7 @@ func TestMetricReportsAreSent(t *testing.T) {
 }
 
 // stream opens an event stream and returns its lines. It ends with the test.
-func stream(t *testing.T, l *racktest.Lab) <-chan string {
+func stream(t *testing.T, l *racktest.Rack) <-chan string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	r, err := http.NewRequestWithContext(ctx, "GET", l.First().URL()+"/redfish/v1/EventService/SSE", nil)

@@ -10,7 +10,7 @@ import (
 
 // openFaults opens the lab's fault rules; replace says that the rack file has other
 // rules than the last time.
-func (l *Lab) openFaults(replace bool) (err error) {
+func (l *Rack) openFaults(replace bool) (err error) {
 	var names []string
 	for _, h := range l.hosts {
 		names = append(names, h.Name())
@@ -31,36 +31,36 @@ func (l *Lab) openFaults(replace bool) (err error) {
 }
 
 // Faults lists the fault rules with their hits.
-func (l *Lab) Faults() []fault.Listed { return l.faults.List() }
+func (l *Rack) Faults() []fault.Listed { return l.faults.List() }
 
 // AddFault adds a fault rule. It returns the rule with its ID when it is stored and
 // in force.
-func (l *Lab) AddFault(r fault.Rule) (fault.Rule, error) { return l.faults.Add(r) }
+func (l *Rack) AddFault(r fault.Rule) (fault.Rule, error) { return l.faults.Add(r) }
 
 // RemoveFault removes a fault rule. Its error is fault.ErrUnknown when there is none
 // with that ID.
-func (l *Lab) RemoveFault(id string) error { return l.faults.Remove(id) }
+func (l *Rack) RemoveFault(id string) error { return l.faults.Remove(id) }
 
 // Waiting returns how many responses a fault delays now. They are sent when time
 // goes on.
-func (l *Lab) Waiting() int { return l.faults.Delayed() }
+func (l *Rack) Waiting() int { return l.faults.Delayed() }
 
 // Offline reports whether a fault rule keeps the BMC off the network.
 func (h *Host) Offline() bool { return h.lab.faults.Offline(h.Name()) }
 
 // datagramFault implements ipmi.Config.DatagramFault.
-func (l *Lab) datagramFault(h ipmi.Host, way string) fault.Decision {
+func (l *Rack) datagramFault(h ipmi.Host, way string) fault.Decision {
 	return l.faults.Datagram(h.Name(), way)
 }
 
 // commandFault implements ipmi.Config.CommandFault.
-func (l *Lab) commandFault(h ipmi.Host, netFn, cmd byte) fault.Decision {
+func (l *Rack) commandFault(h ipmi.Host, netFn, cmd byte) fault.Decision {
 	return l.faults.Command(h.Name(), netFn, cmd)
 }
 
 // recordFaulted counts a request that a rule has hit, and writes it into the
 // journal.
-func (l *Lab) recordFaulted(bmc int, e journal.Entry) {
+func (l *Rack) recordFaulted(bmc int, e journal.Entry) {
 	l.metrics.count(bmc, l.hosts[bmc].Dialect().Name, e.Method, e.Status, e.Took.Duration, e.In, e.Out)
 	l.journal.Add(e)
 }

@@ -24,7 +24,7 @@ import (
 )
 
 // fail adds a fault until the returned function is called.
-func fail(t *testing.T, l *racktest.Lab, r fault.Rule) (remove func()) {
+func fail(t *testing.T, l *racktest.Rack, r fault.Rule) (remove func()) {
 	t.Helper()
 	r, err := l.AddFault(r)
 	if err != nil {
@@ -39,7 +39,7 @@ func fail(t *testing.T, l *racktest.Lab, r fault.Rule) (remove func()) {
 }
 
 // status returns the status of a GET of the system; 0 when there is no response.
-func status(t *testing.T, l *racktest.Lab, h *rack.Host) int {
+func status(t *testing.T, l *racktest.Rack, h *rack.Host) int {
 	t.Helper()
 	code, err := try(t, l, h)
 	if err != nil {
@@ -48,7 +48,7 @@ func status(t *testing.T, l *racktest.Lab, h *rack.Host) int {
 	return code
 }
 
-func try(t *testing.T, l *racktest.Lab, h *rack.Host) (int, error) {
+func try(t *testing.T, l *racktest.Rack, h *rack.Host) (int, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "GET", h.URL()+systemPath, nil)
 	if err != nil {
@@ -65,7 +65,7 @@ func try(t *testing.T, l *racktest.Lab, h *rack.Host) (int, error) {
 }
 
 // whats returns the kinds of all journal entries of a host but requests.
-func whats(t *testing.T, l *racktest.Lab, host string) (out []string) {
+func whats(t *testing.T, l *racktest.Rack, host string) (out []string) {
 	t.Helper()
 	all, _, err := l.Journal().Select(journal.Query{Host: host})
 	if err != nil {
@@ -143,7 +143,7 @@ func TestOfflineResetsConnectionsForItsTime(t *testing.T) {
 	}
 }
 
-func dial(t *testing.T, l *racktest.Lab, h *rack.Host) net.Conn {
+func dial(t *testing.T, l *racktest.Rack, h *rack.Host) net.Conn {
 	t.Helper()
 	c, err := tls.Dial("tcp", h.Address().String(), &tls.Config{RootCAs: l.CAs(), MinVersion: tls.VersionTLS12})
 	if err != nil {
@@ -356,7 +356,7 @@ func TestFaultsSurviveARestart(t *testing.T) {
 	fail(t, l, fault.Rule{ID: "mine", Method: fault.Methods{"PATCH"}, Stale: true})
 	l.Stop()
 
-	ids := func(l *racktest.Lab) (out []string) {
+	ids := func(l *racktest.Rack) (out []string) {
 		for _, f := range l.Faults() {
 			out = append(out, f.ID)
 		}

@@ -39,7 +39,7 @@ func Owned() statedir.Owned {
 
 // checkFiles checks the files of a lab that is about to open: they are as they were when
 // the lab was closed.
-func (l *Lab) checkFiles(others []integrity.Rule) error {
+func (l *Rack) checkFiles(others []integrity.Rule) error {
 	files := slices.Concat(fileRules, others)
 	if err := integrity.Check(l.dir, files, nil); err != nil {
 		return err
@@ -53,11 +53,11 @@ func (l *Lab) checkFiles(others []integrity.Rule) error {
 
 // SealFiles lists the files that do not change while the lab runs. Should it be killed,
 // they are compared with the list when it opens again.
-func (l *Lab) SealFiles() error { return integrity.Seal(l.dir, l.files, true) }
+func (l *Rack) SealFiles() error { return integrity.Seal(l.dir, l.files, true) }
 
 // Unlist makes Close list none of the files of Config.Files below a directory, with slashes:
 // they are damaged, and a copy that takes their place must be accepted.
-func (l *Lab) Unlist(dir string) {
+func (l *Rack) Unlist(dir string) {
 	l.files = slices.DeleteFunc(slices.Clone(l.files), func(r integrity.Rule) bool { return strings.HasPrefix(r.Pattern, dir+"/") })
 }
 

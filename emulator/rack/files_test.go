@@ -141,7 +141,7 @@ func TestDamagedFilesOfAClosedLab(t *testing.T) {
 			if name == "state.log" && damage == "a directory" {
 				continue // shown below
 			}
-			checkDamage(t, c, name, damage, do, harmless(name, damage), func(l *rack.Lab) {
+			checkDamage(t, c, name, damage, do, harmless(name, damage), func(l *rack.Rack) {
 				h := l.Hosts()[0]
 				if a, ok := h.Admin(); !ok || a.Password != password {
 					t.Errorf("%s, %s: the password is another one", name, damage)
@@ -160,7 +160,7 @@ func TestDamagedFilesOfAClosedLab(t *testing.T) {
 }
 
 // checkDamage damages a file in a copy of a lab, and opens that.
-func checkDamage(t *testing.T, c rack.Config, name, damage string, do func(string) error, harmless bool, same func(*rack.Lab)) {
+func checkDamage(t *testing.T, c rack.Config, name, damage string, do func(string) error, harmless bool, same func(*rack.Rack)) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "lab")
 	copyLab(t, dir, c.Dir)
@@ -169,7 +169,7 @@ func checkDamage(t *testing.T, c rack.Config, name, damage string, do func(strin
 		t.Fatal(err)
 	}
 	last, err := rack.LastTime(dir)
-	var l *rack.Lab
+	var l *rack.Rack
 	if err == nil {
 		l, err = rack.Open(t.Context(), rack.Config{Dir: dir, Rack: c.Rack, Clock: clock.NewVirtual(last), Listen: "lo:0"})
 	}

@@ -52,7 +52,7 @@ func BenchmarkFloor(b *testing.B) {
 
 // floor is a lab, and a handler that answers with the same bytes as its BMCs.
 type floor struct {
-	lab     *Lab
+	lab     *Rack
 	targets []*target // one for each connection
 	answers map[string]*answer
 	roots   *tls.Config
@@ -85,7 +85,7 @@ type answer struct {
 
 const mostConns = 64
 
-func newFloor(b *testing.B, l *Lab) *floor {
+func newFloor(b *testing.B, l *Rack) *floor {
 	b.Helper()
 	f := &floor{lab: l, answers: map[string]*answer{}, roots: &tls.Config{RootCAs: l.CAs(), MinVersion: tls.VersionTLS12}}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: f.roots, DisableCompression: true}}
@@ -235,7 +235,7 @@ func (f *floor) race(b *testing.B, name string, secure bool, request func(t *tar
 // elsewhere is a listener whose connections count as connections to the first BMC.
 type elsewhere struct {
 	net.Listener
-	lab *Lab
+	lab *Rack
 }
 
 // Accept implements net.Listener.

@@ -22,7 +22,7 @@ import (
 const outOfSpace = "rsp=0xc4): Out of space"
 
 // toolFor returns ipmitool for a host.
-func toolFor(t *testing.T, l *racktest.Lab, h *rack.Host) tool {
+func toolFor(t *testing.T, l *racktest.Rack, h *rack.Host) tool {
 	t.Helper()
 	at, ok := h.IPMI()
 	if !ok {

@@ -28,7 +28,7 @@ func BenchmarkGrowth(b *testing.B) {
 	for _, n := range []int{10, 100, 1000, 10_000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for b.Loop() {
-				grow(b, n, func() *Lab { return bench(b, n) })
+				grow(b, n, func() *Rack { return bench(b, n) })
 			}
 		})
 	}
@@ -44,7 +44,7 @@ func BenchmarkMixed(b *testing.B) {
 	}{{"generic", rackfile.Default(hosts)}, {"mixed", mixed(b, hosts)}} {
 		b.Run(of.name, func(b *testing.B) {
 			for b.Loop() {
-				grow(b, hosts, func() *Lab { return benchRack(b, of.rack) })
+				grow(b, hosts, func() *Rack { return benchRack(b, of.rack) })
 			}
 		})
 	}
@@ -85,7 +85,7 @@ func BenchmarkStart(b *testing.B) {
 
 // bare starts a handler that does nothing, with the certificate of the lab's first
 // BMC. It returns its address and the name in the certificate.
-func bare(b *testing.B, l *Lab) (at, name string) {
+func bare(b *testing.B, l *Rack) (at, name string) {
 	b.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -142,7 +142,7 @@ func inUse() uint64 {
 	return m.HeapAlloc
 }
 
-func grow(b *testing.B, n int, open func() *Lab) {
+func grow(b *testing.B, n int, open func() *Rack) {
 	before, start, worked := inUse(), clock.Wall(), busy()
 	l := open()
 	opened := clock.Wall().Sub(start)
@@ -170,7 +170,7 @@ func grow(b *testing.B, n int, open func() *Lab) {
 }
 
 // hello reads the service root of some BMCs, each over its own connection.
-func hello(b *testing.B, l *Lab, some int) {
+func hello(b *testing.B, l *Rack, some int) {
 	b.Helper()
 	hosts := l.Hosts()
 	addrs := make([]string, some)
@@ -213,7 +213,7 @@ func greet(b *testing.B, addrs []string, config *tls.Config) {
 
 // walkAll reads every resource of every BMC through the handler, following the links
 // of the first BMC of each model. It returns the number of reads.
-func walkAll(b *testing.B, l *Lab) int {
+func walkAll(b *testing.B, l *Rack) int {
 	b.Helper()
 	read := 0
 	get := func(h *Host, uri string) string {

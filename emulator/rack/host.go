@@ -23,7 +23,7 @@ import (
 // a step (step.go), and its steps run one after the other under mu. Host is safe
 // for concurrent use. An idle host has no goroutine, no timer and no open file.
 type Host struct {
-	lab    *Lab
+	lab    *Rack
 	index  int
 	rack   string // name of the rack it stands in; "" for none
 	model  model
@@ -64,7 +64,7 @@ type hostState struct {
 	BMC     bmc.State     `json:"bmc"`
 }
 
-func newHost(l *Lab, r rackfile.Host, m model, st *hostState) (*Host, error) {
+func newHost(l *Rack, r rackfile.Host, m model, st *hostState) (*Host, error) {
 	h := &Host{lab: l, index: r.Index, rack: r.Rack, model: m}
 	l.quirks.mu.Lock()
 	record, err := l.quirks.recordWith(m.record, l.quirks.quirksOf(r.Name, m.quirks))

@@ -61,7 +61,7 @@ func TestInBandIPMISharesStateWithLAN(t *testing.T) {
 // checkSharedState checks that the BMC of the lab's first host has one state: what a client
 // of IPMI over LAN sets is read in band, and the other way round. inBand returns completion
 // code and data of a response.
-func checkSharedState(t *testing.T, l *racktest.Lab, lan tool, inBand func(fn, cmd byte, data ...byte) []byte) {
+func checkSharedState(t *testing.T, l *racktest.Rack, lan tool, inBand func(fn, cmd byte, data ...byte) []byte) {
 	t.Helper()
 	const (
 		chassis, app, storage = 0x00, 0x06, 0x0a

@@ -23,7 +23,7 @@ import (
 
 var origin = time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func open(t *testing.T, c Config) *Lab {
+func open(t *testing.T, c Config) *Rack {
 	t.Helper()
 	c.Dir, c.Listen = t.TempDir(), "lo:0"
 	if c.Clock == nil {
@@ -39,7 +39,7 @@ func open(t *testing.T, c Config) *Lab {
 
 // serve serves a lab until the test ends or stop is called. The channel gets the
 // result of Serve.
-func serve(t *testing.T, l *Lab) (stop func(), ended <-chan error) {
+func serve(t *testing.T, l *Rack) (stop func(), ended <-chan error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)

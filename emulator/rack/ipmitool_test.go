@@ -68,7 +68,7 @@ func (c tool) refused(args ...string) {
 }
 
 // startTool starts a lab with the hosts of a rack file, and returns a tool for each.
-func startTool(t *testing.T, hosts string) (*racktest.Lab, []tool) {
+func startTool(t *testing.T, hosts string) (*racktest.Rack, []tool) {
 	t.Helper()
 	prerequisites.Need(t, "ipmitool")
 	r, err := rackfile.Parse("rack.yaml", []byte("kind: Lab\naccounts: [{name: ADMIN, password: ADMIN}, {name: op, password: op, role: Operator}]\nhosts:\n"+hosts))

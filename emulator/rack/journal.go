@@ -24,7 +24,7 @@ import (
 // recordRequest writes a request that the Redfish service has answered into the
 // journal. A request that a fault rule has hit has an entry already, which gets what
 // the service knows.
-func (l *Lab) recordRequest(ctx context.Context, e redfish.Entry) {
+func (l *Rack) recordRequest(ctx context.Context, e redfish.Entry) {
 	exchange.Note(ctx, e.At, e.Status)
 	if l.faults.Has(fault.Request) {
 		if entry := faults.Entry(ctx); entry != nil {
@@ -41,7 +41,7 @@ func (l *Lab) recordRequest(ctx context.Context, e redfish.Entry) {
 }
 
 // recordCommand writes an IPMI command into the journal.
-func (l *Lab) recordCommand(e ipmi.Entry) {
+func (l *Rack) recordCommand(e ipmi.Entry) {
 	name := e.Command
 	if name == "" {
 		name = fmt.Sprintf("%02X/%02X", e.NetFn, e.Cmd)

@@ -98,7 +98,7 @@ func TestOpenRefusesATakenPort(t *testing.T) {
 
 // By default a lab takes the standard port or the next free one, and keeps it.
 func TestDefaultPortStaysAfterRestart(t *testing.T) {
-	open := func(dir string) *rack.Lab {
+	open := func(dir string) *rack.Rack {
 		t.Helper()
 		l, err := rack.Open(t.Context(), rack.Config{Dir: dir, Clock: clock.NewVirtual(racktest.Origin)})
 		if err != nil {

@@ -123,7 +123,7 @@ func (m *metrics) each(f func(host int, c *counts)) {
 }
 
 // Traffic returns the numbers of requests, in no particular order.
-func (l *Lab) Traffic() []Traffic {
+func (l *Rack) Traffic() []Traffic {
 	var out []Traffic
 	l.metrics.each(func(host int, c *counts) {
 		t := Traffic{Method: c.method, Status: c.status, Requests: c.requests.Load(), In: c.in.Load(), Out: c.out.Load()}
@@ -136,7 +136,7 @@ func (l *Lab) Traffic() []Traffic {
 }
 
 // Latencies returns how long responses took, in no particular order.
-func (l *Lab) Latencies() []Latency {
+func (l *Rack) Latencies() []Latency {
 	var out []Latency
 	l.metrics.each(func(_ int, c *counts) {
 		i := slices.IndexFunc(out, func(t Latency) bool { return t.Method == c.method })

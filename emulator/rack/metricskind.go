@@ -29,7 +29,7 @@ func (c *kindCounts) add(k RequestKind) {
 }
 
 // RequestKinds returns how many requests of each kind came since the lab was opened.
-func (l *Lab) RequestKinds() map[RequestKind]uint64 {
+func (l *Rack) RequestKinds() map[RequestKind]uint64 {
 	out := map[RequestKind]uint64{}
 	l.metrics.kinds.byKind.Range(func(k, n any) bool {
 		out[k.(RequestKind)] = n.(*atomic.Uint64).Load()
@@ -71,7 +71,7 @@ func (c *sessionCounts) note(host int, session uint32) {
 }
 
 // IPMISessions returns how many IPMI sessions have executed commands since the lab was opened.
-func (l *Lab) IPMISessions() uint64 {
+func (l *Rack) IPMISessions() uint64 {
 	l.metrics.sessions.mu.Lock()
 	defer l.metrics.sessions.mu.Unlock()
 	return l.metrics.sessions.total
@@ -85,7 +85,7 @@ type StoreStats struct {
 }
 
 // StoreStats returns how much the lab has stored since it was opened.
-func (l *Lab) StoreStats() StoreStats {
+func (l *Rack) StoreStats() StoreStats {
 	saves, commits, size := l.store.Stats()
 	return StoreStats{Saves: saves, Commits: commits, Bytes: size}
 }

@@ -72,7 +72,7 @@ func (h *Host) IPMI() (netip.AddrPort, bool) {
 }
 
 // At implements redfish.Rack.
-func (l *Lab) At(local netip.AddrPort) (resource.Host, bool) {
+func (l *Rack) At(local netip.AddrPort) (resource.Host, bool) {
 	x, ok := l.webEndpoints.Find(local)
 	if !ok {
 		return nil, false
@@ -82,7 +82,7 @@ func (l *Lab) At(local netip.AddrPort) (resource.Host, bool) {
 
 // IPMIAt implements ipmi.Rack. A BMC is silent while it is down, while a fault
 // keeps it from the network, and while its IPMI is switched off.
-func (l *Lab) IPMIAt(at netip.AddrPort) (ipmi.Host, bool) {
+func (l *Rack) IPMIAt(at netip.AddrPort) (ipmi.Host, bool) {
 	x, ok := l.ipmiEndpoints.Find(at)
 	if !ok || l.hosts[x.Host].Reach() != Reachable {
 		return nil, false
@@ -95,13 +95,13 @@ func (l *Lab) IPMIAt(at netip.AddrPort) (ipmi.Host, bool) {
 }
 
 // endpoints returns the endpoints of TCP and of UDP.
-func (l *Lab) endpoints() []*network.Endpoints {
+func (l *Rack) endpoints() []*network.Endpoints {
 	return []*network.Endpoints{l.webEndpoints, l.ipmiEndpoints}
 }
 
 // checkEndpoints reports whether a BMC can have the endpoints that its settings
 // ask for.
-func (l *Lab) checkEndpoints(host int, v *bmc.View) error {
+func (l *Rack) checkEndpoints(host int, v *bmc.View) error {
 	for _, e := range l.endpoints() {
 		if err := e.Check(host, v); err != nil {
 			return err
@@ -127,7 +127,7 @@ func (h *Host) moveEndpoints() {
 // admit returns the connection to serve for one that a listener has accepted. It
 // returns nil when nobody serves it: at an address that no BMC has, while the BMC
 // is off the network, or because of a fault rule.
-func (l *Lab) admit(tcp *net.TCPConn) net.Conn {
+func (l *Rack) admit(tcp *net.TCPConn) net.Conn {
 	x, ok := l.webEndpoints.Find(tcp.LocalAddr().(*net.TCPAddr).AddrPort())
 	if !ok {
 		network.Reset(tcp)
@@ -168,7 +168,7 @@ func (l *Lab) admit(tcp *net.TCPConn) net.Conn {
 
 // route hands a connection to a BMC whose dialect speaks HTTP without TLS to the
 // plain server, and returns nil then.
-func (l *Lab) route(c *network.Conn, x network.Endpoint) net.Conn {
+func (l *Rack) route(c *network.Conn, x network.Endpoint) net.Conn {
 	if !l.hosts[x.Host].Dialect().Protocol.PlainHTTP || x.Plain {
 		return c
 	}
@@ -179,7 +179,7 @@ func (l *Lab) route(c *network.Conn, x network.Endpoint) net.Conn {
 }
 
 // hostOf returns the host that a request came to, or nil when no BMC is there.
-func (l *Lab) hostOf(r *http.Request) *Host {
+func (l *Rack) hostOf(r *http.Request) *Host {
 	x, ok := l.webEndpoints.Find(localAddr(r))
 	if !ok {
 		return nil
@@ -197,7 +197,7 @@ func localAddr(r *http.Request) netip.AddrPort {
 }
 
 // servePlain answers a request that came without TLS.
-func (l *Lab) servePlain(w http.ResponseWriter, r *http.Request) {
+func (l *Rack) servePlain(w http.ResponseWriter, r *http.Request) {
 	if h := l.hostOf(r); h != nil && h.Dialect().Protocol.PlainHTTP {
 		l.ServeHTTP(w, r)
 		return
@@ -207,7 +207,7 @@ func (l *Lab) servePlain(w http.ResponseWriter, r *http.Request) {
 
 // redirect answers a request without TLS with a redirect to HTTPS (DSP0266,
 // "Protocol and transport").
-func (l *Lab) redirect(w http.ResponseWriter, r *http.Request) {
+func (l *Rack) redirect(w http.ResponseWriter, r *http.Request) {
 	c := network.ConnOf(r.Context())
 	c.RequestBegins(r.Method)
 	defer c.ResponseBegins()

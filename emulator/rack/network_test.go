@@ -21,7 +21,7 @@ const (
 )
 
 // attempt sends a request and returns the response, or why there is none.
-func attempt(t *testing.T, l *racktest.Lab, h *rack.Host, method, path, body string) (resp *http.Response, err error) {
+func attempt(t *testing.T, l *racktest.Rack, h *rack.Host, method, path, body string) (resp *http.Response, err error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, h.URL()+path, strings.NewReader(body))
 	if err != nil {
@@ -42,7 +42,7 @@ func attempt(t *testing.T, l *racktest.Lab, h *rack.Host, method, path, body str
 func TestResetBMCDisconnectsAndComesBack(t *testing.T) {
 	dir := t.TempDir()
 	var d diary
-	start := func() (*racktest.Lab, *rack.Host, *rack.Host) {
+	start := func() (*racktest.Rack, *rack.Host, *rack.Host) {
 		l := racktest.Start(t, rack.Config{Dir: dir, Rack: hosts(2), Events: d.event})
 		return l, l.Hosts()[0], l.Hosts()[1]
 	}

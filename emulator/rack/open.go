@@ -44,7 +44,7 @@ const metaKey = "rack"
 // from c.Rack, and returns a HeldError when the lab is open already. The BMCs have
 // their addresses when it returns; Serve answers at them. Until Serve runs, the lab
 // holds the clock, so that time does not pass deadlines.
-func Open(ctx context.Context, c Config) (*Lab, error) {
+func Open(ctx context.Context, c Config) (*Rack, error) {
 	switch {
 	case c.Dir == "":
 		return nil, errors.New("rack: Config.Dir: must not be empty")
@@ -61,7 +61,7 @@ func Open(ctx context.Context, c Config) (*Lab, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	l := &Lab{
+	l := &Rack{
 		dir: c.Dir, clock: c.Clock, space: c.Space, searchable: c.SSDP != "", advertise: c.Advertise, bodyPace: c.BodyPace, log: c.Log, byName: map[string]*Host{},
 		ticks: make(chan chan struct{}), stopped: make(chan struct{}),
 	}
@@ -83,7 +83,7 @@ func Open(ctx context.Context, c Config) (*Lab, error) {
 }
 
 // open does the work of Open. When it fails, release gives back what it took.
-func (l *Lab) open(ctx context.Context, c Config) (err error) {
+func (l *Rack) open(ctx context.Context, c Config) (err error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return fmt.Errorf("rack: %w", err)
 	}
@@ -155,7 +155,7 @@ func (l *Lab) open(ctx context.Context, c Config) (err error) {
 
 // listen opens the listeners and sockets of the BMCs, and routes accepted
 // connections to the hosts.
-func (l *Lab) listen(ctx context.Context, spec string, known meta) error {
+func (l *Rack) listen(ctx context.Context, spec string, known meta) error {
 	listeners, plan, err := network.Listen(ctx, spec, known.Port, l.rack.Len(), l.rack.First())
 	if err != nil {
 		return err
@@ -188,7 +188,7 @@ func listenSpec(l rackfile.Listen) (string, error) {
 }
 
 // makeServices makes the Redfish and IPMI services that answer for all BMCs.
-func (l *Lab) makeServices(schemas fs.FS) (err error) {
+func (l *Rack) makeServices(schemas fs.FS) (err error) {
 	rc := redfish.Config{
 		Rack: l, Log: l.log, OnRequestStart: l.clock.Begin, OnRequestEnd: l.clock.End, Journal: l.recordRequest,
 		OnLongResponse: network.Coalesce, Clock: l.clock, Schemas: schemas,
@@ -212,7 +212,7 @@ func (l *Lab) makeServices(schemas fs.FS) (err error) {
 }
 
 // newFetcher returns the client that fetches images for the BMCs.
-func (l *Lab) newFetcher(c outbound.Config) (*outbound.Fetcher, error) {
+func (l *Rack) newFetcher(c outbound.Config) (*outbound.Fetcher, error) {
 	if c.RootCAs == nil {
 		pool, err := x509.SystemCertPool()
 		if err != nil {
@@ -226,7 +226,7 @@ func (l *Lab) newFetcher(c outbound.Config) (*outbound.Fetcher, error) {
 
 // loadRack loads the rack from the store, or takes the one that is asked for. It
 // reports whether the faults of the rack differ from those that were stored.
-func (l *Lab) loadRack(asked *rackfile.Lab) (known meta, faults bool, err error) {
+func (l *Rack) loadRack(asked *rackfile.Lab) (known meta, faults bool, err error) {
 	found, err := l.store.Load(store.Meta, metaKey, &known)
 	if err != nil {
 		return meta{}, false, fmt.Errorf("rack: %w", err)
@@ -260,7 +260,7 @@ func (l *Lab) loadRack(asked *rackfile.Lab) (known meta, faults bool, err error)
 }
 
 // makeHosts makes the hosts of the rack from their stored states.
-func (l *Lab) makeHosts(profiles fs.FS) error {
+func (l *Rack) makeHosts(profiles fs.FS) error {
 	if err := l.openQuirks(); err != nil {
 		return err
 	}
@@ -312,7 +312,7 @@ func accounts(of []rackfile.Account, spec *bmc.AccountSpec) []bmc.Account {
 // resume continues what was under way when the lab was last closed or killed:
 // images that had not arrived are lost, and Config.Events gets the boot that each
 // machine tries, or the system that it runs, once more.
-func (l *Lab) resume() error {
+func (l *Rack) resume() error {
 	var media []store.Image
 	var updates []store.Image
 	for _, h := range l.hosts {
@@ -329,7 +329,7 @@ func (l *Lab) resume() error {
 }
 
 // Close closes a lab after Serve has returned.
-func (l *Lab) Close() error {
+func (l *Rack) Close() error {
 	var err error
 	l.closing.Do(func() {
 		for _, h := range l.hosts {
@@ -349,7 +349,7 @@ func (l *Lab) Close() error {
 }
 
 // release gives back what open has taken, even when open failed halfway.
-func (l *Lab) release() error {
+func (l *Rack) release() error {
 	l.releaseClock()
 	var err error
 	for _, e := range l.endpoints() {

@@ -28,7 +28,7 @@ type recordKey struct {
 const quirksKey = "quirks"
 
 // openQuirks restores the quirks that were set at run time.
-func (l *Lab) openQuirks() error {
+func (l *Rack) openQuirks() error {
 	q := &l.quirks
 	q.set, q.records = map[string][]quirk.Setting{}, map[recordKey]*dialect.Record{}
 	if _, err := l.store.Load(store.Meta, quirksKey, &q.set); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
-func openQuirky(t *testing.T, dir string, texts ...string) (*rack.Lab, error) {
+func openQuirky(t *testing.T, dir string, texts ...string) (*rack.Rack, error) {
 	t.Helper()
 	r := rackfile.Default(2)
 	r.Hosts[0].Quirks = texts

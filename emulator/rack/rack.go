@@ -162,7 +162,7 @@ type Rack struct {
 // Dir returns the lab's directory as an absolute path.
 func (l *Rack) Dir() string { return l.dir }
 
-// Rack returns the rack's definition, with the passwords of its accounts.
+// Definition returns the rack's definition, with the passwords of its accounts.
 func (l *Rack) Definition() rackfile.Lab { return l.rack }
 
 // Clock returns the lab's clock.

@@ -31,7 +31,7 @@ import (
 const systemPath = "/redfish/v1/Systems/1"
 
 // call sends a Redfish request to a host as its administrator.
-func call(t *testing.T, l *racktest.Lab, h *rack.Host, method, path, body string) (status int, answer map[string]any) {
+func call(t *testing.T, l *racktest.Rack, h *rack.Host, method, path, body string) (status int, answer map[string]any) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, h.URL()+path, strings.NewReader(body))
 	if err != nil {
@@ -455,7 +455,7 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// racktest.Lab.Advance stops at every deadline until all is done: an event handler
+// racktest.Rack.Advance stops at every deadline until all is done: an event handler
 // acts at the event's time, and what follows happens within the same Advance.
 func TestAdvanceStopsAtEveryDeadline(t *testing.T) {
 	var at []time.Duration // read after Advance: events of one host come one by one

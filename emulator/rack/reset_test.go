@@ -23,7 +23,7 @@ import (
 
 // openRequest sends a request to a host and returns its response, of which the body may
 // go on.
-func openRequest(t *testing.T, l *racktest.Lab, h *rack.Host, method, path, token, body string) *http.Response {
+func openRequest(t *testing.T, l *racktest.Rack, h *rack.Host, method, path, token, body string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, h.URL()+path, strings.NewReader(body))
 	if err != nil {
@@ -44,7 +44,7 @@ func openRequest(t *testing.T, l *racktest.Lab, h *rack.Host, method, path, toke
 }
 
 // login opens a Redfish session and returns its token and its URI.
-func login(t *testing.T, l *racktest.Lab, h *rack.Host) (token, uri string) {
+func login(t *testing.T, l *racktest.Rack, h *rack.Host) (token, uri string) {
 	t.Helper()
 	user, password := l.Credentials(h)
 	resp := openRequest(t, l, h, "POST", "/redfish/v1/SessionService/Sessions", "", `{"UserName":"`+user+`","Password":"`+password+`"}`)
@@ -55,7 +55,7 @@ func login(t *testing.T, l *racktest.Lab, h *rack.Host) (token, uri string) {
 }
 
 // statusOf returns the status of a GET of the system.
-func statusOf(t *testing.T, l *racktest.Lab, h *rack.Host, token string) int {
+func statusOf(t *testing.T, l *racktest.Rack, h *rack.Host, token string) int {
 	t.Helper()
 	resp := openRequest(t, l, h, "GET", systemPath, token, "")
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {

@@ -19,7 +19,7 @@ import (
 // tooled is a host that is on, with the programs that read it.
 type tooled struct {
 	t *testing.T
-	l *racktest.Lab
+	l *racktest.Rack
 	h *rack.Host
 }
 

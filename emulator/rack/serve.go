@@ -37,7 +37,7 @@ var errLabEnded = errors.New("rack: ended")
 // Serve answers for the BMCs, advances machines when they are due and delivers
 // events, until ctx ends or something fails that the lab cannot work without. It
 // returns when all of that has ended. It can be called once.
-func (l *Lab) Serve(ctx context.Context) error {
+func (l *Rack) Serve(ctx context.Context) error {
 	failed, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	requests, dropRequests := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -145,7 +145,7 @@ func (l *Lab) Serve(ctx context.Context) error {
 }
 
 // server returns an HTTP server for connections to BMCs.
-func (l *Lab) server(requests context.Context, handler http.Handler) *http.Server {
+func (l *Rack) server(requests context.Context, handler http.Handler) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(l.tls.HTTP2)
@@ -164,7 +164,7 @@ func (l *Lab) server(requests context.Context, handler http.Handler) *http.Serve
 
 // tick is called by the clock when something is due. The clock counts the call as
 // work in flight, so tick returns when the work is done.
-func (l *Lab) tick() {
+func (l *Rack) tick() {
 	done := make(chan struct{})
 	select {
 	case l.ticks <- done:
@@ -174,7 +174,7 @@ func (l *Lab) tick() {
 }
 
 // drive advances what is due at every tick, and saves the lab's time.
-func (l *Lab) drive(ctx context.Context) error {
+func (l *Rack) drive(ctx context.Context) error {
 	save := l.clock.NewTicker(saveInterval)
 	defer save.Stop()
 	for {
@@ -202,7 +202,7 @@ func (l *Lab) drive(ctx context.Context) error {
 }
 
 // advance advances all hosts that are due.
-func (l *Lab) advance() error {
+func (l *Rack) advance() error {
 	now := l.clock.Now()
 	hosts := slices.Concat(l.machines.due(now), l.bmcs.due(now), l.clients.due(l.clock.ClientNow()))
 	work := make(chan *Host)

@@ -14,7 +14,7 @@ import (
 )
 
 // ServeHTTP answers a request to a BMC, wrong where a fault rule says so.
-func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (l *Rack) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := network.ConnOf(r.Context())
 	c.RequestBegins(r.Method)
 	defer c.ResponseBegins()
@@ -27,7 +27,7 @@ func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.serveHTTP(w, r)
 }
 
-func (l *Lab) serveHTTP(w http.ResponseWriter, r *http.Request) {
+func (l *Rack) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPatch && !l.faults.Has(fault.Connect) && !l.faults.Has(fault.Request) {
 		l.service.ServeHTTP(w, r)
 		return
@@ -43,14 +43,14 @@ func (l *Lab) serveHTTP(w http.ResponseWriter, r *http.Request) {
 
 // WatchRequests calls f with each request to a BMC that has ended, with the bodies but
 // without secrets, until stop is called. f must not wait.
-func (l *Lab) WatchRequests(f func(exchange.Exchange)) (stop func()) { return l.exchanges.Watch(f) }
+func (l *Rack) WatchRequests(f func(exchange.Exchange)) (stop func()) { return l.exchanges.Watch(f) }
 
 // previousRack shows each host as it was before its last change.
-type previousRack struct{ *Lab }
+type previousRack struct{ *Rack }
 
 // At implements redfish.Rack.
 func (r previousRack) At(local netip.AddrPort) (resource.Host, bool) {
-	h, ok := r.Lab.At(local)
+	h, ok := r.Rack.At(local)
 	if !ok {
 		return nil, false
 	}

@@ -32,7 +32,7 @@ func inSnapshot(name string) bool {
 
 // SaveSnapshot saves the lab as it is now to a new tar file when the name to ends in
 // .tar, else to a new directory. Nothing in the lab changes meanwhile.
-func (l *Lab) SaveSnapshot(ctx context.Context, to string, report snapshot.Progress) (snapshot.Info, error) {
+func (l *Rack) SaveSnapshot(ctx context.Context, to string, report snapshot.Progress) (snapshot.Info, error) {
 	defer l.clock.Enter()()
 	for _, h := range l.hosts {
 		h.mu.Lock()
@@ -64,7 +64,7 @@ type savings struct {
 
 // WatchSnapshots calls f with each snapshot that is saved of the running lab, and with the
 // name that it was saved to, until stop is called. f must not wait.
-func (l *Lab) WatchSnapshots(f func(to string, info snapshot.Info)) (stop func()) {
+func (l *Rack) WatchSnapshots(f func(to string, info snapshot.Info)) (stop func()) {
 	s := &l.savings
 	s.mu.Lock()
 	defer s.mu.Unlock()

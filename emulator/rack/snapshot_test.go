@@ -92,7 +92,7 @@ func TestRestoreSnapshotRestoresMachines(t *testing.T) {
 	}
 }
 
-func first(t *testing.T, l *racktest.Lab) string {
+func first(t *testing.T, l *racktest.Rack) string {
 	t.Helper()
 	_, password := l.Credentials(l.First())
 	return password

@@ -134,7 +134,7 @@ func (c *talk) say(s string) {
 }
 
 // clients are the command lines for a BMC's address and credentials.
-func ipmitool(t *testing.T, l *racktest.Lab, h *rack.Host, args ...string) []string {
+func ipmitool(t *testing.T, l *racktest.Rack, h *rack.Host, args ...string) []string {
 	user, password := l.Credentials(h)
 	at, ok := h.IPMI()
 	if !ok {
@@ -144,7 +144,7 @@ func ipmitool(t *testing.T, l *racktest.Lab, h *rack.Host, args ...string) []str
 }
 
 // once runs ipmitool for one command.
-func once(t *testing.T, l *racktest.Lab, h *rack.Host, args ...string) string {
+func once(t *testing.T, l *racktest.Rack, h *rack.Host, args ...string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "ipmitool", ipmitool(t, l, h, args...)...).CombinedOutput()
 	if err != nil {

@@ -25,7 +25,7 @@ func needsSpace(c bmc.Command) bool {
 }
 
 // Storage returns why no change can be stored, or nil.
-func (l *Lab) Storage() error {
+func (l *Rack) Storage() error {
 	if err := l.space.Writable(); err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (l *Lab) Storage() error {
 
 // reportSpace notes whether a change could be stored, and logs when that begins and ends
 // to fail.
-func (l *Lab) reportSpace(err error) {
+func (l *Rack) reportSpace(err error) {
 	switch full := space.Full(err); {
 	case full && !l.full.Swap(true):
 		l.log.Error("no space left: changes are not stored, and do not happen", "dir", l.dir, "err", err)
@@ -59,7 +59,7 @@ func storageFull(err error) error {
 
 // untilStored calls do again for as long as its change cannot be stored for lack of
 // space.
-func (l *Lab) untilStored(do func() error) error {
+func (l *Rack) untilStored(do func() error) error {
 	for {
 		err := do()
 		if !errors.Is(err, bmc.ErrStorageFull) {

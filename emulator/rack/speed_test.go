@@ -22,17 +22,17 @@ import (
 const systemURI = "/redfish/v1/Systems/1"
 
 // bench opens and serves a lab until the benchmark ends.
-func bench(b *testing.B, hosts int) *Lab {
+func bench(b *testing.B, hosts int) *Rack {
 	b.Helper()
 	return benchRack(b, rackfile.Default(hosts))
 }
 
-func benchRack(b *testing.B, r rackfile.Lab) *Lab {
+func benchRack(b *testing.B, r rackfile.Lab) *Rack {
 	b.Helper()
 	return benchAt(b, r, 60) // the default speed of labctl up
 }
 
-func benchAt(b *testing.B, r rackfile.Lab, speed float64) *Lab {
+func benchAt(b *testing.B, r rackfile.Lab, speed float64) *Rack {
 	b.Helper()
 	time := clock.NewScaled(origin, speed)
 	l, err := Open(b.Context(), Config{Dir: b.TempDir(), Rack: &r, Clock: time, Listen: "lo:0"})

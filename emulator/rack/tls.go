@@ -67,12 +67,12 @@ func (h *Host) InstalledTLS() (*tls.Config, error) {
 
 // Certificate returns a certificate of the lab's authority for a server of the lab
 // that is not a BMC. It is the same one each time that the lab is opened.
-func (l *Lab) Certificate(name string, addr netip.Addr) (*tls.Certificate, error) {
+func (l *Rack) Certificate(name string, addr netip.Addr) (*tls.Certificate, error) {
 	return l.NamedCertificate(name, "", addr)
 }
 
 // NamedCertificate returns a certificate as Certificate does, for a server that has a second
 // name.
-func (l *Lab) NamedCertificate(name, second string, addr netip.Addr) (*tls.Certificate, error) {
+func (l *Rack) NamedCertificate(name, second string, addr netip.Addr) (*tls.Certificate, error) {
 	return l.authority.Issue(network.ServerCertificate{Host: name, Name: second, Addr: addr, Kind: bmc.P256})
 }

@@ -78,7 +78,7 @@ func storedImages(t *testing.T, dir string) (names []string) {
 }
 
 // update starts an update, and returns the URI of its task.
-func update(t *testing.T, l *racktest.Lab, h *rack.Host, body string) string {
+func update(t *testing.T, l *racktest.Rack, h *rack.Host, body string) string {
 	t.Helper()
 	code, got := call(t, l, h, "POST", simpleUpdate, body)
 	if code != http.StatusAccepted {
@@ -88,7 +88,7 @@ func update(t *testing.T, l *racktest.Lab, h *rack.Host, body string) string {
 }
 
 // taskState returns the state of a task and its messages.
-func taskState(t *testing.T, l *racktest.Lab, h *rack.Host, uri string) string {
+func taskState(t *testing.T, l *racktest.Rack, h *rack.Host, uri string) string {
 	t.Helper()
 	code, got := call(t, l, h, "GET", uri, "")
 	if code != http.StatusOK {
@@ -104,13 +104,13 @@ func taskState(t *testing.T, l *racktest.Lab, h *rack.Host, uri string) string {
 	return text
 }
 
-func biosVersion(t *testing.T, l *racktest.Lab, h *rack.Host) any {
+func biosVersion(t *testing.T, l *racktest.Rack, h *rack.Host) any {
 	t.Helper()
 	_, got := call(t, l, h, "GET", inventory+"BIOS", "")
 	return got["Version"]
 }
 
-func reset(t *testing.T, l *racktest.Lab, h *rack.Host, kind machine.ResetKind) {
+func reset(t *testing.T, l *racktest.Rack, h *rack.Host, kind machine.ResetKind) {
 	t.Helper()
 	if err := h.Power(t.Context(), string(kind)); err != nil {
 		t.Fatal(err)

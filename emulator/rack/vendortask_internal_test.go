@@ -24,7 +24,7 @@ func TestVendorTaskTakesLabTime(t *testing.T) {
 		Effects: []dialect.Effect{{Task: "later", TaskDuration: time.Hour, Requests: []dialect.StandardRequest{
 			{Method: "PATCH", URI: "/redfish/v1/Systems/{system}", Body: map[string]any{"AssetTag": "late"}}}}},
 	}}}
-	begin := func(t *testing.T, l *Lab) *Host {
+	begin := func(t *testing.T, l *Rack) *Host {
 		t.Helper()
 		h := l.hosts[0]
 		record := *h.Dialect()

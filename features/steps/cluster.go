@@ -189,10 +189,10 @@ func (s *scenario) agentLooks(ctx context.Context, name string) error {
 		return err
 	}
 	at := s.lab.AgentSteps(h.Name)
-	s.steps++
+	s.looks++
 	// The watch of the object makes the agent look.
 	m := &lcm.LCMMachine{ObjectMeta: day2Meta(name)}
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"metalab.dev/look":"%d"}}}`, s.steps)
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"metalab.dev/look":"%d"}}}`, s.looks)
 	if err := s.kube.Patch(ctx, m, client.RawPatch("application/merge-patch+json", patch)); err != nil {
 		return err
 	}

@@ -184,25 +184,25 @@ func (s *scenario) bootSeed(ctx context.Context, name string) error {
 	if err := os.WriteFile(filepath.Join(s.dir, lab.ImagesDir, file), iso, 0o600); err != nil {
 		return err
 	}
-	lab := s.lab.Control()
+	labAPI := s.lab.Control()
 	for _, h := range s.servers {
 		if err := s.cutPower(ctx, h.Name); err != nil {
 			return err
 		}
-		slots, err := lab.Media(ctx, h.Name)
+		slots, err := labAPI.Media(ctx, h.Name)
 		if err == nil && slots[0].Inserted {
-			_, err = lab.EjectMedia(ctx, h.Name, slots[0].Slot)
+			_, err = labAPI.EjectMedia(ctx, h.Name, slots[0].Slot)
 		}
 		if err != nil {
 			return err
 		}
-		if _, err := lab.InsertMedia(ctx, h.Name, slots[0].Slot, control.Image{URL: s.lab.ImagesURL() + file, WriteProtected: true}); err != nil {
+		if _, err := labAPI.InsertMedia(ctx, h.Name, slots[0].Slot, control.Image{URL: s.lab.ImagesURL() + file, WriteProtected: true}); err != nil {
 			return err
 		}
-		if _, err := lab.Boot(ctx, h.Name, control.Override{Order: "Hdd,Cd"}); err != nil {
+		if _, err := labAPI.Boot(ctx, h.Name, control.Override{Order: "Hdd,Cd"}); err != nil {
 			return err
 		}
-		if _, err := lab.Power(ctx, h.Name, string(machine.ForceOn)); err != nil {
+		if _, err := labAPI.Power(ctx, h.Name, string(machine.ForceOn)); err != nil {
 			return err
 		}
 	}

@@ -25,12 +25,12 @@ import (
 )
 
 // serve starts a lab of two hosts with its control API.
-func serve(t *testing.T) (*racktest.Lab, *control.Client) {
+func serve(t *testing.T) (*racktest.Rack, *control.Client) {
 	t.Helper()
 	runtimeDir(t)
 	r := rackfile.Default(2)
 	l := racktest.Start(t, rack.Config{Rack: &r})
-	start(t, control.Config{Lab: l.Lab})
+	start(t, control.Config{Rack: l.Rack})
 	return l, control.NewClient(l.Dir())
 }
 
@@ -249,7 +249,7 @@ func TestFaults(t *testing.T) {
 }
 
 // get reads the service root of a BMC.
-func get(t *testing.T, l *racktest.Lab, h *rack.Host) {
+func get(t *testing.T, l *racktest.Rack, h *rack.Host) {
 	t.Helper()
 	resp, err := l.Client.Get(h.URL() + "/redfish/v1/")
 	if err != nil {
@@ -325,7 +325,7 @@ func TestJournalFollow(t *testing.T) {
 func TestFollowEndsWithTheLab(t *testing.T) {
 	runtimeDir(t)
 	l := racktest.Start(t, rack.Config{})
-	stop := start(t, control.Config{Lab: l.Lab})
+	stop := start(t, control.Config{Rack: l.Rack})
 	get(t, l, l.First())
 	began := make(chan bool, 1)
 	done := make(chan error, 1)

@@ -19,7 +19,7 @@ import (
 func TestClientThatSendsABodySlowlyIsCut(t *testing.T) {
 	runtimeDir(t)
 	l := racktest.Start(t, rack.Config{})
-	start(t, control.Config{Lab: l.Lab, BodyPace: network.BodyPace{Bytes: 1 << 10, Per: 100 * time.Millisecond}})
+	start(t, control.Config{Rack: l.Rack, BodyPace: network.BodyPace{Bytes: 1 << 10, Per: 100 * time.Millisecond}})
 	for _, path := range []string{"/v1/hosts/" + l.First().Name() + "/power", "/v1/snapshot"} {
 		c, err := net.Dial("unix", filepath.Join(l.Dir(), "control.sock"))
 		if err != nil {

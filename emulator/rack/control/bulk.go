@@ -35,7 +35,7 @@ type Powered struct {
 // powerAll resets several hosts. One request for each would cost more than the resets:
 // BenchmarkPower.
 func (s *Server) powerAll(w http.ResponseWriter, r *http.Request) {
-	c := &apiRequest{Request: r, s: s, lab: s.c.Lab}
+	c := &apiRequest{Request: r, s: s, lab: s.c.Rack}
 	c.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	var in powerRequest
 	if err := c.decodeBody(&in); err != nil {
@@ -74,15 +74,15 @@ func (s *Server) powerAll(w http.ResponseWriter, r *http.Request) {
 
 // power resets one host.
 func (s *Server) power(ctx context.Context, name, reset string) Powered {
-	h, ok := s.c.Lab.Host(name)
+	h, ok := s.c.Rack.Host(name)
 	if !ok {
 		return Powered{Name: name, Error: "there is no host " + name}
 	}
-	defer s.c.Lab.Clock().Enter()() // the clock waits for the change
+	defer s.c.Rack.Clock().Enter()() // the clock waits for the change
 	if err := h.Power(ctx, reset); err != nil {
 		return Powered{Name: name, Error: err.Error()}
 	}
-	d := describe(s.c.Lab, h)
+	d := describe(s.c.Rack, h)
 	return Powered{Name: name, Host: &d}
 }
 

@@ -20,10 +20,10 @@ import (
 )
 
 // serveControl serves the control API of a lab with some hosts.
-func serveControl(t testing.TB, count int) (*racktest.Lab, *control.Client) {
+func serveControl(t testing.TB, count int) (*racktest.Rack, *control.Client) {
 	t.Helper()
 	l := racktest.Start(t, rack.Config{Rack: new(rackfile.Default(count))})
-	s, err := control.New(control.Config{Lab: l.Lab})
+	s, err := control.New(control.Config{Rack: l.Rack})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func powerEach(ctx context.Context, c *control.Client, names []string) error {
 
 // resetMachines resets a new machine like that of each host, on as many processors as a
 // request for all has, and returns how long that took.
-func resetMachines(b *testing.B, l *racktest.Lab) time.Duration {
+func resetMachines(b *testing.B, l *racktest.Rack) time.Duration {
 	var all []*machine.Machine
 	for _, h := range l.Hosts() {
 		v := h.Machine()

@@ -22,7 +22,7 @@ var errInputEnded = errors.New("the client has closed its input")
 // console connects a client to a host's console.
 func (s *Server) console(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("host")
-	host, ok := s.c.Lab.Host(name)
+	host, ok := s.c.Rack.Host(name)
 	if !ok {
 		s.answer(w, http.StatusNotFound, errorBody{"there is no host " + name})
 		return
@@ -56,7 +56,7 @@ func (s *Server) typeInput(ctx context.Context, h *rack.Host, from io.Reader) er
 	for {
 		n, err := from.Read(buf)
 		if n > 0 {
-			leave := s.c.Lab.Clock().Enter() // the clock waits for the command
+			leave := s.c.Rack.Clock().Enter() // the clock waits for the command
 			failed := h.Type(ctx, buf[:n])
 			leave()
 			if failed != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // running starts a lab whose first host runs a system.
-func running(t *testing.T) (*racktest.Lab, *control.Client) {
+func running(t *testing.T) (*racktest.Rack, *control.Client) {
 	t.Helper()
 	runtimeDir(t)
 	l := racktest.Start(t, rack.Config{Events: func(h *rack.Host, ev machine.Event) {
@@ -26,13 +26,13 @@ func running(t *testing.T) (*racktest.Lab, *control.Client) {
 			}
 		}
 	}})
-	start(t, control.Config{Lab: l.Lab})
+	start(t, control.Config{Rack: l.Rack})
 	apply(t, l, machine.Reset{Kind: machine.ResetOn})
 	l.Advance(5 * time.Minute)
 	return l, control.NewClient(l.Dir())
 }
 
-func apply(t *testing.T, l *racktest.Lab, c machine.Command) {
+func apply(t *testing.T, l *racktest.Rack, c machine.Command) {
 	t.Helper()
 	if err := l.First().Apply(t.Context(), c); err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestConsoleShowsOutput(t *testing.T) {
 func TestConsoleEndsWithTheLab(t *testing.T) {
 	runtimeDir(t)
 	l := racktest.Start(t, rack.Config{})
-	stop := start(t, control.Config{Lab: l.Lab})
+	stop := start(t, control.Config{Rack: l.Rack})
 	c := control.NewClient(l.Dir())
 	apply(t, l, machine.Reset{Kind: machine.ResetOn})
 	l.Advance(time.Minute)

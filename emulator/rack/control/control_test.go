@@ -65,7 +65,7 @@ func TestStatusAndHosts(t *testing.T) {
 	r := rackfile.Default(2)
 	r.Accounts[0].Password = "calvin"
 	l := racktest.Start(t, rack.Config{Rack: &r})
-	start(t, control.Config{Lab: l.Lab, Info: func() control.Status {
+	start(t, control.Config{Rack: l.Rack, Info: func() control.Status {
 		return control.Status{Kubeconfig: "/k", Images: "http://i/", Speed: "60x"}
 	}})
 	c := control.NewClient(l.Dir())
@@ -96,7 +96,7 @@ func TestStatusAndHosts(t *testing.T) {
 	if d := cmp.Diff(wantHost, hosts[1]); len(hosts) != 2 || d != "" {
 		t.Errorf("%d hosts, the second (-want +got):\n%s", len(hosts), d)
 	}
-	if d := cmp.Diff(control.Hosts(l.Lab), hosts); d != "" {
+	if d := cmp.Diff(control.Hosts(l.Rack), hosts); d != "" {
 		t.Errorf("Hosts() of the lab and over the socket differ (-lab +socket):\n%s", d)
 	}
 }
@@ -104,7 +104,7 @@ func TestStatusAndHosts(t *testing.T) {
 func TestStatusWithoutInfo(t *testing.T) {
 	runtimeDir(t)
 	l := racktest.Start(t, rack.Config{})
-	start(t, control.Config{Lab: l.Lab})
+	start(t, control.Config{Rack: l.Rack})
 	c := control.NewClient(l.Dir())
 	if st, err := c.Status(t.Context()); err != nil || st.Speed != "60x" || st.Kubeconfig != "" {
 		t.Errorf("Status() = %+v, %v", st, err)
@@ -117,7 +117,7 @@ func TestStatusWithoutInfo(t *testing.T) {
 func TestPower(t *testing.T) {
 	runtimeDir(t)
 	l := racktest.Start(t, rack.Config{})
-	start(t, control.Config{Lab: l.Lab})
+	start(t, control.Config{Rack: l.Rack})
 	c := control.NewClient(l.Dir())
 	if h, err := c.Power(t.Context(), "node-0", "On"); err != nil || h.Power != "PoweringOn" || h.Phase != "starting" {
 		t.Errorf("Power(On) = %+v, %v", h, err)
@@ -138,7 +138,7 @@ func TestDown(t *testing.T) {
 	runtimeDir(t)
 	l := racktest.Start(t, rack.Config{})
 	asked := make(chan struct{})
-	stop := start(t, control.Config{Lab: l.Lab, Down: func() { close(asked) }})
+	stop := start(t, control.Config{Rack: l.Rack, Down: func() { close(asked) }})
 	var ending sync.WaitGroup
 	ending.Go(func() { <-asked; stop(); l.Stop() })
 	c := control.NewClient(l.Dir())
@@ -172,7 +172,7 @@ func TestStaleSocket(t *testing.T) {
 	runtimeDir(t)
 	l := racktest.Start(t, rack.Config{})
 	c := control.NewClient(l.Dir())
-	stop := start(t, control.Config{Lab: l.Lab})
+	stop := start(t, control.Config{Rack: l.Rack})
 	path, err := os.Readlink(filepath.Join(l.Dir(), "control.sock"))
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +189,7 @@ func TestStaleSocket(t *testing.T) {
 	if _, err := c.Status(t.Context()); !errors.Is(err, control.ErrNoLab) {
 		t.Errorf("Status() of a killed lab = %v, want %v", err, control.ErrNoLab)
 	}
-	start(t, control.Config{Lab: l.Lab})
+	start(t, control.Config{Rack: l.Rack})
 	t.Setenv("XDG_RUNTIME_DIR", "/nonexistent")
 	if _, err := c.Status(t.Context()); err != nil {
 		t.Errorf("Status() of the next lab = %v", err)
@@ -199,7 +199,7 @@ func TestStaleSocket(t *testing.T) {
 func TestSocketIsPrivate(t *testing.T) {
 	dir := runtimeDir(t)
 	l := racktest.Start(t, rack.Config{})
-	start(t, control.Config{Lab: l.Lab})
+	start(t, control.Config{Rack: l.Rack})
 	path, err := os.Readlink(filepath.Join(l.Dir(), "control.sock"))
 	if err != nil {
 		t.Fatal(err)
@@ -237,7 +237,7 @@ func TestSocketPathChoosesADirectory(t *testing.T) {
 			defer os.RemoveAll(tmp)
 			l := racktest.Start(t, rack.Config{})
 			t.Setenv("TMPDIR", tmp)
-			stop := start(t, control.Config{Lab: l.Lab})
+			stop := start(t, control.Config{Rack: l.Rack})
 			defer stop()
 			path, err := os.Readlink(filepath.Join(l.Dir(), "control.sock"))
 			if want := filepath.Join(tmp, fmt.Sprintf("metalab-%d", os.Getuid())); err != nil || filepath.Dir(path) != want {

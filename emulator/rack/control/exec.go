@@ -111,7 +111,7 @@ func readFrame(r io.Reader) (kind byte, payload []byte, err error) {
 
 // exec runs a command for a client.
 func (s *Server) exec(w http.ResponseWriter, r *http.Request) {
-	host, ok := s.c.Lab.Host(r.PathValue("host"))
+	host, ok := s.c.Rack.Host(r.PathValue("host"))
 	switch {
 	case !ok:
 		s.answer(w, http.StatusNotFound, errorBody{"there is no host " + r.PathValue("host")})

@@ -17,7 +17,7 @@ func TestExecStartsWithTheSizeOfTheTerminal(t *testing.T) {
 	r := rackfile.Default(1)
 	l := racktest.Start(t, rack.Config{Rack: &r})
 	got := make(chan control.Size, 1)
-	start(t, control.Config{Lab: l.Lab, Exec: func(_ context.Context, _ *rack.Host, c control.Command) (int, error) {
+	start(t, control.Config{Rack: l.Rack, Exec: func(_ context.Context, _ *rack.Host, c control.Command) (int, error) {
 		got <- c.Size
 		return 0, nil
 	}})

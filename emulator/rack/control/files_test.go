@@ -17,7 +17,7 @@ func TestPutFile(t *testing.T) {
 	l := racktest.Start(t, rack.Config{})
 	written := map[string]control.File{}
 	refused := errors.New("the server is off")
-	start(t, control.Config{Lab: l.Lab, PutFile: func(_ context.Context, h *rack.Host, f control.File) error {
+	start(t, control.Config{Rack: l.Rack, PutFile: func(_ context.Context, h *rack.Host, f control.File) error {
 		if f.Path == "/off" {
 			return refused
 		}

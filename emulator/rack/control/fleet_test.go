@@ -31,7 +31,7 @@ const token = "a token of this test"
 // shardedLab is a lab of six hosts in three shards, of which the last does not run.
 type shardedLab struct {
 	*control.Client
-	labs   []*racktest.Lab
+	labs   []*racktest.Rack
 	shards []control.Shard
 	ended  chan struct{} // closed by Down
 }
@@ -52,11 +52,11 @@ func startShards(t *testing.T) *shardedLab {
 					}
 				}
 			}})
-			remote, err := control.ListenRemote(t.Context(), one.Lab, "127.0.0.1:0", token)
+			remote, err := control.ListenRemote(t.Context(), one.Rack, "127.0.0.1:0", token)
 			if err != nil {
 				t.Fatal(err)
 			}
-			start(t, control.Config{Lab: one.Lab, Remote: remote})
+			start(t, control.Config{Rack: one.Rack, Remote: remote})
 			if s.Client, err = control.DialRemote(remote.Listener.Addr().String(), one.CAs(), token); err != nil {
 				t.Fatal(err)
 			}
@@ -96,11 +96,11 @@ func refusedWith(err error, status int, text string) bool {
 func TestRemoteWithoutTokenIsRefused(t *testing.T) {
 	runtimeDir(t)
 	l := racktest.Start(t, rack.Config{})
-	remote, err := control.ListenRemote(t.Context(), l.Lab, "127.0.0.1:0", token)
+	remote, err := control.ListenRemote(t.Context(), l.Rack, "127.0.0.1:0", token)
 	if err != nil {
 		t.Fatal(err)
 	}
-	start(t, control.Config{Lab: l.Lab, Remote: remote})
+	start(t, control.Config{Rack: l.Rack, Remote: remote})
 	for _, wrong := range []string{"another token", token + "x"} {
 		c, err := control.DialRemote(remote.Listener.Addr().String(), l.CAs(), wrong)
 		if err != nil {
@@ -130,7 +130,7 @@ func TestFleetListsTheHostsOfAllShards(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := rackfile.Default(6)
-	want := control.Hosts(racktest.Start(t, rack.Config{Rack: &r}).Lab)
+	want := control.Hosts(racktest.Start(t, rack.Config{Rack: &r}).Rack)
 	if len(got) != len(want) {
 		t.Fatalf("%d hosts, want %d", len(got), len(want))
 	}

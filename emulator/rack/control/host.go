@@ -30,7 +30,7 @@ type Host struct {
 }
 
 // Hosts returns all hosts of a lab.
-func Hosts(l *rack.Lab) []Host {
+func Hosts(l *rack.Rack) []Host {
 	out := []Host{} // [] in JSON
 	for _, h := range l.Hosts() {
 		out = append(out, describe(l, h))
@@ -38,7 +38,7 @@ func Hosts(l *rack.Lab) []Host {
 	return out
 }
 
-func describe(l *rack.Lab, h *rack.Host) Host {
+func describe(l *rack.Rack, h *rack.Host) Host {
 	v, at := h.Machine(), h.Advertised(h.Address())
 	d := Host{
 		Name: h.Name(), Profile: v.Profile.Name, Rack: h.Rack(), Power: string(v.Power), Phase: string(v.Phase), Boot: nextBoot(v),
@@ -149,7 +149,7 @@ type LogEntry struct {
 }
 
 // DetailOf returns all details of a host.
-func DetailOf(l *rack.Lab, h *rack.Host) Detail {
+func DetailOf(l *rack.Rack, h *rack.Host) Detail {
 	v, b := h.Machine(), h.BMC()
 	d := Detail{
 		Host: describe(l, h), Manufacturer: v.Identity.Manufacturer, Model: v.Identity.Model, Serial: v.Identity.Serial,

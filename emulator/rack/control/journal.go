@@ -90,7 +90,7 @@ func queryJournal(c *apiRequest) (any, error) {
 // followJournal sends entries, one per line, as they are added, until the client or
 // the lab ends.
 func (s *Server) followJournal(w http.ResponseWriter, r *http.Request) {
-	c := &apiRequest{Request: r, s: s, lab: s.c.Lab}
+	c := &apiRequest{Request: r, s: s, lab: s.c.Rack}
 	q, err := c.query()
 	var all []journal.Entry
 	var mark journal.Mark

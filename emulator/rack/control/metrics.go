@@ -15,12 +15,12 @@ import (
 
 // Metrics returns a handler for Prometheus. Labels are bounded: hosts beyond the
 // first thousand are counted together, without a name. more are further collectors.
-func Metrics(l *rack.Lab, more ...prometheus.Collector) http.Handler {
+func Metrics(l *rack.Rack, more ...prometheus.Collector) http.Handler {
 	return promhttp.HandlerFor(Registry(l, more...), promhttp.HandlerOpts{})
 }
 
 // Registry returns a registry with the metrics of a lab, its process and further collectors.
-func Registry(l *rack.Lab, more ...prometheus.Collector) *prometheus.Registry {
+func Registry(l *rack.Rack, more ...prometheus.Collector) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(&collector{l}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	r.MustRegister(more...)
@@ -28,7 +28,7 @@ func Registry(l *rack.Lab, more ...prometheus.Collector) *prometheus.Registry {
 }
 
 // collector reads the lab when Prometheus asks.
-type collector struct{ lab *rack.Lab }
+type collector struct{ lab *rack.Rack }
 
 func describeMetric(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("metalab_"+name, help, labels, nil)
@@ -125,7 +125,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	count(commits, float64(st.Commits))
 	gauge(stored, float64(st.Bytes))
 	gauge(full, map[bool]float64{true: 1}[c.lab.Storage() != nil])
-	factor, jumps, err := c.lab.Rack().Speed.Factor()
+	factor, jumps, err := c.lab.Definition().Speed.Factor()
 	if jumps {
 		factor = math.Inf(1)
 	}

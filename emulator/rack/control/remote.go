@@ -32,7 +32,7 @@ const remoteName = "control"
 
 // ListenRemote listens at an address for programs that have the token, with a certificate of
 // the lab's authority.
-func ListenRemote(ctx context.Context, l *rack.Lab, address, token string) (*Remote, error) {
+func ListenRemote(ctx context.Context, l *rack.Rack, address, token string) (*Remote, error) {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("control: %w", err)

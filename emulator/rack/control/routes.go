@@ -26,7 +26,7 @@ import (
 type apiRequest struct {
 	*http.Request
 	s    *Server
-	lab  *rack.Lab
+	lab  *rack.Rack
 	host *rack.Host // the host that {host} in the path names
 }
 
@@ -40,7 +40,7 @@ type route struct {
 var routes = []route{
 	{"GET /v1/status", func(c *apiRequest) (any, error) { return c.s.status(), nil }},
 	{"POST /v1/down", down},
-	{"GET /v1/rack", func(c *apiRequest) (any, error) { return c.lab.Rack(), nil }},
+	{"GET /v1/rack", func(c *apiRequest) (any, error) { return c.lab.Definition(), nil }},
 	{"GET /v1/hosts", func(c *apiRequest) (any, error) { return Hosts(c.lab), nil }},
 	{"GET /v1/hosts/{host}", func(c *apiRequest) (any, error) { return DetailOf(c.lab, c.host), nil }},
 	{"POST /v1/hosts/{host}/power", reset},
@@ -121,12 +121,12 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("PUT /v1/hosts/{host}/files", s.putFile)
 	mux.HandleFunc("POST /v1/power", s.powerAll)
 	mux.HandleFunc("POST /v1/snapshot", s.saveSnapshot)
-	mux.Handle("GET /metrics", Metrics(s.c.Lab))
+	mux.Handle("GET /metrics", Metrics(s.c.Rack))
 	return mux
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, do func(*apiRequest) (any, error)) {
-	c := &apiRequest{Request: r, s: s, lab: s.c.Lab}
+	c := &apiRequest{Request: r, s: s, lab: s.c.Rack}
 	c.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	out, err := c.answer(do)
 	if err == nil {
@@ -143,7 +143,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, do func(*apiReque
 	s.answer(w, status, errorBody{err.Error()})
 }
 
-func hostNames(l *rack.Lab) (names []string) {
+func hostNames(l *rack.Rack) (names []string) {
 	for _, h := range l.Hosts() {
 		names = append(names, h.Name())
 	}
@@ -186,12 +186,12 @@ func (s *Server) status() Status {
 	if s.c.Info != nil {
 		st = s.c.Info()
 	}
-	r := s.c.Lab.Rack()
-	st.PID, st.State, st.Hosts = os.Getpid(), s.c.Lab.Dir(), len(s.c.Lab.Hosts())
-	if err := s.c.Lab.Storage(); err != nil {
+	r := s.c.Rack.Definition()
+	st.PID, st.State, st.Hosts = os.Getpid(), s.c.Rack.Dir(), len(s.c.Rack.Hosts())
+	if err := s.c.Rack.Storage(); err != nil {
 		st.Storage = err.Error()
 	}
-	st.Name, st.Seed, st.Time, st.Faults, st.Version = r.Name, r.Seed, s.c.Lab.Clock().Now().UTC(), len(s.c.Lab.Faults()), Version()
+	st.Name, st.Seed, st.Time, st.Faults, st.Version = r.Name, r.Seed, s.c.Rack.Clock().Now().UTC(), len(s.c.Rack.Faults()), Version()
 	if st.Speed == "" {
 		st.Speed = string(r.Speed)
 	}

@@ -25,7 +25,7 @@ const (
 
 // Config configures a Server.
 type Config struct {
-	Lab *rack.Lab
+	Rack *rack.Rack
 	// Info, if not nil, returns what the lab does not know about itself. The server
 	// fills in the rest.
 	Info func() Status
@@ -60,15 +60,15 @@ type Server struct {
 
 // New opens the socket of a lab. Clients wait until Serve answers them.
 func New(c Config) (*Server, error) {
-	if c.Lab == nil {
-		return nil, errors.New("control: Config.Lab: must not be nil")
+	if c.Rack == nil {
+		return nil, errors.New("control: Config.Rack: must not be nil")
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{c: c}
 	s.api = s.handler()
-	return s, s.listen(c.Lab.Dir())
+	return s, s.listen(c.Rack.Dir())
 }
 
 // listen opens the socket of a lab.

@@ -31,7 +31,7 @@ type snapshotProgress struct {
 const progressEvery = 64 << 20
 
 func (s *Server) saveSnapshot(w http.ResponseWriter, r *http.Request) {
-	c := &apiRequest{Request: r, s: s, lab: s.c.Lab}
+	c := &apiRequest{Request: r, s: s, lab: s.c.Rack}
 	c.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	var in snapshotRequest
 	err := c.decodeBody(&in)

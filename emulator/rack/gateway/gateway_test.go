@@ -24,7 +24,7 @@ import (
 )
 
 // start serves a gateway, and returns its address.
-func start(t *testing.T, l *racktest.Lab, find func(string) (gateway.Target, bool)) string {
+func start(t *testing.T, l *racktest.Rack, find func(string) (gateway.Target, bool)) string {
 	t.Helper()
 	cert, err := l.Certificate(gateway.Name, netip.MustParseAddr("127.0.0.1"))
 	if err != nil {
@@ -53,7 +53,7 @@ func start(t *testing.T, l *racktest.Lab, find func(string) (gateway.Target, boo
 }
 
 // here finds the BMCs of a lab.
-func here(l *racktest.Lab) func(string) (gateway.Target, bool) {
+func here(l *racktest.Rack) func(string) (gateway.Target, bool) {
 	return func(name string) (gateway.Target, bool) {
 		h, ok := l.Host(name)
 		if !ok {
@@ -65,7 +65,7 @@ func here(l *racktest.Lab) func(string) (gateway.Target, bool) {
 
 // client returns a client whose connections all go to one address, with a server name unless
 // it is "".
-func client(t *testing.T, l *racktest.Lab, at, name string) *http.Client {
+func client(t *testing.T, l *racktest.Rack, at, name string) *http.Client {
 	t.Helper()
 	tr := &http.Transport{
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -78,7 +78,7 @@ func client(t *testing.T, l *racktest.Lab, at, name string) *http.Client {
 }
 
 // serial returns the serial number of the server whose BMC answers.
-func serial(t *testing.T, l *racktest.Lab, c *http.Client, base, forwarded string) (string, int) {
+func serial(t *testing.T, l *racktest.Rack, c *http.Client, base, forwarded string) (string, int) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/redfish/v1/Systems/1", nil)
 	if err != nil {

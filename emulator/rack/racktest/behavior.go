@@ -62,7 +62,7 @@ func CheckBehaviors(t *testing.T, model string, all []Behavior) {
 }
 
 // request sends a request to the BMC of the lab's first host.
-func (l *Lab) request(t *testing.T, method, path, body, match string) (status int, text, etag string) {
+func (l *Rack) request(t *testing.T, method, path, body, match string) (status int, text, etag string) {
 	t.Helper()
 	h := l.First()
 	req, err := http.NewRequestWithContext(t.Context(), method, h.URL()+path, strings.NewReader(body))
