@@ -98,6 +98,7 @@ Feature: Failures of servers that register themselves
     When nothing is wrong with the server "node-0" any more
     Then the server "node-0" is installed by its registration
     And the ElementalHost of the server "node-0" has the phase "Running"
+    And the ElementalHost of the server "node-0" has the condition "OSVersionReady" True
     When the file systems of the server "node-0" are full
     And the operator makes a cluster of the machine "m-0"
     Then the ElementalHost of the server "node-0" has the condition "BootstrapReady" False by "BootstrapFailed"
