@@ -40,6 +40,7 @@ var update = flag.Bool("update", false, "write the generated parts of the pages"
 var generators = map[string]func(*testing.T) string{
 	"houses":   houses,
 	"packages": packages,
+	"writers":  writers,
 	"rack-file": func(t *testing.T) string {
 		return (&fields{t: t, key: yamlfile.Key}).tables(reflect.TypeFor[rackfile.Lab]())
 	},
@@ -121,6 +122,20 @@ func houses(t *testing.T) string {
 			may = "all above"
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", h.Name, h.Has, may)
+	}
+	return b.String()
+}
+
+// writers is the table of who writes which fields of a status.
+func writers(*testing.T) string {
+	var b strings.Builder
+	b.WriteString("| status of | fields | written by |\n|---|---|---|\n")
+	for _, w := range layering.Writers {
+		var fields []string
+		for _, f := range w.Fields {
+			fields = append(fields, "`"+strings.ToLower(f[:1])+f[1:]+"`")
+		}
+		fmt.Fprintf(&b, "| %s | %s | `%s` |\n", strings.TrimSuffix(w.Status, "Status"), strings.Join(fields, ", "), w.Package)
 	}
 	return b.String()
 }

@@ -29,13 +29,13 @@ var untested = []struct{ assertion, why, file, test string }{
 	// The validator searches on the network device of the default route. A rack
 	// responds with --ssdp only, on the device of that name: a search there finds the
 	// BMC, and all seven pass.
-	{"SERV_SSDP_CAN_BE_DISABLED", "nobody is asked", "../lab/internal_test.go", "TestSSDPOffHidesABMC"},
-	{"SERV_SSDP_MSEARCH_RESPONDS_TO_REDFISH_OR_ALL", "nobody is asked", "../lab/ssdp/ssdp_test.go", "TestSearchFindsServices"},
-	{"SERV_SSDP_M_SEARCH_RESPONSE_FORMAT", "nobody is asked", "../lab/ssdp/ssdp_test.go", "TestSearchFindsServices"},
-	{"SERV_SSDP_ST_HEADER_FORMAT", "nobody is asked", "../lab/ssdp/ssdp_test.go", "TestSearchFindsServices"},
-	{"SERV_SSDP_AL_HEADER_POINTS_TO_SERVICE_ROOT", "nobody is asked", "../lab/discovery_test.go", "TestSSDPSearchFindsBMCs"},
-	{"SERV_SSDP_USN_MATCHES_SERVICE_ROOT_UUID", "nobody is asked", "../lab/discovery_test.go", "TestSSDPSearchFindsBMCs"},
-	{"SERV_SSDP_UUID_IN_CANONICAL_FORMAT", "nobody is asked", "../lab/ssdp/ssdp_test.go", "TestSearchFindsServices"},
+	{"SERV_SSDP_CAN_BE_DISABLED", "nobody is asked", "../rack/internal_test.go", "TestSSDPOffHidesABMC"},
+	{"SERV_SSDP_MSEARCH_RESPONDS_TO_REDFISH_OR_ALL", "nobody is asked", "../rack/ssdp/ssdp_test.go", "TestSearchFindsServices"},
+	{"SERV_SSDP_M_SEARCH_RESPONSE_FORMAT", "nobody is asked", "../rack/ssdp/ssdp_test.go", "TestSearchFindsServices"},
+	{"SERV_SSDP_ST_HEADER_FORMAT", "nobody is asked", "../rack/ssdp/ssdp_test.go", "TestSearchFindsServices"},
+	{"SERV_SSDP_AL_HEADER_POINTS_TO_SERVICE_ROOT", "nobody is asked", "../rack/discovery_test.go", "TestSSDPSearchFindsBMCs"},
+	{"SERV_SSDP_USN_MATCHES_SERVICE_ROOT_UUID", "nobody is asked", "../rack/discovery_test.go", "TestSSDPSearchFindsBMCs"},
+	{"SERV_SSDP_UUID_IN_CANONICAL_FORMAT", "nobody is asked", "../rack/ssdp/ssdp_test.go", "TestSearchFindsServices"},
 }
 
 func TestProtocolValidatorGapsAreCovered(t *testing.T) {

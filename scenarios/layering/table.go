@@ -254,13 +254,13 @@ var Table = []Row{
 		Tests: []string{"controller/mosk/lcm"}, // which merges the overwrites
 	},
 	{Package: "controller/nodes", Tests: []string{"controller/config", "controller/kube"}},
-	{Package: "controller/mosk/lcm/reboot", May: []string{"controller/reconcile/patch", "controller/api/...", "controller/mosk/lcm/item", "controller/reconcile/queue"}},
+	{Package: "controller/mosk/lcm/reboot", May: []string{"controller/reconcile/patch", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/lcm/maintenance", "controller/reconcile/queue"}},
 	{Package: "controller/mosk/lcm", May: []string{"controller/reconcile/watch", "controller/api/...", "controller/mosk/lcm/item", "controller/reconcile/queue", "controller/reconcile/readafterwrite"}},
 	{
 		Package: "controller/mosk/lcm/deletion", May: []string{"controller/reconcile/patch", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/lcm/maintenance", "controller/reconcile/queue"},
 	},
 	{
-		Package: "controller/mosk/lcm/update", May: []string{"controller/reconcile/patch", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/lcm/maintenance", "controller/reconcile/queue"},
+		Package: "controller/mosk/lcm/update", May: []string{"controller/reconcile/patch", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/lcm/maintenance", "controller/reconcile/queue", "controller/reconcile/readafterwrite"},
 		Tests: []string{"controller/mosk/lcm"}, // which writes the items
 	},
 	{

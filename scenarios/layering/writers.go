@@ -8,8 +8,18 @@ type Writer struct {
 }
 
 // several are the statuses that more than one package writes.
-var several = map[string]bool{"LCMMachineStatus": true}
+var several = map[string]bool{"LCMMachineStatus": true, "HostOSConfigurationStatus": true}
 
 // Writers are the owners of the fields of statuses that several packages write. A field has one
 // writer, so that no two overwrite each other's.
-var Writers = []Writer{}
+var Writers = []Writer{
+	{"LCMMachineStatus", []string{
+		"Addresses", "AgentVersion", "Distribution", "HostInfo", "Interface", "LCMAgentUpgradeStatus", "Reboot", "StateItemStatuses",
+	}, "agent/lcm"},
+	{"LCMMachineStatus", []string{"Release", "State"}, "controller/mosk/lcm"},
+	{"LCMMachineStatus", []string{"KubernetesCordonDrain", "KubernetesCordonDrainError"}, "controller/mosk/lcm/maintenance"},
+	{"LCMMachineStatus", []string{"PrepareDeletionPhase"}, "controller/mosk/lcm/deletion"},
+	{"LCMMachineStatus", []string{"TokenSecret"}, "controller/mosk/provider/machines"},
+	{"HostOSConfigurationStatus", []string{"Configs", "ContainsDeprecatedModules", "IsValid", "ObservedGeneration", "SpecUpdatedAt", "UpdatedAt"}, "controller/mosk/hostos"},
+	{"HostOSConfigurationStatus", []string{"MachinesStates", "StateItems"}, "controller/mosk/provider/hoc"},
+}

@@ -49,8 +49,7 @@ func TestStatusFieldsHaveOneWriter(t *testing.T) {
 	}
 }
 
-// assigned yields the fields of statuses that a package assigns, or whose address it takes or sets
-// in a literal.
+// assigned returns the fields of statuses that a package assigns.
 func assigned(p *packages.Package) map[string]bool {
 	out := map[string]bool{}
 	field := func(e ast.Expr) {
@@ -82,15 +81,6 @@ func assigned(p *packages.Package) map[string]bool {
 				}
 			case *ast.IncDecStmt:
 				field(n.X)
-			case *ast.CompositeLit:
-				name := statusOf(p.TypesInfo.TypeOf(n))
-				for _, e := range n.Elts {
-					if kv, ok := e.(*ast.KeyValueExpr); ok && name != "" {
-						if id, ok := kv.Key.(*ast.Ident); ok {
-							out[name+"."+id.Name] = true
-						}
-					}
-				}
 			}
 			return true
 		})

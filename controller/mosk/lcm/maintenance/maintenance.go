@@ -127,6 +127,14 @@ func (s Service) walk(ctx context.Context, r Request, stages []stage, during, af
 	return Progress{Done: true}, v.report(ctx, after, "")
 }
 
+// ReportDrain writes why the drain of a machine's node waits, "" when it does not.
+func (s Service) ReportDrain(ctx context.Context, m *lcm.LCMMachine, waits string) error {
+	v := operation{Service: s, Request: Request{Machine: client.ObjectKeyFromObject(m)}, machine: *m}
+	err := v.report(ctx, m.Status.KubernetesCordonDrain, waits)
+	*m = v.machine
+	return err
+}
+
 // report writes how far the machine is to its status.
 func (v *operation) report(ctx context.Context, state lcm.DrainState, message string) error {
 	before := v.machine.DeepCopy()

@@ -13,6 +13,7 @@ import (
 
 	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/maintenance"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
@@ -141,8 +142,8 @@ func (r *Machines) reconcile(ctx context.Context, key client.ObjectKey) (time.Du
 		if err != nil {
 			return 0, fmt.Errorf("reboot: LCMMachine %s: %w", key, err)
 		}
-		if err := r.drainStatus(ctx, &m, waits); err != nil {
-			return 0, err
+		if err := (maintenance.Service{Client: r.Client}).ReportDrain(ctx, &m, waits); err != nil {
+			return 0, fmt.Errorf("reboot: %w", err)
 		}
 		switch {
 		case do == stepHold:
@@ -171,19 +172,6 @@ func (r *Machines) patch(ctx context.Context, m *lcm.LCMMachine, change func()) 
 	change()
 	err := r.Client.Patch(ctx, m, patch.IfUnchanged(before))
 	if err != nil {
-		return fmt.Errorf("reboot: LCMMachine %s/%s: %w", m.Namespace, m.Name, err)
-	}
-	return nil
-}
-
-// drainStatus writes why the drain waits.
-func (r *Machines) drainStatus(ctx context.Context, m *lcm.LCMMachine, waits string) error {
-	if m.Status.KubernetesCordonDrainError == waits {
-		return nil
-	}
-	before := m.DeepCopy()
-	m.Status.KubernetesCordonDrainError = waits
-	if err := r.Client.Status().Patch(ctx, m, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("reboot: LCMMachine %s/%s: %w", m.Namespace, m.Name, err)
 	}
 	return nil
