@@ -74,7 +74,7 @@ func TestDashboardAndAlertsNameMetricsThatExist(t *testing.T) {
 		exist[name] = true
 	}
 	for _, file := range []string{"dashboard.json", "alerts.yaml"} {
-		b, err := os.ReadFile(filepath.Join("..", "..", "controller", "config", "monitoring", file))
+		b, err := os.ReadFile(filepath.Join("..", "controller", "config", "monitoring", file))
 		if err != nil {
 			t.Fatal(err)
 		}

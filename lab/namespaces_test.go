@@ -21,7 +21,7 @@ import (
 func withComponent(t *testing.T, component string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(filepath.Join(dir, "config"), os.DirFS("../../controller/config")); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, "config"), os.DirFS("../controller/config")); err != nil {
 		t.Fatal(err)
 	}
 	text := "resources: [config]\ncomponents: [config/" + component + "]\n"

@@ -45,7 +45,7 @@ const (
 // to its deletion.
 func TestControllersWorkWithTheRightsOfTheManifests(t *testing.T) {
 	w, admin := startWithoutControllers(t)
-	grant(t, admin, "../../controller/config")
+	grant(t, admin, "../controller/config")
 	var refused refusals
 	as := rest.CopyConfig(w.kube.api)
 	as.Impersonate.UserName = account
