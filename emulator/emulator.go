@@ -88,10 +88,10 @@ type Lab struct {
 	// Client trusts the certificates of the BMCs, and only those.
 	Client *http.Client
 
-	lab    *rack.Rack
+	rack   *rack.Rack
 	clock  *clock.Clock
 	hosts  []*Host
-	byLab  map[*rack.Host]*Host
+	byHost map[*rack.Host]*Host
 	boot   func(h *Host, s Source) string
 	close  func() error
 	closed sync.Once
@@ -120,7 +120,7 @@ func Start(t testing.TB, r Rack) *Lab {
 			t.Error(err)
 		}
 		if t.Failed() {
-			t.Logf("the rack's seed is %d", l.lab.Definition().Seed)
+			t.Logf("the rack's seed is %d", l.rack.Definition().Seed)
 		}
 	})
 	return l
@@ -151,7 +151,7 @@ func Open(ctx context.Context, r Rack) (_ *Lab, err error) {
 	if origin.IsZero() {
 		origin = Origin
 	}
-	l := &Lab{clock: clock.NewVirtual(origin), byLab: map[*rack.Host]*Host{}, boot: r.Boot}
+	l := &Lab{clock: clock.NewVirtual(origin), byHost: map[*rack.Host]*Host{}, boot: r.Boot}
 	if r.FastForward {
 		l.clock = clock.NewJumping(origin)
 	}
@@ -159,29 +159,29 @@ func Open(ctx context.Context, r Rack) (_ *Lab, err error) {
 	if def.Listen == rackfile.Loopback || def.Listen == "" {
 		c.Listen = "lo:0" // any port: other tests run at the same time
 	}
-	if l.lab, err = rack.Open(ctx, c); err != nil {
+	if l.rack, err = rack.Open(ctx, c); err != nil {
 		return nil, err
 	}
-	for _, h := range l.lab.Hosts() {
+	for _, h := range l.rack.Hosts() {
 		host := &Host{Name: h.Name(), Endpoint: h.URL(), host: h}
 		if a, ok := h.Admin(); ok {
 			host.Username, host.Password = a.Name, a.Password
 		}
-		l.hosts, l.byLab[h] = append(l.hosts, host), host
+		l.hosts, l.byHost[h] = append(l.hosts, host), host
 	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: l.lab.CAs(), MinVersion: tls.VersionTLS12}}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: l.rack.CAs(), MinVersion: tls.VersionTLS12}}
 	l.Client = &http.Client{Transport: transport}
 
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var all sync.WaitGroup
 	var served error
 	all.Go(func() { _ = l.clock.Run(running) }) // returns when its context ends
-	all.Go(func() { served = l.lab.Serve(running) })
+	all.Go(func() { served = l.rack.Serve(running) })
 	l.close = func() error {
 		transport.CloseIdleConnections()
 		cancel()
 		all.Wait()
-		return errors.Join(served, l.lab.Close(), remove())
+		return errors.Join(served, l.rack.Close(), remove())
 	}
 	return l, nil
 }
@@ -225,16 +225,16 @@ func (l *Lab) Host(i int) *Host { return l.hosts[i] }
 
 // Named returns the server with a name, or nil when there is none.
 func (l *Lab) Named(name string) *Host {
-	h, ok := l.lab.Host(name)
+	h, ok := l.rack.Host(name)
 	if !ok {
 		return nil
 	}
-	return l.byLab[h]
+	return l.byHost[h]
 }
 
 // CAFile returns the file with the certificate, in PEM, of the authority that signs
 // for the BMCs, for clients in other processes.
-func (l *Lab) CAFile() string { return l.lab.CAFile() }
+func (l *Lab) CAFile() string { return l.rack.CAFile() }
 
 // Now returns the rack's time.
 func (l *Lab) Now() time.Time { return l.clock.Now() }
@@ -249,24 +249,24 @@ func (l *Lab) Advance(d time.Duration) {
 
 // Waiting returns how many responses a fault delays now. They are sent when time
 // goes on: a test waits until its request is one of them and then calls Advance.
-func (l *Lab) Waiting() int { return l.lab.Waiting() }
+func (l *Lab) Waiting() int { return l.rack.Waiting() }
 
 // Fail adds a fault rule that applies until remove is called. It panics when the rule
 // is invalid, because the rule is part of the test.
 func (l *Lab) Fail(f Fault) (remove func()) {
-	f, err := l.lab.AddFault(f)
+	f, err := l.rack.AddFault(f)
 	if err != nil {
 		panic(err)
 	}
 	return sync.OnceFunc(func() {
-		if err := l.lab.RemoveFault(f.ID); err != nil && !errors.Is(err, fault.ErrUnknown) {
+		if err := l.rack.RemoveFault(f.ID); err != nil && !errors.Is(err, fault.ErrUnknown) {
 			panic(err)
 		}
 	})
 }
 
 // Faults lists the fault rules with their hits.
-func (l *Lab) Faults() []fault.Listed { return l.lab.Faults() }
+func (l *Lab) Faults() []fault.Listed { return l.rack.Faults() }
 
 // Requests returns the requests that BMCs have answered, oldest first.
 func (l *Lab) Requests(q Query) []Entry {
@@ -277,7 +277,7 @@ func (l *Lab) Requests(q Query) []Entry {
 // Journal returns entries of the journal, oldest first: requests, and events of the
 // servers. It panics when the query is invalid, because it is part of the test.
 func (l *Lab) Journal(q Query) []Entry {
-	out, _, err := l.lab.Journal().Select(q)
+	out, _, err := l.rack.Journal().Select(q)
 	if err != nil {
 		panic(err)
 	}
@@ -295,7 +295,7 @@ func (l *Lab) event(h *rack.Host, ev machine.Event) {
 		boot = bootable
 	}
 	var answer machine.Command = machine.NotBootable{Boot: tried.Boot, Source: tried.Source}
-	if name := boot(l.byLab[h], tried.Source); name != "" {
+	if name := boot(l.byHost[h], tried.Source); name != "" {
 		answer = machine.Loaded{Boot: tried.Boot, Source: tried.Source, Name: name}
 	}
 	// This fails when the boot is over by now or the rack was closed.
@@ -333,6 +333,6 @@ func (h *Host) Running() string {
 // to the BMC. The reset is a ResetType of Redfish.
 func (h *Host) Power(reset string) error { return h.host.Power(context.Background(), reset) }
 
-// Lab returns the underlying host of package lab, for tests that need more than this
+// Lab returns the underlying host of package rack, for tests that need more than this
 // package offers.
 func (h *Host) Lab() *rack.Host { return h.host }

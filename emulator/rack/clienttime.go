@@ -7,12 +7,12 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack/store"
 )
 
-// The state of hosts has client times, such as the end of a lock, so a lab that is
+// The state of hosts has client times, such as the end of a lock, so a rack that is
 // opened again must continue client time where it was. The store holds how far it
-// was behind lab time: a lab that older releases have saved has no lag, and where
+// was behind lab time: a rack that older releases have saved has no lag, and where
 // client time is lab time nothing is stored at all.
 
-// clientLagKey is the key of that lag, a time.Duration, among the values of the lab.
+// clientLagKey is the key of that lag, a time.Duration, among the values of the rack.
 const clientLagKey = "clientLag"
 
 // lagPrecision is by how much the lag may be out of date in the store. A save is
@@ -43,13 +43,13 @@ func (l *Rack) save(at time.Time, puts ...store.Put) error {
 	return err
 }
 
-// faultStore is the store of the lab's faults.
-type faultStore struct{ lab *Rack }
+// faultStore is the store of the rack's faults.
+type faultStore struct{ rack *Rack }
 
 // Load implements faults.Store.
 func (s faultStore) Load(k store.Kind, key string, v any) (bool, error) {
-	return s.lab.store.Load(k, key, v)
+	return s.rack.store.Load(k, key, v)
 }
 
 // Save implements faults.Store.
-func (s faultStore) Save(at time.Time, puts ...store.Put) error { return s.lab.save(at, puts...) }
+func (s faultStore) Save(at time.Time, puts ...store.Put) error { return s.rack.save(at, puts...) }

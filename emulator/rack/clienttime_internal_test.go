@@ -93,7 +93,7 @@ func runClock(t *testing.T, c *clock.Clock) {
 	t.Cleanup(func() { <-ended })
 }
 
-// A lab that is opened again continues client time, whether it was closed or
+// A rack that is opened again continues client time, whether it was closed or
 // killed: a lock does not end because lab time was ahead.
 func TestClientTimeSurvivesARestart(t *testing.T) {
 	for _, speed := range fastClocks {

@@ -20,9 +20,9 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
-// fastLabs are clocks whose lab time outruns real time, and pauses of a client, in
+// fastClocks are clocks whose lab time outruns real time, and pauses of a client, in
 // lab time.
-var fastLabs = []struct {
+var fastClocks = []struct {
 	name  string
 	clock func() *clock.Clock
 	pause time.Duration
@@ -36,7 +36,7 @@ var fastLabs = []struct {
 // session without a packet for 60 s ends (IPMI v2.0 rev 1.1, §6.12.15).
 func TestIpmitoolShellKeepsItsSessionInAFastLab(t *testing.T) {
 	prerequisites.Need(t, "ipmitool")
-	for _, tt := range fastLabs {
+	for _, tt := range fastClocks {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel() // ipmitool tries for ten seconds to reach a session that has ended
 			r := rackfile.Default(1)
@@ -92,9 +92,9 @@ func TestIpmitoolShellKeepsItsSessionInAFastLab(t *testing.T) {
 }
 
 // A token works after a pause, and a locked account is locked, in a lab of any
-// speed. At max, the other hosts of the lab make its time jump.
+// speed. At max, the other hosts make its time jump.
 func TestRedfishSessionAndLockOutlastAPauseInAFastLab(t *testing.T) {
-	for _, tt := range fastLabs {
+	for _, tt := range fastClocks {
 		if tt.pause < 31*time.Minute {
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// A further line stores the block that it is in, not the whole console, and a lab
+// A further line stores the block that it is in, not the whole console, and a rack
 // that is opened again has all of it.
 func TestConsoleOutputIsStoredByTheBlock(t *testing.T) {
 	l := open(t, Config{})

@@ -153,7 +153,7 @@ func (d *Disk) Discard(off, n int64) error {
 	})
 }
 
-// Sync returns when what was written is as durable as the lab's state.
+// Sync returns when what was written is as durable as the rack's state.
 func (d *Disk) Sync() error {
 	return d.use(func(m storage.Medium) error {
 		if s, ok := m.(interface{ Sync() error }); ok {
@@ -217,5 +217,5 @@ func (d *Disk) find(v storage.View) (storage.Medium, error) {
 	} else if _, ok := v.Size(d.id); !ok {
 		return nil, gone
 	}
-	return d.host.lab.store.Disk(d.host.Name(), d.id, d.size), nil
+	return d.host.rack.store.Disk(d.host.Name(), d.id, d.size), nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 )
 
-// running starts a lab whose first host has booted from its disk.
+// running starts a rack whose first host has booted from its disk.
 func running(t *testing.T) (*racktest.Rack, *rack.Host) {
 	t.Helper()
 	var d diary

@@ -50,7 +50,7 @@ type driveBytes struct{ *Host }
 func (m driveBytes) Drive(serial string) (storage.Medium, error) {
 	for _, v := range []storage.View{m.machine.View().Storage, m.Machine().Storage} { // the step may have inserted or pulled the drive
 		if size, ok := v.Size(serial); ok {
-			return m.lab.store.Disk(m.Name(), serial, size), nil
+			return m.rack.store.Disk(m.Name(), serial, size), nil
 		}
 	}
 	return nil, fmt.Errorf("%w: %s of %s", ErrNoDrive, serial, m.Name())
@@ -58,7 +58,7 @@ func (m driveBytes) Drive(serial string) (storage.Medium, error) {
 
 // Safe implements storage.Media.
 func (m driveBytes) Safe(name string, size int64) (storage.Medium, error) {
-	return m.lab.store.Disk(m.Name(), journalPrefix+name, size), nil
+	return m.rack.store.Disk(m.Name(), journalPrefix+name, size), nil
 }
 
 // journalPrefix begins the names of files that hold a volume while its drives are
@@ -108,8 +108,8 @@ func (h *Host) removeDriveFiles(st *step) {
 		if slices.Contains(current, name) || h.hasDrive(name) {
 			continue
 		}
-		if err := h.lab.store.RemoveDisk(h.Name(), name); err != nil {
-			h.lab.log.Warn("file of a removed drive not deleted", "host", h.Name(), "drive", name, "err", err)
+		if err := h.rack.store.RemoveDisk(h.Name(), name); err != nil {
+			h.rack.log.Warn("file of a removed drive not deleted", "host", h.Name(), "drive", name, "err", err)
 		}
 	}
 }

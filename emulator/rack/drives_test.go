@@ -25,7 +25,7 @@ func raidRack(n int) *rackfile.Lab {
 	return &r
 }
 
-// raiding starts a lab with hosts that are on, and a volume of three drives on the
+// raiding starts a rack with hosts that are on, and a volume of three drives on the
 // first.
 func raiding(t *testing.T, dir string, n int) (*racktest.Rack, *rack.Host) {
 	t.Helper()
@@ -72,7 +72,7 @@ func medium(t *testing.T, h *rack.Host, id string) *rack.Disk {
 }
 
 // What a system wrote to its volume is readable after a drive has failed, during and
-// after the rebuild, and after a restart of the lab.
+// after the rebuild, and after a restart of the rack.
 func TestRAIDVolumeSurvivesADriveFailure(t *testing.T) {
 	dir := t.TempDir()
 	l, h := raiding(t, dir, 1)

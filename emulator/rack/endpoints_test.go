@@ -50,7 +50,7 @@ const (
 )
 
 // A BMC whose port was changed answers at the new port and no longer at the old one,
-// and can move back. The lab's other BMCs are not affected.
+// and can move back. The rack's other BMCs are not affected.
 func TestPatchOfHTTPSPortMovesTheBMC(t *testing.T) {
 	dir := t.TempDir()
 	l := racktest.Start(t, rack.Config{Dir: dir, Rack: hosts(3)})

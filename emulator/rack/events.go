@@ -36,14 +36,14 @@ func (m eventSource) DeliveryAttempted(id string, failed error) (after time.Dura
 			return 0, false // nothing changes
 		}
 		if _, err := m.ApplyBMC(context.Background(), bmc.Delivered{ID: id}); err != nil {
-			m.lab.log.Debug("event delivery not recorded", "host", m.Name(), "subscription", id, "err", err)
+			m.rack.log.Debug("event delivery not recorded", "host", m.Name(), "subscription", id, "err", err)
 		}
 		return 0, false
 	}
-	m.lab.log.Info("event not delivered", "host", m.Name(), "subscription", id, "err", failed)
+	m.rack.log.Info("event not delivered", "host", m.Name(), "subscription", id, "err", failed)
 	evs, err := m.ApplyBMC(context.Background(), bmc.DeliveryFailed{ID: id})
 	if err != nil { // the subscription was deleted, or the step could not be stored
-		m.lab.log.Debug("event delivery not recorded", "host", m.Name(), "subscription", id, "err", err)
+		m.rack.log.Debug("event delivery not recorded", "host", m.Name(), "subscription", id, "err", err)
 		return 0, false
 	}
 	for _, ev := range evs {

@@ -304,8 +304,8 @@ func stream(t *testing.T, l *racktest.Rack) <-chan string {
 	return lines
 }
 
-// An open stream stops neither the clock nor the end of the lab.
-func TestEventStreamEndsWithTheLab(t *testing.T) {
+// An open stream stops neither the clock nor the end of the rack.
+func TestEventStreamEndsWithTheRack(t *testing.T) {
 	l := racktest.Start(t, rack.Config{})
 	lines := stream(t, l)
 	until := func(part string) {

@@ -8,7 +8,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack/journal"
 )
 
-// openFaults opens the lab's fault rules; replace says that the rack file has other
+// openFaults opens the rack's fault rules; replace says that the rack file has other
 // rules than the last time.
 func (l *Rack) openFaults(replace bool) (err error) {
 	var names []string
@@ -16,7 +16,7 @@ func (l *Rack) openFaults(replace bool) (err error) {
 		names = append(names, h.Name())
 	}
 	l.faults, err = faults.Open(faults.Config{
-		Seed: l.rack.Seed, Rules: l.rack.Faults, Replace: replace, BMCs: names,
+		Seed: l.definition.Seed, Rules: l.definition.Faults, Replace: replace, BMCs: names,
 		Clock: l.clock, Store: faultStore{l}, Journal: l.journal, Log: l.log,
 		Disconnect: l.connections.Reset,
 		EndTask: func(t faults.HeldTask) error {
@@ -46,7 +46,7 @@ func (l *Rack) RemoveFault(id string) error { return l.faults.Remove(id) }
 func (l *Rack) Waiting() int { return l.faults.Delayed() }
 
 // Offline reports whether a fault rule keeps the BMC off the network.
-func (h *Host) Offline() bool { return h.lab.faults.Offline(h.Name()) }
+func (h *Host) Offline() bool { return h.rack.faults.Offline(h.Name()) }
 
 // datagramFault implements ipmi.Config.DatagramFault.
 func (l *Rack) datagramFault(h ipmi.Host, way string) fault.Decision {

@@ -204,7 +204,7 @@ func TestUnansweredConnectionStaysOpen(t *testing.T) {
 	}
 	l.Stop()
 	if _, err := c.Read(make([]byte, 1)); err == nil || !strings.Contains(err.Error(), "reset by peer") {
-		t.Errorf("when the lab ends: %v, want a reset", err)
+		t.Errorf("when the rack ends: %v, want a reset", err)
 	}
 }
 
@@ -316,8 +316,8 @@ func TestLatencyTakesLabTime(t *testing.T) {
 	}
 }
 
-// A client that waits for a delayed response does not delay the end of the lab.
-func TestLabStopsWhileResponsesAreDelayed(t *testing.T) {
+// A client that waits for a delayed response does not delay the end of the rack.
+func TestRackStopsWhileResponsesAreDelayed(t *testing.T) {
 	l := racktest.Start(t, rack.Config{Rack: hosts(2)})
 	fail(t, l, fault.Rule{BMC: "node-0", Latency: "1h"})
 	fail(t, l, fault.Rule{BMC: "node-1", Drop: fault.Hang})
@@ -334,7 +334,7 @@ func TestLabStopsWhileResponsesAreDelayed(t *testing.T) {
 	began := clock.Wall()
 	l.Stop()
 	if took := clock.Wall().Sub(began); took > 2*time.Second {
-		t.Errorf("the lab took %v to end", took)
+		t.Errorf("the rack took %v to end", took)
 	}
 	for range 2 {
 		if err := <-done; err == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack/store"
 )
 
-// fileRules are the files of a lab that checkFiles checks. The log of the store is not among them: the store checks it, and all of it is
-// in the database of a lab that was closed.
+// fileRules are the files of a rack that checkFiles checks. The log of the store is not
+// among them: the store checks it, and the database of a rack that was closed has all of it.
 var fileRules = []integrity.Rule{
 	{Pattern: store.DatabaseFile, Fix: "restore a snapshot (labctl snapshot restore FILE)"},
 	{Pattern: network.CACertFile, Running: true, Fix: "restore a snapshot (labctl snapshot restore FILE), or remove " + network.CACertFile + " and " + network.CAKeyFile + ", and a new authority is made, which clients have to trust"},
@@ -26,7 +26,7 @@ var fileRules = []integrity.Rule{
 	{Pattern: LockFile, Unlisted: true},
 }
 
-// Owned are the names that a lab makes in its directory.
+// Owned are the names that a rack makes in the lab's directory.
 func Owned() statedir.Owned {
 	return statedir.Owned{
 		LockFile, integrity.File, space.BallastFile,
@@ -37,8 +37,8 @@ func Owned() statedir.Owned {
 	}
 }
 
-// checkFiles checks the files of a lab that is about to open: they are as they were when
-// the lab was closed.
+// checkFiles checks the files of a rack that is about to open: they are as they were when
+// the rack was closed.
 func (l *Rack) checkFiles(others []integrity.Rule) error {
 	files := slices.Concat(fileRules, others)
 	if err := integrity.Check(l.dir, files, nil); err != nil {
@@ -51,7 +51,7 @@ func (l *Rack) checkFiles(others []integrity.Rule) error {
 	return nil
 }
 
-// SealFiles lists the files that do not change while the lab runs. Should it be killed,
+// SealFiles lists the files that do not change while the rack runs. Should it be killed,
 // they are compared with the list when it opens again.
 func (l *Rack) SealFiles() error { return integrity.Seal(l.dir, l.files, true) }
 

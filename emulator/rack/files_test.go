@@ -51,9 +51,9 @@ var damages = map[string]func(name string) error{
 	},
 }
 
-// copyLab copies the files of a lab. It keeps the disks sparse: only mark has written to
+// copyRack copies the files of a rack. It keeps the disks sparse: only mark has written to
 // them.
-func copyLab(t *testing.T, to, from string) {
+func copyRack(t *testing.T, to, from string) {
 	t.Helper()
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -90,9 +90,9 @@ func copyLab(t *testing.T, to, from string) {
 	}
 }
 
-// A lab whose files were damaged while it was down opens without a loss, or is not opened
+// A rack whose files were damaged while it was down opens without a loss, or is not opened
 // and not changed. The error has the file and the fix.
-func TestDamagedFilesOfAClosedLab(t *testing.T) {
+func TestDamagedFilesOfAClosedRack(t *testing.T) {
 	url, _ := images(t)
 	folder, _ := folder(t)
 	models, err := rack.LoadModels(folder)
@@ -159,11 +159,11 @@ func TestDamagedFilesOfAClosedLab(t *testing.T) {
 	checkDamage(t, c, "state.log", "a directory", damages["a directory"], false, nil)
 }
 
-// checkDamage damages a file in a copy of a lab, and opens that.
+// checkDamage damages a file in a copy of a rack, and opens that.
 func checkDamage(t *testing.T, c rack.Config, name, damage string, do func(string) error, harmless bool, same func(*rack.Rack)) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "lab")
-	copyLab(t, dir, c.Dir)
+	copyRack(t, dir, c.Dir)
 	path := filepath.Join(dir, filepath.FromSlash(name))
 	if err := do(path); err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func checkDamage(t *testing.T, c rack.Config, name, damage string, do func(strin
 	}
 	switch {
 	case err == nil && !harmless:
-		t.Errorf("%s, %s: the lab opens, and Close() = %v", name, damage, l.Close())
+		t.Errorf("%s, %s: the rack opens, and Close() = %v", name, damage, l.Close())
 	case err != nil && harmless:
 		t.Errorf("%s, %s: %v", name, damage, err)
 	case err != nil:
@@ -190,7 +190,7 @@ func checkDamage(t *testing.T, c rack.Config, name, damage string, do func(strin
 	}
 }
 
-// Damaged files of the owner of a lab are not listed as those of a closed lab, so that a copy
+// Damaged files of the owner of a rack are not listed as those of a closed rack, so that a copy
 // can take their place.
 func TestUnlistedFilesMayBePutBack(t *testing.T) {
 	for _, unlist := range []bool{false, true} {
@@ -220,17 +220,17 @@ func TestUnlistedFilesMayBePutBack(t *testing.T) {
 			t.Errorf("Open() with a copy in place of an unlisted file = %v", err)
 		}
 		if !unlist && !errors.As(err, new(*integrity.DamageError)) {
-			t.Errorf("Open() with another file than that of the closed lab = %v, want a DamageError", err)
+			t.Errorf("Open() with another file than that of the closed rack = %v, want a DamageError", err)
 		}
 	}
 }
 
-// A lab that was killed has its authority and its models as before, or is refused.
-func TestMissingAuthorityOfAKilledLabIsRefused(t *testing.T) {
+// A rack that was killed has its authority and its models as before, or is refused.
+func TestMissingAuthorityOfAKilledRackIsRefused(t *testing.T) {
 	c := rack.Config{Dir: t.TempDir(), Rack: hosts(1)}
-	racktest.Start(t, c) // the files of a running lab are those that a kill leaves
+	racktest.Start(t, c) // the files of a running rack are those that a kill leaves
 	dir := filepath.Join(t.TempDir(), "lab")
-	copyLab(t, dir, c.Dir)
+	copyRack(t, dir, c.Dir)
 	if err := os.Remove(filepath.Join(dir, "ca.crt")); err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +267,7 @@ func TestResetHostOfADamagedDisk(t *testing.T) {
 	}
 }
 
-// A disk that was cut off while the lab was killed is not filled up with zeros.
+// A disk that was cut off while the rack was killed is not filled up with zeros.
 func TestReadOfACutDiskFails(t *testing.T) {
 	c := rack.Config{Dir: t.TempDir(), Rack: hosts(1)}
 	l := racktest.Start(t, c)

@@ -32,15 +32,15 @@ func BenchmarkFloor(b *testing.B) {
 		defer debug.SetGCPercent(debug.SetGCPercent(500))
 	}
 	for _, of := range []struct {
-		name string
-		rack rackfile.Lab
-		get  []string // kinds of connections
+		name       string
+		definition rackfile.Lab
+		get        []string // kinds of connections
 	}{
 		{"generic", rackfile.Default(1000), []string{"http", "tls"}},
 		{"mixed", mixed(b, 1000), []string{"tls"}},
 	} {
 		b.Run(of.name, func(b *testing.B) {
-			f := newFloor(b, benchAt(b, of.rack, 1)) // speed 1: idle sessions would time out
+			f := newFloor(b, benchAt(b, of.definition, 1)) // speed 1: idle sessions would time out
 			for _, over := range of.get {
 				f.race(b, "get/"+over, over == "tls", func(t *target, _ int) []byte { return t.get })
 			}
@@ -50,9 +50,9 @@ func BenchmarkFloor(b *testing.B) {
 	}
 }
 
-// floor is a lab, and a handler that answers with the same bytes as its BMCs.
+// floor is a rack, and a handler that answers with the same bytes as its BMCs.
 type floor struct {
-	lab     *Rack
+	rack    *Rack
 	targets []*target // one for each connection
 	answers map[string]*answer
 	roots   *tls.Config
@@ -87,7 +87,7 @@ const mostConns = 64
 
 func newFloor(b *testing.B, l *Rack) *floor {
 	b.Helper()
-	f := &floor{lab: l, answers: map[string]*answer{}, roots: &tls.Config{RootCAs: l.CAs(), MinVersion: tls.VersionTLS12}}
+	f := &floor{rack: l, answers: map[string]*answer{}, roots: &tls.Config{RootCAs: l.CAs(), MinVersion: tls.VersionTLS12}}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: f.roots, DisableCompression: true}}
 	defer client.CloseIdleConnections()
 	for i := range mostConns {
@@ -179,7 +179,7 @@ func heard(b *testing.B, client *http.Client, method, url string, headers http.H
 	return &answer{is.StatusCode, is.Header, content}
 }
 
-// race loads the floor and the lab in turns, over 16 and over 64 connections.
+// race loads the floor and the rack in turns, over 16 and over 64 connections.
 func (f *floor) race(b *testing.B, name string, secure bool, request func(t *target, i int) []byte) {
 	for _, conns := range []int{16, 64} {
 		b.Run(fmt.Sprintf("%s/%d", name, conns), func(b *testing.B) {
@@ -235,7 +235,7 @@ func (f *floor) race(b *testing.B, name string, secure bool, request func(t *tar
 // elsewhere is a listener whose connections count as connections to the first BMC.
 type elsewhere struct {
 	net.Listener
-	lab *Rack
+	rack *Rack
 }
 
 // Accept implements net.Listener.
@@ -244,7 +244,7 @@ func (l elsewhere) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return elsewhereConn{l.lab.connections.Add(c.(*net.TCPConn), 0), net.TCPAddrFromAddrPort(l.lab.hosts[0].Address())}, nil
+	return elsewhereConn{l.rack.connections.Add(c.(*net.TCPConn), 0), net.TCPAddrFromAddrPort(l.rack.hosts[0].Address())}, nil
 }
 
 type elsewhereConn struct {

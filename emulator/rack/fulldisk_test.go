@@ -22,7 +22,7 @@ import (
 )
 
 // On a full disk BMCs answer, refuse requests that change a resource, and machines stop in
-// their state; when there is space again, all goes on. The lab watches no space here: the
+// their state; when there is space again, all goes on. The rack watches no space here: the
 // file system itself refuses the writes.
 func TestFullDisk(t *testing.T) {
 	prerequisites.Need(t, "small file system")

@@ -39,12 +39,12 @@ func BenchmarkGrowth(b *testing.B) {
 func BenchmarkMixed(b *testing.B) {
 	const hosts = 1000
 	for _, of := range []struct {
-		name string
-		rack rackfile.Lab
+		name       string
+		definition rackfile.Lab
 	}{{"generic", rackfile.Default(hosts)}, {"mixed", mixed(b, hosts)}} {
 		b.Run(of.name, func(b *testing.B) {
 			for b.Loop() {
-				grow(b, hosts, func() *Rack { return benchRack(b, of.rack) })
+				grow(b, hosts, func() *Rack { return benchRack(b, of.definition) })
 			}
 		})
 	}
@@ -57,15 +57,15 @@ func BenchmarkMixed(b *testing.B) {
 // certificate (of-floor: its time divided by ours).
 func BenchmarkStart(b *testing.B) {
 	for _, of := range []struct {
-		name string
-		rack rackfile.Lab
+		name       string
+		definition rackfile.Lab
 	}{{"generic/1000", rackfile.Default(1000)}, {"mixed/1000", mixed(b, 1000)}, {"generic/10000", rackfile.Default(10_000)}} {
 		b.Run(of.name, func(b *testing.B) {
 			var took, worked, floor, floorWorked time.Duration
 			for b.Loop() {
 				runtime.GC()
 				start, before := clock.Wall(), busy()
-				l := benchRack(b, of.rack)
+				l := benchRack(b, of.definition)
 				hello(b, l, len(l.Hosts()))
 				took, worked = took+clock.Wall().Sub(start), worked+busy()-before
 				at, name := bare(b, l)
@@ -83,7 +83,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// bare starts a handler that does nothing, with the certificate of the lab's first
+// bare starts a handler that does nothing, with the certificate of the rack's first
 // BMC. It returns its address and the name in the certificate.
 func bare(b *testing.B, l *Rack) (at, name string) {
 	b.Helper()

@@ -23,7 +23,7 @@ func (s *sink) Header() http.Header         { return s.h }
 func (s *sink) Write(b []byte) (int, error) { return len(b), nil }
 func (s *sink) WriteHeader(status int)      { s.status = status }
 
-// BenchmarkHandler measures the lab's work for a request, without net/http and the
+// BenchmarkHandler measures the rack's work for a request, without net/http and the
 // network. Every PATCH changes something.
 func BenchmarkHandler(b *testing.B) {
 	l := benchAt(b, rackfile.Default(64), 1)

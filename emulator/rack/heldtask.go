@@ -37,7 +37,7 @@ func (h *Host) taskContinues(done event.TaskDone) bool {
 // holdTask reports whether a fault rule withholds the end of a task. The caller
 // holds h.mu.
 func (h *Host) holdTask(done event.TaskDone) bool {
-	if !h.lab.faults.Has(fault.Task) {
+	if !h.rack.faults.Has(fault.Task) {
 		return false
 	}
 	path := ""
@@ -46,7 +46,7 @@ func (h *Host) holdTask(done event.TaskDone) bool {
 			path = t.Request.Target
 		}
 	}
-	return h.lab.faults.Hold(faults.HeldTask{Host: h.Name(), Path: path, Done: done})
+	return h.rack.faults.Hold(faults.HeldTask{Host: h.Name(), Path: path, Done: done})
 }
 
 // closesHeldTask reports whether a command would end a task whose end a fault rule

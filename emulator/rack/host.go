@@ -23,11 +23,11 @@ import (
 // a step (step.go), and its steps run one after the other under mu. Host is safe
 // for concurrent use. An idle host has no goroutine, no timer and no open file.
 type Host struct {
-	lab    *Rack
-	index  int
-	rack   string // name of the rack it stands in; "" for none
-	model  model
-	record atomic.Pointer[dialect.Record] // how the BMC behaves now
+	rack     *Rack
+	index    int
+	rackName string // name of the rack in the data centre that it stands in; "" for none
+	model    model
+	record   atomic.Pointer[dialect.Record] // how the BMC behaves now
 
 	mu       sync.Mutex // held during a step
 	machine  *machine.Machine
@@ -37,7 +37,7 @@ type Host struct {
 	bootGate *bootGate                          // gate of the boot that drives are attached to; nil when none are
 	fetches  map[string]*fetch                  // by slot: images that are being fetched
 	running  map[string]context.CancelCauseFunc // by task: work that neither model does
-	ended    bool                               // the lab ends: no new work begins
+	ended    bool                               // the rack ends: no new work begins
 	watchers []*func()                          // called when the console or the power may have changed
 
 	// Immutable views of the models, replaced when they change.
@@ -65,7 +65,7 @@ type hostState struct {
 }
 
 func newHost(l *Rack, r rackfile.Host, m model, st *hostState) (*Host, error) {
-	h := &Host{lab: l, index: r.Index, rack: r.Rack, model: m}
+	h := &Host{rack: l, index: r.Index, rackName: r.Rack, model: m}
 	l.quirks.mu.Lock()
 	record, err := l.quirks.recordWith(m.record, l.quirks.quirksOf(r.Name, m.quirks))
 	l.quirks.mu.Unlock()
@@ -91,12 +91,12 @@ func (h *Host) newModels(name string, st *hostState) (*machine.Machine, *bmc.BMC
 	if st != nil {
 		ms, bs = &st.Machine, &st.BMC
 	}
-	l, spec := h.lab, &h.record.Load().BMC
-	m, err := machine.New(h.model.profile, machine.NewIdentity(l.rack.Seed, h.Number(), name, h.model.profile), ms)
+	l, spec := h.rack, &h.record.Load().BMC
+	m, err := machine.New(h.model.profile, machine.NewIdentity(l.definition.Seed, h.Number(), name, h.model.profile), ms)
 	if err != nil {
 		return nil, nil, err
 	}
-	b := bmc.New(spec, accounts(l.rack.Accounts, &h.model.record.BMC.Accounts), bs)
+	b := bmc.New(spec, accounts(l.definition.Accounts, &h.model.record.BMC.Accounts), bs)
 	b.SetNetworkDefaults(network.FactoryPlace(l.webEndpoints.Plan(), l.ipmiEndpoints.Plan(), h.index, l.searchable))
 	return m, b, nil
 }
@@ -104,15 +104,15 @@ func (h *Host) newModels(name string, st *hostState) (*machine.Machine, *bmc.BMC
 // Name returns the host's name.
 func (h *Host) Name() string { return h.Machine().Identity.Name }
 
-// Index returns the host's position among those of the lab, counted from 0.
+// Index returns the host's position among those of the rack, counted from 0.
 func (h *Host) Index() int { return h.index }
 
-// Number returns the host's position in the complete lab definition, of which the lab may run a
+// Number returns the host's position in the complete rack file, of which the rack may run a
 // part, counted from 0.
-func (h *Host) Number() int { return h.lab.rack.First() + h.index }
+func (h *Host) Number() int { return h.rack.definition.First() + h.index }
 
 // Rack returns the name of the rack that the host stands in, or "" when it stands in none.
-func (h *Host) Rack() string { return h.rack }
+func (h *Host) Rack() string { return h.rackName }
 
 // Dialect implements resource.Host.
 func (h *Host) Dialect() *dialect.Record { return h.record.Load() }
@@ -124,10 +124,10 @@ func (h *Host) Machine() *machine.View { return h.machineView.Load() }
 func (h *Host) BMC() *bmc.View { return h.bmcView.Load() }
 
 // Now returns the lab's time.
-func (h *Host) Now() time.Time { return h.lab.clock.Now() }
+func (h *Host) Now() time.Time { return h.rack.clock.Now() }
 
 // ClientNow returns the client time (see package clock).
-func (h *Host) ClientNow() time.Time { return h.lab.clock.ClientNow() }
+func (h *Host) ClientNow() time.Time { return h.rack.clock.ClientNow() }
 
 // Admin returns the first enabled administrator, with the password.
 func (h *Host) Admin() (bmc.Account, bool) {
@@ -172,7 +172,7 @@ func (h *Host) Login(c bmc.Credentials) (bmc.Account, bool) {
 	defer h.mu.Unlock()
 	if due(h.bmc, h.Now(), h.ClientNow()) { // an account may no longer be locked
 		if err := h.commit(h.begin()); err != nil && !errors.Is(err, bmc.ErrStorageFull) {
-			h.lab.log.Error("login refused: the step before it was not stored", "host", h.Name(), "err", err)
+			h.rack.log.Error("login refused: the step before it was not stored", "host", h.Name(), "err", err)
 			return bmc.Account{}, false
 		}
 	}
@@ -189,7 +189,7 @@ func (h *Host) Login(c bmc.Credentials) (bmc.Account, bool) {
 	}
 	if err != nil {
 		// A login that cannot be counted is refused.
-		h.lab.log.Error("login refused: it was not stored", "host", h.Name(), "err", err)
+		h.rack.log.Error("login refused: it was not stored", "host", h.Name(), "err", err)
 		return bmc.Account{}, false
 	}
 	return v.Account, v.OK
@@ -208,7 +208,7 @@ func (h *Host) Apply(ctx context.Context, c machine.Command) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if h.lab.delivery.full(h) {
+	if h.rack.delivery.full(h) {
 		return fmt.Errorf("%w: too many events of %s wait to be taken", redfish.ErrBusy, h.Name())
 	}
 	h.mu.Lock()
@@ -233,7 +233,7 @@ func (h *Host) advance() error {
 	return nil
 }
 
-// resume continues one host after the lab was opened. It returns the images that
+// resume continues one host after the rack was opened. It returns the images that
 // virtual media slots hold, and those of firmware updates that are under way.
 func (h *Host) resume() ([]store.Image, []store.Image, error) {
 	h.mu.Lock()
@@ -248,7 +248,7 @@ func (h *Host) resume() ([]store.Image, []store.Image, error) {
 			slots = append(slots, store.Image{Host: h.Name(), ID: s.ID})
 			continue
 		}
-		h.lab.log.Warn("virtual media lost in a restart", "host", h.Name(), "slot", s.ID)
+		h.rack.log.Warn("virtual media lost in a restart", "host", h.Name(), "slot", s.ID)
 		evs, err := h.bmc.Apply(st.now, bmc.MediaFetchFailed{Slot: s.ID, Fetch: s.Fetch})
 		if err != nil {
 			return nil, nil, fmt.Errorf("rack: %s: %w", h.Name(), err)
@@ -257,7 +257,7 @@ func (h *Host) resume() ([]store.Image, []store.Image, error) {
 	}
 	images := h.imagesInUse(st)
 	evs, err := h.bmc.Apply(st.now, bmc.EndOrphanedTasks{Works: func(task string) bool {
-		return h.machine.RunsTask(task) || h.lab.faults.Holds(h.Name(), task)
+		return h.machine.RunsTask(task) || h.rack.faults.Holds(h.Name(), task)
 	}})
 	if err != nil {
 		return nil, nil, fmt.Errorf("rack: %s: %w", h.Name(), err)
@@ -268,9 +268,9 @@ func (h *Host) resume() ([]store.Image, []store.Image, error) {
 	}
 	switch v := h.Machine(); {
 	case v.CurrentSource != nil:
-		h.lab.delivery.push(h, []machine.Event{machine.BootAttempted{At: st.now, Source: *v.CurrentSource, Boot: v.Boots}})
+		h.rack.delivery.push(h, []machine.Event{machine.BootAttempted{At: st.now, Source: *v.CurrentSource, Boot: v.Boots}})
 	case v.Phase == machine.Running:
-		h.lab.delivery.push(h, []machine.Event{machine.SystemStarted{At: st.now, OS: *v.OS}})
+		h.rack.delivery.push(h, []machine.Event{machine.SystemStarted{At: st.now, OS: *v.OS}})
 	}
 	h.schedule()
 	return slots, images, nil

@@ -16,5 +16,5 @@ func (h *Host) InBand() vm.BMC { return inBand{h} }
 
 // Ask implements vm.BMC.
 func (b inBand) Execute(ctx context.Context, lun, fn, cmd byte, data []byte) (code byte, answer []byte, ok bool) {
-	return b.host.lab.ipmi.ExecuteInBand(ctx, b.host, ipmi.InBandRequest{LUN: lun, NetFn: fn, Cmd: cmd, Data: data})
+	return b.host.rack.ipmi.ExecuteInBand(ctx, b.host, ipmi.InBandRequest{LUN: lun, NetFn: fn, Cmd: cmd, Data: data})
 }

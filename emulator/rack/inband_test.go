@@ -58,7 +58,7 @@ func TestInBandIPMISharesStateWithLAN(t *testing.T) {
 	}
 }
 
-// checkSharedState checks that the BMC of the lab's first host has one state: what a client
+// checkSharedState checks that the BMC of the rack's first host has one state: what a client
 // of IPMI over LAN sets is read in band, and the other way round. inBand returns completion
 // code and data of a response.
 func checkSharedState(t *testing.T, l *racktest.Rack, lan tool, inBand func(fn, cmd byte, data ...byte) []byte) {
@@ -248,7 +248,7 @@ func (k *kcs) ask(request ...byte) (answer []byte) {
 	}
 }
 
-// TestQEMUExternBMC shows statement I75: a machine that QEMU emulates uses a BMC of the lab
+// TestQEMUExternBMC shows statement I75: a machine that QEMU emulates uses a BMC of the rack
 // by the VM protocol on a Unix socket. Its KCS interface has the same state as IPMI over LAN.
 func TestQEMUExternBMC(t *testing.T) {
 	qemu := prerequisites.Need(t, "QEMU")

@@ -33,11 +33,11 @@ func open(t *testing.T, c Config) *Rack {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = l.Close() }) // an error is expected where a test breaks the lab
+	t.Cleanup(func() { _ = l.Close() }) // an error is expected where a test breaks the rack
 	return l
 }
 
-// serve serves a lab until the test ends or stop is called. The channel gets the
+// serve serves a rack until the test ends or stop is called. The channel gets the
 // result of Serve.
 func serve(t *testing.T, l *Rack) (stop func(), ended <-chan error) {
 	t.Helper()
@@ -195,7 +195,7 @@ func TestFailedSaveRollsTheStepBack(t *testing.T) {
 	if at, ok := h.machine.Deadline(); !ok || !at.Equal(origin.Add(2*time.Second)) {
 		t.Errorf("Deadline() = %v, %v, want that of the power on", at, ok)
 	}
-	// A deadline has no caller that could get the error: the lab ends.
+	// A deadline has no caller that could get the error: the rack ends.
 	l.clock.Advance(2 * time.Second)
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "store: ") {
 		t.Errorf("Serve() = %v, want the store's error", err)

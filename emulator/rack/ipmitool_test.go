@@ -67,7 +67,7 @@ func (c tool) refused(args ...string) {
 	}
 }
 
-// startTool starts a lab with the hosts of a rack file, and returns a tool for each.
+// startTool starts a rack with the hosts of a rack file, and returns a tool for each.
 func startTool(t *testing.T, hosts string) (*racktest.Rack, []tool) {
 	t.Helper()
 	prerequisites.Need(t, "ipmitool")
@@ -138,7 +138,7 @@ func TestIpmitoolSetsTheNetwork(t *testing.T) {
 	if now := h.Address(); now != was {
 		t.Errorf("the BMC has moved from %s to %s", was, now)
 	}
-	// The BMC answers at its new address, which the lab can have, and is reachable
+	// The BMC answers at its new address, which the rack can have, and is reachable
 	// as before.
 	c.want("127.99.0.7", "lan", "set", "1", "ipaddr", "127.99.0.7")
 	there := c

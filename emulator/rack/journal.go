@@ -61,7 +61,7 @@ func (l *Rack) recordCommand(e ipmi.Entry) {
 	l.journal.Add(entry)
 }
 
-// hostOfEntry returns the lab's host for one that a Redfish service knows.
+// hostOfEntry returns the rack's host for one that a Redfish service knows.
 func hostOfEntry(h resource.Host) *Host {
 	if stale, ok := h.(previousHost); ok {
 		return stale.Host
@@ -75,7 +75,7 @@ func (h *Host) recordEvents(st *step) {
 		for _, ev := range evs {
 			what, text := describe(ev)
 			if what != "" {
-				h.lab.journal.Add(journal.Entry{At: ev.Time(), Host: h.Name(), Kind: journal.Event, What: what, Text: text})
+				h.rack.journal.Add(journal.Entry{At: ev.Time(), Host: h.Name(), Kind: journal.Event, What: what, Text: text})
 			}
 		}
 	}

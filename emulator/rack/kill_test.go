@@ -23,7 +23,7 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/leak"
 )
 
-// victimDir and victimImage turn this test binary into a lab that is killed.
+// victimDir and victimImage turn this test binary into a rack that is killed.
 const (
 	victimDir   = "METALAB_TEST_VICTIM"
 	victimImage = "METALAB_TEST_IMAGE"
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(leak.Main(m))
 }
 
-// victim runs a lab of two hosts and changes them. What it has printed was answered
+// victim runs a rack of two hosts and changes them. What it has printed was answered
 // and must survive the kill.
 func victim(dir, image string) {
 	ctx := context.Background()
@@ -81,7 +81,7 @@ func victim(dir, image string) {
 	panic(err) // the fetch hangs at half of the image
 }
 
-func TestKilledLabComesBack(t *testing.T) {
+func TestKilledRackComesBack(t *testing.T) {
 	url, began := images(t)
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0])
@@ -111,7 +111,7 @@ func TestKilledLabComesBack(t *testing.T) {
 	}
 	_ = cmd.Wait() // returns that it was killed
 	if names := cached(t, dir); len(names) != 2 {
-		t.Errorf("the killed lab left %v, want an image and half of one", names)
+		t.Errorf("the killed rack left %v, want an image and half of one", names)
 	}
 
 	var d diary
@@ -124,7 +124,7 @@ func TestKilledLabComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := fmt.Sprintf("at %v password %s ", a.Address(), password); !strings.HasPrefix(printed, want) {
-		t.Errorf("the killed lab was %q, now it is %q", printed, want)
+		t.Errorf("the killed rack was %q, now it is %q", printed, want)
 	}
 	if got := l.Clock().Now(); got.Before(last) {
 		t.Errorf("the lab's time is %v, and it was %v already", got, last)

@@ -81,7 +81,7 @@ func TestListenAddressGivesEachBMCAPort(t *testing.T) {
 	}
 }
 
-// A lab does not start when the ports that its clients know are taken.
+// A rack does not start when the ports that its clients know are taken.
 func TestOpenRefusesATakenPort(t *testing.T) {
 	busy, err := net.Listen("tcp4", "0.0.0.0:0")
 	if err != nil {
@@ -96,7 +96,7 @@ func TestOpenRefusesATakenPort(t *testing.T) {
 	}
 }
 
-// By default a lab takes the standard port or the next free one, and keeps it.
+// By default a rack takes the standard port or the next free one, and keeps it.
 func TestDefaultPortStaysAfterRestart(t *testing.T) {
 	open := func(dir string) *rack.Rack {
 		t.Helper()
@@ -111,16 +111,16 @@ func TestDefaultPortStaysAfterRestart(t *testing.T) {
 	b := open(t.TempDir())
 	at := a.Hosts()[0].Address()
 	if p := at.Port(); p != 443 && (p < 8443 || p >= 8543) {
-		t.Errorf("first lab is at port %d, want 443 or from 8443 up", p)
+		t.Errorf("first rack is at port %d, want 443 or from 8443 up", p)
 	}
 	if p := b.Hosts()[0].Address().Port(); p == at.Port() || p < 8443 || p >= 8543 {
-		t.Errorf("second lab is at port %d, want another one from 8443 up", p)
+		t.Errorf("second rack is at port %d, want another one from 8443 up", p)
 	}
 	b.Close()
 	a.Close()
 	c := open(dir)
 	defer c.Close()
 	if got := c.Hosts()[0].Address(); got != at {
-		t.Errorf("after a restart the lab is at %v, want %v", got, at)
+		t.Errorf("after a restart the rack is at %v, want %v", got, at)
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// LockFile is the file in a lab's directory that the process of the lab has locked.
+// LockFile is the file in a lab's directory that the process with the rack open has locked.
 const LockFile = "lock"
 
-// HeldError means that another process has the lab in a directory open.
+// HeldError means that another process has the rack in a directory open.
 type HeldError struct {
 	Dir string
 	PID int // ID of the process; 0 when it is not known
@@ -104,13 +104,13 @@ func isLocked(dir string) (held bool, pid int, err error) {
 	return false, 0, err
 }
 
-// Running reports whether a process has the lab in dir open.
+// Running reports whether a process has the rack in dir open.
 func Running(dir string) (bool, error) {
 	held, _, err := isLocked(dir)
 	return held, err
 }
 
-// Released returns when no process has the lab in dir open, or with the context's
+// Released returns when no process has the rack in dir open, or with the context's
 // error.
 func Released(ctx context.Context, dir string) error {
 	for {

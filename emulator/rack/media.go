@@ -53,7 +53,7 @@ func (h *Host) applyBMC(ctx context.Context, c bmc.Command, begin func() context
 	before := h.bmc.State()
 	evs, err = h.bmc.Apply(st.now, c)
 	if err == nil && h.bmc.State().Net != before.Net {
-		if err = h.lab.checkEndpoints(h.index, new(h.bmc.View())); err != nil {
+		if err = h.rack.checkEndpoints(h.index, new(h.bmc.View())); err != nil {
 			h.bmc.Restore(before)
 			evs = nil
 		}
@@ -88,21 +88,21 @@ func (h *Host) mediaEjected(slot string) {
 		h.forgetFetch(f)
 		return
 	}
-	if err := h.lab.store.RemoveMedia(h.Name(), slot); err != nil {
-		h.lab.log.Warn("image of ejected media not deleted", "host", h.Name(), "slot", slot, "err", err)
+	if err := h.rack.store.RemoveMedia(h.Name(), slot); err != nil {
+		h.rack.log.Warn("image of ejected media not deleted", "host", h.Name(), "slot", slot, "err", err)
 	}
 }
 
-// cancelWork cancels the host's fetches and tasks because the lab ends.
+// cancelWork cancels the host's fetches and tasks because the rack ends.
 func (h *Host) cancelWork() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ended = true
 	for _, cancel := range h.running {
-		cancel(errLabEnded)
+		cancel(errRackEnded)
 	}
 	for _, f := range h.fetches {
-		f.cancel(errLabEnded)
+		f.cancel(errRackEnded)
 	}
 }
 
@@ -118,7 +118,7 @@ func (h *Host) forgetFetch(f *fetch) {
 
 // fetch downloads an image into its slot. The clock does not jump meanwhile.
 func (h *Host) fetch(ctx context.Context, f *fetch) ([]bmc.Event, error) {
-	defer h.lab.clock.Enter()()
+	defer h.rack.clock.Enter()()
 	evs, err := h.download(ctx, f)
 	if err == nil {
 		return evs, nil
@@ -132,9 +132,9 @@ func (h *Host) fetch(ctx context.Context, f *fetch) ([]bmc.Event, error) {
 	}
 	lost := failed()
 	if errors.Is(lost, bmc.ErrStorageFull) { // the request is answered before
-		h.lab.tasks.Go(func() {
-			if err := h.lab.untilStored(failed); err != nil && !errors.Is(err, bmc.ErrNotFound) {
-				h.lab.log.Error("slot of virtual media not emptied", "host", h.Name(), "slot", f.slot.ID, "err", err)
+		h.rack.tasks.Go(func() {
+			if err := h.rack.untilStored(failed); err != nil && !errors.Is(err, bmc.ErrNotFound) {
+				h.rack.log.Error("slot of virtual media not emptied", "host", h.Name(), "slot", f.slot.ID, "err", err)
 			}
 		})
 	}
@@ -145,7 +145,7 @@ func (h *Host) fetch(ctx context.Context, f *fetch) ([]bmc.Event, error) {
 }
 
 func (h *Host) download(ctx context.Context, f *fetch) ([]bmc.Event, error) {
-	in, err := h.lab.store.NewMedia(h.Name(), f.slot.ID, f.slot.Fetch)
+	in, err := h.rack.store.NewMedia(h.Name(), f.slot.ID, f.slot.Fetch)
 	if err != nil {
 		return nil, fmt.Errorf("rack: %w: %w", bmc.ErrMedia, storageFull(err))
 	}
@@ -153,7 +153,7 @@ func (h *Host) download(ctx context.Context, f *fetch) ([]bmc.Event, error) {
 	for _, c := range h.BMC().Certificates.Store(bmc.MediaStore(f.slot.ID)) {
 		img.Trusted = append(img.Trusted, c.Chain...)
 	}
-	size, err := h.lab.fetcher.Fetch(ctx, img, in)
+	size, err := h.rack.fetcher.Fetch(ctx, img, in)
 	if err != nil {
 		return nil, fmt.Errorf("rack: %s: %w", h.Name(), errors.Join(storageFull(err), in.Drop()))
 	}
@@ -168,7 +168,7 @@ func (h *Host) mediaArrived(f *fetch, in *store.Incoming, size int64) ([]bmc.Eve
 		return nil, fmt.Errorf("rack: %s: %w: %w", h.Name(), bmc.ErrMedia, errors.Join(errEjected, in.Drop()))
 	}
 	h.forgetFetch(f)
-	// The file comes first: a lab that is killed in between finds a slot whose image
+	// The file comes first: a rack that is killed in between finds a slot whose image
 	// has not arrived, and empties it.
 	if err := in.Keep(); err != nil {
 		return nil, fmt.Errorf("rack: %s: %w: %w", h.Name(), bmc.ErrMedia, storageFull(err))
@@ -197,10 +197,10 @@ func (h *Host) Media(slot string) (*Media, bool) {
 		if s.ID != slot || !s.Inserted {
 			continue
 		}
-		f, err := h.lab.store.Media(h.Name(), slot)
+		f, err := h.rack.store.Media(h.Name(), slot)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) { // ejected at this moment
-				h.lab.log.Warn("image of virtual media not readable", "host", h.Name(), "slot", slot, "err", err)
+				h.rack.log.Warn("image of virtual media not readable", "host", h.Name(), "slot", slot, "err", err)
 			}
 			return nil, false
 		}
@@ -212,7 +212,7 @@ func (h *Host) Media(slot string) (*Media, bool) {
 // imageSize returns the size of a slot's image file in bytes, or -1 when there is
 // none.
 func (h *Host) imageSize(slot string) int64 {
-	f, err := h.lab.store.Media(h.Name(), slot)
+	f, err := h.rack.store.Media(h.Name(), slot)
 	if err != nil {
 		return -1
 	}

@@ -233,8 +233,8 @@ func TestCancelledInsertMediaStopsTheFetch(t *testing.T) {
 	}
 }
 
-// A lab that ends does not wait for images.
-func TestLabStopsDuringAFetch(t *testing.T) {
+// A rack that ends does not wait for images.
+func TestRackStopsDuringAFetch(t *testing.T) {
 	url, began := images(t)
 	dir := t.TempDir()
 	l := racktest.Start(t, rack.Config{Dir: dir})
@@ -247,10 +247,10 @@ func TestLabStopsDuringAFetch(t *testing.T) {
 	before := clock.Wall()
 	l.Stop()
 	if took := clock.Wall().Sub(before); took > 2*time.Second {
-		t.Errorf("the lab took %v to end", took)
+		t.Errorf("the rack took %v to end", took)
 	}
 	if code := <-done; code < 400 {
-		t.Errorf("InsertMedia in a lab that ends = %d, want a refusal", code)
+		t.Errorf("InsertMedia in a rack that ends = %d, want a refusal", code)
 	}
 	l = racktest.Start(t, rack.Config{Dir: dir})
 	if s := l.First().BMC().Slots[0]; s.Image != "" {

@@ -25,7 +25,7 @@ var countedMethods = []string{"GET", "HEAD", "OPTIONS", "POST", "PATCH", "PUT", 
 
 const otherMethods = "other"
 
-// Traffic is how many requests of one kind came since the lab was opened.
+// Traffic is how many requests of one kind came since the rack was opened.
 type Traffic struct {
 	Host     string // "": all hosts beyond the first thousand
 	Method   string

@@ -28,7 +28,7 @@ func (c *kindCounts) add(k RequestKind) {
 	n.(*atomic.Uint64).Add(1)
 }
 
-// RequestKinds returns how many requests of each kind came since the lab was opened.
+// RequestKinds returns how many requests of each kind came since the rack was opened.
 func (l *Rack) RequestKinds() map[RequestKind]uint64 {
 	out := map[RequestKind]uint64{}
 	l.metrics.kinds.byKind.Range(func(k, n any) bool {
@@ -70,21 +70,21 @@ func (c *sessionCounts) note(host int, session uint32) {
 	c.last[host] = session
 }
 
-// IPMISessions returns how many IPMI sessions have executed commands since the lab was opened.
+// IPMISessions returns how many IPMI sessions have executed commands since the rack was opened.
 func (l *Rack) IPMISessions() uint64 {
 	l.metrics.sessions.mu.Lock()
 	defer l.metrics.sessions.mu.Unlock()
 	return l.metrics.sessions.total
 }
 
-// StoreStats are how much the lab has stored.
+// StoreStats are how much the rack has stored.
 type StoreStats struct {
 	Saves   uint64 // steps that changed something
 	Commits uint64 // writes of one or more saves
 	Bytes   int64  // size of the files of the database and its log
 }
 
-// StoreStats returns how much the lab has stored since it was opened.
+// StoreStats returns how much the rack has stored since it was opened.
 func (l *Rack) StoreStats() StoreStats {
 	saves, commits, size := l.store.Stats()
 	return StoreStats{Saves: saves, Commits: commits, Bytes: size}

@@ -142,16 +142,16 @@ func LoadModels(at string) (Files, error) {
 }
 
 // modelsDir is the directory in a lab's directory for models that are not built in,
-// so that the lab can be opened without the folder they came from.
+// so that the rack can be opened without the folder they came from.
 const modelsDir = "models"
 
-// Models returns the server models of the lab in a directory: its own and the
+// Models returns the server models of the rack in a directory: its own and the
 // built-in ones.
 func Models(dir string) fs.FS {
 	return layers{os.DirFS(filepath.Join(dir, modelsDir)), fixtures.Profiles}
 }
 
-// KeepModels stores models in the lab's directory. A model that the lab has already
+// KeepModels stores models in the lab's directory. A model that the rack has already
 // must be the same, because its servers were made from it.
 func KeepModels(dir string, f Files) error {
 	for _, name := range slices.Sorted(maps.Keys(f)) {

@@ -43,18 +43,18 @@ func (h *Host) Address() netip.AddrPort {
 	v := h.BMC()
 	all := v.Addresses()
 	if v.Net == nil || len(all) == 0 {
-		return h.lab.webEndpoints.Plan().Address(h.index)
+		return h.rack.webEndpoints.Plan().Address(h.index)
 	}
 	return netip.AddrPortFrom(all[0], v.Network().HTTPS.Port)
 }
 
 // Advertised returns the host and port at which clients find an endpoint of the BMC: its
-// address, or the name that the lab advertises.
+// address, or the name that the rack advertises.
 func (h *Host) Advertised(at netip.AddrPort) string {
-	if h.lab.advertise == "" {
+	if h.rack.advertise == "" {
 		return at.String()
 	}
-	return net.JoinHostPort(h.lab.advertise, strconv.Itoa(int(at.Port())))
+	return net.JoinHostPort(h.rack.advertise, strconv.Itoa(int(at.Port())))
 }
 
 // URL returns the URL of the BMC's web service, without a path.
@@ -113,13 +113,13 @@ func (l *Rack) checkEndpoints(host int, v *bmc.View) error {
 // moveEndpoints opens the endpoints that the BMC's settings ask for now, and
 // resets the connections to those that it no longer has. The caller holds h.mu.
 func (h *Host) moveEndpoints() {
-	for _, e := range h.lab.endpoints() {
+	for _, e := range h.rack.endpoints() {
 		if err := e.Set(h.index, h.BMC()); err != nil {
-			h.lab.log.Error("the BMC's new endpoints cannot be opened", "host", h.Name(), "err", err)
+			h.rack.log.Error("the BMC's new endpoints cannot be opened", "host", h.Name(), "err", err)
 		}
 	}
-	h.lab.connections.ResetAt(h.index, true, func(at netip.AddrPort) bool {
-		x, ok := h.lab.webEndpoints.Find(at)
+	h.rack.connections.ResetAt(h.index, true, func(at netip.AddrPort) bool {
+		x, ok := h.rack.webEndpoints.Find(at)
 		return !ok || x.Host != h.index
 	})
 }

@@ -38,7 +38,7 @@ func attempt(t *testing.T, l *racktest.Rack, h *rack.Host, method, path, body st
 }
 
 // A BMC that is reset is off the network, then starting, then as before, and its
-// machine keeps running. Clients see that also across a restart of the lab.
+// machine keeps running. Clients see that also across a restart of the rack.
 func TestResetBMCDisconnectsAndComesBack(t *testing.T) {
 	dir := t.TempDir()
 	var d diary
@@ -83,7 +83,7 @@ func TestResetBMCDisconnectsAndComesBack(t *testing.T) {
 	expect("down", rack.Gone, 0, true)
 	l.Stop()
 	l, h, other = start()
-	expect("down, in another life of the lab", rack.Gone, 0, true)
+	expect("down, in another life of the rack", rack.Gone, 0, true)
 	l.Advance(40 * time.Second)
 	expect("starting", rack.Starting, 503, false)
 	l.Advance(20 * time.Second)

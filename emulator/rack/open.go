@@ -30,7 +30,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish"
 )
 
-// meta is what the store holds about the lab itself.
+// meta is what the store holds about the rack itself.
 type meta struct {
 	Rack   rackfile.Lab `json:"rack"`
 	Listen string       `json:"listen"`
@@ -40,9 +40,9 @@ type meta struct {
 
 const metaKey = "rack"
 
-// Open opens the lab in c.Dir, or makes one there. It refuses a lab that differs
-// from c.Rack, and returns a HeldError when the lab is open already. The BMCs have
-// their addresses when it returns; Serve answers at them. Until Serve runs, the lab
+// Open opens the rack in c.Dir, or makes one there. It refuses a rack that differs
+// from c.Rack, and returns a HeldError when the rack is open already. The BMCs have
+// their addresses when it returns; Serve answers at them. Until Serve runs, the rack
 // holds the clock, so that time does not pass deadlines.
 func Open(ctx context.Context, c Config) (*Rack, error) {
 	switch {
@@ -107,14 +107,14 @@ func (l *Rack) open(ctx context.Context, c Config) (err error) {
 	if err != nil {
 		return err
 	}
-	if l.authority, err = network.OpenAuthority(c.Dir, l.rack.Name); err != nil {
+	if l.authority, err = network.OpenAuthority(c.Dir, l.definition.Name); err != nil {
 		return err
 	}
 	if l.fetcher, err = l.newFetcher(c.Media); err != nil {
 		return err
 	}
 	if c.Listen == "" {
-		if c.Listen, err = listenSpec(l.rack.Listen); err != nil {
+		if c.Listen, err = listenSpec(l.definition.Listen); err != nil {
 			return err
 		}
 	}
@@ -127,7 +127,7 @@ func (l *Rack) open(ctx context.Context, c Config) (err error) {
 	if err := l.makeHosts(c.Profiles); err != nil {
 		return err
 	}
-	now := meta{Rack: l.rack, Listen: c.Listen, Port: l.webEndpoints.Plan().FirstPort(), IPMI: l.ipmiEndpoints.Plan().FirstPort()}
+	now := meta{Rack: l.definition, Listen: c.Listen, Port: l.webEndpoints.Plan().FirstPort(), IPMI: l.ipmiEndpoints.Plan().FirstPort()}
 	if err := l.save(l.clock.Now(), store.Put{Kind: store.Meta, Key: metaKey, Value: now}); err != nil {
 		return fmt.Errorf("rack: %w", err)
 	}
@@ -156,7 +156,7 @@ func (l *Rack) open(ctx context.Context, c Config) (err error) {
 // listen opens the listeners and sockets of the BMCs, and routes accepted
 // connections to the hosts.
 func (l *Rack) listen(ctx context.Context, spec string, known meta) error {
-	listeners, plan, err := network.Listen(ctx, spec, known.Port, l.rack.Len(), l.rack.First())
+	listeners, plan, err := network.Listen(ctx, spec, known.Port, l.definition.Len(), l.definition.First())
 	if err != nil {
 		return err
 	}
@@ -243,20 +243,20 @@ func (l *Rack) loadRack(asked *rackfile.Lab) (known meta, faults bool, err error
 			}
 			faults = known.Rack.Adopt(*asked)
 		}
-		l.rack = known.Rack
+		l.definition = known.Rack
 		return known, faults, nil
 	}
-	l.rack = rackfile.Default(1)
+	l.definition = rackfile.Default(1)
 	if asked != nil {
-		l.rack = *asked
+		l.definition = *asked
 	}
-	l.rack.Accounts = append([]rackfile.Account(nil), l.rack.Accounts...)
-	for i := range l.rack.Accounts {
-		if a := &l.rack.Accounts[i]; a.Password == "" {
+	l.definition.Accounts = append([]rackfile.Account(nil), l.definition.Accounts...)
+	for i := range l.definition.Accounts {
+		if a := &l.definition.Accounts[i]; a.Password == "" {
 			a.Password = rand.Text()[:16] // 80 bits; IPMI allows at most 20 bytes
 		}
 	}
-	return meta{Rack: l.rack}, true, nil
+	return meta{Rack: l.definition}, true, nil
 }
 
 // makeHosts makes the hosts of the rack from their stored states.
@@ -264,7 +264,7 @@ func (l *Rack) makeHosts(profiles fs.FS) error {
 	if err := l.openQuirks(); err != nil {
 		return err
 	}
-	models, err := loadModels(profiles, &l.rack)
+	models, err := loadModels(profiles, &l.definition)
 	if err != nil {
 		return err
 	}
@@ -284,7 +284,7 @@ func (l *Rack) makeHosts(profiles fs.FS) error {
 	if err != nil {
 		return fmt.Errorf("rack: %w", err)
 	}
-	for _, r := range l.rack.Each() {
+	for _, r := range l.definition.Each() {
 		h, err := newHost(l, r, models[modelKeyOf(r)], stored[r.Name])
 		if err != nil {
 			return fmt.Errorf("rack: %s: %w", r.Name, err)
@@ -309,7 +309,7 @@ func accounts(of []rackfile.Account, spec *bmc.AccountSpec) []bmc.Account {
 	return out
 }
 
-// resume continues what was under way when the lab was last closed or killed:
+// resume continues what was under way when the rack was last closed or killed:
 // images that had not arrived are lost, and Config.Events gets the boot that each
 // machine tries, or the system that it runs, once more.
 func (l *Rack) resume() error {
@@ -328,7 +328,7 @@ func (l *Rack) resume() error {
 	return nil
 }
 
-// Close closes a lab after Serve has returned.
+// Close closes a rack after Serve has returned.
 func (l *Rack) Close() error {
 	var err error
 	l.closing.Do(func() {
@@ -387,8 +387,8 @@ func (l *Rack) release() error {
 	return err
 }
 
-// LastTime returns the lab's time when the lab in dir was last saved. A clock for
-// that lab must not start earlier. It is zero when dir holds no lab.
+// LastTime returns the lab's time when the rack in dir was last saved. A clock for
+// that rack must not start earlier. It is zero when dir holds no rack.
 func LastTime(dir string) (time.Time, error) {
 	held, pid, err := isLocked(dir)
 	if err != nil {

@@ -76,7 +76,7 @@ func TestPasswordsAndKeysSurviveARestart(t *testing.T) {
 	if _, err := h.ApplyBMC(t.Context(), bmc.InstallHTTPS{Chain: [][]byte{der}, Key: key}); err != nil {
 		t.Fatal(err)
 	}
-	l.Client.Transport.(*http.Transport).TLSClientConfig.InsecureSkipVerify = true // the certificate is not from the lab's authority
+	l.Client.Transport.(*http.Transport).TLSClientConfig.InsecureSkipVerify = true // the certificate is not from the rack's authority
 	images := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
 	defer images.Close()
 	ask("POST", accounts, `{"UserName":"new","Password":"hush-hush-1","RoleId":"Operator"}`)

@@ -15,7 +15,7 @@ import (
 )
 
 // checkPrivate checks that only this user can read a directory and its files, except the
-// certificate of the lab's authority, which clients need, and returns the files.
+// certificate of the rack's authority, which clients need, and returns the files.
 func checkPrivate(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {

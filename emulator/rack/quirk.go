@@ -81,7 +81,7 @@ func parseQuirks(texts []string) ([]quirk.Setting, error) {
 
 // Quirks returns the host's quirks, without the deviations of its dialect.
 func (h *Host) Quirks() []quirk.Setting {
-	q := &h.lab.quirks
+	q := &h.rack.quirks
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return slices.Clone(q.quirksOf(h.Name(), h.model.quirks))
@@ -95,7 +95,7 @@ func (h *Host) SetQuirks(all []quirk.Setting) error {
 			return fmt.Errorf("rack: quirk %s: is there twice", s.ID)
 		}
 	}
-	l, q := h.lab, &h.lab.quirks
+	l, q := h.rack, &h.rack.quirks
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	record, err := q.recordWith(h.model.record, all)

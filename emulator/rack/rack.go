@@ -31,22 +31,22 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish"
 )
 
-// Config says which lab Open opens, and how.
+// Config says which rack Open opens, and how.
 type Config struct {
-	// Dir is the directory of the lab. It holds all that the lab must know when
+	// Dir is the state directory of the lab. It holds all that the rack must know when
 	// it is opened again.
 	Dir string
-	// Rack defines the lab. Nil takes the rack that Dir holds, or one default host
-	// when Dir holds no lab.
+	// Rack is the definition of the rack. Nil takes the one that Dir holds, or one
+	// default host when Dir holds no rack.
 	Rack *rackfile.Lab
 	// Clock is the lab's time. It must not be behind LastTime(Dir). The caller
 	// runs it.
 	Clock *clock.Clock
-	// Profiles holds profiles/NAME.yaml for every profile that the rack names.
-	// Nil takes those of Models(Dir): the lab's own and the built-in ones.
+	// Profiles holds profiles/NAME.yaml for every profile that Rack names.
+	// Nil takes those of Models(Dir): the rack's own and the built-in ones.
 	Profiles fs.FS
 	// Fsync makes every answered change survive a power cut of the computer that
-	// the lab runs on. Without it a change survives the death of the process only.
+	// the rack runs on. Without it a change survives the death of the process only.
 	Fsync bool
 	// Listen says where the BMCs listen:
 	// "" as the rack says. When the rack leaves it open, each BMC gets its own
@@ -55,13 +55,13 @@ type Config struct {
 	// "lo:PORT" does the same at that port, or at any free one if PORT is 0.
 	// "ADDRESS:FIRSTPORT" gives each BMC its own port of that address, from
 	// FIRSTPORT up, or from any free one if that is 0.
-	// The lab stores what was chosen and takes it again the next time.
+	// The rack stores what was chosen and takes it again the next time.
 	Listen string
 	// Advertise is the DNS name of the address at which BMCs listen, for clients to which
 	// that address is not known or does not stay the same; "" for none.
 	Advertise string
 	// Media configures how BMCs fetch virtual media. BMCs that verify certificates
-	// trust the lab's authority and the system's. RootCAs, if not nil, replaces
+	// trust the rack's authority and the system's. RootCAs, if not nil, replaces
 	// both.
 	Media outbound.Config
 	// Events, if not nil, is called with what happens to machines while Serve
@@ -84,7 +84,7 @@ type Config struct {
 	// the port of SNMP traps.
 	Traps uint16
 	// Files are files in Dir that the caller owns. Open checks that they are as they
-	// were when the lab was closed, as it does for the lab's files.
+	// were when the rack was closed, as it does for the rack's files.
 	Files []integrity.Rule
 	// Space, if not nil, knows whether there is space to store changes. Serve runs it.
 	Space *space.Watch
@@ -95,15 +95,15 @@ type Config struct {
 
 // Rack is a rack that is open. It is safe for concurrent use.
 type Rack struct {
-	dir   string
-	rack  rackfile.Lab
-	clock *clock.Clock
-	log   *slog.Logger
-	store *store.Store
-	space *space.Watch // nil: nobody watches
-	full  atomic.Bool  // the last change could not be stored for lack of space
-	lock  *os.File     // lock of dir
-	files []integrity.Rule
+	dir        string
+	definition rackfile.Lab
+	clock      *clock.Clock
+	log        *slog.Logger
+	store      *store.Store
+	space      *space.Watch // nil: nobody watches
+	full       atomic.Bool  // the last change could not be stored for lack of space
+	lock       *os.File     // lock of dir
+	files      []integrity.Rule
 	// unsealed means that files may have changed since their list was written.
 	unsealed bool
 
@@ -163,12 +163,12 @@ type Rack struct {
 func (l *Rack) Dir() string { return l.dir }
 
 // Definition returns the rack's definition, with the passwords of its accounts.
-func (l *Rack) Definition() rackfile.Lab { return l.rack }
+func (l *Rack) Definition() rackfile.Lab { return l.definition }
 
 // Clock returns the lab's clock.
 func (l *Rack) Clock() *clock.Clock { return l.clock }
 
-// Journal returns the journal of what has happened since the lab was opened.
+// Journal returns the journal of what has happened since the rack was opened.
 func (l *Rack) Journal() *journal.Journal { return l.journal }
 
 // CAFile returns the file with the certificate, in PEM, of the authority that

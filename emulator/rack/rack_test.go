@@ -138,7 +138,7 @@ func TestPowerOnBootsAndPowerOffStops(t *testing.T) {
 }
 
 // A jumping clock takes a machine through its boot by itself, and stands still while
-// the lab is idle, also when sessions will time out.
+// the rack is idle, also when sessions will time out.
 func TestJumpingClockRunsToTheNextDeadline(t *testing.T) {
 	running := make(chan struct{})
 	var d diary
@@ -158,13 +158,13 @@ func TestJumpingClockRunsToTheNextDeadline(t *testing.T) {
 	power(t, h, machine.ResetOn)
 	<-running
 	if at, ok := l.Clock().Next(); ok {
-		t.Errorf("an idle lab hurries to %v", at)
+		t.Errorf("an idle rack hurries to %v", at)
 	}
 	if got := l.Clock().Since(racktest.Origin); got < 117*time.Second || got > 10*time.Minute {
 		t.Errorf("the boot took %v of the lab's time, want about 117s", got)
 	}
 	if _, ok := h.Resume("token"); !ok {
-		t.Error("the session has expired in an idle lab")
+		t.Error("the session has expired in an idle rack")
 	}
 }
 
@@ -225,9 +225,9 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-// A lab that is opened again is as it was, and a rack that differs from it is
+// A rack that is opened again is as it was, and a rack that differs from it is
 // refused.
-func TestOpenRestoresTheLab(t *testing.T) {
+func TestOpenRestoresTheRack(t *testing.T) {
 	dir := t.TempDir()
 	l := racktest.Start(t, rack.Config{Dir: dir, Rack: hosts(2)})
 	h := l.Hosts()[1]
@@ -289,7 +289,7 @@ func TestOpenRestoresTheLab(t *testing.T) {
 	}
 }
 
-// When a lab is opened again, Config.Events gets the boot that a machine tries, or
+// When a rack is opened again, Config.Events gets the boot that a machine tries, or
 // the system that it runs.
 func TestBootEventsAreRepeatedAfterARestart(t *testing.T) {
 	dir := t.TempDir()

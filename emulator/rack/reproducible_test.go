@@ -107,7 +107,7 @@ func act(t *testing.T, seed uint64) string {
 }
 
 // The same seed and the same commands give the same journal, byte for byte.
-func TestSameSeedAndCommandsGiveTheSameLab(t *testing.T) {
+func TestSameSeedAndCommandsGiveTheSameRack(t *testing.T) {
 	one, again := act(t, 7), act(t, 7)
 	if d := cmp.Diff(one, again); d != "" {
 		t.Errorf("journals (-first +second):\n%s", d)

@@ -15,7 +15,7 @@ import (
 var errReset = errors.New("the server is reset to its profile")
 
 // ResetToProfile resets the host to what its profile says, with empty disks, as
-// ResetHosts does in a lab that is not open. AC power is cut first, so that the system
+// ResetHosts does in a rack that is not open. AC power is cut first, so that the system
 // and the BMC stop; other hosts go on. Faults and quirks remain.
 func (h *Host) ResetToProfile(ctx context.Context) error {
 	if err := h.Apply(ctx, machine.CutAC{}); err != nil && !errors.Is(err, machine.ErrPower) { // it may be cut already
@@ -48,7 +48,7 @@ func (h *Host) resetIdle() (done bool, err error) {
 	for _, f := range h.fetches {
 		f.cancel(errReset)
 	}
-	if len(h.running)+len(h.fetches) > 0 || h.lab.delivery.busy(h) {
+	if len(h.running)+len(h.fetches) > 0 || h.rack.delivery.busy(h) {
 		return false, nil
 	}
 	was, name := h.state(), h.Name()
@@ -56,7 +56,7 @@ func (h *Host) resetIdle() (done bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("rack: %s: %w", name, err)
 	}
-	keys, err := h.lab.store.Keys(store.Hosts, name+"/")
+	keys, err := h.rack.store.Keys(store.Hosts, name+"/")
 	if err != nil {
 		return false, fmt.Errorf("rack: %s: %w", name, storageFull(err))
 	}
@@ -65,8 +65,8 @@ func (h *Host) resetIdle() (done bool, err error) {
 		puts = append(puts, store.Put{Kind: store.Hosts, Key: k, Value: store.Gone})
 	}
 	now := h.Now()
-	err = h.lab.save(now, puts...)
-	if h.lab.reportSpace(err); err != nil {
+	err = h.rack.save(now, puts...)
+	if h.rack.reportSpace(err); err != nil {
 		return false, fmt.Errorf("rack: %s: %w", name, storageFull(err))
 	}
 	h.disks.Lock()
@@ -75,7 +75,7 @@ func (h *Host) resetIdle() (done bool, err error) {
 	h.removeContent()
 	if was.BMC.Subscriptions != nil {
 		for _, s := range was.BMC.Subscriptions.List {
-			h.lab.poster.Forget(eventSource{h}, s.ID)
+			h.rack.poster.Forget(eventSource{h}, s.ID)
 		}
 	}
 	// IPMI ends the sessions of a BMC that has come up since (IPMI v2.0 rev 1.1, §6.12).
@@ -97,7 +97,7 @@ func (h *Host) resetIdle() (done bool, err error) {
 	for _, changed := range h.watchers {
 		(*changed)()
 	}
-	h.lab.journal.Add(journal.Entry{At: now, Kind: journal.Control, Host: name, What: "host.reset"})
+	h.rack.journal.Add(journal.Entry{At: now, Kind: journal.Control, Host: name, What: "host.reset"})
 	return true, nil
 }
 
@@ -106,16 +106,16 @@ func (h *Host) resetIdle() (done bool, err error) {
 func (h *Host) removeContent() {
 	remove := func(what, name string, err error) {
 		if err != nil {
-			h.lab.log.Warn("file of a reset host not deleted", "host", h.Name(), what, name, "err", err)
+			h.rack.log.Warn("file of a reset host not deleted", "host", h.Name(), what, name, "err", err)
 		}
 	}
-	remove("directory", store.DisksDir, h.lab.store.RemoveDisks(h.Name()))
+	remove("directory", store.DisksDir, h.rack.store.RemoveDisks(h.Name()))
 	for _, s := range h.BMC().Slots {
-		remove("slot", s.ID, h.lab.store.RemoveMedia(h.Name(), s.ID))
+		remove("slot", s.ID, h.rack.store.RemoveMedia(h.Name(), s.ID))
 	}
 	for _, u := range h.Machine().Firmware.Updates() {
 		if !u.Restore {
-			remove("update", u.ID, h.lab.store.RemoveUpdate(h.Name(), u.ID))
+			remove("update", u.ID, h.rack.store.RemoveUpdate(h.Name(), u.ID))
 		}
 	}
 }

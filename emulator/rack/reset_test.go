@@ -169,7 +169,7 @@ func TestResetToProfileLeavesOtherHostsAlone(t *testing.T) {
 		t.Errorf("the other host's event stream ended: %q, %v", line, err)
 	}
 
-	// It works as a new one does, also after a restart of the lab.
+	// It works as a new one does, also after a restart of the rack.
 	if code, _ := call(t, l, h, "PATCH", systemPath, `{"AssetTag":"again"}`); code >= 300 {
 		t.Errorf("PATCH of the reset host = %d", code)
 	}
@@ -189,7 +189,7 @@ func TestResetToProfileLeavesOtherHostsAlone(t *testing.T) {
 	}
 }
 
-// A reset host is new after the lab is opened again, without a change in between.
+// A reset host is new after the rack is opened again, without a change in between.
 func TestResetToProfileIsStored(t *testing.T) {
 	dir := t.TempDir()
 	l := racktest.Start(t, rack.Config{Dir: dir, Rack: hosts(1)})

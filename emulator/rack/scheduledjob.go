@@ -14,19 +14,19 @@ import (
 // runJob sends the request of a scheduled job as if its creator sent it now. The
 // caller holds h.mu.
 func (h *Host) runJob(p bmc.Job) {
-	if h.ended || h.lab.service == nil {
+	if h.ended || h.rack.service == nil {
 		return
 	}
-	leave := h.lab.clock.Enter()
-	h.lab.tasks.Go(func() {
+	leave := h.rack.clock.Enter()
+	h.rack.tasks.Go(func() {
 		defer leave()
 		end := bmc.EndJob{ID: p.ID, Status: h.jobStatus(p)}
-		err := h.lab.untilStored(func() error {
+		err := h.rack.untilStored(func() error {
 			_, _, err := h.applyBMC(context.Background(), end, nil)
 			return err
 		})
 		if err != nil && !errors.Is(err, bmc.ErrNotFound) { // not found: the job was deleted
-			h.lab.log.Error("scheduled job not ended", "host", h.Name(), "job", p.ID, "err", err)
+			h.rack.log.Error("scheduled job not ended", "host", h.Name(), "job", p.ID, "err", err)
 		}
 	})
 }
@@ -44,7 +44,7 @@ func (h *Host) jobStatus(p bmc.Job) int {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	w := &statusOnly{header: http.Header{}}
-	h.lab.service.ServeHTTP(w, r)
+	h.rack.service.ServeHTTP(w, r)
 	return w.status
 }
 

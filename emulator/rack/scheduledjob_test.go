@@ -13,7 +13,7 @@ import (
 const jobsPath = "/redfish/v1/JobService/Jobs"
 
 // A scheduled job sends its request at its time with the rights of its creator, also
-// after a restart of the lab.
+// after a restart of the rack.
 func TestScheduledJobSendsItsRequest(t *testing.T) {
 	dir := t.TempDir()
 	l := racktest.Start(t, rack.Config{Dir: dir})

@@ -123,7 +123,7 @@ func TestIPMIAndRedfishReadTheSameSensors(t *testing.T) {
 }
 
 // A threshold that one protocol sets is visible in the other, survives a restart of
-// the lab, and is crossed by the reading (statement F8).
+// the rack, and is crossed by the reading (statement F8).
 func TestIPMIAndRedfishHaveTheSameThresholds(t *testing.T) {
 	dir := t.TempDir()
 	b := startTooled(t, rack.Config{Dir: dir})

@@ -24,7 +24,7 @@ const (
 	headerTimeout   = 10 * time.Second
 	idleTimeout     = 2 * time.Minute
 	maxHeader       = 64 << 10        // bytes
-	shutdownTimeout = 3 * time.Second // for requests in flight when the lab ends
+	shutdownTimeout = 3 * time.Second // for requests in flight when the rack ends
 )
 
 const (
@@ -32,16 +32,16 @@ const (
 	saveInterval = 10 * time.Minute // lab time between two saves of the time alone
 )
 
-var errLabEnded = errors.New("rack: ended")
+var errRackEnded = errors.New("rack: ended")
 
 // Serve answers for the BMCs, advances machines when they are due and delivers
-// events, until ctx ends or something fails that the lab cannot work without. It
+// events, until ctx ends or something fails that the rack cannot work without. It
 // returns when all of that has ended. It can be called once.
 func (l *Rack) Serve(ctx context.Context) error {
 	failed, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	requests, dropRequests := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer dropRequests(errLabEnded)
+	defer dropRequests(errRackEnded)
 
 	var children, ipmiServers sync.WaitGroup
 	secure := l.server(requests, l)
@@ -124,7 +124,7 @@ func (l *Rack) Serve(ctx context.Context) error {
 	patience, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
 	if secure.Shutdown(patience) != nil {
-		dropRequests(errLabEnded)
+		dropRequests(errRackEnded)
 		_ = secure.Close() // errors only for listeners that are closed already
 	}
 	l.machines.stop()

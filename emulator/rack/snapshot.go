@@ -21,7 +21,7 @@ import (
 )
 
 // inSnapshot reports whether a file in a lab's directory belongs to a snapshot: the
-// files of the store, the lab's own server models, and the authority, so that
+// files of the store, the rack's own server models, and the authority, so that
 // clients still trust the BMCs. All other files belong to others.
 func inSnapshot(name string) bool {
 	if strings.HasSuffix(name, ".part") {
@@ -30,8 +30,8 @@ func inSnapshot(name string) bool {
 	return name == network.CACertFile || name == network.CAKeyFile || strings.HasPrefix(filepath.ToSlash(name), modelsDir+"/") || store.Holds(name)
 }
 
-// SaveSnapshot saves the lab as it is now to a new tar file when the name to ends in
-// .tar, else to a new directory. Nothing in the lab changes meanwhile.
+// SaveSnapshot saves the rack as it is now to a new tar file when the name to ends in
+// .tar, else to a new directory. Nothing in the rack changes meanwhile.
 func (l *Rack) SaveSnapshot(ctx context.Context, to string, report snapshot.Progress) (snapshot.Info, error) {
 	defer l.clock.Enter()()
 	for _, h := range l.hosts {
@@ -46,7 +46,7 @@ func (l *Rack) SaveSnapshot(ctx context.Context, to string, report snapshot.Prog
 	if err := errors.Join(err, l.save(now)); err != nil {
 		return snapshot.Info{}, err
 	}
-	info := snapshot.Info{Name: l.rack.Name, Seed: l.rack.Seed, Hosts: len(l.hosts), Time: now.UTC()}
+	info := snapshot.Info{Name: l.definition.Name, Seed: l.definition.Seed, Hosts: len(l.hosts), Time: now.UTC()}
 	if err := l.store.Frozen(func() error { return snapshot.Save(ctx, l.dir, to, info, inSnapshot, report) }); err != nil {
 		return snapshot.Info{}, err
 	}
@@ -62,7 +62,7 @@ type savings struct {
 	all []*func(to string, info snapshot.Info)
 }
 
-// WatchSnapshots calls f with each snapshot that is saved of the running lab, and with the
+// WatchSnapshots calls f with each snapshot that is saved of the running rack, and with the
 // name that it was saved to, until stop is called. f must not wait.
 func (l *Rack) WatchSnapshots(f func(to string, info snapshot.Info)) (stop func()) {
 	s := &l.savings
@@ -85,9 +85,9 @@ func (s *savings) notify(to string, info snapshot.Info) {
 	}
 }
 
-// SaveSnapshot saves the lab in a directory that is not open.
+// SaveSnapshot saves the rack in a directory that is not open.
 func SaveSnapshot(ctx context.Context, dir, to string, report snapshot.Progress) (snapshot.Info, error) {
-	err := withStoppedLab(ctx, dir, nil, func(s *store.Store) error {
+	err := withClosedRack(ctx, dir, nil, func(s *store.Store) error {
 		r, at, err := storedRack(s)
 		if err != nil {
 			return err
@@ -101,11 +101,12 @@ func SaveSnapshot(ctx context.Context, dir, to string, report snapshot.Progress)
 	return snapshot.Open(to)
 }
 
-// RestoredDir is the directory in a lab's that has the files of a snapshot while it is restored.
+// RestoredDir is the directory in a lab's directory that has the files of a snapshot
+// while it is restored.
 const RestoredDir = "restored.part"
 
-// RestoreSnapshot restores the lab in a directory, which must not be open, from a
-// snapshot. It makes a lab when the directory has none, and leaves files of others
+// RestoreSnapshot restores the rack in a directory, which must not be open, from a
+// snapshot. It makes a rack when the directory has none, and leaves files of others
 // alone.
 func RestoreSnapshot(ctx context.Context, dir, from string, report snapshot.Progress) (snapshot.Info, error) {
 	info, err := snapshot.Open(from)
@@ -128,7 +129,7 @@ func RestoreSnapshot(ctx context.Context, dir, from string, report snapshot.Prog
 		return info, err
 	}
 	// Everything is copied: from here on only a broken disk can make this fail.
-	old, err := labFiles(dir)
+	old, err := snapshotFiles(dir)
 	for _, name := range old {
 		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, name)))
 	}
@@ -149,8 +150,8 @@ func RestoreSnapshot(ctx context.Context, dir, from string, report snapshot.Prog
 	return info, nil
 }
 
-// labFiles returns the names in a lab's directory that belong to the lab.
-func labFiles(dir string) ([]string, error) {
+// snapshotFiles returns the names in a lab's directory that belong to a snapshot.
+func snapshotFiles(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	var out []string
 	for _, e := range entries {
@@ -161,11 +162,11 @@ func labFiles(dir string) ([]string, error) {
 	return out, err
 }
 
-// ResetHosts resets hosts of the lab in a directory, which must not be open, to what
+// ResetHosts resets hosts of the rack in a directory, which must not be open, to what
 // their profile says, with empty disks. Without names it resets all hosts.
 func ResetHosts(ctx context.Context, dir string, names ...string) error {
 	meant := func(host string) bool { return len(names) == 0 || slices.Contains(names, host) }
-	return withStoppedLab(ctx, dir, meant, func(s *store.Store) error {
+	return withClosedRack(ctx, dir, meant, func(s *store.Store) error {
 		r, at, err := storedRack(s)
 		if err != nil {
 			return err
@@ -197,7 +198,7 @@ func ResetHosts(ctx context.Context, dir string, names ...string) error {
 }
 
 // emptyDisks removes the disk files of hosts. Images of virtual media are removed
-// when the lab starts and no slot holds them.
+// when the rack starts and no slot holds them.
 func emptyDisks(dir string, meant func(host string) bool) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -214,9 +215,9 @@ func emptyDisks(dir string, meant func(host string) bool) error {
 	return nil
 }
 
-// withStoppedLab calls do with the store of a lab that is not open. The disks and images
+// withClosedRack calls do with the store of a rack that is not open. The disks and images
 // of the hosts that emptied, if not nil, accepts may be damaged.
-func withStoppedLab(ctx context.Context, dir string, emptied func(host string) bool, do func(*store.Store) error) (err error) {
+func withClosedRack(ctx context.Context, dir string, emptied func(host string) bool, do func(*store.Store) error) (err error) {
 	if _, err := os.Stat(filepath.Join(dir, LockFile)); err != nil {
 		return fmt.Errorf("rack: there is no lab in %s: %w", dir, err)
 	}
@@ -242,7 +243,7 @@ func withStoppedLab(ctx context.Context, dir string, emptied func(host string) b
 	return integrity.Seal(dir, fileRules, false)
 }
 
-// storedRack returns the rack that a store holds, and the lab's time.
+// storedRack returns the definition of the rack that a store holds, and the lab's time.
 func storedRack(s *store.Store) (rackfile.Lab, time.Time, error) {
 	var m meta
 	found, err := s.Load(store.Meta, metaKey, &m)
@@ -255,9 +256,9 @@ func storedRack(s *store.Store) (rackfile.Lab, time.Time, error) {
 	return m.Rack, s.Last(), nil
 }
 
-// StoredRack returns the rack of the lab in a directory that is not open.
+// StoredRack returns the definition of the rack in a directory that is not open.
 func StoredRack(ctx context.Context, dir string) (r rackfile.Lab, err error) {
-	err = withStoppedLab(ctx, dir, nil, func(s *store.Store) error {
+	err = withClosedRack(ctx, dir, nil, func(s *store.Store) error {
 		r, _, err = storedRack(s)
 		return err
 	})

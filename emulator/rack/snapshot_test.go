@@ -40,7 +40,7 @@ func marked(t *testing.T, h *rack.Host, disk string) string {
 	return strings.Trim(string(b), "\x00")
 }
 
-// A snapshot of a running lab restores the same machines, in the same lab or
+// A snapshot of a running rack restores the same machines, in the same rack or
 // another.
 func TestRestoreSnapshotRestoresMachines(t *testing.T) {
 	for _, name := range []string{"snap.tar", "snap"} {
@@ -64,7 +64,7 @@ func TestRestoreSnapshotRestoresMachines(t *testing.T) {
 			mark(t, l.First(), "Disk.0", "later")
 			mark(t, l.Hosts()[1], "Disk.1", "later")
 			if _, err := rack.RestoreSnapshot(t.Context(), c.Dir, to, nil); !isLocked(err) {
-				t.Errorf("RestoreSnapshot() of a lab that runs = %v", err)
+				t.Errorf("RestoreSnapshot() of a rack that runs = %v", err)
 			}
 			l.Stop()
 
@@ -140,7 +140,7 @@ func TestResetHostsRestoresTheProfile(t *testing.T) {
 	states("Off", "Off")
 }
 
-func TestSaveSnapshotOfAStoppedLab(t *testing.T) {
+func TestSaveSnapshotOfAClosedRack(t *testing.T) {
 	c := rack.Config{Dir: t.TempDir(), Rack: hosts(3)}
 	l := racktest.Start(t, c)
 	l.Stop()
@@ -156,9 +156,9 @@ func TestSaveSnapshotOfAStoppedLab(t *testing.T) {
 	}
 	none := t.TempDir()
 	if _, err := rack.SaveSnapshot(t.Context(), none, to+"2", nil); err == nil || !strings.Contains(err.Error(), "there is no lab") {
-		t.Errorf("SaveSnapshot() of no lab = %v", err)
+		t.Errorf("SaveSnapshot() of no rack = %v", err)
 	}
 	if err := rack.ResetHosts(t.Context(), none); err == nil {
-		t.Error("ResetHosts() of no lab = nil")
+		t.Error("ResetHosts() of no rack = nil")
 	}
 }

@@ -75,7 +75,7 @@ func (l *Rack) untilStored(do func() error) error {
 }
 
 // Await carries out a command to the machine, as Apply does. When there is no space to
-// store its effect, Await waits until there is, or the lab ends.
+// store its effect, Await waits until there is, or the rack ends.
 func (h *Host) Await(ctx context.Context, c machine.Command) error {
-	return h.lab.untilStored(func() error { return h.Apply(ctx, c) })
+	return h.rack.untilStored(func() error { return h.Apply(ctx, c) })
 }

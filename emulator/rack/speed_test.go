@@ -21,7 +21,7 @@ import (
 
 const systemURI = "/redfish/v1/Systems/1"
 
-// bench opens and serves a lab until the benchmark ends.
+// bench opens and serves a rack until the benchmark ends.
 func bench(b *testing.B, hosts int) *Rack {
 	b.Helper()
 	return benchRack(b, rackfile.Default(hosts))

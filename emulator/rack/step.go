@@ -98,7 +98,7 @@ func (h *Host) state() hostState {
 // happened. The caller holds h.mu.
 func (h *Host) commit(st *step) error {
 	if st.refusable {
-		if err := h.lab.space.Writable(); err != nil {
+		if err := h.rack.space.Writable(); err != nil {
 			h.rollBack(st)
 			return fmt.Errorf("rack: %s: %w: %w", h.Name(), bmc.ErrStorageFull, err)
 		}
@@ -124,7 +124,7 @@ func (h *Host) commit(st *step) error {
 	h.applyNetworkSettings(st) // listeners, and connections to old addresses
 	h.applyEffects(st)         // media, jobs and connections, by events of the BMC
 	h.notifySubscribers(st)    // Redfish event subscribers, IPMI alerts
-	h.lab.delivery.push(h, externalEvents(st.machine))
+	h.rack.delivery.push(h, externalEvents(st.machine))
 	return nil
 }
 
@@ -146,7 +146,7 @@ func (h *Host) appendAuditEntry(st *step) uint64 {
 	}
 	evs, err := h.bmc.Apply(st.now, bmc.AddAuditRecord{AuditRecord: st.auditContext.Record})
 	if err != nil {
-		h.lab.log.Error("request not audited", "host", h.Name(), "err", err)
+		h.rack.log.Error("request not audited", "host", h.Name(), "err", err)
 	}
 	st.bmc = append(st.bmc, evs...)
 	for _, ev := range evs {
@@ -182,8 +182,8 @@ func (h *Host) save(st *step) error {
 	if len(puts) == 0 {
 		return nil
 	}
-	err := h.lab.save(st.now, puts...)
-	h.lab.reportSpace(err)
+	err := h.rack.save(st.now, puts...)
+	h.rack.reportSpace(err)
 	if space.Full(err) {
 		return fmt.Errorf("rack: %s: %w: %w", h.Name(), bmc.ErrStorageFull, err)
 	}
@@ -231,20 +231,20 @@ func (h *Host) closeBootGate() {
 	}
 }
 
-// schedule sets the host's deadlines in the lab's schedules.
+// schedule sets the host's deadlines in the rack's schedules.
 func (h *Host) schedule() {
 	at, ok := h.machine.Deadline()
 	if soon, awaited := h.bmc.AwaitedDeadline(); awaited && (!ok || soon.Before(at)) {
 		at, ok = soon, true
 	}
-	h.lab.machines.set(&h.machineDue, at, ok)
+	h.rack.machines.set(&h.machineDue, at, ok)
 	at, ok = h.bmc.Deadline()
-	h.lab.bmcs.set(&h.bmcDue, at, ok)
+	h.rack.bmcs.set(&h.bmcDue, at, ok)
 	at, ok = h.machine.ClientDeadline()
 	if soon, waits := h.bmc.ClientDeadline(); waits && (!ok || soon.Before(at)) {
 		at, ok = soon, true
 	}
-	h.lab.clients.set(&h.clientDue, at, ok)
+	h.rack.clients.set(&h.clientDue, at, ok)
 }
 
 // applyNetworkSettings moves the BMC's endpoints when its network settings have
@@ -270,7 +270,7 @@ func (h *Host) applyEffects(st *step) {
 				for _, cancel := range h.running {
 					cancel(errBMCDown)
 				}
-				h.lab.connections.ResetAt(h.index, ev.Phase == bmc.Offline, func(netip.AddrPort) bool { return true })
+				h.rack.connections.ResetAt(h.index, ev.Phase == bmc.Offline, func(netip.AddrPort) bool { return true })
 			}
 		}
 	}
@@ -280,32 +280,32 @@ func (h *Host) applyEffects(st *step) {
 // the events of it, posts those, and gives the BMC's events to IPMI, which sends
 // alerts.
 func (h *Host) notifySubscribers(st *step) {
-	if st.eventNumber > 0 && h.lab.service != nil {
+	if st.eventNumber > 0 && h.rack.service != nil {
 		evs := st.bmc
 		for _, ev := range st.machine {
 			if ev, ok := ev.(machine.MetricReportReady); ok {
 				evs = append(evs[:len(evs):len(evs)], ev)
 			}
 		}
-		letters := h.lab.service.Notify(h, redfishevent.Change{
+		letters := h.rack.service.Notify(h, redfishevent.Change{
 			Number: st.eventNumber, At: st.now, WasMachine: st.wasMachine, Machine: h.Machine(), WasBMC: st.wasBMC, BMC: h.BMC(), Events: evs,
 		})
 		for _, l := range letters {
 			if !h.BMC().Life.Serves() { // a BMC that is down sends nothing
 				break
 			}
-			h.lab.poster.Post(eventSource{h}, l.Subscription, l.At, l.Body)
+			h.rack.poster.Post(eventSource{h}, l.Subscription, l.At, l.Body)
 		}
 	}
-	if h.lab.ipmi != nil {
-		h.lab.ipmi.FilterEvents(h, st.now, st.bmc)
+	if h.rack.ipmi != nil {
+		h.rack.ipmi.FilterEvents(h, st.now, st.bmc)
 	}
 	for _, ev := range st.bmc {
 		switch ev := ev.(type) {
 		case bmc.SubscriptionResumed:
-			h.lab.poster.Resume(eventSource{h}, ev.ID, ev.Since)
+			h.rack.poster.Resume(eventSource{h}, ev.ID, ev.Since)
 		case bmc.Unsubscribed:
-			h.lab.poster.Forget(eventSource{h}, ev.ID)
+			h.rack.poster.Forget(eventSource{h}, ev.ID)
 		}
 	}
 }

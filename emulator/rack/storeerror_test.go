@@ -11,8 +11,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack/store"
 )
 
-// A value that cannot be read would be a server in its delivery state, or a lab
-// without its faults: the lab does not start, and says which value it is.
+// A value that cannot be read would be a server in its delivery state, or a rack
+// without its faults: the rack does not start, and says which value it is.
 func TestOpenReportsAStoredValueThatItCannotRead(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -41,7 +41,7 @@ func TestOpenReportsAStoredValueThatItCannotRead(t *testing.T) {
 			if err := l.Close(); err != nil {
 				t.Fatal(err)
 			}
-			err = withStoppedLab(t.Context(), l.dir, nil, func(s *store.Store) error {
+			err = withClosedRack(t.Context(), l.dir, nil, func(s *store.Store) error {
 				return s.Save(l.clock.Now(), tt.put)
 			})
 			if err != nil {
@@ -58,13 +58,13 @@ func TestOpenReportsAStoredValueThatItCannotRead(t *testing.T) {
 	}
 }
 
-// Commands on a lab that is stopped report the same.
-func TestStoppedLabReportsARackThatItCannotRead(t *testing.T) {
+// Commands on a rack that is stopped report the same.
+func TestClosedRackReportsADefinitionThatItCannotRead(t *testing.T) {
 	l := open(t, Config{})
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	err := withStoppedLab(t.Context(), l.dir, nil, func(s *store.Store) error {
+	err := withClosedRack(t.Context(), l.dir, nil, func(s *store.Store) error {
 		return s.Save(l.clock.Now(), store.Put{Kind: store.Meta, Key: metaKey, Value: "x"})
 	})
 	if err != nil {

@@ -72,13 +72,13 @@ func (d *Disk) systemPlaces(v storage.View) (out []systemPlace) {
 			}
 			for _, m := range x.Members {
 				if size, ok := v.Size(m.Serial); ok && m.State == storage.Online {
-					out = append(out, systemPlace{d.host.lab.store.Disk(d.host.Name(), m.Serial, size), x.Offset})
+					out = append(out, systemPlace{d.host.rack.store.Disk(d.host.Name(), m.Serial, size), x.Offset})
 				}
 			}
 			return out
 		}
 	}
-	return []systemPlace{{d.host.lab.store.Disk(d.host.Name(), d.id, d.size), 0}}
+	return []systemPlace{{d.host.rack.store.Disk(d.host.Name(), d.id, d.size), 0}}
 }
 
 // dropVolumeSystem removes the files of the system on a volume whose first sector is

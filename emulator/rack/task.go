@@ -64,7 +64,7 @@ func (h *Host) task(id string) (bmc.Task, error) {
 
 // RunTask opens a task whose work neither model does, and runs it: the result of do,
 // whose ID and times are filled in, closes the task. Cancelling the task ends ctx. A
-// task that is running when the lab ends has failed when the lab starts again.
+// task that is running when the rack ends has failed when the rack starts again.
 func (h *Host) RunTask(ctx context.Context, o bmc.OpenTask, do func(ctx context.Context, task string) bmc.CloseTask) (bmc.Task, error) {
 	if ctx.Err() != nil {
 		return bmc.Task{}, context.Cause(ctx)
@@ -72,7 +72,7 @@ func (h *Host) RunTask(ctx context.Context, o bmc.OpenTask, do func(ctx context.
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended {
-		return bmc.Task{}, errLabEnded
+		return bmc.Task{}, errRackEnded
 	}
 	st := h.beginRequest(ctx)
 	id, err := h.openTask(st, o)
@@ -89,8 +89,8 @@ func (h *Host) RunTask(ctx context.Context, o bmc.OpenTask, do func(ctx context.
 		h.running = map[string]context.CancelCauseFunc{}
 	}
 	h.running[id] = cancel
-	leave := h.lab.clock.Enter()
-	h.lab.tasks.Go(func() {
+	leave := h.rack.clock.Enter()
+	h.rack.tasks.Go(func() {
 		defer leave()
 		end := do(work, id)
 		why := context.Cause(work)
@@ -109,7 +109,7 @@ func (h *Host) finishTask(id string, end bmc.CloseTask, why error) {
 		h.running = nil
 	}
 	h.mu.Unlock()
-	if errors.Is(why, errLabEnded) { // closed when the lab starts again
+	if errors.Is(why, errRackEnded) { // closed when the rack starts again
 		return
 	}
 	if h.machineWorksOn(id) { // the machine continues the task
@@ -117,12 +117,12 @@ func (h *Host) finishTask(id string, end bmc.CloseTask, why error) {
 	}
 	end.ID = id
 	end.Cancelled = end.Cancelled || errors.Is(why, errCancelled) && end.Fault != ""
-	err := h.lab.untilStored(func() error {
+	err := h.rack.untilStored(func() error {
 		_, _, err := h.applyBMC(context.Background(), end, nil)
 		return err
 	})
 	if err != nil && !errors.Is(err, bmc.ErrNotFound) { // not found: closed already
-		h.lab.log.Error("task not closed", "host", h.Name(), "task", id, "err", err)
+		h.rack.log.Error("task not closed", "host", h.Name(), "task", id, "err", err)
 	}
 }
 

@@ -70,9 +70,9 @@ func TestCancelStopsACarriedTask(t *testing.T) {
 	}
 }
 
-// A task that was running when the lab ended has failed when it is opened again; the
-// lab does not wait for the task.
-func TestCarriedTaskFailsWhenTheLabEnds(t *testing.T) {
+// A task that was running when the rack ended has failed when it is opened again; the
+// rack does not wait for the task.
+func TestCarriedTaskFailsWhenTheRackEnds(t *testing.T) {
 	dir := t.TempDir()
 	l := racktest.Start(t, rack.Config{Dir: dir})
 	h := l.First()
@@ -87,10 +87,10 @@ func TestCarriedTaskFailsWhenTheLabEnds(t *testing.T) {
 	}
 	l.Stop()
 	if !ended {
-		t.Error("the lab has ended, and its work has not")
+		t.Error("the rack has ended, and its work has not")
 	}
 	if _, err := h.RunTask(t.Context(), bmc.OpenTask{}, nil); err == nil {
-		t.Error("a lab that has ended begins work")
+		t.Error("a rack that has ended begins work")
 	}
 	l = racktest.Start(t, rack.Config{Dir: dir})
 	if j := l.First().BMC().Tasks.All()[0]; j.State != bmc.TaskException || j.Fault == "" {

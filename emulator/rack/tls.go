@@ -22,8 +22,8 @@ var _ network.TLSHost = (*Host)(nil)
 
 // TLSCertificate implements network.TLSHost.
 func (h *Host) TLSCertificate(flaw fault.TLS) (*tls.Certificate, error) {
-	return h.lab.authority.Issue(network.ServerCertificate{
-		Host: h.Name(), Addr: h.Address().Addr(), Kind: h.Dialect().BMC.Key, Name: h.lab.advertise, Flaw: flaw,
+	return h.rack.authority.Issue(network.ServerCertificate{
+		Host: h.Name(), Addr: h.Address().Addr(), Kind: h.Dialect().BMC.Key, Name: h.rack.advertise, Flaw: flaw,
 	})
 }
 
@@ -60,13 +60,13 @@ func (h *Host) InstalledTLS() (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rack: certificate of %s: %w", h.Name(), err)
 	}
-	t := &installedTLS{from: certs, config: h.lab.tls.Separate(tls.Certificate{Certificate: st.HTTPS.Chain, PrivateKey: key})}
+	t := &installedTLS{from: certs, config: h.rack.tls.Separate(tls.Certificate{Certificate: st.HTTPS.Chain, PrivateKey: key})}
 	h.installedTLS.Store(t)
 	return t.config, nil
 }
 
-// Certificate returns a certificate of the lab's authority for a server of the lab
-// that is not a BMC. It is the same one each time that the lab is opened.
+// Certificate returns a certificate of the rack's authority for a server of the rack
+// that is not a BMC. It is the same one each time that the rack is opened.
 func (l *Rack) Certificate(name string, addr netip.Addr) (*tls.Certificate, error) {
 	return l.NamedCertificate(name, "", addr)
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 )
 
-// A slot that verifies certificates trusts the lab's authority, and no unknown one.
-func TestInsertMediaTrustsTheLabsAuthority(t *testing.T) {
+// A slot that verifies certificates trusts the rack's authority, and no unknown one.
+func TestInsertMediaTrustsTheRacksAuthority(t *testing.T) {
 	l := racktest.Start(t, rack.Config{})
 	h := l.First()
 	slot := h.BMC().Slots[0].ID
@@ -44,8 +44,8 @@ func TestInsertMediaTrustsTheLabsAuthority(t *testing.T) {
 		verify    bool
 		fails     bool
 	}{
-		{"of the lab", known, true, false},
-		{"of the lab, not verified", known, false, false},
+		{"of the rack", known, true, false},
+		{"of the rack, not verified", known, false, false},
 		{"unknown authority", foreign, true, true},
 		{"unknown authority, not verified", foreign, false, false},
 	} {

@@ -38,7 +38,7 @@ func (h *Host) StoreImage(ctx context.Context, r io.Reader, most int64) (resourc
 
 // saveImage stores the image that fill writes, and parses it.
 func (h *Host) saveImage(fill func(io.Writer) error) (resource.Image, error) {
-	in, id, err := h.lab.store.NewUpdate(h.Name())
+	in, id, err := h.rack.store.NewUpdate(h.Name())
 	if err != nil {
 		return resource.Image{}, fmt.Errorf("rack: %s: %w", h.Name(), storageFull(err))
 	}
@@ -63,14 +63,14 @@ func (h *Host) saveImage(fill func(io.Writer) error) (resource.Image, error) {
 
 // DropImage removes an image that no update needs.
 func (h *Host) DropImage(id string) {
-	if err := h.lab.store.RemoveUpdate(h.Name(), id); err != nil {
-		h.lab.log.Warn("firmware image not deleted", "host", h.Name(), "image", id, "err", err)
+	if err := h.rack.store.RemoveUpdate(h.Name(), id); err != nil {
+		h.rack.log.Warn("firmware image not deleted", "host", h.Name(), "image", id, "err", err)
 	}
 }
 
 // Image opens the image of an update in progress. The caller closes it.
 func (h *Host) Image(update string) (io.ReadCloser, error) {
-	f, err := h.lab.store.Update(h.Name(), update)
+	f, err := h.rack.store.Update(h.Name(), update)
 	if err != nil {
 		return nil, fmt.Errorf("rack: %s: %w", h.Name(), err)
 	}
@@ -82,7 +82,7 @@ func (h *Host) Image(update string) (io.ReadCloser, error) {
 func (h *Host) FetchUpdate(ctx context.Context, o bmc.OpenTask, from resource.ImageSource, stage firmware.Stage) (bmc.Task, error) {
 	return h.RunTask(ctx, o, func(ctx context.Context, task string) bmc.CloseTask {
 		img, err := h.saveImage(func(w io.Writer) error {
-			_, err := h.lab.fetcher.Fetch(ctx, outbound.Image{
+			_, err := h.rack.fetcher.Fetch(ctx, outbound.Image{
 				URL: from.URL, User: from.User, Password: from.Password, Unverified: from.Unverified, MaxSize: from.Most,
 			}, w)
 			return err
@@ -138,16 +138,16 @@ func (h *Host) imagesInUse(st *step) []store.Image {
 		if u.Restore {
 			continue
 		}
-		f, err := h.lab.store.Update(h.Name(), u.ID)
+		f, err := h.rack.store.Update(h.Name(), u.ID)
 		if err == nil {
 			f.Close()
 			images = append(images, store.Image{Host: h.Name(), ID: u.ID})
 			continue
 		}
-		h.lab.log.Warn("firmware image lost in a restart", "host", h.Name(), "update", u.ID, "err", err)
+		h.rack.log.Warn("firmware image lost in a restart", "host", h.Name(), "update", u.ID, "err", err)
 		evs, err := h.machine.Apply(st.now, machine.Firmware{Command: firmware.CancelUpdate{ID: u.ID}})
 		if err != nil {
-			h.lab.log.Warn("update without its image not cancelled", "host", h.Name(), "update", u.ID, "err", err)
+			h.rack.log.Warn("update without its image not cancelled", "host", h.Name(), "update", u.ID, "err", err)
 		}
 		st.machine = append(st.machine, evs...)
 	}

@@ -204,7 +204,7 @@ func TestDeleteOfTaskCancelsSimpleUpdate(t *testing.T) {
 	}
 }
 
-// An update continues after a restart of the lab, in whichever phase it was.
+// An update continues after a restart of the rack, in whichever phase it was.
 func TestFirmwareUpdateSurvivesARestart(t *testing.T) {
 	srv := httptest.NewServer(firmwareServer(t))
 	defer srv.Close()
@@ -259,7 +259,7 @@ func TestFirmwareUpdateFailsWhenItsImageIsLost(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, integrity.File)); err != nil { // the user goes on with the files as they are
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "updates", "node-0-7.part"), nil, 0o600); err != nil { // as a killed lab leaves it
+	if err := os.WriteFile(filepath.Join(dir, "updates", "node-0-7.part"), nil, 0o600); err != nil { // as a killed rack leaves it
 		t.Fatal(err)
 	}
 	l = racktest.Start(t, rack.Config{Dir: dir})

@@ -218,7 +218,7 @@ func TestVendorDialectsAnswerAsTheirBMCs(t *testing.T) {
 	}
 }
 
-// client starts a lab with one server, and returns a function that sends requests to
+// client starts a rack with one server, and returns a function that sends requests to
 // its BMC.
 func client(t *testing.T, profile, images string) (*racktest.Rack, func(method, path, body, match string) (status int, text, tag string)) {
 	t.Helper()

@@ -17,7 +17,7 @@ import (
 )
 
 // A task of a vendor's own action takes lab time, with a standing and a jumping
-// clock, can be cancelled, and has failed when the lab ends meanwhile.
+// clock, can be cancelled, and has failed when the rack ends meanwhile.
 func TestVendorTaskTakesLabTime(t *testing.T) {
 	oem := dialect.OEM{Actions: []dialect.Action{{
 		ResourceURI: "/redfish/v1/Systems/{system}", Name: "AcmeSystem.Later",
@@ -92,7 +92,7 @@ func TestVendorTaskTakesLabTime(t *testing.T) {
 		}
 		is(t, h, bmc.TaskCancelled, "")
 	})
-	t.Run("the lab ends", func(t *testing.T) {
+	t.Run("the rack ends", func(t *testing.T) {
 		l := open(t, Config{})
 		stop, _ := serve(t, l)
 		begin(t, l)

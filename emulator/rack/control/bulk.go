@@ -35,7 +35,7 @@ type Powered struct {
 // powerAll resets several hosts. One request for each would cost more than the resets:
 // BenchmarkPower.
 func (s *Server) powerAll(w http.ResponseWriter, r *http.Request) {
-	c := &apiRequest{Request: r, s: s, lab: s.c.Rack}
+	c := &apiRequest{Request: r, s: s, rack: s.c.Rack}
 	c.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	var in powerRequest
 	if err := c.decodeBody(&in); err != nil {

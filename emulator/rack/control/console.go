@@ -73,7 +73,7 @@ func sendBreak(c *apiRequest) (any, error) {
 	if err := c.host.Apply(c.Context(), machine.Break{}); err != nil {
 		return nil, err
 	}
-	return describe(c.lab, c.host), nil
+	return describe(c.rack, c.host), nil
 }
 
 // Break sends a break to a host's console.

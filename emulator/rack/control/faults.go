@@ -17,10 +17,10 @@ func addFaults(c *apiRequest) (any, error) {
 	}
 	out := []fault.Rule{} // [] in JSON
 	for _, r := range in {
-		r, err := c.lab.AddFault(r)
+		r, err := c.rack.AddFault(r)
 		if err != nil {
 			for _, done := range out {
-				err = errors.Join(err, c.lab.RemoveFault(done.ID))
+				err = errors.Join(err, c.rack.RemoveFault(done.ID))
 			}
 			return nil, err
 		}
@@ -30,10 +30,10 @@ func addFaults(c *apiRequest) (any, error) {
 }
 
 func removeFault(c *apiRequest) (any, error) {
-	if err := c.lab.RemoveFault(c.PathValue("id")); err != nil {
+	if err := c.rack.RemoveFault(c.PathValue("id")); err != nil {
 		return nil, err
 	}
-	return c.lab.Faults(), nil
+	return c.rack.Faults(), nil
 }
 
 // Faults returns the fault rules with their hits.

@@ -31,7 +31,7 @@ const token = "a token of this test"
 // shardedLab is a lab of six hosts in three shards, of which the last does not run.
 type shardedLab struct {
 	*control.Client
-	labs   []*racktest.Rack
+	racks  []*racktest.Rack
 	shards []control.Shard
 	ended  chan struct{} // closed by Down
 }
@@ -60,7 +60,7 @@ func startShards(t *testing.T) *shardedLab {
 			if s.Client, err = control.DialRemote(remote.Listener.Addr().String(), one.CAs(), token); err != nil {
 				t.Fatal(err)
 			}
-			l.labs = append(l.labs, one)
+			l.racks = append(l.racks, one)
 		}
 		l.shards = append(l.shards, s)
 	}
@@ -161,7 +161,7 @@ func TestFleetForwardsToTheShardOfTheHost(t *testing.T) {
 	if h, err := l.Power(ctx, "node-3", "On"); err != nil || h.Name != "node-3" {
 		t.Fatalf("Power = %+v, %v", h, err)
 	}
-	l.labs[1].Advance(5 * time.Minute)
+	l.racks[1].Advance(5 * time.Minute)
 	if d, err := l.Host(ctx, "node-3"); err != nil || d.Power != "On" || d.Running != "system" {
 		t.Errorf("node-3 is %+v, %v, want On", d, err)
 	}
@@ -199,13 +199,13 @@ func TestFleetFaultsAreOneListOverShards(t *testing.T) {
 	}
 	for i, want := range [][]string{{"fault-1"}, {"fault-1", "mine"}} {
 		var ids []string
-		for _, r := range l.labs[i].Faults() {
+		for _, r := range l.racks[i].Faults() {
 			ids = append(ids, r.ID)
 		}
 		if d := cmp.Diff(want, ids); d != "" {
 			t.Errorf("rules of shard %d (-want +got):\n%s", i, d)
 		}
-		resp, err := l.labs[i].Client.Get(l.labs[i].First().URL() + "/redfish/v1/")
+		resp, err := l.racks[i].Client.Get(l.racks[i].First().URL() + "/redfish/v1/")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +232,7 @@ func TestFleetFaultsAreOneListOverShards(t *testing.T) {
 	if err := l.RemoveFault(ctx, "fault-1"); !refusedWith(err, http.StatusNotFound, "fault-1") {
 		t.Errorf("RemoveFault of none = %v", err)
 	}
-	if n, m := len(l.labs[0].Faults()), len(l.labs[1].Faults()); n != 1 || m != 2 {
+	if n, m := len(l.racks[0].Faults()), len(l.racks[1].Faults()); n != 1 || m != 2 {
 		t.Errorf("the shards have %d and %d rules, want 1 and 2", n, m)
 	}
 }
@@ -240,7 +240,7 @@ func TestFleetFaultsAreOneListOverShards(t *testing.T) {
 // The journal is that of all shards by time, and is followed in all of them.
 func TestFleetJournalHasAllShards(t *testing.T) {
 	l := startShards(t)
-	for i, l := range l.labs {
+	for i, l := range l.racks {
 		apply(t, l, machine.Reset{Kind: machine.ResetOn})
 		l.Advance(time.Duration(5-i) * time.Minute)
 	}

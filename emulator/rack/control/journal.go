@@ -70,7 +70,7 @@ func (c *apiRequest) query() (journal.Query, error) {
 	}
 	if q.Since != "" {
 		if ago, err := time.ParseDuration(q.Since); err == nil {
-			out.Since = c.lab.Clock().Now().Add(-ago)
+			out.Since = c.rack.Clock().Now().Add(-ago)
 		} else if out.Since, err = time.Parse(time.RFC3339Nano, q.Since); err != nil {
 			return journal.Query{}, fmt.Errorf("control: since: %q: use a form like 5m or 2031-01-02T03:04:05Z", q.Since)
 		}
@@ -83,19 +83,19 @@ func queryJournal(c *apiRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, _, err := c.lab.Journal().Select(q)
+	out, _, err := c.rack.Journal().Select(q)
 	return out, err
 }
 
 // followJournal sends entries, one per line, as they are added, until the client or
 // the lab ends.
 func (s *Server) followJournal(w http.ResponseWriter, r *http.Request) {
-	c := &apiRequest{Request: r, s: s, lab: s.c.Rack}
+	c := &apiRequest{Request: r, s: s, rack: s.c.Rack}
 	q, err := c.query()
 	var all []journal.Entry
 	var mark journal.Mark
 	if err == nil {
-		all, mark, err = c.lab.Journal().Select(q)
+		all, mark, err = c.rack.Journal().Select(q)
 	}
 	if err != nil {
 		s.answer(w, http.StatusBadRequest, errorBody{err.Error()})
@@ -112,11 +112,11 @@ func (s *Server) followJournal(w http.ResponseWriter, r *http.Request) {
 		if err = errors.Join(err, control.Flush()); err != nil {
 			return
 		}
-		if c.lab.Journal().Wait(r.Context(), mark) != nil {
+		if c.rack.Journal().Wait(r.Context(), mark) != nil {
 			return
 		}
 		q.After = mark
-		if all, mark, err = c.lab.Journal().Select(q); err != nil {
+		if all, mark, err = c.rack.Journal().Select(q); err != nil {
 			return
 		}
 	}

@@ -28,7 +28,7 @@ func Registry(l *rack.Rack, more ...prometheus.Collector) *prometheus.Registry {
 }
 
 // collector reads the lab when Prometheus asks.
-type collector struct{ lab *rack.Rack }
+type collector struct{ rack *rack.Rack }
 
 func describeMetric(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("metalab_"+name, help, labels, nil)
@@ -73,13 +73,13 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	for _, t := range c.lab.Traffic() {
+	for _, t := range c.rack.Traffic() {
 		status := strconv.Itoa(t.Status)
 		count(requests, float64(t.Requests), t.Host, t.Method, status)
 		count(received, float64(t.In), t.Host, t.Method, status)
 		count(sent, float64(t.Out), t.Host, t.Method, status)
 	}
-	for _, t := range c.lab.Latencies() {
+	for _, t := range c.rack.Latencies() {
 		all, below := uint64(0), map[float64]uint64{}
 		for i, n := range t.Classes {
 			if all += n; i < len(rack.LatencyBounds) {
@@ -88,7 +88,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		}
 		ch <- prometheus.MustNewConstHistogram(durations, all, t.Sum.Seconds(), below, t.Method)
 	}
-	for k, n := range c.lab.RequestKinds() {
+	for k, n := range c.rack.RequestKinds() {
 		if k.Command {
 			count(commands, float64(n), k.Dialect, k.Method, fmt.Sprintf("%02X", k.Code))
 		} else {
@@ -96,7 +96,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		}
 	}
 	power, gone, open, running, queued := map[string]int{}, 0, 0, 0, 0
-	for _, h := range c.lab.Hosts() {
+	for _, h := range c.rack.Hosts() {
 		power[string(h.Machine().Power)]++
 		if h.Reach() == rack.Gone {
 			gone++
@@ -119,23 +119,23 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(sessions, float64(open))
 	gauge(tasks, float64(running))
 	gauge(jobs, float64(queued))
-	count(opened, float64(c.lab.IPMISessions()))
-	st := c.lab.StoreStats()
+	count(opened, float64(c.rack.IPMISessions()))
+	st := c.rack.StoreStats()
 	count(saves, float64(st.Saves))
 	count(commits, float64(st.Commits))
 	gauge(stored, float64(st.Bytes))
-	gauge(full, map[bool]float64{true: 1}[c.lab.Storage() != nil])
-	factor, jumps, err := c.lab.Definition().Speed.Factor()
+	gauge(full, map[bool]float64{true: 1}[c.rack.Storage() != nil])
+	factor, jumps, err := c.rack.Definition().Speed.Factor()
 	if jumps {
 		factor = math.Inf(1)
 	}
 	if err == nil { // a lab has no other
 		gauge(speed, factor)
 	}
-	for _, f := range c.lab.Faults() {
+	for _, f := range c.rack.Faults() {
 		count(hits, float64(f.Hits), f.ID)
 	}
-	gauge(waiting, float64(c.lab.Waiting()))
-	count(dropped, float64(c.lab.Journal().Dropped()))
-	gauge(labTime, float64(c.lab.Clock().Now().UnixNano())/1e9)
+	gauge(waiting, float64(c.rack.Waiting()))
+	count(dropped, float64(c.rack.Journal().Dropped()))
+	gauge(labTime, float64(c.rack.Clock().Now().UnixNano())/1e9)
 }

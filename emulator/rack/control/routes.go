@@ -26,7 +26,7 @@ import (
 type apiRequest struct {
 	*http.Request
 	s    *Server
-	lab  *rack.Rack
+	rack *rack.Rack
 	host *rack.Host // the host that {host} in the path names
 }
 
@@ -40,9 +40,9 @@ type route struct {
 var routes = []route{
 	{"GET /v1/status", func(c *apiRequest) (any, error) { return c.s.status(), nil }},
 	{"POST /v1/down", down},
-	{"GET /v1/rack", func(c *apiRequest) (any, error) { return c.lab.Definition(), nil }},
-	{"GET /v1/hosts", func(c *apiRequest) (any, error) { return Hosts(c.lab), nil }},
-	{"GET /v1/hosts/{host}", func(c *apiRequest) (any, error) { return DetailOf(c.lab, c.host), nil }},
+	{"GET /v1/rack", func(c *apiRequest) (any, error) { return c.rack.Definition(), nil }},
+	{"GET /v1/hosts", func(c *apiRequest) (any, error) { return Hosts(c.rack), nil }},
+	{"GET /v1/hosts/{host}", func(c *apiRequest) (any, error) { return DetailOf(c.rack, c.host), nil }},
 	{"POST /v1/hosts/{host}/power", reset},
 	{"POST /v1/hosts/{host}/reset", resetToProfile},
 	{"POST /v1/hosts/{host}/boot", boot},
@@ -64,7 +64,7 @@ var routes = []route{
 	{"DELETE /v1/hosts/{host}/log/{book}", clearLog},
 	{"GET /v1/hosts/{host}/quirks", quirksOf},
 	{"PUT /v1/hosts/{host}/quirks", setQuirks},
-	{"GET /v1/faults", func(c *apiRequest) (any, error) { return c.lab.Faults(), nil }},
+	{"GET /v1/faults", func(c *apiRequest) (any, error) { return c.rack.Faults(), nil }},
 	{"POST /v1/faults", addFaults},
 	{"DELETE /v1/faults/{id}", removeFault},
 	{"GET /v1/journal", queryJournal},
@@ -126,7 +126,7 @@ func (s *Server) handler() http.Handler {
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, do func(*apiRequest) (any, error)) {
-	c := &apiRequest{Request: r, s: s, lab: s.c.Rack}
+	c := &apiRequest{Request: r, s: s, rack: s.c.Rack}
 	c.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	out, err := c.answer(do)
 	if err == nil {
@@ -153,12 +153,12 @@ func hostNames(l *rack.Rack) (names []string) {
 func (c *apiRequest) answer(do func(*apiRequest) (any, error)) (any, error) {
 	if name := c.PathValue("host"); name != "" {
 		var ok bool
-		if c.host, ok = c.lab.Host(name); !ok {
-			return nil, &refusal{errNotFound, "there is no host " + name + suggest.DidYouMean(name, hostNames(c.lab))}
+		if c.host, ok = c.rack.Host(name); !ok {
+			return nil, &refusal{errNotFound, "there is no host " + name + suggest.DidYouMean(name, hostNames(c.rack))}
 		}
 	}
 	if c.Method != http.MethodGet { // the clock waits for the change
-		defer c.lab.Clock().Enter()()
+		defer c.rack.Clock().Enter()()
 	}
 	return do(c)
 }
@@ -220,14 +220,14 @@ func reset(c *apiRequest) (any, error) {
 	if err := c.host.Power(c.Context(), in.Reset); err != nil {
 		return nil, err
 	}
-	return describe(c.lab, c.host), nil
+	return describe(c.rack, c.host), nil
 }
 
 func resetToProfile(c *apiRequest) (any, error) {
 	if err := c.host.ResetToProfile(c.Context()); err != nil {
 		return nil, err
 	}
-	return describe(c.lab, c.host), nil
+	return describe(c.rack, c.host), nil
 }
 
 // BMCReset says how to reset a BMC, with the values of Redfish.
@@ -248,7 +248,7 @@ func resetBMC(c *apiRequest) (any, error) {
 	if _, err := c.host.ApplyBMC(c.Context(), cmd); err != nil {
 		return nil, err
 	}
-	return describe(c.lab, c.host), nil
+	return describe(c.rack, c.host), nil
 }
 
 // SelfTest is the result of a BMC's self-test (IPMI v2.0 rev 1.1, §20.4).
@@ -266,7 +266,7 @@ func selfTest(c *apiRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return describe(c.lab, c.host), nil
+	return describe(c.rack, c.host), nil
 }
 
 // boot sets the boot override. One without a target removes it.
@@ -300,7 +300,7 @@ func boot(c *apiRequest) (any, error) {
 	if err := c.host.Apply(c.Context(), all); err != nil {
 		return nil, err
 	}
-	return DetailOf(c.lab, c.host), nil
+	return DetailOf(c.rack, c.host), nil
 }
 
 // optionsOf returns the IDs of the boot options of some kinds, in the order of the kinds.

@@ -31,7 +31,7 @@ type snapshotProgress struct {
 const progressEvery = 64 << 20
 
 func (s *Server) saveSnapshot(w http.ResponseWriter, r *http.Request) {
-	c := &apiRequest{Request: r, s: s, lab: s.c.Rack}
+	c := &apiRequest{Request: r, s: s, rack: s.c.Rack}
 	c.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	var in snapshotRequest
 	err := c.decodeBody(&in)
@@ -50,7 +50,7 @@ func (s *Server) saveSnapshot(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	reported := int64(0)
-	info, err := c.lab.SaveSnapshot(r.Context(), in.To, func(done, all int64) {
+	info, err := c.rack.SaveSnapshot(r.Context(), in.To, func(done, all int64) {
 		if done-reported >= progressEvery {
 			reported = done
 			report(snapshotProgress{Done: done, All: all})

@@ -1,4 +1,4 @@
-// Package faults applies the fault rules of a lab: it keeps the fault.Plan and its
+// Package faults applies the fault rules of a rack: it keeps the fault.Plan and its
 // counts in the store, decides for connections, HTTP requests, IPMI datagrams, IPMI
 // commands and tasks, and acts when time or a change of the rules takes a BMC off the
 // network or ends a stuck task. How an HTTP response goes wrong is faulthttp's. It
@@ -24,7 +24,7 @@ import (
 
 // Config says whose faults to open.
 type Config struct {
-	Seed    uint64       // the lab's seed
+	Seed    uint64       // the rack's seed
 	Rules   []fault.Rule // that the rack file defines
 	Replace bool         // Rules are others than the last time: they replace those
 	BMCs    []string     // names, by index
@@ -38,13 +38,13 @@ type Config struct {
 	EndTask func(t HeldTask) error
 }
 
-// Store keeps values when the lab stops, as store.Store does.
+// Store keeps values when the rack stops, as store.Store does.
 type Store interface {
 	Load(k store.Kind, key string, v any) (bool, error)
 	Save(at time.Time, puts ...store.Put) error
 }
 
-// Faults are the fault rules of a lab. They are safe for concurrent use.
+// Faults are the fault rules of a rack. They are safe for concurrent use.
 type Faults struct {
 	c     Config
 	ended chan struct{} // closed by Stop: nothing waits any longer
@@ -74,7 +74,7 @@ type storedFaults struct {
 
 const storeKey = "faults"
 
-// Open restores the faults of a lab from its store, or begins with those of the
+// Open restores the faults of a rack from its store, or begins with those of the
 // rack file.
 func Open(c Config) (*Faults, error) {
 	f := &Faults{c: c, ended: make(chan struct{}), offline: map[int]bool{}}
@@ -117,7 +117,7 @@ func (f *Faults) replaceDefined(rules []fault.Rule) error {
 	return nil
 }
 
-// someBMC returns an error when a rule is about no BMC of the lab: it would never
+// someBMC returns an error when a rule is about no BMC of the rack: it would never
 // apply.
 func (f *Faults) someBMC(r fault.Rule) error {
 	if r.BMC == "" {
@@ -227,7 +227,7 @@ func (f *Faults) Remove(id string) error {
 	return f.update()
 }
 
-// Has reports whether some rule is about a site. A lab without faults pays no more
+// Has reports whether some rule is about a site. A rack without faults pays no more
 // than this for them.
 func (f *Faults) Has(s fault.Site) bool {
 	bits := f.sites.Load()
@@ -238,7 +238,7 @@ func (f *Faults) Has(s fault.Site) bool {
 func (f *Faults) ReadsBodies() bool { return f.sites.Load()&bodiesBit != 0 }
 
 // Decide asks the plan what goes wrong with a subject. A count that a restart of the
-// lab must not reset is stored.
+// rack must not reset is stored.
 func (f *Faults) Decide(s fault.Subject) fault.Decision {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package gateway gives the BMCs of a lab one more address, which all of them share: a client
+// Package gateway gives the BMCs of a rack one more address, which all of them share: a client
 // names the host by the server name of TLS (RFC 6066, §3), or by the header Forwarded
 // (RFC 7239, §5.3). It relays a connection by name unchanged, so that the BMC itself speaks
 // TLS, and proxies requests by header. It knows hosts only by their names.

@@ -52,7 +52,7 @@ func start(t *testing.T, l *racktest.Rack, find func(string) (gateway.Target, bo
 	return ln.Addr().String()
 }
 
-// here finds the BMCs of a lab.
+// here finds the BMCs of a rack.
 func here(l *racktest.Rack) func(string) (gateway.Target, bool) {
 	return func(name string) (gateway.Target, bool) {
 		h, ok := l.Host(name)

@@ -1,9 +1,9 @@
-// Package journal records what happens in a lab: every request that a BMC has
+// Package journal records what happens in a rack: every request that a BMC has
 // answered, and every event of a machine or a BMC. It owns the order of the entries,
 // their bounds, and queries. It does not know who writes, and holds no secret and no
 // body.
 //
-// Two labs with the same seed and the same commands on a virtual clock have the same
+// Two racks with the same seed and the same commands on a virtual clock have the same
 // journal, byte for byte: entries are sorted by the lab's time, then by host, and
 // entries of one host keep their order. So nothing in an entry may be random, or come
 // from real time except Real, which a virtual clock does not have.
@@ -28,7 +28,7 @@ type Kind string
 const (
 	Request Kind = "request" // a client's request to a BMC
 	Event   Kind = "event"   // an event of a machine or its BMC
-	Control Kind = "control" // a change of the lab that did not come through a BMC
+	Control Kind = "control" // a change of the rack that did not come through a BMC
 )
 
 // Kinds lists all kinds.

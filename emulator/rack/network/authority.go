@@ -22,7 +22,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 )
 
-// Files of a lab's certificate authority, in the lab's directory.
+// Files of a rack's certificate authority, in the lab's state directory.
 const (
 	CACertFile = "ca.crt"
 	CAKeyFile  = "ca.key"
@@ -37,9 +37,9 @@ const (
 	maxCerts    = 4096 // certificates in memory
 )
 
-// Authority is the certificate authority of one lab. Its certificate and key are
-// files in the lab's directory. Keys and certificates of BMCs are derived from
-// them when a client first connects, so they are the same when the lab is opened
+// Authority is the certificate authority of one rack. Its certificate and key are
+// files in the lab's state directory. Keys and certificates of BMCs are derived from
+// them when a client first connects, so they are the same when the rack is opened
 // again.
 type Authority struct {
 	cert *x509.Certificate
@@ -56,12 +56,12 @@ type Authority struct {
 	certs     map[ServerCertificate]*tls.Certificate
 }
 
-// OpenAuthority loads the authority of the lab in dir, or makes it.
+// OpenAuthority loads the authority of the rack in dir, or makes it.
 func OpenAuthority(dir, name string) (*Authority, error) {
 	certFile, keyFile := filepath.Join(dir, CACertFile), filepath.Join(dir, CAKeyFile)
 	certPEM, err := os.ReadFile(certFile)
 	keyPEM, keyErr := os.ReadFile(keyFile)
-	if errors.Is(err, fs.ErrNotExist) { // a key alone is from a lab that was killed while it made the authority
+	if errors.Is(err, fs.ErrNotExist) { // a key alone is from a rack that was killed while it made the authority
 		if certPEM, keyPEM, err = newAuthority(name); err == nil {
 			err = errors.Join(writeFile(keyFile, keyPEM, 0o600), writeFile(certFile, certPEM, 0o644))
 		}

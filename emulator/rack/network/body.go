@@ -18,7 +18,7 @@ type BodyPace struct {
 	Per   time.Duration
 }
 
-// DefaultBodyPace is the pace of all servers of a lab: 2 KiB/s. All bodies but images
+// DefaultBodyPace is the pace of all servers of a rack: 2 KiB/s. All bodies but images
 // have one interval.
 var DefaultBodyPace = BodyPace{Bytes: 64 << 10, Per: 30 * time.Second}
 

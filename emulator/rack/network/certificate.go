@@ -26,7 +26,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/fault"
 )
 
-// ServerCertificate identifies the certificate that a server of the lab comes
+// ServerCertificate identifies the certificate that a server of the rack comes
 // with: the server, its address, the kind of its key, and what is wrong with the
 // certificate.
 type ServerCertificate struct {
@@ -47,7 +47,7 @@ func (s ServerCertificate) names() []string {
 }
 
 // Issue returns a server certificate with its key. It is the same one each time,
-// also after the lab was opened again.
+// also after the rack was opened again.
 func (a *Authority) Issue(s ServerCertificate) (*tls.Certificate, error) {
 	a.mu.Lock()
 	c := a.certs[s]
@@ -157,7 +157,7 @@ func (a *Authority) serverKey(s ServerCertificate) (crypto.Signer, error) {
 // returns the error if that fails.
 func (a *Authority) PrepareRSA() { _, _ = a.sharedRSA() }
 
-// sharedRSA returns the key of all BMCs of the lab that have an RSA key. Making
+// sharedRSA returns the key of all BMCs of the rack that have an RSA key. Making
 // one takes as long as a thousand ECDSA keys, and an RSA key cannot be derived.
 // The certificates of the BMCs still differ.
 func (a *Authority) sharedRSA() (crypto.Signer, error) {

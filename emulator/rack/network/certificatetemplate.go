@@ -15,7 +15,7 @@ import (
 
 // certificateTemplate makes certificates for keys of one kind from the first one
 // that x509.CreateCertificate has made, byte for byte as that would make them. It
-// exists for speed alone: it leaves out the check of a signature that the lab's own
+// exists for speed alone: it leaves out the check of a signature that the rack's own
 // authority has just made (BenchmarkIssue: 0.06 ms a certificate instead of 0.35 ms). That is 15 % of the
 // processor time in which 1,000 BMCs start and answer over TLS for the first time
 // (BenchmarkStart). TestCertificateTemplateMatchesX509 compares the two ways.
@@ -58,7 +58,7 @@ func der(tag byte, parts ...[]byte) []byte {
 	return append([]byte{tag, 0x82, byte(n >> 8), byte(n)}, body...) // no certificate has 64 KiB
 }
 
-// newCertificateTemplate takes a certificate of the lab apart.
+// newCertificateTemplate takes a certificate of the rack apart.
 func newCertificateTemplate(of *x509.Certificate) (*certificateTemplate, error) {
 	// TBSCertificate (RFC 5280, §4.1).
 	var t struct {
@@ -70,7 +70,7 @@ func newCertificateTemplate(of *x509.Certificate) (*certificateTemplate, error) 
 		return nil, fmt.Errorf("lab: certificate: %w", err)
 	}
 	if len(t.Subject) != 2 || len(t.Key) != 2 {
-		return nil, errors.New("lab: certificate: the lab's authority did not make it")
+		return nil, errors.New("lab: certificate: the rack's authority did not make it")
 	}
 	m := &certificateTemplate{
 		before: bytes.Join([][]byte{t.Algorithm.FullBytes, t.Issuer.FullBytes, t.Validity.FullBytes}, nil),
@@ -96,7 +96,7 @@ func subjectPublicKey(key crypto.PublicKey) ([]byte, error) {
 	case *rsa.PublicKey:
 		return x509.MarshalPKCS1PublicKey(k), nil
 	}
-	return nil, fmt.Errorf("lab: certificate: no server of the lab has a key of type %T", key)
+	return nil, fmt.Errorf("lab: certificate: no server of the rack has a key of type %T", key)
 }
 
 // fill makes the certificate of one server.

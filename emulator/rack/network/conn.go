@@ -48,7 +48,7 @@ func Reset(c net.Conn) {
 	_ = c.Close()
 }
 
-// Connections are the open connections to the BMCs of a lab. The zero value is
+// Connections are the open connections to the BMCs of a rack. The zero value is
 // ready to use.
 type Connections struct {
 	mu     sync.Mutex

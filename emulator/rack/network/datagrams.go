@@ -22,8 +22,8 @@ type Datagrams struct {
 }
 
 // ListenIPMI opens the UDP sockets for IPMI of the BMCs, at the addresses that
-// the plan of the web services gives them. The spec is that of lab.Config.Listen;
-// last is the first port that the lab used the last time, or 0.
+// the plan of the web services gives them. The spec is that of rack.Config.Listen;
+// last is the first port that the rack used the last time, or 0.
 func ListenIPMI(ctx context.Context, web Plan, spec string, last uint16) ([]*Datagrams, Plan, error) {
 	p := web
 	if !p.loopbackAddresses {

@@ -59,9 +59,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Listen opens the TCP listeners of a lab's BMCs. The spec is that of
-// lab.Config.Listen; last is the first port that the lab used the last time, or 0.
-// skipped is the number of BMCs of other labs whose loopback addresses come first.
+// Listen opens the TCP listeners of a rack's BMCs. The spec is that of
+// rack.Config.Listen; last is the first port that the rack used the last time, or 0.
+// skipped is the number of BMCs of other shards whose loopback addresses come first.
 func Listen(ctx context.Context, spec string, last uint16, hosts, skipped int) ([]*Listener, Plan, error) {
 	on := Plan{loopbackAddresses: true, hosts: hosts, skipped: skipped}
 	if spec == "" {
@@ -86,7 +86,7 @@ func Listen(ctx context.Context, spec string, last uint16, hosts, skipped int) (
 	return listenPorts(ctx, addr.Unmap(), hosts, ports)
 }
 
-// standardPorts returns the ports to try in turn. A lab that used a port before
+// standardPorts returns the ports to try in turn. A rack that used a port before
 // keeps it, because clients have it in their configuration.
 func standardPorts(last uint16) []uint16 {
 	if last != 0 {

@@ -1,4 +1,4 @@
-// Package network puts the BMCs of a lab on the network: it plans their
+// Package network puts the BMCs of a rack on the network: it plans their
 // addresses, opens the TCP listeners and UDP sockets that many BMCs share, keeps
 // a table of the endpoints that users have moved, tracks open connections, and
 // issues the TLS certificates that BMCs come with. It knows a BMC by its index
@@ -12,13 +12,13 @@ import "net/netip"
 // like the block's network and broadcast addresses.
 const hostsPerBlock = 254
 
-// Plan assigns an address and a port to each BMC of a lab.
+// Plan assigns an address and a port to each BMC of a rack.
 type Plan struct {
 	loopbackAddresses bool       // each BMC has its own loopback address, and all have one port
 	addr              netip.Addr // address of all BMCs when loopbackAddresses is false
 	first             uint16     // port of all BMCs, or of the first one when they share addr
 	hosts             int
-	// skipped is how many loopback addresses belong to BMCs of other labs: a shard leaves
+	// skipped is how many loopback addresses belong to BMCs of other shards: a shard leaves
 	// out those of the hosts before its own.
 	skipped int
 }

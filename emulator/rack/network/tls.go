@@ -21,7 +21,7 @@ type TLSHost interface {
 	InstalledTLS() (*tls.Config, error)
 }
 
-// TLS configures how the BMCs of a lab speak TLS.
+// TLS configures how the BMCs of a rack speak TLS.
 type TLS struct {
 	HTTP2 bool // clients may speak HTTP/2
 	// Host returns the BMC with an index. Connections that are no Conn count as

@@ -35,7 +35,7 @@ type Trap struct {
 	Done         func(came bool)
 }
 
-// Trapper sends traps to this computer only, so that no lab disturbs who watches
+// Trapper sends traps to this computer only, so that no rack disturbs who watches
 // real servers. It is safe for concurrent use.
 type Trapper struct {
 	c TrapConfig

@@ -28,7 +28,7 @@ type Behavior struct {
 	Wait  time.Duration // lab time before the request
 }
 
-// CheckBehaviors starts a lab with one server of a model, and checks behaviors of its BMC in
+// CheckBehaviors starts a rack with one server of a model, and checks behaviors of its BMC in
 // their order.
 func CheckBehaviors(t *testing.T, model string, all []Behavior) {
 	t.Helper()
@@ -61,7 +61,7 @@ func CheckBehaviors(t *testing.T, model string, all []Behavior) {
 	}
 }
 
-// request sends a request to the BMC of the lab's first host.
+// request sends a request to the BMC of the rack's first host.
 func (l *Rack) request(t *testing.T, method, path, body, match string) (status int, text, etag string) {
 	t.Helper()
 	h := l.First()

@@ -25,7 +25,7 @@ const (
 )
 
 // Ports returns the first of PortsInRow TCP and UDP ports in a row, counted up,
-// which no other test gets until t has ended, in no process of this computer. A lab
+// which no other test gets until t has ended, in no process of this computer. A rack
 // that a test stops and starts finds its ports free again.
 func Ports(t testing.TB) uint16 {
 	t.Helper()
@@ -71,7 +71,7 @@ func TryHold(name string) (release func(), err error) {
 }
 
 // HoldSSDP waits for port 1900 of the loopback device, and holds it until release is called.
-// Sockets of several labs can have that port at the same time, and each then answers the
+// Sockets of several racks can have that port at the same time, and each then answers the
 // searches of all tests. It returns an error when another program has the port.
 func HoldSSDP(ctx context.Context) (release func(), err error) {
 	err = patience.Until(ctx, patience.Limit(), func(context.Context) (bool, string, error) {
@@ -81,7 +81,7 @@ func HoldSSDP(ctx context.Context) (release func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("port %d: %w", ssdp.Port, err)
 	}
-	// Without SO_REUSEADDR, which the sockets of labs have, a bind fails for any other socket.
+	// Without SO_REUSEADDR, which the sockets of racks have, a bind fails for any other socket.
 	c, err := new(net.ListenConfig).ListenPacket(ctx, "udp4", fmt.Sprintf("127.0.0.1:%d", ssdp.Port))
 	if err != nil {
 		release()

@@ -51,7 +51,7 @@ func TestNameIsHeldByOneTest(t *testing.T) {
 	again()
 }
 
-// Labs with SSDP wait for each other instead of answering each other's searches.
+// Racks with SSDP wait for each other instead of answering each other's searches.
 func TestSSDPIsHeldByOneTest(t *testing.T) {
 	release, err := HoldSSDP(t.Context())
 	if err != nil {

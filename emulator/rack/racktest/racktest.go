@@ -1,4 +1,4 @@
-// Package racktest runs a lab inside a Go test, with a temporary directory, any free
+// Package racktest runs a rack inside a Go test, with a temporary directory, any free
 // port, a virtual clock, and an HTTP client that trusts its BMCs.
 package racktest
 
@@ -18,14 +18,14 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
-// Origin is the time at which a lab begins. It is far from real time, so that nobody
+// Origin is the time at which the lab's time begins. It is far from real time, so that nobody
 // mistakes one for the other.
 var Origin = time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// Rack is a lab that runs until its test ends.
+// Rack is an open rack, which Start serves until its test ends.
 type Rack struct {
 	*rack.Rack
-	// Client trusts the certificates of the lab's BMCs.
+	// Client trusts the certificates of the rack's BMCs.
 	Client *http.Client
 
 	t     testing.TB
@@ -33,7 +33,7 @@ type Rack struct {
 	stop  func()
 }
 
-// Start opens and serves a lab. Where c leaves it open, it uses a temporary
+// Start opens and serves a rack. Where c leaves it open, it uses a temporary
 // directory, any free port, and a clock that stands still until Advance. For a clock
 // that jumps to the next deadline by itself, set Config.Clock to
 // clock.NewJumping(Origin).
@@ -90,7 +90,7 @@ func Start(t testing.TB, c rack.Config) *Rack {
 	return l
 }
 
-// Stop stops the lab before the end of its test, so that it can be started again in
+// Stop stops the rack before the end of its test, so that it can be started again in
 // the same directory.
 func (l *Rack) Stop() { l.stop() }
 
@@ -100,7 +100,7 @@ func (l *Rack) Stop() { l.stop() }
 func (l *Rack) Advance(d time.Duration) {
 	l.t.Helper()
 	if err := l.clock.Walk(l.t.Context(), d); err != nil {
-		l.t.Fatalf("the lab does not settle: %v", err)
+		l.t.Fatalf("the rack does not settle: %v", err)
 	}
 }
 
@@ -126,11 +126,11 @@ func (l *Rack) AwaitCommand(name string) {
 	}
 }
 
-// Settle returns when nothing is in flight in the lab.
+// Settle returns when nothing is in flight in the rack.
 func (l *Rack) Settle() {
 	l.t.Helper()
 	if err := l.clock.Settle(l.t.Context()); err != nil {
-		l.t.Fatalf("the lab does not settle: %v", err)
+		l.t.Fatalf("the rack does not settle: %v", err)
 	}
 }
 

@@ -143,7 +143,7 @@ func TestDiscardWritesZerosWithoutHoles(t *testing.T) {
 	}
 }
 
-// A disk file that a killed lab has created but not sized gets its size.
+// A disk file that a killed rack has created but not sized gets its size.
 func TestDiskFileIsCompletedAfterAKill(t *testing.T) {
 	s := newStore(t, Config{})
 	d := s.Disk("node-0", "Disk.0", tera)

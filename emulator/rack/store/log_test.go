@@ -178,7 +178,7 @@ func TestDamagedLogIsRefused(t *testing.T) {
 	}
 }
 
-// A lab goes on without a log that the user has moved away, and says so.
+// A rack goes on without a log that the user has moved away, and says so.
 func TestMissingLogIsReported(t *testing.T) {
 	dir := t.TempDir()
 	s := newStore(t, Config{Dir: dir})

@@ -1,4 +1,4 @@
-// Package store holds what a lab must know when it is started again: JSON values by
+// Package store holds what a rack must know when it is started again: JSON values by
 // kind and key in one bbolt file with a write-ahead log, the lab's time at the last
 // save, the content of disks as sparse files, and the images of virtual media and of
 // firmware updates. It does not know what its values mean.
@@ -25,7 +25,7 @@ type Kind string
 
 // The kinds of values. The constants are stored.
 const (
-	Meta  Kind = "lab"  // values of the lab itself
+	Meta  Kind = "lab"  // values of the rack itself
 	Hosts Kind = "host" // by name
 )
 
@@ -49,7 +49,7 @@ const patience = time.Second
 // Config says where and how a Store keeps its values.
 type Config struct {
 	Dir string
-	// Fsync makes every save survive a power cut of the computer that the lab
+	// Fsync makes every save survive a power cut of the computer that the rack
 	// runs on. Without it a save survives the death of the process only.
 	Fsync bool
 	Log   *slog.Logger // nil: none
@@ -58,7 +58,7 @@ type Config struct {
 	Use func(n int) error
 }
 
-// Store is the durable state of one lab. It is safe for concurrent use.
+// Store is the durable state of one rack. It is safe for concurrent use.
 type Store struct {
 	dir      string
 	fsync    bool

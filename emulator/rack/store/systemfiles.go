@@ -11,7 +11,7 @@ import (
 )
 
 // This file stores the files of operating systems with the drives that they lie on. An
-// image has a file system that the lab cannot write (ext4, XFS, Btrfs), so what a running
+// image has a file system that the rack cannot write (ext4, XFS, Btrfs), so what a running
 // system changes lies in the drive's file after the last sector, where it moves, is
 // copied and is removed with the drive. It belongs to the sector at which the image of
 // the system begins: overwriting or discarding that sector removes it.
@@ -98,7 +98,7 @@ func (f *diskFile) dropSystems(size, off, n int64, fsync bool) error {
 }
 
 // systemHead is the block after the last sector: where the files of the systems are. They
-// are written elsewhere before the block changes, so that a lab that is killed has the old
+// are written elsewhere before the block changes, so that a rack that is killed has the old
 // files or the new ones.
 type systemHead struct {
 	Magic       [8]byte
