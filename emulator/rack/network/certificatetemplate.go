@@ -67,10 +67,10 @@ func newCertificateTemplate(of *x509.Certificate) (*certificateTemplate, error) 
 		Extensions                                   []asn1.RawValue `asn1:"explicit,tag:3"`
 	}
 	if _, err := asn1.Unmarshal(of.RawTBSCertificate, &t); err != nil {
-		return nil, fmt.Errorf("lab: certificate: %w", err)
+		return nil, fmt.Errorf("rack: certificate: %w", err)
 	}
 	if len(t.Subject) != 2 || len(t.Key) != 2 {
-		return nil, errors.New("lab: certificate: the rack's authority did not make it")
+		return nil, errors.New("rack: certificate: the rack's authority did not make it")
 	}
 	m := &certificateTemplate{
 		before: bytes.Join([][]byte{t.Algorithm.FullBytes, t.Issuer.FullBytes, t.Validity.FullBytes}, nil),
@@ -96,7 +96,7 @@ func subjectPublicKey(key crypto.PublicKey) ([]byte, error) {
 	case *rsa.PublicKey:
 		return x509.MarshalPKCS1PublicKey(k), nil
 	}
-	return nil, fmt.Errorf("lab: certificate: no server of the rack has a key of type %T", key)
+	return nil, fmt.Errorf("rack: certificate: no server of the rack has a key of type %T", key)
 }
 
 // fill makes the certificate of one server.
