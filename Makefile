@@ -77,7 +77,8 @@ fuzz:
 	  done; done
 
 # Changes the product in COUNT places, one at a time, and tells which changes no
-# test sees. What keeps this machine safe is changed only where the fence is complete. FAMILY is a group of packages (scenarios/mutants/families.go), AT one
+# test sees. What keeps this machine safe is changed only where the fence is
+# complete. FAMILY is a group of packages (scenarios/mutants/families.go), AT one
 # file or line of it, as FILE or FILE:LINE.
 FAMILY ?=
 SEED   ?= $(METALAB_SEED)
