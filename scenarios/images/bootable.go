@@ -5,8 +5,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
+
+	"github.com/metalab-dev/metalab/agent/gpt"
 )
 
 // Descriptions of a disk that Bootable returns.
@@ -31,13 +32,8 @@ const (
 	typeProtective  = 0xee
 )
 
-const (
-	gptSignature = "EFI PART"
-	headerSize   = 92 // bytes of a header of revision 1.0
-	// maxEntries bounds the partition entries that are read: 64 times what
-	// everybody writes.
-	maxEntries = 1 << 20 // bytes
-)
+// typeBIOSBoot is the type of the partition in which GRUB's boot sector goes on.
+var typeBIOSBoot = gpt.MustParse("21686148-6449-6E6F-744E-656564454649")
 
 // Bootable reports whether firmware would boot a disk with these size bytes, and
 // what it would boot; if not, what says why. It checks what firmware checks before
@@ -120,68 +116,45 @@ type partitions struct {
 
 // findPartitions reads the primary GPT or else the backup, with sectors of 512 bytes
 // or else of 4096: the content does not tell the sector size of the disk.
-func findPartitions(r io.ReaderAt, size int64) (partitions, error) {
+func findPartitions(r io.ReaderAt, size int64) (found partitions, err error) {
 	for _, sector := range []int64{512, 4096} {
 		for _, lba := range []int64{1, size/sector - 1} {
 			if lba < 1 || (lba+1)*sector > size {
 				continue
 			}
-			p, err := readGPT(r, sector, lba, size/sector)
-			if err != nil || p.valid {
-				return p, err
+			table, err := readTable(r, sector, lba, size/sector)
+			if err != nil {
+				return partitions{}, err
 			}
+			if table == nil {
+				continue
+			}
+			found.valid = true
+			for _, p := range table.All() {
+				switch {
+				case p.First > p.Last || p.Last >= uint64(size/sector): // a disk that was cut short: firmware skips the partition
+				case p.Type == gpt.ESP:
+					found.esp, found.at = true, append(found.at, int64(p.First)*sector)
+				case p.Type == typeBIOSBoot:
+					found.biosBoot = true
+				}
+			}
+			return found, nil
 		}
 	}
 	return partitions{}, nil
 }
 
-// readGPT checks a GPT as UEFI 2.10, §5.3.2 demands (signature, sizes, both
-// checksums, the header's own address) and reads its entries. Sizes and
-// addresses come from the disk: they are compared in a way that cannot
-// overflow before they are used.
-func readGPT(r io.ReaderAt, sector, lba, sectors int64) (partitions, error) {
-	le := binary.LittleEndian
-	h := make([]byte, sector)
-	if err := readAt(r, h, lba*sector); err != nil {
-		return partitions{}, err
+// anySize is the number of sectors of a disk whose size is not known.
+const anySize = 1 << 62 / sectorSize
+
+// readTable reads a copy of a GPT; nil if there is no valid one.
+func readTable(r io.ReaderAt, sector, lba, sectors int64) (*gpt.Table, error) {
+	table, err := gpt.Read(r, sector, lba, sectors)
+	if err != nil && !errors.Is(err, gpt.ErrDamaged) {
+		return nil, err
 	}
-	length := le.Uint32(h[12:])
-	if string(h[:8]) != gptSignature || length < headerSize || int64(length) > sector {
-		return partitions{}, nil
-	}
-	sum := le.Uint32(h[16:])
-	clear(h[16:20])
-	at, count, each := le.Uint64(h[72:]), le.Uint32(h[80:]), le.Uint32(h[84:])
-	total := uint64(count) * uint64(each)
-	switch {
-	case crc32.ChecksumIEEE(h[:length]) != sum,
-		le.Uint64(h[24:]) != uint64(lba),
-		each < entrySize || each%entrySize != 0,
-		total > maxEntries,
-		at >= uint64(sectors) || total > uint64(sectors-int64(at))*uint64(sector):
-		return partitions{}, nil
-	}
-	entries := make([]byte, total)
-	if err := readAt(r, entries, int64(at)*sector); err != nil {
-		return partitions{}, err
-	}
-	if crc32.ChecksumIEEE(entries) != le.Uint32(h[88:]) {
-		return partitions{}, nil
-	}
-	found := partitions{valid: true}
-	for ; len(entries) > 0; entries = entries[each:] {
-		first, last := le.Uint64(entries[32:]), le.Uint64(entries[40:])
-		if first > last || last >= uint64(sectors) {
-			continue // a disk that was cut short: firmware skips the partition
-		}
-		switch guid(entries[:16]) {
-		case typeESP:
-			found.esp, found.at = true, append(found.at, int64(first)*sector)
-		case typeBIOSBoot:
-			found.biosBoot = true
-		}
-	}
-	return found, nil
+	return table, nil
 }
 
 // readAt fills b. A reader may return io.EOF with the last byte.

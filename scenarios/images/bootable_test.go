@@ -9,7 +9,16 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/metalab-dev/metalab/agent/gpt"
 	"github.com/metalab-dev/metalab/controller/netboot/stub"
+)
+
+// The layout of a GPT with 128 entries, on sectors of 512 bytes.
+const (
+	headerSize   = 92 // bytes
+	entrySize    = 128
+	entryCount   = 128
+	entrySectors = entryCount * entrySize / sectorSize
 )
 
 // change changes the bytes of a disk.
@@ -141,12 +150,12 @@ func TestBootableWithLargeSectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	copy(disk, code)
-	protect(disk)
-	e := disk[2*sector:][:entryCount*entrySize]
-	copy(e, typeESP[:])
-	binary.LittleEndian.PutUint64(e[32:], 10)
-	binary.LittleEndian.PutUint64(e[40:], 20)
-	putHeader(disk[sector:], 1, sectors-1, 2, crc32.ChecksumIEEE(e))
+	gpt.Protect(disk, sectors)
+	table := gpt.New(sector, diskGUID)
+	table.Add(gpt.Partition{Type: gpt.ESP, First: 10, Last: 20})
+	for _, p := range table.Parts(sectors) {
+		copy(disk[p.Off:], p.Bytes)
+	}
 	disk[10*sector+signatureOffset], disk[10*sector+signatureOffset+1] = 0x55, 0xaa // boot signature of the file system
 	if what, ok, err := Bootable(bytes.NewReader(disk), int64(len(disk))); what != bootsGPT || !ok || err != nil {
 		t.Errorf("Bootable = %q, %v, %v; want %q, true", what, ok, err, bootsGPT)
@@ -184,13 +193,13 @@ func TestBootableReturnsReadErrors(t *testing.T) {
 // a boot sector and the smallest GPT.
 func FuzzBootable(f *testing.F) {
 	small := make([]byte, 4*sectorSize)
-	protect(small)
-	e := small[2*sectorSize : 3*sectorSize]
-	copy(e, typeESP[:])
-	e[32], e[40] = 3, 3
-	putHeader(small[sectorSize:], 1, 3, 2, crc32.ChecksumIEEE(e))
+	gpt.Protect(small, 4)
+	table := gpt.New(sectorSize, diskGUID)
+	table.Add(gpt.Partition{Type: gpt.ESP, First: 3, Last: 3})
+	for _, p := range table.Parts(4 + 2*entrySectors)[2:] { // of the primary; the disk has the first entries
+		copy(small[p.Off:], p.Bytes)
+	}
 	binary.LittleEndian.PutUint32(small[sectorSize+80:], 4) // entries
-	small[signatureOffset], small[signatureOffset+1] = 0x55, 0xaa
 	f.Add(small, false)
 	f.Add(small, true)
 	f.Add(build(f)[:sectorSize], false)
@@ -215,7 +224,7 @@ func FuzzBootable(f *testing.F) {
 func fixChecksums(disk []byte) {
 	le := binary.LittleEndian
 	h := disk[sectorSize : 2*sectorSize]
-	copy(h, gptSignature)
+	copy(h, "EFI PART")
 	at, total := le.Uint64(h[72:]), uint64(le.Uint32(h[80:]))*uint64(le.Uint32(h[84:]))
 	if at < uint64(len(disk)/sectorSize) && total <= uint64(len(disk))-at*sectorSize {
 		le.PutUint32(h[88:], crc32.ChecksumIEEE(disk[at*sectorSize:][:total]))

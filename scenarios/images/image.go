@@ -5,14 +5,10 @@
 package images
 
 import (
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
-	"hash/crc32"
 	"io"
-	"strings"
-	"unicode/utf16"
 
+	"github.com/metalab-dev/metalab/agent/gpt"
 	"github.com/metalab-dev/metalab/controller/netboot/stub"
 )
 
@@ -30,31 +26,16 @@ const (
 
 	imageSectors = 4 * megabyte / sectorSize
 
-	// entryCount and entrySize are the least that UEFI 2.10, §5.3.2 allows:
-	// 16 KiB of entries.
-	entryCount   = 128
-	entrySize    = 128 // bytes
-	entrySectors = entryCount * entrySize / sectorSize
-
 	// The EFI system partition: aligned to 1 MiB as partitioning tools do, up
 	// to the backup table.
 	espFirst = megabyte / sectorSize
-	espLast  = lastUsable
-	// The sectors that partitions may take.
-	firstUsable = 2 + entrySectors
-	lastUsable  = imageSectors - 2 - entrySectors
-)
-
-// Partition types (UEFI 2.10, table 5.7; the second is GRUB's).
-var (
-	typeESP      = mustGUID("C12A7328-F81F-11D2-BA4B-00A0C93EC93B")
-	typeBIOSBoot = mustGUID("21686148-6449-6E6F-744E-656564454649")
+	espLast  = imageSectors - 2 - 16<<10/sectorSize
 )
 
 // The identities of the image are fixed: everyone builds the same bytes.
 var (
-	diskGUID = mustGUID("6D6574C1-6C61-4B00-8000-64656D6F0001")
-	espGUID  = mustGUID("6D6574C1-6C61-4B00-8000-64656D6F0002")
+	diskGUID = gpt.MustParse("6D6574C1-6C61-4B00-8000-64656D6F0001")
+	espGUID  = gpt.MustParse("6D6574C1-6C61-4B00-8000-64656D6F0002")
 )
 
 // Build makes the image: a raw disk of 4 MiB with a boot sector for legacy
@@ -80,80 +61,22 @@ func Build() ([]byte, error) {
 		return nil, err
 	}
 	disk := make([]byte, imageSectors*sectorSize)
-	at := func(lba int) []byte { return disk[lba*sectorSize:] }
 	copy(disk, sector)
-	protect(disk)
-	copy(at(espFirst), esp)
-
-	entry := at(2)[:entryCount*entrySize]
-	copy(entry, typeESP[:])
-	copy(entry[16:], espGUID[:])
-	binary.LittleEndian.PutUint64(entry[32:], espFirst)
-	binary.LittleEndian.PutUint64(entry[40:], espLast)
-	for i, u := range utf16.Encode([]rune("EFI system partition")) {
-		binary.LittleEndian.PutUint16(entry[56+2*i:], u)
+	gpt.Protect(disk, imageSectors)
+	copy(disk[espFirst*sectorSize:], esp)
+	table := gpt.New(sectorSize, diskGUID)
+	table.Add(gpt.Partition{Type: gpt.ESP, ID: espGUID, First: espFirst, Last: espLast, Name: "EFI system partition"})
+	for _, p := range table.Parts(imageSectors) {
+		copy(disk[p.Off:], p.Bytes)
 	}
-	backup := imageSectors - 1 - entrySectors
-	copy(at(backup), entry)
-	sum := crc32.ChecksumIEEE(entry)
-	putHeader(at(1), 1, imageSectors-1, 2, sum)
-	putHeader(at(imageSectors-1), imageSectors-1, 1, uint64(backup), sum)
 	return disk, nil
 }
 
 // IsBuilt reports whether a disk has an image from Build, by the identity in its GPT.
 func IsBuilt(disk io.ReaderAt) (bool, error) {
-	header := make([]byte, headerSize)
-	if err := readAt(disk, header, sectorSize); err != nil {
+	table, err := readTable(disk, sectorSize, 1, anySize)
+	if err != nil {
 		return false, fmt.Errorf("images: GPT: %w", err)
 	}
-	return string(header[:len(gptSignature)]) == gptSignature && [16]byte(header[56:72]) == diskGUID, nil
-}
-
-// protect writes the partition of a protective MBR, which covers the whole disk
-// (UEFI 2.10, §5.2.3).
-func protect(mbr []byte) {
-	const heads, sectors = 255, 63 // geometry that CHS addresses are given in
-	last := imageSectors - 1
-	p := mbr[tableOffset:]
-	p[2] = 2 // starting CHS: 0/0/2
-	p[4] = typeProtective
-	p[5], p[6], p[7] = byte(last/sectors%heads), byte(last%sectors+1), byte(last/sectors/heads)
-	binary.LittleEndian.PutUint32(p[8:], 1)
-	binary.LittleEndian.PutUint32(p[12:], uint32(last))
-}
-
-// putHeader writes a GPT header (UEFI 2.10, table 5.5).
-func putHeader(b []byte, my, alternate, entries uint64, entriesCRC uint32) {
-	le := binary.LittleEndian
-	copy(b, gptSignature)
-	le.PutUint32(b[8:], 0x00010000) // revision 1.0
-	le.PutUint32(b[12:], headerSize)
-	le.PutUint64(b[24:], my)
-	le.PutUint64(b[32:], alternate)
-	le.PutUint64(b[40:], firstUsable)
-	le.PutUint64(b[48:], lastUsable)
-	copy(b[56:], diskGUID[:])
-	le.PutUint64(b[72:], entries)
-	le.PutUint32(b[80:], entryCount)
-	le.PutUint32(b[84:], entrySize)
-	le.PutUint32(b[88:], entriesCRC)
-	le.PutUint32(b[16:], crc32.ChecksumIEEE(b[:headerSize]))
-}
-
-// guid is a GUID as on disks: the first three fields are little-endian (UEFI 2.10,
-// appendix A).
-type guid [16]byte
-
-// mustGUID parses the text form of a GUID that this package contains.
-func mustGUID(text string) guid {
-	b, err := hex.DecodeString(strings.ReplaceAll(text, "-", ""))
-	if err != nil || len(b) != len(guid{}) {
-		panic(fmt.Sprintf("images: GUID %q: %v", text, err))
-	}
-	le := binary.LittleEndian
-	le.PutUint32(b, binary.BigEndian.Uint32(b))
-	le.PutUint16(b[4:], binary.BigEndian.Uint16(b[4:]))
-	le.PutUint16(b[6:], binary.BigEndian.Uint16(b[6:]))
-	return guid(b)
+	return table != nil && table.Disk() == diskGUID, nil
 }

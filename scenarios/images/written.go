@@ -2,20 +2,15 @@ package images
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
-	"slices"
-	"unicode/utf16"
+
+	"github.com/metalab-dev/metalab/agent/gpt"
 )
 
-// driveLabel is the name of a config drive's partition, and driveType its type
-// (Linux filesystem data, sgdisk's default).
+// driveLabel is the name of a config drive's partition, whose type is that of Linux data.
 const driveLabel = "config-2"
-
-var driveType = mustGUID("0FC63DAF-8483-4772-8E79-3D69D8477DE4")
 
 // Written returns nil if a disk begins with an image from Build, whole except for
 // what a config drive changes in its partition table: one entry that was free, the
@@ -43,50 +38,42 @@ func Written(disk io.ReaderAt, image []byte) error {
 
 // adoptDrive changes the image as the config drive on the disk has to change it.
 func adoptDrive(image, disk []byte) error {
-	le := binary.LittleEndian
-	p, err := readGPT(bytes.NewReader(disk), sectorSize, 1, 1<<62/sectorSize)
+	onDisk, err := readTable(bytes.NewReader(disk), sectorSize, 1, anySize)
 	if err != nil {
 		return err
 	}
-	if !p.valid {
+	table, err := readTable(bytes.NewReader(image), sectorSize, 1, anySize)
+	if err != nil {
+		return err
+	}
+	if onDisk == nil || table == nil {
 		return errors.New("the GPT is not valid")
 	}
-	table := func(b []byte) (header, entries []byte) {
-		return b[sectorSize:][:headerSize], b[2*sectorSize:][:entryCount*entrySize]
+	at, drive := -1, gpt.Partition{}
+	for i, p := range onDisk.All() {
+		if at < 0 && p.Type == gpt.LinuxData && p.Name == driveLabel {
+			at, drive = i, p
+		}
 	}
-	h, e := table(image)
-	onDisk, after := table(disk)
-	at := slices.IndexFunc(slices.Collect(slices.Chunk(after, entrySize)), isDriveEntry)
 	if at < 0 {
 		return fmt.Errorf("no entry is a %s partition", driveLabel)
 	}
-	entry, drive := e[at*entrySize:][:entrySize], after[at*entrySize:][:entrySize]
-	if !bytes.Equal(entry, make([]byte, entrySize)) {
+	if !table.Put(at, drive) {
 		return fmt.Errorf("entry %d is another partition's in the image", at)
 	}
-	alternate, usable := le.Uint64(onDisk[32:]), le.Uint64(onDisk[48:])
-	if first, last := le.Uint64(drive[32:]), le.Uint64(drive[40:]); first < uint64(len(image)/sectorSize) || last < first || last > usable {
-		return fmt.Errorf("the config drive has sectors %d to %d; the image ends before %d, the usable sectors end with %d", first, last, len(image)/sectorSize, usable)
+	alternate, usable := onDisk.Alternate(), onDisk.LastUsable()
+	if drive.First < uint64(len(image)/sectorSize) || drive.Last < drive.First || drive.Last > usable {
+		return fmt.Errorf("the config drive has sectors %d to %d; the image ends before %d, the usable sectors end with %d", drive.First, drive.Last, len(image)/sectorSize, usable)
 	}
-	if usable >= alternate {
+	if usable >= alternate || alternate >= anySize {
 		return fmt.Errorf("the backup header is sector %d, the last usable sector %d", alternate, usable)
 	}
-	copy(entry, drive)
-	le.PutUint64(h[32:], alternate)
-	le.PutUint64(h[48:], usable)
-	le.PutUint32(h[88:], crc32.ChecksumIEEE(e))
-	clear(h[16:20])
-	le.PutUint32(h[16:], crc32.ChecksumIEEE(h))
-	le.PutUint32(image[tableOffset+12:], uint32(min(alternate, 1<<32-1)))
-	return nil
-}
-
-// isDriveEntry reports whether a partition entry is a config drive's, by its type
-// and name.
-func isDriveEntry(entry []byte) bool {
-	var name []uint16
-	for b := entry[56:]; len(b) > 1 && (b[0] != 0 || b[1] != 0); b = b[2:] {
-		name = append(name, binary.LittleEndian.Uint16(b))
+	sectors := int64(alternate) + 1
+	gpt.Resize(image, sectors)
+	for _, p := range table.Parts(sectors) {
+		if p.Off < int64(len(image)) {
+			copy(image[p.Off:], p.Bytes)
+		}
 	}
-	return guid(entry[:16]) == driveType && string(utf16.Decode(name)) == driveLabel
+	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
+
+	"github.com/metalab-dev/metalab/agent/gpt"
 )
 
 const (
@@ -21,7 +23,7 @@ func addDrive(entry int) change {
 	return func(disk []byte) []byte {
 		e := disk[2*sectorSize+entry*entrySize:][:entrySize]
 		clear(e)
-		copy(e, driveType[:])
+		copy(e, gpt.LinuxData[:])
 		e[16] = 1 // any GUID
 		binary.LittleEndian.PutUint64(e[32:], driveFirst)
 		binary.LittleEndian.PutUint64(e[40:], driveLast)

@@ -311,11 +311,13 @@ var Table = []Row{
 	{Package: "agent/sys", Never: kubernetes, But: utilsClock, Tests: []string{"agent/sys/hosttest"}},
 	{Package: "agent/sys/hosttest", May: []string{"agent/sys"}, Never: kubernetes},
 	{Package: "guest/sandbox", May: []string{"agent/sys"}, Tests: []string{"agent/sys/hosttest"}, Never: slices.Concat([]string{"net/http/..."}, kubernetes)},
-	{Package: "agent/sys/systest", May: []string{"agent/sys"}, Never: kubernetes, But: utilsClock},
+	{Package: "agent/sys/systest", May: []string{"agent/gpt", "agent/sys"}, Never: kubernetes, But: utilsClock},
+	{Package: "agent/gpt", Never: slices.Concat(sockets, files, kubernetes)},
 	{Package: "agent/configdrive", May: []string{"agent/job"}, Never: slices.Concat(sockets, files, kubernetes)},
 	{Package: "guest/cloudinit", Never: slices.Concat([]string{"net", "net/http/..."}, files, kubernetes)},
 	{Package: "agent/plugin/...", May: []string{"agent/job", "agent/sys"}, Never: kubernetes, But: utilsClock},
-	{Package: "agent/plugin/disk", May: []string{"agent/job", "agent/sys", "agent/configdrive"}, Never: kubernetes, But: utilsClock},
+	{Package: "agent/plugin/disk", May: []string{"agent/job", "agent/sys", "agent/configdrive", "agent/gpt"}, Never: kubernetes, But: utilsClock},
+	{Package: "agent/plugin/mdraid", May: []string{"agent/gpt", "agent/job", "agent/sys"}, Never: kubernetes, But: utilsClock},
 	{
 		// Plugins take the system as an argument: runner hands it on.
 		Package: "agent/runner", May: []string{"agent/plugin/...", "agent/job", "agent/sys"},
@@ -505,7 +507,7 @@ var Table = []Row{
 		},
 	},
 	{
-		Package: "scenarios/images", May: []string{"controller/netboot/stub"},
+		Package: "scenarios/images", May: []string{"agent/gpt", "controller/netboot/stub"},
 		Tests: []string{"controller/netboot"}, // that its media boot, too
 	},
 	{Package: "scenarios/charts", May: []string{"fixtures"}},

@@ -2,7 +2,6 @@ package mdraid
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/metalab-dev/metalab/agent/gpt"
 	"github.com/metalab-dev/metalab/agent/sys"
 )
 
@@ -84,29 +84,22 @@ func isESP(root fs.FS, dir string) bool {
 		return false
 	}
 	data, err := fs.ReadFile(root, "run/udev/data/b"+strings.TrimSpace(string(dev)))
-	return err == nil && strings.Contains(string(data), "E:ID_PART_ENTRY_TYPE=c12a7328-f81f-11d2-ba4b-00a0c93ec93b\n")
+	return err == nil && strings.Contains(string(data), "E:ID_PART_ENTRY_TYPE="+gpt.ESP.String()+"\n")
 }
 
 // findESP finds the EFI system partition in an image's GPT.
-func findESP(r io.ReaderAt, block int64) (*io.SectionReader, error) {
-	le := binary.LittleEndian
+func findESP(b sys.Block, block int64) (*io.SectionReader, error) {
 	for _, size := range []int64{block, sector} { // most images are made for 512
-		h := make([]byte, headerSize)
-		if _, err := r.ReadAt(h, size); err != nil {
+		table, err := gpt.Read(b, size, 1, b.Size()/size)
+		if err != nil && !errors.Is(err, gpt.ErrDamaged) {
 			return nil, err
 		}
-		first, count, each := le.Uint64(h[72:]), le.Uint32(h[80:]), le.Uint32(h[84:])
-		if string(h[:8]) != "EFI PART" || each < entrySize || each > 4096 || count > 1024 || first > 1<<40 {
+		if table == nil {
 			continue
 		}
-		entries := make([]byte, int64(count)*int64(each))
-		if _, err := r.ReadAt(entries, int64(first)*size); err != nil {
-			return nil, err
-		}
-		for ; len(entries) > 0; entries = entries[each:] {
-			from, to := le.Uint64(entries[32:]), le.Uint64(entries[40:])
-			if [16]byte(entries[:16]) == typeESP && from <= to && to < 1<<40 {
-				return io.NewSectionReader(r, int64(from)*size, int64(to-from+1)*size), nil
+		for _, p := range table.All() {
+			if p.Type == gpt.ESP && p.First <= p.Last && p.Last < 1<<40 {
+				return io.NewSectionReader(b, int64(p.First)*size, int64(p.Last-p.First+1)*size), nil
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/metalab-dev/metalab/agent/gpt"
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/agent/sys"
 )
@@ -106,11 +107,9 @@ func Create(ctx context.Context, s sys.System, spec job.RAIDSpec, volumes []Volu
 // writeMembers writes superblocks, and zeros at the beginning and the end of an
 // array, so that it contains no partition tables and file systems of earlier uses.
 func writeMembers(d *diskPlan, b sys.Block) error {
-	for _, part := range d.table.all {
-		if part.kind == typeESP {
-			if err := b.Zero(part.off, mib); err != nil {
-				return err
-			}
+	if d.esp > 0 {
+		if err := b.Zero(d.esp, mib); err != nil {
+			return err
 		}
 	}
 	for _, m := range d.members {
@@ -131,9 +130,13 @@ func writeMembers(d *diskPlan, b sys.Block) error {
 	return nil
 }
 
+// writeTable writes the protective MBR last: without it the rest is ignored.
 func writeTable(d *diskPlan, b sys.Block) error {
-	for _, p := range d.table.pieces() {
-		if _, err := b.WriteAt(p.bytes, p.off); err != nil {
+	blocks := d.SizeBytes / d.block
+	mbr := make([]byte, sector)
+	gpt.Protect(mbr, blocks)
+	for _, p := range append(d.table.Parts(blocks), gpt.Part{Off: 0, Bytes: mbr}) {
+		if _, err := b.WriteAt(p.Bytes, p.Off); err != nil {
 			return err
 		}
 	}

@@ -8,8 +8,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/metalab-dev/metalab/agent/gpt"
 	"github.com/metalab-dev/metalab/agent/job"
 )
+
+const (
+	sector = 512
+	mib    = 1 << 20
+	gib    = 1 << 30
+)
+
+// typeRAID is the type of a partition that is a member of an array.
+var typeRAID = gpt.MustParse("A19D880F-05FC-4D3B-A006-743F0F84911E")
 
 // Each disk of the first array begins with an EFI system partition: firmware does
 // not know arrays, so every disk has a boot loader for the case that others fail.
@@ -45,7 +55,9 @@ type plan struct {
 
 type diskPlan struct {
 	job.Disk
-	table   table
+	table   *gpt.Table
+	block   int64 // bytes of a logical block
+	esp     int64 // offset of the EFI system partition; 0: the disk has none
 	free    int64 // offset of the unallocated space
 	members []member
 }
@@ -91,7 +103,7 @@ func (p *plan) add(spec job.RAIDSpec, v Volume, level Level, data int64, boots b
 	}
 	if boots {
 		for _, d := range disks {
-			d.take(spec, typeESP, "boot", espSize)
+			d.esp = d.take(spec, gpt.ESP, "boot", espSize)
 		}
 	}
 	room := disks[0].room()
@@ -111,8 +123,8 @@ func (p *plan) add(spec job.RAIDSpec, v Volume, level Level, data int64, boots b
 	id := deriveUUID(spec.ID, "array", v.Name)
 	made := job.Array{Name: v.Name, UUID: uuid(id), Level: v.Level, SizeBytes: size * data}
 	for i, d := range disks {
-		part := d.take(spec, typeRAID, v.Name, want)
-		d.members = append(d.members, member{off: part.off, superblock: superblock{
+		off := d.take(spec, typeRAID, v.Name, want)
+		d.members = append(d.members, member{off: off, superblock: superblock{
 			array: id, device: deriveUUID(spec.ID, "member", v.Name, d.Name), name: v.Name, made: time.Unix(spec.Made, 0),
 			level: level, members: len(disks), role: i, size: size, room: size,
 		}})
@@ -129,7 +141,7 @@ func (p *plan) disk(spec job.RAIDSpec, d job.Disk, block int64) *diskPlan {
 			return have
 		}
 	}
-	out := &diskPlan{Disk: d, free: mib, table: table{size: d.SizeBytes, block: block, id: deriveUUID(spec.ID, "disk", d.Name)}}
+	out := &diskPlan{Disk: d, free: mib, block: block, table: gpt.New(block, gpt.FromUUID(deriveUUID(spec.ID, "disk", d.Name)))}
 	p.disks = append(p.disks, out)
 	return out
 }
@@ -138,11 +150,15 @@ func (p *plan) disk(spec job.RAIDSpec, d job.Disk, block int64) *diskPlan {
 // table.
 func (d *diskPlan) room() int64 { return max(0, (d.SizeBytes-mib-d.free)/mib*mib) }
 
-func (d *diskPlan) take(spec job.RAIDSpec, kind [16]byte, name string, size int64) partition {
-	part := partition{kind: kind, id: deriveUUID(spec.ID, "partition", name, d.Name), name: name, off: d.free, size: size}
-	d.table.all = append(d.table.all, part)
+// take adds a partition of whole MiB and returns its offset.
+func (d *diskPlan) take(spec job.RAIDSpec, kind gpt.GUID, name string, size int64) int64 {
+	off := d.free
 	d.free += size
-	return part
+	d.table.Add(gpt.Partition{
+		Type: kind, ID: gpt.FromUUID(deriveUUID(spec.ID, "partition", name, d.Name)), Name: name,
+		First: uint64(off / d.block), Last: uint64(d.free/d.block - 1),
+	})
+	return off
 }
 
 // deriveUUID derives a UUID (RFC 9562, version 8) from its arguments.

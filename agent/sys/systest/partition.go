@@ -1,13 +1,10 @@
 package systest
 
 import (
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
-	"hash/crc32"
 	"io"
-	"strings"
 
+	"github.com/metalab-dev/metalab/agent/gpt"
 	"github.com/metalab-dev/metalab/agent/sys"
 )
 
@@ -47,34 +44,22 @@ func readParts(disk string, b sys.Block, open func() (sys.Block, error)) []part 
 // §5.3).
 func readGPT(device part, r io.ReaderAt) []part {
 	const block = 512
+	blocks := device.size / block
 	var mbr [block]byte
 	if _, err := r.ReadAt(mbr[:], 0); err != nil || mbr[510] != 0x55 || mbr[511] != 0xaa || mbr[450] != 0xee {
 		return nil
 	}
-	for _, at := range []int64{1, device.size/block - 1} {
-		h := make([]byte, 92)
-		if _, err := r.ReadAt(h, at*block); err != nil || string(h[:8]) != "EFI PART" {
-			continue
-		}
-		le := binary.LittleEndian
-		sum := le.Uint32(h[16:])
-		clear(h[16:20])
-		first, count, each := le.Uint64(h[72:]), le.Uint32(h[80:]), le.Uint32(h[84:])
-		if crc32.ChecksumIEEE(h) != sum || le.Uint64(h[24:]) != uint64(at) || count > 1024 || each != 128 || first > uint64(device.size/block) {
-			continue
-		}
-		entries := make([]byte, int(count)*int(each))
-		if _, err := r.ReadAt(entries, int64(first)*block); err != nil || crc32.ChecksumIEEE(entries) != le.Uint32(h[88:]) {
+	for _, at := range []int64{1, blocks - 1} {
+		table, err := gpt.Read(r, block, at, blocks)
+		if table == nil || err != nil {
 			continue
 		}
 		var out []part
-		for i := range int(count) {
-			e := entries[i*int(each):]
-			from, to := le.Uint64(e[32:]), le.Uint64(e[40:])
-			if kind := guidText(e[:16]); kind != guidText(make([]byte, 16)) && from <= to && to < uint64(device.size/block) {
+		for i, e := range table.All() {
+			if e.First <= e.Last && e.Last < uint64(blocks) {
 				p := device
-				p.number, p.name, p.kind, p.id = i+1, partName(device.disk, i+1), kind, guidText(e[16:32])
-				p.off, p.size = int64(from)*block, int64(to-from+1)*block
+				p.number, p.name, p.kind, p.id = i+1, partName(device.disk, i+1), e.Type.String(), e.ID.String()
+				p.off, p.size = int64(e.First)*block, int64(e.Last-e.First+1)*block
 				out = append(out, p)
 			}
 		}
@@ -90,13 +75,6 @@ func partName(disk string, n int) string {
 		return fmt.Sprintf("%sp%d", disk, n)
 	}
 	return fmt.Sprintf("%s%d", disk, n)
-}
-
-// guidText formats a GUID as udev does; the first three fields are little-endian.
-func guidText(b []byte) string {
-	swapped := []byte{b[3], b[2], b[1], b[0], b[5], b[4], b[7], b[6]}
-	h := hex.EncodeToString(append(swapped, b[8:16]...))
-	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
 }
 
 // window is a part of a disk as a device.
