@@ -51,9 +51,8 @@ type Authority struct {
 	making sync.Mutex
 	rsa    *rsa.PrivateKey // key of all BMCs that have an RSA key; nil until one is asked for
 
-	templates sync.Map // bmc.KeyKind → *certificateTemplate
-	mu        sync.Mutex
-	certs     map[ServerCertificate]*tls.Certificate
+	mu    sync.Mutex
+	certs map[ServerCertificate]*tls.Certificate
 }
 
 // OpenAuthority loads the authority of the rack in dir, or makes it.
