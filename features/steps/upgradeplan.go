@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/patience"
 )
@@ -56,7 +57,7 @@ func (s *scenario) commence(ctx context.Context, id, to string) error {
 	for i := range p.Spec.Steps {
 		p.Spec.Steps[i].Commence = p.Spec.Steps[i].Commence || p.Spec.Steps[i].ID == id
 	}
-	return s.kube.Patch(ctx, p, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return s.kube.Patch(ctx, p, patch.IfUnchanged(before))
 }
 
 // watchPlans begins to watch ClusterUpdatePlans, if it has not: see goesThrough.

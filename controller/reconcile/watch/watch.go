@@ -4,6 +4,7 @@ package watch
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,7 +28,7 @@ func Requests[T client.Object](ctx context.Context, c client.Reader, list client
 		})
 	}
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "objects are not listed", "list", list.GetObjectKind().GroupVersionKind().Kind)
+		ctrl.LoggerFrom(ctx).Error(err, "objects are not listed", "list", fmt.Sprintf("%T", list)) // a typed list has no kind
 	}
 	return out
 }
