@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"io/fs"
 	"net/http"
@@ -189,6 +190,31 @@ func TestDownOfTheControlAPIEndsTheWorld(t *testing.T) {
 	}
 	if err := <-ended; err != nil {
 		t.Errorf("Wait = %v, want nil: somebody asked for it", err)
+	}
+	if err := w.Failure(); err != nil {
+		t.Errorf("Failure = %v, want nil: somebody asked for the end", err)
+	}
+}
+
+// A part that ends by itself ends the lab, and Wait and Failure return its error.
+func TestALabSaysWhichPartHasEndedIt(t *testing.T) {
+	l, err := Start(t.Context(), Config{Dir: t.TempDir(), Settings: Settings{Hosts: 1, Speed: "max"}, Listen: AnyPort})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Failure(); err != nil {
+		t.Errorf("Failure of a running lab = %v, want none", err)
+	}
+	failed := errors.New("the part has lost its port")
+	l.run(func(context.Context) error { return failed })
+	if err := l.Wait(t.Context()); !errors.Is(err, failed) {
+		t.Errorf("Wait = %v, want %v", err, failed)
+	}
+	if err := l.Stop(); err != nil {
+		t.Error(err)
+	}
+	if err := l.Failure(); !errors.Is(err, failed) {
+		t.Errorf("Failure after Stop = %v, want %v", err, failed)
 	}
 }
 
