@@ -1,19 +1,18 @@
 package lab
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // A driver that waits an hour within a reconcile does not keep the lab's time from
 // jumping there; what it does afterwards is work in flight again.
 func TestTimeJumpsWhileADriverWaits(t *testing.T) {
 	c := clock.NewJumping(time.Unix(0, 0))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := patience.Within(t, time.Minute)
 	go func() { _ = c.Run(ctx) }()
 	leave := c.Enter()
 	began := c.Now()
@@ -31,8 +30,7 @@ func TestTimeJumpsWhileADriverWaits(t *testing.T) {
 	if !stopped.Stop() || stopped.Stop() {
 		t.Error("a timer is stopped once")
 	}
-	short, end := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer end()
+	short := patience.Within(t, 10*time.Millisecond)
 	if c.Settle(short) == nil {
 		t.Error("the pass is not in flight any more")
 	}

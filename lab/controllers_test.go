@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // held is a transport that keeps each request for an object of that name in flight
@@ -107,8 +109,7 @@ func mustBeCutOff(t *testing.T, l *Lab, admin client.Client, inFlight held) {
 	if err := admin.Update(t.Context(), before); err != nil {
 		t.Fatal(err)
 	}
-	soon, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
+	soon := patience.Within(t, 30*time.Second)
 	select {
 	case err := <-pending:
 		if err == nil {

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -15,6 +14,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/view"
 )
 
@@ -37,8 +37,7 @@ func TestPageShowsTheObjectsOfHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
+	ctx := patience.Within(t, 2*time.Minute)
 	get := func(path string) *http.Response {
 		t.Helper()
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+link.Host+path, nil)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/kubeapi"
 	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // tokenUntil is a token that expires at a time.
@@ -118,7 +119,7 @@ func TestCertificateAuthority(t *testing.T) {
 		t.Errorf("with the replaced file: %+v, %v", m, err)
 	}
 	start(t, c)
-	waitFor(t, "the item runs", func() bool { return f.statuses()["a"] == "0 after 1" })
+	patience.Await(t, "the item runs", func() bool { return f.statuses()["a"] == "0 after 1" })
 }
 
 // Two agents on one LCMMachine: the first goes on, the other does nothing and says what to

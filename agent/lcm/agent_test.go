@@ -14,6 +14,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/kubeapi"
 	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // check compares results of items.
@@ -67,29 +68,16 @@ func TestStatusShowsAnItemThatRuns(t *testing.T) {
 	it := script("slow", "echo >"+s.path("/begun")+"; while [ ! -e "+s.path("/go")+" ]; do sleep 0.01; done", api.PhaseDeploy)
 	f.change(machineWith(it))
 	start(t, config(f, s))
-	waitFor(t, "the item begins", func() bool { return s.read(t, "/begun") != "" })
+	patience.Await(t, "the item begins", func() bool { return s.read(t, "/begun") != "" })
 	m := f.machine()
 	if got := item.ProgressOf(it, m.Status.StateItemStatuses, m.Status.AgentVersion); got != item.Running {
 		t.Errorf("progress of %+v = %d, want Running", m.Status.StateItemStatuses["slow"], got)
 	}
 	s.write(t, "/go", "", 0o600)
-	waitFor(t, "the item ends", func() bool {
+	patience.Await(t, "the item ends", func() bool {
 		m := f.machine()
 		return item.ProgressOf(it, m.Status.StateItemStatuses, m.Status.AgentVersion) == item.Succeeded
 	})
-}
-
-// waitFor waits in real time for an effect of a process.
-func waitFor(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	deadline := time.After(time.Minute)
-	for tick := time.NewTicker(10 * time.Millisecond); !is(); {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("%s: not within a minute", what)
-		}
-	}
 }
 
 // statement H24: a failed item is retried with growing delays, and later items wait.
@@ -138,14 +126,14 @@ func TestItemOfAnAgentThatWasEnded(t *testing.T) {
 	f, s := newAPI(), newServer(t)
 	f.change(machineWith(script("a", "echo >>"+s.path("/begun")+"; [ -e "+s.path("/go")+" ] || sleep 1000", api.PhaseDeploy)))
 	r := start(t, config(f, s))
-	waitFor(t, "the item begins", func() bool { return s.read(t, "/begun") == "\n" })
+	patience.Await(t, "the item begins", func() bool { return s.read(t, "/begun") == "\n" })
 	if err := r.stop(); err != nil {
 		t.Errorf("Run = %v", err)
 	}
 	check(t, f, map[string]string{"a": "-1 after 1"})
 	s.write(t, "/go", "", 0o600)
 	start(t, config(f, s))
-	waitFor(t, "the item ends", func() bool { return f.statuses()["a"] == "0 after 2" })
+	patience.Await(t, "the item ends", func() bool { return f.statuses()["a"] == "0 after 2" })
 }
 
 // statements H26 and H27: an item that has succeeded is not executed again by a new agent,

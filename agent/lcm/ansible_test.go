@@ -17,6 +17,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys"
 	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 	"github.com/metalab-dev/metalab/scenarios/smalldisk"
 )
@@ -70,7 +71,7 @@ func TestAnsibleRunsAModuleWithASecret(t *testing.T) {
 	c := config(f, s)
 	c.KeepUser = true
 	r := start(t, c)
-	waitFor(t, "the play ends", func() bool { return f.machine().Status.StateItemStatuses["play"].FinishedAt != nil })
+	patience.Await(t, "the play ends", func() bool { return f.machine().Status.StateItemStatuses["play"].FinishedAt != nil })
 	check(t, f, map[string]string{"download": "0 after 1", "play": "0 after 1"})
 	got := s.read(t, "/etc/app.conf")
 	if !strings.Contains(got, password) || !strings.Contains(got, "b=True") {
@@ -79,7 +80,7 @@ func TestAnsibleRunsAModuleWithASecret(t *testing.T) {
 	if info, err := os.Stat(s.path("/etc/app.conf")); err != nil || info.Mode() != 0o600 {
 		t.Errorf("mode = %v, %v, want the Secret's", info, err)
 	}
-	waitFor(t, "the reboot request is reported", func() bool { return f.machine().Status.HostInfo.RebootRequired })
+	patience.Await(t, "the reboot request is reported", func() bool { return f.machine().Status.HostInfo.RebootRequired })
 	var recap map[string]int
 	if err := json.Unmarshal(f.machine().Status.StateItemStatuses["play"].Result.Raw, &recap); err != nil || recap["changed"] == 0 || recap["failed"] != 0 {
 		t.Errorf("result = %v, %v, want the recap of the play", recap, err)

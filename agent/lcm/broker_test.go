@@ -9,6 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/broker"
 	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // shared is the broker of a server with other agents.
@@ -82,7 +83,7 @@ func TestEndedAgentFreesTheLock(t *testing.T) {
 	c := config(f, s)
 	c.Broker = shared(s)
 	r := start(t, c)
-	waitFor(t, "the item begins", func() bool { return s.read(t, "/begun") != "" })
+	patience.Await(t, "the item begins", func() bool { return s.read(t, "/begun") != "" })
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := c.Broker.Begin(ctx, update); err == nil {

@@ -26,6 +26,7 @@ import (
 	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 	"github.com/metalab-dev/metalab/fixtures"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // archive returns a gzip tar with entries.
@@ -151,7 +152,7 @@ func TestDownloadOfAnotherSumFailsAndItsPlaybookNeverRuns(t *testing.T) {
 	play := api.LCMStateItem{Runner: api.RunnerAnsible, Name: "play", Version: "v1", Phase: api.PhaseReconfigure, Params: map[string]string{"path": moduleDir, "playbook": "main.yaml", "sha256": wrong}}
 	f.change(machineWith(downloader(map[string]string{"url": web.URL + "/sysctl.tgz", "sha256": wrong, "path": moduleDir}), play))
 	start(t, config(f, s))
-	waitFor(t, "the download fails", func() bool { return f.statuses()["download"] == "1 after 1" })
+	patience.Await(t, "the download fails", func() bool { return f.statuses()["download"] == "1 after 1" })
 	got := f.machine().Status.StateItemStatuses
 	want := fmt.Sprintf("hashes are not the same: got '%s' want '%s'", module.Sum(data), wrong)
 	if got["download"].Message != want || len(got) != 1 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/sys"
 	"github.com/metalab-dev/metalab/guest/sandbox"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
@@ -65,7 +66,7 @@ func TestAnsibleInAServerOfTheLab(t *testing.T) {
 	c := config(f, nil)
 	c.System, c.Program = host, ""
 	r := start(t, c)
-	waitFor(t, "the reboot request is reported", func() bool {
+	patience.Await(t, "the reboot request is reported", func() bool {
 		h := f.machine().Status.HostInfo
 		return h != nil && h.RebootRequired
 	})

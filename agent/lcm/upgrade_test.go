@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // demand makes a program the agent of the machine.
@@ -49,7 +50,7 @@ func TestUpgrade(t *testing.T) {
 	}
 	c.Version, c.SHA256 = "a build of a developer", upgraded.SHA256
 	start(t, c)
-	waitFor(t, "the item runs", func() bool { return f.statuses()["a"] == "0 after 1" })
+	patience.Await(t, "the item runs", func() bool { return f.statuses()["a"] == "0 after 1" })
 	m := f.machine()
 	if u := m.Status.LCMAgentUpgradeStatus; m.Status.AgentVersion != "v0.3.0-400" || u.Error != "" || u.Attempt != 1 || u.FinishedAt == nil {
 		t.Errorf("version %q, upgrade status %+v, want v0.3.0-400 and finished", m.Status.AgentVersion, u)
@@ -78,7 +79,7 @@ func TestUpgradeThatFails(t *testing.T) {
 		f.change(machineWith(script("a", ":", api.PhaseDeploy)))
 		f.change(demand(tt.url, tt.program))
 		start(t, config(f, s))
-		waitFor(t, tt.name+": the item runs", func() bool { return f.statuses()["a"] == "0 after 1" })
+		patience.Await(t, tt.name+": the item runs", func() bool { return f.statuses()["a"] == "0 after 1" })
 		m := f.machine()
 		if u := m.Status.LCMAgentUpgradeStatus; u == nil || !strings.Contains(u.Error, tt.want) || u.Attempt != 1 || u.FinishedAt == nil {
 			t.Errorf("%s: upgrade status %+v, want %q", tt.name, u, tt.want)

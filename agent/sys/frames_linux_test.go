@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metalab-dev/metalab/agent/sys"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // The test sends frames of an experimental EtherType (IEEE 802, 0x88b5) to the
@@ -30,8 +31,7 @@ func TestLinuxReceivesFrames(t *testing.T) {
 	}
 	defer unix.Close(fd)
 	frame := append([]byte{0x01, 0x80, 0xc2, 0, 0, 0x0e, 2, 0, 0, 0, 0, 1, 0x88, 0xb5}, "news"...)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := patience.Within(t, time.Minute)
 	heard := make(chan map[string][]byte)
 	go func() { heard <- sys.Linux{}.ReceiveFrames(ctx, experiment, []string{"lo", "no-such"}) }()
 	again := time.NewTicker(10 * time.Millisecond)

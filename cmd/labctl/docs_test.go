@@ -18,6 +18,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/emulator/rack/racktest"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
@@ -157,8 +158,7 @@ func TestCommandsOfTheDocuments(t *testing.T) {
 	})
 	sh := func(t *testing.T, commands string, more ...string) string {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-		defer cancel()
+		ctx := patience.Within(t, 5*time.Minute)
 		cmd := exec.CommandContext(ctx, "sh", "-e", "-x", "-c", commands)
 		cmd.Dir, cmd.Env = work, slices.Concat(environ, more)
 		out, err := cmd.CombinedOutput()

@@ -1,7 +1,6 @@
 package drain
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -13,11 +12,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/controller/kube"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // cluster is a real API with nodes, and a service on a virtual clock.
@@ -127,13 +126,12 @@ func (c cluster) unschedulable(node string) bool {
 // awaitBudget waits until the disruption controller has counted the pods of a budget.
 func (c cluster) awaitBudget(b *policyv1.PodDisruptionBudget, healthy int32) {
 	c.Helper()
-	err := wait.PollUntilContextTimeout(c.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		err := c.Get(ctx, client.ObjectKeyFromObject(b), b)
-		return b.Status.ObservedGeneration == b.Generation && b.Status.CurrentHealthy == healthy, err
-	})
-	if err != nil {
-		c.Fatalf("the status of the budget: %v", err)
-	}
+	patience.Await(c, "the status of the budget", func() bool {
+		if err := c.Get(c.Context(), client.ObjectKeyFromObject(b), b); err != nil {
+			c.Fatal(err)
+		}
+		return b.Status.ObservedGeneration == b.Generation && b.Status.CurrentHealthy == healthy
+	}, b)
 }
 
 func evictsWhatABudgetLetsGo(c cluster, node string) {

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/kube"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // timers is a fake clock of timers.
@@ -78,10 +78,7 @@ func (l lab) must(err error) {
 // until waits for an effect of the lifecycle, which reads the API by a watch.
 func (l lab) until(what string, ok func() bool) {
 	l.Helper()
-	err := wait.PollUntilContextTimeout(l.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return ok(), nil })
-	if err != nil {
-		l.Fatalf("%s: %v", what, err)
-	}
+	patience.Await(l, what, ok)
 }
 
 // ready returns the condition Ready of a node.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/guest/sandbox"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 	"github.com/metalab-dev/metalab/scenarios/smalldisk"
 )
@@ -184,8 +185,7 @@ func filesBeyondTheLimit(t *testing.T, dir, condition string) {
 		c.Dir, c.Limits = filepath.Join(dir, "root"), sandbox.Limits{Files: 1 << 20}
 	})
 	run(t, s, "echo stays > /etc/stays")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := patience.Within(t, time.Minute)
 	line := "echo lost > /etc/stays; i=0; while " + condition + "; do i=$((i+1)); head -c 100000 /dev/zero > /var/$i || exit 1; done; sleep 600"
 	if code, err := s.Exec(ctx, sandbox.Command{Args: []string{"/bin/sh", "-c", line}}); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("files beyond the limit: code %d, %v, want %v", code, err, syscall.ENOSPC)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metalab-dev/metalab/guest/sandbox"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // memory is a sandbox.Store.
@@ -101,8 +102,7 @@ func checkNoFile(t *testing.T, s *sandbox.System, name string) {
 // run runs a line of a shell.
 func run(t *testing.T, s *sandbox.System, line string) (out string, code int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := patience.Within(t, time.Minute)
 	var b strings.Builder
 	code, err := s.Exec(ctx, sandbox.Command{Args: []string{"/bin/sh", "-c", line}, Stdout: &b, Stderr: &b})
 	if err != nil {

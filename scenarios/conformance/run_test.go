@@ -16,6 +16,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // pattern are the checks of the frame.
@@ -121,8 +122,7 @@ func TestHostileAnswersEndInVerdicts(t *testing.T) {
 				answer(w, r)
 			}))
 			defer s.Close()
-			ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
-			defer cancel()
+			ctx := patience.Within(t, 90*time.Second)
 			b, err := conformance.Open(conformance.Config{URL: s.URL, Username: "root", Password: "calvin", Patience: 100 * time.Millisecond, Rate: 1e6, Timeout: 5 * time.Second})
 			if err != nil {
 				t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/emulator/rack/network"
 	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // asShard is the environment variable that makes this program a shard: it has the state
@@ -86,7 +87,9 @@ func runShard(dir, tokenFile string) error {
 		return err
 	}
 	progress := os.NewFile(3, "progress")
-	fmt.Fprintln(progress, ReadyLine)
+	if _, err := fmt.Fprintln(progress, ReadyLine); err != nil {
+		return err
+	}
 	progress.Close()
 	serving.Wait()
 	return l.Close()
@@ -135,11 +138,10 @@ func start(t *testing.T, c Config) *Set {
 }
 
 // await returns the status of a shard as soon as it meets a condition; the test fails after
-// a minute.
+// patience.Limit.
 func await(t *testing.T, s *Set, i int, what string, met func(control.Status, error) bool) control.Status {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := patience.Within(t, time.Minute)
 	for {
 		var st control.Status
 		err := errors.New("it does not run")
@@ -150,7 +152,7 @@ func await(t *testing.T, s *Set, i int, what string, met func(control.Status, er
 			return st
 		}
 		if ctx.Err() != nil {
-			t.Fatalf("shard %d: not %s in a minute: %+v, %v", i, what, st, err)
+			t.Fatalf("shard %d: not %s: %v: %+v, %v", i, what, context.Cause(ctx), st, err)
 		}
 	}
 }

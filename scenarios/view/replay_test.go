@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/view"
 )
 
@@ -42,8 +43,7 @@ func (w *tape) Write(b []byte) (int, error) {
 // await returns when all of the texts are there.
 func (w *tape) await(t *testing.T, texts ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := patience.Within(t, time.Minute)
 	for _, text := range texts {
 		for {
 			w.mu.Lock()
@@ -208,8 +208,12 @@ func TestRecordingsAreRead(t *testing.T) {
 	}
 	var packed, archive bytes.Buffer
 	z := gzip.NewWriter(&packed)
-	z.Write(text)
-	z.Flush() // the lab was killed: the end is missing
+	if _, err := z.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Flush(); err != nil { // the lab was killed: the end is missing
+		t.Fatal(err)
+	}
 	a := zip.NewWriter(&archive)
 	m, err := a.Create(view.RecordingName)
 	if err != nil {

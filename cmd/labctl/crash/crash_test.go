@@ -1,7 +1,6 @@
 package crash
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // The child processes of the tests: TestMain runs one of them for each end.
@@ -31,7 +32,7 @@ var children = map[string]func(w *Watch) error{
 		}()
 		panic("page 108 is free")
 	},
-	"nil map":  func(*Watch) error { var m map[string]int; m["a"] = 1; return nil },
+	"nil map":  func(*Watch) error { var m map[string]int; m["a"] = 1; return nil }, //nolint:staticcheck // it is to panic
 	"deadlock": func(*Watch) error { select {} },
 	"quit":     func(*Watch) error { return endBy(syscall.SIGQUIT) },
 	"kill":     func(*Watch) error { return endBy(syscall.SIGKILL) },
@@ -66,8 +67,7 @@ func TestMain(m *testing.M) {
 // endChild runs a process to its end.
 func endChild(t *testing.T, dir, how string) (pid int, stderr string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := patience.Within(t, time.Minute)
 	c := exec.CommandContext(ctx, os.Args[0])
 	c.Env = append(os.Environ(), endVar+"="+how, dirVar+"="+dir)
 	log, err := os.Create(filepath.Join(dir, "lab.log"))

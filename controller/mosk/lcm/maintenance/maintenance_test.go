@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -24,6 +23,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/drain"
 	"github.com/metalab-dev/metalab/controller/kube"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // plant is a real API, the service, and the reconciler of states, which the test steps.
@@ -87,7 +87,7 @@ func TestMaintenance(t *testing.T) {
 func (p plant) create(objs ...client.Object) {
 	p.Helper()
 	for _, o := range objs {
-		if err := p.Client.Create(p.Context(), o); err != nil {
+		if err := p.Create(p.Context(), o); err != nil {
 			p.Fatal(err)
 		}
 	}
@@ -223,7 +223,7 @@ func walksAllStages(p plant) {
 		p.Errorf("a drain that waits is looked at after %s, want %s", got, drain.Interval)
 	}
 	p.entered(r, StageDrained, "waiting for the end of all-stages/app")
-	if err := p.Client.Delete(p.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
+	if err := p.Delete(p.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
 		p.Fatal(err)
 	}
 	p.step(r)
@@ -320,13 +320,12 @@ func budgetBlocks(p plant) {
 		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &one, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "held"}}},
 	}
 	p.create(b)
-	err := wait.PollUntilContextTimeout(p.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		err := p.Get(ctx, client.ObjectKeyFromObject(b), b)
-		return b.Status.CurrentHealthy == 1, err
-	})
-	if err != nil {
-		p.Fatal(err)
-	}
+	patience.Await(p, "the status of the budget", func() bool {
+		if err := p.Get(p.Context(), client.ObjectKeyFromObject(b), b); err != nil {
+			p.Fatal(err)
+		}
+		return b.Status.CurrentHealthy == 1
+	}, b)
 	p.entered(r, StageDrained, "")
 	p.step(r)
 	p.step(r)
