@@ -87,8 +87,12 @@ AT     ?=
 mutants:
 	.ci/fence $(GO) run ./scenarios/mutants -family '$(FAMILY)' -seed '$(SEED)' -count '$(COUNT)' -at '$(AT)'
 
+# Versions of what is no dependency of the product; the first run compiles them.
+GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.0
+DEADCODE := golang.org/x/tools/cmd/deadcode@v0.47.0
 lint:
-	golangci-lint run
+	$(GO) run $(GOLANGCI) run
+	$(GO) run $(DEADCODE) -test ./...
 
 generate:
 	$(GO) generate ./...

@@ -31,8 +31,7 @@ const (
 	baseRepository = "lab/os"
 	// PushSecret and PullSecret are the Secrets of the lab's registry, in the namespace of
 	// builds.
-	PushSecret = "lab-registry-push"
-	PullSecret = "lab-registry-pull"
+	PushSecret, PullSecret = "lab-registry-push", "lab-registry-pull"
 )
 
 // servesMachineConfig reports whether the lab has a registry, a base image and a builder of its
@@ -127,7 +126,7 @@ func (l *Lab) createMachineConfig(ctx context.Context, c client.Client, base str
 			},
 		},
 	} {
-		if err := c.Patch(ctx, o, client.Apply, client.FieldOwner("metalab"), client.ForceOwnership); err != nil {
+		if err := c.Patch(ctx, o, client.Apply, client.FieldOwner("metalab"), client.ForceOwnership); err != nil { //nolint:staticcheck // Client.Apply takes no objects
 			return err
 		}
 	}

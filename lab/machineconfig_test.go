@@ -303,7 +303,7 @@ func (d *daemons) run(events watch.Interface) {
 func (d *daemons) answer(n *corev1.Node) {
 	a := n.Annotations
 	desired, image := a[machineconfig.DesiredConfig], a[machineconfig.DesiredOSImage]
-	set := map[string]string{}
+	var set map[string]string
 	switch drain, uncordon := machineconfig.DrainVerb+"-"+desired, machineconfig.UncordonVerb+"-"+desired; {
 	case desired == "":
 		return

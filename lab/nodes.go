@@ -48,7 +48,7 @@ func (l *Lab) startNodes(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("lab: rights of node agents: %w", err)
 		}
-		if err := c.Patch(ctx, o.(client.Object), client.Apply, client.FieldOwner("metalab"), client.ForceOwnership); err != nil {
+		if err := c.Patch(ctx, o.(client.Object), client.Apply, client.FieldOwner("metalab"), client.ForceOwnership); err != nil { //nolint:staticcheck // Client.Apply takes no objects
 			return fmt.Errorf("lab: rights of node agents: %w", err)
 		}
 	}

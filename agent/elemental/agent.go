@@ -92,11 +92,11 @@ func (a *agent) load(ctx context.Context) (err error) {
 	if a.file, err = loadFile(a.System, a.File); err != nil {
 		return err
 	}
-	make, err := a.Plugins.of(a.file.Agent.OSPlugin)
+	newPlugin, err := a.Plugins.of(a.file.Agent.OSPlugin)
 	if err != nil {
 		return err
 	}
-	a.plugin = make(rebooter{a.System, a.Broker})
+	a.plugin = newPlugin(rebooter{a.System, a.Broker})
 	return a.plugin.Init(ctx, PluginContext{WorkDir: a.file.Agent.WorkDir, ConfigPath: a.File, Debug: a.file.Agent.Debug})
 }
 
@@ -216,7 +216,7 @@ func (a *agent) logError(ctx context.Context, what string, err error) {
 		a.logged = ""
 	case ctx.Err() == nil && err.Error() != a.logged:
 		a.logged = err.Error()
-		a.Log.Error(what, "host", a.name, "error", err)
+		a.Log.Error(what, "host", a.name, "error", err) //nolint:sloglint // the callers have constants
 	}
 }
 

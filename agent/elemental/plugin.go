@@ -98,8 +98,8 @@ func (m Makers) of(osPlugin string) (func(System) Plugin, error) {
 	case "elemental.so":
 		name = SimPlugin
 	}
-	if make := m[name]; make != nil {
-		return make, nil
+	if maker := m[name]; maker != nil {
+		return maker, nil
 	}
 	return nil, fmt.Errorf("elemental: agent.osPlugin %q is not built in: use one of %s, or a path that ends in dummy.so or elemental.so", osPlugin, strings.Join(slices.Sorted(maps.Keys(m)), ", "))
 }

@@ -103,7 +103,7 @@ func (a *agent) download(ctx context.Context, m *lcm.LCMMachine, it lcm.LCMState
 	p := it.Params
 	dir := p[item.ParamPath]
 	if !path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" {
-		return failed(fmt.Errorf("%s %q: give an absolute path below /, without . and ..", item.ParamPath, dir))
+		return failed(fmt.Errorf("%s %q: give an absolute path below /, without . and .. in it", item.ParamPath, dir))
 	}
 	mode, err := strconv.ParseUint(orElse(p[item.ParamMode], "644"), 8, 32)
 	if err != nil || mode > 0o777 {

@@ -93,7 +93,7 @@ func (s *server) nextBoot(t *testing.T) {
 	s.mu.Lock()
 	s.boot = sys.Boot{ID: s.boot.ID + "+", Time: s.boot.Time.Add(time.Hour)}
 	s.mu.Unlock()
-	if err := s.Host.Remove("/run"); err != nil {
+	if err := s.Remove("/run"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -195,7 +195,7 @@ func inBubble(t *testing.T, test func(t *testing.T)) { t.Helper(); synctest.Test
 
 // pass lets time pass, and then the agent do all that is due.
 func pass(d time.Duration) {
-	time.Sleep(d)
+	time.Sleep(d) //nolint:forbidigo // the time of the bubble
 	synctest.Wait()
 }
 

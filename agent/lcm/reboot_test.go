@@ -142,7 +142,7 @@ func TestNoRebootWithoutItsRecord(t *testing.T) {
 		f.change(machineWith(script("a", ":", api.PhaseReconfigure)))
 		start(t, config(f, s))
 		pass(0)
-		if err := s.Host.Remove(stateFile); err != nil {
+		if err := s.Remove(stateFile); err != nil {
 			t.Fatal(err)
 		}
 		s.write(t, stateFile+"/directory", "", 0o600) // it cannot be written

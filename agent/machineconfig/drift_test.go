@@ -33,7 +33,7 @@ func running(t *testing.T, c *cluster) {
 }
 
 func pass(d time.Duration) {
-	time.Sleep(d)
+	time.Sleep(d) //nolint:forbidigo // the time of the bubble
 	synctest.Wait()
 }
 

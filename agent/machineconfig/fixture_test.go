@@ -187,12 +187,6 @@ func (f *fakeAPI) put(at string, o any) {
 	f.store(at, m)
 }
 
-func (f *fakeAPI) remove(at string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.objects, at)
-}
-
 // get reads an object into out.
 func (f *fakeAPI) get(at string, out any) {
 	f.mu.Lock()

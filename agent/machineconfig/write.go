@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
@@ -295,13 +294,4 @@ func validate(s System, c *content, written func(name string) bool) error {
 		}
 	}
 	return nil
-}
-
-// directories returns the directories of files, each once.
-func directories(names []string) (out []string) {
-	for _, n := range names {
-		out = append(out, path.Dir(n))
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }

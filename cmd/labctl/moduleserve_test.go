@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"net"
 	"net/http"
 	"testing"
@@ -47,7 +48,7 @@ func TestModuleServerCutsASlowBody(t *testing.T) {
 	resp.Body.Close()
 	for { // until the server closes
 		if _, err := r.ReadByte(); err != nil {
-			if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+			if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
 				t.Fatalf("the connection is open 20 s after the deadline of the body")
 			}
 			return

@@ -14,18 +14,22 @@ import (
 // A controller that is killed ends dozens of watches at once. When they shared a stream of
 // etcd's client, their cancellations could block it for ever, and every other watch with it.
 func TestWatchesThatEndAtOnceStopNoOthers(t *testing.T) {
-	sockets, err := os.MkdirTemp("", "") // short: the path of a socket has 108 bytes
+	sockets, err := os.MkdirTemp("", "") //nolint:usetesting // short: the path of a socket has 108 bytes
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(sockets) })
+	t.Cleanup(func() { _ = os.RemoveAll(sockets) })
 	e, err := startEtcd(t.Context(), etcdConfig(filepath.Join(t.TempDir(), "etcd"), sockets, false, &reporter{log: logr.Discard()}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.Close)
 	s := newInProcessStore(e)
-	t.Cleanup(func() { s.close() })
+	t.Cleanup(func() {
+		if err := s.close(); err != nil {
+			t.Error(err)
+		}
+	})
 
 	stays := s.client.Watch(t.Context(), "/", clientv3.WithPrefix())
 	for round := range 20 {

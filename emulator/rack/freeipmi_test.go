@@ -1,6 +1,7 @@
 package rack_test
 
 import (
+	"errors"
 	"os/exec"
 	"slices"
 	"strings"
@@ -67,7 +68,7 @@ func TestIPMIConfigCommitsWhatItReads(t *testing.T) {
 			config := func(category string, more ...string) (string, int) {
 				args := []string{"-D", "LAN_2_0", "-I", "17", "-h", at.String(), "-u", "ADMIN", "-p", "ADMIN", "-l", "ADMIN", "--category", category}
 				out, err := exec.CommandContext(t.Context(), "ipmi-config", append(args, more...)...).CombinedOutput()
-				if failed, is := err.(*exec.ExitError); is {
+				if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
 					return string(out), failed.ExitCode()
 				} else if err != nil {
 					t.Fatal(err)

@@ -61,11 +61,10 @@ func (c *sessionCounts) note(host int, session uint32) {
 	case session > last:
 		c.total += uint64(session - last)
 	default: // the BMC has restarted, or an older session goes on
-		if session == 1 {
-			c.total++
-		} else {
+		if session != 1 {
 			return
 		}
+		c.total++
 	}
 	c.last[host] = session
 }

@@ -62,16 +62,16 @@ func TestFilesOfALabArePrivate(t *testing.T) {
 		t.Errorf("%s has mode %v, %v, want 0600", tar, st.Mode(), err)
 	}
 	files := checkPrivate(t, dir)
-	clear := 0
+	readable := 0
 	for _, name := range files { // else there would be nothing to protect, and the documentation wrong
 		if st, err := os.Stat(name); err != nil || !st.Mode().IsRegular() || st.Size() > 64<<20 { // disks are sparse
 			continue
 		}
 		if b, err := os.ReadFile(name); err == nil && strings.Contains(string(b), secret) {
-			clear++
+			readable++
 		}
 	}
-	if clear == 0 {
+	if readable == 0 {
 		t.Errorf("no file of %d has the token of the medium", len(files))
 	}
 	checkPrivate(t, copied)

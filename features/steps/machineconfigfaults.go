@@ -128,7 +128,7 @@ func (s *scenario) killOnce(ctx context.Context, program, moment string) error {
 		return eventually(ctx, "the daemon starts again", func(ctx context.Context) (bool, string, error) {
 			var out strings.Builder
 			code, err := s.lab.Control().Exec(ctx, s.server.Name, control.Command{Args: []string{"systemctl", "restart", "lab-agent-mcd"}, Stdout: &out, Stderr: &out})
-			return err == nil && code == 0, fmt.Sprintf("code %d, %v, %s", code, err, out.String()), nil //nolint:errorlint // the system may be booting
+			return err == nil && code == 0, fmt.Sprintf("code %d, %v, %s", code, err, out.String()), nil // the system may be booting
 		})
 	}
 	s.lab.KillControllers()

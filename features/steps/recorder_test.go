@@ -109,7 +109,7 @@ func TestStatesSinceMarkBeginWithTheStateAtTheMark(t *testing.T) {
 	if got := r.statesSinceMark(); len(got) != 3 || got[0] != "available" || got[1] != "inspecting" {
 		t.Errorf("statesSinceMark() = %q", got)
 	}
-	if !r.reached("available") || !r.reached("available") {
+	if first, again := r.reached("available"), r.reached("available"); !first || !again {
 		t.Error("the host has not reached available")
 	}
 	if got := r.statesSinceMark(); len(got) != 1 {

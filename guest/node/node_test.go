@@ -319,7 +319,7 @@ func TestNewTokenBeginsANewWatch(t *testing.T) {
 		switch {
 		case !valid:
 			w.WriteHeader(http.StatusUnauthorized)
-			json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Reason: metav1.StatusReasonUnauthorized, Code: http.StatusUnauthorized})
+			_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Reason: metav1.StatusReasonUnauthorized, Code: http.StatusUnauthorized})
 		case r.URL.Query().Get("watch") != "":
 			w.(http.Flusher).Flush()
 			watches <- has

@@ -245,7 +245,7 @@ func lookPath(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return exec.LookPath(name)
 	}
-	var found error = fs.ErrNotExist
+	found := fs.ErrNotExist
 	for _, e := range env {
 		list, ok := strings.CutPrefix(e, "PATH=")
 		if !ok {

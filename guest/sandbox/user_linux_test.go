@@ -20,7 +20,7 @@ func TestOfAnOrdinaryUser(t *testing.T) {
 	}
 	needNamespaces(t)
 	const user = 64123                       // nobody's
-	dir, err := os.MkdirTemp("", "ordinary") // whose parents that user may enter
+	dir, err := os.MkdirTemp("", "ordinary") //nolint:usetesting // whose parents that user may enter
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -270,15 +270,15 @@ func (r *Run) propose(ctx context.Context, b *bios) (*proposal, error) {
 				continue
 			}
 			p := &proposal{name: a.name, was: was.Raw(), all: rows}
-			switch {
-			case a.kind == "Enumeration":
+			switch a.kind {
+			case "Enumeration":
 				for _, v := range a.values {
 					if v != was.TextOr("") && v != "" {
 						p.new = v
 						return p, nil
 					}
 				}
-			case a.kind == "String":
+			case "String":
 				p.new = "labctl"
 				return p, nil
 			}

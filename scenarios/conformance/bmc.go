@@ -74,7 +74,6 @@ const maxPages = 2000
 // session is the run's login.
 type session struct {
 	token, uri string
-	tried      bool
 }
 
 // Open prepares a run. It sends nothing.

@@ -16,7 +16,6 @@ type bootWriter struct {
 	settings bool
 	undo     []Undo
 	mode     string // the mode that the system has
-	tags     []string
 	quirks   []Quirk
 }
 

@@ -59,7 +59,7 @@ func (d *dryRun) print(line string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if line != d.last {
-		fmt.Fprintln(d.out, line)
+		_, _ = fmt.Fprintln(d.out, line)
 	}
 	d.last = line
 }

@@ -97,7 +97,7 @@ func freeIPMIConfig(name, password string) (path string, remove func(), err erro
 	path = filepath.Join(dir, "freeipmi.conf")
 	quote := func(s string) string { return `"` + strings.ReplaceAll(s, `"`, `\"`) + `"` }
 	err = os.WriteFile(path, []byte("username "+quote(name)+"\npassword "+quote(password)+"\n"), 0o600)
-	return path, func() { os.RemoveAll(dir) }, err
+	return path, func() { _ = os.RemoveAll(dir) }, err
 }
 
 // program runs a client, bounded in time and output.

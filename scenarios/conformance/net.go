@@ -294,10 +294,10 @@ func reset(err error) bool {
 
 // elsewhere sends a GET without credentials to another address of the BMC, and
 // records it as evidence.
-func (r *Run) elsewhere(ctx context.Context, to string) (*http.Response, error) {
+func (r *Run) elsewhere(ctx context.Context, to string) (status int, header http.Header, err error) {
 	if r.bmc.dry != nil {
 		if _, ok := r.bmc.dry.answer(Request{URI: to}); ok {
-			return nil, errors.New("dry run")
+			return 0, nil, errors.New("dry run")
 		}
 	}
 	timed, cancel := context.WithTimeout(ctx, min(r.bmc.client.patience, 5*time.Second))
@@ -306,7 +306,7 @@ func (r *Run) elsewhere(ctx context.Context, to string) (*http.Response, error) 
 	x := Exchange{Check: r.check, Began: began, Method: http.MethodGet, URL: to}
 	req, err := http.NewRequestWithContext(timed, http.MethodGet, to, nil)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	t := r.bmc.client.transport(Connections{Fresh: true, TLS: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}})
 	defer t.CloseIdleConnections()
@@ -321,7 +321,7 @@ func (r *Run) elsewhere(ctx context.Context, to string) (*http.Response, error) 
 	}
 	x.Size, x.Took = int64(len(x.Body)), r.bmc.conf.Clock.Since(began)
 	r.keep(r.bmc.client.record(x))
-	return resp, err
+	return x.Status, x.Header, err
 }
 
 // plainHTTPClosed asks port 80 of the BMC.
@@ -337,20 +337,20 @@ func plainHTTPClosed(ctx context.Context, r *Run) Outcome {
 	if err != nil {
 		return Judge(err)
 	}
-	resp, err := r.elsewhere(ctx, fmt.Sprintf("http://%s:%d/redfish/v1/", host, port))
+	status, header, err := r.elsewhere(ctx, fmt.Sprintf("http://%s:%d/redfish/v1/", host, port))
 	if err != nil {
 		return Passed("").With("HTTP", "port %d is closed", port)
 	}
-	to, _ := url.Parse(resp.Header.Get("Location"))
+	to, _ := url.Parse(header.Get("Location"))
 	switch {
-	case resp.StatusCode/100 == 3 && to != nil && to.Scheme == "https":
+	case status/100 == 3 && to != nil && to.Scheme == "https":
 		return Passed("").With("HTTP", "port %d redirects to HTTPS", port)
-	case resp.StatusCode == http.StatusForbidden, resp.StatusCode == http.StatusUpgradeRequired, resp.StatusCode == http.StatusNotFound, resp.StatusCode == http.StatusBadRequest:
-		return Passed("").With("HTTP", "port %d is answered %d", port, resp.StatusCode)
-	case resp.StatusCode/100 == 3:
-		return Failed("port %d redirects to %q, not to HTTPS", port, resp.Header.Get("Location"))
+	case status == http.StatusForbidden, status == http.StatusUpgradeRequired, status == http.StatusNotFound, status == http.StatusBadRequest:
+		return Passed("").With("HTTP", "port %d is answered %d", port, status)
+	case status/100 == 3:
+		return Failed("port %d redirects to %q, not to HTTPS", port, header.Get("Location"))
 	}
-	return Failed("port %d serves Redfish without TLS: %d", port, resp.StatusCode)
+	return Failed("port %d serves Redfish without TLS: %d", port, status)
 }
 
 // httpPort returns the port of HTTP that the manager names, or 80.
@@ -465,14 +465,14 @@ func ipv6Works(ctx context.Context, r *Run) Outcome {
 				continue
 			}
 			asked++
-			resp, err := r.elsewhere(ctx, r.bmc.client.base.Scheme+"://"+net.JoinHostPort(text, port)+"/redfish/v1/")
+			status, _, err := r.elsewhere(ctx, r.bmc.client.base.Scheme+"://"+net.JoinHostPort(text, port)+"/redfish/v1/")
 			switch {
 			case errors.Is(err, syscall.ECONNREFUSED):
 				return Failed("%s refuses connections to port %s", text, port)
 			case err != nil:
 				unreachable = text
-			case resp.StatusCode != http.StatusOK:
-				return Failed("the service root at %s is answered %d", text, resp.StatusCode)
+			case status != http.StatusOK:
+				return Failed("the service root at %s is answered %d", text, status)
 			}
 		}
 	}

@@ -205,7 +205,7 @@ func (r Result) remedy() string {
 	if r.Advice != "" {
 		return r.Advice
 	}
-	return r.Check.Remedy
+	return r.Remedy
 }
 
 // String is the one line that people want.

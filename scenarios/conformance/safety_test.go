@@ -55,8 +55,7 @@ func everything(t *testing.T, l *racktest.Rack) map[string]any {
 	t.Helper()
 	all := map[string]any{}
 	var walk func(v any)
-	var visit func(uri string)
-	visit = func(uri string) {
+	visit := func(uri string) {
 		uri, _, _ = strings.Cut(uri, "#")
 		if uri = strings.TrimSuffix(uri, "/"); all[uri] != nil || !strings.HasPrefix(uri, "/redfish/v1") || strings.Contains(uri, "/Entries") || strings.Contains(uri, "/JsonSchemas") || strings.Contains(uri, "/Registries") {
 			return

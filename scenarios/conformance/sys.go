@@ -443,15 +443,15 @@ func (r *Run) settable(ctx context.Context, name string, value any) (bool, error
 
 // labelsWritable writes AssetTag and HostName.
 func labelsWritable(ctx context.Context, r *Run) Outcome {
-	any := false
+	some := false
 	for _, name := range []string{"AssetTag", "HostName"} {
 		there, err := r.settable(ctx, name, "labctl-conformance")
 		if err != nil {
 			return Judge(err)
 		}
-		any = any || there
+		some = some || there
 	}
-	if !any {
+	if !some {
 		return Skipped("the system has neither AssetTag nor HostName")
 	}
 	return Passed("")

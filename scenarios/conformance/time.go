@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -66,7 +65,7 @@ func clockRight(ctx context.Context, r *Run) Outcome {
 // offsetWritten writes the present offset, which changes nothing.
 func (r *Run) offsetWritten(ctx context.Context, o Outcome, uri, offset string) Outcome {
 	resp, err := r.patch(ctx, Change{Request: Request{
-		URI: uri, Body: json.RawMessage(jsonBody(map[string]string{"DateTimeLocalOffset": offset})),
+		URI: uri, Body: jsonBody(map[string]string{"DateTimeLocalOffset": offset}),
 	}})
 	if err != nil {
 		return Judge(err)

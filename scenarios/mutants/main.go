@@ -79,11 +79,11 @@ func run(ctx context.Context, dir string, c config, minimum time.Duration, out i
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "family %s: %d mutations of covered code\n", f.Name, len(found))
+		_, _ = fmt.Fprintf(out, "family %s: %d mutations of covered code\n", f.Name, len(found))
 		all = append(all, found...)
 	}
 	if t.unfenced > 0 {
-		fmt.Fprintf(out, "%d mutations below %s are left out: they run in .ci/fence alone, where it has all fences\n", t.unfenced, guards)
+		_, _ = fmt.Fprintf(out, "%d mutations below %s are left out: they run in .ci/fence alone, where it has all fences\n", t.unfenced, guards)
 	}
 	r := report{out: out}
 	for _, i := range order(c.seed, len(all)) {
@@ -246,14 +246,16 @@ type report struct {
 
 func (r *report) see(m Mutation, by string) {
 	r.seen++
-	fmt.Fprintf(r.out, "seen      %v (by %s)\n", m, by)
+	_, _ = fmt.Fprintf(r.out, "seen      %v (by %s)\n", m, by)
 }
 
-func (r *report) skip(m Mutation) { fmt.Fprintf(r.out, "skipped   %v (it does not compile)\n", m) }
+func (r *report) skip(m Mutation) {
+	_, _ = fmt.Fprintf(r.out, "skipped   %v (it does not compile)\n", m)
+}
 
 func (r *report) survive(m Mutation) {
 	r.survivors = append(r.survivors, m)
-	fmt.Fprintf(r.out, "survived  %v\n", m)
+	_, _ = fmt.Fprintf(r.out, "survived  %v\n", m)
 }
 
 func (r *report) end(seed string) error {
@@ -261,7 +263,7 @@ func (r *report) end(seed string) error {
 	if tried == 0 {
 		return errors.New("there is nothing to mutate: no test covers a condition or statement there")
 	}
-	fmt.Fprintf(r.out, "seed %s: tests saw %d of %d mutations\n", seed, r.seen, tried)
+	_, _ = fmt.Fprintf(r.out, "seed %s: tests saw %d of %d mutations\n", seed, r.seen, tried)
 	if len(r.survivors)*outOf > allowed*tried {
 		return fmt.Errorf("%d of %d mutations survived; %d of %d may", len(r.survivors), tried, allowed, outOf)
 	}

@@ -54,19 +54,18 @@ func (d *deriver) registry(p *machine.Profile) *firmware.Registry {
 	if m := registryID.FindStringSubmatch(bios.str("AttributeRegistry")); m != nil {
 		id, version = fmt.Sprintf("%s.v%s_%s_%s", m[1], m[2], m[3], m[4]), fmt.Sprintf("%s.%s.%s", m[2], m[3], m[4])
 	}
-	for _, at := range d.capture.OfType("AttributeRegistry") { // its URI tells whether the ID has this form or 1.2.3
-		if m := registryID.FindStringSubmatch(strings.TrimSuffix(last(at), ".json")); m != nil {
+	registries := d.capture.OfType("AttributeRegistry") // the first is read
+	if len(registries) > 0 {                            // its URI tells whether the ID has this form or 1.2.3
+		if m := registryID.FindStringSubmatch(strings.TrimSuffix(last(registries[0]), ".json")); m != nil {
 			id = m[0]
 		}
-		break
 	}
 	r := &firmware.Registry{ID: id, Name: "BIOS Attribute Registry", Version: version, Language: "en", Owner: cmp.Or(p.Manufacturer, "Unknown")}
 	var entries resource
-	for _, at := range d.capture.OfType("AttributeRegistry") {
-		x := d.resource(at)
+	if len(registries) > 0 {
+		x := d.resource(registries[0])
 		entries = x.sub("RegistryEntries")
 		r.Name, r.Language, r.Owner = cmp.Or(x.str("Name"), r.Name), cmp.Or(x.str("Language"), r.Language), cmp.Or(x.str("OwningEntity"), r.Owner)
-		break
 	}
 	paths := map[string]bool{}
 	for _, m := range entries.objects("Menus") {

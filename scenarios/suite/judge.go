@@ -130,7 +130,7 @@ func (j *judgement) add(r *runner, name string, p *testjson.Package) {
 		}
 	}
 	if len(first) == 0 && p.Result() == testjson.ActionFail {
-		j.failures = append(j.failures, failure{name: name, why: cmp.Or(why, "it has failed without a failed test"), log: strings.SplitAfter(p.Output(0), "\n")})
+		j.failures = append(j.failures, failure{name: name, why: cmp.Or(why, "it has failed without a failed test"), log: strings.SplitAfter(output(p, 0), "\n")})
 	}
 }
 

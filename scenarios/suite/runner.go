@@ -219,10 +219,18 @@ func broken(p *testjson.Package) string {
 
 // allOutput returns what a package and its failed tests have printed.
 func allOutput(p *testjson.Package) string {
-	var out strings.Builder
-	_, _ = out.WriteString(p.Output(0))
+	ids := []int{0}
 	for _, tc := range p.Failed {
-		_, _ = out.WriteString(p.Output(tc.ID))
+		ids = append(ids, tc.ID)
+	}
+	return output(p, ids...)
+}
+
+// output returns what tests of a package have printed; 0 is the package itself.
+func output(p *testjson.Package, ids ...int) string {
+	var out strings.Builder
+	for _, id := range ids {
+		_ = p.WriteOutputTo(&out, id) // a Builder has no errors
 	}
 	return out.String()
 }

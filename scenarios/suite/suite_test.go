@@ -241,7 +241,7 @@ func TestUncachedGroupRunsAgain(t *testing.T) {
 			if err := r.group(t.Context(), g); err != nil {
 				t.Fatal(err)
 			}
-			cached = strings.Contains(r.exec.Package(module+"/good").Output(0), "(cached)")
+			cached = strings.Contains(output(r.exec.Package(module+"/good"), 0), "(cached)")
 		}
 		if cached == uncached {
 			t.Errorf("uncached %v: the second result is the cache's: %v", uncached, cached)

@@ -59,7 +59,7 @@ func start(t testing.TB, r rackfile.Lab, objects view.Objects) *page {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	t.Setenv("XDG_RUNTIME_DIR", dir)
 	l := racktest.Start(t, rack.Config{Rack: &r, Events: answer})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -145,7 +145,7 @@ var mounts = []string{"/dev", "/proc", "/sys"}
 // directory that has the kernel's devices.
 func CheckPath(p string) error {
 	if !path.IsAbs(p) || path.Clean(p) != p || p == "/" || strings.ContainsRune(p, 0) {
-		return errors.New("use an absolute path below / without . and ..")
+		return errors.New("use an absolute path below /, without . and .. in it")
 	}
 	for _, m := range mounts {
 		if p == m || strings.HasPrefix(p, m+"/") {

@@ -73,7 +73,7 @@ func (b *bench) jump(during time.Duration) (passes int) {
 	for end := time.Now().Add(during); time.Now().Before(end); {
 		synctest.Wait()
 		if q.Len() == 0 {
-			time.Sleep(2 * time.Millisecond) // clock.Quiet
+			time.Sleep(2 * time.Millisecond) //nolint:forbidigo // clock.Quiet, in the time of the bubble
 			synctest.Wait()
 			if b.clock.HasWaiters() && q.Len() == 0 {
 				b.clock.Step(time.Second)

@@ -3,8 +3,9 @@ package megarac_test
 import (
 	"testing"
 
-	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 	"time"
+
+	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 )
 
 // TestClientsSeeAMegaRAC reads two boards: identity, URIs, boot override, virtual media and OEM.

@@ -141,7 +141,7 @@ func TestFirewallListsExactlyTheCommandsOfADialect(t *testing.T) {
 		of.h.state.Commands = NewTable()
 		_, fns := ask(t, of.h, wire.App, 0x09, presentInterface)
 		for fn := wire.NetFn(0); fn < 0x40; fn += 2 {
-			bodies, any := [][]byte{nil}, false
+			bodies, served := [][]byte{nil}, false
 			switch fn {
 			case wire.Group:
 				bodies = [][]byte{{dcmi}, {0xdd}}
@@ -157,15 +157,15 @@ func TestFirewallListsExactlyTheCommandsOfADialect(t *testing.T) {
 					for n := range 0x80 {
 						cmd := byte(half<<7 | n)
 						listed := mask[n/8]>>(n%8)&1 == 0
-						any = any || listed
+						served = served || listed
 						if has := isDispatched(t, of.h, fn, cmd, body); listed != has {
 							t.Errorf("%s: command %02X/%02X % x: listed %t, answered %t", of.name, byte(fn), cmd, body, listed, has)
 						}
 					}
 				}
 			}
-			if in := fns[1+fn/16]>>(fn/2%8)&1 == 1; in != any {
-				t.Errorf("%s: network function %02Xh: listed %t, and has commands %t", of.name, byte(fn), in, any)
+			if in := fns[1+fn/16]>>(fn/2%8)&1 == 1; in != served {
+				t.Errorf("%s: network function %02Xh: listed %t, and has commands %t", of.name, byte(fn), in, served)
 			}
 		}
 	}

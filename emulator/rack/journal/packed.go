@@ -53,11 +53,11 @@ func (r *row) size() int { return cap(r.b) + 40*cap(r.entries) }
 // pack appends an entry without its time.
 func pack(b []byte, e *Entry) []byte {
 	b = append(b, e.Host...)
-	real := int64(0)
+	nanos := int64(0)
 	if !e.Real.IsZero() {
-		real = e.Real.UnixNano()
+		nanos = e.Real.UnixNano()
 	}
-	b = binary.AppendVarint(b, real)
+	b = binary.AppendVarint(b, nanos)
 	b = binary.AppendVarint(b, int64(e.Status))
 	b = binary.AppendVarint(b, int64(e.Took.Duration))
 	b = binary.AppendVarint(b, e.In)

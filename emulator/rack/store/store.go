@@ -161,7 +161,7 @@ func (s *Store) Stats() (saves, commits uint64, size int64) {
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	if s.log != nil {
-		size = int64(s.log.size)
+		size = s.log.size
 	}
 	if st, err := os.Stat(filepath.Join(s.dir, DatabaseFile)); err == nil {
 		size += st.Size()

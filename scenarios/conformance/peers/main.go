@@ -89,12 +89,12 @@ func run(ctx context.Context, out io.Writer, peers []peer) error {
 		line, err := check(ctx, pool, p)
 		switch {
 		case err == nil:
-			fmt.Fprintf(out, "%-22s %s\n", p.name, line)
+			_, _ = fmt.Fprintf(out, "%-22s %s\n", p.name, line)
 		case p.local:
 			failed = fmt.Errorf("%s: %w", p.name, err)
-			fmt.Fprintln(out, failed)
+			_, _ = fmt.Fprintln(out, failed)
 		default:
-			fmt.Fprintf(out, "%-22s skipped: %v\n", p.name, err)
+			_, _ = fmt.Fprintf(out, "%-22s skipped: %v\n", p.name, err)
 		}
 	}
 	return failed

@@ -143,7 +143,7 @@ func check(r conformance.Result, hide *redactor) Check {
 		Quirks: r.Quirks, Evidence: r.Evidence, Seconds: seconds(r.Took),
 	}
 	if r.Verdict == conformance.Fail || r.Verdict == conformance.Warn {
-		if c.Remedy = r.Check.Remedy; r.Advice != "" {
+		if c.Remedy = r.Remedy; r.Advice != "" {
 			c.Remedy = r.Advice
 		}
 	}

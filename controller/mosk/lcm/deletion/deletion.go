@@ -24,10 +24,6 @@ import (
 // public text names the product's finalizer.
 const Finalizer = "lcm.mirantis.com/prepare-deletion"
 
-// interval is the time between two looks at a node that is still in service: no watch reports
-// workload locks.
-const interval = 5 * time.Second
-
 // Config configures a reconciler.
 type Config struct {
 	queue.Work

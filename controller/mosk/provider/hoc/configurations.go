@@ -50,7 +50,7 @@ func (r *configurations) setup(mgr manager.Manager) error {
 // enqueue enqueues the objects of a namespace that an event of another object changes.
 func (r *configurations) enqueue(changed func(*kaas.HostOSConfiguration, client.Object) bool) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, of client.Object) []reconcile.Request {
-		all, err := r.Config.configurations(ctx, of.GetNamespace())
+		all, err := r.configurations(ctx, of.GetNamespace())
 		if err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "host OS configurations are not listed")
 		}
@@ -73,7 +73,7 @@ func waits(o *kaas.HostOSConfiguration) bool {
 // date, and those that wait for removed items.
 func (r *configurations) machineEvents() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, of client.Object) []reconcile.Request {
-		all, err := r.Config.configurations(ctx, of.GetNamespace())
+		all, err := r.configurations(ctx, of.GetNamespace())
 		if err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "host OS configurations are not listed")
 		}
@@ -220,7 +220,7 @@ type facts struct {
 func (r *configurations) observe(ctx context.Context, namespace string) (facts, error) {
 	var f facts
 	var err error
-	if f.all, err = r.Config.configurations(ctx, namespace); err != nil {
+	if f.all, err = r.configurations(ctx, namespace); err != nil {
 		return f, err
 	}
 	var clusters lcm.LCMClusterList

@@ -34,7 +34,6 @@ type lab struct {
 	client.Client
 	actor  string         // who writes
 	writes map[string]int // by actor, kind and name, with the subresource
-	next   reconcile.Request
 }
 
 // started is when everything was created; an object is a second older than the next.

@@ -66,7 +66,7 @@ func TestCanonicalValues(t *testing.T) {
 
 // machinesStates of 1,000 machines with 5 configs fit into an object.
 func TestStatesFit(t *testing.T) {
-	make := func() map[string]kaas.ConfigMachineState {
+	states := func() map[string]kaas.ConfigMachineState {
 		out := map[string]kaas.ConfigMachineState{}
 		for i := range 1000 {
 			s := kaas.ConfigMachineState{Selected: true, ObservedGeneration: 3, ConfigStateItemsStatuses: map[string]map[string]kaas.ConfigItemStatus{}}
@@ -83,7 +83,7 @@ func TestStatesFit(t *testing.T) {
 		}
 		return out
 	}
-	all := size(t, make())
+	all := size(t, states())
 	for _, tt := range []struct {
 		limit   int
 		hash    bool
@@ -91,7 +91,7 @@ func TestStatesFit(t *testing.T) {
 	}{
 		{all, true, true}, {all - 1, false, true}, {all * 6 / 10, false, true}, {all / 5, false, false},
 	} {
-		got := fit(make(), tt.limit)
+		got := fit(states(), tt.limit)
 		if n := size(t, got); n > tt.limit || len(got) != 1000 {
 			t.Errorf("fit(%d) has %d bytes, %d machines", tt.limit, n, len(got))
 		}
@@ -102,7 +102,7 @@ func TestStatesFit(t *testing.T) {
 		if s := got["production/worker-0007"].ConfigStateItemsStatuses["module-3-1.0.0"]["host-os-baseline-module-3-1.0.0-reconfigure"]; s.State != kaas.ItemFailed {
 			t.Errorf("fit(%d): the failed item: %+v", tt.limit, s)
 		}
-		full, entry := make()["production/worker-0007"], got["production/worker-0007"]
+		full, entry := states()["production/worker-0007"], got["production/worker-0007"]
 		if !isState(&entry, &full) {
 			t.Errorf("fit(%d): isState does not recognize the entry", tt.limit)
 		}
@@ -110,7 +110,7 @@ func TestStatesFit(t *testing.T) {
 			t.Errorf("fit(%d): isState recognizes another entry", tt.limit)
 		}
 	}
-	if got := fit(make(), maxStates); size(t, got) > maxStates {
+	if got := fit(states(), maxStates); size(t, got) > maxStates {
 		t.Errorf("fit(%d) has %d bytes", maxStates, size(t, got))
 	}
 }

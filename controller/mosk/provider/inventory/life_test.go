@@ -136,7 +136,7 @@ func TestBareMetalHostFollowsItsInventory(t *testing.T) {
 		},
 		"missing Machine":  func(h *metal3.BareMetalHost) { h.Spec.ConsumerRef = consumer("w-0") },
 		"taken over":       func(h *metal3.BareMetalHost) { h.Spec.ExternallyProvisioned = true },
-		"removed firmware": func(h *metal3.BareMetalHost) { h.Spec.Firmware = &metal3.FirmwareConfig{} },
+		"removed firmware": func(h *metal3.BareMetalHost) { h.Spec.Firmware = &metal3.FirmwareConfig{} }, //nolint:staticcheck // the specification has it
 	} {
 		edit(l, l.host("node"), change)
 		l.settle()

@@ -101,7 +101,7 @@ func (r *servers) write(ctx context.Context, i *kaas.BareMetalHostInventory, h *
 	}
 	before := i.DeepCopy()
 	for name := range requests {
-		if i.Annotations[name] != metal3.InspectAnnotationValueDisabled {
+		if i.Annotations[name] != metal3.InspectAnnotationValueDisabled { //nolint:staticcheck // the specification has it
 			delete(i.Annotations, name)
 		}
 	}
