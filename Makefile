@@ -92,7 +92,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.0
 DEADCODE := golang.org/x/tools/cmd/deadcode@v0.47.0
 lint:
 	$(GO) run $(GOLANGCI) run
-	$(GO) run $(DEADCODE) -test ./...
+	@dead=$$($(GO) run $(DEADCODE) -test ./...) && { [ -z "$$dead" ] || { echo "$$dead"; exit 1; }; }
 
 generate:
 	$(GO) generate ./...

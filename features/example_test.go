@@ -19,6 +19,7 @@ Feature: Our inventory
     Given a lab with 1 server
     When the operator registers the server
     Then our inventory knows the server's 2 disks
+    And our inventory has a host for each server of the lab
     When we mark the host as "theirs"
     And the operator deletes the host
     Then the host is deleted
@@ -39,6 +40,17 @@ func TestStepsAreUsableInAnotherSuite(t *testing.T) {
 					got := len(h.Status.HardwareDetails.Storage)
 					return got == disks, fmt.Sprintf("%s has %d disks", lab.Server().Name, got), nil
 				})
+			})
+			sc.Step(`^our inventory has a host for each server of the lab$`, func(ctx context.Context) error {
+				var hosts metal3.BareMetalHostList
+				if err := lab.Kubernetes().List(ctx, &hosts); err != nil {
+					return err
+				}
+				st, err := lab.Lab().Control().Status(ctx)
+				if want := len(lab.Servers()); err == nil && (len(hosts.Items) != want || st.Hosts != want) {
+					err = fmt.Errorf("there are %d hosts, and the lab has %d servers, want %d of both", len(hosts.Items), st.Hosts, want)
+				}
+				return err
 			})
 			sc.Step(`^we mark the host as "([^"]*)"$`, func(ctx context.Context, owner string) error {
 				return lab.Change(ctx, func(h *metal3.BareMetalHost) { h.Spec.Description = owner })

@@ -43,12 +43,6 @@ func (l *Lab) watchSpace() (err error) {
 	return err
 }
 
-// WatchKubeSpace checks that there is space for a Kubernetes API alone, and returns a watch
-// of the space, which the caller runs.
-func WatchKubeSpace(dir string) (*space.Watch, error) {
-	return watchSpace(space.Config{Dir: dir, Reserve: kubeReserve, Ballast: kubeBallast}, spaceOfKube(dir))
-}
-
 // spaceOfKube returns the number of bytes that the Kubernetes API in a state directory needs
 // in addition to its files.
 func spaceOfKube(dir string) int64 {

@@ -3,7 +3,6 @@ package fault
 import (
 	"errors"
 	"fmt"
-	"reflect"
 
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
 )
@@ -42,6 +41,3 @@ func Problems(f *yamlfile.File, list string, rules []Rule) (out []error) {
 	}
 	return out
 }
-
-// Fields lists the keys of a rule in a file.
-func Fields() []string { return yamlfile.Keys(reflect.TypeFor[Rule]()) }

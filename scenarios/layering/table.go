@@ -405,7 +405,7 @@ var Table = []Row{
 			"scenarios/patience",                            // how long they wait
 			"scenarios/prerequisites",                       // what scenarios need
 			"guest/elementalsim", "agent/lcm", "guest/node", // the units and configurations that user data install
-			"controller/drain",                                                                                     // what evicts pods
+			"controller/drain", "controller/reconcile/patch", // what evicts pods; patches that conflict
 			"controller/elemental/condition",                                                                       // what conditions say
 			"controller/api/...", "controller/config", "controller/mosk/hostos/module", "controller/mosk/lcm/item", // what agents do with the objects of day 2
 			"controller/machineconfig", "controller/machineconfig/registry", // what builds and images are named

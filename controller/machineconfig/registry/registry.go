@@ -184,12 +184,3 @@ func (c Credentials) Resolve(of authn.Resource) (authn.Authenticator, error) {
 	}
 	return authn.Anonymous, nil
 }
-
-// Host returns the registry of a reference to an image.
-func Host(ref string) string {
-	r, err := name.ParseReference(ref)
-	if err != nil {
-		return ""
-	}
-	return r.Context().RegistryStr()
-}

@@ -48,17 +48,6 @@ type Pong struct {
 // PongIPMI is the Entities value of a BMC with IPMI.
 const PongIPMI = 0x81
 
-// ParsePong parses the data of an ASF message.
-func ParsePong(b []byte) (Pong, error) {
-	r := reader{b: b}
-	p := Pong{Tag: r.asf(asfPong, pongSize), Enterprise: r.be32(), OEM: r.be32(), Entities: r.u8(), Interactions: r.u8()}
-	r.skip(6) // reserved
-	if err := r.end(); err != nil {
-		return Pong{}, wrong("ASF pong", err)
-	}
-	return p, nil
-}
-
 // AppendBinary appends the message.
 func (p Pong) AppendBinary(b []byte) ([]byte, error) {
 	b = appendASF(b, asfPong, p.Tag, pongSize)

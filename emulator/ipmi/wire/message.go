@@ -64,25 +64,6 @@ type Response struct {
 	Data    []byte
 }
 
-// ParseResponse parses a message and checks its two checksums. Data is a part
-// of b.
-func ParseResponse(b []byte) (a Response, err error) {
-	r := message(b)
-	a.To = r.u8()
-	a.NetFn, a.ToLUN = r.function()
-	r.skip(1)
-	a.From = r.u8()
-	a.Seq, a.FromLUN = r.sequence()
-	a.Cmd, a.Code, a.Data = r.u8(), r.u8(), r.rest()
-	if r.err == nil && !a.NetFn.IsResponse() {
-		r.fail(ErrField)
-	}
-	if r.err != nil {
-		return Response{}, wrong("response", r.err)
-	}
-	return a, nil
-}
-
 // AppendBinary appends the message.
 func (a Response) AppendBinary(b []byte) ([]byte, error) {
 	from := len(b)

@@ -122,32 +122,6 @@ type OpenResponse struct {
 	Suite     Suite
 }
 
-// ParseOpenResponse parses the body of a packet.
-func ParseOpenResponse(b []byte) (a OpenResponse, err error) {
-	r := reader{b: b}
-	a.Tag, a.Status, a.Privilege = r.u8(), Status(r.u8()), Privilege(r.u8()&0x0f)
-	r.skip(1)
-	a.Console = r.u32()
-	if a.Status == StatusOK {
-		a.BMC = r.u32()
-		a.Suite.Authentication = Authentication(r.chosen(KindAuthentication))
-		a.Suite.Integrity = Integrity(r.chosen(KindIntegrity))
-		a.Suite.Confidentiality = Confidentiality(r.chosen(KindConfidentiality))
-	}
-	if err := r.end(); err != nil {
-		return OpenResponse{}, wrong("Open Session Response", err)
-	}
-	return a, nil
-}
-
-func (r *reader) chosen(k AlgorithmKind) byte {
-	p := r.proposal()
-	if p.Kind != k || p.Any {
-		r.fail(ErrField)
-	}
-	return p.Algorithm
-}
-
 // AppendBinary appends the message.
 func (a OpenResponse) AppendBinary(b []byte) ([]byte, error) {
 	b = append(b, a.Tag, byte(a.Status), byte(a.Privilege)&0x0f, 0)

@@ -72,19 +72,6 @@ type RAKP2 struct {
 	Code    []byte // its length depends on the algorithm
 }
 
-// ParseRAKP2 parses the body of a packet. Code is a part of b.
-func ParseRAKP2(b []byte) (m RAKP2, err error) {
-	r := reader{b: b}
-	m.Tag, m.Status, m.Console = r.head()
-	if m.Status == StatusOK {
-		m.Random, m.GUID, m.Code = r.block(), r.block(), r.rest()
-	}
-	if err := r.end(); err != nil {
-		return RAKP2{}, wrong("RAKP 2", err)
-	}
-	return m, nil
-}
-
 // AppendBinary appends the message.
 func (m RAKP2) AppendBinary(b []byte) ([]byte, error) {
 	b = appendHead(b, m.Tag, m.Status, m.Console)
@@ -127,19 +114,6 @@ type RAKP4 struct {
 	Status  Status
 	Console uint32
 	Code    []byte
-}
-
-// ParseRAKP4 parses the body of a packet. Code is a part of b.
-func ParseRAKP4(b []byte) (m RAKP4, err error) {
-	r := reader{b: b}
-	m.Tag, m.Status, m.Console = r.head()
-	if m.Status == StatusOK {
-		m.Code = r.rest()
-	}
-	if err := r.end(); err != nil {
-		return RAKP4{}, wrong("RAKP 4", err)
-	}
-	return m, nil
 }
 
 // AppendBinary appends the message.

@@ -20,11 +20,6 @@ func (r *stepRegistry) Step(pattern string, does any) {
 	r.bind(does, step.Definition{Pattern: compiled(pattern)})
 }
 
-// StepWithOptionalText binds a step whose arguments may be empty.
-func (r *stepRegistry) StepWithOptionalText(pattern string, does any) {
-	r.bind(does, step.Definition{Pattern: compiled(pattern), OptionalText: true})
-}
-
 // NegativeStep binds a step that says that something is not so. A scenario of
 // falseclaims.gherkin shows that it fails when it is.
 func (r *stepRegistry) NegativeStep(pattern string, does any) {

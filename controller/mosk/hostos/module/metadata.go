@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -79,11 +78,6 @@ func isVersion(s string) bool {
 
 // isFile reports whether a path can name a file of an archive.
 func isFile(name string) bool { return fs.ValidPath(name) && path.Clean(name) == name && name != "." }
-
-// Supports reports whether a list of distributions has one; an empty list has all.
-func Supports(distributions []string, one string) bool {
-	return len(distributions) == 0 || slices.Contains(distributions, one)
-}
 
 // Compare orders versions as Semantic Versioning does: 1.9.0 is before 1.10.0. Texts that
 // are no versions come first, in the order of their bytes.
